@@ -1,0 +1,135 @@
+# Makefile: builds kbgen, the runtime and the kernels; makes simulators of topologies/*.yaml; runs the tests.
+#
+# `make CC=clang OPT=-O0 SAN=1` builds all of it in a folder of its own below build/, named after the options, and the
+# kbgen made there uses the same compiler and flags for what it generates. V=1 shows the commands.
+
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+OPT ?= -O2 -g
+PREFIX ?= /usr/local
+Q := $(if $(V),,@)
+
+sanitizers := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+san := $(if $(filter-out 0,$(SAN)),$(sanitizers))
+space := $() $()
+variant := $(subst /,_,$(subst $(space),,$(CC)$(OPT)))$(if $(san),-san)
+B := $(if $(filter-out gcc-O2-g,$(variant)),build/$(variant),build)
+
+# PIE whatever the compiler's default is, so that objects of gcc and clang link with one another.
+flags := -std=gnu11 -Wall -Wextra -fPIE $(OPT) $(san) -ffile-prefix-map=$(CURDIR)=.
+text_libs := -lyaml -lgmp
+rt_libs := -lboost_context -lm -ldl -lpthread
+
+gen_src := $(wildcard gen/*.c gen/*.re)
+text_src := $(wildcard rt/text/*.c rt/text/*.re)
+rt_src := $(wildcard rt/*.c rt/*.re)
+objects = $(patsubst %,$(B)/obj/%.o,$(basename $(1)))
+kernels := $(patsubst %.c,$(B)/%.o,$(wildcard kernels/*.c))
+archives := $(B)/libkb.a $(B)/libtext.a
+units := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/*.c))
+
+# The processors are shared out once, by the outermost make.
+ifeq ($(MAKELEVEL)$(findstring j,$(filter -j% --jobserver%,$(MAKEFLAGS))),0)
+MAKEFLAGS += -j$(shell nproc)
+endif
+MAKEFLAGS += --no-print-directory
+
+.PHONY: all units demo check asan valgrind tidy bless install clean help FORCE
+.DELETE_ON_ERROR:
+.PRECIOUS: $(B)/re/%.c
+
+all: $(B)/kbgen $(archives) $(kernels) ## kbgen, the runtime archives and the kernels (the default)
+	@:
+
+demo: ## installs what is missing, builds ref_sip, runs a verified GEMM on its 128 PEs
+	@.ci/setup
+	@$(MAKE) $(B)/ref_sip
+	$(B)/ref_sip run gemm
+
+check: ## installs what is missing, runs every test, or those of T="NAME ..."
+	@.ci/setup check
+	@$(MAKE) WERROR=-Werror all units
+	@BUILD=$(abspath $(B)) CC="$(CC)" SAN=$(if $(san),1) tests/run $(T)
+
+units: $(units) ## the unit tests, not run
+	@:
+
+asan: ## the tests, with everything under ASan and UBSan
+	@$(MAKE) SAN=1 check
+
+valgrind: ## small machines and the big one under valgrind
+	@$(MAKE) T=valgrind check
+
+tidy: ## the rules of layout: includes, widths, lengths
+	@$(MAKE) T=tidy check
+
+bless: ## rewrites expectations from what comes out now: read the diff
+	@BLESS=1 $(MAKE) check
+
+clean: ## removes build/
+	$(Q)rm -rf build
+
+help: ## this list
+	@awk -F ':.*## ' '/^(# )?[a-zA-Z\/]+:.*## / { sub(/^# /, ""); printf "make %-12s %s\n", $$1, $$2 }' Makefile
+	@echo 'options: CC=$(CC) OPT="$(OPT)" SAN=$(SAN) V=$(V), and for install PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
+
+# kbgen without its main is an archive, which the unit tests link as well.
+$(B)/libgen.a: $(filter-out %/main.o,$(call objects,$(gen_src)))
+$(B)/libtext.a: $(call objects,$(text_src))
+$(B)/libkb.a: $(call objects,$(rt_src))
+$(B)/lib%.a: $(B)/sources
+	$(Q)rm -f $@ && ar rcsD $@ $(filter %.o,$^)
+
+$(B)/kbgen: $(B)/obj/gen/main.o $(B)/libgen.a $(B)/libtext.a
+	$(Q)$(CC) $(flags) -o $@ $^ $(text_libs)
+	@echo $@
+
+$(B)/obj/gen/%.o: private local := -DKB_CC='"$(CC)"' -DKB_OPT='"$(OPT)"' -DKB_SAN='"$(san)"'
+$(B)/obj/rt/%.o: private local := -Irt
+compile = $(Q)mkdir -p $(@D) && $(CC) $(flags) $(WERROR) $(local) -MMD -MP -c -o $@ $<
+
+$(B)/obj/%.o: %.c $(B)/flags
+	$(compile)
+
+$(B)/obj/%.o: $(B)/re/%.c $(B)/flags
+	$(compile) -iquote $(dir $*)
+
+$(B)/re/%.c: %.re
+	$(Q)mkdir -p $(@D) && re2c -i --no-generation-date -o $@ $<
+
+$(B)/kernels/%.o: private local := -Irt
+$(B)/kernels/%.o: kernels/%.c $(B)/flags
+	$(compile)
+
+# A unit test is one program; of the archives it takes what it uses.
+$(B)/unit/%: tests/unit/%.c $(B)/libgen.a $(archives) $(B)/flags
+	$(Q)mkdir -p $(@D) && $(CC) $(flags) $(WERROR) -Irt -I. -MMD -MP -MF $@.d -o $@ $< \
+	    -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(text_libs) $(rt_libs)
+
+# kbgen itself knows whether a simulator is up to date.
+# build/NAME: ## the simulator of topologies/NAME.yaml
+$(B)/%: topologies/%.yaml all FORCE
+	$(Q)$(B)/kbgen $< -o $@
+	@echo $@
+
+# These two change when what they hold changes: other flags or another compiler build again, as does a header that is
+# used where it is installed; and an archive does not keep the object of a source that is gone.
+said = { echo '$(CC) $(flags) $(wildcard /usr/include/valgrind/valgrind.h)'; $(CC) --version; }
+$(B)/flags: FORCE
+	@mkdir -p $(B); $(said) | cmp -s - $@ || $(said) > $@
+$(B)/sources: FORCE
+	@mkdir -p $(B); echo $(sort $(gen_src) $(rt_src) $(text_src)) | cmp -s - $@ || \
+	    echo $(sort $(gen_src) $(rt_src) $(text_src)) > $@
+
+to := $(DESTDIR)$(PREFIX)
+headers := $(foreach folder,rt rt/kb rt/text,$(wildcard $(folder)/*.h $(folder)/*.def))
+install: all ## into DESTDIR and PREFIX
+	$(Q)install -D -t "$(to)/bin" $(B)/kbgen
+	$(Q)install -D -m 644 -t "$(to)/lib/kbgen" $(archives)
+	$(Q)install -D -m 644 -t "$(to)/lib/kbgen/kernels" $(kernels)
+	$(Q)install -D -m 644 -t "$(to)/share/kbgen/templates" $(wildcard templates/*)
+	$(Q)install -D -m 644 -t "$(to)/share/kbgen/topologies" $(wildcard topologies/*)
+	$(Q)for file in $(headers); do install -D -m 644 $$file "$(to)/share/kbgen/$$file" || exit; done
+
+-include $(shell find $(B)/obj $(B)/kernels $(B)/unit -name '*.d' 2>/dev/null)

@@ -1,0 +1,124 @@
+"""harness: what the test scripts share: TAP lines, simulators made of topologies, what a replay gives.
+
+A script that is run by itself, without tests/run around it, works on build/ and leaves its files in build/tests/.
+"""
+import hashlib
+import json
+import os
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BUILD = os.environ.get("BUILD") or os.path.join(ROOT, "build")
+KBGEN = os.environ.get("KBGEN") or os.path.join(BUILD, "kbgen")
+SCRATCH = os.environ.get("SCRATCH") or os.path.join(BUILD, "tests", os.path.basename(sys.argv[0]).removesuffix(".t"))
+os.makedirs(SCRATCH, exist_ok=True)
+
+# A GEMM that takes several tiles of every PE of a small machine, and moments under valgrind.
+GEMM = ("m=128", "k=64", "n=96", "tile_m=32", "tile_k=32", "tile_n=32")
+
+counted = {"run": 0, "failed": 0}
+
+
+def ok(passed, name, *diagnostics):
+    """One TAP line; the diagnostics, which may be of several lines, are shown when it failed."""
+    counted["run"] += 1
+    counted["failed"] += not passed
+    print(f"{'ok' if passed else 'not ok'} {counted['run']} - {name}")
+    for line in [] if passed else "\n".join(str(part) for part in diagnostics if part).splitlines():
+        print("# " + line)
+    sys.stdout.flush()
+    return passed
+
+
+def skip(name, why):
+    counted["run"] += 1
+    print(f"ok {counted['run']} - {name} # SKIP {why}", flush=True)
+
+
+def done():
+    print(f"1..{counted['run']}")
+    sys.exit(1 if counted["failed"] else 0)
+
+
+def run(*command, **options):
+    """Runs a command to its end and returns it with its output; `said` is both streams, for diagnostics."""
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL, "cwd": ROOT} | options
+    ended = subprocess.run([str(word) for word in command], text=True, errors="replace", check=False, **options)
+    ended.said = f"{' '.join(map(str, command))}: status {ended.returncode}\n{ended.stdout or ''}{ended.stderr or ''}"
+    return ended
+
+
+def make(*words):
+    return run("make", *words)
+
+
+class Broken(Exception):
+    """No simulator could be made; says why."""
+
+
+made_here = set()
+
+
+def simulator(topology, kbgen=KBGEN, folder=SCRATCH):
+    """The simulator of a topology file; equal files share one."""
+    with open(topology, "rb") as file:
+        path = os.path.join(folder, "sim-" + hashlib.sha256(file.read()).hexdigest()[:12])
+    if path not in made_here:
+        made = run(kbgen, topology, "-o", path)
+        if made.returncode:
+            raise Broken(made.said)
+        made_here.add(path)
+    return path
+
+
+class Replay:
+    """What a simulator makes of a stream: exit status, result and trace as text, and all it said."""
+
+    def __init__(self, program, stream, stem, around=(), timeout_s=100):
+        result, trace = stem + ".json", stem + ".jsonl"
+        for path in (result, trace):
+            if os.path.exists(path):
+                os.unlink(path)
+        try:
+            ended = run(*around, program, "replay", stream, "--json", result, "--trace", trace, timeout=timeout_s)
+            self.status, self.said = ended.returncode, ended.said
+        except subprocess.TimeoutExpired as late:
+            self.status, self.said = None, str(late)
+        self.result, self.trace = read(result), read(trace)
+
+
+def read(path):
+    """The text of a file, or the empty text when there is none."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except FileNotFoundError:
+        return ""
+
+
+def normal(text):
+    """JSON in the one form in which two equal values are equal texts; what is no JSON stays as it is."""
+    try:
+        return json.dumps(json.loads(text), sort_keys=True, separators=(",", ":"))
+    except ValueError:
+        return text
+
+
+def without_host(text):
+    """The result of a run without what is said about the host; all else has to be the same from run to run."""
+    value = json.loads(text)
+    value.pop("host", None)
+    return json.dumps(value, sort_keys=True)
+
+
+def first_difference(want, got):
+    """Where two texts differ first, by line; empty when they are equal."""
+    if want == got:
+        return ""
+    want, got = want.splitlines(), got.splitlines()
+    for number, (left, right) in enumerate(zip(want, got), 1):
+        if left != right:
+            return f"line {number}:\nwant {left}\ngot  {right}"
+    shorter, rest = ("got ends", want[len(got):]) if len(got) < len(want) else ("got goes on", got[len(want):])
+    return f"line {min(len(want), len(got)) + 1}: {shorter}: {rest[0] if rest else '(the last newline)'}"
