@@ -1,0 +1,356 @@
+/* cells.c: a plan as rows of texts: every number that a template prints is made here.
+ *
+ * cells.def lists the tables and holes; each table is filled by one function, its cells in that order. */
+#include "cells.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../rt/text/base.h"
+#include "hash.h"
+#include "words.h"
+
+#define HOLE(name, stub) #name,
+#define CONDITION(name)
+#define TABLE(name, ...) static const char *const columns_##name[] = {__VA_ARGS__};
+#include "cells.def"
+#undef TABLE
+
+enum {
+#define TABLE(name, ...) TABLE_##name,
+#include "cells.def"
+#undef TABLE
+    TABLES
+};
+
+static const struct table empty_tables[TABLES] = {
+#define TABLE(name, ...) {#name, columns_##name, COUNT_OF(columns_##name), NULL, 0},
+#include "cells.def"
+#undef TABLE
+};
+#undef HOLE
+#undef CONDITION
+
+#define text arena_printf
+
+const char *comment_text(const char *from)
+{
+    char *to = arena_printf("%s", from);
+    for (char *c = to; *c; c++) {
+        bool ends = (c[0] == '*' && c[1] == '/') || (c[0] == '/' && c[1] == '*');
+        if (ends || *c < ' ' || *c > '~')
+            *c = '?';
+    }
+    return to;
+}
+
+/* Where a key's value comes from: "ref_sip.yaml:14 cube.noc.link_bw_gbs", "default cube.sram.at". */
+static const char *place_text(struct where where, const char *key)
+{
+    if (!where.file)
+        return text("default %s", key);
+    if (!strcmp(where.file->path, "--set"))
+        return text("--set %s", key);
+    return comment_text(text("%s:%u %s", base_name(where.file->path), where.line, key));
+}
+
+/* ---- attributes */
+
+/* Units of base units, largest first, by the suffix of an attribute's name; 0 of a bandwidth is no limit. */
+static const struct suffix {
+    const char *suffix, *zero;
+    struct unit_text { const char *name; uint64_t size; } units[4];
+} suffixes[] = {
+    {"_ps", "0", {{"MS", 1000000000}, {"US", 1000000}, {"NS", 1000}, {"PS", 1}}},
+    {"_bps", "UNLIMITED", {{"GB_PER_S", 1000000000}, {"MB_PER_S", 1000000}, {"KB_PER_S", 1000}, {"B_PER_S", 1}}},
+    {"_khz", "0", {{"GHZ", 1000000}, {"MHZ", 1000}, {"KHZ", 1}, {"", 1}}},
+    {"_bytes", "0", {{"GIB", 1 << 30}, {"MIB", 1 << 20}, {"KIB", 1 << 10}, {"BYTES", 1}}},
+};
+
+/* An attribute as an expression: "350 * NS", "UNLIMITED". */
+static const char *attr_text(const char *attr, uint64_t n)
+{
+    for (size_t i = 0; i < COUNT_OF(suffixes); i++) {
+        const struct suffix *s = &suffixes[i];
+        size_t length = strlen(attr), end = strlen(s->suffix);
+        if (length < end || strcmp(attr + length - end, s->suffix))
+            continue;
+        if (n == 0)
+            return s->zero;
+        const struct unit_text *unit = s->units;
+        while (n % unit->size)
+            unit++;
+        return text("%llu * %s", (unsigned long long)(n / unit->size), unit->name);
+    }
+    return text("%llu", (unsigned long long)n);
+}
+
+/* ---- rows */
+
+static void add_row(struct table *table, ...)
+{
+    table->cells = arena_grow(table->cells, table->rows, table->width * sizeof *table->cells);
+    va_list cells;
+    va_start(cells, table);
+    for (size_t i = 0; i < table->width; i++)
+        table->cells[table->rows * table->width + i] = va_arg(cells, const char *);
+    va_end(cells);
+    table->rows++;
+}
+
+static const char *number(uint64_t n)
+{
+    return text("%llu", (unsigned long long)n);
+}
+
+static void *arena_copy(const void *bytes, size_t length)
+{
+    return memcpy(arena_alloc(1, length), bytes, length);
+}
+
+static const char *or_none(unsigned n, const char *none)
+{
+    return n == 0xffff ? none : number(n);
+}
+
+static const char *value_place(const struct value *value)
+{
+    return value->key ? place_text(value->where, value->key) : "default";
+}
+
+static void fill_attrs(struct table *table, const struct model *model)
+{
+    static const char *const names[ATTRS] = {
+#define ATTR(name) #name,
+#include "../rt/kb/attrs.def"
+#undef ATTR
+    };
+    for (enum attr i = 0; i < ATTRS; i++)
+        add_row(table, names[i], attr_text(names[i], model->attr[i].n), value_place(&model->attr[i]));
+}
+
+static void fill_dtypes(struct table *table, const struct model *model)
+{
+    static const char *const names[DTYPES] = {
+#define DTYPE(name, bytes, is_float) "DTYPE_" #name,
+#include "../rt/kb/dtypes.def"
+#undef DTYPE
+    };
+    for (enum dtype i = 0; i < DTYPES; i++)
+        add_row(table, names[i], number(model->k_per_cycle[i].n), value_place(&model->k_per_cycle[i]),
+                number(model->lanes[i].n), value_place(&model->lanes[i]));
+}
+
+static void fill_ops(struct table *table, const struct model *model)
+{
+    for (unsigned i = 0; i < model->ops_count; i++)
+        add_row(table, model->ops[i].name, number(model->ops[i].cost.n), value_place(&model->ops[i].cost));
+}
+
+static const char *node_key(const struct plan *plan, const struct plan_node *node)
+{
+    return node->kind == NODE_m_cpu ? "cube.m_cpu.at" : node->kind == NODE_sram ? "cube.sram.at"
+         : plan->model->pe_at ? "cube.pe_layout.explicit" : NULL;
+}
+
+static void fill_nodes(struct table *table, const struct plan *plan)
+{
+    for (unsigned i = 0; i < plan->node_count; i++) {
+        const struct plan_node *n = &plan->nodes[i];
+        const char *key = n->router == NO_NODE || n->kind == NODE_port ? NULL : node_key(plan, n);
+        add_row(table, text("NODE_%s", node_kind_names[n->kind]), number(n->index), or_none(n->target, "NO_TARGET"),
+                or_none(n->up, "NO_LINK"), or_none(n->down, "NO_LINK"), number(i), node_name(plan, i),
+                key ? text(", %s", place_text(n->where, key)) : "");
+    }
+}
+
+static void fill_links(struct table *table, const struct plan *plan)
+{
+    for (unsigned i = 0; i < plan->link_count; i++) {
+        const struct plan_link *l = &plan->links[i];
+        add_row(table, text("LINK_%s", link_class_names[l->class]), number(l->from), or_none(l->to, "NO_NODE"),
+                number(i), text("%s to %s", node_name(plan, l->from), l->to != NO_NODE ? node_name(plan, l->to)
+                                : l->class == LINK_ucie ? "the next cube" : "io_cpu"));
+    }
+}
+
+static void fill_attachments(struct table *table, struct table *nearest, const struct plan *plan)
+{
+    for (unsigned i = 0; i < plan->model->attach_count; i++) {
+        const struct model_attachment *a = &plan->model->attach[i];
+        add_row(table, number(a->cube), text("SIDE_%c", side_letters[a->side] - 'a' + 'A'),
+                place_text(a->where, "sip.io.attach"));
+    }
+    for (unsigned i = 0; i < plan->cubes; i++)
+        add_row(nearest, number(plan->nearest[i]));
+}
+
+/* ---- routes: one row a target, with an entry for every place where a message may be */
+
+static const char *const direction_names[DIRECTIONS] = {"request", "response"};
+
+static void fill_routes(struct table *table, const struct plan *plan)
+{
+    for (unsigned row = 0; row < DIRECTIONS * plan->target_count; row++) {
+        const unsigned *next = plan->routes + row * plan->routers;
+        char *entries = arena_alloc(plan->routers, sizeof "NO_LINK, "), *end = entries;
+        for (unsigned i = 0; i < plan->routers; i++)
+            end += sprintf(end, next[i] == NO_LINK ? "%sNO_LINK" : "%s%u", i ? ", " : "", next[i]);
+        unsigned target = plan_router(plan->targets[row % plan->target_count]);
+        add_row(table, entries, text("%s to %s", direction_names[row / plan->target_count], node_name(plan, target)));
+    }
+}
+
+static void fill_cube_routes(struct table *table, const struct plan *plan)
+{
+    static const char *const sides[] = {"SIDE_N", "SIDE_E", "SIDE_S", "SIDE_W", "HERE"};
+    for (unsigned row = 0; row < DIRECTIONS * plan->cubes; row++) {
+        char *entries = arena_alloc(plan->cubes, sizeof "SIDE_N, "), *end = entries;
+        for (unsigned i = 0; i < plan->cubes; i++)
+            end += sprintf(end, "%s%s", i ? ", " : "", sides[plan->cube_routes[row * plan->cubes + i]]);
+        add_row(table, entries, text("%s to cube%u", direction_names[row / plan->cubes], row % plan->cubes));
+    }
+}
+
+/* ---- what stands once */
+
+static void hash_number(struct hash *hash, uint64_t n)
+{
+    hash_add(hash, &n, sizeof n);
+}
+
+/* A hash over all that tells two machines apart; their names do not. */
+static const char *topology_hash(const struct plan *plan)
+{
+    const struct model *m = plan->model;
+    const uint64_t counts[] = {m->sips.n, m->cube_rows.n, m->cube_cols.n, m->noc_rows.n, m->noc_cols.n, m->pes.n};
+    struct hash *hash = hash_begin();
+    hash_add(hash, counts, sizeof counts);
+    hash_number(hash, m->accel_shared);
+    for (enum attr i = 0; i < ATTRS; i++)
+        hash_number(hash, m->attr[i].n);
+    for (enum dtype i = 0; i < DTYPES; i++) {
+        hash_number(hash, m->k_per_cycle[i].n);
+        hash_number(hash, m->lanes[i].n);
+    }
+    for (unsigned i = 0; i < m->ops_count; i++) {
+        hash_text(hash, m->ops[i].name);
+        hash_number(hash, m->ops[i].cost.n);
+    }
+    for (unsigned i = 0; i < m->attach_count; i++)
+        hash_number(hash, m->attach[i].cube * SIDES + m->attach[i].side);
+    for (unsigned i = 0; i < plan->node_count; i++)
+        hash_number(hash, plan->nodes[i].router);
+    return hash_end(hash);
+}
+
+static void set(struct table *once, const char *column, const char *cell)
+{
+    size_t i = 0;
+    while (i < once->width && strcmp(once->columns[i], column))
+        i++;
+    assert(i < once->width && !once->cells[i]);
+    once->cells[i] = cell;
+}
+
+/* A count that the topology file gives, and its place. */
+static void set_value(struct table *once, const char *column, const struct value *value)
+{
+    set(once, column, number(value->n));
+    set(once, text("%s_place", column), value_place(value));
+}
+
+static void fill_counts(struct table *once, const struct plan *plan)
+{
+    const struct model *m = plan->model;
+    set_value(once, "sips", &m->sips);
+    set_value(once, "cube_rows", &m->cube_rows);
+    set_value(once, "cube_cols", &m->cube_cols);
+    set_value(once, "noc_rows", &m->noc_rows);
+    set_value(once, "noc_cols", &m->noc_cols);
+    set_value(once, "pes", &m->pes);
+    set_value(once, "pcs", &m->attr[ATTR_hbm_ctrl_pcs]);
+    set_value(once, "rd_engines", &m->attr[ATTR_pe_dma_rd_engines]);
+    set_value(once, "wr_engines", &m->attr[ATTR_pe_dma_wr_engines]);
+    set(once, "cubes", number(plan->cubes));
+    set(once, "attachments", number(m->attach_count));
+    set(once, "targets", number(plan->target_count));
+    set(once, "cube_nodes", number(plan->node_count));
+    set(once, "cube_links", number(plan->link_count));
+    set(once, "ops", number(m->ops_count));
+    set(once, "all_cubes", number(plan->all_cubes));
+    set(once, "all_pes", number(plan->all_pes));
+    set(once, "all_nodes", number(plan->all_nodes));
+    set(once, "all_links", number(plan->all_links));
+    set(once, "state_bytes", number(plan->state_bytes));
+}
+
+/* What kbgen was built with: the emitted code asserts that its runtime was, too. */
+static void fill_lists(struct table *once)
+{
+    enum {
+#define OP(name) OP_##name,
+#include "../rt/kb/ops.def"
+#undef OP
+        KNOWN_OPS
+    };
+    set(once, "attrs", number(ATTRS));
+    set(once, "dtypes", number(DTYPES));
+    set(once, "known_ops", number(KNOWN_OPS));
+    set(once, "node_kinds", number(NODE_KINDS));
+    set(once, "link_classes", number(LINK_CLASSES));
+}
+
+static void fill_once(struct table *once, const struct plan *plan, const char *version)
+{
+    once->cells = arena_alloc(once->width, sizeof *once->cells);
+    once->rows = 1;
+    set(once, "name", plan->model->name);
+    set(once, "version", version);
+    set(once, "topology_hash", topology_hash(plan));
+    fill_counts(once, plan);
+    fill_lists(once);
+    for (size_t i = 0; i < once->width; i++)
+        assert(once->cells[i]);
+}
+
+static void fill_engines(struct table *table, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++)
+        add_row(table, number(i));
+}
+
+const struct cells *fill_cells(const struct plan *plan, const char *version)
+{
+    const struct model *model = plan->model;
+    const bool accel_shared = model->accel_shared;
+    const bool ports_2 = model->attr[ATTR_pe_fetch_store_ports].n == 2;
+    const bool mmu_enabled = model->attr[ATTR_pe_mmu_enabled].n;
+    const struct condition conditions[] = {
+#define TABLE(name, ...)
+#define CONDITION(name) {#name, name},
+#include "cells.def"
+#undef TABLE
+#undef CONDITION
+    };
+    struct table *tables = arena_copy(empty_tables, sizeof empty_tables);
+    fill_once(&tables[TABLE_once], plan, version);
+    fill_attrs(&tables[TABLE_attr], model);
+    fill_dtypes(&tables[TABLE_dtype], model);
+    fill_ops(&tables[TABLE_op], model);
+    fill_nodes(&tables[TABLE_node], plan);
+    fill_links(&tables[TABLE_link], plan);
+    fill_attachments(&tables[TABLE_attachment], &tables[TABLE_nearest], plan);
+    fill_routes(&tables[TABLE_route], plan);
+    fill_cube_routes(&tables[TABLE_cube_route], plan);
+    fill_engines(&tables[TABLE_rd_engine], model->attr[ATTR_pe_dma_rd_engines].n);
+    fill_engines(&tables[TABLE_wr_engine], model->attr[ATTR_pe_dma_wr_engines].n);
+
+    struct cells *cells = arena_alloc(1, sizeof *cells);
+    *cells = (struct cells){
+        tables[TABLE_once], tables, TABLES, arena_copy(conditions, sizeof conditions), COUNT_OF(conditions),
+    };
+    return cells;
+}

@@ -1,0 +1,14 @@
+/* cells.h: a plan as rows of texts, for templates. */
+#ifndef GEN_CELLS_H
+#define GEN_CELLS_H
+
+#include "plan.h"
+#include "tmpl.h"
+
+/* Requires: a plan with routes. Leaves: every table and condition of cells.def. */
+const struct cells *fill_cells(const struct plan *plan, const char *version);
+
+/* Text that can stand in a comment, whatever it holds: printable, and without the marks of a comment. */
+const char *comment_text(const char *text);
+
+#endif

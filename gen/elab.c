@@ -1,0 +1,129 @@
+/* elab.c: from a model to the nodes of a cube, each at its router.
+ *
+ * Requires: a checked model. Leaves: a plan with its counts and plan.nodes in rank order. */
+#include "plan.h"
+
+#include <assert.h>
+
+#include "../rt/text/base.h"
+
+enum corner { NW, NE, SW, SE, CORNERS };
+
+/* The quadrant of a corner: how many rows and columns it has (the middle ones belong to both halves) and the order in
+ * which its routers are taken. */
+struct quadrant {
+    unsigned rows, cols;
+    bool south, east;
+};
+
+static struct quadrant quadrant_of(struct grid grid, enum corner corner)
+{
+    return (struct quadrant){
+        .rows = (grid.rows + 1) / 2,
+        .cols = (grid.cols + 1) / 2,
+        .south = corner == SW || corner == SE,
+        .east = corner == NE || corner == SE,
+    };
+}
+
+/* Lists a quadrant's routers by distance from the grid's corner, then row, and returns how many there are. A row has at
+ * most one router at a given distance, so columns never decide. */
+static unsigned list_quadrant(struct grid grid, struct quadrant q, unsigned *routers)
+{
+    unsigned count = 0, top = q.south ? grid.rows - q.rows : 0;
+    for (unsigned distance = 0; distance < q.rows + q.cols - 1; distance++) {
+        for (unsigned row = top; row < top + q.rows; row++) {
+            unsigned down = q.south ? grid.rows - 1 - row : row;
+            if (down > distance || distance - down >= q.cols)
+                continue;
+            unsigned along = distance - down;
+            routers[count++] = row * grid.cols + (q.east ? grid.cols - 1 - along : along);
+        }
+    }
+    return count;
+}
+
+/* The routers of all PEs in the layout `corners`: each corner has an equal share of the PEs. */
+static void place_in_corners(struct grid grid, unsigned pes, unsigned *router_of_pe)
+{
+    unsigned *routers = arena_alloc(grid.rows * grid.cols, sizeof *routers);
+    unsigned pe = 0;
+    for (enum corner corner = NW; corner < CORNERS; corner++) {
+        unsigned count = list_quadrant(grid, quadrant_of(grid, corner), routers);
+        for (unsigned i = 0; pe < pes && 4 * pe / pes == corner; i++)
+            router_of_pe[pe++] = routers[i % count];
+    }
+    assert(pe == pes);
+}
+
+static unsigned *place_pes(const struct model *model, struct grid grid, unsigned pes)
+{
+    unsigned *router_of_pe = arena_alloc(pes, sizeof *router_of_pe);
+    if (!model->pe_at) {
+        place_in_corners(grid, pes, router_of_pe);
+        return router_of_pe;
+    }
+    for (unsigned pe = 0; pe < pes; pe++)
+        router_of_pe[pe] = (unsigned)(model->pe_at[pe].row * grid.cols + model->pe_at[pe].col);
+    return router_of_pe;
+}
+
+/* Ports sit in the middle of their edge. */
+static unsigned router_of_port(struct grid grid, enum side side)
+{
+    unsigned row = side == SIDE_N ? 0 : side == SIDE_S ? grid.rows - 1 : grid.rows / 2;
+    unsigned col = side == SIDE_W ? 0 : side == SIDE_E ? grid.cols - 1 : grid.cols / 2;
+    return row * grid.cols + col;
+}
+
+static void add(struct plan *plan, enum node_kind kind, unsigned index, unsigned router, struct where where)
+{
+    plan->nodes[plan->node_count++] = (struct plan_node){
+        .kind = kind, .index = index, .where = where,
+        .router = router == NO_NODE ? NO_NODE : plan_router(router),
+        .target = NO_TARGET, .up = NO_LINK, .down = NO_LINK,
+    };
+}
+
+static bool hangs_on_router(enum node_kind kind)
+{
+    return kind == NODE_pe_dma || kind == NODE_pe_cpu || kind == NODE_pe_mmu;
+}
+
+static void add_pe(struct plan *plan, unsigned pe, unsigned router, struct where where)
+{
+    for (enum node_kind kind = NODE_pe_cpu; kind < NODE_KINDS; kind++)
+        add(plan, kind, pe, hangs_on_router(kind) ? router : NO_NODE, where);
+}
+
+/* The nodes of a cube in rank order; `router_of_pe` says where the PEs are. */
+static void add_nodes(struct plan *plan, const unsigned *router_of_pe)
+{
+    const struct model *m = plan->model;
+    struct where nowhere = {0};
+    add(plan, NODE_m_cpu, 0, (unsigned)(m->m_cpu_at.row * plan->router_grid.cols + m->m_cpu_at.col), m->m_cpu_at.where);
+    add(plan, NODE_sram, 0, (unsigned)(m->sram_at.row * plan->router_grid.cols + m->sram_at.col), m->sram_at.where);
+    for (unsigned i = 0; i < plan->routers; i++)
+        add(plan, NODE_router, i, NO_NODE, nowhere);
+    for (enum side side = SIDE_N; side < SIDES; side++)
+        add(plan, NODE_port, side, router_of_port(plan->router_grid, side), nowhere);
+    for (unsigned pe = 0; pe < plan->pes; pe++)
+        add(plan, NODE_hbm_ctrl, pe, router_of_pe[pe], m->pe_at ? m->pe_at[pe].where : nowhere);
+    for (unsigned pe = 0; pe < plan->pes; pe++)
+        add_pe(plan, pe, router_of_pe[pe], m->pe_at ? m->pe_at[pe].where : nowhere);
+}
+
+struct plan *elaborate(const struct model *model)
+{
+    struct plan *plan = arena_alloc(1, sizeof *plan);
+    plan->model = model;
+    plan->sips = (unsigned)model->sips.n;
+    plan->cube_grid = (struct grid){(unsigned)model->cube_rows.n, (unsigned)model->cube_cols.n};
+    plan->router_grid = (struct grid){(unsigned)model->noc_rows.n, (unsigned)model->noc_cols.n};
+    plan->cubes = plan->cube_grid.rows * plan->cube_grid.cols;
+    plan->routers = plan->router_grid.rows * plan->router_grid.cols;
+    plan->pes = (unsigned)model->pes.n;
+    plan->nodes = arena_alloc(2 + plan->routers + SIDES + plan->pes * (1 + PE_NODES), sizeof *plan->nodes);
+    add_nodes(plan, place_pes(model, plan->router_grid, plan->pes));
+    return plan;
+}

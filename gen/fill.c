@@ -1,0 +1,250 @@
+/* fill.c: nodes -> values. What a key has wrong by itself is found here; what keys have wrong with one another, in
+ * check.c. */
+#include <string.h>
+
+#include "../rt/text/base.h"
+#include "../rt/text/read.h"
+#include "../rt/text/yaml.h"
+#include "fill.h"
+#include "fill_number.h"
+#include "schema.h"
+
+/* `params` of a component, kept until its impl is known. */
+struct params {
+    const struct node *node;
+    const struct key *key;
+};
+
+struct filling {
+    struct model *model;
+    mpq_t ps_per_um;                                    /* system.wire.ns_per_mm */
+    struct params *params;
+    size_t params_count;
+};
+
+static void fill_key(struct filling *f, const struct key *key, const struct node *node, void *base);
+
+/* A default stands nowhere. */
+static void strip_places(struct node *node)
+{
+    node->where = (struct where){ 0 };
+    for (size_t i = 0; node->type == NODE_SEQUENCE && i < node->count; i++)
+        strip_places(node->items[i]);
+    for (size_t i = 0; node->type == NODE_MAPPING && i < node->count; i++) {
+        strip_places(node->entries[i].key);
+        strip_places(node->entries[i].value);
+    }
+}
+
+static const struct node *default_node(const struct key *key)
+{
+    struct source *source = arena_alloc(1, sizeof(*source));
+    *source = (struct source){ key->path, key->standard, strlen(key->standard) };
+    struct node *node = yaml_value(source, 0);
+    strip_places(node);
+    return node;
+}
+
+/* Fills a key that `within` does not have; `within` NULL: a key there may have been meant for it. */
+static void fill_default(struct filling *f, const struct key *key, const struct node *within, void *base)
+{
+    static const struct node nothing = { .type = NODE_MAPPING };
+    if (key->kind == KIND_path || key->kind == KIND_params)
+        return;
+    if (key->kind == KIND_mapping)
+        fill_key(f, key, &nothing, base);
+    else if (key->standard)
+        fill_key(f, key, default_node(key), base);
+    else if (within)
+        error_at(within->where, "%s must be given", key->path);
+}
+
+static void fill_mapping(struct filling *f, const struct key *key, const struct node *node, void *base)
+{
+    if (!node_is(node, NODE_MAPPING, key->path))
+        return;
+    bool all_known = true;
+    for (size_t i = 0; i < node->count; i++) {
+        const struct key *child = schema_key(key, node->entries[i].key->text);
+        if (child)
+            fill_key(f, child, node->entries[i].value, base);
+        else
+            error_unknown_key(node->entries[i].key, key->path, key->names, key->count);
+        all_known &= child != NULL;
+    }
+    for (size_t i = 0; i < key->count; i++)
+        if (!node_get(node, key->names[i]))
+            fill_default(f, &key->keys[i], all_known ? node : NULL, base);
+}
+
+static void fill_list(struct filling *f, const struct key *key, const struct node *node)
+{
+    struct model *model = f->model;
+    if (!node_is(node, NODE_SEQUENCE, key->path))
+        return;
+    if (node->count == 0)
+        error_at(node->where, "%s must have an entry", key->path);
+    for (size_t i = 0; i < node->count; i++) {
+        struct attachment_keys read = { 0 };
+        fill_mapping(f, key, node->items[i], &read);
+        if (!read.cube.key || !read.side.key)
+            continue;
+        model->attach = arena_grow(model->attach, model->attach_count, sizeof(*model->attach));
+        model->attach[model->attach_count++] = (struct model_attachment){
+            .cube = read.cube.n, .side = (unsigned)read.side.n, .where = node->items[i]->where
+        };
+    }
+}
+
+static void fill_either(struct filling *f, const struct key *key, const struct node *node, void *base)
+{
+    f->model->layout_where = node->where;
+    if (node->type == NODE_MAPPING)
+        fill_mapping(f, key, node, base);
+    else if (node->type != NODE_SCALAR || strcmp(node->text, key->standard))
+        error_expected(node, key->path, schema_expects(key), NULL);
+}
+
+static void fill_constant(const struct key *key, const struct node *node)
+{
+    if (node->type != NODE_SCALAR || strcmp(node->text, key->form))
+        error_expected(node, key->path, schema_expects(key), NULL);
+}
+
+static void fill_impl(const struct key *key, const struct node *node, struct text *out)
+{
+    const char *name = "";
+    bool good = node_is(node, NODE_SCALAR, key->path);
+    if (good)
+        name = node->text;
+    if (good && !strcmp(name, key->standard)) {
+        *out = (struct text){ name, node->where, key->path };
+    } else if (good && is_identifier(name) && !node_is_bool(node) && !node_is_null(node)) {
+        *out = (struct text){ name, node->where, key->path };
+        error_at(node->where, "'%s' is no built-in model, and this version takes no others", name);
+        note_at(node->where, "the built-in one is %s", key->standard);
+    } else if (good) {
+        error_expected(node, key->path, schema_expects(key), NULL);
+    }
+}
+
+static void fill_params(struct filling *f, const struct key *key, const struct node *node)
+{
+    if (!node_is(node, NODE_MAPPING, key->path))
+        return;
+    f->params = arena_grow(f->params, f->params_count, sizeof(*f->params));
+    f->params[f->params_count++] = (struct params){ node, key };
+    for (size_t i = 0; i < node->count; i++) {
+        const struct node_entry *entry = &node->entries[i];
+        const char *name;
+        if (node_identifier(entry->key, "the name of a parameter", &name))
+            check_any_number(entry->value, arena_printf("%s.%s", key->path, name));
+    }
+}
+
+/* A model of the user's own takes parameters, a built-in one none. */
+static void check_params(const struct filling *f)
+{
+    for (size_t i = 0; i < f->params_count; i++) {
+        const struct key *key = f->params[i].key;
+        const struct text *impl = (const struct text *)((const char *)f->model + key->target);
+        if (impl->text && !is_identifier(impl->text))
+            error_at(f->params[i].node->where, "%s: %s takes none", key->path, impl->text);
+    }
+}
+
+static void fill_name(const struct key *key, const struct node *node, struct text *out)
+{
+    const char *name = NULL;
+    if (key->kind == KIND_resource && node_is_null(node))
+        *out = (struct text){ NULL, node->where, key->path };
+    else if (node_identifier(node, key->path, &name))
+        *out = (struct text){ name, node->where, key->path };
+}
+
+static void fill_choice(const struct key *key, const struct node *node, struct value *out)
+{
+    const char *words[8];
+    unsigned index;
+    if (node_choice(node, key->path, words, schema_words(key, words, COUNT_OF(words)), &index))
+        *out = (struct value){ index, node->where, key->path };
+}
+
+static void fill_flag(const struct key *key, const struct node *node, struct value *out)
+{
+    bool on;
+    if (node_bool(node, key->path, &on))
+        *out = (struct value){ on, node->where, key->path };
+}
+
+static bool read_router(const struct key *key, const struct node *node, struct router_at *out)
+{
+    struct value row = { 0 }, col = { 0 };
+    if (node->type != NODE_SEQUENCE || node->count != 2) {
+        error_expected(node, key->path, schema_expects(key), NULL);
+        return false;
+    }
+    fill_number(key, node->items[0], &row, NULL);
+    fill_number(key, node->items[1], &col, NULL);
+    *out = (struct router_at){ row.n, col.n, node->where };
+    return row.key && col.key;
+}
+
+static void fill_routers(struct filling *f, const struct key *key, const struct node *node)
+{
+    if (!node_is(node, NODE_SEQUENCE, key->path))
+        return;
+    struct router_at *list = arena_alloc(node->count + 1, sizeof(*list));
+    bool good = true;
+    for (size_t i = 0; i < node->count; i++)
+        good &= read_router(key, node->items[i], &list[i]);
+    if (!good)
+        return;
+    f->model->pe_at = list;
+    f->model->pe_at_count = (unsigned)node->count;
+    f->model->layout_where = node->where;
+}
+
+static void fill_key(struct filling *f, const struct key *key, const struct node *node, void *base)
+{
+    void *target = (char *)base + key->target;
+    switch (key->kind) {
+    case KIND_mapping: fill_mapping(f, key, node, base); break;
+    case KIND_list: fill_list(f, key, node); break;
+    case KIND_either: fill_either(f, key, node, base); break;
+    case KIND_path: break;                              /* load.c's */
+    case KIND_constant: fill_constant(key, node); break;
+    case KIND_impl: fill_impl(key, node, target); break;
+    case KIND_params: fill_params(f, key, node); break;
+    case KIND_name: case KIND_resource: fill_name(key, node, target); break;
+    case KIND_ratio: fill_ratio(key, node, target); break;
+    case KIND_time: case KIND_length: case KIND_bandwidth: case KIND_clock: case KIND_size: case KIND_count:
+        fill_number(key, node, target, f->ps_per_um);
+        break;
+    case KIND_choice: fill_choice(key, node, target); break;
+    case KIND_flag: fill_flag(key, node, target); break;
+    case KIND_router: read_router(key, node, target); break;
+    case KIND_routers: fill_routers(f, key, node); break;
+    case KIND_dtypes: fill_dtypes(key, default_node(key), node, target); break;
+    case KIND_ops: fill_ops(key, default_node(key), node, f->model); break;
+    }
+}
+
+/* Lengths need the time of a wire, wherever in the file it stands: looks for it ahead of all else. */
+static void find_ratio(struct filling *f, const struct key *key, const struct node *node)
+{
+    if (key->kind == KIND_ratio)
+        read_ratio(key, node ? node : default_node(key), f->ps_per_um);
+    for (size_t i = 0; key->kind == KIND_mapping && i < key->count; i++)
+        find_ratio(f, &key->keys[i], node ? node_get(node, key->names[i]) : NULL);
+}
+
+void fill_model(struct model *model, const struct node *top)
+{
+    struct filling f = { .model = model };
+    mpq_init(f.ps_per_um);
+    find_ratio(&f, schema(), top);
+    fill_mapping(&f, schema(), top, model);
+    check_params(&f);
+    mpq_clear(f.ps_per_um);
+}

@@ -1,0 +1,44 @@
+/* hash.c: XXH3 over many pieces. */
+#include "hash.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "../rt/text/base.h"
+#include "../rt/text/diag.h"
+
+struct hash {
+    XXH3_state_t *state;
+};
+
+struct hash *hash_begin(void)
+{
+    struct hash *hash = arena_alloc(1, sizeof *hash);
+    hash->state = XXH3_createState();
+    if (!hash->state)
+        die("out of memory");
+    XXH3_128bits_reset(hash->state);
+    return hash;
+}
+
+void hash_add(struct hash *hash, const void *bytes, size_t length)
+{
+    uint64_t size = length;
+    XXH3_128bits_update(hash->state, &size, sizeof size);
+    XXH3_128bits_update(hash->state, bytes, length);
+}
+
+void hash_text(struct hash *hash, const char *text)
+{
+    hash_add(hash, text, strlen(text));
+}
+
+const char *hash_end(struct hash *hash)
+{
+    XXH128_hash_t value = XXH3_128bits_digest(hash->state);
+    XXH3_freeState(hash->state);
+    return arena_printf("%016llx%016llx", (unsigned long long)value.high64, (unsigned long long)value.low64);
+}

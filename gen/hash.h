@@ -1,0 +1,17 @@
+/* hash.h: XXH3 over many pieces, 128 bits, as 32 hexadecimal digits. */
+#ifndef GEN_HASH_H
+#define GEN_HASH_H
+
+#include <stddef.h>
+
+struct hash;
+
+struct hash *hash_begin(void);
+
+/* Adds a piece; where one ends and the next begins counts. */
+void hash_add(struct hash *hash, const void *bytes, size_t length);
+void hash_text(struct hash *hash, const char *text);
+
+const char *hash_end(struct hash *hash);
+
+#endif

@@ -1,0 +1,61 @@
+/* home.c: where kbgen finds what it needs beside itself. */
+#include "home.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../rt/text/base.h"
+#include "../rt/text/diag.h"
+
+const char *home_program(void)
+{
+    static char path[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (length < 0)
+        die("read /proc/self/exe:");
+    path[length] = 0;
+    return path;
+}
+
+/* The first of `places` below `root` that has a file, as an absolute path. */
+static const char *find(const char *root, const char *const *places, const char *file)
+{
+    char *looked = "";
+    for (; *places; places++) {
+        const char *folder = arena_printf("%s%s", root, *places);
+        if (access(arena_printf("%s/%s", folder, file), R_OK) == 0) {
+            char *real = arena_alloc(PATH_MAX, 1);
+            if (!realpath(folder, real))
+                die("find %s:", folder);
+            return real;
+        }
+        looked = arena_printf("%s%s%s", looked, *looked ? ", " : "", folder);
+    }
+    die("no %s in %s; build kbgen with make, or set KBGEN_HOME to its source tree or prefix", file, looked);
+}
+
+static const char *look(const char *const *at_home, const char *const *at_program, const char *file)
+{
+    const char *home = getenv("KBGEN_HOME");
+    if (home && *home)
+        return find(home, at_home, file);
+    char *folder = arena_printf("%s", home_program());
+    *strrchr(folder, '/') = 0;
+    return find(folder, at_program, file);
+}
+
+const char *home_sources(void)
+{
+    static const char *const at_home[] = {"", "/share/kbgen", NULL};
+    static const char *const at_program[] = {"/..", "/../..", "/../share/kbgen", NULL};
+    return look(at_home, at_program, "templates/machine.c.in");
+}
+
+const char *home_archives(void)
+{
+    static const char *const at_home[] = {"", "/build", "/lib/kbgen", NULL};
+    static const char *const at_program[] = {"", "/../lib/kbgen", NULL};
+    return look(at_home, at_program, "libkb.a");
+}

@@ -1,0 +1,13 @@
+/* home.h: where kbgen finds what it needs beside itself. */
+#ifndef GEN_HOME_H
+#define GEN_HOME_H
+
+/* The folders with templates/ and rt/, and with libkb.a, libtext.a and kernels/. They are looked for in $KBGEN_HOME if
+ * it is set, a source tree or an installation; else around kbgen itself. Absolute; without one, kbgen dies. */
+const char *home_sources(void);
+const char *home_archives(void);
+
+/* kbgen's own file. */
+const char *home_program(void);
+
+#endif

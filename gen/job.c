@@ -1,0 +1,117 @@
+/* job.c: runs other programs, without a shell.
+ *
+ * They run in the root folder with absolute paths, so that no file they make holds the name of the folder where kbgen
+ * was called. */
+#define _GNU_SOURCE                                     /* pipe2, addchdir_np */
+
+#include "job.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../rt/text/base.h"
+#include "../rt/text/diag.h"
+#include "timing.h"
+
+extern char **environ;
+
+/* For the signal handler: the jobs that may be under way. */
+static struct job *volatile watched;
+static volatile size_t watched_count;
+
+void stop_jobs(void)
+{
+    for (size_t i = 0; i < watched_count; i++) {
+        if (watched[i].pid > 0 && kill(watched[i].pid, SIGTERM) == 0)
+            waitpid(watched[i].pid, NULL, 0);
+    }
+}
+
+static void watch(struct job *jobs, size_t count)
+{
+    watched_count = 0;
+    watched = jobs;
+    watched_count = count;
+}
+
+/* Starts a job; `output` becomes its standard output, unless it is negative. */
+static void start(struct job *job, int output)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addchdir_np(&actions, "/");
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    if (output >= 0)
+        posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+    struct words args = {0};
+    words_add_all(&args, &job->words);
+    words_add(&args, NULL);
+    job->ms = now_ms();
+    errno = posix_spawnp(&job->pid, args.word[0], &actions, NULL, (char *const *)args.word, environ);
+    if (errno)
+        die("run %s (install a C compiler, or name one with --cc):", args.word[0]);
+    posix_spawn_file_actions_destroy(&actions);
+}
+
+static void ended(struct job *job, int status)
+{
+    job->status = status;
+    job->ms = now_ms() - job->ms;
+    job->pid = 0;
+}
+
+/* Waits for one of the jobs to end. */
+static void wait_one(struct job *jobs, size_t count)
+{
+    int status;
+    pid_t pid;
+    do
+        pid = waitpid(-1, &status, 0);
+    while (pid < 0 && errno == EINTR);
+    if (pid < 0)
+        die("wait for %s:", jobs->what);
+    for (size_t i = 0; i < count; i++)
+        if (jobs[i].pid == pid)
+            ended(&jobs[i], status);
+}
+
+struct job *run_jobs(struct job *jobs, size_t count, size_t most)
+{
+    watch(jobs, count);
+    for (size_t started = 0, running = 0; started < count || running; running--) {
+        for (; started < count && running < most; running++)
+            start(&jobs[started++], -1);
+        wait_one(jobs, started);
+    }
+    watch(NULL, 0);
+    for (size_t i = 0; i < count; i++)
+        if (jobs[i].status != 0)
+            return &jobs[i];
+    return NULL;
+}
+
+const char *run_for_output(struct job *job, size_t *length)
+{
+    int ends[2];
+    char *text = NULL, buffer[1 << 16];
+    FILE *out = open_memstream(&text, length);
+    if (!out || pipe2(ends, O_CLOEXEC) != 0)
+        die("make a pipe:");
+    start(job, ends[1]);
+    close(ends[1]);
+    for (ssize_t got; (got = read(ends[0], buffer, sizeof buffer)) > 0;)
+        fwrite(buffer, 1, (size_t)got, out);
+    close(ends[0]);
+    wait_one(job, 1);
+    if (fclose(out) != 0)
+        die("out of memory");
+    const char *kept = arena_text(text, *length);
+    free(text);
+    return kept;
+}

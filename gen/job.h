@@ -1,0 +1,28 @@
+/* job.h: runs other programs, without a shell. */
+#ifndef GEN_JOB_H
+#define GEN_JOB_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "words.h"
+
+struct job {
+    struct words words;                                 /* program and arguments */
+    const char *what;                                   /* for -v */
+    double ms;                                          /* how long it took */
+    int status;                                         /* of waitpid, when it has ended */
+    pid_t pid;
+};
+
+/* Runs jobs, up to `most` at a time, all of them whether others fail or not. Dies when a program cannot be started.
+ * Returns the first in the list that failed, or NULL. */
+struct job *run_jobs(struct job *jobs, size_t count, size_t most);
+
+/* Ends what runs, and waits for it. A signal handler may call it. */
+void stop_jobs(void);
+
+/* Runs a job alone and returns what it writes to standard output; the status is in the job. */
+const char *run_for_output(struct job *job, size_t *length);
+
+#endif

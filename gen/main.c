@@ -1,0 +1,109 @@
+/* main.c: kbgen, a compiler from a description of a machine to a simulator of it: the passes, in order.
+ *
+ *     topology.yaml -> model       check_topology: every number in base units, every name resolved
+ *     model -> plan                elaborate, wire, measure, route: nodes, links, totals, tables of next steps
+ *     plan -> C                    emit: templates filled with the plan's rows
+ *     C -> simulator               build: compiled and linked with the runtime, unless it is there already
+ *
+ * Whatever is wrong with the input is found before anything is written. */
+#include <stdio.h>
+
+#include "../rt/text/base.h"
+#include "../rt/text/diag.h"
+#include "cc.h"
+#include "check.h"
+#include "dump.h"
+#include "dump_model.h"
+#include "dump_schema.h"
+#include "home.h"
+#include "options.h"
+#include "out.h"
+#include "timing.h"
+
+static void dump(enum dump what, const struct model *model, const struct plan *plan)
+{
+    switch (what) {
+    case DUMP_model:
+        dump_model(stdout, model);
+        break;
+    case DUMP_nodes:
+        dump_nodes(stdout, plan);
+        break;
+    case DUMP_links:
+        dump_links(stdout, plan);
+        break;
+    case DUMP_routes:
+        dump_routes(stdout, plan);
+        break;
+    case DUMP_dot:
+        dump_dot(stdout, plan);
+        break;
+    default:
+        dump_schema(stdout);
+    }
+    if (fflush(stdout) != 0 || ferror(stdout))
+        die("write to standard output:");
+}
+
+static struct plan *lay_out(const struct model *model)
+{
+    struct plan *plan = elaborate(model);
+    wire(plan);
+    measure(plan);
+    errors_end();
+    route(plan);
+    timing_pass("lay out");
+    return plan;
+}
+
+/* The output's place must not be that of anything else. */
+static void check_output(const struct options *options, const char *output)
+{
+    if (options->emit_c)
+        return out_check_folder(output);
+    out_check_file(output, options->topology);
+    out_check_file(output, home_program());
+    for (size_t i = 0; i < options->kernel_count; i++)
+        out_check_file(output, options->kernels[i]);
+}
+
+static void make(const struct options *options, const struct plan *plan)
+{
+    const char *output = options->output ? options->output
+                       : arena_printf("build/%s%s", plan->model->name, options->emit_c ? ".c" : "");
+    const char *generated = options->emit_c ? output : arena_printf("%s.c", output);
+    check_output(options, output);
+    const char *templates = arena_printf("%s/templates", home_sources());
+    struct emission emission = emit(plan, templates, options->sets, options->set_count);
+    errors_end();
+    timing_pass("emit");
+    if (options->emit_c || options->keep)
+        write_emission(generated, &emission);
+    if (options->emit_c)
+        return;
+    build(&(struct build){
+        .path = output, .cc = options->cc, .level = options->level, .jobs = options->jobs,
+        .kernels = options->kernels, .kernel_count = options->kernel_count,
+    }, &emission);
+    timing_pass("build");
+}
+
+int main(int argc, char **argv)
+{
+    program_name = "kbgen";
+    struct options options = options_read(argc, argv);
+    timing_begin(options.verbose);
+    if (options.dump == DUMP_schema) {
+        dump(DUMP_schema, NULL, NULL);
+        return 0;
+    }
+    const struct model *model = check_topology(options.topology, options.sets, options.set_count);
+    errors_end();
+    timing_pass("check");
+    const struct plan *plan = lay_out(model);
+    if (options.dump)
+        dump(options.dump, model, plan);
+    else if (!options.check)
+        make(&options, plan);
+    return 0;
+}

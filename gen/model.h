@@ -1,0 +1,94 @@
+/* model.h: a checked topology. Every number is in base units, every default is in, every name is resolved.
+ *
+ * check.c makes it from the nodes of the YAML file; elab.c and dump.c read it. Nothing changes it in between. */
+#ifndef GEN_MODEL_H
+#define GEN_MODEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../rt/text/diag.h"
+
+enum attr {
+#define ATTR(name) ATTR_##name,
+#include "../rt/kb/attrs.def"
+#undef ATTR
+    ATTRS
+};
+
+enum dtype {
+#define DTYPE(name, bytes, is_float) DTYPE_##name,
+#include "../rt/kb/dtypes.def"
+#undef DTYPE
+    DTYPES
+};
+
+/* The parts whose models a user may swap: m_cpu, sram, hbm_ctrl, and those of a PE. */
+enum component {
+#define COMPONENT(part, doc) COMPONENT_##part,
+#include "schema.def"
+    COMPONENTS
+};
+
+/* A number and where it comes from: a place in a file, `--set`, or the schema's default (where.file is NULL). */
+struct value {
+    uint64_t n;
+    struct where where;
+    const char *key;                                    /* dotted path in the topology: "cube.noc.link_bw_gbs" */
+};
+
+/* A text and where it comes from, likewise. */
+struct text {
+    const char *text;                                   /* NULL: ~ */
+    struct where where;
+    const char *key;
+};
+
+struct router_at {
+    uint64_t row, col;
+    struct where where;
+};
+
+struct model_attachment {
+    uint64_t cube;
+    unsigned side;                                      /* 0..3: n e s w */
+    struct where where;
+};
+
+struct model_op {
+    const char *name;
+    struct value cost;
+};
+
+/* A component whose impl is no builtin. */
+struct impl {
+    const char *kind, *name;
+    struct where where;
+    struct impl_param { const char *name; struct value value; } *params;    /* later: nothing fills them yet */
+    unsigned params_count;
+};
+
+struct model {
+    const char *path;                                   /* of the topology, as given */
+    const char *name;                                   /* system.name */
+    struct text system_name;                            /* the same, and where it comes from */
+    struct text ns_per_mm;                              /* system.wire.ns_per_mm as written */
+    struct text gemm_resource, math_resource;           /* their shared_resource */
+    struct text impl[COMPONENTS];                       /* "builtin.pe_dma" */
+    struct value sips, cube_rows, cube_cols, noc_rows, noc_cols, pes;
+    struct value attr[ATTRS];
+    struct value k_per_cycle[DTYPES], lanes[DTYPES];    /* 0: the engine lacks the dtype */
+    struct model_op *ops;                               /* known ones in the order of ops.def, then own ones */
+    unsigned ops_count;
+    bool accel_shared;                                  /* pe_gemm and pe_math name the same shared_resource */
+    struct model_attachment *attach;
+    unsigned attach_count;
+    struct router_at m_cpu_at, sram_at;
+    struct router_at *pe_at;                            /* explicit layout: one per PE; NULL: corners */
+    unsigned pe_at_count;
+    struct where layout_where;
+    struct impl *impls;                                 /* those that are no builtins */
+    unsigned impls_count;
+};
+
+#endif

@@ -1,0 +1,39 @@
+/* name.c: what nodes and links are called. */
+#include "plan.h"
+
+#include "../rt/text/base.h"
+
+const char *const node_kind_names[NODE_KINDS] = {
+#define SYSTEM_NODE(kind) #kind,
+#define SIP_NODE(kind) #kind,
+#define CUBE_NODE(kind) #kind,
+#define PE_NODE(kind) #kind,
+#include "../rt/kb/kinds.def"
+};
+
+const char *const link_class_names[LINK_CLASSES] = {
+#define LINK(name, bw, latency) #name,
+#include "../rt/kb/links.def"
+#undef LINK
+};
+
+const char side_letters[] = "nesw";
+
+const char *node_name(const struct plan *plan, unsigned node)
+{
+    const struct plan_node *n = &plan->nodes[node];
+    unsigned cols = plan->router_grid.cols;
+    switch (n->kind) {
+    case NODE_m_cpu:
+    case NODE_sram:
+        return node_kind_names[n->kind];
+    case NODE_router:
+        return arena_printf("noc.r%uc%u", n->index / cols, n->index % cols);
+    case NODE_port:
+        return arena_printf("port.%c", side_letters[n->index]);
+    case NODE_hbm_ctrl:
+        return arena_printf("hbm_ctrl.pe%u", n->index);
+    default:
+        return arena_printf("pe%u.%s", n->index, node_kind_names[n->kind]);
+    }
+}

@@ -1,0 +1,185 @@
+/* options.c: kbgen's command line. */
+#define _GNU_SOURCE                                     /* sched_getaffinity */
+
+#include "options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../rt/text/base.h"
+#include "../rt/text/diag.h"
+#include "cc.h"
+#include "emit.h"
+
+static const char help[] =
+    "usage: kbgen TOPOLOGY.yaml [OPTION ...]\n"
+    "Makes a simulator of the machine that a topology file describes: build/NAME below the current folder.\n"
+    "\n"
+    "  -o, --output PATH    make PATH instead\n"
+    "      --emit exe|c     c: the generated sources alone, in the folder build/NAME.c, or PATH\n"
+    "      --keep           leave the generated sources beside the simulator, in the folder build/NAME.c, or PATH.c\n"
+    "  -k, --kernel FILE.c  a kernel file of yours beside those that are built in (repeatable)\n"
+    "      --set KEY=VALUE  as if the topology said so: --set cube.noc.link_bw_gbs=512 (repeatable)\n"
+    "      --check          only check the topology\n"
+    "      --dump WHAT      print model, nodes, links, routes, dot (a graph for graphviz) or schema (JSON Schema)\n"
+    "      --cc CC          compile with CC (default: %s)\n"
+    "  -O LEVEL             optimise the generated code and your files so: 0 1 2 3 s g fast\n"
+    "  -j, --jobs N         run N compilers at a time (default: one per processor)\n"
+    "  -v, --verbose        say what took how long\n"
+    "      --help, --version\n"
+    "\n"
+    "$KBGEN_HOME says where templates, headers and archives are, if not beside kbgen.\n"
+    "Exit status: 0 good, 2 wrong usage or input, 3 the system failed (no compiler, disk full).\n";
+
+enum { OPTION_EMIT = 256, OPTION_KEEP, OPTION_IMPL, OPTION_SET, OPTION_CHECK, OPTION_DUMP, OPTION_CC, OPTION_HELP,
+       OPTION_VERSION };
+
+static const struct option longs[] = {
+    {"output", required_argument, NULL, 'o'},
+    {"emit", required_argument, NULL, OPTION_EMIT},
+    {"keep", no_argument, NULL, OPTION_KEEP},
+    {"kernel", required_argument, NULL, 'k'},
+    {"impl", required_argument, NULL, OPTION_IMPL},
+    {"set", required_argument, NULL, OPTION_SET},
+    {"check", no_argument, NULL, OPTION_CHECK},
+    {"dump", required_argument, NULL, OPTION_DUMP},
+    {"cc", required_argument, NULL, OPTION_CC},
+    {"jobs", required_argument, NULL, 'j'},
+    {"verbose", no_argument, NULL, 'v'},
+    {"help", no_argument, NULL, OPTION_HELP},
+    {"version", no_argument, NULL, OPTION_VERSION},
+    {0},
+};
+
+/* The index of a word among those that an option takes. */
+static unsigned choose(const char *option, const char *word, const char *const *words, size_t count)
+{
+    char *all = "";
+    for (unsigned i = 0; i < count; i++) {
+        if (!strcmp(word, words[i]))
+            return i;
+        all = arena_printf("%s%s%s", all, i ? ", " : "", words[i]);
+    }
+    usage_error("%s takes one of %s; not '%s'", option, all, word);
+}
+
+static enum dump read_dump(const char *word)
+{
+    static const char *const words[] = {"model", "nodes", "links", "routes", "dot", "schema"};
+    return DUMP_model + choose("--dump", word, words, COUNT_OF(words));
+}
+
+static const char *read_level(const char *word)
+{
+    static const char *const words[] = {"0", "1", "2", "3", "s", "g", "fast"};
+    return words[choose("-O", word, words, COUNT_OF(words))];
+}
+
+static size_t read_jobs(const char *word)
+{
+    char *end;
+    long jobs = strtol(word, &end, 10);
+    if (*end || end == word || jobs < 1 || jobs > 1024)
+        usage_error("-j takes a number from 1 to 1024; not '%s'", word);
+    return (size_t)jobs;
+}
+
+/* A path, without slashes at its end, which only a folder may have. */
+static const char *read_output(const char *path, bool folder)
+{
+    size_t length = strlen(path);
+    if (!length || (!folder && path[length - 1] == '/'))
+        usage_error("-o takes the path of a file; not '%s'", path);
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    return arena_text(path, length);
+}
+
+static size_t processors(void)
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? (size_t)CPU_COUNT(&set) : 1;
+}
+
+static void finish(const char *text)
+{
+    if (printf("%s", text) < 0 || fflush(stdout) != 0)
+        die("write to standard output:");
+    exit(0);
+}
+
+static void add(char ***list, size_t *count, char *word)
+{
+    *list = arena_grow(*list, *count, sizeof **list);
+    (*list)[(*count)++] = word;
+}
+
+static void take(struct options *options, int option)
+{
+    static const char *const forms[] = {"exe", "c"};
+    switch (option) {
+    case 'o':
+        options->output = optarg;
+        break;
+    case OPTION_EMIT:
+        options->emit_c = choose("--emit", optarg, forms, COUNT_OF(forms));
+        break;
+    case OPTION_KEEP:
+        options->keep = true;
+        break;
+    case 'k':
+        add(&options->kernels, &options->kernel_count, optarg);
+        break;
+    case OPTION_IMPL:
+        usage_error("--impl %s: component models of your own are not supported by this version", optarg);
+    case OPTION_SET:
+        add(&options->sets, &options->set_count, optarg);
+        break;
+    case OPTION_CHECK:
+        options->check = true;
+        break;
+    case OPTION_DUMP:
+        options->dump = read_dump(optarg);
+        break;
+    case OPTION_CC:
+        options->cc = optarg;
+        break;
+    case 'O':
+        options->level = read_level(optarg);
+        break;
+    case 'j':
+        options->jobs = read_jobs(optarg);
+        break;
+    case 'v':
+        options->verbose = true;
+        break;
+    case OPTION_HELP:
+        finish(arena_printf(help, cc_default));
+        break;
+    case OPTION_VERSION:
+        finish("kbgen " KBGEN_VERSION "\n");
+        break;
+    default:                                            /* getopt has said what is wrong */
+        fprintf(stderr, "kbgen --help lists the options\n");
+        exit(2);
+    }
+}
+
+struct options options_read(int argc, char **argv)
+{
+    struct options options = {.cc = cc_default, .jobs = processors()};
+    for (int option; (option = getopt_long(argc, argv, "o:k:O:j:v", longs, NULL)) >= 0;)
+        take(&options, option);
+    if (argc - optind > 1)
+        usage_error("one topology at a time: %s and %s", argv[optind], argv[optind + 1]);
+    options.topology = optind < argc ? argv[optind] : NULL;
+    if (!options.topology && options.dump != DUMP_schema)
+        usage_error("no topology file; kbgen --help says more");
+    if (options.output)
+        options.output = read_output(options.output, options.emit_c);
+    return options;
+}

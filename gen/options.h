@@ -1,0 +1,24 @@
+/* options.h: kbgen's command line. */
+#ifndef GEN_OPTIONS_H
+#define GEN_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* What to print instead of making a simulator. */
+enum dump { DUMP_NONE, DUMP_model, DUMP_nodes, DUMP_links, DUMP_routes, DUMP_dot, DUMP_schema, DUMPS };
+
+struct options {
+    const char *topology;                               /* NULL only with --dump schema */
+    const char *output;                                 /* NULL: build/NAME below the current folder */
+    const char *cc, *level;                             /* level NULL: as kbgen was built */
+    char **sets, **kernels;
+    size_t set_count, kernel_count, jobs;
+    enum dump dump;
+    bool check, emit_c, keep, verbose;
+};
+
+/* Reads the command line; exits when it is wrong, and after --help and --version. */
+struct options options_read(int argc, char **argv);
+
+#endif

@@ -1,0 +1,149 @@
+/* out.c: what kbgen writes: complete, or not at all.
+ *
+ * All of it is made in a temporary folder beside its place, on the same file system, and renamed. The names of
+ * temporary things are kept in a list that a signal handler can walk. */
+#include "out.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../rt/text/base.h"
+#include "../rt/text/diag.h"
+#include "job.h"
+
+/* Newest first: files before the folder they are in. A node is complete before the list leads to it. */
+static struct made {
+    const char *path;
+    struct made *next;
+} *volatile newest;
+
+/* Calls nothing that a signal handler may not. */
+static void remove_made(void)
+{
+    for (const struct made *made = newest; made; made = made->next)
+        if (unlink(made->path) != 0)
+            rmdir(made->path);
+}
+
+static void remove_and_die(int signal)
+{
+    stop_jobs();
+    remove_made();
+    raise(signal);                                      /* its default action is back: SA_RESETHAND */
+}
+
+static void watch_end(void)
+{
+    static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+    struct sigaction action = {.sa_handler = remove_and_die, .sa_flags = SA_RESETHAND};
+    for (size_t i = 0; i < COUNT_OF(ends); i++) {
+        struct sigaction old;
+        if (sigaction(ends[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+            sigaction(ends[i], &action, NULL);
+    }
+    atexit(remove_made);
+}
+
+static const char *remember(const char *path)
+{
+    struct made *made = arena_alloc(1, sizeof *made);
+    if (!newest)
+        watch_end();
+    *made = (struct made){path, newest};
+    newest = made;
+    return path;
+}
+
+static void make_parents(const char *path)
+{
+    char *folder = arena_printf("%s", path);
+    for (char *slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = 0;
+        if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+            die("make the folder %s:", folder);
+        *slash = '/';
+    }
+}
+
+const char *temporary_folder(const char *path)
+{
+    make_parents(path);
+    for (unsigned i = 0;; i++) {
+        const char *folder = arena_printf("%s.%ld-%u.tmp", path, (long)getpid(), i);
+        if (mkdir(folder, 0777) == 0)
+            return remember(folder);
+        if (errno != EEXIST)
+            die("make the folder %s:", folder);
+    }
+}
+
+const char *temporary(const char *folder, const char *name)
+{
+    return remember(arena_printf("%s/%s", folder, name));
+}
+
+void out_check_file(const char *path, const char *input)
+{
+    struct stat out, in;
+    if (stat(path, &out) != 0)
+        return;
+    if (S_ISDIR(out.st_mode))
+        usage_error("%s is a folder; -o names another place", path);
+    if (stat(input, &in) == 0 && out.st_dev == in.st_dev && out.st_ino == in.st_ino)
+        usage_error("%s would be overwritten; -o names another place", input);
+}
+
+void out_check_folder(const char *path)
+{
+    struct stat out;
+    if (stat(path, &out) == 0 && !S_ISDIR(out.st_mode))
+        usage_error("%s is no folder; -o names another place", path);
+}
+
+void write_file(const char *path, const char *text, size_t length)
+{
+    FILE *file = fopen(path, "wx");
+    if (!file)
+        die("write %s:", path);
+    if (fwrite(text, 1, length, file) != length || fclose(file) != 0)
+        die("write %s:", path);
+}
+
+void move_into_place(const char *from, const char *to)
+{
+    if (rename(from, to) != 0)
+        die("rename %s to %s:", from, to);
+}
+
+static bool holds(const char *path, const struct emitted *file)
+{
+    size_t length;
+    const char *text = read_file(path, &length);
+    return text && length == file->length && !memcmp(text, file->text, length);
+}
+
+void write_emission(const char *path, const struct emission *emission)
+{
+    const char **made = arena_alloc(emission->count, sizeof *made), *folder = NULL;
+    for (size_t i = 0; i < emission->count; i++) {
+        const struct emitted *file = &emission->files[i];
+        if (holds(arena_printf("%s/%s", path, file->name), file))
+            continue;
+        if (!folder)
+            folder = temporary_folder(path);
+        made[i] = temporary(folder, file->name);
+        write_file(made[i], file->text, file->length);
+    }
+    if (!folder || rename(folder, path) == 0)
+        return;
+    if (errno != ENOTEMPTY && errno != EEXIST)
+        die("rename %s to %s:", folder, path);
+    for (size_t i = 0; i < emission->count; i++)
+        if (made[i])
+            move_into_place(made[i], arena_printf("%s/%s", path, emission->files[i].name));
+}

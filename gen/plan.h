@@ -1,0 +1,104 @@
+/* plan.h: a machine laid out: the nodes and links of a cube, and the tables that say where a message goes next.
+ *
+ * One cube is described, because all cubes are alike; an instance is a SIP, a cube and a position within the cube.
+ * elab.c, wire.c, size.c and route.c fill it in this order, each reading what those before it made. */
+#ifndef GEN_PLAN_H
+#define GEN_PLAN_H
+
+#include "model.h"
+
+enum node_kind {
+#define SYSTEM_NODE(kind) NODE_##kind,
+#define SIP_NODE(kind) NODE_##kind,
+#define CUBE_NODE(kind) NODE_##kind,
+#define PE_NODE(kind) NODE_##kind,
+#include "../rt/kb/kinds.def"
+    NODE_KINDS
+};
+
+enum link_class {
+#define LINK(name, bw, latency) LINK_##name,
+#include "../rt/kb/links.def"
+#undef LINK
+    LINK_CLASSES
+};
+
+/* A step on a grid, of routers or of cubes; HERE is none: the target is reached. */
+enum side { SIDE_N, SIDE_E, SIDE_S, SIDE_W, SIDES, HERE = SIDES };
+
+/* A request goes X first; its response takes the same way back, so Y first. */
+enum direction { REQUEST, RESPONSE, DIRECTIONS };
+
+enum { NO_TARGET = 0xffff, NO_LINK = 0xffff, NO_NODE = 0xffff };
+enum { SYSTEM_NODES = NODE_pcie_ep, SIP_NODES = NODE_m_cpu - NODE_pcie_ep, PE_NODES = NODE_KINDS - NODE_pe_cpu };
+enum { SYSTEM_LINKS = 2, SIP_LINKS = 4 };               /* directed, those of attachments and cubes apart */
+
+/* A node of a cube; its position in plan.nodes is its rank within the cube. */
+struct plan_node {
+    enum node_kind kind;
+    unsigned index;                                     /* among the cube's of its kind; of a part of a PE, the PE */
+    unsigned router;                                    /* the node of the router it hangs on, or NO_NODE */
+    unsigned target;                                    /* that router among plan.targets, or NO_TARGET */
+    unsigned up, down;                                  /* links to its router and back, or NO_LINK */
+    struct where where;                                 /* what put it at its router; file NULL: a default */
+};
+
+/* A directed link that begins in a cube. `to` is NO_NODE where it leaves the cube. */
+struct plan_link {
+    enum link_class class;
+    unsigned from, to;
+    enum side side;                                     /* where it points to; HERE: to or from an attached node */
+};
+
+/* A grid of routers or of cubes, row-major. */
+struct grid {
+    unsigned rows, cols;
+};
+
+struct plan {
+    const struct model *model;
+    unsigned sips, cubes, pes, routers;                 /* of the machine, of a SIP, of a cube, of a cube */
+    struct grid cube_grid, router_grid;
+    struct plan_node *nodes;                            /* elab.c */
+    unsigned node_count;
+
+    struct plan_link *links;                            /* wire.c */
+    unsigned link_count;
+    unsigned *router_links;                             /* [router][side]: the link that way, or NO_LINK */
+
+    uint64_t all_cubes, all_pes, all_nodes, all_links;  /* size.c: of the machine */
+    uint64_t state_bytes;                               /* what a simulator keeps, at most */
+
+    unsigned *targets;                                  /* route.c: routers with something attached, row-major */
+    unsigned target_count;
+    unsigned *routes;                                   /* [direction][target][router]: a link; NO_LINK: it is there */
+    enum side *cube_routes;                             /* [direction][to][from] */
+    unsigned *nearest;                                  /* [cube]: its attachment */
+};
+
+/* Positions within a cube. */
+static inline unsigned plan_router(unsigned router)
+{
+    return 2 + router;
+}
+
+static inline unsigned plan_port(const struct plan *p, enum side side)
+{
+    return 2 + p->routers + side;
+}
+
+struct plan *elaborate(const struct model *model);
+void wire(struct plan *plan);
+void measure(struct plan *plan);
+void route(struct plan *plan);
+
+/* A node's name within its cube: "noc.r0c1", "pe5.pe_dma". */
+const char *node_name(const struct plan *plan, unsigned node);
+
+extern const char *const node_kind_names[NODE_KINDS], *const link_class_names[LINK_CLASSES];
+extern const char side_letters[];                       /* by enum side */
+
+/* The neighbour of a cell of a grid on a side, or -1 beyond the edge. */
+int grid_neighbour(struct grid grid, unsigned at, enum side side);
+
+#endif

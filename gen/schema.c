@@ -1,0 +1,134 @@
+/* schema.c: the rows of schema.def as a tree, and what its values are called. */
+#include <assert.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "../rt/text/base.h"
+#include "schema.h"
+
+struct row {
+    struct key key;
+    enum { ROW_KEY, ROW_OPEN, ROW_CLOSE } type;
+};
+
+#define IN(member) offsetof(struct model, member)
+#define IN_ENTRY(member) offsetof(struct attachment_keys, member)
+#define NOTHING 0
+
+static const struct row rows[] = {
+#define KEY(name, kind, form, least, most, standard, target, doc) \
+    { { #name, NULL, KIND_##kind, form, least, most, standard, doc, target, NULL, NULL, 0 }, ROW_KEY },
+#define OPEN_AS(name, kind, standard, doc) \
+    { { #name, NULL, KIND_##kind, "", NULL, NULL, standard, doc, 0, NULL, NULL, 0 }, ROW_OPEN },
+#define CLOSE() { { .name = NULL }, ROW_CLOSE },
+#include "schema.def"
+};
+
+const char *const dtype_names[DTYPES] = {
+#define DTYPE(name, bytes, is_float) #name,
+#include "../rt/kb/dtypes.def"
+#undef DTYPE
+};
+
+/* Puts the rows from `row` to the CLOSE of `parent` below it; returns the row after that. */
+static size_t add_keys(struct key *parent, size_t row)
+{
+    for (; row < COUNT_OF(rows) && rows[row].type != ROW_CLOSE; row++) {
+        struct key *key;
+        parent->names = arena_grow(parent->names, parent->count, sizeof(*parent->names));
+        parent->keys = arena_grow(parent->keys, parent->count, sizeof(*parent->keys));
+        parent->names[parent->count] = rows[row].key.name;
+        key = &parent->keys[parent->count++];
+        *key = rows[row].key;
+        key->path = parent->name ? arena_printf("%s.%s", parent->path, key->name) : key->name;
+        if (rows[row].type == ROW_OPEN)
+            row = add_keys(key, row + 1);
+    }
+    return row;
+}
+
+const struct key *schema(void)
+{
+    static struct key root = { .path = "the topology", .kind = KIND_mapping };
+    if (!root.count) {
+        size_t end = add_keys(&root, 0);
+        assert(end == COUNT_OF(rows));
+    }
+    return &root;
+}
+
+const struct key *schema_key(const struct key *of, const char *name)
+{
+    for (size_t i = 0; i < of->count; i++)
+        if (!strcmp(of->keys[i].name, name))
+            return &of->keys[i];
+    return NULL;
+}
+
+enum dimension schema_dimension(const struct key *key)
+{
+    static const enum dimension dimensions[] = {
+#define KIND(name, dimension) DIMENSION_##dimension,
+        KINDS
+#undef KIND
+    };
+    return dimensions[key->kind];
+}
+
+const struct unit *schema_unit(const struct key *key)
+{
+    return schema_dimension(key) == DIMENSION_none ? NULL : unit_named(key->form);
+}
+
+void schema_number(const struct key *key, const char *text, mpq_t value)
+{
+    const char *unit, *why = quantity_lex(text, value, &unit);
+    if (!why)
+        why = quantity_scale(value, unit, schema_dimension(key), schema_unit(key));
+    assert(!why);
+}
+
+static const char *expects_number(const struct key *key)
+{
+    const char *phrase = dimension_phrase[schema_dimension(key)], *orelse = key->kind == KIND_bandwidth ? ", or ~" : "";
+    if (key->kind > KIND_ratio && schema_dimension(key) == DIMENSION_none)
+        phrase = "a whole number";
+    const char *unit = *key->form && !strpbrk(key->most, " ") ? arena_printf(" %s", key->form) : "";
+    if (!key->least)
+        return arena_printf("%s above 0 and up to %s%s%s", phrase, key->most, unit, orelse);
+    return arena_printf("%s from %s to %s%s", phrase, key->least, key->most, unit);
+}
+
+const char *schema_expects(const struct key *key)
+{
+    switch (key->kind) {
+    case KIND_ratio: case KIND_time: case KIND_length: case KIND_bandwidth: case KIND_clock: case KIND_size:
+    case KIND_count: case KIND_dtypes: case KIND_ops:
+        return expects_number(key);
+    case KIND_mapping: case KIND_params: return "a mapping";
+    case KIND_list: return "a sequence of mappings";
+    case KIND_either: return arena_printf("'%s' or a mapping with %s", key->standard, key->names[0]);
+    case KIND_path: return "a relative path below the file's own folder";
+    case KIND_constant: return key->form;
+    case KIND_impl: return arena_printf("builtin.%s or the name of a C file", key->form);
+    case KIND_name: return "a name of letters, digits and _ that begins with no digit";
+    case KIND_resource: return "a name of letters, digits and _ that begins with no digit, or ~";
+    case KIND_choice: return arena_printf("one of %s", key->form);
+    case KIND_flag: return "true or false";
+    case KIND_router: case KIND_routers: return arena_printf("a pair [row, column], each %s", expects_number(key));
+    }
+    return NULL;
+}
+
+size_t schema_words(const struct key *key, const char **words, size_t most)
+{
+    size_t count = 0;
+    for (const char *s = key->form; *s; s += strspn(s, " ")) {
+        size_t length = strcspn(s, " ");
+        if (count < most)
+            words[count] = arena_text(s, length);
+        count++;
+        s += length;
+    }
+    return count;
+}

@@ -1,0 +1,39 @@
+/* size.c: what the whole machine counts.
+ *
+ * Requires: plan.nodes and plan.links. Leaves: the totals of the plan. A simulator's state stands in static arrays,
+ * which code of the usual model reaches up to 2 GiB; a machine that is larger is refused. */
+#include "plan.h"
+
+#include "../rt/text/base.h"
+
+/* No less than what the runtime keeps of each; generated code asserts it. */
+enum { PE_BYTES = 1024, SERVER_BYTES = 32, CHANNEL_BYTES = 16, CUBE_BYTES = 64, NODE_BYTES = 8, LINK_BYTES = 8 };
+
+static const uint64_t state_most_bytes = UINT64_C(3) << 29;
+
+/* The first count that the topology file gives: one of those that make the machine large. */
+static struct where blame(const struct model *model)
+{
+    const struct value *counts[] = {&model->sips, &model->cube_rows, &model->cube_cols, &model->pes, &model->noc_rows};
+    size_t i = 0;
+    while (i < COUNT_OF(counts) - 1 && !counts[i]->where.file)
+        i++;
+    return counts[i]->where;
+}
+
+void measure(struct plan *plan)
+{
+    const struct value *attr = plan->model->attr;
+    uint64_t engines = attr[ATTR_pe_dma_rd_engines].n + attr[ATTR_pe_dma_wr_engines].n;
+    plan->all_cubes = (uint64_t)plan->sips * plan->cubes;
+    plan->all_pes = plan->all_cubes * plan->pes;
+    plan->all_nodes = SYSTEM_NODES + plan->sips * (uint64_t)SIP_NODES + plan->all_cubes * plan->node_count;
+    plan->all_links = SYSTEM_LINKS + plan->sips * (uint64_t)(SIP_LINKS + plan->model->attach_count)
+                    + plan->all_cubes * plan->link_count;
+    plan->state_bytes = plan->all_nodes * NODE_BYTES + plan->all_links * LINK_BYTES + plan->all_cubes * CUBE_BYTES
+                      + plan->all_pes * (PE_BYTES + engines * SERVER_BYTES + attr[ATTR_hbm_ctrl_pcs].n * CHANNEL_BYTES);
+    if (plan->state_bytes > state_most_bytes)
+        error_at(blame(plan->model), "%u SIPs of %u cubes of %u nodes need %llu MiB of state; a simulator holds %llu",
+                 plan->sips, plan->cubes, plan->node_count, (unsigned long long)plan->state_bytes >> 20,
+                 (unsigned long long)state_most_bytes >> 20);
+}

@@ -1,0 +1,169 @@
+#!/usr/bin/python3
+"""routes: nodes, links and ways of odd machines, held against what the rules of placement and routing give by
+themselves: computed here from the rules, way by way, without the tables that kbgen makes."""
+import os
+
+from harness import KBGEN, SCRATCH, done, first_difference, ok, run
+
+STEP = {"n": (-1, 0), "e": (0, 1), "s": (1, 0), "w": (0, -1)}
+BACK = {"n": "s", "e": "w", "s": "n", "w": "e"}
+PE_PARTS = "pe_cpu pe_scheduler pe_dma pe_fetch_store pe_gemm pe_math pe_tcm pe_mmu pe_ipcq".split()
+ON_ROUTER = ("pe_cpu", "pe_dma", "pe_mmu")
+
+
+class Machine:
+    """A machine by its counts; what is not given has the default."""
+
+    def __init__(self, cubes=(1, 1), noc=(4, 4), pes=8, sips=1, attach=((0, "w"),), m_cpu=(0, 1), sram=(1, 1), at=None):
+        self.cubes, self.noc, self.pes, self.sips, self.attach = cubes, noc, pes, sips, attach
+        self.m_cpu, self.sram, self.at = m_cpu, sram, at
+
+    def topology(self):
+        attach = ", ".join(f"{{cube: {cube}, side: {side}}}" for cube, side in self.attach)
+        layout = f"{{explicit: {[list(place) for place in self.at]}}}" if self.at else "corners"
+        return (f"system: {{name: odd, sips: {self.sips}}}\n"
+                f"sip: {{cubes: {{rows: {self.cubes[0]}, cols: {self.cubes[1]}}}, io: {{attach: [{attach}]}}}}\n"
+                f"cube:\n  memory_map: {{hbm_slices_per_cube: {self.pes}}}\n"
+                f"  noc: {{rows: {self.noc[0]}, cols: {self.noc[1]}}}\n"
+                f"  m_cpu: {{at: {list(self.m_cpu)}}}\n  sram: {{at: {list(self.sram)}}}\n  pe_layout: {layout}\n")
+
+    def router_of_pe(self, pe):
+        if self.at:
+            return tuple(self.at[pe])
+        rows, cols = self.noc
+        corner = 4 * pe // self.pes
+        first = min(p for p in range(self.pes) if 4 * p // self.pes == corner)
+        south, east = corner // 2, corner % 2
+        near_row, near_col = (rows - 1) * south, (cols - 1) * east
+        quadrant = [(r, c) for r in range(rows) for c in range(cols)
+                    if abs(r - near_row) < (rows + 1) // 2 and abs(c - near_col) < (cols + 1) // 2]
+        quadrant.sort(key=lambda at: (abs(at[0] - near_row) + abs(at[1] - near_col), at))
+        return quadrant[(pe - first) % len(quadrant)]
+
+    def attached(self):
+        """(name, router) of what hangs on the routers of a cube, and (name, None) of what does not, in rank order."""
+        rows, cols = self.noc
+        yield "m_cpu", self.m_cpu
+        yield "sram", self.sram
+        for r in range(rows):
+            for c in range(cols):
+                yield f"noc.r{r}c{c}", None
+        for side, at in zip("nesw", ((0, cols // 2), (rows // 2, cols - 1), (rows - 1, cols // 2), (rows // 2, 0))):
+            yield "port." + side, at
+        for pe in range(self.pes):
+            yield f"hbm_ctrl.pe{pe}", self.router_of_pe(pe)
+        for pe in range(self.pes):
+            for part in PE_PARTS:
+                yield f"pe{pe}.{part}", self.router_of_pe(pe) if part in ON_ROUTER else None
+
+    def nodes(self):
+        lines = ["host", "switch"]
+        for sip in range(self.sips):
+            lines += [f"sip{sip}.pcie_ep", f"sip{sip}.io_cpu"]
+            for cube in range(self.cubes[0] * self.cubes[1]):
+                for name, at in self.attached():
+                    lines.append(f"sip{sip}.cube{cube}.{name}" + (f" noc.r{at[0]}c{at[1]}" if at else ""))
+        return [f"{rank} {line}" for rank, line in enumerate(lines)]
+
+    def pairs(self):
+        """(one end, other end, class) of every link."""
+        yield "host", "switch", "pcie"
+        for sip in (f"sip{number}" for number in range(self.sips)):
+            yield "switch", sip + ".pcie_ep", "pcie"
+            yield sip + ".pcie_ep", sip + ".io_cpu", "io"
+            for cube, side in self.attach:
+                yield sip + ".io_cpu", f"{sip}.cube{cube}.port.{side}", "io"
+            for cube in range(self.cubes[0] * self.cubes[1]):
+                here = f"{sip}.cube{cube}."
+                for side, next_cube in neighbours(self.cubes, cube, "es"):
+                    yield here + "port." + side, f"{sip}.cube{next_cube}.port.{BACK[side]}", "ucie"
+                for router in range(self.noc[0] * self.noc[1]):
+                    for _, other in neighbours(self.noc, router, "es"):
+                        yield here + self.router(router), here + self.router(other), "noc"
+                for name, at in self.attached():
+                    if at:
+                        yield here + name, f"{here}noc.r{at[0]}c{at[1]}", "attach"
+
+    def links(self):
+        figures = {"pcie": "250000 64000000000", "io": "10000 64000000000", "ucie": "4000 512000000000",
+                   "noc": "20 256000000000", "attach": "5 256000000000"}
+        for one, other, kind in self.pairs():
+            yield f"{one} {other} {kind} {figures[kind]}"
+            yield f"{other} {one} {kind} {figures[kind]}"
+
+    def router(self, number):
+        return "noc.r%dc%d" % divmod(number, self.noc[1])
+
+    def routes(self):
+        targets = sorted({at for _, at in self.attached() if at})
+        for source in range(self.noc[0] * self.noc[1]):
+            for target in (row * self.noc[1] + col for row, col in targets):
+                yield from both(self.noc, source, target, self.router(source), self.router(target))
+        cubes = range(self.cubes[0] * self.cubes[1])
+        for source in cubes:
+            for target in cubes:
+                yield from both(self.cubes, source, target, f"cube{source}", f"cube{target}")
+            cube, side = min(self.attach, key=lambda one: (len(request(self.cubes, source, one[0])), one[0]))
+            yield f"io cube{source} cube{cube}.port.{side}"
+
+
+def neighbours(grid, at, sides):
+    row, col = divmod(at, grid[1])
+    for side in sides:
+        r, c = row + STEP[side][0], col + STEP[side][1]
+        if 0 <= r < grid[0] and 0 <= c < grid[1]:
+            yield side, r * grid[1] + c
+
+
+def request(grid, source, target):
+    """X first, then Y."""
+    (row, col), (to_row, to_col) = divmod(source, grid[1]), divmod(target, grid[1])
+    return ["e" if col < to_col else "w"] * abs(to_col - col) + ["s" if row < to_row else "n"] * abs(to_row - row)
+
+
+def both(grid, source, target, source_name, target_name):
+    """A request, and the response from the same source: the request from the target, backwards."""
+    yield " ".join(["request", source_name, target_name, *request(grid, source, target)])
+    yield " ".join(["response", source_name, target_name, *[BACK[s] for s in reversed(request(grid, target, source))]])
+
+
+MACHINES = {
+    "the default cube": Machine(),
+    "a router alone": Machine(noc=(1, 1), pes=1, m_cpu=(0, 0), sram=(0, 0)),
+    "a router alone with 7 PEs": Machine(noc=(1, 1), pes=7, m_cpu=(0, 0), sram=(0, 0)),
+    "a row of routers": Machine(noc=(1, 5), pes=3, m_cpu=(0, 4), sram=(0, 0)),
+    "a column of routers": Machine(noc=(6, 1), pes=11, m_cpu=(5, 0), sram=(2, 0)),
+    "odd routers, more PEs than routers": Machine(noc=(3, 5), pes=64),
+    "two PEs, in opposite corners": Machine(noc=(2, 7), pes=2),
+    "a row of cubes": Machine(cubes=(1, 5), pes=2, attach=((4, "e"),)),
+    "a column of cubes": Machine(cubes=(4, 1), pes=1, attach=((3, "w"), (0, "n"))),
+    "two sips of 2 x 3 cubes, three attachments, two of one cube":
+        Machine(cubes=(2, 3), noc=(2, 3), pes=4, sips=2, attach=((5, "s"), (0, "w"), (0, "n"))),
+    "attachments equally near, the lower cube listed last": Machine(cubes=(1, 3), pes=1, attach=((2, "e"), (0, "w"))),
+    "PEs where the file says":
+        Machine(noc=(3, 3), pes=4, at=((2, 2), (0, 0), (2, 2), (1, 1)), m_cpu=(2, 0), sram=(0, 2)),
+    "sixteen by sixteen cubes":
+        Machine(cubes=(16, 16), noc=(1, 2), pes=1, m_cpu=(0, 0), sram=(0, 1), attach=((255, "e"),)),
+}
+
+
+def dumped(path, what):
+    """The lines of a dump, without its comments."""
+    dump = run(KBGEN, path, "--dump", what)
+    return [line for line in dump.stdout.splitlines() if not line.startswith("#")], dump
+
+
+for title, machine in MACHINES.items():
+    path = os.path.join(SCRATCH, "odd.yaml")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(machine.topology())
+    want, (got, dump) = machine.nodes(), dumped(path, "nodes")
+    ok(want == got, f"nodes: {title}", first_difference("\n".join(want), "\n".join(got)), dump.stderr)
+    numbered = [line.split(" ", 1) for line in dumped(path, "links")[0]]
+    want, got = sorted(machine.links()), sorted(link for _, link in numbered)
+    ok(want == got, f"links: {title}", first_difference("\n".join(want), "\n".join(got)))
+    numbers = [int(number) for number, _ in numbered]
+    ok(numbers == sorted(set(numbers)), f"numbers of links: {title}", "they do not rise")
+    want, got = sorted(machine.routes()), sorted(dumped(path, "routes")[0])
+    ok(want == got, f"routes: {title}", first_difference("\n".join(want), "\n".join(got)))
+done()

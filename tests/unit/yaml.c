@@ -1,0 +1,149 @@
+/* yaml.c: texts -> trees: nesting, places, aliases, merge keys, what is refused. Messages go to standard error. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "text/base.h"
+#include "text/read.h"
+#include "text/yaml.h"
+
+static int tests;
+
+static void check(const char *what, const char *got, const char *want)
+{
+    printf("%s %d - %s\n", strcmp(got, want) ? "not ok" : "ok", ++tests, what);
+    if (strcmp(got, want))
+        printf("# got %s\n# want %s\n", got, want);
+}
+
+/* A tree as flow text; scalars that are not plain in quotes. */
+static const char *shown(const struct node *node)
+{
+    const char *text = "";
+    if (!node)
+        return "none";
+    for (size_t i = 0; node->type == NODE_SEQUENCE && i < node->count; i++)
+        text = arena_printf("%s%s%s", text, i ? ", " : "", shown(node->items[i]));
+    for (size_t i = 0; node->type == NODE_MAPPING && i < node->count; i++)
+        text = arena_printf("%s%s%s: %s", text, i ? ", " : "", shown(node->entries[i].key),
+                            shown(node->entries[i].value));
+    switch (node->type) {
+    case NODE_SEQUENCE: return arena_printf("[%s]", text);
+    case NODE_MAPPING: return arena_printf("{%s}", text);
+    default: return node->plain ? node->text : arena_printf("'%s'", node->text);
+    }
+}
+
+static const struct source *source_of(const char *text)
+{
+    struct source *source = arena_alloc(1, sizeof(*source));
+    *source = (struct source){ "text", text, strlen(text) };
+    return source;
+}
+
+/* A document gives this tree, after so many errors. */
+static void expect(const char *what, const char *text, const char *want, unsigned errors)
+{
+    unsigned before = error_count();
+    const struct node *node = yaml_document(source_of(text));
+    const char *got = arena_printf("%s, %u errors", shown(node), error_count() - before);
+    check(what, got, arena_printf("%s, %u errors", want, errors));
+}
+
+static void trees(void)
+{
+    expect("nothing is an empty mapping", "", "{}", 0);
+    expect("so is a comment", "# nothing\n", "{}", 0);
+    expect("and an empty document", "---\n", "{}", 0);
+    expect("block style", "a:\n  - 1\n  - b: 2\nc: x y\n", "{a: [1, {b: 2}], c: x y}", 0);
+    expect("flow style", "{a: [1, {b: 2}], c: ~}", "{a: [1, {b: 2}], c: ~}", 0);
+    expect("quotes are kept apart", "[1, '1', \"a\\tb\", !!str 1]", "[1, '1', 'a\tb', 1]", 1);
+    expect("scalars stay as written", "[010, 1:30, no, 0x10, .inf]", "[010, 1:30, no, 0x10, .inf]", 0);
+}
+
+static void aliases(void)
+{
+    expect("an alias", "a: &x [1]\nb: *x\n", "{a: [1], b: [1]}", 0);
+    expect("an anchor anew", "[&x 1, *x, &x 2, *x]", "[1, 1, 2, 2]", 0);
+    expect("an alias of a key", "{&k a: 1, b: {*k : 2}}", "{a: 1, b: {a: 2}}", 0);
+    expect("an alias of nothing", "[*x]", "[]", 1);
+    expect("an alias within what it names", "&x [*x]", "[]", 1);
+    expect("merge", "{<<: {a: 1, b: 2}, b: 3}", "{b: 3, a: 1}", 0);
+    expect("merge, the first source wins", "{<<: [{a: 1}, {a: 2, b: 2}]}", "{a: 1, b: 2}", 0);
+    expect("merge of what was merged", "x: &x {a: 1}\ny: &y {<<: *x, b: 2}\nz: {<<: *y}\n",
+           "{x: {a: 1}, y: {b: 2, a: 1}, z: {b: 2, a: 1}}", 0);
+    expect("merge in quotes is a key", "{'<<': 1}", "{'<<': 1}", 0);
+    expect("merge of a scalar", "{<<: 1, a: 2}", "{a: 2}", 1);
+    expect("a duplicate: the first stays", "{a: 1, b: 2, a: 3}", "{a: 1, b: 2}", 1);
+}
+
+static void refused(void)
+{
+    expect("two documents", "a: 1\n---\nb: 2\n", "none", 1);
+    expect("no YAML", "a: [1", "none", 1);
+    expect("a NUL", "a: \"\\0\"", "{a: ''}", 1);
+    expect("no UTF-8", "a: \xff", "none", 1);
+    expect("a key that is a sequence", "{[a]: 1, b: 2}", "{b: 2}", 1);
+}
+
+/* Nesting is bounded to 64; each of these lists stands for ten of the one before. */
+static void bounds(void)
+{
+    char deep[2 * 70 + 1] = "", bomb[4000] = "a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n";
+    memset(deep, '[', 64);
+    memset(deep + 64, ']', 64);
+    check("64 deep", yaml_document(source_of(arena_text(deep, 128))) ? "a tree" : "none", "a tree");
+    memset(deep, '[', 70);
+    memset(deep + 70, ']', 70);
+    expect("70 deep", deep, "none", 1);
+    for (char c = 'b'; c < 'z'; c++)
+        strcat(bomb, arena_printf("%c: &%c [*%c, *%c, *%c, *%c, *%c, *%c, *%c, *%c, *%c, *%c]\n", c, c, c - 1, c - 1,
+                                  c - 1, c - 1, c - 1, c - 1, c - 1, c - 1, c - 1, c - 1));
+    expect("aliases that stand for 10^25 nodes", bomb, "none", 1);
+}
+
+static void places(void)
+{
+    const struct node *node = yaml_document(source_of("a:\n  \"\xc3\xa9\": { b: 1 }\n"));
+    const struct node *b = node_get(node_get(node_get(node, "a"), "\xc3\xa9"), "b");
+    check("columns count characters", arena_printf("%u:%u", b->where.line, b->where.col), "2:13");
+    node = yaml_value(source_of("x.y=[1, 2]"), 4);
+    check("a value within a line", arena_printf("%s at %u", shown(node), node->items[1]->where.col), "[1, 2] at 9");
+    check("no value is a null", node_is_null(yaml_value(source_of("x="), 2)) ? "null" : "text", "null");
+}
+
+/* What readers take: a letter for each of u64, bool, string, identifier, null. */
+static const char *readings(const char *text)
+{
+    const struct node *node = yaml_value(source_of(text), 0);
+    uint64_t number;
+    bool on;
+    const char *string;
+    bool u = node_u64(node, "it", 0, UINT64_MAX, &number), b = node_bool(node, "it", &on);
+    bool s = node_string(node, "it", &string), i = node_identifier(node, "it", &string);
+    return arena_printf("%s%s%s%s%s", u ? "u" : "", b ? "b" : "", s ? "s" : "", i ? "i" : "",
+                        node_is_null(node) ? "n" : "");
+}
+
+static void readers(void)
+{
+    static const char *const cases[][2] = {
+        { "0xffff_ffff_ffff_ffff", "u" }, { "1e3", "u" }, { "18446744073709551616", "" }, { "1.5", "" },
+        { "'1'", "s" }, { "5 ns", "s" }, { "010", "s" }, { "true", "b" }, { "'true'", "si" }, { "yes", "si" },
+        { "~", "n" }, { "''", "s" }, { "a b", "s" }, { "_a1", "si" }, { "[1]", "" }, { "{a: 1}", "" },
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        check(cases[i][0], readings(cases[i][0]), cases[i][1]);
+}
+
+int main(void)
+{
+    trees();
+    aliases();
+    refused();
+    bounds();
+    places();
+    readers();
+    printf("1..%d\n", tests);
+    return 0;
+}
