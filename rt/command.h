@@ -1,0 +1,57 @@
+/* command.h: a command of a kernel to its PE, from the call to its completion. */
+#ifndef KB_COMMAND_H
+#define KB_COMMAND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "machine.h"
+
+struct pe;
+
+enum command_kind {
+#define COMMAND(name, word) COMMAND_##name,
+#include "kb/commands.def"
+#undef COMMAND
+    COMMANDS
+};
+
+enum scope { SCOPE_K_TILE, SCOPE_OUTPUT_TILE, SCOPE_ONCE, SCOPES };
+
+enum { OPERAND_A, OPERAND_B, OPERAND_C, OPERANDS };    /* of math_tiles: A is the source, C the destination */
+
+struct epilogue {
+    uint16_t op;                                        /* index of kb_ops */
+    uint8_t scope;
+};
+
+/* What is asked. Unused fields are 0. */
+struct request {
+    uint8_t kind;
+    uint8_t dtype, out_dtype;
+    bool pinned[2];                                     /* gemm_tiles: A, B stand in TCM */
+    uint16_t op;                                        /* math, math_tiles */
+    uint64_t address[OPERANDS];                         /* load, store: [OPERAND_A] is the memory side */
+    uint64_t tcm, bytes;                                /* load, store: offset in the PE's own TCM; length */
+    uint64_t m, k, n;                                   /* gemm, gemm_tiles; math_tiles: m, n; math: n elements */
+    uint64_t tile_m, tile_k, tile_n;
+    const struct epilogue *epilogue;                    /* those of a scope in their order; lives as long as the command */
+    uint32_t epilogues;
+    const char *file;                                   /* the kernel's call; NULL in a command stream */
+    uint32_t line;
+};
+
+struct command {
+    struct request ask;
+    struct pe *pe;
+    struct command *next;                               /* of the same PE, in order of submission */
+    struct command *waiting;                            /* behind it for the scheduler, then for the feeder */
+    uint32_t number;                                    /* from 0 in each launch */
+    bool complete;
+    uint64_t submitted_ps, complete_ps;
+    uint64_t tiles_m, tiles_k, tiles_n, tiles, tiles_left;
+    uint32_t epilogue_count[SCOPES];
+    struct op *op;                                      /* its record in the op log; NULL: none is kept */
+};
+
+#endif

@@ -1,0 +1,24 @@
+/* coro.h: stackful coroutines with a guard page below each stack. */
+#ifndef KB_CORO_H
+#define KB_CORO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct coro;
+struct tl;
+
+/* A coroutine that will run body(arg) on a stack of its own of at least `stack_bytes`; it starts at its first resumption.
+ * Stacks of ended coroutines are used again. */
+struct coro *coro_new(void (*body)(void *), void *arg, size_t stack_bytes);
+
+/* Runs it until it suspends or returns; true while it has not returned. Coroutines do not resume each other. */
+bool coro_resume(struct coro *coro);
+
+/* Back to whoever resumed this coroutine. */
+void coro_suspend(struct coro *coro);
+
+/* Gives back the stack of a coroutine that has returned. */
+void coro_free(struct coro *coro);
+
+#endif

@@ -1,0 +1,28 @@
+/* engine.h: how long the engines of a PE take for a stage. */
+#ifndef KB_ENGINE_H
+#define KB_ENGINE_H
+
+#include "pe.h"
+#include "stats.h"
+
+/* Begins the service of a token's stage: some event will call service_ended. */
+void service_start(struct token *token);
+
+/* The service ends at t_ps, by an event of its own. */
+void service_until(struct token *token, uint64_t t_ps);
+void service_event(struct event *event);
+
+/* The service ends now, in place. */
+void service_ended(struct token *token);
+
+/* The latency of the PE-internal link from one stage's engine to the next one's; from STAGE_NONE: from the scheduler. */
+uint64_t engine_link_ps(enum stage_kind from, enum stage_kind to);
+
+/* The engine that serves a stage, as statistics count them. */
+enum engine engine_of(enum stage_kind stage);
+
+/* Time of pe_gemm for m x k x n, and of pe_math for some elements. The engine must have the dtype. */
+uint64_t gemm_ps(uint64_t m, uint64_t k, uint64_t n, enum dtype dtype);
+uint64_t math_ps(unsigned op, uint64_t elements, enum dtype dtype);
+
+#endif

@@ -1,0 +1,48 @@
+/* event.h: simulated time, and what is due in it.
+ *
+ * An event lives inside the thing that waits. Everything due at one time is one instant, worked off in rounds: the
+ * events due when a round begins fire in the order (node rank; class; key), what they make due now waits for the next
+ * round, and after each round the machine issues what can start. */
+#ifndef KB_EVENT_H
+#define KB_EVENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum event_class { CLASS_SERVICE, CLASS_MESSAGE, CLASS_KERNEL };
+
+struct event {
+    uint64_t order;                                     /* node rank, class, first part of the key: see event_order */
+    uint64_t key;                                       /* second part: a tile's id + 1, a message's number */
+    void (*fire)(struct event *event);
+};
+
+/* The time now, in ps. Read it; only the event loop sets it. */
+extern uint64_t now_ps;
+
+enum { RANK_BITS = 30 };                                /* 256 SIPs of 256 cubes of at most 4,742 nodes fit */
+
+static inline uint64_t event_order(uint32_t rank, enum event_class class, uint32_t key)
+{
+    return (uint64_t)rank << 34 | (uint64_t)class << 32 | key;
+}
+
+/* Makes the event due at t_ps, now or later; it is in no other place of the queue. */
+void event_at(struct event *event, uint64_t t_ps);
+
+/* The time d_ps from t_ps; the run stops with a message when it does not fit into 64 bits. */
+uint64_t time_after(uint64_t t_ps, uint64_t d_ps);
+
+/* Goes to the next instant; false: nothing is due any more. */
+bool event_next_instant(void);
+
+/* One round's Retire: fires what is due; false: nothing was. */
+bool event_retire(void);
+
+/* Events fired so far. */
+uint64_t event_fired(void);
+
+#define container_of(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))
+
+#endif

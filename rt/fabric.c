@@ -1,0 +1,204 @@
+/* fabric.c: messages over the fabric.
+ *
+ * A control message travels in a channel of its own and is delivered after the way's latency. A data message cuts
+ * through: node by node its head waits for the node, pays its overhead, and waits for the link behind it, which the
+ * message then occupies for bytes / bandwidth. */
+#include "fabric.h"
+
+#include <stdlib.h>
+
+#include "channel.h"
+#include "emitted.h"
+#include "stats.h"
+#include "text/diag.h"
+
+static uint64_t *numbers;                               /* per node: messages that it has created */
+static uint64_t *link_busy_ps;                          /* per link, by number */
+static uint64_t overhead_ps[NODE_KINDS];
+static struct {
+    uint64_t bw_bps, latency_ps;
+} link_spec[LINK_CLASSES];
+
+/* Latencies of ways that were asked for lately, and link times of lengths. */
+enum { WAYS = 1 << 14, LENGTHS = 1 << 8 };
+
+static struct {
+    uint64_t key, latency_ps;
+} ways[WAYS];
+
+static struct {
+    uint64_t bytes, link_ps[LINK_CLASSES];
+} lengths[LENGTHS];
+
+static uint64_t node_overhead_ps(struct place place)
+{
+    return overhead_ps[place.cube == OUTSIDE ? place.node : kb_cube_nodes[place.node].kind];
+}
+
+static uint64_t link_count(void)
+{
+    return 2 + (uint64_t)kb_shape.sips * (4 + kb_shape.attachments + (uint64_t)kb_shape.cubes * kb_shape.cube_links);
+}
+
+void fabric_init(void)
+{
+    numbers = calloc(node_count(), sizeof *numbers);
+    link_busy_ps = calloc(link_count(), sizeof *link_busy_ps);
+    if (!numbers || !link_busy_ps)
+        die("no memory for %u nodes", (unsigned)node_count());
+#define LINK(name, bw, latency) link_spec[LINK_##name].bw_bps = kb_attrs.bw, link_spec[LINK_##name].latency_ps = kb_attrs.latency;
+#include "kb/links.def"
+#undef LINK
+    overhead_ps[NODE_router] = kb_attrs.noc_router_overhead_ps;
+#define OVERHEAD(kind) overhead_ps[NODE_##kind] = kb_attrs.kind##_overhead_ps
+    OVERHEAD(host);
+    OVERHEAD(switch);
+    OVERHEAD(pcie_ep);
+    OVERHEAD(io_cpu);
+    OVERHEAD(m_cpu);
+    OVERHEAD(sram);
+    OVERHEAD(port);
+    OVERHEAD(hbm_ctrl);
+    OVERHEAD(pe_cpu);
+    OVERHEAD(pe_dma);
+    OVERHEAD(pe_mmu);
+#undef OVERHEAD
+}
+
+static uint64_t walk_latency_ps(const struct way *way)
+{
+    uint64_t sum = 0;
+    uint32_t end = place_rank(way->to);
+    for (struct place at = way->from; place_rank(at) != end;) {
+        struct hop hop = way_next(way, at);
+        sum += link_spec[hop.class].latency_ps + node_overhead_ps(hop.to);
+        at = hop.to;
+    }
+    return sum;
+}
+
+uint64_t way_latency_ps(const struct way *way)
+{
+    uint64_t key = (uint64_t)place_rank(way->from) << (RANK_BITS + 1) | (uint64_t)place_rank(way->to) << 1 | way->direction;
+    size_t slot = (key * UINT64_C(0x9e3779b97f4a7c15)) >> 50;
+    if (ways[slot].key != key) {                        /* 0, the host to itself, is never asked for */
+        ways[slot].key = key;
+        ways[slot].latency_ps = walk_latency_ps(way);
+    }
+    return ways[slot].latency_ps;
+}
+
+void message_number(struct message *message, struct place creator)
+{
+    message->creator = place_rank(creator);
+    message->event.key = ++numbers[message->creator];
+    stats.messages++;
+}
+
+static void message_at(struct message *message, struct place node, uint64_t t_ps, void (*fire)(struct event *))
+{
+    message->event.order = event_order(place_rank(node), CLASS_MESSAGE, message->creator);
+    message->event.fire = fire;
+    event_at(&message->event, t_ps);
+}
+
+static void message_delivered(struct event *event)
+{
+    struct message *message = container_of(event, struct message, event);
+    message->delivered(message);
+}
+
+void control_send(struct message *message, struct way way, uint64_t leave_ps, void (*delivered)(struct message *))
+{
+    message_number(message, way.from);
+    message->way = way;
+    message->delivered = delivered;
+    message_at(message, way.to, time_after(leave_ps, way_latency_ps(&way)), message_delivered);
+}
+
+/* ---- data */
+
+static struct data_message *data_of(struct event *event)
+{
+    return container_of(container_of(event, struct message, event), struct data_message, message);
+}
+
+static void data_arrives(struct event *event);
+
+/* The head leaves a node over the next link of its way, at head_ps or when the link is free. */
+static void data_hop(struct data_message *data, uint64_t head_ps)
+{
+    struct hop hop = way_next(&data->message.way, data->at);
+    uint64_t length = data->link_ps[hop.class], start = reserve(&kb_link_free_ps[hop.link], head_ps, length);
+    stats.link_bytes[hop.class] += data->bytes;
+    stats.link_busy_ps[hop.class] += length;
+    link_busy_ps[hop.link] += length;
+    if (stats.link_busiest_ps[hop.class] < link_busy_ps[hop.link])
+        stats.link_busiest_ps[hop.class] = link_busy_ps[hop.link];
+    stats.wait_ps[hop.class] += start - head_ps;
+    if (data->drain_ps < length)
+        data->drain_ps = length;
+    data->at = hop.to;
+    message_at(&data->message, hop.to, time_after(start, link_spec[hop.class].latency_ps), data_arrives);
+}
+
+static void data_leaves(struct event *event)
+{
+    data_hop(data_of(event), now_ps);
+}
+
+static void data_arrives(struct event *event)
+{
+    struct data_message *data = data_of(event);
+    uint32_t rank = place_rank(data->at);
+    uint64_t overhead = node_overhead_ps(data->at);
+    uint64_t head_ps = reserve(&kb_node_free_ps[rank], now_ps, overhead) + overhead;
+    stats.node_wait_ps += head_ps - overhead - now_ps;
+    stats.hops++;
+    if (rank != place_rank(data->message.way.to)) {
+        data_hop(data, head_ps);
+        return;
+    }
+    uint64_t tail = data->drain_ps > data->stream_ps ? data->drain_ps : data->stream_ps;
+    data->arrived(data, head_ps, time_after(head_ps, tail));
+}
+
+/* How long so many bytes occupy a link of each class. */
+static void link_times(struct data_message *data)
+{
+    uint64_t bytes = data->bytes;
+    size_t slot = (bytes * UINT64_C(0x9e3779b97f4a7c15)) >> 56;
+    if (lengths[slot].bytes != bytes) {
+        lengths[slot].bytes = bytes;
+        for (unsigned class = 0; class < LINK_CLASSES; class++)
+            lengths[slot].link_ps[class] = move_ps(bytes, link_spec[class].bw_bps);
+    }
+    for (unsigned class = 0; class < LINK_CLASSES; class++)
+        data->link_ps[class] = lengths[slot].link_ps[class];
+}
+
+void data_send(struct data_message *data, struct way way, uint64_t bytes, uint64_t leave_ps, uint64_t stream_ps,
+               void (*arrived)(struct data_message *, uint64_t, uint64_t))
+{
+    message_number(&data->message, way.from);
+    data->message.way = way;
+    data->at = way.from;
+    data->bytes = bytes;
+    data->stream_ps = stream_ps;
+    data->drain_ps = 0;
+    data->arrived = arrived;
+    link_times(data);
+    if (leave_ps == now_ps)
+        data_hop(data, now_ps);
+    else
+        message_at(&data->message, way.from, leave_ps, data_leaves);
+}
+
+void data_deliver(struct data_message *data, uint64_t delivered_ps, void (*delivered)(struct message *))
+{
+    data->message.delivered = delivered;
+    if (delivered_ps == now_ps)
+        delivered(&data->message);
+    else
+        message_at(&data->message, data->message.way.to, delivered_ps, message_delivered);
+}

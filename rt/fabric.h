@@ -1,0 +1,100 @@
+/* fabric.h: nodes, routes and messages.
+ *
+ * A control message is one event, at its delivery. The head of a data message is one event a node: it waits for the
+ * node and for the link behind it, in event order. Nothing here knows what a message is for. */
+#ifndef KB_FABRIC_H
+#define KB_FABRIC_H
+
+#include "event.h"
+#include "machine.h"
+
+enum { OUTSIDE = 0xffff };
+
+/* A node: its SIP, its cube in the SIP and its position in the cube; outside cubes, cube is OUTSIDE and node its kind. */
+struct place {
+    uint16_t sip, cube, node;
+};
+
+uint32_t place_rank(struct place place);
+uint32_t node_count(void);
+/* "sip0.cube3.pe5.pe_dma": the node's dotted path; in a buffer that the next call overwrites. */
+const char *place_name(struct place place);
+/* The place of a rank. */
+struct place rank_place(uint32_t rank);
+
+static inline struct place place_host(void)
+{
+    return (struct place){0, OUTSIDE, NODE_host};
+}
+
+static inline struct place place_io_cpu(uint32_t sip)
+{
+    return (struct place){sip, OUTSIDE, NODE_io_cpu};
+}
+
+static inline struct place place_m_cpu(uint32_t sip, uint32_t cube)
+{
+    return (struct place){sip, cube, cube_m_cpu()};
+}
+
+/* A part of a PE; pe counts over the machine. */
+struct place place_pe(uint32_t pe, enum node_kind kind);
+
+/* A way from one node to another: a request's own, or the one back along it. */
+struct way {
+    struct place from, to;
+    enum direction direction;
+};
+
+static inline struct way way_back(struct way way)
+{
+    return (struct way){way.to, way.from, way.direction == REQUEST ? RESPONSE : REQUEST};
+}
+
+/* A step of a way. */
+struct hop {
+    uint32_t link;                                      /* its number over the machine: kb_link_free_ps */
+    enum link_class class;
+    struct place to;
+};
+
+/* The step from a node that is on the way, but not its end. */
+struct hop way_next(const struct way *way, struct place at);
+
+/* All link latencies of the way, and the overhead of every node but the first. */
+uint64_t way_latency_ps(const struct way *way);
+
+/* A message; it lives inside what it is sent for. */
+struct message {
+    struct event event;
+    uint32_t creator;                                   /* rank of the node that numbered it */
+    struct way way;
+    void (*delivered)(struct message *message);
+};
+
+/* Numbers a message as its creator's next one. */
+void message_number(struct message *message, struct place creator);
+
+/* Sends a control message that leaves at leave_ps, now or later. */
+void control_send(struct message *message, struct way way, uint64_t leave_ps, void (*delivered)(struct message *));
+
+/* A message with payload. arrived: its head has reached the last node, was handled there at head_ps, and all of it will
+ * be there at delivered_ps; called in the event of the head's arrival. */
+struct data_message {
+    struct message message;
+    struct place at;
+    uint64_t bytes, stream_ps, drain_ps;
+    uint64_t link_ps[LINK_CLASSES];                     /* how long it occupies a link of each class */
+    void (*arrived)(struct data_message *data, uint64_t head_ps, uint64_t delivered_ps);
+};
+
+/* Sends bytes that leave at leave_ps, and that the source feeds within stream_ps (0: at once). */
+void data_send(struct data_message *data, struct way way, uint64_t bytes, uint64_t leave_ps, uint64_t stream_ps,
+               void (*arrived)(struct data_message *, uint64_t, uint64_t));
+
+/* Calls delivered at delivered_ps, as the event of the message's delivery; in place if that is now. */
+void data_deliver(struct data_message *data, uint64_t delivered_ps, void (*delivered)(struct message *));
+
+void fabric_init(void);
+
+#endif

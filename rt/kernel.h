@@ -1,0 +1,68 @@
+/* kernel.h: a kernel on a PE: a coroutine that submits commands and waits.
+ *
+ * The functions of this header are called on the kernel's coroutine. A wait or a delay takes no simulated time of its
+ * own; a submission takes pe_cpu's overhead. */
+#ifndef KB_KERNEL_H
+#define KB_KERNEL_H
+
+#include "command.h"
+#include "coro.h"
+#include "event.h"
+
+struct launch;
+
+enum fault {
+#define FAULT(code) FAULT_##code,
+#include "kb/faults.def"
+#undef FAULT
+    FAULTS
+};
+
+/* A kernel's body. `arg` is what the launch carries. */
+typedef void kernel_fn(struct tl *tl, const void *arg);
+
+/* A kernel that runs, or has run, on a PE: the context of all device calls. */
+struct tl {
+    struct pe *pe;
+    struct launch *launch;
+    const char *name;                                   /* of the kernel */
+    kernel_fn *body;
+    const void *arg;
+    uint32_t index, count;                              /* position in, and number of, the launch's PEs in rank order */
+    struct coro *coro;
+    struct event event;                                 /* its next resumption */
+    struct command *awaited;
+    struct command *first, *last;                       /* its commands, in order of submission */
+    uint32_t commands;
+    void (*ended)(struct tl *tl);
+    void *data;                                         /* of the device library (tl.c) */
+};
+
+/* Waits for pe_cpu's overhead, checks the command and submits it. The answer lives until the end of the run. */
+struct command *kernel_submit(struct tl *tl, const struct request *ask);
+
+/* Waits until the command is complete; takes no time if it is. */
+void kernel_wait(struct tl *tl, struct command *command);
+
+/* Waits for a time, 0 included. */
+void kernel_delay(struct tl *tl, uint64_t ps);
+
+/* ---- what the machine does with a kernel */
+
+/* Starts a kernel's body at t_ps; ended is called, in the event of its return, when all its commands are complete. */
+void kernel_start(struct tl *tl, uint64_t t_ps, void (*ended)(struct tl *));
+
+/* Whoever waits for a command that has just become complete goes on in this instant. */
+void kernel_command_complete(struct command *command);
+
+/* ---- faults */
+
+/* A fault of this kernel, at the call of file and line (NULL, 0: none): the run stops with its message. */
+_Noreturn void kernel_fault(struct tl *tl, enum fault code, const char *file, uint32_t line, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+
+/* A fault of a command's, at a part of its PE; the same. */
+_Noreturn void command_fault(const struct command *command, enum fault code, enum node_kind part, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+#endif

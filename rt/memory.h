@@ -1,0 +1,36 @@
+/* memory.h: HBM slices, srams, and TCMs as the fabric sees them: when a request is served. */
+#ifndef KB_MEMORY_H
+#define KB_MEMORY_H
+
+#include "address.h"
+#include "fabric.h"
+
+struct pseudo_channel {
+    uint64_t free_ps;
+    uint64_t open_row;                                  /* its number + 1; 0: closed */
+};
+
+/* A PE's slice; its pseudo channels are `pcs` rows of kb_pseudo_channels. Nothing else of it has state. */
+struct hbm_slice {
+    uint64_t busy_ps;                                   /* sum over its pseudo channels */
+};
+
+struct sram {
+    uint64_t read_free_ps, write_free_ps;
+};
+
+/* When a request's bytes begin to come, and when the last has come. A write's are taken likewise. */
+struct served {
+    uint64_t first_ps, last_ps;
+};
+
+/* The node that answers for a range: hbm_ctrl, sram, or the pe_dma of a TCM's PE. */
+struct place range_place(const struct range *range);
+
+/* A read that reaches the memory at t_ps: the response leaves at first_ps, fed until last_ps. */
+struct served memory_read(const struct range *range, uint64_t t_ps);
+
+/* A write whose head is done at t_ps: last_ps is when the memory has taken all of it, if that has been delivered. */
+struct served memory_write(const struct range *range, uint64_t t_ps);
+
+#endif

@@ -1,0 +1,13 @@
+/* ops.h: math ops by name. Numbers below kb_shape.ops are rows of kb_ops; a name that the machine lacks gets a number
+ * above, so that a command that asks for it can be refused by name. */
+#ifndef KB_OPS_H
+#define KB_OPS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+uint16_t op_number(const char *name);
+const char *op_name(uint16_t op);
+bool op_known(uint16_t op);
+
+#endif

@@ -1,0 +1,78 @@
+/* output.c: files that appear whole or not at all: written beside their name, then renamed. */
+#include "output.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "text/base.h"
+#include "text/diag.h"
+
+/* Temporary files that still wait for their name; removed when the program ends early. */
+static struct {
+    const char *path;
+    pid_t owner;
+} unfinished[8];
+
+static void remove_unfinished(void)
+{
+    for (unsigned i = 0; i < COUNT_OF(unfinished); i++)
+        if (unfinished[i].path && unfinished[i].owner == getpid())
+            unlink(unfinished[i].path);
+}
+
+static void remember(const char *path)
+{
+    static bool registered;
+    if (!registered)
+        atexit(remove_unfinished);
+    registered = true;
+    for (unsigned i = 0; i < COUNT_OF(unfinished); i++)
+        if (!unfinished[i].path) {
+            unfinished[i].path = path;
+            unfinished[i].owner = getpid();
+            return;
+        }
+}
+
+static void forget(const char *path)
+{
+    for (unsigned i = 0; i < COUNT_OF(unfinished); i++)
+        if (unfinished[i].path == path)
+            unfinished[i].path = NULL;
+}
+
+struct output output_open(const char *path)
+{
+    struct stat status;
+    if (!strcmp(path, "-"))
+        return (struct output){.path = path, .file = stdout};
+    /* What is no regular file (a pipe, /dev/null) is written as it is. */
+    if (!stat(path, &status) && !S_ISREG(status.st_mode)) {
+        struct output output = {.path = path, .file = fopen(path, "w")};
+        if (!output.file)
+            usage_error("cannot write %s:", path);
+        return output;
+    }
+    struct output output = {.path = path, .temporary = arena_printf("%s.%ld.tmp", path, (long)getpid())};
+    output.file = fopen(output.temporary, "w");
+    if (!output.file)
+        usage_error("cannot write %s:", path);
+    remember(output.temporary);
+    return output;
+}
+
+void output_close(struct output *output)
+{
+    bool failed = fflush(output->file) || ferror(output->file);
+    if (output->file != stdout)
+        failed |= fclose(output->file) != 0;
+    if (failed)
+        die("cannot write %s:", output->path);
+    if (!output->temporary)
+        return;
+    if (rename(output->temporary, output->path))
+        die("cannot rename %s to %s:", output->temporary, output->path);
+    forget(output->temporary);
+}

@@ -1,0 +1,100 @@
+/* pe.h: the state of a PE: tokens in queues, servers, the scheduler, the feeder, the TCM.
+ *
+ * A token is a tile on its way through the stages of its plan; it is owned by exactly one queue or server at a time. */
+#ifndef KB_PE_H
+#define KB_PE_H
+
+#include "address.h"
+#include "command.h"
+#include "event.h"
+#include "fabric.h"
+#include "plan.h"
+
+struct tl;
+
+struct token {
+    struct event event;                                 /* the end of its service, or its way to the next engine */
+    struct token *next;                                 /* behind it in a queue */
+    struct command *command;
+    struct tile tile;
+    struct stage stage, following;                      /* being waited for or served, and the one after it */
+    uint64_t arrival_ps, started_ps;
+    struct server *server;                              /* that serves it */
+    uint64_t block, block_bytes;                        /* its tile buffers in the reserved region */
+    struct token *lower, *higher;                       /* tokens with buffers, by address */
+};
+
+/* First in, first out: by (arrival, key). */
+struct queue {
+    struct token *head, *tail;
+};
+
+struct server {
+    struct token *token;                                /* being served; NULL: idle */
+    uint64_t started;                                   /* number of that service among the PE's */
+    bool held;                                          /* a read that is done, but not its predecessor */
+};
+
+/* How long at least one server of a group was busy. */
+struct busy {
+    uint32_t servers;
+    uint64_t since_ps, total_ps;
+};
+
+struct pe {
+    uint32_t rank;                                      /* of its first node, pe_cpu */
+    struct tl *kernel;                                  /* that runs, or ran last, on it */
+    struct server *servers;                             /* kb_pe_servers */
+    struct queue queue[STAGES], direct[STAGES];
+    uint64_t free_slots[STAGES];                        /* of queue[] */
+    uint64_t services;
+    struct busy dma, compute;
+    uint64_t tcm_read_free_ps, tcm_write_free_ps;
+
+    struct command *submitted, *submitted_last;         /* scheduler: the SubmissionQueue, by waiting */
+    struct command *scheduling;
+    struct event scheduled;
+
+    struct command *feeding, *feeding_last;             /* feeder: composites, the first is being fed */
+    uint64_t fed;                                       /* tiles of the first that were begun */
+    struct token *feed;                                 /* under way from the feeder */
+    struct token *lowest;                               /* of the tokens with buffers */
+    bool waits_for_issue;                               /* visited at the end of this round */
+};
+
+/* The number of a PE over the machine. */
+uint32_t pe_number(const struct pe *pe);
+
+/* The rank of one of its nodes. */
+static inline uint32_t pe_rank(const struct pe *pe, enum node_kind part)
+{
+    return pe->rank + (part - NODE_pe_cpu);
+}
+
+/* Sets up all PEs: slots, servers. */
+void pe_init_all(void);
+
+/* Has a PE's servers look for work at the end of this round. */
+void pe_wake(struct pe *pe);
+
+/* The Issue step of a round: every PE that was woken, by rank. */
+void pe_issue_woken(void);
+
+/* ---- what a PE's Issue step is made of: each starts one service at most and says whether it did */
+
+/* An idle server of one stage. */
+bool serve_one(struct pe *pe, struct server *server, enum stage_kind stage);
+
+/* An idle server of two stages: the earliest arrival, at equal arrival the later stage. */
+bool serve_two(struct pe *pe, struct server *server, enum stage_kind later, enum stage_kind earlier);
+
+bool serve_feeder(struct pe *pe);
+bool serve_scheduler(struct pe *pe);
+
+/* Puts a checked command into the SubmissionQueue. */
+void pe_submit(struct pe *pe, struct command *command);
+
+/* Where a busy group stands at a time. */
+uint64_t busy_total_ps(const struct busy *busy, uint64_t t_ps);
+
+#endif

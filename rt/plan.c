@@ -1,0 +1,193 @@
+/* plan.c: plan generators for gemm and math composites and simple commands (ADR-0042). */
+#include "plan.h"
+
+#include "channel.h"
+#include "address.h"
+
+const uint8_t dtype_bytes[] = {
+#define DTYPE(name, bytes, is_float) bytes,
+#include "kb/dtypes.def"
+#undef DTYPE
+};
+
+const char *const dtype_names[] = {
+#define DTYPE(name, bytes, is_float) #name,
+#include "kb/dtypes.def"
+#undef DTYPE
+};
+
+static bool tiled(const struct command *command)
+{
+    return command->ask.kind == COMMAND_gemm_tiles || command->ask.kind == COMMAND_math_tiles;
+}
+
+void plan_command(struct command *command)
+{
+    struct request *ask = &command->ask;
+    command->tiles_m = command->tiles_k = command->tiles_n = 1;
+    if (tiled(command)) {
+        command->tiles_m = ceil_div(ask->m, ask->tile_m);
+        command->tiles_n = ceil_div(ask->n, ask->tile_n);
+    }
+    if (ask->kind == COMMAND_gemm_tiles)
+        command->tiles_k = ceil_div(ask->k, ask->tile_k);
+    command->tiles = product(product(command->tiles_m, command->tiles_n), command->tiles_k);
+    command->tiles_left = command->tiles;
+    for (uint32_t i = 0; i < ask->epilogues; i++)
+        command->epilogue_count[ask->epilogue[i].scope]++;
+}
+
+static uint64_t edge(uint64_t whole, uint64_t tile, uint64_t i)
+{
+    uint64_t rest = whole - i * tile;
+    return rest < tile ? rest : tile;
+}
+
+struct tile plan_tile(const struct command *command, uint64_t id)
+{
+    const struct request *ask = &command->ask;
+    struct tile tile = {.id = id, .m = ask->m, .k = ask->k, .n = ask->n, .stores = true};
+    if (!tiled(command))
+        return tile;
+    uint64_t block = id / command->tiles_k;
+    tile.i_k = id % command->tiles_k;
+    tile.i_n = block % command->tiles_n;
+    tile.i_m = block / command->tiles_n;
+    tile.m = edge(ask->m, ask->tile_m, tile.i_m);
+    tile.n = edge(ask->n, ask->tile_n, tile.i_n);
+    if (ask->kind == COMMAND_gemm_tiles)
+        tile.k = edge(ask->k, ask->tile_k, tile.i_k);
+    tile.stores = tile.i_k + 1 == command->tiles_k;
+    return tile;
+}
+
+/* ---- stages */
+
+static struct stage simple_stage(const struct command *command, uint32_t index)
+{
+    static const enum stage_kind kinds[COMMANDS] = {
+        [COMMAND_load] = STAGE_DMA_READ,
+        [COMMAND_store] = STAGE_DMA_WRITE,
+        [COMMAND_gemm] = STAGE_GEMM,
+        [COMMAND_math] = STAGE_MATH,
+    };
+    return (struct stage){.kind = index ? STAGE_NONE : kinds[command->ask.kind], .index = index, .op = command->ask.op};
+}
+
+static struct stage math_stage(const struct command *command, uint32_t index)
+{
+    static const enum stage_kind kinds[] = {STAGE_DMA_READ, STAGE_FETCH, STAGE_MATH, STAGE_STORE, STAGE_DMA_WRITE, STAGE_NONE};
+    return (struct stage){.kind = kinds[index], .index = index, .op = command->ask.op,
+                          .operand = kinds[index] == STAGE_DMA_WRITE ? OPERAND_C : OPERAND_A};
+}
+
+/* The MATH of a scope's i-th op. */
+static struct stage epilogue_stage(const struct command *command, enum scope scope, uint32_t i, uint32_t index)
+{
+    const struct epilogue *epilogue = command->ask.epilogue;
+    for (;; epilogue++)
+        if (epilogue->scope == scope && i-- == 0)
+            return (struct stage){.kind = STAGE_MATH, .index = index, .op = epilogue->op};
+}
+
+/* [DMA_READ A] [DMA_READ B] FETCH GEMM {MATH per k tile}, and of a tile that stores {MATH per output tile} {MATH once}
+ * STORE DMA_WRITE. */
+static struct stage gemm_stage(const struct command *command, const struct tile *tile, uint32_t index)
+{
+    uint32_t left = index;
+    for (unsigned operand = OPERAND_A; operand <= OPERAND_B; operand++)
+        if (!command->ask.pinned[operand] && left-- == 0)
+            return (struct stage){.kind = STAGE_DMA_READ, .index = index, .operand = operand};
+    if (left < 2)
+        return (struct stage){.kind = left ? STAGE_GEMM : STAGE_FETCH, .index = index};
+    left -= 2;
+    for (enum scope scope = SCOPE_K_TILE; scope < SCOPES; scope++) {
+        if ((scope != SCOPE_K_TILE && !tile->stores) || (scope == SCOPE_ONCE && tile->id + 1 != command->tiles))
+            break;
+        if (left < command->epilogue_count[scope])
+            return epilogue_stage(command, scope, left, index);
+        left -= command->epilogue_count[scope];
+    }
+    if (!tile->stores || left > 1)
+        return (struct stage){.kind = STAGE_NONE, .index = index};
+    return (struct stage){.kind = left ? STAGE_DMA_WRITE : STAGE_STORE, .index = index, .operand = OPERAND_C};
+}
+
+struct stage plan_stage(const struct command *command, const struct tile *tile, uint32_t index)
+{
+    switch (command->ask.kind) {
+    case COMMAND_gemm_tiles:
+        return gemm_stage(command, tile, index);
+    case COMMAND_math_tiles:
+        return math_stage(command, index);
+    default:
+        return simple_stage(command, index);
+    }
+}
+
+/* ---- blocks */
+
+/* An operand as a grid of blocks, and the block of a tile. */
+struct block {
+    uint64_t rows, cols, row, col;                      /* elements, and the block's position */
+    uint64_t tile_rows, tile_cols;                      /* of a full block */
+    uint64_t height, width;                             /* of this block */
+    uint64_t element_bytes;
+};
+
+static struct block block_of(const struct command *command, const struct tile *tile, unsigned operand)
+{
+    const struct request *ask = &command->ask;
+    uint64_t in = dtype_bytes[ask->dtype], out = dtype_bytes[ask->out_dtype];
+    if (ask->kind == COMMAND_gemm_tiles && operand == OPERAND_A)
+        return (struct block){ask->m, ask->k, tile->i_m, tile->i_k, ask->tile_m, ask->tile_k, tile->m, tile->k, in};
+    if (ask->kind == COMMAND_gemm_tiles && operand == OPERAND_B)
+        return (struct block){ask->k, ask->n, tile->i_k, tile->i_n, ask->tile_k, ask->tile_n, tile->k, tile->n, in};
+    return (struct block){ask->m, ask->n, tile->i_m, tile->i_n, ask->tile_m, ask->tile_n, tile->m, tile->n,
+                          operand == OPERAND_C ? out : in};
+}
+
+uint64_t plan_bytes(const struct command *command, const struct tile *tile, unsigned operand)
+{
+    if (!tiled(command))
+        return command->ask.bytes;
+    struct block block = block_of(command, tile, operand);
+    return product(product(block.height, block.width), block.element_bytes);
+}
+
+uint64_t plan_address(const struct command *command, const struct tile *tile, unsigned operand)
+{
+    uint64_t address = command->ask.address[operand];
+    if (!tiled(command))
+        return address;
+    /* Offsets wrap at 2^36, so products that wrap at 2^64 on the way there do no harm. */
+    struct block block = block_of(command, tile, operand);
+    uint64_t element = block.row * block.tile_rows * block.cols + block.height * block.col * block.tile_cols;
+    return address_add(address, element * block.element_bytes);
+}
+
+uint64_t plan_fetch_bytes(const struct command *command, const struct tile *tile)
+{
+    uint64_t bytes = plan_bytes(command, tile, OPERAND_A);
+    return command->ask.kind == COMMAND_gemm_tiles ? sum(bytes, plan_bytes(command, tile, OPERAND_B)) : bytes;
+}
+
+static uint64_t rounded(uint64_t bytes)
+{
+    return product(ceil_div(bytes, 64), 64);
+}
+
+uint64_t plan_buffer_bytes(const struct command *command, const struct tile *tile)
+{
+    uint64_t bytes = 0;
+    if (!command->ask.pinned[OPERAND_A])
+        bytes = rounded(plan_bytes(command, tile, OPERAND_A));
+    if (command->ask.kind == COMMAND_gemm_tiles && !command->ask.pinned[OPERAND_B])
+        bytes = sum(bytes, rounded(plan_bytes(command, tile, OPERAND_B)));
+    return tile->stores ? sum(bytes, rounded(plan_bytes(command, tile, OPERAND_C))) : bytes;
+}
+
+uint64_t plan_elements(const struct command *command, const struct tile *tile)
+{
+    return command->ask.kind == COMMAND_math ? command->ask.n : product(tile->m, tile->n);
+}

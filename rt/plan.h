@@ -1,0 +1,58 @@
+/* plan.h: the plan of a command: its tiles, and the stages of each. Pure: same command, same plan; nothing is stored.
+ *
+ * A gemm's tiles go for m, for n, for k; a math composite's for m, for n; a simple command is one tile of one stage. */
+#ifndef KB_PLAN_H
+#define KB_PLAN_H
+
+#include "command.h"
+
+/* In the order of the pipeline, upstream first. */
+enum stage_kind {
+#define STAGE(name, engine) STAGE_##name,
+#include "kb/stages.def"
+#undef STAGE
+    STAGES,
+    STAGE_NONE = STAGES
+};
+
+struct tile {
+    uint64_t id;
+    uint64_t i_m, i_k, i_n;                             /* position in the grid of tiles */
+    uint64_t m, k, n;                                   /* elements along each edge; edge tiles have what remains */
+    bool stores;                                        /* the last k of its output tile: it has a STORE */
+};
+
+struct stage {
+    enum stage_kind kind;
+    uint32_t index;                                     /* in the tile's plan */
+    uint16_t op;                                        /* MATH */
+    uint8_t operand;                                    /* DMA_READ, DMA_WRITE: which one moves */
+};
+
+/* Fills in what of a command follows from the rest: counts of tiles, of epilogues. */
+void plan_command(struct command *command);
+
+struct tile plan_tile(const struct command *command, uint64_t id);
+
+/* The stage of an index; STAGE_NONE behind the last. */
+struct stage plan_stage(const struct command *command, const struct tile *tile, uint32_t index);
+
+/* Bytes of an operand's block of a tile. */
+uint64_t plan_bytes(const struct command *command, const struct tile *tile, unsigned operand);
+
+/* Address of that block. */
+uint64_t plan_address(const struct command *command, const struct tile *tile, unsigned operand);
+
+/* Bytes that FETCH brings to the register file: the blocks of A and B, pinned ones too. */
+uint64_t plan_fetch_bytes(const struct command *command, const struct tile *tile);
+
+/* Bytes of tile buffers: unpinned inputs, and the output of a tile that stores, each rounded up to 64. */
+uint64_t plan_buffer_bytes(const struct command *command, const struct tile *tile);
+
+/* Elements that a MATH stage works on. */
+uint64_t plan_elements(const struct command *command, const struct tile *tile);
+
+extern const uint8_t dtype_bytes[];
+extern const char *const dtype_names[];
+
+#endif

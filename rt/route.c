@@ -1,0 +1,207 @@
+/* route.c: places, their ranks and names, and the way from one to another over the emitted routing tables.
+ *
+ * A way is walked hop by hop: inside a cube by kb_route, from cube to cube by kb_cube_route, out of a SIP through the
+ * attachment that is nearest to the cube where the way begins, into one through the nearest to that where it ends. */
+#include <assert.h>
+#include <stdio.h>
+
+#include "emitted.h"
+#include "fabric.h"
+
+static uint32_t sip_nodes(void)
+{
+    return 2 + kb_shape.cubes * kb_shape.cube_nodes;
+}
+
+uint32_t node_count(void)
+{
+    return 2 + kb_shape.sips * sip_nodes();
+}
+
+uint32_t place_rank(struct place place)
+{
+    uint32_t sip = 2 + place.sip * sip_nodes();
+    if (place.cube != OUTSIDE)
+        return sip + 2 + place.cube * kb_shape.cube_nodes + place.node;
+    switch (place.node) {
+    case NODE_host:
+        return 0;
+    case NODE_switch:
+        return 1;
+    default:
+        return sip + (place.node - NODE_pcie_ep);
+    }
+}
+
+struct place rank_place(uint32_t rank)
+{
+    if (rank < 2)
+        return (struct place){0, OUTSIDE, NODE_host + rank};
+    uint32_t sip = (rank - 2) / sip_nodes(), in_sip = (rank - 2) % sip_nodes();
+    if (in_sip < 2)
+        return (struct place){sip, OUTSIDE, NODE_pcie_ep + in_sip};
+    return (struct place){sip, (in_sip - 2) / kb_shape.cube_nodes, (in_sip - 2) % kb_shape.cube_nodes};
+}
+
+struct place place_pe(uint32_t pe, enum node_kind kind)
+{
+    uint32_t cube = pe / kb_shape.pes;
+    return (struct place){cube / kb_shape.cubes, cube % kb_shape.cubes, cube_pe_node(&kb_shape, pe % kb_shape.pes, kind)};
+}
+
+static const char *kind_name(enum node_kind kind)
+{
+    static const char *const names[] = {
+#define SYSTEM_NODE(kind) #kind,
+#define SIP_NODE(kind) #kind,
+#define CUBE_NODE(kind) #kind,
+#define PE_NODE(kind) #kind,
+#include "kb/kinds.def"
+    };
+    return names[kind];
+}
+
+static void name_in_cube(char *out, size_t room, const struct cube_node *node)
+{
+    switch (node->kind) {
+    case NODE_m_cpu:
+    case NODE_sram:
+        snprintf(out, room, "%s", kind_name(node->kind));
+        break;
+    case NODE_router:
+        snprintf(out, room, "noc.r%uc%u", node->index / kb_shape.noc_cols, node->index % kb_shape.noc_cols);
+        break;
+    case NODE_port:
+        snprintf(out, room, "port.%c", "nesw"[node->index]);
+        break;
+    case NODE_hbm_ctrl:
+        snprintf(out, room, "hbm_ctrl.pe%u", node->index);
+        break;
+    default:
+        snprintf(out, room, "pe%u.%s", node->index, kind_name(node->kind));
+    }
+}
+
+const char *place_name(struct place place)
+{
+    static char name[96];
+    char part[64];
+    if (place.cube != OUTSIDE) {
+        name_in_cube(part, sizeof part, &kb_cube_nodes[place.node]);
+        snprintf(name, sizeof name, "sip%u.cube%u.%s", place.sip, place.cube, part);
+    } else if (place.node == NODE_host || place.node == NODE_switch) {
+        snprintf(name, sizeof name, "%s", kind_name(place.node));
+    } else {
+        snprintf(name, sizeof name, "sip%u.%s", place.sip, kind_name(place.node));
+    }
+    return name;
+}
+
+/* ---- links: numbers over the machine */
+
+enum { LINK_UP_HOST = 1, SYSTEM_LINKS = 2 };
+enum { LINK_DOWN_EP, LINK_UP_SWITCH, LINK_DOWN_IO_CPU, LINK_UP_EP, SIP_LINKS };
+
+static uint32_t sip_link(uint32_t sip, uint32_t link)
+{
+    uint32_t links = SIP_LINKS + kb_shape.attachments + kb_shape.cubes * kb_shape.cube_links;
+    return SYSTEM_LINKS + sip * links + link;
+}
+
+static uint32_t cube_link(struct place at, uint32_t link)
+{
+    return sip_link(at.sip, SIP_LINKS + kb_shape.attachments + at.cube * kb_shape.cube_links + link);
+}
+
+/* ---- a step */
+
+static bool inside_sip(struct place place, uint32_t sip)
+{
+    return place.sip == sip && (place.cube != OUTSIDE || place.node == NODE_io_cpu);
+}
+
+static struct hop next_outside(const struct way *way, struct place at)
+{
+    struct place to = way->to;
+    bool down = inside_sip(to, at.sip);
+    uint32_t attachment;
+    switch (at.node) {
+    case NODE_host:
+        return (struct hop){0, LINK_pcie, {0, OUTSIDE, NODE_switch}};
+    case NODE_switch:
+        if (to.cube == OUTSIDE && to.node == NODE_host)
+            return (struct hop){LINK_UP_HOST, LINK_pcie, place_host()};
+        return (struct hop){sip_link(to.sip, LINK_DOWN_EP), LINK_pcie, {to.sip, OUTSIDE, NODE_pcie_ep}};
+    case NODE_pcie_ep:
+        if (down)
+            return (struct hop){sip_link(at.sip, LINK_DOWN_IO_CPU), LINK_io, place_io_cpu(at.sip)};
+        return (struct hop){sip_link(at.sip, LINK_UP_SWITCH), LINK_pcie, {0, OUTSIDE, NODE_switch}};
+    default:
+        if (!down)
+            return (struct hop){sip_link(at.sip, LINK_UP_EP), LINK_io, {at.sip, OUTSIDE, NODE_pcie_ep}};
+        attachment = kb_nearest_attachment[to.cube];
+        const struct attachment *port = &kb_attachments[attachment];
+        return (struct hop){sip_link(at.sip, SIP_LINKS + attachment), LINK_io,
+                            {at.sip, port->cube, cube_port(&kb_shape, port->side)}};
+    }
+}
+
+/* From the port of a side to the port of the neighbouring cube that faces it. */
+static struct hop next_across(struct place at, enum side side)
+{
+    static const enum side opposite[SIDES] = {SIDE_S, SIDE_W, SIDE_N, SIDE_E};
+    int cube = at.cube;
+    switch (side) {
+    case SIDE_N:
+        cube -= kb_shape.cube_cols;
+        break;
+    case SIDE_S:
+        cube += kb_shape.cube_cols;
+        break;
+    case SIDE_E:
+        cube++;
+        break;
+    default:
+        cube--;
+    }
+    return (struct hop){cube_link(at, cube_link_ucie(&kb_shape, side)), LINK_ucie,
+                        {at.sip, cube, cube_port(&kb_shape, opposite[side])}};
+}
+
+/* Towards a node of the same cube. */
+static struct hop next_inside(struct place at, uint32_t goal, enum direction direction)
+{
+    const struct cube_node *node = &kb_cube_nodes[at.node];
+    uint32_t routers = kb_shape.noc_rows * kb_shape.noc_cols, link = node->up;
+    if (node->kind == NODE_router) {
+        const struct cube_node *end = &kb_cube_nodes[goal];
+        link = kb_route[((uint32_t)direction * kb_shape.targets + end->target) * routers + node->index];
+        if (link == NO_LINK)
+            link = end->down;
+    }
+    const struct cube_link *row = &kb_cube_links[link];
+    return (struct hop){cube_link(at, link), row->class, {at.sip, at.cube, row->to}};
+}
+
+struct hop way_next(const struct way *way, struct place at)
+{
+    if (at.cube == OUTSIDE)
+        return next_outside(way, at);
+    bool leaves = !inside_sip(way->to, at.sip) || way->to.cube == OUTSIDE;
+    const struct attachment *exit = NULL;
+    uint32_t goal_cube = way->to.cube, goal = way->to.node;
+    if (leaves) {
+        exit = &kb_attachments[kb_nearest_attachment[way->from.cube]];
+        goal_cube = exit->cube;
+        goal = cube_port(&kb_shape, exit->side);
+    }
+    uint32_t side = kb_cube_route[((uint32_t)way->direction * kb_shape.cubes + goal_cube) * kb_shape.cubes + at.cube];
+    if (side != HERE) {
+        goal = cube_port(&kb_shape, side);
+        if (at.node == goal)
+            return next_across(at, side);
+    } else if (leaves && at.node == goal) {
+        return (struct hop){cube_link(at, cube_link_io(&kb_shape, exit->side)), LINK_io, place_io_cpu(at.sip)};
+    }
+    return next_inside(at, goal, way->direction);
+}

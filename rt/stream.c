@@ -1,0 +1,181 @@
+/* stream.c: reads a command stream: launches, their parts and targets. */
+#include "stream.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "emitted.h"
+#include "glob.h"
+#include "text/base.h"
+#include "text/read.h"
+#include "text/yaml.h"
+
+/* ---- targets: globs over PE ids */
+
+static uint32_t pe_count(void)
+{
+    return kb_shape.sips * kb_shape.cubes * kb_shape.pes;
+}
+
+static void pe_id(char *out, size_t room, uint32_t pe)
+{
+    uint32_t cube = pe / kb_shape.pes;
+    snprintf(out, room, "sip%u.cube%u.pe%u", (unsigned)(cube / kb_shape.cubes), (unsigned)(cube % kb_shape.cubes),
+             (unsigned)(pe % kb_shape.pes));
+}
+
+/* `taken`: per PE, the part of this launch that has it, from 1. */
+static void targets_read(const struct node *node, uint32_t part, uint32_t *taken, struct stream_part *out)
+{
+    const char *glob;
+    if (!node_is(node, NODE_SEQUENCE, "targets"))
+        return;
+    if (!node->count)
+        error_at(node->where, "targets must name at least one PE");
+    for (size_t i = 0; i < node->count; i++) {
+        char id[48];
+        bool matched = false;
+        if (!node_string(node->items[i], "a target", &glob))
+            continue;
+        for (uint32_t pe = 0; pe < pe_count(); pe++) {
+            pe_id(id, sizeof id, pe);
+            if (!glob_matches(glob, id))
+                continue;
+            matched = true;
+            if (taken[pe] && taken[pe] != part)
+                error_at(node->items[i]->where, "%s is in two parts of the launch", id);
+            taken[pe] = part;
+        }
+        if (!matched)
+            error_at(node->items[i]->where, "no PE matches '%s'; ids are like sip0.cube0.pe0", glob);
+    }
+    out->pes = arena_alloc(pe_count(), sizeof *out->pes);
+    for (uint32_t pe = 0; pe < pe_count(); pe++)
+        if (taken[pe] == part)
+            out->pes[out->count++] = pe;
+}
+
+/* ---- launches */
+
+static const struct node *required(const struct node *mapping, const char *key)
+{
+    const struct node *value = node_get(mapping, key);
+    if (!value)
+        error_at(mapping->where, "'%s' is missing", key);
+    return value;
+}
+
+static void refuse(const struct node *mapping, const char *key)
+{
+    const struct node *value = node_get(mapping, key);
+    if (value)
+        error_at(value->where, "'%s' is not supported by this version", key);
+}
+
+static void program_find(const struct node *node, const struct stream *stream, const struct program **out)
+{
+    const char *name, **names = arena_alloc(stream->program_count + 1, sizeof *names);
+    if (!node_string(node, "program", &name))
+        return;
+    for (uint32_t i = 0; i < stream->program_count; i++) {
+        names[i] = stream->programs[i].name;
+        if (!strcmp(names[i], name))
+            *out = &stream->programs[i];
+    }
+    if (*out)
+        return;
+    const char *near = nearest_name(name, names, stream->program_count);
+    error_at(node->where, "there is no program '%s'", name);
+    if (near)
+        note_at(node->where, "did you mean '%s'?", near);
+}
+
+static void part_read(const struct node *node, const struct stream *stream, uint32_t part, uint32_t *taken,
+                      struct stream_part *out)
+{
+    const struct node *program = required(node, "program"), *targets = required(node, "targets");
+    if (program)
+        program_find(program, stream, &out->program);
+    if (targets)
+        targets_read(targets, part, taken, out);
+}
+
+static void failure_policy_read(const struct node *node)
+{
+    static const char *const policies[] = {"drain", "fail_fast"};
+    unsigned policy;
+    if (node && node_choice(node, "on_failure", policies, COUNT_OF(policies), &policy) && policy)
+        error_at(node->where, "on_failure: fail_fast is not supported by this version");
+}
+
+static void launch_read(const struct node *node, const struct stream *stream, struct stream_launch *launch)
+{
+    static const char *const keys[] = {"program", "targets", "parts", "timeout_ns", "on_failure"};
+    static const char *const part_keys[] = {"program", "targets"};
+    if (!node_is(node, NODE_MAPPING, "a launch"))
+        return;
+    node_check_keys(node, "a launch", keys, COUNT_OF(keys));
+    refuse(node, "timeout_ns");
+    failure_policy_read(node_get(node, "on_failure"));
+    uint32_t *taken = arena_alloc(pe_count(), sizeof *taken);
+    const struct node *parts = node_get(node, "parts");
+    if (!parts) {
+        launch->parts = arena_alloc(1, sizeof *launch->parts);
+        launch->count = 1;
+        part_read(node, stream, 1, taken, launch->parts);
+        return;
+    }
+    for (size_t i = 0; i < COUNT_OF(part_keys); i++)
+        if (node_get(node, part_keys[i]))
+            error_at(node_get(node, part_keys[i])->where, "'%s' stands beside 'parts'; it belongs into one of them", part_keys[i]);
+    if (!node_is(parts, NODE_SEQUENCE, "parts"))
+        return;
+    if (!parts->count)
+        error_at(parts->where, "parts must have at least one entry");
+    launch->parts = arena_alloc(parts->count + 1, sizeof *launch->parts);
+    for (size_t i = 0; i < parts->count; i++) {
+        if (!node_is(parts->items[i], NODE_MAPPING, "a part"))
+            continue;
+        node_check_keys(parts->items[i], "a part", part_keys, COUNT_OF(part_keys));
+        part_read(parts->items[i], stream, i + 1, taken, &launch->parts[launch->count++]);
+    }
+}
+
+static void programs_read(const struct node *node, struct stream *stream)
+{
+    if (!node_is(node, NODE_MAPPING, "programs"))
+        return;
+    stream->programs = arena_alloc(node->count + 1, sizeof *stream->programs);
+    for (size_t i = 0; i < node->count; i++) {
+        struct program *program = &stream->programs[stream->program_count++];
+        program->name = node->entries[i].key->text;
+        program_read(node->entries[i].value, program);
+    }
+}
+
+struct stream *stream_read(const char *path)
+{
+    static const char *const keys[] = {"name", "mmu", "memory", "launches", "programs"};
+    struct stream *stream = arena_alloc(1, sizeof *stream);
+    const struct node *root = yaml_read(path);
+    if (!root || !node_is(root, NODE_MAPPING, "a command stream")) {
+        errors_end();
+        return stream;
+    }
+    node_check_keys(root, "a command stream", keys, COUNT_OF(keys));
+    refuse(root, "mmu");
+    refuse(root, "memory");
+    const char *name;
+    if (node_get(root, "name"))
+        node_string(node_get(root, "name"), "name", &name);
+    const struct node *programs = required(root, "programs"), *launches = required(root, "launches");
+    if (programs)
+        programs_read(programs, stream);
+    if (launches && node_is(launches, NODE_SEQUENCE, "launches")) {
+        stream->launches = arena_alloc(launches->count + 1, sizeof *stream->launches);
+        for (size_t i = 0; i < launches->count; i++)
+            launch_read(launches->items[i], stream, &stream->launches[stream->launch_count++]);
+    }
+    errors_end();
+    return stream;
+}

@@ -1,0 +1,438 @@
+/* tile.c: the life of a tile, from the feeder to its last stage.
+ *
+ *     serve_feeder       takes buffers and a slot of the first queue     feed_ended      -> token_travel
+ *     serve_scheduler    takes a command from the SubmissionQueue        scheduled       -> feeder, or token_travel
+ *     token_travel       over the link between two engines               token_enqueue
+ *     serve_one, _two    the earliest eligible head of the queues        service_start   (engine.c: how long)
+ *     service_ended      frees the server                                token_travel, or tile_complete
+ *
+ * A token that starts service frees its slot and takes one of its next stage, as one step; so an engine never sits on a
+ * finished token, and a stage waits only for later ones. */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "channel.h"
+#include "emitted.h"
+#include "engine.h"
+#include "kernel.h"
+#include "oplog.h"
+#include "pe.h"
+#include "stats.h"
+#include "text/diag.h"
+#include "trace.h"
+
+uint32_t pe_number(const struct pe *pe)
+{
+    return pe - kb_pe;
+}
+
+/* ---- who is visited in the Issue step */
+
+static struct pe **woken;
+static uint32_t woken_count;
+
+void pe_init_all(void)
+{
+    uint32_t pes = kb_shape.sips * kb_shape.cubes * kb_shape.pes;
+    woken = malloc(pes * sizeof *woken);
+    if (!woken)
+        die("no memory for %u PEs", (unsigned)pes);
+    for (uint32_t i = 0; i < pes; i++) {
+        struct pe *pe = &kb_pe[i];
+        pe->rank = place_rank(place_pe(i, NODE_pe_cpu));
+        pe->servers = &kb_servers[i * (size_t)kb_pe_servers];
+        pe->free_slots[STAGE_DMA_READ] = pe->free_slots[STAGE_DMA_WRITE] = kb_attrs.pe_dma_queue_depth;
+        pe->free_slots[STAGE_FETCH] = pe->free_slots[STAGE_STORE] = kb_attrs.pe_fetch_store_queue_depth;
+        pe->free_slots[STAGE_GEMM] = kb_attrs.pe_gemm_queue_depth;
+        pe->free_slots[STAGE_MATH] = kb_attrs.pe_math_queue_depth;
+    }
+}
+
+void pe_wake(struct pe *pe)
+{
+    if (pe->waits_for_issue)
+        return;
+    pe->waits_for_issue = true;
+    uint32_t at = woken_count++;
+    for (; at > 0 && woken[at - 1] > pe; at--)
+        woken[at] = woken[at - 1];
+    woken[at] = pe;
+}
+
+void pe_issue_woken(void)
+{
+    /* Nothing that one PE issues wakes another in the same instant: every fabric link takes time. */
+    for (uint32_t i = 0; i < woken_count; i++) {
+        pe_issue(woken[i]);
+        woken[i]->waits_for_issue = false;
+    }
+    woken_count = 0;
+}
+
+/* ---- tokens and queues */
+
+static struct token *free_tokens;
+
+static struct token *token_new(struct command *command, uint64_t id)
+{
+    enum { CHUNK = 256 };
+    if (!free_tokens) {
+        struct token *chunk = calloc(CHUNK, sizeof *chunk);
+        if (!chunk)
+            die("no memory for tokens");
+        for (int i = 0; i < CHUNK; i++) {
+            chunk[i].next = free_tokens;
+            free_tokens = &chunk[i];
+        }
+    }
+    struct token *token = free_tokens;
+    free_tokens = token->next;
+    token->command = command;
+    token->tile = plan_tile(command, id);
+    token->stage = plan_stage(command, &token->tile, 0);
+    token->following = plan_stage(command, &token->tile, 1);
+    token->block_bytes = 0;
+    return token;
+}
+
+static bool key_before(const struct token *a, const struct token *b)
+{
+    return a->command != b->command ? a->command->number < b->command->number : a->tile.id < b->tile.id;
+}
+
+static enum node_kind stage_node(enum stage_kind stage)
+{
+    static const enum node_kind nodes[STAGES] = {
+#define STAGE(name, engine) [STAGE_##name] = NODE_##engine,
+#include "kb/stages.def"
+#undef STAGE
+    };
+    return nodes[stage];
+}
+
+/* The token's next event is the end of a service, or of a way, at a part of its PE. */
+static void token_at(struct token *token, enum node_kind part, uint64_t t_ps, void (*fire)(struct event *))
+{
+    uint32_t rank = pe_rank(token->command->pe, part);
+    token->event = (struct event){event_order(rank, CLASS_SERVICE, token->command->number), token->tile.id + 1, fire};
+    event_at(&token->event, t_ps);
+}
+
+static bool is_direct(const struct token *token)
+{
+    return token->command->ask.kind < COMMAND_gemm_tiles;
+}
+
+/* All that is in a queue came no later; what came in the same instant may have a larger key. */
+static void token_enqueue(struct token *token)
+{
+    struct pe *pe = token->command->pe;
+    enum stage_kind stage = token->stage.kind;
+    struct queue *queue = is_direct(token) ? &pe->direct[stage] : &pe->queue[stage];
+    struct token **link = &queue->head;
+    token->arrival_ps = now_ps;
+    if (queue->head && (queue->tail->arrival_ps < now_ps || key_before(queue->tail, token)))
+        link = &queue->tail->next;
+    while (*link && ((*link)->arrival_ps < now_ps || key_before(*link, token)))
+        link = &(*link)->next;
+    token->next = *link;
+    *link = token;
+    if (!token->next)
+        queue->tail = token;
+    if (token->stage.index == 0)
+        trace_tile(TRACE_sub_command_dispatched, token, NODE_pe_scheduler);
+    pe_wake(pe);
+}
+
+static void token_arrived(struct event *event)
+{
+    token_enqueue(container_of(event, struct token, event));
+}
+
+/* To the queue of its stage; a link of 0 ps is no event. */
+static void token_travel(struct token *token, uint64_t link_ps)
+{
+    if (link_ps)
+        token_at(token, stage_node(token->stage.kind), time_after(now_ps, link_ps), token_arrived);
+    else
+        token_enqueue(token);
+}
+
+/* ---- tile buffers: first fit in the region that the scheduler reserves */
+
+static bool buffers_take(struct pe *pe, struct token *token, uint64_t bytes)
+{
+    struct token *below = NULL, *above = pe->lowest;
+    uint64_t at = 0;
+    if (!bytes)
+        return true;
+    for (; above && above->block - at < bytes; below = above, above = above->higher)
+        at = above->block + above->block_bytes;
+    if (bytes > kb_attrs.pe_tcm_reserved_bytes || at > kb_attrs.pe_tcm_reserved_bytes - bytes)
+        return false;
+    token->block = at;
+    token->block_bytes = bytes;
+    token->lower = below;
+    token->higher = above;
+    *(below ? &below->higher : &pe->lowest) = token;
+    if (above)
+        above->lower = token;
+    return true;
+}
+
+static void buffers_release(struct pe *pe, struct token *token)
+{
+    if (!token->block_bytes)
+        return;
+    *(token->lower ? &token->lower->higher : &pe->lowest) = token->higher;
+    if (token->higher)
+        token->higher->lower = token->lower;
+}
+
+/* ---- feeder */
+
+static void feed_ended(struct event *event)
+{
+    struct token *token = container_of(event, struct token, event);
+    struct pe *pe = token->command->pe;
+    pe->feed = NULL;
+    token_travel(token, engine_link_ps(STAGE_NONE, token->stage.kind));
+    pe_wake(pe);
+}
+
+bool serve_feeder(struct pe *pe)
+{
+    struct command *command = pe->feeding;
+    if (pe->feed || !command)
+        return false;
+    struct token *token = token_new(command, pe->fed);
+    enum stage_kind first = token->stage.kind;
+    if (!pe->free_slots[first] || !buffers_take(pe, token, plan_buffer_bytes(command, &token->tile))) {
+        token->next = free_tokens;
+        free_tokens = token;
+        return false;
+    }
+    pe->free_slots[first]--;
+    pe->feed = token;
+    if (++pe->fed == command->tiles) {
+        pe->feeding = command->waiting;
+        pe->fed = 0;
+    }
+    token_at(token, NODE_pe_scheduler, time_after(now_ps, kb_attrs.pe_scheduler_tile_overhead_ps), feed_ended);
+    return true;
+}
+
+/* ---- scheduler */
+
+void pe_submit(struct pe *pe, struct command *command)
+{
+    command->waiting = NULL;
+    *(pe->submitted ? &pe->submitted_last->waiting : &pe->submitted) = command;
+    pe->submitted_last = command;
+    trace_command(TRACE_command_submitted, command);
+    pe_wake(pe);
+}
+
+static void scheduled(struct event *event)
+{
+    struct pe *pe = container_of(event, struct pe, scheduled);
+    struct command *command = pe->scheduling;
+    pe->scheduling = NULL;
+    stats.busy_ps[ENGINE_SCHEDULER] += kb_attrs.pe_scheduler_overhead_ps;
+    pe_wake(pe);
+    if (command->ask.kind < COMMAND_gemm_tiles) {
+        struct token *token = token_new(command, 0);
+        token_travel(token, engine_link_ps(STAGE_NONE, token->stage.kind));
+        return;
+    }
+    command->waiting = NULL;
+    *(pe->feeding ? &pe->feeding_last->waiting : &pe->feeding) = command;
+    pe->feeding_last = command;
+}
+
+bool serve_scheduler(struct pe *pe)
+{
+    struct command *command = pe->submitted;
+    if (pe->scheduling || !command)
+        return false;
+    pe->submitted = command->waiting;
+    pe->scheduling = command;
+    uint32_t rank = pe_rank(pe, NODE_pe_scheduler);
+    pe->scheduled = (struct event){event_order(rank, CLASS_SERVICE, command->number), 0, scheduled};
+    event_at(&pe->scheduled, time_after(now_ps, kb_attrs.pe_scheduler_overhead_ps));
+    return true;
+}
+
+/* ---- servers */
+
+static void busy_begin(struct busy *busy)
+{
+    if (busy->servers++ == 0)
+        busy->since_ps = now_ps;
+}
+
+static void busy_end(struct busy *busy)
+{
+    if (--busy->servers == 0)
+        busy->total_ps += now_ps - busy->since_ps;
+}
+
+uint64_t busy_total_ps(const struct busy *busy, uint64_t t_ps)
+{
+    return busy->total_ps + (busy->servers ? t_ps - busy->since_ps : 0);
+}
+
+/* The group of engines whose time a stage counts for; NULL: none. */
+static struct busy *stage_busy(struct pe *pe, enum stage_kind stage)
+{
+    enum node_kind node = stage_node(stage);
+    return node == NODE_pe_dma ? &pe->dma : node == NODE_pe_fetch_store ? NULL : &pe->compute;
+}
+
+/* The head of a queue if it may start. A token that goes round to its own stage has the slot that it frees. */
+static struct token *eligible(const struct pe *pe, const struct queue *queue)
+{
+    struct token *token = queue->head;
+    if (!token || token->following.kind == STAGE_NONE || pe->free_slots[token->following.kind]
+        || token->following.kind == token->stage.kind)
+        return token;
+    return NULL;
+}
+
+/* Which of two heads goes first: the earlier, the one of the later stage, the one of the smaller key. */
+static struct token *first_of(struct token *a, struct token *b)
+{
+    if (!a || !b)
+        return a ? a : b;
+    if (a->arrival_ps != b->arrival_ps)
+        return a->arrival_ps < b->arrival_ps ? a : b;
+    if (a->stage.kind != b->stage.kind)
+        return a->stage.kind > b->stage.kind ? a : b;
+    return key_before(a, b) ? a : b;
+}
+
+static struct token *head_of(const struct pe *pe, enum stage_kind stage)
+{
+    return first_of(eligible(pe, &pe->queue[stage]), eligible(pe, &pe->direct[stage]));
+}
+
+static bool serve(struct pe *pe, struct server *server, struct token *token)
+{
+    if (!token)
+        return false;
+    enum stage_kind stage = token->stage.kind;
+    struct queue *queue = is_direct(token) ? &pe->direct[stage] : &pe->queue[stage];
+    queue->head = token->next;
+    if (!is_direct(token))
+        pe->free_slots[stage]++;
+    if (token->following.kind != STAGE_NONE)
+        pe->free_slots[token->following.kind]--;
+    server->token = token;
+    server->started = ++pe->services;
+    token->server = server;
+    token->started_ps = now_ps;
+    if (stage_busy(pe, stage))
+        busy_begin(stage_busy(pe, stage));
+    stats.services++;
+    if (token->command->op)
+        oplog_service_start(token->command->op, now_ps, pe_rank(pe, stage_node(stage)));
+    trace_tile(TRACE_engine_start, token, stage_node(stage));
+    service_start(token);
+    return true;
+}
+
+bool serve_one(struct pe *pe, struct server *server, enum stage_kind stage)
+{
+    return !server->token && serve(pe, server, head_of(pe, stage));
+}
+
+bool serve_two(struct pe *pe, struct server *server, enum stage_kind later, enum stage_kind earlier)
+{
+    return !server->token && serve(pe, server, first_of(head_of(pe, later), head_of(pe, earlier)));
+}
+
+void service_until(struct token *token, uint64_t t_ps)
+{
+    token_at(token, stage_node(token->stage.kind), t_ps, service_event);
+}
+
+/* ---- the end of a stage, and of a tile */
+
+static void tile_complete(struct token *token)
+{
+    struct command *command = token->command;
+    buffers_release(command->pe, token);
+    token->next = free_tokens;
+    free_tokens = token;
+    assert(command->tiles_left > 0);                    /* a tile completes exactly once */
+    if (--command->tiles_left)
+        return;
+    command->complete = true;
+    command->complete_ps = now_ps;
+    trace_command(TRACE_command_complete, command);
+    kernel_command_complete(command);
+}
+
+static void stage_ended(struct token *token)
+{
+    struct pe *pe = token->command->pe;
+    enum stage_kind stage = token->stage.kind;
+    token->server->token = NULL;
+    token->server->held = false;
+    if (stage_busy(pe, stage))
+        busy_end(stage_busy(pe, stage));
+    stats.busy_ps[engine_of(stage)] += now_ps - token->started_ps;
+    if (token->command->op)
+        oplog_service_end(token->command->op, now_ps);
+    trace_tile(TRACE_engine_complete, token, stage_node(stage));
+    if (stage == STAGE_FETCH)
+        trace_tile(TRACE_tile_ready, token, stage_node(stage));
+    pe_wake(pe);
+    if (token->following.kind == STAGE_NONE) {
+        tile_complete(token);
+        return;
+    }
+    token->stage = token->following;
+    token->following = plan_stage(token->command, &token->tile, token->stage.index + 1);
+    token_travel(token, engine_link_ps(stage, token->stage.kind));
+}
+
+/* Whether a read has to wait for one that the same composite started earlier. */
+static bool read_waits(const struct pe *pe, const struct server *server)
+{
+    for (const struct server *other = pe->servers; other < pe->servers + kb_pe_servers; other++)
+        if (other->token && other->token->stage.kind == STAGE_DMA_READ && other->started < server->started
+            && other->token->command == server->token->command)
+            return true;
+    return false;
+}
+
+/* Ends the held reads of a composite that wait for nothing more. */
+static void reads_release(struct pe *pe, const struct command *command)
+{
+    for (struct server *server = pe->servers; server < pe->servers + kb_pe_servers; server++)
+        if (server->held && server->token->command == command && !read_waits(pe, server)) {
+            stage_ended(server->token);
+            server = pe->servers - 1;                   /* from the first again: one release may allow another */
+        }
+}
+
+void service_ended(struct token *token)
+{
+    struct command *command = token->command;
+    struct pe *pe = command->pe;
+    if (token->stage.kind != STAGE_DMA_READ || kb_attrs.pe_dma_rd_engines == 1) {
+        stage_ended(token);
+        return;
+    }
+    token->server->held = read_waits(pe, token->server);
+    if (token->server->held)
+        return;
+    stage_ended(token);
+    reads_release(pe, command);
+}
+
+void service_event(struct event *event)
+{
+    service_ended(container_of(event, struct token, event));
+}

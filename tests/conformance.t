@@ -1,0 +1,67 @@
+#!/usr/bin/python3
+"""conformance: every case of a folder gives the expected result, trace and exit status.
+
+tests/conformance.t [FOLDER [CASE...]]: the cases of tests/conformance if none is named. limit: 400
+"""
+import json
+import os
+import sys
+
+from harness import Broken, ROOT, Replay, SCRATCH, done, first_difference, normal, ok, read, simulator
+
+
+def statuses(value):
+    """Every `status` in a result, at whatever depth."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from [inner] if key == "status" else statuses(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from statuses(inner)
+
+
+def result_difference(want, got):
+    """Where two results differ first, laid out a value a line."""
+    if normal(want) == normal(got):
+        return ""
+    try:
+        want, got = (json.dumps(json.loads(text), sort_keys=True, indent=1) for text in (want, got))
+    except ValueError:
+        return "no JSON: " + (got.splitlines() or ["(empty)"])[0]
+    return first_difference(want, got)
+
+
+def complaints(case, got):
+    """What is wrong with a replay of a case, empty if nothing is."""
+    want = read(os.path.join(case, "expected.json"))
+    status = 0 if all(one == "ok" for one in statuses(json.loads(want))) else 1
+    wrong = []
+    if got.status != status:
+        wrong += [f"exit status: want {status}", got.said]
+    if difference := result_difference(want, got.result):
+        wrong.append("result, " + difference)
+    if difference := first_difference(read(os.path.join(case, "trace.jsonl")), got.trace):
+        wrong.append("trace, " + difference)
+    return wrong
+
+
+def check(case):
+    name = os.path.basename(case)
+    try:
+        program = simulator(os.path.join(case, "topo.yaml"))
+    except Broken as why:
+        ok(False, name, why)
+        return
+    wrong = complaints(case, Replay(program, os.path.join(case, "stream.yaml"), os.path.join(SCRATCH, name)))
+    ok(not wrong, name, *wrong)
+
+
+def main():
+    folder = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else os.path.join(ROOT, "tests", "conformance")
+    for case in sys.argv[2:] or sorted(os.listdir(folder)):
+        if os.path.exists(os.path.join(folder, case, "topo.yaml")):
+            check(os.path.join(folder, case))
+    done()
+
+
+main()

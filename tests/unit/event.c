@@ -1,0 +1,99 @@
+/* event.c: instants and rounds of the event queue: order within a round, what waits for the next one. */
+#include <stdio.h>
+#include <string.h>
+
+#include "event.h"
+
+struct probe {
+    struct event event;
+    char name;
+    struct probe *makes;                                /* due in the same instant, when this fires */
+};
+
+static char fired[64];
+
+static void fire(struct event *event)
+{
+    struct probe *probe = container_of(event, struct probe, event);
+    fired[strlen(fired)] = probe->name;
+    if (probe->makes)
+        event_at(&probe->makes->event, now_ps);
+}
+
+static struct probe probe(char name, uint32_t rank, enum event_class class, uint32_t key, uint64_t minor)
+{
+    return (struct probe){.event = {event_order(rank, class, key), minor, fire}, .name = name};
+}
+
+static int tests;
+
+static void expect(const char *what, const char *want)
+{
+    bool good = !strcmp(fired, want);
+    printf("%s %d - %s\n", good ? "ok" : "not ok", ++tests, what);
+    if (!good)
+        printf("# got %s, want %s\n", fired, want);
+    memset(fired, 0, sizeof fired);
+}
+
+static void run_instant(void)
+{
+    event_next_instant();
+    while (event_retire())
+        strcat(fired, ".");
+}
+
+static void in_order(void)
+{
+    struct probe by_rank = probe('d', 2, CLASS_SERVICE, 0, 0), by_class = probe('c', 1, CLASS_KERNEL, 0, 0);
+    struct probe by_key = probe('b', 1, CLASS_MESSAGE, 7, 1), first = probe('a', 1, CLASS_MESSAGE, 6, 9);
+    struct probe largest = probe('f', (1u << RANK_BITS) - 1, CLASS_SERVICE, UINT32_MAX, 2);
+    struct probe minor = probe('e', (1u << RANK_BITS) - 1, CLASS_SERVICE, UINT32_MAX, 1);
+    struct probe *all[] = {&largest, &by_rank, &by_class, &minor, &by_key, &first};
+    for (int i = 0; i < 6; i++)
+        event_at(&all[i]->event, 100);
+    run_instant();
+    expect("a round fires by rank, class, key", "abcdef.");
+}
+
+static void in_rounds(void)
+{
+    struct probe second = probe('y', 0, CLASS_SERVICE, 0, 0), third = probe('z', 0, CLASS_SERVICE, 0, 1);
+    struct probe first = probe('x', 9, CLASS_KERNEL, 0, 0), other = probe('o', 10, CLASS_KERNEL, 0, 0);
+    first.makes = &second;
+    second.makes = &third;
+    event_at(&other.event, 200);
+    event_at(&first.event, 200);
+    run_instant();
+    expect("what an event makes due now waits for the next round, whatever its rank", "xo.y.z.");
+}
+
+static void in_time(void)
+{
+    enum { MANY = 1000 };
+    static struct probe probes[MANY];
+    uint64_t last = 0;
+    bool good = true;
+    for (int i = 0; i < MANY; i++) {
+        probes[i] = probe('t', i, CLASS_SERVICE, 0, 0);
+        event_at(&probes[i].event, 1000 + (uint64_t)i * 7919 % MANY);
+    }
+    int instants = 0;
+    for (; event_next_instant(); instants++) {
+        good &= now_ps > last;
+        last = now_ps;
+        while (event_retire())
+            memset(fired, 0, sizeof fired);
+    }
+    strcpy(fired, good && instants == MANY ? "good" : "bad");
+    expect("instants come in the order of time, each once", "good");
+}
+
+int main(void)
+{
+    in_order();
+    in_rounds();
+    in_time();
+    printf("1..%d\n", tests);
+    return 0;
+}

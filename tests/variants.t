@@ -1,0 +1,60 @@
+#!/usr/bin/python3
+"""variants: gcc and clang, -O0 and -O3, and clang's sanitizers give the same bytes as this build. limit: 900"""
+import os
+import sys
+
+from harness import Broken, GEMM, KBGEN, ROOT, Replay, SCRATCH, done, first_difference, make, ok, read, run
+from harness import simulator, without_host
+
+VARIANTS = (("gcc", "-O0", ""), ("gcc", "-O3", ""), ("clang", "-O0", ""), ("clang", "-O3", ""), ("clang", "-O1", "1"))
+CASES = ("across_sips", "edge_tiles", "epilogue_once", "queue_depth_1", "units")
+SMALL = os.path.join(ROOT, "tests", "small.yaml")
+
+
+def replayed(kbgen, folder, case):
+    """Result and trace of a conformance case."""
+    where = os.path.join(ROOT, "tests", "conformance", case)
+    program = simulator(os.path.join(where, "topo.yaml"), kbgen, folder)
+    got = Replay(program, os.path.join(where, "stream.yaml"), os.path.join(folder, case))
+    if got.status != 0:
+        raise Broken(got.said)
+    return got.result + got.trace
+
+
+def multiplied(kbgen, folder):
+    """Result and trace of a GEMM on the small machine."""
+    result, trace = os.path.join(folder, "gemm.json"), os.path.join(folder, "gemm.jsonl")
+    ended = run(simulator(SMALL, kbgen, folder), "run", "gemm", *GEMM, "--json", result, "--trace", trace)
+    if ended.returncode:
+        raise Broken(ended.said)
+    return without_host(read(result)) + read(trace)
+
+
+def everything(kbgen, folder):
+    os.makedirs(folder, exist_ok=True)
+    outcome = {}
+    for name in (*CASES, "run gemm"):
+        try:
+            outcome[name] = multiplied(kbgen, folder) if name == "run gemm" else replayed(kbgen, folder, name)
+        except Broken as why:
+            outcome[name] = f"({folder})\n{why}"
+    return outcome
+
+
+def main():
+    if os.environ.get("SAN"):
+        print("1..0 # SKIP the variants are compared with the plain build")
+        sys.exit()
+    want = everything(KBGEN, os.path.join(SCRATCH, "here"))
+    for cc, opt, san in VARIANTS:
+        name = f"{cc}{opt}{'-san' if san else ''}"
+        built = make("CC=" + cc, "OPT=" + opt, "SAN=" + san, "WERROR=-Werror", "all")
+        if not ok(built.returncode == 0, f"{name} builds without a warning", built.said):
+            continue
+        got = everything(os.path.join(ROOT, "build", name, "kbgen"), os.path.join(SCRATCH, name))
+        for case, text in got.items():
+            ok(text == want[case], f"{name}: {case} is the same", first_difference(want[case], text))
+    done()
+
+
+main()
