@@ -1,0 +1,247 @@
+/* dtype.c: conversions between element types, with the processor's own f16 instructions where it has them.
+ *
+ * Both ways to f16 give the same bits, NaN payloads included. */
+#include "dtype.h"
+
+#include <math.h>
+#include <string.h>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+static uint32_t f32_bits(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static float f32_of(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* Drops the low `shift` bits, to the nearest, ties to even. */
+static uint32_t shift_to_even(uint32_t bits, unsigned shift)
+{
+    uint32_t half = UINT32_C(1) << (shift - 1), odd = bits >> shift & 1;
+    return (bits + half - 1 + odd) >> shift;
+}
+
+uint16_t f32_to_f16(float value)
+{
+    uint32_t bits = f32_bits(value), magnitude = bits & 0x7fffffff;
+    uint16_t sign = bits >> 16 & 0x8000;
+    if (magnitude > 0x7f800000)
+        return sign | 0x7e00 | (magnitude >> 13 & 0x3ff);
+    if (magnitude >= 0x47800000)                        /* 2^16 and infinity */
+        return sign | 0x7c00;
+    if (magnitude >= 0x38800000)                        /* 2^-14: normal; a carry may go as far as infinity */
+        return sign | shift_to_even(magnitude - (112u << 23), 13);
+    if (magnitude < 0x33000000)                         /* below half of the smallest denormal */
+        return sign;
+    unsigned exponent = magnitude >> 23;
+    return sign | shift_to_even((magnitude & 0x7fffff) | 0x800000, 126 - exponent);
+}
+
+float f16_to_f32(uint16_t half)
+{
+    uint32_t sign = (uint32_t)(half & 0x8000) << 16, exponent = half >> 10 & 0x1f, mantissa = half & 0x3ff;
+    if (exponent == 0x1f)
+        return f32_of(sign | 0x7f800000 | (mantissa ? 0x400000 : 0) | mantissa << 13);
+    if (exponent)
+        return f32_of(sign | (exponent + 112) << 23 | mantissa << 13);
+    float value = (float)mantissa * 0x1p-24f;
+    return sign ? -value : value;
+}
+
+uint16_t f32_to_bf16(float value)
+{
+    uint32_t bits = f32_bits(value);
+    if ((bits & 0x7fffffff) > 0x7f800000)
+        return bits >> 16 | 0x40;
+    uint32_t odd = bits >> 16 & 1;
+    return (bits + 0x7fff + odd) >> 16;
+}
+
+float bf16_to_f32(uint16_t half)
+{
+    return f32_of((uint32_t)half << 16);
+}
+
+bool dtype_is_float(enum dtype dtype)
+{
+    static const bool is_float[] = {
+#define DTYPE(name, bytes, is_float) is_float,
+#include "kb/dtypes.def"
+#undef DTYPE
+    };
+    return is_float[dtype];
+}
+
+/* ---- f16 in bulk */
+
+#if defined(__x86_64__)
+__attribute__((target("avx,f16c"))) static void f16_to_f32_f16c(const uint16_t *from, float *to, size_t count)
+{
+    size_t i = 0;
+    for (; i + 8 <= count; i += 8)
+        _mm256_storeu_ps(to + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(from + i))));
+    for (; i < count; i++)
+        to[i] = f16_to_f32(from[i]);
+}
+
+__attribute__((target("avx,f16c"))) static void f32_to_f16_f16c(const float *from, uint16_t *to, size_t count)
+{
+    size_t i = 0;
+    for (; i + 8 <= count; i += 8) {
+        __m128i halves = _mm256_cvtps_ph(_mm256_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT);
+        _mm_storeu_si128((__m128i *)(to + i), halves);
+    }
+    for (; i < count; i++)
+        to[i] = f32_to_f16(from[i]);
+}
+
+static bool has_f16c(void)
+{
+    return __builtin_cpu_supports("avx2");              /* whatever has AVX2 has F16C, which clang cannot ask for */
+}
+#endif
+
+static void f16_to_f32_all(const uint16_t *from, float *to, size_t count)
+{
+#if defined(__x86_64__)
+    if (has_f16c()) {
+        f16_to_f32_f16c(from, to, count);
+        return;
+    }
+#endif
+    for (size_t i = 0; i < count; i++)
+        to[i] = f16_to_f32(from[i]);
+}
+
+static void f32_to_f16_all(const float *from, uint16_t *to, size_t count)
+{
+#if defined(__x86_64__)
+    if (has_f16c()) {
+        f32_to_f16_f16c(from, to, count);
+        return;
+    }
+#endif
+    for (size_t i = 0; i < count; i++)
+        to[i] = f32_to_f16(from[i]);
+}
+
+/* ---- all dtypes */
+
+static double limited(double value, double least, double most)
+{
+    if (isnan(value))
+        return 0;
+    value = nearbyint(value);
+    return value < least ? least : value > most ? most : value;
+}
+
+/* A value that f16 and bf16 round as they would `value`: rounding to f32 first, to odd, loses nothing that decides. */
+static float f32_odd(double value)
+{
+    float near = (float)value;
+    if ((double)near == value || isnan(value) || isinf(near) || f32_bits(near) & 1)
+        return near;
+    bool up = fabs((double)near) < fabs(value);
+    return f32_of(f32_bits(near) + (up ? 1 : -1));
+}
+
+static void put(enum dtype dtype, double value, void *to, size_t i)
+{
+    switch (dtype) {
+    case DTYPE_f32: ((float *)to)[i] = (float)value; break;
+    case DTYPE_f16: ((uint16_t *)to)[i] = f32_to_f16(f32_odd(value)); break;
+    case DTYPE_bf16: ((uint16_t *)to)[i] = f32_to_bf16(f32_odd(value)); break;
+    case DTYPE_i32: ((int32_t *)to)[i] = (int32_t)limited(value, INT32_MIN, INT32_MAX); break;
+    case DTYPE_i16: ((int16_t *)to)[i] = (int16_t)limited(value, INT16_MIN, INT16_MAX); break;
+    case DTYPE_i8: ((int8_t *)to)[i] = (int8_t)limited(value, INT8_MIN, INT8_MAX); break;
+    case DTYPE_u8: ((uint8_t *)to)[i] = (uint8_t)limited(value, 0, UINT8_MAX); break;
+    case DTYPES: break;
+    }
+}
+
+static double get(enum dtype dtype, const void *from, size_t i)
+{
+    switch (dtype) {
+    case DTYPE_f32: return ((const float *)from)[i];
+    case DTYPE_f16: return f16_to_f32(((const uint16_t *)from)[i]);
+    case DTYPE_bf16: return bf16_to_f32(((const uint16_t *)from)[i]);
+    case DTYPE_i32: return ((const int32_t *)from)[i];
+    case DTYPE_i16: return ((const int16_t *)from)[i];
+    case DTYPE_i8: return ((const int8_t *)from)[i];
+    case DTYPE_u8: return ((const uint8_t *)from)[i];
+    case DTYPES: break;
+    }
+    return 0;
+}
+
+double dtype_value(enum dtype dtype, const void *element)
+{
+    return get(dtype, element, 0);
+}
+
+void dtype_to_f32(enum dtype dtype, const void *from, float *to, size_t count)
+{
+    if (dtype == DTYPE_f32)
+        memcpy(to, from, count * sizeof(float));
+    else if (dtype == DTYPE_f16)
+        f16_to_f32_all(from, to, count);
+    else if (dtype == DTYPE_bf16)
+        for (size_t i = 0; i < count; i++)
+            to[i] = bf16_to_f32(((const uint16_t *)from)[i]);
+    else
+        for (size_t i = 0; i < count; i++)
+            to[i] = (float)get(dtype, from, i);
+}
+
+void dtype_from_f32(enum dtype dtype, const float *from, void *to, size_t count)
+{
+    if (dtype == DTYPE_f32)
+        memcpy(to, from, count * sizeof(float));
+    else if (dtype == DTYPE_f16)
+        f32_to_f16_all(from, to, count);
+    else if (dtype == DTYPE_bf16)
+        for (size_t i = 0; i < count; i++)
+            ((uint16_t *)to)[i] = f32_to_bf16(from[i]);
+    else
+        for (size_t i = 0; i < count; i++)
+            put(dtype, from[i], to, i);
+}
+
+void dtype_from_i32(enum dtype dtype, const int32_t *from, void *to, size_t count)
+{
+    if (dtype == DTYPE_i32)
+        memcpy(to, from, count * sizeof(int32_t));
+    else
+        for (size_t i = 0; i < count; i++)
+            put(dtype, from[i], to, i);
+}
+
+void dtype_from_f64(enum dtype dtype, const double *from, void *to, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        put(dtype, from[i], to, i);
+}
+
+double dtype_in_range(enum dtype dtype, double value)
+{
+    uint32_t element;
+    dtype_from_f64(dtype, &value, &element, 1);
+    double stored = dtype_value(dtype, &element);
+    return dtype_is_float(dtype) && isfinite(stored) ? value : stored;
+}
+
+double dtype_tolerance(enum dtype dtype)
+{
+    static const double by_dtype[DTYPES] = {[DTYPE_f32] = 1e-5, [DTYPE_f16] = 1e-3, [DTYPE_bf16] = 1e-2};
+    return by_dtype[dtype];
+}

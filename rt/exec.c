@@ -1,0 +1,39 @@
+/* exec.c: the data pass: operation after operation in data order, on one thread. */
+#include "exec.h"
+
+#include "blas.h"
+#include "clock.h"
+#include "progress.h"
+
+struct exec_stats exec_stats;
+bool exec_debug;
+struct difference exec_difference;
+
+static void replay(const struct op *op)
+{
+    if (op->kind == OPKIND_gemm) {
+        blas_open();
+        exec_gemm(&op->gemm);
+        if (exec_debug && !exec_difference.op)
+            exec_difference = recheck_gemm(op);
+    } else if (op->pe == OP_OF_HOST) {
+        fill_write(&op->fill, VIEW_BASE);
+    } else {
+        const struct copy *copy = &op->copy;
+        store_copy(VIEW_BASE, copy->to, copy->to_offset, copy->from, copy->from_offset, copy->bytes);
+    }
+}
+
+void exec_data_pass(void)
+{
+    double began = clock_seconds();
+    oplog_settle(true, OP_OF_HOST);
+    for (uint64_t i = 0; i < oplog_count(); i++) {
+        replay(oplog_get(i));
+        progress("data pass", i, oplog_count());
+    }
+    progress_end();
+    exec_stats.ops += oplog_count();
+    oplog_restart();
+    exec_stats.seconds += clock_seconds() - began;
+}

@@ -1,0 +1,24 @@
+/* exec.h: the data pass (pass 2): does again, on the memory as the interval began, all that the op log records. */
+#ifndef KB_EXEC_H
+#define KB_EXEC_H
+
+#include "recheck.h"
+
+/* Replays the interval in data order, computes included; then its memory is the running kernels' as well, nothing is
+ * pending any more, and the next interval begins. Depends on nothing that timing decides but the order of calls. */
+void exec_data_pass(void);
+
+/* One gemm, on `base`: gemm.c. */
+void exec_gemm(const struct gemm *gemm);
+
+/* Whether every compute is checked as it is done, and the first one that was wrong. */
+extern bool exec_debug;
+extern struct difference exec_difference;
+
+/* What the data passes of this run did, and the host's seconds. */
+extern struct exec_stats {
+    uint64_t ops;
+    double seconds;
+} exec_stats;
+
+#endif

@@ -1,0 +1,98 @@
+/* expect.c: compares tensors with references, and keeps what came out of it. */
+#include <inttypes.h>
+#include <math.h>
+
+#include "clock.h"
+#include "dtype.h"
+#include "exec.h"
+#include "misuse.h"
+#include "plan.h"
+#include "reference.h"
+#include "text/base.h"
+
+struct verification *verifications;
+
+static void tolerances(struct verification *v, const struct reference *ref)
+{
+    v->atol = v->rtol = dtype_tolerance(v->tensor->dtype);
+    v->scale = ref->scale;
+}
+
+/* How far a value is from what is expected: 0 for the same infinity and for NaN where NaN is expected, infinite for any
+ * other of these. */
+static double error_of(double got, double expected)
+{
+    if (got == expected || (isnan(got) && isnan(expected)))
+        return 0;
+    double error = fabs(got - expected);
+    return isnan(error) ? INFINITY : error;
+}
+
+struct comparison {
+    struct verification *verification;
+    const struct reference *ref;
+};
+
+static void compare(struct verification *v, uint64_t position, double got, double expected)
+{
+    double error = error_of(got, expected);
+    if (error > v->max_error)
+        v->max_error = error;
+    double allowed = v->atol * v->scale + v->rtol * fabs(expected);
+    if (error <= allowed)
+        return;
+    if (v->wrong++ == 0 || position < v->position) {
+        v->position = position;
+        v->got = got;
+        v->expected = expected;
+        v->allowed = allowed;
+    }
+}
+
+static void compare_row(struct run run, void *arg)
+{
+    const struct comparison *c = arg;
+    enum dtype dtype = c->verification->tensor->dtype;
+    uint64_t size = dtype_bytes[dtype];
+    store_reach(VIEW_NOW, run.memory, run.offset + run.count * size);
+    const uint8_t *at = store_at(VIEW_NOW, run.memory, run.offset);
+    for (uint64_t i = 0; i < run.count; i++) {
+        double expected = reference_value(c->ref, run.position + i), got = dtype_value(dtype, at + i * size);
+        double error = error_of(got, expected);
+        if (error <= c->verification->max_error && error <= c->verification->atol * c->verification->scale)
+            continue;                                   /* nearly all end here */
+        compare(c->verification, run.position + i, got, dtype_in_range(dtype, expected));
+    }
+}
+
+void kb_expect_close_at(kb_tensor tensor, kb_ref ref, const char *file, uint32_t line)
+{
+    tensor_check(tensor, "kb_expect_close", file, line);
+    struct verification *v = arena_alloc(1, sizeof *v);
+    struct verification **last = &verifications;
+    while (*last)
+        last = &(*last)->next;
+    *last = v;
+    v->tensor = tensor;
+    v->verdict = VERDICT_SKIPPED;
+    if (!ref)
+        return;
+    if (tensor->dims.rank != 2 || tensor->dims.size[0] != ref->rows || tensor->dims.size[1] != ref->columns)
+        misuse(file, line, "kb_expect_close: the reference is %" PRIu64 " x %" PRIu64 ", tensor '%s' is not", ref->rows,
+               ref->columns, tensor->name);
+    exec_data_pass();
+    double began = clock_seconds();
+    tolerances(v, ref);
+    struct comparison comparison = {v, ref};
+    tensor_each_row(tensor, true, compare_row, &comparison);
+    v->verdict = v->wrong ? VERDICT_WRONG : VERDICT_OK;
+    reference_seconds += clock_seconds() - began;
+}
+
+bool verification_failed(void)
+{
+    for (const struct verification *v = verifications; v; v = v->next)
+        if (v->verdict == VERDICT_WRONG)
+            return true;
+    return false;
+}

@@ -1,0 +1,20 @@
+/* fill.h: what the host writes into a tensor. */
+#ifndef KB_FILL_H
+#define KB_FILL_H
+
+#include "store.h"
+#include "tensor.h"
+
+struct fill {
+    struct tensor *tensor;
+    enum kb_fill_kind kind;
+    double x, y;                                        /* the value; low and high; mean and deviation */
+};
+
+/* Of the run: every random value depends on it. */
+extern uint64_t fill_seed;
+
+/* Writes all values of a fill, to every copy. Pure: the same values each time. */
+void fill_write(const struct fill *fill, enum view view);
+
+#endif

@@ -1,0 +1,51 @@
+/* human.c: numbers for people. */
+#include "human.h"
+
+#include <stdio.h>
+
+enum { BUFFERS = 16, BUFFER_BYTES = 48 };
+
+static char *buffer(void)
+{
+    static char buffers[BUFFERS][BUFFER_BYTES];
+    static unsigned turn;
+    return buffers[turn++ % BUFFERS];
+}
+
+/* The value divided by `step` until it is below it, with the unit of the last division. */
+static const char *scaled(double value, double step, const char *const *units, unsigned count, const char *suffix)
+{
+    unsigned unit = 0;
+    while (value >= step && unit + 1 < count) {
+        value /= step;
+        unit++;
+    }
+    char *text = buffer();
+    snprintf(text, BUFFER_BYTES, "%.4g %s%s", value, units[unit], suffix);
+    return text;
+}
+
+const char *human_time(uint64_t ps)
+{
+    static const char *const units[] = {"ps", "ns", "us", "ms", "s"};
+    return scaled((double)ps, 1000, units, 5, "");
+}
+
+const char *human_bytes(uint64_t bytes)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    return scaled((double)bytes, 1024, units, 6, "");
+}
+
+const char *human_count(double count, const char *unit)
+{
+    static const char *const prefixes[] = {"", "k", "M", "G", "T", "P", "E"};
+    return scaled(count, 1000, prefixes, 7, unit);
+}
+
+const char *human_seconds(double seconds)
+{
+    char *text = buffer();
+    snprintf(text, BUFFER_BYTES, "%.3g s", seconds);
+    return text;
+}

@@ -1,0 +1,141 @@
+/* oplog.c: the record of everything that moves or makes data.
+ *
+ * Calls of one instant come in the order in which the kernels happened to resume. They wait in a batch until time goes
+ * on or somebody looks, and are then put into data order: so that pass 1 and the data pass see one order. */
+#include "oplog.h"
+
+#include <stdlib.h>
+
+#include "plan.h"
+#include "sim.h"
+#include "text/base.h"
+
+bool oplog_on;
+
+static struct op **ops;                                 /* of the run: the settled ones, then the batch */
+static uint64_t count, settled, interval;               /* interval: the first op of this one */
+
+struct op *oplog_add(const struct op *op)
+{
+    oplog_settle(false, OP_OF_HOST);
+    struct op *added = arena_alloc(1, sizeof *added);
+    *added = *op;
+    added->at_ps = sim_now_ps();
+    added->id = count;
+    ops = arena_grow(ops, count, sizeof *ops);
+    ops[count++] = added;
+    return added;
+}
+
+/* ---- pass 1 */
+
+static void mark_matrix(const struct matrix *m)
+{
+    uint64_t size = dtype_bytes[m->dtype];
+    for (uint64_t row = 0; row < m->rows; row++)
+        store_mark(m->memory, m->offset + row * m->ld * size, m->columns * size, true);
+}
+
+static void issue(const struct op *op)
+{
+    if (op->kind == OPKIND_gemm) {
+        mark_matrix(&op->gemm.c);
+        return;
+    }
+    if (op->pe == OP_OF_HOST)
+        fill_write(&op->fill, VIEW_NOW);
+    else
+        store_copy(VIEW_NOW, op->copy.to, op->copy.to_offset, op->copy.from, op->copy.from_offset, op->copy.bytes);
+}
+
+static int in_data_order(const void *x, const void *y)
+{
+    const struct op *a = *(struct op *const *)x, *b = *(struct op *const *)y;
+    if (a->pe != b->pe)
+        return a->pe < b->pe ? -1 : 1;
+    return a->id < b->id ? -1 : a->id > b->id;
+}
+
+static bool batch_has(int64_t pe)
+{
+    for (uint64_t i = settled; i < count; i++)
+        if (ops[i]->pe == pe)
+            return true;
+    return false;
+}
+
+/* What the host writes before anything is logged is in both views at once and needs no replay. */
+static bool is_initial(const struct op *op)
+{
+    return op->pe == OP_OF_HOST && settled == interval;
+}
+
+void oplog_settle(bool all, int64_t pe)
+{
+    if (settled == count || (!all && ops[settled]->at_ps == sim_now_ps() && !batch_has(pe)))
+        return;
+    qsort(ops + settled, count - settled, sizeof *ops, in_data_order);
+    for (; settled < count; settled++) {
+        ops[settled]->id = settled;
+        if (oplog_on && !is_initial(ops[settled]))
+            store_part();
+        issue(ops[settled]);
+        if (is_initial(ops[settled]))
+            interval++;
+    }
+}
+
+/* ---- what follows */
+
+uint64_t oplog_count(void)
+{
+    return settled - interval;
+}
+
+struct op *oplog_get(uint64_t i)
+{
+    return ops[interval + i];
+}
+
+void oplog_restart(void)
+{
+    store_join();
+    interval = settled;
+}
+
+static bool matrix_holds(const struct matrix *m, uint32_t memory, uint64_t offset)
+{
+    uint64_t size = dtype_bytes[m->dtype];
+    if (m->memory != memory || offset < m->offset || offset - m->offset >= matrix_bytes(m, size))
+        return false;
+    return (offset - m->offset) / size % m->ld < m->columns;
+}
+
+const struct op *oplog_maker(uint32_t memory, uint64_t offset)
+{
+    for (uint64_t i = settled; i-- > interval;) {
+        const struct op *op = ops[i];
+        if (op->kind == OPKIND_gemm) {
+            if (matrix_holds(&op->gemm.c, memory, offset))
+                return op;
+        } else if (op->pe != OP_OF_HOST && op->copy.to == memory && offset >= op->copy.to_offset &&
+                   offset - op->copy.to_offset < op->copy.bytes) {
+            memory = op->copy.from;
+            offset = op->copy.from_offset + (offset - op->copy.to_offset);
+        }
+    }
+    return NULL;
+}
+
+void oplog_service_start(struct op *op, uint64_t t_ps, uint32_t node)
+{
+    if (op->services++ > 0)
+        return;
+    op->start_ps = t_ps;
+    op->node = node;
+}
+
+void oplog_service_end(struct op *op, uint64_t t_ps)
+{
+    op->end_ps = t_ps;
+}

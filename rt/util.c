@@ -1,0 +1,88 @@
+/* util.c: how busy each kind of resource was while kernels ran. */
+#include "util.h"
+
+#include "emitted.h"
+#include "launch.h"
+#include "peak.h"
+
+static struct resource pooled(const char *name, uint64_t busy_ps, uint64_t servers)
+{
+    return (struct resource){name, busy_ps, servers, busy_ps, servers};
+}
+
+static void engines(struct resource *out)
+{
+    const struct attrs *a = &kb_attrs;
+    uint64_t pes = peak_pes();
+    out[ENGINE_DMA_READ] = pooled("pe_dma read", stats.busy_ps[ENGINE_DMA_READ], pes * a->pe_dma_rd_engines);
+    out[ENGINE_DMA_WRITE] = pooled("pe_dma write", stats.busy_ps[ENGINE_DMA_WRITE], pes * a->pe_dma_wr_engines);
+    out[ENGINE_FETCH_STORE] =
+        pooled("pe_fetch_store", stats.busy_ps[ENGINE_FETCH_STORE], pes * a->pe_fetch_store_ports);
+    out[ENGINE_GEMM] = pooled("pe_gemm", stats.busy_ps[ENGINE_GEMM], pes);
+    out[ENGINE_MATH] = pooled("pe_math", stats.busy_ps[ENGINE_MATH], pes);
+    out[ENGINE_SCHEDULER] = pooled("pe_scheduler", stats.busy_ps[ENGINE_SCHEDULER], pes);
+}
+
+static struct resource hbm(void)
+{
+    struct resource all = pooled("hbm", stats.read_busy_ps[SPACE_HBM], peak_pes() * kb_attrs.hbm_ctrl_pcs);
+    all.busiest_ps = 0;
+    all.busiest_servers = kb_attrs.hbm_ctrl_pcs;
+    for (uint64_t i = 0; i < peak_pes(); i++)
+        if (kb_hbm[i].busy_ps > all.busiest_ps)
+            all.busiest_ps = kb_hbm[i].busy_ps;
+    return all;
+}
+
+static struct resource links(enum link_class class)
+{
+    static const char *const names[LINK_CLASSES] = {
+#define LINK(name, bw, latency) #name " links",
+#include "kb/links.def"
+#undef LINK
+    };
+    return (struct resource){.name = names[class], .busy_ps = stats.link_busy_ps[class], .servers = peak_links(class),
+                             .busiest_ps = stats.link_busiest_ps[class], .busiest_servers = 1};
+}
+
+void util_collect(struct resource resources[RESOURCES])
+{
+    uint64_t cubes = (uint64_t)kb_shape.sips * kb_shape.cubes;
+    engines(resources);
+    struct resource *next = resources + ENGINES;
+    *next++ = hbm();
+    *next++ = pooled("tcm read", stats.read_busy_ps[SPACE_TCM], peak_pes());
+    *next++ = pooled("tcm write", stats.write_busy_ps[SPACE_TCM], peak_pes());
+    *next++ = pooled("sram read", stats.read_busy_ps[SPACE_SRAM], cubes);
+    *next++ = pooled("sram write", stats.write_busy_ps[SPACE_SRAM], cubes);
+    for (unsigned class = 0; class < LINK_CLASSES; class++)
+        *next++ = links(class);
+}
+
+uint64_t util_span_ps(void)
+{
+    uint64_t start = UINT64_MAX, end = 0;
+    for (const struct launch *launch = launches; launch; launch = launch->next)
+        for (uint32_t i = 0; i < launch->count; i++) {
+            const struct kernel_run *run = &launch->runs[i];
+            start = run->start_ps < start ? run->start_ps : start;
+            end = run->end_ps > end ? run->end_ps : end;
+        }
+    return end > start ? end - start : 0;
+}
+
+static double share(uint64_t busy_ps, uint64_t servers)
+{
+    double all = (double)util_span_ps() * (double)servers;
+    return all > 0 ? (double)busy_ps / all : 0;
+}
+
+double util_mean(const struct resource *resource)
+{
+    return share(resource->busy_ps, resource->servers);
+}
+
+double util_busiest(const struct resource *resource)
+{
+    return share(resource->busiest_ps, resource->busiest_servers);
+}

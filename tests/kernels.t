@@ -1,0 +1,149 @@
+#!/usr/bin/python3
+"""kernels: what kernels of the user's own see and move, and what each mistake in one is told."""
+import json
+import os
+import re
+
+from harness import Broken, KBGEN, ROOT, SCRATCH, done, ok, read, run
+
+SMALL = os.path.join(ROOT, "tests", "small.yaml")
+OWN = os.path.join(ROOT, "tests", "kernels")
+
+
+def numbers(line):
+    return [float(word) for word in line.split()]
+
+
+def moves(program):
+    """Each PE sends its six numbers to its right if the first is even."""
+    for space in ("hbm", "tcm", "sram"):
+        ended = run(program, "run", "moves", f"space={space}")
+        lines = [numbers(line) for line in ended.stdout.splitlines()[:3]]
+        want = [-1] * 24
+        for pe in range(4):
+            part = lines[0][6 * pe:6 * pe + 6]
+            if part[0] % 2 == 0:
+                right = (pe + 1) % 4
+                want[6 * right:6 * right + 6] = part
+        ok(ended.returncode == 0 and lines[1] == want and lines[2] == [5] * 6,
+           f"loads, branches, stores in {space}", ended.said)
+
+
+def chains(program):
+    """Results that are inputs again verify, with and without looks in between, and a look takes no time."""
+    results = []
+    for peek in ("false", "true"):
+        result = os.path.join(SCRATCH, f"peek-{peek}.json")
+        ended = run(program, "run", "chain", f"peek={peek}", "--data", "debug", "--json", result)
+        ok(ended.returncode == 0 and ended.stdout.count("verified     ") == 4, f"chain peek={peek}", ended.said)
+        results.append(json.loads(read(result)))
+    ok(results[0]["launches"] == results[1]["launches"], "a look takes no time")
+    ok(results[0]["verify"] == results[1]["verify"], "and changes no value")
+
+
+def shares(count, parts):
+    return [(i * count // parts, (i + 1) * count // parts) for i in range(parts)]
+
+
+def places(program):
+    """(rows, columns) of each PE's shard, for every split of odd sizes; values do not depend on it."""
+    for rows, columns in ((5, 7), (1, 1), (3, 9)):
+        every = {
+            "rows": [(row, (0, columns)) for row in shares(rows, 4)],
+            "cols": [((0, rows), column) for column in shares(columns, 4)],
+            "blocks": [(row, column) for row in shares(rows, 2) for column in shares(columns, 2)],
+            "copies": [((0, rows), (0, columns))] * 4,
+        }
+        values = set()
+        for split, want in every.items():
+            ended = run(program, "run", "places", f"split={split}", f"rows={rows}", f"columns={columns}")
+            lines = ended.stdout.splitlines()
+            said = [f"{i} of 4: {row[1] - row[0]} x {column[1] - column[0]} from [{row[0]}, {column[0]}]"
+                    for i, (row, column) in enumerate(want)]
+            values.add(lines[4] if len(lines) > 4 else "")
+            ok(ended.returncode == 0 and lines[:4] == said, f"{rows} x {columns} in {split}", ended.said, *said)
+        ok(len(values) == 1 and len(values.pop().split()) == rows * columns,
+           f"{rows} x {columns}: the same values in each")
+
+
+# what, exit status, what is said.
+MISTAKES = (
+    ("none", 0, ""),
+    ("zero", 1, r"KERNEL_ERROR at sip0\.cube0\.pe0\.pe_cpu, .* kernel mistake: tl_composite: k is 0"),
+    ("huge", 1, r"m is 1125899906842624; 1 to 2\^40 - 1"),
+    ("tile", 1, r"tile\[1\] is 0"),
+    ("op", 1, r"op number 7 is none"),
+    ("ld", 1, r"a has a leading dimension of 7, its rows have 8"),
+    ("transposed", 1, r"b is transposed, which is not supported"),
+    ("dtypes", 1, r"a is f16 and b is f32"),
+    ("u8", 1, r"a gemm of u8 is not supported"),
+    ("no_dtype", 1, r"c has no dtype"),
+    ("unfit", 1, r"a is made of a shard that is no matrix"),
+    ("pinned", 1, r"a is pinned, but at sip0\.cube0\.hbm_ctrl\.pe0\+0x0, not in this PE's TCM"),
+    ("overlap", 1, r"c lies where a or b does"),
+    ("odd", 1, r"BAD_ADDRESS.* a at sip0\.cube0\.hbm_ctrl\.pe0\+0x1 is not aligned to f16"),
+    ("nowhere", 1, r"BAD_ADDRESS.* b, 128 bytes at .*: there is no such SIP"),
+    ("past", 1, r"BAD_ADDRESS.* c, 128 bytes at .*: it runs past the end of the memory"),
+    ("epilogue", 1, r"epilogue 'gelu' is not supported"),
+    ("bias", 1, r"a bias of i8 cannot be added to a gemm of f16"),
+    ("epilogues", 1, r"9 epilogues; 8 are possible"),
+    ("tile_size", 1, r"TILE_TOO_LARGE at .*pe_scheduler"),
+    ("no_shard", 1, r"tl_shard: tensor 'a' has 1 shards, there is no 1"),
+    ("not_mine", 1, r"tl_my_shard: tensor 'far' is not placed with this PE"),
+    ("no_tensor", 1, r"tl_my_shard: there is no tensor"),
+    ("no_handle", 1, r"tl_wait: the handle is none of this kernel's"),
+    ("part", 1, r"tl_part: 4 indices from 5 on, but axis 0 has 8"),
+    ("axis", 1, r"tl_part: a shard of 2 axes has no axis 2"),
+    ("full", 1, r"tl_load: no room for 3145728 bytes in the TCM: 2097152 left"),
+    ("empty", 1, r"tl_load: the shard is empty"),
+    ("strided", 1, r"tl_load: the elements of the shard do not follow one another"),
+    ("data_of_hbm", 1, r"tl_data: the buffer at .* is not in this PE's TCM"),
+    ("store_of_hbm", 1, r"tl_store: the buffer at .* is not in this PE's TCM"),
+    ("store_shape", 1, r"tl_store: the buffer and where it goes differ"),
+    ("reserved", 1, r"BAD_ADDRESS.*the region of the TCM that the scheduler reserves"),
+    ("pending", 1, r"PENDING_RESULT.* result of gemm_f16, operation \d+ of kernel mistake, called at \S+:\d+"),
+    ("pending_copy", 1, r"PENDING_RESULT.* are the pending result of gemm_f16, operation \d+ of kernel mistake"),
+    ("busy", 2, r"kb_launch: sip0\.cube0\.pe0 still runs kernel mistake"),
+    ("axes", 2, r"kb_tensor_new: tensor 't' has 5 axes; 1 to 4"),
+    ("no_elements", 2, r"axis 1 of tensor 't' has no elements"),
+    ("too_many", 2, r"tensor 't' has 2\^60 elements or more"),
+    ("whole", 2, r"tensor 't' is to lie with one PE, but 4 are named"),
+    ("grid", 2, r"a grid of 3 x 3 for tensor 't' is not the 4 PEs"),
+    ("pes", 2, r"kb_pes: no PE is like 'sip1\.\*'"),
+    ("room", 2, r"no room for tensor 't' at .*: 67108864 bytes asked for, \d+ left, 3145984 held by tensors"),
+    ("peek", 2, r"kb_peek: tensor 'a' has 64 elements, there is no 64"),
+    ("dtype", 2, r"there is no dtype 'f64'"),
+    ("ref_shape", 2, r"kb_expect_close: the reference is 8 x 8, tensor 'big' is not"),
+    ("uniform", 2, r"kb_fill_uniform: tensor 'a': low is 2, high is 1"),
+    ("no_bench_parameter", 2, r"bench mistake has no parameter 'nothing'"),
+)
+
+
+def mistakes(program):
+    for what, status, said in MISTAKES:
+        ended = run(program, "run", "mistake", f"what={what}")
+        place = r"\bmistakes\.c:\d+"
+        located = status == 0 or re.search(place, ended.stderr)
+        ok(ended.returncode == status and re.search(said, ended.stderr) and located, f"mistake: {what}", ended.said)
+    ended = run(program, "run", "mistake", "what=peek_off", "--data", "off")
+    ok(ended.returncode == 2 and "--data off does not compute" in ended.stderr,
+       "a peek at a result without a data pass", ended.said)
+    ended = run(program, "run", "mistake", "what=peek_off")
+    ok(ended.returncode == 0, "a peek at a result runs the data pass", ended.said)
+
+
+try:
+    made = os.path.join(SCRATCH, "own")
+    names = sorted(name for name in os.listdir(OWN) if name.endswith(".c"))
+    sources = [word for name in names for word in ("-k", os.path.join(OWN, name))]
+    built = run(KBGEN, SMALL, *sources, "-o", made)
+    if built.returncode:
+        raise Broken(built.said)
+    ok("warning" not in built.stderr, "kernels compile without a warning", built.said)
+    moves(made)
+    chains(made)
+    places(made)
+    mistakes(made)
+except Broken as reason:
+    ok(False, "a simulator with kernels of the user's own", reason)
+done()

@@ -1,0 +1,110 @@
+/* mistakes.c: kernels and benches that do what cannot be, each in its own way; `what` says which. */
+#include <kb/host.h>
+#include <kb/tl.h>
+
+#include <string.h>
+
+static const char *what;
+
+static bool is(const char *name)
+{
+    return !strcmp(what, name);
+}
+
+struct mistake_args { kb_tensor a, c, far, big; };
+
+static struct tl_composite gemm(struct tl_shard a, struct tl_shard c)
+{
+    return (struct tl_composite){.op = TL_GEMM, .m = 8, .k = 8, .n = 8, .tile = {8, 8, 8}, .a = tl_in(a), .b = tl_in(a),
+                                 .c = tl_out(c)};
+}
+
+/* One composite with one thing wrong. */
+static void composites(struct tl *tl, struct tl_shard a, struct tl_shard c)
+{
+    struct tl_composite ask = gemm(a, c);
+    struct tl_epilogue bias = {"bias", TL_OUTPUT_TILE, tl_in(c)}, odd = {.op = "gelu", .scope = TL_OUTPUT_TILE};
+    if (is("zero")) ask.k = 0;
+    if (is("huge")) ask.m = (uint64_t)1 << 50;
+    if (is("tile")) ask.tile[1] = 0;
+    if (is("op")) ask.op = (enum tl_op)7;
+    if (is("ld")) ask.a.ld = 7;
+    if (is("transposed")) ask.b.transposed = true;
+    if (is("dtypes")) ask.b.dtype = KB_f32;
+    if (is("u8")) ask.a.dtype = ask.b.dtype = KB_u8;
+    if (is("no_dtype")) ask.c.dtype = 200;
+    if (is("unfit")) ask.a.unfit = true;
+    if (is("pinned")) ask.pin_a = true;
+    if (is("overlap")) ask.c = ask.a;
+    if (is("odd")) ask.a.addr += 1;
+    if (is("nowhere")) ask.b.addr = (uint64_t)77 << 48;
+    if (is("past")) ask.c.addr |= (uint64_t)0xfffffff00;
+    if (is("epilogue")) ask.epilogue[ask.epilogues++] = odd;
+    if (is("bias")) bias.row.dtype = KB_i8, ask.epilogue[ask.epilogues++] = bias;
+    if (is("epilogues")) ask.epilogues = 9;
+    if (is("tile_size")) {
+        ask.a.dtype = ask.b.dtype = KB_i8, ask.c.dtype = KB_i32, ask.c.addr += 32 << 20;
+        ask.a.ld = ask.b.ld = ask.c.ld = 0;
+        ask.tile[0] = ask.tile[1] = ask.tile[2] = ask.m = ask.k = ask.n = 1200;
+    }
+    tl_composite(tl, &ask);
+}
+
+KB_KERNEL(mistake, struct mistake_args)
+{
+    if (is("no_shard")) tl_shard(tl, arg->a, 1);
+    if (is("not_mine")) tl_my_shard(tl, arg->far);
+    if (is("no_tensor")) tl_my_shard(tl, NULL);
+    if (is("no_handle")) tl_wait(tl, NULL);
+    struct tl_shard a = tl_my_shard(tl, arg->a), c = tl_my_shard(tl, arg->c);
+    if (is("part")) tl_part(tl, a, 0, 5, 4);
+    if (is("axis")) tl_part(tl, a, 2, 0, 1);
+    if (is("full")) tl_load(tl, tl_my_shard(tl, arg->big));
+    if (is("empty")) tl_load(tl, tl_part(tl, a, 0, 0, 0));
+    if (is("strided")) tl_load(tl, tl_part(tl, a, 1, 0, 4));
+    if (is("data_of_hbm")) tl_data(tl, a);
+    if (is("store_of_hbm")) tl_store(tl, c, a);
+    struct tl_shard buffer = tl_load(tl, a);
+    if (is("store_shape")) tl_store(tl, tl_part(tl, c, 0, 0, 4), buffer);
+    if (is("reserved")) a.addr = buffer.addr & ~(uint64_t)0xfffffff, tl_store(tl, a, buffer);
+    if (is("pending") || is("pending_copy")) {
+        struct tl_composite ask = gemm(a, c);
+        tl_wait(tl, tl_composite(tl, &ask));
+        struct tl_shard result = tl_load(tl, c);
+        tl_store(tl, tl_shard(tl, arg->far, 0), result);
+        tl_data(tl, is("pending") ? result : tl_load(tl, tl_shard(tl, arg->far, 0)));
+    }
+    composites(tl, a, c);
+}
+
+KB_BENCH(mistake, "what cannot be",
+         KB_WORD(what, "none zero huge tile op ld transposed dtypes u8 no_dtype unfit pinned overlap odd nowhere "
+                       "past epilogue bias epilogues tile_size no_shard not_mine no_tensor no_handle part axis "
+                       "full empty strided data_of_hbm store_of_hbm store_shape reserved pending pending_copy "
+                       "busy axes no_elements too_many whole grid pes room peek dtype ref_shape uniform "
+                       "no_bench_parameter peek_off", "which"))
+{
+    what = kb_word(what);
+    struct kb_pes one = kb_pes("sip0.cube0.pe0"), all = kb_pes("*");
+    struct kb_place here = kb_on(KB_HBM, one), far = kb_on(KB_HBM, kb_pes("sip0.cube1.pe1"));
+    kb_tensor a = kb_tensor_new("a", KB_f16, kb_2d(8, 8), here), c = kb_tensor_new("c", KB_f16, kb_2d(8, 8), here);
+    kb_tensor g = kb_tensor_new("far", KB_f16, kb_2d(8, 8), far);
+    kb_tensor big = kb_tensor_new("big", KB_i8, kb_1d(3 << 20), here);
+    kb_fill(a, 1);
+    if (is("axes")) kb_tensor_new("t", KB_f16, ((struct kb_dims){5, {1, 1, 1, 1}}), here);
+    if (is("no_elements")) kb_tensor_new("t", KB_f16, kb_2d(4, 0), here);
+    if (is("too_many")) kb_tensor_new("t", KB_f16, kb_2d((uint64_t)1 << 40, (uint64_t)1 << 40), here);
+    if (is("whole")) kb_tensor_new("t", KB_f16, kb_1d(4), kb_on(KB_HBM, all));
+    if (is("grid")) kb_tensor_new("t", KB_f16, kb_2d(4, 4), kb_blocks(KB_HBM, all, 3, 3));
+    if (is("room")) kb_tensor_new("t", KB_i8, kb_1d((uint64_t)64 << 20), here);
+    if (is("pes")) kb_pes("sip1.*");
+    if (is("dtype")) kb_dtype("f64");
+    if (is("peek")) kb_peek(a, 64);
+    if (is("uniform")) kb_fill_uniform(a, 2, 1);
+    if (is("no_bench_parameter")) (void)kb_int(nothing);
+    kb_future first = kb_launch(mistake, one, &(struct mistake_args){a, c, g, big});
+    if (is("busy")) kb_launch(mistake, all, &(struct mistake_args){a, c, g, big});
+    kb_wait(first);
+    if (is("peek_off")) kb_peek(c, 0);
+    kb_expect_close(is("ref_shape") ? big : c, kb_ref_gemm(a, a));
+}

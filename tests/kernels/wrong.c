@@ -1,0 +1,42 @@
+/* wrong.c: a GEMM on one PE whose kernel can get one tile of C wrong, for the test that this is noticed. */
+#include <kb/host.h>
+#include <kb/tl.h>
+
+enum { TILE = 16 };
+
+struct wrong_args {
+    kb_tensor a, b, c;
+    uint64_t row, column;                               /* the tile that goes wrong, in tiles */
+    bool wrong;
+};
+
+KB_KERNEL(wrong, struct wrong_args)
+{
+    struct tl_shard a = tl_my_shard(tl, arg->a), b = tl_my_shard(tl, arg->b), c = tl_my_shard(tl, arg->c);
+    for (uint64_t i = 0; i < a.shape[0] / TILE; i++)
+        for (uint64_t j = 0; j < b.shape[1] / TILE; j++) {
+            bool off = arg->wrong && i == arg->row && j == arg->column;
+            struct tl_shard rows = tl_part(tl, a, 0, i * TILE, TILE);
+            struct tl_shard columns = tl_part(tl, b, 1, (off ? 0 : j) * TILE, TILE);
+            struct tl_shard tile = tl_part(tl, tl_part(tl, c, 0, i * TILE, TILE), 1, j * TILE, TILE);
+            struct tl_composite gemm = {.op = TL_GEMM, .m = TILE, .k = a.shape[1], .n = TILE,
+                                        .tile = {TILE, TILE, TILE},
+                                        .a = tl_in(rows), .b = tl_in(columns), .c = tl_out(tile)};
+            tl_composite(tl, &gemm);
+        }
+}
+
+KB_BENCH(wrong, "a GEMM with one tile wrong",
+         KB_WORD(dtype, "f16 bf16 f32 i8", "of A and B"), KB_INT(row, 2, 0, 3, "of the wrong tile"),
+         KB_INT(column, 1, 0, 4, "of the wrong tile"), KB_BOOL(wrong, true, "get it wrong"))
+{
+    enum kb_dtype dtype = kb_dtype(kb_word(dtype)), out = dtype == KB_i8 ? KB_i32 : dtype;
+    struct kb_place place = kb_on(KB_HBM, kb_pes("sip0.cube0.pe1"));
+    kb_tensor a = kb_tensor_new("a", dtype, kb_2d(4 * TILE, 40), place);
+    kb_tensor b = kb_tensor_new("b", dtype, kb_2d(40, 5 * TILE), place);
+    kb_tensor c = kb_tensor_new("c", out, kb_2d(4 * TILE, 5 * TILE), place);
+    kb_fill_normal(a, 0, 20);
+    kb_fill_uniform(b, -30, 30);
+    kb_wait(kb_launch(wrong, place.pes, &(struct wrong_args){a, b, c, kb_int(row), kb_int(column), kb_bool(wrong)}));
+    kb_expect_close(c, kb_ref_gemm(a, b));
+}

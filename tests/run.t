@@ -1,0 +1,147 @@
+#!/usr/bin/python3
+"""run: benches on a small machine: every dtype and awkward shapes verify, results and options are as documented."""
+import json
+import os
+
+from harness import Broken, KBGEN, ROOT, SCRATCH, done, ok, read, run, simulator, without_host
+
+SMALL = os.path.join(ROOT, "tests", "small.yaml")
+ONE = os.path.join(SCRATCH, "one.yaml")
+
+SHAPES = (("m=1", "k=1", "n=1"), ("m=3", "k=70", "n=2"), ("m=130", "k=257", "n=65"), ("m=2", "k=300", "n=1100"))
+WAYS = ((), ("relu=true", "tile_m=16", "tile_k=48", "tile_n=40", "in_flight=1"),
+        ("bias=true", "relu=true", "tile_k=64"))
+
+
+def shapes(program, name, dtypes):
+    for dtype in dtypes:
+        wrong = []
+        for shape in SHAPES:
+            for way in WAYS if dtype != "i8" else WAYS[:1]:
+                ended = run(program, "run", "gemm", f"dtype={dtype}", *shape, *way)
+                if ended.returncode or "\nverified     c: " not in ended.stdout:
+                    wrong.append(ended.said)
+        ok(not wrong, f"gemm of {dtype} on {name}, every shape", *wrong)
+
+
+def result(program, name, *words):
+    """A run's JSON, as text and as value."""
+    path = os.path.join(SCRATCH, name + ".json")
+    ended = run(program, "run", *words, "--json", path)
+    ok(ended.returncode == 0, f"run {name}", ended.said)
+    text = read(path)
+    return text, json.loads(text)
+
+
+def is_whole(value):
+    if isinstance(value, dict):
+        return all(is_whole(part) for part in value.values())
+    return isinstance(value, int)
+
+
+def results(program):
+    text, made = result(program, "plain", "gemm", "m=64", "k=32", "n=48")
+    ok(list(made)[:3] == ["bench", "params", "seed"] and made["bench"] == "gemm" and made["params"]["k"] == 32 and
+       made["params"]["dtype"] == "f16" and made["params"]["relu"] is False, "bench and parameters", text[:600])
+    ok(all(key in made for key in ("system", "end_ps", "launches", "verify", "util", "bytes", "host")), "all parts",
+       list(made))
+    ok(is_whole(made["util"]) and is_whole(made["bytes"]), "simulated figures are integers", made["util"],
+       made["bytes"])
+    ok(made["util"]["gemm_flop"] == 2 * 64 * 32 * 48, "operations", made["util"]["gemm_flop"])
+    # A: each row once. B: each of 4 PEs reads all of it. C: written once.
+    ok(made["bytes"]["hbm"] == {"read": 64 * 32 * 2 + 4 * 32 * 48 * 2, "write": 64 * 48 * 2}, "bytes of HBM",
+       made["bytes"])
+    check = made["verify"][0]
+    ok(check["tensor"] == "c" and check["status"] == "ok" and check["first_wrong"] is None and
+       check["max_err"] <= check["tolerance"]["atol"] * check["tolerance"]["scale"] + 0.02, "verification", check)
+    off, made_off = result(program, "off", "gemm", "m=64", "k=32", "n=48", "--data", "off")
+    ok(made_off["launches"] == made["launches"] and made_off["bytes"] == made["bytes"], "no data pass: the same times")
+    ok(made_off["verify"] == [{"tensor": "c", "status": "skipped", "first_wrong": None}], "and nothing verified",
+       off[-300:])
+    _, made_debug = result(program, "debug", "gemm", "m=64", "k=32", "n=48", "bias=true", "--data", "debug")
+    ok("first_wrong_op" not in made_debug and made_debug["verify"][0]["status"] == "ok", "every operation is right")
+    seeded, made_seeded = result(program, "seeded", "gemm", "m=64", "k=32", "n=48", "--seed", "1")
+    ok(made_seeded["launches"] == made["launches"] and made_seeded["verify"] != made["verify"],
+       "a seed changes data alone")
+    again, _ = result(program, "again", "gemm", "m=64", "k=32", "n=48", "--seed", "0x1")
+    ok(without_host(seeded) == without_host(again), "the same seed gives the same result")
+
+
+def standard_output(program):
+    ended = run(program, "run", "gemm", "m=8", "k=8", "n=8", "--json", "-")
+    ok(ended.returncode == 0 and json.loads(ended.stdout)["bench"] == "gemm" and "verified" in ended.stderr,
+       "JSON to standard output, the summary beside it", ended.said)
+    ended = run(program, "run", "gemm", "m=8", "k=8", "n=8")
+    words = ("launch       gemm on 4 PEs", "work ", "pe_gemm", "hbm", "noc links", "bound by", "verified", "host ",
+             "events")
+    ok(all(word in ended.stdout for word in words) and not ended.stderr, "the summary", ended.said)
+
+
+BAD = (
+    ((), "run needs a bench"),
+    (("gem",), "no bench 'gem'; did you mean 'gemm'?"),
+    (("nothing_like_it",), "no bench 'nothing_like_it'; `"),
+    (("gemm", "m=0"), "gemm: m=0 is out of bounds: 1 to 16777216"),
+    (("gemm", "m=16777217"), "is out of bounds"),
+    (("gemm", "m=1e3"), "gemm: m=1e3 is no whole number"),
+    (("gemm", "m=-1"), "m=-1 is no whole number"),
+    (("gemm", "m="), "m= is no whole number"),
+    (("gemm", "m=0x"), "m=0x is no whole number"),
+    (("gemm", "m=010"), "m=010 is no whole number"),
+    (("gemm", "m=18446744073709551616"), "does not fit into 64 bits"),
+    (("gemm", "m"), "m needs a value: NAME=VALUE"),
+    (("gemm", "m=1", "m=2"), "m=2 is given twice"),
+    (("gemm", "tile_o=1"), "gemm has no parameter 'tile_o'; did you mean 'tile_m'?"),
+    (("gemm", "=1"), "gemm has no parameter ''"),
+    (("gemm", "dtype=f64"), "dtype=f64 is none of: f16 bf16 f32 i8"),
+    (("gemm", "relu=1"), "relu=1 is neither true nor false"),
+    (("gemm", "--data", "on"), "--data on: off, verify or debug is needed"),
+    (("gemm", "--seed", "x"), "--seed x: a whole number"),
+    (("gemm", "--seed", "-1"), "--seed -1: a whole number"),
+    (("gemm", "--seed", ""), "--seed : a whole number"),
+    (("gemm", "--seed", "18446744073709551616"), "a whole number below 2^64"),
+    (("gemm", "--oplog", "f"), "--oplog is not supported"),
+    (("gemm", "--oplog-mem", "1"), "--oplog-mem is not supported"),
+    (("gemm", "--json", "-", "--trace", "-"), "cannot both go to standard output"),
+    (("gemm", "m=8", "k=8", "n=8", "--json", "/nowhere/at/all"), "/nowhere/at/all"),
+    (("gemm", "m=8", "k=8", "n=8", "--trace", "/nowhere/at/all"), "/nowhere/at/all"),
+    (("gemm", "--bogus"), "--bogus"),
+    (("gemm", "m=16777216", "k=16777216", "n=1"), "kb_tensor_new: no room for tensor 'a'"),
+)
+
+
+def mistakes(program):
+    for words, said in BAD:
+        ended = run(program, "run", *words)
+        ok(ended.returncode == 2 and said in ended.stderr and not ended.stdout, "run " + " ".join(words), ended.said)
+    ended = run(program, "run", "gemm", "m=x", "k=y", "z=1")
+    ok(ended.stderr.count("error:") == 3, "all wrong arguments at once", ended.said)
+
+
+def no_blas(program):
+    """Without OpenBLAS timing works, and the data pass says what is missing."""
+    libraries = {"LD_PRELOAD": "", "LD_LIBRARY_PATH": SCRATCH}
+    with open(os.path.join(SCRATCH, "libopenblas.so.0"), "w", encoding="utf-8") as file:
+        file.write("no library\n")
+    with open(os.path.join(SCRATCH, "libopenblas.so"), "w", encoding="utf-8") as file:
+        file.write("no library\n")
+    ended = run(program, "run", "gemm", "m=8", "k=8", "n=8", "--data", "off", env=libraries)
+    ok(ended.returncode == 0, "without OpenBLAS: timing alone", ended.said)
+    ended = run(program, "run", "gemm", "m=8", "k=8", "n=8", env=libraries)
+    ok(ended.returncode == 3 and "install libopenblas0-pthread" in ended.stderr, "without OpenBLAS: data", ended.said)
+
+
+try:
+    with open(ONE, "w", encoding="utf-8") as file:
+        file.write("system: {name: one}\nsip: {cubes: {rows: 1, cols: 1}}\n"
+                   "cube: {memory_map: {hbm_slices_per_cube: 1, hbm_slice_mb: 64}}\n")
+    small = simulator(SMALL)
+    shapes(small, "four PEs", ("f16", "bf16", "f32", "i8"))
+    shapes(simulator(ONE), "one PE", ("f16", "i8"))
+    results(small)
+    standard_output(small)
+    mistakes(small)
+    no_blas(small)
+except Broken as reason:
+    ok(False, "a simulator", reason)
+done()

@@ -1,0 +1,134 @@
+/* dtype.c: conversions between element types, against definitions in f64 and against every value of 16 bits. */
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dtype.h"
+
+static int tests;
+
+static void expect(bool good, const char *what)
+{
+    printf("%s %d - %s\n", good ? "ok" : "not ok", ++tests, what);
+}
+
+/* The value of a 16-bit float with so many exponent bits, by its definition. */
+static double defined(uint16_t half, int exponent_bits)
+{
+    int mantissa_bits = 15 - exponent_bits, bias = (1 << (exponent_bits - 1)) - 1;
+    int exponent = half >> mantissa_bits & ((1 << exponent_bits) - 1), mantissa = half & ((1 << mantissa_bits) - 1);
+    double value = exponent ? ldexp(1 + ldexp(mantissa, -mantissa_bits), exponent - bias)
+                            : ldexp(mantissa, 1 - bias - mantissa_bits);
+    if (exponent == (1 << exponent_bits) - 1)
+        value = mantissa ? NAN : INFINITY;
+    return half & 0x8000 ? -value : value;
+}
+
+static bool same(double x, double y)
+{
+    return (isnan(x) && isnan(y)) || (x == y && signbit(x) == signbit(y));
+}
+
+/* Every value survives both ways, by itself and in bulk. */
+static bool exact(enum dtype dtype, float (*widen)(uint16_t), uint16_t (*narrow)(float), int exponent_bits)
+{
+    static uint16_t all[1 << 16], back[1 << 16];
+    static float wide[1 << 16];
+    bool good = true;
+    for (int i = 0; i < 1 << 16; i++)
+        all[i] = (uint16_t)i;
+    dtype_to_f32(dtype, all, wide, 1 << 16);
+    dtype_from_f32(dtype, wide, back, 1 << 16);
+    for (int i = 0; i < 1 << 16; i++) {
+        float value = widen(all[i]);
+        good &= same(value, defined(all[i], exponent_bits)) && same(wide[i], value);
+        good &= isnan(value) ? isnan(widen(back[i])) : back[i] == all[i] && narrow(value) == all[i];
+    }
+    return good;
+}
+
+/* Between two neighbours: the nearer one, halfway the even one; just off halfway, f64 values are told apart too. */
+static bool rounds(enum dtype dtype, int exponent_bits, uint16_t greatest)
+{
+    bool good = true;
+    for (uint16_t low = 0; low < greatest; low++) {
+        double x = defined(low, exponent_bits), y = defined(low + 1, exponent_bits), half = (x + y) / 2;
+        double asked[] = {half, nextafter(half, x), nextafter(half, y), -half};
+        uint16_t even = low & 1 ? low + 1 : low, want[] = {even, low, low + 1, even | 0x8000}, got[4];
+        dtype_from_f64(dtype, asked, got, 4);
+        good &= !memcmp(got, want, sizeof got);
+        float single[] = {(float)half, nextafterf((float)half, 0), nextafterf((float)half, INFINITY)};
+        dtype_from_f32(dtype, single, got, 3);
+        good &= !memcmp(got, want, 3 * sizeof *got);
+    }
+    return good;
+}
+
+/* Many lengths at many alignments give what single conversions give. */
+static bool bulk(void)
+{
+    float from[70], back[70];
+    uint16_t to[70];
+    bool good = true;
+    for (size_t start = 0; start < 9; start++)
+        for (size_t count = 0; start + count <= 70; count++) {
+            for (size_t i = 0; i < 70; i++)
+                from[i] = (float)(rand() - RAND_MAX / 2) * 1e-9f;
+            dtype_from_f32(DTYPE_f16, from + start, to + start, count);
+            dtype_to_f32(DTYPE_f16, to + start, back + start, count);
+            for (size_t i = start; i < start + count; i++)
+                good &= to[i] == f32_to_f16(from[i]) && back[i] == f16_to_f32(to[i]);
+        }
+    return good;
+}
+
+static bool beyond_range(void)
+{
+    double asked[] = {65519.99, 65520, -1e300, 1e-300, 2.98e-8, 2.99e-8, INFINITY};
+    uint16_t got[7], want[] = {0x7bff, 0x7c00, 0xfc00, 0, 0, 1, 0x7c00};
+    dtype_from_f64(DTYPE_f16, asked, got, 7);
+    return !memcmp(got, want, sizeof got) && isnan(f16_to_f32(f32_to_f16(NAN))) && isnan(bf16_to_f32(f32_to_bf16(NAN)));
+}
+
+static bool integers(void)
+{
+    float asked[] = {2.5f, 3.5f, -2.5f, 127.5f, 1e30f, -1e30f, NAN, -0.4f};
+    int8_t i8[8], want8[] = {2, 4, -2, 127, 127, -128, 0, 0};
+    uint8_t u8[8], want_u8[] = {2, 4, 0, 128, 255, 0, 0, 0};
+    int32_t i32[8], want32[] = {2, 4, -2, 128, INT32_MAX, INT32_MIN, 0, 0};
+    dtype_from_f32(DTYPE_i8, asked, i8, 8);
+    dtype_from_f32(DTYPE_u8, asked, u8, 8);
+    dtype_from_f32(DTYPE_i32, asked, i32, 8);
+    return !memcmp(i8, want8, sizeof i8) && !memcmp(u8, want_u8, sizeof u8) && !memcmp(i32, want32, sizeof i32);
+}
+
+static bool from_integers(void)
+{
+    int32_t asked[] = {-129, 128, 40000, 16777217, INT32_MIN};
+    int8_t i8[5], want8[] = {-128, 127, 127, 127, -128};
+    int16_t i16[5], want16[] = {-129, 128, 32767, 32767, -32768};
+    float f32[5];
+    uint16_t f16[5];
+    dtype_from_i32(DTYPE_i8, asked, i8, 5);
+    dtype_from_i32(DTYPE_i16, asked, i16, 5);
+    dtype_from_i32(DTYPE_f32, asked, f32, 5);
+    dtype_from_i32(DTYPE_f16, asked, f16, 5);
+    return !memcmp(i8, want8, sizeof i8) && !memcmp(i16, want16, sizeof i16) && f32[3] == 16777216 &&
+           f16_to_f32(f16[2]) == 40000 && isinf(f16_to_f32(f16[3]));
+}
+
+int main(void)
+{
+    expect(exact(DTYPE_f16, f16_to_f32, f32_to_f16, 5), "every f16, denormals too, survives f32 and back");
+    expect(exact(DTYPE_bf16, bf16_to_f32, f32_to_bf16, 8), "every bf16 survives f32 and back");
+    expect(rounds(DTYPE_f16, 5, 0x7bff), "f16 rounds to nearest even everywhere, from f64 once");
+    expect(rounds(DTYPE_bf16, 8, 0x7f7f), "bf16 rounds to nearest even everywhere, from f64 once");
+    expect(bulk(), "bulk conversion equals single ones at any length and alignment");
+    expect(beyond_range(), "f16 overflows to infinity, underflows to 0, keeps NaN");
+    expect(integers(), "floats to integers round to even and saturate, NaN is 0");
+    expect(from_integers(), "i32 to narrower integers saturates, to floats rounds");
+    printf("1..%d\n", tests);
+    return 0;
+}

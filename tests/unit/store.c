@@ -1,0 +1,134 @@
+/* store.c: the sparse memory: growth, the two views, pending bytes. The machine here is four large HBM slices. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "emitted.h"
+#include "store.h"
+
+const struct shape kb_shape = {.sips = 1, .cubes = 2, .pes = 2};
+const struct attrs kb_attrs = {.hbm_slice_bytes = UINT64_C(64) << 30, .sram_bytes = 1000,
+                               .pe_tcm_size_bytes = 4 << 20, .pe_tcm_reserved_bytes = (2 << 20) + 100};
+
+enum { HBM = 0, OTHER = 1, TCM = 4, SRAM = 8 };
+
+static int tests;
+
+static void expect(bool good, const char *what)
+{
+    printf("%s %d - %s\n", good ? "ok" : "not ok", ++tests, what);
+}
+
+static uint8_t *bytes_at(enum view view, uint32_t memory, uint64_t offset, uint64_t bytes)
+{
+    store_reach(view, memory, offset + bytes);
+    return store_at(view, memory, offset);
+}
+
+static void put(enum view view, uint32_t memory, uint64_t offset, const char *text)
+{
+    memcpy(bytes_at(view, memory, offset, strlen(text)), text, strlen(text));
+}
+
+static bool holds(enum view view, uint32_t memory, uint64_t offset, const char *text)
+{
+    return !memcmp(bytes_at(view, memory, offset, strlen(text)), text, strlen(text));
+}
+
+static void sparse(void)
+{
+    expect(*bytes_at(VIEW_NOW, HBM, 12345, 1) == 0, "memory is 0 at the start");
+    put(VIEW_NOW, HBM, 10, "near");
+    put(VIEW_NOW, HBM, (UINT64_C(1) << 31) - 2, "far!");
+    expect(holds(VIEW_NOW, HBM, 10, "near") && holds(VIEW_NOW, HBM, (UINT64_C(1) << 31) - 2, "far!"),
+           "growth keeps bytes");
+    put(VIEW_NOW, TCM, (2 << 20) + 100, "tcm");
+    put(VIEW_NOW, TCM, (4 << 20) - 3, "end");
+    put(VIEW_NOW, SRAM, 997, "end");
+    expect(holds(VIEW_NOW, TCM, (2 << 20) + 100, "tcm") && holds(VIEW_NOW, TCM, (4 << 20) - 3, "end") &&
+           holds(VIEW_NOW, SRAM, 997, "end") && *bytes_at(VIEW_NOW, TCM + 1, 3 << 20, 1) == 0,
+           "a TCM's first and last byte, an odd size, and no neighbour is touched");
+}
+
+static void views(void)
+{
+    put(VIEW_NOW, HBM, 100, "before");
+    expect(holds(VIEW_BASE, HBM, 100, "before"), "until they part, both views are one");
+    store_part();
+    put(VIEW_NOW, HBM, 100, "after!");
+    put(VIEW_NOW, HBM, UINT64_C(3) << 30, "grown");
+    put(VIEW_NOW, HBM, 5 << 20, "x");
+    expect(holds(VIEW_BASE, HBM, 100, "before") && holds(VIEW_NOW, HBM, 100, "after!") &&
+           holds(VIEW_NOW, HBM, UINT64_C(3) << 30, "grown"), "a write to now leaves base alone, growth keeps it");
+    put(VIEW_BASE, HBM, 100, "replay");
+    expect(holds(VIEW_NOW, HBM, 100, "after!"), "a write to base leaves a page of now alone that was written");
+    store_join();
+    expect(holds(VIEW_NOW, HBM, 100, "replay") && holds(VIEW_NOW, HBM, UINT64_C(3) << 30, "\0\0\0"),
+           "joined, now is base");
+}
+
+static bool is_pending(uint32_t memory, uint64_t offset, uint64_t bytes)
+{
+    uint64_t first;
+    return store_pending(memory, offset, bytes, &first);
+}
+
+static void pending(void)
+{
+    uint64_t first = 0;
+    store_mark(HBM, 1003, 10, true);
+    expect(!is_pending(HBM, 0, 1003) && is_pending(HBM, 0, 1004) && is_pending(HBM, 1012, 5) &&
+               !is_pending(HBM, 1013, 9999),
+           "exactly the marked bytes are pending");
+    expect(store_pending(HBM, 990, 100, &first) && first == 1003, "the first one is found");
+    store_copy(VIEW_NOW, OTHER, 77, HBM, 1000, 20);
+    expect(!is_pending(OTHER, 0, 80) && is_pending(OTHER, 80, 1) && is_pending(OTHER, 89, 1) &&
+               !is_pending(OTHER, 90, 1000),
+           "a copy carries it along, at another alignment");
+    store_copy(VIEW_NOW, HBM, 1005, HBM, 1000, 20);
+    expect(!is_pending(HBM, 1005, 3) && is_pending(HBM, 1008, 1) && is_pending(HBM, 1017, 1) &&
+               !is_pending(HBM, 1018, 99) && is_pending(HBM, 1003, 2),
+           "and where the ranges overlap");
+    store_copy(VIEW_NOW, HBM, 0, OTHER, 4096, 2000);
+    expect(!is_pending(HBM, 0, 4096), "known bytes that are copied over it end it");
+    store_mark(HBM, 5000, 1, true);
+    store_join();
+    expect(!is_pending(HBM, 0, 10000) && !is_pending(OTHER, 0, 1000), "joining ends it everywhere");
+}
+
+/* Random marks and copies against one byte per byte. */
+static void random_marks(void)
+{
+    enum { SIZE = 700 };
+    static bool model[2][SIZE], moved[SIZE];
+    bool good = true;
+    for (int step = 0; step < 20000 && good; step++) {
+        uint32_t memory = rand() & 1, from = rand() & 1;
+        uint64_t at = (uint64_t)rand() % SIZE, source = (uint64_t)rand() % SIZE;
+        uint64_t most = SIZE - (at > source ? at : source), n = (uint64_t)rand() % most + 1, first = 0;
+        if (rand() % 2) {
+            bool value = rand() & 1;
+            memset(model[memory] + at, value, n);
+            store_mark(memory, at, n, value);
+        } else {
+            memcpy(moved, model[from] + source, n);
+            memcpy(model[memory] + at, moved, n);
+            store_copy(VIEW_NOW, memory, at, from, source, n);
+        }
+        at = (uint64_t)rand() % SIZE, n = (uint64_t)rand() % (SIZE - at) + 1;
+        bool *found = memchr(model[memory] + at, true, n);
+        good &= store_pending(memory, at, n, &first) == (found != NULL);
+        good &= !found || first == (uint64_t)(found - model[memory]);
+    }
+    expect(good, "random marks and copies are as byte by byte");
+}
+
+int main(void)
+{
+    sparse();
+    views();
+    pending();
+    random_marks();
+    printf("1..%d\n", tests);
+    return 0;
+}
