@@ -32,10 +32,12 @@ struct request {
     bool pinned[2];                                     /* gemm_tiles: A, B stand in TCM */
     uint16_t op;                                        /* math, math_tiles */
     uint64_t address[OPERANDS];                         /* load, store: [OPERAND_A] is the memory side */
-    uint64_t tcm, bytes;                                /* load, store: offset in the PE's own TCM; length */
+    bool virtual_address[OPERANDS];                     /* the MMU translates it */
+    uint64_t tcm, bytes;                                /* load, store, send, recv: offset in the own TCM; length */
+    uint32_t peer;                                      /* send, recv: the other PE, over the machine */
     uint64_t m, k, n;                                   /* gemm, gemm_tiles; math_tiles: m, n; math: n elements */
     uint64_t tile_m, tile_k, tile_n;
-    const struct epilogue *epilogue;                    /* those of a scope in their order; lives as long as the command */
+    const struct epilogue *epilogue; /* those of a scope in their order; lives as long as the command */
     uint32_t epilogues;
     const char *file;                                   /* the kernel's call; NULL in a command stream */
     uint32_t line;
@@ -51,6 +53,7 @@ struct command {
     uint64_t submitted_ps, complete_ps;
     uint64_t tiles_m, tiles_k, tiles_n, tiles, tiles_left;
     uint32_t epilogue_count[SCOPES];
+    struct ring_message *slot;                          /* recv: that it reads */
     struct op *op;                                      /* its record in the op log; NULL: none is kept */
 };
 

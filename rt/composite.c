@@ -55,10 +55,10 @@ static void check_form(const struct call *call, const struct part *part)
 static void check_dtypes(const struct call *call, const struct tl_composite *ask)
 {
     if (ask->a.dtype != ask->b.dtype)
-        call_error(call, "a is %s and b is %s; they have to be the same", dtype_names[ask->a.dtype],
-                   dtype_names[ask->b.dtype]);
+        call_error(call, "a is %s and b is %s; they have to be the same", dtype_words[ask->a.dtype],
+                   dtype_words[ask->b.dtype]);
     if (!dtype_is_float(ask->a.dtype) && ask->a.dtype != DTYPE_i8)
-        call_error(call, "a gemm of %s is not supported; f32, f16, bf16 and i8 are", dtype_names[ask->a.dtype]);
+        call_error(call, "a gemm of %s is not supported; f32, f16, bf16 and i8 are", dtype_words[ask->a.dtype]);
 }
 
 static void check_epilogue(const struct call *call, const struct tl_composite *ask, const struct tl_epilogue *e)
@@ -72,8 +72,8 @@ static void check_epilogue(const struct call *call, const struct tl_composite *a
         return;
     check_form(call, &(struct part){.name = "the bias", .operand = &e->row, .columns = ask->n});
     if (dtype_is_float(e->row.dtype) != dtype_is_float(ask->a.dtype))
-        call_error(call, "a bias of %s cannot be added to a gemm of %s", dtype_names[e->row.dtype],
-                   dtype_names[ask->a.dtype]);
+        call_error(call, "a bias of %s cannot be added to a gemm of %s", dtype_words[e->row.dtype],
+                   dtype_words[ask->a.dtype]);
 }
 
 static void check_epilogues(const struct call *call, const struct tl_composite *ask)
@@ -101,7 +101,7 @@ static struct matrix matrix_of(const struct call *call, const struct part *part)
         call_error(call, "%s is pinned, but at %s, not in this PE's TCM", part->name, address_name(o->addr));
     if (range.offset % size)
         call_fault(call, FAULT_BAD_ADDRESS, "%s at %s is not aligned to %s", part->name, address_name(o->addr),
-                   dtype_names[o->dtype]);
+                   dtype_words[o->dtype]);
     return (struct matrix){range.memory, o->dtype, range.offset, part->rows, part->columns, ld};
 }
 

@@ -1,6 +1,7 @@
 /* coro.c: coroutines on Boost.Context's switch, which saves registers and makes no system call.
  *
- * Every stack is a mapping of its own with a guard page below. Address sanitizer and valgrind are told of the stacks. */
+ * Every stack is a mapping of its own with a guard page below. Address sanitizer and valgrind are told of the stacks.
+ */
 #include "coro.h"
 
 #include <stdint.h>
@@ -98,7 +99,8 @@ struct coro *coro_new(void (*body)(void *), void *arg, size_t stack_bytes)
 static void leave(struct coro *coro)
 {
 #ifdef KB_ASAN
-    __sanitizer_start_switch_fiber(coro->returned ? NULL : &coro->fake_stack, coro->resumer_bottom, coro->resumer_bytes);
+    __sanitizer_start_switch_fiber(coro->returned ? NULL : &coro->fake_stack, coro->resumer_bottom,
+                                   coro->resumer_bytes);
 #endif
     coro->resumer = jump_fcontext(coro->resumer, coro).from;
 #ifdef KB_ASAN

@@ -8,8 +8,8 @@
 struct coro;
 struct tl;
 
-/* A coroutine that will run body(arg) on a stack of its own of at least `stack_bytes`; it starts at its first resumption.
- * Stacks of ended coroutines are used again. */
+/* A coroutine that will run body(arg) on a stack of its own of at least `stack_bytes`; it starts at its first
+ * resumption. Stacks of ended coroutines are used again. */
 struct coro *coro_new(void (*body)(void *), void *arg, size_t stack_bytes);
 
 /* Runs it until it suspends or returns; true while it has not returned. Coroutines do not resume each other. */

@@ -1,4 +1,6 @@
-/* emitted.h: the names that emitted code defines and the runtime uses. No file of the runtime includes an emitted one. */
+/* emitted.h: the names that emitted code defines and the runtime uses.
+ *
+ * No file of the runtime includes an emitted one. */
 #ifndef KB_EMITTED_H
 #define KB_EMITTED_H
 
@@ -21,7 +23,7 @@ extern const struct cube_node kb_cube_nodes[];          /* kb_shape.cube_nodes *
 extern const struct cube_link kb_cube_links[];          /* kb_shape.cube_links */
 extern const struct attachment kb_attachments[];        /* kb_shape.attachments */
 extern const uint16_t kb_nearest_attachment[];          /* per cube of a SIP */
-/* The link from a router towards the router of a target: [direction][target][router, row-major]; NO_LINK: it is there. */
+/* The link from a router towards that of a target: [direction][target][router, row-major]; NO_LINK: it is there. */
 extern const uint16_t kb_route[];
 /* The next step from a cube towards another: [direction][to][from], a side or HERE. */
 extern const uint8_t kb_cube_route[];

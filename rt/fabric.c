@@ -46,7 +46,8 @@ void fabric_init(void)
     link_busy_ps = calloc(link_count(), sizeof *link_busy_ps);
     if (!numbers || !link_busy_ps)
         die("no memory for %u nodes", (unsigned)node_count());
-#define LINK(name, bw, latency) link_spec[LINK_##name].bw_bps = kb_attrs.bw, link_spec[LINK_##name].latency_ps = kb_attrs.latency;
+#define LINK(name, bw, latency)                                                                                        \
+    link_spec[LINK_##name].bw_bps = kb_attrs.bw, link_spec[LINK_##name].latency_ps = kb_attrs.latency;
 #include "kb/links.def"
 #undef LINK
     overhead_ps[NODE_router] = kb_attrs.noc_router_overhead_ps;
@@ -79,7 +80,8 @@ static uint64_t walk_latency_ps(const struct way *way)
 
 uint64_t way_latency_ps(const struct way *way)
 {
-    uint64_t key = (uint64_t)place_rank(way->from) << (RANK_BITS + 1) | (uint64_t)place_rank(way->to) << 1 | way->direction;
+    uint64_t key =
+        (uint64_t)place_rank(way->from) << (RANK_BITS + 1) | (uint64_t)place_rank(way->to) << 1 | way->direction;
     size_t slot = (key * UINT64_C(0x9e3779b97f4a7c15)) >> 50;
     if (ways[slot].key != key) {                        /* 0, the host to itself, is never asked for */
         ways[slot].key = key;
@@ -125,8 +127,9 @@ static struct data_message *data_of(struct event *event)
 
 static void data_arrives(struct event *event);
 
-/* The head leaves a node over the next link of its way, at head_ps or when the link is free. */
-static void data_hop(struct data_message *data, uint64_t head_ps)
+/* The head leaves a node over the next link of its way, at head_ps or when the link is free; when it will be free
+ * again. */
+static uint64_t data_hop(struct data_message *data, uint64_t head_ps)
 {
     struct hop hop = way_next(&data->message.way, data->at);
     uint64_t length = data->link_ps[hop.class], start = reserve(&kb_link_free_ps[hop.link], head_ps, length);
@@ -140,11 +143,19 @@ static void data_hop(struct data_message *data, uint64_t head_ps)
         data->drain_ps = length;
     data->at = hop.to;
     message_at(&data->message, hop.to, time_after(start, link_spec[hop.class].latency_ps), data_arrives);
+    return start + length;
+}
+
+static void data_leave(struct data_message *data)
+{
+    uint64_t free_ps = data_hop(data, now_ps);
+    if (data->left)
+        data->left(data, free_ps);
 }
 
 static void data_leaves(struct event *event)
 {
-    data_hop(data_of(event), now_ps);
+    data_leave(data_of(event));
 }
 
 static void data_arrives(struct event *event)
@@ -189,7 +200,7 @@ void data_send(struct data_message *data, struct way way, uint64_t bytes, uint64
     data->arrived = arrived;
     link_times(data);
     if (leave_ps == now_ps)
-        data_hop(data, now_ps);
+        data_leave(data);
     else
         message_at(&data->message, way.from, leave_ps, data_leaves);
 }

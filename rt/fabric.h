@@ -10,7 +10,8 @@
 
 enum { OUTSIDE = 0xffff };
 
-/* A node: its SIP, its cube in the SIP and its position in the cube; outside cubes, cube is OUTSIDE and node its kind. */
+/* A node: its SIP, its cube in the SIP and its position in the cube; outside cubes, cube is OUTSIDE and node its kind.
+ */
 struct place {
     uint16_t sip, cube, node;
 };
@@ -86,6 +87,8 @@ struct data_message {
     uint64_t bytes, stream_ps, drain_ps;
     uint64_t link_ps[LINK_CLASSES];                     /* how long it occupies a link of each class */
     void (*arrived)(struct data_message *data, uint64_t head_ps, uint64_t delivered_ps);
+    void (*left)(struct data_message *data,
+                 uint64_t link_free_ps); /* may be NULL: when the first link will be free of it */
 };
 
 /* Sends bytes that leave at leave_ps, and that the source feeds within stream_ps (0: at once). */

@@ -21,7 +21,7 @@
 enum kb_dtype kb_dtype_at(const char *name, const char *file, uint32_t line)
 {
     for (unsigned i = 0; i < DTYPES; i++)
-        if (!strcmp(name, dtype_names[i]))
+        if (!strcmp(name, dtype_words[i]))
             return (enum kb_dtype)i;
     misuse(file, line, "kb_dtype: there is no dtype '%s'", name);
 }
@@ -131,7 +131,7 @@ kb_future kb_launch_at(const struct kb_kernel *kernel, struct kb_pes pes, const 
     memcpy(copy, arg, kernel->arg_bytes);
     *program = (struct device_program){kernel, copy};
     struct launch_part part = {kernel->name, device_run, program, pes.pe, pes.count};
-    return launch_submit(&part, 1);
+    return launch_submit(&part, 1, &(struct launch_options){0});
 }
 
 void kb_wait_at(kb_future future, const char *file, uint32_t line)

@@ -67,7 +67,7 @@ static void peaks(FILE *out)
         const char *unit = dtype_is_float(dtype) ? "FLOP" : "OP", *rate = dtype_is_float(dtype) ? "FLOP/s" : "OP/s";
         if (flops == 0)
             continue;
-        fprintf(out, "  %-8s %-14s %-14s", dtype_names[dtype], human_count(flops, rate),
+        fprintf(out, "  %-8s %-14s %-14s", dtype_words[dtype], human_count(flops, rate),
                 human_count(flops * (double)peak_pes(), rate));
         if (hbm > 0)
             fprintf(out, " %.4g %s/B\n", flops / hbm, unit);

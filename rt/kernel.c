@@ -12,9 +12,10 @@
 #include "emitted.h"
 #include "ops.h"
 #include "pe.h"
+#include "ring.h"
 #include "text/base.h"
 
-static const char *const fault_names[FAULTS] = {
+const char *const fault_names[FAULTS] = {
 #define FAULT(code) #code,
 #include "kb/faults.def"
 #undef FAULT
@@ -26,6 +27,8 @@ static const char *const command_names[COMMANDS] = {
 #undef COMMAND
 };
 
+static _Noreturn void kernel_stop(struct tl *tl);
+
 /* ---- the coroutine */
 
 static void kernel_body(void *arg)
@@ -36,37 +39,48 @@ static void kernel_body(void *arg)
         kernel_wait(tl, command);
 }
 
-static void kernel_resume(struct event *event)
+static void kernel_run(struct tl *tl)
 {
-    struct tl *tl = container_of(event, struct tl, event);
-    if (coro_resume(tl->coro))
+    if (tl->failure.set || coro_resume(tl->coro))
         return;
     coro_free(tl->coro);
     tl->ended(tl);
 }
 
-static void kernel_resume_at(struct tl *tl, uint64_t t_ps)
+static void kernel_resumes(struct event *event)
 {
-    uint32_t rank = pe_rank(tl->pe, NODE_pe_cpu);
-    tl->event = (struct event){event_order(rank, CLASS_KERNEL, 0), 0, kernel_resume};
+    kernel_run(container_of(event, struct tl, event));
+}
+
+static void kernel_begins(struct event *event)
+{
+    struct tl *tl = container_of(event, struct tl, event);
+    tl->began(tl);
+    kernel_run(tl);
+}
+
+static void kernel_at(struct tl *tl, uint64_t t_ps, void (*fire)(struct event *))
+{
+    tl->event = (struct event){event_order(pe_rank(tl->pe, NODE_pe_cpu), CLASS_KERNEL, 0), 0, fire};
     event_at(&tl->event, t_ps);
 }
 
-void kernel_start(struct tl *tl, uint64_t t_ps, void (*ended)(struct tl *))
+void kernel_start(struct tl *tl, uint64_t t_ps, void (*began)(struct tl *), void (*ended)(struct tl *))
 {
+    tl->began = began;
     tl->ended = ended;
     tl->pe->kernel = tl;
     tl->coro = coro_new(kernel_body, tl, kb_attrs.pe_cpu_stack_bytes);
-    kernel_resume_at(tl, t_ps);
+    kernel_at(tl, t_ps, kernel_begins);
 }
 
 void kernel_command_complete(struct command *command)
 {
     struct tl *tl = command->pe->kernel;
-    if (tl->awaited != command)
+    if (tl->awaited != command || tl->failure.set)
         return;
     tl->awaited = NULL;
-    kernel_resume_at(tl, now_ps);
+    kernel_at(tl, now_ps, kernel_resumes);
 }
 
 void kernel_wait(struct tl *tl, struct command *command)
@@ -79,65 +93,89 @@ void kernel_wait(struct tl *tl, struct command *command)
 
 void kernel_delay(struct tl *tl, uint64_t ps)
 {
-    kernel_resume_at(tl, time_after(now_ps, ps));
+    kernel_at(tl, time_after(now_ps, ps), kernel_resumes);
     coro_suspend(tl->coro);
 }
 
-/* ---- submission: checked in the order KERNEL_ERROR, BAD_ADDRESS, TILE_TOO_LARGE */
+/* ---- submission: checked in the order KERNEL_ERROR, BAD_ADDRESS, TILE_TOO_LARGE; each check says whether all is well
+ */
 
-static void check_gemm(const struct command *command)
+static bool check_gemm(const struct command *command)
 {
-    if (!kb_gemm_k_per_cycle[command->ask.dtype])
-        command_fault(command, FAULT_KERNEL_ERROR, NODE_pe_cpu, "pe_gemm has no k_per_cycle for %s",
-                      dtype_names[command->ask.dtype]);
+    if (kb_gemm_k_per_cycle[command->ask.dtype])
+        return true;
+    command_fault(command, FAULT_KERNEL_ERROR, NODE_pe_cpu, "pe_gemm has no k_per_cycle for %s",
+                  dtype_words[command->ask.dtype]);
+    return false;
 }
 
-static void check_math(const struct command *command, enum dtype dtype, uint16_t op)
+static bool check_math(const struct command *command, enum dtype dtype, uint16_t op)
 {
+    if (op_known(op) && kb_math_lanes[dtype])
+        return true;
     if (!op_known(op))
         command_fault(command, FAULT_KERNEL_ERROR, NODE_pe_cpu, "pe_math has no op '%s'", op_name(op));
-    if (!kb_math_lanes[dtype])
-        command_fault(command, FAULT_KERNEL_ERROR, NODE_pe_cpu, "pe_math has no lanes for %s", dtype_names[dtype]);
+    else
+        command_fault(command, FAULT_KERNEL_ERROR, NODE_pe_cpu, "pe_math has no lanes for %s", dtype_words[dtype]);
+    return false;
 }
 
-static void check_engines(const struct command *command)
+static bool check_ring(const struct command *command)
+{
+    const char *refusal = ring_refusal(command);
+    if (refusal)
+        command_fault(command, FAULT_KERNEL_ERROR, NODE_pe_cpu, "%s", refusal);
+    return !refusal;
+}
+
+static bool check_engines(const struct command *command)
 {
     const struct request *ask = &command->ask;
+    bool good = true;
     if (ask->kind == COMMAND_gemm || ask->kind == COMMAND_gemm_tiles)
-        check_gemm(command);
+        good = check_gemm(command);
     if (ask->kind == COMMAND_math || ask->kind == COMMAND_math_tiles)
-        check_math(command, ask->dtype, ask->op);
-    for (uint32_t i = 0; i < ask->epilogues; i++)
-        check_math(command, ask->out_dtype, ask->epilogue[i].op);
+        good = check_math(command, ask->dtype, ask->op);
+    if (ask->kind == COMMAND_send || ask->kind == COMMAND_recv)
+        good = check_ring(command);
+    for (uint32_t i = 0; good && i < ask->epilogues; i++)
+        good = check_math(command, ask->out_dtype, ask->epilogue[i].op);
+    return good;
 }
 
-static void check_tcm(const struct command *command)
+static bool check_tcm(const struct command *command)
 {
     const struct request *ask = &command->ask;
     uint64_t size = kb_attrs.pe_tcm_size_bytes, reserved = kb_attrs.pe_tcm_reserved_bytes;
-    if (ask->kind != COMMAND_load && ask->kind != COMMAND_store)
-        return;
-    if (ask->tcm < reserved || ask->tcm > size || ask->bytes > size - ask->tcm)
-        command_fault(command, FAULT_BAD_ADDRESS, NODE_pe_dma,
-                      "bytes 0x%" PRIx64 " to 0x%" PRIx64 " lie outside the TCM's Allocatable region, 0x%" PRIx64
-                      " to 0x%" PRIx64,
-                      ask->tcm, sum(ask->tcm, ask->bytes), reserved, size);
+    if (ask->kind != COMMAND_load && ask->kind != COMMAND_store && ask->kind != COMMAND_send)
+        return true;
+    if (ask->tcm >= reserved && ask->tcm <= size && ask->bytes <= size - ask->tcm)
+        return true;
+    command_fault(command, FAULT_BAD_ADDRESS, NODE_pe_dma,
+                  "bytes 0x%" PRIx64 " to 0x%" PRIx64 " lie outside the TCM's Allocatable region, 0x%" PRIx64
+                  " to 0x%" PRIx64,
+                  ask->tcm, sum(ask->tcm, ask->bytes), reserved, size);
+    return false;
 }
 
 /* The largest tile is the first, or the first that stores. */
-static void check_tiles(const struct command *command)
+static bool check_tiles(const struct command *command)
 {
     if (command->ask.kind != COMMAND_gemm_tiles && command->ask.kind != COMMAND_math_tiles)
-        return;
+        return true;
     uint64_t ids[] = {0, command->tiles_k - 1};
     for (unsigned i = 0; i < COUNT_OF(ids); i++) {
         struct tile tile = plan_tile(command, ids[i]);
         uint64_t bytes = plan_buffer_bytes(command, &tile);
-        if (bytes > kb_attrs.pe_tcm_reserved_bytes)
-            command_fault(command, FAULT_TILE_TOO_LARGE, NODE_pe_scheduler,
-                          "tile %" PRIu64 " needs buffers of %" PRIu64 " bytes, the scheduler's region of the TCM has %" PRIu64,
-                          tile.id, bytes, kb_attrs.pe_tcm_reserved_bytes);
+        if (bytes <= kb_attrs.pe_tcm_reserved_bytes)
+            continue;
+        command_fault(command, FAULT_TILE_TOO_LARGE, NODE_pe_scheduler,
+                      "tile %" PRIu64 " needs buffers of %" PRIu64
+                      " bytes, the scheduler's region of the TCM has %" PRIu64,
+                      tile.id, bytes, kb_attrs.pe_tcm_reserved_bytes);
+        return false;
     }
+    return true;
 }
 
 struct command *kernel_submit(struct tl *tl, const struct request *ask)
@@ -149,9 +187,8 @@ struct command *kernel_submit(struct tl *tl, const struct request *ask)
     command->number = tl->commands;
     command->submitted_ps = now_ps;
     plan_command(command);
-    check_engines(command);
-    check_tcm(command);
-    check_tiles(command);
+    if (!check_engines(command) || !check_tcm(command) || !check_tiles(command))
+        kernel_stop(tl);
     tl->commands++;
     *(tl->last ? &tl->last->next : &tl->first) = command;
     tl->last = command;
@@ -161,15 +198,26 @@ struct command *kernel_submit(struct tl *tl, const struct request *ask)
 
 /* ---- faults */
 
-static _Noreturn void fault_stop(const struct tl *tl, enum fault code, struct place node, const char *file, uint32_t line,
-                                 const char *message)
+/* What a fault does: the kernel ends here, the PE starts nothing more. */
+static void failed(struct tl *tl, enum fault code, struct place node, const char *file, uint32_t line,
+                   const char *message)
 {
-    fflush(stdout);
-    fprintf(stderr, "fault: %s at %s, %" PRIu64 " ps, kernel %s: %s\n", fault_names[code], place_name(node), now_ps, tl->name,
-            message);
+    if (tl->failure.set)
+        return;
+    tl->failure = (struct failure){true, code, node, now_ps};
+    tl->pe->failed = true;
+    fprintf(stderr, "fault: %s at %s, %" PRIu64 " ps, kernel %s: %s\n", fault_names[code], place_name(node), now_ps,
+            tl->name, message);
     if (file)
         fprintf(stderr, "  called at %s:%u\n", file, (unsigned)line);
-    exit(1);
+    tl->ended(tl);
+}
+
+/* Never comes back to the kernel that calls it. */
+static _Noreturn void kernel_stop(struct tl *tl)
+{
+    for (;;)
+        coro_suspend(tl->coro);
 }
 
 void kernel_fault(struct tl *tl, enum fault code, const char *file, uint32_t line, const char *format, ...)
@@ -179,16 +227,19 @@ void kernel_fault(struct tl *tl, enum fault code, const char *file, uint32_t lin
     va_start(args, format);
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
-    fault_stop(tl, code, place_pe(pe_number(tl->pe), NODE_pe_cpu), file, line, message);
+    failed(tl, code, place_pe(pe_number(tl->pe), NODE_pe_cpu), file, line, message);
+    kernel_stop(tl);
 }
 
 void command_fault(const struct command *command, enum fault code, enum node_kind part, const char *format, ...)
 {
     char message[512];
-    int used = snprintf(message, sizeof message, "%s %u: ", command_names[command->ask.kind], (unsigned)command->number);
+    int used =
+        snprintf(message, sizeof message, "%s %u: ", command_names[command->ask.kind], (unsigned)command->number);
     va_list args;
     va_start(args, format);
     vsnprintf(message + used, sizeof message - (size_t)used, format, args);
     va_end(args);
-    fault_stop(command->pe->kernel, code, place_pe(pe_number(command->pe), part), command->ask.file, command->ask.line, message);
+    failed(command->pe->kernel, code, place_pe(pe_number(command->pe), part), command->ask.file, command->ask.line,
+           message);
 }

@@ -8,6 +8,7 @@
 #include "command.h"
 #include "coro.h"
 #include "event.h"
+#include "fabric.h"
 
 struct launch;
 
@@ -16,6 +17,13 @@ enum fault {
 #include "kb/faults.def"
 #undef FAULT
     FAULTS
+};
+
+struct failure {
+    bool set;
+    enum fault code;
+    struct place node;
+    uint64_t t_ps;
 };
 
 /* A kernel's body. `arg` is what the launch carries. */
@@ -34,7 +42,8 @@ struct tl {
     struct command *awaited;
     struct command *first, *last;                       /* its commands, in order of submission */
     uint32_t commands;
-    void (*ended)(struct tl *tl);
+    void (*began)(struct tl *tl), (*ended)(struct tl *tl);
+    struct failure failure;
     void *data;                                         /* of the device library (tl.c) */
 };
 
@@ -49,20 +58,24 @@ void kernel_delay(struct tl *tl, uint64_t ps);
 
 /* ---- what the machine does with a kernel */
 
-/* Starts a kernel's body at t_ps; ended is called, in the event of its return, when all its commands are complete. */
-void kernel_start(struct tl *tl, uint64_t t_ps, void (*ended)(struct tl *));
+/* Starts a kernel's body at t_ps. began is called then; ended in the event of its return, when all its commands are
+ * complete, or of its failure. */
+void kernel_start(struct tl *tl, uint64_t t_ps, void (*began)(struct tl *), void (*ended)(struct tl *));
 
 /* Whoever waits for a command that has just become complete goes on in this instant. */
 void kernel_command_complete(struct command *command);
 
-/* ---- faults */
+/* ---- faults: the first one stops the kernel at this instant, and its PE starts nothing more. Messages are for people.
+ */
 
-/* A fault of this kernel, at the call of file and line (NULL, 0: none): the run stops with its message. */
+extern const char *const fault_names[FAULTS];
+
+/* A fault of the kernel's own, on its coroutine, at the call of file and line (NULL, 0: none). */
 _Noreturn void kernel_fault(struct tl *tl, enum fault code, const char *file, uint32_t line, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
-/* A fault of a command's, at a part of its PE; the same. */
-_Noreturn void command_fault(const struct command *command, enum fault code, enum node_kind part, const char *format, ...)
+/* A fault of a command's, at a part of its PE. */
+void command_fault(const struct command *command, enum fault code, enum node_kind part, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
 #endif

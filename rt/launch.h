@@ -2,10 +2,10 @@
 #ifndef KB_LAUNCH_H
 #define KB_LAUNCH_H
 
+#include "fanout.h"
 #include "kernel.h"
-#include "sim.h"
 
-enum launch_status { LAUNCH_RUNNING, LAUNCH_OK, LAUNCH_SKIPPED };
+enum launch_status { LAUNCH_RUNNING, LAUNCH_OK, LAUNCH_FAILED, LAUNCH_TIMEOUT, LAUNCH_DEADLOCK, LAUNCH_SKIPPED };
 
 /* What a part of a launch's targets runs. */
 struct launch_part {
@@ -16,28 +16,45 @@ struct launch_part {
     uint32_t count;
 };
 
+struct launch_options {
+    bool fail_fast;                                     /* else drain */
+    bool timed;
+    uint64_t timeout_ps;                                /* from the submission */
+};
+
 struct launch {
     const char *program;                                /* names of the parts, joined by '+' */
     enum launch_status status;
     uint64_t submitted_ps, start_ps, done_ps;
     struct kernel_run {                                 /* per target, in rank order */
         struct tl tl;
-        struct leg *leg;                                /* that brought it; its answer goes back along it */
-        bool ended;
-        uint64_t start_ps, end_ps, dma_ps, compute_ps;
+        bool started, ended;                            /* ended: returned or failed */
+        uint64_t start_ps, end_ps, dma_ps, compute_ps;  /* the last two from its end on */
     } *runs;
     uint32_t count;
-    struct sim_wait waiter;                             /* the host program that waits for it */
+    const struct kernel_run *failed;                    /* whose failure the host got */
+    struct fanout fanout;
+    struct event timeout;
     struct launch *next;                                /* in order of submission */
 };
 
 /* Submits a launch at this instant; on the host's coroutine. */
-struct launch *launch_submit(const struct launch_part *parts, uint32_t count);
+struct launch *launch_submit(const struct launch_part *parts, uint32_t count, const struct launch_options *options);
 
-/* Waits until the host has the last answer; on the host's coroutine. */
-void launch_wait(struct launch *launch);
+/* A launch that the host does not submit, because something before it did not end well. */
+void launch_skip(const struct launch_part *parts, uint32_t count);
 
-/* All launches of this run, in order of submission. */
+/* Waits until the host has the last answer; on the host's coroutine. True: it ended well. */
+bool launch_wait(struct launch *launch);
+
+/* Nothing is due any more: launches that still wait will wait for ever. Reports who waits for whom. */
+void launches_deadlocked(void);
+
+/* Where a run stands at a time: busy since its start, or till its end. */
+uint64_t run_dma_ps(const struct kernel_run *run, uint64_t t_ps);
+uint64_t run_compute_ps(const struct kernel_run *run, uint64_t t_ps);
+
+/* All launches of this run of the simulator, in order of submission. */
 extern struct launch *launches;
 
 #endif

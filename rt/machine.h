@@ -1,7 +1,8 @@
 /* machine.h: what the runtime knows of a machine: attributes, shape, and the rows of its tables.
  *
  * All of it is const and emitted. A cube's nodes and links are described once, for every cube alike; an instance is its
- * cube's row and the position within the cube. Times are ps, bandwidths bytes/s (0: infinite), clocks kHz, sizes bytes. */
+ * cube's row and the position within the cube. Times are ps, bandwidths bytes/s (0: infinite), clocks kHz, sizes bytes.
+ */
 #ifndef KB_MACHINE_H
 #define KB_MACHINE_H
 
@@ -51,7 +52,7 @@ struct attrs {
 struct shape {
     uint32_t sips, cube_rows, cube_cols, cubes;         /* cubes: of one SIP */
     uint32_t noc_rows, noc_cols, pes;                   /* pes: of one cube */
-    uint32_t attachments, targets;                      /* of an io_cpu to cubes; distinct routers with something attached */
+    uint32_t attachments, targets; /* of an io_cpu to cubes; distinct routers with something attached */
     uint32_t cube_nodes, cube_links;
     uint32_t ops;                                       /* math ops: the known ones and the topology's own */
 };
@@ -59,9 +60,9 @@ struct shape {
 /* A node of a cube, in rank order. */
 struct cube_node {
     uint8_t kind;
-    uint16_t index;                                     /* among the cube's nodes of this kind; PE number for the parts of a PE */
-    uint16_t target;                                    /* its router, as an index of kb_route; NO_TARGET: hangs on no router */
-    uint16_t up, down;                                  /* links node -> router and back; NO_LINK; of a router: NO_LINK */
+    uint16_t index;    /* among the cube's nodes of this kind; PE number for the parts of a PE */
+    uint16_t target;   /* its router, as an index of kb_route; NO_TARGET: hangs on no router */
+    uint16_t up, down; /* links node -> router and back; NO_LINK; of a router: NO_LINK */
 };
 
 /* A directed link that begins in a cube. `to` of a ucie or io link is NO_NODE: it is in another cube, or the io_cpu. */
@@ -72,9 +73,13 @@ struct cube_link {
 
 enum { NO_TARGET = 0xffff, NO_LINK = 0xffff, NO_NODE = 0xffff };
 
-/* The order of a cube's links: first those between routers and of attachments, in any order, then, per side n e s w, the
- * ucie link out of that port, and last, per side, the link from that port to the io_cpu. Sides without one have a row all the same. */
-static inline uint32_t cube_link_ucie(const struct shape *s, enum side side) { return s->cube_links - 2 * SIDES + side; }
+/* The order of a cube's links: first those between routers and of attachments, in any order, then, per side n e s w,
+ * the ucie link out of that port, and last, per side, the link from that port to the io_cpu. Sides without one have a
+ * row all the same. */
+static inline uint32_t cube_link_ucie(const struct shape *s, enum side side)
+{
+    return s->cube_links - 2 * SIDES + side;
+}
 static inline uint32_t cube_link_io(const struct shape *s, enum side side) { return s->cube_links - SIDES + side; }
 
 struct attachment {
@@ -97,9 +102,15 @@ struct op_row {
 /* Positions within a cube; node_rank() in fabric.h makes ranks of them. */
 static inline uint32_t cube_m_cpu(void) { return 0; }
 static inline uint32_t cube_sram(void) { return 1; }
-static inline uint32_t cube_router(const struct shape *s, uint32_t row, uint32_t col) { return 2 + row * s->noc_cols + col; }
+static inline uint32_t cube_router(const struct shape *s, uint32_t row, uint32_t col)
+{
+    return 2 + row * s->noc_cols + col;
+}
 static inline uint32_t cube_port(const struct shape *s, enum side side) { return 2 + s->noc_rows * s->noc_cols + side; }
-static inline uint32_t cube_hbm_ctrl(const struct shape *s, uint32_t pe) { return 2 + s->noc_rows * s->noc_cols + SIDES + pe; }
+static inline uint32_t cube_hbm_ctrl(const struct shape *s, uint32_t pe)
+{
+    return 2 + s->noc_rows * s->noc_cols + SIDES + pe;
+}
 enum { PE_NODES = NODE_KINDS - NODE_pe_cpu };
 static inline uint32_t cube_pe_node(const struct shape *s, uint32_t pe, enum node_kind kind)
 {

@@ -1,8 +1,8 @@
 /* memory.c: when memories serve.
  *
- * An HBM slice spreads a request over its pseudo channels, each of which opens rows and moves its share; an sram and a TCM
- * have one channel for reads and one for writes. No refresh, no bank conflicts: row_miss stands for what of a row change
- * interleaving does not hide. */
+ * An HBM slice spreads a request over its pseudo channels, each of which opens rows and moves its share; an sram and a
+ * TCM have one channel for reads and one for writes. No refresh, no bank conflicts: row_miss stands for what of a row
+ * change interleaving does not hide. */
 #include "memory.h"
 
 #include "channel.h"
@@ -23,8 +23,8 @@ struct place range_place(const struct range *range)
     }
 }
 
-/* The share of pseudo channel number `first_block + i` of a request for [a, a + n): its local first and last byte and how many
- * bytes between them are asked for. */
+/* The share of pseudo channel number `first_block + i` of a request for [a, a + n): its local first and last byte and
+ * how many bytes between them are asked for. */
 struct share {
     uint64_t from, to, bytes;
 };
@@ -49,7 +49,8 @@ static struct served hbm_serve(uint32_t slice, uint64_t a, uint64_t n, uint64_t 
         struct share share = channel_share(a, n, i);
         uint64_t row = share.from / kb_attrs.hbm_ctrl_row_bytes, row_end = share.to / kb_attrs.hbm_ctrl_row_bytes;
         uint64_t misses = row_end - row + (pc->open_row != row + 1);
-        uint64_t length = sum(product(misses, kb_attrs.hbm_ctrl_row_miss_ps), move_ps(share.bytes, kb_attrs.hbm_ctrl_pc_bw_bps));
+        uint64_t length =
+            sum(product(misses, kb_attrs.hbm_ctrl_row_miss_ps), move_ps(share.bytes, kb_attrs.hbm_ctrl_pc_bw_bps));
         uint64_t start = reserve(&pc->free_ps, t_ps, length);
         pc->open_row = row_end + 1;
         kb_hbm[slice].busy_ps += length;

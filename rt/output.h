@@ -10,8 +10,8 @@ struct output {
     FILE *file;
 };
 
-/* Opens a file that will get its name at output_close; "-" is standard output. A path that cannot be written is an error
- * of the user's, status 2. */
+/* Opens a file that will get its name at output_close; "-" is standard output. A path that cannot be written is an
+ * error of the user's, status 2. */
 struct output output_open(const char *path);
 
 /* Completes it; a write that failed is an error of the host system, status 3. */

@@ -11,6 +11,7 @@
 #include "plan.h"
 
 struct tl;
+struct mmu;
 
 struct token {
     struct event event;                                 /* the end of its service, or its way to the next engine */
@@ -20,6 +21,11 @@ struct token {
     struct stage stage, following;                      /* being waited for or served, and the one after it */
     uint64_t arrival_ps, started_ps;
     struct server *server;                              /* that serves it */
+    uint32_t parts;                                     /* of a DMA: runs whose end is not known yet, */
+    uint64_t end_ps;                                    /* and the latest of those that are */
+    const char *fault_why;                              /* of a DMA: what is wrong with the address; NULL: unmapped */
+    uint64_t fault_address;
+    bool dispatched;                                    /* has entered its first queue */
     uint64_t block, block_bytes;                        /* its tile buffers in the reserved region */
     struct token *lower, *higher;                       /* tokens with buffers, by address */
 };
@@ -59,6 +65,8 @@ struct pe {
     uint64_t fed;                                       /* tiles of the first that were begun */
     struct token *feed;                                 /* under way from the feeder */
     struct token *lowest;                               /* of the tokens with buffers */
+    struct mmu *mmu;                                    /* from its first use on */
+    bool failed;                                        /* its kernel has met a fault: nothing starts any more */
     bool waits_for_issue;                               /* visited at the end of this round */
 };
 
@@ -88,11 +96,20 @@ bool serve_one(struct pe *pe, struct server *server, enum stage_kind stage);
 /* An idle server of two stages: the earliest arrival, at equal arrival the later stage. */
 bool serve_two(struct pe *pe, struct server *server, enum stage_kind later, enum stage_kind earlier);
 
+/* The server of sends: the first whose ring has a free slot. */
+bool serve_comm(struct pe *pe, struct server *server);
+
 bool serve_feeder(struct pe *pe);
 bool serve_scheduler(struct pe *pe);
 
 /* Puts a checked command into the SubmissionQueue. */
 void pe_submit(struct pe *pe, struct command *command);
+
+/* Lets a receive, which has its slot, enter the direct queue of reads. */
+void pe_read_slot(struct command *receive);
+
+/* A command whose tiles are all complete: whoever waits for it goes on. */
+void command_completed(struct command *command);
 
 /* Where a busy group stands at a time. */
 uint64_t busy_total_ps(const struct busy *busy, uint64_t t_ps);

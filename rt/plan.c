@@ -10,7 +10,7 @@ const uint8_t dtype_bytes[] = {
 #undef DTYPE
 };
 
-const char *const dtype_names[] = {
+const char *const dtype_words[] = {
 #define DTYPE(name, bytes, is_float) #name,
 #include "kb/dtypes.def"
 #undef DTYPE
@@ -70,13 +70,16 @@ static struct stage simple_stage(const struct command *command, uint32_t index)
         [COMMAND_store] = STAGE_DMA_WRITE,
         [COMMAND_gemm] = STAGE_GEMM,
         [COMMAND_math] = STAGE_MATH,
+        [COMMAND_send] = STAGE_COMM,
+        [COMMAND_recv] = STAGE_DMA_READ,
     };
     return (struct stage){.kind = index ? STAGE_NONE : kinds[command->ask.kind], .index = index, .op = command->ask.op};
 }
 
 static struct stage math_stage(const struct command *command, uint32_t index)
 {
-    static const enum stage_kind kinds[] = {STAGE_DMA_READ, STAGE_FETCH, STAGE_MATH, STAGE_STORE, STAGE_DMA_WRITE, STAGE_NONE};
+    static const enum stage_kind kinds[] = {STAGE_DMA_READ, STAGE_FETCH,     STAGE_MATH,
+                                            STAGE_STORE,    STAGE_DMA_WRITE, STAGE_NONE};
     return (struct stage){.kind = kinds[index], .index = index, .op = command->ask.op,
                           .operand = kinds[index] == STAGE_DMA_WRITE ? OPERAND_C : OPERAND_A};
 }
@@ -163,7 +166,8 @@ uint64_t plan_address(const struct command *command, const struct tile *tile, un
     /* Offsets wrap at 2^36, so products that wrap at 2^64 on the way there do no harm. */
     struct block block = block_of(command, tile, operand);
     uint64_t element = block.row * block.tile_rows * block.cols + block.height * block.col * block.tile_cols;
-    return address_add(address, element * block.element_bytes);
+    uint64_t offset = element * block.element_bytes;
+    return command->ask.virtual_address[operand] ? address + offset : address_add(address, offset);
 }
 
 uint64_t plan_fetch_bytes(const struct command *command, const struct tile *tile)

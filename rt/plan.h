@@ -53,6 +53,6 @@ uint64_t plan_buffer_bytes(const struct command *command, const struct tile *til
 uint64_t plan_elements(const struct command *command, const struct tile *tile);
 
 extern const uint8_t dtype_bytes[];
-extern const char *const dtype_names[];
+extern const char *const dtype_words[];
 
 #endif

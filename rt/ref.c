@@ -144,7 +144,7 @@ static void check_gemm(kb_tensor a, kb_tensor b, const char *file, uint32_t line
                a->dims.size[1], b->name, b->dims.size[0]);
     if (a->dtype != b->dtype || !(dtype_is_float(a->dtype) || a->dtype == DTYPE_i8))
         misuse(file, line, "kb_ref_gemm: '%s' of %s and '%s' of %s: both are to be f32, f16, bf16 or i8", a->name,
-               dtype_names[a->dtype], b->name, dtype_names[b->dtype]);
+               dtype_words[a->dtype], b->name, dtype_words[b->dtype]);
     if (a->dims.size[0] > MOST_SIZE || a->dims.size[1] > MOST_SIZE || b->dims.size[1] > MOST_SIZE)
         misuse(file, line, "kb_ref_gemm: sizes above 2^30 are too large for a reference");
 }
@@ -203,7 +203,7 @@ void kb_ref_bias_at(kb_ref ref, kb_tensor row, const char *file, uint32_t line)
         misuse(file, line, "kb_ref_bias: '%s' has %" PRIu64 " elements for %" PRIu64 " columns", row->name,
                row->elements, ref->columns);
     if (ref->i32 && dtype_is_float(row->dtype))
-        misuse(file, line, "kb_ref_bias: '%s' of %s cannot be added to i32", row->name, dtype_names[row->dtype]);
+        misuse(file, line, "kb_ref_bias: '%s' of %s cannot be added to i32", row->name, dtype_words[row->dtype]);
     exec_data_pass();
     struct gathered g = gather(row, true);
     for (uint64_t i = 0; i < ref->rows * ref->columns; i++)

@@ -1,5 +1,5 @@
-/* replay.c: `SIM replay stream.yaml`: runs a recorded command stream. A program of it is a kernel like any other; it walks
- * through its steps. */
+/* replay.c: `SIM replay stream.yaml`: runs a recorded command stream. A program of it is a kernel like any other; it
+ * walks through its steps. */
 #include "replay.h"
 
 #include <getopt.h>
@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "emitted.h"
+#include "host_request.h"
 #include "launch.h"
 #include "pe.h"
 #include "result.h"
@@ -20,7 +21,7 @@
 /* An address as the PE that uses it sees it. */
 static uint64_t resolved(const struct stream_address *address, const struct pe *pe)
 {
-    if (address->physical)
+    if (address->is_va)
         return address->value;
     uint32_t number = pe_number(pe), cube = number / kb_shape.pes;
     uint32_t own_pe = address->space == SPACE_SRAM ? 0 : number % kb_shape.pes;
@@ -45,8 +46,10 @@ static void run_program(struct tl *tl, const void *arg)
                 kernel_wait(tl, commands[step->awaited[i]]);
             break;
         default:
-            for (unsigned i = 0; i < OPERANDS; i++)
+            for (unsigned i = 0; i < OPERANDS; i++) {
                 ask.address[i] = resolved(&step->address[i], tl->pe);
+                ask.virtual_address[i] = step->address[i].is_va && kb_attrs.pe_mmu_enabled;
+            }
             commands[submitted] = kernel_submit(tl, &ask);
             if (step->blocks)
                 kernel_wait(tl, commands[submitted]);
@@ -55,17 +58,69 @@ static void run_program(struct tl *tl, const void *arg)
     }
 }
 
+/* Every PE that some launch targets, by rank. */
+static uint32_t *targets(const struct stream *stream, uint32_t *count)
+{
+    uint32_t pes = kb_shape.sips * kb_shape.cubes * kb_shape.pes;
+    bool *targeted = arena_alloc(pes, sizeof *targeted);
+    uint32_t *out = arena_alloc(pes, sizeof *out);
+    for (uint32_t i = 0; i < stream->launch_count; i++)
+        for (const struct stream_part *p = stream->launches[i].parts;
+             p < stream->launches[i].parts + stream->launches[i].count; p++)
+            for (uint32_t j = 0; j < p->count; j++)
+                targeted[p->pes[j]] = true;
+    *count = 0;
+    for (uint32_t pe = 0; pe < pes; pe++)
+        if (targeted[pe])
+            out[(*count)++] = pe;
+    return out;
+}
+
+static void run_maps(const struct stream *stream)
+{
+    uint32_t count, *pes = targets(stream, &count);
+    for (const struct stream_map *map = stream->maps; count && map < stream->maps + stream->map_count; map++) {
+        uint64_t *addresses = arena_alloc(count, sizeof *addresses);
+        for (uint32_t i = 0; i < count; i++)
+            addresses[i] = resolved(&map->to, &kb_pe[pes[i]]);
+        map_request_run(pes, addresses, count, map->va, map->pages);
+    }
+}
+
+static bool run_memory(const struct stream_memory *memory)
+{
+    struct memory_request *request = arena_alloc(1, sizeof *request);
+    uint64_t *addresses = arena_alloc(memory->count, sizeof *addresses);
+    for (uint32_t i = 0; i < memory->count; i++)
+        addresses[i] = resolved(&memory->addresses[i], &kb_pe[0]);
+    *request = (struct memory_request){.writes = memory->writes, .addresses = addresses, .count = memory->count,
+                                       .bytes = memory->bytes};
+    return memory_request_run(request);
+}
+
+/* True: it was run, and ended well. */
+static bool run_launch(const struct stream_launch *launch, bool skip)
+{
+    struct launch_part *parts = arena_alloc(launch->count, sizeof *parts);
+    for (uint32_t i = 0; i < launch->count; i++) {
+        const struct stream_part *part = &launch->parts[i];
+        parts[i] = (struct launch_part){part->program->name, run_program, part->program, part->pes, part->count};
+    }
+    if (!skip)
+        return launch_wait(launch_submit(parts, launch->count, &launch->options));
+    launch_skip(parts, launch->count);
+    return false;
+}
+
 static void host(void *arg)
 {
     const struct stream *stream = arg;
-    for (const struct stream_launch *launch = stream->launches; launch < stream->launches + stream->launch_count; launch++) {
-        struct launch_part *parts = arena_alloc(launch->count, sizeof *parts);
-        for (uint32_t i = 0; i < launch->count; i++) {
-            const struct stream_part *part = &launch->parts[i];
-            parts[i] = (struct launch_part){part->program->name, run_program, part->program, part->pes, part->count};
-        }
-        launch_wait(launch_submit(parts, launch->count));
-    }
+    bool good = true;
+    run_maps(stream);
+    for (uint32_t i = 0; good && i < stream->memory_count; i++)
+        good = run_memory(&stream->memory[i]);
+    for (uint32_t i = 0; i < stream->launch_count; i++)
+        good = run_launch(&stream->launches[i], !good);
 }
 
 static void fill(struct json *json, void *arg)
@@ -76,29 +131,33 @@ static void fill(struct json *json, void *arg)
 
 static void print_summary(const char *path)
 {
-    uint64_t end_ps = 0;
-    for (const struct launch *launch = launches; launch; launch = launch->next) {
-        printf("launch %-24s %5u PEs  start %" PRIu64 " ps  done %" PRIu64 " ps\n", launch->program, (unsigned)launch->count,
-               launch->start_ps, launch->done_ps);
-        end_ps = launch->done_ps;
-    }
-    printf("%s on %s: end %" PRIu64 " ps\n", path, kb_machine_name, end_ps);
+    for (const struct launch *launch = launches; launch; launch = launch->next)
+        if (launch->status == LAUNCH_SKIPPED)
+            printf("launch %-24s skipped\n", launch->program);
+        else
+            printf("launch %-24s %5u PEs  submitted %" PRIu64 " ps  done %" PRIu64 " ps\n", launch->program,
+                   (unsigned)launch->count, launch->submitted_ps, launch->done_ps);
+    printf("%s on %s: %s, end %" PRIu64 " ps\n", path, kb_machine_name, result_good() ? "ok" : "failed",
+           result_end_ps());
 }
 
 static void help(void)
 {
-    puts("usage: SIM replay STREAM.yaml [--json FILE] [--trace FILE]\n"
-         "\n"
-         "Runs a recorded command stream in simulated time.\n"
-         "  --json FILE    the result as JSON (- for standard output)\n"
-         "  --trace FILE   the trace events, one JSON object a line (- for standard output)\n"
-         "Exit status: 0 all launches ended well, 1 the run failed, 2 wrong usage or stream, 3 error of the host system.");
+    puts(
+        "usage: SIM replay STREAM.yaml [--json FILE] [--trace FILE]\n"
+        "\n"
+        "Runs a recorded command stream in simulated time.\n"
+        "  --json FILE    the result as JSON (- for standard output)\n"
+        "  --trace FILE   the trace events, one JSON object a line (- likewise)\n"
+        "Exit status: 0 all ended well, 1 the run failed, 2 wrong usage or stream, 3 error of the host system.");
 }
 
 int replay_main(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"json", required_argument, NULL, 'j'}, {"trace", required_argument, NULL, 't'}, {"help", no_argument, NULL, 'h'}, {0}};
+    static const struct option options[] = {{"json", required_argument, NULL, 'j'},
+                                            {"trace", required_argument, NULL, 't'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {0}};
     const char *json = NULL, *trace = NULL;
     int option;
     while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
@@ -122,14 +181,12 @@ int replay_main(int argc, char **argv)
     if (trace)
         trace_open(trace);
     sim_init();
-    if (!sim_run(host, stream)) {
-        fprintf(stderr, "%s: deadlock at %" PRIu64 " ps: a launch waits, and nothing is due any more\n", program_name, sim_now_ps());
-        return 1;
-    }
+    if (!sim_run(host, stream))
+        launches_deadlocked();
     trace_close();
     if (json)
         json_write_file(json, fill, NULL);
     if (!json || strcmp(json, "-"))
         print_summary(argv[optind]);
-    return 0;
+    return result_good() ? 0 : 1;
 }

@@ -2,16 +2,19 @@
 #include "result.h"
 
 #include "emitted.h"
+#include "host_request.h"
 #include "launch.h"
 #include "output.h"
 #include "pe.h"
 
 const char *pe_name(const struct pe *pe)
 {
-    static char name[48];
+    static char names[4][48];
+    static unsigned turn;
+    char *name = names[turn++ % 4];
     uint32_t number = pe_number(pe), cube = number / kb_shape.pes;
-    snprintf(name, sizeof name, "sip%u.cube%u.pe%u", (unsigned)(cube / kb_shape.cubes), (unsigned)(cube % kb_shape.cubes),
-             (unsigned)(number % kb_shape.pes));
+    snprintf(name, sizeof names[0], "sip%u.cube%u.pe%u", (unsigned)(cube / kb_shape.cubes),
+             (unsigned)(cube % kb_shape.cubes), (unsigned)(number % kb_shape.pes));
     return name;
 }
 
@@ -20,20 +23,44 @@ static uint64_t most(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-static void write_metrics(struct json *json, uint64_t dma_ps, uint64_t compute_ps)
+/* A time, or null for what has not happened. */
+static void write_time(struct json *json, const char *key, bool happened, uint64_t t_ps)
 {
-    json_u64(json, "dma_ps", dma_ps);
-    json_u64(json, "compute_ps", compute_ps);
+    if (happened)
+        json_u64(json, key, t_ps);
+    else
+        json_null(json, key);
 }
 
-static void write_pe(struct json *json, const struct kernel_run *run)
+/* `pe`: whose failure the host got; NULL where it is clear. */
+static void write_failure(struct json *json, const struct failure *failure, const struct pe *pe)
+{
+    json_object(json, "failure");
+    if (pe)
+        json_string(json, "pe", pe_name(pe));
+    json_string(json, "code", fault_names[failure->code]);
+    json_string(json, "node", place_name(failure->node));
+    json_u64(json, "t_ps", failure->t_ps);
+    json_object_end(json);
+}
+
+/* How long a kernel has run, till its end or that of the whole run. */
+static uint64_t exec_ps(const struct kernel_run *run, uint64_t end_ps)
+{
+    return !run->started ? 0 : (run->ended ? run->end_ps : end_ps) - run->start_ps;
+}
+
+static void write_pe(struct json *json, const struct kernel_run *run, uint64_t end_ps)
 {
     json_object(json, NULL);
     json_string(json, "id", pe_name(run->tl.pe));
-    json_string(json, "status", "ok");
-    json_u64(json, "start_ps", run->start_ps);
-    json_u64(json, "end_ps", run->end_ps);
-    write_metrics(json, run->dma_ps, run->compute_ps);
+    json_string(json, "status", run->tl.failure.set ? "failed" : run->ended ? "ok" : "running");
+    write_time(json, "start_ps", run->started, run->start_ps);
+    write_time(json, "end_ps", run->ended, run->end_ps);
+    json_u64(json, "dma_ps", run_dma_ps(run, end_ps));
+    json_u64(json, "compute_ps", run_compute_ps(run, end_ps));
+    if (run->tl.failure.set)
+        write_failure(json, &run->tl.failure, NULL);
     json_object_end(json);
 }
 
@@ -49,48 +76,120 @@ static void write_command(struct json *json, const struct command *command)
     json_u64(json, "n", command->number);
     json_string(json, "do", words[command->ask.kind]);
     json_u64(json, "submitted_ps", command->submitted_ps);
-    json_u64(json, "complete_ps", command->complete_ps);
+    write_time(json, "complete_ps", command->complete, command->complete_ps);
     json_object_end(json);
 }
 
-static void write_launch(struct json *json, const struct launch *launch)
+static void write_waiting(struct json *json, const struct launch *launch)
 {
-    uint64_t exec_ps = 0, dma_ps = 0, compute_ps = 0;
+    json_array(json, "waiting");
     for (const struct kernel_run *run = launch->runs; run < launch->runs + launch->count; run++) {
-        exec_ps = most(exec_ps, run->end_ps - run->start_ps);
-        dma_ps = most(dma_ps, run->dma_ps);
-        compute_ps = most(compute_ps, run->compute_ps);
+        if (run->ended)
+            continue;
+        json_object(json, NULL);
+        json_string(json, "pe", pe_name(run->tl.pe));
+        json_array(json, "commands");
+        for (const struct command *command = run->tl.first; command; command = command->next)
+            if (!command->complete)
+                json_u64(json, NULL, command->number);
+        json_array_end(json);
+        json_object_end(json);
     }
+    json_array_end(json);
+}
+
+static void write_metrics(struct json *json, const struct launch *launch, uint64_t end_ps)
+{
+    uint64_t exec = 0, dma = 0, compute = 0;
+    for (const struct kernel_run *run = launch->runs; run < launch->runs + launch->count; run++) {
+        exec = most(exec, exec_ps(run, end_ps));
+        dma = most(dma, run_dma_ps(run, end_ps));
+        compute = most(compute, run_compute_ps(run, end_ps));
+    }
+    json_u64(json, "pe_exec_ps", exec);
+    json_u64(json, "dma_ps", dma);
+    json_u64(json, "compute_ps", compute);
+}
+
+static void write_launch(struct json *json, const struct launch *launch, uint64_t end_ps)
+{
+    static const char *const statuses[] = {
+        [LAUNCH_RUNNING] = "running", [LAUNCH_OK] = "ok",             [LAUNCH_FAILED] = "failed",
+        [LAUNCH_TIMEOUT] = "timeout", [LAUNCH_DEADLOCK] = "deadlock", [LAUNCH_SKIPPED] = "skipped",
+    };
+    bool submitted = launch->status != LAUNCH_SKIPPED;
     json_object(json, NULL);
     json_string(json, "program", launch->program);
-    json_string(json, "status", "ok");
-    json_u64(json, "submitted_ps", launch->submitted_ps);
-    json_u64(json, "start_ps", launch->start_ps);
-    json_u64(json, "done_ps", launch->done_ps);
-    json_u64(json, "pe_exec_ps", exec_ps);
-    write_metrics(json, dma_ps, compute_ps);
+    json_string(json, "status", statuses[launch->status]);
+    write_time(json, "submitted_ps", submitted, launch->submitted_ps);
+    write_time(json, "start_ps", submitted && launch->count && launch->runs[0].started, launch->start_ps);
+    write_time(json, "done_ps", submitted && launch->status != LAUNCH_RUNNING, launch->done_ps);
+    write_metrics(json, launch, end_ps);
     json_array(json, "pes");
     for (const struct kernel_run *run = launch->runs; run < launch->runs + launch->count; run++)
-        write_pe(json, run);
+        write_pe(json, run, end_ps);
     json_array_end(json);
     json_array(json, "commands");
     for (const struct kernel_run *run = launch->runs; run < launch->runs + launch->count; run++)
         for (const struct command *command = run->tl.first; command; command = command->next)
             write_command(json, command);
     json_array_end(json);
+    if (launch->failed)
+        write_failure(json, &launch->failed->tl.failure, launch->failed->tl.pe);
+    if (launch->status == LAUNCH_TIMEOUT || launch->status == LAUNCH_DEADLOCK)
+        write_waiting(json, launch);
     json_object_end(json);
+}
+
+static void write_memory_request(struct json *json, const struct memory_request *request)
+{
+    json_object(json, NULL);
+    json_string(json, "do", request->writes ? "write" : "read");
+    json_string(json, "status", request->failure.set ? "failed" : "ok");
+    json_u64(json, "submitted_ps", request->submitted_ps);
+    json_u64(json, "done_ps", request->done_ps);
+    json_u64(json, "xfer_ps", request->xfer_ps);
+    if (request->failure.set)
+        write_failure(json, &request->failure, NULL);
+    json_object_end(json);
+}
+
+uint64_t result_end_ps(void)
+{
+    uint64_t end_ps = 0;
+    for (const struct memory_request *request = memory_requests; request; request = request->next)
+        end_ps = most(end_ps, request->done_ps);
+    for (const struct launch *launch = launches; launch; launch = launch->next)
+        if (launch->status != LAUNCH_SKIPPED)
+            end_ps = most(end_ps, launch->done_ps);
+    return end_ps;
+}
+
+bool result_good(void)
+{
+    for (const struct memory_request *request = memory_requests; request; request = request->next)
+        if (request->failure.set)
+            return false;
+    for (const struct launch *launch = launches; launch; launch = launch->next)
+        if (launch->status != LAUNCH_OK)
+            return false;
+    return true;
 }
 
 void result_write(struct json *json)
 {
-    uint64_t end_ps = 0;
-    for (const struct launch *launch = launches; launch; launch = launch->next)
-        end_ps = launch->done_ps;
+    uint64_t end_ps = result_end_ps();
     json_string(json, "system", kb_machine_name);
     json_u64(json, "end_ps", end_ps);
+    if (memory_requests) {
+        json_array(json, "memory");
+        for (const struct memory_request *request = memory_requests; request; request = request->next)
+            write_memory_request(json, request);
+        json_array_end(json);
+    }
     json_array(json, "launches");
     for (const struct launch *launch = launches; launch; launch = launch->next)
-        write_launch(json, launch);
+        write_launch(json, launch, end_ps);
     json_array_end(json);
 }
 

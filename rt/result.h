@@ -4,7 +4,18 @@
 
 #include "json.h"
 
-/* Writes "system", "end_ps" and "launches" into an open object. */
+struct pe;
+
+/* "sip0.cube3.pe5"; in one of a few buffers that later calls use again. */
+const char *pe_name(const struct pe *pe);
+
+/* When the last launch or memory request submitted was done. */
+uint64_t result_end_ps(void);
+
+/* Whether every memory request and launch ended well. */
+bool result_good(void);
+
+/* Writes "system", "end_ps", "memory" where there was any, and "launches" into an open object. */
 void result_write(struct json *json);
 
 /* Writes a whole file through a temporary one; "-" is standard output. `fill` gets the open object. */

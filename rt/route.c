@@ -46,7 +46,8 @@ struct place rank_place(uint32_t rank)
 struct place place_pe(uint32_t pe, enum node_kind kind)
 {
     uint32_t cube = pe / kb_shape.pes;
-    return (struct place){cube / kb_shape.cubes, cube % kb_shape.cubes, cube_pe_node(&kb_shape, pe % kb_shape.pes, kind)};
+    return (struct place){cube / kb_shape.cubes, cube % kb_shape.cubes,
+                          cube_pe_node(&kb_shape, pe % kb_shape.pes, kind)};
 }
 
 static const char *kind_name(enum node_kind kind)

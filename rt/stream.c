@@ -17,11 +17,22 @@ static uint32_t pe_count(void)
     return kb_shape.sips * kb_shape.cubes * kb_shape.pes;
 }
 
-static void pe_id(char *out, size_t room, uint32_t pe)
+void pe_id(char *out, size_t room, uint32_t pe)
 {
     uint32_t cube = pe / kb_shape.pes;
     snprintf(out, room, "sip%u.cube%u.pe%u", (unsigned)(cube / kb_shape.cubes), (unsigned)(cube % kb_shape.cubes),
              (unsigned)(pe % kb_shape.pes));
+}
+
+bool pe_find(const char *id, uint32_t *pe)
+{
+    char other[48];
+    for (*pe = 0; *pe < pe_count(); ++*pe) {
+        pe_id(other, sizeof other, *pe);
+        if (!strcmp(id, other))
+            return true;
+    }
+    return false;
 }
 
 /* `taken`: per PE, the part of this launch that has it, from 1. */
@@ -57,7 +68,7 @@ static void targets_read(const struct node *node, uint32_t part, uint32_t *taken
 
 /* ---- launches */
 
-static const struct node *required(const struct node *mapping, const char *key)
+const struct node *required(const struct node *mapping, const char *key)
 {
     const struct node *value = node_get(mapping, key);
     if (!value)
@@ -65,11 +76,11 @@ static const struct node *required(const struct node *mapping, const char *key)
     return value;
 }
 
-static void refuse(const struct node *mapping, const char *key)
+void number_read(const struct node *mapping, const char *key, uint64_t least, uint64_t *out)
 {
-    const struct node *value = node_get(mapping, key);
+    const struct node *value = required(mapping, key);
     if (value)
-        error_at(value->where, "'%s' is not supported by this version", key);
+        node_u64(value, key, least, UINT64_MAX, out);
 }
 
 static void program_find(const struct node *node, const struct stream *stream, const struct program **out)
@@ -100,12 +111,15 @@ static void part_read(const struct node *node, const struct stream *stream, uint
         targets_read(targets, part, taken, out);
 }
 
-static void failure_policy_read(const struct node *node)
+static void options_read(const struct node *launch, struct launch_options *options)
 {
     static const char *const policies[] = {"drain", "fail_fast"};
-    unsigned policy;
-    if (node && node_choice(node, "on_failure", policies, COUNT_OF(policies), &policy) && policy)
-        error_at(node->where, "on_failure: fail_fast is not supported by this version");
+    const struct node *policy = node_get(launch, "on_failure"), *timeout = node_get(launch, "timeout_ns");
+    unsigned chosen = 0;
+    if (policy && node_choice(policy, "on_failure", policies, COUNT_OF(policies), &chosen))
+        options->fail_fast = chosen;
+    if (timeout)
+        options->timed = node_ps(timeout, "timeout_ns", UINT64_MAX, &options->timeout_ps);
 }
 
 static void launch_read(const struct node *node, const struct stream *stream, struct stream_launch *launch)
@@ -115,8 +129,7 @@ static void launch_read(const struct node *node, const struct stream *stream, st
     if (!node_is(node, NODE_MAPPING, "a launch"))
         return;
     node_check_keys(node, "a launch", keys, COUNT_OF(keys));
-    refuse(node, "timeout_ns");
-    failure_policy_read(node_get(node, "on_failure"));
+    options_read(node, &launch->options);
     uint32_t *taken = arena_alloc(pe_count(), sizeof *taken);
     const struct node *parts = node_get(node, "parts");
     if (!parts) {
@@ -127,7 +140,8 @@ static void launch_read(const struct node *node, const struct stream *stream, st
     }
     for (size_t i = 0; i < COUNT_OF(part_keys); i++)
         if (node_get(node, part_keys[i]))
-            error_at(node_get(node, part_keys[i])->where, "'%s' stands beside 'parts'; it belongs into one of them", part_keys[i]);
+            error_at(node_get(node, part_keys[i])->where, "'%s' stands beside 'parts'; it belongs into one of them",
+                     part_keys[i]);
     if (!node_is(parts, NODE_SEQUENCE, "parts"))
         return;
     if (!parts->count)
@@ -163,11 +177,13 @@ struct stream *stream_read(const char *path)
         return stream;
     }
     node_check_keys(root, "a command stream", keys, COUNT_OF(keys));
-    refuse(root, "mmu");
-    refuse(root, "memory");
     const char *name;
     if (node_get(root, "name"))
         node_string(node_get(root, "name"), "name", &name);
+    if (node_get(root, "mmu"))
+        maps_read(node_get(root, "mmu"), stream);
+    if (node_get(root, "memory"))
+        memory_read_all(node_get(root, "memory"), stream);
     const struct node *programs = required(root, "programs"), *launches = required(root, "launches");
     if (programs)
         programs_read(programs, stream);

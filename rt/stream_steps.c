@@ -1,7 +1,6 @@
 /* stream_steps.c: reads the steps of a stream's program. */
 #include <string.h>
 
-#include "emitted.h"
 #include "ops.h"
 #include "plan.h"
 #include "stream.h"
@@ -17,25 +16,10 @@ struct reading {
 
 /* ---- values */
 
-static const struct node *required(const struct node *step, const char *key)
-{
-    const struct node *value = node_get(step, key);
-    if (!value)
-        error_at(step->where, "'%s' is missing", key);
-    return value;
-}
-
-static void number_read(const struct node *step, const char *key, uint64_t least, uint64_t *out)
-{
-    const struct node *value = required(step, key);
-    if (value)
-        node_u64(value, key, least, UINT64_MAX, out);
-}
-
 static bool dtype_read(const struct node *value, const char *key, uint8_t *out)
 {
     unsigned dtype = 0;
-    bool good = value && node_choice(value, key, dtype_names, DTYPES, &dtype);
+    bool good = value && node_choice(value, key, dtype_words, DTYPES, &dtype);
     if (good)
         *out = dtype;
     return good;
@@ -56,51 +40,6 @@ static void op_read(const struct node *step, const char *key, uint16_t *out)
         *out = op_number(name);
 }
 
-/* ---- addresses */
-
-static void field_read(const struct node *address, const char *key, int *out)
-{
-    uint64_t number;
-    const struct node *value = node_get(address, key);
-    *out = OWN;
-    if (!value || (value->type == NODE_SCALAR && !strcmp(value->text, "own")))
-        return;
-    if (node_u64(value, key, 0, 255, &number))
-        *out = number;
-}
-
-static void va_read(const struct node *address, struct stream_address *out)
-{
-    static const char *const keys[] = {"va"};
-    node_check_keys(address, "a virtual address", keys, COUNT_OF(keys));
-    out->physical = true;
-    node_u64(node_get(address, "va"), "va", 0, UINT64_MAX, &out->value);
-    if (kb_attrs.pe_mmu_enabled)
-        error_at(address->where, "addresses that the MMU translates are not supported by this version");
-}
-
-static void address_read(const struct node *address, const char *what, struct stream_address *out)
-{
-    static const char *const keys[] = {"space", "sip", "cube", "pe", "offset"};
-    static const char *const spaces[] = {[SPACE_HBM] = "hbm", [SPACE_TCM] = "tcm", [SPACE_SRAM] = "sram"};
-    unsigned space = 0;
-    if (!address || !node_is(address, NODE_MAPPING, what))
-        return;
-    if (node_get(address, "va")) {
-        va_read(address, out);
-        return;
-    }
-    node_check_keys(address, "an address", keys, COUNT_OF(keys));
-    const struct node *name = required(address, "space"), *offset = node_get(address, "offset");
-    if (name && node_choice(name, "space", spaces, COUNT_OF(spaces), &space))
-        out->space = space;
-    field_read(address, "sip", &out->sip);
-    field_read(address, "cube", &out->cube);
-    field_read(address, "pe", &out->pe);
-    if (offset)
-        node_u64(offset, "offset", 0, OFFSET_MASK, &out->offset);
-}
-
 /* ---- commands; each reader knows its keys */
 
 static void load_read(const struct node *step, struct step *out)
@@ -108,7 +47,7 @@ static void load_read(const struct node *step, struct step *out)
     static const char *const keys[] = {"do", "id", "from", "to", "bytes", "async"};
     node_check_keys(step, "a load", keys, COUNT_OF(keys));
     out->ask.kind = COMMAND_load;
-    address_read(required(step, "from"), "from", &out->address[OPERAND_A]);
+    address_read(required(step, "from"), "from", true, &out->address[OPERAND_A]);
     number_read(step, "to", 0, &out->ask.tcm);
     number_read(step, "bytes", 1, &out->ask.bytes);
 }
@@ -118,7 +57,7 @@ static void store_read(const struct node *step, struct step *out)
     static const char *const keys[] = {"do", "id", "from", "to", "bytes", "async"};
     node_check_keys(step, "a store", keys, COUNT_OF(keys));
     out->ask.kind = COMMAND_store;
-    address_read(required(step, "to"), "to", &out->address[OPERAND_A]);
+    address_read(required(step, "to"), "to", true, &out->address[OPERAND_A]);
     number_read(step, "from", 0, &out->ask.tcm);
     number_read(step, "bytes", 1, &out->ask.bytes);
 }
@@ -142,6 +81,33 @@ static void math_read(const struct node *step, struct step *out)
     op_read(step, "op", &out->ask.op);
     number_read(step, "elems", 1, &out->ask.n);
     dtypes_read(step, &out->ask);
+}
+
+static void peer_read(const struct node *step, const char *key, uint32_t *out)
+{
+    const char *id;
+    const struct node *value = required(step, key);
+    if (value && node_string(value, key, &id) && !pe_find(id, out))
+        error_at(value->where, "there is no PE '%s'; ids are like sip0.cube0.pe0", id);
+}
+
+static void send_read(const struct node *step, struct step *out)
+{
+    static const char *const keys[] = {"do", "id", "to", "from", "bytes", "async"};
+    node_check_keys(step, "a send", keys, COUNT_OF(keys));
+    out->ask.kind = COMMAND_send;
+    peer_read(step, "to", &out->ask.peer);
+    number_read(step, "from", 0, &out->ask.tcm);
+    number_read(step, "bytes", 1, &out->ask.bytes);
+}
+
+static void recv_read(const struct node *step, struct step *out)
+{
+    static const char *const keys[] = {"do", "id", "from", "to", "async"};
+    node_check_keys(step, "a recv", keys, COUNT_OF(keys));
+    out->ask.kind = COMMAND_recv;
+    peer_read(step, "from", &out->ask.peer);
+    number_read(step, "to", 0, &out->ask.tcm);
 }
 
 static void tile_read(const struct node *step, size_t count, uint64_t *const sizes[])
@@ -173,7 +139,8 @@ static void pinned_read(const struct node *pinned, struct request *ask)
 static void epilogue_read(const struct node *node, struct request *ask)
 {
     static const char *const keys[] = {"op", "scope"};
-    static const char *const scopes[] = {[SCOPE_K_TILE] = "k_tile", [SCOPE_OUTPUT_TILE] = "output_tile", [SCOPE_ONCE] = "once"};
+    static const char *const scopes[] = {
+        [SCOPE_K_TILE] = "k_tile", [SCOPE_OUTPUT_TILE] = "output_tile", [SCOPE_ONCE] = "once"};
     unsigned scope = 0;
     if (!node || !node_is(node, NODE_SEQUENCE, "epilogue"))
         return;
@@ -208,7 +175,8 @@ static void gemm_tiles_read(const struct node *step, struct step *out)
     epilogue_read(node_get(step, "epilogue"), ask);
     for (unsigned i = 0; i < OPERANDS; i++) {
         bool needed = i == OPERAND_C || !ask->pinned[i];
-        address_read(needed ? required(step, operands[i]) : node_get(step, operands[i]), operands[i], &out->address[i]);
+        address_read(needed ? required(step, operands[i]) : node_get(step, operands[i]), operands[i], true,
+                     &out->address[i]);
     }
 }
 
@@ -223,8 +191,8 @@ static void math_tiles_read(const struct node *step, struct step *out)
     number_read(step, "n", 1, &ask->n);
     tile_read(step, 2, (uint64_t *const[]){&ask->tile_m, &ask->tile_n});
     dtypes_read(step, ask);
-    address_read(required(step, "src"), "src", &out->address[OPERAND_A]);
-    address_read(required(step, "dst"), "dst", &out->address[OPERAND_C]);
+    address_read(required(step, "src"), "src", true, &out->address[OPERAND_A]);
+    address_read(required(step, "dst"), "dst", true, &out->address[OPERAND_C]);
 }
 
 static void composite_read(const struct node *step, struct step *out)
@@ -271,13 +239,6 @@ static void delay_read(const struct node *step, struct step *out, const struct r
         node_ps(ns, "ns", UINT64_MAX, &out->delay_ps);
 }
 
-static void unsupported_read(const struct node *step, struct step *out, const struct reading *reading)
-{
-    (void)out, (void)reading;
-    const struct node *word = node_get(step, "do");
-    error_at(word->where, "'%s' is not supported by this version", word->text);
-}
-
 /* What every command has: an id, and whether it blocks. */
 static void command_read(const struct node *step, struct step *out, struct reading *reading)
 {
@@ -297,11 +258,11 @@ static void command_read(const struct node *step, struct step *out, struct readi
 
 static void step_read(const struct node *step, struct step *out, struct reading *reading)
 {
-    static const char *const words[] = {"load", "store", "gemm", "math", "composite", "wait", "delay", "send", "recv"};
+    static const char *const words[] = {"load", "store", "gemm", "math", "composite", "send", "recv", "wait", "delay"};
     static void (*const commands[])(const struct node *, struct step *) = {load_read, store_read, gemm_read, math_read,
-                                                                           composite_read};
+                                                                           composite_read, send_read, recv_read};
     static void (*const others[])(const struct node *, struct step *, const struct reading *) = {
-        wait_read, delay_read, unsupported_read, unsupported_read};
+        wait_read, delay_read};
     unsigned word;
     if (!node_is(step, NODE_MAPPING, "a step"))
         return;

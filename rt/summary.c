@@ -62,7 +62,7 @@ static void print_work(FILE *out)
         const char *unit = dtype_is_float(dtype) ? "FLOP" : "OP", *rate = dtype_is_float(dtype) ? "FLOP/s" : "OP/s";
         if (work[dtype] > 0 && seconds > 0)
             fprintf(out, "work         %s of %s: %s of %s at peak, %.1f %%\n", human_count(work[dtype], unit),
-                    dtype_names[dtype], human_count(work[dtype] / seconds, rate), human_count(peak, rate),
+                    dtype_words[dtype], human_count(work[dtype] / seconds, rate), human_count(peak, rate),
                     100 * work[dtype] / seconds / peak);
     }
 }

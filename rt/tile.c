@@ -1,10 +1,10 @@
-/* tile.c: the life of a tile, from the feeder to its last stage.
+/* tile.c: the life of a tile, from queue to queue to its last stage.
  *
- *     serve_feeder       takes buffers and a slot of the first queue     feed_ended      -> token_travel
- *     serve_scheduler    takes a command from the SubmissionQueue        scheduled       -> feeder, or token_travel
- *     token_travel       over the link between two engines               token_enqueue
- *     serve_one, _two    the earliest eligible head of the queues        service_start   (engine.c: how long)
- *     service_ended      frees the server                                token_travel, or tile_complete
+ *     serve_scheduler    takes a command from the SubmissionQueue        -> feeder, or token_travel      (feeder.c)
+ *     serve_feeder       takes buffers and a slot of the first queue     -> token_travel                 (feeder.c)
+ *     token_travel       over the link between two engines               -> token_enqueue
+ *     serve_one, _two    the earliest eligible head of the queues        -> service_start                (engine.c)
+ *     service_ended      frees the server                                -> token_travel, or tile_complete
  *
  * A token that starts service frees its slot and takes one of its next stage, as one step; so an engine never sits on a
  * finished token, and a stage waits only for later ones. */
@@ -16,9 +16,10 @@
 #include "engine.h"
 #include "kernel.h"
 #include "oplog.h"
-#include "pe.h"
+#include "ring.h"
 #include "stats.h"
 #include "text/diag.h"
+#include "token.h"
 #include "trace.h"
 
 uint32_t pe_number(const struct pe *pe)
@@ -63,7 +64,8 @@ void pe_issue_woken(void)
 {
     /* Nothing that one PE issues wakes another in the same instant: every fabric link takes time. */
     for (uint32_t i = 0; i < woken_count; i++) {
-        pe_issue(woken[i]);
+        if (!woken[i]->failed)
+            pe_issue(woken[i]);
         woken[i]->waits_for_issue = false;
     }
     woken_count = 0;
@@ -73,7 +75,7 @@ void pe_issue_woken(void)
 
 static struct token *free_tokens;
 
-static struct token *token_new(struct command *command, uint64_t id)
+struct token *token_new(struct command *command, uint64_t id)
 {
     enum { CHUNK = 256 };
     if (!free_tokens) {
@@ -92,7 +94,14 @@ static struct token *token_new(struct command *command, uint64_t id)
     token->stage = plan_stage(command, &token->tile, 0);
     token->following = plan_stage(command, &token->tile, 1);
     token->block_bytes = 0;
+    token->dispatched = false;
     return token;
+}
+
+void token_free(struct token *token)
+{
+    token->next = free_tokens;
+    free_tokens = token;
 }
 
 static bool key_before(const struct token *a, const struct token *b)
@@ -100,7 +109,7 @@ static bool key_before(const struct token *a, const struct token *b)
     return a->command != b->command ? a->command->number < b->command->number : a->tile.id < b->tile.id;
 }
 
-static enum node_kind stage_node(enum stage_kind stage)
+enum node_kind stage_node(enum stage_kind stage)
 {
     static const enum node_kind nodes[STAGES] = {
 #define STAGE(name, engine) [STAGE_##name] = NODE_##engine,
@@ -111,7 +120,7 @@ static enum node_kind stage_node(enum stage_kind stage)
 }
 
 /* The token's next event is the end of a service, or of a way, at a part of its PE. */
-static void token_at(struct token *token, enum node_kind part, uint64_t t_ps, void (*fire)(struct event *))
+void token_at(struct token *token, enum node_kind part, uint64_t t_ps, void (*fire)(struct event *))
 {
     uint32_t rank = pe_rank(token->command->pe, part);
     token->event = (struct event){event_order(rank, CLASS_SERVICE, token->command->number), token->tile.id + 1, fire};
@@ -124,7 +133,7 @@ static bool is_direct(const struct token *token)
 }
 
 /* All that is in a queue came no later; what came in the same instant may have a larger key. */
-static void token_enqueue(struct token *token)
+void token_enqueue(struct token *token)
 {
     struct pe *pe = token->command->pe;
     enum stage_kind stage = token->stage.kind;
@@ -139,8 +148,9 @@ static void token_enqueue(struct token *token)
     *link = token;
     if (!token->next)
         queue->tail = token;
-    if (token->stage.index == 0)
+    if (!token->dispatched)
         trace_tile(TRACE_sub_command_dispatched, token, NODE_pe_scheduler);
+    token->dispatched = true;
     pe_wake(pe);
 }
 
@@ -150,117 +160,12 @@ static void token_arrived(struct event *event)
 }
 
 /* To the queue of its stage; a link of 0 ps is no event. */
-static void token_travel(struct token *token, uint64_t link_ps)
+void token_travel(struct token *token, uint64_t link_ps)
 {
     if (link_ps)
         token_at(token, stage_node(token->stage.kind), time_after(now_ps, link_ps), token_arrived);
     else
         token_enqueue(token);
-}
-
-/* ---- tile buffers: first fit in the region that the scheduler reserves */
-
-static bool buffers_take(struct pe *pe, struct token *token, uint64_t bytes)
-{
-    struct token *below = NULL, *above = pe->lowest;
-    uint64_t at = 0;
-    if (!bytes)
-        return true;
-    for (; above && above->block - at < bytes; below = above, above = above->higher)
-        at = above->block + above->block_bytes;
-    if (bytes > kb_attrs.pe_tcm_reserved_bytes || at > kb_attrs.pe_tcm_reserved_bytes - bytes)
-        return false;
-    token->block = at;
-    token->block_bytes = bytes;
-    token->lower = below;
-    token->higher = above;
-    *(below ? &below->higher : &pe->lowest) = token;
-    if (above)
-        above->lower = token;
-    return true;
-}
-
-static void buffers_release(struct pe *pe, struct token *token)
-{
-    if (!token->block_bytes)
-        return;
-    *(token->lower ? &token->lower->higher : &pe->lowest) = token->higher;
-    if (token->higher)
-        token->higher->lower = token->lower;
-}
-
-/* ---- feeder */
-
-static void feed_ended(struct event *event)
-{
-    struct token *token = container_of(event, struct token, event);
-    struct pe *pe = token->command->pe;
-    pe->feed = NULL;
-    token_travel(token, engine_link_ps(STAGE_NONE, token->stage.kind));
-    pe_wake(pe);
-}
-
-bool serve_feeder(struct pe *pe)
-{
-    struct command *command = pe->feeding;
-    if (pe->feed || !command)
-        return false;
-    struct token *token = token_new(command, pe->fed);
-    enum stage_kind first = token->stage.kind;
-    if (!pe->free_slots[first] || !buffers_take(pe, token, plan_buffer_bytes(command, &token->tile))) {
-        token->next = free_tokens;
-        free_tokens = token;
-        return false;
-    }
-    pe->free_slots[first]--;
-    pe->feed = token;
-    if (++pe->fed == command->tiles) {
-        pe->feeding = command->waiting;
-        pe->fed = 0;
-    }
-    token_at(token, NODE_pe_scheduler, time_after(now_ps, kb_attrs.pe_scheduler_tile_overhead_ps), feed_ended);
-    return true;
-}
-
-/* ---- scheduler */
-
-void pe_submit(struct pe *pe, struct command *command)
-{
-    command->waiting = NULL;
-    *(pe->submitted ? &pe->submitted_last->waiting : &pe->submitted) = command;
-    pe->submitted_last = command;
-    trace_command(TRACE_command_submitted, command);
-    pe_wake(pe);
-}
-
-static void scheduled(struct event *event)
-{
-    struct pe *pe = container_of(event, struct pe, scheduled);
-    struct command *command = pe->scheduling;
-    pe->scheduling = NULL;
-    stats.busy_ps[ENGINE_SCHEDULER] += kb_attrs.pe_scheduler_overhead_ps;
-    pe_wake(pe);
-    if (command->ask.kind < COMMAND_gemm_tiles) {
-        struct token *token = token_new(command, 0);
-        token_travel(token, engine_link_ps(STAGE_NONE, token->stage.kind));
-        return;
-    }
-    command->waiting = NULL;
-    *(pe->feeding ? &pe->feeding_last->waiting : &pe->feeding) = command;
-    pe->feeding_last = command;
-}
-
-bool serve_scheduler(struct pe *pe)
-{
-    struct command *command = pe->submitted;
-    if (pe->scheduling || !command)
-        return false;
-    pe->submitted = command->waiting;
-    pe->scheduling = command;
-    uint32_t rank = pe_rank(pe, NODE_pe_scheduler);
-    pe->scheduled = (struct event){event_order(rank, CLASS_SERVICE, command->number), 0, scheduled};
-    event_at(&pe->scheduled, time_after(now_ps, kb_attrs.pe_scheduler_overhead_ps));
-    return true;
 }
 
 /* ---- servers */
@@ -316,17 +221,10 @@ static struct token *head_of(const struct pe *pe, enum stage_kind stage)
     return first_of(eligible(pe, &pe->queue[stage]), eligible(pe, &pe->direct[stage]));
 }
 
+/* Starts the service of a token that is out of its queue. */
 static bool serve(struct pe *pe, struct server *server, struct token *token)
 {
-    if (!token)
-        return false;
     enum stage_kind stage = token->stage.kind;
-    struct queue *queue = is_direct(token) ? &pe->direct[stage] : &pe->queue[stage];
-    queue->head = token->next;
-    if (!is_direct(token))
-        pe->free_slots[stage]++;
-    if (token->following.kind != STAGE_NONE)
-        pe->free_slots[token->following.kind]--;
     server->token = token;
     server->started = ++pe->services;
     token->server = server;
@@ -341,14 +239,45 @@ static bool serve(struct pe *pe, struct server *server, struct token *token)
     return true;
 }
 
+/* The same for the head of a queue: it gives back its slot and takes one of its next stage. */
+static bool serve_head(struct pe *pe, struct server *server, struct token *token)
+{
+    if (!token)
+        return false;
+    enum stage_kind stage = token->stage.kind;
+    struct queue *queue = is_direct(token) ? &pe->direct[stage] : &pe->queue[stage];
+    queue->head = token->next;
+    if (!is_direct(token))
+        pe->free_slots[stage]++;
+    if (token->following.kind != STAGE_NONE)
+        pe->free_slots[token->following.kind]--;
+    return serve(pe, server, token);
+}
+
 bool serve_one(struct pe *pe, struct server *server, enum stage_kind stage)
 {
-    return !server->token && serve(pe, server, head_of(pe, stage));
+    return !server->token && serve_head(pe, server, head_of(pe, stage));
 }
 
 bool serve_two(struct pe *pe, struct server *server, enum stage_kind later, enum stage_kind earlier)
 {
-    return !server->token && serve(pe, server, first_of(head_of(pe, later), head_of(pe, earlier)));
+    return !server->token && serve_head(pe, server, first_of(head_of(pe, later), head_of(pe, earlier)));
+}
+
+bool serve_comm(struct pe *pe, struct server *server)
+{
+    struct queue *queue = &pe->direct[STAGE_COMM];
+    struct token *before = NULL, *token = server->token ? NULL : queue->head;
+    while (token && !ring_has_credit(token->command)) {
+        before = token;
+        token = token->next;
+    }
+    if (!token)
+        return false;
+    *(before ? &before->next : &queue->head) = token->next;
+    if (queue->tail == token)
+        queue->tail = before;
+    return serve(pe, server, token);
 }
 
 void service_until(struct token *token, uint64_t t_ps)
@@ -361,12 +290,17 @@ void service_until(struct token *token, uint64_t t_ps)
 static void tile_complete(struct token *token)
 {
     struct command *command = token->command;
-    buffers_release(command->pe, token);
-    token->next = free_tokens;
-    free_tokens = token;
+    buffers_release(token);
+    token_free(token);
+    if (command->ask.kind == COMMAND_recv)
+        ring_slot_read(command);
     assert(command->tiles_left > 0);                    /* a tile completes exactly once */
-    if (--command->tiles_left)
-        return;
+    if (--command->tiles_left == 0)
+        command_completed(command);
+}
+
+void command_completed(struct command *command)
+{
     command->complete = true;
     command->complete_ps = now_ps;
     trace_command(TRACE_command_complete, command);

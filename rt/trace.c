@@ -64,9 +64,11 @@ void trace_instant_end(void)
         qsort(entries, count, sizeof *entries, compare);
     for (size_t i = 0; i < count; i++) {
         const struct entry_of_trace *e = &entries[i];
-        fprintf(output.file, "{\"t\":%" PRIu64 ",\"ev\":\"%s\",\"node\":\"%s\",\"cmd\":%" PRIu32 ",\"tile\":%" PRId64
-                             ",\"stage\":%" PRId64 "}\n",
-                now_ps, trace_names[e->kind], place_name(rank_place(e->rank)), e->command, (int64_t)e->tile - 1, e->stage);
+        fprintf(output.file,
+                "{\"t\":%" PRIu64 ",\"ev\":\"%s\",\"node\":\"%s\",\"cmd\":%" PRIu32 ",\"tile\":%" PRId64
+                ",\"stage\":%" PRId64 "}\n",
+                now_ps, trace_names[e->kind], place_name(rank_place(e->rank)), e->command, (int64_t)e->tile - 1,
+                e->stage);
     }
     count = 0;
 }

@@ -32,6 +32,13 @@ static inline void trace_tile(enum trace_kind kind, const struct token *token, e
         trace_add(kind, token->command, part, token->tile.id + 1, token->stage.index);
 }
 
+/* The dispatch of a receive, which is no token yet. */
+static inline void trace_receive(const struct command *command)
+{
+    if (__builtin_expect(trace_on, 0))
+        trace_add(TRACE_sub_command_dispatched, command, NODE_pe_scheduler, 1, 0);
+}
+
 /* An event of a command. */
 static inline void trace_command(enum trace_kind kind, const struct command *command)
 {

@@ -16,6 +16,7 @@ static void engines(struct resource *out)
     uint64_t pes = peak_pes();
     out[ENGINE_DMA_READ] = pooled("pe_dma read", stats.busy_ps[ENGINE_DMA_READ], pes * a->pe_dma_rd_engines);
     out[ENGINE_DMA_WRITE] = pooled("pe_dma write", stats.busy_ps[ENGINE_DMA_WRITE], pes * a->pe_dma_wr_engines);
+    out[ENGINE_COMM] = pooled("pe_dma comm", stats.busy_ps[ENGINE_COMM], pes);
     out[ENGINE_FETCH_STORE] =
         pooled("pe_fetch_store", stats.busy_ps[ENGINE_FETCH_STORE], pes * a->pe_fetch_store_ports);
     out[ENGINE_GEMM] = pooled("pe_gemm", stats.busy_ps[ENGINE_GEMM], pes);

@@ -31,7 +31,7 @@ static const char *stages(const struct command *command, uint64_t id)
         else if (stage.kind == STAGE_MATH)
             snprintf(text + used, sizeof text - used, "M%d ", stage.op);
         else
-            snprintf(text + used, sizeof text - used, "%c ", stage.kind == STAGE_DMA_WRITE ? 'W' : "?FG?S"[stage.kind]);
+            snprintf(text + used, sizeof text - used, "%c ", stage.kind == STAGE_DMA_WRITE ? 'W' : "C?FG?S"[stage.kind]);
     }
 }
 
@@ -74,7 +74,8 @@ static void blocks(void)
     struct tile tile = plan_tile(&command, last);
     snprintf(text, sizeof text, "%" PRIu64 ": %" PRIu64 " %" PRIu64 " %" PRIu64, command.tiles, tile.m, tile.k, tile.n);
     expect("edge tiles have what remains", text, "27: 2 4 8");
-    /* A: 8 rows above, 2 rows of 16 columns before; B: 16 rows above, 4 rows of 32 before; C: 8 rows above, 2 of 32 before. */
+    /* A: 8 rows above, 2 rows of 16 columns before; B: 16 rows above, 4 rows of 32 before; C: 8 rows above, 2 of 32
+     * before. */
     snprintf(text, sizeof text, "%" PRIu64 " %" PRIu64 " %" PRIu64, plan_address(&command, &tile, OPERAND_A),
              plan_address(&command, &tile, OPERAND_B), plan_address(&command, &tile, OPERAND_C));
     expect("blocks lie one after the other", text, "384 1536 1536");

@@ -1,0 +1,238 @@
+/* dma.c: DMA_READ and DMA_WRITE: translation, then one transfer per physical run, over the fabric or within the TCM.
+ *
+ *     read    request (control) -> memory_read -> response (data) -> TCM write; the stage ends with the last
+ *     write   TCM read, once -> data per run -> memory_write -> acknowledgement (control); likewise */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "channel.h"
+#include "emitted.h"
+#include "engine.h"
+#include "kernel.h"
+#include "memory.h"
+#include "mmu.h"
+#include "text/diag.h"
+#include "token.h"
+
+/* A run over the fabric. */
+struct transfer {
+    struct data_message data; /* a read's request and response, a write's data and acknowledgement */
+    struct token *token;
+    struct range range;
+    struct transfer *next;                              /* among the free ones */
+};
+
+static struct transfer *free_transfers;
+
+static struct transfer *transfer_new(struct token *token, const struct range *range)
+{
+    struct transfer *transfer = free_transfers;
+    if (transfer)
+        free_transfers = transfer->next;
+    else if (!(transfer = calloc(1, sizeof *transfer)))
+        die("no memory for transfers");
+    transfer->token = token;
+    transfer->range = *range;
+    return transfer;
+}
+
+static struct token *transfer_end(struct transfer *transfer)
+{
+    transfer->next = free_transfers;
+    free_transfers = transfer;
+    return transfer->token;
+}
+
+static struct transfer *transfer_of(struct message *message)
+{
+    return container_of(container_of(message, struct data_message, message), struct transfer, data);
+}
+
+/* The end of one part of the stage is known. Only an acknowledgement ends the stage in place. */
+static void part_known(struct token *token, uint64_t end_ps, bool acknowledged)
+{
+    if (token->end_ps < end_ps)
+        token->end_ps = end_ps;
+    if (--token->parts)
+        return;
+    if (acknowledged && token->end_ps == now_ps)
+        service_ended(token);
+    else
+        service_until(token, token->end_ps);
+}
+
+/* ---- reads */
+
+static void read_delivered(struct message *message)
+{
+    struct transfer *transfer = transfer_of(message);
+    uint64_t bytes = transfer->range.bytes;
+    struct token *token = transfer_end(transfer);
+    part_known(token, tcm_write(token->command->pe, now_ps, bytes, kb_attrs.pe_tcm_write_bw_bps), false);
+}
+
+static void read_arrived(struct data_message *data, uint64_t head_ps, uint64_t delivered_ps)
+{
+    (void)head_ps;
+    data_deliver(data, delivered_ps, read_delivered);
+}
+
+static void read_requested(struct message *message)
+{
+    struct transfer *transfer = transfer_of(message);
+    struct served served = memory_read(&transfer->range, now_ps);
+    data_send(&transfer->data, way_back(message->way), transfer->range.bytes, served.first_ps,
+              served.last_ps - served.first_ps, read_arrived);
+}
+
+/* ---- writes */
+
+static void write_acknowledged(struct message *message)
+{
+    part_known(transfer_end(transfer_of(message)), now_ps, true);
+}
+
+static void write_arrived(struct data_message *data, uint64_t head_ps, uint64_t delivered_ps)
+{
+    struct transfer *transfer = container_of(data, struct transfer, data);
+    struct served served = memory_write(&transfer->range, head_ps);
+    uint64_t done_ps = served.last_ps > delivered_ps ? served.last_ps : delivered_ps;
+    control_send(&data->message, way_back(data->message.way), done_ps, write_acknowledged);
+}
+
+/* ---- both */
+
+/* What a stage moves. */
+struct dma {
+    struct token *token;
+    struct pe *pe;
+    bool reads;
+    uint64_t bytes;
+    struct translation translation;
+};
+
+/* The runs as ranges of memories; until the next DMA starts. */
+static struct range *ranges;
+static size_t ranges_room;
+
+static bool is_own_tcm(const struct range *range, const struct pe *pe)
+{
+    return range->space == SPACE_TCM && range->pe == pe_number(pe);
+}
+
+/* A physical address takes no time, and is one run. */
+static struct translation physical(uint64_t address, uint64_t bytes)
+{
+    static struct run run;
+    run = (struct run){address, bytes};
+    return (struct translation){.runs = &run, .count = 1};
+}
+
+static const char *ranges_decode(const struct translation *t, const struct run **bad)
+{
+    if (t->count > ranges_room) {
+        ranges_room = 2 * t->count;
+        ranges = realloc(ranges, ranges_room * sizeof *ranges);
+        if (!ranges)
+            die("no memory for the runs of a transfer");
+    }
+    for (size_t i = 0; i < t->count; i++) {
+        const char *wrong = address_decode(t->runs[i].address, t->runs[i].bytes, &ranges[i]);
+        *bad = &t->runs[i];
+        if (wrong)
+            return wrong;
+    }
+    return NULL;
+}
+
+/* Within the PE's own TCM: both channels at once. */
+static uint64_t move_inside(struct pe *pe, uint64_t at_ps, uint64_t bytes)
+{
+    uint64_t read_ps = tcm_read(pe, at_ps, bytes, kb_attrs.pe_tcm_read_bw_bps);
+    uint64_t write_ps = tcm_write(pe, at_ps, bytes, kb_attrs.pe_tcm_write_bw_bps);
+    return read_ps > write_ps ? read_ps : write_ps;
+}
+
+static void run_start(const struct dma *dma, const struct range *range, uint64_t translated_ps, uint64_t leave_ps)
+{
+    if (is_own_tcm(range, dma->pe)) {
+        part_known(dma->token, move_inside(dma->pe, translated_ps, range->bytes), false);
+        return;
+    }
+    struct transfer *transfer = transfer_new(dma->token, range);
+    struct way way = {place_pe(pe_number(dma->pe), NODE_pe_dma), range_place(range), REQUEST};
+    if (dma->reads)
+        control_send(&transfer->data.message, way, leave_ps, read_requested);
+    else
+        data_send(&transfer->data, way, range->bytes, leave_ps, 0, write_arrived);
+}
+
+static void runs_start(const struct dma *dma)
+{
+    uint64_t translated_ps = time_after(now_ps, dma->translation.ps), leave_ps = translated_ps, leaving = 0;
+    size_t count = dma->translation.count;
+    for (size_t i = 0; i < count; i++)
+        if (!is_own_tcm(&ranges[i], dma->pe))
+            leaving += ranges[i].bytes;
+    if (!dma->reads && leaving)
+        leave_ps = time_after(tcm_read(dma->pe, now_ps, leaving, kb_attrs.pe_tcm_read_bw_bps), dma->translation.ps);
+    dma->token->parts = count;
+    dma->token->end_ps = 0;
+    for (size_t i = 0; i < count; i++)
+        run_start(dma, &ranges[i], translated_ps, leave_ps);
+}
+
+/* ---- faults: at the end of the translation, of a write behind a TCM read of all its bytes */
+
+static struct translation translate(const struct token *token, uint64_t bytes)
+{
+    const struct command *command = token->command;
+    uint64_t address = plan_address(command, &token->tile, token->stage.operand);
+    if (command->ask.virtual_address[token->stage.operand])
+        return mmu_translate(command->pe, address, bytes);
+    return physical(address, bytes);
+}
+
+static void fault_due(struct event *event)
+{
+    const struct token *token = container_of(event, struct token, event);
+    if (token->fault_why)
+        command_fault(token->command, FAULT_BAD_ADDRESS, NODE_pe_dma, "tile %" PRIu64 ": %s: %s", token->tile.id,
+                      address_name(token->fault_address), token->fault_why);
+    else
+        command_fault(token->command, FAULT_PAGE_FAULT, NODE_pe_mmu,
+                      "tile %" PRIu64 ": the page at 0x%" PRIx64 " is unmapped", token->tile.id, token->fault_address);
+}
+
+static void fault_start(const struct dma *dma)
+{
+    uint64_t at_ps = now_ps;
+    if (!dma->reads)
+        at_ps = tcm_read(dma->pe, now_ps, dma->bytes, kb_attrs.pe_tcm_read_bw_bps);
+    at_ps = time_after(at_ps, dma->translation.ps);
+    if (at_ps == now_ps)
+        fault_due(&dma->token->event);
+    else
+        token_at(dma->token, NODE_pe_dma, at_ps, fault_due);
+}
+
+void dma_start(struct token *token)
+{
+    uint64_t bytes = plan_bytes(token->command, &token->tile, token->stage.operand);
+    struct dma dma = {.token = token,
+                      .pe = token->command->pe,
+                      .reads = token->stage.kind == STAGE_DMA_READ,
+                      .bytes = bytes,
+                      .translation = translate(token, bytes)};
+    const struct run *bad;
+    if (dma.translation.unmapped) {
+        token->fault_why = NULL;
+        token->fault_address = dma.translation.page;
+        fault_start(&dma);
+    } else if ((token->fault_why = ranges_decode(&dma.translation, &bad))) {
+        token->fault_address = bad->address;
+        fault_start(&dma);
+    } else {
+        runs_start(&dma);
+    }
+}

@@ -1,0 +1,126 @@
+/* feeder.c: pe_scheduler: takes commands from the SubmissionQueue, one at a time, and feeds the tiles of composites,
+ * one composite after the other, into the pipeline. */
+#include "channel.h"
+#include "emitted.h"
+#include "engine.h"
+#include "ring.h"
+#include "stats.h"
+#include "token.h"
+#include "trace.h"
+
+/* ---- tile buffers: first fit in the region that the scheduler reserves */
+
+static bool buffers_take(struct pe *pe, struct token *token, uint64_t bytes)
+{
+    struct token *below = NULL, *above = pe->lowest;
+    uint64_t at = 0;
+    if (!bytes)
+        return true;
+    for (; above && above->block - at < bytes; below = above, above = above->higher)
+        at = above->block + above->block_bytes;
+    if (bytes > kb_attrs.pe_tcm_reserved_bytes || at > kb_attrs.pe_tcm_reserved_bytes - bytes)
+        return false;
+    token->block = at;
+    token->block_bytes = bytes;
+    token->lower = below;
+    token->higher = above;
+    *(below ? &below->higher : &pe->lowest) = token;
+    if (above)
+        above->lower = token;
+    return true;
+}
+
+void buffers_release(struct token *token)
+{
+    struct pe *pe = token->command->pe;
+    if (!token->block_bytes)
+        return;
+    *(token->lower ? &token->lower->higher : &pe->lowest) = token->higher;
+    if (token->higher)
+        token->higher->lower = token->lower;
+}
+
+/* ---- feeder */
+
+static void feed_ended(struct event *event)
+{
+    struct token *token = container_of(event, struct token, event);
+    struct pe *pe = token->command->pe;
+    pe->feed = NULL;
+    token_travel(token, engine_link_ps(STAGE_NONE, token->stage.kind));
+    pe_wake(pe);
+}
+
+bool serve_feeder(struct pe *pe)
+{
+    struct command *command = pe->feeding;
+    if (pe->feed || !command)
+        return false;
+    struct token *token = token_new(command, pe->fed);
+    enum stage_kind first = token->stage.kind;
+    if (!pe->free_slots[first] || !buffers_take(pe, token, plan_buffer_bytes(command, &token->tile))) {
+        token_free(token);
+        return false;
+    }
+    pe->free_slots[first]--;
+    pe->feed = token;
+    if (++pe->fed == command->tiles) {
+        pe->feeding = command->waiting;
+        pe->fed = 0;
+    }
+    token_at(token, NODE_pe_scheduler, time_after(now_ps, kb_attrs.pe_scheduler_tile_overhead_ps), feed_ended);
+    return true;
+}
+
+/* ---- scheduler */
+
+void pe_submit(struct pe *pe, struct command *command)
+{
+    command->waiting = NULL;
+    *(pe->submitted ? &pe->submitted_last->waiting : &pe->submitted) = command;
+    pe->submitted_last = command;
+    trace_command(TRACE_command_submitted, command);
+    pe_wake(pe);
+}
+
+static void scheduled(struct event *event)
+{
+    struct pe *pe = container_of(event, struct pe, scheduled);
+    struct command *command = pe->scheduling;
+    pe->scheduling = NULL;
+    stats.busy_ps[ENGINE_SCHEDULER] += kb_attrs.pe_scheduler_overhead_ps;
+    pe_wake(pe);
+    if (command->ask.kind == COMMAND_recv) {
+        trace_receive(command);
+        ring_receive(command);
+        return;
+    }
+    if (command->ask.kind < COMMAND_gemm_tiles) {
+        struct token *token = token_new(command, 0);
+        token_travel(token, engine_link_ps(STAGE_NONE, token->stage.kind));
+        return;
+    }
+    command->waiting = NULL;
+    *(pe->feeding ? &pe->feeding_last->waiting : &pe->feeding) = command;
+    pe->feeding_last = command;
+}
+
+void pe_read_slot(struct command *receive)
+{
+    struct token *token = token_new(receive, 0);
+    token->dispatched = true;                           /* when it came to pe_ipcq */
+    token_enqueue(token);
+}
+
+bool serve_scheduler(struct pe *pe)
+{
+    struct command *command = pe->submitted;
+    if (pe->scheduling || !command)
+        return false;
+    pe->submitted = command->waiting;
+    pe->scheduling = command;
+    uint32_t rank = pe_rank(pe, NODE_pe_scheduler);
+    pe->scheduled = (struct event){event_order(rank, CLASS_SERVICE, command->number), 0, scheduled};
+    event_at(&pe->scheduled, time_after(now_ps, kb_attrs.pe_scheduler_overhead_ps));
+    return true;
+}

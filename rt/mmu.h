@@ -1,0 +1,33 @@
+/* mmu.h: pe_mmu: a PE's page table and its TLB. */
+#ifndef KB_MMU_H
+#define KB_MMU_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct pe;
+
+/* Bytes at consecutive physical addresses of one memory. */
+struct run {
+    uint64_t address, bytes;
+};
+
+struct translation {
+    uint64_t ps;                                        /* tlb_overhead and the walks of missing pages */
+    bool unmapped;                                      /* one of the pages is in no map; then there are no runs */
+    uint64_t page;                                      /* virtual address of the first such page */
+    const struct run *runs; /* maximal, in order of virtual address; until the next translation */
+    size_t count;
+};
+
+/* Translates [va, va + bytes): looks all its pages up, upwards; takes missing ones into the TLB, the least recently
+ * used goes. */
+struct translation mmu_translate(struct pe *pe, uint64_t va, uint64_t bytes);
+
+/* Maps the pages from va on (a multiple of the page) to addresses from `address` on, or unmaps them; drops them from
+ * the TLB. No effect with the MMU off. */
+void mmu_map(struct pe *pe, uint64_t va, uint64_t pages, uint64_t address);
+void mmu_unmap(struct pe *pe, uint64_t va, uint64_t pages);
+
+#endif

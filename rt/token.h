@@ -1,0 +1,26 @@
+/* token.h: what moves tokens: between the files that a tile passes through. */
+#ifndef KB_TOKEN_H
+#define KB_TOKEN_H
+
+#include "pe.h"
+
+/* A token for a tile of a command, at its first stage. */
+struct token *token_new(struct command *command, uint64_t id);
+void token_free(struct token *token);
+
+/* Its next event is the end of a service, or of a way, at a part of its PE. */
+void token_at(struct token *token, enum node_kind part, uint64_t t_ps, void (*fire)(struct event *));
+
+/* To the queue of its stage, over a link; of 0 ps it is no event. */
+void token_travel(struct token *token, uint64_t link_ps);
+
+/* Into the queue of its stage. */
+void token_enqueue(struct token *token);
+
+/* Gives back the buffers of a tile. */
+void buffers_release(struct token *token);
+
+/* The part of a PE that serves a stage. */
+enum node_kind stage_node(enum stage_kind stage);
+
+#endif
