@@ -106,10 +106,10 @@ def normal(text):
 
 
 def without_host(text):
-    """The result of a run without what is said about the host; all else has to be the same from run to run."""
+    """A run's result without what is said about the host, a value a line; it has to be the same from run to run."""
     value = json.loads(text)
     value.pop("host", None)
-    return json.dumps(value, sort_keys=True)
+    return json.dumps(value, sort_keys=True, indent=1) + "\n"
 
 
 def first_difference(want, got):
