@@ -1,34 +1,18 @@
 /* event.c: the event queue.
  *
- * A 4-ary heap orders what is due later by time alone; what is due now goes into a list beside it, which is sorted when
- * its round begins: most events of an instant are few. Memory grows before it is needed and is never given back. */
+ * What is due within the next two microseconds hangs in buckets of 2 ns, whose bitmap finds the next one that holds
+ * something; what is due later waits in a heap and moves over once. Only the bucket under way is sorted by time, and
+ * most hold few events. What is due now goes into a list beside it, which is sorted by key when its round begins.
+ * Memory grows before it is needed and is never given back. */
 #include "event.h"
 
 #include <assert.h>
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "text/diag.h"
 
 uint64_t now_ps;
-
-struct due {
-    uint64_t t_ps;
-    struct event *event;
-};
-
-static struct {
-    struct due *heap;
-    size_t count, room;
-} later;
-
-struct list {
-    struct event **events;
-    size_t count, room;
-};
-
-static struct list due_now, round_list;                 /* for the next round; the round under way */
 static uint64_t fired;
 
 /* Makes room for one more element of an array. */
@@ -43,73 +27,19 @@ static void *grown(void *array, size_t count, size_t *room, size_t size)
     return array;
 }
 
-static void heap_push(struct due due)
-{
-    later.heap = grown(later.heap, later.count, &later.room, sizeof *later.heap);
-    size_t at = later.count++;
-    while (at > 0) {
-        size_t parent = (at - 1) / 4;
-        if (later.heap[parent].t_ps <= due.t_ps)
-            break;
-        later.heap[at] = later.heap[parent];
-        at = parent;
-    }
-    later.heap[at] = due;
-}
+/* ---- lists of what is due in one round */
 
-static struct event *heap_pop(void)
-{
-    struct event *first = later.heap[0].event;
-    struct due last = later.heap[--later.count];
-    size_t at = 0;
-    for (;;) {
-        size_t child = 4 * at + 1, least = child;
-        if (child >= later.count)
-            break;
-        size_t end = child + 4 < later.count ? child + 4 : later.count;
-        for (size_t i = child + 1; i < end; i++)
-            if (later.heap[i].t_ps < later.heap[least].t_ps)
-                least = i;
-        if (last.t_ps <= later.heap[least].t_ps)
-            break;
-        later.heap[at] = later.heap[least];
-        at = least;
-    }
-    later.heap[at] = last;
-    return first;
-}
+struct list {
+    struct event **events;
+    size_t count, room;
+};
+
+static struct list due_now, round_list;                 /* for the next round; the round under way */
 
 static void list_add(struct list *list, struct event *event)
 {
     list->events = grown(list->events, list->count, &list->room, sizeof *list->events);
     list->events[list->count++] = event;
-}
-
-void event_at(struct event *event, uint64_t t_ps)
-{
-    assert(t_ps >= now_ps);
-    if (t_ps == now_ps)
-        list_add(&due_now, event);
-    else
-        heap_push((struct due){t_ps, event});
-}
-
-uint64_t time_after(uint64_t t_ps, uint64_t d_ps)
-{
-    uint64_t sum;
-    if (__builtin_add_overflow(t_ps, d_ps, &sum))
-        die("simulated time runs past 2^64 ps (213 days)");
-    return sum;
-}
-
-bool event_next_instant(void)
-{
-    if (!later.count)
-        return false;
-    now_ps = later.heap[0].t_ps;
-    while (later.count && later.heap[0].t_ps == now_ps)
-        list_add(&due_now, heap_pop());
-    return true;
 }
 
 static bool before(const struct event *a, const struct event *b)
@@ -136,6 +66,165 @@ static void sort(struct list *list)
             list->events[at] = list->events[at - 1];
         list->events[at] = event;
     }
+}
+
+/* ---- the far future: a 4-ary heap by time */
+
+struct due {
+    uint64_t t_ps;
+    struct event *event;
+};
+
+static struct {
+    struct due *heap;
+    size_t count, room;
+} later;
+
+static void heap_push(struct due due)
+{
+    later.heap = grown(later.heap, later.count, &later.room, sizeof *later.heap);
+    size_t at = later.count++;
+    while (at > 0) {
+        size_t parent = (at - 1) / 4;
+        if (later.heap[parent].t_ps <= due.t_ps)
+            break;
+        later.heap[at] = later.heap[parent];
+        at = parent;
+    }
+    later.heap[at] = due;
+}
+
+static struct due heap_pop(void)
+{
+    struct due first = later.heap[0], last = later.heap[--later.count];
+    size_t at = 0;
+    for (;;) {
+        size_t child = 4 * at + 1, least = child;
+        if (child >= later.count)
+            break;
+        size_t end = child + 4 < later.count ? child + 4 : later.count;
+        for (size_t i = child + 1; i < end; i++)
+            if (later.heap[i].t_ps < later.heap[least].t_ps)
+                least = i;
+        if (last.t_ps <= later.heap[least].t_ps)
+            break;
+        later.heap[at] = later.heap[least];
+        at = least;
+    }
+    later.heap[at] = last;
+    return first;
+}
+
+/* ---- the near future: buckets, and the one under way, sorted */
+
+enum { BUCKET_SHIFT = 11, BUCKETS = 1024, WORDS = BUCKETS / 64 };
+
+static struct {
+    struct due *due;
+    size_t count, room;
+} buckets[BUCKETS];
+
+static uint64_t occupied[WORDS];                        /* a bit per bucket */
+
+/* The last is due first. */
+static struct {
+    struct due *due;
+    size_t count, room;
+    uint64_t bucket;                                    /* number of the bucket under way: time / its width */
+} current;
+
+static void current_insert(struct due due)
+{
+    current.due = grown(current.due, current.count, &current.room, sizeof *current.due);
+    size_t at = current.count++;
+    for (; at > 0 && current.due[at - 1].t_ps < due.t_ps; at--)
+        current.due[at] = current.due[at - 1];
+    current.due[at] = due;
+}
+
+static void bucket_add(struct due due)
+{
+    size_t at = (due.t_ps >> BUCKET_SHIFT) % BUCKETS;
+    buckets[at].due = grown(buckets[at].due, buckets[at].count, &buckets[at].room, sizeof *buckets[at].due);
+    buckets[at].due[buckets[at].count++] = due;
+    occupied[at / 64] |= UINT64_C(1) << at % 64;
+}
+
+static void future_add(struct due due)
+{
+    uint64_t ahead = (due.t_ps >> BUCKET_SHIFT) - current.bucket;
+    if (ahead == 0)
+        current_insert(due);
+    else if (ahead < BUCKETS)
+        bucket_add(due);
+    else
+        heap_push(due);
+}
+
+/* How many buckets ahead the next one is that holds something; BUCKETS: none does. */
+static uint64_t next_occupied(void)
+{
+    size_t from = (current.bucket + 1) % BUCKETS;
+    for (size_t i = 0; i <= WORDS; i++) {
+        size_t word = (from / 64 + i) % WORDS;
+        uint64_t bits = occupied[word];
+        if (i == 0)
+            bits &= ~UINT64_C(0) << from % 64;
+        if (i == WORDS)
+            bits &= ~(~UINT64_C(0) << from % 64);
+        if (bits)
+            return (word * 64 + (size_t)__builtin_ctzll(bits) - from) % BUCKETS + 1;
+    }
+    return BUCKETS;
+}
+
+/* Goes to the next bucket that holds something; false: none does. */
+static bool current_refill(void)
+{
+    uint64_t ahead = next_occupied();
+    if (ahead < BUCKETS)
+        current.bucket += ahead;
+    else if (later.count)
+        current.bucket = later.heap[0].t_ps >> BUCKET_SHIFT;
+    else
+        return false;
+    size_t at = current.bucket % BUCKETS;
+    for (size_t i = 0; i < buckets[at].count; i++)
+        current_insert(buckets[at].due[i]);
+    buckets[at].count = 0;
+    occupied[at / 64] &= ~(UINT64_C(1) << at % 64);
+    while (later.count && (later.heap[0].t_ps >> BUCKET_SHIFT) - current.bucket < BUCKETS)
+        future_add(heap_pop());
+    return true;
+}
+
+/* ---- */
+
+void event_at(struct event *event, uint64_t t_ps)
+{
+    assert(t_ps >= now_ps);
+    if (t_ps == now_ps)
+        list_add(&due_now, event);
+    else
+        future_add((struct due){t_ps, event});
+}
+
+uint64_t time_after(uint64_t t_ps, uint64_t d_ps)
+{
+    uint64_t sum;
+    if (__builtin_add_overflow(t_ps, d_ps, &sum))
+        die("simulated time runs past 2^64 ps (213 days)");
+    return sum;
+}
+
+bool event_next_instant(void)
+{
+    if (!current.count && !current_refill())
+        return false;
+    now_ps = current.due[current.count - 1].t_ps;
+    while (current.count && current.due[current.count - 1].t_ps == now_ps)
+        list_add(&due_now, current.due[--current.count].event);
+    return true;
 }
 
 bool event_retire(void)

@@ -56,14 +56,15 @@ bool serve_feeder(struct pe *pe)
     struct command *command = pe->feeding;
     if (pe->feed || !command)
         return false;
-    struct token *token = token_new(command, pe->fed);
+    if (!pe->next_feed)
+        pe->next_feed = token_new(command, pe->fed);
+    struct token *token = pe->next_feed;
     enum stage_kind first = token->stage.kind;
-    if (!pe->free_slots[first] || !buffers_take(pe, token, plan_buffer_bytes(command, &token->tile))) {
-        token_free(token);
+    if (!pe->free_slots[first] || !buffers_take(pe, token, plan_buffer_bytes(command, &token->tile)))
         return false;
-    }
     pe->free_slots[first]--;
     pe->feed = token;
+    pe->next_feed = NULL;
     if (++pe->fed == command->tiles) {
         pe->feeding = command->waiting;
         pe->fed = 0;

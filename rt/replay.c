@@ -79,7 +79,8 @@ static uint32_t *targets(const struct stream *stream, uint32_t *count)
 static void run_maps(const struct stream *stream)
 {
     uint32_t count, *pes = targets(stream, &count);
-    for (const struct stream_map *map = stream->maps; count && map < stream->maps + stream->map_count; map++) {
+    for (uint32_t m = 0; count && m < stream->map_count; m++) {
+        const struct stream_map *map = &stream->maps[m];
         uint64_t *addresses = arena_alloc(count, sizeof *addresses);
         for (uint32_t i = 0; i < count; i++)
             addresses[i] = resolved(&map->to, &kb_pe[pes[i]]);

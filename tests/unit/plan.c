@@ -31,7 +31,7 @@ static const char *stages(const struct command *command, uint64_t id)
         else if (stage.kind == STAGE_MATH)
             snprintf(text + used, sizeof text - used, "M%d ", stage.op);
         else
-            snprintf(text + used, sizeof text - used, "%c ", stage.kind == STAGE_DMA_WRITE ? 'W' : "C?FG?S"[stage.kind]);
+            snprintf(text + used, sizeof text - used, "%c ", "C?FG?SW"[stage.kind]);
     }
 }
 
