@@ -54,7 +54,7 @@ static void feed_ended(struct event *event)
 bool serve_feeder(struct pe *pe)
 {
     struct command *command = pe->feeding;
-    if (pe->feed || !command)
+    if (pe->feed || !command || pe->failed)
         return false;
     if (!pe->next_feed)
         pe->next_feed = token_new(command, pe->fed);
@@ -116,7 +116,7 @@ void pe_read_slot(struct command *receive)
 bool serve_scheduler(struct pe *pe)
 {
     struct command *command = pe->submitted;
-    if (pe->scheduling || !command)
+    if (pe->scheduling || !command || pe->failed)
         return false;
     pe->submitted = command->waiting;
     pe->scheduling = command;

@@ -64,8 +64,7 @@ void pe_issue_woken(void)
 {
     /* Nothing that one PE issues wakes another in the same instant: every fabric link takes time. */
     for (uint32_t i = 0; i < woken_count; i++) {
-        if (!woken[i]->failed)
-            pe_issue(woken[i]);
+        pe_issue(woken[i]);
         woken[i]->waits_for_issue = false;
     }
     woken_count = 0;
@@ -242,7 +241,7 @@ static bool serve(struct pe *pe, struct server *server, struct token *token)
 /* The same for the head of a queue: it gives back its slot and takes one of its next stage. */
 static bool serve_head(struct pe *pe, struct server *server, struct token *token)
 {
-    if (!token)
+    if (!token || pe->failed)
         return false;
     enum stage_kind stage = token->stage.kind;
     struct queue *queue = is_direct(token) ? &pe->direct[stage] : &pe->queue[stage];
@@ -267,7 +266,7 @@ bool serve_two(struct pe *pe, struct server *server, enum stage_kind later, enum
 bool serve_comm(struct pe *pe, struct server *server)
 {
     struct queue *queue = &pe->direct[STAGE_COMM];
-    struct token *before = NULL, *token = server->token ? NULL : queue->head;
+    struct token *before = NULL, *token = server->token || pe->failed ? NULL : queue->head;
     while (token && !ring_has_credit(token->command)) {
         before = token;
         token = token->next;
