@@ -55,6 +55,7 @@ struct command {
     uint32_t epilogue_count[SCOPES];
     struct ring_message *slot;                          /* recv: that it reads */
     struct op *op;                                      /* its record in the op log; NULL: none is kept */
+    struct op *data;                                    /* the same, kept or not; NULL in a command stream */
 };
 
 #endif

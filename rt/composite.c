@@ -4,6 +4,7 @@
 
 #include "device_call.h"
 #include "dtype.h"
+#include "flight.h"
 #include "kb/tl.h"
 #include "plan.h"
 #include "text/base.h"
@@ -99,6 +100,7 @@ static struct matrix matrix_of(const struct call *call, const struct part *part)
     struct range range = call_range(call, part->name, o->addr, (elements + part->columns) * size);
     if (part->pinned && !call_owns(call, &range))
         call_error(call, "%s is pinned, but at %s, not in this PE's TCM", part->name, address_name(o->addr));
+    flights_check_use(call, &range);
     if (range.offset % size)
         call_fault(call, FAULT_BAD_ADDRESS, "%s at %s is not aligned to %s", part->name, address_name(o->addr),
                    dtype_words[o->dtype]);

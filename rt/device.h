@@ -11,7 +11,16 @@ struct device_program {
     const void *arg;
 };
 
+/* What the library keeps for a kernel while it runs: its tl's data. */
+struct device_state {
+    struct held *held;                                  /* what tl_data handed out (buffer.c) */
+    struct flight *flights;                             /* transfers not waited for (flight.c) */
+};
+
 /* The body of every such kernel; `arg` is a struct device_program. */
 void device_run(struct tl *tl, const void *arg);
+
+/* Frees what a kernel allocated and what it was handed out; its commands are complete. */
+void buffers_end(struct tl *tl);
 
 #endif

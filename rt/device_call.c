@@ -4,11 +4,12 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "flight.h"
 #include "pe.h"
 
 void call_fault(const struct call *call, enum fault code, const char *format, ...)
 {
-    char message[400];
+    char message[800];
     va_list args;
     va_start(args, format);
     vsnprintf(message, sizeof message, format, args);
@@ -31,15 +32,50 @@ bool call_owns(const struct call *call, const struct range *range)
     return range->space == SPACE_TCM && range->pe == pe_number(call->tl->pe);
 }
 
+uint64_t call_bytes(const struct call *call, const struct tl_shard *shard)
+{
+    if (shard->rank < 1 || shard->rank > KB_RANK || shard->dtype >= DTYPES)
+        call_error(call, "a shard of %u axes and dtype number %u is none", shard->rank, shard->dtype);
+    uint64_t count = 1;
+    for (uint32_t axis = shard->rank; axis-- > 0;) {
+        if (shard->shape[axis] == 0)
+            call_error(call, "the shard is empty");
+        if (shard->shape[axis] > 1 && shard->stride[axis] != count)
+            call_error(call, "the elements of the shard do not follow one another without gaps (axis %u)", axis);
+        if (__builtin_mul_overflow(count, shard->shape[axis], &count) || count >> OFFSET_BITS)
+            call_error(call, "the shard has more elements than any memory");
+    }
+    return count * dtype_bytes[shard->dtype];
+}
+
+struct range call_buffer(const struct call *call, const struct tl_shard *shard)
+{
+    struct range range = call_range(call, "the buffer", shard->addr, call_bytes(call, shard));
+    if (!call_owns(call, &range))
+        call_error(call, "the buffer at %s is not in this PE's TCM", address_name(shard->addr));
+    flights_check_use(call, &range);
+    return range;
+}
+
+void call_same_shape(const struct call *call, const struct tl_shard *a, const struct tl_shard *b)
+{
+    bool same = a->rank == b->rank && a->dtype == b->dtype;
+    for (uint32_t axis = 0; same && axis < a->rank; axis++)
+        same = a->shape[axis] == b->shape[axis];
+    if (!same)
+        call_error(call, "the buffer and where it goes differ in shape or dtype");
+}
+
 struct command *call_submit(const struct call *call, struct request *ask, struct op *op)
 {
     op->pe = pe_number(call->tl->pe);
+    op->command = call->tl->commands;
     op->kernel = call->tl->name;
     op->file = ask->file = call->file;
     op->line = ask->line = call->line;
-    struct op *logged = oplog_add(op);
+    struct op *record = ask->kind == COMMAND_recv ? oplog_call(op) : oplog_add(op);
     struct command *command = kernel_submit(call->tl, ask);
-    if (oplog_on)
-        command->op = logged;                           /* the first service starts after this event */
+    command->data = record;                             /* the first service starts after this event */
+    command->op = oplog_on ? record : NULL;
     return command;
 }

@@ -9,6 +9,15 @@ struct exec_stats exec_stats;
 bool exec_debug;
 struct difference exec_difference;
 
+/* An op may overwrite its operands, so what it should give is found first. */
+static void replay_math(const struct op *op)
+{
+    double *expected = exec_debug && !exec_difference.op ? recheck_math_expect(&op->math) : NULL;
+    exec_math(&op->math);
+    if (expected)
+        exec_difference = recheck_math(op, expected);
+}
+
 static void replay(const struct op *op)
 {
     if (op->kind == OPKIND_gemm) {
@@ -16,6 +25,8 @@ static void replay(const struct op *op)
         exec_gemm(&op->gemm);
         if (exec_debug && !exec_difference.op)
             exec_difference = recheck_gemm(op);
+    } else if (op->kind == OPKIND_math) {
+        replay_math(op);
     } else if (op->pe == OP_OF_HOST) {
         fill_write(&op->fill, VIEW_BASE);
     } else {

@@ -11,6 +11,12 @@ void exec_data_pass(void);
 /* One gemm, on `base`: gemm.c. */
 void exec_gemm(const struct gemm *gemm);
 
+/* One math op, on `base`: math.c. */
+void exec_math(const struct math *math);
+
+/* Whether the data pass can do a math op with so many operands. */
+bool exec_has_math(uint16_t op, uint32_t operands);
+
 /* Whether every compute is checked as it is done, and the first one that was wrong. */
 extern bool exec_debug;
 extern struct difference exec_difference;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "plan.h"
+#include "room.h"
 #include "sim.h"
 #include "text/base.h"
 
@@ -15,16 +16,33 @@ bool oplog_on;
 static struct op **ops;                                 /* of the run: the settled ones, then the batch */
 static uint64_t count, settled, interval;               /* interval: the first op of this one */
 
-struct op *oplog_add(const struct op *op)
+static void append(struct op *op)
 {
     oplog_settle(false, OP_OF_HOST);
-    struct op *added = arena_alloc(1, sizeof *added);
-    *added = *op;
-    added->at_ps = sim_now_ps();
-    added->id = count;
+    op->at_ps = sim_now_ps();
+    op->id = count;
     ops = arena_grow(ops, count, sizeof *ops);
-    ops[count++] = added;
+    ops[count++] = op;
+}
+
+struct op *oplog_call(const struct op *op)
+{
+    struct op *called = arena_alloc(1, sizeof *called);
+    *called = *op;
+    return called;
+}
+
+struct op *oplog_add(const struct op *op)
+{
+    struct op *added = oplog_call(op);
+    append(added);
     return added;
+}
+
+void oplog_received(struct op *receive, const struct op *send)
+{
+    receive->sent = send;
+    append(receive);
 }
 
 /* ---- pass 1 */
@@ -36,16 +54,30 @@ static void mark_matrix(const struct matrix *m)
         store_mark(m->memory, m->offset + row * m->ld * size, m->columns * size, true);
 }
 
-static void issue(const struct op *op)
+/* A message gets its place when its send's turn comes in data order, and leaves it when its receive's does; so the data
+ * pass finds each place as it was. */
+static void issue_copy(struct op *op)
 {
-    if (op->kind == OPKIND_gemm) {
+    struct copy *copy = &op->copy;
+    if (copy->to == store_messages())
+        copy->to_offset = room_message_take();
+    if (op->sent)
+        copy->from_offset = op->sent->copy.to_offset;
+    store_copy(VIEW_NOW, copy->to, copy->to_offset, copy->from, copy->from_offset, copy->bytes);
+    if (op->sent)
+        room_message_free(copy->from_offset);
+}
+
+static void issue(struct op *op)
+{
+    if (op->kind == OPKIND_gemm)
         mark_matrix(&op->gemm.c);
-        return;
-    }
-    if (op->pe == OP_OF_HOST)
+    else if (op->kind == OPKIND_math)
+        mark_matrix(&op->math.to);
+    else if (op->pe == OP_OF_HOST)
         fill_write(&op->fill, VIEW_NOW);
     else
-        store_copy(VIEW_NOW, op->copy.to, op->copy.to_offset, op->copy.from, op->copy.from_offset, op->copy.bytes);
+        issue_copy(op);
 }
 
 static int in_data_order(const void *x, const void *y)
@@ -53,6 +85,8 @@ static int in_data_order(const void *x, const void *y)
     const struct op *a = *(struct op *const *)x, *b = *(struct op *const *)y;
     if (a->pe != b->pe)
         return a->pe < b->pe ? -1 : 1;
+    if (a->command != b->command)
+        return a->command < b->command ? -1 : 1;
     return a->id < b->id ? -1 : a->id > b->id;
 }
 
@@ -115,8 +149,8 @@ const struct op *oplog_maker(uint32_t memory, uint64_t offset)
 {
     for (uint64_t i = settled; i-- > interval;) {
         const struct op *op = ops[i];
-        if (op->kind == OPKIND_gemm) {
-            if (matrix_holds(&op->gemm.c, memory, offset))
+        if (op->kind != OPKIND_memory) {
+            if (matrix_holds(op->kind == OPKIND_gemm ? &op->gemm.c : &op->math.to, memory, offset))
                 return op;
         } else if (op->pe != OP_OF_HOST && op->copy.to == memory && offset >= op->copy.to_offset &&
                    offset - op->copy.to_offset < op->copy.bytes) {

@@ -14,4 +14,10 @@ struct difference {
 /* Compares the result of a gemm, in `base`, with its reference; its inputs are still there. */
 struct difference recheck_gemm(const struct op *op);
 
+/* What a math op should give, element by element; for recheck_math, which frees it. The operands are still there. */
+double *recheck_math_expect(const struct math *math);
+
+/* Compares the result of a math op, in `base`, with that. */
+struct difference recheck_math(const struct op *op, double *expected);
+
 #endif

@@ -18,6 +18,7 @@
 #include "engine.h"
 #include "kernel.h"
 #include "memory.h"
+#include "oplog.h"
 #include "text/base.h"
 
 struct ring;
@@ -27,6 +28,7 @@ struct ring_message {
     struct data_message data;                           /* the data, the doorbell, at last the credit */
     struct ring *ring;
     struct token *token;                                /* of the send, until its service ends */
+    const struct op *sent;                              /* what the send does to data; NULL in a command stream */
     uint64_t bytes, leave_ps;
     bool full;
 };
@@ -130,13 +132,35 @@ static void slot_free(struct ring *ring, struct ring_message *message)
     control_send(&message->data.message, way_back(way), now_ps, credit_returned);
 }
 
+/* A kernel's receive is for a message of one length. */
+static bool length_fits(const struct command *receive, const struct ring_message *message)
+{
+    if (!receive->data || receive->ask.bytes == message->bytes)
+        return true;
+    const struct op *sent = message->sent;
+    command_fault(receive, FAULT_KERNEL_ERROR, NODE_pe_cpu,
+                  "the next message has %" PRIu64 " bytes, the buffer %" PRIu64 "; it was sent by kernel %s at %s:%"
+                  PRIu32, message->bytes, receive->ask.bytes, sent->kernel, sent->file, sent->line);
+    return false;
+}
+
+/* The bytes of a kernel's message reach their buffer. */
+static void data_received(const struct command *receive, const struct ring_message *message)
+{
+    if (receive->data)
+        oplog_received(receive->data, message->sent);
+}
+
 /* A receive takes a full slot. */
 static void slot_taken(struct ring *ring, struct command *command)
 {
     struct ring_message *message = &ring->slots[ring->received % kb_attrs.pe_ipcq_slots];
+    if (!length_fits(command, message))
+        return;
     command->ask.bytes = message->bytes;
     if (kb_attrs.pe_ipcq_buffer == BUFFER_TCM) {
         ring->received++;
+        data_received(command, message);
         slot_free(ring, message);
         command_completed(command);
         return;
@@ -149,9 +173,8 @@ static void slot_taken(struct ring *ring, struct command *command)
 /* Receives take full slots in the order of sending. */
 static void receives_go_on(struct ring *ring)
 {
-    if (kb_pe[ring->destination].failed)
-        return;
-    while (ring->waiting && ring->received < ring->sent && ring->slots[ring->received % kb_attrs.pe_ipcq_slots].full) {
+    while (!kb_pe[ring->destination].failed && ring->waiting && ring->received < ring->sent
+           && ring->slots[ring->received % kb_attrs.pe_ipcq_slots].full) {
         struct command *command = ring->waiting;
         ring->waiting = command->waiting;
         slot_taken(ring, command);
@@ -169,6 +192,7 @@ void ring_receive(struct command *command)
 
 void ring_slot_read(struct command *command)
 {
+    data_received(command, command->slot);
     slot_free(command_ring(command), command->slot);
 }
 
@@ -217,6 +241,7 @@ void ring_send(struct token *token)
     ring->credits--;
     message->ring = ring;
     message->token = token;
+    message->sent = command->data;
     message->bytes = command->ask.bytes;
     struct range range = slot_range(ring, message);
     struct way way = {place_pe(ring->source, NODE_pe_dma), range_place(&range), REQUEST};

@@ -18,6 +18,8 @@
 
 enum { FIRST_BYTES = 64 << 10 };
 
+static const uint64_t messages_bytes = UINT64_C(1) << 40;
+
 struct map {
     uint8_t *at;
     uint64_t bytes;
@@ -41,9 +43,14 @@ static uint64_t first_offset(uint32_t memory)
     return tcm ? kb_attrs.pe_tcm_reserved_bytes / FIRST_BYTES * FIRST_BYTES : 0;
 }
 
+uint32_t store_messages(void)
+{
+    return memory_count();
+}
+
 static void store_open(void)
 {
-    uint32_t count = memory_count();
+    uint32_t count = memory_count() + 1;
     memories = calloc(count, sizeof *memories);
     if (!memories)
         die("no room for the table of %u memories:", count);
@@ -51,7 +58,8 @@ static void store_open(void)
     for (uint32_t i = 0; i < count; i++) {
         memories[i].file_offset = end;
         memories[i].origin = first_offset(i);
-        memories[i].bytes = (memory_size(i) - first_offset(i) + FIRST_BYTES - 1) / FIRST_BYTES * FIRST_BYTES;
+        uint64_t size = i == store_messages() ? messages_bytes : memory_size(i);
+        memories[i].bytes = (size - first_offset(i) + FIRST_BYTES - 1) / FIRST_BYTES * FIRST_BYTES;
         end += memories[i].bytes;
     }
     file = memfd_create("memories", MFD_CLOEXEC);
@@ -97,7 +105,7 @@ void store_part(void)
 
 void store_join(void)
 {
-    for (uint32_t i = 0; memories && i < memory_count(); i++) {
+    for (uint32_t i = 0; memories && i <= store_messages(); i++) {
         map_drop(&memories[i].now);
         map_drop(&memories[i].pending);
     }

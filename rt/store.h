@@ -4,6 +4,9 @@
  * two from 64 KiB. There are two views. `base` is memory as it was when the interval that the op log records began;
  * `now` is memory as the running kernels have it. They part with store_part and are one again after store_join.
  *
+ * Behind the memories that addresses name there is one more, for the bytes of messages between PEs while they are
+ * under way: no kernel can see it.
+ *
  * A byte is pending in `now` when it is the result of a compute that only the data pass will do. */
 #ifndef KB_STORE_H
 #define KB_STORE_H
@@ -12,6 +15,9 @@
 #include <stdint.h>
 
 enum view { VIEW_NOW, VIEW_BASE };
+
+/* The number of the memory that holds messages. */
+uint32_t store_messages(void);
 
 /* From here on writes to `now` leave `base` alone. */
 void store_part(void);

@@ -102,7 +102,7 @@ static void shard_place(struct tensor *t, uint32_t i, struct call call)
     shard->view = shard_view(t, i);
     shard->elements = shard->view.shape[0] * shard->view.shape[1] * shard->view.shape[2] * shard->view.shape[3];
     uint64_t bytes = shard->elements * dtype_bytes[t->dtype];
-    if (!room_take(shard->memory, bytes, false, &shard->offset))
+    if (!room_take(shard->memory, bytes, &shard->offset))
         misuse(call.file, call.line,
                "kb_tensor_new: no room for tensor '%s' at %s: %" PRIu64 " bytes asked for, %" PRIu64 " left, %" PRIu64
                " held by tensors and %" PRIu64 " by a kernel", t->name, address_name(memory_address(shard->memory, 0)),

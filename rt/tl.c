@@ -1,36 +1,23 @@
-/* tl.c: the device library, but for composites (composite.c): where a kernel is, shards, loads, stores, data.
- *
- * Every call is checked before it takes time. What it does to data is recorded at the call, so bytes move in data
- * order, whatever the timing of the command is. */
+/* tl.c: the device library's calls that submit nothing: where a kernel is, shards, waiting, words. buffer.c has
+ * buffers, move.c what moves bytes, simple.c simple compute, composite.c composites. */
 #include <inttypes.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
+#include <stdarg.h>
+#include <stdio.h>
 
 #include "device.h"
-#include "device_call.h"
-#include "pe.h"
+#include "emitted.h"
+#include "flight.h"
 #include "plan.h"
-#include "room.h"
+#include "sim.h"
 #include "tensor.h"
-#include "text/diag.h"
-
-/* What tl_data hands out; it goes when the kernel ends. */
-struct held {
-    struct held *next;
-    max_align_t bytes[];
-};
+#include "text/base.h"
 
 void device_run(struct tl *tl, const void *arg)
 {
     const struct device_program *program = arg;
+    tl->data = arena_alloc(1, sizeof(struct device_state));
     program->kernel->body(tl, program->arg);
-    room_kernel_ended(memory_tcm(pe_number(tl->pe)));
-    for (struct held *held = tl->data, *next; held; held = next) {
-        next = held->next;
-        free(held);
-    }
-    tl->data = NULL;
+    buffers_end(tl);
 }
 
 uint32_t tl_pe(const struct tl *tl)
@@ -43,6 +30,24 @@ uint32_t tl_num_pes(const struct tl *tl)
     return tl->count;
 }
 
+uint32_t tl_sip(const struct tl *tl)
+{
+    return pe_number(tl->pe) / kb_shape.pes / kb_shape.cubes;
+}
+
+uint32_t tl_cube(const struct tl *tl)
+{
+    return pe_number(tl->pe) / kb_shape.pes % kb_shape.cubes;
+}
+
+uint64_t tl_now(const struct tl *tl)
+{
+    (void)tl;                                           /* one clock for all */
+    return sim_now_ps();
+}
+
+/* ---- time */
+
 void tl_delay(struct tl *tl, uint64_t ps)
 {
     kernel_delay(tl, ps);
@@ -54,6 +59,31 @@ void tl_wait_at(struct tl *tl, tl_handle handle, const char *file, uint32_t line
     if (!handle || handle->pe != tl->pe)
         call_error(&call, "the handle is none of this kernel's");
     kernel_wait(tl, handle);
+    flights_waited(tl, handle);
+}
+
+/* ---- words */
+
+void tl_fail_at(struct tl *tl, int code, const char *file, uint32_t line, const char *format, ...)
+{
+    struct call call = {tl, "tl_fail", file, line};
+    char message[600];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    call_error(&call, "code %d: %s", code, message);
+}
+
+void tl_log(struct tl *tl, const char *format, ...)
+{
+    va_list args;
+    fprintf(stderr, "%" PRIu64 " ps %s kernel %s: ", sim_now_ps(), place_name(place_pe(pe_number(tl->pe), NODE_pe_cpu)),
+            tl->name);
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputc('\n', stderr);
 }
 
 /* ---- shards */
@@ -104,117 +134,4 @@ struct tl_shard tl_part_at(struct tl *tl, struct tl_shard shard, uint32_t axis, 
     shard.first[axis] += first;
     shard.shape[axis] = count;
     return shard;
-}
-
-/* The bytes of a shard as one piece; anything else is a fault. */
-static uint64_t dense_bytes(const struct call *call, const struct tl_shard *shard)
-{
-    if (shard->rank < 1 || shard->rank > KB_RANK || shard->dtype >= DTYPES)
-        call_error(call, "a shard of %u axes and dtype number %u is none", shard->rank, shard->dtype);
-    uint64_t count = 1;
-    for (uint32_t axis = shard->rank; axis-- > 0;) {
-        if (shard->shape[axis] == 0)
-            call_error(call, "the shard is empty");
-        if (shard->shape[axis] > 1 && shard->stride[axis] != count)
-            call_error(call, "the elements of the shard do not follow one another without gaps (axis %u)", axis);
-        if (__builtin_mul_overflow(count, shard->shape[axis], &count) || count >> OFFSET_BITS)
-            call_error(call, "the shard has more elements than any memory");
-    }
-    return count * dtype_bytes[shard->dtype];
-}
-
-/* ---- loads and stores */
-
-uint64_t tl_room_bytes(struct tl *tl)
-{
-    return room_left(memory_tcm(pe_number(tl->pe)));
-}
-
-/* A DMA command between a memory, at `address`, and a buffer in this PE's TCM; blocks until it is done. */
-static void move(const struct call *call, enum command_kind kind, uint64_t address, const struct range *from,
-                 const struct range *to)
-{
-    const struct range *buffer = kind == COMMAND_load ? to : from;
-    struct request ask = {.kind = kind, .address = {address}, .tcm = buffer->offset, .bytes = buffer->bytes};
-    struct op op = {.kind = OPKIND_memory, .name = kind == COMMAND_load ? "dma_read" : "dma_write",
-                    .copy = {from->memory, to->memory, from->offset, to->offset, from->bytes}};
-    kernel_wait(call->tl, call_submit(call, &ask, &op));
-}
-
-struct tl_shard tl_load_at(struct tl *tl, struct tl_shard shard, const char *file, uint32_t line)
-{
-    struct call call = {tl, "tl_load", file, line};
-    uint64_t bytes = dense_bytes(&call, &shard), offset;
-    uint32_t tcm = memory_tcm(pe_number(tl->pe));
-    if (bytes > room_left(tcm))
-        call_error(&call,
-                   "no room for %" PRIu64 " bytes in the TCM: %" PRIu64 " left; tensors hold %" PRIu64
-                   ", buffers of this kernel %" PRIu64,
-                   bytes, room_left(tcm), room_host_bytes(tcm), room_kernel_bytes(tcm));
-    struct range from = call_range(&call, "the source", shard.addr, bytes);
-    room_take(tcm, bytes, true, &offset);
-    struct tl_shard buffer = shard;
-    buffer.addr = memory_address(tcm, offset);
-    struct range to = call_range(&call, "the buffer", buffer.addr, bytes);
-    move(&call, COMMAND_load, shard.addr, &from, &to);
-    return buffer;
-}
-
-static bool same_shape(const struct tl_shard *a, const struct tl_shard *b)
-{
-    if (a->rank != b->rank || a->dtype != b->dtype)
-        return false;
-    for (uint32_t axis = 0; axis < a->rank; axis++)
-        if (a->shape[axis] != b->shape[axis])
-            return false;
-    return true;
-}
-
-void tl_store_at(struct tl *tl, struct tl_shard to, struct tl_shard from, const char *file, uint32_t line)
-{
-    struct call call = {tl, "tl_store", file, line};
-    uint64_t bytes = dense_bytes(&call, &from);
-    dense_bytes(&call, &to);
-    if (!same_shape(&to, &from))
-        call_error(&call, "the buffer and where it goes differ in shape or dtype");
-    struct range source = call_range(&call, "the buffer", from.addr, bytes);
-    if (!call_owns(&call, &source))
-        call_error(&call, "the buffer at %s is not in this PE's TCM", address_name(from.addr));
-    struct range target = call_range(&call, "the target", to.addr, bytes);
-    move(&call, COMMAND_store, to.addr, &source, &target);
-}
-
-/* ---- data */
-
-static void check_known(const struct call *call, const struct range *range)
-{
-    uint64_t at;
-    if (!store_pending(range->memory, range->offset, range->bytes, &at))
-        return;
-    const struct op *maker = oplog_maker(range->memory, at);
-    if (!maker)
-        call_fault(call, FAULT_PENDING_RESULT, "the bytes at %s are the pending result of a compute",
-                   address_name(memory_address(range->memory, at)));
-    call_fault(call, FAULT_PENDING_RESULT,
-               "the bytes at %s are the pending result of %s, operation %" PRIu64 " of kernel %s, called at %s:%u",
-               address_name(memory_address(range->memory, at)), maker->name, maker->id, maker->kernel, maker->file,
-               (unsigned)maker->line);
-}
-
-const void *tl_data_at(struct tl *tl, struct tl_shard shard, const char *file, uint32_t line)
-{
-    struct call call = {tl, "tl_data", file, line};
-    uint64_t bytes = dense_bytes(&call, &shard);
-    struct range range = call_range(&call, "the buffer", shard.addr, bytes);
-    if (!call_owns(&call, &range))
-        call_error(&call, "the buffer at %s is not in this PE's TCM: load it first", address_name(shard.addr));
-    oplog_settle(false, pe_number(tl->pe));
-    check_known(&call, &range);
-    struct held *held = malloc(sizeof *held + bytes);
-    if (!held)
-        die("no memory for %" PRIu64 " bytes of data:", bytes);
-    held->next = tl->data;
-    tl->data = held;
-    store_reach(VIEW_NOW, range.memory, range.offset + bytes);
-    return memcpy(held->bytes, store_at(VIEW_NOW, range.memory, range.offset), bytes);
 }

@@ -46,6 +46,9 @@ struct tl_shard {
     uint64_t first[KB_RANK];                            /* index of its first element in the tensor */
 };
 
+/* A command under way. */
+typedef struct command *tl_handle;
+
 /* ---- kernels */
 
 /* Defines a kernel: `KB_KERNEL(add, struct add_args) { ... }` is the body of
@@ -73,6 +76,26 @@ struct kb_kernel {
 uint32_t tl_pe(const struct tl *tl);
 uint32_t tl_num_pes(const struct tl *tl);
 
+/* The SIP it is on, and its cube among those of the SIP, row-major. */
+uint32_t tl_sip(const struct tl *tl);
+uint32_t tl_cube(const struct tl *tl);
+
+/* The time now, in ps. */
+uint64_t tl_now(const struct tl *tl);
+
+/* Other PEs are named by their position in the launch's targets, as tl_pe counts, whatever part of the launch they
+ * are in; or, if they may be of another launch, by TL_NUMBER of their number over the machine, as in struct kb_pes. */
+#define TL_NUMBER(pe) ((uint32_t)(pe) | UINT32_C(1) << 31)
+
+/* Where a PE is: its number over the machine, and its place. */
+struct tl_place {
+    uint32_t number, sip, cube, pe;                     /* cube of the SIP, PE of the cube */
+    uint32_t cube_row, cube_col;                        /* of its cube in the SIP's grid */
+};
+
+/* KERNEL_ERROR: there is no such PE. */
+#define tl_place(tl, peer) tl_place_at(tl, peer, __FILE__, __LINE__)
+
 /* How many shards a tensor has. */
 uint32_t tl_shards(kb_tensor tensor);
 
@@ -88,24 +111,77 @@ uint32_t tl_shards(kb_tensor tensor);
 
 /* ---- memory */
 
-/* Bytes that tl_load can still allocate in this PE's TCM, in one piece. No time. */
+/* A buffer is a shard in this PE's TCM. Whatever a call does to data happens in the order of calls: a load, a store, a
+ * send or a compute takes its input as it is at the call, though its time runs on; a receive writes its buffer when it
+ * completes. Bytes that a compute will make are pending: they can be copied, sent and computed with, not looked at.
+ *
+ * The calls that block have a form with _async, which gives a handle for tl_wait instead. Every call that submits a
+ * command takes pe_cpu's overhead, and gives these faults (and those that it names itself):
+ * KERNEL_ERROR: a shard that is empty or whose elements are not contiguous, shapes or dtypes that differ, a buffer that
+ * is not in this PE's TCM; BAD_ADDRESS: outside a memory, or in the region that the scheduler reserves. */
+
+/* Bytes that tl_alloc and tl_load can still give out in this PE's TCM, in one piece. No time. */
 uint64_t tl_room_bytes(struct tl *tl);
 
-/* Loads a shard into the TCM, into a buffer that it allocates from the Allocatable region and that lives until the
- * kernel ends: one DMA command. Gives the buffer, of the same shape and dtype. Blocks until the bytes are there.
- * KERNEL_ERROR: an empty shard, one whose elements are not contiguous, or no room (says what holds the TCM);
- * BAD_ADDRESS: outside its memory. */
+/* A buffer of a shape of one to four axes: tl_alloc(tl, KB_f16, rows, columns). It holds what was there before, and
+ * lives until tl_free or the end of the kernel. 64-byte aligned, in the Allocatable region. No time.
+ * KERNEL_ERROR: a size of 0, no dtype, or no room: lists what holds the TCM, by size and line. */
+#define tl_alloc(tl, dtype, ...)                                                                                       \
+    tl_alloc_at(tl, dtype, (const uint64_t[]){__VA_ARGS__}, sizeof((const uint64_t[]){__VA_ARGS__}) / 8, __FILE__,     \
+                __LINE__)
+
+/* Gives back what tl_alloc or tl_load gave, all of it. No time. KERNEL_ERROR: it begins no such buffer; a load, store,
+ * send or receive of it is under way. */
+#define tl_free(tl, buffer) tl_free_at(tl, buffer, __FILE__, __LINE__)
+
+/* Loads a shard into the TCM, into a buffer of the same shape and dtype that it allocates as tl_alloc does: one DMA
+ * command. Gives the buffer; blocks until the bytes are there. */
 #define tl_load(tl, shard) tl_load_at(tl, shard, __FILE__, __LINE__)
 
-/* Stores a TCM buffer into a shard elsewhere, of the same shape and dtype: one DMA command. Blocks until it is written.
- * The bytes may be the pending result of a compute; the destination's are then pending as well.
- * KERNEL_ERROR: shapes or dtypes that differ, not contiguous, empty, a source that is not in this PE's TCM;
- * BAD_ADDRESS: outside a memory, or in the region that the scheduler reserves. */
-#define tl_store(tl, to, from) tl_store_at(tl, to, from, __FILE__, __LINE__)
+/* The same into a buffer that there is. Its bytes cannot be looked at until tl_wait was called for the handle. */
+#define tl_load_into(tl, to, from) tl_load_into_at(tl, to, from, __FILE__, __LINE__)
+#define tl_load_async(tl, to, from) tl_load_async_at(tl, to, from, __FILE__, __LINE__)
 
-/* The bytes of a buffer in this PE's TCM, row-major: a copy as of now, that lives until the kernel ends. No time.
- * PENDING_RESULT: some of them are the result of a compute, which this pass does not know; names that operation. */
+/* Stores a buffer into a shard elsewhere, of the same shape and dtype: one DMA command. Blocks until it is written. */
+#define tl_store(tl, to, from) tl_store_at(tl, to, from, __FILE__, __LINE__)
+#define tl_store_async(tl, to, from) tl_store_async_at(tl, to, from, __FILE__, __LINE__)
+
+/* The bytes of a buffer, row-major: a copy as of now, that lives until the kernel ends. No time.
+ * PENDING_RESULT: some of them are the result of a compute, wherever they were copied since, or will be written by a
+ * load or receive that was not waited for; names that operation and its line. */
 #define tl_data(tl, shard) tl_data_at(tl, shard, __FILE__, __LINE__)
+
+/* ---- messages: between every ordered pair of PEs there is a ring of slots; a message takes one */
+
+/* Bytes of a slot, which is the longest message, and slots of a ring. No time. */
+uint64_t tl_slot_bytes(const struct tl *tl);
+uint64_t tl_slots(const struct tl *tl);
+
+/* Sends a buffer's bytes to a PE. Blocks until they have left: first for a free slot of the ring, but not for the
+ * receiver to take the message. Pending bytes may be sent, and arrive pending.
+ * KERNEL_ERROR: no such PE, this PE itself, more bytes than a slot's, a ring below the start of its memory. */
+#define tl_send(tl, peer, buffer) tl_send_at(tl, peer, buffer, __FILE__, __LINE__)
+#define tl_send_async(tl, peer, buffer) tl_send_async_at(tl, peer, buffer, __FILE__, __LINE__)
+
+/* Receives the next message of a PE, in the order of sending, into a buffer of as many bytes. Blocks until they are
+ * there. With _async the buffer keeps what it holds until the receive completes, and its bytes cannot be looked at
+ * until tl_wait was called; it is not to be read or written by anything else until then.
+ * KERNEL_ERROR: no such PE, this PE itself; at its completion: the message has another length than the buffer. */
+#define tl_recv(tl, peer, buffer) tl_recv_at(tl, peer, buffer, __FILE__, __LINE__)
+#define tl_recv_async(tl, peer, buffer) tl_recv_async_at(tl, peer, buffer, __FILE__, __LINE__)
+
+/* ---- simple compute, on whole buffers; the result is pending until the data pass */
+
+/* to = op(x, y), element by element: one command of pe_math. The three have one shape and dtype; `to` may be x or y,
+ * but not overlap them otherwise. op is "add", "mul", "min" or "max". Floating point is computed in f32 and rounded to
+ * nearest even when it is stored; integers wrap. min and max of a NaN and anything are NaN, and -0 is below 0.
+ * KERNEL_ERROR: another op, a dtype that pe_math has no lanes for; BAD_ADDRESS: not aligned to the dtype. */
+#define tl_math(tl, op, to, x, y) tl_math_at(tl, op, to, x, y, __FILE__, __LINE__)
+#define tl_math_async(tl, op, to, x, y) tl_math_async_at(tl, op, to, x, y, __FILE__, __LINE__)
+#define tl_add(tl, to, x, y) tl_math(tl, "add", to, x, y)
+#define tl_mul(tl, to, x, y) tl_math(tl, "mul", to, x, y)
+#define tl_min(tl, to, x, y) tl_math(tl, "min", to, x, y)
+#define tl_max(tl, to, x, y) tl_math(tl, "max", to, x, y)
 
 /* ---- composites */
 
@@ -158,9 +234,6 @@ struct tl_composite {
     uint32_t epilogues;
 };
 
-/* A command under way. */
-typedef struct command *tl_handle;
-
 /* Submits a composite; never blocks for it. Its result is pending until the data pass.
  * The data are where the leading dimension puts them. The timing moves an operand's tiles as blocks that lie one after
  * the other, without gaps, from its address on: as many bytes, within those that the rows span.
@@ -175,14 +248,39 @@ typedef struct command *tl_handle;
 /* Blocks for a time. */
 void tl_delay(struct tl *tl, uint64_t ps);
 
+/* ---- words */
+
+/* Ends the kernel with a KERNEL_ERROR of its own: a number that says which, and a message as of printf. */
+#define tl_fail(tl, code, ...) tl_fail_at(tl, code, __FILE__, __LINE__, __VA_ARGS__)
+
+/* Prints a line, as of printf, to standard error, with the time, the PE and the kernel before it. No time. */
+void tl_log(struct tl *tl, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* ---- what the macros call */
 
 struct tl_shard tl_shard_at(struct tl *tl, kb_tensor tensor, uint64_t i, const char *file, uint32_t line);
 struct tl_shard tl_my_shard_at(struct tl *tl, kb_tensor tensor, const char *file, uint32_t line);
 struct tl_shard tl_part_at(struct tl *tl, struct tl_shard shard, uint32_t axis, uint64_t first, uint64_t count,
                            const char *file, uint32_t line);
+struct tl_place tl_place_at(struct tl *tl, uint32_t peer, const char *file, uint32_t line);
+struct tl_shard tl_alloc_at(struct tl *tl, enum kb_dtype dtype, const uint64_t *shape, uint64_t rank, const char *file,
+                            uint32_t line);
+void tl_free_at(struct tl *tl, struct tl_shard buffer, const char *file, uint32_t line);
 struct tl_shard tl_load_at(struct tl *tl, struct tl_shard shard, const char *file, uint32_t line);
+void tl_load_into_at(struct tl *tl, struct tl_shard to, struct tl_shard from, const char *file, uint32_t line);
+tl_handle tl_load_async_at(struct tl *tl, struct tl_shard to, struct tl_shard from, const char *file, uint32_t line);
 void tl_store_at(struct tl *tl, struct tl_shard to, struct tl_shard from, const char *file, uint32_t line);
+tl_handle tl_store_async_at(struct tl *tl, struct tl_shard to, struct tl_shard from, const char *file, uint32_t line);
+void tl_send_at(struct tl *tl, uint32_t peer, struct tl_shard buffer, const char *file, uint32_t line);
+tl_handle tl_send_async_at(struct tl *tl, uint32_t peer, struct tl_shard buffer, const char *file, uint32_t line);
+void tl_recv_at(struct tl *tl, uint32_t peer, struct tl_shard buffer, const char *file, uint32_t line);
+tl_handle tl_recv_async_at(struct tl *tl, uint32_t peer, struct tl_shard buffer, const char *file, uint32_t line);
+void tl_math_at(struct tl *tl, const char *op, struct tl_shard to, struct tl_shard x, struct tl_shard y,
+                const char *file, uint32_t line);
+tl_handle tl_math_async_at(struct tl *tl, const char *op, struct tl_shard to, struct tl_shard x, struct tl_shard y,
+                           const char *file, uint32_t line);
+_Noreturn void tl_fail_at(struct tl *tl, int code, const char *file, uint32_t line, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
 const void *tl_data_at(struct tl *tl, struct tl_shard shard, const char *file, uint32_t line);
 tl_handle tl_composite_at(struct tl *tl, const struct tl_composite *ask, const char *file, uint32_t line);
 void tl_wait_at(struct tl *tl, tl_handle handle, const char *file, uint32_t line);

@@ -1,0 +1,102 @@
+/* flight.c: the transfers of a kernel that it has not waited for. */
+#include "flight.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "device.h"
+#include "text/diag.h"
+
+static struct flight **flights_of(const struct tl *tl)
+{
+    return &((struct device_state *)tl->data)->flights;
+}
+
+static bool writes(const struct flight *flight)
+{
+    return flight->command->ask.kind == COMMAND_load || flight->command->ask.kind == COMMAND_recv;
+}
+
+static void drop(struct flight **link)
+{
+    struct flight *flight = *link;
+    *link = flight->next;
+    free(flight);
+}
+
+void flights_add(struct tl *tl, const struct command *command, const struct range *buffer)
+{
+    struct flight **link = flights_of(tl);
+    while (*link)                                       /* of what only reads its buffer, the end alone matters */
+        if (!writes(*link) && (*link)->command->complete)
+            drop(link);
+        else
+            link = &(*link)->next;
+    struct flight *flight = malloc(sizeof *flight);
+    if (!flight)
+        die("no memory for a transfer's record:");
+    *flight = (struct flight){NULL, command, *buffer};
+    *link = flight;
+}
+
+void flights_waited(struct tl *tl, const struct command *command)
+{
+    struct flight **link = flights_of(tl);
+    while (*link && (*link)->command != command)
+        link = &(*link)->next;
+    if (*link)
+        drop(link);
+}
+
+void flights_end(struct tl *tl)
+{
+    while (*flights_of(tl))
+        drop(flights_of(tl));
+}
+
+/* ---- faults */
+
+static bool overlaps(const struct flight *flight, const struct range *range)
+{
+    const struct range *buffer = &flight->buffer;
+    return buffer->memory == range->memory && buffer->offset < range->offset + range->bytes
+        && range->offset < buffer->offset + buffer->bytes;
+}
+
+static _Noreturn void flight_fault(const struct call *call, enum fault code, const struct flight *flight,
+                                   const struct range *range, const char *what)
+{
+    uint64_t buffer = flight->buffer.offset, first = buffer > range->offset ? buffer : range->offset;
+    const struct op *op = flight->command->data;
+    call_fault(call, code, "the bytes at %s %s %s, command %" PRIu32 " of kernel %s, called at %s:%" PRIu32,
+               address_name(memory_address(range->memory, first)), what, op->name, op->command, op->kernel, op->file,
+               op->line);
+}
+
+void flights_check_use(const struct call *call, const struct range *range)
+{
+    for (const struct flight *flight = *flights_of(call->tl); flight; flight = flight->next)
+        if (flight->command->ask.kind == COMMAND_recv && overlaps(flight, range))
+            flight_fault(call, FAULT_KERNEL_ERROR, flight, range, "cannot be used before tl_wait for");
+}
+
+void flights_check_look(const struct call *call, const struct range *range)
+{
+    for (const struct flight *flight = *flights_of(call->tl); flight; flight = flight->next)
+        if (writes(flight) && overlaps(flight, range))
+            flight_fault(call, FAULT_PENDING_RESULT, flight, range, "are not known before tl_wait for");
+}
+
+void flights_check_free(const struct call *call, const struct range *range)
+{
+    struct flight **link = flights_of(call->tl);
+    while (*link) {
+        bool used = overlaps(*link, range);
+        if (used && !(*link)->command->complete)
+            flight_fault(call, FAULT_KERNEL_ERROR, *link, range, "are in use by");
+        if (used)
+            drop(link);
+        else
+            link = &(*link)->next;
+    }
+}

@@ -1,0 +1,36 @@
+/* flight.h: the transfers of a kernel that it has not waited for, and the buffers that they read or write.
+ *
+ * Only calls with _async are here: whoever blocked has waited. A buffer that a load or a receive writes is not known to
+ * be written until the kernel has waited for it, however long ago it completed: what a kernel does must not depend on
+ * timing. */
+#ifndef KB_FLIGHT_H
+#define KB_FLIGHT_H
+
+#include "device_call.h"
+
+struct flight {
+    struct flight *next;
+    const struct command *command;
+    struct range buffer;
+};
+
+void flights_add(struct tl *tl, const struct command *command, const struct range *buffer);
+
+/* The kernel has waited for the command. */
+void flights_waited(struct tl *tl, const struct command *command);
+
+/* All of them are done. */
+void flights_end(struct tl *tl);
+
+/* ---- faults */
+
+/* A range that a call uses must not be one that a receive will write: KERNEL_ERROR. */
+void flights_check_use(const struct call *call, const struct range *range);
+
+/* A range that is looked at must not be one that a load or receive will write: PENDING_RESULT. */
+void flights_check_look(const struct call *call, const struct range *range);
+
+/* A range that is given back must not be in use any more: KERNEL_ERROR. */
+void flights_check_free(const struct call *call, const struct range *range);
+
+#endif

@@ -1,0 +1,175 @@
+/* move.c: loads and stores, sends and receives: what a kernel moves, as one command each.
+ *
+ * Every call is checked before it takes time. What it does to data is recorded at the call, so bytes move in data
+ * order, whatever the timing of the command is; a receive's at its completion (ring.c). */
+#include <inttypes.h>
+
+#include "buffer.h"
+#include "device.h"
+#include "emitted.h"
+#include "flight.h"
+#include "launch.h"
+#include "pe.h"
+
+/* A command between a buffer in this PE's TCM and elsewhere, with its copy. */
+struct move {
+    struct request ask;
+    struct range buffer;
+    struct op op;
+};
+
+static struct command *submit(const struct call *call, struct move *move)
+{
+    return call_submit(call, &move->ask, &move->op);
+}
+
+static void block(const struct call *call, struct move move)
+{
+    kernel_wait(call->tl, submit(call, &move));
+}
+
+static tl_handle go_on(const struct call *call, struct move move)
+{
+    struct command *command = submit(call, &move);
+    flights_add(call->tl, command, &move.buffer);
+    return command;
+}
+
+/* ---- between a memory and the TCM */
+
+static struct move load(const struct call *call, const struct tl_shard *to, const struct tl_shard *from)
+{
+    uint64_t bytes = call_bytes(call, from);
+    call_bytes(call, to);
+    call_same_shape(call, to, from);
+    struct range source = call_range(call, "the source", from->addr, bytes), buffer = call_buffer(call, to);
+    flights_check_use(call, &source);
+    return (struct move){{.kind = COMMAND_load, .address = {from->addr}, .tcm = buffer.offset, .bytes = bytes}, buffer,
+                         {.kind = OPKIND_memory, .name = "dma_read",
+                          .copy = {source.memory, buffer.memory, source.offset, buffer.offset, bytes}}};
+}
+
+static struct move store(const struct call *call, const struct tl_shard *to, const struct tl_shard *from)
+{
+    uint64_t bytes = call_bytes(call, from);
+    call_bytes(call, to);
+    call_same_shape(call, to, from);
+    struct range buffer = call_buffer(call, from), target = call_range(call, "the target", to->addr, bytes);
+    flights_check_use(call, &target);
+    return (struct move){{.kind = COMMAND_store, .address = {to->addr}, .tcm = buffer.offset, .bytes = bytes}, buffer,
+                         {.kind = OPKIND_memory, .name = "dma_write",
+                          .copy = {buffer.memory, target.memory, buffer.offset, target.offset, bytes}}};
+}
+
+struct tl_shard tl_load_at(struct tl *tl, struct tl_shard shard, const char *file, uint32_t line)
+{
+    struct call call = {tl, "tl_load", file, line};
+    struct tl_shard buffer = shard;
+    uint64_t bytes = call_bytes(&call, &shard);
+    call_range(&call, "the source", shard.addr, bytes);
+    buffer.addr = buffer_take(&call, bytes);
+    block(&call, load(&call, &buffer, &shard));
+    return buffer;
+}
+
+void tl_load_into_at(struct tl *tl, struct tl_shard to, struct tl_shard from, const char *file, uint32_t line)
+{
+    struct call call = {tl, "tl_load_into", file, line};
+    block(&call, load(&call, &to, &from));
+}
+
+tl_handle tl_load_async_at(struct tl *tl, struct tl_shard to, struct tl_shard from, const char *file, uint32_t line)
+{
+    struct call call = {tl, "tl_load_async", file, line};
+    return go_on(&call, load(&call, &to, &from));
+}
+
+void tl_store_at(struct tl *tl, struct tl_shard to, struct tl_shard from, const char *file, uint32_t line)
+{
+    struct call call = {tl, "tl_store", file, line};
+    block(&call, store(&call, &to, &from));
+}
+
+tl_handle tl_store_async_at(struct tl *tl, struct tl_shard to, struct tl_shard from, const char *file, uint32_t line)
+{
+    struct call call = {tl, "tl_store_async", file, line};
+    return go_on(&call, store(&call, &to, &from));
+}
+
+/* ---- between two PEs */
+
+static uint32_t peer_number(const struct call *call, uint32_t peer)
+{
+    uint32_t all = kb_shape.sips * kb_shape.cubes * kb_shape.pes, number = peer & ~TL_NUMBER(0);
+    if (peer != number) {
+        if (number >= all)
+            call_error(call, "the machine has %" PRIu32 " PEs, there is no number %" PRIu32, all, number);
+        return number;
+    }
+    if (peer >= call->tl->count)
+        call_error(call, "the launch has %" PRIu32 " PEs, there is no position %" PRIu32, call->tl->count, peer);
+    return pe_number(call->tl->launch->runs[peer].tl.pe);
+}
+
+struct tl_place tl_place_at(struct tl *tl, uint32_t peer, const char *file, uint32_t line)
+{
+    struct call call = {tl, "tl_place", file, line};
+    uint32_t number = peer_number(&call, peer), cube = number / kb_shape.pes % kb_shape.cubes;
+    return (struct tl_place){.number = number, .sip = number / kb_shape.pes / kb_shape.cubes, .cube = cube,
+                             .pe = number % kb_shape.pes, .cube_row = cube / kb_shape.cube_cols,
+                             .cube_col = cube % kb_shape.cube_cols};
+}
+
+uint64_t tl_slot_bytes(const struct tl *tl)
+{
+    (void)tl;                                           /* all PEs have the same */
+    return kb_attrs.pe_ipcq_slot_bytes;
+}
+
+uint64_t tl_slots(const struct tl *tl)
+{
+    (void)tl;
+    return kb_attrs.pe_ipcq_slots;
+}
+
+static struct move send(const struct call *call, uint32_t peer, const struct tl_shard *shard)
+{
+    uint32_t number = peer_number(call, peer);
+    struct range buffer = call_buffer(call, shard);
+    return (struct move){{.kind = COMMAND_send, .peer = number, .tcm = buffer.offset, .bytes = buffer.bytes}, buffer,
+                         {.kind = OPKIND_memory, .name = "send",
+                          .copy = {buffer.memory, store_messages(), buffer.offset, 0, buffer.bytes}}};
+}
+
+static struct move receive(const struct call *call, uint32_t peer, const struct tl_shard *shard)
+{
+    uint32_t number = peer_number(call, peer);
+    struct range buffer = call_buffer(call, shard);
+    return (struct move){{.kind = COMMAND_recv, .peer = number, .tcm = buffer.offset, .bytes = buffer.bytes}, buffer,
+                         {.kind = OPKIND_memory, .name = "recv",
+                          .copy = {store_messages(), buffer.memory, 0, buffer.offset, buffer.bytes}}};
+}
+
+void tl_send_at(struct tl *tl, uint32_t peer, struct tl_shard buffer, const char *file, uint32_t line)
+{
+    struct call call = {tl, "tl_send", file, line};
+    block(&call, send(&call, peer, &buffer));
+}
+
+tl_handle tl_send_async_at(struct tl *tl, uint32_t peer, struct tl_shard buffer, const char *file, uint32_t line)
+{
+    struct call call = {tl, "tl_send_async", file, line};
+    return go_on(&call, send(&call, peer, &buffer));
+}
+
+void tl_recv_at(struct tl *tl, uint32_t peer, struct tl_shard buffer, const char *file, uint32_t line)
+{
+    struct call call = {tl, "tl_recv", file, line};
+    block(&call, receive(&call, peer, &buffer));
+}
+
+tl_handle tl_recv_async_at(struct tl *tl, uint32_t peer, struct tl_shard buffer, const char *file, uint32_t line)
+{
+    struct call call = {tl, "tl_recv_async", file, line};
+    return go_on(&call, receive(&call, peer, &buffer));
+}
