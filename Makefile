@@ -98,7 +98,8 @@ $(B)/obj/%.o: $(B)/re/%.c $(B)/flags
 $(B)/re/%.c: %.re
 	$(Q)mkdir -p $(@D) && re2c -i --no-generation-date -o $@ $<
 
-$(B)/kernels/%.o: private local := -Irt
+# No frame of a kernel passes over the guard of its stack.
+$(B)/kernels/%.o: private local := -Irt -fstack-clash-protection
 $(B)/kernels/%.o: kernels/%.c $(B)/flags
 	$(compile)
 

@@ -90,6 +90,7 @@ static struct job unit_job(const struct making *making, const struct unit *unit)
     struct job job = {.what = unit->name};
     words_add_all(&job.words, &making->compiler);
     words_add(&job.words, arena_printf("-I%s", runtime));
+    words_add(&job.words, "-fstack-clash-protection");  /* no frame of a kernel passes over the guard of its stack */
     words_add(&job.words, arena_printf("-ffile-prefix-map=%.*s=", folder, unit->path));
     words_add(&job.words, arena_printf("-ffile-prefix-map=%s=rt", runtime));
     words_add(&job.words, "-x");

@@ -1,7 +1,7 @@
 /* coro.c: coroutines on Boost.Context's switch, which saves registers and makes no system call.
  *
- * Every stack is a mapping of its own with a guard page below. Address sanitizer and valgrind are told of the stacks.
- */
+ * Every stack is a mapping of its own with a guard below: some pages, since the C library's functions, unlike kernels,
+ * do not touch every page of a large frame. Address sanitizer and valgrind are told of the stacks. */
 #include "coro.h"
 
 #include <stdint.h>
@@ -45,8 +45,8 @@ struct coro {
     fcontext context, resumer;
     void (*body)(void *);
     void *arg;
-    char *stack;                                        /* its guard page */
-    size_t bytes;                                       /* without the guard page */
+    char *stack;                                        /* its guard */
+    size_t bytes;                                       /* without the guard */
     struct coro *next;                                  /* among the free ones */
     bool returned;
 #ifdef KB_ASAN
@@ -63,9 +63,14 @@ static size_t page_bytes(void)
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
+static size_t guard_bytes(void)
+{
+    return 4 * page_bytes();
+}
+
 static void stack_map(struct coro *coro)
 {
-    size_t guard = page_bytes();
+    size_t guard = guard_bytes();
     coro->stack = mmap(NULL, coro->bytes + guard, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (coro->stack == MAP_FAILED || mprotect(coro->stack + guard, coro->bytes, PROT_READ | PROT_WRITE))
         die("no room for a kernel's stack of %zu bytes (vm.max_map_count, or a limit on address space?):", coro->bytes);
@@ -122,7 +127,7 @@ static void run(struct transfer transfer)
 
 bool coro_resume(struct coro *coro)
 {
-    char *bottom = coro->stack + page_bytes();
+    char *bottom = coro->stack + guard_bytes();
     if (!coro->context)
         coro->context = make_fcontext(bottom + coro->bytes, coro->bytes, run);
 #ifdef KB_ASAN
@@ -138,6 +143,31 @@ bool coro_resume(struct coro *coro)
 void coro_suspend(struct coro *coro)
 {
     leave(coro);
+}
+
+char *coro_stack_top(const struct coro *coro)
+{
+    return coro->stack + guard_bytes() + coro->bytes;
+}
+
+size_t coro_stack_bytes(const struct coro *coro)
+{
+    return coro->bytes;
+}
+
+bool coro_guards(const struct coro *coro, const void *address)
+{
+    uintptr_t at = (uintptr_t)address, guard = (uintptr_t)coro->stack;
+    return at >= guard && at - guard < guard_bytes();
+}
+
+bool coro_announced(void)
+{
+#ifdef KB_ASAN
+    return true;
+#else
+    return false;
+#endif
 }
 
 void coro_free(struct coro *coro)

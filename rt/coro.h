@@ -1,4 +1,4 @@
-/* coro.h: stackful coroutines with a guard page below each stack. */
+/* coro.h: stackful coroutines with a guard below each stack. */
 #ifndef KB_CORO_H
 #define KB_CORO_H
 
@@ -6,7 +6,6 @@
 #include <stddef.h>
 
 struct coro;
-struct tl;
 
 /* A coroutine that will run body(arg) on a stack of its own of at least `stack_bytes`; it starts at its first
  * resumption. Stacks of ended coroutines are used again. */
@@ -17,6 +16,14 @@ bool coro_resume(struct coro *coro);
 
 /* Back to whoever resumed this coroutine. */
 void coro_suspend(struct coro *coro);
+
+/* Where its stack begins, a multiple of 16, how large it is, and whether an address is in the guard below it. */
+char *coro_stack_top(const struct coro *coro);
+size_t coro_stack_bytes(const struct coro *coro);
+bool coro_guards(const struct coro *coro, const void *address);
+
+/* Whether switches are announced to an address sanitizer, which handles traps itself. */
+bool coro_announced(void);
 
 /* Gives back the stack of a coroutine that has returned. */
 void coro_free(struct coro *coro);

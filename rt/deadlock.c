@@ -5,7 +5,6 @@
 #include "emitted.h"
 #include "launch.h"
 #include "pe.h"
-#include "result.h"
 #include "ring.h"
 
 /* What a PE's kernel waits for at last: the first of its commands that is not complete and does not wait for another.
@@ -107,9 +106,7 @@ void launches_deadlocked(void)
         if (launch->status != LAUNCH_RUNNING)
             continue;
         report(launch);
-        launch->status = LAUNCH_DEADLOCK;
-        launch->done_ps = now_ps;
-        launch->fanout.answered = true;
+        launch_ends(launch, LAUNCH_DEADLOCK);
         sim_wake(&launch->fanout.waiter);
     }
 }

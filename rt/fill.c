@@ -5,6 +5,7 @@
 #include "fill.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "dtype.h"
 #include "plan.h"
@@ -49,13 +50,9 @@ static double value(const struct writer *w, uint64_t position)
     return dtype_is_float(f->tensor->dtype) ? at : floor(at);
 }
 
-static void write_row(struct run run, void *arg)
+static void compute_row(const struct writer *w, struct run run, uint8_t *to)
 {
-    const struct writer *w = arg;
     enum dtype dtype = w->fill->tensor->dtype;
-    uint64_t bytes = run.count * dtype_bytes[dtype];
-    store_reach(w->view, run.memory, run.offset + bytes);
-    uint8_t *to = store_at(w->view, run.memory, run.offset);
     double values[CHUNK];
     for (uint64_t done = 0; done < run.count; done += CHUNK) {
         uint64_t count = run.count - done < CHUNK ? run.count - done : CHUNK;
@@ -63,6 +60,19 @@ static void write_row(struct run run, void *arg)
             values[i] = w->fill->kind == KB_CONSTANT ? w->fill->x : value(w, run.position + done + i);
         dtype_from_f64(dtype, values, to + done * dtype_bytes[dtype], count);
     }
+}
+
+static void write_row(struct run run, void *arg)
+{
+    const struct writer *w = arg;
+    enum dtype dtype = w->fill->tensor->dtype;
+    uint64_t bytes = run.count * dtype_bytes[dtype];
+    store_reach(w->view, run.memory, run.offset + bytes);
+    uint8_t *to = store_at(w->view, run.memory, run.offset);
+    if (w->fill->kind == KB_GIVEN)
+        memcpy(to, (const uint8_t *)w->fill->given + run.position * dtype_bytes[dtype], bytes);
+    else
+        compute_row(w, run, to);
     if (w->view == VIEW_NOW)
         store_mark(run.memory, run.offset, bytes, false);
 }

@@ -9,6 +9,7 @@ struct fill {
     struct tensor *tensor;
     enum kb_fill_kind kind;
     double x, y;                                        /* the value; low and high; mean and deviation */
+    const void *given;                                  /* of KB_GIVEN: all elements, row-major */
 };
 
 /* Of the run: every random value depends on it. */

@@ -5,6 +5,8 @@
  *
  * io_cpu and m_cpu store and forward. An m_cpu that finds a bad address dispatches nothing, and answers with the
  * failure. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "address.h"
@@ -79,8 +81,12 @@ static void m_cpu_dispatches(struct leg *cube)
     struct memory_request *request = request_of(cube);
     for (uint32_t i = cube->first; i < cube->end; i++) {
         struct memory_leaf *leaf = &request->leaves[i];
-        if (!address_decode(leaf->address, request->bytes, &leaf->range))
+        const char *wrong = address_decode(leaf->address, request->bytes, &leaf->range);
+        if (!wrong)
             continue;
+        fprintf(stderr, "fault: BAD_ADDRESS at %s, %" PRIu64 " ps, request %" PRIu64 ", %s of %" PRIu64
+                " bytes at %s: %s\n", place_name(leg_m_cpu(cube)), now_ps, request->fanout.correlation,
+                request->writes ? "write" : "read", request->bytes, address_name(leaf->address), wrong);
         request->failures[cube->first] = (struct failure){true, FAULT_BAD_ADDRESS, leg_m_cpu(cube), now_ps};
         fanout_refused(cube);
         return;

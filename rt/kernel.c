@@ -39,9 +39,21 @@ static void kernel_body(void *arg)
         kernel_wait(tl, command);
 }
 
+static struct tl *running;
+
+struct tl *kernel_running(void)
+{
+    return running;
+}
+
 static void kernel_run(struct tl *tl)
 {
-    if (tl->failure.set || coro_resume(tl->coro))
+    if (tl->failure.set)
+        return;
+    running = tl;
+    bool goes_on = coro_resume(tl->coro);
+    running = NULL;
+    if (goes_on)
         return;
     coro_free(tl->coro);
     tl->ended(tl);
@@ -206,8 +218,8 @@ static void failed(struct tl *tl, enum fault code, struct place node, const char
         return;
     tl->failure = (struct failure){true, code, node, now_ps};
     tl->pe->failed = true;
-    fprintf(stderr, "fault: %s at %s, %" PRIu64 " ps, kernel %s: %s\n", fault_names[code], place_name(node), now_ps,
-            tl->name, message);
+    fprintf(stderr, "fault: %s at %s, %" PRIu64 " ps, request %" PRIu64 ", kernel %s: %s\n", fault_names[code],
+            place_name(node), now_ps, tl->request, tl->name, message);
     if (file)
         fprintf(stderr, "  called at %s:%u\n", file, (unsigned)line);
     tl->ended(tl);
@@ -222,7 +234,7 @@ static _Noreturn void kernel_stop(struct tl *tl)
 
 void kernel_fault(struct tl *tl, enum fault code, const char *file, uint32_t line, const char *format, ...)
 {
-    char message[512];
+    char message[1024];
     va_list args;
     va_start(args, format);
     vsnprintf(message, sizeof message, format, args);
@@ -233,7 +245,7 @@ void kernel_fault(struct tl *tl, enum fault code, const char *file, uint32_t lin
 
 void command_fault(const struct command *command, enum fault code, enum node_kind part, const char *format, ...)
 {
-    char message[512];
+    char message[1024];
     int used =
         snprintf(message, sizeof message, "%s %u: ", command_names[command->ask.kind], (unsigned)command->number);
     va_list args;

@@ -11,6 +11,7 @@
 #include "fabric.h"
 
 struct launch;
+struct tl;
 
 enum fault {
 #define FAULT(code) FAULT_##code,
@@ -33,6 +34,7 @@ typedef void kernel_fn(struct tl *tl, const void *arg);
 struct tl {
     struct pe *pe;
     struct launch *launch;
+    uint64_t request;                                   /* correlation id of the launch, for people */
     const char *name;                                   /* of the kernel */
     kernel_fn *body;
     const void *arg;
@@ -61,6 +63,9 @@ void kernel_delay(struct tl *tl, uint64_t ps);
 /* Starts a kernel's body at t_ps. began is called then; ended in the event of its return, when all its commands are
  * complete, or of its failure. */
 void kernel_start(struct tl *tl, uint64_t t_ps, void (*began)(struct tl *), void (*ended)(struct tl *));
+
+/* The kernel whose coroutine runs; NULL: none. */
+struct tl *kernel_running(void);
 
 /* Whoever waits for a command that has just become complete goes on in this instant. */
 void kernel_command_complete(struct command *command);

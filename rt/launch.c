@@ -4,6 +4,8 @@
  * farthest PE. A pe_cpu answers when its kernel has returned or failed. */
 #include "launch.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "emitted.h"
@@ -12,6 +14,7 @@
 
 struct launch *launches;
 static struct launch *last_launch;
+static const struct launch *bad;
 
 /* ---- who is in it */
 
@@ -155,10 +158,30 @@ static void m_cpu_dispatches(struct leg *cube)
 
 /* ---- the host's side */
 
-static void launch_ends(struct launch *launch, enum launch_status status)
+void launch_ends(struct launch *launch, enum launch_status status)
 {
     launch->status = status;
     launch->done_ps = now_ps;
+    launch->fanout.answered = true;
+    if (status != LAUNCH_OK && !bad)
+        bad = launch;
+}
+
+const struct launch *launch_bad(void)
+{
+    return bad;
+}
+
+const char *launch_outcome(const struct launch *launch)
+{
+    const char *how = launch->status == LAUNCH_TIMEOUT ? "timed out" : "waits for ever";
+    if (launch->status != LAUNCH_FAILED)
+        return arena_printf("kernel %s %s, %" PRIu64 " ps (request %" PRIu64 ")", launch->program, how,
+                            launch->done_ps, launch->fanout.correlation);
+    const struct failure *failure = &launch->failed->tl.failure;
+    return arena_printf("kernel %s failed with %s at %s, %" PRIu64 " ps (request %" PRIu64 ")", launch->program,
+                        fault_names[failure->code], place_name(failure->node), failure->t_ps,
+                        launch->fanout.correlation);
 }
 
 static void launch_answered(struct fanout *fanout)
@@ -169,12 +192,31 @@ static void launch_answered(struct fanout *fanout)
     launch_ends(launch, launch->failed ? LAUNCH_FAILED : LAUNCH_OK);
 }
 
+/* Who had not ended; many are counted. */
+static void print_timeout(const struct launch *launch)
+{
+    enum { NAMED = 8 };
+    uint32_t running = 0;
+    for (uint32_t i = 0; i < launch->count; i++)
+        running += !launch->runs[i].ended;
+    fprintf(stderr, "fault: TIMEOUT at host, %" PRIu64 " ps, request %" PRIu64 ", kernel %s: ", now_ps,
+            launch->fanout.correlation, launch->program);
+    fprintf(stderr, "%u of %u PEs had not ended:", (unsigned)running, (unsigned)launch->count);
+    uint32_t named = 0;
+    for (uint32_t i = 0; i < launch->count && named < NAMED; i++)
+        if (!launch->runs[i].ended)
+            fprintf(stderr, "%s %s", named++ ? "," : "", pe_name(launch->runs[i].tl.pe));
+    fprintf(stderr, running > named ? " and %u more\n" : "\n", (unsigned)(running - named));
+    if (launch->file)
+        fprintf(stderr, "  launched at %s:%u\n", launch->file, (unsigned)launch->line);
+}
+
 static void timed_out(struct event *event)
 {
     struct launch *launch = container_of(event, struct launch, timeout);
     if (launch->fanout.answered)
         return;
-    launch->fanout.answered = true;
+    print_timeout(launch);
     launch_ends(launch, LAUNCH_TIMEOUT);
     sim_wake(&launch->fanout.waiter);
 }
@@ -183,6 +225,8 @@ struct launch *launch_submit(const struct launch_part *parts, uint32_t count, co
 {
     struct launch *launch = launch_new(parts, count);
     runs_make(launch, parts, count);
+    launch->file = options->file;
+    launch->line = options->line;
     launch->submitted_ps = now_ps;
     uint32_t *cube = arena_alloc(launch->count, sizeof *cube);
     for (uint32_t i = 0; i < launch->count; i++)
@@ -190,6 +234,8 @@ struct launch *launch_submit(const struct launch_part *parts, uint32_t count, co
     launch->fanout = (struct fanout){.fail_fast = options->fail_fast, .at_io_cpu = stamp, .at_m_cpu = m_cpu_dispatches,
                                      .done = launch_answered};
     fanout_plan(&launch->fanout, cube, launch->count);
+    for (uint32_t i = 0; i < launch->count; i++)
+        launch->runs[i].tl.request = launch->fanout.correlation;
     if (launch->fanout.sip_count > 1)
         launch->start_ps = host_stamp_ps(&launch->fanout);
     if (options->timed) {

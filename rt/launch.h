@@ -20,6 +20,8 @@ struct launch_options {
     bool fail_fast;                                     /* else drain */
     bool timed;
     uint64_t timeout_ps;                                /* from the submission */
+    const char *file;                                   /* the host program's call; NULL in a command stream */
+    uint32_t line;
 };
 
 struct launch {
@@ -33,6 +35,8 @@ struct launch {
     } *runs;
     uint32_t count;
     const struct kernel_run *failed;                    /* whose failure the host got */
+    const char *file;                                   /* as in its options */
+    uint32_t line;
     struct fanout fanout;
     struct event timeout;
     struct launch *next;                                /* in order of submission */
@@ -49,6 +53,15 @@ bool launch_wait(struct launch *launch);
 
 /* Nothing is due any more: launches that still wait will wait for ever. Reports who waits for whom. */
 void launches_deadlocked(void);
+
+/* The host has the last answer of a launch, or will have none. */
+void launch_ends(struct launch *launch, enum launch_status status);
+
+/* The first launch that is known to have ended other than well; NULL: none. */
+const struct launch *launch_bad(void);
+
+/* How it did, for people: "kernel gemm failed with PAGE_FAULT at sip0.cube0.pe1.pe_mmu, 1200 ps (request 1)". */
+const char *launch_outcome(const struct launch *launch);
 
 /* Where a run stands at a time: busy since its start, or till its end. */
 uint64_t run_dma_ps(const struct kernel_run *run, uint64_t t_ps);

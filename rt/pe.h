@@ -73,6 +73,9 @@ struct pe {
 /* The number of a PE over the machine. */
 uint32_t pe_number(const struct pe *pe);
 
+/* "sip0.cube3.pe5"; in one of a few buffers that later calls use again. */
+const char *pe_name(const struct pe *pe);
+
 /* The rank of one of its nodes. */
 static inline uint32_t pe_rank(const struct pe *pe, enum node_kind part)
 {

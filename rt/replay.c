@@ -182,8 +182,7 @@ int replay_main(int argc, char **argv)
     if (trace)
         trace_open(trace);
     sim_init();
-    if (!sim_run(host, stream))
-        launches_deadlocked();
+    sim_run(host, stream, 1, launches_deadlocked);
     trace_close();
     if (json)
         json_write_file(json, fill, NULL);

@@ -7,17 +7,6 @@
 #include "output.h"
 #include "pe.h"
 
-const char *pe_name(const struct pe *pe)
-{
-    static char names[4][48];
-    static unsigned turn;
-    char *name = names[turn++ % 4];
-    uint32_t number = pe_number(pe), cube = number / kb_shape.pes;
-    snprintf(name, sizeof names[0], "sip%u.cube%u.pe%u", (unsigned)(cube / kb_shape.cubes),
-             (unsigned)(cube % kb_shape.cubes), (unsigned)(number % kb_shape.pes));
-    return name;
-}
-
 static uint64_t most(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;

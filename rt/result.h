@@ -4,11 +4,6 @@
 
 #include "json.h"
 
-struct pe;
-
-/* "sip0.cube3.pe5"; in one of a few buffers that later calls use again. */
-const char *pe_name(const struct pe *pe);
-
 /* When the last launch or memory request submitted was done. */
 uint64_t result_end_ps(void);
 

@@ -10,7 +10,9 @@
 
 #include "bench.h"
 #include "clock.h"
+#include "emitted.h"
 #include "exec.h"
+#include "host_program.h"
 #include "launch.h"
 #include "reference.h"
 #include "result.h"
@@ -18,6 +20,7 @@
 #include "summary.h"
 #include "text/diag.h"
 #include "trace.h"
+#include "trap.h"
 
 struct run_options {
     const char *trace, *json;
@@ -85,14 +88,17 @@ static struct run_options options_read(int argc, char **argv)
     return read;
 }
 
-/* The host program: the bench, and whatever it launched without waiting for it. */
+/* A host program: the bench, and whatever it launched without waiting for it. */
 static void host(void *arg)
 {
     bench_run(arg);
-    for (struct launch *launch = launches; launch; launch = launch->next)
-        launch_wait(launch);
-    if (exec_debug)                                     /* what no expectation asked for is checked too */
-        exec_data_pass();
+    program_wait_for_launches();
+}
+
+static void stuck(void)
+{
+    launches_deadlocked();
+    programs_deadlocked();
 }
 
 static void fill_json(struct json *json, void *arg)
@@ -114,12 +120,10 @@ int run_main(int argc, char **argv)
     if (options.trace)
         trace_open(options.trace);
     sim_init();
-    bool ended = sim_run(host, (void *)bench);
-    if (!ended) {
-        fprintf(stderr, "%s: deadlock at %" PRIu64 " ps: a launch waits, and nothing is due any more\n", program_name,
-                sim_now_ps());
-        return 1;
-    }
+    traps_catch();
+    bool good = sim_run(host, (void *)bench, bench->per_sip ? kb_shape.sips : 1, stuck) && result_good();
+    if (exec_debug && good)                             /* what no expectation asked for is checked too */
+        exec_data_pass();
     trace_close();
     struct host_times times = {.total = clock_seconds() - began};
     times.simulation = times.total - exec_stats.seconds - reference_seconds;
@@ -127,5 +131,5 @@ int run_main(int argc, char **argv)
         json_write_file(options.json, fill_json, &times);
     bool quiet = (options.json && !strcmp(options.json, "-")) || (options.trace && !strcmp(options.trace, "-"));
     summary_print(quiet ? stderr : stdout, &times);
-    return verification_failed() || exec_difference.op ? 1 : 0;
+    return good && !verification_failed() && !exec_difference.op ? 0 : 1;
 }

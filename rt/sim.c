@@ -1,4 +1,4 @@
-/* sim.c: the loop of instants and rounds, with a host program on top. */
+/* sim.c: the loop of instants and rounds, with host programs on top. */
 #include "sim.h"
 
 #include "coro.h"
@@ -6,13 +6,22 @@
 #include "fabric.h"
 #include "pe.h"
 #include "stats.h"
+#include "text/base.h"
 #include "trace.h"
 
 enum { HOST_STACK_BYTES = 8 << 20 };                    /* a host program may call BLAS */
 
+struct sim_program {
+    struct coro *coro;
+    struct sim_program *next;                           /* that waits for the same */
+    bool awake, acts, returned;                         /* acts: was awake when the programs' turn came */
+};
+
 struct stats stats;
 
-static struct coro *running;                            /* the host program that runs, or ran last */
+static struct sim_program *programs, *acting;           /* by rank */
+static uint32_t count, alive;
+static bool ended;
 
 void sim_init(void)
 {
@@ -25,42 +34,98 @@ uint64_t sim_now_ps(void)
     return now_ps;
 }
 
+/* ---- host programs */
+
+uint32_t sim_rank(void)
+{
+    return acting - programs;
+}
+
+uint32_t sim_ranks(void)
+{
+    return count;
+}
+
+bool sim_returned(uint32_t rank)
+{
+    return programs[rank].returned;
+}
+
 void sim_sleep(struct sim_wait *wait)
 {
-    wait->sleeper = running;
-    coro_suspend(wait->sleeper);
+    acting->next = wait->sleepers;
+    wait->sleepers = acting;
+    coro_suspend(acting->coro);
 }
 
 void sim_wake(struct sim_wait *wait)
 {
-    struct coro *sleeper = wait->sleeper;
-    if (!sleeper)
-        return;
-    wait->sleeper = NULL;
-    running = sleeper;
-    if (!coro_resume(sleeper)) {
-        running = NULL;
-        coro_free(sleeper);
-    }
+    for (struct sim_program *program = wait->sleepers; program; program = program->next)
+        program->awake = true;
+    wait->sleepers = NULL;
 }
+
+void sim_yield(void)
+{
+    acting->awake = true;
+    coro_suspend(acting->coro);
+}
+
+void sim_end(void)
+{
+    ended = true;
+    for (;;)
+        coro_suspend(acting->coro);
+}
+
+/* Lets those that are awake act, in rank order; false: there was none. */
+static bool programs_act(void)
+{
+    bool acted = false;
+    for (struct sim_program *program = programs; program < programs + count; program++) {
+        program->acts = program->awake;
+        program->awake = false;
+    }
+    for (struct sim_program *program = programs; program < programs + count && !ended; program++) {
+        if (!program->acts)
+            continue;
+        acted = true;
+        acting = program;
+        if (coro_resume(program->coro))
+            continue;
+        program->returned = true;
+        coro_free(program->coro);
+        alive--;
+    }
+    return acted;
+}
+
+/* ---- instants */
 
 /* All rounds of the instant. */
 static void instant(void)
 {
     do
-        pe_issue_woken();
-    while (event_retire());
+        do
+            pe_issue_woken();
+        while (event_retire());
+    while (programs_act());
     trace_instant_end();
 }
 
-bool sim_run(void (*host)(void *), void *arg)
+bool sim_run(void (*body)(void *), void *arg, uint32_t ranks, void (*stuck)(void))
 {
-    struct sim_wait start = {coro_new(host, arg, HOST_STACK_BYTES)};
-    sim_wake(&start);
-    while (running) {
-        if (!event_next_instant())
-            return false;
+    programs = arena_alloc(ranks, sizeof *programs);
+    count = alive = ranks;
+    for (uint32_t rank = 0; rank < ranks; rank++)
+        programs[rank] = (struct sim_program){.coro = coro_new(body, arg, HOST_STACK_BYTES), .awake = true};
+    do {
         instant();
-    }
-    return true;
+        if (!alive || ended)
+            return true;
+    } while (event_next_instant());
+    stuck();
+    while (programs_act())
+        ;
+    return false;
 }

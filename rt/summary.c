@@ -10,11 +10,14 @@
 #include "emitted.h"
 #include "event.h"
 #include "exec.h"
+#include "figure.h"
+#include "host_request.h"
 #include "human.h"
 #include "launch.h"
 #include "peak.h"
 #include "plan.h"
 #include "reference.h"
+#include "result.h"
 #include "util.h"
 
 static const char *const space_names[SPACES] = {[SPACE_HBM] = "hbm", [SPACE_TCM] = "tcm", [SPACE_SRAM] = "sram"};
@@ -31,19 +34,49 @@ static uint64_t most(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
+static void print_launch(FILE *out, const struct launch *launch)
+{
+    uint64_t exec_ps = 0, dma_ps = 0, compute_ps = 0;
+    for (uint32_t i = 0; i < launch->count; i++) {
+        const struct kernel_run *run = &launch->runs[i];
+        exec_ps = most(exec_ps, run->end_ps - run->start_ps);
+        dma_ps = most(dma_ps, run->dma_ps);
+        compute_ps = most(compute_ps, run->compute_ps);
+    }
+    fprintf(out, "launch       %s on %u PEs: %s to %s; longest kernel %s, DMA %s, compute %s\n", launch->program,
+            (unsigned)launch->count, human_time(launch->submitted_ps), human_time(launch->done_ps),
+            human_time(exec_ps), human_time(dma_ps), human_time(compute_ps));
+}
+
+/* One that did not end well, or had not ended when another did not. */
+static void print_bad_launch(FILE *out, const struct launch *launch)
+{
+    if (launch->status == LAUNCH_SKIPPED)
+        fprintf(out, "SKIPPED      %s\n", launch->program);
+    else if (launch->status == LAUNCH_RUNNING)
+        fprintf(out, "UNFINISHED   %s on %u PEs, from %s on\n", launch->program, (unsigned)launch->count,
+                human_time(launch->submitted_ps));
+    else
+        fprintf(out, "FAILED       %s on %u PEs: %s to %s; %s\n", launch->program, (unsigned)launch->count,
+                human_time(launch->submitted_ps), human_time(launch->done_ps), launch_outcome(launch));
+}
+
 static void print_launches(FILE *out)
 {
-    for (const struct launch *launch = launches; launch; launch = launch->next) {
-        uint64_t exec_ps = 0, dma_ps = 0, compute_ps = 0;
-        for (uint32_t i = 0; i < launch->count; i++) {
-            const struct kernel_run *run = &launch->runs[i];
-            exec_ps = most(exec_ps, run->end_ps - run->start_ps);
-            dma_ps = most(dma_ps, run->dma_ps);
-            compute_ps = most(compute_ps, run->compute_ps);
-        }
-        fprintf(out, "launch       %s on %u PEs: %s to %s; longest kernel %s, DMA %s, compute %s\n", launch->program,
-                (unsigned)launch->count, human_time(launch->submitted_ps), human_time(launch->done_ps),
-                human_time(exec_ps), human_time(dma_ps), human_time(compute_ps));
+    for (const struct launch *launch = launches; launch; launch = launch->next)
+        (launch->status == LAUNCH_OK ? print_launch : print_bad_launch)(out, launch);
+}
+
+static void print_requests(FILE *out)
+{
+    for (const struct memory_request *request = memory_requests; request; request = request->next) {
+        const struct failure *failure = &request->failure;
+        fprintf(out, "%-12s %s each at %u addresses: %s to %s", request->writes ? "write" : "read",
+                human_bytes(request->bytes), (unsigned)request->count, human_time(request->submitted_ps),
+                human_time(request->done_ps));
+        if (failure->set)
+            fprintf(out, "; FAILED with %s at %s", fault_names[failure->code], place_name(failure->node));
+        fputc('\n', out);
     }
 }
 
@@ -163,8 +196,11 @@ static void print_difference(FILE *out, const struct difference *d)
     const struct gemm *g = &d->op->gemm;
     fprintf(out, "WRONG        operation %" PRIu64 ", %s of kernel %s, called at %s:%u\n", d->op->id, d->op->name,
             d->op->kernel, d->op->file, (unsigned)d->op->line);
-    fprintf(out, "  tile (%" PRIu64 ", %" PRIu64 "), element [%" PRIu64 ", %" PRIu64 "]: ", d->row / g->tile_m,
-            d->column / g->tile_n, d->row, d->column);
+    if (d->op->kind == OPKIND_gemm)
+        fprintf(out, "  tile (%" PRIu64 ", %" PRIu64 "), element [%" PRIu64 ", %" PRIu64 "]: ", d->row / g->tile_m,
+                d->column / g->tile_n, d->row, d->column);
+    else
+        fprintf(out, "  element %" PRIu64 ": ", d->column);
     fprintf(out, "got %.9g, expected %.9g, error %.3g, allowed %.3g\n", d->got, d->expected, fabs(d->got - d->expected),
             d->allowed);
 }
@@ -174,14 +210,16 @@ void summary_print(FILE *out, const struct host_times *host)
     struct resource resources[RESOURCES];
     util_collect(resources);
     fprintf(out, "%s on %s: %s simulated\n", bench_current->name, kb_machine_name, human_time(now_ps));
+    print_requests(out);
     print_launches(out);
-    if (launches) {
+    if (util_span_ps() && result_good()) {
         print_work(out);
         fprintf(out, "busy, of the time from the first kernel's start to the last one's end\n");
         print_util(out, resources);
         print_bytes(out);
         print_bound(out, resources);
     }
+    figures_print(out);
     for (const struct verification *v = verifications; v; v = v->next)
         print_verification(out, v);
     if (exec_difference.op)
@@ -235,8 +273,10 @@ static void write_difference(struct json *json, const struct difference *d)
     json_string(json, "kernel", d->op->kernel);
     json_string(json, "file", d->op->file);
     json_u64(json, "line", d->op->line);
-    json_u64(json, "tile_m", d->row / d->op->gemm.tile_m);
-    json_u64(json, "tile_n", d->column / d->op->gemm.tile_n);
+    if (d->op->kind == OPKIND_gemm) {
+        json_u64(json, "tile_m", d->row / d->op->gemm.tile_m);
+        json_u64(json, "tile_n", d->column / d->op->gemm.tile_n);
+    }
     json_u64(json, "row", d->row);
     json_u64(json, "column", d->column);
     json_double(json, "got", d->got);
@@ -278,6 +318,7 @@ void summary_write(struct json *json)
     json_array_end(json);
     if (exec_difference.op)
         write_difference(json, &exec_difference);
+    figures_write(json);
     write_util(json);
     json_object(json, "bytes");
     write_moved(json, "hbm", stats.read_bytes[SPACE_HBM], stats.write_bytes[SPACE_HBM]);

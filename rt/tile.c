@@ -9,6 +9,7 @@
  * A token that starts service frees its slot and takes one of its next stage, as one step; so an engine never sits on a
  * finished token, and a stage waits only for later ones. */
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "channel.h"
@@ -25,6 +26,17 @@
 uint32_t pe_number(const struct pe *pe)
 {
     return pe - kb_pe;
+}
+
+const char *pe_name(const struct pe *pe)
+{
+    static char names[4][48];
+    static unsigned turn;
+    char *name = names[turn++ % 4];
+    uint32_t number = pe_number(pe), cube = number / kb_shape.pes;
+    snprintf(name, sizeof names[0], "sip%u.cube%u.pe%u", (unsigned)(cube / kb_shape.cubes),
+             (unsigned)(cube % kb_shape.cubes), (unsigned)(number % kb_shape.pes));
+    return name;
 }
 
 /* ---- who is visited in the Issue step */

@@ -66,8 +66,11 @@ uint64_t util_span_ps(void)
     for (const struct launch *launch = launches; launch; launch = launch->next)
         for (uint32_t i = 0; i < launch->count; i++) {
             const struct kernel_run *run = &launch->runs[i];
+            uint64_t end_ps = run->ended ? run->end_ps : now_ps;
+            if (!run->started)
+                continue;
             start = run->start_ps < start ? run->start_ps : start;
-            end = run->end_ps > end ? run->end_ps : end;
+            end = end_ps > end ? end_ps : end;
         }
     return end > start ? end - start : 0;
 }

@@ -1,7 +1,9 @@
 /* host.h: the host side: benches, which set up tensors, launch kernels and check what they computed.
  *
- * A bench is a plain function that runs at the host from time 0. Only kb_wait takes simulated time. Wrong
- * use, and a machine that is too small for what is asked, end the run with status 2 and the place of the call. */
+ * A bench is a plain function that runs at the host from time 0. Only kb_wait, kb_write, kb_read, kb_map and kb_unmap
+ * take simulated time. What does not end well on the machine, a fault, a timeout, a deadlock, ends the bench at the
+ * call that waits for it, and the run with status 1. Wrong use, and a machine that is too small for what is asked, end
+ * the run with status 2 and the place of the call. */
 #ifndef KB_HOST_H
 #define KB_HOST_H
 
@@ -11,14 +13,18 @@
 
 /* Defines a bench: `KB_BENCH(add, "what it shows", KB_INT(n, 1024, 1, 65536, "elements")) { ... }`. It is run by
  * `run add n=2048`. Parameters are read with kb_int and its like, by name. */
-#define KB_BENCH(name, what, ...)                                                                                      \
-    static void name##_kb_bench_body(void);                                                                            \
-    static const struct kb_param name##_kb_params[] = {{0}, ##__VA_ARGS__};                                            \
-    static const struct kb_bench name##_kb_bench = {#name, what, __FILE__, __LINE__, name##_kb_params + 1,             \
-        sizeof(name##_kb_params) / sizeof(name##_kb_params[0]) - 1, name##_kb_bench_body};                             \
-    static const struct kb_bench *const name##_kb_bench_entry                                                          \
-        __attribute__((used, section("kb_benches"))) = &name##_kb_bench;                                               \
-    static void name##_kb_bench_body(void)
+#define KB_BENCH(name, what, ...) KB_BENCH_OF(name, what, false, ##__VA_ARGS__)
+
+/* The same for a body that runs once per SIP, each with a rank of its own: the SIP that its calls act on. They all
+ * begin at time 0; in one instant they act in rank order. The first failure ends all of them. */
+#define KB_BENCH_PER_SIP(name, what, ...) KB_BENCH_OF(name, what, true, ##__VA_ARGS__)
+
+/* The rank of the body that calls, and how many there are; of a KB_BENCH 0 and 1. */
+uint32_t kb_rank(void);
+uint32_t kb_ranks(void);
+
+/* Waits until all bodies are here. Takes no time of its own. */
+#define kb_barrier() kb_barrier_at(__FILE__, __LINE__)
 
 /* A whole number, both bounds included; decimal or 0x hexadecimal on the command line. */
 #define KB_INT(name_, default_, least_, most_, help_)                                                                  \
@@ -26,11 +32,14 @@
 /* true or false. */
 #define KB_BOOL(name_, default_, help_)                                                                                \
     {.name = #name_, .type = KB_PARAM_BOOL, .initial = default_, .help = help_}
+/* Any text. */
+#define KB_TEXT(name_, default_, help_) {.name = #name_, .type = KB_PARAM_TEXT, .words = default_, .help = help_}
 /* One of some words, which are separated by spaces; the first is the default. */
 #define KB_WORD(name_, words_, help_) {.name = #name_, .type = KB_PARAM_WORD, .words = words_, .help = help_}
 
 #define kb_int(name) (kb_param_at(#name, KB_PARAM_INT, __FILE__, __LINE__)->number)
 #define kb_bool(name) (kb_param_at(#name, KB_PARAM_BOOL, __FILE__, __LINE__)->number != 0)
+#define kb_text(name) (kb_param_at(#name, KB_PARAM_TEXT, __FILE__, __LINE__)->word)
 #define kb_word(name) (kb_param_at(#name, KB_PARAM_WORD, __FILE__, __LINE__)->word)
 
 /* The dtype of a name such as "f16". */
@@ -43,8 +52,10 @@ struct kb_pes {
     uint32_t count;
 };
 
-/* Those whose id, such as sip0.cube3.pe5, matches: * is any run of characters, ? any one. None at all is wrong. */
-#define kb_pes(glob) kb_pes_at(glob, __FILE__, __LINE__)
+/* Those whose id, such as sip0.cube3.pe5, matches: * is any run of characters, ? any one. None at all is wrong. A
+ * KB_BENCH_PER_SIP's body sees those of its own SIP; kb_machine_pes gives it those of the others too, for arguments. */
+#define kb_pes(glob) kb_pes_at(glob, false, __FILE__, __LINE__)
+#define kb_machine_pes(glob) kb_pes_at(glob, true, __FILE__, __LINE__)
 
 /* ---- tensors: no time */
 
@@ -93,17 +104,65 @@ struct kb_dims {
  * compute, the data pass runs first; with --data off that is wrong. */
 #define kb_peek(tensor, position) kb_peek_at(tensor, position, __FILE__, __LINE__)
 
+/* ---- memory requests: each blocks until the host has the answer */
+
+/* Writes a tensor over the fabric: `data` holds its elements, row-major, in its dtype, and is taken at the call; every
+ * copy is written. NULL: what the tensor holds already, so that only time goes by. One request for all shards of one
+ * size. */
+#define kb_write(tensor, data) kb_write_at(tensor, data, __FILE__, __LINE__)
+
+/* Reads a tensor over the fabric, of copies the first one: into `data`, all its elements as they are at the call,
+ * row-major; NULL: only time goes by. Of pending results, the data pass runs first; with --data off that is wrong. */
+#define kb_read(tensor, data) kb_read_at(tensor, data, __FILE__, __LINE__)
+
+/* ---- virtual addresses: each blocks until all MMUs are done. They take their time with the MMUs off too, and then
+ * have no effect: a virtual address is the physical one itself. */
+
+/* Has each PE of a set find at virtual address `va`, a multiple of the page, the shard that was placed with it; of a
+ * tensor that lies with one PE, that. Bytes are rounded up to pages. Kernels reach it by tl_virtual. */
+#define kb_map(pes, va, tensor) kb_map_at(pes, va, tensor, __FILE__, __LINE__)
+
+/* Unmaps bytes from va on, rounded up to pages, on each PE of a set. */
+#define kb_unmap(pes, va, bytes) kb_unmap_at(pes, va, bytes, __FILE__, __LINE__)
+
 /* ---- launches */
 
 /* A launch under way. */
 typedef struct launch *kb_future;
 
-/* Launches a kernel on a set of PEs: kb_launch(gemm, pes, &(struct gemm_args){a, b, c}). The arguments are copied.
- * Submitted at this instant; does not block. It is wrong to use a PE that still runs an earlier launch. */
-#define kb_launch(kernel, pes, ...)                                                                                    \
-    kb_launch_at(&kernel##_kb_kernel, pes, kernel##_kb_arg(__VA_ARGS__), __FILE__, __LINE__)
+/* What happens when a PE of a launch fails: the others run to their end, or the host has its answer at once. */
+enum kb_on_failure { KB_DRAIN, KB_FAIL_FAST };
 
-/* Blocks until the host has the launch's last answer; no time if it has. */
+struct kb_options {
+    uint64_t timeout_ns;                                /* from the submission on; 0: none */
+    enum kb_on_failure on_failure;
+};
+
+#define kb_options(...) ((struct kb_options){__VA_ARGS__})
+
+/* Launches a kernel on a set of PEs: kb_launch(gemm, pes, &(struct gemm_args){a, b, c}). The arguments are copied.
+ * Submitted at this instant; does not block. It is wrong to use a PE that still runs an earlier launch. After a launch
+ * that did not end well there is no other one: the bench ends here. */
+#define kb_launch(kernel, pes, ...) kb_launch_with(kernel, pes, kb_options(0), __VA_ARGS__)
+
+/* The same with options: kb_launch_with(gemm, pes, kb_options(.timeout_ns = 1000), &(struct gemm_args){a, b, c}). */
+#define kb_launch_with(kernel, pes, options, ...) kb_launch_parts(options, kb_part(kernel, pes, __VA_ARGS__))
+
+/* One launch of several kernels, which begin at the same time; no PE is in two parts: kb_launch_parts(kb_options(0),
+ * kb_part(source, left, &(struct source_args){a}), kb_part(sink, right, &(struct sink_args){b})). */
+#define kb_launch_parts(options, ...)                                                                                  \
+    kb_launch_at((const struct kb_part[]){__VA_ARGS__, {0}}, options, __FILE__, __LINE__)
+
+struct kb_part {
+    const struct kb_kernel *kernel;
+    struct kb_pes pes;
+    const void *arg;
+};
+
+#define kb_part(kernel, pes, ...) ((struct kb_part){&kernel##_kb_kernel, pes, kernel##_kb_arg(__VA_ARGS__)})
+
+/* Blocks until the host has the launch's last answer; no time if it has. If that is no good one, the bench ends here.
+ */
 #define kb_wait(future) kb_wait_at(future, __FILE__, __LINE__)
 
 /* ---- references and expectations: no time; nothing at all with --data off */
@@ -118,6 +177,16 @@ typedef struct reference *kb_ref;
 #define kb_ref_bias(ref, row) kb_ref_bias_at(ref, row, __FILE__, __LINE__)
 #define kb_ref_relu(ref) kb_ref_relu_at(ref, __FILE__, __LINE__)
 
+/* Of a matrix: as it is; with element (i, j) exchanged for (j, i), where an element is a block of columns / rows
+ * columns. Exact. */
+#define kb_ref_copy(tensor) kb_ref_copy_at(tensor, __FILE__, __LINE__)
+#define kb_ref_exchange(tensor) kb_ref_exchange_at(tensor, __FILE__, __LINE__)
+
+/* One row: all rows of a matrix added, multiplied, or their minimum or maximum: "add", "mul", "min", "max". Floats in
+ * f64; integers wrap to their dtype. Exact but for the sum and product of floats, which are rounded in some order after
+ * every one of r rows: there s of the tolerance is r max|x|, and r max|product|. */
+#define kb_ref_reduce(tensor, op) kb_ref_reduce_at(tensor, op, __FILE__, __LINE__)
+
 /* Runs the data pass and compares every element, of every copy. The run ends with status 1 if one is off by more than
  *     atol * s + rtol * |expected|
  * with s = sqrt(k) max|A| max|B| of a gemm, and both 1e-5 for a tensor of f32, 1e-3 for f16, 1e-2 for bf16; integers
@@ -127,7 +196,7 @@ typedef struct reference *kb_ref;
 
 /* ---- what the macros call */
 
-enum kb_param_type { KB_PARAM_INT, KB_PARAM_BOOL, KB_PARAM_WORD };
+enum kb_param_type { KB_PARAM_INT, KB_PARAM_BOOL, KB_PARAM_WORD, KB_PARAM_TEXT };
 
 struct kb_param {
     const char *name;
@@ -142,28 +211,45 @@ struct kb_bench {
     const struct kb_param *params;
     uint32_t count;
     void (*body)(void);
+    bool per_sip;
 };
+
+#define KB_BENCH_OF(name, what, per_sip, ...)                                                                          \
+    static void name##_kb_bench_body(void);                                                                            \
+    static const struct kb_param name##_kb_params[] = {{0}, ##__VA_ARGS__};                                            \
+    static const struct kb_bench name##_kb_bench = {#name, what, __FILE__, __LINE__, name##_kb_params + 1,             \
+        sizeof(name##_kb_params) / sizeof(name##_kb_params[0]) - 1, name##_kb_bench_body, per_sip};                    \
+    static const struct kb_bench *const name##_kb_bench_entry                                                          \
+        __attribute__((used, section("kb_benches"))) = &name##_kb_bench;                                               \
+    static void name##_kb_bench_body(void)
 
 struct kb_value {
     uint64_t number;
     const char *word;
 };
 
-enum kb_fill_kind { KB_CONSTANT, KB_UNIFORM, KB_NORMAL };
+enum kb_fill_kind { KB_CONSTANT, KB_UNIFORM, KB_NORMAL, KB_GIVEN };
 
 const struct kb_value *kb_param_at(const char *name, enum kb_param_type type, const char *file, uint32_t line);
 enum kb_dtype kb_dtype_at(const char *name, const char *file, uint32_t line);
-struct kb_pes kb_pes_at(const char *glob, const char *file, uint32_t line);
+struct kb_pes kb_pes_at(const char *glob, bool machine, const char *file, uint32_t line);
+void kb_barrier_at(const char *file, uint32_t line);
+void kb_write_at(kb_tensor tensor, const void *data, const char *file, uint32_t line);
+void kb_read_at(kb_tensor tensor, void *data, const char *file, uint32_t line);
+void kb_map_at(struct kb_pes pes, uint64_t va, kb_tensor tensor, const char *file, uint32_t line);
+void kb_unmap_at(struct kb_pes pes, uint64_t va, uint64_t bytes, const char *file, uint32_t line);
 kb_tensor kb_tensor_new_at(const char *name, enum kb_dtype dtype, struct kb_dims dims, struct kb_place place,
                            const char *file, uint32_t line);
 void kb_fill_at(kb_tensor tensor, enum kb_fill_kind kind, double x, double y, const char *file, uint32_t line);
 double kb_peek_at(kb_tensor tensor, uint64_t position, const char *file, uint32_t line);
-kb_future kb_launch_at(const struct kb_kernel *kernel, struct kb_pes pes, const void *arg, const char *file,
-                       uint32_t line);
+kb_future kb_launch_at(const struct kb_part *parts, struct kb_options options, const char *file, uint32_t line);
 void kb_wait_at(kb_future future, const char *file, uint32_t line);
 kb_ref kb_ref_gemm_at(kb_tensor a, kb_tensor b, const char *file, uint32_t line);
 void kb_ref_bias_at(kb_ref ref, kb_tensor row, const char *file, uint32_t line);
 void kb_ref_relu_at(kb_ref ref, const char *file, uint32_t line);
+kb_ref kb_ref_copy_at(kb_tensor tensor, const char *file, uint32_t line);
+kb_ref kb_ref_exchange_at(kb_tensor tensor, const char *file, uint32_t line);
+kb_ref kb_ref_reduce_at(kb_tensor tensor, const char *op, const char *file, uint32_t line);
 void kb_expect_close_at(kb_tensor tensor, kb_ref ref, const char *file, uint32_t line);
 
 #endif
