@@ -92,11 +92,21 @@ static const char *word_of(const char *words, const char *text)
     return NULL;
 }
 
+/* The default of a word, the first one, or of a text, all of it. */
+static const char *initial_word(const struct kb_param *p)
+{
+    return p->type == KB_PARAM_WORD ? word_of(p->words, NULL) : p->type == KB_PARAM_TEXT ? p->words : NULL;
+}
+
 static const char *parse_value(const struct kb_param *p, const char *text, struct kb_value *out)
 {
     if (p->type == KB_PARAM_BOOL) {
         out->number = !strcmp(text, "true");
         return out->number || !strcmp(text, "false") ? NULL : "is neither true nor false";
+    }
+    if (p->type == KB_PARAM_TEXT) {
+        out->word = text;
+        return NULL;
     }
     if (p->type == KB_PARAM_WORD) {
         out->word = word_of(p->words, text);
@@ -138,7 +148,7 @@ void bench_take(const struct kb_bench *bench, int count, char *const *arguments)
     bool *given = arena_alloc(bench->count, sizeof *given), good = true;
     for (uint32_t i = 0; i < bench->count; i++) {
         values[i].number = bench->params[i].initial;
-        values[i].word = bench->params[i].type == KB_PARAM_WORD ? word_of(bench->params[i].words, NULL) : NULL;
+        values[i].word = initial_word(&bench->params[i]);
     }
     for (int i = 0; i < count; i++)
         good &= take(bench, arguments[i], given);
@@ -159,7 +169,7 @@ void bench_write_params(struct json *json, const char *key)
     json_object(json, key);
     for (uint32_t i = 0; i < bench_current->count; i++) {
         const struct kb_param *p = &bench_current->params[i];
-        if (p->type == KB_PARAM_WORD)
+        if (p->type == KB_PARAM_WORD || p->type == KB_PARAM_TEXT)
             json_string(json, p->name, values[i].word);
         else if (p->type == KB_PARAM_BOOL)
             json_bool(json, p->name, values[i].number);
@@ -181,12 +191,12 @@ static void list_param(FILE *out, const struct kb_param *p)
     const char *value = p->initial ? "true" : "false";
     if (p->type == KB_PARAM_INT)
         value = arena_printf("%" PRIu64, p->initial);
-    if (p->type == KB_PARAM_WORD)
-        value = word_of(p->words, NULL);
+    if (initial_word(p))
+        value = initial_word(p);
     fprintf(out, "  %-10s = %-10s %s", p->name, value, p->help);
     if (p->type == KB_PARAM_INT)
         fprintf(out, " (%" PRIu64 " to %" PRIu64 ")", p->least, p->most);
-    else
+    else if (p->type != KB_PARAM_TEXT)
         fprintf(out, " (%s)", p->type == KB_PARAM_WORD ? p->words : "true false");
     fputc('\n', out);
 }

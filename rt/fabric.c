@@ -35,7 +35,7 @@ static uint64_t node_overhead_ps(struct place place)
     return overhead_ps[place.cube == OUTSIDE ? place.node : kb_cube_nodes[place.node].kind];
 }
 
-static uint64_t link_count(void)
+uint64_t link_count(void)
 {
     return 2 + (uint64_t)kb_shape.sips * (4 + kb_shape.attachments + (uint64_t)kb_shape.cubes * kb_shape.cube_links);
 }

@@ -59,6 +59,9 @@ struct hop {
     struct place to;
 };
 
+/* Directed links of the machine. */
+uint64_t link_count(void);
+
 /* The step from a node that is on the way, but not its end. */
 struct hop way_next(const struct way *way, struct place at);
 

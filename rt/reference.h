@@ -10,6 +10,7 @@
 struct reference {
     uint64_t rows, columns;
     double scale;                                       /* s of the tolerance */
+    bool exact;                                         /* no tolerance at all */
     float *f32;
     double *f64;
     int32_t *i32;
