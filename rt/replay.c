@@ -178,15 +178,21 @@ int replay_main(int argc, char **argv)
     }
     if (argc - optind != 1)
         usage_error("replay takes one command stream; see replay --help");
+    bool to_stdout = (json && !strcmp(json, "-")) || (trace && !strcmp(trace, "-"));
+    if (json && trace && !strcmp(json, "-") && !strcmp(trace, "-"))
+        usage_error("--json and --trace cannot both go to standard output");
     struct stream *stream = stream_read(argv[optind]);
+    struct output output = {0};
+    if (json)                                           /* what cannot be written is said before the work */
+        output = output_open(json);
     if (trace)
         trace_open(trace);
     sim_init();
     sim_run(host, stream, 1, launches_deadlocked);
     trace_close();
     if (json)
-        json_write_file(json, fill, NULL);
-    if (!json || strcmp(json, "-"))
+        json_write_output(&output, fill, NULL);
+    if (!to_stdout)
         print_summary(argv[optind]);
     return result_good() ? 0 : 1;
 }

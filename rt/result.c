@@ -182,14 +182,13 @@ void result_write(struct json *json)
     json_array_end(json);
 }
 
-void json_write_file(const char *path, void (*fill)(struct json *, void *), void *arg)
+void json_write_output(struct output *output, void (*fill)(struct json *, void *), void *arg)
 {
-    struct output output = output_open(path);
     struct json json;
-    json_open(&json, output.file);
+    json_open(&json, output->file);
     json_object(&json, NULL);
     fill(&json, arg);
     json_object_end(&json);
     json_close(&json);
-    output_close(&output);
+    output_close(output);
 }

@@ -3,6 +3,7 @@
 #define KB_RESULT_H
 
 #include "json.h"
+#include "output.h"
 
 /* When the last launch or memory request submitted was done. */
 uint64_t result_end_ps(void);
@@ -13,7 +14,7 @@ bool result_good(void);
 /* Writes "system", "end_ps", "memory" where there was any, and "launches" into an open object. */
 void result_write(struct json *json);
 
-/* Writes a whole file through a temporary one; "-" is standard output. `fill` gets the open object. */
-void json_write_file(const char *path, void (*fill)(struct json *, void *), void *arg);
+/* Writes one object into an output that was opened before the run, and completes it. `fill` gets the open object. */
+void json_write_output(struct output *output, void (*fill)(struct json *, void *), void *arg);
 
 #endif

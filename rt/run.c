@@ -119,6 +119,9 @@ int run_main(int argc, char **argv)
     bench_take(bench, argc - optind - 1, argv + optind + 1);
     if (options.trace)
         trace_open(options.trace);
+    struct output json = {0};
+    if (options.json)                                   /* what cannot be written is said before the work */
+        json = output_open(options.json);
     sim_init();
     traps_catch();
     bool good = sim_run(host, (void *)bench, bench->per_sip ? kb_shape.sips : 1, stuck) && result_good();
@@ -128,7 +131,7 @@ int run_main(int argc, char **argv)
     struct host_times times = {.total = clock_seconds() - began};
     times.simulation = times.total - exec_stats.seconds - reference_seconds;
     if (options.json)
-        json_write_file(options.json, fill_json, &times);
+        json_write_output(&json, fill_json, &times);
     bool quiet = (options.json && !strcmp(options.json, "-")) || (options.trace && !strcmp(options.trace, "-"));
     summary_print(quiet ? stderr : stdout, &times);
     return good && !verification_failed() && !exec_difference.op ? 0 : 1;
