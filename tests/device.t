@@ -1,0 +1,198 @@
+#!/usr/bin/python3
+"""device: messages between PEs, buffers, simple compute: every value exactly, every mistake by its words."""
+import itertools
+import os
+import re
+import struct
+
+from harness import Broken, KBGEN, ROOT, SCRATCH, done, ok, run
+
+OWN = os.path.join(ROOT, "tests", "kernels")
+SOURCES = [word for name in ("messages.c", "device.c") for word in ("-k", os.path.join(OWN, name))]
+LANES = "cube.pe_template.components.pe_math.attrs.lanes={ f32: 64, f16: 64, bf16: 64, i32: 8, i16: 8, i8: 8, u8: 8 }"
+
+
+def machine(name, *settings):
+    made = os.path.join(SCRATCH, name)
+    words = [word for setting in settings for word in ("--set", setting)]
+    built = run(KBGEN, os.path.join(ROOT, "tests", "small.yaml"), *SOURCES, *words, "-o", made)
+    if built.returncode or "warning" in built.stderr:
+        raise Broken(built.said)
+    return made
+
+
+def buffer(where):
+    return f"cube.pe_template.components.pe_ipcq.attrs.buffer={where}"
+
+
+def values(ended):
+    """The tensors that a bench printed, by name."""
+    return {words[0]: [float.fromhex(word) for word in words[1:]]
+            for words in map(str.split, ended.stdout.splitlines()) if words and words[0] in ("from", "to")}
+
+
+def bf16(value):
+    bits = struct.unpack("<I", struct.pack("<f", value))[0]
+    return struct.unpack("<f", struct.pack("<I", (bits + 0x7fff + (bits >> 16 & 1)) >> 16 << 16))[0]
+
+
+def through(form, overflow):
+    def stored(value):
+        try:
+            return struct.unpack(form, struct.pack(form, value))[0]
+        except OverflowError:                           # beyond the range: infinity
+            return overflow if value > 0 else -overflow
+    return stored
+
+
+def whole(bits, signed):
+    def stored(value):
+        value = int(value) % (1 << bits)
+        return float(value - (1 << bits) if signed and value >> bits - 1 else value)
+    return stored
+
+
+STORED = {"f32": through("<f", float("inf")), "f16": through("<e", float("inf")), "bf16": bf16,
+          "i32": whole(32, True), "i16": whole(16, True), "i8": whole(8, True), "u8": whole(8, False)}
+OPS = {"add": lambda x, y: x + y, "mul": lambda x, y: x * y, "min": min, "max": max}
+
+
+def neighbours(program, where, *words):
+    """Each PE's elements with those of its left one, exact before the one rounding."""
+    settings = dict(word.split("=") for word in words)
+    dtype, op, count = settings["dtype"], settings["op"], int(settings["n"])
+    ended = run(program, "run", "right", "--data", "debug", *words)
+    got = values(ended)
+    parts = [got.get("from", [])[pe * count:(pe + 1) * count] for pe in range(4)]
+    number = int if dtype in ("i32", "i16", "i8", "u8") else float
+    want = [STORED[dtype](OPS[op](number(x), number(y)))
+            for pe in range(4) for x, y in zip(parts[pe], parts[pe - 1])]
+    ok(ended.returncode == 0 and len(want) == 4 * count and got["to"] == want, f"{where}: right {' '.join(words)}",
+       ended.said)
+
+
+def moved(program, where):
+    for dtype, op in itertools.product(STORED, OPS):
+        neighbours(program, where, f"dtype={dtype}", f"op={op}", "n=7")
+        neighbours(program, where, f"dtype={dtype}", f"op={op}", "n=5", "piece=2", "async=true", "large=1")
+    neighbours(program, where, "dtype=u8", "op=add", "n=1")
+    neighbours(program, where, "dtype=f16", "op=add", "n=2500", "piece=1111", "async=true")
+    neighbours(program, where, "dtype=f32", "op=max", "n=4096")      # a whole slot
+
+    ended = run(program, "run", "relay", "--data", "debug")
+    got = values(ended)
+    ok(ended.returncode == 0 and got["to"] == [2 * x for x in got["from"]], f"{where}: pending bytes are sent on",
+       ended.said)
+    ended = run(program, "run", "relay", "look=true")
+    pending = r"PENDING_RESULT at sip0\.cube1\.pe1\.pe_cpu.*result of add, operation \d+ of kernel relay, called at "
+    ok(ended.returncode == 1 and re.search(pending + r"\S*messages\.c:\d+", ended.stderr),
+       f"{where}: and are still known to be pending", ended.said)
+    ended = run(program, "run", "order")
+    ok(ended.returncode == 0 and values(ended)["to"] == [1.0] * 8 + [2.0] * 4 + [4.0] * 4
+       and re.search(r"^\d+ ps sip0\.cube0\.pe1\.pe_cpu kernel order: message 1: 2 2$", ended.stderr, re.M),
+       f"{where}: a message is what was there at the call", ended.said)
+    for words in (("messages=60",), ("messages=37", "peek=true"), ("messages=1",)):
+        ended = run(program, "run", "many", *words)
+        got = values(ended)
+        want = [2 * x % 256 for x in got.get("from", [])]
+        ok(ended.returncode == 0 and want and got["to"] == want, f"{where}: many {' '.join(words)}", ended.said)
+        off = run(program, "run", "many", words[0], "--data", "off")
+        ok(off.returncode == 2 and "--data off does not compute" in off.stderr, f"{where}: without a data pass",
+           off.said)
+    ended = run(program, "run", "apart")
+    got = values(ended)
+    ok(ended.returncode == 0 and got["to"] == got["from"] and len(got["to"]) == 5, f"{where}: between two launches",
+       ended.said)
+
+
+def places(program):
+    ended = run(program, "run", "here")
+    said = [f"0 {pe // 2}: {pe} 0 {pe // 2} {pe % 2} 0 {pe // 2}; 3 {pe}; 16384 4 " for pe in range(4)]
+    ok(all(line.startswith(want) for line, want in zip(ended.stdout.splitlines(), said)), "places of PEs", ended.said)
+    ended = run(program, "run", "here", "pes=odd")
+    said = [f"0 {pe // 2}: {pe} 0 {pe // 2} 1 0 {pe // 2}; 3 {pe}; 16384 4 " for pe in (1, 3)]
+    ok(all(line.startswith(want) for line, want in zip(ended.stdout.splitlines(), said)),
+       "a position is not a number", ended.said)
+    ended = run(program, "run", "room")
+    ok(ended.stdout.splitlines()[:8] == ["0 64 448 768", "60 20 5 1", "1 1", "1"] * 2, "buffers: gaps are used again",
+       ended.said)
+
+
+# what, exit status, what is said.
+WRONG = (
+    ("none", 0, ""),
+    ("wait_late", 0, ""),
+    ("peer", 1, r"KERNEL_ERROR .* tl_send: the launch has 4 PEs, there is no position 4"),
+    ("number", 1, r"tl_recv: the machine has 4 PEs, there is no number 9"),
+    ("place", 1, r"tl_place: the launch has 4 PEs, there is no position 77"),
+    ("self", 1, r"KERNEL_ERROR .* send 1: a PE has no ring to or from itself"),
+    ("self_recv", 1, r"recv 1: a PE has no ring to or from itself"),
+    ("slot", 1, r"send 1: it is larger than a slot of the ring"),
+    ("send_hbm", 1, r"tl_send: the buffer at sip0\.cube1\.hbm_ctrl\.pe1\+0x0 is not in this PE's TCM"),
+    ("recv_hbm", 1, r"tl_recv: the buffer at \S* is not in this PE's TCM"),
+    ("send_empty", 1, r"tl_send: the shard is empty"),
+    ("send_reserved", 1, r"BAD_ADDRESS .* tl_send: .*the region of the TCM that the scheduler reserves"),
+    ("short", 1, r"KERNEL_ERROR at sip0\.cube0\.pe1\.pe_cpu.* recv 1: the next message has 12 bytes, the buffer 32; it "
+                 r"was sent by kernel misused at \S*device\.c:\d+"),
+    ("short_async", 1, r"recv 1: the next message has 33 bytes, the buffer 32"),
+    ("never", 1, r"(?i)deadlock .*\n(.*\n)* .*pe0.* kernel misused.* in recv 1, .*called at"),
+    ("look_load", 1, r"PENDING_RESULT .*\+0x[0-9a-f]*c are not known before tl_wait for dma_read, command 1 of kernel "
+                     r"misused, called at \S*device\.c:\d+"),
+    ("look_recv", 1, r"PENDING_RESULT .* are not known before tl_wait for recv, command 1 of kernel misused"),
+    ("use_send", 1, r"KERNEL_ERROR .* tl_send: the bytes at \S* cannot be used before tl_wait for recv, command 1"),
+    ("use_store", 1, r"tl_store: .* before tl_wait for recv"),
+    ("use_math", 1, r"tl_math: .* before tl_wait for recv"),
+    ("use_load", 1, r"tl_load_into: .* before tl_wait for recv"),
+    ("use_source", 1, r"tl_load_into: .* before tl_wait for recv"),
+    ("use_recv", 1, r"tl_recv_async: .* before tl_wait for recv"),
+    ("use_gemm", 1, r"tl_composite: .* before tl_wait for recv"),
+    ("free_load", 1, r"tl_free: the bytes at \S* are in use by dma_read, command 1"),
+    ("free_recv", 1, r"tl_free: the bytes at \S* are in use by recv, command 1"),
+    ("look_math", 1, r"PENDING_RESULT .* are the pending result of mul, operation \d+ of kernel misused"),
+    ("look_copy", 1, r"PENDING_RESULT .* are the pending result of add, operation \d+ of kernel misused"),
+    ("op", 1, r"tl_math: op 'exp' is not supported; add, mul, min and max are"),
+    ("no_op", 1, r"tl_math: op 'frobnicate' is not supported"),
+    ("null_op", 1, r"tl_math: op '' is not supported"),
+    ("shapes", 1, r"tl_math: .* differ in shape or dtype"),
+    ("dtypes", 1, r"tl_math: .* differ in shape or dtype"),
+    ("over", 1, r"tl_math: the result lies over a part of an operand"),
+    ("odd", 1, r"BAD_ADDRESS .* tl_math: the buffer at \S* is not aligned to f32"),
+    ("math_hbm", 1, r"tl_math: the buffer at \S* is not in this PE's TCM"),
+    ("full", 1, r"tl_alloc: no room for \d+ bytes in the TCM: \d+ left in one piece; tensors hold 1000, tl_load at \S*"
+                r"device\.c:\d+ 32, tl_alloc at \S*device\.c:\d+ 32, .* 3072 in 3 buffers"),
+    ("full_load", 1, r"tl_load: no room for 32 bytes in the TCM: 0 left in one piece"),
+    ("zero", 1, r"tl_alloc: the shard is empty"),
+    ("axes", 1, r"tl_alloc: a buffer of 5 axes and dtype number 6 is none"),
+    ("dtype", 1, r"tl_alloc: a buffer of 1 axes and dtype number 99 is none"),
+    ("huge", 1, r"tl_alloc: the shard has more elements than any memory"),
+    ("twice", 1, r"tl_free: no buffer of 4096 bytes was given out at "),
+    ("free_part", 1, r"tl_free: no buffer of 5 bytes was given out at "),
+    ("free_inside", 1, r"tl_free: no buffer of 4032 bytes was given out at "),
+    ("fail", 1, r"KERNEL_ERROR .* tl_fail: code 42: no cheese"),
+)
+
+
+def wrong(program, rows):
+    for what, status, said in rows:
+        ended = run(program, "run", "misused", f"what={what}")
+        located = status == 0 or re.search(r"called at \S*\bdevice\.c:\d+", ended.stderr)
+        ok(ended.returncode == status and re.search(said, ended.stderr) and located, f"wrong: {what}", ended.said)
+
+
+try:
+    for place in ("tcm", "sram", "hbm"):
+        moved(machine(place, buffer(place), LANES), place)
+    everything = machine("tcm", buffer("tcm"), LANES)
+    places(everything)
+    wrong(everything, WRONG)
+    wrong(machine("few_lanes"), (("lanes", 1, r"KERNEL_ERROR .* math \d+: pe_math has no lanes for u8"),))
+    ended = run(machine("sips", "system.sips=2", LANES), "run", "relay", "--data", "debug")
+    moved_on = values(ended)
+    ok(ended.returncode == 0 and moved_on["to"] == [2 * x for x in moved_on["from"]], "from SIP to SIP", ended.said)
+    low = machine("low", buffer("sram"), "cube.pe_template.components.pe_ipcq.attrs.slots=256")
+    ended = run(low, "run", "right")
+    ok(ended.returncode == 1 and "send 1: the ring lies below the start of its memory" in ended.stderr,
+       "a ring below the start of its memory", ended.said)
+except Broken as reason:
+    ok(False, "a simulator with kernels of its own", reason)
+done()
