@@ -16,7 +16,7 @@ struct part {
     const char *name;
     const struct tl_operand *operand;
     uint64_t rows, columns;
-    bool pinned;
+    bool pinned, moves;                                 /* moves: the timing reads or writes it by DMA */
 };
 
 /* ---- KERNEL_ERROR */
@@ -87,8 +87,25 @@ static void check_epilogues(const struct call *call, const struct tl_composite *
 
 /* ---- BAD_ADDRESS */
 
-/* The matrix in its memory. Its rows span at least as many bytes as its elements have, so the blocks that the timing
- * moves from its address on lie within what is checked here. */
+/* Where the bytes of an operand are. With nothing there for its DMA, which then faults, the range is empty. */
+static struct range range_of(const struct call *call, const struct part *part, uint64_t ld, uint64_t bytes)
+{
+    const struct tl_operand *o = part->operand;
+    if (!call_translates(o->is_virtual))
+        return call_range(call, part->name, o->addr, bytes);
+    struct reach reach = call_reach(call, o->addr, true, bytes);
+    if (reach.count == 1)
+        return reach.range[0];
+    if (reach.count > 1)
+        call_error(call, "the pages of %s at 0x%" PRIx64 " do not follow one another in memory", part->name, o->addr);
+    if (!part->moves || part->pinned || ld != part->columns)
+        call_fault(call, FAULT_PAGE_FAULT, "%s at 0x%" PRIx64 ": not all of its pages are mapped to memory", part->name,
+                   o->addr);
+    return (struct range){0};
+}
+
+/* The matrix in its memory; of no rows if it has no range. Its rows span at least as many bytes as its elements have, so
+ * the blocks that the timing moves from its address on lie within what is checked here. */
 static struct matrix matrix_of(const struct call *call, const struct part *part)
 {
     const struct tl_operand *o = part->operand;
@@ -97,7 +114,9 @@ static struct matrix matrix_of(const struct call *call, const struct part *part)
         (elements + part->columns) >> SIZE_BITS)
         call_fault(call, FAULT_BAD_ADDRESS, "%s has %" PRIu64 " rows of %" PRIu64 " elements: more than any memory",
                    part->name, part->rows, ld);
-    struct range range = call_range(call, part->name, o->addr, (elements + part->columns) * size);
+    struct range range = range_of(call, part, ld, (elements + part->columns) * size);
+    if (range.bytes == 0)
+        return (struct matrix){.dtype = o->dtype};
     if (part->pinned && !call_owns(call, &range))
         call_error(call, "%s is pinned, but at %s, not in this PE's TCM", part->name, address_name(o->addr));
     flights_check_use(call, &range);
@@ -111,6 +130,8 @@ static struct matrix matrix_of(const struct call *call, const struct part *part)
 static bool overlap(const struct matrix *x, const struct matrix *y)
 {
     uint64_t x_size = dtype_bytes[x->dtype], y_size = dtype_bytes[y->dtype];
+    if (x->rows == 0 || y->rows == 0)
+        return false;
     if (x->memory != y->memory || x->offset >= y->offset + matrix_bytes(y, y_size) ||
         y->offset >= x->offset + matrix_bytes(x, x_size))
         return false;
@@ -145,7 +166,7 @@ static const struct gemm_epilogue *epilogues_of(const struct call *call, const s
         epilogues[i] = (struct gemm_epilogue){.op = is_relu ? OP_relu : OP_bias, .scope = scopes[e->scope]};
         if (is_relu)
             continue;
-        epilogues[i].row = matrix_of(call, &(struct part){"the bias", &e->row, 1, ask->n, false});
+        epilogues[i].row = matrix_of(call, &(struct part){"the bias", &e->row, 1, ask->n, false, false});
     }
     return epilogues;
 }
@@ -158,8 +179,9 @@ tl_handle tl_composite_at(struct tl *tl, const struct tl_composite *ask, const c
 #undef DTYPE
     };
     struct call call = {tl, "tl_composite", file, line};
-    const struct part a = {"a", &ask->a, ask->m, ask->k, ask->pin_a}, b = {"b", &ask->b, ask->k, ask->n, ask->pin_b};
-    const struct part c = {"c", &ask->c, ask->m, ask->n, false};
+    const struct part a = {"a", &ask->a, ask->m, ask->k, ask->pin_a, true};
+    const struct part b = {"b", &ask->b, ask->k, ask->n, ask->pin_b, true};
+    const struct part c = {"c", &ask->c, ask->m, ask->n, false, true};
     check_sizes(&call, ask);
     check_form(&call, &a);
     check_form(&call, &b);
@@ -171,6 +193,8 @@ tl_handle tl_composite_at(struct tl *tl, const struct tl_composite *ask, const c
     op.name = names[ask->a.dtype];
     struct request timed = {.kind = COMMAND_gemm_tiles, .dtype = ask->a.dtype, .out_dtype = ask->c.dtype,
                             .pinned = {ask->pin_a, ask->pin_b}, .address = {ask->a.addr, ask->b.addr, ask->c.addr},
+                            .virtual_address = {call_translates(ask->a.is_virtual), call_translates(ask->b.is_virtual),
+                                                call_translates(ask->c.is_virtual)},
                             .m = ask->m, .k = ask->k, .n = ask->n,
                             .tile_m = ask->tile[0], .tile_k = ask->tile[1], .tile_n = ask->tile[2],
                             .epilogues = ask->epilogues};
@@ -179,5 +203,6 @@ tl_handle tl_composite_at(struct tl *tl, const struct tl_composite *ask, const c
     op.gemm.epilogues = ask->epilogues;
     timed.epilogue = timed_epilogues;
     check_overlap(&call, &op.gemm);
-    return call_submit(&call, &timed, &op);
+    bool there = op.gemm.a.rows && op.gemm.b.rows && op.gemm.c.rows;
+    return call_submit(&call, &timed, there ? &op : NULL);
 }

@@ -4,8 +4,11 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "emitted.h"
 #include "flight.h"
+#include "mmu.h"
 #include "pe.h"
+#include "text/base.h"
 
 void call_fault(const struct call *call, enum fault code, const char *format, ...)
 {
@@ -25,6 +28,24 @@ struct range call_range(const struct call *call, const char *what, uint64_t addr
         call_fault(call, FAULT_BAD_ADDRESS, "%s, %llu bytes at %s: %s", what, (unsigned long long)bytes,
                    address_name(address), wrong);
     return range;
+}
+
+bool call_translates(bool is_virtual)
+{
+    return is_virtual && kb_attrs.pe_mmu_enabled;
+}
+
+struct reach call_reach(const struct call *call, uint64_t address, bool is_virtual, uint64_t bytes)
+{
+    struct physical_run physical = {address, bytes};
+    struct translation t = {.runs = &physical, .count = 1};
+    if (call_translates(is_virtual))
+        t = mmu_look(call->tl->pe, address, bytes);
+    struct reach reach = {arena_alloc(t.count, sizeof *reach.range), t.unmapped ? 0 : t.count};
+    for (size_t i = 0; i < reach.count; i++)
+        if (address_decode(t.runs[i].address, t.runs[i].bytes, &reach.range[i]))
+            reach.count = 0;
+    return reach;
 }
 
 bool call_owns(const struct call *call, const struct range *range)
@@ -51,6 +72,8 @@ uint64_t call_bytes(const struct call *call, const struct tl_shard *shard)
 struct range call_buffer(const struct call *call, const struct tl_shard *shard)
 {
     struct range range = call_range(call, "the buffer", shard->addr, call_bytes(call, shard));
+    if (shard->is_virtual)
+        call_error(call, "a buffer is at a physical address, not at a virtual one");
     if (!call_owns(call, &range))
         call_error(call, "the buffer at %s is not in this PE's TCM", address_name(shard->addr));
     flights_check_use(call, &range);
@@ -66,14 +89,28 @@ void call_same_shape(const struct call *call, const struct tl_shard *a, const st
         call_error(call, "the buffer and where it goes differ in shape or dtype");
 }
 
-struct command *call_submit(const struct call *call, struct request *ask, struct op *op)
+static struct op *called(const struct call *call, struct op *op)
 {
     op->pe = pe_number(call->tl->pe);
     op->command = call->tl->commands;
     op->kernel = call->tl->name;
-    op->file = ask->file = call->file;
-    op->line = ask->line = call->line;
-    struct op *record = ask->kind == COMMAND_recv ? oplog_call(op) : oplog_add(op);
+    op->file = call->file;
+    op->line = call->line;
+    return op;
+}
+
+struct op *call_record(const struct call *call, struct op *op)
+{
+    return oplog_add(called(call, op));
+}
+
+struct command *call_submit(const struct call *call, struct request *ask, struct op *op)
+{
+    struct op *record = NULL;
+    ask->file = call->file;
+    ask->line = call->line;
+    if (op)
+        record = ask->kind == COMMAND_recv ? oplog_call(called(call, op)) : call_record(call, op);
     struct command *command = kernel_submit(call->tl, ask);
     command->data = record;                             /* the first service starts after this event */
     command->op = oplog_on ? record : NULL;

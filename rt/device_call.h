@@ -19,7 +19,18 @@ struct call {
 _Noreturn void call_fault(const struct call *call, enum fault code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The range of an address; a bad one is a BAD_ADDRESS of what is named. */
+/* Where an address in a memory leads: ranges in order of address. None: a page is unmapped or an address bad, so that
+ * the DMA will fault, and no data move. */
+struct reach {
+    struct range *range;
+    size_t count;
+};
+struct reach call_reach(const struct call *call, uint64_t address, bool is_virtual, uint64_t bytes);
+
+/* Whether the MMU has to translate such an address. */
+bool call_translates(bool is_virtual);
+
+/* The range of a physical address; a bad one is a BAD_ADDRESS of what is named. */
 struct range call_range(const struct call *call, const char *what, uint64_t address, uint64_t bytes);
 
 /* Whether a range lies in the TCM of the PE that calls. */
@@ -35,8 +46,11 @@ struct range call_buffer(const struct call *call, const struct tl_shard *shard);
 /* Two shards have to be of one shape and dtype. */
 void call_same_shape(const struct call *call, const struct tl_shard *a, const struct tl_shard *b);
 
-/* Submits what is asked, whose effect on data is recorded as `op` at this instant, or a receive's when it completes.
- * Takes pe_cpu's overhead. */
+/* Records an effect on data at this instant, ahead of those of the command that is submitted next. */
+struct op *call_record(const struct call *call, struct op *op);
+
+/* Submits what is asked, whose effect on data is recorded as `op` at this instant, or a receive's when it completes;
+ * NULL: it has none. Takes pe_cpu's overhead. */
 struct command *call_submit(const struct call *call, struct request *ask, struct op *op);
 
 #endif

@@ -123,12 +123,12 @@ static bool is_own_tcm(const struct range *range, const struct pe *pe)
 /* A physical address takes no time, and is one run. */
 static struct translation physical(uint64_t address, uint64_t bytes)
 {
-    static struct run run;
-    run = (struct run){address, bytes};
+    static struct physical_run run;
+    run = (struct physical_run){address, bytes};
     return (struct translation){.runs = &run, .count = 1};
 }
 
-static const char *ranges_decode(const struct translation *t, const struct run **bad)
+static const char *ranges_decode(const struct translation *t, const struct physical_run **bad)
 {
     if (t->count > ranges_room) {
         ranges_room = 2 * t->count;
@@ -224,7 +224,7 @@ void dma_start(struct token *token)
                       .reads = token->stage.kind == STAGE_DMA_READ,
                       .bytes = bytes,
                       .translation = translate(token, bytes)};
-    const struct run *bad;
+    const struct physical_run *bad;
     if (dma.translation.unmapped) {
         token->fault_why = NULL;
         token->fault_address = dma.translation.page;

@@ -100,6 +100,7 @@ void kernel_wait(struct tl *tl, struct command *command)
     if (command->complete)
         return;
     tl->awaited = command;
+    tl->awaited_since_ps = now_ps;
     coro_suspend(tl->coro);
 }
 
@@ -232,6 +233,12 @@ static _Noreturn void kernel_stop(struct tl *tl)
         coro_suspend(tl->coro);
 }
 
+/* The part of a PE that finds a fault. */
+static enum node_kind fault_part(enum fault code)
+{
+    return code == FAULT_BAD_ADDRESS ? NODE_pe_dma : code == FAULT_PAGE_FAULT ? NODE_pe_mmu : NODE_pe_cpu;
+}
+
 void kernel_fault(struct tl *tl, enum fault code, const char *file, uint32_t line, const char *format, ...)
 {
     char message[1024];
@@ -239,7 +246,7 @@ void kernel_fault(struct tl *tl, enum fault code, const char *file, uint32_t lin
     va_start(args, format);
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
-    failed(tl, code, place_pe(pe_number(tl->pe), NODE_pe_cpu), file, line, message);
+    failed(tl, code, place_pe(pe_number(tl->pe), fault_part(code)), file, line, message);
     kernel_stop(tl);
 }
 

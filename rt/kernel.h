@@ -42,6 +42,7 @@ struct tl {
     struct coro *coro;
     struct event event;                                 /* its next resumption */
     struct command *awaited;
+    uint64_t awaited_since_ps;
     struct command *first, *last;                       /* its commands, in order of submission */
     uint32_t commands;
     void (*began)(struct tl *tl), (*ended)(struct tl *tl);

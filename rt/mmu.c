@@ -205,12 +205,12 @@ void mmu_unmap(struct pe *pe, uint64_t va, uint64_t pages)
 
 /* ---- translation */
 
-static struct run *runs;
+static struct physical_run *runs;
 static size_t runs_room;
 
 static void run_add(struct translation *t, uint64_t address, uint64_t bytes)
 {
-    struct run *last = t->count ? &runs[t->count - 1] : NULL;
+    struct physical_run *last = t->count ? &runs[t->count - 1] : NULL;
     if (last && last->address + last->bytes == address && last->address >> OFFSET_BITS == address >> OFFSET_BITS) {
         last->bytes += bytes;
         return;
@@ -221,7 +221,7 @@ static void run_add(struct translation *t, uint64_t address, uint64_t bytes)
         if (!runs)
             die("no memory for the runs of a transfer");
     }
-    runs[t->count++] = (struct run){address, bytes};
+    runs[t->count++] = (struct physical_run){address, bytes};
 }
 
 static void page_look_up(struct mmu *mmu, uint64_t page, bool mapped, struct translation *t)
@@ -236,17 +236,18 @@ static void page_look_up(struct mmu *mmu, uint64_t page, bool mapped, struct tra
         tlb_take_in(mmu, page);
 }
 
-struct translation mmu_translate(struct pe *pe, uint64_t va, uint64_t bytes)
+static struct translation translate(struct pe *pe, uint64_t va, uint64_t bytes, bool timed)
 {
     struct mmu *mmu = mmu_of(pe);
-    struct translation t = {.ps = kb_attrs.pe_mmu_tlb_overhead_ps};
+    struct translation t = {.ps = timed ? kb_attrs.pe_mmu_tlb_overhead_ps : 0};
     uint64_t size = kb_attrs.pe_mmu_page_bytes;
     for (uint64_t done = 0; done < bytes;) {
         uint64_t page = (va + done) / size, within = (va + done) % size;
         uint64_t here = size - within < bytes - done ? size - within : bytes - done;
         size_t at = stretch_from(mmu, page);
         bool mapped = at < mmu->count && mmu->stretches[at].first <= page;
-        page_look_up(mmu, page, mapped, &t);
+        if (timed)
+            page_look_up(mmu, page, mapped, &t);
         if (mapped)
             run_add(&t, address_add(stretch_address(&mmu->stretches[at], page), within), here);
         else if (!t.unmapped)
@@ -256,4 +257,14 @@ struct translation mmu_translate(struct pe *pe, uint64_t va, uint64_t bytes)
     }
     t.runs = runs;
     return t;
+}
+
+struct translation mmu_translate(struct pe *pe, uint64_t va, uint64_t bytes)
+{
+    return translate(pe, va, bytes, true);
+}
+
+struct translation mmu_look(struct pe *pe, uint64_t va, uint64_t bytes)
+{
+    return translate(pe, va, bytes, false);
 }

@@ -9,7 +9,7 @@
 struct pe;
 
 /* Bytes at consecutive physical addresses of one memory. */
-struct run {
+struct physical_run {
     uint64_t address, bytes;
 };
 
@@ -17,13 +17,16 @@ struct translation {
     uint64_t ps;                                        /* tlb_overhead and the walks of missing pages */
     bool unmapped;                                      /* one of the pages is in no map; then there are no runs */
     uint64_t page;                                      /* virtual address of the first such page */
-    const struct run *runs; /* maximal, in order of virtual address; until the next translation */
+    const struct physical_run *runs; /* maximal, in order of virtual address; until the next translation */
     size_t count;
 };
 
 /* Translates [va, va + bytes): looks all its pages up, upwards; takes missing ones into the TLB, the least recently
  * used goes. */
 struct translation mmu_translate(struct pe *pe, uint64_t va, uint64_t bytes);
+
+/* Where the pages stand now; the TLB is not asked, and it takes no time. */
+struct translation mmu_look(struct pe *pe, uint64_t va, uint64_t bytes);
 
 /* Maps the pages from va on (a multiple of the page) to addresses from `address` on, or unmaps them; drops them from
  * the TLB. No effect with the MMU off. */

@@ -16,10 +16,29 @@ struct move {
     struct request ask;
     struct range buffer;
     struct op op;
+    struct reach memory;                                /* of a load or store: what it reads or writes */
 };
+
+/* A load or store: one copy for each range of the memory. */
+static struct command *transfer(const struct call *call, struct move *move)
+{
+    uint64_t offset = move->buffer.offset;
+    for (size_t i = 0; i < move->memory.count; i++) {
+        const struct range *r = &move->memory.range[i];
+        move->op.copy = move->ask.kind == COMMAND_load
+                            ? (struct copy){r->memory, move->buffer.memory, r->offset, offset, r->bytes}
+                            : (struct copy){move->buffer.memory, r->memory, offset, r->offset, r->bytes};
+        offset += r->bytes;
+        if (i + 1 < move->memory.count)
+            call_record(call, &move->op);
+    }
+    return call_submit(call, &move->ask, move->memory.count ? &move->op : NULL);
+}
 
 static struct command *submit(const struct call *call, struct move *move)
 {
+    if (move->ask.kind == COMMAND_load || move->ask.kind == COMMAND_store)
+        return transfer(call, move);
     return call_submit(call, &move->ask, &move->op);
 }
 
@@ -37,28 +56,31 @@ static tl_handle go_on(const struct call *call, struct move move)
 
 /* ---- between a memory and the TCM */
 
+static struct move between(const struct call *call, enum command_kind kind, const struct tl_shard *buffer,
+                           const struct tl_shard *memory)
+{
+    uint64_t bytes = call_bytes(call, memory);
+    struct move move = {.ask = {.kind = kind, .address = {memory->addr}, .bytes = bytes},
+                        .op = {.kind = OPKIND_memory, .name = kind == COMMAND_load ? "dma_read" : "dma_write"}};
+    call_bytes(call, buffer);
+    call_same_shape(call, buffer, memory);
+    move.buffer = call_buffer(call, buffer);
+    move.ask.tcm = move.buffer.offset;
+    move.ask.virtual_address[OPERAND_A] = call_translates(memory->is_virtual);
+    move.memory = call_reach(call, memory->addr, memory->is_virtual, bytes);
+    for (size_t i = 0; i < move.memory.count; i++)
+        flights_check_use(call, &move.memory.range[i]);
+    return move;
+}
+
 static struct move load(const struct call *call, const struct tl_shard *to, const struct tl_shard *from)
 {
-    uint64_t bytes = call_bytes(call, from);
-    call_bytes(call, to);
-    call_same_shape(call, to, from);
-    struct range source = call_range(call, "the source", from->addr, bytes), buffer = call_buffer(call, to);
-    flights_check_use(call, &source);
-    return (struct move){{.kind = COMMAND_load, .address = {from->addr}, .tcm = buffer.offset, .bytes = bytes}, buffer,
-                         {.kind = OPKIND_memory, .name = "dma_read",
-                          .copy = {source.memory, buffer.memory, source.offset, buffer.offset, bytes}}};
+    return between(call, COMMAND_load, to, from);
 }
 
 static struct move store(const struct call *call, const struct tl_shard *to, const struct tl_shard *from)
 {
-    uint64_t bytes = call_bytes(call, from);
-    call_bytes(call, to);
-    call_same_shape(call, to, from);
-    struct range buffer = call_buffer(call, from), target = call_range(call, "the target", to->addr, bytes);
-    flights_check_use(call, &target);
-    return (struct move){{.kind = COMMAND_store, .address = {to->addr}, .tcm = buffer.offset, .bytes = bytes}, buffer,
-                         {.kind = OPKIND_memory, .name = "dma_write",
-                          .copy = {buffer.memory, target.memory, buffer.offset, target.offset, bytes}}};
+    return between(call, COMMAND_store, from, to);
 }
 
 struct tl_shard tl_load_at(struct tl *tl, struct tl_shard shard, const char *file, uint32_t line)
@@ -66,8 +88,8 @@ struct tl_shard tl_load_at(struct tl *tl, struct tl_shard shard, const char *fil
     struct call call = {tl, "tl_load", file, line};
     struct tl_shard buffer = shard;
     uint64_t bytes = call_bytes(&call, &shard);
-    call_range(&call, "the source", shard.addr, bytes);
     buffer.addr = buffer_take(&call, bytes);
+    buffer.is_virtual = false;
     block(&call, load(&call, &buffer, &shard));
     return buffer;
 }
@@ -136,18 +158,20 @@ static struct move send(const struct call *call, uint32_t peer, const struct tl_
 {
     uint32_t number = peer_number(call, peer);
     struct range buffer = call_buffer(call, shard);
-    return (struct move){{.kind = COMMAND_send, .peer = number, .tcm = buffer.offset, .bytes = buffer.bytes}, buffer,
-                         {.kind = OPKIND_memory, .name = "send",
-                          .copy = {buffer.memory, store_messages(), buffer.offset, 0, buffer.bytes}}};
+    return (struct move){
+        .ask = {.kind = COMMAND_send, .peer = number, .tcm = buffer.offset, .bytes = buffer.bytes}, .buffer = buffer,
+        .op = {.kind = OPKIND_memory, .name = "send",
+               .copy = {buffer.memory, store_messages(), buffer.offset, 0, buffer.bytes}}};
 }
 
 static struct move receive(const struct call *call, uint32_t peer, const struct tl_shard *shard)
 {
     uint32_t number = peer_number(call, peer);
     struct range buffer = call_buffer(call, shard);
-    return (struct move){{.kind = COMMAND_recv, .peer = number, .tcm = buffer.offset, .bytes = buffer.bytes}, buffer,
-                         {.kind = OPKIND_memory, .name = "recv",
-                          .copy = {store_messages(), buffer.memory, 0, buffer.offset, buffer.bytes}}};
+    return (struct move){
+        .ask = {.kind = COMMAND_recv, .peer = number, .tcm = buffer.offset, .bytes = buffer.bytes}, .buffer = buffer,
+        .op = {.kind = OPKIND_memory, .name = "recv",
+               .copy = {store_messages(), buffer.memory, 0, buffer.offset, buffer.bytes}}};
 }
 
 void tl_send_at(struct tl *tl, uint32_t peer, struct tl_shard buffer, const char *file, uint32_t line)

@@ -130,7 +130,8 @@ struct tl_shard tl_part_at(struct tl *tl, struct tl_shard shard, uint32_t axis, 
     if (first > shard.shape[axis] || count > shard.shape[axis] - first)
         call_error(&call, "%" PRIu64 " indices from %" PRIu64 " on, but axis %u has %" PRIu64, count, first, axis,
                    shard.shape[axis]);
-    shard.addr = address_add(shard.addr, first * shard.stride[axis] * dtype_bytes[shard.dtype]);
+    uint64_t bytes = first * shard.stride[axis] * dtype_bytes[shard.dtype];
+    shard.addr = shard.is_virtual ? shard.addr + bytes : address_add(shard.addr, bytes);
     shard.first[axis] += first;
     shard.shape[axis] = count;
     return shard;

@@ -44,6 +44,7 @@ struct tl_shard {
     uint8_t dtype, rank;
     uint64_t shape[KB_RANK], stride[KB_RANK];
     uint64_t first[KB_RANK];                            /* index of its first element in the tensor */
+    bool is_virtual;                                    /* the PE's MMU translates addr */
 };
 
 /* A command under way. */
@@ -108,6 +109,15 @@ uint32_t tl_shards(kb_tensor tensor);
 
 /* The part of a shard with `count` indices of an axis, from `first` on, counted in the shard. KERNEL_ERROR: outside. */
 #define tl_part(tl, shard, axis, first, count) tl_part_at(tl, shard, axis, first, count, __FILE__, __LINE__)
+
+/* The same elements at a virtual address, where the host has mapped them (kb_map): loads, stores and composites go
+ * through the MMU. With the MMU off it is the physical address itself. */
+static inline struct tl_shard tl_virtual(struct tl_shard shard, uint64_t va)
+{
+    shard.addr = va;
+    shard.is_virtual = true;
+    return shard;
+}
 
 /* ---- memory */
 
@@ -191,12 +201,13 @@ struct tl_operand {
     uint8_t dtype;
     bool transposed;                                    /* not supported: KERNEL_ERROR */
     bool unfit;                                         /* made of a shard that is no such matrix: KERNEL_ERROR */
+    bool is_virtual;                                    /* all of it has to lie in one run of pages */
 };
 
 /* A shard of one or two axes as an operand; its leading dimension is the stride of its rows. */
 static inline struct tl_operand tl_in(struct tl_shard shard)
 {
-    struct tl_operand operand = {.addr = shard.addr, .dtype = shard.dtype};
+    struct tl_operand operand = {.addr = shard.addr, .dtype = shard.dtype, .is_virtual = shard.is_virtual};
     operand.ld = shard.rank == 2 ? shard.stride[0] : 0;
     operand.unfit = shard.rank < 1 || shard.rank > 2 || shard.stride[shard.rank - 1] != 1;
     return operand;
