@@ -42,8 +42,8 @@ static double *room(uint64_t count)
     return at;
 }
 
-/* The elements of a matrix; NULL: there is no data pass. */
-static double *values_of(kb_tensor tensor, const char *call, const char *file, uint32_t line)
+/* The elements of a matrix, and the host's time after the data pass; NULL: there is none. */
+static double *values_of(kb_tensor tensor, const char *call, double *began, const char *file, uint32_t line)
 {
     tensor_check(tensor, call, file, line);
     if (tensor->dims.rank != 2)
@@ -51,6 +51,7 @@ static double *values_of(kb_tensor tensor, const char *call, const char *file, u
     if (!oplog_on)
         return NULL;
     exec_data_pass();
+    *began = clock_seconds();
     struct values values = {tensor, room(tensor->elements)};
     tensor_each_row(tensor, false, take_row, &values);
     return values.at;
@@ -68,13 +69,13 @@ static kb_ref made(uint64_t rows, uint64_t columns, double *values, double began
 
 kb_ref kb_ref_copy_at(kb_tensor tensor, const char *file, uint32_t line)
 {
-    double began = clock_seconds(), *values = values_of(tensor, "kb_ref_copy", file, line);
+    double began, *values = values_of(tensor, "kb_ref_copy", &began, file, line);
     return values ? made(tensor->dims.size[0], tensor->dims.size[1], values, began) : NULL;
 }
 
 kb_ref kb_ref_exchange_at(kb_tensor tensor, const char *file, uint32_t line)
 {
-    double began = clock_seconds(), *from = values_of(tensor, "kb_ref_exchange", file, line);
+    double began, *from = values_of(tensor, "kb_ref_exchange", &began, file, line);
     uint64_t rows = tensor->dims.size[0], columns = tensor->dims.size[1], block = columns / rows;
     if (block * rows != columns)
         misuse(file, line, "kb_ref_exchange: the %" PRIu64 " columns of '%s' are no blocks for its %" PRIu64 " rows",
@@ -135,7 +136,7 @@ static double largest(const double *values, uint64_t count)
 kb_ref kb_ref_reduce_at(kb_tensor tensor, const char *op, const char *file, uint32_t line)
 {
     enum reduction reduction = reduction_of(op, file, line);
-    double began = clock_seconds(), *from = values_of(tensor, "kb_ref_reduce", file, line);
+    double began, *from = values_of(tensor, "kb_ref_reduce", &began, file, line);
     if (!from)
         return NULL;
     uint64_t rows = tensor->dims.size[0], columns = tensor->dims.size[1];

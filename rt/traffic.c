@@ -1,7 +1,7 @@
 /* traffic.c: how busy messages between PEs keep the links, by the routes alone.
  *
  * A message goes from its sender's pe_dma to the memory of the ring, which the receiver's pe_dma reads if it is not in
- * a TCM. Every byte occupies each link on that way. Nothing else is looked at: nodes, memories, engines, other traffic. */
+ * a TCM. Every byte occupies each link on that way. Nothing else is looked at: nodes, memories, engines. */
 #include "channel.h"
 #include "emitted.h"
 #include "fabric.h"

@@ -1,0 +1,67 @@
+/* all_to_all.c: every rank sends a block of its own to every rank.
+ *
+ * In step s a rank sends to the one s places further on and receives from the one s places behind, so that every rank
+ * sends and receives one block at a time, to the near ones first. */
+#include "collective.h"
+
+struct all_to_all_args {
+    kb_tensor in, out;                                  /* a row of each with each rank: a block per rank */
+    struct kb_order order;
+    uint64_t chunk_bytes;
+};
+
+KB_KERNEL(all_to_all, struct all_to_all_args)
+{
+    struct ring ring = ring_of(tl, arg->order);
+    struct tl_shard in = flat(tl_my_shard(tl, arg->in)), out = flat(tl_my_shard(tl, arg->out));
+    uint64_t p = ring.count, n = in.shape[0] / p;
+    struct pipe pipe;
+    pipe_open(&pipe, tl, in.dtype, NULL, arg->chunk_bytes, n);
+    for (uint64_t base = 0; base < n; base += pipe.panel)
+        for (uint64_t step = 0; step < p; step++) {
+            uint32_t to = ring_ahead(&ring, step), from = ring_behind(&ring, step);
+            uint64_t count = least(pipe.panel, n - base);
+            struct tl_shard give = tl_part(tl, in, 0, to * n + base, count);
+            struct tl_shard take = tl_part(tl, out, 0, from * n + base, count);
+            if (step == 0) {
+                pipe_put(&pipe, (struct panel){LOAD | STORE, from, to, give, take, count});
+                continue;
+            }
+            pipe_put(&pipe, (struct panel){LOAD | SEND, from, to, give, take, count});
+            pipe_put(&pipe, (struct panel){RECV | STORE, from, to, give, take, count});
+        }
+    pipe_flush(&pipe);
+}
+
+static struct bound all_to_all_bound(struct kb_pes pes, uint64_t bytes)
+{
+    struct bound bound = {kb_traffic_new(), 0};
+    for (uint32_t i = 0; i < pes.count; i++)
+        for (uint32_t j = 0; j < pes.count; j++) {
+            if (i == j)
+                continue;
+            uint64_t latency_ps = kb_latency_ps(pes.pe[i], pes.pe[j]);
+            kb_traffic_add(bound.traffic, pes.pe[i], pes.pe[j], bytes);
+            bound.latency_ps = latency_ps > bound.latency_ps ? latency_ps : bound.latency_ps;
+        }
+    return bound;
+}
+
+KB_BENCH(all_to_all, "every PE sends a block of its own to every PE",
+         PARAMS_OF_COLLECTIVE("f16 bf16 f32 i32 i8", "elements of each vector, rounded up to blocks of one size"))
+{
+    struct kb_pes pes = kb_pes(kb_text(pes));
+    struct kb_order order = kb_snake(pes);
+    enum kb_dtype dtype = kb_dtype(kb_word(dtype));
+    enum kb_space space = space_of(kb_word(space));
+    uint64_t p = pes.count, block = longest_block(kb_int(size), p), size = kb_dtype_bytes(dtype);
+
+    kb_tensor in = kb_tensor_new("in", dtype, kb_2d(p, p * block), kb_rows(space, pes));
+    kb_tensor out = kb_tensor_new("out", dtype, kb_2d(p, p * block), kb_rows(space, pes));
+    fill_for(in, dtype, "add");
+    kb_future launch = kb_launch(all_to_all, pes, &(struct all_to_all_args){in, out, order, kb_int(chunk)});
+    kb_wait(launch);
+
+    report(launch, p * block * size, p - 1, p, all_to_all_bound(pes, block * size));
+    kb_expect_close(out, kb_ref_exchange(in));
+}

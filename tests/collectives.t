@@ -1,0 +1,115 @@
+#!/usr/bin/python3
+"""collectives: on small machines every collective verifies: dtypes, ops, odd sizes, sets of PEs, rings in each memory.
+
+The machines have tiny slots and TCMs, so that short vectors take many rounds and do not fit. limit: 300
+"""
+import json
+import os
+
+from harness import Broken, ROOT, SCRATCH, done, ok, read, run, simulator
+
+MACHINE = """system: {{ name: {name}, sips: {sips} }}
+sip: {{ cubes: {{ rows: {rows}, cols: {cols} }} }}
+cube:
+  memory_map: {{ hbm_slices_per_cube: {pes}, hbm_slice_mb: 16, sram_mb: 2 }}
+  noc: {{ rows: 2, cols: 3 }}
+  pe_template:
+    components:
+      pe_math: {{ attrs: {{ lanes: {{ i32: 64, i8: 256 }} }} }}
+      pe_tcm: {{ attrs: {{ size_mb: 128 KiB, reserved_mb: 64 KiB }} }}
+      pe_ipcq: {{ attrs: {{ slots: {slots}, slot_kb: {slot_kb}, buffer: {buffer} }} }}
+"""
+SHAPES = {
+    "one": {"sips": 1, "rows": 1, "cols": 1, "pes": 1, "slots": 1, "slot_kb": 1, "buffer": "tcm"},
+    "three": {"sips": 1, "rows": 1, "cols": 3, "pes": 1, "slots": 1, "slot_kb": 1, "buffer": "sram"},
+    "eight": {"sips": 1, "rows": 2, "cols": 2, "pes": 2, "slots": 2, "slot_kb": 2, "buffer": "tcm"},
+    "eight_hbm": {"sips": 1, "rows": 2, "cols": 2, "pes": 2, "slots": 3, "slot_kb": 1, "buffer": "hbm"},
+    "pairs": {"sips": 2, "rows": 1, "cols": 2, "pes": 3, "slots": 4, "slot_kb": 1, "buffer": "sram"},
+}
+REDUCING = (("all_reduce", "algorithm=ring"), ("all_reduce", "algorithm=halving"), ("reduce_scatter",),
+            ("reduce", "root=1"))
+MOVING = (("all_gather",), ("all_to_all",), ("broadcast", "root=2"))
+DTYPES = ("f32", "f16", "bf16", "i32", "i8")
+SETS = ("*", "sip0.cube0.pe0", "*.pe0", "*.cube?.pe1", "sip*.cube0.*")
+
+
+def machine(name):
+    path = os.path.join(SCRATCH, name + ".yaml")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(MACHINE.format(name=name, **SHAPES[name]))
+    return simulator(path)
+
+
+def bad(program, *words):
+    """What was said by a run that did not verify; empty if it did."""
+    ended = run(program, "run", *words, timeout=100)
+    return "" if ended.returncode == 0 and "\nverified     " in ended.stdout else ended.said
+
+
+def every(program, name):
+    """All dtypes and awkward sizes; then all ops, and sets of PEs."""
+    for bench in REDUCING + MOVING:
+        wrong = [bad(program, *bench, f"dtype={dtype}", f"size={size}")
+                 for dtype in DTYPES for size in (1, 2, 7, 1025, 40001 if dtype in ("f16", "i32") else 5003)]
+        ok(not any(wrong), f"{' '.join(bench)} on {name}, every dtype and size", *wrong)
+    for bench in REDUCING:
+        wrong = [bad(program, *bench, f"op={op}", f"dtype={dtype}", "size=999", "space=tcm")
+                 for op in ("min", "max", "mul") for dtype in DTYPES]
+        ok(not any(wrong), f"{' '.join(bench)} on {name}, every op", *wrong)
+    for bench in REDUCING + MOVING + (("barrier",),):
+        words = () if bench == ("barrier",) else ("size=3001", "chunk=100", "space=sram")
+        wrong = [bad(program, *bench, *words, f"pes={pes}")
+                 for pes in SETS if name not in ("one", "three") or pes != "*.cube?.pe1"]
+        ok(not any(wrong), f"{' '.join(bench)} on {name}, sets of PEs", *wrong)
+
+
+def many(program, name):
+    """The four dtypes, odd sizes and one element, on a machine as it comes."""
+    for bench in REDUCING[:2]:
+        wrong = [bad(program, *bench, f"dtype={dtype}", f"size={size}") for dtype in DTYPES[:4] for size in (1, 30011)]
+        ok(not any(wrong), f"{' '.join(bench)} on {name}", *wrong)
+
+
+def measures(program):
+    """busbw as nccl-tests define it, from integers; never above what the algorithm can reach."""
+    for bench, up in (("all_reduce", 2 * 7), ("reduce_scatter", 7), ("all_gather", 7), ("all_to_all", 7),
+                      ("broadcast", 8), ("reduce", 8)):
+        path = os.path.join(SCRATCH, bench + ".json")
+        ended = run(program, "run", bench, "size=80000", "dtype=f32", "--json", path)
+        made = json.loads(read(path))
+        figures = made.get("figures", {})
+        ok(ended.returncode == 0 and figures["time_ps"] == made["launches"][0]["pe_exec_ps"] and
+           figures["algbw_bytes_per_s"] == 320000 * 10**12 // figures["time_ps"] and
+           figures["busbw_bytes_per_s"] == figures["algbw_bytes_per_s"] * up // 8 and
+           0 < figures["bound_ps"] <= figures["time_ps"] and figures["bound_reached_permille"] <= 1000 and
+           made["params"]["pes"] == "*", f"figures of {bench}", figures, ended.said)
+    off, verified = (run(program, "run", "all_reduce", "--data", data).stdout for data in ("off", "verify"))
+    ok(off.count("\ntime ") == 1 and off[off.index("\ntime "):off.index("\nnot checked")] ==
+       verified[verified.index("\ntime "):verified.index("\nverified")], "the same figures without data", off, verified)
+
+
+def mistakes(program):
+    said = bad(program, "all_reduce", "dtype=i8", "chunk=0")
+    ok("chunk=0 is out of bounds" in said, "a chunk of nothing", said)
+    said = bad(program, "all_reduce", "dtype=f32", "chunk=3")
+    ok("a message of 3 bytes holds no element" in said and "KERNEL_ERROR" in said, "a chunk below an element", said)
+    said = bad(program, "all_reduce", "pes=sip7.*")
+    ok("no PE is like 'sip7.*'" in said, "no PEs", said)
+    said = bad(program, "barrier", "dtype=f32")
+    ok("barrier has no parameter 'dtype'" in said, "no such parameter", said)
+
+
+try:
+    for name in ("one", "three", "eight_hbm", "pairs") if not os.environ.get("SAN") else ("three",):
+        every(machine(name), name)
+    eight = machine("eight")
+    many(eight, "8 PEs")
+    measures(eight)
+    mistakes(eight)
+    two = simulator(os.path.join(ROOT, "topologies", "two_sips.yaml"))
+    many(two, "2 SIPs")
+    if not os.environ.get("SAN"):
+        many(simulator(os.path.join(ROOT, "topologies", "ref_sip.yaml")), "128 PEs")
+except Broken as reason:
+    ok(False, "a simulator", reason)
+done()
