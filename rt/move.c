@@ -158,10 +158,11 @@ static struct move send(const struct call *call, uint32_t peer, const struct tl_
 {
     uint32_t number = peer_number(call, peer);
     struct range buffer = call_buffer(call, shard);
-    return (struct move){
+    uint64_t slot = kb_attrs.pe_ipcq_slot_bytes, kept = buffer.bytes < slot ? buffer.bytes : slot;
+    return (struct move){                               /* one that is too long is refused when it is submitted */
         .ask = {.kind = COMMAND_send, .peer = number, .tcm = buffer.offset, .bytes = buffer.bytes}, .buffer = buffer,
         .op = {.kind = OPKIND_memory, .name = "send",
-               .copy = {buffer.memory, store_messages(), buffer.offset, 0, buffer.bytes}}};
+               .copy = {buffer.memory, store_messages(), buffer.offset, 0, kept}}};
 }
 
 static struct move receive(const struct call *call, uint32_t peer, const struct tl_shard *shard)

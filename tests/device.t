@@ -99,6 +99,9 @@ def moved(program, where):
         off = run(program, "run", "many", words[0], "--data", "off")
         ok(off.returncode == 2 and "--data off does not compute" in off.stderr, f"{where}: without a data pass",
            off.said)
+    ended = run(program, "run", "refused")
+    ok(ended.returncode == 1 and values(ended).get("to") == [1, 1] and "larger than a slot" in ended.stderr,
+       f"{where}: a send that is refused leaves other messages alone", ended.said)
     ended = run(program, "run", "apart")
     got = values(ended)
     ok(ended.returncode == 0 and got["to"] == got["from"] and len(got["to"]) == 5, f"{where}: between two launches",

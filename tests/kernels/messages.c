@@ -188,6 +188,34 @@ KB_BENCH(many, "messages of 1, 2, 3 ... bytes", KB_INT(messages, 60, 1, 200, "")
     print("to", to, bytes);
 }
 
+/* ---- a send that is refused leaves other messages alone */
+
+KB_KERNEL(refused, struct order_args)
+{
+    struct tl_shard x = tl_alloc(tl, KB_i32, 8), long_one = tl_alloc(tl, KB_i32, tl_slot_bytes(tl));
+    if (tl_pe(tl) == 0) {
+        tl_load_into(tl, x, tl_shard(tl, arg->one, 0));
+        tl_send(tl, 1, x);
+        tl_send(tl, 1, x);
+    } else if (tl_pe(tl) == 1) {
+        tl_recv(tl, 0, x);
+        tl_delay(tl, 10000000);
+        tl_recv(tl, 0, x);
+        const int32_t *known = tl_data(tl, x);
+        printf("to %a %a\n", (double)known[0], (double)known[7]);
+    } else if (tl_pe(tl) == 2) {
+        tl_delay(tl, 5000000);
+        tl_send(tl, 1, long_one);
+    }
+}
+
+KB_BENCH(refused, "a message that is too long")
+{
+    kb_tensor one = kb_tensor_new("one", KB_i32, kb_1d(8), kb_on(KB_HBM, kb_pes("sip0.cube0.pe0")));
+    kb_fill(one, 1);
+    kb_wait(kb_launch(refused, kb_pes("*"), &(struct order_args){one, one, one}));
+}
+
 /* ---- where PEs are */
 
 KB_KERNEL(places_of, struct nothing_args)
