@@ -43,6 +43,8 @@ KB_BENCH(all_gather, "every PE gets the blocks of all",
     kb_future launch = kb_launch(all_gather, pes, &(struct all_gather_args){in, out, order, kb_int(chunk)});
     kb_wait(launch);
 
-    report(launch, n * size, p - 1, p, ring_bound(pes, order, (n - longest_block(n, p)) * size, 1));
+    struct bound bound = ring_bound(pes, order, (n - longest_block(n, p)) * size, 1);
+    bound.memory_ps = kb_memory_ps(space, longest_block(n, p) * size, n * size);
+    report(launch, n * size, p - 1, p, bound);
     kb_expect_close(out, kb_ref_copy(in));
 }

@@ -48,9 +48,14 @@ struct halving {
 };
 
 /* Ids are given to the second of each of the first `extra` pairs of places, and to all places after them. */
+static uint32_t place_of_id(uint32_t extra, uint32_t id)
+{
+    return id < extra ? 2 * id + 1 : id + extra;
+}
+
 static uint32_t rank_of_id(const struct halving *h, uint32_t id)
 {
-    return h->ring.rank[id < h->extra ? 2 * id + 1 : id + h->extra];
+    return h->ring.rank[place_of_id(h->extra, id)];
 }
 
 /* What an id still holds after the exchanges with the ids that differ in the bits below `mask`. */
@@ -107,34 +112,39 @@ static void halve_and_double(struct halving *h, struct tl_shard from)
 
 KB_KERNEL(all_reduce_halving, struct all_reduce_args)
 {
-    struct halving h = {.tl = tl, .ring = ring_of(tl, arg->order), .in = flat(tl_my_shard(tl, arg->in)),
-                        .out = flat(tl_my_shard(tl, arg->out)), .ids = 1};
+    struct tl_shard out = flat(tl_my_shard(tl, arg->out));
+    struct halving h = {.tl = tl, .ring = ring_of(tl, arg->order), .in = flat(tl_my_shard(tl, arg->in)), .out = out,
+                        .ids = 1};
+    bool held = h.in.shape[0] <= tl_room_bytes(tl) / 2 / kb_dtype_bytes(h.in.dtype);
+    if (held)                                           /* its steps load and store within the TCM */
+        h.in = h.out = tl_load(tl, h.in);
     struct span all = {0, h.in.shape[0]}, none = {0, 0};
     while (h.ids <= h.ring.count / 2)
         h.ids *= 2;
     h.extra = h.ring.count - h.ids;
     pipe_open(&h.pipe, tl, h.in.dtype, arg->op, arg->chunk_bytes, all.count);
     bool paired = h.ring.at < 2 * h.extra, first = paired && h.ring.at % 2 == 0;
-    if (first) {
-        exchange(&h, ring_ahead(&h.ring, 1), h.in, all, none, 0);
-        exchange(&h, ring_ahead(&h.ring, 1), h.in, none, all, 0);
-        return;
-    }
+    uint32_t partner = first ? ring_ahead(&h.ring, 1) : ring_behind(&h.ring, 1);
     h.id = paired ? h.ring.at / 2 : h.ring.at - h.extra;
-    if (paired)
-        exchange(&h, ring_behind(&h.ring, 1), h.in, none, all, LOAD);
-    if (h.ids == 1 && !paired)
+    if (first)
+        exchange(&h, partner, h.in, all, none, 0);
+    else if (paired)
+        exchange(&h, partner, h.in, none, all, LOAD);
+    else if (h.ids == 1)
         copy(&h);
-    halve_and_double(&h, paired ? h.out : h.in);
+    if (!first)
+        halve_and_double(&h, paired ? h.out : h.in);
     if (paired)
-        exchange(&h, ring_behind(&h.ring, 1), h.out, all, none, 0);
+        exchange(&h, partner, h.out, first ? none : all, first ? all : none, 0);
+    if (held)
+        tl_store(tl, out, h.out);
 }
 
 /* Every id exchanges half of the vector with the nearest, a quarter with the next, and so on, there and back; at the
  * least one message a step. */
 static struct bound halving_bound(struct kb_pes pes, struct kb_order order, uint64_t bytes)
 {
-    struct bound bound = {kb_traffic_new(), 0};
+    struct bound bound = {.traffic = kb_traffic_new()};
     uint32_t ids = 1;
     while (ids <= order.count / 2)
         ids *= 2;
@@ -142,9 +152,8 @@ static struct bound halving_bound(struct kb_pes pes, struct kb_order order, uint
     for (uint32_t mask = 1; mask < ids; mask <<= 1) {
         uint64_t nearest_ps = UINT64_MAX;
         for (uint32_t id = 0; id < ids; id++) {
-            uint32_t peer = id ^ mask, at = id < extra ? 2 * id + 1 : id + extra;
-            uint32_t from = pes.pe[order.position[at]];
-            uint32_t to = pes.pe[order.position[peer < extra ? 2 * peer + 1 : peer + extra]];
+            uint32_t from = pes.pe[order.position[place_of_id(extra, id)]];
+            uint32_t to = pes.pe[order.position[place_of_id(extra, id ^ mask)]];
             kb_traffic_add(bound.traffic, from, to, bytes / (2 * mask) * 2);
             nearest_ps = least(nearest_ps, kb_latency_ps(from, to));
         }
@@ -172,8 +181,9 @@ KB_BENCH(all_reduce, "every PE gets the reduction of all vectors",
     kb_future launch = ring ? kb_launch(all_reduce_ring, pes, &args) : kb_launch(all_reduce_halving, pes, &args);
     kb_wait(launch);
 
-    report(launch, bytes, 2 * (p - 1), p,
-           ring ? ring_bound(pes, order, 2 * (n - longest_block(n, p)) * kb_dtype_bytes(dtype), 2)
-                : halving_bound(pes, order, bytes));
+    struct bound bound = ring ? ring_bound(pes, order, 2 * (n - longest_block(n, p)) * kb_dtype_bytes(dtype), 2)
+                              : halving_bound(pes, order, bytes);
+    bound.memory_ps = kb_memory_ps(space, bytes, bytes);
+    report(launch, bytes, 2 * (p - 1), p, bound);
     kb_expect_close(out, kb_ref_reduce(in, op));
 }

@@ -35,7 +35,7 @@ KB_KERNEL(all_to_all, struct all_to_all_args)
 
 static struct bound all_to_all_bound(struct kb_pes pes, uint64_t bytes)
 {
-    struct bound bound = {kb_traffic_new(), 0};
+    struct bound bound = {.traffic = kb_traffic_new()};
     for (uint32_t i = 0; i < pes.count; i++)
         for (uint32_t j = 0; j < pes.count; j++) {
             if (i == j)
@@ -62,6 +62,8 @@ KB_BENCH(all_to_all, "every PE sends a block of its own to every PE",
     kb_future launch = kb_launch(all_to_all, pes, &(struct all_to_all_args){in, out, order, kb_int(chunk)});
     kb_wait(launch);
 
-    report(launch, p * block * size, p - 1, p, all_to_all_bound(pes, block * size));
+    struct bound bound = all_to_all_bound(pes, block * size);
+    bound.memory_ps = kb_memory_ps(space, p * block * size, p * block * size);
+    report(launch, p * block * size, p - 1, p, bound);
     kb_expect_close(out, kb_ref_exchange(in));
 }

@@ -59,7 +59,7 @@ KB_KERNEL(reduce, struct chain_args)
 /* Every hop but the one that closes the ring carries the vector, and the last rank's first element comes over all. */
 static struct bound chain_bound(struct kb_pes pes, struct kb_order order, uint32_t begin, uint64_t bytes)
 {
-    struct bound bound = {kb_traffic_new(), 0};
+    struct bound bound = {.traffic = kb_traffic_new()};
     uint32_t at = 0;
     while (order.position[at] != begin)
         at++;
@@ -99,7 +99,9 @@ KB_BENCH(broadcast, "every PE gets one PE's vector",
     kb_future launch = kb_launch(broadcast, pes, &(struct chain_args){in, out, order, root, NULL, kb_int(chunk)});
     kb_wait(launch);
 
-    report(launch, bytes, 1, 1, chain_bound(pes, order, root, bytes));
+    struct bound bound = chain_bound(pes, order, root, bytes);
+    bound.memory_ps = kb_memory_ps(space, bytes, bytes);
+    report(launch, bytes, 1, 1, bound);
     kb_expect_close(out, kb_ref_copy(in));
 }
 
@@ -120,6 +122,8 @@ KB_BENCH(reduce, "one PE gets the reduction of all vectors",
     kb_future launch = kb_launch(reduce, pes, &(struct chain_args){in, out, order, root, op, kb_int(chunk)});
     kb_wait(launch);
 
-    report(launch, bytes, 1, 1, chain_bound(pes, order, rank_after(order, root), bytes));
+    struct bound bound = chain_bound(pes, order, rank_after(order, root), bytes);
+    bound.memory_ps = kb_memory_ps(space, bytes, bytes);
+    report(launch, bytes, 1, 1, bound);
     kb_expect_close(out, kb_ref_reduce(in, op));
 }

@@ -107,17 +107,18 @@ static inline void fill_for(kb_tensor tensor, enum kb_dtype dtype, const char *o
         kb_fill_uniform(tensor, -most, most);
 }
 
-/* What round trips and links make of an algorithm at best. */
+/* Times that an algorithm cannot beat: what its busiest link, the busiest rank's memory and its longest chain of
+ * messages take. */
 struct bound {
     kb_traffic traffic;
-    uint64_t latency_ps;
+    uint64_t memory_ps, latency_ps;
 };
 
 /* Every rank sends so many bytes to the next one, in `rounds` chains of p - 1 messages one after the other. */
 static inline struct bound ring_bound(struct kb_pes pes, struct kb_order order, uint64_t bytes, uint32_t rounds)
 {
     uint64_t sum_ps = 0, longest_ps = 0;
-    struct bound bound = {kb_traffic_new(), 0};
+    struct bound bound = {.traffic = kb_traffic_new()};
     for (uint32_t i = 0; order.count > 1 && i < order.count; i++) {
         uint32_t from = pes.pe[order.position[i]], to = pes.pe[order.position[(i + 1) % order.count]];
         uint64_t latency_ps = kb_latency_ps(from, to);
@@ -134,21 +135,27 @@ static inline uint64_t scaled(uint64_t x, uint64_t up, uint64_t down)
     return (uint64_t)((unsigned __int128)x * up / down);
 }
 
+static inline uint64_t greatest(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
 /* Figures of a collective on `bytes`. As nccl-tests have it: algbw is bytes / time, busbw is algbw * up / down, which
- * compares with the links' bandwidth whatever the number of ranks is. bound: less time the algorithm cannot take, by
- * the busiest link or by the longest chain of messages. */
+ * compares with the links' bandwidth whatever the number of ranks is. */
 static inline void report(kb_future launch, uint64_t bytes, uint64_t up, uint64_t down, struct bound bound)
 {
     uint64_t time_ps = kb_kernels_ps(launch), link_ps = kb_traffic_ps(bound.traffic);
-    uint64_t bound_ps = link_ps > bound.latency_ps ? link_ps : bound.latency_ps;
     kb_figure("time", time_ps, KB_PS);
+    kb_figure("link_bound", link_ps, KB_PS);
+    kb_figure("memory_bound", bound.memory_ps, KB_PS);
+    kb_figure("latency_bound", bound.latency_ps, KB_PS);
     if (time_ps == 0)
         return;
     uint64_t algbw = scaled(bytes, 1000000000000u, time_ps);
     kb_figure("algbw", algbw, KB_BYTES_PER_S);
     kb_figure("busbw", scaled(algbw, up, down), KB_BYTES_PER_S);
-    kb_figure("bound", bound_ps, KB_PS);
-    kb_figure("bound_reached", scaled(bound_ps, 1000, time_ps), KB_PERMILLE);
+    kb_figure("bound_reached", scaled(greatest(greatest(link_ps, bound.memory_ps), bound.latency_ps), 1000, time_ps),
+              KB_PERMILLE);
 }
 
 #endif

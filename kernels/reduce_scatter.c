@@ -46,6 +46,8 @@ KB_BENCH(reduce_scatter, "every PE gets its block of the reduction of all vector
                                  &(struct reduce_scatter_args){in, out, order, op, kb_int(chunk)});
     kb_wait(launch);
 
-    report(launch, n * size, p - 1, p, ring_bound(pes, order, (n - longest_block(n, p)) * size, 1));
+    struct bound bound = ring_bound(pes, order, (n - longest_block(n, p)) * size, 1);
+    bound.memory_ps = kb_memory_ps(space, n * size, longest_block(n, p) * size);
+    report(launch, n * size, p - 1, p, bound);
     kb_expect_close(out, kb_ref_reduce(in, op));
 }

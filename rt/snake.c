@@ -1,4 +1,6 @@
-/* snake.c: PEs in an order in which neighbours are near: along a snake over the cubes and the routers in them. */
+/* snake.c: PEs in an order in which neighbours are near: along a snake over the cubes and the routers in them.
+ *
+ * Which way it takes inside the cubes decides whether two of its steps share a link. There are few: all are tried. */
 #include <stdlib.h>
 
 #include "emitted.h"
@@ -24,15 +26,22 @@ static uint32_t router_of(uint32_t pe)
     return kb_cube_nodes[kb_cube_links[dma->up].to].index;
 }
 
-static uint64_t key_of(uint32_t pe)
+/* The ways to cross the routers of a cube: along their columns or along their rows, from above or from below. */
+enum { BY_ROWS = 1, FROM_BELOW = 2, WAYS = 4 };
+
+/* In the direction in which the snake crosses the cubes of this row. */
+static uint64_t key_of(uint32_t pe, unsigned ways)
 {
     const struct shape *s = &kb_shape;
-    uint32_t cube = pe / s->pes, sip = cube / s->cubes, row = cube % s->cubes / s->cube_cols;
-    uint32_t router = router_of(pe), router_row = router / s->noc_cols, router_col = router % s->noc_cols;
-    uint64_t key = sip * (uint64_t)s->cubes + along(row, cube % s->cube_cols, s->cube_cols);
-    if (row % 2)                                        /* westwards */
-        router_col = s->noc_cols - 1 - router_col;
-    key = key * s->noc_rows * s->noc_cols + along(router_col, router_row, s->noc_rows);
+    uint32_t cube = pe / s->pes, sip = cube / s->cubes, cube_row = cube % s->cubes / s->cube_cols;
+    uint32_t router = router_of(pe), row = router / s->noc_cols, col = router % s->noc_cols;
+    if (cube_row % 2)
+        col = s->noc_cols - 1 - col;
+    if (ways & FROM_BELOW)
+        row = s->noc_rows - 1 - row;
+    uint64_t key = sip * (uint64_t)s->cubes + along(cube_row, cube % s->cube_cols, s->cube_cols);
+    key *= s->noc_rows * s->noc_cols;
+    key += ways & BY_ROWS ? along(row, col, s->noc_cols) : along(col, row, s->noc_rows);
     return key * s->pes + pe % s->pes;
 }
 
@@ -42,14 +51,36 @@ static int by_key(const void *x, const void *y)
     return (a->key > b->key) - (a->key < b->key);
 }
 
-struct kb_order kb_snake(struct kb_pes pes)
+static struct kb_order order_of(struct kb_pes pes, unsigned ways)
 {
     struct stop *stops = arena_alloc(pes.count, sizeof *stops);
     uint32_t *position = arena_alloc(pes.count, sizeof *position);
     for (uint32_t i = 0; i < pes.count; i++)
-        stops[i] = (struct stop){key_of(pes.pe[i]), i};
+        stops[i] = (struct stop){key_of(pes.pe[i], ways), i};
     qsort(stops, pes.count, sizeof *stops, by_key);
     for (uint32_t i = 0; i < pes.count; i++)
         position[i] = stops[i].position;
     return (struct kb_order){position, pes.count};
+}
+
+/* How long a message from each PE to the next one keeps the busiest link busy. */
+static uint64_t busy_ps(struct kb_pes pes, struct kb_order order)
+{
+    kb_traffic traffic = kb_traffic_new();
+    for (uint32_t i = 0; order.count > 1 && i < order.count; i++)
+        kb_traffic_add(traffic, pes.pe[order.position[i]], pes.pe[order.position[(i + 1) % order.count]], 1 << 20);
+    return kb_traffic_ps(traffic);
+}
+
+struct kb_order kb_snake(struct kb_pes pes)
+{
+    struct kb_order best = order_of(pes, 0);
+    uint64_t least_ps = busy_ps(pes, best);
+    for (unsigned ways = 1; ways < WAYS; ways++) {
+        struct kb_order order = order_of(pes, ways);
+        uint64_t ps = busy_ps(pes, order);
+        if (ps < least_ps)
+            best = order, least_ps = ps;
+    }
+    return best;
 }

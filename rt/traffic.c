@@ -82,6 +82,16 @@ uint64_t kb_traffic_ps(kb_traffic traffic)
     return longest;
 }
 
+uint64_t kb_memory_ps(enum kb_space space, uint64_t read_bytes, uint64_t write_bytes)
+{
+    if (space == KB_HBM)
+        return move_ps(sum(read_bytes, write_bytes), product(kb_attrs.hbm_ctrl_pcs, kb_attrs.hbm_ctrl_pc_bw_bps));
+    bool tcm = space == KB_TCM;
+    uint64_t read_ps = move_ps(read_bytes, tcm ? kb_attrs.pe_tcm_read_bw_bps : kb_attrs.sram_read_bw_bps);
+    uint64_t write_ps = move_ps(write_bytes, tcm ? kb_attrs.pe_tcm_write_bw_bps : kb_attrs.sram_write_bw_bps);
+    return read_ps > write_ps ? read_ps : write_ps;
+}
+
 uint64_t kb_latency_ps(uint32_t from, uint32_t to)
 {
     struct way write = write_way(from, to), read = read_way(to);

@@ -81,7 +81,8 @@ def measures(program):
         ok(ended.returncode == 0 and figures["time_ps"] == made["launches"][0]["pe_exec_ps"] and
            figures["algbw_bytes_per_s"] == 320000 * 10**12 // figures["time_ps"] and
            figures["busbw_bytes_per_s"] == figures["algbw_bytes_per_s"] * up // 8 and
-           0 < figures["bound_ps"] <= figures["time_ps"] and figures["bound_reached_permille"] <= 1000 and
+           all(0 < figures[bound + "_bound_ps"] <= figures["time_ps"] for bound in ("link", "memory", "latency")) and
+           0 < figures["bound_reached_permille"] <= 1000 and
            made["params"]["pes"] == "*", f"figures of {bench}", figures, ended.said)
     off, verified = (run(program, "run", "all_reduce", "--data", data).stdout for data in ("off", "verify"))
     ok(off.count("\ntime ") == 1 and off[off.index("\ntime "):off.index("\nnot checked")] ==

@@ -12,8 +12,8 @@ struct kb_order {
     uint32_t count;
 };
 
-/* SIP by SIP; over the cubes of one row by row, every other row backwards; in a cube column by column of its routers
- * in the direction in which the snake crosses the cubes of that row, every other column upwards. */
+/* SIP by SIP; over the cubes of one row by row, every other row backwards; in a cube along the columns or the rows of
+ * its routers, every other one backwards: so that a message from each to the next one loads the busiest link least. */
 struct kb_order kb_snake(struct kb_pes pes);
 
 /* ---- traffic: messages between PEs, as tl_send and tl_recv move them over the fabric */
@@ -27,6 +27,10 @@ void kb_traffic_add(kb_traffic traffic, uint32_t from, uint32_t to, uint64_t byt
 
 /* How long the busiest link is busy with it: no algorithm with this traffic takes less time, whatever it overlaps. */
 uint64_t kb_traffic_ps(kb_traffic traffic);
+
+/* How long a PE's part of a memory, its HBM slice, its TCM, its cube's sram, is busy with reading and writing so many
+ * bytes, at its best. */
+uint64_t kb_memory_ps(enum kb_space space, uint64_t read_bytes, uint64_t write_bytes);
 
 /* From the departure of a message at one PE until its first byte can be at the other, when nothing is in its way. */
 uint64_t kb_latency_ps(uint32_t from, uint32_t to);
