@@ -104,8 +104,8 @@ static struct range range_of(const struct call *call, const struct part *part, u
     return (struct range){0};
 }
 
-/* The matrix in its memory; of no rows if it has no range. Its rows span at least as many bytes as its elements have, so
- * the blocks that the timing moves from its address on lie within what is checked here. */
+/* The matrix in its memory; of no rows if it has no range. Its rows span at least as many bytes as its elements have,
+ * so the blocks that the timing moves from its address on lie within what is checked here. */
 static struct matrix matrix_of(const struct call *call, const struct part *part)
 {
     const struct tl_operand *o = part->operand;

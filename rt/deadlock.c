@@ -167,7 +167,7 @@ static void report(void)
         if (!way_of[i])
             follow(&kb_pe[i], i + 1);
     }
-    fprintf(stderr, "  %u PEs wait in all\n", (unsigned)waiting);
+    fprintf(stderr, "  %u waiting PE%s in all\n", (unsigned)waiting, waiting == 1 ? "" : "s");
 }
 
 void launches_deadlocked(void)

@@ -136,8 +136,10 @@ static void print_summary(const char *path)
         if (launch->status == LAUNCH_SKIPPED)
             printf("launch %-24s skipped\n", launch->program);
         else
-            printf("launch %-24s %5u PEs  submitted %" PRIu64 " ps  done %" PRIu64 " ps\n", launch->program,
-                   (unsigned)launch->count, launch->submitted_ps, launch->done_ps);
+            printf("launch %-24s %5u PEs  submitted %" PRIu64 " ps  done %" PRIu64 " ps%s%s\n", launch->program,
+                   (unsigned)launch->count, launch->submitted_ps, launch->done_ps,
+                   launch->status == LAUNCH_OK ? "" : "  FAILED: ",
+                   launch->status == LAUNCH_OK ? "" : launch_outcome(launch));
     printf("%s on %s: %s, end %" PRIu64 " ps\n", path, kb_machine_name, result_good() ? "ok" : "failed",
            result_end_ps());
 }

@@ -5,9 +5,8 @@
 #define _GNU_SOURCE                                     /* REG_RIP */
 #include "trap.h"
 
+#include <inttypes.h>
 #include <signal.h>
-#include <stdint.h>
-#include <string.h>
 #include <ucontext.h>
 
 #include "coro.h"
@@ -27,11 +26,12 @@ static const char *what_happened(void)
 {
     switch (trap.signal) {
     case SIGFPE:
-        return trap.code == FPE_INTDIV ? "SIGFPE: a whole number divided by 0, or the quotient too large" : "SIGFPE";
+        return trap.code == FPE_INTDIV ? "SIGFPE: an integer divided by 0, or a quotient that is too large" : "SIGFPE";
     case SIGILL:
-        return "SIGILL: the processor does not know the instruction, or the code asked to stop (__builtin_trap)";
+        return "SIGILL: an instruction that the processor does not know, or __builtin_trap";
     default:
-        return arena_printf("%s: bad address %p", trap.signal == SIGBUS ? "SIGBUS" : "SIGSEGV", trap.address);
+        return arena_printf("%s at address 0x%" PRIxPTR, trap.signal == SIGBUS ? "SIGBUS" : "SIGSEGV",
+                            (uintptr_t)trap.address);
     }
 }
 
@@ -50,7 +50,7 @@ static void landed(void)
 {
     struct tl *tl = trap.tl;
     if (coro_guards(tl->coro, trap.address))
-        kernel_fault(tl, FAULT_STACK_OVERFLOW, NULL, 0, "the stack of %zu KiB is full, %s (pe_cpu: stack_kb)",
+        kernel_fault(tl, FAULT_STACK_OVERFLOW, NULL, 0, "the kernel's stack of %zu KiB (pe_cpu: stack_kb) is full, %s",
                      coro_stack_bytes(tl->coro) >> 10, last_call(tl));
     kernel_fault(tl, FAULT_KERNEL_ERROR, NULL, 0, "%s, %s", what_happened(), last_call(tl));
 }

@@ -1,0 +1,160 @@
+#!/usr/bin/python3
+"""host: timed writes, reads and maps, launches in parts, programs per SIP, and what is said of wrong use."""
+import json
+import os
+import signal
+
+from harness import Broken, KBGEN, ROOT, SCRATCH, done, ok, read, run
+
+OWN = os.path.join(ROOT, "tests", "host")
+SOURCES = [word for name in ("host.c", "ranks.c") for word in ("-k", os.path.join(OWN, name))]
+SANITIZED = bool(os.environ.get("SAN"))
+
+
+def machine(name, *settings):
+    made = os.path.join(SCRATCH, name)
+    words = [word for setting in settings for word in ("--set", setting)]
+    built = run(KBGEN, os.path.join(ROOT, "tests", "small.yaml"), *SOURCES, *words, "-o", made)
+    if built.returncode or "warning" in built.stderr:
+        raise Broken(built.said)
+    return made
+
+
+def result(program, name, *words):
+    """A run and its JSON."""
+    path = os.path.join(SCRATCH, name + ".json")
+    ended = run(program, "run", *words, "--json", path, timeout=30)
+    return ended, json.loads(read(path) or "{}")
+
+
+def requests(made):
+    return [(one["do"], one["status"]) for one in made.get("memory", [])]
+
+
+def deploys(program):
+    """What is written is what kernels see and what is read; a request for each size of shard."""
+    for space in ("hbm", "sram", "tcm"):
+        for split, rows, sizes in (("rows", 5, 2), ("rows", 8, 1), ("rows", 3, 1), ("copies", 5, 1)):
+            ended, made = result(program, "deploy", "deploy", f"space={space}", f"split={split}", f"rows={rows}")
+            values = " ".join(str(100 * i - 7) for i in range(3 * rows))
+            want = [("write", "ok")] * sizes + [("read", "ok")] * sizes + [("write", "ok")] * sizes
+            want += [("read", "ok")] * 2 * sizes
+            ok(ended.returncode == 0 and ended.stdout.startswith(f"to {values}\nagain {values}\n")
+               and requests(made) == want, f"{rows} rows, {split} in {space}", ended.said, *requests(made))
+            after = [one["submitted_ps"] for one in made["memory"]][1:]
+            before = [one["done_ps"] for one in made["memory"]][:-1]
+            ok(all(a >= b for a, b in zip(after, before)) and all(one["xfer_ps"] for one in made["memory"]),
+               "one after the other, and each takes time")
+
+
+def orders(program):
+    ended, made = result(program, "order", "order")
+    ok(ended.stdout.startswith("first 7 10 15 22\nsecond 2 2 2 2\nthird 7 8 9 10\n"), "data order", ended.said)
+    ended, unread = result(program, "unread", "order", "read=false")
+    ok(ended.stdout.startswith("first 0 0 0 0\nsecond 0 0 0 0\nthird 7 8 9 10\n"), "no look, no data pass", ended.said)
+    ended, off = result(program, "off", "order", "read=false", "--data", "off")
+    times = [[one[key] for key in ("memory", "launches")] for one in (made, unread, off)]
+    ok(times[0] == times[1] == times[2], "looks and data passes take no time", ended.said)
+
+
+def maps(program, without):
+    for words in (("maps",), ("maps", "remap=true")):
+        ended = run(program, "run", *words)
+        ok(ended.returncode == 0 and ended.stdout.startswith("wrong 0\n"), "run " + " ".join(words), ended.said)
+    ended, made = result(program, "multiply", "multiply", "--data", "debug")
+    ok(ended.returncode == 0 and "verified     c: " in ended.stdout, "a product through the MMU", ended.said)
+    ended, off = result(program, "multiply-off", "multiply", "--data", "off")
+    ok(off["launches"] == made["launches"], "takes the same time without data", ended.said)
+    ended, torn = result(program, "torn", "multiply", "torn=true")
+    ok(ended.returncode == 1 and "the pages of a at 0x1000000 do not follow one another" in ended.stderr,
+       "an operand in two pieces", ended.said)
+    _, plain = result(without, "plain", "multiply")
+    ok(plain["launches"][0]["submitted_ps"] == made["launches"][0]["submitted_ps"] > 0,
+       "a map takes its time with the MMUs off too")
+
+
+def launches(program):
+    ended, made = result(program, "parts", "parts")
+    lines = sorted(ended.stdout.splitlines()[:4])
+    begun = [line.split(" at ") for line in lines]
+    ok([line[0] for line in begun] == ["early 0 of 3", "early 2 of 3", "late 0 of 1", "late 1 of 3"]
+       and begun[0][1] == begun[1][1] == begun[3][1] and made["launches"][0]["program"] == "early+late"
+       and [pe["id"] for pe in made["launches"][0]["pes"]] == ["sip0.cube0.pe0", "sip0.cube0.pe1", "sip0.cube1.pe1"],
+       "parts begin together, in rank order whatever the order of targets", ended.said)
+    if not SANITIZED:
+        ended = run(program, "run", "crash")
+        ok(ended.returncode == -signal.SIGSEGV, "a trap of the host's is a crash", ended.said)
+
+
+MISUSE = (
+    ("both", "kb_launch: sip0.cube0.pe0 is to run both kernel early and kernel late"),
+    ("twice", "kb_launch: sip0.cube0.pe1 is to run both kernel early and kernel early"),
+    ("none", "kb_launch: kernel early is launched on no PE"),
+    ("number", "kb_launch: the machine has 4 PEs, there is no number 99"),
+    ("va", "kb_map: virtual address 0x1001000 is no multiple of the page, 65536 bytes"),
+    ("page_end", "kb_unmap: the pages from 0xffffffffffff0000 on run past the last virtual address"),
+    ("unmap_none", "kb_unmap: no bytes are to be unmapped"),
+    ("not_placed", "kb_map: tensor 'r' is not placed with sip0.cube0.pe1"),
+    ("no_tensor", "kb_write: there is no tensor"),
+    ("timeout", "kb_launch: a timeout of 18446744073709551615 ns does not fit into simulated time, 2^64 ps"),
+)
+
+
+def misuse(program):
+    for what, said in MISUSE:
+        ended = run(program, "run", "misuse", "what=" + what)
+        ok(ended.returncode == 2 and f": error: {said}\n" in ended.stderr and ended.stderr.startswith("host.c:"),
+           "misuse: " + what, ended.said)
+    ended = run(program, "run", "misuse", "what=pending_off", "--data", "off")
+    ok(ended.returncode == 2 and "kb_read: tensor 'c' holds results, which --data off does not" in ended.stderr,
+       "a read of results without a data pass", ended.said)
+    ended = run(program, "run", "misuse", "what=pending_off")
+    ok(ended.returncode == 0, "a read of results with one", ended.said)
+
+
+RANKS = """rank 0 of 2: 4 of 8 PEs, from number 0 on
+rank 1 of 2: 4 of 8 PEs, from number 4 on
+round 0: rank 0
+round 0: rank 1
+round 1: rank 0
+round 1: rank 1
+round 2: rank 0
+round 2: rank 1
+"""
+
+ENDS = (
+    ("fail", 1, "kb_wait: kernel fails failed with KERNEL_ERROR at sip1.cube0.pe0.pe_cpu, 1709130 ps (request 2)"),
+    ("gone", 1, "  rank 0 is there since 0 ps, called at ranks.c:91\n  rank 1 has returned and never comes\n"),
+    ("elsewhere", 1, "  rank 1 waits elsewhere\n"),
+    ("foreign", 2, "kb_launch: sip0.cube0.pe0 is not of sip1, the SIP of this rank"),
+    ("write_foreign", 2, "kb_write: sip0.cube0.pe0 is not of sip1, the SIP of this rank"),
+    ("deadlock", 1, "  a cycle:\n    sip0.cube0.pe0: kernel receives waits since"),
+)
+
+
+def ranks(program, alone):
+    ended = run(program, "run", "ranks")
+    ok(ended.returncode == 0 and ended.stdout.startswith(RANKS), "programs meet, and act in rank order", ended.said)
+    ended = run(program, "run", "swap")
+    ok(ended.returncode == 0 and set(ended.stdout.splitlines()[:2]) == {"rank 0 has 20", "rank 1 has 10"},
+       "kernels of two programs exchange what they have", ended.said)
+    ended = run(alone, "run", "alone")
+    ok(ended.returncode == 0 and ended.stdout.startswith("rank 0 of 1, 4 PEs\n"), "a bench has rank 0 of 1", ended.said)
+    for how, status, said in ENDS:
+        ended = run(program, "run", "end", "how=" + how, timeout=20)
+        ok(ended.returncode == status and said in ended.stderr and "past the barrier" not in ended.stdout
+           and "never said" not in ended.stdout, "the end: " + how, ended.said)
+
+
+try:
+    plain = machine("plain")
+    mapped = machine("mapped", "cube.pe_template.components.pe_mmu.attrs.enabled=true")
+    deploys(plain)
+    orders(plain)
+    maps(mapped, plain)
+    launches(plain)
+    misuse(mapped)
+    ranks(machine("two", "system.sips=2"), plain)
+except Broken as reason:
+    ok(False, "a simulator with benches of the user's own", reason)
+done()
