@@ -52,7 +52,7 @@ void kb_fill_at(kb_tensor tensor, enum kb_fill_kind kind, double x, double y, co
     if (kind == KB_UNIFORM && !(x <= y))
         misuse(file, line, "kb_fill_uniform: tensor '%s': low is %g, high is %g", tensor->name, x, y);
     struct op op = {.kind = OPKIND_memory, .name = "fill", .pe = OP_OF_HOST, .file = file, .line = line,
-                    .fill = {tensor, kind, x, y}};
+                    .fill = {.tensor = tensor, .kind = kind, .x = x, .y = y}};
     oplog_add(&op);
 }
 

@@ -153,6 +153,8 @@ static uint64_t stretch_address(const struct stretch *stretch, uint64_t page)
  */
 static size_t stretches_cut(struct mmu *mmu, uint64_t first, uint64_t end)
 {
+    if (mmu->count == 0)
+        return 0;
     size_t at = stretch_from(mmu, first);
     if (at < mmu->count && mmu->stretches[at].first < first) {
         struct stretch rest = mmu->stretches[at];

@@ -33,8 +33,8 @@ __attribute__((noinline)) static int deep(int depth)
 __attribute__((noinline)) static void wide(void)
 {
     volatile char frame[400 << 10];
-    frame[0] = 1;
-    nothing = frame[0];
+    frame[nothing] = 1;
+    nothing = frame[nothing + 300 * 1024];
 }
 
 static void traps(void)
@@ -130,7 +130,7 @@ KB_KERNEL(failing, struct failing_args)
         return;
     traps();
     if (is("all_segv")) *(volatile int *)nowhere = 1;
-    if (is("segv_deep")) memset((void *)nowhere, 1, 64);
+    if (is("segv_deep")) nothing = atoi((const char *)nowhere);
     accesses(tl, tl_part(tl, a, 0, 0, 8), buffer);
     composites(tl, a);
     if (is("fail_fast")) tl_fail(tl, 1, "early");
