@@ -13,6 +13,7 @@
 #include "../rt/text/base.h"
 #include "hash.h"
 #include "home.h"
+#include "impl.h"
 #include "job.h"
 #include "key.h"
 #include "out.h"
@@ -38,6 +39,7 @@ struct unit {
     const char *path;                                   /* absolute */
     const char *object;
     bool users;
+    const struct impl *impl;                            /* the own model that it is, or NULL */
 };
 
 /* A build under way. */
@@ -47,6 +49,7 @@ struct making {
     struct words kernels, archives;                     /* what was compiled with kbgen */
     struct unit *units;
     size_t unit_count;
+    const struct emission *emission;
 };
 
 static const char *absolute(const char *path)
@@ -82,20 +85,61 @@ static void add_flags(struct words *words, const struct build *build)
     words_split(words, KB_SAN);
 }
 
-/* A job for the compiler on one file. File names in messages are absolute, in the result they have no folder. */
-static struct job unit_job(const struct making *making, const struct unit *unit)
+/* A job for the compiler without a file. File names in messages are absolute, in the result they have no folder. */
+static struct job compiler_job(const struct words *compiler, const char *what, const char *path)
 {
     const char *runtime = arena_printf("%s/rt", home_sources());
-    int folder = (int)(strrchr(unit->path, '/') + 1 - unit->path);
-    struct job job = {.what = unit->name};
-    words_add_all(&job.words, &making->compiler);
+    int folder = (int)(strrchr(path, '/') + 1 - path);
+    struct job job = {.what = what};
+    words_add_all(&job.words, compiler);
     words_add(&job.words, arena_printf("-I%s", runtime));
     words_add(&job.words, "-fstack-clash-protection");  /* no frame of a kernel passes over the guard of its stack */
-    words_add(&job.words, arena_printf("-ffile-prefix-map=%.*s=", folder, unit->path));
+    words_add(&job.words, arena_printf("-ffile-prefix-map=%.*s=", folder, path));
     words_add(&job.words, arena_printf("-ffile-prefix-map=%s=rt", runtime));
     words_add(&job.words, "-x");
     words_add(&job.words, "c");
+    return job;
+}
+
+static struct job unit_job(const struct making *making, const struct unit *unit)
+{
+    struct job job = compiler_job(&making->compiler, unit->name, unit->path);
     words_add(&job.words, unit->path);
+    return job;
+}
+
+static const char *own_header(const struct emission *emission)
+{
+    for (size_t i = 0;; i++)
+        if (!strcmp(emission->files[i].name, "own.h"))
+            return emission->files[i].text;
+}
+
+/* One thing that an own model has to define. */
+static const char *alias_of(const char *name, const char *what)
+{
+    return arena_printf("extern __typeof(%s_%s) %s_%s_is_there __attribute__((alias(\"%s_%s\")));\n", name, what, name,
+                        what, name, what);
+}
+
+/* What the compiler reads of an own model: #include knows no way to write a quote. */
+static const char *own_source(const struct impl *impl, const char *path, const struct emission *emission)
+{
+    if (strpbrk(path, "\"\n\\"))
+        usage_error("--impl %s: a path with quotes or backslashes cannot be included", impl->file);
+    const char *state = impl_form(impl->part)->has_state ? alias_of(impl->name, "state") : "";
+    return arena_printf("# 1 \"own.h\"\n%s\n# 1 \"kbgen\"\n#include \"%s\"\n%s%s", own_header(emission), path,
+                        alias_of(impl->name, "service"), state);
+}
+
+struct job own_job(const struct build *build, const struct impl *impl, const struct emission *emission)
+{
+    struct words compiler = compiler_of(build);
+    const char *path = absolute(impl->file);
+    add_flags(&compiler, build);
+    struct job job = compiler_job(&compiler, impl->file, path);
+    words_add(&job.words, "-");
+    job.input = own_source(impl, path, emission);
     return job;
 }
 
@@ -142,7 +186,7 @@ static void hash_compiler(struct hash *hash, const struct making *making)
 /* A user's file counts with all that it includes. */
 static void hash_user(struct hash *hash, const struct making *making, const struct unit *unit)
 {
-    struct job job = unit_job(making, unit);
+    struct job job = unit->impl ? own_job(making->build, unit->impl, making->emission) : unit_job(making, unit);
     words_add(&job.words, "-E");
     words_add(&job.words, "-P");
     size_t length;
@@ -178,7 +222,18 @@ static const char *key_of(const struct making *making, const struct emission *em
 
 /* ---- how it is made */
 
-static void add_user_units(struct making *making)
+static void add_own_units(struct making *making)
+{
+    for (size_t i = 0; i < making->build->impl_count; i++) {
+        const struct impl *impl = &making->build->impls[i];
+        making->units[making->unit_count++] = (struct unit){
+            .name = impl->file, .path = absolute(impl->file), .object = arena_printf("own%zu.o", i), .users = true,
+            .impl = impl,
+        };
+    }
+}
+
+static void add_kernel_units(struct making *making)
 {
     for (size_t i = 0; i < making->build->kernel_count; i++) {
         const char *name = making->build->kernels[i];
@@ -213,6 +268,11 @@ static void compile(struct making *making, const char *folder)
         struct unit *unit = &making->units[i];
         unit->object = temporary(folder, unit->object);
         jobs[i] = unit_job(making, unit);
+        if (unit->impl) {
+            words_add(&jobs[i].words, "-include");
+            words_add(&jobs[i].words, arena_printf("%s/own.h", folder));
+            words_add(&jobs[i].words, arena_printf("-ffile-prefix-map=%s/=", folder));
+        }
         words_add(&jobs[i].words, "-c");
         words_add(&jobs[i].words, "-o");
         words_add(&jobs[i].words, unit->object);
@@ -275,8 +335,8 @@ static void link_units(const struct making *making, const char *key, const char 
     words_add_all(&job.words, &making->archives);
     add_libraries(&job.words, making);
     if (run_jobs(&job, 1, 1)) {
-        if (making->build->kernel_count && WIFEXITED(job.status))
-            usage_error("what -k names does not link with the simulator");
+        if ((making->build->kernel_count || making->build->impl_count) && WIFEXITED(job.status))
+            usage_error("what -k or --impl names does not link with the simulator");
         die("%s cannot link the simulator", job.words.word[0]);
     }
     timing("  link", job.ms);
@@ -284,14 +344,15 @@ static void link_units(const struct making *making, const char *key, const char 
 
 void build(const struct build *build, const struct emission *emission)
 {
-    struct making making = {.build = build, .compiler = compiler_of(build)};
+    struct making making = {.build = build, .compiler = compiler_of(build), .emission = emission};
     const char *archives = home_archives();
     add_flags(&making.compiler, build);
     words_of_folder(&making.kernels, arena_printf("%s/kernels", archives), ".o", arena_printf("%s/kernels/", archives));
     words_add(&making.archives, arena_printf("%s/libkb.a", archives));
     words_add(&making.archives, arena_printf("%s/libtext.a", archives));
-    making.units = arena_alloc(build->kernel_count + emission->count, sizeof *making.units);
-    add_user_units(&making);
+    making.units = arena_alloc(build->kernel_count + build->impl_count + emission->count, sizeof *making.units);
+    add_kernel_units(&making);
+    add_own_units(&making);
 
     const char *key = key_of(&making, emission);
     timing_pass("hash the inputs");

@@ -9,8 +9,9 @@
 #include <string.h>
 
 #include "../rt/text/base.h"
+#include "cells_own.h"
 #include "hash.h"
-#include "words.h"
+#include "row.h"
 
 #define HOLE(name, stub) #name,
 #define CONDITION(name)
@@ -34,27 +35,6 @@ static const struct table empty_tables[TABLES] = {
 #undef CONDITION
 
 #define text arena_printf
-
-const char *comment_text(const char *from)
-{
-    char *to = arena_printf("%s", from);
-    for (char *c = to; *c; c++) {
-        bool ends = (c[0] == '*' && c[1] == '/') || (c[0] == '/' && c[1] == '*');
-        if (ends || *c < ' ' || *c > '~')
-            *c = '?';
-    }
-    return to;
-}
-
-/* Where a key's value comes from: "ref_sip.yaml:14 cube.noc.link_bw_gbs", "default cube.sram.at". */
-static const char *place_text(struct where where, const char *key)
-{
-    if (!where.file)
-        return text("default %s", key);
-    if (!strcmp(where.file->path, "--set"))
-        return text("--set %s", key);
-    return comment_text(text("%s:%u %s", base_name(where.file->path), where.line, key));
-}
 
 /* ---- attributes */
 
@@ -89,22 +69,6 @@ static const char *attr_text(const char *attr, uint64_t n)
 
 /* ---- rows */
 
-static void add_row(struct table *table, ...)
-{
-    table->cells = arena_grow(table->cells, table->rows, table->width * sizeof *table->cells);
-    va_list cells;
-    va_start(cells, table);
-    for (size_t i = 0; i < table->width; i++)
-        table->cells[table->rows * table->width + i] = va_arg(cells, const char *);
-    va_end(cells);
-    table->rows++;
-}
-
-static const char *number(uint64_t n)
-{
-    return text("%llu", (unsigned long long)n);
-}
-
 static void *arena_copy(const void *bytes, size_t length)
 {
     return memcpy(arena_alloc(1, length), bytes, length);
@@ -112,7 +76,7 @@ static void *arena_copy(const void *bytes, size_t length)
 
 static const char *or_none(unsigned n, const char *none)
 {
-    return n == 0xffff ? none : number(n);
+    return n == 0xffff ? none : number_text(n);
 }
 
 static const char *value_place(const struct value *value)
@@ -139,14 +103,14 @@ static void fill_dtypes(struct table *table, const struct model *model)
 #undef DTYPE
     };
     for (enum dtype i = 0; i < DTYPES; i++)
-        add_row(table, names[i], number(model->k_per_cycle[i].n), value_place(&model->k_per_cycle[i]),
-                number(model->lanes[i].n), value_place(&model->lanes[i]));
+        add_row(table, names[i], number_text(model->k_per_cycle[i].n), value_place(&model->k_per_cycle[i]),
+                number_text(model->lanes[i].n), value_place(&model->lanes[i]));
 }
 
 static void fill_ops(struct table *table, const struct model *model)
 {
     for (unsigned i = 0; i < model->ops_count; i++)
-        add_row(table, model->ops[i].name, number(model->ops[i].cost.n), value_place(&model->ops[i].cost));
+        add_row(table, model->ops[i].name, number_text(model->ops[i].cost.n), value_place(&model->ops[i].cost));
 }
 
 static const char *node_key(const struct plan *plan, const struct plan_node *node)
@@ -160,9 +124,9 @@ static void fill_nodes(struct table *table, const struct plan *plan)
     for (unsigned i = 0; i < plan->node_count; i++) {
         const struct plan_node *n = &plan->nodes[i];
         const char *key = n->router == NO_NODE || n->kind == NODE_port ? NULL : node_key(plan, n);
-        add_row(table, text("NODE_%s", node_kind_names[n->kind]), number(n->index), or_none(n->target, "NO_TARGET"),
-                or_none(n->up, "NO_LINK"), or_none(n->down, "NO_LINK"), number(i), node_name(plan, i),
-                key ? text(", %s", place_text(n->where, key)) : "");
+        add_row(table, text("NODE_%s", node_kind_names[n->kind]), number_text(n->index),
+                or_none(n->target, "NO_TARGET"), or_none(n->up, "NO_LINK"), or_none(n->down, "NO_LINK"),
+                number_text(i), node_name(plan, i), key ? text(", %s", place_text(n->where, key)) : "");
     }
 }
 
@@ -170,8 +134,8 @@ static void fill_links(struct table *table, const struct plan *plan)
 {
     for (unsigned i = 0; i < plan->link_count; i++) {
         const struct plan_link *l = &plan->links[i];
-        add_row(table, text("LINK_%s", link_class_names[l->class]), number(l->from), or_none(l->to, "NO_NODE"),
-                number(i), text("%s to %s", node_name(plan, l->from), l->to != NO_NODE ? node_name(plan, l->to)
+        add_row(table, text("LINK_%s", link_class_names[l->class]), number_text(l->from), or_none(l->to, "NO_NODE"),
+                number_text(i), text("%s to %s", node_name(plan, l->from), l->to != NO_NODE ? node_name(plan, l->to)
                                 : l->class == LINK_ucie ? "the next cube" : "io_cpu"));
     }
 }
@@ -180,11 +144,11 @@ static void fill_attachments(struct table *table, struct table *nearest, const s
 {
     for (unsigned i = 0; i < plan->model->attach_count; i++) {
         const struct model_attachment *a = &plan->model->attach[i];
-        add_row(table, number(a->cube), text("SIDE_%c", side_letters[a->side] - 'a' + 'A'),
+        add_row(table, number_text(a->cube), text("SIDE_%c", side_letters[a->side] - 'a' + 'A'),
                 place_text(a->where, "sip.io.attach"));
     }
     for (unsigned i = 0; i < plan->cubes; i++)
-        add_row(nearest, number(plan->nearest[i]));
+        add_row(nearest, number_text(plan->nearest[i]));
 }
 
 /* ---- routes: one row a target, with an entry for every place where a message may be */
@@ -216,11 +180,6 @@ static void fill_cube_routes(struct table *table, const struct plan *plan)
 
 /* ---- what stands once */
 
-static void hash_number(struct hash *hash, uint64_t n)
-{
-    hash_add(hash, &n, sizeof n);
-}
-
 /* A hash over all that tells two machines apart; their names do not. */
 static const char *topology_hash(const struct plan *plan)
 {
@@ -243,23 +202,15 @@ static const char *topology_hash(const struct plan *plan)
         hash_number(hash, m->attach[i].cube * SIDES + m->attach[i].side);
     for (unsigned i = 0; i < plan->node_count; i++)
         hash_number(hash, plan->nodes[i].router);
+    hash_own(hash, m);
     return hash_end(hash);
-}
-
-static void set(struct table *once, const char *column, const char *cell)
-{
-    size_t i = 0;
-    while (i < once->width && strcmp(once->columns[i], column))
-        i++;
-    assert(i < once->width && !once->cells[i]);
-    once->cells[i] = cell;
 }
 
 /* A count that the topology file gives, and its place. */
 static void set_value(struct table *once, const char *column, const struct value *value)
 {
-    set(once, column, number(value->n));
-    set(once, text("%s_place", column), value_place(value));
+    set_cell(once, column, number_text(value->n));
+    set_cell(once, text("%s_place", column), value_place(value));
 }
 
 static void fill_counts(struct table *once, const struct plan *plan)
@@ -274,17 +225,17 @@ static void fill_counts(struct table *once, const struct plan *plan)
     set_value(once, "pcs", &m->attr[ATTR_hbm_ctrl_pcs]);
     set_value(once, "rd_engines", &m->attr[ATTR_pe_dma_rd_engines]);
     set_value(once, "wr_engines", &m->attr[ATTR_pe_dma_wr_engines]);
-    set(once, "cubes", number(plan->cubes));
-    set(once, "attachments", number(m->attach_count));
-    set(once, "targets", number(plan->target_count));
-    set(once, "cube_nodes", number(plan->node_count));
-    set(once, "cube_links", number(plan->link_count));
-    set(once, "ops", number(m->ops_count));
-    set(once, "all_cubes", number(plan->all_cubes));
-    set(once, "all_pes", number(plan->all_pes));
-    set(once, "all_nodes", number(plan->all_nodes));
-    set(once, "all_links", number(plan->all_links));
-    set(once, "state_bytes", number(plan->state_bytes));
+    set_cell(once, "cubes", number_text(plan->cubes));
+    set_cell(once, "attachments", number_text(m->attach_count));
+    set_cell(once, "targets", number_text(plan->target_count));
+    set_cell(once, "cube_nodes", number_text(plan->node_count));
+    set_cell(once, "cube_links", number_text(plan->link_count));
+    set_cell(once, "ops", number_text(m->ops_count));
+    set_cell(once, "all_cubes", number_text(plan->all_cubes));
+    set_cell(once, "all_pes", number_text(plan->all_pes));
+    set_cell(once, "all_nodes", number_text(plan->all_nodes));
+    set_cell(once, "all_links", number_text(plan->all_links));
+    set_cell(once, "state_bytes", number_text(plan->state_bytes));
 }
 
 /* What kbgen was built with: the emitted code asserts that its runtime was, too. */
@@ -296,22 +247,23 @@ static void fill_lists(struct table *once)
 #undef OP
         KNOWN_OPS
     };
-    set(once, "attrs", number(ATTRS));
-    set(once, "dtypes", number(DTYPES));
-    set(once, "known_ops", number(KNOWN_OPS));
-    set(once, "node_kinds", number(NODE_KINDS));
-    set(once, "link_classes", number(LINK_CLASSES));
+    set_cell(once, "attrs", number_text(ATTRS));
+    set_cell(once, "dtypes", number_text(DTYPES));
+    set_cell(once, "known_ops", number_text(KNOWN_OPS));
+    set_cell(once, "node_kinds", number_text(NODE_KINDS));
+    set_cell(once, "link_classes", number_text(LINK_CLASSES));
 }
 
 static void fill_once(struct table *once, const struct plan *plan, const char *version)
 {
     once->cells = arena_alloc(once->width, sizeof *once->cells);
     once->rows = 1;
-    set(once, "name", plan->model->name);
-    set(once, "version", version);
-    set(once, "topology_hash", topology_hash(plan));
+    set_cell(once, "name", plan->model->name);
+    set_cell(once, "version", version);
+    set_cell(once, "topology_hash", topology_hash(plan));
     fill_counts(once, plan);
     fill_lists(once);
+    fill_services(once, plan->model);
     for (size_t i = 0; i < once->width; i++)
         assert(once->cells[i]);
 }
@@ -319,7 +271,7 @@ static void fill_once(struct table *once, const struct plan *plan, const char *v
 static void fill_engines(struct table *table, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++)
-        add_row(table, number(i));
+        add_row(table, number_text(i));
 }
 
 const struct cells *fill_cells(const struct plan *plan, const char *version)
@@ -327,6 +279,7 @@ const struct cells *fill_cells(const struct plan *plan, const char *version)
     const struct model *model = plan->model;
     const bool accel_shared = model->accel_shared;
     const bool ports_2 = model->attr[ATTR_pe_fetch_store_ports].n == 2;
+    const bool own_hbm_ctrl = own_impl(model, COMPONENT_hbm_ctrl), own_sram = own_impl(model, COMPONENT_sram);
     const bool mmu_enabled = model->attr[ATTR_pe_mmu_enabled].n;
     const struct condition conditions[] = {
 #define TABLE(name, ...)
@@ -345,6 +298,8 @@ const struct cells *fill_cells(const struct plan *plan, const char *version)
     fill_attachments(&tables[TABLE_attachment], &tables[TABLE_nearest], plan);
     fill_routes(&tables[TABLE_route], plan);
     fill_cube_routes(&tables[TABLE_cube_route], plan);
+    fill_own(&tables[TABLE_own], &tables[TABLE_own_memory], plan);
+    fill_own_params(&tables[TABLE_param], &tables[TABLE_ratio], model);
     fill_engines(&tables[TABLE_rd_engine], model->attr[ATTR_pe_dma_rd_engines].n);
     fill_engines(&tables[TABLE_wr_engine], model->attr[ATTR_pe_dma_wr_engines].n);
 

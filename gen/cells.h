@@ -8,7 +8,4 @@
 /* Requires: a plan with routes. Leaves: every table and condition of cells.def. */
 const struct cells *fill_cells(const struct plan *plan, const char *version);
 
-/* Text that can stand in a comment, whatever it holds: printable, and without the marks of a comment. */
-const char *comment_text(const char *text);
-
 #endif

@@ -8,6 +8,7 @@
 #include "../rt/text/base.h"
 #include "check.h"
 #include "fill.h"
+#include "impl.h"
 #include "load.h"
 
 /* The place to blame: the first of two that stands in a file. */
@@ -107,12 +108,12 @@ static void resolve(struct model *model)
     raise_latencies(model);
 }
 
-struct model *check_topology(const char *path, char *const *sets, size_t set_count)
+struct model *check_topology(const struct options *options)
 {
     bool whole;
     struct model *model = arena_alloc(1, sizeof(*model));
-    model->path = path;
-    const struct node *top = load_topology(path, sets, set_count, &whole);
+    model->path = options->topology;
+    const struct node *top = load_topology(options->topology, options->sets, options->set_count, &whole);
     fill_model(model, top);
     if (whole) {
         check_router(model, "cube.m_cpu.at", &model->m_cpu_at);
@@ -120,6 +121,7 @@ struct model *check_topology(const char *path, char *const *sets, size_t set_cou
         check_layout(model);
         check_attachments(model);
         check_reserved(model);
+        match_impls(model, options->impls, options->impl_count);
     }
     if (error_count())
         return NULL;

@@ -56,6 +56,17 @@ static void dump_list(FILE *out, const struct key *key, const struct model *mode
     }
 }
 
+static void dump_params(FILE *out, const struct impl_params *params)
+{
+    for (unsigned i = 0; i < params->count; i++) {
+        const struct impl_param *p = &params->list[i];
+        const char *value = arena_printf("%" PRIu64 " %s", p->n, p->unit ? p->unit : "");
+        if (!p->unit)
+            value = arena_printf(p->whole ? "%" PRIu64 : "%" PRIu64 "/%" PRIu64, p->num, p->den);
+        row(out, p->key, value, p->where);
+    }
+}
+
 static void dump_keys(FILE *out, const struct key *keys, const struct model *model);
 
 static void dump_key(FILE *out, const struct key *key, const struct model *model)
@@ -71,7 +82,8 @@ static void dump_key(FILE *out, const struct key *key, const struct model *model
         else
             row(out, key->path, key->standard, model->layout_where);
         break;
-    case KIND_path: case KIND_constant: case KIND_params: break;    /* these fill nothing */
+    case KIND_path: case KIND_constant: break;          /* these fill nothing */
+    case KIND_params: dump_params(out, target); break;
     case KIND_ratio: row(out, key->path, arena_printf("%s ns/mm", text->text), text->where); break;
     case KIND_impl: case KIND_name: case KIND_resource:
         row(out, key->path, text->text ? text->text : "none", text->where);

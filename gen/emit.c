@@ -7,6 +7,7 @@
 
 #include "../rt/text/base.h"
 #include "cells.h"
+#include "row.h"
 #include "tmpl.h"
 #include "words.h"
 

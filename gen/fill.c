@@ -9,17 +9,9 @@
 #include "fill_number.h"
 #include "schema.h"
 
-/* `params` of a component, kept until its impl is known. */
-struct params {
-    const struct node *node;
-    const struct key *key;
-};
-
 struct filling {
     struct model *model;
     mpq_t ps_per_um;                                    /* system.wire.ns_per_mm */
-    struct params *params;
-    size_t params_count;
 };
 
 static void fill_key(struct filling *f, const struct key *key, const struct node *node, void *base);
@@ -117,39 +109,42 @@ static void fill_impl(const struct key *key, const struct node *node, struct tex
     bool good = node_is(node, NODE_SCALAR, key->path);
     if (good)
         name = node->text;
-    if (good && !strcmp(name, key->standard)) {
+    if (good && (!strcmp(name, key->standard) || (is_identifier(name) && !node_is_bool(node) && !node_is_null(node)))) {
         *out = (struct text){ name, node->where, key->path };
-    } else if (good && is_identifier(name) && !node_is_bool(node) && !node_is_null(node)) {
-        *out = (struct text){ name, node->where, key->path };
-        error_at(node->where, "'%s' is no built-in model, and this version takes no others", name);
-        note_at(node->where, "the built-in one is %s", key->standard);
     } else if (good) {
         error_expected(node, key->path, schema_expects(key), NULL);
     }
 }
 
-static void fill_params(struct filling *f, const struct key *key, const struct node *node)
+/* What generated code and impl.h put behind a model's name is no parameter's. */
+static bool is_taken(const char *name)
+{
+    static const char *const taken[] = { "service", "state", "memories", "num", "den" };
+    const char *end = strrchr(name, '_');
+    for (size_t i = 0; i < COUNT_OF(taken); i++)
+        if (!strcmp(i < 3 ? name : end ? end + 1 : "", taken[i]))
+            return true;
+    return false;
+}
+
+static void fill_params(const struct key *key, const struct node *node, struct impl_params *out)
 {
     if (!node_is(node, NODE_MAPPING, key->path))
         return;
-    f->params = arena_grow(f->params, f->params_count, sizeof(*f->params));
-    f->params[f->params_count++] = (struct params){ node, key };
+    *out = (struct impl_params){ .where = node->where, .key = key->path };
     for (size_t i = 0; i < node->count; i++) {
         const struct node_entry *entry = &node->entries[i];
-        const char *name;
-        if (node_identifier(entry->key, "the name of a parameter", &name))
-            check_any_number(entry->value, arena_printf("%s.%s", key->path, name));
-    }
-}
-
-/* A model of the user's own takes parameters, a built-in one none. */
-static void check_params(const struct filling *f)
-{
-    for (size_t i = 0; i < f->params_count; i++) {
-        const struct key *key = f->params[i].key;
-        const struct text *impl = (const struct text *)((const char *)f->model + key->target);
-        if (impl->text && !is_identifier(impl->text))
-            error_at(f->params[i].node->where, "%s: %s takes none", key->path, impl->text);
+        struct impl_param param = { .where = entry->value->where };
+        if (!node_identifier(entry->key, "the name of a parameter", &param.name))
+            continue;
+        if (is_taken(param.name)) {
+            error_at(entry->key->where, "%s: '%s' means something else; give it another name", key->path, param.name);
+            continue;
+        }
+        param.key = arena_printf("%s.%s", key->path, param.name);
+        fill_param(entry->value, &param);
+        out->list = arena_grow(out->list, out->count, sizeof(*out->list));
+        out->list[out->count++] = param;
     }
 }
 
@@ -215,7 +210,7 @@ static void fill_key(struct filling *f, const struct key *key, const struct node
     case KIND_path: break;                              /* load.c's */
     case KIND_constant: fill_constant(key, node); break;
     case KIND_impl: fill_impl(key, node, target); break;
-    case KIND_params: fill_params(f, key, node); break;
+    case KIND_params: fill_params(key, node, target); break;
     case KIND_name: case KIND_resource: fill_name(key, node, target); break;
     case KIND_ratio: fill_ratio(key, node, target); break;
     case KIND_time: case KIND_length: case KIND_bandwidth: case KIND_clock: case KIND_size: case KIND_count:
@@ -245,6 +240,5 @@ void fill_model(struct model *model, const struct node *top)
     mpq_init(f.ps_per_um);
     find_ratio(&f, schema(), top);
     fill_mapping(&f, schema(), top, model);
-    check_params(&f);
     mpq_clear(f.ps_per_um);
 }

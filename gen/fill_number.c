@@ -165,16 +165,47 @@ void fill_ops(const struct key *key, const struct node *standard, const struct n
         lay_ops(key, node, model);
 }
 
-void check_any_number(const struct node *node, const char *what)
+/* A number without a unit: exact. */
+static const char *read_bare(const mpq_t value, struct impl_param *out)
+{
+    if (!mpz_fits_ulong_p(mpq_numref(value)) || !mpz_fits_ulong_p(mpq_denref(value)))
+        return "it has too many digits for 64 bits";
+    out->num = mpz_get_ui(mpq_numref(value));
+    out->den = mpz_get_ui(mpq_denref(value));
+    out->whole = out->den == 1;
+    out->n = out->num;
+    return NULL;
+}
+
+static const char *read_quantity(const char *unit, mpq_t value, struct impl_param *out)
+{
+    static const char *const base_units[DIMENSIONS] = {
+        [DIMENSION_time] = "ps", [DIMENSION_size] = "bytes", [DIMENSION_bandwidth] = "bytes/s",
+        [DIMENSION_clock] = "kHz", [DIMENSION_length] = "um",
+    };
+    const struct unit *known = unit_named(unit);
+    if (!known)
+        return arena_printf("'%s' is no unit", unit);
+    out->unit = base_units[known->dimension];
+    out->whole = true;
+    const char *why = quantity_scale(value, unit, known->dimension, NULL);
+    if (why)
+        return why;
+    if (known->dimension == DIMENSION_size)
+        return quantity_whole(value, &out->n) ? NULL : "that is no whole number of bytes";
+    return quantity_round(value, &out->n) ? NULL : arena_printf("it does not fit into 64 bits of %s", out->unit);
+}
+
+void fill_param(const struct node *node, struct impl_param *out)
 {
     mpq_t value;
     mpq_init(value);
     const char *unit, *why = node->type == NODE_SCALAR ? quantity_lex(node->text, value, &unit) : "";
-    if (!why && !*unit && !node->plain)
-        why = "a number stands without quotes";
-    if (!why && *unit && !unit_named(unit))
-        why = arena_printf("'%s' is no unit", unit);
+    if (!why && !*unit)
+        why = node->plain ? read_bare(value, out) : "a number stands without quotes";
+    else if (!why)
+        why = read_quantity(unit, value, out);
     mpq_clear(value);
     if (why)
-        error_expected(node, what, "a number or a quantity", why);
+        error_expected(node, out->key, "a number or a quantity", why);
 }

@@ -16,7 +16,7 @@ const char *read_ratio(const struct key *key, const struct node *node, mpq_t val
 void fill_dtypes(const struct key *key, const struct node *standard, const struct node *node, struct value *out);
 void fill_ops(const struct key *key, const struct node *standard, const struct node *node, struct model *model);
 
-/* Reports what is neither a number nor a quantity of some kind. */
-void check_any_number(const struct node *node, const char *what);
+/* Reads the value of a parameter: a number, or a quantity of any kind. */
+void fill_param(const struct node *node, struct impl_param *out);
 
 #endif

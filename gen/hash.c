@@ -1,7 +1,6 @@
 /* hash.c: XXH3 over many pieces. */
 #include "hash.h"
 
-#include <stdint.h>
 #include <string.h>
 
 #define XXH_INLINE_ALL
@@ -34,6 +33,11 @@ void hash_add(struct hash *hash, const void *bytes, size_t length)
 void hash_text(struct hash *hash, const char *text)
 {
     hash_add(hash, text, strlen(text));
+}
+
+void hash_number(struct hash *hash, uint64_t n)
+{
+    hash_add(hash, &n, sizeof n);
 }
 
 const char *hash_end(struct hash *hash)

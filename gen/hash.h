@@ -3,6 +3,7 @@
 #define GEN_HASH_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct hash;
 
@@ -11,6 +12,7 @@ struct hash *hash_begin(void);
 /* Adds a piece; where one ends and the next begins counts. */
 void hash_add(struct hash *hash, const void *bytes, size_t length);
 void hash_text(struct hash *hash, const char *text);
+void hash_number(struct hash *hash, uint64_t n);
 
 const char *hash_end(struct hash *hash);
 

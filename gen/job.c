@@ -2,7 +2,7 @@
  *
  * They run in the root folder with absolute paths, so that no file they make holds the name of the folder where kbgen
  * was called. */
-#define _GNU_SOURCE                                     /* pipe2, addchdir_np */
+#define _GNU_SOURCE                                     /* pipe2, addchdir_np, memfd_create */
 
 #include "job.h"
 
@@ -12,6 +12,8 @@
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -40,15 +42,32 @@ static void watch(struct job *jobs, size_t count)
     watched_count = count;
 }
 
-/* Starts a job; `output` becomes its standard output, unless it is negative. */
-static void start(struct job *job, int output)
+/* A file that holds a text, to be read from its beginning. */
+static int file_of(const char *text)
 {
+    int file = memfd_create("input", MFD_CLOEXEC);
+    size_t left = strlen(text);
+    for (ssize_t put; left; text += put, left -= (size_t)put)
+        if (file < 0 || (put = write(file, text, left)) < 0)
+            die("hand over a text:");
+    if (lseek(file, 0, SEEK_SET) != 0)
+        die("hand over a text:");
+    return file;
+}
+
+/* Starts a job; `output`, unless it is negative, becomes its standard output or error, as `stream` says. */
+static void start(struct job *job, int output, int stream)
+{
+    int input = job->input ? file_of(job->input) : -1;
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addchdir_np(&actions, "/");
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    if (input >= 0)
+        posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+    else
+        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     if (output >= 0)
-        posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+        posix_spawn_file_actions_adddup2(&actions, output, stream);
     struct words args = {0};
     words_add_all(&args, &job->words);
     words_add(&args, NULL);
@@ -57,6 +76,8 @@ static void start(struct job *job, int output)
     if (errno)
         die("run %s (install a C compiler, or name one with --cc):", args.word[0]);
     posix_spawn_file_actions_destroy(&actions);
+    if (input >= 0)
+        close(input);
 }
 
 static void ended(struct job *job, int status)
@@ -86,7 +107,7 @@ struct job *run_jobs(struct job *jobs, size_t count, size_t most)
     watch(jobs, count);
     for (size_t started = 0, running = 0; started < count || running; running--) {
         for (; started < count && running < most; running++)
-            start(&jobs[started++], -1);
+            start(&jobs[started++], -1, -1);
         wait_one(jobs, started);
     }
     watch(NULL, 0);
@@ -96,14 +117,14 @@ struct job *run_jobs(struct job *jobs, size_t count, size_t most)
     return NULL;
 }
 
-const char *run_for_output(struct job *job, size_t *length)
+static const char *run_for(struct job *job, int stream, size_t *length)
 {
     int ends[2];
     char *text = NULL, buffer[1 << 16];
     FILE *out = open_memstream(&text, length);
     if (!out || pipe2(ends, O_CLOEXEC) != 0)
         die("make a pipe:");
-    start(job, ends[1]);
+    start(job, ends[1], stream);
     close(ends[1]);
     for (ssize_t got; (got = read(ends[0], buffer, sizeof buffer)) > 0;)
         fwrite(buffer, 1, (size_t)got, out);
@@ -114,4 +135,14 @@ const char *run_for_output(struct job *job, size_t *length)
     const char *kept = arena_text(text, *length);
     free(text);
     return kept;
+}
+
+const char *run_for_output(struct job *job, size_t *length)
+{
+    return run_for(job, STDOUT_FILENO, length);
+}
+
+const char *run_for_errors(struct job *job, size_t *length)
+{
+    return run_for(job, STDERR_FILENO, length);
 }

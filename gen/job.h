@@ -10,6 +10,7 @@
 struct job {
     struct words words;                                 /* program and arguments */
     const char *what;                                   /* for -v */
+    const char *input;                                  /* its standard input; NULL: nothing */
     double ms;                                          /* how long it took */
     int status;                                         /* of waitpid, when it has ended */
     pid_t pid;
@@ -24,5 +25,8 @@ void stop_jobs(void);
 
 /* Runs a job alone and returns what it writes to standard output; the status is in the job. */
 const char *run_for_output(struct job *job, size_t *length);
+
+/* The same of what it writes to standard error. */
+const char *run_for_errors(struct job *job, size_t *length);
 
 #endif

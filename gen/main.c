@@ -3,6 +3,7 @@
  *     topology.yaml -> model       check_topology: every number in base units, every name resolved
  *     model -> plan                elaborate, wire, measure, route: nodes, links, totals, tables of next steps
  *     plan -> C                    emit: templates filled with the plan's rows
+ *     C, own models -> the same    probe_impls: each of the user's models defines what that C calls
  *     C -> simulator               build: compiled and linked with the runtime, unless it is there already
  *
  * Whatever is wrong with the input is found before anything is written. */
@@ -18,6 +19,7 @@
 #include "home.h"
 #include "options.h"
 #include "out.h"
+#include "probe.h"
 #include "timing.h"
 
 static void dump(enum dump what, const struct model *model, const struct plan *plan)
@@ -65,26 +67,37 @@ static void check_output(const struct options *options, const char *output)
     out_check_file(output, home_program());
     for (size_t i = 0; i < options->kernel_count; i++)
         out_check_file(output, options->kernels[i]);
+    for (size_t i = 0; i < options->impl_count; i++)
+        out_check_file(output, options->impls[i]);
 }
 
 static void make(const struct options *options, const struct plan *plan)
 {
+    const struct model *model = plan->model;
     const char *output = options->output ? options->output
-                       : arena_printf("build/%s%s", plan->model->name, options->emit_c ? ".c" : "");
+                       : arena_printf("build/%s%s", model->name, options->emit_c ? ".c" : "");
     const char *generated = options->emit_c ? output : arena_printf("%s.c", output);
-    check_output(options, output);
+    const struct build how = {
+        .path = output, .cc = options->cc, .level = options->level, .jobs = options->jobs,
+        .kernels = options->kernels, .kernel_count = options->kernel_count,
+        .impls = model->impls, .impl_count = model->impls_count,
+    };
+    if (!options->check)
+        check_output(options, output);
     const char *templates = arena_printf("%s/templates", home_sources());
     struct emission emission = emit(plan, templates, options->sets, options->set_count);
     errors_end();
     timing_pass("emit");
+    probe_impls(model, &how, &emission);
+    errors_end();
+    timing_pass("probe");
+    if (options->check)
+        return;
     if (options->emit_c || options->keep)
         write_emission(generated, &emission);
     if (options->emit_c)
         return;
-    build(&(struct build){
-        .path = output, .cc = options->cc, .level = options->level, .jobs = options->jobs,
-        .kernels = options->kernels, .kernel_count = options->kernel_count,
-    }, &emission);
+    build(&how, &emission);
     timing_pass("build");
 }
 
@@ -97,13 +110,13 @@ int main(int argc, char **argv)
         dump(DUMP_schema, NULL, NULL);
         return 0;
     }
-    const struct model *model = check_topology(options.topology, options.sets, options.set_count);
+    const struct model *model = check_topology(&options);
     errors_end();
     timing_pass("check");
     const struct plan *plan = lay_out(model);
     if (options.dump)
         dump(options.dump, model, plan);
-    else if (!options.check)
+    else if (!options.check || model->impls_count)
         make(&options, plan);
     return 0;
 }

@@ -60,12 +60,32 @@ struct model_op {
     struct value cost;
 };
 
+/* A parameter of a component's own model: rounded to base units, unless it is a number without a unit that is not
+ * whole; a number without a unit also exactly. */
+struct impl_param {
+    const char *name;
+    const char *unit;                                   /* "ps"; NULL: a number without */
+    bool whole;                                         /* it has `n` */
+    uint64_t n, num, den;
+    struct where where;
+    const char *key;
+};
+
+/* A component's `params`. */
+struct impl_params {
+    struct impl_param *list;
+    unsigned count;
+    struct where where;                                 /* file NULL: none are given */
+    const char *key;
+};
+
 /* A component whose impl is no builtin. */
 struct impl {
-    const char *kind, *name;
-    struct where where;
-    struct impl_param { const char *name; struct value value; } *params;    /* later: nothing fills them yet */
-    unsigned params_count;
+    enum component part;
+    const char *name;
+    const char *file;                                   /* of the --impl that gives it */
+    const struct text *named;                           /* where the topology does so */
+    const struct impl_params *params;
 };
 
 struct model {
@@ -75,6 +95,7 @@ struct model {
     struct text ns_per_mm;                              /* system.wire.ns_per_mm as written */
     struct text gemm_resource, math_resource;           /* their shared_resource */
     struct text impl[COMPONENTS];                       /* "builtin.pe_dma" */
+    struct impl_params params[COMPONENTS];
     struct value sips, cube_rows, cube_cols, noc_rows, noc_cols, pes;
     struct value attr[ATTRS];
     struct value k_per_cycle[DTYPES], lanes[DTYPES];    /* 0: the engine lacks the dtype */
@@ -87,7 +108,7 @@ struct model {
     struct router_at *pe_at;                            /* explicit layout: one per PE; NULL: corners */
     unsigned pe_at_count;
     struct where layout_where;
-    struct impl *impls;                                 /* those that are no builtins */
+    struct impl *impls;                                 /* those that are no builtins, by part */
     unsigned impls_count;
 };
 

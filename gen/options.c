@@ -23,6 +23,7 @@ static const char help[] =
     "      --emit exe|c     c: the generated sources alone, in the folder build/NAME.c, or PATH\n"
     "      --keep           leave the generated sources beside the simulator, in the folder build/NAME.c, or PATH.c\n"
     "  -k, --kernel FILE.c  a kernel file of yours beside those that are built in (repeatable)\n"
+    "      --impl NAME.c    your model of the component whose impl is NAME in the topology (repeatable)\n"
     "      --set KEY=VALUE  as if the topology said so: --set cube.noc.link_bw_gbs=512 (repeatable)\n"
     "      --check          only check the topology\n"
     "      --dump WHAT      print model, nodes, links, routes, dot (a graph for graphviz) or schema (JSON Schema)\n"
@@ -135,7 +136,8 @@ static void take(struct options *options, int option)
         add(&options->kernels, &options->kernel_count, optarg);
         break;
     case OPTION_IMPL:
-        usage_error("--impl %s: component models of your own are not supported by this version", optarg);
+        add(&options->impls, &options->impl_count, optarg);
+        break;
     case OPTION_SET:
         add(&options->sets, &options->set_count, optarg);
         break;

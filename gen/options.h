@@ -12,8 +12,8 @@ struct options {
     const char *topology;                               /* NULL only with --dump schema */
     const char *output;                                 /* NULL: build/NAME below the current folder */
     const char *cc, *level;                             /* level NULL: as kbgen was built */
-    char **sets, **kernels;
-    size_t set_count, kernel_count, jobs;
+    char **sets, **kernels, **impls;
+    size_t set_count, kernel_count, impl_count, jobs;
     enum dump dump;
     bool check, emit_c, keep, verbose;
 };

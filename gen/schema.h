@@ -13,7 +13,7 @@
     KIND(path, none)                                    /* a file's path: nothing */ \
     KIND(constant, none)                                /* the word `form`: nothing */ \
     KIND(impl, none)                                    /* builtin.`form` or an identifier: a struct text */ \
-    KIND(params, none)                                  /* numbers by name: nothing; target is the impl */ \
+    KIND(params, none)                                  /* numbers by name: a struct impl_params */ \
     KIND(name, none)                                    /* an identifier: a struct text */ \
     KIND(resource, none)                                /* an identifier or ~: a struct text */ \
     KIND(ratio, none)                                   /* a number, exact: a struct text, as written */ \

@@ -13,9 +13,8 @@ extern const char kb_machine_name[];                    /* system.name */
 extern const char kb_topology_hash[];                   /* hash of every attribute and count, hexadecimal */
 extern const char kb_version[];                         /* of the kbgen that emitted it */
 
-/* Tables, const. */
+/* Tables, const; besides kb_attrs, of kb/attrs.h. */
 extern const struct shape kb_shape;
-extern const struct attrs kb_attrs;
 extern const uint64_t kb_gemm_k_per_cycle[DTYPES];      /* 0: the engine lacks this dtype */
 extern const uint64_t kb_math_lanes[DTYPES];            /* 0: the engine lacks this dtype */
 extern const struct op_row kb_ops[];                    /* kb_shape.ops */
@@ -40,5 +39,9 @@ extern uint64_t kb_link_free_ps[];                      /* per directed link; fa
 /* Models, specialised for this machine's structure. */
 extern const uint32_t kb_pe_servers;                    /* servers of one PE, scheduler and feeder apart */
 void pe_issue(struct pe *pe);                           /* one Issue step of a PE: starts all that can start */
+
+/* When services end, each by the model that the topology names; others are declared where they are used:
+ * service_start (engine.h), memory_read and memory_write (memory.h). */
+uint64_t scheduler_end_ps(const struct command *command, bool feeds, uint64_t tile);    /* or takes the command */
 
 #endif

@@ -69,7 +69,8 @@ bool serve_feeder(struct pe *pe)
         pe->feeding = command->waiting;
         pe->fed = 0;
     }
-    token_at(token, NODE_pe_scheduler, time_after(now_ps, kb_attrs.pe_scheduler_tile_overhead_ps), feed_ended);
+    uint64_t end_ps = scheduler_end_ps(command, true, token->tile.id);
+    token_at(token, NODE_pe_scheduler, end_ps, feed_ended);
     return true;
 }
 
@@ -89,7 +90,7 @@ static void scheduled(struct event *event)
     struct pe *pe = container_of(event, struct pe, scheduled);
     struct command *command = pe->scheduling;
     pe->scheduling = NULL;
-    stats.busy_ps[ENGINE_SCHEDULER] += kb_attrs.pe_scheduler_overhead_ps;
+    stats.busy_ps[ENGINE_SCHEDULER] += now_ps - pe->scheduling_since_ps;
     pe_wake(pe);
     if (command->ask.kind == COMMAND_recv) {
         trace_receive(command);
@@ -122,6 +123,7 @@ bool serve_scheduler(struct pe *pe)
     pe->scheduling = command;
     uint32_t rank = pe_rank(pe, NODE_pe_scheduler);
     pe->scheduled = (struct event){event_order(rank, CLASS_SERVICE, command->number), 0, scheduled};
-    event_at(&pe->scheduled, time_after(now_ps, kb_attrs.pe_scheduler_overhead_ps));
+    pe->scheduling_since_ps = now_ps;
+    event_at(&pe->scheduled, scheduler_end_ps(command, false, 0));
     return true;
 }

@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#include "kb/attrs.h"
+
 enum dtype {
 #define DTYPE(name, bytes, is_float) DTYPE_##name,
 #include "kb/dtypes.def"
@@ -41,12 +43,6 @@ enum node_kind {
 enum side { SIDE_N, SIDE_E, SIDE_S, SIDE_W, SIDES };
 
 enum ring_buffer { BUFFER_TCM, BUFFER_SRAM, BUFFER_HBM };
-
-struct attrs {
-#define ATTR(name) uint64_t name;
-#include "kb/attrs.def"
-#undef ATTR
-};
 
 /* Counts. `nodes` and `links` of a cube are those of the tables below. */
 struct shape {

@@ -1,14 +1,20 @@
-/* memory.c: when memories serve.
+/* memory.c: when memories serve, by the built-in models.
  *
  * An HBM slice spreads a request over its pseudo channels, each of which opens rows and moves its share; an sram and a
  * TCM have one channel for reads and one for writes. No refresh, no bank conflicts: row_miss stands for what of a row
  * change interleaving does not hide. */
 #include "memory.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "channel.h"
 #include "emitted.h"
+#include "kb/impl.h"
 #include "pe.h"
 #include "stats.h"
+#include "text/diag.h"
 
 struct place range_place(const struct range *range)
 {
@@ -73,31 +79,70 @@ static struct served port_serve(uint64_t *free_ps, uint64_t t_ps, uint64_t lengt
     return (struct served){start, *free_ps};
 }
 
-struct served memory_read(const struct range *range, uint64_t t_ps)
+struct served hbm_read(const struct range *range, uint64_t t_ps)
 {
-    stats.read_bytes[range->space] += range->bytes;
-    if (range->space == SPACE_HBM) {
-        struct served served = hbm_serve(range->pe, range->offset, range->bytes, t_ps);
-        return (struct served){time_after(served.first_ps, kb_attrs.hbm_ctrl_access_ps),
-                               time_after(served.last_ps, kb_attrs.hbm_ctrl_access_ps)};
-    }
-    uint64_t *busy_ps = &stats.read_busy_ps[range->space];
-    if (range->space == SPACE_SRAM)
-        return port_serve(&kb_sram[range->cube].read_free_ps, t_ps, move_ps(range->bytes, kb_attrs.sram_read_bw_bps),
-                          SPACE_SRAM, busy_ps);
-    return port_serve(&kb_pe[range->pe].tcm_read_free_ps, time_after(t_ps, kb_attrs.pe_tcm_overhead_ps),
-                      move_ps(range->bytes, kb_attrs.pe_tcm_read_bw_bps), SPACE_TCM, busy_ps);
+    struct served served = hbm_serve(range->pe, range->offset, range->bytes, t_ps);
+    return (struct served){time_after(served.first_ps, kb_attrs.hbm_ctrl_access_ps),
+                           time_after(served.last_ps, kb_attrs.hbm_ctrl_access_ps)};
 }
 
-struct served memory_write(const struct range *range, uint64_t t_ps)
+struct served hbm_write(const struct range *range, uint64_t t_ps)
 {
-    stats.write_bytes[range->space] += range->bytes;
-    if (range->space == SPACE_HBM)
-        return hbm_serve(range->pe, range->offset, range->bytes, t_ps);
-    uint64_t *busy_ps = &stats.write_busy_ps[range->space];
-    if (range->space == SPACE_SRAM)
-        return port_serve(&kb_sram[range->cube].write_free_ps, t_ps, move_ps(range->bytes, kb_attrs.sram_write_bw_bps),
-                          SPACE_SRAM, busy_ps);
+    return hbm_serve(range->pe, range->offset, range->bytes, t_ps);
+}
+
+struct served sram_read(const struct range *range, uint64_t t_ps)
+{
+    return port_serve(&kb_sram[range->cube].read_free_ps, t_ps, move_ps(range->bytes, kb_attrs.sram_read_bw_bps),
+                      SPACE_SRAM, &stats.read_busy_ps[SPACE_SRAM]);
+}
+
+struct served sram_write(const struct range *range, uint64_t t_ps)
+{
+    return port_serve(&kb_sram[range->cube].write_free_ps, t_ps, move_ps(range->bytes, kb_attrs.sram_write_bw_bps),
+                      SPACE_SRAM, &stats.write_busy_ps[SPACE_SRAM]);
+}
+
+struct served tcm_serve_read(const struct range *range, uint64_t t_ps)
+{
+    return port_serve(&kb_pe[range->pe].tcm_read_free_ps, time_after(t_ps, kb_attrs.pe_tcm_overhead_ps),
+                      move_ps(range->bytes, kb_attrs.pe_tcm_read_bw_bps), SPACE_TCM, &stats.read_busy_ps[SPACE_TCM]);
+}
+
+struct served tcm_serve_write(const struct range *range, uint64_t t_ps)
+{
     return port_serve(&kb_pe[range->pe].tcm_write_free_ps, time_after(t_ps, kb_attrs.pe_tcm_overhead_ps),
-                      move_ps(range->bytes, kb_attrs.pe_tcm_write_bw_bps), SPACE_TCM, busy_ps);
+                      move_ps(range->bytes, kb_attrs.pe_tcm_write_bw_bps), SPACE_TCM, &stats.write_busy_ps[SPACE_TCM]);
+}
+
+/* ---- models of the user's own */
+
+struct kb_memory_request own_ask(const struct range *range, uint64_t t_ps, bool writes)
+{
+    uint32_t memory = range->space == SPACE_HBM ? range->pe : range->cube;
+    return (struct kb_memory_request){memory, writes, range->offset, range->bytes, t_ps};
+}
+
+/* The largest number is what a time that does not fit becomes. */
+static void own_check(const char *model, const struct kb_memory_request *ask, const struct kb_served *said)
+{
+    if (said->first_ps >= ask->at_ps && said->last_ps >= said->first_ps && said->last_ps < UINT64_MAX)
+        return;
+    fprintf(stderr, "%s: %s of %s: a %s of %" PRIu64 " bytes at offset %" PRIu64 " of memory %" PRIu32 ", asked at %"
+            PRIu64 " ps, cannot be served from %" PRIu64 " to %" PRIu64 " ps\n", program_name, model, kb_machine_name,
+            ask->writes ? "write" : "read", ask->bytes, ask->offset, ask->memory, ask->at_ps, said->first_ps,
+            said->last_ps);
+    exit(1);                                            /* it is the run that failed, not the host */
+}
+
+struct served own_served(const char *model, enum space space, const struct kb_memory_request *ask,
+                         const struct kb_served *said)
+{
+    own_check(model, ask, said);
+    bool hbm = space == SPACE_HBM;
+    *(hbm || !ask->writes ? &stats.read_busy_ps[space] : &stats.write_busy_ps[space]) += said->busy_ps;
+    stats.memory_wait_ps[space] += said->wait_ps;
+    if (hbm)
+        kb_hbm[ask->memory].busy_ps += said->busy_ps;
+    return (struct served){said->first_ps, said->last_ps};
 }

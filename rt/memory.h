@@ -27,10 +27,27 @@ struct served {
 /* The node that answers for a range: hbm_ctrl, sram, or the pe_dma of a TCM's PE. */
 struct place range_place(const struct range *range);
 
-/* A read that reaches the memory at t_ps: the response leaves at first_ps, fed until last_ps. */
+/* A read that reaches the memory at t_ps: the response leaves at first_ps, fed until last_ps. Emitted, as is the write:
+ * they pick the model. */
 struct served memory_read(const struct range *range, uint64_t t_ps);
 
 /* A write whose head is done at t_ps: last_ps is when the memory has taken all of it, if that has been delivered. */
 struct served memory_write(const struct range *range, uint64_t t_ps);
+
+/* The built-in models. */
+struct served hbm_read(const struct range *range, uint64_t t_ps);
+struct served hbm_write(const struct range *range, uint64_t t_ps);
+struct served sram_read(const struct range *range, uint64_t t_ps);
+struct served sram_write(const struct range *range, uint64_t t_ps);
+struct served tcm_serve_read(const struct range *range, uint64_t t_ps);
+struct served tcm_serve_write(const struct range *range, uint64_t t_ps);
+
+/* What a model of the user's own is asked of an hbm slice or an sram, and what it said, counted; the run stops with a
+ * message when no memory can do that. */
+struct kb_memory_request;
+struct kb_served;
+struct kb_memory_request own_ask(const struct range *range, uint64_t t_ps, bool writes);
+struct served own_served(const char *model, enum space space, const struct kb_memory_request *ask,
+                         const struct kb_served *said);
 
 #endif

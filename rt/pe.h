@@ -60,6 +60,7 @@ struct pe {
     struct command *submitted, *submitted_last;         /* scheduler: the SubmissionQueue, by waiting */
     struct command *scheduling;
     struct event scheduled;
+    uint64_t scheduling_since_ps;
 
     struct command *feeding, *feeding_last;             /* feeder: composites, the first is being fed */
     uint64_t fed;                                       /* tiles of the first that were begun */
@@ -71,7 +72,7 @@ struct pe {
 };
 
 /* The number of a PE over the machine. */
-uint32_t pe_number(const struct pe *pe);
+uint32_t pe_number(const struct pe *pe) __attribute__((const));
 
 /* "sip0.cube3.pe5"; in one of a few buffers that later calls use again. */
 const char *pe_name(const struct pe *pe);

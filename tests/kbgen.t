@@ -67,7 +67,7 @@ def usage(topology):
     refused("-o of nothing", 2, "-o takes the path of a file", topology, "-o", "")
     refused("-o of a folder", 2, "-o takes the path of a file", topology, "-o", "folder/")
     refused("--cc of nothing", 2, "--cc names no compiler", topology, "--cc", " ", "-o", os.path.join(SCRATCH, "never"))
-    refused("--impl", 2, "--impl mine.c: .* not supported by this version", topology, "--impl", "mine.c")
+    refused("--impl", 2, "--impl mine.c: No such file", topology, "--impl", "mine.c")
     refused("a topology that is not there", 2, r"none\.yaml", "none.yaml")
     refused("a topology that is a folder", 2, "refused", SCRATCH + "/refused")
     refused("a kernel that is not there", 2, "^kbgen: -k none.c: No such file", topology, "-k", "none.c")

@@ -1,0 +1,144 @@
+/* impl.c: which files model which components: the topology's `impl: NAME` against --impl NAME.c.
+ *
+ * What the files hold is not looked at here; that is probe.c's. */
+#include "impl.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "../rt/text/base.h"
+#include "words.h"
+
+const struct impl_form impl_forms[] = {
+#define IMPL(part, result, request, has_state) {#part, #result, #request, COMPONENT_##part, has_state},
+#include "../rt/kb/impl.def"
+#undef IMPL
+};
+
+const size_t impl_form_count = COUNT_OF(impl_forms);
+
+const struct impl_form *impl_form(enum component part)
+{
+    for (size_t i = 0; i < impl_form_count; i++)
+        if (impl_forms[i].component == part)
+            return &impl_forms[i];
+    return NULL;
+}
+
+const char *impl_prototype(const struct impl *impl)
+{
+    const struct impl_form *form = impl_form(impl->part);
+    const char *state = form->has_state ? arena_printf("struct %s *state, ", impl->name) : "";
+    return arena_printf("%s %s_service(%sconst %s *ask)", form->result, impl->name, state, form->request);
+}
+
+/* ---- --impl options */
+
+struct given {
+    const char *file, *name;                            /* "models/banks.c", "banks" */
+};
+
+/* The name that a file's name gives: an identifier before .c. */
+static const char *name_of(const char *file)
+{
+    const char *base = base_name(file);
+    size_t length = strlen(base), end = strlen(".c");
+    const char *name = length > end && !strcmp(base + length - end, ".c") ? arena_text(base, length - end) : "";
+    if (!is_identifier(name))
+        usage_error("--impl takes a file NAME.c, NAME of letters, digits and _ and no digit first; not '%s'", file);
+    return name;
+}
+
+static struct given *read_given(char *const *files, size_t count)
+{
+    struct given *given = arena_alloc(count + 1, sizeof *given);
+    for (size_t i = 0; i < count; i++) {
+        size_t length;
+        given[i] = (struct given){files[i], name_of(files[i])};
+        for (size_t j = 0; j < i; j++)
+            if (!strcmp(given[i].name, given[j].name))
+                usage_error("--impl gives two files %s.c: %s and %s", given[i].name, files[j], files[i]);
+        if (!read_file(files[i], &length))
+            usage_error("--impl %s: %s", files[i], strerror(errno));
+    }
+    return given;
+}
+
+/* ---- components */
+
+static void error_no_file(const struct text *text, const struct given *given, size_t count)
+{
+    const char **names = arena_alloc(count + 1, sizeof *names);
+    for (size_t i = 0; i < count; i++)
+        names[i] = given[i].name;
+    error_at(text->where, "%s: no --impl gives %s.c", text->key, text->text);
+    const char *near = nearest_name(text->text, names, count);
+    if (near)
+        note_at(text->where, "did you mean '%s'?", near);
+    else
+        note_at(text->where, "--impl FILE names the C file %s.c, which models this part", text->text);
+}
+
+static void error_no_form(const struct text *text)
+{
+    const char *parts = "";
+    for (size_t i = 0; i < impl_form_count; i++)
+        parts = arena_printf("%s%s%s", parts, !i ? "" : i + 1 < impl_form_count ? ", " : " and ", impl_forms[i].part);
+    error_at(text->where, "%s: this part has no model but the built-in one", text->key);
+    note_at(text->where, "those that may have one of your own are %s", parts);
+}
+
+static void add_impl(struct model *model, enum component part, const struct given *given)
+{
+    const struct text *text = &model->impl[part];
+    for (unsigned i = 0; i < model->impls_count; i++)
+        if (!strcmp(model->impls[i].name, text->text)) {
+            error_at(text->where, "%s: %s.c models one part alone", text->key, text->text);
+            note_at(model->impls[i].named->where, "it models this one already");
+            return;
+        }
+    model->impls = arena_grow(model->impls, model->impls_count, sizeof *model->impls);
+    model->impls[model->impls_count++] = (struct impl){part, text->text, given->file, text, &model->params[part]};
+}
+
+static void match_part(struct model *model, enum component part, const struct given *given, size_t count)
+{
+    const struct text *text = &model->impl[part];
+    if (!text->text)
+        return;                                         /* it could not be read */
+    const struct impl_params *params = &model->params[part];
+    if (strchr(text->text, '.')) {
+        if (params->where.file)
+            error_at(params->where, "%s: %s takes none", params->key, text->text);
+        return;
+    }
+    size_t i = 0;
+    while (i < count && strcmp(given[i].name, text->text))
+        i++;
+    if (!impl_form(part))
+        error_no_form(text);
+    else if (i == count)
+        error_no_file(text, given, count);
+    else
+        add_impl(model, part, &given[i]);
+}
+
+static bool is_named(const struct model *model, const char *name)
+{
+    for (enum component part = 0; part < COMPONENTS; part++)
+        if (model->impl[part].text && !strcmp(model->impl[part].text, name))
+            return true;
+    return false;
+}
+
+void match_impls(struct model *model, char *const *files, size_t count)
+{
+    const struct given *given = read_given(files, count);
+    for (enum component part = 0; part < COMPONENTS; part++)
+        match_part(model, part, given, count);
+    if (error_count())
+        return;
+    for (size_t i = 0; i < count; i++)
+        if (!is_named(model, given[i].name))
+            usage_error("--impl %s: no component of %s has `impl: %s`", files[i], model->path, given[i].name);
+}

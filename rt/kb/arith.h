@@ -1,0 +1,64 @@
+/* arith.h: how long bytes and cycles take, in integers: what does not fit into 64 bits is the largest number. */
+#ifndef KB_ARITH_H
+#define KB_ARITH_H
+
+#include <stdint.h>
+
+static inline uint64_t kb_sum(uint64_t a, uint64_t b)
+{
+    uint64_t c;
+    return __builtin_add_overflow(a, b, &c) ? UINT64_MAX : c;
+}
+
+static inline uint64_t kb_product(uint64_t a, uint64_t b)
+{
+    uint64_t c;
+    return __builtin_mul_overflow(a, b, &c) ? UINT64_MAX : c;
+}
+
+static inline uint64_t kb_ceil_div(uint64_t a, uint64_t b)
+{
+    return a / b + (a % b != 0);
+}
+
+static inline uint64_t kb_later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* a * num / den, rounded up; den is above 0. */
+static inline uint64_t kb_scaled(uint64_t a, uint64_t num, uint64_t den)
+{
+    unsigned __int128 work = (unsigned __int128)a * num, whole = work / den + (work % den != 0);
+    return whole >> 64 ? UINT64_MAX : (uint64_t)whole;
+}
+
+/* Time to move bytes at so many bytes/s, rounded up; 0 bytes/s is infinite. */
+static inline uint64_t kb_move_ps(uint64_t bytes, uint64_t bw_bps)
+{
+    if (!bw_bps)
+        return 0;
+    unsigned __int128 work = (unsigned __int128)bytes * 1000000000000u;
+    if (!(work >> 64))
+        return (uint64_t)work / bw_bps + ((uint64_t)work % bw_bps != 0);
+    work = (work + bw_bps - 1) / bw_bps;
+    return work >> 64 ? UINT64_MAX : (uint64_t)work;
+}
+
+/* Time of clock cycles at so many kHz, rounded up. */
+static inline uint64_t kb_cycles_ps(uint64_t cycles, uint64_t clock_khz)
+{
+    unsigned __int128 work = ((unsigned __int128)cycles * 1000000000u + clock_khz - 1) / clock_khz;
+    return work >> 64 ? UINT64_MAX : (uint64_t)work;
+}
+
+/* Takes what serves one thing at a time and is free at *free_ps, for a length of time from at_ps on; returns the start
+ * and leaves the end in *free_ps. */
+static inline uint64_t kb_reserve(uint64_t *free_ps, uint64_t at_ps, uint64_t length_ps)
+{
+    uint64_t start_ps = kb_later(*free_ps, at_ps);
+    *free_ps = kb_sum(start_ps, length_ps);
+    return start_ps;
+}
+
+#endif
