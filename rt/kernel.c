@@ -217,12 +217,12 @@ static void failed(struct tl *tl, enum fault code, struct place node, const char
 {
     if (tl->failure.set)
         return;
-    tl->failure = (struct failure){true, code, node, now_ps};
-    tl->pe->failed = true;
     fprintf(stderr, "fault: %s at %s, %" PRIu64 " ps, request %" PRIu64 ", kernel %s: %s\n", fault_names[code],
             place_name(node), now_ps, tl->request, tl->name, message);
     if (file)
         fprintf(stderr, "  called at %s:%u\n", file, (unsigned)line);
+    tl->failure = (struct failure){true, code, node, now_ps};
+    tl->pe->failed = true;
     tl->ended(tl);
 }
 

@@ -13,7 +13,7 @@ from harness import Broken, KBGEN, ROOT, SCRATCH, done, first_difference, ok, re
 
 CASES = os.path.join(ROOT, "tests", "failures")
 MMU = "cube.pe_template.components.pe_mmu.attrs.enabled=true"
-TRAPS = {"segv", "call", "fpe", "ill", "overflow", "overflow_wide", "all_segv", "segv_deep"}
+TRAPS = {"segv", "call", "fpe", "ill", "overflow", "overflow_wide", "all_segv", "segv_deep", "segv_log"}
 SANITIZED = bool(os.environ.get("SAN"))
 
 

@@ -124,7 +124,7 @@ round 2: rank 1
 
 ENDS = (
     ("fail", 1, "kb_wait: kernel fails failed with KERNEL_ERROR at sip1.cube0.pe0.pe_cpu, 1709130 ps (request 2)"),
-    ("gone", 1, "  rank 0 is there since 0 ps, called at ranks.c:91\n  rank 1 has returned and never comes\n"),
+    ("gone", 1, "  rank 0 is there since 0 ps, called at ranks.c:101\n  rank 1 has returned and never comes\n"),
     ("elsewhere", 1, "  rank 1 waits elsewhere\n"),
     ("foreign", 2, "kb_launch: sip0.cube0.pe0 is not of sip1, the SIP of this rank"),
     ("write_foreign", 2, "kb_write: sip0.cube0.pe0 is not of sip1, the SIP of this rank"),
@@ -138,6 +138,9 @@ def ranks(program, alone):
     ended = run(program, "run", "swap")
     ok(ended.returncode == 0 and set(ended.stdout.splitlines()[:2]) == {"rank 0 has 20", "rank 1 has 10"},
        "kernels of two programs exchange what they have", ended.said)
+    ended = run(program, "run", "shared")
+    ok(ended.returncode == 0 and ended.stdout.startswith("rank 0 goes on\nrank 1 goes on\n"),
+       "two programs wait for one launch", ended.said)
     ended = run(alone, "run", "alone")
     ok(ended.returncode == 0 and ended.stdout.startswith("rank 0 of 1, 4 PEs\n"), "a bench has rank 0 of 1", ended.said)
     for how, status, said in ENDS:

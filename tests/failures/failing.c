@@ -130,6 +130,7 @@ KB_KERNEL(failing, struct failing_args)
         return;
     traps();
     if (is("all_segv")) *(volatile int *)nowhere = 1;
+    if (is("segv_log")) tl_log(tl, "a text: %s", (const char *)nowhere);
     if (is("segv_deep")) nothing = atoi((const char *)nowhere);
     accesses(tl, tl_part(tl, a, 0, 0, 8), buffer);
     composites(tl, a);
@@ -155,9 +156,10 @@ static void host_side(struct kb_pes all, kb_tensor a, kb_future first)
 }
 
 KB_BENCH(failing, "what fails on the machine", KB_WORD(what,
-    "segv call fpe ill overflow overflow_wide all_segv segv_deep no_send each_other ring no_credit for_failed chain "
-    "two_cycles not_launched async crossed bad_load bad_store past_end tcm_side slot self page_load page_store "
-    "page_async page_none unmapped fail page_composite page_result tile behind pending slow unwaited refused fail_fast",
+    "segv call fpe ill overflow overflow_wide all_segv segv_deep segv_log no_send each_other ring no_credit "
+    "for_failed chain two_cycles not_launched async crossed bad_load bad_store past_end tcm_side slot self "
+    "page_load page_store page_async page_none unmapped fail page_composite page_result tile behind pending "
+    "slow unwaited refused fail_fast",
     "which"))
 {
     what = kb_word(what);

@@ -53,6 +53,16 @@ KB_BENCH_PER_SIP(swap, "each SIP sends what it has to the next one's PEs")
     printf("rank %u has %g\n", kb_rank(), kb_peek(mine, 5));
 }
 
+KB_BENCH_PER_SIP(shared, "both wait for what rank 0 launched")
+{
+    static kb_future launched;
+    if (kb_rank() == 0)
+        launched = kb_launch(waiting, kb_pes("*"), &(struct waiting_args){1000000});
+    kb_barrier();
+    kb_wait(launched);
+    printf("rank %u goes on\n", kb_rank());
+}
+
 KB_KERNEL(fails, struct waiting_args)
 {
     tl_delay(tl, arg->ps);
