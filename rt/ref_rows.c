@@ -125,6 +125,9 @@ static enum reduction reduction_of(const char *op, const char *file, uint32_t li
     misuse(file, line, "kb_ref_reduce: there is no reduction '%s'; add, mul, min and max are", op);
 }
 
+/* A partial sum of k random values is about sqrt(k) times one of them, and r such sums are rounded by half a unit each,
+ * up or down: r times the largest value is well above what comes of that, and far below an error in one element of a
+ * few rows. What rounds less often, as halving does, stays further below. */
 static double largest(const double *values, uint64_t count)
 {
     double most = 0;

@@ -89,6 +89,14 @@ def measures(program):
        verified[verified.index("\ntime "):verified.index("\nverified")], "the same figures without data", off, verified)
 
 
+def ring_is_near(program):
+    """Round the ring of ref_sip no two messages to a neighbour share a link, and none takes a slower one than needed."""
+    path = os.path.join(SCRATCH, "near.json")
+    ended = run(program, "run", "all_gather", "size=1280000", "dtype=f16", "--data", "off", "--json", path)
+    want = -(-127 * 20000 * 10**12 // (128 * 10**9))
+    ok(json.loads(read(path))["figures"]["link_bound_ps"] == want, f"the busiest link takes {want} ps", ended.said)
+
+
 def mistakes(program):
     said = bad(program, "all_reduce", "dtype=i8", "chunk=0")
     ok("chunk=0 is out of bounds" in said, "a chunk of nothing", said)
@@ -110,7 +118,9 @@ try:
     two = simulator(os.path.join(ROOT, "topologies", "two_sips.yaml"))
     many(two, "2 SIPs")
     if not os.environ.get("SAN"):
-        many(simulator(os.path.join(ROOT, "topologies", "ref_sip.yaml")), "128 PEs")
+        big = simulator(os.path.join(ROOT, "topologies", "ref_sip.yaml"))
+        many(big, "128 PEs")
+        ring_is_near(big)
 except Broken as reason:
     ok(False, "a simulator", reason)
 done()
