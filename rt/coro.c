@@ -74,7 +74,7 @@ static void stack_map(struct coro *coro)
     coro->stack = mmap(NULL, coro->bytes + guard, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (coro->stack == MAP_FAILED || mprotect(coro->stack + guard, coro->bytes, PROT_READ | PROT_WRITE))
         die("no room for a kernel's stack of %zu bytes (vm.max_map_count, or a limit on address space?):", coro->bytes);
-    VALGRIND_STACK_REGISTER(coro->stack + guard, coro->stack + guard + coro->bytes);
+    (void)VALGRIND_STACK_REGISTER(coro->stack + guard, coro->stack + guard + coro->bytes);
 }
 
 struct coro *coro_new(void (*body)(void *), void *arg, size_t stack_bytes)
