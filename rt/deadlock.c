@@ -12,7 +12,7 @@
 #include "ring.h"
 #include "text/base.h"
 
-enum { LINES = 16 };                                    /* most PEs told of one cycle or chain */
+enum { ENDS = 8, WAYS = 8 };                            /* PEs told of each end of a way; ways told */
 
 static const struct kernel_run *run_on(const struct pe *pe)
 {
@@ -111,14 +111,22 @@ static void print_end(const struct pe *pe)
 
 /* Per PE, the number of the way that came by first, from 1 on; 0: none has. */
 static uint32_t *way_of;
+static uint32_t ways;                                   /* that were told, or were too many to be */
 
-static void print_way(const struct pe *first, uint32_t count, const char *what)
+/* Tells a way of some PEs, and at last the PE that ends it, if there is one. */
+static void print_way(const struct pe *pe, uint32_t count, const char *what, const struct pe *end)
 {
+    if (ways++ >= WAYS)
+        return;
     fprintf(stderr, "  %s\n", what);
-    for (uint32_t i = 0; i < count && i < LINES; i++, first = waits_for(first))
-        print_waiting(first);
-    if (count > LINES)
-        fprintf(stderr, "    and %u more PEs, one waiting for the next\n", (unsigned)(count - LINES));
+    for (uint32_t i = 0; i < count; i++, pe = waits_for(pe)) {
+        if (i < ENDS || i >= count - ENDS)
+            print_waiting(pe);
+        else if (i == ENDS)
+            fprintf(stderr, "    %u more PEs, each waiting for the next\n", (unsigned)(count - 2 * ENDS));
+    }
+    if (end)
+        print_end(end);
 }
 
 static uint32_t cycle_length(const struct pe *first)
@@ -138,14 +146,13 @@ static void follow(const struct pe *first, uint32_t way)
         way_of[pe_number(next)] = way;
         if (waits(next))
             continue;
-        print_way(first, count, "a chain that ends in what never comes:");
-        print_end(next);
+        print_way(first, count, "a chain that ends in what never comes:", next);
         return;
     }
     if (!next)
-        print_way(first, count, "a chain that ends in what is never done:");
+        print_way(first, count, "a chain that ends in what is never done:", NULL);
     else if (way_of[pe_number(next)] == way)
-        print_way(next, cycle_length(next), "a cycle:");
+        print_way(next, cycle_length(next), "a cycle:", NULL);
 }
 
 static void report(void)
@@ -167,6 +174,8 @@ static void report(void)
         if (!way_of[i])
             follow(&kb_pe[i], i + 1);
     }
+    if (ways > WAYS)
+        fprintf(stderr, "  %u more cycles or chains\n", (unsigned)(ways - WAYS));
     fprintf(stderr, "  %u waiting PE%s in all\n", (unsigned)waiting, waiting == 1 ? "" : "s");
 }
 

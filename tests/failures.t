@@ -17,10 +17,9 @@ TRAPS = {"segv", "call", "fpe", "ill", "overflow", "overflow_wide", "all_segv", 
 SANITIZED = bool(os.environ.get("SAN"))
 
 
-def simulator():
-    made = os.path.join(SCRATCH, "failing")
-    built = run(KBGEN, os.path.join(ROOT, "tests", "small.yaml"), "--set", MMU, "-k",
-                os.path.join(CASES, "failing.c"), "-o", made)
+def simulator(*topology):
+    made = os.path.join(SCRATCH, os.path.basename(topology[0]).removesuffix(".yaml"))
+    built = run(KBGEN, *topology, "-k", os.path.join(CASES, "failing.c"), "-o", made)
     if built.returncode or "warning" in built.stderr:
         raise Broken(built.said)
     return made
@@ -74,7 +73,7 @@ def streams():
 
 
 def main():
-    program = simulator()
+    program = simulator(os.path.join(ROOT, "tests", "small.yaml"), "--set", MMU)
     words = re.search(r"what=\S+ .*?\((.*)\)|what +=.*\((.*)\)", run(program, "list").stdout)
     names = {"failing." + word for word in (words[1] or words[2]).split()} | set(streams())
     for name in streams():
@@ -86,8 +85,20 @@ def main():
     ok(not left, "no expectation without its case", *left)
 
 
+def many():
+    """A deadlock of 128 PEs is told in few lines."""
+    program = simulator(os.path.join(ROOT, "topologies", "ref_sip.yaml"))
+    for word, said in (("ring", "\n    112 more PEs, each waiting for the next\n    sip0.cube15.pe0: "),
+                       ("chain", "\n    sip0.cube15.pe7: kernel failing returned at"),
+                       ("two_cycles", "\n  56 more cycles or chains\n  128 waiting PEs in all\n")):
+        ended = run(program, "run", "failing", "what=" + word, timeout=20)
+        ok(ended.returncode == 1 and said in ended.stderr and ended.stderr.count("\n") < 40,
+           f"a deadlock of 128 PEs: {word}", ended.said)
+
+
 try:
     main()
+    many()
 except Broken as reason:
     ok(False, "a simulator of what fails", reason)
 done()

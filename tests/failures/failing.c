@@ -15,7 +15,7 @@ static bool is(const char *name)
 
 struct failing_args { kb_tensor a; };
 
-enum { VA = 1 << 20 };                                  /* where the bench maps a on pe0 */
+enum { VA = 1 << 21 };                                  /* where the bench maps a on pe0 */
 
 /* ---- traps */
 
