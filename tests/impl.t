@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 
-from harness import GEMM, KBGEN, ROOT, SCRATCH, done, first_difference, normal, ok, read, run, without_host
+from harness import GEMM, KBGEN, ROOT, Replay, SCRATCH, done, first_difference, normal, ok, read, run, without_host
 
 OWN = os.path.join(ROOT, "tests", "impl")
 SHOWN = os.path.join(ROOT, "impl")
@@ -46,12 +46,11 @@ def same(case, cc):
     where = os.path.join(ROOT, "tests", "conformance", case)
     options = sets(*(f"{part}.impl={name}" for part, name in SAME.items())) + impls(*SAME.values())
     program, made = make(f"same-{cc}", os.path.join(where, "topo.yaml"), *options, cc=cc)
-    result, trace = program + ".json", program + ".jsonl"
-    replayed = run(program, "replay", os.path.join(where, "stream.yaml"), "--json", result, "--trace", trace)
-    wrong = [first_difference(read(os.path.join(where, "trace.jsonl")), read(trace)),
-             first_difference(normal(read(os.path.join(where, "expected.json"))), normal(read(result)))]
+    got = Replay(program, os.path.join(where, "stream.yaml"), program)
+    wrong = [first_difference(read(os.path.join(where, "trace.jsonl")), got.trace),
+             first_difference(normal(read(os.path.join(where, "expected.json"))), normal(got.result))]
     good = made.returncode == 0 and not made.stderr and not any(wrong)
-    ok(good, f"{case} by models that repeat the built-in ones, {cc}", made.said, *wrong, replayed.said)
+    ok(good, f"{case} by models that repeat the built-in ones, {cc}", made.said, *wrong, got.said)
 
 
 for number, name in enumerate(CASES):
@@ -170,6 +169,8 @@ NEEDS = ("topo.yaml:2:27: error: cube.hbm_ctrl.impl: mine.c is no model of it", 
 STATE = read(os.path.join(OWN, "same_hbm.c")).replace("same_hbm", "mine")
 refused("a memory without its state", STATE.replace("KB_STATE(mine);", ""), *NEEDS, "mine_state", topology=MEMORY)
 refused("a memory without the struct", HEAD + "KB_STATE(mine);\n", *NEEDS, "incomplete", topology=MEMORY)
+refused("a memory whose states are too large", HEAD + "struct mine { char all[300 << 20]; };\nKB_STATE(mine);\n",
+        NEEDS[0], "all states fit into 1 GiB", topology=MEMORY)
 refused("no file", "", AT + "no --impl gives mine.c", "--impl FILE names the C file mine.c", files=())
 refused("a file of another name", SERVICE, AT + "no --impl gives mine.c", "did you mean 'mind'?", files=("mind.c",))
 refused("a file that no part names", SERVICE, "kbgen: --impl other.c: no component of topo.yaml has `impl: other`",

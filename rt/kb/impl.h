@@ -90,14 +90,14 @@ struct kb_served {
     uint64_t wait_ps;                                   /* that it waited for others, likewise */
 };
 
-/* Makes a memory's state: one `struct NAME` for each memory of the kind, all zero at the start. Stands once in NAME.c,
- * behind the struct. */
+/* Makes a memory's state: one `struct NAME` for each memory of the kind, all zero at the start, at most 1 GiB together.
+ * Stands once in NAME.c, behind the struct. */
 #define KB_STATE(name)                                                                                                 \
     struct name *name##_state(uint32_t memory)                                                                         \
     {                                                                                                                  \
         static struct name states[name##_memories];                                                                    \
         return &states[memory];                                                                                        \
     }                                                                                                                  \
-    _Static_assert(1, "")
+    _Static_assert(sizeof(struct name) <= (1u << 30) / name##_memories, "all states fit into 1 GiB")
 
 #endif
