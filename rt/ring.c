@@ -6,7 +6,8 @@
  * slot
  *             -> the slot is free: a credit goes back to the sender
  *
- * A ring outlives its launches. Its messages are numbered; message i uses slot i modulo the number of slots. */
+ * A ring outlives its launches. Messages are received in the order of sending; with several read engines their slots
+ * may be freed in another order, and are taken again in the order in which the credits come back. */
 #include "ring.h"
 
 #include <inttypes.h>
@@ -36,8 +37,9 @@ struct ring_message {
 struct ring {
     uint32_t source, destination;
     struct ring *next;                                  /* in its chain of the table */
-    uint64_t credits, sent, received;
+    uint64_t credits, sent, received, returned;         /* returned: credits, since ever */
     struct ring_message *slots;
+    uint32_t *slot_of;                                  /* the slot of message i, at i modulo the number of slots */
     struct command *waiting, *waiting_last;             /* receives */
 };
 
@@ -58,7 +60,16 @@ static struct ring *ring_of(uint32_t source, uint32_t destination)
     *ring =
         (struct ring){.source = source, .destination = destination, .next = *chain, .credits = kb_attrs.pe_ipcq_slots};
     ring->slots = arena_alloc(kb_attrs.pe_ipcq_slots, sizeof *ring->slots);
+    ring->slot_of = arena_alloc(kb_attrs.pe_ipcq_slots, sizeof *ring->slot_of);
+    for (uint32_t i = 0; i < kb_attrs.pe_ipcq_slots; i++)
+        ring->slot_of[i] = i;
     return *chain = ring;
+}
+
+/* Message number i, while it holds a slot. */
+static struct ring_message *ring_message(const struct ring *ring, uint64_t i)
+{
+    return &ring->slots[ring->slot_of[i % kb_attrs.pe_ipcq_slots]];
 }
 
 static struct ring *command_ring(const struct command *command)
@@ -80,10 +91,10 @@ static uint32_t ring_memory(uint32_t destination)
 }
 
 /* Below the end of the memory, by the number of the source. */
-static uint64_t slot_address(const struct ring *ring, uint64_t message)
+static uint64_t slot_address(const struct ring *ring, const struct ring_message *message)
 {
     uint32_t memory = ring_memory(ring->destination);
-    uint64_t slot = message % kb_attrs.pe_ipcq_slots * kb_attrs.pe_ipcq_slot_bytes;
+    uint64_t slot = (uint64_t)(message - ring->slots) * kb_attrs.pe_ipcq_slot_bytes;
     return memory_address(memory, memory_size(memory) - (ring->source + 1) * ring_bytes() + slot);
 }
 
@@ -91,7 +102,7 @@ static struct range slot_range(const struct ring *ring, const struct ring_messag
 {
     struct range range = {.space = SPACE_TCM, .pe = ring->destination, .bytes = message->bytes};
     if (kb_attrs.pe_ipcq_buffer != BUFFER_TCM)
-        address_decode(slot_address(ring, message - ring->slots), message->bytes, &range);
+        address_decode(slot_address(ring, message), message->bytes, &range);
     return range;
 }
 
@@ -119,8 +130,10 @@ static struct ring_message *message_of(struct message *message)
 
 static void credit_returned(struct message *message)
 {
-    struct ring *ring = message_of(message)->ring;
+    struct ring_message *freed = message_of(message);
+    struct ring *ring = freed->ring;
     ring->credits++;
+    ring->slot_of[ring->returned++ % kb_attrs.pe_ipcq_slots] = (uint32_t)(freed - ring->slots);
     pe_wake(&kb_pe[ring->source]);
 }
 
@@ -154,7 +167,7 @@ static void data_received(const struct command *receive, const struct ring_messa
 /* A receive takes a full slot. */
 static void slot_taken(struct ring *ring, struct command *command)
 {
-    struct ring_message *message = &ring->slots[ring->received % kb_attrs.pe_ipcq_slots];
+    struct ring_message *message = ring_message(ring, ring->received);
     if (!length_fits(command, message))
         return;
     command->ask.bytes = message->bytes;
@@ -165,7 +178,8 @@ static void slot_taken(struct ring *ring, struct command *command)
         command_completed(command);
         return;
     }
-    command->ask.address[OPERAND_A] = slot_address(ring, ring->received++);
+    command->ask.address[OPERAND_A] = slot_address(ring, message);
+    ring->received++;
     command->slot = message;
     pe_read_slot(command);
 }
@@ -174,7 +188,7 @@ static void slot_taken(struct ring *ring, struct command *command)
 static void receives_go_on(struct ring *ring)
 {
     while (!kb_pe[ring->destination].failed && ring->waiting && ring->received < ring->sent
-           && ring->slots[ring->received % kb_attrs.pe_ipcq_slots].full) {
+           && ring_message(ring, ring->received)->full) {
         struct command *command = ring->waiting;
         ring->waiting = command->waiting;
         slot_taken(ring, command);
@@ -237,7 +251,7 @@ void ring_send(struct token *token)
 {
     struct command *command = token->command;
     struct ring *ring = command_ring(command);
-    struct ring_message *message = &ring->slots[ring->sent++ % kb_attrs.pe_ipcq_slots];
+    struct ring_message *message = ring_message(ring, ring->sent++);
     ring->credits--;
     message->ring = ring;
     message->token = token;
