@@ -35,7 +35,7 @@ MAKEFLAGS += -j$(shell nproc)
 endif
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all units demo check asan valgrind tidy bless install clean help FORCE
+.PHONY: all units demo check asan fuzz valgrind tidy bless install clean help FORCE
 .DELETE_ON_ERROR:
 .PRECIOUS: $(B)/re/%.c
 
@@ -57,6 +57,9 @@ units: $(units) ## the unit tests, not run
 
 asan: ## the tests, with everything under ASan and UBSan
 	@$(MAKE) SAN=1 check
+
+fuzz: all ## N random machines (100), drawn from SEED (1), against the model in tests/oracle
+	@BUILD=$(abspath $(B)) CC="$(CC)" tests/fuzz.t $(or $(N),100) $(or $(SEED),1)
 
 valgrind: ## small machines and the big one under valgrind
 	@$(MAKE) T=valgrind check

@@ -210,6 +210,16 @@ void event_at(struct event *event, uint64_t t_ps)
         future_add((struct due){t_ps, event});
 }
 
+static void nothing(struct event *event)
+{
+    (void)event;
+}
+
+void event_cancel(struct event *event)
+{
+    event->fire = nothing;
+}
+
 uint64_t time_after(uint64_t t_ps, uint64_t d_ps)
 {
     uint64_t sum;
@@ -220,9 +230,20 @@ uint64_t time_after(uint64_t t_ps, uint64_t d_ps)
     return sum;
 }
 
+/* Whether something is due at a later time; drops what was cancelled before. */
+static bool future_left(void)
+{
+    while (current.count || current_refill()) {
+        if (current.due[current.count - 1].event->fire != nothing)
+            return true;
+        current.count--;
+    }
+    return false;
+}
+
 bool event_next_instant(void)
 {
-    if (!current.count && !current_refill())
+    if (!future_left())
         return false;
     now_ps = current.due[current.count - 1].t_ps;
     while (current.count && current.due[current.count - 1].t_ps == now_ps)

@@ -31,6 +31,9 @@ static inline uint64_t event_order(uint32_t rank, enum event_class class, uint32
 /* Makes the event due at t_ps, now or later; it is in no other place of the queue. */
 void event_at(struct event *event, uint64_t t_ps);
 
+/* What waits no more: the event does not fire, and there is no instant for its sake. */
+void event_cancel(struct event *event);
+
 /* The time d_ps from t_ps; the run stops with a message when it does not fit into 64 bits. */
 uint64_t time_after(uint64_t t_ps, uint64_t d_ps);
 

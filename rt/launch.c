@@ -163,6 +163,7 @@ void launch_ends(struct launch *launch, enum launch_status status)
     launch->status = status;
     launch->done_ps = now_ps;
     launch->fanout.answered = true;
+    event_cancel(&launch->timeout);
     if (status != LAUNCH_OK && !bad)
         bad = launch;
 }
@@ -214,8 +215,6 @@ static void print_timeout(const struct launch *launch)
 static void timed_out(struct event *event)
 {
     struct launch *launch = container_of(event, struct launch, timeout);
-    if (launch->fanout.answered)
-        return;
     print_timeout(launch);
     launch_ends(launch, LAUNCH_TIMEOUT);
     sim_wake(&launch->fanout.waiter);

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 
-from harness import Broken, ROOT, Replay, SCRATCH, done, first_difference, normal, ok, read, simulator
+from harness import Broken, ROOT, Replay, SCRATCH, done, first_difference, ok, read, result_difference, simulator
 
 
 def statuses(value):
@@ -18,17 +18,6 @@ def statuses(value):
     elif isinstance(value, list):
         for inner in value:
             yield from statuses(inner)
-
-
-def result_difference(want, got):
-    """Where two results differ first, laid out a value a line."""
-    if normal(want) == normal(got):
-        return ""
-    try:
-        want, got = (json.dumps(json.loads(text), sort_keys=True, indent=1) for text in (want, got))
-    except ValueError:
-        return "no JSON: " + (got.splitlines() or ["(empty)"])[0]
-    return first_difference(want, got)
 
 
 def complaints(case, got):

@@ -122,3 +122,14 @@ def first_difference(want, got):
             return f"line {number}:\nwant {left}\ngot  {right}"
     shorter, rest = ("got ends", want[len(got):]) if len(got) < len(want) else ("got goes on", got[len(want):])
     return f"line {min(len(want), len(got)) + 1}: {shorter}: {rest[0] if rest else '(the last newline)'}"
+
+
+def result_difference(want, got):
+    """Where two results differ first, laid out a value a line."""
+    if normal(want) == normal(got):
+        return ""
+    try:
+        want, got = (json.dumps(json.loads(text), sort_keys=True, indent=1) for text in (want, got))
+    except ValueError:
+        return "no JSON: " + (got.splitlines() or ["(empty)"])[0]
+    return first_difference(want, got)

@@ -89,11 +89,28 @@ static void in_time(void)
     expect("instants come in the order of time, each once", "good");
 }
 
+static void cancelled(void)
+{
+    struct probe never = probe('n', 1, CLASS_KERNEL, 0, 0), far = probe('f', 1, CLASS_KERNEL, 0, 0);
+    struct probe left = probe('l', 2, CLASS_KERNEL, 0, 0);
+    uint64_t end = now_ps + 2;
+    event_at(&never.event, now_ps + 1);
+    event_at(&left.event, end);
+    event_at(&far.event, now_ps + 1000000000);
+    event_cancel(&never.event);
+    event_cancel(&far.event);
+    run_instant();
+    expect("what was cancelled does not fire", "l.");
+    strcpy(fired, event_next_instant() || now_ps != end ? "an instant" : "none");
+    expect("what was cancelled makes no instant", "none");
+}
+
 int main(void)
 {
     in_order();
     in_rounds();
     in_time();
+    cancelled();
     printf("1..%d\n", tests);
     return 0;
 }

@@ -1,0 +1,99 @@
+#!/usr/bin/python3
+"""fuzz: random machines run random streams as the oracle says, and what always holds holds. limit: 400
+
+tests/fuzz.t [MACHINES [SEED [STREAMS]]]: a machine is one test, after one for each conformance case that the oracle
+has to get right. The same seed draws the same machines and streams. A failing pair is shrunk and left in
+SCRATCH/failures/, as a case that tests/conformance.t runs. Every eighth machine is made by the other compiler, without
+optimisation, and every fourth stream is run without a trace as well.
+"""
+import multiprocessing
+import os
+import random
+import shutil
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[1:1] = [os.path.join(HERE, "oracle"), os.path.join(HERE, "fuzz")]
+
+from harness import SCRATCH, done, first_difference, ok, read, result_difference     # noqa: E402
+import machines                                                 # noqa: E402
+import shrink                                                   # noqa: E402
+import streams                                                  # noqa: E402
+import trial                                                    # noqa: E402
+from stream import Stream                                       # noqa: E402
+from topology import Topology                                   # noqa: E402
+
+MACHINES, SEED, STREAMS = (sys.argv[1:] + [None] * 3)[:3]
+MACHINES, SEED, STREAMS = int(MACHINES or 100), SEED or "1", int(STREAMS or 20)
+OTHER = ("--cc", "gcc" if os.environ.get("CC") == "clang" else "clang", "-O", "0")
+FAILURES = os.path.join(SCRATCH, "failures")
+
+
+def keep(name, tree, stream):
+    """A failing pair as a conformance case, as small as it gets; returns what is wrong with it."""
+    folder = os.path.join(FAILURES, name)
+    os.makedirs(folder, exist_ok=True)
+    machine = shrink.case(folder, tree, stream)
+    path = os.path.join(folder, "stream.yaml")
+    wrong = machine.complaints(path)
+    want = trial.expected(machine.topology, Stream(path))
+    if not isinstance(want, str):
+        for file_name, text in zip(("expected.json", "trace.jsonl"), want):
+            with open(os.path.join(folder, file_name), "w", encoding="utf-8") as file:
+                file.write(text)
+    return [f"in {folder}:", *wrong]
+
+
+def fuzz(number):
+    """-> (what, complaints) of a machine and its streams."""
+    name = f"{SEED}-{number}"
+    folder = os.path.join(SCRATCH, name)
+    os.makedirs(folder, exist_ok=True)
+    tree = machines.machine(random.Random(f"{SEED}/{number}"))
+    try:
+        machine = trial.Machine(folder, tree, OTHER if number % 8 == 7 else ())
+    except trial.Broken as why:
+        return name, [why]
+    path = os.path.join(folder, "stream.yaml")
+    for which, value in drawn_streams(number, machine):
+        trial.write_yaml(path, value)
+        if wrong := machine.complaints(path, twice=which % 4 == 3):
+            return name, [f"stream {which}:", *wrong, *keep(f"{name}-{which}", tree, value)]
+    shutil.rmtree(folder)
+    return name, []
+
+
+def drawn_streams(number, machine):
+    """(number, stream), every fifth drawn from what the simulator made of the one before."""
+    facts, value = streams.Facts(machine.topology), None
+    for which in range(STREAMS):
+        rng = random.Random(f"{SEED}/{number}/{which}")
+        tied = which % 5 == 4 and machine.result and streams.with_timeout(rng, value, machine.result)
+        value = tied or streams.stream(rng, facts)
+        yield which, value
+
+
+def conformance(case):
+    """What the oracle itself gets wrong of a conformance case."""
+    folder = os.path.join(HERE, "conformance", case)
+    topo, stream, value, trace = (os.path.join(folder, name) for name in
+                                  ("topo.yaml", "stream.yaml", "expected.json", "trace.jsonl"))
+    got = trial.expected(Topology(topo), Stream(stream))
+    if isinstance(got, str):
+        return [got]
+    return [line for line in (result_difference(read(value), got[0]), first_difference(read(trace), got[1])) if line]
+
+
+def main():
+    for case in sorted(os.listdir(os.path.join(HERE, "conformance"))):
+        if os.path.isdir(os.path.join(HERE, "conformance", case)):
+            wrong = conformance(case)
+            ok(not wrong, f"the oracle on {case}", *wrong)
+    with multiprocessing.Pool(min(2, os.cpu_count())) as pool:
+        for name, wrong in pool.imap(fuzz, range(MACHINES)):
+            ok(not wrong, f"machine {name} and {STREAMS} streams", *wrong)
+    done()
+
+
+if __name__ == "__main__":
+    main()

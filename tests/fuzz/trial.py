@@ -1,0 +1,88 @@
+"""trial: one stream on one machine: what the simulator makes of it against what the oracle says."""
+import json
+import os
+import subprocess
+import traceback
+
+import yaml
+
+import invariants
+import oracle
+import result
+from harness import KBGEN, first_difference, normal, read, result_difference, run
+from stream import Stream
+from topology import Topology
+
+TIMEOUT_S = 60
+
+
+def write_yaml(path, value):
+    with open(path, "w", encoding="utf-8") as file:
+        yaml.safe_dump(value, file, sort_keys=False, default_flow_style=None, width=115)
+
+
+class Broken(Exception):
+    """No simulator could be made; says why."""
+
+
+class Machine:
+    """A topology in a folder, with its simulator."""
+
+    def __init__(self, folder, tree, options=()):
+        self.folder, self.tree = folder, tree
+        self.topo_path, self.program = os.path.join(folder, "topo.yaml"), os.path.join(folder, "sim")
+        write_yaml(self.topo_path, tree)
+        self.topology = Topology(self.topo_path)
+        self.facts = invariants.Machine(self.topology)
+        self.result = None                                      # of the last replay that gave one
+        made = run(KBGEN, self.topo_path, "-o", self.program, *options)
+        if made.returncode:
+            raise Broken(made.said)
+
+    def replay(self, stream, trace=True):
+        """-> (exit status, result, trace, all that it said)."""
+        paths = [os.path.join(self.folder, name) for name in ("got.json", "got.jsonl")]
+        for path in paths:
+            if os.path.exists(path):
+                os.unlink(path)
+        ended = run(self.program, "replay", stream, "--json", paths[0], *(["--trace", paths[1]] if trace else []),
+                    timeout=TIMEOUT_S)
+        return ended.returncode, read(paths[0]), read(paths[1]), ended.said
+
+    def complaints(self, stream_path, twice=False):
+        """What is wrong with the simulator's answer to a stream, empty if nothing is."""
+        try:
+            status, got, trace, said = self.replay(stream_path)
+        except subprocess.TimeoutExpired as late:
+            return [str(late)]
+        if status not in (0, 1):
+            return [f"exit status {status}", said]
+        self.result = json.loads(got)
+        want = expected(self.topology, Stream(stream_path))
+        if isinstance(want, str):
+            return [want]
+        wrong = [line for line in (difference("result", result_difference(want[0], got)),
+                                   difference("trace", first_difference(want[1], trace))) if line]
+        if status != (0 if all_well(self.result) else 1):
+            wrong.append(f"exit status {status}")
+        wrong += invariants.broken(self.facts, self.result, trace, Stream(stream_path))
+        if twice and normal(self.replay(stream_path, trace=False)[1]) != normal(got):
+            wrong.append("another result without a trace")
+        return wrong
+
+
+def difference(what, where):
+    return f"{what}, {where}" if where else ""
+
+
+def all_well(value):
+    return all(one["status"] == "ok" for one in value["launches"] + value.get("memory", []))
+
+
+def expected(topology, stream):
+    """The oracle's (result, trace), or why it has none."""
+    try:
+        machine = oracle.Machine(topology, stream).run()
+        return json.dumps(result.result(machine)), "".join(result.trace(machine))
+    except Exception:                                           # whatever is wrong with the oracle is a finding
+        return "the oracle fails: " + traceback.format_exc()

@@ -1,0 +1,105 @@
+"""memory: HBM slices, srams and TCMs as they answer requests, and physical addresses."""
+from simulation import Channel
+from units import move_ps
+
+HBM, TCM, SRAM = 0, 1, 2
+SPACES = {"hbm": HBM, "tcm": TCM, "sram": SRAM}
+OFFSETS = 1 << 36
+
+
+def physical(space, sip, cube, pe, offset):
+    return pe << 56 | sip << 48 | cube << 40 | space << 36 | offset
+
+
+def plus(address, more):
+    """Added to the offset field, without carry."""
+    return address - address % OFFSETS + (address + more) % OFFSETS
+
+
+class Hbm:
+    def __init__(self, node, part, size):
+        self.node, self.low, self.size = node, 0, size
+        self.pieces, self.row = part.bytes("interleave_bytes"), part.bytes("row_bytes")
+        self.rate, self.access, self.miss = part.rate("pc_bw_gbs"), part.ps("access_ns"), part.ps("row_miss_ns")
+        self.channels = [Channel() for _ in range(part.count("pcs"))]
+        self.open = [None] * len(self.channels)
+
+    def spans(self, a, n):
+        """{pseudo channel: [bytes, first local address, last]} of bytes [a, a+n)."""
+        spans = {}
+        while n:
+            inside = a % self.pieces
+            size = min(n, self.pieces - inside)
+            local = a // self.pieces // len(self.channels) * self.pieces + inside
+            span = spans.setdefault(a // self.pieces % len(self.channels), [0, local, local])
+            span[0] += size
+            span[2] = local + size - 1
+            a, n = a + size, n - size
+        return spans
+
+    def reserve(self, a, n, when):
+        starts, ends = [], []
+        for p, (size, low, high) in sorted(self.spans(a, n).items()):
+            first, last = low // self.row, high // self.row
+            misses = last - first + 1 - (self.open[p] == first)
+            self.open[p] = last
+            start, end = self.channels[p].reserve(when, misses * self.miss + move_ps(size, self.rate))
+            starts.append(start)
+            ends.append(end)
+        return min(starts), max(ends)
+
+    def read(self, a, n, when):
+        """-> when the response leaves, and its stream."""
+        first, last = self.reserve(a, n, when)
+        return first + self.access, last - first
+
+    def write(self, a, n, head, delivered):
+        """-> when the write is done."""
+        return max(delivered, self.reserve(a, n, head)[1])
+
+
+class Ports:
+    """A memory of one read and one write channel: an sram; a TCM, which outsiders reach after its overhead."""
+
+    def __init__(self, node, part, size, low=0, overhead=0):
+        self.node, self.low, self.size, self.overhead = node, low, size, overhead
+        self.reading, self.writing = Channel(), Channel()
+        self.read_rate, self.write_rate = part.rate("read_bw_gbs"), part.rate("write_bw_gbs")
+
+    def read(self, _, n, when):
+        start, end = self.reading.reserve(when + self.overhead, move_ps(n, self.read_rate))
+        return start, end - start
+
+    def write(self, _, n, head, delivered):
+        return max(delivered, self.writing.reserve(head + self.overhead, move_ps(n, self.write_rate))[1])
+
+    def reserve_read(self, n, when):
+        return self.reading.reserve(when, move_ps(n, self.read_rate))[1]
+
+    def reserve_write(self, n, when):
+        return self.writing.reserve(when, move_ps(n, self.write_rate))[1]
+
+
+class Memories:
+    """All of a machine's memories by what names them in an address."""
+
+    def __init__(self, topo, nodes):
+        self.found = {}
+        sizes = topo.part("cube.memory_map")
+        tcm, low = topo.pe("pe_tcm"), topo.pe("pe_tcm").bytes("reserved_mb")
+        for sip in range(topo.sips):
+            for cube in range(topo.cube_rows * topo.cube_cols):
+                name = f"sip{sip}.cube{cube}"
+                self.found[SRAM, sip, cube, 0] = Ports(nodes[name + ".sram"], topo.part("cube.sram.attrs"),
+                                                       sizes.bytes("sram_mb"))
+                for p in range(topo.pes):
+                    self.found[HBM, sip, cube, p] = Hbm(nodes[f"{name}.hbm_ctrl.pe{p}"],
+                                                        topo.part("cube.hbm_ctrl.attrs"), sizes.bytes("hbm_slice_mb"))
+                    self.found[TCM, sip, cube, p] = Ports(nodes[f"{name}.pe{p}.pe_dma"], tcm, tcm.bytes("size_mb"),
+                                                          low, tcm.ps("overhead_ns"))
+
+    def resolve(self, address, n):
+        """-> (memory, offset), or None for a bad address."""
+        offset = address % OFFSETS
+        memory = self.found.get((address >> 36 & 15, address >> 48 & 255, address >> 40 & 255, address >> 56 & 255))
+        return (memory, offset) if memory and memory.low <= offset and offset + n <= memory.size else None

@@ -1,0 +1,307 @@
+"""pe: a processing element: stages, queues and their slots, servers, scheduler, feeder, and the life of a tile."""
+import bisect
+
+import dma
+from kernel import Kernel
+from mmu import Mmu
+from plan import Engines
+from simulation import SERVICE_END
+from units import move_ps, slower
+
+# Downstream first: the order in which Issue visits, and in which the later stage wins.
+ORDER = ("DMA_WRITE", "STORE", "MATH", "GEMM", "FETCH", "DMA_READ")
+ENGINES = {"DMA_READ": "dma", "DMA_WRITE": "dma", "COMM": "dma", "FETCH": "fetch_store", "STORE": "fetch_store",
+           "GEMM": "gemm", "MATH": "math"}
+EVENTS = ("command_submitted", "sub_command_dispatched", "engine_start", "engine_complete", "tile_ready",
+          "command_complete")
+
+
+class Command:
+    def __init__(self, number, step, tiles, now):
+        self.number, self.step, self.tiles = number, step, tiles
+        self.left = len(tiles)
+        self.submitted, self.complete = now, None
+        self.reads = []             # of a composite: those under way, by start: dma.ReadInOrder
+
+    @property
+    def key(self):
+        return (self.number, -1)
+
+
+class Token:
+    """A tile on its way."""
+
+    def __init__(self, command, tile_id):
+        self.command, self.tile_id = command, tile_id
+        self.tile = command.tiles[tile_id]
+        self.key = (command.number, tile_id)
+        self.index = 0
+        self.block = None           # where its buffer lies
+        self.ring = self.slot = None
+
+    @property
+    def stage(self):
+        return self.tile.stages[self.index]
+
+    @property
+    def next(self):
+        return self.tile.stages[self.index + 1] if self.index + 1 < len(self.tile.stages) else None
+
+
+class Queue:
+    """First-in first-out by (arrival, key). With a depth, `room` counts the slots that nobody has reserved."""
+
+    def __init__(self, depth=None):
+        self.entries, self.depth, self.room = [], depth, depth
+
+    def put(self, now, entry):
+        bisect.insort(self.entries, (now, entry.key, entry), key=lambda one: one[:2])
+
+
+class Server:
+    """`engines` places that serve the stages of `kinds`."""
+
+    def __init__(self, kinds, engines=1):
+        self.kinds, self.idle = kinds, engines
+
+
+class Pe:
+    def __init__(self, machine, sip, cube, number):
+        self.machine, self.sim, self.fabric = machine, machine.sim, machine.fabric
+        self.sip, self.cube, self.number = sip, cube, number
+        self.name = f"sip{sip}.cube{cube}.pe{number}"
+        topo = self.topo = machine.topo
+        self.depths = {kind: topo.pe("pe_" + ENGINES[kind]).count("queue_depth") for kind in ORDER}
+        self.queues = {kind: Queue(depth) for kind, depth in self.depths.items()}
+        self.direct = {kind: Queue() for kind in ORDER + ("COMM",)}
+        self.servers = self.make_servers()
+        self.comm = Server(("COMM",))
+        self.engines = Engines(topo)
+        self.tcm = machine.memories.found[1, sip, cube, number]
+        self.mmu = Mmu(topo, self.node("mmu"), self.node("dma"), machine.memories)
+        scheduler = topo.pe("pe_scheduler")
+        self.call_ps, self.schedule_ps = topo.pe("pe_cpu").ps("overhead_ns"), scheduler.ps("overhead_ns")
+        self.feed_ps = scheduler.ps("tile_overhead_ns")
+        self.fetch_store_ps = topo.pe("pe_fetch_store").ps("overhead_ns")
+        self.link_rate = topo.part("cube.pe_template.links").rate("fetch_store_to_tcm_bw_gbs")
+        self.submissions, self.feeds = Queue(), Queue()
+        self.waiting = [self.submissions, self.feeds, *self.queues.values(), *self.direct.values()]
+        self.scheduling = self.feeding = False
+        self.next_tile = 0                              # of the composite at the head of the feeds
+        self.blocks = []                                # (start, end) of the tile buffers, in order
+        self.commands, self.kernel, self.stopped = [], None, False
+
+    def make_servers(self):
+        topo = self.topo
+        reads, writes = (topo.pe("pe_dma").count(key) for key in ("rd_engines", "wr_engines"))
+        split_ports = topo.pe("pe_fetch_store").count("ports") == 2
+        slots = [topo.pe(kind).values["shared_resource"] for kind in ("pe_gemm", "pe_math")]
+        shared = slots[0] == slots[1] and slots[0] not in ("~", "null", "")
+        return ([Server(("DMA_WRITE",), writes)]
+                + ([Server(("STORE",))] if split_ports else [Server(("STORE", "FETCH"))])
+                + ([Server(("MATH", "GEMM"))] if shared else [Server(("MATH",)), Server(("GEMM",))])
+                + ([Server(("FETCH",))] if split_ports else []) + [Server(("DMA_READ",), reads)])
+
+    def node(self, kind):
+        return self.fabric.nodes[f"{self.name}.pe_{kind}"]
+
+    def trace(self, event, node, key, stage):
+        self.sim.trace.append(((self.sim.now, node.rank, key, stage, EVENTS.index(event)), event, node.name))
+
+    # ---- a kernel's life
+
+    def start(self, program, answer, now):
+        self.commands, self.stopped = [], False
+        self.kernel = Kernel(self, program, answer, now)
+        self.kernel.resume()
+
+    def submit(self, step, tiles):
+        command = Command(len(self.commands), step, tiles, self.sim.now)
+        self.commands.append(command)
+        self.trace("command_submitted", self.node("scheduler"), command.key, -1)
+        self.submissions.put(self.sim.now, command)
+        return command
+
+    def fail(self, fault):
+        """Stops the kernel; what is in service runs out."""
+        if not self.stopped:
+            self.stopped = True
+            self.kernel.end(fault)
+
+    # ---- issue
+
+    def issue(self):
+        while not self.stopped and any(queue.entries for queue in self.waiting) and self.visit():
+            pass
+
+    def visit(self):
+        started = False
+        for server in self.servers:
+            while server.idle and not self.stopped and (queue := self.choose(server)):
+                self.start_stage(server, queue)
+                started = True
+        for try_one in (self.start_send, self.start_feed, self.start_schedule):
+            started |= not self.stopped and try_one()
+        return started
+
+    def choose(self, server):
+        """The queue whose head the server takes: the earliest, then of the later stage, then of the smaller key."""
+        heads = []
+        for place, kind in enumerate(server.kinds):
+            for queue in (self.queues[kind], self.direct[kind]):
+                if queue.entries and self.eligible(queue.entries[0][-1]):
+                    arrival, key, _ = queue.entries[0]
+                    heads.append(((arrival, place, key), queue))
+        return min(heads, key=lambda head: head[0])[1] if heads else None
+
+    def eligible(self, token):
+        after = token.next
+        return after is None or after.kind == token.stage.kind or self.queues[after.kind].room > 0
+
+    def start_stage(self, server, queue):
+        token = queue.entries.pop(0)[-1]
+        if queue.depth:
+            queue.room += 1
+        if token.next:
+            self.queues[token.next.kind].room -= 1
+        self.begin(server, token)
+        kind, stage = token.stage.kind, token.stage
+        if kind == "DMA_READ":
+            dma.start_read(self, server, token)
+        elif kind == "DMA_WRITE":
+            dma.start_write(self, server, token)
+        elif kind in ("FETCH", "STORE"):
+            channel, rate = ((self.tcm.reading, self.tcm.read_rate) if kind == "FETCH" else
+                             (self.tcm.writing, self.tcm.write_rate))
+            end = channel.reserve(self.sim.now, move_ps(stage.size, slower(rate, self.link_rate)))[1]
+            self.end_at(end + self.fetch_store_ps, server, token)
+        else:
+            self.end_at(self.sim.now + stage.length, server, token)
+
+    def begin(self, server, token):
+        server.idle -= 1
+        self.kernel.busy(token.stage.kind, 1)
+        self.trace("engine_start", self.node(ENGINES[token.stage.kind]), token.key, token.index)
+
+    def end_at(self, time, server, token):
+        self.sim.at(time, self.node(ENGINES[token.stage.kind]), SERVICE_END, token.key,
+                    lambda: self.end(server, token))
+
+    def end(self, server, token):
+        """The end of a service: the token moves on, or its tile is complete."""
+        kind, engine = token.stage.kind, self.node(ENGINES[token.stage.kind])
+        server.idle += 1
+        self.kernel.busy(kind, -1)
+        self.trace("engine_complete", engine, token.key, token.index)
+        if kind == "FETCH":
+            self.trace("tile_ready", engine, token.key, token.index)
+        if token.next:
+            token.index += 1
+            self.move(ENGINES[kind], token, self.queues[token.stage.kind])
+        else:
+            self.complete_tile(token)
+
+    def move(self, engine, token, queue, arrived=lambda: None):
+        """Over the link from one engine to the next into its queue."""
+        to = ENGINES[token.stage.kind]
+        ps = 0 if engine == to else self.topo.part("cube.pe_template.links").wire_ps(f"{engine}_to_{to}_mm")
+
+        def arrive():
+            arrived()
+            queue.put(self.sim.now, token)
+        if ps:
+            self.sim.at(self.sim.now + ps, self.node(to), SERVICE_END, token.key, arrive)
+        else:
+            arrive()
+
+    def complete_tile(self, token):
+        command = token.command
+        if token.block:
+            self.blocks.remove(token.block)
+        if token.ring and command.step["do"] == "recv":
+            token.ring.release()
+        command.left -= 1
+        assert command.left >= 0, "a tile ends once"
+        if command.left == 0:
+            command.complete = self.sim.now
+            self.trace("command_complete", self.node("scheduler"), command.key, -1)
+            self.kernel.completed(command)
+
+    # ---- scheduler and feeder
+
+    def start_schedule(self):
+        if self.scheduling or not self.submissions.entries:
+            return False
+        command = self.submissions.entries.pop(0)[-1]
+        self.scheduling = True
+        self.sim.at(self.sim.now + self.schedule_ps, self.node("scheduler"), SERVICE_END, command.key,
+                    lambda: self.scheduled(command))
+        return True
+
+    def scheduled(self, command):
+        self.scheduling = False
+        if command.step["do"] == "composite":
+            self.feeds.put(self.sim.now, command)
+            return
+        token = Token(command, 0)
+        if command.step["do"] == "recv":
+            self.dispatched(token)
+            self.machine.rings.receive(self, token)
+        else:
+            self.move("scheduler", token, self.direct[token.stage.kind], lambda: self.dispatched(token))
+
+    def dispatched(self, token):
+        self.trace("sub_command_dispatched", self.node("scheduler"), token.key, 0)
+
+    def start_feed(self):
+        if self.feeding or not self.feeds.entries:
+            return False
+        token = Token(self.feeds.entries[0][-1], self.next_tile)
+        queue, size = self.queues[token.stage.kind], token.tile.buffer
+        start = self.place_for(size)
+        if start is None or not queue.room:
+            return False
+        queue.room -= 1
+        if size:
+            token.block = (start, start + size)
+            bisect.insort(self.blocks, token.block)
+        self.feeding = True
+        self.sim.at(self.sim.now + self.feed_ps, self.node("scheduler"), SERVICE_END, token.key,
+                    lambda: self.fed(token))
+        return True
+
+    def fed(self, token):
+        self.feeding = False
+        self.next_tile += 1
+        if self.next_tile == len(token.command.tiles):
+            self.feeds.entries.pop(0)
+            self.next_tile = 0
+        self.move("scheduler", token, self.queues[token.stage.kind], lambda: self.dispatched(token))
+
+    def place_for(self, size):
+        """The lowest place where a block fits, None if there is none now."""
+        place = 0
+        for start, end in self.blocks:
+            if place + size <= start:
+                return place
+            place = end
+        return place if place + size <= self.tcm.low else None
+
+    # ---- sends
+
+    def start_send(self):
+        """The earliest send, one a ring, whose ring has a free slot."""
+        if not self.comm.idle:
+            return False
+        waiting, rings = self.direct["COMM"].entries, set()
+        for i, (_, _, token) in enumerate(waiting):
+            ring = self.machine.rings.of(self.name, token.command.step["to"])
+            if ring not in rings and ring.free:
+                del waiting[i]
+                self.begin(self.comm, token)
+                ring.send(self, token)
+                return True
+            rings.add(ring)
+        return False
+
+

@@ -1,0 +1,111 @@
+"""plan: what a command becomes: tiles, each a list of stages with their bytes, addresses and service times."""
+from typing import NamedTuple
+
+from units import DTYPE_BYTES, ceil_div, cycles_ps, round64
+
+KNOWN_OPS = set("""copy neg abs relu exp log sqrt rsqrt recip tanh sigmoid gelu silu add sub mul div max min sum mean
+                   where cmp cast bias bias_add scale quant dequant""".split())
+
+
+class Stage(NamedTuple):
+    kind: str
+    size: int = 0                   # bytes
+    operand: object = None          # of a DMA: its address is this operand's, and
+    offset: int = 0                 # so many bytes on
+    length: int = 0                 # ps of a computation
+
+
+class Tile(NamedTuple):
+    stages: list
+    buffer: int                     # bytes of its block in the reserved region
+
+
+class Engines:
+    """The computing engines' cycle counts. What an engine lacks is a LookupError."""
+
+    def __init__(self, topo):
+        self.gemm_part, self.math_part = topo.pe("pe_gemm"), topo.pe("pe_math")
+        self.k_per_cycle = self.gemm_part.counts("k_per_cycle")
+        self.lanes, self.cost = self.math_part.counts("lanes"), self.math_part.counts("cost")
+
+    def gemm(self, m, k, n, dtype):
+        part = self.gemm_part
+        cycles = part.count("fill_cycles") + (ceil_div(m, part.count("rows")) * ceil_div(n, part.count("cols"))
+                                              * ceil_div(k, self.k_per_cycle[dtype]))
+        return Stage("GEMM", length=part.ps("overhead_ns") + cycles_ps(cycles, part.khz("clock_ghz")))
+
+    def math(self, op, elements, dtype):
+        part = self.math_part
+        if op not in KNOWN_OPS and op not in self.cost:
+            raise LookupError(op)
+        cycles = part.count("fill_cycles") + ceil_div(elements, self.lanes[dtype]) * self.cost.get(op, 1)
+        return Stage("MATH", length=part.ps("overhead_ns") + cycles_ps(cycles, part.khz("clock_ghz")))
+
+
+def pieces(whole, tile):
+    return [min(tile, whole - at) for at in range(0, whole, tile)]
+
+
+def block_start(i, j, rows, cols, tile_rows, tile_cols):
+    """The element at which block (i, j) of an operand begins."""
+    return i * tile_rows * cols + min(tile_rows, rows - i * tile_rows) * j * tile_cols
+
+
+def tiles_of(step, engines):
+    do = step["do"]
+    if do == "load":
+        return [Tile([Stage("DMA_READ", step["bytes"], step["from"])], 0)]
+    if do == "store":
+        return [Tile([Stage("DMA_WRITE", step["bytes"], step["to"])], 0)]
+    if do == "gemm":
+        return [Tile([engines.gemm(step["m"], step["k"], step["n"], step["dtype"])], 0)]
+    if do == "math":
+        return [Tile([engines.math(step["op"], step["elems"], step["dtype"])], 0)]
+    if do == "send":
+        return [Tile([Stage("COMM", step["bytes"])], 0)]
+    if do == "recv":
+        return [Tile([Stage("DMA_READ")], 0)]
+    return list(gemm_tiles(step, engines) if step["op"] == "gemm" else math_tiles(step, engines))
+
+
+def gemm_tiles(step, engines):
+    counts = [len(pieces(step[side], tile)) for side, tile in zip("mkn", step["tile"])]
+    for i in range(counts[0]):
+        for j in range(counts[2]):
+            for k in range(counts[1]):
+                yield gemm_tile(step, engines, (i, k, j), [at == count - 1 for at, count in zip((i, k, j), counts)])
+
+
+def gemm_tile(step, engines, at, last):
+    (i, k, j), (tile_m, tile_k, tile_n) = at, step["tile"]
+    whole_m, whole_k, whole_n = step["m"], step["k"], step["n"]
+    m, kk, n = pieces(whole_m, tile_m)[i], pieces(whole_k, tile_k)[k], pieces(whole_n, tile_n)[j]
+    size, out_size = DTYPE_BYTES[step["dtype"]], DTYPE_BYTES[step["out_dtype"]]
+    stages, buffer = [], 0
+    inputs = (("a", m * kk * size, block_start(i, k, whole_m, whole_k, tile_m, tile_k) * size),
+              ("b", kk * n * size, block_start(k, j, whole_k, whole_n, tile_k, tile_n) * size))
+    for name, length, offset in inputs:
+        if name not in step["pinned"]:
+            stages.append(Stage("DMA_READ", length, step[name], offset))
+            buffer += round64(length)
+    stages += [Stage("FETCH", (m * kk + kk * n) * size), engines.gemm(m, kk, n, step["dtype"])]
+    scopes = ["k_tile"] + ["output_tile"] * last[1] + ["once"] * all(last)
+    stages += [engines.math(one["op"], m * n, step["out_dtype"])
+               for scope in scopes for one in step["epilogue"] if one["scope"] == scope]
+    if last[1]:
+        offset = block_start(i, j, whole_m, whole_n, tile_m, tile_n) * out_size
+        stages += [Stage("STORE", m * n * out_size), Stage("DMA_WRITE", m * n * out_size, step["c"], offset)]
+        buffer += round64(m * n * out_size)
+    return Tile(stages, buffer)
+
+
+def math_tiles(step, engines):
+    size, out_size = DTYPE_BYTES[step["dtype"]], DTYPE_BYTES[step["out_dtype"]]
+    (tile_m, tile_n), whole_m, whole_n = step["tile"], step["m"], step["n"]
+    for i, m in enumerate(pieces(whole_m, tile_m)):
+        for j, n in enumerate(pieces(whole_n, tile_n)):
+            start = block_start(i, j, whole_m, whole_n, tile_m, tile_n)
+            yield Tile([Stage("DMA_READ", m * n * size, step["src"], start * size), Stage("FETCH", m * n * size),
+                        engines.math(step["fn"], m * n, step["dtype"]), Stage("STORE", m * n * out_size),
+                        Stage("DMA_WRITE", m * n * out_size, step["dst"], start * out_size)],
+                       round64(m * n * size) + round64(m * n * out_size))

@@ -1,0 +1,89 @@
+"""ring: queues between PEs: slots, credits, messages on their way, receives that wait."""
+from memory import HBM, SRAM
+
+
+class Rings:
+    def __init__(self, machine):
+        part = machine.topo.pe("pe_ipcq")
+        self.machine, self.rings = machine, {}
+        self.slots, self.slot_bytes = part.count("slots"), part.bytes("slot_kb")
+        self.buffer = part.values["buffer"]
+
+    def of(self, source, to):
+        if (source, to) not in self.rings:
+            self.rings[source, to] = Ring(self, self.machine.pes[source], self.machine.pes[to])
+        return self.rings[source, to]
+
+    def allows(self, name, step):
+        """Whether a send or receive may be submitted."""
+        if step["do"] == "recv":
+            return step["from"] != name
+        return (step["to"] != name and step["bytes"] <= self.slot_bytes
+                and (self.buffer == "tcm" or self.of(name, step["to"]).start >= 0))
+
+    def receive(self, pe, token):
+        ring = self.of(token.command.step["from"], pe.name)
+        ring.receivers.append(token)
+        ring.serve()
+
+
+class Ring:
+    """From one PE to another."""
+
+    def __init__(self, rings, source, to):
+        self.source, self.to, self.sim, self.fabric = source, to, to.sim, to.fabric
+        self.slots, self.slot_bytes, self.buffer = rings.slots, rings.slot_bytes, rings.buffer
+        self.free = rings.slots
+        self.sent = self.received = 0
+        self.full = {}                              # number of a message that lies in its slot -> its bytes
+        self.receivers = []
+        self.path = self.fabric.route(source.node("dma").name, to.node("dma").name)
+        found = rings.machine.memories.found
+        self.memory = (to.tcm if self.buffer == "tcm" else found[SRAM, to.sip, to.cube, 0] if self.buffer == "sram"
+                       else found[HBM, to.sip, to.cube, to.number])
+        place = list(rings.machine.pes).index(source.name)
+        self.start = self.memory.size - (place + 1) * self.slots * self.slot_bytes
+
+    def slot_place(self, message):
+        """What a receive reads: (memory, offset, bytes)."""
+        number, size = message
+        return self.memory, self.start + number % self.slots * self.slot_bytes, size
+
+    def send(self, pe, token):
+        """The COMM service: the message leaves when it is read, and the service ends when the first link has it."""
+        self.free -= 1
+        size, number = token.stage.size, self.sent
+        self.sent += 1
+        leaves = pe.tcm.reserve_read(size, pe.sim.now)
+        path = self.fabric.route(pe.node("dma").name, self.memory.node.name)
+        self.fabric.data(path, size, leaves, lambda *head: self.arrived(path, number, size, *head),
+                         departed=lambda done: pe.end_at(done, pe.comm, token))
+
+    def arrived(self, path, number, size, head, delivered, key):
+        done = self.memory.write(self.slot_place((number, size))[1], size, head, delivered)
+
+        def fill():
+            self.full[number] = size
+            self.serve()
+        if self.buffer == "tcm":
+            self.fabric.later(done, path.nodes[-1], key, fill)
+        else:
+            doorbell = self.fabric.route(self.memory.node.name, self.to.node("dma").name)
+            self.fabric.control(doorbell, done, fill)
+
+    def serve(self):
+        """Receives take what is there, in the order of sending."""
+        while self.receivers and self.received in self.full and not self.to.stopped:
+            token, message = self.receivers.pop(0), (self.received, self.full.pop(self.received))
+            self.received += 1
+            token.ring, token.slot = self, message
+            if self.buffer == "tcm":
+                self.to.complete_tile(token)
+            else:
+                self.to.direct["DMA_READ"].put(self.sim.now, token)
+
+    def release(self):
+        """The slot is free again; the credit goes back to the source."""
+        def credit():
+            self.free += 1
+        self.fabric.control(self.path.back(), self.sim.now, credit)
