@@ -26,7 +26,7 @@ SHAPES = {
     "three": (1, 1, 3, 1, 1, 1, "sram", 3),
     "eight": (1, 2, 2, 2, 2, 2, "tcm", 1),
     "eight_hbm": (1, 2, 2, 2, 3, 1, "hbm", 2),
-    "unordered": (1, 1, 1, 4, 9, "64 B", "hbm", 2),     # slots of a ring are freed in another order than they were filled
+    "unordered": (1, 1, 1, 4, 9, "64 B", "hbm", 2),     # slots are freed in another order than they were filled
     "pairs": (2, 1, 2, 3, 4, 1, "sram", 1),
 }
 REDUCING = (("all_reduce", "algorithm=ring"), ("all_reduce", "algorithm=halving"), ("reduce_scatter",),
