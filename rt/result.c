@@ -72,7 +72,8 @@ static void write_command(struct json *json, const struct command *command)
 static void write_waiting(struct json *json, const struct launch *launch)
 {
     json_array(json, "waiting");
-    for (const struct kernel_run *run = launch->runs; run < launch->runs + launch->count; run++) {
+    for (uint32_t i = 0; i < launch->count; i++) {
+        const struct kernel_run *run = &launch->runs[i];
         if (run->ended)
             continue;
         json_object(json, NULL);
@@ -90,7 +91,8 @@ static void write_waiting(struct json *json, const struct launch *launch)
 static void write_metrics(struct json *json, const struct launch *launch, uint64_t end_ps)
 {
     uint64_t exec = 0, dma = 0, compute = 0;
-    for (const struct kernel_run *run = launch->runs; run < launch->runs + launch->count; run++) {
+    for (uint32_t i = 0; i < launch->count; i++) {
+        const struct kernel_run *run = &launch->runs[i];
         exec = most(exec, exec_ps(run, end_ps));
         dma = most(dma, run_dma_ps(run, end_ps));
         compute = most(compute, run_compute_ps(run, end_ps));
@@ -115,12 +117,12 @@ static void write_launch(struct json *json, const struct launch *launch, uint64_
     write_time(json, "done_ps", submitted && launch->status != LAUNCH_RUNNING, launch->done_ps);
     write_metrics(json, launch, end_ps);
     json_array(json, "pes");
-    for (const struct kernel_run *run = launch->runs; run < launch->runs + launch->count; run++)
-        write_pe(json, run, end_ps);
+    for (uint32_t i = 0; i < launch->count; i++)
+        write_pe(json, &launch->runs[i], end_ps);
     json_array_end(json);
     json_array(json, "commands");
-    for (const struct kernel_run *run = launch->runs; run < launch->runs + launch->count; run++)
-        for (const struct command *command = run->tl.first; command; command = command->next)
+    for (uint32_t i = 0; i < launch->count; i++)
+        for (const struct command *command = launch->runs[i].tl.first; command; command = command->next)
             write_command(json, command);
     json_array_end(json);
     if (launch->failed)

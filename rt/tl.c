@@ -77,13 +77,13 @@ void tl_fail_at(struct tl *tl, int code, const char *file, uint32_t line, const 
 
 void tl_log(struct tl *tl, const char *format, ...)
 {
+    char message[600];                                  /* whole before it is said: its arguments may be wrong */
     va_list args;
-    fprintf(stderr, "%" PRIu64 " ps %s kernel %s: ", sim_now_ps(), place_name(place_pe(pe_number(tl->pe), NODE_pe_cpu)),
-            tl->name);
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    vsnprintf(message, sizeof message, format, args);
     va_end(args);
-    fputc('\n', stderr);
+    fprintf(stderr, "%" PRIu64 " ps %s kernel %s: %s\n", sim_now_ps(),
+            place_name(place_pe(pe_number(tl->pe), NODE_pe_cpu)), tl->name, message);
 }
 
 /* ---- shards */
