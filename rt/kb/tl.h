@@ -264,7 +264,8 @@ void tl_delay(struct tl *tl, uint64_t ps);
 /* Ends the kernel with a KERNEL_ERROR of its own: a number that says which, and a message as of printf. */
 #define tl_fail(tl, code, ...) tl_fail_at(tl, code, __FILE__, __LINE__, __VA_ARGS__)
 
-/* Prints a line (its first 599 bytes), as of printf, to standard error, with the time, the PE and the kernel before it. No time. */
+/* Prints a line (its first 599 bytes), as of printf, to standard error, behind the time, the PE and the kernel.
+ * No time. */
 void tl_log(struct tl *tl, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- what the macros call */
