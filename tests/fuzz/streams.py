@@ -75,7 +75,7 @@ class Drawn:
         if rng.random() < 0.3:
             return self.physical(size)
         if self.wrong():
-            return {"va": rng.choice((0, FIRST_VA - 100, FIRST_VA + len(self.maps) * REGION - 64, (1 << 64) - 1))}
+            return {"va": rng.choice((0, FIRST_VA - 100, FIRST_VA + len(self.maps) * REGION - 64, (1 << 64) - size))}
         region = FIRST_VA + rng.randrange(len(self.maps)) * REGION
         span = len(self.maps) * REGION + FIRST_VA - region
         return {"va": region + min(max(0, span - size), rng.choice((0, 0, 64, 4096, 0xF000, rng.randrange(REGION))))}
@@ -158,7 +158,7 @@ class Drawn:
         step = {"do": "composite", "op": "gemm", "m": m, "k": k, "n": n, "tile": tile, "dtype": self.dtype(),
                 "c": self.address(m * n * 4)}
         pinned = [name for name in "ab" if rng.random() < 0.2]
-        step |= {name: self.address(size * k * 2) for name, size in (("a", m), ("b", n)) if name not in pinned}
+        step |= {name: self.address(size * k * 4) for name, size in (("a", m), ("b", n)) if name not in pinned}
         if pinned:
             step["pinned"] = pinned
         if step["dtype"] not in ("f16", "bf16", "f32") or rng.random() < 0.5:
