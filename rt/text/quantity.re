@@ -109,7 +109,7 @@ static void set_decimal(mpq_t value, const char *text, const char *end)
     set_scaled(value, digits, exponent + (negative ? -written : written));
 }
 
-const char quantity_pattern[] = "(0|[1-9](_?[0-9])*)(\\.[0-9](_?[0-9])*)?([eE]-?(0|[1-9](_?[0-9])*))?"
+const char quantity_pattern[] = "(0|[1-9](_?[0-9])*)(\\.[0-9](_?[0-9])*)?([eE]-?[0-9](_?[0-9])*)?"
                                 "|0x[0-9a-fA-F](_?[0-9a-fA-F])*";
 
 const char *quantity_lex(const char *text, mpq_t value, const char **unit)
@@ -128,7 +128,7 @@ const char *quantity_lex(const char *text, mpq_t value, const char **unit)
 
     digits = [0-9] ("_"? [0-9])*;
     whole = "0" | [1-9] ("_"? [0-9])*;
-    number = whole ("." digits)? ([eE] "-"? whole)?;
+    number = whole ("." digits)? ([eE] "-"? digits)?;       // programs write 1.0e-05
     hexadecimal = "0x" [0-9a-fA-F] ("_"? [0-9a-fA-F])*;
     end = [\x00];
 
@@ -136,7 +136,6 @@ const char *quantity_lex(const char *text, mpq_t value, const char **unit)
     hexadecimal     { set_hexadecimal(value, text, cursor); *unit = cursor + (*cursor == ' '); return NULL; }
     number "_" | hexadecimal "_" { return "'_' stands between two digits only"; }
     "0" [0-9_]+     { return "numbers have no leading zeros, and octal does not exist"; }
-    whole ("." digits)? [eE] "-"? "0" [0-9]+ { return "numbers have no leading zeros"; }
     "0" [oObB] [0-9] { return "numbers are decimal or 0x hexadecimal"; }
     "0X" [0-9a-fA-F] { return "hexadecimal begins with 0x, in small letters"; }
     whole "."       { return "digits stand on both sides of a '.'"; }
