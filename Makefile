@@ -133,8 +133,8 @@ install: all ## into DESTDIR and PREFIX
 	$(Q)install -D -m 644 -t "$(to)/lib/kbgen" $(archives)
 	$(Q)install -D -m 644 -t "$(to)/lib/kbgen/kernels" $(kernels)
 	$(Q)install -D -m 644 -t "$(to)/share/kbgen/templates" $(wildcard templates/*)
-	$(Q)install -D -m 644 -t "$(to)/share/kbgen/topologies" $(wildcard topologies/*)
-	$(Q)install -D -m 644 -t "$(to)/share/kbgen/impl" $(wildcard impl/*)
+	$(Q)install -D -m 644 -t "$(to)/share/kbgen/topologies" $(wildcard topologies/*.yaml)
+	$(Q)install -D -m 644 -t "$(to)/share/kbgen/topologies/impl" $(wildcard topologies/impl/*)
 	$(Q)for file in $(headers); do install -D -m 644 $$file "$(to)/share/kbgen/$$file" || exit; done
 
 -include $(shell find $(B)/obj $(B)/kernels $(B)/unit -name '*.d' 2>/dev/null)

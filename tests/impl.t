@@ -7,7 +7,7 @@ import shutil
 from harness import GEMM, KBGEN, ROOT, Replay, SCRATCH, done, first_difference, normal, ok, read, run, without_host
 
 OWN = os.path.join(ROOT, "tests", "impl")
-SHOWN = os.path.join(ROOT, "impl")
+SHOWN = os.path.join(ROOT, "topologies", "impl")
 SMALL = os.path.join(ROOT, "tests", "small.yaml")
 PE = "cube.pe_template.components."
 GEMM_IMPL, GEMM_PARAMS = PE + "pe_gemm.impl=", PE + "pe_gemm.attrs.params."
@@ -206,7 +206,7 @@ told = []
 for cc in COMPILERS:
     program, made = make(f"swapped-{cc}", os.path.join(SHOWN, "swapped.yaml"), *SWAPPED, cc=cc)
     ended, result, trace = multiply(program)
-    ok(made.returncode == 0 and not made.stderr and ended.returncode == 0, f"impl/swapped.yaml runs a GEMM, {cc}",
+    ok(made.returncode == 0 and not made.stderr and ended.returncode == 0, f"swapped.yaml runs a GEMM, {cc}",
        made.said, ended.said)
     told.append(without_host(result) + trace)
 ok(told[0] == told[-1], "and both compilers agree", first_difference(told[0], told[-1]))

@@ -1,4 +1,5 @@
-/* hbm_banks.c: the timing of impl/hbm_banks.c, to the picosecond: HBM3 at 6.4 Gb/s, two pseudo channels of 32 GB/s. */
+/* hbm_banks.c: the timing of topologies/impl/hbm_banks.c, to the picosecond: HBM3 at 6.4 Gb/s, two pseudo channels of
+ * 32 GB/s. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -13,7 +14,7 @@
 #define hbm_banks_tREFI UINT64_C(3900000)
 enum { hbm_banks_memories = 16 };
 
-#include "impl/hbm_banks.c"
+#include "topologies/impl/hbm_banks.c"
 
 enum { ACCESS = 10000, BLOCK = 256, BLOCK_PS = 8000, ROW = 1024, PCS = 2 };
 
