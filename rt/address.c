@@ -11,14 +11,9 @@ static uint32_t all_cubes(void)
     return kb_shape.sips * kb_shape.cubes;
 }
 
-static uint32_t all_pes(void)
-{
-    return all_cubes() * kb_shape.pes;
-}
-
 uint32_t memory_count(void)
 {
-    return 2 * all_pes() + all_cubes();
+    return 2 * pe_count() + all_cubes();
 }
 
 uint32_t memory_hbm(uint32_t pe)
@@ -28,26 +23,26 @@ uint32_t memory_hbm(uint32_t pe)
 
 uint32_t memory_tcm(uint32_t pe)
 {
-    return all_pes() + pe;
+    return pe_count() + pe;
 }
 
 uint32_t memory_sram(uint32_t cube)
 {
-    return 2 * all_pes() + cube;
+    return 2 * pe_count() + cube;
 }
 
 uint64_t memory_size(uint32_t memory)
 {
-    if (memory < all_pes())
+    if (memory < pe_count())
         return kb_attrs.hbm_slice_bytes;
-    return memory < 2 * all_pes() ? kb_attrs.pe_tcm_size_bytes : kb_attrs.sram_bytes;
+    return memory < 2 * pe_count() ? kb_attrs.pe_tcm_size_bytes : kb_attrs.sram_bytes;
 }
 
 uint64_t memory_address(uint32_t memory, uint64_t offset)
 {
-    enum space space = memory < all_pes() ? SPACE_HBM : memory < 2 * all_pes() ? SPACE_TCM : SPACE_SRAM;
-    uint32_t pe = space == SPACE_SRAM ? 0 : memory % all_pes() % kb_shape.pes;
-    uint32_t cube = space == SPACE_SRAM ? memory - 2 * all_pes() : memory % all_pes() / kb_shape.pes;
+    enum space space = memory < pe_count() ? SPACE_HBM : memory < 2 * pe_count() ? SPACE_TCM : SPACE_SRAM;
+    uint32_t pe = space == SPACE_SRAM ? 0 : memory % pe_count() % kb_shape.pes;
+    uint32_t cube = space == SPACE_SRAM ? memory - 2 * pe_count() : memory % pe_count() / kb_shape.pes;
     return address_make(space, cube / kb_shape.cubes, cube % kb_shape.cubes, pe, offset);
 }
 

@@ -16,6 +16,15 @@ enum command_kind {
     COMMANDS
 };
 
+/* The others are simple: one tile of one stage. */
+static inline bool command_is_composite(enum command_kind kind)
+{
+    return kind == COMMAND_gemm_tiles || kind == COMMAND_math_tiles;
+}
+
+/* As results call them. */
+extern const char *const command_words[COMMANDS];
+
 enum scope { SCOPE_K_TILE, SCOPE_OUTPUT_TILE, SCOPE_ONCE, SCOPES };
 
 enum { OPERAND_A, OPERAND_B, OPERAND_C, OPERANDS };    /* of math_tiles: A is the source, C the destination */

@@ -34,12 +34,12 @@ enum { STACK_FACTOR = 1 };
 
 /* Boost.Context's C interface; it has no C header. */
 typedef void *fcontext;
-struct transfer {
-    fcontext from;
+struct switched {
+    fcontext context;                                   /* of whoever was left */
     void *data;
 };
-struct transfer jump_fcontext(fcontext to, void *data);
-fcontext make_fcontext(void *stack_top, size_t bytes, void (*entry)(struct transfer));
+struct switched jump_fcontext(fcontext to, void *data);
+fcontext make_fcontext(void *stack_top, size_t bytes, void (*entry)(struct switched));
 
 struct coro {
     fcontext context, resumer;
@@ -107,19 +107,19 @@ static void leave(struct coro *coro)
     __sanitizer_start_switch_fiber(coro->returned ? NULL : &coro->fake_stack, coro->resumer_bottom,
                                    coro->resumer_bytes);
 #endif
-    coro->resumer = jump_fcontext(coro->resumer, coro).from;
+    coro->resumer = jump_fcontext(coro->resumer, coro).context;
 #ifdef KB_ASAN
     __sanitizer_finish_switch_fiber(coro->fake_stack, &coro->resumer_bottom, &coro->resumer_bytes);
 #endif
 }
 
-static void run(struct transfer transfer)
+static void run(struct switched from)
 {
-    struct coro *coro = transfer.data;
+    struct coro *coro = from.data;
 #ifdef KB_ASAN
     __sanitizer_finish_switch_fiber(NULL, &coro->resumer_bottom, &coro->resumer_bytes);
 #endif
-    coro->resumer = transfer.from;
+    coro->resumer = from.context;
     coro->body(coro->arg);
     coro->returned = true;
     leave(coro);
@@ -133,7 +133,7 @@ bool coro_resume(struct coro *coro)
 #ifdef KB_ASAN
     __sanitizer_start_switch_fiber(&coro->resumer_fake_stack, bottom, coro->bytes);
 #endif
-    coro->context = jump_fcontext(coro->context, coro).from;
+    coro->context = jump_fcontext(coro->context, coro).context;
 #ifdef KB_ASAN
     __sanitizer_finish_switch_fiber(coro->resumer_fake_stack, NULL, NULL);
 #endif

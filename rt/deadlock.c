@@ -76,16 +76,11 @@ static void print_resource(const struct pe *pe, const struct command *command)
 
 static void print_waiting(const struct pe *pe)
 {
-    static const char *const words[COMMANDS] = {
-#define COMMAND(name, word) word,
-#include "kb/commands.def"
-#undef COMMAND
-    };
     const struct command *command = stuck(pe);
     fprintf(stderr, "    %s: kernel %s", pe_name(pe), pe->kernel->name);
     if (command) {
         fprintf(stderr, " waits since %" PRIu64 " ps in %s %u", pe->kernel->awaited_since_ps,
-                words[command->ask.kind], (unsigned)command->number);
+                command_words[command->ask.kind], (unsigned)command->number);
         if (command->ask.file)
             fprintf(stderr, ", called at %s:%u", command->ask.file, (unsigned)command->ask.line);
         print_resource(pe, command);
@@ -157,7 +152,7 @@ static void follow(const struct pe *first, uint32_t way)
 
 static void report(void)
 {
-    uint32_t pes = kb_shape.sips * kb_shape.cubes * kb_shape.pes, waiting = 0;
+    uint32_t pes = pe_count(), waiting = 0;
     for (const struct launch *launch = launches; launch; launch = launch->next) {
         if (launch->status != LAUNCH_RUNNING)
             continue;

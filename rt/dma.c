@@ -95,8 +95,7 @@ static void write_acknowledged(struct message *message)
 static void write_arrived(struct data_message *data, uint64_t head_ps, uint64_t delivered_ps)
 {
     struct transfer *transfer = container_of(data, struct transfer, data);
-    struct served served = memory_write(&transfer->range, head_ps);
-    uint64_t done_ps = served.last_ps > delivered_ps ? served.last_ps : delivered_ps;
+    uint64_t done_ps = memory_write_done_ps(&transfer->range, head_ps, delivered_ps);
     control_send(&data->message, way_back(data->message.way), done_ps, write_acknowledged);
 }
 

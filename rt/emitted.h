@@ -27,6 +27,12 @@ extern const uint16_t kb_route[];
 /* The next step from a cube towards another: [direction][to][from], a side or HERE. */
 extern const uint8_t kb_cube_route[];
 
+/* PEs of the whole machine. */
+static inline uint32_t pe_count(void)
+{
+    return kb_shape.sips * kb_shape.cubes * kb_shape.pes;
+}
+
 /* State, zero at the start; rows as in rank order over the whole machine. */
 extern struct pe kb_pe[];                               /* sips * cubes * pes */
 extern struct server kb_servers[];                      /* PE_SERVERS of each PE, one PE after the other (pe.h) */

@@ -9,6 +9,7 @@
 
 #include "channel.h"
 #include "emitted.h"
+#include "hash.h"
 #include "stats.h"
 #include "text/diag.h"
 
@@ -20,7 +21,7 @@ static struct {
 } link_spec[LINK_CLASSES];
 
 /* Latencies of ways that were asked for lately, and link times of lengths. */
-enum { WAYS = 1 << 14, LENGTHS = 1 << 8 };
+enum { WAY_BITS = 14, WAYS = 1 << WAY_BITS, LENGTH_BITS = 8, LENGTHS = 1 << LENGTH_BITS };
 
 static struct {
     uint64_t key, latency_ps;
@@ -82,7 +83,7 @@ uint64_t way_latency_ps(const struct way *way)
 {
     uint64_t key =
         (uint64_t)place_rank(way->from) << (RANK_BITS + 1) | (uint64_t)place_rank(way->to) << 1 | way->direction;
-    size_t slot = (key * UINT64_C(0x9e3779b97f4a7c15)) >> 50;
+    size_t slot = hash_bits(key, WAY_BITS);
     if (ways[slot].key != key) {                        /* 0, the host to itself, is never asked for */
         ways[slot].key = key;
         ways[slot].latency_ps = walk_latency_ps(way);
@@ -178,7 +179,7 @@ static void data_arrives(struct event *event)
 static void link_times(struct data_message *data)
 {
     uint64_t bytes = data->bytes;
-    size_t slot = (bytes * UINT64_C(0x9e3779b97f4a7c15)) >> 56;
+    size_t slot = hash_bits(bytes, LENGTH_BITS);
     if (lengths[slot].bytes != bytes) {
         lengths[slot].bytes = bytes;
         for (unsigned class = 0; class < LINK_CLASSES; class++)

@@ -10,8 +10,7 @@
 
 enum { OUTSIDE = 0xffff };
 
-/* A node: its SIP, its cube in the SIP and its position in the cube; outside cubes, cube is OUTSIDE and node its kind.
- */
+/* A node: its SIP, its cube in the SIP, its position in the cube; outside cubes, cube is OUTSIDE and node its kind. */
 struct place {
     uint16_t sip, cube, node;
 };

@@ -1,6 +1,7 @@
-/* fanout.c: requests of the host's: fan-out and aggregation at io_cpu and m_cpu (ADR-0009, ADR-0035). */
+/* fanout.c: requests of the host's: fan-out and aggregation at io_cpu and m_cpu. */
 #include "fanout.h"
 
+#include "channel.h"
 #include "emitted.h"
 #include "text/base.h"
 
@@ -89,7 +90,7 @@ static void leg_send(struct leg *leg, struct way way, bool payload, void (*deliv
 {
     leg->delivered = delivered;
     if (payload)
-        data_send(&leg->data, way, leg->fanout->leaf_bytes * (leg->end - leg->first), now_ps, 0, data_arrived);
+        data_send(&leg->data, way, product(leg->fanout->leaf_bytes, leg->end - leg->first), now_ps, 0, data_arrived);
     else
         control_send(&leg->data.message, way, now_ps, delivered);
 }

@@ -97,7 +97,7 @@ static void scheduled(struct event *event)
         ring_receive(command);
         return;
     }
-    if (command->ask.kind < COMMAND_gemm_tiles) {
+    if (!command_is_composite(command->ask.kind)) {
         struct token *token = token_new(command, 0);
         token_travel(token, engine_link_ps(STAGE_NONE, token->stage.kind));
         return;

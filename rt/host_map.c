@@ -1,5 +1,5 @@
-/* host_map.c: maps and unmaps of the host (ADR-0035, D7): control messages to each pe_mmu, which does not answer; its
- * m_cpu knows when they are delivered. */
+/* host_map.c: maps and unmaps of the host: control messages to each pe_mmu, which does not answer; its m_cpu knows when
+ * they are delivered. */
 #include "emitted.h"
 #include "host_request.h"
 #include "mmu.h"

@@ -1,4 +1,4 @@
-/* host_memory.c: memory requests of the host (ADR-0035, D5).
+/* host_memory.c: memory requests of the host.
  *
  *     write   data host -> io_cpu -> m_cpu -> memory, acknowledgements back
  *     read    control messages down, data back
@@ -70,10 +70,9 @@ static void read_reached(struct message *message)
 
 static void write_arrived(struct data_message *data, uint64_t head_ps, uint64_t delivered_ps)
 {
-    struct served served = memory_write(&leaf_of(leg_of_data(data))->range, head_ps);
+    uint64_t done_ps = memory_write_done_ps(&leaf_of(leg_of_data(data))->range, head_ps, delivered_ps);
     drained(data);
-    control_send(&data->message, way_back(data->message.way),
-                 served.last_ps > delivered_ps ? served.last_ps : delivered_ps, leaf_answered);
+    control_send(&data->message, way_back(data->message.way), done_ps, leaf_answered);
 }
 
 static void m_cpu_dispatches(struct leg *cube)

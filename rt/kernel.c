@@ -21,7 +21,7 @@ const char *const fault_names[FAULTS] = {
 #undef FAULT
 };
 
-static const char *const command_names[COMMANDS] = {
+const char *const command_words[COMMANDS] = {
 #define COMMAND(name, word) word,
 #include "kb/commands.def"
 #undef COMMAND
@@ -110,8 +110,7 @@ void kernel_delay(struct tl *tl, uint64_t ps)
     coro_suspend(tl->coro);
 }
 
-/* ---- submission: checked in the order KERNEL_ERROR, BAD_ADDRESS, TILE_TOO_LARGE; each check says whether all is well
- */
+/* ---- submission: checked in the order KERNEL_ERROR, BAD_ADDRESS, TILE_TOO_LARGE; each check says if all is well */
 
 static bool check_gemm(const struct command *command)
 {
@@ -174,7 +173,7 @@ static bool check_tcm(const struct command *command)
 /* The largest tile is the first, or the first that stores. */
 static bool check_tiles(const struct command *command)
 {
-    if (command->ask.kind != COMMAND_gemm_tiles && command->ask.kind != COMMAND_math_tiles)
+    if (!command_is_composite(command->ask.kind))
         return true;
     uint64_t ids[] = {0, command->tiles_k - 1};
     for (unsigned i = 0; i < COUNT_OF(ids); i++) {
@@ -254,7 +253,7 @@ void command_fault(const struct command *command, enum fault code, enum node_kin
 {
     char message[1024];
     int used =
-        snprintf(message, sizeof message, "%s %u: ", command_names[command->ask.kind], (unsigned)command->number);
+        snprintf(message, sizeof message, "%s %u: ", command_words[command->ask.kind], (unsigned)command->number);
     va_list args;
     va_start(args, format);
     vsnprintf(message + used, sizeof message - (size_t)used, format, args);

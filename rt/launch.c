@@ -1,4 +1,4 @@
-/* launch.c: kernel launches (ADR-0009): the barrier at their start, failures and the timeout at their end.
+/* launch.c: kernel launches: the barrier at their start, failures and the timeout at their end.
  *
  * All kernels begin at the target time that io_cpu stamps, or the host when a launch spans SIPs: late enough for the
  * farthest PE. A pe_cpu answers when its kernel has returned or failed. */

@@ -146,3 +146,9 @@ struct served own_served(const char *model, enum space space, const struct kb_me
         kb_hbm[ask->memory].busy_ps += said->busy_ps;
     return (struct served){said->first_ps, said->last_ps};
 }
+
+uint64_t memory_write_done_ps(const struct range *range, uint64_t head_ps, uint64_t delivered_ps)
+{
+    struct served served = memory_write(range, head_ps);
+    return served.last_ps > delivered_ps ? served.last_ps : delivered_ps;
+}

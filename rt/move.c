@@ -122,7 +122,7 @@ tl_handle tl_store_async_at(struct tl *tl, struct tl_shard to, struct tl_shard f
 
 static uint32_t peer_number(const struct call *call, uint32_t peer)
 {
-    uint32_t all = kb_shape.sips * kb_shape.cubes * kb_shape.pes, number = peer & ~TL_NUMBER(0);
+    uint32_t all = pe_count(), number = peer & ~TL_NUMBER(0);
     if (peer != number) {
         if (number >= all)
             call_error(call, "the machine has %" PRIu32 " PEs, there is no number %" PRIu32, all, number);

@@ -11,7 +11,7 @@ const char *const link_class_names[LINK_CLASSES] = {
 
 uint64_t peak_pes(void)
 {
-    return (uint64_t)kb_shape.sips * kb_shape.cubes * kb_shape.pes;
+    return pe_count();
 }
 
 double peak_flops_per_pe(enum dtype dtype)

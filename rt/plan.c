@@ -1,4 +1,4 @@
-/* plan.c: plan generators for gemm and math composites and simple commands (ADR-0042). */
+/* plan.c: plan generators for gemm and math composites and simple commands. */
 #include "plan.h"
 
 #include "channel.h"
@@ -16,16 +16,11 @@ const char *const dtype_words[] = {
 #undef DTYPE
 };
 
-static bool tiled(const struct command *command)
-{
-    return command->ask.kind == COMMAND_gemm_tiles || command->ask.kind == COMMAND_math_tiles;
-}
-
 void plan_command(struct command *command)
 {
     struct request *ask = &command->ask;
     command->tiles_m = command->tiles_k = command->tiles_n = 1;
-    if (tiled(command)) {
+    if (command_is_composite(command->ask.kind)) {
         command->tiles_m = ceil_div(ask->m, ask->tile_m);
         command->tiles_n = ceil_div(ask->n, ask->tile_n);
     }
@@ -47,7 +42,7 @@ struct tile plan_tile(const struct command *command, uint64_t id)
 {
     const struct request *ask = &command->ask;
     struct tile tile = {.id = id, .m = ask->m, .k = ask->k, .n = ask->n, .stores = true};
-    if (!tiled(command))
+    if (!command_is_composite(command->ask.kind))
         return tile;
     uint64_t block = id / command->tiles_k;
     tile.i_k = id % command->tiles_k;
@@ -152,7 +147,7 @@ static struct block block_of(const struct command *command, const struct tile *t
 
 uint64_t plan_bytes(const struct command *command, const struct tile *tile, unsigned operand)
 {
-    if (!tiled(command))
+    if (!command_is_composite(command->ask.kind))
         return command->ask.bytes;
     struct block block = block_of(command, tile, operand);
     return product(product(block.height, block.width), block.element_bytes);
@@ -161,7 +156,7 @@ uint64_t plan_bytes(const struct command *command, const struct tile *tile, unsi
 uint64_t plan_address(const struct command *command, const struct tile *tile, unsigned operand)
 {
     uint64_t address = command->ask.address[operand];
-    if (!tiled(command))
+    if (!command_is_composite(command->ask.kind))
         return address;
     /* Offsets wrap at 2^36, so products that wrap at 2^64 on the way there do no harm. */
     struct block block = block_of(command, tile, operand);

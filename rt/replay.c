@@ -61,7 +61,7 @@ static void run_program(struct tl *tl, const void *arg)
 /* Every PE that some launch targets, by rank. */
 static uint32_t *targets(const struct stream *stream, uint32_t *count)
 {
-    uint32_t pes = kb_shape.sips * kb_shape.cubes * kb_shape.pes;
+    uint32_t pes = pe_count();
     bool *targeted = arena_alloc(pes, sizeof *targeted);
     uint32_t *out = arena_alloc(pes, sizeof *out);
     for (uint32_t i = 0; i < stream->launch_count; i++)
@@ -141,7 +141,7 @@ static void print_summary(const char *path)
                    launch->status == LAUNCH_OK ? "" : "  FAILED: ",
                    launch->status == LAUNCH_OK ? "" : launch_outcome(launch));
     printf("%s on %s: %s, end %" PRIu64 " ps\n", path, kb_machine_name, result_good() ? "ok" : "failed",
-           result_end_ps());
+           sim_now_ps());
 }
 
 static void help(void)
@@ -155,46 +155,54 @@ static void help(void)
         "Exit status: 0 all ended well, 1 the run failed, 2 wrong usage or stream, 3 error of the host system.");
 }
 
-int replay_main(int argc, char **argv)
+struct replay_options {
+    const char *stream, *json, *trace;
+};
+
+static bool is_stdout(const char *path)
+{
+    return path && !strcmp(path, "-");
+}
+
+static struct replay_options options_read(int argc, char **argv)
 {
     static const struct option options[] = {{"json", required_argument, NULL, 'j'},
                                             {"trace", required_argument, NULL, 't'},
                                             {"help", no_argument, NULL, 'h'},
                                             {0}};
-    const char *json = NULL, *trace = NULL;
-    int option;
-    while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+    struct replay_options read = {0};
+    argv[0] = (char *)program_name;                     /* getopt_long names it in its messages */
+    for (int option; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
         switch (option) {
-        case 'j':
-            json = optarg;
-            break;
-        case 't':
-            trace = optarg;
-            break;
-        case 'h':
-            help();
-            return 0;
-        default:
-            return 2;
+        case 'j': read.json = optarg; break;
+        case 't': read.trace = optarg; break;
+        case 'h': help(); exit(0);
+        default: fprintf(stderr, "see %s replay --help\n", program_name); exit(2);
         }
     }
     if (argc - optind != 1)
-        usage_error("replay takes one command stream; see replay --help");
-    bool to_stdout = (json && !strcmp(json, "-")) || (trace && !strcmp(trace, "-"));
-    if (json && trace && !strcmp(json, "-") && !strcmp(trace, "-"))
+        usage_error("replay takes one command stream; see %s replay --help", program_name);
+    if (is_stdout(read.json) && is_stdout(read.trace))
         usage_error("--json and --trace cannot both go to standard output");
-    struct stream *stream = stream_read(argv[optind]);
-    struct output output = {0};
-    if (json)                                           /* what cannot be written is said before the work */
-        output = output_open(json);
-    if (trace)
-        trace_open(trace);
+    read.stream = argv[optind];
+    return read;
+}
+
+int replay_main(int argc, char **argv)
+{
+    struct replay_options options = options_read(argc, argv);
+    struct stream *stream = stream_read(options.stream);
+    struct output json = {0};
+    if (options.json)                                   /* what cannot be written is said before the work */
+        json = output_open(options.json);
+    if (options.trace)
+        trace_open(options.trace);
     sim_init();
     sim_run(host, stream, 1, launches_deadlocked);
     trace_close();
-    if (json)
-        json_write_output(&output, fill, NULL);
-    if (!to_stdout)
-        print_summary(argv[optind]);
+    if (options.json)
+        json_write_output(&json, fill, NULL);
+    if (!is_stdout(options.json) && !is_stdout(options.trace))
+        print_summary(options.stream);
     return result_good() ? 0 : 1;
 }

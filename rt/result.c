@@ -55,15 +55,10 @@ static void write_pe(struct json *json, const struct kernel_run *run, uint64_t e
 
 static void write_command(struct json *json, const struct command *command)
 {
-    static const char *const words[COMMANDS] = {
-#define COMMAND(name, word) word,
-#include "kb/commands.def"
-#undef COMMAND
-    };
     json_object(json, NULL);
     json_string(json, "pe", pe_name(command->pe));
     json_u64(json, "n", command->number);
-    json_string(json, "do", words[command->ask.kind]);
+    json_string(json, "do", command_words[command->ask.kind]);
     json_u64(json, "submitted_ps", command->submitted_ps);
     write_time(json, "complete_ps", command->complete, command->complete_ps);
     json_object_end(json);
@@ -145,17 +140,6 @@ static void write_memory_request(struct json *json, const struct memory_request 
     json_object_end(json);
 }
 
-uint64_t result_end_ps(void)
-{
-    uint64_t end_ps = 0;
-    for (const struct memory_request *request = memory_requests; request; request = request->next)
-        end_ps = most(end_ps, request->done_ps);
-    for (const struct launch *launch = launches; launch; launch = launch->next)
-        if (launch->status != LAUNCH_SKIPPED)
-            end_ps = most(end_ps, launch->done_ps);
-    return end_ps;
-}
-
 bool result_good(void)
 {
     for (const struct memory_request *request = memory_requests; request; request = request->next)
@@ -169,7 +153,7 @@ bool result_good(void)
 
 void result_write(struct json *json)
 {
-    uint64_t end_ps = result_end_ps();
+    uint64_t end_ps = sim_now_ps();
     json_string(json, "system", kb_machine_name);
     json_u64(json, "end_ps", end_ps);
     if (memory_requests) {

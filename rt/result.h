@@ -5,9 +5,6 @@
 #include "json.h"
 #include "output.h"
 
-/* When the last launch or memory request submitted was done. */
-uint64_t result_end_ps(void);
-
 /* Whether every memory request and launch ended well. */
 bool result_good(void);
 

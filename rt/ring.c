@@ -2,8 +2,7 @@
  *
  *     send    takes a credit; TCM read -> data to the ring's memory; ends when the first link is done with it
  *             -> the write is done (sram, hbm: and a doorbell has reached the receiver): the slot is full
- *     recv    waits for the next full slot, in the order of sending; tcm: done at once, sram, hbm: a DMA_READ of the
- * slot
+ *     recv    waits for the next full slot, in the order of sending; tcm: done at once, else a DMA_READ of the slot
  *             -> the slot is free: a credit goes back to the sender
  *
  * A ring outlives its launches. Messages are received in the order of sending; with several read engines their slots
@@ -17,6 +16,7 @@
 #include "channel.h"
 #include "emitted.h"
 #include "engine.h"
+#include "hash.h"
 #include "kernel.h"
 #include "memory.h"
 #include "oplog.h"
@@ -45,14 +45,14 @@ struct ring {
 
 /* ---- the table of rings: those that were used, by their pair of PEs */
 
-enum { CHAINS = 1 << 12 };
+enum { CHAIN_BITS = 12, CHAINS = 1 << CHAIN_BITS };
 
 static struct ring *chains[CHAINS];
 
 static struct ring *ring_of(uint32_t source, uint32_t destination)
 {
     uint64_t key = (uint64_t)source << 32 | destination;
-    struct ring **chain = &chains[key * UINT64_C(0x9e3779b97f4a7c15) >> 52];
+    struct ring **chain = &chains[hash_bits(key, CHAIN_BITS)];
     for (struct ring *ring = *chain; ring; ring = ring->next)
         if (ring->source == source && ring->destination == destination)
             return ring;
@@ -230,8 +230,7 @@ static void message_arrived(struct data_message *data, uint64_t head_ps, uint64_
 {
     struct ring_message *message = container_of(data, struct ring_message, data);
     struct range range = slot_range(message->ring, message);
-    struct served served = memory_write(&range, head_ps);
-    uint64_t done_ps = served.last_ps > delivered_ps ? served.last_ps : delivered_ps;
+    uint64_t done_ps = memory_write_done_ps(&range, head_ps, delivered_ps);
     if (kb_attrs.pe_ipcq_buffer == BUFFER_TCM) {
         data_deliver(data, done_ps, slot_filled);
         return;

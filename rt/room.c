@@ -32,7 +32,7 @@ static struct room *room_of(uint32_t memory)
 
 static enum space space_of(uint32_t memory)
 {
-    uint32_t pes = kb_shape.sips * kb_shape.cubes * kb_shape.pes;
+    uint32_t pes = pe_count();
     return memory < pes ? SPACE_HBM : memory < 2 * pes ? SPACE_TCM : SPACE_SRAM;
 }
 
@@ -41,7 +41,7 @@ static enum space space_of(uint32_t memory)
 static uint64_t limit(uint32_t memory)
 {
     enum space space = space_of(memory);
-    uint64_t size = memory_size(memory), pes = kb_shape.sips * kb_shape.cubes * kb_shape.pes;
+    uint64_t size = memory_size(memory), pes = pe_count();
     bool rings = (space == SPACE_HBM && kb_attrs.pe_ipcq_buffer == BUFFER_HBM) ||
                  (space == SPACE_SRAM && kb_attrs.pe_ipcq_buffer == BUFFER_SRAM);
     unsigned __int128 ring_bytes =

@@ -12,27 +12,14 @@
 
 /* ---- targets: globs over PE ids */
 
-static uint32_t pe_count(void)
-{
-    return kb_shape.sips * kb_shape.cubes * kb_shape.pes;
-}
-
-void pe_id(char *out, size_t room, uint32_t pe)
-{
-    uint32_t cube = pe / kb_shape.pes;
-    snprintf(out, room, "sip%u.cube%u.pe%u", (unsigned)(cube / kb_shape.cubes), (unsigned)(cube % kb_shape.cubes),
-             (unsigned)(pe % kb_shape.pes));
-}
-
 bool pe_find(const char *id, uint32_t *pe)
 {
-    char other[48];
-    for (*pe = 0; *pe < pe_count(); ++*pe) {
-        pe_id(other, sizeof other, *pe);
-        if (!strcmp(id, other))
-            return true;
-    }
-    return false;
+    unsigned sip, cube, number;
+    if (sscanf(id, "sip%3u.cube%3u.pe%3u", &sip, &cube, &number) != 3 || sip >= kb_shape.sips || cube >= kb_shape.cubes
+        || number >= kb_shape.pes)
+        return false;
+    *pe = (sip * kb_shape.cubes + cube) * kb_shape.pes + number;
+    return !strcmp(id, pe_name(&kb_pe[*pe]));           /* in no other spelling */
 }
 
 /* `taken`: per PE, the part of this launch that has it, from 1. */
@@ -44,12 +31,11 @@ static void targets_read(const struct node *node, uint32_t part, uint32_t *taken
     if (!node->count)
         error_at(node->where, "targets must name at least one PE");
     for (size_t i = 0; i < node->count; i++) {
-        char id[48];
         bool matched = false;
         if (!node_string(node->items[i], "a target", &glob))
             continue;
         for (uint32_t pe = 0; pe < pe_count(); pe++) {
-            pe_id(id, sizeof id, pe);
+            const char *id = pe_name(&kb_pe[pe]);
             if (!glob_matches(glob, id))
                 continue;
             matched = true;
@@ -184,13 +170,13 @@ struct stream *stream_read(const char *path)
         maps_read(node_get(root, "mmu"), stream);
     if (node_get(root, "memory"))
         memory_read_all(node_get(root, "memory"), stream);
-    const struct node *programs = required(root, "programs"), *launches = required(root, "launches");
+    const struct node *programs = required(root, "programs"), *listed = required(root, "launches");
     if (programs)
         programs_read(programs, stream);
-    if (launches && node_is(launches, NODE_SEQUENCE, "launches")) {
-        stream->launches = arena_alloc(launches->count + 1, sizeof *stream->launches);
-        for (size_t i = 0; i < launches->count; i++)
-            launch_read(launches->items[i], stream, &stream->launches[stream->launch_count++]);
+    if (listed && node_is(listed, NODE_SEQUENCE, "launches")) {
+        stream->launches = arena_alloc(listed->count + 1, sizeof *stream->launches);
+        for (size_t i = 0; i < listed->count; i++)
+            launch_read(listed->items[i], stream, &stream->launches[stream->launch_count++]);
     }
     errors_end();
     return stream;

@@ -92,8 +92,7 @@ const struct node *required(const struct node *mapping, const char *key);
 /* A whole number from `least` on, which must be there. */
 void number_read(const struct node *mapping, const char *key, uint64_t least, uint64_t *out);
 
-/* "sip0.cube3.pe5" of a number over the machine, and back; false: there is none of that name. */
-void pe_id(char *out, size_t room, uint32_t pe);
+/* The PE of an id such as sip0.cube3.pe5; false: there is none of that name. */
 bool pe_find(const char *id, uint32_t *pe);
 
 #endif

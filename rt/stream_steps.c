@@ -249,10 +249,10 @@ static void command_read(const struct node *step, struct step *out, struct readi
         for (uint32_t i = 0; i < reading->program->commands; i++)
             if (reading->ids[i] && !strcmp(reading->ids[i], name))
                 error_at(id->where, "two commands have the id '%s'", name);
-    if (async && out->ask.kind < COMMAND_gemm_tiles)
+    if (async && !command_is_composite(out->ask.kind))
         node_bool(async, "async", &apart);
     out->kind = STEP_COMMAND;
-    out->blocks = out->ask.kind < COMMAND_gemm_tiles && !apart;
+    out->blocks = !command_is_composite(out->ask.kind) && !apart;
     reading->ids[reading->program->commands++] = name;
 }
 

@@ -23,65 +23,6 @@
 #include "token.h"
 #include "trace.h"
 
-uint32_t pe_number(const struct pe *pe)
-{
-    return pe - kb_pe;
-}
-
-const char *pe_name(const struct pe *pe)
-{
-    static char names[4][48];
-    static unsigned turn;
-    char *name = names[turn++ % 4];
-    uint32_t number = pe_number(pe), cube = number / kb_shape.pes;
-    snprintf(name, sizeof names[0], "sip%u.cube%u.pe%u", (unsigned)(cube / kb_shape.cubes),
-             (unsigned)(cube % kb_shape.cubes), (unsigned)(number % kb_shape.pes));
-    return name;
-}
-
-/* ---- who is visited in the Issue step */
-
-static struct pe **woken;
-static uint32_t woken_count;
-
-void pe_init_all(void)
-{
-    uint32_t pes = kb_shape.sips * kb_shape.cubes * kb_shape.pes;
-    woken = malloc(pes * sizeof *woken);
-    if (!woken)
-        die("no memory for %u PEs", (unsigned)pes);
-    for (uint32_t i = 0; i < pes; i++) {
-        struct pe *pe = &kb_pe[i];
-        pe->rank = place_rank(place_pe(i, NODE_pe_cpu));
-        pe->servers = &kb_servers[i * (size_t)kb_pe_servers];
-        pe->free_slots[STAGE_DMA_READ] = pe->free_slots[STAGE_DMA_WRITE] = kb_attrs.pe_dma_queue_depth;
-        pe->free_slots[STAGE_FETCH] = pe->free_slots[STAGE_STORE] = kb_attrs.pe_fetch_store_queue_depth;
-        pe->free_slots[STAGE_GEMM] = kb_attrs.pe_gemm_queue_depth;
-        pe->free_slots[STAGE_MATH] = kb_attrs.pe_math_queue_depth;
-    }
-}
-
-void pe_wake(struct pe *pe)
-{
-    if (pe->waits_for_issue)
-        return;
-    pe->waits_for_issue = true;
-    uint32_t at = woken_count++;
-    for (; at > 0 && woken[at - 1] > pe; at--)
-        woken[at] = woken[at - 1];
-    woken[at] = pe;
-}
-
-void pe_issue_woken(void)
-{
-    /* Nothing that one PE issues wakes another in the same instant: every fabric link takes time. */
-    for (uint32_t i = 0; i < woken_count; i++) {
-        pe_issue(woken[i]);
-        woken[i]->waits_for_issue = false;
-    }
-    woken_count = 0;
-}
-
 /* ---- tokens and queues */
 
 static struct token *free_tokens;
@@ -140,7 +81,7 @@ void token_at(struct token *token, enum node_kind part, uint64_t t_ps, void (*fi
 
 static bool is_direct(const struct token *token)
 {
-    return token->command->ask.kind < COMMAND_gemm_tiles;
+    return !command_is_composite(token->command->ask.kind);
 }
 
 /* All that is in a queue came no later; what came in the same instant may have a larger key. */
@@ -352,14 +293,13 @@ static bool read_waits(const struct pe *pe, const struct server *server)
     return false;
 }
 
-/* Ends the held reads of a composite that wait for nothing more. */
-static void reads_release(struct pe *pe, const struct command *command)
+/* A held read of a composite that waits for nothing more, or NULL. */
+static struct server *releasable(struct pe *pe, const struct command *command)
 {
     for (struct server *server = pe->servers; server < pe->servers + kb_pe_servers; server++)
-        if (server->held && server->token->command == command && !read_waits(pe, server)) {
-            stage_ended(server->token);
-            server = pe->servers - 1;                   /* from the first again: one release may allow another */
-        }
+        if (server->held && server->token->command == command && !read_waits(pe, server))
+            return server;
+    return NULL;
 }
 
 void service_ended(struct token *token)
@@ -374,7 +314,8 @@ void service_ended(struct token *token)
     if (token->server->held)
         return;
     stage_ended(token);
-    reads_release(pe, command);
+    for (struct server *held; (held = releasable(pe, command));)
+        stage_ended(held->token);
 }
 
 void service_event(struct event *event)

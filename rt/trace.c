@@ -15,7 +15,7 @@ static const char *const trace_names[TRACE_KINDS] = {
 #undef TRACE
 };
 
-struct entry_of_trace {
+struct trace_entry {
     uint32_t rank, command;
     uint64_t tile;                                      /* its id + 1; 0: none */
     int64_t stage;
@@ -24,7 +24,7 @@ struct entry_of_trace {
 
 bool trace_on;
 static struct output output;
-static struct entry_of_trace *entries;
+static struct trace_entry *entries;
 static size_t count, room;
 
 void trace_open(const char *path)
@@ -42,12 +42,12 @@ void trace_add(enum trace_kind kind, const struct command *command, enum node_ki
             die("no memory for the trace of an instant");
     }
     uint32_t rank = pe_rank(command->pe, part);
-    entries[count++] = (struct entry_of_trace){rank, command->number, tile, stage, kind};
+    entries[count++] = (struct trace_entry){rank, command->number, tile, stage, kind};
 }
 
 static int compare(const void *a, const void *b)
 {
-    const struct entry_of_trace *x = a, *y = b;
+    const struct trace_entry *x = a, *y = b;
 #define BY(field) if (x->field != y->field) return x->field < y->field ? -1 : 1
     BY(rank);
     BY(command);
@@ -63,7 +63,7 @@ void trace_instant_end(void)
     if (count > 1)
         qsort(entries, count, sizeof *entries, compare);
     for (size_t i = 0; i < count; i++) {
-        const struct entry_of_trace *e = &entries[i];
+        const struct trace_entry *e = &entries[i];
         fprintf(output.file,
                 "{\"t\":%" PRIu64 ",\"ev\":\"%s\",\"node\":\"%s\",\"cmd\":%" PRIu32 ",\"tile\":%" PRId64
                 ",\"stage\":%" PRId64 "}\n",

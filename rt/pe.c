@@ -1,0 +1,66 @@
+/* pe.c: the PEs: who they are, and which of them the Issue step visits. */
+#include "pe.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "emitted.h"
+#include "text/diag.h"
+
+uint32_t pe_number(const struct pe *pe)
+{
+    return pe - kb_pe;
+}
+
+const char *pe_name(const struct pe *pe)
+{
+    static char names[4][48];
+    static unsigned turn;
+    char *name = names[turn++ % 4];
+    uint32_t number = pe_number(pe), cube = number / kb_shape.pes;
+    snprintf(name, sizeof names[0], "sip%u.cube%u.pe%u", (unsigned)(cube / kb_shape.cubes),
+             (unsigned)(cube % kb_shape.cubes), (unsigned)(number % kb_shape.pes));
+    return name;
+}
+
+/* ---- who is visited in the Issue step */
+
+static struct pe **woken;
+static uint32_t woken_count;
+
+void pe_init_all(void)
+{
+    woken = malloc(pe_count() * sizeof *woken);
+    if (!woken)
+        die("no memory for %u PEs", (unsigned)pe_count());
+    for (uint32_t i = 0; i < pe_count(); i++) {
+        struct pe *pe = &kb_pe[i];
+        pe->rank = place_rank(place_pe(i, NODE_pe_cpu));
+        pe->servers = &kb_servers[i * (size_t)kb_pe_servers];
+        pe->free_slots[STAGE_DMA_READ] = pe->free_slots[STAGE_DMA_WRITE] = kb_attrs.pe_dma_queue_depth;
+        pe->free_slots[STAGE_FETCH] = pe->free_slots[STAGE_STORE] = kb_attrs.pe_fetch_store_queue_depth;
+        pe->free_slots[STAGE_GEMM] = kb_attrs.pe_gemm_queue_depth;
+        pe->free_slots[STAGE_MATH] = kb_attrs.pe_math_queue_depth;
+    }
+}
+
+void pe_wake(struct pe *pe)
+{
+    if (pe->waits_for_issue)
+        return;
+    pe->waits_for_issue = true;
+    uint32_t at = woken_count++;
+    for (; at > 0 && woken[at - 1] > pe; at--)
+        woken[at] = woken[at - 1];
+    woken[at] = pe;
+}
+
+void pe_issue_woken(void)
+{
+    /* Nothing that one PE issues wakes another in the same instant: every fabric link takes time. */
+    for (uint32_t i = 0; i < woken_count; i++) {
+        pe_issue(woken[i]);
+        woken[i]->waits_for_issue = false;
+    }
+    woken_count = 0;
+}
