@@ -1,6 +1,7 @@
 /* output.c: files that appear whole or not at all: written beside their name, then renamed. */
 #include "output.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,7 +12,7 @@
 
 /* Temporary files that still wait for their name; removed when the program ends early. */
 static struct {
-    const char *path;
+    const char *volatile path;
     pid_t owner;
 } unfinished[8];
 
@@ -22,16 +23,35 @@ static void remove_unfinished(void)
             unlink(unfinished[i].path);
 }
 
+/* The default action is in place again; it is taken when this returns. */
+static void ended(int signal)
+{
+    remove_unfinished();
+    raise(signal);
+}
+
+/* On the stack that trap.c provides, for a kernel's may be short. What is ignored, as below nohup, stays so. */
+static void signals_catch(void)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = ended, .sa_flags = SA_RESETHAND | SA_ONSTACK}, before;
+    for (unsigned i = 0; i < COUNT_OF(signals); i++)
+        if (!sigaction(signals[i], NULL, &before) && before.sa_handler == SIG_DFL)
+            sigaction(signals[i], &action, NULL);
+}
+
 static void remember(const char *path)
 {
     static bool registered;
-    if (!registered)
+    if (!registered) {
         atexit(remove_unfinished);
+        signals_catch();
+    }
     registered = true;
     for (unsigned i = 0; i < COUNT_OF(unfinished); i++)
         if (!unfinished[i].path) {
-            unfinished[i].path = path;
             unfinished[i].owner = getpid();
+            unfinished[i].path = path;
             return;
         }
 }
@@ -56,10 +76,10 @@ struct output output_open(const char *path)
         return output;
     }
     struct output output = {.path = path, .temporary = arena_printf("%s.%ld.tmp", path, (long)getpid())};
+    remember(output.temporary);                         /* first: a signal may come at any time */
     output.file = fopen(output.temporary, "w");
     if (!output.file)
         usage_error("cannot write %s:", path);
-    remember(output.temporary);
     return output;
 }
 

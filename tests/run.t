@@ -2,6 +2,10 @@
 """run: benches on a small machine: every dtype and awkward shapes verify, results and options are as documented."""
 import json
 import os
+import shutil
+import signal
+import subprocess
+import time
 
 from harness import Broken, KBGEN, ROOT, SCRATCH, done, ok, read, run, simulator, without_host
 
@@ -118,6 +122,26 @@ def mistakes(program):
     ok(ended.stderr.count("error:") == 3, "all wrong arguments at once", ended.said)
 
 
+def ended_early(program):
+    """A run that a signal ends leaves no file behind."""
+    folder = os.path.join(SCRATCH, "early")
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        shutil.rmtree(folder, ignore_errors=True)
+        os.makedirs(folder)
+        files = [word for file in ("json", "trace") for word in ("--" + file, os.path.join(folder, file))]
+        with subprocess.Popen([program, "run", "gemm", "m=8192", "k=1024", "n=4096", *files], cwd=ROOT,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as started:
+            for _ in range(1000):
+                if len(os.listdir(folder)) == 2 or started.poll() is not None:
+                    break
+                time.sleep(0.01)
+            begun = sorted(name.split(".")[0] for name in os.listdir(folder) if name.endswith(".tmp"))
+            started.send_signal(getattr(signal, name))
+            status = started.wait(30)
+        ok(begun == ["json", "trace"] and status == -getattr(signal, name) and not os.listdir(folder),
+           f"a run that {name} ends leaves nothing", begun, status, *os.listdir(folder))
+
+
 def no_blas(program):
     """Without OpenBLAS timing works, and the data pass says what is missing."""
     libraries = {"LD_PRELOAD": "", "LD_LIBRARY_PATH": SCRATCH}
@@ -141,6 +165,7 @@ try:
     results(small)
     standard_output(small)
     mistakes(small)
+    ended_early(small)
     no_blas(small)
 except Broken as reason:
     ok(False, "a simulator", reason)
