@@ -213,7 +213,8 @@ void bench_list(FILE *out)
     }
     count = (size_t)(__stop_kb_kernels - __start_kb_kernels);
     const struct kb_kernel **kernels = arena_alloc(count, sizeof *kernels);
-    memcpy(kernels, __start_kb_kernels, count * sizeof *kernels);
+    if (count)
+        memcpy(kernels, __start_kb_kernels, count * sizeof *kernels);
     qsort(kernels, count, sizeof *kernels, kernels_by_name);
     fprintf(out, "kernels:%s\n", count ? "" : " none");
     for (size_t i = 0; i < count; i++)

@@ -57,7 +57,7 @@ struct tl_shard tl_alloc_at(struct tl *tl, enum kb_dtype dtype, const uint64_t *
                             uint32_t line)
 {
     struct call call = {tl, "tl_alloc", file, line};
-    if ((unsigned)dtype >= DTYPES || rank > KB_RANK)
+    if ((unsigned)dtype >= DTYPES || rank < 1 || rank > KB_RANK)
         call_error(&call, "a buffer of %" PRIu64 " axes and dtype number %u is none", rank, (unsigned)dtype);
     struct tl_shard buffer = {.dtype = dtype, .rank = rank, .shape = {1, 1, 1, 1}, .stride = {1, 1, 1, 1}};
     memcpy(buffer.shape, shape, rank * sizeof *shape);

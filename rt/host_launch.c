@@ -61,7 +61,8 @@ static struct launch_part part_made(const struct kb_part *part)
 {
     struct device_program *program = arena_alloc(1, sizeof *program);
     void *arg = arena_alloc(1, part->kernel->arg_bytes);
-    memcpy(arg, part->arg, part->kernel->arg_bytes);
+    if (part->kernel->arg_bytes)
+        memcpy(arg, part->arg, part->kernel->arg_bytes);
     *program = (struct device_program){part->kernel, arg};
     return (struct launch_part){part->kernel->name, device_run, program, part->pes.pe, part->pes.count};
 }

@@ -46,6 +46,11 @@ static void check_place(const char *name, struct kb_dims dims, const struct kb_p
 {
     if (place->pes.count == 0)
         misuse(call.file, call.line, "kb_tensor_new: tensor '%s' is placed on no PE", name);
+    for (uint32_t i = 1; i < place->pes.count; i++)     /* kernels search for theirs */
+        if (place->pes.pe[i - 1] >= place->pes.pe[i])
+            misuse(call.file, call.line,
+                   "kb_tensor_new: the PEs of tensor '%s' are not in rank order, none twice: %u comes before %u", name,
+                   (unsigned)place->pes.pe[i - 1], (unsigned)place->pes.pe[i]);
     if (place->split == KB_WHOLE && place->pes.count != 1)
         misuse(call.file, call.line,
                "kb_tensor_new: tensor '%s' is to lie with one PE, but %u are named: kb_copies, or a split", name,

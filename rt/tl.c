@@ -88,8 +88,13 @@ void tl_log(struct tl *tl, const char *format, ...)
 
 /* ---- shards */
 
-uint32_t tl_shards(kb_tensor tensor)
+uint32_t tl_shards_at(kb_tensor tensor, const char *file, uint32_t line)
 {
+    struct call call = {kernel_running(), "tl_shards", file, line};
+    if (!call.tl)                                       /* the host asks */
+        tensor_check(tensor, call.name, file, line);
+    else if (!tensor)
+        call_error(&call, "there is no tensor");
     return tensor->shards;
 }
 

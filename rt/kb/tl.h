@@ -97,8 +97,8 @@ struct tl_place {
 /* KERNEL_ERROR: there is no such PE. */
 #define tl_place(tl, peer) tl_place_at(tl, peer, __FILE__, __LINE__)
 
-/* How many shards a tensor has. */
-uint32_t tl_shards(kb_tensor tensor);
+/* How many shards a tensor has. KERNEL_ERROR: there is no tensor. */
+#define tl_shards(tensor) tl_shards_at(tensor, __FILE__, __LINE__)
 
 /* Shard i of a tensor, in the order of its placement. KERNEL_ERROR: there is no such shard. */
 #define tl_shard(tl, tensor, i) tl_shard_at(tl, tensor, i, __FILE__, __LINE__)
@@ -270,6 +270,7 @@ void tl_log(struct tl *tl, const char *format, ...) __attribute__((format(printf
 
 /* ---- what the macros call */
 
+uint32_t tl_shards_at(kb_tensor tensor, const char *file, uint32_t line);
 struct tl_shard tl_shard_at(struct tl *tl, kb_tensor tensor, uint64_t i, const char *file, uint32_t line);
 struct tl_shard tl_my_shard_at(struct tl *tl, kb_tensor tensor, const char *file, uint32_t line);
 struct tl_shard tl_part_at(struct tl *tl, struct tl_shard shard, uint32_t axis, uint64_t first, uint64_t count,

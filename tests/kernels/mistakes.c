@@ -55,6 +55,8 @@ KB_KERNEL(mistake, struct mistake_args)
     if (is("no_shard")) tl_shard(tl, arg->a, 1);
     if (is("not_mine")) tl_my_shard(tl, arg->far);
     if (is("no_tensor")) tl_my_shard(tl, NULL);
+    if (is("no_tensor_shards")) tl_shards(NULL);
+    if (is("no_axes")) tl_alloc(tl, KB_f16);
     if (is("no_handle")) tl_wait(tl, NULL);
     struct tl_shard a = tl_my_shard(tl, arg->a), c = tl_my_shard(tl, arg->c);
     if (is("part")) tl_part(tl, a, 0, 5, 4);
@@ -79,9 +81,9 @@ KB_KERNEL(mistake, struct mistake_args)
 
 KB_BENCH(mistake, "what cannot be",
          KB_WORD(what, "none zero huge tile op ld transposed dtypes u8 no_dtype unfit pinned overlap odd nowhere "
-                       "past epilogue bias epilogues tile_size no_shard not_mine no_tensor no_handle part axis "
+                       "past epilogue bias epilogues tile_size no_shard not_mine no_tensor no_tensor_shards no_axes no_handle part axis "
                        "full empty strided data_of_hbm store_of_hbm store_shape reserved pending pending_copy "
-                       "busy axes no_elements too_many whole grid pes room peek dtype ref_shape uniform "
+                       "rank_order busy axes no_elements too_many whole grid pes room peek dtype ref_shape uniform "
                        "no_bench_parameter peek_off", "which"))
 {
     what = kb_word(what);
@@ -95,6 +97,10 @@ KB_BENCH(mistake, "what cannot be",
     if (is("no_elements")) kb_tensor_new("t", KB_f16, kb_2d(4, 0), here);
     if (is("too_many")) kb_tensor_new("t", KB_f16, kb_2d((uint64_t)1 << 40, (uint64_t)1 << 40), here);
     if (is("whole")) kb_tensor_new("t", KB_f16, kb_1d(4), kb_on(KB_HBM, all));
+    if (is("rank_order")) {
+        uint32_t backwards[] = {1, 0};
+        kb_tensor_new("t", KB_f16, kb_1d(4), kb_rows(KB_HBM, ((struct kb_pes){backwards, 2})));
+    }
     if (is("grid")) kb_tensor_new("t", KB_f16, kb_2d(4, 4), kb_blocks(KB_HBM, all, 3, 3));
     if (is("room")) kb_tensor_new("t", KB_i8, kb_1d((uint64_t)64 << 20), here);
     if (is("pes")) kb_pes("sip1.*");
