@@ -44,7 +44,7 @@ struct reach call_reach(const struct call *call, uint64_t address, bool is_virtu
     struct reach reach = {arena_alloc(t.count, sizeof *reach.range), t.unmapped ? 0 : t.count};
     for (size_t i = 0; i < reach.count; i++)
         if (address_decode(t.runs[i].address, t.runs[i].bytes, &reach.range[i]))
-            reach.count = 0;
+            return (struct reach){NULL, 0};
     return reach;
 }
 

@@ -2,11 +2,19 @@
 #ifndef KB_EXEC_H
 #define KB_EXEC_H
 
+#include "plan.h"
 #include "recheck.h"
+#include "store.h"
 
 /* Replays the interval in data order, computes included; then its memory is the running kernels' as well, nothing is
  * pending any more, and the next interval begins. Depends on nothing that timing decides but the order of calls. */
 void exec_data_pass(void);
+
+/* Makes all of a matrix addressable in `base`. */
+static inline void matrix_reach(const struct matrix *m)
+{
+    store_reach(VIEW_BASE, m->memory, m->offset + matrix_bytes(m, dtype_bytes[m->dtype]));
+}
 
 /* One gemm, on `base`: gemm.c. */
 void exec_gemm(const struct gemm *gemm);

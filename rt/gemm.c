@@ -139,23 +139,18 @@ static void compute(struct block *block)
     }
 }
 
-static void reach(const struct matrix *m)
-{
-    store_reach(VIEW_BASE, m->memory, m->offset + matrix_bytes(m, dtype_bytes[m->dtype]));
-}
-
 void exec_gemm(const struct gemm *g)
 {
     static float *scratch;                              /* kept from call to call: most gemms are small and many */
     enum { PART = BLOCK * BLOCK };
     if (!scratch && !(scratch = malloc(4 * PART * sizeof *scratch)))
         die("no memory for the blocks of a gemm:");
-    reach(&g->a);
-    reach(&g->b);
-    reach(&g->c);
+    matrix_reach(&g->a);
+    matrix_reach(&g->b);
+    matrix_reach(&g->c);
     for (uint32_t i = 0; i < g->epilogues; i++)
         if (g->epilogue[i].op == OP_bias)
-            reach(&g->epilogue[i].row);
+            matrix_reach(&g->epilogue[i].row);
     struct block block = {.gemm = g, .exact = !dtype_is_float(g->a.dtype), .a = scratch, .b = scratch + PART,
                           .sum = scratch + 2 * PART, .exact_sum = (int32_t *)(scratch + 3 * PART)};
     for (block.row = 0; block.row < g->c.rows; block.row += BLOCK)

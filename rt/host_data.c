@@ -10,6 +10,7 @@
 #include "host_request.h"
 #include "launch.h"
 #include "misuse.h"
+#include "mmu.h"
 #include "pe.h"
 #include "plan.h"
 #include "tensor.h"
@@ -151,13 +152,10 @@ static uint32_t *in_rank_order(const struct call *call, struct kb_pes pes)
 /* The pages of some bytes from va on. */
 static uint64_t pages_of(const struct call *call, uint64_t va, uint64_t bytes)
 {
-    uint64_t page = kb_attrs.pe_mmu_page_bytes, pages = bytes / page + (bytes % page != 0);
-    if (va % page)
-        misuse(call->file, call->line, "%s: virtual address 0x%" PRIx64 " is no multiple of the page, %" PRIu64
-               " bytes", call->name, va, page);
-    if (pages && pages - 1 > (UINT64_MAX - va) / page)
-        misuse(call->file, call->line, "%s: the pages from 0x%" PRIx64 " on run past the last virtual address",
-               call->name, va);
+    uint64_t pages;
+    const char *wrong = map_pages(va, bytes, &pages);
+    if (wrong)
+        misuse(call->file, call->line, "%s: %s", call->name, wrong);
     return pages;
 }
 

@@ -134,17 +134,12 @@ static void compute(const struct math *math, const struct row *op, uint64_t row,
     }
 }
 
-static void reach(const struct matrix *m)
-{
-    store_reach(VIEW_BASE, m->memory, m->offset + matrix_bytes(m, dtype_bytes[m->dtype]));
-}
-
 void exec_math(const struct math *math)
 {
     const struct row *op = row_of(math->op, math->operands);
-    reach(&math->to);
+    matrix_reach(&math->to);
     for (uint32_t i = 0; i < math->operands; i++)
-        reach(&math->operand[i]);
+        matrix_reach(&math->operand[i]);
     for (uint64_t row = 0; row < math->to.rows; row++)
         for (uint64_t column = 0; column < math->to.columns; column += CHUNK) {
             uint64_t rest = math->to.columns - column;

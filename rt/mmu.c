@@ -5,6 +5,7 @@
  * alone, since only time depends on it. */
 #include "mmu.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 #include "channel.h"
 #include "emitted.h"
 #include "pe.h"
+#include "text/base.h"
 #include "text/diag.h"
 
 /* Pages [first, end) stand at consecutive addresses from `address` on. */
@@ -186,6 +188,17 @@ static size_t pages_clear(struct mmu *mmu, uint64_t first, uint64_t end)
             if (mmu->entries[i].valid && mmu->entries[i].page >= first && mmu->entries[i].page < end)
                 tlb_drop(mmu, mmu->entries[i].page);
     return stretches_cut(mmu, first, end);
+}
+
+const char *map_pages(uint64_t va, uint64_t bytes, uint64_t *pages)
+{
+    uint64_t page = kb_attrs.pe_mmu_page_bytes;
+    *pages = bytes / page + (bytes % page != 0);
+    if (va % page)
+        return arena_printf("virtual address 0x%" PRIx64 " is no multiple of the page, %" PRIu64 " bytes", va, page);
+    if (*pages && *pages - 1 > (UINT64_MAX - va) / page)
+        return arena_printf("the pages from 0x%" PRIx64 " on run past the last virtual address", va);
+    return NULL;
 }
 
 void mmu_map(struct pe *pe, uint64_t va, uint64_t pages, uint64_t address)

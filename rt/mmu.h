@@ -28,6 +28,10 @@ struct translation mmu_translate(struct pe *pe, uint64_t va, uint64_t bytes);
 /* Where the pages stand now; the TLB is not asked, and it takes no time. */
 struct translation mmu_look(struct pe *pe, uint64_t va, uint64_t bytes);
 
+/* Counts the pages of some bytes from va on. Returns NULL, or what is wrong: va is no multiple of the page, or the
+ * pages run past the last virtual address. */
+const char *map_pages(uint64_t va, uint64_t bytes, uint64_t *pages);
+
 /* Maps the pages from va on (a multiple of the page) to addresses from `address` on, or unmaps them; drops them from
  * the TLB. No effect with the MMU off. */
 void mmu_map(struct pe *pe, uint64_t va, uint64_t pages, uint64_t address);

@@ -90,8 +90,11 @@ static int in_data_order(const void *x, const void *y)
     return a->id < b->id ? -1 : a->id > b->id;
 }
 
+/* Whatever follows an op of the host settles it first: it can only be the last of a batch. */
 static bool batch_has(int64_t pe)
 {
+    if (pe == OP_OF_HOST)
+        return ops[count - 1]->pe == OP_OF_HOST;
     for (uint64_t i = settled; i < count; i++)
         if (ops[i]->pe == pe)
             return true;

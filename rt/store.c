@@ -1,4 +1,4 @@
-/* store.c: the bytes of all memories, as ranges of one sparse file that has no name.
+/* store.c: the bytes of all memories, and of the messages under way, as ranges of one sparse file that has no name.
  *
  * `base` maps the file shared, `now` maps the same range privately: copy on write is the operating system's, and
  * joining the views is an munmap. While they have not parted, `now` is `base` itself. A mapping is made at a memory's

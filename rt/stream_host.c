@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "emitted.h"
+#include "mmu.h"
 #include "stream.h"
 #include "text/base.h"
 #include "text/read.h"
@@ -54,19 +55,16 @@ void address_read(const struct node *address, const char *what, bool virtual, st
 static void map_read(const struct node *node, struct stream_map *map)
 {
     static const char *const keys[] = {"va", "bytes", "to"};
-    uint64_t bytes = 1, page = kb_attrs.pe_mmu_page_bytes;
+    uint64_t bytes = 1;
     if (!node_is(node, NODE_MAPPING, "a map"))
         return;
     node_check_keys(node, "a map", keys, COUNT_OF(keys));
     number_read(node, "va", 0, &map->va);
     number_read(node, "bytes", 1, &bytes);
     address_read(required(node, "to"), "to", false, &map->to);
-    if (map->va % page)
-        error_at(node_get(node, "va")->where, "va must be a multiple of the page, %llu bytes",
-                 (unsigned long long)page);
-    map->pages = bytes / page + (bytes % page != 0);
-    if (map->pages - 1 > (UINT64_MAX - map->va) / page)
-        error_at(node_get(node, "bytes")->where, "the pages run past the end of the virtual addresses");
+    const char *wrong = map_pages(map->va, bytes, &map->pages);
+    if (wrong)
+        error_at(node_get(node, "va")->where, "%s", wrong);
 }
 
 void maps_read(const struct node *maps, struct stream *stream)
