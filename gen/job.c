@@ -42,6 +42,15 @@ static void watch(struct job *jobs, size_t count)
     watched_count = count;
 }
 
+/* Lets no signal in while a job's `pid` does not say whether it runs; returns what to set the mask to afterwards. */
+static sigset_t hold_signals(void)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before);
+    return before;
+}
+
 /* A file that holds a text, to be read from its beginning. */
 static int file_of(const char *text)
 {
@@ -72,9 +81,16 @@ static void start(struct job *job, int output, int stream)
     words_add_all(&args, &job->words);
     words_add(&args, NULL);
     job->ms = now_ms();
-    errno = posix_spawnp(&job->pid, args.word[0], &actions, NULL, (char *const *)args.word, environ);
+    sigset_t before = hold_signals();                   /* not in the job, which is to end by them */
+    posix_spawnattr_t attributes;
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setsigmask(&attributes, &before);
+    errno = posix_spawnp(&job->pid, args.word[0], &actions, &attributes, (char *const *)args.word, environ);
     if (errno)
         die("run %s (install a C compiler, or name one with --cc):", args.word[0]);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     if (input >= 0)
         close(input);
@@ -87,19 +103,23 @@ static void ended(struct job *job, int status)
     job->pid = 0;
 }
 
-/* Waits for one of the jobs to end. */
+/* Waits for one of the jobs to end. Until it is reaped, below, its pid is no other process's. */
 static void wait_one(struct job *jobs, size_t count)
 {
-    int status;
-    pid_t pid;
+    siginfo_t end;
+    int failed, status;
     do
-        pid = waitpid(-1, &status, 0);
-    while (pid < 0 && errno == EINTR);
-    if (pid < 0)
+        failed = waitid(P_ALL, 0, &end, WEXITED | WNOWAIT);
+    while (failed && errno == EINTR);
+    if (failed)
+        die("wait for %s:", jobs->what);
+    sigset_t before = hold_signals();
+    if (waitpid(end.si_pid, &status, 0) != end.si_pid)
         die("wait for %s:", jobs->what);
     for (size_t i = 0; i < count; i++)
-        if (jobs[i].pid == pid)
+        if (jobs[i].pid == end.si_pid)
             ended(&jobs[i], status);
+    sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
 struct job *run_jobs(struct job *jobs, size_t count, size_t most)
@@ -124,12 +144,14 @@ static const char *run_for(struct job *job, int stream, size_t *length)
     FILE *out = open_memstream(&text, length);
     if (!out || pipe2(ends, O_CLOEXEC) != 0)
         die("make a pipe:");
+    watch(job, 1);
     start(job, ends[1], stream);
     close(ends[1]);
     for (ssize_t got; (got = read(ends[0], buffer, sizeof buffer)) > 0;)
         fwrite(buffer, 1, (size_t)got, out);
     close(ends[0]);
     wait_one(job, 1);
+    watch(NULL, 0);
     if (fclose(out) != 0)
         die("out of memory");
     const char *kept = arena_text(text, *length);
