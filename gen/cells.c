@@ -280,7 +280,6 @@ const struct cells *fill_cells(const struct plan *plan, const char *version)
     const bool accel_shared = model->accel_shared;
     const bool ports_2 = model->attr[ATTR_pe_fetch_store_ports].n == 2;
     const bool own_hbm_ctrl = own_impl(model, COMPONENT_hbm_ctrl), own_sram = own_impl(model, COMPONENT_sram);
-    const bool mmu_enabled = model->attr[ATTR_pe_mmu_enabled].n;
     const struct condition conditions[] = {
 #define TABLE(name, ...)
 #define CONDITION(name) {#name, name},

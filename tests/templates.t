@@ -7,6 +7,7 @@ import shutil
 from harness import ROOT, SCRATCH, done, ok, read, run
 
 TEMPLATES = os.path.join(ROOT, "templates")
+CELLS = re.sub(r"/\*.*?\*/", "", read(os.path.join(ROOT, "gen", "cells.def")), flags=re.S)
 FLAGS = ("-std=gnu11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I" + os.path.join(ROOT, "rt"))
 
 
@@ -22,9 +23,8 @@ def nested(text, begin):
 
 def holes():
     """(hole, stub) of gen/cells.def."""
-    text = re.sub(r"/\*.*?\*/", "", read(os.path.join(ROOT, "gen", "cells.def")), flags=re.S)
-    for found in re.finditer(r"\bHOLE\(", text):
-        yield [part.strip() for part in nested(text, found.end() - 1).split(",", 1)]
+    for found in re.finditer(r"\bHOLE\(", CELLS):
+        yield [part.strip() for part in nested(CELLS, found.end() - 1).split(",", 1)]
 
 
 stub = os.path.join(SCRATCH, "stub.h")
@@ -43,4 +43,8 @@ for name in templates:
 text = "".join(read(os.path.join(TEMPLATES, name)) for name in templates)
 unused = [hole for hole, _ in holes() if f"${hole}$" not in text]
 ok(not unused, "every hole of gen/cells.def is used", " ".join(unused))
+for kind, directive in (("TABLE", "each"), ("CONDITION", "if")):
+    named = set(re.findall(rf"\b{kind}\((\w+)", CELLS)) - {"once"}
+    unused = named - set(re.findall(rf"//@ {directive} (\w+)$", text, re.M))
+    ok(named and not unused, f"every {kind} of gen/cells.def is used", *sorted(unused))
 done()
