@@ -31,20 +31,16 @@ KB_KERNEL(all_gather, struct all_gather_args)
 KB_BENCH(all_gather, "every PE gets the blocks of all",
          PARAMS_OF_COLLECTIVE("f16 bf16 f32 i32 i8", "elements of all blocks together"))
 {
-    struct kb_pes pes = kb_pes(kb_text(pes));
-    struct kb_order order = kb_snake(pes);
-    enum kb_dtype dtype = kb_dtype(kb_word(dtype));
-    enum kb_space space = space_of(kb_word(space));
-    uint64_t n = kb_int(size), p = pes.count, size = kb_dtype_bytes(dtype);
+    struct collective c = collective_params();
 
-    kb_tensor in = kb_tensor_new("in", dtype, kb_2d(1, n), kb_cols(space, pes));
-    kb_tensor out = kb_tensor_new("out", dtype, kb_2d(1, n), kb_copies(space, pes));
-    fill_for(in, dtype, "add");
-    kb_future launch = kb_launch(all_gather, pes, &(struct all_gather_args){in, out, order, kb_int(chunk)});
+    kb_tensor in = kb_tensor_new("in", c.dtype, kb_2d(1, c.n), kb_cols(c.space, c.pes));
+    kb_tensor out = kb_tensor_new("out", c.dtype, kb_2d(1, c.n), kb_copies(c.space, c.pes));
+    fill_for(in, c.dtype, "add");
+    kb_future launch = kb_launch(all_gather, c.pes, &(struct all_gather_args){in, out, c.order, kb_int(chunk)});
     kb_wait(launch);
 
-    struct bound bound = ring_bound(pes, order, (n - longest_block(n, p)) * size, 1);
-    bound.memory_ps = kb_memory_ps(space, longest_block(n, p) * size, n * size);
-    report(launch, n * size, p - 1, p, bound);
+    struct bound bound = ring_bound(c.pes, c.order, (c.n - longest_block(c.n, c.p)) * c.element_bytes, 1);
+    bound.memory_ps = kb_memory_ps(c.space, longest_block(c.n, c.p) * c.element_bytes, c.n * c.element_bytes);
+    report(launch, c.n * c.element_bytes, c.p - 1, c.p, bound);
     kb_expect_close(out, kb_ref_copy(in));
 }

@@ -166,24 +166,20 @@ KB_BENCH(all_reduce, "every PE gets the reduction of all vectors",
          PARAMS_OF_COLLECTIVE("f16 bf16 f32 i32 i8", "elements of each vector"), PARAMS_OF_REDUCTION,
          KB_WORD(algorithm, "ring halving", "ring; or recursive halving and doubling"))
 {
-    struct kb_pes pes = kb_pes(kb_text(pes));
-    struct kb_order order = kb_snake(pes);
-    enum kb_dtype dtype = kb_dtype(kb_word(dtype));
-    enum kb_space space = space_of(kb_word(space));
-    const char *op = op_of(kb_word(op));
-    uint64_t n = kb_int(size), p = pes.count, bytes = n * kb_dtype_bytes(dtype);
+    struct collective c = reduction_params();
+    uint64_t bytes = c.n * c.element_bytes;
     bool ring = kb_word(algorithm)[0] == 'r';
 
-    kb_tensor in = kb_tensor_new("in", dtype, kb_2d(p, n), kb_rows(space, pes));
-    kb_tensor out = kb_tensor_new("out", dtype, kb_2d(1, n), kb_copies(space, pes));
-    fill_for(in, dtype, op);
-    struct all_reduce_args args = {in, out, order, op, kb_int(chunk)};
-    kb_future launch = ring ? kb_launch(all_reduce_ring, pes, &args) : kb_launch(all_reduce_halving, pes, &args);
+    kb_tensor in = kb_tensor_new("in", c.dtype, kb_2d(c.p, c.n), kb_rows(c.space, c.pes));
+    kb_tensor out = kb_tensor_new("out", c.dtype, kb_2d(1, c.n), kb_copies(c.space, c.pes));
+    fill_for(in, c.dtype, c.op);
+    struct all_reduce_args args = {in, out, c.order, c.op, kb_int(chunk)};
+    kb_future launch = ring ? kb_launch(all_reduce_ring, c.pes, &args) : kb_launch(all_reduce_halving, c.pes, &args);
     kb_wait(launch);
 
-    struct bound bound = ring ? ring_bound(pes, order, 2 * (n - longest_block(n, p)) * kb_dtype_bytes(dtype), 2)
-                              : halving_bound(pes, order, bytes);
-    bound.memory_ps = kb_memory_ps(space, bytes, bytes);
-    report(launch, bytes, 2 * (p - 1), p, bound);
-    kb_expect_close(out, kb_ref_reduce(in, op));
+    struct bound bound = ring ? ring_bound(c.pes, c.order, 2 * (c.n - longest_block(c.n, c.p)) * c.element_bytes, 2)
+                              : halving_bound(c.pes, c.order, bytes);
+    bound.memory_ps = kb_memory_ps(c.space, bytes, bytes);
+    report(launch, bytes, 2 * (c.p - 1), c.p, bound);
+    kb_expect_close(out, kb_ref_reduce(in, c.op));
 }

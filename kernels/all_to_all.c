@@ -50,20 +50,17 @@ static struct bound all_to_all_bound(struct kb_pes pes, uint64_t bytes)
 KB_BENCH(all_to_all, "every PE sends a block of its own to every PE",
          PARAMS_OF_COLLECTIVE("f16 bf16 f32 i32 i8", "elements of each vector, rounded up to blocks of one size"))
 {
-    struct kb_pes pes = kb_pes(kb_text(pes));
-    struct kb_order order = kb_snake(pes);
-    enum kb_dtype dtype = kb_dtype(kb_word(dtype));
-    enum kb_space space = space_of(kb_word(space));
-    uint64_t p = pes.count, block = longest_block(kb_int(size), p), size = kb_dtype_bytes(dtype);
+    struct collective c = collective_params();
+    uint64_t block = longest_block(c.n, c.p);
 
-    kb_tensor in = kb_tensor_new("in", dtype, kb_2d(p, p * block), kb_rows(space, pes));
-    kb_tensor out = kb_tensor_new("out", dtype, kb_2d(p, p * block), kb_rows(space, pes));
-    fill_for(in, dtype, "add");
-    kb_future launch = kb_launch(all_to_all, pes, &(struct all_to_all_args){in, out, order, kb_int(chunk)});
+    kb_tensor in = kb_tensor_new("in", c.dtype, kb_2d(c.p, c.p * block), kb_rows(c.space, c.pes));
+    kb_tensor out = kb_tensor_new("out", c.dtype, kb_2d(c.p, c.p * block), kb_rows(c.space, c.pes));
+    fill_for(in, c.dtype, "add");
+    kb_future launch = kb_launch(all_to_all, c.pes, &(struct all_to_all_args){in, out, c.order, kb_int(chunk)});
     kb_wait(launch);
 
-    struct bound bound = all_to_all_bound(pes, block * size);
-    bound.memory_ps = kb_memory_ps(space, p * block * size, p * block * size);
-    report(launch, p * block * size, p - 1, p, bound);
+    struct bound bound = all_to_all_bound(c.pes, block * c.element_bytes);
+    bound.memory_ps = kb_memory_ps(c.space, c.p * block * c.element_bytes, c.p * block * c.element_bytes);
+    report(launch, c.p * block * c.element_bytes, c.p - 1, c.p, bound);
     kb_expect_close(out, kb_ref_exchange(in));
 }

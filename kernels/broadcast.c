@@ -86,21 +86,18 @@ static uint32_t rank_after(struct kb_order order, uint32_t rank)
 KB_BENCH(broadcast, "every PE gets one PE's vector",
          PARAMS_OF_COLLECTIVE("f16 bf16 f32 i32 i8", "elements of the vector"), ROOT)
 {
-    struct kb_pes pes = kb_pes(kb_text(pes));
-    struct kb_order order = kb_snake(pes);
-    enum kb_dtype dtype = kb_dtype(kb_word(dtype));
-    enum kb_space space = space_of(kb_word(space));
-    uint32_t root = (uint32_t)(kb_int(root) % pes.count);
-    uint64_t n = kb_int(size), bytes = n * kb_dtype_bytes(dtype);
+    struct collective c = collective_params();
+    uint32_t root = (uint32_t)(kb_int(root) % c.pes.count);
+    uint64_t bytes = c.n * c.element_bytes;
 
-    kb_tensor in = kb_tensor_new("in", dtype, kb_2d(1, n), kb_on(space, ((struct kb_pes){pes.pe + root, 1})));
-    kb_tensor out = kb_tensor_new("out", dtype, kb_2d(1, n), kb_copies(space, pes));
-    fill_for(in, dtype, "add");
-    kb_future launch = kb_launch(broadcast, pes, &(struct chain_args){in, out, order, root, NULL, kb_int(chunk)});
+    kb_tensor in = kb_tensor_new("in", c.dtype, kb_2d(1, c.n), kb_on(c.space, ((struct kb_pes){c.pes.pe + root, 1})));
+    kb_tensor out = kb_tensor_new("out", c.dtype, kb_2d(1, c.n), kb_copies(c.space, c.pes));
+    fill_for(in, c.dtype, "add");
+    kb_future launch = kb_launch(broadcast, c.pes, &(struct chain_args){in, out, c.order, root, NULL, kb_int(chunk)});
     kb_wait(launch);
 
-    struct bound bound = chain_bound(pes, order, root, bytes);
-    bound.memory_ps = kb_memory_ps(space, bytes, bytes);
+    struct bound bound = chain_bound(c.pes, c.order, root, bytes);
+    bound.memory_ps = kb_memory_ps(c.space, bytes, bytes);
     report(launch, bytes, 1, 1, bound);
     kb_expect_close(out, kb_ref_copy(in));
 }
@@ -108,22 +105,18 @@ KB_BENCH(broadcast, "every PE gets one PE's vector",
 KB_BENCH(reduce, "one PE gets the reduction of all vectors",
          PARAMS_OF_COLLECTIVE("f16 bf16 f32 i32 i8", "elements of each vector"), PARAMS_OF_REDUCTION, ROOT)
 {
-    struct kb_pes pes = kb_pes(kb_text(pes));
-    struct kb_order order = kb_snake(pes);
-    enum kb_dtype dtype = kb_dtype(kb_word(dtype));
-    enum kb_space space = space_of(kb_word(space));
-    const char *op = op_of(kb_word(op));
-    uint32_t root = (uint32_t)(kb_int(root) % pes.count);
-    uint64_t n = kb_int(size), p = pes.count, bytes = n * kb_dtype_bytes(dtype);
+    struct collective c = reduction_params();
+    uint32_t root = (uint32_t)(kb_int(root) % c.pes.count);
+    uint64_t bytes = c.n * c.element_bytes;
 
-    kb_tensor in = kb_tensor_new("in", dtype, kb_2d(p, n), kb_rows(space, pes));
-    kb_tensor out = kb_tensor_new("out", dtype, kb_2d(1, n), kb_on(space, ((struct kb_pes){pes.pe + root, 1})));
-    fill_for(in, dtype, op);
-    kb_future launch = kb_launch(reduce, pes, &(struct chain_args){in, out, order, root, op, kb_int(chunk)});
+    kb_tensor in = kb_tensor_new("in", c.dtype, kb_2d(c.p, c.n), kb_rows(c.space, c.pes));
+    kb_tensor out = kb_tensor_new("out", c.dtype, kb_2d(1, c.n), kb_on(c.space, ((struct kb_pes){c.pes.pe + root, 1})));
+    fill_for(in, c.dtype, c.op);
+    kb_future launch = kb_launch(reduce, c.pes, &(struct chain_args){in, out, c.order, root, c.op, kb_int(chunk)});
     kb_wait(launch);
 
-    struct bound bound = chain_bound(pes, order, rank_after(order, root), bytes);
-    bound.memory_ps = kb_memory_ps(space, bytes, bytes);
+    struct bound bound = chain_bound(c.pes, c.order, rank_after(c.order, root), bytes);
+    bound.memory_ps = kb_memory_ps(c.space, bytes, bytes);
     report(launch, bytes, 1, 1, bound);
-    kb_expect_close(out, kb_ref_reduce(in, op));
+    kb_expect_close(out, kb_ref_reduce(in, c.op));
 }

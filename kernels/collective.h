@@ -95,6 +95,33 @@ static inline const char *op_of(const char *word)
     return word[0] == 's' ? "add" : word;
 }
 
+/* What the parameters of a collective say. */
+struct collective {
+    struct kb_pes pes;
+    struct kb_order order;                              /* of the ring */
+    enum kb_dtype dtype;
+    enum kb_space space;
+    const char *op;                                     /* of a reduction */
+    uint64_t n, p, element_bytes;                       /* elements, ranks */
+};
+
+static inline struct collective collective_params(void)
+{
+    struct kb_pes pes = kb_pes(kb_text(pes));
+    enum kb_dtype dtype = kb_dtype(kb_word(dtype));
+    return (struct collective){
+        .pes = pes, .order = kb_snake(pes), .dtype = dtype, .space = space_of(kb_word(space)),
+        .n = kb_int(size), .p = pes.count, .element_bytes = kb_dtype_bytes(dtype),
+    };
+}
+
+static inline struct collective reduction_params(void)
+{
+    struct collective params = collective_params();
+    params.op = op_of(kb_word(op));
+    return params;
+}
+
 /* Random values that a reduction does not drive out of range: floats that are multiplied are near 1. Integers may wrap,
  * and take their whole range in sums. */
 static inline void fill_for(kb_tensor tensor, enum kb_dtype dtype, const char *op)

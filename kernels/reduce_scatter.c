@@ -32,22 +32,17 @@ KB_KERNEL(reduce_scatter, struct reduce_scatter_args)
 KB_BENCH(reduce_scatter, "every PE gets its block of the reduction of all vectors",
          PARAMS_OF_COLLECTIVE("f16 bf16 f32 i32 i8", "elements of each vector"), PARAMS_OF_REDUCTION)
 {
-    struct kb_pes pes = kb_pes(kb_text(pes));
-    struct kb_order order = kb_snake(pes);
-    enum kb_dtype dtype = kb_dtype(kb_word(dtype));
-    enum kb_space space = space_of(kb_word(space));
-    const char *op = op_of(kb_word(op));
-    uint64_t n = kb_int(size), p = pes.count, size = kb_dtype_bytes(dtype);
+    struct collective c = reduction_params();
 
-    kb_tensor in = kb_tensor_new("in", dtype, kb_2d(p, n), kb_rows(space, pes));
-    kb_tensor out = kb_tensor_new("out", dtype, kb_2d(1, n), kb_cols(space, pes));
-    fill_for(in, dtype, op);
-    kb_future launch = kb_launch(reduce_scatter, pes,
-                                 &(struct reduce_scatter_args){in, out, order, op, kb_int(chunk)});
+    kb_tensor in = kb_tensor_new("in", c.dtype, kb_2d(c.p, c.n), kb_rows(c.space, c.pes));
+    kb_tensor out = kb_tensor_new("out", c.dtype, kb_2d(1, c.n), kb_cols(c.space, c.pes));
+    fill_for(in, c.dtype, c.op);
+    kb_future launch = kb_launch(reduce_scatter, c.pes,
+                                 &(struct reduce_scatter_args){in, out, c.order, c.op, kb_int(chunk)});
     kb_wait(launch);
 
-    struct bound bound = ring_bound(pes, order, (n - longest_block(n, p)) * size, 1);
-    bound.memory_ps = kb_memory_ps(space, n * size, longest_block(n, p) * size);
-    report(launch, n * size, p - 1, p, bound);
-    kb_expect_close(out, kb_ref_reduce(in, op));
+    struct bound bound = ring_bound(c.pes, c.order, (c.n - longest_block(c.n, c.p)) * c.element_bytes, 1);
+    bound.memory_ps = kb_memory_ps(c.space, c.n * c.element_bytes, longest_block(c.n, c.p) * c.element_bytes);
+    report(launch, c.n * c.element_bytes, c.p - 1, c.p, bound);
+    kb_expect_close(out, kb_ref_reduce(in, c.op));
 }
