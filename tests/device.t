@@ -5,20 +5,10 @@ import os
 import re
 import struct
 
-from harness import Broken, KBGEN, ROOT, SCRATCH, done, ok, run
+from harness import Broken, ROOT, done, ok, run, small_machine
 
-OWN = os.path.join(ROOT, "tests", "kernels")
-SOURCES = [word for name in ("messages.c", "device.c") for word in ("-k", os.path.join(OWN, name))]
+KERNELS = [os.path.join(ROOT, "tests", "kernels", name) for name in ("messages.c", "device.c")]
 LANES = "cube.pe_template.components.pe_math.attrs.lanes={ f32: 64, f16: 64, bf16: 64, i32: 8, i16: 8, i8: 8, u8: 8 }"
-
-
-def machine(name, *settings):
-    made = os.path.join(SCRATCH, name)
-    words = [word for setting in settings for word in ("--set", setting)]
-    built = run(KBGEN, os.path.join(ROOT, "tests", "small.yaml"), *SOURCES, *words, "-o", made)
-    if built.returncode or "warning" in built.stderr:
-        raise Broken(built.said)
-    return made
 
 
 def buffer(where):
@@ -184,15 +174,16 @@ def wrong(program, rows):
 
 try:
     for place in ("tcm", "sram", "hbm"):
-        moved(machine(place, buffer(place), LANES), place)
-    everything = machine("tcm", buffer("tcm"), LANES)
+        moved(small_machine(place, KERNELS, buffer(place), LANES), place)
+    everything = small_machine("tcm", KERNELS, buffer("tcm"), LANES)
     places(everything)
     wrong(everything, WRONG)
-    wrong(machine("few_lanes"), (("lanes", 1, r"KERNEL_ERROR .* math \d+: pe_math has no lanes for u8"),))
-    ended = run(machine("sips", "system.sips=2", LANES), "run", "relay", "--data", "debug")
+    few = small_machine("few_lanes", KERNELS)
+    wrong(few, (("lanes", 1, r"KERNEL_ERROR .* math \d+: pe_math has no lanes for u8"),))
+    ended = run(small_machine("sips", KERNELS, "system.sips=2", LANES), "run", "relay", "--data", "debug")
     moved_on = values(ended)
     ok(ended.returncode == 0 and moved_on["to"] == [2 * x for x in moved_on["from"]], "from SIP to SIP", ended.said)
-    low = machine("low", buffer("sram"), "cube.pe_template.components.pe_ipcq.attrs.slots=256")
+    low = small_machine("low", KERNELS, buffer("sram"), "cube.pe_template.components.pe_ipcq.attrs.slots=256")
     ended = run(low, "run", "right")
     ok(ended.returncode == 1 and "send 1: the ring lies below the start of its memory" in ended.stderr,
        "a ring below the start of its memory", ended.said)

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import time
 
-from harness import BUILD, KBGEN, ROOT, SCRATCH, done, ok, read, run
+from harness import BUILD, KBGEN, ROOT, SCRATCH, done, folder, ok, read, run, script, write
 
 KERNEL = """#include <kb/tl.h>
 
@@ -66,24 +66,6 @@ PLACES = (
     " *     --set 'cube.pe_layout=corners # ?/ int x; ?* ????/' */",
 )
 ODD_NAMES = ("with space", "quote'\"`", "$HOME", "-dash", "@at", "new\nline", "a=b", "100%s", "semi;colon,comma")
-
-
-def folder(*parts):
-    path = os.path.join(SCRATCH, *parts)
-    os.makedirs(path, exist_ok=True)
-    return path
-
-
-def write(path, text):
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
-    return path
-
-
-def script(path, text):
-    write(path, "#!/bin/sh\n" + text)
-    os.chmod(path, 0o755)
-    return path
 
 
 def contents(path):

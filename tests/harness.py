@@ -49,6 +49,25 @@ def run(*command, **options):
     return ended
 
 
+def folder(*parts):
+    """A folder in the scratch folder, made if it is not there."""
+    path = os.path.join(SCRATCH, *parts)
+    os.makedirs(path, exist_ok=True)
+    return path
+
+
+def write(path, text):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    return path
+
+
+def script(path, text):
+    write(path, "#!/bin/sh\n" + text)
+    os.chmod(path, 0o755)
+    return path
+
+
 def make(*words):
     return run("make", *words)
 
@@ -70,6 +89,17 @@ def simulator(topology, kbgen=KBGEN, folder=SCRATCH):
             raise Broken(made.said)
         made_here.add(path)
     return path
+
+
+def small_machine(name, kernels, *settings):
+    """The simulator of tests/small.yaml with these kernels and settings; nothing warns of them."""
+    made = os.path.join(SCRATCH, name)
+    words = [word for kernel in kernels for word in ("-k", kernel)]
+    words += [word for setting in settings for word in ("--set", setting)]
+    built = run(KBGEN, os.path.join(ROOT, "tests", "small.yaml"), *words, "-o", made)
+    if built.returncode or "warning" in built.stderr:
+        raise Broken(built.said)
+    return made
 
 
 class Replay:

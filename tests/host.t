@@ -4,20 +4,10 @@ import json
 import os
 import signal
 
-from harness import Broken, KBGEN, ROOT, SCRATCH, done, ok, read, run
+from harness import Broken, ROOT, SCRATCH, done, ok, read, run, small_machine
 
-OWN = os.path.join(ROOT, "tests", "host")
-SOURCES = [word for name in ("host.c", "ranks.c") for word in ("-k", os.path.join(OWN, name))]
+KERNELS = [os.path.join(ROOT, "tests", "host", name) for name in ("host.c", "ranks.c")]
 SANITIZED = bool(os.environ.get("SAN"))
-
-
-def machine(name, *settings):
-    made = os.path.join(SCRATCH, name)
-    words = [word for setting in settings for word in ("--set", setting)]
-    built = run(KBGEN, os.path.join(ROOT, "tests", "small.yaml"), *SOURCES, *words, "-o", made)
-    if built.returncode or "warning" in built.stderr:
-        raise Broken(built.said)
-    return made
 
 
 def result(program, name, *words):
@@ -150,14 +140,14 @@ def ranks(program, alone):
 
 
 try:
-    plain = machine("plain")
-    mapped = machine("mapped", "cube.pe_template.components.pe_mmu.attrs.enabled=true")
+    plain = small_machine("plain", KERNELS)
+    mapped = small_machine("mapped", KERNELS, "cube.pe_template.components.pe_mmu.attrs.enabled=true")
     deploys(plain)
     orders(plain)
     maps(mapped, plain)
     launches(plain)
     misuse(mapped)
-    ranks(machine("two", "system.sips=2"), plain)
+    ranks(small_machine("two", KERNELS, "system.sips=2"), plain)
 except Broken as reason:
     ok(False, "a simulator with benches of the user's own", reason)
 done()
