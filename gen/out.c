@@ -90,10 +90,12 @@ const char *temporary(const char *folder, const char *name)
 void out_check_file(const char *path, const char *input)
 {
     struct stat out, in;
-    if (stat(path, &out) != 0)
+    if (lstat(path, &out) != 0)
         return;
     if (S_ISDIR(out.st_mode))
         usage_error("%s is a folder; -o names another place", path);
+    if (!S_ISREG(out.st_mode))
+        usage_error("%s is no regular file; -o names another place", path);
     if (stat(input, &in) == 0 && out.st_dev == in.st_dev && out.st_ino == in.st_ino)
         usage_error("%s would be overwritten; -o names another place", input);
 }

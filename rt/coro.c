@@ -77,8 +77,13 @@ static void stack_map(struct coro *coro)
     (void)VALGRIND_STACK_REGISTER(coro->stack + guard, coro->stack + guard + coro->bytes);
 }
 
+/* What the runtime's own calls need of a kernel's stack, printf among them. */
+enum { LEAST_STACK_BYTES = 32 << 10 };
+
 struct coro *coro_new(void (*body)(void *), void *arg, size_t stack_bytes)
 {
+    if (stack_bytes < LEAST_STACK_BYTES)
+        stack_bytes = LEAST_STACK_BYTES;
     size_t page = page_bytes(), bytes = (stack_bytes * STACK_FACTOR + page - 1) / page * page;
     struct coro **link = &free_coros;
     while (*link && (*link)->bytes != bytes)
@@ -143,11 +148,6 @@ bool coro_resume(struct coro *coro)
 void coro_suspend(struct coro *coro)
 {
     leave(coro);
-}
-
-char *coro_stack_top(const struct coro *coro)
-{
-    return coro->stack + guard_bytes() + coro->bytes;
 }
 
 size_t coro_stack_bytes(const struct coro *coro)

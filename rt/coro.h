@@ -17,8 +17,7 @@ bool coro_resume(struct coro *coro);
 /* Back to whoever resumed this coroutine. */
 void coro_suspend(struct coro *coro);
 
-/* Where its stack begins, a multiple of 16, how large it is, and whether an address is in the guard below it. */
-char *coro_stack_top(const struct coro *coro);
+/* How large its stack is, and whether an address is in the guard below it. */
 size_t coro_stack_bytes(const struct coro *coro);
 bool coro_guards(const struct coro *coro, const void *address);
 

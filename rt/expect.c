@@ -5,7 +5,9 @@
 #include "clock.h"
 #include "dtype.h"
 #include "exec.h"
+#include "host_program.h"
 #include "misuse.h"
+#include "oplog.h"
 #include "plan.h"
 #include "reference.h"
 #include "text/base.h"
@@ -67,7 +69,10 @@ static void compare_row(struct run run, void *arg)
 
 void kb_expect_close_at(kb_tensor tensor, kb_ref ref, const char *file, uint32_t line)
 {
+    host_only("kb_expect_close", file, line);
     tensor_check(tensor, "kb_expect_close", file, line);
+    if (!ref && oplog_on)
+        misuse(file, line, "kb_expect_close: there is no reference for tensor '%s'", tensor->name);
     struct verification *v = arena_alloc(1, sizeof *v);
     struct verification **last = &verifications;
     while (*last)

@@ -11,6 +11,7 @@
 #include "emitted.h"
 #include "exec.h"
 #include "glob.h"
+#include "host_program.h"
 #include "misuse.h"
 #include "pe.h"
 #include "plan.h"
@@ -48,6 +49,7 @@ struct kb_pes kb_pes_at(const char *glob, bool machine, const char *file, uint32
 
 void kb_fill_at(kb_tensor tensor, enum kb_fill_kind kind, double x, double y, const char *file, uint32_t line)
 {
+    host_only("kb_fill", file, line);
     tensor_check(tensor, "kb_fill", file, line);
     if (kind == KB_UNIFORM && !(x <= y))
         misuse(file, line, "kb_fill_uniform: tensor '%s': low is %g, high is %g", tensor->name, x, y);
@@ -70,6 +72,7 @@ static struct run run_of(const struct tensor *tensor, uint64_t position)
 
 double kb_peek_at(kb_tensor tensor, uint64_t position, const char *file, uint32_t line)
 {
+    host_only("kb_peek", file, line);
     tensor_check(tensor, "kb_peek", file, line);
     if (position >= tensor->elements)
         misuse(file, line, "kb_peek: tensor '%s' has %" PRIu64 " elements, there is no %" PRIu64, tensor->name,

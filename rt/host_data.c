@@ -75,6 +75,7 @@ static void shards_move(const struct call *call, const struct tensor *tensor, bo
 
 void kb_write_at(kb_tensor tensor, const void *data, const char *file, uint32_t line)
 {
+    host_only("kb_write", file, line);
     struct call call = {"kb_write", file, line};
     check_tensor(&call, tensor);
     check_good(&call);
@@ -113,6 +114,7 @@ static void read_row(struct run run, void *arg)
 
 void kb_read_at(kb_tensor tensor, void *data, const char *file, uint32_t line)
 {
+    host_only("kb_read", file, line);
     struct call call = {"kb_read", file, line};
     check_tensor(&call, tensor);
     check_good(&call);
@@ -172,6 +174,7 @@ static const struct shard *shard_for(const struct call *call, const struct tenso
 
 void kb_map_at(struct kb_pes pes, uint64_t va, kb_tensor tensor, const char *file, uint32_t line)
 {
+    host_only("kb_map", file, line);
     struct call call = {"kb_map", file, line};
     tensor_check(tensor, call.name, file, line);
     uint32_t *sorted = in_rank_order(&call, pes);
@@ -189,6 +192,7 @@ void kb_map_at(struct kb_pes pes, uint64_t va, kb_tensor tensor, const char *fil
 
 void kb_unmap_at(struct kb_pes pes, uint64_t va, uint64_t bytes, const char *file, uint32_t line)
 {
+    host_only("kb_unmap", file, line);
     struct call call = {"kb_unmap", file, line};
     uint32_t *sorted = in_rank_order(&call, pes);
     uint64_t pages = pages_of(&call, va, bytes);

@@ -48,12 +48,15 @@ static void check_free(const struct kb_part *parts, const char *file, uint32_t l
 
 static void check_parts(const struct kb_part *parts, uint32_t count, const char *file, uint32_t line)
 {
-    uint32_t pes = kb_shape.sips * kb_shape.cubes * kb_shape.pes;
+    host_only("kb_launch", file, line);
     if (!part_of_pe)
-        part_of_pe = arena_alloc(pes, sizeof *part_of_pe);
-    memset(part_of_pe, 0, pes * sizeof *part_of_pe);
-    for (uint32_t i = 0; i < count; i++)
+        part_of_pe = arena_alloc(pe_count(), sizeof *part_of_pe);
+    memset(part_of_pe, 0, pe_count() * sizeof *part_of_pe);
+    for (uint32_t i = 0; i < count; i++) {
+        if (!parts[i].arg && parts[i].kernel->arg_bytes)
+            misuse(file, line, "kb_launch: kernel %s is launched without its arguments", parts[i].kernel->name);
         check_targets(parts, i, file, line);
+    }
     check_free(parts, file, line);
 }
 
@@ -92,6 +95,7 @@ kb_future kb_launch_at(const struct kb_part *asked, struct kb_options options, c
 
 void kb_wait_at(kb_future future, const char *file, uint32_t line)
 {
+    host_only("kb_wait", file, line);
     if (!future)
         misuse(file, line, "kb_wait: there is no launch to wait for");
     if (!launch_wait(future))

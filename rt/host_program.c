@@ -6,6 +6,7 @@
 
 #include "bench.h"
 #include "emitted.h"
+#include "kernel.h"
 #include "misuse.h"
 #include "pe.h"
 #include "sim.h"
@@ -32,6 +33,7 @@ uint32_t kb_ranks(void)
 
 void kb_barrier_at(const char *file, uint32_t line)
 {
+    host_only("kb_barrier", file, line);
     if (!waiting)
         waiting = arena_alloc(sim_ranks(), sizeof *waiting);
     uint32_t rank = sim_rank();
@@ -51,6 +53,12 @@ void program_ends(const char *call, const char *why, const char *file, uint32_t 
     fflush(stdout);
     fprintf(stderr, "%s:%u: %s: %s\n", file, (unsigned)line, call, why);
     sim_end();
+}
+
+void host_only(const char *call, const char *file, uint32_t line)
+{
+    if (kernel_running())
+        misuse(file, line, "%s is for the host; a kernel cannot call it", call);
 }
 
 void program_check_pes(const char *call, struct kb_pes pes, const char *file, uint32_t line)

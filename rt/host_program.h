@@ -7,6 +7,9 @@
 /* Ends the run, because of what went wrong on the machine: "FILE:LINE: CALL: WHY". */
 _Noreturn void program_ends(const char *call, const char *why, const char *file, uint32_t line);
 
+/* A call of the host's that a kernel makes is misuse. */
+void host_only(const char *call, const char *file, uint32_t line);
+
 /* What a call acts on are PEs of the machine, and of the own SIP of a bench per SIP; else it is misuse. */
 void program_check_pes(const char *call, struct kb_pes pes, const char *file, uint32_t line);
 

@@ -1,4 +1,5 @@
 /* main.c: the simulator's command line: which subcommand. */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -29,10 +30,8 @@ static void nothing_more(int argc, char **argv)
         usage_error("%s takes no arguments: '%s'", argv[1], argv[2]);
 }
 
-int main(int argc, char **argv)
+static int subcommand(int argc, char **argv)
 {
-    const char *slash = strrchr(argv[0], '/');
-    program_name = slash ? slash + 1 : argv[0];
     if (argc < 2) {
         help(stderr);
         return 2;
@@ -41,8 +40,10 @@ int main(int argc, char **argv)
         return run_main(argc - 1, argv + 1);
     if (!strcmp(argv[1], "replay"))
         return replay_main(argc - 1, argv + 1);
-    if (!strcmp(argv[1], "--version"))
-        return printf("%s: topology %s, kbgen %s\n", kb_machine_name, kb_topology_hash, kb_version) < 0;
+    if (!strcmp(argv[1], "--version")) {
+        printf("%s: topology %s, kbgen %s\n", kb_machine_name, kb_topology_hash, kb_version);
+        return 0;
+    }
     if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
         help(stdout);
         return 0;
@@ -57,4 +58,15 @@ int main(int argc, char **argv)
     if (argc == 2)
         (list ? bench_list : info_print)(stdout);
     return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const char *slash = strrchr(argv[0], '/');
+    program_name = slash ? slash + 1 : argv[0];
+    signal(SIGXFSZ, SIG_IGN);                           /* a file that may not grow is an error of its write */
+    int status = subcommand(argc, argv);
+    if (fflush(stdout) || ferror(stdout))
+        die("write to standard output:");
+    return status;
 }

@@ -66,6 +66,8 @@ static void forget(const char *path)
 struct output output_open(const char *path)
 {
     struct stat status;
+    if (!*path)
+        usage_error("an output file needs a name");
     if (!strcmp(path, "-"))
         return (struct output){.path = path, .file = stdout};
     /* What is no regular file (a pipe, /dev/null) is written as it is. */

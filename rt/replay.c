@@ -182,8 +182,8 @@ static struct replay_options options_read(int argc, char **argv)
     }
     if (argc - optind != 1)
         usage_error("replay takes one command stream; see %s replay --help", program_name);
-    if (is_stdout(read.json) && is_stdout(read.trace))
-        usage_error("--json and --trace cannot both go to standard output");
+    if (read.json && read.trace && !strcmp(read.json, read.trace))
+        usage_error("--json and --trace cannot both go to %s", read.json);
     read.stream = argv[optind];
     return read;
 }

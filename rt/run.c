@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bench.h"
 #include "clock.h"
@@ -83,8 +84,8 @@ static struct run_options options_read(int argc, char **argv)
     }
     if (optind == argc)
         usage_error("run needs a bench; `%s list` shows them", program_name);
-    if (read.json && read.trace && !strcmp(read.json, "-") && !strcmp(read.trace, "-"))
-        usage_error("--json and --trace cannot both go to standard output");
+    if (read.json && read.trace && !strcmp(read.json, read.trace))
+        usage_error("--json and --trace cannot both go to %s", read.json);
     return read;
 }
 
@@ -111,12 +112,26 @@ static void fill_json(struct json *json, void *arg)
     summary_write_host(json, arg);
 }
 
+static bool finished;
+
+/* A kernel or bench that calls exit() must not look like a good run. */
+static void left(int status, void *arg)
+{
+    (void)arg;
+    if (finished || status)
+        return;
+    fprintf(stderr, "%s: the bench or a kernel called exit() at %" PRIu64 " ps; the run did not end\n", program_name,
+            sim_now_ps());
+    _exit(1);
+}
+
 int run_main(int argc, char **argv)
 {
     double began = clock_seconds();
     struct run_options options = options_read(argc, argv);
     const struct kb_bench *bench = bench_find(argv[optind]);
     bench_take(bench, argc - optind - 1, argv + optind + 1);
+    on_exit(left, NULL);                                /* before the files, so that it acts behind their removal */
     if (options.trace)
         trace_open(options.trace);
     struct output json = {0};
@@ -127,6 +142,7 @@ int run_main(int argc, char **argv)
     bool good = sim_run(host, (void *)bench, bench->per_sip ? kb_shape.sips : 1, stuck) && result_good();
     if (exec_debug && good)                             /* what no expectation asked for is checked too */
         exec_data_pass();
+    finished = true;
     trace_close();
     struct host_times times = {.total = clock_seconds() - began};
     times.simulation = times.total - exec_stats.seconds - reference_seconds;

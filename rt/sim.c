@@ -1,12 +1,17 @@
 /* sim.c: the loop of instants and rounds, with host programs on top. */
 #include "sim.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "coro.h"
 #include "event.h"
 #include "fabric.h"
 #include "pe.h"
 #include "stats.h"
 #include "text/base.h"
+#include "text/diag.h"
 #include "trace.h"
 
 enum { HOST_STACK_BYTES = 8 << 20 };                    /* a host program may call BLAS */
@@ -102,13 +107,26 @@ static bool programs_act(void)
 
 /* ---- instants */
 
+/* More rounds than any instant needs; a kernel that delays by 0 ps for ever makes no other. */
+enum { ROUNDS_MOST = 1 << 24 };
+
+static void stands_still(void)
+{
+    fprintf(stderr, "%s: time stands still at %" PRIu64 " ps: %d rounds, and something is always due in this instant\n",
+            program_name, now_ps, ROUNDS_MOST);
+    exit(1);
+}
+
 /* All rounds of the instant. */
 static void instant(void)
 {
+    uint32_t rounds = 0;
     do
-        do
+        do {
             pe_issue_woken();
-        while (event_retire());
+            if (++rounds == ROUNDS_MOST)
+                stands_still();
+        } while (event_retire());
     while (programs_act());
     trace_instant_end();
 }

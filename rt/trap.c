@@ -45,7 +45,7 @@ static const char *last_call(const struct tl *tl)
                         (unsigned)ask->line);
 }
 
-/* On the kernel's coroutine, outside the handler. */
+/* In the kernel's place, outside the handler. */
 static void landed(void)
 {
     struct tl *tl = trap.tl;
@@ -56,6 +56,9 @@ static void landed(void)
 }
 
 /* ---- the handler */
+
+/* Where a trapped kernel's last words are spoken: its own stack may be full. It never comes back from there. */
+static char landing[64 << 10] __attribute__((aligned(16)));
 
 /* Has execution go on in landed() on an empty stack. */
 static void land(ucontext_t *context, char *stack_top)
@@ -89,7 +92,7 @@ static void trapped(int signal, siginfo_t *info, void *context)
     trap.signal = signal;
     trap.code = info->si_code;
     trap.address = signal == SIGSEGV || signal == SIGBUS ? info->si_addr : NULL;
-    land(context, coro_stack_top(tl->coro));
+    land(context, landing + sizeof landing);
 }
 
 void traps_catch(void)
