@@ -183,7 +183,8 @@ static struct replay_options options_read(int argc, char **argv)
     if (argc - optind != 1)
         usage_error("replay takes one command stream; see %s replay --help", program_name);
     if (read.json && read.trace && !strcmp(read.json, read.trace))
-        usage_error("--json and --trace cannot both go to %s", read.json);
+        usage_error("--json and --trace cannot both go to %s",
+                    strcmp(read.json, "-") ? read.json : "standard output");
     read.stream = argv[optind];
     return read;
 }

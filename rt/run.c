@@ -85,7 +85,8 @@ static struct run_options options_read(int argc, char **argv)
     if (optind == argc)
         usage_error("run needs a bench; `%s list` shows them", program_name);
     if (read.json && read.trace && !strcmp(read.json, read.trace))
-        usage_error("--json and --trace cannot both go to %s", read.json);
+        usage_error("--json and --trace cannot both go to %s",
+                    strcmp(read.json, "-") ? read.json : "standard output");
     return read;
 }
 
