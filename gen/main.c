@@ -7,6 +7,7 @@
  *     C -> simulator               build: compiled and linked with the runtime, unless it is there already
  *
  * Whatever is wrong with the input is found before anything is written. */
+#include <signal.h>
 #include <stdio.h>
 
 #include "../rt/text/base.h"
@@ -104,6 +105,8 @@ static void make(const struct options *options, const struct plan *plan)
 int main(int argc, char **argv)
 {
     program_name = "kbgen";
+    out_watch_end();
+    signal(SIGXFSZ, SIG_IGN);                           /* a file that may not grow is an error of its write */
     struct options options = options_read(argc, argv);
     timing_begin(options.verbose);
     if (options.dump == DUMP_schema) {

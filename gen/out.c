@@ -37,7 +37,7 @@ static void remove_and_die(int signal)
     raise(signal);                                      /* its default action is back: SA_RESETHAND */
 }
 
-static void watch_end(void)
+void out_watch_end(void)
 {
     static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
     struct sigaction action = {.sa_handler = remove_and_die, .sa_flags = SA_RESETHAND};
@@ -52,8 +52,6 @@ static void watch_end(void)
 static const char *remember(const char *path)
 {
     struct made *made = arena_alloc(1, sizeof *made);
-    if (!newest)
-        watch_end();
     *made = (struct made){path, newest};
     newest = made;
     return path;

@@ -6,6 +6,9 @@
 
 #include "emit.h"
 
+/* From now on, kbgen's end by a signal ends its jobs, too, and either end removes what is temporary. */
+void out_watch_end(void);
+
 /* A new folder beside `path`, so that what is made in it can be renamed to `path`; the folders above are made, too. It
  * goes when kbgen ends, by itself or by a signal, with the files that `temporary` named. */
 const char *temporary_folder(const char *path);

@@ -210,6 +210,25 @@ def made_whole():
            f"{name.name} in the middle leaves what was there", begun, os.listdir(os.path.join(where, "out")))
 
 
+def questions_end():
+    """A compiler that is asked, not one that compiles, ends with kbgen, too."""
+    where = folder("asked")
+    topology = write(os.path.join(where, "m.yaml"), MACHINES["least"])
+    kernel = write(os.path.join(where, "k.c"), KERNEL)
+    for option in ("--version", "-E"):
+        begun = write(os.path.join(where, "begun"), "")
+        hangs = script(os.path.join(where, "hangs"),
+                       f'case " $* " in *" {option} "*) echo $$ > \'{begun}\'; exec sleep 20;; esac\nexec {CC} "$@"\n')
+        process = subprocess.Popen([KBGEN, topology, "-k", kernel, "-o", os.path.join(where, "m"), "--cc", hangs])
+        for _ in range(200):
+            if read(begun).endswith("\n"):
+                break
+            time.sleep(0.05)
+        process.terminate()
+        ended, pid = process.wait(), read(begun).strip()
+        ok(ended == -signal.SIGTERM and pid and not os.path.exists(f"/proc/{pid}"), f"SIGTERM ends {option}, too", pid)
+
+
 def odd_paths():
     for name in ODD_NAMES:
         where = folder("odd", name)
@@ -236,5 +255,6 @@ says_its_place()
 same_anywhere()
 built_once()
 made_whole()
+questions_end()
 odd_paths()
 done()

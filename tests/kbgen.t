@@ -4,30 +4,12 @@ import os
 import re
 import shutil
 
-from harness import BUILD, KBGEN, ROOT, SCRATCH, done, ok, read, run
+from harness import BUILD, KBGEN, ROOT, SCRATCH, done, folder, ok, read, run, script, write
 
 LEAST = "system: {name: least}\nsip: {cubes: {rows: 1, cols: 1}}\n"
 CC, SANITIZED = os.environ.get("CC") or "gcc", os.environ.get("SAN")
 DUMPS = ("model", "nodes", "links", "routes", "dot", "schema")
 VARIANT = not os.path.samefile(BUILD, os.path.join(ROOT, "build"))
-
-
-def folder(*parts):
-    path = os.path.join(SCRATCH, *parts)
-    os.makedirs(path, exist_ok=True)
-    return path
-
-
-def write(path, text):
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
-    return path
-
-
-def script(path, text):
-    write(path, "#!/bin/sh\n" + text)
-    os.chmod(path, 0o755)
-    return path
 
 
 def refused(title, status, pattern, *arguments, **options):
@@ -198,6 +180,6 @@ options(least)
 world(least)
 homes(least)
 broken_templates(least)
-for name in sorted(os.listdir(os.path.join(ROOT, "topologies"))):
+for name in sorted(one for one in os.listdir(os.path.join(ROOT, "topologies")) if one.endswith(".yaml")):
     works(f"topologies/{name}", os.path.join(ROOT, "topologies", name), "-o", name + ".sim")
 done()
