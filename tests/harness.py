@@ -5,6 +5,7 @@ A script that is run by itself, without tests/run around it, works on build/ and
 import hashlib
 import json
 import os
+import signal
 import subprocess
 import sys
 
@@ -13,6 +14,11 @@ BUILD = os.environ.get("BUILD") or os.path.join(ROOT, "build")
 KBGEN = os.environ.get("KBGEN") or os.path.join(BUILD, "kbgen")
 SCRATCH = os.environ.get("SCRATCH") or os.path.join(BUILD, "tests", os.path.basename(sys.argv[0]).removesuffix(".t"))
 os.makedirs(SCRATCH, exist_ok=True)
+
+# What tests send has to arrive, also where the tests run in the background or below nohup.
+for _signal in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+    if signal.getsignal(_signal) == signal.SIG_IGN:
+        signal.signal(_signal, signal.SIG_DFL)
 
 # A GEMM that takes several tiles of every PE of a small machine, and moments under valgrind.
 GEMM = ("m=128", "k=64", "n=96", "tile_m=32", "tile_k=32", "tile_n=32")
