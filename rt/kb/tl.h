@@ -1,9 +1,9 @@
 /* tl.h: the device side: what a kernel asks of the PE that it runs on.
  *
  * A kernel is a plain function that every targeted PE runs, in simulated time. Calls that submit a command take
- * pe_cpu's overhead; some then block until the command is done; all others take no time. A fault stops the run with
- * its code, the PE, and the file and line of the call. Sizes count elements unless their name says bytes; addresses
- * are physical. */
+ * pe_cpu's overhead; some then block until the command is done; all others take no time. A fault ends the kernel of
+ * its PE, other PEs go on, and the launch fails; its code, the PE, and the file and line of the call are printed. Sizes
+ * count elements unless their name says bytes; addresses are physical. */
 #ifndef KB_TL_H
 #define KB_TL_H
 
