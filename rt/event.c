@@ -1,46 +1,28 @@
 /* event.c: the event queue.
  *
- * What is due within the next two microseconds hangs in buckets of 2 ns, whose bitmap finds the next one that holds
- * something; what is due later waits in a heap and moves over once. Only the bucket under way is sorted by time, and
- * most hold few events. What is due now goes into a list beside it, which is sorted by key when its round begins.
- * Memory grows before it is needed and is never given back. */
+ * Time is written in digits of 11 bits. An event waits in the level of the highest digit in which its time differs from
+ * the queue's, in the slot of its digit there: so the next one is in the first slot of the lowest level that holds
+ * something. When the queue's time reaches a slot of a higher level, its events go down to lower ones; a slot of level
+ * 0 is one time. Events are linked in place, nothing is allocated; only those of one round are sorted, by their key. */
 #include "event.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "text/diag.h"
 
 uint64_t now_ps;
 static uint64_t fired;
 
-/* Makes room for one more element of an array. */
-static void *grown(void *array, size_t count, size_t *room, size_t size)
+/* ---- what is due in one round */
+
+static struct event *due;                               /* in the next round, in any order */
+
+static void due_add(struct event *event)
 {
-    if (count < *room)
-        return array;
-    *room = *room ? 2 * *room : 1024;
-    array = realloc(array, *room * size);
-    if (!array)
-        die("no memory for %zu events", *room);
-    return array;
-}
-
-/* ---- lists of what is due in one round */
-
-struct list {
-    struct event **events;
-    size_t count, room;
-};
-
-static struct list due_now, round_list;                 /* for the next round; the round under way */
-
-static void list_add(struct list *list, struct event *event)
-{
-    list->events = grown(list->events, list->count, &list->room, sizeof *list->events);
-    list->events[list->count++] = event;
+    event->next = due;
+    due = event;
 }
 
 static bool before(const struct event *a, const struct event *b)
@@ -48,155 +30,100 @@ static bool before(const struct event *a, const struct event *b)
     return a->order != b->order ? a->order < b->order : a->key < b->key;
 }
 
-static int compare(const void *a, const void *b)
+static struct event *merged(struct event *a, struct event *b)
 {
-    const struct event *x = *(struct event *const *)a, *y = *(struct event *const *)b;
-    return before(x, y) ? -1 : before(y, x);
-}
-
-static void sort(struct list *list)
-{
-    if (list->count > 16) {
-        qsort(list->events, list->count, sizeof *list->events, compare);
-        return;
+    struct event *first, **link = &first;
+    while (a && b) {
+        struct event **least = before(a, b) ? &a : &b;
+        *link = *least;
+        link = &(*least)->next;
+        *least = *link;
     }
-    for (size_t i = 1; i < list->count; i++) {
-        struct event *event = list->events[i];
-        size_t at = i;
-        for (; at > 0 && before(event, list->events[at - 1]); at--)
-            list->events[at] = list->events[at - 1];
-        list->events[at] = event;
-    }
-}
-
-/* ---- the far future: a 4-ary heap by time */
-
-struct due {
-    uint64_t t_ps;
-    struct event *event;
-};
-
-static struct {
-    struct due *heap;
-    size_t count, room;
-} later;
-
-static void heap_push(struct due due)
-{
-    later.heap = grown(later.heap, later.count, &later.room, sizeof *later.heap);
-    size_t at = later.count++;
-    while (at > 0) {
-        size_t parent = (at - 1) / 4;
-        if (later.heap[parent].t_ps <= due.t_ps)
-            break;
-        later.heap[at] = later.heap[parent];
-        at = parent;
-    }
-    later.heap[at] = due;
-}
-
-static struct due heap_pop(void)
-{
-    struct due first = later.heap[0], last = later.heap[--later.count];
-    size_t at = 0;
-    for (;;) {
-        size_t child = 4 * at + 1, least = child;
-        if (child >= later.count)
-            break;
-        size_t end = child + 4 < later.count ? child + 4 : later.count;
-        for (size_t i = child + 1; i < end; i++)
-            if (later.heap[i].t_ps < later.heap[least].t_ps)
-                least = i;
-        if (last.t_ps <= later.heap[least].t_ps)
-            break;
-        later.heap[at] = later.heap[least];
-        at = least;
-    }
-    later.heap[at] = last;
+    *link = a ? a : b;
     return first;
 }
 
-/* ---- the near future: buckets, and the one under way, sorted */
-
-enum { BUCKET_SHIFT = 11, BUCKETS = 1024, WORDS = BUCKETS / 64 };
-
-static struct {
-    struct due *due;
-    size_t count, room;
-} buckets[BUCKETS];
-
-static uint64_t occupied[WORDS];                        /* a bit per bucket */
-
-/* The last is due first. */
-static struct {
-    struct due *due;
-    size_t count, room;
-    uint64_t bucket;                                    /* number of the bucket under way: time / its width */
-} current;
-
-static void current_insert(struct due due)
+/* Takes as many as follow one another, upwards or downwards: most rounds are one such run. */
+static struct event *run_take(struct event **rest)
 {
-    current.due = grown(current.due, current.count, &current.room, sizeof *current.due);
-    size_t at = current.count++;
-    for (; at > 0 && current.due[at - 1].t_ps < due.t_ps; at--)
-        current.due[at] = current.due[at - 1];
-    current.due[at] = due;
-}
-
-static void bucket_add(struct due due)
-{
-    size_t at = (due.t_ps >> BUCKET_SHIFT) % BUCKETS;
-    buckets[at].due = grown(buckets[at].due, buckets[at].count, &buckets[at].room, sizeof *buckets[at].due);
-    buckets[at].due[buckets[at].count++] = due;
-    occupied[at / 64] |= UINT64_C(1) << at % 64;
-}
-
-static void future_add(struct due due)
-{
-    uint64_t ahead = (due.t_ps >> BUCKET_SHIFT) - current.bucket;
-    if (ahead == 0)
-        current_insert(due);
-    else if (ahead < BUCKETS)
-        bucket_add(due);
-    else
-        heap_push(due);
-}
-
-/* How many buckets ahead the next one is that holds something; BUCKETS: none does. */
-static uint64_t next_occupied(void)
-{
-    size_t from = (current.bucket + 1) % BUCKETS;
-    for (size_t i = 0; i <= WORDS; i++) {
-        size_t word = (from / 64 + i) % WORDS;
-        uint64_t bits = occupied[word];
-        if (i == 0)
-            bits &= ~UINT64_C(0) << from % 64;
-        if (i == WORDS)
-            bits &= ~(~UINT64_C(0) << from % 64);
-        if (bits)
-            return (word * 64 + (size_t)__builtin_ctzll(bits) - from) % BUCKETS + 1;
+    struct event *first = *rest, *last = first, *event = first->next;
+    while (event) {
+        struct event *next = event->next;
+        if (before(last, event)) {
+            last->next = event;
+            last = event;
+        } else if (before(event, first)) {
+            event->next = first;
+            first = event;
+        } else {
+            break;
+        }
+        event = next;
     }
-    return BUCKETS;
+    last->next = NULL;
+    *rest = event;
+    return first;
 }
 
-/* Goes to the next bucket that holds something; false: none does. */
-static bool current_refill(void)
+/* Merges runs as a binary counter adds: place i holds 2^i of them, or none. */
+static struct event *all_merged(struct event *run, struct event *rest)
 {
-    uint64_t ahead = next_occupied();
-    if (ahead < BUCKETS)
-        current.bucket += ahead;
-    else if (later.count)
-        current.bucket = later.heap[0].t_ps >> BUCKET_SHIFT;
-    else
-        return false;
-    size_t at = current.bucket % BUCKETS;
-    for (size_t i = 0; i < buckets[at].count; i++)
-        current_insert(buckets[at].due[i]);
-    buckets[at].count = 0;
-    occupied[at / 64] &= ~(UINT64_C(1) << at % 64);
-    while (later.count && (later.heap[0].t_ps >> BUCKET_SHIFT) - current.bucket < BUCKETS)
-        future_add(heap_pop());
-    return true;
+    struct event *places[64], *all = NULL;
+    unsigned used = 0;
+    for (; run; run = rest ? run_take(&rest) : NULL) {
+        unsigned place = 0;
+        for (; place < used && places[place]; place++) {
+            run = merged(places[place], run);
+            places[place] = NULL;
+        }
+        used += place == used;
+        places[place] = run;
+    }
+    for (unsigned place = 0; place < used; place++)
+        all = merged(all, places[place]);
+    return all;
+}
+
+static struct event *sorted(struct event *list)
+{
+    struct event *run = run_take(&list);
+    return list ? all_merged(run, list) : run;
+}
+
+/* ---- what is due later */
+
+enum { DIGIT_BITS = 11, SLOTS = 1 << DIGIT_BITS, WORDS = SLOTS / 64, LEVELS = 6 };
+
+static struct level {
+    uint64_t words;                                     /* a bit per word of the next that is not 0 */
+    uint64_t occupied[WORDS];                           /* a bit per slot that holds something */
+    struct event *slots[SLOTS];
+} levels[LEVELS];
+
+static uint64_t reached_ps;                             /* the queue's time: nothing in it is due before */
+
+static void future_add(struct event *event)
+{
+    uint64_t differs = event->t_ps ^ reached_ps;
+    unsigned number = differs >> DIGIT_BITS == 0 ? 0 : (63 - (unsigned)__builtin_clzll(differs)) / DIGIT_BITS;
+    struct level *level = &levels[number];
+    unsigned slot = event->t_ps >> number * DIGIT_BITS & (SLOTS - 1);
+    event->next = level->slots[slot];
+    level->slots[slot] = event;
+    level->occupied[slot / 64] |= UINT64_C(1) << slot % 64;
+    level->words |= UINT64_C(1) << slot / 64;
+}
+
+static struct event *first_slot_take(struct level *level)
+{
+    unsigned word = (unsigned)__builtin_ctzll(level->words);
+    unsigned slot = word * 64 + (unsigned)__builtin_ctzll(level->occupied[word]);
+    level->occupied[word] &= level->occupied[word] - 1;
+    if (!level->occupied[word])
+        level->words &= level->words - 1;
+    struct event *events = level->slots[slot];
+    level->slots[slot] = NULL;
+    return events;
 }
 
 /* ---- */
@@ -204,10 +131,11 @@ static bool current_refill(void)
 void event_at(struct event *event, uint64_t t_ps)
 {
     assert(t_ps >= now_ps);
+    event->t_ps = t_ps;
     if (t_ps == now_ps)
-        list_add(&due_now, event);
+        due_add(event);
     else
-        future_add((struct due){t_ps, event});
+        future_add(event);
 }
 
 static void nothing(struct event *event)
@@ -220,48 +148,58 @@ void event_cancel(struct event *event)
     event->fire = nothing;
 }
 
-uint64_t time_after(uint64_t t_ps, uint64_t d_ps)
+_Noreturn void time_runs_out(void)
 {
-    uint64_t sum;
-    if (__builtin_add_overflow(t_ps, d_ps, &sum)) {
-        fprintf(stderr, "%s: simulated time runs past 2^64 ps (213 days)\n", program_name);
-        exit(1);                                        /* it is the run that failed, not the host */
-    }
-    return sum;
+    fprintf(stderr, "%s: simulated time runs past 2^64 ps (213 days)\n", program_name);
+    exit(1);                                            /* it is the run that failed, not the host */
 }
 
-/* Whether something is due at a later time; drops what was cancelled before. */
-static bool future_left(void)
+/* The events of a slot go down to lower levels, those that were cancelled away. */
+static void spread(struct event *events, unsigned number)
 {
-    while (current.count || current_refill()) {
-        if (current.due[current.count - 1].event->fire != nothing)
-            return true;
-        current.count--;
+    reached_ps = events->t_ps >> number * DIGIT_BITS << number * DIGIT_BITS;
+    for (struct event *next; events; events = next) {
+        next = events->next;
+        if (events->fire != nothing)
+            future_add(events);
     }
-    return false;
 }
 
 bool event_next_instant(void)
 {
-    if (!future_left())
-        return false;
-    now_ps = current.due[current.count - 1].t_ps;
-    while (current.count && current.due[current.count - 1].t_ps == now_ps)
-        list_add(&due_now, current.due[--current.count].event);
-    return true;
+    for (unsigned number = 0; number < LEVELS;) {
+        if (!levels[number].words) {
+            number++;
+            continue;
+        }
+        struct event *events = first_slot_take(&levels[number]);
+        while (events && events->fire == nothing)
+            events = events->next;
+        if (events && events->next && number > 0)
+            spread(events, number);
+        else if (events) {
+            due = events;
+            now_ps = reached_ps = events->t_ps;
+            return true;
+        }
+        number = 0;
+    }
+    reached_ps = now_ps;
+    return false;
 }
 
 bool event_retire(void)
 {
-    struct list round = due_now;
-    due_now = round_list;
-    round_list = round;
-    due_now.count = 0;
-    sort(&round_list);
-    for (size_t i = 0; i < round_list.count; i++)
-        round_list.events[i]->fire(round_list.events[i]);
-    fired += round_list.count;
-    return round_list.count > 0;
+    if (!due)
+        return false;
+    struct event *event = sorted(due);
+    due = NULL;
+    for (struct event *next; event; event = next) {
+        next = event->next;                             /* it may wait for something else when it has fired */
+        fired++;
+        event->fire(event);
+    }
+    return true;
 }
 
 uint64_t event_fired(void)

@@ -16,6 +16,8 @@ struct event {
     uint64_t order;                                     /* node rank, class, first part of the key: see event_order */
     uint64_t key;                                       /* second part: a tile's id + 1, a message's number */
     void (*fire)(struct event *event);
+    uint64_t t_ps;                                      /* this and the next are the queue's */
+    struct event *next;
 };
 
 /* The time now, in ps. Read it; only the event loop sets it. */
@@ -28,14 +30,31 @@ static inline uint64_t event_order(uint32_t rank, enum event_class class, uint32
     return (uint64_t)rank << 34 | (uint64_t)class << 32 | key;
 }
 
+/* Says which event it is, and what it does. */
+static inline void event_set(struct event *event, uint64_t order, uint64_t key, void (*fire)(struct event *))
+{
+    event->order = order;
+    event->key = key;
+    event->fire = fire;
+}
+
 /* Makes the event due at t_ps, now or later; it is in no other place of the queue. */
 void event_at(struct event *event, uint64_t t_ps);
 
 /* What waits no more: the event does not fire, and there is no instant for its sake. */
 void event_cancel(struct event *event);
 
+/* Stops the run with a message: a time does not fit into 64 bits. */
+_Noreturn void time_runs_out(void) __attribute__((cold));
+
 /* The time d_ps from t_ps; the run stops with a message when it does not fit into 64 bits. */
-uint64_t time_after(uint64_t t_ps, uint64_t d_ps);
+static inline uint64_t time_after(uint64_t t_ps, uint64_t d_ps)
+{
+    uint64_t sum;
+    if (__builtin_add_overflow(t_ps, d_ps, &sum))
+        time_runs_out();
+    return sum;
+}
 
 /* Goes to the next instant; false: nothing is due any more. */
 bool event_next_instant(void);

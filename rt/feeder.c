@@ -122,7 +122,7 @@ bool serve_scheduler(struct pe *pe)
     pe->submitted = command->waiting;
     pe->scheduling = command;
     uint32_t rank = pe_rank(pe, NODE_pe_scheduler);
-    pe->scheduled = (struct event){event_order(rank, CLASS_SERVICE, command->number), 0, scheduled};
+    event_set(&pe->scheduled, event_order(rank, CLASS_SERVICE, command->number), 0, scheduled);
     pe->scheduling_since_ps = now_ps;
     event_at(&pe->scheduled, scheduler_end_ps(command, false, 0));
     return true;

@@ -73,7 +73,7 @@ static void kernel_begins(struct event *event)
 
 static void kernel_at(struct tl *tl, uint64_t t_ps, void (*fire)(struct event *))
 {
-    tl->event = (struct event){event_order(pe_rank(tl->pe, NODE_pe_cpu), CLASS_KERNEL, 0), 0, fire};
+    event_set(&tl->event, event_order(pe_rank(tl->pe, NODE_pe_cpu), CLASS_KERNEL, 0), 0, fire);
     event_at(&tl->event, t_ps);
 }
 

@@ -238,8 +238,8 @@ struct launch *launch_submit(const struct launch_part *parts, uint32_t count, co
     if (launch->fanout.sip_count > 1)
         launch->start_ps = host_stamp_ps(&launch->fanout);
     if (options->timed) {
-        launch->timeout = (struct event){event_order(place_rank(place_host()), CLASS_KERNEL, 0),
-                                         launch->fanout.correlation, timed_out};
+        event_set(&launch->timeout, event_order(place_rank(place_host()), CLASS_KERNEL, 0), launch->fanout.correlation,
+                  timed_out);
         event_at(&launch->timeout, time_after(now_ps, options->timeout_ps));
     }
     fanout_send(&launch->fanout);

@@ -75,7 +75,7 @@ enum node_kind stage_node(enum stage_kind stage)
 void token_at(struct token *token, enum node_kind part, uint64_t t_ps, void (*fire)(struct event *))
 {
     uint32_t rank = pe_rank(token->command->pe, part);
-    token->event = (struct event){event_order(rank, CLASS_SERVICE, token->command->number), token->tile.id + 1, fire};
+    event_set(&token->event, event_order(rank, CLASS_SERVICE, token->command->number), token->tile.id + 1, fire);
     event_at(&token->event, t_ps);
 }
 

@@ -22,7 +22,7 @@ static void fire(struct event *event)
 
 static struct probe probe(char name, uint32_t rank, enum event_class class, uint32_t key, uint64_t minor)
 {
-    return (struct probe){.event = {event_order(rank, class, key), minor, fire}, .name = name};
+    return (struct probe){.event = {.order = event_order(rank, class, key), .key = minor, .fire = fire}, .name = name};
 }
 
 static int tests;
@@ -89,6 +89,51 @@ static void in_time(void)
     expect("instants come in the order of time, each once", "good");
 }
 
+/* Events that make others at every distance, some of them at once: none comes early, late, or out of order. */
+enum { CHAINS = 300, STEPS = 200 };
+
+static struct chain {
+    struct event event;
+    uint64_t due_ps;
+    uint32_t steps;
+} chains[CHAINS];
+
+static bool chains_good = true;
+
+static void chain_fire(struct event *event)
+{
+    static uint64_t random = 1;
+    struct chain *chain = container_of(event, struct chain, event);
+    chains_good &= chain->due_ps == now_ps;
+    if (++chain->steps == STEPS)
+        return;
+    random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
+    uint64_t distance = random >> 20 & ((UINT64_C(1) << (random >> 58) % 40) - 1);
+    chain->due_ps = now_ps + distance;
+    event_at(event, chain->due_ps);
+}
+
+static void at_all_distances(void)
+{
+    uint64_t last = now_ps;
+    uint32_t steps = 0;
+    for (uint32_t i = 0; i < CHAINS; i++) {
+        event_set(&chains[i].event, event_order(i * 7919 % CHAINS, CLASS_SERVICE, 0), i, chain_fire);
+        chains[i].due_ps = now_ps + 1 + i % 3;
+        event_at(&chains[i].event, chains[i].due_ps);
+    }
+    while (event_next_instant()) {
+        chains_good &= now_ps > last;
+        last = now_ps;
+        while (event_retire())
+            ;
+    }
+    for (uint32_t i = 0; i < CHAINS; i++)
+        steps += chains[i].steps;
+    strcpy(fired, chains_good && steps == CHAINS * STEPS ? "good" : "bad");
+    expect("every event fires at its time, however far ahead", "good");
+}
+
 static void cancelled(void)
 {
     struct probe never = probe('n', 1, CLASS_KERNEL, 0, 0), far = probe('f', 1, CLASS_KERNEL, 0, 0);
@@ -110,6 +155,7 @@ int main(void)
     in_order();
     in_rounds();
     in_time();
+    at_all_distances();
     cancelled();
     printf("1..%d\n", tests);
     return 0;
