@@ -29,54 +29,103 @@ struct place range_place(const struct range *range)
     }
 }
 
-/* The share of pseudo channel number `first_block + i` of a request for [a, a + n): its local first and last byte and
- * how many bytes between them are asked for. */
-struct share {
-    uint64_t from, to, bytes;
+/* ---- HBM */
+
+/* Division by an attribute: by a shift, if it is a power of two. */
+struct divisor {
+    uint64_t by;
+    unsigned shift;                                     /* 64: it is none */
 };
 
+static struct divisor piece, pcs, row;                  /* of interleaving, of a slice, of a pseudo channel */
+
+static struct divisor divisor_of(uint64_t by)
+{
+    return (struct divisor){by, by & (by - 1) ? 64 : (unsigned)__builtin_ctzll(by)};
+}
+
+void memory_init(void)
+{
+    piece = divisor_of(kb_attrs.hbm_ctrl_interleave_bytes);
+    pcs = divisor_of(kb_attrs.hbm_ctrl_pcs);
+    row = divisor_of(kb_attrs.hbm_ctrl_row_bytes);
+}
+
+static inline uint64_t quotient(uint64_t a, struct divisor d)
+{
+    return d.shift < 64 ? a >> d.shift : a / d.by;
+}
+
+static inline uint64_t rest(uint64_t a, struct divisor d)
+{
+    return a - quotient(a, d) * d.by;
+}
+
+/* What a request asks of a pseudo channel. */
+struct share {
+    uint64_t row, row_end, move_ps;
+};
+
+/* Of local bytes from..to, so many that are asked for. */
+static struct share share_of(uint64_t from, uint64_t to, uint64_t bytes)
+{
+    static uint64_t last_bytes, last_ps;                /* most shares are as long as the one before */
+    if (bytes != last_bytes) {
+        last_bytes = bytes;
+        last_ps = move_ps(bytes, kb_attrs.hbm_ctrl_pc_bw_bps);
+    }
+    return (struct share){quotient(from, row), quotient(to, row), last_ps};
+}
+
+/* The share of the pseudo channel of block `first + i` of [a, a + n). */
 static struct share channel_share(uint64_t a, uint64_t n, uint64_t i)
 {
-    uint64_t piece = kb_attrs.hbm_ctrl_interleave_bytes, pcs = kb_attrs.hbm_ctrl_pcs;
-    uint64_t end = a + n - 1, first = a / piece, last = end / piece;
-    uint64_t from = first + i, to = from + (last - from) / pcs * pcs;
-    uint64_t skip = from == first ? a % piece : 0, drop = to == last ? piece - 1 - end % piece : 0;
-    return (struct share){.from = from / pcs * piece + skip, .to = to / pcs * piece + piece - 1 - drop,
-                          .bytes = ((to - from) / pcs + 1) * piece - skip - drop};
+    uint64_t end = a + n - 1, first = quotient(a, piece), last = quotient(end, piece);
+    uint64_t from = first + i, more = quotient(last - from, pcs), to = from + more * pcs.by;
+    uint64_t skip = from == first ? rest(a, piece) : 0, drop = to == last ? piece.by - 1 - rest(end, piece) : 0;
+    return share_of(quotient(from, pcs) * piece.by + skip, quotient(to, pcs) * piece.by + piece.by - 1 - drop,
+                    (more + 1) * piece.by - skip - drop);
 }
 
+/* A request under way: when it is served, and what its pseudo channels were busy and waited for. */
+struct tally {
+    struct served served;
+    uint64_t busy_ps, wait_ps;
+};
+
+static inline void channel_serve(struct tally *tally, struct pseudo_channel *pc, struct share share, uint64_t t_ps)
+{
+    uint64_t misses = share.row_end - share.row + (pc->open_row != share.row + 1);
+    uint64_t length = sum(product(misses, kb_attrs.hbm_ctrl_row_miss_ps), share.move_ps);
+    uint64_t start = reserve(&pc->free_ps, t_ps, length);
+    pc->open_row = share.row_end + 1;
+    tally->busy_ps += length;
+    tally->wait_ps += start - t_ps;
+    if (tally->served.first_ps > start)
+        tally->served.first_ps = start;
+    if (tally->served.last_ps < pc->free_ps)
+        tally->served.last_ps = pc->free_ps;
+}
+
+/* A request of whole blocks, as many of each pseudo channel, asks the same of all. */
 static struct served hbm_serve(uint32_t slice, uint64_t a, uint64_t n, uint64_t t_ps)
 {
-    uint64_t piece = kb_attrs.hbm_ctrl_interleave_bytes, pcs = kb_attrs.hbm_ctrl_pcs;
-    uint64_t first = a / piece, touched = (a + n - 1) / piece - first + 1;
-    struct served served = {UINT64_MAX, 0};
-    for (uint64_t i = 0; i < (touched < pcs ? touched : pcs); i++) {
-        struct pseudo_channel *pc = &kb_pseudo_channels[slice * pcs + (first + i) % pcs];
-        struct share share = channel_share(a, n, i);
-        uint64_t row = share.from / kb_attrs.hbm_ctrl_row_bytes, row_end = share.to / kb_attrs.hbm_ctrl_row_bytes;
-        uint64_t misses = row_end - row + (pc->open_row != row + 1);
-        uint64_t length =
-            sum(product(misses, kb_attrs.hbm_ctrl_row_miss_ps), move_ps(share.bytes, kb_attrs.hbm_ctrl_pc_bw_bps));
-        uint64_t start = reserve(&pc->free_ps, t_ps, length);
-        pc->open_row = row_end + 1;
-        kb_hbm[slice].busy_ps += length;
-        stats.read_busy_ps[SPACE_HBM] += length;
-        stats.memory_wait_ps[SPACE_HBM] += start - t_ps;
-        if (served.first_ps > start)
-            served.first_ps = start;
-        if (served.last_ps < pc->free_ps)
-            served.last_ps = pc->free_ps;
+    uint64_t first = quotient(a, piece), touched = quotient(a + n - 1, piece) - first + 1, at = rest(first, pcs);
+    uint64_t each = quotient(touched, pcs) * piece.by, from = quotient(first, pcs) * piece.by;
+    struct pseudo_channel *channels = &kb_pseudo_channels[slice * pcs.by];
+    struct tally tally = {.served = {UINT64_MAX, 0}};
+    if (at == 0 && first * piece.by == a && each * pcs.by == n) {
+        struct share share = share_of(from, from + each - 1, each);
+        for (uint64_t i = 0; i < pcs.by; i++)
+            channel_serve(&tally, &channels[i], share, t_ps);
+    } else {
+        for (uint64_t i = 0; i < touched && i < pcs.by; i++, at = at + 1 == pcs.by ? 0 : at + 1)
+            channel_serve(&tally, &channels[at], channel_share(a, n, i), t_ps);
     }
-    return served;
-}
-
-/* One channel of an sram or a TCM. */
-static struct served port_serve(uint64_t *free_ps, uint64_t t_ps, uint64_t length, enum space space, uint64_t *busy_ps)
-{
-    uint64_t start = reserve(free_ps, t_ps, length);
-    *busy_ps += length;
-    stats.memory_wait_ps[space] += start - t_ps;
-    return (struct served){start, *free_ps};
+    kb_hbm[slice].busy_ps += tally.busy_ps;
+    stats.read_busy_ps[SPACE_HBM] += tally.busy_ps;
+    stats.memory_wait_ps[SPACE_HBM] += tally.wait_ps;
+    return tally.served;
 }
 
 struct served hbm_read(const struct range *range, uint64_t t_ps)
@@ -89,6 +138,17 @@ struct served hbm_read(const struct range *range, uint64_t t_ps)
 struct served hbm_write(const struct range *range, uint64_t t_ps)
 {
     return hbm_serve(range->pe, range->offset, range->bytes, t_ps);
+}
+
+/* ---- sram and TCM */
+
+/* One channel of an sram or a TCM. */
+static struct served port_serve(uint64_t *free_ps, uint64_t t_ps, uint64_t length, enum space space, uint64_t *busy_ps)
+{
+    uint64_t start = reserve(free_ps, t_ps, length);
+    *busy_ps += length;
+    stats.memory_wait_ps[space] += start - t_ps;
+    return (struct served){start, *free_ps};
 }
 
 struct served sram_read(const struct range *range, uint64_t t_ps)

@@ -37,6 +37,9 @@ struct served memory_write(const struct range *range, uint64_t t_ps);
 /* When a write is done, whose head is done at head_ps and which is delivered at delivered_ps. */
 uint64_t memory_write_done_ps(const struct range *range, uint64_t head_ps, uint64_t delivered_ps);
 
+/* Before the first request. */
+void memory_init(void);
+
 /* The built-in models. */
 struct served hbm_read(const struct range *range, uint64_t t_ps);
 struct served hbm_write(const struct range *range, uint64_t t_ps);

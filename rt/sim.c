@@ -8,6 +8,7 @@
 #include "coro.h"
 #include "event.h"
 #include "fabric.h"
+#include "memory.h"
 #include "pe.h"
 #include "stats.h"
 #include "text/base.h"
@@ -31,6 +32,7 @@ static bool ended;
 void sim_init(void)
 {
     fabric_init();
+    memory_init();
     pe_init_all();
 }
 
