@@ -13,8 +13,7 @@ extern const char kb_machine_name[];                    /* system.name */
 extern const char kb_topology_hash[];                   /* hash of every attribute and count, hexadecimal */
 extern const char kb_version[];                         /* of the kbgen that emitted it */
 
-/* Tables, const; besides kb_attrs, of kb/attrs.h. */
-extern const struct shape kb_shape;
+/* Tables, const; besides kb_attrs, of kb/attrs.h, and kb_shape, of machine.h. */
 extern const uint64_t kb_gemm_k_per_cycle[DTYPES];      /* 0: the engine lacks this dtype */
 extern const uint64_t kb_math_lanes[DTYPES];            /* 0: the engine lacks this dtype */
 extern const struct op_row kb_ops[];                    /* kb_shape.ops */

@@ -98,9 +98,9 @@ void message_number(struct message *message, struct place creator)
     stats.messages++;
 }
 
-static void message_at(struct message *message, struct place node, uint64_t t_ps, void (*fire)(struct event *))
+static void message_at(struct message *message, uint32_t rank, uint64_t t_ps, void (*fire)(struct event *))
 {
-    message->event.order = event_order(place_rank(node), CLASS_MESSAGE, message->creator);
+    message->event.order = event_order(rank, CLASS_MESSAGE, message->creator);
     message->event.fire = fire;
     event_at(&message->event, t_ps);
 }
@@ -116,7 +116,7 @@ void control_send(struct message *message, struct way way, uint64_t leave_ps, vo
     message_number(message, way.from);
     message->way = way;
     message->delivered = delivered;
-    message_at(message, way.to, time_after(leave_ps, way_latency_ps(&way)), message_delivered);
+    message_at(message, place_rank(way.to), time_after(leave_ps, way_latency_ps(&way)), message_delivered);
 }
 
 /* ---- data */
@@ -128,11 +128,35 @@ static struct data_message *data_of(struct event *event)
 
 static void data_arrives(struct event *event);
 
+/* The message is at a node that begins a way, or a cube, or is outside of cubes. */
+static void data_enter(struct data_message *data, struct place at)
+{
+    data->at = at;
+    data->rank = place_rank(at);
+    if (at.cube != OUTSIDE)
+        data->passage = way_passage(&data->message.way, at);
+}
+
+/* The next step; the message is then at its end. */
+static struct hop data_next(struct data_message *data)
+{
+    if (data->at.cube == OUTSIDE || data->at.node == data->passage.goal) {
+        struct hop hop = way_next(&data->message.way, data->at);
+        data_enter(data, hop.to);
+        return hop;
+    }
+    uint32_t number = passage_link(&data->passage, &kb_cube_nodes[data->at.node]);
+    const struct cube_link *link = &kb_cube_links[number];
+    data->at.node = link->to;
+    data->rank = data->passage.rank + link->to;
+    return (struct hop){data->passage.link + number, link->class, data->at};
+}
+
 /* The head leaves a node over the next link of its way, at head_ps or when the link is free; when it will be free
  * again. */
 static uint64_t data_hop(struct data_message *data, uint64_t head_ps)
 {
-    struct hop hop = way_next(&data->message.way, data->at);
+    struct hop hop = data_next(data);
     uint64_t length = data->link_ps[hop.class], start = reserve(&kb_link_free_ps[hop.link], head_ps, length);
     stats.link_bytes[hop.class] += data->bytes;
     stats.link_busy_ps[hop.class] += length;
@@ -142,8 +166,7 @@ static uint64_t data_hop(struct data_message *data, uint64_t head_ps)
     stats.wait_ps[hop.class] += start - head_ps;
     if (data->drain_ps < length)
         data->drain_ps = length;
-    data->at = hop.to;
-    message_at(&data->message, hop.to, time_after(start, link_spec[hop.class].latency_ps), data_arrives);
+    message_at(&data->message, data->rank, time_after(start, link_spec[hop.class].latency_ps), data_arrives);
     return start + length;
 }
 
@@ -162,12 +185,11 @@ static void data_leaves(struct event *event)
 static void data_arrives(struct event *event)
 {
     struct data_message *data = data_of(event);
-    uint32_t rank = place_rank(data->at);
     uint64_t overhead = node_overhead_ps(data->at);
-    uint64_t head_ps = reserve(&kb_node_free_ps[rank], now_ps, overhead) + overhead;
+    uint64_t head_ps = reserve(&kb_node_free_ps[data->rank], now_ps, overhead) + overhead;
     stats.node_wait_ps += head_ps - overhead - now_ps;
     stats.hops++;
-    if (rank != place_rank(data->message.way.to)) {
+    if (data->rank != data->end_rank) {
         data_hop(data, head_ps);
         return;
     }
@@ -194,7 +216,8 @@ void data_send(struct data_message *data, struct way way, uint64_t bytes, uint64
 {
     message_number(&data->message, way.from);
     data->message.way = way;
-    data->at = way.from;
+    data_enter(data, way.from);
+    data->end_rank = place_rank(way.to);
     data->bytes = bytes;
     data->stream_ps = stream_ps;
     data->drain_ps = 0;
@@ -203,7 +226,7 @@ void data_send(struct data_message *data, struct way way, uint64_t bytes, uint64
     if (leave_ps == now_ps)
         data_leave(data);
     else
-        message_at(&data->message, way.from, leave_ps, data_leaves);
+        message_at(&data->message, data->rank, leave_ps, data_leaves);
 }
 
 void data_deliver(struct data_message *data, uint64_t delivered_ps, void (*delivered)(struct message *))
@@ -212,5 +235,5 @@ void data_deliver(struct data_message *data, uint64_t delivered_ps, void (*deliv
     if (delivered_ps == now_ps)
         delivered(&data->message);
     else
-        message_at(&data->message, data->message.way.to, delivered_ps, message_delivered);
+        message_at(&data->message, data->end_rank, delivered_ps, message_delivered);
 }

@@ -15,8 +15,27 @@ struct place {
     uint16_t sip, cube, node;
 };
 
-uint32_t place_rank(struct place place);
-uint32_t node_count(void);
+static inline uint32_t sip_nodes(void)
+{
+    return 2 + kb_shape.cubes * kb_shape.cube_nodes;
+}
+
+static inline uint32_t node_count(void)
+{
+    return 2 + kb_shape.sips * sip_nodes();
+}
+
+/* Its rank: host and switch; per SIP pcie_ep, io_cpu, and the cubes' nodes. */
+static inline uint32_t place_rank(struct place place)
+{
+    uint32_t sip = 2 + place.sip * sip_nodes();
+    if (place.cube != OUTSIDE)
+        return sip + 2 + place.cube * kb_shape.cube_nodes + place.node;
+    if (place.node == NODE_host || place.node == NODE_switch)
+        return place.node == NODE_switch;
+    return sip + (place.node - NODE_pcie_ep);
+}
+
 /* "sip0.cube3.pe5.pe_dma": the node's dotted path; in a buffer that the next call overwrites. */
 const char *place_name(struct place place);
 /* The place of a rank. */
@@ -64,6 +83,25 @@ uint64_t link_count(void);
 /* The step from a node that is on the way, but not its end. */
 struct hop way_next(const struct way *way, struct place at);
 
+/* What a message that is in a cube needs to know there: all its steps but the last out of it are a look-up. */
+struct passage {
+    uint32_t rank, link;                                /* of the cube's first node, of its first link */
+    const uint16_t *route;                              /* from each router towards the goal's; NO_LINK: it is there */
+    uint16_t goal, goal_down;                           /* the cube's last node on the way, the link to it */
+};
+
+/* For a way at a place in a cube. */
+struct passage way_passage(const struct way *way, struct place at);
+
+/* The link of the cube to take at one of its nodes that is not the goal. */
+static inline uint32_t passage_link(const struct passage *passage, const struct cube_node *node)
+{
+    if (node->up != NO_LINK)
+        return node->up;
+    uint32_t link = passage->route[node->index];
+    return link == NO_LINK ? passage->goal_down : link;
+}
+
 /* All link latencies of the way, and the overhead of every node but the first. */
 uint64_t way_latency_ps(const struct way *way);
 
@@ -86,6 +124,8 @@ void control_send(struct message *message, struct way way, uint64_t leave_ps, vo
 struct data_message {
     struct message message;
     struct place at;
+    uint32_t rank, end_rank;                            /* of `at`, of the last node */
+    struct passage passage;                             /* of the cube that `at` is in */
     uint64_t bytes, stream_ps, drain_ps;
     uint64_t link_ps[LINK_CLASSES];                     /* how long it occupies a link of each class */
     void (*arrived)(struct data_message *data, uint64_t head_ps, uint64_t delivered_ps);

@@ -53,6 +53,8 @@ struct shape {
     uint32_t ops;                                       /* math ops: the known ones and the topology's own */
 };
 
+extern const struct shape kb_shape;
+
 /* A node of a cube, in rank order. */
 struct cube_node {
     uint8_t kind;

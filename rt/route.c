@@ -8,31 +8,6 @@
 #include "emitted.h"
 #include "fabric.h"
 
-static uint32_t sip_nodes(void)
-{
-    return 2 + kb_shape.cubes * kb_shape.cube_nodes;
-}
-
-uint32_t node_count(void)
-{
-    return 2 + kb_shape.sips * sip_nodes();
-}
-
-uint32_t place_rank(struct place place)
-{
-    uint32_t sip = 2 + place.sip * sip_nodes();
-    if (place.cube != OUTSIDE)
-        return sip + 2 + place.cube * kb_shape.cube_nodes + place.node;
-    switch (place.node) {
-    case NODE_host:
-        return 0;
-    case NODE_switch:
-        return 1;
-    default:
-        return sip + (place.node - NODE_pcie_ep);
-    }
-}
-
 struct place rank_place(uint32_t rank)
 {
     if (rank < 2)
@@ -169,40 +144,51 @@ static struct hop next_across(struct place at, enum side side)
                         {at.sip, cube, cube_port(&kb_shape, opposite[side])}};
 }
 
-/* Towards a node of the same cube. */
-static struct hop next_inside(struct place at, uint32_t goal, enum direction direction)
+/* The attachment by which a way leaves the SIP that it is in; NULL: it does not. */
+static const struct attachment *way_exit(const struct way *way, uint32_t sip)
 {
-    const struct cube_node *node = &kb_cube_nodes[at.node];
-    uint32_t routers = kb_shape.noc_rows * kb_shape.noc_cols, link = node->up;
-    if (node->kind == NODE_router) {
-        const struct cube_node *end = &kb_cube_nodes[goal];
-        link = kb_route[((uint32_t)direction * kb_shape.targets + end->target) * routers + node->index];
-        if (link == NO_LINK)
-            link = end->down;
-    }
-    const struct cube_link *row = &kb_cube_links[link];
-    return (struct hop){cube_link(at, link), row->class, {at.sip, at.cube, row->to}};
+    if (inside_sip(way->to, sip) && way->to.cube != OUTSIDE)
+        return NULL;
+    return &kb_attachments[kb_nearest_attachment[way->from.cube]];
+}
+
+/* The side by which a way leaves a cube for the next one; HERE: it ends in the cube, or leaves the SIP there. */
+static enum side way_side(const struct way *way, const struct attachment *exit, uint32_t cube)
+{
+    uint32_t last = exit ? exit->cube : way->to.cube;
+    return kb_cube_route[((uint32_t)way->direction * kb_shape.cubes + last) * kb_shape.cubes + cube];
+}
+
+struct passage way_passage(const struct way *way, struct place at)
+{
+    const struct attachment *exit = way_exit(way, at.sip);
+    uint32_t side = way_side(way, exit, at.cube), goal = way->to.node;
+    if (side != HERE || exit)
+        goal = cube_port(&kb_shape, side != HERE ? side : (enum side)exit->side);
+    const struct cube_node *end = &kb_cube_nodes[goal];
+    uint32_t routers = kb_shape.noc_rows * kb_shape.noc_cols;
+    return (struct passage){.rank = place_rank((struct place){at.sip, at.cube, 0}), .link = cube_link(at, 0),
+                            .route = &kb_route[((uint32_t)way->direction * kb_shape.targets + end->target) * routers],
+                            .goal = goal, .goal_down = end->down};
+}
+
+/* Out of a cube, from the last of its nodes on the way. */
+static struct hop next_cube(const struct way *way, struct place at)
+{
+    const struct attachment *exit = way_exit(way, at.sip);
+    uint32_t side = way_side(way, exit, at.cube);
+    if (side != HERE)
+        return next_across(at, side);
+    return (struct hop){cube_link(at, cube_link_io(&kb_shape, exit->side)), LINK_io, place_io_cpu(at.sip)};
 }
 
 struct hop way_next(const struct way *way, struct place at)
 {
     if (at.cube == OUTSIDE)
         return next_outside(way, at);
-    bool leaves = !inside_sip(way->to, at.sip) || way->to.cube == OUTSIDE;
-    const struct attachment *exit = NULL;
-    uint32_t goal_cube = way->to.cube, goal = way->to.node;
-    if (leaves) {
-        exit = &kb_attachments[kb_nearest_attachment[way->from.cube]];
-        goal_cube = exit->cube;
-        goal = cube_port(&kb_shape, exit->side);
-    }
-    uint32_t side = kb_cube_route[((uint32_t)way->direction * kb_shape.cubes + goal_cube) * kb_shape.cubes + at.cube];
-    if (side != HERE) {
-        goal = cube_port(&kb_shape, side);
-        if (at.node == goal)
-            return next_across(at, side);
-    } else if (leaves && at.node == goal) {
-        return (struct hop){cube_link(at, cube_link_io(&kb_shape, exit->side)), LINK_io, place_io_cpu(at.sip)};
-    }
-    return next_inside(at, goal, way->direction);
+    struct passage passage = way_passage(way, at);
+    if (at.node == passage.goal)
+        return next_cube(way, at);
+    uint32_t link = passage_link(&passage, &kb_cube_nodes[at.node]);
+    return (struct hop){passage.link + link, kb_cube_links[link].class, {at.sip, at.cube, kb_cube_links[link].to}};
 }
