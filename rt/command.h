@@ -27,6 +27,9 @@ extern const char *const command_words[COMMANDS];
 
 enum scope { SCOPE_K_TILE, SCOPE_OUTPUT_TILE, SCOPE_ONCE, SCOPES };
 
+/* Tiles with equal stages: that only add to their output tile; the last k of one, which stores it; the last of all. */
+enum tile_kind { TILE_ADDS, TILE_STORES, TILE_LAST, TILE_KINDS };
+
 enum { OPERAND_A, OPERAND_B, OPERAND_C, OPERANDS };    /* of math_tiles: A is the source, C the destination */
 
 struct epilogue {
@@ -62,6 +65,7 @@ struct command {
     uint64_t submitted_ps, complete_ps;
     uint64_t tiles_m, tiles_k, tiles_n, tiles, tiles_left;
     uint32_t epilogue_count[SCOPES];
+    const struct stage *stages[TILE_KINDS];             /* of a tile of each kind; STAGE_NONE behind the last */
     struct ring_message *slot;                          /* recv: that it reads */
     struct op *op;                                      /* its record in the op log; NULL: none is kept */
     struct op *data;                                    /* the same, kept or not; NULL in a command stream */

@@ -51,13 +51,23 @@ static void feed_ended(struct event *event)
     pe_wake(pe);
 }
 
+/* The token of the tile that is to be begun next. */
+static struct token *next_token(struct pe *pe, struct command *command)
+{
+    if (pe->fed && pe->last_tile.id + 1 == pe->fed)
+        plan_next_tile(command, &pe->last_tile);
+    else
+        pe->last_tile = plan_tile(command, pe->fed);
+    return token_new(command, &pe->last_tile);
+}
+
 bool serve_feeder(struct pe *pe)
 {
     struct command *command = pe->feeding;
     if (pe->feed || !command || pe->failed)
         return false;
     if (!pe->next_feed)
-        pe->next_feed = token_new(command, pe->fed);
+        pe->next_feed = next_token(pe, command);
     struct token *token = pe->next_feed;
     enum stage_kind first = token->stage.kind;
     if (!pe->free_slots[first] || !buffers_take(pe, token, plan_buffer_bytes(command, &token->tile)))
@@ -98,7 +108,7 @@ static void scheduled(struct event *event)
         return;
     }
     if (!command_is_composite(command->ask.kind)) {
-        struct token *token = token_new(command, 0);
+        struct token *token = token_simple(command);
         token_travel(token, engine_link_ps(STAGE_NONE, token->stage.kind));
         return;
     }
@@ -109,7 +119,7 @@ static void scheduled(struct event *event)
 
 void pe_read_slot(struct command *receive)
 {
-    struct token *token = token_new(receive, 0);
+    struct token *token = token_simple(receive);
     token->dispatched = true;                           /* when it came to pe_ipcq */
     token_enqueue(token);
 }

@@ -64,6 +64,7 @@ struct pe {
 
     struct command *feeding, *feeding_last;             /* feeder: composites, the first is being fed */
     uint64_t fed;                                       /* tiles of the first that were begun */
+    struct tile last_tile;                              /* the last one that there is a token for */
     struct token *feed, *next_feed;                     /* under way from the feeder; the next, waiting for room */
     struct token *lowest;                               /* of the tokens with buffers */
     struct mmu *mmu;                                    /* from its first use on */

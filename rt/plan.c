@@ -1,8 +1,9 @@
 /* plan.c: plan generators for gemm and math composites and simple commands. */
 #include "plan.h"
 
-#include "channel.h"
 #include "address.h"
+#include "channel.h"
+#include "text/base.h"
 
 const uint8_t dtype_bytes[] = {
 #define DTYPE(name, bytes, is_float) bytes,
@@ -16,44 +17,51 @@ const char *const dtype_words[] = {
 #undef DTYPE
 };
 
-void plan_command(struct command *command)
-{
-    struct request *ask = &command->ask;
-    command->tiles_m = command->tiles_k = command->tiles_n = 1;
-    if (command_is_composite(command->ask.kind)) {
-        command->tiles_m = ceil_div(ask->m, ask->tile_m);
-        command->tiles_n = ceil_div(ask->n, ask->tile_n);
-    }
-    if (ask->kind == COMMAND_gemm_tiles)
-        command->tiles_k = ceil_div(ask->k, ask->tile_k);
-    command->tiles = product(product(command->tiles_m, command->tiles_n), command->tiles_k);
-    command->tiles_left = command->tiles;
-    for (uint32_t i = 0; i < ask->epilogues; i++)
-        command->epilogue_count[ask->epilogue[i].scope]++;
-}
-
 static uint64_t edge(uint64_t whole, uint64_t tile, uint64_t i)
 {
     uint64_t rest = whole - i * tile;
     return rest < tile ? rest : tile;
 }
 
+/* What follows from the position. */
+static void tile_fill(const struct command *command, struct tile *tile)
+{
+    const struct request *ask = &command->ask;
+    tile->m = edge(ask->m, ask->tile_m, tile->i_m);
+    tile->n = edge(ask->n, ask->tile_n, tile->i_n);
+    if (ask->kind == COMMAND_gemm_tiles)
+        tile->k = edge(ask->k, ask->tile_k, tile->i_k);
+    if (tile->i_k + 1 < command->tiles_k)
+        tile->kind = TILE_ADDS;
+    else
+        tile->kind = tile->id + 1 < command->tiles ? TILE_STORES : TILE_LAST;
+}
+
 struct tile plan_tile(const struct command *command, uint64_t id)
 {
     const struct request *ask = &command->ask;
-    struct tile tile = {.id = id, .m = ask->m, .k = ask->k, .n = ask->n, .stores = true};
+    struct tile tile = {.id = id, .m = ask->m, .k = ask->k, .n = ask->n, .kind = TILE_LAST};
     if (!command_is_composite(command->ask.kind))
         return tile;
     uint64_t block = id / command->tiles_k;
     tile.i_k = id % command->tiles_k;
     tile.i_n = block % command->tiles_n;
     tile.i_m = block / command->tiles_n;
-    tile.m = edge(ask->m, ask->tile_m, tile.i_m);
-    tile.n = edge(ask->n, ask->tile_n, tile.i_n);
-    if (ask->kind == COMMAND_gemm_tiles)
-        tile.k = edge(ask->k, ask->tile_k, tile.i_k);
-    tile.stores = tile.i_k + 1 == command->tiles_k;
+    tile_fill(command, &tile);
     return tile;
+}
+
+void plan_next_tile(const struct command *command, struct tile *tile)
+{
+    tile->id++;
+    if (++tile->i_k == command->tiles_k) {
+        tile->i_k = 0;
+        if (++tile->i_n == command->tiles_n) {
+            tile->i_n = 0;
+            tile->i_m++;
+        }
+    }
+    tile_fill(command, tile);
 }
 
 /* ---- stages */
@@ -90,7 +98,7 @@ static struct stage epilogue_stage(const struct command *command, enum scope sco
 
 /* [DMA_READ A] [DMA_READ B] FETCH GEMM {MATH per k tile}, and of a tile that stores {MATH per output tile} {MATH once}
  * STORE DMA_WRITE. */
-static struct stage gemm_stage(const struct command *command, const struct tile *tile, uint32_t index)
+static struct stage gemm_stage(const struct command *command, enum tile_kind tile, uint32_t index)
 {
     uint32_t left = index;
     for (unsigned operand = OPERAND_A; operand <= OPERAND_B; operand++)
@@ -100,18 +108,18 @@ static struct stage gemm_stage(const struct command *command, const struct tile 
         return (struct stage){.kind = left ? STAGE_GEMM : STAGE_FETCH, .index = index};
     left -= 2;
     for (enum scope scope = SCOPE_K_TILE; scope < SCOPES; scope++) {
-        if ((scope != SCOPE_K_TILE && !tile->stores) || (scope == SCOPE_ONCE && tile->id + 1 != command->tiles))
+        if ((scope != SCOPE_K_TILE && tile == TILE_ADDS) || (scope == SCOPE_ONCE && tile != TILE_LAST))
             break;
         if (left < command->epilogue_count[scope])
             return epilogue_stage(command, scope, left, index);
         left -= command->epilogue_count[scope];
     }
-    if (!tile->stores || left > 1)
+    if (tile == TILE_ADDS || left > 1)
         return (struct stage){.kind = STAGE_NONE, .index = index};
     return (struct stage){.kind = left ? STAGE_DMA_WRITE : STAGE_STORE, .index = index, .operand = OPERAND_C};
 }
 
-struct stage plan_stage(const struct command *command, const struct tile *tile, uint32_t index)
+static struct stage stage_of(const struct command *command, enum tile_kind tile, uint32_t index)
 {
     switch (command->ask.kind) {
     case COMMAND_gemm_tiles:
@@ -121,6 +129,43 @@ struct stage plan_stage(const struct command *command, const struct tile *tile, 
     default:
         return simple_stage(command, index);
     }
+}
+
+static const struct stage *stages_of(const struct command *command, enum tile_kind tile)
+{
+    uint32_t count = 1;
+    while (stage_of(command, tile, count - 1).kind != STAGE_NONE)
+        count++;
+    struct stage *stages = arena_alloc(count, sizeof *stages);
+    for (uint32_t i = 0; i < count; i++)
+        stages[i] = stage_of(command, tile, i);
+    return stages;
+}
+
+/* All tiles of what is no gemm are alike. */
+static void plan_stages(struct command *command)
+{
+    command->stages[TILE_LAST] = stages_of(command, TILE_LAST);
+    for (enum tile_kind tile = TILE_ADDS; tile < TILE_LAST; tile++)
+        command->stages[tile] = command->ask.kind == COMMAND_gemm_tiles ? stages_of(command, tile)
+                                                                        : command->stages[TILE_LAST];
+}
+
+void plan_command(struct command *command)
+{
+    struct request *ask = &command->ask;
+    command->tiles_m = command->tiles_k = command->tiles_n = 1;
+    if (command_is_composite(command->ask.kind)) {
+        command->tiles_m = ceil_div(ask->m, ask->tile_m);
+        command->tiles_n = ceil_div(ask->n, ask->tile_n);
+    }
+    if (ask->kind == COMMAND_gemm_tiles)
+        command->tiles_k = ceil_div(ask->k, ask->tile_k);
+    command->tiles = product(product(command->tiles_m, command->tiles_n), command->tiles_k);
+    command->tiles_left = command->tiles;
+    for (uint32_t i = 0; i < ask->epilogues; i++)
+        command->epilogue_count[ask->epilogue[i].scope]++;
+    plan_stages(command);
 }
 
 /* ---- blocks */
@@ -149,8 +194,11 @@ uint64_t plan_bytes(const struct command *command, const struct tile *tile, unsi
 {
     if (!command_is_composite(command->ask.kind))
         return command->ask.bytes;
-    struct block block = block_of(command, tile, operand);
-    return product(product(block.height, block.width), block.element_bytes);
+    const struct request *ask = &command->ask;
+    bool gemm = ask->kind == COMMAND_gemm_tiles;
+    uint64_t height = gemm && operand == OPERAND_B ? tile->k : tile->m;
+    uint64_t width = gemm && operand == OPERAND_A ? tile->k : tile->n;
+    return product(product(height, width), dtype_bytes[operand == OPERAND_C ? ask->out_dtype : ask->dtype]);
 }
 
 uint64_t plan_address(const struct command *command, const struct tile *tile, unsigned operand)
@@ -183,7 +231,7 @@ uint64_t plan_buffer_bytes(const struct command *command, const struct tile *til
         bytes = rounded(plan_bytes(command, tile, OPERAND_A));
     if (command->ask.kind == COMMAND_gemm_tiles && !command->ask.pinned[OPERAND_B])
         bytes = sum(bytes, rounded(plan_bytes(command, tile, OPERAND_B)));
-    return tile->stores ? sum(bytes, rounded(plan_bytes(command, tile, OPERAND_C))) : bytes;
+    return tile->kind != TILE_ADDS ? sum(bytes, rounded(plan_bytes(command, tile, OPERAND_C))) : bytes;
 }
 
 uint64_t plan_elements(const struct command *command, const struct tile *tile)

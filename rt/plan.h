@@ -1,4 +1,4 @@
-/* plan.h: the plan of a command: its tiles, and the stages of each. Pure: same command, same plan; nothing is stored.
+/* plan.h: the plan of a command: its tiles, and the stages of each. Pure: same command, same plan.
  *
  * A gemm's tiles go for m, for n, for k; a math composite's for m, for n; a simple command is one tile of one stage. */
 #ifndef KB_PLAN_H
@@ -19,23 +19,29 @@ struct tile {
     uint64_t id;
     uint64_t i_m, i_k, i_n;                             /* position in the grid of tiles */
     uint64_t m, k, n;                                   /* elements along each edge; edge tiles have what remains */
-    bool stores;                                        /* the last k of its output tile: it has a STORE */
+    enum tile_kind kind;
 };
 
 struct stage {
-    enum stage_kind kind;
-    uint32_t index;                                     /* in the tile's plan */
-    uint16_t op;                                        /* MATH */
+    uint8_t kind;                                       /* enum stage_kind */
     uint8_t operand;                                    /* DMA_READ, DMA_WRITE: which one moves */
+    uint16_t op;                                        /* MATH */
+    uint32_t index;                                     /* in the tile's plan */
 };
 
-/* Fills in what of a command follows from the rest: counts of tiles, of epilogues. */
+/* Fills in what of a command follows from the rest: counts of tiles, of epilogues, the stages of each kind of tile. */
 void plan_command(struct command *command);
 
 struct tile plan_tile(const struct command *command, uint64_t id);
 
+/* Goes to the next tile; the given one is not the last. */
+void plan_next_tile(const struct command *command, struct tile *tile);
+
 /* The stage of an index; STAGE_NONE behind the last. */
-struct stage plan_stage(const struct command *command, const struct tile *tile, uint32_t index);
+static inline struct stage plan_stage(const struct command *command, const struct tile *tile, uint32_t index)
+{
+    return command->stages[tile->kind][index];
+}
 
 /* Bytes of an operand's block of a tile. */
 uint64_t plan_bytes(const struct command *command, const struct tile *tile, unsigned operand);

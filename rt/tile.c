@@ -27,7 +27,7 @@
 
 static struct token *free_tokens;
 
-struct token *token_new(struct command *command, uint64_t id)
+struct token *token_new(struct command *command, const struct tile *tile)
 {
     enum { CHUNK = 256 };
     if (!free_tokens) {
@@ -42,12 +42,18 @@ struct token *token_new(struct command *command, uint64_t id)
     struct token *token = free_tokens;
     free_tokens = token->next;
     token->command = command;
-    token->tile = plan_tile(command, id);
+    token->tile = *tile;
     token->stage = plan_stage(command, &token->tile, 0);
     token->following = plan_stage(command, &token->tile, 1);
     token->block_bytes = 0;
     token->dispatched = false;
     return token;
+}
+
+struct token *token_simple(struct command *command)
+{
+    struct tile tile = plan_tile(command, 0);
+    return token_new(command, &tile);
 }
 
 void token_free(struct token *token)

@@ -5,7 +5,10 @@
 #include "pe.h"
 
 /* A token for a tile of a command, at its first stage. */
-struct token *token_new(struct command *command, uint64_t id);
+struct token *token_new(struct command *command, const struct tile *tile);
+
+/* For the only tile of a simple command. */
+struct token *token_simple(struct command *command);
 void token_free(struct token *token);
 
 /* Its next event is the end of a service, or of a way, at a part of its PE. */

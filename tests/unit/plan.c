@@ -52,8 +52,10 @@ static void stage_lists(void)
     expect("a tile that is not the last of k", stages(&plain, 0), "RA RB F G ");
     expect("the last of k stores", stages(&plain, 1), "RA RB F G S W ");
     pinned.ask.pinned[OPERAND_A] = true;
+    plan_command(&pinned);
     expect("a pinned operand is not read", stages(&pinned, 1), "RB F G S W ");
     pinned.ask.pinned[OPERAND_B] = true;
+    plan_command(&pinned);
     expect("nor are two", stages(&pinned, 0), "F G ");
     expect("ops of k tiles", stages(&full, 0), "RA RB F G M2 M4 ");
     expect("ops of output tiles, in their order", stages(&full, 1), "RA RB F G M2 M4 M1 M5 S W ");
@@ -74,6 +76,14 @@ static void blocks(void)
     struct tile tile = plan_tile(&command, last);
     snprintf(text, sizeof text, "%" PRIu64 ": %" PRIu64 " %" PRIu64 " %" PRIu64, command.tiles, tile.m, tile.k, tile.n);
     expect("edge tiles have what remains", text, "27: 2 4 8");
+    struct tile next = plan_tile(&command, 0);
+    bool same = true;
+    for (uint64_t id = 1; id < command.tiles; id++) {
+        struct tile found = plan_tile(&command, id);
+        plan_next_tile(&command, &next);
+        same &= !memcmp(&next, &found, sizeof next);
+    }
+    expect("one tile leads to the next", same ? "always" : "not always", "always");
     /* A: 8 rows above, 2 rows of 16 columns before; B: 16 rows above, 4 rows of 32 before; C: 8 rows above, 2 of 32
      * before. */
     snprintf(text, sizeof text, "%" PRIu64 " %" PRIu64 " %" PRIu64, plan_address(&command, &tile, OPERAND_A),
