@@ -35,7 +35,7 @@ MAKEFLAGS += -j$(shell nproc)
 endif
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all units demo check asan fuzz valgrind tidy bless install clean help FORCE
+.PHONY: all units demo check asan fuzz bench valgrind tidy bless install clean help FORCE
 .DELETE_ON_ERROR:
 .PRECIOUS: $(B)/re/%.c
 
@@ -60,6 +60,9 @@ asan: ## the tests, with everything under ASan and UBSan
 
 fuzz: all ## N random machines (100), drawn from SEED (1), against the model in tests/oracle
 	@BUILD=$(abspath $(B)) CC="$(CC)" tests/fuzz.t $(or $(N),100) $(or $(SEED),1)
+
+bench: all ## the goals of speed, measured, or those of ROW="NAME ..."; PAIRS=5, SHARED=../shared, JSON=FILE
+	@BUILD=$(abspath $(B)) CC="$(CC)" PAIRS=$(PAIRS) SHARED="$(SHARED)" JSON="$(JSON)" tests/bench/bench.py $(ROW)
 
 valgrind: ## small machines and the big one under valgrind
 	@$(MAKE) T=valgrind check

@@ -53,6 +53,14 @@ holds "with both: it succeeds" test $status = 0
 holds "says what it installs" grep -qx 'setup: installing re2c' "$said"
 holds "and installs it" grep -q '^apt-get.* install .* re2c$' "$said"
 
+act dpkg-query 'case "$*" in *simpy*) echo config-files;; *) echo installed;; esac'
+setup check
+holds "the tests need no peer" test ! -s "$said"
+setup bench
+holds "the bench does" grep -qx 'setup: installing python3-simpy3' "$said"
+
+act dpkg-query 'case "$*" in *re2c*) echo config-files;; *) echo installed;; esac'
+
 act apt-get 'case "$*" in *install*) exit 100;; esac'
 setup
 holds "an installation that fails: status 3" test $status = 3

@@ -1,0 +1,68 @@
+"""build_time: from a topology to a simulator that runs, against the compiler on an empty program; and what a change of
+numbers alone takes."""
+import os
+import tempfile
+
+from inputs import machine
+from measure import cpu_s, in_turn, median
+from row import Result, Row, duration
+from setting import CC, KBGEN, Broken, output, write
+
+EMPTY = "int main(void) { return 0; }\n"
+MOST_MORE_S = {128: 0.3, 4096: 0.6}             # twice as much for the large one
+
+
+def build(setting, pes):
+    topology = machine(setting, pes)
+    empty = write(setting.path("empty.c"), EMPTY)
+
+    def ours():
+        """In a new folder, so that nothing that was made before is used."""
+        with tempfile.TemporaryDirectory(dir=setting.folder) as folder:
+            seconds = cpu_s(KBGEN, topology, cwd=folder)
+            output(os.path.join(folder, "build", f"pes_{pes}"), "info")
+            return seconds
+
+    made, compiled = in_turn(setting.pairs, ours, lambda: cpu_s(CC, empty, "-o", setting.path("empty")))
+    more = median(a - b for a, b in zip(made, compiled))
+    return Result(f"{duration(more)} more", more <= MOST_MORE_S[pes],
+                  f"CPU time: kbgen {duration(median(made))}, {CC} on an empty main {duration(median(compiled))}",
+                  {"more": more, "kbgen": made, "cc": compiled})
+
+
+def counting_compiler(setting, log):
+    """A compiler that writes a line for every time it is run."""
+    path = write(setting.path("counting-cc"), f'#!/bin/sh\necho "$@" >>{log}\nexec {CC} "$@"\n')
+    os.chmod(path, 0o755)
+    return path
+
+
+def lines(path):
+    with open(path, encoding="utf-8") as file:
+        return len(file.readlines())
+
+
+def numbers(setting):
+    """A bandwidth that changes from build to build, in one folder, which keeps what kbgen made before."""
+    folder = tempfile.mkdtemp(dir=setting.folder)
+    log = write(setting.path("compilers"), "")
+    words = ("--cc", counting_compiler(setting, log))
+
+    def made(link_gbs):
+        topology = machine(setting, 128, f"cube: {{ noc: {{ link_bw_gbs: {link_gbs} }} }}\n")
+        seconds = cpu_s(KBGEN, topology, *words, cwd=folder)
+        output(os.path.join(folder, "build", "pes_128"), "info")
+        return seconds
+
+    full, full_runs = made(100), lines(log)
+    if full_runs == 0:
+        raise Broken("kbgen did not run the compiler that --cc names")
+    changes = [made(101 + n) for n in range(setting.pairs)]
+    runs = (lines(log) - full_runs) / setting.pairs
+    return Result(f"{runs:g} runs", runs == 0, f"of the compiler for each change of cube.noc.link_bw_gbs on 128 PEs, "
+                  f"{duration(median(changes))} of CPU time; for the full build {full_runs}, {duration(full)}",
+                  {"compiler_runs": runs, "changes": changes, "full": full, "compiler_runs_full": full_runs})
+
+
+ROWS = [Row("build-128", "<= 0.3 s", lambda setting: build(setting, 128)),
+        Row("build-4096", "<= 0.6 s", lambda setting: build(setting, 4096)), Row("numbers", "0 runs", numbers)]

@@ -1,0 +1,61 @@
+"""memory: what a simulator of 4,096 PEs keeps resident before data are touched, and whether simulating allocates.
+
+Both are seen from outside by a library that is loaded before the simulator's own (watch.c).
+"""
+import os
+
+from inputs import gemm, machine, offers, stream
+from row import Result, Row
+from setting import HERE, output
+
+MOST_KIB = 32 << 10
+ROWS_OF_STREAMS = (64, 4096, 32768)        # one tile; two that are long enough to fill every pool
+
+
+def watched(setting, *command):
+    """What the library says of a run: a number for each name."""
+    library = setting.program(os.path.join(HERE, "watch.c"), "-shared", "-fPIC", "-ldl")
+    said = setting.path("watched")
+    output(*command, env=dict(os.environ, LD_PRELOAD=library, KB_WATCH=said))
+    with open(said, encoding="utf-8") as file:
+        return {name: int(value) for name, value in (line.split() for line in file)}
+
+
+def memory(setting):
+    program = setting.simulator(machine(setting, 4096))
+    info = watched(setting, program, "info")["resident_kib"]
+    replay = watched(setting, program, "replay", stream(setting, "tiny", gemm(64, 64, 64)))["resident_kib"]
+    return Result(f"{max(info, replay) / 1024:.3g} MiB", max(info, replay) <= MOST_KIB,
+                  f"most resident (VmHWM), 4,096 PEs: info {info / 1024:.3g} MiB, replay of a tile on every PE "
+                  f"{replay / 1024:.3g} MiB", {"info_kib": info, "replay_kib": replay})
+
+
+def steps(rows):
+    """Two GEMMs, one with an operand that all PEs share, and exp in the sram: so many rows each."""
+    far = {"space": "hbm", "cube": 0, "pe": 0, "offset": 1 << 26}
+    sram = {"dtype": "f16", "src": {"space": "sram"}, "dst": {"space": "sram", "offset": 1 << 24}}
+    relu = [{"op": "relu", "scope": "output_tile"}]
+    return (gemm(rows, 256, 256), gemm(rows, 256, 64, b=far, epilogue=relu),
+            {"do": "composite", "op": "math", "fn": "exp", "m": rows, "n": 64, "tile": [64, 64]} | sram)
+
+
+def allocations(setting):
+    """A stream of one shape at three lengths: the same commands, of other sizes. What the longest makes more of than
+    the one before was allocated while simulating; what that one makes more of than the shortest filled pools."""
+    program = setting.simulator(machine(setting, 64))
+    modes = [()] + [("--exact-events",)] * offers(program, "replay", "--exact-events")
+
+    def count(rows):
+        path = stream(setting, f"rows_{rows}", *steps(rows))
+        runs = [watched(setting, program, "replay", path, *mode) for mode in modes]
+        return sum(run["allocations"] + run["mappings"] for run in runs)
+
+    tile, short, long = (count(rows) for rows in ROWS_OF_STREAMS)
+    return Result(f"{long - short}", long == short, f"more calls of malloc and its like, mmap, mremap and brk in a run "
+                  f"of {ROWS_OF_STREAMS[2]} rows than of {ROWS_OF_STREAMS[1]}, the same commands; those of "
+                  f"{ROWS_OF_STREAMS[1]} rows make {short - tile} more than those of one tile: pools that grow until "
+                  "they hold what is under way at once",
+                  {"while_simulating": long - short, "pools": short - tile, "before": tile})
+
+
+ROWS = [Row("memory", "<= 32 MiB", memory), Row("allocations", "0", allocations)]
