@@ -35,6 +35,7 @@ void buffers_release(struct token *token)
     struct pe *pe = token->command->pe;
     if (!token->block_bytes)
         return;
+    pe->lacks_room = false;
     *(token->lower ? &token->lower->higher : &pe->lowest) = token->higher;
     if (token->higher)
         token->higher->lower = token->lower;
@@ -61,16 +62,19 @@ static struct token *next_token(struct pe *pe, struct command *command)
     return token_new(command, &pe->last_tile);
 }
 
-bool serve_feeder(struct pe *pe)
+bool serve_tile(struct pe *pe)
 {
     struct command *command = pe->feeding;
-    if (pe->feed || !command || pe->failed)
+    if (pe->failed)
         return false;
     if (!pe->next_feed)
         pe->next_feed = next_token(pe, command);
     struct token *token = pe->next_feed;
     enum stage_kind first = token->stage.kind;
-    if (!pe->free_slots[first] || !buffers_take(pe, token, plan_buffer_bytes(command, &token->tile)))
+    if (!pe->free_slots[first])
+        return false;
+    pe->lacks_room = !buffers_take(pe, token, plan_buffer_bytes(command, &token->tile));
+    if (pe->lacks_room)
         return false;
     pe->free_slots[first]--;
     pe->feed = token;
@@ -124,10 +128,10 @@ void pe_read_slot(struct command *receive)
     token_enqueue(token);
 }
 
-bool serve_scheduler(struct pe *pe)
+bool serve_command(struct pe *pe)
 {
     struct command *command = pe->submitted;
-    if (pe->scheduling || !command || pe->failed)
+    if (pe->failed)
         return false;
     pe->submitted = command->waiting;
     pe->scheduling = command;

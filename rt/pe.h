@@ -53,6 +53,7 @@ struct pe {
     struct server *servers;                             /* kb_pe_servers */
     struct queue queue[STAGES], direct[STAGES];
     uint64_t free_slots[STAGES];                        /* of queue[] */
+    uint32_t waiting;                                   /* a bit per stage with a token in one of its queues */
     uint64_t services;
     struct busy dma, compute;
     uint64_t tcm_read_free_ps, tcm_write_free_ps;
@@ -67,6 +68,7 @@ struct pe {
     struct tile last_tile;                              /* the last one that there is a token for */
     struct token *feed, *next_feed;                     /* under way from the feeder; the next, waiting for room */
     struct token *lowest;                               /* of the tokens with buffers */
+    bool lacks_room;                                    /* next_feed has to wait for the release of buffers */
     struct mmu *mmu;                                    /* from its first use on */
     bool failed;                                        /* its kernel has met a fault: nothing starts any more */
     bool waits_for_issue;                               /* visited at the end of this round */
@@ -93,19 +95,44 @@ void pe_wake(struct pe *pe);
 /* The Issue step of a round: every PE that was woken, by rank. */
 void pe_issue_woken(void);
 
-/* ---- what a PE's Issue step is made of: each starts one service at most and says whether it did */
+/* ---- what a PE's Issue step is made of: each starts one service at most and says whether it did. Most visits find
+ * nothing to do, and look no further. */
+
+/* Starts the first eligible of the tokens of two stages, of which one may be both. */
+bool serve_waiting(struct pe *pe, struct server *server, enum stage_kind later, enum stage_kind earlier);
 
 /* An idle server of one stage. */
-bool serve_one(struct pe *pe, struct server *server, enum stage_kind stage);
+static inline bool serve_one(struct pe *pe, struct server *server, enum stage_kind stage)
+{
+    return !server->token && pe->waiting >> stage & 1 && serve_waiting(pe, server, stage, stage);
+}
 
 /* An idle server of two stages: the earliest arrival, at equal arrival the later stage. */
-bool serve_two(struct pe *pe, struct server *server, enum stage_kind later, enum stage_kind earlier);
+static inline bool serve_two(struct pe *pe, struct server *server, enum stage_kind later, enum stage_kind earlier)
+{
+    return !server->token && (pe->waiting >> later | pe->waiting >> earlier) & 1
+           && serve_waiting(pe, server, later, earlier);
+}
+
+bool serve_send(struct pe *pe, struct server *server);
+bool serve_tile(struct pe *pe);
+bool serve_command(struct pe *pe);
 
 /* The server of sends: the first whose ring has a free slot. */
-bool serve_comm(struct pe *pe, struct server *server);
+static inline bool serve_comm(struct pe *pe, struct server *server)
+{
+    return !server->token && pe->waiting >> STAGE_COMM & 1 && serve_send(pe, server);
+}
 
-bool serve_feeder(struct pe *pe);
-bool serve_scheduler(struct pe *pe);
+static inline bool serve_feeder(struct pe *pe)
+{
+    return !pe->feed && pe->feeding && !pe->lacks_room && serve_tile(pe);
+}
+
+static inline bool serve_scheduler(struct pe *pe)
+{
+    return !pe->scheduling && pe->submitted && serve_command(pe);
+}
 
 /* Puts a checked command into the SubmissionQueue. */
 void pe_submit(struct pe *pe, struct command *command);

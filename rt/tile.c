@@ -1,9 +1,9 @@
 /* tile.c: the life of a tile, from queue to queue to its last stage.
  *
- *     serve_scheduler    takes a command from the SubmissionQueue        -> feeder, or token_travel      (feeder.c)
- *     serve_feeder       takes buffers and a slot of the first queue     -> token_travel                 (feeder.c)
+ *     serve_command      takes a command from the SubmissionQueue        -> feeder, or token_travel      (feeder.c)
+ *     serve_tile         takes buffers and a slot of the first queue     -> token_travel                 (feeder.c)
  *     token_travel       over the link between two engines               -> token_enqueue
- *     serve_one, _two    the earliest eligible head of the queues        -> service_start                (engine.c)
+ *     serve_waiting      the earliest eligible head of the queues        -> service_start                (engine.c)
  *     service_ended      frees the server                                -> token_travel, or tile_complete
  *
  * A token that starts service frees its slot and takes one of its next stage, as one step; so an engine never sits on a
@@ -106,6 +106,7 @@ void token_enqueue(struct token *token)
     *link = token;
     if (!token->next)
         queue->tail = token;
+    pe->waiting |= 1u << stage;
     if (!token->dispatched)
         trace_tile(TRACE_sub_command_dispatched, token, NODE_pe_scheduler);
     token->dispatched = true;
@@ -197,6 +198,13 @@ static bool serve(struct pe *pe, struct server *server, struct token *token)
     return true;
 }
 
+/* A token has left one of the queues of a stage. */
+static void queue_left(struct pe *pe, enum stage_kind stage)
+{
+    if (!pe->queue[stage].head && !pe->direct[stage].head)
+        pe->waiting &= ~(1u << stage);
+}
+
 /* The same for the head of a queue: it gives back its slot and takes one of its next stage. */
 static bool serve_head(struct pe *pe, struct server *server, struct token *token)
 {
@@ -205,6 +213,7 @@ static bool serve_head(struct pe *pe, struct server *server, struct token *token
     enum stage_kind stage = token->stage.kind;
     struct queue *queue = is_direct(token) ? &pe->direct[stage] : &pe->queue[stage];
     queue->head = token->next;
+    queue_left(pe, stage);
     if (!is_direct(token))
         pe->free_slots[stage]++;
     if (token->following.kind != STAGE_NONE)
@@ -212,20 +221,16 @@ static bool serve_head(struct pe *pe, struct server *server, struct token *token
     return serve(pe, server, token);
 }
 
-bool serve_one(struct pe *pe, struct server *server, enum stage_kind stage)
+bool serve_waiting(struct pe *pe, struct server *server, enum stage_kind later, enum stage_kind earlier)
 {
-    return !server->token && serve_head(pe, server, head_of(pe, stage));
+    struct token *token = head_of(pe, later);
+    return serve_head(pe, server, later == earlier ? token : first_of(token, head_of(pe, earlier)));
 }
 
-bool serve_two(struct pe *pe, struct server *server, enum stage_kind later, enum stage_kind earlier)
-{
-    return !server->token && serve_head(pe, server, first_of(head_of(pe, later), head_of(pe, earlier)));
-}
-
-bool serve_comm(struct pe *pe, struct server *server)
+bool serve_send(struct pe *pe, struct server *server)
 {
     struct queue *queue = &pe->direct[STAGE_COMM];
-    struct token *before = NULL, *token = server->token || pe->failed ? NULL : queue->head;
+    struct token *before = NULL, *token = pe->failed ? NULL : queue->head;
     while (token && !ring_has_credit(token->command)) {
         before = token;
         token = token->next;
@@ -235,6 +240,7 @@ bool serve_comm(struct pe *pe, struct server *server)
     *(before ? &before->next : &queue->head) = token->next;
     if (queue->tail == token)
         queue->tail = before;
+    queue_left(pe, STAGE_COMM);
     return serve(pe, server, token);
 }
 
