@@ -235,6 +235,7 @@ static void fill_counts(struct table *once, const struct plan *plan)
     set_cell(once, "all_pes", number_text(plan->all_pes));
     set_cell(once, "all_nodes", number_text(plan->all_nodes));
     set_cell(once, "all_links", number_text(plan->all_links));
+    set_cell(once, "own_models", plan->model->impls_count ? "true" : "false");
     set_cell(once, "state_bytes", number_text(plan->state_bytes));
 }
 

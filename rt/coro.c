@@ -130,8 +130,16 @@ static void run(struct switched from)
     leave(coro);
 }
 
+static uint64_t resumed;
+
+uint64_t coro_resumed(void)
+{
+    return resumed;
+}
+
 bool coro_resume(struct coro *coro)
 {
+    resumed++;
     char *bottom = coro->stack + guard_bytes();
     if (!coro->context)
         coro->context = make_fcontext(bottom + coro->bytes, coro->bytes, run);

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct coro;
 
@@ -13,6 +14,9 @@ struct coro *coro_new(void (*body)(void *), void *arg, size_t stack_bytes);
 
 /* Runs it until it suspends or returns; true while it has not returned. Coroutines do not resume each other. */
 bool coro_resume(struct coro *coro);
+
+/* How often any coroutine was resumed. */
+uint64_t coro_resumed(void);
 
 /* Back to whoever resumed this coroutine. */
 void coro_suspend(struct coro *coro);

@@ -6,21 +6,15 @@
 #include <stdlib.h>
 
 #include "channel.h"
+#include "dma.h"
 #include "emitted.h"
 #include "engine.h"
 #include "kernel.h"
 #include "memory.h"
 #include "mmu.h"
+#include "steady_rows.h"
 #include "text/diag.h"
 #include "token.h"
-
-/* A run over the fabric. */
-struct transfer {
-    struct data_message data; /* a read's request and response, a write's data and acknowledgement */
-    struct token *token;
-    struct range range;
-    struct transfer *next;                              /* among the free ones */
-};
 
 static struct transfer *free_transfers;
 
@@ -33,6 +27,7 @@ static struct transfer *transfer_new(struct token *token, const struct range *ra
         die("no memory for transfers");
     transfer->token = token;
     transfer->range = *range;
+    token->transfer = transfer;
     return transfer;
 }
 
@@ -40,6 +35,7 @@ static struct token *transfer_end(struct transfer *transfer)
 {
     transfer->next = free_transfers;
     free_transfers = transfer;
+    transfer->token->transfer = NULL;
     return transfer->token;
 }
 
@@ -81,6 +77,7 @@ static void read_requested(struct message *message)
 {
     struct transfer *transfer = transfer_of(message);
     struct served served = memory_read(&transfer->range, now_ps);
+    rows_asked(transfer);
     data_send(&transfer->data, way_back(message->way), transfer->range.bytes, served.first_ps,
               served.last_ps - served.first_ps, read_arrived);
 }
@@ -96,6 +93,7 @@ static void write_arrived(struct data_message *data, uint64_t head_ps, uint64_t 
 {
     struct transfer *transfer = container_of(data, struct transfer, data);
     uint64_t done_ps = memory_write_done_ps(&transfer->range, head_ps, delivered_ps);
+    rows_asked(transfer);
     control_send(&data->message, way_back(data->message.way), done_ps, write_acknowledged);
 }
 
@@ -234,4 +232,11 @@ void dma_start(struct token *token)
     } else {
         runs_start(&dma);
     }
+}
+
+void transfer_move(struct transfer *transfer)
+{
+    const struct token *token = transfer->token;
+    uint64_t address = plan_address(token->command, &token->tile, token->stage.operand);
+    address_decode(address, transfer->range.bytes, &transfer->range);
 }

@@ -32,6 +32,8 @@ static inline uint32_t pe_count(void)
     return kb_shape.sips * kb_shape.cubes * kb_shape.pes;
 }
 
+extern const bool kb_own_models;                        /* whether a part's model is the user's own */
+
 /* State, zero at the start; rows as in rank order over the whole machine. */
 extern struct pe kb_pe[];                               /* sips * cubes * pes */
 extern struct server kb_servers[];                      /* PE_SERVERS of each PE, one PE after the other (pe.h) */

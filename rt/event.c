@@ -202,6 +202,57 @@ bool event_retire(void)
     return true;
 }
 
+/* ---- all that waits */
+
+static bool of_kernel(const struct event *event)
+{
+    return (event->order >> 32 & 3) == CLASS_KERNEL;
+}
+
+/* Takes all that waits out of the queue. */
+static struct event *waiting_take(void)
+{
+    struct event *all = NULL;
+    for (struct level *level = levels; level < levels + LEVELS; level++)
+        while (level->words)
+            for (struct event *event = first_slot_take(level), *next; event; event = next) {
+                next = event->next;
+                event->next = all;
+                all = event;
+            }
+    return all;
+}
+
+size_t event_waiting(uint64_t *kernel_ps)
+{
+    size_t count = 0;
+    *kernel_ps = UINT64_MAX;
+    for (struct event *event = waiting_take(), *next; event; event = next) {
+        next = event->next;
+        if (event->fire == nothing)
+            continue;
+        future_add(event);
+        if (!of_kernel(event))
+            count++;
+        else if (event->t_ps < *kernel_ps)
+            *kernel_ps = event->t_ps;
+    }
+    return count;
+}
+
+void event_skip(uint64_t d_ps)
+{
+    struct event *all = waiting_take();
+    now_ps += d_ps;
+    reached_ps = now_ps;
+    for (struct event *event = all, *next; event; event = next) {
+        next = event->next;
+        if (!of_kernel(event))
+            event->t_ps += d_ps;
+        future_add(event);
+    }
+}
+
 uint64_t event_fired(void)
 {
     return fired;

@@ -16,7 +16,7 @@ struct event {
     uint64_t order;                                     /* node rank, class, first part of the key: see event_order */
     uint64_t key;                                       /* second part: a tile's id + 1, a message's number */
     void (*fire)(struct event *event);
-    uint64_t t_ps;                                      /* this and the next are the queue's */
+    uint64_t t_ps;                                      /* when it is due; this and the next are the queue's */
     struct event *next;
 };
 
@@ -61,6 +61,14 @@ bool event_next_instant(void);
 
 /* One round's Retire: fires what is due; false: nothing was. */
 bool event_retire(void);
+
+/* What waits for a later time, but for kernels' resumptions and timeouts; the earliest of these in *kernel_ps, or
+ * UINT64_MAX. */
+size_t event_waiting(uint64_t *kernel_ps);
+
+/* Nothing happens for d_ps: time goes on by that much, and all that waits, but for kernels' resumptions and timeouts,
+ * is due that much later. Nothing is due now, and no kernel's resumption nor timeout until then. */
+void event_skip(uint64_t d_ps);
 
 /* Events fired so far. */
 uint64_t event_fired(void);

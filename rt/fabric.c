@@ -161,8 +161,6 @@ static uint64_t data_hop(struct data_message *data, uint64_t head_ps)
     stats.link_bytes[hop.class] += data->bytes;
     stats.link_busy_ps[hop.class] += length;
     link_busy_ps[hop.link] += length;
-    if (stats.link_busiest_ps[hop.class] < link_busy_ps[hop.link])
-        stats.link_busiest_ps[hop.class] = link_busy_ps[hop.link];
     stats.wait_ps[hop.class] += start - head_ps;
     if (data->drain_ps < length)
         data->drain_ps = length;
@@ -236,4 +234,28 @@ void data_deliver(struct data_message *data, uint64_t delivered_ps, void (*deliv
         delivered(&data->message);
     else
         message_at(&data->message, data->end_rank, delivered_ps, message_delivered);
+}
+
+bool data_under_way(const struct data_message *data)
+{
+    return data->message.event.fire == data_leaves || data->message.event.fire == data_arrives;
+}
+
+uint64_t message_age(const struct message *message)
+{
+    return numbers[message->creator] - message->event.key;
+}
+
+uint64_t *link_busy(void)
+{
+    return link_busy_ps;
+}
+
+uint64_t link_busiest_ps(enum link_class class)
+{
+    uint64_t most = 0;
+    for (uint64_t link = 0; link < link_count(); link++)
+        if (link_busy_ps[link] > most && link_class(link) == class)
+            most = link_busy_ps[link];
+    return most;
 }

@@ -79,6 +79,7 @@ struct hop {
 
 /* Directed links of the machine. */
 uint64_t link_count(void);
+enum link_class link_class(uint64_t link);
 
 /* The step from a node that is on the way, but not its end. */
 struct hop way_next(const struct way *way, struct place at);
@@ -136,6 +137,16 @@ struct data_message {
 /* Sends bytes that leave at leave_ps, and that the source feeds within stream_ps (0: at once). */
 void data_send(struct data_message *data, struct way way, uint64_t bytes, uint64_t leave_ps, uint64_t stream_ps,
                void (*arrived)(struct data_message *, uint64_t, uint64_t));
+
+/* Whether a message with payload is on its way: its next event is its head's. */
+bool data_under_way(const struct data_message *data);
+
+/* How many messages the creator of this one has numbered since. */
+uint64_t message_age(const struct message *message);
+
+/* How long each directed link was occupied, by number; and the longest of a class. */
+uint64_t *link_busy(void);
+uint64_t link_busiest_ps(enum link_class class);
 
 /* Calls delivered at delivered_ps, as the event of the message's delivery; in place if that is now. */
 void data_deliver(struct data_message *data, uint64_t delivered_ps, void (*delivered)(struct message *));

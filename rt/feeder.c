@@ -5,6 +5,7 @@
 #include "engine.h"
 #include "ring.h"
 #include "stats.h"
+#include "steady.h"
 #include "token.h"
 #include "trace.h"
 
@@ -82,7 +83,9 @@ bool serve_tile(struct pe *pe)
     if (++pe->fed == command->tiles) {
         pe->feeding = command->waiting;
         pe->fed = 0;
+        steady_feeds(pe);
     }
+    steady_fed(pe);
     uint64_t end_ps = scheduler_end_ps(command, true, token->tile.id);
     token_at(token, NODE_pe_scheduler, end_ps, feed_ended);
     return true;
@@ -117,8 +120,11 @@ static void scheduled(struct event *event)
         return;
     }
     command->waiting = NULL;
+    bool first = !pe->feeding;
     *(pe->feeding ? &pe->feeding_last->waiting : &pe->feeding) = command;
     pe->feeding_last = command;
+    if (first)
+        steady_feeds(pe);
 }
 
 void pe_read_slot(struct command *receive)

@@ -87,6 +87,18 @@ static struct share channel_share(uint64_t a, uint64_t n, uint64_t i)
                     (more + 1) * piece.by - skip - drop);
 }
 
+uint64_t hbm_touches(uint64_t a, uint64_t n)
+{
+    uint64_t blocks = quotient(a + n - 1, piece) - quotient(a, piece) + 1;
+    return blocks < pcs.by ? blocks : pcs.by;
+}
+
+struct hbm_rows hbm_rows(uint64_t a, uint64_t n, uint64_t i)
+{
+    struct share share = channel_share(a, n, i);
+    return (struct hbm_rows){rest(quotient(a, piece) + i, pcs), share.row, share.row_end};
+}
+
 /* A request under way: when it is served, and what its pseudo channels were busy and waited for. */
 struct tally {
     struct served served;

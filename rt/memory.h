@@ -37,6 +37,17 @@ struct served memory_write(const struct range *range, uint64_t t_ps);
 /* When a write is done, whose head is done at head_ps and which is delivered at delivered_ps. */
 uint64_t memory_write_done_ps(const struct range *range, uint64_t head_ps, uint64_t delivered_ps);
 
+/* How many pseudo channels a request for n bytes from offset a of an HBM slice touches; and of the i-th of them, its
+ * number in the slice, and the first and the last row. */
+uint64_t hbm_touches(uint64_t a, uint64_t n);
+
+struct hbm_rows {
+    uint32_t channel;
+    uint64_t row, row_end;
+};
+
+struct hbm_rows hbm_rows(uint64_t a, uint64_t n, uint64_t i);
+
 /* Before the first request. */
 void memory_init(void);
 

@@ -23,6 +23,7 @@ struct token {
     struct server *server;                              /* that serves it */
     uint32_t parts;                                     /* of a DMA: runs whose end is not known yet, */
     uint64_t end_ps;                                    /* and the latest of those that are */
+    struct transfer *transfer;                          /* of a DMA, the last of its runs over the fabric, under way */
     const char *fault_why;                              /* of a DMA: what is wrong with the address; NULL: unmapped */
     uint64_t fault_address;
     bool dispatched;                                    /* has entered its first queue */
@@ -69,6 +70,7 @@ struct pe {
     struct token *feed, *next_feed;                     /* under way from the feeder; the next, waiting for room */
     struct token *lowest;                               /* of the tokens with buffers */
     bool lacks_room;                                    /* next_feed has to wait for the release of buffers */
+    struct token *travelling;                           /* between two engines, over a link that takes time */
     struct mmu *mmu;                                    /* from its first use on */
     bool failed;                                        /* its kernel has met a fault: nothing starts any more */
     bool waits_for_issue;                               /* visited at the end of this round */

@@ -13,6 +13,8 @@
 #include "launch.h"
 #include "pe.h"
 #include "result.h"
+#include "stats.h"
+#include "steady.h"
 #include "stream.h"
 #include "text/base.h"
 #include "text/diag.h"
@@ -140,6 +142,7 @@ static void print_summary(const char *path)
                    (unsigned)launch->count, launch->submitted_ps, launch->done_ps,
                    launch->status == LAUNCH_OK ? "" : "  FAILED: ",
                    launch->status == LAUNCH_OK ? "" : launch_outcome(launch));
+    printf("stage services %" PRIu64 ", of which %" PRIu64 " in steady periods\n", stats.services, steady_services());
     printf("%s on %s: %s, end %" PRIu64 " ps\n", path, kb_machine_name, result_good() ? "ok" : "failed",
            sim_now_ps());
 }
@@ -150,8 +153,9 @@ static void help(void)
         "usage: SIM replay STREAM.yaml [--json FILE] [--trace FILE]\n"
         "\n"
         "Runs a recorded command stream in simulated time.\n"
-        "  --json FILE    the result as JSON (- for standard output)\n"
-        "  --trace FILE   the trace events, one JSON object a line (- likewise)\n"
+        "  --json FILE     the result as JSON (- for standard output)\n"
+        "  --trace FILE    the trace events, one JSON object a line (- likewise)\n"
+        "  --exact-events  simulate every event, skip no steady periods: same results, more slowly\n"
         "Exit status: 0 all ended well, 1 the run failed, 2 wrong usage or stream, 3 error of the host system.");
 }
 
@@ -168,14 +172,17 @@ static struct replay_options options_read(int argc, char **argv)
 {
     static const struct option options[] = {{"json", required_argument, NULL, 'j'},
                                             {"trace", required_argument, NULL, 't'},
+                                            {"exact-events", no_argument, NULL, 'e'},
                                             {"help", no_argument, NULL, 'h'},
                                             {0}};
     struct replay_options read = {0};
+    steady_on = true;
     argv[0] = (char *)program_name;                     /* getopt_long names it in its messages */
     for (int option; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
         switch (option) {
         case 'j': read.json = optarg; break;
         case 't': read.trace = optarg; break;
+        case 'e': steady_on = false; break;
         case 'h': help(); exit(0);
         default: fprintf(stderr, "see %s replay --help\n", program_name); exit(2);
         }

@@ -78,15 +78,29 @@ const char *place_name(struct place place)
 enum { LINK_UP_HOST = 1, SYSTEM_LINKS = 2 };
 enum { LINK_DOWN_EP, LINK_UP_SWITCH, LINK_DOWN_IO_CPU, LINK_UP_EP, SIP_LINKS };
 
+static uint32_t sip_link_count(void)
+{
+    return SIP_LINKS + kb_shape.attachments + kb_shape.cubes * kb_shape.cube_links;
+}
+
 static uint32_t sip_link(uint32_t sip, uint32_t link)
 {
-    uint32_t links = SIP_LINKS + kb_shape.attachments + kb_shape.cubes * kb_shape.cube_links;
-    return SYSTEM_LINKS + sip * links + link;
+    return SYSTEM_LINKS + sip * sip_link_count() + link;
 }
 
 static uint32_t cube_link(struct place at, uint32_t link)
 {
     return sip_link(at.sip, SIP_LINKS + kb_shape.attachments + at.cube * kb_shape.cube_links + link);
+}
+
+enum link_class link_class(uint64_t link)
+{
+    if (link < SYSTEM_LINKS)
+        return LINK_pcie;
+    uint64_t in_sip = (link - SYSTEM_LINKS) % sip_link_count(), first = SIP_LINKS + kb_shape.attachments;
+    if (in_sip < first)
+        return in_sip < LINK_DOWN_IO_CPU ? LINK_pcie : LINK_io;
+    return kb_cube_links[(in_sip - first) % kb_shape.cube_links].class;
 }
 
 /* ---- a step */

@@ -18,6 +18,7 @@
 #include "reference.h"
 #include "result.h"
 #include "sim.h"
+#include "steady.h"
 #include "summary.h"
 #include "text/diag.h"
 #include "trace.h"
@@ -37,6 +38,7 @@ static void help(void)
          "  --seed N        of random values, 0 if absent\n"
          "  --json FILE     the result as JSON (- for standard output)\n"
          "  --trace FILE    the trace events, one JSON object a line (- for standard output)\n"
+         "  --exact-events  simulate every event, skip no steady periods: same results, more slowly\n"
          "Exit status: 0 good, 1 the run failed or a result is wrong, 2 wrong usage, 3 error of the host system.");
 }
 
@@ -66,10 +68,10 @@ static struct run_options options_read(int argc, char **argv)
         {"data", required_argument, NULL, 'd'},    {"seed", required_argument, NULL, 's'},
         {"json", required_argument, NULL, 'j'},    {"trace", required_argument, NULL, 't'},
         {"oplog", required_argument, NULL, OPTION_OPLOG}, {"oplog-mem", required_argument, NULL, OPTION_OPLOG_MEM},
-        {"help", no_argument, NULL, 'h'},          {0}};
+        {"exact-events", no_argument, NULL, 'e'},  {"help", no_argument, NULL, 'h'},          {0}};
     struct run_options read = {0};
     argv[0] = (char *)program_name;                     /* getopt_long names it in its messages */
-    oplog_on = true;
+    oplog_on = steady_on = true;
     for (int option; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
         switch (option) {
         case 'd': data_mode(optarg); break;
@@ -78,6 +80,7 @@ static struct run_options options_read(int argc, char **argv)
         case 't': read.trace = optarg; break;
         case OPTION_OPLOG: usage_error("--oplog is not supported: the op log stays in memory, for the data pass alone");
         case OPTION_OPLOG_MEM: usage_error("--oplog-mem is not supported: the op log stays in memory");
+        case 'e': steady_on = false; break;
         case 'h': help(); exit(0);
         default: fprintf(stderr, "see %s run --help\n", program_name); exit(2);
         }

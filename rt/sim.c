@@ -11,6 +11,7 @@
 #include "memory.h"
 #include "pe.h"
 #include "stats.h"
+#include "steady.h"
 #include "text/base.h"
 #include "text/diag.h"
 #include "trace.h"
@@ -34,6 +35,7 @@ void sim_init(void)
     fabric_init();
     memory_init();
     pe_init_all();
+    steady_init();
 }
 
 uint64_t sim_now_ps(void)
@@ -131,6 +133,8 @@ static void instant(void)
         } while (event_retire());
     while (programs_act());
     trace_instant_end();
+    if (steady.due)
+        steady_look();
 }
 
 bool sim_run(void (*body)(void *), void *arg, uint32_t ranks, void (*stuck)(void))

@@ -23,7 +23,6 @@ struct stats {
     uint64_t read_bytes[SPACES], write_bytes[SPACES];   /* over the fabric and by the PE's own engines */
     uint64_t read_busy_ps[SPACES], write_busy_ps[SPACES]; /* sum over channels; HBM: reads and writes in read_busy_ps */
     uint64_t link_bytes[LINK_CLASSES], link_busy_ps[LINK_CLASSES];  /* sum over the links of a class */
-    uint64_t link_busiest_ps[LINK_CLASSES];             /* of the busiest link of a class */
     uint64_t wait_ps[LINK_CLASSES], node_wait_ps, memory_wait_ps[SPACES];   /* queueing of data messages */
 };
 

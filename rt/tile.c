@@ -46,6 +46,7 @@ struct token *token_new(struct command *command, const struct tile *tile)
     token->stage = plan_stage(command, &token->tile, 0);
     token->following = plan_stage(command, &token->tile, 1);
     token->block_bytes = 0;
+    token->transfer = NULL;
     token->dispatched = false;
     return token;
 }
@@ -115,16 +116,25 @@ void token_enqueue(struct token *token)
 
 static void token_arrived(struct event *event)
 {
-    token_enqueue(container_of(event, struct token, event));
+    struct token *token = container_of(event, struct token, event);
+    struct token **link = &token->command->pe->travelling;
+    while (*link != token)
+        link = &(*link)->next;
+    *link = token->next;
+    token_enqueue(token);
 }
 
 /* To the queue of its stage; a link of 0 ps is no event. */
 void token_travel(struct token *token, uint64_t link_ps)
 {
-    if (link_ps)
-        token_at(token, stage_node(token->stage.kind), time_after(now_ps, link_ps), token_arrived);
-    else
+    struct pe *pe = token->command->pe;
+    if (!link_ps) {
         token_enqueue(token);
+        return;
+    }
+    token->next = pe->travelling;
+    pe->travelling = token;
+    token_at(token, stage_node(token->stage.kind), time_after(now_ps, link_ps), token_arrived);
 }
 
 /* ---- servers */

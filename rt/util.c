@@ -2,6 +2,7 @@
 #include "util.h"
 
 #include "emitted.h"
+#include "fabric.h"
 #include "launch.h"
 #include "peak.h"
 
@@ -43,7 +44,7 @@ static struct resource links(enum link_class class)
 #undef LINK
     };
     return (struct resource){.name = names[class], .busy_ps = stats.link_busy_ps[class], .servers = peak_links(class),
-                             .busiest_ps = stats.link_busiest_ps[class], .busiest_servers = 1};
+                             .busiest_ps = link_busiest_ps(class), .busiest_servers = 1};
 }
 
 void util_collect(struct resource resources[RESOURCES])

@@ -1,0 +1,140 @@
+#!/usr/bin/python3
+"""steady: steady periods are computed to what simulating every event gives. limit: 400
+
+tests/steady.t [MACHINES [SEED [STREAMS]]]: a random machine is one test. Its streams are long composites, alone and in
+company: of other PEs, of simple commands, of messages, of timeouts.
+"""
+import os
+import random
+import re
+import shutil
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[1:1] = [os.path.join(HERE, "oracle"), os.path.join(HERE, "fuzz")]
+
+from harness import SCRATCH, done, folder, normal, ok, read, result_difference, run     # noqa: E402
+import machines                                                 # noqa: E402
+import streams                                                  # noqa: E402
+import trial                                                    # noqa: E402
+
+MACHINES, SEED, STREAMS = (sys.argv[1:] + [None] * 3)[:3]
+MACHINES, SEED, STREAMS = int(MACHINES or 25), SEED or "1", int(STREAMS or 8)
+SHAPES = (16, 8, 16), (12, 4, 40), (50, 1, 60), (4, 60, 8), (2, 3, 300)                # tiles along m, k, n
+DTYPES = {"f32": 4, "f16": 2}
+
+
+class Drawn:
+    """A stream of long composites for a machine."""
+
+    def __init__(self, rng, facts):
+        self.rng, self.facts = rng, facts
+
+    def place(self, size, apart):
+        """Somewhere for an operand: mostly in the PE's own slice."""
+        rng, facts = self.rng, self.facts
+        space = rng.choice(("hbm", "hbm", "hbm", "sram"))
+        if facts.sizes[space] < size:
+            space = "hbm"
+        value = {"space": space}
+        if rng.random() < 0.3:
+            value["cube"] = rng.randrange(facts.cubes)
+        if space == "hbm" and rng.random() < 0.3:
+            value["pe"] = rng.randrange(facts.pes_of_cube)
+        room = max(0, facts.sizes[space] - size)
+        value["offset"] = rng.choice((0, min(room, apart), room, rng.randrange(room + 1)))
+        return value
+
+    def extents(self, tiles):
+        """(tile, whole) along one dimension: even or with an edge."""
+        tile = self.rng.choice((8, 16, 16, 32, 32, 10))
+        return tile, tile * tiles - self.rng.choice((0, 0, 0, 0, 0, 0, 1, tile // 2))
+
+    def composite(self, number):
+        rng = self.rng
+        dtype = rng.choice(("f32", "f16", "f16", "f16"))
+        size = DTYPES[dtype]
+        (tm, m), (tk, k), (tn, n) = (self.extents(tiles) for tiles in rng.choice(SHAPES))
+        epilogue = [{"op": "relu", "scope": rng.choice(("k_tile", "output_tile", "once"))}
+                    for _ in range(rng.choice((0, 0, 1, 2)))]
+        value = {"do": "composite", "id": f"c{number}", "dtype": dtype}
+        if rng.random() < 0.3:
+            return value | {"op": "math", "fn": "relu", "m": m, "n": n, "tile": [tm, tn],
+                            "src": self.place(m * n * size, 0x100000), "dst": self.place(m * n * size, 0x200000)}
+        value |= {"op": "gemm", "m": m, "k": k, "n": n, "tile": [tm, tk, tn], "epilogue": epilogue,
+                  "a": self.place(m * k * size, 0x100000), "b": self.place(k * n * size, 0x200000),
+                  "c": self.place(m * n * size, 0x300000)}
+        if rng.random() < 0.2:
+            value["pinned"] = rng.choice((["a"], ["b"], ["a", "b"]))
+        return value
+
+    def program(self):
+        rng, steps = self.rng, []
+        for number in range(rng.choice((1, 1, 2, 3))):
+            steps.append(self.composite(number))
+            if rng.random() < 0.2:
+                steps.append({"do": "delay", "ns": rng.choice((10, 5000, 50000))})
+            if rng.random() < 0.2:
+                steps.append({"do": "load", "from": {"space": "hbm", "offset": 512}, "to": self.facts.low,
+                              "bytes": 512})
+        return steps
+
+    def stream(self):
+        rng, facts = self.rng, self.facts
+        chosen = rng.sample(facts.pes, min(len(facts.pes), rng.choice((1, 1, 2, 2, 16))))
+        programs = {f"p{i}": self.program() for i in range(rng.choice((1, 1, 2, 3)))}
+        parts = [{"program": name, "targets": sorted(chosen[i::len(programs)])}
+                 for i, name in enumerate(programs) if chosen[i::len(programs)]]
+        launch = {"parts": parts}
+        if rng.random() < 0.3:
+            launch["timeout_ns"] = rng.choice((3000, 40000, 500000))
+        return {"name": "steady", "launches": [launch] * rng.choice((1, 1, 2)), "programs": programs}
+
+
+def drawn_machine(rng):
+    """Mostly one with rows and interleaving of HBM whose pattern comes again soon."""
+    tree = machines.machine(rng)
+    if rng.random() < 0.8:
+        tree["cube"]["hbm_ctrl"]["attrs"] |= {"interleave_bytes": 256, "row_bytes": rng.choice((256, 1024))}
+        tree["cube"]["memory_map"] |= {"hbm_slice_mb": 16, "sram_mb": 4}
+        components = tree["cube"]["pe_template"]["components"]
+        components["pe_tcm"]["attrs"] |= {"size_mb": 1, "reserved_mb": "512 KiB"}
+        components["pe_mmu"]["attrs"]["enabled"] = rng.random() < 0.2
+    return tree
+
+
+def steady(number):
+    """-> (what a machine's streams disagree in, stage services, of which in steady periods)."""
+    where = folder(f"{SEED}-{number}")
+    total = [0, 0]
+    try:
+        machine = trial.Machine(where, drawn_machine(random.Random(f"{SEED}/{number}")))
+    except trial.Broken as why:
+        return [why], total
+    for which in range(STREAMS):
+        drawn = Drawn(random.Random(f"{SEED}/{number}/{which}"), streams.Facts(machine.topology))
+        path, wanted, got = (os.path.join(where, name) for name in ("stream.yaml", "wanted.json", "got.json"))
+        trial.write_yaml(path, drawn.stream())
+        exact = run(machine.program, "replay", path, "--exact-events", "--json", wanted)
+        ended = run(machine.program, "replay", path, "--json", got)
+        if exact.returncode != ended.returncode or ended.returncode not in (0, 1):
+            return [f"stream {which}: {path}", exact.said, ended.said], total
+        if difference := result_difference(read(wanted), read(got)):
+            return [f"stream {which}: {path}", difference], total
+        found = re.search(r"stage services (\d+), of which (\d+)", ended.stdout)
+        total = [total[0] + int(found[1]), total[1] + int(found[2])]
+    shutil.rmtree(where)
+    return [], total
+
+
+def main():
+    services = [0, 0]
+    for number in range(MACHINES):
+        complaints, total = steady(number)
+        services = [services[0] + total[0], services[1] + total[1]]
+        ok(not complaints, f"machine {SEED}-{number}: {total[1]} of {total[0]} services in steady periods", *complaints)
+    ok(services[1] * 10 > services[0], f"{services[1]} of {services[0]} stage services are in steady periods")
+    done()
+
+
+main()
