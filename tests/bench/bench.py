@@ -111,6 +111,7 @@ def without_peers(rows):
 
 def main():
     rows, count = chosen(sys.argv[1:]), pairs()
+    os.environ.pop("KBGEN_CACHE", None)             # so that what kbgen keeps is in the folder where it runs
     if any(row.needs_peers for row in rows) and not os.path.isdir(PEERS):
         rows = without_peers(rows)
     about, good, table = host(), bool(rows), []

@@ -76,6 +76,7 @@ def services_traced(program, path):
         return sum(block.count(b'"engine_start"') for block in iter(process.stdout.readline, b""))
 
 
-def offers(program, command, option):
-    """Whether a simulator's command has an option."""
-    return option in subprocess.run([program, command, "--help"], capture_output=True, text=True, check=False).stdout
+def exact(program, command="replay"):
+    """The option by which a simulator skips nothing that repeats itself; none when it has no such option."""
+    said = subprocess.run([program, command, "--help"], capture_output=True, text=True, check=False).stdout
+    return ("--exact-events",) if "--exact-events" in said else ()

@@ -4,7 +4,7 @@ Both are seen from outside by a library that is loaded before the simulator's ow
 """
 import os
 
-from inputs import gemm, machine, offers, stream
+from inputs import exact, gemm, machine, stream
 from row import Result, Row
 from setting import HERE, output
 
@@ -43,7 +43,7 @@ def allocations(setting):
     """A stream of one shape at three lengths: the same commands, of other sizes. What the longest makes more of than
     the one before was allocated while simulating; what that one makes more of than the shortest filled pools."""
     program = setting.simulator(machine(setting, 64))
-    modes = [()] + [("--exact-events",)] * offers(program, "replay", "--exact-events")
+    modes = {(), exact(program)}
 
     def count(rows):
         path = stream(setting, f"rows_{rows}", *steps(rows))

@@ -3,7 +3,7 @@ import json
 import os
 import subprocess
 
-from inputs import lengthened, offers, repeated, services_traced
+from inputs import exact, lengthened, repeated, services_traced
 from measure import cpu_s, in_turn, median, ratio
 from row import Result, Row, duration, times
 from setting import PEERS, ROOT, Broken, EndsDiffer, NotMeasured, output, write
@@ -114,9 +114,10 @@ def compare(setting, peer_name, name, options=()):
 
 def irregular(setting, name):
     """The same with every event simulated, whatever repeats itself."""
-    if not offers(Input(setting, name).program, "replay", "--exact-events"):
+    options = exact(Input(setting, name).program)
+    if not options:
         raise NotMeasured("replay has no --exact-events: the rows of the peers simulate every event")
-    return compare(setting, "systemc", name, ("--exact-events",))
+    return compare(setting, "systemc", name, options)
 
 
 def row(peer, name):
