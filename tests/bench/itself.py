@@ -24,7 +24,8 @@ def scale(setting, options=()):
                         lambda: cpu_s(small, "replay", on_small, *options))
     cost, services = ratio(many, few), 4096 * each * launches
     return Result(times(cost), None if options else cost <= 1.5,
-                  f"{duration(median(many) / services)} a service on 4,096 PEs, {duration(median(few) / services)} on 64; {services:,} services each, whole processes",
+                  f"{duration(median(many) / services)} a service on 4,096 PEs, "
+                  f"{duration(median(few) / services)} on 64; {services:,} services each, whole processes",
                   {"ratio": cost, "services": services, "pes_4096": many, "pes_64": few})
 
 
