@@ -10,7 +10,7 @@
 
 #include "../rt/text/base.h"
 #include "cells_own.h"
-#include "hash.h"
+#include "numbers.h"
 #include "row.h"
 
 #define HOLE(name, stub) #name,
@@ -180,32 +180,6 @@ static void fill_cube_routes(struct table *table, const struct plan *plan)
 
 /* ---- what stands once */
 
-/* A hash over all that tells two machines apart; their names do not. */
-static const char *topology_hash(const struct plan *plan)
-{
-    const struct model *m = plan->model;
-    const uint64_t counts[] = {m->sips.n, m->cube_rows.n, m->cube_cols.n, m->noc_rows.n, m->noc_cols.n, m->pes.n};
-    struct hash *hash = hash_begin();
-    hash_add(hash, counts, sizeof counts);
-    hash_number(hash, m->accel_shared);
-    for (enum attr i = 0; i < ATTRS; i++)
-        hash_number(hash, m->attr[i].n);
-    for (enum dtype i = 0; i < DTYPES; i++) {
-        hash_number(hash, m->k_per_cycle[i].n);
-        hash_number(hash, m->lanes[i].n);
-    }
-    for (unsigned i = 0; i < m->ops_count; i++) {
-        hash_text(hash, m->ops[i].name);
-        hash_number(hash, m->ops[i].cost.n);
-    }
-    for (unsigned i = 0; i < m->attach_count; i++)
-        hash_number(hash, m->attach[i].cube * SIDES + m->attach[i].side);
-    for (unsigned i = 0; i < plan->node_count; i++)
-        hash_number(hash, plan->nodes[i].router);
-    hash_own(hash, m);
-    return hash_end(hash);
-}
-
 /* A count that the topology file gives, and its place. */
 static void set_value(struct table *once, const char *column, const struct value *value)
 {
@@ -261,6 +235,7 @@ static void fill_once(struct table *once, const struct plan *plan, const char *v
     once->rows = 1;
     set_cell(once, "name", plan->model->name);
     set_cell(once, "version", version);
+    set_cell(once, "name_room", number_text(name_room(plan->model)));
     set_cell(once, "topology_hash", topology_hash(plan));
     fill_counts(once, plan);
     fill_lists(once);

@@ -11,13 +11,36 @@
 #include "tmpl.h"
 #include "words.h"
 
-/* Who made a file of what: the first comment of each. */
+/* Who made a file of what: the first line of each. However much it says, what follows stands in the same lines. */
 static const char *banner(const struct model *model, char *const *sets, size_t set_count)
 {
     char *text = arena_printf("/* Made by kbgen %s from %s", KBGEN_VERSION, comment_text(base_name(model->path)));
     for (size_t i = 0; i < set_count; i++)
-        text = arena_printf("%s%s\n *     --set '%s'", text, i ? "" : " with", comment_text(sets[i]));
+        text = arena_printf("%s%s --set '%s'", text, i ? "" : " with", comment_text(sets[i]));
     return arena_printf("%s */\n", text);
+}
+
+/* C with a blank for each comment, all else in the line where it was: so what comments say, and at what length, cannot
+ * reach what a compiler makes of it. */
+static const char *without_comments(const char *text)
+{
+    char *code = arena_alloc(strlen(text) + 1, 1), *to = code, quote = 0;
+    bool comment = false;
+    for (; *text; text++) {
+        if (comment && !strncmp(text, "*/", 2))
+            comment = false, text++, *to++ = ' ';
+        else if (!comment && !quote && !strncmp(text, "/*", 2))
+            comment = true, text++;
+        else if (!comment || *text == '\n')
+            *to++ = *text;
+        if (quote && *text == '\\')
+            *to++ = *++text;
+        else if (quote && *text == quote)
+            quote = 0;
+        else if (!comment && !quote && (*text == '"' || *text == '\''))
+            quote = *text;
+    }
+    return code;
 }
 
 /* Expands one template; NULL: it has errors, which are reported. */
@@ -36,14 +59,16 @@ struct emission emit(const struct plan *plan, const char *folder, char *const *s
     const struct cells *cells = fill_cells(plan, KBGEN_VERSION);
     struct words templates = {0};
     words_of_folder(&templates, folder, ".in", "");
-    struct emission emission = {arena_alloc(templates.count, sizeof *emission.files), 0};
+    struct emission emission = {arena_alloc(templates.count, sizeof *emission.files), 0, numbers_of(plan)};
     for (size_t i = 0; i < templates.count; i++) {
         const char *template = templates.word[i], *name = arena_text(template, strlen(template) - strlen(".in"));
         const char *text = expand(folder, template, cells);
         if (!text)
             continue;
         text = arena_printf("%s%s", banner(plan->model, sets, set_count), text);
-        emission.files[emission.count++] = (struct emitted){name, text, strlen(text)};
+        emission.files[emission.count++] = (struct emitted){
+            name, text, strlen(text), without_comments(text),
+        };
     }
     return emission;
 }

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "numbers.h"
 #include "plan.h"
 
 #define KBGEN_VERSION "0.1.0"
@@ -13,11 +14,13 @@ struct emitted {
     const char *name;                                   /* "machine.c" */
     const char *text;
     size_t length;
+    const char *code;                                   /* the same, without comments: what is compiled */
 };
 
 struct emission {
     struct emitted *files;                              /* by name */
     size_t count;
+    struct numbers numbers;                             /* what NUMBERS_FILE among them says */
 };
 
 /* Requires: a plan with routes. Leaves: one file for each NAME.in of a folder of templates, as texts; nothing is

@@ -33,7 +33,7 @@ enum tile_kind { TILE_ADDS, TILE_STORES, TILE_LAST, TILE_KINDS };
 enum { OPERAND_A, OPERAND_B, OPERAND_C, OPERANDS };    /* of math_tiles: A is the source, C the destination */
 
 struct epilogue {
-    uint16_t op;                                        /* index of kb_ops */
+    uint16_t op;                                        /* of kb_op_names */
     uint8_t scope;
 };
 

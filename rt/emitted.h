@@ -16,7 +16,9 @@ extern const char kb_version[];                         /* of the kbgen that emi
 /* Tables, const; besides kb_attrs, of kb/attrs.h, and kb_shape, of machine.h. */
 extern const uint64_t kb_gemm_k_per_cycle[DTYPES];      /* 0: the engine lacks this dtype */
 extern const uint64_t kb_math_lanes[DTYPES];            /* 0: the engine lacks this dtype */
-extern const struct op_row kb_ops[];                    /* kb_shape.ops */
+/* Math ops, kb_shape.ops: the known ones in their order, then those that the topology names in pe_math's cost. */
+extern const char *const kb_op_names[];
+extern const uint64_t kb_op_costs[];
 extern const struct cube_node kb_cube_nodes[];          /* kb_shape.cube_nodes */
 extern const struct cube_link kb_cube_links[];          /* kb_shape.cube_links */
 extern const struct attachment kb_attachments[];        /* kb_shape.attachments */

@@ -91,12 +91,6 @@ enum direction { REQUEST, RESPONSE, DIRECTIONS };
 /* The next step from one cube to another of the same SIP: a side, or HERE. */
 enum { HERE = SIDES };
 
-/* A math op that the topology names in pe_math's cost: known ops first, in their order, then its own. */
-struct op_row {
-    const char *name;
-    uint64_t cost;
-};
-
 /* Positions within a cube; node_rank() in fabric.h makes ranks of them. */
 static inline uint32_t cube_m_cpu(void) { return 0; }
 static inline uint32_t cube_sram(void) { return 1; }

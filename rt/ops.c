@@ -12,7 +12,7 @@ static size_t unknown_count;
 uint16_t op_number(const char *name)
 {
     for (uint32_t i = 0; i < kb_shape.ops; i++)
-        if (!strcmp(kb_ops[i].name, name))
+        if (!strcmp(kb_op_names[i], name))
             return i;
     for (size_t i = 0; i < unknown_count; i++)
         if (!strcmp(unknown[i], name))
@@ -24,7 +24,7 @@ uint16_t op_number(const char *name)
 
 const char *op_name(uint16_t op)
 {
-    return op_known(op) ? kb_ops[op].name : unknown[op - kb_shape.ops];
+    return op_known(op) ? kb_op_names[op] : unknown[op - kb_shape.ops];
 }
 
 bool op_known(uint16_t op)

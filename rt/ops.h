@@ -1,5 +1,5 @@
-/* ops.h: math ops by name. Numbers below kb_shape.ops are rows of kb_ops; a name that the machine lacks gets a number
- * above, so that a command that asks for it can be refused by name. */
+/* ops.h: math ops by name. Numbers below kb_shape.ops are those of kb_op_names and kb_op_costs; a name that the machine
+ * lacks gets a number above, so that a command that asks for it can be refused by name. */
 #ifndef KB_OPS_H
 #define KB_OPS_H
 

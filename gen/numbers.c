@@ -1,0 +1,81 @@
+/* numbers.c: the numbers of a machine as bytes, as they stand in its simulator.
+ *
+ * They are those that templates/numbers.c.in defines, in the simulator's own format: of little endian, as kbgen is. */
+#include "numbers.h"
+
+#include <string.h>
+
+#include "../rt/text/base.h"
+#include "cells_own.h"
+#include "hash.h"
+
+const char *topology_hash(const struct plan *plan)
+{
+    const struct model *m = plan->model;
+    const uint64_t counts[] = {m->sips.n, m->cube_rows.n, m->cube_cols.n, m->noc_rows.n, m->noc_cols.n, m->pes.n};
+    struct hash *hash = hash_begin();
+    hash_add(hash, counts, sizeof counts);
+    hash_number(hash, m->accel_shared);
+    for (enum attr i = 0; i < ATTRS; i++)
+        hash_number(hash, m->attr[i].n);
+    for (enum dtype i = 0; i < DTYPES; i++) {
+        hash_number(hash, m->k_per_cycle[i].n);
+        hash_number(hash, m->lanes[i].n);
+    }
+    for (unsigned i = 0; i < m->ops_count; i++) {
+        hash_text(hash, m->ops[i].name);
+        hash_number(hash, m->ops[i].cost.n);
+    }
+    for (unsigned i = 0; i < m->attach_count; i++)
+        hash_number(hash, m->attach[i].cube * SIDES + m->attach[i].side);
+    for (unsigned i = 0; i < plan->node_count; i++)
+        hash_number(hash, plan->nodes[i].router);
+    hash_own(hash, m);
+    return hash_end(hash);
+}
+
+enum { NAME_ROOM_STEP = 64 };
+
+size_t name_room(const struct model *model)
+{
+    return (strlen(model->name) / NAME_ROOM_STEP + 1) * NAME_ROOM_STEP;
+}
+
+static struct number new_number(const char *symbol, size_t length)
+{
+    return (struct number){symbol, arena_alloc(length, 1), length};
+}
+
+static struct number new_text(const char *symbol, const char *text, size_t room)
+{
+    struct number number = new_number(symbol, room);
+    memcpy(number.bytes, text, strlen(text));
+    return number;
+}
+
+static void put(struct number *number, size_t i, uint64_t n)
+{
+    memcpy(number->bytes + i * sizeof n, &n, sizeof n);
+}
+
+struct numbers numbers_of(const struct plan *plan)
+{
+    const struct model *m = plan->model;
+    const char *hash = topology_hash(plan);
+    struct number attrs = new_number("kb_attrs", ATTRS * sizeof(uint64_t));
+    struct number k_per_cycle = new_number("kb_gemm_k_per_cycle", DTYPES * sizeof(uint64_t));
+    struct number lanes = new_number("kb_math_lanes", DTYPES * sizeof(uint64_t));
+    struct number costs = new_number("kb_op_costs", m->ops_count * sizeof(uint64_t));
+    for (enum attr i = 0; i < ATTRS; i++)
+        put(&attrs, i, m->attr[i].n);
+    for (enum dtype i = 0; i < DTYPES; i++) {
+        put(&k_per_cycle, i, m->k_per_cycle[i].n);
+        put(&lanes, i, m->lanes[i].n);
+    }
+    for (unsigned i = 0; i < m->ops_count; i++)
+        put(&costs, i, m->ops[i].cost.n);
+    return (struct numbers){{
+        attrs, k_per_cycle, lanes, costs, new_text("kb_machine_name", m->name, name_room(m)),
+        new_text("kb_topology_hash", hash, strlen(hash) + 1),
+    }};
+}
