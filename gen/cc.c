@@ -1,7 +1,7 @@
-/* cc.c: compiles and links, without a shell.
+/* cc.c: compiles and links, without a shell, as seldom as can be.
  *
- * Every input of a simulator is hashed, and the simulator carries the hash: equal inputs are not built again. Inputs
- * count by what they hold; where they lie does not, nor does it show in the result. */
+ * A simulator carries a hash over its structure and its numbers: equal inputs are not built again. One that is linked
+ * is kept under the hash of its structure; others of that structure are the same bytes with other numbers in them. */
 #include "cc.h"
 
 #include <errno.h>
@@ -11,12 +11,14 @@
 #include <unistd.h>
 
 #include "../rt/text/base.h"
+#include "cache.h"
 #include "hash.h"
 #include "home.h"
 #include "impl.h"
 #include "job.h"
-#include "key.h"
+#include "making.h"
 #include "out.h"
+#include "program.h"
 #include "timing.h"
 #include "words.h"
 
@@ -32,25 +34,6 @@
 #endif
 
 const char cc_default[] = KB_CC;
-
-/* A file that is compiled. */
-struct unit {
-    const char *name;                                   /* for messages */
-    const char *path;                                   /* absolute */
-    const char *object;
-    bool users;
-    const struct impl *impl;                            /* the own model that it is, or NULL */
-};
-
-/* A build under way. */
-struct making {
-    const struct build *build;
-    struct words compiler;                              /* the compiler and all flags but those that name files */
-    struct words kernels, archives;                     /* what was compiled with kbgen */
-    struct unit *units;
-    size_t unit_count;
-    const struct emission *emission;
-};
 
 static const char *absolute(const char *path)
 {
@@ -108,11 +91,16 @@ static struct job unit_job(const struct making *making, const struct unit *unit)
     return job;
 }
 
+struct job user_job(const struct making *making, const struct unit *unit)
+{
+    return unit->impl ? own_job(making->build, unit->impl, making->emission) : unit_job(making, unit);
+}
+
 static const char *own_header(const struct emission *emission)
 {
     for (size_t i = 0;; i++)
         if (!strcmp(emission->files[i].name, "own.h"))
-            return emission->files[i].text;
+            return emission->files[i].code;
 }
 
 /* One thing that an own model has to define. */
@@ -143,81 +131,11 @@ struct job own_job(const struct build *build, const struct impl *impl, const str
     return job;
 }
 
-/* Ends kbgen after a compiler's complaint, which stands on standard error: a user's file is the user's input. */
-static _Noreturn void refuse(const struct job *job, const struct unit *unit)
+void refuse(const struct job *job, const struct unit *unit)
 {
     if (unit->users && WIFEXITED(job->status))
         usage_error("%s does not compile", unit->name);
     die("%s fails on %s", job->words.word[0], unit->path);
-}
-
-/* ---- what a simulator is made of */
-
-static void hash_file(struct hash *hash, const char *path)
-{
-    size_t length;
-    const char *text = read_file(path, &length);
-    if (!text)
-        die("read %s:", path);
-    hash_text(hash, base_name(path));
-    hash_add(hash, text, length);
-}
-
-static void hash_files(struct hash *hash, const struct words *files)
-{
-    for (size_t i = 0; i < files->count; i++)
-        hash_file(hash, files->word[i]);
-}
-
-/* What the compiler says about itself tells two compilers apart, wherever they are installed. */
-static void hash_compiler(struct hash *hash, const struct making *making)
-{
-    struct job job = {.words = compiler_of(making->build), .what = "ask the compiler who it is"};
-    words_add(&job.words, "--version");
-    size_t length;
-    const char *said = run_for_output(&job, &length);
-    if (job.status != 0)
-        die("%s is no C compiler: --version failed", job.words.word[0]);
-    hash_add(hash, said, length);
-    for (size_t i = 1; i < making->compiler.count; i++)
-        hash_text(hash, making->compiler.word[i]);
-}
-
-/* A user's file counts with all that it includes. */
-static void hash_user(struct hash *hash, const struct making *making, const struct unit *unit)
-{
-    struct job job = unit->impl ? own_job(making->build, unit->impl, making->emission) : unit_job(making, unit);
-    words_add(&job.words, "-E");
-    words_add(&job.words, "-P");
-    size_t length;
-    const char *text = run_for_output(&job, &length);
-    if (job.status != 0)
-        refuse(&job, unit);
-    hash_file(hash, unit->path);
-    hash_add(hash, text, length);
-}
-
-static const char *key_of(const struct making *making, const struct emission *emission)
-{
-    static const char *const folders[] = {"rt", "rt/kb", "rt/text"}, *const endings[] = {".h", ".def"};
-    struct hash *hash = hash_begin();
-    hash_compiler(hash, making);
-    for (size_t i = 0; i < emission->count; i++) {
-        hash_text(hash, emission->files[i].name);
-        hash_add(hash, emission->files[i].text, emission->files[i].length);
-    }
-    struct words headers = {0};
-    for (size_t i = 0; i < COUNT_OF(folders); i++)
-        for (size_t j = 0; j < COUNT_OF(endings); j++) {
-            const char *folder = arena_printf("%s/%s", home_sources(), folders[i]);
-            words_of_folder(&headers, folder, endings[j], arena_printf("%s/", folder));
-        }
-    hash_files(hash, &headers);
-    hash_files(hash, &making->kernels);
-    hash_files(hash, &making->archives);
-    for (size_t i = 0; i < making->unit_count; i++)
-        hash_user(hash, making, &making->units[i]);
-    return hash_end(hash);
 }
 
 /* ---- how it is made */
@@ -246,19 +164,35 @@ static void add_kernel_units(struct making *making)
     }
 }
 
-/* Writes the generated files, and adds those that are compiled. */
-static void add_generated_units(struct making *making, const struct emission *emission, const char *folder)
+const char *making_folder(struct making *making)
 {
+    if (!making->folder)
+        making->folder = absolute(temporary_folder(making->build->path));
+    return making->folder;
+}
+
+/* Writes the generated files as they are compiled, and adds units of them. */
+static void add_generated_units(struct making *making, const char *folder)
+{
+    const struct emission *emission = making->emission;
     for (size_t i = 0; i < emission->count; i++) {
         const struct emitted *file = &emission->files[i];
         const char *path = temporary(folder, file->name);
         size_t length = strlen(file->name);
-        write_file(path, file->text, file->length);
+        write_file(path, file->code, strlen(file->code));
         if (file->name[length - 1] == 'c')
             making->units[making->unit_count++] = (struct unit){
                 .name = file->name, .path = path, .object = arena_printf("%.*s.o", (int)length - 2, file->name),
             };
     }
+}
+
+/* No tool may look into the numbers, fold them into code, or say anything about them elsewhere in the simulator. */
+static void add_numbers_flags(struct words *words)
+{
+    words_add(words, "-g0");
+    words_add(words, "-fno-lto");
+    words_add(words, "-fno-data-sections");
 }
 
 static void compile(struct making *making, const char *folder)
@@ -273,6 +207,8 @@ static void compile(struct making *making, const char *folder)
             words_add(&jobs[i].words, arena_printf("%s/own.h", folder));
             words_add(&jobs[i].words, arena_printf("-ffile-prefix-map=%s/=", folder));
         }
+        if (!strcmp(unit->name, NUMBERS_FILE) && !unit->users)
+            add_numbers_flags(&jobs[i].words);
         words_add(&jobs[i].words, "-c");
         words_add(&jobs[i].words, "-o");
         words_add(&jobs[i].words, unit->object);
@@ -282,43 +218,6 @@ static void compile(struct making *making, const char *folder)
         refuse(failed, &making->units[failed - jobs]);
     for (size_t i = 0; i < making->unit_count; i++)
         timing(arena_printf("  compile %s", jobs[i].what), jobs[i].ms);
-}
-
-/* The folders where the compiler's linker looks for libraries. */
-static struct words library_folders(const struct making *making)
-{
-    struct job job = {.words = compiler_of(making->build), .what = "ask for the folders of libraries"};
-    words_add(&job.words, "-print-search-dirs");
-    size_t length;
-    struct words folders = {0};
-    const char *said = run_for_output(&job, &length), *from = strstr(said, "libraries: =");
-    for (from = from ? from + strlen("libraries: =") : ""; *from && *from != '\n'; from += *from == ':') {
-        size_t end = strcspn(from, ":\n");
-        words_add(&folders, arena_text(from, end));
-        from += end;
-    }
-    return folders;
-}
-
-/* A library as an archive where there is one, so that the simulator runs where it is not installed. */
-static void add_library(struct words *words, const struct words *folders, const char *name)
-{
-    for (size_t i = 0; i < folders->count; i++) {
-        if (access(arena_printf("%s/lib%s.a", folders->word[i], name), R_OK) == 0) {
-            words_add(words, arena_printf("-l:lib%s.a", name));
-            return;
-        }
-    }
-    words_add(words, arena_printf("-l%s", name));
-}
-
-static void add_libraries(struct words *words, const struct making *making)
-{
-    static const char *const archives[] = {"yaml", "gmp", "boost_context"};
-    struct words folders = library_folders(making);
-    for (size_t i = 0; i < COUNT_OF(archives); i++)
-        add_library(words, &folders, archives[i]);
-    words_split(words, "-lm -ldl -lpthread");
 }
 
 static void link_units(const struct making *making, const char *key, const char *program)
@@ -331,9 +230,9 @@ static void link_units(const struct making *making, const char *key, const char 
     words_add(&job.words, program);
     for (size_t i = 0; i < making->unit_count; i++)
         words_add(&job.words, making->units[i].object);
-    words_add_all(&job.words, &making->kernels);
-    words_add_all(&job.words, &making->archives);
-    add_libraries(&job.words, making);
+    struct words objects = home_objects();
+    words_add_all(&job.words, &objects);
+    words_add_all(&job.words, &making->tools.libraries);
     if (run_jobs(&job, 1, 1)) {
         if ((making->build->kernel_count || making->build->impl_count) && WIFEXITED(job.status))
             usage_error("what -k or --impl names does not link with the simulator");
@@ -342,25 +241,92 @@ static void link_units(const struct making *making, const char *key, const char 
     timing("  link", job.ms);
 }
 
-void build(const struct build *build, const struct emission *emission)
+struct making *making_begin(const struct build *build, const struct emission *emission)
 {
-    struct making making = {.build = build, .compiler = compiler_of(build), .emission = emission};
-    const char *archives = home_archives();
-    add_flags(&making.compiler, build);
-    words_of_folder(&making.kernels, arena_printf("%s/kernels", archives), ".o", arena_printf("%s/kernels/", archives));
-    words_add(&making.archives, arena_printf("%s/libkb.a", archives));
-    words_add(&making.archives, arena_printf("%s/libtext.a", archives));
-    making.units = arena_alloc(build->kernel_count + build->impl_count + emission->count, sizeof *making.units);
-    add_kernel_units(&making);
-    add_own_units(&making);
+    struct making *making = arena_alloc(1, sizeof *making);
+    *making = (struct making){.build = build, .emission = emission, .asked = compiler_of(build)};
+    words_add_all(&making->compiler, &making->asked);
+    add_flags(&making->compiler, build);
+    making->units = arena_alloc(build->kernel_count + build->impl_count + emission->count, sizeof *making->units);
+    add_kernel_units(making);
+    add_own_units(making);
+    return making;
+}
 
-    const char *key = key_of(&making, emission);
-    timing_pass("hash the inputs");
-    if (key_is(build->path, key))
+static void settle(struct making *making, const char *structure)
+{
+    struct hash *hash = hash_begin();
+    hash_text(hash, structure);
+    for (size_t i = 0; i < NUMBERS; i++)
+        hash_add(hash, making->emission->numbers.list[i].bytes, making->emission->numbers.list[i].length);
+    making->structure = arena_printf("simulator-%s", structure);
+    making->key = hash_end(hash);
+    making->is_there = program_is(making->build->path, making->key);
+}
+
+/* Looks for a linked simulator that can be what is wanted, and makes that of it. */
+static bool find_linked(struct making *making)
+{
+    struct program *linked = &making->linked;
+    linked->bytes = cache_find(making->structure, &linked->length);
+    if (linked->bytes && !program_set(*linked, making->key, &making->emission->numbers))
+        linked->bytes = NULL;
+    return linked->bytes;
+}
+
+bool making_is_known(struct making *making)
+{
+    const char *structure = structure_of(making, false);
+    if (structure)
+        settle(making, structure);
+    bool known = structure && (making->is_there || find_linked(making));
+    timing_pass("look for one that is linked");
+    return known;
+}
+
+/* Keeps a simulator for others of its structure, if it can become those: if it has places for its numbers, and they
+ * are these numbers. */
+static void keep_linked(const struct making *making, const char *path)
+{
+    size_t length, linked_length;
+    char *bytes = read_file(path, &length);
+    const char *linked = read_file(path, &linked_length);
+    if (!bytes || !linked || !program_set((struct program){bytes, length}, making->key, &making->emission->numbers)
+        || memcmp(bytes, linked, length))
         return;
-    const char *folder = absolute(temporary_folder(build->path)), *program = temporary(folder, "simulator");
-    add_generated_units(&making, emission, folder);
-    compile(&making, folder);
-    link_units(&making, key, program);
-    move_into_place(program, build->path);
+    cache_keep(making->structure, bytes, length);
+}
+
+static void build_all(struct making *making, const char *program)
+{
+    const char *folder = making_folder(making);
+    add_generated_units(making, folder);
+    compile(making, folder);
+    link_units(making, making->key, program);
+    timing_pass("compile and link");
+    keep_linked(making, program);
+}
+
+void build(struct making *making)
+{
+    if (!making->structure) {
+        settle(making, structure_of(making, true));
+        timing_pass("hash the inputs");
+    }
+    if (making->is_there)
+        return timing_pass("leave the simulator as it is: it was made of the same");
+    const char *program = temporary(making_folder(making), "simulator");
+    if (!making->linked.bytes) {
+        cache_enter(making->structure);
+        find_linked(making);
+    }
+    if (making->linked.bytes)
+        write_program(program, making->linked.bytes, making->linked.length);
+    else
+        build_all(making, program);
+    structure_keep(making);
+    cache_leave();
+    move_into_place(program, making->build->path);
+    if (making->linked.bytes)
+        timing_pass("put other numbers into a linked simulator: no compiler, no linker");
 }

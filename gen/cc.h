@@ -2,8 +2,12 @@
 #ifndef GEN_CC_H
 #define GEN_CC_H
 
+#include <stdbool.h>
+
 #include "emit.h"
 #include "job.h"
+
+struct making;
 
 struct build {
     const char *path;                                   /* of the simulator */
@@ -23,8 +27,17 @@ extern const char cc_default[];
  * as aliases, what it has to define. What to make of it is left to add. */
 struct job own_job(const struct build *build, const struct impl *impl, const struct emission *emission);
 
-/* Requires: complete emission. Leaves: the simulator at its path, made of the emission, the user's files and what was
- * compiled with kbgen; untouched if it was made of the same before. Ends with 2 when a user's file does not compile. */
-void build(const struct build *build, const struct emission *emission);
+/* A hash over what was compiled with kbgen and the headers beside it: the same for all topologies, read once. */
+const char *structure_of_home(void);
+
+/* Begins to make a simulator of an emission that is complete, the user's files and what was compiled with kbgen. */
+struct making *making_begin(const struct build *build, const struct emission *emission);
+
+/* Whether it can be made without asking the compiler for anything; then the user's files are those that compiled. */
+bool making_is_known(struct making *making);
+
+/* Leaves the simulator at its path; untouched if it was made of the same before. Ends with 2 when a user's file does
+ * not compile. */
+void build(struct making *making);
 
 #endif

@@ -59,3 +59,13 @@ const char *home_archives(void)
     static const char *const at_program[] = {"", "/../lib/kbgen", NULL};
     return look(at_home, at_program, "libkb.a");
 }
+
+struct words home_objects(void)
+{
+    struct words objects = {0};
+    const char *archives = home_archives(), *kernels = arena_printf("%s/kernels", archives);
+    words_of_folder(&objects, kernels, ".o", arena_printf("%s/", kernels));
+    words_add(&objects, arena_printf("%s/libkb.a", archives));
+    words_add(&objects, arena_printf("%s/libtext.a", archives));
+    return objects;
+}

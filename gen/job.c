@@ -96,6 +96,26 @@ static void start(struct job *job, int output, int stream)
         close(input);
 }
 
+/* Starts a function in a process of its own; what it writes to standard error goes to a file in memory. */
+static void start_own(struct job *job)
+{
+    job->errors = memfd_create("errors", MFD_CLOEXEC);
+    if (job->errors < 0)
+        die("keep what is said:");
+    job->ms = now_ms();
+    sigset_t before = hold_signals();
+    job->pid = fork();
+    if (job->pid < 0)
+        die("start a process:");
+    if (job->pid == 0) {
+        watch(NULL, 0);
+        dup2(job->errors, STDERR_FILENO);
+        sigprocmask(SIG_SETMASK, &before, NULL);
+        exit(job->run(job));
+    }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
 static void ended(struct job *job, int status)
 {
     job->status = status;
@@ -116,10 +136,22 @@ static void wait_one(struct job *jobs, size_t count)
     sigset_t before = hold_signals();
     if (waitpid(end.si_pid, &status, 0) != end.si_pid)
         die("wait for %s:", jobs->what);
-    for (size_t i = 0; i < count; i++)
-        if (jobs[i].pid == end.si_pid)
-            ended(&jobs[i], status);
+    struct job *job = jobs;
+    while (job < jobs + count && job->pid != end.si_pid)
+        job++;
+    if (job < jobs + count)
+        ended(job, status);
     sigprocmask(SIG_SETMASK, &before, NULL);
+    if (job < jobs + count && job->ended)
+        job->ended(job);
+}
+
+static void start_any(struct job *job)
+{
+    if (job->run)
+        start_own(job);
+    else
+        start(job, -1, -1);
 }
 
 struct job *run_jobs(struct job *jobs, size_t count, size_t most)
@@ -127,7 +159,7 @@ struct job *run_jobs(struct job *jobs, size_t count, size_t most)
     watch(jobs, count);
     for (size_t started = 0, running = 0; started < count || running; running--) {
         for (; started < count && running < most; running++)
-            start(&jobs[started++], -1, -1);
+            start_any(&jobs[started++]);
         wait_one(jobs, started);
     }
     watch(NULL, 0);

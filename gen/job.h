@@ -14,6 +14,10 @@ struct job {
     double ms;                                          /* how long it took */
     int status;                                         /* of waitpid, when it has ended */
     pid_t pid;
+    int (*run)(struct job *job);                        /* instead of a program: returns the exit status */
+    void (*ended)(struct job *job);                     /* called when it has ended; NULL: nothing */
+    size_t number;                                      /* for these two, as they like it */
+    int errors;                                         /* with `run`: a file, closed by `ended`, of what it says */
 };
 
 /* Runs jobs, up to `most` at a time, all of them whether others fail or not. Dies when a program cannot be started.

@@ -4,7 +4,7 @@
  *     model -> plan                elaborate, wire, measure, route: nodes, links, totals, tables of next steps
  *     plan -> C                    emit: templates filled with the plan's rows
  *     C, own models -> the same    probe_impls: each of the user's models defines what that C calls
- *     C -> simulator               build: compiled and linked with the runtime, unless it is there already
+ *     C -> simulator               build: compiled and linked with the runtime, unless one like it is there already
  *
  * Whatever is wrong with the input is found before anything is written. */
 #include <signal.h>
@@ -18,6 +18,7 @@
 #include "dump_model.h"
 #include "dump_schema.h"
 #include "home.h"
+#include "many.h"
 #include "options.h"
 #include "out.h"
 #include "probe.h"
@@ -64,7 +65,8 @@ static void check_output(const struct options *options, const char *output)
 {
     if (options->emit_c)
         return out_check_folder(output);
-    out_check_file(output, options->topology);
+    for (size_t i = 0; i < options->topology_count; i++)
+        out_check_file(output, options->topologies[i]);
     out_check_file(output, home_program());
     for (size_t i = 0; i < options->kernel_count; i++)
         out_check_file(output, options->kernels[i]);
@@ -76,30 +78,49 @@ static void make(const struct options *options, const struct plan *plan)
 {
     const struct model *model = plan->model;
     const char *output = options->output ? options->output
-                       : arena_printf("build/%s%s", model->name, options->emit_c ? ".c" : "");
+                       : arena_printf("%s/%s%s", options->folder, model->name, options->emit_c ? ".c" : "");
     const char *generated = options->emit_c ? output : arena_printf("%s.c", output);
     const struct build how = {
         .path = output, .cc = options->cc, .level = options->level, .jobs = options->jobs,
         .kernels = options->kernels, .kernel_count = options->kernel_count,
         .impls = model->impls, .impl_count = model->impls_count,
     };
-    if (!options->check)
+    if (!options->check) {
+        claim_name(model);
+        errors_end();
         check_output(options, output);
+    }
     const char *templates = arena_printf("%s/templates", home_sources());
     struct emission emission = emit(plan, templates, options->sets, options->set_count);
     errors_end();
     timing_pass("emit");
-    probe_impls(model, &how, &emission);
-    errors_end();
-    timing_pass("probe");
+    struct making *making = options->check || options->emit_c ? NULL : making_begin(&how, &emission);
+    if (!making || !making_is_known(making)) {
+        probe_impls(model, &how, &emission);
+        errors_end();
+        timing_pass("probe");
+    }
     if (options->check)
         return;
     if (options->emit_c || options->keep)
         write_emission(generated, &emission);
     if (options->emit_c)
         return;
-    build(&how, &emission);
-    timing_pass("build");
+    build(making);
+}
+
+static int run(struct options *options)
+{
+    timing_begin(options->verbose);
+    const struct model *model = check_topology(options);
+    errors_end();
+    timing_pass("check");
+    const struct plan *plan = lay_out(model);
+    if (options->dump)
+        dump(options->dump, model, plan);
+    else if (!options->check || model->impls_count)
+        make(options, plan);
+    return 0;
 }
 
 int main(int argc, char **argv)
@@ -108,18 +129,12 @@ int main(int argc, char **argv)
     out_watch_end();
     signal(SIGXFSZ, SIG_IGN);                           /* a file that may not grow is an error of its write */
     struct options options = options_read(argc, argv);
-    timing_begin(options.verbose);
     if (options.dump == DUMP_schema) {
         dump(DUMP_schema, NULL, NULL);
         return 0;
     }
-    const struct model *model = check_topology(&options);
-    errors_end();
-    timing_pass("check");
-    const struct plan *plan = lay_out(model);
-    if (options.dump)
-        dump(options.dump, model, plan);
-    else if (!options.check || model->impls_count)
-        make(&options, plan);
-    return 0;
+    if (options.topology_count <= 1)
+        return run(&options);
+    structure_of_home();                                /* for all of them */
+    return make_many(&options, run);
 }

@@ -16,10 +16,11 @@
 #include "emit.h"
 
 static const char help[] =
-    "usage: kbgen TOPOLOGY.yaml [OPTION ...]\n"
-    "Makes a simulator of the machine that a topology file describes: build/NAME below the current folder.\n"
+    "usage: kbgen TOPOLOGY.yaml ... [OPTION ...]\n"
+    "Makes a simulator of the machine that a topology file describes: build/NAME below the current folder; of each\n"
+    "one, when there are several.\n"
     "\n"
-    "  -o, --output PATH    make PATH instead\n"
+    "  -o, --output PATH    make PATH instead; of several topologies PATH/NAME, and PATH ends with a slash\n"
     "      --emit exe|c     c: the generated sources alone, in the folder build/NAME.c, or PATH\n"
     "      --keep           leave the generated sources beside the simulator, in the folder build/NAME.c, or PATH.c\n"
     "  -k, --kernel FILE.c  a kernel file of yours beside those that are built in (repeatable)\n"
@@ -29,10 +30,12 @@ static const char help[] =
     "      --dump WHAT      print model, nodes, links, routes, dot (a graph for graphviz) or schema (JSON Schema)\n"
     "      --cc CC          compile with CC (default: %s)\n"
     "  -O LEVEL             optimise the generated code and your files so: 0 1 2 3 s g fast\n"
-    "  -j, --jobs N         run N compilers at a time (default: one per processor)\n"
+    "  -j, --jobs N         N compilers at a time; of several topologies, N of them (default: one per processor)\n"
     "  -v, --verbose        say what took how long\n"
     "      --help, --version\n"
     "\n"
+    "Topologies that differ in numbers alone share what is linked, which is kept in build/kbgen.cache, or in\n"
+    "$KBGEN_CACHE (empty: nowhere): up to 256 MiB, and may be removed at any time.\n"
     "$KBGEN_HOME says where templates, headers and archives are, if not beside kbgen.\n"
     "Exit status: 0 good, 2 wrong usage or input, 3 the system failed (no compiler, disk full).\n";
 
@@ -98,6 +101,17 @@ static const char *read_output(const char *path, bool folder)
     while (length > 1 && path[length - 1] == '/')
         length--;
     return arena_text(path, length);
+}
+
+/* Several topologies go to a folder, which a slash tells from a file. */
+static void place_many(struct options *options)
+{
+    const char *output = options->output;
+    options->output = NULL;
+    if (output && (!*output || output[strlen(output) - 1] != '/'))
+        usage_error("-o takes a folder for several topologies, with a slash at its end; not '%s'", output);
+    if (output)
+        options->folder = read_output(output, true);
 }
 
 static size_t processors(void)
@@ -173,15 +187,19 @@ static void take(struct options *options, int option)
 
 struct options options_read(int argc, char **argv)
 {
-    struct options options = {.cc = cc_default, .jobs = processors()};
+    struct options options = {.cc = cc_default, .folder = "build", .jobs = processors()};
     for (int option; (option = getopt_long(argc, argv, "o:k:O:j:v", longs, NULL)) >= 0;)
         take(&options, option);
-    if (argc - optind > 1)
-        usage_error("one topology at a time: %s and %s", argv[optind], argv[optind + 1]);
-    options.topology = optind < argc ? argv[optind] : NULL;
+    options.topologies = argv + optind;
+    options.topology_count = (size_t)(argc - optind);
+    options.topology = options.topologies[0];
+    if (options.topology_count > 1 && options.dump)
+        usage_error("--dump takes one topology: %s and %s", argv[optind], argv[optind + 1]);
     if (!options.topology && options.dump != DUMP_schema)
         usage_error("no topology file; kbgen --help says more");
-    if (options.output)
+    if (options.topology_count > 1)
+        place_many(&options);
+    else if (options.output)
         options.output = read_output(options.output, options.emit_c);
     return options;
 }

@@ -9,8 +9,11 @@
 enum dump { DUMP_NONE, DUMP_model, DUMP_nodes, DUMP_links, DUMP_routes, DUMP_dot, DUMP_schema, DUMPS };
 
 struct options {
-    const char *topology;                               /* NULL only with --dump schema */
-    const char *output;                                 /* NULL: build/NAME below the current folder */
+    const char *topology;                               /* the first; NULL only with --dump schema */
+    char *const *topologies;
+    size_t topology_count;
+    const char *output;                                 /* NULL: a file in `folder`, after the machine's name */
+    const char *folder;
     const char *cc, *level;                             /* level NULL: as kbgen was built */
     char **sets, **kernels, **impls;
     size_t set_count, kernel_count, impl_count, jobs;

@@ -5,6 +5,7 @@
 #include "out.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,20 +58,22 @@ static const char *remember(const char *path)
     return path;
 }
 
-static void make_parents(const char *path)
+bool make_parents(const char *path)
 {
     char *folder = arena_printf("%s", path);
     for (char *slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = 0;
         if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-            die("make the folder %s:", folder);
+            return false;
         *slash = '/';
     }
+    return true;
 }
 
 const char *temporary_folder(const char *path)
 {
-    make_parents(path);
+    if (!make_parents(path))
+        die("make the folder of %s:", path);
     for (unsigned i = 0;; i++) {
         const char *folder = arena_printf("%s.%ld-%u.tmp", path, (long)getpid(), i);
         if (mkdir(folder, 0777) == 0)
@@ -105,13 +108,24 @@ void out_check_folder(const char *path)
         usage_error("%s is no folder; -o names another place", path);
 }
 
-void write_file(const char *path, const char *text, size_t length)
+static void write_as(const char *path, mode_t mode, const char *text, size_t length)
 {
-    FILE *file = fopen(path, "wx");
+    int number = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    FILE *file = number < 0 ? NULL : fdopen(number, "w");
     if (!file)
         die("write %s:", path);
     if (fwrite(text, 1, length, file) != length || fclose(file) != 0)
         die("write %s:", path);
+}
+
+void write_file(const char *path, const char *text, size_t length)
+{
+    write_as(path, 0666, text, length);
+}
+
+void write_program(const char *path, const char *bytes, size_t length)
+{
+    write_as(path, 0777, bytes, length);
 }
 
 void move_into_place(const char *from, const char *to)

@@ -1,8 +1,8 @@
-/* key.c: what a simulator was made of, as a number that it carries.
+/* program.c: a simulator as an ELF file: the key that it carries, and its numbers.
  *
  * The linker writes the key into the build ID, a note that every ELF program has room for, so no file beside the
- * program has to be kept in step with it. */
-#include "key.h"
+ * program has to be kept in step with it. The numbers are found by their symbols. */
+#include "program.h"
 
 #include <elf.h>
 #include <stdint.h>
@@ -14,14 +14,8 @@
 
 enum { KEY_BYTES = 16 };
 
-/* Bytes of a file, of which no number is trusted. */
-struct image {
-    const char *bytes;
-    size_t length;
-};
-
 /* Copies what stands at an offset, aligned or not; false: it is not there. */
-static bool copy(struct image from, uint64_t offset, void *to, size_t length)
+static bool copy(struct program from, uint64_t offset, void *to, size_t length)
 {
     if (offset > from.length || length > from.length - offset)
         return false;
@@ -30,11 +24,11 @@ static bool copy(struct image from, uint64_t offset, void *to, size_t length)
 }
 
 /* The part of a file from an offset on; its length may be 0. */
-static struct image part(struct image from, uint64_t offset, uint64_t length)
+static struct program part(struct program from, uint64_t offset, uint64_t length)
 {
     if (offset > from.length)
-        return (struct image){0};
-    return (struct image){from.bytes + offset, length < from.length - offset ? length : from.length - offset};
+        return (struct program){0};
+    return (struct program){from.bytes + offset, length < from.length - offset ? length : from.length - offset};
 }
 
 static uint64_t aligned(uint64_t length)
@@ -42,43 +36,114 @@ static uint64_t aligned(uint64_t length)
     return (length + 3) & ~UINT64_C(3);
 }
 
-/* Whether notes hold a build ID, and it is this one. */
-static bool notes_hold(struct image notes, const unsigned char *id, size_t id_length)
+/* The build ID of a length among notes, or NULL. */
+static char *find_id(struct program notes, size_t length)
 {
     Elf64_Nhdr note;
     for (uint64_t at = 0; copy(notes, at, &note, sizeof note); at += aligned(note.n_namesz) + aligned(note.n_descsz)) {
         at += sizeof note;
-        struct image found = part(notes, at + aligned(note.n_namesz), note.n_descsz);
-        if (note.n_type == NT_GNU_BUILD_ID && found.length == id_length && !memcmp(found.bytes, id, id_length))
-            return true;
+        struct program found = part(notes, at + aligned(note.n_namesz), note.n_descsz);
+        if (note.n_type == NT_GNU_BUILD_ID && found.length == length && note.n_descsz == length)
+            return found.bytes;
     }
-    return false;
+    return NULL;
 }
 
 /* Whether a file is a whole program: its table of sections, the last thing in it, is there. */
-static bool is_whole(struct image image, Elf64_Ehdr *head)
+static bool is_whole(struct program program, Elf64_Ehdr *head)
 {
-    return copy(image, 0, head, sizeof *head) && !memcmp(head->e_ident, ELFMAG, SELFMAG)
-        && head->e_ident[EI_CLASS] == ELFCLASS64 && head->e_shoff <= image.length
-        && (uint64_t)head->e_shnum * sizeof(Elf64_Shdr) <= image.length - head->e_shoff;
+    return copy(program, 0, head, sizeof *head) && !memcmp(head->e_ident, ELFMAG, SELFMAG)
+        && head->e_ident[EI_CLASS] == ELFCLASS64 && head->e_shoff <= program.length
+        && (uint64_t)head->e_shnum * sizeof(Elf64_Shdr) <= program.length - head->e_shoff;
 }
 
-bool key_is(const char *path, const char *key)
+/* Where the key stands, or NULL. */
+static char *find_key(struct program program)
 {
-    unsigned char id[KEY_BYTES];
-    struct image image;
     Elf64_Ehdr head;
     Elf64_Phdr segment;
-    image.bytes = access(path, X_OK) == 0 ? read_file(path, &image.length) : NULL;
-    if (!image.bytes || !is_whole(image, &head))
-        return false;
+    if (!is_whole(program, &head))
+        return NULL;
+    for (unsigned i = 0; i < head.e_phnum; i++) {
+        if (!copy(program, head.e_phoff + i * sizeof segment, &segment, sizeof segment))
+            return NULL;
+        char *id = segment.p_type == PT_NOTE ? find_id(part(program, segment.p_offset, segment.p_filesz), KEY_BYTES)
+                                             : NULL;
+        if (id)
+            return id;
+    }
+    return NULL;
+}
+
+static void read_key(const char *key, unsigned char *id)
+{
     for (size_t i = 0; i < KEY_BYTES; i++)
         sscanf(key + 2 * i, "%2hhx", &id[i]);
-    for (unsigned i = 0; i < head.e_phnum; i++) {
-        if (!copy(image, head.e_phoff + i * sizeof segment, &segment, sizeof segment))
-            return false;
-        if (segment.p_type == PT_NOTE && notes_hold(part(image, segment.p_offset, segment.p_filesz), id, KEY_BYTES))
-            return true;
+}
+
+bool program_is(const char *path, const char *key)
+{
+    unsigned char id[KEY_BYTES];
+    struct program program;
+    program.bytes = access(path, X_OK) == 0 ? read_file(path, &program.length) : NULL;
+    const char *found = program.bytes ? find_key(program) : NULL;
+    read_key(key, id);
+    return found && !memcmp(found, id, KEY_BYTES);
+}
+
+static bool section_at(struct program program, uint64_t i, Elf64_Shdr *section)
+{
+    Elf64_Ehdr head;
+    return copy(program, 0, &head, sizeof head) && i < head.e_shnum
+        && copy(program, head.e_shoff + i * sizeof *section, section, sizeof *section);
+}
+
+/* Where the bytes of a symbol of the whole program stand, at least so many; NULL: it is another one, or has none. */
+static char *bytes_of(struct program program, const Elf64_Sym *symbol, struct program name, const struct number *number)
+{
+    Elf64_Shdr section;
+    size_t length = strlen(number->symbol) + 1;
+    if (name.length < length || memcmp(name.bytes, number->symbol, length) || symbol->st_size < number->length
+        || ELF64_ST_BIND(symbol->st_info) != STB_GLOBAL || !section_at(program, symbol->st_shndx, &section)
+        || section.sh_type != SHT_PROGBITS || symbol->st_value < section.sh_addr)
+        return NULL;
+    struct program held = part(program, section.sh_offset, section.sh_size);
+    held = part(held, symbol->st_value - section.sh_addr, number->length);
+    return held.length == number->length ? held.bytes : NULL;
+}
+
+static char *find_number(struct program program, const struct number *number)
+{
+    Elf64_Shdr table, texts;
+    Elf64_Sym symbol;
+    for (uint64_t i = 0; section_at(program, i, &table); i++) {
+        if (table.sh_type != SHT_SYMTAB || !section_at(program, table.sh_link, &texts))
+            continue;
+        struct program names = part(program, texts.sh_offset, texts.sh_size);
+        struct program symbols = part(program, table.sh_offset, table.sh_size);
+        for (uint64_t at = 0; copy(symbols, at, &symbol, sizeof symbol); at += sizeof symbol) {
+            char *found = bytes_of(program, &symbol, part(names, symbol.st_name, names.length), number);
+            if (found)
+                return found;
+        }
     }
-    return false;
+    return NULL;
+}
+
+bool program_set(struct program program, const char *key, const struct numbers *numbers)
+{
+    unsigned char id[KEY_BYTES];
+    char *at = find_key(program);
+    if (!at)
+        return false;
+    read_key(key, id);
+    memcpy(at, id, KEY_BYTES);
+    for (size_t i = 0; i < NUMBERS; i++) {
+        const struct number *number = &numbers->list[i];
+        at = find_number(program, number);
+        if (!at)
+            return false;
+        memcpy(at, number->bytes, number->length);
+    }
+    return true;
 }

@@ -1,10 +1,22 @@
-/* key.h: what a simulator was made of, as a number that it carries. */
-#ifndef GEN_KEY_H
-#define GEN_KEY_H
+/* program.h: a simulator as an ELF file: the key that it carries, and its numbers. */
+#ifndef GEN_PROGRAM_H
+#define GEN_PROGRAM_H
 
 #include <stdbool.h>
+#include <stddef.h>
+
+#include "numbers.h"
+
+/* The bytes of a file; nothing that they say is trusted. */
+struct program {
+    char *bytes;
+    size_t length;
+};
 
 /* Whether there is a whole program at a path that carries a key: its ELF build ID, in hexadecimal. */
-bool key_is(const char *path, const char *key);
+bool program_is(const char *path, const char *key);
+
+/* Writes a key and numbers into a simulator of the same structure; false: they have no place in it. */
+bool program_set(struct program program, const char *key, const struct numbers *numbers);
 
 #endif

@@ -38,7 +38,8 @@ def helps():
 
 def usage(topology):
     refused("no topology", 2, "^kbgen: no topology file")
-    refused("two topologies", 2, "one topology at a time", topology, topology)
+    refused("two topologies to one file", 2, "-o takes a folder .* not 'file'", topology, topology, "-o", "file")
+    refused("--dump of two", 2, "--dump takes one topology", topology, topology, "--dump", "nodes")
     refused("an unknown option", 2, "unrecognized option '--fast'", topology, "--fast")
     refused("an option without its argument", 2, "requires an argument", topology, "-o")
     refused("--dump of nothing", 2, "--dump takes one of model, nodes, .*; not 'node'", topology, "--dump", "node")

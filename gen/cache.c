@@ -1,0 +1,153 @@
+/* cache.c: the folder of what kbgen keeps: $KBGEN_CACHE, or build/kbgen.cache below the current folder.
+ *
+ * It may be removed at any time, and used by several at once. A file in it ends with a hash over its name and what it
+ * holds: one that was damaged is not there. A folder that cannot be written keeps nothing; no error of it ends kbgen.
+ * When it holds more than 256 MiB, what was used longest ago goes. */
+#include "cache.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../rt/text/base.h"
+#include "hash.h"
+#include "out.h"
+
+enum { MARK_LENGTH = 32, FILE_LEAST_BYTES = 4096 };
+
+static const uint64_t most_bytes = UINT64_C(256) << 20;
+
+/* NULL: none is wanted. */
+static const char *folder(void)
+{
+    const char *named = getenv("KBGEN_CACHE");
+    return !named ? "build/kbgen.cache" : *named ? named : NULL;
+}
+
+static const char *place(const char *name)
+{
+    return arena_printf("%s/%s", folder(), name);
+}
+
+static const char *mark_of(const char *name, const char *bytes, size_t length)
+{
+    struct hash *hash = hash_begin();
+    hash_text(hash, name);
+    hash_add(hash, bytes, length);
+    return hash_end(hash);
+}
+
+/* A file's bytes, to be changed at will, without a copy of all of them; they stay when the file goes. */
+static char *map(const char *path, size_t *length)
+{
+    struct stat status;
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    bool good = file >= 0 && fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_size >= MARK_LENGTH;
+    *length = good ? (size_t)status.st_size : 0;
+    char *bytes = good ? mmap(NULL, *length, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0) : MAP_FAILED;
+    if (file >= 0)
+        close(file);
+    return bytes == MAP_FAILED ? NULL : bytes;
+}
+
+char *cache_find(const char *name, size_t *length)
+{
+    char *bytes = folder() ? map(place(name), length) : NULL;
+    if (!bytes)
+        return NULL;
+    *length -= MARK_LENGTH;
+    if (memcmp(bytes + *length, mark_of(name, bytes, *length), MARK_LENGTH))
+        return NULL;
+    bytes[*length] = 0;
+    utimensat(AT_FDCWD, place(name), NULL, 0);          /* it was used now */
+    return bytes;
+}
+
+/* ---- not more than it may hold */
+
+struct kept {
+    const char *path;
+    struct timespec used;
+    uint64_t bytes;
+};
+
+static int by_use(const void *a, const void *b)
+{
+    const struct timespec *x = &((const struct kept *)a)->used, *y = &((const struct kept *)b)->used;
+    return x->tv_sec != y->tv_sec ? (x->tv_sec > y->tv_sec) - (x->tv_sec < y->tv_sec)
+                                  : (x->tv_nsec > y->tv_nsec) - (x->tv_nsec < y->tv_nsec);
+}
+
+static void trim(void)
+{
+    struct kept *all = NULL;
+    size_t count = 0;
+    uint64_t held = 0;
+    struct stat file;
+    DIR *entries = opendir(folder());
+    for (const struct dirent *entry; entries && (entry = readdir(entries));) {
+        const char *path = place(entry->d_name);
+        if (lstat(path, &file) != 0 || !S_ISREG(file.st_mode))
+            continue;
+        all = arena_grow(all, count, sizeof *all);
+        all[count] = (struct kept){path, file.st_mtim, (uint64_t)file.st_size + FILE_LEAST_BYTES};
+        held += all[count++].bytes;
+    }
+    if (entries)
+        closedir(entries);
+    if (held > most_bytes)
+        qsort(all, count, sizeof *all, by_use);
+    for (size_t i = 0; held > most_bytes; held -= all[i++].bytes)
+        unlink(all[i].path);
+}
+
+void cache_keep(const char *name, const char *bytes, size_t length)
+{
+    if (!folder() || !make_parents(place(name)))
+        return;
+    const char *made = temporary(folder(), arena_printf("%s.%ld.tmp", name, (long)getpid()));
+    FILE *file = fopen(made, "wx");
+    if (!file)
+        return;
+    bool good = fwrite(bytes, 1, length, file) == length;
+    good &= fputs(mark_of(name, bytes, length), file) >= 0;
+    good &= fclose(file) == 0;
+    if (!good || rename(made, place(name)) != 0)
+        unlink(made);
+    else
+        trim();
+}
+
+/* ---- one at a time */
+
+static struct {
+    const char *path;
+    int file;
+} entered = {NULL, -1};                                 /* a lock, which goes with the process that has it */
+
+void cache_enter(const char *name)
+{
+    if (!folder() || !make_parents(place(name)))
+        return;
+    entered.path = temporary(folder(), arena_printf("%s.lock", name));
+    entered.file = open(entered.path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    while (entered.file >= 0 && flock(entered.file, LOCK_EX) != 0 && errno == EINTR)
+        ;
+}
+
+void cache_leave(void)
+{
+    if (entered.file < 0)
+        return;
+    unlink(entered.path);
+    close(entered.file);
+    entered.file = -1;
+}

@@ -1,0 +1,190 @@
+/* toolchain.c: asks the compiler who it is, once.
+ *
+ * What it says is kept, with the files that it consists of and the libraries that it links; while these are as they
+ * were, it is not asked again. A wrapper is asked for the compiler behind it, which counts likewise. */
+#include "toolchain.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../rt/text/base.h"
+#include "../rt/text/diag.h"
+#include "cache.h"
+#include "hash.h"
+#include "job.h"
+
+/* A file as it was: other bytes in it would show in one of these numbers. */
+static const char *state_of(const char *path)
+{
+    struct stat file;
+    if (stat(path, &file) != 0)
+        return "none";
+    return arena_printf("%llu-%llu-%llu-%lld.%09ld", (unsigned long long)file.st_dev, (unsigned long long)file.st_ino,
+                        (unsigned long long)file.st_size, (long long)file.st_mtim.tv_sec, file.st_mtim.tv_nsec);
+}
+
+/* Where a program is that is called by a name. */
+static const char *program_path(const char *name)
+{
+    const char *from = strchr(name, '/') ? NULL : getenv("PATH");
+    for (; from && *from; from += *from == ':') {
+        size_t length = strcspn(from, ":");
+        const char *path = arena_printf("%.*s/%s", (int)length, length ? from : ".", name);
+        if (access(path, X_OK) == 0)
+            return path;
+        from += length;
+    }
+    return name;
+}
+
+/* What makes one program answer in several ways. */
+static const char *memo_name(const struct words *compiler)
+{
+    static const char *const variables[] = {"PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX", "LIBRARY_PATH"};
+    struct hash *hash = hash_begin();
+    for (size_t i = 0; i < compiler->count; i++)
+        hash_text(hash, compiler->word[i]);
+    for (size_t i = 0; i < COUNT_OF(variables); i++)
+        hash_text(hash, getenv(variables[i]) ? getenv(variables[i]) : "");
+    return arena_printf("compiler-%s", hash_end(hash));
+}
+
+static void add_line(struct toolchain *tools, const char *kind, const char *more, const char *text)
+{
+    tools->memo = arena_printf("%s%s %s%s%s\n", tools->memo, kind, more, *more ? " " : "", text);
+}
+
+static void add_file(struct toolchain *tools, const char *path)
+{
+    add_line(tools, "file", state_of(path), path);
+}
+
+/* The text after a blank, or "". */
+static const char *rest_of(const char *line)
+{
+    const char *blank = strchr(line, ' ');
+    return blank ? blank + 1 : "";
+}
+
+/* Takes in one line of a memo; false: it is true no longer. */
+static bool recall_line(struct toolchain *tools, const char *line)
+{
+    const char *rest = rest_of(line);
+    if (!strncmp(line, "identity ", strlen("identity ")))
+        tools->identity = rest;
+    else if (!strncmp(line, "library ", strlen("library ")))
+        words_add(&tools->libraries, rest);
+    else if (!strncmp(line, "file ", strlen("file "))) {
+        const char *state = state_of(rest_of(rest));
+        return !strncmp(rest, state, strlen(state)) && rest[strlen(state)] == ' ';
+    }
+    return true;
+}
+
+static bool recall(struct toolchain *tools)
+{
+    size_t length;
+    const char *memo = cache_find(tools->name, &length);
+    for (const char *line = memo; line && *line;) {
+        size_t end = strcspn(line, "\n");
+        if (!recall_line(tools, arena_text(line, end)))
+            return false;
+        line += end + (line[end] == '\n');
+    }
+    return tools->identity;
+}
+
+/* ---- questions */
+
+static const char *ask_for(const struct words *compiler, const char *question, const char *what, int *status)
+{
+    struct job job = {.what = what};
+    words_add_all(&job.words, compiler);
+    words_add(&job.words, question);
+    size_t length;
+    const char *said = run_for_output(&job, &length);
+    *status = job.status;
+    return said;
+}
+
+/* The folders where the compiler's linker looks for libraries. */
+static struct words library_folders(const struct words *compiler)
+{
+    int status;
+    struct words folders = {0};
+    const char *said = ask_for(compiler, "-print-search-dirs", "ask for the folders of libraries", &status);
+    const char *from = strstr(said, "libraries: =");
+    for (from = from ? from + strlen("libraries: =") : ""; *from && *from != '\n'; from += *from == ':') {
+        size_t end = strcspn(from, ":\n");
+        words_add(&folders, arena_text(from, end));
+        from += end;
+    }
+    return folders;
+}
+
+/* A library as an archive where there is one, so that the simulator runs where it is not installed. */
+static void add_library(struct toolchain *tools, struct hash *hash, const struct words *folders, const char *name)
+{
+    const char *word = arena_printf("-l%s", name);
+    for (size_t i = 0; i < folders->count; i++) {
+        const char *path = arena_printf("%s/lib%s.a", folders->word[i], name);
+        size_t length;
+        const char *archive = read_file(path, &length);
+        if (!archive)
+            continue;
+        add_file(tools, path);
+        hash_add(hash, archive, length);
+        word = arena_printf("-l:lib%s.a", name);
+        break;
+    }
+    words_add(&tools->libraries, word);
+}
+
+static void find_libraries(struct toolchain *tools, struct hash *hash, const struct words *compiler)
+{
+    static const char *const archives[] = {"yaml", "gmp", "boost_context"};
+    struct words folders = library_folders(compiler);
+    for (size_t i = 0; i < COUNT_OF(archives); i++)
+        add_library(tools, hash, &folders, archives[i]);
+    words_split(&tools->libraries, "-lm -ldl -lpthread");
+    for (size_t i = 0; i < tools->libraries.count; i++)
+        add_line(tools, "library", "", tools->libraries.word[i]);
+}
+
+/* The programs that a compiler consists of, as far as it knows them. */
+static void find_programs(struct toolchain *tools, const struct words *compiler)
+{
+    static const char *const parts[] = {"cc1", "clang", "as", "ld"};
+    add_file(tools, program_path(compiler->word[0]));
+    for (size_t i = 0; i < COUNT_OF(parts); i++) {
+        int status;
+        const char *said = ask_for(compiler, arena_printf("-print-prog-name=%s", parts[i]),
+                                   "ask for the compiler's programs", &status);
+        if (status == 0)
+            add_file(tools, program_path(arena_text(said, strcspn(said, "\n"))));
+    }
+}
+
+bool toolchain_find(struct toolchain *tools, const struct words *compiler, bool ask)
+{
+    *tools = (struct toolchain){.name = memo_name(compiler)};
+    if (recall(tools))
+        return true;
+    if (!ask)
+        return false;
+    *tools = (struct toolchain){.name = tools->name, .memo = ""};
+    int status;
+    const char *said = ask_for(compiler, "--version", "ask the compiler who it is", &status);
+    if (status != 0)
+        die("%s is no C compiler: --version failed", compiler->word[0]);
+    struct hash *hash = hash_begin();
+    hash_text(hash, said);
+    find_libraries(tools, hash, compiler);
+    find_programs(tools, compiler);
+    tools->identity = hash_end(hash);
+    add_line(tools, "identity", "", tools->identity);
+    return true;
+}
