@@ -29,6 +29,7 @@ struct stats stats;
 static struct sim_program *programs, *acting;           /* by rank */
 static uint32_t count, alive;
 static bool ended;
+static bool any_awake;                                  /* at least one of the programs may be */
 
 void sim_init(void)
 {
@@ -70,13 +71,13 @@ void sim_sleep(struct sim_wait *wait)
 void sim_wake(struct sim_wait *wait)
 {
     for (struct sim_program *program = wait->sleepers; program; program = program->next)
-        program->awake = true;
+        program->awake = any_awake = true;
     wait->sleepers = NULL;
 }
 
 void sim_yield(void)
 {
-    acting->awake = true;
+    acting->awake = any_awake = true;
     coro_suspend(acting->coro);
 }
 
@@ -91,6 +92,9 @@ void sim_end(void)
 static bool programs_act(void)
 {
     bool acted = false;
+    if (!any_awake)
+        return false;
+    any_awake = false;
     for (struct sim_program *program = programs; program < programs + count; program++) {
         program->acts = program->awake;
         program->awake = false;
@@ -141,6 +145,7 @@ bool sim_run(void (*body)(void *), void *arg, uint32_t ranks, void (*stuck)(void
 {
     programs = arena_alloc(ranks, sizeof *programs);
     count = alive = ranks;
+    any_awake = true;
     for (uint32_t rank = 0; rank < ranks; rank++)
         programs[rank] = (struct sim_program){.coro = coro_new(body, arg, HOST_STACK_BYTES), .awake = true};
     do {

@@ -58,7 +58,7 @@ static int compare(const void *a, const void *b)
     return 0;
 }
 
-void trace_instant_end(void)
+void trace_instant_write(void)
 {
     if (count > 1)
         qsort(entries, count, sizeof *entries, compare);

@@ -18,7 +18,13 @@ extern bool trace_on;
 void trace_open(const char *path);
 
 /* Orders and writes the events of the instant that ends. */
-void trace_instant_end(void);
+void trace_instant_write(void);
+
+static inline void trace_instant_end(void)
+{
+    if (__builtin_expect(trace_on, 0))
+        trace_instant_write();
+}
 
 /* Ends the trace; only now the file appears under its name. */
 void trace_close(void);
