@@ -150,6 +150,17 @@ static uint64_t move_inside(struct pe *pe, uint64_t at_ps, uint64_t bytes)
     return read_ps > write_ps ? read_ps : write_ps;
 }
 
+/* An operand is mostly in one memory. */
+static const struct path *path_to(struct pe *pe, const struct range *range, unsigned operand)
+{
+    struct path *path = &pe->path[operand];
+    if (pe->path_memory[operand] != range->memory + 1) {
+        pe->path_memory[operand] = range->memory + 1;
+        *path = path_of((struct way){place_pe(pe_number(pe), NODE_pe_dma), range_place(range), REQUEST});
+    }
+    return path;
+}
+
 static void run_start(const struct dma *dma, const struct range *range, uint64_t translated_ps, uint64_t leave_ps)
 {
     if (is_own_tcm(range, dma->pe)) {
@@ -157,11 +168,11 @@ static void run_start(const struct dma *dma, const struct range *range, uint64_t
         return;
     }
     struct transfer *transfer = transfer_new(dma->token, range);
-    struct way way = {place_pe(pe_number(dma->pe), NODE_pe_dma), range_place(range), REQUEST};
+    const struct path *path = path_to(dma->pe, range, dma->token->stage.operand);
     if (dma->reads)
-        control_send(&transfer->data.message, way, leave_ps, read_requested);
+        control_send_over(&transfer->data.message, path, leave_ps, read_requested);
     else
-        data_send(&transfer->data, way, range->bytes, leave_ps, 0, write_arrived);
+        data_send(&transfer->data, path->way, range->bytes, leave_ps, 0, write_arrived);
 }
 
 static void runs_start(const struct dma *dma)

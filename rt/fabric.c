@@ -91,10 +91,11 @@ uint64_t way_latency_ps(const struct way *way)
     return ways[slot].latency_ps;
 }
 
-void message_number(struct message *message, struct place creator)
+/* Numbers a message as the next one of a node. */
+static void number_as(struct message *message, uint32_t creator)
 {
-    message->creator = place_rank(creator);
-    message->event.key = ++numbers[message->creator];
+    message->creator = creator;
+    message->event.key = ++numbers[creator];
     stats.messages++;
 }
 
@@ -111,12 +112,24 @@ static void message_delivered(struct event *event)
     message->delivered(message);
 }
 
+struct path path_of(struct way way)
+{
+    return (struct path){way, place_rank(way.from), place_rank(way.to), way_latency_ps(&way)};
+}
+
+void control_send_over(struct message *message, const struct path *path, uint64_t leave_ps,
+                       void (*delivered)(struct message *))
+{
+    number_as(message, path->from_rank);
+    message->way = path->way;
+    message->delivered = delivered;
+    message_at(message, path->to_rank, time_after(leave_ps, path->latency_ps), message_delivered);
+}
+
 void control_send(struct message *message, struct way way, uint64_t leave_ps, void (*delivered)(struct message *))
 {
-    message_number(message, way.from);
-    message->way = way;
-    message->delivered = delivered;
-    message_at(message, place_rank(way.to), time_after(leave_ps, way_latency_ps(&way)), message_delivered);
+    struct path path = path_of(way);
+    control_send_over(message, &path, leave_ps, delivered);
 }
 
 /* ---- data */
@@ -212,9 +225,9 @@ static void link_times(struct data_message *data)
 void data_send(struct data_message *data, struct way way, uint64_t bytes, uint64_t leave_ps, uint64_t stream_ps,
                void (*arrived)(struct data_message *, uint64_t, uint64_t))
 {
-    message_number(&data->message, way.from);
     data->message.way = way;
     data_enter(data, way.from);
+    number_as(&data->message, data->rank);
     data->end_rank = place_rank(way.to);
     data->bytes = bytes;
     data->stream_ps = stream_ps;

@@ -106,6 +106,15 @@ static inline uint32_t passage_link(const struct passage *passage, const struct 
 /* All link latencies of the way, and the overhead of every node but the first. */
 uint64_t way_latency_ps(const struct way *way);
 
+/* A way with what is asked of it again and again. */
+struct path {
+    struct way way;
+    uint32_t from_rank, to_rank;
+    uint64_t latency_ps;
+};
+
+struct path path_of(struct way way);
+
 /* A message; it lives inside what it is sent for. */
 struct message {
     struct event event;
@@ -114,11 +123,12 @@ struct message {
     void (*delivered)(struct message *message);
 };
 
-/* Numbers a message as its creator's next one. */
-void message_number(struct message *message, struct place creator);
-
 /* Sends a control message that leaves at leave_ps, now or later. */
 void control_send(struct message *message, struct way way, uint64_t leave_ps, void (*delivered)(struct message *));
+
+/* The same over a path. */
+void control_send_over(struct message *message, const struct path *path, uint64_t leave_ps,
+                       void (*delivered)(struct message *));
 
 /* A message with payload. arrived: its head has reached the last node, was handled there at head_ps, and all of it will
  * be there at delivered_ps; called in the event of the head's arrival. */

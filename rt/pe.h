@@ -57,6 +57,8 @@ struct pe {
     uint32_t waiting;                                   /* a bit per stage with a token in one of its queues */
     uint64_t services;
     struct busy dma, compute;
+    struct path path[OPERANDS];                         /* to the memory that was asked last for each operand, */
+    uint32_t path_memory[OPERANDS];                     /* its number + 1; 0: none */
     uint64_t tcm_read_free_ps, tcm_write_free_ps;
 
     struct command *submitted, *submitted_last;         /* scheduler: the SubmissionQueue, by waiting */
