@@ -31,34 +31,13 @@ struct place range_place(const struct range *range)
 
 /* ---- HBM */
 
-/* Division by an attribute: by a shift, if it is a power of two. */
-struct divisor {
-    uint64_t by;
-    unsigned shift;                                     /* 64: it is none */
-};
-
 static struct divisor piece, pcs, row;                  /* of interleaving, of a slice, of a pseudo channel */
-
-static struct divisor divisor_of(uint64_t by)
-{
-    return (struct divisor){by, by & (by - 1) ? 64 : (unsigned)__builtin_ctzll(by)};
-}
 
 void memory_init(void)
 {
     piece = divisor_of(kb_attrs.hbm_ctrl_interleave_bytes);
     pcs = divisor_of(kb_attrs.hbm_ctrl_pcs);
     row = divisor_of(kb_attrs.hbm_ctrl_row_bytes);
-}
-
-static inline uint64_t quotient(uint64_t a, struct divisor d)
-{
-    return d.shift < 64 ? a >> d.shift : a / d.by;
-}
-
-static inline uint64_t rest(uint64_t a, struct divisor d)
-{
-    return a - quotient(a, d) * d.by;
 }
 
 /* What a request asks of a pseudo channel. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "channel.h"
 #include "emitted.h"
 #include "text/diag.h"
 
@@ -112,33 +113,38 @@ static void again_move(struct again *again)
 
 /* ---- one period on the open rows
  *
- * If the channels of each slice are alike, and each request asks the same of all, the first stands for all. */
+ * If the channels of each slice are alike, and each request asks the same of all, the first stands for all: a row of it
+ * is a row of all. */
 
 struct replay {
     bool alike, first;                                  /* first: the period noted, which says what is to come again */
+    struct divisor stripe, rows;                        /* bytes of a block, and of a row, of all channels of a slice */
     uint64_t *open;                                     /* by channel: the open row + 1 */
     size_t at;                                          /* in opened */
 };
 
 /* False: it is not as in the first period, or there is no room for all that is. */
-static bool channel_opens(struct replay *replay, uint32_t channel, struct hbm_rows rows)
+static bool channel_opens(struct replay *replay, uint32_t channel, uint64_t row, uint64_t row_end)
 {
     struct opened *o = &opened[replay->at];
-    uint32_t misses = rows.row_end - rows.row + (replay->open[channel] != rows.row + 1);
+    uint32_t misses = row_end - row + (replay->open[channel] != row + 1);
     if (replay->at == room || (!replay->first && o->misses != misses))
         return false;
     *o = (struct opened){channel, misses, replay->open[channel]};
-    replay->open[channel] = rows.row_end + 1;
+    replay->open[channel] = row_end + 1;
     replay->at++;
     return true;
 }
 
 static bool request_repeats(struct replay *replay, const struct again *again)
 {
-    uint64_t touches = replay->alike ? 1 : hbm_touches(again->offset, again->bytes);
-    for (uint64_t i = 0; i < touches; i++) {
+    uint32_t first = again->slice * kb_attrs.hbm_ctrl_pcs;
+    if (replay->alike)
+        return channel_opens(replay, first, quotient(again->offset, replay->rows),
+                             quotient(again->offset + again->bytes - 1, replay->rows));
+    for (uint64_t i = 0; i < hbm_touches(again->offset, again->bytes); i++) {
         struct hbm_rows rows = hbm_rows(again->offset, again->bytes, i);
-        if (!channel_opens(replay, again->slice * kb_attrs.hbm_ctrl_pcs + rows.channel, rows))
+        if (!channel_opens(replay, first + rows.channel, rows.row, rows.row_end))
             return false;
     }
     return true;
@@ -156,11 +162,10 @@ static void period_undo(struct replay *replay)
 /* One more period; false: it is not as the first, and not done. */
 static bool period_repeats(struct replay *replay)
 {
-    uint64_t stripe = kb_attrs.hbm_ctrl_interleave_bytes * kb_attrs.hbm_ctrl_pcs;
     replay->at = 0;
     for (size_t i = 0; i < count; i++) {
         struct again *again = &agains[i];
-        bool as_before = replay->first || again->offset % stripe == again->offset_in_stripe;
+        bool as_before = replay->first || rest(again->offset, replay->stripe) == again->offset_in_stripe;
         if (!as_before || !request_repeats(replay, again)) {
             period_undo(replay);
             return false;
@@ -192,7 +197,10 @@ static void rows_leave(const struct replay *replay)
 
 uint64_t rows_repeat(const uint64_t *steps, uint64_t most)
 {
-    struct replay replay = {.alike = true, .first = true, .open = rows_replayed};
+    uint64_t pcs = kb_attrs.hbm_ctrl_pcs;
+    struct replay replay = {.alike = true, .first = true, .open = rows_replayed,
+                            .stripe = divisor_of(pcs * kb_attrs.hbm_ctrl_interleave_bytes),
+                            .rows = divisor_of(pcs * kb_attrs.hbm_ctrl_row_bytes)};
     if (!rows_noting)
         return 0;
     memcpy(rows_replayed, rows_then, channels() * sizeof *rows_then);
