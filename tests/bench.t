@@ -4,9 +4,10 @@ No time is held against anything."""
 import json
 import os
 import re
+import shutil
 import sys
 
-from harness import SCRATCH, done, make, ok, read
+from harness import ROOT, SCRATCH, done, folder, make, ok, read, write
 
 NOWHERE = "SHARED=" + os.path.join(SCRATCH, "nowhere")
 
@@ -39,10 +40,26 @@ def without_peers():
     ok(ended.returncode != 0 and table(ended.stdout) == [], "no row at all is a failure", ended.said)
 
 
+def wrong_end():
+    """Peers whose input is said to end at another time: the row says both, before any peer is run."""
+    inputs = folder("shared", "peers", "inputs")
+    case = os.path.join(ROOT, "tests", "conformance", "launch_barrier")
+    shutil.rmtree(os.path.join(inputs, "pe1"), ignore_errors=True)
+    shutil.copytree(case, os.path.join(inputs, "pe1"))
+    write(os.path.join(inputs, "expected.json"), json.dumps({"pe1": {"end_ps": 1, "services": 0}}))
+    ended = make("bench", "ROW=systemc-pe1", "PAIRS=1", "SHARED=" + folder("shared"))
+    end = json.loads(read(os.path.join(case, "expected.json")))["end_ps"]
+    ok(ended.returncode != 0 and re.search(rf"^systemc-pe1 +ENDS DIFFER .* pe1: end_ps: {end} here, 1 there$",
+                                           ended.stdout, re.M), "another end: both, and a failure", ended.said)
+
+
 def wrong_words():
     ended = make("bench", "ROW=memroy")
     ok(ended.returncode == 2 and re.search(r"^bench: no row 'memroy'; there are: simpy-pe1 .* memory ", ended.stderr,
                                            re.M | re.S), "a wrong row: the names that there are", ended.said)
+    ended = make("bench", "ROW=memory", "JSON=" + os.path.join(SCRATCH, "nowhere", "table.json"))
+    ok(ended.returncode == 2 and "nowhere/table.json: there is no such folder" in ended.stderr,
+       "a copy that cannot be written, before the work", ended.said)
     ended = make("bench", "PAIRS=0")
     ok(ended.returncode == 2 and "bench: PAIRS is a number of pairs" in ended.stderr, "a wrong PAIRS", ended.said)
 
@@ -52,5 +69,6 @@ if os.environ.get("SAN"):
     sys.exit()
 own_rows()
 without_peers()
+wrong_end()
 wrong_words()
 done()

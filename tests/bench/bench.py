@@ -49,6 +49,23 @@ def pairs():
     return int(word)
 
 
+def copy_path():
+    """Where the copy for machines goes, or None; that it can be written is seen before the work."""
+    path = os.environ.get("JSON")
+    if path and not os.access(os.path.dirname(path) or ".", os.W_OK):
+        print(f"bench: JSON={path}: there is no such folder, or it cannot be written to", file=sys.stderr)
+        sys.exit(2)
+    return path
+
+
+def write_copy(path, document):
+    """All of it or nothing."""
+    with open(path + ".part", "w", encoding="utf-8") as file:
+        json.dump(document, file, indent=1)
+        file.write("\n")
+    os.replace(path + ".part", path)
+
+
 def first_line(*command):
     try:
         said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
@@ -110,7 +127,7 @@ def without_peers(rows):
 
 
 def main():
-    rows, count = chosen(sys.argv[1:]), pairs()
+    rows, count, copy = chosen(sys.argv[1:]), pairs(), copy_path()
     os.environ.pop("KBGEN_CACHE", None)             # so that what kbgen keeps is in the folder where it runs
     if any(row.needs_peers for row in rows) and not os.path.isdir(PEERS):
         rows = without_peers(rows)
@@ -125,11 +142,13 @@ def main():
             show(values)
     about["load_at_end"] = load()
     print(f"load at the end {about['load_at_end']}")
-    if path := os.environ.get("JSON"):
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump({"host": about, "pairs": count, "rows": table}, file, indent=1)
+    if copy:
+        write_copy(copy, {"host": about, "pairs": count, "rows": table})
     return 0 if good else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -33,6 +33,7 @@ class Peer:
     def __init__(self, setting, name, topology):
         self.setting, self.name, self.topology = setting, name, topology
         self.result = setting.path("peer.json")
+        install(setting)
         if name == "systemc":
             self.program = setting.program(os.path.join(PEERS, "systemc", "peer.cpp"), "-std=c++17", "-lsystemc",
                                            compiler="g++")
@@ -86,7 +87,6 @@ class Input:
 
 def compare(setting, peer_name, name, options=()):
     """Result of ours with these options against a peer."""
-    install(setting)
     given = Input(setting, name)
     setting.once(("checked", name, options), lambda: given.check(options))
     long, launches = setting.once(("long", name, options),
