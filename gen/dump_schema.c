@@ -195,7 +195,7 @@ static const char *property(const struct key *key, const char *indent)
     const char *doc = unit ? arena_printf("%s (a bare number counts %s)", key->doc, unit->name) : key->doc;
     const char *standard = "";
     if (key->standard && key->kind != KIND_path) {
-        const struct source source = { key->path, key->standard, strlen(key->standard) };
+        const struct source source = { key->path, key->standard, strlen(key->standard), 0 };
         standard = arena_printf("\"default\": %s, ", json_of(yaml_value(&source, 0)));
     }
     return arena_printf("%s\"%s\": {\"description\": %s, %s%s}", indent, key->name, quoted(doc), standard,

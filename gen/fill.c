@@ -31,7 +31,7 @@ static void strip_places(struct node *node)
 static const struct node *default_node(const struct key *key)
 {
     struct source *source = arena_alloc(1, sizeof(*source));
-    *source = (struct source){ key->path, key->standard, strlen(key->standard) };
+    *source = (struct source){ key->path, key->standard, strlen(key->standard), 0 };
     struct node *node = yaml_value(source, 0);
     strip_places(node);
     return node;

@@ -127,7 +127,7 @@ static struct node *nest(const struct source *source, size_t length, struct node
 static struct node *read_set(const char *option)
 {
     struct source *source = arena_alloc(1, sizeof(*source));
-    *source = (struct source){ "--set", option, strlen(option) };
+    *source = (struct source){ "--set", option, strlen(option), 0 };
     const char *equals = strchr(option, '=');
     if (!equals) {
         error_at((struct where){ source, 1, 1 }, "--set takes KEY=VALUE, as in --set system.sips=2");

@@ -16,6 +16,7 @@ const char *program_name = "kbgen";
 
 static unsigned errors;
 static struct where shown;                              /* whose line was printed last */
+static const char *said;                                /* errors and notes, on one line */
 
 enum { LINE_MOST = 120, CARET_AT = 60, MESSAGE_MOST = 400, CHAR_MOST = 4, NAME_MOST = 64 };
 
@@ -73,7 +74,7 @@ static void print_printable(const char *text)
 static const char *line_begin(struct where at, const char *end)
 {
     const char *s = at.file->text;
-    for (unsigned line = 1; line < at.line && s < end;) {
+    for (unsigned line = 1 + at.file->lines_before; line < at.line && s < end;) {
         size_t bytes = break_bytes(s, end);
         line += bytes > 0;
         s += bytes ? bytes : char_bytes(s, end);
@@ -108,6 +109,7 @@ static void print_at(struct where at, const char *kind, const char *format, va_l
 {
     char text[MESSAGE_MOST * CHAR_MOST];
     vsnprintf(text, sizeof(text), format, args);
+    said = said ? arena_printf("%s; %s", said, text) : arena_text(text, strlen(text));
     if (at.file)
         print_printable(arena_printf("%s:%u:%u: %s%s", at.file->path, at.line, at.col, kind, text));
     else
@@ -141,6 +143,15 @@ void note_at(struct where at, const char *format, ...)
 unsigned error_count(void)
 {
     return errors;
+}
+
+const char *errors_forget(void)
+{
+    const char *all = said;
+    said = NULL;
+    errors = 0;
+    shown = (struct where){0};
+    return all;
 }
 
 void errors_end(void)

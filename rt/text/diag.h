@@ -9,6 +9,7 @@ struct source {
     const char *path;                                   /* as the user named it; "--set" for overrides */
     const char *text;
     size_t length;
+    unsigned lines_before;                              /* of the file, that are not in the text */
 };
 
 /* A place in a source; line and column count from 1. file NULL: nowhere (a default). */
@@ -32,6 +33,10 @@ void note_at(struct where at, const char *format, ...) __attribute__((format(pri
 
 /* How many errors were reported so far; those beyond DIAG_MOST are counted, not printed. */
 unsigned error_count(void);
+
+/* What was said since the last call, notes included, on one line; NULL: nothing. Those errors no longer count: for
+ * whoever answers for them, and goes on to read what is no part of the same input. */
+const char *errors_forget(void);
 
 /* Prints how many errors were left out, if any; exits with 2 if there was an error at all. */
 void errors_end(void);

@@ -32,13 +32,14 @@ struct reader {
 static struct where where_of(const struct reader *r, yaml_mark_t mark)
 {
     unsigned offset = mark.line == 0 ? r->col_offset : 0;
-    return (struct where){ r->source, (unsigned)mark.line + 1, (unsigned)mark.column + 1 + offset };
+    return (struct where){ r->source, r->source->lines_before + (unsigned)mark.line + 1,
+                           (unsigned)mark.column + 1 + offset };
 }
 
 /* The place of a byte, for errors of libyaml's decoder, which knows no lines. */
 static struct where where_of_byte(const struct reader *r, size_t byte)
 {
-    struct where at = { r->source, 1, 1 };
+    struct where at = { r->source, r->source->lines_before + 1, 1 };
     for (size_t i = 0; i < byte && i < r->source->length; i++) {
         unsigned char c = (unsigned char)r->source->text[i];
         if (c == '\n')
@@ -47,6 +48,13 @@ static struct where where_of_byte(const struct reader *r, size_t byte)
             at.col++;
     }
     return at;
+}
+
+/* libyaml ends a text that lacks its last newline on a line that is not there. */
+static struct where where_of_problem(const struct reader *r)
+{
+    struct where at = where_of(r, r->parser.problem_mark), end = where_of_byte(r, r->source->length);
+    return at.line > end.line ? end : at;
 }
 
 static void report_parser(struct reader *r, size_t from)
@@ -60,7 +68,7 @@ static void report_parser(struct reader *r, size_t from)
         error_at(where_of_byte(r, from + p->problem_offset), "%s", problem);
         return;
     }
-    error_at(where_of(r, p->problem_mark), "%s", problem);
+    error_at(where_of_problem(r), "%s", problem);
     if (p->context)
         note_at(where_of(r, p->context_mark), "%s", p->context);
 }
@@ -265,7 +273,7 @@ struct node *yaml_document(const struct source *source)
     struct node *root = parse(&r, 0);
     bool nothing = !root || (root->type == NODE_SCALAR && root->plain && !*root->text);
     if (nothing && !r.stopped)
-        return node_new((struct where){ source, 1, 1 }, NODE_MAPPING);
+        return node_new((struct where){ source, source->lines_before + 1, 1 }, NODE_MAPPING);
     return root;
 }
 
@@ -288,7 +296,7 @@ const struct source *source_read(const char *path)
         return NULL;
     size_t mark = length >= 3 && !memcmp(text, "\xef\xbb\xbf", 3) ? 3 : 0;
     struct source *source = arena_alloc(1, sizeof(*source));
-    *source = (struct source){ path, text + mark, length - mark };
+    *source = (struct source){ path, text + mark, length - mark, 0 };
     return source;
 }
 

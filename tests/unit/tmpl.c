@@ -31,7 +31,7 @@ static void result(bool good, const char *what, const char *got, const char *wan
 static const char *expand(const char *text)
 {
     static struct source source;
-    source = (struct source){"t.in", text, strlen(text)};
+    source = (struct source){"t.in", text, strlen(text), 0};
     return tmpl_expand(&source, &cells);
 }
 

@@ -37,7 +37,7 @@ static const char *shown(const struct node *node)
 static const struct source *source_of(const char *text)
 {
     struct source *source = arena_alloc(1, sizeof(*source));
-    *source = (struct source){ "text", text, strlen(text) };
+    *source = (struct source){ "text", text, strlen(text), 0 };
     return source;
 }
 
