@@ -32,7 +32,7 @@ void fill_own(struct table *own, struct table *memories, const struct plan *plan
         const struct impl *impl = &plan->model->impls[i];
         add_row(own, impl->name, place_text(impl->named->where, impl->named->key), impl_prototype(impl));
         if (impl_form(impl->part)->has_state)
-            add_row(memories, impl->name, arena_printf("%s_state", impl->name),
+            add_row(memories, impl->name, arena_printf("%s_state", impl->name), arena_printf("%s_reset", impl->name),
                     arena_printf("%s_memories", impl->name),
                     number_text(impl->part == COMPONENT_sram ? plan->all_cubes : plan->all_pes));
     }

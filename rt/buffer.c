@@ -6,6 +6,7 @@
 
 #include "buffer.h"
 #include "device.h"
+#include "emitted.h"
 #include "flight.h"
 #include "pe.h"
 #include "room.h"
@@ -112,4 +113,11 @@ const void *tl_data_at(struct tl *tl, struct tl_shard shard, const char *file, u
     state->held = held;
     store_reach(VIEW_NOW, range.memory, range.offset + bytes);
     return memcpy(held->bytes, store_at(VIEW_NOW, range.memory, range.offset), bytes);
+}
+
+void buffers_reset(void)
+{
+    for (struct pe *pe = kb_pe; pe < kb_pe + pe_count(); pe++)
+        if (pe->kernel && pe->kernel->data)
+            buffers_end(pe->kernel);
 }

@@ -20,6 +20,7 @@
 #endif
 
 #ifdef KB_ASAN
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 enum { STACK_FACTOR = 4 };                              /* instrumented frames are larger */
 #else
@@ -48,6 +49,7 @@ struct coro {
     char *stack;                                        /* its guard */
     size_t bytes;                                       /* without the guard */
     struct coro *next;                                  /* among the free ones */
+    struct coro *older;                                 /* of all that were made, the one before */
     bool returned;
 #ifdef KB_ASAN
     void *fake_stack, *resumer_fake_stack;
@@ -56,7 +58,7 @@ struct coro {
 #endif
 };
 
-static struct coro *free_coros;
+static struct coro *free_coros, *newest;
 
 static size_t page_bytes(void)
 {
@@ -96,6 +98,8 @@ struct coro *coro_new(void (*body)(void *), void *arg, size_t stack_bytes)
         if (!coro)
             die("no memory for a coroutine");
         coro->bytes = bytes;
+        coro->older = newest;
+        newest = coro;
         stack_map(coro);
     }
     coro->body = body;
@@ -182,4 +186,20 @@ void coro_free(struct coro *coro)
 {
     coro->next = free_coros;
     free_coros = coro;
+}
+
+/* What an abandoned stack told the address sanitizer of its variables is void. */
+static void stack_forget(struct coro *coro)
+{
+#ifdef KB_ASAN
+    ASAN_UNPOISON_MEMORY_REGION(coro->stack + guard_bytes(), coro->bytes);
+#endif
+    coro_free(coro);
+}
+
+void coro_reset(void)
+{
+    free_coros = NULL;
+    for (struct coro *coro = newest; coro; coro = coro->older)
+        stack_forget(coro);
 }

@@ -31,4 +31,7 @@ bool coro_announced(void);
 /* Gives back the stack of a coroutine that has returned. */
 void coro_free(struct coro *coro);
 
+/* Gives back the stacks of all coroutines, returned or not: none of them is resumed again. */
+void coro_reset(void);
+
 #endif

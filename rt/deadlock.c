@@ -162,6 +162,7 @@ static void report(void)
             fprintf(stderr, "  launched at %s:%u\n", launch->file, (unsigned)launch->line);
     }
     way_of = arena_alloc(pes, sizeof *way_of);
+    ways = 0;
     for (uint32_t i = 0; i < pes; i++) {
         if (!waits(&kb_pe[i]))
             continue;

@@ -23,4 +23,7 @@ void device_run(struct tl *tl, const void *arg);
 /* Frees what a kernel allocated and what it was handed out; its commands are complete. */
 void buffers_end(struct tl *tl);
 
+/* The same for every PE's kernel, those that did not end among them. */
+void buffers_reset(void);
+
 #endif

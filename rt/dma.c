@@ -13,6 +13,7 @@
 #include "memory.h"
 #include "mmu.h"
 #include "steady_rows.h"
+#include "text/base.h"
 #include "text/diag.h"
 #include "token.h"
 
@@ -23,8 +24,8 @@ static struct transfer *transfer_new(struct token *token, const struct range *ra
     struct transfer *transfer = free_transfers;
     if (transfer)
         free_transfers = transfer->next;
-    else if (!(transfer = calloc(1, sizeof *transfer)))
-        die("no memory for transfers");
+    else
+        transfer = arena_alloc(1, sizeof *transfer);
     transfer->token = token;
     transfer->range = *range;
     token->transfer = transfer;
@@ -250,4 +251,9 @@ void transfer_move(struct transfer *transfer)
     const struct token *token = transfer->token;
     uint64_t address = plan_address(token->command, &token->tile, token->stage.operand);
     address_decode(address, transfer->range.bytes, &transfer->range);
+}
+
+void transfers_reset(void)
+{
+    free_transfers = NULL;
 }

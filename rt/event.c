@@ -257,3 +257,12 @@ uint64_t event_fired(void)
 {
     return fired;
 }
+
+void event_reset(void)
+{
+    for (struct level *level = levels; level < levels + LEVELS; level++)
+        if (level->words)
+            *level = (struct level){0};
+    due = NULL;
+    reached_ps = now_ps = fired = 0;
+}

@@ -73,6 +73,9 @@ void event_skip(uint64_t d_ps);
 /* Events fired so far. */
 uint64_t event_fired(void);
 
+/* Time 0, and nothing is due. */
+void event_reset(void);
+
 #define container_of(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))
 
 #endif

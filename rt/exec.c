@@ -48,3 +48,9 @@ void exec_data_pass(void)
     oplog_restart();
     exec_stats.seconds += clock_seconds() - began;
 }
+
+void exec_reset(void)
+{
+    exec_stats = (struct exec_stats){0};
+    exec_difference = (struct difference){0};
+}

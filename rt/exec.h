@@ -10,6 +10,9 @@
  * pending any more, and the next interval begins. Depends on nothing that timing decides but the order of calls. */
 void exec_data_pass(void);
 
+/* No data pass was done, nothing was found. */
+void exec_reset(void);
+
 /* Makes all of a matrix addressable in `base`. */
 static inline void matrix_reach(const struct matrix *m)
 {

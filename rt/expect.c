@@ -101,3 +101,8 @@ bool verification_failed(void)
             return true;
     return false;
 }
+
+void verifications_reset(void)
+{
+    verifications = NULL;
+}

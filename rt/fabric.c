@@ -5,13 +5,11 @@
  * message then occupies for bytes / bandwidth. */
 #include "fabric.h"
 
-#include <stdlib.h>
-
 #include "channel.h"
 #include "emitted.h"
 #include "hash.h"
 #include "stats.h"
-#include "text/diag.h"
+#include "text/base.h"
 
 static uint64_t *numbers;                               /* per node: messages that it has created */
 static uint64_t *link_busy_ps;                          /* per link, by number */
@@ -43,10 +41,8 @@ uint64_t link_count(void)
 
 void fabric_init(void)
 {
-    numbers = calloc(node_count(), sizeof *numbers);
-    link_busy_ps = calloc(link_count(), sizeof *link_busy_ps);
-    if (!numbers || !link_busy_ps)
-        die("no memory for %u nodes", (unsigned)node_count());
+    numbers = arena_alloc(node_count(), sizeof *numbers);
+    link_busy_ps = arena_alloc(link_count(), sizeof *link_busy_ps);
 #define LINK(name, bw, latency)                                                                                        \
     link_spec[LINK_##name].bw_bps = kb_attrs.bw, link_spec[LINK_##name].latency_ps = kb_attrs.latency;
 #include "kb/links.def"

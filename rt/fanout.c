@@ -5,6 +5,8 @@
 #include "emitted.h"
 #include "text/base.h"
 
+static uint64_t correlations;                           /* given out */
+
 /* ---- legs */
 
 struct leg *leg_of(struct message *message)
@@ -36,7 +38,6 @@ static uint32_t legs_make(struct fanout *fanout, struct leg *legs, struct leg *a
 
 void fanout_plan(struct fanout *fanout, const uint32_t *cube, uint32_t count)
 {
-    static uint64_t correlations;
     fanout->correlation = ++correlations;
     fanout->leaf_count = count;
     fanout->failed = NO_LEAF;
@@ -175,4 +176,9 @@ void fanout_wait(struct fanout *fanout)
 {
     if (!fanout->answered)
         sim_sleep(&fanout->waiter);
+}
+
+void fanout_reset(void)
+{
+    correlations = 0;
 }

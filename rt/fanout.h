@@ -44,6 +44,9 @@ struct fanout {
 /* Makes the legs; `cube` is the cube (over the machine) of each of the leaves, which are sorted by it. */
 void fanout_plan(struct fanout *fanout, const uint32_t *cube, uint32_t count);
 
+/* The next fanout is number 1. */
+void fanout_reset(void);
+
 /* Sends it, at this instant. */
 void fanout_send(struct fanout *fanout);
 

@@ -63,3 +63,9 @@ void figures_write(struct json *json)
         json_u64(json, arena_printf("%s_%s", figure->name, suffixes[figure->unit]), figure->value);
     json_object_end(json);
 }
+
+void figures_reset(void)
+{
+    figures = NULL;
+    last = &figures;
+}

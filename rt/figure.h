@@ -12,4 +12,7 @@ void figures_print(FILE *out);
 /* "figures" of an open object, if there are any. */
 void figures_write(struct json *json);
 
+/* There are none. */
+void figures_reset(void);
+
 #endif

@@ -108,3 +108,8 @@ void program_wait_for_launches(void)
         if (!launch_wait(launch))
             program_ends("the end of the bench", launch_outcome(launch), launch->file, launch->line);
 }
+
+void host_launch_reset(void)
+{
+    part_of_pe = NULL;
+}

@@ -143,3 +143,8 @@ bool memory_request_run(struct memory_request *request)
     fanout_wait(&request->fanout);
     return !request->failure.set;
 }
+
+void memory_requests_reset(void)
+{
+    memory_requests = last_request = NULL;
+}

@@ -89,3 +89,10 @@ void programs_deadlocked(void)
             fprintf(stderr, "  rank %u waits elsewhere\n", (unsigned)rank);
     }
 }
+
+void programs_reset(void)
+{
+    waiting = NULL;
+    barrier.sleepers = NULL;
+    met = 0;
+}

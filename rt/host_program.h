@@ -19,4 +19,8 @@ void program_wait_for_launches(void);
 /* Nothing is due any more: reports programs that wait in kb_barrier for ever. */
 void programs_deadlocked(void);
 
+/* No program waits in kb_barrier; nothing is known of launches. */
+void programs_reset(void);
+void host_launch_reset(void);
+
 #endif

@@ -27,6 +27,7 @@ bool memory_request_run(struct memory_request *request);
 
 /* All memory requests of this run of the simulator, in order of submission. */
 extern struct memory_request *memory_requests;
+void memory_requests_reset(void);
 
 /* Maps `pages` pages from va on (a multiple of the page) to addresses from addresses[i] on, on PE pes[i], in rank
  * order; or unmaps them (addresses is NULL). */

@@ -256,3 +256,9 @@ bool launch_wait(struct launch *launch)
     fanout_wait(&launch->fanout);
     return launch->status == LAUNCH_OK;
 }
+
+void launches_reset(void)
+{
+    launches = last_launch = NULL;
+    bad = NULL;
+}

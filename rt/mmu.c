@@ -34,14 +34,6 @@ struct mmu {
     uint32_t *buckets, mask;
 };
 
-static void *sized(size_t count, size_t size)
-{
-    void *memory = calloc(count, size);
-    if (!memory)
-        die("no memory for an MMU's tables");
-    return memory;
-}
-
 /* ---- TLB */
 
 static uint32_t *bucket_of(struct mmu *mmu, uint64_t page)
@@ -104,13 +96,13 @@ static struct mmu *mmu_of(struct pe *pe)
 {
     if (pe->mmu)
         return pe->mmu;
-    struct mmu *mmu = sized(1, sizeof *mmu);
+    struct mmu *mmu = arena_alloc(1, sizeof *mmu);
     uint32_t entries = kb_attrs.pe_mmu_tlb_entries, buckets = 1;
     while (buckets < 2 * entries)
         buckets *= 2;
     mmu->mask = buckets - 1;
-    mmu->buckets = sized(buckets, sizeof *mmu->buckets);
-    mmu->entries = sized(entries + 1, sizeof *mmu->entries);
+    mmu->buckets = arena_alloc(buckets, sizeof *mmu->buckets);
+    mmu->entries = arena_alloc(entries + 1, sizeof *mmu->entries);
     for (uint32_t i = 1; i <= entries; i++) {
         mmu->entries[i].newer = mmu->entries[i].older = i;
         tlb_move(mmu->entries, i, true);
@@ -138,9 +130,10 @@ static void stretch_insert(struct mmu *mmu, size_t at, struct stretch stretch)
 {
     if (mmu->count == mmu->room) {
         mmu->room = mmu->room ? 2 * mmu->room : 8;
-        mmu->stretches = realloc(mmu->stretches, mmu->room * sizeof *mmu->stretches);
-        if (!mmu->stretches)
-            die("no memory for a page table");
+        struct stretch *larger = arena_alloc(mmu->room, sizeof *larger);
+        if (mmu->count)
+            memcpy(larger, mmu->stretches, mmu->count * sizeof *larger);
+        mmu->stretches = larger;
     }
     memmove(&mmu->stretches[at + 1], &mmu->stretches[at], (mmu->count++ - at) * sizeof stretch);
     mmu->stretches[at] = stretch;

@@ -176,3 +176,9 @@ void oplog_service_end(struct op *op, uint64_t t_ps)
 {
     op->end_ps = t_ps;
 }
+
+void oplog_reset(void)
+{
+    ops = NULL;
+    count = settled = interval = 0;
+}

@@ -95,6 +95,9 @@ struct op *oplog_get(uint64_t i);
 /* Begins the next interval: `now` is `base` again. */
 void oplog_restart(void);
 
+/* Nothing was logged. */
+void oplog_reset(void);
+
 /* The compute whose result a pending byte is, wherever it was copied since. */
 const struct op *oplog_maker(uint32_t memory, uint64_t offset);
 

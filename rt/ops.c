@@ -31,3 +31,9 @@ bool op_known(uint16_t op)
 {
     return op < kb_shape.ops;
 }
+
+void ops_reset(void)
+{
+    unknown = NULL;
+    unknown_count = 0;
+}

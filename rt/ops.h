@@ -10,4 +10,7 @@ uint16_t op_number(const char *name);
 const char *op_name(uint16_t op);
 bool op_known(uint16_t op);
 
+/* Forgets the names that the machine lacks. */
+void ops_reset(void);
+
 #endif

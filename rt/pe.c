@@ -2,10 +2,9 @@
 #include "pe.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "emitted.h"
-#include "text/diag.h"
+#include "text/base.h"
 
 uint32_t pe_number(const struct pe *pe)
 {
@@ -30,9 +29,8 @@ static uint32_t woken_count;
 
 void pe_init_all(void)
 {
-    woken = malloc(pe_count() * sizeof *woken);
-    if (!woken)
-        die("no memory for %u PEs", (unsigned)pe_count());
+    woken = arena_alloc(pe_count(), sizeof *woken);
+    woken_count = 0;
     for (uint32_t i = 0; i < pe_count(); i++) {
         struct pe *pe = &kb_pe[i];
         pe->rank = place_rank(place_pe(i, NODE_pe_cpu));

@@ -24,6 +24,7 @@
 enum { PANEL = 256, COLUMN_PANEL = 4096, MOST_THREADS = 8, MOST_SIZE = 1 << 30 };
 
 double reference_seconds;
+static struct reference *references;
 
 static void *room(uint64_t count, size_t size)
 {
@@ -31,6 +32,21 @@ static void *room(uint64_t count, size_t size)
     if (!at)
         die("no memory for a reference of %" PRIu64 " elements:", count);
     return at;
+}
+
+struct reference *reference_new(uint64_t rows, uint64_t columns)
+{
+    struct reference *ref = arena_alloc(1, sizeof *ref);
+    *ref = (struct reference){.rows = rows, .columns = columns, .older = references};
+    return references = ref;
+}
+
+void references_reset(void)
+{
+    for (struct reference *ref = references; ref; ref = ref->older)
+        free(ref->f32), free(ref->f64), free(ref->i32);
+    references = NULL;
+    reference_seconds = 0;
 }
 
 /* ---- gathering */
@@ -158,9 +174,7 @@ kb_ref kb_ref_gemm_at(kb_tensor a, kb_tensor b, const char *file, uint32_t line)
         return NULL;
     exec_data_pass();
     double began = clock_seconds();
-    struct reference *ref = arena_alloc(1, sizeof *ref);
-    ref->rows = a->dims.size[0];
-    ref->columns = b->dims.size[1];
+    struct reference *ref = reference_new(a->dims.size[0], b->dims.size[1]);
     uint64_t elements = ref->rows * ref->columns;
     if (a->dtype == DTYPE_f32)
         ref->f64 = room(elements, sizeof *ref->f64);

@@ -12,7 +12,6 @@
 #include "misuse.h"
 #include "plan.h"
 #include "reference.h"
-#include "text/base.h"
 #include "text/diag.h"
 
 enum reduction { REDUCE_ADD, REDUCE_MUL, REDUCE_MIN, REDUCE_MAX, REDUCTIONS };
@@ -59,8 +58,9 @@ static double *values_of(kb_tensor tensor, const char *call, double *began, cons
 
 static kb_ref made(uint64_t rows, uint64_t columns, double *values, double began)
 {
-    struct reference *ref = arena_alloc(1, sizeof *ref);
-    *ref = (struct reference){.rows = rows, .columns = columns, .f64 = values, .exact = true};
+    struct reference *ref = reference_new(rows, columns);
+    ref->f64 = values;
+    ref->exact = true;
     reference_seconds += clock_seconds() - began;
     return ref;
 }

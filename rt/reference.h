@@ -14,7 +14,14 @@ struct reference {
     float *f32;
     double *f64;
     int32_t *i32;
+    struct reference *older;                            /* made before it */
 };
+
+/* One without values yet; those that it gets are of malloc. */
+struct reference *reference_new(uint64_t rows, uint64_t columns);
+
+/* Frees all of them; they have taken no time. */
+void references_reset(void);
 
 double reference_value(const struct reference *ref, uint64_t position);
 
@@ -35,6 +42,7 @@ struct verification {
 /* All of this run, in order. */
 extern struct verification *verifications;
 bool verification_failed(void);
+void verifications_reset(void);
 
 /* The host's seconds that references and comparisons took. */
 extern double reference_seconds;

@@ -11,6 +11,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "address.h"
 #include "channel.h"
@@ -268,4 +269,9 @@ void ring_describe(const struct command *command, char *out, size_t room)
     const struct ring *ring = command_ring(command);
     snprintf(out, room, "%" PRIu64 " sent, %" PRIu64 " received, %" PRIu64 " of %" PRIu64 " slots free at the sender",
              ring->sent, ring->received, ring->credits, kb_attrs.pe_ipcq_slots);
+}
+
+void rings_reset(void)
+{
+    memset(chains, 0, sizeof chains);
 }

@@ -23,4 +23,7 @@ void ring_slot_read(struct command *command);
  */
 void ring_describe(const struct command *command, char *out, size_t room);
 
+/* No ring was used. */
+void rings_reset(void);
+
 #endif

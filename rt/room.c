@@ -239,3 +239,10 @@ void room_message_free(uint64_t offset)
     next_free[place] = first_free;
     first_free = place + 1;
 }
+
+void room_reset(void)
+{
+    rooms = NULL;
+    next_free = NULL;
+    first_free = place_count = 0;
+}

@@ -49,4 +49,7 @@ void room_describe(uint32_t memory, char *out, size_t size);
 uint64_t room_message_take(void);
 void room_message_free(uint64_t offset);
 
+/* Nothing is given out, in any memory; kernels have ended. */
+void room_reset(void);
+
 #endif

@@ -146,6 +146,7 @@ bool sim_run(void (*body)(void *), void *arg, uint32_t ranks, void (*stuck)(void
     programs = arena_alloc(ranks, sizeof *programs);
     count = alive = ranks;
     any_awake = true;
+    ended = false;
     for (uint32_t rank = 0; rank < ranks; rank++)
         programs[rank] = (struct sim_program){.coro = coro_new(body, arg, HOST_STACK_BYTES), .awake = true};
     do {

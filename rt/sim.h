@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Sets up the machine; once, before anything else of it is used. */
+/* Sets up the machine, before anything else of it is used: once, and after each sim_reset. */
 void sim_init(void);
 
 /* Runs body(arg) as a host program for each of `ranks` ranks, from time 0, and the machine under them, until all have

@@ -5,8 +5,6 @@
  * and however long it is. */
 #include "steady.h"
 
-#include <stdlib.h>
-
 #include "channel.h"
 #include "coro.h"
 #include "emitted.h"
@@ -14,7 +12,7 @@
 #include "steady_counts.h"
 #include "steady_rows.h"
 #include "steady_state.h"
-#include "text/diag.h"
+#include "text/base.h"
 #include "trace.h"
 
 /* A PE that feeds a composite, as it was when the state was kept. */
@@ -51,15 +49,17 @@ uint64_t steady_services(void)
 
 void steady_init(void)
 {
+    steady = (struct steady){0};
+    changed = true;
+    rows_noting = false;
+    skipped = 0;
     steady_on &= !trace_on && !kb_own_models;
     if (!steady_on)
         return;
-    pes = calloc(pe_count(), sizeof *pes);
-    tiles = calloc(pe_count(), sizeof *tiles);
-    steps = calloc(pe_count(), sizeof *steps);
-    kept.feeding = calloc(pe_count(), sizeof *kept.feeding);
-    if (!pes || !tiles || !steps || !kept.feeding)
-        die("no memory for %u PEs", (unsigned)pe_count());
+    pes = arena_alloc(pe_count(), sizeof *pes);
+    tiles = arena_alloc(pe_count(), sizeof *tiles);
+    steps = arena_alloc(pe_count(), sizeof *steps);
+    kept.feeding = arena_alloc(pe_count(), sizeof *kept.feeding);
 }
 
 /* ---- when to look */

@@ -25,7 +25,7 @@ struct steady {
 
 extern struct steady steady;
 
-/* Once, after tables and options are there. */
+/* At the start of each run, when tables and options are there. */
 void steady_init(void);
 
 /* A PE begins to feed another composite, or none any more. */

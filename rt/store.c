@@ -33,7 +33,7 @@ struct memory {
 };
 
 static struct memory *memories;
-static int file = -1;
+static int file;                                        /* while there are memories */
 static bool parted;
 
 /* Nobody can address what the scheduler reserves at the beginning of a TCM. */
@@ -187,4 +187,16 @@ void store_copy(enum view view, uint32_t to, uint64_t to_offset, uint32_t from, 
     memmove(store_at(view, to, to_offset), store_at(view, from, from_offset), bytes);
     if (view == VIEW_NOW)
         pending_copy(to, to_offset, from, from_offset, bytes);
+}
+
+void store_reset(void)
+{
+    if (!memories)
+        return;
+    store_join();
+    for (uint32_t i = 0; i <= store_messages(); i++)
+        map_drop(&memories[i].base);
+    free(memories);
+    memories = NULL;
+    close(file);
 }

@@ -40,4 +40,7 @@ void store_mark(uint32_t memory, uint64_t offset, uint64_t bytes, bool pending);
 /* Finds the first pending byte of a range; false: there is none. */
 bool store_pending(uint32_t memory, uint64_t offset, uint64_t bytes, uint64_t *first);
 
+/* Every byte of every memory is zero, and no more is held of any. */
+void store_reset(void);
+
 #endif

@@ -184,3 +184,8 @@ void tensor_index_name(const struct tensor *t, uint64_t position, char *name)
         used += sprintf(name + used, "%s%" PRIu64, axis ? ", " : "[", index[axis]);
     sprintf(name + used, "]");
 }
+
+void tensors_reset(void)
+{
+    tensors = 0;
+}

@@ -42,4 +42,7 @@ void tensor_each_row(const struct tensor *tensor, bool all_copies, void (*f)(str
 /* The index of a position: "[3, 17]"; in a buffer of at least 96 bytes. */
 void tensor_index_name(const struct tensor *tensor, uint64_t position, char *name);
 
+/* There are none. */
+void tensors_reset(void);
+
 #endif

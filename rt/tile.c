@@ -10,7 +10,6 @@
  * finished token, and a stage waits only for later ones. */
 #include <assert.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "channel.h"
 #include "emitted.h"
@@ -19,7 +18,7 @@
 #include "oplog.h"
 #include "ring.h"
 #include "stats.h"
-#include "text/diag.h"
+#include "text/base.h"
 #include "token.h"
 #include "trace.h"
 
@@ -31,9 +30,7 @@ struct token *token_new(struct command *command, const struct tile *tile)
 {
     enum { CHUNK = 256 };
     if (!free_tokens) {
-        struct token *chunk = calloc(CHUNK, sizeof *chunk);
-        if (!chunk)
-            die("no memory for tokens");
+        struct token *chunk = arena_alloc(CHUNK, sizeof *chunk);
         for (int i = 0; i < CHUNK; i++) {
             chunk[i].next = free_tokens;
             free_tokens = &chunk[i];
@@ -343,4 +340,9 @@ void service_ended(struct token *token)
 void service_event(struct event *event)
 {
     service_ended(container_of(event, struct token, event));
+}
+
+void tokens_reset(void)
+{
+    free_tokens = NULL;
 }

@@ -11,6 +11,12 @@ struct token *token_new(struct command *command, const struct tile *tile);
 struct token *token_simple(struct command *command);
 void token_free(struct token *token);
 
+/* There are none any more, not even free ones. */
+void tokens_reset(void);
+
+/* The same for what DMAs have under way (dma.c). */
+void transfers_reset(void);
+
 /* Its next event is the end of a service, or of a way, at a part of its PE. */
 void token_at(struct token *token, enum node_kind part, uint64_t t_ps, void (*fire)(struct event *));
 

@@ -9,7 +9,8 @@
  *                                                                    const struct kb_memory_request *ask)
  *
  * It says when, never what: data stay as they are. The same calls must get the same answers: no clock, no random
- * numbers. Times are ps. One that does not fit into 64 bits, or lies before the request, stops the run with a message.
+ * numbers, no variables of the file's own, which a sweep (`run --points`) would carry from one run to the next. Times
+ * are ps. One that does not fit into 64 bits, or lies before the request, stops the run with a message.
  *
  * Attributes are in kb_attrs. The topology's `params: { tRCD: 19.4 ns }` are there as macros, NAME_tRCD, before the
  * file's first line: constants of type uint64_t in base units (ps, bytes, bytes/s, kHz, um), rounded once as attributes
@@ -90,13 +91,17 @@ struct kb_served {
     uint64_t wait_ps;                                   /* that it waited for others, likewise */
 };
 
-/* Makes a memory's state: one `struct NAME` for each memory of the kind, all zero at the start, at most 1 GiB together.
- * Stands once in NAME.c, behind the struct. */
+/* Makes a memory's state: one `struct NAME` for each memory of the kind, all zero at the start of each run, at most
+ * 1 GiB together. Stands once in NAME.c, behind the struct. */
 #define KB_STATE(name)                                                                                                 \
+    static struct name name##_states[name##_memories];                                                                 \
     struct name *name##_state(uint32_t memory)                                                                         \
     {                                                                                                                  \
-        static struct name states[name##_memories];                                                                    \
-        return &states[memory];                                                                                        \
+        return &name##_states[memory];                                                                                 \
+    }                                                                                                                  \
+    void name##_reset(void)                                                                                            \
+    {                                                                                                                  \
+        __builtin_memset(name##_states, 0, sizeof name##_states);                                                      \
     }                                                                                                                  \
     _Static_assert(sizeof(struct name) <= (1u << 30) / name##_memories, "all states fit into 1 GiB")
 

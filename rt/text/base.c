@@ -1,7 +1,8 @@
 /* base.c: the arena, and what strings need.
  *
- * Blocks are chained and never freed: a compiler that ends in a second has no use for freeing, and what is never freed
- * never dangles. Not for many threads. */
+ * Blocks are chained, and freed together or not at all: a compiler that ends in a second has no use for freeing, and
+ * what is never freed never dangles. A simulator that runs several times goes back to where it was. Not for many
+ * threads. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -46,6 +47,24 @@ void *arena_alloc(size_t count, size_t size)
     void *room = block->bytes + block->used;
     block->used += bytes;
     return room;
+}
+
+struct arena_mark arena_mark(void)
+{
+    return (struct arena_mark){newest, newest ? newest->used : 0};
+}
+
+void arena_release(struct arena_mark mark)
+{
+    while (newest != mark.newest) {
+        struct block *next = newest->next;
+        free(newest);
+        newest = next;
+    }
+    if (!newest)
+        return;
+    memset(newest->bytes + mark.used, 0, newest->used - mark.used);
+    newest->used = mark.used;
 }
 
 void *arena_grow(void *items, size_t count, size_t size)

@@ -1,4 +1,4 @@
-/* base.h: memory and strings for reading text. Memory comes zeroed from one arena that is never freed. */
+/* base.h: memory and strings for reading text. Memory comes zeroed from one arena; only arena_release frees of it. */
 #ifndef TEXT_BASE_H
 #define TEXT_BASE_H
 
@@ -13,6 +13,14 @@ void *arena_alloc(size_t count, size_t size);
 /* Room for one more at the end of an array of `count`: `items = arena_grow(items, count, sizeof(*items))`. The array
  * must have been made so from NULL, one at a time. */
 void *arena_grow(void *items, size_t count, size_t size);
+
+/* A place in the arena, for going back to it: what was given out since then is given back. */
+struct arena_mark {
+    struct block *newest;
+    size_t used;
+};
+struct arena_mark arena_mark(void);
+void arena_release(struct arena_mark mark);
 
 /* The first `length` bytes of text, 0-terminated. */
 char *arena_text(const char *text, size_t length);
