@@ -17,7 +17,7 @@ extern const struct kb_kernel *const __start_kb_kernels[] __attribute__((weak));
 extern const struct kb_kernel *const __stop_kb_kernels[] __attribute__((weak));
 
 const struct kb_bench *bench_current;
-static struct kb_value *values;                         /* of its parameters */
+struct kb_value *bench_values;
 
 /* ---- all of them */
 
@@ -80,8 +80,7 @@ static const char *parse_whole(const char *text, uint64_t *out)
     return errno ? "does not fit into 64 bits" : NULL;
 }
 
-/* The word of a list separated by spaces that equals `text` (NULL: the first one), or NULL. */
-static const char *word_of(const char *words, const char *text)
+const char *bench_word(const char *words, const char *text)
 {
     while (*words) {
         size_t length = strcspn(words, " ");
@@ -95,7 +94,7 @@ static const char *word_of(const char *words, const char *text)
 /* The default of a word, the first one, or of a text, all of it. */
 static const char *initial_word(const struct kb_param *p)
 {
-    return p->type == KB_PARAM_WORD ? word_of(p->words, NULL) : p->type == KB_PARAM_TEXT ? p->words : NULL;
+    return p->type == KB_PARAM_WORD ? bench_word(p->words, NULL) : p->type == KB_PARAM_TEXT ? p->words : NULL;
 }
 
 static const char *parse_value(const struct kb_param *p, const char *text, struct kb_value *out)
@@ -109,7 +108,7 @@ static const char *parse_value(const struct kb_param *p, const char *text, struc
         return NULL;
     }
     if (p->type == KB_PARAM_WORD) {
-        out->word = word_of(p->words, text);
+        out->word = bench_word(p->words, text);
         return out->word ? NULL : arena_printf("is none of: %s", p->words);
     }
     const char *wrong = parse_whole(text, &out->number);
@@ -129,7 +128,7 @@ static bool take(const struct kb_bench *bench, const char *argument, bool *given
         if (strcmp(names[i], name))
             continue;
         const char *wrong = !equals ? "needs a value: NAME=VALUE" : given[i] ? "is given twice"
-                            : parse_value(&bench->params[i], equals + 1, &values[i]);
+                            : parse_value(&bench->params[i], equals + 1, &bench_values[i]);
         given[i] = true;
         if (wrong)
             fprintf(stderr, "%s: error: %s: %s %s\n", program_name, bench->name, argument, wrong);
@@ -144,11 +143,11 @@ static bool take(const struct kb_bench *bench, const char *argument, bool *given
 void bench_take(const struct kb_bench *bench, int count, char *const *arguments)
 {
     bench_current = bench;
-    values = arena_alloc(bench->count, sizeof *values);
+    bench_values = arena_alloc(bench->count, sizeof *bench_values);
     bool *given = arena_alloc(bench->count, sizeof *given), good = true;
     for (uint32_t i = 0; i < bench->count; i++) {
-        values[i].number = bench->params[i].initial;
-        values[i].word = initial_word(&bench->params[i]);
+        bench_values[i].number = bench->params[i].initial;
+        bench_values[i].word = initial_word(&bench->params[i]);
     }
     for (int i = 0; i < count; i++)
         good &= take(bench, arguments[i], given);
@@ -160,7 +159,7 @@ const struct kb_value *kb_param_at(const char *name, enum kb_param_type type, co
 {
     for (uint32_t i = 0; i < bench_current->count; i++)
         if (!strcmp(bench_current->params[i].name, name) && bench_current->params[i].type == type)
-            return &values[i];
+            return &bench_values[i];
     misuse(file, line, "bench %s has no parameter '%s' of this type", bench_current->name, name);
 }
 
@@ -170,11 +169,11 @@ void bench_write_params(struct json *json, const char *key)
     for (uint32_t i = 0; i < bench_current->count; i++) {
         const struct kb_param *p = &bench_current->params[i];
         if (p->type == KB_PARAM_WORD || p->type == KB_PARAM_TEXT)
-            json_string(json, p->name, values[i].word);
+            json_string(json, p->name, bench_values[i].word);
         else if (p->type == KB_PARAM_BOOL)
-            json_bool(json, p->name, values[i].number);
+            json_bool(json, p->name, bench_values[i].number);
         else
-            json_u64(json, p->name, values[i].number);
+            json_u64(json, p->name, bench_values[i].number);
     }
     json_object_end(json);
 }

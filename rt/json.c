@@ -34,8 +34,10 @@ static void before_value(struct json *json, const char *key)
 {
     if (!json->first)
         fputc(',', json->out);
-    if (json->depth)
+    if (json->depth && !json->one_line)
         fprintf(json->out, "\n%*s", json->depth, "");
+    else if (!json->first)
+        fputc(' ', json->out);
     json->first = false;
     if (key) {
         text(json, key);
@@ -54,7 +56,7 @@ static void begin(struct json *json, const char *key, char bracket)
 static void end(struct json *json, char bracket)
 {
     json->depth--;
-    if (!json->first)
+    if (!json->first && !json->one_line)
         fprintf(json->out, "\n%*s", json->depth, "");
     fputc(bracket, json->out);
     json->first = false;

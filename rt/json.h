@@ -10,6 +10,7 @@ struct json {
     FILE *out;
     int depth;
     bool first;
+    bool one_line;                                      /* set it after json_open */
 };
 
 void json_open(struct json *json, FILE *out);

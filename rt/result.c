@@ -6,6 +6,7 @@
 #include "launch.h"
 #include "output.h"
 #include "pe.h"
+#include "text/diag.h"
 
 static uint64_t most(uint64_t a, uint64_t b)
 {
@@ -168,13 +169,26 @@ void result_write(struct json *json)
     json_array_end(json);
 }
 
-void json_write_output(struct output *output, void (*fill)(struct json *, void *), void *arg)
+static void write_object(FILE *file, bool one_line, void (*fill)(struct json *, void *), void *arg)
 {
     struct json json;
-    json_open(&json, output->file);
+    json_open(&json, file);
+    json.one_line = one_line;
     json_object(&json, NULL);
     fill(&json, arg);
     json_object_end(&json);
     json_close(&json);
+}
+
+void json_write_output(struct output *output, void (*fill)(struct json *, void *), void *arg)
+{
+    write_object(output->file, false, fill, arg);
     output_close(output);
+}
+
+void json_write_line(const struct output *output, void (*fill)(struct json *, void *), void *arg)
+{
+    write_object(output->file, true, fill, arg);
+    if (fflush(output->file) || ferror(output->file))
+        die("cannot write %s:", output->path);
 }

@@ -14,4 +14,7 @@ void result_write(struct json *json);
 /* Writes one object into an output that was opened before the run, and completes it. `fill` gets the open object. */
 void json_write_output(struct output *output, void (*fill)(struct json *, void *), void *arg);
 
+/* Writes one object as a line, and flushes it; a write that fails is an error of the host system, status 3. */
+void json_write_line(const struct output *output, void (*fill)(struct json *, void *), void *arg);
+
 #endif

@@ -1,31 +1,26 @@
-/* run.c: `SIM run BENCH`: a bench on the simulated machine, its data pass, its report. */
+/* run.c: `SIM run BENCH`: its options, and one run with its report. */
 #include "run.h"
 
 #include <errno.h>
 #include <getopt.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "bench.h"
 #include "clock.h"
-#include "emitted.h"
 #include "exec.h"
-#include "host_program.h"
-#include "launch.h"
-#include "reference.h"
+#include "fill.h"
+#include "one_run.h"
+#include "points.h"
 #include "result.h"
-#include "sim.h"
 #include "steady.h"
 #include "summary.h"
 #include "text/diag.h"
 #include "trace.h"
-#include "trap.h"
 
 struct run_options {
-    const char *trace, *json;
+    const char *trace, *json, *points;
 };
 
 static void help(void)
@@ -37,6 +32,9 @@ static void help(void)
          "                  debug: compare every operation as well, and name the first that is wrong\n"
          "  --seed N        of random values, 0 if absent\n"
          "  --json FILE     the result as JSON (- for standard output)\n"
+         "  --points FILE   a run for each line of FILE (- for standard input), a JSON object of parameters such\n"
+         "                  as {\"m\": 64, \"--seed\": 7}; what it leaves out is as the command line says. Each\n"
+         "                  answer is a line of JSON, on standard output or in the --json FILE\n"
          "  --trace FILE    the trace events, one JSON object a line (- for standard output)\n"
          "  --exact-events  simulate every event, skip no steady periods: same results, more slowly\n"
          "Exit status: 0 good, 1 the run failed or a result is wrong, 2 wrong usage, 3 error of the host system.");
@@ -67,6 +65,7 @@ static struct run_options options_read(int argc, char **argv)
     static const struct option options[] = {
         {"data", required_argument, NULL, 'd'},    {"seed", required_argument, NULL, 's'},
         {"json", required_argument, NULL, 'j'},    {"trace", required_argument, NULL, 't'},
+        {"points", required_argument, NULL, 'p'},
         {"oplog", required_argument, NULL, OPTION_OPLOG}, {"oplog-mem", required_argument, NULL, OPTION_OPLOG_MEM},
         {"exact-events", no_argument, NULL, 'e'},  {"help", no_argument, NULL, 'h'},          {0}};
     struct run_options read = {0};
@@ -78,6 +77,7 @@ static struct run_options options_read(int argc, char **argv)
         case 's': fill_seed = seed_of(optarg); break;
         case 'j': read.json = optarg; break;
         case 't': read.trace = optarg; break;
+        case 'p': read.points = optarg; break;
         case OPTION_OPLOG: usage_error("--oplog is not supported: the op log stays in memory, for the data pass alone");
         case OPTION_OPLOG_MEM: usage_error("--oplog-mem is not supported: the op log stays in memory");
         case 'e': steady_on = false; break;
@@ -90,69 +90,36 @@ static struct run_options options_read(int argc, char **argv)
     if (read.json && read.trace && !strcmp(read.json, read.trace))
         usage_error("--json and --trace cannot both go to %s",
                     strcmp(read.json, "-") ? read.json : "standard output");
+    if (read.points && read.trace)
+        usage_error("--trace is of one run, --points makes several: run the point by itself");
     return read;
 }
 
-/* A host program: the bench, and whatever it launched without waiting for it. */
-static void host(void *arg)
+/* One run with the parameters of the command line, and its report. */
+static bool run_alone(const struct run_options *options, double began)
 {
-    bench_run(arg);
-    program_wait_for_launches();
-}
-
-static void stuck(void)
-{
-    launches_deadlocked();
-    programs_deadlocked();
-}
-
-static void fill_json(struct json *json, void *arg)
-{
-    json_string(json, "bench", bench_current->name);
-    bench_write_params(json, "params");
-    json_u64(json, "seed", fill_seed);
-    result_write(json);
-    summary_write(json);
-    summary_write_host(json, arg);
-}
-
-static bool finished;
-
-/* A kernel or bench that calls exit() must not look like a good run. */
-static void left(int status, void *arg)
-{
-    (void)arg;
-    if (finished || status)
-        return;
-    fprintf(stderr, "%s: the bench or a kernel called exit() at %" PRIu64 " ps; the run did not end\n", program_name,
-            sim_now_ps());
-    _exit(1);
+    struct output json = {0};
+    if (options->trace)
+        trace_open(options->trace);
+    if (options->json)                                  /* what cannot be written is said before the work */
+        json = output_open(options->json);
+    struct host_times times = {0};
+    bool good = one_run(began, &times);
+    trace_close();
+    if (options->json)
+        json_write_output(&json, one_run_write, &times);
+    bool quiet = (options->json && !strcmp(options->json, "-")) || (options->trace && !strcmp(options->trace, "-"));
+    summary_print(quiet ? stderr : stdout, &times);
+    return good;
 }
 
 int run_main(int argc, char **argv)
 {
     double began = clock_seconds();
     struct run_options options = options_read(argc, argv);
-    const struct kb_bench *bench = bench_find(argv[optind]);
-    bench_take(bench, argc - optind - 1, argv + optind + 1);
-    on_exit(left, NULL);                                /* before the files, so that it acts behind their removal */
-    if (options.trace)
-        trace_open(options.trace);
-    struct output json = {0};
-    if (options.json)                                   /* what cannot be written is said before the work */
-        json = output_open(options.json);
-    sim_init();
-    traps_catch();
-    bool good = sim_run(host, (void *)bench, bench->per_sip ? kb_shape.sips : 1, stuck) && result_good();
-    if (exec_debug && good)                             /* what no expectation asked for is checked too */
-        exec_data_pass();
-    finished = true;
-    trace_close();
-    struct host_times times = {.total = clock_seconds() - began};
-    times.simulation = times.total - exec_stats.seconds - reference_seconds;
-    if (options.json)
-        json_write_output(&json, fill_json, &times);
-    bool quiet = (options.json && !strcmp(options.json, "-")) || (options.trace && !strcmp(options.trace, "-"));
-    summary_print(quiet ? stderr : stdout, &times);
-    return good && !verification_failed() && !exec_difference.op ? 0 : 1;
+    bench_take(bench_find(argv[optind]), argc - optind - 1, argv + optind + 1);
+    one_run_prepare();                                  /* before the files are opened */
+    if (options.points)
+        return points_run(options.points, options.json ? options.json : "-");
+    return run_alone(&options, began) ? 0 : 1;
 }

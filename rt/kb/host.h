@@ -3,7 +3,10 @@
  * A bench is a plain function that runs at the host from time 0. Only kb_wait, kb_write, kb_read, kb_map and kb_unmap
  * take simulated time. What does not end well on the machine, a fault, a timeout, a deadlock, ends the bench at the
  * call that waits for it, and the run with status 1. Wrong use, and a machine that is too small for what is asked, end
- * the run with status 2 and the place of the call. */
+ * the run with status 2 and the place of the call.
+ *
+ * A sweep (`run --points`) runs a bench again and again in one process. All that belongs to the host library and to the
+ * machine is then as new; what a bench keeps in static variables, or has of malloc and does not free, stays. */
 #ifndef KB_HOST_H
 #define KB_HOST_H
 

@@ -3,7 +3,8 @@
  * A kernel is a plain function that every targeted PE runs, in simulated time. Calls that submit a command take
  * pe_cpu's overhead; some then block until the command is done; all others take no time. A fault ends the kernel of
  * its PE, other PEs go on, and the launch fails; its code, the PE, and the file and line of the call are printed. Sizes
- * count elements unless their name says bytes; addresses are physical. */
+ * count elements unless their name says bytes; addresses are physical. Static variables are one for all PEs, and keep
+ * their values between the runs of a sweep. */
 #ifndef KB_TL_H
 #define KB_TL_H
 

@@ -1,0 +1,75 @@
+/* one_run.c: a bench on the simulated machine, its data pass, its result. */
+#include "one_run.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "bench.h"
+#include "clock.h"
+#include "emitted.h"
+#include "exec.h"
+#include "host_program.h"
+#include "launch.h"
+#include "reference.h"
+#include "result.h"
+#include "sim.h"
+#include "text/diag.h"
+#include "trap.h"
+
+/* A host program: the bench, and whatever it launched without waiting for it. */
+static void host(void *arg)
+{
+    bench_run(arg);
+    program_wait_for_launches();
+}
+
+static void stuck(void)
+{
+    launches_deadlocked();
+    programs_deadlocked();
+}
+
+static bool under_way;
+
+/* A kernel or bench that calls exit() must not look like a good run. */
+static void left(int status, void *arg)
+{
+    (void)arg;
+    if (!under_way || status)
+        return;
+    fprintf(stderr, "%s: the bench or a kernel called exit() at %" PRIu64 " ps; the run did not end\n", program_name,
+            sim_now_ps());
+    _exit(1);
+}
+
+void one_run_prepare(void)
+{
+    on_exit(left, NULL);
+    traps_catch();
+}
+
+bool one_run(double began, struct host_times *times)
+{
+    under_way = true;
+    sim_init();
+    uint32_t ranks = bench_current->per_sip ? kb_shape.sips : 1;
+    bool good = sim_run(host, (void *)bench_current, ranks, stuck) && result_good();
+    if (exec_debug && good)                             /* what no expectation asked for is checked too */
+        exec_data_pass();
+    under_way = false;
+    times->total = clock_seconds() - began;
+    times->simulation = times->total - exec_stats.seconds - reference_seconds;
+    return good && !verification_failed() && !exec_difference.op;
+}
+
+void one_run_write(struct json *json, void *times)
+{
+    json_string(json, "bench", bench_current->name);
+    bench_write_params(json, "params");
+    json_u64(json, "seed", fill_seed);
+    result_write(json);
+    summary_write(json);
+    summary_write_host(json, times);
+}

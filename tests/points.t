@@ -1,0 +1,209 @@
+#!/usr/bin/python3
+"""points: `run --points`: each point of a sweep gives what a run by itself gives, whatever came before. limit: 300"""
+import json
+import os
+import subprocess
+
+from harness import (Broken, GEMM, KBGEN, ROOT, SCRATCH, done, ok, read, run, simulator, small_machine, without_host,
+                     write)
+
+SAN = os.environ.get("SAN")
+SIZES = {"m": 128, "k": 64, "n": 96, "tile_m": 32, "tile_k": 32, "tile_n": 32}
+COLLECTIVES = ("all_gather", "all_reduce", "all_to_all", "broadcast", "reduce_scatter")
+MODES = ("verify", "debug", "off")
+MMU = "cube.pe_template.components.pe_mmu.attrs.enabled=true"
+TRAPS = {"segv", "call", "fpe", "ill", "overflow", "overflow_wide", "all_segv", "segv_deep", "segv_log"}
+
+
+def words(point):
+    """A point as words of the command line."""
+    for name, value in point.items():
+        value = {True: "true", False: "false"}[value] if isinstance(value, bool) else str(value)
+        yield from ([name, value] if name == "--seed" else [f"{name}={value}"])
+
+
+def lines(points):
+    return "".join(json.dumps(point) + "\n" for point in points)
+
+
+def compact(text):
+    """An object without what is said about the host, in the order in which it was written."""
+    value = json.loads(text)
+    value.pop("host", None)
+    return json.dumps(value)
+
+
+class Alone:
+    """Runs by themselves, each made once."""
+
+    def __init__(self, program, bench, *options):
+        self.command, self.made = (program, "run", bench, "--json", "-", *options), {}
+
+    def __getitem__(self, point):
+        key = lines([point])
+        if key not in self.made:
+            ended = run(*self.command, *words(point))
+            self.made[key] = (ended.returncode, compact(ended.stdout) if ended.stdout else None)
+        return self.made[key]
+
+
+def sweep(what, program, bench, points, *options):
+    """Every point, in this order, in one process; those whose run ends the process by itself are left out."""
+    alone = Alone(program, bench, *options)
+    points = [point for point in points if alone[point][1]]
+    stem = os.path.join(SCRATCH, "sweep.jsonl")
+    ended = run(program, "run", bench, *options, "--points", write(stem, lines(points)))
+    got, want = ended.stdout.splitlines(), [alone[point] for point in points]
+    wrong = [point for point, line, (_, alone_said) in zip(points, got, want) if compact(line) != alone_said]
+    ok(len(points) > 1 and len(got) == len(points) and not wrong
+       and ended.returncode == max(status for status, _ in want),
+       f"{what} {' '.join(options)}: {len(points)} points as by themselves", wrong, "" if got else ended.said)
+
+
+def there_and_back(points):
+    return points + points[::-1]
+
+
+def benches(what, program, pes="*", modes=MODES):
+    """The shipped benches."""
+    small = {"size": 1024, "pes": pes}
+    for mode in modes:
+        gemms = [SIZES, SIZES | {"--seed": 7, "dtype": "i8"}, SIZES | {"m": 33, "bias": True, "relu": True}]
+        sweep(f"{what}: gemm", program, "gemm", there_and_back(gemms), "--data", mode)
+        for bench in COLLECTIVES:
+            sweep(f"{what}: {bench}", program, bench, there_and_back([
+                small, small | {"size": 100, "space": "sram"}, small | {"chunk": 64, "dtype": "i32"}]), "--data", mode)
+    sweep(f"{what}: barrier", program, "barrier", there_and_back([{"count": 2, "pes": pes}, {"count": 3, "pes": pes}]))
+
+
+def failures():
+    """Points that fail on the machine leave nothing behind either."""
+    kernels = [os.path.join(ROOT, "tests", *path) for path in (("failures", "failing.c"), ("kernels", "wrong.c"))]
+    for name, settings in (("failing", ()), ("mapped", (MMU,))):
+        program = small_machine(name, kernels, *settings)
+        kinds = next(line for line in run(program, "list").stdout.splitlines() if line.startswith("  what "))
+        kinds = kinds[kinds.rindex("(") + 1:].rstrip(")").split()
+        points = [{"what": kind} for kind in kinds if not (SAN and kind in TRAPS)]
+        for mode in MODES:
+            sweep(f"{name}: faults and deadlocks", program, "failing", there_and_back(points), "--data", mode)
+            sweep(f"{name}: wrong data", program, "wrong", there_and_back([{}, {"wrong": False}]), "--data", mode)
+
+
+def other_machines():
+    impl = os.path.join(ROOT, "topologies", "impl")
+    swapped = os.path.join(SCRATCH, "swapped")
+    models = [word for name in ("systolic", "vector", "hbm_banks") for word in ("--impl", f"{impl}/{name}.c")]
+    built = run(KBGEN, os.path.join(impl, "swapped.yaml"), "-o", swapped, *models)
+    if built.returncode:
+        raise Broken(built.said)
+    sweep("models of one's own: gemm", swapped, "gemm", there_and_back([SIZES, SIZES | {"m": 300}]))
+    host = small_machine("ranks", [os.path.join(ROOT, "tests", "host", "ranks.c")], "system.sips=2")
+    sweep("programs of several SIPs", host, "end",
+          there_and_back([{"how": how} for how in ("fail", "deadlock", "gone", "elsewhere")]))
+
+
+# ---- lines
+
+def wrong_lines(program):
+    file = os.path.join(SCRATCH, "wrong.jsonl")
+    for line, place, why in (
+            ("{\"m\": 64", "3:9", "did not find expected ',' or '}'"),
+            ("m: 64", "3:1", "a point must be a JSON object"),
+            ("[]", "3:1", "a point must be a JSON object"),
+            ("{\"m\": 64} {}", "3:11", "did not find expected <document start>"),
+            ("{\"mm\": 64}", "3:2", "unknown key 'mm' in a point of gemm"),
+            ("{\"m\": 0}", "3:7", "m must be a whole number from 1 to 16777216, not '0'"),
+            ("{\"m\": \"64\"}", "3:7", "m must be a whole number from 1 to 16777216, not the text '64'"),
+            ("{\"m\": [64]}", "3:7", "m must be a whole number from 1 to 16777216, not a sequence"),
+            ("{\"bias\": 1}", "3:10", "bias must be true or false, not '1'"),
+            ("{\"dtype\": \"f61\"}", "3:11", "dtype must be one of: f16 bf16 f32 i8, not the text 'f61'"),
+            ("{\"--seed\": -1}", "3:12", "--seed must be a whole number from 0 to 18446744073709551615, not '-1'"),
+            ("{\"m\": 1, \"m\": 2}", "3:10", "")):
+        write(file, "{}\n\n" + line + "\n{}\n")
+        ended = run(program, "run", "gemm", "--points", file)
+        ok(ended.returncode == 2 and not ended.stdout and f"{file}:{place}: error: {why}" in ended.stderr,
+           f"nothing runs: {line}", ended.said)
+    write(file, "{\"x\": 1}\n{\"y\": 1}\n")
+    ended = run(program, "run", "gemm", "--points", file)
+    ok(ended.stderr.count("error:") == 2, "all wrong lines are told", ended.said)
+
+
+def usage(program):
+    file = write(os.path.join(SCRATCH, "two.jsonl"), lines([{"m": 64}, {"m": 32, "--seed": 5}]))
+    ended = run(program, "run", "gemm", "--points", file, "--trace", os.path.join(SCRATCH, "trace"))
+    ok(ended.returncode == 2 and "--trace" in ended.stderr, "no trace of a sweep", ended.said)
+    ended = run(program, "run", "gemm", "--points", os.path.join(SCRATCH, "nowhere"))
+    ok(ended.returncode == 2 and "open " in ended.stderr, "no such file", ended.said)
+    ended = run(program, "run", "gemm", "--points", write(os.path.join(SCRATCH, "none"), "\n"))
+    ok(ended.returncode == 0 and not ended.stdout, "no points", ended.said)
+    result = os.path.join(SCRATCH, "result.jsonl")
+    ended = run(program, "run", "gemm", *GEMM, "--seed", "3", "--points", file, "--json", result)
+    got = [json.loads(line) for line in read(result).splitlines()]
+    ok(ended.returncode == 0 and not ended.stdout and [(one["params"]["m"], one["params"]["k"], one["seed"]) for one
+       in got] == [(64, 64, 3), (32, 64, 5)], "what a point leaves out is as the command line says", ended.said, got)
+    point = json.loads(lines([SIZES]))
+    single = without_host(run(program, "run", "gemm", *GEMM, "--json", "-").stdout)
+    swept = run(program, "run", "gemm", "--points", write(file, lines([point]))).stdout
+    ok(without_host(swept) == single and swept.count("\n") == 1, "one line a point", swept)
+
+
+def answers(program):
+    """Whoever writes a point gets its answer before the next one, a wrong one among them."""
+    with subprocess.Popen([program, "run", "gemm", *GEMM, "--points", "-"], stdin=subprocess.PIPE, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        got = []
+        for line in ("{\"m\": 64}", "", "{\"mm\": 64}", "{\"m\": 32}"):
+            process.stdin.write(line + "\n")
+            process.stdin.flush()
+            if line:
+                got.append(json.loads(process.stdout.readline()))
+        process.stdin.close()
+        rest, said = process.stdout.read(), process.stderr.read()
+    ok([one.get("params", {}).get("m") for one in got] == [64, None, 32] and not rest, "each is answered at once", got)
+    ok(got[1] == {"point": 2, "error": "unknown key 'mm' in a point of gemm; did you mean 'm'?"}
+       and "standard input:3:2: error: unknown key 'mm'" in said and process.returncode == 2,
+       "a wrong one is answered, and the next one runs", got[1], said, process.returncode)
+
+
+def resident_kib(process):
+    with open(f"/proc/{process.pid}/status", encoding="ascii") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmRSS:"))
+
+
+def memory(program, bench, points):
+    """What a process holds does not grow with the points that it has run."""
+    env = os.environ | {"ASAN_OPTIONS": "quarantine_size_mb=1"}
+    with subprocess.Popen([program, "run", bench, "--points", "-"], stdin=subprocess.PIPE, text=True, env=env,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        held = []
+        for rounds in (100, 1000 if SAN else 2000):
+            for i in range(rounds):
+                process.stdin.write(lines([points[i % len(points)]]))
+                process.stdin.flush()
+                process.stdout.readline()
+            held.append(resident_kib(process))
+        process.stdin.close()
+    grown = held[1] - held[0]
+    ok(grown < (8192 if SAN else 1024), f"{bench}: 2,000 points hold no more memory than 100", f"{grown} KiB")
+
+
+try:
+    small = small_machine("small", [])
+    wrong_lines(small)
+    usage(small)
+    answers(small)
+    memory(small, "gemm", [SIZES, SIZES | {"m": 64, "dtype": "i8"}])
+    memory(small, "broadcast", [{"size": 1024}, {"size": 100, "space": "sram"}])
+    failing = small_machine("failing", [os.path.join(ROOT, "tests", "failures", "failing.c")])
+    memory(failing, "failing", [{"what": what} for what in ("no_send", "bad_load", "async", "refused", "slow")])
+    benches("small", small)
+    long = SIZES | {"m": 2048, "n": 256}
+    sweep("small: steady periods", small, "gemm", there_and_back([long, SIZES, long | {"k": 128}]), "--data", "off")
+    failures()
+    other_machines()
+    benches("two_sips", simulator(os.path.join(ROOT, "topologies", "two_sips.yaml")))
+    benches("ref_sip", simulator(os.path.join(ROOT, "topologies", "ref_sip.yaml")), "sip0.cube?.pe0",
+            () if SAN else ("verify", "off"))
+except Broken as reason:
+    ok(False, "a machine", reason)
+done()
