@@ -17,12 +17,12 @@ static uint64_t fired;
 
 /* ---- what is due in one round */
 
-static struct event *due;                               /* in the next round, in any order */
+struct event *event_due;
 
 static void due_add(struct event *event)
 {
-    event->next = due;
-    due = event;
+    event->next = event_due;
+    event_due = event;
 }
 
 static bool before(const struct event *a, const struct event *b)
@@ -178,7 +178,7 @@ bool event_next_instant(void)
         if (events && events->next && number > 0)
             spread(events, number);
         else if (events) {
-            due = events;
+            event_due = events;
             now_ps = reached_ps = events->t_ps;
             return true;
         }
@@ -188,18 +188,15 @@ bool event_next_instant(void)
     return false;
 }
 
-bool event_retire(void)
+void event_fire_due(void)
 {
-    if (!due)
-        return false;
-    struct event *event = sorted(due);
-    due = NULL;
+    struct event *event = event_due->next ? sorted(event_due) : event_due;
+    event_due = NULL;
     for (struct event *next; event; event = next) {
         next = event->next;                             /* it may wait for something else when it has fired */
         fired++;
         event->fire(event);
     }
-    return true;
 }
 
 /* ---- all that waits */
@@ -263,6 +260,6 @@ void event_reset(void)
     for (struct level *level = levels; level < levels + LEVELS; level++)
         if (level->words)
             *level = (struct level){0};
-    due = NULL;
+    event_due = NULL;
     reached_ps = now_ps = fired = 0;
 }

@@ -59,8 +59,19 @@ static inline uint64_t time_after(uint64_t t_ps, uint64_t d_ps)
 /* Goes to the next instant; false: nothing is due any more. */
 bool event_next_instant(void);
 
+/* What is due in the next round, in any order; NULL: nothing. Only event.c changes it. */
+extern struct event *event_due;
+
+void event_fire_due(void);
+
 /* One round's Retire: fires what is due; false: nothing was. */
-bool event_retire(void);
+static inline bool event_retire(void)
+{
+    if (!event_due)
+        return false;
+    event_fire_due();
+    return true;
+}
 
 /* What waits for a later time, but for kernels' resumptions and timeouts; the earliest of these in *kernel_ps, or
  * UINT64_MAX. */

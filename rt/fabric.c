@@ -205,9 +205,9 @@ static void data_arrives(struct event *event)
 }
 
 /* How long so many bytes occupy a link of each class. */
-static void link_times(struct data_message *data)
+static void link_times(struct data_message *data, uint64_t bytes)
 {
-    uint64_t bytes = data->bytes;
+    data->bytes = bytes;
     size_t slot = hash_bits(bytes, LENGTH_BITS);
     if (lengths[slot].bytes != bytes) {
         lengths[slot].bytes = bytes;
@@ -225,11 +225,11 @@ void data_send(struct data_message *data, struct way way, uint64_t bytes, uint64
     data_enter(data, way.from);
     number_as(&data->message, data->rank);
     data->end_rank = place_rank(way.to);
-    data->bytes = bytes;
+    if (data->bytes != bytes)                           /* else it is known from the last time */
+        link_times(data, bytes);
     data->stream_ps = stream_ps;
     data->drain_ps = 0;
     data->arrived = arrived;
-    link_times(data);
     if (leave_ps == now_ps)
         data_leave(data);
     else

@@ -25,12 +25,12 @@ const char *pe_name(const struct pe *pe)
 /* ---- who is visited in the Issue step */
 
 static struct pe **woken;
-static uint32_t woken_count;
+uint32_t pe_woken;
 
 void pe_init_all(void)
 {
     woken = arena_alloc(pe_count(), sizeof *woken);
-    woken_count = 0;
+    pe_woken = 0;
     for (uint32_t i = 0; i < pe_count(); i++) {
         struct pe *pe = &kb_pe[i];
         pe->rank = place_rank(place_pe(i, NODE_pe_cpu));
@@ -47,18 +47,18 @@ void pe_wake(struct pe *pe)
     if (pe->waits_for_issue)
         return;
     pe->waits_for_issue = true;
-    uint32_t at = woken_count++;
+    uint32_t at = pe_woken++;
     for (; at > 0 && woken[at - 1] > pe; at--)
         woken[at] = woken[at - 1];
     woken[at] = pe;
 }
 
-void pe_issue_woken(void)
+void pe_issue_all(void)
 {
     /* Nothing that one PE issues wakes another in the same instant: every fabric link takes time. */
-    for (uint32_t i = 0; i < woken_count; i++) {
+    for (uint32_t i = 0; i < pe_woken; i++) {
         pe_issue(woken[i]);
         woken[i]->waits_for_issue = false;
     }
-    woken_count = 0;
+    pe_woken = 0;
 }

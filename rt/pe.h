@@ -96,8 +96,16 @@ void pe_init_all(void);
 /* Has a PE's servers look for work at the end of this round. */
 void pe_wake(struct pe *pe);
 
+extern uint32_t pe_woken;                               /* how many were, since the last Issue */
+
+void pe_issue_all(void);
+
 /* The Issue step of a round: every PE that was woken, by rank. */
-void pe_issue_woken(void);
+static inline void pe_issue_woken(void)
+{
+    if (pe_woken)
+        pe_issue_all();
+}
 
 /* ---- what a PE's Issue step is made of: each starts one service at most and says whether it did. Most visits find
  * nothing to do, and look no further. */
