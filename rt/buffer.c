@@ -111,8 +111,8 @@ const void *tl_data_at(struct tl *tl, struct tl_shard shard, const char *file, u
         die("no memory for %" PRIu64 " bytes of data:", bytes);
     held->next = state->held;
     state->held = held;
-    store_reach(VIEW_NOW, range.memory, range.offset + bytes);
-    return memcpy(held->bytes, store_at(VIEW_NOW, range.memory, range.offset), bytes);
+    store_reach(IMAGE_NOW, range.memory, range.offset + bytes);
+    return memcpy(held->bytes, store_at(IMAGE_NOW, range.memory, range.offset), bytes);
 }
 
 void buffers_reset(void)

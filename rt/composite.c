@@ -104,9 +104,9 @@ static struct range range_of(const struct call *call, const struct part *part, u
     return (struct range){0};
 }
 
-/* The matrix in its memory; of no rows if it has no range. Its rows span at least as many bytes as its elements have,
+/* The matrix in its memory; without axes if it has no range. Its rows span at least as many bytes as its elements have,
  * so the blocks that the timing moves from its address on lie within what is checked here. */
-static struct matrix matrix_of(const struct call *call, const struct part *part)
+static struct view matrix_of(const struct call *call, const struct part *part)
 {
     const struct tl_operand *o = part->operand;
     uint64_t ld = o->ld ? o->ld : part->columns, elements, size = dtype_bytes[o->dtype];
@@ -116,30 +116,27 @@ static struct matrix matrix_of(const struct call *call, const struct part *part)
                    part->name, part->rows, ld);
     struct range range = range_of(call, part, ld, (elements + part->columns) * size);
     if (range.bytes == 0)
-        return (struct matrix){.dtype = o->dtype};
+        return (struct view){.dtype = o->dtype};
     if (part->pinned && !call_owns(call, &range))
         call_error(call, "%s is pinned, but at %s, not in this PE's TCM", part->name, address_name(o->addr));
     flights_check_use(call, &range);
     if (range.offset % size)
         call_fault(call, FAULT_BAD_ADDRESS, "%s at %s is not aligned to %s", part->name, address_name(o->addr),
                    dtype_words[o->dtype]);
-    return (struct matrix){range.memory, o->dtype, range.offset, part->rows, part->columns, ld};
+    return view_matrix(range.memory, o->dtype, range.offset, part->rows, part->columns, ld);
 }
 
 /* Matrices with a common element; those between whose rows the other's lie have none. */
-static bool overlap(const struct matrix *x, const struct matrix *y)
+static bool overlap(const struct view *x, const struct view *y)
 {
     uint64_t x_size = dtype_bytes[x->dtype], y_size = dtype_bytes[y->dtype];
-    if (x->rows == 0 || y->rows == 0)
+    if (x->memory != y->memory || x->offset >= y->offset + view_span(y) || y->offset >= x->offset + view_span(x))
         return false;
-    if (x->memory != y->memory || x->offset >= y->offset + matrix_bytes(y, y_size) ||
-        y->offset >= x->offset + matrix_bytes(x, x_size))
-        return false;
-    uint64_t pitch = x->ld * x_size;
-    if (pitch != y->ld * y_size)
+    uint64_t pitch = x->stride[0] * x_size;
+    if (pitch != y->stride[0] * y_size)
         return true;
     uint64_t apart = (y->offset % pitch + pitch - x->offset % pitch) % pitch;   /* from x's columns on to y's */
-    return apart < x->columns * x_size || apart + y->columns * y_size > pitch;
+    return apart < x->shape[1] * x_size || apart + y->shape[1] * y_size > pitch;
 }
 
 static void check_overlap(const struct call *call, const struct gemm *g)
@@ -203,6 +200,6 @@ tl_handle tl_composite_at(struct tl *tl, const struct tl_composite *ask, const c
     op.gemm.epilogues = ask->epilogues;
     timed.epilogue = timed_epilogues;
     check_overlap(&call, &op.gemm);
-    bool there = op.gemm.a.rows && op.gemm.b.rows && op.gemm.c.rows;
+    bool there = op.gemm.a.rank && op.gemm.b.rank && op.gemm.c.rank;
     return call_submit(&call, &timed, there ? &op : NULL);
 }

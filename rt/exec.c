@@ -28,10 +28,9 @@ static void replay(const struct op *op)
     } else if (op->kind == OPKIND_math) {
         replay_math(op);
     } else if (op->pe == OP_OF_HOST) {
-        fill_write(&op->fill, VIEW_BASE);
+        fill_write(&op->fill, IMAGE_BASE);
     } else {
-        const struct copy *copy = &op->copy;
-        store_copy(VIEW_BASE, copy->to, copy->to_offset, copy->from, copy->from_offset, copy->bytes);
+        view_copy(IMAGE_BASE, &op->copy.to, &op->copy.from);
     }
 }
 

@@ -13,12 +13,6 @@ void exec_data_pass(void);
 /* No data pass was done, nothing was found. */
 void exec_reset(void);
 
-/* Makes all of a matrix addressable in `base`. */
-static inline void matrix_reach(const struct matrix *m)
-{
-    store_reach(VIEW_BASE, m->memory, m->offset + matrix_bytes(m, dtype_bytes[m->dtype]));
-}
-
 /* One gemm, on `base`: gemm.c. */
 void exec_gemm(const struct gemm *gemm);
 

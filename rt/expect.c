@@ -56,8 +56,8 @@ static void compare_row(struct run run, void *arg)
     const struct comparison *c = arg;
     enum dtype dtype = c->verification->tensor->dtype;
     uint64_t size = dtype_bytes[dtype];
-    store_reach(VIEW_NOW, run.memory, run.offset + run.count * size);
-    const uint8_t *at = store_at(VIEW_NOW, run.memory, run.offset);
+    store_reach(IMAGE_NOW, run.memory, run.offset + run.count * size);
+    const uint8_t *at = store_at(IMAGE_NOW, run.memory, run.offset);
     for (uint64_t i = 0; i < run.count; i++) {
         double expected = reference_value(c->ref, run.position + i), got = dtype_value(dtype, at + i * size);
         double error = error_of(got, expected);

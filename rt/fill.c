@@ -16,7 +16,7 @@ uint64_t fill_seed;
 
 struct writer {
     const struct fill *fill;
-    enum view view;
+    enum image image;
     uint64_t key;
 };
 
@@ -67,18 +67,18 @@ static void write_row(struct run run, void *arg)
     const struct writer *w = arg;
     enum dtype dtype = w->fill->tensor->dtype;
     uint64_t bytes = run.count * dtype_bytes[dtype];
-    store_reach(w->view, run.memory, run.offset + bytes);
-    uint8_t *to = store_at(w->view, run.memory, run.offset);
+    store_reach(w->image, run.memory, run.offset + bytes);
+    uint8_t *to = store_at(w->image, run.memory, run.offset);
     if (w->fill->kind == KB_GIVEN)
         memcpy(to, (const uint8_t *)w->fill->given + run.position * dtype_bytes[dtype], bytes);
     else
         compute_row(w, run, to);
-    if (w->view == VIEW_NOW)
+    if (w->image == IMAGE_NOW)
         store_mark(run.memory, run.offset, bytes, false);
 }
 
-void fill_write(const struct fill *fill, enum view view)
+void fill_write(const struct fill *fill, enum image image)
 {
-    struct writer writer = {fill, view, mix(fill_seed ^ mix(fill->tensor->number))};
+    struct writer writer = {fill, image, mix(fill_seed ^ mix(fill->tensor->number))};
     tensor_each_row(fill->tensor, true, write_row, &writer);
 }

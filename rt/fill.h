@@ -16,6 +16,6 @@ struct fill {
 extern uint64_t fill_seed;
 
 /* Writes all values of a fill, to every copy. Pure: the same values each time. */
-void fill_write(const struct fill *fill, enum view view);
+void fill_write(const struct fill *fill, enum image image);
 
 #endif

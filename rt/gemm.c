@@ -24,17 +24,11 @@ struct block {
     int32_t *exact_sum;
 };
 
-static void *row_of(const struct matrix *m, uint64_t row, uint64_t column)
-{
-    uint64_t size = dtype_bytes[m->dtype];
-    return store_at(VIEW_BASE, m->memory, m->offset + (row * m->ld + column) * size);
-}
-
 /* The part of a matrix as tight f32. */
-static void pack(const struct matrix *m, uint64_t row, uint64_t rows, uint64_t column, uint64_t columns, float *to)
+static void pack(const struct view *m, uint64_t row, uint64_t rows, uint64_t column, uint64_t columns, float *to)
 {
     for (uint64_t i = 0; i < rows; i++)
-        dtype_to_f32(m->dtype, row_of(m, row + i, column), to + i * columns, columns);
+        dtype_to_f32(m->dtype, view_at(IMAGE_BASE, m, row + i, column), to + i * columns, columns);
 }
 
 /* Adds the product of k indices [k, end). */
@@ -67,10 +61,10 @@ static void relu(struct block *block, uint64_t row, uint64_t column)
         }
 }
 
-static void bias(struct block *block, const struct matrix *row_of_n, uint64_t row, uint64_t column)
+static void bias(struct block *block, const struct view *row_of_n, uint64_t row, uint64_t column)
 {
     for (uint64_t j = column; j < block->columns; j++) {
-        double x = dtype_value(row_of_n->dtype, row_of(row_of_n, 0, block->column + j));
+        double x = dtype_value(row_of_n->dtype, view_at(IMAGE_BASE, row_of_n, 0, block->column + j));
         for (uint64_t i = row; i < block->rows; i++) {
             uint64_t at = i * block->columns + j;
             if (block->exact)
@@ -86,8 +80,8 @@ static void epilogues(struct block *block, enum scope scope)
     const struct gemm *g = block->gemm;
     uint64_t row = 0, column = 0;
     if (scope == SCOPE_ONCE) {                          /* the last tile alone */
-        uint64_t last_row = (g->c.rows - 1) / g->tile_m * g->tile_m;
-        uint64_t last_column = (g->c.columns - 1) / g->tile_n * g->tile_n;
+        uint64_t last_row = (g->c.shape[0] - 1) / g->tile_m * g->tile_m;
+        uint64_t last_column = (g->c.shape[1] - 1) / g->tile_n * g->tile_n;
         row = last_row > block->row ? last_row - block->row : 0;
         column = last_column > block->column ? last_column - block->column : 0;
     }
@@ -120,7 +114,7 @@ static uint64_t least(uint64_t a, uint64_t b)
 static void compute(struct block *block)
 {
     const struct gemm *g = block->gemm;
-    uint64_t depth = g->a.columns, tile = has_k_tile(g) ? g->tile_k : depth;
+    uint64_t depth = g->a.shape[1], tile = has_k_tile(g) ? g->tile_k : depth;
     for (uint64_t k = 0, end; k < depth; k = end) {
         uint64_t tile_end = least(depth - k, tile - k % tile) + k;
         end = least(tile_end, k + BLOCK);
@@ -131,7 +125,7 @@ static void compute(struct block *block)
     epilogues(block, SCOPE_OUTPUT_TILE);
     epilogues(block, SCOPE_ONCE);
     for (uint64_t i = 0; i < block->rows; i++) {
-        void *to = row_of(&g->c, block->row + i, block->column);
+        void *to = view_at(IMAGE_BASE, &g->c, block->row + i, block->column);
         if (block->exact)
             dtype_from_i32(g->c.dtype, block->exact_sum + i * block->columns, to, block->columns);
         else
@@ -145,18 +139,18 @@ void exec_gemm(const struct gemm *g)
     enum { PART = BLOCK * BLOCK };
     if (!scratch && !(scratch = malloc(4 * PART * sizeof *scratch)))
         die("no memory for the blocks of a gemm:");
-    matrix_reach(&g->a);
-    matrix_reach(&g->b);
-    matrix_reach(&g->c);
+    view_reach(IMAGE_BASE, &g->a);
+    view_reach(IMAGE_BASE, &g->b);
+    view_reach(IMAGE_BASE, &g->c);
     for (uint32_t i = 0; i < g->epilogues; i++)
         if (g->epilogue[i].op == OP_bias)
-            matrix_reach(&g->epilogue[i].row);
+            view_reach(IMAGE_BASE, &g->epilogue[i].row);
     struct block block = {.gemm = g, .exact = !dtype_is_float(g->a.dtype), .a = scratch, .b = scratch + PART,
                           .sum = scratch + 2 * PART, .exact_sum = (int32_t *)(scratch + 3 * PART)};
-    for (block.row = 0; block.row < g->c.rows; block.row += BLOCK)
-        for (block.column = 0; block.column < g->c.columns; block.column += BLOCK) {
-            block.rows = least(BLOCK, g->c.rows - block.row);
-            block.columns = least(BLOCK, g->c.columns - block.column);
+    for (block.row = 0; block.row < g->c.shape[0]; block.row += BLOCK)
+        for (block.column = 0; block.column < g->c.shape[1]; block.column += BLOCK) {
+            block.rows = least(BLOCK, g->c.shape[0] - block.row);
+            block.columns = least(BLOCK, g->c.shape[1] - block.column);
             compute(&block);
         }
 }

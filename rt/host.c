@@ -86,6 +86,6 @@ double kb_peek_at(kb_tensor tensor, uint64_t position, const char *file, uint32_
                    tensor->name);
         exec_data_pass();
     }
-    store_reach(VIEW_NOW, run.memory, offset + size);
-    return dtype_value(tensor->dtype, store_at(VIEW_NOW, run.memory, offset));
+    store_reach(IMAGE_NOW, run.memory, offset + size);
+    return dtype_value(tensor->dtype, store_at(IMAGE_NOW, run.memory, offset));
 }

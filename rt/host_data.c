@@ -108,8 +108,8 @@ static void read_row(struct run run, void *arg)
 {
     const struct reading *reading = arg;
     uint64_t bytes = run.count * reading->element_bytes;
-    store_reach(VIEW_NOW, run.memory, run.offset + bytes);
-    memcpy(reading->data + run.position * reading->element_bytes, store_at(VIEW_NOW, run.memory, run.offset), bytes);
+    store_reach(IMAGE_NOW, run.memory, run.offset + bytes);
+    memcpy(reading->data + run.position * reading->element_bytes, store_at(IMAGE_NOW, run.memory, run.offset), bytes);
 }
 
 void kb_read_at(kb_tensor tensor, void *data, const char *file, uint32_t line)

@@ -110,39 +110,34 @@ static void narrow(enum dtype dtype, const int32_t *from, void *to, size_t count
 
 /* ---- a row of a matrix, and all of them */
 
-static void *place(const struct matrix *m, uint64_t row, uint64_t column)
-{
-    return store_at(VIEW_BASE, m->memory, m->offset + (row * m->ld + column) * dtype_bytes[m->dtype]);
-}
-
 /* At most CHUNK elements. All operands are read before the result is written: it may lie where one of them does. */
 static void compute(const struct math *math, const struct row *op, uint64_t row, uint64_t column, size_t count)
 {
-    const struct matrix *x = &math->operand[0], *y = &math->operand[1], *to = &math->to;
+    const struct view *x = &math->operand[0], *y = &math->operand[1], *to = &math->to;
     if (dtype_is_float(to->dtype)) {
         float a[CHUNK], b[CHUNK];
-        dtype_to_f32(x->dtype, place(x, row, column), a, count);
-        dtype_to_f32(y->dtype, place(y, row, column), b, count);
+        dtype_to_f32(x->dtype, view_at(IMAGE_BASE, x, row, column), a, count);
+        dtype_to_f32(y->dtype, view_at(IMAGE_BASE, y, row, column), b, count);
         op->floats(a, b, count);
-        dtype_from_f32(to->dtype, a, place(to, row, column), count);
+        dtype_from_f32(to->dtype, a, view_at(IMAGE_BASE, to, row, column), count);
     } else {
         int32_t a[CHUNK], b[CHUNK];
-        widen(x->dtype, place(x, row, column), a, count);
-        widen(y->dtype, place(y, row, column), b, count);
+        widen(x->dtype, view_at(IMAGE_BASE, x, row, column), a, count);
+        widen(y->dtype, view_at(IMAGE_BASE, y, row, column), b, count);
         op->whole(a, b, count);
-        narrow(to->dtype, a, place(to, row, column), count);
+        narrow(to->dtype, a, view_at(IMAGE_BASE, to, row, column), count);
     }
 }
 
 void exec_math(const struct math *math)
 {
     const struct row *op = row_of(math->op, math->operands);
-    matrix_reach(&math->to);
+    view_reach(IMAGE_BASE, &math->to);
     for (uint32_t i = 0; i < math->operands; i++)
-        matrix_reach(&math->operand[i]);
-    for (uint64_t row = 0; row < math->to.rows; row++)
-        for (uint64_t column = 0; column < math->to.columns; column += CHUNK) {
-            uint64_t rest = math->to.columns - column;
+        view_reach(IMAGE_BASE, &math->operand[i]);
+    for (uint64_t row = 0; row < math->to.shape[0]; row++)
+        for (uint64_t column = 0; column < math->to.shape[1]; column += CHUNK) {
+            uint64_t rest = math->to.shape[1] - column;
             compute(math, op, row, column, rest < CHUNK ? rest : CHUNK);
         }
 }

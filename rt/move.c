@@ -19,6 +19,11 @@ struct move {
     struct reach memory;                                /* of a load or store: what it reads or writes */
 };
 
+static struct copy bytes_copied(uint32_t from, uint64_t from_offset, uint32_t to, uint64_t to_offset, uint64_t bytes)
+{
+    return (struct copy){view_bytes(from, from_offset, bytes), view_bytes(to, to_offset, bytes)};
+}
+
 /* A load or store: one copy for each range of the memory. */
 static struct command *transfer(const struct call *call, struct move *move)
 {
@@ -26,8 +31,8 @@ static struct command *transfer(const struct call *call, struct move *move)
     for (size_t i = 0; i < move->memory.count; i++) {
         const struct range *r = &move->memory.range[i];
         move->op.copy = move->ask.kind == COMMAND_load
-                            ? (struct copy){r->memory, move->buffer.memory, r->offset, offset, r->bytes}
-                            : (struct copy){move->buffer.memory, r->memory, offset, r->offset, r->bytes};
+                            ? bytes_copied(r->memory, r->offset, move->buffer.memory, offset, r->bytes)
+                            : bytes_copied(move->buffer.memory, offset, r->memory, r->offset, r->bytes);
         offset += r->bytes;
         if (i + 1 < move->memory.count)
             call_record(call, &move->op);
@@ -162,7 +167,7 @@ static struct move send(const struct call *call, uint32_t peer, const struct tl_
     return (struct move){                               /* one that is too long is refused when it is submitted */
         .ask = {.kind = COMMAND_send, .peer = number, .tcm = buffer.offset, .bytes = buffer.bytes}, .buffer = buffer,
         .op = {.kind = OPKIND_memory, .name = "send",
-               .copy = {buffer.memory, store_messages(), buffer.offset, 0, kept}}};
+               .copy = bytes_copied(buffer.memory, buffer.offset, store_messages(), 0, kept)}};
 }
 
 static struct move receive(const struct call *call, uint32_t peer, const struct tl_shard *shard)
@@ -172,7 +177,7 @@ static struct move receive(const struct call *call, uint32_t peer, const struct 
     return (struct move){
         .ask = {.kind = COMMAND_recv, .peer = number, .tcm = buffer.offset, .bytes = buffer.bytes}, .buffer = buffer,
         .op = {.kind = OPKIND_memory, .name = "recv",
-               .copy = {store_messages(), buffer.memory, 0, buffer.offset, buffer.bytes}}};
+               .copy = bytes_copied(store_messages(), 0, buffer.memory, buffer.offset, buffer.bytes)}};
 }
 
 void tl_send_at(struct tl *tl, uint32_t peer, struct tl_shard buffer, const char *file, uint32_t line)

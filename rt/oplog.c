@@ -47,11 +47,14 @@ void oplog_received(struct op *receive, const struct op *send)
 
 /* ---- pass 1 */
 
-static void mark_matrix(const struct matrix *m)
+static void mark_run(uint64_t offset, uint64_t bytes, void *view)
 {
-    uint64_t size = dtype_bytes[m->dtype];
-    for (uint64_t row = 0; row < m->rows; row++)
-        store_mark(m->memory, m->offset + row * m->ld * size, m->columns * size, true);
+    store_mark(((const struct view *)view)->memory, offset, bytes, true);
+}
+
+static void mark(struct view *view)
+{
+    view_each_run(view, mark_run, view);
 }
 
 /* A message gets its place when its send's turn comes in data order, and leaves it when its receive's does; so the data
@@ -59,23 +62,23 @@ static void mark_matrix(const struct matrix *m)
 static void issue_copy(struct op *op)
 {
     struct copy *copy = &op->copy;
-    if (copy->to == store_messages())
-        copy->to_offset = room_message_take();
+    if (copy->to.memory == store_messages())
+        copy->to.offset = room_message_take();
     if (op->sent)
-        copy->from_offset = op->sent->copy.to_offset;
-    store_copy(VIEW_NOW, copy->to, copy->to_offset, copy->from, copy->from_offset, copy->bytes);
+        copy->from.offset = op->sent->copy.to.offset;
+    view_copy(IMAGE_NOW, &copy->to, &copy->from);
     if (op->sent)
-        room_message_free(copy->from_offset);
+        room_message_free(copy->from.offset);
 }
 
 static void issue(struct op *op)
 {
     if (op->kind == OPKIND_gemm)
-        mark_matrix(&op->gemm.c);
+        mark(&op->gemm.c);
     else if (op->kind == OPKIND_math)
-        mark_matrix(&op->math.to);
+        mark(&op->math.to);
     else if (op->pe == OP_OF_HOST)
-        fill_write(&op->fill, VIEW_NOW);
+        fill_write(&op->fill, IMAGE_NOW);
     else
         issue_copy(op);
 }
@@ -140,25 +143,16 @@ void oplog_restart(void)
     interval = settled;
 }
 
-static bool matrix_holds(const struct matrix *m, uint32_t memory, uint64_t offset)
-{
-    uint64_t size = dtype_bytes[m->dtype];
-    if (m->memory != memory || offset < m->offset || offset - m->offset >= matrix_bytes(m, size))
-        return false;
-    return (offset - m->offset) / size % m->ld < m->columns;
-}
-
 const struct op *oplog_maker(uint32_t memory, uint64_t offset)
 {
     for (uint64_t i = settled; i-- > interval;) {
         const struct op *op = ops[i];
         if (op->kind != OPKIND_memory) {
-            if (matrix_holds(op->kind == OPKIND_gemm ? &op->gemm.c : &op->math.to, memory, offset))
+            if (view_holds(op->kind == OPKIND_gemm ? &op->gemm.c : &op->math.to, memory, offset))
                 return op;
-        } else if (op->pe != OP_OF_HOST && op->copy.to == memory && offset >= op->copy.to_offset &&
-                   offset - op->copy.to_offset < op->copy.bytes) {
-            memory = op->copy.from;
-            offset = op->copy.from_offset + (offset - op->copy.to_offset);
+        } else if (op->pe != OP_OF_HOST && view_holds(&op->copy.to, memory, offset)) {
+            offset = view_counterpart(&op->copy.from, &op->copy.to, offset);
+            memory = op->copy.from.memory;
         }
     }
     return NULL;

@@ -11,42 +11,35 @@
 #include <stdint.h>
 
 #include "fill.h"
-#include "machine.h"
+#include "view.h"
 
 enum op_kind { OPKIND_memory, OPKIND_gemm, OPKIND_math };
 
-/* A matrix in a memory: rows of `columns` elements, `ld` elements from row to row. */
-struct matrix {
-    uint32_t memory;
-    enum dtype dtype;
-    uint64_t offset, rows, columns, ld;                 /* offset in bytes, a multiple of the dtype's size */
-};
-
+/* Element by element; both have the same shape. */
 struct copy {
-    uint32_t from, to;                                  /* memories */
-    uint64_t from_offset, to_offset, bytes;
+    struct view from, to;
 };
 
 struct gemm_epilogue {
     uint16_t op;                                        /* OP_relu, OP_bias */
     uint8_t scope;
-    struct matrix row;                                  /* of a bias */
+    struct view row;                                  /* of a bias */
 };
 
 struct gemm {
-    struct matrix a, b, c;
+    struct view a, b, c;
     uint64_t tile_m, tile_k, tile_n;
     const struct gemm_epilogue *epilogue;
     uint32_t epilogues;
 };
 
-/* An elementwise op: `to` and the operands have the same rows and columns. */
+/* An elementwise op: `to` and the operands have the same shape. */
 enum { MATH_OPERANDS = 2 };
 
 struct math {
     uint16_t op;                                        /* OP_add ... */
     uint8_t operands;
-    struct matrix to, operand[MATH_OPERANDS];
+    struct view to, operand[MATH_OPERANDS];
 };
 
 enum { OP_OF_HOST = -1 };
@@ -104,10 +97,5 @@ const struct op *oplog_maker(uint32_t memory, uint64_t offset);
 /* The hook of the engines' common code, for a command that has a record: a service of one of its tiles on a node. */
 void oplog_service_start(struct op *op, uint64_t t_ps, uint32_t node);
 void oplog_service_end(struct op *op, uint64_t t_ps);
-
-static inline uint64_t matrix_bytes(const struct matrix *m, uint64_t element_bytes)
-{
-    return ((m->rows - 1) * m->ld + m->columns) * element_bytes;
-}
 
 #endif

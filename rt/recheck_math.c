@@ -7,15 +7,9 @@
 #include "recheck.h"
 #include "text/diag.h"
 
-static double element(const struct matrix *m, uint64_t i)
+static double element(const struct view *m, uint64_t i)
 {
-    uint64_t at = i / m->columns * m->ld + i % m->columns;
-    return dtype_value(m->dtype, store_at(VIEW_BASE, m->memory, m->offset + at * dtype_bytes[m->dtype]));
-}
-
-static void reach(const struct matrix *m)
-{
-    store_reach(VIEW_BASE, m->memory, m->offset + matrix_bytes(m, dtype_bytes[m->dtype]));
+    return dtype_value(m->dtype, view_at(IMAGE_BASE, m, i / m->shape[1], i % m->shape[1]));
 }
 
 /* What is left of a whole number in an integer dtype, which wraps. */
@@ -42,12 +36,12 @@ static double expect(const struct math *math, double x, double y)
 
 double *recheck_math_expect(const struct math *math)
 {
-    uint64_t count = math->to.rows * math->to.columns;
+    uint64_t count = view_elements(&math->to);
     double *expected = malloc(count * sizeof *expected);
     if (!expected)
         die("no memory to check a math op:");
     for (uint32_t i = 0; i < math->operands; i++)
-        reach(&math->operand[i]);
+        view_reach(IMAGE_BASE, &math->operand[i]);
     for (uint64_t i = 0; i < count; i++)
         expected[i] = expect(math, element(&math->operand[0], i), element(&math->operand[1], i));
     return expected;
@@ -55,14 +49,14 @@ double *recheck_math_expect(const struct math *math)
 
 struct difference recheck_math(const struct op *op, double *expected)
 {
-    const struct matrix *to = &op->math.to;
+    const struct view *to = &op->math.to;
     double tolerance = dtype_tolerance(to->dtype);
     struct difference found = {0};
-    for (uint64_t i = 0; i < to->rows * to->columns && !found.op; i++) {
+    for (uint64_t i = 0; i < view_elements(to) && !found.op; i++) {
         double want = dtype_in_range(to->dtype, expected[i]), got = element(to, i);
         double allowed = tolerance * (1 + fabs(want));
         if (got != want && !(isnan(got) && isnan(want)) && !(fabs(got - want) <= allowed))
-            found = (struct difference){op, i / to->columns, i % to->columns, got, want, allowed};
+            found = (struct difference){op, i / to->shape[1], i % to->shape[1], got, want, allowed};
     }
     free(expected);
     return found;

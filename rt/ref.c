@@ -63,8 +63,8 @@ static void gather_row(struct run run, void *arg)
 {
     struct gathered *g = arg;
     enum dtype dtype = g->tensor->dtype;
-    store_reach(VIEW_NOW, run.memory, run.offset + run.count * dtype_bytes[dtype]);
-    const uint8_t *from = store_at(VIEW_NOW, run.memory, run.offset);
+    store_reach(IMAGE_NOW, run.memory, run.offset + run.count * dtype_bytes[dtype]);
+    const uint8_t *from = store_at(IMAGE_NOW, run.memory, run.offset);
     if (g->f32)
         dtype_to_f32(dtype, from, g->f32 + run.position, run.count);
     for (uint64_t i = 0; i < run.count; i++) {

@@ -27,8 +27,8 @@ static void take_row(struct run run, void *arg)
 {
     const struct values *values = arg;
     enum dtype dtype = values->tensor->dtype;
-    store_reach(VIEW_NOW, run.memory, run.offset + run.count * dtype_bytes[dtype]);
-    const uint8_t *from = store_at(VIEW_NOW, run.memory, run.offset);
+    store_reach(IMAGE_NOW, run.memory, run.offset + run.count * dtype_bytes[dtype]);
+    const uint8_t *from = store_at(IMAGE_NOW, run.memory, run.offset);
     for (uint64_t i = 0; i < run.count; i++)
         values->at[run.position + i] = dtype_value(dtype, from + i * dtype_bytes[dtype]);
 }

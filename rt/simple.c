@@ -5,20 +5,20 @@
 #include "plan.h"
 
 /* A buffer as a matrix of one row. */
-static struct matrix matrix_of(const struct call *call, const struct tl_shard *shard)
+static struct view matrix_of(const struct call *call, const struct tl_shard *shard)
 {
     struct range range = call_buffer(call, shard);
     uint64_t size = dtype_bytes[shard->dtype], count = range.bytes / size;
     if (range.offset % size)
         call_fault(call, FAULT_BAD_ADDRESS, "the buffer at %s is not aligned to %s", address_name(shard->addr),
                    dtype_words[shard->dtype]);
-    return (struct matrix){range.memory, shard->dtype, range.offset, 1, count, count};
+    return view_matrix(range.memory, shard->dtype, range.offset, 1, count, count);
 }
 
 /* In place is well; a part is not. */
-static void check_overlap(const struct call *call, const struct matrix *to, const struct matrix *from)
+static void check_overlap(const struct call *call, const struct view *to, const struct view *from)
 {
-    uint64_t bytes = to->columns * dtype_bytes[to->dtype];
+    uint64_t bytes = view_span(to);
     uint64_t apart = to->offset > from->offset ? to->offset - from->offset : from->offset - to->offset;
     if (apart > 0 && apart < bytes)
         call_error(call, "the result lies over a part of an operand");
@@ -38,7 +38,7 @@ static tl_handle submit(const struct call *call, const char *name, const struct 
                              .operand = {matrix_of(call, x), matrix_of(call, y)}}};
     for (uint32_t i = 0; i < MATH_OPERANDS; i++)
         check_overlap(call, &op.math.to, &op.math.operand[i]);
-    struct request ask = {.kind = COMMAND_math, .dtype = to->dtype, .op = number, .n = op.math.to.columns};
+    struct request ask = {.kind = COMMAND_math, .dtype = to->dtype, .op = number, .n = op.math.to.shape[1]};
     return call_submit(call, &ask, &op);
 }
 

@@ -112,19 +112,19 @@ void store_join(void)
     parted = false;
 }
 
-void store_reach(enum view view, uint32_t memory, uint64_t end)
+void store_reach(enum image image, uint32_t memory, uint64_t end)
 {
     struct memory *m = memory_of(memory);
-    if (view == VIEW_NOW && parted)
+    if (image == IMAGE_NOW && parted)
         map_grow(&m->now, end - m->origin, FIRST_BYTES, m->bytes, MAP_PRIVATE, m->file_offset);
     else
         map_grow(&m->base, end - m->origin, FIRST_BYTES, m->bytes, MAP_SHARED, m->file_offset);
 }
 
-void *store_at(enum view view, uint32_t memory, uint64_t offset)
+void *store_at(enum image image, uint32_t memory, uint64_t offset)
 {
     struct memory *m = memory_of(memory);
-    return (view == VIEW_NOW && parted ? m->now.at : m->base.at) + (offset - m->origin);
+    return (image == IMAGE_NOW && parted ? m->now.at : m->base.at) + (offset - m->origin);
 }
 
 /* ---- pending bytes */
@@ -180,12 +180,12 @@ static void pending_copy(uint32_t to, uint64_t to_offset, uint32_t from, uint64_
     free(bits);
 }
 
-void store_copy(enum view view, uint32_t to, uint64_t to_offset, uint32_t from, uint64_t from_offset, uint64_t bytes)
+void store_copy(enum image image, uint32_t to, uint64_t to_offset, uint32_t from, uint64_t from_offset, uint64_t bytes)
 {
-    store_reach(view, from, from_offset + bytes);
-    store_reach(view, to, to_offset + bytes);
-    memmove(store_at(view, to, to_offset), store_at(view, from, from_offset), bytes);
-    if (view == VIEW_NOW)
+    store_reach(image, from, from_offset + bytes);
+    store_reach(image, to, to_offset + bytes);
+    memmove(store_at(image, to, to_offset), store_at(image, from, from_offset), bytes);
+    if (image == IMAGE_NOW)
         pending_copy(to, to_offset, from, from_offset, bytes);
 }
 

@@ -1,7 +1,7 @@
 /* store.h: the bytes of all memories.
  *
  * Byte-addressable, zero at the start, sparse: a memory costs address space and pages for what is touched, in powers of
- * two from 64 KiB. There are two views. `base` is memory as it was when the interval that the op log records began;
+ * two from 64 KiB. There are two images. `base` is memory as it was when the interval that the op log records began;
  * `now` is memory as the running kernels have it. They part with store_part and are one again after store_join.
  *
  * Behind the memories that addresses name there is one more, for the bytes of messages between PEs while they are
@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum view { VIEW_NOW, VIEW_BASE };
+enum image { IMAGE_NOW, IMAGE_BASE };
 
 /* The number of the memory that holds messages. */
 uint32_t store_messages(void);
@@ -26,13 +26,13 @@ void store_part(void);
 void store_join(void);
 
 /* Makes bytes [0, end) of a memory addressable: what store_at gives holds until a later end is asked for. */
-void store_reach(enum view view, uint32_t memory, uint64_t end);
+void store_reach(enum image image, uint32_t memory, uint64_t end);
 
 /* The place of an offset within reach. */
-void *store_at(enum view view, uint32_t memory, uint64_t offset);
+void *store_at(enum image image, uint32_t memory, uint64_t offset);
 
 /* Copies bytes, in `now` with their being pending. Ranges may overlap. */
-void store_copy(enum view view, uint32_t to, uint64_t to_offset, uint32_t from, uint64_t from_offset, uint64_t bytes);
+void store_copy(enum image image, uint32_t to, uint64_t to_offset, uint32_t from, uint64_t from_offset, uint64_t bytes);
 
 /* Marks a range of `now` as pending, or not. */
 void store_mark(uint32_t memory, uint64_t offset, uint64_t bytes, bool pending);

@@ -35,20 +35,20 @@ static uint64_t below(uint64_t n)
 
 /* ---- gemm */
 
-static uint8_t *element(const struct matrix *m, uint64_t i, uint64_t j)
+static uint8_t *element(const struct view *m, uint64_t i, uint64_t j)
 {
-    store_reach(VIEW_BASE, m->memory, UINT64_C(8) << 20);
-    return (uint8_t *)store_at(VIEW_BASE, m->memory, m->offset) + (i * m->ld + j) * dtype_bytes[m->dtype];
+    store_reach(IMAGE_BASE, m->memory, UINT64_C(8) << 20);
+    return (uint8_t *)store_at(IMAGE_BASE, m->memory, m->offset) + (i * m->stride[0] + j) * dtype_bytes[m->dtype];
 }
 
-static double at(const struct matrix *m, uint64_t i, uint64_t j)
+static double at(const struct view *m, uint64_t i, uint64_t j)
 {
     return dtype_value(m->dtype, element(m, i, j));
 }
 
-static struct matrix matrix(uint32_t memory, enum dtype dtype, uint64_t rows, uint64_t columns)
+static struct view matrix(uint32_t memory, enum dtype dtype, uint64_t rows, uint64_t columns)
 {
-    struct matrix m = {memory, dtype, 64 * below(4), rows, columns, columns + below(5)};
+    struct view m = view_matrix(memory, dtype, 64 * below(4), rows, columns, columns + below(5));
     for (uint64_t i = 0; i < rows; i++)
         for (uint64_t j = 0; j < columns; j++) {
             double value = dtype_is_float(dtype) ? (double)below(2001) / 1000 - 1 : (double)below(256) - 128;
@@ -60,7 +60,7 @@ static struct matrix matrix(uint32_t memory, enum dtype dtype, uint64_t rows, ui
 /* What the epilogues of a scope make of the sum of element (i, j), by their definition. */
 static double epilogue(const struct gemm *g, enum scope scope, uint64_t i, uint64_t j, double sum)
 {
-    bool last = i / g->tile_m == (g->c.rows - 1) / g->tile_m && j / g->tile_n == (g->c.columns - 1) / g->tile_n;
+    bool last = i / g->tile_m == (g->c.shape[0] - 1) / g->tile_m && j / g->tile_n == (g->c.shape[1] - 1) / g->tile_n;
     for (uint32_t e = 0; e < g->epilogues; e++)
         if (g->epilogue[e].scope == scope && (scope != SCOPE_ONCE || last))
             sum = g->epilogue[e].op == OP_relu ? fmax(sum, 0) : sum + at(&g->epilogue[e].row, 0, j);
@@ -70,9 +70,9 @@ static double epilogue(const struct gemm *g, enum scope scope, uint64_t i, uint6
 static double expected(const struct gemm *g, uint64_t i, uint64_t j)
 {
     double sum = 0;
-    for (uint64_t k = 0; k < g->a.columns; k++) {
+    for (uint64_t k = 0; k < g->a.shape[1]; k++) {
         sum += at(&g->a, i, k) * at(&g->b, k, j);
-        if ((k + 1) % g->tile_k == 0 || k + 1 == g->a.columns)
+        if ((k + 1) % g->tile_k == 0 || k + 1 == g->a.shape[1])
             sum = epilogue(g, SCOPE_K_TILE, i, j, sum);
     }
     return epilogue(g, SCOPE_ONCE, i, j, epilogue(g, SCOPE_OUTPUT_TILE, i, j, sum));
@@ -82,19 +82,19 @@ static bool right(const struct gemm *g)
 {
     static const double by_dtype[DTYPES] = {[DTYPE_f32] = 1e-5, [DTYPE_f16] = 1e-3, [DTYPE_bf16] = 1e-2};
     double tolerance = by_dtype[g->c.dtype];
-    for (uint64_t i = 0; i < g->c.rows; i++)
-        for (uint64_t j = 0; j < g->c.columns; j++) {
+    for (uint64_t i = 0; i < g->c.shape[0]; i++)
+        for (uint64_t j = 0; j < g->c.shape[1]; j++) {
             double want = expected(g, i, j), got = at(&g->c, i, j);
             if (g->c.dtype == DTYPE_i8)
                 want = fmin(127, fmax(-128, want));
-            if (fabs(got - want) > tolerance * (sqrt((double)g->a.columns) + fabs(want))) {
+            if (fabs(got - want) > tolerance * (sqrt((double)g->a.shape[1]) + fabs(want))) {
                 printf("# dtypes %d and %d [%lu, %lu] of %lu x %lu x %lu: got %g, want %g\n", (int)g->a.dtype,
-                       (int)g->c.dtype, i, j, g->c.rows, g->a.columns, g->c.columns, got, want);
+                       (int)g->c.dtype, i, j, g->c.shape[0], g->a.shape[1], g->c.shape[1], got, want);
                 return false;
             }
         }
-    for (uint64_t i = 0; i + 1 < g->c.rows && g->c.ld > g->c.columns; i++)
-        if (at(&g->c, i, g->c.columns) != 99)           /* between the rows nothing is written */
+    for (uint64_t i = 0; i + 1 < g->c.shape[0] && g->c.stride[0] > g->c.shape[1]; i++)
+        if (at(&g->c, i, g->c.shape[1]) != 99)           /* between the rows nothing is written */
             return false;
     return true;
 }
@@ -105,7 +105,7 @@ static bool rechecked(const struct gemm *g)
     struct op op = {.kind = OPKIND_gemm, .gemm = *g};
     if (recheck_gemm(&op).op)
         return false;
-    uint64_t row = below(g->c.rows), column = below(g->c.columns);
+    uint64_t row = below(g->c.shape[0]), column = below(g->c.shape[1]);
     double wrong = at(&g->c, row, column) > 0 ? -100 : 100;
     dtype_from_f64(g->c.dtype, &wrong, element(&g->c, row, column), 1);
     struct difference found = recheck_gemm(&op);
@@ -123,10 +123,10 @@ static bool gemms(enum dtype in, enum dtype out, uint64_t m, uint64_t k, uint64_
         uint64_t rows = 1 + below(m), depth = 1 + below(k), columns = 1 + below(n);
         g.a = matrix(0, in, rows, depth);
         g.b = matrix(1, in, depth, columns);
-        struct matrix bias = matrix(3, row, 1, columns);
+        struct view bias = matrix(3, row, 1, columns);
         for (uint32_t e = 0; e < g.epilogues; e++)
             epilogues[e] = (struct gemm_epilogue){below(2) ? OP_relu : OP_bias, (uint8_t)below(SCOPES), bias};
-        g.c = (struct matrix){2, out, 64, rows, columns, columns + 1};
+        g.c = view_matrix(2, out, 64, rows, columns, columns + 1);
         for (uint64_t j = 0; j < rows; j++)
             memset(element(&g.c, j, columns), 0, 4);
         double guard = 99;
@@ -155,9 +155,9 @@ static void wraps(void)
 {
     enum { K = 140000 };
     struct gemm g = {.tile_m = 1, .tile_k = K, .tile_n = 1};
-    g.a = (struct matrix){0, DTYPE_i8, 0, 1, K, K};
-    g.b = (struct matrix){1, DTYPE_i8, 0, K, 1, 1};
-    g.c = (struct matrix){2, DTYPE_i32, 0, 1, 1, 1};
+    g.a = view_matrix(0, DTYPE_i8, 0, 1, K, K);
+    g.b = view_matrix(1, DTYPE_i8, 0, K, 1, 1);
+    g.c = view_matrix(2, DTYPE_i32, 0, 1, 1, 1);
     memset(element(&g.a, 0, 0), 0x80, K);
     memset(element(&g.b, 0, 0), 0x80, K);
     exec_gemm(&g);
@@ -169,13 +169,14 @@ static void wraps(void)
 
 static struct op copy(int64_t pe, uint32_t from, uint64_t from_offset, uint32_t to, uint64_t to_offset)
 {
-    return (struct op){.kind = OPKIND_memory, .name = "copy", .pe = pe, .copy = {from, to, from_offset, to_offset, 4}};
+    return (struct op){.kind = OPKIND_memory, .name = "copy", .pe = pe,
+                       .copy = {view_bytes(from, from_offset, 4), view_bytes(to, to_offset, 4)}};
 }
 
-static float *word(enum view view, uint32_t memory, uint64_t offset)
+static float *word(enum image image, uint32_t memory, uint64_t offset)
 {
-    store_reach(view, memory, offset + 4);
-    return store_at(view, memory, offset);
+    store_reach(image, memory, offset + 4);
+    return store_at(image, memory, offset);
 }
 
 /* Memory 0 holds 1 at 0 and 2 at 4. In one instant PE 2 moves 4 to 8, then PE 1 moves 0 to 4: data order is the other
@@ -183,8 +184,8 @@ static float *word(enum view view, uint32_t memory, uint64_t offset)
 static void data_order(void)
 {
     oplog_restart();
-    *word(VIEW_NOW, 0, 0) = 1;
-    *word(VIEW_NOW, 0, 4) = 2;
+    *word(IMAGE_NOW, 0, 0) = 1;
+    *word(IMAGE_NOW, 0, 4) = 2;
     struct op later = copy(2, 0, 4, 0, 8), earlier = copy(1, 0, 0, 0, 4), read = copy(0, 0, 8, 3, 1 << 20);
     time_ps = 100;
     oplog_add(&later);
@@ -192,11 +193,11 @@ static void data_order(void)
     time_ps = 101;
     oplog_add(&read);
     oplog_settle(true, OP_OF_HOST);
-    expect(*word(VIEW_NOW, 3, 1 << 20) == 1 && *word(VIEW_BASE, 3, 1 << 20) == 0,
+    expect(*word(IMAGE_NOW, 3, 1 << 20) == 1 && *word(IMAGE_BASE, 3, 1 << 20) == 0,
            "pass 1 moves bytes in data order, base is left alone");
     expect(oplog_count() == 3 && oplog_get(0)->pe == 1 && oplog_get(1)->pe == 2, "calls of an instant stand by PE");
     exec_data_pass();
-    expect(*word(VIEW_BASE, 3, 1 << 20) == 1 && *word(VIEW_NOW, 3, 1 << 20) == 1 && oplog_count() == 0,
+    expect(*word(IMAGE_BASE, 3, 1 << 20) == 1 && *word(IMAGE_NOW, 3, 1 << 20) == 1 && oplog_count() == 0,
            "so does the data pass");
 }
 
@@ -206,11 +207,11 @@ static void results_are_pending(void)
     struct op gemm = {
         .kind = OPKIND_gemm, .name = "gemm_f32", .pe = 1, .gemm = { .tile_m = 1, .tile_k = 1, .tile_n = 1 }
     };
-    gemm.gemm.a = (struct matrix){0, DTYPE_f32, 0, 1, 1, 1};
-    gemm.gemm.b = (struct matrix){0, DTYPE_f32, 4, 1, 1, 1};
-    gemm.gemm.c = (struct matrix){1, DTYPE_f32, 16, 1, 1, 1};
-    *word(VIEW_NOW, 0, 0) = 3;
-    *word(VIEW_NOW, 0, 4) = 5;
+    gemm.gemm.a = view_matrix(0, DTYPE_f32, 0, 1, 1, 1);
+    gemm.gemm.b = view_matrix(0, DTYPE_f32, 4, 1, 1, 1);
+    gemm.gemm.c = view_matrix(1, DTYPE_f32, 16, 1, 1, 1);
+    *word(IMAGE_NOW, 0, 0) = 3;
+    *word(IMAGE_NOW, 0, 4) = 5;
     struct op on = copy(1, 1, 16, 2, 0), over = copy(1, 0, 4, 1, 16);
     time_ps = 200;
     const struct op *maker = oplog_add(&gemm);
@@ -221,13 +222,13 @@ static void results_are_pending(void)
            "a copy of a result is pending, what is over it not");
     expect(oplog_maker(2, 3) == maker, "its maker is found behind the copy");
     exec_data_pass();
-    expect(*word(VIEW_NOW, 2, 0) == 15 && *word(VIEW_NOW, 1, 16) == 5 && !store_pending(2, 0, 4, &first),
+    expect(*word(IMAGE_NOW, 2, 0) == 15 && *word(IMAGE_NOW, 1, 16) == 5 && !store_pending(2, 0, 4, &first),
            "after the data pass it is known");
     time_ps = 300;
-    *word(VIEW_NOW, 0, 0) = 7;
+    *word(IMAGE_NOW, 0, 0) = 7;
     oplog_add(&gemm);
     exec_data_pass();
-    expect(*word(VIEW_NOW, 1, 16) == 35, "the next interval begins with what the one before left");
+    expect(*word(IMAGE_NOW, 1, 16) == 35, "the next interval begins with what the one before left");
 }
 
 int main(void)

@@ -24,18 +24,18 @@ static void expect(bool good, const char *what, const char *more)
     printf("%s %d - %s%s\n", good ? "ok" : "not ok", ++tests, what, more);
 }
 
-static void *bytes_of(const struct matrix *m, uint64_t i)
+static void *bytes_of(const struct view *m, uint64_t i)
 {
-    store_reach(VIEW_BASE, m->memory, UINT64_C(8) << 20);
-    uint64_t at = i / m->columns * m->ld + i % m->columns;
-    return (uint8_t *)store_at(VIEW_BASE, m->memory, m->offset) + at * dtype_bytes[m->dtype];
+    store_reach(IMAGE_BASE, m->memory, UINT64_C(8) << 20);
+    uint64_t at = i / m->shape[1] * m->stride[0] + i % m->shape[1];
+    return (uint8_t *)store_at(IMAGE_BASE, m->memory, m->offset) + at * dtype_bytes[m->dtype];
 }
 
 /* Any bits at all: NaN, infinities and denormals among them, and whole numbers near the ends of their range. */
-static void random_bits(const struct matrix *m)
+static void random_bits(const struct view *m)
 {
     static const uint32_t special[] = {0, 0x80000000, 0x7f800000, 0xff800000, 0x7fc00001, 1, 0x7f7fffff, 0x3f800000};
-    for (uint64_t i = 0; i < m->rows * m->columns; i++) {
+    for (uint64_t i = 0; i < m->shape[0] * m->shape[1]; i++) {
         uint32_t bits = (uint32_t)rand() * 2654435761u;
         if (m->dtype == DTYPE_f32 && i % 3 == 0)
             bits = special[(uint32_t)rand() % 8];
@@ -73,8 +73,8 @@ static bool is_close(enum dtype dtype, uint32_t got, uint32_t want)
 static bool right(enum dtype dtype, uint16_t op, uint64_t rows, uint64_t columns, uint64_t gap, unsigned place)
 {
     uint64_t ld = columns + gap, count = rows * columns, wrong = 0;
-    struct matrix x = {0, dtype, 64, rows, columns, ld}, y = {1, dtype, 4, rows, columns, ld};
-    struct matrix to = place == 0 ? (struct matrix){2, dtype, 8, rows, columns, ld} : place == 1 ? x : y;
+    struct view x = view_matrix(0, dtype, 64, rows, columns, ld), y = view_matrix(1, dtype, 4, rows, columns, ld);
+    struct view to = place == 0 ? view_matrix(2, dtype, 8, rows, columns, ld) : place == 1 ? x : y;
     random_bits(&x);
     random_bits(&y);
     uint32_t *want = malloc(count * sizeof *want), got = 0;
@@ -96,7 +96,7 @@ static bool right(enum dtype dtype, uint16_t op, uint64_t rows, uint64_t columns
 /* An expectation of debug mode is the same value, and a wrong result is found. */
 static void rechecked(void)
 {
-    struct matrix x = {0, DTYPE_i16, 64, 1, 5, 5};
+    struct view x = view_matrix(0, DTYPE_i16, 64, 1, 5, 5);
     struct op op = {.kind = OPKIND_math, .math = {.op = OP_mul, .operands = 2, .to = x, .operand = {x, x}}};
     random_bits(&x);
     double *expected = recheck_math_expect(&op.math);

@@ -19,51 +19,51 @@ static void expect(bool good, const char *what)
     printf("%s %d - %s\n", good ? "ok" : "not ok", ++tests, what);
 }
 
-static uint8_t *bytes_at(enum view view, uint32_t memory, uint64_t offset, uint64_t bytes)
+static uint8_t *bytes_at(enum image image, uint32_t memory, uint64_t offset, uint64_t bytes)
 {
-    store_reach(view, memory, offset + bytes);
-    return store_at(view, memory, offset);
+    store_reach(image, memory, offset + bytes);
+    return store_at(image, memory, offset);
 }
 
-static void put(enum view view, uint32_t memory, uint64_t offset, const char *text)
+static void put(enum image image, uint32_t memory, uint64_t offset, const char *text)
 {
-    memcpy(bytes_at(view, memory, offset, strlen(text)), text, strlen(text));
+    memcpy(bytes_at(image, memory, offset, strlen(text)), text, strlen(text));
 }
 
-static bool holds(enum view view, uint32_t memory, uint64_t offset, const char *text)
+static bool holds(enum image image, uint32_t memory, uint64_t offset, const char *text)
 {
-    return !memcmp(bytes_at(view, memory, offset, strlen(text)), text, strlen(text));
+    return !memcmp(bytes_at(image, memory, offset, strlen(text)), text, strlen(text));
 }
 
 static void sparse(void)
 {
-    expect(*bytes_at(VIEW_NOW, HBM, 12345, 1) == 0, "memory is 0 at the start");
-    put(VIEW_NOW, HBM, 10, "near");
-    put(VIEW_NOW, HBM, (UINT64_C(1) << 31) - 2, "far!");
-    expect(holds(VIEW_NOW, HBM, 10, "near") && holds(VIEW_NOW, HBM, (UINT64_C(1) << 31) - 2, "far!"),
+    expect(*bytes_at(IMAGE_NOW, HBM, 12345, 1) == 0, "memory is 0 at the start");
+    put(IMAGE_NOW, HBM, 10, "near");
+    put(IMAGE_NOW, HBM, (UINT64_C(1) << 31) - 2, "far!");
+    expect(holds(IMAGE_NOW, HBM, 10, "near") && holds(IMAGE_NOW, HBM, (UINT64_C(1) << 31) - 2, "far!"),
            "growth keeps bytes");
-    put(VIEW_NOW, TCM, (2 << 20) + 100, "tcm");
-    put(VIEW_NOW, TCM, (4 << 20) - 3, "end");
-    put(VIEW_NOW, SRAM, 997, "end");
-    expect(holds(VIEW_NOW, TCM, (2 << 20) + 100, "tcm") && holds(VIEW_NOW, TCM, (4 << 20) - 3, "end") &&
-           holds(VIEW_NOW, SRAM, 997, "end") && *bytes_at(VIEW_NOW, TCM + 1, 3 << 20, 1) == 0,
+    put(IMAGE_NOW, TCM, (2 << 20) + 100, "tcm");
+    put(IMAGE_NOW, TCM, (4 << 20) - 3, "end");
+    put(IMAGE_NOW, SRAM, 997, "end");
+    expect(holds(IMAGE_NOW, TCM, (2 << 20) + 100, "tcm") && holds(IMAGE_NOW, TCM, (4 << 20) - 3, "end") &&
+           holds(IMAGE_NOW, SRAM, 997, "end") && *bytes_at(IMAGE_NOW, TCM + 1, 3 << 20, 1) == 0,
            "a TCM's first and last byte, an odd size, and no neighbour is touched");
 }
 
 static void views(void)
 {
-    put(VIEW_NOW, HBM, 100, "before");
-    expect(holds(VIEW_BASE, HBM, 100, "before"), "until they part, both views are one");
+    put(IMAGE_NOW, HBM, 100, "before");
+    expect(holds(IMAGE_BASE, HBM, 100, "before"), "until they part, both views are one");
     store_part();
-    put(VIEW_NOW, HBM, 100, "after!");
-    put(VIEW_NOW, HBM, UINT64_C(3) << 30, "grown");
-    put(VIEW_NOW, HBM, 5 << 20, "x");
-    expect(holds(VIEW_BASE, HBM, 100, "before") && holds(VIEW_NOW, HBM, 100, "after!") &&
-           holds(VIEW_NOW, HBM, UINT64_C(3) << 30, "grown"), "a write to now leaves base alone, growth keeps it");
-    put(VIEW_BASE, HBM, 100, "replay");
-    expect(holds(VIEW_NOW, HBM, 100, "after!"), "a write to base leaves a page of now alone that was written");
+    put(IMAGE_NOW, HBM, 100, "after!");
+    put(IMAGE_NOW, HBM, UINT64_C(3) << 30, "grown");
+    put(IMAGE_NOW, HBM, 5 << 20, "x");
+    expect(holds(IMAGE_BASE, HBM, 100, "before") && holds(IMAGE_NOW, HBM, 100, "after!") &&
+           holds(IMAGE_NOW, HBM, UINT64_C(3) << 30, "grown"), "a write to now leaves base alone, growth keeps it");
+    put(IMAGE_BASE, HBM, 100, "replay");
+    expect(holds(IMAGE_NOW, HBM, 100, "after!"), "a write to base leaves a page of now alone that was written");
     store_join();
-    expect(holds(VIEW_NOW, HBM, 100, "replay") && holds(VIEW_NOW, HBM, UINT64_C(3) << 30, "\0\0\0"),
+    expect(holds(IMAGE_NOW, HBM, 100, "replay") && holds(IMAGE_NOW, HBM, UINT64_C(3) << 30, "\0\0\0"),
            "joined, now is base");
 }
 
@@ -81,15 +81,15 @@ static void pending(void)
                !is_pending(HBM, 1013, 9999),
            "exactly the marked bytes are pending");
     expect(store_pending(HBM, 990, 100, &first) && first == 1003, "the first one is found");
-    store_copy(VIEW_NOW, OTHER, 77, HBM, 1000, 20);
+    store_copy(IMAGE_NOW, OTHER, 77, HBM, 1000, 20);
     expect(!is_pending(OTHER, 0, 80) && is_pending(OTHER, 80, 1) && is_pending(OTHER, 89, 1) &&
                !is_pending(OTHER, 90, 1000),
            "a copy carries it along, at another alignment");
-    store_copy(VIEW_NOW, HBM, 1005, HBM, 1000, 20);
+    store_copy(IMAGE_NOW, HBM, 1005, HBM, 1000, 20);
     expect(!is_pending(HBM, 1005, 3) && is_pending(HBM, 1008, 1) && is_pending(HBM, 1017, 1) &&
                !is_pending(HBM, 1018, 99) && is_pending(HBM, 1003, 2),
            "and where the ranges overlap");
-    store_copy(VIEW_NOW, HBM, 0, OTHER, 4096, 2000);
+    store_copy(IMAGE_NOW, HBM, 0, OTHER, 4096, 2000);
     expect(!is_pending(HBM, 0, 4096), "known bytes that are copied over it end it");
     store_mark(HBM, 5000, 1, true);
     store_join();
@@ -113,7 +113,7 @@ static void random_marks(void)
         } else {
             memcpy(moved, model[from] + source, n);
             memcpy(model[memory] + at, moved, n);
-            store_copy(VIEW_NOW, memory, at, from, source, n);
+            store_copy(IMAGE_NOW, memory, at, from, source, n);
         }
         at = (uint64_t)rand() % SIZE, n = (uint64_t)rand() % (SIZE - at) + 1;
         bool *found = memchr(model[memory] + at, true, n);
