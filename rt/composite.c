@@ -144,7 +144,7 @@ static void check_overlap(const struct call *call, const struct gemm *g)
     if (overlap(&g->c, &g->a) || overlap(&g->c, &g->b))
         call_error(call, "c lies where a or b does");
     for (uint32_t i = 0; i < g->epilogues; i++)
-        if (g->epilogue[i].op == OP_bias && overlap(&g->c, &g->epilogue[i].row))
+        if (g->epilogue[i].op == OP_bias && overlap(&g->c, &g->epilogue[i].operand))
             call_error(call, "c lies where a bias does");
 }
 
@@ -163,7 +163,8 @@ static const struct gemm_epilogue *epilogues_of(const struct call *call, const s
         epilogues[i] = (struct gemm_epilogue){.op = is_relu ? OP_relu : OP_bias, .scope = scopes[e->scope]};
         if (is_relu)
             continue;
-        epilogues[i].row = matrix_of(call, &(struct part){"the bias", &e->row, 1, ask->n, false, false});
+        epilogues[i].has_operand = true;
+        epilogues[i].operand = matrix_of(call, &(struct part){"the bias", &e->row, 1, ask->n, false, false});
     }
     return epilogues;
 }

@@ -92,7 +92,7 @@ static void epilogues(struct block *block, enum scope scope)
         if (e->op == OP_relu)
             relu(block, row, column);
         else
-            bias(block, &e->row, row, column);
+            bias(block, &e->operand, row, column);
     }
 }
 
@@ -144,7 +144,7 @@ void exec_gemm(const struct gemm *g)
     view_reach(IMAGE_BASE, &g->c);
     for (uint32_t i = 0; i < g->epilogues; i++)
         if (g->epilogue[i].op == OP_bias)
-            view_reach(IMAGE_BASE, &g->epilogue[i].row);
+            view_reach(IMAGE_BASE, &g->epilogue[i].operand);
     struct block block = {.gemm = g, .exact = !dtype_is_float(g->a.dtype), .a = scratch, .b = scratch + PART,
                           .sum = scratch + 2 * PART, .exact_sum = (int32_t *)(scratch + 3 * PART)};
     for (block.row = 0; block.row < g->c.shape[0]; block.row += BLOCK)

@@ -10,36 +10,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "compute.h"
 #include "fill.h"
-#include "view.h"
 
 enum op_kind { OPKIND_memory, OPKIND_gemm, OPKIND_math };
 
 /* Element by element; both have the same shape. */
 struct copy {
     struct view from, to;
-};
-
-struct gemm_epilogue {
-    uint16_t op;                                        /* OP_relu, OP_bias */
-    uint8_t scope;
-    struct view row;                                  /* of a bias */
-};
-
-struct gemm {
-    struct view a, b, c;
-    uint64_t tile_m, tile_k, tile_n;
-    const struct gemm_epilogue *epilogue;
-    uint32_t epilogues;
-};
-
-/* An elementwise op: `to` and the operands have the same shape. */
-enum { MATH_OPERANDS = 2 };
-
-struct math {
-    uint16_t op;                                        /* OP_add ... */
-    uint8_t operands;
-    struct view to, operand[MATH_OPERANDS];
 };
 
 enum { OP_OF_HOST = -1 };

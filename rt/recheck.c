@@ -51,7 +51,7 @@ static void apply_one(struct patch *p, const struct gemm_epilogue *e)
         if (e->scope == SCOPE_ONCE && (row / g->tile_m != last_m || column / g->tile_n != last_n))
             continue;
         if (e->op == OP_bias)
-            p->sum[i] = wrapped(g, p->sum[i] + element(&e->row, 0, column));
+            p->sum[i] = wrapped(g, p->sum[i] + element(&e->operand, 0, column));
         else
             p->sum[i] = p->sum[i] < 0 ? 0 : p->sum[i];
     }

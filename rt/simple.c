@@ -28,15 +28,15 @@ static tl_handle submit(const struct call *call, const char *name, const struct 
                         const struct tl_shard *y)
 {
     uint16_t number = name ? op_number(name) : 0;
-    if (!name || !exec_has_math(number, MATH_OPERANDS))
+    if (!name || !exec_has_math(number, 2))
         call_error(call, "op '%s' is not supported; add, mul, min and max are", name ? name : "");
     call_bytes(call, to);
     call_same_shape(call, to, x);
     call_same_shape(call, to, y);
     struct op op = {.kind = OPKIND_math, .name = op_name(number),
-                    .math = {.op = number, .operands = MATH_OPERANDS, .to = matrix_of(call, to),
+                    .math = {.op = number, .operands = 2, .axis = NO_AXIS, .to = matrix_of(call, to),
                              .operand = {matrix_of(call, x), matrix_of(call, y)}}};
-    for (uint32_t i = 0; i < MATH_OPERANDS; i++)
+    for (uint32_t i = 0; i < 2; i++)
         check_overlap(call, &op.math.to, &op.math.operand[i]);
     struct request ask = {.kind = COMMAND_math, .dtype = to->dtype, .op = number, .n = op.math.to.shape[1]};
     return call_submit(call, &ask, &op);

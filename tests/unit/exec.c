@@ -63,7 +63,7 @@ static double epilogue(const struct gemm *g, enum scope scope, uint64_t i, uint6
     bool last = i / g->tile_m == (g->c.shape[0] - 1) / g->tile_m && j / g->tile_n == (g->c.shape[1] - 1) / g->tile_n;
     for (uint32_t e = 0; e < g->epilogues; e++)
         if (g->epilogue[e].scope == scope && (scope != SCOPE_ONCE || last))
-            sum = g->epilogue[e].op == OP_relu ? fmax(sum, 0) : sum + at(&g->epilogue[e].row, 0, j);
+            sum = g->epilogue[e].op == OP_relu ? fmax(sum, 0) : sum + at(&g->epilogue[e].operand, 0, j);
     return sum;
 }
 
