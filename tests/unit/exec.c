@@ -125,7 +125,8 @@ static bool gemms(enum dtype in, enum dtype out, uint64_t m, uint64_t k, uint64_
         g.b = matrix(1, in, depth, columns);
         struct view bias = matrix(3, row, 1, columns);
         for (uint32_t e = 0; e < g.epilogues; e++)
-            epilogues[e] = (struct gemm_epilogue){below(2) ? OP_relu : OP_bias, (uint8_t)below(SCOPES), bias};
+            epilogues[e] = (struct gemm_epilogue){.op = below(2) ? OP_relu : OP_bias, .scope = (uint8_t)below(SCOPES),
+                                                  .has_operand = true, .operand = bias};
         g.c = view_matrix(2, out, 64, rows, columns, columns + 1);
         for (uint64_t j = 0; j < rows; j++)
             memset(element(&g.c, j, columns), 0, 4);
