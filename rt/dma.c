@@ -9,6 +9,7 @@
 #include "dma.h"
 #include "emitted.h"
 #include "engine.h"
+#include "handler.h"
 #include "kernel.h"
 #include "memory.h"
 #include "mmu.h"
@@ -257,3 +258,10 @@ void transfers_reset(void)
 {
     free_transfers = NULL;
 }
+
+const struct handler dma_handlers[] = {
+    HANDLER(read_requested, "read request at its memory"),
+    HANDLER(read_delivered, "read data at their PE"),
+    HANDLER(write_acknowledged, "write acknowledgement"),
+    HANDLER(fault_due, "fault of a DMA"),
+    {0}};

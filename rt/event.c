@@ -10,9 +10,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "handler.h"
+#include "stopwatch.h"
 #include "text/diag.h"
 
 uint64_t now_ps;
+void (*event_watch)(const struct event *event);
 static uint64_t fired;
 
 /* ---- what is due in one round */
@@ -188,10 +191,29 @@ bool event_next_instant(void)
     return false;
 }
 
+/* The same for somebody who watches. */
+static void fire_watched(struct event *event)
+{
+    for (struct event *next; event; event = next) {
+        next = event->next;
+        fired++;
+        event_watch(event);
+        event->fire(event);
+    }
+}
+
 void event_fire_due(void)
 {
-    struct event *event = event_due->next ? sorted(event_due) : event_due;
+    struct event *event = event_due;
+    if (event->next) {
+        phase_enter(PHASE_queue);
+        event = sorted(event);
+    }
     event_due = NULL;
+    if (event_watch) {
+        fire_watched(event);
+        return;
+    }
     for (struct event *next; event; event = next) {
         next = event->next;                             /* it may wait for something else when it has fired */
         fired++;
@@ -263,3 +285,7 @@ void event_reset(void)
     event_due = NULL;
     reached_ps = now_ps = fired = 0;
 }
+
+const struct handler event_handlers[] = {
+    HANDLER(nothing, "cancelled"),
+    {0}};

@@ -81,6 +81,9 @@ size_t event_waiting(uint64_t *kernel_ps);
  * is due that much later. Nothing is due now, and no kernel's resumption nor timeout until then. */
 void event_skip(uint64_t d_ps);
 
+/* Called before each event fires; NULL: nobody is. */
+extern void (*event_watch)(const struct event *event);
+
 /* Events fired so far. */
 uint64_t event_fired(void);
 

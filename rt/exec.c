@@ -4,6 +4,7 @@
 #include "blas.h"
 #include "clock.h"
 #include "progress.h"
+#include "stopwatch.h"
 
 struct exec_stats exec_stats;
 bool exec_debug;
@@ -36,6 +37,7 @@ static void replay(const struct op *op)
 
 void exec_data_pass(void)
 {
+    unsigned before = phase_enter(PHASE_data);
     double began = clock_seconds();
     oplog_settle(true, OP_OF_HOST);
     for (uint64_t i = 0; i < oplog_count(); i++) {
@@ -46,6 +48,7 @@ void exec_data_pass(void)
     exec_stats.ops += oplog_count();
     oplog_restart();
     exec_stats.seconds += clock_seconds() - began;
+    phase_leave(before);
 }
 
 void exec_reset(void)

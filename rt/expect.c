@@ -10,6 +10,7 @@
 #include "oplog.h"
 #include "plan.h"
 #include "reference.h"
+#include "stopwatch.h"
 #include "text/base.h"
 
 struct verification *verifications;
@@ -86,12 +87,14 @@ void kb_expect_close_at(kb_tensor tensor, kb_ref ref, const char *file, uint32_t
         misuse(file, line, "kb_expect_close: the reference is %" PRIu64 " x %" PRIu64 ", tensor '%s' is not", ref->rows,
                ref->columns, tensor->name);
     exec_data_pass();
+    unsigned before = phase_enter(PHASE_reference);
     double began = clock_seconds();
     tolerances(v, ref);
     struct comparison comparison = {v, ref};
     tensor_each_row(tensor, true, compare_row, &comparison);
     v->verdict = v->wrong ? VERDICT_WRONG : VERDICT_OK;
     reference_seconds += clock_seconds() - began;
+    phase_leave(before);
 }
 
 bool verification_failed(void)

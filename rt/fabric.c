@@ -7,6 +7,7 @@
 
 #include "channel.h"
 #include "emitted.h"
+#include "handler.h"
 #include "hash.h"
 #include "stats.h"
 #include "text/base.h"
@@ -268,3 +269,13 @@ uint64_t link_busiest_ps(enum link_class class)
             most = link_busy_ps[link];
     return most;
 }
+
+bool event_is_message(const struct event *event)
+{
+    return event->fire == message_delivered;
+}
+
+const struct handler fabric_handlers[] = {
+    HANDLER(data_arrives, "data head at a node"),
+    HANDLER(data_leaves, "data leave their source"),
+    {0}};

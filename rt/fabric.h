@@ -126,6 +126,9 @@ struct message {
 /* Sends a control message that leaves at leave_ps, now or later. */
 void control_send(struct message *message, struct way way, uint64_t leave_ps, void (*delivered)(struct message *));
 
+/* Whether an event is the delivery of a message, control or data. */
+bool event_is_message(const struct event *event);
+
 /* The same over a path. */
 void control_send_over(struct message *message, const struct path *path, uint64_t leave_ps,
                        void (*delivered)(struct message *));

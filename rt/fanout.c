@@ -3,6 +3,7 @@
 
 #include "channel.h"
 #include "emitted.h"
+#include "handler.h"
 #include "text/base.h"
 
 static uint64_t correlations;                           /* given out */
@@ -182,3 +183,10 @@ void fanout_reset(void)
 {
     correlations = 0;
 }
+
+const struct handler fanout_handlers[] = {
+    HANDLER(host_answered, "answer at the host"),
+    HANDLER(io_cpu_answered, "answer at io_cpu"),
+    HANDLER(m_cpu_reached, "request at m_cpu"),
+    HANDLER(io_cpu_reached, "request at io_cpu"),
+    {0}};

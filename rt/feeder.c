@@ -3,6 +3,7 @@
 #include "channel.h"
 #include "emitted.h"
 #include "engine.h"
+#include "handler.h"
 #include "ring.h"
 #include "stats.h"
 #include "steady.h"
@@ -147,3 +148,8 @@ bool serve_command(struct pe *pe)
     event_at(&pe->scheduled, scheduler_end_ps(command, false, 0));
     return true;
 }
+
+const struct handler feeder_handlers[] = {
+    HANDLER(feed_ended, "feeder: a tile is fed"),
+    HANDLER(scheduled, "scheduler: a command is taken"),
+    {0}};

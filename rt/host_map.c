@@ -1,6 +1,7 @@
 /* host_map.c: maps and unmaps of the host: control messages to each pe_mmu, which does not answer; its m_cpu knows when
  * they are delivered. */
 #include "emitted.h"
+#include "handler.h"
 #include "host_request.h"
 #include "mmu.h"
 #include "pe.h"
@@ -51,3 +52,7 @@ void map_request_run(const uint32_t *pes, const uint64_t *addresses, uint32_t co
     fanout_send(&request->fanout);
     fanout_wait(&request->fanout);
 }
+
+const struct handler host_map_handlers[] = {
+    HANDLER(pe_mmu_reached, "map or unmap at pe_mmu"),
+    {0}};

@@ -11,6 +11,7 @@
 
 #include "address.h"
 #include "emitted.h"
+#include "handler.h"
 #include "host_request.h"
 #include "memory.h"
 #include "text/base.h"
@@ -148,3 +149,8 @@ void memory_requests_reset(void)
 {
     memory_requests = last_request = NULL;
 }
+
+const struct handler host_memory_handlers[] = {
+    HANDLER(leaf_answered, "memory's answer at m_cpu"),
+    HANDLER(read_reached, "the host's read at its memory"),
+    {0}};

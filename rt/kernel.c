@@ -10,6 +10,7 @@
 #include "address.h"
 #include "channel.h"
 #include "emitted.h"
+#include "handler.h"
 #include "ops.h"
 #include "pe.h"
 #include "ring.h"
@@ -261,3 +262,8 @@ void command_fault(const struct command *command, enum fault code, enum node_kin
     failed(command->pe->kernel, code, place_pe(pe_number(command->pe), part), command->ask.file, command->ask.line,
            message);
 }
+
+const struct handler kernel_handlers[] = {
+    HANDLER(kernel_begins, "kernel begins"),
+    HANDLER(kernel_resumes, "kernel goes on"),
+    {0}};

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "emitted.h"
+#include "handler.h"
 #include "pe.h"
 #include "text/base.h"
 
@@ -262,3 +263,9 @@ void launches_reset(void)
     launches = last_launch = NULL;
     bad = NULL;
 }
+
+const struct handler launch_handlers[] = {
+    HANDLER(pe_answered, "PE's answer at m_cpu"),
+    HANDLER(pe_cpu_reached, "launch at pe_cpu"),
+    HANDLER(timed_out, "timeout of a launch"),
+    {0}};

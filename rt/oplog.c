@@ -9,6 +9,7 @@
 #include "plan.h"
 #include "room.h"
 #include "sim.h"
+#include "stopwatch.h"
 #include "text/base.h"
 
 bool oplog_on;
@@ -114,6 +115,7 @@ void oplog_settle(bool all, int64_t pe)
 {
     if (settled == count || (!all && ops[settled]->at_ps == sim_now_ps() && !batch_has(pe)))
         return;
+    unsigned before = phase_enter(PHASE_oplog);
     qsort(ops + settled, count - settled, sizeof *ops, in_data_order);
     for (; settled < count; settled++) {
         ops[settled]->id = settled;
@@ -123,6 +125,7 @@ void oplog_settle(bool all, int64_t pe)
         if (is_initial(ops[settled]))
             interval++;
     }
+    phase_leave(before);
 }
 
 /* ---- what follows */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "emitted.h"
+#include "stopwatch.h"
 #include "text/base.h"
 
 uint32_t pe_number(const struct pe *pe)
@@ -55,6 +56,7 @@ void pe_wake(struct pe *pe)
 
 void pe_issue_all(void)
 {
+    phase_enter(PHASE_issue);
     /* Nothing that one PE issues wakes another in the same instant: every fabric link takes time. */
     for (uint32_t i = 0; i < pe_woken; i++) {
         pe_issue(woken[i]);

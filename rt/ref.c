@@ -18,6 +18,7 @@
 #include "misuse.h"
 #include "plan.h"
 #include "progress.h"
+#include "stopwatch.h"
 #include "text/base.h"
 #include "text/diag.h"
 
@@ -173,6 +174,7 @@ kb_ref kb_ref_gemm_at(kb_tensor a, kb_tensor b, const char *file, uint32_t line)
     if (!oplog_on)
         return NULL;
     exec_data_pass();
+    unsigned before = phase_enter(PHASE_reference);
     double began = clock_seconds();
     struct reference *ref = reference_new(a->dims.size[0], b->dims.size[1]);
     uint64_t elements = ref->rows * ref->columns;
@@ -188,6 +190,7 @@ kb_ref kb_ref_gemm_at(kb_tensor a, kb_tensor b, const char *file, uint32_t line)
     multiply(&p);
     free(p.a.f32), free(p.a.f64), free(p.b.f32), free(p.b.f64);
     reference_seconds += clock_seconds() - began;
+    phase_leave(before);
     return ref;
 }
 

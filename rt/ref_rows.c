@@ -12,6 +12,7 @@
 #include "misuse.h"
 #include "plan.h"
 #include "reference.h"
+#include "stopwatch.h"
 #include "text/diag.h"
 
 enum reduction { REDUCE_ADD, REDUCE_MUL, REDUCE_MIN, REDUCE_MAX, REDUCTIONS };
@@ -50,6 +51,7 @@ static double *values_of(kb_tensor tensor, const char *call, double *began, cons
     if (!oplog_on)
         return NULL;
     exec_data_pass();
+    phase_enter(PHASE_reference);
     *began = clock_seconds();
     struct values values = {tensor, room(tensor->elements)};
     tensor_each_row(tensor, false, take_row, &values);
@@ -62,6 +64,7 @@ static kb_ref made(uint64_t rows, uint64_t columns, double *values, double began
     ref->f64 = values;
     ref->exact = true;
     reference_seconds += clock_seconds() - began;
+    phase_enter(PHASE_host);                            /* only host programs make references */
     return ref;
 }
 

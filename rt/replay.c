@@ -12,6 +12,7 @@
 #include "host_request.h"
 #include "launch.h"
 #include "pe.h"
+#include "profile.h"
 #include "result.h"
 #include "stats.h"
 #include "steady.h"
@@ -130,6 +131,12 @@ static void fill(struct json *json, void *arg)
 {
     (void)arg;
     result_write(json);
+    if (!profile_on)
+        return;
+    json_object(json, "host");
+    json_u64(json, "events", event_fired());
+    profile_write(json);
+    json_object_end(json);
 }
 
 static void print_summary(const char *path)
@@ -156,6 +163,7 @@ static void help(void)
         "  --json FILE     the result as JSON (- for standard output)\n"
         "  --trace FILE    the trace events, one JSON object a line (- likewise)\n"
         "  --exact-events  simulate every event, skip no steady periods: same results, more slowly\n"
+        "  --profile       where the host's time went, by kind of event, on standard error and in the result\n"
         "Exit status: 0 all ended well, 1 the run failed, 2 wrong usage or stream, 3 error of the host system.");
 }
 
@@ -173,6 +181,7 @@ static struct replay_options options_read(int argc, char **argv)
     static const struct option options[] = {{"json", required_argument, NULL, 'j'},
                                             {"trace", required_argument, NULL, 't'},
                                             {"exact-events", no_argument, NULL, 'e'},
+                                            {"profile", no_argument, NULL, 'f'},
                                             {"help", no_argument, NULL, 'h'},
                                             {0}};
     struct replay_options read = {0};
@@ -183,6 +192,7 @@ static struct replay_options options_read(int argc, char **argv)
         case 'j': read.json = optarg; break;
         case 't': read.trace = optarg; break;
         case 'e': steady_on = false; break;
+        case 'f': profile_start(); break;
         case 'h': help(); exit(0);
         default: fprintf(stderr, "see %s replay --help\n", program_name); exit(2);
         }
@@ -212,5 +222,7 @@ int replay_main(int argc, char **argv)
         json_write_output(&json, fill, NULL);
     if (!is_stdout(options.json) && !is_stdout(options.trace))
         print_summary(options.stream);
+    if (profile_on)
+        profile_print();
     return result_good() ? 0 : 1;
 }

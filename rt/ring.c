@@ -17,6 +17,7 @@
 #include "channel.h"
 #include "emitted.h"
 #include "engine.h"
+#include "handler.h"
 #include "hash.h"
 #include "kernel.h"
 #include "memory.h"
@@ -275,3 +276,8 @@ void rings_reset(void)
 {
     memset(chains, 0, sizeof chains);
 }
+
+const struct handler ring_handlers[] = {
+    HANDLER(credit_returned, "credit at the sender"),
+    HANDLER(slot_filled, "message at the receiver"),
+    {0}};

@@ -13,6 +13,7 @@
 #include "fill.h"
 #include "one_run.h"
 #include "points.h"
+#include "profile.h"
 #include "result.h"
 #include "steady.h"
 #include "summary.h"
@@ -37,6 +38,7 @@ static void help(void)
          "                  answer is a line of JSON, on standard output or in the --json FILE\n"
          "  --trace FILE    the trace events, one JSON object a line (- for standard output)\n"
          "  --exact-events  simulate every event, skip no steady periods: same results, more slowly\n"
+         "  --profile       where the host's time went, by kind of event, on standard error and in the result\n"
          "Exit status: 0 good, 1 the run failed or a result is wrong, 2 wrong usage, 3 error of the host system.");
 }
 
@@ -65,7 +67,7 @@ static struct run_options options_read(int argc, char **argv)
     static const struct option options[] = {
         {"data", required_argument, NULL, 'd'},    {"seed", required_argument, NULL, 's'},
         {"json", required_argument, NULL, 'j'},    {"trace", required_argument, NULL, 't'},
-        {"points", required_argument, NULL, 'p'},
+        {"points", required_argument, NULL, 'p'},  {"profile", no_argument, NULL, 'f'},
         {"oplog", required_argument, NULL, OPTION_OPLOG}, {"oplog-mem", required_argument, NULL, OPTION_OPLOG_MEM},
         {"exact-events", no_argument, NULL, 'e'},  {"help", no_argument, NULL, 'h'},          {0}};
     struct run_options read = {0};
@@ -81,6 +83,7 @@ static struct run_options options_read(int argc, char **argv)
         case OPTION_OPLOG: usage_error("--oplog is not supported: the op log stays in memory, for the data pass alone");
         case OPTION_OPLOG_MEM: usage_error("--oplog-mem is not supported: the op log stays in memory");
         case 'e': steady_on = false; break;
+        case 'f': profile_start(); break;
         case 'h': help(); exit(0);
         default: fprintf(stderr, "see %s run --help\n", program_name); exit(2);
         }
@@ -90,8 +93,9 @@ static struct run_options options_read(int argc, char **argv)
     if (read.json && read.trace && !strcmp(read.json, read.trace))
         usage_error("--json and --trace cannot both go to %s",
                     strcmp(read.json, "-") ? read.json : "standard output");
-    if (read.points && read.trace)
-        usage_error("--trace is of one run, --points makes several: run the point by itself");
+    if (read.points && (read.trace || profile_on))
+        usage_error("--%s is of one run, --points makes several: run the point by itself",
+                    read.trace ? "trace" : "profile");
     return read;
 }
 
@@ -110,6 +114,8 @@ static bool run_alone(const struct run_options *options, double began)
         json_write_output(&json, one_run_write, &times);
     bool quiet = (options->json && !strcmp(options->json, "-")) || (options->trace && !strcmp(options->trace, "-"));
     summary_print(quiet ? stderr : stdout, &times);
+    if (profile_on)
+        profile_print();
     return good;
 }
 

@@ -12,6 +12,7 @@
 #include "pe.h"
 #include "stats.h"
 #include "steady.h"
+#include "stopwatch.h"
 #include "text/base.h"
 #include "text/diag.h"
 #include "trace.h"
@@ -95,6 +96,7 @@ static bool programs_act(void)
     if (!any_awake)
         return false;
     any_awake = false;
+    phase_enter(PHASE_host);
     for (struct sim_program *program = programs; program < programs + count; program++) {
         program->acts = program->awake;
         program->awake = false;
@@ -137,8 +139,22 @@ static void instant(void)
         } while (event_retire());
     while (programs_act());
     trace_instant_end();
-    if (steady.due)
+    if (steady.due) {
+        phase_enter(PHASE_steady);
         steady_look();
+    }
+    phase_enter(PHASE_queue);
+}
+
+/* False: host programs wait, and nothing is due any more. */
+static bool instants(void)
+{
+    do {
+        instant();
+        if (!alive || ended)
+            return true;
+    } while (event_next_instant());
+    return false;
 }
 
 bool sim_run(void (*body)(void *), void *arg, uint32_t ranks, void (*stuck)(void))
@@ -149,13 +165,12 @@ bool sim_run(void (*body)(void *), void *arg, uint32_t ranks, void (*stuck)(void
     ended = false;
     for (uint32_t rank = 0; rank < ranks; rank++)
         programs[rank] = (struct sim_program){.coro = coro_new(body, arg, HOST_STACK_BYTES), .awake = true};
-    do {
-        instant();
-        if (!alive || ended)
-            return true;
-    } while (event_next_instant());
-    stuck();
-    while (programs_act())
-        ;
-    return false;
+    bool all_returned = instants();
+    if (!all_returned) {
+        stuck();
+        while (programs_act())
+            ;
+    }
+    phase_enter(PHASE_rest);
+    return all_returned;
 }

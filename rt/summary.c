@@ -16,6 +16,7 @@
 #include "launch.h"
 #include "peak.h"
 #include "plan.h"
+#include "profile.h"
 #include "reference.h"
 #include "result.h"
 #include "util.h"
@@ -338,6 +339,8 @@ void summary_write_host(struct json *json, const struct host_times *host)
     json_double(json, "simulation_s", host->simulation);
     json_double(json, "data_pass_s", exec_stats.seconds);
     json_double(json, "reference_s", reference_seconds);
+    json_u64(json, "events", event_fired());
     json_double(json, "events_per_s", host->simulation > 0 ? (double)event_fired() / host->simulation : 0);
+    profile_write(json);
     json_object_end(json);
 }

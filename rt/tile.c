@@ -14,6 +14,7 @@
 #include "channel.h"
 #include "emitted.h"
 #include "engine.h"
+#include "handler.h"
 #include "kernel.h"
 #include "oplog.h"
 #include "ring.h"
@@ -346,3 +347,7 @@ void tokens_reset(void)
 {
     free_tokens = NULL;
 }
+
+const struct handler tile_handlers[] = {
+    HANDLER(token_arrived, "tile at its next engine"),
+    {0}};

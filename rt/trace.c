@@ -7,6 +7,7 @@
 #include "event.h"
 #include "fabric.h"
 #include "output.h"
+#include "stopwatch.h"
 #include "text/diag.h"
 
 static const char *const trace_names[TRACE_KINDS] = {
@@ -60,6 +61,7 @@ static int compare(const void *a, const void *b)
 
 void trace_instant_write(void)
 {
+    phase_enter(PHASE_trace);
     if (count > 1)
         qsort(entries, count, sizeof *entries, compare);
     for (size_t i = 0; i < count; i++) {
