@@ -1,6 +1,6 @@
 /* event.c: the event queue.
  *
- * Time is written in digits of 11 bits. An event waits in the level of the highest digit in which its time differs from
+ * Time is written in digits of 12 bits. An event waits in the level of the highest digit in which its time differs from
  * the queue's, in the slot of its digit there: so the next one is in the first slot of the lowest level that holds
  * something. When the queue's time reaches a slot of a higher level, its events go down to lower ones; a slot of level
  * 0 is one time. Events are linked in place, nothing is allocated; only those of one round are sorted, by their key. */
@@ -95,7 +95,7 @@ static struct event *sorted(struct event *list)
 
 /* ---- what is due later */
 
-enum { DIGIT_BITS = 11, SLOTS = 1 << DIGIT_BITS, WORDS = SLOTS / 64, LEVELS = 6 };
+enum { DIGIT_BITS = 12, SLOTS = 1 << DIGIT_BITS, WORDS = SLOTS / 64, LEVELS = 6 };
 
 static struct level {
     uint64_t words;                                     /* a bit per word of the next that is not 0 */
