@@ -92,7 +92,8 @@ $(B)/kbgen: $(B)/obj/gen/main.o $(B)/libgen.a $(B)/libtext.a
 	@echo $@
 
 $(B)/obj/gen/%.o: private local := -DKB_CC='"$(CC)"' -DKB_OPT='"$(OPT)"' -DKB_SAN='"$(san)"'
-$(B)/obj/rt/%.o: private local := -Irt
+# What every simulator runs and no topology compiles again may take its time to be compiled.
+$(B)/obj/rt/%.o: private local := -Irt $(if $(filter -O2,$(OPT)),-O3)
 compile = $(Q)mkdir -p $(@D) && $(CC) $(flags) $(WERROR) $(local) -MMD -MP -c -o $@ $<
 
 $(B)/obj/%.o: %.c $(B)/flags
