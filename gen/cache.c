@@ -86,8 +86,10 @@ static int by_use(const void *a, const void *b)
                                   : (x->tv_nsec > y->tv_nsec) - (x->tv_nsec < y->tv_nsec);
 }
 
-static void trim(void)
+void cache_trim(void)
 {
+    if (!folder())
+        return;
     struct kept *all = NULL;
     size_t count = 0;
     uint64_t held = 0;
@@ -122,8 +124,6 @@ void cache_keep(const char *name, const char *bytes, size_t length)
     good &= fclose(file) == 0;
     if (!good || rename(made, place(name)) != 0)
         unlink(made);
-    else
-        trim();
 }
 
 /* ---- one at a time */

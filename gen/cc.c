@@ -183,6 +183,7 @@ static void add_generated_units(struct making *making, const char *folder)
         if (file->name[length - 1] == 'c')
             making->units[making->unit_count++] = (struct unit){
                 .name = file->name, .path = path, .object = arena_printf("%.*s.o", (int)length - 2, file->name),
+                .content = content_of(emission, file),
             };
     }
 }
@@ -195,29 +196,42 @@ static void add_numbers_flags(struct words *words)
     words_add(words, "-fno-data-sections");
 }
 
-static void compile(struct making *making, const char *folder)
+static struct job compile_job(const struct making *making, const struct unit *unit)
+{
+    struct job job = unit_job(making, unit);
+    if (unit->impl) {
+        words_add(&job.words, "-include");
+        words_add(&job.words, arena_printf("%s/own.h", making->folder));
+        words_add(&job.words, arena_printf("-ffile-prefix-map=%s/=", making->folder));
+    }
+    if (unit_is_numbers(unit))
+        add_numbers_flags(&job.words);
+    words_add(&job.words, "-c");
+    words_add(&job.words, "-o");
+    words_add(&job.words, unit->object);
+    return job;
+}
+
+static void compile(struct making *making)
 {
     struct job *jobs = arena_alloc(making->unit_count, sizeof *jobs);
+    struct unit **compiled = arena_alloc(making->unit_count, sizeof *compiled);
+    size_t count = 0;
     for (size_t i = 0; i < making->unit_count; i++) {
         struct unit *unit = &making->units[i];
-        unit->object = temporary(folder, unit->object);
-        jobs[i] = unit_job(making, unit);
-        if (unit->impl) {
-            words_add(&jobs[i].words, "-include");
-            words_add(&jobs[i].words, arena_printf("%s/own.h", folder));
-            words_add(&jobs[i].words, arena_printf("-ffile-prefix-map=%s/=", folder));
-        }
-        if (!strcmp(unit->name, NUMBERS_FILE) && !unit->users)
-            add_numbers_flags(&jobs[i].words);
-        words_add(&jobs[i].words, "-c");
-        words_add(&jobs[i].words, "-o");
-        words_add(&jobs[i].words, unit->object);
+        unit->object = temporary(making->folder, unit->object);
+        if (object_find(making, unit))
+            continue;
+        jobs[count] = compile_job(making, unit);
+        compiled[count++] = unit;
     }
-    const struct job *failed = run_jobs(jobs, making->unit_count, making->build->jobs);
+    const struct job *failed = run_jobs(jobs, count, making->build->jobs);
     if (failed)
-        refuse(failed, &making->units[failed - jobs]);
-    for (size_t i = 0; i < making->unit_count; i++)
+        refuse(failed, compiled[failed - jobs]);
+    for (size_t i = 0; i < count; i++) {
         timing(arena_printf("  compile %s", jobs[i].what), jobs[i].ms);
+        object_keep(making, compiled[i]);
+    }
 }
 
 static void link_units(const struct making *making, const char *key, const char *program)
@@ -301,10 +315,11 @@ static void build_all(struct making *making, const char *program)
 {
     const char *folder = making_folder(making);
     add_generated_units(making, folder);
-    compile(making, folder);
+    compile(making);
     link_units(making, making->key, program);
     timing_pass("compile and link");
     keep_linked(making, program);
+    cache_trim();
 }
 
 void build(struct making *making)

@@ -13,6 +13,7 @@ struct unit {
     const char *object;
     bool users;
     const struct impl *impl;                            /* the own model that it is, or NULL */
+    const char *content;                                /* a hash over what it holds and includes */
     const char *read_name, *read_memo;                  /* what it includes, to keep for the next call; or NULL */
 };
 
@@ -40,9 +41,19 @@ const char *making_folder(struct making *making);
 /* Ends kbgen after a compiler's complaint, which stands on standard error: a user's file is the user's input. */
 _Noreturn void refuse(const struct job *job, const struct unit *unit);
 
+/* A hash over a generated file and the generated headers that it includes. */
+const char *content_of(const struct emission *emission, const struct emitted *file);
+
 /* A hash over all that a simulator is made of but its numbers, or NULL: the compiler would have to be asked, and `ask`
  * forbids it. Simulators of one structure are the same bytes but for the key and the numbers. */
 const char *structure_of(struct making *making, bool ask);
+
+/* Whether a unit is the generated file with the numbers. */
+bool unit_is_numbers(const struct unit *unit);
+
+/* Writes a unit's object if it was kept; false: it has to be compiled. And keeps one that was. */
+bool object_find(const struct making *making, const struct unit *unit);
+void object_keep(const struct making *making, const struct unit *unit);
 
 /* Keeps what was asked, once the simulator is made. */
 void structure_keep(const struct making *making);

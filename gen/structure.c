@@ -101,15 +101,18 @@ static const char *ask_what_it_reads(struct making *making, struct unit *unit)
         refuse(&job, unit);
     struct hash *hash = hash_begin();
     hash_add(hash, text, length);
-    const char *read = hash_end(hash);
     struct words files = files_of_rule(said ? said : "");
-    char *memo = arena_printf("%s\n", read);
+    char *memo = "";
     for (size_t i = 0; i < files.count; i++)
-        if (strcmp(files.word[i], "-"))
-            memo = arena_printf("%s%s %s\n", memo, hash_of_file(files.word[i]), files.word[i]);
+        if (strcmp(files.word[i], "-")) {
+            const char *held = hash_of_file(files.word[i]);
+            hash_text(hash, held);
+            memo = arena_printf("%s%s %s\n", memo, held, files.word[i]);
+        }
     remove(rule);
+    const char *read = hash_end(hash);
     if (files.count)
-        unit->read_memo = memo;
+        unit->read_memo = arena_printf("%s\n%s", read, memo);
     return read;
 }
 
@@ -143,8 +146,11 @@ static bool hash_user(struct hash *hash, struct making *making, struct unit *uni
         read = ask_what_it_reads(making, unit);
     if (!read)
         return false;
-    hash_file(hash, unit->path);
-    hash_text(hash, read);
+    struct hash *own = hash_begin();
+    hash_file(own, unit->path);
+    hash_text(own, read);
+    unit->content = hash_end(own);
+    hash_text(hash, unit->content);
     return true;
 }
 
@@ -180,6 +186,17 @@ static void hash_headers(struct hash *hash)
             words_of_folder(&headers, folder, endings[j], arena_printf("%s/", folder));
         }
     hash_files(hash, &headers);
+}
+
+const char *content_of(const struct emission *emission, const struct emitted *file)
+{
+    struct hash *hash = hash_begin();
+    hash_text(hash, file->name);
+    hash_text(hash, file->code);
+    for (size_t i = 0; i < emission->count; i++)
+        if (strstr(file->code, arena_printf("#include \"%s\"\n", emission->files[i].name)))
+            hash_text(hash, emission->files[i].code);
+    return hash_end(hash);
 }
 
 const char *structure_of_home(void)
