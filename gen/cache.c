@@ -1,8 +1,8 @@
 /* cache.c: the folder of what kbgen keeps: $KBGEN_CACHE, or build/kbgen.cache below the current folder.
  *
- * It may be removed at any time, and used by several at once. A file in it ends with a hash over its name and what it
- * holds: one that was damaged is not there. A folder that cannot be written keeps nothing; no error of it ends kbgen.
- * When it holds more than 256 MiB, what was used longest ago goes. */
+ * It may be removed at any time, and used by several at once; what one kbgen keeps is not for another. A file in it
+ * ends with a hash over its name and what it holds: one that was damaged is not there. A folder that cannot be written
+ * keeps nothing; no error of it ends kbgen. When it holds more than 256 MiB, what was used longest ago goes. */
 #include "cache.h"
 
 #include <dirent.h>
@@ -19,6 +19,7 @@
 
 #include "../rt/text/base.h"
 #include "hash.h"
+#include "home.h"
 #include "out.h"
 
 enum { MARK_LENGTH = 32, FILE_LEAST_BYTES = 4096 };
@@ -34,7 +35,7 @@ static const char *folder(void)
 
 static const char *place(const char *name)
 {
-    return arena_printf("%s/%s", folder(), name);
+    return arena_printf("%s/%s-%s", folder(), name, home_identity());
 }
 
 static const char *mark_of(const char *name, const char *bytes, size_t length)
@@ -96,7 +97,7 @@ void cache_trim(void)
     struct stat file;
     DIR *entries = opendir(folder());
     for (const struct dirent *entry; entries && (entry = readdir(entries));) {
-        const char *path = place(entry->d_name);
+        const char *path = arena_printf("%s/%s", folder(), entry->d_name);
         if (lstat(path, &file) != 0 || !S_ISREG(file.st_mode))
             continue;
         all = arena_grow(all, count, sizeof *all);

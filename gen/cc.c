@@ -328,8 +328,10 @@ void build(struct making *making)
         settle(making, structure_of(making, true));
         timing_pass("hash the inputs");
     }
-    if (making->is_there)
+    if (making->is_there) {
+        structure_keep(making);
         return timing_pass("leave the simulator as it is: it was made of the same");
+    }
     const char *program = temporary(making_folder(making), "simulator");
     if (!making->linked.bytes) {
         cache_enter(making->structure);

@@ -27,7 +27,7 @@ extern const char cc_default[];
  * as aliases, what it has to define. What to make of it is left to add. */
 struct job own_job(const struct build *build, const struct impl *impl, const struct emission *emission);
 
-/* A hash over what was compiled with kbgen and the headers beside it: the same for all topologies, read once. */
+/* A hash over kbgen, what was compiled with it and the headers beside it: the same for all topologies, read once. */
 const char *structure_of_home(void);
 
 /* Begins to make a simulator of an emission that is complete, the user's files and what was compiled with kbgen. */

@@ -8,6 +8,7 @@
 
 #include "../rt/text/base.h"
 #include "../rt/text/diag.h"
+#include "hash.h"
 
 const char *home_program(void)
 {
@@ -58,6 +59,20 @@ const char *home_archives(void)
     static const char *const at_home[] = {"", "/build", "/lib/kbgen", NULL};
     static const char *const at_program[] = {"", "/../lib/kbgen", NULL};
     return look(at_home, at_program, "libkb.a");
+}
+
+const char *home_identity(void)
+{
+    static const char *known;
+    if (known)
+        return known;
+    size_t length;
+    const char *bytes = read_file(home_program(), &length);
+    if (!bytes)
+        die("read %s:", home_program());
+    struct hash *hash = hash_begin();
+    hash_add(hash, bytes, length);
+    return known = hash_end(hash);
 }
 
 struct words home_objects(void)

@@ -9,8 +9,9 @@
 const char *home_sources(void);
 const char *home_archives(void);
 
-/* kbgen's own file. */
+/* kbgen's own file, and a hash over it. */
 const char *home_program(void);
+const char *home_identity(void);
 
 /* The objects and archives that every simulator is linked with, in their order. */
 struct words home_objects(void);

@@ -7,8 +7,10 @@
  *     C -> simulator               build: compiled and linked with the runtime, unless one like it is there already
  *
  * Whatever is wrong with the input is found before anything is written. */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "../rt/text/base.h"
 #include "../rt/text/diag.h"
@@ -65,6 +67,8 @@ static void check_output(const struct options *options, const char *output)
 {
     if (options->emit_c)
         return out_check_folder(output);
+    if (faccessat(AT_FDCWD, output, F_OK, AT_SYMLINK_NOFOLLOW) != 0)
+        return;                                         /* nothing is there */
     for (size_t i = 0; i < options->topology_count; i++)
         out_check_file(output, options->topologies[i]);
     out_check_file(output, home_program());

@@ -206,6 +206,7 @@ const char *structure_of_home(void)
         return known;
     struct hash *hash = hash_begin();
     struct words objects = home_objects();
+    hash_text(hash, home_identity());
     hash_headers(hash);
     hash_files(hash, &objects);
     return known = hash_end(hash);
