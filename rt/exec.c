@@ -1,10 +1,13 @@
 /* exec.c: the data pass: operation after operation in data order, on one thread. */
 #include "exec.h"
 
+#include <stdlib.h>
+
 #include "blas.h"
 #include "clock.h"
 #include "progress.h"
 #include "stopwatch.h"
+#include "text/diag.h"
 
 struct exec_stats exec_stats;
 bool exec_debug;
@@ -19,11 +22,19 @@ static void replay_math(const struct op *op)
         exec_difference = recheck_math(op, expected);
 }
 
+static void *gemm_scratch(void)
+{
+    static void *scratch;
+    if (!scratch && !(scratch = aligned_alloc(64, exec_gemm_scratch_bytes)))
+        die("no memory for the blocks of a gemm:");
+    return scratch;
+}
+
 static void replay(const struct op *op)
 {
     if (op->kind == OPKIND_gemm) {
         blas_open();
-        exec_gemm(&op->gemm);
+        exec_gemm(&op->gemm, gemm_scratch());
         if (exec_debug && !exec_difference.op)
             exec_difference = recheck_gemm(op);
     } else if (op->kind == OPKIND_math) {

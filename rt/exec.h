@@ -13,10 +13,18 @@ void exec_data_pass(void);
 /* No data pass was done, nothing was found. */
 void exec_reset(void);
 
-/* One gemm, on `base`: gemm.c. */
-void exec_gemm(const struct gemm *gemm);
+/* A gemm, on `base`: gemm.c. Its C is made in blocks, which depend on its shape alone and on one another not at all:
+ * several threads may do several at once, each with `scratch` of its own of so many bytes, aligned to 64. All operands
+ * are within reach before. */
+extern const uint64_t exec_gemm_scratch_bytes;
+void exec_gemm_reach(const struct gemm *gemm);
+uint64_t exec_gemm_blocks(const struct gemm *gemm);
+void exec_gemm_block(const struct gemm *gemm, uint64_t i, void *scratch);
 
-/* One math op, on `base`: math.c. */
+/* All of it: brings the operands within reach, then does block after block. */
+void exec_gemm(const struct gemm *gemm, void *scratch);
+
+/* One math op, on `base`: math.c. Several threads may do several at once, when all operands are within reach. */
 void exec_math(const struct math *math);
 
 /* Whether the data pass can do a math op with so many operands. */

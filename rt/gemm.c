@@ -2,17 +2,15 @@
  *
  * f32, f16 and bf16 accumulate in f32. i8 is exact: products of a block's k fit f32's 24 bits, so sgemm gives whole
  * numbers, which add up in i32 and wrap there. The blocks depend on the shape alone, so the bits of a result do too. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "blas.h"
 #include "command.h"
 #include "dtype.h"
 #include "exec.h"
 #include "plan.h"
-#include "text/diag.h"
 
-enum { BLOCK = 1024 };                                  /* most rows, columns, k: 1024 * 2^7 * 2^7 = 2^24 */
+enum { BLOCK = 1024, PART = BLOCK * BLOCK };            /* most rows, columns, k: 1024 * 2^7 * 2^7 = 2^24 */
+
+const uint64_t exec_gemm_scratch_bytes = 4 * PART * sizeof(float);
 
 /* A block of C under way. */
 struct block {
@@ -133,24 +131,40 @@ static void compute(struct block *block)
     }
 }
 
-void exec_gemm(const struct gemm *g)
+void exec_gemm_reach(const struct gemm *g)
 {
-    static float *scratch;                              /* kept from call to call: most gemms are small and many */
-    enum { PART = BLOCK * BLOCK };
-    if (!scratch && !(scratch = malloc(4 * PART * sizeof *scratch)))
-        die("no memory for the blocks of a gemm:");
     view_reach(IMAGE_BASE, &g->a);
     view_reach(IMAGE_BASE, &g->b);
     view_reach(IMAGE_BASE, &g->c);
     for (uint32_t i = 0; i < g->epilogues; i++)
-        if (g->epilogue[i].op == OP_bias)
+        if (g->epilogue[i].has_operand)
             view_reach(IMAGE_BASE, &g->epilogue[i].operand);
-    struct block block = {.gemm = g, .exact = !dtype_is_float(g->a.dtype), .a = scratch, .b = scratch + PART,
-                          .sum = scratch + 2 * PART, .exact_sum = (int32_t *)(scratch + 3 * PART)};
-    for (block.row = 0; block.row < g->c.shape[0]; block.row += BLOCK)
-        for (block.column = 0; block.column < g->c.shape[1]; block.column += BLOCK) {
-            block.rows = least(BLOCK, g->c.shape[0] - block.row);
-            block.columns = least(BLOCK, g->c.shape[1] - block.column);
-            compute(&block);
-        }
+}
+
+static uint64_t blocks_across(const struct gemm *g)
+{
+    return (g->c.shape[1] + BLOCK - 1) / BLOCK;
+}
+
+uint64_t exec_gemm_blocks(const struct gemm *g)
+{
+    return (g->c.shape[0] + BLOCK - 1) / BLOCK * blocks_across(g);
+}
+
+void exec_gemm_block(const struct gemm *g, uint64_t i, void *scratch)
+{
+    float *part = scratch;
+    uint64_t row = i / blocks_across(g) * BLOCK, column = i % blocks_across(g) * BLOCK;
+    struct block block = {.gemm = g, .row = row, .column = column, .rows = least(BLOCK, g->c.shape[0] - row),
+                          .columns = least(BLOCK, g->c.shape[1] - column), .exact = !dtype_is_float(g->a.dtype),
+                          .a = part, .b = part + PART, .sum = part + 2 * PART,
+                          .exact_sum = (int32_t *)(part + 3 * PART)};
+    compute(&block);
+}
+
+void exec_gemm(const struct gemm *g, void *scratch)
+{
+    exec_gemm_reach(g);
+    for (uint64_t i = 0; i < exec_gemm_blocks(g); i++)
+        exec_gemm_block(g, i, scratch);
 }

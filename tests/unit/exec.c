@@ -22,6 +22,7 @@ uint64_t sim_now_ps(void)
 }
 
 static int tests;
+static void *scratch;
 
 static void expect(bool good, const char *what)
 {
@@ -133,7 +134,7 @@ static bool gemms(enum dtype in, enum dtype out, uint64_t m, uint64_t k, uint64_
         double guard = 99;
         for (uint64_t j = 0; j < rows; j++)
             dtype_from_f64(out, &guard, element(&g.c, j, columns), 1);
-        exec_gemm(&g);
+        exec_gemm(&g, scratch);
         good = right(&g) && rechecked(&g);
     }
     return good;
@@ -161,7 +162,7 @@ static void wraps(void)
     g.c = view_matrix(2, DTYPE_i32, 0, 1, 1, 1);
     memset(element(&g.a, 0, 0), 0x80, K);
     memset(element(&g.b, 0, 0), 0x80, K);
-    exec_gemm(&g);
+    exec_gemm(&g, scratch);
     int32_t want = (int32_t)(uint32_t)(UINT64_C(16384) * K);
     expect(at(&g.c, 0, 0) == want, "i32 sums wrap");
 }
@@ -236,10 +237,12 @@ int main(void)
 {
     oplog_on = true;
     blas_open();
+    scratch = aligned_alloc(64, exec_gemm_scratch_bytes);
     all_gemms();
     wraps();
     data_order();
     results_are_pending();
     printf("1..%d\n", tests);
+    free(scratch);
     return 0;
 }
