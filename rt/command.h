@@ -67,8 +67,8 @@ struct command {
     uint32_t epilogue_count[SCOPES];
     const struct stage *stages[TILE_KINDS];             /* of a tile of each kind; STAGE_NONE behind the last */
     struct ring_message *slot;                          /* recv: that it reads */
-    struct op *op;                                      /* its record in the op log; NULL: none is kept */
-    struct op *data;                                    /* the same, kept or not; NULL in a command stream */
+    struct origin *op;                                  /* of its record in the op log; NULL: services do not count */
+    struct origin *data;                                /* the same, counted or not; NULL in a command stream */
 };
 
 #endif

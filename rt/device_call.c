@@ -99,14 +99,14 @@ static struct op *called(const struct call *call, struct op *op)
     return op;
 }
 
-struct op *call_record(const struct call *call, struct op *op)
+struct origin *call_record(const struct call *call, struct op *op)
 {
     return oplog_add(called(call, op));
 }
 
 struct command *call_submit(const struct call *call, struct request *ask, struct op *op)
 {
-    struct op *record = NULL;
+    struct origin *record = NULL;
     ask->file = call->file;
     ask->line = call->line;
     if (op)

@@ -47,7 +47,7 @@ struct range call_buffer(const struct call *call, const struct tl_shard *shard);
 void call_same_shape(const struct call *call, const struct tl_shard *a, const struct tl_shard *b);
 
 /* Records an effect on data at this instant, ahead of those of the command that is submitted next. */
-struct op *call_record(const struct call *call, struct op *op);
+struct origin *call_record(const struct call *call, struct op *op);
 
 /* Submits what is asked, whose effect on data is recorded as `op` at this instant, or a receive's when it completes;
  * NULL: it has none. Takes pe_cpu's overhead. */

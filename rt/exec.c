@@ -51,9 +51,14 @@ void exec_data_pass(void)
     unsigned before = phase_enter(PHASE_data);
     double began = clock_seconds();
     oplog_settle(true, OP_OF_HOST);
-    for (uint64_t i = 0; i < oplog_count(); i++) {
-        replay(oplog_get(i));
+    struct oplog_reader reader;
+    struct op *op;
+    oplog_read(&reader);
+    for (uint64_t i = 0; (op = oplog_next(&reader)); i++) {
+        replay(op);
         progress("data pass", i, oplog_count());
+        if (exec_difference.op != op)                   /* which names it */
+            free(op);
     }
     progress_end();
     exec_stats.ops += oplog_count();

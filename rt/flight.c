@@ -67,7 +67,7 @@ static _Noreturn void flight_fault(const struct call *call, enum fault code, con
                                    const struct range *range, const char *what)
 {
     uint64_t buffer = flight->buffer.offset, first = buffer > range->offset ? buffer : range->offset;
-    const struct op *op = flight->command->data;
+    const struct origin *op = flight->command->data;
     call_fault(call, code, "the bytes at %s %s %s, command %" PRIu32 " of kernel %s, called at %s:%" PRIu32,
                address_name(memory_address(range->memory, first)), what, op->name, op->command, op->kernel, op->file,
                op->line);

@@ -11,39 +11,66 @@
 #include "sim.h"
 #include "stopwatch.h"
 #include "text/base.h"
+#include "text/diag.h"
 
 bool oplog_on;
 
-static struct op **ops;                                 /* of the run: the settled ones, then the batch */
+/* A record with the call that it comes from, and those of what it depends on. */
+struct entry {
+    struct op op;
+    struct origin *origin, *send, **after;
+};
+
+static struct entry **ops;                              /* of the run: the settled ones, then the batch */
 static uint64_t count, settled, interval;               /* interval: the first op of this one */
 
-static void append(struct op *op)
+static void append(struct entry *entry)
 {
     oplog_settle(false, OP_OF_HOST);
-    op->at_ps = sim_now_ps();
-    op->id = count;
+    entry->op.at_ps = sim_now_ps();
+    entry->op.id = count;
     ops = arena_grow(ops, count, sizeof *ops);
-    ops[count++] = op;
+    ops[count++] = entry;
 }
 
-struct op *oplog_call(const struct op *op)
+static struct entry *entry_new(const struct op *op)
 {
-    struct op *called = arena_alloc(1, sizeof *called);
-    *called = *op;
-    return called;
+    struct entry *entry = arena_alloc(1, sizeof *entry);
+    entry->op = *op;
+    entry->op.afters = 0;
+    entry->origin = origin_new();
+    *entry->origin = (struct origin){.id = NO_ID, .name = op->name, .pe = op->pe, .command = op->command,
+                                     .kernel = op->kernel, .file = op->file, .line = op->line, .holders = 2,
+                                     .entry = entry};
+    return entry;
 }
 
-struct op *oplog_add(const struct op *op)
+struct origin *oplog_call(const struct op *op)
 {
-    struct op *added = oplog_call(op);
+    return entry_new(op)->origin;
+}
+
+struct origin *oplog_add(const struct op *op)
+{
+    struct entry *added = entry_new(op);
     append(added);
-    return added;
+    return added->origin;
 }
 
-void oplog_received(struct op *receive, const struct op *send)
+void oplog_received(struct origin *receive, struct origin *send)
 {
-    receive->sent = send;
-    append(receive);
+    struct entry *entry = receive->entry;
+    entry->send = origin_hold(send);
+    append(entry);
+}
+
+void oplog_depends(struct origin *op, struct origin *on)
+{
+    if (!op || !on)
+        return;
+    struct entry *entry = op->entry;
+    entry->after = arena_grow(entry->after, entry->op.afters, sizeof *entry->after);
+    entry->after[entry->op.afters++] = origin_hold(on);
 }
 
 /* ---- pass 1 */
@@ -60,20 +87,21 @@ static void mark(struct view *view)
 
 /* A message gets its place when its send's turn comes in data order, and leaves it when its receive's does; so the data
  * pass finds each place as it was. */
-static void issue_copy(struct op *op)
+static void issue_copy(struct entry *entry)
 {
-    struct copy *copy = &op->copy;
+    struct copy *copy = &entry->op.copy;
     if (copy->to.memory == store_messages())
-        copy->to.offset = room_message_take();
-    if (op->sent)
-        copy->from.offset = op->sent->copy.to.offset;
+        copy->to.offset = entry->origin->message = room_message_take();
+    if (entry->send)
+        copy->from.offset = entry->send->message;
     view_copy(IMAGE_NOW, &copy->to, &copy->from);
-    if (op->sent)
+    if (entry->send)
         room_message_free(copy->from.offset);
 }
 
-static void issue(struct op *op)
+static void issue(struct entry *entry)
 {
+    struct op *op = &entry->op;
     if (op->kind == OPKIND_gemm)
         mark(&op->gemm.c);
     else if (op->kind == OPKIND_math)
@@ -81,12 +109,12 @@ static void issue(struct op *op)
     else if (op->pe == OP_OF_HOST)
         fill_write(&op->fill, IMAGE_NOW);
     else
-        issue_copy(op);
+        issue_copy(entry);
 }
 
 static int in_data_order(const void *x, const void *y)
 {
-    const struct op *a = *(struct op *const *)x, *b = *(struct op *const *)y;
+    const struct op *a = &(*(struct entry *const *)x)->op, *b = &(*(struct entry *const *)y)->op;
     if (a->pe != b->pe)
         return a->pe < b->pe ? -1 : 1;
     if (a->command != b->command)
@@ -98,9 +126,9 @@ static int in_data_order(const void *x, const void *y)
 static bool batch_has(int64_t pe)
 {
     if (pe == OP_OF_HOST)
-        return ops[count - 1]->pe == OP_OF_HOST;
+        return ops[count - 1]->op.pe == OP_OF_HOST;
     for (uint64_t i = settled; i < count; i++)
-        if (ops[i]->pe == pe)
+        if (ops[i]->op.pe == pe)
             return true;
     return false;
 }
@@ -111,21 +139,34 @@ static bool is_initial(const struct op *op)
     return op->pe == OP_OF_HOST && settled == interval;
 }
 
+/* What it depends on has its id by now, or is a receive that has not completed. */
+static void give_ids(struct entry *entry)
+{
+    uint64_t *after = arena_alloc(entry->op.afters, sizeof *after);
+    uint32_t afters = 0;
+    for (uint32_t i = 0; i < entry->op.afters; i++)
+        if (entry->after[i]->id != NO_ID)
+            after[afters++] = 1 + entry->after[i]->id;
+    entry->op.id = entry->origin->id = settled;
+    entry->op.sent = entry->send ? 1 + entry->send->id : 0;
+    entry->op.after = after;
+    entry->op.afters = afters;
+}
+
 void oplog_settle(bool all, int64_t pe)
 {
-    if (settled == count || (!all && ops[settled]->at_ps == sim_now_ps() && !batch_has(pe)))
+    if (settled == count || (!all && ops[settled]->op.at_ps == sim_now_ps() && !batch_has(pe)))
         return;
-    unsigned before = phase_enter(PHASE_oplog);
     qsort(ops + settled, count - settled, sizeof *ops, in_data_order);
     for (; settled < count; settled++) {
-        ops[settled]->id = settled;
-        if (oplog_on && !is_initial(ops[settled]))
+        struct entry *entry = ops[settled];
+        give_ids(entry);
+        if (oplog_on && !is_initial(&entry->op))
             store_part();
-        issue(ops[settled]);
-        if (is_initial(ops[settled]))
+        issue(entry);
+        if (is_initial(&entry->op))
             interval++;
     }
-    phase_leave(before);
 }
 
 /* ---- what follows */
@@ -135,9 +176,20 @@ uint64_t oplog_count(void)
     return settled - interval;
 }
 
-struct op *oplog_get(uint64_t i)
+void oplog_read(struct oplog_reader *reader)
 {
-    return ops[interval + i];
+    reader->next = interval;
+}
+
+struct op *oplog_next(struct oplog_reader *reader)
+{
+    if (reader->next == settled)
+        return NULL;
+    struct op *op = malloc(sizeof *op);
+    if (!op)
+        die("no memory for a record of the op log:");
+    *op = ops[reader->next++]->op;
+    return op;
 }
 
 void oplog_restart(void)
@@ -146,13 +198,13 @@ void oplog_restart(void)
     interval = settled;
 }
 
-const struct op *oplog_maker(uint32_t memory, uint64_t offset)
+const struct origin *oplog_maker(uint32_t memory, uint64_t offset)
 {
     for (uint64_t i = settled; i-- > interval;) {
-        const struct op *op = ops[i];
+        const struct op *op = &ops[i]->op;
         if (op->kind != OPKIND_memory) {
             if (view_holds(op->kind == OPKIND_gemm ? &op->gemm.c : &op->math.to, memory, offset))
-                return op;
+                return ops[i]->origin;
         } else if (op->pe != OP_OF_HOST && view_holds(&op->copy.to, memory, offset)) {
             offset = view_counterpart(&op->copy.from, &op->copy.to, offset);
             memory = op->copy.from.memory;
@@ -161,7 +213,7 @@ const struct op *oplog_maker(uint32_t memory, uint64_t offset)
     return NULL;
 }
 
-void oplog_service_start(struct op *op, uint64_t t_ps, uint32_t node)
+void oplog_service_start(struct origin *op, uint64_t t_ps, uint32_t node)
 {
     if (op->services++ > 0)
         return;
@@ -169,13 +221,14 @@ void oplog_service_start(struct op *op, uint64_t t_ps, uint32_t node)
     op->node = node;
 }
 
-void oplog_service_end(struct op *op, uint64_t t_ps)
+void oplog_service_end(struct origin *op, uint64_t t_ps)
 {
     op->end_ps = t_ps;
 }
 
 void oplog_reset(void)
 {
+    origins_reset();
     ops = NULL;
     count = settled = interval = 0;
 }

@@ -12,6 +12,7 @@
 
 #include "compute.h"
 #include "fill.h"
+#include "origin.h"
 
 enum op_kind { OPKIND_memory, OPKIND_gemm, OPKIND_math };
 
@@ -22,6 +23,7 @@ struct copy {
 
 enum { OP_OF_HOST = -1 };
 
+/* A record. As the log gives it, it is one piece of memory with all that it points to, but for texts. */
 struct op {
     uint64_t id;                                        /* position in data order over the whole run */
     enum op_kind kind;
@@ -29,13 +31,11 @@ struct op {
     int64_t pe;                                         /* over the machine, or OP_OF_HOST */
     uint64_t at_ps;                                     /* instant of the call; of a receive, of its completion */
     uint32_t command;                                   /* its number in the launch */
-    uint64_t start_ps, end_ps;                          /* first service's start and last one's end */
-    uint32_t node;                                      /* rank of the component of the first service */
-    uint32_t services;
     const char *kernel, *file;
     uint32_t line;
-    const struct op *after;                             /* explicit dependency, or NULL */
-    const struct op *sent;                              /* of a receive: the send of its message; else NULL */
+    uint32_t afters;                                    /* explicit dependencies: */
+    const uint64_t *after;                              /* 1 + id of each */
+    uint64_t sent;                                      /* of a receive: 1 + id of the send of its message; else 0 */
     union {
         struct copy copy;                               /* memory, of a PE */
         struct fill fill;                               /* memory, of the host */
@@ -44,24 +44,40 @@ struct op {
     };
 };
 
-/* Whether a data pass will follow. Without it there are no services in records and nothing is kept for replay; the
- * records stay all the same, for they name the maker of a pending byte. Before anything else of this header. */
+/* Whether a data pass will follow. Before anything else of this header. */
 extern bool oplog_on;
 
-/* Takes a copy of an operation that is called now. It lives until the end of the run. */
-struct op *oplog_add(const struct op *op);
+/* ---- recording: id, at_ps, after and sent of what is given are the log's to find, and do not count. */
+
+/* Records an operation that is called now. */
+struct origin *oplog_add(const struct op *op);
 
 /* The same for a receive, in two steps: the record at the call, and its place in data order at its completion, when it
  * is known which send's message it takes. */
-struct op *oplog_call(const struct op *op);
-void oplog_received(struct op *receive, const struct op *send);
+struct origin *oplog_call(const struct op *op);
+void oplog_received(struct origin *receive, struct origin *send);
+
+/* An explicit dependency of an operation that was just added or called, on one that was called before; either may be
+ * NULL: nothing. It is left out if that one is a receive that has not completed by then. */
+void oplog_depends(struct origin *op, struct origin *on);
 
 /* Does pass 1 for the operations of earlier instants; of this one too when `all`, or when one of them is of this PE. */
 void oplog_settle(bool all, int64_t pe);
 
-/* The operations since the interval began, settled: op i of oplog_count. */
+/* ---- reading the operations since the interval began, those that are settled */
+
+struct oplog_reader {
+    uint64_t next;                                      /* id of the next one */
+};
+
+/* How many there are. */
 uint64_t oplog_count(void);
-struct op *oplog_get(uint64_t i);
+
+/* Begins at the first. Nothing is to be added while somebody reads. */
+void oplog_read(struct oplog_reader *reader);
+
+/* The next one, in data order, to be freed with free(); NULL: that was the last. */
+struct op *oplog_next(struct oplog_reader *reader);
 
 /* Begins the next interval: `now` is `base` again. */
 void oplog_restart(void);
@@ -70,10 +86,10 @@ void oplog_restart(void);
 void oplog_reset(void);
 
 /* The compute whose result a pending byte is, wherever it was copied since. */
-const struct op *oplog_maker(uint32_t memory, uint64_t offset);
+const struct origin *oplog_maker(uint32_t memory, uint64_t offset);
 
 /* The hook of the engines' common code, for a command that has a record: a service of one of its tiles on a node. */
-void oplog_service_start(struct op *op, uint64_t t_ps, uint32_t node);
-void oplog_service_end(struct op *op, uint64_t t_ps);
+void oplog_service_start(struct origin *op, uint64_t t_ps, uint32_t node);
+void oplog_service_end(struct origin *op, uint64_t t_ps);
 
 #endif

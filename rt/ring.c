@@ -31,7 +31,7 @@ struct ring_message {
     struct data_message data;                           /* the data, the doorbell, at last the credit */
     struct ring *ring;
     struct token *token;                                /* of the send, until its service ends */
-    const struct op *sent;                              /* what the send does to data; NULL in a command stream */
+    struct origin *sent;                                /* what the send does to data; NULL in a command stream */
     uint64_t bytes, leave_ps;
     bool full;
 };
@@ -152,7 +152,7 @@ static bool length_fits(const struct command *receive, const struct ring_message
 {
     if (!receive->data || receive->ask.bytes == message->bytes)
         return true;
-    const struct op *sent = message->sent;
+    const struct origin *sent = message->sent;
     command_fault(receive, FAULT_KERNEL_ERROR, NODE_pe_cpu,
                   "the next message has %" PRIu64 " bytes, the buffer %" PRIu64 "; it was sent by kernel %s at %s:%"
                   PRIu32, message->bytes, receive->ask.bytes, sent->kernel, sent->file, sent->line);

@@ -40,7 +40,7 @@ void counts_take(struct pe *const *pes, uint32_t count)
         slices_then[i] = kb_hbm[i].busy_ps;
     for (uint32_t i = 0; i < count; i++) {
         const struct pe *pe = pes[i];
-        const struct op *op = pe->feeding->op;
+        const struct origin *op = pe->feeding->op;
         pes_then[i] = (struct counts){pe->dma.total_ps, pe->compute.total_ps, op ? op->services : 0};
     }
 }
@@ -65,7 +65,7 @@ void counts_repeat(struct pe *const *pes, uint32_t count, uint64_t times)
         repeat(&kb_hbm[i].busy_ps, slices_then[i], times);
     for (uint32_t i = 0; i < count; i++) {
         struct pe *pe = pes[i];
-        struct op *op = pe->feeding->op;
+        struct origin *op = pe->feeding->op;
         repeat(&pe->dma.total_ps, pes_then[i].dma_ps, times);
         repeat(&pe->compute.total_ps, pes_then[i].compute_ps, times);
         if (op)
