@@ -1,5 +1,5 @@
 /* host.c: the host library, but for tensors (tensor.c), references (ref.c) and expectations (expect.c): sets of PEs,
- * fills, peeks. */
+ * fills. */
 #include "kb/host.h"
 
 #include <inttypes.h>
@@ -47,6 +47,11 @@ struct kb_pes kb_pes_at(const char *glob, bool machine, const char *file, uint32
 
 /* ---- what tensors hold */
 
+bool kb_has_data(void)
+{
+    return oplog_on;
+}
+
 void kb_fill_at(kb_tensor tensor, enum kb_fill_kind kind, double x, double y, const char *file, uint32_t line)
 {
     host_only("kb_fill", file, line);
@@ -56,36 +61,4 @@ void kb_fill_at(kb_tensor tensor, enum kb_fill_kind kind, double x, double y, co
     struct op op = {.kind = OPKIND_memory, .name = "fill", .pe = OP_OF_HOST, .file = file, .line = line,
                     .fill = {.tensor = tensor, .kind = kind, .x = x, .y = y}};
     oplog_add(&op);
-}
-
-static struct run run_of(const struct tensor *tensor, uint64_t position)
-{
-    uint32_t shards = tensor->place.split == KB_COPIES ? 1 : tensor->shards;
-    for (uint32_t i = 0; i < shards; i++)
-        for (uint64_t row = 0; row < tensor_rows(&tensor->shard[i]); row++) {
-            struct run run = tensor_row(tensor, &tensor->shard[i], row);
-            if (position >= run.position && position - run.position < run.count)
-                return run;
-        }
-    return (struct run){0};                             /* not reached: the shards hold every position */
-}
-
-double kb_peek_at(kb_tensor tensor, uint64_t position, const char *file, uint32_t line)
-{
-    host_only("kb_peek", file, line);
-    tensor_check(tensor, "kb_peek", file, line);
-    if (position >= tensor->elements)
-        misuse(file, line, "kb_peek: tensor '%s' has %" PRIu64 " elements, there is no %" PRIu64, tensor->name,
-               tensor->elements, position);
-    struct run run = run_of(tensor, position);
-    uint64_t size = dtype_bytes[tensor->dtype], offset = run.offset + (position - run.position) * size, at;
-    oplog_settle(true, OP_OF_HOST);
-    if (store_pending(run.memory, offset, size, &at)) {
-        if (!oplog_on)
-            misuse(file, line, "kb_peek: tensor '%s' holds results there, which --data off does not compute",
-                   tensor->name);
-        exec_data_pass();
-    }
-    store_reach(IMAGE_NOW, run.memory, offset + size);
-    return dtype_value(tensor->dtype, store_at(IMAGE_NOW, run.memory, offset));
 }

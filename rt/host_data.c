@@ -5,12 +5,13 @@
 
 #include "address.h"
 #include "emitted.h"
-#include "exec.h"
 #include "host_program.h"
 #include "host_request.h"
 #include "launch.h"
+#include "look.h"
 #include "misuse.h"
 #include "mmu.h"
+#include "oplog.h"
 #include "pe.h"
 #include "plan.h"
 #include "tensor.h"
@@ -91,43 +92,14 @@ void kb_write_at(kb_tensor tensor, const void *data, const char *file, uint32_t 
 
 /* ---- what is read */
 
-struct reading {
-    uint64_t element_bytes;
-    uint8_t *data;
-    bool pending;
-};
-
-static void find_pending(struct run run, void *arg)
-{
-    struct reading *reading = arg;
-    uint64_t at;
-    reading->pending |= store_pending(run.memory, run.offset, run.count * reading->element_bytes, &at);
-}
-
-static void read_row(struct run run, void *arg)
-{
-    const struct reading *reading = arg;
-    uint64_t bytes = run.count * reading->element_bytes;
-    store_reach(IMAGE_NOW, run.memory, run.offset + bytes);
-    memcpy(reading->data + run.position * reading->element_bytes, store_at(IMAGE_NOW, run.memory, run.offset), bytes);
-}
-
 void kb_read_at(kb_tensor tensor, void *data, const char *file, uint32_t line)
 {
     host_only("kb_read", file, line);
     struct call call = {"kb_read", file, line};
     check_tensor(&call, tensor);
     check_good(&call);
-    if (data) {
-        struct reading reading = {dtype_bytes[tensor->dtype], data, false};
-        oplog_settle(true, OP_OF_HOST);
-        tensor_each_row(tensor, false, find_pending, &reading);
-        if (reading.pending && !oplog_on)
-            misuse(file, line, "kb_read: tensor '%s' holds results, which --data off does not compute", tensor->name);
-        if (reading.pending)
-            exec_data_pass();
-        tensor_each_row(tensor, false, read_row, &reading);
-    }
+    if (data)
+        look(tensor, data, call.name, file, line);
     shards_move(&call, tensor, false);
 }
 

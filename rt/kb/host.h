@@ -91,6 +91,8 @@ struct kb_dims {
 
 #define kb_1d(n) ((struct kb_dims){1, {n}})
 #define kb_2d(rows, cols) ((struct kb_dims){2, {rows, cols}})
+#define kb_3d(x, y, z) ((struct kb_dims){3, {x, y, z}})
+#define kb_4d(x, y, z, w) ((struct kb_dims){4, {x, y, z, w}})
 
 /* A tensor of zeros. Every shard is dense and row-major, at the next 64-byte boundary of its memory: upwards from 0,
  * in a TCM from the end of the reserved region. The name is for messages and results. */
@@ -106,6 +108,20 @@ struct kb_dims {
 /* One element, by its row-major position in the tensor; of copies, the first one's. If it is the pending result of a
  * compute, the data pass runs first; with --data off that is wrong. */
 #define kb_peek(tensor, position) kb_peek_at(tensor, position, __FILE__, __LINE__)
+
+/* Sets every element to those of a file of NumPy's: format 1.0 to 3.0, either byte order, C or Fortran order. Its shape
+ * has to be the tensor's, and its dtype: f4 for f32, f2 for f16, i4, i2, i1, u1 or b1 (bool) for u8; nothing is
+ * converted. NumPy has no bf16: V2, as ml_dtypes writes it, or u2 give its bits as they are. A path is relative to the
+ * current folder. A file that is missing, malformed or does not fit ends the run with status 2, and the byte where. */
+#define kb_load_npy(tensor, path) kb_load_npy_at(tensor, path, __FILE__, __LINE__)
+
+/* Writes a tensor to such a file, of copies the first one: format 1.0, little-endian, C order; bf16 as V2, which
+ * numpy.load(path).view(ml_dtypes.bfloat16) reads. It appears whole or not at all. Of pending results, the
+ * data pass runs first; with --data off that is wrong. */
+#define kb_save_npy(tensor, path) kb_save_npy_at(tensor, path, __FILE__, __LINE__)
+
+/* Whether there will be results to look at: false with --data off. */
+bool kb_has_data(void);
 
 /* ---- memory requests: each blocks until the host has the answer */
 
@@ -245,6 +261,8 @@ kb_tensor kb_tensor_new_at(const char *name, enum kb_dtype dtype, struct kb_dims
                            const char *file, uint32_t line);
 void kb_fill_at(kb_tensor tensor, enum kb_fill_kind kind, double x, double y, const char *file, uint32_t line);
 double kb_peek_at(kb_tensor tensor, uint64_t position, const char *file, uint32_t line);
+void kb_load_npy_at(kb_tensor tensor, const char *path, const char *file, uint32_t line);
+void kb_save_npy_at(kb_tensor tensor, const char *path, const char *file, uint32_t line);
 kb_future kb_launch_at(const struct kb_part *parts, struct kb_options options, const char *file, uint32_t line);
 void kb_wait_at(kb_future future, const char *file, uint32_t line);
 kb_ref kb_ref_gemm_at(kb_tensor a, kb_tensor b, const char *file, uint32_t line);
