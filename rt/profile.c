@@ -12,6 +12,8 @@
 #include "fabric.h"
 #include "handler.h"
 #include "hash.h"
+#include "stats.h"
+#include "steady.h"
 #include "stopwatch.h"
 #include "text/base.h"
 
@@ -122,6 +124,8 @@ void profile_print(void)
         entered += laps[lap].count;
     }
     double ns = tick_ns(), own = lap_cost() * (double)entered;
+    fprintf(stderr, "%" PRIu64 " stage services, of which %" PRIu64 " in steady periods\n", stats.services,
+            steady_services());
     fprintf(stderr, "%7s %12s %12s %10s  host time: %.6f s\n", "share", "seconds", "count", "ns each",
             (double)all * ns * 1e-9);
     for (unsigned i = 0; i < count; i++) {

@@ -14,7 +14,6 @@
 #include "pe.h"
 #include "profile.h"
 #include "result.h"
-#include "stats.h"
 #include "steady.h"
 #include "stream.h"
 #include "text/base.h"
@@ -149,7 +148,6 @@ static void print_summary(const char *path)
                    (unsigned)launch->count, launch->submitted_ps, launch->done_ps,
                    launch->status == LAUNCH_OK ? "" : "  FAILED: ",
                    launch->status == LAUNCH_OK ? "" : launch_outcome(launch));
-    printf("stage services %" PRIu64 ", of which %" PRIu64 " in steady periods\n", stats.services, steady_services());
     printf("%s on %s: %s, end %" PRIu64 " ps\n", path, kb_machine_name, result_good() ? "ok" : "failed",
            sim_now_ps());
 }

@@ -117,11 +117,12 @@ def steady(number):
         trial.write_yaml(path, drawn.stream())
         exact = run(machine.program, "replay", path, "--exact-events", "--json", wanted)
         ended = run(machine.program, "replay", path, "--json", got)
+        told = run(machine.program, "replay", path, "--profile")
         if exact.returncode != ended.returncode or ended.returncode not in (0, 1):
             return [f"stream {which}: {path}", exact.said, ended.said], total
         if difference := result_difference(read(wanted), read(got)):
             return [f"stream {which}: {path}", difference], total
-        found = re.search(r"stage services (\d+), of which (\d+)", ended.stdout)
+        found = re.search(r"(\d+) stage services, of which (\d+)", told.stderr)
         total = [total[0] + int(found[1]), total[1] + int(found[2])]
     shutil.rmtree(where)
     return [], total
