@@ -5,6 +5,7 @@
 
 #include "blas.h"
 #include "clock.h"
+#include "grid.h"
 #include "progress.h"
 #include "stopwatch.h"
 #include "text/diag.h"
@@ -25,7 +26,7 @@ static void replay_math(const struct op *op)
 static void *gemm_scratch(void)
 {
     static void *scratch;
-    if (!scratch && !(scratch = aligned_alloc(64, exec_gemm_scratch_bytes)))
+    if (!scratch && !(scratch = aligned_alloc(64, grid_scratch_bytes)))
         die("no memory for the blocks of a gemm:");
     return scratch;
 }

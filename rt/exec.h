@@ -13,15 +13,9 @@ void exec_data_pass(void);
 /* No data pass was done, nothing was found. */
 void exec_reset(void);
 
-/* A gemm, on `base`: gemm.c. Its C is made in blocks, which depend on its shape alone and on one another not at all:
- * several threads may do several at once, each with `scratch` of its own of so many bytes, aligned to 64. All operands
- * are within reach before. */
-extern const uint64_t exec_gemm_scratch_bytes;
+/* A gemm, on `base`, block after block: gemm.c, with scratch as for a grid (grid.h). exec_gemm_reach, which brings its
+ * operands within reach, is part of it. */
 void exec_gemm_reach(const struct gemm *gemm);
-uint64_t exec_gemm_blocks(const struct gemm *gemm);
-void exec_gemm_block(const struct gemm *gemm, uint64_t i, void *scratch);
-
-/* All of it: brings the operands within reach, then does block after block. */
 void exec_gemm(const struct gemm *gemm, void *scratch);
 
 /* One math op, on `base`: math.c. Several threads may do several at once, when all operands are within reach. */

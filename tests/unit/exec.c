@@ -9,6 +9,7 @@
 #include "dtype.h"
 #include "emitted.h"
 #include "exec.h"
+#include "grid.h"
 #include "plan.h"
 
 const struct shape kb_shape = {.sips = 1, .cubes = 1, .pes = 4};
@@ -252,7 +253,7 @@ int main(void)
 {
     oplog_on = true;
     blas_open();
-    scratch = aligned_alloc(64, exec_gemm_scratch_bytes);
+    scratch = aligned_alloc(64, grid_scratch_bytes);
     all_gemms();
     wraps();
     data_order();
