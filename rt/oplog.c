@@ -157,6 +157,7 @@ void oplog_settle(bool all, int64_t pe)
 {
     if (settled == count || (!all && ops[settled]->op.at_ps == sim_now_ps() && !batch_has(pe)))
         return;
+    unsigned before = phase_enter(PHASE_oplog);
     qsort(ops + settled, count - settled, sizeof *ops, in_data_order);
     for (; settled < count; settled++) {
         struct entry *entry = ops[settled];
@@ -167,6 +168,7 @@ void oplog_settle(bool all, int64_t pe)
         if (is_initial(&entry->op))
             interval++;
     }
+    phase_leave(before);
 }
 
 /* ---- what follows */
