@@ -49,26 +49,44 @@ struct request {
     uint32_t peer;                                      /* send, recv: the other PE, over the machine */
     uint64_t m, k, n;                                   /* gemm, gemm_tiles; math_tiles: m, n; math: n elements */
     uint64_t tile_m, tile_k, tile_n;
-    const struct epilogue *epilogue; /* those of a scope in their order; lives as long as the command */
+    const struct epilogue *epilogue;                    /* those of a scope in their order; the command has a copy */
     uint32_t epilogues;
     const char *file;                                   /* the kernel's call; NULL in a command stream */
     uint32_t line;
+    struct origin *data;                                /* its record, of which the command is a holder from here on */
+    bool counted;                                       /* services are counted there */
 };
 
 struct command {
     struct request ask;
     struct pe *pe;
-    struct command *next;                               /* of the same PE, in order of submission */
+    struct command *next, *before;                      /* of the same kernel and not complete, by number */
     struct command *waiting;                            /* behind it for the scheduler, then for the feeder */
     uint32_t number;                                    /* from 0 in each launch */
     bool complete;
     uint64_t submitted_ps, complete_ps;
     uint64_t tiles_m, tiles_k, tiles_n, tiles, tiles_left;
     uint32_t epilogue_count[SCOPES];
+    void *plan;                                         /* room for its epilogues and stages, */
+    uint64_t plan_bytes;                                /* which the next one of the pool has as well */
+    uint32_t holders;                                   /* whoever will look at it again; at first the machine */
     const struct stage *stages[TILE_KINDS];             /* of a tile of each kind; STAGE_NONE behind the last */
     struct ring_message *slot;                          /* recv: that it reads */
     struct origin *op;                                  /* of its record in the op log; NULL: services do not count */
     struct origin *data;                                /* the same, counted or not; NULL in a command stream */
 };
+
+/* A command as asked, of which all else is 0; its holder is the machine, until it is complete. */
+struct command *command_new(const struct request *ask);
+
+/* Its room for a plan, of at least so many bytes. */
+void *command_plan(struct command *command, uint64_t bytes);
+
+/* One holder more, or less; it goes with the last one. */
+void command_hold(struct command *command);
+void command_drop(struct command *command);
+
+/* There are none. */
+void commands_reset(void);
 
 #endif

@@ -89,6 +89,24 @@ void call_same_shape(const struct call *call, const struct tl_shard *a, const st
         call_error(call, "the buffer and where it goes differ in shape or dtype");
 }
 
+uint32_t call_number(const struct call *call, tl_handle handle)
+{
+    uint64_t value = (uintptr_t)handle;
+    if (value >> 32 != call->tl->serial || (uint32_t)value >= call->tl->commands)
+        call_error(call, "the handle is none of this kernel's");
+    return (uint32_t)value;
+}
+
+struct command *call_command(const struct call *call, tl_handle handle)
+{
+    return kernel_command(call->tl, call_number(call, handle));
+}
+
+void call_wait(const struct call *call, tl_handle handle)
+{
+    kernel_wait(call->tl, call_number(call, handle));
+}
+
 static struct op *called(const struct call *call, struct op *op)
 {
     op->pe = pe_number(call->tl->pe);
@@ -104,15 +122,15 @@ struct origin *call_record(const struct call *call, struct op *op)
     return oplog_add(called(call, op));
 }
 
-struct command *call_submit(const struct call *call, struct request *ask, struct op *op)
+tl_handle call_submit(const struct call *call, struct request *ask, struct op *op)
 {
     struct origin *record = NULL;
     ask->file = call->file;
     ask->line = call->line;
     if (op)
         record = ask->kind == COMMAND_recv ? oplog_call(called(call, op)) : call_record(call, op);
-    struct command *command = kernel_submit(call->tl, ask);
-    command->data = record;                             /* the first service starts after this event */
-    command->op = oplog_on ? record : NULL;
-    return command;
+    ask->data = record;
+    ask->counted = oplog_on;
+    const struct command *command = kernel_submit(call->tl, ask);
+    return (tl_handle)(uintptr_t)((uint64_t)call->tl->serial << 32 | command->number);
 }

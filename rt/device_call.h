@@ -46,11 +46,21 @@ struct range call_buffer(const struct call *call, const struct tl_shard *shard);
 /* Two shards have to be of one shape and dtype. */
 void call_same_shape(const struct call *call, const struct tl_shard *a, const struct tl_shard *b);
 
+/* The number of a kernel's command, which a handle is, with that of the kernel: it can outlive both. Another's is a
+ * KERNEL_ERROR. */
+uint32_t call_number(const struct call *call, tl_handle handle);
+
+/* The command of a handle; NULL: it is complete. It lives until it is complete, or longer if somebody holds it. */
+struct command *call_command(const struct call *call, tl_handle handle);
+
+/* Waits until it is complete. */
+void call_wait(const struct call *call, tl_handle handle);
+
 /* Records an effect on data at this instant, ahead of those of the command that is submitted next. */
 struct origin *call_record(const struct call *call, struct op *op);
 
 /* Submits what is asked, whose effect on data is recorded as `op` at this instant, or a receive's when it completes;
  * NULL: it has none. Takes pe_cpu's overhead. */
-struct command *call_submit(const struct call *call, struct request *ask, struct op *op);
+tl_handle call_submit(const struct call *call, struct request *ask, struct op *op);
 
 #endif

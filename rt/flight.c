@@ -21,10 +21,11 @@ static void drop(struct flight **link)
 {
     struct flight *flight = *link;
     *link = flight->next;
+    command_drop(flight->command);
     free(flight);
 }
 
-void flights_add(struct tl *tl, const struct command *command, const struct range *buffer)
+void flights_add(struct tl *tl, struct command *command, const struct range *buffer)
 {
     struct flight **link = flights_of(tl);
     while (*link)                                       /* of what only reads its buffer, the end alone matters */
@@ -36,13 +37,14 @@ void flights_add(struct tl *tl, const struct command *command, const struct rang
     if (!flight)
         die("no memory for a transfer's record:");
     *flight = (struct flight){NULL, command, *buffer};
+    command_hold(command);
     *link = flight;
 }
 
-void flights_waited(struct tl *tl, const struct command *command)
+void flights_waited(struct tl *tl, uint32_t number)
 {
     struct flight **link = flights_of(tl);
-    while (*link && (*link)->command != command)
+    while (*link && (*link)->command->number != number)
         link = &(*link)->next;
     if (*link)
         drop(link);

@@ -10,14 +10,14 @@
 
 struct flight {
     struct flight *next;
-    const struct command *command;
+    struct command *command;                            /* which is held */
     struct range buffer;
 };
 
-void flights_add(struct tl *tl, const struct command *command, const struct range *buffer);
+void flights_add(struct tl *tl, struct command *command, const struct range *buffer);
 
-/* The kernel has waited for the command. */
-void flights_waited(struct tl *tl, const struct command *command);
+/* The kernel has waited for the command of a number. */
+void flights_waited(struct tl *tl, uint32_t number);
 
 /* All of them are done. */
 void flights_end(struct tl *tl);

@@ -36,8 +36,8 @@ static void kernel_body(void *arg)
 {
     struct tl *tl = arg;
     tl->body(tl, tl->arg);
-    for (struct command *command = tl->first; command; command = command->next)
-        kernel_wait(tl, command);
+    while (tl->first)
+        kernel_wait(tl, tl->first->number);
 }
 
 static struct tl *running;
@@ -80,6 +80,8 @@ static void kernel_at(struct tl *tl, uint64_t t_ps, void (*fire)(struct event *)
 
 void kernel_start(struct tl *tl, uint64_t t_ps, void (*began)(struct tl *), void (*ended)(struct tl *))
 {
+    static uint32_t serials;
+    tl->serial = ++serials;
     tl->began = began;
     tl->ended = ended;
     tl->pe->kernel = tl;
@@ -96,13 +98,31 @@ void kernel_command_complete(struct command *command)
     kernel_at(tl, now_ps, kernel_resumes);
 }
 
-void kernel_wait(struct tl *tl, struct command *command)
+struct command *kernel_command(const struct tl *tl, uint32_t number)
 {
-    if (command->complete)
+    struct command *command = tl->first;
+    if (tl->last && tl->last->number == number)         /* as for a call that blocks */
+        return tl->last;
+    while (command && command->number < number)
+        command = command->next;
+    return command && command->number == number ? command : NULL;
+}
+
+void kernel_wait(struct tl *tl, uint32_t number)
+{
+    struct command *command = kernel_command(tl, number);
+    if (!command)
         return;
     tl->awaited = command;
     tl->awaited_since_ps = now_ps;
     coro_suspend(tl->coro);
+}
+
+void kernel_forget(struct command *command)
+{
+    struct tl *tl = command->pe->kernel;
+    *(command->before ? &command->before->next : &tl->first) = command->next;
+    *(command->next ? &command->next->before : &tl->last) = command->before;
 }
 
 void kernel_delay(struct tl *tl, uint64_t ps)
@@ -194,8 +214,7 @@ static bool check_tiles(const struct command *command)
 struct command *kernel_submit(struct tl *tl, const struct request *ask)
 {
     kernel_delay(tl, kb_attrs.pe_cpu_overhead_ps);
-    struct command *command = arena_alloc(1, sizeof *command);
-    command->ask = *ask;
+    struct command *command = command_new(ask);
     command->pe = tl->pe;
     command->number = tl->commands;
     command->submitted_ps = now_ps;
@@ -203,6 +222,10 @@ struct command *kernel_submit(struct tl *tl, const struct request *ask)
     if (!check_engines(command) || !check_tcm(command) || !check_tiles(command))
         kernel_stop(tl);
     tl->commands++;
+    tl->file = ask->file;
+    tl->line = ask->line;
+    finished_submitted(&tl->rows, command);
+    command->before = tl->last;
     *(tl->last ? &tl->last->next : &tl->first) = command;
     tl->last = command;
     pe_submit(tl->pe, command);

@@ -9,6 +9,7 @@
 #include "coro.h"
 #include "event.h"
 #include "fabric.h"
+#include "finished.h"
 
 struct launch;
 struct tl;
@@ -43,18 +44,29 @@ struct tl {
     struct event event;                                 /* its next resumption */
     struct command *awaited;
     uint64_t awaited_since_ps;
-    struct command *first, *last;                       /* its commands, in order of submission */
-    uint32_t commands;
+    uint32_t serial;                                    /* among all kernels, from 1 on */
+    struct command *first, *last;                       /* its commands that are not complete, by number */
+    uint32_t commands;                                  /* submitted so far, */
+    const char *file;                                   /* where the last one of them was called */
+    uint32_t line;
+    struct finished_rows rows;                          /* of its commands, for results */
     void (*began)(struct tl *tl), (*ended)(struct tl *tl);
     struct failure failure;
     void *data;                                         /* of the device library (tl.c) */
 };
 
-/* Waits for pe_cpu's overhead, checks the command and submits it. The answer lives until the end of the run. */
+/* Waits for pe_cpu's overhead, checks the command and submits it. The answer lives until it is complete, which takes
+ * another event, or longer if somebody holds it. */
 struct command *kernel_submit(struct tl *tl, const struct request *ask);
 
-/* Waits until the command is complete; takes no time if it is. */
-void kernel_wait(struct tl *tl, struct command *command);
+/* The kernel's command of a number that was submitted; NULL: it is complete. */
+struct command *kernel_command(const struct tl *tl, uint32_t number);
+
+/* Waits until the command of a number is complete; takes no time if it is. */
+void kernel_wait(struct tl *tl, uint32_t number);
+
+/* Takes a command that has become complete from its kernel's. */
+void kernel_forget(struct command *command);
 
 /* Waits for a time, 0 included. */
 void kernel_delay(struct tl *tl, uint64_t ps);

@@ -25,7 +25,7 @@ static struct copy bytes_copied(uint32_t from, uint64_t from_offset, uint32_t to
 }
 
 /* A load or store: one copy for each range of the memory. */
-static struct command *transfer(const struct call *call, struct move *move)
+static tl_handle transfer(const struct call *call, struct move *move)
 {
     uint64_t offset = move->buffer.offset;
     for (size_t i = 0; i < move->memory.count; i++) {
@@ -40,7 +40,7 @@ static struct command *transfer(const struct call *call, struct move *move)
     return call_submit(call, &move->ask, move->memory.count ? &move->op : NULL);
 }
 
-static struct command *submit(const struct call *call, struct move *move)
+static tl_handle submit(const struct call *call, struct move *move)
 {
     if (move->ask.kind == COMMAND_load || move->ask.kind == COMMAND_store)
         return transfer(call, move);
@@ -49,14 +49,14 @@ static struct command *submit(const struct call *call, struct move *move)
 
 static void block(const struct call *call, struct move move)
 {
-    kernel_wait(call->tl, submit(call, &move));
+    call_wait(call, submit(call, &move));
 }
 
 static tl_handle go_on(const struct call *call, struct move move)
 {
-    struct command *command = submit(call, &move);
-    flights_add(call->tl, command, &move.buffer);
-    return command;
+    tl_handle handle = submit(call, &move);
+    flights_add(call->tl, call_command(call, handle), &move.buffer);
+    return handle;
 }
 
 /* ---- between a memory and the TCM */

@@ -1,6 +1,8 @@
 /* plan.c: plan generators for gemm and math composites and simple commands. */
 #include "plan.h"
 
+#include <string.h>
+
 #include "address.h"
 #include "channel.h"
 #include "text/base.h"
@@ -131,24 +133,34 @@ static struct stage stage_of(const struct command *command, enum tile_kind tile,
     }
 }
 
-static const struct stage *stages_of(const struct command *command, enum tile_kind tile)
+/* Writes the stages of a kind of tiles; gives their end. */
+static struct stage *stages_write(const struct command *command, enum tile_kind tile, struct stage *to)
 {
-    uint32_t count = 1;
-    while (stage_of(command, tile, count - 1).kind != STAGE_NONE)
-        count++;
-    struct stage *stages = arena_alloc(count, sizeof *stages);
-    for (uint32_t i = 0; i < count; i++)
-        stages[i] = stage_of(command, tile, i);
-    return stages;
+    uint32_t index = 0;
+    do
+        *to = stage_of(command, tile, index++);
+    while (to++->kind != STAGE_NONE);
+    return to;
 }
 
 /* All tiles of what is no gemm are alike. */
 static void plan_stages(struct command *command)
 {
-    command->stages[TILE_LAST] = stages_of(command, TILE_LAST);
-    for (enum tile_kind tile = TILE_ADDS; tile < TILE_LAST; tile++)
-        command->stages[tile] = command->ask.kind == COMMAND_gemm_tiles ? stages_of(command, tile)
-                                                                        : command->stages[TILE_LAST];
+    enum { MOST_BUT_EPILOGUES = 7 };                    /* two reads, fetch, gemm, store, write, the end */
+    struct request *ask = &command->ask;
+    uint64_t bytes = ask->epilogues * sizeof *ask->epilogue;
+    uint64_t stages = TILE_KINDS * (ask->epilogues + MOST_BUT_EPILOGUES) * sizeof(struct stage);
+    struct stage *to = command_plan(command, stages + bytes);
+    struct epilogue *epilogues = (struct epilogue *)((uint8_t *)to + stages);
+    if (bytes)
+        ask->epilogue = memcpy(epilogues, ask->epilogue, bytes);
+    for (int tile = TILE_LAST; tile >= TILE_ADDS; tile--) {
+        command->stages[tile] = command->stages[TILE_LAST];
+        if (tile != TILE_LAST && ask->kind != COMMAND_gemm_tiles)
+            continue;
+        command->stages[tile] = to;
+        to = stages_write(command, tile, to);
+    }
 }
 
 void plan_command(struct command *command)

@@ -35,8 +35,6 @@ static uint64_t resolved(const struct stream_address *address, const struct pe *
 static void run_program(struct tl *tl, const void *arg)
 {
     const struct program *program = arg;
-    struct command **commands = arena_alloc(program->commands + 1, sizeof *commands);
-    uint32_t submitted = 0;
     for (const struct step *step = program->steps; step < program->steps + program->count; step++) {
         struct request ask = step->ask;
         switch (step->kind) {
@@ -45,17 +43,17 @@ static void run_program(struct tl *tl, const void *arg)
             break;
         case STEP_WAIT:
             for (uint32_t i = 0; i < step->awaited_count; i++)
-                kernel_wait(tl, commands[step->awaited[i]]);
+                kernel_wait(tl, step->awaited[i]);
             break;
-        default:
+        default: {
             for (unsigned i = 0; i < OPERANDS; i++) {
                 ask.address[i] = resolved(&step->address[i], tl->pe);
                 ask.virtual_address[i] = step->address[i].is_va && kb_attrs.pe_mmu_enabled;
             }
-            commands[submitted] = kernel_submit(tl, &ask);
+            uint32_t number = kernel_submit(tl, &ask)->number;
             if (step->blocks)
-                kernel_wait(tl, commands[submitted]);
-            submitted++;
+                kernel_wait(tl, number);
+        }
         }
     }
 }
@@ -209,6 +207,7 @@ int replay_main(int argc, char **argv)
     struct replay_options options = options_read(argc, argv);
     struct stream *stream = stream_read(options.stream);
     struct output json = {0};
+    finished_on = options.json;
     if (options.json)                                   /* what cannot be written is said before the work */
         json = output_open(options.json);
     if (options.trace)

@@ -1,11 +1,13 @@
 /* reset.c: everything that a run leaves behind, put back: what kernels hold first, for their PEs know it. */
 #include "reset.h"
 
+#include "command.h"
 #include "coro.h"
 #include "device.h"
 #include "emitted.h"
 #include "exec.h"
 #include "fanout.h"
+#include "finished.h"
 #include "figure.h"
 #include "host_program.h"
 #include "host_request.h"
@@ -45,6 +47,8 @@ static void reset_host(void)
 
 static void reset_data(void)
 {
+    commands_reset();
+    finished_reset();
     oplog_reset();
     exec_reset();
     room_reset();

@@ -54,14 +54,15 @@ static void write_pe(struct json *json, const struct kernel_run *run, uint64_t e
     json_object_end(json);
 }
 
-static void write_command(struct json *json, const struct command *command)
+static void write_command(struct json *json, const struct tl *tl, uint32_t number)
 {
+    struct finished row = finished_row(&tl->rows, number);
     json_object(json, NULL);
-    json_string(json, "pe", pe_name(command->pe));
-    json_u64(json, "n", command->number);
-    json_string(json, "do", command_words[command->ask.kind]);
-    json_u64(json, "submitted_ps", command->submitted_ps);
-    write_time(json, "complete_ps", command->complete, command->complete_ps);
+    json_string(json, "pe", pe_name(tl->pe));
+    json_u64(json, "n", number);
+    json_string(json, "do", command_words[row.kind]);
+    json_u64(json, "submitted_ps", row.submitted_ps);
+    write_time(json, "complete_ps", row.complete_ps != NOT_COMPLETE, row.complete_ps);
     json_object_end(json);
 }
 
@@ -76,8 +77,7 @@ static void write_waiting(struct json *json, const struct launch *launch)
         json_string(json, "pe", pe_name(run->tl.pe));
         json_array(json, "commands");
         for (const struct command *command = run->tl.first; command; command = command->next)
-            if (!command->complete)
-                json_u64(json, NULL, command->number);
+            json_u64(json, NULL, command->number);
         json_array_end(json);
         json_object_end(json);
     }
@@ -118,8 +118,8 @@ static void write_launch(struct json *json, const struct launch *launch, uint64_
     json_array_end(json);
     json_array(json, "commands");
     for (uint32_t i = 0; i < launch->count; i++)
-        for (const struct command *command = launch->runs[i].tl.first; command; command = command->next)
-            write_command(json, command);
+        for (uint32_t number = 0; number < launch->runs[i].tl.commands; number++)
+            write_command(json, &launch->runs[i].tl, number);
     json_array_end(json);
     if (launch->failed)
         write_failure(json, &launch->failed->tl.failure, launch->failed->tl.pe);

@@ -11,6 +11,7 @@
 #include "clock.h"
 #include "exec.h"
 #include "fill.h"
+#include "finished.h"
 #include "one_run.h"
 #include "points.h"
 #include "profile.h"
@@ -124,6 +125,7 @@ int run_main(int argc, char **argv)
     double began = clock_seconds();
     struct run_options options = options_read(argc, argv);
     bench_take(bench_find(argv[optind]), argc - optind - 1, argv + optind + 1);
+    finished_on = options.json || options.points;
     one_run_prepare();                                  /* before the files are opened */
     if (options.points)
         return points_run(options.points, options.json ? options.json : "-");

@@ -46,7 +46,7 @@ void tl_math_at(struct tl *tl, const char *op, struct tl_shard to, struct tl_sha
                 const char *file, uint32_t line)
 {
     struct call call = {tl, "tl_math", file, line};
-    kernel_wait(tl, submit(&call, op, &to, &x, &y));
+    call_wait(&call, submit(&call, op, &to, &x, &y));
 }
 
 tl_handle tl_math_async_at(struct tl *tl, const char *op, struct tl_shard to, struct tl_shard x, struct tl_shard y,

@@ -8,6 +8,7 @@
 
 #include "dma.h"
 #include "emitted.h"
+#include "kernel.h"
 #include "text/diag.h"
 
 /* Where state is written to, or compared with what was written. */
@@ -147,7 +148,7 @@ static void put_pe(struct print *print, const struct pe *pe)
 {
     if (!pe_is_fit(pe))
         print->differs = true;
-    put(print, (uintptr_t)pe->feeding);
+    put(print, pe->feeding ? (uint64_t)pe->kernel->serial << 32 | pe->feeding->number : 0);
     for (unsigned stage = 0; stage < STAGES; stage++) {
         put(print, pe->free_slots[stage]);
         put_queue(print, pe, &pe->queue[stage]);

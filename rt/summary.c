@@ -85,12 +85,7 @@ static void print_requests(FILE *out)
 
 static void print_work(FILE *out)
 {
-    double work[DTYPES] = {0}, seconds = (double)util_span_ps() * 1e-12;
-    for (const struct launch *launch = launches; launch; launch = launch->next)
-        for (uint32_t i = 0; i < launch->count; i++)
-            for (const struct command *c = launch->runs[i].tl.first; c; c = c->next)
-                if (c->complete && (c->ask.kind == COMMAND_gemm || c->ask.kind == COMMAND_gemm_tiles))
-                    work[c->ask.dtype] += 2.0 * (double)c->ask.m * (double)c->ask.k * (double)c->ask.n;
+    const double *work = finished_work, seconds = (double)util_span_ps() * 1e-12;
     for (unsigned dtype = 0; dtype < DTYPES; dtype++) {
         double peak = peak_flops_per_pe(dtype) * (double)peak_pes();
         const char *unit = dtype_is_float(dtype) ? "FLOP" : "OP", *rate = dtype_is_float(dtype) ? "FLOP/s" : "OP/s";

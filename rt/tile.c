@@ -277,6 +277,9 @@ void command_completed(struct command *command)
     command->complete_ps = now_ps;
     trace_command(TRACE_command_complete, command);
     kernel_command_complete(command);
+    finished_completed(&command->pe->kernel->rows, command);
+    kernel_forget(command);
+    command_drop(command);
 }
 
 static void stage_ended(struct token *token)

@@ -56,10 +56,9 @@ void tl_delay(struct tl *tl, uint64_t ps)
 void tl_wait_at(struct tl *tl, tl_handle handle, const char *file, uint32_t line)
 {
     struct call call = {tl, "tl_wait", file, line};
-    if (!handle || handle->pe != tl->pe)
-        call_error(&call, "the handle is none of this kernel's");
-    kernel_wait(tl, handle);
-    flights_waited(tl, handle);
+    uint32_t number = call_number(&call, handle);
+    kernel_wait(tl, number);
+    flights_waited(tl, number);
 }
 
 /* ---- words */

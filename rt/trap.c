@@ -38,11 +38,10 @@ static const char *what_happened(void)
 /* Where the kernel was when it made its last call that submitted something. */
 static const char *last_call(const struct tl *tl)
 {
-    const struct request *ask = tl->last ? &tl->last->ask : NULL;
-    if (!ask || !ask->file)
+    if (!tl->file)
         return "before its first command";
-    return arena_printf("after command %u, called at %s:%u", (unsigned)tl->last->number, ask->file,
-                        (unsigned)ask->line);
+    return arena_printf("after command %u, called at %s:%u", (unsigned)(tl->commands - 1), tl->file,
+                        (unsigned)tl->line);
 }
 
 /* In the kernel's place, outside the handler. */

@@ -48,8 +48,8 @@ struct tl_shard {
     bool is_virtual;                                    /* the PE's MMU translates addr */
 };
 
-/* A command under way. */
-typedef struct command *tl_handle;
+/* A command of this kernel, under way or long complete. */
+typedef struct tl_command *tl_handle;
 
 /* ---- kernels */
 
