@@ -8,7 +8,7 @@
 #include "dtype.h"
 #include "plan.h"
 
-enum { ROWS = 2048, COLUMNS = 2048, DEPTH = 384 };      /* of a block, of a slice: DEPTH * 2^7 * 2^7 < 2^24 */
+enum { ROWS = GRID_ROWS, COLUMNS = 2048, DEPTH = 384 }; /* of a block, of a slice: DEPTH * 2^7 * 2^7 < 2^24 */
 
 const uint64_t grid_scratch_bytes = (ROWS * DEPTH + DEPTH * COLUMNS + 2 * ROWS * COLUMNS) * sizeof(float);
 
