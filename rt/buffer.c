@@ -85,10 +85,7 @@ static void check_known(const struct call *call, const struct range *range)
     uint64_t at;
     if (!store_pending(range->memory, range->offset, range->bytes, &at))
         return;
-    const struct origin *maker = oplog_maker(range->memory, at);
-    if (!maker)
-        call_fault(call, FAULT_PENDING_RESULT, "the bytes at %s are the pending result of a compute",
-                   address_name(memory_address(range->memory, at)));
+    const struct origin *maker = store_maker(range->memory, at);
     call_fault(call, FAULT_PENDING_RESULT,
                "the bytes at %s are the pending result of %s, operation %" PRIu64 " of kernel %s, called at %s:%u",
                address_name(memory_address(range->memory, at)), maker->name, maker->id, maker->kernel, maker->file,

@@ -74,7 +74,7 @@ static void write_row(struct run run, void *arg)
     else
         compute_row(w, run, to);
     if (w->image == IMAGE_NOW)
-        store_mark(run.memory, run.offset, bytes, false);
+        store_mark(run.memory, run.offset, bytes, NULL);
 }
 
 void fill_write(const struct fill *fill, enum image image)

@@ -75,14 +75,20 @@ void oplog_depends(struct origin *op, struct origin *on)
 
 /* ---- pass 1 */
 
-static void mark_run(uint64_t offset, uint64_t bytes, void *view)
+struct marking {
+    uint32_t memory;
+    struct origin *maker;
+};
+
+static void mark_run(uint64_t offset, uint64_t bytes, void *arg)
 {
-    store_mark(((const struct view *)view)->memory, offset, bytes, true);
+    const struct marking *marking = arg;
+    store_mark(marking->memory, offset, bytes, marking->maker);
 }
 
-static void mark(struct view *view)
+static void mark(const struct view *view, struct origin *maker)
 {
-    view_each_run(view, mark_run, view);
+    view_each_run(view, mark_run, &(struct marking){view->memory, maker});
 }
 
 /* A message gets its place when its send's turn comes in data order, and leaves it when its receive's does; so the data
@@ -103,9 +109,9 @@ static void issue(struct entry *entry)
 {
     struct op *op = &entry->op;
     if (op->kind == OPKIND_gemm)
-        mark(&op->gemm.c);
+        mark(&op->gemm.c, entry->origin);
     else if (op->kind == OPKIND_math)
-        mark(&op->math.to);
+        mark(&op->math.to, entry->origin);
     else if (op->pe == OP_OF_HOST)
         fill_write(&op->fill, IMAGE_NOW);
     else
@@ -198,21 +204,6 @@ void oplog_restart(void)
 {
     store_join();
     interval = settled;
-}
-
-const struct origin *oplog_maker(uint32_t memory, uint64_t offset)
-{
-    for (uint64_t i = settled; i-- > interval;) {
-        const struct op *op = &ops[i]->op;
-        if (op->kind != OPKIND_memory) {
-            if (view_holds(op->kind == OPKIND_gemm ? &op->gemm.c : &op->math.to, memory, offset))
-                return ops[i]->origin;
-        } else if (op->pe != OP_OF_HOST && view_holds(&op->copy.to, memory, offset)) {
-            offset = view_counterpart(&op->copy.from, &op->copy.to, offset);
-            memory = op->copy.from.memory;
-        }
-    }
-    return NULL;
 }
 
 void oplog_service_start(struct origin *op, uint64_t t_ps, uint32_t node)

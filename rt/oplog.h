@@ -85,9 +85,6 @@ void oplog_restart(void);
 /* Nothing was logged. */
 void oplog_reset(void);
 
-/* The compute whose result a pending byte is, wherever it was copied since. */
-const struct origin *oplog_maker(uint32_t memory, uint64_t offset);
-
 /* The hook of the engines' common code, for a command that has a record: a service of one of its tiles on a node. */
 void oplog_service_start(struct origin *op, uint64_t t_ps, uint32_t node);
 void oplog_service_end(struct origin *op, uint64_t t_ps);

@@ -47,12 +47,12 @@ static void reset_host(void)
 
 static void reset_data(void)
 {
+    store_reset();                                      /* it holds calls of the op log */
     commands_reset();
     finished_reset();
     oplog_reset();
     exec_reset();
     room_reset();
-    store_reset();
     tensors_reset();
     ops_reset();
 }

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "address.h"
-#include "bits.h"
 #include "emitted.h"
 #include "text/diag.h"
 
@@ -27,7 +26,7 @@ struct map {
 
 struct memory {
     struct map base, now;
-    struct map pending;                                 /* a bit per byte; beyond the map nothing is pending */
+    struct pending pending;
     uint64_t origin;                                    /* the offset that stands first in the maps */
     uint64_t file_offset, bytes;                        /* from there on, a whole number of FIRST_BYTES */
 };
@@ -74,18 +73,17 @@ static struct memory *memory_of(uint32_t memory)
     return &memories[memory];
 }
 
-/* Grows a map to a power of two that holds `bytes`, at most `limit`; anonymous if flags say so. */
-static void map_grow(struct map *map, uint64_t bytes, uint64_t first, uint64_t limit, int flags, uint64_t offset)
+/* Grows a map of a memory to a power of two that holds `bytes`. */
+static void map_grow(const struct memory *m, struct map *map, uint64_t bytes, int flags)
 {
     if (bytes <= map->bytes)
         return;
-    uint64_t size = first;
+    uint64_t size = FIRST_BYTES;
     while (size < bytes)
         size *= 2;
-    size = size < limit ? size : limit;
-    int source = flags & MAP_ANONYMOUS ? -1 : file;
+    size = size < m->bytes ? size : m->bytes;
     void *at = map->at ? mremap(map->at, map->bytes, size, MREMAP_MAYMOVE)
-                       : mmap(NULL, size, PROT_READ | PROT_WRITE, flags | MAP_NORESERVE, source, (off_t)offset);
+                       : mmap(NULL, size, PROT_READ | PROT_WRITE, flags | MAP_NORESERVE, file, (off_t)m->file_offset);
     if (at == MAP_FAILED)
         die("no room to map %llu bytes of a simulated memory (a limit on address space?):", (unsigned long long)size);
     *map = (struct map){at, size};
@@ -107,7 +105,7 @@ void store_join(void)
 {
     for (uint32_t i = 0; memories && i <= store_messages(); i++) {
         map_drop(&memories[i].now);
-        map_drop(&memories[i].pending);
+        pending_clear(&memories[i].pending);
     }
     parted = false;
 }
@@ -116,9 +114,9 @@ void store_reach(enum image image, uint32_t memory, uint64_t end)
 {
     struct memory *m = memory_of(memory);
     if (image == IMAGE_NOW && parted)
-        map_grow(&m->now, end - m->origin, FIRST_BYTES, m->bytes, MAP_PRIVATE, m->file_offset);
+        map_grow(m, &m->now, end - m->origin, MAP_PRIVATE);
     else
-        map_grow(&m->base, end - m->origin, FIRST_BYTES, m->bytes, MAP_SHARED, m->file_offset);
+        map_grow(m, &m->base, end - m->origin, MAP_SHARED);
 }
 
 void *store_at(enum image image, uint32_t memory, uint64_t offset)
@@ -129,55 +127,20 @@ void *store_at(enum image image, uint32_t memory, uint64_t offset)
 
 /* ---- pending bytes */
 
-/* Where bit 0 of a memory's shadow stands is its origin. */
-static uint64_t bit_of(const struct memory *m, uint64_t offset)
+void store_mark(uint32_t memory, uint64_t offset, uint64_t bytes, struct origin *maker)
 {
-    uint64_t bit = offset - m->origin, known = m->pending.bytes * 8;
-    return bit < known ? bit : known;                   /* beyond the map nothing is pending */
-}
-
-void store_mark(uint32_t memory, uint64_t offset, uint64_t bytes, bool pending)
-{
-    struct memory *m = memory_of(memory);
-    if (pending)
-        map_grow(&m->pending, (offset + bytes - m->origin + 7) / 8, FIRST_BYTES / 8, m->bytes / 8,
-                 MAP_PRIVATE | MAP_ANONYMOUS, 0);
-    uint64_t first = bit_of(m, offset), end = bit_of(m, offset + bytes);
-    if (first < end)
-        bits_fill(m->pending.at, first, end - first, pending);
+    pending_set(&memory_of(memory)->pending, offset, bytes, maker);
 }
 
 bool store_pending(uint32_t memory, uint64_t offset, uint64_t bytes, uint64_t *first)
 {
-    struct memory *m = memory_of(memory);
-    uint64_t bit = bit_of(m, offset), end = bit_of(m, offset + bytes);
-    if (bit < end)
-        bit = bits_find(m->pending.at, bit, end, true);
-    *first = m->origin + bit;
-    return bit < end;
+    return pending_find(&memory_of(memory)->pending, offset, bytes, first);
 }
 
-/* Carries pendingness along with a copy of bytes. The source's bits are set aside first: the ranges may overlap. */
-static void pending_copy(uint32_t to, uint64_t to_offset, uint32_t from, uint64_t from_offset, uint64_t bytes)
+struct origin *store_maker(uint32_t memory, uint64_t offset)
 {
-    const struct memory *m = memory_of(from);
-    uint64_t found;
-    if (!store_pending(from, from_offset, bytes, &found)) {
-        store_mark(to, to_offset, bytes, false);
-        return;
-    }
-    uint64_t start = (found - m->origin) / 8 * 8, end = bit_of(m, from_offset + bytes), length = end - start;
-    uint64_t skew = from_offset - m->origin;            /* bit of the first byte that is copied */
-    uint8_t *bits = malloc((length + 7) / 8);
-    if (!bits)
-        die("no room to copy what is pending:");
-    memcpy(bits, m->pending.at + start / 8, (length + 7) / 8);
-    store_mark(to, to_offset, bytes, false);
-    for (uint64_t at = found - m->origin - start, stop; at < length; at = bits_find(bits, stop, length, true)) {
-        stop = bits_find(bits, at, length, false);
-        store_mark(to, to_offset + (start + at - skew), stop - at, true);
-    }
-    free(bits);
+    uint64_t first;
+    return pending_find(&memory_of(memory)->pending, offset, 1, &first);
 }
 
 void store_copy(enum image image, uint32_t to, uint64_t to_offset, uint32_t from, uint64_t from_offset, uint64_t bytes)
@@ -186,7 +149,7 @@ void store_copy(enum image image, uint32_t to, uint64_t to_offset, uint32_t from
     store_reach(image, to, to_offset + bytes);
     memmove(store_at(image, to, to_offset), store_at(image, from, from_offset), bytes);
     if (image == IMAGE_NOW)
-        pending_copy(to, to_offset, from, from_offset, bytes);
+        pending_copy(&memories[to].pending, to_offset, &memories[from].pending, from_offset, bytes);
 }
 
 void store_reset(void)
@@ -196,6 +159,7 @@ void store_reset(void)
     store_join();
     for (uint32_t i = 0; i <= store_messages(); i++)
         map_drop(&memories[i].base);
+    pendings_reset();
     free(memories);
     memories = NULL;
     close(file);

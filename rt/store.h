@@ -14,6 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "pending.h"
+
 enum image { IMAGE_NOW, IMAGE_BASE };
 
 /* The number of the memory that holds messages. */
@@ -34,11 +36,14 @@ void *store_at(enum image image, uint32_t memory, uint64_t offset);
 /* Copies bytes, in `now` with their being pending. Ranges may overlap. */
 void store_copy(enum image image, uint32_t to, uint64_t to_offset, uint32_t from, uint64_t from_offset, uint64_t bytes);
 
-/* Marks a range of `now` as pending, or not. */
-void store_mark(uint32_t memory, uint64_t offset, uint64_t bytes, bool pending);
+/* Marks a range of `now` as what a compute will make; NULL: it is not pending. */
+void store_mark(uint32_t memory, uint64_t offset, uint64_t bytes, struct origin *maker);
 
 /* Finds the first pending byte of a range; false: there is none. */
 bool store_pending(uint32_t memory, uint64_t offset, uint64_t bytes, uint64_t *first);
+
+/* The compute whose result a byte is, wherever it was copied since; NULL: it is not pending. */
+struct origin *store_maker(uint32_t memory, uint64_t offset);
 
 /* Every byte of every memory is zero, and no more is held of any. */
 void store_reset(void);

@@ -95,42 +95,6 @@ void view_copy(enum image image, const struct view *to, const struct view *from)
     while (walk_on(&walk));
 }
 
-/* The index of an element that lies so many elements behind the first: takes away as much of what is left as the axes
- * of the longest strides hold. Of views whose elements lie over one another, of unlike strides, it may find none where
- * there is one. */
-static bool index_of(const struct view *view, uint64_t element, uint64_t index[VIEW_RANK])
-{
-    bool done[VIEW_RANK] = {false};
-    for (unsigned i = 0; i < VIEW_RANK; i++) {
-        unsigned longest = VIEW_RANK;
-        for (unsigned axis = 0; axis < VIEW_RANK; axis++)
-            if (!done[axis] && (longest == VIEW_RANK || view->stride[axis] > view->stride[longest]))
-                longest = axis;
-        uint64_t stride = view->stride[longest], last = view->shape[longest] - 1;
-        done[longest] = true;
-        index[longest] = !stride ? 0 : element / stride < last ? element / stride : last;
-        element -= index[longest] * stride;
-    }
-    return element == 0;
-}
-
-bool view_holds(const struct view *view, uint32_t memory, uint64_t offset)
-{
-    uint64_t index[VIEW_RANK];
-    if (memory != view->memory || offset < view->offset || offset - view->offset >= view_span(view))
-        return false;
-    return index_of(view, (offset - view->offset) / dtype_bytes[view->dtype], index);
-}
-
-uint64_t view_counterpart(const struct view *other, const struct view *view, uint64_t offset)
-{
-    uint64_t index[VIEW_RANK], size = dtype_bytes[view->dtype], at = offset - view->offset, element = 0;
-    index_of(view, at / size, index);
-    for (unsigned axis = 0; axis < VIEW_RANK; axis++)
-        element += index[axis] * other->stride[axis];
-    return other->offset + element * size + at % size;
-}
-
 void view_reach(enum image image, const struct view *view)
 {
     store_reach(image, view->memory, view->offset + view_span(view));

@@ -35,13 +35,6 @@ uint64_t view_span(const struct view *view);
 /* Calls f for each longest run of bytes that follow one another, in the order of elements: its offset, its length. */
 void view_each_run(const struct view *view, void (*f)(uint64_t offset, uint64_t bytes, void *arg), void *arg);
 
-/* Whether the byte at an offset of the memory is one of an element. */
-bool view_holds(const struct view *view, uint32_t memory, uint64_t offset);
-
-/* The offset of the byte of `other` that corresponds to one of an element of `view`, which has the same shape and size
- * of elements. */
-uint64_t view_counterpart(const struct view *other, const struct view *view, uint64_t offset);
-
 /* Copies element by element between views of one shape and size of elements; in `now` with their being pending. */
 void view_copy(enum image image, const struct view *to, const struct view *from);
 

@@ -238,7 +238,7 @@ static void results_are_pending(void)
     oplog_settle(true, OP_OF_HOST);
     expect(store_pending(2, 0, 4, &first) && !store_pending(1, 0, 64, &first),
            "a copy of a result is pending, what is over it not");
-    expect(oplog_maker(2, 3) == maker, "its maker is found behind the copy");
+    expect(store_maker(2, 3) == maker, "its maker is found behind the copy");
     exec_data_pass();
     expect(*word(IMAGE_NOW, 2, 0) == 15 && *word(IMAGE_NOW, 1, 16) == 5 && !store_pending(2, 0, 4, &first),
            "after the data pass it is known");

@@ -67,6 +67,10 @@ static void views(void)
            "joined, now is base");
 }
 
+/* Calls whose results are pending; the first is none. */
+enum { MAKERS = 4 };
+static struct origin *maker_of[MAKERS], **makers = maker_of + 1;
+
 static bool is_pending(uint32_t memory, uint64_t offset, uint64_t bytes)
 {
     uint64_t first;
@@ -76,7 +80,7 @@ static bool is_pending(uint32_t memory, uint64_t offset, uint64_t bytes)
 static void pending(void)
 {
     uint64_t first = 0;
-    store_mark(HBM, 1003, 10, true);
+    store_mark(HBM, 1003, 10, makers[0]);
     expect(!is_pending(HBM, 0, 1003) && is_pending(HBM, 0, 1004) && is_pending(HBM, 1012, 5) &&
                !is_pending(HBM, 1013, 9999),
            "exactly the marked bytes are pending");
@@ -91,40 +95,49 @@ static void pending(void)
            "and where the ranges overlap");
     store_copy(IMAGE_NOW, HBM, 0, OTHER, 4096, 2000);
     expect(!is_pending(HBM, 0, 4096), "known bytes that are copied over it end it");
-    store_mark(HBM, 5000, 1, true);
+    store_mark(HBM, 5000, 1, makers[0]);
     store_join();
     expect(!is_pending(HBM, 0, 10000) && !is_pending(OTHER, 0, 1000), "joining ends it everywhere");
 }
 
-/* Random marks and copies against one byte per byte. */
+/* Random marks and copies against one byte per byte, which says whose result it is. */
 static void random_marks(void)
 {
     enum { SIZE = 700 };
-    static bool model[2][SIZE], moved[SIZE];
+    static uint8_t model[2][SIZE], moved[SIZE];
     bool good = true;
     for (int step = 0; step < 20000 && good; step++) {
         uint32_t memory = rand() & 1, from = rand() & 1;
         uint64_t at = (uint64_t)rand() % SIZE, source = (uint64_t)rand() % SIZE;
         uint64_t most = SIZE - (at > source ? at : source), n = (uint64_t)rand() % most + 1, first = 0;
         if (rand() % 2) {
-            bool value = rand() & 1;
+            uint8_t value = rand() % MAKERS;
             memset(model[memory] + at, value, n);
-            store_mark(memory, at, n, value);
+            store_mark(memory, at, n, maker_of[value]);
         } else {
             memcpy(moved, model[from] + source, n);
             memcpy(model[memory] + at, moved, n);
             store_copy(IMAGE_NOW, memory, at, from, source, n);
         }
         at = (uint64_t)rand() % SIZE, n = (uint64_t)rand() % (SIZE - at) + 1;
-        bool *found = memchr(model[memory] + at, true, n);
-        good &= store_pending(memory, at, n, &first) == (found != NULL);
-        good &= !found || first == (uint64_t)(found - model[memory]);
+        uint64_t want = at;
+        while (want < at + n && !model[memory][want])
+            want++;
+        good &= store_pending(memory, at, n, &first) == (want < at + n);
+        good &= want == at + n || first == want;
+        good &= store_maker(memory, at) == maker_of[model[memory][at]];
     }
     expect(good, "random marks and copies are as byte by byte");
+    store_join();
+    for (int i = 1; i < MAKERS; i++)
+        good &= maker_of[i]->holders == 1;
+    expect(good, "nobody holds a call whose results are all known");
 }
 
 int main(void)
 {
+    for (int i = 1; i < MAKERS; i++)
+        maker_of[i] = origin_new();
     sparse();
     views();
     pending();
