@@ -7,6 +7,7 @@
 #include "exec.h"
 #include "host_program.h"
 #include "misuse.h"
+#include "npy.h"
 #include "oplog.h"
 #include "plan.h"
 #include "reference.h"
@@ -17,7 +18,8 @@ struct verification *verifications;
 
 static void tolerances(struct verification *v, const struct reference *ref)
 {
-    v->atol = v->rtol = ref->exact ? 0 : dtype_tolerance(v->tensor->dtype);
+    bool equal = ref->exact && ref->dtype == v->tensor->dtype;
+    v->atol = v->rtol = equal ? 0 : dtype_tolerance(v->tensor->dtype);
     v->scale = ref->scale;
 }
 
@@ -64,7 +66,25 @@ static void compare_row(struct run run, void *arg)
         double error = error_of(got, expected);
         if (error <= c->verification->max_error && error <= c->verification->atol * c->verification->scale)
             continue;                                   /* nearly all end here */
+        if (c->ref->wraps && !dtype_is_float(dtype))
+            expected = reference_wrapped(dtype, (int64_t)expected);
         compare(c->verification, run.position + i, got, dtype_in_range(dtype, expected));
+    }
+}
+
+/* The same, axes of size 1 aside. */
+static bool same_shape(const struct kb_dims *a, const struct kb_dims *b)
+{
+    uint32_t i = 0, j = 0;
+    for (;; i++, j++) {
+        while (i < a->rank && a->size[i] == 1)
+            i++;
+        while (j < b->rank && b->size[j] == 1)
+            j++;
+        if (i == a->rank || j == b->rank)
+            return i == a->rank && j == b->rank;
+        if (a->size[i] != b->size[j])
+            return false;
     }
 }
 
@@ -83,9 +103,10 @@ void kb_expect_close_at(kb_tensor tensor, kb_ref ref, const char *file, uint32_t
     v->verdict = VERDICT_SKIPPED;
     if (!ref)
         return;
-    if (tensor->dims.rank != 2 || tensor->dims.size[0] != ref->rows || tensor->dims.size[1] != ref->columns)
-        misuse(file, line, "kb_expect_close: the reference is %" PRIu64 " x %" PRIu64 ", tensor '%s' is not", ref->rows,
-               ref->columns, tensor->name);
+    if (!same_shape(&tensor->dims, &ref->dims))
+        misuse(file, line, "kb_expect_close: the reference is %s, tensor '%s' is %s",
+               npy_shape_name(ref->dims.rank, ref->dims.size), tensor->name,
+               npy_shape_name(tensor->dims.rank, tensor->dims.size));
     exec_data_pass();
     unsigned before = phase_enter(PHASE_reference);
     double began = clock_seconds();

@@ -1,4 +1,4 @@
-/* ref.c: references: what a tensor should hold, computed from whole matrices on the host.
+/* ref.c: references of gemms, computed from whole matrices on the host.
  *
  * Nothing of the op log or of the data pass has a part in it: tensors are gathered, multiplied and added to as a whole.
  * f64 holds every product and sum of i8 exactly, so i32 is what remains of it modulo 2^32. */
@@ -12,81 +12,12 @@
 #include <unistd.h>
 
 #include "blas.h"
-#include "clock.h"
 #include "dtype.h"
-#include "exec.h"
 #include "misuse.h"
 #include "plan.h"
 #include "progress.h"
-#include "stopwatch.h"
-#include "text/base.h"
-#include "text/diag.h"
 
 enum { PANEL = 256, COLUMN_PANEL = 4096, MOST_THREADS = 8, MOST_SIZE = 1 << 30 };
-
-double reference_seconds;
-static struct reference *references;
-
-static void *room(uint64_t count, size_t size)
-{
-    void *at = calloc(count, size);
-    if (!at)
-        die("no memory for a reference of %" PRIu64 " elements:", count);
-    return at;
-}
-
-struct reference *reference_new(uint64_t rows, uint64_t columns)
-{
-    struct reference *ref = arena_alloc(1, sizeof *ref);
-    *ref = (struct reference){.rows = rows, .columns = columns, .older = references};
-    return references = ref;
-}
-
-void references_reset(void)
-{
-    for (struct reference *ref = references; ref; ref = ref->older)
-        free(ref->f32), free(ref->f64), free(ref->i32);
-    references = NULL;
-    reference_seconds = 0;
-}
-
-/* ---- gathering */
-
-/* A tensor's elements in one piece, as f32 or as f64. */
-struct gathered {
-    const struct tensor *tensor;
-    float *f32;
-    double *f64;
-    double max;                                         /* of their magnitudes */
-};
-
-static void gather_row(struct run run, void *arg)
-{
-    struct gathered *g = arg;
-    enum dtype dtype = g->tensor->dtype;
-    store_reach(IMAGE_NOW, run.memory, run.offset + run.count * dtype_bytes[dtype]);
-    const uint8_t *from = store_at(IMAGE_NOW, run.memory, run.offset);
-    if (g->f32)
-        dtype_to_f32(dtype, from, g->f32 + run.position, run.count);
-    for (uint64_t i = 0; i < run.count; i++) {
-        double x = g->f32 ? g->f32[run.position + i] : dtype_value(dtype, from + i * dtype_bytes[dtype]);
-        if (g->f64)
-            g->f64[run.position + i] = x;
-        if (fabs(x) > g->max)
-            g->max = fabs(x);
-    }
-}
-
-static struct gathered gather(const struct tensor *tensor, bool f64)
-{
-    struct gathered g = {.tensor = tensor};
-    if (f64)
-        g.f64 = room(tensor->elements, sizeof *g.f64);
-    else
-        g.f32 = room(tensor->elements, sizeof *g.f32);
-    tensor_each_row(tensor, false, gather_row, &g);
-    return g;
-}
 
 /* ---- gemm, in panels of C that threads take in turn; the panels do not depend on how many there are */
 
@@ -116,7 +47,7 @@ static void panel(const struct product *p, uint64_t row, uint64_t column)
     } else if (ref->f64) {
         blas_dgemm(rows, columns, k, p->a.f64 + row * k, k, p->b.f64 + column, n, 0, ref->f64 + row * n + column, n);
     } else {
-        double *exact = room(rows * columns, sizeof *exact);
+        double *exact = reference_room(rows * columns, sizeof *exact);
         blas_dgemm(rows, columns, k, p->a.f64 + row * k, k, p->b.f64 + column, n, 0, exact, columns);
         wrap_panel(p, exact, row, rows, column, columns);
         free(exact);
@@ -152,54 +83,56 @@ static void multiply(struct product *p)
     progress_end();
 }
 
-static void check_gemm(kb_tensor a, kb_tensor b, const char *file, uint32_t line)
+/* Matrices of 8-bit integers, or of floats. */
+static void check_gemm(const struct ref_call *call, const struct gathered *a, const struct gathered *b)
 {
     if (a->dims.rank != 2 || b->dims.rank != 2)
-        misuse(file, line, "kb_ref_gemm: '%s' and '%s' are to be matrices", a->name, b->name);
+        misuse(call->file, call->line, "%s: '%s' and '%s' are to be matrices", call->name, a->name, b->name);
     if (a->dims.size[1] != b->dims.size[0])
-        misuse(file, line, "kb_ref_gemm: '%s' has %" PRIu64 " columns, '%s' has %" PRIu64 " rows", a->name,
-               a->dims.size[1], b->name, b->dims.size[0]);
-    if (a->dtype != b->dtype || !(dtype_is_float(a->dtype) || a->dtype == DTYPE_i8))
-        misuse(file, line, "kb_ref_gemm: '%s' of %s and '%s' of %s: both are to be f32, f16, bf16 or i8", a->name,
-               dtype_words[a->dtype], b->name, dtype_words[b->dtype]);
+        misuse(call->file, call->line, "%s: '%s' has %" PRIu64 " columns, '%s' has %" PRIu64 " rows", call->name,
+               a->name, a->dims.size[1], b->name, b->dims.size[0]);
+    bool floats = dtype_is_float(a->dtype);
+    if (floats != dtype_is_float(b->dtype) || (!floats && (a->dtype != DTYPE_i8 || b->dtype != DTYPE_i8)))
+        misuse(call->file, call->line, "%s: '%s' of %s and '%s' of %s: both are to be floats, or i8", call->name,
+               a->name, dtype_words[a->dtype], b->name, dtype_words[b->dtype]);
     if (a->dims.size[0] > MOST_SIZE || a->dims.size[1] > MOST_SIZE || b->dims.size[1] > MOST_SIZE)
-        misuse(file, line, "kb_ref_gemm: sizes above 2^30 are too large for a reference");
+        misuse(call->file, call->line, "%s: sizes above 2^30 are too large for a reference", call->name);
 }
 
-kb_ref kb_ref_gemm_at(kb_tensor a, kb_tensor b, const char *file, uint32_t line)
+/* Of operands that may be off themselves, the product is off by so much more. */
+static double gemm_scale(const struct product *p)
 {
-    tensor_check(a, "kb_ref_gemm", file, line);
-    tensor_check(b, "kb_ref_gemm", file, line);
-    check_gemm(a, b, file, line);
-    if (!oplog_on)
+    const struct gathered *a = &p->a, *b = &p->b;
+    return sqrt((double)p->depth) * (a->max * b->max + a->error * b->max + a->max * b->error);
+}
+
+kb_ref kb_ref_gemm_at(struct kb_values a, struct kb_values b, const char *file, uint32_t line)
+{
+    struct ref_call call = {"kb_ref_gemm", file, line};
+    if (!ref_begin(&call))
         return NULL;
-    exec_data_pass();
-    unsigned before = phase_enter(PHASE_reference);
-    double began = clock_seconds();
-    struct reference *ref = reference_new(a->dims.size[0], b->dims.size[1]);
-    uint64_t elements = ref->rows * ref->columns;
-    if (a->dtype == DTYPE_f32)
-        ref->f64 = room(elements, sizeof *ref->f64);
-    else if (a->dtype == DTYPE_i8)
-        ref->i32 = room(elements, sizeof *ref->i32);
+    bool half = values_are_half(a) && values_are_half(b);
+    struct product p = {.a = gather(&call, a, !half), .b = gather(&call, b, !half)};
+    check_gemm(&call, &p.a, &p.b);
+    bool floats = dtype_is_float(p.a.dtype);
+    struct kb_dims dims = kb_2d(p.a.dims.size[0], p.b.dims.size[1]);
+    struct reference *ref = p.ref = reference_new(dims, floats ? p.a.dtype : DTYPE_i32);
+    if (half)
+        ref->f32 = reference_room(ref->elements, sizeof *ref->f32);
+    else if (floats)
+        ref->f64 = reference_room(ref->elements, sizeof *ref->f64);
     else
-        ref->f32 = room(elements, sizeof *ref->f32);
-    struct product p = {.ref = ref, .a = gather(a, !ref->f32), .b = gather(b, !ref->f32), .depth = a->dims.size[1]};
-    ref->scale = sqrt((double)p.depth) * p.a.max * p.b.max;
+        ref->i32 = reference_room(ref->elements, sizeof *ref->i32);
+    p.depth = p.a.dims.size[1];
+    ref->scale = gemm_scale(&p);
     blas_open();
     multiply(&p);
-    free(p.a.f32), free(p.a.f64), free(p.b.f32), free(p.b.f64);
-    reference_seconds += clock_seconds() - began;
-    phase_leave(before);
-    return ref;
+    gathered_free(&p.a);
+    gathered_free(&p.b);
+    return ref_end(ref);
 }
 
-/* ---- elementwise */
-
-double reference_value(const struct reference *ref, uint64_t i)
-{
-    return ref->f32 ? ref->f32[i] : ref->f64 ? ref->f64[i] : ref->i32[i];
-}
+/* ---- epilogues, in place */
 
 static void set(struct reference *ref, uint64_t i, double x)
 {
@@ -211,27 +144,30 @@ static void set(struct reference *ref, uint64_t i, double x)
         ref->i32[i] = (int32_t)(uint32_t)(int64_t)x;
 }
 
-void kb_ref_bias_at(kb_ref ref, kb_tensor row, const char *file, uint32_t line)
+void kb_ref_bias_at(kb_ref ref, struct kb_values row, const char *file, uint32_t line)
 {
-    tensor_check(row, "kb_ref_bias", file, line);
-    if (!ref)
+    struct ref_call call = {"kb_ref_bias", file, line};
+    if (!ref_begin(&call))
         return;
-    if (row->elements != ref->columns)
-        misuse(file, line, "kb_ref_bias: '%s' has %" PRIu64 " elements for %" PRIu64 " columns", row->name,
-               row->elements, ref->columns);
-    if (ref->i32 && dtype_is_float(row->dtype))
-        misuse(file, line, "kb_ref_bias: '%s' of %s cannot be added to i32", row->name, dtype_words[row->dtype]);
-    exec_data_pass();
-    struct gathered g = gather(row, true);
-    for (uint64_t i = 0; i < ref->rows * ref->columns; i++)
+    struct gathered g = gather(&call, row, true);
+    if (!ref)
+        misuse(file, line, "kb_ref_bias: there is no reference");
+    if (g.elements != ref->columns)
+        misuse(file, line, "kb_ref_bias: '%s' has %" PRIu64 " elements for %" PRIu64 " columns", g.name, g.elements,
+               ref->columns);
+    if (!dtype_is_float(ref->dtype) && dtype_is_float(g.dtype))
+        misuse(file, line, "kb_ref_bias: '%s' of %s cannot be added to %s", g.name, dtype_words[g.dtype],
+               dtype_words[ref->dtype]);
+    for (uint64_t i = 0; i < ref->elements; i++)
         set(ref, i, reference_value(ref, i) + g.f64[i % ref->columns]);
-    free(g.f64);
+    gathered_free(&g);
+    ref_end(ref);
 }
 
 void kb_ref_relu_at(kb_ref ref, const char *file, uint32_t line)
 {
     (void)file, (void)line;
-    for (uint64_t i = 0; ref && i < ref->rows * ref->columns; i++)
+    for (uint64_t i = 0; ref && i < ref->elements; i++)
         if (reference_value(ref, i) < 0)
             set(ref, i, 0);
 }

@@ -6,91 +6,78 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
 #include "dtype.h"
-#include "exec.h"
 #include "misuse.h"
 #include "plan.h"
 #include "reference.h"
-#include "stopwatch.h"
-#include "text/diag.h"
 
 enum reduction { REDUCE_ADD, REDUCE_MUL, REDUCE_MIN, REDUCE_MAX, REDUCTIONS };
 
-/* ---- values of a matrix, exactly */
-
-struct values {
-    const struct tensor *tensor;
-    double *at;
-};
-
-static void take_row(struct run run, void *arg)
+/* Values that tensors hold, moved. */
+static kb_ref moved(struct kb_dims dims, const struct gathered *from, double *values)
 {
-    const struct values *values = arg;
-    enum dtype dtype = values->tensor->dtype;
-    store_reach(IMAGE_NOW, run.memory, run.offset + run.count * dtype_bytes[dtype]);
-    const uint8_t *from = store_at(IMAGE_NOW, run.memory, run.offset);
-    for (uint64_t i = 0; i < run.count; i++)
-        values->at[run.position + i] = dtype_value(dtype, from + i * dtype_bytes[dtype]);
-}
-
-static double *room(uint64_t count)
-{
-    double *at = calloc(count, sizeof *at);
-    if (!at)
-        die("no memory for a reference of %" PRIu64 " elements:", count);
-    return at;
-}
-
-/* The elements of a matrix, and the host's time after the data pass; NULL: there is none. */
-static double *values_of(kb_tensor tensor, const char *call, double *began, const char *file, uint32_t line)
-{
-    tensor_check(tensor, call, file, line);
-    if (tensor->dims.rank != 2)
-        misuse(file, line, "%s: '%s' is to be a matrix", call, tensor->name);
-    if (!oplog_on)
-        return NULL;
-    exec_data_pass();
-    phase_enter(PHASE_reference);
-    *began = clock_seconds();
-    struct values values = {tensor, room(tensor->elements)};
-    tensor_each_row(tensor, false, take_row, &values);
-    return values.at;
-}
-
-static kb_ref made(uint64_t rows, uint64_t columns, double *values, double began)
-{
-    struct reference *ref = reference_new(rows, columns);
+    struct reference *ref = reference_new(dims, from->dtype);
     ref->f64 = values;
-    ref->exact = true;
-    reference_seconds += clock_seconds() - began;
-    phase_enter(PHASE_host);                            /* only host programs make references */
-    return ref;
+    ref->exact = from->exact;
+    ref->scale = fmax(1, from->error);
+    return ref_end(ref);
 }
 
-/* ---- copies and exchanges */
-
-kb_ref kb_ref_copy_at(kb_tensor tensor, const char *file, uint32_t line)
+static void check_matrix(const struct ref_call *call, const struct gathered *g)
 {
-    double began, *values = values_of(tensor, "kb_ref_copy", &began, file, line);
-    return values ? made(tensor->dims.size[0], tensor->dims.size[1], values, began) : NULL;
+    if (g->dims.rank != 2)
+        misuse(call->file, call->line, "%s: '%s' is to be a matrix", call->name, g->name);
 }
 
-kb_ref kb_ref_exchange_at(kb_tensor tensor, const char *file, uint32_t line)
+/* ---- copies, exchanges, transpositions */
+
+kb_ref kb_ref_copy_at(struct kb_values from, const char *file, uint32_t line)
 {
-    double began, *from = values_of(tensor, "kb_ref_exchange", &began, file, line);
-    uint64_t rows = tensor->dims.size[0], columns = tensor->dims.size[1], block = columns / rows;
+    struct ref_call call = {"kb_ref_copy", file, line};
+    if (!ref_begin(&call))
+        return NULL;
+    struct gathered g = gather(&call, from, true);
+    return moved(g.dims, &g, g.f64);
+}
+
+kb_ref kb_ref_exchange_at(struct kb_values matrix, const char *file, uint32_t line)
+{
+    struct ref_call call = {"kb_ref_exchange", file, line};
+    if (!ref_begin(&call))
+        return NULL;
+    struct gathered from = gather(&call, matrix, true);
+    check_matrix(&call, &from);
+    uint64_t rows = from.dims.size[0], columns = from.dims.size[1], block = columns / rows;
     if (block * rows != columns)
         misuse(file, line, "kb_ref_exchange: the %" PRIu64 " columns of '%s' are no blocks for its %" PRIu64 " rows",
-               columns, tensor->name, rows);
-    if (!from)
-        return NULL;
-    double *to = room(rows * columns);
+               columns, from.name, rows);
+    double *to = reference_room(rows * columns, sizeof *to);
     for (uint64_t i = 0; i < rows; i++)
         for (uint64_t j = 0; j < rows; j++)
-            memcpy(to + i * columns + j * block, from + j * columns + i * block, block * sizeof *to);
-    free(from);
-    return made(rows, columns, to, began);
+            memcpy(to + i * columns + j * block, from.f64 + j * columns + i * block, block * sizeof *to);
+    gathered_free(&from);
+    return moved(from.dims, &from, to);
+}
+
+kb_ref kb_ref_transpose_at(struct kb_values from, const char *file, uint32_t line)
+{
+    struct ref_call call = {"kb_ref_transpose", file, line};
+    if (!ref_begin(&call))
+        return NULL;
+    struct gathered g = gather(&call, from, true);
+    struct kb_dims dims = g.dims;
+    if (dims.rank < 2)
+        misuse(file, line, "kb_ref_transpose: '%s' has one axis", g.name);
+    uint64_t rows = dims.size[dims.rank - 2], columns = dims.size[dims.rank - 1];
+    dims.size[dims.rank - 2] = columns;
+    dims.size[dims.rank - 1] = rows;
+    double *to = reference_room(g.elements, sizeof *to);
+    for (uint64_t i = 0; i < g.elements; i++) {
+        uint64_t matrix = i / (rows * columns), row = i / columns % rows, column = i % columns;
+        to[matrix * rows * columns + column * rows + row] = g.f64[i];
+    }
+    gathered_free(&g);
+    return moved(dims, &g, to);
 }
 
 /* ---- reductions */
@@ -105,18 +92,12 @@ static double join_floats(enum reduction op, double x, double y)
     }
 }
 
-/* Modulo 2^32 first, then as the dtype's lowest bits: the same as wrapping at every step. */
 static double join_wholes(enum dtype dtype, enum reduction op, double x, double y)
 {
-    uint32_t a = (uint32_t)(int64_t)x, b = (uint32_t)(int64_t)y, c = op == REDUCE_ADD ? a + b : a * b;
+    int64_t a = (int64_t)x, b = (int64_t)y;
     if (op == REDUCE_MIN || op == REDUCE_MAX)
         return join_floats(op, x, y);
-    switch (dtype) {
-    case DTYPE_i8: return (int8_t)c;
-    case DTYPE_u8: return (uint8_t)c;
-    case DTYPE_i16: return (int16_t)c;
-    default: return (int32_t)c;
-    }
+    return reference_wrapped(dtype, op == REDUCE_ADD ? a + b : a * b);
 }
 
 static enum reduction reduction_of(const char *op, const char *file, uint32_t line)
@@ -139,26 +120,31 @@ static double largest(const double *values, uint64_t count)
     return most;
 }
 
-kb_ref kb_ref_reduce_at(kb_tensor tensor, const char *op, const char *file, uint32_t line)
+kb_ref kb_ref_reduce_at(struct kb_values matrix, const char *op, const char *file, uint32_t line)
 {
+    struct ref_call call = {"kb_ref_reduce", file, line};
     enum reduction reduction = reduction_of(op, file, line);
-    double began, *from = values_of(tensor, "kb_ref_reduce", &began, file, line);
-    if (!from)
+    if (!ref_begin(&call))
         return NULL;
-    uint64_t rows = tensor->dims.size[0], columns = tensor->dims.size[1];
-    bool floats = dtype_is_float(tensor->dtype);
-    double *to = room(columns);
-    memcpy(to, from, columns * sizeof *to);
+    struct gathered from = gather(&call, matrix, true);
+    check_matrix(&call, &from);
+    uint64_t rows = from.dims.size[0], columns = from.dims.size[1];
+    bool floats = dtype_is_float(from.dtype);
+    double *to = reference_room(columns, sizeof *to);
+    memcpy(to, from.f64, columns * sizeof *to);
     for (uint64_t row = 1; row < rows; row++)
         for (uint64_t i = 0; i < columns; i++) {
-            double y = from[row * columns + i];
-            to[i] = floats ? join_floats(reduction, to[i], y) : join_wholes(tensor->dtype, reduction, to[i], y);
+            double y = from.f64[row * columns + i];
+            to[i] = floats ? join_floats(reduction, to[i], y) : join_wholes(from.dtype, reduction, to[i], y);
         }
-    struct reference *ref = made(1, columns, to, began);
+    struct reference *ref = reference_new(kb_2d(1, columns), from.dtype);
+    ref->f64 = to;
+    ref->exact = from.exact;
+    ref->scale = fmax(1, from.error);
     if (floats && (reduction == REDUCE_ADD || reduction == REDUCE_MUL)) {
         ref->exact = false;
-        ref->scale = (double)rows * (reduction == REDUCE_ADD ? largest(from, rows * columns) : largest(to, columns));
+        ref->scale = (double)rows * (reduction == REDUCE_ADD ? from.max : largest(to, columns));
     }
-    free(from);
-    return ref;
+    gathered_free(&from);
+    return ref_end(ref);
 }

@@ -6,11 +6,14 @@
 
 #include "tensor.h"
 
-/* Values in one of three types, row-major: f32 of f16 and bf16 inputs, f64 of f32 ones, i32 of i8 ones. */
+/* Values in one of three types, row-major: f32 of gemms of f16 and bf16, i32 of those of i8, else f64. */
 struct reference {
-    uint64_t rows, columns;
+    struct kb_dims dims;
+    uint64_t elements, rows, columns;                   /* columns: the last axis, rows: all others */
+    enum dtype dtype;                                   /* integers: of this one; floats: no matter which */
     double scale;                                       /* s of the tolerance */
     bool exact;                                         /* no tolerance at all */
+    bool wraps;                                         /* integers that do not fit the tensor's dtype wrap in it */
     float *f32;
     double *f64;
     int32_t *i32;
@@ -18,12 +21,57 @@ struct reference {
 };
 
 /* One without values yet; those that it gets are of malloc. */
-struct reference *reference_new(uint64_t rows, uint64_t columns);
+struct reference *reference_new(struct kb_dims dims, enum dtype dtype);
+
+/* Room for values, of malloc, zeroed. */
+void *reference_room(uint64_t count, size_t size);
 
 /* Frees all of them; they have taken no time. */
 void references_reset(void);
 
 double reference_value(const struct reference *ref, uint64_t position);
+
+/* What is left of a whole number in an integer dtype: its low bits. */
+double reference_wrapped(enum dtype dtype, int64_t value);
+
+/* ---- what references are made of */
+
+/* A call of the host's that makes one. */
+struct ref_call {
+    const char *name, *file;
+    uint32_t line;
+};
+
+/* Begins a call, after the data pass; false: there are no references, with --data off. */
+bool ref_begin(const struct ref_call *call);
+
+/* Ends it; the reference has been made in it. */
+kb_ref ref_end(struct reference *ref);
+
+/* The elements of a tensor or reference in one piece: `f32` or `f64`, which gathered_free frees. */
+struct gathered {
+    const char *name;                                   /* for messages */
+    struct kb_dims dims;
+    uint64_t elements;
+    enum dtype dtype;
+    float *f32;
+    double *f64;
+    double max;                                         /* of the finite magnitudes */
+    bool exact;                                         /* as a tensor has them */
+    bool is_number;                                     /* one element, of the dtype that is needed */
+    double error;                                       /* how far one may be off, as a multiple of the tolerance */
+};
+
+struct gathered gather(const struct ref_call *call, struct kb_values from, bool f64);
+void gathered_free(struct gathered *g);
+
+/* Whether f32 holds all elements: those of tensors of f16 and bf16. */
+bool values_are_half(struct kb_values from);
+
+/* A result of floats that were computed, with s = `scale`, but at least 1. */
+struct reference *reference_computed(struct kb_dims dims, enum dtype dtype, double *values, double scale);
+
+/* ---- expectations */
 
 enum verdict { VERDICT_OK, VERDICT_WRONG, VERDICT_SKIPPED };
 

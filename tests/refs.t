@@ -1,0 +1,278 @@
+#!/usr/bin/python3
+"""refs: references against the same in plain Python: every op and dtype, broadcasting, tolerances, wrong use."""
+import json
+import math
+import os
+import random
+import struct
+
+from harness import Broken, ROOT, SCRATCH, done, ok, read, run, small_machine
+
+KERNELS = [os.path.join(ROOT, "tests", "host", "refs.c")]
+FLOATS = {"f32": 1e-5, "f16": 1e-3, "bf16": 1e-2}
+WHOLE = {"i32": (4, "i"), "i16": (2, "h"), "i8": (1, "b"), "u8": (1, "B")}
+
+
+class Array:
+    """Values in row-major order that a dtype can hold."""
+
+    def __init__(self, dtype, shape, values):
+        self.dtype, self.shape = dtype, tuple(shape)
+        self.values = [unpack(dtype, pack(dtype, value)) for value in values]
+
+    def at(self, *index):
+        """An element, broadcast: axes are aligned at the last one."""
+        position = 0
+        for size, i in zip(self.shape, index[len(index) - len(self.shape):]):
+            position = position * size + (0 if size == 1 else i)
+        return self.values[position]
+
+    def save(self, name):
+        descr = {"f32": "<f4", "f16": "<f2", "bf16": "<u2"}.get(self.dtype) or \
+            ("|u1" if self.dtype == "u8" else f"<i{WHOLE[self.dtype][0]}")
+        text = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {self.shape}}}\n".encode()
+        path = os.path.join(SCRATCH, name + ".npy")
+        with open(path, "wb") as file:
+            file.write(b"\x93NUMPY\1\0" + struct.pack("<H", len(text)) + text)
+            file.write(b"".join(pack(self.dtype, value) for value in self.values))
+        return f"{self.dtype}:{'x'.join(map(str, self.shape))}:{path}"
+
+
+def pack(dtype, value):
+    if dtype == "bf16":
+        bits, = struct.unpack("<I", struct.pack("<f", value))
+        return struct.pack("<H", (bits + 0x7FFF + (bits >> 16 & 1)) >> 16)
+    if dtype in FLOATS:
+        return struct.pack({"f32": "<f", "f16": "<e"}[dtype], value)
+    size, code = WHOLE[dtype]
+    return struct.pack("<" + code, wrap(dtype, value))
+
+
+def unpack(dtype, data):
+    if dtype == "bf16":
+        return struct.unpack("<f", b"\0\0" + data)[0]
+    return struct.unpack("<" + ({"f32": "f", "f16": "e"}.get(dtype) or WHOLE[dtype][1]), data)[0]
+
+
+def wrap(dtype, value):
+    bits = 8 * WHOLE[dtype][0]
+    value = int(value) & (1 << bits) - 1
+    return value - (1 << bits) if dtype != "u8" and value >> bits - 1 else value
+
+
+def saturate(dtype, value):
+    bits = 8 * WHOLE[dtype][0]
+    least, most = (0, 255) if dtype == "u8" else (-1 << bits - 1, (1 << bits - 1) - 1)
+    return min(max(value, least), most)
+
+
+def drawn(dtype, shape, low=-2.0, high=2.0):
+    count = math.prod(shape)
+    if dtype in FLOATS:
+        return Array(dtype, shape, [random.uniform(low, high) for _ in range(count)])
+    span = 200 if dtype in ("i8", "u8") else 70000
+    return Array(dtype, shape, [random.randrange(-span, span) for _ in range(count)])
+
+
+def indices(shape):
+    return [()] if not shape else [(i, *rest) for i in range(shape[0]) for rest in indices(shape[1:])]
+
+
+def compare(program, what, out, name, **given):
+    """Whether the reference is what Python says, and is not what differs from it by twice what is allowed."""
+    words = [f"{key}={value.save(key) if isinstance(value, Array) else value}" for key, value in given.items()]
+    path = os.path.join(SCRATCH, "result.json")
+    ended = run(program, "run", "refs", f"what={what}", *words, "out=" + out.save("out"), "--json", path)
+    good = ended.returncode == 0 and json.loads(read(path))["verify"][0]["status"] == "ok"
+    if not ok(good, name, ended.said):
+        return None
+    tolerance = json.loads(read(path))["verify"][0]["tolerance"]
+    random_one = random.randrange(len(out.values))
+    near, step = out.values[random_one], 1
+    if out.dtype in FLOATS:
+        allowed = tolerance["atol"] * tolerance["scale"] + tolerance["rtol"] * abs(near)
+        step = 2 * allowed + 0.02 * abs(near) + 1e-6
+    out.values[random_one] = near - step if near > 100 else near + step
+    ended = run(program, "run", "refs", f"what={what}", *words, "out=" + out.save("out"))
+    ok(ended.returncode == 1 and "WRONG" in ended.stdout, name + ": one element is off", ended.said)
+    return tolerance
+
+
+def sigmoid(x):
+    return 1 / (1 + math.exp(-x))
+
+
+UNARY = {"copy": lambda x: x, "neg": lambda x: -x, "abs": abs, "relu": lambda x: max(x, 0), "exp": math.exp,
+         "log": math.log, "sqrt": math.sqrt, "rsqrt": lambda x: x ** -0.5, "recip": lambda x: 1 / x,
+         "tanh": math.tanh, "sigmoid": sigmoid, "gelu": lambda x: x * 0.5 * math.erfc(-x * 0.5 ** 0.5),
+         "silu": lambda x: x * sigmoid(x)}
+POSITIVE = ("log", "sqrt", "rsqrt", "recip")
+BINARY = {"add": lambda x, y: x + y, "sub": lambda x, y: x - y, "mul": lambda x, y: x * y,
+          "div": lambda x, y: x / y, "max": max, "min": min, "bias": lambda x, y: x + y, "bias_add": lambda x, y: x + y,
+          "scale": lambda x, y: x * y}
+RELATIONS = {"eq": lambda x, y: x == y, "ne": lambda x, y: x != y, "lt": lambda x, y: x < y,
+             "le": lambda x, y: x <= y, "gt": lambda x, y: x > y, "ge": lambda x, y: x >= y}
+
+
+def unary(program):
+    for number, (op, of) in enumerate(UNARY.items()):
+        for dtype in FLOATS if number % 2 else list(FLOATS)[::-1]:
+            x = drawn(dtype, (3, 7), 0.1 if op in POSITIVE else -2)
+            compare(program, "unary", Array(dtype, x.shape, map(of, x.values)), f"{op} of {dtype}", op=op, x=x)
+    for op, dtype in (("neg", "i8"), ("abs", "i16"), ("relu", "i32"), ("copy", "u8")):
+        x = drawn(dtype, (5, 3))
+        compare(program, "unary", Array(dtype, x.shape, map(UNARY[op], x.values)), f"{op} of {dtype}", op=op, x=x)
+
+
+SHAPES = (((3, 5), (3, 5)), ((3, 5), (5,)), ((3, 5), (3, 1)), ((2, 3, 5), (1,)), ((3, 1), (1, 4)),
+          ((2, 1, 3, 2), (4, 1, 2)))
+
+
+def broadcast(x, y):
+    rank = max(len(x.shape), len(y.shape))
+    wide = [(1,) * (rank - len(one.shape)) + one.shape for one in (x, y)]
+    return tuple(map(max, *wide))
+
+
+def binary(program):
+    for number, (op, of) in enumerate((BINARY | RELATIONS).items()):
+        for step, dtype in enumerate(("f32", "bf16", "f16", "i8", "i16", "i32")):
+            if step % 2 != number % 2 and op not in ("add", "mul", "div"):
+                continue
+            shapes = SHAPES[(number + step) % len(SHAPES)]
+            x, y = drawn(dtype, shapes[0]), drawn(dtype, shapes[1], 0.5)
+            if op in ("eq", "le"):
+                x.values[0] = y.values[0]
+            each = of if op != "div" or dtype in FLOATS else lambda a, b: 0 if b == 0 else int(a / b)
+            shape = broadcast(x, y)
+            made = Array("u8" if op in RELATIONS else dtype, shape, [each(x.at(*i), y.at(*i)) for i in indices(shape)])
+            compare(program, "binary", made, f"{op} of {dtype}, {shapes[0]} and {shapes[1]}", op=op, x=x, y=y)
+    x = drawn("f16", (3, 3))
+    compare(program, "number", Array("f16", (3, 3), [v * 2.5 for v in x.values]), "mul with a number", op="mul", x=x)
+    x = drawn("i8", (3, 3))
+    compare(program, "whole_number", Array("i8", (3, 3), [v * 3 for v in x.values]), "and of integers", op="mul", x=x)
+    c, x, y = Array("u8", (3, 4), [0, 1, 2] * 4), drawn("f32", (4,)), drawn("f32", (3, 1))
+    made = [x.at(*i) if c.at(*i) else y.at(*i) for i in indices((3, 4))]
+    compare(program, "where", Array("f32", (3, 4), made), "where", x=c, y=x, z=y)
+
+
+def product(x, y):
+    (m, k), n = x.shape, y.shape[1]
+    return [math.fsum(x.at(i, p) * y.at(p, j) for p in range(k)) for i in range(m) for j in range(n)]
+
+
+def turned(x):
+    return Array(x.dtype, x.shape[::-1], [x.at(j, i) for i, j in indices(x.shape[::-1])])
+
+
+def gemms(program):
+    for dtype in ("f32", "f16", "bf16", "i8"):
+        x, y = drawn(dtype, (5, 7)), drawn(dtype, (7, 3))
+        out = Array("i32" if dtype == "i8" else dtype, (5, 3), product(x, y))
+        for what, a, b in (("gemm", x, y), ("gemm_at", turned(x), y), ("gemm_bt", x, turned(y))):
+            tolerance = compare(program, what, Array(out.dtype, out.shape, out.values), f"{what} of {dtype}", x=a, y=b)
+            s = 7 ** 0.5 * max(map(abs, x.values)) * max(map(abs, y.values))
+            ok(tolerance and math.isclose(tolerance["scale"], s, rel_tol=1e-6), f"{what}: its s is {s}", tolerance)
+    x = drawn("f16", (2, 3, 5))
+    made = [x.at(i, k, j) for i, j, k in indices((2, 5, 3))]
+    compare(program, "transpose", Array("f16", (2, 5, 3), made), "the last two of three axes", x=x)
+
+
+def reductions(program):
+    joins = {"sum": math.fsum, "mean": lambda line: math.fsum(line) / len(line), "max": max, "min": min}
+    for number, (what, of) in enumerate(joins.items()):
+        for axis, shape in ((0, (5, 3)), (1, (5, 3)), (1, (2, 5, 3)), (3, (2, 1, 3, 7)), (0, (11,))):
+            dtype = ("f32", "i8", "f16", "i32", "bf16")[(number + axis + len(shape)) % 5]
+            x = drawn(dtype, shape)
+            left = shape[:axis] + (1,) + shape[axis + 1:]
+            lines = [[x.at(*i[:axis], k, *i[axis + 1:]) for k in range(shape[axis])] for i in indices(left)]
+            each = (lambda line, of=of: int(of(line))) if dtype in WHOLE else of
+            out = Array("i32" if dtype in WHOLE else dtype, left, map(each, lines))
+            compare(program, what, out, f"{what} of {dtype} {shape} over {axis}", x=x, axis=axis)
+
+
+def norms(program):
+    for dtype in FLOATS:
+        x = drawn(dtype, (3, 9), -4, 4)
+        rows = [x.values[9 * i:9 * i + 9] for i in range(3)]
+        totals = [sum(map(math.exp, row)) for row in rows]
+        made = [math.exp(v) / total for row, total in zip(rows, totals) for v in row]
+        compare(program, "softmax", Array(dtype, (3, 9), made), "softmax of " + dtype, x=x)
+        gain, bias = drawn(dtype, (9,)), drawn(dtype, (9,))
+        made = []
+        for row in rows:
+            centre = sum(row) / 9
+            root = (sum((v - centre) ** 2 for v in row) / 9 + 1e-5) ** 0.5
+            made += [(v - centre) / root * g + b for v, g, b in zip(row, gain.values, bias.values)]
+        compare(program, "layernorm", Array(dtype, (3, 9), made), "layernorm of " + dtype, x=x, y=gain, z=bias)
+        made = [v / (sum(u * u for u in row) / 9 + 1e-5) ** 0.5 * 2 for row in rows for v in row]
+        compare(program, "rmsnorm", Array(dtype, (3, 9), made), "rmsnorm of " + dtype, x=x)
+
+
+def conversions(program):
+    for source in ("f32", "f16", "i32", "i8"):
+        for dtype in ("f16", "bf16", "i16", "u8"):
+            x = drawn(source, (3, 5), -300, 300) if source in FLOATS else drawn(source, (3, 5))
+            if dtype == "f16" and source == "i32":
+                x.values = [v % 1000 for v in x.values]
+            made = x.values if dtype in FLOATS else [saturate(dtype, round(v)) for v in x.values]
+            compare(program, "cast", Array(dtype, (3, 5), made), f"{source} to {dtype}", op=dtype, x=x)
+    x, scale = drawn("f32", (4, 5)), Array("f32", (5,), [0.5, 0.25, 0.01, 1, 2])
+    made = [saturate("i8", round(x.at(*i) / scale.at(*i))) for i in indices((4, 5))]
+    compare(program, "quant", Array("i8", (4, 5), made), "quant by a row", op="i8", x=x, y=scale)
+    x = drawn("i8", (4, 5))
+    made = [x.at(*i) * scale.at(*i) for i in indices((4, 5))]
+    compare(program, "dequant", Array("f16", (4, 5), made), "dequant by a row", x=x, y=scale)
+    out = Array("f16", (2, 3), [1, 2, 3, 4, 5, 6])
+    compare(program, "given", Array("f32", (2, 3), out.values), "given values")
+    compare(program, "npy", Array("f32", (2, 3), out.values), "a file of f16", op=out.save("x").rsplit(":", 1)[1])
+
+
+def chains(program):
+    """Three operations: their tolerances add up, and what three roundings make is within them."""
+    for dtype in FLOATS:
+        q, k, v = drawn(dtype, (4, 16)), drawn(dtype, (6, 16)), drawn(dtype, (6, 5))
+        scores = Array(dtype, (4, 6), product(q, turned(k)))
+        scores = Array(dtype, (4, 6), [0.25 * x for x in scores.values])
+        rows = [[math.exp(x) for x in scores.values[6 * i:6 * i + 6]] for i in range(4)]
+        weights = Array(dtype, (4, 6), [x / sum(row) for row in rows for x in row])
+        tolerance = compare(program, "attention", Array(dtype, (4, 5), product(weights, v)), "attention of " + dtype,
+                            x=q, y=k, z=v)
+        ok(tolerance and 5 < tolerance["scale"] < 500, "its s is larger", tolerance)
+
+
+def wrong(program):
+    x, y = drawn("f32", (3, 4)), drawn("f32", (3, 5))
+    whole = drawn("i8", (3, 4))
+    for words, said in (
+            ({"what": "unary", "op": "sin", "x": x}, "kb_ref_unary: there is no op 'sin' of one operand"),
+            ({"what": "binary", "op": "neg", "x": x, "y": y}, "kb_ref_binary: there is no op 'neg' of two operands"),
+            ({"what": "binary", "op": "add", "x": x, "y": y},
+             "kb_ref_binary: the shape of 'y' does not go with the others"),
+            ({"what": "unary", "op": "exp", "x": whole},
+             "kb_ref_unary: 'exp' of i8 is not defined: cast or dequant it"),
+            ({"what": "binary", "op": "add", "x": x, "y": whole},
+             "kb_ref_binary: integers and floats do not go together"),
+            ({"what": "gemm", "x": x, "y": y}, "kb_ref_gemm: 'x' has 4 columns, 'y' has 3 rows"),
+            ({"what": "sum", "x": x, "axis": 2}, "kb_ref_sum: 'x' has 2 axes, there is no axis 2"),
+            ({"what": "softmax", "x": whole}, "kb_ref_softmax: 'x' is of i8; floats are needed"),
+            ({"what": "layernorm", "x": x, "y": y, "z": y}, "kb_ref_layernorm: 'y' has 15 elements for 4 columns"),
+            ({"what": "quant", "op": "f16", "x": x, "y": x}, "kb_ref_quant: quant gives integers"),
+            ({"what": "null"}, "kb_ref_unary: there is no tensor, nor a reference"),
+            ({"what": "copy", "x": y}, "kb_expect_close: the reference is (3, 5), tensor 'out' is (3, 4)"),
+            ({"what": "npy", "op": "/nowhere.npy"}, "kb_ref_npy: cannot open /nowhere.npy: No such file")):
+        given = [f"{key}={value.save(key) if isinstance(value, Array) else value}" for key, value in words.items()]
+        ended = run(program, "run", "refs", *given, "out=" + x.save("out"))
+        ok(ended.returncode == 2 and "refs.c:" in ended.stderr and f": error: {said}" in ended.stderr, said, ended.said)
+        off = run(program, "run", "refs", *given, "out=" + x.save("out"), "--data", "off")
+        ok(off.returncode == 0 or off.stderr == ended.stderr, "not computed with --data off", off.said)
+
+
+try:
+    random.seed(7)
+    small = small_machine("refs", KERNELS)
+    for part in (unary, binary, gemms, reductions, norms, conversions, chains, wrong):
+        part(small)
+except Broken as reason:
+    ok(False, "a simulator with benches of the user's own", reason)
+done()
