@@ -126,7 +126,7 @@ void fill_dtypes(const struct key *key, const struct node *standard, const struc
 }
 
 static const char *const known_ops[] = {
-#define OP(name) #name,
+#define OP(name, operands, reduces, whole) #name,
 #include "../rt/kb/ops.def"
 #undef OP
 };

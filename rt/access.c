@@ -15,7 +15,7 @@ static void of_gemm(const struct gemm *g, access_fn *f, void *arg)
 
 static void of_math(const struct math *math, access_fn *f, void *arg)
 {
-    for (unsigned i = 0; i < math->operands - (math->has_scalar ? 1u : 0u); i++)
+    for (unsigned i = 0; i < math_views(math); i++)
         f(&math->operand[i], false, arg);
     f(&math->to, true, arg);
 }

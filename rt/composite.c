@@ -126,25 +126,12 @@ static struct view matrix_of(const struct call *call, const struct part *part)
     return view_matrix(range.memory, o->dtype, range.offset, part->rows, part->columns, ld);
 }
 
-/* Matrices with a common element; those between whose rows the other's lie have none. */
-static bool overlap(const struct view *x, const struct view *y)
-{
-    uint64_t x_size = dtype_bytes[x->dtype], y_size = dtype_bytes[y->dtype];
-    if (x->memory != y->memory || x->offset >= y->offset + view_span(y) || y->offset >= x->offset + view_span(x))
-        return false;
-    uint64_t pitch = x->stride[0] * x_size;
-    if (pitch != y->stride[0] * y_size)
-        return true;
-    uint64_t apart = (y->offset % pitch + pitch - x->offset % pitch) % pitch;   /* from x's columns on to y's */
-    return apart < x->shape[1] * x_size || apart + y->shape[1] * y_size > pitch;
-}
-
 static void check_overlap(const struct call *call, const struct gemm *g)
 {
-    if (overlap(&g->c, &g->a) || overlap(&g->c, &g->b))
+    if (view_overlap(&g->c, &g->a) || view_overlap(&g->c, &g->b))
         call_error(call, "c lies where a or b does");
     for (uint32_t i = 0; i < g->epilogues; i++)
-        if (g->epilogue[i].op == OP_bias && overlap(&g->c, &g->epilogue[i].operand))
+        if (g->epilogue[i].has_operand && view_overlap(&g->c, &g->epilogue[i].operand))
             call_error(call, "c lies where a bias does");
 }
 
@@ -164,7 +151,10 @@ static const struct gemm_epilogue *epilogues_of(const struct call *call, const s
         if (is_relu)
             continue;
         epilogues[i].has_operand = true;
-        epilogues[i].operand = matrix_of(call, &(struct part){"the bias", &e->row, 1, ask->n, false, false});
+        struct view *row = &epilogues[i].operand;
+        *row = matrix_of(call, &(struct part){"the bias", &e->row, 1, ask->n, false, false});
+        row->shape[0] = ask->m;
+        row->stride[0] = 0;
     }
     return epilogues;
 }

@@ -38,4 +38,10 @@ struct math {
     struct view to, operand[MATH_OPERANDS];
 };
 
+/* How many of the operands are views. */
+static inline unsigned math_views(const struct math *math)
+{
+    return math->operands - (math->has_scalar ? 1 : 0);
+}
+
 #endif

@@ -189,41 +189,91 @@ double dtype_value(enum dtype dtype, const void *element)
     return get(dtype, element, 0);
 }
 
+/* Whole numbers of at most 16 bits: rounded to even by adding what leaves no bits below 1, NaN becomes 0. */
+static int32_t narrow_whole(float value, float least, float most)
+{
+    const float no_fraction = 0x1.8p23f;
+    value = value >= least ? value : value < least ? least : 0;
+    value = value <= most ? value : most;
+    return (int32_t)(value + no_fraction - no_fraction);
+}
+
+static int32_t limited_whole(int32_t value, int32_t least, int32_t most)
+{
+    return value < least ? least : value > most ? most : value;
+}
+
+/* A loop for each dtype. */
+#define EACH(name, statement)                                                                                          \
+    case DTYPE_##name:                                                                                                 \
+        for (size_t i = 0; i < count; i++)                                                                             \
+            statement;                                                                                                 \
+        break
+#define FROM(type) ((const type *)from)[i]
+#define TO(type) ((type *)to)[i]
+
 void dtype_to_f32(enum dtype dtype, const void *from, float *to, size_t count)
 {
-    if (dtype == DTYPE_f32)
-        memcpy(to, from, count * sizeof(float));
-    else if (dtype == DTYPE_f16)
-        f16_to_f32_all(from, to, count);
-    else if (dtype == DTYPE_bf16)
-        for (size_t i = 0; i < count; i++)
-            to[i] = bf16_to_f32(((const uint16_t *)from)[i]);
-    else
-        for (size_t i = 0; i < count; i++)
-            to[i] = (float)get(dtype, from, i);
+    switch (dtype) {
+    case DTYPE_f32: memcpy(to, from, count * sizeof(float)); break;
+    case DTYPE_f16: f16_to_f32_all(from, to, count); break;
+    EACH(bf16, to[i] = bf16_to_f32(FROM(uint16_t)));
+    EACH(i32, to[i] = (float)FROM(int32_t));
+    EACH(i16, to[i] = FROM(int16_t));
+    EACH(i8, to[i] = FROM(int8_t));
+    EACH(u8, to[i] = FROM(uint8_t));
+    case DTYPES: break;
+    }
 }
 
 void dtype_from_f32(enum dtype dtype, const float *from, void *to, size_t count)
 {
-    if (dtype == DTYPE_f32)
-        memcpy(to, from, count * sizeof(float));
-    else if (dtype == DTYPE_f16)
-        f32_to_f16_all(from, to, count);
-    else if (dtype == DTYPE_bf16)
-        for (size_t i = 0; i < count; i++)
-            ((uint16_t *)to)[i] = f32_to_bf16(from[i]);
-    else
-        for (size_t i = 0; i < count; i++)
-            put(dtype, from[i], to, i);
+    switch (dtype) {
+    case DTYPE_f32: memcpy(to, from, count * sizeof(float)); break;
+    case DTYPE_f16: f32_to_f16_all(from, to, count); break;
+    EACH(bf16, TO(uint16_t) = f32_to_bf16(from[i]));
+    EACH(i32, put(DTYPE_i32, from[i], to, i));
+    EACH(i16, TO(int16_t) = (int16_t)narrow_whole(from[i], INT16_MIN, INT16_MAX));
+    EACH(i8, TO(int8_t) = (int8_t)narrow_whole(from[i], INT8_MIN, INT8_MAX));
+    EACH(u8, TO(uint8_t) = (uint8_t)narrow_whole(from[i], 0, UINT8_MAX));
+    case DTYPES: break;
+    }
+}
+
+void dtype_to_i32(enum dtype dtype, const void *from, int32_t *to, size_t count)
+{
+    switch (dtype) {
+    case DTYPE_i32: memcpy(to, from, count * sizeof(int32_t)); break;
+    EACH(i16, to[i] = FROM(int16_t));
+    EACH(i8, to[i] = FROM(int8_t));
+    EACH(u8, to[i] = FROM(uint8_t));
+    default: break;
+    }
 }
 
 void dtype_from_i32(enum dtype dtype, const int32_t *from, void *to, size_t count)
 {
-    if (dtype == DTYPE_i32)
-        memcpy(to, from, count * sizeof(int32_t));
-    else
-        for (size_t i = 0; i < count; i++)
-            put(dtype, from[i], to, i);
+    switch (dtype) {
+    case DTYPE_i32: memcpy(to, from, count * sizeof(int32_t)); break;
+    EACH(i16, TO(int16_t) = (int16_t)limited_whole(from[i], INT16_MIN, INT16_MAX));
+    EACH(i8, TO(int8_t) = (int8_t)limited_whole(from[i], INT8_MIN, INT8_MAX));
+    EACH(u8, TO(uint8_t) = (uint8_t)limited_whole(from[i], 0, UINT8_MAX));
+    EACH(f32, TO(float) = (float)from[i]);
+    EACH(f16, put(DTYPE_f16, from[i], to, i));
+    EACH(bf16, put(DTYPE_bf16, from[i], to, i));
+    case DTYPES: break;
+    }
+}
+
+void dtype_wrap_i32(enum dtype dtype, const int32_t *from, void *to, size_t count)
+{
+    switch (dtype) {
+    case DTYPE_i32: memcpy(to, from, count * sizeof(int32_t)); break;
+    EACH(i16, TO(uint16_t) = (uint16_t)from[i]);
+    EACH(i8, TO(uint8_t) = (uint8_t)from[i]);
+    EACH(u8, TO(uint8_t) = (uint8_t)from[i]);
+    default: break;
+    }
 }
 
 void dtype_from_f64(enum dtype dtype, const double *from, void *to, size_t count)

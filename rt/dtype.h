@@ -16,8 +16,12 @@ bool dtype_is_float(enum dtype dtype);
 /* Elements of any dtype from and to f32 (i32 rounds). */
 void dtype_to_f32(enum dtype dtype, const void *from, float *to, size_t count);
 void dtype_from_f32(enum dtype dtype, const float *from, void *to, size_t count);
-/* From i32; integers saturate. */
+/* Integers of any dtype to i32, exactly. */
+void dtype_to_i32(enum dtype dtype, const void *from, int32_t *to, size_t count);
+/* From i32, rounded once; integers saturate. */
 void dtype_from_i32(enum dtype dtype, const int32_t *from, void *to, size_t count);
+/* From i32 to an integer dtype, which keeps the low bits. */
+void dtype_wrap_i32(enum dtype dtype, const int32_t *from, void *to, size_t count);
 /* From f64, rounded once. */
 void dtype_from_f64(enum dtype dtype, const double *from, void *to, size_t count);
 

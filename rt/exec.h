@@ -19,10 +19,8 @@ void exec_gemm_reach(const struct gemm *gemm);
 void exec_gemm(const struct gemm *gemm, void *scratch);
 
 /* One math op, on `base`: math.c. Several threads may do several at once, when all operands are within reach. */
+void exec_math_reach(const struct math *math);
 void exec_math(const struct math *math);
-
-/* Whether the data pass can do a math op with so many operands. */
-bool exec_has_math(uint16_t op, uint32_t operands);
 
 /* Whether every compute is checked as it is done, and the first one that was wrong. */
 extern bool exec_debug;

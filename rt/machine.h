@@ -18,7 +18,7 @@ enum dtype {
 };
 
 enum math_op {
-#define OP(name) OP_##name,
+#define OP(name, operands, reduces, whole) OP_##name,
 #include "kb/ops.def"
 #undef OP
     KNOWN_OPS

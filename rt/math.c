@@ -1,143 +1,132 @@
-/* math.c: what math ops compute: elementwise, f32, f16 and bf16 in f32, integers in i32, rounded or wrapped when they
- * are stored.
- *
- * An op is a row of the table below: a loop over floats and one over whole numbers. */
-#include <math.h>
-#include <string.h>
-
+/* math.c: what a math op makes of its operands, element by element: floats in f32, integers in i32, rounded, saturated
+ * or wrapped when they are stored. reduce.c has what reduces an axis. */
 #include "dtype.h"
 #include "exec.h"
-#include "plan.h"
+#include "math_ops.h"
 
 enum { CHUNK = 1024 };                                  /* elements at a time; conversions are done in bulk */
 
-/* ---- the ops */
+enum { VIEWS = MATH_OPERANDS + 1 };
 
-/* Sums and products wrap: an i32 of unsigned arithmetic; a narrower result is its low bits. */
-#define ADD_WHOLE(x, y) (int32_t)((uint32_t)(x) + (uint32_t)(y))
-#define MUL_WHOLE(x, y) (int32_t)((uint32_t)(x) * (uint32_t)(y))
-#define MIN_WHOLE(x, y) ((x) < (y) ? (x) : (y))
-#define MAX_WHOLE(x, y) ((x) > (y) ? (x) : (y))
-
-/* NaN wins, whichever it is; of the two zeros -0 is the smaller. */
-static float min_float(float x, float y)
-{
-    if (isnan(x) || isnan(y))
-        return x + y;
-    return x < y || (x == y && signbit(x)) ? x : y;
-}
-
-static float max_float(float x, float y)
-{
-    if (isnan(x) || isnan(y))
-        return x + y;
-    return x > y || (x == y && !signbit(x)) ? x : y;
-}
-
-/* BINARY(name, result of floats x and y, of whole numbers x and y) */
-#define BINARIES                                                                                                       \
-    BINARY(add, x + y, ADD_WHOLE(x, y))                                                                                \
-    BINARY(mul, x * y, MUL_WHOLE(x, y))                                                                                \
-    BINARY(min, min_float(x, y), MIN_WHOLE(x, y))                                                                      \
-    BINARY(max, max_float(x, y), MAX_WHOLE(x, y))
-
-#define BINARY(name, of_floats, of_whole)                                                                              \
-    static void name##_floats(float *to, const float *with, size_t count)                                              \
-    {                                                                                                                  \
-        for (size_t i = 0; i < count; i++) {                                                                           \
-            float x = to[i], y = with[i];                                                                              \
-            to[i] = of_floats;                                                                                         \
-        }                                                                                                              \
-    }                                                                                                                  \
-    static void name##_whole(int32_t *to, const int32_t *with, size_t count)                                           \
-    {                                                                                                                  \
-        for (size_t i = 0; i < count; i++) {                                                                           \
-            int32_t x = to[i], y = with[i];                                                                            \
-            to[i] = of_whole;                                                                                          \
-        }                                                                                                              \
-    }
-BINARIES
-#undef BINARY
-
-/* `to` holds x, and the result in its place. */
-static const struct row {
-    uint16_t op;
-    uint8_t operands;
-    void (*floats)(float *to, const float *with, size_t count);
-    void (*whole)(int32_t *to, const int32_t *with, size_t count);
-} rows[] = {
-#define BINARY(name, of_floats, of_whole) {OP_##name, 2, name##_floats, name##_whole},
-    BINARIES
-#undef BINARY
+/* The views of an op with as few axes as will do: those that are walked as one are one. */
+struct walk {
+    const struct math *math;
+    const struct view *view[VIEWS];                     /* the operands, then the result */
+    unsigned views, axes;
+    uint64_t shape[VIEW_RANK], stride[VIEWS][VIEW_RANK], element[VIEWS];
 };
 
-static const struct row *row_of(uint16_t op, uint32_t operands)
+static bool joins(const struct walk *walk, unsigned axis)
 {
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        if (rows[i].op == op && rows[i].operands == operands)
-            return &rows[i];
-    return NULL;
+    for (unsigned v = 0; v < walk->views; v++) {
+        const struct view *view = walk->view[v];
+        if (walk->stride[v][walk->axes - 1] != view->shape[axis] * view->stride[axis])
+            return false;
+    }
+    return true;
 }
 
-bool exec_has_math(uint16_t op, uint32_t operands)
+static void add_axis(struct walk *walk, unsigned axis)
 {
-    return row_of(op, operands);
+    uint64_t size = walk->view[0]->shape[axis];
+    bool joined = walk->axes > 0 && joins(walk, axis);
+    walk->axes += !joined;
+    walk->shape[walk->axes - 1] = joined ? walk->shape[walk->axes - 1] * size : size;
+    for (unsigned v = 0; v < walk->views; v++)
+        walk->stride[v][walk->axes - 1] = walk->view[v]->stride[axis];
 }
 
-/* ---- whole numbers of any width */
-
-static void widen(enum dtype dtype, const void *from, int32_t *to, size_t count)
+static struct walk walk_of(const struct math *math)
 {
-    for (size_t i = 0; i < count; i++)
-        switch (dtype) {
-        case DTYPE_i16: to[i] = ((const int16_t *)from)[i]; break;
-        case DTYPE_i8: to[i] = ((const int8_t *)from)[i]; break;
-        case DTYPE_u8: to[i] = ((const uint8_t *)from)[i]; break;
-        default: to[i] = ((const int32_t *)from)[i];
-        }
+    struct walk walk = {.math = math};
+    for (unsigned i = 0; i < math_views(math); i++)
+        walk.view[walk.views++] = &math->operand[i];
+    walk.view[walk.views++] = &math->to;
+    for (unsigned axis = 0; axis < VIEW_RANK; axis++)
+        if (math->to.shape[axis] > 1)
+            add_axis(&walk, axis);
+    if (walk.axes == 0)
+        walk.shape[walk.axes++] = 1;
+    return walk;
 }
 
-static void narrow(enum dtype dtype, const int32_t *from, void *to, size_t count)
+/* ---- a line along the innermost axis */
+
+static struct elements line(const struct walk *walk, unsigned view, uint64_t first)
 {
-    for (size_t i = 0; i < count; i++)
-        switch (dtype) {
-        case DTYPE_i16: ((uint16_t *)to)[i] = (uint16_t)from[i]; break;
-        case DTYPE_i8:
-        case DTYPE_u8: ((uint8_t *)to)[i] = (uint8_t)from[i]; break;
-        default: ((int32_t *)to)[i] = from[i];
-        }
+    uint64_t stride = walk->stride[view][walk->axes - 1];
+    return elements_of(walk->view[view], walk->element[view] + first * stride, stride);
 }
 
-/* ---- a row of a matrix, and all of them */
+static struct elements operand(const struct walk *walk, unsigned i, uint64_t first)
+{
+    if (walk->math->has_scalar && i + 1 == walk->math->operands)
+        return (struct elements){.number = walk->math->scalar};
+    return line(walk, i, first);
+}
+
+/* An i32 may have more bits than f32, and is rounded once. */
+static bool cast_of_i32(const struct math *math)
+{
+    return math->op == OP_cast && math->operand[0].dtype == DTYPE_i32;
+}
 
 /* At most CHUNK elements. All operands are read before the result is written: it may lie where one of them does. */
-static void compute(const struct math *math, const struct row *op, uint64_t row, uint64_t column, size_t count)
+static void compute(const struct walk *walk, uint64_t first, size_t count)
 {
-    const struct view *x = &math->operand[0], *y = &math->operand[1], *to = &math->to;
-    if (dtype_is_float(to->dtype)) {
-        float a[CHUNK], b[CHUNK];
-        dtype_to_f32(x->dtype, view_at(IMAGE_BASE, x, row, column), a, count);
-        dtype_to_f32(y->dtype, view_at(IMAGE_BASE, y, row, column), b, count);
-        op->floats(a, b, count);
-        dtype_from_f32(to->dtype, a, view_at(IMAGE_BASE, to, row, column), count);
-    } else {
-        int32_t a[CHUNK], b[CHUNK];
-        widen(x->dtype, view_at(IMAGE_BASE, x, row, column), a, count);
-        widen(y->dtype, view_at(IMAGE_BASE, y, row, column), b, count);
-        op->whole(a, b, count);
-        narrow(to->dtype, a, view_at(IMAGE_BASE, to, row, column), count);
+    const struct math *math = walk->math;
+    union lane x[CHUNK], y[CHUNK], c[CHUNK];
+    bool where = math->op == OP_where, floats = math_in_f32(math) && !cast_of_i32(math);
+    struct elements from = operand(walk, where ? 1 : 0, first), to = line(walk, walk->views - 1, first);
+    math_loop *loop = math_loop_of(math->op, math->relation, floats);
+    elements_load(&from, floats, x, count);
+    if (math->operands > 1) {
+        from = operand(walk, math->operands - 1, first);
+        elements_load(&from, floats, y, count);
     }
+    if (where) {
+        from = operand(walk, 0, first);
+        elements_load(&from, false, c, count);
+        math_where(c, x, y, count);
+    } else if (loop) {
+        loop(x, y, count);
+    }
+    elements_store(&to, floats, math->op != OP_cast, x, count);
+}
+
+/* Goes to the next line; false: that was the last. */
+static bool next_line(struct walk *walk, uint64_t index[VIEW_RANK])
+{
+    for (unsigned axis = walk->axes - 1; axis-- > 0;) {
+        bool more = ++index[axis] < walk->shape[axis];
+        for (unsigned v = 0; v < walk->views; v++)
+            walk->element[v] += walk->stride[v][axis] * (more ? 1 : 1 - walk->shape[axis]);
+        if (more)
+            return true;
+        index[axis] = 0;
+    }
+    return false;
+}
+
+void exec_math_reach(const struct math *math)
+{
+    view_reach(IMAGE_BASE, &math->to);
+    for (unsigned i = 0; i < math_views(math); i++)
+        view_reach(IMAGE_BASE, &math->operand[i]);
 }
 
 void exec_math(const struct math *math)
 {
-    const struct row *op = row_of(math->op, math->operands);
-    view_reach(IMAGE_BASE, &math->to);
-    for (uint32_t i = 0; i < math->operands; i++)
-        view_reach(IMAGE_BASE, &math->operand[i]);
-    for (uint64_t row = 0; row < math->to.shape[0]; row++)
-        for (uint64_t column = 0; column < math->to.shape[1]; column += CHUNK) {
-            uint64_t rest = math->to.shape[1] - column;
-            compute(math, op, row, column, rest < CHUNK ? rest : CHUNK);
-        }
+    uint64_t index[VIEW_RANK] = {0};
+    exec_math_reach(math);
+    if (math->axis != NO_AXIS) {
+        math_reduce(math);
+        return;
+    }
+    struct walk walk = walk_of(math);
+    uint64_t length = walk.shape[walk.axes - 1];
+    do
+        for (uint64_t first = 0; first < length; first += CHUNK)
+            compute(&walk, first, length - first < CHUNK ? length - first : CHUNK);
+    while (next_line(&walk, index));
 }

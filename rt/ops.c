@@ -32,6 +32,16 @@ bool op_known(uint16_t op)
     return op < kb_shape.ops;
 }
 
+const char *gemm_name(enum dtype dtype)
+{
+    static const char *const names[] = {
+#define DTYPE(name, bytes, is_float) "gemm_" #name,
+#include "kb/dtypes.def"
+#undef DTYPE
+    };
+    return names[dtype];
+}
+
 void ops_reset(void)
 {
     unknown = NULL;

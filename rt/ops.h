@@ -6,9 +6,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "machine.h"
+
 uint16_t op_number(const char *name);
 const char *op_name(uint16_t op);
 bool op_known(uint16_t op);
+
+/* "gemm_f16": a gemm, by the dtype of its inputs. */
+const char *gemm_name(enum dtype dtype);
 
 /* Forgets the names that the machine lacks. */
 void ops_reset(void);

@@ -3,13 +3,15 @@
  * f64 holds the products and sums of f32 closely enough, and those of i8 exactly, until they wrap. */
 #include "recheck.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "blas.h"
 #include "command.h"
 #include "dtype.h"
-#include "plan.h"
+#include "recheck_ops.h"
 #include "text/diag.h"
 
 enum { ROWS = 256, COLUMNS = 512, DEPTH = 2048 };       /* at a time */
@@ -18,7 +20,9 @@ struct patch {
     const struct gemm *gemm;
     uint64_t row, rows, column, columns;
     double *a, *b, *sum;
+    double *error;                                      /* how far each of the sums may be off */
     double max_a, max_b;
+    bool whole;                                         /* the values are those of i32, which wrap */
 };
 
 static double element(const struct view *m, uint64_t i, uint64_t j)
@@ -37,23 +41,49 @@ static void copy_out(const struct view *m, uint64_t i, uint64_t rows, uint64_t j
         }
 }
 
-static double wrapped(const struct gemm *g, double x)
+/* As the dtype of C holds it. */
+static double rounded(const struct gemm *g, double x)
 {
-    return dtype_is_float(g->a.dtype) ? x : (double)(int32_t)(uint32_t)(int64_t)x;
+    return dtype_is_float(g->c.dtype) ? x : dtype_in_range(g->c.dtype, x);
+}
+
+static double applied(const struct patch *p, const struct gemm_epilogue *e, double x, uint64_t row, uint64_t column)
+{
+    double operand[MATH_OPERANDS] = {x, e->has_operand ? element(&e->operand, row, column) : e->scalar};
+    if (e->op == OP_quant)
+        return rounded(p->gemm, recheck_float(OP_quant, 0, operand));
+    if (e->op == OP_cast)
+        return rounded(p->gemm, x);
+    return p->whole ? recheck_whole(e->op, 0, operand) : recheck_float(e->op, 0, operand);
+}
+
+/* How far f(x) may be off where x may be off by `error`: as far as it is at both ends, and what f32 rounds. Beyond the
+ * range of f32 all is possible. */
+static double error_of(const struct patch *p, const struct gemm_epilogue *e, double x, double error, double value,
+                       uint64_t row, uint64_t column)
+{
+    if (p->whole)
+        return 0;
+    double up = fabs(applied(p, e, x + error, row, column) - value);
+    double down = fabs(applied(p, e, x - error, row, column) - value);
+    if (isnan(up) || isnan(down) || fabs(value) > FLT_MAX)
+        return INFINITY;
+    return fmax(up, down) + 1e-6 * fabs(value);
 }
 
 static void apply_one(struct patch *p, const struct gemm_epilogue *e)
 {
     const struct gemm *g = p->gemm;
     uint64_t last_m = (g->c.shape[0] - 1) / g->tile_m, last_n = (g->c.shape[1] - 1) / g->tile_n;
+    if (e->op == OP_quant || e->op == OP_dequant || (e->op == OP_cast && dtype_is_float(g->c.dtype)))
+        p->whole = false;
     for (uint64_t i = 0; i < p->rows * p->columns; i++) {
         uint64_t row = p->row + i / p->columns, column = p->column + i % p->columns;
         if (e->scope == SCOPE_ONCE && (row / g->tile_m != last_m || column / g->tile_n != last_n))
             continue;
-        if (e->op == OP_bias)
-            p->sum[i] = wrapped(g, p->sum[i] + element(&e->operand, 0, column));
-        else
-            p->sum[i] = p->sum[i] < 0 ? 0 : p->sum[i];
+        double value = applied(p, e, p->sum[i], row, column);
+        p->error[i] = error_of(p, e, p->sum[i], p->error[i], value, row, column);
+        p->sum[i] = value;
     }
 }
 
@@ -64,36 +94,61 @@ static void apply(struct patch *p, enum scope scope)
             apply_one(p, &p->gemm->epilogue[e]);
 }
 
+/* The sum of so many products more: s of the tolerance is sqrt(depth) max|A| max|B|. */
+static void widen_errors(struct patch *p, uint64_t depth)
+{
+    enum dtype dtype = dtype_is_float(p->gemm->c.dtype) ? p->gemm->c.dtype : DTYPE_f32;
+    double more = p->whole ? 0 : dtype_tolerance(dtype) * sqrt((double)depth) * p->max_a * p->max_b;
+    for (uint64_t i = 0; i < p->rows * p->columns; i++)
+        p->error[i] += more;
+}
+
+static bool has_k_tile(const struct gemm *g)
+{
+    for (uint32_t i = 0; i < g->epilogues; i++)
+        if (g->epilogue[i].scope == SCOPE_K_TILE)
+            return true;
+    return false;
+}
+
 static void compute(struct patch *p)
 {
     const struct gemm *g = p->gemm;
-    for (uint64_t k = 0, end; k < g->a.shape[1]; k = end) {
-        uint64_t tile_end = (k / g->tile_k + 1) * g->tile_k;
+    uint64_t depth = g->a.shape[1], tile = has_k_tile(g) ? g->tile_k : depth;
+    p->whole = !dtype_is_float(g->a.dtype);
+    p->max_a = p->max_b = 0;
+    memset(p->error, 0, p->rows * p->columns * sizeof *p->error);
+    for (uint64_t k = 0, end; k < depth; k = end) {
+        uint64_t tile_end = (k / tile + 1) * tile < depth ? (k / tile + 1) * tile : depth;
         end = k + DEPTH < tile_end ? k + DEPTH : tile_end;
-        end = end < g->a.shape[1] ? end : g->a.shape[1];
         copy_out(&g->a, p->row, p->rows, k, end - k, p->a, &p->max_a);
         copy_out(&g->b, k, end - k, p->column, p->columns, p->b, &p->max_b);
         blas_dgemm(p->rows, p->columns, end - k, p->a, end - k, p->b, p->columns, k > 0, p->sum, p->columns);
-        for (uint64_t i = 0; i < p->rows * p->columns; i++)
-            p->sum[i] = wrapped(g, p->sum[i]);
-        if (end == tile_end || end == g->a.shape[1])
-            apply(p, SCOPE_K_TILE);
+        for (uint64_t i = 0; i < p->rows * p->columns && p->whole; i++)
+            p->sum[i] = recheck_wrapped(DTYPE_i32, (int64_t)p->sum[i]);
+        if (end < tile_end)
+            continue;
+        widen_errors(p, end - (end - 1) / tile * tile);
+        apply(p, SCOPE_K_TILE);
     }
     apply(p, SCOPE_OUTPUT_TILE);
     apply(p, SCOPE_ONCE);
 }
 
-/* Against what the dtype of C can hold of each value. */
+/* Against what the dtype of C can hold of each value, and of those that are as far off as allowed. */
 static struct difference compare(const struct patch *p, const struct op *op)
 {
     const struct view *c = &p->gemm->c;
-    double tolerance = dtype_tolerance(c->dtype), scale = sqrt((double)p->gemm->a.shape[1]) * p->max_a * p->max_b;
     for (uint64_t i = 0; i < p->rows * p->columns; i++) {
         uint64_t row = p->row + i / p->columns, column = p->column + i % p->columns;
-        double expected = dtype_in_range(c->dtype, p->sum[i]), got = element(c, row, column);
-        double allowed = tolerance * (scale + fabs(expected));
-        if (got != expected && !(isnan(got) && isnan(expected)) && !(fabs(got - expected) <= allowed))
-            return (struct difference){op, row, column, got, expected, allowed};
+        double expected = dtype_in_range(c->dtype, p->sum[i]), got = element(c, row, column), error = p->error[i];
+        double above = dtype_in_range(c->dtype, p->sum[i] + error) - expected;
+        double below = expected - dtype_in_range(c->dtype, p->sum[i] - error);
+        double allowed = fmax(above, below) + dtype_tolerance(c->dtype) * fabs(expected);
+        if (got == expected || (isnan(got) && isnan(expected)) || !isfinite(error) || fabs(got - expected) <= allowed)
+            continue;
+        return (struct difference){.op = op, .index = {row, column}, .got = got, .expected = expected,
+                                   .allowed = allowed};
     }
     return (struct difference){0};
 }
@@ -101,10 +156,11 @@ static struct difference compare(const struct patch *p, const struct op *op)
 struct difference recheck_gemm(const struct op *op)
 {
     const struct gemm *g = &op->gemm;
-    double *room = malloc((ROWS * DEPTH + DEPTH * COLUMNS + ROWS * COLUMNS) * sizeof *room);
+    double *room = malloc((ROWS * DEPTH + DEPTH * COLUMNS + 2 * ROWS * COLUMNS) * sizeof *room);
     if (!room)
         die("no memory to check a gemm:");
     struct patch patch = {.gemm = g, .a = room, .b = room + ROWS * DEPTH, .sum = room + (ROWS + COLUMNS) * DEPTH};
+    patch.error = patch.sum + ROWS * COLUMNS;
     struct difference found = {0};
     for (patch.row = 0; patch.row < g->c.shape[0] && !found.op; patch.row += ROWS)
         for (patch.column = 0; patch.column < g->c.shape[1] && !found.op; patch.column += COLUMNS) {

@@ -1,57 +1,173 @@
-/* simple.c: tl_math: one op on whole buffers, as one command of pe_math. */
-#include "device_call.h"
-#include "exec.h"
+/* simple.c: simple compute: one op on tensors in the TCM, as one command of pe_math. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "math_ops.h"
 #include "ops.h"
 #include "plan.h"
+#include "tcm_view.h"
 
-/* A buffer as a matrix of one row. */
-static struct view matrix_of(const struct call *call, const struct tl_shard *shard)
+/* ---- operands */
+
+static bool is_number(const struct tl_shard *shard)
 {
-    struct range range = call_buffer(call, shard);
-    uint64_t size = dtype_bytes[shard->dtype], count = range.bytes / size;
-    if (range.offset % size)
-        call_fault(call, FAULT_BAD_ADDRESS, "the buffer at %s is not aligned to %s", address_name(shard->addr),
-                   dtype_words[shard->dtype]);
-    return view_matrix(range.memory, shard->dtype, range.offset, 1, count, count);
+    return shard->rank == 0 && shard->dtype == DTYPES;
+}
+
+static bool is_missing(const struct tl_shard *shard)
+{
+    return shard->rank == 0 && shard->dtype != DTYPES;
+}
+
+/* The operand with the shape of the result, along whose axes its sizes of 1 are repeated. */
+static struct view spread(const struct call *call, const char *name, const struct tl_shard *shard,
+                          const struct view *to)
+{
+    struct view x = tcm_view(call, name, shard), wide = {.memory = x.memory, .dtype = x.dtype, .rank = to->rank,
+                                                         .offset = x.offset, .shape = {1, 1, 1, 1}};
+    bool fits = x.rank <= to->rank;
+    for (unsigned axis = 0; fits && axis < to->rank; axis++) {
+        unsigned missing = to->rank - x.rank;
+        uint64_t size = axis < missing ? 1 : x.shape[axis - missing];
+        wide.shape[axis] = to->shape[axis];
+        wide.stride[axis] = size == 1 ? 0 : x.stride[axis - missing];
+        fits = size == 1 || size == to->shape[axis];
+    }
+    if (!fits) {
+        char own[VIEW_SHAPE], whole[VIEW_SHAPE];
+        call_error(call, "%s of %s does not fit a result of %s", name, view_shape_name(&x, own),
+                   view_shape_name(to, whole));
+    }
+    return wide;
+}
+
+/* A row, or for what can be a scale one element: nothing is repeated along the last axis then, or all is. */
+static void check_row(const struct call *call, const struct math *math)
+{
+    bool bias = math->op == OP_bias || math->op == OP_bias_add;
+    if (math->has_scalar || !(bias || math->op == OP_scale || math->op == OP_quant || math->op == OP_dequant))
+        return;
+    const struct view *y = &math->operand[1];
+    bool row = true, one = true;
+    for (unsigned axis = 0; axis < math->to.rank; axis++) {
+        row &= y->stride[axis] == 0 || axis + 1 == math->to.rank;
+        one &= y->stride[axis] == 0;
+    }
+    if (!row || (bias && one && math->to.shape[math->to.rank - 1] > 1))
+        call_error(call, "the second operand of %s is no row%s", op_name(math->op), bias ? "" : " or single element");
 }
 
 /* In place is well; a part is not. */
-static void check_overlap(const struct call *call, const struct view *to, const struct view *from)
+static void check_overlap(const struct call *call, const struct math *math)
 {
-    uint64_t bytes = view_span(to);
-    uint64_t apart = to->offset > from->offset ? to->offset - from->offset : from->offset - to->offset;
-    if (apart > 0 && apart < bytes)
-        call_error(call, "the result lies over a part of an operand");
+    for (unsigned i = 0; i < math_views(math); i++) {
+        const struct view *to = &math->to, *x = &math->operand[i];
+        bool same = to->offset == x->offset && view_size(to) == view_size(x) && math->axis == NO_AXIS;
+        for (unsigned axis = 0; same && axis < to->rank; axis++)
+            same = to->shape[axis] == 1 || to->stride[axis] == x->stride[axis];
+        if (!same && view_overlap(to, x))
+            call_error(call, "the result lies over a part of an operand");
+    }
 }
 
-static tl_handle submit(const struct call *call, const char *name, const struct tl_shard *to, const struct tl_shard *x,
-                        const struct tl_shard *y)
+/* ---- element by element */
+
+static void take_operands(const struct call *call, const struct tl_compute *ask, struct math *math)
 {
-    uint16_t number = name ? op_number(name) : 0;
-    if (!name || !exec_has_math(number, 2))
-        call_error(call, "op '%s' is not supported; add, mul, min and max are", name ? name : "");
-    call_bytes(call, to);
-    call_same_shape(call, to, x);
-    call_same_shape(call, to, y);
-    struct op op = {.kind = OPKIND_math, .name = op_name(number),
-                    .math = {.op = number, .operands = 2, .axis = NO_AXIS, .to = matrix_of(call, to),
-                             .operand = {matrix_of(call, x), matrix_of(call, y)}}};
-    for (uint32_t i = 0; i < 2; i++)
-        check_overlap(call, &op.math.to, &op.math.operand[i]);
-    struct request ask = {.kind = COMMAND_math, .dtype = to->dtype, .op = number, .n = op.math.to.shape[1]};
-    return call_submit(call, &ask, &op);
+    static const char *const names[] = {"x", "y", "z"};
+    const struct tl_shard *given[] = {&ask->x, &ask->y, &ask->z};
+    math->operands = math_operands(math->op);
+    for (unsigned i = 0; i < MATH_OPERANDS; i++) {
+        bool last = i + 1 == math->operands;
+        if (is_missing(given[i]) != (i >= math->operands))
+            call_error(call, "operands of %s: %u, but %s is %s", op_name(math->op), math->operands, names[i],
+                       i < math->operands ? "missing" : "given");
+        if (i < math->operands && is_number(given[i]) && !(last && i > 0))
+            call_error(call, "%s is a number; only the last of several operands can be one", names[i]);
+        if (i < math->operands && is_number(given[i])) {
+            math->has_scalar = true;
+            memcpy(&math->scalar, &given[i]->addr, sizeof math->scalar);
+        } else if (i < math->operands) {
+            math->operand[i] = spread(call, names[i], given[i], &math->to);
+        }
+    }
 }
 
-void tl_math_at(struct tl *tl, const char *op, struct tl_shard to, struct tl_shard x, struct tl_shard y,
-                const char *file, uint32_t line)
+/* ---- over an axis */
+
+static void take_reduced(const struct call *call, const struct tl_compute *ask, struct math *math)
 {
-    struct call call = {tl, "tl_math", file, line};
-    call_wait(&call, submit(&call, op, &to, &x, &y));
+    if (!is_missing(&ask->y) || !is_missing(&ask->z))
+        call_error(call, "%s over an axis has one operand", op_name(math->op));
+    struct view x = tcm_view(call, "x", &ask->x), *to = &math->to;
+    int axis = ask->axis < 0 ? ask->axis + (int)x.rank : ask->axis;
+    if (axis < 0 || axis >= (int)x.rank)
+        call_error(call, "x has %" PRIu32 " axes, there is no axis %d", x.rank, ask->axis);
+    bool kept = to->rank == x.rank, dropped = to->rank + 1 == x.rank;
+    struct view whole = *to;
+    whole.rank = x.rank;
+    for (unsigned i = x.rank; dropped && i-- > 0;) {
+        unsigned from = i > (unsigned)axis ? i - 1 : i;
+        whole.shape[i] = (int)i == axis ? 1 : to->shape[from];
+        whole.stride[i] = (int)i == axis ? 0 : to->stride[from];
+    }
+    bool fits = kept || dropped;
+    for (unsigned i = 0; fits && i < x.rank; i++)
+        fits = whole.shape[i] == ((int)i == axis ? 1 : x.shape[i]);
+    if (!fits) {
+        char from[VIEW_SHAPE], result[VIEW_SHAPE];
+        call_error(call, "a result of %s does not fit %s of %s over axis %d", view_shape_name(to, result),
+                   op_name(math->op), view_shape_name(&x, from), axis);
+    }
+    math->axis = (int8_t)axis;
+    math->operands = 1;
+    math->operand[0] = x;
+    *to = whole;
 }
 
-tl_handle tl_math_async_at(struct tl *tl, const char *op, struct tl_shard to, struct tl_shard x, struct tl_shard y,
-                           const char *file, uint32_t line)
+/* ---- the command */
+
+/* The lanes of a dtype work on the larger one of x and the result. */
+static uint8_t timed_dtype(const struct math *math)
 {
-    struct call call = {tl, "tl_math_async", file, line};
-    return submit(&call, op, &to, &x, &y);
+    const struct view *x = math_subject(math);
+    return view_size(&math->to) > view_size(x) ? math->to.dtype : x->dtype;
+}
+
+static tl_handle submit(const struct call *call, const struct tl_compute *ask)
+{
+    const char *name = ask->op ? ask->op : "";
+    struct op op = {.kind = OPKIND_math, .math = {.op = op_number(name), .axis = NO_AXIS, .relation = ask->relation}};
+    struct math *math = &op.math;
+    char why[MATH_WHY];
+    bool reduces = math_reduces(math->op) && is_missing(&ask->y);
+    if (!reduces && math_operands(math->op) == 0)
+        call_error(call, "there is no op '%s' of this form", name);
+    if (ask->relation > TL_GE)
+        call_error(call, "relation number %d is none", (int)ask->relation);
+    op.name = op_name(math->op);
+    math->to = tcm_result(call, &ask->to);
+    if (reduces)
+        take_reduced(call, ask, math);
+    else
+        take_operands(call, ask, math);
+    if (!math_defined(math, why))
+        call_error(call, "%s", why);
+    check_row(call, math);
+    check_overlap(call, math);
+    struct request timed = {.kind = COMMAND_math, .dtype = timed_dtype(math), .op = math->op,
+                            .n = view_elements(reduces ? &math->operand[0] : &math->to)};
+    return call_submit(call, &timed, &op);
+}
+
+void tl_compute_at(struct tl *tl, const struct tl_compute *ask, const char *file, uint32_t line)
+{
+    struct call call = {tl, "tl_compute", file, line};
+    call_wait(&call, submit(&call, ask));
+}
+
+tl_handle tl_compute_async_at(struct tl *tl, const struct tl_compute *ask, const char *file, uint32_t line)
+{
+    struct call call = {tl, "tl_compute_async", file, line};
+    return submit(&call, ask);
 }

@@ -187,18 +187,36 @@ static void print_verification(FILE *out, const struct verification *v)
             v->expected, fabs(v->got - v->expected), v->allowed);
 }
 
+/* The tile of C, or of what a math composite gives; false: the op has none. */
+static bool difference_tile(const struct difference *d, uint64_t tile[2])
+{
+    bool gemm = d->op->kind == OPKIND_gemm;
+    uint64_t tile_m = gemm ? d->op->gemm.tile_m : d->op->math.tile_m;
+    uint64_t tile_n = gemm ? d->op->gemm.tile_n : d->op->math.tile_n;
+    if (!tile_m || !tile_n)
+        return false;
+    tile[0] = d->index[0] / tile_m;
+    tile[1] = d->index[1] / tile_n;
+    return true;
+}
+
+static uint32_t difference_rank(const struct difference *d)
+{
+    return d->op->kind == OPKIND_gemm ? 2 : d->op->math.to.rank;
+}
+
 static void print_difference(FILE *out, const struct difference *d)
 {
-    const struct gemm *g = &d->op->gemm;
-    fprintf(out, "WRONG        operation %" PRIu64 ", %s of kernel %s, called at %s:%u\n", d->op->id, d->op->name,
+    uint64_t tile[2];
+    fprintf(out, "WRONG        operation %" PRIu64 ", %s of kernel %s, called at %s:%u\n  ", d->op->id, d->op->name,
             d->op->kernel, d->op->file, (unsigned)d->op->line);
-    if (d->op->kind == OPKIND_gemm)
-        fprintf(out, "  tile (%" PRIu64 ", %" PRIu64 "), element [%" PRIu64 ", %" PRIu64 "]: ", d->row / g->tile_m,
-                d->column / g->tile_n, d->row, d->column);
-    else
-        fprintf(out, "  element %" PRIu64 ": ", d->column);
-    fprintf(out, "got %.9g, expected %.9g, error %.3g, allowed %.3g\n", d->got, d->expected, fabs(d->got - d->expected),
-            d->allowed);
+    if (difference_tile(d, tile))
+        fprintf(out, "tile (%" PRIu64 ", %" PRIu64 "), ", tile[0], tile[1]);
+    fprintf(out, "element [");
+    for (uint32_t axis = 0; axis < difference_rank(d); axis++)
+        fprintf(out, "%s%" PRIu64, axis ? ", " : "", d->index[axis]);
+    fprintf(out, "]: got %.9g, expected %.9g, error %.3g, allowed %.3g\n", d->got, d->expected,
+            fabs(d->got - d->expected), d->allowed);
 }
 
 void summary_print(FILE *out, const struct host_times *host)
@@ -263,18 +281,21 @@ static void write_verification(struct json *json, const struct verification *v)
 
 static void write_difference(struct json *json, const struct difference *d)
 {
+    uint64_t tile[2];
     json_object(json, "first_wrong_op");
     json_u64(json, "op", d->op->id);
     json_string(json, "name", d->op->name);
     json_string(json, "kernel", d->op->kernel);
     json_string(json, "file", d->op->file);
     json_u64(json, "line", d->op->line);
-    if (d->op->kind == OPKIND_gemm) {
-        json_u64(json, "tile_m", d->row / d->op->gemm.tile_m);
-        json_u64(json, "tile_n", d->column / d->op->gemm.tile_n);
+    if (difference_tile(d, tile)) {
+        json_u64(json, "tile_m", tile[0]);
+        json_u64(json, "tile_n", tile[1]);
     }
-    json_u64(json, "row", d->row);
-    json_u64(json, "column", d->column);
+    json_array(json, "index");
+    for (uint32_t axis = 0; axis < difference_rank(d); axis++)
+        json_u64(json, NULL, d->index[axis]);
+    json_array_end(json);
     json_double(json, "got", d->got);
     json_double(json, "expected", d->expected);
     json_object_end(json);

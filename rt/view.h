@@ -27,6 +27,10 @@ struct view view_bytes(uint32_t memory, uint64_t offset, uint64_t bytes);
 struct view view_matrix(uint32_t memory, enum dtype dtype, uint64_t offset, uint64_t rows, uint64_t columns,
                         uint64_t ld);
 
+/* Whether two views may have a byte in common; where their strides have no common measure, any between their first and
+ * last. */
+bool view_overlap(const struct view *x, const struct view *y);
+
 uint64_t view_elements(const struct view *view);
 
 /* Bytes from the first element to the end of the last; 0 of a view without elements. */
@@ -41,16 +45,22 @@ void view_copy(enum image image, const struct view *to, const struct view *from)
 /* Makes all elements addressable. */
 void view_reach(enum image image, const struct view *view);
 
-/* Where element (i, j) of a view of at most two axes is; it is within reach. */
-static inline void *view_at(enum image image, const struct view *view, uint64_t i, uint64_t j)
+/* Bytes of an element. */
+static inline uint64_t view_size(const struct view *view)
 {
     static const uint8_t sizes[] = {
 #define DTYPE(name, bytes, is_float) bytes,
 #include "kb/dtypes.def"
 #undef DTYPE
     };
+    return sizes[view->dtype];
+}
+
+/* Where element (i, j) of a view of at most two axes is; it is within reach. */
+static inline void *view_at(enum image image, const struct view *view, uint64_t i, uint64_t j)
+{
     uint64_t element = i * view->stride[0] + j * view->stride[1];
-    return store_at(image, view->memory, view->offset + element * sizes[view->dtype]);
+    return store_at(image, view->memory, view->offset + element * view_size(view));
 }
 
 #endif

@@ -181,18 +181,8 @@ uint64_t tl_slots(const struct tl *tl);
 #define tl_recv(tl, peer, buffer) tl_recv_at(tl, peer, buffer, __FILE__, __LINE__)
 #define tl_recv_async(tl, peer, buffer) tl_recv_async_at(tl, peer, buffer, __FILE__, __LINE__)
 
-/* ---- simple compute, on whole buffers; the result is pending until the data pass */
-
-/* to = op(x, y), element by element: one command of pe_math. The three have one shape and dtype; `to` may be x or y,
- * but not overlap them otherwise. op is "add", "mul", "min" or "max". Floating point is computed in f32 and rounded to
- * nearest even when it is stored; integers wrap. min and max of a NaN and anything are NaN, and -0 is below 0.
- * KERNEL_ERROR: another op, a dtype that pe_math has no lanes for; BAD_ADDRESS: not aligned to the dtype. */
-#define tl_math(tl, op, to, x, y) tl_math_at(tl, op, to, x, y, __FILE__, __LINE__)
-#define tl_math_async(tl, op, to, x, y) tl_math_async_at(tl, op, to, x, y, __FILE__, __LINE__)
-#define tl_add(tl, to, x, y) tl_math(tl, "add", to, x, y)
-#define tl_mul(tl, to, x, y) tl_math(tl, "mul", to, x, y)
-#define tl_min(tl, to, x, y) tl_math(tl, "min", to, x, y)
-#define tl_max(tl, to, x, y) tl_math(tl, "max", to, x, y)
+/* Simple compute, on tensors in the TCM: tl_add, tl_exp, tl_sum, tl_dot and so on. */
+#include <kb/math.h>
 
 /* ---- composites */
 
@@ -289,10 +279,6 @@ void tl_send_at(struct tl *tl, uint32_t peer, struct tl_shard buffer, const char
 tl_handle tl_send_async_at(struct tl *tl, uint32_t peer, struct tl_shard buffer, const char *file, uint32_t line);
 void tl_recv_at(struct tl *tl, uint32_t peer, struct tl_shard buffer, const char *file, uint32_t line);
 tl_handle tl_recv_async_at(struct tl *tl, uint32_t peer, struct tl_shard buffer, const char *file, uint32_t line);
-void tl_math_at(struct tl *tl, const char *op, struct tl_shard to, struct tl_shard x, struct tl_shard y,
-                const char *file, uint32_t line);
-tl_handle tl_math_async_at(struct tl *tl, const char *op, struct tl_shard to, struct tl_shard x, struct tl_shard y,
-                           const char *file, uint32_t line);
 _Noreturn void tl_fail_at(struct tl *tl, int code, const char *file, uint32_t line, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 const void *tl_data_at(struct tl *tl, struct tl_shard shard, const char *file, uint32_t line);

@@ -111,7 +111,7 @@ static bool rechecked(const struct gemm *g)
     double wrong = at(&g->c, row, column) > 0 ? -100 : 100;
     dtype_from_f64(g->c.dtype, &wrong, element(&g->c, row, column), 1);
     struct difference found = recheck_gemm(&op);
-    return found.op == &op && found.row == row && found.column == column && found.got == wrong;
+    return found.op == &op && found.index[0] == row && found.index[1] == column && found.got == wrong;
 }
 
 static bool gemms(enum dtype in, enum dtype out, uint64_t m, uint64_t k, uint64_t n, int times)
@@ -126,9 +126,13 @@ static bool gemms(enum dtype in, enum dtype out, uint64_t m, uint64_t k, uint64_
         g.a = matrix(0, in, rows, depth);
         g.b = matrix(1, in, depth, columns);
         struct view bias = matrix(3, row, 1, columns);
-        for (uint32_t e = 0; e < g.epilogues; e++)
-            epilogues[e] = (struct gemm_epilogue){.op = below(2) ? OP_relu : OP_bias, .scope = (uint8_t)below(SCOPES),
-                                                  .has_operand = true, .operand = bias};
+        bias.shape[0] = rows;
+        bias.stride[0] = 0;
+        for (uint32_t e = 0; e < g.epilogues; e++) {
+            bool adds = below(2);
+            epilogues[e] = (struct gemm_epilogue){.op = adds ? OP_bias : OP_relu, .scope = (uint8_t)below(SCOPES),
+                                                  .has_operand = adds, .operand = bias};
+        }
         g.c = view_matrix(2, out, 64, rows, columns, columns + 1);
         for (uint64_t j = 0; j < rows; j++)
             memset(element(&g.c, j, columns), 0, 4);
