@@ -1,12 +1,11 @@
 /* bench.c: the benches and kernels of this binary, which the linker collects in two sections, and their parameters. */
 #include "bench.h"
 
-#include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "misuse.h"
+#include "param.h"
 #include "text/base.h"
 #include "text/diag.h"
 
@@ -67,56 +66,6 @@ const struct kb_bench *bench_find(const char *name)
 
 /* ---- parameters */
 
-/* "1024", "0x400": NULL, or why it is none. */
-static const char *parse_whole(const char *text, uint64_t *out)
-{
-    bool hexadecimal = text[0] == '0' && text[1] == 'x';
-    const char *digits = hexadecimal ? text + 2 : text;
-    const char *allowed = hexadecimal ? "0123456789abcdefABCDEF" : "0123456789";
-    if (!*digits || digits[strspn(digits, allowed)] || (!hexadecimal && digits[0] == '0' && digits[1]))
-        return "is no whole number";
-    errno = 0;
-    *out = strtoull(digits, NULL, hexadecimal ? 16 : 10);
-    return errno ? "does not fit into 64 bits" : NULL;
-}
-
-const char *bench_word(const char *words, const char *text)
-{
-    while (*words) {
-        size_t length = strcspn(words, " ");
-        if (!text || (strlen(text) == length && !strncmp(words, text, length)))
-            return arena_text(words, length);
-        words += length + strspn(words + length, " ");
-    }
-    return NULL;
-}
-
-/* The default of a word, the first one, or of a text, all of it. */
-static const char *initial_word(const struct kb_param *p)
-{
-    return p->type == KB_PARAM_WORD ? bench_word(p->words, NULL) : p->type == KB_PARAM_TEXT ? p->words : NULL;
-}
-
-static const char *parse_value(const struct kb_param *p, const char *text, struct kb_value *out)
-{
-    if (p->type == KB_PARAM_BOOL) {
-        out->number = !strcmp(text, "true");
-        return out->number || !strcmp(text, "false") ? NULL : "is neither true nor false";
-    }
-    if (p->type == KB_PARAM_TEXT) {
-        out->word = text;
-        return NULL;
-    }
-    if (p->type == KB_PARAM_WORD) {
-        out->word = bench_word(p->words, text);
-        return out->word ? NULL : arena_printf("is none of: %s", p->words);
-    }
-    const char *wrong = parse_whole(text, &out->number);
-    if (!wrong && (out->number < p->least || out->number > p->most))
-        wrong = arena_printf("is out of bounds: %" PRIu64 " to %" PRIu64, p->least, p->most);
-    return wrong;
-}
-
 /* Reports what is wrong with an argument and returns false. */
 static bool take(const struct kb_bench *bench, const char *argument, bool *given)
 {
@@ -128,7 +77,7 @@ static bool take(const struct kb_bench *bench, const char *argument, bool *given
         if (strcmp(names[i], name))
             continue;
         const char *wrong = !equals ? "needs a value: NAME=VALUE" : given[i] ? "is given twice"
-                            : parse_value(&bench->params[i], equals + 1, &bench_values[i]);
+                            : param_parse(&bench->params[i], equals + 1, &bench_values[i]);
         given[i] = true;
         if (wrong)
             fprintf(stderr, "%s: error: %s: %s %s\n", program_name, bench->name, argument, wrong);
@@ -146,8 +95,10 @@ void bench_take(const struct kb_bench *bench, int count, char *const *arguments)
     bench_values = arena_alloc(bench->count, sizeof *bench_values);
     bool *given = arena_alloc(bench->count, sizeof *given), good = true;
     for (uint32_t i = 0; i < bench->count; i++) {
-        bench_values[i].number = bench->params[i].initial;
-        bench_values[i].word = initial_word(&bench->params[i]);
+        bench_values[i] = param_initial(&bench->params[i]);
+        if (!param_within(&bench->params[i], &bench_values[i]))
+            misuse(bench->file, bench->line, "the default of parameter '%s' has to be %s", bench->params[i].name,
+                   param_domain(&bench->params[i]));
     }
     for (int i = 0; i < count; i++)
         good &= take(bench, arguments[i], given);
@@ -166,15 +117,8 @@ const struct kb_value *kb_param_at(const char *name, enum kb_param_type type, co
 void bench_write_params(struct json *json, const char *key)
 {
     json_object(json, key);
-    for (uint32_t i = 0; i < bench_current->count; i++) {
-        const struct kb_param *p = &bench_current->params[i];
-        if (p->type == KB_PARAM_WORD || p->type == KB_PARAM_TEXT)
-            json_string(json, p->name, bench_values[i].word);
-        else if (p->type == KB_PARAM_BOOL)
-            json_bool(json, p->name, bench_values[i].number);
-        else
-            json_u64(json, p->name, bench_values[i].number);
-    }
+    for (uint32_t i = 0; i < bench_current->count; i++)
+        param_write(json, &bench_current->params[i], &bench_values[i]);
     json_object_end(json);
 }
 
@@ -185,21 +129,6 @@ void bench_run(const struct kb_bench *bench)
 
 /* ---- list */
 
-static void list_param(FILE *out, const struct kb_param *p)
-{
-    const char *value = p->initial ? "true" : "false";
-    if (p->type == KB_PARAM_INT)
-        value = arena_printf("%" PRIu64, p->initial);
-    if (initial_word(p))
-        value = initial_word(p);
-    fprintf(out, "  %-10s = %-10s %s", p->name, value, p->help);
-    if (p->type == KB_PARAM_INT)
-        fprintf(out, " (%" PRIu64 " to %" PRIu64 ")", p->least, p->most);
-    else if (p->type != KB_PARAM_TEXT)
-        fprintf(out, " (%s)", p->type == KB_PARAM_WORD ? p->words : "true false");
-    fputc('\n', out);
-}
-
 void bench_list(FILE *out)
 {
     const struct kb_bench **all;
@@ -208,7 +137,7 @@ void bench_list(FILE *out)
     for (size_t i = 0; i < count; i++) {
         fprintf(out, "%s: %s (%s)\n", all[i]->name, all[i]->what, all[i]->file);
         for (uint32_t j = 0; j < all[i]->count; j++)
-            list_param(out, &all[i]->params[j]);
+            param_list(out, &all[i]->params[j]);
     }
     count = (size_t)(__stop_kb_kernels - __start_kb_kernels);
     const struct kb_kernel **kernels = arena_alloc(count, sizeof *kernels);

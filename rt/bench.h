@@ -17,9 +17,6 @@ void bench_take(const struct kb_bench *bench, int count, char *const *arguments)
 extern const struct kb_bench *bench_current;
 extern struct kb_value *bench_values;
 
-/* The word of a list separated by spaces that equals `text` (NULL: the first one), or NULL. */
-const char *bench_word(const char *words, const char *text);
-
 /* Its parameters as a JSON object. */
 void bench_write_params(struct json *json, const char *key);
 

@@ -41,8 +41,9 @@ static void check_free(const struct kb_part *parts, const char *file, uint32_t l
             const struct pe *pe = launch->runs[i].tl.pe;
             uint32_t part = part_of_pe[pe_number(pe)];
             if (!launch->runs[i].ended && part)
-                misuse(file, line, "kb_launch: %s still runs kernel %s and cannot run %s yet", pe_name(pe),
-                       launch->program, parts[part - 1].kernel->name);
+                misuse(file, line, "kb_launch: %s still runs kernel %s, launched at %s:%u, and cannot run %s yet",
+                       pe_name(pe), launch->program, launch->file, (unsigned)launch->line,
+                       parts[part - 1].kernel->name);
         }
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "bench.h"
+#include "param.h"
 #include "text/base.h"
 #include "text/read.h"
 #include "text/yaml.h"
@@ -14,16 +15,7 @@
 /* No parameter is named so: their names are identifiers. */
 static const char seed_key[] = "--seed";
 
-static bool word_read(const struct node *node, const struct kb_param *p, const char **out)
-{
-    const char *word = node->type == NODE_SCALAR ? bench_word(p->words, node->text) : NULL;
-    if (word)
-        *out = word;
-    else
-        error_expected(node, p->name, arena_printf("one of: %s", p->words), NULL);
-    return word;
-}
-
+/* A number stands without quotes, a text with them or without, a size either way: 4096, "4 KiB". */
 static bool value_read(const struct node *node, const struct kb_param *p, struct kb_value *out)
 {
     bool flag = false, good;
@@ -34,10 +26,14 @@ static bool value_read(const struct node *node, const struct kb_param *p, struct
         good = node_bool(node, p->name, &flag);
         out->number = flag;
         return good;
-    case KB_PARAM_WORD:
-        return word_read(node, p, &out->word);
-    default:
+    case KB_PARAM_TEXT:
         return node_string(node, p->name, &out->word);
+    default:
+        good = node->type == NODE_SCALAR && (p->type != KB_PARAM_REAL || node->plain) &&
+               !param_parse(p, node->text, out);
+        if (!good)
+            error_expected(node, p->name, param_domain(p), NULL);
+        return good;
     }
 }
 

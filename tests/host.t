@@ -6,7 +6,7 @@ import signal
 
 from harness import Broken, ROOT, SCRATCH, done, ok, read, run, small_machine
 
-KERNELS = [os.path.join(ROOT, "tests", "host", name) for name in ("host.c", "ranks.c")]
+KERNELS = [os.path.join(ROOT, "tests", "host", name) for name in ("host.c", "ranks.c", "params.c")]
 SANITIZED = bool(os.environ.get("SAN"))
 
 
@@ -139,6 +139,78 @@ def ranks(program, alone):
            and "never said" not in ended.stdout, "the end: " + how, ended.said)
 
 
+LIST = """  count      = 3          a count (1 to 9)
+  room       = 64 KiB     a size (size, 64 B to 1 GiB)
+  rate       = 0.25       a rate (decimal, -1 to 1000)
+  flag       = true       a flag (true false)
+  word       = one        a word (one two)
+  text       = some text  a text (text)
+"""
+
+# What is given, what is shown.
+GIVEN = (
+    ((), "3 65536 0.25 1 one 'some text'"),
+    (("count=9", "room=1.5MiB", "rate=-1e-3", "flag=false", "word=two", "text="), "9 1572864 -0.001 0 two ''"),
+    (("room=4 KiB", "rate=1000", "text=a=b"), "3 4096 1000 1 one 'a=b'"),
+    (("room=0x40", "rate=.5"), "3 64 0.5 1 one 'some text'"),
+)
+
+# What is wrong, what is said of it.
+WRONG_VALUES = (
+    ("room=63", "is out of bounds: 64 B to 1 GiB"),
+    ("room=2GiB", "is out of bounds: 64 B to 1 GiB"),
+    ("room=1.0001KiB", "is no whole number of bytes below 2^64"),
+    ("room=4 ns", "is no size: 'ns' is the unit of a time; a size has"),
+    ("room=big", "is no size: bytes, or a number with KiB, MiB or GiB"),
+    ("rate=1000.5", "is out of bounds: -1 to 1000"),
+    ("rate=nan", "is no decimal number"),
+    ("rate=inf", "is no decimal number"),
+    ("rate=0x1", "is no decimal number"),
+    ("rate=1e999", "is no decimal number"),
+    ("rate= 1", "is no decimal number"),
+    ("rate=", "is no decimal number"),
+    ("word=three", "is none of: one two"),
+    ("flag=yes", "is neither true nor false"),
+    ("count=1.0", "is no whole number"),
+)
+
+
+def parameters(program):
+    ok(LIST in run(program, "list").stdout, "list shows types, defaults, bounds and help", run(program, "list").said)
+    for words, shown in GIVEN:
+        ended, made = result(program, "params", "params", *words)
+        ok(ended.stdout.startswith(shown + "\n") and made["params"]["rate"] == float(shown.split()[2])
+           and made["params"]["room"] == int(shown.split()[1]), f"parameters {words}", ended.said, made["params"])
+    for word, said in WRONG_VALUES:
+        ended = run(program, "run", "params", word)
+        ok(ended.returncode == 2 and f"error: params: {word} {said}" in ended.stderr, word, ended.said)
+    ended = run(program, "run", "outside")
+    ok(ended.returncode == 2 and "params.c:16: error: the default of parameter 'rate' has to be a number from 0 to 1"
+       in ended.stderr, "a default out of its bounds", ended.said)
+    points = os.path.join(SCRATCH, "points.jsonl")
+    with open(points, "w", encoding="utf-8") as file:
+        file.write('{"rate": 1e-05, "room": "4 KiB"}\n{"rate": -1, "room": 4096}\n{"rate": 1e+2}\n')
+    ended = run(program, "run", "params", "--points", points)
+    shown = [(made["params"]["rate"], made["params"]["room"]) for made in
+             (json.loads(line) for line in ended.stdout.splitlines() if line.startswith("{"))]
+    ok(shown == [(1e-05, 4096), (-1, 4096), (100, 65536)], "the same in points", ended.said)
+    with open(points, "w", encoding="utf-8") as file:
+        file.write('{"rate": "0.5"}\n{"rate": 1e4}\n{"room": "4 m"}\n{"room": true}\n')
+    ended = run(program, "run", "params", "--points", points)
+    ok(ended.returncode == 2 and ended.stderr.count("rate must be a number from -1 to 1000, not ") == 2
+       and ended.stderr.count("room must be a size from 64 B to 1 GiB, not ") == 2, "wrong ones", ended.said)
+
+
+def in_flight(program):
+    ended, made = result(program, "overlap", "overlap")
+    spans = [(one["start_ps"], one["done_ps"]) for one in made["launches"]]
+    ok(ended.returncode == 0 and ended.stdout.count("verified ") == 3 and len(spans) == 4, "launches", ended.said)
+    ok(spans[1][0] < spans[0][1] and spans[2][0] < spans[0][1] < spans[3][0], "overlap on disjoint PEs", spans)
+    ended = run(program, "run", "refused")
+    ok(ended.returncode == 2 and ended.stderr.startswith("params.c:66: error: kb_launch: sip0.cube0.pe1 still runs "
+       "kernel waits, launched at params.c:65, and cannot run waits yet"), "but not on one PE", ended.said)
+
+
 try:
     plain = small_machine("plain", KERNELS)
     mapped = small_machine("mapped", KERNELS, "cube.pe_template.components.pe_mmu.attrs.enabled=true")
@@ -146,6 +218,8 @@ try:
     orders(plain)
     maps(mapped, plain)
     launches(plain)
+    parameters(plain)
+    in_flight(plain)
     misuse(mapped)
     ranks(small_machine("two", KERNELS, "system.sips=2"), plain)
 except Broken as reason:

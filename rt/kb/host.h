@@ -32,6 +32,13 @@ uint32_t kb_ranks(void);
 /* A whole number, both bounds included; decimal or 0x hexadecimal on the command line. */
 #define KB_INT(name_, default_, least_, most_, help_)                                                                  \
     {.name = #name_, .type = KB_PARAM_INT, .initial = default_, .least = least_, .most = most_, .help = help_}
+/* A size in bytes; on the command line 4096, "4 KiB", 1.5MiB. */
+#define KB_SIZE(name_, default_, least_, most_, help_)                                                                 \
+    {.name = #name_, .type = KB_PARAM_SIZE, .initial = default_, .least = least_, .most = most_, .help = help_}
+/* A decimal number such as 0.5 or -1e-3. */
+#define KB_REAL(name_, default_, least_, most_, help_)                                                                 \
+    {.name = #name_, .type = KB_PARAM_REAL, .initial_real = default_, .least_real = least_, .most_real = most_,        \
+     .help = help_}
 /* true or false. */
 #define KB_BOOL(name_, default_, help_)                                                                                \
     {.name = #name_, .type = KB_PARAM_BOOL, .initial = default_, .help = help_}
@@ -41,6 +48,8 @@ uint32_t kb_ranks(void);
 #define KB_WORD(name_, words_, help_) {.name = #name_, .type = KB_PARAM_WORD, .words = words_, .help = help_}
 
 #define kb_int(name) (kb_param_at(#name, KB_PARAM_INT, __FILE__, __LINE__)->number)
+#define kb_size(name) (kb_param_at(#name, KB_PARAM_SIZE, __FILE__, __LINE__)->number)
+#define kb_real(name) (kb_param_at(#name, KB_PARAM_REAL, __FILE__, __LINE__)->real)
 #define kb_bool(name) (kb_param_at(#name, KB_PARAM_BOOL, __FILE__, __LINE__)->number != 0)
 #define kb_text(name) (kb_param_at(#name, KB_PARAM_TEXT, __FILE__, __LINE__)->word)
 #define kb_word(name) (kb_param_at(#name, KB_PARAM_WORD, __FILE__, __LINE__)->word)
@@ -268,12 +277,13 @@ struct kb_values {
 
 /* ---- what the macros call */
 
-enum kb_param_type { KB_PARAM_INT, KB_PARAM_BOOL, KB_PARAM_WORD, KB_PARAM_TEXT };
+enum kb_param_type { KB_PARAM_INT, KB_PARAM_SIZE, KB_PARAM_REAL, KB_PARAM_BOOL, KB_PARAM_WORD, KB_PARAM_TEXT };
 
 struct kb_param {
     const char *name;
     enum kb_param_type type;
     uint64_t initial, least, most;
+    double initial_real, least_real, most_real;
     const char *words, *help;
 };
 
@@ -297,6 +307,7 @@ struct kb_bench {
 
 struct kb_value {
     uint64_t number;
+    double real;
     const char *word;
 };
 
