@@ -42,8 +42,9 @@ static uint64_t elements_of(const char *name, struct kb_dims dims, struct call c
     return elements;
 }
 
-static void check_place(const char *name, struct kb_dims dims, const struct kb_place *place, struct call call)
+static void check_pes(const char *name, const struct kb_place *place, struct call call)
 {
+    uint32_t all = kb_shape.sips * kb_shape.cubes * kb_shape.pes;
     if (place->pes.count == 0)
         misuse(call.file, call.line, "kb_tensor_new: tensor '%s' is placed on no PE", name);
     for (uint32_t i = 1; i < place->pes.count; i++)     /* kernels search for theirs */
@@ -51,15 +52,26 @@ static void check_place(const char *name, struct kb_dims dims, const struct kb_p
             misuse(call.file, call.line,
                    "kb_tensor_new: the PEs of tensor '%s' are not in rank order, none twice: %u comes before %u", name,
                    (unsigned)place->pes.pe[i - 1], (unsigned)place->pes.pe[i]);
+    uint32_t last = place->pes.pe[place->pes.count - 1];
+    if (last >= all)
+        misuse(call.file, call.line, "kb_tensor_new: tensor '%s': the machine has %u PEs, there is no number %u", name,
+               (unsigned)all, (unsigned)last);
+}
+
+static void check_place(const char *name, struct kb_dims dims, const struct kb_place *place, struct call call)
+{
+    check_pes(name, place, call);
+    if ((unsigned)place->space > KB_SRAM || (unsigned)place->split > KB_COPIES)
+        misuse(call.file, call.line, "kb_tensor_new: tensor '%s': a placement in space number %u, split number %u is "
+               "none", name, (unsigned)place->space, (unsigned)place->split);
     if (place->split == KB_WHOLE && place->pes.count != 1)
         misuse(call.file, call.line,
                "kb_tensor_new: tensor '%s' is to lie with one PE, but %u are named: kb_copies, or a split", name,
                place->pes.count);
     if (place->split != KB_BLOCKS)
         return;
-    if (dims.rank != 2)
-        misuse(call.file, call.line, "kb_tensor_new: kb_blocks splits matrices; tensor '%s' has %u axes", name,
-               dims.rank);
+    if (dims.rank < 2)
+        misuse(call.file, call.line, "kb_tensor_new: kb_blocks splits two axes; tensor '%s' has one", name);
     if ((uint64_t)place->rows * place->cols != place->pes.count)
         misuse(call.file, call.line,
                "kb_tensor_new: a grid of %u x %u for tensor '%s' is not the %u PEs of its placement", place->rows,
@@ -89,7 +101,7 @@ static struct tl_shard shard_view(const struct tensor *t, uint32_t i)
         split(&view, t->dims.rank - 1, i, place->pes.count);
     if (place->split == KB_BLOCKS) {
         split(&view, 0, i / place->cols, place->rows);
-        split(&view, 1, i % place->cols, place->cols);
+        split(&view, t->dims.rank - 1, i % place->cols, place->cols);
     }
     uint64_t stride = 1;
     for (uint32_t axis = t->dims.rank; axis-- > 0;) {
@@ -119,6 +131,8 @@ kb_tensor kb_tensor_new_at(const char *name, enum kb_dtype dtype, struct kb_dims
                            const char *file, uint32_t line)
 {
     struct call call = {file, line};
+    if (!name)
+        misuse(file, line, "kb_tensor_new: a tensor needs a name");
     if ((unsigned)dtype >= KB_DTYPES)
         misuse(file, line, "kb_tensor_new: tensor '%s' has no dtype", name);
     struct tensor *t = arena_alloc(1, sizeof *t);

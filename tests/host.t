@@ -6,7 +6,7 @@ import signal
 
 from harness import Broken, ROOT, SCRATCH, done, ok, read, run, small_machine
 
-KERNELS = [os.path.join(ROOT, "tests", "host", name) for name in ("host.c", "ranks.c", "params.c")]
+KERNELS = [os.path.join(ROOT, "tests", "host", name) for name in ("host.c", "ranks.c", "params.c", "places.c")]
 SANITIZED = bool(os.environ.get("SAN"))
 
 
@@ -74,6 +74,53 @@ def launches(program):
     if not SANITIZED:
         ended = run(program, "run", "crash")
         ok(ended.returncode == -signal.SIGSEGV, "a trap of the host's is a crash", ended.said)
+
+
+def shares(count, parts):
+    return [(i * count // parts, (i + 1) * count // parts) for i in range(parts)]
+
+
+def shards(shape, split):
+    """What the four PEs of the machine say: of each axis the first index and how many, then positions."""
+    whole = [(0, size) for size in shape]
+    parts = {"copies": [whole] * 4, "on": [whole],
+             "rows": [[share] + whole[1:] for share in shares(shape[0], 4)],
+             "cols": [whole[:-1] + [share] for share in shares(shape[-1], 4)],
+             "blocks": [[row] + whole[1:-1] + [column] for row in shares(shape[0], 2)
+                        for column in shares(shape[-1], 2)]}[split]
+    for number, part in enumerate(parts):
+        axes = " ".join(f"{first}+{end - first}" for first, end in part)
+        positions = [0]
+        for size, (first, end) in zip(shape, part):
+            positions = [position * size + i for position in positions for i in range(first, end)]
+        yield " ".join([f"{number}: {axes} |", *map(str, positions)])
+
+
+def places(program):
+    for number, shape in enumerate(((9,), (3,), (5, 7), (1, 1), (5, 2, 3), (2, 3, 9), (3, 2, 2, 5), (1, 2, 3, 2))):
+        for step, split in enumerate(("rows", "cols", "blocks", "copies", "on")):
+            if split == "blocks" and len(shape) == 1:
+                continue
+            space = ("hbm", "tcm", "sram")[(number + step) % 3]
+            ended = run(program, "run", "shards", "shape=" + "x".join(map(str, shape)), f"split={split}",
+                        f"space={space}")
+            want = list(shards(shape, split))
+            ok(ended.returncode == 0 and ended.stdout.splitlines()[:len(want)] == want,
+               f"{shape} in {split}, {space}", ended.said, *want)
+    for space in ("hbm", "tcm", "sram"):
+        ended = run(program, "run", "addresses", f"space={space}")
+        at = [int(word, 16) for word in ended.stdout.split()[:4]]
+        ok(ended.returncode == 0 and at[0] % 64 == 0 and [one - at[0] for one in at] == [0, 64, 128, 256],
+           f"addresses in {space}", ended.said)
+    for what, said in (
+            ("far", "tensor 't': the machine has 4 PEs, there is no number 99"),
+            ("space", "tensor 't': a placement in space number 3, split number 1 is none"),
+            ("split", "tensor 't': a placement in space number 0, split number 9 is none"),
+            ("dtype", "tensor 't' has no dtype"), ("name", "a tensor needs a name"),
+            ("full", "no room for tensor 't' at sip0.cube0.pe0.pe_tcm"),
+            ("blocks", "kb_blocks splits two axes; tensor 't' has one")):
+        ended = run(program, "run", "unplaced", "what=" + what)
+        ok(ended.returncode == 2 and "error: kb_tensor_new: " + said in ended.stderr, what, ended.said)
 
 
 MISUSE = (
@@ -218,6 +265,7 @@ try:
     orders(plain)
     maps(mapped, plain)
     launches(plain)
+    places(plain)
     parameters(plain)
     in_flight(plain)
     misuse(mapped)

@@ -88,7 +88,7 @@ struct kb_place {
 /* The first axis, or the last, split over the PEs: one shard each, empty ones where there are more PEs than indices. */
 #define kb_rows(space, pes) ((struct kb_place){space, KB_ROWS, pes, 0, 0})
 #define kb_cols(space, pes) ((struct kb_place){space, KB_COLS, pes, 0, 0})
-/* Both axes of a matrix split, over a grid of rows x cols PEs, row-major. */
+/* The first and the last axis split, over a grid of rows x cols PEs, row-major. */
 #define kb_blocks(space, pes, rows, cols) ((struct kb_place){space, KB_BLOCKS, pes, rows, cols})
 /* All of it with each PE. */
 #define kb_copies(space, pes) ((struct kb_place){space, KB_COPIES, pes, 0, 0})
@@ -104,7 +104,8 @@ struct kb_dims {
 #define kb_4d(x, y, z, w) ((struct kb_dims){4, {x, y, z, w}})
 
 /* A tensor of zeros. Every shard is dense and row-major, at the next 64-byte boundary of its memory: upwards from 0,
- * in a TCM from the end of the reserved region. The name is for messages and results. */
+ * in a TCM from the end of the reserved region. The name is for messages and results. Too large for a memory: the run
+ * ends with status 2, what was asked for and what is left. */
 #define kb_tensor_new(name, dtype, dims, place) kb_tensor_new_at(name, dtype, dims, place, __FILE__, __LINE__)
 
 /* Sets every element: to one value; to values that are uniform in [low, high), whole ones for an integer dtype; to a
