@@ -9,13 +9,15 @@
 #include "plan.h"
 
 enum { ROWS = GRID_ROWS, COLUMNS = 2048, DEPTH = 384 }; /* of a block, of a slice: DEPTH * 2^7 * 2^7 < 2^24 */
+enum { PAD = 16 };                                      /* elements, lest rows fall on one another in the caches */
 
-const uint64_t grid_scratch_bytes = (ROWS * DEPTH + DEPTH * COLUMNS + 2 * ROWS * COLUMNS) * sizeof(float);
+const uint64_t grid_scratch_bytes = (ROWS * DEPTH + DEPTH * (COLUMNS + PAD) + 2 * ROWS * (COLUMNS + PAD)) * sizeof(float);
 
 /* A block under way: rows and columns count over all A, one above the other, and all B, side by side. */
 struct block {
     const struct grid *grid;
     uint64_t row, rows, column, columns;
+    uint64_t pitch;                                     /* of a row of b and of sum */
     bool exact;
     float *a, *b;                                       /* packed: rows x DEPTH, DEPTH x columns at most */
     float *sum;                                         /* what has been accumulated, or one product if exact */
@@ -85,9 +87,11 @@ static void pack_square(const struct view *m, uint64_t row, uint64_t rows, uint6
 static void pack(const struct view *m, uint64_t row, uint64_t rows, uint64_t column, uint64_t columns, float *to,
                  uint64_t pitch)
 {
-    if (m->stride[1] == 1 || columns == 1) {
+    if (rows > 0 && columns > 0 && (m->stride[1] == 1 || columns == 1)) {
+        const uint8_t *from = view_at(IMAGE_BASE, m, row, column);
+        uint64_t step = m->stride[0] * dtype_bytes[m->dtype];
         for (uint64_t i = 0; i < rows; i++)
-            dtype_to_f32(m->dtype, view_at(IMAGE_BASE, m, row + i, column), to + i * pitch, columns);
+            dtype_to_f32(m->dtype, from + i * step, to + i * pitch, columns);
         return;
     }
     for (uint64_t i = 0; i < rows; i += SQUARE)
@@ -107,7 +111,7 @@ static void pack_all(const struct block *block, uint64_t k, uint64_t depth)
     start = 0;
     for (uint32_t i = 0; i < grid->columns; start += b_of(grid, i++)->shape[1]) {
         struct part part = columns_of(block, start, b_of(grid, i));
-        pack(b_of(grid, i), k, depth, part.first, part.count, block->b + part.at, block->columns);
+        pack(b_of(grid, i), k, depth, part.first, part.count, block->b + part.at, block->pitch);
     }
 }
 
@@ -116,13 +120,15 @@ static void multiply(struct block *block, uint64_t k, uint64_t end)
 {
     uint64_t depth = end - k, m = block->rows, n = block->columns;
     pack_all(block, k, depth);
-    blas_sgemm(m, n, depth, block->a, depth, block->b, n, block->exact || k == 0 ? 0 : 1, block->sum, n);
+    blas_sgemm(m, n, depth, block->a, depth, block->b, block->pitch,
+               block->exact || k == 0 ? 0 : 1, block->sum, block->pitch);
     if (!block->exact)
         return;
-    for (uint64_t i = 0; i < m * n; i++) {
-        uint32_t before = k == 0 ? 0 : (uint32_t)block->exact_sum[i];
-        block->exact_sum[i] = (int32_t)(before + (uint32_t)(int32_t)block->sum[i]);
-    }
+    for (uint64_t i = 0; i < m; i++)
+        for (uint64_t j = i * block->pitch; j < i * block->pitch + n; j++) {
+            uint32_t before = k == 0 ? 0 : (uint32_t)block->exact_sum[j];
+            block->exact_sum[j] = (int32_t)(before + (uint32_t)(int32_t)block->sum[j]);
+        }
 }
 
 /* ---- what belongs to each gemm */
@@ -136,10 +142,10 @@ static void each_patch(const struct block *block, void (*f)(struct patch *patch)
         column = 0;
         for (uint32_t j = 0; j < grid->columns && rows.count > 0; column += b_of(grid, j++)->shape[1]) {
             struct part columns = columns_of(block, column, b_of(grid, j));
-            uint64_t at = rows.at * block->columns + columns.at;
+            uint64_t at = rows.at * block->pitch + columns.at;
             struct patch patch = {.gemm = grid->gemm[(uint64_t)i * grid->columns + j], .row = rows.first,
                                   .rows = rows.count, .column = columns.first, .columns = columns.count,
-                                  .pitch = block->columns, .exact = block->exact, .sum = block->sum + at,
+                                  .pitch = block->pitch, .exact = block->exact, .sum = block->sum + at,
                                   .exact_sum = block->exact_sum + at};
             if (columns.count > 0)
                 f(&patch);
@@ -191,11 +197,12 @@ uint64_t grid_blocks(const struct grid *grid)
 
 void grid_block(const struct grid *grid, uint64_t i, void *scratch)
 {
-    float *a = scratch, *b = a + ROWS * DEPTH, *sum = b + DEPTH * COLUMNS;
+    float *a = scratch, *b = a + ROWS * DEPTH, *sum = b + DEPTH * (COLUMNS + PAD);
     uint64_t row = i / blocks_across(grid) * ROWS, column = i % blocks_across(grid) * COLUMNS;
     struct block block = {.grid = grid, .row = row, .column = column, .rows = least(ROWS, all_rows(grid) - row),
-                          .columns = least(COLUMNS, all_columns(grid) - column),
+                          .columns = least(COLUMNS, all_columns(grid) - column), 
                           .exact = !dtype_is_float(grid->gemm[0]->a.dtype), .a = a, .b = b, .sum = sum,
-                          .exact_sum = (int32_t *)(sum + ROWS * COLUMNS)};
+                          .exact_sum = (int32_t *)(sum + ROWS * (COLUMNS + PAD))};
+    block.pitch = block.columns + PAD;
     compute(&block);
 }

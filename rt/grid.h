@@ -30,7 +30,7 @@ struct patch {
 /* The C of a grid are made in blocks, which depend on its shape alone and on one another not at all: several threads
  * may do several at once, on `base`, each with `scratch` of its own of so many bytes, aligned to 64. All operands are
  * within reach before. */
-enum { GRID_ROWS = 2048 };                              /* of a block, at most */
+enum { GRID_ROWS = 1024 };                              /* of a block, at most */
 extern const uint64_t grid_scratch_bytes;
 uint64_t grid_blocks(const struct grid *grid);
 void grid_block(const struct grid *grid, uint64_t i, void *scratch);

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "batch.h"
 #include "blas.h"
@@ -84,12 +85,18 @@ static void check_gemm(uint64_t i, unsigned thread, void *ops)
 
 /* ---- work */
 
-/* Kept from level to level: most are small and many. */
+/* Kept from level to level: most are small and many. In huge pages where the system has them to give. */
 static void *scratch_of(unsigned thread)
 {
+    enum { HUGE_PAGE = 2 << 20 };
     static void *scratch[POOL_MOST_THREADS];
-    if (!scratch[thread] && !(scratch[thread] = aligned_alloc(64, grid_scratch_bytes)))
-        die("no memory for the blocks of a gemm:");
+    uint64_t bytes = (grid_scratch_bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    if (!scratch[thread]) {
+        scratch[thread] = aligned_alloc(HUGE_PAGE, bytes);
+        if (!scratch[thread])
+            die("no memory for the blocks of a gemm:");
+        madvise(scratch[thread], bytes, MADV_HUGEPAGE);
+    }
     return scratch[thread];
 }
 
