@@ -6,6 +6,8 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "text/diag.h"
 
@@ -42,6 +44,14 @@ static void *worker(void *arg)
             pthread_cond_signal(&ends);
     }
     return NULL;
+}
+
+void pool_option(const char *text)
+{
+    unsigned long threads = strtoul(text, NULL, 10);
+    if (!*text || strspn(text, "0123456789") != strlen(text) || threads < 1 || threads > POOL_MOST_THREADS)
+        usage_error("--threads %s: a whole number from 1 to %d is needed", text, POOL_MOST_THREADS);
+    pool_threads = (unsigned)threads;
 }
 
 void pool_prepare(void)

@@ -9,6 +9,9 @@
 extern unsigned pool_threads;
 enum { POOL_MOST_THREADS = 256 };
 
+/* Sets it to what `--threads` says; a wrong number is a usage error. */
+void pool_option(const char *text);
+
 /* Sets pool_threads if it is 0. */
 void pool_prepare(void);
 

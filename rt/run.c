@@ -14,6 +14,7 @@
 #include "finished.h"
 #include "one_run.h"
 #include "points.h"
+#include "pool.h"
 #include "profile.h"
 #include "result.h"
 #include "steady.h"
@@ -32,6 +33,7 @@ static void help(void)
          "Runs a bench in simulated time, checks what it computed, and reports. `list` shows benches and parameters.\n"
          "  --data MODE     off: timing alone; verify (the default): compute, and compare results with references;\n"
          "                  debug: compare every operation as well, and name the first that is wrong\n"
+         "  --threads N     of the data pass; as many as there are processors if absent. Results are the same\n"
          "  --seed N        of random values, 0 if absent\n"
          "  --json FILE     the result as JSON (- for standard output)\n"
          "  --points FILE   a run for each line of FILE (- for standard input), a JSON object of parameters such\n"
@@ -69,6 +71,7 @@ static struct run_options options_read(int argc, char **argv)
         {"data", required_argument, NULL, 'd'},    {"seed", required_argument, NULL, 's'},
         {"json", required_argument, NULL, 'j'},    {"trace", required_argument, NULL, 't'},
         {"points", required_argument, NULL, 'p'},  {"profile", no_argument, NULL, 'f'},
+        {"threads", required_argument, NULL, 'n'},
         {"oplog", required_argument, NULL, OPTION_OPLOG}, {"oplog-mem", required_argument, NULL, OPTION_OPLOG_MEM},
         {"exact-events", no_argument, NULL, 'e'},  {"help", no_argument, NULL, 'h'},          {0}};
     struct run_options read = {0};
@@ -78,6 +81,7 @@ static struct run_options options_read(int argc, char **argv)
         switch (option) {
         case 'd': data_mode(optarg); break;
         case 's': fill_seed = seed_of(optarg); break;
+        case 'n': pool_option(optarg); break;
         case 'j': read.json = optarg; break;
         case 't': read.trace = optarg; break;
         case 'p': read.points = optarg; break;
