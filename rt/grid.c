@@ -10,9 +10,9 @@
 
 enum { ROWS = GRID_ROWS, COLUMNS = 2048 };              /* of a block */
 enum { DEPTH = 384 };                                   /* of a slice: DEPTH * 2^7 * 2^7 < 2^24 */
-enum { PAD = 16 };                                      /* elements, lest rows fall on one another in the caches */
+enum { PAD = 16, PITCH = COLUMNS + PAD };               /* lest rows fall on one another in the caches */
 
-const uint64_t grid_scratch_bytes = (ROWS * DEPTH + DEPTH * (COLUMNS + PAD) + 2 * ROWS * (COLUMNS + PAD)) * sizeof(float);
+const uint64_t grid_scratch_bytes = (ROWS * DEPTH + DEPTH * PITCH + 2 * ROWS * PITCH) * sizeof(float);
 
 /* A block under way: rows and columns count over all A, one above the other, and all B, side by side. */
 struct block {
@@ -198,12 +198,12 @@ uint64_t grid_blocks(const struct grid *grid)
 
 void grid_block(const struct grid *grid, uint64_t i, void *scratch)
 {
-    float *a = scratch, *b = a + ROWS * DEPTH, *sum = b + DEPTH * (COLUMNS + PAD);
+    float *a = scratch, *b = a + ROWS * DEPTH, *sum = b + DEPTH * PITCH;
     uint64_t row = i / blocks_across(grid) * ROWS, column = i % blocks_across(grid) * COLUMNS;
     struct block block = {.grid = grid, .row = row, .column = column, .rows = least(ROWS, all_rows(grid) - row),
                           .columns = least(COLUMNS, all_columns(grid) - column),
                           .exact = !dtype_is_float(grid->gemm[0]->a.dtype), .a = a, .b = b, .sum = sum,
-                          .exact_sum = (int32_t *)(sum + ROWS * (COLUMNS + PAD))};
+                          .exact_sum = (int32_t *)(sum + ROWS * PITCH)};
     block.pitch = block.columns + PAD;
     compute(&block);
 }
