@@ -1,4 +1,4 @@
-/* pool.c: the threads of the data pass. They wait for work, to the end of the program. */
+/* pool.c: the threads of the data pass and of references. They wait for work, to the end of the program. */
 #define _GNU_SOURCE                                     /* sched_getaffinity */
 #include "pool.h"
 

@@ -1,4 +1,4 @@
-/* pool.h: the threads of the data pass. */
+/* pool.h: the threads of the data pass and of references. */
 #ifndef KB_POOL_H
 #define KB_POOL_H
 

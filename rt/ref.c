@@ -6,27 +6,25 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "blas.h"
 #include "dtype.h"
 #include "misuse.h"
 #include "plan.h"
+#include "pool.h"
 #include "progress.h"
 
-enum { PANEL = 256, COLUMN_PANEL = 4096, MOST_THREADS = 8, MOST_SIZE = 1 << 30 };
+enum { PANEL = 256, COLUMN_PANEL = 4096, MOST_SIZE = 1 << 30 };
 
-/* ---- gemm, in panels of C that threads take in turn; the panels do not depend on how many there are */
+/* ---- gemm, in panels of C that do not depend on the number of threads */
 
 struct product {
     struct reference *ref;
     struct gathered a, b;
     uint64_t depth;
-    uint64_t taken;                                     /* panels */
-    pthread_t first;                                    /* the thread that shows how far it is */
+    uint64_t panels, across;                            /* all, and those of a row */
 };
 
 static void wrap_panel(const struct product *p, const double *from, uint64_t row, uint64_t rows, uint64_t column,
@@ -54,32 +52,19 @@ static void panel(const struct product *p, uint64_t row, uint64_t column)
     }
 }
 
-static void *panels(void *arg)
+static void do_panel(uint64_t i, unsigned thread, void *product)
 {
-    struct product *p = arg;
-    uint64_t across = (p->ref->columns + COLUMN_PANEL - 1) / COLUMN_PANEL;
-    uint64_t all = (p->ref->rows + PANEL - 1) / PANEL * across;
-    for (uint64_t i; (i = __atomic_fetch_add(&p->taken, 1, __ATOMIC_RELAXED)) < all;) {
-        panel(p, i / across * PANEL, i % across * COLUMN_PANEL);
-        if (pthread_equal(pthread_self(), p->first))
-            progress("reference", i, all);
-    }
-    return NULL;
+    const struct product *p = product;
+    panel(p, i / p->across * PANEL, i % p->across * COLUMN_PANEL);
+    if (thread == 0)
+        progress("reference", i, p->panels);
 }
 
 static void multiply(struct product *p)
 {
-    pthread_t threads[MOST_THREADS];
-    p->first = pthread_self();
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    int started = 0;
-    while (started + 1 < processors && started < MOST_THREADS - 1 &&
-           p->ref->rows > PANEL * (uint64_t)(started + 1) &&
-           !pthread_create(&threads[started], NULL, panels, p))
-        started++;
-    panels(p);
-    while (started > 0)
-        pthread_join(threads[--started], NULL);
+    p->across = (p->ref->columns + COLUMN_PANEL - 1) / COLUMN_PANEL;
+    p->panels = (p->ref->rows + PANEL - 1) / PANEL * p->across;
+    pool_run(p->panels, do_panel, p);
     progress_end();
 }
 
