@@ -1,0 +1,126 @@
+/* ops.c: a bench that has every PE do an op on its part, and holds what comes of it against a reference. */
+#include <kb/host.h>
+#include <kb/tl.h>
+
+#include <string.h>
+
+/* The ops of one kernel: by name, as tl_compute takes them, or one of the functions below. */
+struct op_args {
+    char op[16], form[16];
+    kb_tensor x, y, z, to;
+    int axis;
+};
+
+static struct tl_shard load(struct tl *tl, kb_tensor tensor)
+{
+    return tl_load(tl, tl_my_shard(tl, tensor));
+}
+
+static struct tl_shard room(struct tl *tl, struct tl_shard like)
+{
+    return tl_alloc(tl, (enum kb_dtype)like.dtype, like.shape[0], like.shape[1]);
+}
+
+static void softmax(struct tl *tl, struct tl_shard to, struct tl_shard x)
+{
+    struct tl_shard row = tl_alloc(tl, (enum kb_dtype)x.dtype, x.shape[0], 1), shifted = room(tl, x);
+    tl_reduce_max(tl, row, x, 1);
+    tl_sub(tl, shifted, x, row);
+    tl_exp(tl, shifted, shifted);
+    tl_sum(tl, row, shifted, 1);
+    tl_div(tl, to, shifted, row);
+}
+
+static void layernorm(struct tl *tl, struct tl_shard to, struct tl_shard x, struct tl_shard gain, struct tl_shard bias)
+{
+    struct tl_shard row = tl_alloc(tl, (enum kb_dtype)x.dtype, x.shape[0], 1), rest = room(tl, x), square = room(tl, x);
+    tl_mean(tl, row, x, 1);
+    tl_sub(tl, rest, x, row);
+    tl_mul(tl, square, rest, rest);
+    tl_mean(tl, row, square, 1);
+    tl_add(tl, row, row, tl_number(1e-5));
+    tl_rsqrt(tl, row, row);
+    tl_mul(tl, rest, rest, row);
+    tl_mul(tl, rest, rest, gain);
+    tl_bias(tl, to, rest, bias);
+}
+
+KB_KERNEL(op, struct op_args)
+{
+    struct tl_shard out = tl_my_shard(tl, arg->to);
+    if (out.shape[0] == 0 || out.shape[1] == 0)         /* more PEs than rows or columns */
+        return;
+    struct tl_shard to = room(tl, out), x = load(tl, arg->x);
+    struct tl_compute ask = {.op = arg->op, .to = to, .x = x, .axis = arg->axis};
+    if (arg->y)
+        ask.y = load(tl, arg->y);
+    if (arg->z)
+        ask.z = load(tl, arg->z);
+    if (!strcmp(arg->form, "number"))
+        ask.y = tl_number(3);
+    if (!strcmp(arg->op, "softmax"))
+        softmax(tl, to, x);
+    else if (!strcmp(arg->op, "layernorm"))
+        layernorm(tl, to, x, ask.y, ask.z);
+    else if (!strcmp(arg->op, "dot"))
+        tl_dot(tl, to, x, ask.y);
+    else if (!strcmp(arg->op, "lt"))
+        tl_cmp(tl, to, x, TL_LT, ask.y);
+    else
+        tl_wait(tl, tl_compute_async(tl, &ask));
+    tl_store(tl, out, to);
+}
+
+static kb_ref reference(const char *op, const char *form, const struct op_args *args)
+{
+    uint32_t axis = (uint32_t)args->axis;
+    if (!strcmp(form, "reduce"))
+        return !strcmp(op, "sum") ? kb_ref_sum(args->x, axis) : !strcmp(op, "mean") ? kb_ref_mean(args->x, axis)
+               : !strcmp(op, "max") ? kb_ref_max(args->x, axis) : kb_ref_min(args->x, axis);
+    if (!strcmp(op, "softmax")) return kb_ref_softmax(args->x);
+    if (!strcmp(op, "layernorm")) return kb_ref_layernorm(args->x, args->y, args->z, 1e-5);
+    if (!strcmp(op, "dot")) return kb_ref_gemm(args->x, args->y);
+    if (!strcmp(op, "cast")) return kb_ref_cast(args->x, kb_dtype(kb_text(to)));
+    if (!strcmp(op, "quant")) return kb_ref_quant(args->x, args->y, kb_dtype(kb_text(to)));
+    if (!strcmp(op, "where")) return kb_ref_where(args->x, args->y, args->z);
+    if (!strcmp(form, "unary")) return kb_ref_unary(op, args->x);
+    return !strcmp(form, "number") ? kb_ref_binary(op, args->x, 3) : kb_ref_binary(op, args->x, args->y);
+}
+
+/* An operand: as x, a row, a column, or n x n; random. */
+static kb_tensor operand(const char *name, const char *dtype, const char *form, struct kb_pes pes)
+{
+    uint64_t m = kb_int(m), n = kb_int(n);
+    bool row = !strcmp(form, "row"), square = !strcmp(form, "square");
+    struct kb_dims dims = row ? kb_1d(n) : square ? kb_2d(n, n) : kb_2d(m, !strcmp(form, "column") ? 1 : n);
+    bool whole = dtype[0] == 'i' || dtype[0] == 'u', by_columns = kb_int(axis) == 0;
+    kb_tensor made = kb_tensor_new(name, kb_dtype(dtype), dims, row || square ? kb_copies(KB_HBM, pes)
+                                   : by_columns ? kb_cols(KB_HBM, pes) : kb_rows(KB_HBM, pes));
+    kb_fill_uniform(made, kb_real(low), whole ? 100 : 2);
+    return made;
+}
+
+KB_BENCH(op, "an op on every PE, against its reference", KB_TEXT(op, "exp", "op"),
+         KB_WORD(form, "unary same row column number reduce two_rows square where", "its operands"),
+         KB_TEXT(dtype, "f32", "of x"), KB_TEXT(with, "f32", "of the others"), KB_TEXT(to, "f32", "of the result"),
+         KB_INT(m, 13, 1, 4096, "rows"), KB_INT(n, 37, 1, 4096, "columns"), KB_INT(axis, 1, 0, 1, "of a reduction"),
+         KB_REAL(low, -2, -1000, 2, "least value"), KB_TEXT(pes, "*", "where"))
+{
+    struct kb_pes pes = kb_pes(kb_text(pes));
+    const char *form = kb_word(form), *op = kb_text(op);
+    struct op_args args = {.axis = (int)kb_int(axis), .x = operand("x", kb_text(dtype), "same", pes)};
+    strncpy(args.op, op, sizeof args.op - 1);
+    strncpy(args.form, form, sizeof args.form - 1);
+    bool two = !strcmp(form, "two_rows"), where = !strcmp(form, "where");
+    if (two || where || !strcmp(form, "same") || !strcmp(form, "row") || !strcmp(form, "column") ||
+        !strcmp(form, "square"))
+        args.y = operand("y", kb_text(with), two ? "row" : where ? "same" : form, pes);
+    if (two || where)
+        args.z = operand("z", kb_text(with), two ? "row" : "column", pes);
+    bool reduces = !strcmp(form, "reduce"), by_columns = args.axis == 0;
+    struct kb_dims dims = kb_2d(reduces && by_columns ? 1 : kb_int(m), reduces && !by_columns ? 1 : kb_int(n));
+    struct kb_place place = by_columns ? kb_cols(KB_HBM, pes) : kb_rows(KB_HBM, pes);
+    args.to = kb_tensor_new("to", kb_dtype(kb_text(to)), dims, place);
+    kb_wait(kb_launch(op, pes, &args));
+    kb_expect_close(args.to, reference(op, form, &args));
+}
