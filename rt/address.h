@@ -20,6 +20,11 @@ struct range {
     uint64_t offset, bytes;
 };
 
+/* Bytes at consecutive addresses. */
+struct address_run {
+    uint64_t address, bytes;
+};
+
 static inline uint64_t address_make(enum space space, uint32_t sip, uint32_t cube, uint32_t pe, uint64_t offset)
 {
     return (uint64_t)pe << 56 | (uint64_t)sip << 48 | (uint64_t)cube << 40 | (uint64_t)space << OFFSET_BITS | offset;

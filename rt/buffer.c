@@ -8,6 +8,7 @@
 #include "device.h"
 #include "emitted.h"
 #include "flight.h"
+#include "freed.h"
 #include "pe.h"
 #include "room.h"
 #include "text/diag.h"
@@ -33,6 +34,11 @@ void buffers_end(struct tl *tl)
     }
     state->held = NULL;
     flights_end(tl);
+    freed_end(tl);
+    call_after_none(tl);
+    free(state->after);
+    state->after = NULL;
+    state->after_room = 0;
 }
 
 /* ---- room */
@@ -46,8 +52,10 @@ uint64_t buffer_take(const struct call *call, uint64_t bytes)
 {
     uint32_t tcm = own_tcm(call->tl);
     uint64_t offset;
-    if (room_kernel_take(tcm, bytes, (struct room_call){call->name, call->file, call->line}, &offset))
+    if (room_kernel_take(tcm, bytes, (struct room_call){call->name, call->file, call->line}, &offset)) {
+        freed_taken(call->tl, offset, bytes);
         return memory_address(tcm, offset);
+    }
     char holders[600];
     room_describe(tcm, holders, sizeof holders);
     call_error(call, "no room for %" PRIu64 " bytes in the TCM: %" PRIu64 " left in one piece; %s", bytes,
@@ -62,54 +70,73 @@ struct tl_shard tl_alloc_at(struct tl *tl, enum kb_dtype dtype, const uint64_t *
         call_error(&call, "a buffer of %" PRIu64 " axes and dtype number %u is none", rank, (unsigned)dtype);
     struct tl_shard buffer = {.dtype = dtype, .rank = rank, .shape = {1, 1, 1, 1}, .stride = {1, 1, 1, 1}};
     memcpy(buffer.shape, shape, rank * sizeof *shape);
-    for (uint64_t axis = rank - 1; axis-- > 0;)         /* what overflows is too large for call_bytes as well */
-        buffer.stride[axis] = buffer.stride[axis + 1] * buffer.shape[axis + 1];
-    buffer.addr = buffer_take(&call, call_bytes(&call, &buffer));
+    shard_tight(&buffer);
+    struct view view = call_shape(&call, "the buffer", &buffer);
+    buffer.addr = buffer_take(&call, view_bytes_of(&view));
     return buffer;
 }
 
 void tl_free_at(struct tl *tl, struct tl_shard buffer, const char *file, uint32_t line)
 {
     struct call call = {tl, "tl_free", file, line};
-    uint64_t bytes = call_bytes(&call, &buffer);
-    struct range range = call_range(&call, "the buffer", buffer.addr, bytes);
-    flights_check_free(&call, &range);
-    if (!call_owns(&call, &range) || !room_kernel_free(range.memory, range.offset, bytes))
+    struct view view = call_view(&call, "the buffer", &buffer);
+    uint64_t bytes = view_bytes_of(&view);
+    if (view.memory == own_tcm(tl))
+        freed_check(&call, &view);
+    flights_check_free(&call, &view);
+    if (view.memory != own_tcm(tl) || !room_kernel_free(view.memory, view.offset, bytes))
         call_error(&call, "no buffer of %" PRIu64 " bytes was given out at %s", bytes, address_name(buffer.addr));
+    freed_add(&call, view.offset, bytes);
 }
 
 /* ---- data */
 
-static void check_known(const struct call *call, const struct range *range)
+/* Bytes that are being copied for a kernel to look at, in the order of elements. */
+struct look {
+    const struct call *call;
+    uint32_t memory;
+    char *to;
+};
+
+static void check_known(const struct look *look, uint64_t offset, uint64_t bytes)
 {
     uint64_t at;
-    if (!store_pending(range->memory, range->offset, range->bytes, &at))
+    if (!store_pending(look->memory, offset, bytes, &at))
         return;
-    const struct origin *maker = store_maker(range->memory, at);
-    call_fault(call, FAULT_PENDING_RESULT,
+    const struct origin *maker = store_maker(look->memory, at);
+    call_fault(look->call, FAULT_PENDING_RESULT,
                "the bytes at %s are the pending result of %s, operation %" PRIu64 " of kernel %s, called at %s:%u",
-               address_name(memory_address(range->memory, at)), maker->name, maker->id, maker->kernel, maker->file,
+               address_name(memory_address(look->memory, at)), maker->name, maker->id, maker->kernel, maker->file,
                (unsigned)maker->line);
+}
+
+static void look_at_run(uint64_t offset, uint64_t bytes, void *arg)
+{
+    struct look *look = arg;
+    check_known(look, offset, bytes);
+    memcpy(look->to, store_at(IMAGE_NOW, look->memory, offset), bytes);
+    look->to += bytes;
 }
 
 const void *tl_data_at(struct tl *tl, struct tl_shard shard, const char *file, uint32_t line)
 {
     struct call call = {tl, "tl_data", file, line};
     struct device_state *state = tl->data;
-    uint64_t bytes = call_bytes(&call, &shard);
-    struct range range = call_range(&call, "the buffer", shard.addr, bytes);
-    if (!call_owns(&call, &range))
+    struct view view = call_view(&call, "the buffer", &shard);
+    if (view.memory != own_tcm(tl))
         call_error(&call, "the buffer at %s is not in this PE's TCM: load it first", address_name(shard.addr));
-    flights_check_look(&call, &range);
+    freed_check(&call, &view);
+    flights_check_look(&call, &view);
     oplog_settle(false, pe_number(tl->pe));
-    check_known(&call, &range);
+    uint64_t bytes = view_bytes_of(&view);
     struct held *held = malloc(sizeof *held + bytes);
     if (!held)
         die("no memory for %" PRIu64 " bytes of data:", bytes);
     held->next = state->held;
     state->held = held;
-    store_reach(IMAGE_NOW, range.memory, range.offset + bytes);
-    return memcpy(held->bytes, store_at(IMAGE_NOW, range.memory, range.offset), bytes);
+    view_reach(IMAGE_NOW, &view);
+    view_each_run(&view, look_at_run, &(struct look){&call, view.memory, (char *)held->bytes});
+    return held->bytes;
 }
 
 void buffers_reset(void)

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "machine.h"
+#include "runs.h"
 
 struct pe;
 
@@ -46,6 +47,7 @@ struct request {
     uint64_t address[OPERANDS];                         /* load, store: [OPERAND_A] is the memory side */
     bool virtual_address[OPERANDS];                     /* the MMU translates it */
     uint64_t tcm, bytes;                                /* load, store, send, recv: offset in the own TCM; length */
+    struct runs runs;                                   /* load, store: of the memory side; no axes: it is one */
     uint32_t peer;                                      /* send, recv: the other PE, over the machine */
     uint64_t m, k, n;                                   /* gemm, gemm_tiles; math_tiles: m, n; math: n elements */
     uint64_t tile_m, tile_k, tile_n;

@@ -4,7 +4,6 @@
 
 #include "device_call.h"
 #include "dtype.h"
-#include "flight.h"
 #include "kb/tl.h"
 #include "plan.h"
 #include "text/base.h"
@@ -119,11 +118,12 @@ static struct view matrix_of(const struct call *call, const struct part *part)
         return (struct view){.dtype = o->dtype};
     if (part->pinned && !call_owns(call, &range))
         call_error(call, "%s is pinned, but at %s, not in this PE's TCM", part->name, address_name(o->addr));
-    flights_check_use(call, &range);
     if (range.offset % size)
         call_fault(call, FAULT_BAD_ADDRESS, "%s at %s is not aligned to %s", part->name, address_name(o->addr),
                    dtype_words[o->dtype]);
-    return view_matrix(range.memory, o->dtype, range.offset, part->rows, part->columns, ld);
+    struct view view = view_matrix(range.memory, o->dtype, range.offset, part->rows, part->columns, ld);
+    call_check_use(call, &view);
+    return view;
 }
 
 static void check_overlap(const struct call *call, const struct gemm *g)

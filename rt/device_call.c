@@ -3,12 +3,16 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "device.h"
 #include "emitted.h"
 #include "flight.h"
+#include "freed.h"
 #include "mmu.h"
 #include "pe.h"
 #include "text/base.h"
+#include "text/diag.h"
 
 void call_fault(const struct call *call, enum fault code, const char *format, ...)
 {
@@ -37,7 +41,7 @@ bool call_translates(bool is_virtual)
 
 struct reach call_reach(const struct call *call, uint64_t address, bool is_virtual, uint64_t bytes)
 {
-    struct physical_run physical = {address, bytes};
+    struct address_run physical = {address, bytes};
     struct translation t = {.runs = &physical, .count = 1};
     if (call_translates(is_virtual))
         t = mmu_look(call->tl->pe, address, bytes);
@@ -53,31 +57,66 @@ bool call_owns(const struct call *call, const struct range *range)
     return range->space == SPACE_TCM && range->pe == pe_number(call->tl->pe);
 }
 
-uint64_t call_bytes(const struct call *call, const struct tl_shard *shard)
+/* Elements from the first to the last, and how many there are: each less than a memory can hold. */
+static void check_size(const struct call *call, const char *what, const struct tl_shard *shard)
 {
-    if (shard->rank < 1 || shard->rank > KB_RANK || shard->dtype >= DTYPES)
-        call_error(call, "a shard of %u axes and dtype number %u is none", shard->rank, shard->dtype);
-    uint64_t count = 1;
-    for (uint32_t axis = shard->rank; axis-- > 0;) {
+    uint64_t count = 1, last = 0, reach;
+    for (uint32_t axis = 0; axis < shard->rank; axis++) {
         if (shard->shape[axis] == 0)
-            call_error(call, "the shard is empty");
-        if (shard->shape[axis] > 1 && shard->stride[axis] != count)
-            call_error(call, "the elements of the shard do not follow one another without gaps (axis %u)", axis);
+            call_error(call, "%s is empty", what);
         if (__builtin_mul_overflow(count, shard->shape[axis], &count) || count >> OFFSET_BITS)
-            call_error(call, "the shard has more elements than any memory");
+            call_error(call, "%s has more elements than any memory", what);
+        if (__builtin_mul_overflow(shard->shape[axis] - 1, shard->stride[axis], &reach)
+            || (last += reach) >> OFFSET_BITS || reach >> OFFSET_BITS)
+            call_error(call, "the elements of %s reach further than any memory", what);
     }
-    return count * dtype_bytes[shard->dtype];
 }
 
-struct range call_buffer(const struct call *call, const struct tl_shard *shard)
+struct view call_shape(const struct call *call, const char *what, const struct tl_shard *shard)
 {
-    struct range range = call_range(call, "the buffer", shard->addr, call_bytes(call, shard));
+    if (shard->rank < 1 || shard->rank > KB_RANK || shard->dtype >= DTYPES)
+        call_error(call, "%s: a shard of %u axes and dtype number %u is none", what, shard->rank, shard->dtype);
+    check_size(call, what, shard);
+    struct view view = {.dtype = shard->dtype, .rank = shard->rank, .shape = {1, 1, 1, 1}};
+    for (uint32_t axis = 0; axis < shard->rank; axis++) {
+        view.shape[axis] = shard->shape[axis];
+        view.stride[axis] = shard->shape[axis] > 1 ? shard->stride[axis] : 0;
+    }
+    if (shard->addr % dtype_bytes[shard->dtype])
+        call_fault(call, FAULT_BAD_ADDRESS, "%s at %s is not aligned to %s", what, address_name(shard->addr),
+                   dtype_words[shard->dtype]);
+    return view;
+}
+
+struct view call_view(const struct call *call, const char *what, const struct tl_shard *shard)
+{
+    struct view view = call_shape(call, what, shard);
+    struct range range = call_range(call, what, shard->addr, view_span(&view));
+    view.memory = range.memory;
+    view.offset = range.offset;
+    return view;
+}
+
+void call_check_use(const struct call *call, const struct view *view)
+{
+    freed_check(call, view);
+    flights_check_use(call, view);
+}
+
+struct view call_buffer(const struct call *call, const char *what, const struct tl_shard *shard)
+{
     if (shard->is_virtual)
-        call_error(call, "a buffer is at a physical address, not at a virtual one");
-    if (!call_owns(call, &range))
-        call_error(call, "the buffer at %s is not in this PE's TCM", address_name(shard->addr));
-    flights_check_use(call, &range);
-    return range;
+        call_error(call, "%s is at a virtual address, not at a physical one", what);
+    struct view view = call_view(call, what, shard);
+    if (view.memory != memory_tcm(pe_number(call->tl->pe)))
+        call_error(call, "%s at %s is not in this PE's TCM", what, address_name(shard->addr));
+    call_check_use(call, &view);
+    return view;
+}
+
+uint64_t view_bytes_of(const struct view *view)
+{
+    return view_elements(view) * dtype_bytes[view->dtype];
 }
 
 void call_same_shape(const struct call *call, const struct tl_shard *a, const struct tl_shard *b)
@@ -117,9 +156,43 @@ static struct op *called(const struct call *call, struct op *op)
     return op;
 }
 
+/* ---- what the next command depends on */
+
+void call_after(const struct call *call, tl_handle handle)
+{
+    struct device_state *state = call->tl->data;
+    const struct command *command = call_command(call, handle);
+    if (!command || !command->data)
+        return;
+    if (state->afters == state->after_room) {
+        state->after_room = state->after_room ? 2 * state->after_room : 4;
+        state->after = realloc(state->after, state->after_room * sizeof *state->after);
+        if (!state->after)
+            die("no memory for what a command depends on:");
+    }
+    state->after[state->afters++] = origin_hold(command->data);
+}
+
+static struct origin *depends(const struct call *call, struct origin *record)
+{
+    const struct device_state *state = call->tl->data;
+    for (uint32_t i = 0; i < state->afters; i++)
+        oplog_depends(record, state->after[i]);
+    return record;
+}
+
+void call_after_none(struct tl *tl)
+{
+    struct device_state *state = tl->data;
+    while (state->afters)
+        origin_drop(state->after[--state->afters]);
+}
+
+/* ---- the command */
+
 struct origin *call_record(const struct call *call, struct op *op)
 {
-    return oplog_add(called(call, op));
+    return depends(call, oplog_add(called(call, op)));
 }
 
 tl_handle call_submit(const struct call *call, struct request *ask, struct op *op)
@@ -128,7 +201,8 @@ tl_handle call_submit(const struct call *call, struct request *ask, struct op *o
     ask->file = call->file;
     ask->line = call->line;
     if (op)
-        record = ask->kind == COMMAND_recv ? oplog_call(called(call, op)) : call_record(call, op);
+        record = ask->kind == COMMAND_recv ? depends(call, oplog_call(called(call, op))) : call_record(call, op);
+    call_after_none(call->tl);
     ask->data = record;
     ask->counted = oplog_on;
     const struct command *command = kernel_submit(call->tl, ask);

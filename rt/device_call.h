@@ -36,12 +36,26 @@ struct range call_range(const struct call *call, const char *what, uint64_t addr
 /* Whether a range lies in the TCM of the PE that calls. */
 bool call_owns(const struct call *call, const struct range *range);
 
-/* The bytes of a shard as one piece; one that is empty, or not in one piece, is a KERNEL_ERROR. */
-uint64_t call_bytes(const struct call *call, const struct tl_shard *shard);
+/* What is left of a shard without its place: shape, strides, dtype. Axes beyond the rank have shape 1, and an axis of
+ * one index has stride 0. KERNEL_ERROR: no such axes or dtype, empty, larger than any memory; BAD_ADDRESS: not aligned
+ * to the dtype. */
+struct view call_shape(const struct call *call, const char *what, const struct tl_shard *shard);
 
-/* The range of a buffer in this PE's TCM that the call reads or writes: whole, and not to be written by a receive that
- * was not waited for; else a fault. */
-struct range call_buffer(const struct call *call, const struct tl_shard *shard);
+/* A shard in this PE's TCM that the call reads or writes, with any strides. KERNEL_ERROR also: elsewhere, virtual,
+ * given back, or to be written by a receive that was not waited for. */
+struct view call_buffer(const struct call *call, const char *what, const struct tl_shard *shard);
+
+/* A shard at a physical address, in any memory. */
+struct view call_view(const struct call *call, const char *what, const struct tl_shard *shard);
+
+/* Bytes that a call uses: not given back, not to be written by a receive that was not waited for; else KERNEL_ERROR. */
+void call_check_use(const struct call *call, const struct view *view);
+
+/* The bytes of its elements. */
+uint64_t view_bytes_of(const struct view *view);
+
+/* Strides of elements that follow one another, row-major. */
+void shard_tight(struct tl_shard *shard);
 
 /* Two shards have to be of one shape and dtype. */
 void call_same_shape(const struct call *call, const struct tl_shard *a, const struct tl_shard *b);
@@ -52,6 +66,10 @@ uint32_t call_number(const struct call *call, tl_handle handle);
 
 /* The command of a handle; NULL: it is complete. It lives until it is complete, or longer if somebody holds it. */
 struct command *call_command(const struct call *call, tl_handle handle);
+
+/* The next command depends on it; nothing if it is complete. */
+void call_after(const struct call *call, tl_handle handle);
+void call_after_none(struct tl *tl);
 
 /* Waits until it is complete. */
 void call_wait(const struct call *call, tl_handle handle);

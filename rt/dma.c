@@ -119,15 +119,22 @@ static bool is_own_tcm(const struct range *range, const struct pe *pe)
     return range->space == SPACE_TCM && range->pe == pe_number(pe);
 }
 
-/* A physical address takes no time, and is one run. */
-static struct translation physical(uint64_t address, uint64_t bytes)
+/* What a stage asks for, as runs of addresses; until the next DMA starts. */
+static size_t runs_asked(const struct token *token, uint64_t bytes, const struct address_run **asked)
 {
-    static struct physical_run run;
-    run = (struct physical_run){address, bytes};
-    return (struct translation){.runs = &run, .count = 1};
+    static struct address_run one, many[RUNS_MOST];
+    const struct request *ask = &token->command->ask;
+    uint64_t address = plan_address(token->command, &token->tile, token->stage.operand);
+    one = (struct address_run){address, bytes};
+    *asked = &one;
+    if (ask->runs.axes == 0)
+        return 1;
+    runs_list(&ask->runs, address, ask->virtual_address[OPERAND_A], many);
+    *asked = many;
+    return runs_number(&ask->runs);
 }
 
-static const char *ranges_decode(const struct translation *t, const struct physical_run **bad)
+static const char *ranges_decode(const struct translation *t, const struct address_run **bad)
 {
     if (t->count > ranges_room) {
         ranges_room = 2 * t->count;
@@ -197,10 +204,11 @@ static void runs_start(const struct dma *dma)
 static struct translation translate(const struct token *token, uint64_t bytes)
 {
     const struct command *command = token->command;
-    uint64_t address = plan_address(command, &token->tile, token->stage.operand);
+    const struct address_run *asked;
+    size_t count = runs_asked(token, bytes, &asked);
     if (command->ask.virtual_address[token->stage.operand])
-        return mmu_translate(command->pe, address, bytes);
-    return physical(address, bytes);
+        return mmu_translate(command->pe, asked, count);
+    return (struct translation){.runs = asked, .count = count};     /* physical addresses take no time */
 }
 
 static void fault_due(struct event *event)
@@ -234,7 +242,7 @@ void dma_start(struct token *token)
                       .reads = token->stage.kind == STAGE_DMA_READ,
                       .bytes = bytes,
                       .translation = translate(token, bytes)};
-    const struct physical_run *bad;
+    const struct address_run *bad;
     if (dma.translation.unmapped) {
         token->fault_why = NULL;
         token->fault_address = dma.translation.page;

@@ -6,7 +6,7 @@
 
 static struct view matrix(const struct call *call, const char *name, const struct tl_shard *shard)
 {
-    struct view view = tcm_view(call, name, shard);
+    struct view view = call_buffer(call, name, shard);
     if (view.rank != 2)
         call_error(call, "%s has %u axes; a matrix has 2", name, (unsigned)view.rank);
     return view;

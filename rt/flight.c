@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "device.h"
+#include "runs.h"
 #include "text/diag.h"
 
 static struct flight **flights_of(const struct tl *tl)
@@ -25,7 +26,7 @@ static void drop(struct flight **link)
     free(flight);
 }
 
-void flights_add(struct tl *tl, struct command *command, const struct range *buffer)
+void flights_add(struct tl *tl, struct command *command, const struct view *buffer)
 {
     struct flight **link = flights_of(tl);
     while (*link)                                       /* of what only reads its buffer, the end alone matters */
@@ -58,44 +59,45 @@ void flights_end(struct tl *tl)
 
 /* ---- faults */
 
-static bool overlaps(const struct flight *flight, const struct range *range)
+static bool overlaps(const struct flight *flight, const struct view *view, uint64_t *first)
 {
-    const struct range *buffer = &flight->buffer;
-    return buffer->memory == range->memory && buffer->offset < range->offset + range->bytes
-        && range->offset < buffer->offset + buffer->bytes;
+    uint64_t end;
+    return views_meet(&flight->buffer, view, first, &end);
 }
 
 static _Noreturn void flight_fault(const struct call *call, enum fault code, const struct flight *flight,
-                                   const struct range *range, const char *what)
+                                   uint64_t first, const char *what)
 {
-    uint64_t buffer = flight->buffer.offset, first = buffer > range->offset ? buffer : range->offset;
     const struct origin *op = flight->command->data;
     call_fault(call, code, "the bytes at %s %s %s, command %" PRIu32 " of kernel %s, called at %s:%" PRIu32,
-               address_name(memory_address(range->memory, first)), what, op->name, op->command, op->kernel, op->file,
-               op->line);
+               address_name(memory_address(flight->buffer.memory, first)), what, op->name, op->command, op->kernel,
+               op->file, op->line);
 }
 
-void flights_check_use(const struct call *call, const struct range *range)
+void flights_check_use(const struct call *call, const struct view *view)
 {
+    uint64_t first;
     for (const struct flight *flight = *flights_of(call->tl); flight; flight = flight->next)
-        if (flight->command->ask.kind == COMMAND_recv && overlaps(flight, range))
-            flight_fault(call, FAULT_KERNEL_ERROR, flight, range, "cannot be used before tl_wait for");
+        if (flight->command->ask.kind == COMMAND_recv && overlaps(flight, view, &first))
+            flight_fault(call, FAULT_KERNEL_ERROR, flight, first, "cannot be used before tl_wait for");
 }
 
-void flights_check_look(const struct call *call, const struct range *range)
+void flights_check_look(const struct call *call, const struct view *view)
 {
+    uint64_t first;
     for (const struct flight *flight = *flights_of(call->tl); flight; flight = flight->next)
-        if (writes(flight) && overlaps(flight, range))
-            flight_fault(call, FAULT_PENDING_RESULT, flight, range, "are not known before tl_wait for");
+        if (writes(flight) && overlaps(flight, view, &first))
+            flight_fault(call, FAULT_PENDING_RESULT, flight, first, "are not known before tl_wait for");
 }
 
-void flights_check_free(const struct call *call, const struct range *range)
+void flights_check_free(const struct call *call, const struct view *view)
 {
     struct flight **link = flights_of(call->tl);
+    uint64_t first;
     while (*link) {
-        bool used = overlaps(*link, range);
+        bool used = overlaps(*link, view, &first);
         if (used && !(*link)->command->complete)
-            flight_fault(call, FAULT_KERNEL_ERROR, *link, range, "are in use by");
+            flight_fault(call, FAULT_KERNEL_ERROR, *link, first, "are in use by");
         if (used)
             drop(link);
         else

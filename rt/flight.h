@@ -11,10 +11,10 @@
 struct flight {
     struct flight *next;
     struct command *command;                            /* which is held */
-    struct range buffer;
+    struct view buffer;
 };
 
-void flights_add(struct tl *tl, struct command *command, const struct range *buffer);
+void flights_add(struct tl *tl, struct command *command, const struct view *buffer);
 
 /* The kernel has waited for the command of a number. */
 void flights_waited(struct tl *tl, uint32_t number);
@@ -24,13 +24,13 @@ void flights_end(struct tl *tl);
 
 /* ---- faults */
 
-/* A range that a call uses must not be one that a receive will write: KERNEL_ERROR. */
-void flights_check_use(const struct call *call, const struct range *range);
+/* What a call uses must not be one that a receive will write: KERNEL_ERROR. */
+void flights_check_use(const struct call *call, const struct view *view);
 
-/* A range that is looked at must not be one that a load or receive will write: PENDING_RESULT. */
-void flights_check_look(const struct call *call, const struct range *range);
+/* What is looked at must not be one that a load or receive will write: PENDING_RESULT. */
+void flights_check_look(const struct call *call, const struct view *view);
 
-/* A range that is given back must not be in use any more: KERNEL_ERROR. */
-void flights_check_free(const struct call *call, const struct range *range);
+/* What is given back must not be in use any more: KERNEL_ERROR. */
+void flights_check_free(const struct call *call, const struct view *view);
 
 #endif

@@ -213,12 +213,12 @@ void mmu_unmap(struct pe *pe, uint64_t va, uint64_t pages)
 
 /* ---- translation */
 
-static struct physical_run *runs;
+static struct address_run *runs;
 static size_t runs_room;
 
 static void run_add(struct translation *t, uint64_t address, uint64_t bytes)
 {
-    struct physical_run *last = t->count ? &runs[t->count - 1] : NULL;
+    struct address_run *last = t->count ? &runs[t->count - 1] : NULL;
     if (last && last->address + last->bytes == address && last->address >> OFFSET_BITS == address >> OFFSET_BITS) {
         last->bytes += bytes;
         return;
@@ -229,7 +229,7 @@ static void run_add(struct translation *t, uint64_t address, uint64_t bytes)
         if (!runs)
             die("no memory for the runs of a transfer");
     }
-    runs[t->count++] = (struct physical_run){address, bytes};
+    runs[t->count++] = (struct address_run){address, bytes};
 }
 
 static void page_look_up(struct mmu *mmu, uint64_t page, bool mapped, struct translation *t)
@@ -244,35 +244,44 @@ static void page_look_up(struct mmu *mmu, uint64_t page, bool mapped, struct tra
         tlb_take_in(mmu, page);
 }
 
-static struct translation translate(struct pe *pe, uint64_t va, uint64_t bytes, bool timed)
+/* The pages of one virtual run; `looked_up` is 1 + the one before it, whose time is paid. */
+static void translate_run(struct mmu *mmu, const struct address_run *asked, bool timed, uint64_t *looked_up,
+                          struct translation *t)
 {
-    struct mmu *mmu = mmu_of(pe);
-    struct translation t = {.ps = timed ? kb_attrs.pe_mmu_tlb_overhead_ps : 0};
     uint64_t size = kb_attrs.pe_mmu_page_bytes;
-    for (uint64_t done = 0; done < bytes;) {
-        uint64_t page = (va + done) / size, within = (va + done) % size;
-        uint64_t here = size - within < bytes - done ? size - within : bytes - done;
+    for (uint64_t done = 0; done < asked->bytes;) {
+        uint64_t va = asked->address + done, page = va / size, within = va % size;
+        uint64_t here = size - within < asked->bytes - done ? size - within : asked->bytes - done;
         size_t at = stretch_from(mmu, page);
         bool mapped = at < mmu->count && mmu->stretches[at].first <= page;
-        if (timed)
-            page_look_up(mmu, page, mapped, &t);
+        if (timed && *looked_up != page + 1)
+            page_look_up(mmu, page, mapped, t);
+        *looked_up = page + 1;
         if (mapped)
-            run_add(&t, address_add(stretch_address(&mmu->stretches[at], page), within), here);
-        else if (!t.unmapped)
-            t.page = page * size;
-        t.unmapped |= !mapped;
+            run_add(t, address_add(stretch_address(&mmu->stretches[at], page), within), here);
+        else if (!t->unmapped)
+            t->page = page * size;
+        t->unmapped |= !mapped;
         done += here;
     }
+}
+
+struct translation mmu_translate(struct pe *pe, const struct address_run *asked, size_t count)
+{
+    struct mmu *mmu = mmu_of(pe);
+    struct translation t = {.ps = kb_attrs.pe_mmu_tlb_overhead_ps};
+    uint64_t looked_up = 0;
+    for (size_t i = 0; i < count; i++)
+        translate_run(mmu, &asked[i], true, &looked_up, &t);
     t.runs = runs;
     return t;
 }
 
-struct translation mmu_translate(struct pe *pe, uint64_t va, uint64_t bytes)
-{
-    return translate(pe, va, bytes, true);
-}
-
 struct translation mmu_look(struct pe *pe, uint64_t va, uint64_t bytes)
 {
-    return translate(pe, va, bytes, false);
+    struct translation t = {.ps = 0};
+    uint64_t looked_up = 0;
+    translate_run(mmu_of(pe), &(struct address_run){va, bytes}, false, &looked_up, &t);
+    t.runs = runs;
+    return t;
 }

@@ -6,26 +6,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct pe;
+#include "address.h"
 
-/* Bytes at consecutive physical addresses of one memory. */
-struct physical_run {
-    uint64_t address, bytes;
-};
+struct pe;
 
 struct translation {
     uint64_t ps;                                        /* tlb_overhead and the walks of missing pages */
     bool unmapped;                                      /* one of the pages is in no map; then there are no runs */
     uint64_t page;                                      /* virtual address of the first such page */
-    const struct physical_run *runs; /* maximal, in order of virtual address; until the next translation */
+    const struct address_run *runs;                     /* physical, each in one memory; maximal, in order of virtual
+                                                           address; until the next translation */
     size_t count;
 };
 
-/* Translates [va, va + bytes): looks all its pages up, upwards; takes missing ones into the TLB, the least recently
- * used goes. */
-struct translation mmu_translate(struct pe *pe, uint64_t va, uint64_t bytes);
+/* Translates virtual runs, in order of address, as one: looks all their pages up, each once, upwards; takes missing
+ * ones into the TLB, the least recently used goes. */
+struct translation mmu_translate(struct pe *pe, const struct address_run *asked, size_t count);
 
-/* Where the pages stand now; the TLB is not asked, and it takes no time. */
+/* Where the pages of [va, va + bytes) stand now; the TLB is not asked, and it takes no time. */
 struct translation mmu_look(struct pe *pe, uint64_t va, uint64_t bytes);
 
 /* Counts the pages of some bytes from va on. Returns NULL, or what is wrong: va is no multiple of the page, or the

@@ -3,48 +3,46 @@
  * Every call is checked before it takes time. What it does to data is recorded at the call, so bytes move in data
  * order, whatever the timing of the command is; a receive's at its completion (ring.c). */
 #include <inttypes.h>
+#include <string.h>
 
 #include "buffer.h"
 #include "device.h"
 #include "emitted.h"
+#include "far.h"
 #include "flight.h"
+#include "freed.h"
 #include "launch.h"
 #include "pe.h"
+#include "plan.h"
 
-/* A command between a buffer in this PE's TCM and elsewhere, with its copy. */
+/* A command between a buffer in this PE's TCM and elsewhere. */
 struct move {
     struct request ask;
-    struct range buffer;
-    struct op op;
-    struct reach memory;                                /* of a load or store: what it reads or writes */
+    struct view buffer;
+    struct op op;                                       /* of a load or store without its copies */
+    bool moves_nothing;                                 /* a send that will be refused */
+    struct tl_shard near, far;                          /* of a load or store: the buffer, the memory side */
 };
 
-static struct copy bytes_copied(uint32_t from, uint64_t from_offset, uint32_t to, uint64_t to_offset, uint64_t bytes)
-{
-    return (struct copy){view_bytes(from, from_offset, bytes), view_bytes(to, to_offset, bytes)};
-}
-
-/* A load or store: one copy for each range of the memory. */
+/* A load or store: mostly one copy. */
 static tl_handle transfer(const struct call *call, struct move *move)
 {
-    uint64_t offset = move->buffer.offset;
-    for (size_t i = 0; i < move->memory.count; i++) {
-        const struct range *r = &move->memory.range[i];
-        move->op.copy = move->ask.kind == COMMAND_load
-                            ? bytes_copied(r->memory, r->offset, move->buffer.memory, offset, r->bytes)
-                            : bytes_copied(move->buffer.memory, offset, r->memory, r->offset, r->bytes);
-        offset += r->bytes;
-        if (i + 1 < move->memory.count)
+    struct far_copy *copy;
+    size_t count = far_copies(call, &move->near, &move->far, &copy);
+    for (size_t i = 0; i < count; i++) {
+        bool loads = move->ask.kind == COMMAND_load;
+        move->op.copy = loads ? (struct copy){copy[i].far, copy[i].near} : (struct copy){copy[i].near, copy[i].far};
+        if (i + 1 < count)
             call_record(call, &move->op);
     }
-    return call_submit(call, &move->ask, move->memory.count ? &move->op : NULL);
+    return call_submit(call, &move->ask, count ? &move->op : NULL);
 }
 
 static tl_handle submit(const struct call *call, struct move *move)
 {
     if (move->ask.kind == COMMAND_load || move->ask.kind == COMMAND_store)
         return transfer(call, move);
-    return call_submit(call, &move->ask, &move->op);
+    return call_submit(call, &move->ask, move->moves_nothing ? NULL : &move->op);
 }
 
 static void block(const struct call *call, struct move move)
@@ -61,20 +59,65 @@ static tl_handle go_on(const struct call *call, struct move move)
 
 /* ---- between a memory and the TCM */
 
-static struct move between(const struct call *call, enum command_kind kind, const struct tl_shard *buffer,
-                           const struct tl_shard *memory)
+/* The memory side: as many runs as one command may have, apart from the buffer if that is elsewhere in the TCM. */
+static void check_far(const struct call *call, struct move *move)
 {
-    uint64_t bytes = call_bytes(call, memory);
-    struct move move = {.ask = {.kind = kind, .address = {memory->addr}, .bytes = bytes},
+    struct view far = call_shape(call, "the shard", &move->far);
+    struct runs *runs = &move->ask.runs;
+    if (!runs_of(runs, far.shape, far.stride, dtype_bytes[far.dtype]))
+        call_error(call, "elements of the shard lie over one another");
+    if (runs_number(runs) > RUNS_MOST)
+        call_error(call, "the shard has %" PRIu64 " runs of bytes that follow one another; a command has %d at most",
+                   runs_number(runs), RUNS_MOST);
+    if (!call_translates(move->far.is_virtual) && (move->far.addr & OFFSET_MASK) + runs_span(runs) > OFFSET_MASK + 1)
+        call_fault(call, FAULT_BAD_ADDRESS, "the shard at %s: it runs past the end of the memory",
+                   address_name(move->far.addr));
+    move->ask.bytes = view_bytes_of(&far);
+}
+
+/* A view of the same shape whose elements follow one another, row-major. */
+static struct view without_gaps(const struct view *like)
+{
+    struct view view = *like;
+    uint64_t elements = 1;
+    for (uint32_t axis = VIEW_RANK; axis-- > 0; elements *= view.shape[axis])
+        view.stride[axis] = view.shape[axis] > 1 ? elements : 0;
+    return view;
+}
+
+static bool has_gaps(const struct view *view)
+{
+    struct view dense = without_gaps(view);
+    return memcmp(view->stride, dense.stride, sizeof dense.stride);
+}
+
+/* What is read and what is written in one TCM is one range each, which may overlap, or they are apart. */
+static void check_apart(const struct call *call, const struct view *buffer, const struct view *far)
+{
+    uint64_t first, end;
+    call_check_use(call, far);
+    if ((has_gaps(buffer) || has_gaps(far)) && views_meet(buffer, far, &first, &end))
+        call_error(call, "the buffer and the shard have the bytes at %s in common",
+                   address_name(memory_address(far->memory, first)));
+}
+
+static struct move between(const struct call *call, enum command_kind kind, const struct tl_shard *near,
+                           const struct tl_shard *far)
+{
+    struct move move = {.ask = {.kind = kind, .address = {far->addr}}, .near = *near, .far = *far,
                         .op = {.kind = OPKIND_memory, .name = kind == COMMAND_load ? "dma_read" : "dma_write"}};
-    call_bytes(call, buffer);
-    call_same_shape(call, buffer, memory);
-    move.buffer = call_buffer(call, buffer);
+    struct far_copy *copy;
+    struct runs own;
+    check_far(call, &move);
+    call_shape(call, "the buffer", near);
+    call_same_shape(call, near, far);
+    move.buffer = call_buffer(call, "the buffer", near);
+    if (!runs_of(&own, move.buffer.shape, move.buffer.stride, dtype_bytes[near->dtype]))
+        call_error(call, "elements of the buffer lie over one another");
     move.ask.tcm = move.buffer.offset;
-    move.ask.virtual_address[OPERAND_A] = call_translates(memory->is_virtual);
-    move.memory = call_reach(call, memory->addr, memory->is_virtual, bytes);
-    for (size_t i = 0; i < move.memory.count; i++)
-        flights_check_use(call, &move.memory.range[i]);
+    move.ask.virtual_address[OPERAND_A] = call_translates(far->is_virtual);
+    for (size_t i = far_copies(call, near, far, &copy); i-- > 0;)
+        check_apart(call, &copy[i].near, &copy[i].far);
     return move;
 }
 
@@ -92,8 +135,15 @@ struct tl_shard tl_load_at(struct tl *tl, struct tl_shard shard, const char *fil
 {
     struct call call = {tl, "tl_load", file, line};
     struct tl_shard buffer = shard;
-    uint64_t bytes = call_bytes(&call, &shard);
-    buffer.addr = buffer_take(&call, bytes);
+    struct view view = call_shape(&call, "the shard", &shard);
+    struct range range;
+    if (!call_translates(shard.is_virtual) && !address_decode(shard.addr, view_span(&view), &range)) {
+        view.memory = range.memory;
+        view.offset = range.offset;
+        freed_check(&call, &view);                      /* before it may be given out again */
+    }
+    shard_tight(&buffer);
+    buffer.addr = buffer_take(&call, view_bytes_of(&view));
     buffer.is_virtual = false;
     block(&call, load(&call, &buffer, &shard));
     return buffer;
@@ -159,25 +209,40 @@ uint64_t tl_slots(const struct tl *tl)
     return kb_attrs.pe_ipcq_slots;
 }
 
-static struct move send(const struct call *call, uint32_t peer, const struct tl_shard *shard)
+static struct view message_like(const struct view *buffer)
+{
+    struct view message = without_gaps(buffer);
+    message.memory = store_messages();
+    message.offset = 0;
+    return message;
+}
+
+static struct move message(const struct call *call, enum command_kind kind, uint32_t peer, const struct tl_shard *shard)
 {
     uint32_t number = peer_number(call, peer);
-    struct range buffer = call_buffer(call, shard);
-    uint64_t slot = kb_attrs.pe_ipcq_slot_bytes, kept = buffer.bytes < slot ? buffer.bytes : slot;
-    return (struct move){                               /* one that is too long is refused when it is submitted */
-        .ask = {.kind = COMMAND_send, .peer = number, .tcm = buffer.offset, .bytes = buffer.bytes}, .buffer = buffer,
-        .op = {.kind = OPKIND_memory, .name = "send",
-               .copy = bytes_copied(buffer.memory, buffer.offset, store_messages(), 0, kept)}};
+    struct view buffer = call_buffer(call, "the buffer", shard);
+    struct runs runs;
+    if (!runs_of(&runs, buffer.shape, buffer.stride, dtype_bytes[buffer.dtype]))
+        call_error(call, "elements of the buffer lie over one another");
+    struct move move = {.ask = {.kind = kind, .peer = number, .tcm = buffer.offset, .bytes = view_bytes_of(&buffer)},
+                        .op = {.kind = OPKIND_memory, .name = kind == COMMAND_send ? "send" : "recv"},
+                        .buffer = buffer};
+    move.op.copy = kind == COMMAND_send ? (struct copy){buffer, message_like(&buffer)}
+                                        : (struct copy){message_like(&buffer), buffer};
+    return move;
+}
+
+/* One that is too long is refused when it is submitted, and moves nothing. */
+static struct move send(const struct call *call, uint32_t peer, const struct tl_shard *shard)
+{
+    struct move move = message(call, COMMAND_send, peer, shard);
+    move.moves_nothing = move.ask.bytes > kb_attrs.pe_ipcq_slot_bytes;
+    return move;
 }
 
 static struct move receive(const struct call *call, uint32_t peer, const struct tl_shard *shard)
 {
-    uint32_t number = peer_number(call, peer);
-    struct range buffer = call_buffer(call, shard);
-    return (struct move){
-        .ask = {.kind = COMMAND_recv, .peer = number, .tcm = buffer.offset, .bytes = buffer.bytes}, .buffer = buffer,
-        .op = {.kind = OPKIND_memory, .name = "recv",
-               .copy = bytes_copied(store_messages(), 0, buffer.memory, buffer.offset, buffer.bytes)}};
+    return message(call, COMMAND_recv, peer, shard);
 }
 
 void tl_send_at(struct tl *tl, uint32_t peer, struct tl_shard buffer, const char *file, uint32_t line)

@@ -23,7 +23,7 @@ static bool is_missing(const struct tl_shard *shard)
 static struct view spread(const struct call *call, const char *name, const struct tl_shard *shard,
                           const struct view *to)
 {
-    struct view x = tcm_view(call, name, shard), wide = {.memory = x.memory, .dtype = x.dtype, .rank = to->rank,
+    struct view x = call_buffer(call, name, shard), wide = {.memory = x.memory, .dtype = x.dtype, .rank = to->rank,
                                                          .offset = x.offset, .shape = {1, 1, 1, 1}};
     bool fits = x.rank <= to->rank;
     for (unsigned axis = 0; fits && axis < to->rank; axis++) {
@@ -99,7 +99,7 @@ static void take_reduced(const struct call *call, const struct tl_compute *ask, 
 {
     if (!is_missing(&ask->y) || !is_missing(&ask->z))
         call_error(call, "%s over an axis has one operand", op_name(math->op));
-    struct view x = tcm_view(call, "x", &ask->x), *to = &math->to;
+    struct view x = call_buffer(call, "x", &ask->x), *to = &math->to;
     int axis = ask->axis < 0 ? ask->axis + (int)x.rank : ask->axis;
     if (axis < 0 || axis >= (int)x.rank)
         call_error(call, "x has %" PRIu32 " axes, there is no axis %d", x.rank, ask->axis);

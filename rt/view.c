@@ -31,43 +31,6 @@ uint64_t view_span(const struct view *view)
     return (last + 1) * dtype_bytes[view->dtype];
 }
 
-static uint64_t common_divisor(uint64_t x, uint64_t y)
-{
-    while (y) {
-        uint64_t rest = x % y;
-        x = y;
-        y = rest;
-    }
-    return x;
-}
-
-/* How many elements follow one another, at the innermost axes; all other strides are multiples of `pitch`, in bytes. */
-static uint64_t inner_run(const struct view *view, uint64_t *pitch)
-{
-    uint64_t run = 1;
-    bool inner = true;
-    for (unsigned axis = VIEW_RANK; axis-- > 0;) {
-        inner &= view->shape[axis] == 1 || view->stride[axis] == run;
-        if (inner)
-            run *= view->shape[axis];
-        else if (view->shape[axis] > 1)
-            *pitch = common_divisor(*pitch, view->stride[axis] * dtype_bytes[view->dtype]);
-    }
-    return run * dtype_bytes[view->dtype];
-}
-
-/* Both consist of runs that begin at their offsets, modulo the pitch. */
-bool view_overlap(const struct view *x, const struct view *y)
-{
-    if (x->memory != y->memory || x->offset >= y->offset + view_span(y) || y->offset >= x->offset + view_span(x))
-        return false;
-    uint64_t pitch = 0, x_run = inner_run(x, &pitch), y_run = inner_run(y, &pitch);
-    if (pitch == 0)
-        return true;
-    uint64_t apart = (y->offset % pitch + pitch - x->offset % pitch) % pitch;   /* from x's runs on to y's */
-    return apart < x_run || apart + y_run > pitch;
-}
-
 /* A walk over the runs of bytes that follow one another in all of a few views of one shape. */
 enum { WALKED = 2 };
 

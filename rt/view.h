@@ -27,10 +27,6 @@ struct view view_bytes(uint32_t memory, uint64_t offset, uint64_t bytes);
 struct view view_matrix(uint32_t memory, enum dtype dtype, uint64_t offset, uint64_t rows, uint64_t columns,
                         uint64_t ld);
 
-/* Whether two views may have a byte in common; where their strides have no common measure, any between their first and
- * last. */
-bool view_overlap(const struct view *x, const struct view *y);
-
 uint64_t view_elements(const struct view *view);
 
 /* Bytes from the first element to the end of the last; 0 of a view without elements. */

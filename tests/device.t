@@ -123,7 +123,7 @@ WRONG = (
     ("slot", 1, r"send 1: it is larger than a slot of the ring"),
     ("send_hbm", 1, r"tl_send: the buffer at sip0\.cube1\.hbm_ctrl\.pe1\+0x0 is not in this PE's TCM"),
     ("recv_hbm", 1, r"tl_recv: the buffer at \S* is not in this PE's TCM"),
-    ("send_empty", 1, r"tl_send: the shard is empty"),
+    ("send_empty", 1, r"tl_send: the buffer is empty"),
     ("send_reserved", 1, r"BAD_ADDRESS .* tl_send: .*the region of the TCM that the scheduler reserves"),
     ("short", 1, r"KERNEL_ERROR at sip0\.cube0\.pe1\.pe_cpu.* recv 1: the next message has 12 bytes, the buffer 32; it "
                  r"was sent by kernel misused at \S*device\.c:\d+"),
@@ -154,11 +154,11 @@ WRONG = (
     ("full", 1, r"tl_alloc: no room for \d+ bytes in the TCM: \d+ left in one piece; tensors hold 1000, tl_load at \S*"
                 r"device\.c:\d+ 32, tl_alloc at \S*device\.c:\d+ 32, .* 3072 in 3 buffers"),
     ("full_load", 1, r"tl_load: no room for 32 bytes in the TCM: 0 left in one piece"),
-    ("zero", 1, r"tl_alloc: the shard is empty"),
+    ("zero", 1, r"tl_alloc: the buffer is empty"),
     ("axes", 1, r"tl_alloc: a buffer of 5 axes and dtype number 6 is none"),
     ("dtype", 1, r"tl_alloc: a buffer of 1 axes and dtype number 99 is none"),
-    ("huge", 1, r"tl_alloc: the shard has more elements than any memory"),
-    ("twice", 1, r"tl_free: no buffer of 4096 bytes was given out at "),
+    ("huge", 1, r"tl_alloc: the elements of the buffer reach further than any memory"),
+    ("twice", 1, r"tl_free: the bytes at \S* were given back by tl_free at \S*device\.c:\d+"),
     ("free_part", 1, r"tl_free: no buffer of 5 bytes was given out at "),
     ("free_inside", 1, r"tl_free: no buffer of 4032 bytes was given out at "),
     ("fail", 1, r"KERNEL_ERROR .* tl_fail: code 42: no cheese"),

@@ -25,7 +25,7 @@ enum kb_dtype {
     KB_DTYPES
 };
 
-/* Bytes of an element. */
+/* Bytes of an element; 0 of what is no dtype. */
 static inline uint64_t kb_dtype_bytes(enum kb_dtype dtype)
 {
     static const uint8_t bytes_of[] = {
@@ -33,13 +33,13 @@ static inline uint64_t kb_dtype_bytes(enum kb_dtype dtype)
 #include <kb/dtypes.def>
 #undef DTYPE
     };
-    return bytes_of[dtype];
+    return (unsigned)dtype < KB_DTYPES ? bytes_of[dtype] : 0;
 }
 
 enum { KB_RANK = 4 };                                   /* most axes of a tensor */
 
-/* A rectangular part of a tensor, all in one memory. The axes beyond `rank` have shape 1. Element (i, j) lies
- * i * stride[0] + j * stride[1] elements after addr. */
+/* A rectangular part of a tensor, all in one memory, or another view of it. The axes beyond `rank` have shape 1.
+ * Element (i, j) lies i * stride[0] + j * stride[1] elements after addr, which is a multiple of an element's bytes. */
 struct tl_shard {
     uint64_t addr;
     uint8_t dtype, rank;
@@ -108,8 +108,27 @@ struct tl_place {
  * KERNEL_ERROR: the tensor's placement does not name this PE. */
 #define tl_my_shard(tl, tensor) tl_my_shard_at(tl, tensor, __FILE__, __LINE__)
 
+/* Views of a shard, of the same elements; they are shards wherever one is asked for. No time. */
+
 /* The part of a shard with `count` indices of an axis, from `first` on, counted in the shard. KERNEL_ERROR: outside. */
 #define tl_part(tl, shard, axis, first, count) tl_part_at(tl, shard, axis, first, count, __FILE__, __LINE__)
+
+/* Every step-th index of an axis, from `first` on. KERNEL_ERROR: a step of 0, outside. */
+#define tl_every(tl, shard, axis, first, step) tl_every_at(tl, shard, axis, first, step, __FILE__, __LINE__)
+
+/* With two axes exchanged. KERNEL_ERROR: there is no such axis. */
+#define tl_transposed(tl, shard, axis, other) tl_transposed_at(tl, shard, axis, other, __FILE__, __LINE__)
+
+/* The same elements in row-major order as another shape of one to four axes: tl_reshape(tl, shard, rows, columns); its
+ * first[] are 0. KERNEL_ERROR: another number of elements, or elements of one axis would lie at unequal distances. */
+#define tl_reshape(tl, shard, ...)                                                                                     \
+    tl_reshape_at(tl, shard, (const uint64_t[]){__VA_ARGS__}, sizeof((const uint64_t[]){__VA_ARGS__}) / 8, __FILE__,   \
+                  __LINE__)
+
+/* A shard that the kernel made by itself, checked; without strides (all 0) its elements follow one another:
+ *     tl_view(tl, (struct tl_shard){.addr = x.addr, .dtype = KB_f16, .rank = 2, .shape = {8, 8}, .stride = {9, 1}})
+ * KERNEL_ERROR: no axes, no dtype, empty; BAD_ADDRESS: outside a memory, not aligned to the dtype. */
+#define tl_view(tl, ...) tl_view_at(tl, __VA_ARGS__, __FILE__, __LINE__)
 
 /* The same elements at a virtual address, where the host has mapped them (kb_map): loads, stores and composites go
  * through the MMU. With the MMU off it is the physical address itself. */
@@ -128,8 +147,9 @@ static inline struct tl_shard tl_virtual(struct tl_shard shard, uint64_t va)
  *
  * The calls that block have a form with _async, which gives a handle for tl_wait instead. Every call that submits a
  * command takes pe_cpu's overhead, and gives these faults (and those that it names itself):
- * KERNEL_ERROR: a shard that is empty or whose elements are not contiguous, shapes or dtypes that differ, a buffer that
- * is not in this PE's TCM; BAD_ADDRESS: outside a memory, or in the region that the scheduler reserves. */
+ * KERNEL_ERROR: a shard that is empty, shapes or dtypes that differ, a buffer that is not in this PE's TCM, that was
+ * given back (tl_free), or that a receive which was not waited for will write; BAD_ADDRESS: outside a memory, in the
+ * region that the scheduler reserves, not aligned to the dtype. */
 
 /* Bytes that tl_alloc and tl_load can still give out in this PE's TCM, in one piece. No time. */
 uint64_t tl_room_bytes(struct tl *tl);
@@ -146,7 +166,12 @@ uint64_t tl_room_bytes(struct tl *tl);
 #define tl_free(tl, buffer) tl_free_at(tl, buffer, __FILE__, __LINE__)
 
 /* Loads a shard into the TCM, into a buffer of the same shape and dtype that it allocates as tl_alloc does: one DMA
- * command. Gives the buffer; blocks until the bytes are there. */
+ * command. Gives the buffer, whose elements follow one another; blocks until the bytes are there.
+ *
+ * Both sides of a load or store may have any strides that leave no element over another. The DMA sends one request for
+ * each longest run of bytes that follow one another on the memory side, all at once; the TCM's side takes the time of
+ * its bytes. KERNEL_ERROR: more than 4,096 runs, elements over one another, a side in pieces that has bytes of the
+ * other one. */
 #define tl_load(tl, shard) tl_load_at(tl, shard, __FILE__, __LINE__)
 
 /* The same into a buffer that there is. Its bytes cannot be looked at until tl_wait was called for the handle. */
@@ -157,7 +182,7 @@ uint64_t tl_room_bytes(struct tl *tl);
 #define tl_store(tl, to, from) tl_store_at(tl, to, from, __FILE__, __LINE__)
 #define tl_store_async(tl, to, from) tl_store_async_at(tl, to, from, __FILE__, __LINE__)
 
-/* The bytes of a buffer, row-major: a copy as of now, that lives until the kernel ends. No time.
+/* The elements of a buffer, row-major, without gaps: a copy as of now, that lives until the kernel ends. No time.
  * PENDING_RESULT: some of them are the result of a compute, wherever they were copied since, or will be written by a
  * load or receive that was not waited for; names that operation and its line. */
 #define tl_data(tl, shard) tl_data_at(tl, shard, __FILE__, __LINE__)
@@ -247,6 +272,10 @@ struct tl_composite {
 /* Blocks until the command is complete; no time if it is. KERNEL_ERROR: a handle that is none of this kernel's. */
 #define tl_wait(tl, handle) tl_wait_at(tl, handle, __FILE__, __LINE__)
 
+/* The next command depends on that of a handle: the op log says so, the data pass and the race check go by it. No time:
+ * it does not wait. Several calls before one command add up. KERNEL_ERROR: a handle that is none of this kernel's. */
+#define tl_after(tl, handle) tl_after_at(tl, handle, __FILE__, __LINE__)
+
 /* Blocks for a time. */
 void tl_delay(struct tl *tl, uint64_t ps);
 
@@ -266,6 +295,13 @@ struct tl_shard tl_shard_at(struct tl *tl, kb_tensor tensor, uint64_t i, const c
 struct tl_shard tl_my_shard_at(struct tl *tl, kb_tensor tensor, const char *file, uint32_t line);
 struct tl_shard tl_part_at(struct tl *tl, struct tl_shard shard, uint32_t axis, uint64_t first, uint64_t count,
                            const char *file, uint32_t line);
+struct tl_shard tl_every_at(struct tl *tl, struct tl_shard shard, uint32_t axis, uint64_t first, uint64_t step,
+                            const char *file, uint32_t line);
+struct tl_shard tl_transposed_at(struct tl *tl, struct tl_shard shard, uint32_t axis, uint32_t other, const char *file,
+                                 uint32_t line);
+struct tl_shard tl_reshape_at(struct tl *tl, struct tl_shard shard, const uint64_t *shape, uint64_t rank,
+                              const char *file, uint32_t line);
+struct tl_shard tl_view_at(struct tl *tl, struct tl_shard shard, const char *file, uint32_t line);
 struct tl_place tl_place_at(struct tl *tl, uint32_t peer, const char *file, uint32_t line);
 struct tl_shard tl_alloc_at(struct tl *tl, enum kb_dtype dtype, const uint64_t *shape, uint64_t rank, const char *file,
                             uint32_t line);
@@ -284,5 +320,6 @@ _Noreturn void tl_fail_at(struct tl *tl, int code, const char *file, uint32_t li
 const void *tl_data_at(struct tl *tl, struct tl_shard shard, const char *file, uint32_t line);
 tl_handle tl_composite_at(struct tl *tl, const struct tl_composite *ask, const char *file, uint32_t line);
 void tl_wait_at(struct tl *tl, tl_handle handle, const char *file, uint32_t line);
+void tl_after_at(struct tl *tl, tl_handle handle, const char *file, uint32_t line);
 
 #endif

@@ -1,0 +1,175 @@
+#!/usr/bin/python3
+"""views: strided views on both sides of loads and stores, in messages and in looks: every value, every mistake."""
+import itertools
+import json
+import os
+import re
+
+from harness import Broken, KBGEN, ROOT, SCRATCH, done, ok, read, run, small_machine
+
+KERNEL = os.path.join(ROOT, "tests", "kernels", "views.c")
+DTYPES = ("f32", "f16", "bf16", "i32", "i16", "i8", "u8")
+SHAPE = (2, 3, 5, 7)
+
+
+def values(ended):
+    """The tensors that a bench printed, by name."""
+    names = ("from", "to", "first", "second")
+    return {words[0]: [float.fromhex(word) for word in words[1:]]
+            for words in map(str.split, ended.stdout.splitlines()) if words and words[0] in names}
+
+
+class View:
+    """Positions of the elements of a view, by shape and strides."""
+
+    def __init__(self, shape, stride=None, offset=0):
+        self.shape, self.offset = tuple(shape), offset
+        self.stride = stride or [self.count(self.shape[axis + 1:]) for axis in range(len(shape))]
+
+    @staticmethod
+    def count(shape):
+        product = 1
+        for size in shape:
+            product *= size
+        return product
+
+    def every(self, axis, first, step=1, count=None):
+        shape, stride = list(self.shape), list(self.stride)
+        shape[axis] = count or (shape[axis] - first + step - 1) // step
+        stride[axis] *= step
+        return View(shape, stride, self.offset + first * self.stride[axis])
+
+    def transposed(self, x, y):
+        order = list(range(len(self.shape)))
+        order[x], order[y] = y, x
+        return View([self.shape[i] for i in order], [self.stride[i] for i in order], self.offset)
+
+    def positions(self):
+        for index in itertools.product(*map(range, self.shape)):
+            yield self.offset + sum(i * stride for i, stride in zip(index, self.stride))
+
+
+def want(form, pe, parts):
+    """What a PE makes of the parts of all, in its own part of the result, of ones."""
+    own, result = parts[pe], [1.0] * 210
+    whole = View(SHAPE)
+    pairs = {
+        "part": lambda: [whole.every(3, 2, count=4).every(1, 1, count=2)] * 2,
+        "every": lambda: [whole.every(2, 1, 3), whole.every(2, 0, 4)],
+        "transposed": lambda: [whole.transposed(1, 3), View((2, 7, 5, 3))],
+        "reshape": lambda: [whole.every(1, 0, count=2), whole.every(1, 1, count=2)],
+        "tcm": lambda: [whole.transposed(0, 3), View((7, 3, 5, 2))],
+        "sent": lambda: [whole, whole],
+    }
+    if form == "sent":
+        own = parts[pe - 1]
+    if form == "looked":                                # of u8: the element (0, 0, 4, 6) says where to
+        first, to = whole.every(3, 6), int(own[34]) % 7
+        pairs["looked"] = lambda: [first, whole.every(3, to, count=1)]
+    source, target = pairs[form]()
+    for at, position in zip(target.positions(), source.positions()):
+        result[at] = own[position]
+    return result
+
+
+def viewed(program, where, pes, *words):
+    form = dict(word.split("=", 1) for word in words)["form"]
+    ended = run(program, "run", "viewed", *words, "--data", "debug")
+    got = values(ended)
+    parts = [got.get("from", [])[210 * pe:210 * pe + 210] for pe in range(pes)]
+    good = ended.returncode == 0 and len(got["from"]) == 210 * pes
+    ok(good and got["to"] == [value for pe in range(pes) for value in want(form, pe, parts)],
+       f"{where}: {' '.join(words)}", ended.said[:4000])
+
+
+def all_viewed(program):
+    forms = ("part", "every", "transposed", "reshape", "tcm", "sent")
+    for form, dtype in itertools.product(forms, DTYPES):
+        viewed(program, "4 PEs", 4, f"form={form}", f"dtype={dtype}")
+    for form, space in itertools.product(forms, ("sram", "tcm")):
+        viewed(program, "4 PEs", 4, f"form={form}", "dtype=i16", f"space={space}", "async=true")
+    for form in forms[:-1] + ("looked",):
+        viewed(program, "one PE", 1, f"form={form}", "dtype=u8", "async=true", "pes=sip0.cube1.pe0")
+    viewed(program, "4 PEs", 4, "form=looked", "dtype=u8")
+
+
+def many_pes():
+    """8 and 128 PEs, a branch on loaded data on each."""
+    made = os.path.join(SCRATCH, "ref_sip")
+    built = run(KBGEN, os.path.join(ROOT, "topologies", "ref_sip.yaml"), "-k", KERNEL, "-o", made)
+    ok(built.returncode == 0, "a machine of 128 PEs", built.said)
+    for form in ("looked", "transposed", "sent"):
+        viewed(made, "8 PEs", 8, f"form={form}", "dtype=u8", "pes=sip0.cube3.pe*")
+        viewed(made, "128 PEs", 128, f"form={form}", "dtype=u8")
+
+
+def paged():
+    """A strided view sends as many requests, at the same time, as pages that lie apart; and moves the same."""
+    mmu = "cube.pe_template.components.pe_mmu.attrs."
+    for settings in ([], [mmu + "tlb_overhead_ns=0", mmu + "walk_ns=0"]):
+        program = small_machine(f"paged{len(settings)}", [KERNEL], mmu + "enabled=true", mmu + "page_kb=4", *settings)
+        for columns in ("4096", "1000", "1"):
+            ends = []
+            for way in ("true", "false"):
+                path = os.path.join(SCRATCH, "paged.json")
+                ended = run(program, "run", "paged", f"paged={way}", f"columns={columns}", "--json", path)
+                got = values(ended)
+                pairs = [value for pair in zip(got.get("first", []), got.get("second", [])) for value in pair]
+                ok(ended.returncode == 0 and pairs and got["to"] == pairs, f"paged={way} columns={columns}: values",
+                   ended.said[:4000])
+                ends.append(json.loads(read(path))["launches"][0]["pe_exec_ps"])
+            ok(ends[0] == ends[1] if settings else ends[0] > ends[1], f"columns={columns}: times {ends}")
+
+
+# what, exit status, what is said.
+WRONG = (
+    ("none", 0, ""),
+    ("axis", 1, r"KERNEL_ERROR .* tl_transposed: a shard of 2 axes has no axis 2"),
+    ("step", 1, r"tl_every: a step of 0"),
+    ("past", 1, r"tl_every: from index 9000 on, but axis 1 has 9000"),
+    ("count", 1, r"tl_reshape: 36000 elements cannot have a shape of 45000"),
+    ("five_axes", 1, r"tl_reshape: a shape of 5 axes is none"),
+    ("apart", 1, r"tl_reshape: elements of one axis would lie at unequal distances: copy them first"),
+    ("outside", 1, r"BAD_ADDRESS .* tl_view: the view, \d+ bytes at .*: it runs past the end of the memory"),
+    ("no_rank", 1, r"tl_view: the view: a shard of 7 axes and dtype number 0 is none"),
+    ("no_dtype", 1, r"tl_view: the view: a shard of 1 axes and dtype number 99 is none"),
+    ("odd", 1, r"BAD_ADDRESS .* tl_view: the view at sip0\.cube1\.hbm_ctrl\.pe1\+0x1 is not aligned to f32"),
+    ("odd_load", 1, r"BAD_ADDRESS .* tl_load: the shard at \S* is not aligned to f32"),
+    ("runs", 1, r"tl_load: the shard has 18000 runs of bytes that follow one another; a command has 4096 at most"),
+    ("runs_4096", 0, ""),
+    ("over", 1, r"tl_load: elements of the shard lie over one another"),
+    ("again", 1, r"tl_load: elements of the shard lie over one another"),
+    ("over_buffer", 1, r"tl_load_into: elements of the buffer lie over one another"),
+    ("over_send", 1, r"tl_send: elements of the buffer lie over one another"),
+    ("common", 1, r"tl_load_into: the buffer and the shard have the bytes at \S*pe_tcm\+0x\w+ in common"),
+    ("far", 1, r"tl_load: the elements of the shard reach further than any memory"),
+    ("wraps", 1, r"BAD_ADDRESS at sip0\.cube0\.pe\d\.pe_dma.*the end of the memory"),
+    ("free_load", 1, r"tl_load_into: the bytes at \S*pe_tcm\+0x\w+ were given back by tl_free at \S*views\.c:\d+"),
+    ("free_send", 1, r"KERNEL_ERROR .* tl_send: the bytes at \S* were given back by tl_free at "),
+    ("free_recv", 1, r"tl_recv_async: the bytes at \S* were given back by tl_free at "),
+    ("free_math", 1, r"tl_compute: the bytes at \S* were given back by tl_free at "),
+    ("free_data", 1, r"tl_data: the bytes at \S* were given back by tl_free at "),
+    ("free_free", 1, r"tl_free: the bytes at \S* were given back by tl_free at "),
+    ("free_source", 1, r"tl_load: the bytes at \S* were given back by tl_free at "),
+    ("free_part", 1, r"tl_data: the bytes at \S*0 were given back by tl_free at "),
+    ("free_again", 0, ""),
+    ("after", 1, r"tl_after: the handle is none of this kernel's"),
+)
+
+
+def wrong(program):
+    for what, status, said in WRONG:
+        ended = run(program, "run", "blurred", f"what={what}")
+        located = status == 0 or re.search(r"called at \S*\bviews\.c:\d+", ended.stderr)
+        ok(ended.returncode == status and re.search(said, ended.stderr) and located, f"wrong: {what}", ended.said)
+
+
+try:
+    small = small_machine("views", [KERNEL])
+    all_viewed(small)
+    wrong(small)
+    paged()
+    many_pes()
+except Broken as reason:
+    ok(False, "a simulator with kernels of its own", reason)
+done()
