@@ -9,6 +9,7 @@
 #include "emitted.h"
 #include "flight.h"
 #include "freed.h"
+#include "log.h"
 #include "mmu.h"
 #include "pe.h"
 #include "text/base.h"
@@ -203,8 +204,8 @@ tl_handle call_submit(const struct call *call, struct request *ask, struct op *o
     if (op)
         record = ask->kind == COMMAND_recv ? depends(call, oplog_call(called(call, op))) : call_record(call, op);
     call_after_none(call->tl);
-    ask->data = record;
-    ask->counted = oplog_on;
+    ask->data = origin_hold(record);
+    ask->counted = log_filed;
     const struct command *command = kernel_submit(call->tl, ask);
     return (tl_handle)(uintptr_t)((uint64_t)call->tl->serial << 32 | command->number);
 }

@@ -81,10 +81,8 @@ void kb_write_at(kb_tensor tensor, const void *data, const char *file, uint32_t 
     check_tensor(&call, tensor);
     check_good(&call);
     if (data) {
-        uint64_t bytes = tensor->elements * dtype_bytes[tensor->dtype];
         struct op op = {.kind = OPKIND_memory, .name = "host_write", .pe = OP_OF_HOST, .file = file, .line = line,
-                        .fill = {.tensor = tensor, .kind = KB_GIVEN,
-                                 .given = memcpy(arena_alloc(bytes, 1), data, bytes)}};
+                        .fill = {.tensor = tensor, .kind = KB_GIVEN, .given = data}};
         oplog_add(&op);
     }
     shards_move(&call, tensor, true);

@@ -6,8 +6,11 @@
 #include "bench.h"
 #include "emitted.h"
 #include "info.h"
+#include "later.h"
 #include "replay.h"
 #include "run.h"
+#include "show.h"
+#include "text/base.h"
 #include "text/diag.h"
 
 static void help(FILE *out)
@@ -16,9 +19,12 @@ static void help(FILE *out)
             "usage: %s list                          benches, their parameters, kernels\n"
             "       %s run BENCH [NAME=VALUE ...]    run a bench; run --help shows the options\n"
             "       %s replay STREAM.yaml            run a recorded command stream; replay --help\n"
+            "       %s oplog FILE                    an op log as JSON lines, or its --summary\n"
+            "       %s data FILE                     the data pass of an op log\n"
             "       %s info                          the machine: counts, memories, peaks\n"
             "A simulator of the machine %s, topology %s.\n",
-            program_name, program_name, program_name, program_name, kb_machine_name, kb_topology_hash);
+            program_name, program_name, program_name, program_name, program_name, program_name, kb_machine_name,
+            kb_topology_hash);
 }
 
 /* `list` and `info` take nothing but --help. */
@@ -40,6 +46,10 @@ static int subcommand(int argc, char **argv)
         return run_main(argc - 1, argv + 1);
     if (!strcmp(argv[1], "replay"))
         return replay_main(argc - 1, argv + 1);
+    if (!strcmp(argv[1], "oplog"))
+        return show_main(argc - 1, argv + 1);
+    if (!strcmp(argv[1], "data"))
+        return later_main(argc - 1, argv + 1);
     if (!strcmp(argv[1], "--version")) {
         printf("%s: topology %s, kbgen %s\n", kb_machine_name, kb_topology_hash, kb_version);
         return 0;
@@ -48,10 +58,10 @@ static int subcommand(int argc, char **argv)
         help(stdout);
         return 0;
     }
-    static const char *const names[] = {"list", "run", "replay", "info"};
+    static const char *const names[] = {"list", "run", "replay", "oplog", "data", "info"};
     bool list = !strcmp(argv[1], "list");
     if (!list && strcmp(argv[1], "info")) {
-        const char *near = nearest_name(argv[1], names, 4);
+        const char *near = nearest_name(argv[1], names, COUNT_OF(names));
         usage_error(near ? "no subcommand '%s'; did you mean '%s'?" : "no subcommand '%s'; see --help", argv[1], near);
     }
     nothing_more(argc, argv);

@@ -12,6 +12,8 @@
 #include "exec.h"
 #include "host_program.h"
 #include "launch.h"
+#include "later.h"
+#include "log.h"
 #include "reference.h"
 #include "result.h"
 #include "sim.h"
@@ -56,8 +58,10 @@ bool one_run(double began, struct host_times *times)
     sim_init();
     uint32_t ranks = bench_current->per_sip ? kb_shape.sips : 1;
     bool good = sim_run(host, (void *)bench_current, ranks, stuck) && result_good();
-    if (exec_debug && good)                             /* what no expectation asked for is checked too */
+    if ((exec_debug || (oplog_on && log_filed)) && good)        /* what no expectation asked for counts, too */
         exec_data_pass();
+    if (oplog_on && log_filed && good)
+        contents_record();
     under_way = false;
     times->total = clock_seconds() - began;
     times->simulation = times->total - exec_stats.seconds - reference_seconds;

@@ -1,11 +1,14 @@
 /* oplog.c: the record of everything that moves or makes data.
  *
  * Calls of one instant come in the order in which the kernels happened to resume. They wait in a batch until time goes
- * on or somebody looks, and are then put into data order: so that pass 1 and the data pass see one order. */
+ * on or somebody looks, and are then put into data order: so that pass 1 and the data pass see one order. Then they
+ * leave memory, packed (log.h); what remains of them is their calls, as long as somebody names these. */
 #include "oplog.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "log.h"
 #include "plan.h"
 #include "room.h"
 #include "sim.h"
@@ -15,34 +18,92 @@
 
 bool oplog_on;
 
-/* A record with the call that it comes from, and those of what it depends on. */
+/* A record that has no place in data order yet, from a pool. Arrays keep their room. */
 struct entry {
     struct op op;
-    struct origin *origin, *send, **after;
+    struct origin *origin, *send;
+    struct origin **after;
+    struct gemm_epilogue *epilogue;
+    uint64_t *ids;                                      /* of what it depends on */
+    uint32_t after_room, epilogue_room;
+    struct tile_stage *tile;                            /* that were served before it has its id */
+    uint32_t tiles;
+    struct entry *next;                                 /* of those that are free */
 };
 
-static struct entry **ops;                              /* of the run: the settled ones, then the batch */
-static uint64_t count, settled, interval;               /* interval: the first op of this one */
+static struct entry *unused;
+static struct entry **batch;
+static uint64_t count, room;                            /* of the batch */
+static uint64_t calls, settled, interval;               /* operations of the run; interval: the first of this one */
+static struct log_reader *replayed;
+static uint64_t replayed_count;
 
-static void append(struct entry *entry)
+/* ---- entries */
+
+static struct entry *entry_take(void)
 {
-    oplog_settle(false, OP_OF_HOST);
-    entry->op.at_ps = sim_now_ps();
-    entry->op.id = count;
-    ops = arena_grow(ops, count, sizeof *ops);
-    ops[count++] = entry;
+    if (!unused)
+        return arena_alloc(1, sizeof *unused);
+    struct entry *entry = unused;
+    unused = entry->next;
+    return entry;
+}
+
+static void entry_drop(struct entry *entry)
+{
+    entry->origin->entry = NULL;
+    origin_drop(entry->origin);
+    origin_drop(entry->send);
+    for (uint32_t i = 0; i < entry->op.afters; i++)
+        origin_drop(entry->after[i]);
+    entry->tile = NULL;
+    entry->tiles = 0;
+    entry->next = unused;
+    unused = entry;
+}
+
+static void copy_epilogues(struct entry *entry)
+{
+    struct gemm *gemm = &entry->op.gemm;
+    if (gemm->epilogues > entry->epilogue_room) {
+        entry->epilogue_room = 2 * gemm->epilogues;
+        entry->epilogue = arena_alloc(entry->epilogue_room, sizeof *entry->epilogue);
+    }
+    if (gemm->epilogues)
+        gemm->epilogue = memcpy(entry->epilogue, gemm->epilogue, gemm->epilogues * sizeof *gemm->epilogue);
 }
 
 static struct entry *entry_new(const struct op *op)
 {
-    struct entry *entry = arena_alloc(1, sizeof *entry);
+    struct entry *entry = entry_take();
+    struct origin *origin = entry->origin = origin_new();
     entry->op = *op;
     entry->op.afters = 0;
-    entry->origin = origin_new();
-    *entry->origin = (struct origin){.id = NO_ID, .name = op->name, .pe = op->pe, .command = op->command,
-                                     .kernel = op->kernel, .file = op->file, .line = op->line, .holders = 2,
-                                     .entry = entry};
+    entry->send = NULL;
+    if (op->kind == OPKIND_gemm)
+        copy_epilogues(entry);
+    origin->name = op->name;
+    origin->pe = op->pe;
+    origin->command = op->command;
+    origin->kernel = op->kernel;
+    origin->file = op->file;
+    origin->line = op->line;
+    origin->entry = entry;
     return entry;
+}
+
+static void append(struct entry *entry)
+{
+    oplog_settle(false, OP_OF_HOST);
+    if (count == room) {
+        room = room ? 2 * room : 64;
+        batch = realloc(batch, room * sizeof *batch);
+        if (!batch)
+            die("no memory for the operations of an instant:");
+    }
+    entry->op.at_ps = sim_now_ps();
+    entry->op.id = calls++;
+    batch[count++] = entry;
 }
 
 struct origin *oplog_call(const struct op *op)
@@ -54,7 +115,10 @@ struct origin *oplog_add(const struct op *op)
 {
     struct entry *added = entry_new(op);
     append(added);
-    return added->origin;
+    if (op->pe != OP_OF_HOST)
+        return added->origin;
+    oplog_settle(true, OP_OF_HOST);
+    return NULL;
 }
 
 void oplog_received(struct origin *receive, struct origin *send)
@@ -69,7 +133,15 @@ void oplog_depends(struct origin *op, struct origin *on)
     if (!op || !on)
         return;
     struct entry *entry = op->entry;
-    entry->after = arena_grow(entry->after, entry->op.afters, sizeof *entry->after);
+    if (entry->op.afters == entry->after_room) {
+        uint32_t larger = entry->after_room ? 2 * entry->after_room : 4;
+        struct origin **after = arena_alloc(larger, sizeof *after);
+        if (entry->after_room)
+            memcpy(after, entry->after, entry->after_room * sizeof *after);
+        entry->after = after;
+        entry->ids = arena_alloc(larger, sizeof *entry->ids);
+        entry->after_room = larger;
+    }
     entry->after[entry->op.afters++] = origin_hold(on);
 }
 
@@ -118,6 +190,8 @@ static void issue(struct entry *entry)
         issue_copy(entry);
 }
 
+/* ---- data order */
+
 static int in_data_order(const void *x, const void *y)
 {
     const struct op *a = &(*(struct entry *const *)x)->op, *b = &(*(struct entry *const *)y)->op;
@@ -128,100 +202,148 @@ static int in_data_order(const void *x, const void *y)
     return a->id < b->id ? -1 : a->id > b->id;
 }
 
-/* Whatever follows an op of the host settles it first: it can only be the last of a batch. */
 static bool batch_has(int64_t pe)
 {
-    if (pe == OP_OF_HOST)
-        return ops[count - 1]->op.pe == OP_OF_HOST;
-    for (uint64_t i = settled; i < count; i++)
-        if (ops[i]->op.pe == pe)
+    for (uint64_t i = 0; i < count; i++)
+        if (batch[i]->op.pe == pe)
             return true;
     return false;
-}
-
-/* What the host writes before anything is logged is in both views at once and needs no replay. */
-static bool is_initial(const struct op *op)
-{
-    return op->pe == OP_OF_HOST && settled == interval;
 }
 
 /* What it depends on has its id by now, or is a receive that has not completed. */
 static void give_ids(struct entry *entry)
 {
-    uint64_t *after = arena_alloc(entry->op.afters, sizeof *after);
-    uint32_t afters = 0;
-    for (uint32_t i = 0; i < entry->op.afters; i++)
+    uint32_t known = 0;
+    for (uint32_t i = 0; i < entry->op.afters; i++) {
         if (entry->after[i]->id != NO_ID)
-            after[afters++] = 1 + entry->after[i]->id;
-    entry->op.id = entry->origin->id = settled;
+            entry->ids[known++] = 1 + entry->after[i]->id;
+        origin_drop(entry->after[i]);
+    }
+    entry->op.id = entry->origin->id = settled++;
     entry->op.sent = entry->send ? 1 + entry->send->id : 0;
-    entry->op.after = after;
-    entry->op.afters = afters;
+    entry->op.after = entry->ids;
+    entry->op.afters = known;
+}
+
+static void record_services_of(const struct origin *op)
+{
+    log_services(&(struct services){op->id, op->start_ps, op->end_ps, op->node, op->services});
+}
+
+/* What the host writes before anything else of an interval is in both views at once and needs no replay. */
+static void settle(struct entry *entry)
+{
+    bool is_initial = entry->op.pe == OP_OF_HOST && settled == interval;
+    give_ids(entry);
+    if (oplog_on && !is_initial)
+        store_part();
+    issue(entry);
+    if (log_filed || (oplog_on && !is_initial))
+        log_op(&entry->op);
+    for (uint32_t i = 0; i < entry->tiles; i++) {
+        entry->tile[i].id = entry->op.id;
+        log_tile(&entry->tile[i]);
+    }
+    if (entry->origin->complete)
+        record_services_of(entry->origin);
+    if (is_initial) {
+        log_begin_interval();
+        interval = settled;
+    }
+    entry->op.afters = 0;
+    entry_drop(entry);
 }
 
 void oplog_settle(bool all, int64_t pe)
 {
-    if (settled == count || (!all && ops[settled]->op.at_ps == sim_now_ps() && !batch_has(pe)))
+    if (count == 0 || (!all && batch[0]->op.at_ps == sim_now_ps() && !batch_has(pe)))
         return;
     unsigned before = phase_enter(PHASE_oplog);
-    qsort(ops + settled, count - settled, sizeof *ops, in_data_order);
-    for (; settled < count; settled++) {
-        struct entry *entry = ops[settled];
-        give_ids(entry);
-        if (oplog_on && !is_initial(&entry->op))
-            store_part();
-        issue(entry);
-        if (is_initial(&entry->op))
-            interval++;
-    }
+    if (count > 1)
+        qsort(batch, count, sizeof *batch, in_data_order);
+    for (uint64_t i = 0; i < count; i++)
+        settle(batch[i]);
+    count = 0;
     phase_leave(before);
+}
+
+/* ---- services */
+
+void oplog_served(struct origin *op, bool is_composite, struct tile_stage stage)
+{
+    if (op->services++ == 0 || stage.start_ps < op->start_ps) {
+        op->start_ps = stage.start_ps;
+        op->node = stage.node;
+    }
+    op->end_ps = stage.end_ps;
+    if (!is_composite)
+        return;
+    stage.id = op->id;
+    if (op->id != NO_ID) {
+        log_tile(&stage);
+        return;
+    }
+    struct entry *entry = op->entry;
+    entry->tile = arena_grow(entry->tile, entry->tiles, sizeof *entry->tile);
+    entry->tile[entry->tiles++] = stage;
+}
+
+void oplog_completed(struct origin *op)
+{
+    if (op->services == 0)                              /* a receive that read nothing */
+        op->start_ps = op->end_ps = sim_now_ps();
+    op->complete = true;
+    if (op->id != NO_ID)
+        record_services_of(op);
 }
 
 /* ---- what follows */
 
 uint64_t oplog_count(void)
 {
-    return settled - interval;
+    return replayed ? replayed_count : settled - interval;
 }
 
 void oplog_read(struct oplog_reader *reader)
 {
-    reader->next = interval;
+    reader->log = replayed;
+    if (replayed)
+        return;
+    reader->log = malloc(sizeof *reader->log);
+    if (!reader->log)
+        die("no memory to read the op log:");
+    log_read(reader->log);
 }
 
 struct op *oplog_next(struct oplog_reader *reader)
 {
-    if (reader->next == settled)
-        return NULL;
-    struct op *op = malloc(sizeof *op);
-    if (!op)
-        die("no memory for a record of the op log:");
-    *op = ops[reader->next++]->op;
-    return op;
+    struct record record;
+    while (reader->log && log_next(reader->log, &record))
+        if (record.kind == RECORD_op)
+            return record.op;
+    if (reader->log != replayed)
+        free(reader->log);
+    reader->log = NULL;
+    return NULL;
 }
 
 void oplog_restart(void)
 {
     store_join();
+    log_begin_interval();
     interval = settled;
 }
 
-void oplog_service_start(struct origin *op, uint64_t t_ps, uint32_t node)
+void oplog_replay(struct log_reader *log, uint64_t operations)
 {
-    if (op->services++ > 0)
-        return;
-    op->start_ps = t_ps;
-    op->node = node;
-}
-
-void oplog_service_end(struct origin *op, uint64_t t_ps)
-{
-    op->end_ps = t_ps;
+    replayed = log;
+    replayed_count = operations;
 }
 
 void oplog_reset(void)
 {
     origins_reset();
-    ops = NULL;
-    count = settled = interval = 0;
+    log_reset();
+    unused = NULL;
+    count = calls = settled = interval = 0;
 }

@@ -47,9 +47,10 @@ struct op {
 /* Whether a data pass will follow. Before anything else of this header. */
 extern bool oplog_on;
 
-/* ---- recording: id, at_ps, after and sent of what is given are the log's to find, and do not count. */
+/* ---- recording: id, at_ps, after and sent of what is given are the log's to find, and do not count. What it points to
+ * is copied. The call that is given back is held until pass 1 is done for it: whoever needs it longer holds it. */
 
-/* Records an operation that is called now. */
+/* Records an operation that is called now; one of the host is done at once. */
 struct origin *oplog_add(const struct op *op);
 
 /* The same for a receive, in two steps: the record at the call, and its place in data order at its completion, when it
@@ -64,10 +65,27 @@ void oplog_depends(struct origin *op, struct origin *on);
 /* Does pass 1 for the operations of earlier instants; of this one too when `all`, or when one of them is of this PE. */
 void oplog_settle(bool all, int64_t pe);
 
+/* ---- the hook of the engines' common code, for a command whose services are recorded */
+
+/* A stage of a composite's tile. */
+struct tile_stage {
+    uint64_t id, tile;                                  /* of the composite; number of the tile */
+    uint32_t stage, node;                               /* position in the tile's plan; rank of the component */
+    uint64_t start_ps, end_ps;
+};
+
+/* A service has ended. `id` is not the caller's to know. */
+void oplog_served(struct origin *op, bool is_composite, struct tile_stage stage);
+
+/* The command is complete. */
+void oplog_completed(struct origin *op);
+
 /* ---- reading the operations since the interval began, those that are settled */
 
+struct log_reader;
+
 struct oplog_reader {
-    uint64_t next;                                      /* id of the next one */
+    struct log_reader *log;                             /* NULL: at the end */
 };
 
 /* How many there are. */
@@ -76,17 +94,16 @@ uint64_t oplog_count(void);
 /* Begins at the first. Nothing is to be added while somebody reads. */
 void oplog_read(struct oplog_reader *reader);
 
-/* The next one, in data order, to be freed with free(); NULL: that was the last. */
+/* The next one, in data order, to be freed with free(); NULL: that was the last, and the reader is done. */
 struct op *oplog_next(struct oplog_reader *reader);
 
 /* Begins the next interval: `now` is `base` again. */
 void oplog_restart(void);
 
+/* From here on readers read this log, of which so many operations are known to be there. */
+void oplog_replay(struct log_reader *log, uint64_t count);
+
 /* Nothing was logged. */
 void oplog_reset(void);
-
-/* The hook of the engines' common code, for a command that has a record: a service of one of its tiles on a node. */
-void oplog_service_start(struct origin *op, uint64_t t_ps, uint32_t node);
-void oplog_service_end(struct origin *op, uint64_t t_ps);
 
 #endif

@@ -3,6 +3,7 @@
 #ifndef KB_ORIGIN_H
 #define KB_ORIGIN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct entry;
@@ -18,7 +19,8 @@ struct origin {
     uint64_t message;                                   /* of a send: where the bytes of its message are */
     uint64_t start_ps, end_ps;                          /* first service's start and last one's end */
     uint32_t node;                                      /* rank of the component of the first service */
-    uint32_t services;
+    uint32_t services;                                  /* that have ended */
+    bool complete;                                      /* the command is, and services are recorded */
     struct entry *entry;                                /* its record, until that has its place: oplog.c */
     struct origin *next;                                /* of those that are free */
 };

@@ -79,7 +79,7 @@ struct output output_open(const char *path)
     }
     struct output output = {.path = path, .temporary = arena_printf("%s.%ld.tmp", path, (long)getpid())};
     remember(output.temporary);                         /* first: a signal may come at any time */
-    output.file = fopen(output.temporary, "w");
+    output.file = fopen(output.temporary, "w+");         /* an op log is read back */
     if (!output.file)
         usage_error("cannot write %s:", path);
     return output;

@@ -31,7 +31,7 @@ struct ring_message {
     struct data_message data;                           /* the data, the doorbell, at last the credit */
     struct ring *ring;
     struct token *token;                                /* of the send, until its service ends */
-    struct origin *sent;                                /* what the send does to data; NULL in a command stream */
+    struct origin *sent;                                /* of the send, held; NULL in a command stream */
     uint64_t bytes, leave_ps;
     bool full;
 };
@@ -160,10 +160,12 @@ static bool length_fits(const struct command *receive, const struct ring_message
 }
 
 /* The bytes of a kernel's message reach their buffer. */
-static void data_received(const struct command *receive, const struct ring_message *message)
+static void data_received(const struct command *receive, struct ring_message *message)
 {
     if (receive->data)
         oplog_received(receive->data, message->sent);
+    origin_drop(message->sent);
+    message->sent = NULL;
 }
 
 /* A receive takes a full slot. */
@@ -256,7 +258,7 @@ void ring_send(struct token *token)
     ring->credits--;
     message->ring = ring;
     message->token = token;
-    message->sent = command->data;
+    message->sent = origin_hold(command->data);
     message->bytes = command->ask.bytes;
     struct range range = slot_range(ring, message);
     struct way way = {place_pe(ring->source, NODE_pe_dma), range_place(&range), REQUEST};

@@ -12,6 +12,7 @@
 #include "exec.h"
 #include "fill.h"
 #include "finished.h"
+#include "log.h"
 #include "one_run.h"
 #include "points.h"
 #include "pool.h"
@@ -20,10 +21,11 @@
 #include "steady.h"
 #include "summary.h"
 #include "text/diag.h"
+#include "text/quantity.h"
 #include "trace.h"
 
 struct run_options {
-    const char *trace, *json, *points;
+    const char *trace, *json, *points, *oplog;
 };
 
 static void help(void)
@@ -40,6 +42,8 @@ static void help(void)
          "                  as {\"m\": 64, \"--seed\": 7}; what it leaves out is as the command line says. Each\n"
          "                  answer is a line of JSON, on standard output or in the --json FILE\n"
          "  --trace FILE    the trace events, one JSON object a line (- for standard output)\n"
+         "  --oplog FILE    the op log, every tile stage included, for `oplog` and `data` to read later\n"
+         "  --oplog-mem SIZE    of an op log without a file, in memory; the rest goes to a temporary file (256 MiB)\n"
          "  --exact-events  simulate every event, skip no steady periods: same results, more slowly\n"
          "  --profile       where the host's time went, by kind of event, on standard error and in the result\n"
          "Exit status: 0 good, 1 the run failed or a result is wrong, 2 wrong usage, 3 error of the host system.");
@@ -55,12 +59,35 @@ static uint64_t seed_of(const char *text)
     return seed;
 }
 
+/* A size in bytes, with a unit or without. */
+static uint64_t size_of(const char *text)
+{
+    uint64_t size = 0;
+    const char *unit, *why;
+    mpq_t value;
+    mpq_init(value);
+    why = quantity_lex(text, value, &unit);
+    if (!why)
+        why = quantity_scale(value, unit, DIMENSION_size, unit_named("B"));
+    if (why || !quantity_whole(value, &size))
+        usage_error("--oplog-mem %s: a size such as 64 MiB is needed%s%s", text, why && *why ? ": " : "",
+                    why ? why : "");
+    mpq_clear(value);
+    return size;
+}
+
 static void data_mode(const char *text)
 {
     exec_debug = !strcmp(text, "debug");
     oplog_on = strcmp(text, "off") != 0;
     if (oplog_on && !exec_debug && strcmp(text, "verify"))
         usage_error("--data %s: off, verify or debug is needed", text);
+}
+
+static void outputs_differ(const char *one, const char *path, const char *other, const char *other_path)
+{
+    if (path && other_path && !strcmp(path, other_path))
+        usage_error("--%s and --%s cannot both go to %s", one, other, strcmp(path, "-") ? path : "standard output");
 }
 
 enum { OPTION_OPLOG = 256, OPTION_OPLOG_MEM };
@@ -85,8 +112,8 @@ static struct run_options options_read(int argc, char **argv)
         case 'j': read.json = optarg; break;
         case 't': read.trace = optarg; break;
         case 'p': read.points = optarg; break;
-        case OPTION_OPLOG: usage_error("--oplog is not supported: the op log stays in memory, for the data pass alone");
-        case OPTION_OPLOG_MEM: usage_error("--oplog-mem is not supported: the op log stays in memory");
+        case OPTION_OPLOG: read.oplog = optarg; break;
+        case OPTION_OPLOG_MEM: log_memory_bytes = size_of(optarg); break;
         case 'e': steady_on = false; break;
         case 'f': profile_start(); break;
         case 'h': help(); exit(0);
@@ -95,12 +122,14 @@ static struct run_options options_read(int argc, char **argv)
     }
     if (optind == argc)
         usage_error("run needs a bench; `%s list` shows them", program_name);
-    if (read.json && read.trace && !strcmp(read.json, read.trace))
-        usage_error("--json and --trace cannot both go to %s",
-                    strcmp(read.json, "-") ? read.json : "standard output");
-    if (read.points && (read.trace || profile_on))
+    outputs_differ("json", read.json, "trace", read.trace);
+    outputs_differ("json", read.json, "oplog", read.oplog);
+    outputs_differ("trace", read.trace, "oplog", read.oplog);
+    if (read.points && (read.trace || read.oplog || profile_on))
         usage_error("--%s is of one run, --points makes several: run the point by itself",
-                    read.trace ? "trace" : "profile");
+                    read.trace ? "trace" : read.oplog ? "oplog" : "profile");
+    if (read.oplog)                                     /* its records of tiles need every event */
+        steady_on = false;
     return read;
 }
 
@@ -112,9 +141,12 @@ static bool run_alone(const struct run_options *options, double began)
         trace_open(options->trace);
     if (options->json)                                  /* what cannot be written is said before the work */
         json = output_open(options->json);
+    if (options->oplog)
+        log_open(options->oplog);
     struct host_times times = {0};
     bool good = one_run(began, &times);
     trace_close();
+    log_close(good);
     if (options->json)
         json_write_output(&json, one_run_write, &times);
     bool quiet = (options->json && !strcmp(options->json, "-")) || (options->trace && !strcmp(options->trace, "-"));

@@ -7,14 +7,12 @@
 #include "channel.h"
 #include "emitted.h"
 #include "fabric.h"
-#include "oplog.h"
 #include "stats.h"
 #include "text/diag.h"
 
 /* Of a PE. */
 struct counts {
     uint64_t dma_ps, compute_ps;
-    uint32_t op_services;
 };
 
 static struct stats stats_then;
@@ -40,8 +38,7 @@ void counts_take(struct pe *const *pes, uint32_t count)
         slices_then[i] = kb_hbm[i].busy_ps;
     for (uint32_t i = 0; i < count; i++) {
         const struct pe *pe = pes[i];
-        const struct origin *op = pe->feeding->op;
-        pes_then[i] = (struct counts){pe->dma.total_ps, pe->compute.total_ps, op ? op->services : 0};
+        pes_then[i] = (struct counts){pe->dma.total_ps, pe->compute.total_ps};
     }
 }
 
@@ -65,10 +62,7 @@ void counts_repeat(struct pe *const *pes, uint32_t count, uint64_t times)
         repeat(&kb_hbm[i].busy_ps, slices_then[i], times);
     for (uint32_t i = 0; i < count; i++) {
         struct pe *pe = pes[i];
-        struct origin *op = pe->feeding->op;
         repeat(&pe->dma.total_ps, pes_then[i].dma_ps, times);
         repeat(&pe->compute.total_ps, pes_then[i].compute_ps, times);
-        if (op)
-            op->services += (op->services - pes_then[i].op_services) * times;
     }
 }

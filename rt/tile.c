@@ -199,8 +199,6 @@ static bool serve(struct pe *pe, struct server *server, struct token *token)
     if (stage_busy(pe, stage))
         busy_begin(stage_busy(pe, stage));
     stats.services++;
-    if (token->command->op)
-        oplog_service_start(token->command->op, now_ps, pe_rank(pe, stage_node(stage)));
     trace_tile(TRACE_engine_start, token, stage_node(stage));
     service_start(token);
     return true;
@@ -277,9 +275,21 @@ void command_completed(struct command *command)
     command->complete_ps = now_ps;
     trace_command(TRACE_command_complete, command);
     kernel_command_complete(command);
+    if (command->op)
+        oplog_completed(command->op);
     finished_completed(&command->pe->kernel->rows, command);
     kernel_forget(command);
     command_drop(command);
+}
+
+/* For the op log. */
+static void served(const struct token *token)
+{
+    const struct command *command = token->command;
+    oplog_served(command->op, command_is_composite(command->ask.kind),
+                 (struct tile_stage){.tile = token->tile.id, .stage = token->stage.index,
+                                     .node = pe_rank(command->pe, stage_node(token->stage.kind)),
+                                     .start_ps = token->started_ps, .end_ps = now_ps});
 }
 
 static void stage_ended(struct token *token)
@@ -292,7 +302,7 @@ static void stage_ended(struct token *token)
         busy_end(stage_busy(pe, stage));
     stats.busy_ps[engine_of(stage)] += now_ps - token->started_ps;
     if (token->command->op)
-        oplog_service_end(token->command->op, now_ps);
+        served(token);
     trace_tile(TRACE_engine_complete, token, stage_node(stage));
     if (stage == STAGE_FETCH)
         trace_tile(TRACE_tile_ready, token, stage_node(stage));

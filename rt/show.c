@@ -1,0 +1,253 @@
+/* show.c: `SIM oplog FILE`: an op log as JSON lines. show_summary.c sums it up.
+ *
+ * When an operation was served stands behind its record: a first reading finds that for all of them, a second one
+ * prints. */
+#include "show.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "address.h"
+#include "dtype.h"
+#include "emitted.h"
+#include "fabric.h"
+#include "json.h"
+#include "ops.h"
+#include "plan.h"
+#include "show_summary.h"
+#include "text/base.h"
+#include "text/diag.h"
+
+static const char *const kinds[] = {[OPKIND_memory] = "memory", [OPKIND_gemm] = "gemm", [OPKIND_math] = "math"};
+static const char *const scopes[SCOPES] = {[SCOPE_K_TILE] = "k_tile", [SCOPE_OUTPUT_TILE] = "output_tile",
+                                           [SCOPE_ONCE] = "once"};
+static const char *const relations[RELATIONS] = {[RELATION_eq] = "eq", [RELATION_ne] = "ne", [RELATION_lt] = "lt",
+                                                 [RELATION_le] = "le", [RELATION_gt] = "gt", [RELATION_ge] = "ge"};
+
+/* ---- what an operation does */
+
+static void write_numbers(struct json *json, const char *key, const uint64_t *numbers, uint32_t count)
+{
+    json_array(json, key);
+    for (uint32_t i = 0; i < count; i++)
+        json_u64(json, NULL, numbers[i]);
+    json_array_end(json);
+}
+
+static void write_view(struct json *json, const char *key, const struct view *view)
+{
+    json_object(json, key);
+    if (view->memory == store_messages())
+        json_string(json, "at", arena_printf("message+0x%" PRIx64, view->offset));
+    else
+        json_string(json, "at", address_name(memory_address(view->memory, view->offset)));
+    json_string(json, "dtype", dtype_words[view->dtype]);
+    write_numbers(json, "shape", view->shape, view->rank);
+    write_numbers(json, "stride", view->stride, view->rank);
+    json_object_end(json);
+}
+
+static void write_epilogue(struct json *json, const struct gemm_epilogue *e)
+{
+    json_object(json, NULL);
+    json_string(json, "op", op_name(e->op));
+    json_string(json, "scope", scopes[e->scope]);
+    if (e->has_operand)
+        write_view(json, "operand", &e->operand);
+    if (e->has_scalar)
+        json_double(json, "scalar", e->scalar);
+    json_object_end(json);
+}
+
+static void write_gemm(struct json *json, const struct gemm *gemm)
+{
+    write_view(json, "a", &gemm->a);
+    write_view(json, "b", &gemm->b);
+    write_view(json, "c", &gemm->c);
+    json_string(json, "acc", dtype_is_float(gemm->a.dtype) ? "f32" : "i32");
+    write_numbers(json, "tile", (uint64_t[]){gemm->tile_m, gemm->tile_k, gemm->tile_n}, 3);
+    json_array(json, "epilogues");
+    for (uint32_t i = 0; i < gemm->epilogues; i++)
+        write_epilogue(json, &gemm->epilogue[i]);
+    json_array_end(json);
+}
+
+static void write_math(struct json *json, const struct math *math)
+{
+    json_array(json, "in");
+    for (unsigned i = 0; i < math_views(math); i++)
+        write_view(json, NULL, &math->operand[i]);
+    json_array_end(json);
+    if (math->has_scalar)
+        json_double(json, "scalar", math->scalar);
+    if (math->op == OP_cmp)
+        json_string(json, "relation", relations[math->relation]);
+    if (math->axis != NO_AXIS)
+        json_u64(json, "axis", (uint64_t)math->axis);
+    write_view(json, "to", &math->to);
+}
+
+static void write_fill(struct json *json, const struct fill *fill)
+{
+    static const char *const fills[] = {[KB_CONSTANT] = "constant", [KB_UNIFORM] = "uniform", [KB_NORMAL] = "normal",
+                                        [KB_GIVEN] = "given"};
+    json_string(json, "tensor", fill->tensor->name);
+    json_string(json, "fill", fills[fill->kind]);
+    if (fill->kind != KB_GIVEN)
+        json_double(json, "x", fill->x);
+    if (fill->kind == KB_UNIFORM || fill->kind == KB_NORMAL)
+        json_double(json, "y", fill->y);
+}
+
+static void write_params(struct json *json, const struct op *op)
+{
+    json_object(json, "params");
+    if (op->kind == OPKIND_gemm)
+        write_gemm(json, &op->gemm);
+    else if (op->kind == OPKIND_math)
+        write_math(json, &op->math);
+    else if (op->pe == OP_OF_HOST)
+        write_fill(json, &op->fill);
+    else
+        write_view(json, "from", &op->copy.from), write_view(json, "to", &op->copy.to);
+    json_object_end(json);
+}
+
+/* ---- lines */
+
+static void line_begin(struct json *json)
+{
+    json_open(json, stdout);
+    json->one_line = true;
+    json_object(json, NULL);
+}
+
+static void line_end(struct json *json)
+{
+    json_object_end(json);
+    json_close(json);
+}
+
+/* `served`: all 0 where no service is known. */
+static void print_op(const struct op *op, const struct services *served)
+{
+    struct json json;
+    line_begin(&json);
+    json_u64(&json, "op", op->id);
+    json_string(&json, "op_kind", kinds[op->kind]);
+    json_string(&json, "op_name", op->name);
+    json_u64(&json, "called_ps", op->at_ps);
+    if (served->end_ps) {
+        json_u64(&json, "t_start", served->start_ps);
+        json_u64(&json, "t_end", served->end_ps);
+        json_u64(&json, "services", served->services);
+    }
+    json_string(&json, "component", served->services ? place_name(rank_place(served->node)) : NULL);
+    json_string(&json, "pe", op->pe == OP_OF_HOST ? "host" : pe_name(&kb_pe[op->pe]));
+    if (op->pe != OP_OF_HOST)
+        json_u64(&json, "command", op->command);
+    json_string(&json, "kernel", op->kernel);
+    json_string(&json, "file", op->file);
+    json_u64(&json, "line", op->line);
+    json_array(&json, "depends");
+    for (uint32_t i = 0; i < op->afters; i++)
+        json_u64(&json, NULL, op->after[i] - 1);
+    if (op->sent)
+        json_u64(&json, NULL, op->sent - 1);
+    json_array_end(&json);
+    write_params(&json, op);
+    line_end(&json);
+}
+
+static void print_tile(const struct tile_stage *tile)
+{
+    struct json json;
+    line_begin(&json);
+    json_u64(&json, "of", tile->id);
+    json_u64(&json, "tile", tile->tile);
+    json_u64(&json, "stage", tile->stage);
+    json_string(&json, "component", place_name(rank_place(tile->node)));
+    json_u64(&json, "t_start", tile->start_ps);
+    json_u64(&json, "t_end", tile->end_ps);
+    line_end(&json);
+}
+
+static void print_content(const struct content *content)
+{
+    struct json json;
+    line_begin(&json);
+    json_string(&json, "tensor", content->tensor->name);
+    json_string(&json, "hash", arena_printf("%016" PRIx64, content->hash));
+    line_end(&json);
+}
+
+/* When the operations were served, by id. */
+static struct services *served;
+static uint64_t ops;
+
+static void look_through(struct log_reader *reader)
+{
+    struct record record;
+    while (log_next(reader, &record)) {
+        if (record.kind == RECORD_op) {
+            served = arena_grow(served, ops, sizeof *served);
+            served[ops++] = (struct services){0};
+            free(record.op);
+        } else if (record.kind == RECORD_services) {
+            served[record.services.id] = record.services;
+        }
+    }
+}
+
+static void print_all(struct log_reader *reader)
+{
+    struct record record;
+    while (log_next(reader, &record)) {
+        if (record.kind == RECORD_op) {
+            print_op(record.op, &served[record.op->id]);
+            free(record.op);
+        } else if (record.kind == RECORD_tile) {
+            print_tile(&record.tile);
+        } else if (record.kind == RECORD_content) {
+            print_content(&record.content);
+        }
+    }
+}
+
+static void help(void)
+{
+    puts("usage: SIM oplog FILE [OPTIONS]\n"
+         "\n"
+         "Prints the op log that `run --oplog FILE` left, a JSON object a line, in data order: operations, behind\n"
+         "composites the stages of their tiles (\"of\": the operation), at last the hash of what each tensor holds.\n"
+         "  --summary       how many operations of each name and line, what they move and compute, how long they take\n"
+         "Exit status: 0 good, 2 wrong usage, or a file that is damaged or of another machine, 3 error of the host.");
+}
+
+int show_main(int argc, char **argv)
+{
+    static const struct option options[] = {{"summary", no_argument, NULL, 's'}, {"help", no_argument, NULL, 'h'},
+                                            {0}};
+    bool summary = false;
+    argv[0] = (char *)program_name;
+    for (int option; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;)
+        switch (option) {
+        case 's': summary = true; break;
+        case 'h': help(); return 0;
+        default: fprintf(stderr, "see %s oplog --help\n", program_name); return 2;
+        }
+    if (argc - optind != 1)
+        usage_error("oplog takes one op log; see %s oplog --help", program_name);
+    struct log_reader reader;
+    struct log_head head = log_read_file(&reader, argv[optind]);
+    if (summary) {
+        show_summary(&reader, &head);
+        return 0;
+    }
+    look_through(&reader);
+    log_read_file(&reader, argv[optind]);
+    print_all(&reader);
+    return 0;
+}
