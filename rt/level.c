@@ -12,6 +12,7 @@
 #include "blas.h"
 #include "exec.h"
 #include "fill.h"
+#include "plan.h"
 #include "pool.h"
 #include "text/diag.h"
 
@@ -111,6 +112,15 @@ static void do_math(const struct op *op)
     found(&difference);
 }
 
+static void do_copy(const struct copy *copy)
+{
+    enum { WORTH_POPULATING = 64 << 10 };
+    uint64_t span = view_span(&copy->to);
+    if (span >= WORTH_POPULATING && span == view_elements(&copy->to) * dtype_bytes[copy->to.dtype])
+        store_populate(copy->to.memory, copy->to.offset, span);
+    view_copy(IMAGE_BASE, &copy->to, &copy->from);
+}
+
 static void do_job(uint64_t i, unsigned thread, void *arg)
 {
     const struct job *job = &((const struct jobs *)arg)->job[i];
@@ -124,7 +134,7 @@ static void do_job(uint64_t i, unsigned thread, void *arg)
     else if (op->pe == OP_OF_HOST)
         fill_write(&op->fill, IMAGE_BASE);
     else
-        view_copy(IMAGE_BASE, &op->copy.to, &op->copy.from);
+        do_copy(&op->copy);
 }
 
 /* Roughly, in nanoseconds. */

@@ -119,6 +119,16 @@ void store_reach(enum image image, uint32_t memory, uint64_t end)
         map_grow(m, &m->base, end - m->origin, MAP_SHARED);
 }
 
+/* A system that cannot do that does it one by one. */
+void store_populate(uint32_t memory, uint64_t offset, uint64_t bytes)
+{
+    enum { PAGE = 4096 };
+    uintptr_t from = (uintptr_t)store_at(IMAGE_BASE, memory, offset), first = from / PAGE * PAGE;
+#ifdef MADV_POPULATE_WRITE
+    madvise((void *)first, from + bytes - first, MADV_POPULATE_WRITE);
+#endif
+}
+
 void *store_at(enum image image, uint32_t memory, uint64_t offset)
 {
     struct memory *m = memory_of(memory);

@@ -30,6 +30,9 @@ void store_join(void);
 /* Makes bytes [0, end) of a memory addressable: what store_at gives holds until a later end is asked for. */
 void store_reach(enum image image, uint32_t memory, uint64_t end);
 
+/* Has the pages of a range of `base` made at once, not one by one as they are touched. It is within reach. */
+void store_populate(uint32_t memory, uint64_t offset, uint64_t bytes);
+
 /* The place of an offset within reach. */
 void *store_at(enum image image, uint32_t memory, uint64_t offset);
 
