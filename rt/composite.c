@@ -1,26 +1,19 @@
-/* composite.c: tl_composite: checks a gemm, and makes of it what the timing does and what the data pass computes. */
+/* composite.c: tl_composite: checks a gemm, and makes of it what the timing does and what the data pass computes.
+ * composite_math.c has math. */
+#include "composite.h"
+
 #include <inttypes.h>
-#include <string.h>
 
-#include "device_call.h"
+#include "composite_part.h"
 #include "dtype.h"
-#include "kb/tl.h"
+#include "gemm_epilogue.h"
+#include "math_ops.h"
+#include "ops.h"
 #include "plan.h"
-#include "text/base.h"
-
-enum { SIZE_BITS = 40 };                                /* more than any memory holds, and products of two fit */
-
-/* An operand with what the composite makes of it. */
-struct part {
-    const char *name;
-    const struct tl_operand *operand;
-    uint64_t rows, columns;
-    bool pinned, moves;                                 /* moves: the timing reads or writes it by DMA */
-};
 
 /* ---- KERNEL_ERROR */
 
-static void check_size(const struct call *call, const char *name, uint64_t size)
+void composite_check_size(const struct call *call, const char *name, uint64_t size)
 {
     if (size == 0 || size >> SIZE_BITS)
         call_error(call, "%s is %" PRIu64 "; 1 to 2^%d - 1 are possible", name, size, SIZE_BITS);
@@ -30,26 +23,10 @@ static void check_sizes(const struct call *call, const struct tl_composite *ask)
 {
     static const char *const names[] = {"m", "k", "n"}, *const tiles[] = {"tile[0]", "tile[1]", "tile[2]"};
     const uint64_t sizes[] = {ask->m, ask->k, ask->n};
-    if (ask->op != TL_GEMM)
-        call_error(call, "op number %d is none; TL_GEMM is", (int)ask->op);
     for (unsigned i = 0; i < 3; i++) {
-        check_size(call, names[i], sizes[i]);
-        check_size(call, tiles[i], ask->tile[i]);
+        composite_check_size(call, names[i], sizes[i]);
+        composite_check_size(call, tiles[i], ask->tile[i]);
     }
-}
-
-static void check_form(const struct call *call, const struct part *part)
-{
-    const struct tl_operand *o = part->operand;
-    if (o->dtype >= DTYPES)
-        call_error(call, "%s has no dtype", part->name);
-    if (o->transposed)
-        call_error(call, "%s is transposed, which is not supported: store it the other way round", part->name);
-    if (o->unfit)
-        call_error(call, "%s is made of a shard that is no matrix with elements in rows", part->name);
-    if ((o->ld && o->ld < part->columns) || o->ld >> SIZE_BITS)
-        call_error(call, "%s has a leading dimension of %" PRIu64 ", its rows have %" PRIu64 " elements", part->name,
-                   o->ld, part->columns);
 }
 
 static void check_dtypes(const struct call *call, const struct tl_composite *ask)
@@ -61,70 +38,74 @@ static void check_dtypes(const struct call *call, const struct tl_composite *ask
         call_error(call, "a gemm of %s is not supported; f32, f16, bf16 and i8 are", dtype_words[ask->a.dtype]);
 }
 
-static void check_epilogue(const struct call *call, const struct tl_composite *ask, const struct tl_epilogue *e)
+/* ---- epilogues */
+
+/* The op on values of a class, as a math op: its result is of the same class, or what the op makes of it. */
+static void check_defined(const struct call *call, const struct tl_composite *ask, const struct tl_epilogue *e,
+                          uint16_t op, bool floats)
 {
-    bool is_bias = e->op && (!strcmp(e->op, "bias") || !strcmp(e->op, "bias_add"));
-    if (!is_bias && !(e->op && !strcmp(e->op, "relu")))
-        call_error(call, "epilogue '%s' is not supported; relu, bias and bias_add are", e->op ? e->op : "");
+    enum dtype values = floats ? DTYPE_f32 : DTYPE_i32;
+    struct math math = {.op = op, .operands = (uint8_t)math_operands(op), .has_scalar = e->operand.is_number,
+                        .scalar = e->operand.number, .to.dtype = values, .operand = {{.dtype = values}}};
+    char why[MATH_WHY];
+    if (op == OP_quant || op == OP_cast)
+        math.to.dtype = ask->c.dtype;
+    else if (op == OP_dequant)
+        math.to.dtype = DTYPE_f32;
+    if (math_operands(op) == 2 && e->operand.dtype >= DTYPES && !e->operand.is_number)
+        call_error(call, "the operand of epilogue %s has no dtype", e->op);
+    math.operand[1].dtype = e->operand.dtype;
+    if (!math_defined(&math, why))
+        call_error(call, "epilogue: %s", why);
+}
+
+static bool is_given(const struct tl_operand *o)
+{
+    return o->is_number || o->addr || o->rows || o->ld || o->dtype || o->unfit;
+}
+
+static uint16_t check_epilogue(const struct call *call, const struct tl_composite *ask, const struct tl_epilogue *e,
+                               bool floats)
+{
+    uint16_t op = op_number(e->op ? e->op : "");
+    unsigned operands = math_operands(op);
+    if (operands == 0 || operands > 2 || op == OP_cmp)
+        call_error(call, "'%s' is no epilogue", e->op ? e->op : "");
     if ((unsigned)e->scope > TL_ONCE)
         call_error(call, "epilogue %s has no scope", e->op);
-    if (!is_bias)
-        return;
-    check_form(call, &(struct part){.name = "the bias", .operand = &e->row, .columns = ask->n});
-    if (dtype_is_float(e->row.dtype) != dtype_is_float(ask->a.dtype))
-        call_error(call, "a bias of %s cannot be added to a gemm of %s", dtype_words[e->row.dtype],
-                   dtype_words[ask->a.dtype]);
+    if (operands == 1 && is_given(&e->operand))
+        call_error(call, "epilogue %s has no operand, but one is given", e->op);
+    check_defined(call, ask, e, op, floats);
+    if (!floats && e->scope != TL_OUTPUT_TILE && gemm_epilogue_makes_floats(op, ask->c.dtype))
+        call_error(call, "epilogue %s makes f32 of i32, for all of c: its scope has to be TL_OUTPUT_TILE", e->op);
+    return op;
 }
 
-static void check_epilogues(const struct call *call, const struct tl_composite *ask)
+/* In the order in which they work, by scopes; what is f32 after one is so for the next. */
+static void take_epilogues(const struct call *call, const struct tl_composite *ask, struct gemm_epilogue *data,
+                           struct epilogue *timed)
 {
-    if (ask->epilogues > TL_EPILOGUES)
-        call_error(call, "%u epilogues; %d are possible", ask->epilogues, TL_EPILOGUES);
+    static const enum scope scopes[] = {[TL_K_TILE] = SCOPE_K_TILE, [TL_OUTPUT_TILE] = SCOPE_OUTPUT_TILE,
+                                        [TL_ONCE] = SCOPE_ONCE};
+    bool floats = dtype_is_float(ask->a.dtype);
     for (uint32_t i = 0; i < ask->epilogues; i++)
-        check_epilogue(call, ask, &ask->epilogue[i]);
+        if ((unsigned)ask->epilogue[i].scope > TL_ONCE)
+            call_error(call, "epilogue %s has no scope", ask->epilogue[i].op ? ask->epilogue[i].op : "");
+    for (enum tl_scope scope = TL_K_TILE; scope <= TL_ONCE; scope++)
+        for (uint32_t i = 0; i < ask->epilogues; i++) {
+            const struct tl_epilogue *e = &ask->epilogue[i];
+            if (e->scope != scope)
+                continue;
+            uint16_t op = check_epilogue(call, ask, e, floats);
+            floats |= gemm_epilogue_makes_floats(op, ask->c.dtype);
+            timed[i] = (struct epilogue){op, scopes[scope]};
+            data[i] = (struct gemm_epilogue){.op = op, .scope = scopes[scope], .scalar = e->operand.number,
+                                             .has_scalar = math_operands(op) == 2 && e->operand.is_number,
+                                             .has_operand = math_operands(op) == 2 && !e->operand.is_number};
+        }
 }
 
-/* ---- BAD_ADDRESS */
-
-/* Where the bytes of an operand are. With nothing there for its DMA, which then faults, the range is empty. */
-static struct range range_of(const struct call *call, const struct part *part, uint64_t ld, uint64_t bytes)
-{
-    const struct tl_operand *o = part->operand;
-    if (!call_translates(o->is_virtual))
-        return call_range(call, part->name, o->addr, bytes);
-    struct reach reach = call_reach(call, o->addr, true, bytes);
-    if (reach.count == 1)
-        return reach.range[0];
-    if (reach.count > 1)
-        call_error(call, "the pages of %s at 0x%" PRIx64 " do not follow one another in memory", part->name, o->addr);
-    if (!part->moves || part->pinned || ld != part->columns)
-        call_fault(call, FAULT_PAGE_FAULT, "%s at 0x%" PRIx64 ": not all of its pages are mapped to memory", part->name,
-                   o->addr);
-    return (struct range){0};
-}
-
-/* The matrix in its memory; without axes if it has no range. Its rows span at least as many bytes as its elements have,
- * so the blocks that the timing moves from its address on lie within what is checked here. */
-static struct view matrix_of(const struct call *call, const struct part *part)
-{
-    const struct tl_operand *o = part->operand;
-    uint64_t ld = o->ld ? o->ld : part->columns, elements, size = dtype_bytes[o->dtype];
-    if (__builtin_mul_overflow(part->rows - 1, ld, &elements) || elements + part->columns < elements ||
-        (elements + part->columns) >> SIZE_BITS)
-        call_fault(call, FAULT_BAD_ADDRESS, "%s has %" PRIu64 " rows of %" PRIu64 " elements: more than any memory",
-                   part->name, part->rows, ld);
-    struct range range = range_of(call, part, ld, (elements + part->columns) * size);
-    if (range.bytes == 0)
-        return (struct view){.dtype = o->dtype};
-    if (part->pinned && !call_owns(call, &range))
-        call_error(call, "%s is pinned, but at %s, not in this PE's TCM", part->name, address_name(o->addr));
-    if (range.offset % size)
-        call_fault(call, FAULT_BAD_ADDRESS, "%s at %s is not aligned to %s", part->name, address_name(o->addr),
-                   dtype_words[o->dtype]);
-    struct view view = view_matrix(range.memory, o->dtype, range.offset, part->rows, part->columns, ld);
-    call_check_use(call, &view);
-    return view;
-}
+/* ---- the command */
 
 static void check_overlap(const struct call *call, const struct gemm *g)
 {
@@ -132,65 +113,69 @@ static void check_overlap(const struct call *call, const struct gemm *g)
         call_error(call, "c lies where a or b does");
     for (uint32_t i = 0; i < g->epilogues; i++)
         if (g->epilogue[i].has_operand && view_overlap(&g->c, &g->epilogue[i].operand))
-            call_error(call, "c lies where a bias does");
+            call_error(call, "c lies where the operand of an epilogue does");
 }
 
-static const struct gemm_epilogue *epilogues_of(const struct call *call, const struct tl_composite *ask,
-                                                struct epilogue **timed)
+static struct request timed_gemm(const struct tl_composite *ask, const struct epilogue *epilogues)
 {
-    static const enum scope scopes[] = {[TL_K_TILE] = SCOPE_K_TILE, [TL_OUTPUT_TILE] = SCOPE_OUTPUT_TILE,
-                                        [TL_ONCE] = SCOPE_ONCE};
-    struct gemm_epilogue *epilogues = arena_alloc(ask->epilogues, sizeof *epilogues);
-    *timed = arena_alloc(ask->epilogues, sizeof **timed);
-    for (uint32_t i = 0; i < ask->epilogues; i++) {
-        const struct tl_epilogue *e = &ask->epilogue[i];
-        bool is_relu = !strcmp(e->op, "relu");
-        uint16_t timed_op = is_relu ? OP_relu : !strcmp(e->op, "bias") ? OP_bias : OP_bias_add;
-        (*timed)[i] = (struct epilogue){timed_op, scopes[e->scope]};
-        epilogues[i] = (struct gemm_epilogue){.op = is_relu ? OP_relu : OP_bias, .scope = scopes[e->scope]};
-        if (is_relu)
-            continue;
-        epilogues[i].has_operand = true;
-        struct view *row = &epilogues[i].operand;
-        *row = matrix_of(call, &(struct part){"the bias", &e->row, 1, ask->n, false, false});
-        row->shape[0] = ask->m;
-        row->stride[0] = 0;
-    }
-    return epilogues;
-}
-
-tl_handle tl_composite_at(struct tl *tl, const struct tl_composite *ask, const char *file, uint32_t line)
-{
-    static const char *const names[DTYPES] = {
-#define DTYPE(name, bytes, is_float) "gemm_" #name,
-#include "kb/dtypes.def"
-#undef DTYPE
-    };
-    struct call call = {tl, "tl_composite", file, line};
-    const struct part a = {"a", &ask->a, ask->m, ask->k, ask->pin_a, true};
-    const struct part b = {"b", &ask->b, ask->k, ask->n, ask->pin_b, true};
-    const struct part c = {"c", &ask->c, ask->m, ask->n, false, true};
-    check_sizes(&call, ask);
-    check_form(&call, &a);
-    check_form(&call, &b);
-    check_form(&call, &c);
-    check_dtypes(&call, ask);
-    check_epilogues(&call, ask);
-    struct op op = {.kind = OPKIND_gemm, .gemm = {.a = matrix_of(&call, &a), .b = matrix_of(&call, &b),
-                    .c = matrix_of(&call, &c), .tile_m = ask->tile[0], .tile_k = ask->tile[1], .tile_n = ask->tile[2]}};
-    op.name = names[ask->a.dtype];
-    struct request timed = {.kind = COMMAND_gemm_tiles, .dtype = ask->a.dtype, .out_dtype = ask->c.dtype,
+    return (struct request){.kind = COMMAND_gemm_tiles, .dtype = ask->a.dtype, .out_dtype = ask->c.dtype,
                             .pinned = {ask->pin_a, ask->pin_b}, .address = {ask->a.addr, ask->b.addr, ask->c.addr},
                             .virtual_address = {call_translates(ask->a.is_virtual), call_translates(ask->b.is_virtual),
                                                 call_translates(ask->c.is_virtual)},
                             .m = ask->m, .k = ask->k, .n = ask->n,
                             .tile_m = ask->tile[0], .tile_k = ask->tile[1], .tile_n = ask->tile[2],
-                            .epilogues = ask->epilogues};
-    struct epilogue *timed_epilogues;
-    op.gemm.epilogue = epilogues_of(&call, ask, &timed_epilogues);
-    op.gemm.epilogues = ask->epilogues;
-    timed.epilogue = timed_epilogues;
-    check_overlap(&call, &op.gemm);
-    bool there = op.gemm.a.rank && op.gemm.b.rank && op.gemm.c.rank;
-    return call_submit(&call, &timed, there ? &op : NULL);
+                            .epilogues = ask->epilogues, .epilogue = epilogues};
+}
+
+tl_handle composite_submit(const struct call *call, struct request *timed, struct op *op, const struct part *written,
+                           bool there)
+{
+    if (!there)
+        return call_submit(call, timed, NULL);
+    struct origin *record = origin_hold(call_record(call, op));
+    part_spread(call, written);
+    tl_handle handle = call_submit_recorded(call, timed, record);
+    origin_drop(record);
+    return handle;
+}
+
+static tl_handle submit_gemm(const struct call *call, const struct tl_composite *ask)
+{
+    const struct part a = {.name = "a", .operand = &ask->a, .rows = ask->m, .columns = ask->k, .place = PART_A,
+                           .pinned = ask->pin_a, .moves = true, .transposable = true};
+    const struct part b = {.name = "b", .operand = &ask->b, .rows = ask->k, .columns = ask->n, .place = PART_B,
+                           .pinned = ask->pin_b, .moves = true, .transposable = true};
+    const struct part c = {.name = "c", .operand = &ask->c, .rows = ask->m, .columns = ask->n, .place = PART_C,
+                           .moves = true, .written = true};
+    struct gemm_epilogue epilogues[TL_EPILOGUES];
+    struct epilogue timed_epilogues[TL_EPILOGUES];
+    check_sizes(call, ask);
+    part_check(call, &a);
+    part_check(call, &b);
+    part_check(call, &c);
+    check_dtypes(call, ask);
+    if (ask->epilogues > TL_EPILOGUES)
+        call_error(call, "%u epilogues; %d are possible", ask->epilogues, TL_EPILOGUES);
+    take_epilogues(call, ask, epilogues, timed_epilogues);
+    struct op op = {.kind = OPKIND_gemm, .name = gemm_name(ask->a.dtype),
+                    .gemm = {.a = part_view(call, &a), .b = part_view(call, &b), .c = part_view(call, &c),
+                             .tile_m = ask->tile[0], .tile_k = ask->tile[1], .tile_n = ask->tile[2],
+                             .epilogue = epilogues, .epilogues = ask->epilogues}};
+    for (uint32_t i = 0; i < ask->epilogues; i++)
+        if (epilogues[i].has_operand)
+            epilogues[i].operand = part_second(call, epilogues[i].op, "the operand of an epilogue",
+                                               &ask->epilogue[i].operand, ask->m, ask->n, PART_EPILOGUE + i);
+    check_overlap(call, &op.gemm);
+    struct request timed = timed_gemm(ask, timed_epilogues);
+    return composite_submit(call, &timed, &op, &c, op.gemm.a.rank && op.gemm.b.rank && op.gemm.c.rank);
+}
+
+tl_handle tl_composite_at(struct tl *tl, const struct tl_composite *ask, const char *file, uint32_t line)
+{
+    struct call call = {tl, "tl_composite", file, line};
+    if (ask->op == TL_MATH)
+        return composite_math(&call, ask);
+    if (ask->op != TL_GEMM)
+        call_error(&call, "op number %d is none; TL_GEMM and TL_MATH are", (int)ask->op);
+    return submit_gemm(&call, ask);
 }

@@ -199,11 +199,16 @@ struct origin *call_record(const struct call *call, struct op *op)
 tl_handle call_submit(const struct call *call, struct request *ask, struct op *op)
 {
     struct origin *record = NULL;
-    ask->file = call->file;
-    ask->line = call->line;
     if (op)
         record = ask->kind == COMMAND_recv ? depends(call, oplog_call(called(call, op))) : call_record(call, op);
+    return call_submit_recorded(call, ask, record);
+}
+
+tl_handle call_submit_recorded(const struct call *call, struct request *ask, struct origin *record)
+{
     call_after_none(call->tl);
+    ask->file = call->file;
+    ask->line = call->line;
     ask->data = origin_hold(record);
     ask->counted = log_filed;
     const struct command *command = kernel_submit(call->tl, ask);

@@ -81,4 +81,7 @@ struct origin *call_record(const struct call *call, struct op *op);
  * NULL: it has none. Takes pe_cpu's overhead. */
 tl_handle call_submit(const struct call *call, struct request *ask, struct op *op);
 
+/* The same with what was recorded before; NULL: it has no effect on data. */
+tl_handle call_submit_recorded(const struct call *call, struct request *ask, struct origin *record);
+
 #endif

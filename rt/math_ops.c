@@ -67,7 +67,7 @@ FLOATS(rsqrt, 1 / sqrtf(x))
 FLOATS(recip, 1 / x)
 FLOATS(tanh, tanhf(x))
 FLOATS(sigmoid, sigmoid(x))
-FLOATS(gelu, x / 2 * (1 + erff(x * (float)M_SQRT1_2)))
+FLOATS(gelu, x / 2 * erfcf(-x * (float)M_SQRT1_2))     /* 1 + erf(x) loses digits near 0, erfc(-x) none */
 FLOATS(silu, x * sigmoid(x))
 BOTH(add, x + y, WRAPPED(x, +, y))
 BOTH(sub, x - y, WRAPPED(x, -, y))

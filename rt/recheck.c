@@ -135,16 +135,18 @@ static void compute(struct patch *p)
     apply(p, SCOPE_ONCE);
 }
 
-/* Against what the dtype of C can hold of each value, and of those that are as far off as allowed. */
+/* Against what the dtype of C can hold of each value, and of those that are as far off as allowed. The s of what
+ * epilogues give is 1. */
 static struct difference compare(const struct patch *p, const struct op *op)
 {
     const struct view *c = &p->gemm->c;
+    double scale = p->gemm->epilogues > 0 ? 1 : 0;
     for (uint64_t i = 0; i < p->rows * p->columns; i++) {
         uint64_t row = p->row + i / p->columns, column = p->column + i % p->columns;
         double expected = dtype_in_range(c->dtype, p->sum[i]), got = element(c, row, column), error = p->error[i];
         double above = dtype_in_range(c->dtype, p->sum[i] + error) - expected;
         double below = expected - dtype_in_range(c->dtype, p->sum[i] - error);
-        double allowed = fmax(above, below) + dtype_tolerance(c->dtype) * fabs(expected);
+        double allowed = fmax(above, below) + dtype_tolerance(c->dtype) * (scale + fabs(expected));
         if (got == expected || (isnan(got) && isnan(expected)) || !isfinite(error) || fabs(got - expected) <= allowed)
             continue;
         return (struct difference){.op = op, .index = {row, column}, .got = got, .expected = expected,

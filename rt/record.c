@@ -27,7 +27,7 @@ static void pack_view(struct packed *to, const struct view *view)
 /* Whether all of it lies in its memory. */
 static bool view_is_within(const struct view *view)
 {
-    uint64_t size = view->memory == store_messages() ? UINT64_C(1) << 40 : memory_size(view->memory);
+    uint64_t size = store_bytes(view->memory);
     uint64_t elements = 1, last = 0, way, bytes;
     for (unsigned axis = 0; axis < VIEW_RANK; axis++) {
         if (__builtin_mul_overflow(elements, view->shape[axis], &elements) || elements > most_elements)
@@ -42,7 +42,7 @@ static bool view_is_within(const struct view *view)
 
 static struct view unpack_view(struct unpacking *from)
 {
-    struct view view = {.memory = (uint32_t)unpack_below(from, store_messages() + UINT64_C(1)),
+    struct view view = {.memory = (uint32_t)unpack_below(from, store_count()),
                         .shape = {1, 1, 1, 1}};
     uint64_t form = unpack_below(from, DTYPES << 3);
     view.dtype = (enum dtype)(form >> 3);

@@ -240,8 +240,31 @@ void room_message_free(uint64_t offset)
     first_free = place + 1;
 }
 
+/* ---- staging */
+
+enum { STAGED = 16 };                                   /* operands of a PE, at most */
+
+static struct staged {
+    uint64_t offset, bytes;
+} (*staged)[STAGED];
+static uint64_t staged_end;
+
+uint64_t room_staging(uint32_t pe, unsigned operand, uint64_t bytes)
+{
+    if (!staged)
+        staged = arena_alloc(pe_count(), sizeof *staged);
+    struct staged *s = &staged[pe][operand];
+    if (s->bytes < bytes) {
+        *s = (struct staged){staged_end, aligned(bytes > 2 * s->bytes ? bytes : 2 * s->bytes)};
+        staged_end += s->bytes;
+    }
+    return s->offset;
+}
+
 void room_reset(void)
 {
+    staged = NULL;
+    staged_end = 0;
     rooms = NULL;
     next_free = NULL;
     first_free = place_count = 0;

@@ -49,6 +49,11 @@ void room_describe(uint32_t memory, char *out, size_t size);
 uint64_t room_message_take(void);
 void room_message_free(uint64_t offset);
 
+/* ---- operands that are brought together, in a memory of their own as well */
+
+/* The place of one of a PE's operands, of at least so many bytes; the same one as long as it is large enough. */
+uint64_t room_staging(uint32_t pe, unsigned operand, uint64_t bytes);
+
 /* Nothing is given out, in any memory; kernels have ended. */
 void room_reset(void);
 

@@ -41,6 +41,8 @@ static void write_view(struct json *json, const char *key, const struct view *vi
     json_object(json, key);
     if (view->memory == store_messages())
         json_string(json, "at", arena_printf("message+0x%" PRIx64, view->offset));
+    else if (view->memory == store_staging())
+        json_string(json, "at", arena_printf("staging+0x%" PRIx64, view->offset));
     else
         json_string(json, "at", address_name(memory_address(view->memory, view->offset)));
     json_string(json, "dtype", dtype_words[view->dtype]);

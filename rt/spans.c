@@ -214,7 +214,7 @@ static void top_grow(struct top *top)
 
 void spans_raise(uint32_t memory, uint64_t first, uint64_t end, struct levels levels)
 {
-    if (!tops && !(tops = calloc(store_messages() + 1, sizeof *tops)))
+    if (!tops && !(tops = calloc(store_count(), sizeof *tops)))
         die("no memory for the dependencies of operations:");
     struct top *top = &tops[memory];
     if (!top->node)

@@ -17,7 +17,7 @@
 
 enum { FIRST_BYTES = 64 << 10 };
 
-static const uint64_t messages_bytes = UINT64_C(1) << 40;
+static const uint64_t hidden_bytes = UINT64_C(1) << 40; /* of those that no address names */
 
 struct map {
     uint8_t *at;
@@ -47,9 +47,24 @@ uint32_t store_messages(void)
     return memory_count();
 }
 
+uint32_t store_staging(void)
+{
+    return memory_count() + 1;
+}
+
+uint32_t store_count(void)
+{
+    return memory_count() + 2;
+}
+
+uint64_t store_bytes(uint32_t memory)
+{
+    return memory < store_messages() ? memory_size(memory) : hidden_bytes;
+}
+
 static void store_open(void)
 {
-    uint32_t count = memory_count() + 1;
+    uint32_t count = store_count();
     memories = calloc(count, sizeof *memories);
     if (!memories)
         die("no room for the table of %u memories:", count);
@@ -57,7 +72,7 @@ static void store_open(void)
     for (uint32_t i = 0; i < count; i++) {
         memories[i].file_offset = end;
         memories[i].origin = first_offset(i);
-        uint64_t size = i == store_messages() ? messages_bytes : memory_size(i);
+        uint64_t size = store_bytes(i);
         memories[i].bytes = (size - first_offset(i) + FIRST_BYTES - 1) / FIRST_BYTES * FIRST_BYTES;
         end += memories[i].bytes;
     }
@@ -103,7 +118,7 @@ void store_part(void)
 
 void store_join(void)
 {
-    for (uint32_t i = 0; memories && i <= store_messages(); i++) {
+    for (uint32_t i = 0; memories && i < store_count(); i++) {
         map_drop(&memories[i].now);
         pending_clear(&memories[i].pending);
     }
@@ -167,7 +182,7 @@ void store_reset(void)
     if (!memories)
         return;
     store_join();
-    for (uint32_t i = 0; i <= store_messages(); i++)
+    for (uint32_t i = 0; i < store_count(); i++)
         map_drop(&memories[i].base);
     pendings_reset();
     free(memories);

@@ -4,8 +4,8 @@
  * two from 64 KiB. There are two images. `base` is memory as it was when the interval that the op log records began;
  * `now` is memory as the running kernels have it. They part with store_part and are one again after store_join.
  *
- * Behind the memories that addresses name there is one more, for the bytes of messages between PEs while they are
- * under way: no kernel can see it.
+ * Behind the memories that addresses name there is one for the bytes of messages between PEs while they are
+ * under way, and another one for operands that are brought together from several places: no kernel can see them.
  *
  * A byte is pending in `now` when it is the result of a compute that only the data pass will do. */
 #ifndef KB_STORE_H
@@ -20,6 +20,13 @@ enum image { IMAGE_NOW, IMAGE_BASE };
 
 /* The number of the memory that holds messages. */
 uint32_t store_messages(void);
+
+/* That of the memory where operands are brought together, and how many memories there are with these. */
+uint32_t store_staging(void);
+uint32_t store_count(void);
+
+/* Bytes of any of them. */
+uint64_t store_bytes(uint32_t memory);
 
 /* From here on writes to `now` leave `base` alone. */
 void store_part(void);

@@ -209,65 +209,8 @@ uint64_t tl_slots(const struct tl *tl);
 /* Simple compute, on tensors in the TCM: tl_add, tl_exp, tl_sum, tl_dot and so on. */
 #include <kb/math.h>
 
-/* ---- composites */
-
-/* A matrix as a composite reads or writes it: row-major, `ld` elements from row to row (0: tight). */
-struct tl_operand {
-    uint64_t addr, ld;
-    uint8_t dtype;
-    bool transposed;                                    /* not supported: KERNEL_ERROR */
-    bool unfit;                                         /* made of a shard that is no such matrix: KERNEL_ERROR */
-    bool is_virtual;                                    /* all of it has to lie in one run of pages */
-};
-
-/* A shard of one or two axes as an operand; its leading dimension is the stride of its rows. */
-static inline struct tl_operand tl_in(struct tl_shard shard)
-{
-    struct tl_operand operand = {.addr = shard.addr, .dtype = shard.dtype, .is_virtual = shard.is_virtual};
-    operand.ld = shard.rank == 2 ? shard.stride[0] : 0;
-    operand.unfit = shard.rank < 1 || shard.rank > 2 || shard.stride[shard.rank - 1] != 1;
-    return operand;
-}
-
-static inline struct tl_operand tl_out(struct tl_shard shard)
-{
-    return tl_in(shard);
-}
-
-enum tl_op { TL_GEMM };
-
-/* When an epilogue works: on the accumulator after each k tile; on each finished output tile, before it is rounded and
- * stored; on the last tile only. */
-enum tl_scope { TL_K_TILE, TL_OUTPUT_TILE, TL_ONCE };
-
-struct tl_epilogue {
-    const char *op;                                     /* "relu"; "bias" or "bias_add": x + row */
-    enum tl_scope scope;
-    struct tl_operand row;                              /* of a bias: n elements; the timing does not move them */
-};
-
-enum { TL_EPILOGUES = 8 };
-
-/* C[m, n] = A[m, k] B[k, n], then the epilogues, in tiles that flow through the PE's engines.
- *
- * a and b have one dtype, f32, f16, bf16 (accumulated in f32) or i8 (exactly, in i32); c may have another one. */
-struct tl_composite {
-    enum tl_op op;
-    uint64_t m, k, n;
-    uint64_t tile[3];                                   /* m, k, n */
-    struct tl_operand a, b, c;
-    bool pin_a, pin_b;                                  /* the operand lies in this PE's TCM and stays: no DMA for it */
-    struct tl_epilogue epilogue[TL_EPILOGUES];
-    uint32_t epilogues;
-};
-
-/* Submits a composite; never blocks for it. Its result is pending until the data pass.
- * The data are where the leading dimension puts them. The timing moves an operand's tiles as blocks that lie one after
- * the other, without gaps, from its address on: as many bytes, within those that the rows span.
- * KERNEL_ERROR: a size or tile of 0, a leading dimension below the row, a dtype or op that is not supported, a pinned
- * operand outside the TCM, a c that lies where an input does; BAD_ADDRESS: outside a memory, or not aligned to the
- * dtype; TILE_TOO_LARGE. */
-#define tl_composite(tl, ...) tl_composite_at(tl, __VA_ARGS__, __FILE__, __LINE__)
+/* Composites, whose tiles flow through the PE's engines: tl_composite. */
+#include <kb/composite.h>
 
 /* Blocks until the command is complete; no time if it is. KERNEL_ERROR: a handle that is none of this kernel's. */
 #define tl_wait(tl, handle) tl_wait_at(tl, handle, __FILE__, __LINE__)
@@ -318,7 +261,6 @@ tl_handle tl_recv_async_at(struct tl *tl, uint32_t peer, struct tl_shard buffer,
 _Noreturn void tl_fail_at(struct tl *tl, int code, const char *file, uint32_t line, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 const void *tl_data_at(struct tl *tl, struct tl_shard shard, const char *file, uint32_t line);
-tl_handle tl_composite_at(struct tl *tl, const struct tl_composite *ask, const char *file, uint32_t line);
 void tl_wait_at(struct tl *tl, tl_handle handle, const char *file, uint32_t line);
 void tl_after_at(struct tl *tl, tl_handle handle, const char *file, uint32_t line);
 

@@ -107,7 +107,7 @@ static void composites(struct tl *tl, struct tl_shard a)
     if (is("page_result")) ask.c = tl_out(tl_virtual(a, VA + (1 << 20)));
     if (is("tile")) {
         ask.m = ask.k = ask.n = ask.tile[0] = ask.tile[1] = ask.tile[2] = 700;
-        ask.a.ld = ask.b.ld = ask.c.ld = 0;
+        ask.a.ld = ask.b.ld = ask.c.ld = ask.a.rows = ask.b.rows = ask.c.rows = 0;
         ask.c.addr += 8 << 20;
     }
     if (is("page_composite") || is("page_result") || is("tile") || is("behind")) {

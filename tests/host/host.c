@@ -122,32 +122,50 @@ KB_BENCH(maps, "pages of two tensors, side by side", KB_BOOL(remap, false, "and 
     printf("wrong %" PRIu64 "\n", wrong);
 }
 
-struct multiplied_args { kb_tensor a, b, c; };
+struct multiplied_args { kb_tensor a, b, c; bool torn; };
 
 KB_KERNEL(multiplied, struct multiplied_args)
 {
     struct tl_shard a = tl_my_shard(tl, arg->a), b = tl_my_shard(tl, arg->b), c = tl_my_shard(tl, arg->c);
     uint64_t m = a.shape[0], n = c.shape[1];
+    if (arg->torn)
+        tl_store(tl, tl_virtual(a, VA), tl_load(tl, a));
     tl_wait(tl, tl_composite(tl, &(struct tl_composite){.op = TL_GEMM, .m = m, .k = a.shape[1], .n = n,
             .tile = {32, 32, 32}, .a = tl_in(tl_virtual(a, VA)), .b = tl_in(tl_virtual(b, 2 * VA)),
             .c = tl_out(tl_virtual(c, 3 * VA))}));
+    if (arg->torn)
+        tl_store(tl, c, tl_load(tl, tl_virtual(c, 3 * VA)));
 }
 
-KB_BENCH(multiply, "a product through the MMU; b lies with one PE, for all", KB_BOOL(torn, false, "a of pages apart"))
+/* Two pages that do not follow one another: the second one lies before the first. */
+static void map_apart(struct kb_pes pes, uint64_t va)
+{
+    kb_tensor second = kb_tensor_new("second", KB_u8, kb_1d((64 << 10) * pes.count), kb_rows(KB_HBM, pes));
+    kb_tensor first = kb_tensor_new("first", KB_u8, kb_1d((64 << 10) * pes.count), kb_rows(KB_HBM, pes));
+    kb_map(pes, va, first);
+    kb_map(pes, va + (64 << 10), second);
+}
+
+KB_BENCH(multiply, "a product through the MMU; b lies with one PE, for all",
+         KB_BOOL(torn, false, "a and c of pages apart, in the middle of a row"))
 {
     struct kb_pes all = kb_pes("*"), one = kb_pes("sip0.cube0.pe0");
-    uint64_t rows = kb_bool(torn) ? 512 : 48;
+    uint64_t rows = kb_bool(torn) ? 500 : 48, n = kb_bool(torn) ? 72 : 64;
     kb_tensor a = kb_tensor_new("a", KB_f16, kb_2d(rows * all.count, 96), kb_rows(KB_HBM, all));
-    kb_tensor b = kb_tensor_new("b", KB_f16, kb_2d(96, 64), kb_on(KB_HBM, one));
-    kb_tensor b_there = kb_tensor_new("b_there", KB_f16, kb_2d(96, 64), kb_copies(KB_HBM, all));
-    kb_tensor c = kb_tensor_new("c", KB_f16, kb_2d(rows * all.count, 64), kb_rows(KB_HBM, all));
+    kb_tensor b = kb_tensor_new("b", KB_f16, kb_2d(96, n), kb_on(KB_HBM, one));
+    kb_tensor b_there = kb_tensor_new("b_there", KB_f16, kb_2d(96, n), kb_copies(KB_HBM, all));
+    kb_tensor c = kb_tensor_new("c", KB_f16, kb_2d(rows * all.count, n), kb_rows(KB_HBM, all));
     kb_fill_uniform(a, -1, 1);
     kb_fill_uniform(b, -1, 1);
-    kb_map(all, VA, a);
     kb_map(all, 2 * VA, b);
-    kb_map(all, 3 * VA, c);
-    if (kb_bool(torn)) kb_map(all, VA + (64 << 10), c);
-    kb_wait(kb_launch(multiplied, all, &(struct multiplied_args){a, b_there, c}));
+    if (kb_bool(torn)) {
+        map_apart(all, VA);
+        map_apart(all, 3 * VA);
+    } else {
+        kb_map(all, VA, a);
+        kb_map(all, 3 * VA, c);
+    }
+    kb_wait(kb_launch(multiplied, all, &(struct multiplied_args){a, b_there, c, kb_bool(torn)}));
     kb_expect_close(c, kb_ref_gemm(a, b));
 }
 

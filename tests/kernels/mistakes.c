@@ -23,13 +23,13 @@ static struct tl_composite gemm(struct tl_shard a, struct tl_shard c)
 static void composites(struct tl *tl, struct tl_shard a, struct tl_shard c)
 {
     struct tl_composite ask = gemm(a, c);
-    struct tl_epilogue bias = {"bias", TL_OUTPUT_TILE, tl_in(c)}, odd = {.op = "gelu", .scope = TL_OUTPUT_TILE};
+    struct tl_epilogue bias = {"bias", TL_OUTPUT_TILE, tl_in(tl_part(tl, c, 0, 0, 1))}, odd = {.op = "sum", .scope = TL_OUTPUT_TILE};
     if (is("zero")) ask.k = 0;
     if (is("huge")) ask.m = (uint64_t)1 << 50;
     if (is("tile")) ask.tile[1] = 0;
     if (is("op")) ask.op = (enum tl_op)7;
     if (is("ld")) ask.a.ld = 7;
-    if (is("transposed")) ask.b.transposed = true;
+    if (is("transposed")) ask.c.transposed = true;
     if (is("dtypes")) ask.b.dtype = KB_f32;
     if (is("u8")) ask.a.dtype = ask.b.dtype = KB_u8;
     if (is("no_dtype")) ask.c.dtype = 200;
@@ -40,11 +40,11 @@ static void composites(struct tl *tl, struct tl_shard a, struct tl_shard c)
     if (is("nowhere")) ask.b.addr = (uint64_t)77 << 48;
     if (is("past")) ask.c.addr |= (uint64_t)0xfffffff00;
     if (is("epilogue")) ask.epilogue[ask.epilogues++] = odd;
-    if (is("bias")) bias.row.dtype = KB_i8, ask.epilogue[ask.epilogues++] = bias;
+    if (is("bias")) bias.operand.dtype = KB_i8, ask.epilogue[ask.epilogues++] = bias;
     if (is("epilogues")) ask.epilogues = 9;
     if (is("tile_size")) {
         ask.a.dtype = ask.b.dtype = KB_i8, ask.c.dtype = KB_i32, ask.c.addr += 32 << 20;
-        ask.a.ld = ask.b.ld = ask.c.ld = 0;
+        ask.a.ld = ask.b.ld = ask.c.ld = ask.a.rows = ask.b.rows = ask.c.rows = 0;
         ask.tile[0] = ask.tile[1] = ask.tile[2] = ask.m = ask.k = ask.n = 1200;
     }
     tl_composite(tl, &ask);

@@ -1,0 +1,304 @@
+/* gemm.c: gemms of transposed operands with every epilogue in every scope, against their definition; and the check of
+ * every operation, which has to agree with both and to find what is wrong. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "blas.h"
+#include "command.h"
+#include "dtype.h"
+#include "emitted.h"
+#include "exec.h"
+#include "gemm_epilogue.h"
+#include "math_ops.h"
+#include "plan.h"
+
+const struct shape kb_shape = {.sips = 1, .cubes = 1, .pes = 16, .ops = KNOWN_OPS};
+const struct attrs kb_attrs = {.hbm_slice_bytes = 1 << 30, .sram_bytes = 1 << 20, .pe_tcm_size_bytes = 1 << 20};
+const char *const kb_op_names[] = {
+#define OP(name, operands, reduces, whole) #name,
+#include "kb/ops.def"
+#undef OP
+};
+
+uint64_t sim_now_ps(void)
+{
+    return 0;
+}
+
+static int tests;
+
+static void expect(bool good, const char *what, const char *more)
+{
+    printf("%s %d - %s%s\n", good ? "ok" : "not ok", ++tests, what, more);
+}
+
+static uint64_t below(uint64_t n)
+{
+    return (uint64_t)rand() % n;
+}
+
+static uint8_t *place(const struct view *v, uint64_t i, uint64_t j)
+{
+    store_reach(IMAGE_BASE, v->memory, UINT64_C(1) << 20);
+    return view_at(IMAGE_BASE, v, i, j);
+}
+
+static double at(const struct view *v, uint64_t i, uint64_t j)
+{
+    return dtype_value(v->dtype, place(v, i, j));
+}
+
+static struct view matrix(uint32_t memory, enum dtype dtype, uint64_t rows, uint64_t columns)
+{
+    struct view v = view_matrix(memory, dtype, 64 * below(3), rows, columns, columns + below(4));
+    if (below(2)) {
+        v.stride[0] = 1;
+        v.stride[1] = rows + below(4);
+    }
+    return v;
+}
+
+static void fill(const struct view *v, double most)
+{
+    for (uint64_t i = 0; i < v->shape[0]; i++)
+        for (uint64_t j = 0; j < v->shape[1]; j++) {
+            double x = ((double)below(2001) / 1000 - 1) * most;
+            dtype_from_f64(v->dtype, &x, place(v, i, j), 1);
+        }
+}
+
+/* ---- by definition: the value and how far it may be off, element by element */
+
+struct sum {
+    double value, error;
+    bool whole;
+};
+
+static double rounded(enum dtype dtype, double x)
+{
+    double stored;
+    uint32_t element;
+    dtype_from_f64(dtype, &x, &element, 1);
+    stored = dtype_value(dtype, &element);
+    return stored;
+}
+
+static double function(uint16_t op, enum dtype c, double x, double y)
+{
+    switch (op) {
+    case OP_neg: return -x;
+    case OP_abs: return fabs(x);
+    case OP_relu: return x < 0 ? 0 : x;
+    case OP_exp: return exp(x);
+    case OP_log: return log(x);
+    case OP_sqrt: return sqrt(x);
+    case OP_rsqrt: return 1 / sqrt(x);
+    case OP_recip: return 1 / x;
+    case OP_tanh: return tanh(x);
+    case OP_sigmoid: return 1 / (1 + exp(-x));
+    case OP_gelu: return x / 2 * erfc(-x / sqrt(2));
+    case OP_silu: return x / (1 + exp(-x));
+    case OP_add: case OP_bias: case OP_bias_add: return x + y;
+    case OP_sub: return x - y;
+    case OP_mul: case OP_scale: case OP_dequant: return x * y;
+    case OP_div: return x / y;
+    case OP_max: return isnan(x) ? x : x > y ? x : y;
+    case OP_min: return isnan(x) ? x : x < y ? x : y;
+    case OP_quant: return rounded(c, (float)x / (float)y);
+    case OP_cast: return rounded(c, x);
+    default: return x;
+    }
+}
+
+static double in_i32(double x)
+{
+    return (int32_t)(uint32_t)(uint64_t)(int64_t)x;
+}
+
+static void apply(const struct gemm *g, const struct gemm_epilogue *e, uint64_t i, uint64_t j, struct sum *sum)
+{
+    double y = e->has_operand ? at(&e->operand, i, j) : e->scalar, x = sum->value;
+    enum dtype c = g->c.dtype;
+    if (gemm_epilogue_makes_floats(e->op, c))
+        sum->whole = false;
+    if (sum->whole && e->op == OP_div) {
+        sum->value = y == 0 ? 0 : trunc(x / y);
+    } else if (sum->whole) {
+        sum->value = in_i32(function(e->op, c, x, y));
+    } else {
+        double above = function(e->op, c, x + sum->error, y), below_it = function(e->op, c, x - sum->error, y);
+        sum->value = function(e->op, c, x, y);
+        sum->error = fmax(fabs(above - sum->value), fabs(below_it - sum->value)) + 1e-6 * fabs(sum->value);
+        if (isnan(above) || isnan(below_it))
+            sum->error = INFINITY;
+    }
+}
+
+static void scope(const struct gemm *g, enum scope scope, uint64_t i, uint64_t j, struct sum *sum)
+{
+    bool last = i / g->tile_m == (g->c.shape[0] - 1) / g->tile_m && j / g->tile_n == (g->c.shape[1] - 1) / g->tile_n;
+    for (uint32_t e = 0; e < g->epilogues; e++)
+        if (g->epilogue[e].scope == scope && (scope != SCOPE_ONCE || last))
+            apply(g, &g->epilogue[e], i, j, sum);
+}
+
+static struct sum defined(const struct gemm *g, uint64_t i, uint64_t j)
+{
+    struct sum sum = {.whole = !dtype_is_float(g->a.dtype)};
+    for (uint64_t k = 0; k < g->a.shape[1]; k++) {
+        double product = at(&g->a, i, k) * at(&g->b, k, j);
+        sum.value = sum.whole ? in_i32(sum.value + product) : sum.value + product;
+        sum.error += sum.whole ? 0 : 1e-6 * fabs(product) + 1e-7 * fabs(sum.value);
+        if ((k + 1) % g->tile_k == 0 || k + 1 == g->a.shape[1])
+            scope(g, SCOPE_K_TILE, i, j, &sum);
+    }
+    scope(g, SCOPE_OUTPUT_TILE, i, j, &sum);
+    scope(g, SCOPE_ONCE, i, j, &sum);
+    return sum;
+}
+
+/* ---- what is computed */
+
+static bool element_right(const struct gemm *g, uint64_t i, uint64_t j)
+{
+    static const double by_dtype[DTYPES] = {[DTYPE_f32] = 1e-6, [DTYPE_f16] = 5e-4, [DTYPE_bf16] = 4e-3};
+    enum dtype c = g->c.dtype;
+    struct sum want = defined(g, i, j);
+    double got = at(&g->c, i, j), near = rounded(c, want.value);
+    double spread = fmax(rounded(c, want.value + want.error) - near, near - rounded(c, want.value - want.error));
+    if (got == near || isinf(want.error) || isnan(want.value) ||
+        fabs(got - near) <= spread + by_dtype[c] * fabs(near) + (dtype_is_float(c) ? 1e-7 : 0))
+        return true;
+    printf("# %s to %s, [%lu, %lu]: got %.9g, want %.9g, error %g;", dtype_words[g->a.dtype], dtype_words[c], i, j, got,
+           near, want.error);
+    for (uint32_t e = 0; e < g->epilogues; e++)
+        printf(" %s(%d)", kb_op_names[g->epilogue[e].op], (int)g->epilogue[e].scope);
+    printf("\n");
+    return false;
+}
+
+static bool right(const struct gemm *g)
+{
+    static void *scratch;
+    if (!scratch)
+        scratch = aligned_alloc(64, grid_scratch_bytes);
+    struct op op = {.kind = OPKIND_gemm, .gemm = *g};
+    exec_gemm(g, scratch);
+    struct difference found = recheck_gemm(&op);
+    if (found.op)
+        printf("# the check of every operation objects to [%lu, %lu]: %g, not %g, %g allowed\n", found.index[0],
+               found.index[1], found.got, found.expected, found.allowed);
+    bool good = !found.op;
+    for (uint64_t i = 0; i < g->c.shape[0] && good; i++)
+        for (uint64_t j = 0; j < g->c.shape[1] && good; j++)
+            good = element_right(g, i, j);
+    return good;
+}
+
+/* An epilogue of an op, with an operand of any form that it may have. */
+static struct gemm_epilogue epilogue(const struct gemm *g, uint16_t op, bool floats, uint32_t number)
+{
+    uint64_t m = g->c.shape[0], n = g->c.shape[1];
+    bool row = op == OP_bias || op == OP_bias_add, scale = op == OP_scale || op == OP_quant || op == OP_dequant;
+    bool f32 = floats || op == OP_quant || op == OP_dequant;
+    unsigned form = row ? 1 : scale ? (unsigned)below(2) * 2 + 1 : (unsigned)below(4);
+    struct gemm_epilogue e = {.op = op, .scope = (uint8_t)below(SCOPES), .has_operand = math_operands(op) == 2};
+    if (e.has_operand && !row && below(4) == 0) {
+        e.has_operand = false;
+        e.has_scalar = true;
+        e.scalar = f32 ? 0.625 : 3;
+    }
+    e.operand = matrix(3 + number, f32 ? DTYPE_f32 : DTYPE_i32, m, n);
+    if (form & 1)
+        e.operand.stride[0] = 0;
+    if (form & 2)
+        e.operand.stride[1] = 0;
+    fill(&e.operand, f32 ? 1 : 50);
+    return e;
+}
+
+static bool is_usable(uint16_t op, enum dtype c, bool floats)
+{
+    struct math math = {.op = op, .operands = (uint8_t)math_operands(op), .to.dtype = floats ? DTYPE_f32 : DTYPE_i32};
+    char why[MATH_WHY];
+    math.operand[0].dtype = math.operand[1].dtype = math.to.dtype;
+    if (op == OP_quant || op == OP_dequant)
+        math.operand[1].dtype = DTYPE_f32;
+    if (op == OP_quant || op == OP_cast)
+        math.to.dtype = c;
+    if (op == OP_dequant)
+        math.to.dtype = DTYPE_f32;
+    return math.operands > 0 && math.operands < 3 && op != OP_cmp && math_defined(&math, why);
+}
+
+/* Gemms whose first epilogue is of this op, and some with another one behind it. */
+static bool gemms(uint16_t op, enum dtype in, enum dtype out)
+{
+    bool good = true;
+    for (int times = 0; times < 8 && good; times++) {
+        struct gemm_epilogue epilogues[2];
+        uint64_t m = 1 + below(23), k = 1 + below(40), n = 1 + below(29);
+        struct gemm g = {.tile_m = 1 + below(m), .tile_k = 1 + below(k), .tile_n = 1 + below(n), .epilogue = epilogues,
+                         .a = matrix(0, in, m, k), .b = matrix(1, in, k, n), .c = matrix(2, out, m, n)};
+        bool floats = dtype_is_float(in);
+        fill(&g.a, floats ? 1 : 127);
+        fill(&g.b, floats ? 1 : 127);
+        epilogues[g.epilogues++] = epilogue(&g, op, floats, 0);
+        if (!floats && gemm_epilogue_makes_floats(op, out)) {
+            epilogues[0].scope = SCOPE_OUTPUT_TILE;
+            floats = true;
+        }
+        uint16_t second = (uint16_t)below(KNOWN_OPS);
+        if (is_usable(second, out, floats) && floats == dtype_is_float(in) &&
+            !(!floats && gemm_epilogue_makes_floats(second, out)))
+            epilogues[g.epilogues++] = epilogue(&g, second, floats, 1);
+        good = right(&g);
+    }
+    return good;
+}
+
+static void all_ops(void)
+{
+    for (uint16_t op = 0; op < KNOWN_OPS; op++) {
+        bool good = true;
+        unsigned pairs = 0;
+        for (unsigned in = 0; in < DTYPES; in++)
+            for (unsigned out = 0; out < DTYPES; out++)
+                if ((dtype_is_float(in) || in == DTYPE_i8) && is_usable(op, out, dtype_is_float(in))) {
+                    good &= gemms(op, in, out);
+                    pairs++;
+                }
+        char more[60];
+        snprintf(more, sizeof more, "%s, of %u pairs of dtypes", kb_op_names[op], pairs);
+        if (pairs)
+            expect(good, "epilogue ", more);
+    }
+}
+
+/* One element off by more than is allowed is found, through epilogues that make errors larger and smaller. */
+static void finds(void)
+{
+    struct gemm_epilogue epilogues[] = {{.op = OP_scale, .scope = SCOPE_OUTPUT_TILE, .has_scalar = true, .scalar = 1e4},
+                                        {.op = OP_tanh, .scope = SCOPE_ONCE}};
+    struct gemm g = {.tile_m = 8, .tile_k = 8, .tile_n = 8, .epilogue = epilogues, .epilogues = 2,
+                     .a = matrix(0, DTYPE_f16, 20, 30), .b = matrix(1, DTYPE_f16, 30, 20),
+                     .c = matrix(2, DTYPE_f32, 20, 20)};
+    struct op op = {.kind = OPKIND_gemm, .gemm = g};
+    fill(&g.a, 1);
+    fill(&g.b, 1);
+    expect(right(&g), "errors grow with a scale and shrink with tanh", "");
+    *(float *)place(&g.c, 17, 18) *= 0.9f;
+    struct difference found = recheck_gemm(&op);
+    expect(found.op == &op && found.index[0] == 17 && found.index[1] == 18, "what is off is found", "");
+}
+
+int main(void)
+{
+    blas_open();
+    all_ops();
+    finds();
+    printf("1..%d\n", tests);
+    return 0;
+}
