@@ -46,7 +46,15 @@ struct reach call_reach(const struct call *call, uint64_t address, bool is_virtu
     struct translation t = {.runs = &physical, .count = 1};
     if (call_translates(is_virtual))
         t = mmu_look(call->tl->pe, address, bytes);
-    struct reach reach = {arena_alloc(t.count, sizeof *reach.range), t.unmapped ? 0 : t.count};
+    static struct range *room;                          /* as much as any call has needed */
+    static size_t rooms;
+    if (t.count > rooms) {
+        rooms = 2 * t.count;
+        room = realloc(room, rooms * sizeof *room);
+        if (!room)
+            die("no memory for %zu ranges of a shard:", rooms);
+    }
+    struct reach reach = {room, t.unmapped ? 0 : t.count};
     for (size_t i = 0; i < reach.count; i++)
         if (address_decode(t.runs[i].address, t.runs[i].bytes, &reach.range[i]))
             return (struct reach){NULL, 0};

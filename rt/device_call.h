@@ -19,8 +19,8 @@ struct call {
 _Noreturn void call_fault(const struct call *call, enum fault code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Where an address in a memory leads: ranges in order of address. None: a page is unmapped or an address bad, so that
- * the DMA will fault, and no data move. */
+/* Where an address in a memory leads: ranges in order of address, there until the next such call. None: a page is
+ * unmapped or an address bad, so that the DMA will fault, and no data move. */
 struct reach {
     struct range *range;
     size_t count;

@@ -6,7 +6,7 @@
 #include "spool.h"
 #include "text/base.h"
 
-enum { ROWS = 64, MEMORY_BYTES = 32 << 20 };
+enum { ROWS = 64, MEMORY_BYTES = 4 << 20 };
 
 struct finished_chunk {
     struct finished *rows;                              /* NULL: in the spool */

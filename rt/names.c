@@ -170,10 +170,10 @@ static void read_shard(struct unpacking *from, const struct tensor *t, struct sh
 
 void names_read_tensor(struct names *names, struct unpacking *from)
 {
-    enum { MOST = 1 << 20 };                            /* tensors, and shards of one: more than anybody makes */
+    enum { MOST = 1 << 20 };                            /* tensors: more than anybody makes */
     struct tensor *t = arena_alloc(1, sizeof *t);
     t->number = (uint32_t)unpack_below(from, MOST);
-    uint64_t length = unpack_below(from, MOST);
+    uint64_t length = unpack_count(from);
     const char *name = unpack_bytes(from, length);
     t->name = name ? arena_text(name, length) : "";
     t->dtype = (enum dtype)unpack_below(from, DTYPES);
@@ -185,7 +185,7 @@ void names_read_tensor(struct names *names, struct unpacking *from)
         t->dims.size[axis] = unpack_u64(from);
         from->bad |= __builtin_mul_overflow(t->elements, t->dims.size[axis], &t->elements);
     }
-    t->shards = (uint32_t)unpack_below(from, MOST);
+    t->shards = (uint32_t)unpack_count(from);
     t->shard = arena_alloc(t->shards, sizeof *t->shard);
     for (uint32_t i = 0; i < t->shards && !from->bad; i++)
         read_shard(from, t, &t->shard[i]);

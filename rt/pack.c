@@ -92,3 +92,10 @@ uint64_t unpack_below(struct unpacking *from, uint64_t end)
     from->bad |= value >= end;
     return from->bad ? 0 : value;
 }
+
+uint64_t unpack_count(struct unpacking *from)
+{
+    uint64_t count = unpack_u64(from);
+    from->bad |= count > (uint64_t)(from->end - from->at);
+    return from->bad ? 0 : count;
+}

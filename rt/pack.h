@@ -36,4 +36,7 @@ const void *unpack_bytes(struct unpacking *from, size_t count);
 /* A number below `end`. */
 uint64_t unpack_below(struct unpacking *from, uint64_t end);
 
+/* A number of things that follow, of at least a byte each. */
+uint64_t unpack_count(struct unpacking *from);
+
 #endif

@@ -216,9 +216,8 @@ static void *op_grow(struct op **op, uint64_t bytes)
 
 static struct op *unpack_op(struct unpacking *from, const struct names *names, struct record_state *state)
 {
-    enum { MOST = 1 << 16 };                            /* epilogues or dependencies: more than anybody asks for */
     enum op_form form = (enum op_form)unpack_below(from, FORMS);
-    uint64_t epilogues = unpack_below(from, MOST), afters = unpack_below(from, MOST);
+    uint64_t epilogues = unpack_count(from), afters = unpack_count(from);
     struct op *op = NULL;
     struct gemm_epilogue *epilogue = op_grow(&op, epilogues * sizeof *epilogue + afters * sizeof *op->after);
     uint64_t *after = (uint64_t *)(epilogue + epilogues), site = unpack_below(from, names->sites);

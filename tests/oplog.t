@@ -1,0 +1,246 @@
+#!/usr/bin/python3
+"""oplog: the op log in memory, in temporary files and in files: what is shown, done later, and noticed. limit: 240"""
+import json
+import os
+import re
+import struct
+import subprocess
+import sys
+
+from harness import Broken, GEMM, ROOT, SCRATCH, done, ok, run, skip, small_machine, without_host
+
+KERNELS = [os.path.join(ROOT, "tests", "kernels", "many.c")]
+ROUNDS, LONGER = "rounds=40", "rounds=800"          # the longer one has several blocks of records
+HEAD = struct.Struct("<8sIIQQQ")                        # magic, version, order of bytes, seed, bytes of texts, sum
+BLOCK = struct.Struct("<IIQQQ")                         # tag, bytes, id, time, sum
+MASK = (1 << 64) - 1
+
+
+def scratch(name):
+    return os.path.join(SCRATCH, name)
+
+
+def result(program, *words, **options):
+    """A run's result as text without the host's figures, and how it ended."""
+    path = scratch("result.json")
+    ended = run(program, "run", *words, "--json", path, **options)
+    with open(path, encoding="utf-8") as file:
+        return without_host(file.read()), ended
+
+
+def logged(program, name, *words):
+    """The bytes of the op log of a run that ended well."""
+    path = scratch(name)
+    ended = run(program, "run", *words, "--oplog", path)
+    if ended.returncode:
+        raise Broken(ended.said)
+    with open(path, "rb") as file:
+        return path, file.read()
+
+
+def put(name, data):
+    with open(scratch(name), "wb") as file:
+        file.write(data)
+    return scratch(name)
+
+
+# ---- what a run says does not depend on where its log is
+
+def streams(program):
+    want, ended = result(program, "many", LONGER, "--exact-events")
+    ok(ended.returncode == 0, "a run with its log in memory", ended.said)
+    for words in (("--oplog-mem", "0"), ("--oplog-mem", "4 KiB"), ("--oplog", scratch("same"))):
+        got, ended = result(program, "many", LONGER, "--exact-events", *words)
+        ok(got == want, f"the same with {words[0]} {os.path.basename(words[1])}", ended.said)
+    ok(result(program, "many", LONGER)[0] == want, "steady periods change nothing")
+    nowhere = os.environ | {"TMPDIR": scratch("no/such/folder")}
+    ended = run(program, "run", "many", LONGER, "--oplog-mem", "1 KiB", env=nowhere)
+    ok(ended.returncode == 3 and "cannot make a temporary file for the op log in" in ended.stderr,
+       "no room for a temporary file is said", ended.said)
+
+
+def most_memory(*command):
+    """The most memory that a command had, in bytes."""
+    code = ("import resource, subprocess, sys; status = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL)."
+            "returncode; print(status, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)")
+    status, kib = map(int, run(sys.executable, "-c", code, *command).stdout.split())
+    return kib << 10 if status == 0 else None
+
+
+def is_bounded(program):
+    """Ten times as many operations, and no more memory: of each, less than a byte."""
+    for words in (("--data", "off"), ("--oplog-mem", "256 KiB"), ("--json", "/dev/null", "--oplog-mem", "0")):
+        few, many = (most_memory(program, "run", "looped", f"rounds={rounds}", *words) for rounds in (3000, 30000))
+        ok(few and many and many - few < 27000 * 4 * 6, f"memory is bounded with {' '.join(words)}", few, many)
+
+
+# ---- what is shown
+
+def operations(program, path):
+    shown = [json.loads(line) for line in run(program, "oplog", path).stdout.splitlines()]
+    ops = [line for line in shown if "op" in line]
+    tiles = [line for line in shown if "of" in line]
+    return ops, tiles, {line["tensor"]: line["hash"] for line in shown if "hash" in line}
+
+
+def shows(program):
+    path, _ = logged(program, "many", "many", ROUNDS)
+    ops, tiles, hashes = operations(program, path)
+    ok([op["op"] for op in ops] == list(range(3 + 4 * 6 * 41)), "ids count up, in data order", len(ops))
+    called = [op["called_ps"] for op in ops]
+    ok(called == sorted(called), "by the instants of the calls")
+    names = {(op["op_kind"], op["op_name"]) for op in ops}
+    ok(names == {("memory", name) for name in ("fill", "host_write", "dma_read", "dma_write", "send", "recv")}
+       | {("gemm", "gemm_f16"), ("math", "max")}, "every kind and name", sorted(names))
+    by_pe = [op for op in ops if op["pe"] != "host"]
+    ok(all(op["t_start"] <= op["t_end"] and op["called_ps"] <= op["t_end"] and op["line"] for op in by_pe),
+       "each has its times and its line")
+    ok(all(re.match(r"sip0\.cube\d\.pe\d\.pe_", op["component"]) for op in by_pe if op["op_name"] != "recv"),
+       "and its component")
+    receives = [op for op in ops if op["op_name"] == "recv"]
+    ok(all(ops[op["depends"][0]]["op_name"] == "send" for op in receives), "a receive depends on its send")
+    loads = [op for op in ops if op["op_name"] == "dma_read"]
+    ok(sum(len(op["depends"]) for op in loads) == 4 * 39
+       and all(ops[at]["op_name"] == "gemm_f16" for op in loads for at in op["depends"]), "tl_after is a dependency")
+    stages = {}
+    for tile in tiles:
+        stages.setdefault(tile["of"], []).append(tile)
+    gemms = [op for op in ops if op["op_kind"] == "gemm"]
+    ok(set(stages) == {op["op"] for op in gemms}, "the stages of tiles name their composite", len(stages))
+    ok(all((op["t_start"], op["t_end"], op["services"])
+           == (min(s["t_start"] for s in of), max(s["t_end"] for s in of), len(of))
+           for op in gemms for of in [stages[op["op"]]]), "whose times are theirs")
+    gemm = gemms[0]["params"]
+    ok(gemm["a"]["shape"] == [8, 8] and gemm["acc"] == "f32" and gemm["epilogues"][0]["op"] == "relu"
+       and gemm["tile"] == [8, 8, 8], "what a gemm computes", gemm)
+    ok(set(hashes) == {"x", "y"}, "what tensors hold at the end", hashes)
+    summary = run(program, "oplog", path, "--summary").stdout
+    ok(f"many on small, seed 0: {len(ops)} operations, {len(tiles)} stages of tiles\n" in summary
+       and re.search(r"\n +164 .* gemm_f16, many many.c:\d+\n", summary), "a summary by name and by line", summary)
+
+
+# ---- the data pass, later
+
+def later(program):
+    for words in (("many", ROUNDS), ("many", ROUNDS, "--data", "debug"), ("gemm", *GEMM, "--seed", "7"),
+                  ("all_reduce", "size=1000")):
+        path, _ = logged(program, "later", *words)
+        ended = run(program, "data", path)
+        ok(ended.returncode == 0 and "DIFFERS" not in ended.stdout and ended.stdout.count("same  ") >= 2,
+           f"the data pass of {' '.join(words)} gives the same bytes later", ended.said)
+    hashes = set(re.findall(r"^same +(.*)$", ended.stdout, re.M))
+    path, _ = logged(program, "timing", "all_reduce", "size=1000", "--data", "off")
+    ended = run(program, "data", path, "--debug")
+    found = set(re.findall(r"^computed +(.*)$", ended.stdout, re.M))
+    ok(ended.returncode == 0 and found and found <= hashes, "or for the first time", ended.said, sorted(hashes))
+
+
+# ---- what is wrong with a file
+
+def hashed(value, data):
+    """hash_bytes of rt/hash.h."""
+    for at in range(0, len(data), 8):
+        word = data[at:at + 8]
+        mixed = value ^ int.from_bytes(word, "little") ^ (len(word) << 56 if len(word) < 8 else 0)
+        value = mixed * 0x9e3779b97f4a7c15 & MASK
+        value ^= value >> 29
+    return value
+
+
+def blocks(data):
+    """(place, bytes with the head) of each block."""
+    at = HEAD.size + HEAD.unpack_from(data)[4]
+    while at < len(data):
+        size = BLOCK.size + BLOCK.unpack_from(data, at)[1]
+        yield at, data[at:at + size]
+        at += size
+
+
+def summed(block):
+    """A block with the checksum that its bytes have."""
+    tag, size, number, time, _ = BLOCK.unpack_from(block)
+    value = hashed(hashed(size, struct.pack("<QQ", number, time)), block[BLOCK.size:])
+    return BLOCK.pack(tag, size, number, time, value) + block[BLOCK.size:]
+
+
+def refused(program, what, data, said):
+    path = put("damaged", data)
+    wrong = []
+    for command in (("oplog",), ("oplog", "--summary"), ("data",)):
+        ended = run(program, *command, path)
+        if ended.returncode != 2 or not re.search(rf"^{re.escape(path)}: byte \d+: error: .*{said}", ended.stderr):
+            wrong.append(ended.said)
+    ok(not wrong, what, *wrong)
+
+
+def damage(program):
+    _, data = logged(program, "whole", "many", ROUNDS)
+    places = list(blocks(data))
+    ok(len(places) > 1 and all(summed(block) == block for _, block in places), "blocks have their checksums")
+    refused(program, "an empty file", b"", "no op log")
+    refused(program, "another file", b"#!/bin/sh\necho not this one\n", "no op log")
+    refused(program, "another version", data[:8] + struct.pack("<I", 77) + data[12:], "version 77, this simulator")
+    refused(program, "another order of bytes", data[:12] + data[15:11:-1] + data[16:], "another order of bytes")
+    refused(program, "a seed that was changed", data[:16] + b"\1" + data[17:], "checksum of the head")
+    for what, end in (("in the head", 20), ("in the texts", HEAD.size + 3), ("before the records", places[0][0]),
+                      ("in the head of a block", places[1][0] + 5), ("in a block", places[0][0] + 999),
+                      ("between blocks", places[1][0]), ("at the last byte", len(data) - 1)):
+        refused(program, "truncated " + what, data[:end], "truncated")
+    for what, at in (("in a record", places[0][0] + 500), ("in the last record", len(data) - 2),
+                     ("in the place of a block", places[1][0] + 10)):
+        refused(program, "a bit is wrong " + what, data[:at] + bytes([data[at] ^ 4]) + data[at + 1:], "checksum")
+    at = places[1][0]
+    refused(program, "no block where one should be", data[:at] + b"??" + data[at + 2:], "no block of records")
+    refused(program, "more behind the end", data + places[0][1], "the file has not")
+    at, block = places[0]
+    wrong = summed(block[:BLOCK.size] + b"\x7f" + block[BLOCK.size + 1:])
+    refused(program, "a record of no kind", data[:at] + wrong + data[at + len(block):], "a record of the block is")
+    ended = run(program, "oplog", scratch("none"))
+    ok(ended.returncode == 2 and "cannot read" in ended.stderr, "no file", ended.said)
+    ended = run(program, "data", SCRATCH)
+    ok(ended.returncode == 2 and "is no file" in ended.stderr, "a folder", ended.said)
+
+
+def differs(program):
+    """A hash that is not what the data pass gives, with a checksum that fits."""
+    _, data = logged(program, "whole", "many", ROUNDS)
+    at, block = list(blocks(data))[-1]
+    shown = operations(program, scratch("whole"))[2]["y"]
+    number = int(shown, 16).to_bytes(8, "little")
+    if not ok(block.count(number) == 1, "the hash stands in the last block", shown):
+        return
+    ended = run(program, "data", put("other", data[:at] + summed(block.replace(number, b"otherone"))))
+    ok(ended.returncode == 1 and f"DIFFERS      y: {shown}, in the run " in ended.stdout, "other bytes than the run's",
+       ended.said)
+
+
+def others(program):
+    """Other machines, and runs that fail."""
+    path, _ = logged(program, "of_small", "many", ROUNDS)
+    other = small_machine("slower", KERNELS, "cube.noc.link_bw_gbs=64")
+    ended = run(other, "data", path)
+    ok(ended.returncode == 2 and "byte 0: error: this op log is of the machine small, topology" in ended.stderr,
+       "another machine's", ended.said)
+    path = scratch("stuck")
+    ended = run(program, "run", "stuck", "--oplog", path)
+    ok(ended.returncode == 1 and os.path.exists(path), "a run that fails has a log", ended.said)
+    ended = run(program, "data", path)
+    ok(ended.returncode == 0 and "; the run did not end well" in ended.stdout, "which is as good as it can be",
+       ended.said)
+    ended = run(program, "oplog", path)
+    ok(ended.returncode == 0 and '"op_name": "dma_read"' in ended.stdout, "and can be shown", ended.said)
+    left = [name for name in os.listdir(SCRATCH) if name.endswith(".tmp")]
+    ok(not left, "nothing half-written is left", left)
+
+
+try:
+    SMALL = small_machine("small", KERNELS)
+    for part in (streams, shows, later, damage, differs, others):
+        part(SMALL)
+    if os.environ.get("SAN"):
+        skip("memory is bounded", "the sanitizers keep what is freed")
+    else:
+        is_bounded(SMALL)
+except Broken as reason:
+    ok(False, "simulators are made", reason)
+done()
