@@ -20,7 +20,7 @@
 
 static struct transfer *free_transfers;
 
-static struct transfer *transfer_new(struct token *token, const struct range *range)
+struct transfer *transfer_new(struct token *token, const struct range *range)
 {
     struct transfer *transfer = free_transfers;
     if (transfer)
@@ -33,10 +33,15 @@ static struct transfer *transfer_new(struct token *token, const struct range *ra
     return transfer;
 }
 
-static struct token *transfer_end(struct transfer *transfer)
+void transfer_free(struct transfer *transfer)
 {
     transfer->next = free_transfers;
     free_transfers = transfer;
+}
+
+static struct token *transfer_end(struct transfer *transfer)
+{
+    transfer_free(transfer);
     transfer->token->transfer = NULL;
     return transfer->token;
 }

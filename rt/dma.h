@@ -13,6 +13,10 @@ struct transfer {
     struct transfer *next;                              /* among the free ones */
 };
 
+/* One for a token, of a range; back again. */
+struct transfer *transfer_new(struct token *token, const struct range *range);
+void transfer_free(struct transfer *transfer);
+
 /* The tile of a transfer's token is another one now, of the same size: its range is that tile's. */
 void transfer_move(struct transfer *transfer);
 

@@ -259,6 +259,15 @@ size_t event_waiting(uint64_t *kernel_ps)
     return count;
 }
 
+void event_drop(bool (*drop)(uint32_t rank))
+{
+    for (struct event *event = waiting_take(), *next; event; event = next) {
+        next = event->next;
+        if (of_kernel(event) || !drop(event_rank(event)))
+            future_add(event);
+    }
+}
+
 void event_skip(uint64_t d_ps)
 {
     struct event *all = waiting_take();

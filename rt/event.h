@@ -30,6 +30,11 @@ static inline uint64_t event_order(uint32_t rank, enum event_class class, uint32
     return (uint64_t)rank << 34 | (uint64_t)class << 32 | key;
 }
 
+static inline uint32_t event_rank(const struct event *event)
+{
+    return event->order >> 34;
+}
+
 /* Says which event it is, and what it does. */
 static inline void event_set(struct event *event, uint64_t order, uint64_t key, void (*fire)(struct event *))
 {
@@ -76,6 +81,9 @@ static inline bool event_retire(void)
 /* What waits for a later time, but for kernels' resumptions and timeouts; the earliest of these in *kernel_ps, or
  * UINT64_MAX. */
 size_t event_waiting(uint64_t *kernel_ps);
+
+/* Takes out what waits for a later time at a node for which drop(rank), but for kernels' resumptions and timeouts. */
+void event_drop(bool (*drop)(uint32_t rank));
 
 /* Nothing happens for d_ps: time goes on by that much, and all that waits, but for kernels' resumptions and timeouts,
  * is due that much later. Nothing is due now, and no kernel's resumption nor timeout until then. */

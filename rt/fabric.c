@@ -256,6 +256,27 @@ uint64_t message_age(const struct message *message)
     return numbers[message->creator] - message->event.key;
 }
 
+uint64_t *message_numbers(void)
+{
+    return numbers;
+}
+
+void data_counterpart(struct data_message *to, const struct data_message *from,
+                      uint32_t (*node)(uint32_t rank, const void *arg), const void *arg)
+{
+    const struct message *old = &from->message;
+    struct message *message = &to->message;
+    *to = *from;
+    message->creator = node(old->creator, arg);
+    message->event.key = numbers[message->creator] - message_age(old);
+    message->way.from = rank_place(node(place_rank(old->way.from), arg));
+    message->way.to = rank_place(node(place_rank(old->way.to), arg));
+    to->end_rank = place_rank(message->way.to);
+    if (data_under_way(from))
+        data_enter(to, rank_place(node(from->rank, arg)));
+    message_at(message, node(event_rank(&old->event), arg), old->event.t_ps, old->event.fire);
+}
+
 uint64_t *link_busy(void)
 {
     return link_busy_ps;

@@ -154,8 +154,14 @@ void data_send(struct data_message *data, struct way way, uint64_t bytes, uint64
 /* Whether a message with payload is on its way: its next event is its head's. */
 bool data_under_way(const struct data_message *data);
 
-/* How many messages the creator of this one has numbered since. */
+/* How many messages the creator of this one has numbered since; and how many each node has, by rank. */
 uint64_t message_age(const struct message *message);
+uint64_t *message_numbers(void);
+
+/* Makes a message the counterpart of one under way, control or data: the same but for the nodes, each of which is what
+ * node(rank, arg) says for the other's, and due when the other is. */
+void data_counterpart(struct data_message *to, const struct data_message *from,
+                      uint32_t (*node)(uint32_t rank, const void *arg), const void *arg);
 
 /* How long each directed link was occupied, by number; and the longest of a class. */
 uint64_t *link_busy(void);

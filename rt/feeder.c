@@ -84,7 +84,7 @@ bool serve_tile(struct pe *pe)
     if (++pe->fed == command->tiles) {
         pe->feeding = command->waiting;
         pe->fed = 0;
-        steady_feeds(pe);
+        steady_feeds(pe, true);
     }
     steady_fed(pe);
     uint64_t end_ps = scheduler_end_ps(command, true, token->tile.id);
@@ -125,7 +125,7 @@ static void scheduled(struct event *event)
     *(pe->feeding ? &pe->feeding_last->waiting : &pe->feeding) = command;
     pe->feeding_last = command;
     if (first)
-        steady_feeds(pe);
+        steady_feeds(pe, false);
 }
 
 void pe_read_slot(struct command *receive)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "address.h"
+#include "alike.h"
 #include "channel.h"
 #include "emitted.h"
 #include "handler.h"
@@ -78,6 +79,13 @@ static void kernel_at(struct tl *tl, uint64_t t_ps, void (*fire)(struct event *)
     event_at(&tl->event, t_ps);
 }
 
+/* What a kernel does of its own accord can tell PEs apart that stand alike. */
+static void kernel_acts_at(struct tl *tl, uint64_t t_ps, void (*fire)(struct event *))
+{
+    alike_not_beyond(t_ps);
+    kernel_at(tl, t_ps, fire);
+}
+
 void kernel_start(struct tl *tl, uint64_t t_ps, void (*began)(struct tl *), void (*ended)(struct tl *))
 {
     static uint32_t serials;
@@ -86,7 +94,7 @@ void kernel_start(struct tl *tl, uint64_t t_ps, void (*began)(struct tl *), void
     tl->ended = ended;
     tl->pe->kernel = tl;
     tl->coro = coro_new(kernel_body, tl, kb_attrs.pe_cpu_stack_bytes);
-    kernel_at(tl, t_ps, kernel_begins);
+    kernel_acts_at(tl, t_ps, kernel_begins);
 }
 
 void kernel_command_complete(struct command *command)
@@ -127,7 +135,7 @@ void kernel_forget(struct command *command)
 
 void kernel_delay(struct tl *tl, uint64_t ps)
 {
-    kernel_at(tl, time_after(now_ps, ps), kernel_resumes);
+    kernel_acts_at(tl, time_after(now_ps, ps), kernel_resumes);
     coro_suspend(tl->coro);
 }
 

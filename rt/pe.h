@@ -76,6 +76,7 @@ struct pe {
     struct mmu *mmu;                                    /* from its first use on */
     bool failed;                                        /* its kernel has met a fault: nothing starts any more */
     bool waits_for_issue;                               /* visited at the end of this round */
+    bool asleep;                                        /* another PE is simulated in its place: alike.h */
 };
 
 /* The number of a PE over the machine. */

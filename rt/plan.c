@@ -225,6 +225,19 @@ uint64_t plan_address(const struct command *command, const struct tile *tile, un
     return command->ask.virtual_address[operand] ? address + offset : address_add(address, offset);
 }
 
+bool plan_moves(const struct command *command, unsigned operand)
+{
+    const struct request *ask = &command->ask;
+    return operand == OPERAND_C || (!ask->pinned[operand] && (ask->kind == COMMAND_gemm_tiles || operand == OPERAND_A));
+}
+
+uint64_t plan_extent(const struct command *command, unsigned operand)
+{
+    struct tile first = plan_tile(command, 0);
+    struct block block = block_of(command, &first, operand);
+    return product(product(block.rows, block.cols), block.element_bytes);
+}
+
 uint64_t plan_fetch_bytes(const struct command *command, const struct tile *tile)
 {
     uint64_t bytes = plan_bytes(command, tile, OPERAND_A);

@@ -49,6 +49,10 @@ uint64_t plan_bytes(const struct command *command, const struct tile *tile, unsi
 /* Address of that block. */
 uint64_t plan_address(const struct command *command, const struct tile *tile, unsigned operand);
 
+/* Whether DMA moves an operand of a composite, and how many bytes all its blocks are. */
+bool plan_moves(const struct command *command, unsigned operand);
+uint64_t plan_extent(const struct command *command, unsigned operand);
+
 /* Bytes that FETCH brings to the register file: the blocks of A and B, pinned ones too. */
 uint64_t plan_fetch_bytes(const struct command *command, const struct tile *tile);
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "alike.h"
 #include "coro.h"
 #include "event.h"
 #include "fabric.h"
@@ -96,6 +97,7 @@ static bool programs_act(void)
     if (!any_awake)
         return false;
     any_awake = false;
+    alike_wake();                                       /* programs may do what tells PEs apart */
     phase_enter(PHASE_host);
     for (struct sim_program *program = programs; program < programs + count; program++) {
         program->acts = program->awake;
@@ -134,6 +136,8 @@ static void instant(void)
     do
         do {
             pe_issue_woken();
+            if (now_ps >= alike_until_ps)
+                alike_wake();
             if (++rounds == ROUNDS_MOST)
                 stands_still();
         } while (event_retire());

@@ -5,6 +5,7 @@
  * and however long it is. */
 #include "steady.h"
 
+#include "alike.h"
 #include "channel.h"
 #include "coro.h"
 #include "emitted.h"
@@ -28,6 +29,8 @@ static uint32_t pe_total;
 static uint64_t *tiles;                                 /* by that order: tiles of a period, and of those skipped */
 static uint64_t *steps;                                 /* by PE over the machine: tiles of a period */
 
+static uint64_t began_ps;                               /* the last instant in which a PE began a composite, */
+static uint32_t began, feeding;                         /* how many did then; how many feed one */
 static bool changed = true;                             /* some PE has begun or ended a composite since then */
 static uint64_t looks;                                  /* since something else happened than tiles */
 
@@ -53,6 +56,9 @@ void steady_init(void)
     changed = true;
     rows_noting = false;
     skipped = 0;
+    began = feeding = 0;
+    began_ps = 0;
+    alike_reset();
     steady_on &= !trace_on && !kb_own_models;
     if (!steady_on)
         return;
@@ -79,24 +85,32 @@ static void lead(const struct pe *pe)
         steady.at = pe->fed + pe->feeding->tiles_k;
 }
 
-void steady_feeds(const struct pe *pe)
+/* Looks in this instant, too, if most PEs that feed begin in it: they may stand alike. */
+void steady_feeds(const struct pe *pe, bool ended)
 {
     if (!steady_on)
         return;
     changed = true;
+    if (began_ps != now_ps)
+        began = 0;
+    began_ps = now_ps;
+    began += pe->feeding != NULL;
+    feeding += (pe->feeding != NULL) - ended;
+    if (2 * began > feeding || steady.leader == pe)
+        steady.due = true;
     if (!steady.leader && is_worth_it(pe))
         lead(pe);
-    else if (steady.leader == pe)
-        steady.due = true;
 }
 
 static void find_pes(void)
 {
     changed = false;
-    pe_total = 0;
-    for (struct pe *pe = kb_pe; pe < kb_pe + pe_count(); pe++)
-        if (pe->feeding)
+    pe_total = feeding = 0;
+    for (struct pe *pe = kb_pe; pe < kb_pe + pe_count(); pe++) {
+        feeding += pe->feeding != NULL;
+        if (pe->feeding && !pe->asleep)
             pes[pe_total++] = pe;
+    }
 }
 
 /* The leader still, or the first for which it is worth it. */
@@ -127,20 +141,6 @@ static void keep(void)
 
 /* ---- how many periods are sure */
 
-/* Whether all blocks of an operand lie in one memory, where no address is wrong. */
-static bool operand_lies_well(const struct command *command, unsigned operand)
-{
-    const struct request *ask = &command->ask;
-    bool gemm = ask->kind == COMMAND_gemm_tiles;
-    if (operand < OPERAND_C && (ask->pinned[operand] || (!gemm && operand == OPERAND_B)))
-        return true;
-    uint64_t rows = gemm && operand == OPERAND_B ? ask->k : ask->m;
-    uint64_t columns = gemm && operand == OPERAND_A ? ask->k : ask->n;
-    uint64_t element_bytes = dtype_bytes[operand == OPERAND_C ? ask->out_dtype : ask->dtype];
-    struct range range;
-    return !address_decode(ask->address[operand], product(product(rows, columns), element_bytes), &range);
-}
-
 /* The first tile from `oldest` on that need not have the size and the stages of the one that is `step` behind it. */
 static uint64_t first_other(const struct command *command, uint64_t oldest, uint64_t step)
 {
@@ -158,9 +158,12 @@ static uint64_t periods_of(const struct pe *pe, const struct feeding *then)
 {
     const struct command *command = pe->feeding;
     uint64_t step = pe->fed - then->fed, end = first_other(command, then->oldest, step);
-    for (unsigned operand = 0; operand < OPERANDS; operand++)
-        if (!operand_lies_well(command, operand))
+    for (unsigned operand = 0; operand < OPERANDS; operand++) {
+        struct range range;
+        if (plan_moves(command, operand) &&
+            address_decode(command->ask.address[operand], plan_extent(command, operand), &range))
             return 0;
+    }
     if (!step || step % command->tiles_k || pe->fed >= end)
         return 0;
     return (end - 1 - pe->fed) / step;
@@ -209,6 +212,8 @@ void steady_look(void)
     steady.due = false;
     if (is_disturbed()) {
         find_pes();
+        if (2 * began > feeding && began_ps == now_ps && !alike_asleep && alike_sleep(pes, pe_total))
+            find_pes();
         rows_noting = kept.valid = false;
         looks = 0;
         kept.until = 2;

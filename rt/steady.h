@@ -28,8 +28,8 @@ extern struct steady steady;
 /* At the start of each run, when tables and options are there. */
 void steady_init(void);
 
-/* A PE begins to feed another composite, or none any more. */
-void steady_feeds(const struct pe *pe);
+/* A PE begins to feed another composite, or none any more; ended: it fed one until now. */
+void steady_feeds(const struct pe *pe, bool ended);
 
 /* A PE has begun a tile. */
 static inline void steady_fed(const struct pe *pe)

@@ -11,6 +11,7 @@
 #include <assert.h>
 #include <stdio.h>
 
+#include "alike.h"
 #include "channel.h"
 #include "emitted.h"
 #include "engine.h"
@@ -265,8 +266,11 @@ static void tile_complete(struct token *token)
     if (command->ask.kind == COMMAND_recv)
         ring_slot_read(command);
     assert(command->tiles_left > 0);                    /* a tile completes exactly once */
-    if (--command->tiles_left == 0)
-        command_completed(command);
+    if (--command->tiles_left)
+        return;
+    if (alike_asleep)
+        alike_completed(command);
+    command_completed(command);
 }
 
 void command_completed(struct command *command)
