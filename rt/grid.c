@@ -101,7 +101,22 @@ static void pack(const struct view *m, uint64_t row, uint64_t rows, uint64_t col
                         to + i * pitch + j, pitch);
 }
 
-static void pack_all(const struct block *block, uint64_t k, uint64_t depth)
+/* All B side by side: a few rows of each in turn, so that what is written lies in one piece. */
+static void pack_b(const struct block *block, uint64_t k, uint64_t depth)
+{
+    const struct grid *grid = block->grid;
+    uint64_t step = b_of(grid, 0)->stride[1] == 1 ? 8 : SQUARE;
+    for (uint64_t done = 0; done < depth; done += step) {
+        uint64_t start = 0, rows = least(step, depth - done);
+        for (uint32_t i = 0; i < grid->columns; start += b_of(grid, i++)->shape[1]) {
+            struct part part = columns_of(block, start, b_of(grid, i));
+            pack(b_of(grid, i), k + done, rows, part.first, part.count, block->b + done * block->pitch + part.at,
+                 block->pitch);
+        }
+    }
+}
+
+static void pack_a(const struct block *block, uint64_t k, uint64_t depth)
 {
     const struct grid *grid = block->grid;
     uint64_t start = 0;
@@ -109,18 +124,14 @@ static void pack_all(const struct block *block, uint64_t k, uint64_t depth)
         struct part part = rows_of(block, start, a_of(grid, i));
         pack(a_of(grid, i), part.first, part.count, k, depth, block->a + part.at * depth, depth);
     }
-    start = 0;
-    for (uint32_t i = 0; i < grid->columns; start += b_of(grid, i++)->shape[1]) {
-        struct part part = columns_of(block, start, b_of(grid, i));
-        pack(b_of(grid, i), k, depth, part.first, part.count, block->b + part.at, block->pitch);
-    }
 }
 
 /* Adds the product of k indices [k, end). */
 static void multiply(struct block *block, uint64_t k, uint64_t end)
 {
     uint64_t depth = end - k, m = block->rows, n = block->columns;
-    pack_all(block, k, depth);
+    pack_a(block, k, depth);
+    pack_b(block, k, depth);
     blas_sgemm(m, n, depth, block->a, depth, block->b, block->pitch,
                block->exact || k == 0 ? 0 : 1, block->sum, block->pitch);
     if (!block->exact)
