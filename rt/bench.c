@@ -89,17 +89,25 @@ static bool take(const struct kb_bench *bench, const char *argument, bool *given
     return false;
 }
 
+static struct kb_value initial(const struct kb_bench *bench, uint32_t i)
+{
+    const struct kb_param *p = &bench->params[i];
+    struct kb_value value = param_initial(p);
+    if (!param_within(p, &value))
+        misuse(bench->file, bench->line, "the default of parameter '%s' has to be %s", p->name, param_domain(p));
+    for (uint32_t j = 0; j < i; j++)
+        if (!strcmp(p->name, bench->params[j].name))
+            misuse(bench->file, bench->line, "there are two parameters '%s'", p->name);
+    return value;
+}
+
 void bench_take(const struct kb_bench *bench, int count, char *const *arguments)
 {
     bench_current = bench;
     bench_values = arena_alloc(bench->count, sizeof *bench_values);
     bool *given = arena_alloc(bench->count, sizeof *given), good = true;
-    for (uint32_t i = 0; i < bench->count; i++) {
-        bench_values[i] = param_initial(&bench->params[i]);
-        if (!param_within(&bench->params[i], &bench_values[i]))
-            misuse(bench->file, bench->line, "the default of parameter '%s' has to be %s", bench->params[i].name,
-                   param_domain(&bench->params[i]));
-    }
+    for (uint32_t i = 0; i < bench->count; i++)
+        bench_values[i] = initial(bench, i);
     for (int i = 0; i < count; i++)
         good &= take(bench, arguments[i], given);
     if (!good)

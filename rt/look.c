@@ -57,15 +57,20 @@ void look(const struct tensor *tensor, void *to, const char *call, const char *f
 
 /* ---- one element */
 
-static struct run run_of(const struct tensor *tensor, uint64_t position)
+/* Where it lies; of copies, in the first one. */
+static struct run find(const struct tensor *tensor, uint64_t position)
 {
-    uint32_t shards = tensor->place.split == KB_COPIES ? 1 : tensor->shards;
-    for (uint32_t i = 0; i < shards; i++)
-        for (uint64_t row = 0; row < tensor_rows(&tensor->shard[i]); row++) {
-            struct run run = tensor_row(tensor, &tensor->shard[i], row);
-            if (position >= run.position && position - run.position < run.count)
-                return run;
-        }
+    uint64_t index[KB_RANK];
+    tensor_index(tensor, position, index);
+    for (uint32_t i = 0; i < tensor->shards; i++) {
+        const struct shard *shard = &tensor->shard[i];
+        uint64_t element = 0;
+        uint32_t axis = 0;
+        for (; axis < KB_RANK && index[axis] - shard->view.first[axis] < shard->view.shape[axis]; axis++)
+            element += (index[axis] - shard->view.first[axis]) * shard->view.stride[axis];
+        if (axis == KB_RANK)
+            return (struct run){shard->memory, shard->offset + element * dtype_bytes[tensor->dtype], position, 1};
+    }
     return (struct run){0};                             /* not reached: the shards hold every position */
 }
 
@@ -76,12 +81,10 @@ double kb_peek_at(kb_tensor tensor, uint64_t position, const char *file, uint32_
     if (position >= tensor->elements)
         misuse(file, line, "kb_peek: tensor '%s' has %" PRIu64 " elements, there is no %" PRIu64, tensor->name,
                tensor->elements, position);
-    struct run run = run_of(tensor, position);
-    uint64_t size = dtype_bytes[tensor->dtype];
-    struct run one = {run.memory, run.offset + (position - run.position) * size, position, 1};
+    struct run one = find(tensor, position);
     oplog_settle(true, OP_OF_HOST);
     if (is_pending(tensor, one))
         compute(tensor, "kb_peek", file, line);
-    store_reach(IMAGE_NOW, one.memory, one.offset + size);
+    store_reach(IMAGE_NOW, one.memory, one.offset + dtype_bytes[tensor->dtype]);
     return dtype_value(tensor->dtype, store_at(IMAGE_NOW, one.memory, one.offset));
 }

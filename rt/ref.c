@@ -145,6 +145,7 @@ void kb_ref_bias_at(kb_ref ref, struct kb_values row, const char *file, uint32_t
                dtype_words[ref->dtype]);
     for (uint64_t i = 0; i < ref->elements; i++)
         set(ref, i, reference_value(ref, i) + g.f64[i % ref->columns]);
+    ref->exact &= !dtype_is_float(ref->dtype);
     gathered_free(&g);
     ref_end(ref);
 }

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "address.h"
 #include "emitted.h"
@@ -186,13 +187,19 @@ void tensor_each_row(const struct tensor *t, bool all_copies, void (*f)(struct r
             f(tensor_row(t, &t->shard[i], row), arg);
 }
 
-void tensor_index_name(const struct tensor *t, uint64_t position, char *name)
+void tensor_index(const struct tensor *t, uint64_t position, uint64_t index[KB_RANK])
 {
-    uint64_t index[KB_RANK];
+    memset(index, 0, KB_RANK * sizeof *index);
     for (uint32_t axis = t->dims.rank; axis-- > 0;) {
         index[axis] = position % t->dims.size[axis];
         position /= t->dims.size[axis];
     }
+}
+
+void tensor_index_name(const struct tensor *t, uint64_t position, char *name)
+{
+    uint64_t index[KB_RANK];
+    tensor_index(t, position, index);
     int used = 0;
     for (uint32_t axis = 0; axis < t->dims.rank; axis++)
         used += sprintf(name + used, "%s%" PRIu64, axis ? ", " : "[", index[axis]);

@@ -39,6 +39,9 @@ struct run tensor_row(const struct tensor *tensor, const struct shard *shard, ui
 /* Calls f for every row of the tensor; of copies, for those of the first one alone or of all. */
 void tensor_each_row(const struct tensor *tensor, bool all_copies, void (*f)(struct run run, void *arg), void *arg);
 
+/* The index of a position, 0 along the axes that the tensor lacks. */
+void tensor_index(const struct tensor *tensor, uint64_t position, uint64_t index[KB_RANK]);
+
 /* The index of a position: "[3, 17]"; in a buffer of at least 96 bytes. */
 void tensor_index_name(const struct tensor *tensor, uint64_t position, char *name);
 

@@ -233,6 +233,8 @@ def parameters(program):
     ended = run(program, "run", "outside")
     ok(ended.returncode == 2 and "params.c:16: error: the default of parameter 'rate' has to be a number from 0 to 1"
        in ended.stderr, "a default out of its bounds", ended.said)
+    ended = run(program, "run", "double_one")
+    ok(ended.returncode == 2 and "error: there are two parameters 'n'" in ended.stderr, "a name twice", ended.said)
     points = os.path.join(SCRATCH, "points.jsonl")
     with open(points, "w", encoding="utf-8") as file:
         file.write('{"rate": 1e-05, "room": "4 KiB"}\n{"rate": -1, "room": 4096}\n{"rate": 1e+2}\n')
@@ -253,8 +255,8 @@ def in_flight(program):
     ok(ended.returncode == 0 and ended.stdout.count("verified ") == 3 and len(spans) == 4, "launches", ended.said)
     ok(spans[1][0] < spans[0][1] and spans[2][0] < spans[0][1] < spans[3][0], "overlap on disjoint PEs", spans)
     ended = run(program, "run", "refused")
-    ok(ended.returncode == 2 and ended.stderr.startswith("params.c:66: error: kb_launch: sip0.cube0.pe1 still runs "
-       "kernel waits, launched at params.c:65, and cannot run waits yet"), "but not on one PE", ended.said)
+    ok(ended.returncode == 2 and ended.stderr.startswith("params.c:68: error: kb_launch: sip0.cube0.pe1 still runs "
+       "kernel waits, launched at params.c:67, and cannot run waits yet"), "but not on one PE", ended.said)
 
 
 try:

@@ -15,6 +15,8 @@ KB_BENCH(params, "shows what it is given", KB_INT(count, 3, 1, 9, "a count"),
 
 KB_BENCH(outside, "its default is none", KB_REAL(rate, 2, 0, 1, "a rate")) {}
 
+KB_BENCH(double_one, "one name twice", KB_INT(n, 1, 0, 1, "first"), KB_BOOL(n, true, "second")) {}
+
 /* ---- launches in flight */
 
 struct multiply_args { kb_tensor x, y; };
