@@ -21,11 +21,11 @@ static unsigned take_shortest(uint64_t *shape, const uint64_t *stride)
 /* One more axis around what there is. */
 static void add_axis(struct runs *runs, uint64_t count, uint64_t distance)
 {
-    uint64_t *last_count = &runs->count[runs->axes - 1];
+    unsigned last = runs->axes - 1;                     /* of no axes: none */
     if (runs->axes == 0 && distance == runs->bytes) {
         runs->bytes *= count;
-    } else if (runs->axes && distance == *last_count * runs->distance[runs->axes - 1]) {
-        *last_count *= count;
+    } else if (runs->axes && distance == runs->count[last] * runs->distance[last]) {
+        runs->count[last] *= count;
     } else {
         runs->count[runs->axes] = count;
         runs->distance[runs->axes++] = distance;

@@ -9,7 +9,7 @@ import sys
 
 from harness import Broken, GEMM, ROOT, SCRATCH, done, ok, run, skip, small_machine, without_host
 
-KERNELS = [os.path.join(ROOT, "tests", "kernels", "many.c")]
+KERNELS = [os.path.join(ROOT, "tests", "host", "many.c")]
 ROUNDS, LONGER = "rounds=40", "rounds=800"          # the longer one has several blocks of records
 HEAD = struct.Struct("<8sIIQQQ")                        # magic, version, order of bytes, seed, bytes of texts, sum
 BLOCK = struct.Struct("<IIQQQ")                         # tag, bytes, id, time, sum
