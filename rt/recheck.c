@@ -41,24 +41,18 @@ static void copy_out(const struct view *m, uint64_t i, uint64_t rows, uint64_t j
         }
 }
 
-/* As the dtype of C holds it. */
-static double rounded(const struct gemm *g, double x)
-{
-    return dtype_is_float(g->c.dtype) ? x : dtype_in_range(g->c.dtype, x);
-}
-
 static double applied(const struct patch *p, const struct gemm_epilogue *e, double x, uint64_t row, uint64_t column)
 {
     double operand[MATH_OPERANDS] = {x, e->has_operand ? element(&e->operand, row, column) : e->scalar};
     if (e->op == OP_quant)
-        return rounded(p->gemm, recheck_float(OP_quant, 0, operand));
+        return dtype_in_range(p->gemm->c.dtype, recheck_float(OP_quant, 0, operand));
     if (e->op == OP_cast)
-        return rounded(p->gemm, x);
+        return dtype_in_range(p->gemm->c.dtype, x);
     return p->whole ? recheck_whole(e->op, 0, operand) : recheck_float(e->op, 0, operand);
 }
 
-/* How far f(x) may be off where x may be off by `error`: as far as it is at both ends, and what f32 rounds. Beyond the
- * range of f32 all is possible. */
+/* How far f(x) may be off where x may be off by `error`: as far as it is at both ends, and what f32 or a cast rounds.
+ * Beyond the range of f32 all is possible. */
 static double error_of(const struct patch *p, const struct gemm_epilogue *e, double x, double error, double value,
                        uint64_t row, uint64_t column)
 {
@@ -68,7 +62,8 @@ static double error_of(const struct patch *p, const struct gemm_epilogue *e, dou
     double down = fabs(applied(p, e, x - error, row, column) - value);
     if (isnan(up) || isnan(down) || fabs(value) > FLT_MAX)
         return INFINITY;
-    return fmax(up, down) + 1e-6 * fabs(value);
+    double rounding = e->op == OP_cast ? dtype_tolerance(p->gemm->c.dtype) : 1e-6;
+    return fmax(up, down) + rounding * fabs(value);
 }
 
 static void apply_one(struct patch *p, const struct gemm_epilogue *e)

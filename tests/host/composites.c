@@ -1,0 +1,156 @@
+/* composites.c: benches of gemms and math as composites, in every form of their operands, against references. */
+#include <kb/host.h>
+#include <kb/tl.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+struct composite_args {
+    kb_tensor a, b, c, row, block;
+    const char *epilogues;                              /* "scale bias gelu": in this order */
+    enum tl_scope scope;
+    bool transposed_a, transposed_b, pinned;
+    uint64_t tile;
+};
+
+/* The second operand of an epilogue: a number for scales, a row for a bias, else a block. */
+static struct tl_operand second(struct tl *tl, const struct composite_args *arg, const char *op)
+{
+    if (!strcmp(op, "scale") || !strcmp(op, "quant") || !strcmp(op, "div"))
+        return tl_in(tl_number(3));
+    if (!strcmp(op, "bias") || !strcmp(op, "dequant"))
+        return tl_in(tl_my_shard(tl, arg->row));
+    if (!strcmp(op, "add") || !strcmp(op, "sub") || !strcmp(op, "mul") || !strcmp(op, "max") || !strcmp(op, "min"))
+        return tl_in(tl_my_shard(tl, arg->block));
+    return (struct tl_operand){0};
+}
+
+/* The words of a text, one after the other, each in a place of its own. */
+static const char *next_word(const char **text, char word[16])
+{
+    size_t length = strcspn(*text += strspn(*text, " "), " ");
+    memcpy(word, *text, length);
+    word[length] = 0;
+    *text += length;
+    return length ? word : NULL;
+}
+
+KB_KERNEL(gemm_of, struct composite_args)
+{
+    struct tl_shard a = tl_my_shard(tl, arg->a), b = tl_my_shard(tl, arg->b), c = tl_my_shard(tl, arg->c);
+    if (arg->transposed_a)
+        a = tl_transposed(tl, a, 0, 1);
+    if (arg->transposed_b)
+        b = tl_transposed(tl, b, 0, 1);
+    if (a.shape[0] == 0)
+        return;
+    if (arg->pinned)
+        b = tl_load(tl, b);
+    struct tl_composite ask = {.op = TL_GEMM, .m = a.shape[0], .k = a.shape[1], .n = c.shape[1],
+                               .tile = {arg->tile, arg->tile, arg->tile}, .a = tl_in(a), .b = tl_in(b),
+                               .c = tl_out(c), .pin_b = arg->pinned};
+    char words[TL_EPILOGUES][16];
+    const char *rest = arg->epilogues, *word;
+    while ((word = next_word(&rest, words[ask.epilogues])))
+        ask.epilogue[ask.epilogues++] = (struct tl_epilogue){word, arg->scope, second(tl, arg, word)};
+    tl_wait(tl, tl_composite(tl, &ask));
+}
+
+static kb_ref followed(kb_ref ref, const struct composite_args *args)
+{
+    char word[16];
+    const char *rest = args->epilogues, *op;
+    while ((op = next_word(&rest, word))) {
+        bool row = !strcmp(op, "bias") || !strcmp(op, "dequant");
+        if (!strcmp(op, "quant"))
+            ref = kb_ref_quant(ref, 3, kb_dtype(kb_text(out)));
+        else if (!strcmp(op, "cast"))
+            ref = kb_ref_cast(ref, kb_dtype(kb_text(out)));
+        else if (!strcmp(op, "scale") || !strcmp(op, "div"))
+            ref = kb_ref_binary(op, ref, 3);
+        else if (row)
+            ref = kb_ref_binary(op, ref, args->row);
+        else if (strstr("add sub mul max min", op))
+            ref = kb_ref_binary(op, ref, args->block);
+        else
+            ref = kb_ref_unary(op, ref);
+    }
+    return ref;
+}
+
+static kb_tensor filled(const char *name, const char *dtype, struct kb_dims dims, struct kb_place place)
+{
+    kb_tensor made = kb_tensor_new(name, kb_dtype(dtype), dims, place);
+    kb_fill_uniform(made, dtype[0] == 'i' ? -100 : -1, dtype[0] == 'i' ? 100 : 1);
+    return made;
+}
+
+KB_BENCH(gemm_of, "a gemm with epilogues", KB_TEXT(dtype, "f16", "of a and b"), KB_TEXT(out, "f16", "of c"),
+         KB_TEXT(with, "f32", "of rows and blocks"), KB_INT(m, 70, 1, 4096, ""), KB_INT(k, 45, 1, 4096, ""),
+         KB_INT(n, 51, 1, 4096, ""), KB_INT(tile, 16, 1, 4096, ""), KB_TEXT(epilogues, "", "one after the other"),
+         KB_INT(scope, 1, 0, 2, "of all of them"), KB_BOOL(ta, false, "a is transposed"),
+         KB_BOOL(tb, false, "b is transposed"), KB_BOOL(pinned, false, "b is loaded and pinned"),
+         KB_TEXT(pes, "*", ""))
+{
+    struct kb_pes pes = kb_pes(kb_text(pes));
+    uint64_t m = kb_int(m), k = kb_int(k), n = kb_int(n);
+    bool ta = kb_bool(ta), tb = kb_bool(tb);
+    kb_tensor a = filled("a", kb_text(dtype), ta ? kb_2d(k, m) : kb_2d(m, k), ta ? kb_cols(KB_HBM, pes)
+                         : kb_rows(KB_HBM, pes));
+    kb_tensor b = filled("b", kb_text(dtype), tb ? kb_2d(n, k) : kb_2d(k, n), kb_copies(KB_HBM, pes));
+    struct composite_args args = {
+        .a = a, .b = b, .c = kb_tensor_new("c", kb_dtype(kb_text(out)), kb_2d(m, n), kb_rows(KB_HBM, pes)),
+        .row = filled("row", kb_text(with), kb_1d(n), kb_copies(KB_HBM, pes)),
+        .block = filled("block", kb_text(with), kb_2d(m, n), kb_rows(KB_HBM, pes)),
+        .epilogues = kb_text(epilogues), .scope = (enum tl_scope)kb_int(scope), .transposed_a = ta,
+        .transposed_b = tb, .pinned = kb_bool(pinned), .tile = kb_int(tile)};
+    kb_wait(kb_launch(gemm_of, pes, &args));
+    if (args.scope != TL_OUTPUT_TILE)                   /* what --data debug checks is all */
+        return;
+    kb_ref product = kb_ref_gemm(ta ? kb_ref_transpose(a) : kb_ref_copy(a), tb ? kb_ref_transpose(b) : kb_ref_copy(b));
+    kb_ref expected = followed(product, &args);
+    bool whole = kb_text(out)[0] == 'i' || kb_text(out)[0] == 'u';
+    kb_expect_close(args.c, whole ? kb_ref_cast(expected, kb_dtype(kb_text(out))) : expected);
+}
+
+/* ---- math */
+
+struct math_args { kb_tensor x, y, to; const char *op; bool column, in_place; };
+
+KB_KERNEL(math_of, struct math_args)
+{
+    struct tl_shard x = tl_my_shard(tl, arg->x), to = tl_my_shard(tl, arg->to);
+    if (x.shape[0] == 0)
+        return;
+    struct tl_composite ask = {.op = TL_MATH, .math = arg->op, .m = x.shape[0], .n = x.shape[1], .tile = {7, 16},
+                               .src = tl_in(x), .dst = tl_out(arg->in_place ? x : to), .relation = TL_LT};
+    if (arg->y)
+        ask.src2 = tl_in(tl_my_shard(tl, arg->y));
+    tl_wait(tl, tl_composite(tl, &ask));
+    if (arg->in_place)
+        tl_store(tl, to, tl_load(tl, x));
+}
+
+KB_BENCH(math_of, "math on tiles", KB_TEXT(op, "exp", ""), KB_WORD(form, "unary block row column one", "of src2"),
+         KB_TEXT(dtype, "f16", "of src"), KB_TEXT(with, "f16", "of src2"), KB_TEXT(to, "f16", "of dst"),
+         KB_INT(m, 70, 1, 4096, ""), KB_INT(n, 51, 1, 4096, ""), KB_BOOL(in_place, false, "dst is src"),
+         KB_TEXT(pes, "*", ""))
+{
+    struct kb_pes pes = kb_pes(kb_text(pes));
+    uint64_t m = kb_int(m), n = kb_int(n);
+    const char *form = kb_word(form), *op = kb_text(op);
+    struct kb_place rows = kb_rows(KB_HBM, pes), copies = kb_copies(KB_HBM, pes);
+    struct math_args args = {.x = filled("x", kb_text(dtype), kb_2d(m, n), rows), .op = op,
+                             .to = kb_tensor_new("to", kb_dtype(kb_text(to)), kb_2d(m, n), rows),
+                             .in_place = kb_bool(in_place)};
+    if (strcmp(form, "unary"))
+        args.y = !strcmp(form, "block") ? filled("y", kb_text(with), kb_2d(m, n), rows)
+                 : !strcmp(form, "column") ? filled("y", kb_text(with), kb_2d(m, 1), rows)
+                 : filled("y", kb_text(with), kb_1d(!strcmp(form, "row") ? n : 1), copies);
+    kb_ref expected = !strcmp(op, "cast") ? kb_ref_cast(args.x, kb_dtype(kb_text(to)))
+                      : !strcmp(op, "quant") ? kb_ref_quant(args.x, args.y, kb_dtype(kb_text(to)))
+                      : !strcmp(op, "cmp") ? kb_ref_binary("lt", args.x, args.y)
+                      : args.y ? kb_ref_binary(op, args.x, args.y) : kb_ref_unary(op, args.x);
+    kb_wait(kb_launch(math_of, pes, &args));
+    kb_expect_close(args.to, expected);
+}

@@ -1,0 +1,80 @@
+#!/usr/bin/python3
+"""wrong_compute: what engines are asked that is not defined, each by its words and with its line."""
+import os
+import re
+
+from harness import Broken, ROOT, done, ok, run, small_machine
+
+KERNEL = os.path.join(ROOT, "tests", "kernels", "miscomputed.c")
+LANES = "cube.pe_template.components.pe_math.attrs.lanes={ f32: 64, f16: 64, bf16: 64, i32: 8, i16: 8, i8: 8, u8: 8 }"
+
+# what, what is said.
+WRONG = (
+    ("exp_i32", r"tl_compute: exp of i32 is not defined: cast or dequant it first"),
+    ("gelu_i8", r"gelu of i8 is not defined"),
+    ("to_i32", r"add of f32 does not give i32: cast it"),
+    ("mixed", r"mul of f32 and i32 is not defined: cast one of them first"),
+    ("cmp_f32", r"cmp gives u8, not f32"),
+    ("where_f32", r"the condition of where is u8, not f32"),
+    ("quant_f32", r"quant does not give f32, but integers"),
+    ("quant_scale", r"the scale of quant is i32; floats are"),
+    ("dequant_i8", r"dequant does not give i8, but floats"),
+    ("number_i32", r"add of i32 and a number that is no i32 is not defined"),
+    ("first_number", r"x is a number; only the last of several operands can be one"),
+    ("only_number", r"x is a number; only the last of several operands can be one"),
+    ("row", r"y of 5 does not fit a result of 4 x 6"),
+    ("bias_column", r"the second operand of bias is no row"),
+    ("bias_one", r"the second operand of bias is no row"),
+    ("scale_block", r"the second operand of scale is no row or single element"),
+    ("axis", r"x has 2 axes, there is no axis 2"),
+    ("low_axis", r"x has 2 axes, there is no axis -3"),
+    ("reduced", r"a result of 6 does not fit sum of 4 x 6 over axis 1"),
+    ("reduced_over", r"the result lies over a part of an operand"),
+    ("two_reduced", r"there is no op 'mean' of this form"),
+    ("missing", r"operands of where: 3, but z is missing"),
+    ("folded", r"elements of the result lie over one another"),
+    ("row_over", r"the result lies over a part of an operand"),
+    ("relation", r"relation number 6 is none"),
+    ("dot_shape", r"tl_dot: a of 4 x 6 and b of 4 x 6 do not give 4 x 5"),
+    ("dot_dtypes", r"a is f16 and b is f32; they have to be the same"),
+    ("dot_i16", r"a gemm of i16 is not supported; f32, f16, bf16 and i8 are"),
+    ("dot_rank", r"a has 1 axes; a matrix has 2"),
+    ("dot_over", r"the result lies where a or b does"),
+    ("view", r"tl_composite: a is 8 x 8, 9 x 8 are computed with"),
+    ("e_where", r"'where' is no epilogue"),
+    ("e_cmp", r"'cmp' is no epilogue"),
+    ("e_scope", r"epilogue relu has no scope"),
+    ("e_operand", r"epilogue relu has no operand, but one is given"),
+    ("e_shape", r"the operand of an epilogue of 7 x 8 is no block, row, column or single element for 8 x 8 elements"),
+    ("e_bias", r"the operand of an epilogue of 8 x 8 is no row for 8 x 8 elements"),
+    ("e_far", r"BAD_ADDRESS .* the operand of an epilogue, \d+ bytes at \S+: it runs past the end of the memory"),
+    ("e_over", r"c lies where the operand of an epilogue does"),
+    ("e_quant", r"epilogue: quant does not give f32, but integers"),
+    ("w_exp", r"epilogue: exp of i32 is not defined: cast or dequant it first"),
+    ("w_bias", r"epilogue: bias of i32 and f32 is not defined"),
+    ("w_number", r"epilogue: scale of i32 and a number that is no i32 is not defined"),
+    ("w_once", r"epilogue dequant makes f32 of i32, for all of c: its scope has to be TL_OUTPUT_TILE"),
+    ("m_op", r"'' is no op of one or two operands, element by element"),
+    ("m_sum", r"'sum' is no op of one or two operands, element by element"),
+    ("m_where", r"'where' is no op of one or two operands, element by element"),
+    ("m_epilogue", r"epilogues follow gemms, not math"),
+    ("m_k", r"math has m and n, and tiles of two sizes, but k or tile\[2\] is given"),
+    ("m_tile", r"tile\[1\] is 0"),
+    ("m_second", r"exp has one operand, but src2 is given"),
+    ("m_row", r"src2 of 3 x 8 is no block, row, column or single element for 8 x 8 elements"),
+    ("m_dtype", r"exp of f32 does not give i32: cast it"),
+    ("m_transposed", r"src is transposed; only a and b of a gemm can be"),
+    ("m_over", r"dst lies over a part of an operand"),
+)
+
+try:
+    made = small_machine("miscomputed", [KERNEL], LANES)
+    ended = run(made, "run", "miscomputed")
+    ok(ended.returncode == 0, "nothing wrong", ended.said)
+    for what, said in WRONG:
+        ended = run(made, "run", "miscomputed", f"what={what}")
+        located = re.search(r"called at \S*\bmiscomputed\.c:\d+", ended.stderr)
+        ok(ended.returncode == 1 and re.search(said, ended.stderr) and located, f"wrong: {what}", ended.said)
+except Broken as reason:
+    ok(False, "a simulator with kernels of its own", reason)
+done()
