@@ -82,11 +82,11 @@ def moved(program, where):
        and re.search(r"^\d+ ps sip0\.cube0\.pe1\.pe_cpu kernel order: message 1: 2 2$", ended.stderr, re.M),
        f"{where}: a message is what was there at the call", ended.said)
     for words in (("messages=60",), ("messages=37", "peek=true"), ("messages=1",)):
-        ended = run(program, "run", "many", *words)
+        ended = run(program, "run", "flood", *words)
         got = values(ended)
         want = [2 * x % 256 for x in got.get("from", [])]
-        ok(ended.returncode == 0 and want and got["to"] == want, f"{where}: many {' '.join(words)}", ended.said)
-        off = run(program, "run", "many", words[0], "--data", "off")
+        ok(ended.returncode == 0 and want and got["to"] == want, f"{where}: flood {' '.join(words)}", ended.said)
+        off = run(program, "run", "flood", words[0], "--data", "off")
         ok(off.returncode == 2 and "--data off does not compute" in off.stderr, f"{where}: without a data pass",
            off.said)
     ended = run(program, "run", "refused")

@@ -141,9 +141,9 @@ KB_BENCH(order, "what a message holds")
 
 /* ---- more messages than slots, of all lengths; some are under way while the data pass runs */
 
-struct many_args { kb_tensor from, to; uint64_t messages, delay_ps; };
+struct flood_args { kb_tensor from, to; uint64_t messages, delay_ps; };
 
-KB_KERNEL(many, struct many_args)
+KB_KERNEL(flood, struct flood_args)
 {
     struct tl_shard x = tl_load(tl, tl_shard(tl, arg->from, 0)), y = tl_alloc(tl, KB_u8, x.shape[0]);
     struct tl_shard to = tl_shard(tl, arg->to, 0);
@@ -169,7 +169,7 @@ KB_KERNEL(other_compute, struct nothing_args)
     tl_add(tl, x, x, x);
 }
 
-KB_BENCH(many, "messages of 1, 2, 3 ... bytes", KB_INT(messages, 60, 1, 200, ""), KB_BOOL(peek, false, "early"))
+KB_BENCH(flood, "messages of 1, 2, 3 ... bytes", KB_INT(messages, 60, 1, 200, ""), KB_BOOL(peek, false, "early"))
 {
     struct kb_pes two = kb_pes("sip0.cube0.pe*"), other = kb_pes("sip0.cube1.pe0");
     struct kb_place place = kb_on(KB_HBM, kb_pes("sip0.cube0.pe0"));
@@ -177,7 +177,7 @@ KB_BENCH(many, "messages of 1, 2, 3 ... bytes", KB_INT(messages, 60, 1, 200, "")
     kb_tensor from = kb_tensor_new("from", KB_u8, kb_1d(bytes), place);
     kb_tensor to = kb_tensor_new("to", KB_u8, kb_1d(bytes), place);
     kb_fill_uniform(from, 0, 256);
-    kb_future first = kb_launch(many, two, &(struct many_args){from, to, messages, 3000000});
+    kb_future first = kb_launch(flood, two, &(struct flood_args){from, to, messages, 3000000});
     for (unsigned i = 0; i < 5 && kb_bool(peek); i++) {
         kb_wait(kb_launch(other_compute, other, &(struct nothing_args){0}));
         kb_peek(from, 0);
