@@ -9,6 +9,7 @@
 struct device_program {
     const struct kb_kernel *kernel;
     const void *arg;
+    const struct clocks *known;                         /* of others' work, for the race check; NULL: it is off */
 };
 
 /* What the library keeps for a kernel while it runs: its tl's data. */

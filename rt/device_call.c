@@ -12,6 +12,7 @@
 #include "log.h"
 #include "mmu.h"
 #include "pe.h"
+#include "race.h"
 #include "text/base.h"
 #include "text/diag.h"
 
@@ -152,17 +153,19 @@ struct command *call_command(const struct call *call, tl_handle handle)
 
 void call_wait(const struct call *call, tl_handle handle)
 {
-    kernel_wait(call->tl, call_number(call, handle));
+    uint32_t number = call_number(call, handle);
+    kernel_wait(call->tl, number);
+    if (races_on)
+        racer_waited(pe_number(call->tl->pe), number);
 }
 
-static struct op *called(const struct call *call, struct op *op)
+static void called(const struct call *call, struct op *op)
 {
     op->pe = pe_number(call->tl->pe);
     op->command = call->tl->commands;
     op->kernel = call->tl->name;
     op->file = call->file;
     op->line = call->line;
-    return op;
 }
 
 /* ---- what the next command depends on */
@@ -171,6 +174,8 @@ void call_after(const struct call *call, tl_handle handle)
 {
     struct device_state *state = call->tl->data;
     const struct command *command = call_command(call, handle);
+    if (races_on)
+        racer_after(pe_number(call->tl->pe), call_number(call, handle));
     if (!command || !command->data)
         return;
     if (state->afters == state->after_room) {
@@ -199,22 +204,39 @@ void call_after_none(struct tl *tl)
 
 /* ---- the command */
 
+/* What the race check is told of a record; one of a receive has no effect yet. */
+static struct origin *noted(const struct call *call, struct origin *record, const struct op *op, bool receives)
+{
+    if (races_on)
+        race_called(pe_number(call->tl->pe), op->command, record, op, receives);
+    return depends(call, record);
+}
+
 struct origin *call_record(const struct call *call, struct op *op)
 {
-    return depends(call, oplog_add(called(call, op)));
+    called(call, op);
+    return noted(call, oplog_add(op), op, false);
+}
+
+static struct origin *call_receive(const struct call *call, struct op *op)
+{
+    called(call, op);
+    return noted(call, oplog_call(op), op, true);
 }
 
 tl_handle call_submit(const struct call *call, struct request *ask, struct op *op)
 {
     struct origin *record = NULL;
     if (op)
-        record = ask->kind == COMMAND_recv ? depends(call, oplog_call(called(call, op))) : call_record(call, op);
+        record = ask->kind == COMMAND_recv ? call_receive(call, op) : call_record(call, op);
     return call_submit_recorded(call, ask, record);
 }
 
 tl_handle call_submit_recorded(const struct call *call, struct request *ask, struct origin *record)
 {
     call_after_none(call->tl);
+    if (races_on)
+        racer_submitted(pe_number(call->tl->pe));
     ask->file = call->file;
     ask->line = call->line;
     ask->data = origin_hold(record);

@@ -74,7 +74,8 @@ void call_after_none(struct tl *tl);
 /* Waits until it is complete. */
 void call_wait(const struct call *call, tl_handle handle);
 
-/* Records an effect on data at this instant, ahead of those of the command that is submitted next. */
+/* Records an effect on data at this instant, of the command that is submitted next, ahead of its last one. The record
+ * is held until pass 1 is done for it. */
 struct origin *call_record(const struct call *call, struct op *op);
 
 /* Submits what is asked, whose effect on data is recorded as `op` at this instant, or a receive's when it completes;

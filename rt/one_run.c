@@ -14,6 +14,7 @@
 #include "launch.h"
 #include "later.h"
 #include "log.h"
+#include "race.h"
 #include "reference.h"
 #include "result.h"
 #include "sim.h"
@@ -66,7 +67,7 @@ bool one_run(double began, struct host_times *times)
     under_way = false;
     times->total = clock_seconds() - began;
     times->simulation = times->total - exec_stats.seconds - reference_seconds;
-    return good && !verification_failed() && !exec_difference.op;
+    return good && !verification_failed() && !exec_difference.op && !races_found();
 }
 
 void one_run_write(struct json *json, void *times)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 struct entry;
+struct racer;
 
 struct origin {
     uint64_t id;                                        /* of the record, from its place in data order on; else NO_ID */
@@ -21,6 +22,7 @@ struct origin {
     uint32_t node;                                      /* rank of the component of the first service */
     uint32_t services;                                  /* that have ended */
     bool complete;                                      /* the command is, and services are recorded */
+    struct racer *racer;                                /* what the race check knows of it, if that is on: racer.h */
     struct entry *entry;                                /* its record, until that has its place: oplog.c */
     struct origin *next;                                /* of those that are free */
 };

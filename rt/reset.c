@@ -14,6 +14,7 @@
 #include "launch.h"
 #include "oplog.h"
 #include "ops.h"
+#include "race.h"
 #include "reference.h"
 #include "ring.h"
 #include "room.h"
@@ -50,6 +51,7 @@ static void reset_data(void)
     store_reset();                                      /* it holds calls of the op log */
     commands_reset();
     finished_reset();
+    races_reset();
     oplog_reset();
     exec_reset();
     room_reset();

@@ -22,6 +22,7 @@
 #include "kernel.h"
 #include "memory.h"
 #include "oplog.h"
+#include "race.h"
 #include "text/base.h"
 
 struct ring;
@@ -164,6 +165,8 @@ static void data_received(const struct command *receive, struct ring_message *me
 {
     if (receive->data)
         oplog_received(receive->data, message->sent);
+    if (receive->data && races_on)
+        race_received(receive->data, message->sent);
     origin_drop(message->sent);
     message->sent = NULL;
 }

@@ -17,6 +17,7 @@
 #include "points.h"
 #include "pool.h"
 #include "profile.h"
+#include "race.h"
 #include "result.h"
 #include "steady.h"
 #include "summary.h"
@@ -34,7 +35,8 @@ static void help(void)
          "\n"
          "Runs a bench in simulated time, checks what it computed, and reports. `list` shows benches and parameters.\n"
          "  --data MODE     off: timing alone; verify (the default): compute, and compare results with references;\n"
-         "                  debug: compare every operation as well, and name the first that is wrong\n"
+         "                  debug: compare every operation as well, and name the first that is wrong; look for races\n"
+         "  --races         look for races between operations: accesses to the same bytes in no sure order\n"
          "  --threads N     of the data pass; as many as there are processors if absent. Results are the same\n"
          "  --seed N        of random values, 0 if absent\n"
          "  --json FILE     the result as JSON (- for standard output)\n"
@@ -79,6 +81,7 @@ static uint64_t size_of(const char *text)
 static void data_mode(const char *text)
 {
     exec_debug = !strcmp(text, "debug");
+    races_on |= exec_debug;
     oplog_on = strcmp(text, "off") != 0;
     if (oplog_on && !exec_debug && strcmp(text, "verify"))
         usage_error("--data %s: off, verify or debug is needed", text);
@@ -100,7 +103,8 @@ static struct run_options options_read(int argc, char **argv)
         {"points", required_argument, NULL, 'p'},  {"profile", no_argument, NULL, 'f'},
         {"threads", required_argument, NULL, 'n'},
         {"oplog", required_argument, NULL, OPTION_OPLOG}, {"oplog-mem", required_argument, NULL, OPTION_OPLOG_MEM},
-        {"exact-events", no_argument, NULL, 'e'},  {"help", no_argument, NULL, 'h'},          {0}};
+        {"exact-events", no_argument, NULL, 'e'},  {"races", no_argument, NULL, 'r'},
+        {"help", no_argument, NULL, 'h'},          {0}};
     struct run_options read = {0};
     argv[0] = (char *)program_name;                     /* getopt_long names it in its messages */
     oplog_on = steady_on = true;
@@ -115,6 +119,7 @@ static struct run_options options_read(int argc, char **argv)
         case OPTION_OPLOG: read.oplog = optarg; break;
         case OPTION_OPLOG_MEM: log_memory_bytes = size_of(optarg); break;
         case 'e': steady_on = false; break;
+        case 'r': races_on = true; break;
         case 'f': profile_start(); break;
         case 'h': help(); exit(0);
         default: fprintf(stderr, "see %s run --help\n", program_name); exit(2);

@@ -17,6 +17,7 @@
 #include "peak.h"
 #include "plan.h"
 #include "profile.h"
+#include "race.h"
 #include "reference.h"
 #include "result.h"
 #include "util.h"
@@ -240,6 +241,7 @@ void summary_print(FILE *out, const struct host_times *host)
         print_difference(out, &exec_difference);
     else if (exec_debug)
         fprintf(out, "verified     every operation of %" PRIu64 "\n", exec_stats.ops);
+    races_print(out);
     double rate = host->simulation > 0 ? (double)event_fired() / host->simulation : 0;
     fprintf(out, "host         %s: simulation %s (%" PRIu64 " events, %s), data pass %s, reference %s\n",
             human_seconds(host->total), human_seconds(host->simulation), event_fired(), human_count(rate, "/s"),
@@ -335,6 +337,7 @@ void summary_write(struct json *json)
     json_array_end(json);
     if (exec_difference.op)
         write_difference(json, &exec_difference);
+    races_write(json);
     figures_write(json);
     write_util(json);
     json_object(json, "bytes");

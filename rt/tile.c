@@ -18,6 +18,7 @@
 #include "handler.h"
 #include "kernel.h"
 #include "oplog.h"
+#include "race.h"
 #include "ring.h"
 #include "stats.h"
 #include "text/base.h"
@@ -281,6 +282,8 @@ void command_completed(struct command *command)
     kernel_command_complete(command);
     if (command->op)
         oplog_completed(command->op);
+    if (races_on && command->data)
+        command->data->end_ps = now_ps;
     finished_completed(&command->pe->kernel->rows, command);
     kernel_forget(command);
     command_drop(command);

@@ -8,15 +8,28 @@
 #include "emitted.h"
 #include "flight.h"
 #include "plan.h"
+#include "race.h"
 #include "sim.h"
 #include "text/base.h"
+
+/* Its last commands are complete, which its end waits for in any case. */
+static void end_raced(struct tl *tl)
+{
+    while (tl->first)
+        kernel_wait(tl, tl->first->number);
+    race_kernel_ended(pe_number(tl->pe));
+}
 
 void device_run(struct tl *tl, const void *arg)
 {
     const struct device_program *program = arg;
     tl->data = arena_alloc(1, sizeof(struct device_state));
+    if (races_on)
+        racers_kernel_begins(pe_number(tl->pe), program->known);
     program->kernel->body(tl, program->arg);
     buffers_end(tl);
+    if (races_on)
+        end_raced(tl);
 }
 
 uint32_t tl_pe(const struct tl *tl)
@@ -55,9 +68,8 @@ void tl_delay(struct tl *tl, uint64_t ps)
 void tl_wait_at(struct tl *tl, tl_handle handle, const char *file, uint32_t line)
 {
     struct call call = {tl, "tl_wait", file, line};
-    uint32_t number = call_number(&call, handle);
-    kernel_wait(tl, number);
-    flights_waited(tl, number);
+    call_wait(&call, handle);
+    flights_waited(tl, call_number(&call, handle));
 }
 
 void tl_after_at(struct tl *tl, tl_handle handle, const char *file, uint32_t line)

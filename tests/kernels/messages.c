@@ -35,6 +35,7 @@ KB_KERNEL(right, struct right_args)
             tl_wait(tl, receive);
             tl_wait(tl, send);
             tl_handle sum = tl_math_async(tl, arg->op, y, x, y);
+            tl_after(tl, sum);
             tl_wait(tl, tl_store_async(tl, to, y));
             tl_wait(tl, sum);
         } else {

@@ -1,0 +1,114 @@
+#!/usr/bin/python3
+"""races: the race check finds each kind of race, by the lines of both operations, and none where there is an order."""
+import json
+import os
+import re
+
+from harness import Broken, GEMM, ROOT, SCRATCH, done, ok, read, run, small_machine
+
+SOURCE = os.path.join(ROOT, "tests", "kernels", "racing.c")
+
+# what: the operations that race (a name stands for the first of them, too), or none.
+RACES = {
+    "none": None, "load_use": ("dma_read", "add"), "load_wait": None, "math_store": ("add", "dma_write"),
+    "math_wait": None, "reuse": ("dma_write", "dma_read"), "reuse_wait": None, "late_wait": ("dma_read", "dma_write"),
+    "stores": ("dma_write", "dma_write"), "loads": None, "columns": None, "shared_column": ("dma_write", "dma_write"),
+    "gemm_store": ("gemm_f32", "dma_read"), "gemm_apart": None, "after": None, "after_two": None,
+    "after_one": ("dma_read", "add"), "after_chain": None, "both_store": ("dma_write", "dma_write"), "both_load": None,
+    "own_rows": None, "store_load": ("dma_write", "dma_read"), "told": None, "told_early": ("dma_write", "dma_read"),
+    "heard_late": ("dma_write", "dma_read"), "told_on": None, "reply": None, "no_reply": ("send", "dma_read"),
+    "behind": None, "beside": ("recv", "dma_read"), "often": None, "at_once": ("dma_write", "dma_write"),
+    "in_turn": None,
+}
+
+# Benches of the simulator's own, small; each algorithm, each kind of buffer.
+SHIPPED = [
+    ("gemm", *GEMM), ("gemm", *GEMM, "bias=true", "relu=true", "in_flight=1"), ("gemm", *GEMM, "dtype=i8"),
+    ("all_reduce", "size=5000"), ("all_reduce", "size=5001", "algorithm=halving", "dtype=f32"),
+    ("all_reduce", "size=70000", "chunk=512", "space=sram"),
+    ("all_reduce", "size=3001", "algorithm=halving", "chunk=64"),
+    ("all_gather", "size=5003", "space=tcm"), ("reduce_scatter", "size=5003", "op=max"), ("all_to_all", "size=5003"),
+    ("broadcast", "size=5003", "root=2"), ("reduce", "size=5003", "root=1", "dtype=i8"), ("barrier",),
+]
+
+
+def lines_of(what):
+    """The lines of the source that are about it: from one that asks for it to the next one that asks."""
+    about, lines = False, []
+    for number, line in enumerate(read(SOURCE).splitlines(), 1):
+        if "is(\"" in line or line.startswith("}"):
+            about = f'is("{what}")' in line
+        if about or (what == "at_once" and "tl_store(tl, far, tl_alloc" in line):
+            lines.append(number)
+    return lines
+
+
+def raced(program, what, expected, *words):
+    path = os.path.join(SCRATCH, "races.json")
+    ended = run(program, "run", "racing", f"what={what}", *words, "--json", path)
+    races = json.loads(read(path))["races"]
+    if not expected:
+        ok(ended.returncode == 0 and races == [] and "RACE" not in ended.stdout, f"{what} {' '.join(words)}: no race",
+           ended.said)
+        return
+    lines = lines_of(what)
+    found = races and sorted(op["op"] for op in races[0]["ops"]) == sorted(expected)
+    placed = races and all(op["line"] in lines and op["file"].endswith("racing.c") for op in races[0]["ops"])
+    said = re.search(r"^RACE +(\d+) bytes from sip0\S+ on are used in no order:\n" + 2 * (
+        r" +(read|written) by (\w+), command \d+ of kernel racing\w* on sip0\.cube\d\.pe\d, called at \d+ ps"
+        r"(, complete at \d+ ps)?, at \S*racing\.c:\d+\n"), ended.stdout, re.M)
+    ok(ended.returncode == 1 and len(races) == 1 and found and placed and said, f"{what} {' '.join(words)}: a race",
+       ended.said, lines, races)
+
+
+def of_small(program):
+    for what, expected in RACES.items():
+        raced(program, what, expected, "--races")
+    raced(program, "shared_column", RACES["shared_column"], "--data", "debug")
+    raced(program, "shared_column", RACES["shared_column"], "--data", "off", "--races")
+    ended = run(program, "run", "racing", "what=shared_column")
+    ok(ended.returncode == 0 and "RACE" not in ended.stdout, "not asked for, nothing is looked for", ended.said)
+    ended = run(program, "run", "racing", "what=shared_column", "--races", "--json", "-")
+    race = json.loads(ended.stdout)["races"][0]
+    first, starts = race["first"], [op["access"] for op in race["ops"]]
+    ok(race["bytes"] == 4 and first == "sip0.cube0.hbm_ctrl.pe0+0x8" and starts == ["write", "write"],
+       "the bytes that both have", race)
+    points = os.path.join(SCRATCH, "points")
+    with open(points, "w", encoding="utf-8") as file:
+        file.write('{"what": "stores"}\n{"what": "loads"}\n{"what": "stores"}\n')
+    ended = run(program, "run", "racing", "--races", "--points", points)
+    counts = [len(json.loads(line)["races"]) for line in ended.stdout.splitlines()]
+    ok(ended.returncode == 1 and counts == [1, 0, 1], "of each point by itself", ended.said)
+
+
+def times(program):
+    """Looking for races takes no simulated time."""
+    results = []
+    for words in ((), ("--races",)):
+        path = os.path.join(SCRATCH, "times.json")
+        ended = run(program, "run", "all_reduce", "size=5000", *words, "--json", path)
+        ok(ended.returncode == 0, "all_reduce " + " ".join(words), ended.said)
+        results.append(json.loads(read(path))["launches"])
+    ok(results[0] == results[1], "the same times with and without")
+
+
+def shipped(program, where):
+    for words in SHIPPED:
+        ended = run(program, "run", *words, "--data", "debug")
+        ok(ended.returncode == 0 and "RACE" not in ended.stdout, f"{where}: {' '.join(words)}", ended.said)
+
+
+try:
+    lanes = "cube.pe_template.components.pe_math.attrs.lanes={ f32: 64, f16: 64, bf16: 64, i32: 8, i8: 8 }"
+    for buffer in ("tcm", "sram", "hbm"):
+        small = small_machine("races_" + buffer, [SOURCE], lanes,
+                              "cube.pe_template.components.pe_ipcq.attrs.buffer=" + buffer)
+        if buffer == "tcm":
+            of_small(small)
+            times(small)
+        for what in ("told", "told_early", "told_on", "reply", "behind", "beside", "often"):
+            raced(small, what, RACES[what], "--races")
+        shipped(small, buffer)
+except Broken as reason:
+    ok(False, "a simulator with kernels that race", reason)
+done()
