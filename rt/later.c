@@ -15,7 +15,9 @@
 #include "human.h"
 #include "log.h"
 #include "plan.h"
+#include "pool.h"
 #include "reference.h"
+#include "summary.h"
 #include "text/base.h"
 #include "text/diag.h"
 
@@ -104,17 +106,21 @@ static void help(void)
          "\n"
          "Does the data pass of a run, from the op log that `run --oplog FILE` left, and prints for each tensor the\n"
          "hash of its bytes, and whether it is the one that the run had.\n"
+         "  --threads N     as many as there are processors if absent; the bytes are the same\n"
          "  --debug         compare every operation with its reference, and name the first that is wrong\n"
          "Exit status: 0 good, 1 wrong or other data than the run's, 2 wrong usage or file, 3 error of the host.");
 }
 
 static const char *file_of(int argc, char **argv)
 {
-    static const struct option options[] = {{"debug", no_argument, NULL, 'd'}, {"help", no_argument, NULL, 'h'}, {0}};
+    static const struct option options[] = {{"debug", no_argument, NULL, 'd'},
+                                            {"threads", required_argument, NULL, 'n'},
+                                            {"help", no_argument, NULL, 'h'}, {0}};
     argv[0] = (char *)program_name;
     for (int option; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;)
         switch (option) {
         case 'd': exec_debug = true; break;
+        case 'n': pool_option(optarg); break;
         case 'h': help(); exit(0);
         default: fprintf(stderr, "see %s data --help\n", program_name); exit(2);
         }
@@ -139,9 +145,7 @@ int later_main(int argc, char **argv)
     if (found.count == 0)
         print_hashes(second.names);
     if (exec_difference.op)
-        printf("WRONG        operation %" PRIu64 ", %s, kernel %s, called at %s:%u\n", exec_difference.op->id,
-               exec_difference.op->name, exec_difference.op->kernel, exec_difference.op->file,
-               (unsigned)exec_difference.op->line);
+        summary_print_difference(stdout, &exec_difference);
     printf("%s: %" PRIu64 " operations of bench %s in %s%s\n", path, found.ops, head.bench,
            human_seconds(exec_stats.seconds), found.good ? "" : "; the run did not end well");
     return same && !exec_difference.op ? 0 : 1;

@@ -206,7 +206,7 @@ static uint32_t difference_rank(const struct difference *d)
     return d->op->kind == OPKIND_gemm ? 2 : d->op->math.to.rank;
 }
 
-static void print_difference(FILE *out, const struct difference *d)
+void summary_print_difference(FILE *out, const struct difference *d)
 {
     uint64_t tile[2];
     fprintf(out, "WRONG        operation %" PRIu64 ", %s of kernel %s, called at %s:%u\n  ", d->op->id, d->op->name,
@@ -238,7 +238,7 @@ void summary_print(FILE *out, const struct host_times *host)
     for (const struct verification *v = verifications; v; v = v->next)
         print_verification(out, v);
     if (exec_difference.op)
-        print_difference(out, &exec_difference);
+        summary_print_difference(out, &exec_difference);
     else if (exec_debug)
         fprintf(out, "verified     every operation of %" PRIu64 "\n", exec_stats.ops);
     races_print(out);

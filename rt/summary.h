@@ -19,4 +19,8 @@ void summary_write(struct json *json);
 /* "host" into an open object. */
 void summary_write_host(struct json *json, const struct host_times *host);
 
+/* The first operation that --data debug finds wrong. */
+struct difference;
+void summary_print_difference(FILE *out, const struct difference *difference);
+
 #endif
