@@ -8,19 +8,38 @@
 /* Sums and products wrap: an i32 of unsigned arithmetic. */
 #define WRAPPED(x, operator, y) (int32_t)((uint32_t)(x) operator (uint32_t)(y))
 
-/* NaN wins, whichever it is; of the two zeros -0 is the smaller. */
+/* The bits of floats as integers that are in the same order, -0 below 0. What min, max and relu ask of floats is asked of
+ * integers: compilers then make it wide. */
+static int32_t ordered(int32_t bits)
+{
+    return bits ^ (bits >> 31 & INT32_MAX);
+}
+
+/* NaN wins, whichever it is. */
+static int32_t unless_nan(int32_t chosen, int32_t x, int32_t y)
+{
+    chosen = (y & INT32_MAX) > 0x7f800000 ? y : chosen;
+    return (x & INT32_MAX) > 0x7f800000 ? x : chosen;
+}
+
 static float min_float(float x, float y)
 {
-    if (isnan(x) || isnan(y))
-        return x + y;
-    return x < y || (x == y && signbit(x)) ? x : y;
+    union lane a = {x}, b = {y};
+    int32_t least = ordered(a.i) < ordered(b.i) ? a.i : b.i;
+    return (union lane){.i = unless_nan(least, a.i, b.i)}.f;
 }
 
 static float max_float(float x, float y)
 {
-    if (isnan(x) || isnan(y))
-        return x + y;
-    return x > y || (x == y && !signbit(x)) ? x : y;
+    union lane a = {x}, b = {y};
+    int32_t most = ordered(a.i) > ordered(b.i) ? a.i : b.i;
+    return (union lane){.i = unless_nan(most, a.i, b.i)}.f;
+}
+
+static float relu_float(float x)
+{
+    union lane a = {x};
+    return (union lane){.i = unless_nan(a.i & ~(a.i >> 31), a.i, 0)}.f;
 }
 
 static float sigmoid(float x)
@@ -59,7 +78,7 @@ static int32_t div_whole(int32_t x, int32_t y)
 
 BOTH(neg, -x, WRAPPED(0, -, x))
 BOTH(abs, fabsf(x), x < 0 ? WRAPPED(0, -, x) : x)
-BOTH(relu, x < 0 ? 0 : x, x < 0 ? 0 : x)                /* NaN stays */
+BOTH(relu, relu_float(x), x < 0 ? 0 : x)
 FLOATS(exp, expf(x))
 FLOATS(log, logf(x))
 FLOATS(sqrt, sqrtf(x))
