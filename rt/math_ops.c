@@ -8,8 +8,8 @@
 /* Sums and products wrap: an i32 of unsigned arithmetic. */
 #define WRAPPED(x, operator, y) (int32_t)((uint32_t)(x) operator (uint32_t)(y))
 
-/* The bits of floats as integers that are in the same order, -0 below 0. What min, max and relu ask of floats is asked of
- * integers: compilers then make it wide. */
+/* The bits of floats as integers that are in the same order, -0 below 0. What min, max and relu ask of floats is asked
+ * of integers: compilers then make it wide. */
 static int32_t ordered(int32_t bits)
 {
     return bits ^ (bits >> 31 & INT32_MAX);
