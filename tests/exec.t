@@ -29,11 +29,22 @@ def threads(program):
             ok(bits(program, *words, "--data", "debug", "--threads", "3") == one, "and when each is checked")
 
 
+def later(program):
+    """From the op log of a run on one thread, with more."""
+    path = os.path.join(SCRATCH, "twice.oplog")
+    bits(program, "m=61", "n=110", "dtype=f32", "--threads", "1", "--oplog", path)
+    for number in ("1", "2", "4"):
+        ended = run(program, "data", path, "--threads", number)
+        ok(ended.returncode == 0 and "DIFFERS" not in ended.stdout and "same " in ended.stdout,
+           f"the same bits from the op log with {number} threads", ended.said)
+
+
 def usage(program):
     for number in ("0", "-1", "257", "two", ""):
-        ended = run(program, "run", "gemm", "--threads", number)
-        ok(ended.returncode == 2 and f"--threads {number}: a whole number from 1 to 256" in ended.stderr,
-           f"--threads '{number}'", ended.said)
+        for words in (("run", "gemm"), ("data", "file")):
+            ended = run(program, *words, "--threads", number)
+            ok(ended.returncode == 2 and f"--threads {number}: a whole number from 1 to 256" in ended.stderr,
+               f"{words[0]} --threads '{number}'", ended.said)
 
 
 def interrupted(program):
@@ -55,6 +66,7 @@ def interrupted(program):
 try:
     made = small_machine("exec", [KERNEL])
     threads(made)
+    later(made)
     usage(made)
     interrupted(made)
 except Broken as reason:
