@@ -10,6 +10,7 @@
 #include "npy.h"
 #include "oplog.h"
 #include "plan.h"
+#include "race.h"
 #include "reference.h"
 #include "stopwatch.h"
 #include "text/base.h"
@@ -72,6 +73,16 @@ static void compare_row(struct run run, void *arg)
     }
 }
 
+/* Who wrote the first wrong element, which is in one of the rows. */
+static void find_writer(struct run run, void *arg)
+{
+    struct verification *v = arg;
+    if (v->position < run.position || v->position - run.position >= run.count || v->writer)
+        return;
+    uint64_t at = run.offset + (v->position - run.position) * dtype_bytes[v->tensor->dtype];
+    v->writer = origin_hold(race_writer(run.memory, at));
+}
+
 /* The same, axes of size 1 aside. */
 static bool same_shape(const struct kb_dims *a, const struct kb_dims *b)
 {
@@ -114,6 +125,8 @@ void kb_expect_close_at(kb_tensor tensor, kb_ref ref, const char *file, uint32_t
     struct comparison comparison = {v, ref};
     tensor_each_row(tensor, true, compare_row, &comparison);
     v->verdict = v->wrong ? VERDICT_WRONG : VERDICT_OK;
+    if (v->wrong && races_on)
+        tensor_each_row(tensor, false, find_writer, v);
     reference_seconds += clock_seconds() - began;
     phase_leave(before);
 }

@@ -217,6 +217,28 @@ void race_kernel_ended(uint32_t pe)
     running--;
 }
 
+struct search {
+    struct view byte;
+    const struct racer *last;
+};
+
+static void look_for_writer(struct extent *extent, void *arg)
+{
+    struct search *search = arg;
+    const struct access *access = (struct access *)extent;
+    const struct racer *racer = access->racer;
+    if (access->writes && view_overlap(&access->view, &search->byte)
+        && (!search->last || racer->at_ps >= search->last->at_ps))
+        search->last = racer;
+}
+
+struct origin *race_writer(uint32_t memory, uint64_t offset)
+{
+    struct search search = {view_bytes(memory, offset, 1), NULL};
+    extents_each(*extents_of(memory), offset, offset + 1, look_for_writer, &search);
+    return search.last ? search.last->origin : NULL;
+}
+
 uint32_t races_found(void)
 {
     return found;

@@ -45,6 +45,9 @@ struct race {
 
 extern const struct race *races;
 
+/* The operation that wrote a byte of a memory last, since the last launch on an idle machine; NULL: none. */
+struct origin *race_writer(uint32_t memory, uint64_t offset);
+
 void races_print(FILE *out);
 void races_write(struct json *json);                    /* "races" into an open object, if they were looked for */
 

@@ -76,6 +76,8 @@ struct reference *reference_computed(struct kb_dims dims, enum dtype dtype, doub
 enum verdict { VERDICT_OK, VERDICT_WRONG, VERDICT_SKIPPED };
 
 /* What an expectation gave. */
+struct origin;
+
 struct verification {
     const struct tensor *tensor;
     enum verdict verdict;
@@ -84,6 +86,7 @@ struct verification {
     uint64_t wrong;                                     /* elements */
     uint64_t position;                                  /* of the first wrong one */
     double got, expected, allowed;
+    const struct origin *writer;                        /* of that one, held; NULL: not known (race.h) */
     struct verification *next;
 };
 

@@ -14,6 +14,7 @@
 #include "host_request.h"
 #include "human.h"
 #include "launch.h"
+#include "pe.h"
 #include "peak.h"
 #include "plan.h"
 #include "profile.h"
@@ -186,6 +187,10 @@ static void print_verification(FILE *out, const struct verification *v)
     fprintf(out, "  %" PRIu64 " of %" PRIu64 " elements are wrong; the first is ", v->wrong, v->tensor->elements);
     fprintf(out, "%s%s: got %.9g, expected %.9g, error %.3g, allowed %.3g\n", v->tensor->name, index, v->got,
             v->expected, fabs(v->got - v->expected), v->allowed);
+    if (v->writer)
+        fprintf(out, "  it was written by %s, command %" PRIu32 " of kernel %s on %s, called at %s:%" PRIu32 "\n",
+                v->writer->name, v->writer->command, v->writer->kernel, pe_name(&kb_pe[v->writer->pe]),
+                v->writer->file, v->writer->line);
 }
 
 /* The tile of C, or of what a math composite gives; false: the op has none. */
@@ -273,6 +278,12 @@ static void write_verification(struct json *json, const struct verification *v)
         json_double(json, "got", v->got);
         json_double(json, "expected", v->expected);
         json_double(json, "allowed", v->allowed);
+        if (v->writer) {
+            json_string(json, "op", v->writer->name);
+            json_string(json, "kernel", v->writer->kernel);
+            json_string(json, "file", v->writer->file);
+            json_u64(json, "line", v->writer->line);
+        }
         json_object_end(json);
         json_u64(json, "wrong", v->wrong);
     } else {

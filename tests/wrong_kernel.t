@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""wrong_kernel: a kernel that writes one wrong tile is caught, and the first wrong element is named."""
+"""wrong_kernel: a kernel with any one mistake is caught, by the line; with a wrong tile, by its first wrong element."""
 import json
 import os
 import re
@@ -8,6 +8,7 @@ from harness import Broken, KBGEN, ROOT, SCRATCH, done, ok, read, run
 
 SMALL = os.path.join(ROOT, "tests", "small.yaml")
 SOURCE = os.path.join(ROOT, "tests", "kernels", "wrong.c")
+FAULTY = os.path.join(ROOT, "tests", "kernels", "faulty.c")
 
 
 def wrong(program):
@@ -32,12 +33,53 @@ def wrong(program):
     ok(ended.returncode == 1 and check["status"] == "wrong" and in_tile and off, "the result says so too", check)
 
 
+# mistake: what is said of it; {} stands for the place of a line that is marked with it.
+CAUGHT = {
+    "tile": r"WRONG +y: .*\n.* elements are wrong; the first is y\[(\d+), \d+\]: got .*\n"
+            r"  it was written by dma_write, command \d+ of kernel faulty on sip0\S*, called at {}",
+    "wait": r"RACE +676 bytes from \S*pe_tcm\S* on .*\n +written by dma_read, .*\n +read by add, .* at {}",
+    "stale": r"PENDING_RESULT .* tl_data: .* are not known before tl_wait for dma_read, .*\n  called at {}",
+    "pending": r"PENDING_RESULT .* are the pending result of add, operation \d+ of kernel faulty, .*\n  called at {}",
+    "bounds": r"KERNEL_ERROR .* tl_part: 2 indices from 12 on, but axis 0 has 13\n  called at {}",
+    "address": r"BAD_ADDRESS .* it runs past the end of the memory\n  called at {}",
+    "race": r"RACE +676 bytes from \S*pe_tcm\S* on .*\n +written by add, .* at {}\n +read by dma_write, .* at {}",
+    "full": r"KERNEL_ERROR .* tl_alloc: no room for 4000000 bytes in the TCM: \d+ left in one piece; .*tl_alloc at "
+            r".*\n  called at {}",
+    "view": r"KERNEL_ERROR .* tl_load: elements of the shard lie over one another\n  called at {}",
+    "freed": r"KERNEL_ERROR .* tl_store: the bytes at \S* were given back by tl_free at \S*faulty\.c:\d+\n"
+             r"  called at {}",
+}
+
+
+def faulty(program, where, pes):
+    """Every mistake, in small blocks on so many PEs."""
+    lines = read(FAULTY).splitlines()
+    ended = run(program, "run", "faulty", "--data", "debug", f"pes={pes}")
+    ok(ended.returncode == 0 and "RACE" not in ended.stdout, f"{where}: no mistake", ended.said)
+    for what, said in CAUGHT.items():
+        ended = run(program, "run", "faulty", f"what={what}", "--data", "debug", f"pes={pes}")
+        marked = [number for number, line in enumerate(lines, 1) if re.search(rf"/\* line:.* {what}\b", line)]
+        place = r"\S*faulty\.c:(" + "|".join(map(str, marked)) + ")"
+        ok(ended.returncode == 1 and marked and re.search(said.replace("{}", place), ended.stdout + ended.stderr),
+           f"{where}: {what}", ended.said[:4000])
+
+
+def many_pes():
+    made = os.path.join(SCRATCH, "ref_sip")
+    built = run(KBGEN, os.path.join(ROOT, "topologies", "ref_sip.yaml"), "-k", FAULTY, "-o", made)
+    ok(built.returncode == 0, "a machine of 128 PEs", built.said)
+    faulty(made, "one PE", "sip0.cube2.pe1")
+    faulty(made, "8 PEs", "sip0.cube5.pe*")
+    faulty(made, "128 PEs", "*")
+
+
 try:
     made = os.path.join(SCRATCH, "wrong")
     built = run(KBGEN, SMALL, "-k", SOURCE, "-o", made)
     if built.returncode:
         raise Broken(built.said)
     wrong(made)
+    many_pes()
 except Broken as reason:
     ok(False, "a simulator with a wrong kernel", reason)
 done()
