@@ -89,5 +89,6 @@ void exec_data_pass(void)
 void exec_reset(void)
 {
     exec_stats = (struct exec_stats){0};
+    free((void *)exec_difference.op);
     exec_difference = (struct difference){0};
 }

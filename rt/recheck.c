@@ -150,19 +150,26 @@ static struct difference compare(const struct patch *p, const struct op *op)
     return (struct difference){0};
 }
 
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
 struct difference recheck_gemm(const struct op *op)
 {
     const struct gemm *g = &op->gemm;
-    double *room = malloc((ROWS * DEPTH + DEPTH * COLUMNS + 2 * ROWS * COLUMNS) * sizeof *room);
+    uint64_t rows = least(ROWS, g->c.shape[0]), columns = least(COLUMNS, g->c.shape[1]);
+    uint64_t depth = least(DEPTH, g->a.shape[1]);
+    double *room = malloc(((rows + columns) * depth + 2 * rows * columns) * sizeof *room);
     if (!room)
         die("no memory to check a gemm:");
-    struct patch patch = {.gemm = g, .a = room, .b = room + ROWS * DEPTH, .sum = room + (ROWS + COLUMNS) * DEPTH};
-    patch.error = patch.sum + ROWS * COLUMNS;
+    struct patch patch = {.gemm = g, .a = room, .b = room + rows * depth, .sum = room + (rows + columns) * depth};
+    patch.error = patch.sum + rows * columns;
     struct difference found = {0};
     for (patch.row = 0; patch.row < g->c.shape[0] && !found.op; patch.row += ROWS)
         for (patch.column = 0; patch.column < g->c.shape[1] && !found.op; patch.column += COLUMNS) {
-            patch.rows = g->c.shape[0] - patch.row < ROWS ? g->c.shape[0] - patch.row : ROWS;
-            patch.columns = g->c.shape[1] - patch.column < COLUMNS ? g->c.shape[1] - patch.column : COLUMNS;
+            patch.rows = least(ROWS, g->c.shape[0] - patch.row);
+            patch.columns = least(COLUMNS, g->c.shape[1] - patch.column);
             compute(&patch);
             found = compare(&patch, op);
         }

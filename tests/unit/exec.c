@@ -190,14 +190,10 @@ static float *word(enum image image, uint32_t memory, uint64_t offset)
 static int64_t pe_of(uint64_t i)
 {
     struct oplog_reader reader;
-    struct op *op = NULL;
+    int64_t pe = OP_OF_HOST;
     oplog_read(&reader);
-    do {
-        free(op);
-        op = oplog_next(&reader);
-    } while (i--);
-    int64_t pe = op->pe;
-    free(op);
+    for (struct op *op; (op = oplog_next(&reader)); i--, free(op))
+        pe = i == 0 ? op->pe : pe;
     return pe;
 }
 

@@ -17,7 +17,7 @@
 const struct shape kb_shape = {.sips = 1, .cubes = 1, .pes = 4, .ops = 256};
 const struct attrs kb_attrs = {.hbm_slice_bytes = 1 << 30, .sram_bytes = 1 << 20, .pe_tcm_size_bytes = 1 << 20};
 
-enum { MEMORIES = 3, BYTES = 1 << 15, OPS = 300, MOST_OPS = 2000 };
+enum { MEMORIES = 3, BYTES = 1 << 15, OPS = 200, MOST_OPS = 2000 };
 
 static uint64_t time_ps;
 
@@ -215,7 +215,7 @@ static void data_pass(unsigned threads)
 static void random_programs(void *scratch)
 {
     bool levels = true, equal = true;
-    for (unsigned i = 0; i < 20; i++) {
+    for (unsigned i = 0; i < 8; i++) {
         srand(i);
         random_program();
         levels &= levels_are_exact();
