@@ -2,7 +2,8 @@
 """steady: what is not simulated, steady periods and PEs that stand alike, is as it would be simulated. limit: 400
 
 tests/steady.t [MACHINES [SEED [STREAMS]]]: a random machine is one test. Its streams are long composites, alone and in
-company: of other PEs, of simple commands, of messages, of timeouts.
+company: of other PEs, of simple commands, of messages, of requests of the host, of timeouts, faults and deadlocks. Its
+bench, tests/steady/apart.c, is for what a result of `run` counts.
 """
 import os
 import random
@@ -13,13 +14,14 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[1:1] = [os.path.join(HERE, "oracle"), os.path.join(HERE, "fuzz")]
 
-from harness import SCRATCH, done, folder, normal, ok, read, result_difference, run     # noqa: E402
+from harness import done, folder, ok, read, result_difference, run, without_host        # noqa: E402
 import machines                                                 # noqa: E402
 import streams                                                  # noqa: E402
 import trial                                                    # noqa: E402
 
 MACHINES, SEED, STREAMS = (sys.argv[1:] + [None] * 3)[:3]
 MACHINES, SEED, STREAMS = int(MACHINES or 25), SEED or "1", int(STREAMS or 8)
+BENCH = os.path.join(HERE, "steady", "apart.c")
 SHAPES = (16, 8, 16), (12, 4, 40), (50, 1, 60), (4, 60, 8), (2, 3, 300)                # tiles along m, k, n
 DTYPES = {"f32": 4, "f16": 2}
 
@@ -29,20 +31,27 @@ class Drawn:
 
     def __init__(self, rng, facts):
         self.rng, self.facts, self.apart = rng, facts, False    # apart: every PE works with memory of its own
+        self.va = facts.page << 16
+        mapped = facts.mmu and rng.random() < 0.5
+        self.maps = [{"va": self.va, "bytes": 4 << 20, "to": {"space": "hbm"}}] if mapped else []
 
     def place(self, size, apart):
         """Somewhere for an operand: mostly in the PE's own slice."""
         rng, facts = self.rng, self.facts
-        space = "hbm" if self.apart else rng.choice(("hbm", "hbm", "hbm", "sram"))
-        if facts.sizes[space] < size:
-            space = "hbm"
+        if self.maps and rng.random() < 0.3:
+            return {"va": self.va + rng.choice((0, 4096, apart))}
+        space = "hbm" if self.apart else rng.choice(("hbm", "hbm", "hbm", "hbm", "sram", "sram", "tcm"))
+        low = facts.low if space == "tcm" else 0
+        if facts.sizes[space] < low + size:
+            space, low = "hbm", 0
         value = {"space": space}
-        if rng.random() < 0.3 and not self.apart:
-            value["cube"] = rng.randrange(facts.cubes)
-        if space == "hbm" and rng.random() < 0.3 and not self.apart:
-            value["pe"] = rng.randrange(facts.pes_of_cube)
-        room = max(0, facts.sizes[space] - size)
-        value["offset"] = rng.choice((0, min(room, apart), room, rng.randrange(room + 1)))
+        for key, count in (("sip", facts.sips), ("cube", facts.cubes), ("pe", facts.pes_of_cube)):
+            if rng.random() < 0.3 and not self.apart and (key, space) != ("pe", "sram"):
+                value[key] = rng.randrange(count)
+        room = max(0, facts.sizes[space] - size - low)
+        value["offset"] = low + rng.choice((0, min(room, apart), room, rng.randrange(room + 1)))
+        if rng.random() < 0.01:                             # a fault, of a tile after many
+            value["offset"] = max(0, facts.sizes[space] - size // 2)
         return value
 
     def extents(self, tiles):
@@ -68,34 +77,69 @@ class Drawn:
             value["pinned"] = rng.choice((["a"], ["b"], ["a", "b"]))
         return value
 
-    def program(self):
-        rng, steps = self.rng, []
-        for number in range(rng.choice((1, 1, 2, 3))):
-            steps.append(self.composite(number))
-            if rng.random() < 0.3:
-                steps.append({"do": "wait", "for": [f"c{number}"]})
-            if rng.random() < 0.2:
-                steps.append({"do": "delay", "ns": rng.choice((0, 10, 5000, 50000))})
-            if rng.random() < 0.2:
-                steps.append({"do": "load", "from": {"space": "hbm", "offset": 512}, "to": self.facts.low,
-                              "bytes": 512})
+    def between(self):
+        """What a program does before, after and between composites; seldom much."""
+        rng, facts, steps = self.rng, self.facts, []
+        if rng.random() < 0.2:
+            steps.append({"do": "delay", "ns": rng.choice((0, 0, 10, 5000, 50000))})
+        if rng.random() < 0.2:
+            steps.append({"do": "load", "from": {"space": "hbm", "offset": 512}, "to": facts.low, "bytes": 512})
+        if rng.random() < 0.1:
+            peer = rng.choice(facts.pes)
+            steps.append(rng.choice(({"do": "send", "to": peer, "from": facts.low, "bytes": 64},
+                                     {"do": "recv", "from": peer, "to": facts.low}))
+                         | rng.choice(({}, {"async": True})))
+        if rng.random() < 0.03:                             # faults at the call, and when it is served
+            steps.append(rng.choice(({"do": "load", "from": {"space": "hbm"}, "to": 0, "bytes": 512},
+                                     {"do": "load", "from": {"space": "hbm", "offset": facts.sizes["hbm"]},
+                                      "to": facts.low, "bytes": 512})))
         return steps
 
-    def stream(self):
+    def program(self):
+        rng, steps = self.rng, self.between()
+        for number in range(rng.choice((1, 1, 2, 3))):
+            steps.append(self.composite(number))
+            if rng.random() < 0.1:
+                steps += self.between()
+            if rng.random() < 0.3:
+                steps.append({"do": "wait", "for": [f"c{number}"]})
+            steps += self.between()
+        return steps
+
+    def alike(self):
+        """(parts, programs): the same on every PE, or on a part of each cube; or it goes on otherwise on some."""
+        rng, program = self.rng, self.program()
+        if rng.random() < 0.6 or len(self.facts.pes) == 1:
+            glob = rng.choice(("*", "*", "*", "*.pe0", "*.cube0.*"))
+            return [{"program": "p0", "targets": [glob]}], {"p0": program}
+        pes = self.facts.pes
+        others = sorted(rng.sample(pes, rng.randrange(1, len(pes))))
+        return ([{"program": "p0", "targets": [pe for pe in pes if pe not in others]},
+                 {"program": "p1", "targets": others}], {"p0": program, "p1": program + self.between()})
+
+    def company(self):
+        """(parts, programs): some PEs, which mostly share memories and links."""
         rng, facts = self.rng, self.facts
-        if rng.random() < 0.4:                              # the same on every PE, or on a part of each cube
-            self.apart = True
-            glob = rng.choice(("*", "*", "*.pe0", "*.cube0.*"))
-            return {"name": "alike", "launches": [{"program": "p", "targets": [glob]}] * rng.choice((1, 1, 2)),
-                    "programs": {"p": self.program()}}
         chosen = rng.sample(facts.pes, min(len(facts.pes), rng.choice((1, 1, 2, 2, 16))))
         programs = {f"p{i}": self.program() for i in range(rng.choice((1, 1, 2, 3)))}
-        parts = [{"program": name, "targets": sorted(chosen[i::len(programs)])}
-                 for i, name in enumerate(programs) if chosen[i::len(programs)]]
+        return [{"program": name, "targets": sorted(chosen[i::len(programs)])}
+                for i, name in enumerate(programs) if chosen[i::len(programs)]], programs
+
+    def stream(self):
+        rng = self.rng
+        self.apart = rng.random() < 0.5
+        parts, programs = self.alike() if self.apart else self.company()
         launch = {"parts": parts}
-        if rng.random() < 0.3:
+        if rng.random() < 0.2:
             launch["timeout_ns"] = rng.choice((3000, 40000, 500000))
-        return {"name": "steady", "launches": [launch] * rng.choice((1, 1, 2)), "programs": programs}
+        if rng.random() < 0.2:
+            launch["on_failure"] = rng.choice(("fail_fast", "drain"))
+        value = {"name": "steady"}
+        if self.maps:
+            value["mmu"] = self.maps
+        if rng.random() < 0.2:
+            value["memory"] = [{"do": "write", "to": [{"space": "hbm", "offset": 4096}], "bytes": 8192}]
+        return value | {"launches": [launch] * rng.choice((1, 1, 2)), "programs": programs}
 
 
 def drawn_machine(rng):
@@ -110,14 +154,27 @@ def drawn_machine(rng):
     return tree
 
 
+def counts_differ(program, rng):
+    """In which count two runs of the bench disagree; empty if in none."""
+    words = [f"{name}={rng.choice(values)}" for name, values in (
+        ("m", (160, 640)), ("k", (64, 160)), ("n", (100, 640)), ("tile", (8, 16, 16)), ("count", (1, 1, 3)),
+        ("late_ps", (0, 0, 777)), ("wait", (0, 1)))]
+    ends = [run(program, "run", "apart", *words, "--data", "off", "--json", "-", *more)
+            for more in (["--exact-events"], [])]
+    want, got = (without_host(ended.stdout) if ended.stdout else "" for ended in ends)
+    return f"{' '.join(words)}: {result_difference(want, got)}" if want != got else ""
+
+
 def steady(number):
     """-> (what a machine's streams disagree in, [stage services, in steady periods, of PEs that slept])."""
     where = folder(f"{SEED}-{number}")
     total = [0, 0, 0]
     try:
-        machine = trial.Machine(where, drawn_machine(random.Random(f"{SEED}/{number}")))
+        machine = trial.Machine(where, drawn_machine(random.Random(f"{SEED}/{number}")), ("-k", BENCH))
     except trial.Broken as why:
         return [why], total
+    if difference := counts_differ(machine.program, random.Random(f"{SEED}/{number}/bench")):
+        return [difference], total
     for which in range(STREAMS):
         drawn = Drawn(random.Random(f"{SEED}/{number}/{which}"), streams.Facts(machine.topology))
         path, wanted, got = (os.path.join(where, name) for name in ("stream.yaml", "wanted.json", "got.json"))
@@ -125,7 +182,7 @@ def steady(number):
         exact = run(machine.program, "replay", path, "--exact-events", "--json", wanted)
         ended = run(machine.program, "replay", path, "--json", got)
         told = run(machine.program, "replay", path, "--profile")
-        if exact.returncode != ended.returncode or ended.returncode not in (0, 1):
+        if exact.returncode != ended.returncode or ended.returncode not in (0, 1) or exact.stderr != ended.stderr:
             return [f"stream {which}: {path}", exact.said, ended.said], total
         if difference := result_difference(read(wanted), read(got)):
             return [f"stream {which}: {path}", difference], total
