@@ -43,7 +43,8 @@ static const char *program_path(const char *name)
 /* What makes one program answer in several ways. */
 static const char *memo_name(const struct words *compiler)
 {
-    static const char *const variables[] = {"PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX", "LIBRARY_PATH"};
+    static const char *const variables[] = {"PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX", "LIBRARY_PATH",
+                                            "CPATH", "C_INCLUDE_PATH"};
     struct hash *hash = hash_begin();
     for (size_t i = 0; i < compiler->count; i++)
         hash_text(hash, compiler->word[i]);

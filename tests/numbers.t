@@ -134,6 +134,18 @@ def users_files():
     same(os.path.join(where, "own"), full(where, topology, *own, *change))
 
 
+def search_paths():
+    where, topology, compiler, log = set_up("paths")
+    write(os.path.join(where, "mine.c"), KERNEL)
+    words = (topology, "-k", "mine.c", "--cc", compiler)
+    for delay in (5, 6):
+        os.environ["CPATH"] = folder("paths", f"delay{delay}")
+        write(os.path.join(os.environ["CPATH"], "mine.h"), f"enum {{ DELAY_NS = {delay} }};\n")
+        made(f"a header that CPATH finds, {delay}", True, log, where, *words, "-o", "own")
+        same(os.path.join(where, "own"), full(where, *words))
+    del os.environ["CPATH"]
+
+
 def other_compilers():
     """Folded numbers, debug information with checksums of sources: nothing may depend on a number."""
     where, topology, _, _ = set_up("compilers")
@@ -267,6 +279,7 @@ def many_end():
 shutil.rmtree(SCRATCH)
 numbers_only()
 users_files()
+search_paths()
 if not SANITIZED:
     other_compilers()
 cache()
