@@ -93,7 +93,6 @@ static void number_as(struct message *message, uint32_t creator)
 {
     message->creator = creator;
     message->event.key = ++numbers[creator];
-    stats.messages++;
 }
 
 static void message_at(struct message *message, uint32_t rank, uint64_t t_ps, void (*fire)(struct event *))
@@ -196,7 +195,6 @@ static void data_arrives(struct event *event)
     uint64_t overhead = node_overhead_ps(data->at);
     uint64_t head_ps = reserve(&kb_node_free_ps[data->rank], now_ps, overhead) + overhead;
     stats.node_wait_ps += head_ps - overhead - now_ps;
-    stats.hops++;
     if (data->rank != data->end_rank) {
         data_hop(data, head_ps);
         return;

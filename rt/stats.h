@@ -17,7 +17,7 @@ enum engine {
 };
 
 struct stats {
-    uint64_t services, messages, hops;          /* of the whole run */
+    uint64_t services;                                  /* stages of tiles that were begun */
     uint64_t busy_ps[ENGINES];                          /* sum over all servers of the kind */
     uint64_t gemm_flops;                                /* 2 m k n of every GEMM service */
     uint64_t read_bytes[SPACES], write_bytes[SPACES];   /* over the fabric and by the PE's own engines */
