@@ -7,7 +7,6 @@
 #include "alike_copy.h"
 #include "channel.h"
 #include "emitted.h"
-#include "oplog.h"
 #include "stats.h"
 #include "text/diag.h"
 
@@ -172,23 +171,11 @@ static void busy_wakes(struct busy *to, const struct busy *from, uint64_t then_p
     *to = (struct busy){from->servers, from->since_ps, to->total_ps + (from->total_ps - then_ps)};
 }
 
-/* What was recorded of the services of its composite. */
-static void record_wakes(struct command *to, const struct command *from, uint32_t rank)
-{
-    if (!to || !to->op || !from->op)
-        return;
-    to->op->start_ps = from->op->start_ps;
-    to->op->end_ps = from->op->end_ps;
-    to->op->services = from->op->services;
-    to->op->node = rank + (from->op->node - from->pe->rank);
-}
-
 static void counts_wake(struct pe *to, const struct pe *from, const struct pe_then *then)
 {
     to->services += from->services - then->services;
     busy_wakes(&to->dma, &from->dma, then->dma_ps);
     busy_wakes(&to->compute, &from->compute, then->compute_ps);
-    record_wakes(to->feeding, then->feeding, to->rank);
 }
 
 static void group_wakes(uint32_t group)

@@ -122,11 +122,7 @@ static void place_buffers(struct token *token, void *arg)
         return;
     for (; above && above->block < token->block; below = above, above = above->higher)
         ;
-    token->lower = below;
-    token->higher = above;
-    *(below ? &below->higher : &pe->lowest) = token;
-    if (above)
-        above->lower = token;
+    buffers_link(pe, token, below, above);
 }
 
 /* ---- */

@@ -12,6 +12,15 @@
 
 /* ---- tile buffers: first fit in the region that the scheduler reserves */
 
+void buffers_link(struct pe *pe, struct token *token, struct token *below, struct token *above)
+{
+    token->lower = below;
+    token->higher = above;
+    *(below ? &below->higher : &pe->lowest) = token;
+    if (above)
+        above->lower = token;
+}
+
 static bool buffers_take(struct pe *pe, struct token *token, uint64_t bytes)
 {
     struct token *below = NULL, *above = pe->lowest;
@@ -24,11 +33,7 @@ static bool buffers_take(struct pe *pe, struct token *token, uint64_t bytes)
         return false;
     token->block = at;
     token->block_bytes = bytes;
-    token->lower = below;
-    token->higher = above;
-    *(below ? &below->higher : &pe->lowest) = token;
-    if (above)
-        above->lower = token;
+    buffers_link(pe, token, below, above);
     return true;
 }
 

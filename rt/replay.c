@@ -158,7 +158,7 @@ static void help(void)
         "Runs a recorded command stream in simulated time.\n"
         "  --json FILE     the result as JSON (- for standard output)\n"
         "  --trace FILE    the trace events, one JSON object a line (- likewise)\n"
-        "  --exact-events  simulate every event, skip no steady periods: same results, more slowly\n"
+        "  --exact-events  simulate every event, skip nothing that repeats itself: same results, more slowly\n"
         "  --profile       where the host's time went, by kind of event, on standard error and in the result\n"
         "Exit status: 0 all ended well, 1 the run failed, 2 wrong usage or stream, 3 error of the host system.");
 }

@@ -46,7 +46,7 @@ static void help(void)
          "  --trace FILE    the trace events, one JSON object a line (- for standard output)\n"
          "  --oplog FILE    the op log, every tile stage included, for `oplog` and `data` to read later\n"
          "  --oplog-mem SIZE    of an op log without a file, in memory; the rest goes to a temporary file (256 MiB)\n"
-         "  --exact-events  simulate every event, skip no steady periods: same results, more slowly\n"
+         "  --exact-events  simulate every event, skip nothing that repeats itself: same results, more slowly\n"
          "  --profile       where the host's time went, by kind of event, on standard error and in the result\n"
          "Exit status: 0 good, 1 the run failed or a result is wrong, 2 wrong usage, 3 error of the host system.");
 }

@@ -34,7 +34,8 @@ static void put_function(struct print *print, void (*function)(void))
     put(print, (uintptr_t)function);
 }
 
-static void put_node(struct print *print, uint32_t rank)
+/* Which node it is. */
+static void put_rank(struct print *print, uint32_t rank)
 {
     put(print, print->labels ? print->labels[rank] : rank);
 }
@@ -64,15 +65,15 @@ static void put_transfer(struct print *print, const struct transfer *transfer)
     const struct data_message *data = &transfer->data;
     const struct message *message = &data->message;
     put_event(print, &message->event);
-    put_node(print, message->creator);
+    put_rank(print, message->creator);
     put(print, message_age(message));
     put(print, message->way.direction);
-    put_node(print, place_rank(range_place(&transfer->range)));
+    put_rank(print, place_rank(range_place(&transfer->range)));
     if (!data_under_way(data)) {
         put_function(print, (void (*)(void))message->delivered);
         return;
     }
-    put_node(print, data->rank);
+    put_rank(print, data->rank);
     put(print, data->stream_ps);
     put(print, data->drain_ps);
     put_function(print, (void (*)(void))data->arrived);

@@ -26,6 +26,9 @@ void token_travel(struct token *token, uint64_t link_ps);
 /* Into the queue of its stage. */
 void token_enqueue(struct token *token);
 
+/* Puts a tile's buffers between those that lie below and above; NULL: there are none. */
+void buffers_link(struct pe *pe, struct token *token, struct token *below, struct token *above);
+
 /* Gives back the buffers of a tile. */
 void buffers_release(struct token *token);
 
