@@ -7,13 +7,14 @@
  * many whole periods as are sure, and all that is counted grows by as much as in each of them. Results are those of
  * the simulation of every event, to the picosecond.
  *
- * Not with a trace, nor with models of the user's own, nor while commands other than composites are under way. */
+ * Not with a trace or an op log's file, nor with models of the user's own, nor while commands other than composites are
+ * under way. A look also asks whether PEs stand alike (alike.h); periods are then those of PEs that do not sleep. */
 #ifndef KB_STEADY_H
 #define KB_STEADY_H
 
 #include "pe.h"
 
-/* Off: every event is simulated. Before the start. */
+/* Off: every event is simulated, nor do PEs sleep that stand as others do. Before the start. */
 extern bool steady_on;
 
 /* When the next look is due: the PE by whose tiles looks are timed, how many it is to have begun, whether it has. */
