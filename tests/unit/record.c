@@ -210,6 +210,7 @@ int main(void)
     there_and_back(&other, &packed, "operations of every kind, as another process reads them");
     there_and_back(&names, &packed, "operations of every kind, as their writer reads them");
     damage(&packed);
+    free(packed.bytes);
     printf("1..%d\n", tests);
     return 0;
 }
