@@ -70,7 +70,13 @@ void steady_init(void)
 
 /* ---- when to look */
 
-enum { LOOKS_WORTH = 8 };
+enum { LOOKS_WORTH = 8, SLEEP_WORTH = 8 };
+
+/* Finding out who stands alike costs about as much as a few tiles of each PE. */
+static bool is_worth_sleep(void)
+{
+    return began_ps == now_ps && 2 * began > feeding && pe_total && pes[0]->feeding->tiles >= SLEEP_WORTH;
+}
 
 /* A leader looks once a k loop, always at the same place of it. */
 static bool is_worth_it(const struct pe *pe)
@@ -212,7 +218,7 @@ void steady_look(void)
     steady.due = false;
     if (is_disturbed()) {
         find_pes();
-        if (2 * began > feeding && began_ps == now_ps && !alike_asleep && alike_sleep(pes, pe_total))
+        if (is_worth_sleep() && !alike_asleep && alike_sleep(pes, pe_total))
             find_pes();
         rows_noting = kept.valid = false;
         looks = 0;
