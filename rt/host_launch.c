@@ -81,6 +81,8 @@ kb_future kb_launch_at(const struct kb_part *asked, struct kb_options options, c
     while (asked[count].kernel)
         count++;
     check_parts(asked, count, file, line);
+    if (options.on_failure > KB_FAIL_FAST)
+        misuse(file, line, "kb_launch: on_failure number %u is none", (unsigned)options.on_failure);
     struct launch_part *parts = arena_alloc(count, sizeof *parts);
     for (uint32_t i = 0; i < count; i++)
         parts[i] = part_made(&asked[i]);

@@ -105,6 +105,7 @@ MISTAKES = (
     ("reserved", 1, r"BAD_ADDRESS.*the region of the TCM that the scheduler reserves"),
     ("pending", 1, r"PENDING_RESULT.* result of gemm_f16, operation \d+ of kernel mistake, called at \S+:\d+"),
     ("pending_copy", 1, r"PENDING_RESULT.* are the pending result of gemm_f16, operation \d+ of kernel mistake"),
+    ("on_failure", 2, r"kb_launch: on_failure number 9 is none"),
     ("busy", 2, r"kb_launch: sip0\.cube0\.pe0 still runs kernel mistake"),
     ("axes", 2, r"kb_tensor_new: tensor 't' has 5 axes; 1 to 4"),
     ("no_elements", 2, r"axis 1 of tensor 't' has no elements"),

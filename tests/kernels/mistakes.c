@@ -83,8 +83,8 @@ KB_BENCH(mistake, "what cannot be",
          KB_WORD(what, "none zero huge tile op ld transposed dtypes u8 no_dtype unfit pinned overlap odd nowhere "
                        "past epilogue bias epilogues tile_size no_shard not_mine no_tensor no_tensor_shards no_axes no_handle part axis "
                        "full empty strided data_of_hbm store_of_hbm store_shape reserved pending pending_copy "
-                       "rank_order busy axes no_elements too_many whole grid pes room peek dtype ref_shape uniform "
-                       "no_bench_parameter peek_off", "which"))
+                       "rank_order on_failure busy axes no_elements too_many whole grid pes room peek dtype ref_shape "
+                       "uniform no_bench_parameter peek_off", "which"))
 {
     what = kb_word(what);
     struct kb_pes one = kb_pes("sip0.cube0.pe0"), all = kb_pes("*");
@@ -108,6 +108,8 @@ KB_BENCH(mistake, "what cannot be",
     if (is("peek")) kb_peek(a, 64);
     if (is("uniform")) kb_fill_uniform(a, 2, 1);
     if (is("no_bench_parameter")) (void)kb_int(nothing);
+    if (is("on_failure"))
+        kb_launch_with(mistake, one, kb_options(.on_failure = 9), &(struct mistake_args){a, c, g, big});
     kb_future first = kb_launch(mistake, one, &(struct mistake_args){a, c, g, big});
     if (is("busy")) kb_launch(mistake, all, &(struct mistake_args){a, c, g, big});
     kb_wait(first);
