@@ -276,7 +276,7 @@ void event_skip(uint64_t d_ps)
     for (struct event *event = all, *next; event; event = next) {
         next = event->next;
         if (!of_kernel(event))
-            event->t_ps += d_ps;
+            event->t_ps = time_after(event->t_ps, d_ps);
         future_add(event);
     }
 }

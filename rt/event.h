@@ -86,7 +86,8 @@ size_t event_waiting(uint64_t *kernel_ps);
 void event_drop(bool (*drop)(uint32_t rank));
 
 /* Nothing happens for d_ps: time goes on by that much, and all that waits, but for kernels' resumptions and timeouts,
- * is due that much later. Nothing is due now, and no kernel's resumption nor timeout until then. */
+ * is due that much later; the run stops with a message when that does not fit into 64 bits. Nothing is due now, and no
+ * kernel's resumption nor timeout until then. */
 void event_skip(uint64_t d_ps);
 
 /* Called before each event fires; NULL: nobody is. */

@@ -177,7 +177,7 @@ static uint64_t periods_of(const struct pe *pe, const struct feeding *then)
 
 static uint64_t periods_sure(uint64_t period_ps)
 {
-    uint64_t kernel_ps, most = (UINT64_MAX / 2 - now_ps) / period_ps;
+    uint64_t kernel_ps, most = (UINT64_MAX - now_ps) / period_ps;
     event_waiting(&kernel_ps);
     if (kernel_ps != UINT64_MAX && most > (kernel_ps - 1 - now_ps) / period_ps)
         most = (kernel_ps - 1 - now_ps) / period_ps;

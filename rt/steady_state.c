@@ -86,7 +86,7 @@ static void move_token(struct token *token, void *arg)
 static void move_free(uint64_t *free_ps, uint64_t d_ps)
 {
     if (*free_ps > now_ps)
-        *free_ps += d_ps;
+        *free_ps = time_after(*free_ps, d_ps);
 }
 
 static void move_shared(uint64_t d_ps)

@@ -14,7 +14,8 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[1:1] = [os.path.join(HERE, "oracle"), os.path.join(HERE, "fuzz")]
 
-from harness import done, folder, ok, read, result_difference, run, without_host        # noqa: E402
+from harness import (SCRATCH, done, folder, ok, read, result_difference, run, small_machine,     # noqa: E402
+                     without_host)
 import machines                                                 # noqa: E402
 import streams                                                  # noqa: E402
 import trial                                                    # noqa: E402
@@ -192,6 +193,18 @@ def steady(number):
     return [], total
 
 
+def time_ends():
+    """Time runs out within a period: as it does when every event is simulated."""
+    program = small_machine("slow", (), "cube.noc.attach.bw_gbs=10 B/s")
+    step = {"do": "composite", "op": "gemm", "m": 4096, "k": 512, "n": 4096, "tile": [32, 32, 32], "dtype": "f16"}
+    step |= {name: {"space": "hbm", "offset": at << 23} for at, name in enumerate("abc")}
+    path = os.path.join(SCRATCH, "slow.yaml")
+    trial.write_yaml(path, {"name": "slow", "launches": [{"program": "p", "targets": ["*"]}], "programs": {"p": [step]}})
+    want, got = (run(program, "replay", path, *more) for more in (["--exact-events"], []))
+    ok(want.returncode == got.returncode == 1 and "213 days" in got.stderr and want.stderr == got.stderr,
+       "time runs out, however periods are skipped", want.said, got.said)
+
+
 def main():
     services = [0, 0, 0]
     for number in range(MACHINES):
@@ -199,6 +212,7 @@ def main():
         services = [sum(pair) for pair in zip(services, total)]
         ok(not complaints, f"machine {SEED}-{number}: of {total[0]} services {total[1]} and {total[2]} not simulated",
            *complaints)
+    time_ends()
     ok(services[1] * 10 > services[0], f"{services[1]} of {services[0]} stage services are in steady periods")
     ok(services[2] * 20 > services[0], f"and {services[2]} on PEs that stand as others do")
     done()
