@@ -199,7 +199,8 @@ def time_ends():
     step = {"do": "composite", "op": "gemm", "m": 4096, "k": 512, "n": 4096, "tile": [32, 32, 32], "dtype": "f16"}
     step |= {name: {"space": "hbm", "offset": at << 23} for at, name in enumerate("abc")}
     path = os.path.join(SCRATCH, "slow.yaml")
-    trial.write_yaml(path, {"name": "slow", "launches": [{"program": "p", "targets": ["*"]}], "programs": {"p": [step]}})
+    launches = [{"program": "p", "targets": ["*"]}]
+    trial.write_yaml(path, {"name": "slow", "launches": launches, "programs": {"p": [step]}})
     want, got = (run(program, "replay", path, *more) for more in (["--exact-events"], []))
     ok(want.returncode == got.returncode == 1 and "213 days" in got.stderr and want.stderr == got.stderr,
        "time runs out, however periods are skipped", want.said, got.said)
