@@ -153,7 +153,7 @@ static void print_summary(const char *path)
 static void help(void)
 {
     puts(
-        "usage: SIM replay STREAM.yaml [--json FILE] [--trace FILE]\n"
+        "usage: SIM replay STREAM.yaml [OPTIONS]\n"
         "\n"
         "Runs a recorded command stream in simulated time.\n"
         "  --json FILE     the result as JSON (- for standard output)\n"

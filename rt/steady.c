@@ -30,7 +30,7 @@ static uint64_t *tiles;                                 /* by that order: tiles 
 static uint64_t *steps;                                 /* by PE over the machine: tiles of a period */
 
 static uint64_t began_ps;                               /* the last instant in which a PE began a composite, */
-static uint32_t began, feeding;                         /* how many did then; how many feed one */
+static uint32_t began, feeders;                         /* how many did then; how many feed one */
 static bool changed = true;                             /* some PE has begun or ended a composite since then */
 static uint64_t looks;                                  /* since something else happened than tiles */
 
@@ -56,7 +56,7 @@ void steady_init(void)
     changed = true;
     rows_noting = false;
     skipped = 0;
-    began = feeding = 0;
+    began = feeders = 0;
     began_ps = 0;
     alike_reset();
     steady_on &= !trace_on && !kb_own_models;
@@ -75,7 +75,7 @@ enum { LOOKS_WORTH = 8, SLEEP_WORTH = 8 };
 /* Finding out who stands alike costs about as much as a few tiles of each PE. */
 static bool is_worth_sleep(void)
 {
-    return began_ps == now_ps && 2 * began > feeding && pe_total && pes[0]->feeding->tiles >= SLEEP_WORTH;
+    return began_ps == now_ps && 2 * began > feeders && pe_total && pes[0]->feeding->tiles >= SLEEP_WORTH;
 }
 
 /* A leader looks once a k loop, always at the same place of it. */
@@ -101,8 +101,8 @@ void steady_feeds(const struct pe *pe, bool ended)
         began = 0;
     began_ps = now_ps;
     began += pe->feeding != NULL;
-    feeding += (pe->feeding != NULL) - ended;
-    if (2 * began > feeding || steady.leader == pe)
+    feeders += (pe->feeding != NULL) - ended;
+    if (2 * began > feeders || steady.leader == pe)
         steady.due = true;
     if (!steady.leader && is_worth_it(pe))
         lead(pe);
@@ -111,9 +111,9 @@ void steady_feeds(const struct pe *pe, bool ended)
 static void find_pes(void)
 {
     changed = false;
-    pe_total = feeding = 0;
+    pe_total = feeders = 0;
     for (struct pe *pe = kb_pe; pe < kb_pe + pe_count(); pe++) {
-        feeding += pe->feeding != NULL;
+        feeders += pe->feeding != NULL;
         if (pe->feeding && !pe->asleep)
             pes[pe_total++] = pe;
     }
