@@ -2,6 +2,7 @@
 """points: `run --points`: each point of a sweep gives what a run by itself gives, whatever came before. limit: 300"""
 import json
 import os
+import re
 import subprocess
 
 from harness import (Broken, GEMM, KBGEN, ROOT, SCRATCH, done, ok, read, run, simulator, small_machine, without_host,
@@ -87,6 +88,17 @@ def failures():
         for mode in MODES:
             sweep(f"{name}: faults and deadlocks", program, "failing", there_and_back(points), "--data", mode)
             sweep(f"{name}: wrong data", program, "wrong", there_and_back([{}, {"wrong": False}]), "--data", mode)
+
+
+def alike():
+    """PEs that sleep, however their run ends, and whoever sleeps next."""
+    program = small_machine("alike", [os.path.join(ROOT, "tests", "host", "alike.c")], "sip.cubes.cols=4")
+    points = [{"rows": rows} | more for rows in (512, 80) for more in (
+        {}, {"fault": True}, {"launches": 3}, {"timeout_ns": 5000}, {"timeout_ns": 12000, "launches": 2})]
+    for options in ((), ("--exact-events",)):
+        sweep("PEs alike", program, "alike", there_and_back(points), "--data", "off", *options)
+    told = run(program, "run", "alike", "rows=512", "--data", "off", "--profile").said
+    ok(re.search(r"[1-9][0-9]* on PEs", told), "some of them sleep", told)
 
 
 def other_machines():
@@ -199,6 +211,7 @@ try:
     benches("small", small)
     long = SIZES | {"m": 2048, "n": 256}
     sweep("small: steady periods", small, "gemm", there_and_back([long, SIZES, long | {"k": 128}]), "--data", "off")
+    alike()
     failures()
     other_machines()
     benches("two_sips", simulator(os.path.join(ROOT, "topologies", "two_sips.yaml")))
