@@ -147,22 +147,6 @@ void oplog_depends(struct origin *op, struct origin *on)
 
 /* ---- pass 1 */
 
-struct marking {
-    uint32_t memory;
-    struct origin *maker;
-};
-
-static void mark_run(uint64_t offset, uint64_t bytes, void *arg)
-{
-    const struct marking *marking = arg;
-    store_mark(marking->memory, offset, bytes, marking->maker);
-}
-
-static void mark(const struct view *view, struct origin *maker)
-{
-    view_each_run(view, mark_run, &(struct marking){view->memory, maker});
-}
-
 /* A message gets its place when its send's turn comes in data order, and leaves it when its receive's does; so the data
  * pass finds each place as it was. */
 static void issue_copy(struct entry *entry)
@@ -181,9 +165,9 @@ static void issue(struct entry *entry)
 {
     struct op *op = &entry->op;
     if (op->kind == OPKIND_gemm)
-        mark(&op->gemm.c, entry->origin);
+        store_mark_view(&op->gemm.c, entry->origin);
     else if (op->kind == OPKIND_math)
-        mark(&op->math.to, entry->origin);
+        store_mark_view(&op->math.to, entry->origin);
     else if (op->pe == OP_OF_HOST)
         fill_write(&op->fill, IMAGE_NOW);
     else

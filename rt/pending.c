@@ -1,14 +1,19 @@
 /* pending.c: ranges of pending bytes: a treap of spans that do not overlap, by offset.
  *
  * A treap is a search tree by its keys and a heap by random priorities, which keeps it about as flat as can be; it is
- * cut in two at an offset, and two are joined, so a range is taken out whole. */
+ * cut in two at an offset, and two are joined, so a range is taken out whole.
+ *
+ * Most results are not looked at before the data pass makes them, and one of many rows is as many spans. So a result
+ * stays one mark, until somebody asks for bytes among which the marks lie. */
 #include "pending.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "plan.h"
 #include "text/base.h"
 #include "text/diag.h"
+#include "view.h"
 
 struct span {
     uint64_t begin, end;
@@ -118,10 +123,66 @@ static struct span *span_at(struct span *span, uint64_t offset)
     return found;
 }
 
+/* ---- marks */
+
+struct mark {
+    struct view view;
+    struct origin *maker;
+};
+
+enum { MARKS = 1024 };                                  /* that wait at most */
+
+struct marked {
+    struct pending *pending;
+    struct origin *maker;
+};
+
+static void set_run(uint64_t offset, uint64_t bytes, void *arg)
+{
+    const struct marked *marked = arg;
+    pending_set(marked->pending, offset, bytes, marked->maker);
+}
+
+static void marks_settle(struct pending *pending)
+{
+    uint32_t count = pending->count;
+    pending->count = 0;
+    for (struct mark *mark = pending->marks; mark < pending->marks + count; mark++) {
+        view_each_run(&mark->view, set_run, &(struct marked){pending, mark->maker});
+        origin_drop(mark->maker);
+    }
+}
+
+/* What is asked for now is in the tree. */
+static void marks_seen(struct pending *pending, uint64_t offset, uint64_t bytes)
+{
+    if (pending->count && offset < pending->end && offset + bytes > pending->begin)
+        marks_settle(pending);
+}
+
+void pending_mark(struct pending *pending, const struct view *view, struct origin *maker)
+{
+    uint64_t span = view_span(view), end = view->offset + span;
+    if (span == view_elements(view) * dtype_bytes[view->dtype]) {
+        pending_set(pending, view->offset, span, maker);
+        return;
+    }
+    if (pending->count == MARKS)
+        marks_settle(pending);
+    if (!pending->marks && !(pending->marks = malloc(MARKS * sizeof *pending->marks)))
+        die("no memory for what is pending:");
+    if (!pending->count || view->offset < pending->begin)
+        pending->begin = view->offset;
+    if (!pending->count || end > pending->end)
+        pending->end = end;
+    pending->marks[pending->count++] = (struct mark){*view, origin_hold(maker)};
+}
+
 /* ---- ranges */
 
-struct origin *pending_find(const struct pending *pending, uint64_t offset, uint64_t bytes, uint64_t *first)
+struct origin *pending_find(struct pending *pending, uint64_t offset, uint64_t bytes, uint64_t *first)
 {
+    marks_seen(pending, offset, bytes);
     struct span *found = span_at(pending->root, offset);
     if (!found || bytes == 0 || (found->begin > offset && found->begin - offset >= bytes))
         return NULL;
@@ -133,6 +194,7 @@ void pending_set(struct pending *pending, uint64_t offset, uint64_t bytes, struc
 {
     struct span *low, *within, *high;
     uint64_t end = offset + bytes, first;
+    marks_seen(pending, offset, bytes);
     if (bytes == 0 || (!maker && !pending_find(pending, offset, bytes, &first)))
         return;
     cut(pending->root, offset, &low, &high);
@@ -169,12 +231,12 @@ static struct piece *piece_room(struct piece *pieces, size_t count, struct piece
     return pieces == few ? memcpy(more, few, count * sizeof *few) : more;
 }
 
-void pending_copy(struct pending *to, uint64_t to_offset, const struct pending *from, uint64_t from_offset,
-                  uint64_t bytes)
+void pending_copy(struct pending *to, uint64_t to_offset, struct pending *from, uint64_t from_offset, uint64_t bytes)
 {
     struct piece few[PIECES], *pieces = few;
     uint64_t end = from_offset + bytes;
     size_t count = 0;
+    marks_seen(from, from_offset, bytes);
     for (uint64_t at = from_offset; at < end;) {
         const struct span *span = span_at(from->root, at);
         if (!span || span->begin >= end)
@@ -196,7 +258,10 @@ void pending_copy(struct pending *to, uint64_t to_offset, const struct pending *
 void pending_clear(struct pending *pending)
 {
     spans_free(pending->root);
-    pending->root = NULL;
+    for (uint32_t i = 0; i < pending->count; i++)
+        origin_drop(pending->marks[i].maker);
+    free(pending->marks);
+    *pending = (struct pending){0};
 }
 
 void pendings_reset(void)

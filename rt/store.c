@@ -14,6 +14,7 @@
 #include "address.h"
 #include "emitted.h"
 #include "text/diag.h"
+#include "view.h"
 
 enum { FIRST_BYTES = 64 << 10 };
 
@@ -155,6 +156,11 @@ void *store_at(enum image image, uint32_t memory, uint64_t offset)
 void store_mark(uint32_t memory, uint64_t offset, uint64_t bytes, struct origin *maker)
 {
     pending_set(&memory_of(memory)->pending, offset, bytes, maker);
+}
+
+void store_mark_view(const struct view *view, struct origin *maker)
+{
+    pending_mark(&memory_of(view->memory)->pending, view, maker);
 }
 
 bool store_pending(uint32_t memory, uint64_t offset, uint64_t bytes, uint64_t *first)

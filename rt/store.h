@@ -49,6 +49,10 @@ void store_copy(enum image image, uint32_t to, uint64_t to_offset, uint32_t from
 /* Marks a range of `now` as what a compute will make; NULL: it is not pending. */
 void store_mark(uint32_t memory, uint64_t offset, uint64_t bytes, struct origin *maker);
 
+/* The same for all elements of a view. */
+struct view;
+void store_mark_view(const struct view *view, struct origin *maker);
+
 /* Finds the first pending byte of a range; false: there is none. */
 bool store_pending(uint32_t memory, uint64_t offset, uint64_t bytes, uint64_t *first);
 
