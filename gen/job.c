@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -103,11 +104,15 @@ static void start_own(struct job *job)
     if (job->errors < 0)
         die("keep what is said:");
     job->ms = now_ms();
+    pid_t parent = getpid();
     sigset_t before = hold_signals();
     job->pid = fork();
     if (job->pid < 0)
         die("start a process:");
     if (job->pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGTERM);               /* nobody is left behind by a kbgen that is killed */
+        if (getppid() != parent)
+            _exit(3);
         watch(NULL, 0);
         dup2(job->errors, STDERR_FILENO);
         sigprocmask(SIG_SETMASK, &before, NULL);
