@@ -1,6 +1,7 @@
 /* alike.c: who sleeps, and what counts for them when they wake. */
 #include "alike.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -216,8 +217,9 @@ void alike_wake(void)
 void alike_completed(const struct command *command)
 {
     uint32_t i = 0;
-    while (groups.pe[i] != command->pe)
+    while (i < groups.pes && groups.pe[i] != command->pe)
         i++;
+    assert(i < groups.pes);                             /* nothing else is under way while PEs sleep */
     for (uint32_t group = 1; group < groups.count; group++) {
         struct pe *to = groups.pe[group * groups.pes + i];
         struct command *counterpart = to->feeding;

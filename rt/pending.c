@@ -153,7 +153,7 @@ static void marks_settle(struct pending *pending)
     }
 }
 
-/* What is asked for now is in the tree. */
+/* The marks among these bytes are in the tree from here on. */
 static void marks_seen(struct pending *pending, uint64_t offset, uint64_t bytes)
 {
     if (pending->count && offset < pending->end && offset + bytes > pending->begin)

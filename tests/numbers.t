@@ -254,13 +254,17 @@ def many_with_errors():
     ok(missing.returncode == 3, "the worst of the exit statuses", missing.said)
 
 
+def living(pids):
+    return [pid for pid in read(pids).split() if os.path.exists(f"/proc/{pid}")]
+
+
 def many_end():
     where, _, _, _ = set_up("end")
     topologies = variants(where, 6)
     pids = os.path.join(where, "pids")
     slow = script(os.path.join(where, "slow"),
                   f'case " $* " in *" -c "*) echo $$ >>"{pids}"; sleep 3;; esac\nexec {CC} "$@"\n')
-    for name in (signal.SIGTERM, signal.SIGINT):
+    for name in (signal.SIGTERM, signal.SIGINT, signal.SIGKILL):
         write(pids, "")
         process = subprocess.Popen([KBGEN, "-j", "3", *topologies, "-o", "out/", "--cc", slow], cwd=where)
         for _ in range(100):
@@ -269,7 +273,11 @@ def many_end():
             time.sleep(0.05)
         process.send_signal(name)
         ended = process.wait()
-        alive = [pid for pid in read(pids).split() if os.path.exists(f"/proc/{pid}")]
+        alive = living(pids)
+        for _ in range(100):                            # who is killed leaves it to others to follow
+            if name == signal.SIGKILL and alive:
+                time.sleep(0.02)
+                alive = living(pids)
         left = os.listdir(os.path.join(where, "out"))
         ok(ended == -name and not left and not alive, f"{name.name} ends all of them, and leaves nothing", ended, left)
         kept = os.listdir(os.path.join(where, "build/kbgen.cache"))
