@@ -1,5 +1,5 @@
-/* measure.h: what a bench measures a machine by: PEs in an order in which neighbours are near, the time that the links
- * need for some traffic, figures for the summary. None of it takes simulated time. */
+/* measure.h: what a bench measures a machine by: PEs in an order in which neighbours are near, the time that links,
+ * memories and engines need for some work at their best, figures for the summary. None of it takes simulated time. */
 #ifndef KB_MEASURE_H
 #define KB_MEASURE_H
 
@@ -34,6 +34,28 @@ uint64_t kb_memory_ps(enum kb_space space, uint64_t read_bytes, uint64_t write_b
 
 /* From the departure of a message at one PE until its first byte can be at the other, when nothing is in its way. */
 uint64_t kb_latency_ps(uint32_t from, uint32_t to);
+
+/* How long a PE's pe_gemm is busy with so many multiply-adds when its array is full, and its pe_math with so many
+ * elements of an op of cost 1, by the dtype of the operands and by that which decides the lanes. 0: the engine lacks
+ * the dtype. */
+uint64_t kb_gemm_ps(enum kb_dtype dtype, uint64_t macs);
+uint64_t kb_math_ps(enum kb_dtype dtype, uint64_t elements);
+
+/* ---- rooflines */
+
+/* What an algorithm cannot leave out, all PEs together: multiply-adds; elements of simple ops; bytes that have to be
+ * read and written at least once, in the HBM slices and in the cubes' sram. What is left out is 0. */
+struct kb_work {
+    enum kb_dtype gemm_dtype, math_dtype;
+    uint64_t macs, math;
+    uint64_t hbm_read, hbm_written, sram_read, sram_written;
+};
+
+/* Figures of launches on a set of PEs that took time_ps (kb_kernels_ps): "time"; how long the work takes at least if all
+ * of them, and the memories beside them, have an equal share: "array_bound" and "math_bound" of pe_gemm and pe_math,
+ * "memory_bound", those that are not 0; and "bound_reached", the largest one's part of the time:
+ *     kb_roofline(kb_kernels_ps(launch), pes, &(struct kb_work){.gemm_dtype = KB_f16, .macs = m * k * n}); */
+void kb_roofline(uint64_t time_ps, struct kb_pes pes, const struct kb_work *work);
 
 /* ---- figures: lines of the summary, and "figures" in the result, in the order of the calls */
 

@@ -1,0 +1,52 @@
+/* roofline.c: the least time that engines and memories need for some work, and how near a launch came to it. */
+#include "channel.h"
+#include "emitted.h"
+#include "kb/measure.h"
+
+uint64_t kb_gemm_ps(enum kb_dtype dtype, uint64_t macs)
+{
+    uint64_t a_cycle = product(product(kb_attrs.pe_gemm_rows, kb_attrs.pe_gemm_cols), kb_gemm_k_per_cycle[dtype]);
+    return a_cycle ? cycles_ps(ceil_div(macs, a_cycle), kb_attrs.pe_gemm_clock_khz) : 0;
+}
+
+uint64_t kb_math_ps(enum kb_dtype dtype, uint64_t elements)
+{
+    uint64_t lanes = kb_math_lanes[dtype];
+    return lanes ? cycles_ps(ceil_div(elements, lanes), kb_attrs.pe_math_clock_khz) : 0;
+}
+
+/* A set is in rank order: the PEs of a cube follow one another. */
+static uint64_t cubes_of(struct kb_pes pes)
+{
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < pes.count; i++)
+        count += i == 0 || pes.pe[i] / kb_shape.pes != pes.pe[i - 1] / kb_shape.pes;
+    return count;
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static void bound(const char *name, uint64_t bound_ps)
+{
+    if (bound_ps)
+        kb_figure(name, bound_ps, KB_PS);
+}
+
+void kb_roofline(uint64_t time_ps, struct kb_pes pes, const struct kb_work *work)
+{
+    uint64_t p = pes.count, cubes = cubes_of(pes);
+    uint64_t array_ps = kb_gemm_ps(work->gemm_dtype, ceil_div(work->macs, p));
+    uint64_t math_ps = kb_math_ps(work->math_dtype, ceil_div(work->math, p));
+    uint64_t hbm_ps = kb_memory_ps(KB_HBM, ceil_div(work->hbm_read, p), ceil_div(work->hbm_written, p));
+    uint64_t sram_ps = kb_memory_ps(KB_SRAM, ceil_div(work->sram_read, cubes), ceil_div(work->sram_written, cubes));
+    uint64_t memory_ps = larger(hbm_ps, sram_ps), most_ps = larger(larger(array_ps, math_ps), memory_ps);
+    kb_figure("time", time_ps, KB_PS);
+    bound("array_bound", array_ps);
+    bound("math_bound", math_ps);
+    bound("memory_bound", memory_ps);
+    if (time_ps)
+        kb_figure("bound_reached", (uint64_t)((unsigned __int128)most_ps * 1000 / time_ps), KB_PERMILLE);
+}
