@@ -51,9 +51,9 @@ struct kb_work {
     uint64_t hbm_read, hbm_written, sram_read, sram_written;
 };
 
-/* Figures of launches on a set of PEs that took time_ps (kb_kernels_ps): "time"; how long the work takes at least if all
- * of them, and the memories beside them, have an equal share: "array_bound" and "math_bound" of pe_gemm and pe_math,
- * "memory_bound", those that are not 0; and "bound_reached", the largest one's part of the time:
+/* Figures of launches on a set of PEs that took time_ps (kb_kernels_ps): "time"; "array_bound", "math_bound" and
+ * "memory_bound", how long the work takes pe_gemm, pe_math and the memories if all of the set, and what is beside it,
+ * have an equal share, where that is not 0; and "bound_reached", the largest one's part of the time:
  *     kb_roofline(kb_kernels_ps(launch), pes, &(struct kb_work){.gemm_dtype = KB_f16, .macs = m * k * n}); */
 void kb_roofline(uint64_t time_ps, struct kb_pes pes, const struct kb_work *work);
 
