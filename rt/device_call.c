@@ -124,11 +124,6 @@ struct view call_buffer(const struct call *call, const char *what, const struct 
     return view;
 }
 
-uint64_t view_bytes_of(const struct view *view)
-{
-    return view_elements(view) * dtype_bytes[view->dtype];
-}
-
 void call_same_shape(const struct call *call, const struct tl_shard *a, const struct tl_shard *b)
 {
     bool same = a->rank == b->rank && a->dtype == b->dtype;

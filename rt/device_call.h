@@ -51,9 +51,6 @@ struct view call_view(const struct call *call, const char *what, const struct tl
 /* Bytes that a call uses: not given back, not to be written by a receive that was not waited for; else KERNEL_ERROR. */
 void call_check_use(const struct call *call, const struct view *view);
 
-/* The bytes of its elements. */
-uint64_t view_bytes_of(const struct view *view);
-
 /* Strides of elements that follow one another, row-major. */
 void shard_tight(struct tl_shard *shard);
 

@@ -14,6 +14,7 @@
 #include "fill.h"
 #include "plan.h"
 #include "pool.h"
+#include "runs.h"
 #include "text/diag.h"
 
 struct difference exec_difference;
@@ -116,7 +117,7 @@ static void do_copy(const struct copy *copy)
 {
     enum { WORTH_POPULATING = 64 << 10 };
     uint64_t span = view_span(&copy->to);
-    if (span >= WORTH_POPULATING && span == view_elements(&copy->to) * dtype_bytes[copy->to.dtype])
+    if (span >= WORTH_POPULATING && view_is_dense(&copy->to))
         store_populate(copy->to.memory, copy->to.offset, span);
     view_copy(IMAGE_BASE, &copy->to, &copy->from);
 }
@@ -165,17 +166,12 @@ static void run(const struct op *const *ops, uint32_t count, struct jobs *jobs)
 
 /* ---- gemms */
 
-static bool overlap(const struct view *x, const struct view *y)
-{
-    return x->memory == y->memory && x->offset < y->offset + view_span(y) && y->offset < x->offset + view_span(x);
-}
-
 /* Whether it reads what it writes. Its blocks are done in their order then. */
 static bool in_place(const struct gemm *g)
 {
-    bool found = overlap(&g->a, &g->c) || overlap(&g->b, &g->c);
+    bool found = view_overlap(&g->a, &g->c) || view_overlap(&g->b, &g->c);
     for (uint32_t i = 0; i < g->epilogues; i++)
-        found |= g->epilogue[i].has_operand && overlap(&g->epilogue[i].operand, &g->c);
+        found |= g->epilogue[i].has_operand && view_overlap(&g->epilogue[i].operand, &g->c);
     return found;
 }
 

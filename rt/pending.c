@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plan.h"
+#include "runs.h"
 #include "text/base.h"
 #include "text/diag.h"
 #include "view.h"
@@ -163,7 +163,7 @@ static void marks_seen(struct pending *pending, uint64_t offset, uint64_t bytes)
 void pending_mark(struct pending *pending, const struct view *view, struct origin *maker)
 {
     uint64_t span = view_span(view), end = view->offset + span;
-    if (span == view_elements(view) * dtype_bytes[view->dtype]) {
+    if (view_is_dense(view)) {
         pending_set(pending, view->offset, span, maker);
         return;
     }

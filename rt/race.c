@@ -8,14 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "access.h"
 #include "address.h"
+#include "extents.h"
 #include "plan.h"
 #include "runs.h"
-#include "extents.h"
 #include "text/base.h"
 
 struct access {
-    struct extent extent;                                   /* first, so that it is found from it */
+    struct extent extent;                               /* first, so that it is found from it */
     struct view view;
     struct racer *racer;
     bool writes;
@@ -27,7 +28,7 @@ const struct race *races;
 
 static struct race **last_race;
 static uint32_t found, running;                         /* running: PEs with a launch that has not ended */
-static struct extent **extents;                             /* by memory */
+static struct extent **extents;                         /* by memory */
 static struct access *unused;
 
 /* ---- accesses */
@@ -76,8 +77,7 @@ static bool covers(const struct access *a, const struct access *b)
     bool same = a->extent.begin == b->extent.begin && a->view.dtype == b->view.dtype
                 && !memcmp(a->view.shape, b->view.shape, sizeof a->view.shape)
                 && !memcmp(a->view.stride, b->view.stride, sizeof a->view.stride);
-    return same || (view_span(&a->view) == view_elements(&a->view) * dtype_bytes[a->view.dtype]
-                    && a->extent.begin <= b->extent.begin && a->extent.end >= b->extent.end);
+    return same || (view_is_dense(&a->view) && a->extent.begin <= b->extent.begin && a->extent.end >= b->extent.end);
 }
 
 /* ---- races */
@@ -133,8 +133,9 @@ static void compare(struct extent *extent, void *arg)
     }
 }
 
-static void touch(struct racer *racer, const struct view *view, bool writes)
+static void touch(const struct view *view, bool writes, void *arg)
 {
+    struct racer *racer = arg;
     if (view->memory >= memory_count() || view_elements(view) == 0)
         return;                                         /* messages, and what else no kernel can name */
     struct access *made = access_new();
@@ -154,24 +155,6 @@ static void touch(struct racer *racer, const struct view *view, bool writes)
 
 /* ---- what kernels and the host do */
 
-static void touch_gemm(struct racer *racer, const struct gemm *gemm)
-{
-    touch(racer, &gemm->a, false);
-    touch(racer, &gemm->b, false);
-    for (uint32_t i = 0; i < gemm->epilogues; i++)
-        if (gemm->epilogue[i].has_operand)
-            touch(racer, &gemm->epilogue[i].operand, false);
-    touch(racer, &gemm->c, true);
-}
-
-static void touch_math(struct racer *racer, const struct math *math)
-{
-    uint32_t views = math->operands - math->has_scalar;
-    for (uint32_t i = 0; i < views; i++)
-        touch(racer, &math->operand[i], false);
-    touch(racer, &math->to, true);
-}
-
 void race_called(uint32_t pe, uint32_t number, struct origin *origin, const struct op *op, bool receives)
 {
     struct racer *racer = racer_called(pe, number, origin);
@@ -179,16 +162,9 @@ void race_called(uint32_t pe, uint32_t number, struct origin *origin, const stru
         racer->received = op->copy.to;
         return;
     }
-    if (op->kind == OPKIND_gemm) {
-        touch_gemm(racer, &op->gemm);
-    } else if (op->kind == OPKIND_math) {
-        touch_math(racer, &op->math);
-    } else {
-        touch(racer, &op->copy.from, false);
-        touch(racer, &op->copy.to, true);
-        if (op->copy.to.memory == store_messages())
-            racer_sends(racer);
-    }
+    access_each(op, touch, racer);
+    if (op->kind == OPKIND_memory && op->copy.to.memory == store_messages())
+        racer_sends(racer);
 }
 
 /* It wrote its buffer at some time from its call on, behind all that the message came after. */
@@ -196,7 +172,7 @@ void race_received(struct origin *receive, struct origin *send)
 {
     struct racer *racer = receive->racer;
     racer_received(racer, send->racer);
-    touch(racer, &racer->received, true);
+    touch(&racer->received, true, racer);
     racer_known(racer);
 }
 

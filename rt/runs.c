@@ -187,3 +187,9 @@ bool view_overlap(const struct view *x, const struct view *y)
     uint64_t first, end;
     return views_meet(x, y, &first, &end);
 }
+
+bool view_is_dense(const struct view *view)
+{
+    struct runs runs;
+    return runs_of(&runs, view->shape, view->stride, dtype_bytes[view->dtype]) && runs.axes == 0;
+}

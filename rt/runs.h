@@ -40,4 +40,7 @@ bool views_meet(const struct view *x, const struct view *y, uint64_t *first, uin
 /* Whether there are any. */
 bool view_overlap(const struct view *x, const struct view *y);
 
+/* Whether a view with elements has each byte from its first to its last once, in whatever order. */
+bool view_is_dense(const struct view *view);
+
 #endif

@@ -40,22 +40,17 @@ static size_t row_of(unsigned table, const struct row *like)
     return counts[table]++;
 }
 
-static uint64_t size_of(const struct view *view)
-{
-    return view_elements(view) * dtype_bytes[view->dtype];
-}
-
 /* What it reads and writes. */
 static uint64_t bytes_of(const struct op *op)
 {
     if (op->kind == OPKIND_gemm)
-        return size_of(&op->gemm.a) + size_of(&op->gemm.b) + size_of(&op->gemm.c);
+        return view_bytes_of(&op->gemm.a) + view_bytes_of(&op->gemm.b) + view_bytes_of(&op->gemm.c);
     if (op->kind == OPKIND_memory)
-        return op->pe != OP_OF_HOST ? size_of(&op->copy.to)
+        return op->pe != OP_OF_HOST ? view_bytes_of(&op->copy.to)
                                     : op->fill.tensor->elements * dtype_bytes[op->fill.tensor->dtype];
-    uint64_t bytes = size_of(&op->math.to);
+    uint64_t bytes = view_bytes_of(&op->math.to);
     for (unsigned i = 0; i < math_views(&op->math); i++)
-        bytes += size_of(&op->math.operand[i]);
+        bytes += view_bytes_of(&op->math.operand[i]);
     return bytes;
 }
 

@@ -21,6 +21,11 @@ uint64_t view_elements(const struct view *view)
     return view->shape[0] * view->shape[1] * view->shape[2] * view->shape[3];
 }
 
+uint64_t view_bytes_of(const struct view *view)
+{
+    return view_elements(view) * dtype_bytes[view->dtype];
+}
+
 uint64_t view_span(const struct view *view)
 {
     uint64_t last = 0;

@@ -29,6 +29,9 @@ struct view view_matrix(uint32_t memory, enum dtype dtype, uint64_t offset, uint
 
 uint64_t view_elements(const struct view *view);
 
+/* The bytes of its elements; of those that it repeats, each time. */
+uint64_t view_bytes_of(const struct view *view);
+
 /* Bytes from the first element to the end of the last; 0 of a view without elements. */
 uint64_t view_span(const struct view *view);
 

@@ -62,17 +62,22 @@ static bool are_runs(const struct runs *runs, const struct view *view, const cha
     return end == view->offset + runs_span(runs) && !memcmp(again, set, BYTES);
 }
 
+static uint64_t held(const char *set)
+{
+    uint64_t bytes = 0;
+    for (uint64_t i = 0; i < BYTES; i++)
+        bytes += (uint64_t)set[i];
+    return bytes;
+}
+
 static bool lies_over_itself(const struct view *view, const char *set)
 {
-    uint64_t held = 0;
-    for (uint64_t i = 0; i < BYTES; i++)
-        held += (uint64_t)set[i];
-    return held != view_elements(view) * dtype_bytes[view->dtype];
+    return held(set) != view_bytes_of(view);
 }
 
 int main(void)
 {
-    bool right = true, refused = true, found = true, first_one = true;
+    bool right = true, refused = true, dense = true, found = true, first_one = true;
     for (int i = 0; i < TIMES; i++) {
         char x_set[BYTES] = {0}, y_set[BYTES] = {0};
         struct view x = random_view(), y = random_view();
@@ -83,6 +88,7 @@ int main(void)
         bool y_apart = runs_of(&y_runs, y.shape, y.stride, dtype_bytes[y.dtype]);
         right &= !x_apart || are_runs(&x_runs, &x, x_set);
         refused &= !x_apart || !lies_over_itself(&x, x_set);
+        dense &= view_is_dense(&x) == (!lies_over_itself(&x, x_set) && held(x_set) == view_span(&x));
         if (!x_apart || !y_apart)
             continue;
         uint64_t first = 0, end = 0, want = 0;
@@ -96,6 +102,7 @@ int main(void)
     }
     expect(right, "runs are all bytes, in order of address, as long as they can be");
     expect(refused, "elements that lie over one another are seen");
+    expect(dense, "and those that leave out no byte and have none twice");
     expect(found, "views that meet are found");
     expect(first_one, "and where");
     printf("1..%d\n", tests);
