@@ -185,22 +185,38 @@ static void print_content(const struct content *content)
     line_end(&json);
 }
 
-/* When the operations were served, by id. */
-static struct services *served;
+/* What a first reading finds of each operation: whose it is, and when it was served. By id. */
+static struct found {
+    int64_t pe;
+    uint32_t command;
+    struct services served;
+} *found;
 static uint64_t ops;
+
+/* The records of one command stand side by side; the engines know one of them, whose services are those of all. */
+static void share(uint64_t from, uint64_t to)
+{
+    if (found[from].served.end_ps && !found[to].served.end_ps && found[from].pe == found[to].pe
+        && found[from].command == found[to].command)
+        found[to].served = found[from].served;
+}
 
 static void look_through(struct log_reader *reader)
 {
     struct record record;
     while (log_next(reader, &record)) {
         if (record.kind == RECORD_op) {
-            served = arena_grow(served, ops, sizeof *served);
-            served[ops++] = (struct services){0};
+            found = arena_grow(found, ops, sizeof *found);
+            found[ops++] = (struct found){.pe = record.op->pe, .command = record.op->command};
             free(record.op);
         } else if (record.kind == RECORD_services) {
-            served[record.services.id] = record.services;
+            found[record.services.id].served = record.services;
         }
     }
+    for (uint64_t i = ops; i-- > 1;)
+        share(i, i - 1);
+    for (uint64_t i = 1; i < ops; i++)
+        share(i - 1, i);
 }
 
 static void print_all(struct log_reader *reader)
@@ -208,7 +224,7 @@ static void print_all(struct log_reader *reader)
     struct record record;
     while (log_next(reader, &record)) {
         if (record.kind == RECORD_op) {
-            print_op(record.op, &served[record.op->id]);
+            print_op(record.op, &found[record.op->id].served);
             free(record.op);
         } else if (record.kind == RECORD_tile) {
             print_tile(&record.tile);

@@ -119,6 +119,13 @@ def paged():
                    ended.said[:4000])
                 ends.append(json.loads(read(path))["launches"][0]["pe_exec_ps"])
             ok(ends[0] == ends[1] if settings else ends[0] > ends[1], f"columns={columns}: times {ends}")
+        log = os.path.join(SCRATCH, "paged.log")
+        ended = run(program, "run", "paged", "paged=true", "--oplog", log)
+        shown = [json.loads(line) for line in run(program, "oplog", log).stdout.splitlines()]
+        loads = [op for op in shown if op.get("op_name") == "dma_read"]
+        served = {tuple(op[key] for key in ("pe", "command", "t_start", "t_end", "component")) for op in loads}
+        ok(ended.returncode == 0 and len(loads) > len(served) == len({(op["pe"], op["command"]) for op in loads}),
+           "the records of one load all have its times", ended.said, loads)
 
 
 # what, exit status, what is said.
