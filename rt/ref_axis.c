@@ -11,6 +11,7 @@
 #include "misuse.h"
 #include "plan.h"
 #include "reference.h"
+#include "text/base.h"
 
 /* Elements along an axis, of which there are `count` at equal distances. */
 struct line {
@@ -97,12 +98,11 @@ static const struct reduction *reduction_of(const char *op)
 kb_ref kb_ref_along_at(const char *op, struct kb_values x, uint32_t axis, const char *file, uint32_t line)
 {
     const struct reduction *reduction = reduction_of(op);
-    struct ref_call call = {"kb_ref_along", file, line};
-    if (!ref_begin(&call))
-        return NULL;
+    struct ref_call call = {arena_printf("kb_ref_%s", op), file, line};
+    ref_begin(&call);
     struct gathered g = gather(&call, x, true);
     if (axis >= g.dims.rank)
-        misuse(file, line, "kb_ref_%s: '%s' has %u axes, there is no axis %u", op, g.name, (unsigned)g.dims.rank,
+        misuse(file, line, "%s: '%s' has %u axes, there is no axis %u", call.name, g.name, (unsigned)g.dims.rank,
                (unsigned)axis);
     bool floats = dtype_is_float(g.dtype);
     struct lines lines = lines_along(&g, axis);
@@ -135,8 +135,7 @@ static struct gathered gather_floats(const struct ref_call *call, struct kb_valu
 kb_ref kb_ref_softmax_at(struct kb_values x, const char *file, uint32_t line)
 {
     struct ref_call call = {"kb_ref_softmax", file, line};
-    if (!ref_begin(&call))
-        return NULL;
+    ref_begin(&call);
     struct gathered g = gather_floats(&call, x);
     uint64_t columns = g.dims.size[g.dims.rank - 1];
     double *to = reference_room(g.elements, sizeof *to);
@@ -157,9 +156,7 @@ kb_ref kb_ref_softmax_at(struct kb_values x, const char *file, uint32_t line)
 static struct gathered gather_row(const struct ref_call *call, struct kb_values from, uint64_t columns)
 {
     struct gathered g = gather_floats(call, from);
-    if (g.elements != 1 && g.elements != columns)
-        misuse(call->file, call->line, "%s: '%s' has %" PRIu64 " elements for %" PRIu64 " columns", call->name, g.name,
-               g.elements, columns);
+    gathered_check_row(call, &g, columns, true);
     return g;
 }
 
@@ -194,6 +191,7 @@ static void norm_row(struct norm *norm, const double *from, double *to, uint64_t
 static kb_ref normed(const struct ref_call *call, struct norm *norm, struct kb_values x, struct kb_values gain,
                      struct kb_values bias)
 {
+    ref_begin(call);
     norm->x = gather_floats(call, x);
     uint64_t columns = norm->x.dims.size[norm->x.dims.rank - 1];
     norm->gain = gather_row(call, gain, columns);
@@ -212,12 +210,12 @@ kb_ref kb_ref_layernorm_at(struct kb_values x, struct kb_values gain, struct kb_
                            const char *file, uint32_t line)
 {
     struct ref_call call = {"kb_ref_layernorm", file, line};
-    return ref_begin(&call) ? normed(&call, &(struct norm){.eps = eps, .centred = true}, x, gain, bias) : NULL;
+    return normed(&call, &(struct norm){.eps = eps, .centred = true}, x, gain, bias);
 }
 
 kb_ref kb_ref_rmsnorm_at(struct kb_values x, struct kb_values gain, double eps, const char *file, uint32_t line)
 {
     struct ref_call call = {"kb_ref_rmsnorm", file, line};
     struct kb_values none = {.is_number = true};
-    return ref_begin(&call) ? normed(&call, &(struct norm){.eps = eps}, x, gain, none) : NULL;
+    return normed(&call, &(struct norm){.eps = eps}, x, gain, none);
 }

@@ -26,8 +26,7 @@ kb_ref kb_ref_cast_at(struct kb_values x, enum kb_dtype dtype, const char *file,
     struct ref_call call = {"kb_ref_cast", file, line};
     if ((unsigned)dtype >= KB_DTYPES)
         misuse(file, line, "kb_ref_cast: there is no such dtype");
-    if (!ref_begin(&call))
-        return NULL;
+    ref_begin(&call);
     struct gathered g = gather(&call, x, true);
     for (uint64_t i = 0; i < g.elements; i++)
         g.f64[i] = stored((enum dtype)dtype, g.f64[i]);
@@ -42,13 +41,10 @@ kb_ref kb_ref_quant_at(struct kb_values x, struct kb_values scale, enum kb_dtype
     struct ref_call call = {"kb_ref_quant", file, line};
     if ((unsigned)dtype >= KB_DTYPES || dtype_is_float((enum dtype)dtype))
         misuse(file, line, "kb_ref_quant: quant gives integers");
-    if (!ref_begin(&call))
-        return NULL;
+    ref_begin(&call);
     struct gathered g = gather(&call, x, true), by = gather(&call, scale, true);
     uint64_t columns = g.dims.size[g.dims.rank - 1];
-    if (by.elements != 1 && by.elements != columns)
-        misuse(file, line, "kb_ref_quant: '%s' has %" PRIu64 " elements for %" PRIu64 " columns", by.name, by.elements,
-               columns);
+    gathered_check_row(&call, &by, columns, true);
     for (uint64_t i = 0; i < g.elements; i++) {
         double divisor = by.f64[by.elements == 1 ? 0 : i % columns];
         g.f64[i] = stored((enum dtype)dtype, (double)((float)g.f64[i] / (float)divisor));
@@ -66,8 +62,10 @@ kb_ref kb_ref_given_at(const double *values, struct kb_dims dims, const char *fi
     struct ref_call call = {"kb_ref_given", file, line};
     if (!values || dims.rank < 1 || dims.rank > KB_RANK)
         misuse(file, line, "kb_ref_given: values and a shape of 1 to %d axes are needed", KB_RANK);
-    if (!ref_begin(&call))
-        return NULL;
+    for (uint32_t axis = 0; axis < dims.rank; axis++)
+        if (dims.size[axis] == 0)
+            misuse(file, line, "kb_ref_given: axis %u has no elements", (unsigned)axis);
+    ref_begin(&call);
     struct reference *ref = reference_new(dims, DTYPE_f32);
     ref->f64 = reference_room(ref->elements, sizeof *ref->f64);
     memcpy(ref->f64, values, ref->elements * sizeof *values);
@@ -105,8 +103,7 @@ static void check_file(const struct ref_call *call, const char *path, const stru
 kb_ref kb_ref_npy_at(const char *path, const char *file, uint32_t line)
 {
     struct ref_call call = {"kb_ref_npy", file, line};
-    if (!ref_begin(&call))
-        return NULL;
+    ref_begin(&call);
     FILE *in = path ? fopen(path, "rb") : NULL;
     if (!in)
         misuse(file, line, "kb_ref_npy: cannot open %s: %s", path ? path : "no file", path ? strerror(errno) : "NULL");
@@ -115,15 +112,15 @@ kb_ref kb_ref_npy_at(const char *path, const char *file, uint32_t line)
     if (!npy_read_header(in, &npy, &error))
         refuse(&call, path, error);
     check_file(&call, path, &npy);
-    uint8_t *elements = reference_room(npy.elements, npy.bytes);
-    if (!npy_read_elements(in, &npy, elements, &error))
-        refuse(&call, path, error);
-    fclose(in);
     struct kb_dims dims = {.rank = npy.rank};
     memcpy(dims.size, npy.shape, npy.rank * sizeof *npy.shape);
     struct reference *ref = reference_new(dims, DTYPE_f32);
+    uint8_t *elements = reference_room(ref->elements, npy.bytes);
+    if (ref->elements && !npy_read_elements(in, &npy, elements, &error))
+        refuse(&call, path, error);
+    fclose(in);
     ref->f64 = reference_room(ref->elements, sizeof *ref->f64);
-    for (uint64_t i = 0; i < npy.elements; i++)
+    for (uint64_t i = 0; i < ref->elements; i++)
         ref->f64[i] = element(npy.kind, npy.bytes, elements + i * npy.bytes);
     free(elements);
     return ref_end(ref);

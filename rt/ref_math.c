@@ -161,14 +161,6 @@ static void operands_free(struct operands *all)
         gathered_free(&all->from[k]);
 }
 
-static uint64_t elements_of(const struct kb_dims *dims)
-{
-    uint64_t elements = 1;
-    for (uint32_t axis = 0; axis < dims->rank; axis++)
-        elements *= dims->size[axis];
-    return elements;
-}
-
 /* The operands' values for element i of the result. */
 static void values_at(const struct operands *all, uint64_t i, double x[MOST_OPERANDS])
 {
@@ -224,12 +216,11 @@ static double whole_result(const struct row *row, enum dtype dtype, double x, do
 static kb_ref elementwise(const struct ref_call *call, const char *op, const struct kb_values *values, unsigned count)
 {
     const struct row *row = row_of(call, op, count);
-    if (!ref_begin(call))
-        return NULL;
+    ref_begin(call);
     struct operands all = operands_gather(call, values, count);
     enum dtype dtype = dtype_of(call, row, &all);
     bool floats = dtype_is_float(dtype) || row->domain == HOLDS;
-    uint64_t elements = elements_of(&all.dims);
+    uint64_t elements = reference_elements(&all.dims);
     double *to = reference_room(elements, sizeof *to), scale = 0, ex = all.from[0].error, ey = all.from[1].error;
     for (uint64_t i = 0; i < elements; i++) {
         double x[MOST_OPERANDS] = {0};
@@ -260,10 +251,9 @@ kb_ref kb_ref_binary_at(const char *op, struct kb_values x, struct kb_values y, 
 kb_ref kb_ref_where_at(struct kb_values c, struct kb_values x, struct kb_values y, const char *file, uint32_t line)
 {
     struct ref_call call = {"kb_ref_where", file, line};
-    if (!ref_begin(&call))
-        return NULL;
+    ref_begin(&call);
     struct operands all = operands_gather(&call, (struct kb_values[]){c, x, y}, 3);
-    uint64_t elements = elements_of(&all.dims);
+    uint64_t elements = reference_elements(&all.dims);
     double *to = reference_room(elements, sizeof *to), error = fmax(all.from[1].error, all.from[2].error);
     for (uint64_t i = 0; i < elements; i++) {
         double values[MOST_OPERANDS];

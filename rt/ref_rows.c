@@ -34,8 +34,7 @@ static void check_matrix(const struct ref_call *call, const struct gathered *g)
 kb_ref kb_ref_copy_at(struct kb_values from, const char *file, uint32_t line)
 {
     struct ref_call call = {"kb_ref_copy", file, line};
-    if (!ref_begin(&call))
-        return NULL;
+    ref_begin(&call);
     struct gathered g = gather(&call, from, true);
     return moved(g.dims, &g, g.f64);
 }
@@ -43,16 +42,15 @@ kb_ref kb_ref_copy_at(struct kb_values from, const char *file, uint32_t line)
 kb_ref kb_ref_exchange_at(struct kb_values matrix, const char *file, uint32_t line)
 {
     struct ref_call call = {"kb_ref_exchange", file, line};
-    if (!ref_begin(&call))
-        return NULL;
+    ref_begin(&call);
     struct gathered from = gather(&call, matrix, true);
     check_matrix(&call, &from);
     uint64_t rows = from.dims.size[0], columns = from.dims.size[1], block = columns / rows;
     if (block * rows != columns)
         misuse(file, line, "kb_ref_exchange: the %" PRIu64 " columns of '%s' are no blocks for its %" PRIu64 " rows",
                columns, from.name, rows);
-    double *to = reference_room(rows * columns, sizeof *to);
-    for (uint64_t i = 0; i < rows; i++)
+    double *to = reference_room(from.elements, sizeof *to);
+    for (uint64_t i = 0; i < from.elements / columns; i++)
         for (uint64_t j = 0; j < rows; j++)
             memcpy(to + i * columns + j * block, from.f64 + j * columns + i * block, block * sizeof *to);
     gathered_free(&from);
@@ -62,8 +60,7 @@ kb_ref kb_ref_exchange_at(struct kb_values matrix, const char *file, uint32_t li
 kb_ref kb_ref_transpose_at(struct kb_values from, const char *file, uint32_t line)
 {
     struct ref_call call = {"kb_ref_transpose", file, line};
-    if (!ref_begin(&call))
-        return NULL;
+    ref_begin(&call);
     struct gathered g = gather(&call, from, true);
     struct kb_dims dims = g.dims;
     if (dims.rank < 2)
@@ -124,26 +121,25 @@ kb_ref kb_ref_reduce_at(struct kb_values matrix, const char *op, const char *fil
 {
     struct ref_call call = {"kb_ref_reduce", file, line};
     enum reduction reduction = reduction_of(op, file, line);
-    if (!ref_begin(&call))
-        return NULL;
+    ref_begin(&call);
     struct gathered from = gather(&call, matrix, true);
     check_matrix(&call, &from);
     uint64_t rows = from.dims.size[0], columns = from.dims.size[1];
     bool floats = dtype_is_float(from.dtype);
-    double *to = reference_room(columns, sizeof *to);
-    memcpy(to, from.f64, columns * sizeof *to);
-    for (uint64_t row = 1; row < rows; row++)
+    struct reference *ref = reference_new(kb_2d(1, columns), from.dtype);
+    double *to = ref->f64 = reference_room(ref->elements, sizeof *to);
+    for (uint64_t i = 0; i < ref->elements; i++)
+        to[i] = from.f64[i];
+    for (uint64_t row = 1; row < from.elements / columns; row++)
         for (uint64_t i = 0; i < columns; i++) {
             double y = from.f64[row * columns + i];
             to[i] = floats ? join_floats(reduction, to[i], y) : join_wholes(from.dtype, reduction, to[i], y);
         }
-    struct reference *ref = reference_new(kb_2d(1, columns), from.dtype);
-    ref->f64 = to;
     ref->exact = from.exact;
     ref->scale = fmax(1, from.error);
     if (floats && (reduction == REDUCE_ADD || reduction == REDUCE_MUL)) {
         ref->exact = false;
-        ref->scale = (double)rows * (reduction == REDUCE_ADD ? from.max : largest(to, columns));
+        ref->scale = (double)rows * (reduction == REDUCE_ADD ? from.max : largest(to, ref->elements));
     }
     gathered_free(&from);
     return ref_end(ref);

@@ -20,6 +20,14 @@
 double reference_seconds;
 static struct reference *references;
 
+static uint64_t shape_elements(const struct kb_dims *dims)
+{
+    uint64_t elements = 1;
+    for (uint32_t axis = 0; axis < dims->rank; axis++)
+        elements *= dims->size[axis];
+    return elements;
+}
+
 void *reference_room(uint64_t count, size_t size)
 {
     void *at = calloc(count, size);
@@ -28,14 +36,17 @@ void *reference_room(uint64_t count, size_t size)
     return at;
 }
 
+uint64_t reference_elements(const struct kb_dims *dims)
+{
+    return oplog_on ? shape_elements(dims) : 0;
+}
+
 struct reference *reference_new(struct kb_dims dims, enum dtype dtype)
 {
     struct reference *ref = arena_alloc(1, sizeof *ref);
-    *ref = (struct reference){.dims = dims, .elements = 1, .columns = dims.size[dims.rank - 1], .dtype = dtype,
-                              .scale = 1, .older = references};
-    for (uint32_t axis = 0; axis < dims.rank; axis++)
-        ref->elements *= dims.size[axis];
-    ref->rows = ref->columns ? ref->elements / ref->columns : 0;
+    *ref = (struct reference){.dims = dims, .elements = reference_elements(&dims), .dtype = dtype, .scale = 1,
+                              .columns = dims.size[dims.rank - 1], .older = references};
+    ref->rows = ref->elements / ref->columns;
     return references = ref;
 }
 
@@ -76,15 +87,13 @@ double reference_wrapped(enum dtype dtype, int64_t value)
 static double began;
 static unsigned phase_before;
 
-bool ref_begin(const struct ref_call *call)
+void ref_begin(const struct ref_call *call)
 {
     host_only(call->name, call->file, call->line);
-    if (!oplog_on)
-        return false;
-    exec_data_pass();
+    if (oplog_on)
+        exec_data_pass();
     phase_before = phase_enter(PHASE_reference);
     began = clock_seconds();
-    return true;
 }
 
 kb_ref ref_end(struct reference *ref)
@@ -134,24 +143,25 @@ static struct gathered described(const struct ref_call *call, struct kb_values f
 {
     if (from.tensor)
         return (struct gathered){.name = from.tensor->name, .dims = from.tensor->dims, .dtype = from.tensor->dtype,
-                                 .elements = from.tensor->elements, .exact = true};
+                                 .exact = true};
     if (from.ref)
         return (struct gathered){.name = "a reference", .dims = from.ref->dims, .dtype = from.ref->dtype,
-                                 .elements = from.ref->elements, .exact = from.ref->exact};
+                                 .exact = from.ref->exact};
     if (!from.is_number)
         misuse(call->file, call->line, "%s: there is no tensor, nor a reference", call->name);
-    return (struct gathered){.name = "a number", .dims = kb_1d(1), .dtype = DTYPE_f32, .elements = 1, .exact = true,
+    return (struct gathered){.name = "a number", .dims = kb_1d(1), .dtype = DTYPE_f32, .exact = true,
                              .is_number = true};
 }
 
 struct gathered gather(const struct ref_call *call, struct kb_values from, bool f64)
 {
     struct gathered g = described(call, from);
+    g.elements = reference_elements(&g.dims);
     if (f64)
         g.f64 = reference_room(g.elements, sizeof *g.f64);
     else
         g.f32 = reference_room(g.elements, sizeof *g.f32);
-    if (from.tensor)
+    if (from.tensor && g.elements)
         tensor_each_row(from.tensor, false, gather_row, &(struct gathering){&g, from.tensor});
     for (uint64_t i = 0; !from.tensor && i < g.elements; i++) {
         double x = from.ref ? reference_value(from.ref, i) : from.number;
@@ -169,4 +179,12 @@ void gathered_free(struct gathered *g)
 {
     free(g->f32);
     free(g->f64);
+}
+
+void gathered_check_row(const struct ref_call *call, const struct gathered *g, uint64_t columns, bool one)
+{
+    uint64_t elements = shape_elements(&g->dims);
+    if (elements != columns && !(one && elements == 1))
+        misuse(call->file, call->line, "%s: '%s' has %" PRIu64 " elements for %" PRIu64 " columns", call->name, g->name,
+               elements, columns);
 }

@@ -6,7 +6,8 @@
 
 #include "tensor.h"
 
-/* Values in one of three types, row-major: f32 of gemms of f16 and bf16, i32 of those of i8, else f64. */
+/* Values in one of three types, row-major: f32 of gemms of f16 and bf16, i32 of those of i8, else f64. With --data off
+ * there are none: a shape and a dtype are all that is known, and checked. */
 struct reference {
     struct kb_dims dims;
     uint64_t elements, rows, columns;                   /* columns: the last axis, rows: all others */
@@ -19,6 +20,9 @@ struct reference {
     int32_t *i32;
     struct reference *older;                            /* made before it */
 };
+
+/* How many values there are of a shape. */
+uint64_t reference_elements(const struct kb_dims *dims);
 
 /* One without values yet; those that it gets are of malloc. */
 struct reference *reference_new(struct kb_dims dims, enum dtype dtype);
@@ -42,8 +46,8 @@ struct ref_call {
     uint32_t line;
 };
 
-/* Begins a call, after the data pass; false: there are no references, with --data off. */
-bool ref_begin(const struct ref_call *call);
+/* Begins a call, after the data pass, if there is one. */
+void ref_begin(const struct ref_call *call);
 
 /* Ends it; the reference has been made in it. */
 kb_ref ref_end(struct reference *ref);
@@ -52,7 +56,7 @@ kb_ref ref_end(struct reference *ref);
 struct gathered {
     const char *name;                                   /* for messages */
     struct kb_dims dims;
-    uint64_t elements;
+    uint64_t elements;                                  /* that are here */
     enum dtype dtype;
     float *f32;
     double *f64;
@@ -64,6 +68,9 @@ struct gathered {
 
 struct gathered gather(const struct ref_call *call, struct kb_values from, bool f64);
 void gathered_free(struct gathered *g);
+
+/* Whether they are one for each column, or, if `one` is allowed, a single one; else it is misuse. */
+void gathered_check_row(const struct ref_call *call, const struct gathered *g, uint64_t columns, bool one);
 
 /* Whether f32 holds all elements: those of tensors of f16 and bf16. */
 bool values_are_half(struct kb_values from);

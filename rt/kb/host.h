@@ -194,7 +194,7 @@ struct kb_part {
  */
 #define kb_wait(future) kb_wait_at(future, __FILE__, __LINE__)
 
-/* ---- references and expectations: no time; nothing at all with --data off */
+/* ---- references and expectations: no time; with --data off their shapes and dtypes are checked, and that is all */
 
 /* What a tensor should hold: computed on the host, apart from the data pass. */
 typedef struct reference *kb_ref;

@@ -52,7 +52,16 @@ static kb_ref reference(const char *what, const char *op, kb_tensor x, kb_tensor
     if (!strcmp(what, "quant")) return kb_ref_quant(x, y, kb_dtype(op));
     if (!strcmp(what, "dequant")) return kb_ref_binary("dequant", x, y);
     if (!strcmp(what, "given")) return kb_ref_given(counted, kb_2d(2, 3));
+    if (!strcmp(what, "empty")) return kb_ref_given(counted, kb_2d(2, 0));
     if (!strcmp(what, "npy")) return kb_ref_npy(op);
+    if (!strcmp(what, "exchange")) return kb_ref_exchange(x);
+    if (!strcmp(what, "reduce")) return kb_ref_reduce(x, op);
+    if (!strcmp(what, "biased")) {
+        kb_ref product = kb_ref_gemm(x, y);
+        kb_ref_bias(product, z);
+        kb_ref_relu(product);
+        return product;
+    }
     if (!strcmp(what, "attention")) {
         kb_ref scores = kb_ref_binary("mul", kb_ref_gemm(x, kb_ref_transpose(y)), 0.25);
         return kb_ref_gemm(kb_ref_softmax(scores), z);
