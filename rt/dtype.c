@@ -290,6 +290,14 @@ double dtype_in_range(enum dtype dtype, double value)
     return dtype_is_float(dtype) && isfinite(stored) ? value : stored;
 }
 
+bool dtype_close(enum dtype dtype, double got, double expected, double allowed)
+{
+    if (got == dtype_in_range(dtype, expected) || (isnan(got) && isnan(expected)))
+        return true;
+    return isfinite(expected) && got >= dtype_in_range(dtype, expected - allowed) &&
+           got <= dtype_in_range(dtype, expected + allowed);
+}
+
 double dtype_tolerance(enum dtype dtype)
 {
     static const double by_dtype[DTYPES] = {[DTYPE_f32] = 1e-5, [DTYPE_f16] = 1e-3, [DTYPE_bf16] = 1e-2};

@@ -31,6 +31,10 @@ double dtype_value(enum dtype dtype, const void *element);
 /* What is left of an expected value that the dtype cannot hold: the nearest end of its range, or an infinity. */
 double dtype_in_range(enum dtype dtype, double value);
 
+/* Whether an element's value is what the dtype has of an expected one, or of any that is off by up to `allowed`. So
+ * a number near the end of f16's range may be its infinity; where infinity or NaN is expected, nothing else is. */
+bool dtype_close(enum dtype dtype, double got, double expected, double allowed);
+
 /* How far a computed value may be off, of its size and of the size of what was added up; 0 for integers. */
 double dtype_tolerance(enum dtype dtype);
 

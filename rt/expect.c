@@ -41,16 +41,18 @@ struct comparison {
 
 static void compare(struct verification *v, uint64_t position, double got, double expected)
 {
-    double error = error_of(got, expected);
-    if (error > v->max_error)
-        v->max_error = error;
+    enum dtype dtype = v->tensor->dtype;
+    double held = dtype_in_range(dtype, expected), error = error_of(got, held);
     double allowed = v->atol * v->scale + v->rtol * fabs(expected);
-    if (error <= allowed)
+    bool close = dtype_close(dtype, got, expected, allowed);
+    if (error > v->max_error && (!close || isfinite(error)))
+        v->max_error = error;                           /* of a large number and infinity there is none */
+    if (close)
         return;
     if (v->wrong++ == 0 || position < v->position) {
         v->position = position;
         v->got = got;
-        v->expected = expected;
+        v->expected = held;
         v->allowed = allowed;
     }
 }
@@ -69,7 +71,7 @@ static void compare_row(struct run run, void *arg)
             continue;                                   /* nearly all end here */
         if (c->ref->wraps && !dtype_is_float(dtype))
             expected = reference_wrapped(dtype, (int64_t)expected);
-        compare(c->verification, run.position + i, got, dtype_in_range(dtype, expected));
+        compare(c->verification, run.position + i, got, expected);
     }
 }
 

@@ -30,14 +30,14 @@ static double element(const struct view *m, uint64_t i, uint64_t j)
     return dtype_value(m->dtype, view_at(IMAGE_BASE, m, i, j));
 }
 
-/* Copies rows x columns elements from (i, j) on; raises `max` to their largest magnitude. */
+/* Copies rows x columns elements from (i, j) on; raises `max` to their largest magnitude that is finite. */
 static void copy_out(const struct view *m, uint64_t i, uint64_t rows, uint64_t j, uint64_t columns, double *to,
                      double *max)
 {
     for (uint64_t r = 0; r < rows; r++)
         for (uint64_t c = 0; c < columns; c++) {
             double x = to[r * columns + c] = element(m, i + r, j + c);
-            *max = fabs(x) > *max ? fabs(x) : *max;
+            *max = fabs(x) > *max && isfinite(x) ? fabs(x) : *max;
         }
 }
 
@@ -89,11 +89,14 @@ static void apply(struct patch *p, enum scope scope)
             apply_one(p, &p->gemm->epilogue[e]);
 }
 
-/* The sum of so many products more: s of the tolerance is sqrt(depth) max|A| max|B|. */
+/* The sum of so many products more: s of the tolerance is sqrt(depth) max|A| max|B|, without bound if f32 may not hold
+ * a partial sum. */
 static void widen_errors(struct patch *p, uint64_t depth)
 {
     enum dtype dtype = dtype_is_float(p->gemm->c.dtype) ? p->gemm->c.dtype : DTYPE_f32;
-    double more = p->whole ? 0 : dtype_tolerance(dtype) * sqrt((double)depth) * p->max_a * p->max_b;
+    double most = p->max_a * p->max_b, more = p->whole ? 0 : dtype_tolerance(dtype) * sqrt((double)depth) * most;
+    if (!p->whole && most * (double)depth > FLT_MAX)
+        more = INFINITY;
     for (uint64_t i = 0; i < p->rows * p->columns; i++)
         p->error[i] += more;
 }
@@ -130,22 +133,19 @@ static void compute(struct patch *p)
     apply(p, SCOPE_ONCE);
 }
 
-/* Against what the dtype of C can hold of each value, and of those that are as far off as allowed. The s of what
- * epilogues give is 1. */
+/* Against what the dtype of C can hold of each value. The s of what epilogues give is 1. */
 static struct difference compare(const struct patch *p, const struct op *op)
 {
     const struct view *c = &p->gemm->c;
     double scale = p->gemm->epilogues > 0 ? 1 : 0;
     for (uint64_t i = 0; i < p->rows * p->columns; i++) {
         uint64_t row = p->row + i / p->columns, column = p->column + i % p->columns;
-        double expected = dtype_in_range(c->dtype, p->sum[i]), got = element(c, row, column), error = p->error[i];
-        double above = dtype_in_range(c->dtype, p->sum[i] + error) - expected;
-        double below = expected - dtype_in_range(c->dtype, p->sum[i] - error);
-        double allowed = fmax(above, below) + dtype_tolerance(c->dtype) * (scale + fabs(expected));
-        if (got == expected || (isnan(got) && isnan(expected)) || !isfinite(error) || fabs(got - expected) <= allowed)
+        double expected = p->sum[i], got = element(c, row, column);
+        double allowed = p->error[i] + dtype_tolerance(c->dtype) * (scale + fabs(expected));
+        if (!isfinite(p->error[i]) || dtype_close(c->dtype, got, expected, allowed))
             continue;
-        return (struct difference){.op = op, .index = {row, column}, .got = got, .expected = expected,
-                                   .allowed = allowed};
+        return (struct difference){.op = op, .index = {row, column}, .got = got, .allowed = allowed,
+                                   .expected = dtype_in_range(c->dtype, expected)};
     }
     return (struct difference){0};
 }

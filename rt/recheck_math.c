@@ -89,8 +89,8 @@ struct difference recheck_math(const struct op *op, double *expected)
     for (uint64_t i = 0; i < count && !found.op && isfinite(scale); i++) {
         index_of(to->shape, i, index);
         double want = dtype_in_range(to->dtype, expected[i]), got = element(to, index);
-        double allowed = tolerance * (scale + fabs(want));
-        if (got == want || (isnan(got) && isnan(want)) || fabs(got - want) <= allowed)
+        double allowed = tolerance * (scale + fabs(expected[i]));
+        if (dtype_close(to->dtype, got, expected[i], allowed))
             continue;
         found = (struct difference){.op = op, .got = got, .expected = want, .allowed = allowed,
                                     .index = {index[0], index[1], index[2], index[3]}};

@@ -113,7 +113,7 @@ static double largest(const double *values, uint64_t count)
 {
     double most = 0;
     for (uint64_t i = 0; i < count; i++)
-        most = fabs(values[i]) > most ? fabs(values[i]) : most;
+        most = fabs(values[i]) > most && isfinite(values[i]) ? fabs(values[i]) : most;
     return most;
 }
 

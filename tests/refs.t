@@ -262,6 +262,19 @@ def chains(program):
         ok(tolerance and 5 < tolerance["scale"] < 500, "its s is larger", tolerance)
 
 
+def infinities(program):
+    """Where a float's range ends: infinity is not close to any number but those that may be rounded to it."""
+    one = Array("f32", (1,), [1])
+    for value, got, status in ((1e6, math.inf, 0), (1e6, 5, 1), (1e6, -math.inf, 1), (1e6, math.nan, 1),
+                               (7, math.inf, 1), (65519.9, math.inf, 0), (65520.1, 65504, 0),
+                               (65000, math.inf, 1), (70000, 65504, 1), (math.inf, 5, 1),
+                               (math.nan, math.inf, 1), (math.nan, math.nan, 0)):
+        x, out = Array("f32", (1,), [value]), Array("f16", (1,), [got])
+        ended = run(program, "run", "refs", "what=binary", "op=mul", "x=" + x.save("x"), "y=" + one.save("y"),
+                    "out=" + out.save("out"))
+        ok(ended.returncode == status, f"f16 has {got} where {value} is expected", ended.said)
+
+
 def wrong(program):
     x, y = drawn("f32", (3, 4)), drawn("f32", (3, 5))
     whole = drawn("i8", (3, 4))
@@ -297,7 +310,7 @@ def wrong(program):
 try:
     random.seed(7)
     small = small_machine("refs", KERNELS)
-    for part in (unary, binary, gemms, reductions, norms, conversions, rows, chains, wrong):
+    for part in (unary, binary, gemms, reductions, norms, conversions, rows, chains, infinities, wrong):
         part(small)
 except Broken as reason:
     ok(False, "a simulator with benches of the user's own", reason)

@@ -119,6 +119,15 @@ static bool from_integers(void)
            f16_to_f32(f16[2]) == 40000 && isinf(f16_to_f32(f16[3]));
 }
 
+static bool close_ones(void)
+{
+    return !dtype_close(DTYPE_f16, 65504, 65519, 0) && dtype_close(DTYPE_f16, INFINITY, 65519.9, 1) &&
+           dtype_close(DTYPE_f16, 65504, 65520, 20) && !dtype_close(DTYPE_f16, 65504, 1e6, 1000) &&
+           !dtype_close(DTYPE_f16, -INFINITY, 1e6, 1000) && dtype_close(DTYPE_f16, -INFINITY, -1e6, 0) &&
+           !dtype_close(DTYPE_f32, 1, INFINITY, INFINITY) && !dtype_close(DTYPE_f32, NAN, 1, INFINITY) &&
+           dtype_close(DTYPE_i8, 127, 300, 0) && !dtype_close(DTYPE_i8, 126, 300, 0);
+}
+
 int main(void)
 {
     expect(exact(DTYPE_f16, f16_to_f32, f32_to_f16, 5), "every f16, denormals too, survives f32 and back");
@@ -129,6 +138,7 @@ int main(void)
     expect(beyond_range(), "f16 overflows to infinity, underflows to 0, keeps NaN");
     expect(integers(), "floats to integers round to even and saturate, NaN is 0");
     expect(from_integers(), "i32 to narrower integers saturates, to floats rounds");
+    expect(close_ones(), "infinity is close to what may be rounded to it alone");
     printf("1..%d\n", tests);
     return 0;
 }
