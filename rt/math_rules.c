@@ -77,7 +77,7 @@ bool math_defined(const struct math *math, char why[MATH_WHY])
     if (!classes_agree(math, why))
         return false;
     if (math->has_scalar && !dtype_is_float(x->dtype) &&
-        !(math->scalar == nearbyint(math->scalar) && fabs(math->scalar) <= INT32_MAX))
+        !(math->scalar == nearbyint(math->scalar) && math->scalar >= INT32_MIN && math->scalar <= INT32_MAX))
         return refused(why, "%s of %s and a number that is no i32 is not defined%s", name, dtype_words[x->dtype], "");
     return true;
 }

@@ -20,6 +20,7 @@ WRONG = (
     ("quant_scale", r"the scale of quant is i32; floats are"),
     ("dequant_i8", r"dequant does not give i8, but floats"),
     ("number_i32", r"add of i32 and a number that is no i32 is not defined"),
+    ("number_low", r"add of i32 and a number that is no i32 is not defined"),
     ("first_number", r"x is a number; only the last of several operands can be one"),
     ("only_number", r"x is a number; only the last of several operands can be one"),
     ("row", r"y of 5 does not fit a result of 4 x 6"),

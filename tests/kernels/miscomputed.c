@@ -19,6 +19,8 @@ static void simple(struct tl *tl)
     struct tl_shard i = tl_alloc(tl, KB_i32, 4, 6), i8 = tl_alloc(tl, KB_i8, 4, 6), u8 = tl_alloc(tl, KB_u8, 4, 6);
     struct tl_shard column = tl_alloc(tl, KB_f32, 4, 1), folded = x;
     folded.stride[0] = 0;
+    tl_max(tl, i, i, tl_number(INT32_MIN));             /* both ends are numbers of i32 */
+    tl_min(tl, i, i, tl_number(INT32_MAX));
     if (is("exp_i32")) tl_exp(tl, i, i);
     if (is("gelu_i8")) tl_gelu(tl, y, i8);
     if (is("to_i32")) tl_add(tl, i, x, x);
@@ -29,6 +31,7 @@ static void simple(struct tl *tl)
     if (is("quant_scale")) tl_quant(tl, i8, x, i);
     if (is("dequant_i8")) tl_dequant(tl, i8, i8, tl_number(2));
     if (is("number_i32")) tl_add(tl, i, i, tl_number(0.5));
+    if (is("number_low")) tl_add(tl, i, i, tl_number(INT32_MIN - 1.0));
     if (is("first_number")) tl_sub(tl, x, tl_number(1), x);
     if (is("only_number")) tl_copy(tl, x, tl_number(1));
     if (is("row")) tl_add(tl, y, x, tl_alloc(tl, KB_f32, 5));
