@@ -8,6 +8,8 @@
 
 #include "../rt/text/base.h"
 #include "../rt/text/diag.h"
+#include "out.h"
+#include "words.h"
 
 struct hash {
     XXH3_state_t *state;
@@ -38,6 +40,16 @@ void hash_text(struct hash *hash, const char *text)
 void hash_number(struct hash *hash, uint64_t n)
 {
     hash_add(hash, &n, sizeof n);
+}
+
+void hash_file(struct hash *hash, const char *path)
+{
+    size_t length;
+    const char *text = read_file(path, &length);
+    if (!text)
+        die("read %s:", path);
+    hash_text(hash, base_name(path));
+    hash_add(hash, text, length);
 }
 
 const char *hash_end(struct hash *hash)

@@ -14,6 +14,9 @@ void hash_add(struct hash *hash, const void *bytes, size_t length);
 void hash_text(struct hash *hash, const char *text);
 void hash_number(struct hash *hash, uint64_t n);
 
+/* A file's own name and what it holds. One that cannot be read ends kbgen. */
+void hash_file(struct hash *hash, const char *path);
+
 const char *hash_end(struct hash *hash);
 
 #endif

@@ -44,6 +44,10 @@ _Noreturn void refuse(const struct job *job, const struct unit *unit);
 /* A hash over a generated file and the generated headers that it includes. */
 const char *content_of(const struct emission *emission, const struct emitted *file);
 
+/* A hash over a user's file and all that it includes, or NULL: the compiler would have to be asked, and `ask` forbids
+ * it. Leaves in the unit what structure_keep keeps. */
+const char *content_of_user(struct making *making, struct unit *unit, bool ask);
+
 /* A hash over all that a simulator is made of but its numbers, or NULL: the compiler would have to be asked, and `ask`
  * forbids it. Simulators of one structure are the same bytes but for the key and the numbers. */
 const char *structure_of(struct making *making, bool ask);
@@ -55,7 +59,7 @@ bool unit_is_numbers(const struct unit *unit);
 bool object_find(const struct making *making, const struct unit *unit);
 void object_keep(const struct making *making, const struct unit *unit);
 
-/* Keeps what was asked, once the simulator is made. */
+/* Keeps what the compiler was asked, once the simulator is made. */
 void structure_keep(const struct making *making);
 
 #endif
