@@ -35,7 +35,6 @@ void buffers_end(struct tl *tl)
     state->held = NULL;
     flights_end(tl);
     freed_end(tl);
-    call_after_none(tl);
     free(state->after);
     state->after = NULL;
     state->after_room = 0;

@@ -1,19 +1,58 @@
 /* depend.c: the levels of the operations of a window. */
 #include "depend.h"
 
+#include <string.h>
+
 #include "access.h"
+#include "hash.h"
 #include "spans.h"
 
 /* A view of more runs counts as all bytes from its first to its last. */
 enum { MOST_RUNS = 4096, MOST_BYTES = 32 << 20 };
 
 static uint16_t levels[DEPEND_MOST_OPS];                /* of the window's operations */
-static uint64_t first_id, count;
+static uint64_t commands[DEPEND_MOST_OPS];              /* command_key of each */
+static uint32_t count;
 static uint16_t top, floor_level;                       /* the highest so far; whatever comes is above the floor */
+
+/* ---- what is named: filled when somebody names a command */
+
+enum { SLOTS_LOG2 = 16, SLOTS = 1 << SLOTS_LOG2 };      /* twice as many as operations */
+
+/* By command: 1 + the position of its operation of the highest level; 0: free. */
+static uint16_t slots[SLOTS];
+static uint32_t filled;                                 /* operations that are there */
+
+static void table_clear(void)
+{
+    if (filled)
+        memset(slots, 0, sizeof slots);
+    filled = 0;
+}
+
+static uint16_t *slot_of(uint64_t command)
+{
+    uint32_t at = hash_bits(command, SLOTS_LOG2);
+    while (slots[at] && commands[slots[at] - 1] != command)
+        at = (at + 1) % SLOTS;
+    return &slots[at];
+}
+
+static void table_fill(void)
+{
+    for (; filled < count; filled++) {
+        uint16_t *slot = slot_of(commands[filled]);
+        if (!*slot || levels[*slot - 1] < levels[filled])
+            *slot = (uint16_t)(filled + 1);
+    }
+}
+
+/* ---- a window */
 
 void depend_begin(void)
 {
     spans_clear();
+    table_clear();
     count = 0;
     top = floor_level = 0;
 }
@@ -79,12 +118,15 @@ static void put(const struct view *view, bool writes, void *arg)
 
 /* ---- levels */
 
+/* Whoever is not in the window was done before it, or is a receive that completes behind the operation. */
 static uint16_t above_named(const struct op *op, uint16_t level)
 {
+    if (op->afters)
+        table_fill();
     for (uint32_t i = 0; i < op->afters; i++) {
-        uint64_t named = op->after[i] - 1 - first_id;   /* far above if it was done before the window */
-        if (named < count && level <= levels[named])
-            level = levels[named] + 1;
+        uint16_t named = *slot_of(command_key(op->serial, op->after[i]));
+        if (named && level <= levels[named - 1])
+            level = levels[named - 1] + 1;
     }
     return level;
 }
@@ -92,8 +134,6 @@ static uint16_t above_named(const struct op *op, uint16_t level)
 uint16_t depend_level(const struct op *op)
 {
     uint16_t level = floor_level + 1;
-    if (count == 0)
-        first_id = op->id;
     if (op->kind == OPKIND_memory && op->pe == OP_OF_HOST) {
         level = floor_level = top + 1;                  /* a fill is between all before and all after it */
     } else {
@@ -102,5 +142,6 @@ uint16_t depend_level(const struct op *op)
         access_each(op, put, &level);
     }
     top = level > top ? level : top;
+    commands[count] = command_key(op->serial, op->command);
     return levels[count++] = level;
 }

@@ -17,7 +17,7 @@ struct device_state {
     struct held *held;                                  /* what tl_data handed out (buffer.c) */
     struct flight *flights;                             /* transfers not waited for (flight.c) */
     struct freed *freed;                                /* what it gave back (freed.c) */
-    struct origin **after;                              /* what the next command depends on (device_call.c), */
+    uint32_t *after;                                    /* commands that the next one depends on (device_call.c), */
     uint32_t afters, after_room;
 };
 

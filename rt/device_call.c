@@ -156,11 +156,15 @@ void call_wait(const struct call *call, tl_handle handle)
 
 static void called(const struct call *call, struct op *op)
 {
+    const struct device_state *state = call->tl->data;
     op->pe = pe_number(call->tl->pe);
+    op->serial = call->tl->serial;
     op->command = call->tl->commands;
     op->kernel = call->tl->name;
     op->file = call->file;
     op->line = call->line;
+    op->after = state->after;
+    op->afters = state->afters;
 }
 
 /* ---- what the next command depends on */
@@ -168,33 +172,16 @@ static void called(const struct call *call, struct op *op)
 void call_after(const struct call *call, tl_handle handle)
 {
     struct device_state *state = call->tl->data;
-    const struct command *command = call_command(call, handle);
+    uint32_t number = call_number(call, handle);
     if (races_on)
-        racer_after(pe_number(call->tl->pe), call_number(call, handle));
-    if (!command || !command->data)
-        return;
+        racer_after(pe_number(call->tl->pe), number);
     if (state->afters == state->after_room) {
         state->after_room = state->after_room ? 2 * state->after_room : 4;
         state->after = realloc(state->after, state->after_room * sizeof *state->after);
         if (!state->after)
             die("no memory for what a command depends on:");
     }
-    state->after[state->afters++] = origin_hold(command->data);
-}
-
-static struct origin *depends(const struct call *call, struct origin *record)
-{
-    const struct device_state *state = call->tl->data;
-    for (uint32_t i = 0; i < state->afters; i++)
-        oplog_depends(record, state->after[i]);
-    return record;
-}
-
-void call_after_none(struct tl *tl)
-{
-    struct device_state *state = tl->data;
-    while (state->afters)
-        origin_drop(state->after[--state->afters]);
+    state->after[state->afters++] = number;
 }
 
 /* ---- the command */
@@ -204,7 +191,7 @@ static struct origin *noted(const struct call *call, struct origin *record, cons
 {
     if (races_on)
         race_called(pe_number(call->tl->pe), op->command, record, op, receives);
-    return depends(call, record);
+    return record;
 }
 
 struct origin *call_record(const struct call *call, struct op *op)
@@ -229,7 +216,7 @@ tl_handle call_submit(const struct call *call, struct request *ask, struct op *o
 
 tl_handle call_submit_recorded(const struct call *call, struct request *ask, struct origin *record)
 {
-    call_after_none(call->tl);
+    ((struct device_state *)call->tl->data)->afters = 0;
     if (races_on)
         racer_submitted(pe_number(call->tl->pe));
     ask->file = call->file;

@@ -64,9 +64,8 @@ uint32_t call_number(const struct call *call, tl_handle handle);
 /* The command of a handle; NULL: it is complete. It lives until it is complete, or longer if somebody holds it. */
 struct command *call_command(const struct call *call, tl_handle handle);
 
-/* The next command depends on it; nothing if it is complete. */
+/* The next command depends on it. */
 void call_after(const struct call *call, tl_handle handle);
-void call_after_none(struct tl *tl);
 
 /* Waits until it is complete. */
 void call_wait(const struct call *call, tl_handle handle);

@@ -6,7 +6,7 @@
 #include "log.h"
 
 #define LOG_MAGIC "kboplog"
-enum { LOG_VERSION = 1, LOG_ORDER = 0x01020304, LOG_BLOCK_TAG = 0x6b6c6f62 };
+enum { LOG_VERSION = 2, LOG_ORDER = 0x01020304, LOG_BLOCK_TAG = 0x6b6c6f62 };
 
 /* At the start of a file; behind it `bytes` of texts, each with its 0: machine, topology hash, version, bench. */
 struct log_file_head {

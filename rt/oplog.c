@@ -22,10 +22,9 @@ bool oplog_on;
 struct entry {
     struct op op;
     struct origin *origin, *send;
-    struct origin **after;
     struct gemm_epilogue *epilogue;
-    uint64_t *ids;                                      /* of what it depends on */
-    uint32_t after_room, epilogue_room;
+    uint32_t *after;
+    uint32_t epilogue_room, after_room;
     struct tile_stage *tile;                            /* that were served before it has its id */
     uint32_t tiles;
     struct entry *next;                                 /* of those that are free */
@@ -54,8 +53,6 @@ static void entry_drop(struct entry *entry)
     entry->origin->entry = NULL;
     origin_drop(entry->origin);
     origin_drop(entry->send);
-    for (uint32_t i = 0; i < entry->op.afters; i++)
-        origin_drop(entry->after[i]);
     entry->tile = NULL;
     entry->tiles = 0;
     entry->next = unused;
@@ -73,12 +70,23 @@ static void copy_epilogues(struct entry *entry)
         gemm->epilogue = memcpy(entry->epilogue, gemm->epilogue, gemm->epilogues * sizeof *gemm->epilogue);
 }
 
+static void copy_afters(struct entry *entry)
+{
+    struct op *op = &entry->op;
+    if (op->afters > entry->after_room) {
+        entry->after_room = 2 * op->afters;
+        entry->after = arena_alloc(entry->after_room, sizeof *entry->after);
+    }
+    if (op->afters)
+        op->after = memcpy(entry->after, op->after, op->afters * sizeof *op->after);
+}
+
 static struct entry *entry_new(const struct op *op)
 {
     struct entry *entry = entry_take();
     struct origin *origin = entry->origin = origin_new();
     entry->op = *op;
-    entry->op.afters = 0;
+    copy_afters(entry);
     entry->send = NULL;
     if (op->kind == OPKIND_gemm)
         copy_epilogues(entry);
@@ -126,23 +134,6 @@ void oplog_received(struct origin *receive, struct origin *send)
     struct entry *entry = receive->entry;
     entry->send = origin_hold(send);
     append(entry);
-}
-
-void oplog_depends(struct origin *op, struct origin *on)
-{
-    if (!op || !on)
-        return;
-    struct entry *entry = op->entry;
-    if (entry->op.afters == entry->after_room) {
-        uint32_t larger = entry->after_room ? 2 * entry->after_room : 4;
-        struct origin **after = arena_alloc(larger, sizeof *after);
-        if (entry->after_room)
-            memcpy(after, entry->after, entry->after_room * sizeof *after);
-        entry->after = after;
-        entry->ids = arena_alloc(larger, sizeof *entry->ids);
-        entry->after_room = larger;
-    }
-    entry->after[entry->op.afters++] = origin_hold(on);
 }
 
 /* ---- pass 1 */
@@ -194,19 +185,10 @@ static bool batch_has(int64_t pe)
     return false;
 }
 
-/* What it depends on has its id by now, or is a receive that has not completed. */
 static void give_ids(struct entry *entry)
 {
-    uint32_t known = 0;
-    for (uint32_t i = 0; i < entry->op.afters; i++) {
-        if (entry->after[i]->id != NO_ID)
-            entry->ids[known++] = 1 + entry->after[i]->id;
-        origin_drop(entry->after[i]);
-    }
     entry->op.id = entry->origin->id = settled++;
     entry->op.sent = entry->send ? 1 + entry->send->id : 0;
-    entry->op.after = entry->ids;
-    entry->op.afters = known;
 }
 
 static void record_services_of(const struct origin *op)
@@ -234,7 +216,6 @@ static void settle(struct entry *entry)
         log_begin_interval();
         interval = settled;
     }
-    entry->op.afters = 0;
     entry_drop(entry);
 }
 

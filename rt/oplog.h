@@ -30,11 +30,12 @@ struct op {
     const char *name;                                   /* "dma_read", "dma_write", "send", "fill", "gemm_f16" ... */
     int64_t pe;                                         /* over the machine, or OP_OF_HOST */
     uint64_t at_ps;                                     /* instant of the call; of a receive, of its completion */
-    uint32_t command;                                   /* its number in the launch */
+    uint32_t serial;                                    /* of its kernel, over the run; 0: the host's */
+    uint32_t command;                                   /* its number in that */
     const char *kernel, *file;
     uint32_t line;
     uint32_t afters;                                    /* explicit dependencies: */
-    const uint64_t *after;                              /* 1 + id of each */
+    const uint32_t *after;                              /* numbers of commands of its kernel */
     uint64_t sent;                                      /* of a receive: 1 + id of the send of its message; else 0 */
     union {
         struct copy copy;                               /* memory, of a PE */
@@ -44,11 +45,17 @@ struct op {
     };
 };
 
+/* Names a command over the run; its records are of one. */
+static inline uint64_t command_key(uint32_t serial, uint32_t command)
+{
+    return (uint64_t)serial << 32 | command;
+}
+
 /* Whether a data pass will follow. Before anything else of this header. */
 extern bool oplog_on;
 
-/* ---- recording: id, at_ps, after and sent of what is given are the log's to find, and do not count. What it points to
- * is copied. The call that is given back is held until pass 1 is done for it: whoever needs it longer holds it. */
+/* ---- recording: id, at_ps and sent of what is given are the log's to find, and do not count. What it points to is
+ * copied. The call that is given back is held until pass 1 is done for it: whoever needs it longer holds it. */
 
 /* Records an operation that is called now; one of the host is done at once. */
 struct origin *oplog_add(const struct op *op);
@@ -57,10 +64,6 @@ struct origin *oplog_add(const struct op *op);
  * is known which send's message it takes. */
 struct origin *oplog_call(const struct op *op);
 void oplog_received(struct origin *receive, struct origin *send);
-
-/* An explicit dependency of an operation that was just added or called, on one that was called before; either may be
- * NULL: nothing. It is left out if that one is a receive that has not completed by then. */
-void oplog_depends(struct origin *op, struct origin *on);
 
 /* Does pass 1 for the operations of earlier instants; of this one too when `all`, or when one of them is of this PE. */
 void oplog_settle(bool all, int64_t pe);

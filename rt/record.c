@@ -173,10 +173,11 @@ void record_op(struct packed *to, struct names *names, struct record_state *stat
     pack_u64(to, site);
     pack_u64(to, (uint64_t)(op->pe + 1));
     pack_i64(to, (int64_t)(op->at_ps - state->t_ps));
+    pack_u64(to, op->serial);
     pack_u64(to, op->command);
     pack_u64(to, op->sent ? state->id + 1 - op->sent : 0);
     for (uint32_t i = 0; i < op->afters; i++)
-        pack_u64(to, state->id + 1 - op->after[i]);
+        pack_u64(to, op->command - op->after[i]);
     switch (form) {
     case FORM_copy:
         pack_view(to, &op->copy.from);
@@ -220,16 +221,18 @@ static struct op *unpack_op(struct unpacking *from, const struct names *names, s
     uint64_t epilogues = unpack_count(from), afters = unpack_count(from);
     struct op *op = NULL;
     struct gemm_epilogue *epilogue = op_grow(&op, epilogues * sizeof *epilogue + afters * sizeof *op->after);
-    uint64_t *after = (uint64_t *)(epilogue + epilogues), site = unpack_below(from, names->sites);
+    uint32_t *after = (uint32_t *)(epilogue + epilogues);
+    uint64_t site = unpack_below(from, names->sites);
     const struct site *from_site = from->bad ? &(struct site){0} : &names->site[site];
     *op = (struct op){.id = state->id, .name = from_site->name, .kernel = from_site->kernel, .file = from_site->file,
                       .line = from_site->line, .afters = (uint32_t)afters, .after = after};
     op->pe = (int64_t)unpack_below(from, pe_count() + UINT64_C(1)) - 1;
     op->at_ps = state->t_ps += (uint64_t)unpack_i64(from);
+    op->serial = (uint32_t)unpack_u64(from);
     op->command = (uint32_t)unpack_u64(from);
     op->sent = unpack_earlier(from, state);
     for (uint64_t i = 0; i < afters; i++)
-        after[i] = unpack_earlier(from, state);
+        after[i] = op->command - (uint32_t)unpack_below(from, op->command + UINT64_C(1));
     op->kind = form == FORM_gemm ? OPKIND_gemm : form == FORM_math ? OPKIND_math : OPKIND_memory;
     from->bad |= (op->pe == OP_OF_HOST) != (form == FORM_fill);
     op->gemm.epilogues = (uint32_t)epilogues;

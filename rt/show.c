@@ -117,6 +117,46 @@ static void write_params(struct json *json, const struct op *op)
     json_object_end(json);
 }
 
+/* ---- what a first reading finds of each operation, by id */
+
+static struct found {
+    uint64_t command;                                   /* command_key */
+    struct services served;
+} *found;
+static uint64_t ops;
+static uint64_t *by_command;                            /* their ids, in the order of commands */
+
+static int compare_commands(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    if (found[x].command != found[y].command)
+        return found[x].command < found[y].command ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+static void sort_by_command(void)
+{
+    by_command = arena_alloc(ops, sizeof *by_command);
+    for (uint64_t i = 0; i < ops; i++)
+        by_command[i] = i;
+    qsort(by_command, ops, sizeof *by_command, compare_commands);
+}
+
+/* The ids of a command's operations. */
+static void write_ids(struct json *json, uint64_t command)
+{
+    uint64_t low = 0, high = ops;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (found[by_command[middle]].command < command)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < ops && found[by_command[low]].command == command; low++)
+        json_u64(json, NULL, by_command[low]);
+}
+
 /* ---- lines */
 
 static void line_begin(struct json *json)
@@ -155,7 +195,7 @@ static void print_op(const struct op *op, const struct services *served)
     json_u64(&json, "line", op->line);
     json_array(&json, "depends");
     for (uint32_t i = 0; i < op->afters; i++)
-        json_u64(&json, NULL, op->after[i] - 1);
+        write_ids(&json, command_key(op->serial, op->after[i]));
     if (op->sent)
         json_u64(&json, NULL, op->sent - 1);
     json_array_end(&json);
@@ -185,29 +225,23 @@ static void print_content(const struct content *content)
     line_end(&json);
 }
 
-/* What a first reading finds of each operation: whose it is, and when it was served. By id. */
-static struct found {
-    int64_t pe;
-    uint32_t command;
-    struct services served;
-} *found;
-static uint64_t ops;
 
 /* The records of one command stand side by side; the engines know one of them, whose services are those of all. */
 static void share(uint64_t from, uint64_t to)
 {
-    if (found[from].served.end_ps && !found[to].served.end_ps && found[from].pe == found[to].pe
-        && found[from].command == found[to].command)
+    if (found[from].served.end_ps && !found[to].served.end_ps && found[from].command == found[to].command)
         found[to].served = found[from].served;
 }
 
 static void look_through(struct log_reader *reader)
 {
     struct record record;
+    bool named = false;
     while (log_next(reader, &record)) {
         if (record.kind == RECORD_op) {
+            named |= record.op->afters > 0;
             found = arena_grow(found, ops, sizeof *found);
-            found[ops++] = (struct found){.pe = record.op->pe, .command = record.op->command};
+            found[ops++] = (struct found){.command = command_key(record.op->serial, record.op->command)};
             free(record.op);
         } else if (record.kind == RECORD_services) {
             found[record.services.id].served = record.services;
@@ -217,6 +251,8 @@ static void look_through(struct log_reader *reader)
         share(i, i - 1);
     for (uint64_t i = 1; i < ops; i++)
         share(i - 1, i);
+    if (named)
+        sort_by_command();
 }
 
 static void print_all(struct log_reader *reader)

@@ -119,6 +119,20 @@ def shows(program):
        and re.search(r"\n +164 .* gemm_f16, many many.c:\d+\n", summary), "a summary by name and by line", summary)
 
 
+def names(program):
+    """What tl_after names stands in the log whether it is complete or still to come, of its own launch."""
+    path, _ = logged(program, "named", "named")
+    ops = [op for op in operations(program, path)[0] if op["pe"] != "host"]
+    kernels = [[op for op in ops if op["pe"] == pe] for pe in sorted({op["pe"] for op in ops})]
+    for own in (kernel[at:at + 4] for kernel in kernels for at in range(0, 12, 4)):
+        load, store, send, receive = (next(op for op in own if op["op_name"] == name)
+                                      for name in ("dma_read", "dma_write", "send", "recv"))
+        ok(receive["depends"][0] == load["op"] and len(receive["depends"]) == 2 and send["depends"] == []
+           and store["depends"] == [receive["op"], load["op"]] and load["depends"] == [], "what tl_after named", own)
+    ended = run(program, "data", path)
+    ok(len(kernels) == 4 and ended.returncode == 0, "and the data pass goes on as without", ended.said)
+
+
 # ---- the data pass, later
 
 def later(program):
@@ -235,7 +249,7 @@ def others(program):
 
 try:
     SMALL = small_machine("small", KERNELS)
-    for part in (streams, shows, later, damage, differs, others):
+    for part in (streams, shows, names, later, damage, differs, others):
         part(SMALL)
     if os.environ.get("SAN"):
         skip("memory is bounded", "the sanitizers keep what is freed")

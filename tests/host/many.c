@@ -56,6 +56,33 @@ KB_BENCH(looped, "many operations", KB_INT(rounds, 10, 1, 1 << 30, "of six opera
     kb_wait(kb_launch(many, all, &(struct many_args){x, y, kb_int(rounds)}));
 }
 
+/* A receive comes after a load that is complete; a store after that load, and after the receive, which is not. */
+KB_KERNEL(named, struct many_args)
+{
+    uint32_t pes = tl_num_pes(tl), right = (tl_pe(tl) + 1) % pes, left = (tl_pe(tl) + pes - 1) % pes;
+    struct tl_shard x = tl_my_shard(tl, arg->x), a = tl_alloc(tl, x.dtype, 8, 8), b = tl_alloc(tl, x.dtype, 8, 8);
+    tl_handle load = tl_load_async(tl, a, x);
+    tl_wait(tl, load);
+    tl_after(tl, load);
+    tl_handle message = tl_recv_async(tl, left, b);
+    tl_after(tl, message);
+    tl_after(tl, load);
+    tl_store(tl, tl_my_shard(tl, arg->y), a);
+    tl_send(tl, right, a);
+    tl_wait(tl, message);
+}
+
+KB_BENCH(named, "what tl_after names")
+{
+    struct kb_pes all = kb_pes("*");
+    kb_tensor x = kb_tensor_new("x", KB_f16, kb_2d(8 * all.count, 8), kb_rows(KB_HBM, all));
+    kb_tensor y = kb_tensor_new("y", KB_f16, kb_2d(8 * all.count, 8), kb_rows(KB_HBM, all));
+    kb_fill(x, 1);
+    for (int i = 0; i < 3; i++)
+        kb_wait(kb_launch(named, all, &(struct many_args){x, y, 0}));
+    kb_expect_close(y, kb_ref_copy(x));
+}
+
 /* One PE waits for a message that never comes. */
 KB_KERNEL(waits, struct many_args)
 {

@@ -142,18 +142,23 @@ static bool levels_are_exact(void)
 /* An operation that names another comes after it, and so does what is behind a fill. */
 static void named(void)
 {
-    uint64_t after[] = {1 + 1};
+    uint32_t after[] = {6, 7, 99};
     struct op op = {.kind = OPKIND_memory, .copy = {view_bytes(0, 0, 4), view_bytes(1, 0, 4)}};
-    struct op other = {.id = 1, .kind = OPKIND_memory, .copy = {view_bytes(1, 0, 4), view_bytes(2, 0, 4)}};
-    struct op third = {.id = 2, .kind = OPKIND_memory, .after = after, .afters = 1,
+    struct op other = {.id = 1, .serial = 3, .command = 7, .kind = OPKIND_memory,
+                       .copy = {view_bytes(1, 0, 4), view_bytes(2, 0, 4)}};
+    struct op third = {.id = 2, .serial = 3, .command = 8, .kind = OPKIND_memory, .after = after, .afters = 3,
                        .copy = {view_bytes(0, 64, 4), view_bytes(1, 64, 4)}};
     struct op fill = {.id = 3, .kind = OPKIND_memory, .pe = OP_OF_HOST};
-    struct op fourth = third;
+    struct op fourth = third, elsewhere = third;
     fourth.id = 4;
     fourth.afters = 0;
+    elsewhere.serial = 4;                               /* another kernel's command 7 is not meant */
     depend_begin();
     bool good = depend_level(&op) == 1 && depend_level(&other) == 2 && depend_level(&third) == 3;
     expect(good && depend_level(&fill) == 4 && depend_level(&fourth) == 5, "what is named, and fills, come before");
+    depend_begin();
+    expect(depend_level(&op) == 1 && depend_level(&other) == 2 && depend_level(&elsewhere) == 1,
+           "what is named is the own kernel's");
 }
 
 /* ---- the data pass */

@@ -33,7 +33,8 @@ static bool same_text(const char *a, const char *b)
 static bool same_head(const struct op *a, const struct op *b)
 {
     bool good = a->id == b->id && a->kind == b->kind && a->pe == b->pe && a->at_ps == b->at_ps
-        && a->command == b->command && a->line == b->line && a->sent == b->sent && a->afters == b->afters
+        && a->serial == b->serial && a->command == b->command && a->line == b->line && a->sent == b->sent
+        && a->afters == b->afters
         && same_text(a->name, b->name) && same_text(a->kernel, b->kernel) && same_text(a->file, b->file);
     for (uint32_t i = 0; good && i < a->afters; i++)
         good = a->after[i] == b->after[i];
@@ -48,7 +49,7 @@ static struct shard shards[2] = {{.memory = 0, .offset = 128, .elements = 6, .vi
 static struct tensor tensor = {.name = "given", .dtype = DTYPE_f16, .dims = {2, {5, 3}}, .place = {.split = KB_ROWS},
                                .number = 3, .elements = 15, .shard = shards, .shards = 2};
 static struct gemm_epilogue epilogues[2];
-static const uint64_t after[] = {4, 6};
+static const uint32_t after[] = {0, 3};
 static struct op ops[8];
 enum { OPS = 6, FIRST = 7 };
 
@@ -60,8 +61,8 @@ static void ops_make(void)
                        .stride = {0, 1}};
     for (uint64_t i = 0; i < OPS; i++)
         ops[i] = (struct op){.id = FIRST + i, .kind = OPKIND_memory, .name = "copy", .pe = (int64_t)i % 4,
-                             .at_ps = 1000000 - i * i, .command = (uint32_t)i, .kernel = "kernel", .file = "file.c",
-                             .line = (uint32_t)(10 + i)};
+                             .at_ps = 1000000 - i * i, .serial = 1000, .command = (uint32_t)i + 4,
+                             .kernel = "kernel", .file = "file.c", .line = (uint32_t)(10 + i)};
     ops[0].copy = (struct copy){view_bytes(0, 8, 100), view_bytes(store_messages(), 1 << 20, 100)};
     ops[1].copy = (struct copy){strided, strided};
     ops[1].sent = 1 + FIRST;
