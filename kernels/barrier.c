@@ -7,18 +7,6 @@
  * others' after it, at 64 of them if there are more; and it measures barriers one after the other. */
 #include "collective.h"
 
-static void barrier(struct tl *tl, const struct ring *ring)
-{
-    struct tl_shard out = tl_alloc(tl, KB_u8, 1), in = tl_alloc(tl, KB_u8, 1);
-    for (uint64_t places = 1; places < ring->count; places *= 2) {
-        tl_handle sent = tl_send_async(tl, ring_ahead(ring, places), out);
-        tl_recv(tl, ring_behind(ring, places), in);
-        tl_wait(tl, sent);
-    }
-    tl_free(tl, in);
-    tl_free(tl, out);
-}
-
 struct marks_args {
     kb_tensor mark, marks, seen;                        /* one; room for it with each rank; a row for others */
     struct kb_order order;

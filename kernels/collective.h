@@ -36,6 +36,20 @@ static inline uint32_t ring_behind(const struct ring *ring, uint64_t steps)
     return ring->rank[(ring->at + ring->count - steps % ring->count) % ring->count];
 }
 
+/* Dissemination: in step k a rank sends a byte to the one 2^k places further on and waits for one from 2^k places
+ * behind. What a rank waited for before it came is known to all when they go on. */
+static inline void barrier(struct tl *tl, const struct ring *ring)
+{
+    struct tl_shard out = tl_alloc(tl, KB_u8, 1), in = tl_alloc(tl, KB_u8, 1);
+    for (uint64_t places = 1; places < ring->count; places *= 2) {
+        tl_handle sent = tl_send_async(tl, ring_ahead(ring, places), out);
+        tl_recv(tl, ring_behind(ring, places), in);
+        tl_wait(tl, sent);
+    }
+    tl_free(tl, in);
+    tl_free(tl, out);
+}
+
 struct span {
     uint64_t first, count;
 };

@@ -1,0 +1,44 @@
+/* matmul.h: a few rows in the TCM times weights that stream out of a memory, each of them read once.
+ *
+ * With few rows the array waits for weights, so their tiles are long enough that the DMA's fixed time hardly counts,
+ * and short enough that the first and the last one, which nothing overlaps, are a small part of all. */
+#ifndef MATMUL_H
+#define MATMUL_H
+
+#include <kb/attrs.h>
+#include <kb/tl.h>
+
+static inline uint64_t clamp(uint64_t x, uint64_t low, uint64_t high)
+{
+    return x < low ? low : x > high ? high : x;
+}
+
+/* The largest even share of n that is not above `most`. */
+static inline uint64_t even_share(uint64_t n, uint64_t most)
+{
+    uint64_t parts = (n + most - 1) / most;
+    return (n + parts - 1) / parts;
+}
+
+/* to = op(x w), in one composite: x is m x k in this PE's TCM, w is k x n in a memory, or in the TCM if `near`; `to` is
+ * anywhere. The op may be NULL. All rows are one tile, so that no weight is read twice. */
+static inline tl_handle matmul(struct tl *tl, struct tl_shard to, struct tl_shard x, struct tl_shard w, bool near,
+                               const char *op)
+{
+    uint64_t m = x.shape[0], k = x.shape[1], n = w.shape[1], size = kb_dtype_bytes(w.dtype);
+    uint64_t reserved = kb_attrs.pe_tcm_reserved_bytes, cols = kb_attrs.pe_gemm_cols;
+    uint64_t rows = even_share(m, clamp(reserved / 4 / (cols * kb_dtype_bytes(to.dtype)), 1, m));
+    uint64_t bytes = clamp(k * n * size / 8, 32 << 10, reserved / 8);
+    uint64_t tile_n = clamp(reserved / 4 / (rows * kb_dtype_bytes(to.dtype)) / cols * cols, 1, n);
+    tile_n = clamp(bytes / size / k / cols * cols, n < cols ? n : cols, tile_n);
+    uint64_t tile_k = even_share(k, clamp(bytes / size / tile_n, 1, k));
+    struct tl_composite gemm = {
+        .op = TL_GEMM, .m = m, .k = k, .n = n, .tile = {rows, tile_k, tile_n},
+        .a = tl_in(x), .pin_a = true, .b = tl_in(w), .pin_b = near, .c = tl_out(to),
+    };
+    if (op)
+        gemm.epilogue[gemm.epilogues++] = (struct tl_epilogue){.op = op, .scope = TL_OUTPUT_TILE};
+    return tl_composite(tl, &gemm);
+}
+
+#endif

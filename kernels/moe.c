@@ -1,0 +1,215 @@
+/* moe.c: a mixture-of-experts step: y = sum over a token's experts of gate * down(silu(up(x))).
+ *
+ * Rows of x and y lie with all PEs, each expert's weights with PEs of its own (its members), or several experts with
+ * one PE. Which experts a token goes to is data, which each PE loads and looks at:
+ *   gather:   an expert's PEs load the rows of its tokens into their TCM, from wherever they lie;
+ *   expert:   each member multiplies them with its columns of `up`, takes silu, and multiplies with its rows of `down`;
+ *   scatter:  each row of that is stored with its token, in a slot for this choice and member, so none are in the way;
+ *   combine:  when all have come to a barrier, each PE adds up its tokens' slots by their gates.
+ * An expert without tokens reads no weights. With few tokens an expert the memories bound it: every weight of an expert
+ * that is used is read once. What comes on top are the loads and stores of single rows, and the fullest expert. */
+#include "collective.h"
+#include "matmul.h"
+
+enum { MOST_TOKENS = 1 << 14, MOST_EXPERTS = 1024, MOST_TOP = 2, MOST_ROWS = 128 };
+
+struct moe_args {
+    kb_tensor x, y;                                     /* tokens x d, rows over all PEs */
+    kb_tensor ids, gates;                               /* tokens x top, a copy with each PE */
+    kb_tensor slots;                                    /* tokens x (top * members) x d, with their tokens */
+    const kb_tensor *up, *down;                         /* by expert; its columns, its rows over the members */
+    uint64_t tokens, d, ffn, experts, members, top;
+    struct kb_order order;
+};
+
+/* The first PE of an expert: it and the next members - 1 have its weights. */
+static uint64_t first_pe(uint64_t expert, uint64_t experts, uint64_t pes)
+{
+    return expert * pes / experts;
+}
+
+/* Index `token` of a tensor whose first axis is split over all PEs. */
+static struct tl_shard of_token(struct tl *tl, kb_tensor tensor, uint64_t tokens, uint64_t token)
+{
+    struct tl_shard shard = tl_shard(tl, tensor, ((token + 1) * tl_shards(tensor) - 1) / tokens);
+    return tl_part(tl, shard, 0, token - shard.first[0], 1);
+}
+
+/* Up to MOST_ROWS choices of an expert; a choice is token * top + which of its experts. */
+static void expert_rows(struct tl *tl, const struct moe_args *arg, uint64_t expert, uint64_t member,
+                        const uint64_t *choice, uint64_t rows)
+{
+    struct tl_shard up = tl_shard(tl, arg->up[expert], member), down = tl_shard(tl, arg->down[expert], member);
+    struct tl_shard x = tl_alloc(tl, up.dtype, rows, arg->d), y = tl_alloc(tl, up.dtype, rows, arg->d);
+    struct tl_shard h = tl_alloc(tl, up.dtype, rows, up.shape[1]);
+    tl_handle moved[MOST_ROWS];
+    for (uint64_t i = 0; i < rows; i++)
+        moved[i] = tl_load_async(tl, tl_part(tl, x, 0, i, 1),
+                                 of_token(tl, arg->x, arg->tokens, choice[i] / arg->top));
+    for (uint64_t i = 0; i < rows; i++)
+        tl_wait(tl, moved[i]);
+    tl_wait(tl, matmul(tl, h, x, up, false, "silu"));
+    tl_wait(tl, matmul(tl, y, h, down, false, NULL));
+    for (uint64_t i = 0; i < rows; i++) {
+        struct tl_shard slots = of_token(tl, arg->slots, arg->tokens, choice[i] / arg->top);
+        struct tl_shard slot = tl_part(tl, slots, 1, choice[i] % arg->top * arg->members + member, 1);
+        moved[i] = tl_store_async(tl, tl_reshape(tl, slot, 1, arg->d), tl_part(tl, y, 0, i, 1));
+    }
+    for (uint64_t i = 0; i < rows; i++)
+        tl_wait(tl, moved[i]);
+    tl_free(tl, h);
+    tl_free(tl, y);
+    tl_free(tl, x);
+}
+
+/* All choices of one expert, as many at a time as there is room for. */
+static void expert(struct tl *tl, const struct moe_args *arg, const int32_t *ids, uint64_t expert, uint64_t member)
+{
+    uint64_t size = kb_dtype_bytes(tl_shard(tl, arg->x, 0).dtype);
+    uint64_t a_row = (2 * arg->d + longest_block(arg->ffn, arg->members)) * size;
+    uint64_t most = clamp((tl_room_bytes(tl) - 192) / a_row, 1, MOST_ROWS), choice[MOST_ROWS], rows = 0;
+    for (uint64_t i = 0; i < arg->tokens * arg->top; i++) {
+        if ((uint64_t)ids[i] == expert)
+            choice[rows++] = i;
+        if (rows == most || (rows > 0 && i == arg->tokens * arg->top - 1)) {
+            expert_rows(tl, arg, expert, member, choice, rows);
+            rows = 0;
+        }
+    }
+}
+
+/* Of some tokens, row by row: sum = gate * slot, over all slots. */
+static void combine(struct tl *tl, const struct moe_args *arg, struct tl_shard y, struct tl_shard slots,
+                    struct tl_shard gates)
+{
+    uint64_t rows = y.shape[0];
+    struct tl_shard got = tl_load(tl, slots), gate = tl_load(tl, gates), out = tl_alloc(tl, y.dtype, rows, arg->d);
+    struct tl_shard sum = tl_alloc(tl, KB_f32, rows, arg->d), term = tl_alloc(tl, KB_f32, rows, arg->d);
+    for (uint64_t i = 0; i < arg->top * arg->members; i++) {
+        struct tl_shard slot = tl_reshape(tl, tl_part(tl, got, 1, i, 1), rows, arg->d);
+        tl_mul(tl, i ? term : sum, slot, tl_part(tl, gate, 1, i / arg->members, 1));
+        if (i)
+            tl_add(tl, sum, sum, term);
+    }
+    tl_cast(tl, out, sum);
+    tl_store(tl, y, out);
+    tl_free(tl, term);
+    tl_free(tl, sum);
+    tl_free(tl, out);
+    tl_free(tl, gate);
+    tl_free(tl, got);
+}
+
+KB_KERNEL(moe, struct moe_args)
+{
+    struct ring all = ring_of(tl, arg->order);
+    struct tl_shard routing = tl_load(tl, tl_my_shard(tl, arg->ids));
+    const int32_t *ids = tl_data(tl, routing);
+    for (uint64_t e = 0; e < arg->experts; e++) {
+        uint64_t first = first_pe(e, arg->experts, all.count);
+        if (first <= tl_pe(tl) && tl_pe(tl) < first + arg->members)
+            expert(tl, arg, ids, e, tl_pe(tl) - first);
+    }
+    barrier(tl, &all);
+    struct tl_shard y = tl_my_shard(tl, arg->y), slots = tl_my_shard(tl, arg->slots);
+    struct tl_shard gates = tl_part(tl, tl_my_shard(tl, arg->gates), 0, y.first[0], y.shape[0]);
+    uint64_t a_row = (arg->top * arg->members + 5) * arg->d * 4, step = clamp(tl_room_bytes(tl) / a_row, 1, y.shape[0]);
+    for (uint64_t row = 0; row < y.shape[0]; row += step) {
+        uint64_t rows = least(step, y.shape[0] - row);
+        combine(tl, arg, tl_part(tl, y, 0, row, rows), tl_part(tl, slots, 0, row, rows),
+                tl_part(tl, gates, 0, row, rows));
+    }
+}
+
+/* ---- the bench */
+
+/* Experts of a token, no two the same: any; half of all choices the first experts; only every other one. */
+static void route(int32_t *ids, uint64_t tokens, uint64_t top, uint64_t experts, char how)
+{
+    uint64_t state = 1, some = how == 'e' ? (experts + 1) / 2 : experts;
+    for (uint64_t i = 0; i < tokens * top; i++) {
+        state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        uint64_t drawn = (state >> 33) % some, which = i % top;
+        if (how == 's' && state >> 63)
+            drawn = which;
+        if (which > 0 && some > 1 && (uint64_t)ids[i - 1] == drawn * (how == 'e' ? 2 : 1))
+            drawn = (drawn + 1) % some;
+        ids[i] = (int32_t)(drawn * (how == 'e' ? 2 : 1));
+    }
+}
+
+/* A column of a tensor. */
+static kb_ref column(kb_tensor tensor, uint64_t rows, uint64_t columns, uint64_t which)
+{
+    static double values[MOST_TOKENS];
+    for (uint64_t i = 0; i < rows; i++)
+        values[i] = kb_peek(tensor, i * columns + which);
+    return kb_ref_given(values, kb_2d(rows, 1));
+}
+
+/* Every expert works on all tokens, and each token takes what its own ones say. */
+static kb_ref expected(const struct moe_args *arg, const bool *used)
+{
+    kb_ref chosen[MOST_TOP], term[MOST_TOP] = {NULL}, y = NULL;
+    for (uint64_t i = 0; i < arg->top; i++)
+        chosen[i] = column(arg->ids, arg->tokens, arg->top, i);
+    for (uint64_t e = 0; e < arg->experts; e++) {
+        if (!used[e])
+            continue;
+        kb_ref out = kb_ref_gemm(kb_ref_unary("silu", kb_ref_gemm(arg->x, arg->up[e])), arg->down[e]);
+        for (uint64_t i = 0; i < arg->top; i++)
+            term[i] = term[i] ? kb_ref_where(kb_ref_binary("eq", chosen[i], e), out, term[i]) : out;
+    }
+    for (uint64_t i = 0; i < arg->top; i++) {
+        term[i] = kb_ref_binary("mul", term[i], column(arg->gates, arg->tokens, arg->top, i));
+        y = y ? kb_ref_binary("add", y, term[i]) : term[i];
+    }
+    return y;
+}
+
+KB_BENCH(moe, "a mixture-of-experts step, routed by what lies in memory",
+         KB_INT(tokens, 128, 1, MOST_TOKENS, "rows of x and y"), KB_INT(d, 1024, 1, 1 << 16, "columns of x and y"),
+         KB_INT(ffn, 1024, 1, 1 << 20, "columns of an expert's hidden rows"),
+         KB_INT(experts, 64, 1, MOST_EXPERTS, "experts"), KB_INT(top, 2, 1, MOST_TOP, "experts of a token"),
+         KB_WORD(routing, "random skewed empty", "any expert; half of the choices the first; every other one has none"),
+         KB_WORD(dtype, "f16 bf16 f32", "of x, y and weights"))
+{
+    static kb_tensor up[MOST_EXPERTS], down[MOST_EXPERTS];
+    struct kb_pes pes = kb_pes("*");
+    enum kb_dtype dtype = kb_dtype(kb_word(dtype));
+    uint64_t tokens = kb_int(tokens), d = kb_int(d), ffn = kb_int(ffn), experts = kb_int(experts), top = kb_int(top);
+    uint64_t members = clamp(least(pes.count / experts, ffn), 1, pes.count), active = 0;
+    static int32_t ids[MOST_TOKENS * MOST_TOP];
+    bool used[MOST_EXPERTS] = {false};
+    route(ids, tokens, top, experts, kb_word(routing)[0]);
+    for (uint64_t i = 0; i < tokens * top; i++) {
+        active += !used[ids[i]];
+        used[ids[i]] = true;
+    }
+    struct moe_args args = {.up = up, .down = down, .tokens = tokens, .d = d, .ffn = ffn, .experts = experts,
+                            .members = members, .top = top, .order = kb_snake(pes)};
+    args.x = kb_tensor_new("x", dtype, kb_2d(tokens, d), kb_rows(KB_HBM, pes));
+    args.y = kb_tensor_new("y", dtype, kb_2d(tokens, d), kb_rows(KB_HBM, pes));
+    args.ids = kb_tensor_new("ids", KB_i32, kb_2d(tokens, top), kb_copies(KB_HBM, pes));
+    args.gates = kb_tensor_new("gates", KB_f32, kb_2d(tokens, top), kb_copies(KB_HBM, pes));
+    args.slots = kb_tensor_new("slots", dtype, kb_3d(tokens, top * members, d), kb_rows(KB_HBM, pes));
+    kb_fill_uniform(args.x, -1, 1);
+    kb_fill_uniform(args.gates, 0, 1);
+    kb_write(args.ids, ids);
+    for (uint64_t e = 0; e < experts; e++) {
+        struct kb_pes group = {pes.pe + first_pe(e, experts, pes.count), members};
+        up[e] = kb_tensor_new("up", dtype, kb_2d(d, ffn), kb_cols(KB_HBM, group));
+        down[e] = kb_tensor_new("down", dtype, kb_2d(ffn, d), kb_rows(KB_HBM, group));
+        kb_fill_uniform(up[e], -1 / __builtin_sqrt(d), 1 / __builtin_sqrt(d));
+        kb_fill_uniform(down[e], -1 / __builtin_sqrt(ffn), 1 / __builtin_sqrt(ffn));
+    }
+    kb_future launch = kb_launch(moe, pes, &args);
+    kb_wait(launch);
+
+    uint64_t size = kb_dtype_bytes(dtype), rows = tokens * d * size;
+    kb_roofline(kb_kernels_ps(launch), pes, &(struct kb_work){
+        .gemm_dtype = dtype, .macs = 2 * tokens * top * d * ffn, .hbm_read = active * 2 * d * ffn * size + rows,
+        .hbm_written = rows });
+    if (kb_has_data())
+        kb_expect_close(args.y, expected(&args, used));
+}
