@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """composites: gemms and math on tiles, on 1, 8 and 128 PEs, in every form of their operands. limit: 300"""
+import itertools
 import os
 
 from harness import Broken, KBGEN, ROOT, SCRATCH, done, ok, run
@@ -45,7 +46,7 @@ def maths():
         yield {"op": "scale", "form": "one", "dtype": dtype, "with": "f32", "to": dtype}
         yield {"op": "quant", "form": "row", "dtype": dtype, "with": "f32", "to": "i8"}
         yield {"op": "dequant", "form": "row", "dtype": "i8", "with": "f32", "to": dtype}
-    for dtype in ("i32", "i16", "i8"):
+    for dtype in ("i32", "i16", "i8", "u8"):
         for op in ("sub", "mul", "min", "div"):
             yield {"op": op, "form": "block", "dtype": dtype, "with": dtype, "to": dtype}
         for to in ("f16", "i8", "u8", "i32"):
@@ -53,8 +54,7 @@ def maths():
 
 
 def every(program, bench, cases):
-    for number, case in enumerate(cases):
-        pes, m = SETS[number % len(SETS)]
+    for number, (case, (pes, m)) in enumerate(itertools.product(cases, SETS)):
         words = [f"{key}={value}" for key, value in (case | {"pes": pes, "m": m}).items()]
         ended = run(program, "run", bench, *words, "--seed", number, "--data", "debug")
         good = "\nverified     every operation of " in ended.stdout

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """ops: every op of the device on 1, 8 and 128 PEs, at sizes that do not divide, against its reference. limit: 300"""
+import itertools
 import os
 
 from harness import Broken, KBGEN, ROOT, SCRATCH, done, ok, run
@@ -15,6 +16,8 @@ UNARY = ("exp", "tanh", "sigmoid", "gelu", "silu")
 POSITIVE = ("log", "sqrt", "rsqrt", "recip")
 SIGNS = ("copy", "neg", "abs", "relu")
 BINARY = ("add", "sub", "mul", "div", "max", "min")
+RELATIONS = ("eq", "ne", "lt", "le", "gt", "ge")
+FORMS = ("same", "row", "column", "number")
 
 
 def cases():
@@ -28,18 +31,20 @@ def cases():
         yield {"op": "softmax", "form": "unary", "dtype": dtype, "to": dtype}
         yield {"op": "layernorm", "form": "two_rows", "dtype": dtype, "with": dtype, "to": dtype}
         yield {"op": "dot", "form": "square", "dtype": dtype, "with": dtype, "to": dtype}
-        yield {"op": "bias", "form": "row", "dtype": dtype, "with": dtype, "to": dtype}
+        for op in ("bias", "bias_add"):
+            yield {"op": op, "form": "row", "dtype": dtype, "with": dtype, "to": dtype}
         yield {"op": "scale", "form": "number", "dtype": dtype, "to": dtype}
         yield {"op": "dequant", "form": "row", "dtype": "i8", "with": "f32", "to": dtype}
         yield {"op": "quant", "form": "row", "dtype": dtype, "with": "f32", "to": "i8", "low": 0.1}
-    for number, dtype in enumerate(FLOATS + WHOLE):
+    for dtype in FLOATS + WHOLE:
         for op in SIGNS:
             yield {"op": op, "form": "unary", "dtype": dtype, "to": dtype}
-        for step, op in enumerate(BINARY):
-            form = ("same", "row", "column", "number")[(number + step) % 4]
+        for op in BINARY:
             low = 0.5 if op == "div" and dtype in FLOATS else -2
-            yield {"op": op, "form": form, "dtype": dtype, "with": dtype, "to": dtype, "low": low}
-        yield {"op": "lt", "form": "same", "dtype": dtype, "with": dtype, "to": "u8"}
+            for form in FORMS:
+                yield {"op": op, "form": form, "dtype": dtype, "with": dtype, "to": dtype, "low": low}
+        for step, op in enumerate(RELATIONS):
+            yield {"op": op, "form": FORMS[step % 4], "dtype": dtype, "with": dtype, "to": "u8"}
         yield {"op": "where", "form": "where", "dtype": "u8", "with": dtype, "to": dtype}
         for to in FLOATS + WHOLE:
             yield {"op": "cast", "form": "unary", "dtype": dtype, "to": to, "low": -200}
@@ -51,10 +56,11 @@ def cases():
 
 
 def every_op(program):
-    for number, case in enumerate(cases()):
-        pes, m = SETS[number % len(SETS)]
+    """On each set of PEs; by turns the call that blocks and the one that does not."""
+    for number, (case, (pes, m)) in enumerate(itertools.product(cases(), SETS)):
         size = (2 * m + 1, 300) if case.get("axis") == 0 and pes == "*" else (m, 37)
-        words = [f"{key}={value}" for key, value in (case | {"pes": pes, "m": size[0], "n": size[1]}).items()]
+        more = {"pes": pes, "m": size[0], "n": size[1], "async": "true" if number % 2 else "false"}
+        words = [f"{key}={value}" for key, value in (case | more).items()]
         ended = run(program, "run", "op", *words, "--seed", number)
         ok(ended.returncode == 0 and "\nverified     to: " in ended.stdout, " ".join(words), ended.said)
 

@@ -4,11 +4,12 @@
 
 #include <string.h>
 
-/* The ops of one kernel: by name, as tl_compute takes them, or one of the functions below. */
+/* The ops of one kernel, by name: calls of the device library, blocking or not, or one of the functions below. */
 struct op_args {
     char op[16], form[16];
     kb_tensor x, y, z, to;
     int axis;
+    bool async;
 };
 
 static struct tl_shard load(struct tl *tl, kb_tensor tensor)
@@ -45,29 +46,77 @@ static void layernorm(struct tl *tl, struct tl_shard to, struct tl_shard x, stru
     tl_bias(tl, to, rest, bias);
 }
 
+#define DO(call, ...)                                                                                                  \
+    (arg->async ? tl_wait(tl, tl_##call##_async(tl, to, __VA_ARGS__)) : tl_##call(tl, to, __VA_ARGS__))
+#define OP(name, call, ...) if (!strcmp(arg->op, name)) { DO(call, __VA_ARGS__); return; }
+
+static void reduce(struct tl *tl, const struct op_args *arg, struct tl_shard to, struct tl_shard x)
+{
+    OP("sum", sum, x, arg->axis)
+    OP("mean", mean, x, arg->axis)
+    OP("max", reduce_max, x, arg->axis)
+    OP("min", reduce_min, x, arg->axis)
+}
+
+static void unary(struct tl *tl, const struct op_args *arg, struct tl_shard to, struct tl_shard x)
+{
+    OP("copy", copy, x)
+    OP("neg", neg, x)
+    OP("abs", abs, x)
+    OP("relu", relu, x)
+    OP("exp", exp, x)
+    OP("log", ln, x)
+    OP("sqrt", sqrt, x)
+    OP("rsqrt", rsqrt, x)
+    OP("recip", recip, x)
+    OP("tanh", tanh, x)
+    OP("sigmoid", sigmoid, x)
+    OP("gelu", gelu, x)
+    OP("silu", silu, x)
+    OP("cast", cast, x)
+}
+
+static void several(struct tl *tl, const struct op_args *arg, struct tl_shard to, struct tl_shard x, struct tl_shard y,
+                    struct tl_shard z)
+{
+    OP("add", add, x, y)
+    OP("sub", sub, x, y)
+    OP("mul", mul, x, y)
+    OP("div", div, x, y)
+    OP("max", max, x, y)
+    OP("min", min, x, y)
+    OP("bias", bias, x, y)
+    OP("scale", scale, x, y)
+    OP("quant", quant, x, y)
+    OP("dequant", dequant, x, y)
+    OP("eq", cmp, x, TL_EQ, y)
+    OP("ne", cmp, x, TL_NE, y)
+    OP("lt", cmp, x, TL_LT, y)
+    OP("le", cmp, x, TL_LE, y)
+    OP("gt", cmp, x, TL_GT, y)
+    OP("ge", cmp, x, TL_GE, y)
+    OP("where", where, x, y, z)
+    OP("dot", dot, x, y)
+    tl_compute(tl, &(struct tl_compute){.op = arg->op, .to = to, .x = x, .y = y});
+}
+
 KB_KERNEL(op, struct op_args)
 {
     struct tl_shard out = tl_my_shard(tl, arg->to);
     if (out.shape[0] == 0 || out.shape[1] == 0)         /* more PEs than rows or columns */
         return;
     struct tl_shard to = room(tl, out), x = load(tl, arg->x);
-    struct tl_compute ask = {.op = arg->op, .to = to, .x = x, .axis = arg->axis};
-    if (arg->y)
-        ask.y = load(tl, arg->y);
-    if (arg->z)
-        ask.z = load(tl, arg->z);
-    if (!strcmp(arg->form, "number"))
-        ask.y = tl_number(3);
+    struct tl_shard y = arg->y ? load(tl, arg->y) : tl_number(3), z = arg->z ? load(tl, arg->z) : y;
     if (!strcmp(arg->op, "softmax"))
         softmax(tl, to, x);
     else if (!strcmp(arg->op, "layernorm"))
-        layernorm(tl, to, x, ask.y, ask.z);
-    else if (!strcmp(arg->op, "dot"))
-        tl_dot(tl, to, x, ask.y);
-    else if (!strcmp(arg->op, "lt"))
-        tl_cmp(tl, to, x, TL_LT, ask.y);
+        layernorm(tl, to, x, y, z);
+    else if (!strcmp(arg->form, "reduce"))
+        reduce(tl, arg, to, x);
+    else if (!strcmp(arg->form, "unary"))
+        unary(tl, arg, to, x);
     else
-        tl_wait(tl, tl_compute_async(tl, &ask));
+        several(tl, arg, to, x, y, z);
     tl_store(tl, out, to);
 }
 
@@ -104,11 +153,12 @@ KB_BENCH(op, "an op on every PE, against its reference", KB_TEXT(op, "exp", "op"
          KB_WORD(form, "unary same row column number reduce two_rows square where", "its operands"),
          KB_TEXT(dtype, "f32", "of x"), KB_TEXT(with, "f32", "of the others"), KB_TEXT(to, "f32", "of the result"),
          KB_INT(m, 13, 1, 4096, "rows"), KB_INT(n, 37, 1, 4096, "columns"), KB_INT(axis, 1, 0, 1, "of a reduction"),
-         KB_REAL(low, -2, -1000, 2, "least value"), KB_TEXT(pes, "*", "where"))
+         KB_REAL(low, -2, -1000, 2, "least value"), KB_BOOL(async, false, "with _async"), KB_TEXT(pes, "*", "where"))
 {
     struct kb_pes pes = kb_pes(kb_text(pes));
     const char *form = kb_word(form), *op = kb_text(op);
-    struct op_args args = {.axis = (int)kb_int(axis), .x = operand("x", kb_text(dtype), "same", pes)};
+    struct op_args args = {.axis = (int)kb_int(axis), .async = kb_bool(async),
+                           .x = operand("x", kb_text(dtype), "same", pes)};
     strncpy(args.op, op, sizeof args.op - 1);
     strncpy(args.form, form, sizeof args.form - 1);
     bool two = !strcmp(form, "two_rows"), where = !strcmp(form, "where");
