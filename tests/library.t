@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""library: the benches of kernels/ verify for every dtype they claim, at uneven sizes, on 1, 8, 128 PEs and 2 SIPs.
+"""library: the benches of kernels/ verify for every dtype they claim, at uneven sizes, on 1, 8, 128 PEs and 2 SIPs,
+and the race check has nothing to say.
 
 tests/library/BENCH.jsonl has a point of a sweep on each line: the bench's parameters, and "on", the machines of that
 point by the names below; all of them if it does not say. limit: 600
@@ -32,7 +33,7 @@ def every(program, bench, machine):
     if not points:
         return
     path = write(os.path.join(SCRATCH, f"{bench}-{machine}.jsonl"), "".join(json.dumps(p) + "\n" for p in points))
-    ended = run(program, "run", bench, "--points", path, timeout=300)
+    ended = run(program, "run", bench, "--races", "--points", path, timeout=300)
     answers = [json.loads(line) for line in ended.stdout.splitlines()]
     wrong = [str(point) for point, answer in zip(points, answers)
              if not answer.get("verify") or any(check["status"] != "ok" for check in answer["verify"])]
