@@ -1,0 +1,123 @@
+/* softmax.c: y = exp(x - max) / sum(exp(x - max)) along each row.
+ *
+ * The rows are split over the PEs' HBM slices and stream through each PE's TCM: read once, written once. In between
+ * pe_math passes over a block five times, in x's dtype, so that it keeps up with the HBM, which bounds it; only sums
+ * are in f32.
+ *
+ * A row that a TCM cannot hold is read twice, in pieces: once for its maximum and its sum, which are corrected by each
+ * piece, once for the quotients. That moves half as many bytes again. */
+#include "stream.h"
+#include <kb/host.h>
+
+struct softmax_args {
+    kb_tensor x, y;
+    uint32_t buffers;
+    uint64_t block_rows, block_cols;
+};
+
+/* A number for each row, of the rows of a block. */
+static struct tl_shard column(struct tl *tl, struct tl_shard all, uint64_t first, uint64_t rows)
+{
+    return tl_part(tl, all, 0, first, rows);
+}
+
+static void whole_rows(struct tl *tl, struct stream *s)
+{
+    struct tl_shard tops = tl_alloc(tl, s->load[0].dtype, s->block_rows, 1);
+    struct tl_shard sums = tl_alloc(tl, KB_f32, s->block_rows, 1);
+    while (stream_next(s)) {
+        struct tl_shard x = s->in[0], top = column(tl, tops, 0, s->at.rows), sum = column(tl, sums, 0, s->at.rows);
+        tl_handle done = tl_reduce_max_async(tl, top, x, 1);
+        stream_then(tl, done, tl_sub_async(tl, x, x, top));
+        stream_then(tl, done, tl_exp_async(tl, x, x));
+        stream_then(tl, done, tl_sum_async(tl, sum, x, 1));
+        stream_then(tl, done, tl_recip_async(tl, sum, sum));
+        stream_then(tl, done, tl_mul_async(tl, x, x, sum));
+        tl_wait(tl, done);
+    }
+}
+
+/* The largest element so far of each row, and the sum of exp(x - that). */
+static void joined(struct tl *tl, struct stream *s, struct tl_shard tops, struct tl_shard sums)
+{
+    struct tl_shard tops_now = tl_alloc(tl, tops.dtype, s->block_rows, 1);
+    struct tl_shard sums_now = tl_alloc(tl, KB_f32, s->block_rows, 1);
+    while (stream_next(s)) {
+        uint64_t rows = s->at.rows;
+        struct tl_shard x = s->in[0], top = column(tl, tops, s->at.row, rows), sum = column(tl, sums, s->at.row, rows);
+        struct tl_shard now = column(tl, tops_now, 0, rows), more = column(tl, sums_now, 0, rows);
+        bool first = s->at.col == 0;
+        tl_handle done = tl_reduce_max_async(tl, first ? top : now, x, 1);
+        if (!first) {                                   /* the sum so far, for the new maximum */
+            stream_then(tl, done, tl_max_async(tl, now, now, top));
+            stream_then(tl, done, tl_sub_async(tl, top, top, now));
+            stream_then(tl, done, tl_exp_async(tl, top, top));
+            stream_then(tl, done, tl_mul_async(tl, sum, sum, top));
+            stream_then(tl, done, tl_copy_async(tl, top, now));
+        }
+        stream_then(tl, done, tl_sub_async(tl, x, x, top));
+        stream_then(tl, done, tl_exp_async(tl, x, x));
+        stream_then(tl, done, tl_sum_async(tl, first ? sum : more, x, 1));
+        if (!first)
+            stream_then(tl, done, tl_add_async(tl, sum, sum, more));
+        tl_wait(tl, done);
+    }
+    tl_free(tl, tops_now);
+    tl_free(tl, sums_now);
+}
+
+static void divided(struct tl *tl, struct stream *s, struct tl_shard tops, struct tl_shard sums)
+{
+    tl_recip(tl, sums, sums);
+    while (stream_next(s)) {
+        struct tl_shard x = s->in[0];
+        tl_handle done = tl_sub_async(tl, x, x, column(tl, tops, s->at.row, s->at.rows));
+        stream_then(tl, done, tl_exp_async(tl, x, x));
+        stream_then(tl, done, tl_mul_async(tl, x, x, column(tl, sums, s->at.row, s->at.rows)));
+        tl_wait(tl, done);
+    }
+}
+
+KB_KERNEL(softmax, struct softmax_args)
+{
+    struct tl_shard x = tl_my_shard(tl, arg->x), y = tl_my_shard(tl, arg->y);
+    if (x.shape[0] == 0)                                /* there are more PEs than rows */
+        return;
+    struct stream plan = {.buffers = arg->buffers, .block_rows = arg->block_rows, .block_cols = arg->block_cols,
+                          .load = {x}, .store = {y}, .in_place = true, .ops = 6, .cost = 9, .row_bytes = 8};
+    struct stream s = stream_of(tl, plan);
+    if (stream_whole(&s)) {
+        whole_rows(tl, &s);
+        return;
+    }
+    struct tl_shard tops = tl_alloc(tl, x.dtype, x.shape[0], 1), sums = tl_alloc(tl, KB_f32, x.shape[0], 1);
+    struct stream read = plan;
+    read.store[0] = (struct tl_shard){0};
+    read = stream_of(tl, read);
+    joined(tl, &read, tops, sums);
+    s = stream_of(tl, plan);
+    divided(tl, &s, tops, sums);
+}
+
+KB_BENCH(softmax, "softmax of rows, which are split over all PEs",
+         KB_INT(rows, 16384, 1, 1 << 30, "rows"),
+         KB_INT(cols, 2048, 1, 1 << 30, "columns"),
+         KB_WORD(dtype, "f16 bf16 f32", "of x and y"),
+         STREAM_PARAMS)
+{
+    uint64_t rows = kb_int(rows), cols = kb_int(cols), n = rows * cols;
+    enum kb_dtype dtype = kb_dtype(kb_word(dtype));
+    struct kb_pes pes = kb_pes(kb_text(pes));
+
+    kb_tensor x = kb_tensor_new("x", dtype, kb_2d(rows, cols), kb_rows(KB_HBM, pes));
+    kb_tensor y = kb_tensor_new("y", dtype, kb_2d(rows, cols), kb_rows(KB_HBM, pes));
+    kb_fill_uniform(x, -40, 40);                       /* a few large ones in each row */
+    kb_future launch = kb_launch(softmax, pes, &(struct softmax_args){
+        x, y, kb_int(buffers), kb_int(block_rows), kb_int(block_cols)});
+    kb_wait(launch);
+
+    kb_roofline(kb_kernels_ps(launch), pes, &(struct kb_work){
+        .math_dtype = dtype, .math = 9 * n,
+        .hbm_read = n * kb_dtype_bytes(dtype), .hbm_written = n * kb_dtype_bytes(dtype) });
+    kb_expect_close(y, kb_ref_softmax(x));
+}

@@ -1,0 +1,296 @@
+/* stream.h: matrices streamed through the TCM in blocks: while one is computed, the next ones are loaded and those
+ * before it are stored.
+ *
+ *     struct stream s = stream_of(tl, (struct stream){.load = {x}, .store = {y}, .ops = 1, .cost = 4});
+ *     while (stream_next(&s))
+ *         tl_exp(tl, s.out[0], s.in[0]);
+ *
+ * All matrices of a stream have one shape. A block is a few whole rows, or, of rows that do not fit, a piece of a row:
+ * those of the first columns of all rows, then those of the next columns. Its size follows from the machine: large ones
+ * leave less to what each transfer and each command take whatever their size, small ones less to the first load and the
+ * last store, which nothing hides; and all that is under way has to fit into the TCM. */
+#ifndef STREAM_H
+#define STREAM_H
+
+#include <kb/attrs.h>
+#include <kb/host.h>
+#include <kb/measure.h>
+#include <kb/tl.h>
+
+enum { STREAM_OPERANDS = 4, STREAM_BUFFERS = 8, STREAM_RUNS = 4096 };
+
+struct stream_place {
+    uint64_t row, rows, col, cols;
+};
+
+struct stream {
+    /* What the kernel says. */
+    struct tl_shard load[STREAM_OPERANDS], store[STREAM_OPERANDS];      /* of two axes; those behind the last: none */
+    bool in_place;                                      /* store[i] is computed where load[i] is; they have one dtype */
+    uint32_t ops, cost;                                 /* math commands on a block, and their costs on all of it */
+    uint64_t scratch_bytes, row_bytes;                  /* of the kernel's own for each element and row of a block */
+    uint32_t buffers;                                   /* blocks under way; 0: 4 */
+    uint64_t block_rows, block_cols;                    /* largest block; 0: chosen here */
+
+    /* The block to work on, and where it is in the matrices. */
+    struct tl_shard in[STREAM_OPERANDS], out[STREAM_OPERANDS];
+    struct stream_place at;
+
+    struct tl *tl;
+    uint64_t all_rows, all_cols;
+    struct stream_place ahead;                          /* the block that was loaded last */
+    uint64_t loaded, taken;                             /* blocks whose loads have begun; that the kernel was given */
+    struct stream_buffer {
+        struct stream_place at;
+        struct tl_shard in[STREAM_OPERANDS], out[STREAM_OPERANDS];
+        tl_handle loading[STREAM_OPERANDS], storing[STREAM_OPERANDS];
+    } buffer[STREAM_BUFFERS];
+};
+
+/* ---- sizes */
+
+static inline uint64_t stream_bytes(const struct tl_shard *shards)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < STREAM_OPERANDS; i++)
+        bytes += shards[i].rank ? kb_dtype_bytes(shards[i].dtype) : 0;
+    return bytes;
+}
+
+/* Elements of the largest block that the TCM has room for, in rows of so many. */
+static inline uint64_t stream_fit(const struct stream *s, uint64_t cols)
+{
+    uint64_t a_buffer = stream_bytes(s->load) + (s->in_place ? 0 : stream_bytes(s->store));
+    uint64_t element = a_buffer * s->buffers + s->scratch_bytes;
+    uint64_t room = tl_room_bytes(s->tl), ends = 128 * STREAM_OPERANDS * (s->buffers + 1);     /* buffers are aligned */
+    return room > ends ? (uint64_t)((unsigned __int128)(room - ends) * cols / (element * cols + s->row_bytes)) : 0;
+}
+
+static inline uint64_t stream_larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static inline uint64_t stream_clamp(uint64_t x, uint64_t least, uint64_t most)
+{
+    return x < least ? least : x > most ? most : x;
+}
+
+/* The first block and the last one are this part of the others: nothing hides their load, nothing their store. */
+enum { STREAM_TAPER = 4 };
+
+/* How long pe_math is busy with so many commands, of which those on all elements have so much cost together. */
+static inline uint64_t stream_math_ps(const struct stream *s, uint64_t commands, uint64_t elements)
+{
+    uint64_t fill = kb_attrs.pe_math_fill_cycles * UINT64_C(1000000000) / kb_attrs.pe_math_clock_khz;
+    return commands * (fill + kb_attrs.pe_scheduler_overhead_ps) + s->cost * kb_math_ps(s->load[0].dtype, elements);
+}
+
+/* How long an engine of the DMA is busy with so many transfers of so many bytes in all. */
+static inline uint64_t stream_dma_ps(uint64_t transfers, uint64_t bytes)
+{
+    return transfers * (kb_attrs.pe_dma_overhead_ps + kb_attrs.hbm_ctrl_access_ps) + kb_memory_ps(KB_HBM, bytes, 0) +
+           kb_memory_ps(KB_TCM, bytes, 0);
+}
+
+/* About how long the stream takes in blocks of so many elements: the slowest of reading, writing, the memory that does
+ * both, and computing; before it the first load, behind it the last block. */
+static inline uint64_t stream_ps(const struct stream *s, uint64_t block)
+{
+    uint64_t all = s->all_rows * s->all_cols, last = block / STREAM_TAPER, blocks = (all + block - 1) / block + 1;
+    uint64_t in = stream_bytes(s->load), out = stream_bytes(s->store);
+    uint64_t dma = stream_dma_ps(blocks, all * stream_larger(in, out));
+    uint64_t slowest = stream_larger(kb_memory_ps(KB_HBM, all * in, all * out), dma);
+    slowest = stream_larger(slowest, stream_math_ps(s, blocks * s->ops, all));
+    return stream_dma_ps(1, last * in) + slowest + stream_math_ps(s, s->ops, last) + stream_dma_ps(1, last * out);
+}
+
+static inline uint64_t stream_best(const struct stream *s, uint64_t fit)
+{
+    uint64_t best = fit;
+    for (uint64_t block = fit; block >= 64; block -= block / 8)
+        if (stream_ps(s, block) < stream_ps(s, best))
+            best = block;
+    return best;
+}
+
+/* Whether blocks have whole rows, and not pieces of them. */
+static inline bool stream_whole(const struct stream *s)
+{
+    return s->block_cols >= s->all_cols;
+}
+
+static inline void stream_choose(struct stream *s)
+{
+    uint64_t fit = stream_fit(s, s->all_cols), best = fit ? stream_best(s, fit) : 0;
+    if (best == 0)
+        tl_fail(s->tl, 1, "the TCM has no room for %u blocks of a stream", (unsigned)s->buffers);
+    if (s->block_cols == 0 || s->block_cols > fit)
+        s->block_cols = s->all_cols <= fit ? s->all_cols : best;
+    fit = stream_fit(s, s->block_cols);
+    if (s->block_rows == 0)
+        s->block_rows = best / s->block_cols;
+    uint64_t most = fit / s->block_cols;
+    s->block_rows = stream_clamp(s->block_rows, 1, most < STREAM_RUNS ? most : STREAM_RUNS);
+}
+
+/* Chooses what the kernel left open. The buffers are taken from the TCM by the first stream_next: what a kernel
+ * allocates between is what it said as scratch_bytes and row_bytes. KERNEL_ERROR: no room. */
+static inline struct stream stream_of(struct tl *tl, struct stream s)
+{
+    const struct tl_shard *shard = s.load[0].rank ? s.load : s.store;
+    s.tl = tl;
+    s.all_rows = shard->shape[0];
+    s.all_cols = shard->shape[1];
+    s.buffers = stream_clamp(s.buffers ? s.buffers : 4, 2, STREAM_BUFFERS);
+    if (s.all_rows && s.all_cols)
+        stream_choose(&s);
+    return s;
+}
+
+/* ---- blocks */
+
+static inline void stream_alloc(struct stream *s)
+{
+    uint64_t size = s->block_rows * s->block_cols;
+    for (uint32_t b = 0; b < s->buffers; b++)
+        for (uint32_t i = 0; i < STREAM_OPERANDS; i++) {
+            if (s->load[i].rank)
+                s->buffer[b].in[i] = tl_alloc(s->tl, s->load[i].dtype, size);
+            if (s->store[i].rank)
+                s->buffer[b].out[i] = s->in_place ? s->buffer[b].in[i] : tl_alloc(s->tl, s->store[i].dtype, size);
+        }
+}
+
+static inline void stream_free(struct stream *s)
+{
+    for (uint32_t b = 0; b < s->buffers; b++)
+        for (uint32_t i = 0; i < STREAM_OPERANDS; i++) {
+            if (s->load[i].rank)
+                tl_free(s->tl, s->buffer[b].in[i]);
+            if (s->store[i].rank && !s->in_place)
+                tl_free(s->tl, s->buffer[b].out[i]);
+        }
+}
+
+/* Of a buffer of one axis, as much as a block has. */
+static inline struct tl_shard stream_matrix(const struct stream *s, struct tl_shard buffer, struct stream_place at)
+{
+    return tl_reshape(s->tl, tl_part(s->tl, buffer, 0, 0, at.rows * at.cols), at.rows, at.cols);
+}
+
+/* How much of what is left goes into a block. */
+static inline uint64_t stream_share(const struct stream *s, uint64_t left, uint64_t most, bool tapers)
+{
+    uint64_t least = tapers ? (most + STREAM_TAPER - 1) / STREAM_TAPER : most;
+    if (s->loaded == 0 || left <= least)
+        return stream_clamp(least, 1, left);
+    uint64_t blocks = (left - least + most - 1) / most;
+    return tapers ? (left - least + blocks - 1) / blocks : stream_clamp(most, 1, left);
+}
+
+/* Goes to the next block to load. False: there is none. */
+static inline bool stream_step(struct stream *s)
+{
+    struct stream_place *at = &s->ahead;
+    bool down = at->row + at->rows < s->all_rows;
+    if (!down && s->loaded > 0 && at->col + at->cols == s->all_cols)
+        return false;
+    if (down && s->loaded > 0) {
+        at->row += at->rows;
+    } else {
+        at->row = 0;
+        at->col += at->cols;
+        at->cols = stream_share(s, s->all_cols - at->col, s->block_cols, s->all_rows == 1 && !stream_whole(s));
+    }
+    at->rows = stream_share(s, s->all_rows - at->row, s->block_rows, stream_whole(s));
+    return true;
+}
+
+/* The part of a matrix, or of another one of as many rows or columns, that belongs to the block: of a matrix of one row
+ * or one column that is repeated, its part that stands beside the block. */
+static inline struct tl_shard stream_part(const struct stream *s, struct tl_shard matrix, struct stream_place at)
+{
+    if (matrix.shape[0] == s->all_rows)
+        matrix = tl_part(s->tl, matrix, 0, at.row, at.rows);
+    return matrix.shape[1] == s->all_cols ? tl_part(s->tl, matrix, 1, at.col, at.cols) : matrix;
+}
+
+static inline void stream_stored(struct stream *s, struct stream_buffer *buffer)
+{
+    for (uint32_t i = 0; i < STREAM_OPERANDS; i++)
+        if (buffer->storing[i])
+            tl_wait(s->tl, buffer->storing[i]);
+}
+
+/* Begins to load as many blocks as there are buffers for; with none that has still to be stored to the end. */
+static inline void stream_load(struct stream *s, uint64_t blocks)
+{
+    while (s->loaded < blocks && stream_step(s)) {
+        struct stream_buffer *buffer = &s->buffer[s->loaded++ % s->buffers];
+        buffer->at = s->ahead;
+        stream_stored(s, buffer);
+        for (uint32_t k = 0; k < STREAM_OPERANDS; k++)
+            if (s->load[k].rank)
+                buffer->loading[k] = tl_load_async(s->tl, stream_matrix(s, buffer->in[k], s->ahead),
+                                                   stream_part(s, s->load[k], s->ahead));
+    }
+}
+
+static inline void stream_store(struct stream *s)
+{
+    struct stream_buffer *buffer = &s->buffer[(s->taken - 1) % s->buffers];
+    for (uint32_t k = 0; k < STREAM_OPERANDS; k++)
+        if (s->store[k].rank)
+            buffer->storing[k] = tl_store_async(s->tl, stream_part(s, s->store[k], s->at), s->out[k]);
+}
+
+static inline void stream_take(struct stream *s)
+{
+    struct stream_buffer *buffer = &s->buffer[s->taken++ % s->buffers];
+    s->at = buffer->at;
+    for (uint32_t k = 0; k < STREAM_OPERANDS; k++) {
+        if (s->load[k].rank) {
+            tl_wait(s->tl, buffer->loading[k]);
+            s->in[k] = stream_matrix(s, buffer->in[k], s->at);
+        }
+        if (s->store[k].rank)
+            s->out[k] = stream_matrix(s, buffer->out[k], s->at);
+    }
+}
+
+/* Goes to the next block: its operands are in s->in, its results are to be in s->out when stream_next is called again.
+ * False: that was the last one; all is stored, and the buffers are given back. */
+static inline bool stream_next(struct stream *s)
+{
+    if (s->all_rows == 0 || s->all_cols == 0)
+        return false;
+    if (s->taken == 0)
+        stream_alloc(s);
+    else
+        stream_store(s);
+    stream_load(s, s->taken + s->buffers - (s->store[0].rank > 0));
+    if (s->taken < s->loaded) {
+        stream_take(s);
+        return true;
+    }
+    for (uint32_t b = 0; b < s->buffers; b++)
+        stream_stored(s, &s->buffer[b]);
+    stream_free(s);
+    return false;
+}
+
+/* A command that works on what that of `handle` makes, without the kernel's waiting in between; `handle` is then its:
+ *     tl_handle done = tl_sub_async(tl, x, x, m);
+ *     stream_then(tl, done, tl_exp_async(tl, x, x)); */
+#define stream_then(tl, handle, call) (tl_after(tl, handle), (void)((handle) = (call)))
+
+/* ---- in benches */
+
+#define STREAM_PARAMS                                                                                                  \
+    KB_TEXT(pes, "*", "which PEs take part: ids like this"),                                                           \
+    KB_INT(buffers, 0, 0, STREAM_BUFFERS, "blocks under way; 0: chosen"),                                              \
+    KB_INT(block_rows, 0, 0, 1 << 30, "rows of a block; 0: chosen"),                                                   \
+    KB_INT(block_cols, 0, 0, 1 << 30, "columns of a block; 0: whole rows, if they fit")
+
+#endif
