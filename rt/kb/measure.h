@@ -44,16 +44,18 @@ uint64_t kb_math_ps(enum kb_dtype dtype, uint64_t elements);
 /* ---- rooflines */
 
 /* What an algorithm cannot leave out, all PEs together: multiply-adds; elements of simple ops; bytes that have to be
- * read and written at least once, in the HBM slices and in the cubes' sram. What is left out is 0. */
+ * read and written at least once, in the HBM slices and in the cubes' sram; messages. What is left out is 0. */
 struct kb_work {
     enum kb_dtype gemm_dtype, math_dtype;
     uint64_t macs, math;
     uint64_t hbm_read, hbm_written, sram_read, sram_written;
+    kb_traffic traffic;
 };
 
 /* Figures of launches on a set of PEs that took time_ps (kb_kernels_ps): "time"; "array_bound", "math_bound" and
  * "memory_bound", how long the work takes pe_gemm, pe_math and the memories if all of the set, and what is beside it,
- * have an equal share, where that is not 0; and "bound_reached", the largest one's part of the time:
+ * have an equal share, where that is not 0; "link_bound", how long the messages take the busiest link, where there are
+ * any; and "bound_reached", the largest one's part of the time:
  *     kb_roofline(kb_kernels_ps(launch), pes, &(struct kb_work){.gemm_dtype = KB_f16, .macs = m * k * n}); */
 void kb_roofline(uint64_t time_ps, struct kb_pes pes, const struct kb_work *work);
 
