@@ -47,6 +47,11 @@ static inline uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+static inline uint64_t ceil_of(uint64_t a, uint64_t b)
+{
+    return (a + b - 1) / b;
+}
+
 /* Chunks are of chunk_bytes, or of a slot if that is less. Panels of no more than `longest` elements will be put. The
  * sizes of chunks and panels are the same on every PE; how many panels are under way follows from its room. */
 static inline void pipe_open(struct pipe *pipe, struct tl *tl, enum kb_dtype dtype, const char *op,
