@@ -254,6 +254,18 @@ struct kb_values {
     kb_ref_layernorm_at(kb_values(x), kb_values(gain), kb_values(bias), eps, __FILE__, __LINE__)
 #define kb_ref_rmsnorm(x, gain, eps) kb_ref_rmsnorm_at(kb_values(x), kb_values(gain), eps, __FILE__, __LINE__)
 
+/* softmax(Q K^T / sqrt(d)) V of floats, head by head: matrices of d columns in which a head's rows follow those of the
+ * one before it, or, side by side, its columns do. Head i of Q has K and V of head i kv_heads / heads. If causal, the
+ * last row of Q sees all rows of K, each one before it one fewer. s = max|V|. */
+struct kb_attention {
+    uint64_t heads, kv_heads;                           /* of Q and the result; of K and V */
+    bool causal, side_by_side;
+};
+
+#define kb_ref_attention(q, k, v, ...)                                                                                 \
+    kb_ref_attention_at(kb_values(q), kb_values(k), kb_values(v), (struct kb_attention){__VA_ARGS__}, __FILE__,        \
+                        __LINE__)
+
 /* As a dtype has it, rounded to even; integers saturate. x / scale, the same; the scale is a number or a row of n. */
 #define kb_ref_cast(x, dtype) kb_ref_cast_at(kb_values(x), dtype, __FILE__, __LINE__)
 #define kb_ref_quant(x, scale, dtype) kb_ref_quant_at(kb_values(x), kb_values(scale), dtype, __FILE__, __LINE__)
@@ -357,6 +369,8 @@ kb_ref kb_ref_softmax_at(struct kb_values x, const char *file, uint32_t line);
 kb_ref kb_ref_layernorm_at(struct kb_values x, struct kb_values gain, struct kb_values bias, double eps,
                            const char *file, uint32_t line);
 kb_ref kb_ref_rmsnorm_at(struct kb_values x, struct kb_values gain, double eps, const char *file, uint32_t line);
+kb_ref kb_ref_attention_at(struct kb_values q, struct kb_values k, struct kb_values v, struct kb_attention how,
+                           const char *file, uint32_t line);
 kb_ref kb_ref_cast_at(struct kb_values x, enum kb_dtype dtype, const char *file, uint32_t line);
 kb_ref kb_ref_quant_at(struct kb_values x, struct kb_values scale, enum kb_dtype dtype, const char *file,
                        uint32_t line);
