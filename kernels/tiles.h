@@ -1,0 +1,115 @@
+/* tiles.h: tiles of gemm composites, chosen from the machine: the size of its TCM's reserved region, its array.
+ *
+ * A tile takes a block of the reserved region from the start of its reads on: of those of its inputs that are not
+ * pinned, and, at the last tile along k, of its part of C, until that is written. The array is busy if the next tiles
+ * are read, and the last one's C is written, while it works. So the region is shared out like this:
+ *
+ * - One input is pinned and the other one streams by. Four blocks fit at a time: one is being read, one waits, one is
+ *   worked on, one is being written. Tiles are one array wide along the streaming side at least, and as deep as fits.
+ * - Both inputs are read. C's part of the tile has up to three quarters of the region, since each row of A is read for
+ *   every tile along n, and each column of B for every tile along m; the rest holds two tiles of inputs. Of all shapes
+ *   of whole arrays, that one is taken which moves the fewest bytes: what all tiles read, and the write of the last
+ *   tile's C, which nothing can hide.
+ *
+ * A matrix is cut into tiles of sizes as even as whole arrays allow. All of it is arithmetic: no time, no state. */
+#ifndef TILES_H
+#define TILES_H
+
+#include <kb/attrs.h>
+#include <kb/tl.h>
+
+struct tile {
+    uint64_t m, k, n;
+};
+
+/* A gemm of m x k x n: a and b of one dtype, c of another; which input lies in the TCM. */
+struct tile_ask {
+    uint64_t m, k, n;
+    enum kb_dtype in, out;
+    bool pin_a, pin_b;
+};
+
+static inline uint64_t tile_least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline uint64_t tile_most(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static inline uint64_t tile_count(uint64_t size, uint64_t tile)
+{
+    return size / tile + (size % tile != 0);
+}
+
+/* The size of even pieces of at most `most` of a size, in whole steps, of which `most` is at least one. */
+static inline uint64_t tile_even(uint64_t size, uint64_t step, uint64_t most)
+{
+    uint64_t steps = tile_count(size, step), pieces = tile_count(steps, tile_most(most / step, 1));
+    return tile_least(tile_count(steps, pieces) * step, size);
+}
+
+/* Where one input streams by: `across` is the pinned one's side of C, `along` the streaming one's. */
+static inline void tile_stream(const struct tile_ask *ask, uint64_t *along, uint64_t along_step, uint64_t *across,
+                               uint64_t across_step, uint64_t *k)
+{
+    uint64_t in = kb_dtype_bytes(ask->in), out = kb_dtype_bytes(ask->out), block = kb_attrs.pe_tcm_reserved_bytes / 4;
+    uint64_t step = tile_least(along_step, *along), tiles = 4;
+    *across = tile_even(*across, across_step, tile_most(block / 2 / (step * out), 1));
+    *k = tile_even(*k, 1, tile_most((block - tile_least(block / 2, step * *across * out)) / (step * in), 1));
+    uint64_t most = block / (*k * in + *across * out);
+    *along = tile_even(*along, along_step, tile_most(tile_least(most, *along / tiles), 1));
+}
+
+/* What all tiles read, and the write of the last one's C, in bytes. */
+static inline double tile_bytes(const struct tile_ask *ask, struct tile tile)
+{
+    double a = (double)ask->m * ask->k * tile_count(ask->n, tile.n);
+    double b = (double)ask->n * ask->k * tile_count(ask->m, tile.m);
+    return (a + b) * kb_dtype_bytes(ask->in) + (double)tile.m * tile.n * kb_dtype_bytes(ask->out);
+}
+
+/* Where both are read. */
+static inline struct tile tile_both(const struct tile_ask *ask, uint64_t rows, uint64_t cols)
+{
+    uint64_t region = kb_attrs.pe_tcm_reserved_bytes, most = region / 4 * 3 / kb_dtype_bytes(ask->out);
+    struct tile best = {0};
+    for (uint64_t m = rows; m == rows || (m < ask->m + rows && m * cols <= most); m += rows) {
+        struct tile tile = {.m = tile_even(ask->m, rows, m), .n = tile_even(ask->n, cols, most / m)};
+        if (best.m == 0 || tile_bytes(ask, tile) < tile_bytes(ask, best))
+            best = tile;
+    }
+    uint64_t left = region - best.m * best.n * kb_dtype_bytes(ask->out);
+    best.k = tile_even(ask->k, 1, tile_most(left / 2 / ((best.m + best.n) * kb_dtype_bytes(ask->in)), 1));
+    return best;
+}
+
+static inline struct tile tile_of(const struct tile_ask *ask)
+{
+    uint64_t rows = kb_attrs.pe_gemm_rows, cols = kb_attrs.pe_gemm_cols;
+    struct tile tile = {ask->m, ask->k, ask->n};
+    while (rows * cols * kb_dtype_bytes(ask->out) > kb_attrs.pe_tcm_reserved_bytes / 4 && rows > 1 && cols > 1)
+        rows = tile_count(rows, 2), cols = tile_count(cols, 2);         /* a whole array would be too much */
+    if (ask->pin_b)
+        tile_stream(ask, &tile.m, rows, &tile.n, cols, &tile.k);
+    else if (ask->pin_a)
+        tile_stream(ask, &tile.n, cols, &tile.m, rows, &tile.k);
+    else
+        tile = tile_both(ask, rows, cols);
+    return tile;
+}
+
+/* How many columns of B to keep in `room` bytes of the TCM while A streams by: all, or, so that the next ones can be
+ * loaded meanwhile, half of what fits; 0: to read both tile by tile moves less. Nothing hides the load of the first
+ * panel. */
+static inline uint64_t tile_panel(const struct tile_ask *ask, uint64_t room)
+{
+    uint64_t in = kb_dtype_bytes(ask->in), cols = kb_attrs.pe_gemm_cols, fit = room / (ask->k * in);
+    uint64_t panel = fit >= ask->n ? ask->n : fit / 2 / cols * cols;
+    double kept = ((double)ask->m * tile_count(ask->n, tile_most(panel, 1)) + ask->n + panel) * ask->k * in;
+    return panel && kept <= tile_bytes(ask, tile_of(ask)) ? panel : 0;
+}
+
+#endif
