@@ -59,11 +59,6 @@ static void check_defined(const struct call *call, const struct tl_composite *as
         call_error(call, "epilogue: %s", why);
 }
 
-static bool is_given(const struct tl_operand *o)
-{
-    return o->is_number || o->addr || o->rows || o->ld || o->dtype || o->unfit;
-}
-
 static uint16_t check_epilogue(const struct call *call, const struct tl_composite *ask, const struct tl_epilogue *e,
                                bool floats)
 {
@@ -73,8 +68,10 @@ static uint16_t check_epilogue(const struct call *call, const struct tl_composit
         call_error(call, "'%s' is no epilogue", e->op ? e->op : "");
     if ((unsigned)e->scope > TL_ONCE)
         call_error(call, "epilogue %s has no scope", e->op);
-    if (operands == 1 && is_given(&e->operand))
+    if (operands == 1 && part_given(&e->operand))
         call_error(call, "epilogue %s has no operand, but one is given", e->op);
+    if (operands == 2 && !part_given(&e->operand))
+        call_error(call, "epilogue %s has an operand, but none is given", e->op);
     check_defined(call, ask, e, op, floats);
     if (!floats && e->scope != TL_OUTPUT_TILE && gemm_epilogue_makes_floats(op, ask->c.dtype))
         call_error(call, "epilogue %s makes f32 of i32, for all of c: its scope has to be TL_OUTPUT_TILE", e->op);

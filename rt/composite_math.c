@@ -25,11 +25,12 @@ static uint16_t check_op(const struct call *call, const struct tl_composite *ask
 {
     uint16_t op = op_number(ask->math ? ask->math : "");
     unsigned operands = math_operands(op);
-    bool second = ask->src2.is_number || ask->src2.addr || ask->src2.rows || ask->src2.dtype;
     if (operands == 0 || operands > 2)
         call_error(call, "'%s' is no op of one or two operands, element by element", ask->math ? ask->math : "");
-    if (operands == 1 && second)
+    if (operands == 1 && part_given(&ask->src2))
         call_error(call, "%s has one operand, but src2 is given", ask->math);
+    if (operands == 2 && !part_given(&ask->src2))
+        call_error(call, "%s has two operands, but src2 is missing", ask->math);
     if (operands == 2 && !ask->src2.is_number && ask->src2.dtype >= DTYPES)
         call_error(call, "src2 has no dtype");
     return op;

@@ -8,6 +8,11 @@
 #include "plan.h"
 #include "room.h"
 
+bool part_given(const struct tl_operand *operand)
+{
+    return operand->is_number || operand->addr || operand->rows || operand->ld || operand->dtype || operand->unfit;
+}
+
 void part_check(const struct call *call, const struct part *part)
 {
     const struct tl_operand *o = part->operand;

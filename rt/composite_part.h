@@ -19,6 +19,9 @@ struct part {
     bool transposable, written;
 };
 
+/* Whether a second operand is one, not all zero. */
+bool part_given(const struct tl_operand *operand);
+
 /* KERNEL_ERROR: no dtype, no such matrix, too small. */
 void part_check(const struct call *call, const struct part *part);
 

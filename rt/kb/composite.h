@@ -55,7 +55,7 @@ enum tl_scope { TL_K_TILE, TL_OUTPUT_TILE, TL_ONCE };
 struct tl_epilogue {
     const char *op;
     enum tl_scope scope;
-    struct tl_operand operand;                          /* the second one; the timing does not move it */
+    struct tl_operand operand;                          /* the second one, not all zero; the timing does not move it */
 };
 
 enum { TL_EPILOGUES = 8 };
@@ -63,7 +63,8 @@ enum { TL_EPILOGUES = 8 };
 /* A gemm: C[m, n] = A[m, k] B[k, n], then the epilogues. a and b have one dtype, f32, f16, bf16 (accumulated in f32) or
  * i8 (exactly, in i32); c may have another one: rounded to nearest even, saturated.
  * Math: dst = math(src) or math(src, src2), element by element, with the dtypes and names of <kb/math.h>: all ops but
- * where. src2 is of m x n, a row, a column, one element or a number, as there, and moves no bytes in the timing. */
+ * where. src2 is of m x n, a row, a column, one element or a number, as there, not all zero, and moves no bytes in the
+ * timing. */
 struct tl_composite {
     enum tl_op op;
     uint64_t m, k, n;                                   /* of math: m, n */

@@ -77,6 +77,7 @@ static void gemms(struct tl *tl, struct tl_shard far)
     if (is("e_where")) ask.epilogue[0].op = "where";
     if (is("e_cmp")) ask.epilogue[0] = after("cmp", a);
     if (is("e_scope")) ask.epilogue[0] = (struct tl_epilogue){"relu", (enum tl_scope)3, {0}};
+    if (is("e_missing")) ask.epilogue[0].op = "add";
     if (is("e_operand")) ask.epilogue[0] = after("relu", a);
     if (is("e_shape")) ask.epilogue[0] = after("add", tl_part(tl, f32, 0, 0, 7));
     if (is("e_bias")) ask.epilogue[0] = after("bias", f32);
@@ -105,6 +106,7 @@ static void maths(struct tl *tl, struct tl_shard far)
     if (is("m_epilogue")) ask.epilogues = 1;
     if (is("m_k")) ask.k = 8;
     if (is("m_tile")) ask.tile[1] = 0;
+    if (is("m_missing")) ask.math = "add";
     if (is("m_second")) ask.src2 = tl_in(x);
     if (is("m_row")) ask.math = "add", ask.src2 = tl_in(tl_part(tl, x, 0, 0, 3));
     if (is("m_dtype")) ask.dst.dtype = KB_i32;
