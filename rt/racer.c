@@ -18,9 +18,16 @@ struct thread {
     uint32_t afters, after_room;
 };
 
+/* In a list of sends. */
+struct teller {
+    struct racer *send;
+    struct teller *next;
+};
+
 static struct thread *threads;                          /* by PE over the machine */
 static struct clocks *host;
 static struct racer *unused;
+static struct teller *unused_tellers;
 static uint64_t visits;
 
 static struct clocks **host_clocks(void)
@@ -70,6 +77,13 @@ static void push_afters(const struct racer *racer)
         push(racer->after[i]);
 }
 
+static void search_from(struct racer *racer)
+{
+    visits++;
+    stacked = 0;
+    push(racer);
+}
+
 /* ---- one operation */
 
 static struct racer *racer_new(void)
@@ -102,11 +116,31 @@ static void afters_drop(struct racer *racer)
     racer->after = NULL;
 }
 
+static void tellers_add(struct racer *racer, struct racer *send)
+{
+    struct teller *teller = unused_tellers ? unused_tellers : arena_alloc(1, sizeof *teller);
+    unused_tellers = teller->next;
+    *teller = (struct teller){send, racer->tellers};
+    racer->tellers = teller;
+    send->holders++;
+}
+
+static void tellers_drop(struct racer *racer)
+{
+    for (struct teller *teller; (teller = racer->tellers); ) {
+        racer->tellers = teller->next;
+        racer_drop(teller->send);
+        teller->next = unused_tellers;
+        unused_tellers = teller;
+    }
+}
+
 void racer_drop(struct racer *racer)
 {
     if (!racer || --racer->holders)
         return;
     afters_drop(racer);
+    tellers_drop(racer);
     racer_drop(racer->from);
     seen_drop(racer);
     racer->origin->racer = NULL;
@@ -157,6 +191,12 @@ void racer_sends(struct racer *racer)
 {
     racer->sent = ++thread_of(racer->pe)->clock;
     racer->holders++;                                   /* who receives it */
+    search_from(racer);
+    for (uint32_t i = 0; i < stacked; i++)
+        push_afters(stack[i]);
+    while (--stacked) {
+        tellers_add(stack[stacked], racer);
+    }
 }
 
 void racer_received(struct racer *receive, struct racer *send)
@@ -178,11 +218,25 @@ static uint32_t known_of(const struct racer *racer, uint32_t pe)
     return at;
 }
 
+/* Whether an operation knows of a clock of a PE; 0 is none. */
+static bool knows(const struct racer *racer, uint32_t pe, uint32_t clock)
+{
+    return clock && (clock <= known_of(racer, pe) || (pe == racer->pe && clock <= racer->own));
+}
+
+static bool message_known(const struct racer *send, const struct racer *b)
+{
+    return b->from == send || knows(b, send->heard_by, send->heard);
+}
+
 static bool known_to(const struct racer *a, const struct racer *b)
 {
-    uint32_t known = known_of(b, a->pe);
-    return (a->waited && (a->waited <= known || (a->pe == b->pe && a->waited <= b->own)))
-           || (a->sent && a->sent <= known);
+    if (knows(b, a->pe, a->waited) || message_known(a, b))
+        return true;
+    for (const struct teller *teller = a->tellers; teller; teller = teller->next)
+        if (message_known(teller->send, b))
+            return true;
+    return false;
 }
 
 bool racer_before(const struct racer *a, struct racer *b)
@@ -212,6 +266,8 @@ static void wait_ended(struct thread *thread, struct racer *racer)
     if (racer->from) {
         clocks_learn(&thread->seen, racer->from->seen);
         clocks_learn_of(&thread->seen, racer->from->pe, racer->from->sent);
+        racer->from->heard = racer->waited;
+        racer->from->heard_by = racer->pe;
         seen_drop(racer->from);
     }
     if (!racer->sent)
@@ -229,9 +285,7 @@ static void wait_ended(struct thread *thread, struct racer *racer)
 /* What it comes after has ended before it. */
 static void ended(struct thread *thread, struct racer *racer)
 {
-    visits++;
-    stacked = 0;
-    push(racer);
+    search_from(racer);
     for (uint32_t i = 0; i < stacked; i++)
         push_afters(stack[i]);
     while (stacked) {
@@ -261,7 +315,7 @@ void racer_after(uint32_t pe, uint32_t number)
 {
     struct thread *thread = thread_of(pe);
     struct racer *racer = find(thread, number);
-    if (!racer)
+    if (!racer || racer->received.rank)
         return;
     racer->holders++;
     list_add(&thread->after, &thread->afters, &thread->after_room, racer);
@@ -305,5 +359,6 @@ void racers_reset(void)
     threads = NULL;
     host = NULL;
     unused = NULL;
+    unused_tellers = NULL;
     clocks_reset();
 }

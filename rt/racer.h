@@ -3,8 +3,8 @@
  * That is known of an operation to
  *     whatever its kernel calls after it waited for it, by blocking or by tl_wait;
  *     whatever was told of by a message that was sent after that, once its receive was waited for; the send of a
- *     message itself is known to who got it;
- *     what comes after it by tl_after;
+ *     message itself is known to who got it, and so is what that comes after by tl_after;
+ *     what comes after it by tl_after, if it is no receive: that has no place before it is complete;
  *     launches that are submitted after its kernel ended.
  * Nothing else is an order: not the instants in which things happen, nor the order in which engines take them. */
 #ifndef KB_RACER_H
@@ -25,6 +25,8 @@ struct racer {
     uint32_t own;                                       /* the clock of its PE at its call, */
     struct clocks *seen;                                /* what that knew of others; NULL: no longer needed */
     uint32_t waited, sent;                              /* the clock at which it was waited for; a send: at its call */
+    uint32_t heard, heard_by;                           /* a send: the clock of a PE that waited for its receive */
+    struct teller *tellers;                             /* sends that come after it */
     struct racer *from;                                 /* a completed receive: the send of its message */
     struct racer **after;                               /* of tl_after */
     uint32_t afters;

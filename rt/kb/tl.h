@@ -216,8 +216,9 @@ uint64_t tl_slots(const struct tl *tl);
 #define tl_wait(tl, handle) tl_wait_at(tl, handle, __FILE__, __LINE__)
 
 /* The next command depends on that of a handle: the op log says so, the data pass and the race check go by it. No time:
- * it does not wait, and a receive writes when it completes as ever. Several calls before one command add up.
- * KERNEL_ERROR: a handle that is none of this kernel's. */
+ * it does not wait, and a receive writes when it completes as ever: one that is under way is in no order with what
+ * comes after it, and has to be waited for. Several calls before one command add up. KERNEL_ERROR: a handle that is
+ * none of this kernel's. */
 #define tl_after(tl, handle) tl_after_at(tl, handle, __FILE__, __LINE__)
 
 /* Blocks for a time. */
