@@ -2,6 +2,7 @@
 #include "channel.h"
 #include "emitted.h"
 #include "kb/measure.h"
+#include "ops.h"
 
 uint64_t kb_gemm_ps(enum kb_dtype dtype, uint64_t macs)
 {
@@ -13,6 +14,12 @@ uint64_t kb_math_ps(enum kb_dtype dtype, uint64_t elements)
 {
     uint64_t lanes = kb_math_lanes[dtype];
     return lanes ? cycles_ps(ceil_div(elements, lanes), kb_attrs.pe_math_clock_khz) : 0;
+}
+
+uint64_t kb_op_cost(const char *op)
+{
+    uint16_t number = op_number(op);
+    return op_known(number) ? kb_op_costs[number] : 0;
 }
 
 /* A set is in rank order: the PEs of a cube follow one another. */
@@ -39,7 +46,8 @@ void kb_roofline(uint64_t time_ps, struct kb_pes pes, const struct kb_work *work
 {
     uint64_t p = pes.count, cubes = cubes_of(pes);
     uint64_t array_ps = kb_gemm_ps(work->gemm_dtype, ceil_div(work->macs, p));
-    uint64_t math_ps = kb_math_ps(work->math_dtype, ceil_div(work->math, p));
+    uint64_t wide_ps = kb_math_ps(KB_f32, ceil_div(work->math_f32, p));
+    uint64_t math_ps = kb_math_ps(work->math_dtype, ceil_div(work->math, p)) + wide_ps;
     uint64_t hbm_ps = kb_memory_ps(KB_HBM, ceil_div(work->hbm_read, p), ceil_div(work->hbm_written, p));
     uint64_t sram_ps = kb_memory_ps(KB_SRAM, ceil_div(work->sram_read, cubes), ceil_div(work->sram_written, cubes));
     uint64_t memory_ps = larger(hbm_ps, sram_ps), link_ps = work->traffic ? kb_traffic_ps(work->traffic) : 0;

@@ -6,7 +6,8 @@ import signal
 
 from harness import Broken, ROOT, SCRATCH, done, ok, read, run, small_machine
 
-KERNELS = [os.path.join(ROOT, "tests", "host", name) for name in ("host.c", "ranks.c", "params.c", "places.c")]
+KERNELS = [os.path.join(ROOT, "tests", "host", name) for name in ("host.c", "ranks.c", "params.c", "places.c",
+                                                          "roofline.c")]
 SANITIZED = bool(os.environ.get("SAN"))
 
 
@@ -35,6 +36,17 @@ def deploys(program):
             before = [one["done_ps"] for one in made["memory"]][:-1]
             ok(all(a >= b for a, b in zip(after, before)) and all(one["xfer_ps"] for one in made["memory"]),
                "one after the other, and each takes time")
+
+
+def roofline(program):
+    """Ops on f16 and on f32 take pe_math one after the other."""
+    ended, made = result(program, "roofline", "roofline")
+    words = ended.stdout.split()
+    ok(words[:5] == ["costs", "4", "1", "0", "alone"], "what ops cost", ended.said)
+    figures, narrow, wide = made["figures"], int(words[5]), int(words[6])
+    ok(0 < narrow < wide and figures["math_bound_ps"] == narrow + wide and
+       figures["bound_reached_permille"] == (narrow + wide) * 1000 // 80000000 and "array_bound_ps" not in figures and
+       0 < figures["memory_bound_ps"] < narrow, "bounds of work", figures)
 
 
 def orders(program):
@@ -263,6 +275,7 @@ try:
     plain = small_machine("plain", KERNELS)
     mapped = small_machine("mapped", KERNELS, "cube.pe_template.components.pe_mmu.attrs.enabled=true")
     deploys(plain)
+    roofline(plain)
     orders(plain)
     maps(mapped, plain)
     launches(plain)

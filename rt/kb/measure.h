@@ -41,13 +41,18 @@ uint64_t kb_latency_ps(uint32_t from, uint32_t to);
 uint64_t kb_gemm_ps(enum kb_dtype dtype, uint64_t macs);
 uint64_t kb_math_ps(enum kb_dtype dtype, uint64_t elements);
 
+/* What an op costs on this machine, such as 4 for "exp": as many ops of cost 1. 0: pe_math lacks it. */
+uint64_t kb_op_cost(const char *op);
+
 /* ---- rooflines */
 
-/* What an algorithm cannot leave out, all PEs together: multiply-adds; elements of simple ops; bytes that have to be
- * read and written at least once, in the HBM slices and in the cubes' sram; messages. What is left out is 0. */
+/* What an algorithm cannot leave out, all PEs together: multiply-adds; elements of simple ops, each as often as the op
+ * costs, with the lanes of math_dtype, and beside them those with the lanes of f32; bytes that have to be read and
+ * written at least once, in the HBM slices and in the cubes' sram; messages. What is left
+ * out is 0. */
 struct kb_work {
     enum kb_dtype gemm_dtype, math_dtype;
-    uint64_t macs, math;
+    uint64_t macs, math, math_f32;
     uint64_t hbm_read, hbm_written, sram_read, sram_written;
     kb_traffic traffic;
 };
