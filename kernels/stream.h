@@ -5,10 +5,11 @@
  *     while (stream_next(&s))
  *         tl_exp(tl, s.out[0], s.in[0]);
  *
- * All matrices of a stream have one shape. A block is a few whole rows, or, of rows that do not fit, a piece of a row:
- * those of the first columns of all rows, then those of the next columns. Its size follows from the machine: large ones
- * leave less to what each transfer and each command take whatever their size, small ones less to the first load and the
- * last store, which nothing hides; and all that is under way has to fit into the TCM. */
+ * All matrices of a stream have one shape, but that one to load may be a single row which goes with all rows: it is
+ * loaded once. A block is a few whole rows, or a piece of one: those of the first columns of all rows come first. Its
+ * size follows from the machine: large ones leave less to what each transfer and each command take whatever their size,
+ * small ones less to the first load and the last store, which nothing hides; and all that is under way has to fit into
+ * the TCM. */
 #ifndef STREAM_H
 #define STREAM_H
 
@@ -27,6 +28,7 @@ struct stream {
     /* What the kernel says. */
     struct tl_shard load[STREAM_OPERANDS], store[STREAM_OPERANDS];      /* of two axes; those behind the last: none */
     bool in_place;                                      /* store[i] is computed where load[i] is; they have one dtype */
+    bool whole_rows;                                    /* no pieces, unless a row does not fit */
     uint32_t ops, cost;                                 /* math commands on a block, and their costs on all of it */
     uint64_t scratch_bytes, row_bytes;                  /* of the kernel's own for each element and row of a block */
     uint32_t buffers;                                   /* blocks under way; 0: 4 */
@@ -40,30 +42,47 @@ struct stream {
     uint64_t all_rows, all_cols;
     struct stream_place ahead;                          /* the block that was loaded last */
     uint64_t loaded, taken;                             /* blocks whose loads have begun; that the kernel was given */
+    uint64_t turn;                                      /* pieces of a row so far, this one not */
     struct stream_buffer {
         struct stream_place at;
-        struct tl_shard in[STREAM_OPERANDS], out[STREAM_OPERANDS];
+        struct tl_shard in[STREAM_OPERANDS], out[STREAM_OPERANDS];      /* of one axis */
         tl_handle loading[STREAM_OPERANDS], storing[STREAM_OPERANDS];
+        uint64_t turn;                                  /* its single rows are in buffer turn % buffers */
     } buffer[STREAM_BUFFERS];
 };
 
 /* ---- sizes */
 
-static inline uint64_t stream_bytes(const struct tl_shard *shards)
+static inline bool stream_is_row(const struct stream *s, uint32_t i)
+{
+    return s->load[i].rank && s->load[i].shape[0] == 1 && s->all_rows > 1;
+}
+
+/* Bytes of an element of a block, in all that is loaded or in all that is stored; of a column, in single rows. */
+static inline uint64_t stream_in_bytes(const struct stream *s, bool rows)
 {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < STREAM_OPERANDS; i++)
-        bytes += shards[i].rank ? kb_dtype_bytes(shards[i].dtype) : 0;
+        bytes += s->load[i].rank && stream_is_row(s, i) == rows ? kb_dtype_bytes(s->load[i].dtype) : 0;
     return bytes;
 }
 
-/* Elements of the largest block that the TCM has room for, in rows of so many. */
+static inline uint64_t stream_out_bytes(const struct stream *s)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < STREAM_OPERANDS; i++)
+        bytes += s->store[i].rank ? kb_dtype_bytes(s->store[i].dtype) : 0;
+    return bytes;
+}
+
+/* Rows of so many columns that the TCM has room for. */
 static inline uint64_t stream_fit(const struct stream *s, uint64_t cols)
 {
-    uint64_t a_buffer = stream_bytes(s->load) + (s->in_place ? 0 : stream_bytes(s->store));
-    uint64_t element = a_buffer * s->buffers + s->scratch_bytes;
-    uint64_t room = tl_room_bytes(s->tl), ends = 128 * STREAM_OPERANDS * (s->buffers + 1);     /* buffers are aligned */
-    return room > ends ? (uint64_t)((unsigned __int128)(room - ends) * cols / (element * cols + s->row_bytes)) : 0;
+    uint64_t element = stream_in_bytes(s, false) + (s->in_place ? 0 : stream_out_bytes(s));
+    uint64_t ends = 128 * STREAM_OPERANDS * (s->buffers + 1);           /* buffers are aligned to 64 bytes */
+    uint64_t fixed = ends + stream_in_bytes(s, true) * s->buffers * cols, room = tl_room_bytes(s->tl);
+    uint64_t row = (element * s->buffers + s->scratch_bytes) * cols + s->row_bytes;
+    return room > fixed ? (room - fixed) / row : 0;
 }
 
 static inline uint64_t stream_larger(uint64_t a, uint64_t b)
@@ -98,17 +117,18 @@ static inline uint64_t stream_dma_ps(uint64_t transfers, uint64_t bytes)
 static inline uint64_t stream_ps(const struct stream *s, uint64_t block)
 {
     uint64_t all = s->all_rows * s->all_cols, last = block / STREAM_TAPER, blocks = (all + block - 1) / block + 1;
-    uint64_t in = stream_bytes(s->load), out = stream_bytes(s->store);
+    uint64_t in = stream_in_bytes(s, false), out = stream_out_bytes(s);
     uint64_t dma = stream_dma_ps(blocks, all * stream_larger(in, out));
     uint64_t slowest = stream_larger(kb_memory_ps(KB_HBM, all * in, all * out), dma);
     slowest = stream_larger(slowest, stream_math_ps(s, blocks * s->ops, all));
     return stream_dma_ps(1, last * in) + slowest + stream_math_ps(s, s->ops, last) + stream_dma_ps(1, last * out);
 }
 
-static inline uint64_t stream_best(const struct stream *s, uint64_t fit)
+/* Elements of the best block, of at most so many. */
+static inline uint64_t stream_best(const struct stream *s, uint64_t most)
 {
-    uint64_t best = fit;
-    for (uint64_t block = fit; block >= 64; block -= block / 8)
+    uint64_t best = most;
+    for (uint64_t block = most; block >= 64; block -= block / 8)
         if (stream_ps(s, block) < stream_ps(s, best))
             best = block;
     return best;
@@ -122,16 +142,19 @@ static inline bool stream_whole(const struct stream *s)
 
 static inline void stream_choose(struct stream *s)
 {
-    uint64_t fit = stream_fit(s, s->all_cols), best = fit ? stream_best(s, fit) : 0;
-    if (best == 0)
+    uint64_t longest = s->all_cols;
+    while (longest > 1 && stream_fit(s, longest) == 0)
+        longest -= (longest + 7) / 8;
+    uint64_t fit = stream_fit(s, longest), best = stream_best(s, longest * stream_clamp(fit, 1, s->all_rows));
+    if (fit == 0)
         tl_fail(s->tl, 1, "the TCM has no room for %u blocks of a stream", (unsigned)s->buffers);
-    if (s->block_cols == 0 || s->block_cols > fit)
-        s->block_cols = s->all_cols <= fit ? s->all_cols : best;
-    fit = stream_fit(s, s->block_cols);
+    if (s->block_cols == 0)
+        s->block_cols = s->whole_rows && longest == s->all_cols ? longest : best;
+    s->block_cols = stream_clamp(s->block_cols, 1, longest);
     if (s->block_rows == 0)
         s->block_rows = best / s->block_cols;
-    uint64_t most = fit / s->block_cols;
-    s->block_rows = stream_clamp(s->block_rows, 1, most < STREAM_RUNS ? most : STREAM_RUNS);
+    fit = stream_clamp(stream_fit(s, s->block_cols), 1, STREAM_RUNS);
+    s->block_rows = stream_clamp(s->block_rows, 1, fit);
 }
 
 /* Chooses what the kernel left open. The buffers are taken from the TCM by the first stream_next: what a kernel
@@ -152,9 +175,9 @@ static inline struct stream stream_of(struct tl *tl, struct stream s)
 
 static inline void stream_alloc(struct stream *s)
 {
-    uint64_t size = s->block_rows * s->block_cols;
     for (uint32_t b = 0; b < s->buffers; b++)
         for (uint32_t i = 0; i < STREAM_OPERANDS; i++) {
+            uint64_t size = s->block_cols * (stream_is_row(s, i) ? 1 : s->block_rows);
             if (s->load[i].rank)
                 s->buffer[b].in[i] = tl_alloc(s->tl, s->load[i].dtype, size);
             if (s->store[i].rank)
@@ -174,9 +197,10 @@ static inline void stream_free(struct stream *s)
 }
 
 /* Of a buffer of one axis, as much as a block has. */
-static inline struct tl_shard stream_matrix(const struct stream *s, struct tl_shard buffer, struct stream_place at)
+static inline struct tl_shard stream_matrix(const struct stream *s, struct tl_shard buffer, uint64_t rows,
+                                            uint64_t cols)
 {
-    return tl_reshape(s->tl, tl_part(s->tl, buffer, 0, 0, at.rows * at.cols), at.rows, at.cols);
+    return tl_reshape(s->tl, tl_part(s->tl, buffer, 0, 0, rows * cols), rows, cols);
 }
 
 /* How much of what is left goes into a block. */
@@ -201,14 +225,14 @@ static inline bool stream_step(struct stream *s)
     } else {
         at->row = 0;
         at->col += at->cols;
+        s->turn += s->loaded > 0;
         at->cols = stream_share(s, s->all_cols - at->col, s->block_cols, s->all_rows == 1 && !stream_whole(s));
     }
     at->rows = stream_share(s, s->all_rows - at->row, s->block_rows, stream_whole(s));
     return true;
 }
 
-/* The part of a matrix, or of another one of as many rows or columns, that belongs to the block: of a matrix of one row
- * or one column that is repeated, its part that stands beside the block. */
+/* The part of a matrix that a block is, or that goes with it: of a single row, of a single column. */
 static inline struct tl_shard stream_part(const struct stream *s, struct tl_shard matrix, struct stream_place at)
 {
     if (matrix.shape[0] == s->all_rows)
@@ -223,39 +247,42 @@ static inline void stream_stored(struct stream *s, struct stream_buffer *buffer)
             tl_wait(s->tl, buffer->storing[i]);
 }
 
-/* Begins to load as many blocks as there are buffers for; with none that has still to be stored to the end. */
-static inline void stream_load(struct stream *s, uint64_t blocks)
+static inline void stream_load_block(struct stream *s)
 {
-    while (s->loaded < blocks && stream_step(s)) {
-        struct stream_buffer *buffer = &s->buffer[s->loaded++ % s->buffers];
-        buffer->at = s->ahead;
-        stream_stored(s, buffer);
-        for (uint32_t k = 0; k < STREAM_OPERANDS; k++)
-            if (s->load[k].rank)
-                buffer->loading[k] = tl_load_async(s->tl, stream_matrix(s, buffer->in[k], s->ahead),
-                                                   stream_part(s, s->load[k], s->ahead));
+    struct stream_buffer *buffer = &s->buffer[s->loaded++ % s->buffers], *rows = &s->buffer[s->turn % s->buffers];
+    buffer->at = s->ahead;
+    buffer->turn = s->turn;
+    stream_stored(s, buffer);
+    for (uint32_t i = 0; i < STREAM_OPERANDS; i++) {
+        bool is_row = stream_is_row(s, i);
+        struct stream_buffer *to = is_row ? rows : buffer;
+        if (s->load[i].rank && (!is_row || s->ahead.row == 0))
+            to->loading[i] = tl_load_async(s->tl, stream_matrix(s, to->in[i], is_row ? 1 : s->ahead.rows,
+                                           s->ahead.cols), stream_part(s, s->load[i], s->ahead));
     }
 }
 
 static inline void stream_store(struct stream *s)
 {
     struct stream_buffer *buffer = &s->buffer[(s->taken - 1) % s->buffers];
-    for (uint32_t k = 0; k < STREAM_OPERANDS; k++)
-        if (s->store[k].rank)
-            buffer->storing[k] = tl_store_async(s->tl, stream_part(s, s->store[k], s->at), s->out[k]);
+    for (uint32_t i = 0; i < STREAM_OPERANDS; i++)
+        if (s->store[i].rank)
+            buffer->storing[i] = tl_store_async(s->tl, stream_part(s, s->store[i], s->at), s->out[i]);
 }
 
 static inline void stream_take(struct stream *s)
 {
-    struct stream_buffer *buffer = &s->buffer[s->taken++ % s->buffers];
+    struct stream_buffer *buffer = &s->buffer[s->taken++ % s->buffers], *rows = &s->buffer[buffer->turn % s->buffers];
     s->at = buffer->at;
-    for (uint32_t k = 0; k < STREAM_OPERANDS; k++) {
-        if (s->load[k].rank) {
-            tl_wait(s->tl, buffer->loading[k]);
-            s->in[k] = stream_matrix(s, buffer->in[k], s->at);
+    for (uint32_t i = 0; i < STREAM_OPERANDS; i++) {
+        bool is_row = stream_is_row(s, i);
+        struct stream_buffer *from = is_row ? rows : buffer;
+        if (s->load[i].rank) {
+            tl_wait(s->tl, from->loading[i]);
+            s->in[i] = stream_matrix(s, from->in[i], is_row ? 1 : s->at.rows, s->at.cols);
         }
-        if (s->store[k].rank)
-            s->out[k] = stream_matrix(s, buffer->out[k], s->at);
+        if (s->store[i].rank)
+            s->out[i] = stream_matrix(s, buffer->out[i], s->at.rows, s->at.cols);
     }
 }
 
@@ -269,7 +296,9 @@ static inline bool stream_next(struct stream *s)
         stream_alloc(s);
     else
         stream_store(s);
-    stream_load(s, s->taken + s->buffers - (s->store[0].rank > 0));
+    uint64_t most = s->taken + s->buffers - (s->store[0].rank > 0);     /* the one that is being stored not */
+    while (s->loaded < most && stream_step(s))
+        stream_load_block(s);
     if (s->taken < s->loaded) {
         stream_take(s);
         return true;

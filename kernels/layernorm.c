@@ -1,0 +1,149 @@
+/* layernorm.c: y = (x - mean) / sqrt(variance + eps) * gain + bias along each row.
+ *
+ * The rows are split over the PEs' HBM slices and stream through each PE's TCM; gain and bias lie with each PE and are
+ * read once. Squares and their mean are in f32, the rest in x's dtype, so that pe_math keeps up with the HBM: both are
+ * busy nearly all the time. A row that a TCM cannot hold is read twice, in pieces: for its mean and its variance, which
+ * each piece adds to as in Chan, Golub, LeVeque 1979, then to be scaled. */
+#include "stream.h"
+
+struct layernorm_args {
+    kb_tensor x, gain, bias, y;
+    double eps;
+    uint32_t buffers;
+    uint64_t block_rows, block_cols;
+};
+
+/* From the variances of the rows, what the rows are multiplied with. */
+static tl_handle root(struct tl *tl, tl_handle done, struct tl_shard variance, double eps)
+{
+    stream_then(tl, done, tl_add_async(tl, variance, variance, tl_number(eps)));
+    stream_then(tl, done, tl_rsqrt_async(tl, variance, variance));
+    return done;
+}
+
+static void scale(struct tl *tl, struct stream *s, tl_handle done, struct tl_shard factor)
+{
+    struct tl_shard x = s->in[0], gain = s->in[1], bias = s->in[2];
+    stream_then(tl, done, tl_mul_async(tl, x, x, factor));
+    stream_then(tl, done, tl_mul_async(tl, x, x, gain));
+    stream_then(tl, done, tl_add_async(tl, x, x, bias));
+    tl_wait(tl, done);
+}
+
+static void whole_rows(struct tl *tl, struct stream *s, const struct layernorm_args *arg)
+{
+    struct tl_shard wide = tl_alloc(tl, KB_f32, s->block_rows * s->block_cols);
+    struct tl_shard means = tl_alloc(tl, s->load[0].dtype, s->block_rows, 1);
+    struct tl_shard variances = tl_alloc(tl, KB_f32, s->block_rows, 1);
+    while (stream_next(s)) {
+        struct tl_shard x = s->in[0], squares = stream_matrix(s, wide, s->at.rows, s->at.cols);
+        struct tl_shard mean = tl_part(tl, means, 0, 0, s->at.rows);
+        struct tl_shard variance = tl_part(tl, variances, 0, 0, s->at.rows);
+        tl_handle done = tl_mean_async(tl, mean, x, 1);
+        stream_then(tl, done, tl_sub_async(tl, x, x, mean));
+        stream_then(tl, done, tl_mul_async(tl, squares, x, x));
+        stream_then(tl, done, tl_mean_async(tl, variance, squares, 1));
+        scale(tl, s, root(tl, done, variance, arg->eps), variance);
+    }
+}
+
+/* What is known of rows that come in pieces: their mean so far, and the sum of the squares of the distances from it. */
+struct moments {
+    struct tl_shard mean, squares;
+};
+
+/* Adds the moments of `more` columns to those of `so_far`, which are in `now` after it. */
+static tl_handle join(struct tl *tl, tl_handle done, struct moments all, struct moments now, uint64_t so_far,
+                      uint64_t more)
+{
+    double part = (double)more / (double)(so_far + more);
+    stream_then(tl, done, tl_add_async(tl, all.squares, all.squares, now.squares));
+    stream_then(tl, done, tl_sub_async(tl, now.mean, now.mean, all.mean));
+    stream_then(tl, done, tl_mul_async(tl, now.squares, now.mean, now.mean));
+    stream_then(tl, done, tl_mul_async(tl, now.squares, now.squares, tl_number(part * (double)so_far)));
+    stream_then(tl, done, tl_add_async(tl, all.squares, all.squares, now.squares));
+    stream_then(tl, done, tl_mul_async(tl, now.mean, now.mean, tl_number(part)));
+    stream_then(tl, done, tl_add_async(tl, all.mean, all.mean, now.mean));
+    return done;
+}
+
+static void sum_pieces(struct tl *tl, struct stream *s, struct moments all)
+{
+    struct tl_shard wide = tl_alloc(tl, KB_f32, s->block_rows * s->block_cols);
+    struct moments room = {tl_alloc(tl, KB_f32, s->block_rows, 1), tl_alloc(tl, KB_f32, s->block_rows, 1)};
+    while (stream_next(s)) {
+        struct tl_shard squares = stream_matrix(s, wide, s->at.rows, s->at.cols);
+        struct moments row = {stream_part(s, all.mean, s->at), stream_part(s, all.squares, s->at)}, now = row;
+        if (s->at.col > 0)
+            now = (struct moments){tl_part(tl, room.mean, 0, 0, s->at.rows),
+                                   tl_part(tl, room.squares, 0, 0, s->at.rows)};
+        tl_handle done = tl_mean_async(tl, now.mean, s->in[0], 1);
+        stream_then(tl, done, tl_sub_async(tl, squares, s->in[0], now.mean));
+        stream_then(tl, done, tl_mul_async(tl, squares, squares, squares));
+        stream_then(tl, done, tl_sum_async(tl, now.squares, squares, 1));
+        if (s->at.col > 0)
+            done = join(tl, done, row, now, s->at.col, s->at.cols);
+        tl_wait(tl, done);
+    }
+    tl_free(tl, wide);
+    tl_free(tl, room.mean);
+    tl_free(tl, room.squares);
+}
+
+KB_KERNEL(layernorm, struct layernorm_args)
+{
+    struct tl_shard x = tl_my_shard(tl, arg->x), y = tl_my_shard(tl, arg->y);
+    struct tl_shard gain = tl_my_shard(tl, arg->gain), bias = tl_my_shard(tl, arg->bias);
+    if (x.shape[0] == 0)                                /* there are more PEs than rows */
+        return;
+    struct stream plan = {.buffers = arg->buffers, .block_rows = arg->block_rows, .block_cols = arg->block_cols,
+                          .load = {x, gain, bias}, .store = {y}, .in_place = true, .whole_rows = true,
+                          .scratch_bytes = 4, .row_bytes = 8, .ops = 9, .cost = 9};
+    struct stream s = stream_of(tl, plan);
+    if (stream_whole(&s)) {
+        whole_rows(tl, &s, arg);
+        return;
+    }
+    struct stream reads = {.buffers = arg->buffers, .block_rows = arg->block_rows, .block_cols = arg->block_cols,
+                           .load = {x}, .scratch_bytes = 4, .row_bytes = 8, .ops = 11, .cost = 8};
+    struct moments all = {tl_alloc(tl, KB_f32, x.shape[0], 1), tl_alloc(tl, KB_f32, x.shape[0], 1)};
+    s = stream_of(tl, reads);
+    sum_pieces(tl, &s, all);
+    tl_handle done = tl_mul_async(tl, all.squares, all.squares, tl_number(1.0 / (double)x.shape[1]));
+    done = root(tl, done, all.squares, arg->eps);
+    s = stream_of(tl, plan);
+    while (stream_next(&s)) {
+        stream_then(tl, done, tl_sub_async(tl, s.in[0], s.in[0], stream_part(&s, all.mean, s.at)));
+        scale(tl, &s, done, stream_part(&s, all.squares, s.at));
+    }
+}
+
+KB_BENCH(layernorm, "layer norm of rows, which are split over all PEs",
+         KB_INT(rows, 32768, 1, 1 << 30, "rows"),
+         KB_INT(cols, 2048, 1, 1 << 30, "columns"),
+         KB_WORD(dtype, "f16 bf16 f32", "of x, gain, bias and y"),
+         KB_REAL(eps, 1e-5, 0, 1, "what is added to the variance"),
+         STREAM_PARAMS)
+{
+    uint64_t rows = kb_int(rows), cols = kb_int(cols), n = rows * cols;
+    enum kb_dtype dtype = kb_dtype(kb_word(dtype));
+    struct kb_pes pes = kb_pes(kb_text(pes));
+
+    kb_tensor x = kb_tensor_new("x", dtype, kb_2d(rows, cols), kb_rows(KB_HBM, pes));
+    kb_tensor gain = kb_tensor_new("gain", dtype, kb_2d(1, cols), kb_copies(KB_HBM, pes));
+    kb_tensor bias = kb_tensor_new("bias", dtype, kb_2d(1, cols), kb_copies(KB_HBM, pes));
+    kb_tensor y = kb_tensor_new("y", dtype, kb_2d(rows, cols), kb_rows(KB_HBM, pes));
+    kb_fill_uniform(x, -3, 5);
+    kb_fill_uniform(gain, 0.5, 1.5);
+    kb_fill_uniform(bias, -1, 1);
+    kb_future launch = kb_launch(layernorm, pes, &(struct layernorm_args){
+        .x = x, .gain = gain, .bias = bias, .y = y, .eps = kb_real(eps), .buffers = kb_int(buffers),
+        .block_rows = kb_int(block_rows), .block_cols = kb_int(block_cols)});
+    kb_wait(launch);
+
+    uint64_t bytes = n * kb_dtype_bytes(dtype);
+    kb_roofline(kb_kernels_ps(launch), pes, &(struct kb_work){
+        .math_dtype = dtype, .math = 5 * n, .math_f32 = 2 * n,
+        .hbm_read = bytes + 2 * pes.count * cols * kb_dtype_bytes(dtype), .hbm_written = bytes });
+    kb_expect_close(y, kb_ref_layernorm(x, gain, bias, kb_real(eps)));
+}

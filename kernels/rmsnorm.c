@@ -1,0 +1,113 @@
+/* rmsnorm.c: y = x / sqrt(mean(x^2) + eps) * gain along each row.
+ *
+ * The rows are split over the PEs' HBM slices and stream through each PE's TCM, the gain lies with each PE and is read
+ * once. Squares and their mean are in f32, the rest in x's dtype, so that pe_math keeps up with the HBM, which bounds
+ * it. A row that a TCM cannot hold is read twice, in pieces: for its squares, then to be scaled. */
+#include "stream.h"
+
+struct rmsnorm_args {
+    kb_tensor x, gain, y;
+    double eps;
+    uint32_t buffers;
+    uint64_t block_rows, block_cols;
+};
+
+/* From the means of the rows' squares, what the rows are multiplied with. */
+static tl_handle root(struct tl *tl, tl_handle done, struct tl_shard mean, double eps)
+{
+    stream_then(tl, done, tl_add_async(tl, mean, mean, tl_number(eps)));
+    stream_then(tl, done, tl_rsqrt_async(tl, mean, mean));
+    return done;
+}
+
+static void scale(struct tl *tl, struct stream *s, tl_handle done, struct tl_shard factor)
+{
+    struct tl_shard x = s->in[0], gain = s->in[1];
+    stream_then(tl, done, tl_mul_async(tl, x, x, factor));
+    stream_then(tl, done, tl_mul_async(tl, x, x, gain));
+    tl_wait(tl, done);
+}
+
+static void whole_rows(struct tl *tl, struct stream *s, const struct rmsnorm_args *arg)
+{
+    struct tl_shard wide = tl_alloc(tl, KB_f32, s->block_rows * s->block_cols);
+    struct tl_shard means = tl_alloc(tl, KB_f32, s->block_rows, 1);
+    while (stream_next(s)) {
+        struct tl_shard squares = stream_matrix(s, wide, s->at.rows, s->at.cols);
+        struct tl_shard mean = tl_part(tl, means, 0, 0, s->at.rows);
+        tl_handle done = tl_mul_async(tl, squares, s->in[0], s->in[0]);
+        stream_then(tl, done, tl_mean_async(tl, mean, squares, 1));
+        scale(tl, s, root(tl, done, mean, arg->eps), mean);
+    }
+}
+
+/* The sums of the squares of rows that come in pieces. */
+static void sum_pieces(struct tl *tl, struct stream *s, struct tl_shard sums)
+{
+    struct tl_shard wide = tl_alloc(tl, KB_f32, s->block_rows * s->block_cols);
+    struct tl_shard sums_now = tl_alloc(tl, KB_f32, s->block_rows, 1);
+    while (stream_next(s)) {
+        struct tl_shard squares = stream_matrix(s, wide, s->at.rows, s->at.cols);
+        struct tl_shard sum = stream_part(s, sums, s->at), now = tl_part(tl, sums_now, 0, 0, s->at.rows);
+        tl_handle done = tl_mul_async(tl, squares, s->in[0], s->in[0]);
+        stream_then(tl, done, tl_sum_async(tl, s->at.col == 0 ? sum : now, squares, 1));
+        if (s->at.col > 0)
+            stream_then(tl, done, tl_add_async(tl, sum, sum, now));
+        tl_wait(tl, done);
+    }
+    tl_free(tl, sums_now);
+    tl_free(tl, wide);
+}
+
+KB_KERNEL(rmsnorm, struct rmsnorm_args)
+{
+    struct tl_shard x = tl_my_shard(tl, arg->x), gain = tl_my_shard(tl, arg->gain), y = tl_my_shard(tl, arg->y);
+    if (x.shape[0] == 0)                                /* there are more PEs than rows */
+        return;
+    struct stream plan = {.buffers = arg->buffers, .block_rows = arg->block_rows, .block_cols = arg->block_cols,
+                          .load = {x, gain}, .store = {y}, .in_place = true, .whole_rows = true,
+                          .scratch_bytes = 4, .row_bytes = 4, .ops = 6, .cost = 6};
+    struct stream s = stream_of(tl, plan);
+    if (stream_whole(&s)) {
+        whole_rows(tl, &s, arg);
+        return;
+    }
+    struct stream reads = {.buffers = arg->buffers, .block_rows = arg->block_rows, .block_cols = arg->block_cols,
+                           .load = {x}, .scratch_bytes = 4, .row_bytes = 4, .ops = 3, .cost = 4};
+    struct tl_shard sums = tl_alloc(tl, KB_f32, x.shape[0], 1);
+    s = stream_of(tl, reads);
+    sum_pieces(tl, &s, sums);
+    tl_handle done = tl_mul_async(tl, sums, sums, tl_number(1.0 / (double)x.shape[1]));
+    done = root(tl, done, sums, arg->eps);
+    s = stream_of(tl, plan);
+    while (stream_next(&s))
+        scale(tl, &s, done, stream_part(&s, sums, s.at));
+}
+
+KB_BENCH(rmsnorm, "root mean square norm of rows, which are split over all PEs",
+         KB_INT(rows, 32768, 1, 1 << 30, "rows"),
+         KB_INT(cols, 2048, 1, 1 << 30, "columns"),
+         KB_WORD(dtype, "f16 bf16 f32", "of x, the gain and y"),
+         KB_REAL(eps, 1e-5, 0, 1, "what is added to the mean of the squares"),
+         STREAM_PARAMS)
+{
+    uint64_t rows = kb_int(rows), cols = kb_int(cols), n = rows * cols;
+    enum kb_dtype dtype = kb_dtype(kb_word(dtype));
+    struct kb_pes pes = kb_pes(kb_text(pes));
+
+    kb_tensor x = kb_tensor_new("x", dtype, kb_2d(rows, cols), kb_rows(KB_HBM, pes));
+    kb_tensor gain = kb_tensor_new("gain", dtype, kb_2d(1, cols), kb_copies(KB_HBM, pes));
+    kb_tensor y = kb_tensor_new("y", dtype, kb_2d(rows, cols), kb_rows(KB_HBM, pes));
+    kb_fill_uniform(x, -4, 4);
+    kb_fill_uniform(gain, 0.5, 1.5);
+    kb_future launch = kb_launch(rmsnorm, pes, &(struct rmsnorm_args){
+        .x = x, .gain = gain, .y = y, .eps = kb_real(eps), .buffers = kb_int(buffers),
+        .block_rows = kb_int(block_rows), .block_cols = kb_int(block_cols)});
+    kb_wait(launch);
+
+    uint64_t bytes = n * kb_dtype_bytes(dtype);
+    kb_roofline(kb_kernels_ps(launch), pes, &(struct kb_work){
+        .math_dtype = dtype, .math = 2 * n, .math_f32 = 2 * n,
+        .hbm_read = bytes + pes.count * cols * kb_dtype_bytes(dtype), .hbm_written = bytes });
+    kb_expect_close(y, kb_ref_rmsnorm(x, gain, kb_real(eps)));
+}
