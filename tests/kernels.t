@@ -116,6 +116,7 @@ MISTAKES = (
     ("pes", 2, r"kb_pes: no PE is like 'sip1\.\*'"),
     ("room", 2, r"no room for tensor 't' at .*: 67108864 bytes asked for, \d+ left, 3145984 held by tensors"),
     ("peek", 2, r"kb_peek: tensor 'a' has 64 elements, there is no 64"),
+    ("peek_many", 2, r"kb_peek_many: tensor 'a' has 64 elements, there is no 64"),
     ("dtype", 2, r"there is no dtype 'f64'"),
     ("ref_shape", 2, r"kb_expect_close: the reference is \(8, 8\), tensor 'big' is \("),
     ("uniform", 2, r"kb_fill_uniform: tensor 'a': low is 2, high is 1"),

@@ -118,6 +118,9 @@ struct kb_dims {
 /* One element, by its row-major position in the tensor; of copies, the first one's. If it is the pending result of a
  * compute, the data pass runs first; with --data off that is wrong. */
 #define kb_peek(tensor, position) kb_peek_at(tensor, position, __FILE__, __LINE__)
+/* So many elements from a position on, into `values`, which are doubles. */
+#define kb_peek_many(tensor, position, count, values)                                                                  \
+    kb_peek_many_at(tensor, position, count, values, __FILE__, __LINE__)
 
 /* Sets every element to those of a file of NumPy's: format 1.0 to 3.0, either byte order, C or Fortran order. Its shape
  * has to be the tensor's, and its dtype: f4 for f32, f2 for f16, i4, i2, i1, u1 or b1 (bool) for u8; nothing is
@@ -270,8 +273,8 @@ struct kb_attention {
 #define kb_ref_cast(x, dtype) kb_ref_cast_at(kb_values(x), dtype, __FILE__, __LINE__)
 #define kb_ref_quant(x, scale, dtype) kb_ref_quant_at(kb_values(x), kb_values(scale), dtype, __FILE__, __LINE__)
 
-/* Values of the host's own, row-major, which are copied; those of a file of NumPy's, of any numbers and 1 to 4 axes. A
- * file that is missing or malformed ends the run with status 2. */
+/* Values of the host's own, row-major, which are copied (with --data off they may be NULL); those of a file of NumPy's,
+ * of any numbers and 1 to 4 axes. A file that is missing or malformed ends the run with status 2. */
 #define kb_ref_given(values, dims) kb_ref_given_at(values, dims, __FILE__, __LINE__)
 #define kb_ref_npy(path) kb_ref_npy_at(path, __FILE__, __LINE__)
 
@@ -338,6 +341,8 @@ kb_tensor kb_tensor_new_at(const char *name, enum kb_dtype dtype, struct kb_dims
                            const char *file, uint32_t line);
 void kb_fill_at(kb_tensor tensor, enum kb_fill_kind kind, double x, double y, const char *file, uint32_t line);
 double kb_peek_at(kb_tensor tensor, uint64_t position, const char *file, uint32_t line);
+void kb_peek_many_at(kb_tensor tensor, uint64_t position, uint64_t count, double *values, const char *file,
+                     uint32_t line);
 void kb_load_npy_at(kb_tensor tensor, const char *path, const char *file, uint32_t line);
 void kb_save_npy_at(kb_tensor tensor, const char *path, const char *file, uint32_t line);
 kb_future kb_launch_at(const struct kb_part *parts, struct kb_options options, const char *file, uint32_t line);

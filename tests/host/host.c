@@ -119,6 +119,10 @@ KB_BENCH(maps, "pages of two tensors, side by side", KB_BOOL(remap, false, "and 
             wrong += kb_peek(z, 2 * pe * page + i) != kb_peek(x, pe * page + first);
             wrong += kb_peek(z, (2 * pe + 1) * page + i) != kb_peek(y, pe * page + i);
         }
+    double many[3 * 256];                               /* from inside a row on, over the end of a PE's page */
+    kb_peek_many(x, page - 300, 3 * columns, many);
+    for (uint64_t i = 0; i < 3 * columns; i++)
+        wrong += many[i] != kb_peek(x, page - 300 + i);
     printf("wrong %" PRIu64 "\n", wrong);
 }
 
