@@ -6,7 +6,7 @@ import re
 from harness import ROOT, done, ok
 
 WIDTH, FUNCTION_LINES, FILE_LINES = 120, 70, 400
-FOLDERS = (".", ".ci", "docs", "gen", "kernels", "rt", "rt/kb", "rt/text", "templates", "topologies/impl",
+FOLDERS = (".", ".ci", "docs", "docs/guide", "gen", "kernels", "rt", "rt/kb", "rt/text", "templates", "topologies/impl",
            "tests", "tests/bench", "tests/impl", "tests/unit", "topologies")
 CODE = (".c", ".h", ".re", ".in", ".def")
 GENERATED_TEXT = ("LICENSE",)

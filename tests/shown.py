@@ -1,0 +1,54 @@
+"""shown: what documents show of runs: outputs in `text` blocks, and times in tables; how they are held to the runs.
+
+A block whose first line is `$ COMMAND` shows what that prints, standard error first. A line `...` stands for any
+lines; in a block with one, each other line stands for the next line of the output that begins with the same words.
+What depends on the host, its seconds and the last bits of an error, is left out of the comparison.
+"""
+import re
+
+BLOCK = re.compile(r"(?<=^```text\n)\$ ([^\n]*)\n(.*?)(?=^```$)", re.M | re.S)
+BOUND = re.compile(r"(?m)^(\w+)_bound +(\d\S* \S+)$")
+
+
+def simulated(text):
+    """An output without what depends on the host."""
+    return re.sub(r"(?m)(?<=^verified ).*$|(?<=^host ).*$", "", text)
+
+
+def words_of(line):
+    """What a line of a summary or message begins with: up to its figures, a colon or a gap."""
+    return re.split(r"\s{2,}|:(?=\s|\d|$)| (?=\d)|,", line.strip())[0]
+
+
+def picked(pattern, output):
+    """The output as a block shows it; a line that is not found is said so."""
+    lines, made = iter(output.splitlines()), []
+    wanted = pattern.splitlines()
+    if "..." not in wanted:
+        return output
+    for want in wanted:
+        found = want if want == "..." else next((line for line in lines if begins(line, want)), None)
+        made.append(f"(nothing that begins as: {want})" if found is None else found)
+    return "".join(line + "\n" for line in made)
+
+
+def begins(line, want):
+    """Whether a line is the one that another stands for: the same indentation and the same first words."""
+    indent = len(want) - len(want.lstrip())
+    return len(line) - len(line.lstrip()) == indent and words_of(line).startswith(words_of(want))
+
+
+def figures(output):
+    """Time, the largest bound with its part of the machine, and how near it came, of a summary."""
+    time = re.search(r"(?m)^time +(\S.*)$", output)
+    reached = re.search(r"(?m)^bound_reached +(\S.*)$", output)
+    if not time or not reached:
+        return None
+    bounds = BOUND.findall(output)
+    least = max(bounds, key=lambda bound: seconds(bound[1])) if bounds else ("", "")
+    return [time[1], f"{least[1]} {least[0]}".strip(), reached[1]]
+
+
+def seconds(text):
+    value, unit = text.split()
+    return float(value) * {"ps": 1e-12, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}[unit]
