@@ -73,7 +73,10 @@ KB_BENCH(barrier, "no PE goes on before all have come",
     kb_future launch = kb_launch(barriers, pes, &(struct barrier_args){order, kb_int(count)});
     kb_wait(launch);
 
-    kb_figure("barrier", kb_kernels_ps(launch) / kb_int(count), KB_PS);
-    kb_figure("bound", bound_ps(pes, order), KB_PS);
+    uint64_t time_ps = kb_kernels_ps(launch) / kb_int(count), latency_ps = bound_ps(pes, order);
+    kb_figure("time", time_ps, KB_PS);                  /* of one barrier */
+    kb_figure("latency_bound", latency_ps, KB_PS);
+    if (time_ps)
+        kb_figure("bound_reached", latency_ps * 1000 / time_ps, KB_PERMILLE);
     kb_expect_close(seen, kb_ref_copy(all));
 }

@@ -50,7 +50,8 @@ def main():
     ok("(nothing that begins as" not in made, "what it shows is printed", *re.findall(r"\(nothing that .*", made))
     wrong = [now for was, now in zip(ROW.finditer(text), ROW.finditer(made)) if was[0] != now[0]]
     ok(not wrong and ROW.search(text), "the table of all steps", *(row[0] for row in wrong))
-    missing = [name for name in sorted(os.listdir(os.path.join(ROOT, "docs", "guide"))) if f"(guide/{name})" not in text]
+    files = sorted(os.listdir(os.path.join(ROOT, "docs", "guide")))
+    missing = [name for name in files if f"(guide/{name})" not in text]
     ok(not missing, "every file of docs/guide is a step", *missing)
 
 

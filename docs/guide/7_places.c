@@ -8,11 +8,11 @@ struct places_args { kb_tensor a, b, c; };
 KB_KERNEL(places, struct places_args)
 {
     struct tl_shard c = tl_my_shard(tl, arg->c);
-    uint32_t shards = tl_shards(arg->b), per_cube = tl_num_pes(tl) / shards;
+    uint32_t shards = tl_shards(arg->b), per_shard = tl_num_pes(tl) / shards;
     if (c.shape[0] == 0)                                /* there are more PEs than rows */
         return;
     struct tl_shard a = tl_load(tl, tl_my_shard(tl, arg->a));
-    struct tl_shard b = tl_shard(tl, arg->b, tl_pe(tl) / per_cube);       /* the copy of my own, of my cube, or the one */
+    struct tl_shard b = tl_shard(tl, arg->b, tl_pe(tl) / per_shard);      /* mine, my cube's, or the only one */
     tl_composite(tl, &(struct tl_composite){
         .op = TL_GEMM, .m = c.shape[0], .k = a.shape[1], .n = c.shape[1], .tile = {256, 512, 128},
         .a = tl_in(a), .pin_a = true, .b = tl_in(b), .c = tl_out(c) });

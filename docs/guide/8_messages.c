@@ -24,7 +24,8 @@ KB_KERNEL(tree, struct tree_args)
     tl_store(tl, tl_shard(tl, arg->sum, 0), mine);
 }
 
-KB_BENCH(tree, "sums of columns, added up a tree of PEs", KB_INT(rows, 1024, 128, 65536, "rows, at least one for each PE"),
+KB_BENCH(tree, "sums of columns, added up a tree of PEs",
+         KB_INT(rows, 1024, 128, 65536, "rows, at least one for each PE"),
          KB_INT(columns, 1000, 1, 4096, "columns: a row of f32 is at most a slot"))
 {
     struct kb_pes all = kb_pes("*");
