@@ -62,9 +62,13 @@ kb_ref kb_ref_given_at(const double *values, struct kb_dims dims, const char *fi
     struct ref_call call = {"kb_ref_given", file, line};
     if ((!values && kb_has_data()) || dims.rank < 1 || dims.rank > KB_RANK)
         misuse(file, line, "kb_ref_given: values and a shape of 1 to %d axes are needed", KB_RANK);
-    for (uint32_t axis = 0; axis < dims.rank; axis++)
+    uint64_t elements = 1;
+    for (uint32_t axis = 0; axis < dims.rank; axis++) {
         if (dims.size[axis] == 0)
             misuse(file, line, "kb_ref_given: axis %u has no elements", (unsigned)axis);
+        if (__builtin_mul_overflow(elements, dims.size[axis], &elements) || elements >> 60)
+            misuse(file, line, "kb_ref_given: 2^60 elements or more");
+    }
     ref_begin(&call);
     struct reference *ref = reference_new(dims, DTYPE_f32);
     ref->f64 = reference_room(ref->elements, sizeof *ref->f64);

@@ -292,6 +292,7 @@ def wrong(program):
             ({"what": "softmax", "x": whole}, "kb_ref_softmax: 'x' is of i8; floats are needed"),
             ({"what": "layernorm", "x": x, "y": y, "z": y}, "kb_ref_layernorm: 'y' has 15 elements for 4 columns"),
             ({"what": "quant", "op": "f16", "x": x, "y": x}, "kb_ref_quant: quant gives integers"),
+            ({"what": "huge", "x": x}, "kb_ref_given: 2^60 elements or more"),
             ({"what": "null"}, "kb_ref_unary: there is no tensor, nor a reference"),
             ({"what": "copy", "x": y}, "kb_expect_close: the reference is (3, 5), tensor 'out' is (3, 4)"),
             ({"what": "exchange", "x": x}, "kb_ref_exchange: the 4 columns of 'x' are no blocks for its 3 rows"),

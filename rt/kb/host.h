@@ -29,7 +29,7 @@ uint32_t kb_ranks(void);
 /* Waits until all bodies are here. Takes no time of its own. */
 #define kb_barrier() kb_barrier_at(__FILE__, __LINE__)
 
-/* A whole number, both bounds included; decimal or 0x hexadecimal on the command line. */
+/* A whole number from 0 on, both bounds included; decimal or 0x hexadecimal on the command line. */
 #define KB_INT(name_, default_, least_, most_, help_)                                                                  \
     {.name = #name_, .type = KB_PARAM_INT, .initial = default_, .least = least_, .most = most_, .help = help_}
 /* A size in bytes; on the command line 4096, "4 KiB", 1.5MiB. */

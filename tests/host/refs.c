@@ -53,6 +53,7 @@ static kb_ref reference(const char *what, const char *op, kb_tensor x, kb_tensor
     if (!strcmp(what, "dequant")) return kb_ref_binary("dequant", x, y);
     if (!strcmp(what, "given")) return kb_ref_given(counted, kb_2d(2, 3));
     if (!strcmp(what, "empty")) return kb_ref_given(counted, kb_2d(2, 0));
+    if (!strcmp(what, "huge")) return kb_ref_given(counted, kb_2d(UINT64_C(1) << 40, UINT64_C(1) << 30));
     if (!strcmp(what, "npy")) return kb_ref_npy(op);
     if (!strcmp(what, "exchange")) return kb_ref_exchange(x);
     if (!strcmp(what, "reduce")) return kb_ref_reduce(x, op);
