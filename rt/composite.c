@@ -29,15 +29,6 @@ static void check_sizes(const struct call *call, const struct tl_composite *ask)
     }
 }
 
-static void check_dtypes(const struct call *call, const struct tl_composite *ask)
-{
-    if (ask->a.dtype != ask->b.dtype)
-        call_error(call, "a is %s and b is %s; they have to be the same", dtype_words[ask->a.dtype],
-                   dtype_words[ask->b.dtype]);
-    if (!dtype_is_float(ask->a.dtype) && ask->a.dtype != DTYPE_i8)
-        call_error(call, "a gemm of %s is not supported; f32, f16, bf16 and i8 are", dtype_words[ask->a.dtype]);
-}
-
 /* ---- epilogues */
 
 /* The op on values of a class, as a math op: its result is of the same class, or what the op makes of it. */
@@ -150,7 +141,7 @@ static tl_handle submit_gemm(const struct call *call, const struct tl_composite 
     part_check(call, &a);
     part_check(call, &b);
     part_check(call, &c);
-    check_dtypes(call, ask);
+    call_gemm_dtypes(call, ask->a.dtype, ask->b.dtype);
     if (ask->epilogues > TL_EPILOGUES)
         call_error(call, "%u epilogues; %d are possible", ask->epilogues, TL_EPILOGUES);
     take_epilogues(call, ask, epilogues, timed_epilogues);

@@ -1,11 +1,8 @@
 /* composite_math.c: tl_composite of TL_MATH: checks it, and makes of it what the timing does and what the data pass
  * computes. */
-#include <string.h>
-
 #include "composite.h"
 #include "math_ops.h"
 #include "ops.h"
-#include "plan.h"
 
 static void check_sizes(const struct call *call, const struct tl_composite *ask)
 {
@@ -36,18 +33,6 @@ static uint16_t check_op(const struct call *call, const struct tl_composite *ask
     return op;
 }
 
-/* In place is well; a part is not. */
-static void check_overlap(const struct call *call, const struct math *math)
-{
-    for (unsigned i = 0; i < math_views(math); i++) {
-        const struct view *x = &math->operand[i], *to = &math->to;
-        bool same = x->offset == to->offset && view_size(x) == view_size(to) && x->stride[0] == to->stride[0] &&
-                    x->stride[1] == to->stride[1];
-        if (!same && view_overlap(x, to))
-            call_error(call, "dst lies over a part of an operand");
-    }
-}
-
 tl_handle composite_math(const struct call *call, const struct tl_composite *ask)
 {
     const struct part src = {.name = "src", .operand = &ask->src, .rows = ask->m, .columns = ask->n, .place = PART_A,
@@ -75,7 +60,8 @@ tl_handle composite_math(const struct call *call, const struct tl_composite *ask
     math->to = part_view(call, &dst);
     if (math_views(math) == 2)
         math->operand[1] = part_second(call, math->op, "src2", &ask->src2, ask->m, ask->n, PART_B);
-    check_overlap(call, math);
+    if (math_overlaps(math))
+        call_error(call, "dst lies over a part of an operand");
     struct request timed = {.kind = COMMAND_math_tiles, .dtype = ask->src.dtype, .out_dtype = ask->dst.dtype,
                             .op = math->op, .address = {ask->src.addr, 0, ask->dst.addr}, .m = ask->m, .n = ask->n,
                             .virtual_address = {call_translates(ask->src.is_virtual), false,

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "device.h"
+#include "dtype.h"
 #include "emitted.h"
 #include "flight.h"
 #include "freed.h"
@@ -131,6 +132,14 @@ void call_same_shape(const struct call *call, const struct tl_shard *a, const st
         same = a->shape[axis] == b->shape[axis];
     if (!same)
         call_error(call, "the buffer and where it goes differ in shape or dtype");
+}
+
+void call_gemm_dtypes(const struct call *call, uint8_t a, uint8_t b)
+{
+    if (a != b)
+        call_error(call, "a is %s and b is %s; they have to be the same", dtype_words[a], dtype_words[b]);
+    if (!dtype_is_float(a) && a != DTYPE_i8)
+        call_error(call, "a gemm of %s is not supported; f32, f16, bf16 and i8 are", dtype_words[a]);
 }
 
 uint32_t call_number(const struct call *call, tl_handle handle)

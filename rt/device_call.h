@@ -57,6 +57,9 @@ void shard_tight(struct tl_shard *shard);
 /* Two shards have to be of one shape and dtype. */
 void call_same_shape(const struct call *call, const struct tl_shard *a, const struct tl_shard *b);
 
+/* a and b of a gemm are of one dtype, which gemms are defined on; else KERNEL_ERROR. */
+void call_gemm_dtypes(const struct call *call, uint8_t a, uint8_t b);
+
 /* The number of a kernel's command, which a handle is, with that of the kernel: it can outlive both. Another's is a
  * KERNEL_ERROR. */
 uint32_t call_number(const struct call *call, tl_handle handle);

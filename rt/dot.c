@@ -1,7 +1,5 @@
 /* dot.c: tl_dot: a gemm on tensors in the TCM, as one command of pe_gemm. */
-#include "dtype.h"
 #include "ops.h"
-#include "plan.h"
 #include "tcm_view.h"
 
 static struct view matrix(const struct call *call, const char *name, const struct tl_shard *shard)
@@ -18,11 +16,7 @@ static void check(const struct call *call, const struct gemm *g)
     if (g->a.shape[1] != g->b.shape[0] || g->a.shape[0] != g->c.shape[0] || g->b.shape[1] != g->c.shape[1])
         call_error(call, "a of %s and b of %s do not give %s", view_shape_name(&g->a, a), view_shape_name(&g->b, b),
                    view_shape_name(&g->c, c));
-    if (g->a.dtype != g->b.dtype)
-        call_error(call, "a is %s and b is %s; they have to be the same", dtype_words[g->a.dtype],
-                   dtype_words[g->b.dtype]);
-    if (!dtype_is_float(g->a.dtype) && g->a.dtype != DTYPE_i8)
-        call_error(call, "a gemm of %s is not supported; f32, f16, bf16 and i8 are", dtype_words[g->a.dtype]);
+    call_gemm_dtypes(call, g->a.dtype, g->b.dtype);
     if (view_overlap(&g->c, &g->a) || view_overlap(&g->c, &g->b))
         call_error(call, "the result lies where a or b does");
 }

@@ -282,6 +282,17 @@ void dtype_from_f64(enum dtype dtype, const double *from, void *to, size_t count
         put(dtype, from[i], to, i);
 }
 
+double dtype_wrapped(enum dtype dtype, int64_t whole)
+{
+    uint64_t bits = (uint64_t)whole;
+    switch (dtype) {
+    case DTYPE_i16: return (int16_t)(uint16_t)bits;
+    case DTYPE_i8: return (int8_t)(uint8_t)bits;
+    case DTYPE_u8: return (uint8_t)bits;
+    default: return (int32_t)(uint32_t)bits;
+    }
+}
+
 double dtype_in_range(enum dtype dtype, double value)
 {
     uint32_t element;

@@ -28,6 +28,9 @@ void dtype_from_f64(enum dtype dtype, const double *from, void *to, size_t count
 /* One element's value, exactly. */
 double dtype_value(enum dtype dtype, const void *element);
 
+/* What is left of a whole number in an integer dtype that wraps: its low bits. */
+double dtype_wrapped(enum dtype dtype, int64_t whole);
+
 /* What is left of an expected value that the dtype cannot hold: the nearest end of its range, or an infinity. */
 double dtype_in_range(enum dtype dtype, double value);
 

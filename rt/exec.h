@@ -13,13 +13,10 @@ void exec_data_pass(void);
 /* No data pass was done, nothing was found. */
 void exec_reset(void);
 
-/* A gemm, on `base`, block after block: gemm.c, with scratch as for a grid (grid.h). exec_gemm_reach, which brings its
- * operands within reach, is part of it. */
-void exec_gemm_reach(const struct gemm *gemm);
+/* A gemm, on `base`, block after block: gemm.c, with scratch as for a grid (grid.h). */
 void exec_gemm(const struct gemm *gemm, void *scratch);
 
 /* One math op, on `base`: math.c. Several threads may do several at once, when all operands are within reach. */
-void exec_math_reach(const struct math *math);
 void exec_math(const struct math *math);
 
 /* Whether every compute is checked as it is done, and the first one that was wrong. */

@@ -70,7 +70,7 @@ static void compare_row(struct run run, void *arg)
         if (error <= c->verification->max_error && error <= c->verification->atol * c->verification->scale)
             continue;                                   /* nearly all end here */
         if (c->ref->wraps && !dtype_is_float(dtype))
-            expected = reference_wrapped(dtype, (int64_t)expected);
+            expected = dtype_wrapped(dtype, (int64_t)expected);
         compare(c->verification, run.position + i, got, expected);
     }
 }

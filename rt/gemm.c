@@ -32,7 +32,7 @@ void gemm_done(struct patch *patch)
 
 /* ---- one by itself */
 
-void exec_gemm_reach(const struct gemm *g)
+static void reach(const struct gemm *g)
 {
     view_reach(IMAGE_BASE, &g->a);
     view_reach(IMAGE_BASE, &g->b);
@@ -45,7 +45,7 @@ void exec_gemm_reach(const struct gemm *g)
 void exec_gemm(const struct gemm *g, void *scratch)
 {
     struct grid grid = {1, 1, &g};
-    exec_gemm_reach(g);
+    reach(g);
     for (uint64_t i = 0; i < grid_blocks(&grid); i++)
         grid_block(&grid, i, scratch);
 }

@@ -108,7 +108,7 @@ static bool next_line(struct walk *walk, uint64_t index[VIEW_RANK])
     return false;
 }
 
-void exec_math_reach(const struct math *math)
+static void reach(const struct math *math)
 {
     view_reach(IMAGE_BASE, &math->to);
     for (unsigned i = 0; i < math_views(math); i++)
@@ -118,7 +118,7 @@ void exec_math_reach(const struct math *math)
 void exec_math(const struct math *math)
 {
     uint64_t index[VIEW_RANK] = {0};
-    exec_math_reach(math);
+    reach(math);
     if (math->axis != NO_AXIS) {
         math_reduce(math);
         return;

@@ -35,6 +35,9 @@ void math_reduce(const struct math *math);
 
 enum { MATH_WHY = 200 };
 
+/* Whether the result lies over a part of an operand, or not just where that lies; a reduction's over any of it. */
+bool math_overlaps(const struct math *math);
+
 /* Whether an op is defined on the dtypes of its operands and result; `why` says why it is not. */
 bool math_defined(const struct math *math, char why[MATH_WHY]);
 

@@ -6,6 +6,7 @@
 #include "math_ops.h"
 #include "ops.h"
 #include "plan.h"
+#include "runs.h"
 
 static const struct form {
     uint8_t operands;
@@ -80,4 +81,18 @@ bool math_defined(const struct math *math, char why[MATH_WHY])
         !(math->scalar == nearbyint(math->scalar) && math->scalar >= INT32_MIN && math->scalar <= INT32_MAX))
         return refused(why, "%s of %s and a number that is no i32 is not defined%s", name, dtype_words[x->dtype], "");
     return true;
+}
+
+bool math_overlaps(const struct math *math)
+{
+    const struct view *to = &math->to;
+    for (unsigned i = 0; i < math_views(math); i++) {
+        const struct view *x = &math->operand[i];
+        bool same = to->offset == x->offset && view_size(to) == view_size(x) && math->axis == NO_AXIS;
+        for (unsigned axis = 0; same && axis < to->rank; axis++)
+            same = to->shape[axis] == 1 || to->stride[axis] == x->stride[axis];
+        if (!same && view_overlap(to, x))
+            return true;
+    }
+    return false;
 }

@@ -123,7 +123,7 @@ static void compute(struct patch *p)
         copy_out(&g->b, k, end - k, p->column, p->columns, p->b, &p->max_b);
         blas_dgemm(p->rows, p->columns, end - k, p->a, end - k, p->b, p->columns, k > 0, p->sum, p->columns);
         for (uint64_t i = 0; i < p->rows * p->columns && p->whole; i++)
-            p->sum[i] = recheck_wrapped(DTYPE_i32, (int64_t)p->sum[i]);
+            p->sum[i] = dtype_wrapped(DTYPE_i32, (int64_t)p->sum[i]);
         if (end < tile_end)
             continue;
         widen_errors(p, end - (end - 1) / tile * tile);

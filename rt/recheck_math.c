@@ -38,7 +38,7 @@ static double expect_one(const struct math *math, const uint64_t index[VIEW_RANK
     if (!is_whole(math))
         return recheck_float(math->op, math->relation, x);
     double value = recheck_whole(math->op, math->relation, x);
-    return math->op == OP_cmp ? value : recheck_wrapped(math->to.dtype, (int64_t)value);
+    return math->op == OP_cmp ? value : dtype_wrapped(math->to.dtype, (int64_t)value);
 }
 
 /* A sum is off by what its terms are rounded by: `scale` becomes the s of the tolerance, without bound if f32 may not
@@ -61,7 +61,7 @@ static double expect_reduced(const struct math *math, uint64_t index[VIEW_RANK],
         *scale = fmax(*scale, sizes > FLT_MAX ? (double)INFINITY : sqrt((double)depth) * most);
     if (math->op == OP_mean)
         value = whole ? trunc(value / (double)depth) : value / (double)depth;
-    return whole ? recheck_wrapped(math->to.dtype, (int64_t)value) : value;
+    return whole ? dtype_wrapped(math->to.dtype, (int64_t)value) : value;
 }
 
 double *recheck_math_expect(const struct math *math)

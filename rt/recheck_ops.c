@@ -3,15 +3,7 @@
 
 #include <math.h>
 
-double recheck_wrapped(enum dtype dtype, int64_t x)
-{
-    switch (dtype) {
-    case DTYPE_i16: return (int16_t)(uint16_t)(uint64_t)x;
-    case DTYPE_i8: return (int8_t)(uint8_t)(uint64_t)x;
-    case DTYPE_u8: return (uint8_t)(uint64_t)x;
-    default: return (int32_t)(uint32_t)(uint64_t)x;
-    }
-}
+#include "dtype.h"
 
 static double compared(enum relation relation, double x, double y)
 {
@@ -90,5 +82,5 @@ double recheck_whole(uint16_t op, enum relation relation, const double operand[M
         return compared(relation, operand[0], operand[1]);
     if (op == OP_where)
         return operand[0] != 0 ? operand[1] : operand[2];
-    return recheck_wrapped(DTYPE_i32, whole(op, (int64_t)operand[0], (int64_t)operand[1]));
+    return dtype_wrapped(DTYPE_i32, whole(op, (int64_t)operand[0], (int64_t)operand[1]));
 }

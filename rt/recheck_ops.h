@@ -9,7 +9,4 @@
 double recheck_float(uint16_t op, enum relation relation, const double operand[MATH_OPERANDS]);
 double recheck_whole(uint16_t op, enum relation relation, const double operand[MATH_OPERANDS]);
 
-/* What is left of a whole number in an integer dtype that wraps. */
-double recheck_wrapped(enum dtype dtype, int64_t x);
-
 #endif

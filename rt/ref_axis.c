@@ -83,7 +83,7 @@ static const struct reduction {
 /* Of integers f64 holds every sum; i32 is what remains of it. */
 static double whole(const struct reduction *reduction, struct line line)
 {
-    double total = reference_wrapped(DTYPE_i32, (int64_t)(reduction->adds ? sum(line) : reduction->of(line)));
+    double total = dtype_wrapped(DTYPE_i32, (int64_t)(reduction->adds ? sum(line) : reduction->of(line)));
     return reduction->of == mean ? trunc(total / (double)line.count) : total;
 }
 

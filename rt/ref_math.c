@@ -205,10 +205,10 @@ static enum dtype dtype_of(const struct ref_call *call, const struct row *row, c
 static double whole_result(const struct row *row, enum dtype dtype, double x, double y)
 {
     if (row->value == mul_value || row->value == scale_value)
-        return reference_wrapped(dtype, (int64_t)x * (int64_t)y);
+        return dtype_wrapped(dtype, (int64_t)x * (int64_t)y);
     if (row->value == div_value)
-        return reference_wrapped(dtype, y == 0 ? 0 : (int64_t)(x / y));
-    return reference_wrapped(dtype, (int64_t)row->value(x, y));
+        return dtype_wrapped(dtype, y == 0 ? 0 : (int64_t)(x / y));
+    return dtype_wrapped(dtype, (int64_t)row->value(x, y));
 }
 
 /* ---- the calls */

@@ -94,7 +94,7 @@ static double join_wholes(enum dtype dtype, enum reduction op, double x, double 
     int64_t a = (int64_t)x, b = (int64_t)y;
     if (op == REDUCE_MIN || op == REDUCE_MAX)
         return join_floats(op, x, y);
-    return reference_wrapped(dtype, op == REDUCE_ADD ? a + b : a * b);
+    return dtype_wrapped(dtype, op == REDUCE_ADD ? a + b : a * b);
 }
 
 static enum reduction reduction_of(const char *op, const char *file, uint32_t line)

@@ -71,17 +71,6 @@ double reference_value(const struct reference *ref, uint64_t i)
     return ref->f32 ? ref->f32[i] : ref->f64 ? ref->f64[i] : ref->i32[i];
 }
 
-double reference_wrapped(enum dtype dtype, int64_t value)
-{
-    uint64_t bits = (uint64_t)value;
-    switch (dtype) {
-    case DTYPE_i8: return (int8_t)(uint8_t)bits;
-    case DTYPE_u8: return (uint8_t)bits;
-    case DTYPE_i16: return (int16_t)(uint16_t)bits;
-    default: return (int32_t)(uint32_t)bits;
-    }
-}
-
 /* ---- a call */
 
 static double began;

@@ -35,9 +35,6 @@ void references_reset(void);
 
 double reference_value(const struct reference *ref, uint64_t position);
 
-/* What is left of a whole number in an integer dtype: its low bits. */
-double reference_wrapped(enum dtype dtype, int64_t value);
-
 /* ---- what references are made of */
 
 /* A call of the host's that makes one. */

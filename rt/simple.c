@@ -4,7 +4,6 @@
 
 #include "math_ops.h"
 #include "ops.h"
-#include "plan.h"
 #include "tcm_view.h"
 
 /* ---- operands */
@@ -55,19 +54,6 @@ static void check_row(const struct call *call, const struct math *math)
     }
     if (!row || (bias && one && math->to.shape[math->to.rank - 1] > 1))
         call_error(call, "the second operand of %s is no row%s", op_name(math->op), bias ? "" : " or single element");
-}
-
-/* In place is well; a part is not. */
-static void check_overlap(const struct call *call, const struct math *math)
-{
-    for (unsigned i = 0; i < math_views(math); i++) {
-        const struct view *to = &math->to, *x = &math->operand[i];
-        bool same = to->offset == x->offset && view_size(to) == view_size(x) && math->axis == NO_AXIS;
-        for (unsigned axis = 0; same && axis < to->rank; axis++)
-            same = to->shape[axis] == 1 || to->stride[axis] == x->stride[axis];
-        if (!same && view_overlap(to, x))
-            call_error(call, "the result lies over a part of an operand");
-    }
 }
 
 /* ---- element by element */
@@ -154,7 +140,8 @@ static tl_handle submit(const struct call *call, const struct tl_compute *ask)
     if (!math_defined(math, why))
         call_error(call, "%s", why);
     check_row(call, math);
-    check_overlap(call, math);
+    if (math_overlaps(math))
+        call_error(call, "the result lies over a part of an operand");
     struct request timed = {.kind = COMMAND_math, .dtype = timed_dtype(math), .op = math->op,
                             .n = view_elements(reduces ? &math->operand[0] : &math->to)};
     return call_submit(call, &timed, &op);
