@@ -273,12 +273,11 @@ def many_end():
             time.sleep(0.05)
         process.send_signal(name)
         ended = process.wait()
-        alive = living(pids)
-        for _ in range(100):                            # who is killed leaves it to others to follow
-            if name == signal.SIGKILL and alive:
+        alive, left = living(pids), os.listdir(os.path.join(where, "out"))
+        for _ in range(100):                            # who is killed leaves it to others to follow and to clear up
+            if name == signal.SIGKILL and (alive or left):
                 time.sleep(0.02)
-                alive = living(pids)
-        left = os.listdir(os.path.join(where, "out"))
+                alive, left = living(pids), os.listdir(os.path.join(where, "out"))
         ok(ended == -name and not left and not alive, f"{name.name} ends all of them, and leaves nothing", ended, left)
         kept = os.listdir(os.path.join(where, "build/kbgen.cache"))
         ok(not kept, "in the cache neither", *kept)
