@@ -1,54 +1,71 @@
 /* attention.c: O = softmax(Q K^T / sqrt(head_dim)) V, of many heads: flash attention (attention.h).
  *
- * The rows of a head follow those of the one before it, and all rows are spread over all PEs. Each PE takes an equal
- * share of the units, those of one kv head on neighbours, where its keys and values lie. A score takes 2 head_dim
- * multiply-adds of pe_gemm, and pe_math compares, subtracts, exponentiates and adds it: the time of both bounds it. */
+ * Neighbouring PEs share a kv head, or a PE has several, and what those heads need lies with them: the rows of a group
+ * of heads that share a kv head follow those of the group before it. A score takes 2 head_dim multiply-adds of pe_gemm,
+ * and pe_math compares, subtracts, exponentiates and adds it: the time of both bounds it. */
 #include <kb/host.h>
 #include <kb/measure.h>
 
 #include "attention.h"
 
+/* Kv heads and PEs in as many teams as there are of the fewer ones. */
 KB_KERNEL(attention_heads, struct attention)
 {
-    uint64_t units = attention_units(arg) * arg->kv_heads, pes = tl_num_pes(tl), pe = tl_pe(tl);
-    attention(tl, arg, units * pe / pes, units * (pe + 1) / pes);
+    uint64_t pes = tl_num_pes(tl), teams = at_most(pes, arg->kv_heads), team = tl_pe(tl) * teams / pes;
+    uint64_t first = (team * pes + teams - 1) / teams, end = ((team + 1) * pes + teams - 1) / teams;
+    attention(tl, arg, (struct attention_share){
+        .head = team * arg->kv_heads / teams, .end = (team + 1) * arg->kv_heads / teams,
+        .member = tl_pe(tl) - first, .members = end - first });
 }
 
-static kb_tensor heads_of(const char *name, const struct attention *a, uint64_t heads, uint64_t length,
-                          struct kb_pes pes)
+/* A tensor of so many kv heads, with `cols` columns of each. */
+static kb_tensor heads_of(const char *name, const struct attention *a, uint64_t length, uint64_t cols,
+                          struct kb_place place)
 {
-    struct kb_dims dims = a->side_by_side ? kb_2d(length, heads * a->head_dim) : kb_2d(heads * length, a->head_dim);
-    return kb_tensor_new(name, a->dtype, dims, kb_rows(KB_HBM, pes));
+    struct kb_dims dims = a->side_by_side ? kb_2d(length, a->kv_heads * cols) : kb_2d(a->kv_heads * length, cols);
+    return kb_tensor_new(name, a->dtype, dims, place);
+}
+
+/* Each key lies with all PEs of a team, some columns with each, so that every tile comes from all their memories: with
+ * a causal mask the first keys are read by everybody, the last ones by few. */
+static struct kb_place place_of_keys(const struct attention *a, struct kb_pes pes)
+{
+    if (a->side_by_side)
+        return kb_cols(KB_HBM, pes);
+    bool even = pes.count % a->kv_heads == 0;
+    return even ? kb_blocks(KB_HBM, pes, (uint32_t)a->kv_heads, pes.count / (uint32_t)a->kv_heads) : kb_rows(KB_HBM, pes);
 }
 
 KB_BENCH(attention, "softmax(Q K^T / sqrt(head_dim)) V of many heads, with K and V in tiles",
-         KB_INT(heads, 32, 1, 1 << 16, "of Q, of all sequences"),
+         KB_INT(batch, 2, 1, 1 << 16, "sequences"),
+         KB_INT(heads, 32, 1, 1 << 16, "of Q, for each sequence"),
          KB_INT(kv_heads, 8, 1, 1 << 16, "of K and V, each for as many of Q's"),
          KB_INT(queries, 2048, 1, 1 << 20, "rows of a head of Q and O"),
          KB_INT(keys, 0, 0, 1 << 20, "rows of a head of K and V; 0: as many as queries"),
          KB_INT(head_dim, 128, 1, 1024, "columns of a head"),
          KB_WORD(dtype, "f16 bf16 f32", "of all tensors"),
          KB_BOOL(causal, true, "a query sees no keys behind it"),
-         KB_BOOL(side_by_side, false, "a row has all heads"),
+         KB_BOOL(side_by_side, false, "a row has all heads, not those of one kv head"),
          KB_INT(block, 0, 0, 1 << 16, "queries of a block; 0: by the machine's attributes"),
          KB_INT(tile, 0, 0, 1 << 16, "keys of a tile; 0: by the machine's attributes"))
 {
     struct attention a = {
-        .heads = kb_int(heads), .kv_heads = kb_int(kv_heads), .queries = kb_int(queries),
+        .heads = kb_int(batch) * kb_int(heads), .kv_heads = kb_int(batch) * kb_int(kv_heads), .queries = kb_int(queries),
         .keys = kb_int(keys) ? kb_int(keys) : kb_int(queries), .head_dim = kb_int(head_dim),
         .dtype = kb_dtype(kb_word(dtype)), .causal = kb_bool(causal), .side_by_side = kb_bool(side_by_side),
         .block = kb_int(block), .tile = kb_int(tile),
     };
     struct kb_pes pes = kb_pes("*");
-    a.q = heads_of("q", &a, a.heads, a.queries, pes);
-    a.k = heads_of("k", &a, a.kv_heads, a.keys, pes);
-    a.v = heads_of("v", &a, a.kv_heads, a.keys, pes);
-    a.o = heads_of("o", &a, a.heads, a.queries, pes);
-    kb_fill_normal(a.q, 0, 1);
-    kb_fill_normal(a.k, 0, 1);
+    uint64_t width = attention_group(&a) * a.head_dim;
+    a.q = heads_of("q", &a, a.queries, width, kb_rows(KB_HBM, pes));
+    a.k = heads_of("k", &a, a.keys, a.head_dim, place_of_keys(&a, pes));
+    a.v = heads_of("v", &a, a.keys, a.head_dim, place_of_keys(&a, pes));
+    a.o = heads_of("o", &a, a.queries, width, kb_rows(KB_HBM, pes));
+    kb_fill_uniform(a.q, -1.7, 1.7);                    /* scores of a standard deviation of 1 */
+    kb_fill_uniform(a.k, -1.7, 1.7);
     kb_fill_uniform(a.v, -1, 1);
     kb_ref expected = kb_ref_attention(a.q, a.k, a.v, a.heads, a.kv_heads, a.causal, a.side_by_side);
-    attention_plan(&a, pes.count, kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes);
+    attention_plan(&a, (pes.count + a.kv_heads - 1) / a.kv_heads, kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes);
     kb_future launch = kb_launch(attention_heads, pes, &a);
     kb_wait(launch);
 

@@ -1,10 +1,9 @@
-/* attention.h: O = softmax(Q K^T / sqrt(head_dim)) V on a PE, head by head: flash attention.
+/* attention.h: O = softmax(Q K^T / sqrt(head_dim)) V on a PE: flash attention.
  *
  * The scores of a block of queries are computed for one tile of keys at a time and never leave the TCM. Each row keeps
  * the largest score so far, and O and its sum of weights relative to that; when a tile raises it, they are scaled
- * (online softmax). The heads that share a kv head are rows of the same tile, so that K and V are read once for all of
- * them. A unit of work is an early block of queries and a late one, at equal distances from both ends: with a causal
- * mask all units take the same time. Tiles beyond the diagonal are left out, those on it are masked.
+ * (online softmax). The heads that share a kv head are rows of the same block, so that K and V are read once for all
+ * of them. Tiles beyond the diagonal of a causal mask are left out, those on it are masked.
  *
  * K has one buffer and V another: K's is free as soon as the scores are there, V's is not needed until their softmax
  * is, so the next tile's K and V come while pe_gemm and pe_math work on this one. */
@@ -18,8 +17,9 @@
 
 #include "rect.h"
 
-/* Matrices of head_dim columns for each head, in which a head's rows follow those of the one before it, or, side by
- * side, its columns do. If causal, the last query sees all keys, and each one before it one fewer. */
+/* The queries of the heads that share a kv head lie side by side: columns of a matrix, head_dim for each. The rows of
+ * such a group follow those of the one before it, or groups, too, are side by side; K and V likewise by kv heads. If
+ * causal, the last query sees all keys, and each one before it one fewer. */
 struct attention {
     kb_tensor q, k, v, o;
     uint64_t heads, kv_heads, queries, keys, head_dim;
@@ -33,30 +33,42 @@ static inline uint64_t at_most(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* ---- units of work */
-
-static inline uint64_t attention_blocks(const struct attention *a)
-{
-    return (a->queries + a->block - 1) / a->block;
-}
-
-/* Units of one kv head; those of all follow one another. */
-static inline uint64_t attention_units(const struct attention *a)
-{
-    return (attention_blocks(a) + 1) / 2;
-}
-
-/* ---- block and tile, from the machine's attributes */
-
 static inline uint64_t attention_group(const struct attention *a)
 {
     return a->heads / a->kv_heads;
 }
 
+/* Keys that the last one of some queries sees. */
+static inline uint64_t attention_sees(const struct attention *a, uint64_t first, uint64_t count)
+{
+    return a->causal ? a->keys - a->queries + first + count : a->keys;
+}
+
+/* ---- who does what: PEs that share kv heads take their blocks in turn, forth and back, so that with a causal mask
+ * each has early ones and late ones */
+
+/* The blocks of a kv head, and the i-th one of a member of so many; none: as many as there are, or more. */
+static inline uint64_t attention_blocks(const struct attention *a)
+{
+    return (a->queries + a->block - 1) / a->block;
+}
+
+static inline uint64_t attention_turn(uint64_t i, uint64_t member, uint64_t members)
+{
+    return i * members + (i % 2 ? members - 1 - member : member);
+}
+
+static inline uint64_t attention_turns(const struct attention *a, uint64_t members)
+{
+    return (attention_blocks(a) + members - 1) / members;
+}
+
+/* ---- block and tile, from the machine's attributes */
+
 /* The longest tile beside a block, in so many bytes; full columns of the array, if there are any. 0: none fits. */
 static inline uint64_t attention_fit(const struct attention *a, uint64_t block, uint64_t room_bytes)
 {
-    uint64_t rows = 2 * block * attention_group(a), size = kb_dtype_bytes(a->dtype), cols = kb_attrs.pe_gemm_cols;
+    uint64_t rows = block * attention_group(a), size = kb_dtype_bytes(a->dtype), cols = kb_attrs.pe_gemm_cols;
     uint64_t mask = a->causal ? block * (block + 4) : 0, buffers = 8;
     uint64_t fixed = rows * (a->head_dim * size + 2 * (a->head_dim + 1) * 4 + 3 * size) + mask + buffers * 64;
     if (fixed >= room_bytes)
@@ -65,19 +77,37 @@ static inline uint64_t attention_fit(const struct attention *a, uint64_t block, 
     return tile > cols && tile < a->keys ? tile / cols * cols : tile;
 }
 
-/* About how long the PE with most units is busy: with scores, and with what each tile takes besides. */
-static inline uint64_t attention_guess_ps(const struct attention *a, uint64_t tile, uint64_t pes)
+/* About how long a block takes: its scores, and what each tile takes besides; or the DMA, if that is longer. */
+static inline uint64_t attention_block_ps(const struct attention *a, uint64_t i, uint64_t tile)
 {
-    uint64_t units = (attention_units(a) * a->kv_heads + pes - 1) / pes, rows = 2 * a->block * attention_group(a);
-    uint64_t scores = rows * a->keys / (a->causal ? 2 : 1), tiles = 1 + a->keys / tile;
+    uint64_t count = at_most(a->block, a->queries - i * a->block), keys = attention_sees(a, i * a->block, count);
+    uint64_t rows = count * attention_group(a), scores = rows * keys, tiles = (keys + tile - 1) / tile;
     uint64_t tile_ps = 10 * kb_cycles_ps(kb_attrs.pe_math_fill_cycles, kb_attrs.pe_math_clock_khz) +
                        kb_math_ps(KB_f32, 2 * rows * a->head_dim);
-    return units * (kb_gemm_ps(a->dtype, 2 * a->head_dim * scores) + kb_math_ps(a->dtype, 7 * scores) +
-                    tiles * tile_ps);
+    uint64_t dma_ps = kb_memory_ps(KB_HBM, 2 * keys * a->head_dim * kb_dtype_bytes(a->dtype), 0);
+    uint64_t compute_ps = kb_gemm_ps(a->dtype, 2 * a->head_dim * scores) + kb_math_ps(a->dtype, 7 * scores) +
+                          tiles * tile_ps;
+    return kb_later(compute_ps, 2 * dma_ps);            /* others read what this PE does */
 }
 
-/* Sets block and tile, those that are 0, for so many PEs and bytes of TCM each. False: not one query and key fit. */
-static inline bool attention_plan(struct attention *a, uint64_t pes, uint64_t room_bytes)
+/* The longest time of a member. */
+static inline uint64_t attention_guess_ps(const struct attention *a, uint64_t tile, uint64_t members)
+{
+    uint64_t longest_ps = 0, blocks = attention_blocks(a);
+    for (uint64_t member = 0; member < members; member++) {
+        uint64_t ps = 0;
+        for (uint64_t i = 0; i < attention_turns(a, members); i++) {
+            uint64_t block = attention_turn(i, member, members);
+            ps += block < blocks ? attention_block_ps(a, block, tile) : 0;
+        }
+        longest_ps = kb_later(longest_ps, ps);
+    }
+    return longest_ps;
+}
+
+/* Sets block and tile, those that are 0, for so many PEs that share a kv head, and bytes of TCM for each of them.
+ * False: there is no room for one query of each head of a group and one key. */
+static inline bool attention_plan(struct attention *a, uint64_t members, uint64_t room_bytes)
 {
     struct attention trial = *a;
     uint64_t best_ps = UINT64_MAX, from = a->block ? a->block : 1, to = a->block ? a->block : a->queries;
@@ -86,7 +116,7 @@ static inline bool attention_plan(struct attention *a, uint64_t pes, uint64_t ro
         if (tile == 0)
             break;
         tile = a->tile ? at_most(a->tile, tile) : tile;
-        uint64_t guess_ps = attention_guess_ps(&trial, tile, pes);
+        uint64_t guess_ps = attention_guess_ps(&trial, tile, members);
         if (guess_ps < best_ps) {
             best_ps = guess_ps;
             a->block = trial.block;
@@ -99,128 +129,122 @@ static inline bool attention_plan(struct attention *a, uint64_t pes, uint64_t ro
 
 /* ---- on a PE */
 
-/* Queries that follow one another. They are rows of the buffers: the first head's, then the next one's, and so on. */
-struct query_block {
-    uint64_t first, count, row;                         /* the first query, how many, the row of the first one */
-    uint64_t keys;                                      /* as many as its last query sees */
-};
-
-/* A tile of keys, for the first `blocks` ones of its unit's blocks of queries: the late one, the early one. */
-struct key_tile {
-    uint64_t unit, first, count, number;                /* number: in its unit */
-    struct query_block block[2];
-    uint32_t blocks, all;                               /* all: of the unit */
+/* Kv heads [head, end) of those that share their blocks. */
+struct attention_share {
+    uint64_t head, end, member, members;
 };
 
 struct attention_pe {
     struct tl *tl;
     const struct attention *a;
-    uint64_t group, units;                              /* heads of a kv head, and its units */
-    struct tl_shard q, k, v, o, part, sum, mask;
+    struct attention_share share;
+    uint64_t group;                                     /* heads that share a kv head */
+    struct tl_shard q, k, v, o, part, sum, mask;        /* a row for each query and head of the group */
     struct tl_shard s;                                  /* scores, then weights, between two columns of maxima */
     struct moves q_moves, k_moves, v_moves, o_moves;
 };
 
+/* A tile of keys for a block of queries. */
+struct key_tile {
+    uint64_t head, turn;                                /* whose block it is, and which one of this PE's */
+    uint64_t query, queries, rows, sees;                /* the first one, how many, rows, keys that the last one sees */
+    uint64_t first, count, number;                      /* keys; number: of the tile among the block's */
+};
+
 static inline struct tl_shard submatrix(struct tl *tl, struct tl_shard x, uint64_t row, uint64_t rows, uint64_t col,
-                                       uint64_t cols)
+                                        uint64_t cols)
 {
     return tl_part(tl, tl_part(tl, x, 0, row, rows), 1, col, cols);
 }
 
-static inline struct rect of_head(const struct attention *a, kb_tensor tensor, uint64_t head, uint64_t length,
-                                  uint64_t first)
-{
-    return a->side_by_side ? (struct rect){tensor, first, head * a->head_dim}
-                           : (struct rect){tensor, head * length + first, 0};
-}
-
 /* ---- tiles, in order */
 
-static inline struct query_block query_block(const struct attention *a, uint64_t i, uint64_t row)
+/* The tile from its first key on. Those of a block are of about one length, but for the PE's very first block: that
+ * begins with what is left over from full tiles, which is there soonest. */
+static inline void tile_cut(const struct attention_pe *pe, struct key_tile *t)
 {
-    uint64_t first = i * a->block, count = at_most(a->block, a->queries - first);
-    return (struct query_block){first, count, row, a->causal ? a->keys - a->queries + first + count : a->keys};
+    uint64_t left = t->sees - t->first, tile = pe->a->tile, tiles = (left + tile - 1) / tile;
+    uint64_t even = (left + tiles - 1) / tiles, cols = kb_attrs.pe_gemm_cols;
+    bool is_first = t->head == pe->share.head && t->turn + 1 >= attention_turns(pe->a, pe->share.members);
+    t->count = is_first ? left - (tiles - 1) * tile : at_most(at_most((even + cols - 1) / cols * cols, tile), left);
 }
 
-/* The tile from its first key on; tiles of a unit that are for the same blocks are of about one length. */
-static inline void tile_cut(const struct attention *a, struct key_tile *t)
+/* The first tile of this PE's block of a turn, or of the one before it, if there is none in that turn; the last blocks,
+ * which see most keys, come first. False: there is none left. */
+static inline bool block_begin(const struct attention_pe *pe, struct key_tile *t, uint64_t head, uint64_t turns)
 {
-    uint64_t left = t->block[t->blocks - 1].keys - t->first, tiles = (left + a->tile - 1) / a->tile;
-    uint64_t cols = kb_attrs.pe_gemm_cols, even = (left + tiles - 1) / tiles;
-    t->count = at_most(at_most((even + cols - 1) / cols * cols, a->tile), left);
+    const struct attention *a = pe->a;
+    uint64_t block = attention_blocks(a);
+    while (turns > 0 && block >= attention_blocks(a))
+        block = attention_turn(--turns, pe->share.member, pe->share.members);
+    if (block >= attention_blocks(a))
+        return head + 1 < pe->share.end && block_begin(pe, t, head + 1, attention_turns(a, pe->share.members));
+    uint64_t query = block * a->block, queries = at_most(a->block, a->queries - query);
+    *t = (struct key_tile){.head = head, .turn = turns, .query = query, .queries = queries,
+                           .rows = queries * pe->group, .sees = attention_sees(a, query, queries)};
+    tile_cut(pe, t);
+    return true;
 }
 
-static inline void unit_begin(const struct attention_pe *pe, struct key_tile *t, uint64_t unit)
+static inline bool block_ends(const struct key_tile *t)
 {
-    uint64_t early = unit % pe->units, late = attention_blocks(pe->a) - 1 - early;
-    *t = (struct key_tile){.unit = unit, .all = early < late ? 2 : 1};
-    t->blocks = t->all;
-    t->block[0] = query_block(pe->a, late, 0);
-    t->block[1] = query_block(pe->a, early, pe->group * t->block[0].count);
-    tile_cut(pe->a, t);
+    return t->first + t->count == t->sees;
 }
 
-static inline bool unit_ends(const struct key_tile *t)
+static inline bool tile_after(const struct attention_pe *pe, struct key_tile *t)
 {
-    return t->first + t->count == t->block[0].keys;
-}
-
-static inline struct key_tile tile_after(const struct attention_pe *pe, struct key_tile t)
-{
-    if (unit_ends(&t)) {
-        unit_begin(pe, &t, t.unit + 1);
-        return t;
-    }
-    t.first += t.count;
-    t.number++;
-    if (t.first == t.block[t.blocks - 1].keys)          /* the early block is done */
-        t.blocks = 1;
-    tile_cut(pe->a, &t);
-    return t;
-}
-
-static inline uint64_t rows_of(const struct attention_pe *pe, const struct key_tile *t, uint32_t blocks)
-{
-    return t->block[blocks - 1].row + pe->group * t->block[blocks - 1].count;
+    if (block_ends(t))
+        return block_begin(pe, t, t->head, t->turn);
+    t->first += t->count;
+    t->number++;
+    tile_cut(pe, t);
+    return true;
 }
 
 /* ---- what moves */
 
-/* Begins to load, or to store, the queries' rows of all heads of a unit. */
-static inline void move_queries(struct attention_pe *pe, const struct key_tile *t, struct moves *moves,
-                                kb_tensor tensor, struct tl_shard buffer, bool is_store)
+/* Rows of a kv head in a tensor, from one of `length` on; `cols` of each. */
+static inline struct rect of_head(const struct attention *a, kb_tensor tensor, uint64_t head, uint64_t length,
+                                  uint64_t first, uint64_t cols)
 {
-    const struct attention *a = pe->a;
-    for (uint32_t i = 0; i < t->all; i++)
-        for (uint64_t head = 0; head < pe->group; head++) {
-            const struct query_block *block = &t->block[i];
-            struct tl_shard rows = tl_part(pe->tl, buffer, 0, block->row + head * block->count, block->count);
-            uint64_t at = t->unit / pe->units * pe->group + head;
-            rect_move(pe->tl, moves, rows, of_head(a, tensor, at, a->queries, block->first), is_store);
-        }
+    return a->side_by_side ? (struct rect){tensor, first, head * cols} : (struct rect){tensor, head * length + first, 0};
+}
+
+static inline struct rect queries_of(const struct attention_pe *pe, kb_tensor tensor, const struct key_tile *t)
+{
+    return of_head(pe->a, tensor, t->head, pe->a->queries, t->query, pe->group * pe->a->head_dim);
+}
+
+/* Rows of the buffers as they lie in memory: a row for each query. */
+static inline struct tl_shard by_query(const struct attention_pe *pe, struct tl_shard rows, const struct key_tile *t)
+{
+    return tl_reshape(pe->tl, tl_part(pe->tl, rows, 0, 0, t->rows), t->queries, pe->group * pe->a->head_dim);
 }
 
 static inline void load_keys(struct attention_pe *pe, const struct key_tile *t)
 {
-    struct tl_shard k = tl_part(pe->tl, pe->k, 0, 0, t->count);
+    const struct attention *a = pe->a;
     if (t->number == 0)
-        move_queries(pe, t, &pe->q_moves, pe->a->q, pe->q, false);
-    rect_load(pe->tl, &pe->k_moves, k, of_head(pe->a, pe->a->k, t->unit / pe->units, pe->a->keys, t->first));
+        rect_load(pe->tl, &pe->q_moves, by_query(pe, pe->q, t), queries_of(pe, a->q, t));
+    rect_load(pe->tl, &pe->k_moves, tl_part(pe->tl, pe->k, 0, 0, t->count),
+              of_head(a, a->k, t->head, a->keys, t->first, a->head_dim));
 }
 
 static inline void load_values(struct attention_pe *pe, const struct key_tile *t)
 {
-    struct tl_shard v = tl_part(pe->tl, pe->v, 0, 0, t->count);
-    rect_load(pe->tl, &pe->v_moves, v, of_head(pe->a, pe->a->v, t->unit / pe->units, pe->a->keys, t->first));
+    const struct attention *a = pe->a;
+    rect_load(pe->tl, &pe->v_moves, tl_part(pe->tl, pe->v, 0, 0, t->count),
+              of_head(a, a->v, t->head, a->keys, t->first, a->head_dim));
 }
 
 /* ---- what is computed */
 
 /* Element (i, j) is 1 for j <= i. Nothing is below -inf, which makes a 0; positions follow by doubling: those from n on
  * are those from 0 on, and n. */
-static inline struct tl_shard causal_mask(struct tl *tl, uint64_t n)
+static inline void causal_mask(struct tl *tl, struct tl_shard mask)
 {
-    struct tl_shard mask = tl_alloc(tl, KB_u8, n, n), at = tl_alloc(tl, KB_f32, 1, n);
+    uint64_t n = mask.shape[0];
+    struct tl_shard at = tl_alloc(tl, KB_f32, 1, n);
     struct tl_shard zero = tl_part(tl, at, 1, 0, 1), none = submatrix(tl, mask, 0, 1, 0, 1);
     tl_cmp(tl, none, zero, TL_LT, tl_number(-__builtin_inf()));
     tl_cast(tl, zero, none);
@@ -230,21 +254,19 @@ static inline struct tl_shard causal_mask(struct tl *tl, uint64_t n)
     }
     tl_cmp(tl, mask, at, TL_LE, tl_transposed(tl, at, 0, 1));
     tl_free(tl, at);
-    return mask;
 }
 
-/* No weight for keys behind the diagonal of a block. */
-static inline void hide_later_keys(struct attention_pe *pe, const struct key_tile *t, const struct query_block *block,
-                                   struct tl_shard scores)
+/* No weight for the keys behind a query. */
+static inline void hide_later_keys(struct attention_pe *pe, const struct key_tile *t, struct tl_shard scores)
 {
-    uint64_t diagonal = block->keys - block->count;     /* the last key that the block's first query sees */
-    uint64_t from = t->first > diagonal ? t->first : diagonal, to = at_most(t->first + t->count, block->keys);
-    if (!pe->a->causal || to <= from)
+    struct tl *tl = pe->tl;
+    uint64_t diagonal = t->sees - t->queries;           /* the last key that the first query sees */
+    uint64_t from = kb_later(t->first, diagonal), cols = t->first + t->count - from;
+    if (!pe->a->causal || t->first + t->count <= from)
         return;
-    struct tl_shard x = submatrix(pe->tl, scores, block->row, pe->group * block->count, from - t->first, to - from);
-    x = tl_reshape(pe->tl, x, pe->group, block->count, to - from);
-    struct tl_shard sees = submatrix(pe->tl, pe->mask, 0, block->count, from - diagonal, to - from);
-    tl_where(pe->tl, x, sees, x, tl_number(-__builtin_inf()));
+    struct tl_shard sees = submatrix(tl, pe->mask, 0, t->queries, from - diagonal, cols);
+    struct tl_shard x = tl_reshape(tl, tl_part(tl, scores, 1, from - t->first, cols), t->queries, pe->group, cols);
+    tl_where(tl, x, tl_reshape(tl, sees, t->queries, 1, cols), x, tl_number(-__builtin_inf()));
 }
 
 /* O and its sums of weights, which are its last column, of a tile are added to what was there, times a factor. */
@@ -252,7 +274,7 @@ static inline void add_values(struct attention_pe *pe, const struct key_tile *t,
                               struct tl_shard factor)
 {
     struct tl *tl = pe->tl;
-    uint64_t rows = weights.shape[0], head_dim = pe->a->head_dim;
+    uint64_t rows = t->rows, head_dim = pe->a->head_dim;
     struct tl_shard o = tl_part(tl, pe->o, 0, 0, rows), to = t->number ? tl_part(tl, pe->part, 0, 0, rows) : o;
     moves_wait(tl, &pe->o_moves);                       /* what is stored lies where pe->part does */
     moves_wait(tl, &pe->v_moves);
@@ -269,90 +291,92 @@ static inline void add_values(struct attention_pe *pe, const struct key_tile *t,
 static inline void tile_work(struct attention_pe *pe, const struct key_tile *t, const struct key_tile *next)
 {
     struct tl *tl = pe->tl;
-    uint64_t rows = rows_of(pe, t, t->blocks), last = pe->s.shape[1] - 1, old = t->number > 0;
+    uint64_t last = pe->s.shape[1] - 1, old = t->number > 0;
     bool old_on_left = t->number % 2 == 0;
     uint64_t from = old_on_left ? 1 : last - t->count;
-    struct tl_shard scores = submatrix(tl, pe->s, 0, rows, from, t->count);
-    struct tl_shard all = submatrix(tl, pe->s, 0, rows, old_on_left ? from - old : from, t->count + old);
-    struct tl_shard before = submatrix(tl, pe->s, 0, rows, old_on_left ? 0 : last, 1);
-    struct tl_shard most = submatrix(tl, pe->s, 0, rows, old_on_left ? last : 0, 1);
-    struct tl_shard q = tl_part(tl, pe->q, 0, 0, rows), k = tl_part(tl, pe->k, 0, 0, t->count);
+    struct tl_shard scores = submatrix(tl, pe->s, 0, t->rows, from, t->count);
+    struct tl_shard all = submatrix(tl, pe->s, 0, t->rows, old_on_left ? from - old : from, t->count + old);
+    struct tl_shard before = submatrix(tl, pe->s, 0, t->rows, old_on_left ? 0 : last, 1);
+    struct tl_shard most = submatrix(tl, pe->s, 0, t->rows, old_on_left ? last : 0, 1);
+    struct tl_shard q = tl_part(tl, pe->q, 0, 0, t->rows), k = tl_part(tl, pe->k, 0, 0, t->count);
     moves_wait(tl, &pe->q_moves);
-    moves_wait(tl, &pe->k_moves);
     if (t->number == 0)
         tl_scale(tl, q, q, tl_number(1 / __builtin_sqrt((double)pe->a->head_dim)));
+    moves_wait(tl, &pe->k_moves);
     tl_dot(tl, scores, q, tl_transposed(tl, k, 0, 1));
     if (next)
         load_keys(pe, next);
-    for (uint32_t i = 0; i < t->blocks; i++)
-        hide_later_keys(pe, t, &t->block[i], scores);
+    hide_later_keys(pe, t, scores);
     tl_reduce_max(tl, most, all, 1);
     tl_sub(tl, all, all, most);
     tl_exp(tl, all, all);
-    tl_sum(tl, tl_part(tl, pe->sum, 0, 0, rows), scores, 1);
+    tl_sum(tl, tl_part(tl, pe->sum, 0, 0, t->rows), scores, 1);
     add_values(pe, t, scores, before);
     if (next)
         load_values(pe, next);
 }
 
-/* Each row of O by its sum of weights, and into memory, while the next unit begins. */
-static inline void unit_finish(struct attention_pe *pe, const struct key_tile *t)
+/* Each row of O by its sum of weights, and into memory, while the next block begins. */
+static inline void block_finish(struct attention_pe *pe, const struct key_tile *t)
 {
     struct tl *tl = pe->tl;
-    uint64_t rows = rows_of(pe, t, t->all), head_dim = pe->a->head_dim;
-    struct tl_shard sums = submatrix(tl, pe->o, 0, rows, head_dim, 1);
-    struct tl_shard out = {.addr = pe->part.addr, .dtype = pe->a->dtype, .rank = 2, .shape = {rows, head_dim}};
+    uint64_t head_dim = pe->a->head_dim;
+    struct tl_shard sums = submatrix(tl, pe->o, 0, t->rows, head_dim, 1);
+    struct tl_shard out = {.addr = pe->part.addr, .dtype = pe->a->dtype, .rank = 2, .shape = {t->rows, head_dim}};
     out = tl_view(tl, out);
+    moves_wait(tl, &pe->o_moves);
     tl_recip(tl, sums, sums);
-    tl_mul(tl, out, submatrix(tl, pe->o, 0, rows, 0, head_dim), sums);
-    move_queries(pe, t, &pe->o_moves, pe->a->o, out, true);
+    tl_mul(tl, out, submatrix(tl, pe->o, 0, t->rows, 0, head_dim), sums);
+    rect_store(tl, &pe->o_moves, queries_of(pe, pe->a->o, t), by_query(pe, out, t));
 }
 
-static inline struct attention_pe attention_open(struct tl *tl, const struct attention *a)
+static inline void attention_alloc(struct attention_pe *pe)
 {
-    struct attention_pe pe = {.tl = tl, .a = a, .group = attention_group(a), .units = attention_units(a)};
-    uint64_t rows = 2 * a->block * pe.group, head_dim = a->head_dim;
+    struct tl *tl = pe->tl;
+    const struct attention *a = pe->a;
+    uint64_t rows = a->block * pe->group;
+    pe->q = tl_alloc(tl, a->dtype, rows, a->head_dim);
+    pe->k = tl_alloc(tl, a->dtype, a->tile, a->head_dim);
+    pe->v = tl_alloc(tl, a->dtype, a->tile, a->head_dim);
+    pe->s = tl_alloc(tl, a->dtype, rows, a->tile + 2);
+    pe->o = tl_alloc(tl, KB_f32, rows, a->head_dim + 1);
+    pe->part = tl_alloc(tl, KB_f32, rows, a->head_dim + 1);
+    pe->sum = tl_alloc(tl, a->dtype, rows, 1);
     if (a->causal)
-        pe.mask = causal_mask(tl, a->block);
-    pe.q = tl_alloc(tl, a->dtype, rows, head_dim);
-    pe.k = tl_alloc(tl, a->dtype, a->tile, head_dim);
-    pe.v = tl_alloc(tl, a->dtype, a->tile, head_dim);
-    pe.s = tl_alloc(tl, a->dtype, rows, a->tile + 2);
-    pe.o = tl_alloc(tl, KB_f32, rows, head_dim + 1);
-    pe.part = tl_alloc(tl, KB_f32, rows, head_dim + 1);
-    pe.sum = tl_alloc(tl, a->dtype, rows, 1);
-    return pe;
+        pe->mask = tl_alloc(tl, KB_u8, a->block, a->block);
 }
 
-static inline void attention_close(struct attention_pe *pe)
+static inline void attention_free(struct attention_pe *pe)
 {
     struct tl_shard buffers[] = {pe->q, pe->k, pe->v, pe->s, pe->o, pe->part, pe->sum, pe->mask};
-    moves_wait(pe->tl, &pe->o_moves);
     for (uint32_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
         if (buffers[i].rank)
             tl_free(pe->tl, buffers[i]);
 }
 
-/* Units [first, end) of all, kv head by kv head, on the PE that calls; returns when O is stored. */
-static inline void attention(struct tl *tl, const struct attention *a, uint64_t first, uint64_t end)
+/* This PE's share of O; returns when it is stored. The TCM has to have the room that attention_plan was told. */
+static inline void attention(struct tl *tl, const struct attention *a, struct attention_share share)
 {
+    struct attention_pe pe = {.tl = tl, .a = a, .share = share, .group = attention_group(a)};
+    struct key_tile t, next;
     if (a->tile == 0)
         tl_fail(tl, 1, "the TCM has no room for a query of each head of a group, and a key");
-    if (first == end)
+    if (share.head == share.end || !block_begin(&pe, &t, share.head, attention_turns(a, share.members)))
         return;
-    struct attention_pe pe = attention_open(tl, a);
-    struct key_tile t, next;
-    unit_begin(&pe, &t, first);
+    attention_alloc(&pe);
     load_keys(&pe, &t);
     load_values(&pe, &t);
-    for (bool is_last = false; !is_last; t = next) {
-        is_last = unit_ends(&t) && t.unit + 1 == end;
-        next = is_last ? t : tile_after(&pe, t);
-        tile_work(&pe, &t, is_last ? NULL : &next);
-        if (unit_ends(&t))
-            unit_finish(&pe, &t);
+    if (a->causal)
+        causal_mask(tl, pe.mask);
+    for (bool more = true; more; t = next) {
+        next = t;
+        more = tile_after(&pe, &next);
+        tile_work(&pe, &t, more ? &next : NULL);
+        if (block_ends(&t))
+            block_finish(&pe, &t);
     }
-    attention_close(&pe);
+    moves_wait(tl, &pe.o_moves);
+    attention_free(&pe);
 }
 
 #endif

@@ -24,15 +24,17 @@ struct heads {
     double *to;
 };
 
-/* Where row `row` of a head begins, and how far the next one is. */
-static uint64_t head_at(const struct heads *h, uint64_t head, uint64_t heads, uint64_t rows, uint64_t row)
+static uint64_t row_stride(const struct heads *h, uint64_t wide)
 {
-    return h->how.side_by_side ? (row * heads + head) * h->d : (head * rows + row) * h->d;
+    return (h->how.side_by_side ? h->how.kv_heads : 1) * wide * h->d;
 }
 
-static uint64_t row_stride(const struct heads *h, uint64_t heads)
+/* Where row `row` of a head begins; a row of its kv head has `wide` heads side by side. */
+static uint64_t head_at(const struct heads *h, uint64_t head, uint64_t wide, uint64_t rows, uint64_t row)
 {
-    return h->how.side_by_side ? heads * h->d : h->d;
+    uint64_t kv_head = head / wide, stride = row_stride(h, wide);
+    return (h->how.side_by_side ? row * stride + kv_head * wide * h->d : (kv_head * rows + row) * stride) +
+           head % wide * h->d;
 }
 
 /* Scores to weights: of a row, those of its first keys; the others are 0. */
@@ -50,13 +52,13 @@ static void soften(double *row, uint64_t seen, uint64_t keys, double factor)
 static void do_panel(uint64_t i, unsigned thread, void *heads)
 {
     const struct heads *h = heads;
-    uint64_t head = i / h->panels, first = i % h->panels * PANEL, kv_heads = h->how.kv_heads;
-    uint64_t rows = h->queries - first < PANEL ? h->queries - first : PANEL, kv_head = head / (h->how.heads / kv_heads);
+    uint64_t head = i / h->panels, first = i % h->panels * PANEL, group = h->how.heads / h->how.kv_heads;
+    uint64_t rows = h->queries - first < PANEL ? h->queries - first : PANEL;
     uint64_t least = h->how.causal ? h->keys - h->queries + first + 1 : h->keys;        /* keys of the first row */
-    uint64_t keys = h->how.causal ? least + rows - 1 : h->keys, wide = row_stride(h, kv_heads);
-    const double *k = h->k.f64 + head_at(h, kv_head, kv_heads, h->keys, 0);
-    const double *v = h->v.f64 + head_at(h, kv_head, kv_heads, h->keys, 0);
-    uint64_t at = head_at(h, head, h->how.heads, h->queries, first), stride = row_stride(h, h->how.heads);
+    uint64_t keys = h->how.causal ? least + rows - 1 : h->keys, wide = row_stride(h, 1);
+    const double *k = h->k.f64 + head_at(h, head / group, 1, h->keys, 0);
+    const double *v = h->v.f64 + head_at(h, head / group, 1, h->keys, 0);
+    uint64_t at = head_at(h, head, group, h->queries, first), stride = row_stride(h, group);
     double *turned = reference_room(h->d * keys, sizeof *turned), *scores = reference_room(rows * keys, sizeof *scores);
     for (uint64_t j = 0; j < keys; j++)
         for (uint64_t c = 0; c < h->d; c++)
@@ -79,32 +81,33 @@ static void compute(struct heads *h)
     progress_end();
 }
 
-/* A matrix of so many heads; gives the rows of each, and sets the columns. */
-static uint64_t rows_of(const struct ref_call *call, const struct gathered *g, struct heads *h, uint64_t heads)
+/* A matrix with so many heads for each kv head; gives the rows of each, and sets the columns. */
+static uint64_t rows_of(const struct ref_call *call, const struct gathered *g, struct heads *h, uint64_t wide)
 {
+    uint64_t kv_heads = h->how.kv_heads, rows = g->dims.size[0], cols = g->dims.size[1];
     if (g->dims.rank != 2 || !dtype_is_float(g->dtype))
         misuse(call->file, call->line, "%s: '%s' is to be a matrix of floats", call->name, g->name);
-    uint64_t split = g->dims.size[h->how.side_by_side ? 1 : 0], d = g->dims.size[1];
-    if (heads == 0 || split % heads)
-        misuse(call->file, call->line, "%s: '%s' cannot be split into %" PRIu64 " heads", call->name, g->name, heads);
-    d = h->how.side_by_side ? d / heads : d;
-    if (h->d && h->d != d)
-        misuse(call->file, call->line, "%s: heads of '%s' have %" PRIu64 " columns, not %" PRIu64, call->name, g->name,
-               d, h->d);
+    uint64_t *split = h->how.side_by_side ? &cols : &rows, d = cols / (h->how.side_by_side ? kv_heads * wide : wide);
+    if (*split % kv_heads || cols % wide || (h->d && h->d != d))
+        misuse(call->file, call->line, "%s: '%s' has not as many rows and columns as %" PRIu64 " heads, %" PRIu64 " of "
+               "K and V", call->name, g->name, h->how.heads, kv_heads);
     h->d = d;
-    return h->how.side_by_side ? g->dims.size[0] : split / heads;
+    return h->how.side_by_side ? rows : rows / kv_heads;
 }
 
 static void check(const struct ref_call *call, struct heads *h)
 {
-    h->queries = rows_of(call, &h->q, h, h->how.heads);
-    h->keys = rows_of(call, &h->k, h, h->how.kv_heads);
-    if (rows_of(call, &h->v, h, h->how.kv_heads) != h->keys)
+    if (h->how.kv_heads == 0 || h->how.heads == 0 || h->how.heads % h->how.kv_heads)
+        misuse(call->file, call->line, "%s: %" PRIu64 " heads are no multiple of %" PRIu64 " of K and V", call->name,
+               h->how.heads, h->how.kv_heads);
+    h->queries = rows_of(call, &h->q, h, h->how.heads / h->how.kv_heads);
+    h->keys = rows_of(call, &h->k, h, 1);
+    if (rows_of(call, &h->v, h, 1) != h->keys)
         misuse(call->file, call->line, "%s: '%s' and '%s' have other numbers of rows", call->name, h->k.name,
                h->v.name);
-    if (h->how.heads % h->how.kv_heads || (h->how.causal && h->keys < h->queries))
-        misuse(call->file, call->line, "%s: heads are to be a multiple of kv heads, and a causal mask needs no fewer "
-               "keys than queries", call->name);
+    if (h->how.causal && h->keys < h->queries)
+        misuse(call->file, call->line, "%s: of %" PRIu64 " queries the first ones see none of %" PRIu64 " keys",
+               call->name, h->queries, h->keys);
 }
 
 kb_ref kb_ref_attention_at(struct kb_values q, struct kb_values k, struct kb_values v, struct kb_attention how,

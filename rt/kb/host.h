@@ -257,9 +257,10 @@ struct kb_values {
     kb_ref_layernorm_at(kb_values(x), kb_values(gain), kb_values(bias), eps, __FILE__, __LINE__)
 #define kb_ref_rmsnorm(x, gain, eps) kb_ref_rmsnorm_at(kb_values(x), kb_values(gain), eps, __FILE__, __LINE__)
 
-/* softmax(Q K^T / sqrt(d)) V of floats, head by head: matrices of d columns in which a head's rows follow those of the
- * one before it, or, side by side, its columns do. Head i of Q has K and V of head i kv_heads / heads. If causal, the
- * last row of Q sees all rows of K, each one before it one fewer. s = max|V|. */
+/* softmax(Q K^T / sqrt(d)) V of floats, head by head. The heads of Q that share a head of K and V, heads / kv_heads of
+ * them, lie side by side, d columns each; the rows of such a group follow those of the one before it, or groups, too,
+ * are side by side; K and V likewise. If causal, the last row of Q sees all rows of K, each one before it one fewer.
+ * s = max|V|. */
 struct kb_attention {
     uint64_t heads, kv_heads;                           /* of Q and the result; of K and V */
     bool causal, side_by_side;
