@@ -32,8 +32,9 @@ static struct kb_place place_of_keys(const struct attention *a, struct kb_pes pe
 {
     if (a->side_by_side)
         return kb_cols(KB_HBM, pes);
-    bool even = pes.count % a->kv_heads == 0;
-    return even ? kb_blocks(KB_HBM, pes, (uint32_t)a->kv_heads, pes.count / (uint32_t)a->kv_heads) : kb_rows(KB_HBM, pes);
+    if (pes.count % a->kv_heads)
+        return kb_rows(KB_HBM, pes);
+    return kb_blocks(KB_HBM, pes, (uint32_t)a->kv_heads, pes.count / (uint32_t)a->kv_heads);
 }
 
 KB_BENCH(attention, "softmax(Q K^T / sqrt(head_dim)) V of many heads, with K and V in tiles",
@@ -50,8 +51,8 @@ KB_BENCH(attention, "softmax(Q K^T / sqrt(head_dim)) V of many heads, with K and
          KB_INT(tile, 0, 0, 1 << 16, "keys of a tile; 0: by the machine's attributes"))
 {
     struct attention a = {
-        .heads = kb_int(batch) * kb_int(heads), .kv_heads = kb_int(batch) * kb_int(kv_heads), .queries = kb_int(queries),
-        .keys = kb_int(keys) ? kb_int(keys) : kb_int(queries), .head_dim = kb_int(head_dim),
+        .heads = kb_int(batch) * kb_int(heads), .kv_heads = kb_int(batch) * kb_int(kv_heads),
+        .queries = kb_int(queries), .keys = kb_int(keys) ? kb_int(keys) : kb_int(queries), .head_dim = kb_int(head_dim),
         .dtype = kb_dtype(kb_word(dtype)), .causal = kb_bool(causal), .side_by_side = kb_bool(side_by_side),
         .block = kb_int(block), .tile = kb_int(tile),
     };
@@ -65,14 +66,15 @@ KB_BENCH(attention, "softmax(Q K^T / sqrt(head_dim)) V of many heads, with K and
     kb_fill_uniform(a.k, -1.7, 1.7);
     kb_fill_uniform(a.v, -1, 1);
     kb_ref expected = kb_ref_attention(a.q, a.k, a.v, a.heads, a.kv_heads, a.causal, a.side_by_side);
-    attention_plan(&a, (pes.count + a.kv_heads - 1) / a.kv_heads, kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes);
+    attention_plan(&a, (pes.count + a.kv_heads - 1) / a.kv_heads,
+                   kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes);
     kb_future launch = kb_launch(attention_heads, pes, &a);
     kb_wait(launch);
 
     uint64_t hidden = a.causal ? a.queries * (a.queries - 1) / 2 : 0;
     uint64_t scores = a.heads * (a.queries * a.keys - hidden), size = kb_dtype_bytes(a.dtype);
     kb_roofline(kb_kernels_ps(launch), pes, &(struct kb_work){
-        .gemm_dtype = a.dtype, .math_dtype = a.dtype, .macs = 2 * a.head_dim * scores, .math = 7 * scores,
+        .gemm_dtype = a.dtype, .math_dtype = a.dtype, .macs = 2 * a.head_dim * scores, .math = attention_ops() * scores,
         .hbm_read = (a.heads * a.queries + 2 * a.kv_heads * a.keys) * a.head_dim * size,
         .hbm_written = a.heads * a.queries * a.head_dim * size });
     kb_expect_close(a.o, expected);

@@ -77,6 +77,12 @@ static inline uint64_t attention_fit(const struct attention *a, uint64_t block, 
     return tile > cols && tile < a->keys ? tile / cols * cols : tile;
 }
 
+/* Ops of cost 1 for each score. */
+static inline uint64_t attention_ops(void)
+{
+    return kb_op_cost("max") + kb_op_cost("sub") + kb_op_cost("exp") + kb_op_cost("sum");
+}
+
 /* About how long a block takes: its scores, and what each tile takes besides; or the DMA, if that is longer. */
 static inline uint64_t attention_block_ps(const struct attention *a, uint64_t i, uint64_t tile)
 {
@@ -85,9 +91,9 @@ static inline uint64_t attention_block_ps(const struct attention *a, uint64_t i,
     uint64_t tile_ps = 10 * kb_cycles_ps(kb_attrs.pe_math_fill_cycles, kb_attrs.pe_math_clock_khz) +
                        kb_math_ps(KB_f32, 2 * rows * a->head_dim);
     uint64_t dma_ps = kb_memory_ps(KB_HBM, 2 * keys * a->head_dim * kb_dtype_bytes(a->dtype), 0);
-    uint64_t compute_ps = kb_gemm_ps(a->dtype, 2 * a->head_dim * scores) + kb_math_ps(a->dtype, 7 * scores) +
-                          tiles * tile_ps;
-    return kb_later(compute_ps, 2 * dma_ps);            /* others read what this PE does */
+    uint64_t compute_ps = kb_gemm_ps(a->dtype, 2 * a->head_dim * scores) + tiles * tile_ps +
+                          kb_math_ps(a->dtype, attention_ops() * scores);
+    return kb_later(compute_ps, 3 * dma_ps);            /* loads wait for their first bytes, and for other PEs' */
 }
 
 /* The longest time of a member. */
@@ -207,7 +213,8 @@ static inline bool tile_after(const struct attention_pe *pe, struct key_tile *t)
 static inline struct rect of_head(const struct attention *a, kb_tensor tensor, uint64_t head, uint64_t length,
                                   uint64_t first, uint64_t cols)
 {
-    return a->side_by_side ? (struct rect){tensor, first, head * cols} : (struct rect){tensor, head * length + first, 0};
+    return a->side_by_side ? (struct rect){tensor, first, head * cols}
+                           : (struct rect){tensor, head * length + first, 0};
 }
 
 static inline struct rect queries_of(const struct attention_pe *pe, kb_tensor tensor, const struct key_tile *t)

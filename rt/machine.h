@@ -6,6 +6,7 @@
 #ifndef KB_MACHINE_H
 #define KB_MACHINE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "kb/attrs.h"
@@ -51,6 +52,7 @@ struct shape {
     uint32_t attachments, targets; /* of an io_cpu to cubes; distinct routers with something attached */
     uint32_t cube_nodes, cube_links;
     uint32_t ops;                                       /* math ops: the known ones and the topology's own */
+    bool accel_shared;                                  /* pe_gemm and pe_math are one server */
 };
 
 extern const struct shape kb_shape;

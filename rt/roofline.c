@@ -51,10 +51,13 @@ void kb_roofline(uint64_t time_ps, struct kb_pes pes, const struct kb_work *work
     uint64_t hbm_ps = kb_memory_ps(KB_HBM, ceil_div(work->hbm_read, p), ceil_div(work->hbm_written, p));
     uint64_t sram_ps = kb_memory_ps(KB_SRAM, ceil_div(work->sram_read, cubes), ceil_div(work->sram_written, cubes));
     uint64_t memory_ps = larger(hbm_ps, sram_ps), link_ps = work->traffic ? kb_traffic_ps(work->traffic) : 0;
-    uint64_t most_ps = larger(larger(array_ps, math_ps), larger(memory_ps, link_ps));
+    uint64_t accel_ps = kb_shape.accel_shared ? array_ps + math_ps : larger(array_ps, math_ps);
+    uint64_t most_ps = larger(accel_ps, larger(memory_ps, link_ps));
     kb_figure("time", time_ps, KB_PS);
     bound("array_bound", array_ps);
     bound("math_bound", math_ps);
+    if (array_ps && math_ps)
+        bound("accel_bound", accel_ps);
     bound("memory_bound", memory_ps);
     bound("link_bound", link_ps);
     if (time_ps)

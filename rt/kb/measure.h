@@ -59,8 +59,9 @@ struct kb_work {
 
 /* Figures of launches on a set of PEs that took time_ps (kb_kernels_ps): "time"; "array_bound", "math_bound" and
  * "memory_bound", how long the work takes pe_gemm, pe_math and the memories if all of the set, and what is beside it,
- * have an equal share, where that is not 0; "link_bound", how long the messages take the busiest link, where there are
- * any; and "bound_reached", the largest one's part of the time:
+ * have an equal share, where that is not 0; of work for both engines "accel_bound", which is the sum of their times
+ * where they are one server (shared_resource), else the longer one; "link_bound", how long the messages take the
+ * busiest link, where there are any; and "bound_reached", the largest one's part of the time:
  *     kb_roofline(kb_kernels_ps(launch), pes, &(struct kb_work){.gemm_dtype = KB_f16, .macs = m * k * n}); */
 void kb_roofline(uint64_t time_ps, struct kb_pes pes, const struct kb_work *work);
 
