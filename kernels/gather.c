@@ -1,0 +1,143 @@
+/* gather.c: embedding gather: row t of y is row ids[t] of a table, whose rows lie with all PEs.
+ *
+ * Each PE has its tokens' rows of y. It loads their ids, looks at them, and loads each row from the memory of the PE
+ * that has it, some loads ahead of the stores. Ids are in any order, so every row is a load of its own; rows too long
+ * for that many buffers are taken in pieces.
+ *
+ * The bounds: every row is read and written once, and crosses the links on its way. A read engine waits for one row
+ * before it asks for the next: what a row takes for its way, beside its bytes, keeps it from the bounds. */
+#include "collective.h"
+
+enum { BUFFERS = 16, AHEAD = 8 };                       /* AHEAD: loads that have begun when the first one is stored */
+
+struct gather_args {
+    kb_tensor table, ids, y;                            /* vocab x dim; tokens; tokens x dim */
+    uint64_t vocab;
+};
+
+static uint64_t owner_of(uint64_t id, uint64_t vocab, uint64_t p)
+{
+    uint64_t owner = id * p / vocab;
+    while (block_of(vocab, p, owner + 1).first <= id)
+        owner++;
+    return owner;
+}
+
+/* The row of an id, wherever it lies. */
+static struct tl_shard row_of(struct tl *tl, const struct gather_args *arg, int32_t id)
+{
+    if (id < 0 || (uint64_t)id >= arg->vocab)
+        tl_fail(tl, 1, "the id %d is not among the table's %llu rows", (int)id, (unsigned long long)arg->vocab);
+    struct tl_shard shard = tl_shard(tl, arg->table, owner_of((uint64_t)id, arg->vocab, tl_num_pes(tl)));
+    return tl_part(tl, shard, 0, (uint64_t)id - shard.first[0], 1);
+}
+
+/* Some ids, whose rows are those of y; some columns of them. */
+static void rows(struct tl *tl, const struct gather_args *arg, const int32_t *id, struct tl_shard y, struct span cols)
+{
+    struct tl_shard buffer[BUFFERS];
+    tl_handle load[BUFFERS], store[BUFFERS];
+    uint64_t tokens = y.shape[0];
+    for (uint32_t i = 0; i < BUFFERS; i++)
+        buffer[i] = tl_alloc(tl, y.dtype, 1, cols.count);
+    for (uint64_t t = 0; t < tokens + AHEAD; t++) {
+        if (t < tokens) {
+            if (t >= BUFFERS)
+                tl_wait(tl, store[t % BUFFERS]);
+            struct tl_shard row = tl_part(tl, row_of(tl, arg, id[t]), 1, cols.first, cols.count);
+            load[t % BUFFERS] = tl_load_async(tl, buffer[t % BUFFERS], row);
+        }
+        if (t >= AHEAD && t - AHEAD < tokens) {
+            uint64_t done = t - AHEAD;
+            struct tl_shard to = tl_part(tl, tl_part(tl, y, 0, done, 1), 1, cols.first, cols.count);
+            tl_wait(tl, load[done % BUFFERS]);
+            store[done % BUFFERS] = tl_store_async(tl, to, buffer[done % BUFFERS]);
+        }
+    }
+    for (uint64_t t = tokens > BUFFERS ? tokens - BUFFERS : 0; t < tokens; t++)
+        tl_wait(tl, store[t % BUFFERS]);
+    for (uint32_t i = 0; i < BUFFERS; i++)
+        tl_free(tl, buffer[i]);
+}
+
+KB_KERNEL(gather, struct gather_args)
+{
+    struct tl_shard ids = tl_my_shard(tl, arg->ids), y = tl_my_shard(tl, arg->y);
+    uint64_t size = kb_dtype_bytes(y.dtype), dim = y.shape[1], most = tl_room_bytes(tl) / (2 * BUFFERS) / size;
+    uint64_t some = tl_room_bytes(tl) / 2 / kb_dtype_bytes(ids.dtype);
+    for (uint64_t token = 0; token < y.shape[0]; token += some) {
+        uint64_t count = least(some, y.shape[0] - token);
+        struct tl_shard loaded = tl_load(tl, tl_part(tl, ids, 0, token, count));
+        for (uint64_t col = 0; col < dim; col += most)
+            rows(tl, arg, tl_data(tl, loaded), tl_part(tl, y, 0, token, count),
+                 (struct span){col, least(most, dim - col)});
+        tl_free(tl, loaded);
+    }
+}
+
+/* ---- the bench */
+
+/* Any numbers below `vocab`; skewed: half of them among the first hundredth. */
+static void choose(int32_t *id, uint64_t tokens, uint64_t vocab, bool skewed)
+{
+    uint64_t state = 88172645463325252u;
+    for (uint64_t token = 0; token < tokens; token++) {
+        state ^= state << 13, state ^= state >> 7, state ^= state << 17;        /* xorshift64 */
+        id[token] = (int32_t)((state >> 32) % (skewed && state & 1 ? ceil_of(vocab, 100) : vocab));
+    }
+}
+
+/* Every row on its way; what is read goes the way of its request backwards. */
+static kb_traffic moved(struct kb_pes pes, const int32_t *id, uint64_t tokens, uint64_t vocab, uint64_t row_bytes)
+{
+    kb_traffic traffic = kb_traffic_new();
+    for (uint64_t pe = 0; pe < pes.count; pe++) {
+        struct span mine = block_of(tokens, pes.count, pe);
+        for (uint64_t t = mine.first; t < mine.first + mine.count; t++) {
+            uint64_t owner = owner_of((uint64_t)id[t], vocab, pes.count);
+            if (owner != pe)
+                kb_traffic_add(traffic, pes.pe[pe], pes.pe[owner], row_bytes);
+        }
+    }
+    return traffic;
+}
+
+static kb_ref chosen(kb_tensor table, const int32_t *id, uint64_t tokens, uint64_t dim)
+{
+    double *rows = kb_has_data() ? __builtin_malloc(tokens * dim * sizeof *rows) : NULL;
+    for (uint64_t t = 0; rows && t < tokens; t++)
+        kb_peek_many(table, (uint64_t)id[t] * dim, dim, rows + t * dim);
+    kb_ref ref = kb_ref_given(rows, kb_2d(tokens, dim));
+    __builtin_free(rows);
+    return ref;
+}
+
+enum { MOST_TOKENS = 1 << 20 };
+
+KB_BENCH(gather, "rows of a table that lies with all PEs, by ids in memory",
+         KB_INT(vocab, 4096, 1, INT32_MAX, "rows of the table"),
+         KB_INT(dim, 8192, 1, 1 << 24, "columns of the table"),
+         KB_INT(tokens, 4096, 1, MOST_TOKENS, "rows that are asked for"),
+         KB_WORD(ids, "random skewed", "any rows; half of them among the first hundredth of the table"),
+         KB_WORD(dtype, "f16 bf16 f32 i32 i16 i8 u8", "of the table"))
+{
+    static int32_t id[MOST_TOKENS];
+    uint64_t vocab = kb_int(vocab), dim = kb_int(dim), tokens = kb_int(tokens);
+    enum kb_dtype dtype = kb_dtype(kb_word(dtype));
+    uint64_t row_bytes = dim * kb_dtype_bytes(dtype);
+    struct kb_pes pes = kb_pes("*");
+
+    kb_tensor table = kb_tensor_new("table", dtype, kb_2d(vocab, dim), kb_rows(KB_HBM, pes));
+    kb_tensor ids = kb_tensor_new("ids", KB_i32, kb_1d(tokens), kb_rows(KB_HBM, pes));
+    kb_tensor y = kb_tensor_new("y", dtype, kb_2d(tokens, dim), kb_rows(KB_HBM, pes));
+    choose(id, tokens, vocab, kb_word(ids)[0] == 's');
+    kb_fill_uniform(table, 0, 128);
+    kb_write(ids, id);
+    kb_future launch = kb_launch(gather, pes, &(struct gather_args){table, ids, y, vocab});
+    kb_wait(launch);
+
+    kb_roofline(kb_kernels_ps(launch), pes, &(struct kb_work){
+        .hbm_read = tokens * row_bytes, .hbm_written = tokens * row_bytes,
+        .traffic = moved(pes, id, tokens, vocab, row_bytes) });
+    kb_expect_close(y, chosen(table, id, tokens, dim));
+}
