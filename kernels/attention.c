@@ -8,14 +8,9 @@
 
 #include "attention.h"
 
-/* Kv heads and PEs in as many teams as there are of the fewer ones. */
 KB_KERNEL(attention_heads, struct attention)
 {
-    uint64_t pes = tl_num_pes(tl), teams = at_most(pes, arg->kv_heads), team = tl_pe(tl) * teams / pes;
-    uint64_t first = (team * pes + teams - 1) / teams, end = ((team + 1) * pes + teams - 1) / teams;
-    attention(tl, arg, (struct attention_share){
-        .head = team * arg->kv_heads / teams, .end = (team + 1) * arg->kv_heads / teams,
-        .member = tl_pe(tl) - first, .members = end - first });
+    attention(tl, arg, attention_share(arg, tl_pe(tl), tl_num_pes(tl)));
 }
 
 /* A tensor of so many kv heads, with `cols` columns of each. */
@@ -66,8 +61,7 @@ KB_BENCH(attention, "softmax(Q K^T / sqrt(head_dim)) V of many heads, with K and
     kb_fill_uniform(a.k, -1.7, 1.7);
     kb_fill_uniform(a.v, -1, 1);
     kb_ref expected = kb_ref_attention(a.q, a.k, a.v, a.heads, a.kv_heads, a.causal, a.side_by_side);
-    attention_plan(&a, (pes.count + a.kv_heads - 1) / a.kv_heads,
-                   kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes);
+    attention_plan(&a, pes.count, kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes);
     kb_future launch = kb_launch(attention_heads, pes, &a);
     kb_wait(launch);
 

@@ -44,13 +44,27 @@ static inline uint64_t attention_sees(const struct attention *a, uint64_t first,
     return a->causal ? a->keys - a->queries + first + count : a->keys;
 }
 
-/* ---- who does what: PEs that share kv heads take their blocks in turn, forth and back, so that with a causal mask
- * each has early ones and late ones */
+/* ---- who does what */
 
-/* The blocks of a kv head, and the i-th one of a member of so many; none: as many as there are, or more. */
+/* Kv heads [head, end), shared by so many PEs, of which this one is `member`. They take the blocks of queries in turn,
+ * forth and back, so that with a causal mask each has early ones and late ones. */
+struct attention_share {
+    uint64_t head, end, member, members;
+};
+
+/* PE `pe` of so many: kv heads and PEs in as many teams as there are of the fewer ones, neighbours together. */
+static inline struct attention_share attention_share(const struct attention *a, uint64_t pe, uint64_t pes)
+{
+    uint64_t teams = at_most(pes, a->kv_heads), team = pe * teams / pes;
+    uint64_t first = kb_ceil_div(team * pes, teams), end = kb_ceil_div((team + 1) * pes, teams);
+    return (struct attention_share){.head = team * a->kv_heads / teams, .end = (team + 1) * a->kv_heads / teams,
+                                    .member = pe - first, .members = end - first};
+}
+
+/* The blocks of a kv head, and the i-th one of a member; as many as there are, or more: there is none. */
 static inline uint64_t attention_blocks(const struct attention *a)
 {
-    return (a->queries + a->block - 1) / a->block;
+    return kb_ceil_div(a->queries, a->block);
 }
 
 static inline uint64_t attention_turn(uint64_t i, uint64_t member, uint64_t members)
@@ -60,7 +74,7 @@ static inline uint64_t attention_turn(uint64_t i, uint64_t member, uint64_t memb
 
 static inline uint64_t attention_turns(const struct attention *a, uint64_t members)
 {
-    return (attention_blocks(a) + members - 1) / members;
+    return kb_ceil_div(attention_blocks(a), members);
 }
 
 /* ---- block and tile, from the machine's attributes */
@@ -111,11 +125,12 @@ static inline uint64_t attention_guess_ps(const struct attention *a, uint64_t ti
     return longest_ps;
 }
 
-/* Sets block and tile, those that are 0, for so many PEs that share a kv head, and bytes of TCM for each of them.
- * False: there is no room for one query of each head of a group and one key. */
-static inline bool attention_plan(struct attention *a, uint64_t members, uint64_t room_bytes)
+/* Sets block and tile, those that are 0, for so many PEs and bytes of TCM for each of them. False: there is no room for
+ * one query of each head of a group and one key. */
+static inline bool attention_plan(struct attention *a, uint64_t pes, uint64_t room_bytes)
 {
     struct attention trial = *a;
+    uint64_t members = kb_ceil_div(pes, at_most(pes, a->kv_heads));
     uint64_t best_ps = UINT64_MAX, from = a->block ? a->block : 1, to = a->block ? a->block : a->queries;
     for (trial.block = from; trial.block <= to; trial.block++) {
         uint64_t tile = attention_fit(a, trial.block, room_bytes);
@@ -134,11 +149,6 @@ static inline bool attention_plan(struct attention *a, uint64_t members, uint64_
 }
 
 /* ---- on a PE */
-
-/* Kv heads [head, end) of those that share their blocks. */
-struct attention_share {
-    uint64_t head, end, member, members;
-};
 
 struct attention_pe {
     struct tl *tl;
@@ -361,7 +371,8 @@ static inline void attention_free(struct attention_pe *pe)
             tl_free(pe->tl, buffers[i]);
 }
 
-/* This PE's share of O; returns when it is stored. The TCM has to have the room that attention_plan was told. */
+/* A share of O; returns when it is stored. The TCM has to have the room that attention_plan was told. KERNEL_ERROR:
+ * there was none. */
 static inline void attention(struct tl *tl, const struct attention *a, struct attention_share share)
 {
     struct attention_pe pe = {.tl = tl, .a = a, .share = share, .group = attention_group(a)};
