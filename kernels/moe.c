@@ -144,10 +144,11 @@ static kb_ref column(kb_tensor tensor, uint64_t rows, uint64_t columns, uint64_t
     static double values[MOST_TOKENS];
     for (uint64_t i = 0; i < rows; i++)
         values[i] = kb_peek(tensor, i * columns + which);
-    return kb_ref_given(values, kb_2d(rows, 1));
+    return kb_ref_exact(kb_ref_given(values, kb_2d(rows, 1)));
 }
 
-/* Every expert works on all tokens, and each token takes what its own ones say. */
+/* Every expert works on all tokens, and each token takes what its own ones say. Their bounds would add up, though at
+ * most two of them reach a token: the tolerance is that of the last step. */
 static kb_ref expected(const struct moe_args *arg, const bool *used)
 {
     kb_ref chosen[MOST_TOP], term[MOST_TOP] = {NULL}, y = NULL;
@@ -161,7 +162,7 @@ static kb_ref expected(const struct moe_args *arg, const bool *used)
             term[i] = term[i] ? kb_ref_where(kb_ref_binary("eq", chosen[i], e), out, term[i]) : out;
     }
     for (uint64_t i = 0; i < arg->top; i++) {
-        term[i] = kb_ref_binary("mul", term[i], column(arg->gates, arg->tokens, arg->top, i));
+        term[i] = kb_ref_binary("mul", kb_ref_exact(term[i]), column(arg->gates, arg->tokens, arg->top, i));
         y = y ? kb_ref_binary("add", y, term[i]) : term[i];
     }
     return y;

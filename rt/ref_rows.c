@@ -39,6 +39,16 @@ kb_ref kb_ref_copy_at(struct kb_values from, const char *file, uint32_t line)
     return moved(g.dims, &g, g.f64);
 }
 
+kb_ref kb_ref_exact_at(struct kb_values from, const char *file, uint32_t line)
+{
+    struct ref_call call = {"kb_ref_exact", file, line};
+    ref_begin(&call);
+    struct gathered g = gather(&call, from, true);
+    g.exact = true;
+    g.error = 0;
+    return moved(g.dims, &g, g.f64);
+}
+
 kb_ref kb_ref_exchange_at(struct kb_values matrix, const char *file, uint32_t line)
 {
     struct ref_call call = {"kb_ref_exchange", file, line};

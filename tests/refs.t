@@ -260,6 +260,11 @@ def chains(program):
         tolerance = compare(program, "attention", Array(dtype, (4, 5), product(weights, v)), "attention of " + dtype,
                             x=q, y=k, z=v)
         ok(tolerance and 5 < tolerance["scale"] < 500, "its s is larger", tolerance)
+        first = product(q, turned(k))
+        out = Array(dtype, (4, 5), product(Array(dtype, (4, 6), first), v))
+        s = math.sqrt(6) * max(map(abs, first)) * max(map(abs, v.values))
+        tolerance = compare(program, "exact", out, "a product of an exact one, of " + dtype, x=q, y=turned(k), z=v)
+        ok(tolerance and abs(tolerance["scale"] - s) < 0.01 * s, "its s is that of the last product", tolerance, s)
 
 
 def infinities(program):

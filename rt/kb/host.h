@@ -274,6 +274,10 @@ struct kb_attention {
 #define kb_ref_cast(x, dtype) kb_ref_cast_at(kb_values(x), dtype, __FILE__, __LINE__)
 #define kb_ref_quant(x, scale, dtype) kb_ref_quant_at(kb_values(x), kb_values(scale), dtype, __FILE__, __LINE__)
 
+/* As it is, but exact, as what a tensor holds: what is computed from it has the s of those operations alone. For chains
+ * of many operations, whose errors hardly ever add up as their bounds do, to where they would allow anything. */
+#define kb_ref_exact(x) kb_ref_exact_at(kb_values(x), __FILE__, __LINE__)
+
 /* Values of the host's own, row-major, which are copied (with --data off they may be NULL); those of a file of NumPy's,
  * of any numbers and 1 to 4 axes. A file that is missing or malformed ends the run with status 2. */
 #define kb_ref_given(values, dims) kb_ref_given_at(values, dims, __FILE__, __LINE__)
@@ -365,6 +369,7 @@ kb_ref kb_ref_gemm_at(struct kb_values a, struct kb_values b, const char *file, 
 void kb_ref_bias_at(kb_ref ref, struct kb_values row, const char *file, uint32_t line);
 void kb_ref_relu_at(kb_ref ref, const char *file, uint32_t line);
 kb_ref kb_ref_copy_at(struct kb_values x, const char *file, uint32_t line);
+kb_ref kb_ref_exact_at(struct kb_values x, const char *file, uint32_t line);
 kb_ref kb_ref_transpose_at(struct kb_values x, const char *file, uint32_t line);
 kb_ref kb_ref_exchange_at(struct kb_values x, const char *file, uint32_t line);
 kb_ref kb_ref_unary_at(const char *op, struct kb_values x, const char *file, uint32_t line);

@@ -67,6 +67,7 @@ static kb_ref reference(const char *what, const char *op, kb_tensor x, kb_tensor
         kb_ref scores = kb_ref_binary("mul", kb_ref_gemm(x, kb_ref_transpose(y)), 0.25);
         return kb_ref_gemm(kb_ref_softmax(scores), z);
     }
+    if (!strcmp(what, "exact")) return kb_ref_gemm(kb_ref_exact(kb_ref_gemm(x, y)), z);
     if (!strcmp(what, "null")) return kb_ref_unary("exp", (kb_ref)NULL);
     return kb_ref_copy(x);
 }
