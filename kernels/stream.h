@@ -30,7 +30,7 @@ struct stream {
     bool in_place;                                      /* store[i] is computed where load[i] is; they have one dtype */
     bool whole_rows;                                    /* no pieces, unless a row does not fit */
     uint32_t ops, cost;                                 /* math commands on a block, and their costs on all of it */
-    uint64_t scratch_bytes, row_bytes;                  /* of the kernel's own for each element and row of a block */
+    uint64_t scratch_bytes, row_bytes, col_bytes;       /* the kernel's own for each element, row, column of a block */
     uint32_t buffers;                                   /* blocks under way; 0: 4 */
     uint64_t block_rows, block_cols;                    /* largest block; 0: chosen here */
 
@@ -40,6 +40,10 @@ struct stream {
 
     struct tl *tl;
     uint64_t all_rows, all_cols;
+    struct stream_sum {
+        uint32_t count;
+        uint64_t bytes;                                 /* of an element each */
+    } loads, singles, stores;                           /* singles: rows that are loaded and go with all rows */
     struct stream_place ahead;                          /* the block that was loaded last */
     uint64_t loaded, taken;                             /* blocks whose loads have begun; that the kernel was given */
     uint64_t turn;                                      /* pieces of a row so far, this one not */
@@ -58,29 +62,24 @@ static inline bool stream_is_row(const struct stream *s, uint32_t i)
     return s->load[i].rank && s->load[i].shape[0] == 1 && s->all_rows > 1;
 }
 
-/* Bytes of an element of a block, in all that is loaded or in all that is stored; of a column, in single rows. */
-static inline uint64_t stream_in_bytes(const struct stream *s, bool rows)
+/* Adds up what is loaded and stored. */
+static inline void stream_count(struct stream *s)
 {
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < STREAM_OPERANDS; i++)
-        bytes += s->load[i].rank && stream_is_row(s, i) == rows ? kb_dtype_bytes(s->load[i].dtype) : 0;
-    return bytes;
-}
-
-static inline uint64_t stream_out_bytes(const struct stream *s)
-{
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < STREAM_OPERANDS; i++)
-        bytes += s->store[i].rank ? kb_dtype_bytes(s->store[i].dtype) : 0;
-    return bytes;
+    for (uint32_t i = 0; i < STREAM_OPERANDS; i++) {
+        struct stream_sum *sum = stream_is_row(s, i) ? &s->singles : &s->loads;
+        sum->count += s->load[i].rank > 0;
+        sum->bytes += s->load[i].rank ? kb_dtype_bytes(s->load[i].dtype) : 0;
+        s->stores.count += s->store[i].rank > 0;
+        s->stores.bytes += s->store[i].rank ? kb_dtype_bytes(s->store[i].dtype) : 0;
+    }
 }
 
 /* Rows of so many columns that the TCM has room for. */
 static inline uint64_t stream_fit(const struct stream *s, uint64_t cols)
 {
-    uint64_t element = stream_in_bytes(s, false) + (s->in_place ? 0 : stream_out_bytes(s));
+    uint64_t element = s->loads.bytes + (s->in_place ? 0 : s->stores.bytes);
     uint64_t ends = 128 * STREAM_OPERANDS * (s->buffers + 1);           /* buffers are aligned to 64 bytes */
-    uint64_t fixed = ends + stream_in_bytes(s, true) * s->buffers * cols, room = tl_room_bytes(s->tl);
+    uint64_t fixed = ends + (s->singles.bytes * s->buffers + s->col_bytes) * cols, room = tl_room_bytes(s->tl);
     uint64_t row = (element * s->buffers + s->scratch_bytes) * cols + s->row_bytes;
     return room > fixed ? (room - fixed) / row : 0;
 }
@@ -117,9 +116,10 @@ static inline uint64_t stream_dma_ps(uint64_t transfers, uint64_t bytes)
 static inline uint64_t stream_ps(const struct stream *s, uint64_t block)
 {
     uint64_t all = s->all_rows * s->all_cols, last = block / STREAM_TAPER, blocks = (all + block - 1) / block + 1;
-    uint64_t in = stream_in_bytes(s, false), out = stream_out_bytes(s);
-    uint64_t dma = stream_dma_ps(blocks, all * stream_larger(in, out));
-    uint64_t slowest = stream_larger(kb_memory_ps(KB_HBM, all * in, all * out), dma);
+    uint64_t in = s->loads.bytes, out = s->stores.bytes;
+    uint64_t slowest = kb_memory_ps(KB_HBM, all * in, all * out);
+    slowest = stream_larger(slowest, stream_dma_ps(blocks * s->loads.count, all * in));
+    slowest = stream_larger(slowest, stream_dma_ps(blocks * s->stores.count, all * out));
     slowest = stream_larger(slowest, stream_math_ps(s, blocks * s->ops, all));
     return stream_dma_ps(1, last * in) + slowest + stream_math_ps(s, s->ops, last) + stream_dma_ps(1, last * out);
 }
@@ -158,7 +158,7 @@ static inline void stream_choose(struct stream *s)
 }
 
 /* Chooses what the kernel left open. The buffers are taken from the TCM by the first stream_next: what a kernel
- * allocates between is what it said as scratch_bytes and row_bytes. KERNEL_ERROR: no room. */
+ * allocates between is what it said as scratch_bytes and the like. KERNEL_ERROR: no room. */
 static inline struct stream stream_of(struct tl *tl, struct stream s)
 {
     const struct tl_shard *shard = s.load[0].rank ? s.load : s.store;
@@ -166,6 +166,7 @@ static inline struct stream stream_of(struct tl *tl, struct stream s)
     s.all_rows = shard->shape[0];
     s.all_cols = shard->shape[1];
     s.buffers = stream_clamp(s.buffers ? s.buffers : 4, 2, STREAM_BUFFERS);
+    stream_count(&s);
     if (s.all_rows && s.all_cols)
         stream_choose(&s);
     return s;
@@ -262,12 +263,27 @@ static inline void stream_load_block(struct stream *s)
     }
 }
 
+/* Part i of as many along the longer axis; of a shape of 0 there: none. */
+static inline struct tl_shard stream_cut(const struct stream *s, struct tl_shard matrix, uint64_t i, uint64_t parts)
+{
+    uint32_t axis = s->at.rows < s->at.cols && s->at.rows < parts;
+    uint64_t size = axis ? s->at.cols : s->at.rows, first = size * i / parts, end = size * (i + 1) / parts;
+    matrix.shape[axis] = first < end ? matrix.shape[axis] : 0;
+    return first < end ? tl_part(s->tl, matrix, axis, first, end - first) : matrix;
+}
+
+/* In as many commands as the block was loaded by: so one is on its way whenever the reading engine is between two. */
 static inline void stream_store(struct stream *s)
 {
     struct stream_buffer *buffer = &s->buffer[(s->taken - 1) % s->buffers];
+    uint32_t parts = s->stores.count ? stream_clamp(s->loads.count / s->stores.count, 1, STREAM_OPERANDS) : 0;
     for (uint32_t i = 0; i < STREAM_OPERANDS; i++)
-        if (s->store[i].rank)
-            buffer->storing[i] = tl_store_async(s->tl, stream_part(s, s->store[i], s->at), s->out[i]);
+        for (uint32_t part = 0; s->store[i].rank && part < parts; part++) {
+            struct tl_shard from = stream_cut(s, s->out[i], part, parts);
+            if (from.shape[0] && from.shape[1])
+                buffer->storing[i * parts + part] = tl_store_async(
+                    s->tl, stream_cut(s, stream_part(s, s->store[i], s->at), part, parts), from);
+        }
 }
 
 static inline void stream_take(struct stream *s)
@@ -296,7 +312,7 @@ static inline bool stream_next(struct stream *s)
         stream_alloc(s);
     else
         stream_store(s);
-    uint64_t most = s->taken + s->buffers - (s->store[0].rank > 0);     /* the one that is being stored not */
+    uint64_t most = s->taken + s->buffers - (s->stores.count > 0);     /* the one that is being stored not */
     while (s->loaded < most && stream_step(s))
         stream_load_block(s);
     if (s->taken < s->loaded) {

@@ -1,0 +1,109 @@
+/* elementwise.c: y = act(scale * x + bias) + residual, element by element, in one pass over memory.
+ *
+ * The rows are split over the PEs' HBM slices. A block goes through all ops of the chain in the TCM, so that each
+ * element of x and of the residual is read once and each of y written once, however long the chain is: the HBM bounds
+ * it. Floats stay f32 until the last op, and are rounded once. */
+#include "stream.h"
+#include <string.h>
+
+struct elementwise_args {
+    kb_tensor x, bias, residual, y;                     /* without bias, residual: NULL */
+    double scale;
+    const char *act;                                    /* "none": none */
+    uint32_t buffers;
+    uint64_t block_rows, block_cols;
+};
+
+static bool acts(const struct elementwise_args *arg)
+{
+    return strcmp(arg->act, "none") != 0;
+}
+
+/* The ops that there are, the last one into y. */
+static tl_handle chain(struct tl *tl, const struct elementwise_args *arg, const struct stream *s, struct tl_shard wide)
+{
+    struct tl_shard y = s->out[0], residual = s->in[1], bias = s->in[arg->residual ? 2 : 1];
+    uint32_t left = (arg->bias != NULL) + acts(arg) + (arg->residual != NULL);
+    tl_handle done = tl_mul_async(tl, left ? wide : y, s->in[0], tl_number(arg->scale));
+    if (arg->bias)
+        stream_then(tl, done, tl_add_async(tl, --left ? wide : y, wide, bias));
+    if (acts(arg))
+        stream_then(tl, done, tl_compute_async(tl, &(struct tl_compute){
+            .op = arg->act, .to = --left ? wide : y, .x = wide }));
+    if (arg->residual)
+        stream_then(tl, done, tl_add_async(tl, y, wide, residual));
+    return done;
+}
+
+KB_KERNEL(elementwise, struct elementwise_args)
+{
+    struct tl_shard x = tl_my_shard(tl, arg->x);
+    enum kb_dtype inner = x.dtype == KB_i8 || x.dtype == KB_i32 ? x.dtype : KB_f32;
+    if (x.shape[0] == 0)                                /* there are more PEs than rows */
+        return;
+    struct stream plan = {.buffers = arg->buffers, .block_rows = arg->block_rows, .block_cols = arg->block_cols,
+                          .load = {x}, .store = {tl_my_shard(tl, arg->y)}, .in_place = true,
+                          .scratch_bytes = kb_dtype_bytes(inner), .ops = 4, .cost = 8};
+    uint32_t operands = 1;
+    if (arg->residual)
+        plan.load[operands++] = tl_my_shard(tl, arg->residual);
+    if (arg->bias)
+        plan.load[operands] = tl_my_shard(tl, arg->bias);
+    struct stream s = stream_of(tl, plan);
+    struct tl_shard wide = tl_alloc(tl, inner, s.block_rows * s.block_cols);
+    while (stream_next(&s))
+        tl_wait(tl, chain(tl, arg, &s, stream_matrix(&s, wide, s.at.rows, s.at.cols)));
+}
+
+/* What the chain gives, op by op. */
+static kb_ref expected(const struct elementwise_args *arg)
+{
+    kb_ref y = kb_ref_binary("mul", arg->x, arg->scale);
+    if (arg->bias)
+        y = kb_ref_binary("add", y, arg->bias);
+    if (acts(arg))
+        y = kb_ref_unary(arg->act, y);
+    return arg->residual ? kb_ref_binary("add", y, arg->residual) : y;
+}
+
+KB_BENCH(elementwise, "act(scale * x + bias) + residual in one pass, rows over all PEs",
+         KB_INT(rows, 16384, 1, 1 << 30, "rows"),
+         KB_INT(cols, 2048, 1, 1 << 30, "columns"),
+         KB_WORD(dtype, "f16 bf16 f32 i32 i8", "of all tensors"),
+         KB_REAL(scale, 2, -1024, 1024, "what x is multiplied with; a whole number for integers"),
+         KB_BOOL(bias, true, "add a row to each row"),
+         KB_WORD(act, "gelu silu relu tanh sigmoid abs none", "an op of one operand; relu, abs or none for integers"),
+         KB_BOOL(residual, true, "add a matrix"),
+         STREAM_PARAMS)
+{
+    uint64_t rows = kb_int(rows), cols = kb_int(cols), n = rows * cols;
+    enum kb_dtype dtype = kb_dtype(kb_word(dtype));
+    bool whole = dtype == KB_i8 || dtype == KB_i32;
+    double most = whole ? 100 : 2;
+    struct kb_pes pes = kb_pes(kb_text(pes));
+    struct elementwise_args args = {
+        .scale = kb_real(scale), .act = kb_word(act), .buffers = kb_int(buffers), .block_rows = kb_int(block_rows),
+        .block_cols = kb_int(block_cols),
+        .x = kb_tensor_new("x", dtype, kb_2d(rows, cols), kb_rows(KB_HBM, pes)),
+        .y = kb_tensor_new("y", dtype, kb_2d(rows, cols), kb_rows(KB_HBM, pes)),
+    };
+    kb_fill_uniform(args.x, -most, most);
+    if (kb_bool(bias)) {
+        args.bias = kb_tensor_new("bias", dtype, kb_2d(1, cols), kb_copies(KB_HBM, pes));
+        kb_fill_uniform(args.bias, -most, most);
+    }
+    if (kb_bool(residual)) {
+        args.residual = kb_tensor_new("residual", dtype, kb_2d(rows, cols), kb_rows(KB_HBM, pes));
+        kb_fill_uniform(args.residual, -most, most);
+    }
+
+    kb_future launch = kb_launch(elementwise, pes, &args);
+    kb_wait(launch);
+
+    uint64_t bytes = n * kb_dtype_bytes(dtype), ops = 1 + kb_bool(bias) + kb_bool(residual);
+    ops += acts(&args) ? kb_op_cost(args.act) : 0;
+    kb_roofline(kb_kernels_ps(launch), pes, &(struct kb_work){
+        .math_dtype = whole ? dtype : KB_f32, .math = ops * n,
+        .hbm_read = bytes * (kb_bool(residual) ? 2 : 1), .hbm_written = bytes });
+    kb_expect_close(args.y, expected(&args));
+}
