@@ -1,10 +1,10 @@
 /* col_reduce.c: of each column its sum, mean, maximum or minimum, over rows that lie with many PEs.
  *
  * Each PE reduces its own rows, which stream through its TCM, to one row of results: that is nearly all of the time, and
- * bound by the engine of the DMA that reads. Then the p rows of results are joined by messages, in two steps. The PEs
- * are a grid, whose rows are of neighbours: in the first step each row of the grid shares out the columns, and each PE
- * gets from the others what they have of its share; in the second step those of each column of the grid do the same
- * with that share. So a PE sends about as many bytes as its results have, by about 2 sqrt(p) messages. */
+ * bound by the engine of the DMA that reads. Then the rows of results of all PEs are joined by messages, in steps:
+ * neighbours, a few at a time, share out the columns, and each gets from the others what they have of its share; then
+ * each does the same with those of other groups that have the same share. In the end every PE has some columns, and has
+ * sent about as many bytes as a row of results. */
 #include "reduce.h"
 
 struct col_reduce_args {
@@ -36,62 +36,66 @@ static void reduce_own(struct tl *tl, const struct col_reduce_args *arg, struct 
 
 /* ---- all PEs' results */
 
-/* The PEs that have rows, as a grid. */
-struct grid {
-    uint64_t rows, cols;                                /* of the grid */
-    uint64_t at;                                        /* this PE's place, row-major */
-    uint64_t pes, all;                                  /* of the launch, and rows of x */
+/* The PEs that have rows, in the order of their rows. */
+struct ranks {
+    uint64_t count, at;                                 /* at: this PE's place */
+    uint64_t pes, rows;                                 /* of the launch, of x */
 };
 
-static struct grid grid_of(struct tl *tl, struct tl_shard x, uint64_t all)
+static struct ranks ranks_of(struct tl *tl, struct tl_shard x, uint64_t rows)
 {
-    struct grid grid = {.pes = tl_num_pes(tl), .all = all};
-    uint64_t p = all < grid.pes ? all : grid.pes;
-    grid.at = all < grid.pes ? x.first[0] : tl_pe(tl);
-    for (uint64_t cols = 1; cols * cols <= p; cols++)
-        if (p % cols == 0)
-            grid.cols = cols;
-    grid.rows = p / grid.cols;
-    return grid;
+    uint64_t pes = tl_num_pes(tl);
+    return rows < pes ? (struct ranks){rows, x.first[0], pes, rows} : (struct ranks){pes, tl_pe(tl), pes, rows};
 }
 
 /* With fewer rows than PEs, row i lies with the last PE whose shard does not begin behind it. */
-static uint32_t pe_at(const struct grid *grid, uint64_t i)
+static uint32_t pe_of(const struct ranks *ranks, uint64_t at)
 {
-    return (uint32_t)(grid->all < grid->pes ? ((i + 1) * grid->pes - 1) / grid->all : i);
+    return (uint32_t)(ranks->rows < ranks->pes ? ((at + 1) * ranks->pes - 1) / ranks->rows : at);
 }
 
-struct span {
-    uint64_t first, count;
-};
-
-/* Of n columns, the share of place `at` after the second step; before it, that of its column of the grid. */
-static struct span share(const struct grid *grid, uint64_t n, uint64_t at, bool ended)
+/* How many ranks exchange in a step, where so many are still to be joined: a few, for a PE takes in one message at a
+ * time; not two, for each step costs a message's latency. */
+static uint64_t radix_of(uint64_t ranks)
 {
-    uint64_t p = grid->rows * grid->cols, i = at % grid->cols * grid->rows + (ended ? at / grid->cols : 0);
-    uint64_t first = n * i / p, end = n * (i + (ended ? 1 : grid->rows)) / p;
-    return (struct span){first, end - first};
+    uint64_t radix = ranks < 4 ? ranks : 4;
+    while (ranks % radix != 0)
+        radix++;
+    return radix;
 }
 
-/* PEs of the grid that exchange shares: `count` places, `step` apart. */
+/* Ranks that exchange: `count`, which are `step` apart; this PE is number `self` among them. */
 struct party {
-    uint64_t first, step, count;
+    uint64_t step, count, self;
 };
+
+static uint32_t member(const struct ranks *ranks, const struct party *party, uint64_t i)
+{
+    return pe_of(ranks, ranks->at + i * party->step - party->self * party->step);
+}
+
+static struct tl_shard share(struct tl *tl, const struct party *party, struct tl_shard row, uint64_t i)
+{
+    uint64_t n = row.shape[1], first = n * i / party->count, end = n * (i + 1) / party->count;
+    if (first < end)
+        return tl_part(tl, row, 1, first, end - first);
+    row.shape[1] = 0;
+    return row;
+}
 
 enum { SENDS = 64 };                                    /* under way at a time */
 
-/* Sends the others of a party their shares of the results. */
-static void send_shares(struct tl *tl, const struct grid *grid, struct party party, struct tl_shard results, bool ends)
+/* Sends the others their shares of a row of results. */
+static void send_shares(struct tl *tl, const struct ranks *ranks, const struct party *party, struct tl_shard row)
 {
-    uint64_t self = (grid->at - party.first) / party.step;
     tl_handle sent[SENDS] = {0};
-    for (uint64_t i = 1; i < party.count; i++) {
-        uint64_t place = party.first + (self + i) % party.count * party.step;
-        struct span to = share(grid, results.shape[1], place, ends);
+    for (uint64_t i = 1; i < party->count; i++) {
+        uint64_t to = (party->self + i) % party->count;
+        struct tl_shard part = share(tl, party, row, to);
         if (sent[i % SENDS])
             tl_wait(tl, sent[i % SENDS]);
-        if (to.count)
-            sent[i % SENDS] = tl_send_async(tl, pe_at(grid, place), tl_part(tl, results, 1, to.first, to.count));
+        if (part.shape[1])
+            sent[i % SENDS] = tl_send_async(tl, member(ranks, party, to), part);
     }
     for (uint32_t i = 0; i < SENDS; i++)
         if (sent[i])
@@ -99,28 +103,35 @@ static void send_shares(struct tl *tl, const struct grid *grid, struct party par
 }
 
 /* Receives this PE's share of the others' results, and joins it to its own. */
-static void join_shares(struct tl *tl, const struct grid *grid, struct party party, const struct reduction *reduction,
-                        struct tl_shard own)
+static void join_shares(struct tl *tl, const struct ranks *ranks, const struct party *party,
+                        const struct reduction *reduction, struct tl_shard own)
 {
-    uint64_t self = (grid->at - party.first) / party.step;
-    struct tl_shard all = tl_alloc(tl, own.dtype, party.count, own.shape[1]);
-    tl_handle copied = tl_copy_async(tl, tl_part(tl, all, 0, self, 1), own);
-    for (uint64_t i = 1; i < party.count; i++) {
-        uint64_t from = (self + party.count - i) % party.count;
-        tl_recv(tl, pe_at(grid, party.first + from * party.step), tl_part(tl, all, 0, from, 1));
+    struct tl_shard all = tl_alloc(tl, own.dtype, party->count, own.shape[1]);
+    tl_handle copied = tl_copy_async(tl, tl_part(tl, all, 0, party->self, 1), own);
+    for (uint64_t i = 1; i < party->count; i++) {
+        uint64_t from = (party->self + party->count - i) % party->count;
+        tl_recv(tl, member(ranks, party, from), tl_part(tl, all, 0, from, 1));
     }
     tl_wait(tl, copied);
     reduce_along(tl, reduction, own, all, 0);
     tl_free(tl, all);
 }
 
-static void exchange(struct tl *tl, const struct grid *grid, struct party party, const struct reduction *reduction,
-                     struct tl_shard results, bool ends)
+/* Joins all PEs' rows of results; this PE gets the part of the whole that it returns: of a shape of 0 there, none. */
+static struct tl_shard join(struct tl *tl, const struct ranks *ranks, const struct reduction *reduction,
+                            struct tl_shard row)
 {
-    struct span mine = share(grid, results.shape[1], grid->at, ends);
-    send_shares(tl, grid, party, results, ends);
-    if (mine.count && party.count > 1)
-        join_shares(tl, grid, party, reduction, tl_part(tl, results, 1, mine.first, mine.count));
+    struct party party = {.step = 1};
+    for (; party.step < ranks->count; party.step *= party.count) {
+        party.count = radix_of(ranks->count / party.step);
+        party.self = ranks->at / party.step % party.count;
+        send_shares(tl, ranks, &party, row);
+        row = share(tl, &party, row, party.self);
+        if (row.shape[1] == 0)
+            break;
+        join_shares(tl, ranks, &party, reduction, row);
+    }
+    return row;
 }
 
 /* Puts results of the columns from `first` on where they belong. */
@@ -138,30 +149,27 @@ static void store(struct tl *tl, kb_tensor y, struct tl_shard results, uint64_t 
 
 /* ---- the kernel */
 
-static void reduce_cols(struct tl *tl, const struct col_reduce_args *arg, const struct grid *grid, struct tl_shard x,
+static void reduce_cols(struct tl *tl, const struct col_reduce_args *arg, const struct ranks *ranks, struct tl_shard x,
                         uint64_t first)
 {
-    uint64_t n = x.shape[1];
-    struct tl_shard results = tl_alloc(tl, reduction_dtype(&arg->reduction, x.dtype), 1, n);
+    struct tl_shard results = tl_alloc(tl, reduction_dtype(&arg->reduction, x.dtype), 1, x.shape[1]);
     reduce_own(tl, arg, results, x);
-    exchange(tl, grid, (struct party){grid->at - grid->at % grid->cols, 1, grid->cols}, &arg->reduction, results, false);
-    exchange(tl, grid, (struct party){grid->at % grid->cols, grid->cols, grid->rows}, &arg->reduction, results, true);
-    struct span mine = share(grid, n, grid->at, true);
-    if (mine.count) {
-        struct tl_shard out = tl_alloc(tl, tl_shard(tl, arg->y, 0).dtype, 1, mine.count);
-        reduce_end(tl, &arg->reduction, out, tl_part(tl, results, 1, mine.first, mine.count), grid->all);
-        store(tl, arg->y, out, first + mine.first);
+    struct tl_shard mine = join(tl, ranks, &arg->reduction, results);
+    if (mine.shape[1]) {
+        struct tl_shard out = tl_alloc(tl, tl_shard(tl, arg->y, 0).dtype, 1, mine.shape[1]);
+        reduce_end(tl, &arg->reduction, out, mine, arg->rows);
+        store(tl, arg->y, out, first + mine.first[1]);
         tl_free(tl, out);
     }
     tl_free(tl, results);
 }
 
-/* Columns whose results and messages fit: a quarter of the TCM, and no share longer than a message. */
-static uint64_t columns_at_once(struct tl *tl, const struct grid *grid, uint64_t bytes)
+/* Columns whose results are in a quarter of the TCM, with all that joins them, and no share longer than a message. */
+static uint64_t columns_at_once(struct tl *tl, const struct ranks *ranks)
 {
-    uint64_t slots = grid->cols > 1 ? grid->cols : grid->rows, room = tl_room_bytes(tl) / 4 / (4 * bytes);
-    uint64_t messages = tl_slot_bytes(tl) / bytes * slots;
-    return room < messages || slots == 1 ? room : messages;
+    uint64_t size = sizeof(float), room = tl_room_bytes(tl) / 4 / (4 * size);
+    uint64_t messages = radix_of(ranks->count) * (tl_slot_bytes(tl) / size);
+    return ranks->count > 1 && messages < room ? messages : room;
 }
 
 KB_KERNEL(col_reduce, struct col_reduce_args)
@@ -169,16 +177,16 @@ KB_KERNEL(col_reduce, struct col_reduce_args)
     struct tl_shard x = tl_my_shard(tl, arg->x);
     if (x.shape[0] == 0)                                /* there are more PEs than rows */
         return;
-    struct grid grid = grid_of(tl, x, arg->rows);
-    uint64_t most = columns_at_once(tl, &grid, 4);
+    struct ranks ranks = ranks_of(tl, x, arg->rows);
+    uint64_t most = columns_at_once(tl, &ranks);
     for (uint64_t col = 0; col < x.shape[1]; col += most)
-        reduce_cols(tl, arg, &grid, tl_part(tl, x, 1, col, stream_clamp(x.shape[1] - col, 1, most)), col);
+        reduce_cols(tl, arg, &ranks, tl_part(tl, x, 1, col, stream_clamp(x.shape[1] - col, 1, most)), col);
 }
 
 KB_BENCH(col_reduce, "sum, mean, max or min of each column, rows over all PEs",
          KB_INT(rows, 32768, 1, 1 << 30, "rows of x"),
          KB_INT(cols, 2048, 1, 1 << 30, "columns of x, elements of y"),
-         KB_WORD(dtype, "f16 bf16 f32 i32 i8", "of x, and of y; i8 gives i32"),
+         KB_WORD(dtype, "f32 f16 bf16 i32 i8", "of x, and of y; i8 gives i32"),
          KB_WORD(op, "sum mean max min", "what becomes of a column"),
          STREAM_PARAMS)
 {

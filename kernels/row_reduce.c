@@ -49,7 +49,7 @@ KB_KERNEL(row_reduce, struct row_reduce_args)
 KB_BENCH(row_reduce, "sum, mean, max or min of each row, rows over all PEs",
          KB_INT(rows, 32768, 1, 1 << 30, "rows of x, elements of y"),
          KB_INT(cols, 2048, 1, 1 << 30, "columns of x"),
-         KB_WORD(dtype, "f16 bf16 f32 i32 i8", "of x, and of y; i8 gives i32"),
+         KB_WORD(dtype, "f32 f16 bf16 i32 i8", "of x, and of y; i8 gives i32"),
          KB_WORD(op, "sum mean max min", "what becomes of a row"),
          STREAM_PARAMS)
 {
