@@ -4,7 +4,6 @@
  * element of x and of the residual is read once and each of y written once, however long the chain is: the HBM bounds
  * it. Floats stay f32 until the last op, and are rounded once. */
 #include "stream.h"
-#include <string.h>
 
 struct elementwise_args {
     kb_tensor x, bias, residual, y;                     /* without bias, residual: NULL */
@@ -16,7 +15,7 @@ struct elementwise_args {
 
 static bool acts(const struct elementwise_args *arg)
 {
-    return strcmp(arg->act, "none") != 0;
+    return arg->act[0] != 'n';
 }
 
 /* The ops that there are, the last one into y. */
