@@ -15,6 +15,7 @@
 #include "host_request.h"
 #include "memory.h"
 #include "text/base.h"
+#include "util.h"
 
 struct memory_leaf {
     uint32_t cube, position;                            /* over the machine; in the request's list */
@@ -140,8 +141,10 @@ bool memory_request_run(struct memory_request *request)
                                       .at_m_cpu = m_cpu_dispatches,
                                       .done = request_done};
     fanout_plan(&request->fanout, cube, request->count);
+    struct util_before *before = util_keep();
     fanout_send(&request->fanout);
     fanout_wait(&request->fanout);
+    util_put_back(before);
     return !request->failure.set;
 }
 

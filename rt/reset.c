@@ -22,6 +22,7 @@
 #include "store.h"
 #include "tensor.h"
 #include "token.h"
+#include "util.h"
 
 static void reset_machine(void)
 {
@@ -38,6 +39,7 @@ static void reset_host(void)
 {
     launches_reset();
     memory_requests_reset();
+    util_reset();
     fanout_reset();
     host_launch_reset();
     programs_reset();

@@ -1,10 +1,13 @@
 /* util.c: how busy each kind of resource was while kernels ran. */
 #include "util.h"
 
+#include <string.h>
+
 #include "emitted.h"
 #include "fabric.h"
 #include "launch.h"
 #include "peak.h"
+#include "text/base.h"
 
 static struct resource pooled(const char *name, uint64_t busy_ps, uint64_t servers)
 {
@@ -90,4 +93,67 @@ double util_mean(const struct resource *resource)
 double util_busiest(const struct resource *resource)
 {
     return share(resource->busiest_ps, resource->busiest_servers);
+}
+
+/* ---- requests of the host between kernels */
+
+struct util_before {
+    uint64_t kernels;                                   /* that had begun */
+    bool idle;                                          /* all of them had ended */
+    struct stats stats;
+    uint64_t *links, *slices;
+    struct util_before *next;                           /* among the spare ones */
+};
+
+static struct util_before *spare;
+
+static struct util_before *before_new(void)
+{
+    struct util_before *before = spare;
+    if (before) {
+        spare = before->next;
+        return before;
+    }
+    before = arena_alloc(1, sizeof *before);
+    before->links = arena_alloc(link_count(), sizeof *before->links);
+    before->slices = arena_alloc(pe_count(), sizeof *before->slices);
+    return before;
+}
+
+struct util_before *util_keep(void)
+{
+    struct util_before *before = before_new();
+    before->kernels = kernels_begun;
+    before->idle = kernels_begun == kernels_ended;
+    before->stats = stats;
+    memcpy(before->links, link_busy(), link_count() * sizeof *before->links);
+    for (uint32_t i = 0; i < pe_count(); i++)
+        before->slices[i] = kb_hbm[i].busy_ps;
+    return before;
+}
+
+static void put_back(const struct util_before *before)
+{
+    memcpy(stats.read_busy_ps, before->stats.read_busy_ps, sizeof stats.read_busy_ps);
+    memcpy(stats.write_busy_ps, before->stats.write_busy_ps, sizeof stats.write_busy_ps);
+    memcpy(stats.link_busy_ps, before->stats.link_busy_ps, sizeof stats.link_busy_ps);
+    memcpy(stats.wait_ps, before->stats.wait_ps, sizeof stats.wait_ps);
+    memcpy(stats.memory_wait_ps, before->stats.memory_wait_ps, sizeof stats.memory_wait_ps);
+    stats.node_wait_ps = before->stats.node_wait_ps;
+    memcpy(link_busy(), before->links, link_count() * sizeof *before->links);
+    for (uint32_t i = 0; i < pe_count(); i++)
+        kb_hbm[i].busy_ps = before->slices[i];
+}
+
+void util_put_back(struct util_before *before)
+{
+    if (before->idle && before->kernels == kernels_begun)
+        put_back(before);
+    before->next = spare;
+    spare = before;
+}
+
+void util_reset(void)
+{
+    spare = NULL;
 }

@@ -21,6 +21,12 @@ void util_collect(struct resource resources[RESOURCES]);
 /* From the first kernel's start to the last one's end; 0: none has run. */
 uint64_t util_span_ps(void);
 
+/* What is busy for a request of the host between kernels is not of their time: how busy everything is so far is kept
+ * when it begins, and put back when it has ended, if no kernel ran meanwhile. */
+struct util_before *util_keep(void);
+void util_put_back(struct util_before *before);
+void util_reset(void);
+
 /* Shares of the span that is busy, on average and of the busiest. */
 double util_mean(const struct resource *resource);
 double util_busiest(const struct resource *resource);

@@ -38,6 +38,15 @@ def deploys(program):
                "one after the other, and each takes time")
 
 
+def busy_with_kernels(program):
+    """What the host writes and reads between kernels passes PCIe, and keeps nothing busy in their time."""
+    _, made = result(program, "busy", "deploy")
+    util = made["util"]
+    ok(made["bytes"]["links"]["pcie"] > 0 and util["pcie links"]["busy_ps"] == util["pcie links"]["busiest_ps"] == 0 and
+       0 < util["hbm"]["busiest_ps"] <= util["span_ps"] * util["hbm"]["busiest_servers"],
+       "requests of the host are not of the kernels' time", util, made["bytes"])
+
+
 def roofline(program):
     """Ops on f16 and on f32 take pe_math one after the other."""
     ended, made = result(program, "roofline", "roofline")
@@ -275,6 +284,7 @@ try:
     plain = small_machine("plain", KERNELS)
     mapped = small_machine("mapped", KERNELS, "cube.pe_template.components.pe_mmu.attrs.enabled=true")
     deploys(plain)
+    busy_with_kernels(plain)
     roofline(plain)
     orders(plain)
     maps(mapped, plain)
