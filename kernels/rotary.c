@@ -29,7 +29,7 @@ static void stretch(struct tl *tl, const struct rotary_args *arg, uint64_t first
     uint64_t row = x.shape[1] * kb_dtype_bytes(x.dtype);
     tl_handle loading = tl_load_async(tl, table, from);
     struct stream s = stream_of(tl, (struct stream){
-        .load = {x}, .store = {y}, .in_place = true, .ops = 4, .cost = x.dtype == KB_f32 ? 3 : 6,
+        .load = {x}, .store = {y}, .in_place = true, .whole_rows = true, .ops = 4, .cost = x.dtype == KB_f32 ? 3 : 6,
         .scratch_bytes = 8, .buffers = arg->buffers,
         .block_rows = arg->block_rows ? arg->block_rows : BLOCK_BYTES / row });
     if (!stream_whole(&s))

@@ -29,6 +29,7 @@ struct stream {
     struct tl_shard load[STREAM_OPERANDS], store[STREAM_OPERANDS];      /* of two axes; those behind the last: none */
     bool in_place;                                      /* store[i] is computed where load[i] is; they have one dtype */
     bool whole_rows;                                    /* no pieces, unless a row does not fit */
+    bool even;                                          /* no smaller blocks at the ends: many commands on each */
     uint32_t ops, cost;                                 /* math commands on a block, and their costs on all of it */
     uint64_t scratch_bytes, row_bytes, col_bytes;       /* the kernel's own for each element, row, column of a block */
     uint32_t buffers;                                   /* blocks under way; 0: 4 */
@@ -115,7 +116,8 @@ static inline uint64_t stream_dma_ps(uint64_t transfers, uint64_t bytes)
  * both, and computing; before it the first load, behind it the last block. */
 static inline uint64_t stream_ps(const struct stream *s, uint64_t block)
 {
-    uint64_t all = s->all_rows * s->all_cols, last = block / STREAM_TAPER, blocks = (all + block - 1) / block + 1;
+    uint64_t all = s->all_rows * s->all_cols, last = s->even ? block : block / STREAM_TAPER;
+    uint64_t blocks = (all + block - 1) / block + !s->even;
     uint64_t in = s->loads.bytes, out = s->stores.bytes;
     uint64_t slowest = kb_memory_ps(KB_HBM, all * in, all * out);
     slowest = stream_larger(slowest, stream_dma_ps(blocks * s->loads.count, all * in));
@@ -207,6 +209,7 @@ static inline struct tl_shard stream_matrix(const struct stream *s, struct tl_sh
 /* How much of what is left goes into a block. */
 static inline uint64_t stream_share(const struct stream *s, uint64_t left, uint64_t most, bool tapers)
 {
+    tapers &= !s->even;
     uint64_t least = tapers ? (most + STREAM_TAPER - 1) / STREAM_TAPER : most;
     if (s->loaded == 0 || left <= least)
         return stream_clamp(least, 1, left);

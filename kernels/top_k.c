@@ -1,0 +1,188 @@
+/* top_k.c: the k largest elements of each row, in order, and their columns; of equal ones the first columns.
+ *
+ * Rows are split over the PEs and stream through each TCM. k times in turn the maximum of each row is found, then the
+ * first column that has it, and that element is taken out: six passes over a block for each k, whatever the data are,
+ * so pe_math bounds it. What each of those commands begins with keeps it from the bound: blocks are as large as the TCM
+ * allows. Columns are counted in f16, which has twice the lanes of f32 and every whole number up to 2,048; longer rows
+ * come in pieces of so many columns, whose k largest are joined with those of the pieces before.
+ *
+ * Elements are numbers above -inf. */
+#include "collective.h"
+#include "stream.h"
+
+enum { PIECE = 2048, MOST = 256 };                      /* columns; k */
+
+struct top_k_args {
+    kb_tensor x, positions, values, columns;            /* positions: f16, 0 to PIECE - 1, with each PE */
+    uint64_t k;
+    uint32_t buffers;
+    uint64_t block_rows;
+};
+
+struct top_k {
+    struct tl *tl;
+    uint64_t k;
+    struct tl_shard positions;                          /* a row */
+    struct tl_shard hits, found, places;                /* of a block: u8, f16; k places in a piece, in f16 */
+    struct tl_shard values, columns;                    /* k of each row so far; columns in f32 */
+    struct tl_shard some_values, some_columns, some_hits, some_found;   /* 2 k of each row, of a block */
+};
+
+static struct tl_shard box(struct tl *tl, struct tl_shard x, uint64_t row, uint64_t rows, uint64_t col, uint64_t cols)
+{
+    return tl_part(tl, tl_part(tl, x, 0, row, rows), 1, col, cols);
+}
+
+/* The largest elements of each row of x, as many as `values` has columns, and what stands for them in `names`, the
+ * smallest first where they are equal. Takes them out of x. hits and found are scratch of x's shape. */
+static void pick(struct tl *tl, struct tl_shard x, struct tl_shard names, struct tl_shard hits, struct tl_shard found,
+                 struct tl_shard values, struct tl_shard named)
+{
+    tl_handle done = NULL;
+    for (uint64_t i = 0; i < values.shape[1]; i++) {
+        struct tl_shard top = tl_part(tl, values, 1, i, 1), name = tl_part(tl, named, 1, i, 1);
+        if (done)
+            tl_after(tl, done);
+        done = tl_reduce_max_async(tl, top, x, 1);
+        stream_then(tl, done, tl_cmp_async(tl, hits, x, TL_EQ, top));
+        stream_then(tl, done, tl_where_async(tl, found, hits, names, tl_number(__builtin_inf())));
+        stream_then(tl, done, tl_reduce_min_async(tl, name, found, 1));
+        stream_then(tl, done, tl_cmp_async(tl, hits, names, TL_NE, name));
+        stream_then(tl, done, tl_where_async(tl, x, hits, x, tl_number(-__builtin_inf())));
+    }
+    tl_wait(tl, done);
+}
+
+/* A piece of some rows: its largest elements, joined with those of the columns before it. */
+static void join(struct top_k *t, struct tl_shard x, struct stream_place at)
+{
+    struct tl *tl = t->tl;
+    uint64_t rows = at.rows, held = least(t->k, at.col), more = least(t->k, at.cols), both = held + more;
+    struct tl_shard values = box(tl, t->some_values, 0, rows, 0, both);
+    struct tl_shard columns = box(tl, t->some_columns, 0, rows, 0, both), places = box(tl, t->places, 0, rows, 0, more);
+    if (held == 0) {
+        values = box(tl, t->values, at.row, rows, 0, more);
+        columns = box(tl, t->columns, at.row, rows, 0, more);
+    }
+    pick(tl, x, tl_part(tl, t->positions, 1, 0, at.cols), box(tl, t->hits, 0, rows, 0, at.cols),
+         box(tl, t->found, 0, rows, 0, at.cols), tl_part(tl, values, 1, held, more), places);
+    tl_add(tl, tl_part(tl, columns, 1, held, more), places, tl_number((double)at.col));
+    if (held == 0)
+        return;
+    uint64_t now = least(t->k, both);
+    tl_copy(tl, tl_part(tl, values, 1, 0, held), box(tl, t->values, at.row, rows, 0, held));
+    tl_copy(tl, tl_part(tl, columns, 1, 0, held), box(tl, t->columns, at.row, rows, 0, held));
+    pick(tl, values, columns, box(tl, t->some_hits, 0, rows, 0, both), box(tl, t->some_found, 0, rows, 0, both),
+         box(tl, t->values, at.row, rows, 0, now), box(tl, t->columns, at.row, rows, 0, now));
+}
+
+/* Some rows, whose results the TCM has room for. */
+static void stretch(struct tl *tl, const struct top_k_args *arg, struct tl_shard positions, uint64_t row, uint64_t rows)
+{
+    struct tl_shard x = tl_part(tl, tl_my_shard(tl, arg->x), 0, row, rows);
+    struct tl_shard values = tl_part(tl, tl_my_shard(tl, arg->values), 0, row, rows);
+    struct tl_shard columns = tl_part(tl, tl_my_shard(tl, arg->columns), 0, row, rows);
+    struct top_k t = {.tl = tl, .k = arg->k, .positions = positions};
+    t.values = tl_alloc(tl, x.dtype, rows, t.k);
+    t.columns = tl_alloc(tl, KB_f32, rows, t.k);
+    struct tl_shard counted = tl_alloc(tl, KB_i32, rows, t.k);
+    struct stream s = stream_of(tl, (struct stream){
+        .load = {x}, .ops = 6 * (uint32_t)t.k, .cost = (x.dtype == KB_f32 ? 5 : 6) * (uint32_t)t.k,
+        .scratch_bytes = 3, .row_bytes = 2 * t.k * (kb_dtype_bytes(x.dtype) + 4 + 1 + 4 + 1),
+        .even = true, .buffers = arg->buffers ? arg->buffers : 2, .block_cols = least(x.shape[1], PIECE),
+        .block_rows = arg->block_rows ? arg->block_rows : rows });
+    t.hits = tl_alloc(tl, KB_u8, s.block_rows, s.block_cols);
+    t.found = tl_alloc(tl, KB_f16, s.block_rows, s.block_cols);
+    t.places = tl_alloc(tl, KB_f16, s.block_rows, t.k);
+    t.some_values = tl_alloc(tl, x.dtype, s.block_rows, 2 * t.k);
+    t.some_columns = tl_alloc(tl, KB_f32, s.block_rows, 2 * t.k);
+    t.some_hits = tl_alloc(tl, KB_u8, s.block_rows, 2 * t.k);
+    t.some_found = tl_alloc(tl, KB_f32, s.block_rows, 2 * t.k);
+    while (stream_next(&s))
+        join(&t, s.in[0], s.at);
+    tl_cast(tl, counted, t.columns);
+    tl_handle stored = tl_store_async(tl, values, t.values);
+    tl_store(tl, columns, counted);
+    tl_wait(tl, stored);
+    struct tl_shard all[] = {t.values, t.columns, counted, t.hits, t.found, t.places, t.some_values, t.some_columns,
+                             t.some_hits, t.some_found};
+    for (uint32_t i = 0; i < sizeof all / sizeof *all; i++)
+        tl_free(tl, all[i]);
+}
+
+KB_KERNEL(top_k, struct top_k_args)
+{
+    uint64_t rows = tl_my_shard(tl, arg->x).shape[0];
+    struct tl_shard positions = tl_load(tl, tl_my_shard(tl, arg->positions));
+    uint64_t row_bytes = arg->k * (kb_dtype_bytes(tl_my_shard(tl, arg->x).dtype) + 4 + 4);
+    uint64_t most = stream_clamp(tl_room_bytes(tl) / 4 / row_bytes, 1, rows);
+    for (uint64_t row = 0; row < rows; row += most)
+        stretch(tl, arg, positions, row, least(most, rows - row));
+}
+
+/* ---- the bench */
+
+/* The k largest of a row, by one look at each element. */
+static void choose(const double *x, uint64_t n, uint64_t k, double *values, double *columns)
+{
+    for (uint64_t col = 0, held = 0; col < n; col++) {
+        if (held == k && x[col] <= values[k - 1])
+            continue;
+        uint64_t at = held < k ? held++ : k - 1;
+        for (; at > 0 && values[at - 1] < x[col]; at--) {
+            values[at] = values[at - 1];
+            columns[at] = columns[at - 1];
+        }
+        values[at] = x[col];
+        columns[at] = (double)col;
+    }
+}
+
+static void expect(const struct top_k_args *arg, uint64_t rows, uint64_t cols)
+{
+    double *x = __builtin_malloc(cols * sizeof *x), *values = __builtin_malloc(rows * arg->k * sizeof *values);
+    double *columns = __builtin_malloc(rows * arg->k * sizeof *columns);
+    for (uint64_t row = 0; kb_has_data() && row < rows; row++) {
+        kb_peek_many(arg->x, row * cols, cols, x);
+        choose(x, cols, arg->k, values + row * arg->k, columns + row * arg->k);
+    }
+    kb_expect_close(arg->values, kb_ref_given(values, kb_2d(rows, arg->k)));
+    kb_expect_close(arg->columns, kb_ref_given(columns, kb_2d(rows, arg->k)));
+    __builtin_free(x);
+    __builtin_free(values);
+    __builtin_free(columns);
+}
+
+KB_BENCH(top_k, "the k largest elements of rows, which are split over all PEs, and their columns",
+         KB_INT(rows, 65536, 1, 1 << 30, "rows"),
+         KB_INT(cols, 256, 1, 1 << 24, "columns"),
+         KB_INT(k, 8, 1, MOST, "elements of each row; at most its columns"),
+         KB_WORD(dtype, "f16 bf16 f32", "of the rows"),
+         KB_BOOL(alike, false, "few different values"),
+         KB_TEXT(pes, "*", "which PEs take part: ids like this"),
+         KB_INT(buffers, 0, 0, STREAM_BUFFERS, "blocks under way; 0: chosen"),
+         KB_INT(block_rows, 0, 0, 1 << 30, "rows of a block; 0: chosen"))
+{
+    uint64_t rows = kb_int(rows), cols = kb_int(cols), k = least(kb_int(k), cols), n = rows * cols;
+    enum kb_dtype dtype = kb_dtype(kb_word(dtype));
+    struct kb_pes pes = kb_pes(kb_text(pes));
+    _Float16 position[PIECE];
+    for (uint32_t i = 0; i < PIECE; i++)
+        position[i] = (_Float16)i;
+
+    struct top_k_args arg = {.k = k, .buffers = kb_int(buffers), .block_rows = kb_int(block_rows)};
+    arg.x = kb_tensor_new("x", dtype, kb_2d(rows, cols), kb_rows(KB_HBM, pes));
+    arg.positions = kb_tensor_new("positions", KB_f16, kb_2d(1, PIECE), kb_copies(KB_HBM, pes));
+    arg.values = kb_tensor_new("values", dtype, kb_2d(rows, k), kb_rows(KB_HBM, pes));
+    arg.columns = kb_tensor_new("columns", KB_i32, kb_2d(rows, k), kb_rows(KB_HBM, pes));
+    kb_fill_uniform(arg.x, kb_bool(alike) ? 1024 : -1, kb_bool(alike) ? 1032 : 1);
+    kb_write(arg.positions, position);
+    kb_future launch = kb_launch(top_k, pes, &arg);
+    kb_wait(launch);
+
+    uint64_t passes = k * n * (kb_op_cost("cmp") + kb_op_cost("where") + kb_op_cost("max"));
+    kb_roofline(kb_kernels_ps(launch), pes, &(struct kb_work){
+        .math_dtype = KB_f16, .math = dtype == KB_f32 ? passes : 2 * passes, .math_f32 = dtype == KB_f32 ? passes : 0,
+        .hbm_read = n * kb_dtype_bytes(dtype), .hbm_written = rows * k * (kb_dtype_bytes(dtype) + 4) });
+    expect(&arg, rows, cols);
+}
