@@ -1,0 +1,239 @@
+/* gemm.h: C = A B on a set of PEs, rows of A and C with each, and a panel of B in each TCM.
+ *
+ * Each PE has a copy of B too, column after column, as the weights of a layer are kept. The columns of a panel stay in
+ * the TCM while rows of A stream by, tile by tile. If B is more than one panel, the next one comes while one is worked
+ * on; where B is so deep that a panel would be narrow, A and B are both read tile by tile.
+ *
+ * A panel is loaded by the PEs of a cube together. They stand in a ring: each loads some of the columns from HBM, and
+ * passes on what it has or gets as messages, since the HBM is what everything else needs. The first rows of A, the
+ * head, come at the same time and stay until the panel is there: what has arrived of both is multiplied at once.
+ *
+ *             step 0   1   2   3 ...      columns, as they come: own ones, then those of the PE behind, ...
+ *     rows 0     0     1   2   3          at which step this part of C is computed
+ *     rows 1     1     1   2   3
+ *     rows 2     2     2   2   3
+ *     others: a stream of tiles, when the panel is complete
+ *
+ * The last rows are cut into narrower tiles, so that little is left to write when the array is done. What bounds it is
+ * the array, or, where k or n is small, the PE's slice of HBM. */
+#ifndef GEMM_H
+#define GEMM_H
+
+#include "tiles.h"
+#include <kb/host.h>
+#include <kb/measure.h>
+
+struct gemm_args {
+    kb_tensor a, b, c;                                  /* m x k; n x k; m x n */
+    kb_tensor scale, bias;                              /* rows of n, with each PE; NULL: none */
+    const char *activation;                             /* an op of one operand, at last; NULL: none */
+    struct tile tile;
+    uint64_t panel, head;                               /* columns of B, rows of A in the TCM; 0: none */
+    uint32_t ring;                                      /* PEs that load a panel together */
+};
+
+/* ---- in kernels */
+
+static inline void gemm_epilogue(struct tl *tl, struct tl_composite *gemm, const char *op, kb_tensor row,
+                                 struct tl_shard c)
+{
+    struct tl_epilogue *epilogue = &gemm->epilogue[gemm->epilogues++];
+    *epilogue = (struct tl_epilogue){.op = op, .scope = TL_OUTPUT_TILE};
+    if (row)
+        epilogue->operand = tl_in(tl_part(tl, tl_my_shard(tl, row), 0, c.first[1], c.shape[1]));
+}
+
+/* One composite: rows of A times columns of B, each of which may lie in the TCM, are a part of C. */
+static inline tl_handle gemm_block(struct tl *tl, const struct gemm_args *arg, struct tile tile, struct tl_shard a,
+                                   bool pin_a, struct tl_shard b, bool pin_b, struct tl_shard c)
+{
+    struct tl_composite gemm = {
+        .op = TL_GEMM, .m = c.shape[0], .k = a.shape[1], .n = c.shape[1], .tile = {tile.m, tile.k, tile.n},
+        .a = tl_in(a), .pin_a = pin_a, .b = tl_in(tl_transposed(tl, b, 0, 1)), .pin_b = pin_b, .c = tl_out(c),
+    };
+    if (arg->scale)
+        gemm_epilogue(tl, &gemm, "dequant", arg->scale, c);
+    if (arg->bias)
+        gemm_epilogue(tl, &gemm, "bias", arg->bias, c);
+    if (arg->activation)
+        gemm_epilogue(tl, &gemm, arg->activation, NULL, c);
+    return tl_composite(tl, &gemm);
+}
+
+/* A panel on its way into the TCM, with the rows that it meets. */
+struct gemm_panel {
+    struct tl_shard from, b;                            /* columns: in HBM, in the TCM */
+    struct tl_shard a, head, c;                         /* all rows; the first ones in the TCM; their part of C */
+};
+
+/* The columns that come in step i, among all of the panel's. There may be none. */
+static inline struct tl_shard gemm_step(struct tl *tl, const struct gemm_args *arg, struct tl_shard all, uint32_t axis,
+                                        uint32_t i)
+{
+    uint64_t n = all.shape[axis], cols = kb_attrs.pe_gemm_cols;
+    uint64_t step = tile_count(tile_count(n, arg->ring), cols) * cols;
+    uint64_t first = (tl_pe(tl) + arg->ring - i) % arg->ring * step;
+    struct tl_shard none = all;
+    none.shape[axis] = 0;
+    return first < n ? tl_part(tl, all, axis, first, tile_least(step, n - first)) : none;
+}
+
+/* Brings in the columns of step i, and sends them on. */
+static inline void gemm_columns(struct tl *tl, const struct gemm_args *arg, const struct gemm_panel *p, uint32_t i)
+{
+    uint32_t ring = arg->ring, at = tl_pe(tl) % ring, base = tl_pe(tl) - at;
+    struct tl_shard columns = gemm_step(tl, arg, p->b, 0, i);
+    uint64_t elements = columns.shape[0] * columns.shape[1], slot = tl_slot_bytes(tl) / kb_dtype_bytes(columns.dtype);
+    if (elements == 0)
+        return;
+    if (i == 0)
+        tl_load_into(tl, columns, gemm_step(tl, arg, p->from, 0, 0));
+    columns = tl_reshape(tl, columns, elements);
+    for (uint64_t j = 0; ring > 1 && j < elements; j += slot) {
+        struct tl_shard message = tl_part(tl, columns, 0, j, tile_least(slot, elements - j));
+        if (i > 0)
+            tl_recv(tl, base + (at + ring - 1) % ring, message);
+        if (i + 1 < ring)
+            tl_send_async(tl, base + (at + 1) % ring, message);
+    }
+}
+
+/* Rows of the head times the columns of step i. */
+static inline void gemm_corner(struct tl *tl, const struct gemm_args *arg, const struct gemm_panel *p, uint64_t first,
+                               uint64_t end, uint32_t i)
+{
+    struct tl_shard columns = gemm_step(tl, arg, p->b, 0, i), c = gemm_step(tl, arg, p->c, 1, i);
+    uint64_t count = tile_least(end, p->head.shape[0]) - first;
+    if (columns.shape[0])
+        gemm_block(tl, arg, arg->tile, tl_part(tl, p->head, 0, first, count), true, columns, true,
+                   tl_part(tl, c, 0, first, count));
+}
+
+/* Starts to load the rows of step i, if the head has so many. */
+static inline tl_handle gemm_head(struct tl *tl, const struct gemm_args *arg, const struct gemm_panel *p, uint32_t i)
+{
+    uint64_t first = i * arg->tile.m, rows = p->head.shape[0];
+    if (first >= rows)
+        return NULL;
+    uint64_t count = tile_least(arg->tile.m, rows - first);
+    return tl_load_async(tl, tl_part(tl, p->head, 0, first, count), tl_part(tl, p->a, 0, first, count));
+}
+
+/* Loads a panel, and multiplies the head with it. */
+static inline void gemm_gather(struct tl *tl, const struct gemm_args *arg, const struct gemm_panel *p)
+{
+    uint64_t rows = p->head.shape[0];
+    tl_handle next = NULL;
+    for (uint32_t i = 0; i < arg->ring; i++) {
+        gemm_columns(tl, arg, p, i);
+        if (i == 0)
+            next = gemm_head(tl, arg, p, 0);
+        if (next) {
+            tl_wait(tl, next);
+            next = gemm_head(tl, arg, p, i + 1);
+            for (uint32_t j = 0; j < i; j++)
+                gemm_corner(tl, arg, p, i * arg->tile.m, (i + 1) * arg->tile.m, j);
+        }
+        if (rows)
+            gemm_corner(tl, arg, p, 0, (i + 1) * arg->tile.m, i);
+    }
+}
+
+/* All rows but the head times a panel; at the end, the last ones in narrower tiles. */
+static inline tl_handle gemm_stream(struct tl *tl, const struct gemm_args *arg, const struct gemm_panel *p, bool end)
+{
+    uint64_t rows = p->c.shape[0], first = p->head.shape[0];
+    uint64_t last = end ? rows - tile_least(arg->tile.m, rows - first) : first;
+    struct tile narrow = arg->tile;
+    if (end)
+        narrow.n = tile_count(narrow.n, 2);
+    if (first < last)
+        gemm_block(tl, arg, arg->tile, tl_part(tl, p->a, 0, first, last - first), false, p->b, true,
+                   tl_part(tl, p->c, 0, first, last - first));
+    return gemm_block(tl, arg, narrow, tl_part(tl, p->a, 0, last, rows - last), false, p->b, true,
+                      tl_part(tl, p->c, 0, last, rows - last));
+}
+
+static inline void gemm_on_pe(struct tl *tl, const struct gemm_args *arg)
+{
+    struct tl_shard a = tl_my_shard(tl, arg->a), b = tl_my_shard(tl, arg->b), c = tl_my_shard(tl, arg->c), kept[2];
+    uint64_t rows = c.shape[0], n = c.shape[1];
+    if (arg->panel == 0 && rows)
+        gemm_block(tl, arg, arg->tile, a, false, b, false, c);
+    if (arg->panel == 0)
+        return;
+    tl_handle done[2] = {0};
+    struct tl_shard head = a;
+    head.shape[0] = tile_least(tile_least(arg->head, rows / 2), arg->ring * arg->tile.m);
+    if (head.shape[0])
+        head = tl_alloc(tl, a.dtype, head.shape[0], head.shape[1]);
+    for (uint64_t first = 0, i = 0; first < n; first += arg->panel, i++, head.shape[0] = 0) {
+        uint64_t count = tile_least(arg->panel, n - first);
+        if (i < 2)
+            kept[i] = tl_alloc(tl, b.dtype, count, b.shape[1]);
+        if (done[i % 2])
+            tl_wait(tl, done[i % 2]);
+        struct gemm_panel panel = {.from = tl_part(tl, b, 0, first, count), .b = tl_part(tl, kept[i % 2], 0, 0, count),
+                                   .a = a, .head = head, .c = tl_part(tl, c, 1, first, count)};
+        gemm_gather(tl, arg, &panel);
+        if (rows)
+            done[i % 2] = gemm_stream(tl, arg, &panel, first + count == n);
+    }
+}
+
+/* ---- in benches */
+
+#define PARAMS_OF_GEMM(m_, k_, n_)                                                                                     \
+    KB_INT(m, m_, 1, 1 << 24, "rows of A and C"), KB_INT(k, k_, 1, 1 << 24, "columns of A, rows of B"),                \
+    KB_INT(n, n_, 1, 1 << 24, "columns of B and C"),                                                                   \
+    KB_INT(tile_m, 0, 0, 1 << 24, "rows of a tile; 0: as fits the machine"),                                           \
+    KB_INT(tile_k, 0, 0, 1 << 24, "depth of a tile; 0: as fits the machine"),                                          \
+    KB_INT(tile_n, 0, 0, 1 << 24, "columns of a tile; 0: as fits the machine")
+
+/* What stays in the TCMs, and the tiles; those that are asked for, if they are not 0. */
+static inline void gemm_plan(struct gemm_args *arg, struct tile_ask ask, struct tile asked)
+{
+    uint64_t depth = ask.k * kb_dtype_bytes(ask.in), array = kb_attrs.pe_gemm_rows;
+    uint64_t room = kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes;
+    arg->panel = tile_panel(&ask, room);
+    arg->ring = kb_pes("sip0.cube0.*").count;
+    if (arg->panel == ask.n)
+        arg->head = (room - ask.n * depth) / depth / array * array;
+    if (arg->panel) {
+        ask.pin_b = true;
+        ask.n = arg->panel;
+    }
+    arg->tile = tile_of(&ask);
+    arg->tile.m = asked.m ? asked.m : arg->tile.m;
+    arg->tile.k = asked.k ? asked.k : arg->tile.k;
+    arg->tile.n = asked.n ? asked.n : arg->tile.n;
+}
+
+/* A gemm of random tensors, by the parameters above. */
+static inline struct gemm_args gemm_new(enum kb_dtype in, enum kb_dtype out, struct kb_pes pes)
+{
+    uint64_t m = kb_int(m), k = kb_int(k), n = kb_int(n);
+    double most = in == KB_i8 ? 128 : 1;
+    struct gemm_args arg = {
+        .a = kb_tensor_new("a", in, kb_2d(m, k), kb_rows(KB_HBM, pes)),
+        .b = kb_tensor_new("b", in, kb_2d(n, k), kb_copies(KB_HBM, pes)),
+        .c = kb_tensor_new("c", out, kb_2d(m, n), kb_rows(KB_HBM, pes)),
+    };
+    kb_fill_uniform(arg.a, -most, most);
+    kb_fill_uniform(arg.b, -most, most);
+    struct tile asked = {kb_int(tile_m), kb_int(tile_k), kb_int(tile_n)};
+    gemm_plan(&arg, (struct tile_ask){tile_count(m, pes.count), k, n, in, out, false, false}, asked);
+    return arg;
+}
+
+/* A is read once, B once by each ring or each PE, C is written once; so many elements of epilogues. */
+static inline void gemm_roofline(kb_future launch, const struct gemm_args *arg, struct kb_pes pes, enum kb_dtype in,
+                                 enum kb_dtype out, uint64_t math)
+{
+    uint64_t m = kb_int(m), k = kb_int(k), n = kb_int(n), copies = arg->panel ? pes.count / arg->ring : pes.count;
+    kb_roofline(kb_kernels_ps(launch), pes, &(struct kb_work){
+        .gemm_dtype = in, .macs = m * k * n, .math_dtype = out, .math = math,
+        .hbm_read = (m + n * copies) * k * kb_dtype_bytes(in), .hbm_written = m * n * kb_dtype_bytes(out) });
+}
+
+#endif

@@ -1,0 +1,29 @@
+/* gemm_bias_gelu.c: C = gelu(A B + bias), the first half of a feed-forward block, in one pass: gemm.h says how.
+ *
+ * The epilogues work on each tile of C before it is stored. Where pe_gemm and pe_math are one server, they take turns,
+ * and the sum of their times bounds it. */
+#include "gemm.h"
+
+KB_KERNEL(gemm_bias_gelu, struct gemm_args)
+{
+    gemm_on_pe(tl, arg);
+}
+
+KB_BENCH(gemm_bias_gelu, "C = gelu(A B + bias), rows of A and C over all PEs", PARAMS_OF_GEMM(98304, 704, 1024),
+         KB_WORD(dtype, "f16 bf16 f32", "of all of them"))
+{
+    enum kb_dtype dtype = kb_dtype(kb_word(dtype));
+    struct kb_pes pes = kb_pes("*");
+    struct gemm_args arg = gemm_new(dtype, dtype, pes);
+    arg.bias = kb_tensor_new("bias", dtype, kb_1d(kb_int(n)), kb_copies(KB_HBM, pes));
+    arg.activation = "gelu";
+    kb_fill_uniform(arg.bias, -1, 1);
+
+    kb_future launch = kb_launch(gemm_bias_gelu, pes, &arg);
+    kb_wait(launch);
+    gemm_roofline(launch, &arg, pes, dtype, dtype, 2 * kb_int(m) * kb_int(n));
+
+    kb_ref expected = kb_ref_gemm(arg.a, kb_ref_transpose(arg.b));
+    kb_ref_bias(expected, arg.bias);
+    kb_expect_close(arg.c, kb_ref_unary("gelu", expected));
+}
