@@ -72,11 +72,6 @@ static inline uint64_t attention_turn(uint64_t i, uint64_t member, uint64_t memb
     return i * members + (i % 2 ? members - 1 - member : member);
 }
 
-static inline uint64_t attention_turns(const struct attention *a, uint64_t members)
-{
-    return kb_ceil_div(attention_blocks(a), members);
-}
-
 /* ---- block and tile, from the machine's attributes */
 
 /* The longest tile beside a block, in so many bytes; full columns of the array, if there are any. 0: none fits. */
@@ -116,7 +111,7 @@ static inline uint64_t attention_guess_ps(const struct attention *a, uint64_t ti
     uint64_t longest_ps = 0, blocks = attention_blocks(a);
     for (uint64_t member = 0; member < members; member++) {
         uint64_t ps = 0;
-        for (uint64_t i = 0; i < attention_turns(a, members); i++) {
+        for (uint64_t i = 0; i * members < blocks; i++) {
             uint64_t block = attention_turn(i, member, members);
             ps += block < blocks ? attention_block_ps(a, block, tile) : 0;
         }
@@ -162,7 +157,7 @@ struct attention_pe {
 
 /* A tile of keys for a block of queries. */
 struct key_tile {
-    uint64_t head, turn;                                /* whose block it is, and which one of this PE's */
+    uint64_t head, next_turn;                           /* whose block it is, and how many this PE has taken of it */
     uint64_t query, queries, rows, sees;                /* the first one, how many, rows, keys that the last one sees */
     uint64_t first, count, number;                      /* keys; number: of the tile among the block's */
 };
@@ -175,28 +170,30 @@ static inline struct tl_shard submatrix(struct tl *tl, struct tl_shard x, uint64
 
 /* ---- tiles, in order */
 
-/* The tile from its first key on. Those of a block are of about one length, but for the PE's very first block: that
- * begins with what is left over from full tiles, which is there soonest. */
+/* The tile from its first key on. Those of a block are of about one length, in full columns of the array; but nothing
+ * hides the loads of a PE's very first tile, which is half as long as those behind it. */
 static inline void tile_cut(const struct attention_pe *pe, struct key_tile *t)
 {
-    uint64_t left = t->sees - t->first, tile = pe->a->tile, tiles = (left + tile - 1) / tile;
-    uint64_t even = (left + tiles - 1) / tiles, cols = kb_attrs.pe_gemm_cols;
-    bool is_first = t->head == pe->share.head && t->turn + 1 >= attention_turns(pe->a, pe->share.members);
-    t->count = is_first ? left - (tiles - 1) * tile : at_most(at_most((even + cols - 1) / cols * cols, tile), left);
+    uint64_t left = t->sees - t->first, most = pe->a->tile, tiles = kb_ceil_div(left, most);
+    bool is_first = t->head == pe->share.head && t->next_turn == 1 && t->first == 0;
+    uint64_t count = kb_ceil_div(left, is_first ? 2 * tiles - 1 : tiles), cols = kb_attrs.pe_gemm_cols;
+    count = at_most(at_most(kb_ceil_div(count, cols) * cols, most), left);
+    t->count = kb_later(count, left - at_most(left, (tiles - 1) * most));
 }
 
-/* The first tile of this PE's block of a turn, or of the one before it, if there is none in that turn; the last blocks,
- * which see most keys, come first. False: there is none left. */
-static inline bool block_begin(const struct attention_pe *pe, struct key_tile *t, uint64_t head, uint64_t turns)
+/* The first tile of this PE's next block, from a turn on; the last turn, whose blocks see most keys, comes first. False:
+ * there is none left. */
+static inline bool block_begin(const struct attention_pe *pe, struct key_tile *t, uint64_t head, uint64_t turn)
 {
     const struct attention *a = pe->a;
-    uint64_t block = attention_blocks(a);
-    while (turns > 0 && block >= attention_blocks(a))
-        block = attention_turn(--turns, pe->share.member, pe->share.members);
-    if (block >= attention_blocks(a))
-        return head + 1 < pe->share.end && block_begin(pe, t, head + 1, attention_turns(a, pe->share.members));
+    uint64_t blocks = attention_blocks(a), block = blocks, members = pe->share.members;
+    uint64_t turns = kb_ceil_div(blocks, members);
+    for (; turn < turns && block >= blocks; turn++)
+        block = attention_turn(turns - 1 - turn, pe->share.member, members);
+    if (block >= blocks)
+        return head + 1 < pe->share.end && block_begin(pe, t, head + 1, 0);
     uint64_t query = block * a->block, queries = at_most(a->block, a->queries - query);
-    *t = (struct key_tile){.head = head, .turn = turns, .query = query, .queries = queries,
+    *t = (struct key_tile){.head = head, .next_turn = turn, .query = query, .queries = queries,
                            .rows = queries * pe->group, .sees = attention_sees(a, query, queries)};
     tile_cut(pe, t);
     return true;
@@ -210,7 +207,7 @@ static inline bool block_ends(const struct key_tile *t)
 static inline bool tile_after(const struct attention_pe *pe, struct key_tile *t)
 {
     if (block_ends(t))
-        return block_begin(pe, t, t->head, t->turn);
+        return block_begin(pe, t, t->head, t->next_turn);
     t->first += t->count;
     t->number++;
     tile_cut(pe, t);
@@ -379,7 +376,7 @@ static inline void attention(struct tl *tl, const struct attention *a, struct at
     struct key_tile t, next;
     if (a->tile == 0)
         tl_fail(tl, 1, "the TCM has no room for a query of each head of a group, and a key");
-    if (share.head == share.end || !block_begin(&pe, &t, share.head, attention_turns(a, share.members)))
+    if (share.head == share.end || !block_begin(&pe, &t, share.head, 0))
         return;
     attention_alloc(&pe);
     load_keys(&pe, &t);
