@@ -302,16 +302,19 @@ static inline void add_values(struct attention_pe *pe, const struct key_tile *t,
 
 /* In turn the maxima before lie to the left of the scores and the new ones to the right, and the other way round: so
  * what makes the scores weights makes the maxima before the factor of what was added up. */
+static inline struct tl_shard maxima_of(const struct attention_pe *pe, const struct key_tile *t, bool before)
+{
+    bool on_left = (t->number % 2 == 0) == before;
+    return submatrix(pe->tl, pe->s, 0, t->rows, on_left ? 0 : pe->s.shape[1] - 1, 1);
+}
+
 static inline void tile_work(struct attention_pe *pe, const struct key_tile *t, const struct key_tile *next)
 {
     struct tl *tl = pe->tl;
-    uint64_t last = pe->s.shape[1] - 1, old = t->number > 0;
-    bool old_on_left = t->number % 2 == 0;
-    uint64_t from = old_on_left ? 1 : last - t->count;
+    uint64_t on_left = t->number % 2 == 0, from = on_left ? 1 : pe->s.shape[1] - 1 - t->count, old = t->number > 0;
     struct tl_shard scores = submatrix(tl, pe->s, 0, t->rows, from, t->count);
-    struct tl_shard all = submatrix(tl, pe->s, 0, t->rows, old_on_left ? from - old : from, t->count + old);
-    struct tl_shard before = submatrix(tl, pe->s, 0, t->rows, old_on_left ? 0 : last, 1);
-    struct tl_shard most = submatrix(tl, pe->s, 0, t->rows, old_on_left ? last : 0, 1);
+    struct tl_shard all = submatrix(tl, pe->s, 0, t->rows, from - (old && on_left), t->count + old);
+    struct tl_shard before = maxima_of(pe, t, true), most = maxima_of(pe, t, false);
     struct tl_shard q = tl_part(tl, pe->q, 0, 0, t->rows), k = tl_part(tl, pe->k, 0, 0, t->count);
     moves_wait(tl, &pe->q_moves);
     if (t->number == 0)
@@ -344,54 +347,54 @@ static inline void block_finish(struct attention_pe *pe, const struct key_tile *
     rect_store(tl, &pe->o_moves, queries_of(pe, pe->a->o, t), by_query(pe, out, t));
 }
 
-static inline void attention_alloc(struct attention_pe *pe)
+/* KERNEL_ERROR: attention_plan found no room. */
+static inline struct attention_pe attention_open(struct tl *tl, const struct attention *a, struct attention_share share)
 {
-    struct tl *tl = pe->tl;
-    const struct attention *a = pe->a;
-    uint64_t rows = a->block * pe->group;
-    pe->q = tl_alloc(tl, a->dtype, rows, a->head_dim);
-    pe->k = tl_alloc(tl, a->dtype, a->tile, a->head_dim);
-    pe->v = tl_alloc(tl, a->dtype, a->tile, a->head_dim);
-    pe->s = tl_alloc(tl, a->dtype, rows, a->tile + 2);
-    pe->o = tl_alloc(tl, KB_f32, rows, a->head_dim + 1);
-    pe->part = tl_alloc(tl, KB_f32, rows, a->head_dim + 1);
-    pe->sum = tl_alloc(tl, a->dtype, rows, 1);
+    struct attention_pe pe = {.tl = tl, .a = a, .share = share, .group = attention_group(a)};
+    uint64_t rows = a->block * pe.group;
+    if (a->tile == 0)
+        tl_fail(tl, 1, "the TCM has no room for a query of each head of a group, and a key");
+    pe.q = tl_alloc(tl, a->dtype, rows, a->head_dim);
+    pe.k = tl_alloc(tl, a->dtype, a->tile, a->head_dim);
+    pe.v = tl_alloc(tl, a->dtype, a->tile, a->head_dim);
+    pe.s = tl_alloc(tl, a->dtype, rows, a->tile + 2);
+    pe.o = tl_alloc(tl, KB_f32, rows, a->head_dim + 1);
+    pe.part = tl_alloc(tl, KB_f32, rows, a->head_dim + 1);
+    pe.sum = tl_alloc(tl, a->dtype, rows, 1);
     if (a->causal)
-        pe->mask = tl_alloc(tl, KB_u8, a->block, a->block);
+        pe.mask = tl_alloc(tl, KB_u8, a->block, a->block);
+    return pe;
 }
 
-static inline void attention_free(struct attention_pe *pe)
+static inline void attention_close(struct attention_pe *pe)
 {
     struct tl_shard buffers[] = {pe->q, pe->k, pe->v, pe->s, pe->o, pe->part, pe->sum, pe->mask};
+    moves_wait(pe->tl, &pe->o_moves);
     for (uint32_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
         if (buffers[i].rank)
             tl_free(pe->tl, buffers[i]);
 }
 
-/* A share of O; returns when it is stored. The TCM has to have the room that attention_plan was told. KERNEL_ERROR:
- * there was none. */
+/* A share of O; returns when it is stored. The TCM has to have the room that attention_plan was told. */
 static inline void attention(struct tl *tl, const struct attention *a, struct attention_share share)
 {
-    struct attention_pe pe = {.tl = tl, .a = a, .share = share, .group = attention_group(a)};
+    struct attention_pe pe = attention_open(tl, a, share);
     struct key_tile t, next;
-    if (a->tile == 0)
-        tl_fail(tl, 1, "the TCM has no room for a query of each head of a group, and a key");
-    if (share.head == share.end || !block_begin(&pe, &t, share.head, 0))
-        return;
-    attention_alloc(&pe);
-    load_keys(&pe, &t);
-    load_values(&pe, &t);
-    if (a->causal)
-        causal_mask(tl, pe.mask);
-    for (bool more = true; more; t = next) {
+    bool more = share.head < share.end && block_begin(&pe, &t, share.head, 0);
+    if (more) {
+        load_keys(&pe, &t);
+        load_values(&pe, &t);
+        if (a->causal)
+            causal_mask(tl, pe.mask);
+    }
+    for (; more; t = next) {
         next = t;
         more = tile_after(&pe, &next);
         tile_work(&pe, &t, more ? &next : NULL);
         if (block_ends(&t))
             block_finish(&pe, &t);
     }
-    moves_wait(tl, &pe.o_moves);
-    attention_free(&pe);
+    attention_close(&pe);
 }
 
 #endif

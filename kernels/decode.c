@@ -1,0 +1,122 @@
+/* decode.c: attention of one new query of each sequence to a long cache of keys and values: flash decoding.
+ *
+ * The PEs of a team take an equal part of a kv head's keys each, which lies with them, tile by tile, as attention.h
+ * does. What each has then, O with its sums of weights and the maxima that both are relative to, goes to the first one
+ * of the team in a message; that brings all to the largest maximum and adds them up. Every key and value is read once,
+ * for as few rows as a group has heads, so the memories bound it. */
+#include <kb/host.h>
+
+#include "attention.h"
+
+enum { TILES = 3 };                                     /* of the keys that a PE has */
+
+/* The tiles of keys [first, end) of a head; gives the last one. */
+static struct key_tile decode_keys(struct attention_pe *pe, uint64_t head, uint64_t first, uint64_t end)
+{
+    struct key_tile t = {.head = head, .queries = 1, .rows = pe->group, .first = first, .sees = end}, next;
+    tile_cut(pe, &t);
+    load_keys(pe, &t);
+    load_values(pe, &t);
+    for (; !block_ends(&t); t = next) {
+        next = t;
+        tile_after(pe, &next);
+        tile_work(pe, &t, &next);
+    }
+    tile_work(pe, &t, NULL);
+    return t;
+}
+
+/* O and its sums, then the maxima, of the PE's own keys. */
+static void put_partial(struct attention_pe *pe, const struct key_tile *last, struct tl_shard to)
+{
+    uint64_t sums = pe->a->head_dim + 1;
+    to = tl_reshape(pe->tl, to, pe->group, sums + 1);
+    tl_copy(pe->tl, tl_part(pe->tl, to, 1, 0, sums), pe->o);
+    tl_cast(pe->tl, tl_part(pe->tl, to, 1, sums, 1), maxima_of(pe, last, false));
+}
+
+/* Partial results, members x group x (head_dim + 2), to O and its sums. */
+static void join_partials(struct attention_pe *pe, struct tl_shard all)
+{
+    struct tl *tl = pe->tl;
+    uint64_t group = pe->group, sums = pe->a->head_dim + 1;
+    struct tl_shard o = tl_part(tl, all, 2, 0, sums), maxima = tl_part(tl, all, 2, sums, 1);
+    struct tl_shard most = tl_alloc(tl, KB_f32, 1, group, 1);
+    tl_reduce_max(tl, most, maxima, 0);
+    tl_sub(tl, maxima, maxima, most);
+    tl_exp(tl, maxima, maxima);
+    tl_mul(tl, o, o, maxima);
+    tl_sum(tl, tl_reshape(tl, pe->o, 1, group, sums), o, 0);
+    tl_free(tl, most);
+}
+
+/* One head: members without keys have nothing to do. */
+static void decode_head(struct attention_pe *pe, uint64_t head)
+{
+    struct tl *tl = pe->tl;
+    uint64_t keys = pe->a->keys, members = at_most(pe->share.members, keys), member = pe->share.member;
+    if (member >= members)
+        return;
+    struct key_tile last = decode_keys(pe, head, member * keys / members, (member + 1) * keys / members);
+    if (members > 1) {
+        uint32_t leader = tl_pe(tl) - (uint32_t)member;
+        struct tl_shard all = tl_alloc(tl, KB_f32, member ? 1 : members, pe->group, pe->a->head_dim + 2);
+        put_partial(pe, &last, tl_part(tl, all, 0, 0, 1));
+        if (member)
+            tl_send(tl, leader, all);
+        for (uint32_t i = 1; member == 0 && i < members; i++)
+            tl_recv(tl, leader + i, tl_part(tl, all, 0, i, 1));
+        if (member == 0)
+            join_partials(pe, all);
+        tl_free(tl, all);
+    }
+    if (member == 0)
+        block_finish(pe, &last);
+}
+
+KB_KERNEL(decode, struct attention)
+{
+    struct attention_pe pe = attention_open(tl, arg, attention_share(arg, tl_pe(tl), tl_num_pes(tl)));
+    for (uint64_t head = pe.share.head; head < pe.share.end; head++)
+        decode_head(&pe, head);
+}
+
+KB_BENCH(decode, "attention of one query of each sequence to a long cache of keys and values",
+         KB_INT(batch, 2, 1, 1 << 16, "sequences"),
+         KB_INT(heads, 32, 1, 1 << 16, "of Q, for each sequence"),
+         KB_INT(kv_heads, 8, 1, 1 << 16, "of K and V, each for as many of Q's"),
+         KB_INT(keys, 16384, 1, 1 << 24, "rows of a head of K and V"),
+         KB_INT(head_dim, 128, 1, 1024, "columns of a head"),
+         KB_WORD(dtype, "f16 bf16 f32", "of all tensors"),
+         KB_INT(tile, 0, 0, 1 << 16, "keys of a tile; 0: a part of what each PE has"))
+{
+    struct kb_pes pes = kb_pes("*");
+    struct attention a = {
+        .heads = kb_int(batch) * kb_int(heads), .kv_heads = kb_int(batch) * kb_int(kv_heads), .queries = 1,
+        .keys = kb_int(keys), .head_dim = kb_int(head_dim), .dtype = kb_dtype(kb_word(dtype)), .tile = kb_int(tile),
+    };
+    uint64_t width = attention_group(&a) * a.head_dim, cols = kb_attrs.pe_gemm_cols;
+    if (a.tile == 0)                                    /* the first and the last tile are not hidden */
+        a.tile = kb_ceil_div(a.kv_heads * a.keys, pes.count * TILES * cols) * cols;
+    a.q = kb_tensor_new("q", a.dtype, kb_2d(a.kv_heads, width), kb_rows(KB_HBM, pes));
+    a.k = kb_tensor_new("k", a.dtype, kb_2d(a.kv_heads * a.keys, a.head_dim), kb_rows(KB_HBM, pes));
+    a.v = kb_tensor_new("v", a.dtype, kb_2d(a.kv_heads * a.keys, a.head_dim), kb_rows(KB_HBM, pes));
+    a.o = kb_tensor_new("o", a.dtype, kb_2d(a.kv_heads, width), kb_rows(KB_HBM, pes));
+    kb_fill_uniform(a.q, -1.7, 1.7);                    /* scores of a standard deviation of 1 */
+    kb_fill_uniform(a.k, -1.7, 1.7);
+    kb_fill_uniform(a.v, -1, 1);
+    kb_ref expected = kb_ref_attention(a.q, a.k, a.v, .heads = a.heads, .kv_heads = a.kv_heads);
+    uint64_t members = kb_ceil_div(pes.count, at_most(pes.count, a.kv_heads));
+    uint64_t partials = (members + 2) * (width + 2 * attention_group(&a)) * 4;
+    uint64_t room = kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes;
+    attention_plan(&a, pes.count, room - at_most(room, partials));
+    kb_future launch = kb_launch(decode, pes, &a);
+    kb_wait(launch);
+
+    uint64_t scores = a.heads * a.keys, size = kb_dtype_bytes(a.dtype);
+    kb_roofline(kb_kernels_ps(launch), pes, &(struct kb_work){
+        .gemm_dtype = a.dtype, .math_dtype = a.dtype, .macs = 2 * a.head_dim * scores,
+        .math = attention_ops() * scores, .hbm_written = a.heads * a.head_dim * size,
+        .hbm_read = (a.heads + 2 * a.kv_heads * a.keys) * a.head_dim * size });
+    kb_expect_close(a.o, expected);
+}
