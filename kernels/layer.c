@@ -95,16 +95,21 @@ static kb_tensor angles(uint64_t tokens)
     return rope;
 }
 
-/* So many PEs of a set, at equal distances; the first one is part / 4 of that away from the set's first. */
-static struct kb_pes some_of(struct kb_pes pes, uint64_t count, uint64_t part)
+/* A matrix with a row for each token, of heads that are each with one PE: of so many PEs at equal distances those in
+ * [from, from + heads), or as many as there are. */
+static kb_tensor heads_of(const char *name, const struct layer_args *arg, struct kb_pes pes, uint64_t heads,
+                          uint64_t from, uint64_t of)
 {
-    static uint32_t pe[4][32];
+    static uint32_t lists[4][32];
     static uint32_t next;
-    uint32_t *some = pe[next++ % 4];
-    count = least(count, pes.count);
-    for (uint64_t i = 0; i < count; i++)
-        some[i] = pes.pe[(4 * i + part) * pes.count / (4 * count)];
-    return (struct kb_pes){some, count};
+    uint32_t *pe = lists[next++ % 4], count = 0;
+    for (uint64_t i = from; i < from + heads; i++) {
+        uint32_t with = pes.pe[i * pes.count / of];
+        if (count == 0 || pe[count - 1] != with)
+            pe[count++] = with;
+    }
+    struct kb_pes owners = {pe, count};
+    return kb_tensor_new(name, arg->attention.dtype, kb_2d(arg->tokens, heads * HEAD_DIM), kb_cols(KB_HBM, owners));
 }
 
 /* Tokens of a chunk that fit into so many bytes: a row of `wide`, this PE's share of rows, and the most that one step
@@ -116,14 +121,6 @@ static uint64_t tokens_that_fit(const struct layer_args *arg, uint64_t ffn, uint
     uint64_t mlp = 2 * longest_block(ffn, pes) * size;
     uint64_t a_token = arg->d * size + rows + greatest(greatest(qkv, o), mlp), norm = 8 * arg->d * size + 4096;
     return clamp(room > norm ? (room - norm) / a_token : 1, 1, arg->tokens);
-}
-
-/* A matrix with a row for each token, its columns with some of the PEs. */
-static kb_tensor heads_of(const char *name, const struct layer_args *arg, uint64_t heads, struct kb_pes pes,
-                          uint64_t part)
-{
-    struct kb_place place = kb_cols(KB_HBM, some_of(pes, heads, part));
-    return kb_tensor_new(name, arg->attention.dtype, kb_2d(arg->tokens, heads * HEAD_DIM), place);
 }
 
 static void tensors(struct layer_args *arg, struct kb_pes pes, uint64_t ffn)
@@ -139,10 +136,10 @@ static void tensors(struct layer_args *arg, struct kb_pes pes, uint64_t ffn)
         arg->gain[i] = kb_tensor_new("gain", dtype, kb_1d(d), kb_copies(KB_HBM, pes));
         kb_fill_uniform(arg->gain[i], 0.5, 1.5);
     }
-    a->q = heads_of("q", arg, a->heads, pes, 0);
-    a->k = heads_of("k", arg, a->kv_heads, pes, 1);
-    a->v = heads_of("v", arg, a->kv_heads, pes, 2);
-    a->o = heads_of("o", arg, a->heads, pes, 0);
+    a->q = heads_of("q", arg, pes, a->heads, 0, a->heads);
+    a->k = heads_of("k", arg, pes, a->kv_heads, 0, 2 * a->kv_heads);
+    a->v = heads_of("v", arg, pes, a->kv_heads, a->kv_heads, 2 * a->kv_heads);
+    a->o = heads_of("o", arg, pes, a->heads, 0, a->heads);
     arg->rope = angles(arg->tokens);
     arg->qkv = weights("qkv", dtype, d, pes.count * arg->qkv_cols, by_cols);
     arg->out = weights("out", dtype, d, d, by_rows);
