@@ -28,7 +28,7 @@ static inline tl_handle matmul(struct tl *tl, struct tl_shard to, struct tl_shar
     uint64_t m = x.shape[0], k = x.shape[1], n = w.shape[1], size = kb_dtype_bytes(w.dtype);
     uint64_t reserved = kb_attrs.pe_tcm_reserved_bytes, cols = kb_attrs.pe_gemm_cols;
     uint64_t rows = even_share(m, clamp(reserved / 4 / (cols * kb_dtype_bytes(to.dtype)), 1, m));
-    uint64_t bytes = clamp(k * n * size / 8, 32 << 10, reserved / 8);
+    uint64_t bytes = clamp(k * n * size / 6, 32 << 10, reserved / 8);
     uint64_t tile_n = clamp(reserved / 4 / (rows * kb_dtype_bytes(to.dtype)) / cols * cols, 1, n);
     tile_n = clamp(bytes / size / k / cols * cols, n < cols ? n : cols, tile_n);
     uint64_t tile_k = even_share(k, clamp(bytes / size / tile_n, 1, k));
