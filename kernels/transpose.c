@@ -25,7 +25,8 @@ enum {
 struct transpose_args {
     kb_tensor x, y;                                     /* m x n, n x m */
     uint64_t m, n, rows, cols;                          /* of x; of x in a block, at most */
-    uint64_t group;                                     /* PEs; of more than 1 only if blocks are not cut */
+    uint64_t group, groups;                             /* of more than one PE only if blocks are not cut */
+    uint64_t col_cuts, steps;                           /* pieces into which each PE's columns are cut */
 };
 
 /* Rows and columns of x. In a buffer they lie transposed. */
@@ -33,9 +34,10 @@ struct part {
     struct span rows, cols;
 };
 
-/* What a PE gives to the PEs from `to` on and takes from those from `from` on. */
+/* What a PE gives to some PEs and takes from some; row, col: of each PE's rows and columns, from which on. */
 struct step {
-    uint64_t to, to_end, from, from_end, row, col;      /* row, col: of each PE's, those before are done */
+    struct span to, from;
+    uint64_t row, col;
     struct part give, take;
 };
 
@@ -46,32 +48,27 @@ struct stage {
 };
 
 /* Of n rows or columns, those of some PEs that a step is about: one after the other. */
-static struct span lines(uint64_t n, uint64_t p, uint64_t pe, uint64_t end, uint64_t base, uint64_t most)
+static struct span lines(uint64_t n, uint64_t p, struct span pes, uint64_t base, uint64_t most)
 {
-    struct span first = span_cut(block_of(n, p, pe), base, most), last = span_cut(block_of(n, p, end - 1), base, most);
+    struct span first = span_cut(block_of(n, p, pes.first), base, most);
+    struct span last = span_cut(block_of(n, p, pes.first + pes.count - 1), base, most);
     return (struct span){first.first, last.first + last.count - first.first};
 }
 
 static struct step step_of(const struct tl *tl, const struct transpose_args *arg, uint64_t s)
 {
-    uint64_t p = tl_num_pes(tl), me = tl_pe(tl), groups = ceil_of(p, arg->group), place = me / arg->group;
-    uint64_t cuts = ceil_of(longest_block(arg->n, p), arg->cols), cut = s / groups;
-    uint64_t row = cut / cuts * arg->rows, col = cut % cuts * arg->cols;
-    uint64_t away = (s + groups / 2) % groups;          /* groups; the farthest come first */
-    uint64_t to = (place + away) % groups * arg->group, from = (place + groups - away) % groups * arg->group;
-    uint64_t to_end = least(to + arg->group, p), from_end = least(from + arg->group, p);
-    return (struct step){
-        to, to_end, from, from_end, row, col,
-        {lines(arg->m, p, me, me + 1, row, arg->rows), lines(arg->n, p, to, to_end, col, arg->cols)},
-        {lines(arg->m, p, from, from_end, row, arg->rows), lines(arg->n, p, me, me + 1, col, arg->cols)},
-    };
-}
-
-static uint64_t steps_of(const struct tl *tl, const struct transpose_args *arg)
-{
-    uint64_t p = tl_num_pes(tl);
-    return ceil_of(p, arg->group) * ceil_of(longest_block(arg->m, p), arg->rows) *
-           ceil_of(longest_block(arg->n, p), arg->cols);
+    uint64_t p = tl_num_pes(tl), place = tl_pe(tl) / arg->group, cut = s / arg->groups;
+    uint64_t away = (s + arg->groups / 2) % arg->groups;                /* the farthest come first */
+    uint64_t to = (place + away) % arg->groups, from = (place + arg->groups - away) % arg->groups;
+    struct span me = {tl_pe(tl), 1};
+    struct step step = {.row = cut / arg->col_cuts * arg->rows, .col = cut % arg->col_cuts * arg->cols};
+    step.to = span_cut((struct span){0, p}, to * arg->group, arg->group);
+    step.from = span_cut((struct span){0, p}, from * arg->group, arg->group);
+    step.give.rows = lines(arg->m, p, me, step.row, arg->rows);
+    step.give.cols = lines(arg->n, p, step.to, step.col, arg->cols);
+    step.take.rows = lines(arg->m, p, step.from, step.row, arg->rows);
+    step.take.cols = lines(arg->n, p, me, step.col, arg->cols);
+    return step;
 }
 
 static bool none(struct part part)
@@ -82,14 +79,13 @@ static bool none(struct part part)
 /* A part of x or y, in its shard. */
 static struct tl_shard in_shard(struct tl *tl, struct tl_shard shard, struct span rows, struct span cols)
 {
-    shard = tl_part(tl, shard, 0, rows.first - shard.first[0], rows.count);
-    return tl_part(tl, shard, 1, cols.first, cols.count);
+    return tl_part(tl, tl_part(tl, shard, 0, rows.first - shard.first[0], rows.count), 1, cols.first, cols.count);
 }
 
-/* A part in the buffer of a larger one. */
-static struct tl_shard in_buffer(struct tl *tl, struct tl_shard buffer, struct part all, struct part part)
+/* A part, in the buffer of a larger one. */
+static struct tl_shard in_buffer(struct tl *tl, const struct stage *stage, struct part all, struct part part)
 {
-    buffer = tl_part(tl, buffer, 0, 0, all.rows.count * all.cols.count);
+    struct tl_shard buffer = tl_part(tl, stage->buffer, 0, 0, all.rows.count * all.cols.count);
     buffer = tl_reshape(tl, buffer, all.cols.count, all.rows.count);
     buffer = tl_part(tl, buffer, 0, part.cols.first - all.cols.first, part.cols.count);
     return tl_part(tl, buffer, 1, part.rows.first - all.rows.first, part.rows.count);
@@ -106,9 +102,8 @@ static void load(struct tl *tl, const struct transpose_args *arg, struct stage *
     settle(tl, stage);
     if (none(part))
         return;
-    struct tl_shard to = tl_transposed(tl, in_buffer(tl, stage->buffer, part, part), 0, 1);
-    stage->under_way[stage->count++] =
-        tl_load_async(tl, to, in_shard(tl, tl_my_shard(tl, arg->x), part.rows, part.cols));
+    struct tl_shard x = in_shard(tl, tl_my_shard(tl, arg->x), part.rows, part.cols);
+    stage->under_way[stage->count++] = tl_load_async(tl, tl_transposed(tl, in_buffer(tl, stage, part, part), 0, 1), x);
 }
 
 static void store(struct tl *tl, const struct transpose_args *arg, struct stage *stage, struct part part)
@@ -117,77 +112,65 @@ static void store(struct tl *tl, const struct transpose_args *arg, struct stage 
     if (none(part))
         return;
     struct tl_shard y = in_shard(tl, tl_my_shard(tl, arg->y), part.cols, part.rows);
-    stage->under_way[stage->count++] = tl_store_async(tl, y, in_buffer(tl, stage->buffer, part, part));
+    stage->under_way[stage->count++] = tl_store_async(tl, y, in_buffer(tl, stage, part, part));
 }
 
-/* Rows of a block that a message holds. */
-static uint64_t message_rows(struct tl *tl, struct tl_shard block)
+/* Sends a block or receives it, some of its rows in each message. */
+static void pass(struct tl *tl, struct stage *stage, struct tl_shard block, uint32_t pe, bool sends)
 {
     uint64_t rows = tl_slot_bytes(tl) / (block.shape[1] * kb_dtype_bytes(block.dtype));
     if (rows == 0)
         tl_fail(tl, 1, "a message of %llu bytes holds no element", (unsigned long long)tl_slot_bytes(tl));
-    return rows;
-}
-
-static void give(struct tl *tl, const struct transpose_args *arg, const struct step *step, struct stage *stage,
-                 uint64_t pe)
-{
-    struct span cols = lines(arg->n, tl_num_pes(tl), pe, pe + 1, step->col, arg->cols);
-    struct part part = {step->give.rows, cols};
-    if (none(part))
-        return;
-    struct tl_shard block = in_buffer(tl, stage->buffer, step->give, part);
-    for (uint64_t row = 0, rows = message_rows(tl, block); row < cols.count; row += rows)
-        stage->under_way[stage->count++] =
-            tl_send_async(tl, pe, tl_part(tl, block, 0, row, least(rows, cols.count - row)));
-}
-
-/* Its own block a PE takes from the buffer of those that it gives. */
-static void take(struct tl *tl, const struct transpose_args *arg, const struct step *step, struct stage *stage,
-                 uint64_t pe, const struct stage *own)
-{
-    struct part part = {lines(arg->m, tl_num_pes(tl), pe, pe + 1, step->row, arg->rows), step->take.cols};
-    if (none(part))
-        return;
-    struct tl_shard block = in_buffer(tl, stage->buffer, step->take, part);
-    if (pe == tl_pe(tl)) {
-        stage->under_way[stage->count++] = tl_load_async(tl, block, in_buffer(tl, own->buffer, step->give, part));
-        return;
+    for (uint64_t row = 0; row < block.shape[0]; row += rows) {
+        struct tl_shard part = tl_part(tl, block, 0, row, least(rows, block.shape[0] - row));
+        stage->under_way[stage->count++] = sends ? tl_send_async(tl, pe, part) : tl_recv_async(tl, pe, part);
     }
-    for (uint64_t row = 0, rows = message_rows(tl, block); row < part.cols.count; row += rows)
-        stage->under_way[stage->count++] =
-            tl_recv_async(tl, pe, tl_part(tl, block, 0, row, least(rows, part.cols.count - row)));
+}
+
+/* The blocks of a step: each PE begins with another one. Its own one it copies. */
+static void exchange(struct tl *tl, const struct transpose_args *arg, const struct step *step, struct stage *give,
+                     struct stage *take)
+{
+    uint64_t p = tl_num_pes(tl), me = tl_pe(tl);
+    for (uint64_t i = 0; i < step->from.count; i++) {
+        struct span from = {step->from.first + (me + i) % step->from.count, 1};
+        struct part part = {lines(arg->m, p, from, step->row, arg->rows), step->take.cols};
+        if (!none(part) && from.first != me)
+            pass(tl, take, in_buffer(tl, take, step->take, part), (uint32_t)from.first, false);
+        else if (!none(part))
+            take->under_way[take->count++] = tl_load_async(tl, in_buffer(tl, take, step->take, part),
+                                                           in_buffer(tl, give, step->give, part));
+    }
+    for (uint64_t i = 0; i < step->to.count; i++) {
+        struct span to = {step->to.first + (me + i) % step->to.count, 1};
+        struct part part = {step->give.rows, lines(arg->n, p, to, step->col, arg->cols)};
+        if (!none(part) && to.first != me)
+            pass(tl, give, in_buffer(tl, give, step->give, part), (uint32_t)to.first, true);
+    }
 }
 
 KB_KERNEL(transpose, struct transpose_args)
 {
-    struct stage gives[AHEAD] = {0}, takes[AHEAD] = {0};
-    uint64_t steps = steps_of(tl, arg), me = tl_pe(tl), most = arg->rows * arg->cols * arg->group;
+    struct stage give[AHEAD] = {0}, take[AHEAD] = {0};
+    uint64_t most = arg->rows * arg->cols * arg->group;
     enum kb_dtype dtype = tl_my_shard(tl, arg->x).dtype;
     for (uint32_t i = 0; i < AHEAD; i++) {
-        gives[i].buffer = tl_alloc(tl, dtype, most);
-        takes[i].buffer = tl_alloc(tl, dtype, most);
+        give[i].buffer = tl_alloc(tl, dtype, most);
+        take[i].buffer = tl_alloc(tl, dtype, most);
     }
-    struct step step = step_of(tl, arg, 0);
-    load(tl, arg, &gives[0], step.give);
-    for (uint64_t s = 0; s < steps; s++) {
-        struct stage *out = &gives[s % AHEAD], *in = &takes[s % AHEAD];
-        struct step next = step_of(tl, arg, s + 1);
-        if (s + 1 < steps)
-            load(tl, arg, &gives[(s + 1) % AHEAD], next.give);
-        settle(tl, out);
-        settle(tl, in);
-        for (uint64_t i = 0; i < step.from_end - step.from; i++)
-            take(tl, arg, &step, in, step.from + (me + i) % (step.from_end - step.from), out);
-        for (uint64_t i = 0; i < step.to_end - step.to; i++)
-            if (step.to + (me + i) % (step.to_end - step.to) != me)
-                give(tl, arg, &step, out, step.to + (me + i) % (step.to_end - step.to));
+    load(tl, arg, &give[0], step_of(tl, arg, 0).give);
+    for (uint64_t s = 0; s < arg->steps + LAG; s++) {
+        struct step step = step_of(tl, arg, s);
+        if (s + 1 < arg->steps)
+            load(tl, arg, &give[(s + 1) % AHEAD], step_of(tl, arg, s + 1).give);
+        if (s < arg->steps) {
+            settle(tl, &give[s % AHEAD]);
+            settle(tl, &take[s % AHEAD]);
+            exchange(tl, arg, &step, &give[s % AHEAD], &take[s % AHEAD]);
+        }
         if (s >= LAG)
-            store(tl, arg, &takes[(s - LAG) % AHEAD], step_of(tl, arg, s - LAG).take);
-        step = next;
+            store(tl, arg, &take[(s - LAG) % AHEAD], step_of(tl, arg, s - LAG).take);
     }
-    for (uint64_t s = steps >= LAG ? steps - LAG : 0; s < steps; s++)
-        store(tl, arg, &takes[s % AHEAD], step_of(tl, arg, s).take);
 }
 
 /* ---- the bench */
@@ -207,6 +190,9 @@ static void choose(struct transpose_args *arg, uint64_t p, uint64_t element_byte
     bool cut = arg->rows < rows || arg->cols < cols;
     uint64_t fits = cut ? 1 : least(most / (rows * cols), UNDER_WAY);
     arg->group = least(group ? group : ceil_of(p, STEPS), fits);
+    arg->groups = ceil_of(p, arg->group);
+    arg->col_cuts = ceil_of(cols, arg->cols);
+    arg->steps = arg->groups * arg->col_cuts * ceil_of(rows, arg->rows);
 }
 
 /* Every PE sends each other one its block. */

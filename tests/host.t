@@ -55,7 +55,8 @@ def roofline(program):
     figures, narrow, wide = made["figures"], int(words[5]), int(words[6])
     ok(0 < narrow < wide and figures["math_bound_ps"] == narrow + wide and
        figures["bound_reached_permille"] == (narrow + wide) * 1000 // 80000000 and "array_bound_ps" not in figures and
-       0 < figures["memory_bound_ps"] < narrow, "bounds of work", figures)
+       0 < figures["memory_bound_ps"] < narrow and 0 < figures["link_bound_ps"] == int(words[8]) < narrow,
+       "bounds of work", ended.stdout, figures)
 
 
 def orders(program):
