@@ -101,8 +101,9 @@ KB_BENCH(elementwise, "act(scale * x + bias) + residual in one pass, rows over a
 
     uint64_t bytes = n * kb_dtype_bytes(dtype), ops = 1 + kb_bool(bias) + kb_bool(residual);
     ops += acts(&args) ? kb_op_cost(args.act) : 0;
+    uint64_t rows_of_bias = kb_bool(bias) ? pes.count < rows ? pes.count : rows : 0;
     kb_roofline(kb_kernels_ps(launch), pes, &(struct kb_work){
-        .math_dtype = whole ? dtype : KB_f32, .math = ops * n,
-        .hbm_read = bytes * (kb_bool(residual) ? 2 : 1), .hbm_written = bytes });
+        .math_dtype = whole ? dtype : KB_f32, .math = ops * n, .hbm_written = bytes,
+        .hbm_read = bytes * (kb_bool(residual) ? 2 : 1) + rows_of_bias * cols * kb_dtype_bytes(dtype) });
     kb_expect_close(args.y, expected(&args));
 }

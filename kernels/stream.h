@@ -32,7 +32,7 @@ struct stream {
     bool even;                                          /* no smaller blocks at the ends: many commands on each */
     uint32_t ops, cost;                                 /* math commands on a block, and their costs on all of it */
     uint64_t scratch_bytes, row_bytes, col_bytes;       /* the kernel's own for each element, row, column of a block */
-    uint32_t buffers;                                   /* blocks under way; 0: 4 */
+    uint32_t buffers;                                   /* blocks under way; 0: 4, or fewer if whole rows fit so */
     uint64_t block_rows, block_cols;                    /* largest block; 0: chosen here */
 
     /* The block to work on, and where it is in the matrices. */
@@ -50,7 +50,7 @@ struct stream {
     uint64_t turn;                                      /* pieces of a row so far, this one not */
     struct stream_buffer {
         struct stream_place at;
-        struct tl_shard in[STREAM_OPERANDS], out[STREAM_OPERANDS];      /* of one axis */
+        uint64_t in[STREAM_OPERANDS], out[STREAM_OPERANDS];     /* addresses */
         tl_handle loading[STREAM_OPERANDS], storing[STREAM_OPERANDS];
         uint64_t turn;                                  /* its single rows are in buffer turn % buffers */
     } buffer[STREAM_BUFFERS];
@@ -80,7 +80,8 @@ static inline uint64_t stream_fit(const struct stream *s, uint64_t cols)
 {
     uint64_t element = s->loads.bytes + (s->in_place ? 0 : s->stores.bytes);
     uint64_t ends = 128 * STREAM_OPERANDS * (s->buffers + 1);           /* buffers are aligned to 64 bytes */
-    uint64_t fixed = ends + (s->singles.bytes * s->buffers + s->col_bytes) * cols, room = tl_room_bytes(s->tl);
+    uint64_t singles = s->singles.bytes * (cols == s->all_cols ? 1 : s->buffers);
+    uint64_t fixed = ends + (singles + s->col_bytes) * cols, room = tl_room_bytes(s->tl);
     uint64_t row = (element * s->buffers + s->scratch_bytes) * cols + s->row_bytes;
     return room > fixed ? (room - fixed) / row : 0;
 }
@@ -142,9 +143,24 @@ static inline bool stream_whole(const struct stream *s)
     return s->block_cols >= s->all_cols;
 }
 
+/* Whether blocks are of bytes that follow one another. */
+static inline bool stream_dense(const struct stream *s)
+{
+    bool dense = stream_whole(s);
+    for (uint32_t i = 0; i < STREAM_OPERANDS; i++) {
+        dense &= !s->load[i].rank || s->load[i].stride[0] == s->all_cols || stream_is_row(s, i);
+        dense &= !s->store[i].rank || s->store[i].stride[0] == s->all_cols;
+    }
+    return dense;
+}
+
 static inline void stream_choose(struct stream *s)
 {
     uint64_t longest = s->all_cols;
+    bool few = s->buffers == 0;
+    s->buffers = stream_clamp(few ? 4 : s->buffers, 2, STREAM_BUFFERS);
+    while (few && s->whole_rows && s->buffers > 2 && stream_fit(s, longest) == 0)
+        s->buffers--;
     while (longest > 1 && stream_fit(s, longest) == 0)
         longest -= (longest + 7) / 8;
     uint64_t fit = stream_fit(s, longest), best = stream_best(s, longest * stream_clamp(fit, 1, s->all_rows));
@@ -155,7 +171,7 @@ static inline void stream_choose(struct stream *s)
     s->block_cols = stream_clamp(s->block_cols, 1, longest);
     if (s->block_rows == 0)
         s->block_rows = best / s->block_cols;
-    fit = stream_clamp(stream_fit(s, s->block_cols), 1, STREAM_RUNS);
+    fit = stream_clamp(stream_fit(s, s->block_cols), 1, stream_dense(s) ? s->all_rows : STREAM_RUNS);
     s->block_rows = stream_clamp(s->block_rows, 1, fit);
 }
 
@@ -167,7 +183,6 @@ static inline struct stream stream_of(struct tl *tl, struct stream s)
     s.tl = tl;
     s.all_rows = shard->shape[0];
     s.all_cols = shard->shape[1];
-    s.buffers = stream_clamp(s.buffers ? s.buffers : 4, 2, STREAM_BUFFERS);
     stream_count(&s);
     if (s.all_rows && s.all_cols)
         stream_choose(&s);
@@ -176,30 +191,45 @@ static inline struct stream stream_of(struct tl *tl, struct stream s)
 
 /* ---- blocks */
 
+/* Whether a buffer has bytes for something to load: of single rows that go with all blocks there is one. */
+static inline bool stream_holds(const struct stream *s, uint32_t buffer, uint32_t i)
+{
+    return s->load[i].rank && !(buffer > 0 && stream_is_row(s, i) && stream_whole(s));
+}
+
 static inline void stream_alloc(struct stream *s)
 {
     for (uint32_t b = 0; b < s->buffers; b++)
         for (uint32_t i = 0; i < STREAM_OPERANDS; i++) {
             uint64_t size = s->block_cols * (stream_is_row(s, i) ? 1 : s->block_rows);
-            if (s->load[i].rank)
-                s->buffer[b].in[i] = tl_alloc(s->tl, s->load[i].dtype, size);
+            if (stream_holds(s, b, i))
+                s->buffer[b].in[i] = tl_alloc(s->tl, s->load[i].dtype, size).addr;
             if (s->store[i].rank)
-                s->buffer[b].out[i] = s->in_place ? s->buffer[b].in[i] : tl_alloc(s->tl, s->store[i].dtype, size);
+                s->buffer[b].out[i] = s->in_place ? s->buffer[b].in[i]
+                                                  : tl_alloc(s->tl, s->store[i].dtype, size).addr;
         }
+}
+
+/* A matrix in a buffer. */
+static inline struct tl_shard stream_view(const struct stream *s, uint64_t addr, enum kb_dtype dtype, uint64_t rows,
+                                          uint64_t cols)
+{
+    return tl_view(s->tl, (struct tl_shard){.addr = addr, .dtype = dtype, .rank = 2, .shape = {rows, cols}});
 }
 
 static inline void stream_free(struct stream *s)
 {
     for (uint32_t b = 0; b < s->buffers; b++)
         for (uint32_t i = 0; i < STREAM_OPERANDS; i++) {
-            if (s->load[i].rank)
-                tl_free(s->tl, s->buffer[b].in[i]);
+            if (stream_holds(s, b, i))
+                tl_free(s->tl, stream_view(s, s->buffer[b].in[i], s->load[i].dtype,
+                                           stream_is_row(s, i) ? 1 : s->block_rows, s->block_cols));
             if (s->store[i].rank && !s->in_place)
-                tl_free(s->tl, s->buffer[b].out[i]);
+                tl_free(s->tl, stream_view(s, s->buffer[b].out[i], s->store[i].dtype, s->block_rows, s->block_cols));
         }
 }
 
-/* Of a buffer of one axis, as much as a block has. */
+/* Of a kernel's own buffer, which has one axis, as much as a block has. */
 static inline struct tl_shard stream_matrix(const struct stream *s, struct tl_shard buffer, uint64_t rows,
                                             uint64_t cols)
 {
@@ -261,8 +291,9 @@ static inline void stream_load_block(struct stream *s)
         bool is_row = stream_is_row(s, i);
         struct stream_buffer *to = is_row ? rows : buffer;
         if (s->load[i].rank && (!is_row || s->ahead.row == 0))
-            to->loading[i] = tl_load_async(s->tl, stream_matrix(s, to->in[i], is_row ? 1 : s->ahead.rows,
-                                           s->ahead.cols), stream_part(s, s->load[i], s->ahead));
+            to->loading[i] = tl_load_async(
+                s->tl, stream_view(s, to->in[i], s->load[i].dtype, is_row ? 1 : s->ahead.rows, s->ahead.cols),
+                stream_part(s, s->load[i], s->ahead));
     }
 }
 
@@ -298,10 +329,10 @@ static inline void stream_take(struct stream *s)
         struct stream_buffer *from = is_row ? rows : buffer;
         if (s->load[i].rank) {
             tl_wait(s->tl, from->loading[i]);
-            s->in[i] = stream_matrix(s, from->in[i], is_row ? 1 : s->at.rows, s->at.cols);
+            s->in[i] = stream_view(s, from->in[i], s->load[i].dtype, is_row ? 1 : s->at.rows, s->at.cols);
         }
         if (s->store[i].rank)
-            s->out[i] = stream_matrix(s, buffer->out[i], s->at.rows, s->at.cols);
+            s->out[i] = stream_view(s, buffer->out[i], s->store[i].dtype, s->at.rows, s->at.cols);
     }
 }
 
