@@ -10,6 +10,17 @@
 
 enum { TILES = 3 };                                     /* of the keys that a PE has */
 
+/* A head's O, sum and maximum; and the room in the TCM for those of several heads and members. */
+static uint64_t partial_bytes(const struct attention *a)
+{
+    return (a->head_dim + 2) * 4;
+}
+
+static uint64_t partials_bytes(void)
+{
+    return (kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes) / 8;
+}
+
 /* The tiles of keys [first, end) of a head; gives the last one. */
 static struct key_tile decode_keys(struct attention_pe *pe, uint64_t head, uint64_t first, uint64_t end)
 {
@@ -35,40 +46,57 @@ static void put_partial(struct attention_pe *pe, const struct key_tile *last, st
     tl_cast(pe->tl, tl_part(pe->tl, to, 1, sums, 1), maxima_of(pe, last, false));
 }
 
-/* Partial results, members x group x (head_dim + 2), to O and its sums. */
-static void join_partials(struct attention_pe *pe, struct tl_shard all)
+/* Partial results of some heads from `head` on, members x heads x (head_dim + 2), to their rows of O, and sums. */
+static void join_partials(struct attention_pe *pe, struct tl_shard all, uint64_t head)
 {
     struct tl *tl = pe->tl;
-    uint64_t group = pe->group, sums = pe->a->head_dim + 1;
+    uint64_t heads = all.shape[1], sums = pe->a->head_dim + 1;
     struct tl_shard o = tl_part(tl, all, 2, 0, sums), maxima = tl_part(tl, all, 2, sums, 1);
-    struct tl_shard most = tl_alloc(tl, KB_f32, 1, group, 1);
+    struct tl_shard most = tl_alloc(tl, KB_f32, 1, heads, 1);
     tl_reduce_max(tl, most, maxima, 0);
     tl_sub(tl, maxima, maxima, most);
     tl_exp(tl, maxima, maxima);
     tl_mul(tl, o, o, maxima);
-    tl_sum(tl, tl_reshape(tl, pe->o, 1, group, sums), o, 0);
+    tl_sum(tl, tl_reshape(tl, tl_part(tl, pe->o, 0, head, heads), 1, heads, sums), o, 0);
     tl_free(tl, most);
 }
 
-/* One head: members without keys have nothing to do. */
-static void decode_head(struct attention_pe *pe, uint64_t head)
+/* The first member has a message of each other one, of as many heads at a time as fit into it, and into the TCM. */
+static void gather_partials(struct attention_pe *pe, struct tl_shard mine, uint64_t members, uint64_t at_once)
 {
     struct tl *tl = pe->tl;
-    uint64_t keys = pe->a->keys, members = at_most(pe->share.members, keys), member = pe->share.member;
+    uint32_t member = (uint32_t)pe->share.member, leader = tl_pe(tl) - member;
+    struct tl_shard all = member ? mine : tl_alloc(tl, KB_f32, members, at_once, mine.shape[2]);
+    for (uint64_t head = 0; head < pe->group; head += at_once) {
+        uint64_t heads = at_most(at_once, pe->group - head);
+        struct tl_shard own = tl_part(tl, mine, 1, head, heads), some = tl_part(tl, all, 1, 0, heads);
+        if (member) {
+            tl_send(tl, leader, own);
+            continue;
+        }
+        tl_copy(tl, tl_part(tl, some, 0, 0, 1), own);
+        for (uint32_t i = 1; i < members; i++)
+            tl_recv(tl, leader + i, tl_part(tl, some, 0, i, 1));
+        join_partials(pe, some, head);
+    }
+    if (!member)
+        tl_free(tl, all);
+}
+
+/* One head. Members without keys, or that the first one has no room for, have nothing to do. */
+static void decode_head(struct attention_pe *pe, uint64_t head)
+{
+    uint64_t keys = pe->a->keys, row = partial_bytes(pe->a), member = pe->share.member;
+    uint64_t members = at_most(at_most(pe->share.members, keys), kb_later(partials_bytes() / row, 1));
     if (member >= members)
         return;
     struct key_tile last = decode_keys(pe, head, member * keys / members, (member + 1) * keys / members);
     if (members > 1) {
-        uint32_t leader = tl_pe(tl) - (uint32_t)member;
-        struct tl_shard all = tl_alloc(tl, KB_f32, member ? 1 : members, pe->group, pe->a->head_dim + 2);
-        put_partial(pe, &last, tl_part(tl, all, 0, 0, 1));
-        if (member)
-            tl_send(tl, leader, all);
-        for (uint32_t i = 1; member == 0 && i < members; i++)
-            tl_recv(tl, leader + i, tl_part(tl, all, 0, i, 1));
-        if (member == 0)
-            join_partials(pe, all);
-        tl_free(tl, all);
+        struct tl_shard mine = tl_alloc(pe->tl, KB_f32, 1, pe->group, pe->a->head_dim + 2);
+        uint64_t at_once = at_most(tl_slot_bytes(pe->tl) / row, partials_bytes() / row / members);
+        put_partial(pe, &last, mine);
+        gather_partials(pe, mine, members, at_most(kb_later(at_once, 1), pe->group));
+        tl_free(pe->tl, mine);
     }
     if (member == 0)
         block_finish(pe, &last);
@@ -106,10 +134,8 @@ KB_BENCH(decode, "attention of one query of each sequence to a long cache of key
     kb_fill_uniform(a.k, -1.7, 1.7);
     kb_fill_uniform(a.v, -1, 1);
     kb_ref expected = kb_ref_attention(a.q, a.k, a.v, .heads = a.heads, .kv_heads = a.kv_heads);
-    uint64_t members = kb_ceil_div(pes.count, at_most(pes.count, a.kv_heads));
-    uint64_t partials = (members + 2) * (width + 2 * attention_group(&a)) * 4;
-    uint64_t room = kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes;
-    attention_plan(&a, pes.count, room - at_most(room, partials));
+    uint64_t room = 7 * partials_bytes(), own = (attention_group(&a) + 1) * partial_bytes(&a);
+    attention_plan(&a, pes.count, room - at_most(room, own));
     kb_future launch = kb_launch(decode, pes, &a);
     kb_wait(launch);
 
