@@ -267,6 +267,40 @@ def chains(program):
         ok(tolerance and abs(tolerance["scale"] - s) < 0.01 * s, "its s is that of the last product", tolerance, s)
 
 
+def attended(q, k, v, causal):
+    """A head: lists of rows."""
+    made = []
+    for i, query in enumerate(q):
+        sees = len(k) - len(q) + i + 1 if causal else len(k)
+        weights = [math.exp(sum(a * b for a, b in zip(query, key)) / math.sqrt(len(query))) for key in k[:sees]]
+        made.append([sum(w * row[c] for w, row in zip(weights, v)) / sum(weights) for c in range(len(query))])
+    return made
+
+
+def heads(program):
+    """Attention: 4 heads of which two each share a head of K and V, in both layouts."""
+    queries, keys, d = 3, 5, 4
+    for number, (op, dtype) in enumerate((("", "f32"), ("causal", "f16"), ("side", "bf16"), ("causal side", "f32"))):
+        side = "side" in op
+        q = drawn(dtype, (queries, 4 * d) if side else (2 * queries, 2 * d))
+        k, v = (drawn(dtype, (keys, 2 * d) if side else (2 * keys, d)) for _ in range(2))
+
+        def head(x, which, wide, rows):
+            row, col = (0, which * d) if side else (which // wide * rows, which % wide * d)
+            return [[x.at(row + i, col + c) for c in range(d)] for i in range(rows)]
+
+        made = [attended(head(q, h, 2, queries), head(k, h // 2, 1, keys), head(v, h // 2, 1, keys), "causal" in op)
+                for h in range(4)]
+        order = [(i % queries, i // queries * 2 + h) for i in range(2 * queries) for h in range(2)]
+        order = [(i, h) for i in range(queries) for h in range(4)] if side else order
+        out = Array(dtype, q.shape, [x for i, h in order for x in made[h][i]])
+        compare(program, "heads", out, f"attention of {dtype} heads {number}", op=op, x=q, y=k, z=v)
+    wrong = drawn("f32", (7, 8))
+    ended = run(program, "run", "refs", "what=heads", "x=" + wrong.save("x"), "y=" + k.save("y"), "z=" + v.save("z"),
+                "out=" + wrong.save("out"))
+    ok(ended.returncode == 2 and "4 heads" in ended.stderr, "rows that are no heads", ended.said)
+
+
 def infinities(program):
     """Where a float's range ends: infinity is not close to any number but those that may be rounded to it."""
     one = Array("f32", (1,), [1])
@@ -316,7 +350,7 @@ def wrong(program):
 try:
     random.seed(7)
     small = small_machine("refs", KERNELS)
-    for part in (unary, binary, gemms, reductions, norms, conversions, rows, chains, infinities, wrong):
+    for part in (unary, binary, gemms, reductions, norms, conversions, rows, chains, heads, infinities, wrong):
         part(small)
 except Broken as reason:
     ok(False, "a simulator with benches of the user's own", reason)

@@ -67,6 +67,9 @@ static kb_ref reference(const char *what, const char *op, kb_tensor x, kb_tensor
         kb_ref scores = kb_ref_binary("mul", kb_ref_gemm(x, kb_ref_transpose(y)), 0.25);
         return kb_ref_gemm(kb_ref_softmax(scores), z);
     }
+    if (!strcmp(what, "heads"))
+        return kb_ref_attention(x, y, z, .heads = 4, .kv_heads = 2, .causal = strstr(op, "causal"),
+                                .side_by_side = strstr(op, "side"));
     if (!strcmp(what, "exact")) return kb_ref_gemm(kb_ref_exact(kb_ref_gemm(x, y)), z);
     if (!strcmp(what, "null")) return kb_ref_unary("exp", (kb_ref)NULL);
     return kb_ref_copy(x);
