@@ -58,11 +58,12 @@ static void reduce_cols(struct tl *tl, const struct col_reduce_args *arg, const 
     tl_free(tl, results);
 }
 
-/* Columns whose results are in a quarter of the TCM, with all that joins them, and no share longer than a message. */
+/* Columns at a time: results, and what is received to be joined to them, take a third of the TCM; and a share is of no
+ * more messages than a ring has slots. */
 static uint64_t columns_at_once(struct tl *tl, const struct ranks *ranks)
 {
-    uint64_t size = sizeof(float), room = tl_room_bytes(tl) / 4 / (4 * size);
-    uint64_t messages = radix_of(ranks->count) * (tl_slot_bytes(tl) / size);
+    uint64_t size = sizeof(float), room = tl_room_bytes(tl) / 3 / (2 * size);
+    uint64_t messages = radix_of(ranks->count) * tl_slots(tl) * (tl_slot_bytes(tl) / size);
     return ranks->count > 1 && messages < room ? messages : room;
 }
 

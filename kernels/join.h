@@ -55,19 +55,32 @@ static inline struct tl_shard share(struct tl *tl, const struct party *party, st
     return row;
 }
 
+/* Message i of a share; of a shape of 0 there: there are no more. */
+static inline struct tl_shard message(struct tl *tl, struct tl_shard share, uint64_t i)
+{
+    uint64_t longest = tl_slot_bytes(tl) / kb_dtype_bytes(share.dtype), first = i * longest, n = share.shape[1];
+    if (first < n)
+        return tl_part(tl, share, 1, first, stream_clamp(n - first, 1, longest));
+    share.shape[1] = 0;
+    return share;
+}
+
 enum { SENDS = 64 };                                    /* under way at a time */
 
-/* Sends the others their shares of a row of results. */
+/* Sends the others their shares of a row of results: of no more messages each than a ring has slots, so that none of
+ * them waits for its receiver, who still sends as well. */
 static inline void send_shares(struct tl *tl, const struct ranks *ranks, const struct party *party, struct tl_shard row)
 {
     tl_handle sent[SENDS] = {0};
+    uint64_t count = 0;
     for (uint64_t i = 1; i < party->count; i++) {
         uint64_t to = (party->self + i) % party->count;
-        struct tl_shard part = share(tl, party, row, to);
-        if (sent[i % SENDS])
-            tl_wait(tl, sent[i % SENDS]);
-        if (part.shape[1])
-            sent[i % SENDS] = tl_send_async(tl, member(ranks, party, to), part);
+        struct tl_shard whole = share(tl, party, row, to), part;
+        for (uint64_t k = 0; (part = message(tl, whole, k)).shape[1] > 0; k++, count++) {
+            if (sent[count % SENDS])
+                tl_wait(tl, sent[count % SENDS]);
+            sent[count % SENDS] = tl_send_async(tl, member(ranks, party, to), part);
+        }
     }
     for (uint32_t i = 0; i < SENDS; i++)
         if (sent[i])
@@ -76,13 +89,14 @@ static inline void send_shares(struct tl *tl, const struct ranks *ranks, const s
 
 /* Receives this PE's share of the others' results, and joins it to its own. */
 static inline void join_shares(struct tl *tl, const struct ranks *ranks, const struct party *party,
-                        const struct reduction *reduction, struct tl_shard own)
+                               const struct reduction *reduction, struct tl_shard own)
 {
-    struct tl_shard all = tl_alloc(tl, own.dtype, party->count, own.shape[1]);
+    struct tl_shard all = tl_alloc(tl, own.dtype, party->count, own.shape[1]), part;
     tl_handle copied = tl_copy_async(tl, tl_part(tl, all, 0, party->self, 1), own);
     for (uint64_t i = 1; i < party->count; i++) {
         uint64_t from = (party->self + party->count - i) % party->count;
-        tl_recv(tl, member(ranks, party, from), tl_part(tl, all, 0, from, 1));
+        for (uint64_t k = 0; (part = message(tl, tl_part(tl, all, 0, from, 1), k)).shape[1] > 0; k++)
+            tl_recv(tl, member(ranks, party, from), part);
     }
     tl_wait(tl, copied);
     reduce_along(tl, reduction, own, all, 0);
