@@ -93,8 +93,11 @@ KB_KERNEL(softmax, struct softmax_args)
         return;
     }
     struct tl_shard tops = tl_alloc(tl, x.dtype, x.shape[0], 1), sums = tl_alloc(tl, KB_f32, x.shape[0], 1);
+    reads.ops = 10;
     s = stream_of(tl, reads);
     joined(tl, &s, tops, sums);
+    plan.ops = 3;
+    plan.cost = 2 + kb_op_cost("exp");
     s = stream_of(tl, plan);
     divided(tl, &s, tops, sums);
 }

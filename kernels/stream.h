@@ -159,8 +159,10 @@ static inline void stream_choose(struct stream *s)
     uint64_t longest = s->all_cols;
     bool few = s->buffers == 0;
     s->buffers = stream_clamp(few ? 4 : s->buffers, 2, STREAM_BUFFERS);
-    while (few && s->whole_rows && s->buffers > 2 && stream_fit(s, longest) == 0)
+    while (few && s->whole_rows && s->buffers > 1 && stream_fit(s, longest) == 0)
         s->buffers--;
+    if (s->buffers == 1)                                /* not even with two */
+        s->buffers = 4;
     while (longest > 1 && stream_fit(s, longest) == 0)
         longest -= (longest + 7) / 8;
     uint64_t fit = stream_fit(s, longest), best = stream_best(s, longest * stream_clamp(fit, 1, s->all_rows));
