@@ -178,6 +178,9 @@ def gemms(program):
             tolerance = compare(program, what, Array(out.dtype, out.shape, out.values), f"{what} of {dtype}", x=a, y=b)
             s = 7 ** 0.5 * max(map(abs, x.values)) * max(map(abs, y.values))
             ok(tolerance and math.isclose(tolerance["scale"], s, rel_tol=1e-6), f"{what}: its s is {s}", tolerance)
+        x, y = drawn(dtype, (2, 5, 7)), drawn(dtype, (2, 7, 3))
+        made = [math.fsum(x.at(b, i, p) * y.at(b, p, j) for p in range(7)) for b, i, j in indices((2, 5, 3))]
+        compare(program, "gemm", Array(out.dtype, (2, 5, 3), made), f"two gemms of {dtype}", x=x, y=y)
     x = drawn("f16", (2, 3, 5))
     made = [x.at(i, k, j) for i, j, k in indices((2, 5, 3))]
     compare(program, "transpose", Array("f16", (2, 5, 3), made), "the last two of three axes", x=x)

@@ -220,7 +220,8 @@ struct kb_values {
 #define kb_values(x) _Generic((x), kb_tensor: kb_values_of_tensor, kb_ref: kb_values_of_ref,                           \
                               default: kb_values_of_number)(x)
 
-/* The product of a matrix of m x k and one of k x n, of floats or of i8; s = sqrt(k) max|A| max|B|. */
+/* The product of a matrix of m x k and one of k x n, of floats or of i8; s = sqrt(k) max|A| max|B|. Of operands with
+ * more axes, alike but for the last two, each matrix times its counterpart. */
 #define kb_ref_gemm(a, b) kb_ref_gemm_at(kb_values(a), kb_values(b), __FILE__, __LINE__)
 /* Adds a row of n to each row of the reference; takes the larger of 0 and each element (NaN stays). In place, with the
  * same s, as epilogues that work on what was not rounded yet. */

@@ -1,0 +1,51 @@
+/* batched_gemm.c: C[i] = A[i] B[i] for every i of a batch, each of them on one PE.
+ *
+ * A PE submits all of its products at once: the tiles of the next one are read while the last one's C is written. Every
+ * element of A and B has one use for each tile across, so that small matrices are bound by the PE's slice of HBM. */
+#include "tiles.h"
+#include <kb/host.h>
+#include <kb/measure.h>
+
+struct batched_gemm_args {
+    kb_tensor a, b, c;                                  /* batch x m x k; x k x n; x m x n */
+    struct tile tile;
+};
+
+static struct tl_shard matrix(struct tl *tl, struct tl_shard all, uint64_t i)
+{
+    return tl_reshape(tl, tl_part(tl, all, 0, i, 1), all.shape[1], all.shape[2]);
+}
+
+KB_KERNEL(batched_gemm, struct batched_gemm_args)
+{
+    struct tl_shard a = tl_my_shard(tl, arg->a), b = tl_my_shard(tl, arg->b), c = tl_my_shard(tl, arg->c);
+    for (uint64_t i = 0; i < c.shape[0]; i++)
+        tl_composite(tl, &(struct tl_composite){
+            .op = TL_GEMM, .m = c.shape[1], .k = a.shape[2], .n = c.shape[2],
+            .tile = {arg->tile.m, arg->tile.k, arg->tile.n}, .a = tl_in(matrix(tl, a, i)),
+            .b = tl_in(matrix(tl, b, i)), .c = tl_out(matrix(tl, c, i)) });
+}
+
+KB_BENCH(batched_gemm, "C[i] = A[i] B[i], the batch over all PEs",
+         KB_INT(batch, 512, 1, 1 << 24, "products"), KB_INT(m, 256, 1, 1 << 24, "rows of each A and C"),
+         KB_INT(k, 256, 1, 1 << 24, "columns of A, rows of B"), KB_INT(n, 256, 1, 1 << 24, "columns of B and C"),
+         KB_WORD(dtype, "f16 bf16 f32 i8", "of A and B, and of C; i8 gives i32"))
+{
+    uint64_t batch = kb_int(batch), m = kb_int(m), k = kb_int(k), n = kb_int(n);
+    enum kb_dtype dtype = kb_dtype(kb_word(dtype)), out = dtype == KB_i8 ? KB_i32 : dtype;
+    double most = dtype == KB_i8 ? 128 : 1;
+    struct kb_pes pes = kb_pes("*");
+    kb_tensor a = kb_tensor_new("a", dtype, kb_3d(batch, m, k), kb_rows(KB_HBM, pes));
+    kb_tensor b = kb_tensor_new("b", dtype, kb_3d(batch, k, n), kb_rows(KB_HBM, pes));
+    kb_tensor c = kb_tensor_new("c", out, kb_3d(batch, m, n), kb_rows(KB_HBM, pes));
+    kb_fill_uniform(a, -most, most);
+    kb_fill_uniform(b, -most, most);
+
+    struct tile tile = tile_of(&(struct tile_ask){m, k, n, dtype, out, false, false});
+    kb_future launch = kb_launch(batched_gemm, pes, &(struct batched_gemm_args){a, b, c, tile});
+    kb_wait(launch);
+    kb_roofline(kb_kernels_ps(launch), pes, &(struct kb_work){
+        .gemm_dtype = dtype, .macs = batch * m * k * n, .hbm_read = batch * (m + n) * k * kb_dtype_bytes(dtype),
+        .hbm_written = batch * m * n * kb_dtype_bytes(out) });
+    kb_expect_close(c, kb_ref_gemm(a, b));
+}

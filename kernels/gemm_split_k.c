@@ -1,0 +1,102 @@
+/* gemm_split_k.c: C = A B of few rows and deep columns: the PEs of a cube share columns of C, and each takes a part of k.
+ *
+ * All of B is read once, from the slices beside the PEs, which bounds it: with few rows there is little else to do. Each
+ * PE leaves its partial sums in its TCM, in f32, and gets one part of all elements from the others of its cube, a slot
+ * at a time; it adds them up and stores their sum. */
+#include "tiles.h"
+#include <kb/host.h>
+#include <kb/measure.h>
+
+struct split_k_args {
+    kb_tensor a, b, c;                                  /* m x k, with each PE; n x k: columns of B; m x n, by cube */
+    struct tile tile;
+    uint32_t split;                                     /* PEs that share columns */
+};
+
+/* Elements [base, base + most) of part i of a buffer that is split evenly; none: of shape 0. */
+static struct tl_shard piece(struct tl *tl, const struct split_k_args *arg, struct tl_shard all, uint32_t i,
+                             uint64_t base, uint64_t most)
+{
+    uint64_t first = all.shape[0] * i / arg->split + base, end = all.shape[0] * (i + 1) / arg->split;
+    struct tl_shard none = {0};
+    return first < end ? tl_part(tl, all, 0, first, tile_least(most, end - first)) : none;
+}
+
+/* Adds up every PE's sums of the elements that are this PE's part. */
+static void join(struct tl *tl, const struct split_k_args *arg, struct tl_shard sums, struct tl_shard c)
+{
+    uint32_t me = tl_pe(tl) % arg->split, base = tl_pe(tl) - me;
+    uint64_t slot = tl_slot_bytes(tl) / 4, longest = tile_count(sums.shape[0], arg->split);
+    struct tl_shard got = tl_alloc(tl, KB_f32, tile_least(slot, longest));
+    struct tl_shard rounded = tl_alloc(tl, c.dtype, tile_least(slot, longest));
+    for (uint64_t at = 0; at < longest; at += slot) {
+        struct tl_shard own = piece(tl, arg, sums, me, at, slot), to = piece(tl, arg, c, me, at, slot);
+        for (uint32_t i = 1; i < arg->split; i++) {
+            struct tl_shard part = piece(tl, arg, sums, (me + i) % arg->split, at, slot);
+            if (part.shape[0])
+                tl_send(tl, base + (me + i) % arg->split, part);
+        }
+        for (uint32_t i = 1; i < arg->split && own.shape[0]; i++) {
+            struct tl_shard part = tl_part(tl, got, 0, 0, own.shape[0]);
+            tl_recv(tl, base + (me + arg->split - i) % arg->split, part);
+            tl_add(tl, own, own, part);
+        }
+        if (own.shape[0]) {
+            tl_cast(tl, tl_part(tl, rounded, 0, 0, own.shape[0]), own);
+            tl_store(tl, to, tl_part(tl, rounded, 0, 0, own.shape[0]));
+        }
+    }
+    tl_free(tl, got);
+    tl_free(tl, rounded);
+}
+
+KB_KERNEL(gemm_split_k, struct split_k_args)
+{
+    struct tl_shard b = tl_my_shard(tl, arg->b), c = tl_shard(tl, arg->c, tl_pe(tl) / arg->split);
+    uint64_t m = c.shape[0], n = c.shape[1];
+    if (n == 0)                                         /* there are more cubes than columns */
+        return;
+    uint64_t rows = tile_least(m, tl_room_bytes(tl) / 2 / (n * 4));
+    if (rows == 0)
+        tl_fail(tl, 1, "a row of %llu partial sums is more than half of a TCM", (unsigned long long)n);
+    struct tl_shard sums = tl_alloc(tl, KB_f32, rows, n);
+    for (uint64_t first = 0; first < m; first += rows) {
+        uint64_t count = tile_least(rows, m - first);
+        struct tl_shard part = tl_part(tl, sums, 0, 0, count), to = tl_part(tl, c, 0, first, count);
+        if (b.shape[1] == 0)                            /* there are more PEs than rows of B */
+            tl_sub(tl, part, part, part);
+        else {
+            struct tl_shard a = tl_part(tl, tl_my_shard(tl, arg->a), 1, b.first[1], b.shape[1]);
+            tl_wait(tl, tl_composite(tl, &(struct tl_composite){
+                .op = TL_GEMM, .m = count, .k = b.shape[1], .n = n, .tile = {arg->tile.m, arg->tile.k, arg->tile.n},
+                .a = tl_in(tl_part(tl, a, 0, first, count)), .b = tl_in(tl_transposed(tl, b, 0, 1)),
+                .c = tl_out(part) }));
+        }
+        join(tl, arg, tl_reshape(tl, part, count * n), tl_reshape(tl, to, count * n));
+    }
+}
+
+KB_BENCH(gemm_split_k, "C = A B, columns of C over the cubes, k over the PEs of each",
+         KB_INT(m, 16, 1, 1 << 24, "rows of A and C"), KB_INT(k, 16384, 1, 1 << 24, "columns of A, rows of B"),
+         KB_INT(n, 8192, 1, 1 << 24, "columns of B and C"), KB_WORD(dtype, "f16 bf16 f32", "of A, B and C"))
+{
+    uint64_t m = kb_int(m), k = kb_int(k), n = kb_int(n);
+    enum kb_dtype dtype = kb_dtype(kb_word(dtype));
+    struct kb_pes pes = kb_pes("*"), firsts = kb_pes("*.pe0");
+    uint32_t split = pes.count / firsts.count;
+    kb_tensor a = kb_tensor_new("a", dtype, kb_2d(m, k), kb_copies(KB_HBM, pes));
+    kb_tensor b = kb_tensor_new("b", dtype, kb_2d(n, k), kb_blocks(KB_HBM, pes, firsts.count, split));
+    kb_tensor c = kb_tensor_new("c", dtype, kb_2d(m, n), kb_cols(KB_HBM, firsts));
+    kb_fill_uniform(a, -1, 1);
+    kb_fill_uniform(b, -1, 1);
+
+    uint64_t deep = tile_count(k, split), wide = tile_count(n, firsts.count);
+    struct tile tile = tile_of(&(struct tile_ask){m, deep, wide, dtype, KB_f32, false, false});
+    tile.k = tile_least(tile.k, tile_count(deep, 4));     /* the array is done soon after the last read */
+    kb_future launch = kb_launch(gemm_split_k, pes, &(struct split_k_args){a, b, c, tile, split});
+    kb_wait(launch);
+    kb_roofline(kb_kernels_ps(launch), pes, &(struct kb_work){
+        .gemm_dtype = dtype, .macs = m * k * n, .hbm_read = (m * firsts.count + n) * k * kb_dtype_bytes(dtype),
+        .hbm_written = m * n * kb_dtype_bytes(dtype) });
+    kb_expect_close(c, kb_ref_gemm(a, kb_ref_transpose(b)));
+}
