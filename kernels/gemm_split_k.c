@@ -1,8 +1,8 @@
-/* gemm_split_k.c: C = A B of few rows and deep columns: the PEs of a cube share columns of C, and each takes a part of k.
+/* gemm_split_k.c: C = A B of few rows and deep columns: the PEs of a cube share columns of C, each takes a part of k.
  *
- * All of B is read once, from the slices beside the PEs, which bounds it: with few rows there is little else to do. Each
- * PE leaves its partial sums in its TCM, in f32, and gets one part of all elements from the others of its cube, a slot
- * at a time; it adds them up and stores their sum. */
+ * All of B is read once, from the slices beside the PEs, which bounds it: with few rows there is little else to do.
+ * Each PE leaves its partial sums in its TCM, in f32, and gets one part of all elements from the others of its cube, a
+ * slot at a time; it adds them up and stores their sum. */
 #include "tiles.h"
 #include <kb/host.h>
 #include <kb/measure.h>
@@ -98,5 +98,5 @@ KB_BENCH(gemm_split_k, "C = A B, columns of C over the cubes, k over the PEs of 
     kb_roofline(kb_kernels_ps(launch), pes, &(struct kb_work){
         .gemm_dtype = dtype, .macs = m * k * n, .hbm_read = (m * firsts.count + n) * k * kb_dtype_bytes(dtype),
         .hbm_written = m * n * kb_dtype_bytes(dtype) });
-    kb_expect_close(c, kb_ref_gemm(a, kb_ref_transpose(b)));
+    kb_expect_close(c, kb_ref_transpose(kb_ref_gemm(b, kb_ref_transpose(a))));
 }
