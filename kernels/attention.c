@@ -21,15 +21,20 @@ static kb_tensor heads_of(const char *name, const struct attention *a, uint64_t 
     return kb_tensor_new(name, a->dtype, dims, place);
 }
 
-/* Each key lies with all PEs of a team, some columns with each, so that every tile comes from all their memories: with
- * a causal mask the first keys are read by everybody, the last ones by few. */
+enum { LEAST_COLS = 16 };
+
+/* Each key lies with several PEs, some columns with each, so that every tile comes from many memories at once: with a
+ * causal mask the first keys are read by everybody, the last ones by few. */
 static struct kb_place place_of_keys(const struct attention *a, struct kb_pes pes)
 {
+    uint64_t members = pes.count / a->kv_heads, cols = at_most(members, kb_ceil_div(a->head_dim, LEAST_COLS));
     if (a->side_by_side)
         return kb_cols(KB_HBM, pes);
     if (pes.count % a->kv_heads)
         return kb_rows(KB_HBM, pes);
-    return kb_blocks(KB_HBM, pes, (uint32_t)a->kv_heads, pes.count / (uint32_t)a->kv_heads);
+    while (members % cols)
+        cols--;
+    return kb_blocks(KB_HBM, pes, pes.count / (uint32_t)cols, (uint32_t)cols);
 }
 
 KB_BENCH(attention, "softmax(Q K^T / sqrt(head_dim)) V of many heads, with K and V in tiles",
