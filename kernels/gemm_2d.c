@@ -1,0 +1,109 @@
+/* gemm_2d.c: C = A B with C in blocks over a grid of PEs: nothing has a copy.
+ *
+ * A row of the grid is a cube. Rows of A lie with all PEs, in rank order, so that the rows of a block of C are in the
+ * block's own cube; columns of B lie with all PEs as well, those of a block on other cubes. A PE loads B's columns for
+ * its block into its TCM, as many as fit, and takes the rows of A from one neighbour after the other, its own ones
+ * first. What bounds it is the links between and in the cubes. */
+#include "tiles.h"
+#include <kb/host.h>
+#include <kb/measure.h>
+
+struct gemm_2d_args {
+    kb_tensor a, b, c;                                  /* m x k; n x k: columns of B; m x n */
+    struct tile tile;
+    uint32_t rows, cols;                                /* of the grid */
+    uint32_t kept;                                      /* shards of B that are in the TCM at a time; 0: none */
+};
+
+/* All rows of the block times some of its columns, which may lie in the TCM; `first` is their index in C. */
+static void multiply(struct tl *tl, const struct gemm_2d_args *arg, struct tl_shard b, bool pin_b, uint64_t first)
+{
+    uint32_t row = tl_pe(tl) / arg->cols, col = tl_pe(tl) % arg->cols;
+    struct tl_shard c = tl_my_shard(tl, arg->c);
+    tl_handle done[arg->cols];
+    for (uint32_t i = 0; i < arg->cols; i++) {
+        struct tl_shard a = tl_shard(tl, arg->a, row * arg->cols + (col + i) % arg->cols);
+        done[i] = NULL;
+        if (a.shape[0] == 0)                            /* there are more PEs than rows */
+            continue;
+        struct tl_shard to = tl_part(tl, tl_part(tl, c, 0, a.first[0] - c.first[0], a.shape[0]), 1,
+                                     first - c.first[1], b.shape[0]);
+        done[i] = tl_composite(tl, &(struct tl_composite){
+            .op = TL_GEMM, .m = a.shape[0], .k = a.shape[1], .n = b.shape[0],
+            .tile = {arg->tile.m, arg->tile.k, arg->tile.n}, .a = tl_in(a), .b = tl_in(tl_transposed(tl, b, 0, 1)),
+            .pin_b = pin_b, .c = tl_out(to) });
+    }
+    for (uint32_t i = 0; pin_b && i < arg->cols; i++)
+        if (done[i])
+            tl_wait(tl, done[i]);
+}
+
+KB_KERNEL(gemm_2d, struct gemm_2d_args)
+{
+    uint32_t row = tl_pe(tl) / arg->cols, first = tl_pe(tl) % arg->cols * arg->rows;
+    struct tl_shard c = tl_my_shard(tl, arg->c), panel = {0};
+    for (uint32_t i = 0; arg->kept == 0 && i < arg->rows; i++) {
+        struct tl_shard b = tl_shard(tl, arg->b, first + (row + i) % arg->rows);
+        if (b.shape[0])                                 /* there are not more PEs than columns */
+            multiply(tl, arg, b, false, b.first[0]);
+    }
+    for (uint32_t i = 0; arg->kept && i < arg->rows; i += arg->kept) {
+        uint32_t count = (uint32_t)tile_least(arg->kept, arg->rows - i);
+        struct tl_shard last = tl_shard(tl, arg->b, first + i + count - 1);
+        uint64_t from = tl_shard(tl, arg->b, first + i).first[0], wide = last.first[0] + last.shape[0] - from;
+        if (wide == 0 || c.shape[0] == 0)
+            continue;
+        panel = tl_alloc(tl, last.dtype, wide, last.shape[1]);
+        for (uint32_t j = 0; j < count; j++) {
+            struct tl_shard b = tl_shard(tl, arg->b, first + i + (row + j) % count);
+            if (b.shape[0])
+                tl_load_into(tl, tl_part(tl, panel, 0, b.first[0] - from, b.shape[0]), b);
+        }
+        multiply(tl, arg, panel, true, from);
+        tl_free(tl, panel);
+    }
+}
+
+/* What each PE reads of the others at least, over the links. */
+static kb_traffic traffic_of(const struct gemm_2d_args *arg, struct kb_pes pes, uint64_t a_bytes, uint64_t b_bytes)
+{
+    kb_traffic traffic = kb_traffic_new();
+    for (uint32_t to = 0; to < pes.count; to++) {
+        for (uint32_t i = 0; i < arg->cols; i++)
+            if (to / arg->cols * arg->cols + i != to)
+                kb_traffic_add(traffic, pes.pe[to / arg->cols * arg->cols + i], pes.pe[to], a_bytes);
+        for (uint32_t i = 0; i < arg->rows; i++)
+            if (to % arg->cols * arg->rows + i != to)
+                kb_traffic_add(traffic, pes.pe[to % arg->cols * arg->rows + i], pes.pe[to], b_bytes);
+    }
+    return traffic;
+}
+
+KB_BENCH(gemm_2d, "C = A B, blocks of C over a grid of PEs, A and B over all of them",
+         KB_INT(m, 16384, 1, 1 << 24, "rows of A and C"), KB_INT(k, 1024, 1, 1 << 24, "columns of A, rows of B"),
+         KB_INT(n, 8192, 1, 1 << 24, "columns of B and C"),
+         KB_WORD(dtype, "f16 bf16 f32 i8", "of A and B, and of C; i8 gives i32"))
+{
+    uint64_t m = kb_int(m), k = kb_int(k), n = kb_int(n);
+    enum kb_dtype dtype = kb_dtype(kb_word(dtype)), out = dtype == KB_i8 ? KB_i32 : dtype;
+    double most = dtype == KB_i8 ? 128 : 1;
+    struct kb_pes pes = kb_pes("*");
+    struct gemm_2d_args arg = {.cols = kb_pes("sip0.cube0.*").count};
+    arg.rows = pes.count / arg.cols;
+    arg.a = kb_tensor_new("a", dtype, kb_2d(m, k), kb_rows(KB_HBM, pes));
+    arg.b = kb_tensor_new("b", dtype, kb_2d(n, k), kb_rows(KB_HBM, pes));
+    arg.c = kb_tensor_new("c", out, kb_2d(m, n), kb_blocks(KB_HBM, pes, arg.rows, arg.cols));
+    kb_fill_uniform(arg.a, -most, most);
+    kb_fill_uniform(arg.b, -most, most);
+
+    uint64_t room = kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes, wide = tile_count(n, pes.count);
+    uint64_t tall = tile_count(m, pes.count), column = k * kb_dtype_bytes(dtype);
+    arg.kept = (uint32_t)tile_least(room / (wide * column), arg.rows);
+    arg.tile = tile_of(&(struct tile_ask){tall, k, arg.kept ? wide * arg.kept : wide, dtype, out, false, arg.kept > 0});
+    kb_future launch = kb_launch(gemm_2d, pes, &arg);
+    kb_wait(launch);
+    kb_roofline(kb_kernels_ps(launch), pes, &(struct kb_work){
+        .gemm_dtype = dtype, .macs = m * k * n, .hbm_read = (m * arg.cols + n * arg.rows) * column,
+        .hbm_written = m * n * kb_dtype_bytes(out), .traffic = traffic_of(&arg, pes, tall * column, wide * column) });
+    kb_expect_close(arg.c, kb_ref_gemm(arg.a, kb_ref_transpose(arg.b)));
+}
