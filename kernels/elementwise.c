@@ -66,9 +66,9 @@ static kb_ref expected(const struct elementwise_args *arg)
 }
 
 KB_BENCH(elementwise, "act(scale * x + bias) + residual in one pass, rows over all PEs",
-         KB_INT(rows, 16384, 1, 1 << 30, "rows"),
+         KB_INT(rows, 10240, 1, 1 << 30, "rows"),
          KB_INT(cols, 2048, 1, 1 << 30, "columns"),
-         KB_WORD(dtype, "f16 bf16 f32 i32 i8", "of all tensors"),
+         KB_WORD(dtype, "f32 f16 bf16 i32 i8", "of all tensors"),
          KB_REAL(scale, 2, -1024, 1024, "what x is multiplied with; a whole number for integers"),
          KB_BOOL(bias, true, "add a row to each row"),
          KB_WORD(act, "gelu silu relu tanh sigmoid abs none", "an op of one operand; relu, abs or none for integers"),
