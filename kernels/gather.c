@@ -77,18 +77,8 @@ KB_KERNEL(gather, struct gather_args)
 
 /* ---- the bench */
 
-/* Any numbers below `vocab`; skewed: half of them among the first hundredth. */
-static void choose(int32_t *id, uint64_t tokens, uint64_t vocab, bool skewed)
-{
-    uint64_t state = 88172645463325252u;
-    for (uint64_t token = 0; token < tokens; token++) {
-        state ^= state << 13, state ^= state >> 7, state ^= state << 17;        /* xorshift64 */
-        id[token] = (int32_t)((state >> 32) % (skewed && state & 1 ? ceil_of(vocab, 100) : vocab));
-    }
-}
-
 /* Every row on its way; what is read goes the way of its request backwards. */
-static kb_traffic moved(struct kb_pes pes, const int32_t *id, uint64_t tokens, uint64_t vocab, uint64_t row_bytes)
+static kb_traffic moved(struct kb_pes pes, const double *id, uint64_t tokens, uint64_t vocab, uint64_t row_bytes)
 {
     kb_traffic traffic = kb_traffic_new();
     for (uint64_t pe = 0; pe < pes.count; pe++) {
@@ -102,7 +92,7 @@ static kb_traffic moved(struct kb_pes pes, const int32_t *id, uint64_t tokens, u
     return traffic;
 }
 
-static kb_ref chosen(kb_tensor table, const int32_t *id, uint64_t tokens, uint64_t dim)
+static kb_ref chosen(kb_tensor table, const double *id, uint64_t tokens, uint64_t dim)
 {
     double *rows = kb_has_data() ? __builtin_malloc(tokens * dim * sizeof *rows) : NULL;
     for (uint64_t t = 0; rows && t < tokens; t++)
@@ -118,11 +108,11 @@ KB_BENCH(gather, "rows of a table that lies with all PEs, by ids in memory",
          KB_INT(vocab, 4096, 1, INT32_MAX, "rows of the table"),
          KB_INT(dim, 8192, 1, 1 << 24, "columns of the table"),
          KB_INT(tokens, 4096, 1, MOST_TOKENS, "rows that are asked for"),
-         KB_WORD(ids, "random skewed", "any rows; half of them among the first hundredth of the table"),
+         KB_INT(used, 0, 0, INT32_MAX, "the first so many rows are asked for; 0: all"),
          KB_WORD(dtype, "f16 bf16 f32 i32 i16 i8 u8", "of the table"))
 {
-    static int32_t id[MOST_TOKENS];
-    uint64_t vocab = kb_int(vocab), dim = kb_int(dim), tokens = kb_int(tokens);
+    static double id[MOST_TOKENS];
+    uint64_t vocab = kb_int(vocab), dim = kb_int(dim), tokens = kb_int(tokens), used = kb_int(used);
     enum kb_dtype dtype = kb_dtype(kb_word(dtype));
     uint64_t row_bytes = dim * kb_dtype_bytes(dtype);
     struct kb_pes pes = kb_pes("*");
@@ -130,9 +120,9 @@ KB_BENCH(gather, "rows of a table that lies with all PEs, by ids in memory",
     kb_tensor table = kb_tensor_new("table", dtype, kb_2d(vocab, dim), kb_rows(KB_HBM, pes));
     kb_tensor ids = kb_tensor_new("ids", KB_i32, kb_1d(tokens), kb_rows(KB_HBM, pes));
     kb_tensor y = kb_tensor_new("y", dtype, kb_2d(tokens, dim), kb_rows(KB_HBM, pes));
-    choose(id, tokens, vocab, kb_word(ids)[0] == 's');
     kb_fill_uniform(table, 0, 128);
-    kb_write(ids, id);
+    kb_fill_uniform(ids, 0, (double)(used ? least(used, vocab) : vocab));
+    kb_peek_many(ids, 0, tokens, id);
     kb_future launch = kb_launch(gather, pes, &(struct gather_args){table, ids, y, vocab});
     kb_wait(launch);
 

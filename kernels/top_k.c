@@ -146,7 +146,7 @@ static void expect(const struct top_k_args *arg, uint64_t rows, uint64_t cols)
         kb_peek_many(arg->x, row * cols, cols, x);
         choose(x, cols, arg->k, values + row * arg->k, columns + row * arg->k);
     }
-    kb_expect_close(arg->values, kb_ref_given(values, kb_2d(rows, arg->k)));
+    kb_expect_close(arg->values, kb_ref_exact(kb_ref_given(values, kb_2d(rows, arg->k))));
     kb_expect_close(arg->columns, kb_ref_given(columns, kb_2d(rows, arg->k)));
     __builtin_free(x);
     __builtin_free(values);
