@@ -131,7 +131,7 @@ $(B)/sources: FORCE
 	    echo $(sort $(gen_src) $(rt_src) $(text_src)) > $@
 
 to := $(DESTDIR)$(PREFIX)
-headers := $(foreach folder,rt rt/kb rt/text,$(wildcard $(folder)/*.h $(folder)/*.def))
+headers := $(foreach folder,rt rt/kb rt/text kernels,$(wildcard $(folder)/*.h $(folder)/*.def))
 install: all ## into DESTDIR and PREFIX
 	$(Q)install -D -t "$(to)/bin" $(B)/kbgen
 	$(Q)install -D -m 644 -t "$(to)/lib/kbgen" $(archives)

@@ -71,14 +71,16 @@ static void add_flags(struct words *words, const struct build *build)
 /* A job for the compiler without a file. File names in messages are absolute, in the result they have no folder. */
 static struct job compiler_job(const struct words *compiler, const char *what, const char *path)
 {
-    const char *runtime = arena_printf("%s/rt", home_sources());
+    const char *runtime = arena_printf("%s/rt", home_sources()), *library = arena_printf("%s/kernels", home_sources());
     int folder = (int)(strrchr(path, '/') + 1 - path);
     struct job job = {.what = what};
     words_add_all(&job.words, compiler);
+    words_add(&job.words, arena_printf("-I%s", library));       /* first: rt has other files of these names */
     words_add(&job.words, arena_printf("-I%s", runtime));
     words_add(&job.words, "-fstack-clash-protection");  /* no frame of a kernel passes over the guard of its stack */
     words_add(&job.words, arena_printf("-ffile-prefix-map=%.*s=", folder, path));
     words_add(&job.words, arena_printf("-ffile-prefix-map=%s=rt", runtime));
+    words_add(&job.words, arena_printf("-ffile-prefix-map=%s=kernels", library));
     words_add(&job.words, "-x");
     words_add(&job.words, "c");
     return job;

@@ -4,12 +4,13 @@
 Its `sh` blocks are run first, in a folder with build/kbgen, topologies/ and docs/; see shown.py for the others. Rows of
 its table that begin with a command have that command's figures.
 """
+import json
 import os
 import re
 import shutil
 import sys
 
-from harness import KBGEN, ROOT, SCRATCH, done, first_difference, ok, read, run
+from harness import KBGEN, ROOT, SCRATCH, done, first_difference, ok, read, run, write
 from shown import BLOCK, figures, picked, simulated
 
 GUIDE = os.path.join(ROOT, "docs", "guide.md")
@@ -25,6 +26,26 @@ def reader():
     for name in ("topologies", "docs"):
         os.symlink(os.path.join(ROOT, name), os.path.join(folder, name))
     return folder
+
+
+def uneven(folder, machine):
+    """The last step, which is to be right whatever the sizes: with w kept and streamed, with PEs that have no row."""
+    sizes = [(1, 1, 1), (131, 77, 93), (700, 512, 500)]
+    if machine == "small":                              # on 128 PEs, copies of a large w take long
+        sizes += [(5, 1700, 1900), (7, 11, 20000), (300, 1025, 1023)]
+    points = "".join(f'{{"m": {m}, "k": {k}, "n": {n}}}\n' for m, k, n in sizes)
+    ended = run(f"build/{machine}", "run", "gemm_rmsnorm", "--races", "--points", write(f"{folder}/sizes", points),
+                cwd=folder)
+    answers = [json.loads(line) for line in ended.stdout.splitlines()]
+    ok(ended.returncode == 0 and len(answers) == len(sizes) and
+       all(check["status"] == "ok" for answer in answers for check in answer["verify"]) and "RACE" not in ended.said,
+       f"gemm_rmsnorm verifies at any size on {machine}", ended.said)
+
+
+def too_long(folder):
+    ended = run("build/small", "run", "gemm_rmsnorm", "m=8", "k=8", "n=400000", "--data", "off", cwd=folder)
+    ok(ended.returncode == 1 and "do not fit into the TCM" in ended.stderr, "a row that does not fit",
+       ended.said)
 
 
 def main():
@@ -48,6 +69,9 @@ def main():
     for was, now in zip(BLOCK.finditer(text), BLOCK.finditer(made)):
         ok(not first_difference(simulated(was[2]), simulated(now[2])), was[1], first_difference(was[2], now[2]))
     ok("(nothing that begins as" not in made, "what it shows is printed", *re.findall(r"\(nothing that .*", made))
+    for machine in ("small", "ref_sip"):
+        uneven(folder, machine)
+    too_long(folder)
     wrong = [now for was, now in zip(ROW.finditer(text), ROW.finditer(made)) if was[0] != now[0]]
     ok(not wrong and ROW.search(text), "the table of all steps", *(row[0] for row in wrong))
     files = sorted(os.listdir(os.path.join(ROOT, "docs", "guide")))

@@ -31,11 +31,12 @@ chmod -R a-w "$home"
 # Root may write where it likes: what is there is compared before and after as well.
 before=$(sums)
 mkdir "$SCRATCH/work"
-cp tests/small.yaml "$SCRATCH/work"
+cp tests/small.yaml docs/guide/11_your_own.c "$SCRATCH/work"
 cd "$SCRATCH/work" || exit 1
 holds "kbgen --version" "$home/bin/kbgen" --version
 holds "kbgen makes a simulator" "$home/bin/kbgen" small.yaml
 holds "which runs" build/small info
+holds "a kernel finds the headers of the library" "$home/bin/kbgen" small.yaml -k 11_your_own.c -o own
 holds "kbgen of the tree makes one too" "$KBGEN" small.yaml -o of-tree
 holds "and they are the same bytes" cmp build/small of-tree
 holds "nothing was written to where kbgen is" test "$before" = "$(sums)"
