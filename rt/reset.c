@@ -1,6 +1,7 @@
 /* reset.c: everything that a run leaves behind, put back: what kernels hold first, for their PEs know it. */
 #include "reset.h"
 
+#include "array.h"
 #include "command.h"
 #include "coro.h"
 #include "device.h"
@@ -46,6 +47,7 @@ static void reset_host(void)
     figures_reset();
     verifications_reset();
     references_reset();
+    arrays_reset();
 }
 
 static void reset_data(void)

@@ -125,7 +125,7 @@ def places(program):
             space = ("hbm", "tcm", "sram")[(number + step) % 3]
             ended = run(program, "run", "shards", "shape=" + "x".join(map(str, shape)), f"split={split}",
                         f"space={space}")
-            want = list(shards(shape, split))
+            want = [*shards(shape, split), "wrong 0"]
             ok(ended.returncode == 0 and ended.stdout.splitlines()[:len(want)] == want,
                f"{shape} in {split}, {space}", ended.said, *want)
     for space in ("hbm", "tcm", "sram"):

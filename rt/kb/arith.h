@@ -1,4 +1,4 @@
-/* arith.h: how long bytes and cycles take, in integers: what does not fit into 64 bits is the largest number. */
+/* arith.h: sizes, and how long bytes and cycles take: integers; what does not fit into 64 bits is the largest one. */
 #ifndef KB_ARITH_H
 #define KB_ARITH_H
 
@@ -21,9 +21,26 @@ static inline uint64_t kb_ceil_div(uint64_t a, uint64_t b)
     return a / b + (a % b != 0);
 }
 
-static inline uint64_t kb_later(uint64_t a, uint64_t b)
+static inline uint64_t kb_min(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline uint64_t kb_max(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
+}
+
+/* x, or the bound that it is beyond. */
+static inline uint64_t kb_clamp(uint64_t x, uint64_t least, uint64_t most)
+{
+    return kb_max(least, kb_min(x, most));
+}
+
+/* The later one of two times. */
+static inline uint64_t kb_later(uint64_t a, uint64_t b)
+{
+    return kb_max(a, b);
 }
 
 /* a * num / den, rounded up; den is above 0. */

@@ -118,7 +118,7 @@ struct kb_dims {
 /* One element, by its row-major position in the tensor; of copies, the first one's. If it is the pending result of a
  * compute, the data pass runs first; with --data off that is wrong. */
 #define kb_peek(tensor, position) kb_peek_at(tensor, position, __FILE__, __LINE__)
-/* So many elements from a position on, into `values`, which are doubles. */
+/* So many elements from a position on, into `values`, which are doubles; at a fraction of kb_peek's time for each. */
 #define kb_peek_many(tensor, position, count, values)                                                                  \
     kb_peek_many_at(tensor, position, count, values, __FILE__, __LINE__)
 
@@ -135,6 +135,10 @@ struct kb_dims {
 
 /* Whether there will be results to look at: false with --data off. */
 bool kb_has_data(void);
+
+/* Memory of the host's for so many elements of a C type, all 0, until the run ends: double *x = kb_array(double, n).
+ * If there is not so much, the run ends with status 3. */
+#define kb_array(type, count) ((type *)kb_array_at(count, sizeof(type), __FILE__, __LINE__))
 
 /* ---- memory requests: each blocks until the host has the answer */
 
@@ -349,6 +353,7 @@ void kb_fill_at(kb_tensor tensor, enum kb_fill_kind kind, double x, double y, co
 double kb_peek_at(kb_tensor tensor, uint64_t position, const char *file, uint32_t line);
 void kb_peek_many_at(kb_tensor tensor, uint64_t position, uint64_t count, double *values, const char *file,
                      uint32_t line);
+void *kb_array_at(uint64_t count, size_t size, const char *file, uint32_t line);
 void kb_load_npy_at(kb_tensor tensor, const char *path, const char *file, uint32_t line);
 void kb_save_npy_at(kb_tensor tensor, const char *path, const char *file, uint32_t line);
 kb_future kb_launch_at(const struct kb_part *parts, struct kb_options options, const char *file, uint32_t line);

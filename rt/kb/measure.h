@@ -48,8 +48,7 @@ uint64_t kb_op_cost(const char *op);
 
 /* What an algorithm cannot leave out, all PEs together: multiply-adds; elements of simple ops, each as often as the op
  * costs, with the lanes of math_dtype, and beside them those with the lanes of f32; bytes that have to be read and
- * written at least once, in the HBM slices and in the cubes' sram; messages. What is left
- * out is 0. */
+ * written at least once, in the HBM slices and in the cubes' sram; messages. What is left out is 0. */
 struct kb_work {
     enum kb_dtype gemm_dtype, math_dtype;
     uint64_t macs, math, math_f32;

@@ -41,6 +41,19 @@ static enum kb_space space_of(const char *word)
     return word[0] == 'h' ? KB_HBM : word[0] == 't' ? KB_TCM : KB_SRAM;
 }
 
+/* How many of the elements from 1 on are not as written. */
+static uint64_t peeked_wrong(kb_tensor tensor, struct kb_dims dims)
+{
+    uint64_t count = 1, wrong = 0;
+    for (uint32_t axis = 0; axis < dims.rank; axis++)
+        count *= dims.size[axis];
+    double *values = kb_array(double, count);
+    kb_peek_many(tensor, 1, count - 1, values);
+    for (uint64_t i = 1; i < count; i++)
+        wrong += values[i - 1] != (double)i || kb_peek(tensor, i) != (double)i;
+    return wrong + (values[count - 1] != 0);
+}
+
 KB_BENCH(shards, "what each PE has of a tensor of 0, 1, 2 ...", KB_TEXT(shape, "5x7", "its shape"),
          KB_WORD(split, "rows cols blocks copies on", "how"), KB_WORD(space, "hbm tcm sram", "where"))
 {
@@ -58,6 +71,7 @@ KB_BENCH(shards, "what each PE has of a tensor of 0, 1, 2 ...", KB_TEXT(shape, "
     kb_tensor tensor = kb_tensor_new("t", KB_i32, dims_of(kb_text(shape)), place);
     kb_write(tensor, count);
     kb_wait(kb_launch(show, all, &(struct show_args){tensor}));
+    printf("wrong %" PRIu64 "\n", peeked_wrong(tensor, dims_of(kb_text(shape))));
 }
 
 struct address_args { kb_tensor tensor[4]; };

@@ -83,7 +83,7 @@ KB_BENCH(mistake, "what cannot be",
          KB_WORD(what, "none zero huge tile op ld transposed dtypes u8 no_dtype unfit pinned overlap odd nowhere "
                        "past epilogue bias epilogues tile_size no_shard not_mine no_tensor no_tensor_shards no_axes no_handle part axis "
                        "full empty strided data_of_hbm store_of_hbm store_shape reserved pending pending_copy "
-                       "rank_order on_failure busy axes no_elements too_many whole grid pes room peek peek_many dtype "
+                       "rank_order on_failure busy axes no_elements too_many whole grid pes room peek peek_many array dtype "
                        "ref_shape "
                        "uniform no_bench_parameter peek_off", "which"))
 {
@@ -108,6 +108,7 @@ KB_BENCH(mistake, "what cannot be",
     if (is("dtype")) kb_dtype("f64");
     if (is("peek")) kb_peek(a, 64);
     if (is("peek_many")) kb_peek_many(a, 60, 5, (double[5]){0});
+    if (is("array")) (void)kb_array(double, 1ull << 60);
     if (is("uniform")) kb_fill_uniform(a, 2, 1);
     if (is("no_bench_parameter")) (void)kb_int(nothing);
     if (is("on_failure"))

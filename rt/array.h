@@ -1,0 +1,8 @@
+/* array.h: memory that benches ask for. */
+#ifndef KB_ARRAY_H
+#define KB_ARRAY_H
+
+/* All of it is given back. */
+void arrays_reset(void);
+
+#endif
