@@ -2,6 +2,7 @@
 #ifndef KB_DEVICE_H
 #define KB_DEVICE_H
 
+#include "flight.h"
 #include "kernel.h"
 #include "kb/tl.h"
 
@@ -15,7 +16,7 @@ struct device_program {
 /* What the library keeps for a kernel while it runs: its tl's data. */
 struct device_state {
     struct held *held;                                  /* what tl_data handed out (buffer.c) */
-    struct flight *flights;                             /* transfers not waited for (flight.c) */
+    struct flights receives, moves;                     /* transfers not waited for (flight.c) */
     struct freed *freed;                                /* what it gave back (freed.c) */
     uint32_t *after;                                    /* commands that the next one depends on (device_call.c), */
     uint32_t afters, after_room;

@@ -1,4 +1,4 @@
-/* flight.c: the transfers of a kernel that it has not waited for. */
+/* flight.c: the transfers of a kernel that it has not waited for, in the order of their commands' numbers. */
 #include "flight.h"
 
 #include <inttypes.h>
@@ -8,9 +8,14 @@
 #include "runs.h"
 #include "text/diag.h"
 
-static struct flight **flights_of(const struct tl *tl)
+static struct flights *receives_of(const struct tl *tl)
 {
-    return &((struct device_state *)tl->data)->flights;
+    return &((struct device_state *)tl->data)->receives;
+}
+
+static struct flights *moves_of(const struct tl *tl)
+{
+    return &((struct device_state *)tl->data)->moves;
 }
 
 static bool writes(const struct flight *flight)
@@ -18,43 +23,82 @@ static bool writes(const struct flight *flight)
     return flight->command->ask.kind == COMMAND_load || flight->command->ask.kind == COMMAND_recv;
 }
 
-static void drop(struct flight **link)
+static void drop(struct flight *flight)
 {
-    struct flight *flight = *link;
-    *link = flight->next;
     command_drop(flight->command);
-    free(flight);
+    flight->command = NULL;
+}
+
+/* Closes the gaps. Of what only reads its buffer, the end alone matters. */
+static void sweep(struct flights *flights)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < flights->count; i++) {
+        struct flight *flight = &flights->all[i];
+        if (flight->command && !writes(flight) && flight->command->complete)
+            drop(flight);
+        if (flight->command)
+            flights->all[kept++] = *flight;
+    }
+    flights->count = kept;
+}
+
+/* Makes room for one; so much that sweeps are rare. */
+static void make_room(struct flights *flights)
+{
+    sweep(flights);
+    if (2 * flights->count < flights->room)
+        return;
+    flights->room = flights->room ? 2 * flights->room : 8;
+    flights->all = realloc(flights->all, flights->room * sizeof *flights->all);
+    if (!flights->all)
+        die("no memory for the records of %" PRIu32 " transfers:", flights->room);
 }
 
 void flights_add(struct tl *tl, struct command *command, const struct view *buffer)
 {
-    struct flight **link = flights_of(tl);
-    while (*link)                                       /* of what only reads its buffer, the end alone matters */
-        if (!writes(*link) && (*link)->command->complete)
-            drop(link);
-        else
-            link = &(*link)->next;
-    struct flight *flight = malloc(sizeof *flight);
-    if (!flight)
-        die("no memory for a transfer's record:");
-    *flight = (struct flight){NULL, command, *buffer};
+    struct flights *flights = command->ask.kind == COMMAND_recv ? receives_of(tl) : moves_of(tl);
+    if (flights->count == flights->room)
+        make_room(flights);
+    flights->all[flights->count++] = (struct flight){command, command->number, *buffer};
     command_hold(command);
-    *link = flight;
+}
+
+static void waited(struct flights *flights, uint32_t number)
+{
+    uint32_t low = 0, high = flights->count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (flights->all[middle].number < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low < flights->count && flights->all[low].number == number && flights->all[low].command)
+        drop(&flights->all[low]);
+    while (flights->count && !flights->all[flights->count - 1].command)
+        flights->count--;
 }
 
 void flights_waited(struct tl *tl, uint32_t number)
 {
-    struct flight **link = flights_of(tl);
-    while (*link && (*link)->command->number != number)
-        link = &(*link)->next;
-    if (*link)
-        drop(link);
+    waited(receives_of(tl), number);
+    waited(moves_of(tl), number);
+}
+
+static void end(struct flights *flights)
+{
+    for (uint32_t i = 0; i < flights->count; i++)
+        if (flights->all[i].command)
+            drop(&flights->all[i]);
+    free(flights->all);
+    *flights = (struct flights){0};
 }
 
 void flights_end(struct tl *tl)
 {
-    while (*flights_of(tl))
-        drop(flights_of(tl));
+    end(receives_of(tl));
+    end(moves_of(tl));
 }
 
 /* ---- faults */
@@ -62,7 +106,7 @@ void flights_end(struct tl *tl)
 static bool overlaps(const struct flight *flight, const struct view *view, uint64_t *first)
 {
     uint64_t end;
-    return views_meet(&flight->buffer, view, first, &end);
+    return flight->command && views_meet(&flight->buffer, view, first, &end);
 }
 
 static _Noreturn void flight_fault(const struct call *call, enum fault code, const struct flight *flight,
@@ -76,31 +120,41 @@ static _Noreturn void flight_fault(const struct call *call, enum fault code, con
 
 void flights_check_use(const struct call *call, const struct view *view)
 {
+    const struct flights *receives = receives_of(call->tl);
     uint64_t first;
-    for (const struct flight *flight = *flights_of(call->tl); flight; flight = flight->next)
-        if (flight->command->ask.kind == COMMAND_recv && overlaps(flight, view, &first))
+    for (const struct flight *flight = receives->all; flight < receives->all + receives->count; flight++)
+        if (overlaps(flight, view, &first))
             flight_fault(call, FAULT_KERNEL_ERROR, flight, first, "cannot be used before tl_wait for");
+}
+
+static void check_look(const struct call *call, const struct flights *flights, const struct view *view)
+{
+    uint64_t first;
+    for (const struct flight *flight = flights->all; flight < flights->all + flights->count; flight++)
+        if (overlaps(flight, view, &first) && writes(flight))
+            flight_fault(call, FAULT_PENDING_RESULT, flight, first, "are not known before tl_wait for");
 }
 
 void flights_check_look(const struct call *call, const struct view *view)
 {
+    check_look(call, receives_of(call->tl), view);
+    check_look(call, moves_of(call->tl), view);
+}
+
+static void check_free(const struct call *call, const struct flights *flights, const struct view *view)
+{
     uint64_t first;
-    for (const struct flight *flight = *flights_of(call->tl); flight; flight = flight->next)
-        if (writes(flight) && overlaps(flight, view, &first))
-            flight_fault(call, FAULT_PENDING_RESULT, flight, first, "are not known before tl_wait for");
+    for (struct flight *flight = flights->all; flight < flights->all + flights->count; flight++) {
+        if (!overlaps(flight, view, &first))
+            continue;
+        if (!flight->command->complete)
+            flight_fault(call, FAULT_KERNEL_ERROR, flight, first, "are in use by");
+        drop(flight);
+    }
 }
 
 void flights_check_free(const struct call *call, const struct view *view)
 {
-    struct flight **link = flights_of(call->tl);
-    uint64_t first;
-    while (*link) {
-        bool used = overlaps(*link, view, &first);
-        if (used && !(*link)->command->complete)
-            flight_fault(call, FAULT_KERNEL_ERROR, *link, first, "are in use by");
-        if (used)
-            drop(link);
-        else
-            link = &(*link)->next;
-    }
+    check_free(call, receives_of(call->tl), view);
+    check_free(call, moves_of(call->tl), view);
 }

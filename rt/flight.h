@@ -9,9 +9,14 @@
 #include "device_call.h"
 
 struct flight {
-    struct flight *next;
-    struct command *command;                            /* which is held */
+    struct command *command;                            /* which is held; NULL: it was waited for */
+    uint32_t number;                                    /* its number */
     struct view buffer;
+};
+
+struct flights {
+    struct flight *all;                                 /* in the order of their numbers */
+    uint32_t count, room;
 };
 
 void flights_add(struct tl *tl, struct command *command, const struct view *buffer);
