@@ -120,7 +120,7 @@ static uint64_t tokens_that_fit(const struct layer_args *arg, uint64_t ffn, uint
     uint64_t qkv = arg->qkv_cols * (size + 12), o = rows + 2 * HEAD_DIM * size;
     uint64_t mlp = 2 * longest_block(ffn, pes) * size;
     uint64_t a_token = arg->d * size + rows + greatest(greatest(qkv, o), mlp), norm = 8 * arg->d * size + 4096;
-    return clamp(room > norm ? (room - norm) / a_token : 1, 1, arg->tokens);
+    return kb_clamp(room > norm ? (room - norm) / a_token : 1, 1, arg->tokens);
 }
 
 static void tensors(struct layer_args *arg, struct kb_pes pes, uint64_t ffn)

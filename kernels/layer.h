@@ -66,7 +66,7 @@ static inline void layer_norm(struct layer *l, struct tl_shard to, struct tl_sha
 {
     struct tl *tl = l->tl;
     struct tl_shard gain = tl_load(tl, tl_my_shard(tl, gains));
-    uint64_t some = clamp(tl_room_bytes(tl) / (4 * l->arg->d + 8), 2, x.shape[0] + 1) - 1;
+    uint64_t some = kb_clamp(tl_room_bytes(tl) / (4 * l->arg->d + 8), 2, x.shape[0] + 1) - 1;
     struct tl_shard scratch = tl_alloc(tl, KB_f32, some, l->arg->d), roots = tl_alloc(tl, KB_f32, some, 1);
     for (uint64_t row = 0; row < x.shape[0]; row += some) {
         uint64_t rows = least(some, x.shape[0] - row);

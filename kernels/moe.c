@@ -67,7 +67,7 @@ static void expert(struct tl *tl, const struct moe_args *arg, const int32_t *ids
 {
     uint64_t size = kb_dtype_bytes(tl_shard(tl, arg->x, 0).dtype);
     uint64_t a_row = (2 * arg->d + longest_block(arg->ffn, arg->members)) * size;
-    uint64_t most = clamp((tl_room_bytes(tl) - 192) / a_row, 1, MOST_ROWS), choice[MOST_ROWS], rows = 0;
+    uint64_t most = kb_clamp((tl_room_bytes(tl) - 192) / a_row, 1, MOST_ROWS), choice[MOST_ROWS], rows = 0;
     for (uint64_t i = 0; i < arg->tokens * arg->top; i++) {
         if ((uint64_t)ids[i] == expert)
             choice[rows++] = i;
@@ -115,7 +115,8 @@ KB_KERNEL(moe, struct moe_args)
     barrier(tl, &all);
     struct tl_shard y = tl_my_shard(tl, arg->y), slots = tl_my_shard(tl, arg->slots);
     struct tl_shard gates = tl_part(tl, tl_my_shard(tl, arg->gates), 0, y.first[0], y.shape[0]);
-    uint64_t a_row = (arg->top * arg->members + 5) * arg->d * 4, step = clamp(tl_room_bytes(tl) / a_row, 1, y.shape[0]);
+    uint64_t a_row = (arg->top * arg->members + 5) * arg->d * 4;
+    uint64_t step = kb_clamp(tl_room_bytes(tl) / a_row, 1, y.shape[0]);
     for (uint64_t row = 0; row < y.shape[0]; row += step) {
         uint64_t rows = least(step, y.shape[0] - row);
         combine(tl, arg, tl_part(tl, y, 0, row, rows), tl_part(tl, slots, 0, row, rows),
@@ -181,7 +182,7 @@ KB_BENCH(moe, "a mixture-of-experts step, routed by what lies in memory",
     struct kb_pes pes = kb_pes("*");
     enum kb_dtype dtype = kb_dtype(kb_word(dtype));
     uint64_t tokens = kb_int(tokens), d = kb_int(d), ffn = kb_int(ffn), experts = kb_int(experts), top = kb_int(top);
-    uint64_t members = clamp(least(pes.count / experts, ffn), 1, pes.count), active = 0;
+    uint64_t members = kb_clamp(least(pes.count / experts, ffn), 1, pes.count), active = 0;
     static int32_t ids[MOST_TOKENS * MOST_TOP];
     bool used[MOST_EXPERTS] = {false};
     route(ids, tokens, top, experts, kb_word(routing)[0]);
