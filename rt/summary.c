@@ -148,7 +148,7 @@ static void print_share(FILE *out, const struct resource *r)
  * time, and what they wait for is named beside it. */
 static void print_bound(FILE *out, const struct resource *resources)
 {
-    const struct resource *top = resources, *shared = resources + ENGINES;
+    const struct resource *top = resources, *shared = resources + ENGINES + 1;
     for (const struct resource *r = resources; r < resources + RESOURCES; r++) {
         if (util_busiest(r) > util_busiest(top))
             top = r;

@@ -28,6 +28,14 @@ static void engines(struct resource *out)
     out[ENGINE_SCHEDULER] = pooled("pe_scheduler", stats.busy_ps[ENGINE_SCHEDULER], pes);
 }
 
+/* Where pe_gemm and pe_math are one server, it is as busy as both of them; told if both are. */
+static struct resource accelerator(void)
+{
+    uint64_t gemm_ps = stats.busy_ps[ENGINE_GEMM], math_ps = stats.busy_ps[ENGINE_MATH];
+    bool both = kb_shape.accel_shared && gemm_ps && math_ps;
+    return pooled("pe_gemm+math", both ? gemm_ps + math_ps : 0, peak_pes());
+}
+
 static struct resource hbm(void)
 {
     struct resource all = pooled("hbm", stats.read_busy_ps[SPACE_HBM], peak_pes() * kb_attrs.hbm_ctrl_pcs);
@@ -55,6 +63,7 @@ void util_collect(struct resource resources[RESOURCES])
     uint64_t cubes = (uint64_t)kb_shape.sips * kb_shape.cubes;
     engines(resources);
     struct resource *next = resources + ENGINES;
+    *next++ = accelerator();
     *next++ = hbm();
     *next++ = pooled("tcm read", stats.read_busy_ps[SPACE_TCM], peak_pes());
     *next++ = pooled("tcm write", stats.write_busy_ps[SPACE_TCM], peak_pes());

@@ -13,9 +13,9 @@ struct resource {
     uint64_t busiest_ps, busiest_servers;               /* of the busiest group that is known, else of all */
 };
 
-enum { RESOURCES = ENGINES + 2 * SPACES - 1 + LINK_CLASSES };
+enum { RESOURCES = ENGINES + 1 + 2 * SPACES - 1 + LINK_CLASSES };
 
-/* All of them: engines, memories, links. */
+/* All of them: engines, pe_gemm and pe_math together, memories, links. */
 void util_collect(struct resource resources[RESOURCES]);
 
 /* From the first kernel's start to the last one's end; 0: none has run. */
