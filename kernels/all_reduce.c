@@ -155,7 +155,7 @@ static struct bound halving_bound(struct kb_pes pes, struct kb_order order, uint
             uint32_t from = pes.pe[order.position[place_of_id(extra, id)]];
             uint32_t to = pes.pe[order.position[place_of_id(extra, id ^ mask)]];
             kb_traffic_add(bound.traffic, from, to, bytes / (2 * mask) * 2);
-            nearest_ps = least(nearest_ps, kb_latency_ps(from, to));
+            nearest_ps = kb_min(nearest_ps, kb_latency_ps(from, to));
         }
         bound.latency_ps += 2 * nearest_ps;
     }

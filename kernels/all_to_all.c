@@ -20,7 +20,7 @@ KB_KERNEL(all_to_all, struct all_to_all_args)
     for (uint64_t base = 0; base < n; base += pipe.panel)
         for (uint64_t step = 0; step < p; step++) {
             uint32_t to = ring_ahead(&ring, step), from = ring_behind(&ring, step);
-            uint64_t count = least(pipe.panel, n - base);
+            uint64_t count = kb_min(pipe.panel, n - base);
             struct tl_shard give = tl_part(tl, in, 0, to * n + base, count);
             struct tl_shard take = tl_part(tl, out, 0, from * n + base, count);
             if (step == 0) {

@@ -27,7 +27,7 @@ enum { LEAST_COLS = 16 };
  * causal mask the first keys are read by everybody, the last ones by few. */
 static struct kb_place place_of_keys(const struct attention *a, struct kb_pes pes)
 {
-    uint64_t members = pes.count / a->kv_heads, cols = at_most(members, kb_ceil_div(a->head_dim, LEAST_COLS));
+    uint64_t members = pes.count / a->kv_heads, cols = kb_min(members, kb_ceil_div(a->head_dim, LEAST_COLS));
     if (a->side_by_side)
         return kb_cols(KB_HBM, pes);
     if (pes.count % a->kv_heads)

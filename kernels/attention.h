@@ -47,8 +47,8 @@ static inline void tile_cut(const struct attention_pe *pe, struct key_tile *t)
     uint64_t left = t->sees - t->first, most = pe->a->tile, tiles = kb_ceil_div(left, most);
     bool is_first = t->head == pe->share.head && t->next_turn == 1 && t->first == 0;
     uint64_t count = kb_ceil_div(left, is_first ? 2 * tiles - 1 : tiles), cols = kb_attrs.pe_gemm_cols;
-    count = at_most(at_most(kb_ceil_div(count, cols) * cols, most), left);
-    t->count = kb_later(count, left - at_most(left, (tiles - 1) * most));
+    count = kb_min(kb_min(kb_ceil_div(count, cols) * cols, most), left);
+    t->count = kb_max(count, left - kb_min(left, (tiles - 1) * most));
 }
 
 /* The first tile of this PE's next block, from a turn on; the last turn, whose blocks see most keys, comes first.
@@ -62,7 +62,7 @@ static inline bool block_begin(const struct attention_pe *pe, struct key_tile *t
         block = attention_turn(turns - 1 - turn, pe->share.member, members);
     if (block >= blocks)
         return head + 1 < pe->share.end && block_begin(pe, t, head + 1, 0);
-    uint64_t query = block * a->block, queries = at_most(a->block, a->queries - query);
+    uint64_t query = block * a->block, queries = kb_min(a->block, a->queries - query);
     *t = (struct key_tile){.head = head, .next_turn = turn, .query = query, .queries = queries,
                            .rows = queries * pe->group, .sees = attention_sees(a, query, queries)};
     tile_cut(pe, t);
@@ -133,7 +133,7 @@ static inline void causal_mask(struct tl *tl, struct tl_shard mask)
     tl_cmp(tl, none, zero, TL_LT, tl_number(-__builtin_inf()));
     tl_cast(tl, zero, none);
     for (uint64_t known = 1; known < n; known *= 2) {
-        uint64_t more = at_most(known, n - known);
+        uint64_t more = kb_min(known, n - known);
         tl_add(tl, tl_part(tl, at, 1, known, more), tl_part(tl, at, 1, 0, more), tl_number((double)known));
     }
     tl_cmp(tl, mask, at, TL_LE, tl_transposed(tl, at, 0, 1));
@@ -145,7 +145,7 @@ static inline void hide_later_keys(struct attention_pe *pe, const struct key_til
 {
     struct tl *tl = pe->tl;
     uint64_t diagonal = t->sees - t->queries;           /* the last key that the first query sees */
-    uint64_t from = kb_later(t->first, diagonal), cols = t->first + t->count - from;
+    uint64_t from = kb_max(t->first, diagonal), cols = t->first + t->count - from;
     if (!pe->a->causal || t->first + t->count <= from)
         return;
     struct tl_shard sees = submatrix(tl, pe->mask, 0, t->queries, from - diagonal, cols);

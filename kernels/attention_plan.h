@@ -20,11 +20,6 @@ struct attention {
     uint64_t block, tile;                               /* queries of a block, keys of a tile: attention_plan */
 };
 
-static inline uint64_t at_most(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 static inline uint64_t attention_group(const struct attention *a)
 {
     return a->heads / a->kv_heads;
@@ -47,7 +42,7 @@ struct attention_share {
 /* PE `pe` of so many: kv heads and PEs in as many teams as there are of the fewer ones, neighbours together. */
 static inline struct attention_share attention_share(const struct attention *a, uint64_t pe, uint64_t pes)
 {
-    uint64_t teams = at_most(pes, a->kv_heads), team = pe * teams / pes;
+    uint64_t teams = kb_min(pes, a->kv_heads), team = pe * teams / pes;
     uint64_t first = kb_ceil_div(team * pes, teams), end = kb_ceil_div((team + 1) * pes, teams);
     return (struct attention_share){.head = team * a->kv_heads / teams, .end = (team + 1) * a->kv_heads / teams,
                                     .member = pe - first, .members = end - first};
@@ -74,7 +69,7 @@ static inline uint64_t attention_fit(const struct attention *a, uint64_t block, 
     uint64_t fixed = rows * (a->head_dim * size + 2 * (a->head_dim + 1) * 4 + 3 * size) + mask + buffers * 64;
     if (fixed >= room_bytes)
         return 0;
-    uint64_t tile = at_most((room_bytes - fixed) / (size * (rows + 2 * a->head_dim)), a->keys);
+    uint64_t tile = kb_min((room_bytes - fixed) / (size * (rows + 2 * a->head_dim)), a->keys);
     return tile > cols && tile < a->keys ? tile / cols * cols : tile;
 }
 
@@ -87,14 +82,14 @@ static inline uint64_t attention_ops(void)
 /* About how long a block takes: its scores, and what each tile takes besides; or the DMA, if that is longer. */
 static inline uint64_t attention_block_ps(const struct attention *a, uint64_t i, uint64_t tile)
 {
-    uint64_t count = at_most(a->block, a->queries - i * a->block), keys = attention_sees(a, i * a->block, count);
+    uint64_t count = kb_min(a->block, a->queries - i * a->block), keys = attention_sees(a, i * a->block, count);
     uint64_t rows = count * attention_group(a), scores = rows * keys, tiles = (keys + tile - 1) / tile;
     uint64_t tile_ps = 10 * kb_cycles_ps(kb_attrs.pe_math_fill_cycles, kb_attrs.pe_math_clock_khz) +
                        kb_math_ps(KB_f32, 2 * rows * a->head_dim);
     uint64_t dma_ps = kb_memory_ps(KB_HBM, 2 * keys * a->head_dim * kb_dtype_bytes(a->dtype), 0);
     uint64_t compute_ps = kb_gemm_ps(a->dtype, 2 * a->head_dim * scores) + tiles * tile_ps +
                           kb_math_ps(a->dtype, attention_ops() * scores);
-    return kb_later(compute_ps, 3 * dma_ps);            /* loads wait for their first bytes, and for other PEs' */
+    return kb_max(compute_ps, 3 * dma_ps);              /* loads wait for their first bytes, and for other PEs' */
 }
 
 /* The longest time of a member. */
@@ -107,7 +102,7 @@ static inline uint64_t attention_guess_ps(const struct attention *a, uint64_t ti
             uint64_t block = attention_turn(i, member, members);
             ps += block < blocks ? attention_block_ps(a, block, tile) : 0;
         }
-        longest_ps = kb_later(longest_ps, ps);
+        longest_ps = kb_max(longest_ps, ps);
     }
     return longest_ps;
 }
@@ -117,13 +112,13 @@ static inline uint64_t attention_guess_ps(const struct attention *a, uint64_t ti
 static inline bool attention_plan(struct attention *a, uint64_t pes, uint64_t room_bytes)
 {
     struct attention trial = *a;
-    uint64_t members = kb_ceil_div(pes, at_most(pes, a->kv_heads));
+    uint64_t members = kb_ceil_div(pes, kb_min(pes, a->kv_heads));
     uint64_t best_ps = UINT64_MAX, from = a->block ? a->block : 1, to = a->block ? a->block : a->queries;
     for (trial.block = from; trial.block <= to; trial.block++) {
         uint64_t tile = attention_fit(a, trial.block, room_bytes);
         if (tile == 0)
             break;
-        tile = a->tile ? at_most(a->tile, tile) : tile;
+        tile = a->tile ? kb_min(a->tile, tile) : tile;
         uint64_t guess_ps = attention_guess_ps(&trial, tile, members);
         if (guess_ps < best_ps) {
             best_ps = guess_ps;
@@ -131,7 +126,7 @@ static inline bool attention_plan(struct attention *a, uint64_t pes, uint64_t ro
         }
     }
     uint64_t tile = best_ps < UINT64_MAX ? attention_fit(a, a->block, room_bytes) : 0;
-    a->tile = a->tile ? at_most(a->tile, tile) : tile;
+    a->tile = a->tile ? kb_min(a->tile, tile) : tile;
     return a->tile > 0;
 }
 

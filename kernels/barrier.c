@@ -48,7 +48,7 @@ static uint64_t bound_ps(struct kb_pes pes, struct kb_order order)
         uint64_t nearest_ps = UINT64_MAX;
         for (uint32_t at = 0; at < order.count; at++) {
             uint32_t to = order.position[(at + places) % order.count];
-            nearest_ps = least(nearest_ps, kb_latency_ps(pes.pe[order.position[at]], pes.pe[to]));
+            nearest_ps = kb_min(nearest_ps, kb_latency_ps(pes.pe[order.position[at]], pes.pe[to]));
         }
         sum_ps += nearest_ps;
     }
@@ -62,7 +62,7 @@ KB_BENCH(barrier, "no PE goes on before all have come",
 {
     struct kb_pes pes = kb_pes(kb_text(pes)), first = {pes.pe, 1};
     struct kb_order order = kb_snake(pes);
-    uint64_t p = pes.count, looks = least(p, 64);
+    uint64_t p = pes.count, looks = kb_min(p, 64);
     kb_tensor mark = kb_tensor_new("mark", KB_i32, kb_2d(1, 1), kb_on(KB_HBM, first));
     kb_tensor marks = kb_tensor_new("marks", KB_i32, kb_2d(p, 1), kb_rows(KB_HBM, pes));
     kb_tensor seen = kb_tensor_new("seen", KB_i32, kb_2d(p, looks), kb_rows(KB_HBM, pes));

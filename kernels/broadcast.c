@@ -31,7 +31,7 @@ KB_KERNEL(broadcast, struct chain_args)
     struct pipe pipe;
     pipe_open(&pipe, tl, out.dtype, NULL, arg->chunk_bytes, n);
     for (uint64_t base = 0; base < n; base += pipe.panel) {
-        struct span span = {base, least(pipe.panel, n - base)};
+        struct span span = {base, kb_min(pipe.panel, n - base)};
         pipe_put(&pipe, (struct panel){what, ring_behind(&ring, 1), ring_ahead(&ring, 1), part_of(tl, in, span),
                                        part_of(tl, out, span), span.count});
     }
@@ -49,7 +49,7 @@ KB_KERNEL(reduce, struct chain_args)
     struct pipe pipe;
     pipe_open(&pipe, tl, in.dtype, arg->op, arg->chunk_bytes, n);
     for (uint64_t base = 0; base < n; base += pipe.panel) {
-        struct span span = {base, least(pipe.panel, n - base)};
+        struct span span = {base, kb_min(pipe.panel, n - base)};
         pipe_put(&pipe, (struct panel){what, ring_behind(&ring, 1), ring_ahead(&ring, 1), part_of(tl, in, span),
                                        part_of(tl, out, span), span.count});
     }

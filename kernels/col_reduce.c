@@ -75,7 +75,7 @@ KB_KERNEL(col_reduce, struct col_reduce_args)
     struct ranks ranks = ranks_of(tl, x, arg->rows);
     uint64_t most = columns_at_once(tl, &ranks);
     for (uint64_t col = 0; col < x.shape[1]; col += most)
-        reduce_cols(tl, arg, &ranks, tl_part(tl, x, 1, col, stream_clamp(x.shape[1] - col, 1, most)), col);
+        reduce_cols(tl, arg, &ranks, tl_part(tl, x, 1, col, kb_clamp(x.shape[1] - col, 1, most)), col);
 }
 
 KB_BENCH(col_reduce, "sum, mean, max or min of each column, rows over all PEs",

@@ -63,14 +63,20 @@ static inline struct span block_of(uint64_t n, uint64_t p, uint64_t i)
 
 static inline uint64_t longest_block(uint64_t n, uint64_t p)
 {
-    return n / p + (n % p != 0);
+    return kb_ceil_div(n, p);
+}
+
+/* The block that element i of n is in, of p blocks. */
+static inline uint64_t block_with(uint64_t n, uint64_t p, uint64_t i)
+{
+    return (uint64_t)(((unsigned __int128)(i + 1) * p - 1) / n);
 }
 
 /* Of a span, the elements from `base` on, at most so many. */
 static inline struct span span_cut(struct span span, uint64_t base, uint64_t most)
 {
     uint64_t left = span.count > base ? span.count - base : 0;
-    return (struct span){span.first + base, least(left, most)};
+    return (struct span){span.first + base, kb_min(left, most)};
 }
 
 /* The elements of a dense shard in one row; no shard: none. */
@@ -176,11 +182,6 @@ static inline uint64_t scaled(uint64_t x, uint64_t up, uint64_t down)
     return (uint64_t)((unsigned __int128)x * up / down);
 }
 
-static inline uint64_t greatest(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* Figures of a collective on `bytes`. As nccl-tests have it: algbw is bytes / time, busbw is algbw * up / down, which
  * compares with the links' bandwidth whatever the number of ranks is. */
 static inline void report(kb_future launch, uint64_t bytes, uint64_t up, uint64_t down, struct bound bound)
@@ -195,7 +196,7 @@ static inline void report(kb_future launch, uint64_t bytes, uint64_t up, uint64_
     uint64_t algbw = scaled(bytes, 1000000000000u, time_ps);
     kb_figure("algbw", algbw, KB_BYTES_PER_S);
     kb_figure("busbw", scaled(algbw, up, down), KB_BYTES_PER_S);
-    kb_figure("bound_reached", scaled(greatest(greatest(link_ps, bound.memory_ps), bound.latency_ps), 1000, time_ps),
+    kb_figure("bound_reached", scaled(kb_max(kb_max(link_ps, bound.memory_ps), bound.latency_ps), 1000, time_ps),
               KB_PERMILLE);
 }
 

@@ -68,7 +68,7 @@ static void gather_partials(struct attention_pe *pe, struct tl_shard mine, uint6
     uint32_t member = (uint32_t)pe->share.member, leader = tl_pe(tl) - member;
     struct tl_shard all = member ? mine : tl_alloc(tl, KB_f32, members, at_once, mine.shape[2]);
     for (uint64_t head = 0; head < pe->group; head += at_once) {
-        uint64_t heads = at_most(at_once, pe->group - head);
+        uint64_t heads = kb_min(at_once, pe->group - head);
         struct tl_shard own = tl_part(tl, mine, 1, head, heads), some = tl_part(tl, all, 1, 0, heads);
         if (member) {
             tl_send(tl, leader, own);
@@ -87,15 +87,15 @@ static void gather_partials(struct attention_pe *pe, struct tl_shard mine, uint6
 static void decode_head(struct attention_pe *pe, uint64_t head)
 {
     uint64_t keys = pe->a->keys, row = partial_bytes(pe->a), member = pe->share.member;
-    uint64_t members = at_most(at_most(pe->share.members, keys), kb_later(partials_bytes() / row, 1));
+    uint64_t members = kb_min(kb_min(pe->share.members, keys), kb_max(partials_bytes() / row, 1));
     if (member >= members)
         return;
     struct key_tile last = decode_keys(pe, head, member * keys / members, (member + 1) * keys / members);
     if (members > 1) {
         struct tl_shard mine = tl_alloc(pe->tl, KB_f32, 1, pe->group, pe->a->head_dim + 2);
-        uint64_t at_once = at_most(tl_slot_bytes(pe->tl) / row, partials_bytes() / row / members);
+        uint64_t at_once = kb_min(tl_slot_bytes(pe->tl) / row, partials_bytes() / row / members);
         put_partial(pe, &last, mine);
-        gather_partials(pe, mine, members, at_most(kb_later(at_once, 1), pe->group));
+        gather_partials(pe, mine, members, kb_min(kb_max(at_once, 1), pe->group));
         tl_free(pe->tl, mine);
     }
     if (member == 0)
@@ -135,7 +135,7 @@ KB_BENCH(decode, "attention of one query of each sequence to a long cache of key
     kb_fill_uniform(a.v, -1, 1);
     kb_ref expected = kb_ref_attention(a.q, a.k, a.v, .heads = a.heads, .kv_heads = a.kv_heads);
     uint64_t room = 7 * partials_bytes(), own = (attention_group(&a) + 1) * partial_bytes(&a);
-    attention_plan(&a, pes.count, room - at_most(room, own));
+    attention_plan(&a, pes.count, room - kb_min(room, own));
     kb_future launch = kb_launch(decode, pes, &a);
     kb_wait(launch);
 

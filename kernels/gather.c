@@ -66,11 +66,11 @@ KB_KERNEL(gather, struct gather_args)
     uint64_t size = kb_dtype_bytes(y.dtype), dim = y.shape[1], most = tl_room_bytes(tl) / (2 * BUFFERS) / size;
     uint64_t some = tl_room_bytes(tl) / 2 / kb_dtype_bytes(ids.dtype);
     for (uint64_t token = 0; token < y.shape[0]; token += some) {
-        uint64_t count = least(some, y.shape[0] - token);
+        uint64_t count = kb_min(some, y.shape[0] - token);
         struct tl_shard loaded = tl_load(tl, tl_part(tl, ids, 0, token, count));
         for (uint64_t col = 0; col < dim; col += most)
             rows(tl, arg, tl_data(tl, loaded), tl_part(tl, y, 0, token, count),
-                 (struct span){col, least(most, dim - col)});
+                 (struct span){col, kb_min(most, dim - col)});
         tl_free(tl, loaded);
     }
 }
@@ -121,7 +121,7 @@ KB_BENCH(gather, "rows of a table that lies with all PEs, by ids in memory",
     kb_tensor ids = kb_tensor_new("ids", KB_i32, kb_1d(tokens), kb_rows(KB_HBM, pes));
     kb_tensor y = kb_tensor_new("y", dtype, kb_2d(tokens, dim), kb_rows(KB_HBM, pes));
     kb_fill_uniform(table, 0, 128);
-    kb_fill_uniform(ids, 0, (double)(used ? least(used, vocab) : vocab));
+    kb_fill_uniform(ids, 0, (double)(used ? kb_min(used, vocab) : vocab));
     kb_peek_many(ids, 0, tokens, id);
     kb_future launch = kb_launch(gather, pes, &(struct gather_args){table, ids, y, vocab});
     kb_wait(launch);

@@ -71,11 +71,11 @@ static inline struct tl_shard gemm_step(struct tl *tl, const struct gemm_args *a
                                         uint32_t i)
 {
     uint64_t n = all.shape[axis], cols = kb_attrs.pe_gemm_cols;
-    uint64_t step = tile_count(tile_count(n, arg->ring), cols) * cols;
+    uint64_t step = kb_ceil_div(kb_ceil_div(n, arg->ring), cols) * cols;
     uint64_t first = (tl_pe(tl) + arg->ring - i) % arg->ring * step;
     struct tl_shard none = all;
     none.shape[axis] = 0;
-    return first < n ? tl_part(tl, all, axis, first, tile_least(step, n - first)) : none;
+    return first < n ? tl_part(tl, all, axis, first, kb_min(step, n - first)) : none;
 }
 
 /* Brings in the columns of step i, and sends them on. */
@@ -90,7 +90,7 @@ static inline void gemm_columns(struct tl *tl, const struct gemm_args *arg, cons
         tl_load_into(tl, columns, gemm_step(tl, arg, p->from, 0, 0));
     columns = tl_reshape(tl, columns, elements);
     for (uint64_t j = 0; ring > 1 && j < elements; j += slot) {
-        struct tl_shard message = tl_part(tl, columns, 0, j, tile_least(slot, elements - j));
+        struct tl_shard message = tl_part(tl, columns, 0, j, kb_min(slot, elements - j));
         if (i > 0)
             tl_recv(tl, base + (at + ring - 1) % ring, message);
         if (i + 1 < ring)
@@ -103,7 +103,7 @@ static inline void gemm_corner(struct tl *tl, const struct gemm_args *arg, const
                                uint64_t end, uint32_t i)
 {
     struct tl_shard columns = gemm_step(tl, arg, p->b, 0, i), c = gemm_step(tl, arg, p->c, 1, i);
-    uint64_t count = tile_least(end, p->head.shape[0]) - first;
+    uint64_t count = kb_min(end, p->head.shape[0]) - first;
     if (columns.shape[0])
         gemm_block(tl, arg, arg->tile, tl_part(tl, p->head, 0, first, count), true, columns, true,
                    tl_part(tl, c, 0, first, count));
@@ -115,7 +115,7 @@ static inline tl_handle gemm_head(struct tl *tl, const struct gemm_args *arg, co
     uint64_t first = i * arg->tile.m, rows = p->head.shape[0];
     if (first >= rows)
         return NULL;
-    uint64_t count = tile_least(arg->tile.m, rows - first);
+    uint64_t count = kb_min(arg->tile.m, rows - first);
     return tl_load_async(tl, tl_part(tl, p->head, 0, first, count), tl_part(tl, p->a, 0, first, count));
 }
 
@@ -143,10 +143,10 @@ static inline void gemm_gather(struct tl *tl, const struct gemm_args *arg, const
 static inline tl_handle gemm_stream(struct tl *tl, const struct gemm_args *arg, const struct gemm_panel *p, bool end)
 {
     uint64_t rows = p->c.shape[0], first = p->head.shape[0];
-    uint64_t last = end ? rows - tile_least(arg->tile.m, rows - first) : first;
+    uint64_t last = end ? rows - kb_min(arg->tile.m, rows - first) : first;
     struct tile narrow = arg->tile;
     if (end)
-        narrow.n = tile_count(narrow.n, 2);
+        narrow.n = kb_ceil_div(narrow.n, 2);
     if (first < last)
         gemm_block(tl, arg, arg->tile, tl_part(tl, p->a, 0, first, last - first), false, p->b, true,
                    tl_part(tl, p->c, 0, first, last - first));
@@ -164,11 +164,11 @@ static inline void gemm_on_pe(struct tl *tl, const struct gemm_args *arg)
         return;
     tl_handle done[2] = {0};
     struct tl_shard head = a;
-    head.shape[0] = tile_least(tile_least(arg->head, rows / 2), arg->ring * arg->tile.m);
+    head.shape[0] = kb_min(kb_min(arg->head, rows / 2), arg->ring * arg->tile.m);
     if (head.shape[0])
         head = tl_alloc(tl, a.dtype, head.shape[0], head.shape[1]);
     for (uint64_t first = 0, i = 0; first < n; first += arg->panel, i++, head.shape[0] = 0) {
-        uint64_t count = tile_least(arg->panel, n - first);
+        uint64_t count = kb_min(arg->panel, n - first);
         if (i < 2)
             kept[i] = tl_alloc(tl, b.dtype, count, b.shape[1]);
         if (done[i % 2])
@@ -222,7 +222,7 @@ static inline struct gemm_args gemm_new(enum kb_dtype in, enum kb_dtype out, str
     kb_fill_uniform(arg.a, -most, most);
     kb_fill_uniform(arg.b, -most, most);
     struct tile asked = {kb_int(tile_m), kb_int(tile_k), kb_int(tile_n)};
-    gemm_plan(&arg, (struct tile_ask){tile_count(m, pes.count), k, n, in, out, false, false}, asked);
+    gemm_plan(&arg, (struct tile_ask){kb_ceil_div(m, pes.count), k, n, in, out, false, false}, asked);
     return arg;
 }
 

@@ -48,7 +48,7 @@ KB_KERNEL(gemm_2d, struct gemm_2d_args)
             multiply(tl, arg, b, false, b.first[0]);
     }
     for (uint32_t i = 0; arg->kept && i < arg->rows; i += arg->kept) {
-        uint32_t count = (uint32_t)tile_least(arg->kept, arg->rows - i);
+        uint32_t count = (uint32_t)kb_min(arg->kept, arg->rows - i);
         struct tl_shard last = tl_shard(tl, arg->b, first + i + count - 1);
         uint64_t from = tl_shard(tl, arg->b, first + i).first[0], wide = last.first[0] + last.shape[0] - from;
         if (wide == 0 || c.shape[0] == 0)
@@ -96,9 +96,9 @@ KB_BENCH(gemm_2d, "C = A B, blocks of C over a grid of PEs, A and B over all of 
     kb_fill_uniform(arg.a, -most, most);
     kb_fill_uniform(arg.b, -most, most);
 
-    uint64_t room = kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes, wide = tile_count(n, pes.count);
-    uint64_t tall = tile_count(m, pes.count), column = k * kb_dtype_bytes(dtype);
-    arg.kept = (uint32_t)tile_least(room / (wide * column), arg.rows);
+    uint64_t room = kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes, wide = kb_ceil_div(n, pes.count);
+    uint64_t tall = kb_ceil_div(m, pes.count), column = k * kb_dtype_bytes(dtype);
+    arg.kept = (uint32_t)kb_min(room / (wide * column), arg.rows);
     arg.tile = tile_of(&(struct tile_ask){tall, k, arg.kept ? wide * arg.kept : wide, dtype, out, false, arg.kept > 0});
     kb_future launch = kb_launch(gemm_2d, pes, &arg);
     kb_wait(launch);

@@ -19,16 +19,16 @@ static struct tl_shard piece(struct tl *tl, const struct split_k_args *arg, stru
 {
     uint64_t first = all.shape[0] * i / arg->split + base, end = all.shape[0] * (i + 1) / arg->split;
     struct tl_shard none = {0};
-    return first < end ? tl_part(tl, all, 0, first, tile_least(most, end - first)) : none;
+    return first < end ? tl_part(tl, all, 0, first, kb_min(most, end - first)) : none;
 }
 
 /* Adds up every PE's sums of the elements that are this PE's part. */
 static void join(struct tl *tl, const struct split_k_args *arg, struct tl_shard sums, struct tl_shard c)
 {
     uint32_t me = tl_pe(tl) % arg->split, base = tl_pe(tl) - me;
-    uint64_t slot = tl_slot_bytes(tl) / 4, longest = tile_count(sums.shape[0], arg->split);
-    struct tl_shard got = tl_alloc(tl, KB_f32, tile_least(slot, longest));
-    struct tl_shard rounded = tl_alloc(tl, c.dtype, tile_least(slot, longest));
+    uint64_t slot = tl_slot_bytes(tl) / 4, longest = kb_ceil_div(sums.shape[0], arg->split);
+    struct tl_shard got = tl_alloc(tl, KB_f32, kb_min(slot, longest));
+    struct tl_shard rounded = tl_alloc(tl, c.dtype, kb_min(slot, longest));
     for (uint64_t at = 0; at < longest; at += slot) {
         struct tl_shard own = piece(tl, arg, sums, me, at, slot), to = piece(tl, arg, c, me, at, slot);
         for (uint32_t i = 1; i < arg->split; i++) {
@@ -56,12 +56,12 @@ KB_KERNEL(gemm_split_k, struct split_k_args)
     uint64_t m = c.shape[0], n = c.shape[1];
     if (n == 0)                                         /* there are more cubes than columns */
         return;
-    uint64_t rows = tile_least(m, tl_room_bytes(tl) / 2 / (n * 4));
+    uint64_t rows = kb_min(m, tl_room_bytes(tl) / 2 / (n * 4));
     if (rows == 0)
         tl_fail(tl, 1, "a row of %llu partial sums is more than half of a TCM", (unsigned long long)n);
     struct tl_shard sums = tl_alloc(tl, KB_f32, rows, n);
     for (uint64_t first = 0; first < m; first += rows) {
-        uint64_t count = tile_least(rows, m - first);
+        uint64_t count = kb_min(rows, m - first);
         struct tl_shard part = tl_part(tl, sums, 0, 0, count), to = tl_part(tl, c, 0, first, count);
         if (b.shape[1] == 0)                            /* there are more PEs than rows of B */
             tl_sub(tl, part, part, part);
@@ -90,9 +90,9 @@ KB_BENCH(gemm_split_k, "C = A B, columns of C over the cubes, k over the PEs of 
     kb_fill_uniform(a, -1, 1);
     kb_fill_uniform(b, -1, 1);
 
-    uint64_t deep = tile_count(k, split), wide = tile_count(n, firsts.count);
+    uint64_t deep = kb_ceil_div(k, split), wide = kb_ceil_div(n, firsts.count);
     struct tile tile = tile_of(&(struct tile_ask){m, deep, wide, dtype, KB_f32, false, false});
-    tile.k = tile_least(tile.k, tile_count(deep, 4));     /* the array is done soon after the last read */
+    tile.k = kb_min(tile.k, kb_ceil_div(deep, 4));        /* the array is done soon after the last read */
     kb_future launch = kb_launch(gemm_split_k, pes, &(struct split_k_args){a, b, c, tile, split});
     kb_wait(launch);
     kb_roofline(kb_kernels_ps(launch), pes, &(struct kb_work){

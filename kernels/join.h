@@ -60,7 +60,7 @@ static inline struct tl_shard message(struct tl *tl, struct tl_shard share, uint
 {
     uint64_t longest = tl_slot_bytes(tl) / kb_dtype_bytes(share.dtype), first = i * longest, n = share.shape[1];
     if (first < n)
-        return tl_part(tl, share, 1, first, stream_clamp(n - first, 1, longest));
+        return tl_part(tl, share, 1, first, kb_clamp(n - first, 1, longest));
     share.shape[1] = 0;
     return share;
 }

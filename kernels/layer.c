@@ -119,7 +119,7 @@ static uint64_t tokens_that_fit(const struct layer_args *arg, uint64_t ffn, uint
     uint64_t size = kb_dtype_bytes(arg->attention.dtype), rows = longest_block(arg->d, pes) * size;
     uint64_t qkv = arg->qkv_cols * (size + 12), o = rows + 2 * HEAD_DIM * size;
     uint64_t mlp = 2 * longest_block(ffn, pes) * size;
-    uint64_t a_token = arg->d * size + rows + greatest(greatest(qkv, o), mlp), norm = 8 * arg->d * size + 4096;
+    uint64_t a_token = arg->d * size + rows + kb_max(kb_max(qkv, o), mlp), norm = 8 * arg->d * size + 4096;
     return kb_clamp(room > norm ? (room - norm) / a_token : 1, 1, arg->tokens);
 }
 
@@ -159,7 +159,7 @@ KB_BENCH(layer, "a transformer layer, tensor-parallel: Llama-3-8B's shapes, or a
     uint64_t heads = 32 / scale, kv_heads = 8 / scale, kv_cols = kv_heads * HEAD_DIM;
     enum kb_dtype dtype = kb_dtype(kb_word(dtype));
     struct kb_pes pes = kb_pes("*");
-    pes.count = least(pes.count, d / 2);
+    pes.count = kb_min(pes.count, d / 2);
     struct layer_args args = {
         .order = kb_snake(pes), .tokens = tokens, .d = d, .spent_ps = spent_ps,
         .qkv_cols = 2 * longest_block(d / 2, pes.count) + 2 * longest_block(kv_cols, pes.count),
@@ -171,7 +171,7 @@ KB_BENCH(layer, "a transformer layer, tensor-parallel: Llama-3-8B's shapes, or a
     uint64_t room = kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes, left = room - room * 3 / 16;
     args.message_bytes = room / 128;
     args.chunk = tokens_that_fit(&args, ffn, pes.count, left);
-    args.chunk = kb_int(chunk) ? least(kb_int(chunk), args.chunk) : args.chunk;
+    args.chunk = kb_int(chunk) ? kb_min(kb_int(chunk), args.chunk) : args.chunk;
     attention_plan(&args.attention, pes.count, left - 4096);
     tensors(&args, pes, ffn);
     kb_future launch = kb_launch(transformer_layer, pes, &args);

@@ -69,7 +69,7 @@ static inline void layer_norm(struct layer *l, struct tl_shard to, struct tl_sha
     uint64_t some = kb_clamp(tl_room_bytes(tl) / (4 * l->arg->d + 8), 2, x.shape[0] + 1) - 1;
     struct tl_shard scratch = tl_alloc(tl, KB_f32, some, l->arg->d), roots = tl_alloc(tl, KB_f32, some, 1);
     for (uint64_t row = 0; row < x.shape[0]; row += some) {
-        uint64_t rows = least(some, x.shape[0] - row);
+        uint64_t rows = kb_min(some, x.shape[0] - row);
         struct tl_shard from = tl_part(tl, x, 0, row, rows), f = tl_part(tl, scratch, 0, 0, rows);
         struct tl_shard root = tl_part(tl, roots, 0, 0, rows);
         tl_mul(tl, f, from, from);
@@ -118,7 +118,7 @@ static inline struct span layer_columns(uint64_t columns, uint64_t pes, uint64_t
 /* Of a span, what lies in [0, columns). */
 static inline uint64_t layer_below(struct span span, uint64_t columns)
 {
-    return span.first < columns ? least(span.count, columns - span.first) : 0;
+    return span.first < columns ? kb_min(span.count, columns - span.first) : 0;
 }
 
 /* Loads the cosines of pairs for tokens from `first` on, and their sines: the pairs of columns from `col` on of all
@@ -131,7 +131,7 @@ static inline void layer_turns(struct layer *l, struct moves *moves, struct tl_s
     uint64_t head_dim = l->arg->attention.head_dim, count = 0;
     table = tl_part(tl, table, 1, first, to[0].shape[1]);
     for (uint64_t c = cols.first; c < cols.first + cols.count; c += count, row += count / 2) {
-        count = least(head_dim - c % head_dim, cols.first + cols.count - c);
+        count = kb_min(head_dim - c % head_dim, cols.first + cols.count - c);
         for (uint32_t i = 0; i < 2; i++) {
             struct tl_shard from = tl_part(tl, table, 0, (i * head_dim + c % head_dim) / 2, count / 2);
             *moves_next(tl, moves) = tl_load_async(tl, tl_part(tl, to[i], 0, row, count / 2), from);
@@ -274,13 +274,13 @@ static inline void layer_attention(struct layer *l)
 static inline void layer(struct tl *tl, const struct layer_args *arg)
 {
     struct layer l = {.tl = tl, .arg = arg, .dtype = arg->attention.dtype, .since_ps = tl_now(tl)};
-    uint64_t chunk = least(arg->chunk, arg->tokens);
+    uint64_t chunk = kb_min(arg->chunk, arg->tokens);
     mesh_open(&l.mesh, tl);
     pipe_open(&l.pipe, tl, l.dtype, "add", arg->message_bytes, chunk * arg->d);
     for (uint32_t part = 0; part < 2; part++) {
         l.wide = tl_alloc(tl, l.dtype, chunk, arg->d);
         for (uint64_t first = 0; first < arg->tokens; first += chunk) {
-            uint64_t count = least(chunk, arg->tokens - first);
+            uint64_t count = kb_min(chunk, arg->tokens - first);
             part ? layer_after_attention(&l, first, count) : layer_before_attention(&l, first, count);
         }
         tl_free(tl, l.wide);

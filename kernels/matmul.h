@@ -6,15 +6,7 @@
 #define MATMUL_H
 
 #include <kb/arith.h>
-#include <kb/attrs.h>
-#include <kb/tl.h>
-
-/* The largest even share of n that is not above `most`. */
-static inline uint64_t even_share(uint64_t n, uint64_t most)
-{
-    uint64_t parts = (n + most - 1) / most;
-    return (n + parts - 1) / parts;
-}
+#include "tiles.h"
 
 /* to = op(x w), in one composite: x is m x k in this PE's TCM, w is k x n in a memory, or in the TCM if `near`; `to` is
  * anywhere. The op may be NULL. All rows are one tile, so that no weight is read twice. */
@@ -23,11 +15,11 @@ static inline tl_handle matmul(struct tl *tl, struct tl_shard to, struct tl_shar
 {
     uint64_t m = x.shape[0], k = x.shape[1], n = w.shape[1], size = kb_dtype_bytes(w.dtype);
     uint64_t reserved = kb_attrs.pe_tcm_reserved_bytes, cols = kb_attrs.pe_gemm_cols;
-    uint64_t rows = even_share(m, kb_clamp(reserved / 4 / (cols * kb_dtype_bytes(to.dtype)), 1, m));
+    uint64_t rows = tile_even(m, 1, kb_clamp(reserved / 4 / (cols * kb_dtype_bytes(to.dtype)), 1, m));
     uint64_t bytes = kb_clamp(k * n * size / 6, 32 << 10, reserved / 8);
     uint64_t tile_n = kb_clamp(reserved / 4 / (rows * kb_dtype_bytes(to.dtype)) / cols * cols, 1, n);
     tile_n = kb_clamp(bytes / size / k / cols * cols, n < cols ? n : cols, tile_n);
-    uint64_t tile_k = even_share(k, kb_clamp(bytes / size / tile_n, 1, k));
+    uint64_t tile_k = tile_even(k, 1, kb_clamp(bytes / size / tile_n, 1, k));
     struct tl_composite gemm = {
         .op = TL_GEMM, .m = m, .k = k, .n = n, .tile = {rows, tile_k, tile_n},
         .a = tl_in(x), .pin_a = true, .b = tl_in(w), .pin_b = near, .c = tl_out(to),

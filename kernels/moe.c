@@ -118,7 +118,7 @@ KB_KERNEL(moe, struct moe_args)
     uint64_t a_row = (arg->top * arg->members + 5) * arg->d * 4;
     uint64_t step = kb_clamp(tl_room_bytes(tl) / a_row, 1, y.shape[0]);
     for (uint64_t row = 0; row < y.shape[0]; row += step) {
-        uint64_t rows = least(step, y.shape[0] - row);
+        uint64_t rows = kb_min(step, y.shape[0] - row);
         combine(tl, arg, tl_part(tl, y, 0, row, rows), tl_part(tl, slots, 0, row, rows),
                 tl_part(tl, gates, 0, row, rows));
     }
@@ -182,7 +182,7 @@ KB_BENCH(moe, "a mixture-of-experts step, routed by what lies in memory",
     struct kb_pes pes = kb_pes("*");
     enum kb_dtype dtype = kb_dtype(kb_word(dtype));
     uint64_t tokens = kb_int(tokens), d = kb_int(d), ffn = kb_int(ffn), experts = kb_int(experts), top = kb_int(top);
-    uint64_t members = kb_clamp(least(pes.count / experts, ffn), 1, pes.count), active = 0;
+    uint64_t members = kb_clamp(kb_min(pes.count / experts, ffn), 1, pes.count), active = 0;
     static int32_t ids[MOST_TOKENS * MOST_TOP];
     bool used[MOST_EXPERTS] = {false};
     route(ids, tokens, top, experts, kb_word(routing)[0]);

@@ -13,6 +13,7 @@
 #ifndef PIPE_H
 #define PIPE_H
 
+#include <kb/arith.h>
 #include <kb/tl.h>
 
 /* What happens to a panel. Loaded and received: the two are joined by the pipe's op. */
@@ -42,31 +43,21 @@ struct pipe {
     struct flight flight[PIPE_PANELS];
 };
 
-static inline uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-static inline uint64_t ceil_of(uint64_t a, uint64_t b)
-{
-    return (a + b - 1) / b;
-}
-
 /* Chunks are of chunk_bytes, or of a slot if that is less. Panels of no more than `longest` elements will be put. The
  * sizes of chunks and panels are the same on every PE; how many panels are under way follows from its room. */
 static inline void pipe_open(struct pipe *pipe, struct tl *tl, enum kb_dtype dtype, const char *op,
                              uint64_t chunk_bytes, uint64_t longest)
 {
-    uint64_t size = kb_dtype_bytes(dtype), slot = least(chunk_bytes, tl_slot_bytes(tl));
+    uint64_t size = kb_dtype_bytes(dtype), slot = kb_min(chunk_bytes, tl_slot_bytes(tl));
     if (slot < size)
         tl_fail(tl, 1, "a message of %llu bytes holds no element", (unsigned long long)slot);
     *pipe = (struct pipe){.tl = tl, .op = op, .chunk = slot / size};
-    pipe->panel = pipe->chunk * least(tl_slots(tl), PIPE_CHUNKS);
-    uint64_t buffer = least(pipe->panel, longest);
+    pipe->panel = pipe->chunk * kb_min(tl_slots(tl), PIPE_CHUNKS);
+    uint64_t buffer = kb_min(pipe->panel, longest);
     if (buffer == 0)
         return;
     uint64_t fit = tl_room_bytes(tl) / (2 * (buffer * size + 64));
-    pipe->depth = fit < 1 ? 1 : (uint32_t)least(fit, PIPE_PANELS);
+    pipe->depth = fit < 1 ? 1 : (uint32_t)kb_min(fit, PIPE_PANELS);
     for (uint32_t i = 0; i < pipe->depth; i++) {
         pipe->flight[i].own = tl_alloc(tl, dtype, buffer);
         pipe->flight[i].got = tl_alloc(tl, dtype, buffer);
@@ -77,7 +68,7 @@ static inline struct tl_shard chunk_of(const struct pipe *pipe, const struct fli
                                        uint64_t i)
 {
     uint64_t first = i * pipe->chunk;
-    return tl_part(pipe->tl, buffer, 0, first, least(pipe->chunk, f->panel.count - first));
+    return tl_part(pipe->tl, buffer, 0, first, kb_min(pipe->chunk, f->panel.count - first));
 }
 
 static inline uint64_t chunks_of(const struct pipe *pipe, const struct flight *f)

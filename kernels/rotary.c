@@ -54,7 +54,7 @@ KB_KERNEL(rotary, struct rotary_args)
     if (most == 0)
         tl_fail(tl, 1, "the TCM does not hold the table of a token");
     for (uint64_t first = 0; first < table.shape[0]; first += most)
-        stretch(tl, arg, first, stream_clamp(most, 1, table.shape[0] - first));
+        stretch(tl, arg, first, kb_clamp(most, 1, table.shape[0] - first));
 }
 
 /* ---- the bench */

@@ -13,6 +13,7 @@
 #ifndef STREAM_H
 #define STREAM_H
 
+#include <kb/arith.h>
 #include <kb/attrs.h>
 #include <kb/host.h>
 #include <kb/measure.h>
@@ -86,16 +87,6 @@ static inline uint64_t stream_fit(const struct stream *s, uint64_t cols)
     return room > fixed ? (room - fixed) / row : 0;
 }
 
-static inline uint64_t stream_larger(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
-static inline uint64_t stream_clamp(uint64_t x, uint64_t least, uint64_t most)
-{
-    return x < least ? least : x > most ? most : x;
-}
-
 /* The first block and the last one are this part of the others: nothing hides their load, nothing their store. */
 enum { STREAM_TAPER = 4 };
 
@@ -121,9 +112,9 @@ static inline uint64_t stream_ps(const struct stream *s, uint64_t block)
     uint64_t blocks = (all + block - 1) / block + !s->even;
     uint64_t in = s->loads.bytes, out = s->stores.bytes;
     uint64_t slowest = kb_memory_ps(KB_HBM, all * in, all * out);
-    slowest = stream_larger(slowest, stream_dma_ps(blocks * s->loads.count, all * in));
-    slowest = stream_larger(slowest, stream_dma_ps(blocks * s->stores.count, all * out));
-    slowest = stream_larger(slowest, stream_math_ps(s, blocks * s->ops, all));
+    slowest = kb_max(slowest, stream_dma_ps(blocks * s->loads.count, all * in));
+    slowest = kb_max(slowest, stream_dma_ps(blocks * s->stores.count, all * out));
+    slowest = kb_max(slowest, stream_math_ps(s, blocks * s->ops, all));
     return stream_dma_ps(1, last * in) + slowest + stream_math_ps(s, s->ops, last) + stream_dma_ps(1, last * out);
 }
 
@@ -158,23 +149,23 @@ static inline void stream_choose(struct stream *s)
 {
     uint64_t longest = s->all_cols;
     bool few = s->buffers == 0;
-    s->buffers = stream_clamp(few ? 4 : s->buffers, 2, STREAM_BUFFERS);
+    s->buffers = kb_clamp(few ? 4 : s->buffers, 2, STREAM_BUFFERS);
     while (few && s->whole_rows && s->buffers > 1 && stream_fit(s, longest) == 0)
         s->buffers--;
     if (s->buffers == 1)                                /* not even with two */
         s->buffers = 4;
     while (longest > 1 && stream_fit(s, longest) == 0)
         longest -= (longest + 7) / 8;
-    uint64_t fit = stream_fit(s, longest), best = stream_best(s, longest * stream_clamp(fit, 1, s->all_rows));
+    uint64_t fit = stream_fit(s, longest), best = stream_best(s, longest * kb_clamp(fit, 1, s->all_rows));
     if (fit == 0)
         tl_fail(s->tl, 1, "the TCM has no room for %u blocks of a stream", (unsigned)s->buffers);
     if (s->block_cols == 0)
         s->block_cols = s->whole_rows && longest == s->all_cols ? longest : best;
-    s->block_cols = stream_clamp(s->block_cols, 1, longest);
+    s->block_cols = kb_clamp(s->block_cols, 1, longest);
     if (s->block_rows == 0)
         s->block_rows = best / s->block_cols;
-    fit = stream_clamp(stream_fit(s, s->block_cols), 1, stream_dense(s) ? s->all_rows : STREAM_RUNS);
-    s->block_rows = stream_clamp(s->block_rows, 1, fit);
+    fit = kb_clamp(stream_fit(s, s->block_cols), 1, stream_dense(s) ? s->all_rows : STREAM_RUNS);
+    s->block_rows = kb_clamp(s->block_rows, 1, fit);
 }
 
 /* Chooses what the kernel left open. The buffers are taken from the TCM by the first stream_next: what a kernel
@@ -244,9 +235,9 @@ static inline uint64_t stream_share(const struct stream *s, uint64_t left, uint6
     tapers &= !s->even;
     uint64_t least = tapers ? (most + STREAM_TAPER - 1) / STREAM_TAPER : most;
     if (s->loaded == 0 || left <= least)
-        return stream_clamp(least, 1, left);
+        return kb_clamp(least, 1, left);
     uint64_t blocks = (left - least + most - 1) / most;
-    return tapers ? (left - least + blocks - 1) / blocks : stream_clamp(most, 1, left);
+    return tapers ? (left - least + blocks - 1) / blocks : kb_clamp(most, 1, left);
 }
 
 /* Goes to the next block to load. False: there is none. */
@@ -312,7 +303,7 @@ static inline struct tl_shard stream_cut(const struct stream *s, struct tl_shard
 static inline void stream_store(struct stream *s)
 {
     struct stream_buffer *buffer = &s->buffer[(s->taken - 1) % s->buffers];
-    uint32_t parts = s->stores.count ? stream_clamp(s->loads.count / s->stores.count, 1, STREAM_OPERANDS) : 0;
+    uint32_t parts = s->stores.count ? kb_clamp(s->loads.count / s->stores.count, 1, STREAM_OPERANDS) : 0;
     for (uint32_t i = 0; i < STREAM_OPERANDS; i++)
         for (uint32_t part = 0; s->store[i].rank && part < parts; part++) {
             struct tl_shard from = stream_cut(s, s->out[i], part, parts);

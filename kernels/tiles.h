@@ -15,6 +15,7 @@
 #ifndef TILES_H
 #define TILES_H
 
+#include <kb/arith.h>
 #include <kb/attrs.h>
 #include <kb/tl.h>
 
@@ -29,26 +30,11 @@ struct tile_ask {
     bool pin_a, pin_b;
 };
 
-static inline uint64_t tile_least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-static inline uint64_t tile_most(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
-static inline uint64_t tile_count(uint64_t size, uint64_t tile)
-{
-    return size / tile + (size % tile != 0);
-}
-
 /* The size of even pieces of at most `most` of a size, in whole steps, of which `most` is at least one. */
 static inline uint64_t tile_even(uint64_t size, uint64_t step, uint64_t most)
 {
-    uint64_t steps = tile_count(size, step), pieces = tile_count(steps, tile_most(most / step, 1));
-    return tile_least(tile_count(steps, pieces) * step, size);
+    uint64_t steps = kb_ceil_div(size, step), pieces = kb_ceil_div(steps, kb_max(most / step, 1));
+    return kb_min(kb_ceil_div(steps, pieces) * step, size);
 }
 
 /* Where one input streams by: `across` is the pinned one's side of C, `along` the streaming one's. */
@@ -56,18 +42,18 @@ static inline void tile_stream(const struct tile_ask *ask, uint64_t *along, uint
                                uint64_t across_step, uint64_t *k)
 {
     uint64_t in = kb_dtype_bytes(ask->in), out = kb_dtype_bytes(ask->out), block = kb_attrs.pe_tcm_reserved_bytes / 4;
-    uint64_t step = tile_least(along_step, *along), tiles = 4;
-    *across = tile_even(*across, across_step, tile_most(block / 2 / (step * out), 1));
-    *k = tile_even(*k, 1, tile_most((block - tile_least(block / 2, step * *across * out)) / (step * in), 1));
+    uint64_t step = kb_min(along_step, *along), tiles = 4;
+    *across = tile_even(*across, across_step, kb_max(block / 2 / (step * out), 1));
+    *k = tile_even(*k, 1, kb_max((block - kb_min(block / 2, step * *across * out)) / (step * in), 1));
     uint64_t most = block / (*k * in + *across * out);
-    *along = tile_even(*along, along_step, tile_most(tile_least(most, *along / tiles), 1));
+    *along = tile_even(*along, along_step, kb_max(kb_min(most, *along / tiles), 1));
 }
 
 /* What all tiles read, and the write of the last one's C, in bytes. */
 static inline double tile_bytes(const struct tile_ask *ask, struct tile tile)
 {
-    double a = (double)ask->m * ask->k * tile_count(ask->n, tile.n);
-    double b = (double)ask->n * ask->k * tile_count(ask->m, tile.m);
+    double a = (double)ask->m * ask->k * kb_ceil_div(ask->n, tile.n);
+    double b = (double)ask->n * ask->k * kb_ceil_div(ask->m, tile.m);
     return (a + b) * kb_dtype_bytes(ask->in) + (double)tile.m * tile.n * kb_dtype_bytes(ask->out);
 }
 
@@ -82,7 +68,7 @@ static inline struct tile tile_both(const struct tile_ask *ask, uint64_t rows, u
             best = tile;
     }
     uint64_t left = region - best.m * best.n * kb_dtype_bytes(ask->out);
-    best.k = tile_even(ask->k, 1, tile_most(left / 2 / ((best.m + best.n) * kb_dtype_bytes(ask->in)), 1));
+    best.k = tile_even(ask->k, 1, kb_max(left / 2 / ((best.m + best.n) * kb_dtype_bytes(ask->in)), 1));
     return best;
 }
 
@@ -91,7 +77,7 @@ static inline struct tile tile_of(const struct tile_ask *ask)
     uint64_t rows = kb_attrs.pe_gemm_rows, cols = kb_attrs.pe_gemm_cols;
     struct tile tile = {ask->m, ask->k, ask->n};
     while (rows * cols * kb_dtype_bytes(ask->out) > kb_attrs.pe_tcm_reserved_bytes / 4 && rows > 1 && cols > 1)
-        rows = tile_count(rows, 2), cols = tile_count(cols, 2);         /* a whole array would be too much */
+        rows = kb_ceil_div(rows, 2), cols = kb_ceil_div(cols, 2);       /* a whole array would be too much */
     if (ask->pin_b)
         tile_stream(ask, &tile.m, rows, &tile.n, cols, &tile.k);
     else if (ask->pin_a)
@@ -108,7 +94,7 @@ static inline uint64_t tile_panel(const struct tile_ask *ask, uint64_t room)
 {
     uint64_t in = kb_dtype_bytes(ask->in), cols = kb_attrs.pe_gemm_cols, fit = room / (ask->k * in);
     uint64_t panel = fit >= ask->n ? ask->n : fit / 2 / cols * cols;
-    double kept = ((double)ask->m * tile_count(ask->n, tile_most(panel, 1)) + ask->n + panel) * ask->k * in;
+    double kept = ((double)ask->m * kb_ceil_div(ask->n, kb_max(panel, 1)) + ask->n + panel) * ask->k * in;
     return panel && kept <= tile_bytes(ask, tile_of(ask)) ? panel : 0;
 }
 

@@ -57,7 +57,7 @@ static void pick(struct tl *tl, struct tl_shard x, struct tl_shard names, struct
 static void join(struct top_k *t, struct tl_shard x, struct stream_place at)
 {
     struct tl *tl = t->tl;
-    uint64_t rows = at.rows, held = least(t->k, at.col), more = least(t->k, at.cols), both = held + more;
+    uint64_t rows = at.rows, held = kb_min(t->k, at.col), more = kb_min(t->k, at.cols), both = held + more;
     struct tl_shard values = box(tl, t->some_values, 0, rows, 0, both);
     struct tl_shard columns = box(tl, t->some_columns, 0, rows, 0, both), places = box(tl, t->places, 0, rows, 0, more);
     if (held == 0) {
@@ -69,7 +69,7 @@ static void join(struct top_k *t, struct tl_shard x, struct stream_place at)
     tl_add(tl, tl_part(tl, columns, 1, held, more), places, tl_number((double)at.col));
     if (held == 0)
         return;
-    uint64_t now = least(t->k, both);
+    uint64_t now = kb_min(t->k, both);
     tl_copy(tl, tl_part(tl, values, 1, 0, held), box(tl, t->values, at.row, rows, 0, held));
     tl_copy(tl, tl_part(tl, columns, 1, 0, held), box(tl, t->columns, at.row, rows, 0, held));
     pick(tl, values, columns, box(tl, t->some_hits, 0, rows, 0, both), box(tl, t->some_found, 0, rows, 0, both),
@@ -89,7 +89,7 @@ static void stretch(struct tl *tl, const struct top_k_args *arg, struct tl_shard
     struct stream s = stream_of(tl, (struct stream){
         .load = {x}, .ops = 6 * (uint32_t)t.k, .cost = (x.dtype == KB_f32 ? 5 : 6) * (uint32_t)t.k,
         .scratch_bytes = 3, .row_bytes = 2 * t.k * (kb_dtype_bytes(x.dtype) + 4 + 1 + 4 + 1),
-        .even = true, .buffers = arg->buffers ? arg->buffers : 2, .block_cols = least(x.shape[1], PIECE),
+        .even = true, .buffers = arg->buffers ? arg->buffers : 2, .block_cols = kb_min(x.shape[1], PIECE),
         .block_rows = arg->block_rows ? arg->block_rows : rows });
     t.hits = tl_alloc(tl, KB_u8, s.block_rows, s.block_cols);
     t.found = tl_alloc(tl, KB_f16, s.block_rows, s.block_cols);
@@ -117,9 +117,9 @@ KB_KERNEL(top_k, struct top_k_args)
     tl_cast(tl, positions, loaded);
     tl_free(tl, loaded);
     uint64_t row_bytes = arg->k * (kb_dtype_bytes(tl_my_shard(tl, arg->x).dtype) + 4 + 4);
-    uint64_t most = stream_clamp(tl_room_bytes(tl) / 4 / row_bytes, 1, rows);
+    uint64_t most = kb_clamp(tl_room_bytes(tl) / 4 / row_bytes, 1, rows);
     for (uint64_t row = 0; row < rows; row += most)
-        stretch(tl, arg, positions, row, least(most, rows - row));
+        stretch(tl, arg, positions, row, kb_min(most, rows - row));
 }
 
 /* ---- the bench */
@@ -165,7 +165,7 @@ KB_BENCH(top_k, "the k largest elements of rows, which are split over all PEs, a
          KB_INT(buffers, 0, 0, STREAM_BUFFERS, "blocks under way; 0: chosen"),
          KB_INT(block_rows, 0, 0, 1 << 30, "rows of a block; 0: chosen"))
 {
-    uint64_t rows = kb_int(rows), cols = kb_int(cols), k = least(kb_int(k), cols), n = rows * cols;
+    uint64_t rows = kb_int(rows), cols = kb_int(cols), k = kb_min(kb_int(k), cols), n = rows * cols;
     enum kb_dtype dtype = kb_dtype(kb_word(dtype));
     struct kb_pes pes = kb_pes(kb_text(pes));
     float position[PIECE];

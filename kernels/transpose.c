@@ -122,7 +122,7 @@ static void pass(struct tl *tl, struct stage *stage, struct tl_shard block, uint
     if (rows == 0)
         tl_fail(tl, 1, "a message of %llu bytes holds no element", (unsigned long long)tl_slot_bytes(tl));
     for (uint64_t row = 0; row < block.shape[0]; row += rows) {
-        struct tl_shard part = tl_part(tl, block, 0, row, least(rows, block.shape[0] - row));
+        struct tl_shard part = tl_part(tl, block, 0, row, kb_min(rows, block.shape[0] - row));
         stage->under_way[stage->count++] = sends ? tl_send_async(tl, pe, part) : tl_recv_async(tl, pe, part);
     }
 }
@@ -181,18 +181,18 @@ static void choose(struct transpose_args *arg, uint64_t p, uint64_t element_byte
 {
     uint64_t slot = kb_attrs.pe_ipcq_slot_bytes / element_bytes;
     uint64_t room = (kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes) / (2 * AHEAD) / 64 * 64;
-    uint64_t most = least(room / element_bytes, UNDER_WAY / 2 * slot);
+    uint64_t most = kb_min(room / element_bytes, UNDER_WAY / 2 * slot);
     uint64_t rows = longest_block(arg->m, p), cols = longest_block(arg->n, p);
-    arg->rows = least(rows, slot);
+    arg->rows = kb_min(rows, slot);
     arg->cols = cols;
     while (arg->rows * arg->cols > most && arg->rows * arg->cols > 1)
-        *(arg->rows > arg->cols ? &arg->rows : &arg->cols) = ceil_of(greatest(arg->rows, arg->cols), 2);
+        *(arg->rows > arg->cols ? &arg->rows : &arg->cols) = kb_ceil_div(kb_max(arg->rows, arg->cols), 2);
     bool cut = arg->rows < rows || arg->cols < cols;
-    uint64_t fits = cut ? 1 : least(most / (rows * cols), UNDER_WAY);
-    arg->group = least(group ? group : ceil_of(p, STEPS), fits);
-    arg->groups = ceil_of(p, arg->group);
-    arg->col_cuts = ceil_of(cols, arg->cols);
-    arg->steps = arg->groups * arg->col_cuts * ceil_of(rows, arg->rows);
+    uint64_t fits = cut ? 1 : kb_min(most / (rows * cols), UNDER_WAY);
+    arg->group = kb_min(group ? group : kb_ceil_div(p, STEPS), fits);
+    arg->groups = kb_ceil_div(p, arg->group);
+    arg->col_cuts = kb_ceil_div(cols, arg->cols);
+    arg->steps = arg->groups * arg->col_cuts * kb_ceil_div(rows, arg->rows);
 }
 
 /* Every PE sends each other one its block. */

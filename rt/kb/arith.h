@@ -31,10 +31,10 @@ static inline uint64_t kb_max(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* x, or the bound that it is beyond. */
+/* x, or the bound that it is beyond; most, if that is below least. */
 static inline uint64_t kb_clamp(uint64_t x, uint64_t least, uint64_t most)
 {
-    return kb_max(least, kb_min(x, most));
+    return kb_min(kb_max(x, least), most);
 }
 
 /* The later one of two times. */
