@@ -32,12 +32,6 @@ struct key_tile {
     uint64_t first, count, number;                      /* keys; number: of the tile among the block's */
 };
 
-static inline struct tl_shard submatrix(struct tl *tl, struct tl_shard x, uint64_t row, uint64_t rows, uint64_t col,
-                                        uint64_t cols)
-{
-    return tl_part(tl, tl_part(tl, x, 0, row, rows), 1, col, cols);
-}
-
 /* ---- tiles, in order */
 
 /* The tile from its first key on. Those of a block are of about one length, in full columns of the array; but nothing

@@ -15,20 +15,12 @@ struct gather_args {
     uint64_t vocab;
 };
 
-static uint64_t owner_of(uint64_t id, uint64_t vocab, uint64_t p)
-{
-    uint64_t owner = id * p / vocab;
-    while (block_of(vocab, p, owner + 1).first <= id)
-        owner++;
-    return owner;
-}
-
 /* The row of an id, wherever it lies. */
 static struct tl_shard row_of(struct tl *tl, const struct gather_args *arg, int32_t id)
 {
     if (id < 0 || (uint64_t)id >= arg->vocab)
         tl_fail(tl, 1, "the id %d is not among the table's %llu rows", (int)id, (unsigned long long)arg->vocab);
-    struct tl_shard shard = tl_shard(tl, arg->table, owner_of((uint64_t)id, arg->vocab, tl_num_pes(tl)));
+    struct tl_shard shard = tl_shard(tl, arg->table, block_with(arg->vocab, tl_num_pes(tl), (uint64_t)id));
     return tl_part(tl, shard, 0, (uint64_t)id - shard.first[0], 1);
 }
 
@@ -84,7 +76,7 @@ static kb_traffic moved(struct kb_pes pes, const double *id, uint64_t tokens, ui
     for (uint64_t pe = 0; pe < pes.count; pe++) {
         struct span mine = block_of(tokens, pes.count, pe);
         for (uint64_t t = mine.first; t < mine.first + mine.count; t++) {
-            uint64_t owner = owner_of((uint64_t)id[t], vocab, pes.count);
+            uint64_t owner = block_with(vocab, pes.count, (uint64_t)id[t]);
             if (owner != pe)
                 kb_traffic_add(traffic, pes.pe[pe], pes.pe[owner], row_bytes);
         }
@@ -94,24 +86,19 @@ static kb_traffic moved(struct kb_pes pes, const double *id, uint64_t tokens, ui
 
 static kb_ref chosen(kb_tensor table, const double *id, uint64_t tokens, uint64_t dim)
 {
-    double *rows = kb_has_data() ? __builtin_malloc(tokens * dim * sizeof *rows) : NULL;
+    double *rows = kb_has_data() ? kb_array(double, tokens * dim) : NULL;
     for (uint64_t t = 0; rows && t < tokens; t++)
         kb_peek_many(table, (uint64_t)id[t] * dim, dim, rows + t * dim);
-    kb_ref ref = kb_ref_given(rows, kb_2d(tokens, dim));
-    __builtin_free(rows);
-    return ref;
+    return kb_ref_given(rows, kb_2d(tokens, dim));
 }
-
-enum { MOST_TOKENS = 1 << 20 };
 
 KB_BENCH(gather, "rows of a table that lies with all PEs, by ids in memory",
          KB_INT(vocab, 4096, 1, INT32_MAX, "rows of the table"),
          KB_INT(dim, 8192, 1, 1 << 24, "columns of the table"),
-         KB_INT(tokens, 4096, 1, MOST_TOKENS, "rows that are asked for"),
+         KB_INT(tokens, 4096, 1, 1 << 24, "rows that are asked for"),
          KB_INT(used, 0, 0, INT32_MAX, "the first so many rows are asked for; 0: all"),
          KB_WORD(dtype, "f16 bf16 f32 i32 i16 i8 u8", "of the table"))
 {
-    static double id[MOST_TOKENS];
     uint64_t vocab = kb_int(vocab), dim = kb_int(dim), tokens = kb_int(tokens), used = kb_int(used);
     enum kb_dtype dtype = kb_dtype(kb_word(dtype));
     uint64_t row_bytes = dim * kb_dtype_bytes(dtype);
@@ -122,6 +109,7 @@ KB_BENCH(gather, "rows of a table that lies with all PEs, by ids in memory",
     kb_tensor y = kb_tensor_new("y", dtype, kb_2d(tokens, dim), kb_rows(KB_HBM, pes));
     kb_fill_uniform(table, 0, 128);
     kb_fill_uniform(ids, 0, (double)(used ? kb_min(used, vocab) : vocab));
+    double *id = kb_array(double, tokens);
     kb_peek_many(ids, 0, tokens, id);
     kb_future launch = kb_launch(gather, pes, &(struct gather_args){table, ids, y, vocab});
     kb_wait(launch);

@@ -6,6 +6,8 @@
 #ifndef JOIN_H
 #define JOIN_H
 
+#include "collective.h"
+#include "moves.h"
 #include "reduce.h"
 
 /* The PEs that have rows, in the order of their rows. */
@@ -23,7 +25,7 @@ static inline struct ranks ranks_of(struct tl *tl, struct tl_shard x, uint64_t r
 /* With fewer rows than PEs, row i lies with the last PE whose shard does not begin behind it. */
 static inline uint32_t pe_of(const struct ranks *ranks, uint64_t at)
 {
-    return (uint32_t)(ranks->rows < ranks->pes ? ((at + 1) * ranks->pes - 1) / ranks->rows : at);
+    return (uint32_t)(ranks->rows < ranks->pes ? block_with(ranks->rows, ranks->pes, at) : at);
 }
 
 /* How many ranks exchange in a step, where so many are still to be joined: a few, for a PE takes in one message at a
@@ -48,9 +50,9 @@ static inline uint32_t member(const struct ranks *ranks, const struct party *par
 
 static inline struct tl_shard share(struct tl *tl, const struct party *party, struct tl_shard row, uint64_t i)
 {
-    uint64_t n = row.shape[1], first = n * i / party->count, end = n * (i + 1) / party->count;
-    if (first < end)
-        return tl_part(tl, row, 1, first, end - first);
+    struct span cols = block_of(row.shape[1], party->count, i);
+    if (cols.count)
+        return tl_part(tl, row, 1, cols.first, cols.count);
     row.shape[1] = 0;
     return row;
 }
@@ -65,26 +67,18 @@ static inline struct tl_shard message(struct tl *tl, struct tl_shard share, uint
     return share;
 }
 
-enum { SENDS = 64 };                                    /* under way at a time */
-
 /* Sends the others their shares of a row of results: of no more messages each than a ring has slots, so that none of
  * them waits for its receiver, who still sends as well. */
 static inline void send_shares(struct tl *tl, const struct ranks *ranks, const struct party *party, struct tl_shard row)
 {
-    tl_handle sent[SENDS] = {0};
-    uint64_t count = 0;
+    struct moves sent = {.begun = 0};
     for (uint64_t i = 1; i < party->count; i++) {
         uint64_t to = (party->self + i) % party->count;
         struct tl_shard whole = share(tl, party, row, to), part;
-        for (uint64_t k = 0; (part = message(tl, whole, k)).shape[1] > 0; k++, count++) {
-            if (sent[count % SENDS])
-                tl_wait(tl, sent[count % SENDS]);
-            sent[count % SENDS] = tl_send_async(tl, member(ranks, party, to), part);
-        }
+        for (uint64_t k = 0; (part = message(tl, whole, k)).shape[1] > 0; k++)
+            moves_add(tl, &sent, tl_send_async(tl, member(ranks, party, to), part));
     }
-    for (uint32_t i = 0; i < SENDS; i++)
-        if (sent[i])
-            tl_wait(tl, sent[i]);
+    moves_wait(tl, &sent);
 }
 
 /* Receives this PE's share of the others' results, and joins it to its own. */

@@ -17,9 +17,9 @@ KB_KERNEL(transformer_layer, struct layer_args)
 /* Columns of the weights of Q (0), K (1) or V (2), which lie PE by PE; or each pair (a, b) of them as (-b, a). */
 static kb_ref columns_of(const struct layer_args *arg, uint64_t pes, uint32_t which, bool turned)
 {
-    static double values[(4096 / 8) * (4096 / 8)];
     const struct attention *a = &arg->attention;
     uint64_t all = (which ? a->kv_heads : a->heads) * a->head_dim, before = which == 2 ? all : 0;
+    double *values = kb_array(double, arg->d * all);
     for (uint64_t pe = 0; pe < pes; pe++) {
         struct span q = layer_columns(a->heads * a->head_dim, pes, pe);
         struct span kv = layer_columns(2 * a->kv_heads * a->head_dim, pes, pe), mine = which ? kv : q;
@@ -37,8 +37,8 @@ static kb_ref columns_of(const struct layer_args *arg, uint64_t pes, uint32_t wh
 /* cos (0) or sin (1) of the angles of every column of some heads. */
 static kb_ref turns_of(const struct layer_args *arg, uint64_t heads, uint32_t which)
 {
-    static double values[LAYER_TOKENS * (4096 / 8)];
     uint64_t cols = heads * HEAD_DIM;
+    double *values = kb_array(double, arg->tokens * cols);
     for (uint64_t i = 0; i < arg->tokens * cols; i++) {
         uint64_t at = i / cols, pair = i % cols % HEAD_DIM / 2;
         values[i] = kb_peek(arg->rope, (which * HEAD_DIM / 2 + pair) * arg->tokens + at);
@@ -83,7 +83,7 @@ static kb_tensor weights(const char *name, enum kb_dtype dtype, uint64_t k, uint
 /* A column for each position: cosines of its angles, one for each pair of columns of a head, then sines. */
 static kb_tensor angles(uint64_t tokens)
 {
-    static float values[HEAD_DIM * LAYER_TOKENS];
+    float *values = kb_array(float, HEAD_DIM * tokens);
     for (uint64_t i = 0; i < tokens * HEAD_DIM / 2; i++) {
         uint64_t pair = i / tokens, at = i % tokens;
         double angle = at * __builtin_pow(500000, -2.0 * pair / HEAD_DIM);
@@ -100,9 +100,7 @@ static kb_tensor angles(uint64_t tokens)
 static kb_tensor heads_of(const char *name, const struct layer_args *arg, struct kb_pes pes, uint64_t heads,
                           uint64_t from, uint64_t of)
 {
-    static uint32_t lists[4][32];
-    static uint32_t next;
-    uint32_t *pe = lists[next++ % 4], count = 0;
+    uint32_t *pe = kb_array(uint32_t, heads), count = 0;
     for (uint64_t i = from; i < from + heads; i++) {
         uint32_t with = pes.pe[i * pes.count / of];
         if (count == 0 || pe[count - 1] != with)
@@ -154,20 +152,17 @@ KB_BENCH(layer, "a transformer layer, tensor-parallel: Llama-3-8B's shapes, or a
          KB_INT(chunk, 0, 0, LAYER_TOKENS, "tokens at a time, if so many fit; 0: all that do"),
          KB_WORD(dtype, "f16 bf16 f32", "of all tensors"))
 {
-    static uint64_t spent_ps[LAYER_PHASES];
     uint64_t scale = kb_word(scale)[0] - '0', tokens = kb_int(tokens), d = 4096 / scale, ffn = 14336 / scale;
     uint64_t heads = 32 / scale, kv_heads = 8 / scale, kv_cols = kv_heads * HEAD_DIM;
     enum kb_dtype dtype = kb_dtype(kb_word(dtype));
     struct kb_pes pes = kb_pes("*");
     pes.count = kb_min(pes.count, d / 2);
     struct layer_args args = {
-        .order = kb_snake(pes), .tokens = tokens, .d = d, .spent_ps = spent_ps,
+        .order = kb_snake(pes), .tokens = tokens, .d = d, .spent_ps = kb_array(uint64_t, LAYER_PHASES),
         .qkv_cols = 2 * longest_block(d / 2, pes.count) + 2 * longest_block(kv_cols, pes.count),
         .attention = {.heads = heads, .kv_heads = kv_heads, .queries = tokens, .keys = tokens, .head_dim = HEAD_DIM,
                       .dtype = dtype, .causal = true, .side_by_side = true},
     };
-    for (uint32_t i = 0; i < LAYER_PHASES; i++)
-        spent_ps[i] = 0;
     uint64_t room = kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes, left = room - room * 3 / 16;
     args.message_bytes = room / 128;
     args.chunk = tokens_that_fit(&args, ffn, pes.count, left);
@@ -183,7 +178,7 @@ KB_BENCH(layer, "a transformer layer, tensor-parallel: Llama-3-8B's shapes, or a
         .hbm_read = (params + tokens * d) * size, .hbm_written = tokens * d * size });
     const char *const names[] = {"norms", "collectives", "weights", "exchange", "attention"};
     for (uint32_t i = 0; i < LAYER_PHASES; i++)
-        kb_figure(names[i], spent_ps[i], KB_PS);
+        kb_figure(names[i], args.spent_ps[i], KB_PS);
     if (kb_has_data() && scale == 8)
         kb_expect_close(args.y, expected(&args, pes.count));
 }

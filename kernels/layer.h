@@ -134,7 +134,7 @@ static inline void layer_turns(struct layer *l, struct moves *moves, struct tl_s
         count = kb_min(head_dim - c % head_dim, cols.first + cols.count - c);
         for (uint32_t i = 0; i < 2; i++) {
             struct tl_shard from = tl_part(tl, table, 0, (i * head_dim + c % head_dim) / 2, count / 2);
-            *moves_next(tl, moves) = tl_load_async(tl, tl_part(tl, to[i], 0, row, count / 2), from);
+            moves_add(tl, moves, tl_load_async(tl, tl_part(tl, to[i], 0, row, count / 2), from));
         }
     }
 }

@@ -5,7 +5,6 @@
 #ifndef MATMUL_H
 #define MATMUL_H
 
-#include <kb/arith.h>
 #include "tiles.h"
 
 /* to = op(x w), in one composite: x is m x k in this PE's TCM, w is k x n in a memory, or in the TCM if `near`; `to` is

@@ -11,7 +11,7 @@
 #include "collective.h"
 #include "matmul.h"
 
-enum { MOST_TOKENS = 1 << 14, MOST_EXPERTS = 1024, MOST_TOP = 2, MOST_ROWS = 128 };
+enum { MOST_TOP = 2, MOST_ROWS = 128 };
 
 struct moe_args {
     kb_tensor x, y;                                     /* tokens x d, rows over all PEs */
@@ -31,7 +31,7 @@ static uint64_t first_pe(uint64_t expert, uint64_t experts, uint64_t pes)
 /* Index `token` of a tensor whose first axis is split over all PEs. */
 static struct tl_shard of_token(struct tl *tl, kb_tensor tensor, uint64_t tokens, uint64_t token)
 {
-    struct tl_shard shard = tl_shard(tl, tensor, ((token + 1) * tl_shards(tensor) - 1) / tokens);
+    struct tl_shard shard = tl_shard(tl, tensor, block_with(tokens, tl_shards(tensor), token));
     return tl_part(tl, shard, 0, token - shard.first[0], 1);
 }
 
@@ -144,7 +144,7 @@ static void route(int32_t *ids, uint64_t tokens, uint64_t top, uint64_t experts,
 /* A column of a tensor. */
 static kb_ref column(kb_tensor tensor, uint64_t rows, uint64_t columns, uint64_t which)
 {
-    static double values[MOST_TOKENS];
+    double *values = kb_array(double, rows);
     for (uint64_t i = 0; i < rows; i++)
         values[i] = kb_peek(tensor, i * columns + which);
     return kb_ref_exact(kb_ref_given(values, kb_2d(rows, 1)));
@@ -172,19 +172,19 @@ static kb_ref expected(const struct moe_args *arg, const bool *used)
 }
 
 KB_BENCH(moe, "a mixture-of-experts step, routed by what lies in memory",
-         KB_INT(tokens, 128, 1, MOST_TOKENS, "rows of x and y"), KB_INT(d, 1024, 1, 1 << 16, "columns of x and y"),
+         KB_INT(tokens, 128, 1, 1 << 14, "rows of x and y"), KB_INT(d, 1024, 1, 1 << 16, "columns of x and y"),
          KB_INT(ffn, 1024, 1, 1 << 20, "columns of an expert's hidden rows"),
-         KB_INT(experts, 64, 1, MOST_EXPERTS, "experts"), KB_INT(top, 2, 1, MOST_TOP, "experts of a token"),
+         KB_INT(experts, 64, 1, 1 << 10, "experts"), KB_INT(top, 2, 1, MOST_TOP, "experts of a token"),
          KB_WORD(routing, "random skewed empty", "any expert; half of the choices the first; every other one has none"),
          KB_WORD(dtype, "f16 bf16 f32", "of x, y and weights"))
 {
-    static kb_tensor up[MOST_EXPERTS], down[MOST_EXPERTS];
     struct kb_pes pes = kb_pes("*");
     enum kb_dtype dtype = kb_dtype(kb_word(dtype));
     uint64_t tokens = kb_int(tokens), d = kb_int(d), ffn = kb_int(ffn), experts = kb_int(experts), top = kb_int(top);
+    kb_tensor *up = kb_array(kb_tensor, experts), *down = kb_array(kb_tensor, experts);
     uint64_t members = kb_clamp(kb_min(pes.count / experts, ffn), 1, pes.count), active = 0;
-    static int32_t ids[MOST_TOKENS * MOST_TOP];
-    bool used[MOST_EXPERTS] = {false};
+    int32_t *ids = kb_array(int32_t, tokens * top);
+    bool *used = kb_array(bool, experts);
     route(ids, tokens, top, experts, kb_word(routing)[0]);
     for (uint64_t i = 0; i < tokens * top; i++) {
         active += !used[ids[i]];

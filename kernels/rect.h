@@ -5,7 +5,8 @@
 #ifndef RECT_H
 #define RECT_H
 
-#include <kb/tl.h>
+#include "moves.h"
+#include <kb/arith.h>
 
 /* Part of a tensor of two axes, from an element on; the buffer's shape says how much. */
 struct rect {
@@ -13,25 +14,10 @@ struct rect {
     uint64_t row, col;
 };
 
-/* Commands under way. Beyond so many, the oldest one is waited for. */
-enum { MOST_MOVES = 64 };
-
-struct moves {
-    tl_handle handle[MOST_MOVES];
-    uint32_t begun, ended;
-};
-
-static inline void moves_wait(struct tl *tl, struct moves *moves)
+static inline struct tl_shard submatrix(struct tl *tl, struct tl_shard x, uint64_t row, uint64_t rows, uint64_t col,
+                                        uint64_t cols)
 {
-    while (moves->ended < moves->begun)
-        tl_wait(tl, moves->handle[moves->ended++ % MOST_MOVES]);
-}
-
-static inline tl_handle *moves_next(struct tl *tl, struct moves *moves)
-{
-    if (moves->begun - moves->ended == MOST_MOVES)
-        tl_wait(tl, moves->handle[moves->ended++ % MOST_MOVES]);
-    return &moves->handle[moves->begun++ % MOST_MOVES];
+    return tl_part(tl, tl_part(tl, x, 0, row, rows), 1, col, cols);
 }
 
 /* The first shard that ends behind a row; shards are in the order of their rows. */
@@ -56,8 +42,7 @@ struct overlap {
 
 static inline struct overlap overlap_of(uint64_t a, uint64_t a_count, uint64_t b, uint64_t b_count)
 {
-    uint64_t a_end = a + a_count, b_end = b + b_count;
-    return (struct overlap){a > b ? a : b, a_end < b_end ? a_end : b_end};
+    return (struct overlap){kb_max(a, b), kb_min(a + a_count, b + b_count)};
 }
 
 /* Loads or stores what a shard and the rectangle have in common; gives the number of elements. */
@@ -69,11 +54,9 @@ static inline uint64_t rect_piece(struct tl *tl, struct moves *moves, struct tl_
     if (rows.to <= rows.from || cols.to <= cols.from)
         return 0;
     uint64_t m = rows.to - rows.from, n = cols.to - cols.from;
-    struct tl_shard here = tl_part(tl, tl_part(tl, buffer, 0, rows.from - rect.row, m), 1, cols.from - rect.col, n);
-    struct tl_shard there = tl_part(tl, tl_part(tl, shard, 0, rows.from - shard.first[0], m), 1,
-                                    cols.from - shard.first[1], n);
-    tl_handle *handle = moves_next(tl, moves);
-    *handle = is_store ? tl_store_async(tl, there, here) : tl_load_async(tl, here, there);
+    struct tl_shard here = submatrix(tl, buffer, rows.from - rect.row, m, cols.from - rect.col, n);
+    struct tl_shard there = submatrix(tl, shard, rows.from - shard.first[0], m, cols.from - shard.first[1], n);
+    moves_add(tl, moves, is_store ? tl_store_async(tl, there, here) : tl_load_async(tl, here, there));
     return m * n;
 }
 

@@ -63,7 +63,7 @@ KB_KERNEL(rotary, struct rotary_args)
 static kb_ref turned(kb_tensor x, const float *table, struct kb_dims dims)
 {
     uint64_t heads = dims.size[1], points = dims.size[3], rows = dims.size[0] * heads;
-    double *y = kb_has_data() ? __builtin_malloc(rows * 2 * points * sizeof *y) : NULL;
+    double *y = kb_has_data() ? kb_array(double, rows * 2 * points) : NULL;
     for (uint64_t row = 0; y && row < rows; row++) {
         double *first = y + row * 2 * points, *second = first + points;
         const float *cosine = table + row / heads * 2 * points, *sine = cosine + points;
@@ -74,9 +74,7 @@ static kb_ref turned(kb_tensor x, const float *table, struct kb_dims dims)
             second[i] = b * cosine[i] + a * sine[i];
         }
     }
-    kb_ref ref = kb_ref_given(y, dims);
-    __builtin_free(y);
-    return ref;
+    return kb_ref_given(y, dims);
 }
 
 KB_BENCH(rotary, "rotary position embedding of tokens, which are split over all PEs",
@@ -96,9 +94,7 @@ KB_BENCH(rotary, "rotary position embedding of tokens, which are split over all 
     kb_tensor x = kb_tensor_new("x", dtype, dims, kb_rows(KB_HBM, pes));
     kb_tensor y = kb_tensor_new("y", dtype, dims, kb_rows(KB_HBM, pes));
     kb_tensor table = kb_tensor_new("table", KB_f32, kb_2d(tokens, head_dim), kb_rows(KB_HBM, pes));
-    float *angles = __builtin_malloc(tokens * head_dim * sizeof *angles);
-    if (!angles)
-        __builtin_trap();
+    float *angles = kb_array(float, tokens * head_dim);
     for (uint64_t token = 0; token < tokens; token++)
         rotary_row(angles + token * head_dim, token, head_dim, kb_real(theta));
     kb_fill_uniform(x, -2, 2);
@@ -111,5 +107,4 @@ KB_BENCH(rotary, "rotary position embedding of tokens, which are split over all 
         .math_dtype = KB_f32, .math = 3 * n, .hbm_read = n * kb_dtype_bytes(dtype) + 4 * tokens * head_dim,
         .hbm_written = n * kb_dtype_bytes(dtype) });
     kb_expect_close(y, turned(x, angles, dims));
-    __builtin_free(angles);
 }

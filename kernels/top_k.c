@@ -7,7 +7,7 @@
  * come in pieces of so many columns, whose k largest are joined with those of the pieces before.
  *
  * Elements are numbers above -inf. */
-#include "collective.h"
+#include "rect.h"
 #include "stream.h"
 
 enum { PIECE = 2048, MOST = 256 };                      /* columns; k */
@@ -27,11 +27,6 @@ struct top_k {
     struct tl_shard values, columns;                    /* k of each row so far; columns in f32 */
     struct tl_shard some_values, some_columns, some_hits, some_found;   /* 2 k of each row, of a block */
 };
-
-static struct tl_shard box(struct tl *tl, struct tl_shard x, uint64_t row, uint64_t rows, uint64_t col, uint64_t cols)
-{
-    return tl_part(tl, tl_part(tl, x, 0, row, rows), 1, col, cols);
-}
 
 /* The largest elements of each row of x, as many as `values` has columns, and what stands for them in `names`, the
  * smallest first where they are equal. Takes them out of x. hits and found are scratch of x's shape. */
@@ -58,22 +53,24 @@ static void join(struct top_k *t, struct tl_shard x, struct stream_place at)
 {
     struct tl *tl = t->tl;
     uint64_t rows = at.rows, held = kb_min(t->k, at.col), more = kb_min(t->k, at.cols), both = held + more;
-    struct tl_shard values = box(tl, t->some_values, 0, rows, 0, both);
-    struct tl_shard columns = box(tl, t->some_columns, 0, rows, 0, both), places = box(tl, t->places, 0, rows, 0, more);
+    struct tl_shard values = submatrix(tl, t->some_values, 0, rows, 0, both);
+    struct tl_shard columns = submatrix(tl, t->some_columns, 0, rows, 0, both);
+    struct tl_shard places = submatrix(tl, t->places, 0, rows, 0, more);
     if (held == 0) {
-        values = box(tl, t->values, at.row, rows, 0, more);
-        columns = box(tl, t->columns, at.row, rows, 0, more);
+        values = submatrix(tl, t->values, at.row, rows, 0, more);
+        columns = submatrix(tl, t->columns, at.row, rows, 0, more);
     }
-    pick(tl, x, tl_part(tl, t->positions, 1, 0, at.cols), box(tl, t->hits, 0, rows, 0, at.cols),
-         box(tl, t->found, 0, rows, 0, at.cols), tl_part(tl, values, 1, held, more), places);
+    pick(tl, x, tl_part(tl, t->positions, 1, 0, at.cols), submatrix(tl, t->hits, 0, rows, 0, at.cols),
+         submatrix(tl, t->found, 0, rows, 0, at.cols), tl_part(tl, values, 1, held, more), places);
     tl_add(tl, tl_part(tl, columns, 1, held, more), places, tl_number((double)at.col));
     if (held == 0)
         return;
     uint64_t now = kb_min(t->k, both);
-    tl_copy(tl, tl_part(tl, values, 1, 0, held), box(tl, t->values, at.row, rows, 0, held));
-    tl_copy(tl, tl_part(tl, columns, 1, 0, held), box(tl, t->columns, at.row, rows, 0, held));
-    pick(tl, values, columns, box(tl, t->some_hits, 0, rows, 0, both), box(tl, t->some_found, 0, rows, 0, both),
-         box(tl, t->values, at.row, rows, 0, now), box(tl, t->columns, at.row, rows, 0, now));
+    tl_copy(tl, tl_part(tl, values, 1, 0, held), submatrix(tl, t->values, at.row, rows, 0, held));
+    tl_copy(tl, tl_part(tl, columns, 1, 0, held), submatrix(tl, t->columns, at.row, rows, 0, held));
+    pick(tl, values, columns, submatrix(tl, t->some_hits, 0, rows, 0, both),
+         submatrix(tl, t->some_found, 0, rows, 0, both), submatrix(tl, t->values, at.row, rows, 0, now),
+         submatrix(tl, t->columns, at.row, rows, 0, now));
 }
 
 /* Some rows, whose results the TCM has room for. */
@@ -142,17 +139,14 @@ static void choose(const double *x, uint64_t n, uint64_t k, double *values, doub
 
 static void expect(const struct top_k_args *arg, uint64_t rows, uint64_t cols)
 {
-    double *x = __builtin_malloc(cols * sizeof *x), *values = __builtin_malloc(rows * arg->k * sizeof *values);
-    double *columns = __builtin_malloc(rows * arg->k * sizeof *columns);
-    for (uint64_t row = 0; kb_has_data() && row < rows; row++) {
+    uint64_t held = kb_has_data() ? rows * arg->k : 0;
+    double *x = kb_array(double, cols), *values = kb_array(double, held), *columns = kb_array(double, held);
+    for (uint64_t row = 0; row * arg->k < held; row++) {
         kb_peek_many(arg->x, row * cols, cols, x);
         choose(x, cols, arg->k, values + row * arg->k, columns + row * arg->k);
     }
     kb_expect_close(arg->values, kb_ref_given(values, kb_2d(rows, arg->k)));
     kb_expect_close(arg->columns, kb_ref_given(columns, kb_2d(rows, arg->k)));
-    __builtin_free(x);
-    __builtin_free(values);
-    __builtin_free(columns);
 }
 
 KB_BENCH(top_k, "the k largest elements of rows, which are split over all PEs, and their columns",

@@ -13,13 +13,13 @@
  *
  * The bounds: every byte is read and written once, and crosses the links on the way to its PE. */
 #include "collective.h"
+#include "rect.h"
 #include <kb/attrs.h>
 
 enum {
     AHEAD = 4,                                          /* buffers of each kind */
     LAG = 2,                                            /* steps until what was taken is stored */
-    STEPS = 4,                                          /* at least, so that they overlap */
-    UNDER_WAY = 64                                      /* commands at a time with a buffer, at most */
+    STEPS = 4                                           /* at least, so that they overlap */
 };
 
 struct transpose_args {
@@ -43,8 +43,7 @@ struct step {
 
 struct stage {
     struct tl_shard buffer;
-    tl_handle under_way[UNDER_WAY];
-    uint32_t count;
+    struct moves moves;
 };
 
 /* Of n rows or columns, those of some PEs that a step is about: one after the other. */
@@ -79,7 +78,7 @@ static bool none(struct part part)
 /* A part of x or y, in its shard. */
 static struct tl_shard in_shard(struct tl *tl, struct tl_shard shard, struct span rows, struct span cols)
 {
-    return tl_part(tl, tl_part(tl, shard, 0, rows.first - shard.first[0], rows.count), 1, cols.first, cols.count);
+    return submatrix(tl, shard, rows.first - shard.first[0], rows.count, cols.first, cols.count);
 }
 
 /* A part, in the buffer of a larger one. */
@@ -87,32 +86,26 @@ static struct tl_shard in_buffer(struct tl *tl, const struct stage *stage, struc
 {
     struct tl_shard buffer = tl_part(tl, stage->buffer, 0, 0, all.rows.count * all.cols.count);
     buffer = tl_reshape(tl, buffer, all.cols.count, all.rows.count);
-    buffer = tl_part(tl, buffer, 0, part.cols.first - all.cols.first, part.cols.count);
-    return tl_part(tl, buffer, 1, part.rows.first - all.rows.first, part.rows.count);
-}
-
-static void settle(struct tl *tl, struct stage *stage)
-{
-    while (stage->count > 0)
-        tl_wait(tl, stage->under_way[--stage->count]);
+    return submatrix(tl, buffer, part.cols.first - all.cols.first, part.cols.count, part.rows.first - all.rows.first,
+                     part.rows.count);
 }
 
 static void load(struct tl *tl, const struct transpose_args *arg, struct stage *stage, struct part part)
 {
-    settle(tl, stage);
+    moves_wait(tl, &stage->moves);
     if (none(part))
         return;
     struct tl_shard x = in_shard(tl, tl_my_shard(tl, arg->x), part.rows, part.cols);
-    stage->under_way[stage->count++] = tl_load_async(tl, tl_transposed(tl, in_buffer(tl, stage, part, part), 0, 1), x);
+    moves_add(tl, &stage->moves, tl_load_async(tl, tl_transposed(tl, in_buffer(tl, stage, part, part), 0, 1), x));
 }
 
 static void store(struct tl *tl, const struct transpose_args *arg, struct stage *stage, struct part part)
 {
-    settle(tl, stage);
+    moves_wait(tl, &stage->moves);
     if (none(part))
         return;
     struct tl_shard y = in_shard(tl, tl_my_shard(tl, arg->y), part.cols, part.rows);
-    stage->under_way[stage->count++] = tl_store_async(tl, y, in_buffer(tl, stage, part, part));
+    moves_add(tl, &stage->moves, tl_store_async(tl, y, in_buffer(tl, stage, part, part)));
 }
 
 /* Sends a block or receives it, some of its rows in each message. */
@@ -123,7 +116,7 @@ static void pass(struct tl *tl, struct stage *stage, struct tl_shard block, uint
         tl_fail(tl, 1, "a message of %llu bytes holds no element", (unsigned long long)tl_slot_bytes(tl));
     for (uint64_t row = 0; row < block.shape[0]; row += rows) {
         struct tl_shard part = tl_part(tl, block, 0, row, kb_min(rows, block.shape[0] - row));
-        stage->under_way[stage->count++] = sends ? tl_send_async(tl, pe, part) : tl_recv_async(tl, pe, part);
+        moves_add(tl, &stage->moves, sends ? tl_send_async(tl, pe, part) : tl_recv_async(tl, pe, part));
     }
 }
 
@@ -138,8 +131,8 @@ static void exchange(struct tl *tl, const struct transpose_args *arg, const stru
         if (!none(part) && from.first != me)
             pass(tl, take, in_buffer(tl, take, step->take, part), (uint32_t)from.first, false);
         else if (!none(part))
-            take->under_way[take->count++] = tl_load_async(tl, in_buffer(tl, take, step->take, part),
-                                                           in_buffer(tl, give, step->give, part));
+            moves_add(tl, &take->moves, tl_load_async(tl, in_buffer(tl, take, step->take, part),
+                                                      in_buffer(tl, give, step->give, part)));
     }
     for (uint64_t i = 0; i < step->to.count; i++) {
         struct span to = {step->to.first + (me + i) % step->to.count, 1};
@@ -164,8 +157,8 @@ KB_KERNEL(transpose, struct transpose_args)
         if (s + 1 < arg->steps)
             load(tl, arg, &give[(s + 1) % AHEAD], step_of(tl, arg, s + 1).give);
         if (s < arg->steps) {
-            settle(tl, &give[s % AHEAD]);
-            settle(tl, &take[s % AHEAD]);
+            moves_wait(tl, &give[s % AHEAD].moves);
+            moves_wait(tl, &take[s % AHEAD].moves);
             exchange(tl, arg, &step, &give[s % AHEAD], &take[s % AHEAD]);
         }
         if (s >= LAG)
@@ -181,14 +174,14 @@ static void choose(struct transpose_args *arg, uint64_t p, uint64_t element_byte
 {
     uint64_t slot = kb_attrs.pe_ipcq_slot_bytes / element_bytes;
     uint64_t room = (kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes) / (2 * AHEAD) / 64 * 64;
-    uint64_t most = kb_min(room / element_bytes, UNDER_WAY / 2 * slot);
+    uint64_t most = kb_min(room / element_bytes, MOST_MOVES / 2 * slot);
     uint64_t rows = longest_block(arg->m, p), cols = longest_block(arg->n, p);
     arg->rows = kb_min(rows, slot);
     arg->cols = cols;
     while (arg->rows * arg->cols > most && arg->rows * arg->cols > 1)
         *(arg->rows > arg->cols ? &arg->rows : &arg->cols) = kb_ceil_div(kb_max(arg->rows, arg->cols), 2);
     bool cut = arg->rows < rows || arg->cols < cols;
-    uint64_t fits = cut ? 1 : kb_min(most / (rows * cols), UNDER_WAY);
+    uint64_t fits = cut ? 1 : kb_min(most / (rows * cols), MOST_MOVES);
     arg->group = kb_min(group ? group : kb_ceil_div(p, STEPS), fits);
     arg->groups = kb_ceil_div(p, arg->group);
     arg->col_cuts = kb_ceil_div(cols, arg->cols);
