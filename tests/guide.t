@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""guide: the steps of docs/guide.md build, run and print what it shows; BLESS=1 puts what they print there. limit: 200
+"""guide: the steps of docs/guide.md build, run and print what it shows; BLESS=1 puts what they print there. limit: 400
 
 Its `sh` blocks are run first, in a folder with build/kbgen, topologies/ and docs/; see shown.py for the others. Rows of
 its table that begin with a command have that command's figures.
