@@ -1,13 +1,13 @@
 """data_pass: the data pass of a GEMM over 128 PEs against one call of cblas_sgemm of the same size."""
 import os
 
-from itself import bench_host
+from itself import host_of, ref_sip
 from measure import cpu_s, in_turn, median, ratio
 from row import Result, Row, duration
 from setting import HERE, Broken, NotMeasured
 
-SIZES = {"m": 65536, "k": 1024, "n": 1024}
-FLOP = 2 * 65536 * 1024 * 1024
+SIZE = 4096
+FLOP = 2 * SIZE**3
 
 
 def sgemm_s(setting):
@@ -16,14 +16,16 @@ def sgemm_s(setting):
     except Broken:
         raise NotMeasured("cannot link with libopenblas.so.0: install libopenblas0-pthread") from None
     said = setting.path("sgemm.txt")
-    cpu_s(program, *SIZES.values(), said=said)
+    cpu_s(program, SIZE, said=said)
     with open(said, encoding="utf-8") as file:
         return float(file.read())
 
 
 def data_pass(setting, dtype, goal):
-    words = [f"{name}={size}" for name, size in SIZES.items()] + [f"dtype={dtype}"]
-    ours, theirs = in_turn(setting.pairs, lambda: bench_host(setting, *words)["data_pass_s"], lambda: sgemm_s(setting))
+    program = ref_sip(setting, "-k", os.path.join(HERE, "gemm.c"))
+    words = ("spread_gemm", f"size={SIZE}", f"dtype={dtype}")
+    ours, theirs = in_turn(setting.pairs, lambda: host_of(setting, program, *words)["data_pass_s"],
+                           lambda: sgemm_s(setting))
     rate = ratio(theirs, ours)
     return Result(f"{rate:.2f}x", rate >= goal, f"{FLOP / median(ours) / 1e9:.3g} of "
                   f"{FLOP / median(theirs) / 1e9:.3g} GFLOP/s, on one core each: {duration(median(ours))}, "

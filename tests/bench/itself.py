@@ -38,16 +38,21 @@ def irregular_scale(setting):
     return scale(setting, options, SHAPE)
 
 
-def ref_sip(setting):
-    return setting.simulator(os.path.join(ROOT, "topologies", "ref_sip.yaml"))
+def ref_sip(setting, *words):
+    return setting.simulator(os.path.join(ROOT, "topologies", "ref_sip.yaml"), *words)
+
+
+def host_of(setting, program, *words):
+    """What a run of a bench says of the host."""
+    result = setting.path("run.json")
+    cpu_s(program, "run", *words, "--json", result)
+    with open(result, encoding="utf-8") as file:
+        return json.load(file)["host"]
 
 
 def bench_host(setting, *words):
     """What `run gemm` on ref_sip says of the host."""
-    result = setting.path("run.json")
-    cpu_s(ref_sip(setting), "run", "gemm", *words, "--json", result)
-    with open(result, encoding="utf-8") as file:
-        return json.load(file)["host"]
+    return host_of(setting, ref_sip(setting), "gemm", *words)
 
 
 def oplog(setting):

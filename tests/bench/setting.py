@@ -59,10 +59,10 @@ class Setting:
             self.made[key] = make()
         return self.made[key]
 
-    def simulator(self, topology):
-        """The simulator of a topology file."""
-        name = self.path("sim-" + topology.replace("/", "_"))
-        return self.once(name, lambda: (output(KBGEN, topology, "-o", name, cwd=self.folder), name)[1])
+    def simulator(self, topology, *words):
+        """The simulator of a topology file, with more words for kbgen."""
+        name = self.path("-".join(["sim", topology, *words]).replace("/", "_"))
+        return self.once(name, lambda: (output(KBGEN, topology, *words, "-o", name, cwd=self.folder), name)[1])
 
     def program(self, source, *words, compiler=CC):
         """A program, or a shared library, that the bench compiles for itself."""

@@ -1,4 +1,4 @@
-/* sgemm.c: sgemm M K N: seconds of one cblas_sgemm of M x K by K x N, on one thread, after a small one. */
+/* sgemm.c: sgemm SIZE: seconds of one cblas_sgemm of square matrices, on one thread, after a small one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -14,30 +14,20 @@ static double seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-static int size_of(const char *word)
-{
-    int size = atoi(word);
-    if (size < 64)
-        exit(2);
-    return size;
-}
-
 int main(int count, char **words)
 {
-    if (count != 4)
+    int size = count == 2 ? atoi(words[1]) : 0;
+    if (size < 64)
         return 2;
-    int m = size_of(words[1]), k = size_of(words[2]), n = size_of(words[3]);
-    size_t a_size = (size_t)m * (size_t)k, b_size = (size_t)k * (size_t)n;
-    size_t all_size = a_size + b_size + (size_t)m * (size_t)n;
-    float *all = malloc(sizeof *all * all_size);
+    float *all = malloc(3 * sizeof *all * (size_t)size * (size_t)size);
     if (!all)
         return 3;
-    float *a = all, *b = a + a_size, *c = b + b_size;
-    for (size_t i = 0; i < all_size; i++)
-        all[i] = (float)(i % 251) / 251;
+    float *a = all, *b = a + (size_t)size * (size_t)size, *c = b + (size_t)size * (size_t)size;
+    for (float *x = all; x < c + (size_t)size * (size_t)size; x++)
+        *x = (float)((x - all) % 251) / 251;
     openblas_set_num_threads(1);
-    cblas_sgemm(101, 111, 111, 64, 64, 64, 1, a, k, b, n, 0, c, n);
+    cblas_sgemm(101, 111, 111, 64, 64, 64, 1, a, size, b, size, 0, c, size);
     double began = seconds();
-    cblas_sgemm(101, 111, 111, m, n, k, 1, a, k, b, n, 0, c, n);
+    cblas_sgemm(101, 111, 111, size, size, size, 1, a, size, b, size, 0, c, size);
     printf("%.6f\n", seconds() - began);
 }
