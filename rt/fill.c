@@ -77,8 +77,23 @@ static void write_row(struct run run, void *arg)
         store_mark(run.memory, run.offset, bytes, NULL);
 }
 
+/* Copies are alike, byte by byte. */
+static void write_copy(const struct writer *w, const struct shard *shard)
+{
+    const struct tensor *tensor = w->fill->tensor;
+    const struct shard *first = &tensor->shard[0];
+    uint64_t bytes = shard->elements * dtype_bytes[tensor->dtype];
+    store_reach(w->image, shard->memory, shard->offset + bytes);
+    memcpy(store_at(w->image, shard->memory, shard->offset), store_at(w->image, first->memory, first->offset), bytes);
+    if (w->image == IMAGE_NOW)
+        store_mark(shard->memory, shard->offset, bytes, NULL);
+}
+
 void fill_write(const struct fill *fill, enum image image)
 {
-    struct writer writer = {fill, image, mix(fill_seed ^ mix(fill->tensor->number))};
-    tensor_each_row(fill->tensor, true, write_row, &writer);
+    const struct tensor *tensor = fill->tensor;
+    struct writer writer = {fill, image, mix(fill_seed ^ mix(tensor->number))};
+    tensor_each_row(tensor, false, write_row, &writer);
+    for (uint32_t i = 1; tensor->place.split == KB_COPIES && i < tensor->shards; i++)
+        write_copy(&writer, &tensor->shard[i]);
 }
