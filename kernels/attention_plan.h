@@ -111,6 +111,7 @@ static inline uint64_t attention_guess_ps(const struct attention *a, uint64_t ti
  * one query of each head of a group and one key. */
 static inline bool attention_plan(struct attention *a, uint64_t pes, uint64_t room_bytes)
 {
+    a->block = kb_min(a->block, a->queries);
     struct attention trial = *a;
     uint64_t members = kb_ceil_div(pes, kb_min(pes, a->kv_heads));
     uint64_t best_ps = UINT64_MAX, from = a->block ? a->block : 1, to = a->block ? a->block : a->queries;

@@ -2,7 +2,7 @@
  *
  * All of B is read once, from the slices beside the PEs, which bounds it: with few rows there is little else to do.
  * Each PE leaves its partial sums in its TCM, in f32, and gets one part of all elements from the others of its cube, a
- * slot at a time; it adds them up and stores their sum. */
+ * message at a time; it adds them up and stores their sum. */
 #include "tiles.h"
 #include <kb/host.h>
 #include <kb/measure.h>
@@ -10,6 +10,7 @@
 struct split_k_args {
     kb_tensor a, b, c;                                  /* m x k, with each PE; n x k: columns of B; m x n, by cube */
     struct tile tile;
+    uint64_t message;                                   /* elements of partial sums */
     uint32_t split;                                     /* PEs that share columns */
 };
 
@@ -26,13 +27,12 @@ static struct tl_shard piece(struct tl *tl, const struct split_k_args *arg, stru
 static void join(struct tl *tl, const struct split_k_args *arg, struct tl_shard sums, struct tl_shard c)
 {
     uint32_t me = tl_pe(tl) % arg->split, base = tl_pe(tl) - me;
-    uint64_t slot = tl_slot_bytes(tl) / 4, longest = kb_ceil_div(sums.shape[0], arg->split);
-    struct tl_shard got = tl_alloc(tl, KB_f32, kb_min(slot, longest));
-    struct tl_shard rounded = tl_alloc(tl, c.dtype, kb_min(slot, longest));
-    for (uint64_t at = 0; at < longest; at += slot) {
-        struct tl_shard own = piece(tl, arg, sums, me, at, slot), to = piece(tl, arg, c, me, at, slot);
+    uint64_t longest = kb_ceil_div(sums.shape[0], arg->split), most = kb_min(arg->message, longest);
+    struct tl_shard got = tl_alloc(tl, KB_f32, most), rounded = tl_alloc(tl, c.dtype, most);
+    for (uint64_t at = 0; at < longest; at += most) {
+        struct tl_shard own = piece(tl, arg, sums, me, at, most), to = piece(tl, arg, c, me, at, most);
         for (uint32_t i = 1; i < arg->split; i++) {
-            struct tl_shard part = piece(tl, arg, sums, (me + i) % arg->split, at, slot);
+            struct tl_shard part = piece(tl, arg, sums, (me + i) % arg->split, at, most);
             if (part.shape[0])
                 tl_send(tl, base + (me + i) % arg->split, part);
         }
@@ -93,7 +93,9 @@ KB_BENCH(gemm_split_k, "C = A B, columns of C over the cubes, k over the PEs of 
     uint64_t deep = kb_ceil_div(k, split), wide = kb_ceil_div(n, firsts.count);
     struct tile tile = tile_of(&(struct tile_ask){m, deep, wide, dtype, KB_f32, false, false});
     tile.k = kb_min(tile.k, kb_ceil_div(deep, 4));        /* the array is done soon after the last read */
-    kb_future launch = kb_launch(gemm_split_k, pes, &(struct split_k_args){a, b, c, tile, split});
+    uint64_t room = (kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes) / 32;     /* half is for sums */
+    uint64_t message = kb_clamp(kb_attrs.pe_ipcq_slot_bytes / 4, 1, kb_max(room, 1));
+    kb_future launch = kb_launch(gemm_split_k, pes, &(struct split_k_args){a, b, c, tile, message, split});
     kb_wait(launch);
     kb_roofline(kb_kernels_ps(launch), pes, &(struct kb_work){
         .gemm_dtype = dtype, .macs = m * k * n, .hbm_read = (m * firsts.count + n) * k * kb_dtype_bytes(dtype),

@@ -172,7 +172,7 @@ KB_KERNEL(transpose, struct transpose_args)
  * As many PEs are a group as a buffer has room for, but some steps have to overlap. */
 static void choose(struct transpose_args *arg, uint64_t p, uint64_t element_bytes, uint64_t group)
 {
-    uint64_t slot = kb_attrs.pe_ipcq_slot_bytes / element_bytes;
+    uint64_t slot = kb_max(kb_attrs.pe_ipcq_slot_bytes / element_bytes, 1);
     uint64_t room = (kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes) / (2 * AHEAD) / 64 * 64;
     uint64_t most = kb_min(room / element_bytes, MOST_MOVES / 2 * slot);
     uint64_t rows = longest_block(arg->m, p), cols = longest_block(arg->n, p);
