@@ -8,7 +8,7 @@
 #include "tiles.h"
 
 /* to = op(x w), in one composite: x is m x k in this PE's TCM, w is k x n in a memory, or in the TCM if `near`; `to` is
- * anywhere. The op may be NULL. All rows are one tile, so that no weight is read twice. */
+ * anywhere. The op may be NULL. If a tile has room for all rows, no weight is read twice. */
 static inline tl_handle matmul(struct tl *tl, struct tl_shard to, struct tl_shard x, struct tl_shard w, bool near,
                                const char *op)
 {

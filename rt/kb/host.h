@@ -262,10 +262,11 @@ struct kb_values {
     kb_ref_layernorm_at(kb_values(x), kb_values(gain), kb_values(bias), eps, __FILE__, __LINE__)
 #define kb_ref_rmsnorm(x, gain, eps) kb_ref_rmsnorm_at(kb_values(x), kb_values(gain), eps, __FILE__, __LINE__)
 
-/* softmax(Q K^T / sqrt(d)) V of floats, head by head. The heads of Q that share a head of K and V, heads / kv_heads of
- * them, lie side by side, d columns each; the rows of such a group follow those of the one before it, or groups, too,
- * are side by side; K and V likewise. If causal, the last row of Q sees all rows of K, each one before it one fewer.
- * s = max|V|. */
+/* softmax(Q K^T / sqrt(d)) V of floats, head by head: kb_ref_attention(q, k, v, .heads = 32, .kv_heads = 8). The heads
+ * of Q that share a head of K and V, g = heads / kv_heads of them, lie side by side, d columns each; the rows of such a
+ * group follow those of the one before it, or groups, too, are side by side; K and V likewise. So of n queries and m
+ * keys Q and the result are (kv_heads n) x (g d), K and V (kv_heads m) x d; side by side n x (heads d) and
+ * m x (kv_heads d). If causal, the last query sees all keys, each one before it one fewer, and n <= m. s = max|V|. */
 struct kb_attention {
     uint64_t heads, kv_heads;                           /* of Q and the result; of K and V */
     bool causal, side_by_side;
