@@ -83,7 +83,7 @@ KB_BENCH(rotary, "rotary position embedding of tokens, which are split over all 
          KB_INT(points, 64, 1, 1 << 16, "of a head: head_dim / 2"),
          KB_REAL(theta, 500000, 1, 1e12, "of the angles position * theta^(-i / points)"),
          KB_WORD(dtype, "f16 bf16 f32", "of x and y"),
-         STREAM_PARAMS)
+         STREAM_PARAMS_OF_ROWS)
 {
     uint64_t tokens = kb_int(tokens), heads = kb_int(heads), points = kb_int(points), head_dim = 2 * points;
     uint64_t n = tokens * heads * head_dim;

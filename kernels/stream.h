@@ -359,10 +359,12 @@ static inline bool stream_next(struct stream *s)
 
 /* ---- in benches */
 
-#define STREAM_PARAMS                                                                                                  \
+#define STREAM_PARAMS_OF_ROWS                                                                                          \
     KB_TEXT(pes, "*", "which PEs take part: ids like this"),                                                           \
     KB_INT(buffers, 0, 0, STREAM_BUFFERS, "blocks under way; 0: chosen"),                                              \
-    KB_INT(block_rows, 0, 0, 1 << 30, "rows of a block; 0: chosen"),                                                   \
-    KB_INT(block_cols, 0, 0, 1 << 30, "columns of a block; 0: whole rows, if they fit")
+    KB_INT(block_rows, 0, 0, 1 << 30, "rows of a block; 0: chosen")
+
+#define STREAM_PARAMS                                                                                                  \
+    STREAM_PARAMS_OF_ROWS, KB_INT(block_cols, 0, 0, 1 << 30, "columns of a block; 0: whole rows, if they fit")
 
 #endif

@@ -155,9 +155,7 @@ KB_BENCH(top_k, "the k largest elements of rows, which are split over all PEs, a
          KB_INT(k, 8, 1, MOST, "elements of each row; at most its columns"),
          KB_WORD(dtype, "f16 bf16 f32", "of the rows"),
          KB_BOOL(alike, false, "few different values"),
-         KB_TEXT(pes, "*", "which PEs take part: ids like this"),
-         KB_INT(buffers, 0, 0, STREAM_BUFFERS, "blocks under way; 0: chosen"),
-         KB_INT(block_rows, 0, 0, 1 << 30, "rows of a block; 0: chosen"))
+         STREAM_PARAMS_OF_ROWS)
 {
     uint64_t rows = kb_int(rows), cols = kb_int(cols), k = kb_min(kb_int(k), cols), n = rows * cols;
     enum kb_dtype dtype = kb_dtype(kb_word(dtype));

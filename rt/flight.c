@@ -122,17 +122,17 @@ void flights_check_use(const struct call *call, const struct view *view)
 {
     const struct flights *receives = receives_of(call->tl);
     uint64_t first;
-    for (const struct flight *flight = receives->all; flight < receives->all + receives->count; flight++)
-        if (overlaps(flight, view, &first))
-            flight_fault(call, FAULT_KERNEL_ERROR, flight, first, "cannot be used before tl_wait for");
+    for (uint32_t i = 0; i < receives->count; i++)
+        if (overlaps(&receives->all[i], view, &first))
+            flight_fault(call, FAULT_KERNEL_ERROR, &receives->all[i], first, "cannot be used before tl_wait for");
 }
 
 static void check_look(const struct call *call, const struct flights *flights, const struct view *view)
 {
     uint64_t first;
-    for (const struct flight *flight = flights->all; flight < flights->all + flights->count; flight++)
-        if (overlaps(flight, view, &first) && writes(flight))
-            flight_fault(call, FAULT_PENDING_RESULT, flight, first, "are not known before tl_wait for");
+    for (uint32_t i = 0; i < flights->count; i++)
+        if (overlaps(&flights->all[i], view, &first) && writes(&flights->all[i]))
+            flight_fault(call, FAULT_PENDING_RESULT, &flights->all[i], first, "are not known before tl_wait for");
 }
 
 void flights_check_look(const struct call *call, const struct view *view)
@@ -144,7 +144,8 @@ void flights_check_look(const struct call *call, const struct view *view)
 static void check_free(const struct call *call, const struct flights *flights, const struct view *view)
 {
     uint64_t first;
-    for (struct flight *flight = flights->all; flight < flights->all + flights->count; flight++) {
+    for (uint32_t i = 0; i < flights->count; i++) {
+        struct flight *flight = &flights->all[i];
         if (!overlaps(flight, view, &first))
             continue;
         if (!flight->command->complete)
