@@ -115,7 +115,7 @@ KB_BENCH(decode, "attention of one query of each sequence to a long cache of key
          KB_INT(batch, 2, 1, 1 << 16, "sequences"),
          KB_INT(heads, 32, 1, 1 << 16, "of Q, for each sequence"),
          KB_INT(kv_heads, 8, 1, 1 << 16, "of K and V, each for as many of Q's"),
-         KB_INT(keys, 16384, 1, 1 << 24, "rows of a head of K and V"),
+         KB_INT(keys, 32768, 1, 1 << 24, "rows of a head of K and V"),
          KB_INT(head_dim, 128, 1, 1024, "columns of a head"),
          KB_WORD(dtype, "f16 bf16 f32", "of all tensors"),
          KB_INT(tile, 0, 0, 1 << 16, "keys of a tile; 0: a part of what each PE has"))

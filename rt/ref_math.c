@@ -9,6 +9,7 @@
 #include "dtype.h"
 #include "misuse.h"
 #include "plan.h"
+#include "pool.h"
 #include "reference.h"
 #include "text/base.h"
 
@@ -161,15 +162,29 @@ static void operands_free(struct operands *all)
         gathered_free(&all->from[k]);
 }
 
-/* The operands' values for element i of the result. */
-static void values_at(const struct operands *all, uint64_t i, double x[MOST_OPERANDS])
+static uint64_t columns_of(const struct operands *all)
 {
-    uint64_t at[MOST_OPERANDS] = {0};
-    for (uint32_t axis = all->dims.rank; axis-- > 0; i /= all->dims.size[axis])
-        for (unsigned k = 0; k < all->count; k++)
-            at[k] += i % all->dims.size[axis] * all->stride[k][axis];
-    for (unsigned k = 0; k < all->count; k++)
-        x[k] = all->from[k].f64[at[k]];
+    return all->dims.size[all->dims.rank - 1];
+}
+
+/* A row of the result, along its last axis: where the operands' values for it begin, and how far apart they are. */
+struct line {
+    const double *at[MOST_OPERANDS];
+    uint64_t stride[MOST_OPERANDS];
+};
+
+static struct line line_of(const struct operands *all, uint64_t row)
+{
+    uint32_t last = all->dims.rank - 1;
+    struct line line = {0};
+    for (unsigned k = 0; k < all->count; k++) {
+        uint64_t rest = row, at = 0;
+        for (uint32_t axis = last; axis-- > 0; rest /= all->dims.size[axis])
+            at += rest % all->dims.size[axis] * all->stride[k][axis];
+        line.at[k] = all->from[k].f64 + at;
+        line.stride[k] = all->stride[k][last];
+    }
+    return line;
 }
 
 /* ---- dtypes: all floats or all integers; a number is of whatever the others are */
@@ -213,6 +228,64 @@ static double whole_result(const struct row *row, enum dtype dtype, double x, do
 
 /* ---- the calls */
 
+/* An op on all elements, in batches of rows for the threads. */
+struct work {
+    const struct row *row;
+    const struct operands *all;
+    enum dtype dtype;
+    bool floats;
+    double *to;
+    uint64_t rows, batch_rows;
+    double *scales;                                     /* by batch */
+};
+
+enum { BATCH_ELEMENTS = 1 << 16 };
+
+/* Returns how far off its elements may be. */
+static double work_row(const struct work *w, uint64_t row)
+{
+    struct line line = line_of(w->all, row);
+    uint64_t columns = columns_of(w->all);
+    double *to = w->to + row * columns, scale = 0, ex = w->all->from[0].error, ey = w->all->from[1].error;
+    for (uint64_t i = 0; i < columns; i++) {
+        double x = line.at[0][i * line.stride[0]], y = line.at[1] ? line.at[1][i * line.stride[1]] : 0;
+        to[i] = w->floats ? w->row->value(x, y) : whole_result(w->row, w->dtype, x, y);
+        double off = (ex > 0 ? ex * w->row->slope(x, y, to[i], false) : 0) +
+                     (ey > 0 ? ey * w->row->slope(x, y, to[i], true) : 0);
+        if (off > scale && off < (double)INFINITY)
+            scale = off;
+    }
+    return scale;
+}
+
+static void work_batch(uint64_t batch, unsigned thread, void *arg)
+{
+    (void)thread;
+    const struct work *w = arg;
+    double scale = 0;
+    for (uint64_t i = 0; i < w->batch_rows && batch * w->batch_rows + i < w->rows; i++)
+        scale = fmax(scale, work_row(w, batch * w->batch_rows + i));
+    w->scales[batch] = scale;
+}
+
+/* Computes all of them; returns how far off one may be. */
+static double work_all(struct work *w, uint64_t elements)
+{
+    if (elements == 0)
+        return 0;
+    uint64_t columns = columns_of(w->all);
+    w->rows = elements / columns;
+    w->batch_rows = columns < BATCH_ELEMENTS ? BATCH_ELEMENTS / columns : 1;
+    uint64_t batches = (w->rows + w->batch_rows - 1) / w->batch_rows;
+    w->scales = reference_room(batches, sizeof *w->scales);
+    pool_run(batches, work_batch, w);
+    double scale = 0;
+    for (uint64_t i = 0; i < batches; i++)
+        scale = fmax(scale, w->scales[i]);
+    free(w->scales);
+    return scale;
+}
+
 static kb_ref elementwise(const struct ref_call *call, const char *op, const struct kb_values *values, unsigned count)
 {
     const struct row *row = row_of(call, op, count);
@@ -221,18 +294,10 @@ static kb_ref elementwise(const struct ref_call *call, const char *op, const str
     enum dtype dtype = dtype_of(call, row, &all);
     bool floats = dtype_is_float(dtype) || row->domain == HOLDS;
     uint64_t elements = reference_elements(&all.dims);
-    double *to = reference_room(elements, sizeof *to), scale = 0, ex = all.from[0].error, ey = all.from[1].error;
-    for (uint64_t i = 0; i < elements; i++) {
-        double x[MOST_OPERANDS] = {0};
-        values_at(&all, i, x);
-        to[i] = floats ? row->value(x[0], x[1]) : whole_result(row, dtype, x[0], x[1]);
-        double off = (ex > 0 ? ex * row->slope(x[0], x[1], to[i], false) : 0) +
-                     (ey > 0 ? ey * row->slope(x[0], x[1], to[i], true) : 0);
-        if (off > scale && off < (double)INFINITY)
-            scale = off;
-    }
+    double *to = reference_room(elements, sizeof *to);
+    double scale = work_all(&(struct work){row, &all, dtype, floats, to, 0, 0, NULL}, elements);
     struct reference *ref = reference_computed(all.dims, row->domain == HOLDS ? DTYPE_u8 : dtype, to, scale);
-    ref->exact = (row->precision == EXACT || !floats) && ex == 0 && ey == 0;
+    ref->exact = (row->precision == EXACT || !floats) && all.from[0].error == 0 && all.from[1].error == 0;
     ref->wraps = !floats;
     operands_free(&all);
     return ref_end(ref);
@@ -255,10 +320,13 @@ kb_ref kb_ref_where_at(struct kb_values c, struct kb_values x, struct kb_values 
     struct operands all = operands_gather(&call, (struct kb_values[]){c, x, y}, 3);
     uint64_t elements = reference_elements(&all.dims);
     double *to = reference_room(elements, sizeof *to), error = fmax(all.from[1].error, all.from[2].error);
-    for (uint64_t i = 0; i < elements; i++) {
-        double values[MOST_OPERANDS];
-        values_at(&all, i, values);
-        to[i] = values[0] != 0 ? values[1] : values[2];
+    uint64_t columns = columns_of(&all);
+    for (uint64_t row = 0; row < (columns ? elements / columns : 0); row++) {
+        struct line line = line_of(&all, row);
+        for (uint64_t i = 0; i < columns; i++) {
+            unsigned k = line.at[0][i * line.stride[0]] != 0 ? 1 : 2;
+            to[row * columns + i] = line.at[k][i * line.stride[k]];
+        }
     }
     struct reference *ref = reference_computed(all.dims, common(&call, &all, 1), to, error);
     ref->exact = error == 0;
