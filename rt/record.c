@@ -67,7 +67,8 @@ static void pack_gemm(struct packed *to, const struct gemm *gemm)
     pack_u64(to, gemm->tile_m);
     pack_u64(to, gemm->tile_k);
     pack_u64(to, gemm->tile_n);
-    for (const struct gemm_epilogue *e = gemm->epilogue; e < gemm->epilogue + gemm->epilogues; e++) {
+    for (uint32_t i = 0; i < gemm->epilogues; i++) {
+        const struct gemm_epilogue *e = &gemm->epilogue[i];
         pack_u64(to, e->op);
         pack_u64(to, (uint64_t)e->scope << 2 | e->has_operand << 1 | e->has_scalar);
         if (e->has_operand)
@@ -86,7 +87,8 @@ static void unpack_gemm(struct unpacking *from, struct gemm *gemm, struct gemm_e
     gemm->tile_k = unpack_u64(from);
     gemm->tile_n = unpack_u64(from);
     gemm->epilogue = epilogue;
-    for (struct gemm_epilogue *e = epilogue; e < epilogue + gemm->epilogues; e++) {
+    for (uint32_t i = 0; i < gemm->epilogues; i++) {
+        struct gemm_epilogue *e = &epilogue[i];
         *e = (struct gemm_epilogue){.op = (uint16_t)unpack_below(from, kb_shape.ops)};
         uint64_t form = unpack_below(from, SCOPES << 2);
         e->scope = (uint8_t)(form >> 2);
