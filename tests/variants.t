@@ -8,6 +8,7 @@ from harness import simulator, without_host
 
 VARIANTS = (("gcc", "-O0", ""), ("gcc", "-O3", ""), ("clang", "-O0", ""), ("clang", "-O3", ""), ("clang", "-O1", "1"))
 CASES = ("across_sips", "edge_tiles", "epilogue_once", "queue_depth_1", "units")
+BENCHES = (("gemm", *GEMM), ("layer", "tokens=5"))
 SMALL = os.path.join(ROOT, "tests", "small.yaml")
 
 
@@ -21,10 +22,10 @@ def replayed(kbgen, folder, case):
     return got.result + got.trace
 
 
-def multiplied(kbgen, folder):
-    """Result and trace of a GEMM on the small machine."""
-    result, trace = os.path.join(folder, "gemm.json"), os.path.join(folder, "gemm.jsonl")
-    ended = run(simulator(SMALL, kbgen, folder), "run", "gemm", *GEMM, "--json", result, "--trace", trace)
+def ran(kbgen, folder, *words):
+    """Result and trace of a bench on the small machine."""
+    result, trace = os.path.join(folder, words[0] + ".json"), os.path.join(folder, words[0] + ".jsonl")
+    ended = run(simulator(SMALL, kbgen, folder), "run", *words, "--json", result, "--trace", trace)
     if ended.returncode:
         raise Broken(ended.said)
     return without_host(read(result)) + read(trace)
@@ -33,9 +34,10 @@ def multiplied(kbgen, folder):
 def everything(kbgen, folder):
     os.makedirs(folder, exist_ok=True)
     outcome = {}
-    for name in (*CASES, "run gemm"):
+    for case in CASES + BENCHES:
+        name = case if case in CASES else "run " + case[0]
         try:
-            outcome[name] = multiplied(kbgen, folder) if name == "run gemm" else replayed(kbgen, folder, name)
+            outcome[name] = replayed(kbgen, folder, case) if case in CASES else ran(kbgen, folder, *case)
         except Broken as why:
             outcome[name] = why
     return outcome
