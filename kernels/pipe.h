@@ -14,6 +14,7 @@
 #define PIPE_H
 
 #include <kb/arith.h>
+#include <kb/attrs.h>
 #include <kb/tl.h>
 
 /* What happens to a panel. Loaded and received: the two are joined by the pipe's op. */
@@ -43,16 +44,18 @@ struct pipe {
     struct flight flight[PIPE_PANELS];
 };
 
-/* Chunks are of chunk_bytes, or of a slot if that is less. Panels of no more than `longest` elements will be put. The
- * sizes of chunks and panels are the same on every PE; how many panels are under way follows from its room. */
+/* Chunks are of chunk_bytes, or of a slot or a quarter of the TCM if that is less. Panels of no more than `longest`
+ * elements will be put. The sizes of chunks and panels are the same on every PE; how many panels are under way follows
+ * from its room. */
 static inline void pipe_open(struct pipe *pipe, struct tl *tl, enum kb_dtype dtype, const char *op,
                              uint64_t chunk_bytes, uint64_t longest)
 {
-    uint64_t size = kb_dtype_bytes(dtype), slot = kb_min(chunk_bytes, tl_slot_bytes(tl));
+    uint64_t size = kb_dtype_bytes(dtype), most = (kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes) / 4;
+    uint64_t slot = kb_min(kb_min(chunk_bytes, tl_slot_bytes(tl)), most);
     if (slot < size)
         tl_fail(tl, 1, "a message of %llu bytes holds no element", (unsigned long long)slot);
     *pipe = (struct pipe){.tl = tl, .op = op, .chunk = slot / size};
-    pipe->panel = pipe->chunk * kb_min(tl_slots(tl), PIPE_CHUNKS);
+    pipe->panel = pipe->chunk * kb_min(kb_min(tl_slots(tl), PIPE_CHUNKS), most / slot);
     uint64_t buffer = kb_min(pipe->panel, longest);
     if (buffer == 0)
         return;
