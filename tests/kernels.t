@@ -117,7 +117,7 @@ MISTAKES = (
     ("room", 2, r"no room for tensor 't' at .*: 67108864 bytes asked for, \d+ left, 3145984 held by tensors"),
     ("peek", 2, r"kb_peek: tensor 'a' has 64 elements, there is no 64"),
     ("peek_many", 2, r"kb_peek_many: tensor 'a' has 64 elements, there is no 64"),
-    ("array", 3, r"kb_array: no memory for 1152921504606846976 elements of 8 bytes"),
+    ("array", 3, r"kb_array: no memory for 2305843009213693952 elements of 8 bytes"),
     ("dtype", 2, r"there is no dtype 'f64'"),
     ("ref_shape", 2, r"kb_expect_close: the reference is \(8, 8\), tensor 'big' is \("),
     ("uniform", 2, r"kb_fill_uniform: tensor 'a': low is 2, high is 1"),

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""sanitize: the other suites once more, with kbgen, runtime and emitted code under ASan and UBSan. limit: 900"""
+"""sanitize: the other suites once more, with kbgen, runtime and emitted code under ASan and UBSan. limit: 1800"""
 import os
 import sys
 

@@ -108,7 +108,7 @@ KB_BENCH(mistake, "what cannot be",
     if (is("dtype")) kb_dtype("f64");
     if (is("peek")) kb_peek(a, 64);
     if (is("peek_many")) kb_peek_many(a, 60, 5, (double[5]){0});
-    if (is("array")) (void)kb_array(double, 1ull << 60);
+    if (is("array")) (void)kb_array(double, 1ull << 61);
     if (is("uniform")) kb_fill_uniform(a, 2, 1);
     if (is("no_bench_parameter")) (void)kb_int(nothing);
     if (is("on_failure"))
