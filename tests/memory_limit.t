@@ -26,7 +26,7 @@ def runs(program):
     ok(ended.returncode == 0, "timing alone below 96 MiB of address space", ended.said)
     ended = run(program, *GEMM, preexec_fn=below(512 << 20))
     ok(ended.returncode == 0 and "verified" in ended.stdout, "with the data pass below 512 MiB", ended.said)
-    ended = run(program, "run", "gemm", "m=16384", "k=4096", "n=64", "--data", "off", preexec_fn=below(128 << 20))
+    ended = run(program, "run", "gemm", "m=16384", "k=4096", "n=64", preexec_fn=below(128 << 20))
     ok(ended.returncode == 3 and "no room to map" in ended.stderr, "too much for a limit is said so", ended.said)
 
 
