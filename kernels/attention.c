@@ -38,10 +38,10 @@ static struct kb_place place_of_keys(const struct attention *a, struct kb_pes pe
 }
 
 KB_BENCH(attention, "softmax(Q K^T / sqrt(head_dim)) V of many heads, with K and V in tiles",
-         KB_INT(batch, 2, 1, 1 << 16, "sequences"),
+         KB_INT(batch, 1, 1, 1 << 16, "sequences"),
          KB_INT(heads, 32, 1, 1 << 16, "of Q, for each sequence"),
          KB_INT(kv_heads, 8, 1, 1 << 16, "of K and V, each for as many of Q's"),
-         KB_INT(queries, 2048, 1, 1 << 20, "rows of a head of Q and O"),
+         KB_INT(queries, 4096, 1, 1 << 20, "rows of a head of Q and O"),
          KB_INT(keys, 0, 0, 1 << 20, "rows of a head of K and V; 0: as many as queries"),
          KB_INT(head_dim, 128, 1, 1024, "columns of a head"),
          KB_WORD(dtype, "f16 bf16 f32", "of all tensors"),
