@@ -1,7 +1,7 @@
 """data_pass: the data pass of a GEMM over 128 PEs against one call of cblas_sgemm of the same size."""
 import os
 
-from itself import host_of, ref_sip
+from itself import bench_host
 from measure import cpu_s, in_turn, median, ratio
 from row import Result, Row, duration
 from setting import HERE, Broken, NotMeasured
@@ -22,10 +22,8 @@ def sgemm_s(setting):
 
 
 def data_pass(setting, dtype, goal):
-    program = ref_sip(setting, "-k", os.path.join(HERE, "gemm.c"))
-    words = ("spread_gemm", f"size={SIZE}", f"dtype={dtype}")
-    ours, theirs = in_turn(setting.pairs, lambda: host_of(setting, program, *words)["data_pass_s"],
-                           lambda: sgemm_s(setting))
+    words = [f"{size}={SIZE}" for size in "mkn"] + [f"dtype={dtype}"]
+    ours, theirs = in_turn(setting.pairs, lambda: bench_host(setting, *words)["data_pass_s"], lambda: sgemm_s(setting))
     rate = ratio(theirs, ours)
     return Result(f"{rate:.2f}x", rate >= goal, f"{FLOP / median(ours) / 1e9:.3g} of "
                   f"{FLOP / median(theirs) / 1e9:.3g} GFLOP/s, on one core each: {duration(median(ours))}, "
