@@ -1,5 +1,5 @@
-/* gemm.c: C = A B for the op log and the data pass: rows of A and C and column blocks of B over all PEs, a composite for
- * each block on each PE. Nothing lies in more than one place, so that what is computed is one GEMM's worth of bytes. */
+/* gemm.c: C = A B for the op log and the data pass: rows of A and C and column blocks of B over all PEs, a composite
+ * for each block on each PE. Nothing lies in more than one place: what is computed is one GEMM's worth of bytes. */
 #include <kb/host.h>
 #include <kb/tl.h>
 
