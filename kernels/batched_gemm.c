@@ -29,7 +29,7 @@ KB_KERNEL(batched_gemm, struct batched_gemm_args)
 KB_BENCH(batched_gemm, "C[i] = A[i] B[i], the batch over all PEs",
          KB_INT(batch, 512, 1, 1 << 24, "products"), KB_INT(m, 256, 1, 1 << 24, "rows of each A and C"),
          KB_INT(k, 256, 1, 1 << 24, "columns of A, rows of B"), KB_INT(n, 256, 1, 1 << 24, "columns of B and C"),
-         KB_WORD(dtype, "f16 bf16 f32 i8", "of A and B, and of C; i8 gives i32"))
+         KB_WORD(dtype, "f16 bf16 f32 i8", "of A and B, and of C; i8 gives i32"), PARAMS_OF_TILE)
 {
     uint64_t batch = kb_int(batch), m = kb_int(m), k = kb_int(k), n = kb_int(n);
     enum kb_dtype dtype = kb_dtype(kb_word(dtype)), out = dtype == KB_i8 ? KB_i32 : dtype;
@@ -41,7 +41,7 @@ KB_BENCH(batched_gemm, "C[i] = A[i] B[i], the batch over all PEs",
     kb_fill_uniform(a, -most, most);
     kb_fill_uniform(b, -most, most);
 
-    struct tile tile = tile_of(&(struct tile_ask){m, k, n, dtype, out, false, false});
+    struct tile tile = tile_asked(tile_of(&(struct tile_ask){m, k, n, dtype, out, false, false}));
     kb_future launch = kb_launch(batched_gemm, pes, &(struct batched_gemm_args){a, b, c, tile});
     kb_wait(launch);
     kb_roofline(kb_kernels_ps(launch), pes, &(struct kb_work){

@@ -185,13 +185,10 @@ static inline void gemm_on_pe(struct tl *tl, const struct gemm_args *arg)
 
 #define PARAMS_OF_GEMM(m_, k_, n_)                                                                                     \
     KB_INT(m, m_, 1, 1 << 24, "rows of A and C"), KB_INT(k, k_, 1, 1 << 24, "columns of A, rows of B"),                \
-    KB_INT(n, n_, 1, 1 << 24, "columns of B and C"),                                                                   \
-    KB_INT(tile_m, 0, 0, 1 << 24, "rows of a tile; 0: as fits the machine"),                                           \
-    KB_INT(tile_k, 0, 0, 1 << 24, "depth of a tile; 0: as fits the machine"),                                          \
-    KB_INT(tile_n, 0, 0, 1 << 24, "columns of a tile; 0: as fits the machine")
+    KB_INT(n, n_, 1, 1 << 24, "columns of B and C"), PARAMS_OF_TILE
 
-/* What stays in the TCMs, and the tiles; those that are asked for, if they are not 0. */
-static inline void gemm_plan(struct gemm_args *arg, struct tile_ask ask, struct tile asked)
+/* What stays in the TCMs, and the tiles. */
+static inline void gemm_plan(struct gemm_args *arg, struct tile_ask ask)
 {
     uint64_t depth = ask.k * kb_dtype_bytes(ask.in), array = kb_attrs.pe_gemm_rows;
     uint64_t room = kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes;
@@ -203,10 +200,7 @@ static inline void gemm_plan(struct gemm_args *arg, struct tile_ask ask, struct 
         ask.pin_b = true;
         ask.n = arg->panel;
     }
-    arg->tile = tile_of(&ask);
-    arg->tile.m = asked.m ? asked.m : arg->tile.m;
-    arg->tile.k = asked.k ? asked.k : arg->tile.k;
-    arg->tile.n = asked.n ? asked.n : arg->tile.n;
+    arg->tile = tile_asked(tile_of(&ask));
 }
 
 /* A gemm of random tensors, by the parameters above. */
@@ -223,8 +217,7 @@ static inline struct gemm_args gemm_new(enum kb_dtype in, enum kb_dtype out, str
         kb_fill_uniform(arg.a, -most, most);
         kb_fill_uniform(arg.b, -most, most);
     }
-    struct tile asked = {kb_int(tile_m), kb_int(tile_k), kb_int(tile_n)};
-    gemm_plan(&arg, (struct tile_ask){kb_ceil_div(m, pes.count), k, n, in, out, false, false}, asked);
+    gemm_plan(&arg, (struct tile_ask){kb_ceil_div(m, pes.count), k, n, in, out, false, false});
     return arg;
 }
 

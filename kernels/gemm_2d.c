@@ -82,7 +82,7 @@ static kb_traffic traffic_of(const struct gemm_2d_args *arg, struct kb_pes pes, 
 KB_BENCH(gemm_2d, "C = A B, blocks of C over a grid of PEs, A and B over all of them",
          KB_INT(m, 16384, 1, 1 << 24, "rows of A and C"), KB_INT(k, 1024, 1, 1 << 24, "columns of A, rows of B"),
          KB_INT(n, 8192, 1, 1 << 24, "columns of B and C"),
-         KB_WORD(dtype, "f16 bf16 f32 i8", "of A and B, and of C; i8 gives i32"))
+         KB_WORD(dtype, "f16 bf16 f32 i8", "of A and B, and of C; i8 gives i32"), PARAMS_OF_TILE)
 {
     uint64_t m = kb_int(m), k = kb_int(k), n = kb_int(n);
     enum kb_dtype dtype = kb_dtype(kb_word(dtype)), out = dtype == KB_i8 ? KB_i32 : dtype;
@@ -99,7 +99,8 @@ KB_BENCH(gemm_2d, "C = A B, blocks of C over a grid of PEs, A and B over all of 
     uint64_t room = kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes, wide = kb_ceil_div(n, pes.count);
     uint64_t tall = kb_ceil_div(m, pes.count), column = k * kb_dtype_bytes(dtype);
     arg.kept = (uint32_t)kb_min(room / (wide * column), arg.rows);
-    arg.tile = tile_of(&(struct tile_ask){tall, k, arg.kept ? wide * arg.kept : wide, dtype, out, false, arg.kept > 0});
+    arg.tile = tile_asked(tile_of(&(struct tile_ask){
+        tall, k, arg.kept ? wide * arg.kept : wide, dtype, out, false, arg.kept > 0}));
     kb_future launch = kb_launch(gemm_2d, pes, &arg);
     kb_wait(launch);
     kb_roofline(kb_kernels_ps(launch), pes, &(struct kb_work){

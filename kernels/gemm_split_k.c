@@ -78,7 +78,8 @@ KB_KERNEL(gemm_split_k, struct split_k_args)
 
 KB_BENCH(gemm_split_k, "C = A B, columns of C over the cubes, k over the PEs of each",
          KB_INT(m, 16, 1, 1 << 24, "rows of A and C"), KB_INT(k, 16384, 1, 1 << 24, "columns of A, rows of B"),
-         KB_INT(n, 8192, 1, 1 << 24, "columns of B and C"), KB_WORD(dtype, "f16 bf16 f32", "of A, B and C"))
+         KB_INT(n, 8192, 1, 1 << 24, "columns of B and C"), KB_WORD(dtype, "f16 bf16 f32", "of A, B and C"),
+         PARAMS_OF_TILE)
 {
     uint64_t m = kb_int(m), k = kb_int(k), n = kb_int(n);
     enum kb_dtype dtype = kb_dtype(kb_word(dtype));
@@ -97,7 +98,7 @@ KB_BENCH(gemm_split_k, "C = A B, columns of C over the cubes, k over the PEs of 
     tile.k = kb_min(tile.k, kb_ceil_div(deep, 4));        /* the array is done soon after the last read */
     uint64_t room = (kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes) / 32;     /* half is for sums */
     uint64_t message = kb_clamp(kb_attrs.pe_ipcq_slot_bytes / 4, 1, kb_max(room, 1));
-    kb_future launch = kb_launch(gemm_split_k, pes, &(struct split_k_args){a, b, c, tile, message, split});
+    kb_future launch = kb_launch(gemm_split_k, pes, &(struct split_k_args){a, b, c, tile_asked(tile), message, split});
     kb_wait(launch);
     kb_roofline(kb_kernels_ps(launch), pes, &(struct kb_work){
         .gemm_dtype = dtype, .macs = m * k * n, .hbm_read = (m * firsts.count + n) * k * kb_dtype_bytes(dtype),

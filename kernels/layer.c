@@ -150,7 +150,7 @@ KB_BENCH(layer, "a transformer layer, tensor-parallel: Llama-3-8B's shapes, or a
          KB_INT(tokens, 128, 1, LAYER_TOKENS, "of one sequence"),
          KB_WORD(scale, "8 4 2 1", "what each dimension is divided by; 8 is verified"),
          KB_INT(chunk, 0, 0, LAYER_TOKENS, "tokens at a time, if so many fit; 0: all that do"),
-         KB_WORD(dtype, "f16 bf16 f32", "of all tensors"))
+         KB_WORD(dtype, "f16 bf16 f32", "of all tensors"), PARAM_OF_MATMUL)
 {
     uint64_t scale = kb_word(scale)[0] - '0', tokens = kb_int(tokens), d = 4096 / scale, ffn = 14336 / scale;
     uint64_t heads = 32 / scale, kv_heads = 8 / scale, kv_cols = kv_heads * HEAD_DIM;
@@ -158,7 +158,8 @@ KB_BENCH(layer, "a transformer layer, tensor-parallel: Llama-3-8B's shapes, or a
     struct kb_pes pes = kb_pes("*");
     pes.count = kb_min(pes.count, d / 2);
     struct layer_args args = {
-        .order = kb_snake(pes), .tokens = tokens, .d = d, .spent_ps = kb_array(uint64_t, LAYER_PHASES),
+        .order = kb_snake(pes), .tokens = tokens, .d = d, .weight_bytes = kb_size(tile),
+        .spent_ps = kb_array(uint64_t, LAYER_PHASES),
         .qkv_cols = 2 * longest_block(d / 2, pes.count) + 2 * longest_block(kv_cols, pes.count),
         .attention = {.heads = heads, .kv_heads = kv_heads, .queries = tokens, .keys = tokens, .head_dim = HEAD_DIM,
                       .dtype = dtype, .causal = true, .side_by_side = true},

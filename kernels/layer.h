@@ -26,7 +26,7 @@ struct layer_args {
     kb_tensor qkv, out, gate, up, down;                 /* weights */
     struct attention attention;
     struct kb_order order;
-    uint64_t tokens, d, chunk, qkv_cols, message_bytes;
+    uint64_t tokens, d, chunk, qkv_cols, message_bytes, weight_bytes;
     uint64_t *spent_ps;                                 /* by the first PE, for each phase */
 };
 
@@ -181,7 +181,8 @@ static inline void layer_qkv(struct layer *l, struct tl_shard wide, uint64_t fir
     struct span k = {kv.first, layer_below(kv, kv_cols)}, v = {kv.first + k.count - kv_cols, kv.count - k.count};
     uint64_t all = q.count + kv.count;
     struct tl_shard to = tl_alloc(tl, l->dtype, wide.shape[0], all);
-    tl_wait(tl, matmul(tl, to, wide, tl_part(tl, tl_my_shard(tl, l->arg->qkv), 1, 0, all), false, NULL));
+    tl_wait(tl, matmul(tl, to, wide, tl_part(tl, tl_my_shard(tl, l->arg->qkv), 1, 0, all), l->arg->weight_bytes,
+                       NULL));
     layer_spent(l, LAYER_WEIGHTS);
     if (v.count)
         rect_store(tl, &moves, (struct rect){a->v, first, v.first}, tl_part(tl, to, 1, q.count + k.count, v.count));
@@ -205,7 +206,8 @@ static inline void layer_out(struct layer *l, struct tl_shard wide, uint64_t fir
     uint64_t cols = (w.first[0] + w.shape[0] - from + head_dim - 1) / head_dim * head_dim;
     struct tl_shard o = layer_load(l, l->arg->attention.o, first, wide.shape[0], from, cols);
     layer_spent(l, LAYER_EXCHANGE);
-    tl_wait(l->tl, matmul(l->tl, wide, tl_part(l->tl, o, 1, w.first[0] - from, w.shape[0]), w, false, NULL));
+    tl_wait(l->tl, matmul(l->tl, wide, tl_part(l->tl, o, 1, w.first[0] - from, w.shape[0]), w,
+                              l->arg->weight_bytes, NULL));
     tl_free(l->tl, o);
 }
 
@@ -216,11 +218,11 @@ static inline void layer_mlp(struct layer *l, struct tl_shard wide)
     struct tl_shard gate = tl_my_shard(tl, l->arg->gate), up = tl_my_shard(tl, l->arg->up);
     struct tl_shard g = tl_alloc(tl, l->dtype, wide.shape[0], gate.shape[1]);
     struct tl_shard u = tl_alloc(tl, l->dtype, wide.shape[0], gate.shape[1]);
-    tl_handle gated = matmul(tl, g, wide, gate, false, "silu");
-    tl_wait(tl, matmul(tl, u, wide, up, false, NULL));
+    tl_handle gated = matmul(tl, g, wide, gate, l->arg->weight_bytes, "silu");
+    tl_wait(tl, matmul(tl, u, wide, up, l->arg->weight_bytes, NULL));
     tl_wait(tl, gated);
     tl_mul(tl, g, g, u);
-    tl_wait(tl, matmul(tl, wide, g, tl_my_shard(tl, l->arg->down), false, NULL));
+    tl_wait(tl, matmul(tl, wide, g, tl_my_shard(tl, l->arg->down), l->arg->weight_bytes, NULL));
     tl_free(tl, u);
     tl_free(tl, g);
 }

@@ -18,7 +18,7 @@ struct moe_args {
     kb_tensor ids, gates;                               /* tokens x top, a copy with each PE */
     kb_tensor slots;                                    /* tokens x (top * members) x d, with their tokens */
     const kb_tensor *up, *down;                         /* by expert; its columns, its rows over the members */
-    uint64_t tokens, d, ffn, experts, members, top;
+    uint64_t tokens, d, ffn, experts, members, top, weight_bytes;
     struct kb_order order;
 };
 
@@ -48,8 +48,8 @@ static void expert_rows(struct tl *tl, const struct moe_args *arg, uint64_t expe
                                  of_token(tl, arg->x, arg->tokens, choice[i] / arg->top));
     for (uint64_t i = 0; i < rows; i++)
         tl_wait(tl, moved[i]);
-    tl_wait(tl, matmul(tl, h, x, up, false, "silu"));
-    tl_wait(tl, matmul(tl, y, h, down, false, NULL));
+    tl_wait(tl, matmul(tl, h, x, up, arg->weight_bytes, "silu"));
+    tl_wait(tl, matmul(tl, y, h, down, arg->weight_bytes, NULL));
     for (uint64_t i = 0; i < rows; i++) {
         struct tl_shard slots = of_token(tl, arg->slots, arg->tokens, choice[i] / arg->top);
         struct tl_shard slot = tl_part(tl, slots, 1, choice[i] % arg->top * arg->members + member, 1);
@@ -176,7 +176,7 @@ KB_BENCH(moe, "a mixture-of-experts step, routed by what lies in memory",
          KB_INT(ffn, 1024, 1, 1 << 20, "columns of an expert's hidden rows"),
          KB_INT(experts, 64, 1, 1 << 10, "experts"), KB_INT(top, 2, 1, MOST_TOP, "experts of a token"),
          KB_WORD(routing, "random skewed empty", "any expert; half of the choices the first; every other one has none"),
-         KB_WORD(dtype, "f16 bf16 f32", "of x, y and weights"))
+         KB_WORD(dtype, "f16 bf16 f32", "of x, y and weights"), PARAM_OF_MATMUL)
 {
     struct kb_pes pes = kb_pes("*");
     enum kb_dtype dtype = kb_dtype(kb_word(dtype));
@@ -191,6 +191,7 @@ KB_BENCH(moe, "a mixture-of-experts step, routed by what lies in memory",
         used[ids[i]] = true;
     }
     struct moe_args args = {.up = up, .down = down, .tokens = tokens, .d = d, .ffn = ffn, .experts = experts,
+                            .weight_bytes = kb_size(tile),
                             .members = members, .top = top, .order = kb_snake(pes)};
     args.x = kb_tensor_new("x", dtype, kb_2d(tokens, d), kb_rows(KB_HBM, pes));
     args.y = kb_tensor_new("y", dtype, kb_2d(tokens, d), kb_rows(KB_HBM, pes));

@@ -11,12 +11,13 @@
  *   of whole arrays, that one is taken which moves the fewest bytes: what all tiles read, and the write of the last
  *   tile's C, which nothing can hide.
  *
- * A matrix is cut into tiles of sizes as even as whole arrays allow. All of it is arithmetic: no time, no state. */
+ * A matrix is cut into tiles of sizes as even as whole arrays allow. It takes no time. */
 #ifndef TILES_H
 #define TILES_H
 
 #include <kb/arith.h>
 #include <kb/attrs.h>
+#include <kb/host.h>
 #include <kb/tl.h>
 
 struct tile {
@@ -96,6 +97,20 @@ static inline uint64_t tile_panel(const struct tile_ask *ask, uint64_t room)
     uint64_t panel = fit >= ask->n ? ask->n : fit / 2 / cols * cols;
     double kept = ((double)ask->m * kb_ceil_div(ask->n, kb_max(panel, 1)) + ask->n + panel) * ask->k * in;
     return panel && kept <= tile_bytes(ask, tile_of(ask)) ? panel : 0;
+}
+
+/* ---- in benches */
+
+#define PARAMS_OF_TILE                                                                                                 \
+    KB_INT(tile_m, 0, 0, 1 << 24, "rows of a tile; 0: as fits the machine"),                                           \
+    KB_INT(tile_k, 0, 0, 1 << 24, "depth of a tile; 0: as fits the machine"),                                          \
+    KB_INT(tile_n, 0, 0, 1 << 24, "columns of a tile; 0: as fits the machine")
+
+/* What these parameters ask for, and where they are 0 what was chosen. */
+static inline struct tile tile_asked(struct tile chosen)
+{
+    return (struct tile){kb_int(tile_m) ? kb_int(tile_m) : chosen.m, kb_int(tile_k) ? kb_int(tile_k) : chosen.k,
+                         kb_int(tile_n) ? kb_int(tile_n) : chosen.n};
 }
 
 #endif

@@ -31,11 +31,6 @@ static uint64_t cubes_of(struct kb_pes pes)
     return count;
 }
 
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 static void bound(const char *name, uint64_t bound_ps)
 {
     if (bound_ps)
@@ -50,9 +45,9 @@ void kb_roofline(uint64_t time_ps, struct kb_pes pes, const struct kb_work *work
     uint64_t math_ps = kb_math_ps(work->math_dtype, ceil_div(work->math, p)) + wide_ps;
     uint64_t hbm_ps = kb_memory_ps(KB_HBM, ceil_div(work->hbm_read, p), ceil_div(work->hbm_written, p));
     uint64_t sram_ps = kb_memory_ps(KB_SRAM, ceil_div(work->sram_read, cubes), ceil_div(work->sram_written, cubes));
-    uint64_t memory_ps = larger(hbm_ps, sram_ps), link_ps = work->traffic ? kb_traffic_ps(work->traffic) : 0;
-    uint64_t accel_ps = kb_shape.accel_shared ? array_ps + math_ps : larger(array_ps, math_ps);
-    uint64_t most_ps = larger(accel_ps, larger(memory_ps, link_ps));
+    uint64_t memory_ps = kb_max(hbm_ps, sram_ps), link_ps = work->traffic ? kb_traffic_ps(work->traffic) : 0;
+    uint64_t accel_ps = kb_shape.accel_shared ? array_ps + math_ps : kb_max(array_ps, math_ps);
+    uint64_t most_ps = kb_max(accel_ps, kb_max(memory_ps, link_ps));
     kb_figure("time", time_ps, KB_PS);
     bound("array_bound", array_ps);
     bound("math_bound", math_ps);
