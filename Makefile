@@ -18,15 +18,15 @@ B := $(if $(filter-out gcc-O2-g,$(variant)),build/$(variant),build)
 
 # PIE whatever the compiler's default is, so that objects of gcc and clang link with one another.
 flags := -std=gnu11 -Wall -Wextra -fPIE $(OPT) $(san) -ffile-prefix-map=$(CURDIR)=.
-text_libs := -lyaml -lgmp
+common_libs := -lyaml -lgmp
 rt_libs := -lboost_context -lm -ldl -lpthread
 
 gen_src := $(wildcard gen/*.c gen/*.re)
-text_src := $(wildcard rt/text/*.c rt/text/*.re)
-rt_src := $(wildcard rt/*.c rt/*.re)
+common_src := $(wildcard rt/common/*.c rt/common/*.re)
+rt_src := $(filter-out $(common_src),$(wildcard rt/*/*.c))
 objects = $(patsubst %,$(B)/obj/%.o,$(basename $(1)))
 kernels := $(patsubst %.c,$(B)/%.o,$(wildcard kernels/*.c))
-archives := $(B)/libkb.a $(B)/libtext.a
+archives := $(B)/libkb.a $(B)/libcommon.a
 units := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/*.c))
 
 # The processors are shared out once, by the outermost make.
@@ -67,7 +67,7 @@ bench: all ## the goals of speed, measured, or those of ROW="NAME ..."; PAIRS=5,
 valgrind: ## small machines and the big one under valgrind
 	@$(MAKE) T=valgrind check
 
-tidy: ## the rules of layout: includes, widths, lengths
+tidy: ## the rules of layout: which room includes which
 	@$(MAKE) T=tidy check
 
 bless: ## rewrites expectations from what comes out now: read the diff
@@ -82,13 +82,13 @@ help: ## this list
 
 # kbgen without its main is an archive, which the unit tests link as well.
 $(B)/libgen.a: $(filter-out %/main.o,$(call objects,$(gen_src)))
-$(B)/libtext.a: $(call objects,$(text_src))
+$(B)/libcommon.a: $(call objects,$(common_src))
 $(B)/libkb.a: $(call objects,$(rt_src))
 $(B)/lib%.a: $(B)/sources
 	$(Q)rm -f $@ && ar rcsD $@ $(filter %.o,$^)
 
-$(B)/kbgen: $(B)/obj/gen/main.o $(B)/libgen.a $(B)/libtext.a
-	$(Q)$(CC) $(flags) -o $@ $^ $(text_libs)
+$(B)/kbgen: $(B)/obj/gen/main.o $(B)/libgen.a $(B)/libcommon.a
+	$(Q)$(CC) $(flags) -o $@ $^ $(common_libs)
 	@echo $@
 
 $(B)/obj/gen/%.o: private local := -DKB_CC='"$(CC)"' -DKB_OPT='"$(OPT)"' -DKB_SAN='"$(san)"'
@@ -113,7 +113,7 @@ $(B)/kernels/%.o: kernels/%.c $(B)/flags
 # A unit test is one program; of the archives it takes what it uses.
 $(B)/unit/%: tests/unit/%.c $(B)/libgen.a $(archives) $(B)/flags
 	$(Q)mkdir -p $(@D) && $(CC) $(flags) $(WERROR) -Irt -I. -MMD -MP -MF $@.d -o $@ $< \
-	    -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(text_libs) $(rt_libs)
+	    -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(common_libs) $(rt_libs)
 
 # kbgen itself knows whether a simulator is up to date.
 # build/NAME: ## the simulator of topologies/NAME.yaml
@@ -127,11 +127,11 @@ said = { echo '$(CC) $(flags) $(wildcard /usr/include/valgrind/valgrind.h)'; $(C
 $(B)/flags: FORCE
 	@mkdir -p $(B); $(said) | cmp -s - $@ || $(said) > $@
 $(B)/sources: FORCE
-	@mkdir -p $(B); echo $(sort $(gen_src) $(rt_src) $(text_src)) | cmp -s - $@ || \
-	    echo $(sort $(gen_src) $(rt_src) $(text_src)) > $@
+	@mkdir -p $(B); echo $(sort $(gen_src) $(rt_src) $(common_src)) | cmp -s - $@ || \
+	    echo $(sort $(gen_src) $(rt_src) $(common_src)) > $@
 
 to := $(DESTDIR)$(PREFIX)
-headers := $(foreach folder,rt rt/kb rt/text kernels,$(wildcard $(folder)/*.h $(folder)/*.def))
+headers := $(wildcard rt/*/*.h rt/*/*.def kernels/*.h)
 install: all ## into DESTDIR and PREFIX
 	$(Q)install -D -t "$(to)/bin" $(B)/kbgen
 	$(Q)install -D -m 644 -t "$(to)/lib/kbgen" $(archives)

@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../rt/text/base.h"
+#include "../rt/common/arena.h"
 #include "hash.h"
 #include "home.h"
 #include "out.h"

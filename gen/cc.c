@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../rt/text/base.h"
+#include "../rt/common/arena.h"
 #include "cache.h"
 #include "hash.h"
 #include "home.h"

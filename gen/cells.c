@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../rt/text/base.h"
+#include "../rt/common/arena.h"
 #include "cells_own.h"
 #include "numbers.h"
 #include "row.h"

@@ -1,7 +1,7 @@
 /* cells_own.c: cells about whose code models a component: built in, or the user's own. */
 #include "cells_own.h"
 
-#include "../rt/text/base.h"
+#include "../rt/common/arena.h"
 #include "impl.h"
 #include "row.h"
 

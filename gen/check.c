@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "../rt/text/base.h"
+#include "../rt/common/arena.h"
 #include "check.h"
 #include "fill.h"
 #include "impl.h"

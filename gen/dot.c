@@ -1,7 +1,7 @@
 /* dot.c: --dump dot: a machine as a graph for graphviz: down to the cubes, and one cube down to its PEs. */
 #include "dump.h"
 
-#include "../rt/text/base.h"
+#include "../rt/common/arena.h"
 
 /* One edge for the two directions of a link. */
 static void put_edge(FILE *out, const char *a, const char *b, enum link_class class)

@@ -5,7 +5,7 @@
 
 #include <assert.h>
 
-#include "../rt/text/base.h"
+#include "../rt/common/arena.h"
 
 /* Longer than any node's name, "sip255.cube255.pe63.pe_fetch_store". */
 enum { NAME_BYTES = 64 };

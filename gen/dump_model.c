@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "../rt/text/base.h"
+#include "../rt/common/arena.h"
 #include "dump_model.h"
 #include "schema.h"
 

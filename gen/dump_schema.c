@@ -5,9 +5,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "../rt/text/base.h"
-#include "../rt/text/read.h"
-#include "../rt/text/yaml.h"
+#include "../rt/common/arena.h"
+#include "../rt/common/read.h"
+#include "../rt/common/yaml.h"
 #include "dump_schema.h"
 #include "schema.h"
 

@@ -5,7 +5,7 @@
 
 #include <assert.h>
 
-#include "../rt/text/base.h"
+#include "../rt/common/arena.h"
 
 enum corner { NW, NE, SW, SE, CORNERS };
 

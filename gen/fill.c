@@ -2,9 +2,9 @@
  * check.c. */
 #include <string.h>
 
-#include "../rt/text/base.h"
-#include "../rt/text/read.h"
-#include "../rt/text/yaml.h"
+#include "../rt/common/arena.h"
+#include "../rt/common/read.h"
+#include "../rt/common/yaml.h"
 #include "fill.h"
 #include "fill_number.h"
 #include "schema.h"

@@ -2,7 +2,7 @@
 #ifndef GEN_FILL_H
 #define GEN_FILL_H
 
-#include "../rt/text/node.h"
+#include "../rt/common/node.h"
 #include "model.h"
 
 /* Fills the model from a topology's mapping, defaults in; reports all that a key alone can have wrong. A value that

@@ -3,8 +3,8 @@
  * A number counts exactly as it is written: bounds are held against that, and rounding comes last, once. */
 #include <string.h>
 
-#include "../rt/text/base.h"
-#include "../rt/text/read.h"
+#include "../rt/common/arena.h"
+#include "../rt/common/read.h"
 #include "fill_number.h"
 
 static const char out_of_bounds[] = "";                 /* a why that needs no words */

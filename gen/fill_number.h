@@ -2,7 +2,7 @@
 #ifndef GEN_FILL_NUMBER_H
 #define GEN_FILL_NUMBER_H
 
-#include "../rt/text/node.h"
+#include "../rt/common/node.h"
 #include "schema.h"
 
 /* Reads a number into *out, in base units; a length becomes the time of so long a wire. */

@@ -6,8 +6,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "../rt/text/base.h"
-#include "../rt/text/diag.h"
+#include "../rt/common/arena.h"
+#include "../rt/common/diag.h"
 #include "out.h"
 #include "words.h"
 

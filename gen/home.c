@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../rt/text/base.h"
-#include "../rt/text/diag.h"
+#include "../rt/common/arena.h"
+#include "../rt/common/diag.h"
 #include "hash.h"
 
 const char *home_program(void)
@@ -81,6 +81,6 @@ struct words home_objects(void)
     const char *archives = home_archives(), *kernels = arena_printf("%s/kernels", archives);
     words_of_folder(&objects, kernels, ".o", arena_printf("%s/", kernels));
     words_add(&objects, arena_printf("%s/libkb.a", archives));
-    words_add(&objects, arena_printf("%s/libtext.a", archives));
+    words_add(&objects, arena_printf("%s/libcommon.a", archives));
     return objects;
 }

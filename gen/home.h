@@ -4,7 +4,7 @@
 
 #include "words.h"
 
-/* The folders with templates/ and rt/, and with libkb.a, libtext.a and kernels/. They are looked for in $KBGEN_HOME if
+/* The folders with templates/ and rt/, and with libkb.a, libcommon.a and kernels/. They are looked for in $KBGEN_HOME if
  * it is set, a source tree or an installation; else around kbgen itself. Absolute; without one, kbgen dies. */
 const char *home_sources(void);
 const char *home_archives(void);

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../rt/text/base.h"
+#include "../rt/common/arena.h"
 #include "words.h"
 
 const struct impl_form impl_forms[] = {

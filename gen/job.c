@@ -18,8 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../rt/text/base.h"
-#include "../rt/text/diag.h"
+#include "../rt/common/arena.h"
+#include "../rt/common/diag.h"
 #include "timing.h"
 
 extern char **environ;

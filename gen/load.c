@@ -6,9 +6,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "../rt/text/base.h"
-#include "../rt/text/read.h"
-#include "../rt/text/yaml.h"
+#include "../rt/common/arena.h"
+#include "../rt/common/read.h"
+#include "../rt/common/yaml.h"
 #include "load.h"
 
 enum { SET_DEPTH_MOST = 64 };

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "../rt/text/node.h"
+#include "../rt/common/node.h"
 
 /* The mapping at the top, with all keys laid over one another; errors are reported. *whole: no error has left anything
  * out. A file that cannot be read is a usage_error. */

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../rt/text/base.h"
+#include "../rt/common/arena.h"
 #include "hash.h"
 #include "job.h"
 

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../rt/text/diag.h"
+#include "../rt/common/diag.h"
 
 enum attr {
 #define ATTR(name) ATTR_##name,

@@ -1,7 +1,7 @@
 /* name.c: what nodes and links are called. */
 #include "plan.h"
 
-#include "../rt/text/base.h"
+#include "../rt/common/arena.h"
 
 const char *const node_kind_names[NODE_KINDS] = {
 #define SYSTEM_NODE(kind) #kind,

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "../rt/text/base.h"
+#include "../rt/common/arena.h"
 #include "cells_own.h"
 #include "hash.h"
 

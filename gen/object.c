@@ -4,7 +4,7 @@
  * are not kept: they differ wherever a compiler is needed. */
 #include <string.h>
 
-#include "../rt/text/base.h"
+#include "../rt/common/arena.h"
 #include "cache.h"
 #include "hash.h"
 #include "making.h"

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../rt/text/base.h"
-#include "../rt/text/diag.h"
+#include "../rt/common/arena.h"
+#include "../rt/common/diag.h"
 #include "cc.h"
 #include "emit.h"
 

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "../rt/text/base.h"
+#include "../rt/common/arena.h"
 #include "cc.h"
 #include "impl.h"
 #include "job.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../rt/text/base.h"
+#include "../rt/common/arena.h"
 
 enum { KEY_BYTES = 16 };
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../rt/text/base.h"
+#include "../rt/common/arena.h"
 #include "cache.h"
 #include "hash.h"
 #include "making.h"

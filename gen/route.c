@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "../rt/text/base.h"
+#include "../rt/common/arena.h"
 
 /* The next step from a cell of a grid towards another: X before Y for a request. A response comes back the way its
  * request went, which moved along Y last: it moves along Y first. */

@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "../rt/text/base.h"
+#include "../rt/common/arena.h"
 #include "words.h"
 
 #define text arena_printf

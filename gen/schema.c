@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "../rt/text/base.h"
+#include "../rt/common/arena.h"
 #include "schema.h"
 
 struct row {

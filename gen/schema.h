@@ -2,7 +2,7 @@
 #ifndef GEN_SCHEMA_H
 #define GEN_SCHEMA_H
 
-#include "../rt/text/quantity.h"
+#include "../rt/common/quantity.h"
 #include "model.h"
 
 /* What a key's value is, and what it fills. KIND(name, dimension of its numbers) */

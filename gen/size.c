@@ -4,7 +4,7 @@
  * which code of the usual model reaches up to 2 GiB; a machine that is larger is refused. */
 #include "plan.h"
 
-#include "../rt/text/base.h"
+#include "../rt/common/arena.h"
 
 /* No less than what the runtime keeps of each; generated code asserts it. */
 enum { PE_BYTES = 1024, SERVER_BYTES = 32, CHANNEL_BYTES = 16, CUBE_BYTES = 64, NODE_BYTES = 8, LINK_BYTES = 8 };

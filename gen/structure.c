@@ -4,7 +4,7 @@
  * A user's file counts with all that it includes (reads.c). */
 #include <string.h>
 
-#include "../rt/text/base.h"
+#include "../rt/common/arena.h"
 #include "cache.h"
 #include "hash.h"
 #include "home.h"
@@ -38,12 +38,14 @@ static void hash_emission(struct hash *hash, const struct emission *emission)
 
 static void hash_headers(struct hash *hash)
 {
-    static const char *const folders[] = {"rt", "rt/kb", "rt/text"}, *const endings[] = {".h", ".def"};
-    struct words headers = {0};
-    for (size_t i = 0; i < COUNT_OF(folders); i++)
+    static const char *const endings[] = {".h", ".def"};
+    const char *runtime = arena_printf("%s/rt", home_sources());
+    struct words rooms = {0}, headers = {0};
+    words_of_folder(&rooms, runtime, "", "");
+    for (size_t i = 0; i < rooms.count; i++)
         for (size_t j = 0; j < COUNT_OF(endings); j++) {
-            const char *folder = arena_printf("%s/%s", home_sources(), folders[i]);
-            words_of_folder(&headers, folder, endings[j], arena_printf("%s/", folder));
+            const char *room = arena_printf("%s/%s", runtime, rooms.word[i]);
+            words_of_folder(&headers, room, endings[j], arena_printf("%s/", room));
         }
     hash_files(hash, &headers);
 }

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "../rt/text/diag.h"
+#include "../rt/common/diag.h"
 
 /* Rows of texts under named columns. A hole `$column$` stands for the current row's text. */
 struct table {

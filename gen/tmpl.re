@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../rt/text/base.h"
+#include "../rt/common/arena.h"
 
 enum { NESTING_MOST = 16 };
 

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../rt/text/base.h"
-#include "../rt/text/diag.h"
+#include "../rt/common/arena.h"
+#include "../rt/common/diag.h"
 #include "cache.h"
 #include "hash.h"
 #include "job.h"

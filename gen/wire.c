@@ -6,7 +6,7 @@
 
 #include <assert.h>
 
-#include "../rt/text/base.h"
+#include "../rt/common/arena.h"
 
 static unsigned add(struct plan *plan, enum link_class class, unsigned from, unsigned to, enum side side)
 {

@@ -242,7 +242,7 @@ def odd_paths():
     where = folder("odd", "home=of kbgen")
     for part in ("rt", "templates"):
         shutil.copytree(os.path.join(ROOT, part), os.path.join(where, part), dirs_exist_ok=True)
-    for part in ("libkb.a", "libtext.a"):
+    for part in ("libkb.a", "libcommon.a"):
         shutil.copy(os.path.join(BUILD, part), where)
     shutil.copytree(os.path.join(BUILD, "kernels"), os.path.join(where, "kernels"), dirs_exist_ok=True)
     topology = write(os.path.join(where, "m.yaml"), MACHINES["least"])

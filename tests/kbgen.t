@@ -133,7 +133,7 @@ def world(topology):
 
 def installed(prefix):
     """What `make install` puts in place, without make."""
-    for part, names in (("bin", ["kbgen"]), ("lib/kbgen", ["libkb.a", "libtext.a", "kernels"])):
+    for part, names in (("bin", ["kbgen"]), ("lib/kbgen", ["libkb.a", "libcommon.a", "kernels"])):
         os.makedirs(os.path.join(prefix, part), exist_ok=True)
         for name in names:
             run("cp", "-r", os.path.join(BUILD, name), os.path.join(prefix, part))

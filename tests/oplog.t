@@ -152,7 +152,7 @@ def later(program):
 # ---- what is wrong with a file
 
 def hashed(value, data):
-    """hash_bytes of rt/hash.h."""
+    """hash_bytes of rt/base/hash.h."""
     for at in range(0, len(data), 8):
         word = data[at:at + 8]
         mixed = value ^ int.from_bytes(word, "little") ^ (len(word) << 56 if len(word) < 8 else 0)

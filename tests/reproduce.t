@@ -7,7 +7,7 @@ import sys
 from harness import BUILD, GEMM, KBGEN, ROOT, SCRATCH, done, first_difference, ok, read, run, without_host
 
 SMALL = os.path.join(ROOT, "tests", "small.yaml")
-MADE = ("kbgen", "libkb.a", "libtext.a")
+MADE = ("kbgen", "libkb.a", "libcommon.a")
 
 
 def same_bytes(left, right):

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dtype.h"
+#include "base/dtype.h"
 
 static int tests;
 

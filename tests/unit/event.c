@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "event.h"
+#include "sim/event.h"
 
 struct probe {
     struct event event;

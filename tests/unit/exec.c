@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "blas.h"
-#include "command.h"
-#include "dtype.h"
-#include "emitted.h"
-#include "exec.h"
-#include "grid.h"
-#include "plan.h"
+#include "datapass/blas.h"
+#include "machine/command.h"
+#include "base/dtype.h"
+#include "machine/emitted.h"
+#include "datapass/exec.h"
+#include "datapass/gemm_blocks.h"
+#include "machine/tiling.h"
 
 const struct shape kb_shape = {.sips = 1, .cubes = 1, .pes = 4};
 const struct attrs kb_attrs = {.hbm_slice_bytes = 1 << 30, .sram_bytes = 1 << 20, .pe_tcm_size_bytes = 1 << 20};

@@ -4,15 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "access.h"
-#include "blas.h"
-#include "command.h"
-#include "depend.h"
-#include "emitted.h"
-#include "exec.h"
-#include "grid.h"
-#include "plan.h"
-#include "pool.h"
+#include "datapass/access.h"
+#include "datapass/blas.h"
+#include "machine/command.h"
+#include "datapass/schedule.h"
+#include "machine/emitted.h"
+#include "datapass/exec.h"
+#include "datapass/gemm_blocks.h"
+#include "machine/tiling.h"
+#include "base/threads.h"
 
 const struct shape kb_shape = {.sips = 1, .cubes = 1, .pes = 4, .ops = 256};
 const struct attrs kb_attrs = {.hbm_slice_bytes = 1 << 30, .sram_bytes = 1 << 20, .pe_tcm_size_bytes = 1 << 20};

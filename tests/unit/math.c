@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dtype.h"
-#include "emitted.h"
-#include "exec.h"
-#include "math_ops.h"
-#include "plan.h"
+#include "base/dtype.h"
+#include "machine/emitted.h"
+#include "datapass/exec.h"
+#include "datapass/math_ops.h"
+#include "machine/tiling.h"
 
 const struct shape kb_shape = {.sips = 1, .cubes = 1, .pes = 4, .ops = KNOWN_OPS};
 const struct attrs kb_attrs = {.hbm_slice_bytes = 1 << 30, .sram_bytes = 1 << 20, .pe_tcm_size_bytes = 1 << 20};

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "npy.h"
-#include "text/base.h"
+#include "host/npy.h"
+#include "common/arena.h"
 
 static int tests;
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "plan.h"
+#include "machine/tiling.h"
 
 static int tests;
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "text/quantity.h"
+#include "common/quantity.h"
 
 static int tests;
 

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "command.h"
-#include "emitted.h"
-#include "log.h"
-#include "plan.h"
+#include "machine/command.h"
+#include "machine/emitted.h"
+#include "oplog/log.h"
+#include "machine/tiling.h"
 
 const struct shape kb_shape = {.sips = 1, .cube_rows = 1, .cube_cols = 1, .cubes = 1, .pes = 4, .cube_nodes = 60,
                                .ops = KNOWN_OPS};

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emitted.h"
-#include "plan.h"
-#include "view.h"
+#include "machine/emitted.h"
+#include "machine/tiling.h"
+#include "store/view.h"
 
 const struct shape kb_shape = {.sips = 1, .cubes = 1, .pes = 4};
 const struct attrs kb_attrs = {.hbm_slice_bytes = 1 << 30, .sram_bytes = 1 << 20, .pe_tcm_size_bytes = 1 << 20};

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emitted.h"
-#include "store.h"
+#include "machine/emitted.h"
+#include "store/store.h"
 
 const struct shape kb_shape = {.sips = 1, .cubes = 2, .pes = 2};
 const struct attrs kb_attrs = {.hbm_slice_bytes = UINT64_C(64) << 30, .sram_bytes = 1000,

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text/base.h"
-#include "text/read.h"
-#include "text/yaml.h"
+#include "common/arena.h"
+#include "common/read.h"
+#include "common/yaml.h"
 
 static int tests;
 

@@ -1,0 +1,49 @@
+/* dtype.h: conversions between element types.
+ *
+ * To a float type values round to nearest even, denormals are kept and NaN stays NaN; to an integer type they round to
+ * nearest even and saturate, NaN becomes 0. */
+#ifndef KB_DTYPE_H
+#define KB_DTYPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tables.h"
+
+bool dtype_is_float(enum dtype dtype);
+
+/* Elements of any dtype from and to f32 (i32 rounds). */
+void dtype_to_f32(enum dtype dtype, const void *from, float *to, size_t count);
+void dtype_from_f32(enum dtype dtype, const float *from, void *to, size_t count);
+/* Integers of any dtype to i32, exactly. */
+void dtype_to_i32(enum dtype dtype, const void *from, int32_t *to, size_t count);
+/* From i32, rounded once; integers saturate. */
+void dtype_from_i32(enum dtype dtype, const int32_t *from, void *to, size_t count);
+/* From i32 to an integer dtype, which keeps the low bits. */
+void dtype_wrap_i32(enum dtype dtype, const int32_t *from, void *to, size_t count);
+/* From f64, rounded once. */
+void dtype_from_f64(enum dtype dtype, const double *from, void *to, size_t count);
+
+/* One element's value, exactly. */
+double dtype_value(enum dtype dtype, const void *element);
+
+/* What is left of a whole number in an integer dtype that wraps: its low bits. */
+double dtype_wrapped(enum dtype dtype, int64_t whole);
+
+/* What is left of an expected value that the dtype cannot hold: the nearest end of its range, or an infinity. */
+double dtype_in_range(enum dtype dtype, double value);
+
+/* Whether an element's value is what the dtype has of an expected one, or of any that is off by up to `allowed`. So
+ * a number near the end of f16's range may be its infinity; where infinity or NaN is expected, nothing else is. */
+bool dtype_close(enum dtype dtype, double got, double expected, double allowed);
+
+/* How far a computed value may be off, of its size and of the size of what was added up; 0 for integers. */
+double dtype_tolerance(enum dtype dtype);
+
+uint16_t f32_to_f16(float value);
+float f16_to_f32(uint16_t half);
+uint16_t f32_to_bf16(float value);
+float bf16_to_f32(uint16_t half);
+
+#endif

@@ -1,0 +1,49 @@
+/* ops.c: math ops by name. */
+#include "ops.h"
+
+#include <string.h>
+
+#include "machine/emitted.h"
+#include "common/arena.h"
+
+static const char **unknown;
+static size_t unknown_count;
+
+uint16_t op_number(const char *name)
+{
+    for (uint32_t i = 0; i < kb_shape.ops; i++)
+        if (!strcmp(kb_op_names[i], name))
+            return i;
+    for (size_t i = 0; i < unknown_count; i++)
+        if (!strcmp(unknown[i], name))
+            return kb_shape.ops + i;
+    unknown = arena_grow(unknown, unknown_count, sizeof *unknown);
+    unknown[unknown_count] = arena_text(name, strlen(name));
+    return kb_shape.ops + unknown_count++;
+}
+
+const char *op_name(uint16_t op)
+{
+    return op_known(op) ? kb_op_names[op] : unknown[op - kb_shape.ops];
+}
+
+bool op_known(uint16_t op)
+{
+    return op < kb_shape.ops;
+}
+
+const char *gemm_name(enum dtype dtype)
+{
+    static const char *const names[] = {
+#define DTYPE(name, bytes, is_float) "gemm_" #name,
+#include "kb/dtypes.def"
+#undef DTYPE
+    };
+    return names[dtype];
+}
+
+void ops_reset(void)
+{
+    unknown = NULL;
+    unknown_count = 0;
+}

@@ -1,0 +1,47 @@
+/* rates.h: how long bytes take, and reservations of what carries one thing at a time. */
+#ifndef KB_CHANNEL_H
+#define KB_CHANNEL_H
+
+#include <stdint.h>
+
+#include "sim/event.h"
+#include "kb/arith.h"
+
+/* kb/arith.h by shorter names. */
+static inline uint64_t sum(uint64_t a, uint64_t b) { return kb_sum(a, b); }
+static inline uint64_t product(uint64_t a, uint64_t b) { return kb_product(a, b); }
+static inline uint64_t ceil_div(uint64_t a, uint64_t b) { return kb_ceil_div(a, b); }
+static inline uint64_t move_ps(uint64_t bytes, uint64_t bw_bps) { return kb_move_ps(bytes, bw_bps); }
+static inline uint64_t cycles_ps(uint64_t cycles, uint64_t clock_khz) { return kb_cycles_ps(cycles, clock_khz); }
+
+/* Division by an attribute: by a shift, if it is a power of two. */
+struct divisor {
+    uint64_t by;
+    unsigned shift;                                     /* 64: it is none */
+};
+
+static inline struct divisor divisor_of(uint64_t by)
+{
+    return (struct divisor){by, by & (by - 1) ? 64 : (unsigned)__builtin_ctzll(by)};
+}
+
+static inline uint64_t quotient(uint64_t a, struct divisor d)
+{
+    return d.shift < 64 ? a >> d.shift : a / d.by;
+}
+
+static inline uint64_t rest(uint64_t a, struct divisor d)
+{
+    return a - quotient(a, d) * d.by;
+}
+
+/* Takes a channel that is free at *free_ps for a length of time, from at_ps (it may lie in the future) on; returns the
+ * start and leaves the end in *free_ps. */
+static inline uint64_t reserve(uint64_t *free_ps, uint64_t at_ps, uint64_t length_ps)
+{
+    uint64_t start = *free_ps > at_ps ? *free_ps : at_ps;
+    *free_ps = time_after(start, length_ps);
+    return start;
+}
+
+#endif

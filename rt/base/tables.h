@@ -1,0 +1,114 @@
+/* tables.h: what the runtime knows of a machine: attributes, shape, and the rows of its tables.
+ *
+ * All of it is const and emitted. A cube's nodes and links are described once, for every cube alike; an instance is its
+ * cube's row and the position within the cube. Times are ps, bandwidths bytes/s (0: infinite), clocks kHz, sizes bytes.
+ */
+#ifndef KB_MACHINE_H
+#define KB_MACHINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kb/attrs.h"
+
+enum dtype {
+#define DTYPE(name, bytes, is_float) DTYPE_##name,
+#include "kb/dtypes.def"
+#undef DTYPE
+    DTYPES
+};
+
+enum math_op {
+#define OP(name, operands, reduces, whole) OP_##name,
+#include "kb/ops.def"
+#undef OP
+    KNOWN_OPS
+};
+
+enum link_class {
+#define LINK(name, bw, latency) LINK_##name,
+#include "kb/links.def"
+#undef LINK
+    LINK_CLASSES
+};
+
+enum node_kind {
+#define SYSTEM_NODE(kind) NODE_##kind,
+#define SIP_NODE(kind) NODE_##kind,
+#define CUBE_NODE(kind) NODE_##kind,
+#define PE_NODE(kind) NODE_##kind,
+#include "kb/kinds.def"
+    NODE_KINDS
+};
+
+enum side { SIDE_N, SIDE_E, SIDE_S, SIDE_W, SIDES };
+
+enum ring_buffer { BUFFER_TCM, BUFFER_SRAM, BUFFER_HBM };
+
+/* Counts. `nodes` and `links` of a cube are those of the tables below. */
+struct shape {
+    uint32_t sips, cube_rows, cube_cols, cubes;         /* cubes: of one SIP */
+    uint32_t noc_rows, noc_cols, pes;                   /* pes: of one cube */
+    uint32_t attachments, targets; /* of an io_cpu to cubes; distinct routers with something attached */
+    uint32_t cube_nodes, cube_links;
+    uint32_t ops;                                       /* math ops: the known ones and the topology's own */
+    bool accel_shared;                                  /* pe_gemm and pe_math are one server */
+};
+
+extern const struct shape kb_shape;
+
+/* A node of a cube, in rank order. */
+struct cube_node {
+    uint8_t kind;
+    uint16_t index;    /* among the cube's nodes of this kind; PE number for the parts of a PE */
+    uint16_t target;   /* its router, as an index of kb_route; NO_TARGET: hangs on no router */
+    uint16_t up, down; /* links node -> router and back; NO_LINK; of a router: NO_LINK */
+};
+
+/* A directed link that begins in a cube. `to` of a ucie or io link is NO_NODE: it is in another cube, or the io_cpu. */
+struct cube_link {
+    uint8_t class;
+    uint16_t from, to;                                  /* nodes of the cube */
+};
+
+enum { NO_TARGET = 0xffff, NO_LINK = 0xffff, NO_NODE = 0xffff };
+
+/* The order of a cube's links: first those between routers and of attachments, in any order, then, per side n e s w,
+ * the ucie link out of that port, and last, per side, the link from that port to the io_cpu. Sides without one have a
+ * row all the same. */
+static inline uint32_t cube_link_ucie(const struct shape *s, enum side side)
+{
+    return s->cube_links - 2 * SIDES + side;
+}
+static inline uint32_t cube_link_io(const struct shape *s, enum side side) { return s->cube_links - SIDES + side; }
+
+struct attachment {
+    uint16_t cube;
+    uint8_t side;
+};
+
+/* A request goes X first, its response the same way back, so Y first. */
+enum direction { REQUEST, RESPONSE, DIRECTIONS };
+
+/* The next step from one cube to another of the same SIP: a side, or HERE. */
+enum { HERE = SIDES };
+
+/* Positions within a cube; node_rank() in fabric.h makes ranks of them. */
+static inline uint32_t cube_m_cpu(void) { return 0; }
+static inline uint32_t cube_sram(void) { return 1; }
+static inline uint32_t cube_router(const struct shape *s, uint32_t row, uint32_t col)
+{
+    return 2 + row * s->noc_cols + col;
+}
+static inline uint32_t cube_port(const struct shape *s, enum side side) { return 2 + s->noc_rows * s->noc_cols + side; }
+static inline uint32_t cube_hbm_ctrl(const struct shape *s, uint32_t pe)
+{
+    return 2 + s->noc_rows * s->noc_cols + SIDES + pe;
+}
+enum { PE_NODES = NODE_KINDS - NODE_pe_cpu };
+static inline uint32_t cube_pe_node(const struct shape *s, uint32_t pe, enum node_kind kind)
+{
+    return 2 + s->noc_rows * s->noc_cols + SIDES + s->pes + pe * PE_NODES + (kind - NODE_pe_cpu);
+}
+
+#endif

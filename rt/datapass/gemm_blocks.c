@@ -1,0 +1,220 @@
+/* gemm_blocks.c: the blocks of a grid of gemms: operands are packed as f32, multiplied in slices of k, and added up.
+ *
+ * f32, f16 and bf16 accumulate in f32. i8 is exact: products of a slice fit f32's 24 bits, so sgemm gives whole
+ * numbers, which add up in i32 and wrap there. */
+#include "gemm_blocks.h"
+
+#include "blas.h"
+#include "base/dtype.h"
+#include "machine/tiling.h"
+
+enum { ROWS = GRID_ROWS, COLUMNS = 2048 };              /* of a block */
+enum { DEPTH = 384 };                                   /* of a slice: DEPTH * 2^7 * 2^7 < 2^24 */
+enum { PAD = 16, PITCH = COLUMNS + PAD };               /* lest rows fall on one another in the caches */
+
+const uint64_t grid_scratch_bytes = (ROWS * DEPTH + DEPTH * PITCH + 2 * ROWS * PITCH) * sizeof(float);
+
+/* A block under way: rows and columns count over all A, one above the other, and all B, side by side. */
+struct block {
+    const struct grid *grid;
+    uint64_t row, rows, column, columns;
+    uint64_t pitch;                                     /* of a row of b and of sum */
+    bool exact;
+    float *a, *b;                                       /* packed: rows x DEPTH, DEPTH x columns at most */
+    float *sum;                                         /* what has been accumulated, or one product if exact */
+    int32_t *exact_sum;
+};
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static const struct view *a_of(const struct grid *grid, uint32_t row)
+{
+    return &grid->gemm[(uint64_t)row * grid->columns]->a;
+}
+
+static const struct view *b_of(const struct grid *grid, uint32_t column)
+{
+    return &grid->gemm[column]->b;
+}
+
+/* ---- which part of an operand a block has */
+
+struct part {
+    uint64_t first, count;                              /* in the operand */
+    uint64_t at;                                        /* in the block */
+};
+
+/* Of an operand that stands at [start, start + count) of the grid, what lies in [from, from + limit). */
+static struct part part_of(uint64_t start, uint64_t count, uint64_t from, uint64_t limit)
+{
+    uint64_t first = from > start ? from - start : 0, end = from + limit < start ? 0 : from + limit - start;
+    end = least(end, count);
+    return (struct part){first, end > first ? end - first : 0, start + first - from};
+}
+
+static struct part rows_of(const struct block *block, uint64_t start, const struct view *a)
+{
+    return part_of(start, a->shape[0], block->row, block->rows);
+}
+
+static struct part columns_of(const struct block *block, uint64_t start, const struct view *b)
+{
+    return part_of(start, b->shape[1], block->column, block->columns);
+}
+
+/* ---- the sum */
+
+enum { SQUARE = 64 };                                   /* elements that are transposed at a time */
+
+/* Of a matrix whose columns, not rows, lie in one piece: or neither do. */
+static void pack_square(const struct view *m, uint64_t row, uint64_t rows, uint64_t column, uint64_t columns, float *to,
+                        uint64_t pitch)
+{
+    float piece[SQUARE];
+    for (uint64_t j = 0; j < columns; j++) {
+        if (m->stride[0] == 1)
+            dtype_to_f32(m->dtype, view_at(IMAGE_BASE, m, row, column + j), piece, rows);
+        for (uint64_t i = 0; i < rows; i++) {
+            if (m->stride[0] != 1)
+                dtype_to_f32(m->dtype, view_at(IMAGE_BASE, m, row + i, column + j), piece + i, 1);
+            to[i * pitch + j] = piece[i];
+        }
+    }
+}
+
+static void pack(const struct view *m, uint64_t row, uint64_t rows, uint64_t column, uint64_t columns, float *to,
+                 uint64_t pitch)
+{
+    if (rows > 0 && columns > 0 && (m->stride[1] == 1 || columns == 1)) {
+        const uint8_t *from = view_at(IMAGE_BASE, m, row, column);
+        uint64_t step = m->stride[0] * dtype_bytes[m->dtype];
+        for (uint64_t i = 0; i < rows; i++)
+            dtype_to_f32(m->dtype, from + i * step, to + i * pitch, columns);
+        return;
+    }
+    for (uint64_t i = 0; i < rows; i += SQUARE)
+        for (uint64_t j = 0; j < columns; j += SQUARE)
+            pack_square(m, row + i, least(SQUARE, rows - i), column + j, least(SQUARE, columns - j),
+                        to + i * pitch + j, pitch);
+}
+
+/* All B side by side: a few rows of each in turn, so that what is written lies in one piece. */
+static void pack_b(const struct block *block, uint64_t k, uint64_t depth)
+{
+    const struct grid *grid = block->grid;
+    uint64_t step = b_of(grid, 0)->stride[1] == 1 ? 8 : SQUARE;
+    for (uint64_t done = 0; done < depth; done += step) {
+        uint64_t start = 0, rows = least(step, depth - done);
+        for (uint32_t i = 0; i < grid->columns; start += b_of(grid, i++)->shape[1]) {
+            struct part part = columns_of(block, start, b_of(grid, i));
+            pack(b_of(grid, i), k + done, rows, part.first, part.count, block->b + done * block->pitch + part.at,
+                 block->pitch);
+        }
+    }
+}
+
+static void pack_a(const struct block *block, uint64_t k, uint64_t depth)
+{
+    const struct grid *grid = block->grid;
+    uint64_t start = 0;
+    for (uint32_t i = 0; i < grid->rows; start += a_of(grid, i++)->shape[0]) {
+        struct part part = rows_of(block, start, a_of(grid, i));
+        pack(a_of(grid, i), part.first, part.count, k, depth, block->a + part.at * depth, depth);
+    }
+}
+
+/* Adds the product of k indices [k, end). */
+static void multiply(struct block *block, uint64_t k, uint64_t end)
+{
+    uint64_t depth = end - k, m = block->rows, n = block->columns;
+    pack_a(block, k, depth);
+    pack_b(block, k, depth);
+    blas_sgemm(m, n, depth, block->a, depth, block->b, block->pitch,
+               block->exact || k == 0 ? 0 : 1, block->sum, block->pitch);
+    if (!block->exact)
+        return;
+    for (uint64_t i = 0; i < m; i++)
+        for (uint64_t j = i * block->pitch; j < i * block->pitch + n; j++) {
+            uint32_t before = k == 0 ? 0 : (uint32_t)block->exact_sum[j];
+            block->exact_sum[j] = (int32_t)(before + (uint32_t)(int32_t)block->sum[j]);
+        }
+}
+
+/* ---- what belongs to each gemm */
+
+static void each_patch(const struct block *block, void (*f)(struct patch *patch))
+{
+    const struct grid *grid = block->grid;
+    uint64_t row = 0, column;
+    for (uint32_t i = 0; i < grid->rows; row += a_of(grid, i++)->shape[0]) {
+        struct part rows = rows_of(block, row, a_of(grid, i));
+        column = 0;
+        for (uint32_t j = 0; j < grid->columns && rows.count > 0; column += b_of(grid, j++)->shape[1]) {
+            struct part columns = columns_of(block, column, b_of(grid, j));
+            uint64_t at = rows.at * block->pitch + columns.at;
+            struct patch patch = {.gemm = grid->gemm[(uint64_t)i * grid->columns + j], .row = rows.first,
+                                  .rows = rows.count, .column = columns.first, .columns = columns.count,
+                                  .pitch = block->pitch, .exact = block->exact, .sum = block->sum + at,
+                                  .exact_sum = block->exact_sum + at};
+            if (columns.count > 0)
+                f(&patch);
+        }
+    }
+}
+
+static void compute(struct block *block)
+{
+    const struct gemm *g = block->grid->gemm[0];
+    uint64_t depth = g->a.shape[1], tile = gemm_is_alone(g) ? g->tile_k : depth;
+    for (uint64_t k = 0, end; k < depth; k = end) {
+        uint64_t tile_end = least(depth - k, tile - k % tile) + k;
+        end = least(tile_end, k + DEPTH);
+        multiply(block, k, end);
+        if (end == tile_end)
+            each_patch(block, gemm_k_tile_done);
+    }
+    each_patch(block, gemm_done);
+}
+
+/* ---- the blocks of a grid */
+
+static uint64_t all_rows(const struct grid *grid)
+{
+    uint64_t rows = 0;
+    for (uint32_t i = 0; i < grid->rows; i++)
+        rows += a_of(grid, i)->shape[0];
+    return rows;
+}
+
+static uint64_t all_columns(const struct grid *grid)
+{
+    uint64_t columns = 0;
+    for (uint32_t i = 0; i < grid->columns; i++)
+        columns += b_of(grid, i)->shape[1];
+    return columns;
+}
+
+static uint64_t blocks_across(const struct grid *grid)
+{
+    return (all_columns(grid) + COLUMNS - 1) / COLUMNS;
+}
+
+uint64_t grid_blocks(const struct grid *grid)
+{
+    return (all_rows(grid) + ROWS - 1) / ROWS * blocks_across(grid);
+}
+
+void grid_block(const struct grid *grid, uint64_t i, void *scratch)
+{
+    float *a = scratch, *b = a + ROWS * DEPTH, *sum = b + DEPTH * PITCH;
+    uint64_t row = i / blocks_across(grid) * ROWS, column = i % blocks_across(grid) * COLUMNS;
+    struct block block = {.grid = grid, .row = row, .column = column, .rows = least(ROWS, all_rows(grid) - row),
+                          .columns = least(COLUMNS, all_columns(grid) - column),
+                          .exact = !dtype_is_float(grid->gemm[0]->a.dtype), .a = a, .b = b, .sum = sum,
+                          .exact_sum = (int32_t *)(sum + ROWS * PITCH)};
+    block.pitch = block.columns + PAD;
+    compute(&block);
+}

@@ -1,0 +1,196 @@
+/* shard.c: the device library's calls that find shards of tensors and make views of them. None takes time. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "call.h"
+#include "machine/pe.h"
+#include "machine/tiling.h"
+#include "store/tensor.h"
+
+/* ---- of tensors */
+
+uint32_t tl_shards_at(kb_tensor tensor, const char *file, uint32_t line)
+{
+    struct call call = {kernel_running(), "tl_shards", file, line};
+    if (!call.tl)                                       /* the host asks */
+        tensor_check(tensor, call.name, file, line);
+    else if (!tensor)
+        call_error(&call, "there is no tensor");
+    return tensor->shards;
+}
+
+struct tl_shard tl_shard_at(struct tl *tl, kb_tensor tensor, uint64_t i, const char *file, uint32_t line)
+{
+    struct call call = {tl, "tl_shard", file, line};
+    if (!tensor)
+        call_error(&call, "there is no tensor");
+    if (i >= tensor->shards)
+        call_error(&call, "tensor '%s' has %u shards, there is no %" PRIu64, tensor->name, tensor->shards, i);
+    return tensor->shard[i].view;
+}
+
+struct tl_shard tl_my_shard_at(struct tl *tl, kb_tensor tensor, const char *file, uint32_t line)
+{
+    struct call call = {tl, "tl_my_shard", file, line};
+    if (!tensor)
+        call_error(&call, "there is no tensor");
+    uint32_t pe = pe_number(tl->pe), low = 0, high = tensor->shards;
+    while (low < high) {                                /* shards are in the order of their PEs */
+        uint32_t middle = low + (high - low) / 2;
+        if (tensor->shard[middle].pe < pe)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == tensor->shards || tensor->shard[low].pe != pe)
+        call_error(&call, "tensor '%s' is not placed with this PE", tensor->name);
+    return tensor->shard[low].view;
+}
+
+/* ---- views */
+
+void shard_tight(struct tl_shard *shard)
+{
+    uint64_t stride = 1;
+    for (uint32_t axis = KB_RANK; axis-- > 0;) {
+        shard->stride[axis] = stride;
+        stride *= axis < shard->rank ? shard->shape[axis] : 1;
+    }
+}
+
+static void check_axis(const struct call *call, const struct tl_shard *shard, uint32_t axis)
+{
+    if (axis >= shard->rank || shard->rank > KB_RANK || shard->dtype >= DTYPES)
+        call_error(call, "a shard of %u axes has no axis %u", shard->rank, axis);
+}
+
+static struct tl_shard part(const struct call *call, struct tl_shard shard, uint32_t axis, uint64_t first,
+                            uint64_t count)
+{
+    check_axis(call, &shard, axis);
+    if (first > shard.shape[axis] || count > shard.shape[axis] - first)
+        call_error(call, "%" PRIu64 " indices from %" PRIu64 " on, but axis %u has %" PRIu64, count, first, axis,
+                   shard.shape[axis]);
+    uint64_t bytes = first * shard.stride[axis] * dtype_bytes[shard.dtype];
+    shard.addr = shard.is_virtual ? shard.addr + bytes : address_add(shard.addr, bytes);
+    shard.first[axis] += first;
+    shard.shape[axis] = count;
+    return shard;
+}
+
+struct tl_shard tl_part_at(struct tl *tl, struct tl_shard shard, uint32_t axis, uint64_t first, uint64_t count,
+                           const char *file, uint32_t line)
+{
+    struct call call = {tl, "tl_part", file, line};
+    return part(&call, shard, axis, first, count);
+}
+
+struct tl_shard tl_every_at(struct tl *tl, struct tl_shard shard, uint32_t axis, uint64_t first, uint64_t step,
+                            const char *file, uint32_t line)
+{
+    struct call call = {tl, "tl_every", file, line};
+    check_axis(&call, &shard, axis);
+    if (step == 0)
+        call_error(&call, "a step of 0");
+    if (first >= shard.shape[axis])
+        call_error(&call, "from index %" PRIu64 " on, but axis %u has %" PRIu64, first, axis, shard.shape[axis]);
+    shard = part(&call, shard, axis, first, shard.shape[axis] - first);
+    shard.shape[axis] = (shard.shape[axis] - 1) / step + 1;
+    if (shard.shape[axis] > 1)                          /* so the step is less than the axis was long */
+        shard.stride[axis] *= step;
+    return shard;
+}
+
+struct tl_shard tl_transposed_at(struct tl *tl, struct tl_shard shard, uint32_t x, uint32_t y, const char *file,
+                                 uint32_t line)
+{
+    struct call call = {tl, "tl_transposed", file, line};
+    struct tl_shard other = shard;
+    check_axis(&call, &shard, x);
+    check_axis(&call, &shard, y);
+    other.shape[x] = shard.shape[y];
+    other.shape[y] = shard.shape[x];
+    other.stride[x] = shard.stride[y];
+    other.stride[y] = shard.stride[x];
+    other.first[x] = shard.first[y];
+    other.first[y] = shard.first[x];
+    return other;
+}
+
+/* Gives the axes of `to` from *new on strides, as many of them as have the elements of axis *old of `from` and of those
+ * behind it that are needed to make an equal number; false: those do not follow one another. */
+static bool regroup(const struct tl_shard *from, uint32_t *old, struct tl_shard *to, uint32_t *new)
+{
+    uint32_t i = *old, j = *new;
+    uint64_t in = from->shape[i], out = to->shape[j];
+    for (; in != out; in < out ? (in *= from->shape[++i]) : (out *= to->shape[++j]))
+        if (in < out ? i + 1 == from->rank : j + 1 == to->rank)
+            return false;                               /* not reached: both have as many elements */
+    for (uint32_t axis = *old; axis < i; axis++)
+        if (from->stride[axis] != from->shape[axis + 1] * from->stride[axis + 1])
+            return false;
+    uint64_t stride = from->stride[i];
+    *old = i + 1;
+    uint32_t first = *new;
+    *new = j + 1;
+    for (;; j--) {
+        to->stride[j] = stride;
+        stride *= to->shape[j];
+        if (j == first)
+            return true;
+    }
+}
+
+/* Without axes of one index. */
+static struct tl_shard squeezed(const struct tl_shard *shard)
+{
+    struct tl_shard out = *shard;
+    out.rank = 0;
+    for (uint32_t axis = 0; axis < shard->rank; axis++)
+        if (shard->shape[axis] > 1) {
+            out.shape[out.rank] = shard->shape[axis];
+            out.stride[out.rank++] = shard->stride[axis];
+        }
+    return out;
+}
+
+struct tl_shard tl_reshape_at(struct tl *tl, struct tl_shard shard, const uint64_t *shape, uint64_t rank,
+                              const char *file, uint32_t line)
+{
+    struct call call = {tl, "tl_reshape", file, line};
+    struct view view = call_shape(&call, "the shard", &shard);
+    if (rank < 1 || rank > KB_RANK)
+        call_error(&call, "a shape of %" PRIu64 " axes is none", rank);
+    struct tl_shard made = {.addr = shard.addr, .dtype = shard.dtype, .rank = (uint8_t)rank, .shape = {1, 1, 1, 1},
+                            .is_virtual = shard.is_virtual};
+    memcpy(made.shape, shape, rank * sizeof *shape);
+    shard_tight(&made);
+    struct view other = call_shape(&call, "the result", &made);
+    if (view_elements(&view) != view_elements(&other))
+        call_error(&call, "%" PRIu64 " elements cannot have a shape of %" PRIu64, view_elements(&view),
+                   view_elements(&other));
+    struct tl_shard from = squeezed(&shard), to = squeezed(&made);
+    for (uint32_t old = 0, new = 0; old < from.rank;)
+        if (!regroup(&from, &old, &to, &new))
+            call_error(&call, "elements of one axis would lie at unequal distances: copy them first");
+    for (uint32_t axis = 0, next = 0; axis < made.rank; axis++)
+        if (made.shape[axis] > 1)
+            made.stride[axis] = to.stride[next++];
+    return made;
+}
+
+struct tl_shard tl_view_at(struct tl *tl, struct tl_shard shard, const char *file, uint32_t line)
+{
+    struct call call = {tl, "tl_view", file, line};
+    bool strided = false;
+    for (uint32_t axis = 0; axis < KB_RANK; axis++)
+        strided |= shard.stride[axis];
+    if (!strided)
+        shard_tight(&shard);
+    for (uint32_t axis = shard.rank; axis < KB_RANK; axis++)
+        shard.shape[axis] = 1;
+    struct view view = call_shape(&call, "the view", &shard);
+    if (!call_translates(shard.is_virtual))
+        call_range(&call, "the view", shard.addr, view_span(&view));
+    return shard;
+}

@@ -1,0 +1,234 @@
+/* periodic.c: finds periods and skips them.
+ *
+ * Looks are taken whenever the leader has begun one more k loop. A state is kept, to compare later looks with, and
+ * replaced when there were half as many looks again: so it lies within the period in the end, however late that begins
+ * and however long it is. */
+#include "periodic.h"
+
+#include "symmetry.h"
+#include "base/rates.h"
+#include "sim/coroutine.h"
+#include "machine/emitted.h"
+#include "machine/stats.h"
+#include "counts.h"
+#include "open_rows.h"
+#include "state.h"
+#include "common/arena.h"
+#include "report/trace.h"
+
+/* A PE that feeds a composite, as it was when the state was kept. */
+struct feeding {
+    uint64_t fed, oldest;
+};
+
+bool steady_on;
+struct steady steady;
+
+static struct pe **pes;                                 /* that feed composites, by rank, as of the last look */
+static uint32_t pe_total;
+static uint64_t *tiles;                                 /* by that order: tiles of a period, and of those skipped */
+static uint64_t *steps;                                 /* by PE over the machine: tiles of a period */
+
+static uint64_t began_ps;                               /* the last instant in which a PE began a composite, */
+static uint32_t began, feeders;                         /* how many did then; how many feed one */
+static bool changed = true;                             /* some PE has begun or ended a composite since then */
+static uint64_t looks;                                  /* since something else happened than tiles */
+
+/* The state that later looks are compared with. */
+static struct {
+    bool valid;
+    struct state state;
+    uint64_t t_ps, resumed;
+    struct feeding *feeding;                            /* as pes */
+    uint64_t until;                                     /* the look that replaces it */
+} kept;
+
+static uint64_t skipped;                                /* services */
+
+uint64_t steady_services(void)
+{
+    return skipped;
+}
+
+void steady_init(void)
+{
+    steady = (struct steady){0};
+    changed = true;
+    rows_noting = false;
+    skipped = 0;
+    began = feeders = 0;
+    began_ps = 0;
+    alike_reset();
+    steady_on &= !trace_on && !kb_own_models;
+    if (!steady_on)
+        return;
+    pes = arena_alloc(pe_count(), sizeof *pes);
+    tiles = arena_alloc(pe_count(), sizeof *tiles);
+    steps = arena_alloc(pe_count(), sizeof *steps);
+    kept.feeding = arena_alloc(pe_count(), sizeof *kept.feeding);
+}
+
+/* ---- when to look */
+
+enum { LOOKS_WORTH = 8, SLEEP_WORTH = 8 };
+
+/* Finding out who stands alike costs about as much as a few tiles of each PE. */
+static bool is_worth_sleep(void)
+{
+    return began_ps == now_ps && 2 * began > feeders && pe_total && pes[0]->feeding->tiles >= SLEEP_WORTH;
+}
+
+/* A leader looks once a k loop, always at the same place of it. */
+static bool is_worth_it(const struct pe *pe)
+{
+    return pe->feeding && !pe->failed && (pe->feeding->tiles - pe->fed) / pe->feeding->tiles_k >= LOOKS_WORTH;
+}
+
+static void lead(const struct pe *pe)
+{
+    steady.leader = pe;
+    if (pe)
+        steady.at = pe->fed + pe->feeding->tiles_k;
+}
+
+/* Looks in this instant, too, if most PEs that feed begin in it: they may stand alike. */
+void steady_feeds(const struct pe *pe, bool ended)
+{
+    if (!steady_on)
+        return;
+    changed = true;
+    if (began_ps != now_ps)
+        began = 0;
+    began_ps = now_ps;
+    began += pe->feeding != NULL;
+    feeders += (pe->feeding != NULL) - ended;
+    if (2 * began > feeders || steady.leader == pe)
+        steady.due = true;
+    if (!steady.leader && is_worth_it(pe))
+        lead(pe);
+}
+
+static void find_pes(void)
+{
+    changed = false;
+    pe_total = feeders = 0;
+    for (struct pe *pe = kb_pe; pe < kb_pe + pe_count(); pe++) {
+        feeders += pe->feeding != NULL;
+        if (pe->feeding && !pe->asleep)
+            pes[pe_total++] = pe;
+    }
+}
+
+/* The leader still, or the first for which it is worth it. */
+static const struct pe *find_leader(void)
+{
+    if (steady.leader && is_worth_it(steady.leader))
+        return steady.leader;
+    for (uint32_t i = 0; i < pe_total; i++)
+        if (is_worth_it(pes[i]))
+            return pes[i];
+    return NULL;
+}
+
+/* ---- the kept state */
+
+static void keep(void)
+{
+    kept.until = looks + looks / 2 + 1;
+    kept.valid = state_take(&kept.state, pes, pe_total);
+    if (!kept.valid)
+        return;
+    kept.t_ps = now_ps;
+    for (uint32_t i = 0; i < pe_total; i++)
+        kept.feeding[i] = (struct feeding){pes[i]->fed, state_oldest_tile(pes[i])};
+    counts_take(pes, pe_total);
+    rows_begin();
+}
+
+/* ---- how many periods are sure */
+
+/* The first tile from `oldest` on that need not have the size and the stages of the one that is `step` behind it. */
+static uint64_t first_other(const struct command *command, uint64_t oldest, uint64_t step)
+{
+    const struct request *ask = &command->ask;
+    uint64_t row = command->tiles_k * command->tiles_n, end = command->tiles - 1;
+    uint64_t full_rows = ask->m % ask->tile_m ? command->tiles_m - 1 : command->tiles_m;
+    if (end > full_rows * row)
+        end = full_rows * row;
+    uint64_t edge = (oldest / row + 1) * row - command->tiles_k;
+    return ask->n % ask->tile_n && step % row && edge < end ? edge : end;
+}
+
+/* By how many periods a PE's composite can go on; the next tile may be under way to the feeder already. */
+static uint64_t periods_of(const struct pe *pe, const struct feeding *then)
+{
+    const struct command *command = pe->feeding;
+    uint64_t step = pe->fed - then->fed, end = first_other(command, then->oldest, step);
+    for (unsigned operand = 0; operand < OPERANDS; operand++) {
+        struct range range;
+        if (plan_moves(command, operand) &&
+            address_decode(command->ask.address[operand], plan_extent(command, operand), &range))
+            return 0;
+    }
+    if (!step || step % command->tiles_k || pe->fed >= end)
+        return 0;
+    return (end - 1 - pe->fed) / step;
+}
+
+static uint64_t periods_sure(uint64_t period_ps)
+{
+    uint64_t kernel_ps, most = (UINT64_MAX - now_ps) / period_ps;
+    event_waiting(&kernel_ps);
+    if (kernel_ps != UINT64_MAX && most > (kernel_ps - 1 - now_ps) / period_ps)
+        most = (kernel_ps - 1 - now_ps) / period_ps;
+    for (uint32_t i = 0; i < pe_total && most; i++) {
+        uint64_t periods = periods_of(pes[i], &kept.feeding[i]);
+        steps[pe_number(pes[i])] = tiles[i] = pes[i]->fed - kept.feeding[i].fed;
+        most = periods < most ? periods : most;
+    }
+    return most ? rows_repeat(steps, most) : 0;
+}
+
+/* ---- */
+
+/* Skips what is sure, from a state that is the kept one again; false: nothing is. */
+static bool skip(void)
+{
+    uint64_t period_ps = now_ps - kept.t_ps, periods = periods_sure(period_ps), services = stats.services;
+    if (!periods)
+        return false;
+    counts_repeat(pes, pe_total, periods);
+    for (uint32_t i = 0; i < pe_total; i++)
+        tiles[i] *= periods;
+    state_move(pes, tiles, pe_total, period_ps * periods);
+    skipped += stats.services - services;
+    return true;
+}
+
+/* Whether somebody has acted who decides freely, or composites have begun or ended. */
+static bool is_disturbed(void)
+{
+    bool disturbed = changed || kept.resumed != coro_resumed();
+    kept.resumed = coro_resumed();
+    return disturbed;
+}
+
+void steady_look(void)
+{
+    steady.due = false;
+    if (is_disturbed()) {
+        find_pes();
+        if (is_worth_sleep() && !alike_asleep && alike_sleep(pes, pe_total))
+            find_pes();
+        rows_noting = kept.valid = false;
+        looks = 0;
+        kept.until = 2;
+    }
+    lead(find_leader());
+    if (!steady.leader)
+        return;
+    looks++;
+    bool again = kept.valid && kept.t_ps < now_ps && state_is(&kept.state, pes, pe_total);
+    if ((again && skip()) || looks >= kept.until)
+        keep();
+}

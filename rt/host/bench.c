@@ -1,0 +1,158 @@
+/* bench.c: the benches and kernels of this binary, which the linker collects in two sections, and their parameters. */
+#include "bench.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "misuse.h"
+#include "param.h"
+#include "common/arena.h"
+#include "common/diag.h"
+
+/* The linker gives the ends of sections whose names are C identifiers; weak, for there may be none. */
+extern const struct kb_bench *const __start_kb_benches[] __attribute__((weak));
+extern const struct kb_bench *const __stop_kb_benches[] __attribute__((weak));
+extern const struct kb_kernel *const __start_kb_kernels[] __attribute__((weak));
+extern const struct kb_kernel *const __stop_kb_kernels[] __attribute__((weak));
+
+const struct kb_bench *bench_current;
+struct kb_value *bench_values;
+
+/* ---- all of them */
+
+static int by_name(const void *x, const void *y)
+{
+    const struct kb_bench *a = *(const struct kb_bench *const *)x, *b = *(const struct kb_bench *const *)y;
+    return strcmp(a->name, b->name);
+}
+
+static int kernels_by_name(const void *x, const void *y)
+{
+    const struct kb_kernel *a = *(const struct kb_kernel *const *)x, *b = *(const struct kb_kernel *const *)y;
+    return strcmp(a->name, b->name);
+}
+
+/* In the order of their names. Two of one name cannot be told apart on the command line. */
+static size_t benches(const struct kb_bench ***out)
+{
+    size_t count = (size_t)(__stop_kb_benches - __start_kb_benches);
+    const struct kb_bench **all = arena_alloc(count, sizeof *all);
+    for (size_t i = 0; i < count; i++)
+        all[i] = __start_kb_benches[i];
+    qsort(all, count, sizeof *all, by_name);
+    for (size_t i = 1; i < count; i++)
+        if (!strcmp(all[i]->name, all[i - 1]->name))
+            misuse(all[i]->file, all[i]->line, "there is another bench '%s', at %s:%u", all[i]->name, all[i - 1]->file,
+                   (unsigned)all[i - 1]->line);
+    *out = all;
+    return count;
+}
+
+const struct kb_bench *bench_find(const char *name)
+{
+    const struct kb_bench **all;
+    size_t count = benches(&all);
+    const char **names = arena_alloc(count, sizeof *names);
+    for (size_t i = 0; i < count; i++) {
+        if (!strcmp(all[i]->name, name))
+            return all[i];
+        names[i] = all[i]->name;
+    }
+    const char *near = nearest_name(name, names, count);
+    if (near)
+        usage_error("no bench '%s'; did you mean '%s'?", name, near);
+    usage_error("no bench '%s'; `%s list` shows them", name, program_name);
+}
+
+/* ---- parameters */
+
+/* Reports what is wrong with an argument and returns false. */
+static bool take(const struct kb_bench *bench, const char *argument, bool *given)
+{
+    const char *equals = strchr(argument, '=');
+    const char *name = arena_text(argument, equals ? (size_t)(equals - argument) : strlen(argument));
+    const char **names = arena_alloc(bench->count, sizeof *names);
+    for (uint32_t i = 0; i < bench->count; i++) {
+        names[i] = bench->params[i].name;
+        if (strcmp(names[i], name))
+            continue;
+        const char *wrong = !equals ? "needs a value: NAME=VALUE" : given[i] ? "is given twice"
+                            : param_parse(&bench->params[i], equals + 1, &bench_values[i]);
+        given[i] = true;
+        if (wrong)
+            fprintf(stderr, "%s: error: %s: %s %s\n", program_name, bench->name, argument, wrong);
+        return !wrong;
+    }
+    const char *near = nearest_name(name, names, bench->count);
+    fprintf(stderr, "%s: error: %s has no parameter '%s'", program_name, bench->name, name);
+    fprintf(stderr, near ? "; did you mean '%s'?\n" : "; `list` shows them\n", near);
+    return false;
+}
+
+static struct kb_value initial(const struct kb_bench *bench, uint32_t i)
+{
+    const struct kb_param *p = &bench->params[i];
+    struct kb_value value = param_initial(p);
+    if (!param_within(p, &value))
+        misuse(bench->file, bench->line, "the default of parameter '%s' has to be %s", p->name, param_domain(p));
+    for (uint32_t j = 0; j < i; j++)
+        if (!strcmp(p->name, bench->params[j].name))
+            misuse(bench->file, bench->line, "there are two parameters '%s'", p->name);
+    return value;
+}
+
+void bench_take(const struct kb_bench *bench, int count, char *const *arguments)
+{
+    bench_current = bench;
+    bench_values = arena_alloc(bench->count, sizeof *bench_values);
+    bool *given = arena_alloc(bench->count, sizeof *given), good = true;
+    for (uint32_t i = 0; i < bench->count; i++)
+        bench_values[i] = initial(bench, i);
+    for (int i = 0; i < count; i++)
+        good &= take(bench, arguments[i], given);
+    if (!good)
+        exit(2);
+}
+
+const struct kb_value *kb_param_at(const char *name, enum kb_param_type type, const char *file, uint32_t line)
+{
+    for (uint32_t i = 0; i < bench_current->count; i++)
+        if (!strcmp(bench_current->params[i].name, name) && bench_current->params[i].type == type)
+            return &bench_values[i];
+    misuse(file, line, "bench %s has no parameter '%s' of this type", bench_current->name, name);
+}
+
+void bench_write_params(struct json *json, const char *key)
+{
+    json_object(json, key);
+    for (uint32_t i = 0; i < bench_current->count; i++)
+        param_write(json, &bench_current->params[i], &bench_values[i]);
+    json_object_end(json);
+}
+
+void bench_run(const struct kb_bench *bench)
+{
+    bench->body();
+}
+
+/* ---- list */
+
+void bench_list(FILE *out)
+{
+    const struct kb_bench **all;
+    size_t count = benches(&all);
+    fprintf(out, "benches:%s\n", count ? "" : " none");
+    for (size_t i = 0; i < count; i++) {
+        fprintf(out, "%s: %s (%s)\n", all[i]->name, all[i]->what, all[i]->file);
+        for (uint32_t j = 0; j < all[i]->count; j++)
+            param_list(out, &all[i]->params[j]);
+    }
+    count = (size_t)(__stop_kb_kernels - __start_kb_kernels);
+    const struct kb_kernel **kernels = arena_alloc(count, sizeof *kernels);
+    if (count)
+        memcpy(kernels, __start_kb_kernels, count * sizeof *kernels);
+    qsort(kernels, count, sizeof *kernels, kernels_by_name);
+    fprintf(out, "kernels:%s\n", count ? "" : " none");
+    for (size_t i = 0; i < count; i++)
+        fprintf(out, "  %-10s %s:%u\n", kernels[i]->name, kernels[i]->file, (unsigned)kernels[i]->line);
+}

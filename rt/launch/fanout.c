@@ -1,0 +1,192 @@
+/* fanout.c: requests of the host's: fan-out and aggregation at io_cpu and m_cpu. */
+#include "fanout.h"
+
+#include "base/rates.h"
+#include "machine/emitted.h"
+#include "sim/handler.h"
+#include "common/arena.h"
+
+static uint64_t correlations;                           /* given out */
+
+/* ---- legs */
+
+struct leg *leg_of(struct message *message)
+{
+    return container_of(container_of(message, struct data_message, message), struct leg, data);
+}
+
+uint32_t leg_leaf(const struct leg *leaf)
+{
+    return leaf - leaf->fanout->leaves;
+}
+
+/* Groups the leaves [first, end), which are below `above`, by `cubes` cubes at a time; returns how many legs there are.
+ */
+static uint32_t legs_make(struct fanout *fanout, struct leg *legs, struct leg *above, uint32_t first, uint32_t end,
+                          const uint32_t *cube, uint32_t cubes)
+{
+    uint32_t count = 0;
+    for (uint32_t i = first; i < end; i++) {
+        if (i == first || cube[i] / cubes != cube[i - 1] / cubes)
+            legs[count++] = (struct leg){.fanout = fanout,
+                                        .above = above, .first = i, .cube = cube[i], .failed = NO_LEAF};
+        legs[count - 1].end = i + 1;
+    }
+    if (above)
+        above->awaited = count;
+    return count;
+}
+
+void fanout_plan(struct fanout *fanout, const uint32_t *cube, uint32_t count)
+{
+    fanout->correlation = ++correlations;
+    fanout->leaf_count = count;
+    fanout->failed = NO_LEAF;
+    fanout->sips = arena_alloc(count, sizeof *fanout->sips);
+    fanout->cubes = arena_alloc(count, sizeof *fanout->cubes);
+    fanout->leaves = arena_alloc(count, sizeof *fanout->leaves);
+    fanout->sip_count = legs_make(fanout, fanout->sips, NULL, 0, count, cube, kb_shape.cubes);
+    fanout->awaited = fanout->sip_count;
+    for (uint32_t i = 0; i < fanout->sip_count; i++) {
+        struct leg *sip = &fanout->sips[i];
+        fanout->cube_count += legs_make(fanout, fanout->cubes + fanout->cube_count, sip, sip->first, sip->end, cube, 1);
+    }
+    for (uint32_t i = 0; i < fanout->cube_count; i++) {
+        struct leg *leg = &fanout->cubes[i];
+        leg->awaited = leg->end - leg->first;
+        for (uint32_t j = leg->first; j < leg->end; j++)
+            fanout->leaves[j] = (struct leg){.fanout = fanout, .above = leg, .first = j, .end = j + 1, .cube = cube[j],
+                                              .failed = NO_LEAF};
+    }
+}
+
+struct place leg_m_cpu(const struct leg *leg)
+{
+    return place_m_cpu(leg->cube / kb_shape.cubes, leg->cube % kb_shape.cubes);
+}
+
+struct place leg_io_cpu(const struct leg *leg)
+{
+    return place_io_cpu(leg->cube / kb_shape.cubes);
+}
+
+struct way leg_way_to_io_cpu(const struct leg *leg)
+{
+    return (struct way){place_host(), leg_io_cpu(leg), REQUEST};
+}
+
+struct way leg_way_to_m_cpu(const struct leg *leg)
+{
+    return (struct way){leg_io_cpu(leg), leg_m_cpu(leg), REQUEST};
+}
+
+/* ---- messages of a leg, with or without payload */
+
+static void data_arrived(struct data_message *data, uint64_t head_ps, uint64_t delivered_ps)
+{
+    (void)head_ps;
+    data_deliver(data, delivered_ps, container_of(data, struct leg, data)->delivered);
+}
+
+static void leg_send(struct leg *leg, struct way way, bool payload, void (*delivered)(struct message *))
+{
+    leg->delivered = delivered;
+    if (payload)
+        data_send(&leg->data, way, product(leg->fanout->leaf_bytes, leg->end - leg->first), now_ps, 0, data_arrived);
+    else
+        control_send(&leg->data.message, way, now_ps, delivered);
+}
+
+/* ---- up */
+
+/* Takes an answer from below into what a node will answer itself; true: now is the time to answer. */
+static bool answer_taken(const struct fanout *fanout, uint32_t *awaited, uint32_t *failed, bool answered,
+                         uint32_t below)
+{
+    if (answered)
+        return false;
+    /* The first failure to come counts when it is answered at once, else that of the lowest rank. */
+    if (*failed == NO_LEAF || below < *failed)
+        *failed = below;
+    return --*awaited == 0 || (fanout->fail_fast && *failed != NO_LEAF);
+}
+
+static void host_answered(struct message *message)
+{
+    struct leg *leg = leg_of(message);
+    struct fanout *fanout = leg->fanout;
+    if (!answer_taken(fanout, &fanout->awaited, &fanout->failed, fanout->answered, leg->failed))
+        return;
+    fanout->answered = true;
+    fanout->done(fanout);
+    sim_wake(&fanout->waiter);
+}
+
+static void leg_answer(struct leg *leg, void (*delivered)(struct message *))
+{
+    leg->answered = true;
+    leg_send(leg, way_back(leg->data.message.way), leg->fanout->reads && leg->failed == NO_LEAF, delivered);
+}
+
+static void io_cpu_answered(struct message *message)
+{
+    struct leg *leg = leg_of(message), *above = leg->above;
+    if (answer_taken(leg->fanout, &above->awaited, &above->failed, above->answered, leg->failed))
+        leg_answer(above, host_answered);
+}
+
+void fanout_leaf_answered(struct leg *leaf, bool failed)
+{
+    struct leg *above = leaf->above;
+    if (answer_taken(leaf->fanout, &above->awaited, &above->failed, above->answered, failed ? leg_leaf(leaf) : NO_LEAF))
+        leg_answer(above, io_cpu_answered);
+}
+
+void fanout_refused(struct leg *cube)
+{
+    cube->failed = cube->first;
+    leg_answer(cube, io_cpu_answered);
+}
+
+/* ---- down */
+
+static void m_cpu_reached(struct message *message)
+{
+    struct leg *leg = leg_of(message);
+    leg->fanout->at_m_cpu(leg);
+}
+
+static void io_cpu_reached(struct message *message)
+{
+    struct leg *leg = leg_of(message);
+    struct fanout *fanout = leg->fanout;
+    if (fanout->at_io_cpu)
+        fanout->at_io_cpu(leg);
+    for (uint32_t i = 0; i < fanout->cube_count; i++)
+        if (fanout->cubes[i].above == leg)
+            leg_send(&fanout->cubes[i], leg_way_to_m_cpu(&fanout->cubes[i]), fanout->writes, m_cpu_reached);
+}
+
+void fanout_send(struct fanout *fanout)
+{
+    for (uint32_t i = 0; i < fanout->sip_count; i++)
+        leg_send(&fanout->sips[i], leg_way_to_io_cpu(&fanout->sips[i]), fanout->writes, io_cpu_reached);
+}
+
+void fanout_wait(struct fanout *fanout)
+{
+    if (!fanout->answered)
+        sim_sleep(&fanout->waiter);
+}
+
+void fanout_reset(void)
+{
+    correlations = 0;
+}
+
+const struct handler fanout_handlers[] = {
+    HANDLER(host_answered, "answer at the host"),
+    HANDLER(io_cpu_answered, "answer at io_cpu"),
+    HANDLER(m_cpu_reached, "request at m_cpu"),
+    HANDLER(io_cpu_reached, "request at io_cpu"),
+    {0}};

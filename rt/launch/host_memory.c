@@ -1,0 +1,159 @@
+/* host_memory.c: memory requests of the host.
+ *
+ *     write   data host -> io_cpu -> m_cpu -> memory, acknowledgements back
+ *     read    control messages down, data back
+ *
+ * io_cpu and m_cpu store and forward. An m_cpu that finds a bad address dispatches nothing, and answers with the
+ * failure. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/address.h"
+#include "machine/emitted.h"
+#include "sim/handler.h"
+#include "host_request.h"
+#include "machine/memory.h"
+#include "common/arena.h"
+#include "report/util.h"
+
+struct memory_leaf {
+    uint32_t cube, position;                            /* over the machine; in the request's list */
+    uint64_t address;
+    struct range range;
+};
+
+struct memory_request *memory_requests;
+static struct memory_request *last_request;
+
+static struct memory_request *request_of(const struct leg *leg)
+{
+    return container_of(leg->fanout, struct memory_request, fanout);
+}
+
+static struct memory_leaf *leaf_of(const struct leg *leg)
+{
+    return &request_of(leg)->leaves[leg_leaf(leg)];
+}
+
+static struct leg *leg_of_data(struct data_message *data)
+{
+    return container_of(data, struct leg, data);
+}
+
+/* What a message between m_cpu and memory took of the fabric. */
+static void drained(struct data_message *data)
+{
+    struct memory_request *request = request_of(leg_of_data(data));
+    if (request->xfer_ps < data->drain_ps)
+        request->xfer_ps = data->drain_ps;
+}
+
+static void leaf_answered(struct message *message)
+{
+    fanout_leaf_answered(leg_of(message), false);
+}
+
+static void response_arrived(struct data_message *data, uint64_t head_ps, uint64_t delivered_ps)
+{
+    (void)head_ps;
+    drained(data);
+    data_deliver(data, delivered_ps, leaf_answered);
+}
+
+static void read_reached(struct message *message)
+{
+    struct leg *leg = leg_of(message);
+    const struct range *range = &leaf_of(leg)->range;
+    struct served served = memory_read(range, now_ps);
+    data_send(&leg->data, way_back(message->way), range->bytes, served.first_ps, served.last_ps - served.first_ps,
+              response_arrived);
+}
+
+static void write_arrived(struct data_message *data, uint64_t head_ps, uint64_t delivered_ps)
+{
+    uint64_t done_ps = memory_write_done_ps(&leaf_of(leg_of_data(data))->range, head_ps, delivered_ps);
+    drained(data);
+    control_send(&data->message, way_back(data->message.way), done_ps, leaf_answered);
+}
+
+static void m_cpu_dispatches(struct leg *cube)
+{
+    struct memory_request *request = request_of(cube);
+    for (uint32_t i = cube->first; i < cube->end; i++) {
+        struct memory_leaf *leaf = &request->leaves[i];
+        const char *wrong = address_decode(leaf->address, request->bytes, &leaf->range);
+        if (!wrong)
+            continue;
+        fprintf(stderr, "fault: BAD_ADDRESS at %s, %" PRIu64 " ps, request %" PRIu64 ", %s of %" PRIu64
+                " bytes at %s: %s\n", place_name(leg_m_cpu(cube)), now_ps, request->fanout.correlation,
+                request->writes ? "write" : "read", request->bytes, address_name(leaf->address), wrong);
+        request->failures[cube->first] = (struct failure){true, FAULT_BAD_ADDRESS, leg_m_cpu(cube), now_ps};
+        fanout_refused(cube);
+        return;
+    }
+    for (uint32_t i = cube->first; i < cube->end; i++) {
+        struct leg *leg = &cube->fanout->leaves[i];
+        struct way way = {leg_m_cpu(cube), range_place(&request->leaves[i].range), REQUEST};
+        if (request->writes)
+            data_send(&leg->data, way, request->bytes, now_ps, 0, write_arrived);
+        else
+            control_send(&leg->data.message, way, now_ps, read_reached);
+    }
+}
+
+static void request_done(struct fanout *fanout)
+{
+    struct memory_request *request = container_of(fanout, struct memory_request, fanout);
+    request->done_ps = now_ps;
+    if (fanout->failed != NO_LEAF)
+        request->failure = request->failures[fanout->failed];
+}
+
+static int compare_leaves(const void *a, const void *b)
+{
+    const struct memory_leaf *x = a, *y = b;
+    if (x->cube != y->cube)
+        return x->cube < y->cube ? -1 : 1;
+    return x->position < y->position ? -1 : 1;
+}
+
+bool memory_request_run(struct memory_request *request)
+{
+    uint32_t *cube = arena_alloc(request->count, sizeof *cube);
+    request->leaves = arena_alloc(request->count, sizeof *request->leaves);
+    request->failures = arena_alloc(request->count, sizeof *request->failures);
+    for (uint32_t i = 0; i < request->count; i++) {
+        uint64_t address = request->addresses[i];
+        uint32_t sip = address >> 48 & 0xff, in_sip = address >> 40 & 0xff;
+        request->leaves[i] =
+            (struct memory_leaf){.cube = sip * kb_shape.cubes + in_sip, .position = i, .address = address};
+    }
+    qsort(request->leaves, request->count, sizeof *request->leaves, compare_leaves);
+    for (uint32_t i = 0; i < request->count; i++)
+        cube[i] = request->leaves[i].cube;
+    *(memory_requests ? &last_request->next : &memory_requests) = request;
+    last_request = request;
+    request->submitted_ps = now_ps;
+    request->fanout = (struct fanout){.leaf_bytes = request->bytes,
+                                      .writes = request->writes,
+                                      .reads = !request->writes,
+                                      .at_m_cpu = m_cpu_dispatches,
+                                      .done = request_done};
+    fanout_plan(&request->fanout, cube, request->count);
+    struct util_before *before = util_keep();
+    fanout_send(&request->fanout);
+    fanout_wait(&request->fanout);
+    util_put_back(before);
+    return !request->failure.set;
+}
+
+void memory_requests_reset(void)
+{
+    memory_requests = last_request = NULL;
+}
+
+const struct handler host_memory_handlers[] = {
+    HANDLER(leaf_answered, "memory's answer at m_cpu"),
+    HANDLER(read_reached, "the host's read at its memory"),
+    {0}};

@@ -1,0 +1,300 @@
+/* kernel.c: kernels as coroutines: submission with its checks, waiting, faults. */
+#include "kernel.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/address.h"
+#include "fastforward/symmetry.h"
+#include "base/rates.h"
+#include "machine/emitted.h"
+#include "sim/handler.h"
+#include "base/ops.h"
+#include "machine/pe.h"
+#include "machine/ipcq.h"
+#include "common/arena.h"
+
+const char *const fault_names[FAULTS] = {
+#define FAULT(code) #code,
+#include "kb/faults.def"
+#undef FAULT
+};
+
+const char *const command_words[COMMANDS] = {
+#define COMMAND(name, word) word,
+#include "kb/commands.def"
+#undef COMMAND
+};
+
+static _Noreturn void kernel_stop(struct tl *tl);
+
+/* ---- the coroutine */
+
+static void kernel_body(void *arg)
+{
+    struct tl *tl = arg;
+    tl->body(tl, tl->arg);
+    while (tl->first)
+        kernel_wait(tl, tl->first->number);
+}
+
+static struct tl *running;
+
+struct tl *kernel_running(void)
+{
+    return running;
+}
+
+static void kernel_run(struct tl *tl)
+{
+    if (tl->failure.set)
+        return;
+    running = tl;
+    bool goes_on = coro_resume(tl->coro);
+    running = NULL;
+    if (goes_on)
+        return;
+    coro_free(tl->coro);
+    tl->ended(tl);
+}
+
+static void kernel_resumes(struct event *event)
+{
+    kernel_run(container_of(event, struct tl, event));
+}
+
+static void kernel_begins(struct event *event)
+{
+    struct tl *tl = container_of(event, struct tl, event);
+    tl->began(tl);
+    kernel_run(tl);
+}
+
+static void kernel_at(struct tl *tl, uint64_t t_ps, void (*fire)(struct event *))
+{
+    event_set(&tl->event, event_order(pe_rank(tl->pe, NODE_pe_cpu), CLASS_KERNEL, 0), 0, fire);
+    event_at(&tl->event, t_ps);
+}
+
+/* What a kernel does of its own accord can tell PEs apart that stand alike. */
+static void kernel_acts_at(struct tl *tl, uint64_t t_ps, void (*fire)(struct event *))
+{
+    alike_not_beyond(t_ps);
+    kernel_at(tl, t_ps, fire);
+}
+
+void kernel_start(struct tl *tl, uint64_t t_ps, void (*began)(struct tl *), void (*ended)(struct tl *))
+{
+    static uint32_t serials;
+    tl->serial = ++serials;
+    tl->began = began;
+    tl->ended = ended;
+    tl->pe->kernel = tl;
+    tl->coro = coro_new(kernel_body, tl, kb_attrs.pe_cpu_stack_bytes);
+    kernel_acts_at(tl, t_ps, kernel_begins);
+}
+
+void kernel_command_complete(struct command *command)
+{
+    struct tl *tl = command->pe->kernel;
+    if (tl->awaited != command || tl->failure.set)
+        return;
+    tl->awaited = NULL;
+    kernel_at(tl, now_ps, kernel_resumes);
+}
+
+struct command *kernel_command(const struct tl *tl, uint32_t number)
+{
+    struct command *command = tl->first;
+    if (tl->last && tl->last->number == number)         /* as for a call that blocks */
+        return tl->last;
+    while (command && command->number < number)
+        command = command->next;
+    return command && command->number == number ? command : NULL;
+}
+
+void kernel_wait(struct tl *tl, uint32_t number)
+{
+    struct command *command = kernel_command(tl, number);
+    if (!command)
+        return;
+    tl->awaited = command;
+    tl->awaited_since_ps = now_ps;
+    coro_suspend(tl->coro);
+}
+
+void kernel_forget(struct command *command)
+{
+    struct tl *tl = command->pe->kernel;
+    *(command->before ? &command->before->next : &tl->first) = command->next;
+    *(command->next ? &command->next->before : &tl->last) = command->before;
+}
+
+void kernel_delay(struct tl *tl, uint64_t ps)
+{
+    kernel_acts_at(tl, time_after(now_ps, ps), kernel_resumes);
+    coro_suspend(tl->coro);
+}
+
+/* ---- submission: checked in the order KERNEL_ERROR, BAD_ADDRESS, TILE_TOO_LARGE; each check says if all is well */
+
+static bool check_gemm(const struct command *command)
+{
+    if (kb_gemm_k_per_cycle[command->ask.dtype])
+        return true;
+    command_fault(command, FAULT_KERNEL_ERROR, NODE_pe_cpu, "pe_gemm has no k_per_cycle for %s",
+                  dtype_words[command->ask.dtype]);
+    return false;
+}
+
+static bool check_math(const struct command *command, enum dtype dtype, uint16_t op)
+{
+    if (op_known(op) && kb_math_lanes[dtype])
+        return true;
+    if (!op_known(op))
+        command_fault(command, FAULT_KERNEL_ERROR, NODE_pe_cpu, "pe_math has no op '%s'", op_name(op));
+    else
+        command_fault(command, FAULT_KERNEL_ERROR, NODE_pe_cpu, "pe_math has no lanes for %s", dtype_words[dtype]);
+    return false;
+}
+
+static bool check_ring(const struct command *command)
+{
+    const char *refusal = ring_refusal(command);
+    if (refusal)
+        command_fault(command, FAULT_KERNEL_ERROR, NODE_pe_cpu, "%s", refusal);
+    return !refusal;
+}
+
+static bool check_engines(const struct command *command)
+{
+    const struct request *ask = &command->ask;
+    bool good = true;
+    if (ask->kind == COMMAND_gemm || ask->kind == COMMAND_gemm_tiles)
+        good = check_gemm(command);
+    if (ask->kind == COMMAND_math || ask->kind == COMMAND_math_tiles)
+        good = check_math(command, ask->dtype, ask->op);
+    if (ask->kind == COMMAND_send || ask->kind == COMMAND_recv)
+        good = check_ring(command);
+    for (uint32_t i = 0; good && i < ask->epilogues; i++)
+        good = check_math(command, ask->out_dtype, ask->epilogue[i].op);
+    return good;
+}
+
+static bool check_tcm(const struct command *command)
+{
+    const struct request *ask = &command->ask;
+    uint64_t size = kb_attrs.pe_tcm_size_bytes, reserved = kb_attrs.pe_tcm_reserved_bytes;
+    if (ask->kind != COMMAND_load && ask->kind != COMMAND_store && ask->kind != COMMAND_send)
+        return true;
+    if (ask->tcm >= reserved && ask->tcm <= size && ask->bytes <= size - ask->tcm)
+        return true;
+    command_fault(command, FAULT_BAD_ADDRESS, NODE_pe_dma,
+                  "bytes 0x%" PRIx64 " to 0x%" PRIx64 " lie outside the TCM's Allocatable region, 0x%" PRIx64
+                  " to 0x%" PRIx64,
+                  ask->tcm, sum(ask->tcm, ask->bytes), reserved, size);
+    return false;
+}
+
+/* The largest tile is the first, or the first that stores. */
+static bool check_tiles(const struct command *command)
+{
+    if (!command_is_composite(command->ask.kind))
+        return true;
+    uint64_t ids[] = {0, command->tiles_k - 1};
+    for (unsigned i = 0; i < COUNT_OF(ids); i++) {
+        struct tile tile = plan_tile(command, ids[i]);
+        uint64_t bytes = plan_buffer_bytes(command, &tile);
+        if (bytes <= kb_attrs.pe_tcm_reserved_bytes)
+            continue;
+        command_fault(command, FAULT_TILE_TOO_LARGE, NODE_pe_scheduler,
+                      "tile %" PRIu64 " needs buffers of %" PRIu64
+                      " bytes, the scheduler's region of the TCM has %" PRIu64,
+                      tile.id, bytes, kb_attrs.pe_tcm_reserved_bytes);
+        return false;
+    }
+    return true;
+}
+
+struct command *kernel_submit(struct tl *tl, const struct request *ask)
+{
+    kernel_delay(tl, kb_attrs.pe_cpu_overhead_ps);
+    struct command *command = command_new(ask);
+    command->pe = tl->pe;
+    command->number = tl->commands;
+    command->submitted_ps = now_ps;
+    plan_command(command);
+    if (!check_engines(command) || !check_tcm(command) || !check_tiles(command))
+        kernel_stop(tl);
+    tl->commands++;
+    tl->file = ask->file;
+    tl->line = ask->line;
+    finished_submitted(&tl->rows, command);
+    command->before = tl->last;
+    *(tl->last ? &tl->last->next : &tl->first) = command;
+    tl->last = command;
+    pe_submit(tl->pe, command);
+    return command;
+}
+
+/* ---- faults */
+
+/* What a fault does: the kernel ends here, the PE starts nothing more. */
+static void failed(struct tl *tl, enum fault code, struct place node, const char *file, uint32_t line,
+                   const char *message)
+{
+    if (tl->failure.set)
+        return;
+    fprintf(stderr, "fault: %s at %s, %" PRIu64 " ps, request %" PRIu64 ", kernel %s: %s\n", fault_names[code],
+            place_name(node), now_ps, tl->request, tl->name, message);
+    if (file)
+        fprintf(stderr, "  called at %s:%u\n", file, (unsigned)line);
+    tl->failure = (struct failure){true, code, node, now_ps};
+    tl->pe->failed = true;
+    tl->ended(tl);
+}
+
+/* Never comes back to the kernel that calls it. */
+static _Noreturn void kernel_stop(struct tl *tl)
+{
+    for (;;)
+        coro_suspend(tl->coro);
+}
+
+/* The part of a PE that finds a fault. */
+static enum node_kind fault_part(enum fault code)
+{
+    return code == FAULT_BAD_ADDRESS ? NODE_pe_dma : code == FAULT_PAGE_FAULT ? NODE_pe_mmu : NODE_pe_cpu;
+}
+
+void kernel_fault(struct tl *tl, enum fault code, const char *file, uint32_t line, const char *format, ...)
+{
+    char message[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    failed(tl, code, place_pe(pe_number(tl->pe), fault_part(code)), file, line, message);
+    kernel_stop(tl);
+}
+
+void command_fault(const struct command *command, enum fault code, enum node_kind part, const char *format, ...)
+{
+    char message[1024];
+    int used =
+        snprintf(message, sizeof message, "%s %u: ", command_words[command->ask.kind], (unsigned)command->number);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message + used, sizeof message - (size_t)used, format, args);
+    va_end(args);
+    failed(command->pe->kernel, code, place_pe(pe_number(command->pe), part), command->ask.file, command->ask.line,
+           message);
+}
+
+const struct handler kernel_handlers[] = {
+    HANDLER(kernel_begins, "kernel begins"),
+    HANDLER(kernel_resumes, "kernel goes on"),
+    {0}};

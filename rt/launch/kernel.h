@@ -1,0 +1,99 @@
+/* kernel.h: a kernel on a PE: a coroutine that submits commands and waits.
+ *
+ * The functions of this header are called on the kernel's coroutine. A wait or a delay takes no simulated time of its
+ * own; a submission takes pe_cpu's overhead. */
+#ifndef KB_KERNEL_H
+#define KB_KERNEL_H
+
+#include "machine/command.h"
+#include "sim/coroutine.h"
+#include "sim/event.h"
+#include "machine/fabric.h"
+#include "report/commands.h"
+
+struct launch;
+struct tl;
+
+enum fault {
+#define FAULT(code) FAULT_##code,
+#include "kb/faults.def"
+#undef FAULT
+    FAULTS
+};
+
+struct failure {
+    bool set;
+    enum fault code;
+    struct place node;
+    uint64_t t_ps;
+};
+
+/* A kernel's body. `arg` is what the launch carries. */
+typedef void kernel_fn(struct tl *tl, const void *arg);
+
+/* A kernel that runs, or has run, on a PE: the context of all device calls. */
+struct tl {
+    struct pe *pe;
+    struct launch *launch;
+    uint64_t request;                                   /* correlation id of the launch, for people */
+    const char *name;                                   /* of the kernel */
+    kernel_fn *body;
+    const void *arg;
+    uint32_t index, count;                              /* position in, and number of, the launch's PEs in rank order */
+    struct coro *coro;
+    struct event event;                                 /* its next resumption */
+    struct command *awaited;
+    uint64_t awaited_since_ps;
+    uint32_t serial;                                    /* among all kernels, from 1 on */
+    struct command *first, *last;                       /* its commands that are not complete, by number */
+    uint32_t commands;                                  /* submitted so far, */
+    const char *file;                                   /* where the last one of them was called */
+    uint32_t line;
+    struct finished_rows rows;                          /* of its commands, for results */
+    void (*began)(struct tl *tl), (*ended)(struct tl *tl);
+    struct failure failure;
+    void *data;                                         /* of the device library (tl.c) */
+};
+
+/* Waits for pe_cpu's overhead, checks the command and submits it. The answer lives until it is complete, which takes
+ * another event, or longer if somebody holds it. */
+struct command *kernel_submit(struct tl *tl, const struct request *ask);
+
+/* The kernel's command of a number that was submitted; NULL: it is complete. */
+struct command *kernel_command(const struct tl *tl, uint32_t number);
+
+/* Waits until the command of a number is complete; takes no time if it is. */
+void kernel_wait(struct tl *tl, uint32_t number);
+
+/* Takes a command that has become complete from its kernel's. */
+void kernel_forget(struct command *command);
+
+/* Waits for a time, 0 included. */
+void kernel_delay(struct tl *tl, uint64_t ps);
+
+/* ---- what the machine does with a kernel */
+
+/* Starts a kernel's body at t_ps. began is called then; ended in the event of its return, when all its commands are
+ * complete, or of its failure. */
+void kernel_start(struct tl *tl, uint64_t t_ps, void (*began)(struct tl *), void (*ended)(struct tl *));
+
+/* The kernel whose coroutine runs; NULL: none. */
+struct tl *kernel_running(void);
+
+/* Whoever waits for a command that has just become complete goes on in this instant. */
+void kernel_command_complete(struct command *command);
+
+/* ---- faults: the first one stops the kernel at this instant, and its PE starts nothing more. Messages are for people.
+ */
+
+extern const char *const fault_names[FAULTS];
+
+/* A fault of the kernel's own, on its coroutine, at the call of file and line (NULL, 0: none). */
+_Noreturn void kernel_fault(struct tl *tl, enum fault code, const char *file, uint32_t line, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+
+/* A fault of a command's, at a part of its PE. */
+void command_fault(const struct command *command, enum fault code, enum node_kind part, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+#endif

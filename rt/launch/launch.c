@@ -1,0 +1,275 @@
+/* launch.c: kernel launches: the barrier at their start, failures and the timeout at their end.
+ *
+ * All kernels begin at the target time that io_cpu stamps, or the host when a launch spans SIPs: late enough for the
+ * farthest PE. A pe_cpu answers when its kernel has returned or failed. */
+#include "launch.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "machine/emitted.h"
+#include "sim/handler.h"
+#include "machine/pe.h"
+#include "common/arena.h"
+
+struct launch *launches;
+uint64_t kernels_begun, kernels_ended;
+static struct launch *last_launch;
+static const struct launch *bad;
+
+/* ---- who is in it */
+
+static int compare_pes(const void *a, const void *b)
+{
+    const struct kernel_run *x = a, *y = b;
+    return x->tl.pe < y->tl.pe ? -1 : x->tl.pe > y->tl.pe;
+}
+
+static struct launch *launch_new(const struct launch_part *parts, uint32_t count)
+{
+    struct launch *launch = arena_alloc(1, sizeof *launch);
+    launch->program = parts[0].program;
+    for (uint32_t i = 1; i < count; i++)
+        launch->program = arena_printf("%s+%s", launch->program, parts[i].program);
+    *(launches ? &last_launch->next : &launches) = launch;
+    last_launch = launch;
+    return launch;
+}
+
+static void runs_make(struct launch *launch, const struct launch_part *parts, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        launch->count += parts[i].count;
+    struct kernel_run *run = launch->runs = arena_alloc(launch->count, sizeof *launch->runs);
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t j = 0; j < parts[i].count; j++, run++)
+            run->tl = (struct tl){.pe = &kb_pe[parts[i].pes[j]], .launch = launch, .name = parts[i].program,
+                                  .body = parts[i].body, .arg = parts[i].arg};
+    qsort(launch->runs, launch->count, sizeof *launch->runs, compare_pes);
+    for (uint32_t i = 0; i < launch->count; i++) {
+        launch->runs[i].tl.index = i;
+        launch->runs[i].tl.count = launch->count;
+    }
+}
+
+static struct launch *launch_of(const struct leg *leg)
+{
+    return container_of(leg->fanout, struct launch, fanout);
+}
+
+static struct kernel_run *run_of(const struct leg *leaf)
+{
+    return &launch_of(leaf)->runs[leg_leaf(leaf)];
+}
+
+static struct leg *run_leg(const struct kernel_run *run)
+{
+    return &run->tl.launch->fanout.leaves[run->tl.index];
+}
+
+/* ---- the target time */
+
+static struct way to_pe_cpu(const struct leg *leaf)
+{
+    return (struct way){leg_m_cpu(leaf), place_pe(pe_number(run_of(leaf)->tl.pe), NODE_pe_cpu), REQUEST};
+}
+
+/* From an io_cpu to the farthest PE below it, through its m_cpu. */
+static uint64_t below_io_cpu_ps(const struct leg *sip)
+{
+    uint64_t most = 0;
+    for (uint32_t i = sip->first; i < sip->end; i++) {
+        const struct leg *leaf = &sip->fanout->leaves[i];
+        struct way first = leg_way_to_m_cpu(leaf), second = to_pe_cpu(leaf);
+        uint64_t ps = way_latency_ps(&first) + way_latency_ps(&second);
+        most = ps > most ? ps : most;
+    }
+    return most;
+}
+
+static uint64_t host_stamp_ps(const struct fanout *fanout)
+{
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < fanout->sip_count; i++) {
+        struct way way = leg_way_to_io_cpu(&fanout->sips[i]);
+        uint64_t ps = way_latency_ps(&way) + below_io_cpu_ps(&fanout->sips[i]);
+        most = ps > most ? ps : most;
+    }
+    return time_after(now_ps, most);
+}
+
+static void stamp(struct leg *sip)
+{
+    struct launch *launch = launch_of(sip);
+    if (sip->fanout->sip_count == 1)
+        launch->start_ps = time_after(now_ps, below_io_cpu_ps(sip));
+}
+
+/* ---- kernels */
+
+static void pe_answered(struct message *message)
+{
+    struct leg *leaf = leg_of(message);
+    fanout_leaf_answered(leaf, run_of(leaf)->tl.failure.set);
+}
+
+static void kernel_began(struct tl *tl)
+{
+    struct kernel_run *run = container_of(tl, struct kernel_run, tl);
+    run->started = true;
+    run->start_ps = now_ps;
+    kernels_begun++;
+    run->dma_ps = busy_total_ps(&tl->pe->dma, now_ps);
+    run->compute_ps = busy_total_ps(&tl->pe->compute, now_ps);
+}
+
+static void kernel_ended(struct tl *tl)
+{
+    struct kernel_run *run = container_of(tl, struct kernel_run, tl);
+    run->dma_ps = run_dma_ps(run, now_ps);
+    run->compute_ps = run_compute_ps(run, now_ps);
+    run->ended = true;
+    run->end_ps = now_ps;
+    kernels_ended++;
+    struct message *message = &run_leg(run)->data.message;
+    control_send(message, way_back(message->way), now_ps, pe_answered);
+}
+
+uint64_t run_dma_ps(const struct kernel_run *run, uint64_t t_ps)
+{
+    return run->ended || !run->started ? run->dma_ps : busy_total_ps(&run->tl.pe->dma, t_ps) - run->dma_ps;
+}
+
+uint64_t run_compute_ps(const struct kernel_run *run, uint64_t t_ps)
+{
+    return run->ended || !run->started ? run->compute_ps : busy_total_ps(&run->tl.pe->compute, t_ps) - run->compute_ps;
+}
+
+static void pe_cpu_reached(struct message *message)
+{
+    struct leg *leaf = leg_of(message);
+    kernel_start(&run_of(leaf)->tl, launch_of(leaf)->start_ps, kernel_began, kernel_ended);
+}
+
+static void m_cpu_dispatches(struct leg *cube)
+{
+    for (uint32_t i = cube->first; i < cube->end; i++) {
+        struct leg *leaf = &cube->fanout->leaves[i];
+        control_send(&leaf->data.message, to_pe_cpu(leaf), now_ps, pe_cpu_reached);
+    }
+}
+
+/* ---- the host's side */
+
+void launch_ends(struct launch *launch, enum launch_status status)
+{
+    launch->status = status;
+    launch->done_ps = now_ps;
+    launch->fanout.answered = true;
+    event_cancel(&launch->timeout);
+    if (status != LAUNCH_OK && !bad)
+        bad = launch;
+}
+
+const struct launch *launch_bad(void)
+{
+    return bad;
+}
+
+const char *launch_outcome(const struct launch *launch)
+{
+    const char *how = launch->status == LAUNCH_TIMEOUT ? "timed out" : "waits for ever";
+    if (launch->status != LAUNCH_FAILED)
+        return arena_printf("kernel %s %s, %" PRIu64 " ps (request %" PRIu64 ")", launch->program, how,
+                            launch->done_ps, launch->fanout.correlation);
+    const struct failure *failure = &launch->failed->tl.failure;
+    return arena_printf("kernel %s failed with %s at %s, %" PRIu64 " ps (request %" PRIu64 ")", launch->program,
+                        fault_names[failure->code], place_name(failure->node), failure->t_ps,
+                        launch->fanout.correlation);
+}
+
+static void launch_answered(struct fanout *fanout)
+{
+    struct launch *launch = container_of(fanout, struct launch, fanout);
+    if (fanout->failed != NO_LEAF)
+        launch->failed = &launch->runs[fanout->failed];
+    launch_ends(launch, launch->failed ? LAUNCH_FAILED : LAUNCH_OK);
+}
+
+/* Who had not ended; many are counted. */
+static void print_timeout(const struct launch *launch)
+{
+    enum { NAMED = 8 };
+    uint32_t running = 0;
+    for (uint32_t i = 0; i < launch->count; i++)
+        running += !launch->runs[i].ended;
+    fprintf(stderr, "fault: TIMEOUT at host, %" PRIu64 " ps, request %" PRIu64 ", kernel %s: ", now_ps,
+            launch->fanout.correlation, launch->program);
+    fprintf(stderr, "%u of %u PEs had not ended:", (unsigned)running, (unsigned)launch->count);
+    uint32_t named = 0;
+    for (uint32_t i = 0; i < launch->count && named < NAMED; i++)
+        if (!launch->runs[i].ended)
+            fprintf(stderr, "%s %s", named++ ? "," : "", pe_name(launch->runs[i].tl.pe));
+    fprintf(stderr, running > named ? " and %u more\n" : "\n", (unsigned)(running - named));
+    if (launch->file)
+        fprintf(stderr, "  launched at %s:%u\n", launch->file, (unsigned)launch->line);
+}
+
+static void timed_out(struct event *event)
+{
+    struct launch *launch = container_of(event, struct launch, timeout);
+    print_timeout(launch);
+    launch_ends(launch, LAUNCH_TIMEOUT);
+    sim_wake(&launch->fanout.waiter);
+}
+
+struct launch *launch_submit(const struct launch_part *parts, uint32_t count, const struct launch_options *options)
+{
+    struct launch *launch = launch_new(parts, count);
+    runs_make(launch, parts, count);
+    launch->file = options->file;
+    launch->line = options->line;
+    launch->submitted_ps = now_ps;
+    uint32_t *cube = arena_alloc(launch->count, sizeof *cube);
+    for (uint32_t i = 0; i < launch->count; i++)
+        cube[i] = pe_number(launch->runs[i].tl.pe) / kb_shape.pes;
+    launch->fanout = (struct fanout){.fail_fast = options->fail_fast, .at_io_cpu = stamp, .at_m_cpu = m_cpu_dispatches,
+                                     .done = launch_answered};
+    fanout_plan(&launch->fanout, cube, launch->count);
+    for (uint32_t i = 0; i < launch->count; i++)
+        launch->runs[i].tl.request = launch->fanout.correlation;
+    if (launch->fanout.sip_count > 1)
+        launch->start_ps = host_stamp_ps(&launch->fanout);
+    if (options->timed) {
+        event_set(&launch->timeout, event_order(place_rank(place_host()), CLASS_KERNEL, 0), launch->fanout.correlation,
+                  timed_out);
+        event_at(&launch->timeout, time_after(now_ps, options->timeout_ps));
+    }
+    fanout_send(&launch->fanout);
+    return launch;
+}
+
+void launch_skip(const struct launch_part *parts, uint32_t count)
+{
+    launch_new(parts, count)->status = LAUNCH_SKIPPED;
+}
+
+bool launch_wait(struct launch *launch)
+{
+    fanout_wait(&launch->fanout);
+    return launch->status == LAUNCH_OK;
+}
+
+void launches_reset(void)
+{
+    launches = last_launch = NULL;
+    kernels_begun = kernels_ended = 0;
+    bad = NULL;
+}
+
+const struct handler launch_handlers[] = {
+    HANDLER(pe_answered, "PE's answer at m_cpu"),
+    HANDLER(pe_cpu_reached, "launch at pe_cpu"),
+    HANDLER(timed_out, "timeout of a launch"),
+    {0}};

@@ -1,0 +1,81 @@
+/* engine.c: what the engines of a PE have in common: which serves what, the links between them, the TCM's channels.
+ *
+ * Emitted code starts their services; service.h, dma.c and ring.c say how long these take. */
+#include "engine.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/rates.h"
+#include "emitted.h"
+#include "common/diag.h"
+
+enum engine engine_of(enum stage_kind stage)
+{
+    static const enum engine engines[STAGES] = {
+        [STAGE_DMA_READ] = ENGINE_DMA_READ, [STAGE_FETCH] = ENGINE_FETCH_STORE, [STAGE_GEMM] = ENGINE_GEMM,
+        [STAGE_MATH] = ENGINE_MATH,         [STAGE_STORE] = ENGINE_FETCH_STORE, [STAGE_DMA_WRITE] = ENGINE_DMA_WRITE,
+        [STAGE_COMM] = ENGINE_COMM,
+    };
+    return engines[stage];
+}
+
+uint64_t engine_link_ps(enum stage_kind from, enum stage_kind to)
+{
+    const struct attrs *a = &kb_attrs;
+    switch (from) {
+    case STAGE_NONE:
+        return to == STAGE_FETCH || to == STAGE_STORE ? a->links_scheduler_to_fetch_store_ps
+               : to == STAGE_GEMM                     ? a->links_scheduler_to_gemm_ps
+               : to == STAGE_MATH                     ? a->links_scheduler_to_math_ps
+                                                      : a->links_scheduler_to_dma_ps;
+    case STAGE_DMA_READ:
+        return to == STAGE_FETCH ? a->links_dma_to_fetch_store_ps : 0;
+    case STAGE_FETCH:
+        return to == STAGE_GEMM ? a->links_fetch_store_to_gemm_ps : a->links_fetch_store_to_math_ps;
+    case STAGE_GEMM:
+        return to == STAGE_MATH ? a->links_gemm_to_math_ps : a->links_gemm_to_fetch_store_ps;
+    case STAGE_MATH:
+        return to == STAGE_STORE ? a->links_math_to_fetch_store_ps : 0;
+    default:
+        return a->links_fetch_store_to_dma_ps;
+    }
+}
+
+_Noreturn void service_too_long(const char *model, uint64_t length_ps)
+{
+    fprintf(stderr, "%s: simulated time runs past 2^64 ps (213 days): %s of %s, asked at %" PRIu64 " ps, takes %" PRIu64
+            " ps\n", program_name, model, kb_machine_name, now_ps, length_ps);
+    exit(1);                                            /* it is the run that failed, not the host */
+}
+
+/* ---- the PE's own TCM: one read and one write channel */
+
+uint64_t tcm_read_for(struct pe *pe, uint64_t at_ps, uint64_t bytes, uint64_t length_ps)
+{
+    uint64_t start = reserve(&pe->tcm_read_free_ps, at_ps, length_ps);
+    stats.read_bytes[SPACE_TCM] += bytes;
+    stats.read_busy_ps[SPACE_TCM] += length_ps;
+    stats.memory_wait_ps[SPACE_TCM] += start - at_ps;
+    return pe->tcm_read_free_ps;
+}
+
+uint64_t tcm_write_for(struct pe *pe, uint64_t at_ps, uint64_t bytes, uint64_t length_ps)
+{
+    uint64_t start = reserve(&pe->tcm_write_free_ps, at_ps, length_ps);
+    stats.write_bytes[SPACE_TCM] += bytes;
+    stats.write_busy_ps[SPACE_TCM] += length_ps;
+    stats.memory_wait_ps[SPACE_TCM] += start - at_ps;
+    return pe->tcm_write_free_ps;
+}
+
+uint64_t tcm_read(struct pe *pe, uint64_t at_ps, uint64_t bytes, uint64_t bw_bps)
+{
+    return tcm_read_for(pe, at_ps, bytes, move_ps(bytes, bw_bps));
+}
+
+uint64_t tcm_write(struct pe *pe, uint64_t at_ps, uint64_t bytes, uint64_t bw_bps)
+{
+    return tcm_write_for(pe, at_ps, bytes, move_ps(bytes, bw_bps));
+}

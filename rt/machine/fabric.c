@@ -1,0 +1,300 @@
+/* fabric.c: messages over the fabric.
+ *
+ * A control message travels in a channel of its own and is delivered after the way's latency. A data message cuts
+ * through: node by node its head waits for the node, pays its overhead, and waits for the link behind it, which the
+ * message then occupies for bytes / bandwidth. */
+#include "fabric.h"
+
+#include "base/rates.h"
+#include "emitted.h"
+#include "sim/handler.h"
+#include "base/hash.h"
+#include "stats.h"
+#include "common/arena.h"
+
+static uint64_t *numbers;                               /* per node: messages that it has created */
+static uint64_t *link_busy_ps;                          /* per link, by number */
+static uint64_t overhead_ps[NODE_KINDS];
+static struct {
+    uint64_t bw_bps, latency_ps;
+} link_spec[LINK_CLASSES];
+
+/* Latencies of ways that were asked for lately, and link times of lengths. */
+enum { WAY_BITS = 14, WAYS = 1 << WAY_BITS, LENGTH_BITS = 8, LENGTHS = 1 << LENGTH_BITS };
+
+static struct {
+    uint64_t key, latency_ps;
+} ways[WAYS];
+
+static struct {
+    uint64_t bytes, link_ps[LINK_CLASSES];
+} lengths[LENGTHS];
+
+static uint64_t node_overhead_ps(struct place place)
+{
+    return overhead_ps[place.cube == OUTSIDE ? place.node : kb_cube_nodes[place.node].kind];
+}
+
+uint64_t link_count(void)
+{
+    return 2 + (uint64_t)kb_shape.sips * (4 + kb_shape.attachments + (uint64_t)kb_shape.cubes * kb_shape.cube_links);
+}
+
+void fabric_init(void)
+{
+    numbers = arena_alloc(node_count(), sizeof *numbers);
+    link_busy_ps = arena_alloc(link_count(), sizeof *link_busy_ps);
+#define LINK(name, bw, latency)                                                                                        \
+    link_spec[LINK_##name].bw_bps = kb_attrs.bw, link_spec[LINK_##name].latency_ps = kb_attrs.latency;
+#include "kb/links.def"
+#undef LINK
+    overhead_ps[NODE_router] = kb_attrs.noc_router_overhead_ps;
+#define OVERHEAD(kind) overhead_ps[NODE_##kind] = kb_attrs.kind##_overhead_ps
+    OVERHEAD(host);
+    OVERHEAD(switch);
+    OVERHEAD(pcie_ep);
+    OVERHEAD(io_cpu);
+    OVERHEAD(m_cpu);
+    OVERHEAD(sram);
+    OVERHEAD(port);
+    OVERHEAD(hbm_ctrl);
+    OVERHEAD(pe_cpu);
+    OVERHEAD(pe_dma);
+    OVERHEAD(pe_mmu);
+#undef OVERHEAD
+}
+
+static uint64_t walk_latency_ps(const struct way *way)
+{
+    uint64_t sum = 0;
+    uint32_t end = place_rank(way->to);
+    for (struct place at = way->from; place_rank(at) != end;) {
+        struct hop hop = way_next(way, at);
+        sum += link_spec[hop.class].latency_ps + node_overhead_ps(hop.to);
+        at = hop.to;
+    }
+    return sum;
+}
+
+uint64_t way_latency_ps(const struct way *way)
+{
+    uint64_t key =
+        (uint64_t)place_rank(way->from) << (RANK_BITS + 1) | (uint64_t)place_rank(way->to) << 1 | way->direction;
+    size_t slot = hash_bits(key, WAY_BITS);
+    if (ways[slot].key != key) {                        /* 0, the host to itself, is never asked for */
+        ways[slot].key = key;
+        ways[slot].latency_ps = walk_latency_ps(way);
+    }
+    return ways[slot].latency_ps;
+}
+
+/* Numbers a message as the next one of a node. */
+static void number_as(struct message *message, uint32_t creator)
+{
+    message->creator = creator;
+    message->event.key = ++numbers[creator];
+}
+
+static void message_at(struct message *message, uint32_t rank, uint64_t t_ps, void (*fire)(struct event *))
+{
+    message->event.order = event_order(rank, CLASS_MESSAGE, message->creator);
+    message->event.fire = fire;
+    event_at(&message->event, t_ps);
+}
+
+static void message_delivered(struct event *event)
+{
+    struct message *message = container_of(event, struct message, event);
+    message->delivered(message);
+}
+
+struct path path_of(struct way way)
+{
+    return (struct path){way, place_rank(way.from), place_rank(way.to), way_latency_ps(&way)};
+}
+
+void control_send_over(struct message *message, const struct path *path, uint64_t leave_ps,
+                       void (*delivered)(struct message *))
+{
+    number_as(message, path->from_rank);
+    message->way = path->way;
+    message->delivered = delivered;
+    message_at(message, path->to_rank, time_after(leave_ps, path->latency_ps), message_delivered);
+}
+
+void control_send(struct message *message, struct way way, uint64_t leave_ps, void (*delivered)(struct message *))
+{
+    struct path path = path_of(way);
+    control_send_over(message, &path, leave_ps, delivered);
+}
+
+/* ---- data */
+
+static struct data_message *data_of(struct event *event)
+{
+    return container_of(container_of(event, struct message, event), struct data_message, message);
+}
+
+static void data_arrives(struct event *event);
+
+/* The message is at a node that begins a way, or a cube, or is outside of cubes. */
+static void data_enter(struct data_message *data, struct place at)
+{
+    data->at = at;
+    data->rank = place_rank(at);
+    if (at.cube != OUTSIDE)
+        data->passage = way_passage(&data->message.way, at);
+}
+
+/* The next step; the message is then at its end. */
+static struct hop data_next(struct data_message *data)
+{
+    if (data->at.cube == OUTSIDE || data->at.node == data->passage.goal) {
+        struct hop hop = way_next(&data->message.way, data->at);
+        data_enter(data, hop.to);
+        return hop;
+    }
+    uint32_t number = passage_link(&data->passage, &kb_cube_nodes[data->at.node]);
+    const struct cube_link *link = &kb_cube_links[number];
+    data->at.node = link->to;
+    data->rank = data->passage.rank + link->to;
+    return (struct hop){data->passage.link + number, link->class, data->at};
+}
+
+/* The head leaves a node over the next link of its way, at head_ps or when the link is free; when it will be free
+ * again. */
+static uint64_t data_hop(struct data_message *data, uint64_t head_ps)
+{
+    struct hop hop = data_next(data);
+    uint64_t length = data->link_ps[hop.class], start = reserve(&kb_link_free_ps[hop.link], head_ps, length);
+    stats.link_bytes[hop.class] += data->bytes;
+    stats.link_busy_ps[hop.class] += length;
+    link_busy_ps[hop.link] += length;
+    stats.wait_ps[hop.class] += start - head_ps;
+    if (data->drain_ps < length)
+        data->drain_ps = length;
+    message_at(&data->message, data->rank, time_after(start, link_spec[hop.class].latency_ps), data_arrives);
+    return start + length;
+}
+
+static void data_leave(struct data_message *data)
+{
+    uint64_t free_ps = data_hop(data, now_ps);
+    if (data->left)
+        data->left(data, free_ps);
+}
+
+static void data_leaves(struct event *event)
+{
+    data_leave(data_of(event));
+}
+
+static void data_arrives(struct event *event)
+{
+    struct data_message *data = data_of(event);
+    uint64_t overhead = node_overhead_ps(data->at);
+    uint64_t head_ps = reserve(&kb_node_free_ps[data->rank], now_ps, overhead) + overhead;
+    stats.node_wait_ps += head_ps - overhead - now_ps;
+    if (data->rank != data->end_rank) {
+        data_hop(data, head_ps);
+        return;
+    }
+    uint64_t tail = data->drain_ps > data->stream_ps ? data->drain_ps : data->stream_ps;
+    data->arrived(data, head_ps, time_after(head_ps, tail));
+}
+
+/* How long so many bytes occupy a link of each class. */
+static void link_times(struct data_message *data, uint64_t bytes)
+{
+    data->bytes = bytes;
+    size_t slot = hash_bits(bytes, LENGTH_BITS);
+    if (lengths[slot].bytes != bytes) {
+        lengths[slot].bytes = bytes;
+        for (unsigned class = 0; class < LINK_CLASSES; class++)
+            lengths[slot].link_ps[class] = move_ps(bytes, link_spec[class].bw_bps);
+    }
+    for (unsigned class = 0; class < LINK_CLASSES; class++)
+        data->link_ps[class] = lengths[slot].link_ps[class];
+}
+
+void data_send(struct data_message *data, struct way way, uint64_t bytes, uint64_t leave_ps, uint64_t stream_ps,
+               void (*arrived)(struct data_message *, uint64_t, uint64_t))
+{
+    data->message.way = way;
+    data_enter(data, way.from);
+    number_as(&data->message, data->rank);
+    data->end_rank = place_rank(way.to);
+    if (data->bytes != bytes)                           /* else it is known from the last time */
+        link_times(data, bytes);
+    data->stream_ps = stream_ps;
+    data->drain_ps = 0;
+    data->arrived = arrived;
+    if (leave_ps == now_ps)
+        data_leave(data);
+    else
+        message_at(&data->message, data->rank, leave_ps, data_leaves);
+}
+
+void data_deliver(struct data_message *data, uint64_t delivered_ps, void (*delivered)(struct message *))
+{
+    data->message.delivered = delivered;
+    if (delivered_ps == now_ps)
+        delivered(&data->message);
+    else
+        message_at(&data->message, data->end_rank, delivered_ps, message_delivered);
+}
+
+bool data_under_way(const struct data_message *data)
+{
+    return data->message.event.fire == data_leaves || data->message.event.fire == data_arrives;
+}
+
+uint64_t message_age(const struct message *message)
+{
+    return numbers[message->creator] - message->event.key;
+}
+
+uint64_t *message_numbers(void)
+{
+    return numbers;
+}
+
+void data_counterpart(struct data_message *to, const struct data_message *from,
+                      uint32_t (*node)(uint32_t rank, const void *arg), const void *arg)
+{
+    const struct message *old = &from->message;
+    struct message *message = &to->message;
+    *to = *from;
+    message->creator = node(old->creator, arg);
+    message->event.key = numbers[message->creator] - message_age(old);
+    message->way.from = rank_place(node(place_rank(old->way.from), arg));
+    message->way.to = rank_place(node(place_rank(old->way.to), arg));
+    to->end_rank = place_rank(message->way.to);
+    if (data_under_way(from))
+        data_enter(to, rank_place(node(from->rank, arg)));
+    message_at(message, node(event_rank(&old->event), arg), old->event.t_ps, old->event.fire);
+}
+
+uint64_t *link_busy(void)
+{
+    return link_busy_ps;
+}
+
+uint64_t link_busiest_ps(enum link_class class)
+{
+    uint64_t most = 0;
+    for (uint64_t link = 0; link < link_count(); link++)
+        if (link_busy_ps[link] > most && link_class(link) == class)
+            most = link_busy_ps[link];
+    return most;
+}
+
+bool event_is_message(const struct event *event)
+{
+    return event->fire == message_delivered;
+}
+
+const struct handler fabric_handlers[] = {
+    HANDLER(data_arrives, "data head at a node"),
+    HANDLER(data_leaves, "data leave their source"),
+    {0}};

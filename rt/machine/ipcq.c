@@ -1,0 +1,288 @@
+/* ipcq.c: pe_ipcq: PE-to-PE queues.
+ *
+ *     send    takes a credit; TCM read -> data to the ring's memory; ends when the first link is done with it
+ *             -> the write is done (sram, hbm: and a doorbell has reached the receiver): the slot is full
+ *     recv    waits for the next full slot, in the order of sending; tcm: done at once, else a DMA_READ of the slot
+ *             -> the slot is free: a credit goes back to the sender
+ *
+ * A ring outlives its launches. Messages are received in the order of sending; with several read engines their slots
+ * may be freed in another order, and are taken again in the order in which the credits come back. */
+#include "ipcq.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/address.h"
+#include "base/rates.h"
+#include "emitted.h"
+#include "engine.h"
+#include "sim/handler.h"
+#include "base/hash.h"
+#include "launch/kernel.h"
+#include "memory.h"
+#include "oplog/oplog.h"
+#include "races/race.h"
+#include "common/arena.h"
+
+struct ring;
+
+/* A message in a slot, from its sending to its credit. */
+struct ring_message {
+    struct data_message data;                           /* the data, the doorbell, at last the credit */
+    struct ring *ring;
+    struct token *token;                                /* of the send, until its service ends */
+    struct origin *sent;                                /* of the send, held; NULL in a command stream */
+    uint64_t bytes, leave_ps;
+    bool full;
+};
+
+struct ring {
+    uint32_t source, destination;
+    struct ring *next;                                  /* in its chain of the table */
+    uint64_t credits, sent, received, returned;         /* returned: credits, since ever */
+    struct ring_message *slots;
+    uint32_t *slot_of;                                  /* the slot of message i, at i modulo the number of slots */
+    struct command *waiting, *waiting_last;             /* receives */
+};
+
+/* ---- the table of rings: those that were used, by their pair of PEs */
+
+enum { CHAIN_BITS = 12, CHAINS = 1 << CHAIN_BITS };
+
+static struct ring *chains[CHAINS];
+
+static struct ring *ring_of(uint32_t source, uint32_t destination)
+{
+    uint64_t key = (uint64_t)source << 32 | destination;
+    struct ring **chain = &chains[hash_bits(key, CHAIN_BITS)];
+    for (struct ring *ring = *chain; ring; ring = ring->next)
+        if (ring->source == source && ring->destination == destination)
+            return ring;
+    struct ring *ring = arena_alloc(1, sizeof *ring);
+    *ring =
+        (struct ring){.source = source, .destination = destination, .next = *chain, .credits = kb_attrs.pe_ipcq_slots};
+    ring->slots = arena_alloc(kb_attrs.pe_ipcq_slots, sizeof *ring->slots);
+    ring->slot_of = arena_alloc(kb_attrs.pe_ipcq_slots, sizeof *ring->slot_of);
+    for (uint32_t i = 0; i < kb_attrs.pe_ipcq_slots; i++)
+        ring->slot_of[i] = i;
+    return *chain = ring;
+}
+
+/* Message number i, while it holds a slot. */
+static struct ring_message *ring_message(const struct ring *ring, uint64_t i)
+{
+    return &ring->slots[ring->slot_of[i % kb_attrs.pe_ipcq_slots]];
+}
+
+static struct ring *command_ring(const struct command *command)
+{
+    uint32_t own = pe_number(command->pe), peer = command->ask.peer;
+    return command->ask.kind == COMMAND_send ? ring_of(own, peer) : ring_of(peer, own);
+}
+
+/* ---- where its slots lie */
+
+static uint64_t ring_bytes(void)
+{
+    return product(kb_attrs.pe_ipcq_slots, kb_attrs.pe_ipcq_slot_bytes);
+}
+
+static uint32_t ring_memory(uint32_t destination)
+{
+    return kb_attrs.pe_ipcq_buffer == BUFFER_SRAM ? memory_sram(destination / kb_shape.pes) : memory_hbm(destination);
+}
+
+/* Below the end of the memory, by the number of the source. */
+static uint64_t slot_address(const struct ring *ring, const struct ring_message *message)
+{
+    uint32_t memory = ring_memory(ring->destination);
+    uint64_t slot = (uint64_t)(message - ring->slots) * kb_attrs.pe_ipcq_slot_bytes;
+    return memory_address(memory, memory_size(memory) - (ring->source + 1) * ring_bytes() + slot);
+}
+
+static struct range slot_range(const struct ring *ring, const struct ring_message *message)
+{
+    struct range range = {.space = SPACE_TCM, .pe = ring->destination, .bytes = message->bytes};
+    if (kb_attrs.pe_ipcq_buffer != BUFFER_TCM)
+        address_decode(slot_address(ring, message), message->bytes, &range);
+    return range;
+}
+
+const char *ring_refusal(const struct command *command)
+{
+    uint32_t own = pe_number(command->pe);
+    if (command->ask.peer == own)
+        return "a PE has no ring to or from itself";
+    if (command->ask.kind != COMMAND_send)
+        return NULL;
+    if (command->ask.bytes > kb_attrs.pe_ipcq_slot_bytes)
+        return "it is larger than a slot of the ring";
+    if (kb_attrs.pe_ipcq_buffer != BUFFER_TCM
+        && product(own + UINT64_C(1), ring_bytes()) > memory_size(ring_memory(command->ask.peer)))
+        return "the ring lies below the start of its memory";
+    return NULL;
+}
+
+/* ---- receiving */
+
+static struct ring_message *message_of(struct message *message)
+{
+    return container_of(container_of(message, struct data_message, message), struct ring_message, data);
+}
+
+static void credit_returned(struct message *message)
+{
+    struct ring_message *freed = message_of(message);
+    struct ring *ring = freed->ring;
+    ring->credits++;
+    ring->slot_of[ring->returned++ % kb_attrs.pe_ipcq_slots] = (uint32_t)(freed - ring->slots);
+    pe_wake(&kb_pe[ring->source]);
+}
+
+/* Frees the slot: the credit goes back along the way between the two pe_dma. */
+static void slot_free(struct ring *ring, struct ring_message *message)
+{
+    struct way way = {place_pe(ring->source, NODE_pe_dma), place_pe(ring->destination, NODE_pe_dma), REQUEST};
+    message->full = false;
+    control_send(&message->data.message, way_back(way), now_ps, credit_returned);
+}
+
+/* A kernel's receive is for a message of one length. */
+static bool length_fits(const struct command *receive, const struct ring_message *message)
+{
+    if (!receive->data || receive->ask.bytes == message->bytes)
+        return true;
+    const struct origin *sent = message->sent;
+    command_fault(receive, FAULT_KERNEL_ERROR, NODE_pe_cpu,
+                  "the next message has %" PRIu64 " bytes, the buffer %" PRIu64 "; it was sent by kernel %s at %s:%"
+                  PRIu32, message->bytes, receive->ask.bytes, sent->kernel, sent->file, sent->line);
+    return false;
+}
+
+/* The bytes of a kernel's message reach their buffer. */
+static void data_received(const struct command *receive, struct ring_message *message)
+{
+    if (receive->data)
+        oplog_received(receive->data, message->sent);
+    if (receive->data && races_on)
+        race_received(receive->data, message->sent);
+    origin_drop(message->sent);
+    message->sent = NULL;
+}
+
+/* A receive takes a full slot. */
+static void slot_taken(struct ring *ring, struct command *command)
+{
+    struct ring_message *message = ring_message(ring, ring->received);
+    if (!length_fits(command, message))
+        return;
+    command->ask.bytes = message->bytes;
+    if (kb_attrs.pe_ipcq_buffer == BUFFER_TCM) {
+        ring->received++;
+        data_received(command, message);
+        slot_free(ring, message);
+        command_completed(command);
+        return;
+    }
+    command->ask.address[OPERAND_A] = slot_address(ring, message);
+    ring->received++;
+    command->slot = message;
+    pe_read_slot(command);
+}
+
+/* Receives take full slots in the order of sending. */
+static void receives_go_on(struct ring *ring)
+{
+    while (!kb_pe[ring->destination].failed && ring->waiting && ring->received < ring->sent
+           && ring_message(ring, ring->received)->full) {
+        struct command *command = ring->waiting;
+        ring->waiting = command->waiting;
+        slot_taken(ring, command);
+    }
+}
+
+void ring_receive(struct command *command)
+{
+    struct ring *ring = command_ring(command);
+    command->waiting = NULL;
+    *(ring->waiting ? &ring->waiting_last->waiting : &ring->waiting) = command;
+    ring->waiting_last = command;
+    receives_go_on(ring);
+}
+
+void ring_slot_read(struct command *command)
+{
+    data_received(command, command->slot);
+    slot_free(command_ring(command), command->slot);
+}
+
+static void slot_filled(struct message *delivered)
+{
+    struct ring_message *message = message_of(delivered);
+    message->full = true;
+    receives_go_on(message->ring);
+}
+
+/* ---- sending */
+
+bool ring_has_credit(const struct command *send)
+{
+    return command_ring(send)->credits > 0;
+}
+
+/* The write of a message's data: into a TCM its end fills the slot, else a doorbell does, which the memory rings then.
+ */
+static void message_arrived(struct data_message *data, uint64_t head_ps, uint64_t delivered_ps)
+{
+    struct ring_message *message = container_of(data, struct ring_message, data);
+    struct range range = slot_range(message->ring, message);
+    uint64_t done_ps = memory_write_done_ps(&range, head_ps, delivered_ps);
+    if (kb_attrs.pe_ipcq_buffer == BUFFER_TCM) {
+        data_deliver(data, done_ps, slot_filled);
+        return;
+    }
+    struct way doorbell = {data->message.way.to, place_pe(message->ring->destination, NODE_pe_dma), REQUEST};
+    control_send(&data->message, doorbell, done_ps, slot_filled);
+}
+
+/* The first link is done with the message: the service of the send ends. */
+static void message_left(struct data_message *data, uint64_t link_free_ps)
+{
+    struct ring_message *message = container_of(data, struct ring_message, data);
+    service_until(message->token, link_free_ps);
+}
+
+void ring_send(struct token *token)
+{
+    struct command *command = token->command;
+    struct ring *ring = command_ring(command);
+    struct ring_message *message = ring_message(ring, ring->sent++);
+    ring->credits--;
+    message->ring = ring;
+    message->token = token;
+    message->sent = origin_hold(command->data);
+    message->bytes = command->ask.bytes;
+    struct range range = slot_range(ring, message);
+    struct way way = {place_pe(ring->source, NODE_pe_dma), range_place(&range), REQUEST};
+    uint64_t leave_ps = tcm_read(command->pe, now_ps, message->bytes, kb_attrs.pe_tcm_read_bw_bps);
+    message->data.left = message_left;
+    data_send(&message->data, way, message->bytes, leave_ps, 0, message_arrived);
+}
+
+void ring_describe(const struct command *command, char *out, size_t room)
+{
+    const struct ring *ring = command_ring(command);
+    snprintf(out, room, "%" PRIu64 " sent, %" PRIu64 " received, %" PRIu64 " of %" PRIu64 " slots free at the sender",
+             ring->sent, ring->received, ring->credits, kb_attrs.pe_ipcq_slots);
+}
+
+void rings_reset(void)
+{
+    memset(chains, 0, sizeof chains);
+}
+
+const struct handler ring_handlers[] = {
+    HANDLER(credit_returned, "credit at the sender"),
+    HANDLER(slot_filled, "message at the receiver"),
+    {0}};

@@ -1,0 +1,205 @@
+/* memory.c: when memories serve, by the built-in models.
+ *
+ * An HBM slice spreads a request over its pseudo channels, each of which opens rows and moves its share; an sram and a
+ * TCM have one channel for reads and one for writes. No refresh, no bank conflicts: row_miss stands for what of a row
+ * change interleaving does not hide. */
+#include "memory.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/rates.h"
+#include "emitted.h"
+#include "kb/impl.h"
+#include "pe.h"
+#include "stats.h"
+#include "common/diag.h"
+
+struct place range_place(const struct range *range)
+{
+    switch (range->space) {
+    case SPACE_HBM:
+        return (struct place){range->sip, range->cube % kb_shape.cubes,
+                              cube_hbm_ctrl(&kb_shape, range->pe % kb_shape.pes)};
+    case SPACE_SRAM:
+        return (struct place){range->sip, range->cube % kb_shape.cubes, cube_sram()};
+    default:
+        return place_pe(range->pe, NODE_pe_dma);
+    }
+}
+
+/* ---- HBM */
+
+static struct divisor piece, pcs, row;                  /* of interleaving, of a slice, of a pseudo channel */
+
+void memory_init(void)
+{
+    piece = divisor_of(kb_attrs.hbm_ctrl_interleave_bytes);
+    pcs = divisor_of(kb_attrs.hbm_ctrl_pcs);
+    row = divisor_of(kb_attrs.hbm_ctrl_row_bytes);
+}
+
+/* What a request asks of a pseudo channel. */
+struct share {
+    uint64_t row, row_end, move_ps;
+};
+
+/* Of local bytes from..to, so many that are asked for. */
+static struct share share_of(uint64_t from, uint64_t to, uint64_t bytes)
+{
+    static uint64_t last_bytes, last_ps;                /* most shares are as long as the one before */
+    if (bytes != last_bytes) {
+        last_bytes = bytes;
+        last_ps = move_ps(bytes, kb_attrs.hbm_ctrl_pc_bw_bps);
+    }
+    return (struct share){quotient(from, row), quotient(to, row), last_ps};
+}
+
+/* The share of the pseudo channel of block `first + i` of [a, a + n). */
+static struct share channel_share(uint64_t a, uint64_t n, uint64_t i)
+{
+    uint64_t end = a + n - 1, first = quotient(a, piece), last = quotient(end, piece);
+    uint64_t from = first + i, more = quotient(last - from, pcs), to = from + more * pcs.by;
+    uint64_t skip = from == first ? rest(a, piece) : 0, drop = to == last ? piece.by - 1 - rest(end, piece) : 0;
+    return share_of(quotient(from, pcs) * piece.by + skip, quotient(to, pcs) * piece.by + piece.by - 1 - drop,
+                    (more + 1) * piece.by - skip - drop);
+}
+
+uint64_t hbm_touches(uint64_t a, uint64_t n)
+{
+    uint64_t blocks = quotient(a + n - 1, piece) - quotient(a, piece) + 1;
+    return blocks < pcs.by ? blocks : pcs.by;
+}
+
+struct hbm_rows hbm_rows(uint64_t a, uint64_t n, uint64_t i)
+{
+    struct share share = channel_share(a, n, i);
+    return (struct hbm_rows){rest(quotient(a, piece) + i, pcs), share.row, share.row_end};
+}
+
+/* A request under way: when it is served, and what its pseudo channels were busy and waited for. */
+struct tally {
+    struct served served;
+    uint64_t busy_ps, wait_ps;
+};
+
+static inline void channel_serve(struct tally *tally, struct pseudo_channel *pc, struct share share, uint64_t t_ps)
+{
+    uint64_t misses = share.row_end - share.row + (pc->open_row != share.row + 1);
+    uint64_t length = sum(product(misses, kb_attrs.hbm_ctrl_row_miss_ps), share.move_ps);
+    uint64_t start = reserve(&pc->free_ps, t_ps, length);
+    pc->open_row = share.row_end + 1;
+    tally->busy_ps += length;
+    tally->wait_ps += start - t_ps;
+    if (tally->served.first_ps > start)
+        tally->served.first_ps = start;
+    if (tally->served.last_ps < pc->free_ps)
+        tally->served.last_ps = pc->free_ps;
+}
+
+/* A request of whole blocks, as many of each pseudo channel, asks the same of all. */
+static struct served hbm_serve(uint32_t slice, uint64_t a, uint64_t n, uint64_t t_ps)
+{
+    uint64_t first = quotient(a, piece), touched = quotient(a + n - 1, piece) - first + 1, at = rest(first, pcs);
+    uint64_t each = quotient(touched, pcs) * piece.by, from = quotient(first, pcs) * piece.by;
+    struct pseudo_channel *channels = &kb_pseudo_channels[slice * pcs.by];
+    struct tally tally = {.served = {UINT64_MAX, 0}};
+    if (at == 0 && first * piece.by == a && each * pcs.by == n) {
+        struct share share = share_of(from, from + each - 1, each);
+        for (uint64_t i = 0; i < pcs.by; i++)
+            channel_serve(&tally, &channels[i], share, t_ps);
+    } else {
+        for (uint64_t i = 0; i < touched && i < pcs.by; i++, at = at + 1 == pcs.by ? 0 : at + 1)
+            channel_serve(&tally, &channels[at], channel_share(a, n, i), t_ps);
+    }
+    kb_hbm[slice].busy_ps += tally.busy_ps;
+    stats.read_busy_ps[SPACE_HBM] += tally.busy_ps;
+    stats.memory_wait_ps[SPACE_HBM] += tally.wait_ps;
+    return tally.served;
+}
+
+struct served hbm_read(const struct range *range, uint64_t t_ps)
+{
+    struct served served = hbm_serve(range->pe, range->offset, range->bytes, t_ps);
+    return (struct served){time_after(served.first_ps, kb_attrs.hbm_ctrl_access_ps),
+                           time_after(served.last_ps, kb_attrs.hbm_ctrl_access_ps)};
+}
+
+struct served hbm_write(const struct range *range, uint64_t t_ps)
+{
+    return hbm_serve(range->pe, range->offset, range->bytes, t_ps);
+}
+
+/* ---- sram and TCM */
+
+/* One channel of an sram or a TCM. */
+static struct served port_serve(uint64_t *free_ps, uint64_t t_ps, uint64_t length, enum space space, uint64_t *busy_ps)
+{
+    uint64_t start = reserve(free_ps, t_ps, length);
+    *busy_ps += length;
+    stats.memory_wait_ps[space] += start - t_ps;
+    return (struct served){start, *free_ps};
+}
+
+struct served sram_read(const struct range *range, uint64_t t_ps)
+{
+    return port_serve(&kb_sram[range->cube].read_free_ps, t_ps, move_ps(range->bytes, kb_attrs.sram_read_bw_bps),
+                      SPACE_SRAM, &stats.read_busy_ps[SPACE_SRAM]);
+}
+
+struct served sram_write(const struct range *range, uint64_t t_ps)
+{
+    return port_serve(&kb_sram[range->cube].write_free_ps, t_ps, move_ps(range->bytes, kb_attrs.sram_write_bw_bps),
+                      SPACE_SRAM, &stats.write_busy_ps[SPACE_SRAM]);
+}
+
+struct served tcm_serve_read(const struct range *range, uint64_t t_ps)
+{
+    return port_serve(&kb_pe[range->pe].tcm_read_free_ps, time_after(t_ps, kb_attrs.pe_tcm_overhead_ps),
+                      move_ps(range->bytes, kb_attrs.pe_tcm_read_bw_bps), SPACE_TCM, &stats.read_busy_ps[SPACE_TCM]);
+}
+
+struct served tcm_serve_write(const struct range *range, uint64_t t_ps)
+{
+    return port_serve(&kb_pe[range->pe].tcm_write_free_ps, time_after(t_ps, kb_attrs.pe_tcm_overhead_ps),
+                      move_ps(range->bytes, kb_attrs.pe_tcm_write_bw_bps), SPACE_TCM, &stats.write_busy_ps[SPACE_TCM]);
+}
+
+/* ---- models of the user's own */
+
+struct kb_memory_request own_ask(const struct range *range, uint64_t t_ps, bool writes)
+{
+    uint32_t memory = range->space == SPACE_HBM ? range->pe : range->cube;
+    return (struct kb_memory_request){memory, writes, range->offset, range->bytes, t_ps};
+}
+
+/* The largest number is what a time that does not fit becomes. */
+static void own_check(const char *model, const struct kb_memory_request *ask, const struct kb_served *said)
+{
+    if (said->first_ps >= ask->at_ps && said->last_ps >= said->first_ps && said->last_ps < UINT64_MAX)
+        return;
+    fprintf(stderr, "%s: %s of %s: a %s of %" PRIu64 " bytes at offset %" PRIu64 " of memory %" PRIu32 ", asked at %"
+            PRIu64 " ps, cannot be served from %" PRIu64 " to %" PRIu64 " ps\n", program_name, model, kb_machine_name,
+            ask->writes ? "write" : "read", ask->bytes, ask->offset, ask->memory, ask->at_ps, said->first_ps,
+            said->last_ps);
+    exit(1);                                            /* it is the run that failed, not the host */
+}
+
+struct served own_served(const char *model, enum space space, const struct kb_memory_request *ask,
+                         const struct kb_served *said)
+{
+    own_check(model, ask, said);
+    bool hbm = space == SPACE_HBM;
+    *(hbm || !ask->writes ? &stats.read_busy_ps[space] : &stats.write_busy_ps[space]) += said->busy_ps;
+    stats.memory_wait_ps[space] += said->wait_ps;
+    if (hbm)
+        kb_hbm[ask->memory].busy_ps += said->busy_ps;
+    return (struct served){said->first_ps, said->last_ps};
+}
+
+uint64_t memory_write_done_ps(const struct range *range, uint64_t head_ps, uint64_t delivered_ps)
+{
+    struct served served = memory_write(range, head_ps);
+    return served.last_ps > delivered_ps ? served.last_ps : delivered_ps;
+}

@@ -1,0 +1,66 @@
+/* pe.c: the PEs: who they are, and which of them the Issue step visits. */
+#include "pe.h"
+
+#include <stdio.h>
+
+#include "emitted.h"
+#include "base/stopwatch.h"
+#include "common/arena.h"
+
+uint32_t pe_number(const struct pe *pe)
+{
+    return pe - kb_pe;
+}
+
+const char *pe_name(const struct pe *pe)
+{
+    static char names[4][48];
+    static unsigned turn;
+    char *name = names[turn++ % 4];
+    uint32_t number = pe_number(pe), cube = number / kb_shape.pes;
+    snprintf(name, sizeof names[0], "sip%u.cube%u.pe%u", (unsigned)(cube / kb_shape.cubes),
+             (unsigned)(cube % kb_shape.cubes), (unsigned)(number % kb_shape.pes));
+    return name;
+}
+
+/* ---- who is visited in the Issue step */
+
+static struct pe **woken;
+uint32_t pe_woken;
+
+void pe_init_all(void)
+{
+    woken = arena_alloc(pe_count(), sizeof *woken);
+    pe_woken = 0;
+    for (uint32_t i = 0; i < pe_count(); i++) {
+        struct pe *pe = &kb_pe[i];
+        pe->rank = place_rank(place_pe(i, NODE_pe_cpu));
+        pe->servers = &kb_servers[i * (size_t)kb_pe_servers];
+        pe->free_slots[STAGE_DMA_READ] = pe->free_slots[STAGE_DMA_WRITE] = kb_attrs.pe_dma_queue_depth;
+        pe->free_slots[STAGE_FETCH] = pe->free_slots[STAGE_STORE] = kb_attrs.pe_fetch_store_queue_depth;
+        pe->free_slots[STAGE_GEMM] = kb_attrs.pe_gemm_queue_depth;
+        pe->free_slots[STAGE_MATH] = kb_attrs.pe_math_queue_depth;
+    }
+}
+
+void pe_wake(struct pe *pe)
+{
+    if (pe->waits_for_issue)
+        return;
+    pe->waits_for_issue = true;
+    uint32_t at = pe_woken++;
+    for (; at > 0 && woken[at - 1] > pe; at--)
+        woken[at] = woken[at - 1];
+    woken[at] = pe;
+}
+
+void pe_issue_all(void)
+{
+    phase_enter(PHASE_issue);
+    /* Nothing that one PE issues wakes another in the same instant: every fabric link takes time. */
+    for (uint32_t i = 0; i < pe_woken; i++) {
+        pe_issue(woken[i]);
+        woken[i]->waits_for_issue = false;
+    }
+    pe_woken = 0;
+}

@@ -1,0 +1,195 @@
+/* runs.c: the bytes of a strided view, as runs of one length at regular distances. */
+#include "runs.h"
+
+#include <stddef.h>
+
+#include "tiling.h"
+#include "store/view.h"
+
+/* ---- from shape and strides */
+
+/* The axis of the shortest stride among those that are left; RUN_AXES: none is. What is repeated counts once. */
+static unsigned take_shortest(uint64_t *shape, const uint64_t *stride)
+{
+    unsigned shortest = RUN_AXES;
+    for (unsigned axis = 0; axis < RUN_AXES; axis++)
+        if (shape[axis] > 1 && stride[axis] && (shortest == RUN_AXES || stride[axis] < stride[shortest]))
+            shortest = axis;
+    return shortest;
+}
+
+/* One more axis around what there is. */
+static void add_axis(struct runs *runs, uint64_t count, uint64_t distance)
+{
+    unsigned last = runs->axes - 1;                     /* of no axes: none */
+    if (runs->axes == 0 && distance == runs->bytes) {
+        runs->bytes *= count;
+    } else if (runs->axes && distance == runs->count[last] * runs->distance[last]) {
+        runs->count[last] *= count;
+    } else {
+        runs->count[runs->axes] = count;
+        runs->distance[runs->axes++] = distance;
+    }
+}
+
+bool runs_of(struct runs *runs, const uint64_t *shape, const uint64_t *stride, uint64_t element_bytes)
+{
+    uint64_t left[RUN_AXES], last = 0;
+    bool apart = true;
+    *runs = (struct runs){.bytes = element_bytes};
+    for (unsigned axis = 0; axis < RUN_AXES; axis++) {
+        left[axis] = shape[axis];
+        last += (shape[axis] - 1) * stride[axis];
+    }
+    for (unsigned axis; (axis = take_shortest(left, stride)) < RUN_AXES; left[axis] = 1) {
+        apart &= stride[axis] * element_bytes >= runs_span(runs);
+        add_axis(runs, shape[axis], stride[axis] * element_bytes);
+    }
+    if (!apart)
+        *runs = (struct runs){.bytes = (last + 1) * element_bytes};
+    for (unsigned axis = 0; axis < RUN_AXES; axis++)
+        apart &= shape[axis] == 1 || stride[axis];
+    return apart;
+}
+
+/* Of the runs along the first axes. */
+static uint64_t span_of(const struct runs *runs, uint32_t axes)
+{
+    uint64_t span = runs->bytes;
+    for (uint32_t axis = 0; axis < axes; axis++)
+        span += (runs->count[axis] - 1) * runs->distance[axis];
+    return span;
+}
+
+uint64_t runs_span(const struct runs *runs)
+{
+    return span_of(runs, runs->axes);
+}
+
+/* At most UINT64_MAX. */
+static uint64_t pieces_of(const struct runs *runs)
+{
+    uint64_t pieces = 1;
+    for (uint32_t axis = 0; axis < runs->axes; axis++)
+        if (__builtin_mul_overflow(pieces, runs->count[axis], &pieces))
+            return UINT64_MAX;
+    return pieces;
+}
+
+/* Each index of an axis but the first may begin where what lies within the one before it ends. */
+uint64_t runs_number(const struct runs *runs)
+{
+    uint64_t pieces = pieces_of(runs), outside = 1, joined = 0;
+    if (pieces == UINT64_MAX)
+        return pieces;
+    for (uint32_t axis = runs->axes; axis-- > 0; outside *= runs->count[axis])
+        if (runs->distance[axis] == span_of(runs, axis))
+            joined += (runs->count[axis] - 1) * outside;
+    return pieces - joined;
+}
+
+/* ---- one after the other */
+
+struct walk {
+    uint64_t index[RUN_AXES], offset;
+};
+
+/* Goes to the next run in order of address; false: that was the last. */
+static bool walk_on(const struct runs *runs, struct walk *walk)
+{
+    for (uint32_t axis = 0; axis < runs->axes; axis++) {
+        walk->offset += runs->distance[axis];
+        if (++walk->index[axis] < runs->count[axis])
+            return true;
+        walk->offset -= runs->count[axis] * runs->distance[axis];
+        walk->index[axis] = 0;
+    }
+    return false;
+}
+
+void runs_list(const struct runs *runs, uint64_t address, bool is_virtual, struct address_run *out)
+{
+    struct walk walk = {.offset = 0};
+    struct address_run *last = NULL;
+    uint64_t end = 0;
+    do {
+        if (last && walk.offset == end) {
+            last->bytes += runs->bytes;
+        } else {
+            last = out++;
+            *last = (struct address_run){is_virtual ? address + walk.offset : address_add(address, walk.offset),
+                                         runs->bytes};
+        }
+        end = walk.offset + runs->bytes;
+    } while (walk_on(runs, &walk));
+}
+
+/* ---- what two have in common */
+
+/* Finds the first bytes within [low, end) of the runs along the first axes, counted from the first run. Of three
+ * indices whose runs begin there the second has all of its own within, so at most three are looked at. */
+static bool first_within(const struct runs *runs, uint32_t axes, uint64_t low, uint64_t end, struct address_run *found)
+{
+    if (axes == 0) {
+        *found = (struct address_run){low, (end < runs->bytes ? end : runs->bytes) - low};
+        return low < end && low < runs->bytes;
+    }
+    uint64_t distance = runs->distance[axes - 1], within = span_of(runs, axes - 1);
+    uint64_t i = low < within ? 0 : (low - within) / distance + 1;
+    for (; i < runs->count[axes - 1] && i * distance < end; i++) {
+        uint64_t begin = i * distance;
+        if (first_within(runs, axes - 1, low > begin ? low - begin : 0, end - begin, found)) {
+            found->address += begin;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Rows of one pitch whose columns are apart have no byte in common: most pairs of tiles of one matrix. */
+static bool in_other_columns(const struct runs *x, uint64_t x_offset, const struct runs *y, uint64_t y_offset)
+{
+    if (x->axes != 1 || y->axes != 1 || x->distance[0] != y->distance[0])
+        return false;
+    uint64_t pitch = x->distance[0];
+    uint64_t apart = (y_offset % pitch + pitch - x_offset % pitch) % pitch;     /* from x's columns on to y's */
+    return apart >= x->bytes && apart + y->bytes <= pitch;
+}
+
+bool views_meet(const struct view *x, const struct view *y, uint64_t *first, uint64_t *end)
+{
+    struct runs few, many;
+    if (x->memory != y->memory || view_elements(x) == 0 || view_elements(y) == 0)
+        return false;
+    runs_of(&few, x->shape, x->stride, dtype_bytes[x->dtype]);
+    runs_of(&many, y->shape, y->stride, dtype_bytes[y->dtype]);
+    if (x->offset >= y->offset + runs_span(&many) || y->offset >= x->offset + runs_span(&few)
+        || in_other_columns(&few, x->offset, &many, y->offset))
+        return false;
+    if (pieces_of(&few) > pieces_of(&many))
+        return views_meet(y, x, first, end);
+    struct walk walk = {.offset = 0};
+    do {
+        uint64_t low = x->offset + walk.offset, high = low + few.bytes;
+        struct address_run found;
+        if (high <= y->offset
+            || !first_within(&many, many.axes, low > y->offset ? low - y->offset : 0, high - y->offset, &found))
+            continue;
+        *first = y->offset + found.address;
+        *end = *first + found.bytes;
+        return true;
+    } while (walk_on(&few, &walk));
+    return false;
+}
+
+bool view_overlap(const struct view *x, const struct view *y)
+{
+    uint64_t first, end;
+    return views_meet(x, y, &first, &end);
+}
+
+bool view_is_dense(const struct view *view)
+{
+    struct runs runs;
+    return runs_of(&runs, view->shape, view->stride, dtype_bytes[view->dtype]) && runs.axes == 0;
+}

@@ -1,0 +1,160 @@
+/* scheduler.c: pe_scheduler: takes commands from the SubmissionQueue, one at a time, and feeds the tiles of composites,
+ * one composite after the other, into the pipeline. */
+#include "base/rates.h"
+#include "emitted.h"
+#include "engine.h"
+#include "sim/handler.h"
+#include "ipcq.h"
+#include "stats.h"
+#include "fastforward/periodic.h"
+#include "token.h"
+#include "report/trace.h"
+
+/* ---- tile buffers: first fit in the region that the scheduler reserves */
+
+void buffers_link(struct pe *pe, struct token *token, struct token *below, struct token *above)
+{
+    token->lower = below;
+    token->higher = above;
+    *(below ? &below->higher : &pe->lowest) = token;
+    if (above)
+        above->lower = token;
+}
+
+static bool buffers_take(struct pe *pe, struct token *token, uint64_t bytes)
+{
+    struct token *below = NULL, *above = pe->lowest;
+    uint64_t at = 0;
+    if (!bytes)
+        return true;
+    for (; above && above->block - at < bytes; below = above, above = above->higher)
+        at = above->block + above->block_bytes;
+    if (bytes > kb_attrs.pe_tcm_reserved_bytes || at > kb_attrs.pe_tcm_reserved_bytes - bytes)
+        return false;
+    token->block = at;
+    token->block_bytes = bytes;
+    buffers_link(pe, token, below, above);
+    return true;
+}
+
+void buffers_release(struct token *token)
+{
+    struct pe *pe = token->command->pe;
+    if (!token->block_bytes)
+        return;
+    pe->lacks_room = false;
+    *(token->lower ? &token->lower->higher : &pe->lowest) = token->higher;
+    if (token->higher)
+        token->higher->lower = token->lower;
+}
+
+/* ---- feeder */
+
+static void feed_ended(struct event *event)
+{
+    struct token *token = container_of(event, struct token, event);
+    struct pe *pe = token->command->pe;
+    pe->feed = NULL;
+    token_travel(token, engine_link_ps(STAGE_NONE, token->stage.kind));
+    pe_wake(pe);
+}
+
+/* The token of the tile that is to be begun next. */
+static struct token *next_token(struct pe *pe, struct command *command)
+{
+    if (pe->fed && pe->last_tile.id + 1 == pe->fed)
+        plan_next_tile(command, &pe->last_tile);
+    else
+        pe->last_tile = plan_tile(command, pe->fed);
+    return token_new(command, &pe->last_tile);
+}
+
+bool serve_tile(struct pe *pe)
+{
+    struct command *command = pe->feeding;
+    if (pe->failed)
+        return false;
+    if (!pe->next_feed)
+        pe->next_feed = next_token(pe, command);
+    struct token *token = pe->next_feed;
+    enum stage_kind first = token->stage.kind;
+    if (!pe->free_slots[first])
+        return false;
+    pe->lacks_room = !buffers_take(pe, token, plan_buffer_bytes(command, &token->tile));
+    if (pe->lacks_room)
+        return false;
+    pe->free_slots[first]--;
+    pe->feed = token;
+    pe->next_feed = NULL;
+    if (++pe->fed == command->tiles) {
+        pe->feeding = command->waiting;
+        pe->fed = 0;
+        steady_feeds(pe, true);
+    }
+    steady_fed(pe);
+    uint64_t end_ps = scheduler_end_ps(command, true, token->tile.id);
+    token_at(token, NODE_pe_scheduler, end_ps, feed_ended);
+    return true;
+}
+
+/* ---- scheduler */
+
+void pe_submit(struct pe *pe, struct command *command)
+{
+    command->waiting = NULL;
+    *(pe->submitted ? &pe->submitted_last->waiting : &pe->submitted) = command;
+    pe->submitted_last = command;
+    trace_command(TRACE_command_submitted, command);
+    pe_wake(pe);
+}
+
+static void scheduled(struct event *event)
+{
+    struct pe *pe = container_of(event, struct pe, scheduled);
+    struct command *command = pe->scheduling;
+    pe->scheduling = NULL;
+    stats.busy_ps[ENGINE_SCHEDULER] += now_ps - pe->scheduling_since_ps;
+    pe_wake(pe);
+    if (command->ask.kind == COMMAND_recv) {
+        trace_receive(command);
+        ring_receive(command);
+        return;
+    }
+    if (!command_is_composite(command->ask.kind)) {
+        struct token *token = token_simple(command);
+        token_travel(token, engine_link_ps(STAGE_NONE, token->stage.kind));
+        return;
+    }
+    command->waiting = NULL;
+    bool first = !pe->feeding;
+    *(pe->feeding ? &pe->feeding_last->waiting : &pe->feeding) = command;
+    pe->feeding_last = command;
+    if (first)
+        steady_feeds(pe, false);
+}
+
+void pe_read_slot(struct command *receive)
+{
+    struct token *token = token_simple(receive);
+    token->dispatched = true;                           /* when it came to pe_ipcq */
+    token_enqueue(token);
+}
+
+bool serve_command(struct pe *pe)
+{
+    struct command *command = pe->submitted;
+    if (pe->failed)
+        return false;
+    pe->submitted = command->waiting;
+    pe->scheduling = command;
+    uint32_t rank = pe_rank(pe, NODE_pe_scheduler);
+    event_set(&pe->scheduled, event_order(rank, CLASS_SERVICE, command->number), 0, scheduled);
+    pe->scheduling_since_ps = now_ps;
+    event_at(&pe->scheduled, scheduler_end_ps(command, false, 0));
+    return true;
+}
+
+const struct handler feeder_handlers[] = {
+    HANDLER(feed_ended, "feeder: a tile is fed"),
+    HANDLER(scheduled, "scheduler: a command is taken"),
+    {0}};

@@ -1,0 +1,373 @@
+/* tile.c: the life of a tile, from queue to queue to its last stage.
+ *
+ *     serve_command      takes a command from the SubmissionQueue        -> feeder, or token_travel      (feeder.c)
+ *     serve_tile         takes buffers and a slot of the first queue     -> token_travel                 (feeder.c)
+ *     token_travel       over the link between two engines               -> token_enqueue
+ *     serve_waiting      the earliest eligible head of the queues        -> service_start                (engine.c)
+ *     service_ended      frees the server                                -> token_travel, or tile_complete
+ *
+ * A token that starts service frees its slot and takes one of its next stage, as one step; so an engine never sits on a
+ * finished token, and a stage waits only for later ones. */
+#include <assert.h>
+#include <stdio.h>
+
+#include "fastforward/symmetry.h"
+#include "base/rates.h"
+#include "emitted.h"
+#include "engine.h"
+#include "sim/handler.h"
+#include "launch/kernel.h"
+#include "oplog/oplog.h"
+#include "races/race.h"
+#include "ipcq.h"
+#include "stats.h"
+#include "common/arena.h"
+#include "token.h"
+#include "report/trace.h"
+
+/* ---- tokens and queues */
+
+static struct token *free_tokens;
+
+struct token *token_new(struct command *command, const struct tile *tile)
+{
+    enum { CHUNK = 256 };
+    if (!free_tokens) {
+        struct token *chunk = arena_alloc(CHUNK, sizeof *chunk);
+        for (int i = 0; i < CHUNK; i++) {
+            chunk[i].next = free_tokens;
+            free_tokens = &chunk[i];
+        }
+    }
+    struct token *token = free_tokens;
+    free_tokens = token->next;
+    token->command = command;
+    token->tile = *tile;
+    token->stage = plan_stage(command, &token->tile, 0);
+    token->following = plan_stage(command, &token->tile, 1);
+    token->block_bytes = 0;
+    token->transfer = NULL;
+    token->dispatched = false;
+    return token;
+}
+
+struct token *token_simple(struct command *command)
+{
+    struct tile tile = plan_tile(command, 0);
+    return token_new(command, &tile);
+}
+
+void token_free(struct token *token)
+{
+    token->next = free_tokens;
+    free_tokens = token;
+}
+
+static bool key_before(const struct token *a, const struct token *b)
+{
+    return a->command != b->command ? a->command->number < b->command->number : a->tile.id < b->tile.id;
+}
+
+enum node_kind stage_node(enum stage_kind stage)
+{
+    static const enum node_kind nodes[STAGES] = {
+#define STAGE(name, engine) [STAGE_##name] = NODE_##engine,
+#include "kb/stages.def"
+#undef STAGE
+    };
+    return nodes[stage];
+}
+
+/* The token's next event is the end of a service, or of a way, at a part of its PE. */
+void token_at(struct token *token, enum node_kind part, uint64_t t_ps, void (*fire)(struct event *))
+{
+    uint32_t rank = pe_rank(token->command->pe, part);
+    event_set(&token->event, event_order(rank, CLASS_SERVICE, token->command->number), token->tile.id + 1, fire);
+    event_at(&token->event, t_ps);
+}
+
+static bool is_direct(const struct token *token)
+{
+    return !command_is_composite(token->command->ask.kind);
+}
+
+/* All that is in a queue came no later; what came in the same instant may have a larger key. */
+void token_enqueue(struct token *token)
+{
+    struct pe *pe = token->command->pe;
+    enum stage_kind stage = token->stage.kind;
+    struct queue *queue = is_direct(token) ? &pe->direct[stage] : &pe->queue[stage];
+    struct token **link = &queue->head;
+    token->arrival_ps = now_ps;
+    if (queue->head && (queue->tail->arrival_ps < now_ps || key_before(queue->tail, token)))
+        link = &queue->tail->next;
+    while (*link && ((*link)->arrival_ps < now_ps || key_before(*link, token)))
+        link = &(*link)->next;
+    token->next = *link;
+    *link = token;
+    if (!token->next)
+        queue->tail = token;
+    pe->waiting |= 1u << stage;
+    if (!token->dispatched)
+        trace_tile(TRACE_sub_command_dispatched, token, NODE_pe_scheduler);
+    token->dispatched = true;
+    pe_wake(pe);
+}
+
+static void token_arrived(struct event *event)
+{
+    struct token *token = container_of(event, struct token, event);
+    struct token **link = &token->command->pe->travelling;
+    while (*link != token)
+        link = &(*link)->next;
+    *link = token->next;
+    token_enqueue(token);
+}
+
+/* To the queue of its stage; a link of 0 ps is no event. */
+void token_travel(struct token *token, uint64_t link_ps)
+{
+    struct pe *pe = token->command->pe;
+    if (!link_ps) {
+        token_enqueue(token);
+        return;
+    }
+    token->next = pe->travelling;
+    pe->travelling = token;
+    token_at(token, stage_node(token->stage.kind), time_after(now_ps, link_ps), token_arrived);
+}
+
+/* ---- servers */
+
+static void busy_begin(struct busy *busy)
+{
+    if (busy->servers++ == 0)
+        busy->since_ps = now_ps;
+}
+
+static void busy_end(struct busy *busy)
+{
+    if (--busy->servers == 0)
+        busy->total_ps += now_ps - busy->since_ps;
+}
+
+uint64_t busy_total_ps(const struct busy *busy, uint64_t t_ps)
+{
+    return busy->total_ps + (busy->servers ? t_ps - busy->since_ps : 0);
+}
+
+/* The group of engines whose time a stage counts for; NULL: none. */
+static struct busy *stage_busy(struct pe *pe, enum stage_kind stage)
+{
+    enum node_kind node = stage_node(stage);
+    return node == NODE_pe_dma ? &pe->dma : node == NODE_pe_fetch_store ? NULL : &pe->compute;
+}
+
+/* The head of a queue if it may start. A token that goes round to its own stage has the slot that it frees. */
+static struct token *eligible(const struct pe *pe, const struct queue *queue)
+{
+    struct token *token = queue->head;
+    if (!token || token->following.kind == STAGE_NONE || pe->free_slots[token->following.kind]
+        || token->following.kind == token->stage.kind)
+        return token;
+    return NULL;
+}
+
+/* Which of two heads goes first: the earlier, the one of the later stage, the one of the smaller key. */
+static struct token *first_of(struct token *a, struct token *b)
+{
+    if (!a || !b)
+        return a ? a : b;
+    if (a->arrival_ps != b->arrival_ps)
+        return a->arrival_ps < b->arrival_ps ? a : b;
+    if (a->stage.kind != b->stage.kind)
+        return a->stage.kind > b->stage.kind ? a : b;
+    return key_before(a, b) ? a : b;
+}
+
+static struct token *head_of(const struct pe *pe, enum stage_kind stage)
+{
+    return first_of(eligible(pe, &pe->queue[stage]), eligible(pe, &pe->direct[stage]));
+}
+
+/* Starts the service of a token that is out of its queue. */
+static bool serve(struct pe *pe, struct server *server, struct token *token)
+{
+    enum stage_kind stage = token->stage.kind;
+    server->token = token;
+    server->started = ++pe->services;
+    token->server = server;
+    token->started_ps = now_ps;
+    if (stage_busy(pe, stage))
+        busy_begin(stage_busy(pe, stage));
+    stats.services++;
+    trace_tile(TRACE_engine_start, token, stage_node(stage));
+    service_start(token);
+    return true;
+}
+
+/* A token has left one of the queues of a stage. */
+static void queue_left(struct pe *pe, enum stage_kind stage)
+{
+    if (!pe->queue[stage].head && !pe->direct[stage].head)
+        pe->waiting &= ~(1u << stage);
+}
+
+/* The same for the head of a queue: it gives back its slot and takes one of its next stage. */
+static bool serve_head(struct pe *pe, struct server *server, struct token *token)
+{
+    if (!token || pe->failed)
+        return false;
+    enum stage_kind stage = token->stage.kind;
+    struct queue *queue = is_direct(token) ? &pe->direct[stage] : &pe->queue[stage];
+    queue->head = token->next;
+    queue_left(pe, stage);
+    if (!is_direct(token))
+        pe->free_slots[stage]++;
+    if (token->following.kind != STAGE_NONE)
+        pe->free_slots[token->following.kind]--;
+    return serve(pe, server, token);
+}
+
+bool serve_waiting(struct pe *pe, struct server *server, enum stage_kind later, enum stage_kind earlier)
+{
+    struct token *token = head_of(pe, later);
+    return serve_head(pe, server, later == earlier ? token : first_of(token, head_of(pe, earlier)));
+}
+
+bool serve_send(struct pe *pe, struct server *server)
+{
+    struct queue *queue = &pe->direct[STAGE_COMM];
+    struct token *before = NULL, *token = pe->failed ? NULL : queue->head;
+    while (token && !ring_has_credit(token->command)) {
+        before = token;
+        token = token->next;
+    }
+    if (!token)
+        return false;
+    *(before ? &before->next : &queue->head) = token->next;
+    if (queue->tail == token)
+        queue->tail = before;
+    queue_left(pe, STAGE_COMM);
+    return serve(pe, server, token);
+}
+
+void service_until(struct token *token, uint64_t t_ps)
+{
+    token_at(token, stage_node(token->stage.kind), t_ps, service_event);
+}
+
+/* ---- the end of a stage, and of a tile */
+
+static void tile_complete(struct token *token)
+{
+    struct command *command = token->command;
+    buffers_release(token);
+    token_free(token);
+    if (command->ask.kind == COMMAND_recv)
+        ring_slot_read(command);
+    assert(command->tiles_left > 0);                    /* a tile completes exactly once */
+    if (--command->tiles_left)
+        return;
+    if (alike_asleep)
+        alike_completed(command);
+    command_completed(command);
+}
+
+void command_completed(struct command *command)
+{
+    command->complete = true;
+    command->complete_ps = now_ps;
+    trace_command(TRACE_command_complete, command);
+    kernel_command_complete(command);
+    if (command->op)
+        oplog_completed(command->op);
+    if (races_on && command->data)
+        command->data->end_ps = now_ps;
+    finished_completed(&command->pe->kernel->rows, command);
+    kernel_forget(command);
+    command_drop(command);
+}
+
+/* For the op log. */
+static void served(const struct token *token)
+{
+    const struct command *command = token->command;
+    oplog_served(command->op, command_is_composite(command->ask.kind),
+                 (struct tile_stage){.tile = token->tile.id, .stage = token->stage.index,
+                                     .node = pe_rank(command->pe, stage_node(token->stage.kind)),
+                                     .start_ps = token->started_ps, .end_ps = now_ps});
+}
+
+static void stage_ended(struct token *token)
+{
+    struct pe *pe = token->command->pe;
+    enum stage_kind stage = token->stage.kind;
+    token->server->token = NULL;
+    token->server->held = false;
+    if (stage_busy(pe, stage))
+        busy_end(stage_busy(pe, stage));
+    stats.busy_ps[engine_of(stage)] += now_ps - token->started_ps;
+    if (token->command->op)
+        served(token);
+    trace_tile(TRACE_engine_complete, token, stage_node(stage));
+    if (stage == STAGE_FETCH)
+        trace_tile(TRACE_tile_ready, token, stage_node(stage));
+    pe_wake(pe);
+    if (token->following.kind == STAGE_NONE) {
+        tile_complete(token);
+        return;
+    }
+    token->stage = token->following;
+    token->following = plan_stage(token->command, &token->tile, token->stage.index + 1);
+    token_travel(token, engine_link_ps(stage, token->stage.kind));
+}
+
+/* Whether a read has to wait for one that the same composite started earlier. */
+static bool read_waits(const struct pe *pe, const struct server *server)
+{
+    for (const struct server *other = pe->servers; other < pe->servers + kb_pe_servers; other++)
+        if (other->token && other->token->stage.kind == STAGE_DMA_READ && other->started < server->started
+            && other->token->command == server->token->command)
+            return true;
+    return false;
+}
+
+/* A held read of a composite that waits for nothing more, or NULL. */
+static struct server *releasable(struct pe *pe, const struct command *command)
+{
+    for (struct server *server = pe->servers; server < pe->servers + kb_pe_servers; server++)
+        if (server->held && server->token->command == command && !read_waits(pe, server))
+            return server;
+    return NULL;
+}
+
+void service_ended(struct token *token)
+{
+    struct command *command = token->command;
+    struct pe *pe = command->pe;
+    if (token->stage.kind != STAGE_DMA_READ || kb_attrs.pe_dma_rd_engines == 1) {
+        stage_ended(token);
+        return;
+    }
+    token->server->held = read_waits(pe, token->server);
+    if (token->server->held)
+        return;
+    stage_ended(token);
+    for (struct server *held; (held = releasable(pe, command));)
+        stage_ended(held->token);
+}
+
+void service_event(struct event *event)
+{
+    service_ended(container_of(event, struct token, event));
+}
+
+void tokens_reset(void)
+{
+    free_tokens = NULL;
+}
+
+const struct handler tile_handlers[] = {
+    HANDLER(token_arrived, "tile at its next engine"),
+    {0}};

@@ -1,0 +1,314 @@
+/* oplog.c: the record of everything that moves or makes data.
+ *
+ * Calls of one instant come in the order in which the kernels happened to resume. They wait in a batch until time goes
+ * on or somebody looks, and are then put into data order: so that pass 1 and the data pass see one order. Then they
+ * leave memory, packed (log.h); what remains of them is their calls, as long as somebody names these. */
+#include "oplog.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "log.h"
+#include "machine/tiling.h"
+#include "store/allocator.h"
+#include "sim/loop.h"
+#include "base/stopwatch.h"
+#include "common/arena.h"
+#include "common/diag.h"
+
+bool oplog_on;
+
+/* A record that has no place in data order yet, from a pool. Arrays keep their room. */
+struct entry {
+    struct op op;
+    struct origin *origin, *send;
+    struct gemm_epilogue *epilogue;
+    uint32_t *after;
+    uint32_t epilogue_room, after_room;
+    struct tile_stage *tile;                            /* that were served before it has its id */
+    uint32_t tiles;
+    struct entry *next;                                 /* of those that are free */
+};
+
+static struct entry *unused;
+static struct entry **batch;
+static uint64_t count, room;                            /* of the batch */
+static uint64_t calls, settled, interval;               /* operations of the run; interval: the first of this one */
+static struct log_reader *replayed;
+static uint64_t replayed_count;
+
+/* ---- entries */
+
+static struct entry *entry_take(void)
+{
+    if (!unused)
+        return arena_alloc(1, sizeof *unused);
+    struct entry *entry = unused;
+    unused = entry->next;
+    return entry;
+}
+
+static void entry_drop(struct entry *entry)
+{
+    entry->origin->entry = NULL;
+    origin_drop(entry->origin);
+    origin_drop(entry->send);
+    entry->tile = NULL;
+    entry->tiles = 0;
+    entry->next = unused;
+    unused = entry;
+}
+
+static void copy_epilogues(struct entry *entry)
+{
+    struct gemm *gemm = &entry->op.gemm;
+    if (gemm->epilogues > entry->epilogue_room) {
+        entry->epilogue_room = 2 * gemm->epilogues;
+        entry->epilogue = arena_alloc(entry->epilogue_room, sizeof *entry->epilogue);
+    }
+    if (gemm->epilogues)
+        gemm->epilogue = memcpy(entry->epilogue, gemm->epilogue, gemm->epilogues * sizeof *gemm->epilogue);
+}
+
+static void copy_afters(struct entry *entry)
+{
+    struct op *op = &entry->op;
+    if (op->afters > entry->after_room) {
+        entry->after_room = 2 * op->afters;
+        entry->after = arena_alloc(entry->after_room, sizeof *entry->after);
+    }
+    if (op->afters)
+        op->after = memcpy(entry->after, op->after, op->afters * sizeof *op->after);
+}
+
+static struct entry *entry_new(const struct op *op)
+{
+    struct entry *entry = entry_take();
+    struct origin *origin = entry->origin = origin_new();
+    entry->op = *op;
+    copy_afters(entry);
+    entry->send = NULL;
+    if (op->kind == OPKIND_gemm)
+        copy_epilogues(entry);
+    origin->name = op->name;
+    origin->pe = op->pe;
+    origin->command = op->command;
+    origin->kernel = op->kernel;
+    origin->file = op->file;
+    origin->line = op->line;
+    origin->entry = entry;
+    return entry;
+}
+
+static void append(struct entry *entry)
+{
+    oplog_settle(false, OP_OF_HOST);
+    if (count == room) {
+        room = room ? 2 * room : 64;
+        batch = realloc(batch, room * sizeof *batch);
+        if (!batch)
+            die("no memory for the operations of an instant:");
+    }
+    entry->op.at_ps = sim_now_ps();
+    entry->op.id = calls++;
+    batch[count++] = entry;
+}
+
+struct origin *oplog_call(const struct op *op)
+{
+    return entry_new(op)->origin;
+}
+
+struct origin *oplog_add(const struct op *op)
+{
+    struct entry *added = entry_new(op);
+    append(added);
+    if (op->pe != OP_OF_HOST)
+        return added->origin;
+    oplog_settle(true, OP_OF_HOST);
+    return NULL;
+}
+
+void oplog_received(struct origin *receive, struct origin *send)
+{
+    struct entry *entry = receive->entry;
+    entry->send = origin_hold(send);
+    append(entry);
+}
+
+/* ---- pass 1 */
+
+/* A message gets its place when its send's turn comes in data order, and leaves it when its receive's does; so the data
+ * pass finds each place as it was. */
+static void issue_copy(struct entry *entry)
+{
+    struct copy *copy = &entry->op.copy;
+    if (copy->to.memory == store_messages())
+        copy->to.offset = entry->origin->message = room_message_take();
+    if (entry->send)
+        copy->from.offset = entry->send->message;
+    view_copy(IMAGE_NOW, &copy->to, &copy->from);
+    if (entry->send)
+        room_message_free(copy->from.offset);
+}
+
+static void issue(struct entry *entry)
+{
+    struct op *op = &entry->op;
+    if (op->kind == OPKIND_gemm)
+        store_mark_view(&op->gemm.c, entry->origin);
+    else if (op->kind == OPKIND_math)
+        store_mark_view(&op->math.to, entry->origin);
+    else if (op->pe == OP_OF_HOST)
+        fill_write(&op->fill, IMAGE_NOW);
+    else
+        issue_copy(entry);
+}
+
+/* ---- data order */
+
+static int in_data_order(const void *x, const void *y)
+{
+    const struct op *a = &(*(struct entry *const *)x)->op, *b = &(*(struct entry *const *)y)->op;
+    if (a->pe != b->pe)
+        return a->pe < b->pe ? -1 : 1;
+    if (a->command != b->command)
+        return a->command < b->command ? -1 : 1;
+    return a->id < b->id ? -1 : a->id > b->id;
+}
+
+static bool batch_has(int64_t pe)
+{
+    for (uint64_t i = 0; i < count; i++)
+        if (batch[i]->op.pe == pe)
+            return true;
+    return false;
+}
+
+static void give_ids(struct entry *entry)
+{
+    entry->op.id = entry->origin->id = settled++;
+    entry->op.sent = entry->send ? 1 + entry->send->id : 0;
+}
+
+static void record_services_of(const struct origin *op)
+{
+    log_services(&(struct services){op->id, op->start_ps, op->end_ps, op->node, op->services});
+}
+
+/* What the host writes before anything else of an interval is in both views at once and needs no replay. */
+static void settle(struct entry *entry)
+{
+    bool is_initial = entry->op.pe == OP_OF_HOST && settled == interval;
+    give_ids(entry);
+    if (oplog_on && !is_initial)
+        store_part();
+    issue(entry);
+    if (log_filed || (oplog_on && !is_initial))
+        log_op(&entry->op);
+    for (uint32_t i = 0; i < entry->tiles; i++) {
+        entry->tile[i].id = entry->op.id;
+        log_tile(&entry->tile[i]);
+    }
+    if (entry->origin->complete)
+        record_services_of(entry->origin);
+    if (is_initial) {
+        log_begin_interval();
+        interval = settled;
+    }
+    entry_drop(entry);
+}
+
+void oplog_settle(bool all, int64_t pe)
+{
+    if (count == 0 || (!all && batch[0]->op.at_ps == sim_now_ps() && !batch_has(pe)))
+        return;
+    unsigned before = phase_enter(PHASE_oplog);
+    if (count > 1)
+        qsort(batch, count, sizeof *batch, in_data_order);
+    for (uint64_t i = 0; i < count; i++)
+        settle(batch[i]);
+    count = 0;
+    phase_leave(before);
+}
+
+/* ---- services */
+
+void oplog_served(struct origin *op, bool is_composite, struct tile_stage stage)
+{
+    if (op->services++ == 0 || stage.start_ps < op->start_ps) {
+        op->start_ps = stage.start_ps;
+        op->node = stage.node;
+    }
+    op->end_ps = stage.end_ps;
+    if (!is_composite)
+        return;
+    stage.id = op->id;
+    if (op->id != NO_ID) {
+        log_tile(&stage);
+        return;
+    }
+    struct entry *entry = op->entry;
+    entry->tile = arena_grow(entry->tile, entry->tiles, sizeof *entry->tile);
+    entry->tile[entry->tiles++] = stage;
+}
+
+void oplog_completed(struct origin *op)
+{
+    if (op->services == 0)                              /* a receive that read nothing */
+        op->start_ps = op->end_ps = sim_now_ps();
+    op->complete = true;
+    if (op->id != NO_ID)
+        record_services_of(op);
+}
+
+/* ---- what follows */
+
+uint64_t oplog_count(void)
+{
+    return replayed ? replayed_count : settled - interval;
+}
+
+void oplog_read(struct oplog_reader *reader)
+{
+    reader->log = replayed;
+    if (replayed)
+        return;
+    reader->log = malloc(sizeof *reader->log);
+    if (!reader->log)
+        die("no memory to read the op log:");
+    log_read(reader->log);
+}
+
+struct op *oplog_next(struct oplog_reader *reader)
+{
+    struct record record;
+    while (reader->log && log_next(reader->log, &record))
+        if (record.kind == RECORD_op)
+            return record.op;
+    if (reader->log != replayed)
+        free(reader->log);
+    reader->log = NULL;
+    return NULL;
+}
+
+void oplog_restart(void)
+{
+    store_join();
+    log_begin_interval();
+    interval = settled;
+}
+
+void oplog_replay(struct log_reader *log, uint64_t operations)
+{
+    replayed = log;
+    replayed_count = operations;
+}
+
+void oplog_reset(void)
+{
+    origins_reset();
+    log_reset();
+    unused = NULL;
+    count = calls = settled = interval = 0;
+}

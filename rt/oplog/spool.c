@@ -1,0 +1,130 @@
+/* spool.c: bytes that are appended, and read again later.
+ *
+ * What is in memory is always the end. When it is full it goes to the file, all of it; from then on the memory is a
+ * buffer of the file and need not be large. A file of its own has no name, in $TMPDIR or /tmp. */
+#define _GNU_SOURCE                                     /* O_TMPFILE */
+#include "spool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/diag.h"
+
+enum { BUFFER_BYTES = 1 << 20, FIRST_BYTES = 1 << 16 };
+
+static int open_unnamed(const struct spool *spool)
+{
+    const char *folder = getenv("TMPDIR");
+    char path[4096] = "/tmp";
+    if (folder && *folder && strlen(folder) < sizeof path - 16)
+        strcpy(path, folder);
+    folder = strdup(path);                              /* for the message */
+    int fd = open(path, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd < 0) {                                       /* not every file system has files without names */
+        strcat(path, "/kbXXXXXX");
+        fd = mkostemp(path, O_CLOEXEC);
+        if (fd >= 0)
+            unlink(path);
+    }
+    if (fd < 0)
+        die("cannot make a temporary file for %s in %s (TMPDIR names another place):", spool->what, folder);
+    free((void *)folder);
+    return fd;
+}
+
+static void write_all(const struct spool *spool, const uint8_t *bytes, uint64_t count, uint64_t place)
+{
+    while (count > 0) {
+        ssize_t wrote = pwrite(spool->fd, bytes, count, (off_t)place);
+        if (wrote < 0 && errno == EINTR)
+            continue;
+        if (wrote <= 0)
+            die("cannot write %s to its file:", spool->what);
+        bytes += wrote, place += (uint64_t)wrote, count -= (uint64_t)wrote;
+    }
+}
+
+void spool_flush(struct spool *spool)
+{
+    if (!spool->has_file)
+        return;
+    write_all(spool, spool->memory, spool->bytes - spool->filed, spool->filed);
+    spool->filed = spool->bytes;
+}
+
+void spool_use(struct spool *spool, int fd)
+{
+    spool->fd = fd;
+    spool->has_file = spool->given = true;
+}
+
+static uint64_t most_in_memory(const struct spool *spool)
+{
+    return spool->has_file && spool->limit > BUFFER_BYTES ? BUFFER_BYTES : spool->limit;
+}
+
+/* Makes room in memory for some more bytes; of more than may be there, the file is the place. */
+static void make_room(struct spool *spool, uint64_t count)
+{
+    uint64_t held = spool->bytes - spool->filed;
+    if (held + count <= spool->room)
+        return;
+    if (held + count > most_in_memory(spool)) {
+        if (!spool->has_file)
+            spool->fd = open_unnamed(spool);
+        spool->has_file = true;
+        spool_flush(spool);
+        held = 0;
+        if (spool->room > BUFFER_BYTES) {
+            free(spool->memory);
+            spool->memory = NULL;
+            spool->room = 0;
+        }
+    }
+    uint64_t room = spool->room ? spool->room : FIRST_BYTES;
+    while (room < held + count)
+        room *= 2;
+    if (room == spool->room)
+        return;
+    uint8_t *memory = realloc(spool->memory, room);
+    if (!memory)
+        die("no memory for %s:", spool->what);
+    spool->memory = memory;
+    spool->room = room;
+}
+
+uint64_t spool_append(struct spool *spool, const void *bytes, size_t count)
+{
+    make_room(spool, count);
+    if (count > 0)
+        memcpy(spool->memory + (spool->bytes - spool->filed), bytes, count);
+    spool->bytes += count;
+    return spool->bytes - count;
+}
+
+void spool_read(const struct spool *spool, uint64_t place, void *bytes, size_t count)
+{
+    uint8_t *to = bytes;
+    while (count > 0 && place < spool->filed) {
+        uint64_t left = spool->filed - place;
+        ssize_t got = pread(spool->fd, to, count < left ? count : left, (off_t)place);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            die("cannot read %s back from its file:", spool->what);
+        to += got, place += (uint64_t)got, count -= (size_t)got;
+    }
+    if (count > 0)
+        memcpy(to, spool->memory + (place - spool->filed), count);
+}
+
+void spool_clear(struct spool *spool)
+{
+    if (spool->has_file && !spool->given)
+        close(spool->fd);
+    free(spool->memory);
+    *spool = (struct spool){.limit = spool->limit, .what = spool->what};
+}

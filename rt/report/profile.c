@@ -1,0 +1,162 @@
+/* profile.c: laps of the stopwatch for kinds of events, told apart by what takes them.
+ *
+ * A message is of the kind of its receiver, the end of a service of the kind of its stage. */
+#include "profile.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "fastforward/symmetry.h"
+#include "base/clock.h"
+#include "machine/engine.h"
+#include "sim/event.h"
+#include "machine/fabric.h"
+#include "sim/handler.h"
+#include "base/hash.h"
+#include "machine/stats.h"
+#include "fastforward/periodic.h"
+#include "base/stopwatch.h"
+#include "common/arena.h"
+
+enum { FIRST_SERVICE = PHASES, FIRST_HANDLER = FIRST_SERVICE + STAGES, OTHER = LAPS - 1, HASH_BITS = 8 };
+
+bool profile_on;
+
+static const char *names[LAPS] = {
+#define PHASE(name, what) [PHASE_##name] = what,
+#include "base/phases.def"
+#undef PHASE
+#define STAGE(name, engine) [FIRST_SERVICE + STAGE_##name] = "service end: " #name,
+#include "kb/stages.def"
+#undef STAGE
+    [OTHER] = "other events",
+};
+
+/* Open addressing; fewer than half of the slots are taken. */
+static struct slot {
+    void (*function)(void);
+    unsigned lap;
+} slots[1 << HASH_BITS];
+
+static double began;                                    /* in seconds of the host, and its ticks */
+static uint64_t began_ticks;
+
+static struct slot *slot_of(void (*function)(void))
+{
+    size_t at = hash_bits((uintptr_t)function, HASH_BITS);
+    while (slots[at].function && slots[at].function != function)
+        at = (at + 1) % COUNT_OF(slots);
+    return &slots[at];
+}
+
+static void event_fires(const struct event *event)
+{
+    void (*function)(void) = (void (*)(void))event->fire;
+    if (event->fire == service_event) {
+        stopwatch_enter(FIRST_SERVICE + container_of(event, struct token, event)->stage.kind);
+        return;
+    }
+    if (event_is_message(event))
+        function = (void (*)(void))container_of(event, struct message, event)->delivered;
+    const struct slot *slot = slot_of(function);
+    stopwatch_enter(slot->function ? slot->lap : OTHER);
+}
+
+void profile_start(void)
+{
+    static const struct handler *const lists[] = {
+        dma_handlers, event_handlers, fabric_handlers, fanout_handlers, feeder_handlers, host_map_handlers,
+        host_memory_handlers, kernel_handlers, launch_handlers, ring_handlers, tile_handlers};
+    unsigned lap = FIRST_HANDLER;
+    for (size_t i = 0; i < COUNT_OF(lists); i++)
+        for (const struct handler *handler = lists[i]; handler->name && lap < OTHER; handler++, lap++) {
+            *slot_of(handler->function) = (struct slot){handler->function, lap};
+            names[lap] = handler->name;
+        }
+    profile_on = true;
+    event_watch = event_fires;
+    began = clock_seconds();
+    began_ticks = stopwatch_ticks();
+    stopwatch_start();
+}
+
+/* ---- what is told */
+
+/* Nanoseconds a tick, as they were since the start. */
+static double tick_ns(void)
+{
+    double ticks = (double)(stopwatch_ticks() - began_ticks);
+    return ticks > 0 ? (clock_seconds() - began) * 1e9 / ticks : 0;
+}
+
+static int longest_first(const void *x, const void *y)
+{
+    uint64_t a = laps[*(const unsigned *)x].ticks, b = laps[*(const unsigned *)y].ticks;
+    return a < b ? 1 : a > b ? -1 : 0;
+}
+
+/* Laps that were entered, the longest first. */
+static unsigned sorted(unsigned order[LAPS])
+{
+    unsigned count = 0;
+    for (unsigned lap = 0; lap < LAPS; lap++)
+        if (laps[lap].ticks || laps[lap].count)
+            order[count++] = lap;
+    qsort(order, count, sizeof *order, longest_first);
+    return count;
+}
+
+/* What entering a lap costs, in ticks. */
+static double lap_cost(void)
+{
+    enum { TIMES = 10000 };
+    uint64_t start = stopwatch_ticks();
+    for (unsigned i = 0; i < TIMES; i++)
+        stopwatch_back(PHASE_rest);
+    return (double)(stopwatch_ticks() - start) / TIMES;
+}
+
+void profile_print(void)
+{
+    unsigned order[LAPS], count = sorted(order);
+    uint64_t entered = 0, all = 0;
+    for (unsigned lap = 0; lap < LAPS; lap++) {
+        all += laps[lap].ticks;
+        entered += laps[lap].count;
+    }
+    double ns = tick_ns(), own = lap_cost() * (double)entered;
+    fprintf(stderr, "%" PRIu64 " stage services, of which %" PRIu64 " in steady periods, %" PRIu64
+            " on PEs that stood as others did\n", stats.services, steady_services(), alike_services());
+    fprintf(stderr, "%7s %12s %12s %10s  host time: %.6f s\n", "share", "seconds", "count", "ns each",
+            (double)all * ns * 1e-9);
+    for (unsigned i = 0; i < count; i++) {
+        const struct lap *lap = &laps[order[i]];
+        fprintf(stderr, "%5.1f %% %12.6f %12" PRIu64, 100 * (double)lap->ticks / (double)all,
+                (double)lap->ticks * ns * 1e-9, lap->count);
+        if (lap->count)
+            fprintf(stderr, " %10.0f", (double)lap->ticks * ns / (double)lap->count);
+        else
+            fprintf(stderr, " %10s", "");
+        fprintf(stderr, "  %s\n", names[order[i]]);
+    }
+    fprintf(stderr, "%5.1f %% %12.6f %12" PRIu64 " %10.0f  of these for the profile itself, about\n",
+            100 * own / (double)all, own * ns * 1e-9, entered, lap_cost() * ns);
+}
+
+void profile_write(struct json *json)
+{
+    unsigned order[LAPS], count = sorted(order);
+    if (!profile_on)
+        return;
+    double ns = tick_ns();
+    json_array(json, "profile");
+    for (unsigned i = 0; i < count; i++) {
+        json_object(json, NULL);
+        json_string(json, "what", names[order[i]]);
+        json_bool(json, "event", order[i] >= PHASES);
+        json_u64(json, "count", laps[order[i]].count);
+        json_u64(json, "ns", (uint64_t)((double)laps[order[i]].ticks * ns));
+        json_object_end(json);
+    }
+    json_array_end(json);
+}

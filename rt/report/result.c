@@ -1,0 +1,194 @@
+/* result.c: what a run gives, as JSON. */
+#include "result.h"
+
+#include "machine/emitted.h"
+#include "launch/host_request.h"
+#include "launch/launch.h"
+#include "base/output.h"
+#include "machine/pe.h"
+#include "common/diag.h"
+
+static uint64_t most(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* A time, or null for what has not happened. */
+static void write_time(struct json *json, const char *key, bool happened, uint64_t t_ps)
+{
+    if (happened)
+        json_u64(json, key, t_ps);
+    else
+        json_null(json, key);
+}
+
+/* `pe`: whose failure the host got; NULL where it is clear. */
+static void write_failure(struct json *json, const struct failure *failure, const struct pe *pe)
+{
+    json_object(json, "failure");
+    if (pe)
+        json_string(json, "pe", pe_name(pe));
+    json_string(json, "code", fault_names[failure->code]);
+    json_string(json, "node", place_name(failure->node));
+    json_u64(json, "t_ps", failure->t_ps);
+    json_object_end(json);
+}
+
+/* How long a kernel has run, till its end or that of the whole run. */
+static uint64_t exec_ps(const struct kernel_run *run, uint64_t end_ps)
+{
+    return !run->started ? 0 : (run->ended ? run->end_ps : end_ps) - run->start_ps;
+}
+
+static void write_pe(struct json *json, const struct kernel_run *run, uint64_t end_ps)
+{
+    json_object(json, NULL);
+    json_string(json, "id", pe_name(run->tl.pe));
+    json_string(json, "status", run->tl.failure.set ? "failed" : run->ended ? "ok" : "running");
+    write_time(json, "start_ps", run->started, run->start_ps);
+    write_time(json, "end_ps", run->ended, run->end_ps);
+    json_u64(json, "dma_ps", run_dma_ps(run, end_ps));
+    json_u64(json, "compute_ps", run_compute_ps(run, end_ps));
+    if (run->tl.failure.set)
+        write_failure(json, &run->tl.failure, NULL);
+    json_object_end(json);
+}
+
+static void write_command(struct json *json, const struct tl *tl, uint32_t number)
+{
+    struct finished row = finished_row(&tl->rows, number);
+    json_object(json, NULL);
+    json_string(json, "pe", pe_name(tl->pe));
+    json_u64(json, "n", number);
+    json_string(json, "do", command_words[row.kind]);
+    json_u64(json, "submitted_ps", row.submitted_ps);
+    write_time(json, "complete_ps", row.complete_ps != NOT_COMPLETE, row.complete_ps);
+    json_object_end(json);
+}
+
+static void write_waiting(struct json *json, const struct launch *launch)
+{
+    json_array(json, "waiting");
+    for (uint32_t i = 0; i < launch->count; i++) {
+        const struct kernel_run *run = &launch->runs[i];
+        if (run->ended)
+            continue;
+        json_object(json, NULL);
+        json_string(json, "pe", pe_name(run->tl.pe));
+        json_array(json, "commands");
+        for (const struct command *command = run->tl.first; command; command = command->next)
+            json_u64(json, NULL, command->number);
+        json_array_end(json);
+        json_object_end(json);
+    }
+    json_array_end(json);
+}
+
+static void write_metrics(struct json *json, const struct launch *launch, uint64_t end_ps)
+{
+    uint64_t exec = 0, dma = 0, compute = 0;
+    for (uint32_t i = 0; i < launch->count; i++) {
+        const struct kernel_run *run = &launch->runs[i];
+        exec = most(exec, exec_ps(run, end_ps));
+        dma = most(dma, run_dma_ps(run, end_ps));
+        compute = most(compute, run_compute_ps(run, end_ps));
+    }
+    json_u64(json, "pe_exec_ps", exec);
+    json_u64(json, "dma_ps", dma);
+    json_u64(json, "compute_ps", compute);
+}
+
+static void write_launch(struct json *json, const struct launch *launch, uint64_t end_ps)
+{
+    static const char *const statuses[] = {
+        [LAUNCH_RUNNING] = "running", [LAUNCH_OK] = "ok",             [LAUNCH_FAILED] = "failed",
+        [LAUNCH_TIMEOUT] = "timeout", [LAUNCH_DEADLOCK] = "deadlock", [LAUNCH_SKIPPED] = "skipped",
+    };
+    bool submitted = launch->status != LAUNCH_SKIPPED;
+    json_object(json, NULL);
+    json_string(json, "program", launch->program);
+    json_string(json, "status", statuses[launch->status]);
+    write_time(json, "submitted_ps", submitted, launch->submitted_ps);
+    write_time(json, "start_ps", submitted && launch->count && launch->runs[0].started, launch->start_ps);
+    write_time(json, "done_ps", submitted && launch->status != LAUNCH_RUNNING, launch->done_ps);
+    write_metrics(json, launch, end_ps);
+    json_array(json, "pes");
+    for (uint32_t i = 0; i < launch->count; i++)
+        write_pe(json, &launch->runs[i], end_ps);
+    json_array_end(json);
+    json_array(json, "commands");
+    for (uint32_t i = 0; i < launch->count; i++)
+        for (uint32_t number = 0; number < launch->runs[i].tl.commands; number++)
+            write_command(json, &launch->runs[i].tl, number);
+    json_array_end(json);
+    if (launch->failed)
+        write_failure(json, &launch->failed->tl.failure, launch->failed->tl.pe);
+    if (launch->status == LAUNCH_TIMEOUT || launch->status == LAUNCH_DEADLOCK)
+        write_waiting(json, launch);
+    json_object_end(json);
+}
+
+static void write_memory_request(struct json *json, const struct memory_request *request)
+{
+    json_object(json, NULL);
+    json_string(json, "do", request->writes ? "write" : "read");
+    json_string(json, "status", request->failure.set ? "failed" : "ok");
+    json_u64(json, "submitted_ps", request->submitted_ps);
+    json_u64(json, "done_ps", request->done_ps);
+    json_u64(json, "xfer_ps", request->xfer_ps);
+    if (request->failure.set)
+        write_failure(json, &request->failure, NULL);
+    json_object_end(json);
+}
+
+bool result_good(void)
+{
+    for (const struct memory_request *request = memory_requests; request; request = request->next)
+        if (request->failure.set)
+            return false;
+    for (const struct launch *launch = launches; launch; launch = launch->next)
+        if (launch->status != LAUNCH_OK)
+            return false;
+    return true;
+}
+
+void result_write(struct json *json)
+{
+    uint64_t end_ps = sim_now_ps();
+    json_string(json, "system", kb_machine_name);
+    json_u64(json, "end_ps", end_ps);
+    if (memory_requests) {
+        json_array(json, "memory");
+        for (const struct memory_request *request = memory_requests; request; request = request->next)
+            write_memory_request(json, request);
+        json_array_end(json);
+    }
+    json_array(json, "launches");
+    for (const struct launch *launch = launches; launch; launch = launch->next)
+        write_launch(json, launch, end_ps);
+    json_array_end(json);
+}
+
+static void write_object(FILE *file, bool one_line, void (*fill)(struct json *, void *), void *arg)
+{
+    struct json json;
+    json_open(&json, file);
+    json.one_line = one_line;
+    json_object(&json, NULL);
+    fill(&json, arg);
+    json_object_end(&json);
+    json_close(&json);
+}
+
+void json_write_output(struct output *output, void (*fill)(struct json *, void *), void *arg)
+{
+    write_object(output->file, false, fill, arg);
+    output_close(output);
+}
+
+void json_write_line(const struct output *output, void (*fill)(struct json *, void *), void *arg)
+{
+    write_object(output->file, true, fill, arg);
+    if (fflush(output->file) || ferror(output->file))
+        die("cannot write %s:", output->path);
+}

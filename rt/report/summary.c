@@ -1,0 +1,376 @@
+/* summary.c: what a run did: time, work, how busy everything was, what bounds it, whether its results are right. */
+#include "summary.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "host/bench.h"
+#include "base/dtype.h"
+#include "machine/emitted.h"
+#include "sim/event.h"
+#include "datapass/exec.h"
+#include "host/figure.h"
+#include "launch/host_request.h"
+#include "base/human.h"
+#include "launch/launch.h"
+#include "machine/pe.h"
+#include "host/peak.h"
+#include "machine/tiling.h"
+#include "profile.h"
+#include "races/race.h"
+#include "reference/reference.h"
+#include "result.h"
+#include "util.h"
+
+static const char *const space_names[SPACES] = {[SPACE_HBM] = "hbm", [SPACE_TCM] = "tcm", [SPACE_SRAM] = "sram"};
+static const char *const link_names[LINK_CLASSES] = {
+#define LINK(name, bw, latency) #name " links",
+#include "kb/links.def"
+#undef LINK
+};
+
+/* ---- launches */
+
+static uint64_t most(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static void print_launch(FILE *out, const struct launch *launch)
+{
+    uint64_t exec_ps = 0, dma_ps = 0, compute_ps = 0;
+    for (uint32_t i = 0; i < launch->count; i++) {
+        const struct kernel_run *run = &launch->runs[i];
+        exec_ps = most(exec_ps, run->end_ps - run->start_ps);
+        dma_ps = most(dma_ps, run->dma_ps);
+        compute_ps = most(compute_ps, run->compute_ps);
+    }
+    fprintf(out, "launch       %s on %u PEs: %s to %s; longest kernel %s, DMA %s, compute %s\n", launch->program,
+            (unsigned)launch->count, human_time(launch->submitted_ps), human_time(launch->done_ps),
+            human_time(exec_ps), human_time(dma_ps), human_time(compute_ps));
+}
+
+/* One that did not end well, or had not ended when another did not. */
+static void print_bad_launch(FILE *out, const struct launch *launch)
+{
+    if (launch->status == LAUNCH_SKIPPED)
+        fprintf(out, "SKIPPED      %s\n", launch->program);
+    else if (launch->status == LAUNCH_RUNNING)
+        fprintf(out, "UNFINISHED   %s on %u PEs, from %s on\n", launch->program, (unsigned)launch->count,
+                human_time(launch->submitted_ps));
+    else
+        fprintf(out, "FAILED       %s on %u PEs: %s to %s; %s\n", launch->program, (unsigned)launch->count,
+                human_time(launch->submitted_ps), human_time(launch->done_ps), launch_outcome(launch));
+}
+
+static void print_launches(FILE *out)
+{
+    for (const struct launch *launch = launches; launch; launch = launch->next)
+        (launch->status == LAUNCH_OK ? print_launch : print_bad_launch)(out, launch);
+}
+
+static void print_requests(FILE *out)
+{
+    for (const struct memory_request *request = memory_requests; request; request = request->next) {
+        const struct failure *failure = &request->failure;
+        fprintf(out, "%-12s %s each at %u addresses: %s to %s", request->writes ? "write" : "read",
+                human_bytes(request->bytes), (unsigned)request->count, human_time(request->submitted_ps),
+                human_time(request->done_ps));
+        if (failure->set)
+            fprintf(out, "; FAILED with %s at %s", fault_names[failure->code], place_name(failure->node));
+        fputc('\n', out);
+    }
+}
+
+/* ---- work: operations of every gemm that completed, by dtype, against the peak of the PEs that ran */
+
+static void print_work(FILE *out)
+{
+    const double *work = finished_work, seconds = (double)util_span_ps() * 1e-12;
+    for (unsigned dtype = 0; dtype < DTYPES; dtype++) {
+        double peak = peak_flops_per_pe(dtype) * (double)peak_pes();
+        const char *unit = dtype_is_float(dtype) ? "FLOP" : "OP", *rate = dtype_is_float(dtype) ? "FLOP/s" : "OP/s";
+        if (work[dtype] > 0 && seconds > 0)
+            fprintf(out, "work         %s of %s: %s of %s at peak, %.1f %%\n", human_count(work[dtype], unit),
+                    dtype_words[dtype], human_count(work[dtype] / seconds, rate), human_count(peak, rate),
+                    100 * work[dtype] / seconds / peak);
+    }
+}
+
+/* ---- what was busy, what was moved */
+
+static void print_util(FILE *out, const struct resource *resources)
+{
+    for (const struct resource *r = resources; r < resources + RESOURCES; r++) {
+        if (r->busy_ps == 0)
+            continue;
+        fprintf(out, "  %-14s %5.1f %%", r->name, 100 * util_mean(r));
+        if (r->busiest_servers != r->servers)
+            fprintf(out, ", the busiest %5.1f %%", 100 * util_busiest(r));
+        fputc('\n', out);
+    }
+}
+
+static void print_bytes(FILE *out)
+{
+    fprintf(out, "moved\n");
+    for (unsigned space = 0; space < SPACES; space++)
+        if (stats.read_bytes[space] || stats.write_bytes[space])
+            fprintf(out, "  %-14s %s read, %s written\n", space_names[space], human_bytes(stats.read_bytes[space]),
+                    human_bytes(stats.write_bytes[space]));
+    for (unsigned class = 0; class < LINK_CLASSES; class++)
+        if (stats.link_bytes[class])
+            fprintf(out, "  %-14s %s\n", link_names[class], human_bytes(stats.link_bytes[class]));
+}
+
+/* What data messages queued for longest. */
+static const char *longest_wait(void)
+{
+    const char *name = "nodes";
+    uint64_t longest_ps = stats.node_wait_ps;
+    for (unsigned i = 0; i < LINK_CLASSES; i++)
+        if (stats.wait_ps[i] > longest_ps)
+            longest_ps = stats.wait_ps[i], name = link_names[i];
+    for (unsigned i = 0; i < SPACES; i++)
+        if (stats.memory_wait_ps[i] > longest_ps)
+            longest_ps = stats.memory_wait_ps[i], name = space_names[i];
+    return name;
+}
+
+static void print_share(FILE *out, const struct resource *r)
+{
+    fprintf(out, "%s, %.1f %% busy%s", r->name, 100 * util_busiest(r),
+            r->busiest_servers != r->servers ? " at the busiest" : "");
+}
+
+/* A DMA engine is held for as long as its transfer takes. When it is the busiest, the transfers are what takes the
+ * time, and what they wait for is named beside it. */
+static void print_bound(FILE *out, const struct resource *resources)
+{
+    const struct resource *top = resources, *shared = resources + ENGINES + 1;
+    for (const struct resource *r = resources; r < resources + RESOURCES; r++) {
+        if (util_busiest(r) > util_busiest(top))
+            top = r;
+        if (r > shared && util_busiest(r) > util_busiest(shared))
+            shared = r;
+    }
+    fprintf(out, "bound by     ");
+    if (util_busiest(top) < 0.5)
+        fprintf(out, "latency: nothing is busy for half of the time; the most is ");
+    print_share(out, top);
+    if (util_busiest(top) >= 0.5 && (top == resources + ENGINE_DMA_READ || top == resources + ENGINE_DMA_WRITE)) {
+        fprintf(out, " with transfers, which queue longest for %s; then ", longest_wait());
+        print_share(out, shared);
+    }
+    fputc('\n', out);
+}
+
+/* ---- verification */
+
+static void print_verification(FILE *out, const struct verification *v)
+{
+    char index[96];
+    if (v->verdict == VERDICT_SKIPPED) {
+        fprintf(out, "not checked  %s: --data off\n", v->tensor->name);
+        return;
+    }
+    fprintf(out, "%-12s %s: largest error %.3g, ", v->verdict == VERDICT_OK ? "verified" : "WRONG", v->tensor->name,
+            v->max_error);
+    if (v->rtol == 0)
+        fprintf(out, "none is allowed\n");
+    else
+        fprintf(out, "allowed %g * %.4g + %g * |expected|\n", v->atol, v->scale, v->rtol);
+    if (v->verdict == VERDICT_OK)
+        return;
+    tensor_index_name(v->tensor, v->position, index);
+    fprintf(out, "  %" PRIu64 " of %" PRIu64 " elements are wrong; the first is ", v->wrong, v->tensor->elements);
+    fprintf(out, "%s%s: got %.9g, expected %.9g, error %.3g, allowed %.3g\n", v->tensor->name, index, v->got,
+            v->expected, fabs(v->got - v->expected), v->allowed);
+    if (v->writer)
+        fprintf(out, "  it was written by %s, command %" PRIu32 " of kernel %s on %s, called at %s:%" PRIu32 "\n",
+                v->writer->name, v->writer->command, v->writer->kernel, pe_name(&kb_pe[v->writer->pe]),
+                v->writer->file, v->writer->line);
+}
+
+/* The tile of C, or of what a math composite gives; false: the op has none. */
+static bool difference_tile(const struct difference *d, uint64_t tile[2])
+{
+    bool gemm = d->op->kind == OPKIND_gemm;
+    uint64_t tile_m = gemm ? d->op->gemm.tile_m : d->op->math.tile_m;
+    uint64_t tile_n = gemm ? d->op->gemm.tile_n : d->op->math.tile_n;
+    if (!tile_m || !tile_n)
+        return false;
+    tile[0] = d->index[0] / tile_m;
+    tile[1] = d->index[1] / tile_n;
+    return true;
+}
+
+static uint32_t difference_rank(const struct difference *d)
+{
+    return d->op->kind == OPKIND_gemm ? 2 : d->op->math.to.rank;
+}
+
+void summary_print_difference(FILE *out, const struct difference *d)
+{
+    uint64_t tile[2];
+    fprintf(out, "WRONG        operation %" PRIu64 ", %s of kernel %s, called at %s:%u\n  ", d->op->id, d->op->name,
+            d->op->kernel, d->op->file, (unsigned)d->op->line);
+    if (difference_tile(d, tile))
+        fprintf(out, "tile (%" PRIu64 ", %" PRIu64 "), ", tile[0], tile[1]);
+    fprintf(out, "element [");
+    for (uint32_t axis = 0; axis < difference_rank(d); axis++)
+        fprintf(out, "%s%" PRIu64, axis ? ", " : "", d->index[axis]);
+    fprintf(out, "]: got %.9g, expected %.9g, error %.3g, allowed %.3g\n", d->got, d->expected,
+            fabs(d->got - d->expected), d->allowed);
+}
+
+void summary_print(FILE *out, const struct host_times *host)
+{
+    struct resource resources[RESOURCES];
+    util_collect(resources);
+    fprintf(out, "%s on %s: %s simulated\n", bench_current->name, kb_machine_name, human_time(now_ps));
+    print_requests(out);
+    print_launches(out);
+    if (util_span_ps() && result_good()) {
+        print_work(out);
+        fprintf(out, "busy, of the time from the first kernel's start to the last one's end\n");
+        print_util(out, resources);
+        print_bytes(out);
+        print_bound(out, resources);
+    }
+    figures_print(out);
+    for (const struct verification *v = verifications; v; v = v->next)
+        print_verification(out, v);
+    if (exec_difference.op)
+        summary_print_difference(out, &exec_difference);
+    else if (exec_debug)
+        fprintf(out, "verified     every operation of %" PRIu64 "\n", exec_stats.ops);
+    races_print(out);
+    double rate = host->simulation > 0 ? (double)event_fired() / host->simulation : 0;
+    fprintf(out, "host         %s: simulation %s (%" PRIu64 " events, %s), data pass %s, reference %s\n",
+            human_seconds(host->total), human_seconds(host->simulation), event_fired(), human_count(rate, "/s"),
+            human_seconds(exec_stats.seconds), human_seconds(reference_seconds));
+}
+
+/* ---- JSON */
+
+static void write_verification(struct json *json, const struct verification *v)
+{
+    static const char *const words[] = {[VERDICT_OK] = "ok", [VERDICT_WRONG] = "wrong", [VERDICT_SKIPPED] = "skipped"};
+    json_object(json, NULL);
+    json_string(json, "tensor", v->tensor->name);
+    json_string(json, "status", words[v->verdict]);
+    if (v->verdict != VERDICT_SKIPPED) {
+        json_double(json, "max_err", v->max_error);
+        json_object(json, "tolerance");
+        json_double(json, "atol", v->atol);
+        json_double(json, "rtol", v->rtol);
+        json_double(json, "scale", v->scale);
+        json_object_end(json);
+    }
+    if (v->verdict == VERDICT_WRONG) {
+        char index[96];
+        tensor_index_name(v->tensor, v->position, index);
+        json_object(json, "first_wrong");
+        json_string(json, "index", index);
+        json_u64(json, "position", v->position);
+        json_double(json, "got", v->got);
+        json_double(json, "expected", v->expected);
+        json_double(json, "allowed", v->allowed);
+        if (v->writer) {
+            json_string(json, "op", v->writer->name);
+            json_string(json, "kernel", v->writer->kernel);
+            json_string(json, "file", v->writer->file);
+            json_u64(json, "line", v->writer->line);
+        }
+        json_object_end(json);
+        json_u64(json, "wrong", v->wrong);
+    } else {
+        json_null(json, "first_wrong");
+    }
+    json_object_end(json);
+}
+
+static void write_difference(struct json *json, const struct difference *d)
+{
+    uint64_t tile[2];
+    json_object(json, "first_wrong_op");
+    json_u64(json, "op", d->op->id);
+    json_string(json, "name", d->op->name);
+    json_string(json, "kernel", d->op->kernel);
+    json_string(json, "file", d->op->file);
+    json_u64(json, "line", d->op->line);
+    if (difference_tile(d, tile)) {
+        json_u64(json, "tile_m", tile[0]);
+        json_u64(json, "tile_n", tile[1]);
+    }
+    json_array(json, "index");
+    for (uint32_t axis = 0; axis < difference_rank(d); axis++)
+        json_u64(json, NULL, d->index[axis]);
+    json_array_end(json);
+    json_double(json, "got", d->got);
+    json_double(json, "expected", d->expected);
+    json_object_end(json);
+}
+
+static void write_util(struct json *json)
+{
+    struct resource resources[RESOURCES];
+    util_collect(resources);
+    json_object(json, "util");
+    json_u64(json, "span_ps", util_span_ps());
+    json_u64(json, "gemm_flop", stats.gemm_flops);
+    for (const struct resource *r = resources; r < resources + RESOURCES; r++) {
+        json_object(json, r->name);
+        json_u64(json, "busy_ps", r->busy_ps);
+        json_u64(json, "servers", r->servers);
+        json_u64(json, "busiest_ps", r->busiest_ps);
+        json_u64(json, "busiest_servers", r->busiest_servers);
+        json_object_end(json);
+    }
+    json_object_end(json);
+}
+
+static void write_moved(struct json *json, const char *key, uint64_t read_bytes, uint64_t write_bytes)
+{
+    json_object(json, key);
+    json_u64(json, "read", read_bytes);
+    json_u64(json, "write", write_bytes);
+    json_object_end(json);
+}
+
+void summary_write(struct json *json)
+{
+    json_array(json, "verify");
+    for (const struct verification *v = verifications; v; v = v->next)
+        write_verification(json, v);
+    json_array_end(json);
+    if (exec_difference.op)
+        write_difference(json, &exec_difference);
+    races_write(json);
+    figures_write(json);
+    write_util(json);
+    json_object(json, "bytes");
+    write_moved(json, "hbm", stats.read_bytes[SPACE_HBM], stats.write_bytes[SPACE_HBM]);
+    write_moved(json, "tcm", stats.read_bytes[SPACE_TCM], stats.write_bytes[SPACE_TCM]);
+    write_moved(json, "sram", stats.read_bytes[SPACE_SRAM], stats.write_bytes[SPACE_SRAM]);
+    json_object(json, "links");
+    for (unsigned class = 0; class < LINK_CLASSES; class++)
+        json_u64(json, link_class_names[class], stats.link_bytes[class]);
+    json_object_end(json);
+    json_object_end(json);
+}
+
+void summary_write_host(struct json *json, const struct host_times *host)
+{
+    json_object(json, "host");
+    json_double(json, "seconds", host->total);
+    json_double(json, "simulation_s", host->simulation);
+    json_double(json, "data_pass_s", exec_stats.seconds);
+    json_double(json, "reference_s", reference_seconds);
+    json_u64(json, "events", event_fired());
+    json_double(json, "events_per_s", host->simulation > 0 ? (double)event_fired() / host->simulation : 0);
+    profile_write(json);
+    json_object_end(json);
+}

@@ -1,0 +1,205 @@
+/* coroutine.c: coroutines on Boost.Context's switch, which saves registers and makes no system call.
+ *
+ * Every stack is a mapping of its own with a guard below: some pages, since the C library's functions, unlike kernels,
+ * do not touch every page of a large frame. Address sanitizer and valgrind are told of the stacks. */
+#include "coroutine.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "common/diag.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define KB_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define KB_ASAN 1
+#endif
+#endif
+
+#ifdef KB_ASAN
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+enum { STACK_FACTOR = 4 };                              /* instrumented frames are larger */
+#else
+enum { STACK_FACTOR = 1 };
+#endif
+
+#if __has_include(<valgrind/valgrind.h>)
+#include <valgrind/valgrind.h>
+#else
+#define VALGRIND_STACK_REGISTER(from, to) ((void)(from), (void)(to), 0)
+#endif
+
+/* Boost.Context's C interface; it has no C header. */
+typedef void *fcontext;
+struct switched {
+    fcontext context;                                   /* of whoever was left */
+    void *data;
+};
+struct switched jump_fcontext(fcontext to, void *data);
+fcontext make_fcontext(void *stack_top, size_t bytes, void (*entry)(struct switched));
+
+struct coro {
+    fcontext context, resumer;
+    void (*body)(void *);
+    void *arg;
+    char *stack;                                        /* its guard */
+    size_t bytes;                                       /* without the guard */
+    struct coro *next;                                  /* among the free ones */
+    struct coro *older;                                 /* of all that were made, the one before */
+    bool returned;
+#ifdef KB_ASAN
+    void *fake_stack, *resumer_fake_stack;
+    const void *resumer_bottom;
+    size_t resumer_bytes;
+#endif
+};
+
+static struct coro *free_coros, *newest;
+
+static size_t page_bytes(void)
+{
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static size_t guard_bytes(void)
+{
+    return 4 * page_bytes();
+}
+
+static void stack_map(struct coro *coro)
+{
+    size_t guard = guard_bytes();
+    coro->stack = mmap(NULL, coro->bytes + guard, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (coro->stack == MAP_FAILED || mprotect(coro->stack + guard, coro->bytes, PROT_READ | PROT_WRITE))
+        die("no room for a kernel's stack of %zu bytes (vm.max_map_count, or a limit on address space?):", coro->bytes);
+    (void)VALGRIND_STACK_REGISTER(coro->stack + guard, coro->stack + guard + coro->bytes);
+}
+
+/* What the runtime's own calls need of a kernel's stack, printf among them. */
+enum { LEAST_STACK_BYTES = 32 << 10 };
+
+struct coro *coro_new(void (*body)(void *), void *arg, size_t stack_bytes)
+{
+    if (stack_bytes < LEAST_STACK_BYTES)
+        stack_bytes = LEAST_STACK_BYTES;
+    size_t page = page_bytes(), bytes = (stack_bytes * STACK_FACTOR + page - 1) / page * page;
+    struct coro **link = &free_coros;
+    while (*link && (*link)->bytes != bytes)
+        link = &(*link)->next;
+    struct coro *coro = *link;
+    if (coro) {
+        *link = coro->next;
+    } else {
+        coro = calloc(1, sizeof *coro);
+        if (!coro)
+            die("no memory for a coroutine");
+        coro->bytes = bytes;
+        coro->older = newest;
+        newest = coro;
+        stack_map(coro);
+    }
+    coro->body = body;
+    coro->arg = arg;
+    coro->context = NULL;
+    coro->returned = false;
+    return coro;
+}
+
+/* What a switch announces before and after it. */
+static void leave(struct coro *coro)
+{
+#ifdef KB_ASAN
+    __sanitizer_start_switch_fiber(coro->returned ? NULL : &coro->fake_stack, coro->resumer_bottom,
+                                   coro->resumer_bytes);
+#endif
+    coro->resumer = jump_fcontext(coro->resumer, coro).context;
+#ifdef KB_ASAN
+    __sanitizer_finish_switch_fiber(coro->fake_stack, &coro->resumer_bottom, &coro->resumer_bytes);
+#endif
+}
+
+static void run(struct switched from)
+{
+    struct coro *coro = from.data;
+#ifdef KB_ASAN
+    __sanitizer_finish_switch_fiber(NULL, &coro->resumer_bottom, &coro->resumer_bytes);
+#endif
+    coro->resumer = from.context;
+    coro->body(coro->arg);
+    coro->returned = true;
+    leave(coro);
+}
+
+static uint64_t resumed;
+
+uint64_t coro_resumed(void)
+{
+    return resumed;
+}
+
+bool coro_resume(struct coro *coro)
+{
+    resumed++;
+    char *bottom = coro->stack + guard_bytes();
+    if (!coro->context)
+        coro->context = make_fcontext(bottom + coro->bytes, coro->bytes, run);
+#ifdef KB_ASAN
+    __sanitizer_start_switch_fiber(&coro->resumer_fake_stack, bottom, coro->bytes);
+#endif
+    coro->context = jump_fcontext(coro->context, coro).context;
+#ifdef KB_ASAN
+    __sanitizer_finish_switch_fiber(coro->resumer_fake_stack, NULL, NULL);
+#endif
+    return !coro->returned;
+}
+
+void coro_suspend(struct coro *coro)
+{
+    leave(coro);
+}
+
+size_t coro_stack_bytes(const struct coro *coro)
+{
+    return coro->bytes;
+}
+
+bool coro_guards(const struct coro *coro, const void *address)
+{
+    uintptr_t at = (uintptr_t)address, guard = (uintptr_t)coro->stack;
+    return at >= guard && at - guard < guard_bytes();
+}
+
+bool coro_announced(void)
+{
+#ifdef KB_ASAN
+    return true;
+#else
+    return false;
+#endif
+}
+
+void coro_free(struct coro *coro)
+{
+    coro->next = free_coros;
+    free_coros = coro;
+}
+
+/* What an abandoned stack told the address sanitizer of its variables is void. */
+static void stack_forget(struct coro *coro)
+{
+#ifdef KB_ASAN
+    ASAN_UNPOISON_MEMORY_REGION(coro->stack + guard_bytes(), coro->bytes);
+#endif
+    coro_free(coro);
+}
+
+void coro_reset(void)
+{
+    free_coros = NULL;
+    for (struct coro *coro = newest; coro; coro = coro->older)
+        stack_forget(coro);
+}

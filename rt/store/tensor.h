@@ -1,0 +1,51 @@
+/* tensor.h: tensors of the host: shards, and the runs of bytes that hold a shard's rows. */
+#ifndef KB_TENSOR_H
+#define KB_TENSOR_H
+
+#include "kb/host.h"
+#include "base/tables.h"
+
+struct shard {
+    uint32_t memory;
+    uint64_t offset;                                    /* in bytes */
+    uint64_t elements;
+    uint32_t pe;                                        /* that it was placed with */
+    struct tl_shard view;                               /* as kernels see it */
+};
+
+struct tensor {
+    const char *name;
+    enum dtype dtype;
+    struct kb_dims dims;
+    struct kb_place place;
+    uint32_t number;                                    /* tensors made before it */
+    uint64_t elements;
+    struct shard *shard;
+    uint32_t shards;
+};
+
+/* A row of a shard: elements of consecutive positions in the tensor, at consecutive offsets. */
+struct run {
+    uint32_t memory;
+    uint64_t offset, position, count;
+};
+
+/* A handle that was never set is misuse. */
+void tensor_check(const struct tensor *tensor, const char *call, const char *file, uint32_t line);
+
+uint64_t tensor_rows(const struct shard *shard);
+struct run tensor_row(const struct tensor *tensor, const struct shard *shard, uint64_t row);
+
+/* Calls f for every row of the tensor; of copies, for those of the first one alone or of all. */
+void tensor_each_row(const struct tensor *tensor, bool all_copies, void (*f)(struct run run, void *arg), void *arg);
+
+/* The index of a position, 0 along the axes that the tensor lacks. */
+void tensor_index(const struct tensor *tensor, uint64_t position, uint64_t index[KB_RANK]);
+
+/* The index of a position: "[3, 17]"; in a buffer of at least 96 bytes. */
+void tensor_index_name(const struct tensor *tensor, uint64_t position, char *name);
+
+/* There are none. */
+void tensors_reset(void);
+
+#endif

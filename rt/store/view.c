@@ -1,0 +1,106 @@
+/* view.c: which bytes a view has. */
+#include "view.h"
+
+#include "machine/tiling.h"
+
+struct view view_bytes(uint32_t memory, uint64_t offset, uint64_t bytes)
+{
+    return (struct view){.memory = memory, .dtype = DTYPE_u8, .rank = 1, .offset = offset, .shape = {bytes, 1, 1, 1},
+                         .stride = {1}};
+}
+
+struct view view_matrix(uint32_t memory, enum dtype dtype, uint64_t offset, uint64_t rows, uint64_t columns,
+                        uint64_t ld)
+{
+    return (struct view){.memory = memory, .dtype = dtype, .rank = 2, .offset = offset, .shape = {rows, columns, 1, 1},
+                         .stride = {ld, 1}};
+}
+
+uint64_t view_elements(const struct view *view)
+{
+    return view->shape[0] * view->shape[1] * view->shape[2] * view->shape[3];
+}
+
+uint64_t view_bytes_of(const struct view *view)
+{
+    return view_elements(view) * dtype_bytes[view->dtype];
+}
+
+uint64_t view_span(const struct view *view)
+{
+    uint64_t last = 0;
+    if (view_elements(view) == 0)
+        return 0;
+    for (unsigned axis = 0; axis < VIEW_RANK; axis++)
+        last += (view->shape[axis] - 1) * view->stride[axis];
+    return (last + 1) * dtype_bytes[view->dtype];
+}
+
+/* A walk over the runs of bytes that follow one another in all of a few views of one shape. */
+enum { WALKED = 2 };
+
+struct walk {
+    const struct view *view[WALKED];
+    unsigned views;
+    int inner;                                          /* the innermost axis that a run does not cover, or -1 */
+    uint64_t run, index[VIEW_RANK], element[WALKED];
+};
+
+static bool follow(const struct walk *walk, unsigned axis)
+{
+    for (unsigned i = 0; i < walk->views; i++)
+        if (walk->view[i]->shape[axis] > 1 && walk->view[i]->stride[axis] != walk->run)
+            return false;
+    return true;
+}
+
+static void walk_begin(struct walk *walk)
+{
+    walk->run = 1;
+    for (walk->inner = VIEW_RANK - 1; walk->inner >= 0 && follow(walk, walk->inner); walk->inner--)
+        walk->run *= walk->view[0]->shape[walk->inner];
+}
+
+/* Goes to the next run; false: that was the last. */
+static bool walk_on(struct walk *walk)
+{
+    for (int axis = walk->inner; axis >= 0; axis--) {
+        bool more = ++walk->index[axis] < walk->view[0]->shape[axis];
+        for (unsigned i = 0; i < walk->views; i++)
+            walk->element[i] += walk->view[i]->stride[axis] * (more ? 1 : 1 - walk->index[axis]);
+        if (more)
+            return true;
+        walk->index[axis] = 0;
+    }
+    return false;
+}
+
+void view_each_run(const struct view *view, void (*f)(uint64_t offset, uint64_t bytes, void *arg), void *arg)
+{
+    struct walk walk = {.view = {view}, .views = 1};
+    uint64_t size = dtype_bytes[view->dtype];
+    if (view_elements(view) == 0)
+        return;
+    walk_begin(&walk);
+    do
+        f(view->offset + walk.element[0] * size, walk.run * size, arg);
+    while (walk_on(&walk));
+}
+
+void view_copy(enum image image, const struct view *to, const struct view *from)
+{
+    struct walk walk = {.view = {to, from}, .views = WALKED};
+    uint64_t size = dtype_bytes[to->dtype];
+    if (view_elements(to) == 0)
+        return;
+    walk_begin(&walk);
+    do
+        store_copy(image, to->memory, to->offset + walk.element[0] * size, from->memory,
+                   from->offset + walk.element[1] * size, walk.run * size);
+    while (walk_on(&walk));
+}
+
+void view_reach(enum image image, const struct view *view)
+{
+    store_reach(image, view->memory, view->offset + view_span(view));
+}
