@@ -1,6 +1,6 @@
 /* threads.h: the threads of the data pass and of references. */
-#ifndef KB_POOL_H
-#define KB_POOL_H
+#ifndef KB_THREADS_H
+#define KB_THREADS_H
 
 #include <stdint.h>
 

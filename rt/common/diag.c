@@ -2,17 +2,13 @@
  *
  * A quoted line is made printable (what a terminal would obey becomes '?') and cut to a window around the caret, so
  * that any bytes can be quoted. Widths of characters are taken as one. */
-#include <errno.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "arena.h"
 #include "diag.h"
-
-const char *program_name = "kbgen";
 
 static unsigned errors;
 static struct where shown;                              /* whose line was printed last */
@@ -68,7 +64,7 @@ static void print_printable(const char *text)
         to += put_char(to, text, bytes);
     }
     strcpy(to, text < end ? "..." : "");
-    fprintf(stderr, "%s\n", out);
+    message("%s\n", out);
 }
 
 static const char *line_begin(struct where at, const char *end)
@@ -101,7 +97,7 @@ static void print_line(struct where at)
     }
     *to = '\0';
     unsigned before = at.col - 1 < first ? 0 : at.col - 1 - first + (first ? 3 : 0);
-    fprintf(stderr, "%s%s\n%*s^\n", out, i < length ? "..." : "", (int)before, "");
+    message("%s%s\n%*s^\n", out, i < length ? "..." : "", (int)before, "");
     shown = at;
 }
 
@@ -157,9 +153,9 @@ const char *errors_forget(void)
 void errors_end(void)
 {
     if (errors > DIAG_MOST)
-        fprintf(stderr, "... and %u more error%s\n", errors - DIAG_MOST, errors == DIAG_MOST + 1 ? "" : "s");
+        message("... and %u more error%s\n", errors - DIAG_MOST, errors == DIAG_MOST + 1 ? "" : "s");
     if (errors)
-        exit(2);
+        fail_exit(STATUS_WRONG_USE);
 }
 
 static unsigned least(unsigned a, unsigned b)
@@ -200,29 +196,4 @@ const char *nearest_name(const char *name, const char *const *names, size_t coun
             fewest = n, nearest = names[i];
     }
     return nearest;
-}
-
-__attribute__((nonnull(1))) static void complain(const char *format, va_list args)
-{
-    int error = errno;
-    fprintf(stderr, "%s: ", program_name);
-    vfprintf(stderr, format, args);
-    size_t length = strlen(format);
-    fprintf(stderr, length && format[length - 1] == ':' ? " %s\n" : "\n", strerror(error));
-}
-
-void die(const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    complain(format, args);
-    exit(3);
-}
-
-void usage_error(const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    complain(format, args);
-    exit(2);
 }

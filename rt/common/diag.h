@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+#include "fail.h"
+
 /* A file of text, kept for the lines that messages quote. */
 struct source {
     const char *path;                                   /* as the user named it; "--set" for overrides */
@@ -43,13 +45,5 @@ void errors_end(void);
 
 /* The nearest of `names` to `name` (few edits, or it begins so), or NULL. */
 const char *nearest_name(const char *name, const char *const *names, size_t count);
-
-/* The world failed: prints "PROGRAM: message" (and strerror after a trailing ':'), exits with 3. */
-_Noreturn void die(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-/* Wrong use of the command line: the same, exits with 2. */
-_Noreturn void usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-extern const char *program_name;
 
 #endif

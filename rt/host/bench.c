@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "misuse.h"
+#include "common/fail.h"
 #include "param.h"
 #include "common/arena.h"
 #include "common/diag.h"

@@ -4,7 +4,7 @@
 #include "base/human.h"
 #include "kb/measure.h"
 #include "launch/launch.h"
-#include "misuse.h"
+#include "common/fail.h"
 #include "common/arena.h"
 
 struct figure {

@@ -12,7 +12,7 @@
 #include "datapass/exec.h"
 #include "glob.h"
 #include "host_program.h"
-#include "misuse.h"
+#include "common/fail.h"
 #include "machine/pe.h"
 #include "machine/tiling.h"
 #include "sim/loop.h"

@@ -9,7 +9,7 @@
 #include "launch/host_request.h"
 #include "launch/launch.h"
 #include "look.h"
-#include "misuse.h"
+#include "common/fail.h"
 #include "machine/mmu.h"
 #include "oplog/oplog.h"
 #include "machine/pe.h"

@@ -7,7 +7,7 @@
 #include "machine/emitted.h"
 #include "host_program.h"
 #include "launch/launch.h"
-#include "misuse.h"
+#include "common/fail.h"
 #include "machine/pe.h"
 #include "races/race.h"
 #include "common/arena.h"

@@ -10,7 +10,7 @@
 #include "base/dtype.h"
 #include "host_program.h"
 #include "look.h"
-#include "misuse.h"
+#include "common/fail.h"
 #include "npy.h"
 #include "oplog/oplog.h"
 #include "base/output.h"

@@ -7,7 +7,7 @@
 #include "bench.h"
 #include "machine/emitted.h"
 #include "launch/kernel.h"
-#include "misuse.h"
+#include "common/fail.h"
 #include "machine/pe.h"
 #include "sim/loop.h"
 #include "common/arena.h"

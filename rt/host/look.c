@@ -7,7 +7,7 @@
 #include "base/dtype.h"
 #include "datapass/exec.h"
 #include "host_program.h"
-#include "misuse.h"
+#include "common/fail.h"
 #include "machine/tiling.h"
 
 static bool is_pending(const struct tensor *tensor, struct run run)

@@ -6,7 +6,7 @@
 #include "base/dtype.h"
 #include "datapass/exec.h"
 #include "host/host_program.h"
-#include "host/misuse.h"
+#include "common/fail.h"
 #include "host/npy.h"
 #include "oplog/oplog.h"
 #include "machine/tiling.h"

@@ -8,7 +8,7 @@
 
 #include "datapass/blas.h"
 #include "base/dtype.h"
-#include "host/misuse.h"
+#include "common/fail.h"
 #include "machine/tiling.h"
 #include "base/threads.h"
 #include "base/progress.h"

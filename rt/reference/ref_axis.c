@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/dtype.h"
-#include "host/misuse.h"
+#include "common/fail.h"
 #include "machine/tiling.h"
 #include "reference.h"
 #include "common/arena.h"

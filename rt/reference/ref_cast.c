@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/dtype.h"
-#include "host/misuse.h"
+#include "common/fail.h"
 #include "host/npy.h"
 #include "machine/tiling.h"
 #include "reference.h"

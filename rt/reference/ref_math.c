@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/dtype.h"
-#include "host/misuse.h"
+#include "common/fail.h"
 #include "machine/tiling.h"
 #include "base/threads.h"
 #include "reference.h"

@@ -10,7 +10,7 @@
 #include "base/dtype.h"
 #include "datapass/exec.h"
 #include "host/host_program.h"
-#include "host/misuse.h"
+#include "common/fail.h"
 #include "oplog/oplog.h"
 #include "machine/tiling.h"
 #include "base/stopwatch.h"

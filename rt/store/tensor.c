@@ -8,7 +8,7 @@
 #include "base/address.h"
 #include "machine/emitted.h"
 #include "machine/fabric.h"
-#include "host/misuse.h"
+#include "common/fail.h"
 #include "machine/tiling.h"
 #include "allocator.h"
 #include "common/arena.h"

@@ -1,0 +1,24 @@
+/* array.c: the memory of growing arrays. */
+#include "array.h"
+
+#include <stdlib.h>
+
+#include "fail.h"
+
+enum { FIRST_ROOM = 8 };
+
+void *array_grown(void *at, size_t *room, size_t n, size_t size)
+{
+    size_t more = *room < FIRST_ROOM / 2 ? FIRST_ROOM : 2 * *room, bytes;
+    more = more < n ? n : more;
+    if (__builtin_mul_overflow(more, size, &bytes) || !(at = realloc(at, bytes)))
+        die("out of memory for an array of %zu elements of %zu bytes", more, size);
+    *room = more;
+    return at;
+}
+
+void *array_freed(void *at)
+{
+    free(at);
+    return NULL;
+}

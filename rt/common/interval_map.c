@@ -1,0 +1,282 @@
+/* interval_map.c: intervals in a treap: a search tree by begin, and a heap by random priorities.
+ *
+ * The priorities keep the tree about as flat as a balanced one, and make splitting it at a position and joining two
+ * trees a few lines. Each node knows the greatest end of its subtree, so what ends before a position is passed over as
+ * a whole. */
+#include "interval_map.h"
+
+#include <assert.h>
+#include <string.h>
+
+static uint32_t next_priority(void)
+{
+    static _Thread_local uint32_t state = 1;            /* xorshift */
+    state ^= state << 13;
+    state ^= state >> 17;
+    state ^= state << 5;
+    return state;
+}
+
+static struct interval *updated(struct interval *tree)
+{
+    uint64_t last_end = tree->end;
+    if (tree->left && tree->left->last_end > last_end)
+        last_end = tree->left->last_end;
+    if (tree->right && tree->right->last_end > last_end)
+        last_end = tree->right->last_end;
+    tree->last_end = last_end;
+    return tree;
+}
+
+/* Intervals of one begin are in the order of their addresses; without an interval: before a position. */
+static bool is_before(const struct interval *a, uint64_t begin, const struct interval *b)
+{
+    return a->begin != begin ? a->begin < begin : a < b;
+}
+
+/* What begins before a position, or before an interval at it, and the rest. */
+static void split(struct interval *tree, uint64_t begin, const struct interval *at, struct interval **low,
+                  struct interval **high)
+{
+    if (!tree) {
+        *low = *high = NULL;
+    } else if (is_before(tree, begin, at)) {
+        *low = tree;
+        split(tree->right, begin, at, &tree->right, high);
+        updated(tree);
+    } else {
+        *high = tree;
+        split(tree->left, begin, at, low, &tree->left);
+        updated(tree);
+    }
+}
+
+/* All of `low` lies before all of `high`. */
+static struct interval *join(struct interval *low, struct interval *high)
+{
+    if (!low || !high)
+        return low ? low : high;
+    if (low->priority > high->priority) {
+        low->right = join(low->right, high);
+        return updated(low);
+    }
+    high->left = join(low, high->left);
+    return updated(high);
+}
+
+static struct interval *last_of(struct interval *tree)
+{
+    while (tree && tree->right)
+        tree = tree->right;
+    return tree;
+}
+
+static struct interval *first_of(struct interval *tree)
+{
+    while (tree && tree->left)
+        tree = tree->left;
+    return tree;
+}
+
+struct interval *interval_find(const struct interval_map *map, uint64_t at)
+{
+    struct interval *tree = map->root;
+    if (!tree || tree->last_end <= at)
+        return NULL;
+    for (;;)
+        if (tree->left && tree->left->last_end > at)
+            tree = tree->left;
+        else if (tree->end > at)
+            return tree;
+        else
+            tree = tree->right;
+}
+
+static void each(struct interval *tree, uint64_t begin, uint64_t end, void (*f)(struct interval *interval, void *arg),
+                 void *arg)
+{
+    if (!tree || tree->last_end <= begin)
+        return;
+    each(tree->left, begin, end, f, arg);
+    if (tree->begin >= end)
+        return;
+    if (tree->end > begin)
+        f(tree, arg);
+    each(tree->right, begin, end, f, arg);
+}
+
+void interval_each(const struct interval_map *map, uint64_t begin, uint64_t end,
+                   void (*f)(struct interval *interval, void *arg), void *arg)
+{
+    each(map->root, begin, end, f, arg);
+}
+
+/* ---- disjoint intervals */
+
+/* [begin, end) of the range of `value`, as a tree of one. */
+static struct interval *interval_new(struct interval_kind *kind, const struct interval *value, uint64_t begin,
+                                     uint64_t end)
+{
+    struct interval *made = pool_take(&kind->pool, kind->size);
+    memcpy(made, value, kind->size);
+    *made = (struct interval){begin, end, end, NULL, NULL, next_priority()};
+    if (kind->copied)
+        kind->copied(made);
+    if (kind->advance && begin > value->begin)
+        kind->advance(made, begin - value->begin);
+    return made;
+}
+
+static void interval_free(struct interval_kind *kind, struct interval *interval)
+{
+    if (kind->dropped)
+        kind->dropped(interval);
+    pool_give_back(&kind->pool, interval);
+}
+
+static void tree_free(struct interval_kind *kind, struct interval *tree)
+{
+    while (tree) {
+        struct interval *right = tree->right;
+        tree_free(kind, tree->left);
+        interval_free(kind, tree);
+        tree = right;
+    }
+}
+
+/* Moves the end of the last interval, which is the last end of all subtrees on the way to it. */
+static void last_set_end(struct interval *tree, uint64_t end)
+{
+    for (;; tree = tree->right) {
+        tree->last_end = end;
+        if (!tree->right)
+            break;
+    }
+    tree->end = end;
+}
+
+/* Splits a tree at a position, and the interval in which that lies. */
+static void cut(struct interval_kind *kind, struct interval *tree, uint64_t at, struct interval **low,
+                struct interval **high)
+{
+    split(tree, at, NULL, low, high);
+    if (!*low || (*low)->last_end <= at)
+        return;
+    struct interval *last = last_of(*low);
+    *high = join(interval_new(kind, last, at, last->end), *high);
+    last_set_end(*low, at);
+}
+
+static bool continues(const struct interval_kind *kind, const struct interval *low, const struct interval *high)
+{
+    return low && high && low->end == high->begin && kind->continues && kind->continues(low, high);
+}
+
+/* `low`, and behind it an interval that is not in a tree: as one of its own, or as part of the last one. */
+static struct interval *append(struct interval_kind *kind, struct interval *low, struct interval *made)
+{
+    if (!low || low->last_end != made->begin || !continues(kind, last_of(low), made))
+        return join(low, made);
+    last_set_end(low, made->end);
+    interval_free(kind, made);
+    return low;
+}
+
+/* `low` and `high`; if the last of one and the first of the other are one interval, they become that. */
+static struct interval *join_mended(struct interval_kind *kind, struct interval *low, struct interval *high)
+{
+    struct interval *first = first_of(high);
+    if (!low || !first || low->last_end != first->begin || !continues(kind, last_of(low), first))
+        return join(low, high);
+    last_set_end(low, first->end);
+    split(high, first->end, NULL, &first, &high);
+    interval_free(kind, first);
+    return join(low, high);
+}
+
+void interval_set(struct interval_map *map, const struct interval *value)
+{
+    struct interval_kind *kind = map->kind;
+    struct interval *low, *within, *high;
+    assert(value->begin < value->end);
+    cut(kind, map->root, value->begin, &low, &high);
+    cut(kind, high, value->end, &within, &high);
+    tree_free(kind, within);
+    low = append(kind, low, interval_new(kind, value, value->begin, value->end));
+    map->root = join_mended(kind, low, high);
+}
+
+void interval_erase(struct interval_map *map, uint64_t begin, uint64_t end)
+{
+    struct interval *low, *within, *high, *first = interval_find(map, begin);
+    if (begin >= end || !first || first->begin >= end)
+        return;
+    cut(map->kind, map->root, begin, &low, &high);
+    cut(map->kind, high, end, &within, &high);
+    tree_free(map->kind, within);
+    map->root = join(low, high);
+}
+
+void interval_copy(struct interval_map *to, uint64_t to_begin, const struct interval_map *from, uint64_t from_begin,
+                   uint64_t bytes)
+{
+    struct interval *pieces = NULL, **last = &pieces, *low, *within, *high;
+    struct interval_kind *kind = to->kind;
+    uint64_t from_end = from_begin + bytes;
+    if (bytes == 0)
+        return;
+    interval_for(from, i, from_begin, from_end) {
+        uint64_t begin = i->begin > from_begin ? i->begin : from_begin, end = i->end < from_end ? i->end : from_end;
+        *last = interval_new(kind, i, begin, end);
+        last = &(*last)->right;
+    }
+    if (!pieces) {
+        interval_erase(to, to_begin, to_begin + bytes);
+        return;
+    }
+    cut(kind, to->root, to_begin, &low, &high);
+    cut(kind, high, to_begin + bytes, &within, &high);
+    tree_free(kind, within);
+    for (struct interval *piece = pieces, *next; piece; piece = next) {
+        next = piece->right;
+        piece->right = NULL;
+        piece->begin = piece->begin - from_begin + to_begin;
+        piece->end = piece->last_end = piece->end - from_begin + to_begin;
+        low = append(kind, low, piece);
+    }
+    to->root = join_mended(kind, low, high);
+}
+
+void interval_clear(struct interval_map *map)
+{
+    tree_free(map->kind, map->root);
+    map->root = NULL;
+}
+
+/* ---- overlapping intervals */
+
+void interval_add(struct interval_map *map, struct interval *interval)
+{
+    struct interval *low, *high;
+    assert(interval->begin < interval->end);
+    *interval = (struct interval){interval->begin, interval->end, interval->end, NULL, NULL, next_priority()};
+    split(map->root, interval->begin, interval, &low, &high);
+    map->root = join(join(low, interval), high);
+}
+
+static struct interval *without(struct interval *tree, const struct interval *interval)
+{
+    assert(tree);
+    if (tree == interval)
+        return join(tree->left, tree->right);
+    if (is_before(tree, interval->begin, interval))
+        tree->right = without(tree->right, interval);
+    else
+        tree->left = without(tree->left, interval);
+    return updated(tree);
+}
+
+void interval_remove(struct interval_map *map, struct interval *interval)
+{
+    map->root = without(map->root, interval);
+}
