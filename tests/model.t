@@ -69,7 +69,7 @@ def links():
 def value(expression):
     """The exact value of an arithmetic expression of whole numbers."""
     code = re.sub(r"\d+", r"number(\g<0>)", expression.strip(" ,-\n").replace("^", "**"))
-    return eval(code, {"number": Fraction, "ceil": math.ceil, "max": max, "min": min})     # digits and operators alone
+    return eval(f"({code})", {"number": Fraction, "ceil": math.ceil, "max": max, "min": min})     # digits and operators alone
 
 
 def equations():
