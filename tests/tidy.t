@@ -34,7 +34,6 @@ rt/machine/tile.c launch/kernel.h
 rt/machine/tile.c oplog/oplog.h
 rt/machine/tile.c races/race.h
 rt/machine/tile.c report/trace.h
-rt/oplog/log_file.c host/bench.h
 rt/sim/loop.c fastforward/periodic.h
 rt/sim/loop.c fastforward/symmetry.h
 rt/sim/loop.c machine/fabric.h

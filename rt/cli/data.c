@@ -93,11 +93,11 @@ static bool compare(const struct content *content)
 }
 
 /* When the run knew none, those of all tensors that the log names. */
-static void print_hashes(const struct names *names)
+static void print_hashes(const struct interned *interned)
 {
-    for (uint64_t i = 0; i < names->tensors; i++)
-        if (names->tensor[i])
-            printf("%-12s %s: %016" PRIx64 "\n", "computed", names->tensor[i]->name, content_hash(names->tensor[i]));
+    for (uint64_t i = 0; i < interned->tensors; i++)
+        if (interned->tensor[i])
+            printf("%-12s %s: %016" PRIx64 "\n", "computed", interned->tensor[i]->name, content_hash(interned->tensor[i]));
 }
 
 static void help(void)
@@ -143,7 +143,7 @@ int later_main(int argc, char **argv)
     for (uint64_t i = 0; i < found.count; i++)
         same &= compare(&found.contents[i]);
     if (found.count == 0)
-        print_hashes(second.names);
+        print_hashes(second.interned);
     if (exec_difference.op)
         summary_print_difference(stdout, &exec_difference);
     printf("%s: %" PRIu64 " operations of bench %s in %s%s\n", path, found.ops, head.bench,

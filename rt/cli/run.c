@@ -147,7 +147,7 @@ static bool run_alone(const struct run_options *options, double began)
     if (options->json)                                  /* what cannot be written is said before the work */
         json = output_open(options->json);
     if (options->oplog)
-        log_open(options->oplog);
+        log_open(options->oplog, bench_current->name);
     struct host_times times = {0};
     bool good = one_run(began, &times);
     trace_close();

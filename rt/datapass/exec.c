@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "access.h"
 #include "base/clock.h"
 #include "schedule.h"
 #include "level.h"
@@ -35,7 +34,7 @@ static uint32_t read_window(struct oplog_reader *reader)
     uint32_t count = 0;
     depend_begin();
     while (!depend_is_full() && (window[count] = oplog_next(reader))) {
-        access_each(window[count], reach, NULL);
+        op_each_view(window[count], reach, NULL);
         level[count] = depend_level(window[count]);
         count++;
     }

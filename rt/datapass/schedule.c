@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "access.h"
 #include "base/hash.h"
 #include "spans.h"
 
@@ -138,8 +137,8 @@ uint16_t depend_level(const struct op *op)
         level = floor_level = top + 1;                  /* a fill is between all before and all after it */
     } else {
         level = above_named(op, level);
-        access_each(op, ask, &level);
-        access_each(op, put, &level);
+        op_each_view(op, ask, &level);
+        op_each_view(op, put, &level);
     }
     top = level > top ? level : top;
     commands[count] = command_key(op->serial, op->command);

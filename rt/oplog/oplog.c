@@ -1,8 +1,8 @@
-/* oplog.c: the record of everything that moves or makes data.
+/* oplog.c: the op log: a record of every operation that moves or computes data, in data order; and pass 1.
  *
  * Calls of one instant come in the order in which the kernels happened to resume. They wait in a batch until time goes
- * on or somebody looks, and are then put into data order: so that pass 1 and the data pass see one order. Then they
- * leave memory, packed (log.h); what remains of them is their calls, as long as somebody names these. */
+ * on or their results are needed, and are then sorted into data order, so that pass 1 and the data pass see one order.
+ * Then the records are encoded (log.h) and leave memory. Their origins stay as long as anything refers to them. */
 #include "oplog.h"
 
 #include <stdlib.h>
@@ -18,37 +18,59 @@
 
 bool oplog_on;
 
-/* A record that has no place in data order yet, from a pool. Arrays keep their room. */
-struct entry {
+/* A record without a place in data order yet. Its arrays keep their capacity. */
+struct oplog_entry {
     struct op op;
     struct origin *origin, *send;
     struct gemm_epilogue *epilogue;
     uint32_t *after;
-    uint32_t epilogue_room, after_room;
-    struct tile_stage *tile;                            /* that were served before it has its id */
+    uint32_t epilogue_capacity, after_capacity;
+    struct tile_stage *tile;                            /* served before the record had its id */
     uint32_t tiles;
-    struct entry *next;                                 /* of those that are free */
+    struct oplog_entry *next;                           /* in the free list */
 };
 
-static struct entry *unused;
-static struct entry **batch;
-static uint64_t count, room;                            /* of the batch */
+static struct oplog_entry *unused;
+static struct oplog_entry **batch;                      /* the calls of an instant */
+static uint64_t count, capacity;                        /* of the batch */
 static uint64_t calls, settled, interval;               /* operations of the run; interval: the first of this one */
 static struct log_reader *replayed;
 static uint64_t replayed_count;
 
+/* ---- what an operation reads and writes */
+
+void op_each_view(const struct op *op, void (*f)(const struct view *view, bool writes, void *arg), void *arg)
+{
+    if (op->kind == OPKIND_gemm) {
+        const struct gemm *g = &op->gemm;
+        f(&g->a, false, arg);
+        f(&g->b, false, arg);
+        for (uint32_t i = 0; i < g->epilogues; i++)
+            if (g->epilogue[i].has_operand)
+                f(&g->epilogue[i].operand, false, arg);
+        f(&g->c, true, arg);
+    } else if (op->kind == OPKIND_math) {
+        for (unsigned i = 0; i < math_views(&op->math); i++)
+            f(&op->math.operand[i], false, arg);
+        f(&op->math.to, true, arg);
+    } else if (op->pe != OP_OF_HOST) {
+        f(&op->copy.from, false, arg);
+        f(&op->copy.to, true, arg);
+    }
+}
+
 /* ---- entries */
 
-static struct entry *entry_take(void)
+static struct oplog_entry *entry_take(void)
 {
     if (!unused)
         return arena_alloc(1, sizeof *unused);
-    struct entry *entry = unused;
+    struct oplog_entry *entry = unused;
     unused = entry->next;
     return entry;
 }
 
-static void entry_drop(struct entry *entry)
+static void entry_drop(struct oplog_entry *entry)
 {
     entry->origin->entry = NULL;
     origin_drop(entry->origin);
@@ -59,31 +81,31 @@ static void entry_drop(struct entry *entry)
     unused = entry;
 }
 
-static void copy_epilogues(struct entry *entry)
+static void copy_epilogues(struct oplog_entry *entry)
 {
     struct gemm *gemm = &entry->op.gemm;
-    if (gemm->epilogues > entry->epilogue_room) {
-        entry->epilogue_room = 2 * gemm->epilogues;
-        entry->epilogue = arena_alloc(entry->epilogue_room, sizeof *entry->epilogue);
+    if (gemm->epilogues > entry->epilogue_capacity) {
+        entry->epilogue_capacity = 2 * gemm->epilogues;
+        entry->epilogue = arena_alloc(entry->epilogue_capacity, sizeof *entry->epilogue);
     }
     if (gemm->epilogues)
         gemm->epilogue = memcpy(entry->epilogue, gemm->epilogue, gemm->epilogues * sizeof *gemm->epilogue);
 }
 
-static void copy_afters(struct entry *entry)
+static void copy_afters(struct oplog_entry *entry)
 {
     struct op *op = &entry->op;
-    if (op->afters > entry->after_room) {
-        entry->after_room = 2 * op->afters;
-        entry->after = arena_alloc(entry->after_room, sizeof *entry->after);
+    if (op->afters > entry->after_capacity) {
+        entry->after_capacity = 2 * op->afters;
+        entry->after = arena_alloc(entry->after_capacity, sizeof *entry->after);
     }
     if (op->afters)
         op->after = memcpy(entry->after, op->after, op->afters * sizeof *op->after);
 }
 
-static struct entry *entry_new(const struct op *op)
+static struct oplog_entry *entry_new(const struct op *op)
 {
-    struct entry *entry = entry_take();
+    struct oplog_entry *entry = entry_take();
     struct origin *origin = entry->origin = origin_new();
     entry->op = *op;
     copy_afters(entry);
@@ -100,12 +122,12 @@ static struct entry *entry_new(const struct op *op)
     return entry;
 }
 
-static void append(struct entry *entry)
+static void append(struct oplog_entry *entry)
 {
     oplog_settle(false, OP_OF_HOST);
-    if (count == room) {
-        room = room ? 2 * room : 64;
-        batch = realloc(batch, room * sizeof *batch);
+    if (count == capacity) {
+        capacity = capacity ? 2 * capacity : 64;
+        batch = realloc(batch, capacity * sizeof *batch);
         if (!batch)
             die("no memory for the operations of an instant:");
     }
@@ -121,7 +143,7 @@ struct origin *oplog_call(const struct op *op)
 
 struct origin *oplog_add(const struct op *op)
 {
-    struct entry *added = entry_new(op);
+    struct oplog_entry *added = entry_new(op);
     append(added);
     if (op->pe != OP_OF_HOST)
         return added->origin;
@@ -131,16 +153,16 @@ struct origin *oplog_add(const struct op *op)
 
 void oplog_received(struct origin *receive, struct origin *send)
 {
-    struct entry *entry = receive->entry;
+    struct oplog_entry *entry = receive->entry;
     entry->send = origin_hold(send);
     append(entry);
 }
 
 /* ---- pass 1 */
 
-/* A message gets its place when its send's turn comes in data order, and leaves it when its receive's does; so the data
- * pass finds each place as it was. */
-static void issue_copy(struct entry *entry)
+/* A message gets its buffer when pass 1 comes to its send, and frees it when pass 1 comes to its receive: in the data
+ * pass, in the same order, the buffer holds the same message. */
+static void issue_copy(struct oplog_entry *entry)
 {
     struct copy *copy = &entry->op.copy;
     if (copy->to.memory == store_messages())
@@ -152,7 +174,7 @@ static void issue_copy(struct entry *entry)
         room_message_free(copy->from.offset);
 }
 
-static void issue(struct entry *entry)
+static void issue(struct oplog_entry *entry)
 {
     struct op *op = &entry->op;
     if (op->kind == OPKIND_gemm)
@@ -169,7 +191,7 @@ static void issue(struct entry *entry)
 
 static int in_data_order(const void *x, const void *y)
 {
-    const struct op *a = &(*(struct entry *const *)x)->op, *b = &(*(struct entry *const *)y)->op;
+    const struct op *a = &(*(struct oplog_entry *const *)x)->op, *b = &(*(struct oplog_entry *const *)y)->op;
     if (a->pe != b->pe)
         return a->pe < b->pe ? -1 : 1;
     if (a->command != b->command)
@@ -185,22 +207,17 @@ static bool batch_has(int64_t pe)
     return false;
 }
 
-static void give_ids(struct entry *entry)
-{
-    entry->op.id = entry->origin->id = settled++;
-    entry->op.sent = entry->send ? 1 + entry->send->id : 0;
-}
-
 static void record_services_of(const struct origin *op)
 {
     log_services(&(struct services){op->id, op->start_ps, op->end_ps, op->node, op->services});
 }
 
-/* What the host writes before anything else of an interval is in both views at once and needs no replay. */
-static void settle(struct entry *entry)
+/* What the host writes before anything else of an interval is in both images at once and is not repeated. */
+static void settle(struct oplog_entry *entry)
 {
     bool is_initial = entry->op.pe == OP_OF_HOST && settled == interval;
-    give_ids(entry);
+    entry->op.id = entry->origin->id = settled++;
+    entry->op.sent = entry->send ? 1 + entry->send->id : 0;
     if (oplog_on && !is_initial)
         store_part();
     issue(entry);
@@ -248,7 +265,7 @@ void oplog_served(struct origin *op, bool is_composite, struct tile_stage stage)
         log_tile(&stage);
         return;
     }
-    struct entry *entry = op->entry;
+    struct oplog_entry *entry = op->entry;
     entry->tile = arena_grow(entry->tile, entry->tiles, sizeof *entry->tile);
     entry->tile[entry->tiles++] = stage;
 }
@@ -262,7 +279,7 @@ void oplog_completed(struct origin *op)
         record_services_of(op);
 }
 
-/* ---- what follows */
+/* ---- reading */
 
 uint64_t oplog_count(void)
 {

@@ -1,9 +1,9 @@
-/* oplog.h: the record of everything that moves or makes data, in data order, and what pass 1 does with it.
+/* oplog.h: the op log: a record of every operation that moves or computes data, in data order; and pass 1.
  *
- * Data order is the order of issue: (instant of the call, PE's rank, number of the command); what the host writes comes
- * first in its instant, and a receive stands at the instant of its completion. A send copies its bytes to a place of
- * their own, the receive of its message from there. Pass 1 moves the bytes of copies and fills in that order and marks
- * the results of computes as pending; the data pass does everything again on `base`, computes included. */
+ * Data order is the order of issue: (instant of the call, rank of the PE, number of the command). A write of the host
+ * comes first in its instant; a receive has the instant of its completion. A send copies its bytes to a buffer of the
+ * message, and the receive copies them from there. Pass 1 does the copies and fills in that order and marks the results
+ * of computes as pending; the data pass repeats all operations on the image `base`, computes included. */
 #ifndef KB_OPLOG_H
 #define KB_OPLOG_H
 
@@ -23,15 +23,15 @@ struct copy {
 
 enum { OP_OF_HOST = -1 };
 
-/* A record. As the log gives it, it is one piece of memory with all that it points to, but for texts. */
+/* A record. When the log returns one, it is one allocation with all that it points to except texts. */
 struct op {
     uint64_t id;                                        /* position in data order over the whole run */
     enum op_kind kind;
     const char *name;                                   /* "dma_read", "dma_write", "send", "fill", "gemm_f16" ... */
     int64_t pe;                                         /* over the machine, or OP_OF_HOST */
     uint64_t at_ps;                                     /* instant of the call; of a receive, of its completion */
-    uint32_t serial;                                    /* of its kernel, over the run; 0: the host's */
-    uint32_t command;                                   /* its number in that */
+    uint32_t serial;                                    /* of the kernel, over the run; 0: the host */
+    uint32_t command;                                   /* number in the kernel */
     const char *kernel, *file;
     uint32_t line;
     uint32_t afters;                                    /* explicit dependencies: */
@@ -45,30 +45,34 @@ struct op {
     };
 };
 
-/* Names a command over the run; its records are of one. */
+/* The identity of a command over the run; all records of a command have the same. */
 static inline uint64_t command_key(uint32_t serial, uint32_t command)
 {
     return (uint64_t)serial << 32 | command;
 }
 
-/* Whether a data pass will follow. Before anything else of this header. */
+/* Calls f for each view that an operation reads or writes. Not for fills: they write tensors. */
+void op_each_view(const struct op *op, void (*f)(const struct view *view, bool writes, void *arg), void *arg);
+
+/* Whether a data pass will follow. Set before any other call of this header. */
 extern bool oplog_on;
 
-/* ---- recording: id, at_ps and sent of what is given are the log's to find, and do not count. What it points to is
- * copied. The call that is given back is held until pass 1 is done for it: whoever needs it longer holds it. */
+/* ---- recording: the log sets id, at_ps and sent of the operation that it is given, and copies all that it points to.
+ * The origin that is returned is held until pass 1 has done the operation; whoever needs it longer holds it. */
 
-/* Records an operation that is called now; one of the host is done at once. */
+/* Records an operation that is called now. One of the host is done at once. */
 struct origin *oplog_add(const struct op *op);
 
-/* The same for a receive, in two steps: the record at the call, and its place in data order at its completion, when it
- * is known which send's message it takes. */
+/* The same for a receive, in two steps: the record at the call, and its place in data order at its completion, when the
+ * send of its message is known. */
 struct origin *oplog_call(const struct op *op);
 void oplog_received(struct origin *receive, struct origin *send);
 
-/* Does pass 1 for the operations of earlier instants; of this one too when `all`, or when one of them is of this PE. */
+/* Does pass 1 for the operations of earlier instants; for those of this instant too if `all`, or if one of them is of
+ * this PE. */
 void oplog_settle(bool all, int64_t pe);
 
-/* ---- the hook of the engines' common code, for a command whose services are recorded */
+/* ---- services of a command whose services are recorded */
 
 /* A stage of a composite's tile. */
 struct tile_stage {
@@ -77,13 +81,13 @@ struct tile_stage {
     uint64_t start_ps, end_ps;
 };
 
-/* A service has ended. `id` is not the caller's to know. */
+/* A service has ended. The log sets the stage's id. */
 void oplog_served(struct origin *op, bool is_composite, struct tile_stage stage);
 
 /* The command is complete. */
 void oplog_completed(struct origin *op);
 
-/* ---- reading the operations since the interval began, those that are settled */
+/* ---- reading the operations since the interval began, as far as pass 1 has done them */
 
 struct log_reader;
 
@@ -91,22 +95,21 @@ struct oplog_reader {
     struct log_reader *log;                             /* NULL: at the end */
 };
 
-/* How many there are. */
 uint64_t oplog_count(void);
 
-/* Begins at the first. Nothing is to be added while somebody reads. */
+/* Begins at the first. Nothing may be recorded until the reader is done. */
 void oplog_read(struct oplog_reader *reader);
 
-/* The next one, in data order, to be freed with free(); NULL: that was the last, and the reader is done. */
+/* The next one in data order, which the caller frees with free(); NULL at the end, when the reader is done. */
 struct op *oplog_next(struct oplog_reader *reader);
 
-/* Begins the next interval: `now` is `base` again. */
+/* Begins the next interval: the images `now` and `base` are one again. */
 void oplog_restart(void);
 
-/* From here on readers read this log, of which so many operations are known to be there. */
+/* From here on oplog_read reads this log, of `count` operations. */
 void oplog_replay(struct log_reader *log, uint64_t count);
 
-/* Nothing was logged. */
+/* Discards all records. */
 void oplog_reset(void);
 
 #endif

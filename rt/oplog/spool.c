@@ -1,7 +1,7 @@
-/* spool.c: bytes that are appended, and read again later.
+/* spool.c: bytes that are appended and read again later.
  *
- * What is in memory is always the end. When it is full it goes to the file, all of it; from then on the memory is a
- * buffer of the file and need not be large. A file of its own has no name, in $TMPDIR or /tmp. */
+ * The bytes in memory are always the last ones. When the memory is full all of it goes to the file; from then on it is a
+ * write buffer and need not be large. The spool's own file is unnamed, in $TMPDIR or /tmp. */
 #define _GNU_SOURCE                                     /* O_TMPFILE */
 #include "spool.h"
 
@@ -23,7 +23,7 @@ static int open_unnamed(const struct spool *spool)
         strcpy(path, folder);
     folder = strdup(path);                              /* for the message */
     int fd = open(path, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (fd < 0) {                                       /* not every file system has files without names */
+    if (fd < 0) {                                       /* not every file system has O_TMPFILE */
         strcat(path, "/kbXXXXXX");
         fd = mkostemp(path, O_CLOEXEC);
         if (fd >= 0)
@@ -66,11 +66,11 @@ static uint64_t most_in_memory(const struct spool *spool)
     return spool->has_file && spool->limit > BUFFER_BYTES ? BUFFER_BYTES : spool->limit;
 }
 
-/* Makes room in memory for some more bytes; of more than may be there, the file is the place. */
-static void make_room(struct spool *spool, uint64_t count)
+/* Makes space in memory for `count` bytes more; writes to the file what is over the limit. */
+static void reserve(struct spool *spool, uint64_t count)
 {
     uint64_t held = spool->bytes - spool->filed;
-    if (held + count <= spool->room)
+    if (held + count <= spool->capacity)
         return;
     if (held + count > most_in_memory(spool)) {
         if (!spool->has_file)
@@ -78,27 +78,27 @@ static void make_room(struct spool *spool, uint64_t count)
         spool->has_file = true;
         spool_flush(spool);
         held = 0;
-        if (spool->room > BUFFER_BYTES) {
+        if (spool->capacity > BUFFER_BYTES) {
             free(spool->memory);
             spool->memory = NULL;
-            spool->room = 0;
+            spool->capacity = 0;
         }
     }
-    uint64_t room = spool->room ? spool->room : FIRST_BYTES;
-    while (room < held + count)
-        room *= 2;
-    if (room == spool->room)
+    uint64_t capacity = spool->capacity ? spool->capacity : FIRST_BYTES;
+    while (capacity < held + count)
+        capacity *= 2;
+    if (capacity == spool->capacity)
         return;
-    uint8_t *memory = realloc(spool->memory, room);
+    uint8_t *memory = realloc(spool->memory, capacity);
     if (!memory)
         die("no memory for %s:", spool->what);
     spool->memory = memory;
-    spool->room = room;
+    spool->capacity = capacity;
 }
 
 uint64_t spool_append(struct spool *spool, const void *bytes, size_t count)
 {
-    make_room(spool, count);
+    reserve(spool, count);
     if (count > 0)
         memcpy(spool->memory + (spool->bytes - spool->filed), bytes, count);
     spool->bytes += count;

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "datapass/access.h"
 #include "base/address.h"
 #include "extents.h"
 #include "machine/tiling.h"
@@ -162,7 +161,7 @@ void race_called(uint32_t pe, uint32_t number, struct origin *origin, const stru
         racer->received = op->copy.to;
         return;
     }
-    access_each(op, touch, racer);
+    op_each_view(op, touch, racer);
     if (op->kind == OPKIND_memory && op->copy.to.memory == store_messages())
         racer_sends(racer);
 }

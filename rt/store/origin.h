@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct entry;
+struct oplog_entry;
 struct racer;
 
 struct origin {
@@ -23,7 +23,7 @@ struct origin {
     uint32_t services;                                  /* that have ended */
     bool complete;                                      /* the command is, and services are recorded */
     struct racer *racer;                                /* what the race check knows of it, if that is on: racer.h */
-    struct entry *entry;                                /* its record, until that has its place: oplog.c */
+    struct oplog_entry *entry;                                /* its record, until that has its place: oplog.c */
     struct origin *next;                                /* of those that are free */
 };
 

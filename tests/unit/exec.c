@@ -12,6 +12,7 @@
 #include "datapass/gemm_blocks.h"
 #include "machine/tiling.h"
 
+const char kb_machine_name[] = "unit", kb_topology_hash[] = "", kb_version[] = "";
 const struct shape kb_shape = {.sips = 1, .cubes = 1, .pes = 4};
 const struct attrs kb_attrs = {.hbm_slice_bytes = 1 << 30, .sram_bytes = 1 << 20, .pe_tcm_size_bytes = 1 << 20};
 

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "datapass/access.h"
 #include "datapass/blas.h"
 #include "machine/command.h"
 #include "datapass/schedule.h"
@@ -14,6 +13,7 @@
 #include "machine/tiling.h"
 #include "base/threads.h"
 
+const char kb_machine_name[] = "unit", kb_topology_hash[] = "", kb_version[] = "";
 const struct shape kb_shape = {.sips = 1, .cubes = 1, .pes = 4, .ops = 256};
 const struct attrs kb_attrs = {.hbm_slice_bytes = 1 << 30, .sram_bytes = 1 << 20, .pe_tcm_size_bytes = 1 << 20};
 
@@ -130,9 +130,9 @@ static bool levels_are_exact(void)
     depend_begin();
     for (uint64_t i = 0; i < count; i++) {
         struct asking asking = {.level = 1};
-        access_each(&ops[i], each_view, &asking);
+        op_each_view(&ops[i], each_view, &asking);
         asking.raises = true;
-        access_each(&ops[i], each_view, &asking);
+        op_each_view(&ops[i], each_view, &asking);
         if (depend_level(&ops[i]) != asking.level)
             return false;
     }

@@ -136,64 +136,64 @@ static const struct services services = {FIRST + 2, 500, 2000000, 17, 1234};
 static const struct tile_stage tile = {FIRST + 2, UINT64_C(1) << 40, 5, 18, 999, 1001};
 static const struct content content = {&tensor, UINT64_C(0xfedcba9876543210)};
 
-static void write_all(struct packed *to, struct names *names)
+static void write_all(struct encoder *to, struct interned *interned)
 {
     struct record_state state = {.id = FIRST};
     for (int i = 0; i < OPS; i++)
-        record_op(to, names, &state, &ops[i]);
+        record_op(to, interned, &state, &ops[i]);
     record_bytes(to, "given bytes", 11);
     record_services(to, &state, &services);
     record_tile(to, &state, &tile);
-    record_content(to, names, &content);
+    record_content(to, interned, &content);
     record_end(to, &(struct ending){FIRST + OPS, true});
 }
 
-static bool next_is(struct unpacking *from, struct names *names, struct record_state *state, enum record_kind kind,
+static bool next_is(struct decoder *from, struct interned *interned, struct record_state *state, enum record_kind kind,
                     struct record *record)
 {
-    return record_read(from, names, state, record) && record->kind == kind;
+    return record_read(from, interned, state, record) && record->kind == kind;
 }
 
-/* As another process reads it: with names of its own; or as the one that wrote it. */
-static void there_and_back(struct names *names, const struct packed *packed, const char *what)
+/* As another process reads it: with names interned anew; or as its writer. */
+static void there_and_back(struct interned *interned, const struct encoder *encoded, const char *what)
 {
-    struct unpacking from = {.at = packed->bytes, .end = packed->bytes + packed->count};
+    struct decoder from = {.at = encoded->bytes, .end = encoded->bytes + encoded->count};
     struct record_state state = {.id = FIRST};
     struct record r;
     bool good = true;
     for (int i = 0; i < OPS; i++) {
-        good = good && next_is(&from, names, &state, RECORD_op, &r);
+        good = good && next_is(&from, interned, &state, RECORD_op, &r);
         if (good) {
             good = same_op(&ops[i], r.op);
             free(r.op);
         }
     }
     expect(good, what);
-    good = next_is(&from, names, &state, RECORD_bytes, &r) && r.bytes.end - r.bytes.at == 11
+    good = next_is(&from, interned, &state, RECORD_bytes, &r) && r.bytes.count == 11
         && !memcmp(r.bytes.at, "given bytes", 11);
-    good &= next_is(&from, names, &state, RECORD_services, &r) && !memcmp(&r.services, &services, sizeof services);
-    good &= next_is(&from, names, &state, RECORD_tile, &r) && !memcmp(&r.tile, &tile, sizeof tile);
-    good &= next_is(&from, names, &state, RECORD_content, &r) && r.content.hash == content.hash
+    good &= next_is(&from, interned, &state, RECORD_services, &r) && !memcmp(&r.services, &services, sizeof services);
+    good &= next_is(&from, interned, &state, RECORD_tile, &r) && !memcmp(&r.tile, &tile, sizeof tile);
+    good &= next_is(&from, interned, &state, RECORD_content, &r) && r.content.hash == content.hash
         && same_tensor(r.content.tensor, &tensor);
-    good &= next_is(&from, names, &state, RECORD_end, &r) && r.ending.ops == FIRST + OPS && r.ending.good;
-    expect(good && !record_read(&from, names, &state, &r) && !from.bad, "and all other kinds, to the end");
+    good &= next_is(&from, interned, &state, RECORD_end, &r) && r.ending.ops == FIRST + OPS && r.ending.good;
+    expect(good && !record_read(&from, interned, &state, &r) && !from.bad, "and all other kinds, to the end");
 }
 
 /* Any byte changed and any end: an error or other values, nothing worse. */
-static void damage(const struct packed *packed)
+static void damage(const struct encoder *encoded)
 {
     bool good = true;
     for (int i = 0; i < 20000; i++) {
-        size_t count = i % 2 ? packed->count : (size_t)rand() % packed->count;
+        size_t count = i % 2 ? encoded->count : (size_t)rand() % encoded->count;
         uint8_t *bytes = malloc(count + 1);
-        memcpy(bytes, packed->bytes, count);
+        memcpy(bytes, encoded->bytes, count);
         if (i % 2)
             bytes[(size_t)rand() % count] ^= (uint8_t)(1 + rand() % 255);
-        struct unpacking from = {.at = bytes, .end = bytes + count};
-        struct names names = {0};
+        struct decoder from = {.at = bytes, .end = bytes + count};
+        struct interned interned = {0};
         struct record_state state = {.id = FIRST};
         struct record r;
-        while (record_read(&from, &names, &state, &r))
+        while (record_read(&from, &interned, &state, &r))
             if (r.kind == RECORD_op)
                 free(r.op);
         good &= from.bad || from.at == from.end;
@@ -204,14 +204,14 @@ static void damage(const struct packed *packed)
 
 int main(void)
 {
-    struct packed packed = {0};
-    struct names names = {0}, other = {0};
+    struct encoder encoded = {0};
+    struct interned interned = {0}, other = {0};
     ops_make();
-    write_all(&packed, &names);
-    there_and_back(&other, &packed, "operations of every kind, as another process reads them");
-    there_and_back(&names, &packed, "operations of every kind, as their writer reads them");
-    damage(&packed);
-    free(packed.bytes);
+    write_all(&encoded, &interned);
+    there_and_back(&other, &encoded, "operations of every kind, as another process reads them");
+    there_and_back(&interned, &encoded, "operations of every kind, as their writer reads them");
+    damage(&encoded);
+    free(encoded.bytes);
     printf("1..%d\n", tests);
     return 0;
 }
