@@ -185,8 +185,8 @@ static _Noreturn void log_wrong(const struct log_reader *reader, uint64_t place,
 {
     if (!reader->path)
         die("the op log cannot be read back: at byte %" PRIu64 " %s", place, what);
-    fprintf(stderr, "%s: byte %" PRIu64 ": error: %s\n", reader->path, place, what);
-    exit(2);
+    message("%s: byte %" PRIu64 ": error: %s\n", reader->path, place, what);
+    fail_exit(STATUS_WRONG_USE);
 }
 
 static bool block_next(struct log_reader *reader)

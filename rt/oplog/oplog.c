@@ -14,11 +14,12 @@
 #include "sim/loop.h"
 #include "base/stopwatch.h"
 #include "common/arena.h"
+#include "common/array.h"
 #include "common/diag.h"
 
 bool oplog_on;
 
-/* A record without a place in data order yet. Its arrays keep their capacity. */
+/* A record without a place in data order yet. A free one keeps its arrays: no operation allocates. */
 struct oplog_entry {
     struct op op;
     struct origin *origin, *send;
@@ -31,8 +32,7 @@ struct oplog_entry {
 };
 
 static struct oplog_entry *unused;
-static struct oplog_entry **batch;                      /* the calls of an instant */
-static uint64_t count, capacity;                        /* of the batch */
+static struct ARRAY(struct oplog_entry *) batch;        /* the calls of an instant */
 static uint64_t calls, settled, interval;               /* operations of the run; interval: the first of this one */
 static struct log_reader *replayed;
 static uint64_t replayed_count;
@@ -125,15 +125,9 @@ static struct oplog_entry *entry_new(const struct op *op)
 static void append(struct oplog_entry *entry)
 {
     oplog_settle(false, OP_OF_HOST);
-    if (count == capacity) {
-        capacity = capacity ? 2 * capacity : 64;
-        batch = realloc(batch, capacity * sizeof *batch);
-        if (!batch)
-            die("no memory for the operations of an instant:");
-    }
     entry->op.at_ps = sim_now_ps();
     entry->op.id = calls++;
-    batch[count++] = entry;
+    *array_add(&batch) = entry;
 }
 
 struct origin *oplog_call(const struct op *op)
@@ -201,8 +195,8 @@ static int in_data_order(const void *x, const void *y)
 
 static bool batch_has(int64_t pe)
 {
-    for (uint64_t i = 0; i < count; i++)
-        if (batch[i]->op.pe == pe)
+    for (uint64_t i = 0; i < batch.count; i++)
+        if (batch.at[i]->op.pe == pe)
             return true;
     return false;
 }
@@ -238,14 +232,14 @@ static void settle(struct oplog_entry *entry)
 
 void oplog_settle(bool all, int64_t pe)
 {
-    if (count == 0 || (!all && batch[0]->op.at_ps == sim_now_ps() && !batch_has(pe)))
+    if (batch.count == 0 || (!all && batch.at[0]->op.at_ps == sim_now_ps() && !batch_has(pe)))
         return;
     unsigned before = phase_enter(PHASE_oplog);
-    if (count > 1)
-        qsort(batch, count, sizeof *batch, in_data_order);
-    for (uint64_t i = 0; i < count; i++)
-        settle(batch[i]);
-    count = 0;
+    if (batch.count > 1)
+        qsort(batch.at, batch.count, sizeof *batch.at, in_data_order);
+    for (uint64_t i = 0; i < batch.count; i++)
+        settle(batch.at[i]);
+    batch.count = 0;
     phase_leave(before);
 }
 
@@ -327,5 +321,5 @@ void oplog_reset(void)
     origins_reset();
     log_reset();
     unused = NULL;
-    count = calls = settled = interval = 0;
+    batch.count = calls = settled = interval = 0;
 }

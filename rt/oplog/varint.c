@@ -1,25 +1,16 @@
 /* varint.c: integers in 7 bits a byte, and plain bytes, appended to a buffer and read back. */
 #include "varint.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "common/diag.h"
+#include "common/array.h"
 
-enum { LONGEST_VARINT = 10, FIRST_CAPACITY = 1 << 12 };
+enum { LONGEST_VARINT = 10 };
 
 static void reserve(struct encoder *to, size_t count)
 {
-    size_t capacity = to->capacity ? to->capacity : FIRST_CAPACITY;
-    if (to->count + count <= to->capacity)
-        return;
-    while (capacity < to->count + count)
-        capacity *= 2;
-    uint8_t *bytes = realloc(to->bytes, capacity);
-    if (!bytes)
-        die("no memory for %zu bytes of records:", capacity);
-    to->bytes = bytes;
-    to->capacity = capacity;
+    if (to->count + count > to->capacity)
+        to->bytes = array_grown(to->bytes, &to->capacity, to->count + count, sizeof *to->bytes);
 }
 
 void encode_u64(struct encoder *to, uint64_t value)
