@@ -42,7 +42,7 @@ const char *gemm_name(enum dtype dtype)
     return names[dtype];
 }
 
-void ops_reset(void)
+void base_reset(void)
 {
     unknown = NULL;
     unknown_count = 0;

@@ -16,6 +16,6 @@ bool op_known(uint16_t op);
 const char *gemm_name(enum dtype dtype);
 
 /* Forgets the names that the machine lacks. */
-void ops_reset(void);
+void base_reset(void);
 
 #endif

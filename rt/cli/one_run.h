@@ -8,7 +8,7 @@
  * that it acts behind their removal. */
 void one_run_prepare(void);
 
-/* Simulates and does the data pass; on the simulator as new, or after sim_reset. `began` is when the host's work on it
+/* Simulates and does the data pass; on the simulator as new, or after simulator_reset. `began` is when the host's work on it
  * began, in seconds of clock_seconds. True: all ended well, and nothing that was checked is wrong. */
 bool one_run(double began, struct host_times *times);
 

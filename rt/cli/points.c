@@ -37,7 +37,7 @@ static bool answer(const struct point *point, const struct output *out)
     fill_seed = point->seed;
     bool good = one_run(began, &times);
     json_write_line(out, one_run_write, &times);
-    sim_reset();
+    simulator_reset();
     return good;
 }
 

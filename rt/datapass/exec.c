@@ -85,7 +85,7 @@ void exec_data_pass(void)
     phase_leave(before);
 }
 
-void exec_reset(void)
+void datapass_reset(void)
 {
     exec_stats = (struct exec_stats){0};
     free((void *)exec_difference.op);

@@ -11,7 +11,7 @@
 void exec_data_pass(void);
 
 /* No data pass was done, nothing was found. */
-void exec_reset(void);
+void datapass_reset(void);
 
 /* A gemm, on `base`, block after block: gemm.c, with scratch as for a grid (grid.h). */
 void exec_gemm(const struct gemm *gemm, void *scratch);

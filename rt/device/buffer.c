@@ -138,7 +138,7 @@ const void *tl_data_at(struct tl *tl, struct tl_shard shard, const char *file, u
     return held->bytes;
 }
 
-void buffers_reset(void)
+void device_reset(void)
 {
     for (struct pe *pe = kb_pe; pe < kb_pe + pe_count(); pe++)
         if (pe->kernel && pe->kernel->data)

@@ -28,7 +28,7 @@ void device_run(struct tl *tl, const void *arg);
 /* Frees what a kernel allocated and what it was handed out; its commands are complete. */
 void buffers_end(struct tl *tl);
 
-/* The same for every PE's kernel, those that did not end among them. */
-void buffers_reset(void);
+/* The room's reset (cli/reset.c): frees the buffers of every PE's kernel, also of those that did not end. */
+void device_reset(void);
 
 #endif

@@ -50,7 +50,7 @@ uint64_t steady_services(void)
     return skipped;
 }
 
-void steady_init(void)
+void fastforward_reset(void)
 {
     steady = (struct steady){0};
     changed = true;
@@ -59,6 +59,10 @@ void steady_init(void)
     began = feeders = 0;
     began_ps = 0;
     alike_reset();
+}
+
+void steady_init(void)
+{
     steady_on &= !trace_on && !kb_own_models;
     if (!steady_on)
         return;

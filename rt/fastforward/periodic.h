@@ -29,6 +29,9 @@ extern struct steady steady;
 /* At the start of each run, when tables and options are there. */
 void steady_init(void);
 
+/* The room's reset (cli/reset.c): nothing was skipped, no PE sleeps. */
+void fastforward_reset(void);
+
 /* A PE begins to feed another composite, or none any more; ended: it fed one until now. */
 void steady_feeds(const struct pe *pe, bool ended);
 

@@ -5,11 +5,14 @@
 #include <stdio.h>
 
 #include "bench.h"
+#include "figure.h"
 #include "machine/emitted.h"
 #include "launch/kernel.h"
 #include "common/fail.h"
 #include "machine/pe.h"
 #include "sim/loop.h"
+#include "store/array.h"
+#include "store/tensor.h"
 #include "common/arena.h"
 
 /* Who waits in kb_barrier, and where; by rank. */
@@ -90,8 +93,12 @@ void programs_deadlocked(void)
     }
 }
 
-void programs_reset(void)
+void host_reset(void)
 {
+    host_launch_reset();
+    figures_reset();
+    arrays_reset();
+    tensors_reset();
     waiting = NULL;
     barrier.sleepers = NULL;
     met = 0;

@@ -19,8 +19,8 @@ void program_wait_for_launches(void);
 /* Nothing is due any more: reports programs that wait in kb_barrier for ever. */
 void programs_deadlocked(void);
 
-/* No program waits in kb_barrier; nothing is known of launches. */
-void programs_reset(void);
+/* The room's reset (cli/reset.c): no program waits in kb_barrier, nothing is known of launches, no figures. */
+void host_reset(void);
 void host_launch_reset(void);
 
 #endif

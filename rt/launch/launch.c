@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "host_request.h"
 #include "machine/emitted.h"
 #include "sim/handler.h"
 #include "machine/pe.h"
@@ -261,8 +262,10 @@ bool launch_wait(struct launch *launch)
     return launch->status == LAUNCH_OK;
 }
 
-void launches_reset(void)
+void launch_reset(void)
 {
+    fanout_reset();
+    memory_requests_reset();
     launches = last_launch = NULL;
     kernels_begun = kernels_ended = 0;
     bad = NULL;

@@ -54,8 +54,8 @@ bool launch_wait(struct launch *launch);
 /* Nothing is due any more: launches that still wait will wait for ever. Reports who waits for whom. */
 void launches_deadlocked(void);
 
-/* There was none. */
-void launches_reset(void);
+/* The room's reset (cli/reset.c): no launch, no memory request. */
+void launch_reset(void);
 
 /* The host has the last answer of a launch, or will have none. */
 void launch_ends(struct launch *launch, enum launch_status status);

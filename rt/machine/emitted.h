@@ -44,8 +44,7 @@ extern struct hbm_slice kb_hbm[];                       /* as kb_pe */
 extern struct pseudo_channel kb_pseudo_channels[];      /* pcs of each slice */
 extern uint64_t kb_node_free_ps[];                      /* per node, by rank */
 extern uint64_t kb_link_free_ps[];                      /* per directed link; fabric.h gives the order */
-void machine_reset(void);                               /* all of it is zero */
-void memories_reset(void);                              /* so is the state of memories by models of the user's own */
+void memories_reset(void);                              /* zeroes what memories by models of the user's own keep */
 
 /* Models, specialised for this machine's structure. */
 extern const uint32_t kb_pe_servers;                    /* servers of one PE, scheduler and feeder apart */

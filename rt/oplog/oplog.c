@@ -318,7 +318,6 @@ void oplog_replay(struct log_reader *log, uint64_t operations)
 
 void oplog_reset(void)
 {
-    origins_reset();
     log_reset();
     unused = NULL;
     batch.count = calls = settled = interval = 0;

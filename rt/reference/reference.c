@@ -58,8 +58,9 @@ struct reference *reference_computed(struct kb_dims dims, enum dtype dtype, doub
     return ref;
 }
 
-void references_reset(void)
+void reference_reset(void)
 {
+    verifications_reset();
     for (struct reference *ref = references; ref; ref = ref->older)
         free(ref->f32), free(ref->f64), free(ref->i32);
     references = NULL;

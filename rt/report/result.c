@@ -5,6 +5,8 @@
 #include "launch/host_request.h"
 #include "launch/launch.h"
 #include "base/output.h"
+#include "commands.h"
+#include "util.h"
 #include "machine/pe.h"
 #include "common/diag.h"
 
@@ -191,4 +193,10 @@ void json_write_line(const struct output *output, void (*fill)(struct json *, vo
     write_object(output->file, true, fill, arg);
     if (fflush(output->file) || ferror(output->file))
         die("cannot write %s:", output->path);
+}
+
+void report_reset(void)
+{
+    util_reset();
+    finished_reset();
 }

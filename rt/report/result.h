@@ -17,4 +17,7 @@ void json_write_output(struct output *output, void (*fill)(struct json *, void *
 /* Writes one object as a line, and flushes it; a write that fails is an error of the host system, status 3. */
 void json_write_line(const struct output *output, void (*fill)(struct json *, void *), void *arg);
 
+/* The room's reset (cli/reset.c): no rows of commands, no file of them. */
+void report_reset(void);
+
 #endif

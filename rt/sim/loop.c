@@ -41,6 +41,12 @@ void sim_init(void)
     steady_init();
 }
 
+void sim_reset(void)
+{
+    event_reset();
+    coro_reset();
+}
+
 uint64_t sim_now_ps(void)
 {
     return now_ps;

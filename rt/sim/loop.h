@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Sets up the machine, before anything else of it is used: once, and after each sim_reset. */
+/* Sets up the machine, before anything else of it is used: once, and after each simulator_reset. */
 void sim_init(void);
 
 /* Runs body(arg) as a host program for each of `ranks` ranks, from time 0, and the machine under them, until all have
@@ -17,6 +17,9 @@ bool sim_run(void (*body)(void *), void *arg, uint32_t ranks, void (*stuck)(void
 
 /* Simulated time. */
 uint64_t sim_now_ps(void);
+
+/* The room's reset (cli/reset.c): time 0, no event, no coroutine. */
+void sim_reset(void);
 
 /* The program that acts, and how many there are. */
 uint32_t sim_rank(void);

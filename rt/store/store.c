@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "allocator.h"
 #include "base/address.h"
 #include "machine/emitted.h"
 #include "common/diag.h"
@@ -183,7 +184,7 @@ void store_copy(enum image image, uint32_t to, uint64_t to_offset, uint32_t from
         pending_copy(&memories[to].pending, to_offset, &memories[from].pending, from_offset, bytes);
 }
 
-void store_reset(void)
+static void memories_forget(void)
 {
     if (!memories)
         return;
@@ -194,4 +195,11 @@ void store_reset(void)
     free(memories);
     memories = NULL;
     close(file);
+}
+
+void store_reset(void)
+{
+    memories_forget();
+    room_reset();
+    origins_reset();
 }

@@ -59,7 +59,7 @@ bool store_pending(uint32_t memory, uint64_t offset, uint64_t bytes, uint64_t *f
 /* The compute whose result a byte is, wherever it was copied since; NULL: it is not pending. */
 struct origin *store_maker(uint32_t memory, uint64_t offset);
 
-/* Every byte of every memory is zero, and no more is held of any. */
+/* The room's reset (cli/reset.c): every byte of every memory is zero, none is taken. */
 void store_reset(void);
 
 #endif

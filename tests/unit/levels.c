@@ -214,7 +214,7 @@ static void data_pass(unsigned threads)
         oplog_add(&ops[i]);
     }
     exec_data_pass();
-    exec_reset();
+    datapass_reset();
 }
 
 static void random_programs(void *scratch)
