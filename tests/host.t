@@ -135,8 +135,8 @@ def places(program):
            f"addresses in {space}", ended.said)
     for what, said in (
             ("far", "tensor 't': the machine has 4 PEs, there is no number 99"),
-            ("space", "tensor 't': a placement in space number 3, split number 1 is none"),
-            ("split", "tensor 't': a placement in space number 0, split number 9 is none"),
+            ("space", "tensor 't': there is no placement in space number 3, split number 1"),
+            ("split", "tensor 't': there is no placement in space number 0, split number 9"),
             ("dtype", "tensor 't' has no dtype"), ("name", "a tensor needs a name"),
             ("full", "no room for tensor 't' at sip0.cube0.pe0.pe_tcm"),
             ("blocks", "kb_blocks splits two axes; tensor 't' has one")):

@@ -45,8 +45,8 @@ CAUGHT = {
     "race": r"RACE +676 bytes from \S*pe_tcm\S* on .*\n +written by add, .* at {}\n +read by dma_write, .* at {}",
     "full": r"KERNEL_ERROR .* tl_alloc: no room for 4000000 bytes in the TCM: \d+ left in one piece; .*tl_alloc at "
             r".*\n  called at {}",
-    "view": r"KERNEL_ERROR .* tl_load: elements of the shard lie over one another\n  called at {}",
-    "freed": r"KERNEL_ERROR .* tl_store: the bytes at \S* were given back by tl_free at \S*faulty\.c:\d+\n"
+    "view": r"KERNEL_ERROR .* tl_load: elements of the shard overlap\n  called at {}",
+    "freed": r"KERNEL_ERROR .* tl_store: the bytes at \S* were freed by tl_free at \S*faulty\.c:\d+\n"
              r"  called at {}",
 }
 

@@ -98,14 +98,27 @@ void run_failed(const char *format, ...)
     fail_exit(STATUS_RUN_FAILED);
 }
 
+static _Noreturn void misuse_list(struct call_site call, const char *format, va_list args)
+{
+    fflush(stdout);
+    message("%s:%u: error: ", call.file, (unsigned)call.line);
+    if (call.name)
+        message("%s: ", call.name);
+    message_list(format, args);
+    message("\n");
+    fail_exit(STATUS_WRONG_USE);
+}
+
+void misuse_of(struct call_site call, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    misuse_list(call, format, args);
+}
+
 void misuse(const char *file, uint32_t line, const char *format, ...)
 {
     va_list args;
-    fflush(stdout);
-    message("%s:%u: error: ", file, (unsigned)line);
     va_start(args, format);
-    message_list(format, args);
-    va_end(args);
-    message("\n");
-    fail_exit(STATUS_WRONG_USE);
+    misuse_list((struct call_site){NULL, file, line}, format, args);
 }

@@ -22,7 +22,16 @@ _Noreturn void die(const char *format, ...) __attribute__((format(printf, 1, 2))
 _Noreturn void usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void run_failed(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* A bench asks for something impossible: prints "FILE:LINE: error: MESSAGE" and ends. */
+/* A call of the API, by its place in a bench or kernel. */
+struct call_site {
+    const char *name;                                   /* "kb_read" */
+    const char *file;
+    uint32_t line;
+};
+
+/* A bench asks for something impossible: prints "FILE:LINE: error: MESSAGE", or "FILE:LINE: error: NAME: MESSAGE", and
+ * ends. */
+_Noreturn void misuse_of(struct call_site call, const char *format, ...) __attribute__((format(printf, 2, 3)));
 _Noreturn void misuse(const char *file, uint32_t line, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* Ends with a status; whoever calls it has said why. */

@@ -1,21 +1,19 @@
-/* buffer.c: buffers of a kernel in its TCM: allocated, freed, looked at. */
+/* buffer.c: buffers of a kernel in its TCM: allocated, freed, and read by the kernel itself. */
+#include "buffer.h"
+
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "buffer.h"
+#include "common/diag.h"
 #include "device.h"
-#include "machine/emitted.h"
-#include "flight.h"
-#include "freed.h"
 #include "machine/pe.h"
 #include "store/allocator.h"
-#include "common/diag.h"
 
-/* What tl_data hands out; it goes when the kernel ends. */
-struct held {
-    struct held *next;
+/* What tl_data returned; freed when the kernel ends. */
+struct data_copy {
+    struct data_copy *next;
     max_align_t bytes[];
 };
 
@@ -24,35 +22,30 @@ static uint32_t own_tcm(const struct tl *tl)
     return memory_tcm(pe_number(tl->pe));
 }
 
-void buffers_end(struct tl *tl)
+void buffer_free_all(struct tl *tl)
 {
-    struct device_state *state = tl->data;
+    struct device_state *state = device_state(tl);
     room_kernel_ended(own_tcm(tl));
-    for (struct held *held = state->held, *next; held; held = next) {
-        next = held->next;
-        free(held);
+    for (struct data_copy *copy = state->copies, *next; copy; copy = next) {
+        next = copy->next;
+        free(copy);
     }
-    state->held = NULL;
-    flights_end(tl);
-    freed_end(tl);
-    free(state->after);
-    state->after = NULL;
-    state->after_room = 0;
+    state->copies = NULL;
 }
 
-/* ---- room */
+/* ---- allocation */
 
 uint64_t tl_room_bytes(struct tl *tl)
 {
     return room_kernel_left(own_tcm(tl));
 }
 
-uint64_t buffer_take(const struct call *call, uint64_t bytes)
+uint64_t buffer_alloc(const struct call *call, uint64_t bytes)
 {
     uint32_t tcm = own_tcm(call->tl);
     uint64_t offset;
-    if (room_kernel_take(tcm, bytes, (struct room_call){call->name, call->file, call->line}, &offset)) {
-        freed_taken(call->tl, offset, bytes);
+    if (room_kernel_take(tcm, bytes, call->site, &offset)) {
+        hazards_allocated(call->tl, offset, bytes);
         return memory_address(tcm, offset);
     }
     char holders[600];
@@ -64,83 +57,69 @@ uint64_t buffer_take(const struct call *call, uint64_t bytes)
 struct tl_shard tl_alloc_at(struct tl *tl, enum kb_dtype dtype, const uint64_t *shape, uint64_t rank, const char *file,
                             uint32_t line)
 {
-    struct call call = {tl, "tl_alloc", file, line};
+    struct call call = {tl, {"tl_alloc", file, line}};
     if ((unsigned)dtype >= DTYPES || rank < 1 || rank > KB_RANK)
-        call_error(&call, "a buffer of %" PRIu64 " axes and dtype number %u is none", rank, (unsigned)dtype);
+        call_error(&call, "not a valid buffer: rank %" PRIu64 ", dtype number %u", rank, (unsigned)dtype);
     struct tl_shard buffer = {.dtype = dtype, .rank = rank, .shape = {1, 1, 1, 1}, .stride = {1, 1, 1, 1}};
     memcpy(buffer.shape, shape, rank * sizeof *shape);
-    shard_tight(&buffer);
+    shard_make_dense(&buffer);
     struct view view = call_shape(&call, "the buffer", &buffer);
-    buffer.addr = buffer_take(&call, view_bytes_of(&view));
+    buffer.addr = buffer_alloc(&call, view_bytes_of(&view));
     return buffer;
 }
 
 void tl_free_at(struct tl *tl, struct tl_shard buffer, const char *file, uint32_t line)
 {
-    struct call call = {tl, "tl_free", file, line};
+    struct call call = {tl, {"tl_free", file, line}};
     struct view view = call_view(&call, "the buffer", &buffer);
     uint64_t bytes = view_bytes_of(&view);
-    if (view.memory == own_tcm(tl))
-        freed_check(&call, &view);
-    flights_check_free(&call, &view);
+    hazards_check_free(&call, &view);
     if (view.memory != own_tcm(tl) || !room_kernel_free(view.memory, view.offset, bytes))
-        call_error(&call, "no buffer of %" PRIu64 " bytes was given out at %s", bytes, address_name(buffer.addr));
-    freed_add(&call, view.offset, bytes);
+        call_error(&call, "no buffer of %" PRIu64 " bytes was allocated at %s", bytes, address_name(buffer.addr));
+    hazards_freed(&call, view.offset, bytes);
 }
 
 /* ---- data */
 
-/* Bytes that are being copied for a kernel to look at, in the order of elements. */
-struct look {
+/* Where the next bytes of a shard go that tl_data copies. */
+struct data_cursor {
     const struct call *call;
     uint32_t memory;
     char *to;
 };
 
-static void check_known(const struct look *look, uint64_t offset, uint64_t bytes)
+/* Copies a run of bytes; PENDING_RESULT if a compute has yet to make one of them. */
+static void copy_run(uint64_t offset, uint64_t bytes, void *arg)
 {
+    struct data_cursor *cursor = arg;
     uint64_t at;
-    if (!store_pending(look->memory, offset, bytes, &at))
-        return;
-    const struct origin *maker = store_maker(look->memory, at);
-    call_fault(look->call, FAULT_PENDING_RESULT,
-               "the bytes at %s are the pending result of %s, operation %" PRIu64 " of kernel %s, called at %s:%u",
-               address_name(memory_address(look->memory, at)), maker->name, maker->id, maker->kernel, maker->file,
-               (unsigned)maker->line);
-}
-
-static void look_at_run(uint64_t offset, uint64_t bytes, void *arg)
-{
-    struct look *look = arg;
-    check_known(look, offset, bytes);
-    memcpy(look->to, store_at(IMAGE_NOW, look->memory, offset), bytes);
-    look->to += bytes;
+    if (store_pending(cursor->memory, offset, bytes, &at)) {
+        const struct origin *maker = store_maker(cursor->memory, at);
+        call_fault(cursor->call, FAULT_PENDING_RESULT,
+                   "the bytes at %s are the pending result of %s, operation %" PRIu64 " of kernel %s, called at %s:%u",
+                   address_name(memory_address(cursor->memory, at)), maker->name, maker->id, maker->kernel,
+                   maker->file, (unsigned)maker->line);
+    }
+    memcpy(cursor->to, store_at(IMAGE_NOW, cursor->memory, offset), bytes);
+    cursor->to += bytes;
 }
 
 const void *tl_data_at(struct tl *tl, struct tl_shard shard, const char *file, uint32_t line)
 {
-    struct call call = {tl, "tl_data", file, line};
-    struct device_state *state = tl->data;
+    struct call call = {tl, {"tl_data", file, line}};
+    struct device_state *state = device_state(tl);
     struct view view = call_view(&call, "the buffer", &shard);
     if (view.memory != own_tcm(tl))
         call_error(&call, "the buffer at %s is not in this PE's TCM: load it first", address_name(shard.addr));
-    freed_check(&call, &view);
-    flights_check_look(&call, &view);
+    hazards_check_read(&call, &view);
     oplog_settle(false, pe_number(tl->pe));
     uint64_t bytes = view_bytes_of(&view);
-    struct held *held = malloc(sizeof *held + bytes);
-    if (!held)
+    struct data_copy *copy = malloc(sizeof *copy + bytes);
+    if (!copy)
         die("no memory for %" PRIu64 " bytes of data:", bytes);
-    held->next = state->held;
-    state->held = held;
+    copy->next = state->copies;
+    state->copies = copy;
     view_reach(IMAGE_NOW, &view);
-    view_each_run(&view, look_at_run, &(struct look){&call, view.memory, (char *)held->bytes});
-    return held->bytes;
-}
-
-void device_reset(void)
-{
-    for (struct pe *pe = kb_pe; pe < kb_pe + pe_count(); pe++)
-        if (pe->kernel && pe->kernel->data)
-            buffers_end(pe->kernel);
+    view_each_run(&view, copy_run, &(struct data_cursor){&call, view.memory, (char *)copy->bytes});
+    return copy->bytes;
 }

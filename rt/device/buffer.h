@@ -1,11 +1,14 @@
-/* buffer.h: buffers that calls of the device library allocate. */
+/* buffer.h: buffers that a kernel allocates in its TCM. */
 #ifndef KB_BUFFER_H
 #define KB_BUFFER_H
 
 #include "call.h"
 
-/* The address of so many bytes in the TCM of the PE that calls, until tl_free or the end of the kernel. No room is a
- * KERNEL_ERROR that lists what holds the TCM. */
-uint64_t buffer_take(const struct call *call, uint64_t bytes);
+/* Allocates bytes of this PE's TCM, until tl_free or the end of the kernel. KERNEL_ERROR if no gap is large enough: it
+ * lists what holds the TCM. */
+uint64_t buffer_alloc(const struct call *call, uint64_t bytes);
+
+/* Frees all buffers of a kernel, and what tl_data returned. */
+void buffer_free_all(struct tl *tl);
 
 #endif

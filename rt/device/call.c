@@ -1,30 +1,34 @@
-/* call.c: what the calls of the device library share. */
+/* call.c: what the calls of the device library share: faults, checks of shards, submission. */
 #include "call.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
-#include "device.h"
 #include "base/dtype.h"
+#include "device.h"
+#include "launch/launch.h"
 #include "machine/emitted.h"
-#include "flight.h"
-#include "freed.h"
-#include "oplog/log.h"
-#include "machine/mmu.h"
 #include "machine/pe.h"
+#include "machine/tiling.h"
+#include "oplog/log.h"
 #include "races/race.h"
-#include "common/arena.h"
-#include "common/diag.h"
 
 void call_fault(const struct call *call, enum fault code, const char *format, ...)
 {
-    char message[800];
+    char text[800];
     va_list args;
     va_start(args, format);
-    vsnprintf(message, sizeof message, format, args);
+    vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    kernel_fault(call->tl, code, call->file, call->line, "%s: %s", call->name, message);
+    kernel_fault(call->tl, code, call->site.file, call->site.line, "%s: %s", call->site.name, text);
+}
+
+/* ---- addresses, shards and PEs */
+
+bool call_translates(bool is_virtual)
+{
+    return is_virtual && kb_attrs.pe_mmu_enabled;
 }
 
 struct range call_range(const struct call *call, const char *what, uint64_t address, uint64_t bytes)
@@ -32,66 +36,28 @@ struct range call_range(const struct call *call, const char *what, uint64_t addr
     struct range range;
     const char *wrong = address_decode(address, bytes, &range);
     if (wrong)
-        call_fault(call, FAULT_BAD_ADDRESS, "%s, %llu bytes at %s: %s", what, (unsigned long long)bytes,
-                   address_name(address), wrong);
+        call_fault(call, FAULT_BAD_ADDRESS, "%s, %" PRIu64 " bytes at %s: %s", what, bytes, address_name(address),
+                   wrong);
     return range;
-}
-
-bool call_translates(bool is_virtual)
-{
-    return is_virtual && kb_attrs.pe_mmu_enabled;
-}
-
-struct reach call_reach(const struct call *call, uint64_t address, bool is_virtual, uint64_t bytes)
-{
-    struct address_run physical = {address, bytes};
-    struct translation t = {.runs = &physical, .count = 1};
-    if (call_translates(is_virtual))
-        t = mmu_look(call->tl->pe, address, bytes);
-    static struct range *room;                          /* as much as any call has needed */
-    static size_t rooms;
-    if (t.count > rooms) {
-        rooms = 2 * t.count;
-        room = realloc(room, rooms * sizeof *room);
-        if (!room)
-            die("no memory for %zu ranges of a shard:", rooms);
-    }
-    struct reach reach = {room, t.unmapped ? 0 : t.count};
-    for (size_t i = 0; i < reach.count; i++)
-        if (address_decode(t.runs[i].address, t.runs[i].bytes, &reach.range[i]))
-            return (struct reach){NULL, 0};
-    return reach;
-}
-
-bool call_owns(const struct call *call, const struct range *range)
-{
-    return range->space == SPACE_TCM && range->pe == pe_number(call->tl->pe);
-}
-
-/* Elements from the first to the last, and how many there are: each less than a memory can hold. */
-static void check_size(const struct call *call, const char *what, const struct tl_shard *shard)
-{
-    uint64_t count = 1, last = 0, reach;
-    for (uint32_t axis = 0; axis < shard->rank; axis++) {
-        if (shard->shape[axis] == 0)
-            call_error(call, "%s is empty", what);
-        if (__builtin_mul_overflow(count, shard->shape[axis], &count) || count >> OFFSET_BITS)
-            call_error(call, "%s has more elements than any memory", what);
-        if (__builtin_mul_overflow(shard->shape[axis] - 1, shard->stride[axis], &reach)
-            || (last += reach) >> OFFSET_BITS || reach >> OFFSET_BITS)
-            call_error(call, "the elements of %s reach further than any memory", what);
-    }
 }
 
 struct view call_shape(const struct call *call, const char *what, const struct tl_shard *shard)
 {
     if (shard->rank < 1 || shard->rank > KB_RANK || shard->dtype >= DTYPES)
-        call_error(call, "%s: a shard of %u axes and dtype number %u is none", what, shard->rank, shard->dtype);
-    check_size(call, what, shard);
+        call_error(call, "%s is not a valid shard: rank %u, dtype number %u", what, shard->rank, shard->dtype);
     struct view view = {.dtype = shard->dtype, .rank = shard->rank, .shape = {1, 1, 1, 1}};
+    uint64_t elements = 1, last = 0, reach;             /* each of them below what a memory can hold */
     for (uint32_t axis = 0; axis < shard->rank; axis++) {
-        view.shape[axis] = shard->shape[axis];
-        view.stride[axis] = shard->shape[axis] > 1 ? shard->stride[axis] : 0;
+        uint64_t size = shard->shape[axis];
+        if (size == 0)
+            call_error(call, "%s is empty", what);
+        if (__builtin_mul_overflow(elements, size, &elements) || elements >> OFFSET_BITS)
+            call_error(call, "%s has more elements than any memory", what);
+        if (__builtin_mul_overflow(size - 1, shard->stride[axis], &reach)
+            || (last += reach) >> OFFSET_BITS || reach >> OFFSET_BITS)
+            call_error(call, "the elements of %s reach further than any memory", what);
+        view.shape[axis] = size;
+        view.stride[axis] = size > 1 ? shard->stride[axis] : 0;
     }
     if (shard->addr % dtype_bytes[shard->dtype])
         call_fault(call, FAULT_BAD_ADDRESS, "%s at %s is not aligned to %s", what, address_name(shard->addr),
@@ -108,12 +74,6 @@ struct view call_view(const struct call *call, const char *what, const struct tl
     return view;
 }
 
-void call_check_use(const struct call *call, const struct view *view)
-{
-    freed_check(call, view);
-    flights_check_use(call, view);
-}
-
 struct view call_buffer(const struct call *call, const char *what, const struct tl_shard *shard)
 {
     if (shard->is_virtual)
@@ -121,17 +81,17 @@ struct view call_buffer(const struct call *call, const char *what, const struct 
     struct view view = call_view(call, what, shard);
     if (view.memory != memory_tcm(pe_number(call->tl->pe)))
         call_error(call, "%s at %s is not in this PE's TCM", what, address_name(shard->addr));
-    call_check_use(call, &view);
+    hazards_check_use(call, &view);
     return view;
 }
 
-void call_same_shape(const struct call *call, const struct tl_shard *a, const struct tl_shard *b)
+struct view call_buffer_distinct(const struct call *call, const char *what, const struct tl_shard *shard)
 {
-    bool same = a->rank == b->rank && a->dtype == b->dtype;
-    for (uint32_t axis = 0; same && axis < a->rank; axis++)
-        same = a->shape[axis] == b->shape[axis];
-    if (!same)
-        call_error(call, "the buffer and where it goes differ in shape or dtype");
+    struct view view = call_buffer(call, what, shard);
+    struct runs runs;
+    if (!runs_of(&runs, view.shape, view.stride, dtype_bytes[view.dtype]))
+        call_error(call, "elements of %s overlap", what);
+    return view;
 }
 
 void call_gemm_dtypes(const struct call *call, uint8_t a, uint8_t b)
@@ -142,17 +102,45 @@ void call_gemm_dtypes(const struct call *call, uint8_t a, uint8_t b)
         call_error(call, "a gemm of %s is not supported; f32, f16, bf16 and i8 are", dtype_words[a]);
 }
 
+uint32_t call_peer(const struct call *call, uint32_t peer)
+{
+    uint32_t all = pe_count(), number = peer & ~TL_NUMBER(0);
+    if (peer != number) {
+        if (number >= all)
+            call_error(call, "the machine has %" PRIu32 " PEs, there is no number %" PRIu32, all, number);
+        return number;
+    }
+    if (peer >= call->tl->count)
+        call_error(call, "the launch has %" PRIu32 " PEs, there is no position %" PRIu32, call->tl->count, peer);
+    return pe_number(call->tl->launch->runs[peer].tl.pe);
+}
+
+void shard_make_dense(struct tl_shard *shard)
+{
+    uint64_t stride = 1;
+    for (uint32_t axis = KB_RANK; axis-- > 0;) {
+        shard->stride[axis] = stride;
+        stride *= axis < shard->rank ? shard->shape[axis] : 1;
+    }
+}
+
+/* ---- commands */
+
 uint32_t call_number(const struct call *call, tl_handle handle)
 {
     uint64_t value = (uintptr_t)handle;
     if (value >> 32 != call->tl->serial || (uint32_t)value >= call->tl->commands)
-        call_error(call, "the handle is none of this kernel's");
+        call_error(call, "the handle does not belong to this kernel");
     return (uint32_t)value;
 }
 
-struct command *call_command(const struct call *call, tl_handle handle)
+void call_after(const struct call *call, tl_handle handle)
 {
-    return kernel_command(call->tl, call_number(call, handle));
+    struct device_state *state = device_state(call->tl);
+    uint32_t number = call_number(call, handle);
+    if (races_on)
+        racer_after(pe_number(call->tl->pe), number);
+    *array_add(&state->after) = number;
 }
 
 void call_wait(const struct call *call, tl_handle handle)
@@ -163,74 +151,42 @@ void call_wait(const struct call *call, tl_handle handle)
         racer_waited(pe_number(call->tl->pe), number);
 }
 
-static void called(const struct call *call, struct op *op)
+/* Records an effect of the next command. A receive has none before it completes. */
+static struct origin *record(const struct call *call, struct op *op, bool receives)
 {
-    const struct device_state *state = call->tl->data;
+    const struct device_state *state = device_state(call->tl);
     op->pe = pe_number(call->tl->pe);
     op->serial = call->tl->serial;
     op->command = call->tl->commands;
     op->kernel = call->tl->name;
-    op->file = call->file;
-    op->line = call->line;
-    op->after = state->after;
-    op->afters = state->afters;
-}
-
-/* ---- what the next command depends on */
-
-void call_after(const struct call *call, tl_handle handle)
-{
-    struct device_state *state = call->tl->data;
-    uint32_t number = call_number(call, handle);
+    op->file = call->site.file;
+    op->line = call->site.line;
+    op->after = state->after.at;
+    op->afters = state->after.count;
+    struct origin *recorded = receives ? oplog_call(op) : oplog_add(op);
     if (races_on)
-        racer_after(pe_number(call->tl->pe), number);
-    if (state->afters == state->after_room) {
-        state->after_room = state->after_room ? 2 * state->after_room : 4;
-        state->after = realloc(state->after, state->after_room * sizeof *state->after);
-        if (!state->after)
-            die("no memory for what a command depends on:");
-    }
-    state->after[state->afters++] = number;
-}
-
-/* ---- the command */
-
-/* What the race check is told of a record; one of a receive has no effect yet. */
-static struct origin *noted(const struct call *call, struct origin *record, const struct op *op, bool receives)
-{
-    if (races_on)
-        race_called(pe_number(call->tl->pe), op->command, record, op, receives);
-    return record;
+        race_called(pe_number(call->tl->pe), op->command, recorded, op, receives);
+    return recorded;
 }
 
 struct origin *call_record(const struct call *call, struct op *op)
 {
-    called(call, op);
-    return noted(call, oplog_add(op), op, false);
-}
-
-static struct origin *call_receive(const struct call *call, struct op *op)
-{
-    called(call, op);
-    return noted(call, oplog_call(op), op, true);
+    return record(call, op, false);
 }
 
 tl_handle call_submit(const struct call *call, struct request *ask, struct op *op)
 {
-    struct origin *record = NULL;
-    if (op)
-        record = ask->kind == COMMAND_recv ? call_receive(call, op) : call_record(call, op);
-    return call_submit_recorded(call, ask, record);
+    return call_submit_recorded(call, ask, op ? record(call, op, ask->kind == COMMAND_recv) : NULL);
 }
 
-tl_handle call_submit_recorded(const struct call *call, struct request *ask, struct origin *record)
+tl_handle call_submit_recorded(const struct call *call, struct request *ask, struct origin *recorded)
 {
-    ((struct device_state *)call->tl->data)->afters = 0;
+    device_state(call->tl)->after.count = 0;
     if (races_on)
         racer_submitted(pe_number(call->tl->pe));
-    ask->file = call->file;
-    ask->line = call->line;
-    ask->data = origin_hold(record);
+    ask->file = call->site.file;
+    ask->line = call->site.line;
+    ask->data = origin_hold(recorded);
     ask->counted = log_filed;
     const struct command *command = kernel_submit(call->tl, ask);
     return (tl_handle)(uintptr_t)((uint64_t)call->tl->serial << 32 | command->number);

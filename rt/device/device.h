@@ -1,34 +1,35 @@
-/* device.h: a kernel of the device library, as the host library starts it. */
+/* device.h: the device library: how the host library starts a kernel, and what the library keeps while it runs. */
 #ifndef KB_DEVICE_H
 #define KB_DEVICE_H
 
-#include "flight.h"
-#include "launch/kernel.h"
+#include "common/array.h"
+#include "hazards.h"
 #include "kb/tl.h"
+#include "launch/kernel.h"
 
-/* A kernel with a copy of its arguments. */
-struct device_program {
+/* A kernel with a copy of its arguments: what a launch carries to its PEs. */
+struct kernel_start {
     const struct kb_kernel *kernel;
     const void *arg;
-    const struct clocks *known;                         /* of others' work, for the race check; NULL: it is off */
+    const struct clocks *known;                         /* what the host knows at the launch; NULL: races are off */
 };
 
-/* What the library keeps for a kernel while it runs: its tl's data. */
+/* A running kernel's state, in its tl's `data`. */
 struct device_state {
-    struct held *held;                                  /* what tl_data handed out (buffer.c) */
-    struct flights receives, moves;                     /* transfers not waited for (flight.c) */
-    struct freed *freed;                                /* what it gave back (freed.c) */
-    uint32_t *after;                                    /* commands that the next one depends on (device_call.c), */
-    uint32_t afters, after_room;
+    struct data_copy *copies;                           /* that tl_data returned (buffer.c) */
+    struct hazards hazards;
+    struct ARRAY(uint32_t) after;                       /* numbers of the commands that the next one depends on */
 };
 
-/* The body of every such kernel; `arg` is a struct device_program. */
+static inline struct device_state *device_state(const struct tl *tl)
+{
+    return tl->data;
+}
+
+/* The kernel_fn of every kernel of the device library; `arg` is a struct kernel_start. */
 void device_run(struct tl *tl, const void *arg);
 
-/* Frees what a kernel allocated and what it was handed out; its commands are complete. */
-void buffers_end(struct tl *tl);
-
-/* The room's reset (cli/reset.c): frees the buffers of every PE's kernel, also of those that did not end. */
+/* The room's reset (cli/reset.c): frees what the kernels of all PEs hold, also of those that did not end. */
 void device_reset(void);
 
 #endif

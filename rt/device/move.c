@@ -1,81 +1,149 @@
-/* move.c: loads and stores, sends and receives: what a kernel moves, as one command each.
+/* move.c: loads and stores, sends and receives: each is one command that moves a buffer of this PE's TCM.
  *
- * Every call is checked before it takes time. What it does to data is recorded at the call, so bytes move in data
- * order, whatever the timing of the command is; a receive's at its completion (ring.c). */
+ * A call is checked before it takes time. Its effect on data is recorded at the call, so bytes move in data order,
+ * whatever the timing of the command is; the effect of a receive at its completion (machine/ipcq.c). */
 #include <inttypes.h>
 #include <string.h>
 
 #include "buffer.h"
+#include "common/array.h"
 #include "device.h"
 #include "machine/emitted.h"
-#include "far.h"
-#include "flight.h"
-#include "freed.h"
-#include "launch/launch.h"
+#include "machine/mmu.h"
 #include "machine/pe.h"
 #include "machine/tiling.h"
 
-/* A command between a buffer in this PE's TCM and elsewhere. */
-struct move {
-    struct request ask;
-    struct view buffer;
-    struct op op;                                       /* of a load or store without its copies */
-    bool moves_nothing;                                 /* a send that will be refused */
-    struct tl_shard near, far;                          /* of a load or store: the buffer, the memory side */
+/* ---- where the memory side of a load or store lies */
+
+/* Elements of the memory side, and the elements of the buffer that belong to them. */
+struct piece {
+    struct view buffer, memory;
 };
 
-/* A load or store: mostly one copy. */
-static tl_handle transfer(const struct call *call, struct move *move)
+/* Pieces of the transfer that was looked at last. */
+static struct piece_list ARRAY(struct piece) pieces;
+
+enum mapping { IN_ONE, IN_PARTS, UNMAPPED };
+
+/* Translates runs of virtual addresses. IN_ONE: they lie in memory at the distances that they have here, from *address
+ * on. */
+static enum mapping translate(const struct call *call, const struct runs *runs, uint64_t *address)
 {
-    struct far_copy *copy;
-    size_t count = far_copies(call, &move->near, &move->far, &copy);
-    for (size_t i = 0; i < count; i++) {
-        bool loads = move->ask.kind == COMMAND_load;
-        move->op.copy = loads ? (struct copy){copy[i].far, copy[i].near} : (struct copy){copy[i].near, copy[i].far};
-        if (i + 1 < count)
+    static struct address_run list[RUNS_MOST];
+    uint64_t first = 0, count = runs_number(runs);
+    runs_list(runs, *address, true, list);
+    for (uint64_t i = 0; i < count; i++) {
+        struct translation t = mmu_look(call->tl->pe, list[i].address, list[i].bytes);
+        if (t.unmapped)
+            return UNMAPPED;
+        if (t.count > 1 || (i && t.runs->address - first != list[i].address - list[0].address))
+            return IN_PARTS;
+        first = i ? first : t.runs->address;
+    }
+    *address = first;
+    return IN_ONE;
+}
+
+static enum mapping locate(const struct call *call, const struct tl_shard *shard, struct view *view)
+{
+    struct runs runs;
+    struct range range;
+    uint64_t address = shard->addr;
+    *view = call_shape(call, "the shard", shard);
+    runs_of(&runs, view->shape, view->stride, dtype_bytes[view->dtype]);
+    enum mapping mapping = call_translates(shard->is_virtual) ? translate(call, &runs, &address) : IN_ONE;
+    if (mapping != IN_ONE)
+        return mapping;
+    if (address_decode(address, runs_span(&runs), &range))
+        return UNMAPPED;
+    view->memory = range.memory;
+    view->offset = range.offset;
+    return IN_ONE;
+}
+
+/* The lower or upper half of a shard along an axis. */
+static struct tl_shard half(const struct tl_shard *shard, uint32_t axis, bool upper)
+{
+    struct tl_shard part = *shard;
+    uint64_t size = shard->shape[axis], first = upper ? size / 2 : 0;
+    part.addr += first * shard->stride[axis] * dtype_bytes[shard->dtype];
+    part.shape[axis] = upper ? size - first : size / 2;
+    return part;
+}
+
+/* Adds the pieces of a transfer. A shard that does not lie in one is halved along its longest axis, if necessary down
+ * to one element, which always does. Returns false if some of it is unmapped. */
+static bool add_pieces(const struct call *call, const struct tl_shard *buffer, const struct tl_shard *memory)
+{
+    struct view view;
+    enum mapping mapping = locate(call, memory, &view);
+    if (mapping == IN_ONE) {
+        struct view near = call_view(call, "the buffer", buffer);
+        *array_add(&pieces) = (struct piece){near, view};
+    }
+    if (mapping != IN_PARTS)
+        return mapping == IN_ONE;
+    uint32_t longest = 0;
+    for (uint32_t axis = 1; axis < memory->rank; axis++)
+        if (memory->shape[axis] > memory->shape[longest])
+            longest = axis;
+    for (int upper = 0; upper < 2; upper++) {
+        struct tl_shard buffer_half = half(buffer, longest, upper), memory_half = half(memory, longest, upper);
+        if (!add_pieces(call, &buffer_half, &memory_half))
+            return false;
+    }
+    return true;
+}
+
+/* Finds the pieces of a transfer as pages are mapped now: one, or several where consecutive pages lie apart; none if
+ * some of it is unmapped or no memory: then the DMA will fault, and no data move. */
+static const struct piece_list *find_pieces(const struct call *call, const struct tl_shard *buffer,
+                                            const struct tl_shard *memory)
+{
+    pieces.count = 0;
+    if (!add_pieces(call, buffer, memory))
+        pieces.count = 0;
+    return &pieces;
+}
+
+/* ---- a call of this file */
+
+struct move_call {
+    struct request ask;
+    struct view buffer;
+    struct op op;                                       /* of a load or store: but for what is copied */
+    bool moves_nothing;                                 /* a send that will be refused */
+    struct tl_shard near, far;                          /* load, store: the buffer and the memory side */
+};
+
+static tl_handle submit(const struct call *call, struct move_call *move)
+{
+    bool loads = move->ask.kind == COMMAND_load;
+    if (!loads && move->ask.kind != COMMAND_store)
+        return call_submit(call, &move->ask, move->moves_nothing ? NULL : &move->op);
+    const struct piece_list *found = find_pieces(call, &move->near, &move->far);
+    for (size_t i = 0; i < found->count; i++) {
+        const struct piece *piece = &found->at[i];
+        move->op.copy = loads ? (struct copy){piece->memory, piece->buffer} : (struct copy){piece->buffer, piece->memory};
+        if (i + 1 < found->count)
             call_record(call, &move->op);
     }
-    return call_submit(call, &move->ask, count ? &move->op : NULL);
+    return call_submit(call, &move->ask, found->count ? &move->op : NULL);
 }
 
-static tl_handle submit(const struct call *call, struct move *move)
-{
-    if (move->ask.kind == COMMAND_load || move->ask.kind == COMMAND_store)
-        return transfer(call, move);
-    return call_submit(call, &move->ask, move->moves_nothing ? NULL : &move->op);
-}
-
-static void block(const struct call *call, struct move move)
+static void submit_and_wait(const struct call *call, struct move_call move)
 {
     call_wait(call, submit(call, &move));
 }
 
-static tl_handle go_on(const struct call *call, struct move move)
+static tl_handle submit_async(const struct call *call, struct move_call move)
 {
     tl_handle handle = submit(call, &move);
-    flights_add(call->tl, call_command(call, handle), &move.buffer);
+    hazards_submitted(call->tl, kernel_command(call->tl, call_number(call, handle)), &move.buffer);
     return handle;
 }
 
-/* ---- between a memory and the TCM */
-
-/* The memory side: as many runs as one command may have, apart from the buffer if that is elsewhere in the TCM. */
-static void check_far(const struct call *call, struct move *move)
-{
-    struct view far = call_shape(call, "the shard", &move->far);
-    struct runs *runs = &move->ask.runs;
-    if (!runs_of(runs, far.shape, far.stride, dtype_bytes[far.dtype]))
-        call_error(call, "elements of the shard lie over one another");
-    if (runs_number(runs) > RUNS_MOST)
-        call_error(call, "the shard has %" PRIu64 " runs of bytes that follow one another; a command has %d at most",
-                   runs_number(runs), RUNS_MOST);
-    if (!call_translates(move->far.is_virtual) && (move->far.addr & OFFSET_MASK) + runs_span(runs) > OFFSET_MASK + 1)
-        call_fault(call, FAULT_BAD_ADDRESS, "the shard at %s: it runs past the end of the memory",
-                   address_name(move->far.addr));
-    move->ask.bytes = view_bytes_of(&far);
-}
-
-/* A view of the same shape whose elements follow one another, row-major. */
+/* A view of the same shape with consecutive elements, row-major. */
 static struct view without_gaps(const struct view *like)
 {
     struct view view = *like;
@@ -85,121 +153,119 @@ static struct view without_gaps(const struct view *like)
     return view;
 }
 
+/* ---- between a memory and the TCM */
+
+/* Sets the runs of the memory side, at most as many as one command may have, and their bytes. */
+static void set_runs(const struct call *call, struct move_call *move)
+{
+    struct view far = call_shape(call, "the shard", &move->far);
+    struct runs *runs = &move->ask.runs;
+    if (!runs_of(runs, far.shape, far.stride, dtype_bytes[far.dtype]))
+        call_error(call, "elements of the shard overlap");
+    if (runs_number(runs) > RUNS_MOST)
+        call_error(call, "the shard has %" PRIu64 " runs of consecutive bytes; a command has at most %d",
+                   runs_number(runs), RUNS_MOST);
+    if (!call_translates(move->far.is_virtual) && (move->far.addr & OFFSET_MASK) + runs_span(runs) > OFFSET_MASK + 1)
+        call_fault(call, FAULT_BAD_ADDRESS, "the shard at %s: it runs past the end of the memory",
+                   address_name(move->far.addr));
+    move->ask.bytes = view_bytes_of(&far);
+}
+
 static bool has_gaps(const struct view *view)
 {
     struct view dense = without_gaps(view);
     return memcmp(view->stride, dense.stride, sizeof dense.stride);
 }
 
-/* What is read and what is written in one TCM is one range each, which may overlap, or they are apart. */
-static void check_apart(const struct call *call, const struct view *buffer, const struct view *far)
+/* The two sides may overlap in one TCM if neither has gaps. */
+static void check_piece(const struct call *call, const struct piece *piece)
 {
     uint64_t first, end;
-    call_check_use(call, far);
-    if ((has_gaps(buffer) || has_gaps(far)) && views_meet(buffer, far, &first, &end))
+    hazards_check_use(call, &piece->memory);
+    if ((has_gaps(&piece->buffer) || has_gaps(&piece->memory))
+        && views_meet(&piece->buffer, &piece->memory, &first, &end))
         call_error(call, "the buffer and the shard have the bytes at %s in common",
-                   address_name(memory_address(far->memory, first)));
+                   address_name(memory_address(piece->memory.memory, first)));
 }
 
-static struct move between(const struct call *call, enum command_kind kind, const struct tl_shard *near,
-                           const struct tl_shard *far)
+static struct move_call transfer(const struct call *call, enum command_kind kind, const struct tl_shard *near,
+                                 const struct tl_shard *far)
 {
-    struct move move = {.ask = {.kind = kind, .address = {far->addr}}, .near = *near, .far = *far,
-                        .op = {.kind = OPKIND_memory, .name = kind == COMMAND_load ? "dma_read" : "dma_write"}};
-    struct far_copy *copy;
-    struct runs own;
-    check_far(call, &move);
+    struct move_call move = {.ask = {.kind = kind, .address = {far->addr}}, .near = *near, .far = *far,
+                             .op = {.kind = OPKIND_memory, .name = kind == COMMAND_load ? "dma_read" : "dma_write"}};
+    set_runs(call, &move);
     call_shape(call, "the buffer", near);
-    call_same_shape(call, near, far);
-    move.buffer = call_buffer(call, "the buffer", near);
-    if (!runs_of(&own, move.buffer.shape, move.buffer.stride, dtype_bytes[near->dtype]))
-        call_error(call, "elements of the buffer lie over one another");
+    bool same = near->rank == far->rank && near->dtype == far->dtype;
+    for (uint32_t axis = 0; same && axis < near->rank; axis++)
+        same = near->shape[axis] == far->shape[axis];
+    if (!same)
+        call_error(call, "the buffer and the shard differ in shape or dtype");
+    move.buffer = call_buffer_distinct(call, "the buffer", near);
     move.ask.tcm = move.buffer.offset;
     move.ask.virtual_address[OPERAND_A] = call_translates(far->is_virtual);
-    for (size_t i = far_copies(call, near, far, &copy); i-- > 0;)
-        check_apart(call, &copy[i].near, &copy[i].far);
+    const struct piece_list *found = find_pieces(call, near, far);
+    for (size_t i = found->count; i-- > 0;)
+        check_piece(call, &found->at[i]);
     return move;
 }
 
-static struct move load(const struct call *call, const struct tl_shard *to, const struct tl_shard *from)
+static struct move_call load(const struct call *call, const struct tl_shard *to, const struct tl_shard *from)
 {
-    return between(call, COMMAND_load, to, from);
+    return transfer(call, COMMAND_load, to, from);
 }
 
-static struct move store(const struct call *call, const struct tl_shard *to, const struct tl_shard *from)
+static struct move_call store(const struct call *call, const struct tl_shard *to, const struct tl_shard *from)
 {
-    return between(call, COMMAND_store, from, to);
+    return transfer(call, COMMAND_store, from, to);
 }
 
 struct tl_shard tl_load_at(struct tl *tl, struct tl_shard shard, const char *file, uint32_t line)
 {
-    struct call call = {tl, "tl_load", file, line};
+    struct call call = {tl, {"tl_load", file, line}};
     struct tl_shard buffer = shard;
     struct view view = call_shape(&call, "the shard", &shard);
     struct range range;
     if (!call_translates(shard.is_virtual) && !address_decode(shard.addr, view_span(&view), &range)) {
         view.memory = range.memory;
         view.offset = range.offset;
-        freed_check(&call, &view);                      /* before it may be given out again */
+        hazards_check_freed(&call, &view);              /* before the allocation below takes the same bytes */
     }
-    shard_tight(&buffer);
-    buffer.addr = buffer_take(&call, view_bytes_of(&view));
+    shard_make_dense(&buffer);
+    buffer.addr = buffer_alloc(&call, view_bytes_of(&view));
     buffer.is_virtual = false;
-    block(&call, load(&call, &buffer, &shard));
+    submit_and_wait(&call, load(&call, &buffer, &shard));
     return buffer;
 }
 
 void tl_load_into_at(struct tl *tl, struct tl_shard to, struct tl_shard from, const char *file, uint32_t line)
 {
-    struct call call = {tl, "tl_load_into", file, line};
-    block(&call, load(&call, &to, &from));
+    struct call call = {tl, {"tl_load_into", file, line}};
+    submit_and_wait(&call, load(&call, &to, &from));
 }
 
 tl_handle tl_load_async_at(struct tl *tl, struct tl_shard to, struct tl_shard from, const char *file, uint32_t line)
 {
-    struct call call = {tl, "tl_load_async", file, line};
-    return go_on(&call, load(&call, &to, &from));
+    struct call call = {tl, {"tl_load_async", file, line}};
+    return submit_async(&call, load(&call, &to, &from));
 }
 
 void tl_store_at(struct tl *tl, struct tl_shard to, struct tl_shard from, const char *file, uint32_t line)
 {
-    struct call call = {tl, "tl_store", file, line};
-    block(&call, store(&call, &to, &from));
+    struct call call = {tl, {"tl_store", file, line}};
+    submit_and_wait(&call, store(&call, &to, &from));
 }
 
 tl_handle tl_store_async_at(struct tl *tl, struct tl_shard to, struct tl_shard from, const char *file, uint32_t line)
 {
-    struct call call = {tl, "tl_store_async", file, line};
-    return go_on(&call, store(&call, &to, &from));
+    struct call call = {tl, {"tl_store_async", file, line}};
+    return submit_async(&call, store(&call, &to, &from));
 }
 
 /* ---- between two PEs */
 
-static uint32_t peer_number(const struct call *call, uint32_t peer)
-{
-    uint32_t all = pe_count(), number = peer & ~TL_NUMBER(0);
-    if (peer != number) {
-        if (number >= all)
-            call_error(call, "the machine has %" PRIu32 " PEs, there is no number %" PRIu32, all, number);
-        return number;
-    }
-    if (peer >= call->tl->count)
-        call_error(call, "the launch has %" PRIu32 " PEs, there is no position %" PRIu32, call->tl->count, peer);
-    return pe_number(call->tl->launch->runs[peer].tl.pe);
-}
-
-struct tl_place tl_place_at(struct tl *tl, uint32_t peer, const char *file, uint32_t line)
-{
-    struct call call = {tl, "tl_place", file, line};
-    uint32_t number = peer_number(&call, peer), cube = number / kb_shape.pes % kb_shape.cubes;
-    return (struct tl_place){.number = number, .sip = number / kb_shape.pes / kb_shape.cubes, .cube = cube,
-                             .pe = number % kb_shape.pes, .cube_row = cube / kb_shape.cube_cols,
-                             .cube_col = cube % kb_shape.cube_cols};
-}
-
 uint64_t tl_slot_bytes(const struct tl *tl)
 {
-    (void)tl;                                           /* all PEs have the same */
+    (void)tl;                                           /* the same on all PEs */
     return kb_attrs.pe_ipcq_slot_bytes;
 }
 
@@ -209,62 +275,42 @@ uint64_t tl_slots(const struct tl *tl)
     return kb_attrs.pe_ipcq_slots;
 }
 
-static struct view message_like(const struct view *buffer)
+static struct move_call exchange(const struct call *call, enum command_kind kind, uint32_t peer,
+                                 const struct tl_shard *shard)
 {
-    struct view message = without_gaps(buffer);
-    message.memory = store_messages();
-    message.offset = 0;
-    return message;
-}
-
-static struct move message(const struct call *call, enum command_kind kind, uint32_t peer, const struct tl_shard *shard)
-{
-    uint32_t number = peer_number(call, peer);
-    struct view buffer = call_buffer(call, "the buffer", shard);
-    struct runs runs;
-    if (!runs_of(&runs, buffer.shape, buffer.stride, dtype_bytes[buffer.dtype]))
-        call_error(call, "elements of the buffer lie over one another");
-    struct move move = {.ask = {.kind = kind, .peer = number, .tcm = buffer.offset, .bytes = view_bytes_of(&buffer)},
-                        .op = {.kind = OPKIND_memory, .name = kind == COMMAND_send ? "send" : "recv"},
-                        .buffer = buffer};
-    move.op.copy = kind == COMMAND_send ? (struct copy){buffer, message_like(&buffer)}
-                                        : (struct copy){message_like(&buffer), buffer};
-    return move;
-}
-
-/* One that is too long is refused when it is submitted, and moves nothing. */
-static struct move send(const struct call *call, uint32_t peer, const struct tl_shard *shard)
-{
-    struct move move = message(call, COMMAND_send, peer, shard);
-    move.moves_nothing = move.ask.bytes > kb_attrs.pe_ipcq_slot_bytes;
-    return move;
-}
-
-static struct move receive(const struct call *call, uint32_t peer, const struct tl_shard *shard)
-{
-    return message(call, COMMAND_recv, peer, shard);
+    uint32_t number = call_peer(call, peer);
+    struct view buffer = call_buffer_distinct(call, "the buffer", shard), under_way = without_gaps(&buffer);
+    under_way.memory = store_messages();
+    under_way.offset = 0;
+    bool sends = kind == COMMAND_send;
+    uint64_t bytes = view_bytes_of(&buffer);
+    return (struct move_call){
+        .ask = {.kind = kind, .peer = number, .tcm = buffer.offset, .bytes = bytes}, .buffer = buffer,
+        .op = {.kind = OPKIND_memory, .name = sends ? "send" : "recv",
+               .copy = sends ? (struct copy){buffer, under_way} : (struct copy){under_way, buffer}},
+        .moves_nothing = sends && bytes > kb_attrs.pe_ipcq_slot_bytes};
 }
 
 void tl_send_at(struct tl *tl, uint32_t peer, struct tl_shard buffer, const char *file, uint32_t line)
 {
-    struct call call = {tl, "tl_send", file, line};
-    block(&call, send(&call, peer, &buffer));
+    struct call call = {tl, {"tl_send", file, line}};
+    submit_and_wait(&call, exchange(&call, COMMAND_send, peer, &buffer));
 }
 
 tl_handle tl_send_async_at(struct tl *tl, uint32_t peer, struct tl_shard buffer, const char *file, uint32_t line)
 {
-    struct call call = {tl, "tl_send_async", file, line};
-    return go_on(&call, send(&call, peer, &buffer));
+    struct call call = {tl, {"tl_send_async", file, line}};
+    return submit_async(&call, exchange(&call, COMMAND_send, peer, &buffer));
 }
 
 void tl_recv_at(struct tl *tl, uint32_t peer, struct tl_shard buffer, const char *file, uint32_t line)
 {
-    struct call call = {tl, "tl_recv", file, line};
-    block(&call, receive(&call, peer, &buffer));
+    struct call call = {tl, {"tl_recv", file, line}};
+    submit_and_wait(&call, exchange(&call, COMMAND_recv, peer, &buffer));
 }
 
 tl_handle tl_recv_async_at(struct tl *tl, uint32_t peer, struct tl_shard buffer, const char *file, uint32_t line)
 {
-    struct call call = {tl, "tl_recv_async", file, line};
-    return go_on(&call, receive(&call, peer, &buffer));
+    struct call call = {tl, {"tl_recv_async", file, line}};
+    return submit_async(&call, exchange(&call, COMMAND_recv, peer, &buffer));
 }

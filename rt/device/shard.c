@@ -1,4 +1,4 @@
-/* shard.c: the device library's calls that find shards of tensors and make views of them. None takes time. */
+/* shard.c: calls that find the shards of tensors, and that make other shards of the same elements. None takes time. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -7,13 +7,13 @@
 #include "machine/tiling.h"
 #include "store/tensor.h"
 
-/* ---- of tensors */
+/* ---- shards of a tensor */
 
 uint32_t tl_shards_at(kb_tensor tensor, const char *file, uint32_t line)
 {
-    struct call call = {kernel_running(), "tl_shards", file, line};
-    if (!call.tl)                                       /* the host asks */
-        tensor_check(tensor, call.name, file, line);
+    struct call call = {kernel_running(), {"tl_shards", file, line}};
+    if (!call.tl)                                       /* called by the host */
+        tensor_check(tensor, call.site.name, file, line);
     else if (!tensor)
         call_error(&call, "there is no tensor");
     return tensor->shards;
@@ -21,7 +21,7 @@ uint32_t tl_shards_at(kb_tensor tensor, const char *file, uint32_t line)
 
 struct tl_shard tl_shard_at(struct tl *tl, kb_tensor tensor, uint64_t i, const char *file, uint32_t line)
 {
-    struct call call = {tl, "tl_shard", file, line};
+    struct call call = {tl, {"tl_shard", file, line}};
     if (!tensor)
         call_error(&call, "there is no tensor");
     if (i >= tensor->shards)
@@ -31,11 +31,11 @@ struct tl_shard tl_shard_at(struct tl *tl, kb_tensor tensor, uint64_t i, const c
 
 struct tl_shard tl_my_shard_at(struct tl *tl, kb_tensor tensor, const char *file, uint32_t line)
 {
-    struct call call = {tl, "tl_my_shard", file, line};
+    struct call call = {tl, {"tl_my_shard", file, line}};
     if (!tensor)
         call_error(&call, "there is no tensor");
     uint32_t pe = pe_number(tl->pe), low = 0, high = tensor->shards;
-    while (low < high) {                                /* shards are in the order of their PEs */
+    while (low < high) {                                /* shards are sorted by PE */
         uint32_t middle = low + (high - low) / 2;
         if (tensor->shard[middle].pe < pe)
             low = middle + 1;
@@ -47,16 +47,7 @@ struct tl_shard tl_my_shard_at(struct tl *tl, kb_tensor tensor, const char *file
     return tensor->shard[low].view;
 }
 
-/* ---- views */
-
-void shard_tight(struct tl_shard *shard)
-{
-    uint64_t stride = 1;
-    for (uint32_t axis = KB_RANK; axis-- > 0;) {
-        shard->stride[axis] = stride;
-        stride *= axis < shard->rank ? shard->shape[axis] : 1;
-    }
-}
+/* ---- other shards of the same elements */
 
 static void check_axis(const struct call *call, const struct tl_shard *shard, uint32_t axis)
 {
@@ -64,7 +55,7 @@ static void check_axis(const struct call *call, const struct tl_shard *shard, ui
         call_error(call, "a shard of %u axes has no axis %u", shard->rank, axis);
 }
 
-static struct tl_shard part(const struct call *call, struct tl_shard shard, uint32_t axis, uint64_t first,
+static struct tl_shard slice(const struct call *call, struct tl_shard shard, uint32_t axis, uint64_t first,
                             uint64_t count)
 {
     check_axis(call, &shard, axis);
@@ -81,22 +72,22 @@ static struct tl_shard part(const struct call *call, struct tl_shard shard, uint
 struct tl_shard tl_part_at(struct tl *tl, struct tl_shard shard, uint32_t axis, uint64_t first, uint64_t count,
                            const char *file, uint32_t line)
 {
-    struct call call = {tl, "tl_part", file, line};
-    return part(&call, shard, axis, first, count);
+    struct call call = {tl, {"tl_part", file, line}};
+    return slice(&call, shard, axis, first, count);
 }
 
 struct tl_shard tl_every_at(struct tl *tl, struct tl_shard shard, uint32_t axis, uint64_t first, uint64_t step,
                             const char *file, uint32_t line)
 {
-    struct call call = {tl, "tl_every", file, line};
+    struct call call = {tl, {"tl_every", file, line}};
     check_axis(&call, &shard, axis);
     if (step == 0)
-        call_error(&call, "a step of 0");
+        call_error(&call, "the step is 0");
     if (first >= shard.shape[axis])
-        call_error(&call, "from index %" PRIu64 " on, but axis %u has %" PRIu64, first, axis, shard.shape[axis]);
-    shard = part(&call, shard, axis, first, shard.shape[axis] - first);
+        call_error(&call, "the first index is %" PRIu64 ", but axis %u has %" PRIu64, first, axis, shard.shape[axis]);
+    shard = slice(&call, shard, axis, first, shard.shape[axis] - first);
     shard.shape[axis] = (shard.shape[axis] - 1) / step + 1;
-    if (shard.shape[axis] > 1)                          /* so the step is less than the axis was long */
+    if (shard.shape[axis] > 1)                          /* then the step was shorter than the axis: no overflow */
         shard.stride[axis] *= step;
     return shard;
 }
@@ -104,7 +95,7 @@ struct tl_shard tl_every_at(struct tl *tl, struct tl_shard shard, uint32_t axis,
 struct tl_shard tl_transposed_at(struct tl *tl, struct tl_shard shard, uint32_t x, uint32_t y, const char *file,
                                  uint32_t line)
 {
-    struct call call = {tl, "tl_transposed", file, line};
+    struct call call = {tl, {"tl_transposed", file, line}};
     struct tl_shard other = shard;
     check_axis(&call, &shard, x);
     check_axis(&call, &shard, y);
@@ -117,15 +108,15 @@ struct tl_shard tl_transposed_at(struct tl *tl, struct tl_shard shard, uint32_t 
     return other;
 }
 
-/* Gives the axes of `to` from *new on strides, as many of them as have the elements of axis *old of `from` and of those
- * behind it that are needed to make an equal number; false: those do not follow one another. */
+/* Takes the fewest axes of `from`, from *old on, and of `to`, from *new on, that have equally many elements, and gives
+ * those of `to` their strides. Returns false if the elements of those of `from` are not at equal distances. */
 static bool regroup(const struct tl_shard *from, uint32_t *old, struct tl_shard *to, uint32_t *new)
 {
     uint32_t i = *old, j = *new;
     uint64_t in = from->shape[i], out = to->shape[j];
     for (; in != out; in < out ? (in *= from->shape[++i]) : (out *= to->shape[++j]))
         if (in < out ? i + 1 == from->rank : j + 1 == to->rank)
-            return false;                               /* not reached: both have as many elements */
+            return false;                               /* not reached: both have equally many elements */
     for (uint32_t axis = *old; axis < i; axis++)
         if (from->stride[axis] != from->shape[axis + 1] * from->stride[axis + 1])
             return false;
@@ -141,7 +132,7 @@ static bool regroup(const struct tl_shard *from, uint32_t *old, struct tl_shard 
     }
 }
 
-/* Without axes of one index. */
+/* The shard without its axes of one index. */
 static struct tl_shard squeezed(const struct tl_shard *shard)
 {
     struct tl_shard out = *shard;
@@ -157,14 +148,14 @@ static struct tl_shard squeezed(const struct tl_shard *shard)
 struct tl_shard tl_reshape_at(struct tl *tl, struct tl_shard shard, const uint64_t *shape, uint64_t rank,
                               const char *file, uint32_t line)
 {
-    struct call call = {tl, "tl_reshape", file, line};
+    struct call call = {tl, {"tl_reshape", file, line}};
     struct view view = call_shape(&call, "the shard", &shard);
     if (rank < 1 || rank > KB_RANK)
-        call_error(&call, "a shape of %" PRIu64 " axes is none", rank);
+        call_error(&call, "a shape cannot have %" PRIu64 " axes", rank);
     struct tl_shard made = {.addr = shard.addr, .dtype = shard.dtype, .rank = (uint8_t)rank, .shape = {1, 1, 1, 1},
                             .is_virtual = shard.is_virtual};
     memcpy(made.shape, shape, rank * sizeof *shape);
-    shard_tight(&made);
+    shard_make_dense(&made);
     struct view other = call_shape(&call, "the result", &made);
     if (view_elements(&view) != view_elements(&other))
         call_error(&call, "%" PRIu64 " elements cannot have a shape of %" PRIu64, view_elements(&view),
@@ -172,7 +163,7 @@ struct tl_shard tl_reshape_at(struct tl *tl, struct tl_shard shard, const uint64
     struct tl_shard from = squeezed(&shard), to = squeezed(&made);
     for (uint32_t old = 0, new = 0; old < from.rank;)
         if (!regroup(&from, &old, &to, &new))
-            call_error(&call, "elements of one axis would lie at unequal distances: copy them first");
+            call_error(&call, "the elements of an axis would be at unequal distances: copy them first");
     for (uint32_t axis = 0, next = 0; axis < made.rank; axis++)
         if (made.shape[axis] > 1)
             made.stride[axis] = to.stride[next++];
@@ -181,12 +172,12 @@ struct tl_shard tl_reshape_at(struct tl *tl, struct tl_shard shard, const uint64
 
 struct tl_shard tl_view_at(struct tl *tl, struct tl_shard shard, const char *file, uint32_t line)
 {
-    struct call call = {tl, "tl_view", file, line};
+    struct call call = {tl, {"tl_view", file, line}};
     bool strided = false;
     for (uint32_t axis = 0; axis < KB_RANK; axis++)
         strided |= shard.stride[axis];
     if (!strided)
-        shard_tight(&shard);
+        shard_make_dense(&shard);
     for (uint32_t axis = shard.rank; axis < KB_RANK; axis++)
         shard.shape[axis] = 1;
     struct view view = call_shape(&call, "the view", &shard);

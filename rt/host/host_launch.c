@@ -65,11 +65,11 @@ static void check_parts(const struct kb_part *parts, uint32_t count, const char 
 static struct launch_part part_made(const struct kb_part *part)
 {
     const struct clocks *known = races_on ? race_launched(part->pes.count) : NULL;
-    struct device_program *program = arena_alloc(1, sizeof *program);
+    struct kernel_start *program = arena_alloc(1, sizeof *program);
     void *arg = arena_alloc(1, part->kernel->arg_bytes);
     if (part->kernel->arg_bytes)
         memcpy(arg, part->arg, part->kernel->arg_bytes);
-    *program = (struct device_program){part->kernel, arg, known};
+    *program = (struct kernel_start){part->kernel, arg, known};
     return (struct launch_part){part->kernel->name, device_run, program, part->pes.pe, part->pes.count};
 }
 

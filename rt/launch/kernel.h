@@ -52,7 +52,7 @@ struct tl {
     struct finished_rows rows;                          /* of its commands, for results */
     void (*began)(struct tl *tl), (*ended)(struct tl *tl);
     struct failure failure;
-    void *data;                                         /* of the device library (tl.c) */
+    void *data;                                         /* of the device library */
 };
 
 /* Waits for pe_cpu's overhead, checks the command and submits it. The answer lives until it is complete, which takes

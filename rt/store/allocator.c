@@ -15,7 +15,7 @@ enum { ALIGNMENT = 64 };
 struct block {
     struct block *next;                                 /* higher up */
     uint64_t offset, bytes;
-    struct room_call call;
+    struct call_site call;
 };
 
 static struct room {
@@ -127,7 +127,7 @@ uint64_t room_kernel_left(uint32_t memory)
     return bytes > most ? bytes : most;
 }
 
-bool room_kernel_take(uint32_t memory, uint64_t bytes, struct room_call call, uint64_t *offset)
+bool room_kernel_take(uint32_t memory, uint64_t bytes, struct call_site call, uint64_t *offset)
 {
     uint64_t from = above_host(memory);
     struct block **link = &room_of(memory)->blocks;

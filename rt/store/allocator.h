@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/fail.h"
+
 /* Bytes left for the host in a memory, in one piece: above all that is given out. */
 uint64_t room_left(uint32_t memory);
 
@@ -22,17 +24,11 @@ uint64_t room_kernel_bytes(uint32_t memory);
 
 /* ---- of the kernel that runs on the memory's PE */
 
-/* The call that a block was given out for. */
-struct room_call {
-    const char *name, *file;
-    uint32_t line;
-};
-
 /* Bytes of the largest gap. */
 uint64_t room_kernel_left(uint32_t memory);
 
 /* Gives out bytes to the kernel; false: no gap is so large. */
-bool room_kernel_take(uint32_t memory, uint64_t bytes, struct room_call call, uint64_t *offset);
+bool room_kernel_take(uint32_t memory, uint64_t bytes, struct call_site call, uint64_t *offset);
 
 /* Takes back the block that begins at an offset and has so many bytes; false: there is none. */
 bool room_kernel_free(uint32_t memory, uint64_t offset, uint64_t bytes);

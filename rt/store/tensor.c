@@ -12,12 +12,7 @@
 #include "machine/tiling.h"
 #include "allocator.h"
 #include "common/arena.h"
-
-/* The call that is being worked off, for messages. */
-struct call {
-    const char *file;
-    uint32_t line;
-};
+#include "common/fail.h"
 
 static uint32_t tensors;
 
@@ -28,55 +23,51 @@ static uint32_t memory_of(enum kb_space space, uint32_t pe)
 
 /* ---- checks */
 
-static uint64_t elements_of(const char *name, struct kb_dims dims, struct call call)
+static uint64_t elements_of(const char *name, struct kb_dims dims, struct call_site call)
 {
     if (dims.rank < 1 || dims.rank > KB_RANK)
-        misuse(call.file, call.line, "kb_tensor_new: tensor '%s' has %u axes; 1 to %d are possible", name, dims.rank,
-               KB_RANK);
+        misuse_of(call, "tensor '%s' has %u axes; 1 to %d are possible", name, dims.rank, KB_RANK);
     uint64_t elements = 1;
     for (uint32_t i = 0; i < dims.rank; i++) {
         if (dims.size[i] == 0)
-            misuse(call.file, call.line, "kb_tensor_new: axis %u of tensor '%s' has no elements", i, name);
+            misuse_of(call, "axis %u of tensor '%s' has no elements", i, name);
         if (__builtin_mul_overflow(elements, dims.size[i], &elements) || elements >> 60)
-            misuse(call.file, call.line, "kb_tensor_new: tensor '%s' has 2^60 elements or more", name);
+            misuse_of(call, "tensor '%s' has 2^60 elements or more", name);
     }
     return elements;
 }
 
-static void check_pes(const char *name, const struct kb_place *place, struct call call)
+static void check_pes(const char *name, const struct kb_place *place, struct call_site call)
 {
     uint32_t all = kb_shape.sips * kb_shape.cubes * kb_shape.pes;
     if (place->pes.count == 0)
-        misuse(call.file, call.line, "kb_tensor_new: tensor '%s' is placed on no PE", name);
+        misuse_of(call, "tensor '%s' is placed on no PE", name);
     for (uint32_t i = 1; i < place->pes.count; i++)     /* kernels search for theirs */
         if (place->pes.pe[i - 1] >= place->pes.pe[i])
-            misuse(call.file, call.line,
-                   "kb_tensor_new: the PEs of tensor '%s' are not in rank order, none twice: %u comes before %u", name,
-                   (unsigned)place->pes.pe[i - 1], (unsigned)place->pes.pe[i]);
+            misuse_of(call, "the PEs of tensor '%s' are not in rank order, none twice: %u comes before %u", name,
+                      (unsigned)place->pes.pe[i - 1], (unsigned)place->pes.pe[i]);
     uint32_t last = place->pes.pe[place->pes.count - 1];
     if (last >= all)
-        misuse(call.file, call.line, "kb_tensor_new: tensor '%s': the machine has %u PEs, there is no number %u", name,
-               (unsigned)all, (unsigned)last);
+        misuse_of(call, "tensor '%s': the machine has %u PEs, there is no number %u", name, (unsigned)all,
+                  (unsigned)last);
 }
 
-static void check_place(const char *name, struct kb_dims dims, const struct kb_place *place, struct call call)
+static void check_place(const char *name, struct kb_dims dims, const struct kb_place *place, struct call_site call)
 {
     check_pes(name, place, call);
     if ((unsigned)place->space > KB_SRAM || (unsigned)place->split > KB_COPIES)
-        misuse(call.file, call.line, "kb_tensor_new: tensor '%s': a placement in space number %u, split number %u is "
-               "none", name, (unsigned)place->space, (unsigned)place->split);
+        misuse_of(call, "tensor '%s': there is no placement in space number %u, split number %u", name,
+                  (unsigned)place->space, (unsigned)place->split);
     if (place->split == KB_WHOLE && place->pes.count != 1)
-        misuse(call.file, call.line,
-               "kb_tensor_new: tensor '%s' is to lie with one PE, but %u are named: kb_copies, or a split", name,
-               place->pes.count);
+        misuse_of(call, "tensor '%s' is to lie with one PE, but %u are named: kb_copies, or a split", name,
+                  place->pes.count);
     if (place->split != KB_BLOCKS)
         return;
     if (dims.rank < 2)
-        misuse(call.file, call.line, "kb_tensor_new: kb_blocks splits two axes; tensor '%s' has one", name);
+        misuse_of(call, "kb_blocks splits two axes; tensor '%s' has one", name);
     if ((uint64_t)place->rows * place->cols != place->pes.count)
-        misuse(call.file, call.line,
-               "kb_tensor_new: a grid of %u x %u for tensor '%s' is not the %u PEs of its placement", place->rows,
-               place->cols, name, place->pes.count);
+        misuse_of(call, "a grid of %u x %u for tensor '%s' is not the %u PEs of its placement", place->rows,
+                  place->cols, name, place->pes.count);
 }
 
 /* ---- placement */
@@ -112,7 +103,7 @@ static struct tl_shard shard_view(const struct tensor *t, uint32_t i)
     return view;
 }
 
-static void shard_place(struct tensor *t, uint32_t i, struct call call)
+static void shard_place(struct tensor *t, uint32_t i, struct call_site call)
 {
     struct shard *shard = &t->shard[i];
     shard->pe = t->place.pes.pe[i];
@@ -121,21 +112,20 @@ static void shard_place(struct tensor *t, uint32_t i, struct call call)
     shard->elements = shard->view.shape[0] * shard->view.shape[1] * shard->view.shape[2] * shard->view.shape[3];
     uint64_t bytes = shard->elements * dtype_bytes[t->dtype];
     if (!room_take(shard->memory, bytes, &shard->offset))
-        misuse(call.file, call.line,
-               "kb_tensor_new: no room for tensor '%s' at %s: %" PRIu64 " bytes asked for, %" PRIu64 " left, %" PRIu64
-               " held by tensors and %" PRIu64 " by a kernel", t->name, address_name(memory_address(shard->memory, 0)),
-               bytes, room_left(shard->memory), room_host_bytes(shard->memory), room_kernel_bytes(shard->memory));
+        misuse_of(call, "no room for tensor '%s' at %s: %" PRIu64 " bytes asked for, %" PRIu64 " left, %" PRIu64
+                  " held by tensors and %" PRIu64 " by a kernel", t->name, address_name(memory_address(shard->memory, 0)),
+                  bytes, room_left(shard->memory), room_host_bytes(shard->memory), room_kernel_bytes(shard->memory));
     shard->view.addr = memory_address(shard->memory, shard->offset);
 }
 
 kb_tensor kb_tensor_new_at(const char *name, enum kb_dtype dtype, struct kb_dims dims, struct kb_place place,
                            const char *file, uint32_t line)
 {
-    struct call call = {file, line};
+    struct call_site call = {"kb_tensor_new", file, line};
     if (!name)
-        misuse(file, line, "kb_tensor_new: a tensor needs a name");
+        misuse_of(call, "a tensor needs a name");
     if ((unsigned)dtype >= KB_DTYPES)
-        misuse(file, line, "kb_tensor_new: tensor '%s' has no dtype", name);
+        misuse_of(call, "tensor '%s' has no dtype", name);
     struct tensor *t = arena_alloc(1, sizeof *t);
     t->elements = elements_of(name, dims, call);
     check_place(name, dims, &place, call);

@@ -1,0 +1,129 @@
+/* device.c: a kernel's life, and the calls of the device library that submit nothing: place, time, waits, log.
+ *
+ * The other calls: shard.c (shards and views), buffer.c (allocation), move.c (loads, stores, messages), compute.c (ops
+ * on tensors in the TCM), composite.c (tiled gemm and math). */
+#include "device.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "buffer.h"
+#include "common/arena.h"
+#include "common/fail.h"
+#include "machine/emitted.h"
+#include "machine/pe.h"
+#include "races/race.h"
+#include "sim/loop.h"
+
+static void state_free(struct tl *tl)
+{
+    struct device_state *state = device_state(tl);
+    buffer_free_all(tl);
+    hazards_end(tl);
+    array_free(&state->after);
+}
+
+void device_run(struct tl *tl, const void *arg)
+{
+    const struct kernel_start *start = arg;
+    tl->data = arena_alloc(1, sizeof(struct device_state));
+    hazards_begin(tl);
+    if (races_on)
+        racers_kernel_begins(pe_number(tl->pe), start->known);
+    start->kernel->body(tl, start->arg);
+    state_free(tl);
+    if (!races_on)
+        return;
+    while (tl->first)                                   /* takes no time: the kernel's end waits for them anyway */
+        kernel_wait(tl, tl->first->number);
+    race_kernel_ended(pe_number(tl->pe));
+}
+
+void device_reset(void)
+{
+    for (struct pe *pe = kb_pe; pe < kb_pe + pe_count(); pe++)
+        if (pe->kernel && pe->kernel->data)
+            state_free(pe->kernel);
+}
+
+/* ---- place and time */
+
+uint32_t tl_pe(const struct tl *tl)
+{
+    return tl->index;
+}
+
+uint32_t tl_num_pes(const struct tl *tl)
+{
+    return tl->count;
+}
+
+uint32_t tl_sip(const struct tl *tl)
+{
+    return pe_number(tl->pe) / kb_shape.pes / kb_shape.cubes;
+}
+
+uint32_t tl_cube(const struct tl *tl)
+{
+    return pe_number(tl->pe) / kb_shape.pes % kb_shape.cubes;
+}
+
+struct tl_place tl_place_at(struct tl *tl, uint32_t peer, const char *file, uint32_t line)
+{
+    struct call call = {tl, {"tl_place", file, line}};
+    uint32_t number = call_peer(&call, peer), cube = number / kb_shape.pes % kb_shape.cubes;
+    return (struct tl_place){.number = number, .sip = number / kb_shape.pes / kb_shape.cubes, .cube = cube,
+                             .pe = number % kb_shape.pes, .cube_row = cube / kb_shape.cube_cols,
+                             .cube_col = cube % kb_shape.cube_cols};
+}
+
+uint64_t tl_now(const struct tl *tl)
+{
+    (void)tl;                                           /* all PEs share one clock */
+    return sim_now_ps();
+}
+
+void tl_delay(struct tl *tl, uint64_t ps)
+{
+    kernel_delay(tl, ps);
+}
+
+/* ---- commands that were submitted */
+
+void tl_wait_at(struct tl *tl, tl_handle handle, const char *file, uint32_t line)
+{
+    struct call call = {tl, {"tl_wait", file, line}};
+    call_wait(&call, handle);
+    hazards_waited(tl, call_number(&call, handle));
+}
+
+void tl_after_at(struct tl *tl, tl_handle handle, const char *file, uint32_t line)
+{
+    struct call call = {tl, {"tl_after", file, line}};
+    call_after(&call, handle);
+}
+
+/* ---- messages to people */
+
+void tl_fail_at(struct tl *tl, int code, const char *file, uint32_t line, const char *format, ...)
+{
+    struct call call = {tl, {"tl_fail", file, line}};
+    char text[600];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    call_error(&call, "code %d: %s", code, text);
+}
+
+void tl_log(struct tl *tl, const char *format, ...)
+{
+    char text[600];                                     /* complete before any of it is printed: arguments may be bad */
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    message("%" PRIu64 " ps %s kernel %s: %s\n", sim_now_ps(),
+            place_name(place_pe(pe_number(tl->pe), NODE_pe_cpu)), tl->name, text);
+}

@@ -1,0 +1,188 @@
+/* hazards.c: bytes that a kernel must not use now. */
+#include "hazards.h"
+
+#include <inttypes.h>
+
+#include "device.h"
+#include "machine/pe.h"
+#include "machine/runs.h"
+
+/* Bytes of a TCM that a tl_free gave back. */
+struct freed {
+    struct interval bytes;
+    const char *file;
+    uint32_t line;
+};
+
+static struct interval_kind freed_kind = {.size = sizeof(struct freed)};
+
+static struct hazards *hazards_of(const struct tl *tl)
+{
+    return &device_state(tl)->hazards;
+}
+
+static bool writes_buffer(const struct outstanding *transfer)
+{
+    return transfer->command->ask.kind == COMMAND_load || transfer->command->ask.kind == COMMAND_recv;
+}
+
+static void drop(struct outstanding *transfer)
+{
+    command_drop(transfer->command);
+    transfer->command = NULL;
+}
+
+static void drop_all(struct outstanding_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (list->at[i].command)
+            drop(&list->at[i]);
+    array_free(list);
+}
+
+void hazards_begin(struct tl *tl)
+{
+    hazards_of(tl)->freed.kind = &freed_kind;
+}
+
+void hazards_end(struct tl *tl)
+{
+    struct hazards *hazards = hazards_of(tl);
+    drop_all(&hazards->receives);
+    drop_all(&hazards->moves);
+    interval_clear(&hazards->freed);
+}
+
+/* ---- what the kernel does */
+
+/* Removes what was waited for, and what is complete and only reads its buffer: that is in conflict with nothing. */
+static void compact(struct outstanding_list *list)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        struct outstanding *transfer = &list->at[i];
+        if (transfer->command && !writes_buffer(transfer) && transfer->command->complete)
+            drop(transfer);
+        if (transfer->command)
+            list->at[kept++] = *transfer;
+    }
+    list->count = kept;
+}
+
+void hazards_submitted(struct tl *tl, struct command *command, const struct view *buffer)
+{
+    struct hazards *hazards = hazards_of(tl);
+    struct outstanding_list *list = command->ask.kind == COMMAND_recv ? &hazards->receives : &hazards->moves;
+    if (list->count == list->room) {
+        compact(list);
+        if (2 * list->count >= list->room)              /* or the next call would compact again */
+            array_reserve(list, list->room + 1);
+    }
+    *array_add(list) = (struct outstanding){command, command->number, *buffer};
+    command_hold(command);
+}
+
+static void waited(struct outstanding_list *list, uint32_t number)
+{
+    size_t low = 0, high = list->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (list->at[middle].number < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low < list->count && list->at[low].number == number && list->at[low].command)
+        drop(&list->at[low]);
+    while (list->count && !list->at[list->count - 1].command)
+        list->count--;
+}
+
+void hazards_waited(struct tl *tl, uint32_t number)
+{
+    waited(&hazards_of(tl)->receives, number);
+    waited(&hazards_of(tl)->moves, number);
+}
+
+void hazards_freed(const struct call *call, uint64_t offset, uint64_t bytes)
+{
+    struct freed freed = {.bytes = {.begin = offset, .end = offset + bytes}, .file = call->site.file, .line = call->site.line};
+    interval_set(&hazards_of(call->tl)->freed, &freed.bytes);
+}
+
+void hazards_allocated(struct tl *tl, uint64_t offset, uint64_t bytes)
+{
+    interval_erase(&hazards_of(tl)->freed, offset, offset + bytes);
+}
+
+/* ---- checks */
+
+static bool conflicts(const struct outstanding *transfer, const struct view *view, uint64_t *first)
+{
+    uint64_t end;
+    return transfer->command && views_meet(&transfer->buffer, view, first, &end);
+}
+
+static _Noreturn void conflict_fault(const struct call *call, enum fault code, const struct outstanding *transfer,
+                                     uint64_t first, const char *how)
+{
+    const struct origin *op = transfer->command->data;
+    call_fault(call, code, "the bytes at %s %s %s, command %" PRIu32 " of kernel %s, called at %s:%" PRIu32,
+               address_name(memory_address(transfer->buffer.memory, first)), how, op->name, op->command, op->kernel,
+               op->file, op->line);
+}
+
+void hazards_check_freed(const struct call *call, const struct view *view)
+{
+    uint32_t tcm = memory_tcm(pe_number(call->tl->pe));
+    if (view->memory != tcm)
+        return;
+    interval_for(&hazards_of(call->tl)->freed, i, view->offset, view->offset + view_span(view)) {
+        const struct freed *freed = (const struct freed *)i;
+        struct view bytes = view_bytes(tcm, i->begin, i->end - i->begin);
+        uint64_t first, end;
+        if (views_meet(view, &bytes, &first, &end))
+            call_error(call, "the bytes at %s were freed by tl_free at %s:%" PRIu32,
+                       address_name(memory_address(tcm, first)), freed->file, freed->line);
+    }
+}
+
+void hazards_check_use(const struct call *call, const struct view *view)
+{
+    const struct outstanding_list *receives = &hazards_of(call->tl)->receives;
+    uint64_t first;
+    hazards_check_freed(call, view);
+    for (size_t i = 0; i < receives->count; i++)
+        if (conflicts(&receives->at[i], view, &first))
+            conflict_fault(call, FAULT_KERNEL_ERROR, &receives->at[i], first, "cannot be used before tl_wait for");
+}
+
+void hazards_check_read(const struct call *call, const struct view *view)
+{
+    const struct hazards *hazards = hazards_of(call->tl);
+    const struct outstanding_list *lists[] = {&hazards->receives, &hazards->moves};
+    uint64_t first;
+    hazards_check_freed(call, view);
+    for (unsigned l = 0; l < 2; l++)
+        for (size_t i = 0; i < lists[l]->count; i++)
+            if (conflicts(&lists[l]->at[i], view, &first) && writes_buffer(&lists[l]->at[i]))
+                conflict_fault(call, FAULT_PENDING_RESULT, &lists[l]->at[i], first,
+                               "are not known before tl_wait for");
+}
+
+void hazards_check_free(const struct call *call, const struct view *view)
+{
+    struct hazards *hazards = hazards_of(call->tl);
+    struct outstanding_list *lists[] = {&hazards->receives, &hazards->moves};
+    hazards_check_freed(call, view);
+    for (unsigned l = 0; l < 2; l++)
+        for (size_t i = 0; i < lists[l]->count; i++) {
+            struct outstanding *transfer = &lists[l]->at[i];
+            uint64_t first;
+            if (!conflicts(transfer, view, &first))
+                continue;
+            if (!transfer->command->complete)
+                conflict_fault(call, FAULT_KERNEL_ERROR, transfer, first, "are in use by");
+            drop(transfer);
+        }
+}
