@@ -1,16 +1,17 @@
-/* all_reduce.c: all ranks get the reduction of all ranks' vectors: round a ring, or by halving and doubling.
+/* all_reduce.c: every rank gets the reduction of all ranks' vectors, by a ring or by recursive halving and doubling.
  *
- * Ring: the vector is cut into a block per rank. Each block goes once round, joined with each rank's own on the way,
- * and is complete at the last one; from there it goes round again and is stored. Every rank sends 2 (p - 1) / p of the
- * vector, to its neighbour alone: the least there is, for long vectors.
+ * Ring: the vector is cut into a block per rank. Each block goes once around the ring, is reduced with each rank's own
+ * part on the way, and is complete at the last rank; from there it goes around again and is stored. Every rank sends
+ * 2 (p - 1) / p of the vector, to its neighbour only, which is the least possible. It suits long vectors.
  *
- * Halving: ranks in pairs exchange halves and keep the joined half; then pairs of pairs quarters, and so on; doubling
- * takes the same way back. As many bytes, but 2 log2(p) steps instead of 2 (p - 1): for short vectors. The largest
- * parts go to the nearest. Ranks beyond a power of two give their vector to a neighbour, and get the result from it. */
+ * Halving and doubling: pairs of ranks exchange halves and each keeps the reduced half; then pairs of pairs exchange
+ * quarters, and so on; doubling goes the same way back. It sends as many bytes as the ring, but takes 2 log2(p) steps
+ * instead of 2 (p - 1), which suits short vectors. The largest parts go to the nearest ranks. Ranks beyond a power of
+ * two give their vector to a neighbour and get the result from it. */
 #include "collective.h"
 
 struct all_reduce_args {
-    kb_tensor in, out;                                  /* a row of `in` with each rank, a copy of `out` */
+    kb_tensor in, out;                                  /* `in`: a row per rank; `out`: a copy per rank */
     struct kb_order order;
     const char *op;
     uint64_t chunk_bytes;
@@ -21,19 +22,21 @@ struct all_reduce_args {
 KB_KERNEL(all_reduce_ring, struct all_reduce_args)
 {
     struct ring ring = ring_of(tl, arg->order);
-    struct tl_shard in = flat(tl_my_shard(tl, arg->in)), out = flat(tl_my_shard(tl, arg->out));
-    uint64_t p = ring.count, n = in.shape[0], longest = longest_block(n, p);
-    struct pipe pipe;
-    pipe_open(&pipe, tl, in.dtype, arg->op, arg->chunk_bytes, longest);
-    for (uint64_t base = 0; base < longest; base += pipe.panel)
+    struct tl_shard in = flattened(tl_my_shard(tl, arg->in)), out = flattened(tl_my_shard(tl, arg->out));
+    uint64_t p = ring.count, n = in.shape[0], longest = block_longest(n, p);
+    struct pipeline pipeline;
+    pipeline_open(&pipeline, tl, in.dtype, arg->op, arg->chunk_bytes, longest);
+    for (uint64_t base = 0; base < longest; base += pipeline.segment)
         for (uint64_t step = 0; step <= 2 * (p - 1); step++) {
-            struct span span = span_cut(block_of(n, p, (ring.at + 2 * p - step) % p), base, pipe.panel);
-            unsigned what = (step > 0 ? RECV : 0) | (step < p ? LOAD : 0) | (step >= p - 1 ? STORE : 0) |
-                            (step < 2 * (p - 1) ? SEND : 0);
-            pipe_put(&pipe, (struct panel){what, ring_behind(&ring, 1), ring_ahead(&ring, 1), part_of(tl, in, span),
-                                           part_of(tl, out, span), span.count});
+            struct range block = block_range(n, p, (ring.at + 2 * p - step) % p);
+            struct range range = range_window(block, base, pipeline.segment);
+            unsigned actions = (step > 0 ? PIPELINE_RECV : 0) | (step < p ? PIPELINE_LOAD : 0) |
+                               (step >= p - 1 ? PIPELINE_STORE : 0) | (step < 2 * (p - 1) ? PIPELINE_SEND : 0);
+            pipeline_push(&pipeline, (struct segment){
+                actions, ring_behind(&ring, 1), ring_ahead(&ring, 1), subrange(tl, in, range), subrange(tl, out, range),
+                range.count});
         }
-    pipe_flush(&pipe);
+    pipeline_drain(&pipeline);
 }
 
 /* ---- halving and doubling */
@@ -42,109 +45,115 @@ struct halving {
     struct tl *tl;
     struct ring ring;
     struct tl_shard in, out;
-    struct pipe pipe;
+    struct pipeline pipeline;
     uint32_t extra;                                     /* ranks beyond the power of two */
-    uint32_t id, ids;                                   /* among those that take part */
+    uint32_t id, ids;                                   /* this rank's number among those that halve and double */
 };
 
-/* Ids are given to the second of each of the first `extra` pairs of places, and to all places after them. */
-static uint32_t place_of_id(uint32_t extra, uint32_t id)
+/* The ring index of an id. The second rank of each of the first `extra` pairs has an id, and every rank after them. */
+static uint32_t index_of_id(uint32_t extra, uint32_t id)
 {
     return id < extra ? 2 * id + 1 : id + extra;
 }
 
 static uint32_t rank_of_id(const struct halving *h, uint32_t id)
 {
-    return h->ring.rank[place_of_id(h->extra, id)];
+    return h->ring.rank[index_of_id(h->extra, id)];
 }
 
-/* What an id still holds after the exchanges with the ids that differ in the bits below `mask`. */
-static struct span held(const struct halving *h, uint32_t id, uint32_t mask)
+/* The range that an id still holds after the exchanges with the ids that differ in the bits below `mask`. */
+static struct range held_range(const struct halving *h, uint32_t id, uint32_t mask)
 {
-    struct span span = {0, h->in.shape[0]};
+    struct range range = {0, h->in.shape[0]};
     for (uint32_t bit = 1; bit < mask; bit <<= 1) {
-        uint64_t low = span.count / 2;
-        span = id & bit ? (struct span){span.first + low, span.count - low} : (struct span){span.first, low};
+        uint64_t low = range.count / 2;
+        range = id & bit ? (struct range){range.first + low, range.count - low} : (struct range){range.first, low};
     }
-    return span;
+    return range;
 }
 
-/* Sends a span of `from` to a rank and receives another one from it, to be stored in `out`, joined with the same span
- * of `from` if `what` has LOAD; panel by panel in turn, for neither waits for a slot that the other one does not free.
- * An empty span is not sent. */
-static void exchange(struct halving *h, uint32_t rank, struct tl_shard from, struct span give, struct span take,
-                     unsigned what)
+/* Sends the range `give` of `from` to a rank and receives the range `take` from it into `out`. With `actions`
+ * PIPELINE_LOAD what is received is reduced with the same range of `from`. Empty ranges are not sent. Segments are sent
+ * and received in turn, so that neither rank waits for a slot that the other one does not free. */
+static void exchange_ranges(struct halving *h, uint32_t rank, struct tl_shard from, struct range give,
+                            struct range take, unsigned actions)
 {
     struct tl *tl = h->tl;
-    uint64_t longest = give.count > take.count ? give.count : take.count;
-    for (uint64_t base = 0; base < longest; base += h->pipe.panel) {
-        struct span g = span_cut(give, base, h->pipe.panel), t = span_cut(take, base, h->pipe.panel);
-        struct tl_shard out = part_of(tl, h->out, t);
-        pipe_put(&h->pipe, (struct panel){LOAD | SEND, rank, rank, part_of(tl, from, g), out, g.count});
-        pipe_put(&h->pipe, (struct panel){RECV | STORE | what, rank, rank, part_of(tl, from, t), out, t.count});
+    struct pipeline *pipeline = &h->pipeline;
+    for (uint64_t base = 0; base < kb_max(give.count, take.count); base += pipeline->segment) {
+        struct range g = range_window(give, base, pipeline->segment), t = range_window(take, base, pipeline->segment);
+        struct tl_shard out = subrange(tl, h->out, t);
+        pipeline_push(pipeline, (struct segment){
+            PIPELINE_LOAD | PIPELINE_SEND, rank, rank, subrange(tl, from, g), out, g.count});
+        pipeline_push(pipeline, (struct segment){
+            PIPELINE_RECV | PIPELINE_STORE | actions, rank, rank, subrange(tl, from, t), out, t.count});
     }
-    pipe_flush(&h->pipe);
+    pipeline_drain(pipeline);
 }
 
-static void copy(struct halving *h)
+/* A single rank copies its vector. */
+static void copy_vector(struct halving *h)
 {
-    for (uint64_t base = 0; base < h->in.shape[0]; base += h->pipe.panel) {
-        struct span span = span_cut((struct span){0, h->in.shape[0]}, base, h->pipe.panel);
-        struct tl_shard in = part_of(h->tl, h->in, span), out = part_of(h->tl, h->out, span);
-        pipe_put(&h->pipe, (struct panel){LOAD | STORE, 0, 0, in, out, span.count});
+    struct range all = {0, h->in.shape[0]};
+    for (uint64_t base = 0; base < all.count; base += h->pipeline.segment) {
+        struct range range = range_window(all, base, h->pipeline.segment);
+        pipeline_push(&h->pipeline, (struct segment){
+            PIPELINE_LOAD | PIPELINE_STORE, 0, 0, subrange(h->tl, h->in, range), subrange(h->tl, h->out, range),
+            range.count});
     }
-    pipe_flush(&h->pipe);
+    pipeline_drain(&h->pipeline);
 }
 
-/* Halves and doubles among the ids; `from` is the vector so far. */
+/* Halves and doubles among the ids. `from` holds this rank's vector, or its reduction with its partner's. */
 static void halve_and_double(struct halving *h, struct tl_shard from)
 {
     for (uint32_t mask = 1; mask < h->ids; mask <<= 1) {
         uint32_t peer = h->id ^ mask;
-        exchange(h, rank_of_id(h, peer), from, held(h, peer, 2 * mask), held(h, h->id, 2 * mask), LOAD);
+        exchange_ranges(h, rank_of_id(h, peer), from, held_range(h, peer, 2 * mask), held_range(h, h->id, 2 * mask),
+                        PIPELINE_LOAD);
         from = h->out;
     }
     for (uint32_t mask = h->ids / 2; mask > 0; mask >>= 1) {
         uint32_t peer = h->id ^ mask;
-        exchange(h, rank_of_id(h, peer), from, held(h, h->id, 2 * mask), held(h, peer, 2 * mask), 0);
+        exchange_ranges(h, rank_of_id(h, peer), from, held_range(h, h->id, 2 * mask), held_range(h, peer, 2 * mask), 0);
     }
 }
 
 KB_KERNEL(all_reduce_halving, struct all_reduce_args)
 {
-    struct tl_shard out = flat(tl_my_shard(tl, arg->out));
-    struct halving h = {.tl = tl, .ring = ring_of(tl, arg->order), .in = flat(tl_my_shard(tl, arg->in)), .out = out,
-                        .ids = 1};
-    bool held = h.in.shape[0] <= tl_room_bytes(tl) / 2 / kb_dtype_bytes(h.in.dtype);
-    if (held)                                           /* its steps load and store within the TCM */
+    struct tl_shard out = flattened(tl_my_shard(tl, arg->out));
+    struct halving h = {.tl = tl, .ring = ring_of(tl, arg->order), .in = flattened(tl_my_shard(tl, arg->in)),
+                        .out = out, .ids = 1};
+    bool in_tcm = h.in.shape[0] <= tl_room_bytes(tl) / 2 / kb_dtype_bytes(h.in.dtype);
+    if (in_tcm)                                         /* all steps then load and store within the TCM */
         h.in = h.out = tl_load(tl, h.in);
-    struct span all = {0, h.in.shape[0]}, none = {0, 0};
+    struct range all = {0, h.in.shape[0]}, none = {0, 0};
     while (h.ids <= h.ring.count / 2)
         h.ids *= 2;
     h.extra = h.ring.count - h.ids;
-    pipe_open(&h.pipe, tl, h.in.dtype, arg->op, arg->chunk_bytes, all.count);
+    pipeline_open(&h.pipeline, tl, h.in.dtype, arg->op, arg->chunk_bytes, all.count);
     bool paired = h.ring.at < 2 * h.extra, first = paired && h.ring.at % 2 == 0;
     uint32_t partner = first ? ring_ahead(&h.ring, 1) : ring_behind(&h.ring, 1);
     h.id = paired ? h.ring.at / 2 : h.ring.at - h.extra;
     if (first)
-        exchange(&h, partner, h.in, all, none, 0);
+        exchange_ranges(&h, partner, h.in, all, none, 0);
     else if (paired)
-        exchange(&h, partner, h.in, none, all, LOAD);
+        exchange_ranges(&h, partner, h.in, none, all, PIPELINE_LOAD);
     else if (h.ids == 1)
-        copy(&h);
+        copy_vector(&h);
     if (!first)
         halve_and_double(&h, paired ? h.out : h.in);
     if (paired)
-        exchange(&h, partner, h.out, first ? none : all, first ? all : none, 0);
-    if (held)
+        exchange_ranges(&h, partner, h.out, first ? none : all, first ? all : none, 0);
+    if (in_tcm)
         tl_store(tl, out, h.out);
 }
 
-/* Every id exchanges half of the vector with the nearest, a quarter with the next, and so on, there and back; at the
- * least one message a step. */
-static struct bound halving_bound(struct kb_pes pes, struct kb_order order, uint64_t bytes)
+/* The bound of halving and doubling: every id exchanges half of the vector with its nearest peer, a quarter with the
+ * next one, and so on, there and back; each step takes one message at least. */
+static struct collective_bound halving_bound(struct kb_pes pes, struct kb_order order, uint64_t bytes)
 {
-    struct bound bound = {.traffic = kb_traffic_new()};
+    struct collective_bound bound = {.traffic = kb_traffic_new()};
     uint32_t ids = 1;
     while (ids <= order.count / 2)
         ids *= 2;
@@ -152,8 +161,8 @@ static struct bound halving_bound(struct kb_pes pes, struct kb_order order, uint
     for (uint32_t mask = 1; mask < ids; mask <<= 1) {
         uint64_t nearest_ps = UINT64_MAX;
         for (uint32_t id = 0; id < ids; id++) {
-            uint32_t from = pes.pe[order.position[place_of_id(extra, id)]];
-            uint32_t to = pes.pe[order.position[place_of_id(extra, id ^ mask)]];
+            uint32_t from = pes.pe[order.position[index_of_id(extra, id)]];
+            uint32_t to = pes.pe[order.position[index_of_id(extra, id ^ mask)]];
             kb_traffic_add(bound.traffic, from, to, bytes / (2 * mask) * 2);
             nearest_ps = kb_min(nearest_ps, kb_latency_ps(from, to));
         }
@@ -163,8 +172,8 @@ static struct bound halving_bound(struct kb_pes pes, struct kb_order order, uint
 }
 
 KB_BENCH(all_reduce, "every PE gets the reduction of all vectors",
-         PARAMS_OF_COLLECTIVE("f16 bf16 f32 i32 i8", "elements of each vector"), PARAMS_OF_REDUCTION,
-         KB_WORD(algorithm, "ring halving", "ring; or recursive halving and doubling"))
+         COLLECTIVE_PARAMS("f16 bf16 f32 i32 i8", "elements of each vector"), REDUCTION_PARAMS,
+         KB_WORD(algorithm, "ring halving", "a ring, or recursive halving and doubling"))
 {
     struct collective c = reduction_params();
     uint64_t bytes = c.n * c.element_bytes;
@@ -172,14 +181,15 @@ KB_BENCH(all_reduce, "every PE gets the reduction of all vectors",
 
     kb_tensor in = kb_tensor_new("in", c.dtype, kb_2d(c.p, c.n), kb_rows(c.space, c.pes));
     kb_tensor out = kb_tensor_new("out", c.dtype, kb_2d(1, c.n), kb_copies(c.space, c.pes));
-    fill_for(in, c.dtype, c.op);
+    collective_fill(in, c.dtype, c.op);
     struct all_reduce_args args = {in, out, c.order, c.op, kb_int(chunk)};
     kb_future launch = ring ? kb_launch(all_reduce_ring, c.pes, &args) : kb_launch(all_reduce_halving, c.pes, &args);
     kb_wait(launch);
 
-    struct bound bound = ring ? ring_bound(c.pes, c.order, 2 * (c.n - longest_block(c.n, c.p)) * c.element_bytes, 2)
-                              : halving_bound(c.pes, c.order, bytes);
+    uint64_t sent_bytes = 2 * (c.n - block_longest(c.n, c.p)) * c.element_bytes;
+    struct collective_bound bound = ring ? ring_bound(c.pes, c.order, sent_bytes, 2)
+                                         : halving_bound(c.pes, c.order, bytes);
     bound.memory_ps = kb_memory_ps(c.space, bytes, bytes);
-    report(launch, bytes, 2 * (c.p - 1), c.p, bound);
+    collective_report(launch, bytes, 2 * (c.p - 1), c.p, bound);
     kb_expect_close(out, kb_ref_reduce(in, c.op));
 }

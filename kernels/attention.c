@@ -1,8 +1,8 @@
-/* attention.c: O = softmax(Q K^T / sqrt(head_dim)) V, of many heads: flash attention (attention.h).
+/* attention.c: O = softmax(Q K^T / sqrt(head_dim)) V of many heads: flash attention (attention.h).
  *
- * Neighbouring PEs share a kv head, or a PE has several, and what those heads need lies with them: the rows of a group
- * of heads that share a kv head follow those of the group before it. A score takes 2 head_dim multiply-adds of pe_gemm,
- * and pe_math compares, subtracts, exponentiates and adds it: the time of both bounds it. */
+ * Neighbouring PEs share a kv head, or a PE has several, and the rows of those heads lie in the HBM of those PEs. A
+ * score takes 2 head_dim multiply-adds of pe_gemm, and a comparison, a subtraction, an exponential and an addition of
+ * pe_math: the sum of both times bounds the kernel. */
 #include <kb/host.h>
 #include <kb/measure.h>
 
@@ -13,19 +13,19 @@ KB_KERNEL(attention_heads, struct attention)
     attention(tl, arg, attention_share(arg, tl_pe(tl), tl_num_pes(tl)));
 }
 
-/* A tensor of so many kv heads, with `cols` columns of each. */
-static kb_tensor heads_of(const char *name, const struct attention *a, uint64_t length, uint64_t cols,
-                          struct kb_place place)
+/* Makes a tensor with `length` rows and `cols` columns for each kv head. */
+static kb_tensor heads_tensor(const char *name, const struct attention *a, uint64_t length, uint64_t cols,
+                              struct kb_place place)
 {
     struct kb_dims dims = a->side_by_side ? kb_2d(length, a->kv_heads * cols) : kb_2d(a->kv_heads * length, cols);
     return kb_tensor_new(name, a->dtype, dims, place);
 }
 
-enum { LEAST_COLS = 16 };
+enum { LEAST_COLS = 16 };                               /* of a key in one memory */
 
-/* Each key lies with several PEs, some columns with each, so that every tile comes from many memories at once: with a
- * causal mask the first keys are read by everybody, the last ones by few. */
-static struct kb_place place_of_keys(const struct attention *a, struct kb_pes pes)
+/* Splits each key by columns over several PEs, so that every tile comes from many memories at once: with a causal mask
+ * all PEs read the first keys, and few read the last ones. */
+static struct kb_place keys_place(const struct attention *a, struct kb_pes pes)
 {
     uint64_t members = pes.count / a->kv_heads, cols = kb_min(members, kb_ceil_div(a->head_dim, LEAST_COLS));
     if (a->side_by_side)
@@ -39,16 +39,16 @@ static struct kb_place place_of_keys(const struct attention *a, struct kb_pes pe
 
 KB_BENCH(attention, "softmax(Q K^T / sqrt(head_dim)) V of many heads, with K and V in tiles",
          KB_INT(batch, 1, 1, 1 << 16, "sequences"),
-         KB_INT(heads, 32, 1, 1 << 16, "of Q, for each sequence"),
-         KB_INT(kv_heads, 8, 1, 1 << 16, "of K and V, each for as many of Q's"),
+         KB_INT(heads, 32, 1, 1 << 16, "heads of Q in a sequence"),
+         KB_INT(kv_heads, 8, 1, 1 << 16, "heads of K and V in a sequence; divides heads"),
          KB_INT(queries, 4096, 1, 1 << 20, "rows of a head of Q and O"),
-         KB_INT(keys, 0, 0, 1 << 20, "rows of a head of K and V; 0: as many as queries"),
+         KB_INT(keys, 0, 0, 1 << 20, "rows of a head of K and V; 0: the same as queries"),
          KB_INT(head_dim, 128, 1, 1024, "columns of a head"),
-         KB_WORD(dtype, "f16 bf16 f32", "of all tensors"),
-         KB_BOOL(causal, true, "a query sees no keys behind it"),
-         KB_BOOL(side_by_side, false, "a row has all heads, not those of one kv head"),
-         KB_INT(block, 0, 0, 1 << 16, "queries of a block; 0: by the machine's attributes"),
-         KB_INT(tile, 0, 0, 1 << 16, "keys of a tile; 0: by the machine's attributes"))
+         KB_WORD(dtype, "f16 bf16 f32", "dtype of all tensors"),
+         KB_BOOL(causal, true, "a query sees no later keys"),
+         KB_BOOL(side_by_side, false, "a row has all heads, not only those of one kv head"),
+         KB_INT(block, 0, 0, 1 << 16, "queries of a block; 0: chosen for the machine"),
+         KB_INT(tile, 0, 0, 1 << 16, "keys of a tile; 0: chosen for the machine"))
 {
     struct attention a = {
         .heads = kb_int(batch) * kb_int(heads), .kv_heads = kb_int(batch) * kb_int(kv_heads),
@@ -58,11 +58,11 @@ KB_BENCH(attention, "softmax(Q K^T / sqrt(head_dim)) V of many heads, with K and
     };
     struct kb_pes pes = kb_pes("*");
     uint64_t width = attention_group(&a) * a.head_dim;
-    a.q = heads_of("q", &a, a.queries, width, kb_rows(KB_HBM, pes));
-    a.k = heads_of("k", &a, a.keys, a.head_dim, place_of_keys(&a, pes));
-    a.v = heads_of("v", &a, a.keys, a.head_dim, place_of_keys(&a, pes));
-    a.o = heads_of("o", &a, a.queries, width, kb_rows(KB_HBM, pes));
-    kb_fill_uniform(a.q, -1.7, 1.7);                    /* scores of a standard deviation of 1 */
+    a.q = heads_tensor("q", &a, a.queries, width, kb_rows(KB_HBM, pes));
+    a.k = heads_tensor("k", &a, a.keys, a.head_dim, keys_place(&a, pes));
+    a.v = heads_tensor("v", &a, a.keys, a.head_dim, keys_place(&a, pes));
+    a.o = heads_tensor("o", &a, a.queries, width, kb_rows(KB_HBM, pes));
+    kb_fill_uniform(a.q, -1.7, 1.7);                    /* gives scores a standard deviation of 1 */
     kb_fill_uniform(a.k, -1.7, 1.7);
     kb_fill_uniform(a.v, -1, 1);
     kb_ref expected = kb_ref_attention(a.q, a.k, a.v, a.heads, a.kv_heads, a.causal, a.side_by_side);

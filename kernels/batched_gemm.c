@@ -1,14 +1,14 @@
-/* batched_gemm.c: C[i] = A[i] B[i] for every i of a batch, each of them on one PE.
+/* batched_gemm.c: C[i] = A[i] B[i] for every i of a batch, each product on one PE.
  *
- * A PE submits all of its products at once: the tiles of the next one are read while the last one's C is written. Every
- * element of A and B has one use for each tile across, so that small matrices are bound by the PE's slice of HBM. */
+ * A PE submits all of its products at once: the tiles of the next product are read while the C of the previous one is
+ * written. Small matrices have little reuse of A and B, so the PE's slice of HBM bounds the kernel. */
 #include "tiles.h"
 #include <kb/host.h>
 #include <kb/measure.h>
 
 struct batched_gemm_args {
     kb_tensor a, b, c;                                  /* batch x m x k; x k x n; x m x n */
-    struct tile tile;
+    struct gemm_tile tile;
 };
 
 static struct tl_shard matrix(struct tl *tl, struct tl_shard all, uint64_t i)
@@ -27,9 +27,9 @@ KB_KERNEL(batched_gemm, struct batched_gemm_args)
 }
 
 KB_BENCH(batched_gemm, "C[i] = A[i] B[i], the batch over all PEs",
-         KB_INT(batch, 512, 1, 1 << 24, "products"), KB_INT(m, 256, 1, 1 << 24, "rows of each A and C"),
+         KB_INT(batch, 512, 1, 1 << 24, "products in the batch"), KB_INT(m, 256, 1, 1 << 24, "rows of each A and C"),
          KB_INT(k, 256, 1, 1 << 24, "columns of A, rows of B"), KB_INT(n, 256, 1, 1 << 24, "columns of B and C"),
-         KB_WORD(dtype, "f16 bf16 f32 i8", "of A and B, and of C; i8 gives i32"), PARAMS_OF_TILE)
+         KB_WORD(dtype, "f16 bf16 f32 i8", "dtype of A, B and C; with i8, C is i32"), TILE_PARAMS)
 {
     uint64_t batch = kb_int(batch), m = kb_int(m), k = kb_int(k), n = kb_int(n);
     enum kb_dtype dtype = kb_dtype(kb_word(dtype)), out = dtype == KB_i8 ? KB_i32 : dtype;
@@ -41,7 +41,7 @@ KB_BENCH(batched_gemm, "C[i] = A[i] B[i], the batch over all PEs",
     kb_fill_uniform(a, -most, most);
     kb_fill_uniform(b, -most, most);
 
-    struct tile tile = tile_asked(tile_of(&(struct tile_ask){m, k, n, dtype, out, false, false}));
+    struct gemm_tile tile = tile_params(tile_choose(&(struct gemm_problem){m, k, n, dtype, out, false, false}));
     kb_future launch = kb_launch(batched_gemm, pes, &(struct batched_gemm_args){a, b, c, tile});
     kb_wait(launch);
     kb_roofline(kb_kernels_ps(launch), pes, &(struct kb_work){

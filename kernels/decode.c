@@ -1,44 +1,46 @@
-/* decode.c: attention of one new query of each sequence to a long cache of keys and values: flash decoding.
+/* decode.c: attention of one new query per sequence to a long cache of keys and values: flash decoding.
  *
- * The PEs of a team take an equal part of a kv head's keys each, which lies with them, tile by tile, as attention.h
- * does. What each has then, O with its sums of weights and the maxima that both are relative to, goes to the first one
- * of the team in a message; that brings all to the largest maximum and adds them up. Every key and value is read once,
- * for as few rows as a group has heads, so the memories bound it. */
+ * The keys of a kv head are split evenly over the PEs of a team, and each PE works through its own part tile by tile,
+ * as attention.h does. It then sends its partial result to the first PE of the team: O, its sums of weights, and the
+ * maxima that both are relative to. The first PE rescales all partial results to the largest maximum and adds them up.
+ * Every key and value is read once, and used for no more rows than a group has heads, so the memories bound the
+ * kernel. */
 #include <kb/host.h>
 
 #include "attention.h"
 
-enum { TILES = 3 };                                     /* of the keys that a PE has */
+enum { TILES = 3 };                                     /* by default, for the keys of a PE */
 
-/* A head's O, sum and maximum; and the room in the TCM for those of several heads and members. */
+/* The bytes of one head's partial result: O, sum and maximum. */
 static uint64_t partial_bytes(const struct attention *a)
 {
     return (a->head_dim + 2) * 4;
 }
 
+/* The room in the TCM for the partial results of several heads and members. */
 static uint64_t partials_bytes(void)
 {
     return (kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes) / 8;
 }
 
-/* The tiles of keys [first, end) of a head; gives the last one. */
+/* Works through the keys [first, end) of a head. Returns the last tile. */
 static struct key_tile decode_keys(struct attention_pe *pe, uint64_t head, uint64_t first, uint64_t end)
 {
     struct key_tile t = {.head = head, .queries = 1, .rows = pe->group, .first = first, .sees = end}, next;
-    tile_cut(pe, &t);
+    key_tile_cut(pe, &t);
     load_keys(pe, &t);
     load_values(pe, &t);
-    for (; !block_ends(&t); t = next) {
+    for (; !key_tile_is_last(&t); t = next) {
         next = t;
-        tile_after(pe, &next);
-        tile_work(pe, &t, &next);
+        key_tile_next(pe, &next);
+        compute_tile(pe, &t, &next);
     }
-    tile_work(pe, &t, NULL);
+    compute_tile(pe, &t, NULL);
     return t;
 }
 
-/* O and its sums, then the maxima, of the PE's own keys. */
-static void put_partial(struct attention_pe *pe, const struct key_tile *last, struct tl_shard to)
+/* Copies this PE's partial result: O and its sums, then the maxima. */
+static void copy_partial(struct attention_pe *pe, const struct key_tile *last, struct tl_shard to)
 {
     uint64_t sums = pe->a->head_dim + 1;
     to = tl_reshape(pe->tl, to, pe->group, sums + 1);
@@ -46,8 +48,8 @@ static void put_partial(struct attention_pe *pe, const struct key_tile *last, st
     tl_cast(pe->tl, tl_part(pe->tl, to, 1, sums, 1), maxima_of(pe, last, false));
 }
 
-/* Partial results of some heads from `head` on, members x heads x (head_dim + 2), to their rows of O, and sums. */
-static void join_partials(struct attention_pe *pe, struct tl_shard all, uint64_t head)
+/* Merges partial results, members x heads x (head_dim + 2), into the rows of O and sums from `head` on. */
+static void merge_partials(struct attention_pe *pe, struct tl_shard all, uint64_t head)
 {
     struct tl *tl = pe->tl;
     uint64_t heads = all.shape[1], sums = pe->a->head_dim + 1;
@@ -61,7 +63,7 @@ static void join_partials(struct attention_pe *pe, struct tl_shard all, uint64_t
     tl_free(tl, most);
 }
 
-/* The first member has a message of each other one, of as many heads at a time as fit into it, and into the TCM. */
+/* Sends this PE's partial result to the first member, which merges them, at_once heads at a time. */
 static void gather_partials(struct attention_pe *pe, struct tl_shard mine, uint64_t members, uint64_t at_once)
 {
     struct tl *tl = pe->tl;
@@ -77,14 +79,14 @@ static void gather_partials(struct attention_pe *pe, struct tl_shard mine, uint6
         tl_copy(tl, tl_part(tl, some, 0, 0, 1), own);
         for (uint32_t i = 1; i < members; i++)
             tl_recv(tl, leader + i, tl_part(tl, some, 0, i, 1));
-        join_partials(pe, some, head);
+        merge_partials(pe, some, head);
     }
     if (!member)
         tl_free(tl, all);
 }
 
-/* One head. Members without keys, or that the first one has no room for, have nothing to do; where a message has no
- * room for a partial result, one member does all. */
+/* Decodes one head. Members without keys have nothing to do, nor members whose partial result the first one has no room
+ * for. If a message is too short for a partial result, one member does all the work. */
 static void decode_head(struct attention_pe *pe, uint64_t head)
 {
     uint64_t keys = pe->a->keys, row = partial_bytes(pe->a), member = pe->share.member;
@@ -96,12 +98,12 @@ static void decode_head(struct attention_pe *pe, uint64_t head)
     if (members > 1) {
         struct tl_shard mine = tl_alloc(pe->tl, KB_f32, 1, pe->group, pe->a->head_dim + 2);
         uint64_t at_once = kb_min(tl_slot_bytes(pe->tl) / row, partials_bytes() / row / members);
-        put_partial(pe, &last, mine);
+        copy_partial(pe, &last, mine);
         gather_partials(pe, mine, members, kb_min(kb_max(at_once, 1), pe->group));
         tl_free(pe->tl, mine);
     }
     if (member == 0)
-        block_finish(pe, &last);
+        finish_block(pe, &last);
 }
 
 KB_KERNEL(decode, struct attention)
@@ -111,14 +113,14 @@ KB_KERNEL(decode, struct attention)
         decode_head(&pe, head);
 }
 
-KB_BENCH(decode, "attention of one query of each sequence to a long cache of keys and values",
+KB_BENCH(decode, "attention of one query per sequence to a long cache of keys and values",
          KB_INT(batch, 2, 1, 1 << 16, "sequences"),
-         KB_INT(heads, 32, 1, 1 << 16, "of Q, for each sequence"),
-         KB_INT(kv_heads, 8, 1, 1 << 16, "of K and V, each for as many of Q's"),
+         KB_INT(heads, 32, 1, 1 << 16, "heads of Q in a sequence"),
+         KB_INT(kv_heads, 8, 1, 1 << 16, "heads of K and V in a sequence; divides heads"),
          KB_INT(keys, 32768, 1, 1 << 24, "rows of a head of K and V"),
          KB_INT(head_dim, 128, 1, 1024, "columns of a head"),
-         KB_WORD(dtype, "f16 bf16 f32", "of all tensors"),
-         KB_INT(tile, 0, 0, 1 << 16, "keys of a tile; 0: a part of what each PE has"))
+         KB_WORD(dtype, "f16 bf16 f32", "dtype of all tensors"),
+         KB_INT(tile, 0, 0, 1 << 16, "keys of a tile; 0: a third of a PE's keys"))
 {
     struct kb_pes pes = kb_pes("*");
     struct attention a = {
@@ -126,13 +128,13 @@ KB_BENCH(decode, "attention of one query of each sequence to a long cache of key
         .keys = kb_int(keys), .head_dim = kb_int(head_dim), .dtype = kb_dtype(kb_word(dtype)), .tile = kb_int(tile),
     };
     uint64_t width = attention_group(&a) * a.head_dim, cols = kb_attrs.pe_gemm_cols;
-    if (a.tile == 0)                                    /* the first and the last tile are not hidden */
+    if (a.tile == 0)                                    /* nothing overlaps the first and the last tile */
         a.tile = kb_ceil_div(a.kv_heads * a.keys, pes.count * TILES * cols) * cols;
     a.q = kb_tensor_new("q", a.dtype, kb_2d(a.kv_heads, width), kb_rows(KB_HBM, pes));
     a.k = kb_tensor_new("k", a.dtype, kb_2d(a.kv_heads * a.keys, a.head_dim), kb_rows(KB_HBM, pes));
     a.v = kb_tensor_new("v", a.dtype, kb_2d(a.kv_heads * a.keys, a.head_dim), kb_rows(KB_HBM, pes));
     a.o = kb_tensor_new("o", a.dtype, kb_2d(a.kv_heads, width), kb_rows(KB_HBM, pes));
-    double spread = a.keys < 1024 ? 1.7 : 3.4;          /* of so many keys, few enough have weight for each to count */
+    double spread = a.keys < 1024 ? 1.7 : 3.4;          /* with many keys, so that few have most of the weight */
     kb_fill_uniform(a.q, -spread, spread);              /* scores of a standard deviation of 1, or 2 */
     kb_fill_uniform(a.k, -1.7, 1.7);
     kb_fill_uniform(a.v, -1, 1);

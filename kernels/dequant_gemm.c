@@ -1,6 +1,7 @@
-/* dequant_gemm.c: C = scale * (A B) of i8, summed exactly in i32, by a scale for each column of B: gemm.h says how.
+/* dequant_gemm.c: C = scale * (A B) of i8, accumulated exactly in i32, with a scale for each column of B; gemm.h has
+ * the algorithm.
  *
- * The array takes i8 faster than floats, and HBM half the bytes of f16; what C costs stays. */
+ * The array multiplies i8 faster than floats, and A and B have half the bytes of f16; C costs the same. */
 #include "gemm.h"
 
 KB_KERNEL(dequant_gemm, struct gemm_args)
@@ -8,8 +9,8 @@ KB_KERNEL(dequant_gemm, struct gemm_args)
     gemm_on_pe(tl, arg);
 }
 
-KB_BENCH(dequant_gemm, "C = scale * (A B) of i8, rows of A and C over all PEs", PARAMS_OF_GEMM(98304, 1408, 1024),
-         KB_WORD(dtype, "f16 bf16 f32", "of C"))
+KB_BENCH(dequant_gemm, "C = scale * (A B) of i8, rows of A and C over all PEs", GEMM_PARAMS(98304, 1408, 1024),
+         KB_WORD(dtype, "f16 bf16 f32", "dtype of C"))
 {
     enum kb_dtype out = kb_dtype(kb_word(dtype));
     struct kb_pes pes = kb_pes("*");

@@ -1,32 +1,33 @@
 /* elementwise.c: y = act(scale * x + bias) + residual, element by element, in one pass over memory.
  *
- * The rows are split over the PEs' HBM slices. A block goes through all ops of the chain in the TCM, so that each
- * element of x and of the residual is read once and each of y written once, however long the chain is: the HBM bounds
- * it. Floats stay f32 until the last op, and are rounded once. */
+ * The rows are split over the PEs' HBM slices. All ops are fused: a block goes through the whole chain in the TCM, so
+ * that x and the residual are read once and y is written once, however long the chain is. The HBM bounds the kernel.
+ * Floats stay f32 until the last op and are rounded once. */
 #include "stream.h"
 
 struct elementwise_args {
-    kb_tensor x, bias, residual, y;                     /* without bias, residual: NULL */
+    kb_tensor x, bias, residual, y;                     /* bias, residual: NULL if there is none */
     double scale;
-    const char *act;                                    /* "none": none */
+    const char *act;                                    /* an op of one operand, or "none" */
     uint32_t buffers;
     uint64_t block_rows, block_cols;
 };
 
-static bool acts(const struct elementwise_args *arg)
+static bool has_act(const struct elementwise_args *arg)
 {
     return arg->act[0] != 'n';
 }
 
-/* The ops that there are, the last one into y. */
-static tl_handle chain(struct tl *tl, const struct elementwise_args *arg, const struct stream *s, struct tl_shard wide)
+/* Submits the ops on a block one after the other. All but the last, which writes y, write `wide`. */
+static tl_handle fused_ops(struct tl *tl, const struct elementwise_args *arg, const struct stream *s,
+                           struct tl_shard wide)
 {
     struct tl_shard y = s->out[0], residual = s->in[1], bias = s->in[arg->residual ? 2 : 1];
-    uint32_t left = (arg->bias != NULL) + acts(arg) + (arg->residual != NULL);
+    uint32_t left = (arg->bias != NULL) + has_act(arg) + (arg->residual != NULL);
     tl_handle done = tl_mul_async(tl, left ? wide : y, s->in[0], tl_number(arg->scale));
     if (arg->bias)
         stream_then(tl, done, tl_add_async(tl, --left ? wide : y, wide, bias));
-    if (acts(arg))
+    if (has_act(arg))
         stream_then(tl, done, tl_compute_async(tl, &(struct tl_compute){
             .op = arg->act, .to = --left ? wide : y, .x = wide }));
     if (arg->residual)
@@ -51,16 +52,15 @@ KB_KERNEL(elementwise, struct elementwise_args)
     struct stream s = stream_of(tl, plan);
     struct tl_shard wide = tl_alloc(tl, inner, s.block_rows * s.block_cols);
     while (stream_next(&s))
-        tl_wait(tl, chain(tl, arg, &s, stream_matrix(&s, wide, s.at.rows, s.at.cols)));
+        tl_wait(tl, fused_ops(tl, arg, &s, stream_matrix(&s, wide, s.at.rows, s.at.cols)));
 }
 
-/* What the chain gives, op by op. */
 static kb_ref expected(const struct elementwise_args *arg)
 {
     kb_ref y = kb_ref_binary("mul", arg->x, arg->scale);
     if (arg->bias)
         y = kb_ref_binary("add", y, arg->bias);
-    if (acts(arg))
+    if (has_act(arg))
         y = kb_ref_unary(arg->act, y);
     return arg->residual ? kb_ref_binary("add", y, arg->residual) : y;
 }
@@ -68,11 +68,11 @@ static kb_ref expected(const struct elementwise_args *arg)
 KB_BENCH(elementwise, "act(scale * x + bias) + residual in one pass, rows over all PEs",
          KB_INT(rows, 10240, 1, 1 << 30, "rows"),
          KB_INT(cols, 2048, 1, 1 << 30, "columns"),
-         KB_WORD(dtype, "f32 f16 bf16 i32 i8", "of all tensors"),
-         KB_REAL(scale, 2, -1024, 1024, "what x is multiplied with; a whole number for integers"),
-         KB_BOOL(bias, true, "add a row to each row"),
-         KB_WORD(act, "gelu silu relu tanh sigmoid abs none", "an op of one operand; relu, abs or none for integers"),
-         KB_BOOL(residual, true, "add a matrix"),
+         KB_WORD(dtype, "f32 f16 bf16 i32 i8", "dtype of all tensors"),
+         KB_REAL(scale, 2, -1024, 1024, "factor of x; a whole number for integers"),
+         KB_BOOL(bias, true, "add a bias, one row, to each row"),
+         KB_WORD(act, "gelu silu relu tanh sigmoid abs none", "activation; relu, abs or none for integers"),
+         KB_BOOL(residual, true, "add a residual, a matrix"),
          STREAM_PARAMS)
 {
     uint64_t rows = kb_int(rows), cols = kb_int(cols), n = rows * cols;
@@ -100,7 +100,7 @@ KB_BENCH(elementwise, "act(scale * x + bias) + residual in one pass, rows over a
     kb_wait(launch);
 
     uint64_t bytes = n * kb_dtype_bytes(dtype), ops = 1 + kb_bool(bias) + kb_bool(residual);
-    ops += acts(&args) ? kb_op_cost(args.act) : 0;
+    ops += has_act(&args) ? kb_op_cost(args.act) : 0;
     uint64_t rows_of_bias = kb_bool(bias) ? pes.count < rows ? pes.count : rows : 0;
     kb_roofline(kb_kernels_ps(launch), pes, &(struct kb_work){
         .math_dtype = whole ? dtype : KB_f32, .math = ops * n, .hbm_written = bytes,

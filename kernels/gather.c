@@ -1,31 +1,32 @@
-/* gather.c: embedding gather: row t of y is row ids[t] of a table, whose rows lie with all PEs.
+/* gather.c: embedding gather: row t of y is row ids[t] of a table whose rows are split over all PEs.
  *
- * Each PE has its tokens' rows of y. It loads their ids, looks at them, and loads each row from the memory of the PE
- * that has it, some loads ahead of the stores. Ids are in any order, so every row is a load of its own; rows too long
- * for that many buffers are taken in pieces.
+ * Each PE has some tokens and their rows of y. It loads their ids, reads them, and loads each row from the memory of
+ * the PE that has it, several loads ahead of the stores. Ids are in any order, so every row is a separate load; rows
+ * too long for all the buffers are moved in pieces.
  *
- * The bounds: every row is read and written once, and crosses the links on its way. A read engine waits for one row
- * before it asks for the next: what a row takes for its way, beside its bytes, keeps it from the bounds. */
+ * The bounds: every row is read once, written once, and crosses the links. A read engine waits for one row before it
+ * requests the next, so the latency of each row keeps the kernel from its bounds. */
 #include "collective.h"
 
-enum { BUFFERS = 16, AHEAD = 8 };                       /* AHEAD: loads that have begun when the first one is stored */
+enum { BUFFERS = 16, AHEAD = 8 };                       /* AHEAD: how many rows the loads are ahead of the stores */
 
 struct gather_args {
     kb_tensor table, ids, y;                            /* vocab x dim; tokens; tokens x dim */
     uint64_t vocab;
 };
 
-/* The row of an id, wherever it lies. */
-static struct tl_shard row_of(struct tl *tl, const struct gather_args *arg, int32_t id)
+/* The row of an id in the shard that has it. Fails with KERNEL_ERROR if the table has no such row. */
+static struct tl_shard table_row(struct tl *tl, const struct gather_args *arg, int32_t id)
 {
     if (id < 0 || (uint64_t)id >= arg->vocab)
         tl_fail(tl, 1, "the id %d is not among the table's %llu rows", (int)id, (unsigned long long)arg->vocab);
-    struct tl_shard shard = tl_shard(tl, arg->table, block_with(arg->vocab, tl_num_pes(tl), (uint64_t)id));
+    struct tl_shard shard = tl_shard(tl, arg->table, block_owner(arg->vocab, tl_num_pes(tl), (uint64_t)id));
     return tl_part(tl, shard, 0, (uint64_t)id - shard.first[0], 1);
 }
 
-/* Some ids, whose rows are those of y; some columns of them. */
-static void rows(struct tl *tl, const struct gather_args *arg, const int32_t *id, struct tl_shard y, struct span cols)
+/* Copies a range of columns of the rows of some ids, one for each row of y. */
+static void copy_rows(struct tl *tl, const struct gather_args *arg, const int32_t *id, struct tl_shard y,
+                      struct range cols)
 {
     struct tl_shard buffer[BUFFERS];
     tl_handle load[BUFFERS], store[BUFFERS];
@@ -36,7 +37,7 @@ static void rows(struct tl *tl, const struct gather_args *arg, const int32_t *id
         if (t < tokens) {
             if (t >= BUFFERS)
                 tl_wait(tl, store[t % BUFFERS]);
-            struct tl_shard row = tl_part(tl, row_of(tl, arg, id[t]), 1, cols.first, cols.count);
+            struct tl_shard row = tl_part(tl, table_row(tl, arg, id[t]), 1, cols.first, cols.count);
             load[t % BUFFERS] = tl_load_async(tl, buffer[t % BUFFERS], row);
         }
         if (t >= AHEAD && t - AHEAD < tokens) {
@@ -61,22 +62,23 @@ KB_KERNEL(gather, struct gather_args)
         uint64_t count = kb_min(some, y.shape[0] - token);
         struct tl_shard loaded = tl_load(tl, tl_part(tl, ids, 0, token, count));
         for (uint64_t col = 0; col < dim; col += most)
-            rows(tl, arg, tl_data(tl, loaded), tl_part(tl, y, 0, token, count),
-                 (struct span){col, kb_min(most, dim - col)});
+            copy_rows(tl, arg, tl_data(tl, loaded), tl_part(tl, y, 0, token, count),
+                      (struct range){col, kb_min(most, dim - col)});
         tl_free(tl, loaded);
     }
 }
 
 /* ---- the bench */
 
-/* Every row on its way; what is read goes the way of its request backwards. */
-static kb_traffic moved(struct kb_pes pes, const double *id, uint64_t tokens, uint64_t vocab, uint64_t row_bytes)
+/* The rows that cross links. A response takes the route of its request in the other direction, so it is added from the
+ * PE that reads to the PE that owns the row. */
+static kb_traffic row_traffic(struct kb_pes pes, const double *id, uint64_t tokens, uint64_t vocab, uint64_t row_bytes)
 {
     kb_traffic traffic = kb_traffic_new();
     for (uint64_t pe = 0; pe < pes.count; pe++) {
-        struct span mine = block_of(tokens, pes.count, pe);
-        for (uint64_t t = mine.first; t < mine.first + mine.count; t++) {
-            uint64_t owner = block_with(vocab, pes.count, (uint64_t)id[t]);
+        struct range own = block_range(tokens, pes.count, pe);
+        for (uint64_t t = own.first; t < own.first + own.count; t++) {
+            uint64_t owner = block_owner(vocab, pes.count, (uint64_t)id[t]);
             if (owner != pe)
                 kb_traffic_add(traffic, pes.pe[pe], pes.pe[owner], row_bytes);
         }
@@ -84,7 +86,7 @@ static kb_traffic moved(struct kb_pes pes, const double *id, uint64_t tokens, ui
     return traffic;
 }
 
-static kb_ref chosen(kb_tensor table, const double *id, uint64_t tokens, uint64_t dim)
+static kb_ref expected(kb_tensor table, const double *id, uint64_t tokens, uint64_t dim)
 {
     double *rows = kb_has_data() ? kb_array(double, tokens * dim) : NULL;
     for (uint64_t t = 0; rows && t < tokens; t++)
@@ -92,12 +94,12 @@ static kb_ref chosen(kb_tensor table, const double *id, uint64_t tokens, uint64_
     return kb_ref_given(rows, kb_2d(tokens, dim));
 }
 
-KB_BENCH(gather, "rows of a table that lies with all PEs, by ids in memory",
+KB_BENCH(gather, "rows of a table that is split over all PEs, by ids in memory",
          KB_INT(vocab, 4096, 1, INT32_MAX, "rows of the table"),
          KB_INT(dim, 8192, 1, 1 << 24, "columns of the table"),
-         KB_INT(tokens, 4096, 1, 1 << 24, "rows that are asked for"),
-         KB_INT(used, 0, 0, INT32_MAX, "the first so many rows are asked for; 0: all"),
-         KB_WORD(dtype, "f16 bf16 f32 i32 i16 i8 u8", "of the table"))
+         KB_INT(tokens, 4096, 1, 1 << 24, "ids, rows of y"),
+         KB_INT(used, 0, 0, INT32_MAX, "draw ids from this many first rows; 0: from all"),
+         KB_WORD(dtype, "f16 bf16 f32 i32 i16 i8 u8", "dtype of the table"))
 {
     uint64_t vocab = kb_int(vocab), dim = kb_int(dim), tokens = kb_int(tokens), used = kb_int(used);
     enum kb_dtype dtype = kb_dtype(kb_word(dtype));
@@ -116,6 +118,6 @@ KB_BENCH(gather, "rows of a table that lies with all PEs, by ids in memory",
 
     kb_roofline(kb_kernels_ps(launch), pes, &(struct kb_work){
         .hbm_read = tokens * row_bytes, .hbm_written = tokens * row_bytes,
-        .traffic = moved(pes, id, tokens, vocab, row_bytes) });
-    kb_expect_close(y, chosen(table, id, tokens, dim));
+        .traffic = row_traffic(pes, id, tokens, vocab, row_bytes) });
+    kb_expect_close(y, expected(table, id, tokens, dim));
 }

@@ -1,4 +1,4 @@
-/* gemm.c: C = A B, or relu(A B + bias), by rows over all PEs: gemm.h says how. */
+/* gemm.c: C = A B, or relu(A B + bias), rows over all PEs; gemm.h has the algorithm. */
 #include "gemm.h"
 
 KB_KERNEL(gemm, struct gemm_args)
@@ -6,10 +6,10 @@ KB_KERNEL(gemm, struct gemm_args)
     gemm_on_pe(tl, arg);
 }
 
-KB_BENCH(gemm, "C = A B, rows of A and C over all PEs, B with each of them", PARAMS_OF_GEMM(196608, 704, 1024),
-         KB_WORD(dtype, "f16 bf16 f32 i8", "of A and B, and of C; i8 gives i32"),
-         KB_BOOL(bias, false, "add a row to every row of C"),
-         KB_BOOL(relu, false, "no element of C below 0"))
+KB_BENCH(gemm, "C = A B, rows of A and C over all PEs, a copy of B per PE", GEMM_PARAMS(196608, 704, 1024),
+         KB_WORD(dtype, "f16 bf16 f32 i8", "dtype of A, B and C; with i8, C is i32"),
+         KB_BOOL(bias, false, "add a bias, one row, to every row of C"),
+         KB_BOOL(relu, false, "apply relu to C"))
 {
     enum kb_dtype dtype = kb_dtype(kb_word(dtype)), out = dtype == KB_i8 ? KB_i32 : dtype;
     struct kb_pes pes = kb_pes("*");

@@ -1,21 +1,22 @@
-/* gemm.h: C = A B on a set of PEs, rows of A and C with each, and a panel of B in each TCM.
+/* gemm.h: C = A B over a set of PEs: each PE has rows of A and C, and a panel of B in its TCM.
  *
- * Each PE has a copy of B too, column after column, as the weights of a layer are kept. The columns of a panel stay in
- * the TCM while rows of A stream by, tile by tile. If B is more than one panel, the next one comes while one is worked
- * on; where B is so deep that a panel would be narrow, A and B are both read tile by tile.
+ * Each PE also has a copy of B in its HBM, column after column, as the weights of a layer are kept. The columns of a
+ * panel stay in the TCM while rows of A stream past them, tile by tile. If B is more than one panel, the next panel is
+ * loaded while one is in use; where B is so deep that a panel would be narrow, A and B both stream tile by tile.
  *
- * A panel is loaded by the PEs of a cube together. They stand in a ring: each loads some of the columns from HBM, and
- * passes on what it has or gets as messages, since the HBM is what everything else needs. The first rows of A, the
- * head, come at the same time and stay until the panel is there: what has arrived of both is multiplied at once.
+ * The PEs of a cube load a panel together, as an all-gather around a ring: each PE loads some of the columns from HBM
+ * and passes on, as messages, what it has loaded or received, because the HBM is what everything else needs. The first
+ * rows of A, the head, are loaded at the same time and stay in the TCM until the panel is complete: the parts of both
+ * that have arrived are multiplied at once.
  *
- *             step 0   1   2   3 ...      columns, as they come: own ones, then those of the PE behind, ...
- *     rows 0     0     1   2   3          at which step this part of C is computed
+ *             step 0   1   2   3 ...      columns in the order of arrival: own ones, then the neighbour's, ...
+ *     rows 0     0     1   2   3          the step in which this part of C is computed
  *     rows 1     1     1   2   3
  *     rows 2     2     2   2   3
- *     others: a stream of tiles, when the panel is complete
+ *     others: a stream of tiles once the panel is complete
  *
- * The last rows are cut into narrower tiles, so that little is left to write when the array is done. What bounds it is
- * the array, or, where k or n is small, the PE's slice of HBM. */
+ * The last rows are cut into narrower tiles, so that little is left to write when the array is done. The array bounds
+ * the kernel or, where k or n is small, the PE's slice of HBM. */
 #ifndef GEMM_H
 #define GEMM_H
 
@@ -25,9 +26,9 @@
 
 struct gemm_args {
     kb_tensor a, b, c;                                  /* m x k; n x k; m x n */
-    kb_tensor scale, bias;                              /* rows of n, with each PE; NULL: none */
-    const char *activation;                             /* an op of one operand, at last; NULL: none */
-    struct tile tile;
+    kb_tensor scale, bias;                              /* rows of n, a copy per PE; NULL: none */
+    const char *activation;                             /* the last op, of one operand; NULL: none */
+    struct gemm_tile tile;
     uint64_t panel, head;                               /* columns of B, rows of A in the TCM; 0: none */
     uint32_t ring;                                      /* PEs that load a panel together */
 };
@@ -43,8 +44,8 @@ static inline void gemm_epilogue(struct tl *tl, struct tl_composite *gemm, const
         epilogue->operand = tl_in(tl_part(tl, tl_my_shard(tl, row), 0, c.first[1], c.shape[1]));
 }
 
-/* One composite: rows of A times columns of B, each of which may lie in the TCM, are a part of C. */
-static inline tl_handle gemm_block(struct tl *tl, const struct gemm_args *arg, struct tile tile, struct tl_shard a,
+/* One composite: rows of A times columns of B give a block of C. A and B may lie in the TCM (pinned). */
+static inline tl_handle gemm_block(struct tl *tl, const struct gemm_args *arg, struct gemm_tile tile, struct tl_shard a,
                                    bool pin_a, struct tl_shard b, bool pin_b, struct tl_shard c)
 {
     struct tl_composite gemm = {
@@ -60,13 +61,13 @@ static inline tl_handle gemm_block(struct tl *tl, const struct gemm_args *arg, s
     return tl_composite(tl, &gemm);
 }
 
-/* A panel on its way into the TCM, with the rows that it meets. */
+/* A panel that is being loaded, and the rows that are multiplied with it. */
 struct gemm_panel {
-    struct tl_shard from, b;                            /* columns: in HBM, in the TCM */
-    struct tl_shard a, head, c;                         /* all rows; the first ones in the TCM; their part of C */
+    struct tl_shard from, b;                            /* its columns in HBM and in the TCM */
+    struct tl_shard a, head, c;                         /* all rows of A; the first ones in the TCM; their block of C */
 };
 
-/* The columns that come in step i, among all of the panel's. There may be none. */
+/* The columns that arrive in step i, as a part of `all` columns, which are along `axis`; a shape of 0 if none do. */
 static inline struct tl_shard gemm_step(struct tl *tl, const struct gemm_args *arg, struct tl_shard all, uint32_t axis,
                                         uint32_t i)
 {
@@ -78,7 +79,7 @@ static inline struct tl_shard gemm_step(struct tl *tl, const struct gemm_args *a
     return first < n ? tl_part(tl, all, axis, first, kb_min(step, n - first)) : none;
 }
 
-/* Brings in the columns of step i, and sends them on. */
+/* Gets the columns of step i, from HBM in step 0 and from the neighbour in the others, and sends them on. */
 static inline void gemm_columns(struct tl *tl, const struct gemm_args *arg, const struct gemm_panel *p, uint32_t i)
 {
     uint32_t ring = arg->ring, at = tl_pe(tl) % ring, base = tl_pe(tl) - at;
@@ -98,7 +99,7 @@ static inline void gemm_columns(struct tl *tl, const struct gemm_args *arg, cons
     }
 }
 
-/* Rows of the head times the columns of step i. */
+/* Multiplies rows [first, end) of the head with the columns of step i. */
 static inline void gemm_corner(struct tl *tl, const struct gemm_args *arg, const struct gemm_panel *p, uint64_t first,
                                uint64_t end, uint32_t i)
 {
@@ -109,7 +110,7 @@ static inline void gemm_corner(struct tl *tl, const struct gemm_args *arg, const
                    tl_part(tl, c, 0, first, count));
 }
 
-/* Starts to load the rows of step i, if the head has so many. */
+/* Starts to load the rows of the head for step i. Returns NULL if the head has no more rows. */
 static inline tl_handle gemm_head(struct tl *tl, const struct gemm_args *arg, const struct gemm_panel *p, uint32_t i)
 {
     uint64_t first = i * arg->tile.m, rows = p->head.shape[0];
@@ -119,7 +120,7 @@ static inline tl_handle gemm_head(struct tl *tl, const struct gemm_args *arg, co
     return tl_load_async(tl, tl_part(tl, p->head, 0, first, count), tl_part(tl, p->a, 0, first, count));
 }
 
-/* Loads a panel, and multiplies the head with it. */
+/* Loads a panel and multiplies the head with it. */
 static inline void gemm_gather(struct tl *tl, const struct gemm_args *arg, const struct gemm_panel *p)
 {
     uint64_t rows = p->head.shape[0];
@@ -139,13 +140,14 @@ static inline void gemm_gather(struct tl *tl, const struct gemm_args *arg, const
     }
 }
 
-/* All rows but the head times a panel; at the end, the last ones in narrower tiles. */
-static inline tl_handle gemm_stream(struct tl *tl, const struct gemm_args *arg, const struct gemm_panel *p, bool end)
+/* Multiplies the rows after the head with a panel. If this is the last panel, the last rows have narrower tiles. */
+static inline tl_handle gemm_stream(struct tl *tl, const struct gemm_args *arg, const struct gemm_panel *p,
+                                    bool last_panel)
 {
     uint64_t rows = p->c.shape[0], first = p->head.shape[0];
-    uint64_t last = end ? rows - kb_min(arg->tile.m, rows - first) : first;
-    struct tile narrow = arg->tile;
-    if (end)
+    uint64_t last = last_panel ? rows - kb_min(arg->tile.m, rows - first) : first;
+    struct gemm_tile narrow = arg->tile;
+    if (last_panel)
         narrow.n = kb_ceil_div(narrow.n, 2);
     if (first < last)
         gemm_block(tl, arg, arg->tile, tl_part(tl, p->a, 0, first, last - first), false, p->b, true,
@@ -154,6 +156,7 @@ static inline tl_handle gemm_stream(struct tl *tl, const struct gemm_args *arg, 
                       tl_part(tl, p->c, 0, last, rows - last));
 }
 
+/* This PE's rows of C. Panels alternate between two buffers. */
 static inline void gemm_on_pe(struct tl *tl, const struct gemm_args *arg)
 {
     struct tl_shard a = tl_my_shard(tl, arg->a), b = tl_my_shard(tl, arg->b), c = tl_my_shard(tl, arg->c), kept[2];
@@ -183,27 +186,27 @@ static inline void gemm_on_pe(struct tl *tl, const struct gemm_args *arg)
 
 /* ---- in benches */
 
-#define PARAMS_OF_GEMM(m_, k_, n_)                                                                                     \
+#define GEMM_PARAMS(m_, k_, n_)                                                                                        \
     KB_INT(m, m_, 1, 1 << 24, "rows of A and C"), KB_INT(k, k_, 1, 1 << 24, "columns of A, rows of B"),                \
-    KB_INT(n, n_, 1, 1 << 24, "columns of B and C"), PARAMS_OF_TILE
+    KB_INT(n, n_, 1, 1 << 24, "columns of B and C"), TILE_PARAMS
 
-/* What stays in the TCMs, and the tiles. */
-static inline void gemm_plan(struct gemm_args *arg, struct tile_ask ask)
+/* Chooses what stays in the TCMs, and the tiles. */
+static inline void gemm_plan(struct gemm_args *arg, struct gemm_problem gemm)
 {
-    uint64_t depth = ask.k * kb_dtype_bytes(ask.in), array = kb_attrs.pe_gemm_rows;
+    uint64_t depth = gemm.k * kb_dtype_bytes(gemm.in), array = kb_attrs.pe_gemm_rows;
     uint64_t room = kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes;
-    arg->panel = tile_panel(&ask, room);
+    arg->panel = tile_panel(&gemm, room);
     arg->ring = kb_pes("sip0.cube0.*").count;
-    if (arg->panel == ask.n)
-        arg->head = (room - ask.n * depth) / depth / array * array;
+    if (arg->panel == gemm.n)
+        arg->head = (room - gemm.n * depth) / depth / array * array;
     if (arg->panel) {
-        ask.pin_b = true;
-        ask.n = arg->panel;
+        gemm.pin_b = true;
+        gemm.n = arg->panel;
     }
-    arg->tile = tile_asked(tile_of(&ask));
+    arg->tile = tile_params(tile_choose(&gemm));
 }
 
-/* A gemm of random tensors, by the parameters above. */
+/* Makes the arguments of a gemm of random tensors from the parameters above. */
 static inline struct gemm_args gemm_new(enum kb_dtype in, enum kb_dtype out, struct kb_pes pes)
 {
     uint64_t m = kb_int(m), k = kb_int(k), n = kb_int(n);
@@ -213,15 +216,16 @@ static inline struct gemm_args gemm_new(enum kb_dtype in, enum kb_dtype out, str
         .b = kb_tensor_new("b", in, kb_2d(n, k), kb_copies(KB_HBM, pes)),
         .c = kb_tensor_new("c", out, kb_2d(m, n), kb_rows(KB_HBM, pes)),
     };
-    if (kb_has_data()) {                                /* the time does not follow from it */
+    if (kb_has_data()) {                                /* times do not depend on the values */
         kb_fill_uniform(arg.a, -most, most);
         kb_fill_uniform(arg.b, -most, most);
     }
-    gemm_plan(&arg, (struct tile_ask){kb_ceil_div(m, pes.count), k, n, in, out, false, false});
+    gemm_plan(&arg, (struct gemm_problem){kb_ceil_div(m, pes.count), k, n, in, out, false, false});
     return arg;
 }
 
-/* A is read once, B once by each ring or each PE, C is written once; so many elements of epilogues. */
+/* Reports the roofline: A is read once, B once by each ring or each PE, C is written once; `math` is the number of
+ * elements of all epilogues. */
 static inline void gemm_roofline(kb_future launch, const struct gemm_args *arg, struct kb_pes pes, enum kb_dtype in,
                                  enum kb_dtype out, uint64_t math)
 {

@@ -1,22 +1,24 @@
-/* gemm_2d.c: C = A B with C in blocks over a grid of PEs: nothing has a copy.
+/* gemm_2d.c: C = A B with C in blocks over a grid of PEs: no tensor is replicated.
  *
- * A row of the grid is a cube. Rows of A lie with all PEs, in rank order, so that the rows of a block of C are in the
- * block's own cube; columns of B lie with all PEs as well, those of a block on other cubes. A PE loads B's columns for
- * its block into its TCM, as many as fit, and takes the rows of A from one neighbour after the other, its own ones
- * first. What bounds it is the links between and in the cubes. */
+ * A row of the grid is a cube. The rows of A are split over all PEs in rank order, so that the rows of a block of C lie
+ * in the block's own cube; the columns of B are split over all PEs as well, and those of a block lie in other cubes. A
+ * PE loads B's columns of its block into its TCM, as many as fit, and reads the rows of A from one neighbour after the
+ * other, beginning with its own. The links between and in the cubes bound the kernel. */
 #include "tiles.h"
 #include <kb/host.h>
 #include <kb/measure.h>
 
 struct gemm_2d_args {
     kb_tensor a, b, c;                                  /* m x k; n x k: columns of B; m x n */
-    struct tile tile;
-    uint32_t rows, cols;                                /* of the grid */
-    uint32_t kept;                                      /* shards of B that are in the TCM at a time; 0: none */
+    struct gemm_tile tile;
+    uint32_t rows, cols;                                /* of the grid of PEs */
+    uint32_t kept;                                      /* shards of B in the TCM at a time; 0: none, B streams */
 };
 
-/* All rows of the block times some of its columns, which may lie in the TCM; `first` is their index in C. */
-static void multiply(struct tl *tl, const struct gemm_2d_args *arg, struct tl_shard b, bool pin_b, uint64_t first)
+/* Multiplies all rows of this PE's block of C with some columns of B, which may lie in the TCM. `first` is the index of
+ * those columns in C. */
+static void multiply_columns(struct tl *tl, const struct gemm_2d_args *arg, struct tl_shard b, bool pin_b,
+                             uint64_t first)
 {
     uint32_t row = tl_pe(tl) / arg->cols, col = tl_pe(tl) % arg->cols;
     struct tl_shard c = tl_my_shard(tl, arg->c);
@@ -45,7 +47,7 @@ KB_KERNEL(gemm_2d, struct gemm_2d_args)
     for (uint32_t i = 0; arg->kept == 0 && i < arg->rows; i++) {
         struct tl_shard b = tl_shard(tl, arg->b, first + (row + i) % arg->rows);
         if (b.shape[0])                                 /* there are not more PEs than columns */
-            multiply(tl, arg, b, false, b.first[0]);
+            multiply_columns(tl, arg, b, false, b.first[0]);
     }
     for (uint32_t i = 0; arg->kept && i < arg->rows; i += arg->kept) {
         uint32_t count = (uint32_t)kb_min(arg->kept, arg->rows - i);
@@ -59,13 +61,13 @@ KB_KERNEL(gemm_2d, struct gemm_2d_args)
             if (b.shape[0])
                 tl_load_into(tl, tl_part(tl, panel, 0, b.first[0] - from, b.shape[0]), b);
         }
-        multiply(tl, arg, panel, true, from);
+        multiply_columns(tl, arg, panel, true, from);
         tl_free(tl, panel);
     }
 }
 
-/* What each PE reads of the others at least, over the links. */
-static kb_traffic traffic_of(const struct gemm_2d_args *arg, struct kb_pes pes, uint64_t a_bytes, uint64_t b_bytes)
+/* What each PE must read from the other PEs. */
+static kb_traffic least_traffic(const struct gemm_2d_args *arg, struct kb_pes pes, uint64_t a_bytes, uint64_t b_bytes)
 {
     kb_traffic traffic = kb_traffic_new();
     for (uint32_t to = 0; to < pes.count; to++) {
@@ -79,10 +81,10 @@ static kb_traffic traffic_of(const struct gemm_2d_args *arg, struct kb_pes pes, 
     return traffic;
 }
 
-KB_BENCH(gemm_2d, "C = A B, blocks of C over a grid of PEs, A and B over all of them",
+KB_BENCH(gemm_2d, "C = A B, blocks of C over a grid of PEs, A and B split over all PEs",
          KB_INT(m, 16384, 1, 1 << 24, "rows of A and C"), KB_INT(k, 1024, 1, 1 << 24, "columns of A, rows of B"),
          KB_INT(n, 8192, 1, 1 << 24, "columns of B and C"),
-         KB_WORD(dtype, "f16 bf16 f32 i8", "of A and B, and of C; i8 gives i32"), PARAMS_OF_TILE)
+         KB_WORD(dtype, "f16 bf16 f32 i8", "dtype of A, B and C; with i8, C is i32"), TILE_PARAMS)
 {
     uint64_t m = kb_int(m), k = kb_int(k), n = kb_int(n);
     enum kb_dtype dtype = kb_dtype(kb_word(dtype)), out = dtype == KB_i8 ? KB_i32 : dtype;
@@ -99,12 +101,13 @@ KB_BENCH(gemm_2d, "C = A B, blocks of C over a grid of PEs, A and B over all of 
     uint64_t room = kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes, wide = kb_ceil_div(n, pes.count);
     uint64_t tall = kb_ceil_div(m, pes.count), column = k * kb_dtype_bytes(dtype);
     arg.kept = (uint32_t)kb_min(room / (wide * column), arg.rows);
-    arg.tile = tile_asked(tile_of(&(struct tile_ask){
+    arg.tile = tile_params(tile_choose(&(struct gemm_problem){
         tall, k, arg.kept ? wide * arg.kept : wide, dtype, out, false, arg.kept > 0}));
     kb_future launch = kb_launch(gemm_2d, pes, &arg);
     kb_wait(launch);
     kb_roofline(kb_kernels_ps(launch), pes, &(struct kb_work){
         .gemm_dtype = dtype, .macs = m * k * n, .hbm_read = (m * arg.cols + n * arg.rows) * column,
-        .hbm_written = m * n * kb_dtype_bytes(out), .traffic = traffic_of(&arg, pes, tall * column, wide * column) });
+        .hbm_written = m * n * kb_dtype_bytes(out),
+        .traffic = least_traffic(&arg, pes, tall * column, wide * column) });
     kb_expect_close(arg.c, kb_ref_gemm(arg.a, kb_ref_transpose(arg.b)));
 }

@@ -1,7 +1,8 @@
-/* gemm_bias_gelu.c: C = gelu(A B + bias), the first half of a feed-forward block, in one pass: gemm.h says how.
+/* gemm_bias_gelu.c: C = gelu(A B + bias), the first half of a feed-forward block, in one pass; gemm.h has the
+ * algorithm.
  *
- * The epilogues work on each tile of C before it is stored. Where pe_gemm and pe_math are one server, they take turns,
- * and the sum of their times bounds it. */
+ * The epilogues work on each tile of C before it is stored. Where pe_gemm and pe_math share one slot of the PE, they
+ * take turns, and the sum of their times bounds the kernel. */
 #include "gemm.h"
 
 KB_KERNEL(gemm_bias_gelu, struct gemm_args)
@@ -9,8 +10,8 @@ KB_KERNEL(gemm_bias_gelu, struct gemm_args)
     gemm_on_pe(tl, arg);
 }
 
-KB_BENCH(gemm_bias_gelu, "C = gelu(A B + bias), rows of A and C over all PEs", PARAMS_OF_GEMM(98304, 704, 1024),
-         KB_WORD(dtype, "f16 bf16 f32", "of all of them"))
+KB_BENCH(gemm_bias_gelu, "C = gelu(A B + bias), rows of A and C over all PEs", GEMM_PARAMS(98304, 704, 1024),
+         KB_WORD(dtype, "f16 bf16 f32", "dtype of all tensors"))
 {
     enum kb_dtype dtype = kb_dtype(kb_word(dtype));
     struct kb_pes pes = kb_pes("*");

@@ -1,38 +1,40 @@
-/* gemm_split_k.c: C = A B of few rows and deep columns: the PEs of a cube share columns of C, each takes a part of k.
+/* gemm_split_k.c: C = A B with few rows and a deep k: the PEs of a cube share columns of C, and each takes a part of k
+ * (split-K).
  *
- * All of B is read once, from the slices beside the PEs, which bounds it: with few rows there is little else to do.
- * Each PE leaves its partial sums in its TCM, in f32, and gets one part of all elements from the others of its cube, a
- * message at a time; it adds them up and stores their sum. */
+ * All of B is read once, from the HBM slices beside the PEs. That bounds the kernel: with few rows there is little else
+ * to do. Each PE leaves its partial sums in its TCM, in f32. A reduce-scatter within the cube then adds them up: each
+ * PE receives the others' partial sums of its part of C, one message at a time, and stores their sum. */
 #include "tiles.h"
 #include <kb/host.h>
 #include <kb/measure.h>
 
 struct split_k_args {
-    kb_tensor a, b, c;                                  /* m x k, with each PE; n x k: columns of B; m x n, by cube */
-    struct tile tile;
-    uint64_t message;                                   /* elements of partial sums */
-    uint32_t split;                                     /* PEs that share columns */
+    kb_tensor a, b, c;                                  /* m x k, a copy per PE; n x k; m x n, columns over cubes */
+    struct gemm_tile tile;
+    uint64_t message;                                   /* elements of a message of partial sums */
+    uint32_t split;                                     /* PEs that share columns of C: those of a cube */
 };
 
-/* Elements [base, base + most) of part i of a buffer that is split evenly; none: of shape 0. */
-static struct tl_shard piece(struct tl *tl, const struct split_k_args *arg, struct tl_shard all, uint32_t i,
-                             uint64_t base, uint64_t most)
+/* Elements [base, base + most) of part i of a buffer that is split evenly over the cube; a shape of 0 if there are
+ * none. */
+static struct tl_shard part_of_pe(struct tl *tl, const struct split_k_args *arg, struct tl_shard all, uint32_t i,
+                                  uint64_t base, uint64_t most)
 {
     uint64_t first = all.shape[0] * i / arg->split + base, end = all.shape[0] * (i + 1) / arg->split;
     struct tl_shard none = {0};
     return first < end ? tl_part(tl, all, 0, first, kb_min(most, end - first)) : none;
 }
 
-/* Adds up every PE's sums of the elements that are this PE's part. */
-static void join(struct tl *tl, const struct split_k_args *arg, struct tl_shard sums, struct tl_shard c)
+/* Reduce-scatter: adds up all PEs' partial sums of this PE's part of the elements, and stores it. */
+static void add_partial_sums(struct tl *tl, const struct split_k_args *arg, struct tl_shard sums, struct tl_shard c)
 {
     uint32_t me = tl_pe(tl) % arg->split, base = tl_pe(tl) - me;
     uint64_t longest = kb_ceil_div(sums.shape[0], arg->split), most = kb_min(arg->message, longest);
     struct tl_shard got = tl_alloc(tl, KB_f32, most), rounded = tl_alloc(tl, c.dtype, most);
     for (uint64_t at = 0; at < longest; at += most) {
-        struct tl_shard own = piece(tl, arg, sums, me, at, most), to = piece(tl, arg, c, me, at, most);
+        struct tl_shard own = part_of_pe(tl, arg, sums, me, at, most), to = part_of_pe(tl, arg, c, me, at, most);
         for (uint32_t i = 1; i < arg->split; i++) {
-            struct tl_shard part = piece(tl, arg, sums, (me + i) % arg->split, at, most);
+            struct tl_shard part = part_of_pe(tl, arg, sums, (me + i) % arg->split, at, most);
             if (part.shape[0])
                 tl_send(tl, base + (me + i) % arg->split, part);
         }
@@ -72,14 +74,14 @@ KB_KERNEL(gemm_split_k, struct split_k_args)
                 .a = tl_in(tl_part(tl, a, 0, first, count)), .b = tl_in(tl_transposed(tl, b, 0, 1)),
                 .c = tl_out(part) }));
         }
-        join(tl, arg, tl_reshape(tl, part, count * n), tl_reshape(tl, to, count * n));
+        add_partial_sums(tl, arg, tl_reshape(tl, part, count * n), tl_reshape(tl, to, count * n));
     }
 }
 
-KB_BENCH(gemm_split_k, "C = A B, columns of C over the cubes, k over the PEs of each",
+KB_BENCH(gemm_split_k, "C = A B, columns of C over the cubes, k over the PEs of a cube",
          KB_INT(m, 16, 1, 1 << 24, "rows of A and C"), KB_INT(k, 16384, 1, 1 << 24, "columns of A, rows of B"),
-         KB_INT(n, 8192, 1, 1 << 24, "columns of B and C"), KB_WORD(dtype, "f16 bf16 f32", "of A, B and C"),
-         PARAMS_OF_TILE)
+         KB_INT(n, 8192, 1, 1 << 24, "columns of B and C"), KB_WORD(dtype, "f16 bf16 f32", "dtype of A, B and C"),
+         TILE_PARAMS)
 {
     uint64_t m = kb_int(m), k = kb_int(k), n = kb_int(n);
     enum kb_dtype dtype = kb_dtype(kb_word(dtype));
@@ -88,17 +90,17 @@ KB_BENCH(gemm_split_k, "C = A B, columns of C over the cubes, k over the PEs of 
     kb_tensor a = kb_tensor_new("a", dtype, kb_2d(m, k), kb_copies(KB_HBM, pes));
     kb_tensor b = kb_tensor_new("b", dtype, kb_2d(n, k), kb_blocks(KB_HBM, pes, firsts.count, split));
     kb_tensor c = kb_tensor_new("c", dtype, kb_2d(m, n), kb_cols(KB_HBM, firsts));
-    if (kb_has_data()) {                                /* the time does not follow from it */
+    if (kb_has_data()) {                                /* times do not depend on the values */
         kb_fill_uniform(a, -1, 1);
         kb_fill_uniform(b, -1, 1);
     }
 
     uint64_t deep = kb_ceil_div(k, split), wide = kb_ceil_div(n, firsts.count);
-    struct tile tile = tile_of(&(struct tile_ask){m, deep, wide, dtype, KB_f32, false, false});
-    tile.k = kb_min(tile.k, kb_ceil_div(deep, 4));        /* the array is done soon after the last read */
-    uint64_t room = (kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes) / 32;     /* half is for sums */
+    struct gemm_tile tile = tile_choose(&(struct gemm_problem){m, deep, wide, dtype, KB_f32, false, false});
+    tile.k = kb_min(tile.k, kb_ceil_div(deep, 4));        /* so that the array ends soon after the last read */
+    uint64_t room = (kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes) / 32;     /* half of it holds sums */
     uint64_t message = kb_clamp(kb_attrs.pe_ipcq_slot_bytes / 4, 1, kb_max(room, 1));
-    kb_future launch = kb_launch(gemm_split_k, pes, &(struct split_k_args){a, b, c, tile_asked(tile), message, split});
+    kb_future launch = kb_launch(gemm_split_k, pes, &(struct split_k_args){a, b, c, tile_params(tile), message, split});
     kb_wait(launch);
     kb_roofline(kb_kernels_ps(launch), pes, &(struct kb_work){
         .gemm_dtype = dtype, .macs = m * k * n, .hbm_read = (m * firsts.count + n) * k * kb_dtype_bytes(dtype),

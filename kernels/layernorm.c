@@ -1,9 +1,9 @@
 /* layernorm.c: y = (x - mean) / sqrt(variance + eps) * gain + bias along each row.
  *
- * The rows are split over the PEs' HBM slices and stream through each PE's TCM; gain and bias lie with each PE and are
- * read once. Squares and their mean are in f32, the rest in x's dtype, so that pe_math keeps up with the HBM: both are
- * busy nearly all the time. A row that a TCM cannot hold is read twice, in pieces: for its mean and its variance, which
- * each piece adds to as in Chan, Golub, LeVeque 1979, then to be scaled. */
+ * The rows are split over the PEs' HBM slices and stream through each PE's TCM; each PE has a copy of gain and bias and
+ * reads them once. Squares and their mean are f32, the rest has x's dtype, so that pe_math keeps up with the HBM: both
+ * are busy nearly all the time. A row that does not fit into the TCM is read twice, in pieces: once for its mean and
+ * variance, which each piece updates as in Chan, Golub, LeVeque 1979, and once to be scaled. */
 #include "stream.h"
 
 struct layernorm_args {
@@ -13,15 +13,15 @@ struct layernorm_args {
     uint64_t block_rows, block_cols;
 };
 
-/* From the variances of the rows, what the rows are multiplied with. */
-static tl_handle root(struct tl *tl, tl_handle done, struct tl_shard variance, double eps)
+/* Turns the variance of a row into the factor of the row, 1 / sqrt(variance + eps). */
+static tl_handle reciprocal_root(struct tl *tl, tl_handle done, struct tl_shard variance, double eps)
 {
     stream_then(tl, done, tl_add_async(tl, variance, variance, tl_number(eps)));
     stream_then(tl, done, tl_rsqrt_async(tl, variance, variance));
     return done;
 }
 
-static void scale(struct tl *tl, struct stream *s, tl_handle done, struct tl_shard factor)
+static void scale_rows(struct tl *tl, struct stream *s, tl_handle done, struct tl_shard factor)
 {
     struct tl_shard x = s->in[0], gain = s->in[1], bias = s->in[2];
     stream_then(tl, done, tl_mul_async(tl, x, x, factor));
@@ -43,51 +43,52 @@ static void whole_rows(struct tl *tl, struct stream *s, const struct layernorm_a
         stream_then(tl, done, tl_sub_async(tl, x, x, mean));
         stream_then(tl, done, tl_mul_async(tl, squares, x, x));
         stream_then(tl, done, tl_mean_async(tl, variance, squares, 1));
-        scale(tl, s, root(tl, done, variance, arg->eps), variance);
+        scale_rows(tl, s, reciprocal_root(tl, done, variance, arg->eps), variance);
     }
 }
 
-/* What is known of rows that come in pieces: their mean so far, and the sum of the squares of the distances from it. */
+/* The moments of rows that stream in pieces, so far: their means, and the sums of (x - mean)^2. */
 struct moments {
     struct tl_shard mean, squares;
 };
 
-/* Adds the moments of `more` columns to those of `so_far`, which are in `now` after it. */
-static tl_handle join(struct tl *tl, tl_handle done, struct moments all, struct moments now, uint64_t so_far,
-                      uint64_t more)
+/* Merges the moments `piece` of `more` columns into the moments `all` of `so_far` columns. Overwrites `piece`. */
+static tl_handle merge_moments(struct tl *tl, tl_handle done, struct moments all, struct moments piece, uint64_t so_far,
+                               uint64_t more)
 {
     double part = (double)more / (double)(so_far + more);
-    stream_then(tl, done, tl_add_async(tl, all.squares, all.squares, now.squares));
-    stream_then(tl, done, tl_sub_async(tl, now.mean, now.mean, all.mean));
-    stream_then(tl, done, tl_mul_async(tl, now.squares, now.mean, now.mean));
-    stream_then(tl, done, tl_mul_async(tl, now.squares, now.squares, tl_number(part * (double)so_far)));
-    stream_then(tl, done, tl_add_async(tl, all.squares, all.squares, now.squares));
-    stream_then(tl, done, tl_mul_async(tl, now.mean, now.mean, tl_number(part)));
-    stream_then(tl, done, tl_add_async(tl, all.mean, all.mean, now.mean));
+    stream_then(tl, done, tl_add_async(tl, all.squares, all.squares, piece.squares));
+    stream_then(tl, done, tl_sub_async(tl, piece.mean, piece.mean, all.mean));
+    stream_then(tl, done, tl_mul_async(tl, piece.squares, piece.mean, piece.mean));
+    stream_then(tl, done, tl_mul_async(tl, piece.squares, piece.squares, tl_number(part * (double)so_far)));
+    stream_then(tl, done, tl_add_async(tl, all.squares, all.squares, piece.squares));
+    stream_then(tl, done, tl_mul_async(tl, piece.mean, piece.mean, tl_number(part)));
+    stream_then(tl, done, tl_add_async(tl, all.mean, all.mean, piece.mean));
     return done;
 }
 
-static void sum_pieces(struct tl *tl, struct stream *s, struct moments all)
+/* Computes the moments of rows that stream in pieces. */
+static void compute_moments(struct tl *tl, struct stream *s, struct moments all)
 {
     struct tl_shard wide = tl_alloc(tl, KB_f32, s->block_rows * s->block_cols);
-    struct moments room = {tl_alloc(tl, KB_f32, s->block_rows, 1), tl_alloc(tl, KB_f32, s->block_rows, 1)};
+    struct moments pieces = {tl_alloc(tl, KB_f32, s->block_rows, 1), tl_alloc(tl, KB_f32, s->block_rows, 1)};
     while (stream_next(s)) {
         struct tl_shard squares = stream_matrix(s, wide, s->at.rows, s->at.cols);
-        struct moments row = {stream_part(s, all.mean, s->at), stream_part(s, all.squares, s->at)}, now = row;
+        struct moments row = {stream_part(s, all.mean, s->at), stream_part(s, all.squares, s->at)}, piece = row;
         if (s->at.col > 0)
-            now = (struct moments){tl_part(tl, room.mean, 0, 0, s->at.rows),
-                                   tl_part(tl, room.squares, 0, 0, s->at.rows)};
-        tl_handle done = tl_mean_async(tl, now.mean, s->in[0], 1);
-        stream_then(tl, done, tl_sub_async(tl, squares, s->in[0], now.mean));
+            piece = (struct moments){tl_part(tl, pieces.mean, 0, 0, s->at.rows),
+                                     tl_part(tl, pieces.squares, 0, 0, s->at.rows)};
+        tl_handle done = tl_mean_async(tl, piece.mean, s->in[0], 1);
+        stream_then(tl, done, tl_sub_async(tl, squares, s->in[0], piece.mean));
         stream_then(tl, done, tl_mul_async(tl, squares, squares, squares));
-        stream_then(tl, done, tl_sum_async(tl, now.squares, squares, 1));
+        stream_then(tl, done, tl_sum_async(tl, piece.squares, squares, 1));
         if (s->at.col > 0)
-            done = join(tl, done, row, now, s->at.col, s->at.cols);
+            done = merge_moments(tl, done, row, piece, s->at.col, s->at.cols);
         tl_wait(tl, done);
     }
     tl_free(tl, wide);
-    tl_free(tl, room.mean);
-    tl_free(tl, room.squares);
+    tl_free(tl, pieces.mean);
+    tl_free(tl, pieces.squares);
 }
 
 KB_KERNEL(layernorm, struct layernorm_args)
@@ -108,21 +109,21 @@ KB_KERNEL(layernorm, struct layernorm_args)
                            .load = {x}, .scratch_bytes = 4, .row_bytes = 8, .ops = 11, .cost = 8};
     struct moments all = {tl_alloc(tl, KB_f32, x.shape[0], 1), tl_alloc(tl, KB_f32, x.shape[0], 1)};
     s = stream_of(tl, reads);
-    sum_pieces(tl, &s, all);
+    compute_moments(tl, &s, all);
     tl_handle done = tl_mul_async(tl, all.squares, all.squares, tl_number(1.0 / (double)x.shape[1]));
-    done = root(tl, done, all.squares, arg->eps);
+    done = reciprocal_root(tl, done, all.squares, arg->eps);
     s = stream_of(tl, plan);
     while (stream_next(&s)) {
         stream_then(tl, done, tl_sub_async(tl, s.in[0], s.in[0], stream_part(&s, all.mean, s.at)));
-        scale(tl, &s, done, stream_part(&s, all.squares, s.at));
+        scale_rows(tl, &s, done, stream_part(&s, all.squares, s.at));
     }
 }
 
-KB_BENCH(layernorm, "layer norm of rows, which are split over all PEs",
+KB_BENCH(layernorm, "layer norm of each row, rows over all PEs",
          KB_INT(rows, 32768, 1, 1 << 30, "rows"),
          KB_INT(cols, 2048, 1, 1 << 30, "columns"),
-         KB_WORD(dtype, "f16 bf16 f32", "of x, gain, bias and y"),
-         KB_REAL(eps, 1e-5, 0, 1, "what is added to the variance"),
+         KB_WORD(dtype, "f16 bf16 f32", "dtype of x, gain, bias and y"),
+         KB_REAL(eps, 1e-5, 0, 1, "added to the variance"),
          STREAM_PARAMS)
 {
     uint64_t rows = kb_int(rows), cols = kb_int(cols), n = rows * cols;

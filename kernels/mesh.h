@@ -1,15 +1,17 @@
-/* mesh.h: reductions and gathers of a vector that every PE holds in its TCM, along the axes of the machine in turn.
+/* mesh.h: hierarchical reduce-scatter and all-gather of a matrix that every PE holds in its TCM, one axis of the
+ * machine after the other.
  *
- * The PEs stand in a mesh: those of a cube, the cubes of a row, the rows of cubes. A reduce-scatter goes round the ring
- * of a cube first, which leaves each of its PEs a part; those parts go round the rings of the next axis, and so on. So
- * steps are as many as the axes are long, added up, in place of one for each PE, and the nearest move the most bytes.
- * A gather goes the same way back. The two, one after the other, are an all-reduce. */
+ * The PEs form a mesh of three axes: the PEs of a cube, the cubes of a row, the rows of cubes. A reduce-scatter goes
+ * around the ring of a cube first, which leaves each of its PEs a part of the rows; those parts go around the rings of
+ * the next axis, and so on. The number of steps is the sum of the axes' lengths instead of their product, and the
+ * nearest PEs exchange the most bytes. An all-gather goes the same way back. One after the other they are an
+ * all-reduce. */
 #ifndef MESH_H
 #define MESH_H
 
 #include "collective.h"
 
-enum { MESH_AXES = 3, MESH_LONGEST = 512 };
+enum { MESH_AXES = 3, MESH_LONGEST = 512 };             /* MESH_LONGEST: most PEs along an axis */
 
 struct mesh {
     uint32_t axes;
@@ -17,7 +19,8 @@ struct mesh {
     uint32_t rank[MESH_AXES][MESH_LONGEST];
 };
 
-static inline void mesh_add(struct tl *tl, struct mesh *mesh, uint32_t stride, uint32_t count)
+/* Adds an axis of `count` PEs whose ranks are `stride` apart. */
+static inline void mesh_add_axis(struct tl *tl, struct mesh *mesh, uint32_t stride, uint32_t count)
 {
     uint32_t at = tl_pe(tl) / stride % count, first = tl_pe(tl) - at * stride, axis = mesh->axes++;
     if (count > MESH_LONGEST)
@@ -27,8 +30,9 @@ static inline void mesh_add(struct tl *tl, struct mesh *mesh, uint32_t stride, u
     mesh->axis[axis] = (struct ring){at, count, mesh->rank[axis]};
 }
 
-/* The mesh of the launch's PEs; of whole cubes in whole rows, if they are that. It stays where it is: rings point into
- * it. */
+/* Makes the mesh of the launch's PEs. Its axes follow the cubes and their rows where the launch has whole cubes and
+ * whole rows of them; otherwise it has fewer, longer axes. Do not move the mesh: its rings point into it.
+ * Fails with KERNEL_ERROR if an axis has more than MESH_LONGEST PEs. */
 static inline void mesh_open(struct mesh *mesh, struct tl *tl)
 {
     uint32_t p = tl_num_pes(tl), pes = 1, columns = 1;
@@ -42,61 +46,63 @@ static inline void mesh_open(struct mesh *mesh, struct tl *tl)
         columns++;
     if (p / pes % columns)
         columns = p / pes;
-    mesh_add(tl, mesh, 1, pes);
-    mesh_add(tl, mesh, pes, columns);
-    mesh_add(tl, mesh, pes * columns, p / pes / columns);
+    mesh_add_axis(tl, mesh, 1, pes);
+    mesh_add_axis(tl, mesh, pes, columns);
+    mesh_add_axis(tl, mesh, pes * columns, p / pes / columns);
 }
 
-/* What one place on an axis has of a span of rows. */
-static inline struct span mesh_cut(struct span span, const struct ring *ring, uint64_t at)
+/* The part of a range of rows that belongs to index `at` on an axis. */
+static inline struct range mesh_part(struct range rows, const struct ring *axis, uint64_t at)
 {
-    struct span cut = block_of(span.count, ring->count, at);
-    return (struct span){span.first + cut.first, cut.count};
+    struct range part = block_range(rows.count, axis->count, at);
+    return (struct range){rows.first + part.first, part.count};
 }
 
-/* The rows that are this PE's, of so many that are split along the first axes. */
-static inline struct span mesh_span(const struct mesh *mesh, uint64_t rows, uint32_t axes)
+/* This PE's part of `rows` rows after a split along the first `axes` axes. */
+static inline struct range mesh_rows(const struct mesh *mesh, uint64_t rows, uint32_t axes)
 {
-    struct span span = {0, rows};
+    struct range range = {0, rows};
     for (uint32_t i = 0; i < axes; i++)
-        span = mesh_cut(span, &mesh->axis[i], mesh->axis[i].at);
-    return span;
+        range = mesh_part(range, &mesh->axis[i], mesh->axis[i].at);
+    return range;
 }
 
-/* Round one ring, a block of `rows` from place to place: `what` of a panel at each step, of the block that is so many
- * places behind. x is all rows, in the TCM. */
-static inline void mesh_panels(struct pipe *pipe, const struct ring *ring, struct tl_shard x, struct span rows,
-                               bool reduce)
+/* A ring reduce-scatter or all-gather of the range `rows` of x along one axis. */
+static inline void mesh_ring(struct pipeline *pipeline, const struct ring *ring, struct tl_shard x, struct range rows,
+                             bool reduce)
 {
-    uint64_t p = ring->count, a_row = x.shape[1], longest = longest_block(rows.count, p) * a_row;
-    struct tl_shard all = flat(x);
-    for (uint64_t base = 0; base < longest; base += pipe->panel)
+    uint64_t p = ring->count, row_elements = x.shape[1], longest = block_longest(rows.count, p) * row_elements;
+    struct tl_shard all = flattened(x);
+    for (uint64_t base = 0; base < longest; base += pipeline->segment)
         for (uint64_t step = 0; step < p; step++) {
-            bool first = step == 0, last = step == p - 1;
-            struct span block = mesh_cut(rows, ring, (ring->at + 2 * p - step - reduce) % p);
-            struct span span = span_cut((struct span){block.first * a_row, block.count * a_row}, base, pipe->panel);
-            unsigned store = reduce ? last : !first, load = reduce || first;
-            unsigned what = (first ? 0 : RECV) | (load ? LOAD : 0) | (last ? 0 : SEND) | (store ? STORE : 0);
-            struct tl_shard part = part_of(pipe->tl, all, span);
-            pipe_put(pipe, (struct panel){what, ring_behind(ring, 1), ring_ahead(ring, 1), part, part, span.count});
+            bool first = step == 0, last = step == p - 1, load = reduce || first, store = reduce ? last : !first;
+            struct range block = mesh_part(rows, ring, (ring->at + 2 * p - step - reduce) % p);
+            struct range elements = {block.first * row_elements, block.count * row_elements};
+            struct range range = range_window(elements, base, pipeline->segment);
+            unsigned actions = (first ? 0 : PIPELINE_RECV) | (load ? PIPELINE_LOAD : 0) | (last ? 0 : PIPELINE_SEND) |
+                               (store ? PIPELINE_STORE : 0);
+            struct tl_shard part = subrange(pipeline->tl, all, range);
+            pipeline_push(pipeline, (struct segment){
+                actions, ring_behind(ring, 1), ring_ahead(ring, 1), part, part, range.count});
         }
-    pipe_flush(pipe);
+    pipeline_drain(pipeline);
 }
 
-/* The rows of mesh_span hold the sum of all PEs' x; others are what they were, or partial sums. */
-static inline void mesh_reduce_scatter(struct pipe *pipe, const struct mesh *mesh, struct tl_shard x)
+/* Leaves the sum of all PEs' x in this PE's part of the rows, mesh_rows(mesh, x.shape[0], mesh->axes). The other rows
+ * hold partial sums or what they held before. */
+static inline void mesh_reduce_scatter(struct pipeline *pipeline, const struct mesh *mesh, struct tl_shard x)
 {
     for (uint32_t i = 0; i < mesh->axes; i++)
         if (mesh->axis[i].count > 1)
-            mesh_panels(pipe, &mesh->axis[i], x, mesh_span(mesh, x.shape[0], i), true);
+            mesh_ring(pipeline, &mesh->axis[i], x, mesh_rows(mesh, x.shape[0], i), true);
 }
 
-/* Every PE's rows of mesh_span are in all PEs' x. */
-static inline void mesh_all_gather(struct pipe *pipe, const struct mesh *mesh, struct tl_shard x)
+/* Copies every PE's part of the rows into all PEs' x. */
+static inline void mesh_all_gather(struct pipeline *pipeline, const struct mesh *mesh, struct tl_shard x)
 {
     for (uint32_t i = mesh->axes; i-- > 0;)
         if (mesh->axis[i].count > 1)
-            mesh_panels(pipe, &mesh->axis[i], x, mesh_span(mesh, x.shape[0], i), false);
+            mesh_ring(pipeline, &mesh->axis[i], x, mesh_rows(mesh, x.shape[0], i), false);
 }
 
 #endif

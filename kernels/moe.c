@@ -1,41 +1,43 @@
 /* moe.c: a mixture-of-experts step: y = sum over a token's experts of gate * down(silu(up(x))).
  *
- * Rows of x and y lie with all PEs, each expert's weights with PEs of its own (its members), or several experts with
- * one PE. Which experts a token goes to is data, which each PE loads and looks at:
- *   gather:   an expert's PEs load the rows of its tokens into their TCM, from wherever they lie;
+ * The rows of x and y are split over all PEs. The weights of an expert lie with its members, PEs that have no other
+ * expert; with more experts than PEs, a PE is the only member of several. The routing, which experts a token goes to,
+ * is data that each PE loads and reads:
+ *   gather:   the members of an expert load the rows of its tokens into their TCM, from wherever they lie;
  *   expert:   each member multiplies them with its columns of `up`, takes silu, and multiplies with its rows of `down`;
- *   scatter:  each row of that is stored with its token, in a slot for this choice and member, so none are in the way;
- *   combine:  when all have come to a barrier, each PE adds up its tokens' slots by their gates.
- * An expert without tokens reads no weights. With few tokens an expert the memories bound it: every weight of an expert
- * that is used is read once. What comes on top are the loads and stores of single rows, and the fullest expert. */
+ *   scatter:  it stores each resulting row beside the token, in a slot of its own for this choice and member;
+ *   combine:  after a barrier, each PE adds up its tokens' slots, weighted by their gates.
+ * An expert without tokens reads no weights. With few tokens per expert the memories bound the kernel: the weights of
+ * every expert in use are read once. The loads and stores of single rows and the fullest expert keep it from the
+ * bound. */
 #include "collective.h"
-#include "matmul.h"
+#include "skinny_gemm.h"
 
-enum { MOST_TOP = 2, MOST_ROWS = 128 };
+enum { MOST_TOP = 2, MOST_ROWS = 128 };                 /* experts of a token; rows of an expert at a time */
 
 struct moe_args {
     kb_tensor x, y;                                     /* tokens x d, rows over all PEs */
-    kb_tensor ids, gates;                               /* tokens x top, a copy with each PE */
-    kb_tensor slots;                                    /* tokens x (top * members) x d, with their tokens */
-    const kb_tensor *up, *down;                         /* by expert; its columns, its rows over the members */
+    kb_tensor ids, gates;                               /* tokens x top, a copy per PE */
+    kb_tensor slots;                                    /* tokens x (top * members) x d, split as x and y */
+    const kb_tensor *up, *down;                         /* by expert: columns, rows split over its members */
     uint64_t tokens, d, ffn, experts, members, top, weight_bytes;
     struct kb_order order;
 };
 
-/* The first PE of an expert: it and the next members - 1 have its weights. */
+/* The first member of an expert; the others follow it. */
 static uint64_t first_pe(uint64_t expert, uint64_t experts, uint64_t pes)
 {
     return expert * pes / experts;
 }
 
-/* Index `token` of a tensor whose first axis is split over all PEs. */
-static struct tl_shard of_token(struct tl *tl, kb_tensor tensor, uint64_t tokens, uint64_t token)
+/* Index `token` of the first axis of a tensor that is split along it. */
+static struct tl_shard token_row(struct tl *tl, kb_tensor tensor, uint64_t tokens, uint64_t token)
 {
-    struct tl_shard shard = tl_shard(tl, tensor, block_with(tokens, tl_shards(tensor), token));
+    struct tl_shard shard = tl_shard(tl, tensor, block_owner(tokens, tl_shards(tensor), token));
     return tl_part(tl, shard, 0, token - shard.first[0], 1);
 }
 
-/* Up to MOST_ROWS choices of an expert; a choice is token * top + which of its experts. */
+/* Works on up to MOST_ROWS choices of an expert. A choice is token * top + i, for the token's i-th expert. */
 static void expert_rows(struct tl *tl, const struct moe_args *arg, uint64_t expert, uint64_t member,
                         const uint64_t *choice, uint64_t rows)
 {
@@ -45,13 +47,13 @@ static void expert_rows(struct tl *tl, const struct moe_args *arg, uint64_t expe
     tl_handle moved[MOST_ROWS];
     for (uint64_t i = 0; i < rows; i++)
         moved[i] = tl_load_async(tl, tl_part(tl, x, 0, i, 1),
-                                 of_token(tl, arg->x, arg->tokens, choice[i] / arg->top));
+                                 token_row(tl, arg->x, arg->tokens, choice[i] / arg->top));
     for (uint64_t i = 0; i < rows; i++)
         tl_wait(tl, moved[i]);
-    tl_wait(tl, matmul(tl, h, x, up, arg->weight_bytes, "silu"));
-    tl_wait(tl, matmul(tl, y, h, down, arg->weight_bytes, NULL));
+    tl_wait(tl, skinny_gemm(tl, h, x, up, arg->weight_bytes, "silu"));
+    tl_wait(tl, skinny_gemm(tl, y, h, down, arg->weight_bytes, NULL));
     for (uint64_t i = 0; i < rows; i++) {
-        struct tl_shard slots = of_token(tl, arg->slots, arg->tokens, choice[i] / arg->top);
+        struct tl_shard slots = token_row(tl, arg->slots, arg->tokens, choice[i] / arg->top);
         struct tl_shard slot = tl_part(tl, slots, 1, choice[i] % arg->top * arg->members + member, 1);
         moved[i] = tl_store_async(tl, tl_reshape(tl, slot, 1, arg->d), tl_part(tl, y, 0, i, 1));
     }
@@ -62,11 +64,11 @@ static void expert_rows(struct tl *tl, const struct moe_args *arg, uint64_t expe
     tl_free(tl, x);
 }
 
-/* All choices of one expert, as many at a time as there is room for. */
-static void expert(struct tl *tl, const struct moe_args *arg, const int32_t *ids, uint64_t expert, uint64_t member)
+/* Works on all choices of one expert, as many at a time as fit into the TCM. */
+static void run_expert(struct tl *tl, const struct moe_args *arg, const int32_t *ids, uint64_t expert, uint64_t member)
 {
     uint64_t size = kb_dtype_bytes(tl_shard(tl, arg->x, 0).dtype);
-    uint64_t a_row = (2 * arg->d + longest_block(arg->ffn, arg->members)) * size;
+    uint64_t a_row = (2 * arg->d + block_longest(arg->ffn, arg->members)) * size;
     uint64_t most = kb_clamp((tl_room_bytes(tl) - 192) / a_row, 1, MOST_ROWS), choice[MOST_ROWS], rows = 0;
     for (uint64_t i = 0; i < arg->tokens * arg->top; i++) {
         if ((uint64_t)ids[i] == expert)
@@ -78,7 +80,7 @@ static void expert(struct tl *tl, const struct moe_args *arg, const int32_t *ids
     }
 }
 
-/* Of some tokens: y = the sum over their choices of gate * the sum over the members' slots. */
+/* For some tokens: y = the sum over their choices of gate * the sum over the members' slots. */
 static void combine(struct tl *tl, const struct moe_args *arg, struct tl_shard y, struct tl_shard slots,
                     struct tl_shard gates)
 {
@@ -104,15 +106,15 @@ static void combine(struct tl *tl, const struct moe_args *arg, struct tl_shard y
 
 KB_KERNEL(moe, struct moe_args)
 {
-    struct ring all = ring_of(tl, arg->order);
+    struct ring ring = ring_of(tl, arg->order);
     struct tl_shard routing = tl_load(tl, tl_my_shard(tl, arg->ids));
     const int32_t *ids = tl_data(tl, routing);
     for (uint64_t e = 0; e < arg->experts; e++) {
-        uint64_t first = first_pe(e, arg->experts, all.count);
+        uint64_t first = first_pe(e, arg->experts, ring.count);
         if (first <= tl_pe(tl) && tl_pe(tl) < first + arg->members)
-            expert(tl, arg, ids, e, tl_pe(tl) - first);
+            run_expert(tl, arg, ids, e, tl_pe(tl) - first);
     }
-    barrier(tl, &all);
+    dissemination_barrier(tl, &ring);
     struct tl_shard y = tl_my_shard(tl, arg->y), slots = tl_my_shard(tl, arg->slots);
     struct tl_shard gates = tl_part(tl, tl_my_shard(tl, arg->gates), 0, y.first[0], y.shape[0]);
     uint64_t a_row = (arg->top * arg->members + 5) * arg->d * 4;
@@ -126,8 +128,9 @@ KB_KERNEL(moe, struct moe_args)
 
 /* ---- the bench */
 
-/* Experts of a token, no two the same: any; half of all choices the first experts; only every other one. */
-static void route(int32_t *ids, uint64_t tokens, uint64_t top, uint64_t experts, char how)
+/* Draws the experts of each token, no two the same: any expert ('r'); the first ones for half of all choices ('s');
+ * only every other expert ('e'). */
+static void draw_routing(int32_t *ids, uint64_t tokens, uint64_t top, uint64_t experts, char how)
 {
     uint64_t state = 1, some = how == 'e' ? (experts + 1) / 2 : experts;
     for (uint64_t i = 0; i < tokens * top; i++) {
@@ -141,8 +144,8 @@ static void route(int32_t *ids, uint64_t tokens, uint64_t top, uint64_t experts,
     }
 }
 
-/* A column of a tensor. */
-static kb_ref column(kb_tensor tensor, uint64_t rows, uint64_t columns, uint64_t which)
+/* A column of a tensor, as an exact reference. */
+static kb_ref exact_column(kb_tensor tensor, uint64_t rows, uint64_t columns, uint64_t which)
 {
     double *values = kb_array(double, rows);
     for (uint64_t i = 0; i < rows; i++)
@@ -150,13 +153,14 @@ static kb_ref column(kb_tensor tensor, uint64_t rows, uint64_t columns, uint64_t
     return kb_ref_exact(kb_ref_given(values, kb_2d(rows, 1)));
 }
 
-/* Every expert works on all tokens, and each token takes what its own ones say. Their bounds would add up, though at
- * most two of them reach a token: the tolerance is that of the last step. */
+/* The reference: every expert works on all tokens, and each token selects the results of its own experts. The error
+ * bounds of all experts would add up, though at most two of them reach a token, so the tolerance is that of the last
+ * step only. */
 static kb_ref expected(const struct moe_args *arg, const bool *used)
 {
     kb_ref chosen[MOST_TOP], term[MOST_TOP] = {NULL}, y = NULL;
     for (uint64_t i = 0; i < arg->top; i++)
-        chosen[i] = column(arg->ids, arg->tokens, arg->top, i);
+        chosen[i] = exact_column(arg->ids, arg->tokens, arg->top, i);
     for (uint64_t e = 0; e < arg->experts; e++) {
         if (!used[e])
             continue;
@@ -165,18 +169,18 @@ static kb_ref expected(const struct moe_args *arg, const bool *used)
             term[i] = term[i] ? kb_ref_where(kb_ref_binary("eq", chosen[i], e), out, term[i]) : out;
     }
     for (uint64_t i = 0; i < arg->top; i++) {
-        term[i] = kb_ref_binary("mul", kb_ref_exact(term[i]), column(arg->gates, arg->tokens, arg->top, i));
+        term[i] = kb_ref_binary("mul", kb_ref_exact(term[i]), exact_column(arg->gates, arg->tokens, arg->top, i));
         y = y ? kb_ref_binary("add", y, term[i]) : term[i];
     }
     return y;
 }
 
-KB_BENCH(moe, "a mixture-of-experts step, routed by what lies in memory",
+KB_BENCH(moe, "a mixture-of-experts step, routed by ids in memory",
          KB_INT(tokens, 128, 1, 1 << 14, "rows of x and y"), KB_INT(d, 1024, 1, 1 << 16, "columns of x and y"),
-         KB_INT(ffn, 1024, 1, 1 << 20, "columns of an expert's hidden rows"),
+         KB_INT(ffn, 1024, 1, 1 << 20, "columns of the hidden layer of an expert"),
          KB_INT(experts, 64, 1, 1 << 10, "experts"), KB_INT(top, 2, 1, MOST_TOP, "experts of a token"),
-         KB_WORD(routing, "random skewed empty", "any expert; half of the choices the first; every other one has none"),
-         KB_WORD(dtype, "f16 bf16 f32", "of x, y and weights"), PARAM_OF_MATMUL)
+         KB_WORD(routing, "random skewed empty", "any expert; half of the choices the first; every other one unused"),
+         KB_WORD(dtype, "f16 bf16 f32", "dtype of x, y and weights"), SKINNY_GEMM_PARAM)
 {
     struct kb_pes pes = kb_pes("*");
     enum kb_dtype dtype = kb_dtype(kb_word(dtype));
@@ -185,7 +189,7 @@ KB_BENCH(moe, "a mixture-of-experts step, routed by what lies in memory",
     uint64_t members = kb_clamp(kb_min(pes.count / experts, ffn), 1, pes.count), active = 0;
     int32_t *ids = kb_array(int32_t, tokens * top);
     bool *used = kb_array(bool, experts);
-    route(ids, tokens, top, experts, kb_word(routing)[0]);
+    draw_routing(ids, tokens, top, experts, kb_word(routing)[0]);
     for (uint64_t i = 0; i < tokens * top; i++) {
         active += !used[ids[i]];
         used[ids[i]] = true;

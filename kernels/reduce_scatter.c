@@ -1,11 +1,11 @@
-/* reduce_scatter.c: each rank gets its block of the reduction of all ranks' vectors, round a ring.
+/* reduce_scatter.c: every rank gets its block of the reduction of all ranks' vectors: the ring algorithm.
  *
- * The block of a rank starts one place after it, goes once round, joined with each rank's own on the way, and is
- * complete where it belongs. Every rank sends (p - 1) / p of the vector, to its neighbour alone. */
+ * The block of a rank starts at the next rank, goes once around the ring, is reduced with each rank's own part on the
+ * way, and is complete when it reaches its rank. Every rank sends (p - 1) / p of the vector, to its neighbour only. */
 #include "collective.h"
 
 struct reduce_scatter_args {
-    kb_tensor in, out;                                  /* a row of `in` with each rank, a block of columns of `out` */
+    kb_tensor in, out;                                  /* `in`: a row per rank; `out`: a block of columns per rank */
     struct kb_order order;
     const char *op;
     uint64_t chunk_bytes;
@@ -14,35 +14,39 @@ struct reduce_scatter_args {
 KB_KERNEL(reduce_scatter, struct reduce_scatter_args)
 {
     struct ring ring = ring_of(tl, arg->order);
-    struct tl_shard in = flat(tl_my_shard(tl, arg->in)), out = flat(tl_my_shard(tl, arg->out));
-    uint64_t p = ring.count, n = in.shape[0], longest = longest_block(n, p);
-    struct pipe pipe;
-    pipe_open(&pipe, tl, in.dtype, arg->op, arg->chunk_bytes, longest);
-    for (uint64_t base = 0; base < longest; base += pipe.panel)
+    struct tl_shard in = flattened(tl_my_shard(tl, arg->in)), out = flattened(tl_my_shard(tl, arg->out));
+    uint64_t p = ring.count, n = in.shape[0], longest = block_longest(n, p);
+    struct pipeline pipeline;
+    pipeline_open(&pipeline, tl, in.dtype, arg->op, arg->chunk_bytes, longest);
+    for (uint64_t base = 0; base < longest; base += pipeline.segment)
         for (uint64_t step = 0; step < p; step++) {
-            struct span block = block_of(n, p, ring_behind(&ring, step + 1));
-            struct span span = span_cut(block, base, pipe.panel), mine = {base, step == p - 1 ? span.count : 0};
-            unsigned what = LOAD | (step > 0 ? RECV : 0) | (step == p - 1 ? STORE : SEND);
-            pipe_put(&pipe, (struct panel){what, ring_behind(&ring, 1), ring_ahead(&ring, 1), part_of(tl, in, span),
-                                           part_of(tl, out, mine), span.count});
+            struct range block = block_range(n, p, ring_behind(&ring, step + 1));
+            struct range range = range_window(block, base, pipeline.segment);
+            struct range own = {base, step == p - 1 ? range.count : 0};
+            unsigned actions = PIPELINE_LOAD | (step > 0 ? PIPELINE_RECV : 0) |
+                               (step == p - 1 ? PIPELINE_STORE : PIPELINE_SEND);
+            pipeline_push(&pipeline, (struct segment){
+                actions, ring_behind(&ring, 1), ring_ahead(&ring, 1), subrange(tl, in, range), subrange(tl, out, own),
+                range.count});
         }
-    pipe_flush(&pipe);
+    pipeline_drain(&pipeline);
 }
 
 KB_BENCH(reduce_scatter, "every PE gets its block of the reduction of all vectors",
-         PARAMS_OF_COLLECTIVE("f16 bf16 f32 i32 i8", "elements of each vector"), PARAMS_OF_REDUCTION)
+         COLLECTIVE_PARAMS("f16 bf16 f32 i32 i8", "elements of each vector"), REDUCTION_PARAMS)
 {
     struct collective c = reduction_params();
 
     kb_tensor in = kb_tensor_new("in", c.dtype, kb_2d(c.p, c.n), kb_rows(c.space, c.pes));
     kb_tensor out = kb_tensor_new("out", c.dtype, kb_2d(1, c.n), kb_cols(c.space, c.pes));
-    fill_for(in, c.dtype, c.op);
+    collective_fill(in, c.dtype, c.op);
     kb_future launch = kb_launch(reduce_scatter, c.pes,
                                  &(struct reduce_scatter_args){in, out, c.order, c.op, kb_int(chunk)});
     kb_wait(launch);
 
-    struct bound bound = ring_bound(c.pes, c.order, (c.n - longest_block(c.n, c.p)) * c.element_bytes, 1);
-    bound.memory_ps = kb_memory_ps(c.space, c.n * c.element_bytes, longest_block(c.n, c.p) * c.element_bytes);
-    report(launch, c.n * c.element_bytes, c.p - 1, c.p, bound);
+    uint64_t longest = block_longest(c.n, c.p);
+    struct collective_bound bound = ring_bound(c.pes, c.order, (c.n - longest) * c.element_bytes, 1);
+    bound.memory_ps = kb_memory_ps(c.space, c.n * c.element_bytes, longest * c.element_bytes);
+    collective_report(launch, c.n * c.element_bytes, c.p - 1, c.p, bound);
     kb_expect_close(out, kb_ref_reduce(in, c.op));
 }

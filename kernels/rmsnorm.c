@@ -1,8 +1,9 @@
 /* rmsnorm.c: y = x / sqrt(mean(x^2) + eps) * gain along each row.
  *
- * The rows are split over the PEs' HBM slices and stream through each PE's TCM, the gain lies with each PE and is read
- * once. Squares and their mean are in f32, the rest in x's dtype, so that pe_math keeps up with the HBM, which bounds
- * it. A row that a TCM cannot hold is read twice, in pieces: for its squares, then to be scaled. */
+ * The rows are split over the PEs' HBM slices and stream through each PE's TCM; each PE has a copy of the gain and
+ * reads it once. Squares and their mean are f32, the rest has x's dtype, so that pe_math keeps up with the HBM, which
+ * bounds the kernel. A row that does not fit into the TCM is read twice, in pieces: once for its squares, once to be
+ * scaled. */
 #include "stream.h"
 
 struct rmsnorm_args {
@@ -12,15 +13,15 @@ struct rmsnorm_args {
     uint64_t block_rows, block_cols;
 };
 
-/* From the means of the rows' squares, what the rows are multiplied with. */
-static tl_handle root(struct tl *tl, tl_handle done, struct tl_shard mean, double eps)
+/* Turns the mean of a row's squares into the factor of the row, 1 / sqrt(mean + eps). */
+static tl_handle reciprocal_root(struct tl *tl, tl_handle done, struct tl_shard mean, double eps)
 {
     stream_then(tl, done, tl_add_async(tl, mean, mean, tl_number(eps)));
     stream_then(tl, done, tl_rsqrt_async(tl, mean, mean));
     return done;
 }
 
-static void scale(struct tl *tl, struct stream *s, tl_handle done, struct tl_shard factor)
+static void scale_rows(struct tl *tl, struct stream *s, tl_handle done, struct tl_shard factor)
 {
     struct tl_shard x = s->in[0], gain = s->in[1];
     stream_then(tl, done, tl_mul_async(tl, x, x, factor));
@@ -37,25 +38,25 @@ static void whole_rows(struct tl *tl, struct stream *s, const struct rmsnorm_arg
         struct tl_shard mean = tl_part(tl, means, 0, 0, s->at.rows);
         tl_handle done = tl_mul_async(tl, squares, s->in[0], s->in[0]);
         stream_then(tl, done, tl_mean_async(tl, mean, squares, 1));
-        scale(tl, s, root(tl, done, mean, arg->eps), mean);
+        scale_rows(tl, s, reciprocal_root(tl, done, mean, arg->eps), mean);
     }
 }
 
-/* The sums of the squares of rows that come in pieces. */
-static void sum_pieces(struct tl *tl, struct stream *s, struct tl_shard sums)
+/* Adds up the squares of rows that stream in pieces. */
+static void sum_squares(struct tl *tl, struct stream *s, struct tl_shard sums)
 {
     struct tl_shard wide = tl_alloc(tl, KB_f32, s->block_rows * s->block_cols);
-    struct tl_shard sums_now = tl_alloc(tl, KB_f32, s->block_rows, 1);
+    struct tl_shard pieces = tl_alloc(tl, KB_f32, s->block_rows, 1);
     while (stream_next(s)) {
         struct tl_shard squares = stream_matrix(s, wide, s->at.rows, s->at.cols);
-        struct tl_shard sum = stream_part(s, sums, s->at), now = tl_part(tl, sums_now, 0, 0, s->at.rows);
+        struct tl_shard sum = stream_part(s, sums, s->at), piece = tl_part(tl, pieces, 0, 0, s->at.rows);
         tl_handle done = tl_mul_async(tl, squares, s->in[0], s->in[0]);
-        stream_then(tl, done, tl_sum_async(tl, s->at.col == 0 ? sum : now, squares, 1));
+        stream_then(tl, done, tl_sum_async(tl, s->at.col == 0 ? sum : piece, squares, 1));
         if (s->at.col > 0)
-            stream_then(tl, done, tl_add_async(tl, sum, sum, now));
+            stream_then(tl, done, tl_add_async(tl, sum, sum, piece));
         tl_wait(tl, done);
     }
-    tl_free(tl, sums_now);
+    tl_free(tl, pieces);
     tl_free(tl, wide);
 }
 
@@ -76,19 +77,19 @@ KB_KERNEL(rmsnorm, struct rmsnorm_args)
                            .load = {x}, .scratch_bytes = 4, .row_bytes = 4, .ops = 3, .cost = 4};
     struct tl_shard sums = tl_alloc(tl, KB_f32, x.shape[0], 1);
     s = stream_of(tl, reads);
-    sum_pieces(tl, &s, sums);
+    sum_squares(tl, &s, sums);
     tl_handle done = tl_mul_async(tl, sums, sums, tl_number(1.0 / (double)x.shape[1]));
-    done = root(tl, done, sums, arg->eps);
+    done = reciprocal_root(tl, done, sums, arg->eps);
     s = stream_of(tl, plan);
     while (stream_next(&s))
-        scale(tl, &s, done, stream_part(&s, sums, s.at));
+        scale_rows(tl, &s, done, stream_part(&s, sums, s.at));
 }
 
-KB_BENCH(rmsnorm, "root mean square norm of rows, which are split over all PEs",
+KB_BENCH(rmsnorm, "root mean square norm of each row, rows over all PEs",
          KB_INT(rows, 32768, 1, 1 << 30, "rows"),
          KB_INT(cols, 2048, 1, 1 << 30, "columns"),
-         KB_WORD(dtype, "f16 bf16 f32", "of x, the gain and y"),
-         KB_REAL(eps, 1e-5, 0, 1, "what is added to the mean of the squares"),
+         KB_WORD(dtype, "f16 bf16 f32", "dtype of x, gain and y"),
+         KB_REAL(eps, 1e-5, 0, 1, "added to the mean of the squares"),
          STREAM_PARAMS)
 {
     uint64_t rows = kb_int(rows), cols = kb_int(cols), n = rows * cols;

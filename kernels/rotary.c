@@ -1,31 +1,50 @@
-/* rotary.c: rotary position embedding: y = x with each head's points turned by angles that grow with the position.
+/* rotary.c: rotary position embedding: each head's points are rotated by angles that grow with the token's position.
  *
- * The tokens are split over the PEs' HBM slices and stream through each PE's TCM; a table of cosines and sines, of f32,
- * lies beside them, and serves all heads. Products are taken in f32 and rounded once. Each element is read once, worked
- * on three times, and written once: the HBM bounds it. */
-#include "rotary.h"
+ * The first and the second half of a head are the two coordinates of head_dim / 2 points, as in Llama. Point i of a
+ * token is rotated by position * theta^(-2 i / head_dim).
+ *
+ * The tokens are split over the PEs' HBM slices and stream through each PE's TCM. A table of cosines and sines in f32
+ * is split in the same way and serves all heads. Products are f32 and rounded once. Each element is read once, used by
+ * three ops, and written once: the HBM bounds the kernel. */
 #include "stream.h"
 
-enum { BLOCK_BYTES = 64 << 10 };                        /* smaller ones take as long for what a transfer begins with */
+enum { BLOCK_BYTES = 64 << 10 };                        /* a smaller block has too much fixed time for its transfers */
 
 struct rotary_args {
-    kb_tensor x, table, y;                              /* x, y: tokens x heads x 2 x points */
+    kb_tensor x, table, y;                              /* tokens x heads x 2 x points; table: tokens x head_dim */
     uint32_t buffers;
     uint64_t block_rows;
 };
 
-/* Tokens as rows. */
-static struct tl_shard rows_of(struct tl *tl, kb_tensor tensor, uint64_t first, uint64_t count)
+/* Rotates x, tokens x heads x head_dim, in place by a table of tokens x head_dim: in each row the cosines, then the
+ * sines. u and v are scratch of as many elements as x. Blocks until it is done. */
+static void rotate(struct tl *tl, struct tl_shard x, struct tl_shard table, struct tl_shard u, struct tl_shard v)
+{
+    uint64_t tokens = x.shape[0], heads = x.shape[1], half = x.shape[2] / 2;
+    table = tl_reshape(tl, table, tokens, 1, 2, half);
+    u = tl_reshape(tl, u, tokens, heads, 2, half);
+    v = tl_reshape(tl, v, tokens, heads, 2, half);
+    x = tl_reshape(tl, x, tokens, heads, 2, half);
+    tl_handle done = tl_mul_async(tl, u, x, tl_part(tl, table, 2, 0, 1));
+    stream_then(tl, done, tl_mul_async(tl, v, x, tl_part(tl, table, 2, 1, 1)));
+    stream_then(tl, done, tl_sub_async(tl, tl_part(tl, x, 2, 0, 1), tl_part(tl, u, 2, 0, 1), tl_part(tl, v, 2, 1, 1)));
+    tl_after(tl, done);
+    tl_add(tl, tl_part(tl, x, 2, 1, 1), tl_part(tl, u, 2, 1, 1), tl_part(tl, v, 2, 0, 1));
+}
+
+/* Some tokens of this PE's shard, as rows. */
+static struct tl_shard token_rows(struct tl *tl, kb_tensor tensor, uint64_t first, uint64_t count)
 {
     struct tl_shard shard = tl_part(tl, tl_my_shard(tl, tensor), 0, first, count);
     return tl_reshape(tl, shard, count, shard.shape[1] * shard.shape[2] * shard.shape[3]);
 }
 
-/* Some tokens, whose table the TCM has room for. */
-static void stretch(struct tl *tl, const struct rotary_args *arg, uint64_t first, uint64_t count)
+/* Works on some tokens whose table fits into the TCM. */
+static void rotate_tokens(struct tl *tl, const struct rotary_args *arg, uint64_t first, uint64_t count)
 {
-    struct tl_shard x = rows_of(tl, arg->x, first, count), y = rows_of(tl, arg->y, first, count);
-    struct tl_shard from = rows_of(tl, arg->table, first, count), table = tl_alloc(tl, KB_f32, count, from.shape[1]);
+    struct tl_shard x = token_rows(tl, arg->x, first, count), y = token_rows(tl, arg->y, first, count);
+    struct tl_shard from = token_rows(tl, arg->table, first, count);
+    struct tl_shard table = tl_alloc(tl, KB_f32, count, from.shape[1]);
     uint64_t row = x.shape[1] * kb_dtype_bytes(x.dtype);
     tl_handle loading = tl_load_async(tl, table, from);
     struct stream s = stream_of(tl, (struct stream){
@@ -54,13 +73,23 @@ KB_KERNEL(rotary, struct rotary_args)
     if (most == 0)
         tl_fail(tl, 1, "the TCM does not hold the table of a token");
     for (uint64_t first = 0; first < table.shape[0]; first += most)
-        stretch(tl, arg, first, kb_clamp(most, 1, table.shape[0] - first));
+        rotate_tokens(tl, arg, first, kb_clamp(most, 1, table.shape[0] - first));
 }
 
 /* ---- the bench */
 
-/* What y should hold, from x and the table. */
-static kb_ref turned(kb_tensor x, const float *table, struct kb_dims dims)
+/* Fills a row of the table, for a position. */
+static void angle_row(float *row, uint64_t position, uint64_t head_dim, double theta)
+{
+    for (uint64_t i = 0; i < head_dim / 2; i++) {
+        double angle = (double)position * __builtin_pow(theta, -2.0 * (double)i / (double)head_dim);
+        row[i] = (float)__builtin_cos(angle);
+        row[head_dim / 2 + i] = (float)__builtin_sin(angle);
+    }
+}
+
+/* The reference, from x and the table. */
+static kb_ref expected(kb_tensor x, const float *table, struct kb_dims dims)
 {
     uint64_t heads = dims.size[1], points = dims.size[3], rows = dims.size[0] * heads;
     double *y = kb_has_data() ? kb_array(double, rows * 2 * points) : NULL;
@@ -77,13 +106,13 @@ static kb_ref turned(kb_tensor x, const float *table, struct kb_dims dims)
     return kb_ref_given(y, dims);
 }
 
-KB_BENCH(rotary, "rotary position embedding of tokens, which are split over all PEs",
+KB_BENCH(rotary, "rotary position embedding, tokens over all PEs",
          KB_INT(tokens, 8192, 1, 1 << 24, "tokens"),
          KB_INT(heads, 32, 1, 1 << 16, "heads of a token"),
-         KB_INT(points, 64, 1, 1 << 16, "of a head: head_dim / 2"),
-         KB_REAL(theta, 500000, 1, 1e12, "of the angles position * theta^(-i / points)"),
-         KB_WORD(dtype, "f16 bf16 f32", "of x and y"),
-         STREAM_PARAMS_OF_ROWS)
+         KB_INT(points, 64, 1, 1 << 16, "points of a head: head_dim / 2"),
+         KB_REAL(theta, 500000, 1, 1e12, "base of the angles position * theta^(-i / points)"),
+         KB_WORD(dtype, "f16 bf16 f32", "dtype of x and y"),
+         STREAM_ROW_PARAMS)
 {
     uint64_t tokens = kb_int(tokens), heads = kb_int(heads), points = kb_int(points), head_dim = 2 * points;
     uint64_t n = tokens * heads * head_dim;
@@ -96,7 +125,7 @@ KB_BENCH(rotary, "rotary position embedding of tokens, which are split over all 
     kb_tensor table = kb_tensor_new("table", KB_f32, kb_2d(tokens, head_dim), kb_rows(KB_HBM, pes));
     float *angles = kb_array(float, tokens * head_dim);
     for (uint64_t token = 0; token < tokens; token++)
-        rotary_row(angles + token * head_dim, token, head_dim, kb_real(theta));
+        angle_row(angles + token * head_dim, token, head_dim, kb_real(theta));
     kb_fill_uniform(x, -2, 2);
     kb_write(table, angles);
 
@@ -106,5 +135,5 @@ KB_BENCH(rotary, "rotary position embedding of tokens, which are split over all 
     kb_roofline(kb_kernels_ps(launch), pes, &(struct kb_work){
         .math_dtype = KB_f32, .math = 3 * n, .hbm_read = n * kb_dtype_bytes(dtype) + 4 * tokens * head_dim,
         .hbm_written = n * kb_dtype_bytes(dtype) });
-    kb_expect_close(y, turned(x, angles, dims));
+    kb_expect_close(y, expected(x, angles, dims));
 }

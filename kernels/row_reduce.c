@@ -1,9 +1,9 @@
-/* row_reduce.c: of each row its sum, mean, maximum or minimum.
+/* row_reduce.c: the sum, mean, maximum or minimum of each row.
  *
  * The rows are split over the PEs' HBM slices and stream through each PE's TCM; the results stay there and are stored
- * in the end. It only reads, and what bounds it is the one engine of the DMA that reads: between two transfers the HBM
- * rests. Sums of floats are in f32, those of integers in i32. A row that a TCM cannot hold comes in pieces. */
-#include "reduce.h"
+ * at the end. The kernel hardly writes, so the single read engine of the DMA bounds it: the HBM idles between two of
+ * its transfers. Sums of floats are f32, sums of integers i32. Rows that do not fit into the TCM stream in pieces. */
+#include "reduction.h"
 
 struct row_reduce_args {
     kb_tensor x, y;
@@ -12,8 +12,7 @@ struct row_reduce_args {
     uint64_t block_rows, block_cols;
 };
 
-/* The rows whose results the TCM has to hold at a time. */
-enum { ROWS = 16384 };
+enum { RESULT_ROWS = 16384 };                           /* most rows whose results lie in the TCM at a time */
 
 static void reduce_rows(struct tl *tl, const struct row_reduce_args *arg, struct tl_shard x, struct tl_shard y)
 {
@@ -26,11 +25,11 @@ static void reduce_rows(struct tl *tl, const struct row_reduce_args *arg, struct
     struct tl_shard pieces = tl_alloc(tl, inner, s.block_rows, 1);
     while (stream_next(&s)) {
         struct tl_shard result = stream_part(&s, results, s.at), piece = tl_part(tl, pieces, 0, 0, s.at.rows);
-        reduce_along(tl, reduction, s.at.col == 0 ? result : piece, s.in[0], 1);
+        reduction_along(tl, reduction, s.at.col == 0 ? result : piece, s.in[0], 1);
         if (s.at.col > 0)
-            tl_math(tl, reduction->joins, result, result, piece);
+            tl_math(tl, reduction->merge, result, result, piece);
     }
-    reduce_end(tl, reduction, out, results, x.shape[1]);
+    reduction_finish(tl, reduction, out, results, x.shape[1]);
     tl_store(tl, y, out);
     tl_free(tl, results);
     tl_free(tl, out);
@@ -40,8 +39,8 @@ static void reduce_rows(struct tl *tl, const struct row_reduce_args *arg, struct
 KB_KERNEL(row_reduce, struct row_reduce_args)
 {
     struct tl_shard x = tl_my_shard(tl, arg->x), y = tl_my_shard(tl, arg->y);
-    for (uint64_t row = 0; row < x.shape[0]; row += ROWS) {
-        uint64_t rows = x.shape[0] - row < ROWS ? x.shape[0] - row : ROWS;
+    for (uint64_t row = 0; row < x.shape[0]; row += RESULT_ROWS) {
+        uint64_t rows = kb_min(x.shape[0] - row, RESULT_ROWS);
         reduce_rows(tl, arg, tl_part(tl, x, 0, row, rows), tl_part(tl, y, 0, row, rows));
     }
 }
@@ -49,8 +48,8 @@ KB_KERNEL(row_reduce, struct row_reduce_args)
 KB_BENCH(row_reduce, "sum, mean, max or min of each row, rows over all PEs",
          KB_INT(rows, 32768, 1, 1 << 30, "rows of x, elements of y"),
          KB_INT(cols, 2048, 1, 1 << 30, "columns of x"),
-         KB_WORD(dtype, "f32 f16 bf16 i32 i8", "of x, and of y; i8 gives i32"),
-         KB_WORD(op, "sum mean max min", "what becomes of a row"),
+         KB_WORD(dtype, "f32 f16 bf16 i32 i8", "dtype of x and y; with i8, y is i32"),
+         KB_WORD(op, "sum mean max min", "reduction of a row"),
          STREAM_PARAMS)
 {
     uint64_t rows = kb_int(rows), cols = kb_int(cols), n = rows * cols;

@@ -1,11 +1,11 @@
 /* softmax.c: y = exp(x - max) / sum(exp(x - max)) along each row.
  *
- * The rows are split over the PEs' HBM slices and stream through each PE's TCM: read once, written once. In between
- * pe_math passes over a block five times, in x's dtype, so that it keeps up with the HBM, which bounds it; only sums
- * are in f32.
+ * The rows are split over the PEs' HBM slices and stream through each PE's TCM, read once and written once. pe_math
+ * passes over each block five times, in x's dtype, so that it keeps up with the HBM, which bounds the kernel; only the
+ * sums are f32.
  *
- * A row that a TCM cannot hold is read twice, in pieces: once for its maximum and its sum, which are corrected by each
- * piece, once for the quotients. That moves half as many bytes again. */
+ * A row that does not fit into the TCM is read twice, in pieces: once for its maximum and its sum, which each piece
+ * updates (online softmax), and once for the quotients. That moves 1.5 times the bytes. */
 #include "stream.h"
 #include <kb/host.h>
 
@@ -15,20 +15,15 @@ struct softmax_args {
     uint64_t block_rows, block_cols;
 };
 
-/* A number for each row, of the rows of a block. */
-static struct tl_shard column(struct tl *tl, struct tl_shard all, uint64_t first, uint64_t rows)
-{
-    return tl_part(tl, all, 0, first, rows);
-}
-
 static void whole_rows(struct tl *tl, struct stream *s)
 {
-    struct tl_shard tops = tl_alloc(tl, s->load[0].dtype, s->block_rows, 1);
+    struct tl_shard maxima = tl_alloc(tl, s->load[0].dtype, s->block_rows, 1);
     struct tl_shard sums = tl_alloc(tl, KB_f32, s->block_rows, 1);
     while (stream_next(s)) {
-        struct tl_shard x = s->in[0], top = column(tl, tops, 0, s->at.rows), sum = column(tl, sums, 0, s->at.rows);
-        tl_handle done = tl_reduce_max_async(tl, top, x, 1);
-        stream_then(tl, done, tl_sub_async(tl, x, x, top));
+        struct tl_shard x = s->in[0], max = tl_part(tl, maxima, 0, 0, s->at.rows);
+        struct tl_shard sum = tl_part(tl, sums, 0, 0, s->at.rows);
+        tl_handle done = tl_reduce_max_async(tl, max, x, 1);
+        stream_then(tl, done, tl_sub_async(tl, x, x, max));
         stream_then(tl, done, tl_exp_async(tl, x, x));
         stream_then(tl, done, tl_sum_async(tl, sum, x, 1));
         stream_then(tl, done, tl_recip_async(tl, sum, sum));
@@ -37,43 +32,44 @@ static void whole_rows(struct tl *tl, struct stream *s)
     }
 }
 
-/* The largest element so far of each row, and the sum of exp(x - that). */
-static void joined(struct tl *tl, struct stream *s, struct tl_shard tops, struct tl_shard sums)
+/* The first pass over rows in pieces: each piece updates its rows' maxima and their sums of exp(x - maximum). */
+static void max_and_sum(struct tl *tl, struct stream *s, struct tl_shard maxima, struct tl_shard sums)
 {
-    struct tl_shard tops_now = tl_alloc(tl, tops.dtype, s->block_rows, 1);
-    struct tl_shard sums_now = tl_alloc(tl, KB_f32, s->block_rows, 1);
+    struct tl_shard new_maxima = tl_alloc(tl, maxima.dtype, s->block_rows, 1);
+    struct tl_shard new_sums = tl_alloc(tl, KB_f32, s->block_rows, 1);
     while (stream_next(s)) {
         uint64_t rows = s->at.rows;
-        struct tl_shard x = s->in[0], top = column(tl, tops, s->at.row, rows), sum = column(tl, sums, s->at.row, rows);
-        struct tl_shard now = column(tl, tops_now, 0, rows), more = column(tl, sums_now, 0, rows);
+        struct tl_shard x = s->in[0], max = stream_part(s, maxima, s->at), sum = stream_part(s, sums, s->at);
+        struct tl_shard new_max = tl_part(tl, new_maxima, 0, 0, rows), new_sum = tl_part(tl, new_sums, 0, 0, rows);
         bool first = s->at.col == 0;
-        tl_handle done = tl_reduce_max_async(tl, first ? top : now, x, 1);
-        if (!first) {                                   /* the sum so far, for the new maximum */
-            stream_then(tl, done, tl_max_async(tl, now, now, top));
-            stream_then(tl, done, tl_sub_async(tl, top, top, now));
-            stream_then(tl, done, tl_exp_async(tl, top, top));
-            stream_then(tl, done, tl_mul_async(tl, sum, sum, top));
-            stream_then(tl, done, tl_copy_async(tl, top, now));
+        tl_handle done = tl_reduce_max_async(tl, first ? max : new_max, x, 1);
+        if (!first) {                                   /* rescale the sum so far to the new maximum */
+            stream_then(tl, done, tl_max_async(tl, new_max, new_max, max));
+            stream_then(tl, done, tl_sub_async(tl, max, max, new_max));
+            stream_then(tl, done, tl_exp_async(tl, max, max));
+            stream_then(tl, done, tl_mul_async(tl, sum, sum, max));
+            stream_then(tl, done, tl_copy_async(tl, max, new_max));
         }
-        stream_then(tl, done, tl_sub_async(tl, x, x, top));
+        stream_then(tl, done, tl_sub_async(tl, x, x, max));
         stream_then(tl, done, tl_exp_async(tl, x, x));
-        stream_then(tl, done, tl_sum_async(tl, first ? sum : more, x, 1));
+        stream_then(tl, done, tl_sum_async(tl, first ? sum : new_sum, x, 1));
         if (!first)
-            stream_then(tl, done, tl_add_async(tl, sum, sum, more));
+            stream_then(tl, done, tl_add_async(tl, sum, sum, new_sum));
         tl_wait(tl, done);
     }
-    tl_free(tl, tops_now);
-    tl_free(tl, sums_now);
+    tl_free(tl, new_maxima);
+    tl_free(tl, new_sums);
 }
 
-static void divided(struct tl *tl, struct stream *s, struct tl_shard tops, struct tl_shard sums)
+/* The second pass over rows in pieces. */
+static void quotients(struct tl *tl, struct stream *s, struct tl_shard maxima, struct tl_shard sums)
 {
     tl_recip(tl, sums, sums);
     while (stream_next(s)) {
         struct tl_shard x = s->in[0];
-        tl_handle done = tl_sub_async(tl, x, x, column(tl, tops, s->at.row, s->at.rows));
+        tl_handle done = tl_sub_async(tl, x, x, stream_part(s, maxima, s->at));
         stream_then(tl, done, tl_exp_async(tl, x, x));
-        stream_then(tl, done, tl_mul_async(tl, x, x, column(tl, sums, s->at.row, s->at.rows)));
+        stream_then(tl, done, tl_mul_async(tl, x, x, stream_part(s, sums, s->at)));
         tl_wait(tl, done);
     }
 }
@@ -92,20 +88,20 @@ KB_KERNEL(softmax, struct softmax_args)
         whole_rows(tl, &s);
         return;
     }
-    struct tl_shard tops = tl_alloc(tl, x.dtype, x.shape[0], 1), sums = tl_alloc(tl, KB_f32, x.shape[0], 1);
+    struct tl_shard maxima = tl_alloc(tl, x.dtype, x.shape[0], 1), sums = tl_alloc(tl, KB_f32, x.shape[0], 1);
     reads.ops = 10;
     s = stream_of(tl, reads);
-    joined(tl, &s, tops, sums);
+    max_and_sum(tl, &s, maxima, sums);
     plan.ops = 3;
     plan.cost = 2 + kb_op_cost("exp");
     s = stream_of(tl, plan);
-    divided(tl, &s, tops, sums);
+    quotients(tl, &s, maxima, sums);
 }
 
-KB_BENCH(softmax, "softmax of rows, which are split over all PEs",
+KB_BENCH(softmax, "softmax of each row, rows over all PEs",
          KB_INT(rows, 32768, 1, 1 << 30, "rows"),
          KB_INT(cols, 2048, 1, 1 << 30, "columns"),
-         KB_WORD(dtype, "f16 bf16 f32", "of x and y"),
+         KB_WORD(dtype, "f16 bf16 f32", "dtype of x and y"),
          STREAM_PARAMS)
 {
     uint64_t rows = kb_int(rows), cols = kb_int(cols), n = rows * cols;
@@ -114,7 +110,7 @@ KB_BENCH(softmax, "softmax of rows, which are split over all PEs",
 
     kb_tensor x = kb_tensor_new("x", dtype, kb_2d(rows, cols), kb_rows(KB_HBM, pes));
     kb_tensor y = kb_tensor_new("y", dtype, kb_2d(rows, cols), kb_rows(KB_HBM, pes));
-    kb_fill_uniform(x, -40, 40);                       /* a few large ones in each row */
+    kb_fill_uniform(x, -40, 40);                       /* so that few elements of a row have most of its sum */
     kb_future launch = kb_launch(softmax, pes, &(struct softmax_args){
         x, y, kb_int(buffers), kb_int(block_rows), kb_int(block_cols)});
     kb_wait(launch);

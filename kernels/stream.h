@@ -1,15 +1,15 @@
-/* stream.h: matrices streamed through the TCM in blocks: while one is computed, the next ones are loaded and those
- * before it are stored.
+/* stream.h: matrices that stream through the TCM in blocks, with multiple buffering: while one block is computed, the
+ * next ones are loaded and the previous ones are stored.
  *
  *     struct stream s = stream_of(tl, (struct stream){.load = {x}, .store = {y}, .ops = 1, .cost = 4});
  *     while (stream_next(&s))
  *         tl_exp(tl, s.out[0], s.in[0]);
  *
- * All matrices of a stream have one shape, but that one to load may be a single row which goes with all rows: it is
- * loaded once. A block is a few whole rows, or a piece of one: those of the first columns of all rows come first. Its
- * size follows from the machine: large ones leave less to what each transfer and each command take whatever their size,
- * small ones less to the first load and the last store, which nothing hides; and all that is under way has to fit into
- * the TCM. */
+ * All matrices of a stream have the same shape, except that a matrix to load may be a single row that goes with all
+ * rows: it is loaded once. A block is a few whole rows or, where rows are long, a piece of some rows; the pieces of the
+ * first columns come first. The size of the blocks follows from the machine. Large blocks spend less on the fixed time
+ * of each transfer and command; small blocks spend less on the first load and the last store, which nothing overlaps;
+ * and all blocks in flight must fit into the TCM. */
 #ifndef STREAM_H
 #define STREAM_H
 
@@ -19,122 +19,62 @@
 #include <kb/measure.h>
 #include <kb/tl.h>
 
-enum { STREAM_OPERANDS = 4, STREAM_BUFFERS = 8, STREAM_RUNS = 4096 };
+/* STREAM_RUNS: the most rows in a block whose rows have gaps between them in memory, since each is a run for the DMA.
+ * STREAM_TAPER: the first and the last block are 1 / STREAM_TAPER of the others, because nothing overlaps the load of
+ * the first one and the store of the last one. */
+enum { STREAM_OPERANDS = 4, STREAM_BUFFERS = 8, STREAM_RUNS = 4096, STREAM_TAPER = 4 };
 
-struct stream_place {
+struct stream_block {
     uint64_t row, rows, col, cols;
 };
 
 struct stream {
-    /* What the kernel says. */
-    struct tl_shard load[STREAM_OPERANDS], store[STREAM_OPERANDS];      /* of two axes; those behind the last: none */
-    bool in_place;                                      /* store[i] is computed where load[i] is; they have one dtype */
-    bool whole_rows;                                    /* no pieces, unless a row does not fit */
-    bool even;                                          /* no smaller blocks at the ends: many commands on each */
-    uint32_t ops, cost;                                 /* math commands on a block, and their costs on all of it */
-    uint64_t scratch_bytes, row_bytes, col_bytes;       /* the kernel's own for each element, row, column of a block */
-    uint32_t buffers;                                   /* blocks under way; 0: 4, or fewer if whole rows fit so */
-    uint64_t block_rows, block_cols;                    /* largest block; 0: chosen here */
+    /* Set by the kernel. */
+    struct tl_shard load[STREAM_OPERANDS], store[STREAM_OPERANDS];      /* two axes; the rest all zero */
+    bool in_place;                                      /* store[i] is computed in the buffer of load[i]: same dtype */
+    bool whole_rows;                                    /* no pieces of rows, unless a row does not fit */
+    bool even;                                          /* no smaller blocks at the ends: blocks have many commands */
+    uint32_t ops, cost;                                 /* math commands per block; the sum of their ops' costs */
+    uint64_t scratch_bytes, row_bytes, col_bytes;       /* kernel's own TCM: per element, row, column of a block */
+    uint32_t buffers;                                   /* blocks in flight; 0: 4, or fewer so that whole rows fit */
+    uint64_t block_rows, block_cols;                    /* largest block; 0: chosen by stream_of */
 
-    /* The block to work on, and where it is in the matrices. */
+    /* The current block: its operands, its results, and its position in the matrices. */
     struct tl_shard in[STREAM_OPERANDS], out[STREAM_OPERANDS];
-    struct stream_place at;
+    struct stream_block at;
 
+    /* Private. */
     struct tl *tl;
     uint64_t all_rows, all_cols;
     struct stream_sum {
         uint32_t count;
-        uint64_t bytes;                                 /* of an element each */
-    } loads, singles, stores;                           /* singles: rows that are loaded and go with all rows */
-    struct stream_place ahead;                          /* the block that was loaded last */
-    uint64_t loaded, taken;                             /* blocks whose loads have begun; that the kernel was given */
-    uint64_t turn;                                      /* pieces of a row so far, this one not */
+        uint64_t bytes;                                 /* of one element of each */
+    } loads, row_loads, stores;                         /* row_loads: the single rows that go with all rows */
+    struct stream_block ahead;                          /* the block whose load was issued last */
+    uint64_t loaded, taken;                             /* blocks whose loads were issued; blocks given to the kernel */
+    uint64_t panel;                                     /* number of the columns that `ahead` belongs to */
     struct stream_buffer {
-        struct stream_place at;
+        struct stream_block at;
         uint64_t in[STREAM_OPERANDS], out[STREAM_OPERANDS];     /* addresses */
         tl_handle loading[STREAM_OPERANDS], storing[STREAM_OPERANDS];
-        uint64_t turn;                                  /* its single rows are in buffer turn % buffers */
+        uint64_t panel;                                 /* its single rows are in buffer panel % buffers */
     } buffer[STREAM_BUFFERS];
 };
 
-/* ---- sizes */
+/* ---- block sizes */
 
 static inline bool stream_is_row(const struct stream *s, uint32_t i)
 {
     return s->load[i].rank && s->load[i].shape[0] == 1 && s->all_rows > 1;
 }
 
-/* Adds up what is loaded and stored. */
-static inline void stream_count(struct stream *s)
-{
-    for (uint32_t i = 0; i < STREAM_OPERANDS; i++) {
-        struct stream_sum *sum = stream_is_row(s, i) ? &s->singles : &s->loads;
-        sum->count += s->load[i].rank > 0;
-        sum->bytes += s->load[i].rank ? kb_dtype_bytes(s->load[i].dtype) : 0;
-        s->stores.count += s->store[i].rank > 0;
-        s->stores.bytes += s->store[i].rank ? kb_dtype_bytes(s->store[i].dtype) : 0;
-    }
-}
-
-/* Rows of so many columns that the TCM has room for. */
-static inline uint64_t stream_fit(const struct stream *s, uint64_t cols)
-{
-    uint64_t element = s->loads.bytes + (s->in_place ? 0 : s->stores.bytes);
-    uint64_t ends = 128 * STREAM_OPERANDS * (s->buffers + 1);           /* buffers are aligned to 64 bytes */
-    uint64_t singles = s->singles.bytes * (cols == s->all_cols ? 1 : s->buffers);
-    uint64_t fixed = ends + (singles + s->col_bytes) * cols, room = tl_room_bytes(s->tl);
-    uint64_t row = (element * s->buffers + s->scratch_bytes) * cols + s->row_bytes;
-    return room > fixed ? (room - fixed) / row : 0;
-}
-
-/* The first block and the last one are this part of the others: nothing hides their load, nothing their store. */
-enum { STREAM_TAPER = 4 };
-
-/* How long pe_math is busy with so many commands, of which those on all elements have so much cost together. */
-static inline uint64_t stream_math_ps(const struct stream *s, uint64_t commands, uint64_t elements)
-{
-    uint64_t fill = kb_attrs.pe_math_fill_cycles * UINT64_C(1000000000) / kb_attrs.pe_math_clock_khz;
-    return commands * (fill + kb_attrs.pe_scheduler_overhead_ps) + s->cost * kb_math_ps(s->load[0].dtype, elements);
-}
-
-/* How long an engine of the DMA is busy with so many transfers of so many bytes in all. */
-static inline uint64_t stream_dma_ps(uint64_t transfers, uint64_t bytes)
-{
-    return transfers * (kb_attrs.pe_dma_overhead_ps + kb_attrs.hbm_ctrl_access_ps) + kb_memory_ps(KB_HBM, bytes, 0) +
-           kb_memory_ps(KB_TCM, bytes, 0);
-}
-
-/* About how long the stream takes in blocks of so many elements: the slowest of reading, writing, the memory that does
- * both, and computing; before it the first load, behind it the last block. */
-static inline uint64_t stream_ps(const struct stream *s, uint64_t block)
-{
-    uint64_t all = s->all_rows * s->all_cols, last = s->even ? block : block / STREAM_TAPER;
-    uint64_t blocks = (all + block - 1) / block + !s->even;
-    uint64_t in = s->loads.bytes, out = s->stores.bytes;
-    uint64_t slowest = kb_memory_ps(KB_HBM, all * in, all * out);
-    slowest = kb_max(slowest, stream_dma_ps(blocks * s->loads.count, all * in));
-    slowest = kb_max(slowest, stream_dma_ps(blocks * s->stores.count, all * out));
-    slowest = kb_max(slowest, stream_math_ps(s, blocks * s->ops, all));
-    return stream_dma_ps(1, last * in) + slowest + stream_math_ps(s, s->ops, last) + stream_dma_ps(1, last * out);
-}
-
-/* Elements of the best block, of at most so many. */
-static inline uint64_t stream_best(const struct stream *s, uint64_t most)
-{
-    uint64_t best = most;
-    for (uint64_t block = most; block >= 64; block -= block / 8)
-        if (stream_ps(s, block) < stream_ps(s, best))
-            best = block;
-    return best;
-}
-
-/* Whether blocks have whole rows, and not pieces of them. */
+/* Whether blocks have whole rows rather than pieces of rows. */
 static inline bool stream_whole(const struct stream *s)
 {
     return s->block_cols >= s->all_cols;
 }
 
-/* Whether blocks are of bytes that follow one another. */
+/* Whether the elements of each block follow one another in memory. */
 static inline bool stream_dense(const struct stream *s)
 {
     bool dense = stream_whole(s);
@@ -145,20 +85,64 @@ static inline bool stream_dense(const struct stream *s)
     return dense;
 }
 
+/* How many rows of `cols` columns a block can have so that all buffers fit into the TCM. */
+static inline uint64_t stream_fit(const struct stream *s, uint64_t cols)
+{
+    uint64_t element = s->loads.bytes + (s->in_place ? 0 : s->stores.bytes);
+    uint64_t alignment = 128 * STREAM_OPERANDS * (s->buffers + 1);      /* each buffer begins at a multiple of 64 */
+    uint64_t row_loads = s->row_loads.bytes * (cols == s->all_cols ? 1 : s->buffers);
+    uint64_t fixed = alignment + (row_loads + s->col_bytes) * cols, room = tl_room_bytes(s->tl);
+    uint64_t row = (element * s->buffers + s->scratch_bytes) * cols + s->row_bytes;
+    return room > fixed ? (room - fixed) / row : 0;
+}
+
+/* How long pe_math is busy with `commands` commands that do all ops of a block on `elements` elements. */
+static inline uint64_t stream_math_ps(const struct stream *s, uint64_t commands, uint64_t elements)
+{
+    uint64_t fill = kb_attrs.pe_math_fill_cycles * UINT64_C(1000000000) / kb_attrs.pe_math_clock_khz;
+    return commands * (fill + kb_attrs.pe_scheduler_overhead_ps) + s->cost * kb_math_ps(s->load[0].dtype, elements);
+}
+
+/* How long a DMA engine is busy with `transfers` transfers of `bytes` bytes in all. */
+static inline uint64_t stream_dma_ps(uint64_t transfers, uint64_t bytes)
+{
+    return transfers * (kb_attrs.pe_dma_overhead_ps + kb_attrs.hbm_ctrl_access_ps) + kb_memory_ps(KB_HBM, bytes, 0) +
+           kb_memory_ps(KB_TCM, bytes, 0);
+}
+
+/* An estimate of the time of the stream in blocks of `block` elements: the slowest of reading, writing, the HBM, which
+ * does both, and computing; before it the first load, after it the last block. */
+static inline uint64_t stream_ps(const struct stream *s, uint64_t block)
+{
+    uint64_t all = s->all_rows * s->all_cols, last = s->even ? block : block / STREAM_TAPER;
+    uint64_t blocks = kb_ceil_div(all, block) + !s->even, in = s->loads.bytes, out = s->stores.bytes;
+    uint64_t slowest = kb_memory_ps(KB_HBM, all * in, all * out);
+    slowest = kb_max(slowest, stream_dma_ps(blocks * s->loads.count, all * in));
+    slowest = kb_max(slowest, stream_dma_ps(blocks * s->stores.count, all * out));
+    slowest = kb_max(slowest, stream_math_ps(s, blocks * s->ops, all));
+    return stream_dma_ps(1, last * in) + slowest + stream_math_ps(s, s->ops, last) + stream_dma_ps(1, last * out);
+}
+
+/* Sets the number of buffers and the size of blocks where the kernel left them open. */
 static inline void stream_choose(struct stream *s)
 {
-    uint64_t longest = s->all_cols;
-    bool few = s->buffers == 0;
-    s->buffers = kb_clamp(few ? 4 : s->buffers, 2, STREAM_BUFFERS);
-    while (few && s->whole_rows && s->buffers > 1 && stream_fit(s, longest) == 0)
+    bool choose_buffers = s->buffers == 0;
+    s->buffers = kb_clamp(choose_buffers ? 4 : s->buffers, 2, STREAM_BUFFERS);
+    while (choose_buffers && s->whole_rows && s->buffers > 1 && stream_fit(s, s->all_cols) == 0)
         s->buffers--;
-    if (s->buffers == 1)                                /* not even with two */
+    if (s->buffers == 1)                                /* whole rows do not even fit twice: pieces of rows */
         s->buffers = 4;
+
+    uint64_t longest = s->all_cols;
     while (longest > 1 && stream_fit(s, longest) == 0)
         longest -= (longest + 7) / 8;
-    uint64_t fit = stream_fit(s, longest), best = stream_best(s, longest * kb_clamp(fit, 1, s->all_rows));
+    uint64_t fit = stream_fit(s, longest), most = longest * kb_clamp(fit, 1, s->all_rows), best = most;
+    for (uint64_t block = most; block >= 64; block -= block / 8)
+        if (stream_ps(s, block) < stream_ps(s, best))
+            best = block;
     if (fit == 0)
         tl_fail(s->tl, 1, "the TCM has no room for %u blocks of a stream", (unsigned)s->buffers);
+
     if (s->block_cols == 0)
         s->block_cols = s->whole_rows && longest == s->all_cols ? longest : best;
     s->block_cols = kb_clamp(s->block_cols, 1, longest);
@@ -168,26 +152,33 @@ static inline void stream_choose(struct stream *s)
     s->block_rows = kb_clamp(s->block_rows, 1, fit);
 }
 
-/* Chooses what the kernel left open. The buffers are taken from the TCM by the first stream_next: what a kernel
- * allocates between is what it said as scratch_bytes and the like. KERNEL_ERROR: no room. */
+/* Makes a stream and chooses what the kernel left open. The first stream_next allocates the buffers; what the kernel
+ * allocates itself in between is what it declared as scratch_bytes, row_bytes and col_bytes.
+ * Fails with KERNEL_ERROR if not even blocks of one element fit into the TCM. */
 static inline struct stream stream_of(struct tl *tl, struct stream s)
 {
     const struct tl_shard *shard = s.load[0].rank ? s.load : s.store;
     s.tl = tl;
     s.all_rows = shard->shape[0];
     s.all_cols = shard->shape[1];
-    stream_count(&s);
+    for (uint32_t i = 0; i < STREAM_OPERANDS; i++) {
+        struct stream_sum *sum = stream_is_row(&s, i) ? &s.row_loads : &s.loads;
+        sum->count += s.load[i].rank > 0;
+        sum->bytes += s.load[i].rank ? kb_dtype_bytes(s.load[i].dtype) : 0;
+        s.stores.count += s.store[i].rank > 0;
+        s.stores.bytes += s.store[i].rank ? kb_dtype_bytes(s.store[i].dtype) : 0;
+    }
     if (s.all_rows && s.all_cols)
         stream_choose(&s);
     return s;
 }
 
-/* ---- blocks */
+/* ---- buffers */
 
-/* Whether a buffer has bytes for something to load: of single rows that go with all blocks there is one. */
-static inline bool stream_holds(const struct stream *s, uint32_t buffer, uint32_t i)
+/* Whether buffer b holds operand i. A single row that goes with whole rows is in the first buffer only. */
+static inline bool stream_holds(const struct stream *s, uint32_t b, uint32_t i)
 {
-    return s->load[i].rank && !(buffer > 0 && stream_is_row(s, i) && stream_whole(s));
+    return s->load[i].rank && !(b > 0 && stream_is_row(s, i) && stream_whole(s));
 }
 
 static inline void stream_alloc(struct stream *s)
@@ -203,7 +194,7 @@ static inline void stream_alloc(struct stream *s)
         }
 }
 
-/* A matrix in a buffer. */
+/* The buffer at an address as a matrix. */
 static inline struct tl_shard stream_view(const struct stream *s, uint64_t addr, enum kb_dtype dtype, uint64_t rows,
                                           uint64_t cols)
 {
@@ -222,28 +213,38 @@ static inline void stream_free(struct stream *s)
         }
 }
 
-/* Of a kernel's own buffer, which has one axis, as much as a block has. */
+/* The front of a kernel's own buffer of one axis, as a matrix of rows x cols. */
 static inline struct tl_shard stream_matrix(const struct stream *s, struct tl_shard buffer, uint64_t rows,
                                             uint64_t cols)
 {
     return tl_reshape(s->tl, tl_part(s->tl, buffer, 0, 0, rows * cols), rows, cols);
 }
 
-/* How much of what is left goes into a block. */
-static inline uint64_t stream_share(const struct stream *s, uint64_t left, uint64_t most, bool tapers)
+/* The part of a matrix at a block's position. Of a single row or column it is the part that goes with the block. */
+static inline struct tl_shard stream_part(const struct stream *s, struct tl_shard matrix, struct stream_block at)
 {
-    tapers &= !s->even;
-    uint64_t least = tapers ? (most + STREAM_TAPER - 1) / STREAM_TAPER : most;
-    if (s->loaded == 0 || left <= least)
-        return kb_clamp(least, 1, left);
-    uint64_t blocks = (left - least + most - 1) / most;
-    return tapers ? (left - least + blocks - 1) / blocks : kb_clamp(most, 1, left);
+    if (matrix.shape[0] == s->all_rows)
+        matrix = tl_part(s->tl, matrix, 0, at.row, at.rows);
+    return matrix.shape[1] == s->all_cols ? tl_part(s->tl, matrix, 1, at.col, at.cols) : matrix;
 }
 
-/* Goes to the next block to load. False: there is none. */
-static inline bool stream_step(struct stream *s)
+/* ---- the loop */
+
+/* The length of the next block along an axis of which `left` is left: `most`, or less at both ends if it tapers. */
+static inline uint64_t stream_length(const struct stream *s, uint64_t left, uint64_t most, bool tapers)
 {
-    struct stream_place *at = &s->ahead;
+    tapers &= !s->even;
+    uint64_t least = tapers ? kb_ceil_div(most, STREAM_TAPER) : most;
+    if (s->loaded == 0 || left <= least)
+        return kb_clamp(least, 1, left);
+    uint64_t blocks = kb_ceil_div(left - least, most);
+    return tapers ? kb_ceil_div(left - least, blocks) : kb_clamp(most, 1, left);
+}
+
+/* Moves `ahead` to the next block to load. Returns false if there is none. */
+static inline bool stream_advance(struct stream *s)
+{
+    struct stream_block *at = &s->ahead;
     bool down = at->row + at->rows < s->all_rows;
     if (!down && s->loaded > 0 && at->col + at->cols == s->all_cols)
         return false;
@@ -252,34 +253,27 @@ static inline bool stream_step(struct stream *s)
     } else {
         at->row = 0;
         at->col += at->cols;
-        s->turn += s->loaded > 0;
-        at->cols = stream_share(s, s->all_cols - at->col, s->block_cols, s->all_rows == 1 && !stream_whole(s));
+        s->panel += s->loaded > 0;
+        at->cols = stream_length(s, s->all_cols - at->col, s->block_cols, s->all_rows == 1 && !stream_whole(s));
     }
-    at->rows = stream_share(s, s->all_rows - at->row, s->block_rows, stream_whole(s));
+    at->rows = stream_length(s, s->all_rows - at->row, s->block_rows, stream_whole(s));
     return true;
 }
 
-/* The part of a matrix that a block is, or that goes with it: of a single row, of a single column. */
-static inline struct tl_shard stream_part(const struct stream *s, struct tl_shard matrix, struct stream_place at)
-{
-    if (matrix.shape[0] == s->all_rows)
-        matrix = tl_part(s->tl, matrix, 0, at.row, at.rows);
-    return matrix.shape[1] == s->all_cols ? tl_part(s->tl, matrix, 1, at.col, at.cols) : matrix;
-}
-
-static inline void stream_stored(struct stream *s, struct stream_buffer *buffer)
+static inline void stream_wait_stored(struct stream *s, struct stream_buffer *buffer)
 {
     for (uint32_t i = 0; i < STREAM_OPERANDS; i++)
         if (buffer->storing[i])
             tl_wait(s->tl, buffer->storing[i]);
 }
 
+/* Issues the loads of the block `ahead` as soon as its buffer is stored. */
 static inline void stream_load_block(struct stream *s)
 {
-    struct stream_buffer *buffer = &s->buffer[s->loaded++ % s->buffers], *rows = &s->buffer[s->turn % s->buffers];
+    struct stream_buffer *buffer = &s->buffer[s->loaded++ % s->buffers], *rows = &s->buffer[s->panel % s->buffers];
     buffer->at = s->ahead;
-    buffer->turn = s->turn;
-    stream_stored(s, buffer);
+    buffer->panel = s->panel;
+    stream_wait_stored(s, buffer);
     for (uint32_t i = 0; i < STREAM_OPERANDS; i++) {
         bool is_row = stream_is_row(s, i);
         struct stream_buffer *to = is_row ? rows : buffer;
@@ -290,32 +284,10 @@ static inline void stream_load_block(struct stream *s)
     }
 }
 
-/* Part i of as many along the longer axis; of a shape of 0 there: none. */
-static inline struct tl_shard stream_cut(const struct stream *s, struct tl_shard matrix, uint64_t i, uint64_t parts)
+/* Waits for the loads of the next block and makes it the current one. */
+static inline void stream_take_block(struct stream *s)
 {
-    uint32_t axis = s->at.rows < s->at.cols && s->at.rows < parts;
-    uint64_t size = axis ? s->at.cols : s->at.rows, first = size * i / parts, end = size * (i + 1) / parts;
-    matrix.shape[axis] = first < end ? matrix.shape[axis] : 0;
-    return first < end ? tl_part(s->tl, matrix, axis, first, end - first) : matrix;
-}
-
-/* In as many commands as the block was loaded by: so one is on its way whenever the reading engine is between two. */
-static inline void stream_store(struct stream *s)
-{
-    struct stream_buffer *buffer = &s->buffer[(s->taken - 1) % s->buffers];
-    uint32_t parts = s->stores.count ? kb_clamp(s->loads.count / s->stores.count, 1, STREAM_OPERANDS) : 0;
-    for (uint32_t i = 0; i < STREAM_OPERANDS; i++)
-        for (uint32_t part = 0; s->store[i].rank && part < parts; part++) {
-            struct tl_shard from = stream_cut(s, s->out[i], part, parts);
-            if (from.shape[0] && from.shape[1])
-                buffer->storing[i * parts + part] = tl_store_async(
-                    s->tl, stream_cut(s, stream_part(s, s->store[i], s->at), part, parts), from);
-        }
-}
-
-static inline void stream_take(struct stream *s)
-{
-    struct stream_buffer *buffer = &s->buffer[s->taken++ % s->buffers], *rows = &s->buffer[buffer->turn % s->buffers];
+    struct stream_buffer *buffer = &s->buffer[s->taken++ % s->buffers], *rows = &s->buffer[buffer->panel % s->buffers];
     s->at = buffer->at;
     for (uint32_t i = 0; i < STREAM_OPERANDS; i++) {
         bool is_row = stream_is_row(s, i);
@@ -329,8 +301,32 @@ static inline void stream_take(struct stream *s)
     }
 }
 
-/* Goes to the next block: its operands are in s->in, its results are to be in s->out when stream_next is called again.
- * False: that was the last one; all is stored, and the buffers are given back. */
+/* Part i of `parts` parts along the longer axis of the current block; a shape of 0 there if it is empty. */
+static inline struct tl_shard stream_cut(const struct stream *s, struct tl_shard matrix, uint64_t i, uint64_t parts)
+{
+    uint32_t axis = s->at.rows < s->at.cols && s->at.rows < parts;
+    uint64_t size = axis ? s->at.cols : s->at.rows, first = size * i / parts, end = size * (i + 1) / parts;
+    matrix.shape[axis] = first < end ? matrix.shape[axis] : 0;
+    return first < end ? tl_part(s->tl, matrix, axis, first, end - first) : matrix;
+}
+
+/* Stores the current block, in as many commands as loaded it, so that the write engine has one in flight whenever the
+ * read engine is between two. */
+static inline void stream_store_block(struct stream *s)
+{
+    struct stream_buffer *buffer = &s->buffer[(s->taken - 1) % s->buffers];
+    uint32_t parts = s->stores.count ? kb_clamp(s->loads.count / s->stores.count, 1, STREAM_OPERANDS) : 0;
+    for (uint32_t i = 0; i < STREAM_OPERANDS; i++)
+        for (uint32_t part = 0; s->store[i].rank && part < parts; part++) {
+            struct tl_shard from = stream_cut(s, s->out[i], part, parts);
+            if (from.shape[0] && from.shape[1])
+                buffer->storing[i * parts + part] = tl_store_async(
+                    s->tl, stream_cut(s, stream_part(s, s->store[i], s->at), part, parts), from);
+        }
+}
+
+/* Goes to the next block. Its operands are in s->in; the kernel writes its results to s->out before the next call of
+ * stream_next. Returns false after the last block, when all is stored and the buffers are freed. */
 static inline bool stream_next(struct stream *s)
 {
     if (s->all_rows == 0 || s->all_cols == 0)
@@ -338,33 +334,33 @@ static inline bool stream_next(struct stream *s)
     if (s->taken == 0)
         stream_alloc(s);
     else
-        stream_store(s);
-    uint64_t most = s->taken + s->buffers - (s->stores.count > 0);     /* the one that is being stored not */
-    while (s->loaded < most && stream_step(s))
+        stream_store_block(s);
+    uint64_t most = s->taken + s->buffers - (s->stores.count > 0);     /* one buffer is being stored */
+    while (s->loaded < most && stream_advance(s))
         stream_load_block(s);
     if (s->taken < s->loaded) {
-        stream_take(s);
+        stream_take_block(s);
         return true;
     }
     for (uint32_t b = 0; b < s->buffers; b++)
-        stream_stored(s, &s->buffer[b]);
+        stream_wait_stored(s, &s->buffer[b]);
     stream_free(s);
     return false;
 }
 
-/* A command that works on what that of `handle` makes, without the kernel's waiting in between; `handle` is then its:
+/* Submits a command that depends on the command of `handle` without blocking the kernel; `handle` is then the new one:
  *     tl_handle done = tl_sub_async(tl, x, x, m);
  *     stream_then(tl, done, tl_exp_async(tl, x, x)); */
 #define stream_then(tl, handle, call) (tl_after(tl, handle), (void)((handle) = (call)))
 
 /* ---- in benches */
 
-#define STREAM_PARAMS_OF_ROWS                                                                                          \
-    KB_TEXT(pes, "*", "which PEs take part: ids like this"),                                                           \
-    KB_INT(buffers, 0, 0, STREAM_BUFFERS, "blocks under way; 0: chosen"),                                              \
+#define STREAM_ROW_PARAMS                                                                                              \
+    KB_TEXT(pes, "*", "PEs that take part: a pattern of ids"),                                                         \
+    KB_INT(buffers, 0, 0, STREAM_BUFFERS, "blocks in flight; 0: chosen"),                                              \
     KB_INT(block_rows, 0, 0, 1 << 30, "rows of a block; 0: chosen")
 
 #define STREAM_PARAMS                                                                                                  \
-    STREAM_PARAMS_OF_ROWS, KB_INT(block_cols, 0, 0, 1 << 30, "columns of a block; 0: whole rows, if they fit")
+    STREAM_ROW_PARAMS, KB_INT(block_cols, 0, 0, 1 << 30, "columns of a block; 0: whole rows if they fit")
 
 #endif

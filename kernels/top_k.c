@@ -1,19 +1,21 @@
-/* top_k.c: the k largest elements of each row, in order, and their columns; of equal ones the first columns.
+/* top_k.c: the k largest elements of each row, in descending order, and their columns; of equal elements those in the
+ * first columns.
  *
- * Rows are split over the PEs and stream through each TCM. k times in turn the maximum of each row is found, then the
- * first column that has it, and that element is taken out: six passes over a block for each k, whatever the data are,
- * so pe_math bounds it. What each of those commands begins with keeps it from the bound: blocks are as large as the TCM
- * allows. Columns are counted in f16, which has twice the lanes of f32 and every whole number up to 2,048; longer rows
- * come in pieces of so many columns, whose k largest are joined with those of the pieces before.
+ * Rows are split over the PEs and stream through each TCM. k times the kernel finds the maximum of each row and the
+ * first column that has it, and removes that element: six passes over a block for each k, whatever the data are, so
+ * pe_math bounds the kernel. The fixed time of each of those commands keeps it from the bound, so blocks are as large
+ * as the TCM allows. Column numbers are f16, which has twice the lanes of f32 and holds every whole number up to 2,048;
+ * longer rows stream in pieces of that many columns, and the k largest elements of a piece are merged with those of the
+ * pieces before it.
  *
- * Elements are numbers above -inf. */
-#include "rect.h"
+ * Elements must be numbers above -inf. */
 #include "stream.h"
+#include "transfers.h"
 
-enum { PIECE = 2048, MOST = 256 };                      /* columns; k */
+enum { PIECE = 2048, MOST_K = 256 };                    /* columns of a piece; largest k */
 
 struct top_k_args {
-    kb_tensor x, positions, values, columns;            /* positions: f32, 0 to PIECE - 1, with each PE */
+    kb_tensor x, positions, values, columns;            /* positions: 0 to PIECE - 1 in f32, a copy per PE */
     uint64_t k;
     uint32_t buffers;
     uint64_t block_rows;
@@ -22,16 +24,17 @@ struct top_k_args {
 struct top_k {
     struct tl *tl;
     uint64_t k;
-    struct tl_shard positions;                          /* a row */
-    struct tl_shard hits, found, places;                /* of a block: u8, f16; k places in a piece, in f16 */
-    struct tl_shard values, columns;                    /* k of each row so far; columns in f32 */
-    struct tl_shard some_values, some_columns, some_hits, some_found;   /* 2 k of each row, of a block */
+    struct tl_shard positions;                          /* a row of f16 */
+    struct tl_shard hits, found, places;                /* of a block: u8, f16; k columns within a piece, in f16 */
+    struct tl_shard values, columns;                    /* the k largest of each row so far; columns in f32 */
+    struct tl_shard both_values, both_columns, both_hits, both_found;   /* of a block: 2 k of each row, to be merged */
 };
 
-/* The largest elements of each row of x, as many as `values` has columns, and what stands for them in `names`, the
- * smallest first where they are equal. Takes them out of x. hits and found are scratch of x's shape. */
-static void pick(struct tl *tl, struct tl_shard x, struct tl_shard names, struct tl_shard hits, struct tl_shard found,
-                 struct tl_shard values, struct tl_shard named)
+/* Selects the largest elements of each row of x, as many as `values` has columns, and sets them to -inf in x. `names`
+ * has a number for each element of x, or one row of numbers for all rows; `named` gets the numbers of the selected
+ * elements, the smallest number first where elements are equal. hits and found are scratch of x's shape. */
+static void select_largest(struct tl *tl, struct tl_shard x, struct tl_shard names, struct tl_shard hits,
+                           struct tl_shard found, struct tl_shard values, struct tl_shard named)
 {
     tl_handle done = NULL;
     for (uint64_t i = 0; i < values.shape[1]; i++) {
@@ -48,33 +51,34 @@ static void pick(struct tl *tl, struct tl_shard x, struct tl_shard names, struct
     tl_wait(tl, done);
 }
 
-/* A piece of some rows: its largest elements, joined with those of the columns before it. */
-static void join(struct top_k *t, struct tl_shard x, struct stream_place at)
+/* Selects the largest elements of a piece of some rows and merges them with those of the columns before it. */
+static void merge_piece(struct top_k *t, struct tl_shard x, struct stream_block at)
 {
     struct tl *tl = t->tl;
     uint64_t rows = at.rows, held = kb_min(t->k, at.col), more = kb_min(t->k, at.cols), both = held + more;
-    struct tl_shard values = submatrix(tl, t->some_values, 0, rows, 0, both);
-    struct tl_shard columns = submatrix(tl, t->some_columns, 0, rows, 0, both);
+    struct tl_shard values = submatrix(tl, t->both_values, 0, rows, 0, both);
+    struct tl_shard columns = submatrix(tl, t->both_columns, 0, rows, 0, both);
     struct tl_shard places = submatrix(tl, t->places, 0, rows, 0, more);
     if (held == 0) {
         values = submatrix(tl, t->values, at.row, rows, 0, more);
         columns = submatrix(tl, t->columns, at.row, rows, 0, more);
     }
-    pick(tl, x, tl_part(tl, t->positions, 1, 0, at.cols), submatrix(tl, t->hits, 0, rows, 0, at.cols),
-         submatrix(tl, t->found, 0, rows, 0, at.cols), tl_part(tl, values, 1, held, more), places);
+    select_largest(tl, x, tl_part(tl, t->positions, 1, 0, at.cols), submatrix(tl, t->hits, 0, rows, 0, at.cols),
+                   submatrix(tl, t->found, 0, rows, 0, at.cols), tl_part(tl, values, 1, held, more), places);
     tl_add(tl, tl_part(tl, columns, 1, held, more), places, tl_number((double)at.col));
     if (held == 0)
         return;
     uint64_t now = kb_min(t->k, both);
     tl_copy(tl, tl_part(tl, values, 1, 0, held), submatrix(tl, t->values, at.row, rows, 0, held));
     tl_copy(tl, tl_part(tl, columns, 1, 0, held), submatrix(tl, t->columns, at.row, rows, 0, held));
-    pick(tl, values, columns, submatrix(tl, t->some_hits, 0, rows, 0, both),
-         submatrix(tl, t->some_found, 0, rows, 0, both), submatrix(tl, t->values, at.row, rows, 0, now),
-         submatrix(tl, t->columns, at.row, rows, 0, now));
+    select_largest(tl, values, columns, submatrix(tl, t->both_hits, 0, rows, 0, both),
+                   submatrix(tl, t->both_found, 0, rows, 0, both), submatrix(tl, t->values, at.row, rows, 0, now),
+                   submatrix(tl, t->columns, at.row, rows, 0, now));
 }
 
-/* Some rows, whose results the TCM has room for. */
-static void stretch(struct tl *tl, const struct top_k_args *arg, struct tl_shard positions, uint64_t row, uint64_t rows)
+/* Works on some rows whose results fit into the TCM. */
+static void top_k_of_rows(struct tl *tl, const struct top_k_args *arg, struct tl_shard positions, uint64_t row,
+                          uint64_t rows)
 {
     struct tl_shard x = tl_part(tl, tl_my_shard(tl, arg->x), 0, row, rows);
     struct tl_shard values = tl_part(tl, tl_my_shard(tl, arg->values), 0, row, rows);
@@ -91,18 +95,18 @@ static void stretch(struct tl *tl, const struct top_k_args *arg, struct tl_shard
     t.hits = tl_alloc(tl, KB_u8, s.block_rows, s.block_cols);
     t.found = tl_alloc(tl, KB_f16, s.block_rows, s.block_cols);
     t.places = tl_alloc(tl, KB_f16, s.block_rows, t.k);
-    t.some_values = tl_alloc(tl, x.dtype, s.block_rows, 2 * t.k);
-    t.some_columns = tl_alloc(tl, KB_f32, s.block_rows, 2 * t.k);
-    t.some_hits = tl_alloc(tl, KB_u8, s.block_rows, 2 * t.k);
-    t.some_found = tl_alloc(tl, KB_f32, s.block_rows, 2 * t.k);
+    t.both_values = tl_alloc(tl, x.dtype, s.block_rows, 2 * t.k);
+    t.both_columns = tl_alloc(tl, KB_f32, s.block_rows, 2 * t.k);
+    t.both_hits = tl_alloc(tl, KB_u8, s.block_rows, 2 * t.k);
+    t.both_found = tl_alloc(tl, KB_f32, s.block_rows, 2 * t.k);
     while (stream_next(&s))
-        join(&t, s.in[0], s.at);
+        merge_piece(&t, s.in[0], s.at);
     tl_cast(tl, counted, t.columns);
     tl_handle stored = tl_store_async(tl, values, t.values);
     tl_store(tl, columns, counted);
     tl_wait(tl, stored);
-    struct tl_shard all[] = {t.values, t.columns, counted, t.hits, t.found, t.places, t.some_values, t.some_columns,
-                             t.some_hits, t.some_found};
+    struct tl_shard all[] = {t.values, t.columns, counted, t.hits, t.found, t.places, t.both_values, t.both_columns,
+                             t.both_hits, t.both_found};
     for (uint32_t i = 0; i < sizeof all / sizeof *all; i++)
         tl_free(tl, all[i]);
 }
@@ -116,13 +120,13 @@ KB_KERNEL(top_k, struct top_k_args)
     uint64_t row_bytes = arg->k * (kb_dtype_bytes(tl_my_shard(tl, arg->x).dtype) + 4 + 4);
     uint64_t most = kb_clamp(tl_room_bytes(tl) / 4 / row_bytes, 1, rows);
     for (uint64_t row = 0; row < rows; row += most)
-        stretch(tl, arg, positions, row, kb_min(most, rows - row));
+        top_k_of_rows(tl, arg, positions, row, kb_min(most, rows - row));
 }
 
 /* ---- the bench */
 
-/* The k largest of a row, by one look at each element. */
-static void choose(const double *x, uint64_t n, uint64_t k, double *values, double *columns)
+/* The reference: the k largest of a row, by insertion. */
+static void insert_largest(const double *x, uint64_t n, uint64_t k, double *values, double *columns)
 {
     for (uint64_t col = 0, held = 0; col < n; col++) {
         if (held == k && x[col] <= values[k - 1])
@@ -137,25 +141,25 @@ static void choose(const double *x, uint64_t n, uint64_t k, double *values, doub
     }
 }
 
-static void expect(const struct top_k_args *arg, uint64_t rows, uint64_t cols)
+static void expect_top_k(const struct top_k_args *arg, uint64_t rows, uint64_t cols)
 {
     uint64_t held = kb_has_data() ? rows * arg->k : 0;
     double *x = kb_array(double, cols), *values = kb_array(double, held), *columns = kb_array(double, held);
     for (uint64_t row = 0; row * arg->k < held; row++) {
         kb_peek_many(arg->x, row * cols, cols, x);
-        choose(x, cols, arg->k, values + row * arg->k, columns + row * arg->k);
+        insert_largest(x, cols, arg->k, values + row * arg->k, columns + row * arg->k);
     }
     kb_expect_close(arg->values, kb_ref_given(values, kb_2d(rows, arg->k)));
     kb_expect_close(arg->columns, kb_ref_given(columns, kb_2d(rows, arg->k)));
 }
 
-KB_BENCH(top_k, "the k largest elements of rows, which are split over all PEs, and their columns",
+KB_BENCH(top_k, "the k largest elements of each row and their columns, rows over all PEs",
          KB_INT(rows, 65536, 1, 1 << 30, "rows"),
          KB_INT(cols, 256, 1, 1 << 24, "columns"),
-         KB_INT(k, 8, 1, MOST, "elements of each row; at most its columns"),
-         KB_WORD(dtype, "f16 bf16 f32", "of the rows"),
-         KB_BOOL(alike, false, "few different values"),
-         STREAM_PARAMS_OF_ROWS)
+         KB_INT(k, 8, 1, MOST_K, "elements to select of each row; never more than its columns"),
+         KB_WORD(dtype, "f16 bf16 f32", "dtype of the rows"),
+         KB_BOOL(alike, false, "draw from few different values, so that many are equal"),
+         STREAM_ROW_PARAMS)
 {
     uint64_t rows = kb_int(rows), cols = kb_int(cols), k = kb_min(kb_int(k), cols), n = rows * cols;
     enum kb_dtype dtype = kb_dtype(kb_word(dtype));
@@ -178,5 +182,5 @@ KB_BENCH(top_k, "the k largest elements of rows, which are split over all PEs, a
     kb_roofline(kb_kernels_ps(launch), pes, &(struct kb_work){
         .math_dtype = KB_f16, .math = dtype == KB_f32 ? passes : 2 * passes, .math_f32 = dtype == KB_f32 ? passes : 0,
         .hbm_read = n * kb_dtype_bytes(dtype), .hbm_written = rows * k * (kb_dtype_bytes(dtype) + 4) });
-    expect(&arg, rows, cols);
+    expect_top_k(&arg, rows, cols);
 }

@@ -21,7 +21,7 @@ KB_KERNEL(gemm_rmsnorm, struct args)
     if (!stream_whole(&s) || !stream_whole(&xs))
         tl_fail(tl, 1, "rows of %lu and %lu elements do not fit into the TCM", k, n);
     struct tl_shard wide = tl_alloc(tl, KB_f32, s.block_rows, n), means = tl_alloc(tl, KB_f32, s.block_rows, 1);
-    struct tile t = tile_of(&(struct tile_ask){ s.block_rows, k, n, KB_f16, KB_f32, .pin_a = true });
+    struct gemm_tile t = tile_choose(&(struct gemm_problem){ s.block_rows, k, n, KB_f16, KB_f32, .pin_a = true });
     while (stream_next(&s) && stream_next(&xs)) {
         struct tl_shard h = s.in[0], gain = s.in[1], a = xs.in[0];
         struct tl_shard sum = tl_part(tl, wide, 0, 0, s.at.rows), mean = tl_part(tl, means, 0, 0, s.at.rows);

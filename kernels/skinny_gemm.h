@@ -1,18 +1,19 @@
-/* matmul.h: a few rows in the TCM times weights that stream out of a memory, each of them read once.
+/* skinny_gemm.h: a gemm of a few rows in the TCM and weights that stream out of a memory, each of them read once.
  *
- * With few rows the array waits for weights, so their tiles are long enough that the DMA's fixed time hardly counts,
- * and short enough that the first and the last one, which nothing overlaps, are a small part of all. */
-#ifndef MATMUL_H
-#define MATMUL_H
+ * With few rows the array waits for weights. So a tile of weights is large enough that the DMA's fixed time hardly
+ * counts, and small enough that the first and the last tile, which nothing overlaps, are a small part of the time. */
+#ifndef SKINNY_GEMM_H
+#define SKINNY_GEMM_H
 
 #include "tiles.h"
 
-#define PARAM_OF_MATMUL KB_SIZE(tile, 0, 0, 1ull << 36, "weights of a tile; 0: as fits them and the machine")
+#define SKINNY_GEMM_PARAM KB_SIZE(tile, 0, 0, 1ull << 36, "bytes of weights in a tile; 0: chosen for the machine")
 
-/* to = op(x w), in one composite: x is m x k in this PE's TCM, w is k x n in a memory; `to` is anywhere. The op may be
- * NULL. A tile has about weight_bytes of w; 0: chosen. If it has room for all rows, no weight is read twice. */
-static inline tl_handle matmul(struct tl *tl, struct tl_shard to, struct tl_shard x, struct tl_shard w,
-                               uint64_t weight_bytes, const char *op)
+/* Submits to = op(x w) as one composite: x is m x k in this PE's TCM, w is k x n in a memory, `to` is m x n anywhere.
+ * The op may be NULL. A tile has about weight_bytes of w; 0: chosen. No weight is read twice if a tile has room for all
+ * rows of x. Returns the handle of the composite. */
+static inline tl_handle skinny_gemm(struct tl *tl, struct tl_shard to, struct tl_shard x, struct tl_shard w,
+                                    uint64_t weight_bytes, const char *op)
 {
     uint64_t m = x.shape[0], k = x.shape[1], n = w.shape[1], size = kb_dtype_bytes(w.dtype);
     uint64_t reserved = kb_attrs.pe_tcm_reserved_bytes, cols = kb_attrs.pe_gemm_cols;
