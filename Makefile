@@ -21,7 +21,7 @@ flags := -std=gnu11 -Wall -Wextra -fPIE $(OPT) $(san) -ffile-prefix-map=$(CURDIR
 common_libs := -lyaml -lgmp
 rt_libs := -lboost_context -lm -ldl -lpthread
 
-gen_src := $(wildcard gen/*.c gen/*.re)
+gen_src := $(wildcard gen/*.c gen/*.re gen/build/*.c)
 common_src := $(wildcard rt/common/*.c rt/common/*.re)
 rt_src := $(filter-out $(common_src),$(wildcard rt/*/*.c))
 objects = $(patsubst %,$(B)/obj/%.o,$(basename $(1)))

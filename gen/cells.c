@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "../rt/common/arena.h"
-#include "cells_own.h"
+#include "impl.h"
 #include "numbers.h"
-#include "row.h"
+#include "words.h"
 
 #define HOLE(name, stub) #name,
 #define CONDITION(name)
@@ -35,6 +35,53 @@ static const struct table empty_tables[TABLES] = {
 #undef CONDITION
 
 #define text arena_printf
+
+/* ---- texts and rows */
+
+const char *comment_text(const char *from)
+{
+    char *to = arena_printf("%s", from);
+    for (char *c = to; *c; c++) {
+        bool ends = (c[0] == '*' && c[1] == '/') || (c[0] == '/' && c[1] == '*');
+        if (ends || *c < ' ' || *c > '~')
+            *c = '?';
+    }
+    return to;
+}
+
+static const char *place_text(struct where where, const char *key)
+{
+    if (!where.file)
+        return text("default %s", key);
+    if (!strcmp(where.file->path, "--set"))
+        return text("--set %s", key);
+    return comment_text(text("%s:%u %s", base_name(where.file->path), where.line, key));
+}
+
+static const char *number_text(uint64_t n)
+{
+    return text("%llu", (unsigned long long)n);
+}
+
+static void add_row(struct table *table, ...)
+{
+    table->cells = arena_grow(table->cells, table->rows, table->width * sizeof *table->cells);
+    va_list cells;
+    va_start(cells, table);
+    for (size_t i = 0; i < table->width; i++)
+        table->cells[table->rows * table->width + i] = va_arg(cells, const char *);
+    va_end(cells);
+    table->rows++;
+}
+
+static void set_cell(struct table *once, const char *column, const char *cell)
+{
+    size_t i = 0;
+    while (i < once->width && strcmp(once->columns[i], column))
+        i++;
+    assert(i < once->width && !once->cells[i]);
+    once->cells[i] = cell;
+}
 
 /* ---- attributes */
 
@@ -175,6 +222,59 @@ static void fill_cube_routes(struct table *table, const struct plan *plan)
         for (unsigned i = 0; i < plan->cubes; i++)
             end += sprintf(end, "%s%s", i ? ", " : "", sides[plan->cube_routes[row * plan->cubes + i]]);
         add_row(table, entries, text("%s to cube%u", direction_names[row / plan->cubes], row % plan->cubes));
+    }
+}
+
+/* ---- component models: built in, or the user's */
+
+static const struct impl *own_impl(const struct model *model, enum component part)
+{
+    for (unsigned i = 0; i < model->impls_count; i++)
+        if (model->impls[i].part == part)
+            return &model->impls[i];
+    return NULL;
+}
+
+/* The built-in model of a memory is called otherwise, and these cells are not used then. */
+static void fill_services(struct table *once, const struct model *model)
+{
+    for (size_t i = 0; i < impl_form_count; i++) {
+        const struct impl_form *form = &impl_forms[i];
+        const struct impl *own = own_impl(model, form->component);
+        const char *name = own ? own->name : arena_printf("builtin_%s", form->part);
+        set_cell(once, arena_printf("%s_service", form->part), arena_printf("%s_service", name));
+        if (form->has_state)
+            set_cell(once, arena_printf("%s_state", form->part), arena_printf("%s_state", name));
+    }
+}
+
+static void fill_own(struct table *own, struct table *memories, const struct plan *plan)
+{
+    for (unsigned i = 0; i < plan->model->impls_count; i++) {
+        const struct impl *impl = &plan->model->impls[i];
+        add_row(own, impl->name, place_text(impl->named->where, impl->named->key), impl_prototype(impl));
+        if (impl_form(impl->part)->has_state)
+            add_row(memories, impl->name, arena_printf("%s_state", impl->name), arena_printf("%s_reset", impl->name),
+                    arena_printf("%s_memories", impl->name),
+                    number_text(impl->part == COMPONENT_sram ? plan->all_cubes : plan->all_pes));
+    }
+}
+
+static void fill_param(struct table *params, struct table *ratios, const char *of, const struct impl_param *p)
+{
+    const char *place = place_text(p->where, p->key);
+    if (p->whole)
+        add_row(params, of, p->name, number_text(p->n), p->unit ? arena_printf("%s; ", p->unit) : "", place);
+    if (!p->unit)
+        add_row(ratios, of, p->name, number_text(p->num), number_text(p->den), place);
+}
+
+static void fill_own_params(struct table *params, struct table *ratios, const struct model *model)
+{
+    for (unsigned i = 0; i < model->impls_count; i++) {
+        const struct impl *impl = &model->impls[i];
+        for (unsigned j = 0; j < impl->params->count; j++)
+            fill_param(params, ratios, impl->name, &impl->params->list[j]);
     }
 }
 

@@ -1,10 +1,13 @@
-/* dump.h: what --dump prints of a plan. */
+/* dump.h: what --dump prints, but for the schema. */
 #ifndef GEN_DUMP_H
 #define GEN_DUMP_H
 
 #include <stdio.h>
 
 #include "plan.h"
+
+/* One line a key, in the order of the schema: dotted path, value in base units, its place or `default`. */
+void dump_model(FILE *out, const struct model *model);
 
 /* One line a node, in rank order: rank, name, the router that it hangs on. */
 void dump_nodes(FILE *out, const struct plan *plan);

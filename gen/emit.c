@@ -7,7 +7,6 @@
 
 #include "../rt/common/arena.h"
 #include "cells.h"
-#include "row.h"
 #include "tmpl.h"
 #include "words.h"
 

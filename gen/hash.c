@@ -8,7 +8,6 @@
 
 #include "../rt/common/arena.h"
 #include "../rt/common/diag.h"
-#include "out.h"
 #include "words.h"
 
 struct hash {

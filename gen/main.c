@@ -1,12 +1,14 @@
-/* main.c: kbgen, a compiler from a description of a machine to a simulator of it: the passes, in order.
+/* main.c: kbgen, a compiler from the description of a machine to a simulator of it: the passes, in order.
  *
  *     topology.yaml -> model       check_topology: every number in base units, every name resolved
  *     model -> plan                elaborate, wire, measure, route: nodes, links, totals, tables of next steps
  *     plan -> C                    emit: templates filled with the plan's rows
- *     C, own models -> the same    probe_impls: each of the user's models defines what that C calls
- *     C -> simulator               build: compiled and linked with the runtime, unless one like it is there already
+ *     C -> simulator               gen/build: nothing is done twice that an earlier call has done:
+ *                                      build_is_known      an equal simulator, or one of the same structure, is there
+ *                                      check_models        if not: the user's models define what that C calls
+ *                                      build_simulator     patched, or compiled and linked with the runtime
  *
- * Whatever is wrong with the input is found before anything is written. */
+ * All errors of the input are found before anything is written. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,17 +16,15 @@
 
 #include "../rt/common/arena.h"
 #include "../rt/common/diag.h"
-#include "cc.h"
+#include "build/batch.h"
+#include "build/build.h"
+#include "build/home.h"
+#include "build/output.h"
+#include "build/timing.h"
 #include "check.h"
 #include "dump.h"
-#include "dump_model.h"
 #include "dump_schema.h"
-#include "home.h"
-#include "many.h"
 #include "options.h"
-#include "out.h"
-#include "probe.h"
-#include "timing.h"
 
 static void dump(enum dump what, const struct model *model, const struct plan *plan)
 {
@@ -78,13 +78,14 @@ static void check_output(const struct options *options, const char *output)
         out_check_file(output, options->impls[i]);
 }
 
+/* The model's plan as C, and that as a simulator, as far as the options ask for it. */
 static void make(const struct options *options, const struct plan *plan)
 {
     const struct model *model = plan->model;
     const char *output = options->output ? options->output
                        : arena_printf("%s/%s%s", options->folder, model->name, options->emit_c ? ".c" : "");
     const char *generated = options->emit_c ? output : arena_printf("%s.c", output);
-    const struct build how = {
+    const struct build_options build_options = {
         .path = output, .cc = options->cc, .level = options->level, .jobs = options->jobs,
         .kernels = options->kernels, .kernel_count = options->kernel_count,
         .impls = model->impls, .impl_count = model->impls_count,
@@ -98,19 +99,16 @@ static void make(const struct options *options, const struct plan *plan)
     struct emission emission = emit(plan, templates, options->sets, options->set_count);
     errors_end();
     timing_pass("emit");
-    struct making *making = options->check || options->emit_c ? NULL : making_begin(&how, &emission);
-    if (!making || !making_is_known(making)) {
-        probe_impls(model, &how, &emission);
+    struct build *build = options->check || options->emit_c ? NULL : build_begin(&build_options, &emission);
+    if (!build || !build_is_known(build)) {
+        check_models(model, &build_options, &emission);
         errors_end();
-        timing_pass("probe");
+        timing_pass("check models");
     }
-    if (options->check)
-        return;
-    if (options->emit_c || options->keep)
+    if (options->emit_c || (options->keep && build))
         write_emission(generated, &emission);
-    if (options->emit_c)
-        return;
-    build(making);
+    if (build)
+        build_simulator(build);
 }
 
 static int run(struct options *options)
@@ -139,6 +137,5 @@ int main(int argc, char **argv)
     }
     if (options.topology_count <= 1)
         return run(&options);
-    structure_of_home();                                /* for all of them */
-    return make_many(&options, run);
+    return make_batch(&options, run);
 }

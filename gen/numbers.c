@@ -6,8 +6,24 @@
 #include <string.h>
 
 #include "../rt/common/arena.h"
-#include "cells_own.h"
 #include "hash.h"
+
+/* Adds the user's component models by name, with their parameters. */
+static void hash_own(struct hash *hash, const struct model *model)
+{
+    for (unsigned i = 0; i < model->impls_count; i++) {
+        const struct impl *impl = &model->impls[i];
+        hash_number(hash, impl->part);
+        hash_text(hash, impl->name);
+        for (unsigned j = 0; j < impl->params->count; j++) {
+            const struct impl_param *p = &impl->params->list[j];
+            hash_text(hash, p->name);
+            hash_number(hash, p->n);
+            hash_number(hash, p->num);
+            hash_number(hash, p->den);
+        }
+    }
+}
 
 const char *topology_hash(const struct plan *plan)
 {

@@ -12,8 +12,12 @@
 
 #include "../rt/common/arena.h"
 #include "../rt/common/diag.h"
-#include "cc.h"
 #include "emit.h"
+
+/* The compiler that the Makefile builds kbgen with. */
+#ifndef KB_CC
+#define KB_CC "cc"
+#endif
 
 static const char help[] =
     "usage: kbgen TOPOLOGY.yaml ... [OPTION ...]\n"
@@ -28,7 +32,7 @@ static const char help[] =
     "      --set KEY=VALUE  as if the topology said so: --set cube.noc.link_bw_gbs=512 (repeatable)\n"
     "      --check          only check the topology\n"
     "      --dump WHAT      print model, nodes, links, routes, dot (a graph for graphviz) or schema (JSON Schema)\n"
-    "      --cc CC          compile with CC (default: %s)\n"
+    "      --cc CC          compile with CC (default: " KB_CC ")\n"
     "  -O LEVEL             optimise the generated code and your files so: 0 1 2 3 s g fast\n"
     "  -j, --jobs N         N compilers at a time; of several topologies, N of them (default: one per processor)\n"
     "  -v, --verbose        say what took how long\n"
@@ -174,7 +178,7 @@ static void take(struct options *options, int option)
         options->verbose = true;
         break;
     case OPTION_HELP:
-        finish(arena_printf(help, cc_default));
+        finish(help);
         break;
     case OPTION_VERSION:
         finish("kbgen " KBGEN_VERSION "\n");
@@ -187,7 +191,7 @@ static void take(struct options *options, int option)
 
 struct options options_read(int argc, char **argv)
 {
-    struct options options = {.cc = cc_default, .folder = "build", .jobs = processors()};
+    struct options options = {.cc = KB_CC, .folder = "build", .jobs = processors()};
     for (int option; (option = getopt_long(argc, argv, "o:k:O:j:v", longs, NULL)) >= 0;)
         take(&options, option);
     options.topologies = argv + optind;

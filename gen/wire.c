@@ -14,23 +14,6 @@ static unsigned add(struct plan *plan, enum link_class class, unsigned from, uns
     return plan->link_count++;
 }
 
-int grid_neighbour(struct grid grid, unsigned at, enum side side)
-{
-    unsigned row = at / grid.cols, col = at % grid.cols;
-    switch (side) {
-    case SIDE_N:
-        return row > 0 ? (int)(at - grid.cols) : -1;
-    case SIDE_E:
-        return col + 1 < grid.cols ? (int)(at + 1) : -1;
-    case SIDE_S:
-        return row + 1 < grid.rows ? (int)(at + grid.cols) : -1;
-    case SIDE_W:
-        return col > 0 ? (int)(at - 1) : -1;
-    default:
-        return -1;
-    }
-}
-
 static void wire_routers(struct plan *plan)
 {
     for (unsigned router = 0; router < plan->routers; router++) {

@@ -1,11 +1,11 @@
-/* out.h: what kbgen writes: complete, or not at all. */
-#ifndef GEN_OUT_H
-#define GEN_OUT_H
+/* output.h: what kbgen writes: complete, or not at all. */
+#ifndef GEN_OUTPUT_H
+#define GEN_OUTPUT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "emit.h"
+#include "../emit.h"
 
 /* From now on, kbgen's end by a signal ends its jobs, too, and either end removes what is temporary. */
 void out_watch_end(void);

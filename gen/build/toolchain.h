@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "words.h"
+#include "../words.h"
 
 struct toolchain {
     const char *identity;                               /* tells two compilers apart, wherever they are installed */

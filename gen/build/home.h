@@ -2,7 +2,7 @@
 #ifndef GEN_HOME_H
 #define GEN_HOME_H
 
-#include "words.h"
+#include "../words.h"
 
 /* The folders with templates/ and rt/, and with libkb.a, libcommon.a and kernels/. They are looked for in $KBGEN_HOME if
  * it is set, a source tree or an installation; else around kbgen itself. Absolute; without one, kbgen dies. */

@@ -1,8 +1,8 @@
-/* program.c: a simulator as an ELF file: the key that it carries, and its numbers.
+/* elf.c: a simulator as an ELF file: the key that it carries, and its numbers.
  *
  * The linker writes the key into the build ID, a note that every ELF program has room for, so no file beside the
  * program has to be kept in step with it. The numbers are found by their symbols. */
-#include "program.h"
+#include "elf.h"
 
 #include <elf.h>
 #include <stdint.h>
@@ -10,12 +10,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../rt/common/arena.h"
+#include "../../rt/common/arena.h"
 
 enum { KEY_BYTES = 16 };
 
 /* Copies what stands at an offset, aligned or not; false: it is not there. */
-static bool copy(struct program from, uint64_t offset, void *to, size_t length)
+static bool copy(struct elf from, uint64_t offset, void *to, size_t length)
 {
     if (offset > from.length || length > from.length - offset)
         return false;
@@ -24,11 +24,11 @@ static bool copy(struct program from, uint64_t offset, void *to, size_t length)
 }
 
 /* The part of a file from an offset on; its length may be 0. */
-static struct program part(struct program from, uint64_t offset, uint64_t length)
+static struct elf part(struct elf from, uint64_t offset, uint64_t length)
 {
     if (offset > from.length)
-        return (struct program){0};
-    return (struct program){from.bytes + offset, length < from.length - offset ? length : from.length - offset};
+        return (struct elf){0};
+    return (struct elf){from.bytes + offset, length < from.length - offset ? length : from.length - offset};
 }
 
 static uint64_t aligned(uint64_t length)
@@ -37,12 +37,12 @@ static uint64_t aligned(uint64_t length)
 }
 
 /* The build ID of a length among notes, or NULL. */
-static char *find_id(struct program notes, size_t length)
+static char *find_id(struct elf notes, size_t length)
 {
     Elf64_Nhdr note;
     for (uint64_t at = 0; copy(notes, at, &note, sizeof note); at += aligned(note.n_namesz) + aligned(note.n_descsz)) {
         at += sizeof note;
-        struct program found = part(notes, at + aligned(note.n_namesz), note.n_descsz);
+        struct elf found = part(notes, at + aligned(note.n_namesz), note.n_descsz);
         if (note.n_type == NT_GNU_BUILD_ID && found.length == length && note.n_descsz == length)
             return found.bytes;
     }
@@ -50,7 +50,7 @@ static char *find_id(struct program notes, size_t length)
 }
 
 /* Whether a file is a whole program: its table of sections, the last thing in it, is there. */
-static bool is_whole(struct program program, Elf64_Ehdr *head)
+static bool is_whole(struct elf program, Elf64_Ehdr *head)
 {
     return copy(program, 0, head, sizeof *head) && !memcmp(head->e_ident, ELFMAG, SELFMAG)
         && head->e_ident[EI_CLASS] == ELFCLASS64 && head->e_shoff <= program.length
@@ -58,7 +58,7 @@ static bool is_whole(struct program program, Elf64_Ehdr *head)
 }
 
 /* Where the key stands, or NULL. */
-static char *find_key(struct program program)
+static char *find_key(struct elf program)
 {
     Elf64_Ehdr head;
     Elf64_Phdr segment;
@@ -81,17 +81,17 @@ static void read_key(const char *key, unsigned char *id)
         sscanf(key + 2 * i, "%2hhx", &id[i]);
 }
 
-bool program_is(const char *path, const char *key)
+bool elf_has_key(const char *path, const char *key)
 {
     unsigned char id[KEY_BYTES];
-    struct program program;
+    struct elf program;
     program.bytes = access(path, X_OK) == 0 ? read_file(path, &program.length) : NULL;
     const char *found = program.bytes ? find_key(program) : NULL;
     read_key(key, id);
     return found && !memcmp(found, id, KEY_BYTES);
 }
 
-static bool section_at(struct program program, uint64_t i, Elf64_Shdr *section)
+static bool section_at(struct elf program, uint64_t i, Elf64_Shdr *section)
 {
     Elf64_Ehdr head;
     return copy(program, 0, &head, sizeof head) && i < head.e_shnum
@@ -99,7 +99,7 @@ static bool section_at(struct program program, uint64_t i, Elf64_Shdr *section)
 }
 
 /* Where the bytes of a symbol of the whole program stand, at least so many; NULL: it is another one, or has none. */
-static char *bytes_of(struct program program, const Elf64_Sym *symbol, struct program name, const struct number *number)
+static char *bytes_of(struct elf program, const Elf64_Sym *symbol, struct elf name, const struct number *number)
 {
     Elf64_Shdr section;
     size_t length = strlen(number->symbol) + 1;
@@ -107,20 +107,20 @@ static char *bytes_of(struct program program, const Elf64_Sym *symbol, struct pr
         || ELF64_ST_BIND(symbol->st_info) != STB_GLOBAL || !section_at(program, symbol->st_shndx, &section)
         || section.sh_type != SHT_PROGBITS || symbol->st_value < section.sh_addr)
         return NULL;
-    struct program held = part(program, section.sh_offset, section.sh_size);
+    struct elf held = part(program, section.sh_offset, section.sh_size);
     held = part(held, symbol->st_value - section.sh_addr, number->length);
     return held.length == number->length ? held.bytes : NULL;
 }
 
-static char *find_number(struct program program, const struct number *number)
+static char *find_number(struct elf program, const struct number *number)
 {
     Elf64_Shdr table, texts;
     Elf64_Sym symbol;
     for (uint64_t i = 0; section_at(program, i, &table); i++) {
         if (table.sh_type != SHT_SYMTAB || !section_at(program, table.sh_link, &texts))
             continue;
-        struct program names = part(program, texts.sh_offset, texts.sh_size);
-        struct program symbols = part(program, table.sh_offset, table.sh_size);
+        struct elf names = part(program, texts.sh_offset, texts.sh_size);
+        struct elf symbols = part(program, table.sh_offset, table.sh_size);
         for (uint64_t at = 0; copy(symbols, at, &symbol, sizeof symbol); at += sizeof symbol) {
             char *found = bytes_of(program, &symbol, part(names, symbol.st_name, names.length), number);
             if (found)
@@ -130,7 +130,7 @@ static char *find_number(struct program program, const struct number *number)
     return NULL;
 }
 
-bool program_set(struct program program, const char *key, const struct numbers *numbers)
+bool elf_patch(struct elf program, const char *key, const struct numbers *numbers)
 {
     unsigned char id[KEY_BYTES];
     char *at = find_key(program);

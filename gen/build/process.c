@@ -1,10 +1,10 @@
-/* job.c: runs other programs, without a shell.
+/* process.c: runs other programs, without a shell.
  *
  * They run in the root folder with absolute paths, so that no file they make holds the name of the folder where kbgen
  * was called. */
 #define _GNU_SOURCE                                     /* pipe2, addchdir_np, memfd_create */
 
-#include "job.h"
+#include "process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,17 +18,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../rt/common/arena.h"
-#include "../rt/common/diag.h"
+#include "../../rt/common/arena.h"
+#include "../../rt/common/diag.h"
 #include "timing.h"
 
 extern char **environ;
 
 /* For the signal handler: the jobs that may be under way. */
-static struct job *volatile watched;
+static struct process *volatile watched;
 static volatile size_t watched_count;
 
-void stop_jobs(void)
+void processes_stop(void)
 {
     for (size_t i = 0; i < watched_count; i++) {
         if (watched[i].pid > 0 && kill(watched[i].pid, SIGTERM) == 0)
@@ -36,7 +36,7 @@ void stop_jobs(void)
     }
 }
 
-static void watch(struct job *jobs, size_t count)
+static void watch(struct process *jobs, size_t count)
 {
     watched_count = 0;
     watched = jobs;
@@ -66,7 +66,7 @@ static int file_of(const char *text)
 }
 
 /* Starts a job; `output`, unless it is negative, becomes its standard output or error, as `stream` says. */
-static void start(struct job *job, int output, int stream)
+static void start(struct process *job, int output, int stream)
 {
     int input = job->input ? file_of(job->input) : -1;
     posix_spawn_file_actions_t actions;
@@ -98,7 +98,7 @@ static void start(struct job *job, int output, int stream)
 }
 
 /* Starts a function in a process of its own; what it writes to standard error goes to a file in memory. */
-static void start_own(struct job *job)
+static void start_own(struct process *job)
 {
     job->errors = memfd_create("errors", MFD_CLOEXEC);
     if (job->errors < 0)
@@ -121,7 +121,7 @@ static void start_own(struct job *job)
     sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
-static void ended(struct job *job, int status)
+static void ended(struct process *job, int status)
 {
     job->status = status;
     job->ms = now_ms() - job->ms;
@@ -129,7 +129,7 @@ static void ended(struct job *job, int status)
 }
 
 /* Waits for one of the jobs to end. Until it is reaped, below, its pid is no other process's. */
-static void wait_one(struct job *jobs, size_t count)
+static void wait_one(struct process *jobs, size_t count)
 {
     siginfo_t end;
     int failed, status;
@@ -141,7 +141,7 @@ static void wait_one(struct job *jobs, size_t count)
     sigset_t before = hold_signals();
     if (waitpid(end.si_pid, &status, 0) != end.si_pid)
         die("wait for %s:", jobs->what);
-    struct job *job = jobs;
+    struct process *job = jobs;
     while (job < jobs + count && job->pid != end.si_pid)
         job++;
     if (job < jobs + count)
@@ -151,7 +151,7 @@ static void wait_one(struct job *jobs, size_t count)
         job->ended(job);
 }
 
-static void start_any(struct job *job)
+static void start_any(struct process *job)
 {
     if (job->run)
         start_own(job);
@@ -159,7 +159,7 @@ static void start_any(struct job *job)
         start(job, -1, -1);
 }
 
-struct job *run_jobs(struct job *jobs, size_t count, size_t most)
+struct process *processes_run(struct process *jobs, size_t count, size_t most)
 {
     watch(jobs, count);
     for (size_t started = 0, running = 0; started < count || running; running--) {
@@ -174,7 +174,7 @@ struct job *run_jobs(struct job *jobs, size_t count, size_t most)
     return NULL;
 }
 
-static const char *run_for(struct job *job, int stream, size_t *length)
+static const char *run_for(struct process *job, int stream, size_t *length)
 {
     int ends[2];
     char *text = NULL, buffer[1 << 16];
@@ -196,12 +196,12 @@ static const char *run_for(struct job *job, int stream, size_t *length)
     return kept;
 }
 
-const char *run_for_output(struct job *job, size_t *length)
+const char *process_output(struct process *job, size_t *length)
 {
     return run_for(job, STDOUT_FILENO, length);
 }
 
-const char *run_for_errors(struct job *job, size_t *length)
+const char *process_errors(struct process *job, size_t *length)
 {
     return run_for(job, STDERR_FILENO, length);
 }

@@ -1,8 +1,8 @@
-/* many.c: many topologies in one call: a process each, a limited number at a time.
+/* batch.c: many topologies in one call: a process each, a limited number at a time.
  *
  * A process does what kbgen does with one topology; nothing but the names is shared. Topologies of one structure wait
  * for the first of them, in the cache (cache.h), and take what it linked. */
-#include "many.h"
+#include "batch.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -13,9 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../rt/common/arena.h"
-#include "hash.h"
-#include "job.h"
+#include "../../rt/common/arena.h"
+#include "build_key.h"
+#include "../hash.h"
+#include "process.h"
 
 enum { NAME_BYTES = 33 };
 
@@ -66,7 +67,7 @@ void claim_name(const struct model *model)
     atomic_store(&own->settled, true);
 }
 
-static int make_one(struct job *job)
+static int make_one(struct process *job)
 {
     struct one *one = &many.ones[job->number];
     many.own = job->number;
@@ -91,7 +92,7 @@ static void print_said(const struct one *one)
 }
 
 /* Called when a process has ended: prints what it said when all before it have been printed. */
-static void ended(struct job *job)
+static void ended(struct process *job)
 {
     struct one *one = &many.ones[job->number];
     one->said = read_said(job->errors);
@@ -103,7 +104,7 @@ static void ended(struct job *job)
         print_said(&many.ones[many.printed]);
 }
 
-static int worst_of(const struct job *jobs)
+static int worst_of(const struct process *jobs)
 {
     int worst = 0;
     for (size_t i = 0; i < many.count; i++) {
@@ -113,8 +114,9 @@ static int worst_of(const struct job *jobs)
     return worst;
 }
 
-int make_many(const struct options *options, int (*make)(struct options *options))
+int make_batch(const struct options *options, int (*make)(struct options *options))
 {
+    fingerprint_of_home();                              /* computed before the processes start: all of them have it */
     many.count = options->topology_count;
     many.topologies = options->topologies;
     many.ones = arena_alloc(many.count, sizeof *many.ones);
@@ -122,13 +124,13 @@ int make_many(const struct options *options, int (*make)(struct options *options
                        0);
     if (many.claims == MAP_FAILED)
         die("share memory:");
-    struct job *jobs = arena_alloc(many.count, sizeof *jobs);
+    struct process *jobs = arena_alloc(many.count, sizeof *jobs);
     for (size_t i = 0; i < many.count; i++) {
         many.ones[i] = (struct one){.options = *options, .make = make};
         many.ones[i].options.topology = options->topologies[i];
         many.ones[i].options.jobs = options->jobs > many.count ? options->jobs / many.count : 1;
-        jobs[i] = (struct job){.number = i, .what = options->topologies[i], .run = make_one, .ended = ended};
+        jobs[i] = (struct process){.number = i, .what = options->topologies[i], .run = make_one, .ended = ended};
     }
-    run_jobs(jobs, many.count, options->jobs);
+    processes_run(jobs, many.count, options->jobs);
     return worst_of(jobs);
 }

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../rt/common/arena.h"
-#include "../rt/common/diag.h"
-#include "hash.h"
+#include "../../rt/common/arena.h"
+#include "../../rt/common/diag.h"
+#include "../hash.h"
 
 const char *home_program(void)
 {

@@ -17,10 +17,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../rt/common/arena.h"
-#include "hash.h"
+#include "../../rt/common/arena.h"
+#include "../hash.h"
 #include "home.h"
-#include "out.h"
+#include "output.h"
 
 enum { MARK_LENGTH = 32, FILE_LEAST_BYTES = 4096 };
 

@@ -1,8 +1,8 @@
-/* out.c: what kbgen writes: complete, or not at all.
+/* output.c: what kbgen writes: complete, or not at all.
  *
  * All of it is made in a temporary folder beside its place, on the same file system, and renamed. The names of
  * temporary things are kept in a list that a signal handler can walk. */
-#include "out.h"
+#include "output.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,9 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../rt/common/arena.h"
-#include "../rt/common/diag.h"
-#include "job.h"
+#include "../../rt/common/arena.h"
+#include "../../rt/common/diag.h"
+#include "process.h"
 
 /* Newest first: files before the folder they are in. A node is complete before the list leads to it. */
 static struct made {
@@ -33,7 +33,7 @@ static void remove_made(void)
 
 static void remove_and_die(int signal)
 {
-    stop_jobs();
+    processes_stop();
     remove_made();
     raise(signal);                                      /* its default action is back: SA_RESETHAND */
 }

@@ -10,11 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../rt/common/arena.h"
-#include "../rt/common/diag.h"
+#include "../../rt/common/arena.h"
+#include "../../rt/common/diag.h"
 #include "cache.h"
-#include "hash.h"
-#include "job.h"
+#include "../hash.h"
+#include "process.h"
 
 /* A file as it was: other bytes in it would show in one of these numbers. */
 static const char *state_of(const char *path)
@@ -102,11 +102,11 @@ static bool recall(struct toolchain *tools)
 
 static const char *ask_for(const struct words *compiler, const char *question, const char *what, int *status)
 {
-    struct job job = {.what = what};
+    struct process job = {.what = what};
     words_add_all(&job.words, compiler);
     words_add(&job.words, question);
     size_t length;
-    const char *said = run_for_output(&job, &length);
+    const char *said = process_output(&job, &length);
     *status = job.status;
     return said;
 }

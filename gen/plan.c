@@ -1,4 +1,4 @@
-/* name.c: what nodes and links are called. */
+/* plan.c: names of nodes and links, and neighbours on a grid. */
 #include "plan.h"
 
 #include "../rt/common/arena.h"
@@ -35,5 +35,22 @@ const char *node_name(const struct plan *plan, unsigned node)
         return arena_printf("hbm_ctrl.pe%u", n->index);
     default:
         return arena_printf("pe%u.%s", n->index, node_kind_names[n->kind]);
+    }
+}
+
+int grid_neighbour(struct grid grid, unsigned at, enum side side)
+{
+    unsigned row = at / grid.cols, col = at % grid.cols;
+    switch (side) {
+    case SIDE_N:
+        return row > 0 ? (int)(at - grid.cols) : -1;
+    case SIDE_E:
+        return col + 1 < grid.cols ? (int)(at + 1) : -1;
+    case SIDE_S:
+        return row + 1 < grid.rows ? (int)(at + grid.cols) : -1;
+    case SIDE_W:
+        return col > 0 ? (int)(at - 1) : -1;
+    default:
+        return -1;
     }
 }
