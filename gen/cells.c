@@ -1,6 +1,6 @@
-/* cells.c: a plan as rows of texts: every number that a template prints is made here.
+/* cells.c: a plan as rows of texts; every number that a template prints is made here.
  *
- * cells.def lists the tables and holes; each table is filled by one function, its cells in that order. */
+ * cells.def lists the tables and holes. One function fills each table, its cells in the order of cells.def. */
 #include "cells.h"
 
 #include <assert.h>
@@ -85,7 +85,8 @@ static void set_cell(struct table *once, const char *column, const char *cell)
 
 /* ---- attributes */
 
-/* Units of base units, largest first, by the suffix of an attribute's name; 0 of a bandwidth is no limit. */
+/* For each suffix of an attribute's name, its units, largest first, and how 0 is printed: a bandwidth of 0 is
+ * unlimited. */
 static const struct suffix {
     const char *suffix, *zero;
     struct unit_text { const char *name; uint64_t size; } units[4];
@@ -235,7 +236,8 @@ static const struct impl *own_impl(const struct model *model, enum component par
     return NULL;
 }
 
-/* The built-in model of a memory is called otherwise, and these cells are not used then. */
+/* Names the function that models each component. A built-in memory has no such function, and templates do not use its
+ * cells. */
 static void fill_services(struct table *once, const struct model *model)
 {
     for (size_t i = 0; i < impl_form_count; i++) {
@@ -280,7 +282,7 @@ static void fill_own_params(struct table *params, struct table *ratios, const st
 
 /* ---- what stands once */
 
-/* A count that the topology file gives, and its place. */
+/* Sets a count that the topology gives, and its place in the file. */
 static void set_value(struct table *once, const char *column, const struct value *value)
 {
     set_cell(once, column, number_text(value->n));
@@ -313,7 +315,7 @@ static void fill_counts(struct table *once, const struct plan *plan)
     set_cell(once, "state_bytes", number_text(plan->state_bytes));
 }
 
-/* What kbgen was built with: the emitted code asserts that its runtime was, too. */
+/* The lengths of the lists that kbgen was built with. The emitted code asserts that the runtime has the same. */
 static void fill_lists(struct table *once)
 {
     enum {

@@ -1,7 +1,7 @@
-/* check.c: what keys have wrong with one another.
+/* check.c: errors that several keys make together.
  *
- * Requires: values filled in (fill.c). A value that could not be read has no key and is left out of all comparisons, so
- * that one mistake gives one error. Leaves: a model in which every number may be relied on. */
+ * Requires: the values that fill.c read. A value that could not be read has no key and takes part in no comparison, so
+ * one mistake gives one error. Leaves: a model whose every number is within its bounds. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #include "impl.h"
 #include "load.h"
 
-/* The place to blame: the first of two that stands in a file. */
+/* The place to report: the first of two values that the user has given. */
 static struct where place_of(struct where first, struct where second)
 {
     return first.file ? first : second;
@@ -89,7 +89,7 @@ static void check_reserved(const struct model *model)
         note_at(size->where, "the size stands here");
 }
 
-/* A link of the fabric takes at least 1 ps, whatever is given. */
+/* Raises the latency of every fabric link to at least 1 ps. */
 static void raise_latencies(struct model *model)
 {
 #define LINK(name, bw, latency) \
@@ -99,7 +99,7 @@ static void raise_latencies(struct model *model)
 #undef LINK
 }
 
-/* What follows from values that are right. */
+/* Derives values from others that are right. */
 static void resolve(struct model *model)
 {
     model->name = model->system_name.text;

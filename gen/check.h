@@ -5,9 +5,8 @@
 #include "model.h"
 #include "options.h"
 
-/* Reads the topology of the options, the --set options laid over it, and finds the models of components among the files
- * of --impl. Returns the model; or NULL, with all errors reported: errors_end() then says how many were left out, and
- * exits. */
+/* Reads the topology of the options with the --set options applied, and finds the component models among the files of
+ * --impl. Returns the model, or NULL after reporting all errors; errors_end() then exits. */
 struct model *check_topology(const struct options *options);
 
 #endif

@@ -1,6 +1,6 @@
-/* dump.c: what --dump prints of a plan: one line a thing, for people, diff and grep; or a graph.
+/* dump.c: what --dump prints: one line for each thing, for people, diff and grep; or a graph.
  *
- * Everything is read back from the plan's tables: the ways are walked step by step, as a simulator walks them. */
+ * Everything is read back from the plan's tables: routes are walked step by step, as a simulator walks them. */
 #include "dump.h"
 
 #include <assert.h>
@@ -9,12 +9,12 @@
 #include "../rt/common/arena.h"
 #include "schema.h"
 
-/* Longer than any node's name, "sip255.cube255.pe63.pe_fetch_store". */
+/* More than the longest node name, "sip255.cube255.pe63.pe_fetch_store", needs. */
 enum { NAME_BYTES = 64 };
 
 /* ---- nodes */
 
-/* The names within a cube, once for all cubes. */
+/* The names of a cube's nodes, which are the same in all cubes. */
 static const char **names_of(const struct plan *plan)
 {
     const char **names = arena_alloc(plan->node_count, sizeof *names);
@@ -43,7 +43,7 @@ void dump_nodes(FILE *out, const struct plan *plan)
 
 /* ---- links */
 
-/* What a line is printed from; the number counts on, whether there is such a link or not. */
+/* The state of the listing. Links are numbered whether they exist or not. */
 struct lister {
     FILE *out;
     const struct plan *plan;
@@ -79,7 +79,7 @@ static bool attached(const struct model *model, unsigned cube, enum side side)
     return false;
 }
 
-/* The name of the far end of a link that leaves a cube; false: this cube has no such link. */
+/* Finds the name of the far end of a link that leaves a cube. Returns false if this cube has no such link. */
 static bool far_end(const struct plan *plan, const struct plan_link *link, unsigned sip, unsigned cube, char *name)
 {
     if (link->class == LINK_io) {
@@ -137,7 +137,7 @@ void dump_links(FILE *out, const struct plan *plan)
 
 static const char *const direction_names[DIRECTIONS] = {"request", "response"};
 
-/* The steps between two routers of a cube. */
+/* Prints the steps between two routers of a cube. */
 static void walk_routers(FILE *out, const struct plan *plan, enum direction direction, unsigned from, unsigned target)
 {
     const unsigned *next = plan->routes + (direction * plan->target_count + target) * plan->routers;
@@ -150,7 +150,7 @@ static void walk_routers(FILE *out, const struct plan *plan, enum direction dire
     }
 }
 
-/* The steps between two cubes of a SIP. */
+/* Prints the steps between two cubes of a SIP. */
 static void walk_cubes(FILE *out, const struct plan *plan, enum direction direction, unsigned from, unsigned to)
 {
     const enum side *next = plan->cube_routes + (direction * plan->cubes + to) * plan->cubes;
@@ -193,7 +193,7 @@ void dump_routes(FILE *out, const struct plan *plan)
 
 /* ---- a graph */
 
-/* One edge for the two directions of a link. */
+/* Prints one edge for both directions of a link. */
 static void put_edge(FILE *out, const char *a, const char *b, enum link_class class)
 {
     fprintf(out, "    \"%s\" -- \"%s\" [class=\"%s\", tooltip=\"%s\"];\n", a, b, link_class_names[class],
@@ -275,7 +275,7 @@ static const char *value_text(const struct key *key, uint64_t n)
 static void dump_values(FILE *out, const struct key *key, const struct value *values, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (values[i].key)                              /* a dtype without a rate has none */
+        if (values[i].key)                              /* the engine lacks the dtype */
             row(out, values[i].key, value_text(key, values[i].n), values[i].where);
 }
 
@@ -324,7 +324,7 @@ static void dump_key(FILE *out, const struct key *key, const struct model *model
         else
             row(out, key->path, key->standard, model->layout_where);
         break;
-    case KIND_path: case KIND_constant: break;          /* these fill nothing */
+    case KIND_path: case KIND_constant: break;          /* these kinds have no value */
     case KIND_params: dump_params(out, target); break;
     case KIND_ratio: row(out, key->path, arena_printf("%s ns/mm", text->text), text->where); break;
     case KIND_impl: case KIND_name: case KIND_resource:

@@ -1,4 +1,4 @@
-/* dump.h: what --dump prints, but for the schema. */
+/* dump.h: what --dump prints, except the schema (dump_schema.h). */
 #ifndef GEN_DUMP_H
 #define GEN_DUMP_H
 
@@ -6,16 +6,17 @@
 
 #include "plan.h"
 
-/* One line a key, in the order of the schema: dotted path, value in base units, its place or `default`. */
+/* One line for each key, in schema order: dotted path, value in base units, its place or `default`. */
 void dump_model(FILE *out, const struct model *model);
 
-/* One line a node, in rank order: rank, name, the router that it hangs on. */
+/* One line for each node, in rank order: rank, name, the router that it is attached to. */
 void dump_nodes(FILE *out, const struct plan *plan);
 
-/* One line a directed link, in the order of their numbers: number, from, to, class, ps, bytes/s (~: no limit). */
+/* One line for each directed link, in numeric order: number, from, to, class, latency in ps, bytes/s (~ is no limit).
+ */
 void dump_links(FILE *out, const struct plan *plan);
 
-/* One line a way, as its steps: in a cube between routers, in a SIP between cubes, and to the io_cpu. */
+/* One line for each route, as its steps: between routers of a cube, between cubes of a SIP, and to the io_cpu. */
 void dump_routes(FILE *out, const struct plan *plan);
 
 /* A graph for graphviz: the machine down to its cubes, and one cube down to its PEs. */

@@ -1,7 +1,7 @@
 /* dump_schema.c: schema.def as a JSON Schema.
  *
- * It says what one key's value may be. What keys have to do with one another (a router inside the grid, reserved_mb
- * within size_mb), and that sizes are whole bytes, it does not say. */
+ * The schema describes the value of each key. It cannot express rules between keys (a router inside the grid,
+ * reserved_mb within size_mb), nor that sizes are whole bytes. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ static const char *join(const char *list, const char *between, const char *more)
     return *list ? arena_printf("%s%s%s", list, between, more) : more;
 }
 
-/* A text in JSON's quotes. */
+/* Prints a JSON string. */
 static const char *quoted(const char *text)
 {
     char *out = arena_alloc(2 * strlen(text) + 3, 1), *to = out;
@@ -32,7 +32,7 @@ static const char *quoted(const char *text)
     return out;
 }
 
-/* A default's node as JSON. Its plain numbers are JSON's already. */
+/* Prints a default as JSON; its plain numbers are JSON numbers already. */
 static const char *json_of(const struct node *node)
 {
     const char *inside = "";
@@ -56,7 +56,7 @@ static const char *json_of(const struct node *node)
     return bare ? node->text : quoted(node->text);
 }
 
-/* A bound in the unit of its key, as a decimal without loss: units are powers of two and ten apart. */
+/* Prints a bound in the unit of its key as an exact decimal: units are powers of two and ten apart. */
 static const char *bound(const struct key *key, const char *text)
 {
     const struct unit *unit = schema_unit(key);
@@ -88,7 +88,7 @@ static const char *text_form(const char *pattern)
     return arena_printf("\"type\": \"string\", \"pattern\": %s", quoted(pattern));
 }
 
-/* For each dimension, the pattern of texts of a number and a unit. */
+/* Prints for each dimension the pattern of a number with a unit. */
 static const char *definitions(void)
 {
     const char *list = "";
@@ -127,7 +127,7 @@ static const char *words_form(const struct key *key)
 
 static const char *keys_of(const struct key *key, const char *indent);
 
-/* What a number may be: members of a JSON object. */
+/* Prints the bounds of a number, as members of a JSON object. */
 static const char *number_form(const struct key *key)
 {
     enum dimension dimension = schema_dimension(key);
@@ -137,7 +137,7 @@ static const char *number_form(const struct key *key)
     return arena_printf("\"anyOf\": [{\"type\": \"number\", %s}, %s%s]", bounds(key), quantity_form(dimension), null);
 }
 
-/* An object of numbers by the name of a dtype. */
+/* Prints an object that maps dtypes to numbers. */
 static const char *dtypes_form(const struct key *key)
 {
     const char *list = "", *number = number_form(key);
@@ -146,7 +146,7 @@ static const char *dtypes_form(const struct key *key)
     return arena_printf("\"type\": \"object\", \"additionalProperties\": false, \"properties\": {%s}", list);
 }
 
-/* An object of identifiers and what they stand for. */
+/* Prints an object that maps identifiers to values. */
 static const char *names_form(const char *values)
 {
     return arena_printf("\"type\": \"object\", \"propertyNames\": {%s}, \"additionalProperties\": {%s}",
@@ -188,7 +188,7 @@ static const char *form(const struct key *key, const char *indent)
     return NULL;
 }
 
-/* A key with its value's description, default and form. */
+/* Prints a key with its description, default and form. */
 static const char *property(const struct key *key, const char *indent)
 {
     const struct unit *unit = schema_unit(key);
@@ -202,7 +202,7 @@ static const char *property(const struct key *key, const char *indent)
                         form(key, indent));
 }
 
-/* An object with the keys below a key. */
+/* Prints an object with the keys below a key. */
 static const char *keys_of(const struct key *key, const char *indent)
 {
     const char *within = arena_printf("%s  ", indent), *properties = "", *required = "";

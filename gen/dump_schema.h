@@ -4,8 +4,8 @@
 
 #include <stdio.h>
 
-/* The keys of a topology as a JSON Schema (draft-07), for editors, and for validators that take the same scalars for
- * numbers and booleans as kbgen does. */
+/* Prints the keys of a topology as a JSON Schema (draft-07), for editors and for validators that read YAML scalars as
+ * kbgen does. */
 void dump_schema(FILE *out);
 
 #endif

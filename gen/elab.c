@@ -1,6 +1,6 @@
-/* elab.c: from a model to the nodes of a cube, each at its router.
+/* elab.c: the nodes of a cube, each at its router.
  *
- * Requires: a checked model. Leaves: a plan with its counts and plan.nodes in rank order. */
+ * Requires: a checked model. Leaves: a plan with its counts and with plan.nodes in rank order. */
 #include "plan.h"
 
 #include <assert.h>
@@ -9,8 +9,7 @@
 
 enum corner { NW, NE, SW, SE, CORNERS };
 
-/* The quadrant of a corner: how many rows and columns it has (the middle ones belong to both halves) and the order in
- * which its routers are taken. */
+/* The quadrant of a corner: its rows and columns (a middle one belongs to both halves) and the order of its routers. */
 struct quadrant {
     unsigned rows, cols;
     bool south, east;
@@ -26,8 +25,8 @@ static struct quadrant quadrant_of(struct grid grid, enum corner corner)
     };
 }
 
-/* Lists a quadrant's routers by distance from the grid's corner, then row, and returns how many there are. A row has at
- * most one router at a given distance, so columns never decide. */
+/* Lists a quadrant's routers by distance from the corner, then by row. Returns their number. A row has at most one
+ * router at each distance, so columns never decide. */
 static unsigned list_quadrant(struct grid grid, struct quadrant q, unsigned *routers)
 {
     unsigned count = 0, top = q.south ? grid.rows - q.rows : 0;
@@ -43,7 +42,7 @@ static unsigned list_quadrant(struct grid grid, struct quadrant q, unsigned *rou
     return count;
 }
 
-/* The routers of all PEs in the layout `corners`: each corner has an equal share of the PEs. */
+/* Places the PEs in the layout `corners`: each corner gets an equal share. */
 static void place_in_corners(struct grid grid, unsigned pes, unsigned *router_of_pe)
 {
     unsigned *routers = arena_alloc(grid.rows * grid.cols, sizeof *routers);
@@ -68,7 +67,7 @@ static unsigned *place_pes(const struct model *model, struct grid grid, unsigned
     return router_of_pe;
 }
 
-/* Ports sit in the middle of their edge. */
+/* The router of a port: the middle one of the edge. */
 static unsigned router_of_port(struct grid grid, enum side side)
 {
     unsigned row = side == SIDE_N ? 0 : side == SIDE_S ? grid.rows - 1 : grid.rows / 2;
@@ -96,7 +95,7 @@ static void add_pe(struct plan *plan, unsigned pe, unsigned router, struct where
         add(plan, kind, pe, hangs_on_router(kind) ? router : NO_NODE, where);
 }
 
-/* The nodes of a cube in rank order; `router_of_pe` says where the PEs are. */
+/* Lists the nodes of a cube in rank order; `router_of_pe` has the router of each PE. */
 static void add_nodes(struct plan *plan, const unsigned *router_of_pe)
 {
     const struct model *m = plan->model;

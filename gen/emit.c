@@ -1,6 +1,6 @@
-/* emit.c: from a plan to C: every template of a folder, expanded, under a banner.
+/* emit.c: expands every template of a folder with the plan's rows, under a banner.
  *
- * The same plan and templates give the same text: no date, no host, no folder. */
+ * The same plan and templates give the same text: it contains no date, host or folder. */
 #include "emit.h"
 
 #include <string.h>
@@ -10,7 +10,8 @@
 #include "tmpl.h"
 #include "words.h"
 
-/* Who made a file of what: the first line of each. However much it says, what follows stands in the same lines. */
+/* The first line of each file: version, topology, --set options. It is one line however long, so that later line
+ * numbers do not change. */
 static const char *banner(const struct model *model, char *const *sets, size_t set_count)
 {
     char *text = arena_printf("/* Made by kbgen %s from %s", KBGEN_VERSION, comment_text(base_name(model->path)));
@@ -19,8 +20,8 @@ static const char *banner(const struct model *model, char *const *sets, size_t s
     return arena_printf("%s */\n", text);
 }
 
-/* C with a blank for each comment, all else in the line where it was: so what comments say, and at what length, cannot
- * reach what a compiler makes of it. */
+/* C with a blank in place of each comment and every line where it was. So comments cannot influence what the compiler
+ * makes. */
 static const char *without_comments(const char *text)
 {
     char *code = arena_alloc(strlen(text) + 1, 1), *to = code, quote = 0;
@@ -42,7 +43,7 @@ static const char *without_comments(const char *text)
     return code;
 }
 
-/* Expands one template; NULL: it has errors, which are reported. */
+/* Expands one template. Returns NULL after reporting its errors. */
 static const char *expand(const char *folder, const char *template, const struct cells *cells)
 {
     struct source *source = arena_alloc(1, sizeof *source);

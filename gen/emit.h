@@ -14,17 +14,18 @@ struct emitted {
     const char *name;                                   /* "machine.c" */
     const char *text;
     size_t length;
-    const char *code;                                   /* the same, without comments: what is compiled */
+    const char *code;                                   /* the text without comments, which is compiled */
 };
 
 struct emission {
     struct emitted *files;                              /* by name */
     size_t count;
-    struct numbers numbers;                             /* what NUMBERS_FILE among them says */
+    struct numbers numbers;                             /* the numbers that the file NUMBERS_FILE defines */
 };
 
-/* Requires: a plan with routes. Leaves: one file for each NAME.in of a folder of templates, as texts; nothing is
- * written. A template with errors is reported, and its file is missing. The banners name `sets`, the --set options. */
+/* Requires: a plan with routes. Leaves: for each NAME.in of the folder of templates, the text of a file NAME; nothing
+ * is written to disk. A template with errors is reported and gives no file. The banners name `sets`, the --set options.
+ */
 struct emission emit(const struct plan *plan, const char *folder, char *const *sets, size_t set_count);
 
 #endif

@@ -1,5 +1,4 @@
-/* fill.c: nodes -> values. What a key has wrong by itself is found here; what keys have wrong with one another, in
- * check.c. */
+/* fill.c: YAML nodes to values. It reports errors of single keys; check.c reports those that keys make together. */
 #include <string.h>
 
 #include "../rt/common/arena.h"
@@ -10,7 +9,7 @@
 
 /* ---- numbers: each counts exactly as it is written; bounds are held against that, and rounding comes last, once */
 
-static const char out_of_bounds[] = "";                 /* a why that needs no words */
+static const char out_of_bounds[] = "";                 /* a reason that the message need not add */
 
 static const char *check_bounds(const struct key *key, const mpq_t value)
 {
@@ -27,14 +26,14 @@ static const char *check_bounds(const struct key *key, const mpq_t value)
     return good ? NULL : out_of_bounds;
 }
 
-/* The number exactly, in base units and within bounds; NULL, or why not. */
+/* Reads a number exactly, in base units, and checks its bounds. Returns NULL, or the reason why it is wrong. */
 static const char *read_exact(const struct key *key, const struct node *node, mpq_t value)
 {
     const char *why = node_number(node, schema_dimension(key), schema_unit(key), value);
     return why ? why : check_bounds(key, value);
 }
 
-/* Rounds as the key's kind does. */
+/* Rounds by the rule of the key's kind. */
 static const char *to_integer(const struct key *key, const mpq_t value, uint64_t *out)
 {
     if (key->kind == KIND_size)
@@ -134,8 +133,7 @@ static const char *const known_ops[] = {
 #undef OP
 };
 
-/* The op of a name; one that the machine does not know yet is added. Names in a mapping differ, so of those added none
- * can be meant again. */
+/* Returns the op of a name, added if it is new. Names within a mapping differ, so an added op is never named again. */
 static struct model_op *op_of(struct model *model, const char *name)
 {
     size_t known = index_of(name, known_ops, COUNT_OF(known_ops));
@@ -168,7 +166,7 @@ static void fill_ops(const struct key *key, const struct node *standard, const s
         lay_ops(key, node, model);
 }
 
-/* A number without a unit: exact. */
+/* Reads a number without a unit exactly. */
 static const char *read_bare(const mpq_t value, struct impl_param *out)
 {
     if (!mpz_fits_ulong_p(mpq_numref(value)) || !mpz_fits_ulong_p(mpq_denref(value)))
@@ -222,7 +220,7 @@ struct filling {
 
 static void fill_key(struct filling *f, const struct key *key, const struct node *node, void *base);
 
-/* A default stands nowhere. */
+/* Removes the places of a default's nodes, which are in no file. */
 static void strip_places(struct node *node)
 {
     node->where = (struct where){ 0 };
@@ -243,7 +241,8 @@ static const struct node *default_node(const struct key *key)
     return node;
 }
 
-/* Fills a key that `within` does not have; `within` NULL: a key there may have been meant for it. */
+/* Fills a key that `within` lacks with its default. `within` NULL: the mapping has an unknown key, which may be this
+ * one misspelt, so nothing is reported. */
 static void fill_default(struct filling *f, const struct key *key, const struct node *within, void *base)
 {
     static const struct node nothing = { .type = NODE_MAPPING };
@@ -322,7 +321,7 @@ static void fill_impl(const struct key *key, const struct node *node, struct tex
     }
 }
 
-/* What generated code and impl.h put behind a model's name is no parameter's. */
+/* Returns whether generated code or impl.h use a name behind a model's name, so that no parameter may have it. */
 static bool is_taken(const char *name)
 {
     static const char *const taken[] = { "service", "state", "memories", "num", "den" };
@@ -413,7 +412,7 @@ static void fill_key(struct filling *f, const struct key *key, const struct node
     case KIND_mapping: fill_mapping(f, key, node, base); break;
     case KIND_list: fill_list(f, key, node); break;
     case KIND_either: fill_either(f, key, node, base); break;
-    case KIND_path: break;                              /* load.c's */
+    case KIND_path: break;                              /* read by load.c */
     case KIND_constant: fill_constant(key, node); break;
     case KIND_impl: fill_impl(key, node, target); break;
     case KIND_params: fill_params(key, node, target); break;
@@ -431,7 +430,7 @@ static void fill_key(struct filling *f, const struct key *key, const struct node
     }
 }
 
-/* Lengths need the time of a wire, wherever in the file it stands: looks for it ahead of all else. */
+/* Finds the wire's time per length before all other keys are read, because every length needs it. */
 static void find_ratio(struct filling *f, const struct key *key, const struct node *node)
 {
     if (key->kind == KIND_ratio)

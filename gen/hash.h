@@ -9,12 +9,12 @@ struct hash;
 
 struct hash *hash_begin(void);
 
-/* Adds a piece; where one ends and the next begins counts. */
+/* Adds a piece. The boundaries between pieces count: "ab", "c" differs from "a", "bc". */
 void hash_add(struct hash *hash, const void *bytes, size_t length);
 void hash_text(struct hash *hash, const char *text);
 void hash_number(struct hash *hash, uint64_t n);
 
-/* A file's own name and what it holds. One that cannot be read ends kbgen. */
+/* Adds a file's base name and content. Dies if the file cannot be read. */
 void hash_file(struct hash *hash, const char *path);
 
 const char *hash_end(struct hash *hash);

@@ -1,6 +1,6 @@
-/* impl.c: which files model which components: the topology's `impl: NAME` against --impl NAME.c.
+/* impl.c: matches the topology's `impl: NAME` with the files of --impl NAME.c.
  *
- * What the files hold is not looked at here; that is probe.c's. */
+ * The content of the files is checked in gen/build/compiler.c. */
 #include "impl.h"
 
 #include <errno.h>
@@ -38,7 +38,7 @@ struct given {
     const char *file, *name;                            /* "models/banks.c", "banks" */
 };
 
-/* The name that a file's name gives: an identifier before .c. */
+/* The model's name: the identifier before .c in the file's name. */
 static const char *name_of(const char *file)
 {
     const char *base = base_name(file);
@@ -105,7 +105,7 @@ static void match_part(struct model *model, enum component part, const struct gi
 {
     const struct text *text = &model->impl[part];
     if (!text->text)
-        return;                                         /* it could not be read */
+        return;                                         /* it was reported already */
     const struct impl_params *params = &model->params[part];
     if (strchr(text->text, '.')) {
         if (params->where.file)

@@ -1,7 +1,7 @@
-/* load.c: files and options -> one tree.
+/* load.c: the topology's file, its includes and the --set options, merged into one tree.
  *
- * Three layers, each laid over the one before: what `include` names, the file's own keys, the --set options. Where both
- * have a mapping they merge key by key, all else is replaced. Every node keeps the place that it came from. */
+ * Three layers, each applied over the one before: the included file, the file's own keys, the --set options. Mappings
+ * are merged key by key; all else is replaced. Every node keeps its place in the file that it comes from. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,7 +13,7 @@
 
 enum { SET_DEPTH_MOST = 64 };
 
-/* A file being read, and the one that includes it. */
+/* A file being read, and the file that includes it. */
 struct reading {
     const struct reading *by;
     const char *path;
@@ -36,7 +36,7 @@ static struct node *overlay(const struct node *base, struct node *top)
     return both;
 }
 
-/* A folder's file below it: no way up, no way to the root. */
+/* Returns whether a path stays below its folder: it is relative and has no `..`. */
 static bool leads_below(const char *path)
 {
     if (!*path || *path == '/')
@@ -58,7 +58,7 @@ static const char *beside(const char *path, const char *name)
 static struct node *load_file(const struct source *source, const struct reading *reading, const struct node *over,
                               bool *whole);
 
-/* The tree of the file that `include` names, or NULL after an error. */
+/* Reads the file that `include` names. Returns NULL after an error. */
 static struct node *load_included(const struct node *include, const struct reading *by, bool *whole)
 {
     struct reading reading = { .by = by };
@@ -80,7 +80,7 @@ static struct node *load_included(const struct node *include, const struct readi
     return load_file(source, &reading, NULL, whole);
 }
 
-/* The tree of a file, `over` (or NULL) laid over it, all of it over what it includes. Never NULL. */
+/* Reads a file and merges `over` (or NULL) over it, and both over what the file includes. Never returns NULL. */
 static struct node *load_file(const struct source *source, const struct reading *reading, const struct node *over,
                               bool *whole)
 {
@@ -100,7 +100,7 @@ static struct node *load_file(const struct source *source, const struct reading 
     return base ? overlay(base, own) : own;
 }
 
-/* The nodes of a key path like a.b.c, around `value`; NULL after an error. */
+/* Wraps `value` in mappings for a key path such as a.b.c. Returns NULL after an error. */
 static struct node *nest(const struct source *source, size_t length, struct node *value)
 {
     struct node *node = value;
@@ -123,7 +123,7 @@ static struct node *nest(const struct source *source, size_t length, struct node
     return node;
 }
 
-/* What a --set option says, as nodes; NULL after an error. */
+/* Parses a --set option into nodes. Returns NULL after an error. */
 static struct node *read_set(const char *option)
 {
     struct source *source = arena_alloc(1, sizeof(*source));

@@ -1,4 +1,4 @@
-/* load.h: a topology's file, the files it includes and the --set options -> one tree of nodes. */
+/* load.h: a topology's file, the files it includes and the --set options, merged into one tree. */
 #ifndef GEN_LOAD_H
 #define GEN_LOAD_H
 
@@ -6,8 +6,8 @@
 
 #include "../rt/common/node.h"
 
-/* The mapping at the top, with all keys laid over one another; errors are reported. *whole: no error has left anything
- * out. A file that cannot be read is a usage_error. */
+/* Returns the mapping at the top with all layers merged; reports errors. *whole becomes false if an error left
+ * something out. A file that cannot be read is a usage_error. */
 struct node *load_topology(const char *path, char *const *sets, size_t set_count, bool *whole);
 
 #endif

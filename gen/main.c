@@ -62,13 +62,13 @@ static struct plan *lay_out(const struct model *model)
     return plan;
 }
 
-/* The output's place must not be that of anything else. */
+/* Checks that the output would not overwrite an input, nor a folder. */
 static void check_output(const struct options *options, const char *output)
 {
     if (options->emit_c)
         return out_check_folder(output);
     if (faccessat(AT_FDCWD, output, F_OK, AT_SYMLINK_NOFOLLOW) != 0)
-        return;                                         /* nothing is there */
+        return;                                         /* there is no such file */
     for (size_t i = 0; i < options->topology_count; i++)
         out_check_file(output, options->topologies[i]);
     out_check_file(output, home_program());
@@ -78,7 +78,7 @@ static void check_output(const struct options *options, const char *output)
         out_check_file(output, options->impls[i]);
 }
 
-/* The model's plan as C, and that as a simulator, as far as the options ask for it. */
+/* Makes C of the plan and a simulator of the C, as far as the options ask for it. */
 static void make(const struct options *options, const struct plan *plan)
 {
     const struct model *model = plan->model;
@@ -129,7 +129,7 @@ int main(int argc, char **argv)
 {
     program_name = "kbgen";
     out_watch_end();
-    signal(SIGXFSZ, SIG_IGN);                           /* a file that may not grow is an error of its write */
+    signal(SIGXFSZ, SIG_IGN);                           /* a write beyond the file size limit then fails and is reported */
     struct options options = options_read(argc, argv);
     if (options.dump == DUMP_schema) {
         dump(DUMP_schema, NULL, NULL);

@@ -1,6 +1,6 @@
-/* model.h: a checked topology. Every number is in base units, every default is in, every name is resolved.
+/* model.h: a checked topology: every number in base units, every default filled in, every name resolved.
  *
- * check.c makes it from the nodes of the YAML file; elab.c and dump.c read it. Nothing changes it in between. */
+ * check.c makes it from the YAML nodes; the passes behind it only read it. */
 #ifndef GEN_MODEL_H
 #define GEN_MODEL_H
 
@@ -23,21 +23,21 @@ enum dtype {
     DTYPES
 };
 
-/* The parts whose models a user may swap: m_cpu, sram, hbm_ctrl, and those of a PE. */
+/* The components of the topology that have an `impl`. */
 enum component {
 #define COMPONENT(part, doc) COMPONENT_##part,
 #include "schema.def"
     COMPONENTS
 };
 
-/* A number and where it comes from: a place in a file, `--set`, or the schema's default (where.file is NULL). */
+/* A number and its origin: a place in a file, `--set`, or the schema's default (where.file is NULL). */
 struct value {
     uint64_t n;
     struct where where;
     const char *key;                                    /* dotted path in the topology: "cube.noc.link_bw_gbs" */
 };
 
-/* A text and where it comes from, likewise. */
+/* A text and its origin, likewise. */
 struct text {
     const char *text;                                   /* NULL: ~ */
     struct where where;
@@ -60,12 +60,12 @@ struct model_op {
     struct value cost;
 };
 
-/* A parameter of a component's own model: rounded to base units, unless it is a number without a unit that is not
- * whole; a number without a unit also exactly. */
+/* A parameter of a user's component model. A number with a unit is rounded to whole base units; a number without one is
+ * kept exactly as a ratio, and as `n` if it is whole. */
 struct impl_param {
     const char *name;
-    const char *unit;                                   /* "ps"; NULL: a number without */
-    bool whole;                                         /* it has `n` */
+    const char *unit;                                   /* "ps"; NULL: a number without a unit */
+    bool whole;                                         /* `n` is valid */
     uint64_t n, num, den;
     struct where where;
     const char *key;
@@ -83,15 +83,15 @@ struct impl_params {
 struct impl {
     enum component part;
     const char *name;
-    const char *file;                                   /* of the --impl that gives it */
-    const struct text *named;                           /* where the topology does so */
+    const char *file;                                   /* of the --impl option */
+    const struct text *named;                           /* where the topology names it */
     const struct impl_params *params;
 };
 
 struct model {
     const char *path;                                   /* of the topology, as given */
     const char *name;                                   /* system.name */
-    struct text system_name;                            /* the same, and where it comes from */
+    struct text system_name;                            /* the same, with its origin */
     struct text ns_per_mm;                              /* system.wire.ns_per_mm as written */
     struct text gemm_resource, math_resource;           /* their shared_resource */
     struct text impl[COMPONENTS];                       /* "builtin.pe_dma" */
@@ -99,7 +99,7 @@ struct model {
     struct value sips, cube_rows, cube_cols, noc_rows, noc_cols, pes;
     struct value attr[ATTRS];
     struct value k_per_cycle[DTYPES], lanes[DTYPES];    /* 0: the engine lacks the dtype */
-    struct model_op *ops;                               /* known ones in the order of ops.def, then own ones */
+    struct model_op *ops;                               /* those of ops.def in their order, then the topology's own */
     unsigned ops_count;
     bool accel_shared;                                  /* pe_gemm and pe_math name the same shared_resource */
     struct model_attachment *attach;
@@ -108,7 +108,7 @@ struct model {
     struct router_at *pe_at;                            /* explicit layout: one per PE; NULL: corners */
     unsigned pe_at_count;
     struct where layout_where;
-    struct impl *impls;                                 /* those that are no builtins, by part */
+    struct impl *impls;                                 /* components that are no builtins, in the order of enum component */
     unsigned impls_count;
 };
 

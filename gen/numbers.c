@@ -1,6 +1,6 @@
-/* numbers.c: the numbers of a machine as bytes, as they stand in its simulator.
+/* numbers.c: the numbers of a machine as the bytes that its simulator holds.
  *
- * They are those that templates/numbers.c.in defines, in the simulator's own format: of little endian, as kbgen is. */
+ * They are the objects that templates/numbers.c.in defines, little endian, in the layout of the simulator. */
 #include "numbers.h"
 
 #include <string.h>

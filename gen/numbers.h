@@ -1,4 +1,4 @@
-/* numbers.h: what a topology says that no compiler has to know: bytes at symbols of the simulator. */
+/* numbers.h: the part of a topology that needs no compiler: bytes at symbols of the simulator. */
 #ifndef GEN_NUMBERS_H
 #define GEN_NUMBERS_H
 
@@ -24,10 +24,11 @@ struct numbers {
 /* Requires: a plan with links. */
 struct numbers numbers_of(const struct plan *plan);
 
-/* Bytes that a machine's name has in its simulator, with its end; names of about one length have the same. */
+/* The bytes reserved for a machine's name, its final 0 included; a multiple of a step, so that most names share one
+ * structure. */
 size_t name_room(const struct model *model);
 
-/* A hash over all that tells two machines apart; their names do not. */
+/* A hash over everything that distinguishes two machines, except their names. */
 const char *topology_hash(const struct plan *plan);
 
 #endif

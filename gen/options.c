@@ -21,26 +21,25 @@
 
 static const char help[] =
     "usage: kbgen TOPOLOGY.yaml ... [OPTION ...]\n"
-    "Makes a simulator of the machine that a topology file describes: build/NAME below the current folder; of each\n"
-    "one, when there are several.\n"
+    "Makes a simulator of the machine that each topology file describes: build/NAME below the current folder.\n"
     "\n"
-    "  -o, --output PATH    make PATH instead; of several topologies PATH/NAME, and PATH ends with a slash\n"
-    "      --emit exe|c     c: the generated sources alone, in the folder build/NAME.c, or PATH\n"
-    "      --keep           leave the generated sources beside the simulator, in the folder build/NAME.c, or PATH.c\n"
-    "  -k, --kernel FILE.c  a kernel file of yours beside those that are built in (repeatable)\n"
+    "  -o, --output PATH    write to PATH instead; for several topologies to PATH/NAME, where PATH ends with a slash\n"
+    "      --emit exe|c     c: write the generated sources only, to the folder build/NAME.c, or PATH\n"
+    "      --keep           keep the generated sources, in the folder build/NAME.c, or PATH.c\n"
+    "  -k, --kernel FILE.c  add a kernel file to those that are built in (repeatable)\n"
     "      --impl NAME.c    your model of the component whose impl is NAME in the topology (repeatable)\n"
-    "      --set KEY=VALUE  as if the topology said so: --set cube.noc.link_bw_gbs=512 (repeatable)\n"
-    "      --check          only check the topology\n"
+    "      --set KEY=VALUE  override a key of the topology: --set cube.noc.link_bw_gbs=512 (repeatable)\n"
+    "      --check          check the topology and stop\n"
     "      --dump WHAT      print model, nodes, links, routes, dot (a graph for graphviz) or schema (JSON Schema)\n"
     "      --cc CC          compile with CC (default: " KB_CC ")\n"
-    "  -O LEVEL             optimise the generated code and your files so: 0 1 2 3 s g fast\n"
-    "  -j, --jobs N         N compilers at a time; of several topologies, N of them (default: one per processor)\n"
-    "  -v, --verbose        say what took how long\n"
+    "  -O LEVEL             optimisation of the generated code and of your files: 0 1 2 3 s g fast\n"
+    "  -j, --jobs N         run N compilers, or make N topologies, at a time (default: one per processor)\n"
+    "  -v, --verbose        print how long each step takes\n"
     "      --help, --version\n"
     "\n"
-    "Topologies that differ in numbers alone share what is linked, which is kept in build/kbgen.cache, or in\n"
-    "$KBGEN_CACHE (empty: nowhere): up to 256 MiB, and may be removed at any time.\n"
-    "$KBGEN_HOME says where templates, headers and archives are, if not beside kbgen.\n"
+    "Topologies that differ in numbers alone share one linked simulator, kept in build/kbgen.cache, or in\n"
+    "$KBGEN_CACHE (empty: nowhere). The cache takes up to 256 MiB and may be removed at any time.\n"
+    "$KBGEN_HOME names the tree with templates, headers and archives, if it is not beside kbgen.\n"
     "Exit status: 0 good, 2 wrong usage or input, 3 the system failed (no compiler, disk full).\n";
 
 enum { OPTION_EMIT = 256, OPTION_KEEP, OPTION_IMPL, OPTION_SET, OPTION_CHECK, OPTION_DUMP, OPTION_CC, OPTION_HELP,
@@ -63,7 +62,7 @@ static const struct option longs[] = {
     {0},
 };
 
-/* The index of a word among those that an option takes. */
+/* The index of an option's word among those that it accepts. */
 static unsigned choose(const char *option, const char *word, const char *const *words, size_t count)
 {
     char *all = "";
@@ -96,7 +95,7 @@ static size_t read_jobs(const char *word)
     return (size_t)jobs;
 }
 
-/* A path, without slashes at its end, which only a folder may have. */
+/* A path without trailing slashes, which only a folder may have. */
 static const char *read_output(const char *path, bool folder)
 {
     size_t length = strlen(path);
@@ -107,7 +106,7 @@ static const char *read_output(const char *path, bool folder)
     return arena_text(path, length);
 }
 
-/* Several topologies go to a folder, which a slash tells from a file. */
+/* Checks that -o names a folder, by a trailing slash, if there are several topologies. */
 static void place_many(struct options *options)
 {
     const char *output = options->output;
@@ -183,7 +182,7 @@ static void take(struct options *options, int option)
     case OPTION_VERSION:
         finish("kbgen " KBGEN_VERSION "\n");
         break;
-    default:                                            /* getopt has said what is wrong */
+    default:                                            /* getopt has printed the error */
         fprintf(stderr, "kbgen --help lists the options\n");
         exit(2);
     }

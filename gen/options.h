@@ -9,7 +9,7 @@
 enum dump { DUMP_NONE, DUMP_model, DUMP_nodes, DUMP_links, DUMP_routes, DUMP_dot, DUMP_schema, DUMPS };
 
 struct options {
-    const char *topology;                               /* the first; NULL only with --dump schema */
+    const char *topology;                               /* the first one; NULL only with --dump schema */
     char *const *topologies;
     size_t topology_count;
     const char *output;                                 /* NULL: a file in `folder`, after the machine's name */

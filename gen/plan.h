@@ -1,7 +1,7 @@
-/* plan.h: a machine laid out: the nodes and links of a cube, and the tables that say where a message goes next.
+/* plan.h: a machine laid out: the nodes and links of a cube, and the routing tables.
  *
- * One cube is described, because all cubes are alike; an instance is a SIP, a cube and a position within the cube.
- * elab.c, wire.c, size.c and route.c fill it in this order, each reading what those before it made. */
+ * All cubes are alike, so one is described; an instance is a SIP, a cube and a position within the cube. elab.c,
+ * wire.c, size.c and route.c fill the plan in this order; this header declares these four passes. */
 #ifndef GEN_PLAN_H
 #define GEN_PLAN_H
 
@@ -23,31 +23,31 @@ enum link_class {
     LINK_CLASSES
 };
 
-/* A step on a grid, of routers or of cubes; HERE is none: the target is reached. */
+/* A step on a grid of routers or of cubes. HERE: the target is reached. */
 enum side { SIDE_N, SIDE_E, SIDE_S, SIDE_W, SIDES, HERE = SIDES };
 
-/* A request goes X first; its response takes the same way back, so Y first. */
+/* A request is routed X first; its response takes the same route back, so Y first. */
 enum direction { REQUEST, RESPONSE, DIRECTIONS };
 
 enum { NO_TARGET = 0xffff, NO_LINK = 0xffff, NO_NODE = 0xffff };
 enum { SYSTEM_NODES = NODE_pcie_ep, SIP_NODES = NODE_m_cpu - NODE_pcie_ep, PE_NODES = NODE_KINDS - NODE_pe_cpu };
-enum { SYSTEM_LINKS = 2, SIP_LINKS = 4 };               /* directed, those of attachments and cubes apart */
+enum { SYSTEM_LINKS = 2, SIP_LINKS = 4 };               /* directed, without those of attachments and cubes */
 
 /* A node of a cube; its position in plan.nodes is its rank within the cube. */
 struct plan_node {
     enum node_kind kind;
-    unsigned index;                                     /* among the cube's of its kind; of a part of a PE, the PE */
-    unsigned router;                                    /* the node of the router it hangs on, or NO_NODE */
-    unsigned target;                                    /* that router among plan.targets, or NO_TARGET */
-    unsigned up, down;                                  /* links to its router and back, or NO_LINK */
-    struct where where;                                 /* what put it at its router; file NULL: a default */
+    unsigned index;                                     /* among the cube's nodes of this kind; for a part of a PE, the PE */
+    unsigned router;                                    /* the node of its router, or NO_NODE */
+    unsigned target;                                    /* index of that router in plan.targets, or NO_TARGET */
+    unsigned up, down;                                  /* links to its router and from it, or NO_LINK */
+    struct where where;                                 /* the key that placed it; file NULL: a default */
 };
 
 /* A directed link that begins in a cube. `to` is NO_NODE where it leaves the cube. */
 struct plan_link {
     enum link_class class;
     unsigned from, to;
-    enum side side;                                     /* where it points to; HERE: to or from an attached node */
+    enum side side;                                     /* its direction; HERE: to or from an attached node */
 };
 
 /* A grid of routers or of cubes, row-major. */
@@ -57,23 +57,23 @@ struct grid {
 
 struct plan {
     const struct model *model;
-    unsigned sips, cubes, pes, routers;                 /* of the machine, of a SIP, of a cube, of a cube */
+    unsigned sips, cubes, pes, routers;                 /* SIPs of the machine, cubes of a SIP, PEs and routers of a cube */
     struct grid cube_grid, router_grid;
     struct plan_node *nodes;                            /* elab.c */
     unsigned node_count;
 
     struct plan_link *links;                            /* wire.c */
     unsigned link_count;
-    unsigned *router_links;                             /* [router][side]: the link that way, or NO_LINK */
+    unsigned *router_links;                             /* [router][side]: the link on that side, or NO_LINK */
 
-    uint64_t all_cubes, all_pes, all_nodes, all_links;  /* size.c: of the machine */
-    uint64_t state_bytes;                               /* what a simulator keeps, at most */
+    uint64_t all_cubes, all_pes, all_nodes, all_links;  /* size.c: totals of the machine */
+    uint64_t state_bytes;                               /* bound on a simulator's static state */
 
-    unsigned *targets;                                  /* route.c: routers with something attached, row-major */
+    unsigned *targets;                                  /* route.c: the routers with attached nodes, row-major */
     unsigned target_count;
-    unsigned *routes;                                   /* [direction][target][router]: a link; NO_LINK: it is there */
+    unsigned *routes;                                   /* [direction][target][router]: next link; NO_LINK: reached */
     enum side *cube_routes;                             /* [direction][to][from] */
-    unsigned *nearest;                                  /* [cube]: its attachment */
+    unsigned *nearest;                                  /* [cube]: the attachment that it uses */
 };
 
 /* Positions within a cube. */
@@ -96,9 +96,9 @@ void route(struct plan *plan);
 const char *node_name(const struct plan *plan, unsigned node);
 
 extern const char *const node_kind_names[NODE_KINDS], *const link_class_names[LINK_CLASSES];
-extern const char side_letters[];                       /* by enum side */
+extern const char side_letters[];                       /* indexed by enum side */
 
-/* The neighbour of a cell of a grid on a side, or -1 beyond the edge. */
+/* The neighbour of a cell on one side, or -1 at the edge of the grid. */
 int grid_neighbour(struct grid grid, unsigned at, enum side side);
 
 #endif

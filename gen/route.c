@@ -1,15 +1,15 @@
-/* route.c: the tables that say where a message goes next.
+/* route.c: the routing tables.
  *
  * Requires: plan.nodes and plan.links. Leaves: plan.targets, the tables of routers and of cubes for both directions,
- * and each cube's nearest attachment to the io_cpu. A table holds next steps only, so a row serves every source. */
+ * and the attachment that each cube uses. A table holds next steps only, so one row serves every source. */
 #include "plan.h"
 
 #include <stdlib.h>
 
 #include "../rt/common/arena.h"
 
-/* The next step from a cell of a grid towards another: X before Y for a request. A response comes back the way its
- * request went, which moved along Y last: it moves along Y first. */
+/* The next step towards another cell: X before Y for a request. A response returns along its request's route, which
+ * moved along Y last, so it moves along Y first. */
 static enum side next_step(struct grid grid, enum direction direction, unsigned from, unsigned to)
 {
     unsigned row = from / grid.cols, col = from % grid.cols, to_row = to / grid.cols, to_col = to % grid.cols;
@@ -26,7 +26,7 @@ static unsigned hops(struct grid grid, unsigned a, unsigned b)
     return (unsigned)(abs(rows) + abs(cols));
 }
 
-/* Numbers the routers that have something attached, row-major, and tells the attached nodes. */
+/* Numbers the routers that have attached nodes, row-major, and stores the number in those nodes. */
 static void find_targets(struct plan *plan)
 {
     unsigned *target_of = arena_alloc(plan->node_count, sizeof *target_of);
@@ -67,7 +67,7 @@ static void route_cubes(struct plan *plan)
                 *next++ = next_step(plan->cube_grid, direction, from, to);
 }
 
-/* Fewest hops first, then the lowest cube, then the first listed. */
+/* Chooses the attachment with the fewest hops; among equals the lowest cube, then the first listed. */
 static bool nearer(const struct plan *plan, unsigned cube, unsigned a, unsigned b)
 {
     unsigned cube_a = (unsigned)plan->model->attach[a].cube, cube_b = (unsigned)plan->model->attach[b].cube;

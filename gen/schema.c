@@ -1,4 +1,4 @@
-/* schema.c: the rows of schema.def as a tree, and what its values are called. */
+/* schema.c: the rows of schema.def as a tree, and descriptions of their values. */
 #include <assert.h>
 #include <stddef.h>
 #include <string.h>
@@ -30,7 +30,7 @@ const char *const dtype_names[DTYPES] = {
 #undef DTYPE
 };
 
-/* Puts the rows from `row` to the CLOSE of `parent` below it; returns the row after that. */
+/* Adds the rows from `row` up to the CLOSE of `parent` below it. Returns the row after that. */
 static size_t add_keys(struct key *parent, size_t row)
 {
     for (; row < COUNT_OF(rows) && rows[row].type != ROW_CLOSE; row++) {

@@ -1,34 +1,34 @@
-/* schema.h: schema.def as a tree, for those who read topologies and for those who describe them. */
+/* schema.h: schema.def as a tree, for reading topologies and for describing them. */
 #ifndef GEN_SCHEMA_H
 #define GEN_SCHEMA_H
 
 #include "../rt/common/quantity.h"
 #include "model.h"
 
-/* What a key's value is, and what it fills. KIND(name, dimension of its numbers) */
+/* The kinds of values, and what each fills. KIND(name, dimension of its numbers) */
 #define KINDS \
-    KIND(mapping, none)                                 /* keys of its own */ \
+    KIND(mapping, none)                                 /* a mapping of further keys */ \
     KIND(list, none)                                    /* a sequence of mappings of its keys: model's attach */ \
-    KIND(either, none)                                  /* its default as a word, or a mapping of its keys */ \
-    KIND(path, none)                                    /* a file's path: nothing */ \
-    KIND(constant, none)                                /* the word `form`: nothing */ \
+    KIND(either, none)                                  /* its default as a word, or a mapping */ \
+    KIND(path, none)                                    /* a file's path; fills nothing */ \
+    KIND(constant, none)                                /* the word `form`; fills nothing */ \
     KIND(impl, none)                                    /* builtin.`form` or an identifier: a struct text */ \
     KIND(params, none)                                  /* numbers by name: a struct impl_params */ \
     KIND(name, none)                                    /* an identifier: a struct text */ \
     KIND(resource, none)                                /* an identifier or ~: a struct text */ \
     KIND(ratio, none)                                   /* a number, exact: a struct text, as written */ \
-    KIND(time, time)                                    /* ps: a struct value, like all down to flag */ \
+    KIND(time, time)                                    /* ps; fills a struct value, as do all down to flag */ \
     KIND(length, length)                                /* ps, by system.wire.ns_per_mm */ \
-    KIND(bandwidth, bandwidth)                          /* bytes/s; ~: 0, no limit */ \
+    KIND(bandwidth, bandwidth)                          /* bytes/s; ~ is 0, no limit */ \
     KIND(clock, clock)                                  /* kHz */ \
     KIND(size, size)                                    /* whole bytes */ \
     KIND(count, none)                                   /* a whole number */ \
     KIND(choice, none)                                  /* one of the words of `form`: its index */ \
     KIND(flag, none)                                    /* true or false: 1 or 0 */ \
     KIND(router, none)                                  /* [row, column]: a struct router_at */ \
-    KIND(routers, none)                                 /* a sequence of those: model's pe_at */ \
+    KIND(routers, none)                                 /* a sequence of routers: model's pe_at */ \
     KIND(dtypes, none)                                  /* counts by dtype: an array of struct value */ \
-    KIND(ops, none)                                     /* counts by math op, own ones too: model's ops */
+    KIND(ops, none)                                     /* counts by math op, the topology's own included: model's ops */
 
 enum kind {
 #define KIND(name, dimension) KIND_##name,
@@ -38,39 +38,39 @@ enum kind {
 
 struct key {
     const char *name;
-    const char *path;                                   /* dotted, from the top */
+    const char *path;                                   /* dotted path from the top */
     enum kind kind;
     const char *form, *least, *most, *standard, *doc;   /* as in schema.def */
-    size_t target;                                      /* offset of what it fills */
-    struct key *keys;                                   /* of a mapping, list or either */
+    size_t target;                                      /* offset of the member that it fills */
+    struct key *keys;                                   /* the keys below a mapping, list or either */
     const char **names;                                 /* theirs */
     size_t count;
 };
 
 extern const char *const dtype_names[DTYPES];
 
-/* What the keys of an entry of sip.io.attach fill. */
+/* The keys of an entry of sip.io.attach. */
 struct attachment_keys {
     struct value cube, side;
 };
 
-/* All keys: a mapping without a name. */
+/* The top: a mapping without a name. */
 const struct key *schema(void);
 
-/* The key of a name below another, or NULL. */
+/* The key with a name below another key, or NULL. */
 const struct key *schema_key(const struct key *of, const char *name);
 
 /* The dimension and the unit (NULL: none) of a key's bare numbers. */
 enum dimension schema_dimension(const struct key *key);
 const struct unit *schema_unit(const struct key *key);
 
-/* A bound of a key, or another number of its kind that is known to be right, in base units. */
+/* Converts a bound of a key, or another number known to be right, to base units. */
 void schema_number(const struct key *key, const char *text, mpq_t value);
 
-/* What its value must be, for messages: "a time from 0 to 1e9 ns". */
+/* Describes its values, for messages: "a time from 0 to 1e9 ns". */
 const char *schema_expects(const struct key *key);
 
-/* The words of a choice: fills at most `most`, returns how many there are. */
+/* The words of a choice: stores at most `most` of them and returns their number. */
 size_t schema_words(const struct key *key, const char **words, size_t most);
 
 #endif

@@ -1,17 +1,17 @@
-/* size.c: what the whole machine counts.
+/* size.c: totals over the whole machine.
  *
- * Requires: plan.nodes and plan.links. Leaves: the totals of the plan. A simulator's state stands in static arrays,
- * which code of the usual model reaches up to 2 GiB; a machine that is larger is refused. */
+ * Requires: plan.nodes and plan.links. Leaves: the totals of the plan. A simulator keeps its state in static arrays,
+ * which the default code model can address up to 2 GiB; larger machines are refused. */
 #include "plan.h"
 
 #include "../rt/common/arena.h"
 
-/* No less than what the runtime keeps of each; generated code asserts it. */
+/* Upper bounds of the runtime's state for each; generated code asserts them. */
 enum { PE_BYTES = 1024, SERVER_BYTES = 32, CHANNEL_BYTES = 16, CUBE_BYTES = 64, NODE_BYTES = 8, LINK_BYTES = 8 };
 
 static const uint64_t state_most_bytes = UINT64_C(3) << 29;
 
-/* The first count that the topology file gives: one of those that make the machine large. */
+/* The place to report: the first of the counts that make a machine large which the user has given. */
 static struct where blame(const struct model *model)
 {
     const struct value *counts[] = {&model->sips, &model->cube_rows, &model->cube_cols, &model->pes, &model->noc_rows};

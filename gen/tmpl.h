@@ -7,9 +7,9 @@
 
 #include "../rt/common/diag.h"
 
-/* Rows of texts under named columns. A hole `$column$` stands for the current row's text. */
+/* A table: rows of texts under named columns. A hole `$column$` is replaced by the text of the current row. */
 struct table {
-    const char *name;                                   /* what `//@ each NAME` says */
+    const char *name;                                   /* the NAME of `//@ each NAME` */
     const char *const *columns;
     size_t width;
     const char **cells;                                 /* [row][column] */
@@ -17,11 +17,11 @@ struct table {
 };
 
 struct condition {
-    const char *name;                                   /* what `//@ if NAME` says */
+    const char *name;                                   /* the NAME of `//@ if NAME` */
     bool holds;
 };
 
-/* All that templates may name. `once` is the table of one row whose columns stand everywhere. */
+/* All names that templates may use. `once` is the table of one row whose columns may be used everywhere. */
 struct cells {
     struct table once;
     struct table *tables;
@@ -30,11 +30,13 @@ struct cells {
     size_t condition_count;
 };
 
-/* Expands a template. Directives stand alone in a line:
+/* Expands a template. A directive takes a whole line:
+ *
  *     //@ each TABLE ... //@ end          the lines between, once per row
  *     //@ if CONDITION ... //@ else ... //@ end
- * They may be nested; an inner row's columns hide an outer one's. A template with errors is reported with error_at, all
- * branches alike, and gives NULL. */
+ *
+ * Directives may be nested; an inner row's columns hide an outer row's. Errors are reported with error_at, in both
+ * branches of an `if`; a template with errors gives NULL. */
 const char *tmpl_expand(const struct source *template, const struct cells *cells);
 
 #endif

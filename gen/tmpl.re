@@ -1,7 +1,7 @@
-/* tmpl.re: expands templates; tmpl.h says what a template is.
+/* tmpl.re: expands templates; tmpl.h describes them.
  *
- * What stands between `each` and `end` is read again for every row, or once without effect if there is none, so that a
- * fault is found wherever it stands. Nothing is computed here. */
+ * The lines between `each` and `end` are read again for every row, and once without output if there is no row, so that
+ * their errors are found in any case. Nothing is computed here. */
 #include "tmpl.h"
 
 #include <stdio.h>
@@ -21,10 +21,10 @@ struct span {
 struct expansion {
     const struct source *template;
     const struct cells *cells;
-    const char *at, *directive;                         /* where the lexer stands; the last directive */
+    const char *at, *directive;                         /* position of the lexer; the last directive */
     FILE *out;
     unsigned depth;
-    struct { const struct table *table; size_t row; } open[NESTING_MOST];   /* the blocks around; table NULL: an `if` */
+    struct { const struct table *table; size_t row; } open[NESTING_MOST];   /* the enclosing blocks; table NULL: an `if` */
 };
 
 /*!re2c
@@ -35,7 +35,7 @@ struct expansion {
     blank = [ \t\r];
 */
 
-/* Which directive a line is, from its "//@" on; *name gets the name in it. */
+/* Recognises the directive of a line from its "//@" on; *name becomes the name in it. */
 static enum token lex_directive(const char *YYCURSOR, struct span *name)
 {
     const char *YYMARKER, *from, *to;
@@ -54,7 +54,7 @@ named:
     return token;
 }
 
-/* The next token. A directive takes its whole line, and must be all of it; *span gets a text, or a name. */
+/* Reads the next token. A directive must take its whole line; *span becomes a text or a name. */
 static enum token lex(struct expansion *x, struct span *span)
 {
     const char *YYCURSOR = x->at, *YYMARKER;
@@ -103,7 +103,7 @@ static void error_name(const struct expansion *x, struct span name, const char *
     error_at(where_is(x, name.from), "no %s '%.*s'", what, (int)(name.to - name.from), name.from);
 }
 
-/* The text of a column in a table's row; *found tells a table without rows from one without the column. */
+/* The text of a column in a table's current row. *found tells a table without rows from a table without the column. */
 static const char *cell(const struct table *table, size_t row, struct span name, bool *found)
 {
     for (size_t i = 0; i < table->width; i++) {
@@ -150,7 +150,7 @@ static bool find_condition(const struct expansion *x, struct span name)
 
 static enum token expand_lines(struct expansion *x, bool live);
 
-/* Reads the lines up to an `end`; those before an `else` are live in one case, those after it in the other. */
+/* Expands the lines up to `end`: those before an `else` if the condition holds, those after it otherwise. */
 static void expand_if(struct expansion *x, struct span name, bool live)
 {
     bool holds = find_condition(x, name);
@@ -193,7 +193,7 @@ static void expand_block(struct expansion *x, enum token kind, struct span name,
     x->depth--;
 }
 
-/* Expands lines, or only checks them, up to an `else` or `end` or the end of the template, and tells which. */
+/* Expands lines, or only checks them, up to an `else`, an `end` or the end of the template; returns which. */
 static enum token expand_lines(struct expansion *x, bool live)
 {
     for (;;) {

@@ -1,7 +1,7 @@
 /* wire.c: the directed links of a cube.
  *
- * Requires: plan.nodes. Leaves: plan.links, in the order that their running numbers follow, the links up and down of
- * each node, and plan.router_links. Links outside of cubes need no row: each is known by its place in the order. */
+ * Requires: plan.nodes. Leaves: plan.links in the order of their numbers, the links up and down of each node, and
+ * plan.router_links. Links outside of cubes need no rows: their numbers follow from their positions. */
 #include "plan.h"
 
 #include <assert.h>
@@ -36,7 +36,7 @@ static void wire_attached(struct plan *plan)
     }
 }
 
-/* The links that leave the cube. All cubes are alike, so every side has both rows, used or not. */
+/* Adds the links that leave the cube. All cubes are alike, so every side has both rows, used or not. */
 static void wire_ports(struct plan *plan)
 {
     for (enum side side = SIDE_N; side < SIDES; side++)

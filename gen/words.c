@@ -1,4 +1,4 @@
-/* words.c: lists of texts. */
+/* words.c: lists of strings. */
 #include "words.h"
 
 #include <dirent.h>

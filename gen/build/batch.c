@@ -1,7 +1,8 @@
-/* batch.c: many topologies in one call: a process each, a limited number at a time.
+/* batch.c: many topologies in one call: one process for each, a limited number at a time.
  *
- * A process does what kbgen does with one topology; nothing but the names is shared. Topologies of one structure wait
- * for the first of them, in the cache (cache.h), and take what it linked. */
+ * Each process does what kbgen does with one topology; the processes share the topologies' names only. If several
+ * topologies have the same structure, the first one is linked and the others wait in the cache (cache.h) and reuse it.
+ */
 #include "batch.h"
 
 #include <stdatomic.h>
@@ -20,27 +21,27 @@
 
 enum { NAME_BYTES = 33 };
 
-/* What a process says about its topology: shared by all. */
+/* What a process tells all others about its topology, in shared memory. */
 struct claim {
-    atomic_bool settled;                                /* it has a name, or will never have one */
-    char name[NAME_BYTES];                              /* a hash of the name; "": none */
+    atomic_bool settled;                                /* the name is known, or the topology has errors */
+    char name[NAME_BYTES];                              /* a hash of the name; "": it has none */
 };
 
 /* One topology of many. */
 struct one {
     struct options options;
     int (*make)(struct options *options);
-    char *said;                                         /* on standard error, when the process has ended */
+    char *said;                                         /* its messages, once the process has ended */
 };
 
 static struct {
     char *const *topologies;
     struct claim *claims;
     struct one *ones;
-    size_t count, printed, own;                         /* own: in a process, which one it is for */
+    size_t count, printed, own;                         /* own: in a process, the index of its topology */
 } many;
 
-/* All before this one were begun before it, and have a name within milliseconds. */
+/* Waits for the process of an earlier topology, which has been started and knows its name within milliseconds. */
 static void wait_for(const struct claim *claim)
 {
     while (!atomic_load(&claim->settled))
@@ -91,7 +92,7 @@ static void print_said(const struct one *one)
     fputs(one->said, stderr);
 }
 
-/* Called when a process has ended: prints what it said when all before it have been printed. */
+/* Called when a process has ended: prints its messages once those of all earlier ones are printed. */
 static void ended(struct process *job)
 {
     struct one *one = &many.ones[job->number];

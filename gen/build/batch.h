@@ -5,12 +5,13 @@
 #include "../model.h"
 #include "../options.h"
 
-/* Makes every topology of the options, in a process each and as many at a time as the options say; prints what they say
- * in the order of the topologies. `make` makes one, in a process of its own, which ends with what it returns.
- * Returns the worst of the exit statuses. */
+/* Makes every topology of the options, each in a process of its own, as many at a time as the options say. Prints the
+ * messages in the order of the topologies. `make` makes one and returns the exit status of its process. Returns the
+ * worst exit status. */
 int make_batch(const struct options *options, int (*make)(struct options *options));
 
-/* In such a process: an error if a topology before this one has the same name, and would be made at the same place. */
+/* In such a process: reports an error if an earlier topology has the same name, since both would be written to one
+ * place. */
 void claim_name(const struct model *model);
 
 #endif

@@ -1,8 +1,9 @@
-/* cache.c: the folder of what kbgen keeps: $KBGEN_CACHE, or build/kbgen.cache below the current folder.
+/* cache.c: the cache folder: $KBGEN_CACHE, or build/kbgen.cache below the current folder.
  *
- * It may be removed at any time, and used by several at once; what one kbgen keeps is not for another. A file in it
- * ends with a hash over its name and what it holds: one that was damaged is not there. A folder that cannot be written
- * keeps nothing; no error of it ends kbgen. When it holds more than 256 MiB, what was used longest ago goes. */
+ * Users may remove it at any time, and several kbgens may use it at once. Entries are named after the kbgen that made
+ * them, so another build of kbgen does not see them. Each file ends with a hash over its name and content; an entry
+ * whose hash is wrong counts as missing. If the folder cannot be written, nothing is cached and kbgen goes on. When the
+ * folder holds more than 256 MiB, the least recently used entries are removed. */
 #include "cache.h"
 
 #include <dirent.h>
@@ -26,7 +27,7 @@ enum { MARK_LENGTH = 32, FILE_LEAST_BYTES = 4096 };
 
 static const uint64_t most_bytes = UINT64_C(256) << 20;
 
-/* NULL: none is wanted. */
+/* The cache folder, or NULL if the user wants none. */
 static const char *folder(void)
 {
     const char *named = getenv("KBGEN_CACHE");
@@ -46,7 +47,7 @@ static const char *mark_of(const char *name, const char *bytes, size_t length)
     return hash_end(hash);
 }
 
-/* A file's bytes, to be changed at will, without a copy of all of them; they stay when the file goes. */
+/* Maps a file copy-on-write: the caller may change the bytes, and they remain when the file is removed. */
 static char *map(const char *path, size_t *length)
 {
     struct stat status;
@@ -68,7 +69,7 @@ char *cache_find(const char *name, size_t *length)
     if (memcmp(bytes + *length, mark_of(name, bytes, *length), MARK_LENGTH))
         return NULL;
     bytes[*length] = 0;
-    utimensat(AT_FDCWD, place(name), NULL, 0);          /* it was used now */
+    utimensat(AT_FDCWD, place(name), NULL, 0);          /* marks it as recently used */
     return bytes;
 }
 
@@ -132,7 +133,7 @@ void cache_keep(const char *name, const char *bytes, size_t length)
 static struct {
     const char *path;
     int file;
-} entered = {NULL, -1};                                 /* a lock, which goes with the process that has it */
+} entered = {NULL, -1};                                 /* a file lock; it ends with the process */
 
 void cache_enter(const char *name)
 {

@@ -1,7 +1,7 @@
-/* elf.c: a simulator as an ELF file: the key that it carries, and its numbers.
+/* elf.c: a simulator as an ELF file: its build ID and its numbers.
  *
- * The linker writes the key into the build ID, a note that every ELF program has room for, so no file beside the
- * program has to be kept in step with it. The numbers are found by their symbols. */
+ * The linker writes the key into the build ID, a note that every ELF program has, so no second file has to be kept in
+ * step with the program. The numbers are found by their symbols. */
 #include "elf.h"
 
 #include <elf.h>
@@ -14,7 +14,7 @@
 
 enum { KEY_BYTES = 16 };
 
-/* Copies what stands at an offset, aligned or not; false: it is not there. */
+/* Copies bytes from an offset, aligned or not. Returns false if the file is shorter. */
 static bool copy(struct elf from, uint64_t offset, void *to, size_t length)
 {
     if (offset > from.length || length > from.length - offset)
@@ -23,7 +23,7 @@ static bool copy(struct elf from, uint64_t offset, void *to, size_t length)
     return true;
 }
 
-/* The part of a file from an offset on; its length may be 0. */
+/* The part of a file from an offset on, cut at the file's end; its length may be 0. */
 static struct elf part(struct elf from, uint64_t offset, uint64_t length)
 {
     if (offset > from.length)
@@ -36,7 +36,7 @@ static uint64_t aligned(uint64_t length)
     return (length + 3) & ~UINT64_C(3);
 }
 
-/* The build ID of a length among notes, or NULL. */
+/* The build ID with a given length among the notes, or NULL. */
 static char *find_id(struct elf notes, size_t length)
 {
     Elf64_Nhdr note;
@@ -49,7 +49,7 @@ static char *find_id(struct elf notes, size_t length)
     return NULL;
 }
 
-/* Whether a file is a whole program: its table of sections, the last thing in it, is there. */
+/* Returns whether a file is a complete ELF program: its section table, the last part of the file, is present. */
 static bool is_whole(struct elf program, Elf64_Ehdr *head)
 {
     return copy(program, 0, head, sizeof *head) && !memcmp(head->e_ident, ELFMAG, SELFMAG)
@@ -57,7 +57,7 @@ static bool is_whole(struct elf program, Elf64_Ehdr *head)
         && (uint64_t)head->e_shnum * sizeof(Elf64_Shdr) <= program.length - head->e_shoff;
 }
 
-/* Where the key stands, or NULL. */
+/* The address of the key, or NULL. */
 static char *find_key(struct elf program)
 {
     Elf64_Ehdr head;
@@ -98,7 +98,7 @@ static bool section_at(struct elf program, uint64_t i, Elf64_Shdr *section)
         && copy(program, head.e_shoff + i * sizeof *section, section, sizeof *section);
 }
 
-/* Where the bytes of a symbol of the whole program stand, at least so many; NULL: it is another one, or has none. */
+/* The address of a global symbol's data, if the symbol has the number's name and at least its size; else NULL. */
 static char *bytes_of(struct elf program, const Elf64_Sym *symbol, struct elf name, const struct number *number)
 {
     Elf64_Shdr section;

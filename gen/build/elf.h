@@ -1,4 +1,4 @@
-/* elf.h: a simulator as an ELF file: the key that it carries, and its numbers. */
+/* elf.h: a simulator as an ELF file: its build ID and its numbers. */
 #ifndef GEN_ELF_H
 #define GEN_ELF_H
 
@@ -7,16 +7,16 @@
 
 #include "../numbers.h"
 
-/* The bytes of a file; nothing that they say is trusted. */
+/* The bytes of a file. The functions check every offset that they read from it. */
 struct elf {
     char *bytes;
     size_t length;
 };
 
-/* Whether there is a whole program at a path that carries a key: its ELF build ID, in hexadecimal. */
+/* Returns whether the file at a path is a complete program with this key, an ELF build ID in hexadecimal. */
 bool elf_has_key(const char *path, const char *key);
 
-/* Writes a key and numbers into a simulator of the same structure; false: they have no place in it. */
+/* Writes the key and the numbers into a simulator of the same structure. Returns false if it has no place for them. */
 bool elf_patch(struct elf program, const char *key, const struct numbers *numbers);
 
 #endif

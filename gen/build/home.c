@@ -1,4 +1,4 @@
-/* home.c: where kbgen finds what it needs beside itself. */
+/* home.c: where kbgen finds its own files. */
 #include "home.h"
 
 #include <limits.h>
@@ -20,7 +20,7 @@ const char *home_program(void)
     return path;
 }
 
-/* The first of `places` below `root` that has a file, as an absolute path. */
+/* Returns the first of `places` below `root` that contains `file`, as an absolute path. */
 static const char *find(const char *root, const char *const *places, const char *file)
 {
     char *looked = "";

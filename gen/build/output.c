@@ -1,7 +1,7 @@
-/* output.c: what kbgen writes: complete, or not at all.
+/* output.c: kbgen's output files: each appears complete or not at all.
  *
- * All of it is made in a temporary folder beside its place, on the same file system, and renamed. The names of
- * temporary things are kept in a list that a signal handler can walk. */
+ * Each is written in a temporary folder beside its place, on the same file system, and renamed. A list holds the names
+ * of all temporary files, in a form that a signal handler can walk. */
 #include "output.h"
 
 #include <errno.h>
@@ -17,13 +17,13 @@
 #include "../../rt/common/diag.h"
 #include "process.h"
 
-/* Newest first: files before the folder they are in. A node is complete before the list leads to it. */
+/* Newest first, so files come before their folder. A node is complete before the list leads to it. */
 static struct made {
     const char *path;
     struct made *next;
 } *volatile newest;
 
-/* Calls nothing that a signal handler may not. */
+/* Calls only async-signal-safe functions. */
 static void remove_made(void)
 {
     for (const struct made *made = newest; made; made = made->next)
@@ -35,7 +35,7 @@ static void remove_and_die(int signal)
 {
     processes_stop();
     remove_made();
-    raise(signal);                                      /* its default action is back: SA_RESETHAND */
+    raise(signal);                                      /* the default action applies again (SA_RESETHAND) */
 }
 
 void out_watch_end(void)

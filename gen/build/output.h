@@ -1,4 +1,4 @@
-/* output.h: what kbgen writes: complete, or not at all. */
+/* output.h: kbgen's output files: each appears complete or not at all. */
 #ifndef GEN_OUTPUT_H
 #define GEN_OUTPUT_H
 
@@ -7,30 +7,31 @@
 
 #include "../emit.h"
 
-/* From now on, kbgen's end by a signal ends its jobs, too, and either end removes what is temporary. */
+/* From now on a signal that ends kbgen ends its child processes too, and temporary files are removed whether kbgen
+ * exits or is ended by a signal. */
 void out_watch_end(void);
 
-/* Makes the folders above a path; false, with errno: one cannot be made. */
+/* Makes the folders above a path. Returns false, with errno set, if one cannot be made. */
 bool make_parents(const char *path);
 
-/* A new folder beside `path`, so that what is made in it can be renamed to `path`; the folders above are made, too. It
- * goes when kbgen ends, by itself or by a signal, with the files that `temporary` named. */
+/* Makes a new folder beside `path`, so that its files can be renamed to `path`, and the folders above it. It is removed
+ * when kbgen ends, with the files that `temporary` named. */
 const char *temporary_folder(const char *path);
 const char *temporary(const char *folder, const char *name);
 
-/* Usage errors: where a file is to appear is a folder, or one of kbgen's inputs; where a folder, something else. */
+/* Usage errors: the output file is a folder or one of kbgen's inputs; the output folder is something else. */
 void out_check_file(const char *path, const char *input);
 void out_check_folder(const char *path);
 
-/* Writes a new file, all of it; or a program. */
+/* Writes a new file; a new executable file. Dies if that fails. */
 void write_file(const char *path, const char *text, size_t length);
 void write_program(const char *path, const char *bytes, size_t length);
 
-/* Writes generated files into a folder. A new folder appears with all of them; in one that is there, each file is
- * replaced at once, and left alone if it is equal. */
+/* Writes generated files into a folder. A new folder appears with all of them; in an existing one each file that
+ * differs is replaced in one step, and equal ones are left alone. */
 void write_emission(const char *path, const struct emission *emission);
 
-/* Moves a finished file to its place, which it takes at once. */
+/* Renames a finished file to its final place. */
 void move_into_place(const char *from, const char *to);
 
 #endif

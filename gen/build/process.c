@@ -1,7 +1,7 @@
 /* process.c: runs other programs, without a shell.
  *
- * They run in the root folder with absolute paths, so that no file they make holds the name of the folder where kbgen
- * was called. */
+ * They run in the root folder with absolute paths, so that no file they write contains the name of the folder where
+ * kbgen was called. */
 #define _GNU_SOURCE                                     /* pipe2, addchdir_np, memfd_create */
 
 #include "process.h"
@@ -24,7 +24,7 @@
 
 extern char **environ;
 
-/* For the signal handler: the jobs that may be under way. */
+/* For the signal handler: the processes that may be running. */
 static struct process *volatile watched;
 static volatile size_t watched_count;
 
@@ -43,7 +43,7 @@ static void watch(struct process *jobs, size_t count)
     watched_count = count;
 }
 
-/* Lets no signal in while a job's `pid` does not say whether it runs; returns what to set the mask to afterwards. */
+/* Blocks signals while a `pid` field does not tell whether its process runs. Returns the mask to restore. */
 static sigset_t hold_signals(void)
 {
     sigset_t all, before;
@@ -52,7 +52,7 @@ static sigset_t hold_signals(void)
     return before;
 }
 
-/* A file that holds a text, to be read from its beginning. */
+/* A file in memory with this content, positioned at its beginning. */
 static int file_of(const char *text)
 {
     int file = memfd_create("input", MFD_CLOEXEC);
@@ -65,7 +65,7 @@ static int file_of(const char *text)
     return file;
 }
 
-/* Starts a job; `output`, unless it is negative, becomes its standard output or error, as `stream` says. */
+/* Starts a program. If `output` is not negative it becomes the program's `stream`, standard output or error. */
 static void start(struct process *job, int output, int stream)
 {
     int input = job->input ? file_of(job->input) : -1;
@@ -82,7 +82,7 @@ static void start(struct process *job, int output, int stream)
     words_add_all(&args, &job->words);
     words_add(&args, NULL);
     job->ms = now_ms();
-    sigset_t before = hold_signals();                   /* not in the job, which is to end by them */
+    sigset_t before = hold_signals();                   /* only here: the program must end by these signals */
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
@@ -97,7 +97,7 @@ static void start(struct process *job, int output, int stream)
         close(input);
 }
 
-/* Starts a function in a process of its own; what it writes to standard error goes to a file in memory. */
+/* Starts a function in a child process whose standard error goes to a file in memory. */
 static void start_own(struct process *job)
 {
     job->errors = memfd_create("errors", MFD_CLOEXEC);
@@ -110,7 +110,7 @@ static void start_own(struct process *job)
     if (job->pid < 0)
         die("start a process:");
     if (job->pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGTERM);               /* nobody is left behind by a kbgen that is killed */
+        prctl(PR_SET_PDEATHSIG, SIGTERM);               /* a killed kbgen leaves no process behind */
         if (getppid() != parent)
             _exit(3);
         watch(NULL, 0);
@@ -128,7 +128,7 @@ static void ended(struct process *job, int status)
     job->pid = 0;
 }
 
-/* Waits for one of the jobs to end. Until it is reaped, below, its pid is no other process's. */
+/* Waits until one of the processes has ended. Its pid is not given to another process before it is reaped below. */
 static void wait_one(struct process *jobs, size_t count)
 {
     siginfo_t end;

@@ -11,26 +11,26 @@ struct process {
     struct words words;                                 /* program and arguments */
     const char *what;                                   /* for -v */
     const char *input;                                  /* its standard input; NULL: nothing */
-    double ms;                                          /* how long it took */
-    int status;                                         /* of waitpid, when it has ended */
+    double ms;                                          /* run time */
+    int status;                                         /* of waitpid, once it has ended */
     pid_t pid;
-    int (*run)(struct process *job);                        /* instead of a program: returns the exit status */
-    void (*ended)(struct process *job);                     /* called when it has ended; NULL: nothing */
-    size_t number;                                      /* for these two, as they like it */
-    int errors;                                         /* with `run`: a file, closed by `ended`, of what it says */
+    int (*run)(struct process *job);                        /* runs in a child process instead of a program; returns the exit status */
+    void (*ended)(struct process *job);                     /* called once it has ended; may be NULL */
+    size_t number;                                      /* for the use of `run` and `ended` */
+    int errors;                                         /* with `run`: a file with its standard error, which `ended` closes */
 };
 
-/* Runs jobs, up to `most` at a time, all of them whether others fail or not. Dies when a program cannot be started.
- * Returns the first in the list that failed, or NULL. */
+/* Runs processes, at most `most` at a time, all of them even if some fail. Dies if a program cannot be started. Returns
+ * the first in the list that failed, or NULL. */
 struct process *processes_run(struct process *jobs, size_t count, size_t most);
 
-/* Ends what runs, and waits for it. A signal handler may call it. */
+/* Ends the running processes and waits for them. Async-signal-safe. */
 void processes_stop(void);
 
-/* Runs a job alone and returns what it writes to standard output; the status is in the job. */
+/* Runs one process and returns its standard output; its status is in the struct. */
 const char *process_output(struct process *job, size_t *length);
 
-/* The same of what it writes to standard error. */
+/* Runs one process and returns its standard error. */
 const char *process_errors(struct process *job, size_t *length);
 
 #endif

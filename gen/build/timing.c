@@ -1,4 +1,4 @@
-/* timing.c: what took how long. */
+/* timing.c: how long each step takes, for --verbose. */
 #include "timing.h"
 
 #include <stdio.h>

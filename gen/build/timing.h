@@ -1,4 +1,4 @@
-/* timing.h: what took how long, for --verbose. */
+/* timing.h: how long each step takes, for --verbose. */
 #ifndef GEN_TIMING_H
 #define GEN_TIMING_H
 
@@ -6,13 +6,13 @@
 
 double now_ms(void);
 
-/* From here on timings are said, on standard error, if wanted. */
+/* Starts the clock; prints timings on standard error if `wanted`. */
 void timing_begin(bool wanted);
 
-/* Says how long something took, in its own process maybe. */
+/* Prints how long a step took that ran elsewhere, such as in a child process. */
 void timing(const char *what, double ms);
 
-/* Says how long a pass took, which ends now and began with the end of the one before it. */
+/* Prints how long a pass took, from the end of the pass before it until now. */
 void timing_pass(const char *what);
 
 #endif

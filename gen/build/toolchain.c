@@ -1,7 +1,8 @@
-/* toolchain.c: asks the compiler who it is, once.
+/* toolchain.c: identifies the compiler, asking it once.
  *
- * What it says is kept, with the files that it consists of and the libraries that it links; while these are as they
- * were, it is not asked again. A wrapper is asked for the compiler behind it, which counts likewise. */
+ * Its answers are cached with the state of the files that it consists of and of the libraries that it links; while
+ * these files are unchanged it is not asked again. A wrapper is asked for the compiler behind it, which is identified
+ * too. */
 #include "toolchain.h"
 
 #include <stdio.h>
@@ -16,7 +17,7 @@
 #include "../hash.h"
 #include "process.h"
 
-/* A file as it was: other bytes in it would show in one of these numbers. */
+/* The state of a file: a change of its content shows in one of these numbers. */
 static const char *state_of(const char *path)
 {
     struct stat file;
@@ -26,7 +27,7 @@ static const char *state_of(const char *path)
                         (unsigned long long)file.st_size, (long long)file.st_mtim.tv_sec, file.st_mtim.tv_nsec);
 }
 
-/* Where a program is that is called by a name. */
+/* The path of a program, looked up in $PATH. */
 static const char *program_path(const char *name)
 {
     const char *from = strchr(name, '/') ? NULL : getenv("PATH");
@@ -40,7 +41,7 @@ static const char *program_path(const char *name)
     return name;
 }
 
-/* What makes one program answer in several ways. */
+/* The cache's name for a compiler's answers: its arguments and the environment that can change them. */
 static const char *memo_name(const struct words *compiler)
 {
     static const char *const variables[] = {"PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX", "LIBRARY_PATH",
@@ -63,14 +64,14 @@ static void add_file(struct toolchain *tools, const char *path)
     add_line(tools, "file", state_of(path), path);
 }
 
-/* The text after a blank, or "". */
+/* The text after the first blank, or "". */
 static const char *rest_of(const char *line)
 {
     const char *blank = strchr(line, ' ');
     return blank ? blank + 1 : "";
 }
 
-/* Takes in one line of a memo; false: it is true no longer. */
+/* Reads one line of cached answers. Returns false if it no longer holds. */
 static bool recall_line(struct toolchain *tools, const char *line)
 {
     const char *rest = rest_of(line);
@@ -111,7 +112,7 @@ static const char *ask_for(const struct words *compiler, const char *question, c
     return said;
 }
 
-/* The folders where the compiler's linker looks for libraries. */
+/* The folders in which the compiler's linker looks for libraries. */
 static struct words library_folders(const struct words *compiler)
 {
     int status;
@@ -126,7 +127,7 @@ static struct words library_folders(const struct words *compiler)
     return folders;
 }
 
-/* A library as an archive where there is one, so that the simulator runs where it is not installed. */
+/* Links a library as an archive if there is one, so that the simulator also runs where the library is not installed. */
 static void add_library(struct toolchain *tools, struct hash *hash, const struct words *folders, const char *name)
 {
     const char *word = arena_printf("-l%s", name);
@@ -155,7 +156,7 @@ static void find_libraries(struct toolchain *tools, struct hash *hash, const str
         add_line(tools, "library", "", tools->libraries.word[i]);
 }
 
-/* The programs that a compiler consists of, as far as it knows them. */
+/* Adds the programs that the compiler consists of, as far as it names them. */
 static void find_programs(struct toolchain *tools, const struct words *compiler)
 {
     static const char *const parts[] = {"cc1", "clang", "as", "ld"};

@@ -1,4 +1,4 @@
-/* toolchain.h: which compiler it is, and what it links with. */
+/* toolchain.h: the identity of the compiler, and the libraries that it links. */
 #ifndef GEN_TOOLCHAIN_H
 #define GEN_TOOLCHAIN_H
 
@@ -7,13 +7,13 @@
 #include "../words.h"
 
 struct toolchain {
-    const char *identity;                               /* tells two compilers apart, wherever they are installed */
-    struct words libraries;                             /* arguments for the linker */
-    const char *name, *memo;                            /* what to keep for the next call; memo NULL: it is kept */
+    const char *identity;                               /* a hash: equal for equal compilers, wherever they are installed */
+    struct words libraries;                             /* linker arguments */
+    const char *name, *memo;                            /* name and content of the cache entry; memo NULL: it is there already */
 };
 
-/* Finds out about a compiler, given with its arguments; `ask`: by asking it, unless what it said is still true. Returns
- * whether it is known. Dies when it is asked and is no compiler. */
+/* Identifies a compiler, given with its arguments: from the cache if its answers still hold, else, if `ask`, by asking
+ * it. Returns whether it is identified. Dies if the program is no compiler. */
 bool toolchain_find(struct toolchain *tools, const struct words *compiler, bool ask);
 
 #endif
