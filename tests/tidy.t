@@ -16,31 +16,6 @@ rt/base/address.c machine/emitted.h
 rt/base/ops.c machine/emitted.h
 rt/base/rates.h sim/event.h
 rt/datapass/exec.h reference/recheck.h
-rt/fastforward/periodic.c report/trace.h
-rt/launch/host_memory.c report/util.h
-rt/launch/kernel.c fastforward/symmetry.h
-rt/launch/kernel.h report/commands.h
-rt/machine/command.c store/origin.h
-rt/machine/dma.c fastforward/open_rows.h
-rt/machine/dma.c launch/kernel.h
-rt/machine/ipcq.c launch/kernel.h
-rt/machine/ipcq.c oplog/oplog.h
-rt/machine/ipcq.c races/race.h
-rt/machine/runs.c store/view.h
-rt/machine/scheduler.c fastforward/periodic.h
-rt/machine/scheduler.c report/trace.h
-rt/machine/tile.c fastforward/symmetry.h
-rt/machine/tile.c launch/kernel.h
-rt/machine/tile.c oplog/oplog.h
-rt/machine/tile.c races/race.h
-rt/machine/tile.c report/trace.h
-rt/sim/loop.c fastforward/periodic.h
-rt/sim/loop.c fastforward/symmetry.h
-rt/sim/loop.c machine/fabric.h
-rt/sim/loop.c machine/memory.h
-rt/sim/loop.c machine/pe.h
-rt/sim/loop.c machine/stats.h
-rt/sim/loop.c report/trace.h
 rt/store/array.c host/host_program.h
 """.split("\n")) - {""}
 CODE = (".c", ".h", ".re", ".in", ".def")

@@ -7,6 +7,7 @@
 #include "machine/emitted.h"
 #include "info.h"
 #include "data.h"
+#include "observers.h"
 #include "replay.h"
 #include "run.h"
 #include "oplog_dump.h"
@@ -75,6 +76,7 @@ int main(int argc, char **argv)
     const char *slash = strrchr(argv[0], '/');
     program_name = slash ? slash + 1 : argv[0];
     signal(SIGXFSZ, SIG_IGN);                           /* a file that may not grow is an error of its write */
+    observers_init();
     int status = subcommand(argc, argv);
     if (fflush(stdout) || ferror(stdout))
         die("write to standard output:");

@@ -13,6 +13,7 @@
 #include "host/host_program.h"
 #include "launch/launch.h"
 #include "data.h"
+#include "fastforward/periodic.h"
 #include "oplog/log.h"
 #include "races/race.h"
 #include "reference/reference.h"
@@ -56,7 +57,8 @@ void one_run_prepare(void)
 bool one_run(double began, struct host_times *times)
 {
     under_way = true;
-    sim_init();
+    machine_init();
+    steady_init();
     uint32_t ranks = bench_current->per_sip ? kb_shape.sips : 1;
     bool good = sim_run(host, (void *)bench_current, ranks, stuck) && result_good();
     if ((exec_debug || (oplog_on && log_filed)) && good)        /* what no expectation asked for counts, too */

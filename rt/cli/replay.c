@@ -13,6 +13,7 @@
 #include "launch/launch.h"
 #include "machine/pe.h"
 #include "report/profile.h"
+#include "report/commands.h"
 #include "report/result.h"
 #include "fastforward/periodic.h"
 #include "stream.h"
@@ -212,7 +213,8 @@ int replay_main(int argc, char **argv)
         json = output_open(options.json);
     if (options.trace)
         trace_open(options.trace);
-    sim_init();
+    machine_init();
+    steady_init();
     sim_run(host, stream, 1, launches_deadlocked);
     trace_close();
     if (options.json)

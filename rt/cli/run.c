@@ -133,8 +133,6 @@ static struct run_options options_read(int argc, char **argv)
     if (read.points && (read.trace || read.oplog || profile_on))
         usage_error("--%s is of one run, --points makes several: run the point by itself",
                     read.trace ? "trace" : read.oplog ? "oplog" : "profile");
-    if (read.oplog)                                     /* its records of tiles need every event */
-        steady_on = false;
     return read;
 }
 
@@ -146,8 +144,10 @@ static bool run_alone(const struct run_options *options, double began)
         trace_open(options->trace);
     if (options->json)                                  /* what cannot be written is said before the work */
         json = output_open(options->json);
-    if (options->oplog)
+    if (options->oplog) {
         log_open(options->oplog, bench_current->name);
+        observer_watch(&services_observer, true);
+    }
     struct host_times times = {0};
     bool good = one_run(began, &times);
     trace_close();
@@ -167,6 +167,7 @@ int run_main(int argc, char **argv)
     struct run_options options = options_read(argc, argv);
     bench_take(bench_find(argv[optind]), argc - optind - 1, argv + optind + 1);
     finished_on = options.json || options.points;
+    observer_watch(&race_observer, races_on);
     one_run_prepare();                                  /* before the files are opened */
     if (options.points)
         return points_run(options.points, options.json ? options.json : "-");

@@ -186,8 +186,7 @@ tl_handle call_submit_recorded(const struct call *call, struct request *ask, str
         racer_submitted(pe_number(call->tl->pe));
     ask->file = call->site.file;
     ask->line = call->site.line;
-    ask->data = origin_hold(recorded);
-    ask->counted = log_filed;
+    ask->record = origin_hold(recorded);
     const struct command *command = kernel_submit(call->tl, ask);
     return (tl_handle)(uintptr_t)((uint64_t)call->tl->serial << 32 | command->number);
 }

@@ -33,7 +33,7 @@ void counts_take(struct pe *const *pes, uint32_t count)
     if (!links_then)
         counts_init();
     stats_then = stats;
-    memcpy(links_then, link_busy(), link_count() * sizeof *links_then);
+    memcpy(links_then, link_busy_ps, link_count() * sizeof *links_then);
     for (uint32_t i = 0; i < pe_count(); i++)
         slices_then[i] = kb_hbm[i].busy_ps;
     for (uint32_t i = 0; i < count; i++) {
@@ -57,7 +57,7 @@ void counts_repeat(struct pe *const *pes, uint32_t count, uint64_t times)
 {
     _Static_assert(sizeof stats % sizeof(uint64_t) == 0, "statistics are numbers of 64 bits and nothing else");
     repeat_all((uint64_t *)&stats, (uint64_t *)&stats_then, sizeof stats / sizeof(uint64_t), times);
-    repeat_all(link_busy(), links_then, link_count(), times);
+    repeat_all(link_busy_ps, links_then, link_count(), times);
     for (uint32_t i = 0; i < pe_count(); i++)
         repeat(&kb_hbm[i].busy_ps, slices_then[i], times);
     for (uint32_t i = 0; i < count; i++) {

@@ -7,6 +7,7 @@
 #include "base/rates.h"
 #include "machine/emitted.h"
 #include "common/diag.h"
+#include "sim/observer.h"
 
 /* A request of the period, as noted. */
 struct asked {
@@ -30,7 +31,6 @@ struct opened {
     uint64_t before;                                    /* the row that was open, + 1 */
 };
 
-bool rows_noting;
 static struct asked *asked;
 static struct again *agains;
 static struct opened *opened;                           /* by the period under way */
@@ -60,21 +60,28 @@ void rows_begin(void)
     if (!asked)
         rows_init();
     count = 0;
-    rows_noting = true;
+    observer_watch(&open_rows_observer, true);
     for (uint64_t i = 0; i < channels(); i++)
         rows_then[i] = kb_pseudo_channels[i].open_row;
 }
 
-void rows_note(const struct transfer *transfer)
+static void memory_served(const struct transfer *transfer)
 {
     const struct token *token = transfer->token;
+    if (transfer->range.space != SPACE_HBM)
+        return;
     if (count == room) {                                /* too long a period */
-        rows_noting = false;
+        observer_watch(&open_rows_observer, false);
         return;
     }
     asked[count++] = (struct asked){.command = token->command, .id = token->tile.id, .slice = transfer->range.pe,
                                     .operand = token->stage.operand};
 }
+
+struct observer open_rows_observer = {
+    .name = "open rows",
+    .memory_served = memory_served,
+};
 
 /* ---- how a request moves on */
 
@@ -201,7 +208,7 @@ uint64_t rows_repeat(const uint64_t *steps, uint64_t most)
     struct replay replay = {.alike = true, .first = true, .open = rows_replayed,
                             .stripe = divisor_of(pcs * kb_attrs.hbm_ctrl_interleave_bytes),
                             .rows = divisor_of(pcs * kb_attrs.hbm_ctrl_row_bytes)};
-    if (!rows_noting)
+    if (!open_rows_observer.watches)
         return 0;
     memcpy(rows_replayed, rows_then, channels() * sizeof *rows_then);
     for (size_t i = 0; i < count; i++) {

@@ -7,19 +7,11 @@
 
 #include "machine/dma.h"
 
-extern bool rows_noting;
+/* Watches while requests are noted. */
+extern struct observer open_rows_observer;
 
 /* Notes the requests from now on. */
 void rows_begin(void);
-
-/* Notes a request of a transfer that its memory has just served. */
-void rows_note(const struct transfer *transfer);
-
-static inline void rows_asked(const struct transfer *transfer)
-{
-    if (__builtin_expect(rows_noting, 0) && transfer->range.space == SPACE_HBM)
-        rows_note(transfer);
-}
 
 /* How many periods like the one noted come at least, up to `most`: each takes PE number p on by steps[p] tiles. Leaves
  * the rows open as they are after these. The tiles are of equal size, and lie within their memories. */

@@ -14,7 +14,8 @@
 #include "open_rows.h"
 #include "state.h"
 #include "common/arena.h"
-#include "report/trace.h"
+#include "sim/observer.h"
+#include "base/stopwatch.h"
 
 /* A PE that feeds a composite, as it was when the state was kept. */
 struct feeding {
@@ -22,7 +23,10 @@ struct feeding {
 };
 
 bool steady_on;
-struct steady steady;
+
+/* The PE by whose tiles looks are timed, and how many of these it has begun when the next look is due. */
+static const struct pe *leader;                         /* NULL: none feeds a composite that is long enough */
+static uint64_t leader_at;
 
 static struct pe **pes;                                 /* that feed composites, by rank, as of the last look */
 static uint32_t pe_total;
@@ -52,9 +56,10 @@ uint64_t steady_services(void)
 
 void fastforward_reset(void)
 {
-    steady = (struct steady){0};
+    leader = NULL;
     changed = true;
-    rows_noting = false;
+    observer_watch(&open_rows_observer, false);
+    observer_watch(&look_observer, false);
     skipped = 0;
     began = feeders = 0;
     began_ps = 0;
@@ -63,7 +68,8 @@ void fastforward_reset(void)
 
 void steady_init(void)
 {
-    steady_on &= !trace_on && !kb_own_models;
+    steady_on &= !observers_need_every_event() && !kb_own_models;
+    observer_watch(&periodic_observer, steady_on);
     if (!steady_on)
         return;
     pes = arena_alloc(pe_count(), sizeof *pes);
@@ -90,26 +96,31 @@ static bool is_worth_it(const struct pe *pe)
 
 static void lead(const struct pe *pe)
 {
-    steady.leader = pe;
+    leader = pe;
     if (pe)
-        steady.at = pe->fed + pe->feeding->tiles_k;
+        leader_at = pe->fed + pe->feeding->tiles_k;
 }
 
 /* Looks in this instant, too, if most PEs that feed begin in it: they may stand alike. */
-void steady_feeds(const struct pe *pe, bool ended)
+static void feeder_turns(const struct pe *pe, bool ended)
 {
-    if (!steady_on)
-        return;
     changed = true;
     if (began_ps != now_ps)
         began = 0;
     began_ps = now_ps;
     began += pe->feeding != NULL;
     feeders += (pe->feeding != NULL) - ended;
-    if (2 * began > feeders || steady.leader == pe)
-        steady.due = true;
-    if (!steady.leader && is_worth_it(pe))
+    if (2 * began > feeders || leader == pe)
+        observer_watch(&look_observer, true);
+    if (!leader && is_worth_it(pe))
         lead(pe);
+}
+
+static void tile_fed(const struct token *token)
+{
+    const struct pe *pe = token->command->pe;
+    if (pe == leader && pe->fed >= leader_at)
+        observer_watch(&look_observer, true);
 }
 
 static void find_pes(void)
@@ -126,8 +137,8 @@ static void find_pes(void)
 /* The leader still, or the first for which it is worth it. */
 static const struct pe *find_leader(void)
 {
-    if (steady.leader && is_worth_it(steady.leader))
-        return steady.leader;
+    if (leader && is_worth_it(leader))
+        return leader;
     for (uint32_t i = 0; i < pe_total; i++)
         if (is_worth_it(pes[i]))
             return pes[i];
@@ -217,22 +228,35 @@ static bool is_disturbed(void)
     return disturbed;
 }
 
-void steady_look(void)
+static void instant_ends(void)
 {
-    steady.due = false;
+    phase_enter(PHASE_steady);
+    observer_watch(&look_observer, false);
     if (is_disturbed()) {
         find_pes();
-        if (is_worth_sleep() && !alike_asleep && alike_sleep(pes, pe_total))
+        if (is_worth_sleep() && !symmetry_observer.watches && alike_sleep(pes, pe_total))
             find_pes();
-        rows_noting = kept.valid = false;
+        observer_watch(&open_rows_observer, false);
+        kept.valid = false;
         looks = 0;
         kept.until = 2;
     }
     lead(find_leader());
-    if (!steady.leader)
+    if (!leader)
         return;
     looks++;
     bool again = kept.valid && kept.t_ps < now_ps && state_is(&kept.state, pes, pe_total);
     if ((again && skip()) || looks >= kept.until)
         keep();
 }
+
+struct observer periodic_observer = {
+    .name = "steady state",
+    .feeder_turns = feeder_turns,
+    .tile_fed = tile_fed,
+};
+
+struct observer look_observer = {
+    .name = "look for a period",
+    .instant_ends = instant_ends,
+};

@@ -17,33 +17,14 @@
 /* Off: every event is simulated, nor do PEs sleep that stand as others do. Before the start. */
 extern bool steady_on;
 
-/* When the next look is due: the PE by whose tiles looks are timed, how many it is to have begun, whether it has. */
-struct steady {
-    const struct pe *leader;                            /* NULL: none feeds a composite that is long enough */
-    uint64_t at;
-    bool due;
-};
-
-extern struct steady steady;
+/* The first watches a run that may be skipped in part, the second one while a look is due: at the end of the instant. */
+extern struct observer periodic_observer, look_observer;
 
 /* At the start of each run, when tables and options are there. */
 void steady_init(void);
 
 /* The room's reset (cli/reset.c): nothing was skipped, no PE sleeps. */
 void fastforward_reset(void);
-
-/* A PE begins to feed another composite, or none any more; ended: it fed one until now. */
-void steady_feeds(const struct pe *pe, bool ended);
-
-/* A PE has begun a tile. */
-static inline void steady_fed(const struct pe *pe)
-{
-    if (__builtin_expect(pe == steady.leader && pe->fed >= steady.at, 0))
-        steady.due = true;
-}
-
-/* At the end of an instant in which a look has become due. */
-void steady_look(void);
 
 /* Stage services that were computed, of stats.services. */
 uint64_t steady_services(void);

@@ -10,9 +10,8 @@
 #include "machine/emitted.h"
 #include "machine/stats.h"
 #include "common/diag.h"
-
-bool alike_asleep;
-uint64_t alike_until_ps = UINT64_MAX;
+#include "sim/loop.h"
+#include "sim/observer.h"
 
 static uint64_t slept;                                  /* services */
 static struct groups groups;
@@ -79,10 +78,11 @@ static void put_group(struct print *print, uint32_t group)
 /* Whether they all do, and nothing else is under way. */
 static bool stand_alike(void)
 {
+    uint64_t kernel_ps;
     state.at = state.events = 0;
     state.differs = false;
     put_group(&state, 0);
-    if (state.differs || state.events * groups.count != event_waiting(&alike_until_ps))
+    if (state.differs || state.events * groups.count != event_waiting(&kernel_ps))
         return false;
     for (uint32_t group = 1; group < groups.count; group++) {
         struct print other = {.words = state.words, .count = state.at, .compares = true};
@@ -90,6 +90,7 @@ static bool stand_alike(void)
         if (other.differs || other.at != other.count)
             return false;
     }
+    loop_alarm_ps = kernel_ps;
     return true;
 }
 
@@ -127,18 +128,16 @@ static void take_counts(void)
         slice_busy_then[i] = slice_busy(groups.node[i]);
     }
     for (uint32_t i = 0; i < groups.links; i++)
-        link_busy_then[i] = link_busy()[groups.link[i]];
+        link_busy_then[i] = link_busy_ps[groups.link[i]];
     for (uint32_t i = 0; i < groups.pes; i++)
         pes_then[i] = then_of(groups.pe[i]);
 }
 
 bool alike_sleep(struct pe *const *pes, uint32_t count)
 {
-    if (!groups_find(pes, count, &groups) || !stand_alike()) {
-        alike_until_ps = UINT64_MAX;
+    if (!groups_find(pes, count, &groups) || !stand_alike())
         return false;
-    }
-    alike_asleep = true;
+    observer_watch(&symmetry_observer, true);
     take_counts();
     event_drop(groups_follows);
     for (uint32_t i = groups.pes; i < count; i++) {
@@ -188,7 +187,7 @@ static void group_wakes(uint32_t group)
         node_wakes(nodes[i], groups.node[i], i);
     for (uint32_t i = 0; i < groups.links; i++) {
         kb_link_free_ps[links[i]] = kb_link_free_ps[groups.link[i]];
-        link_busy()[links[i]] += link_busy()[groups.link[i]] - link_busy_then[i];
+        link_busy_ps[links[i]] += link_busy_ps[groups.link[i]] - link_busy_then[i];
     }
     for (uint32_t i = 0; i < groups.pes; i++) {
         struct pe *to = groups.pe[group * groups.pes + i];
@@ -199,14 +198,13 @@ static void group_wakes(uint32_t group)
     }
 }
 
-void alike_wake(void)
+/* Before kernels or host programs do what may tell PEs apart. */
+static void wake(void)
 {
     uint64_t *all = (uint64_t *)&stats;
     const uint64_t *then = (const uint64_t *)&stats_then;
-    if (!alike_asleep)
-        return;
-    alike_asleep = false;
-    alike_until_ps = UINT64_MAX;
+    observer_watch(&symmetry_observer, false);
+    loop_alarm_ps = UINT64_MAX;
     slept += (stats.services - stats_then.services) * (groups.count - 1);
     for (size_t i = 0; i < sizeof stats / sizeof *all; i++)
         all[i] = sum(all[i], product(all[i] - then[i], groups.count - 1));
@@ -214,9 +212,18 @@ void alike_wake(void)
         group_wakes(group);
 }
 
-void alike_completed(const struct command *command)
+static void kernel_will_act(uint64_t t_ps)
+{
+    if (t_ps < loop_alarm_ps)
+        loop_alarm_ps = t_ps;
+}
+
+/* The composites of the PEs that sleep and correspond complete as well. */
+static void command_completed(const struct command *command)
 {
     uint32_t i = 0;
+    if (command->pe->asleep)
+        return;
     while (i < groups.pes && groups.pe[i] != command->pe)
         i++;
     assert(i < groups.pes);                             /* nothing else is under way while PEs sleep */
@@ -226,7 +233,7 @@ void alike_completed(const struct command *command)
         counts_wake(to, command->pe, &pes_then[i]);
         to->feeding = NULL;
         counterpart->tiles_left = 0;
-        command_completed(counterpart);
+        command_complete(counterpart);
     }
     pes_then[i] = then_of(command->pe);
     pes_then[i].feeding = NULL;
@@ -240,6 +247,14 @@ uint64_t alike_services(void)
 void alike_reset(void)
 {
     slept = 0;
-    alike_asleep = false;
-    alike_until_ps = UINT64_MAX;
+    observer_watch(&symmetry_observer, false);
+    loop_alarm_ps = UINT64_MAX;
 }
+
+struct observer symmetry_observer = {
+    .name = "symmetry",
+    .alarm_rings = wake,
+    .programs_act = wake,
+    .kernel_will_act = kernel_will_act,
+    .command_completed = command_completed,
+};

@@ -10,27 +10,12 @@
 
 #include "machine/pe.h"
 
-extern bool alike_asleep;
-
-/* Before the first round of that time those that sleep have to wake; UINT64_MAX: there is none, or none sleeps. */
-extern uint64_t alike_until_ps;
+/* Watches while PEs sleep. */
+extern struct observer symmetry_observer;
 
 /* At the end of an instant: puts PEs to sleep, of those that feed composites, by rank, where nothing else is under way.
  * False: they do not stand alike. */
 bool alike_sleep(struct pe *const *pes, uint32_t count);
-
-/* While some sleep: a kernel may act at t_ps. */
-static inline void alike_not_beyond(uint64_t t_ps)
-{
-    if (alike_asleep && t_ps < alike_until_ps)
-        alike_until_ps = t_ps;
-}
-
-/* While some sleep: a composite has completed, as those of the PEs that sleep and correspond do now. */
-void alike_completed(const struct command *command);
-
-/* Wakes those that sleep, if any: between two rounds. */
-void alike_wake(void);
 
 /* Stage services of PEs that slept. */
 uint64_t alike_services(void);

@@ -12,10 +12,10 @@
 #include "base/address.h"
 #include "machine/emitted.h"
 #include "sim/handler.h"
+#include "sim/observer.h"
 #include "host_request.h"
 #include "machine/memory.h"
 #include "common/arena.h"
-#include "report/util.h"
 
 struct memory_leaf {
     uint32_t cube, position;                            /* over the machine; in the request's list */
@@ -141,10 +141,10 @@ bool memory_request_run(struct memory_request *request)
                                       .at_m_cpu = m_cpu_dispatches,
                                       .done = request_done};
     fanout_plan(&request->fanout, cube, request->count);
-    struct util_before *before = util_keep();
+    observe_host_request_begins(request);
     fanout_send(&request->fanout);
     fanout_wait(&request->fanout);
-    util_put_back(before);
+    observe_host_request_ends(request);
     return !request->failure.set;
 }
 

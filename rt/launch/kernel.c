@@ -8,26 +8,14 @@
 #include <string.h>
 
 #include "base/address.h"
-#include "fastforward/symmetry.h"
 #include "base/rates.h"
 #include "machine/emitted.h"
 #include "sim/handler.h"
+#include "sim/observer.h"
 #include "base/ops.h"
 #include "machine/pe.h"
 #include "machine/ipcq.h"
 #include "common/arena.h"
-
-const char *const fault_names[FAULTS] = {
-#define FAULT(code) #code,
-#include "kb/faults.def"
-#undef FAULT
-};
-
-const char *const command_words[COMMANDS] = {
-#define COMMAND(name, word) word,
-#include "kb/commands.def"
-#undef COMMAND
-};
 
 static _Noreturn void kernel_stop(struct tl *tl);
 
@@ -48,6 +36,12 @@ struct tl *kernel_running(void)
     return running;
 }
 
+static void kernel_end(struct tl *tl)
+{
+    tl->ended(tl);
+    observe_kernel_ends(tl);
+}
+
 static void kernel_run(struct tl *tl)
 {
     if (tl->failure.set)
@@ -58,7 +52,7 @@ static void kernel_run(struct tl *tl)
     if (goes_on)
         return;
     coro_free(tl->coro);
-    tl->ended(tl);
+    kernel_end(tl);
 }
 
 static void kernel_resumes(struct event *event)
@@ -70,6 +64,7 @@ static void kernel_begins(struct event *event)
 {
     struct tl *tl = container_of(event, struct tl, event);
     tl->began(tl);
+    observe_kernel_begins(tl);
     kernel_run(tl);
 }
 
@@ -79,10 +74,10 @@ static void kernel_at(struct tl *tl, uint64_t t_ps, void (*fire)(struct event *)
     event_at(&tl->event, t_ps);
 }
 
-/* What a kernel does of its own accord can tell PEs apart that stand alike. */
+/* The kernel acts then by itself, not because a command is complete. */
 static void kernel_acts_at(struct tl *tl, uint64_t t_ps, void (*fire)(struct event *))
 {
-    alike_not_beyond(t_ps);
+    observe_kernel_will_act(t_ps);
     kernel_at(tl, t_ps, fire);
 }
 
@@ -95,15 +90,6 @@ void kernel_start(struct tl *tl, uint64_t t_ps, void (*began)(struct tl *), void
     tl->pe->kernel = tl;
     tl->coro = coro_new(kernel_body, tl, kb_attrs.pe_cpu_stack_bytes);
     kernel_acts_at(tl, t_ps, kernel_begins);
-}
-
-void kernel_command_complete(struct command *command)
-{
-    struct tl *tl = command->pe->kernel;
-    if (tl->awaited != command || tl->failure.set)
-        return;
-    tl->awaited = NULL;
-    kernel_at(tl, now_ps, kernel_resumes);
 }
 
 struct command *kernel_command(const struct tl *tl, uint32_t number)
@@ -126,9 +112,14 @@ void kernel_wait(struct tl *tl, uint32_t number)
     coro_suspend(tl->coro);
 }
 
-void kernel_forget(struct command *command)
+/* Whoever waits for the command goes on in this instant. */
+static void completed(struct command *command)
 {
     struct tl *tl = command->pe->kernel;
+    if (tl->awaited == command && !tl->failure.set) {
+        tl->awaited = NULL;
+        kernel_at(tl, now_ps, kernel_resumes);
+    }
     *(command->before ? &command->before->next : &tl->first) = command->next;
     *(command->next ? &command->next->before : &tl->last) = command->before;
 }
@@ -219,11 +210,17 @@ static bool check_tiles(const struct command *command)
     return true;
 }
 
+static void faulted(const struct command *command, enum fault code, enum node_kind part, const char *message);
+
+static const struct submitter kernels = {completed, faulted};
+
 struct command *kernel_submit(struct tl *tl, const struct request *ask)
 {
     kernel_delay(tl, kb_attrs.pe_cpu_overhead_ps);
     struct command *command = command_new(ask);
     command->pe = tl->pe;
+    command->submitter = &kernels;
+    command->kernel = tl->name;
     command->number = tl->commands;
     command->submitted_ps = now_ps;
     plan_command(command);
@@ -232,7 +229,6 @@ struct command *kernel_submit(struct tl *tl, const struct request *ask)
     tl->commands++;
     tl->file = ask->file;
     tl->line = ask->line;
-    finished_submitted(&tl->rows, command);
     command->before = tl->last;
     *(tl->last ? &tl->last->next : &tl->first) = command;
     tl->last = command;
@@ -254,7 +250,7 @@ static void failed(struct tl *tl, enum fault code, struct place node, const char
         fprintf(stderr, "  called at %s:%u\n", file, (unsigned)line);
     tl->failure = (struct failure){true, code, node, now_ps};
     tl->pe->failed = true;
-    tl->ended(tl);
+    kernel_end(tl);
 }
 
 /* Never comes back to the kernel that calls it. */
@@ -281,15 +277,8 @@ void kernel_fault(struct tl *tl, enum fault code, const char *file, uint32_t lin
     kernel_stop(tl);
 }
 
-void command_fault(const struct command *command, enum fault code, enum node_kind part, const char *format, ...)
+static void faulted(const struct command *command, enum fault code, enum node_kind part, const char *message)
 {
-    char message[1024];
-    int used =
-        snprintf(message, sizeof message, "%s %u: ", command_words[command->ask.kind], (unsigned)command->number);
-    va_list args;
-    va_start(args, format);
-    vsnprintf(message + used, sizeof message - (size_t)used, format, args);
-    va_end(args);
     failed(command->pe->kernel, code, place_pe(pe_number(command->pe), part), command->ask.file, command->ask.line,
            message);
 }

@@ -9,17 +9,9 @@
 #include "sim/coroutine.h"
 #include "sim/event.h"
 #include "machine/fabric.h"
-#include "report/commands.h"
 
 struct launch;
 struct tl;
-
-enum fault {
-#define FAULT(code) FAULT_##code,
-#include "kb/faults.def"
-#undef FAULT
-    FAULTS
-};
 
 struct failure {
     bool set;
@@ -49,7 +41,6 @@ struct tl {
     uint32_t commands;                                  /* submitted so far, */
     const char *file;                                   /* where the last one of them was called */
     uint32_t line;
-    struct finished_rows rows;                          /* of its commands, for results */
     void (*began)(struct tl *tl), (*ended)(struct tl *tl);
     struct failure failure;
     void *data;                                         /* of the device library */
@@ -65,9 +56,6 @@ struct command *kernel_command(const struct tl *tl, uint32_t number);
 /* Waits until the command of a number is complete; takes no time if it is. */
 void kernel_wait(struct tl *tl, uint32_t number);
 
-/* Takes a command that has become complete from its kernel's. */
-void kernel_forget(struct command *command);
-
 /* Waits for a time, 0 included. */
 void kernel_delay(struct tl *tl, uint64_t ps);
 
@@ -80,20 +68,11 @@ void kernel_start(struct tl *tl, uint64_t t_ps, void (*began)(struct tl *), void
 /* The kernel whose coroutine runs; NULL: none. */
 struct tl *kernel_running(void);
 
-/* Whoever waits for a command that has just become complete goes on in this instant. */
-void kernel_command_complete(struct command *command);
-
 /* ---- faults: the first one stops the kernel at this instant, and its PE starts nothing more. Messages are for people.
  */
-
-extern const char *const fault_names[FAULTS];
 
 /* A fault of the kernel's own, on its coroutine, at the call of file and line (NULL, 0: none). */
 _Noreturn void kernel_fault(struct tl *tl, enum fault code, const char *file, uint32_t line, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
-
-/* A fault of a command's, at a part of its PE. */
-void command_fault(const struct command *command, enum fault code, enum node_kind part, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
 
 #endif

@@ -15,7 +15,6 @@
 #include "common/arena.h"
 
 struct launch *launches;
-uint64_t kernels_begun, kernels_ended;
 static struct launch *last_launch;
 static const struct launch *bad;
 
@@ -120,7 +119,6 @@ static void kernel_began(struct tl *tl)
     struct kernel_run *run = container_of(tl, struct kernel_run, tl);
     run->started = true;
     run->start_ps = now_ps;
-    kernels_begun++;
     run->dma_ps = busy_total_ps(&tl->pe->dma, now_ps);
     run->compute_ps = busy_total_ps(&tl->pe->compute, now_ps);
 }
@@ -132,7 +130,6 @@ static void kernel_ended(struct tl *tl)
     run->compute_ps = run_compute_ps(run, now_ps);
     run->ended = true;
     run->end_ps = now_ps;
-    kernels_ended++;
     struct message *message = &run_leg(run)->data.message;
     control_send(message, way_back(message->way), now_ps, pe_answered);
 }
@@ -267,7 +264,6 @@ void launch_reset(void)
     fanout_reset();
     memory_requests_reset();
     launches = last_launch = NULL;
-    kernels_begun = kernels_ended = 0;
     bad = NULL;
 }
 

@@ -73,7 +73,4 @@ uint64_t run_compute_ps(const struct kernel_run *run, uint64_t t_ps);
 /* All launches of this run of the simulator, in order of submission. */
 extern struct launch *launches;
 
-/* Kernels of this run, on any PE, that began and that ended so far. */
-extern uint64_t kernels_begun, kernels_ended;
-
 #endif

@@ -1,8 +1,23 @@
 /* command.c: commands, out of a pool: a run may have very many, but only some at a time. */
 #include "command.h"
 
-#include "store/origin.h"
+#include <stdarg.h>
+#include <stdio.h>
+
 #include "common/arena.h"
+#include "sim/observer.h"
+
+const char *const command_words[COMMANDS] = {
+#define COMMAND(name, word) word,
+#include "kb/commands.def"
+#undef COMMAND
+};
+
+const char *const fault_names[FAULTS] = {
+#define FAULT(code) #code,
+#include "kb/faults.def"
+#undef FAULT
+};
 
 enum { CHUNK = 64 };
 
@@ -19,8 +34,8 @@ struct command *command_new(const struct request *ask)
     }
     struct command *command = unused;
     unused = command->next;
-    *command = (struct command){.ask = *ask, .data = ask->data, .op = ask->counted ? ask->data : NULL, .holders = 1,
-                                .plan = command->plan, .plan_bytes = command->plan_bytes};
+    *command =
+        (struct command){.ask = *ask, .holders = 1, .plan = command->plan, .plan_bytes = command->plan_bytes};
     return command;
 }
 
@@ -42,9 +57,21 @@ void command_drop(struct command *command)
 {
     if (--command->holders > 0)
         return;
-    origin_drop(command->data);
+    observe_command_dropped(command);
     command->next = unused;
     unused = command;
+}
+
+void command_fault(const struct command *command, enum fault code, enum node_kind part, const char *format, ...)
+{
+    char message[1024];
+    int used =
+        snprintf(message, sizeof message, "%s %u: ", command_words[command->ask.kind], (unsigned)command->number);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message + used, sizeof message - (size_t)used, format, args);
+    va_end(args);
+    command->submitter->faulted(command, code, part, message);
 }
 
 void commands_reset(void)

@@ -8,6 +8,7 @@
 #include "base/tables.h"
 #include "runs.h"
 
+struct command;
 struct pe;
 
 enum command_kind {
@@ -16,6 +17,15 @@ enum command_kind {
 #undef COMMAND
     COMMANDS
 };
+
+enum fault {
+#define FAULT(code) FAULT_##code,
+#include "kb/faults.def"
+#undef FAULT
+    FAULTS
+};
+
+extern const char *const fault_names[FAULTS];
 
 /* The others are simple: one tile of one stage. */
 static inline bool command_is_composite(enum command_kind kind)
@@ -55,13 +65,21 @@ struct request {
     uint32_t epilogues;
     const char *file;                                   /* the kernel's call; NULL in a command stream */
     uint32_t line;
-    struct origin *data;                                /* its record, of which the command is a holder from here on */
-    bool counted;                                       /* services are counted there */
+    struct origin *record;                              /* in the op log, held by the command until it is dropped; NULL:
+                                                           it moves no data, or is of a command stream */
+};
+
+/* What a PE tells whoever submitted a command to it. */
+struct submitter {
+    void (*completed)(struct command *command);
+    void (*faulted)(const struct command *command, enum fault code, enum node_kind part, const char *message);
 };
 
 struct command {
     struct request ask;
     struct pe *pe;
+    const struct submitter *submitter;
+    const char *kernel;                                 /* name of the kernel that submitted it, for messages */
     struct command *next, *before;                      /* of the same kernel and not complete, by number */
     struct command *waiting;                            /* behind it for the scheduler, then for the feeder */
     uint32_t number;                                    /* from 0 in each launch */
@@ -74,8 +92,6 @@ struct command {
     uint32_t holders;                                   /* whoever will look at it again; at first the machine */
     const struct stage *stages[TILE_KINDS];             /* of a tile of each kind; STAGE_NONE behind the last */
     struct ring_message *slot;                          /* recv: that it reads */
-    struct origin *op;                                  /* of its record in the op log; NULL: services do not count */
-    struct origin *data;                                /* the same, counted or not; NULL in a command stream */
 };
 
 /* A command as asked, of which all else is 0; its holder is the machine, until it is complete. */
@@ -87,6 +103,10 @@ void *command_plan(struct command *command, uint64_t bytes);
 /* One holder more, or less; it goes with the last one. */
 void command_hold(struct command *command);
 void command_drop(struct command *command);
+
+/* A fault of a command, at a part of its PE: its submitter is told. The message is for people. */
+void command_fault(const struct command *command, enum fault code, enum node_kind part, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
 /* There are none. */
 void commands_reset(void);

@@ -10,12 +10,11 @@
 #include "emitted.h"
 #include "engine.h"
 #include "sim/handler.h"
-#include "launch/kernel.h"
 #include "memory.h"
 #include "mmu.h"
-#include "fastforward/open_rows.h"
 #include "common/arena.h"
 #include "common/diag.h"
+#include "sim/observer.h"
 #include "token.h"
 
 static struct transfer *free_transfers;
@@ -84,7 +83,7 @@ static void read_requested(struct message *message)
 {
     struct transfer *transfer = transfer_of(message);
     struct served served = memory_read(&transfer->range, now_ps);
-    rows_asked(transfer);
+    observe_memory_served(transfer);
     data_send(&transfer->data, way_back(message->way), transfer->range.bytes, served.first_ps,
               served.last_ps - served.first_ps, read_arrived);
 }
@@ -100,7 +99,7 @@ static void write_arrived(struct data_message *data, uint64_t head_ps, uint64_t 
 {
     struct transfer *transfer = container_of(data, struct transfer, data);
     uint64_t done_ps = memory_write_done_ps(&transfer->range, head_ps, delivered_ps);
-    rows_asked(transfer);
+    observe_memory_served(transfer);
     control_send(&data->message, way_back(data->message.way), done_ps, write_acknowledged);
 }
 

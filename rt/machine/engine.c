@@ -56,8 +56,7 @@ uint64_t tcm_read_for(struct pe *pe, uint64_t at_ps, uint64_t bytes, uint64_t le
 {
     uint64_t start = reserve(&pe->tcm_read_free_ps, at_ps, length_ps);
     stats.read_bytes[SPACE_TCM] += bytes;
-    stats.read_busy_ps[SPACE_TCM] += length_ps;
-    stats.memory_wait_ps[SPACE_TCM] += start - at_ps;
+    stats_channel(SPACE_TCM, false, pe_number(pe), at_ps, start, length_ps);
     return pe->tcm_read_free_ps;
 }
 
@@ -65,8 +64,7 @@ uint64_t tcm_write_for(struct pe *pe, uint64_t at_ps, uint64_t bytes, uint64_t l
 {
     uint64_t start = reserve(&pe->tcm_write_free_ps, at_ps, length_ps);
     stats.write_bytes[SPACE_TCM] += bytes;
-    stats.write_busy_ps[SPACE_TCM] += length_ps;
-    stats.memory_wait_ps[SPACE_TCM] += start - at_ps;
+    stats_channel(SPACE_TCM, true, pe_number(pe), at_ps, start, length_ps);
     return pe->tcm_write_free_ps;
 }
 

@@ -13,7 +13,6 @@
 #include "common/arena.h"
 
 static uint64_t *numbers;                               /* per node: messages that it has created */
-static uint64_t *link_busy_ps;                          /* per link, by number */
 static uint64_t overhead_ps[NODE_KINDS];
 static struct {
     uint64_t bw_bps, latency_ps;
@@ -43,7 +42,6 @@ uint64_t link_count(void)
 void fabric_init(void)
 {
     numbers = arena_alloc(node_count(), sizeof *numbers);
-    link_busy_ps = arena_alloc(link_count(), sizeof *link_busy_ps);
 #define LINK(name, bw, latency)                                                                                        \
     link_spec[LINK_##name].bw_bps = kb_attrs.bw, link_spec[LINK_##name].latency_ps = kb_attrs.latency;
 #include "kb/links.def"
@@ -161,25 +159,37 @@ static struct hop data_next(struct data_message *data)
     return (struct hop){data->passage.link + number, link->class, data->at};
 }
 
-/* The head leaves a node over the next link of its way, at head_ps or when the link is free; when it will be free
- * again. */
-static uint64_t data_hop(struct data_message *data, uint64_t head_ps)
+/* The head leaves a node over the next link of its way, at head_ps or when the link is free. Returns when the link will
+ * be free again. This and what calls it is compiled twice: for those who watch reservations, and as hot code. */
+static inline uint64_t data_hop_made(struct data_message *data, uint64_t head_ps, bool watched)
 {
     struct hop hop = data_next(data);
     uint64_t length = data->link_ps[hop.class], start = reserve(&kb_link_free_ps[hop.link], head_ps, length);
-    stats.link_bytes[hop.class] += data->bytes;
-    stats.link_busy_ps[hop.class] += length;
-    link_busy_ps[hop.link] += length;
-    stats.wait_ps[hop.class] += start - head_ps;
+    stats_link(hop.link, hop.class, data->bytes, head_ps, start, length, watched);
     if (data->drain_ps < length)
         data->drain_ps = length;
     message_at(&data->message, data->rank, time_after(start, link_spec[hop.class].latency_ps), data_arrives);
     return start + length;
 }
 
+static __attribute__((noinline)) uint64_t data_hop_unwatched(struct data_message *data, uint64_t head_ps)
+{
+    return data_hop_made(data, head_ps, false);
+}
+
+static __attribute__((cold, noinline)) uint64_t data_hop_watched(struct data_message *data, uint64_t head_ps)
+{
+    return data_hop_made(data, head_ps, true);
+}
+
+static inline uint64_t data_hop(struct data_message *data, uint64_t head_ps, bool watched)
+{
+    return watched ? data_hop_watched(data, head_ps) : data_hop_unwatched(data, head_ps);
+}
+
 static void data_leave(struct data_message *data)
 {
-    uint64_t free_ps = data_hop(data, now_ps);
+    uint64_t free_ps = data_hop(data, now_ps, is_observed(MOMENT_reserved));
     if (data->left)
         data->left(data, free_ps);
 }
@@ -189,18 +199,30 @@ static void data_leaves(struct event *event)
     data_leave(data_of(event));
 }
 
-static void data_arrives(struct event *event)
+static inline void data_arrives_made(struct data_message *data, bool watched)
 {
-    struct data_message *data = data_of(event);
     uint64_t overhead = node_overhead_ps(data->at);
-    uint64_t head_ps = reserve(&kb_node_free_ps[data->rank], now_ps, overhead) + overhead;
-    stats.node_wait_ps += head_ps - overhead - now_ps;
+    uint64_t start_ps = reserve(&kb_node_free_ps[data->rank], now_ps, overhead), head_ps = start_ps + overhead;
+    stats_node(data->rank, now_ps, start_ps, overhead, watched);
     if (data->rank != data->end_rank) {
-        data_hop(data, head_ps);
+        data_hop(data, head_ps, watched);
         return;
     }
     uint64_t tail = data->drain_ps > data->stream_ps ? data->drain_ps : data->stream_ps;
     data->arrived(data, head_ps, time_after(head_ps, tail));
+}
+
+static __attribute__((cold, noinline)) void data_arrives_watched(struct data_message *data)
+{
+    data_arrives_made(data, true);
+}
+
+static void data_arrives(struct event *event)
+{
+    if (is_observed(MOMENT_reserved))
+        data_arrives_watched(data_of(event));
+    else
+        data_arrives_made(data_of(event), false);
 }
 
 /* How long so many bytes occupy a link of each class. */
@@ -273,20 +295,6 @@ void data_counterpart(struct data_message *to, const struct data_message *from,
     if (data_under_way(from))
         data_enter(to, rank_place(node(from->rank, arg)));
     message_at(message, node(event_rank(&old->event), arg), old->event.t_ps, old->event.fire);
-}
-
-uint64_t *link_busy(void)
-{
-    return link_busy_ps;
-}
-
-uint64_t link_busiest_ps(enum link_class class)
-{
-    uint64_t most = 0;
-    for (uint64_t link = 0; link < link_count(); link++)
-        if (link_busy_ps[link] > most && link_class(link) == class)
-            most = link_busy_ps[link];
-    return most;
 }
 
 bool event_is_message(const struct event *event)

@@ -163,10 +163,6 @@ uint64_t *message_numbers(void);
 void data_counterpart(struct data_message *to, const struct data_message *from,
                       uint32_t (*node)(uint32_t rank, const void *arg), const void *arg);
 
-/* How long each directed link was occupied, by number; and the longest of a class. */
-uint64_t *link_busy(void);
-uint64_t link_busiest_ps(enum link_class class);
-
 /* Calls delivered at delivered_ps, as the event of the message's delivery; in place if that is now. */
 void data_deliver(struct data_message *data, uint64_t delivered_ps, void (*delivered)(struct message *));
 

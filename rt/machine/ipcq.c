@@ -18,11 +18,9 @@
 #include "emitted.h"
 #include "engine.h"
 #include "sim/handler.h"
+#include "sim/observer.h"
 #include "base/hash.h"
-#include "launch/kernel.h"
 #include "memory.h"
-#include "oplog/oplog.h"
-#include "races/race.h"
 #include "common/arena.h"
 
 struct ring;
@@ -32,7 +30,7 @@ struct ring_message {
     struct data_message data;                           /* the data, the doorbell, at last the credit */
     struct ring *ring;
     struct token *token;                                /* of the send, until its service ends */
-    struct origin *sent;                                /* of the send, held; NULL in a command stream */
+    struct command *send;                               /* held until it is received */
     uint64_t bytes, leave_ps;
     bool full;
 };
@@ -148,27 +146,24 @@ static void slot_free(struct ring *ring, struct ring_message *message)
     control_send(&message->data.message, way_back(way), now_ps, credit_returned);
 }
 
-/* A kernel's receive is for a message of one length. */
+/* A kernel's receive is for a message of one length; in a command stream it takes any. */
 static bool length_fits(const struct command *receive, const struct ring_message *message)
 {
-    if (!receive->data || receive->ask.bytes == message->bytes)
+    if (!receive->ask.bytes || receive->ask.bytes == message->bytes)
         return true;
-    const struct origin *sent = message->sent;
+    const struct command *send = message->send;
     command_fault(receive, FAULT_KERNEL_ERROR, NODE_pe_cpu,
                   "the next message has %" PRIu64 " bytes, the buffer %" PRIu64 "; it was sent by kernel %s at %s:%"
-                  PRIu32, message->bytes, receive->ask.bytes, sent->kernel, sent->file, sent->line);
+                  PRIu32, message->bytes, receive->ask.bytes, send->kernel, send->ask.file, send->ask.line);
     return false;
 }
 
-/* The bytes of a kernel's message reach their buffer. */
+/* The bytes of a message reach their buffer. */
 static void data_received(const struct command *receive, struct ring_message *message)
 {
-    if (receive->data)
-        oplog_received(receive->data, message->sent);
-    if (receive->data && races_on)
-        race_received(receive->data, message->sent);
-    origin_drop(message->sent);
-    message->sent = NULL;
+    observe_message_received(receive, message->send);
+    command_drop(message->send);
+    message->send = NULL;
 }
 
 /* A receive takes a full slot. */
@@ -182,7 +177,7 @@ static void slot_taken(struct ring *ring, struct command *command)
         ring->received++;
         data_received(command, message);
         slot_free(ring, message);
-        command_completed(command);
+        command_complete(command);
         return;
     }
     command->ask.address[OPERAND_A] = slot_address(ring, message);
@@ -261,7 +256,8 @@ void ring_send(struct token *token)
     ring->credits--;
     message->ring = ring;
     message->token = token;
-    message->sent = origin_hold(command->data);
+    message->send = command;
+    command_hold(command);
     message->bytes = command->ask.bytes;
     struct range range = slot_range(ring, message);
     struct way way = {place_pe(ring->source, NODE_pe_dma), range_place(&range), REQUEST};

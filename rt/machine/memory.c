@@ -84,12 +84,15 @@ struct tally {
     uint64_t busy_ps, wait_ps;
 };
 
-static inline void channel_serve(struct tally *tally, struct pseudo_channel *pc, struct share share, uint64_t t_ps)
+static inline void channel_serve(struct tally *tally, struct pseudo_channel *pc, struct share share, uint64_t t_ps,
+                                 bool watched)
 {
     uint64_t misses = share.row_end - share.row + (pc->open_row != share.row + 1);
     uint64_t length = sum(product(misses, kb_attrs.hbm_ctrl_row_miss_ps), share.move_ps);
     uint64_t start = reserve(&pc->free_ps, t_ps, length);
     pc->open_row = share.row_end + 1;
+    if (watched)
+        tell_reserved(RESOURCE_PSEUDO_CHANNEL, pc - kb_pseudo_channels, t_ps, start, pc->free_ps);
     tally->busy_ps += length;
     tally->wait_ps += start - t_ps;
     if (tally->served.first_ps > start)
@@ -99,7 +102,7 @@ static inline void channel_serve(struct tally *tally, struct pseudo_channel *pc,
 }
 
 /* A request of whole blocks, as many of each pseudo channel, asks the same of all. */
-static struct served hbm_serve(uint32_t slice, uint64_t a, uint64_t n, uint64_t t_ps)
+static inline struct served hbm_serve_made(uint32_t slice, uint64_t a, uint64_t n, uint64_t t_ps, bool watched)
 {
     uint64_t first = quotient(a, piece), touched = quotient(a + n - 1, piece) - first + 1, at = rest(first, pcs);
     uint64_t each = quotient(touched, pcs) * piece.by, from = quotient(first, pcs) * piece.by;
@@ -108,15 +111,21 @@ static struct served hbm_serve(uint32_t slice, uint64_t a, uint64_t n, uint64_t 
     if (at == 0 && first * piece.by == a && each * pcs.by == n) {
         struct share share = share_of(from, from + each - 1, each);
         for (uint64_t i = 0; i < pcs.by; i++)
-            channel_serve(&tally, &channels[i], share, t_ps);
+            channel_serve(&tally, &channels[i], share, t_ps, watched);
     } else {
         for (uint64_t i = 0; i < touched && i < pcs.by; i++, at = at + 1 == pcs.by ? 0 : at + 1)
-            channel_serve(&tally, &channels[at], channel_share(a, n, i), t_ps);
+            channel_serve(&tally, &channels[at], channel_share(a, n, i), t_ps, watched);
     }
     kb_hbm[slice].busy_ps += tally.busy_ps;
     stats.read_busy_ps[SPACE_HBM] += tally.busy_ps;
     stats.memory_wait_ps[SPACE_HBM] += tally.wait_ps;
     return tally.served;
+}
+
+static struct served hbm_serve(uint32_t slice, uint64_t a, uint64_t n, uint64_t t_ps)
+{
+    return is_observed(MOMENT_reserved) ? hbm_serve_made(slice, a, n, t_ps, true)
+                                        : hbm_serve_made(slice, a, n, t_ps, false);
 }
 
 struct served hbm_read(const struct range *range, uint64_t t_ps)
@@ -133,37 +142,37 @@ struct served hbm_write(const struct range *range, uint64_t t_ps)
 
 /* ---- sram and TCM */
 
-/* One channel of an sram or a TCM. */
-static struct served port_serve(uint64_t *free_ps, uint64_t t_ps, uint64_t length, enum space space, uint64_t *busy_ps)
+/* One channel of an sram or a TCM; `number` is that of the cube, or of the PE. */
+static struct served port_serve(uint64_t *free_ps, uint64_t t_ps, uint64_t length, enum space space, bool writes,
+                                uint32_t number)
 {
     uint64_t start = reserve(free_ps, t_ps, length);
-    *busy_ps += length;
-    stats.memory_wait_ps[space] += start - t_ps;
+    stats_channel(space, writes, number, t_ps, start, length);
     return (struct served){start, *free_ps};
 }
 
 struct served sram_read(const struct range *range, uint64_t t_ps)
 {
     return port_serve(&kb_sram[range->cube].read_free_ps, t_ps, move_ps(range->bytes, kb_attrs.sram_read_bw_bps),
-                      SPACE_SRAM, &stats.read_busy_ps[SPACE_SRAM]);
+                      SPACE_SRAM, false, range->cube);
 }
 
 struct served sram_write(const struct range *range, uint64_t t_ps)
 {
     return port_serve(&kb_sram[range->cube].write_free_ps, t_ps, move_ps(range->bytes, kb_attrs.sram_write_bw_bps),
-                      SPACE_SRAM, &stats.write_busy_ps[SPACE_SRAM]);
+                      SPACE_SRAM, true, range->cube);
 }
 
 struct served tcm_serve_read(const struct range *range, uint64_t t_ps)
 {
     return port_serve(&kb_pe[range->pe].tcm_read_free_ps, time_after(t_ps, kb_attrs.pe_tcm_overhead_ps),
-                      move_ps(range->bytes, kb_attrs.pe_tcm_read_bw_bps), SPACE_TCM, &stats.read_busy_ps[SPACE_TCM]);
+                      move_ps(range->bytes, kb_attrs.pe_tcm_read_bw_bps), SPACE_TCM, false, range->pe);
 }
 
 struct served tcm_serve_write(const struct range *range, uint64_t t_ps)
 {
     return port_serve(&kb_pe[range->pe].tcm_write_free_ps, time_after(t_ps, kb_attrs.pe_tcm_overhead_ps),
-                      move_ps(range->bytes, kb_attrs.pe_tcm_write_bw_bps), SPACE_TCM, &stats.write_busy_ps[SPACE_TCM]);
+                      move_ps(range->bytes, kb_attrs.pe_tcm_write_bw_bps), SPACE_TCM, true, range->pe);
 }
 
 /* ---- models of the user's own */

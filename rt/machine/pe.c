@@ -3,9 +3,11 @@
 
 #include <stdio.h>
 
-#include "emitted.h"
 #include "base/stopwatch.h"
 #include "common/arena.h"
+#include "emitted.h"
+#include "sim/loop.h"
+#include "stats.h"
 
 uint32_t pe_number(const struct pe *pe)
 {
@@ -26,12 +28,26 @@ const char *pe_name(const struct pe *pe)
 /* ---- who is visited in the Issue step */
 
 static struct pe **woken;
-uint32_t pe_woken;
+static uint32_t woken_count;                            /* since the last Issue */
 
-void pe_init_all(void)
+/* The Issue step of a round: every PE that was woken, by rank. */
+static void issue(void)
+{
+    phase_enter(PHASE_issue);
+    /* Nothing that one PE issues wakes another in the same instant: every fabric link takes time. */
+    for (uint32_t i = 0; i < woken_count; i++) {
+        pe_issue(woken[i]);
+        woken[i]->waits_for_issue = false;
+    }
+    woken_count = 0;
+    loop_issue.due = false;
+}
+
+static void pes_init(void)
 {
     woken = arena_alloc(pe_count(), sizeof *woken);
-    pe_woken = 0;
+    woken_count = 0;
+    loop_issue = (struct issue){.step = issue};
     for (uint32_t i = 0; i < pe_count(); i++) {
         struct pe *pe = &kb_pe[i];
         pe->rank = place_rank(place_pe(i, NODE_pe_cpu));
@@ -48,19 +64,17 @@ void pe_wake(struct pe *pe)
     if (pe->waits_for_issue)
         return;
     pe->waits_for_issue = true;
-    uint32_t at = pe_woken++;
+    loop_issue.due = true;
+    uint32_t at = woken_count++;
     for (; at > 0 && woken[at - 1] > pe; at--)
         woken[at] = woken[at - 1];
     woken[at] = pe;
 }
 
-void pe_issue_all(void)
+void machine_init(void)
 {
-    phase_enter(PHASE_issue);
-    /* Nothing that one PE issues wakes another in the same instant: every fabric link takes time. */
-    for (uint32_t i = 0; i < pe_woken; i++) {
-        pe_issue(woken[i]);
-        woken[i]->waits_for_issue = false;
-    }
-    pe_woken = 0;
+    fabric_init();
+    memory_init();
+    stats_init();
+    pes_init();
 }

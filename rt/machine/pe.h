@@ -91,22 +91,11 @@ static inline uint32_t pe_rank(const struct pe *pe, enum node_kind part)
     return pe->rank + (part - NODE_pe_cpu);
 }
 
-/* Sets up all PEs: slots, servers. */
-void pe_init_all(void);
+/* Sets up the machine, before anything else of it is used: once, and after each reset. */
+void machine_init(void);
 
 /* Has a PE's servers look for work at the end of this round. */
 void pe_wake(struct pe *pe);
-
-extern uint32_t pe_woken;                               /* how many were, since the last Issue */
-
-void pe_issue_all(void);
-
-/* The Issue step of a round: every PE that was woken, by rank. */
-static inline void pe_issue_woken(void)
-{
-    if (pe_woken)
-        pe_issue_all();
-}
 
 /* ---- what a PE's Issue step is made of: each starts one service at most and says whether it did. Most visits find
  * nothing to do, and look no further. */
@@ -154,7 +143,7 @@ void pe_submit(struct pe *pe, struct command *command);
 void pe_read_slot(struct command *receive);
 
 /* A command whose tiles are all complete: whoever waits for it goes on. */
-void command_completed(struct command *command);
+void command_complete(struct command *command);
 
 /* Where a busy group stands at a time. */
 uint64_t busy_total_ps(const struct busy *busy, uint64_t t_ps);

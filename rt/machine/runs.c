@@ -3,8 +3,6 @@
 
 #include <stddef.h>
 
-#include "tiling.h"
-#include "store/view.h"
 
 /* ---- from shape and strides */
 
@@ -156,40 +154,24 @@ static bool in_other_columns(const struct runs *x, uint64_t x_offset, const stru
     return apart >= x->bytes && apart + y->bytes <= pitch;
 }
 
-bool views_meet(const struct view *x, const struct view *y, uint64_t *first, uint64_t *end)
+bool runs_meet(const struct runs *x, uint64_t x_offset, const struct runs *y, uint64_t y_offset, uint64_t *first,
+               uint64_t *end)
 {
-    struct runs few, many;
-    if (x->memory != y->memory || view_elements(x) == 0 || view_elements(y) == 0)
+    if (x_offset >= y_offset + runs_span(y) || y_offset >= x_offset + runs_span(x)
+        || in_other_columns(x, x_offset, y, y_offset))
         return false;
-    runs_of(&few, x->shape, x->stride, dtype_bytes[x->dtype]);
-    runs_of(&many, y->shape, y->stride, dtype_bytes[y->dtype]);
-    if (x->offset >= y->offset + runs_span(&many) || y->offset >= x->offset + runs_span(&few)
-        || in_other_columns(&few, x->offset, &many, y->offset))
-        return false;
-    if (pieces_of(&few) > pieces_of(&many))
-        return views_meet(y, x, first, end);
+    if (pieces_of(x) > pieces_of(y))
+        return runs_meet(y, y_offset, x, x_offset, first, end);
     struct walk walk = {.offset = 0};
     do {
-        uint64_t low = x->offset + walk.offset, high = low + few.bytes;
+        uint64_t low = x_offset + walk.offset, high = low + x->bytes;
         struct address_run found;
-        if (high <= y->offset
-            || !first_within(&many, many.axes, low > y->offset ? low - y->offset : 0, high - y->offset, &found))
+        if (high <= y_offset
+            || !first_within(y, y->axes, low > y_offset ? low - y_offset : 0, high - y_offset, &found))
             continue;
-        *first = y->offset + found.address;
+        *first = y_offset + found.address;
         *end = *first + found.bytes;
         return true;
-    } while (walk_on(&few, &walk));
+    } while (walk_on(x, &walk));
     return false;
-}
-
-bool view_overlap(const struct view *x, const struct view *y)
-{
-    uint64_t first, end;
-    return views_meet(x, y, &first, &end);
-}
-
-bool view_is_dense(const struct view *view)
-{
-    struct runs runs;
-    return runs_of(&runs, view->shape, view->stride, dtype_bytes[view->dtype]) && runs.axes == 0;
 }

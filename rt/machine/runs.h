@@ -7,8 +7,6 @@
 
 #include "base/address.h"
 
-struct view;
-
 enum { RUN_AXES = 4, RUNS_MOST = 4096 };                /* RUNS_MOST: of one command */
 
 /* Piece (i, j, ...) begins i * distance[0] + j * distance[1] + ... bytes behind the first. The first axis is the one of
@@ -33,14 +31,9 @@ uint64_t runs_span(const struct runs *runs);
 /* Writes all runs, from an address on, in order of address. A physical address wraps at the end of its offset. */
 void runs_list(const struct runs *runs, uint64_t address, bool is_virtual, struct address_run *out);
 
-/* Finds bytes that follow one another and that two views have in common, [first, end) of their memory, from the lowest
- * on; false: there are none. */
-bool views_meet(const struct view *x, const struct view *y, uint64_t *first, uint64_t *end);
-
-/* Whether there are any. */
-bool view_overlap(const struct view *x, const struct view *y);
-
-/* Whether a view with elements has each byte from its first to its last once, in whatever order. */
-bool view_is_dense(const struct view *view);
+/* Finds the lowest bytes [first, end) that follow one another and that runs from an offset on and others from another
+ * offset have in common. Returns false if there are none. */
+bool runs_meet(const struct runs *x, uint64_t x_offset, const struct runs *y, uint64_t y_offset, uint64_t *first,
+               uint64_t *end);
 
 #endif

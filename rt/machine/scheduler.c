@@ -6,9 +6,7 @@
 #include "sim/handler.h"
 #include "ipcq.h"
 #include "stats.h"
-#include "fastforward/periodic.h"
 #include "token.h"
-#include "report/trace.h"
 
 /* ---- tile buffers: first fit in the region that the scheduler reserves */
 
@@ -89,9 +87,9 @@ bool serve_tile(struct pe *pe)
     if (++pe->fed == command->tiles) {
         pe->feeding = command->waiting;
         pe->fed = 0;
-        steady_feeds(pe, true);
+        observe_feeder_turns(pe, true);
     }
-    steady_fed(pe);
+    observe_tile_fed(token);
     uint64_t end_ps = scheduler_end_ps(command, true, token->tile.id);
     token_at(token, NODE_pe_scheduler, end_ps, feed_ended);
     return true;
@@ -104,7 +102,7 @@ void pe_submit(struct pe *pe, struct command *command)
     command->waiting = NULL;
     *(pe->submitted ? &pe->submitted_last->waiting : &pe->submitted) = command;
     pe->submitted_last = command;
-    trace_command(TRACE_command_submitted, command);
+    observe_command_submitted(command);
     pe_wake(pe);
 }
 
@@ -114,9 +112,9 @@ static void scheduled(struct event *event)
     struct command *command = pe->scheduling;
     pe->scheduling = NULL;
     stats.busy_ps[ENGINE_SCHEDULER] += now_ps - pe->scheduling_since_ps;
+    observe_command_scheduled(command);
     pe_wake(pe);
     if (command->ask.kind == COMMAND_recv) {
-        trace_receive(command);
         ring_receive(command);
         return;
     }
@@ -130,7 +128,7 @@ static void scheduled(struct event *event)
     *(pe->feeding ? &pe->feeding_last->waiting : &pe->feeding) = command;
     pe->feeding_last = command;
     if (first)
-        steady_feeds(pe, false);
+        observe_feeder_turns(pe, false);
 }
 
 void pe_read_slot(struct command *receive)

@@ -6,7 +6,6 @@
 #include "command.h"
 #include "emitted.h"
 #include "ipcq.h"
-#include "stats.h"
 #include "token.h"
 
 void machine_reset(void)
@@ -19,7 +18,6 @@ void machine_reset(void)
     memset(kb_pseudo_channels, 0, pe_count() * kb_attrs.hbm_ctrl_pcs * sizeof *kb_pseudo_channels);
     memset(kb_node_free_ps, 0, node_count() * sizeof *kb_node_free_ps);
     memset(kb_link_free_ps, 0, link_count() * sizeof *kb_link_free_ps);
-    stats = (struct stats){0};
     memories_reset();
     tokens_reset();
     transfers_reset();

@@ -1,9 +1,12 @@
-/* stats.h: what was moved and how long everything was busy, counted where it happens. */
+/* stats.h: statistics: what was moved, how long everything was busy, and how long data waited.
+ *
+ * They always watch, so they are counted in place: the functions below count inline, and tell the other observers. */
 #ifndef KB_STATS_H
 #define KB_STATS_H
 
 #include "base/address.h"
 #include "base/tables.h"
+#include "sim/observer.h"
 
 enum engine {
     ENGINE_DMA_READ,
@@ -17,7 +20,7 @@ enum engine {
 };
 
 struct stats {
-    uint64_t services;                                  /* stages of tiles that were begun */
+    uint64_t services;                                  /* stages of tiles that have begun */
     uint64_t busy_ps[ENGINES];                          /* sum over all servers of the kind */
     uint64_t gemm_flops;                                /* 2 m k n of every GEMM service */
     uint64_t read_bytes[SPACES], write_bytes[SPACES];   /* over the fabric and by the PE's own engines */
@@ -27,5 +30,42 @@ struct stats {
 };
 
 extern struct stats stats;
+
+/* How long each directed link was occupied, by number. */
+extern uint64_t *link_busy_ps;
+
+/* The busiest link of a class. */
+uint64_t link_busiest_ps(enum link_class class);
+
+void stats_init(void);
+
+/* A message has taken a node, or a link that it occupies for length_ps. */
+static inline void stats_node(uint32_t rank, uint64_t asked_ps, uint64_t start_ps, uint64_t length_ps, bool watched)
+{
+    stats.node_wait_ps += start_ps - asked_ps;
+    if (watched)
+        tell_reserved(RESOURCE_NODE, rank, asked_ps, start_ps, start_ps + length_ps);
+}
+
+static inline void stats_link(uint64_t link, enum link_class class, uint64_t bytes, uint64_t asked_ps,
+                              uint64_t start_ps, uint64_t length_ps, bool watched)
+{
+    stats.link_bytes[class] += bytes;
+    stats.link_busy_ps[class] += length_ps;
+    stats.wait_ps[class] += start_ps - asked_ps;
+    link_busy_ps[link] += length_ps;
+    if (watched)
+        tell_reserved(RESOURCE_LINK, link, asked_ps, start_ps, start_ps + length_ps);
+}
+
+/* A request has taken the channel of an sram or a TCM for reads, or for writes. */
+static inline void stats_channel(enum space space, bool writes, uint32_t number, uint64_t asked_ps, uint64_t start_ps,
+                                 uint64_t length_ps)
+{
+    enum resource_kind first = space == SPACE_TCM ? RESOURCE_TCM_READ : RESOURCE_SRAM_READ;
+    *(writes ? &stats.write_busy_ps[space] : &stats.read_busy_ps[space]) += length_ps;
+    stats.memory_wait_ps[space] += start_ps - asked_ps;
+    observe_reserved(first + writes, number, asked_ps, start_ps, start_ps + length_ps);
+}
 
 #endif

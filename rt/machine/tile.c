@@ -11,19 +11,14 @@
 #include <assert.h>
 #include <stdio.h>
 
-#include "fastforward/symmetry.h"
 #include "base/rates.h"
 #include "emitted.h"
 #include "engine.h"
 #include "sim/handler.h"
-#include "launch/kernel.h"
-#include "oplog/oplog.h"
-#include "races/race.h"
 #include "ipcq.h"
 #include "stats.h"
 #include "common/arena.h"
 #include "token.h"
-#include "report/trace.h"
 
 /* ---- tokens and queues */
 
@@ -68,16 +63,6 @@ static bool key_before(const struct token *a, const struct token *b)
     return a->command != b->command ? a->command->number < b->command->number : a->tile.id < b->tile.id;
 }
 
-enum node_kind stage_node(enum stage_kind stage)
-{
-    static const enum node_kind nodes[STAGES] = {
-#define STAGE(name, engine) [STAGE_##name] = NODE_##engine,
-#include "kb/stages.def"
-#undef STAGE
-    };
-    return nodes[stage];
-}
-
 /* The token's next event is the end of a service, or of a way, at a part of its PE. */
 void token_at(struct token *token, enum node_kind part, uint64_t t_ps, void (*fire)(struct event *))
 {
@@ -109,7 +94,7 @@ void token_enqueue(struct token *token)
         queue->tail = token;
     pe->waiting |= 1u << stage;
     if (!token->dispatched)
-        trace_tile(TRACE_sub_command_dispatched, token, NODE_pe_scheduler);
+        observe_tile_dispatched(token);
     token->dispatched = true;
     pe_wake(pe);
 }
@@ -201,7 +186,7 @@ static bool serve(struct pe *pe, struct server *server, struct token *token)
     if (stage_busy(pe, stage))
         busy_begin(stage_busy(pe, stage));
     stats.services++;
-    trace_tile(TRACE_engine_start, token, stage_node(stage));
+    observe_service_starts(token);
     service_start(token);
     return true;
 }
@@ -269,34 +254,16 @@ static void tile_complete(struct token *token)
     assert(command->tiles_left > 0);                    /* a tile completes exactly once */
     if (--command->tiles_left)
         return;
-    if (alike_asleep)
-        alike_completed(command);
-    command_completed(command);
+    command_complete(command);
 }
 
-void command_completed(struct command *command)
+void command_complete(struct command *command)
 {
     command->complete = true;
     command->complete_ps = now_ps;
-    trace_command(TRACE_command_complete, command);
-    kernel_command_complete(command);
-    if (command->op)
-        oplog_completed(command->op);
-    if (races_on && command->data)
-        command->data->end_ps = now_ps;
-    finished_completed(&command->pe->kernel->rows, command);
-    kernel_forget(command);
+    observe_command_completed(command);
+    command->submitter->completed(command);
     command_drop(command);
-}
-
-/* For the op log. */
-static void served(const struct token *token)
-{
-    const struct command *command = token->command;
-    oplog_served(command->op, command_is_composite(command->ask.kind),
-                 (struct tile_stage){.tile = token->tile.id, .stage = token->stage.index,
-                                     .node = pe_rank(command->pe, stage_node(token->stage.kind)),
-                                     .start_ps = token->started_ps, .end_ps = now_ps});
 }
 
 static void stage_ended(struct token *token)
@@ -308,11 +275,7 @@ static void stage_ended(struct token *token)
     if (stage_busy(pe, stage))
         busy_end(stage_busy(pe, stage));
     stats.busy_ps[engine_of(stage)] += now_ps - token->started_ps;
-    if (token->command->op)
-        served(token);
-    trace_tile(TRACE_engine_complete, token, stage_node(stage));
-    if (stage == STAGE_FETCH)
-        trace_tile(TRACE_tile_ready, token, stage_node(stage));
+    observe_service_ends(token);
     pe_wake(pe);
     if (token->following.kind == STAGE_NONE) {
         tile_complete(token);

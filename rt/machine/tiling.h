@@ -15,6 +15,17 @@ enum stage_kind {
     STAGE_NONE = STAGES
 };
 
+/* The part of a PE that serves a stage. */
+static inline enum node_kind stage_node(enum stage_kind stage)
+{
+    static const uint8_t nodes[STAGES] = {
+#define STAGE(name, engine) [STAGE_##name] = NODE_##engine,
+#include "kb/stages.def"
+#undef STAGE
+    };
+    return nodes[stage];
+}
+
 struct tile {
     uint64_t id;
     uint64_t i_m, i_k, i_n;                             /* position in the grid of tiles */

@@ -32,7 +32,4 @@ void buffers_link(struct pe *pe, struct token *token, struct token *below, struc
 /* Gives back the buffers of a tile. */
 void buffers_release(struct token *token);
 
-/* The part of a PE that serves a stage. */
-enum node_kind stage_node(enum stage_kind stage);
-
 #endif

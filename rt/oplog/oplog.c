@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "log.h"
-#include "machine/tiling.h"
+#include "machine/pe.h"
 #include "store/allocator.h"
 #include "sim/loop.h"
 #include "base/stopwatch.h"
@@ -145,12 +145,25 @@ struct origin *oplog_add(const struct op *op)
     return NULL;
 }
 
-void oplog_received(struct origin *receive, struct origin *send)
+static void message_received(const struct command *receive, const struct command *send)
 {
-    struct oplog_entry *entry = receive->entry;
-    entry->send = origin_hold(send);
+    if (!receive->ask.record)
+        return;
+    struct oplog_entry *entry = receive->ask.record->entry;
+    entry->send = origin_hold(send->ask.record);
     append(entry);
 }
+
+static void command_dropped(const struct command *command)
+{
+    origin_drop(command->ask.record);
+}
+
+struct observer oplog_observer = {
+    .name = "op log",
+    .command_dropped = command_dropped,
+    .message_received = message_received,
+};
 
 /* ---- pass 1 */
 
@@ -245,14 +258,21 @@ void oplog_settle(bool all, int64_t pe)
 
 /* ---- services */
 
-void oplog_served(struct origin *op, bool is_composite, struct tile_stage stage)
+static void service_ends(const struct token *token)
 {
+    const struct command *command = token->command;
+    struct origin *op = command->ask.record;
+    struct tile_stage stage = {.tile = token->tile.id, .stage = token->stage.index,
+                               .node = pe_rank(command->pe, stage_node(token->stage.kind)),
+                               .start_ps = token->started_ps, .end_ps = sim_now_ps()};
+    if (!op)
+        return;
     if (op->services++ == 0 || stage.start_ps < op->start_ps) {
         op->start_ps = stage.start_ps;
         op->node = stage.node;
     }
     op->end_ps = stage.end_ps;
-    if (!is_composite)
+    if (!command_is_composite(command->ask.kind))
         return;
     stage.id = op->id;
     if (op->id != NO_ID) {
@@ -264,14 +284,24 @@ void oplog_served(struct origin *op, bool is_composite, struct tile_stage stage)
     entry->tile[entry->tiles++] = stage;
 }
 
-void oplog_completed(struct origin *op)
+static void command_completed(const struct command *command)
 {
+    struct origin *op = command->ask.record;
+    if (!op)
+        return;
     if (op->services == 0)                              /* a receive that read nothing */
         op->start_ps = op->end_ps = sim_now_ps();
     op->complete = true;
     if (op->id != NO_ID)
         record_services_of(op);
 }
+
+struct observer services_observer = {
+    .name = "services in the op log",
+    .needs_every_event = true,
+    .command_completed = command_completed,
+    .service_ends = service_ends,
+};
 
 /* ---- reading */
 

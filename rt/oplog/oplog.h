@@ -13,6 +13,7 @@
 #include "store/operation.h"
 #include "store/fill.h"
 #include "store/origin.h"
+#include "sim/observer.h"
 
 enum op_kind { OPKIND_memory, OPKIND_gemm, OPKIND_math };
 
@@ -66,13 +67,15 @@ struct origin *oplog_add(const struct op *op);
 /* The same for a receive, in two steps: the record at the call, and its place in data order at its completion, when the
  * send of its message is known. */
 struct origin *oplog_call(const struct op *op);
-void oplog_received(struct origin *receive, struct origin *send);
 
 /* Does pass 1 for the operations of earlier instants; for those of this instant too if `all`, or if one of them is of
  * this PE. */
 void oplog_settle(bool all, int64_t pe);
 
-/* ---- services of a command whose services are recorded */
+/* ---- what is seen of commands: receives and the ends of commands in all runs of benches, services if the log is filed
+ */
+
+extern struct observer oplog_observer, services_observer;
 
 /* A stage of a composite's tile. */
 struct tile_stage {
@@ -80,12 +83,6 @@ struct tile_stage {
     uint32_t stage, node;                               /* position in the tile's plan; rank of the component */
     uint64_t start_ps, end_ps;
 };
-
-/* A service has ended. The log sets the stage's id. */
-void oplog_served(struct origin *op, bool is_composite, struct tile_stage stage);
-
-/* The command is complete. */
-void oplog_completed(struct origin *op);
 
 /* ---- reading the operations since the interval began, as far as pass 1 has done them */
 

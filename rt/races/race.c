@@ -12,6 +12,7 @@
 #include "extents.h"
 #include "machine/tiling.h"
 #include "machine/runs.h"
+#include "sim/loop.h"
 #include "common/arena.h"
 
 struct access {
@@ -167,13 +168,25 @@ void race_called(uint32_t pe, uint32_t number, struct origin *origin, const stru
 }
 
 /* It wrote its buffer at some time from its call on, behind all that the message came after. */
-void race_received(struct origin *receive, struct origin *send)
+static void message_received(const struct command *receive, const struct command *send)
 {
-    struct racer *racer = receive->racer;
-    racer_received(racer, send->racer);
+    struct racer *racer = receive->ask.record->racer;
+    racer_received(racer, send->ask.record->racer);
     touch(&racer->received, true, racer);
     racer_known(racer);
 }
+
+static void command_completed(const struct command *command)
+{
+    if (command->ask.record)
+        command->ask.record->end_ps = sim_now_ps();
+}
+
+struct observer race_observer = {
+    .name = "race check",
+    .command_completed = command_completed,
+    .message_received = message_received,
+};
 
 struct clocks *race_launched(uint32_t pes)
 {

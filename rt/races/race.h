@@ -15,11 +15,11 @@ extern bool races_on;
 
 /* ---- what kernels and the host do */
 
-/* A record of the command that a kernel will submit next; a receive's has no effect before race_received. */
+/* A record of the command that a kernel will submit next; a receive's has no effect before its completion. */
 void race_called(uint32_t pe, uint32_t number, struct origin *origin, const struct op *op, bool receives);
 
-/* A receive has completed, and taken the message of a send. */
-void race_received(struct origin *receive, struct origin *send);
+/* Tells when commands completed and which message a receive took. */
+extern struct observer race_observer;
 
 /* The host submits a launch on so many PEs; what its kernels know is the caller's. */
 struct clocks *race_launched(uint32_t pes);

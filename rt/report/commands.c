@@ -2,9 +2,11 @@
  * of commands that are complete. */
 #include "commands.h"
 
-#include "machine/command.h"
-#include "oplog/spool.h"
 #include "common/arena.h"
+#include "common/array.h"
+#include "launch/kernel.h"
+#include "machine/pe.h"
+#include "oplog/spool.h"
 
 enum { ROWS = 64, MEMORY_BYTES = 4 << 20 };
 
@@ -14,7 +16,14 @@ struct finished_chunk {
     uint32_t complete;
 };
 
+/* The rows of one kernel on one PE, by number of the command. */
+struct finished_rows {
+    struct finished_chunk *chunk;
+    uint32_t chunks;
+};
+
 bool finished_on;
+static struct ARRAY(struct finished_rows) kernels;      /* by serial number */
 double finished_work[DTYPES];
 
 /* Room for a chunk, which is free. */
@@ -34,10 +43,18 @@ static void chunk_add(struct finished_rows *rows)
     rows->chunk[rows->chunks++] = (struct finished_chunk){.rows = room->rows};
 }
 
-void finished_submitted(struct finished_rows *rows, const struct command *command)
+static struct finished_rows *rows_of(const struct tl *tl)
+{
+    while (kernels.count <= tl->serial)
+        *array_add(&kernels) = (struct finished_rows){0};
+    return &kernels.at[tl->serial];
+}
+
+static void command_submitted(const struct command *command)
 {
     if (!finished_on)
         return;
+    struct finished_rows *rows = rows_of(command->pe->kernel);
     if (command->number % ROWS == 0)
         chunk_add(rows);
     rows->chunk[command->number / ROWS].rows[command->number % ROWS] =
@@ -50,12 +67,12 @@ static void work_done(const struct request *ask)
         finished_work[ask->dtype] += 2.0 * (double)ask->m * (double)ask->k * (double)ask->n;
 }
 
-void finished_completed(struct finished_rows *rows, const struct command *command)
+static void command_completed(const struct command *command)
 {
     work_done(&command->ask);
     if (!finished_on)
         return;
-    struct finished_chunk *chunk = &rows->chunk[command->number / ROWS];
+    struct finished_chunk *chunk = &rows_of(command->pe->kernel)->chunk[command->number / ROWS];
     chunk->rows[command->number % ROWS].complete_ps = command->complete_ps;
     if (++chunk->complete < ROWS)
         return;
@@ -66,11 +83,11 @@ void finished_completed(struct finished_rows *rows, const struct command *comman
     chunk->rows = NULL;
 }
 
-struct finished finished_row(const struct finished_rows *rows, uint32_t number)
+struct finished finished_row(const struct tl *tl, uint32_t number)
 {
     static struct finished read[ROWS];                  /* the chunk that was asked for last */
     static uint64_t place;
-    const struct finished_chunk *chunk = &rows->chunk[number / ROWS];
+    const struct finished_chunk *chunk = &rows_of(tl)->chunk[number / ROWS];
     if (chunk->rows)
         return chunk->rows[number % ROWS];
     if (number % ROWS == 0 || place != chunk->place)
@@ -82,7 +99,14 @@ struct finished finished_row(const struct finished_rows *rows, uint32_t number)
 void finished_reset(void)
 {
     spool_clear(&spool);
+    array_free(&kernels);
     unused = NULL;                                      /* it is the arena's room, which goes back as well */
     for (unsigned dtype = 0; dtype < DTYPES; dtype++)
         finished_work[dtype] = 0;
 }
+
+struct observer commands_observer = {
+    .name = "rows of commands",
+    .command_submitted = command_submitted,
+    .command_completed = command_completed,
+};

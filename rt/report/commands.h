@@ -9,8 +9,7 @@
 #include <stdint.h>
 
 #include "base/tables.h"
-
-struct command;
+#include "sim/observer.h"
 
 struct finished {
     uint64_t submitted_ps;
@@ -20,11 +19,8 @@ struct finished {
 
 #define NOT_COMPLETE UINT64_MAX
 
-/* The rows of one kernel on one PE, by number. All 0 at first. */
-struct finished_rows {
-    struct finished_chunk *chunk;
-    uint32_t chunks;
-};
+/* Watches all runs of benches and streams. */
+extern struct observer commands_observer;
 
 /* Whether rows are kept. Before the start. */
 extern bool finished_on;
@@ -32,11 +28,8 @@ extern bool finished_on;
 /* Operations of the gemms that are complete, by dtype. */
 extern double finished_work[DTYPES];
 
-/* The next command of a kernel is submitted; and one of them is complete. */
-void finished_submitted(struct finished_rows *rows, const struct command *command);
-void finished_completed(struct finished_rows *rows, const struct command *command);
-
-struct finished finished_row(const struct finished_rows *rows, uint32_t number);
+/* The command of a number of a kernel. */
+struct finished finished_row(const struct tl *tl, uint32_t number);
 
 /* There are no rows, and no file. */
 void finished_reset(void);

@@ -12,6 +12,7 @@
 #include "sim/event.h"
 #include "machine/fabric.h"
 #include "sim/handler.h"
+#include "sim/observer.h"
 #include "base/hash.h"
 #include "machine/stats.h"
 #include "fastforward/periodic.h"
@@ -62,6 +63,11 @@ static void event_fires(const struct event *event)
     stopwatch_enter(slot->function ? slot->lap : OTHER);
 }
 
+struct observer profile_observer = {
+    .name = "profile",
+    .event_fires = event_fires,
+};
+
 void profile_start(void)
 {
     static const struct handler *const lists[] = {
@@ -74,7 +80,7 @@ void profile_start(void)
             names[lap] = handler->name;
         }
     profile_on = true;
-    event_watch = event_fires;
+    observer_watch(&profile_observer, true);
     began = clock_seconds();
     began_ticks = stopwatch_ticks();
     stopwatch_start();

@@ -5,6 +5,7 @@
 #include "base/json.h"
 
 extern bool profile_on;
+extern struct observer profile_observer;
 
 /* From now on. Costs some ten nanoseconds an event. */
 void profile_start(void);

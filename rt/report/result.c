@@ -1,5 +1,6 @@
 /* result.c: what a run gives, as JSON. */
 #include "result.h"
+#include "commands.h"
 
 #include "machine/emitted.h"
 #include "launch/host_request.h"
@@ -58,7 +59,7 @@ static void write_pe(struct json *json, const struct kernel_run *run, uint64_t e
 
 static void write_command(struct json *json, const struct tl *tl, uint32_t number)
 {
-    struct finished row = finished_row(&tl->rows, number);
+    struct finished row = finished_row(tl, number);
     json_object(json, NULL);
     json_string(json, "pe", pe_name(tl->pe));
     json_u64(json, "n", number);

@@ -1,5 +1,6 @@
 /* summary.c: what a run did: time, work, how busy everything was, what bounds it, whether its results are right. */
 #include "summary.h"
+#include "commands.h"
 
 #include <inttypes.h>
 #include <math.h>

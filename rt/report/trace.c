@@ -4,11 +4,17 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "sim/event.h"
-#include "machine/fabric.h"
 #include "base/output.h"
 #include "base/stopwatch.h"
 #include "common/diag.h"
+#include "machine/pe.h"
+
+enum trace_kind {
+#define TRACE(name) TRACE_##name,
+#include "kb/trace.def"
+#undef TRACE
+    TRACE_KINDS
+};
 
 static const char *const trace_names[TRACE_KINDS] = {
 #define TRACE(name) #name,
@@ -23,7 +29,6 @@ struct trace_entry {
     enum trace_kind kind;
 };
 
-bool trace_on;
 static struct output output;
 static struct trace_entry *entries;
 static size_t count, room;
@@ -31,10 +36,12 @@ static size_t count, room;
 void trace_open(const char *path)
 {
     output = output_open(path);
-    trace_on = true;
+    observer_watch(&trace_observer, true);
 }
 
-void trace_add(enum trace_kind kind, const struct command *command, enum node_kind part, uint64_t tile, int64_t stage)
+/* ---- moments */
+
+static void add(enum trace_kind kind, const struct command *command, enum node_kind part, uint64_t tile, int64_t stage)
 {
     if (count == room) {
         room = room ? 2 * room : 256;
@@ -45,6 +52,47 @@ void trace_add(enum trace_kind kind, const struct command *command, enum node_ki
     uint32_t rank = pe_rank(command->pe, part);
     entries[count++] = (struct trace_entry){rank, command->number, tile, stage, kind};
 }
+
+static void add_tile(enum trace_kind kind, const struct token *token, enum node_kind part)
+{
+    add(kind, token->command, part, token->tile.id + 1, token->stage.index);
+}
+
+static void command_submitted(const struct command *command)
+{
+    add(TRACE_command_submitted, command, NODE_pe_scheduler, 0, -1);
+}
+
+/* A receive is no token yet when it is dispatched. */
+static void command_scheduled(const struct command *command)
+{
+    if (command->ask.kind == COMMAND_recv)
+        add(TRACE_sub_command_dispatched, command, NODE_pe_scheduler, 1, 0);
+}
+
+static void command_completed(const struct command *command)
+{
+    add(TRACE_command_complete, command, NODE_pe_scheduler, 0, -1);
+}
+
+static void tile_dispatched(const struct token *token)
+{
+    add_tile(TRACE_sub_command_dispatched, token, NODE_pe_scheduler);
+}
+
+static void service_starts(const struct token *token)
+{
+    add_tile(TRACE_engine_start, token, stage_node(token->stage.kind));
+}
+
+static void service_ends(const struct token *token)
+{
+    add_tile(TRACE_engine_complete, token, stage_node(token->stage.kind));
+    if (token->stage.kind == STAGE_FETCH)
+        add_tile(TRACE_tile_ready, token, stage_node(STAGE_FETCH));
+}
+
+/* ---- the end of an instant */
 
 static int compare(const void *a, const void *b)
 {
@@ -59,7 +107,7 @@ static int compare(const void *a, const void *b)
     return 0;
 }
 
-void trace_instant_write(void)
+static void instant_ends(void)
 {
     phase_enter(PHASE_trace);
     if (count > 1)
@@ -77,7 +125,19 @@ void trace_instant_write(void)
 
 void trace_close(void)
 {
-    if (trace_on)
+    if (trace_observer.watches)
         output_close(&output);
-    trace_on = false;
+    observer_watch(&trace_observer, false);
 }
+
+struct observer trace_observer = {
+    .name = "trace",
+    .needs_every_event = true,
+    .instant_ends = instant_ends,
+    .command_submitted = command_submitted,
+    .command_scheduled = command_scheduled,
+    .command_completed = command_completed,
+    .tile_dispatched = tile_dispatched,
+    .service_starts = service_starts,
+    .service_ends = service_ends,
+};

@@ -107,14 +107,28 @@ double util_busiest(const struct resource *resource)
 /* ---- requests of the host between kernels */
 
 struct util_before {
+    const struct memory_request *request;
     uint64_t kernels;                                   /* that had begun */
     bool idle;                                          /* all of them had ended */
     struct stats stats;
     uint64_t *links, *slices;
-    struct util_before *next;                           /* among the spare ones */
+    struct util_before *next;                           /* of those under way, or among the spare ones */
 };
 
-static struct util_before *spare;
+static struct util_before *under_way, *spare;
+static uint64_t kernels_begun, kernels_ended;           /* of this run, on any PE */
+
+static void kernel_begins(const struct tl *tl)
+{
+    (void)tl;
+    kernels_begun++;
+}
+
+static void kernel_ends(const struct tl *tl)
+{
+    (void)tl;
+    kernels_ended++;
+}
 
 static struct util_before *before_new(void)
 {
@@ -129,16 +143,18 @@ static struct util_before *before_new(void)
     return before;
 }
 
-struct util_before *util_keep(void)
+static void host_request_begins(const struct memory_request *request)
 {
     struct util_before *before = before_new();
+    before->request = request;
+    before->next = under_way;
+    under_way = before;
     before->kernels = kernels_begun;
     before->idle = kernels_begun == kernels_ended;
     before->stats = stats;
-    memcpy(before->links, link_busy(), link_count() * sizeof *before->links);
+    memcpy(before->links, link_busy_ps, link_count() * sizeof *before->links);
     for (uint32_t i = 0; i < pe_count(); i++)
         before->slices[i] = kb_hbm[i].busy_ps;
-    return before;
 }
 
 static void put_back(const struct util_before *before)
@@ -149,13 +165,18 @@ static void put_back(const struct util_before *before)
     memcpy(stats.wait_ps, before->stats.wait_ps, sizeof stats.wait_ps);
     memcpy(stats.memory_wait_ps, before->stats.memory_wait_ps, sizeof stats.memory_wait_ps);
     stats.node_wait_ps = before->stats.node_wait_ps;
-    memcpy(link_busy(), before->links, link_count() * sizeof *before->links);
+    memcpy(link_busy_ps, before->links, link_count() * sizeof *before->links);
     for (uint32_t i = 0; i < pe_count(); i++)
         kb_hbm[i].busy_ps = before->slices[i];
 }
 
-void util_put_back(struct util_before *before)
+static void host_request_ends(const struct memory_request *request)
 {
+    struct util_before **link = &under_way;
+    while ((*link)->request != request)
+        link = &(*link)->next;
+    struct util_before *before = *link;
+    *link = before->next;
     if (before->idle && before->kernels == kernels_begun)
         put_back(before);
     before->next = spare;
@@ -164,5 +185,14 @@ void util_put_back(struct util_before *before)
 
 void util_reset(void)
 {
-    spare = NULL;
+    under_way = spare = NULL;
+    kernels_begun = kernels_ended = 0;
 }
+
+struct observer util_observer = {
+    .name = "utilisation",
+    .kernel_begins = kernel_begins,
+    .kernel_ends = kernel_ends,
+    .host_request_begins = host_request_begins,
+    .host_request_ends = host_request_ends,
+};

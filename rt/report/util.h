@@ -22,9 +22,9 @@ void util_collect(struct resource resources[RESOURCES]);
 uint64_t util_span_ps(void);
 
 /* What is busy for a request of the host between kernels is not of their time: how busy everything is so far is kept
- * when it begins, and put back when it has ended, if no kernel ran meanwhile. */
-struct util_before *util_keep(void);
-void util_put_back(struct util_before *before);
+ * when it begins, and put back when it has ended, if no kernel ran meanwhile. Watches all runs. */
+extern struct observer util_observer;
+
 void util_reset(void);
 
 /* Shares of the span that is busy, on average and of the busiest. */

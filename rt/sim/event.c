@@ -11,11 +11,11 @@
 #include <stdlib.h>
 
 #include "handler.h"
+#include "observer.h"
 #include "base/stopwatch.h"
 #include "common/diag.h"
 
 uint64_t now_ps;
-void (*event_watch)(const struct event *event);
 static uint64_t fired;
 
 /* ---- what is due in one round */
@@ -191,13 +191,13 @@ bool event_next_instant(void)
     return false;
 }
 
-/* The same for somebody who watches. */
+/* Fires events that somebody watches. */
 static void fire_watched(struct event *event)
 {
     for (struct event *next; event; event = next) {
         next = event->next;
         fired++;
-        event_watch(event);
+        observe_event_fires(event);
         event->fire(event);
     }
 }
@@ -210,7 +210,7 @@ void event_fire_due(void)
         event = sorted(event);
     }
     event_due = NULL;
-    if (event_watch) {
+    if (is_observed(MOMENT_event_fires)) {
         fire_watched(event);
         return;
     }

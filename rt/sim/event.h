@@ -90,9 +90,6 @@ void event_drop(bool (*drop)(uint32_t rank));
  * kernel's resumption nor timeout until then. */
 void event_skip(uint64_t d_ps);
 
-/* Called before each event fires; NULL: nobody is. */
-extern void (*event_watch)(const struct event *event);
-
 /* Events fired so far. */
 uint64_t event_fired(void);
 

@@ -5,18 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "fastforward/symmetry.h"
-#include "coroutine.h"
-#include "event.h"
-#include "machine/fabric.h"
-#include "machine/memory.h"
-#include "machine/pe.h"
-#include "machine/stats.h"
-#include "fastforward/periodic.h"
 #include "base/stopwatch.h"
 #include "common/arena.h"
 #include "common/diag.h"
-#include "report/trace.h"
+#include "coroutine.h"
+#include "event.h"
+#include "observer.h"
 
 enum { HOST_STACK_BYTES = 8 << 20 };                    /* a host program may call BLAS */
 
@@ -26,20 +20,13 @@ struct sim_program {
     bool awake, acts, returned;                         /* acts: was awake when the programs' turn came */
 };
 
-struct stats stats;
+struct issue loop_issue;
+uint64_t loop_alarm_ps = UINT64_MAX;
 
 static struct sim_program *programs, *acting;           /* by rank */
 static uint32_t count, alive;
 static bool ended;
 static bool any_awake;                                  /* at least one of the programs may be */
-
-void sim_init(void)
-{
-    fabric_init();
-    memory_init();
-    pe_init_all();
-    steady_init();
-}
 
 void sim_reset(void)
 {
@@ -103,7 +90,7 @@ static bool programs_act(void)
     if (!any_awake)
         return false;
     any_awake = false;
-    alike_wake();                                       /* programs may do what tells PEs apart */
+    observe_programs_act();
     phase_enter(PHASE_host);
     for (struct sim_program *program = programs; program < programs + count; program++) {
         program->acts = program->awake;
@@ -141,18 +128,15 @@ static void instant(void)
     uint32_t rounds = 0;
     do
         do {
-            pe_issue_woken();
-            if (now_ps >= alike_until_ps)
-                alike_wake();
+            if (loop_issue.due)
+                loop_issue.step();
+            if (now_ps >= loop_alarm_ps)
+                observe_alarm_rings();
             if (++rounds == ROUNDS_MOST)
                 stands_still();
         } while (event_retire());
     while (programs_act());
-    trace_instant_end();
-    if (steady.due) {
-        phase_enter(PHASE_steady);
-        steady_look();
-    }
+    observe_instant_ends();
     phase_enter(PHASE_queue);
 }
 

@@ -5,15 +5,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Sets up the machine, before anything else of it is used: once, and after each simulator_reset. */
-void sim_init(void);
-
 /* Runs body(arg) as a host program for each of `ranks` ranks, from time 0, and the machine under them, until all have
  * returned or one has ended the run. The rest of that instant still happens, nothing after it. In one instant programs
  * act in rank order, when nothing else is due in it.
  *
  * stuck() is called when programs wait and nothing is due any more; those that it wakes go on once. False: that was. */
 bool sim_run(void (*body)(void *), void *arg, uint32_t ranks, void (*stuck)(void));
+
+/* The machine's Issue step: `step` runs after the events of each round in which it is `due`. */
+extern struct issue {
+    bool due;
+    void (*step)(void);
+} loop_issue;
+
+/* Observers of alarm_rings are told before the first round at or after this time; UINT64_MAX: never. */
+extern uint64_t loop_alarm_ps;
 
 /* Simulated time. */
 uint64_t sim_now_ps(void);

@@ -1,6 +1,7 @@
 /* view.c: which bytes a view has. */
 #include "view.h"
 
+#include "machine/runs.h"
 #include "machine/tiling.h"
 
 struct view view_bytes(uint32_t memory, uint64_t offset, uint64_t bytes)
@@ -103,4 +104,28 @@ void view_copy(enum image image, const struct view *to, const struct view *from)
 void view_reach(enum image image, const struct view *view)
 {
     store_reach(image, view->memory, view->offset + view_span(view));
+}
+
+/* ---- what two have in common */
+
+bool views_meet(const struct view *x, const struct view *y, uint64_t *first, uint64_t *end)
+{
+    struct runs xs, ys;
+    if (x->memory != y->memory || view_elements(x) == 0 || view_elements(y) == 0)
+        return false;
+    runs_of(&xs, x->shape, x->stride, dtype_bytes[x->dtype]);
+    runs_of(&ys, y->shape, y->stride, dtype_bytes[y->dtype]);
+    return runs_meet(&xs, x->offset, &ys, y->offset, first, end);
+}
+
+bool view_overlap(const struct view *x, const struct view *y)
+{
+    uint64_t first, end;
+    return views_meet(x, y, &first, &end);
+}
+
+bool view_is_dense(const struct view *view)
+{
+    struct runs runs;
+    return runs_of(&runs, view->shape, view->stride, dtype_bytes[view->dtype]) && runs.axes == 0;
 }

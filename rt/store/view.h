@@ -41,6 +41,16 @@ void view_each_run(const struct view *view, void (*f)(uint64_t offset, uint64_t 
 /* Copies element by element between views of one shape and size of elements; in `now` with their being pending. */
 void view_copy(enum image image, const struct view *to, const struct view *from);
 
+/* Finds bytes that follow one another and that two views have in common, [first, end) of their memory, from the lowest
+ * on. Returns false if there are none. */
+bool views_meet(const struct view *x, const struct view *y, uint64_t *first, uint64_t *end);
+
+/* Whether there are any. */
+bool view_overlap(const struct view *x, const struct view *y);
+
+/* Whether a view with elements has each byte from its first to its last once, in whatever order. */
+bool view_is_dense(const struct view *view);
+
 /* Makes all elements addressable. */
 void view_reach(enum image image, const struct view *view);
 

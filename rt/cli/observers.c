@@ -1,0 +1,38 @@
+/* observers.c: all observers of the machine, in the order in which they are told of a moment. */
+#include "observers.h"
+
+#include <stddef.h>
+
+#include "fastforward/open_rows.h"
+#include "fastforward/periodic.h"
+#include "fastforward/symmetry.h"
+#include "oplog/oplog.h"
+#include "races/race.h"
+#include "report/commands.h"
+#include "report/profile.h"
+#include "report/trace.h"
+#include "report/util.h"
+#include "sim/observer.h"
+
+static struct observer *const all[] = {
+    &profile_observer,                                  /* --profile */
+    &symmetry_observer,                                 /* while PEs sleep */
+    &periodic_observer,                                 /* unless every event is simulated */
+    &open_rows_observer,                                /* while a period is looked for */
+    &trace_observer,                                    /* --trace */
+    &oplog_observer,                                    /* always */
+    &services_observer,                                 /* --oplog */
+    &race_observer,                                     /* --races, --data debug */
+    &commands_observer,                                 /* always */
+    &util_observer,                                     /* always */
+    &look_observer,                                     /* last: it may change the machine at the end of an instant */
+    NULL,
+};
+
+void observers_init(void)
+{
+    observers_use(all);
+    observer_watch(&oplog_observer, true);
+    observer_watch(&commands_observer, true);
+    observer_watch(&util_observer, true);
+}

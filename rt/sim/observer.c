@@ -1,0 +1,53 @@
+/* observer.c: who is told of which moment. */
+#include "observer.h"
+
+#include <assert.h>
+
+_Static_assert(MOMENTS <= 32, "a bit of `observed` for each moment");
+
+uint32_t observed;
+
+static struct observer *const *list;
+static uint32_t watchers[MOMENTS];                      /* a bit for each observer that watches, by its position */
+
+void observers_use(struct observer *const *observers)
+{
+    list = observers;
+    for (unsigned i = 0; list[i]; i++) {
+        assert(i < 32);
+        list[i]->bit = 1u << i;
+#define MOMENT(name, parameters, arguments) list[i]->moments |= (list[i]->name ? 1u : 0u) << MOMENT_##name;
+#include "observer.def"
+#undef MOMENT
+    }
+}
+
+void observer_watch(struct observer *observer, bool watches)
+{
+    if (observer->watches == watches)
+        return;
+    observer->watches = watches;
+    for (uint32_t left = observer->moments; left; left &= left - 1) {
+        uint32_t *those = &watchers[__builtin_ctz(left)], moment = left & -left;
+        *those = watches ? *those | observer->bit : *those & ~observer->bit;
+        observed = *those ? observed | moment : observed & ~moment;
+    }
+}
+
+bool observers_need_every_event(void)
+{
+    for (struct observer *const *observer = list; *observer; observer++)
+        if ((*observer)->watches && (*observer)->needs_every_event)
+            return true;
+    return false;
+}
+
+/* tell_NAME: calls those who watch, in the order of the list. Whom a handler switches on is told from the next time. */
+#define MOMENT(name, parameters, arguments)                                                                            \
+    void tell_##name parameters                                                                                        \
+    {                                                                                                                  \
+        for (uint32_t left = watchers[MOMENT_##name]; left; left &= left - 1)                                          \
+            list[__builtin_ctz(left)]->name arguments;                                                                 \
+    }
+#include "observer.def"
+#undef MOMENT

@@ -1,0 +1,91 @@
+/* observer.h: the one interface through which everything else watches the machine.
+ *
+ * The machine says what happens in it, at the moments of observer.def, and does not know who watches: trace, op log,
+ * race check, rows of results, profile, fast-forward. An observer is a struct of handlers, one for each moment that it
+ * watches. A moment that nobody watches costs a test of one bit. Statistics, which always watch, are counted in place
+ * (machine/stats.h).
+ *
+ * To add an observer:
+ *     1. define a struct observer with the handlers of its moments in the room it belongs to, and declare it in the
+ *        header of that file;
+ *     2. add it to the list in cli/observers.c: of one moment, observers are told in the order of that list;
+ *     3. call observer_watch where an option or the start of a run turns it on.
+ * To add a moment: a row in observer.def, and a call of observe_NAME where it happens.
+ *
+ * Handlers read what they are given and what that leads to. Only fast-forward also changes the machine: it puts a
+ * computed state in the place of a simulated one. What caused a moment is the event that fires (event_fires) and, if it
+ * had to wait, whatever it waited for: `reserved` gives the time of the request and the time of the grant, a token the
+ * time of its arrival in the queue. */
+#ifndef KB_OBSERVER_H
+#define KB_OBSERVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct command;
+struct event;
+struct memory_request;
+struct pe;
+struct tl;
+struct token;
+struct transfer;
+
+/* What carries one thing at a time, with what its number counts over the machine. */
+enum resource_kind {
+    RESOURCE_NODE,                                      /* rank */
+    RESOURCE_LINK,                                      /* link */
+    RESOURCE_TCM_READ,                                  /* PE */
+    RESOURCE_TCM_WRITE,
+    RESOURCE_SRAM_READ,                                 /* cube */
+    RESOURCE_SRAM_WRITE,
+    RESOURCE_PSEUDO_CHANNEL                             /* pseudo channel, slice by slice */
+};
+
+enum moment {
+#define MOMENT(name, parameters, arguments) MOMENT_##name,
+#include "observer.def"
+#undef MOMENT
+    MOMENTS
+};
+
+struct observer {
+    const char *name;
+    bool needs_every_event;                             /* there is no fast-forward while it watches */
+    bool watches;                                       /* this and what follows are observer.c's */
+    uint32_t moments, bit;                              /* that it has handlers for; its own in a set of observers */
+#define MOMENT(name, parameters, arguments) void (*name) parameters;
+#include "observer.def"
+#undef MOMENT
+};
+
+/* The list of all observers, at most 32, NULL at the end. Before any of them watches. */
+void observers_use(struct observer *const *observers);
+
+/* From now on an observer is told of its moments, or is not. */
+void observer_watch(struct observer *observer, bool watches);
+
+/* Whether one of those that watch needs every event. */
+bool observers_need_every_event(void);
+
+/* A bit for each moment that somebody watches. */
+extern uint32_t observed;
+
+/* Whether somebody watches. A hot function that cannot afford a call in its middle, because registers would have to be
+ * saved around it, asks first, and is compiled twice: with and without the call. */
+static inline bool is_observed(enum moment moment)
+{
+    return __builtin_expect(observed >> moment & 1, 0);
+}
+
+/* observe_NAME: the machine says that it has come to a moment. */
+#define MOMENT(name, parameters, arguments)                                                                            \
+    void tell_##name parameters;                                                                                       \
+    static inline void observe_##name parameters                                                                       \
+    {                                                                                                                  \
+        if (is_observed(MOMENT_##name))                                                                                \
+            tell_##name arguments;                                                                                     \
+    }
+#include "observer.def"
+#undef MOMENT
+
+#endif
