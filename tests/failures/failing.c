@@ -15,7 +15,7 @@ static bool is(const char *name)
 
 struct failing_args { kb_tensor a; };
 
-enum { VA = 1 << 21 };                                  /* where the bench maps a on pe0 */
+enum { VA = 1 << 21, PAGE = 1 << 16 };                  /* where the bench maps a on pe0; the MMU's pages */
 
 /* ---- traps */
 
@@ -96,6 +96,11 @@ static void accesses(struct tl *tl, struct tl_shard a, struct tl_shard buffer)
     if (is("page_async")) tl_wait(tl, tl_load_async(tl, buffer, tl_virtual(a, VA + (1 << 20))));
     if (is("page_none")) tl_load_into(tl, buffer, tl_virtual(a, VA));
     if (is("unmapped")) tl_load_into(tl, buffer, tl_virtual(a, VA));
+    if (is("unmapped_middle")) {                        /* the pages on both sides are mapped still */
+        tl_load_into(tl, buffer, tl_virtual(a, VA));
+        tl_load_into(tl, buffer, tl_virtual(a, VA + 2 * PAGE));
+        tl_load_into(tl, buffer, tl_virtual(a, VA + PAGE));
+    }
     if (is("fail") || is("unwaited") || is("refused")) tl_fail(tl, 42, "the sum is %d", 3);
 }
 
@@ -158,16 +163,18 @@ static void host_side(struct kb_pes all, kb_tensor a, kb_future first)
 KB_BENCH(failing, "what fails on the machine", KB_WORD(what,
     "segv call fpe ill overflow overflow_wide all_segv segv_deep segv_log no_send each_other ring no_credit "
     "for_failed chain two_cycles not_launched async crossed bad_load bad_store past_end tcm_side slot self "
-    "page_load page_store page_async page_none unmapped fail page_composite page_result tile behind pending "
+    "page_load page_store page_async page_none unmapped unmapped_middle fail page_composite page_result tile behind pending "
     "slow unwaited refused fail_fast",
     "which"))
 {
     what = kb_word(what);
     struct kb_pes all = kb_pes("*"), one = kb_pes("sip0.cube0.pe0"), some = is("not_launched") ? one : all;
-    kb_tensor a = kb_tensor_new("a", KB_f16, kb_2d(16 * all.count, 8), kb_rows(KB_HBM, all));
+    uint64_t rows = is("unmapped_middle") ? 3 * PAGE / 16 : 16;
+    kb_tensor a = kb_tensor_new("a", KB_f16, kb_2d(rows * all.count, 8), kb_rows(KB_HBM, all));
     kb_fill(a, 1);
     if (!is("page_none")) kb_map(one, VA, a);
     if (is("unmapped")) kb_unmap(one, VA, 1);
+    if (is("unmapped_middle")) kb_unmap(one, VA + PAGE, 1);
     struct kb_options options = {.timeout_ns = is("slow") ? 20000 : 0,
                                  .on_failure = is("fail_fast") ? KB_FAIL_FAST : KB_DRAIN};
     host_side(all, a, kb_launch_with(failing, some, options, &(struct failing_args){a}));
