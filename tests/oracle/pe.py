@@ -219,7 +219,7 @@ class Pe:
         if token.block:
             self.blocks.remove(token.block)
         if token.ring and command.step["do"] == "recv":
-            token.ring.release()
+            token.ring.release(token.slot[0])
         command.left -= 1
         assert command.left >= 0, "a tile ends once"
         if command.left == 0:

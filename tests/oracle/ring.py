@@ -33,9 +33,9 @@ class Ring:
     def __init__(self, rings, source, to):
         self.source, self.to, self.sim, self.fabric = source, to, to.sim, to.fabric
         self.slots, self.slot_bytes, self.buffer = rings.slots, rings.slot_bytes, rings.buffer
-        self.free = rings.slots
+        self.free = list(range(rings.slots))        # slots with a credit, in the order in which credits came back
         self.sent = self.received = 0
-        self.full = {}                              # number of a message that lies in its slot -> its bytes
+        self.full = {}                              # number of a message that lies in its slot -> (slot, bytes)
         self.receivers = []
         self.path = self.fabric.route(source.node("dma").name, to.node("dma").name)
         found = rings.machine.memories.found
@@ -46,24 +46,24 @@ class Ring:
 
     def slot_place(self, message):
         """What a receive reads: (memory, offset, bytes)."""
-        number, size = message
-        return self.memory, self.start + number % self.slots * self.slot_bytes, size
+        slot, size = message
+        return self.memory, self.start + slot * self.slot_bytes, size
 
     def send(self, pe, token):
         """The COMM service: the message leaves when it is read, and the service ends when the first link has it."""
-        self.free -= 1
+        slot = self.free.pop(0)
         size, number = token.stage.size, self.sent
         self.sent += 1
         leaves = pe.tcm.reserve_read(size, pe.sim.now)
         path = self.fabric.route(pe.node("dma").name, self.memory.node.name)
-        self.fabric.data(path, size, leaves, lambda *head: self.arrived(path, number, size, *head),
+        self.fabric.data(path, size, leaves, lambda *head: self.arrived(path, number, (slot, size), *head),
                          departed=lambda done: pe.end_at(done, pe.comm, token))
 
-    def arrived(self, path, number, size, head, delivered, key):
-        done = self.memory.write(self.slot_place((number, size))[1], size, head, delivered)
+    def arrived(self, path, number, message, head, delivered, key):
+        done = self.memory.write(self.slot_place(message)[1], message[1], head, delivered)
 
         def fill():
-            self.full[number] = size
+            self.full[number] = message
             self.serve()
         if self.buffer == "tcm":
             self.fabric.later(done, path.nodes[-1], key, fill)
@@ -74,7 +74,7 @@ class Ring:
     def serve(self):
         """Receives take what is there, in the order of sending."""
         while self.receivers and self.received in self.full and not self.to.stopped:
-            token, message = self.receivers.pop(0), (self.received, self.full.pop(self.received))
+            token, message = self.receivers.pop(0), self.full.pop(self.received)
             self.received += 1
             token.ring, token.slot = self, message
             if self.buffer == "tcm":
@@ -82,8 +82,8 @@ class Ring:
             else:
                 self.to.direct["DMA_READ"].put(self.sim.now, token)
 
-    def release(self):
+    def release(self, slot):
         """The slot is free again; the credit goes back to the source."""
         def credit():
-            self.free += 1
+            self.free.append(slot)
         self.fabric.control(self.path.back(), self.sim.now, credit)
