@@ -12,15 +12,15 @@ struct all_gather_args {
 
 KB_KERNEL(all_gather, struct all_gather_args)
 {
-    struct ring ring = ring_of(tl, arg->order);
+    struct rank_ring ring = ring_of(tl, arg->order);
     struct tl_shard in = flattened(tl_my_shard(tl, arg->in)), out = flattened(tl_my_shard(tl, arg->out));
     uint64_t p = ring.count, n = out.shape[0], longest = block_longest(n, p);
     struct pipeline pipeline;
     pipeline_open(&pipeline, tl, out.dtype, NULL, arg->chunk_bytes, longest);
     for (uint64_t base = 0; base < longest; base += pipeline.segment)
         for (uint64_t step = 0; step < p; step++) {
-            struct range range = range_window(block_range(n, p, ring_behind(&ring, step)), base, pipeline.segment);
-            struct range own = {base, step == 0 ? range.count : 0};
+            struct indices range = range_window(block_range(n, p, ring_behind(&ring, step)), base, pipeline.segment);
+            struct indices own = {base, step == 0 ? range.count : 0};
             unsigned actions = (step > 0 ? PIPELINE_RECV : PIPELINE_LOAD) | PIPELINE_STORE |
                                (step < p - 1 ? PIPELINE_SEND : 0);
             pipeline_push(&pipeline, (struct segment){

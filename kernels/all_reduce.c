@@ -21,15 +21,15 @@ struct all_reduce_args {
 
 KB_KERNEL(all_reduce_ring, struct all_reduce_args)
 {
-    struct ring ring = ring_of(tl, arg->order);
+    struct rank_ring ring = ring_of(tl, arg->order);
     struct tl_shard in = flattened(tl_my_shard(tl, arg->in)), out = flattened(tl_my_shard(tl, arg->out));
     uint64_t p = ring.count, n = in.shape[0], longest = block_longest(n, p);
     struct pipeline pipeline;
     pipeline_open(&pipeline, tl, in.dtype, arg->op, arg->chunk_bytes, longest);
     for (uint64_t base = 0; base < longest; base += pipeline.segment)
         for (uint64_t step = 0; step <= 2 * (p - 1); step++) {
-            struct range block = block_range(n, p, (ring.at + 2 * p - step) % p);
-            struct range range = range_window(block, base, pipeline.segment);
+            struct indices block = block_range(n, p, (ring.at + 2 * p - step) % p);
+            struct indices range = range_window(block, base, pipeline.segment);
             unsigned actions = (step > 0 ? PIPELINE_RECV : 0) | (step < p ? PIPELINE_LOAD : 0) |
                                (step >= p - 1 ? PIPELINE_STORE : 0) | (step < 2 * (p - 1) ? PIPELINE_SEND : 0);
             pipeline_push(&pipeline, (struct segment){
@@ -43,7 +43,7 @@ KB_KERNEL(all_reduce_ring, struct all_reduce_args)
 
 struct halving {
     struct tl *tl;
-    struct ring ring;
+    struct rank_ring ring;
     struct tl_shard in, out;
     struct pipeline pipeline;
     uint32_t extra;                                     /* ranks beyond the power of two */
@@ -62,12 +62,12 @@ static uint32_t rank_of_id(const struct halving *h, uint32_t id)
 }
 
 /* The range that an id still holds after the exchanges with the ids that differ in the bits below `mask`. */
-static struct range held_range(const struct halving *h, uint32_t id, uint32_t mask)
+static struct indices held_range(const struct halving *h, uint32_t id, uint32_t mask)
 {
-    struct range range = {0, h->in.shape[0]};
+    struct indices range = {0, h->in.shape[0]};
     for (uint32_t bit = 1; bit < mask; bit <<= 1) {
         uint64_t low = range.count / 2;
-        range = id & bit ? (struct range){range.first + low, range.count - low} : (struct range){range.first, low};
+        range = id & bit ? (struct indices){range.first + low, range.count - low} : (struct indices){range.first, low};
     }
     return range;
 }
@@ -75,13 +75,13 @@ static struct range held_range(const struct halving *h, uint32_t id, uint32_t ma
 /* Sends the range `give` of `from` to a rank and receives the range `take` from it into `out`. With `actions`
  * PIPELINE_LOAD what is received is reduced with the same range of `from`. Empty ranges are not sent. Segments are sent
  * and received in turn, so that neither rank waits for a slot that the other one does not free. */
-static void exchange_ranges(struct halving *h, uint32_t rank, struct tl_shard from, struct range give,
-                            struct range take, unsigned actions)
+static void exchange_ranges(struct halving *h, uint32_t rank, struct tl_shard from, struct indices give,
+                            struct indices take, unsigned actions)
 {
     struct tl *tl = h->tl;
     struct pipeline *pipeline = &h->pipeline;
     for (uint64_t base = 0; base < kb_max(give.count, take.count); base += pipeline->segment) {
-        struct range g = range_window(give, base, pipeline->segment), t = range_window(take, base, pipeline->segment);
+        struct indices g = range_window(give, base, pipeline->segment), t = range_window(take, base, pipeline->segment);
         struct tl_shard out = subrange(tl, h->out, t);
         pipeline_push(pipeline, (struct segment){
             PIPELINE_LOAD | PIPELINE_SEND, rank, rank, subrange(tl, from, g), out, g.count});
@@ -94,9 +94,9 @@ static void exchange_ranges(struct halving *h, uint32_t rank, struct tl_shard fr
 /* A single rank copies its vector. */
 static void copy_vector(struct halving *h)
 {
-    struct range all = {0, h->in.shape[0]};
+    struct indices all = {0, h->in.shape[0]};
     for (uint64_t base = 0; base < all.count; base += h->pipeline.segment) {
-        struct range range = range_window(all, base, h->pipeline.segment);
+        struct indices range = range_window(all, base, h->pipeline.segment);
         pipeline_push(&h->pipeline, (struct segment){
             PIPELINE_LOAD | PIPELINE_STORE, 0, 0, subrange(h->tl, h->in, range), subrange(h->tl, h->out, range),
             range.count});
@@ -127,7 +127,7 @@ KB_KERNEL(all_reduce_halving, struct all_reduce_args)
     bool in_tcm = h.in.shape[0] <= tl_room_bytes(tl) / 2 / kb_dtype_bytes(h.in.dtype);
     if (in_tcm)                                         /* all steps then load and store within the TCM */
         h.in = h.out = tl_load(tl, h.in);
-    struct range all = {0, h.in.shape[0]}, none = {0, 0};
+    struct indices all = {0, h.in.shape[0]}, none = {0, 0};
     while (h.ids <= h.ring.count / 2)
         h.ids *= 2;
     h.extra = h.ring.count - h.ids;

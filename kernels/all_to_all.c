@@ -12,7 +12,7 @@ struct all_to_all_args {
 
 KB_KERNEL(all_to_all, struct all_to_all_args)
 {
-    struct ring ring = ring_of(tl, arg->order);
+    struct rank_ring ring = ring_of(tl, arg->order);
     struct tl_shard in = flattened(tl_my_shard(tl, arg->in)), out = flattened(tl_my_shard(tl, arg->out));
     uint64_t p = ring.count, n = in.shape[0] / p;
     struct pipeline pipeline;

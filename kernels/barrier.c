@@ -13,7 +13,7 @@ struct barrier_marks_args {
 
 KB_KERNEL(barrier_marks, struct barrier_marks_args)
 {
-    struct ring ring = ring_of(tl, arg->order);
+    struct rank_ring ring = ring_of(tl, arg->order);
     struct tl_shard own = flattened(tl_my_shard(tl, arg->marks)), seen = flattened(tl_my_shard(tl, arg->seen));
     struct tl_shard mark = tl_load(tl, flattened(tl_shard(tl, arg->mark, 0)));
     tl_delay(tl, arg->skew_ns * 1000 * (tl_pe(tl) * UINT64_C(7) % ring.count));
@@ -33,7 +33,7 @@ struct barriers_args {
 
 KB_KERNEL(barriers, struct barriers_args)
 {
-    struct ring ring = ring_of(tl, arg->order);
+    struct rank_ring ring = ring_of(tl, arg->order);
     for (uint64_t i = 0; i < arg->count; i++)
         dissemination_barrier(tl, &ring);
 }

@@ -14,7 +14,7 @@ struct chain_args {
 };
 
 /* How many steps behind this rank the root is on the ring. */
-static uint32_t steps_after_root(const struct ring *ring, uint32_t root)
+static uint32_t steps_after_root(const struct rank_ring *ring, uint32_t root)
 {
     uint32_t steps = 0;
     while (ring_behind(ring, steps) != root)
@@ -23,14 +23,14 @@ static uint32_t steps_after_root(const struct ring *ring, uint32_t root)
 }
 
 /* Moves the vector through this rank, with the same actions for each segment. */
-static void chain_run(struct tl *tl, const struct chain_args *arg, const struct ring *ring, struct tl_shard in,
+static void chain_run(struct tl *tl, const struct chain_args *arg, const struct rank_ring *ring, struct tl_shard in,
                       struct tl_shard out, unsigned actions)
 {
     uint64_t n = in.shape[0];
     struct pipeline pipeline;
     pipeline_open(&pipeline, tl, in.dtype, arg->op, arg->chunk_bytes, n);
     for (uint64_t base = 0; base < n; base += pipeline.segment) {
-        struct range range = {base, kb_min(pipeline.segment, n - base)};
+        struct indices range = {base, kb_min(pipeline.segment, n - base)};
         pipeline_push(&pipeline, (struct segment){
             actions, ring_behind(ring, 1), ring_ahead(ring, 1), subrange(tl, in, range), subrange(tl, out, range),
             range.count});
@@ -40,7 +40,7 @@ static void chain_run(struct tl *tl, const struct chain_args *arg, const struct 
 
 KB_KERNEL(broadcast, struct chain_args)
 {
-    struct ring ring = ring_of(tl, arg->order);
+    struct rank_ring ring = ring_of(tl, arg->order);
     struct tl_shard in = flattened(tl_shard(tl, arg->in, 0)), out = flattened(tl_my_shard(tl, arg->out));
     uint32_t steps = steps_after_root(&ring, arg->root);
     chain_run(tl, arg, &ring, in, out, PIPELINE_STORE | (steps == 0 ? PIPELINE_LOAD : PIPELINE_RECV) |
@@ -49,7 +49,7 @@ KB_KERNEL(broadcast, struct chain_args)
 
 KB_KERNEL(reduce, struct chain_args)
 {
-    struct ring ring = ring_of(tl, arg->order);
+    struct rank_ring ring = ring_of(tl, arg->order);
     struct tl_shard in = flattened(tl_my_shard(tl, arg->in)), out = flattened(tl_shard(tl, arg->out, 0));
     uint32_t steps = steps_after_root(&ring, arg->root);
     bool begins = steps == 1 || ring.count == 1;        /* the rank after the root, which is last */

@@ -76,7 +76,7 @@ static uint32_t group_pe(const struct ranks *ranks, const struct exchange_group 
 /* Number i's share of a row of results; a shape of 0 columns if it has none. */
 static struct tl_shard group_share(struct tl *tl, const struct exchange_group *group, struct tl_shard row, uint64_t i)
 {
-    struct range cols = block_range(row.shape[1], group->count, i);
+    struct indices cols = block_range(row.shape[1], group->count, i);
     if (cols.count)
         return tl_part(tl, row, 1, cols.first, cols.count);
     row.shape[1] = 0;

@@ -13,33 +13,33 @@
 
 /* ---- the ring */
 
-struct ring {
+struct rank_ring {
     uint32_t at, count;                                 /* this PE's index on the ring; ranks */
     const uint32_t *rank;                               /* by index */
 };
 
-static inline struct ring ring_of(struct tl *tl, struct kb_order order)
+static inline struct rank_ring ring_of(struct tl *tl, struct kb_order order)
 {
-    struct ring ring = {0, order.count, order.position};
+    struct rank_ring ring = {0, order.count, order.position};
     while (ring.rank[ring.at] != tl_pe(tl))
         ring.at++;
     return ring;
 }
 
 /* The rank `steps` further along the ring. */
-static inline uint32_t ring_ahead(const struct ring *ring, uint64_t steps)
+static inline uint32_t ring_ahead(const struct rank_ring *ring, uint64_t steps)
 {
     return ring->rank[(ring->at + steps) % ring->count];
 }
 
-static inline uint32_t ring_behind(const struct ring *ring, uint64_t steps)
+static inline uint32_t ring_behind(const struct rank_ring *ring, uint64_t steps)
 {
     return ring->rank[(ring->at + ring->count - steps % ring->count) % ring->count];
 }
 
 /* Dissemination barrier: in step k each rank sends a byte to the rank 2^k ahead and waits for the byte of the rank 2^k
  * behind. What a rank waited for before the barrier has ended for all ranks after it. */
-static inline void dissemination_barrier(struct tl *tl, const struct ring *ring)
+static inline void dissemination_barrier(struct tl *tl, const struct rank_ring *ring)
 {
     struct tl_shard out = tl_alloc(tl, KB_u8, 1), in = tl_alloc(tl, KB_u8, 1);
     for (uint64_t distance = 1; distance < ring->count; distance *= 2) {
@@ -53,15 +53,16 @@ static inline void dissemination_barrier(struct tl *tl, const struct ring *ring)
 
 /* ---- blocks of a vector */
 
-struct range {
+/* Consecutive indices of an axis. */
+struct indices {
     uint64_t first, count;
 };
 
 /* Block i of n elements in p blocks, as even as possible: the split of kb_rows and kb_cols. */
-static inline struct range block_range(uint64_t n, uint64_t p, uint64_t i)
+static inline struct indices block_range(uint64_t n, uint64_t p, uint64_t i)
 {
     uint64_t first = (uint64_t)((unsigned __int128)n * i / p), end = (uint64_t)((unsigned __int128)n * (i + 1) / p);
-    return (struct range){first, end - first};
+    return (struct indices){first, end - first};
 }
 
 /* The elements of the longest block. */
@@ -77,10 +78,10 @@ static inline uint64_t block_owner(uint64_t n, uint64_t p, uint64_t i)
 }
 
 /* At most `most` elements of a range, starting `base` elements into it. */
-static inline struct range range_window(struct range range, uint64_t base, uint64_t most)
+static inline struct indices range_window(struct indices range, uint64_t base, uint64_t most)
 {
     uint64_t left = range.count > base ? range.count - base : 0;
-    return (struct range){range.first + base, kb_min(left, most)};
+    return (struct indices){range.first + base, kb_min(left, most)};
 }
 
 /* The elements of a dense shard as one axis. */
@@ -94,7 +95,7 @@ static inline struct tl_shard flattened(struct tl_shard shard)
 }
 
 /* A range of a shard's first axis; for an empty range, the shard itself, which the pipeline does not use. */
-static inline struct tl_shard subrange(struct tl *tl, struct tl_shard shard, struct range range)
+static inline struct tl_shard subrange(struct tl *tl, struct tl_shard shard, struct indices range)
 {
     return range.count ? tl_part(tl, shard, 0, range.first, range.count) : shard;
 }

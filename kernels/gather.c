@@ -26,7 +26,7 @@ static struct tl_shard table_row(struct tl *tl, const struct gather_args *arg, i
 
 /* Copies a range of columns of the rows of some ids, one for each row of y. */
 static void copy_rows(struct tl *tl, const struct gather_args *arg, const int32_t *id, struct tl_shard y,
-                      struct range cols)
+                      struct indices cols)
 {
     struct tl_shard buffer[BUFFERS];
     tl_handle load[BUFFERS], store[BUFFERS];
@@ -63,7 +63,7 @@ KB_KERNEL(gather, struct gather_args)
         struct tl_shard loaded = tl_load(tl, tl_part(tl, ids, 0, token, count));
         for (uint64_t col = 0; col < dim; col += most)
             copy_rows(tl, arg, tl_data(tl, loaded), tl_part(tl, y, 0, token, count),
-                      (struct range){col, kb_min(most, dim - col)});
+                      (struct indices){col, kb_min(most, dim - col)});
         tl_free(tl, loaded);
     }
 }
@@ -76,7 +76,7 @@ static kb_traffic row_traffic(struct kb_pes pes, const double *id, uint64_t toke
 {
     kb_traffic traffic = kb_traffic_new();
     for (uint64_t pe = 0; pe < pes.count; pe++) {
-        struct range own = block_range(tokens, pes.count, pe);
+        struct indices own = block_range(tokens, pes.count, pe);
         for (uint64_t t = own.first; t < own.first + own.count; t++) {
             uint64_t owner = block_owner(vocab, pes.count, (uint64_t)id[t]);
             if (owner != pe)

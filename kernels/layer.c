@@ -113,16 +113,16 @@ static void reduce_and_add(struct layer *l, struct tl_shard rows, struct tl_shar
 
 /* The columns of a PE: they are split in pairs, because a rotation needs both. The columns of K are followed by those
  * of V, so that some PEs have columns of K and others of V. */
-static struct range pe_columns(uint64_t columns, uint64_t pes, uint64_t pe)
+static struct indices pe_columns(uint64_t columns, uint64_t pes, uint64_t pe)
 {
-    struct range pairs = block_range(columns / 2, pes, pe);
-    return (struct range){2 * pairs.first, 2 * pairs.count};
+    struct indices pairs = block_range(columns / 2, pes, pe);
+    return (struct indices){2 * pairs.first, 2 * pairs.count};
 }
 
 /* Loads the cosines and sines of a range of columns for the tokens from `first` on: a row of the table for each pair of
  * columns, into the rows of to[0] and to[1] from `row` on. */
 static void load_angles(struct layer *l, struct transfers *transfers, struct tl_shard to[2], uint64_t row,
-                        uint64_t first, struct range cols)
+                        uint64_t first, struct indices cols)
 {
     struct tl *tl = l->tl;
     struct tl_shard table = tl_shard(tl, l->arg->rope, tl_pe(tl) % tl_shards(l->arg->rope));
@@ -153,7 +153,7 @@ static void rotate_pairs(struct layer *l, struct tl_shard x, struct tl_shard cos
 }
 
 /* Rotates x, this PE's columns of Q and then of K, for the tokens from `first` on. */
-static void rotate_qk(struct layer *l, struct tl_shard x, uint64_t first, struct range q, struct range k)
+static void rotate_qk(struct layer *l, struct tl_shard x, uint64_t first, struct indices q, struct indices k)
 {
     struct tl *tl = l->tl;
     struct transfers transfers = {.begun = 0};
@@ -175,10 +175,10 @@ static void project_qkv(struct layer *l, struct tl_shard wide, uint64_t first)
     const struct attention *a = &l->arg->attention;
     struct transfers transfers = {.begun = 0};
     uint64_t kv_cols = a->kv_heads * a->head_dim;
-    struct range q = pe_columns(a->heads * a->head_dim, tl_num_pes(tl), tl_pe(tl));
-    struct range kv = pe_columns(2 * kv_cols, tl_num_pes(tl), tl_pe(tl));
-    struct range k = range_window((struct range){0, kv_cols}, kv.first, kv.count);
-    struct range v = {kv.first + k.count - kv_cols, kv.count - k.count};
+    struct indices q = pe_columns(a->heads * a->head_dim, tl_num_pes(tl), tl_pe(tl));
+    struct indices kv = pe_columns(2 * kv_cols, tl_num_pes(tl), tl_pe(tl));
+    struct indices k = range_window((struct indices){0, kv_cols}, kv.first, kv.count);
+    struct indices v = {kv.first + k.count - kv_cols, kv.count - k.count};
     uint64_t all = q.count + kv.count;
     struct tl_shard to = tl_alloc(tl, l->dtype, wide.shape[0], all);
     struct tl_shard w = tl_part(tl, tl_my_shard(tl, l->arg->qkv), 1, 0, all);
@@ -232,7 +232,7 @@ static void feed_forward(struct layer *l, struct tl_shard wide)
 /* The tokens [first, first + count) up to Q, K and V. */
 static void before_attention(struct layer *l, uint64_t first, uint64_t count)
 {
-    struct range mine = mesh_rows(&l->mesh, count, l->mesh.axes);
+    struct indices mine = mesh_rows(&l->mesh, count, l->mesh.axes);
     struct tl_shard wide = tl_part(l->tl, l->wide, 0, 0, count), x = {.rank = 0};
     if (mine.count)
         x = load_rect(l, l->arg->x, first + mine.first, mine.count, 0, l->arg->d);
@@ -245,7 +245,7 @@ static void before_attention(struct layer *l, uint64_t first, uint64_t count)
 /* The tokens [first, first + count) from O to y. */
 static void after_attention(struct layer *l, uint64_t first, uint64_t count)
 {
-    struct range mine = mesh_rows(&l->mesh, count, l->mesh.axes);
+    struct indices mine = mesh_rows(&l->mesh, count, l->mesh.axes);
     struct tl_shard wide = tl_part(l->tl, l->wide, 0, 0, count), x = {.rank = 0};
     struct transfers transfers = {.begun = 0};
     project_out(l, wide, first);
@@ -266,7 +266,7 @@ static void after_attention(struct layer *l, uint64_t first, uint64_t count)
 KB_KERNEL(transformer_layer, struct layer_args)
 {
     struct layer l = {.tl = tl, .arg = arg, .dtype = arg->attention.dtype, .since_ps = tl_now(tl)};
-    struct ring ring = ring_of(tl, arg->order);
+    struct rank_ring ring = ring_of(tl, arg->order);
     uint64_t chunk = kb_min(arg->chunk, arg->tokens);
     mesh_open(&l.mesh, tl);
     pipeline_open(&l.pipeline, tl, l.dtype, "add", arg->message_bytes, chunk * arg->d);
@@ -298,8 +298,8 @@ static kb_ref weight_columns(const struct layer_args *arg, uint64_t pes, uint32_
     uint64_t all = (which ? a->kv_heads : a->heads) * a->head_dim, before = which == 2 ? all : 0;
     double *values = kb_array(double, arg->d * all);
     for (uint64_t pe = 0; pe < pes; pe++) {
-        struct range q = pe_columns(a->heads * a->head_dim, pes, pe);
-        struct range kv = pe_columns(2 * a->kv_heads * a->head_dim, pes, pe), mine = which ? kv : q;
+        struct indices q = pe_columns(a->heads * a->head_dim, pes, pe);
+        struct indices kv = pe_columns(2 * a->kv_heads * a->head_dim, pes, pe), mine = which ? kv : q;
         for (uint64_t i = 0; i < arg->d * mine.count; i++) {
             uint64_t row = i / mine.count, col = i % mine.count, to = mine.first + col - before;
             uint64_t from = pe * arg->qkv_cols + (which ? q.count : 0) + (turned ? col ^ 1 : col);

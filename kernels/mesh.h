@@ -15,7 +15,7 @@ enum { MESH_AXES = 3, MESH_LONGEST = 512 };             /* MESH_LONGEST: most PE
 
 struct mesh {
     uint32_t axes;
-    struct ring axis[MESH_AXES];
+    struct rank_ring axis[MESH_AXES];
     uint32_t rank[MESH_AXES][MESH_LONGEST];
 };
 
@@ -27,7 +27,7 @@ static inline void mesh_add_axis(struct tl *tl, struct mesh *mesh, uint32_t stri
         tl_fail(tl, 1, "an axis of %u PEs, of at most %u", count, (unsigned)MESH_LONGEST);
     for (uint32_t i = 0; i < count; i++)
         mesh->rank[axis][i] = first + i * stride;
-    mesh->axis[axis] = (struct ring){at, count, mesh->rank[axis]};
+    mesh->axis[axis] = (struct rank_ring){at, count, mesh->rank[axis]};
 }
 
 /* Makes the mesh of the launch's PEs. Its axes follow the cubes and their rows where the launch has whole cubes and
@@ -52,33 +52,33 @@ static inline void mesh_open(struct mesh *mesh, struct tl *tl)
 }
 
 /* The part of a range of rows that belongs to index `at` on an axis. */
-static inline struct range mesh_part(struct range rows, const struct ring *axis, uint64_t at)
+static inline struct indices mesh_part(struct indices rows, const struct rank_ring *axis, uint64_t at)
 {
-    struct range part = block_range(rows.count, axis->count, at);
-    return (struct range){rows.first + part.first, part.count};
+    struct indices part = block_range(rows.count, axis->count, at);
+    return (struct indices){rows.first + part.first, part.count};
 }
 
 /* This PE's part of `rows` rows after a split along the first `axes` axes. */
-static inline struct range mesh_rows(const struct mesh *mesh, uint64_t rows, uint32_t axes)
+static inline struct indices mesh_rows(const struct mesh *mesh, uint64_t rows, uint32_t axes)
 {
-    struct range range = {0, rows};
+    struct indices range = {0, rows};
     for (uint32_t i = 0; i < axes; i++)
         range = mesh_part(range, &mesh->axis[i], mesh->axis[i].at);
     return range;
 }
 
 /* A ring reduce-scatter or all-gather of the range `rows` of x along one axis. */
-static inline void mesh_ring(struct pipeline *pipeline, const struct ring *ring, struct tl_shard x, struct range rows,
-                             bool reduce)
+static inline void mesh_ring(struct pipeline *pipeline, const struct rank_ring *ring, struct tl_shard x,
+                             struct indices rows, bool reduce)
 {
     uint64_t p = ring->count, row_elements = x.shape[1], longest = block_longest(rows.count, p) * row_elements;
     struct tl_shard all = flattened(x);
     for (uint64_t base = 0; base < longest; base += pipeline->segment)
         for (uint64_t step = 0; step < p; step++) {
             bool first = step == 0, last = step == p - 1, load = reduce || first, store = reduce ? last : !first;
-            struct range block = mesh_part(rows, ring, (ring->at + 2 * p - step - reduce) % p);
-            struct range elements = {block.first * row_elements, block.count * row_elements};
-            struct range range = range_window(elements, base, pipeline->segment);
+            struct indices block = mesh_part(rows, ring, (ring->at + 2 * p - step - reduce) % p);
+            struct indices elements = {block.first * row_elements, block.count * row_elements};
+            struct indices range = range_window(elements, base, pipeline->segment);
             unsigned actions = (first ? 0 : PIPELINE_RECV) | (load ? PIPELINE_LOAD : 0) | (last ? 0 : PIPELINE_SEND) |
                                (store ? PIPELINE_STORE : 0);
             struct tl_shard part = subrange(pipeline->tl, all, range);

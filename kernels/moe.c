@@ -106,7 +106,7 @@ static void combine(struct tl *tl, const struct moe_args *arg, struct tl_shard y
 
 KB_KERNEL(moe, struct moe_args)
 {
-    struct ring ring = ring_of(tl, arg->order);
+    struct rank_ring ring = ring_of(tl, arg->order);
     struct tl_shard routing = tl_load(tl, tl_my_shard(tl, arg->ids));
     const int32_t *ids = tl_data(tl, routing);
     for (uint64_t e = 0; e < arg->experts; e++) {

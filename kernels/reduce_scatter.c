@@ -13,16 +13,16 @@ struct reduce_scatter_args {
 
 KB_KERNEL(reduce_scatter, struct reduce_scatter_args)
 {
-    struct ring ring = ring_of(tl, arg->order);
+    struct rank_ring ring = ring_of(tl, arg->order);
     struct tl_shard in = flattened(tl_my_shard(tl, arg->in)), out = flattened(tl_my_shard(tl, arg->out));
     uint64_t p = ring.count, n = in.shape[0], longest = block_longest(n, p);
     struct pipeline pipeline;
     pipeline_open(&pipeline, tl, in.dtype, arg->op, arg->chunk_bytes, longest);
     for (uint64_t base = 0; base < longest; base += pipeline.segment)
         for (uint64_t step = 0; step < p; step++) {
-            struct range block = block_range(n, p, ring_behind(&ring, step + 1));
-            struct range range = range_window(block, base, pipeline.segment);
-            struct range own = {base, step == p - 1 ? range.count : 0};
+            struct indices block = block_range(n, p, ring_behind(&ring, step + 1));
+            struct indices range = range_window(block, base, pipeline.segment);
+            struct indices own = {base, step == p - 1 ? range.count : 0};
             unsigned actions = PIPELINE_LOAD | (step > 0 ? PIPELINE_RECV : 0) |
                                (step == p - 1 ? PIPELINE_STORE : PIPELINE_SEND);
             pipeline_push(&pipeline, (struct segment){

@@ -31,15 +31,15 @@ struct transpose_args {
 };
 
 /* A block of x, by its rows and columns of x. In a buffer it is transposed. */
-struct block {
-    struct range rows, cols;
+struct matrix_block {
+    struct indices rows, cols;
 };
 
 /* What a PE gives and takes in a step. */
 struct exchange {
-    struct range to, from;                              /* the PEs that it gives to and takes from */
+    struct indices to, from;                              /* the PEs that it gives to and takes from */
     uint64_t row, col;                                  /* where the step begins in each PE's rows and columns */
-    struct block give, take;
+    struct matrix_block give, take;
 };
 
 struct panel {
@@ -47,13 +47,13 @@ struct panel {
     struct transfers transfers;                         /* that fill it or read it */
 };
 
-/* Of n rows or columns over p PEs, those of some PEs that a step is about: from `base` of each PE on, at most `most`.
- * Those of several PEs follow one another, because blocks are not cut then. */
-static struct range step_range(uint64_t n, uint64_t p, struct range pes, uint64_t base, uint64_t most)
+/* The rows or columns, of n that are split over p PEs, that a step moves for some PEs: of each PE at most `most`, from
+ * its `base`-th on. With several PEs they are consecutive, because blocks are not cut then. */
+static struct indices step_range(uint64_t n, uint64_t p, struct indices pes, uint64_t base, uint64_t most)
 {
-    struct range first = range_window(block_range(n, p, pes.first), base, most);
-    struct range last = range_window(block_range(n, p, pes.first + pes.count - 1), base, most);
-    return (struct range){first.first, last.first + last.count - first.first};
+    struct indices first = range_window(block_range(n, p, pes.first), base, most);
+    struct indices last = range_window(block_range(n, p, pes.first + pes.count - 1), base, most);
+    return (struct indices){first.first, last.first + last.count - first.first};
 }
 
 static struct exchange exchange_of_step(const struct tl *tl, const struct transpose_args *arg, uint64_t s)
@@ -61,10 +61,10 @@ static struct exchange exchange_of_step(const struct tl *tl, const struct transp
     uint64_t p = tl_num_pes(tl), place = tl_pe(tl) / arg->group, cut = s / arg->groups;
     uint64_t away = (s + arg->groups / 2) % arg->groups;                /* the farthest groups first */
     uint64_t to = (place + away) % arg->groups, from = (place + arg->groups - away) % arg->groups;
-    struct range own = {tl_pe(tl), 1};
+    struct indices own = {tl_pe(tl), 1};
     struct exchange step = {.row = cut / arg->col_cuts * arg->rows, .col = cut % arg->col_cuts * arg->cols};
-    step.to = range_window((struct range){0, p}, to * arg->group, arg->group);
-    step.from = range_window((struct range){0, p}, from * arg->group, arg->group);
+    step.to = range_window((struct indices){0, p}, to * arg->group, arg->group);
+    step.from = range_window((struct indices){0, p}, from * arg->group, arg->group);
     step.give.rows = step_range(arg->m, p, own, step.row, arg->rows);
     step.give.cols = step_range(arg->n, p, step.to, step.col, arg->cols);
     step.take.rows = step_range(arg->m, p, step.from, step.row, arg->rows);
@@ -72,19 +72,20 @@ static struct exchange exchange_of_step(const struct tl *tl, const struct transp
     return step;
 }
 
-static bool is_empty(struct block block)
+static bool is_empty(struct matrix_block block)
 {
     return block.rows.count == 0 || block.cols.count == 0;
 }
 
 /* A block in this PE's shard of x or y. */
-static struct tl_shard block_in_shard(struct tl *tl, struct tl_shard shard, struct range rows, struct range cols)
+static struct tl_shard block_in_shard(struct tl *tl, struct tl_shard shard, struct indices rows, struct indices cols)
 {
     return submatrix(tl, shard, rows.first - shard.first[0], rows.count, cols.first, cols.count);
 }
 
 /* A block in the buffer of a larger one, `all`. */
-static struct tl_shard block_in_buffer(struct tl *tl, const struct panel *panel, struct block all, struct block block)
+static struct tl_shard block_in_buffer(struct tl *tl, const struct panel *panel, struct matrix_block all,
+                                       struct matrix_block block)
 {
     struct tl_shard buffer = tl_part(tl, panel->buffer, 0, 0, all.rows.count * all.cols.count);
     buffer = tl_reshape(tl, buffer, all.cols.count, all.rows.count);
@@ -93,7 +94,7 @@ static struct tl_shard block_in_buffer(struct tl *tl, const struct panel *panel,
 }
 
 /* Starts to load a block as soon as the panel is free. */
-static void load_panel(struct tl *tl, const struct transpose_args *arg, struct panel *panel, struct block block)
+static void load_panel(struct tl *tl, const struct transpose_args *arg, struct panel *panel, struct matrix_block block)
 {
     transfers_wait(tl, &panel->transfers);
     if (is_empty(block))
@@ -104,7 +105,7 @@ static void load_panel(struct tl *tl, const struct transpose_args *arg, struct p
 }
 
 /* Starts to store a block as soon as it has been received. */
-static void store_panel(struct tl *tl, const struct transpose_args *arg, struct panel *panel, struct block block)
+static void store_panel(struct tl *tl, const struct transpose_args *arg, struct panel *panel, struct matrix_block block)
 {
     transfers_wait(tl, &panel->transfers);
     if (is_empty(block))
@@ -131,8 +132,8 @@ static void exchange_blocks(struct tl *tl, const struct transpose_args *arg, con
 {
     uint64_t p = tl_num_pes(tl), me = tl_pe(tl);
     for (uint64_t i = 0; i < step->from.count; i++) {
-        struct range from = {step->from.first + (me + i) % step->from.count, 1};
-        struct block block = {step_range(arg->m, p, from, step->row, arg->rows), step->take.cols};
+        struct indices from = {step->from.first + (me + i) % step->from.count, 1};
+        struct matrix_block block = {step_range(arg->m, p, from, step->row, arg->rows), step->take.cols};
         if (is_empty(block))
             continue;
         struct tl_shard to = block_in_buffer(tl, take, step->take, block);
@@ -142,8 +143,8 @@ static void exchange_blocks(struct tl *tl, const struct transpose_args *arg, con
             pass_block(tl, take, to, (uint32_t)from.first, false);
     }
     for (uint64_t i = 0; i < step->to.count; i++) {
-        struct range to = {step->to.first + (me + i) % step->to.count, 1};
-        struct block block = {step->give.rows, step_range(arg->n, p, to, step->col, arg->cols)};
+        struct indices to = {step->to.first + (me + i) % step->to.count, 1};
+        struct matrix_block block = {step->give.rows, step_range(arg->n, p, to, step->col, arg->cols)};
         if (!is_empty(block) && to.first != me)
             pass_block(tl, give, block_in_buffer(tl, give, step->give, block), (uint32_t)to.first, true);
     }

@@ -1,4 +1,4 @@
-/* arith.h: sizes, and how long bytes and cycles take: integers; what does not fit into 64 bits is the largest one. */
+/* arith.h: integer arithmetic of sizes and times. Results that do not fit into 64 bits are UINT64_MAX (saturated). */
 #ifndef KB_ARITH_H
 #define KB_ARITH_H
 
@@ -16,6 +16,7 @@ static inline uint64_t kb_product(uint64_t a, uint64_t b)
     return __builtin_mul_overflow(a, b, &c) ? UINT64_MAX : c;
 }
 
+/* a / b, rounded up; b is above 0. */
 static inline uint64_t kb_ceil_div(uint64_t a, uint64_t b)
 {
     return a / b + (a % b != 0);
@@ -31,13 +32,13 @@ static inline uint64_t kb_max(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* x, or the bound that it is beyond; most, if that is below least. */
+/* x limited to [least, most]; `most` if it is below `least`. */
 static inline uint64_t kb_clamp(uint64_t x, uint64_t least, uint64_t most)
 {
     return kb_min(kb_max(x, least), most);
 }
 
-/* The later one of two times. */
+/* The later of two times. */
 static inline uint64_t kb_later(uint64_t a, uint64_t b)
 {
     return kb_max(a, b);
@@ -50,7 +51,7 @@ static inline uint64_t kb_scaled(uint64_t a, uint64_t num, uint64_t den)
     return whole >> 64 ? UINT64_MAX : (uint64_t)whole;
 }
 
-/* Time to move bytes at so many bytes/s, rounded up; 0 bytes/s is infinite. */
+/* The time to move bytes at bw_bps bytes/s, rounded up; a bandwidth of 0 is infinite. */
 static inline uint64_t kb_move_ps(uint64_t bytes, uint64_t bw_bps)
 {
     if (!bw_bps)
@@ -62,15 +63,15 @@ static inline uint64_t kb_move_ps(uint64_t bytes, uint64_t bw_bps)
     return work >> 64 ? UINT64_MAX : (uint64_t)work;
 }
 
-/* Time of clock cycles at so many kHz, rounded up. */
+/* The time of clock cycles at clock_khz kHz, which is above 0, rounded up. */
 static inline uint64_t kb_cycles_ps(uint64_t cycles, uint64_t clock_khz)
 {
     unsigned __int128 work = ((unsigned __int128)cycles * 1000000000u + clock_khz - 1) / clock_khz;
     return work >> 64 ? UINT64_MAX : (uint64_t)work;
 }
 
-/* Takes what serves one thing at a time and is free at *free_ps, for a length of time from at_ps on; returns the start
- * and leaves the end in *free_ps. */
+/* Reserves a server that is free from *free_ps on, for length_ps, at at_ps or later. Returns the start and sets
+ * *free_ps to the end. */
 static inline uint64_t kb_reserve(uint64_t *free_ps, uint64_t at_ps, uint64_t length_ps)
 {
     uint64_t start_ps = kb_later(*free_ps, at_ps);

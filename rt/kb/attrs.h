@@ -10,7 +10,7 @@ struct attrs {
 #undef ATTR
 };
 
-/* Those of this machine, as the topology gives them. */
+/* The attributes of this machine, from its topology. */
 extern const struct attrs kb_attrs;
 
 #endif

@@ -1,19 +1,20 @@
-/* composite.h: the device side: composites, whose tiles flow through the PE's engines. Part of <kb/tl.h>. */
+/* composite.h: the device library: composites, whose tiles flow through the PE's engines. Part of <kb/tl.h>. */
 #ifndef KB_COMPOSITE_H
 #define KB_COMPOSITE_H
 
-/* A matrix as a composite reads or writes it: row-major, `ld` elements from row to row (0: tight). Transposed: element
- * (i, j) lies where row j has its element i; for a and b of a gemm alone, and their data alone: time is as without. */
+/* A matrix that a composite reads or writes: row-major, with `ld` elements from row to row. If transposed, element (i,
+ * j) lies at element i of row j. Only a and b of a gemm can be transposed; it changes their data, not their time. */
 struct tl_operand {
-    uint64_t addr, ld;
-    uint64_t rows, cols;                                /* at most what the composite needs; 0: as much as it does */
-    double number;                                      /* if it is a number */
+    uint64_t addr, ld;                                  /* ld 0: no gaps between rows */
+    uint64_t rows, cols;                                /* the shape; at least what the composite needs; 0: that */
+    double number;                                      /* if is_number */
     uint8_t dtype;
     bool transposed, is_virtual, is_number;
-    bool unfit;                                         /* made of a shard that is no such matrix: KERNEL_ERROR */
+    bool unfit;                                         /* made of a shard that is not such a matrix: KERNEL_ERROR */
 };
 
-/* A shard of one axis, which is a row, or of two, whose rows or columns have no gaps between elements; or a number. */
+/* An operand from a shard: a row, for a shard of one axis; a matrix whose rows or columns have consecutive elements; or
+ * a number (tl_number), where one is allowed. */
 static inline struct tl_operand tl_in(struct tl_shard shard)
 {
     struct tl_operand operand = {.addr = shard.addr, .dtype = shard.dtype, .is_virtual = shard.is_virtual};
@@ -31,7 +32,7 @@ static inline struct tl_operand tl_in(struct tl_shard shard)
     if (!operand.transposed && operand.cols > 1)
         operand.unfit |= shard.stride[matrix ? 1 : 0] != 1;
     if (matrix && (operand.transposed ? operand.cols : operand.rows) == 1)
-        operand.ld = 0;                                 /* of a single row no stride matters */
+        operand.ld = 0;                                 /* the stride of a single row does not matter */
     return operand;
 }
 
@@ -42,49 +43,60 @@ static inline struct tl_operand tl_out(struct tl_shard shard)
 
 enum tl_op { TL_GEMM, TL_MATH };
 
-/* When an epilogue works: on the accumulator after each k tile; on each finished output tile, before it is rounded and
- * stored; on the last tile only. */
+/* When an epilogue is applied: to the accumulator after each k tile; to each finished output tile, before it is rounded
+ * and stored; to the last tile only. */
 enum tl_scope { TL_K_TILE, TL_OUTPUT_TILE, TL_ONCE };
 
-/* An op on what a gemm has summed up, x: in f32, or of i8 in i32. Of one operand: copy, neg, abs, relu, and on floats
- * exp, log, sqrt, rsqrt, recip, tanh, sigmoid, gelu, silu. Of two: add, sub, mul, div, max, min with m x n, with a row
- * of n, a column of m or one element; bias (bias_add) with a row; scale with a row or one element. quant and dequant
- * with a row or one element: x / scale, rounded to even and saturated in c's dtype, which is an integer; x * scale in
- * f32. cast: x as c's dtype holds it. quant, dequant and a cast to a float make f32 of an i8 gemm's i32; they, before
- * others, are of the scope TL_OUTPUT_TILE. */
+/* An op on the accumulator x of a gemm, which is f32, or i32 for i8. Its name is one of
+ *   copy, neg, abs, relu; on floats exp, log, sqrt, rsqrt, recip, tanh, sigmoid, gelu, silu: no operand;
+ *   add, sub, mul, div, max, min: an operand of m x n, a row of n, a column of m, one element or a number;
+ *   bias (bias_add): a row of n;  scale: a row of n, one element or a number;
+ *   quant: x / scale, rounded to even and saturated to c's dtype, an integer;  dequant: x * scale in f32; both take a
+ *     row of n, one element or a number;
+ *   cast: x rounded to c's dtype.
+ * quant, dequant and a cast to a float turn the i32 of an i8 gemm into f32, for all of c, so their scope must be
+ * TL_OUTPUT_TILE. */
 struct tl_epilogue {
     const char *op;
     enum tl_scope scope;
-    struct tl_operand operand;                          /* the second one, not all zero; the timing does not move it */
+    struct tl_operand operand;                          /* not all zero; it takes no time to move */
 };
 
 enum { TL_EPILOGUES = 8 };
 
-/* A gemm: C[m, n] = A[m, k] B[k, n], then the epilogues. a and b have one dtype, f32, f16, bf16 (accumulated in f32) or
- * i8 (exactly, in i32); c may have another one: rounded to nearest even, saturated.
- * Math: dst = math(src) or math(src, src2), element by element, with the dtypes and names of <kb/math.h>: all ops but
- * where. src2 is of m x n, a row, a column, one element or a number, as there, not all zero, and moves no bytes in the
- * timing. */
+/* A gemm: c = a b, for matrices of m x k and k x n, then the epilogues in the order of their scopes and of the list. a
+ * and b have the same dtype: f32, f16 or bf16, accumulated in f32, or i8, accumulated exactly in i32. c has any dtype;
+ * it is rounded to nearest even and saturated.
+ *
+ * Math: dst = math(src) or math(src, src2) on m x n elements, with the names and dtypes of <kb/math.h>: the elementwise
+ * ops of one or two operands. src2 is m x n, a row of n, a column of m, one element or a number, and takes no time to
+ * move. Set k, tile[2] and the epilogues to 0. */
 struct tl_composite {
     enum tl_op op;
-    uint64_t m, k, n;                                   /* of math: m, n */
-    uint64_t tile[3];                                   /* m, k, n; of math: m, n */
+    uint64_t m, k, n;                                   /* math: m and n */
+    uint64_t tile[3];                                   /* m, k, n; math: m, n */
     struct tl_operand a, b, c;
-    bool pin_a, pin_b;                                  /* the operand lies in this PE's TCM and stays: no DMA for it */
+    bool pin_a, pin_b;                                  /* the operand lies in this PE's TCM: no DMA */
     struct tl_epilogue epilogue[TL_EPILOGUES];
     uint32_t epilogues;
     const char *math;
-    enum tl_relation relation;                          /* of cmp */
+    enum tl_relation relation;                          /* if math is "cmp" */
     struct tl_operand src, src2, dst;
 };
 
-/* Submits a composite; never blocks for it. Its result is pending until the data pass.
- * The data are where the leading dimension puts them. The timing moves an operand's tiles as blocks that lie one after
- * the other, without gaps, from its address on: as many bytes, within those that the rows span.
- * KERNEL_ERROR: a size or tile of 0, a leading dimension below the row, a shard smaller than what is computed, a dtype
- * or op that is not defined, epilogues of math, a pinned operand outside the TCM, a result that lies where an operand
- * does (of math: but for being just that); BAD_ADDRESS: outside a memory, or not aligned to the dtype; PAGE_FAULT: a
- * second operand on pages that are not mapped; TILE_TOO_LARGE. */
+/* Submits a composite and returns its handle; does not block until it is complete. The result is pending until the data
+ * pass.
+ *
+ * Data are where the leading dimension says. The timing moves the tiles of an operand as consecutive blocks from its
+ * address on: the same number of bytes, within those that the rows span.
+ *
+ * KERNEL_ERROR: a size or tile that is 0 or above 2^40 - 1; a leading dimension below the length of a row; a shard that
+ * is smaller than the matrix; a dtype, op, scope or operand that is not defined; more than TL_EPILOGUES epilogues, or
+ * any for math; a pinned operand that is not in this PE's TCM; a result that overlaps an operand (math: unless it is
+ * the same matrix); an engine that lacks the dtype or the op. BAD_ADDRESS: outside a memory, or not aligned to the
+ * dtype. PAGE_FAULT: a page that is not mapped: of an operand that the DMA does not move, or that has gaps, at the
+ * call, of others when the DMA translates it. TILE_TOO_LARGE: the buffers of a tile do not fit into the region of the
+ * TCM that the scheduler reserves. */
 #define tl_composite(tl, ...) tl_composite_at(tl, __VA_ARGS__, __FILE__, __LINE__)
 
 /* ---- what the macros call */

@@ -1,47 +1,50 @@
-/* math.h: the device side: simple compute, one op on tensors in this PE's TCM. Part of <kb/tl.h>.
+/* math.h: the device library: simple compute, one op on shards in this PE's TCM. Part of <kb/tl.h>.
  *
- * A call is one command of pe_math, for as many elements as the result has, or the operand of a reduction, with the
- * lanes of the larger one of both dtypes. All operands and the result are shards in this PE's TCM, with any strides.
+ * A call is one command of pe_math. Its time is that of the elements of the result, or of the operand of a reduction,
+ * in the lanes of the larger of the two dtypes. All operands and the result are shards in this PE's TCM, with any
+ * strides.
  *
- * Shapes: an operand has the result's shape, or one of fewer axes or of sizes of 1 that is repeated along them, counted
- * from the last axis: of a result of m x n that is a row of n, a column of m x 1, one element, or a number,
- * tl_number(0.5), which only the last operand can be. A result may be one of its operands, but not overlap them
- * otherwise.
+ * Shapes: operands are broadcast to the shape of the result as in NumPy. Axes are aligned at the last one; an operand
+ * may have fewer axes, or axes of size 1, and is repeated along them. For a result of m x n an operand is m x n, a row
+ * of n, a column of m x 1, or one element. The last operand of an op may also be a number: tl_number(0.5). The result
+ * may be the same shard as an operand, but must not overlap one otherwise.
  *
- * dtypes: floats are computed in f32 and rounded to the result's dtype, to nearest even; integers in i32, and wrap to
- * the result's dtype. Operands and result may be of several float dtypes, or of several integer dtypes, but not of
- * both. NaN is kept; min and max of a NaN and anything are NaN, and -0 is below 0.
+ * dtypes: floats are computed in f32 and rounded to the result's dtype, to nearest even; integers are computed in i32
+ * and wrap to the result's dtype. Operands and result may have different float dtypes, or different integer dtypes, but
+ * not both kinds. NaN propagates, also through min and max, for which -0 is less than 0.
  *
- * The calls block until the command is done; those of tl_compute_async give a handle at once. Results are pending until
- * the data pass. KERNEL_ERROR: an op that is unknown or not defined on these dtypes, an operand too many or too few, a
- * shape that does not fit, a buffer that is not in this PE's TCM, a result over a part of an operand, a dtype that
- * pe_math has no lanes for; BAD_ADDRESS: outside the TCM, in its reserved region, or not aligned to the dtype. */
+ * The calls block until the command is complete; those that end in _async return a handle at once. Results are pending
+ * until the data pass. Faults, besides those of every command (tl.h): KERNEL_ERROR: an unknown op, or one that is not
+ * defined on these dtypes; too many or too few operands; shapes that do not fit; a result that overlaps part of an
+ * operand; pe_math has no lanes for the dtype. */
 #ifndef KB_MATH_H
 #define KB_MATH_H
 
-/* ---- the gemm of one command, and any op */
+/* ---- the gemm of one command, and the general call */
 
-/* to = a b, of matrices m x k and k x n, in one command of pe_gemm; one that is transposed is a shard with its strides
- * exchanged. a and b have one dtype: f32, f16, bf16 (accumulated in f32) or i8 (in i32); `to` is of any dtype, rounded
- * to nearest even and saturated. Faults as those of the ops; `to` does not overlap a or b at all. */
+/* to = a b, for matrices of m x k and k x n, in one command of pe_gemm. For a transposed matrix use tl_transposed. a
+ * and b have the same dtype: f32, f16 or bf16, accumulated in f32, or i8, accumulated in i32. `to` has any dtype; it is
+ * rounded to nearest even and saturated. KERNEL_ERROR: not matrices, or sizes that do not fit; other dtypes; `to`
+ * overlaps a or b; pe_gemm has no k_per_cycle for the dtype. */
 #define tl_dot(tl, to, a, b) tl_dot_at(tl, to, a, b, __FILE__, __LINE__)
 #define tl_dot_async(tl, to, a, b) tl_dot_async_at(tl, to, a, b, __FILE__, __LINE__)
 
 enum tl_relation { TL_EQ, TL_NE, TL_LT, TL_LE, TL_GT, TL_GE };
 
-/* An op with its operands in the order in which they are listed below; those that it does not have are left out. */
+/* An op with its operands, in the order of the calls below. Operands that the op does not have are left out. */
 struct tl_compute {
     const char *op;
     struct tl_shard to, x, y, z;
     enum tl_relation relation;                          /* of cmp */
-    int axis;                                           /* of a reduction; -1 is the last */
+    int axis;                                           /* of a reduction; -1: the last axis */
 };
 
-/* tl_compute(tl, &(struct tl_compute){.op = "exp", .to = y, .x = x}): any op. */
+/* Any op by its name: tl_compute(tl, &(struct tl_compute){.op = "exp", .to = y, .x = x}). */
 #define tl_compute(tl, ...) tl_compute_at(tl, __VA_ARGS__, __FILE__, __LINE__)
 #define tl_compute_async(tl, ...) tl_compute_async_at(tl, __VA_ARGS__, __FILE__, __LINE__)
 
-/* A number as an operand: in f32 for floats; of integers it has to be a whole number of i32. */
+/* A number as an operand: it is rounded to f32 for floats; for integers it must be a whole number in the range of
+ * i32. */
 static inline struct tl_shard tl_number(double number)
 {
     struct tl_shard shard = {.dtype = KB_DTYPES};
@@ -49,8 +52,10 @@ static inline struct tl_shard tl_number(double number)
     return shard;
 }
 
-/* to = op(x), element by element. Of floats and integers: copy, neg, abs, relu. Of floats: gelu is x/2 (1 + erf(x /
- * sqrt 2)), silu is x sigmoid(x), tl_ln is op "log". */
+/* ---- elementwise ops of one operand: to = op(x)
+ *
+ * copy, neg, abs and relu are defined on floats and integers, the others on floats. gelu is x / 2 (1 + erf(x / sqrt
+ * 2)), silu is x sigmoid(x), and tl_ln is the op "log". */
 #define tl_copy(tl, to, x) KB_UNARY(, tl, "copy", to, x)
 #define tl_neg(tl, to, x) KB_UNARY(, tl, "neg", to, x)
 #define tl_abs(tl, to, x) KB_UNARY(, tl, "abs", to, x)
@@ -78,7 +83,9 @@ static inline struct tl_shard tl_number(double number)
 #define tl_gelu_async(tl, to, x) KB_UNARY(_async, tl, "gelu", to, x)
 #define tl_silu_async(tl, to, x) KB_UNARY(_async, tl, "silu", to, x)
 
-/* to = op(x, y), element by element. An integer quotient is rounded towards 0, and 0 where y is. */
+/* ---- elementwise ops of two operands: to = op(x, y)
+ *
+ * An integer quotient is rounded towards 0, and is 0 where y is 0. */
 #define tl_add(tl, to, x, y) KB_BINARY(, tl, "add", to, x, y)
 #define tl_sub(tl, to, x, y) KB_BINARY(, tl, "sub", to, x, y)
 #define tl_mul(tl, to, x, y) KB_BINARY(, tl, "mul", to, x, y)
@@ -92,40 +99,42 @@ static inline struct tl_shard tl_number(double number)
 #define tl_max_async(tl, to, x, y) KB_BINARY(_async, tl, "max", to, x, y)
 #define tl_min_async(tl, to, x, y) KB_BINARY(_async, tl, "min", to, x, y)
 
-/* x + row; x * factor, which is a row, one element or a number. */
+/* to = x + row; to = x * factor. The row and the factor are a row of n; the factor may also be one element or a
+ * number. */
 #define tl_bias(tl, to, x, row) KB_BINARY(, tl, "bias", to, x, row)
 #define tl_scale(tl, to, x, factor) KB_BINARY(, tl, "scale", to, x, factor)
 #define tl_bias_async(tl, to, x, row) KB_BINARY(_async, tl, "bias", to, x, row)
 #define tl_scale_async(tl, to, x, factor) KB_BINARY(_async, tl, "scale", to, x, factor)
 
-/* An op of two operands by its name. */
+/* Any op of two operands by its name. */
 #define tl_math(tl, op, to, x, y) KB_BINARY(, tl, op, to, x, y)
 #define tl_math_async(tl, op, to, x, y) KB_BINARY(_async, tl, op, to, x, y)
 
-/* to, which is u8, is 1 where x and y stand in a relation, else 0: tl_cmp(tl, mask, x, TL_LT, y). With a NaN it is 0,
- * but for TL_NE. */
+/* to = 1 where the relation holds between x and y, else 0; `to` is u8: tl_cmp(tl, mask, x, TL_LT, y). Comparisons with
+ * a NaN give 0, except TL_NE, which gives 1. */
 #define tl_cmp(tl, to, x, is, y) KB_COMPARE(, tl, to, x, is, y)
 #define tl_cmp_async(tl, to, x, is, y) KB_COMPARE(_async, tl, to, x, is, y)
 
-/* to = x where c, which is u8, is not 0, else y. */
+/* to = x where c is not 0, else y; c is u8. */
 #define tl_where(tl, to, c, x, y) KB_TERNARY(, tl, "where", to, c, x, y)
 #define tl_where_async(tl, to, c, x, y) KB_TERNARY(_async, tl, "where", to, c, x, y)
 
-/* x in the dtype of `to`, whatever both are: to a float rounded to nearest even, to an integer likewise, and saturated;
- * NaN becomes 0. */
+/* to = x in the dtype of `to`, from any dtype to any dtype: rounded to nearest even; integers saturate, and a NaN
+ * becomes the integer 0. */
 #define tl_cast(tl, to, x) KB_UNARY(, tl, "cast", to, x)
 #define tl_cast_async(tl, to, x) KB_UNARY(_async, tl, "cast", to, x)
 
-/* x / scale in f32, rounded to nearest even and saturated, in an integer dtype; x * scale in f32, in a float dtype. x
- * is of any dtype; the scale is a float: a row, one element or a number. */
+/* quant: to = x / scale, in f32, rounded to nearest even and saturated to an integer dtype. dequant: to = x * scale, in
+ * f32, rounded to a float dtype. x has any dtype; the scale is a float: a row of n, one element or a number. */
 #define tl_quant(tl, to, x, scale) KB_BINARY(, tl, "quant", to, x, scale)
 #define tl_dequant(tl, to, x, scale) KB_BINARY(, tl, "dequant", to, x, scale)
 #define tl_quant_async(tl, to, x, scale) KB_BINARY(_async, tl, "quant", to, x, scale)
 #define tl_dequant_async(tl, to, x, scale) KB_BINARY(_async, tl, "dequant", to, x, scale)
 
-/* One element of `to` for all of x along an axis: `to` has x's shape with a size of 1 there, or without that axis; of a
- * single axis, one element. Floats are added in pairs, then pairs of pairs, in f32; integers in i32, and their mean is
- * rounded towards 0. */
+/* ---- reductions of x along an axis; -1 is the last axis
+ *
+ * `to` has x's shape with size 1 along that axis, or without that axis; for an x of one axis it has one element. Floats
+ * are added pairwise in f32. Integers are added in i32, and their mean is rounded towards 0. */
 #define tl_sum(tl, to, x, along) KB_REDUCE(, tl, "sum", to, x, along)
 #define tl_mean(tl, to, x, along) KB_REDUCE(, tl, "mean", to, x, along)
 #define tl_reduce_max(tl, to, x, along) KB_REDUCE(, tl, "max", to, x, along)

@@ -1,10 +1,12 @@
-/* tl.h: the device side: what a kernel asks of the PE that it runs on.
+/* tl.h: the device library: what a kernel asks of the PE that it runs on.
  *
- * A kernel is a plain function that every targeted PE runs, in simulated time. Calls that submit a command take
- * pe_cpu's overhead; some then block until the command is done; all others take no time. A fault ends the kernel of
- * its PE, other PEs go on, and the launch fails; its code, the PE, and the file and line of the call are printed. Sizes
- * count elements unless their name says bytes; addresses are physical. Static variables are one for all PEs, and keep
- * their values between the runs of a sweep. */
+ * A kernel is a plain function that every PE of a launch runs, in simulated time. Calls that submit a command take
+ * pe_cpu's overhead; some then block until the command is complete; all other calls take no time. Sizes count elements
+ * unless their name says bytes. Addresses are physical. Static variables are shared by all PEs and keep their values
+ * between the runs of a sweep.
+ *
+ * A fault ends the kernel of its PE and fails the launch; other PEs continue. The simulator prints the fault's code,
+ * the PE, and the file and line of the call. "KERNEL_ERROR: ..." below lists what gives that fault. */
 #ifndef KB_TL_H
 #define KB_TL_H
 
@@ -12,10 +14,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The running kernel's own context, the first argument of every call. */
+/* The context of a running kernel: the first argument of nearly every call. */
 struct tl;
 
-/* A tensor of the host: a shape, a dtype, and shards that lie in memories. Kernels get it among their arguments. */
+/* A tensor of the host: a shape, a dtype, and shards in memories. A kernel gets it among its arguments. */
 typedef struct tensor *kb_tensor;
 
 enum kb_dtype {
@@ -25,7 +27,7 @@ enum kb_dtype {
     KB_DTYPES
 };
 
-/* Bytes of an element; 0 of what is no dtype. */
+/* The bytes of an element; 0 if it is not a dtype. */
 static inline uint64_t kb_dtype_bytes(enum kb_dtype dtype)
 {
     static const uint8_t bytes_of[] = {
@@ -36,10 +38,10 @@ static inline uint64_t kb_dtype_bytes(enum kb_dtype dtype)
     return (unsigned)dtype < KB_DTYPES ? bytes_of[dtype] : 0;
 }
 
-enum { KB_RANK = 4 };                                   /* most axes of a tensor */
+enum { KB_RANK = 4 };                                   /* the most axes of a tensor */
 
-/* A rectangular part of a tensor, all in one memory, or another view of it. The axes beyond `rank` have shape 1.
- * Element (i, j) lies i * stride[0] + j * stride[1] elements after addr, which is a multiple of an element's bytes. */
+/* A rectangular part of a tensor in one memory, or another view of those elements. The axes beyond `rank` have shape 1.
+ * Element (i, j) lies i * stride[0] + j * stride[1] elements after addr, which is a multiple of the element's bytes. */
 struct tl_shard {
     uint64_t addr;
     uint8_t dtype, rank;
@@ -48,14 +50,14 @@ struct tl_shard {
     bool is_virtual;                                    /* the PE's MMU translates addr */
 };
 
-/* A command of this kernel, under way or long complete. */
+/* A command of this kernel, in flight or complete. A handle stays valid until the kernel ends. */
 typedef struct tl_command *tl_handle;
 
 /* ---- kernels */
 
 /* Defines a kernel: `KB_KERNEL(add, struct add_args) { ... }` is the body of
  *     static void add(struct tl *tl, const struct add_args *arg)
- * with a record of it that kb_launch and `list` find. Arguments hold tensors and scalars, never data. */
+ * and registers it for kb_launch and `list`. Arguments hold tensors and scalars, never data. */
 #define KB_KERNEL(name, type)                                                                                          \
     static void name(struct tl *tl, const type *arg);                                                                  \
     static void name##_kb_body(struct tl *tl, const void *arg) { name(tl, arg); }                                      \
@@ -72,66 +74,71 @@ struct kb_kernel {
     void (*body)(struct tl *tl, const void *arg);
 };
 
-/* ---- where am I: no time */
+/* ---- place and time: no call takes time */
 
-/* Position of this PE in the launch's targets, in rank order, and their number. */
+/* The position of this PE among the PEs of its launch, in rank order, and their number. */
 uint32_t tl_pe(const struct tl *tl);
 uint32_t tl_num_pes(const struct tl *tl);
 
-/* The SIP it is on, and its cube among those of the SIP, row-major. */
+/* The number of this PE's SIP, and of its cube within the SIP, row-major. */
 uint32_t tl_sip(const struct tl *tl);
 uint32_t tl_cube(const struct tl *tl);
 
-/* The time now, in ps. */
+/* The simulated time in ps. */
 uint64_t tl_now(const struct tl *tl);
 
-/* Other PEs are named by their position in the launch's targets, as tl_pe counts, whatever part of the launch they
- * are in; or, if they may be of another launch, by TL_NUMBER of their number over the machine, as in struct kb_pes. */
+/* A peer is named by its position in the launch, as tl_pe counts, in whichever part of the launch it is; or, if it may
+ * be in another launch, by TL_NUMBER of its number over the machine, as in struct kb_pes. */
 #define TL_NUMBER(pe) ((uint32_t)(pe) | UINT32_C(1) << 31)
 
-/* Where a PE is: its number over the machine, and its place. */
+/* A PE's number over the machine, and its place. */
 struct tl_place {
-    uint32_t number, sip, cube, pe;                     /* cube of the SIP, PE of the cube */
-    uint32_t cube_row, cube_col;                        /* of its cube in the SIP's grid */
+    uint32_t number, sip, cube, pe;                     /* cube within the SIP, PE within the cube */
+    uint32_t cube_row, cube_col;                        /* the cube's position in the SIP's grid */
 };
 
-/* KERNEL_ERROR: there is no such PE. */
+/* The place of a peer. KERNEL_ERROR: there is no such PE. */
 #define tl_place(tl, peer) tl_place_at(tl, peer, __FILE__, __LINE__)
 
-/* How many shards a tensor has. KERNEL_ERROR: there is no tensor. */
+/* The number of a tensor's shards. KERNEL_ERROR: the tensor is NULL; at the host this ends the run with status 2. */
 #define tl_shards(tensor) tl_shards_at(tensor, __FILE__, __LINE__)
 
-/* Shard i of a tensor, in the order of its placement. KERNEL_ERROR: there is no such shard. */
+/* Shard i of a tensor, in the order of the PEs of its placement. KERNEL_ERROR: there is no such tensor or shard. */
 #define tl_shard(tl, tensor, i) tl_shard_at(tl, tensor, i, __FILE__, __LINE__)
 
-/* The shard that was placed with this PE; it may be empty (a shape of 0) where there are more PEs than rows.
- * KERNEL_ERROR: the tensor's placement does not name this PE. */
+/* The shard that is placed with this PE. It is empty (a shape of 0) where a split has more PEs than indices.
+ * KERNEL_ERROR: the tensor is NULL, or its placement does not name this PE. */
 #define tl_my_shard(tl, tensor) tl_my_shard_at(tl, tensor, __FILE__, __LINE__)
 
-/* Views of a shard, of the same elements; they are shards wherever one is asked for. No time. */
+/* ---- views: shards of the same elements, which can be used wherever a shard can. No call takes time */
 
-/* The part of a shard with `count` indices of an axis, from `first` on, counted in the shard. KERNEL_ERROR: outside. */
+/* The part of a shard that has `count` indices of an axis, beginning with the shard's index `first`.
+ * KERNEL_ERROR: there is no such axis; the part is outside the shard. */
 #define tl_part(tl, shard, axis, first, count) tl_part_at(tl, shard, axis, first, count, __FILE__, __LINE__)
 
-/* Every step-th index of an axis, from `first` on. KERNEL_ERROR: a step of 0, outside. */
+/* Every step-th index of an axis, beginning with `first`.
+ * KERNEL_ERROR: there is no such axis; a step of 0; `first` is outside the shard. */
 #define tl_every(tl, shard, axis, first, step) tl_every_at(tl, shard, axis, first, step, __FILE__, __LINE__)
 
-/* With two axes exchanged. KERNEL_ERROR: there is no such axis. */
+/* The shard with two axes exchanged. KERNEL_ERROR: there is no such axis. */
 #define tl_transposed(tl, shard, axis, other) tl_transposed_at(tl, shard, axis, other, __FILE__, __LINE__)
 
-/* The same elements in row-major order as another shape of one to four axes: tl_reshape(tl, shard, rows, columns); its
- * first[] are 0. KERNEL_ERROR: another number of elements, or elements of one axis would lie at unequal distances. */
+/* The same elements, in row-major order, as another shape of one to four axes: tl_reshape(tl, shard, rows, columns).
+ * The result's first[] is 0. KERNEL_ERROR: the shard is empty; the shape has a different number of elements; the
+ * elements of an axis would not be at equal distances. BAD_ADDRESS: not aligned to the dtype. */
 #define tl_reshape(tl, shard, ...)                                                                                     \
     tl_reshape_at(tl, shard, (const uint64_t[]){__VA_ARGS__}, sizeof((const uint64_t[]){__VA_ARGS__}) / 8, __FILE__,   \
                   __LINE__)
 
-/* A shard that the kernel made by itself, checked; without strides (all 0) its elements follow one another:
+/* Checks and completes a shard that the kernel itself has made. Strides that are all 0 become those of consecutive
+ * elements:
  *     tl_view(tl, (struct tl_shard){.addr = x.addr, .dtype = KB_f16, .rank = 2, .shape = {8, 8}, .stride = {9, 1}})
- * KERNEL_ERROR: no axes, no dtype, empty; BAD_ADDRESS: outside a memory, not aligned to the dtype. */
+ * KERNEL_ERROR: not one to four axes; no dtype; empty. BAD_ADDRESS: not aligned to the dtype; outside a memory, which
+ * is not checked where the MMU translates. */
 #define tl_view(tl, ...) tl_view_at(tl, __VA_ARGS__, __FILE__, __LINE__)
 
-/* The same elements at a virtual address, where the host has mapped them (kb_map): loads, stores and composites go
- * through the MMU. With the MMU off it is the physical address itself. */
+/* The shard at a virtual address, where the host has mapped it (kb_map). Loads, stores and composites then go through
+ * the MMU. With the MMU off a virtual address is the physical one. */
 static inline struct tl_shard tl_virtual(struct tl_shard shard, uint64_t va)
 {
     shard.addr = va;
@@ -141,96 +148,105 @@ static inline struct tl_shard tl_virtual(struct tl_shard shard, uint64_t va)
 
 /* ---- memory */
 
-/* A buffer is a shard in this PE's TCM. Whatever a call does to data happens in the order of calls: a load, a store, a
- * send or a compute takes its input as it is at the call, though its time runs on; a receive writes its buffer when it
- * completes. Bytes that a compute will make are pending: they can be copied, sent and computed with, not looked at.
+/* A buffer is a shard in this PE's TCM. Calls take effect on data in the order of the calls: a load, store, send or
+ * compute uses its input as it is at the call, even though its time is still to pass; a receive writes its buffer when
+ * it completes. The result of a compute is pending until the data pass: it can be copied, sent and computed with, but
+ * not read by the kernel.
  *
- * The calls that block have a form with _async, which gives a handle for tl_wait instead. Every call that submits a
- * command takes pe_cpu's overhead, and gives these faults (and those that it names itself):
- * KERNEL_ERROR: a shard that is empty, shapes or dtypes that differ, a buffer that is not in this PE's TCM, that was
- * given back (tl_free), or that a receive which was not waited for will write; BAD_ADDRESS: outside a memory, in the
- * region that the scheduler reserves, not aligned to the dtype. */
+ * Each call that blocks has a form with _async, which returns a handle for tl_wait instead. Every call that submits a
+ * command takes pe_cpu's overhead and has these faults besides those that it lists:
+ * KERNEL_ERROR: a shard is empty; shapes or dtypes differ; elements of a shard that is moved or written overlap; a
+ * buffer is not in this PE's TCM, has a virtual address, was freed by tl_free, or will be written by a receive that the
+ * kernel has not waited for. BAD_ADDRESS: outside a memory; in the region that the scheduler reserves; not aligned to
+ * the dtype. */
 
-/* Bytes that tl_alloc and tl_load can still give out in this PE's TCM, in one piece. No time. */
+/* The largest number of consecutive bytes that tl_alloc or tl_load can still allocate in this PE's TCM. No time. */
 uint64_t tl_room_bytes(struct tl *tl);
 
-/* A buffer of a shape of one to four axes: tl_alloc(tl, KB_f16, rows, columns). It holds what was there before, and
- * lives until tl_free or the end of the kernel. 64-byte aligned, in the Allocatable region. No time.
- * KERNEL_ERROR: a size of 0, no dtype, or no room: lists what holds the TCM, by size and line. */
+/* Allocates a buffer with a shape of one to four axes: tl_alloc(tl, KB_f16, rows, columns). It is dense, row-major,
+ * 64-byte aligned and not initialised, and lives until tl_free or the end of the kernel. No time.
+ * KERNEL_ERROR: a size of 0; no dtype; no room, with a list of what holds the TCM, by size and line. */
 #define tl_alloc(tl, dtype, ...)                                                                                       \
     tl_alloc_at(tl, dtype, (const uint64_t[]){__VA_ARGS__}, sizeof((const uint64_t[]){__VA_ARGS__}) / 8, __FILE__,     \
                 __LINE__)
 
-/* Gives back what tl_alloc or tl_load gave, all of it. No time. KERNEL_ERROR: it begins no such buffer; a load, store,
- * send or receive of it is under way. */
+/* Frees the whole buffer that tl_alloc or tl_load returned. No time. KERNEL_ERROR: no such buffer of these bytes begins
+ * here; a load, store, send or receive of it is in flight. */
 #define tl_free(tl, buffer) tl_free_at(tl, buffer, __FILE__, __LINE__)
 
-/* Loads a shard into the TCM, into a buffer of the same shape and dtype that it allocates as tl_alloc does: one DMA
- * command. Gives the buffer, whose elements follow one another; blocks until the bytes are there.
+/* Loads a shard into a buffer of the same shape and dtype, which it allocates as tl_alloc does. One DMA command; blocks
+ * until the bytes are there. Returns the buffer.
  *
- * Both sides of a load or store may have any strides that leave no element over another. The DMA sends one request for
- * each longest run of bytes that follow one another on the memory side, all at once; the TCM's side takes the time of
- * its bytes. KERNEL_ERROR: more than 4,096 runs, elements over one another, a side in pieces that has bytes of the
- * other one. */
+ * Both sides of a load or store may have any strides for which no elements overlap. The DMA sends one request for each
+ * longest run of consecutive bytes on the memory side, all at the same time; the TCM side takes the time of its bytes.
+ * KERNEL_ERROR: more than 4,096 runs; both sides have bytes in common, unless both are dense. PAGE_FAULT, when the DMA
+ * translates the address: a page is not mapped. BAD_ADDRESS, likewise: it is mapped to no memory. */
 #define tl_load(tl, shard) tl_load_at(tl, shard, __FILE__, __LINE__)
 
-/* The same into a buffer that there is. Its bytes cannot be looked at until tl_wait was called for the handle. */
+/* Loads a shard into an existing buffer. With _async the kernel cannot read the bytes (tl_data) before tl_wait. */
 #define tl_load_into(tl, to, from) tl_load_into_at(tl, to, from, __FILE__, __LINE__)
 #define tl_load_async(tl, to, from) tl_load_async_at(tl, to, from, __FILE__, __LINE__)
 
-/* Stores a buffer into a shard elsewhere, of the same shape and dtype: one DMA command. Blocks until it is written. */
+/* Stores a buffer into a shard of the same shape and dtype in any memory. One DMA command; blocks until the bytes are
+ * written. Faults as tl_load. */
 #define tl_store(tl, to, from) tl_store_at(tl, to, from, __FILE__, __LINE__)
 #define tl_store_async(tl, to, from) tl_store_async_at(tl, to, from, __FILE__, __LINE__)
 
-/* The elements of a buffer, row-major, without gaps: a copy as of now, that lives until the kernel ends. No time.
- * PENDING_RESULT: some of them are the result of a compute, wherever they were copied since, or will be written by a
- * load or receive that was not waited for; names that operation and its line. */
+/* A copy of a buffer's elements as they are now, row-major and dense, in its dtype. The copy lives until the kernel
+ * ends. No time. KERNEL_ERROR: the buffer is not in this PE's TCM, or was freed. PENDING_RESULT, with the operation and
+ * its line: some bytes are the result of a compute, or a copy of such a result; or the load or receive that writes them
+ * was not waited for. */
 #define tl_data(tl, shard) tl_data_at(tl, shard, __FILE__, __LINE__)
 
-/* ---- messages: between every ordered pair of PEs there is a ring of slots; a message takes one */
+/* ---- messages: every ordered pair of PEs has a ring of slots; a message takes one slot */
 
-/* Bytes of a slot, which is the longest message, and slots of a ring. No time. */
+/* The bytes of a slot, which is the longest message, and the slots of a ring. No time. */
 uint64_t tl_slot_bytes(const struct tl *tl);
 uint64_t tl_slots(const struct tl *tl);
 
-/* Sends a buffer's bytes to a PE. Blocks until they have left: first for a free slot of the ring, but not for the
- * receiver to take the message. Pending bytes may be sent, and arrive pending.
- * KERNEL_ERROR: no such PE, this PE itself, more bytes than a slot's, a ring below the start of its memory. */
+/* Sends a buffer's bytes to a peer. Waits for a free slot of the ring, then blocks until the bytes have left; it does
+ * not wait for the receiver to take the message. Pending bytes may be sent and arrive pending.
+ * KERNEL_ERROR: there is no such PE; the peer is this PE; the message is longer than a slot; the ring does not fit into
+ * its memory. */
 #define tl_send(tl, peer, buffer) tl_send_at(tl, peer, buffer, __FILE__, __LINE__)
 #define tl_send_async(tl, peer, buffer) tl_send_async_at(tl, peer, buffer, __FILE__, __LINE__)
 
-/* Receives the next message of a PE, in the order of sending, into a buffer of as many bytes. Blocks until they are
- * there. With _async the buffer keeps what it holds until the receive completes, and its bytes cannot be looked at
- * until tl_wait was called; it is not to be read or written by anything else until then.
- * KERNEL_ERROR: no such PE, this PE itself; at its completion: the message has another length than the buffer. */
+/* Receives the next message from a peer, in the order of sending, into a buffer of the same number of bytes. Blocks
+ * until the bytes are there. With _async the buffer keeps its contents until the receive completes, and no call may
+ * read or write it before tl_wait. KERNEL_ERROR: there is no such PE; the peer is this PE; on completion: the message
+ * and the buffer differ in length. */
 #define tl_recv(tl, peer, buffer) tl_recv_at(tl, peer, buffer, __FILE__, __LINE__)
 #define tl_recv_async(tl, peer, buffer) tl_recv_async_at(tl, peer, buffer, __FILE__, __LINE__)
 
-/* Simple compute, on tensors in the TCM: tl_add, tl_exp, tl_sum, tl_dot and so on. */
+/* ---- compute */
+
+/* One op on shards in the TCM: tl_add, tl_exp, tl_sum, tl_dot and so on. */
 #include <kb/math.h>
 
 /* Composites, whose tiles flow through the PE's engines: tl_composite. */
 #include <kb/composite.h>
 
-/* Blocks until the command is complete; no time if it is. KERNEL_ERROR: a handle that is none of this kernel's. */
+/* ---- order */
+
+/* Blocks until the command is complete; takes no time if it is. KERNEL_ERROR: the handle is not one of this kernel. */
 #define tl_wait(tl, handle) tl_wait_at(tl, handle, __FILE__, __LINE__)
 
-/* The next command depends on that of a handle: the op log says so, the data pass and the race check go by it. No time:
- * it does not wait, and a receive writes when it completes as ever: one that is under way is in no order with what
- * comes after it, and has to be waited for. Several calls before one command add up. KERNEL_ERROR: a handle that is
- * none of this kernel's. */
+/* Makes the next command depend on the command of a handle: the op log records it, and the data pass and the race check
+ * follow it. No time: nothing waits. A receive still writes only when it completes, so a receive in flight is not
+ * ordered before what follows; use tl_wait. Several calls before one command add up. KERNEL_ERROR: the handle is not
+ * one of this kernel. */
 #define tl_after(tl, handle) tl_after_at(tl, handle, __FILE__, __LINE__)
 
-/* Blocks for a time. */
+/* Blocks for `ps` picoseconds. */
 void tl_delay(struct tl *tl, uint64_t ps);
 
-/* ---- words */
+/* ---- messages for people */
 
-/* Ends the kernel with a KERNEL_ERROR of its own: a number that says which, and a message as of printf. */
+/* Ends the kernel with a KERNEL_ERROR that has the kernel's own number and a message as for printf. */
 #define tl_fail(tl, code, ...) tl_fail_at(tl, code, __FILE__, __LINE__, __VA_ARGS__)
 
-/* Prints a line (its first 599 bytes), as of printf, to standard error, behind the time, the PE and the kernel.
- * No time. */
+/* Prints a line as printf does, at most 599 bytes, to standard error, after the time, the PE and the kernel. No
+ * time. */
 void tl_log(struct tl *tl, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- what the macros call */
