@@ -106,7 +106,7 @@ def mistakes(program):
     said = bad(program, "all_reduce", "dtype=f32", "chunk=3")
     ok("a message of 3 bytes holds no element" in said and "KERNEL_ERROR" in said, "a chunk below an element", said)
     said = bad(program, "all_reduce", "pes=sip7.*")
-    ok("no PE is like 'sip7.*'" in said, "no PEs", said)
+    ok("no PE matches 'sip7.*'" in said, "no PEs", said)
     said = bad(program, "barrier", "dtype=f32")
     ok("barrier has no parameter 'dtype'" in said, "no such parameter", said)
 

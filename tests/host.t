@@ -151,7 +151,7 @@ MISUSE = (
     ("number", "kb_launch: the machine has 4 PEs, there is no number 99"),
     ("va", "kb_map: virtual address 0x1001000 is no multiple of the page, 65536 bytes"),
     ("page_end", "kb_unmap: the pages from 0xffffffffffff0000 on run past the last virtual address"),
-    ("unmap_none", "kb_unmap: no bytes are to be unmapped"),
+    ("unmap_none", "kb_unmap: there are no bytes to unmap"),
     ("not_placed", "kb_map: tensor 'r' is not placed with sip0.cube0.pe1"),
     ("no_tensor", "kb_write: there is no tensor"),
     ("timeout", "kb_launch: a timeout of 18446744073709551615 ns does not fit into simulated time, 2^64 ps"),
@@ -182,10 +182,10 @@ round 2: rank 1
 
 ENDS = (
     ("fail", 1, "kb_wait: kernel fails failed with KERNEL_ERROR at sip1.cube0.pe0.pe_cpu, 1709130 ps (request 2)"),
-    ("gone", 1, "  rank 0 is there since 0 ps, called at ranks.c:101\n  rank 1 has returned and never comes\n"),
+    ("gone", 1, "  rank 0 waits in kb_barrier since 0 ps, called at ranks.c:101\n  rank 1 has returned\n"),
     ("elsewhere", 1, "  rank 1 waits elsewhere\n"),
-    ("foreign", 2, "kb_launch: sip0.cube0.pe0 is not of sip1, the SIP of this rank"),
-    ("write_foreign", 2, "kb_write: sip0.cube0.pe0 is not of sip1, the SIP of this rank"),
+    ("foreign", 2, "kb_launch: sip0.cube0.pe0 is not in sip1, the SIP of this rank"),
+    ("write_foreign", 2, "kb_write: sip0.cube0.pe0 is not in sip1, the SIP of this rank"),
     ("deadlock", 1, "  a cycle:\n    sip0.cube0.pe0: kernel receives waits since"),
 )
 
@@ -227,19 +227,19 @@ GIVEN = (
 WRONG_VALUES = (
     ("room=63", "is out of bounds: 64 B to 1 GiB"),
     ("room=2GiB", "is out of bounds: 64 B to 1 GiB"),
-    ("room=1.0001KiB", "is no whole number of bytes below 2^64"),
-    ("room=4 ns", "is no size: 'ns' is the unit of a time; a size has"),
-    ("room=big", "is no size: bytes, or a number with KiB, MiB or GiB"),
+    ("room=1.0001KiB", "is not a whole number of bytes below 2^64"),
+    ("room=4 ns", "is not a size: 'ns' is the unit of a time; a size has"),
+    ("room=big", "is not a size: bytes, or a number with KiB, MiB or GiB"),
     ("rate=1000.5", "is out of bounds: -1 to 1000"),
-    ("rate=nan", "is no decimal number"),
-    ("rate=inf", "is no decimal number"),
-    ("rate=0x1", "is no decimal number"),
-    ("rate=1e999", "is no decimal number"),
-    ("rate= 1", "is no decimal number"),
-    ("rate=", "is no decimal number"),
-    ("word=three", "is none of: one two"),
+    ("rate=nan", "is not a decimal number"),
+    ("rate=inf", "is not a decimal number"),
+    ("rate=0x1", "is not a decimal number"),
+    ("rate=1e999", "is not a decimal number"),
+    ("rate= 1", "is not a decimal number"),
+    ("rate=", "is not a decimal number"),
+    ("word=three", "is not one of: one two"),
     ("flag=yes", "is neither true nor false"),
-    ("count=1.0", "is no whole number"),
+    ("count=1.0", "is not a whole number"),
 )
 
 

@@ -103,11 +103,11 @@ GOOD = dict_of("<f4", False, (2, 3))
 # what is wrong: the file's bytes, the byte that is named, what is said.
 WRONG = (
     ("empty", b"", 0, "the file ends within its header"),
-    ("magic", b"PK\3\4" + bytes(100), 0, "no NumPy file"),
-    ("version", MAGIC + b"\4\0" + bytes(100), 6, "version 4.0; 1.0, 2.0 and 3.0 are known"),
+    ("magic", b"PK\3\4" + bytes(100), 0, "not a NumPy file"),
+    ("version", MAGIC + b"\4\0" + bytes(100), 6, "version 4.0; 1.0, 2.0 and 3.0 are supported"),
     ("cut", header(1, GOOD)[:40], 40, "the file ends within its header"),
     ("long", MAGIC + b"\2\0\0\0\1\1" + bytes(10), 8, "a header of 16842752 bytes"),
-    ("python", header(1, "__import__('os')"), 10, "'{' must stand here"),
+    ("python", header(1, "__import__('os')"), 10, "'{' is expected here"),
     ("wide", header(1, dict_of("<f8", False, (2, 3))) + bytes(48), 20,
      "elements are '<f8', tensor 'x' is of f32: '<f4'"),
     ("object", header(1, dict_of("|O", False, (2, 3))) + bytes(48), 20, "dtype '|O' is not supported"),

@@ -16,7 +16,6 @@ rt/base/address.c machine/emitted.h
 rt/base/ops.c machine/emitted.h
 rt/base/rates.h sim/event.h
 rt/datapass/exec.h reference/recheck.h
-rt/store/array.c host/host_program.h
 """.split("\n")) - {""}
 CODE = (".c", ".h", ".re", ".in", ".def")
 GENERATED_TEXT = ("LICENSE",)

@@ -6,7 +6,7 @@
 #include "base/dtype.h"
 #include "machine/emitted.h"
 #include "base/human.h"
-#include "host/peak.h"
+#include "host/bounds.h"
 #include "machine/tiling.h"
 
 static void counts(FILE *out)
@@ -18,7 +18,7 @@ static void counts(FILE *out)
     fprintf(out, "cubes      %" PRIu64 ": %" PRIu32 " x %" PRIu32 " in each SIP\n", cubes, s->cube_rows, s->cube_cols);
     fprintf(out, "routers    %" PRIu64 ": %" PRIu32 " x %" PRIu32 " in each cube\n", cubes * s->noc_rows * s->noc_cols,
             s->noc_rows, s->noc_cols);
-    fprintf(out, "PEs        %" PRIu64 ": %" PRIu32 " in each cube\n", peak_pes(), s->pes);
+    fprintf(out, "PEs        %" PRIu32 ": %" PRIu32 " in each cube\n", pe_count(), s->pes);
 }
 
 static void memories(FILE *out)
@@ -26,10 +26,10 @@ static void memories(FILE *out)
     const struct attrs *a = &kb_attrs;
     uint64_t cubes = (uint64_t)kb_shape.sips * kb_shape.cubes;
     fprintf(out, "hbm        %s: %s for each PE, %" PRIu64 " pseudo channels each\n",
-            human_bytes(peak_pes() * a->hbm_slice_bytes), human_bytes(a->hbm_slice_bytes), a->hbm_ctrl_pcs);
+            human_bytes(pe_count() * a->hbm_slice_bytes), human_bytes(a->hbm_slice_bytes), a->hbm_ctrl_pcs);
     fprintf(out, "sram       %s: %s for each cube\n", human_bytes(cubes * a->sram_bytes), human_bytes(a->sram_bytes));
     fprintf(out, "tcm        %s: %s for each PE, of which the scheduler reserves %s\n",
-            human_bytes(peak_pes() * a->pe_tcm_size_bytes), human_bytes(a->pe_tcm_size_bytes),
+            human_bytes(pe_count() * a->pe_tcm_size_bytes), human_bytes(a->pe_tcm_size_bytes),
             human_bytes(a->pe_tcm_reserved_bytes));
 }
 
@@ -48,7 +48,7 @@ static void bandwidths(FILE *out)
     const struct attrs *a = &kb_attrs;
     double hbm = peak_hbm_bps_per_pe();
     fprintf(out, "\nbandwidth  each, and of all\n");
-    fprintf(out, "  hbm      %-14s %s\n", bandwidth(hbm), bandwidth(hbm * (double)peak_pes()));
+    fprintf(out, "  hbm      %-14s %s\n", bandwidth(hbm), bandwidth(hbm * (double)pe_count()));
     fprintf(out, "  sram     %s read, %s write\n", bandwidth((double)a->sram_read_bw_bps),
             bandwidth((double)a->sram_write_bw_bps));
     fprintf(out, "  tcm      %s read, %s write\n", bandwidth((double)a->pe_tcm_read_bw_bps),
@@ -68,7 +68,7 @@ static void peaks(FILE *out)
         if (flops == 0)
             continue;
         fprintf(out, "  %-8s %-14s %-14s", dtype_words[dtype], human_count(flops, rate),
-                human_count(flops * (double)peak_pes(), rate));
+                human_count(flops * (double)pe_count(), rate));
         if (hbm > 0)
             fprintf(out, " %.4g %s/B\n", flops / hbm, unit);
         else

@@ -10,7 +10,8 @@
 #include "base/clock.h"
 #include "machine/emitted.h"
 #include "datapass/exec.h"
-#include "host/host_program.h"
+#include "host/host.h"
+#include "host/launches.h"
 #include "launch/launch.h"
 #include "data.h"
 #include "fastforward/periodic.h"
@@ -25,14 +26,14 @@
 /* A host program: the bench, and whatever it launched without waiting for it. */
 static void host(void *arg)
 {
-    bench_run(arg);
-    program_wait_for_launches();
+    ((const struct kb_bench *)arg)->body();
+    launches_wait();
 }
 
 static void stuck(void)
 {
     launches_deadlocked();
-    programs_deadlocked();
+    host_deadlocked();
 }
 
 static bool under_way;

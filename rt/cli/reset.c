@@ -10,7 +10,7 @@
 #include "datapass/exec.h"
 #include "device/device.h"
 #include "fastforward/periodic.h"
-#include "host/host_program.h"
+#include "host/host.h"
 #include "launch/launch.h"
 #include "machine/state.h"
 #include "oplog/oplog.h"

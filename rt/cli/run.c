@@ -165,7 +165,7 @@ int run_main(int argc, char **argv)
 {
     double began = clock_seconds();
     struct run_options options = options_read(argc, argv);
-    bench_take(bench_find(argv[optind]), argc - optind - 1, argv + optind + 1);
+    bench_select(bench_find(argv[optind]), argc - optind - 1, argv + optind + 1);
     finished_on = options.json || options.points;
     observer_watch(&race_observer, races_on);
     one_run_prepare();                                  /* before the files are opened */

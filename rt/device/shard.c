@@ -13,7 +13,7 @@ uint32_t tl_shards_at(kb_tensor tensor, const char *file, uint32_t line)
 {
     struct call call = {kernel_running(), {"tl_shards", file, line}};
     if (!call.tl)                                       /* called by the host */
-        tensor_check(tensor, call.site.name, file, line);
+        tensor_check(call.site, tensor);
     else if (!tensor)
         call_error(&call, "there is no tensor");
     return tensor->shards;

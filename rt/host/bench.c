@@ -1,15 +1,14 @@
-/* bench.c: the benches and kernels of this binary, which the linker collects in two sections, and their parameters. */
+/* bench.c: benches and kernels, which the linker collects in two sections, and the parameters of the selected bench. */
 #include "bench.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/fail.h"
-#include "param.h"
 #include "common/arena.h"
 #include "common/diag.h"
+#include "param.h"
 
-/* The linker gives the ends of sections whose names are C identifiers; weak, for there may be none. */
+/* The linker defines the ends of sections whose names are C identifiers. Weak: a section may be missing. */
 extern const struct kb_bench *const __start_kb_benches[] __attribute__((weak));
 extern const struct kb_bench *const __stop_kb_benches[] __attribute__((weak));
 extern const struct kb_kernel *const __start_kb_kernels[] __attribute__((weak));
@@ -18,7 +17,7 @@ extern const struct kb_kernel *const __stop_kb_kernels[] __attribute__((weak));
 const struct kb_bench *bench_current;
 struct kb_value *bench_values;
 
-/* ---- all of them */
+/* ---- benches */
 
 static int by_name(const void *x, const void *y)
 {
@@ -32,8 +31,8 @@ static int kernels_by_name(const void *x, const void *y)
     return strcmp(a->name, b->name);
 }
 
-/* In the order of their names. Two of one name cannot be told apart on the command line. */
-static size_t benches(const struct kb_bench ***out)
+/* Lists all benches by name. Misuse if two have one name: the command line could not tell them apart. */
+static size_t list_benches(const struct kb_bench ***out)
 {
     size_t count = (size_t)(__stop_kb_benches - __start_kb_benches);
     const struct kb_bench **all = arena_alloc(count, sizeof *all);
@@ -51,7 +50,7 @@ static size_t benches(const struct kb_bench ***out)
 const struct kb_bench *bench_find(const char *name)
 {
     const struct kb_bench **all;
-    size_t count = benches(&all);
+    size_t count = list_benches(&all);
     const char **names = arena_alloc(count, sizeof *names);
     for (size_t i = 0; i < count; i++) {
         if (!strcmp(all[i]->name, name))
@@ -66,8 +65,8 @@ const struct kb_bench *bench_find(const char *name)
 
 /* ---- parameters */
 
-/* Reports what is wrong with an argument and returns false. */
-static bool take(const struct kb_bench *bench, const char *argument, bool *given)
+/* Sets the parameter of a NAME=VALUE argument. Reports what is wrong with it and returns false. */
+static bool set_parameter(const struct kb_bench *bench, const char *argument, bool *given)
 {
     const char *equals = strchr(argument, '=');
     const char *name = arena_text(argument, equals ? (size_t)(equals - argument) : strlen(argument));
@@ -80,19 +79,19 @@ static bool take(const struct kb_bench *bench, const char *argument, bool *given
                             : param_parse(&bench->params[i], equals + 1, &bench_values[i]);
         given[i] = true;
         if (wrong)
-            fprintf(stderr, "%s: error: %s: %s %s\n", program_name, bench->name, argument, wrong);
+            message("%s: error: %s: %s %s\n", program_name, bench->name, argument, wrong);
         return !wrong;
     }
     const char *near = nearest_name(name, names, bench->count);
-    fprintf(stderr, "%s: error: %s has no parameter '%s'", program_name, bench->name, name);
-    fprintf(stderr, near ? "; did you mean '%s'?\n" : "; `list` shows them\n", near);
+    message("%s: error: %s has no parameter '%s'", program_name, bench->name, name);
+    message(near ? "; did you mean '%s'?\n" : "; `list` shows them\n", near);
     return false;
 }
 
-static struct kb_value initial(const struct kb_bench *bench, uint32_t i)
+static struct kb_value default_value(const struct kb_bench *bench, uint32_t i)
 {
     const struct kb_param *p = &bench->params[i];
-    struct kb_value value = param_initial(p);
+    struct kb_value value = param_default(p);
     if (!param_within(p, &value))
         misuse(bench->file, bench->line, "the default of parameter '%s' has to be %s", p->name, param_domain(p));
     for (uint32_t j = 0; j < i; j++)
@@ -101,17 +100,17 @@ static struct kb_value initial(const struct kb_bench *bench, uint32_t i)
     return value;
 }
 
-void bench_take(const struct kb_bench *bench, int count, char *const *arguments)
+void bench_select(const struct kb_bench *bench, int count, char *const *arguments)
 {
     bench_current = bench;
     bench_values = arena_alloc(bench->count, sizeof *bench_values);
     bool *given = arena_alloc(bench->count, sizeof *given), good = true;
     for (uint32_t i = 0; i < bench->count; i++)
-        bench_values[i] = initial(bench, i);
+        bench_values[i] = default_value(bench, i);
     for (int i = 0; i < count; i++)
-        good &= take(bench, arguments[i], given);
+        good &= set_parameter(bench, arguments[i], given);
     if (!good)
-        exit(2);
+        fail_exit(STATUS_WRONG_USE);
 }
 
 const struct kb_value *kb_param_at(const char *name, enum kb_param_type type, const char *file, uint32_t line)
@@ -130,17 +129,12 @@ void bench_write_params(struct json *json, const char *key)
     json_object_end(json);
 }
 
-void bench_run(const struct kb_bench *bench)
-{
-    bench->body();
-}
-
 /* ---- list */
 
 void bench_list(FILE *out)
 {
     const struct kb_bench **all;
-    size_t count = benches(&all);
+    size_t count = list_benches(&all);
     fprintf(out, "benches:%s\n", count ? "" : " none");
     for (size_t i = 0; i < count; i++) {
         fprintf(out, "%s: %s (%s)\n", all[i]->name, all[i]->what, all[i]->file);

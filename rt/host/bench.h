@@ -1,4 +1,4 @@
-/* bench.h: the benches and kernels of this binary, and the parameters of the bench that runs. */
+/* bench.h: the benches and kernels that are linked into this binary, and the parameters of the bench that runs. */
 #ifndef KB_BENCH_H
 #define KB_BENCH_H
 
@@ -7,23 +7,21 @@
 #include "base/json.h"
 #include "kb/host.h"
 
-/* The bench of a name; a wrong one is a usage error with the nearest. */
+/* Finds a bench. If there is none of the name, a usage error suggests the nearest one. */
 const struct kb_bench *bench_find(const char *name);
 
-/* Takes NAME=VALUE arguments for a bench, and the defaults of all others; wrong ones are all reported, status 2. */
-void bench_take(const struct kb_bench *bench, int count, char *const *arguments);
+/* Selects a bench, with the values of NAME=VALUE arguments and the defaults of the other parameters. Reports all wrong
+ * arguments, and ends with status 2 if there is one. */
+void bench_select(const struct kb_bench *bench, int count, char *const *arguments);
 
-/* The bench that was taken, and the values of its parameters. */
+/* The selected bench, and the values of its parameters, in their order. */
 extern const struct kb_bench *bench_current;
 extern struct kb_value *bench_values;
 
-/* Its parameters as a JSON object. */
+/* Writes its parameters as a JSON object. */
 void bench_write_params(struct json *json, const char *key);
 
-/* `list`: all benches with their parameters, and all kernels. */
+/* Prints all benches with their parameters, and all kernels. */
 void bench_list(FILE *out);
-
-/* Runs a bench's body, on the host's coroutine. */
-void bench_run(const struct kb_bench *bench);
 
 #endif

@@ -1,27 +1,22 @@
-/* figure.c: figures that a bench has of its own, for the summary and the result. */
+/* figure.c: the measurements that a bench reports. */
 #include "figure.h"
 
 #include "base/human.h"
+#include "common/arena.h"
+#include "common/array.h"
+#include "common/fail.h"
 #include "kb/measure.h"
 #include "launch/launch.h"
-#include "common/fail.h"
-#include "common/arena.h"
 
-struct figure {
+static struct ARRAY(struct figure {
     const char *name;
     uint64_t value;
     enum kb_unit unit;
-    struct figure *next;
-};
-
-static struct figure *figures, **last = &figures;
+}) figures;
 
 void kb_figure(const char *name, uint64_t value, enum kb_unit unit)
 {
-    struct figure *figure = arena_alloc(1, sizeof *figure);
-    *figure = (struct figure){arena_printf("%s", name), value, unit, NULL};
-    *last = figure;
-    last = &figure->next;
+    *array_add(&figures) = (struct figure){arena_printf("%s", name), value, unit};
 }
 
 uint64_t kb_kernels_ps_at(kb_future future, const char *file, uint32_t line)
@@ -37,7 +32,7 @@ uint64_t kb_kernels_ps_at(kb_future future, const char *file, uint32_t line)
     return end_ps - future->start_ps;
 }
 
-static const char *human(const struct figure *figure)
+static const char *figure_text(const struct figure *figure)
 {
     switch (figure->unit) {
     case KB_PS: return human_time(figure->value);
@@ -48,24 +43,23 @@ static const char *human(const struct figure *figure)
 
 void figures_print(FILE *out)
 {
-    for (const struct figure *figure = figures; figure; figure = figure->next)
-        fprintf(out, "%-12s %s\n", figure->name, human(figure));
+    for (size_t i = 0; i < figures.count; i++)
+        fprintf(out, "%-12s %s\n", figures.at[i].name, figure_text(&figures.at[i]));
 }
 
 void figures_write(struct json *json)
 {
     static const char *const suffixes[] = {
         [KB_PS] = "ps", [KB_BYTES_PER_S] = "bytes_per_s", [KB_PERMILLE] = "permille"};
-    if (!figures)
+    if (!figures.count)
         return;
     json_object(json, "figures");
-    for (const struct figure *figure = figures; figure; figure = figure->next)
-        json_u64(json, arena_printf("%s_%s", figure->name, suffixes[figure->unit]), figure->value);
+    for (size_t i = 0; i < figures.count; i++)
+        json_u64(json, arena_printf("%s_%s", figures.at[i].name, suffixes[figures.at[i].unit]), figures.at[i].value);
     json_object_end(json);
 }
 
 void figures_reset(void)
 {
-    figures = NULL;
-    last = &figures;
+    array_free(&figures);
 }

@@ -1,4 +1,4 @@
-/* figure.h: figures that a bench has of its own. */
+/* figure.h: figures: the measurements that a bench reports with kb_figure, for the summary and the result. */
 #ifndef KB_FIGURE_H
 #define KB_FIGURE_H
 
@@ -6,13 +6,13 @@
 
 #include "base/json.h"
 
-/* A line each; nothing if there are none. */
+/* Prints a line for each. */
 void figures_print(FILE *out);
 
-/* "figures" of an open object, if there are any. */
+/* Writes them into an open object, as "figures"; nothing if there are none. */
 void figures_write(struct json *json);
 
-/* There are none. */
+/* Forgets them (host_reset). */
 void figures_reset(void);
 
 #endif

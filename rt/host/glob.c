@@ -5,7 +5,7 @@
 
 bool glob_matches(const char *glob, const char *text)
 {
-    const char *star = NULL, *tried = NULL;             /* the last star, and where what it stands for ended */
+    const char *star = NULL, *tried = NULL;             /* the last star, and the text behind what it matches */
     while (*text) {
         if (*glob == '*') {
             star = ++glob;

@@ -4,7 +4,8 @@
 
 #include <stdbool.h>
 
-/* `*` stands for any run of characters, `?` for any one. Takes at most length times length steps. */
+/* Returns whether a text matches: `*` is any run of characters, `?` any single one. Takes time in the product of the
+ * lengths. */
 bool glob_matches(const char *glob, const char *text);
 
 #endif

@@ -1,23 +1,91 @@
-/* host.c: the host library, but for tensors (tensor.c), references (ref.c) and expectations (expect.c): sets of PEs,
- * fills. */
-#include "kb/host.h"
+/* host.c: sets of PEs, memory of benches, ranks and the barrier of a bench per SIP, the early end of a run. */
+#include "host.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "bench.h"
 #include "base/dtype.h"
-#include "machine/emitted.h"
-#include "datapass/exec.h"
+#include "bench.h"
+#include "common/arena.h"
+#include "figure.h"
 #include "glob.h"
-#include "host_program.h"
-#include "common/fail.h"
+#include "launch/kernel.h"
+#include "launch/launch.h"
+#include "machine/emitted.h"
 #include "machine/pe.h"
 #include "machine/tiling.h"
 #include "sim/loop.h"
 #include "store/tensor.h"
-#include "common/arena.h"
+
+/* What kb_array returned; freed when the run ends. */
+struct bench_array {
+    struct bench_array *older;
+    _Alignas(max_align_t) char bytes[];
+};
+
+/* Where a rank waits in kb_barrier. */
+struct arrival {
+    const char *file;                                   /* NULL: it has not arrived */
+    uint32_t line;
+    uint64_t since_ps;
+};
+
+static struct {
+    struct bench_array *arrays;                         /* newest first */
+    struct arrival *arrivals;                           /* by rank; NULL before the first kb_barrier */
+    uint32_t arrived;
+    struct sim_wait barrier;
+} host;
+
+/* ---- what calls have in common */
+
+void host_only(struct call_site call)
+{
+    if (kernel_running())
+        misuse(call.file, call.line, "%s is for the host; a kernel cannot call it", call.name);
+}
+
+void host_check_pes(struct call_site call, struct kb_pes pes)
+{
+    uint32_t in_sip = kb_shape.cubes * kb_shape.pes, all = kb_shape.sips * in_sip;
+    for (uint32_t i = 0; i < pes.count; i++) {
+        if (pes.pe[i] >= all)
+            misuse_of(call, "the machine has %u PEs, there is no number %u", (unsigned)all, (unsigned)pes.pe[i]);
+        if (bench_current->per_sip && pes.pe[i] / in_sip != sim_rank())
+            misuse_of(call, "%s is not in sip%u, the SIP of this rank", pe_name(&kb_pe[pes.pe[i]]),
+                      (unsigned)sim_rank());
+    }
+}
+
+void host_check_launches(struct call_site call)
+{
+    if (launch_bad())
+        host_stop(call, arena_printf("refused: %s", launch_outcome(launch_bad())));
+}
+
+void host_stop(struct call_site call, const char *why)
+{
+    fflush(stdout);
+    message("%s:%u: %s: %s\n", call.file, (unsigned)call.line, call.name, why);
+    sim_end();
+}
+
+void host_reset(void)
+{
+    while (host.arrays) {
+        struct bench_array *older = host.arrays->older;
+        free(host.arrays);
+        host.arrays = older;
+    }
+    memset(&host, 0, sizeof host);
+    figures_reset();
+    tensors_reset();
+}
+
+/* ---- names, sets of PEs, memory */
 
 enum kb_dtype kb_dtype_at(const char *name, const char *file, uint32_t line)
 {
@@ -26,8 +94,6 @@ enum kb_dtype kb_dtype_at(const char *name, const char *file, uint32_t line)
             return (enum kb_dtype)i;
     misuse(file, line, "kb_dtype: there is no dtype '%s'", name);
 }
-
-/* ---- sets of PEs */
 
 struct kb_pes kb_pes_at(const char *glob, bool machine, const char *file, uint32_t line)
 {
@@ -41,24 +107,66 @@ struct kb_pes kb_pes_at(const char *glob, bool machine, const char *file, uint32
         if (glob_matches(glob, pe_name(&kb_pe[pe])))
             pes[count++] = pe;
     if (count == 0)
-        misuse(file, line, "kb_pes: no PE is like '%s'; the last one is %s", glob, pe_name(&kb_pe[end - 1]));
+        misuse(file, line, "kb_pes: no PE matches '%s'; the last one is %s", glob, pe_name(&kb_pe[end - 1]));
     return (struct kb_pes){pes, count};
 }
 
-/* ---- what tensors hold */
-
-bool kb_has_data(void)
+void *kb_array_at(uint64_t count, size_t size, const char *file, uint32_t line)
 {
-    return oplog_on;
+    size_t bytes;
+    host_only((struct call_site){"kb_array", file, line});
+    struct bench_array *array = NULL;
+    if (!__builtin_mul_overflow(count, size, &bytes) && !__builtin_add_overflow(bytes, sizeof *array, &bytes))
+        array = calloc(1, bytes);
+    if (!array)
+        die("%s:%u: kb_array: no memory for %" PRIu64 " elements of %zu bytes", file, line, count, size);
+    array->older = host.arrays;
+    host.arrays = array;
+    return array->bytes;
 }
 
-void kb_fill_at(kb_tensor tensor, enum kb_fill_kind kind, double x, double y, const char *file, uint32_t line)
+/* ---- ranks of a bench per SIP */
+
+uint32_t kb_rank(void)
 {
-    host_only("kb_fill", file, line);
-    tensor_check(tensor, "kb_fill", file, line);
-    if (kind == KB_UNIFORM && !(x <= y))
-        misuse(file, line, "kb_fill_uniform: tensor '%s': low is %g, high is %g", tensor->name, x, y);
-    struct op op = {.kind = OPKIND_memory, .name = "fill", .pe = OP_OF_HOST, .file = file, .line = line,
-                    .fill = {.tensor = tensor, .kind = kind, .x = x, .y = y}};
-    oplog_add(&op);
+    return sim_rank();
+}
+
+uint32_t kb_ranks(void)
+{
+    return sim_ranks();
+}
+
+void kb_barrier_at(const char *file, uint32_t line)
+{
+    host_only((struct call_site){"kb_barrier", file, line});
+    if (!host.arrivals)
+        host.arrivals = arena_alloc(sim_ranks(), sizeof *host.arrivals);
+    uint32_t rank = sim_rank();
+    host.arrivals[rank] = (struct arrival){file, line, sim_now_ps()};
+    if (++host.arrived < sim_ranks()) {
+        sim_sleep(&host.barrier);
+    } else {
+        host.arrived = 0;
+        sim_wake(&host.barrier);
+        sim_yield();                                    /* all go on in rank order */
+    }
+    host.arrivals[rank].file = NULL;
+}
+
+void host_deadlocked(void)
+{
+    if (!host.arrived)
+        return;
+    message("deadlock at %" PRIu64 " ps: no event is due, and ranks wait in kb_barrier\n", sim_now_ps());
+    for (uint32_t rank = 0; rank < sim_ranks(); rank++) {
+        const struct arrival *arrival = &host.arrivals[rank];
+        if (arrival->file)
+            message("  rank %u waits in kb_barrier since %" PRIu64 " ps, called at %s:%u\n", (unsigned)rank,
+                    arrival->since_ps, arrival->file, (unsigned)arrival->line);
+        else if (sim_returned(rank))
+            message("  rank %u has returned\n", (unsigned)rank);
+        else
+            message("  rank %u waits elsewhere\n", (unsigned)rank);
+    }
 }

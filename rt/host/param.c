@@ -1,4 +1,4 @@
-/* param.c: parameters of benches: what each type is on the command line, in results and in `list`. */
+/* param.c: parameters of benches: the values of each type on the command line, in results and in `list`. */
 #include "param.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include "common/arena.h"
 #include "common/quantity.h"
 
-struct kb_value param_initial(const struct kb_param *p)
+struct kb_value param_default(const struct kb_param *p)
 {
     struct kb_value value = {.number = p->initial, .real = p->initial_real};
     if (p->type == KB_PARAM_WORD)
@@ -29,7 +29,7 @@ static const char *parse_whole(const char *text, uint64_t *out)
     const char *digits = hexadecimal ? text + 2 : text;
     const char *allowed = hexadecimal ? "0123456789abcdefABCDEF" : "0123456789";
     if (!*digits || digits[strspn(digits, allowed)] || (!hexadecimal && digits[0] == '0' && digits[1]))
-        return "is no whole number";
+        return "is not a whole number";
     errno = 0;
     *out = strtoull(digits, NULL, hexadecimal ? 16 : 10);
     return errno ? "does not fit into 64 bits" : NULL;
@@ -47,17 +47,17 @@ static const char *parse_size(const char *text, uint64_t *out)
     bool whole = !why && quantity_whole(value, out);
     mpq_clear(value);
     if (why)
-        return *why ? arena_printf("is no size: %s", why) : "is no size: bytes, or a number with KiB, MiB or GiB";
-    return whole ? NULL : "is no whole number of bytes below 2^64";
+        return *why ? arena_printf("is not a size: %s", why) : "is not a size: bytes, or a number with KiB, MiB or GiB";
+    return whole ? NULL : "is not a whole number of bytes below 2^64";
 }
 
-/* "0.5", "-1e-3"; strtod alone would take hexadecimal numbers, infinities and blanks as well. */
+/* "0.5", "-1e-3". strtod alone would also accept hexadecimal numbers, infinities and blanks. */
 static const char *parse_real(const char *text, double *out)
 {
     char *end;
     *out = strtod(text, &end);
     if (!*text || *end || text[0] == '+' || text[strspn(text, "0123456789+-.eE")] || !isfinite(*out))
-        return "is no decimal number";
+        return "is not a decimal number";
     return NULL;
 }
 
@@ -78,10 +78,10 @@ static const char *parse_word(const char *words, const char *text, const char **
         }
         at += length;
     }
-    return arena_printf("is none of: %s", words);
+    return arena_printf("is not one of: %s", words);
 }
 
-/* "64 KiB" where that is exact. */
+/* "64 KiB", in the largest unit that is exact. */
 static const char *size_name(uint64_t bytes)
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB"};
@@ -110,7 +110,7 @@ bool param_within(const struct kb_param *p, const struct kb_value *value)
     return !counts || (value->number >= p->least && value->number <= p->most);
 }
 
-static const char *parse(const struct kb_param *p, const char *text, struct kb_value *out)
+static const char *parse_value(const struct kb_param *p, const char *text, struct kb_value *out)
 {
     switch (p->type) {
     case KB_PARAM_INT: return parse_whole(text, &out->number);
@@ -125,7 +125,7 @@ static const char *parse(const struct kb_param *p, const char *text, struct kb_v
 
 const char *param_parse(const struct kb_param *p, const char *text, struct kb_value *out)
 {
-    const char *wrong = parse(p, text, out);
+    const char *wrong = parse_value(p, text, out);
     return wrong || param_within(p, out) ? wrong : arena_printf("is out of bounds: %s", bounds(p));
 }
 
@@ -168,7 +168,7 @@ static const char *value_name(const struct kb_param *p, const struct kb_value *v
 
 void param_list(FILE *out, const struct kb_param *p)
 {
-    struct kb_value value = param_initial(p);
+    struct kb_value value = param_default(p);
     const char *may_be = p->type == KB_PARAM_WORD ? p->words : p->type == KB_PARAM_BOOL ? "true false"
                          : p->type == KB_PARAM_TEXT ? "text" : bounds(p);
     const char *type = p->type == KB_PARAM_REAL ? "decimal, " : p->type == KB_PARAM_SIZE ? "size, " : "";

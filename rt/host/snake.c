@@ -1,6 +1,6 @@
-/* snake.c: PEs in an order in which neighbours are near: along a snake over the cubes and the routers in them.
+/* snake.c: kb_snake: an order of PEs in which neighbours are near, along a snake over the cubes and their routers.
  *
- * Which way it takes inside the cubes decides whether two of its steps share a link. There are few: all are tried. */
+ * The way through each cube decides whether two steps share a link. There are only four: all are tried. */
 #include <stdlib.h>
 
 #include "machine/emitted.h"
@@ -8,13 +8,13 @@
 #include "kb/measure.h"
 #include "common/arena.h"
 
-struct stop {
-    uint64_t key;                                       /* how far along the snake */
+struct snake_stop {
+    uint64_t key;                                       /* distance along the snake */
     uint32_t position;                                  /* in the set */
 };
 
-/* Of row-major places in a grid, how far along a snake that begins at (0, 0) and crosses the rows. */
-static uint64_t along(uint64_t row, uint64_t col, uint64_t cols)
+/* The distance of (row, col) along a snake that begins at (0, 0) and crosses a grid row by row. */
+static uint64_t distance(uint64_t row, uint64_t col, uint64_t cols)
 {
     return row * cols + (row % 2 ? cols - 1 - col : col);
 }
@@ -26,44 +26,44 @@ static uint32_t router_of(uint32_t pe)
     return kb_cube_nodes[kb_cube_links[dma->up].to].index;
 }
 
-/* The ways to cross the routers of a cube: along their columns or along their rows, from above or from below. */
+/* The ways through the routers of a cube: along their columns or rows, from the top or the bottom. */
 enum { BY_ROWS = 1, FROM_BELOW = 2, WAYS = 4 };
 
-/* In the direction in which the snake crosses the cubes of this row. */
-static uint64_t key_of(uint32_t pe, unsigned ways)
+/* The distance of a PE. The cubes of odd rows are crossed backwards, and so are their routers. */
+static uint64_t key_of(uint32_t pe, unsigned way)
 {
     const struct shape *s = &kb_shape;
     uint32_t cube = pe / s->pes, sip = cube / s->cubes, cube_row = cube % s->cubes / s->cube_cols;
     uint32_t router = router_of(pe), row = router / s->noc_cols, col = router % s->noc_cols;
     if (cube_row % 2)
         col = s->noc_cols - 1 - col;
-    if (ways & FROM_BELOW)
+    if (way & FROM_BELOW)
         row = s->noc_rows - 1 - row;
-    uint64_t key = sip * (uint64_t)s->cubes + along(cube_row, cube % s->cube_cols, s->cube_cols);
+    uint64_t key = sip * (uint64_t)s->cubes + distance(cube_row, cube % s->cube_cols, s->cube_cols);
     key *= s->noc_rows * s->noc_cols;
-    key += ways & BY_ROWS ? along(row, col, s->noc_cols) : along(col, row, s->noc_rows);
+    key += way & BY_ROWS ? distance(row, col, s->noc_cols) : distance(col, row, s->noc_rows);
     return key * s->pes + pe % s->pes;
 }
 
 static int by_key(const void *x, const void *y)
 {
-    const struct stop *a = x, *b = y;
+    const struct snake_stop *a = x, *b = y;
     return (a->key > b->key) - (a->key < b->key);
 }
 
-static struct kb_order order_of(struct kb_pes pes, unsigned ways)
+static struct kb_order order_of(struct kb_pes pes, unsigned way)
 {
-    struct stop *stops = arena_alloc(pes.count, sizeof *stops);
+    struct snake_stop *stops = arena_alloc(pes.count, sizeof *stops);
     uint32_t *position = arena_alloc(pes.count, sizeof *position);
     for (uint32_t i = 0; i < pes.count; i++)
-        stops[i] = (struct stop){key_of(pes.pe[i], ways), i};
+        stops[i] = (struct snake_stop){key_of(pes.pe[i], way), i};
     qsort(stops, pes.count, sizeof *stops, by_key);
     for (uint32_t i = 0; i < pes.count; i++)
         position[i] = stops[i].position;
     return (struct kb_order){position, pes.count};
 }
 
-/* How long a message from each PE to the next one keeps the busiest link busy. */
+/* The time that the busiest link takes for a message from each PE to the next one. */
 static uint64_t busy_ps(struct kb_pes pes, struct kb_order order)
 {
     kb_traffic traffic = kb_traffic_new();
@@ -76,8 +76,8 @@ struct kb_order kb_snake(struct kb_pes pes)
 {
     struct kb_order best = order_of(pes, 0);
     uint64_t least_ps = busy_ps(pes, best);
-    for (unsigned ways = 1; ways < WAYS; ways++) {
-        struct kb_order order = order_of(pes, ways);
+    for (unsigned way = 1; way < WAYS; way++) {
+        struct kb_order order = order_of(pes, way);
         uint64_t ps = busy_ps(pes, order);
         if (ps < least_ps)
             best = order, least_ps = ps;

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/dtype.h"
 #include "datapass/exec.h"
-#include "host/host_program.h"
+#include "host/host.h"
 #include "common/fail.h"
 #include "host/npy.h"
 #include "oplog/oplog.h"
@@ -103,10 +103,11 @@ static bool same_shape(const struct kb_dims *a, const struct kb_dims *b)
 
 void kb_expect_close_at(kb_tensor tensor, kb_ref ref, const char *file, uint32_t line)
 {
-    host_only("kb_expect_close", file, line);
-    tensor_check(tensor, "kb_expect_close", file, line);
+    struct call_site call = {"kb_expect_close", file, line};
+    host_only(call);
+    tensor_check(call, tensor);
     if (!ref && oplog_on)
-        misuse(file, line, "kb_expect_close: there is no reference for tensor '%s'", tensor->name);
+        misuse_of(call, "there is no reference for tensor '%s'", tensor->name);
     struct verification *v = arena_alloc(1, sizeof *v);
     struct verification **last = &verifications;
     while (*last)
@@ -117,9 +118,8 @@ void kb_expect_close_at(kb_tensor tensor, kb_ref ref, const char *file, uint32_t
     if (!ref)
         return;
     if (!same_shape(&tensor->dims, &ref->dims))
-        misuse(file, line, "kb_expect_close: the reference is %s, tensor '%s' is %s",
-               npy_shape_name(ref->dims.rank, ref->dims.size), tensor->name,
-               npy_shape_name(tensor->dims.rank, tensor->dims.size));
+        misuse_of(call, "the reference is %s, tensor '%s' is %s", npy_shape_name(ref->dims.rank, ref->dims.size),
+                  tensor->name, npy_shape_name(tensor->dims.rank, tensor->dims.size));
     if (!oplog_on)
         return;
     exec_data_pass();

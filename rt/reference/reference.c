@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/dtype.h"
 #include "datapass/exec.h"
-#include "host/host_program.h"
+#include "host/host.h"
 #include "common/fail.h"
 #include "oplog/oplog.h"
 #include "machine/tiling.h"
@@ -79,7 +79,7 @@ static unsigned phase_before;
 
 void ref_begin(const struct ref_call *call)
 {
-    host_only(call->name, call->file, call->line);
+    host_only((struct call_site){call->name, call->file, call->line});
     if (oplog_on)
         exec_data_pass();
     phase_before = phase_enter(PHASE_reference);

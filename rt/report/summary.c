@@ -16,7 +16,7 @@
 #include "base/human.h"
 #include "launch/launch.h"
 #include "machine/pe.h"
-#include "host/peak.h"
+#include "host/bounds.h"
 #include "machine/tiling.h"
 #include "profile.h"
 #include "races/race.h"
@@ -90,7 +90,7 @@ static void print_work(FILE *out)
 {
     const double *work = finished_work, seconds = (double)util_span_ps() * 1e-12;
     for (unsigned dtype = 0; dtype < DTYPES; dtype++) {
-        double peak = peak_flops_per_pe(dtype) * (double)peak_pes();
+        double peak = peak_flops_per_pe(dtype) * (double)pe_count();
         const char *unit = dtype_is_float(dtype) ? "FLOP" : "OP", *rate = dtype_is_float(dtype) ? "FLOP/s" : "OP/s";
         if (work[dtype] > 0 && seconds > 0)
             fprintf(out, "work         %s of %s: %s of %s at peak, %.1f %%\n", human_count(work[dtype], unit),

@@ -6,7 +6,7 @@
 #include "machine/emitted.h"
 #include "machine/fabric.h"
 #include "launch/launch.h"
-#include "host/peak.h"
+#include "host/bounds.h"
 #include "common/arena.h"
 
 static struct resource pooled(const char *name, uint64_t busy_ps, uint64_t servers)
@@ -17,7 +17,7 @@ static struct resource pooled(const char *name, uint64_t busy_ps, uint64_t serve
 static void engines(struct resource *out)
 {
     const struct attrs *a = &kb_attrs;
-    uint64_t pes = peak_pes();
+    uint64_t pes = pe_count();
     out[ENGINE_DMA_READ] = pooled("pe_dma read", stats.busy_ps[ENGINE_DMA_READ], pes * a->pe_dma_rd_engines);
     out[ENGINE_DMA_WRITE] = pooled("pe_dma write", stats.busy_ps[ENGINE_DMA_WRITE], pes * a->pe_dma_wr_engines);
     out[ENGINE_COMM] = pooled("pe_dma comm", stats.busy_ps[ENGINE_COMM], pes);
@@ -33,15 +33,15 @@ static struct resource accelerator(void)
 {
     uint64_t gemm_ps = stats.busy_ps[ENGINE_GEMM], math_ps = stats.busy_ps[ENGINE_MATH];
     bool both = kb_shape.accel_shared && gemm_ps && math_ps;
-    return pooled("pe_gemm+math", both ? gemm_ps + math_ps : 0, peak_pes());
+    return pooled("pe_gemm+math", both ? gemm_ps + math_ps : 0, pe_count());
 }
 
 static struct resource hbm(void)
 {
-    struct resource all = pooled("hbm", stats.read_busy_ps[SPACE_HBM], peak_pes() * kb_attrs.hbm_ctrl_pcs);
+    struct resource all = pooled("hbm", stats.read_busy_ps[SPACE_HBM], pe_count() * kb_attrs.hbm_ctrl_pcs);
     all.busiest_ps = 0;
     all.busiest_servers = kb_attrs.hbm_ctrl_pcs;
-    for (uint64_t i = 0; i < peak_pes(); i++)
+    for (uint64_t i = 0; i < pe_count(); i++)
         if (kb_hbm[i].busy_ps > all.busiest_ps)
             all.busiest_ps = kb_hbm[i].busy_ps;
     return all;
@@ -65,8 +65,8 @@ void util_collect(struct resource resources[RESOURCES])
     struct resource *next = resources + ENGINES;
     *next++ = accelerator();
     *next++ = hbm();
-    *next++ = pooled("tcm read", stats.read_busy_ps[SPACE_TCM], peak_pes());
-    *next++ = pooled("tcm write", stats.write_busy_ps[SPACE_TCM], peak_pes());
+    *next++ = pooled("tcm read", stats.read_busy_ps[SPACE_TCM], pe_count());
+    *next++ = pooled("tcm write", stats.write_busy_ps[SPACE_TCM], pe_count());
     *next++ = pooled("sram read", stats.read_busy_ps[SPACE_SRAM], cubes);
     *next++ = pooled("sram write", stats.write_busy_ps[SPACE_SRAM], cubes);
     for (unsigned class = 0; class < LINK_CLASSES; class++)

@@ -141,10 +141,10 @@ kb_tensor kb_tensor_new_at(const char *name, enum kb_dtype dtype, struct kb_dims
     return t;
 }
 
-void tensor_check(const struct tensor *tensor, const char *call, const char *file, uint32_t line)
+void tensor_check(struct call_site call, const struct tensor *tensor)
 {
     if (!tensor)
-        misuse(file, line, "%s: there is no tensor", call);
+        misuse_of(call, "there is no tensor");
 }
 
 /* ---- rows */

@@ -2,6 +2,7 @@
 #ifndef KB_TENSOR_H
 #define KB_TENSOR_H
 
+#include "common/fail.h"
 #include "kb/host.h"
 #include "base/tables.h"
 
@@ -30,8 +31,8 @@ struct run {
     uint64_t offset, position, count;
 };
 
-/* A handle that was never set is misuse. */
-void tensor_check(const struct tensor *tensor, const char *call, const char *file, uint32_t line);
+/* Misuse if a handle was never set. */
+void tensor_check(struct call_site call, const struct tensor *tensor);
 
 uint64_t tensor_rows(const struct shard *shard);
 struct run tensor_row(const struct tensor *tensor, const struct shard *shard, uint64_t row);

@@ -96,28 +96,28 @@ static void refused(const char *dict, uint64_t at, const char *what)
 
 static void malformed(void)
 {
-    refused("", 10, "'{' must stand here");
-    refused("['descr']", 10, "'{' must stand here");
+    refused("", 10, "'{' is expected here");
+    refused("['descr']", 10, "'{' is expected here");
     refused("{'descr': '<f3', " REST, 20, "dtype '<f3' is not supported");
     refused("{'descr': '=i2', " REST, 20, "dtype '=i2' is not supported");
     refused("{'descr': '|i2', " REST, 20, "dtype '|i2' is not supported");
     refused("{'descr': '<f16', " REST, 20, "dtype '<f16' is not supported");
     refused("{'descr': '|O', " REST, 20, "dtype '|O' is not supported");
-    refused("{'descr': '<U12345678', " REST, 20, "this text is none that is known");
+    refused("{'descr': '<U12345678', " REST, 20, "this text is not known");
     refused("{'descr': '', " REST, 20, "dtype '' is not supported");
     refused("{'descr': [('x', '<f4')], " REST, 20, "elements are records");
-    refused("{'descr': 4, " REST, 20, "a text in quotes must stand here");
+    refused("{'descr': 4, " REST, 20, "a text in quotes is expected here");
     refused("{'descr': '<i2, 1", 20, "a text that does not end");
-    refused("{'descr': '<i2' " REST, 26, "',' or '}' must stand here");
-    refused("{'descr' '<i2', " REST, 19, "':' must stand here");
+    refused("{'descr': '<i2' " REST, 26, "',' or '}' is expected here");
+    refused("{'descr' '<i2', " REST, 19, "':' is expected here");
     refused("{'order': 'C', " REST, 11, "there is no key 'order'");
-    refused("{'descr': '<i2', 'descr': '<i2', " REST, 27, "'descr' stands twice");
+    refused("{'descr': '<i2', 'descr': '<i2', " REST, 27, "'descr' is given twice");
     refused("{" REST, 52, "'descr' is missing");
-    refused("{'descr': '<i2', 'fortran_order': 0, 'shape': (2, 3)}", 44, "True or False must stand here");
-    refused("{'descr': '<i2', 'fortran_order': False, 'shape': (2, 3)", 66, "',' or '}' must stand here");
-    refused("{'descr': '<i2', 'fortran_order': False, 'shape': [2, 3]}", 60, "'(' must stand here");
+    refused("{'descr': '<i2', 'fortran_order': 0, 'shape': (2, 3)}", 44, "True or False is expected here");
+    refused("{'descr': '<i2', 'fortran_order': False, 'shape': (2, 3)", 66, "',' or '}' is expected here");
+    refused("{'descr': '<i2', 'fortran_order': False, 'shape': [2, 3]}", 60, "'(' is expected here");
     refused("{'descr': '<i2', 'fortran_order': False, 'shape': (6)}", 60, "a shape of one axis must have a comma");
-    refused("{'descr': '<i2', 'fortran_order': False, 'shape': (2 3)}", 63, "',' or ')' must stand here");
+    refused("{'descr': '<i2', 'fortran_order': False, 'shape': (2 3)}", 63, "',' or ')' is expected here");
     refused("{'descr': '<i2', 'fortran_order': False, 'shape': (2,-3)}", 63, "a whole number below 10^18");
     refused("{'descr': '<i2', 'fortran_order': False, 'shape': (02, 3)}", 61, "a whole number below 10^18");
     refused("{'descr': '<i2', 'fortran_order': False, 'shape': (99999999999, 99999999999)}", 60, "2^60 elements");

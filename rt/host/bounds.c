@@ -1,0 +1,190 @@
+/* bounds.c: the least time that engines, memories and links need for some work, and how near a launch came to it.
+ *
+ * The bounds of <kb/measure.h> for kernels and benches, and the peak rates for `info` and the summary. */
+#include "bounds.h"
+
+#include "base/ops.h"
+#include "base/rates.h"
+#include "common/arena.h"
+#include "kb/measure.h"
+#include "machine/emitted.h"
+#include "machine/fabric.h"
+
+/* ---- peak rates */
+
+const char *const link_class_names[LINK_CLASSES] = {
+#define LINK(name, bw, latency) #name,
+#include "kb/links.def"
+#undef LINK
+};
+
+double peak_flops_per_pe(enum dtype dtype)
+{
+    const struct attrs *a = &kb_attrs;
+    return 2.0 * (double)a->pe_gemm_rows * (double)a->pe_gemm_cols * (double)kb_gemm_k_per_cycle[dtype] *
+           (double)a->pe_gemm_clock_khz * 1000;
+}
+
+double peak_hbm_bps_per_pe(void)
+{
+    return (double)kb_attrs.hbm_ctrl_pcs * (double)kb_attrs.hbm_ctrl_pc_bw_bps;
+}
+
+uint64_t peak_links(enum link_class class)
+{
+    const struct shape *s = &kb_shape;
+    uint64_t rows = s->cube_rows, cols = s->cube_cols, of_cube = 0;
+    switch (class) {
+    case LINK_pcie: return 2 + 2 * (uint64_t)s->sips;
+    case LINK_io: return (2 + 2 * (uint64_t)s->attachments) * s->sips;
+    case LINK_ucie: return 2 * (rows * (cols - 1) + cols * (rows - 1)) * s->sips;
+    default:                                            /* inside cubes, whose tables list every existing link */
+        for (uint32_t i = 0; i < s->cube_links; i++)
+            of_cube += kb_cube_links[i].class == class;
+        return of_cube * s->cubes * s->sips;
+    }
+}
+
+static uint64_t link_bw_bps(enum link_class class)
+{
+    switch (class) {
+#define LINK(name, bw, latency) case LINK_##name: return kb_attrs.bw;
+#include "kb/links.def"
+#undef LINK
+    default: return 0;
+    }
+}
+
+/* ---- engines and memories */
+
+uint64_t kb_gemm_ps(enum kb_dtype dtype, uint64_t macs)
+{
+    uint64_t a_cycle = product(product(kb_attrs.pe_gemm_rows, kb_attrs.pe_gemm_cols), kb_gemm_k_per_cycle[dtype]);
+    return a_cycle ? cycles_ps(ceil_div(macs, a_cycle), kb_attrs.pe_gemm_clock_khz) : 0;
+}
+
+uint64_t kb_math_ps(enum kb_dtype dtype, uint64_t elements)
+{
+    uint64_t lanes = kb_math_lanes[dtype];
+    return lanes ? cycles_ps(ceil_div(elements, lanes), kb_attrs.pe_math_clock_khz) : 0;
+}
+
+uint64_t kb_op_cost(const char *op)
+{
+    uint16_t number = op_number(op);
+    return op_known(number) ? kb_op_costs[number] : 0;
+}
+
+uint64_t kb_memory_ps(enum kb_space space, uint64_t read_bytes, uint64_t write_bytes)
+{
+    if (space == KB_HBM)
+        return move_ps(sum(read_bytes, write_bytes), product(kb_attrs.hbm_ctrl_pcs, kb_attrs.hbm_ctrl_pc_bw_bps));
+    bool tcm = space == KB_TCM;
+    uint64_t read_ps = move_ps(read_bytes, tcm ? kb_attrs.pe_tcm_read_bw_bps : kb_attrs.sram_read_bw_bps);
+    uint64_t write_ps = move_ps(write_bytes, tcm ? kb_attrs.pe_tcm_write_bw_bps : kb_attrs.sram_write_bw_bps);
+    return read_ps > write_ps ? read_ps : write_ps;
+}
+
+/* ---- links
+ *
+ * A message goes from its sender's pe_dma to the memory that holds the receiver's queue; if that is no TCM, the
+ * receiver's pe_dma reads it from there. Each byte occupies every link on the way. Nodes, memories and engines are left
+ * out. */
+
+struct traffic {
+    struct link_load {
+        uint64_t bytes;
+        enum link_class class;
+    } *load;                                            /* by number of the link over the machine */
+};
+
+static struct way write_way(uint32_t from, uint32_t to)
+{
+    struct place queue = place_pe(to, NODE_pe_dma);
+    if (kb_attrs.pe_ipcq_buffer == BUFFER_SRAM)
+        queue.node = cube_sram();
+    if (kb_attrs.pe_ipcq_buffer == BUFFER_HBM)
+        queue.node = cube_hbm_ctrl(&kb_shape, to % kb_shape.pes);
+    return (struct way){place_pe(from, NODE_pe_dma), queue, REQUEST};
+}
+
+/* The response of the receiver's read; of a queue in its TCM there is none. */
+static struct way read_way(uint32_t to)
+{
+    struct way write = write_way(to, to);
+    return (struct way){write.to, write.from, RESPONSE};
+}
+
+static void add_bytes(struct traffic *traffic, struct way way, uint64_t bytes)
+{
+    uint32_t end = place_rank(way.to);
+    for (struct place at = way.from; place_rank(at) != end;) {
+        struct hop hop = way_next(&way, at);
+        traffic->load[hop.link].class = hop.class;
+        traffic->load[hop.link].bytes += bytes;
+        at = hop.to;
+    }
+}
+
+kb_traffic kb_traffic_new(void)
+{
+    struct traffic *traffic = arena_alloc(1, sizeof *traffic);
+    traffic->load = arena_alloc(link_count(), sizeof *traffic->load);
+    return traffic;
+}
+
+void kb_traffic_add(kb_traffic traffic, uint32_t from, uint32_t to, uint64_t bytes)
+{
+    add_bytes(traffic, write_way(from, to), bytes);
+    if (kb_attrs.pe_ipcq_buffer != BUFFER_TCM)
+        add_bytes(traffic, read_way(to), bytes);
+}
+
+uint64_t kb_traffic_ps(kb_traffic traffic)
+{
+    uint64_t longest = 0;
+    for (const struct link_load *load = traffic->load; load < traffic->load + link_count(); load++) {
+        uint64_t busy = move_ps(load->bytes, link_bw_bps(load->class));
+        longest = busy > longest ? busy : longest;
+    }
+    return longest;
+}
+
+uint64_t kb_latency_ps(uint32_t from, uint32_t to)
+{
+    struct way write = write_way(from, to), read = read_way(to);
+    uint64_t latency = way_latency_ps(&write);
+    return kb_attrs.pe_ipcq_buffer == BUFFER_TCM ? latency : latency + way_latency_ps(&read);
+}
+
+/* ---- the bounds of a launch */
+
+static void add_bound(const char *name, uint64_t bound_ps)
+{
+    if (bound_ps)
+        kb_figure(name, bound_ps, KB_PS);
+}
+
+void kb_roofline(uint64_t time_ps, struct kb_pes pes, const struct kb_work *work)
+{
+    uint64_t p = pes.count, cubes = 0;
+    for (uint32_t i = 0; i < pes.count; i++)            /* in rank order: the PEs of a cube are neighbours */
+        cubes += i == 0 || pes.pe[i] / kb_shape.pes != pes.pe[i - 1] / kb_shape.pes;
+    uint64_t array_ps = kb_gemm_ps(work->gemm_dtype, ceil_div(work->macs, p));
+    uint64_t wide_ps = kb_math_ps(KB_f32, ceil_div(work->math_f32, p));
+    uint64_t math_ps = kb_math_ps(work->math_dtype, ceil_div(work->math, p)) + wide_ps;
+    uint64_t hbm_ps = kb_memory_ps(KB_HBM, ceil_div(work->hbm_read, p), ceil_div(work->hbm_written, p));
+    uint64_t sram_ps = kb_memory_ps(KB_SRAM, ceil_div(work->sram_read, cubes), ceil_div(work->sram_written, cubes));
+    uint64_t memory_ps = kb_max(hbm_ps, sram_ps), link_ps = work->traffic ? kb_traffic_ps(work->traffic) : 0;
+    uint64_t accel_ps = kb_shape.accel_shared ? array_ps + math_ps : kb_max(array_ps, math_ps);
+    uint64_t most_ps = kb_max(accel_ps, kb_max(memory_ps, link_ps));
+    kb_figure("time", time_ps, KB_PS);
+    add_bound("array_bound", array_ps);
+    add_bound("math_bound", math_ps);
+    if (array_ps && math_ps)
+        add_bound("accel_bound", accel_ps);
+    add_bound("memory_bound", memory_ps);
+    add_bound("link_bound", link_ps);
+    if (time_ps)
+        kb_figure("bound_reached", (uint64_t)((unsigned __int128)most_ps * 1000 / time_ps), KB_PERMILLE);
+}

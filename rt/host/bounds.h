@@ -1,0 +1,20 @@
+/* bounds.h: the peak rates of the machine, from its attributes alone. */
+#ifndef KB_BOUNDS_H
+#define KB_BOUNDS_H
+
+#include <stdint.h>
+
+#include "base/tables.h"
+
+/* Operations per second of one PE's pe_gemm, two for each multiply-add. 0: it lacks the dtype. */
+double peak_flops_per_pe(enum dtype dtype);
+
+/* Bytes per second of one PE's HBM slice. 0: without limit. */
+double peak_hbm_bps_per_pe(void);
+
+/* Directed links of a class that lead to an existing neighbour. */
+uint64_t peak_links(enum link_class class);
+
+extern const char *const link_class_names[LINK_CLASSES];
+
+#endif

@@ -1,0 +1,347 @@
+/* tensor_data.c: what tensors hold: filled, looked at, from and to NumPy's files, written, read and mapped over the
+ * fabric. The last three take simulated time.
+ *
+ * NumPy has no bf16. A tensor of it is written as '<V2', elements of two bytes, as ml_dtypes does; from there and from
+ * 16-bit whole numbers, '<u2', its bits are taken as they are. */
+#include "tensor_data.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/address.h"
+#include "base/dtype.h"
+#include "base/output.h"
+#include "common/arena.h"
+#include "datapass/exec.h"
+#include "host.h"
+#include "launch/host_request.h"
+#include "launch/launch.h"
+#include "machine/emitted.h"
+#include "machine/mmu.h"
+#include "machine/pe.h"
+#include "machine/tiling.h"
+#include "npy.h"
+#include "oplog/oplog.h"
+
+/* Records what the host puts into a tensor. */
+static void record_fill(struct call_site call, const char *name, const struct fill *fill)
+{
+    struct op op = {.kind = OPKIND_memory, .name = name, .pe = OP_OF_HOST, .file = call.file, .line = call.line,
+                    .fill = *fill};
+    oplog_add(&op);
+}
+
+/* ---- fills */
+
+bool kb_has_data(void)
+{
+    return oplog_on;
+}
+
+void kb_fill_at(kb_tensor tensor, enum kb_fill_kind kind, double x, double y, const char *file, uint32_t line)
+{
+    struct call_site call = {kind == KB_UNIFORM ? "kb_fill_uniform" : kind == KB_NORMAL ? "kb_fill_normal" : "kb_fill",
+                             file, line};
+    host_only(call);
+    tensor_check(call, tensor);
+    if (kind == KB_UNIFORM && !(x <= y))
+        misuse_of(call, "tensor '%s': low is %g, high is %g", tensor->name, x, y);
+    record_fill(call, "fill", &(struct fill){.tensor = tensor, .kind = kind, .x = x, .y = y});
+}
+
+/* ---- elements as they are now */
+
+static bool is_pending(const struct tensor *tensor, struct run run)
+{
+    uint64_t at;
+    return store_pending(run.memory, run.offset, run.count * dtype_bytes[tensor->dtype], &at);
+}
+
+static void compute_pending(struct call_site call, const struct tensor *tensor)
+{
+    if (!oplog_on)
+        misuse_of(call, "tensor '%s' holds results, which --data off does not compute", tensor->name);
+    exec_data_pass();
+}
+
+struct copying {
+    const struct tensor *tensor;
+    uint8_t *to;
+    bool pending;
+};
+
+static void find_pending(struct run run, void *arg)
+{
+    struct copying *copying = arg;
+    copying->pending |= is_pending(copying->tensor, run);
+}
+
+static void copy_row(struct run run, void *arg)
+{
+    const struct copying *copying = arg;
+    uint64_t size = dtype_bytes[copying->tensor->dtype], bytes = run.count * size;
+    store_reach(IMAGE_NOW, run.memory, run.offset + bytes);
+    memcpy(copying->to + run.position * size, store_at(IMAGE_NOW, run.memory, run.offset), bytes);
+}
+
+void tensor_data_copy(struct call_site call, const struct tensor *tensor, void *to)
+{
+    struct copying copying = {tensor, to, false};
+    oplog_settle(true, OP_OF_HOST);
+    tensor_each_row(tensor, false, find_pending, &copying);
+    if (copying.pending)
+        compute_pending(call, tensor);
+    tensor_each_row(tensor, false, copy_row, &copying);
+}
+
+/* Where an element lies, with those behind it in its row and shard; of copies, in the first one. */
+static struct run run_from(const struct tensor *tensor, uint64_t position)
+{
+    uint64_t index[KB_RANK];
+    uint32_t last = tensor->dims.rank - 1;
+    tensor_index(tensor, position, index);
+    for (uint32_t i = 0; i < tensor->shards; i++) {
+        const struct shard *shard = &tensor->shard[i];
+        uint64_t element = 0, end = shard->view.first[last] + shard->view.shape[last];
+        uint32_t axis = 0;
+        for (; axis < KB_RANK && index[axis] - shard->view.first[axis] < shard->view.shape[axis]; axis++)
+            element += (index[axis] - shard->view.first[axis]) * shard->view.stride[axis];
+        if (axis == KB_RANK)
+            return (struct run){shard->memory, shard->offset + element * dtype_bytes[tensor->dtype], position,
+                                end - index[last]};
+    }
+    return (struct run){0};                             /* not reached: the shards hold every position */
+}
+
+static void peek(struct call_site call, kb_tensor tensor, uint64_t position, uint64_t count, double *values)
+{
+    host_only(call);
+    tensor_check(call, tensor);
+    if (position > tensor->elements || count > tensor->elements - position)
+        misuse_of(call, "tensor '%s' has %" PRIu64 " elements, there is no %" PRIu64, tensor->name, tensor->elements,
+                  position < tensor->elements ? tensor->elements : position);
+    oplog_settle(true, OP_OF_HOST);
+    uint64_t size = dtype_bytes[tensor->dtype];
+    for (uint64_t end = position + count; position < end;) {
+        struct run run = run_from(tensor, position);
+        run.count = run.count < end - position ? run.count : end - position;
+        if (is_pending(tensor, run))
+            compute_pending(call, tensor);
+        store_reach(IMAGE_NOW, run.memory, run.offset + run.count * size);
+        const uint8_t *from = store_at(IMAGE_NOW, run.memory, run.offset);
+        for (uint64_t i = 0; i < run.count; i++)
+            *values++ = dtype_value(tensor->dtype, from + i * size);
+        position += run.count;
+    }
+}
+
+double kb_peek_at(kb_tensor tensor, uint64_t position, const char *file, uint32_t line)
+{
+    double value = 0;
+    peek((struct call_site){"kb_peek", file, line}, tensor, position, 1, &value);
+    return value;
+}
+
+void kb_peek_many_at(kb_tensor tensor, uint64_t position, uint64_t count, double *values, const char *file,
+                     uint32_t line)
+{
+    peek((struct call_site){"kb_peek_many", file, line}, tensor, position, count, values);
+}
+
+/* ---- NumPy's files */
+
+/* By dtype of a tensor: the kinds that a file's elements of the same size may have, and what is written. */
+static const struct npy_dtype {
+    const char *kinds, *written;
+} npy_dtypes[DTYPES] = {
+    [DTYPE_f32] = {"f", "<f4"}, [DTYPE_f16] = {"f", "<f2"}, [DTYPE_bf16] = {"Vu", "<V2"}, [DTYPE_i32] = {"i", "<i4"},
+    [DTYPE_i16] = {"i", "<i2"}, [DTYPE_i8] = {"i", "|i1"},  [DTYPE_u8] = {"ub", "|u1"},
+};
+
+static void check_npy(struct call_site call, const struct tensor *tensor, const char *path)
+{
+    host_only(call);
+    tensor_check(call, tensor);
+    if (!path || !*path)
+        misuse_of(call, "tensor '%s' needs a file's name", tensor->name);
+}
+
+static _Noreturn void refuse(struct call_site call, const char *path, uint64_t at, const char *why)
+{
+    misuse_of(call, "%s: byte %" PRIu64 ": %s", path, at, why);
+}
+
+static void check_fit(struct call_site call, const char *path, const struct npy *npy, const struct tensor *tensor)
+{
+    const struct npy_dtype *dtype = &npy_dtypes[tensor->dtype];
+    if (npy->bytes != dtype_bytes[tensor->dtype] || !strchr(dtype->kinds, npy->kind))
+        refuse(call, path, npy->descr_at,
+               arena_printf("elements are '%s', tensor '%s' is of %s: '%s'; nothing is converted", npy->descr,
+                            tensor->name, dtype_words[tensor->dtype], dtype->written));
+    if (npy->rank != tensor->dims.rank || memcmp(npy->shape, tensor->dims.size, npy->rank * sizeof *npy->shape))
+        refuse(call, path, npy->shape_at,
+               arena_printf("the shape is %s, that of tensor '%s' is %s", npy_shape_name(npy->rank, npy->shape),
+                            tensor->name, npy_shape_name(tensor->dims.rank, tensor->dims.size)));
+}
+
+void kb_load_npy_at(kb_tensor tensor, const char *path, const char *file, uint32_t line)
+{
+    struct call_site call = {"kb_load_npy", file, line};
+    check_npy(call, tensor, path);
+    FILE *in = fopen(path, "rb");
+    if (!in)
+        misuse_of(call, "cannot open %s: %s", path, strerror(errno));
+    struct npy npy;
+    struct npy_error error;
+    if (!npy_read_header(in, &npy, &error))
+        refuse(call, path, error.at, error.what);
+    check_fit(call, path, &npy, tensor);
+    void *elements = arena_alloc(tensor->elements, dtype_bytes[tensor->dtype]);
+    if (!npy_read_elements(in, &npy, elements, &error))
+        refuse(call, path, error.at, error.what);
+    fclose(in);
+    record_fill(call, "load_npy", &(struct fill){.tensor = tensor, .kind = KB_GIVEN, .given = elements});
+}
+
+void kb_save_npy_at(kb_tensor tensor, const char *path, const char *file, uint32_t line)
+{
+    struct call_site call = {"kb_save_npy", file, line};
+    check_npy(call, tensor, path);
+    void *elements = malloc(tensor->elements * dtype_bytes[tensor->dtype]);
+    if (!elements)
+        die("no memory for the %" PRIu64 " elements of tensor '%s':", tensor->elements, tensor->name);
+    tensor_data_copy(call, tensor, elements);
+    struct output out = output_open(path);
+    npy_write_header(out.file, npy_dtypes[tensor->dtype].written, tensor->dims.rank, tensor->dims.size);
+    fwrite(elements, dtype_bytes[tensor->dtype], tensor->elements, out.file);
+    output_close(&out);
+    free(elements);
+}
+
+/* ---- over the fabric: memory requests */
+
+static uint64_t shard_bytes(const struct tensor *tensor, uint32_t i)
+{
+    return tensor->shard[i].elements * dtype_bytes[tensor->dtype];
+}
+
+/* Makes one request for all shards of one size, in the order of the first of each size, and waits for each. */
+static void request_shards(struct call_site call, const struct tensor *tensor, bool writes)
+{
+    uint32_t shards = !writes && tensor->place.split == KB_COPIES ? 1 : tensor->shards;
+    bool *requested = arena_alloc(shards, sizeof *requested);
+    for (uint32_t first = 0; first < shards; first++) {
+        uint64_t bytes = shard_bytes(tensor, first);
+        if (requested[first] || bytes == 0)
+            continue;
+        uint64_t *addresses = arena_alloc(shards, sizeof *addresses);
+        uint32_t count = 0;
+        for (uint32_t i = first; i < shards; i++)
+            if (shard_bytes(tensor, i) == bytes) {
+                requested[i] = true;
+                addresses[count++] = tensor->shard[i].view.addr;
+            }
+        struct memory_request *request = arena_alloc(1, sizeof *request);
+        *request = (struct memory_request){.writes = writes, .addresses = addresses, .count = count, .bytes = bytes};
+        if (!memory_request_run(request))
+            host_stop(call, arena_printf("request %" PRIu64 " failed with %s at %s, %" PRIu64 " ps",
+                                         request->fanout.correlation, fault_names[request->failure.code],
+                                         place_name(request->failure.node), request->failure.t_ps));
+    }
+}
+
+static void check_request(struct call_site call, const struct tensor *tensor)
+{
+    host_only(call);
+    tensor_check(call, tensor);
+    host_check_pes(call, tensor->place.pes);
+    host_check_launches(call);
+}
+
+void kb_write_at(kb_tensor tensor, const void *data, const char *file, uint32_t line)
+{
+    struct call_site call = {"kb_write", file, line};
+    check_request(call, tensor);
+    if (data)
+        record_fill(call, "host_write", &(struct fill){.tensor = tensor, .kind = KB_GIVEN, .given = data});
+    request_shards(call, tensor, true);
+}
+
+void kb_read_at(kb_tensor tensor, void *data, const char *file, uint32_t line)
+{
+    struct call_site call = {"kb_read", file, line};
+    check_request(call, tensor);
+    if (data)
+        tensor_data_copy(call, tensor, data);
+    request_shards(call, tensor, false);
+}
+
+/* ---- over the fabric: maps */
+
+static int compare_pes(const void *a, const void *b)
+{
+    const uint32_t *x = a, *y = b;
+    return *x < *y ? -1 : *x > *y;
+}
+
+static uint32_t *in_rank_order(struct call_site call, struct kb_pes pes)
+{
+    if (pes.count == 0)
+        misuse_of(call, "there is no PE");
+    host_check_pes(call, pes);
+    uint32_t *sorted = arena_alloc(pes.count, sizeof *sorted);
+    memcpy(sorted, pes.pe, pes.count * sizeof *sorted);
+    qsort(sorted, pes.count, sizeof *sorted, compare_pes);
+    return sorted;
+}
+
+static uint64_t count_pages(struct call_site call, uint64_t va, uint64_t bytes)
+{
+    uint64_t pages;
+    const char *wrong = map_pages(va, bytes, &pages);
+    if (wrong)
+        misuse_of(call, "%s", wrong);
+    return pages;
+}
+
+static const struct shard *shard_of_pe(struct call_site call, const struct tensor *tensor, uint32_t pe)
+{
+    if (tensor->place.split == KB_WHOLE)
+        return tensor->shard;
+    for (uint32_t i = 0; i < tensor->shards; i++)
+        if (tensor->shard[i].pe == pe)
+            return &tensor->shard[i];
+    misuse_of(call, "tensor '%s' is not placed with %s", tensor->name, pe_name(&kb_pe[pe]));
+}
+
+void kb_map_at(struct kb_pes pes, uint64_t va, kb_tensor tensor, const char *file, uint32_t line)
+{
+    struct call_site call = {"kb_map", file, line};
+    host_only(call);
+    tensor_check(call, tensor);
+    uint32_t *sorted = in_rank_order(call, pes);
+    uint64_t *addresses = arena_alloc(pes.count, sizeof *addresses), most = 0;
+    for (uint32_t i = 0; i < pes.count; i++) {
+        const struct shard *shard = shard_of_pe(call, tensor, sorted[i]);
+        uint64_t bytes = shard->elements * dtype_bytes[tensor->dtype];
+        addresses[i] = shard->view.addr;
+        most = bytes > most ? bytes : most;
+    }
+    uint64_t pages = count_pages(call, va, most);
+    host_check_launches(call);
+    map_request_run(sorted, addresses, pes.count, va, pages);
+}
+
+void kb_unmap_at(struct kb_pes pes, uint64_t va, uint64_t bytes, const char *file, uint32_t line)
+{
+    struct call_site call = {"kb_unmap", file, line};
+    host_only(call);
+    uint32_t *sorted = in_rank_order(call, pes);
+    uint64_t pages = count_pages(call, va, bytes);
+    if (pages == 0)
+        misuse_of(call, "there are no bytes to unmap");
+    host_check_launches(call);
+    map_request_run(sorted, NULL, pes.count, va, pages);
+}
