@@ -10,7 +10,6 @@
 #include "sim/coroutine.h"
 #include "machine/emitted.h"
 #include "machine/stats.h"
-#include "counts.h"
 #include "open_rows.h"
 #include "state.h"
 #include "common/arena.h"
@@ -41,11 +40,16 @@ static uint64_t looks;                                  /* since something else 
 /* The state that later looks are compared with. */
 static struct {
     bool valid;
-    struct state state;
+    struct fingerprint state;
     uint64_t t_ps, resumed;
     struct feeding *feeding;                            /* as pes */
     uint64_t until;                                     /* the look that replaces it */
 } kept;
+
+/* What is only counted: where, by state_machine_counts, and how much when the state was kept. */
+static uint64_t **counts, *counts_then;
+static size_t count_total;
+static struct stats stats_then;
 
 static uint64_t skipped;                                /* services */
 
@@ -63,7 +67,7 @@ void fastforward_reset(void)
     skipped = 0;
     began = feeders = 0;
     began_ps = 0;
-    alike_reset();
+    symmetry_reset();
 }
 
 void steady_init(void)
@@ -76,6 +80,7 @@ void steady_init(void)
     tiles = arena_alloc(pe_count(), sizeof *tiles);
     steps = arena_alloc(pe_count(), sizeof *steps);
     kept.feeding = arena_alloc(pe_count(), sizeof *kept.feeding);
+    counts = NULL;
 }
 
 /* ---- when to look */
@@ -129,7 +134,7 @@ static void find_pes(void)
     pe_total = feeders = 0;
     for (struct pe *pe = kb_pe; pe < kb_pe + pe_count(); pe++) {
         feeders += pe->feeding != NULL;
-        if (pe->feeding && !pe->asleep)
+        if (pe->feeding && !symmetry_sleeps(pe))
             pes[pe_total++] = pe;
     }
 }
@@ -145,18 +150,59 @@ static const struct pe *find_leader(void)
     return NULL;
 }
 
+/* ---- counts, and how they grow */
+
+static void find_counts(void)
+{
+    count_total = state_machine_counts(NULL);
+    counts = arena_alloc(count_total, sizeof *counts);
+    counts_then = arena_alloc(count_total, sizeof *counts_then);
+    state_machine_counts(counts);
+}
+
+static void settle(void)
+{
+    for (uint32_t i = 0; i < pe_total; i++)
+        state_settle(pes[i]);
+}
+
+static void take_counts(void)
+{
+    if (!counts)
+        find_counts();
+    settle();
+    for (size_t i = 0; i < count_total; i++)
+        counts_then[i] = *counts[i];
+    stats_then = stats;
+}
+
+/* Counts what was counted since then `times` times more. */
+static void repeat_counts(uint64_t times)
+{
+    _Static_assert(sizeof stats % sizeof(uint64_t) == 0, "statistics are numbers of 64 bits and nothing else");
+    uint64_t *all = (uint64_t *)&stats;
+    const uint64_t *then = (const uint64_t *)&stats_then;
+    settle();
+    for (size_t i = 0; i < count_total; i++)
+        *counts[i] = sum(*counts[i], product(*counts[i] - counts_then[i], times));
+    for (size_t i = 0; i < sizeof stats / sizeof *all; i++)
+        all[i] = sum(all[i], product(all[i] - then[i], times));
+}
+
 /* ---- the kept state */
 
 static void keep(void)
 {
     kept.until = looks + looks / 2 + 1;
-    kept.valid = state_take(&kept.state, pes, pe_total);
+    fingerprint_write(&kept.state);
+    fingerprint_machine(&kept.state, pes, pe_total);
+    kept.valid = fingerprint_holds(&kept.state);
     if (!kept.valid)
         return;
     kept.t_ps = now_ps;
     for (uint32_t i = 0; i < pe_total; i++)
         kept.feeding[i] = (struct feeding){pes[i]->fed, state_oldest_tile(pes[i])};
-    counts_take(pes, pe_total);
+    take_counts();
     rows_begin();
 }
 
@@ -212,12 +258,21 @@ static bool skip(void)
     uint64_t period_ps = now_ps - kept.t_ps, periods = periods_sure(period_ps), services = stats.services;
     if (!periods)
         return false;
-    counts_repeat(pes, pe_total, periods);
+    repeat_counts(periods);
     for (uint32_t i = 0; i < pe_total; i++)
         tiles[i] *= periods;
-    state_move(pes, tiles, pe_total, period_ps * periods);
+    state_shift(pes, tiles, pe_total, period_ps * periods);
     skipped += stats.services - services;
     return true;
+}
+
+static bool is_kept_state(void)
+{
+    if (!kept.valid || kept.t_ps == now_ps)
+        return false;
+    fingerprint_compare(&kept.state);
+    fingerprint_machine(&kept.state, pes, pe_total);
+    return fingerprint_holds(&kept.state);
 }
 
 /* Whether somebody has acted who decides freely, or composites have begun or ended. */
@@ -234,7 +289,7 @@ static void instant_ends(void)
     observer_watch(&look_observer, false);
     if (is_disturbed()) {
         find_pes();
-        if (is_worth_sleep() && !symmetry_observer.watches && alike_sleep(pes, pe_total))
+        if (is_worth_sleep() && !symmetry_observer.watches && symmetry_sleep(pes, pe_total))
             find_pes();
         observer_watch(&open_rows_observer, false);
         kept.valid = false;
@@ -245,8 +300,7 @@ static void instant_ends(void)
     if (!leader)
         return;
     looks++;
-    bool again = kept.valid && kept.t_ps < now_ps && state_is(&kept.state, pes, pe_total);
-    if ((again && skip()) || looks >= kept.until)
+    if ((is_kept_state() && skip()) || looks >= kept.until)
         keep();
 }
 

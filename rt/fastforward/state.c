@@ -1,122 +1,811 @@
-/* state.c: the machine's state, written down and compared, and moved on in time. */
+/* state.c: what is done with each field of the state, by its kind.
+ *
+ * For each operation there is one function that says what it does with a field of each kind, and one for each struct,
+ * made of the struct's rows in machine/state.def. Kinds that a function does not name it leaves alone. */
 #include "state.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "common/arena.h"
+#include "common/diag.h"
 #include "machine/dma.h"
 #include "machine/emitted.h"
-#include "fingerprint.h"
+#include "machine/state.h"
+#include "machine/stats.h"
+#include "machine/token.h"
 
-/* ---- what PEs share, and every TCM, for others may use it */
+/* A test of this file takes out one row at a time, to see whether anybody notices. */
+#ifndef ROW_IS_READ
+#define ROW_IS_READ(operation, structure, field) true
+#endif
 
-static void put_shared(struct print *print)
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE uint64_t word_of(const void *field, size_t bytes)
 {
-    for (uint32_t i = 0; i < node_count() && !print->differs; i++)
-        put_free(print, kb_node_free_ps[i]);
-    for (uint64_t i = 0; i < link_count() && !print->differs; i++)
-        put_free(print, kb_link_free_ps[i]);
-    for (uint64_t i = 0; i < pe_count() * kb_attrs.hbm_ctrl_pcs && !print->differs; i++)
-        put_free(print, kb_pseudo_channels[i].free_ps);
-    for (uint32_t i = 0; i < kb_shape.sips * kb_shape.cubes; i++) {
-        put_free(print, kb_sram[i].read_free_ps);
-        put_free(print, kb_sram[i].write_free_ps);
-    }
-    for (uint32_t i = 0; i < pe_count() && !print->differs; i++) {
-        put_free(print, kb_pe[i].tcm_read_free_ps);
-        put_free(print, kb_pe[i].tcm_write_free_ps);
+    uint64_t word = 0;
+    memcpy(&word, field, bytes < sizeof word ? bytes : sizeof word);
+    return word;
+}
+
+/* Where a token is. */
+enum whereabouts { QUEUED, SERVED, MOVING, NOT_FED };
+
+/* Whether its own event waits: else a transfer does, or nothing. */
+static bool token_is_due(const struct token *token, enum whereabouts where)
+{
+    return where == MOVING || (where == SERVED && !token->transfer && !token->server->held);
+}
+
+/* ---- tokens of a PE, of its composite */
+
+struct visitor {
+    void (*token)(struct visitor *visitor, struct token *token);    /* may free it */
+};
+
+static void visit_list(struct visitor *visitor, struct token *token)
+{
+    for (struct token *next; token; token = next) {
+        next = token->next;
+        visitor->token(visitor, token);
     }
 }
 
-static void put_machine(struct print *print, struct pe *const *pes, uint32_t count)
+static void visit_tokens(struct visitor *visitor, const struct pe *pe)
+{
+    for (unsigned stage = 0; stage < STAGES; stage++)
+        visit_list(visitor, pe->queue[stage].head);
+    for (uint32_t i = 0; i < kb_pe_servers; i++)
+        if (pe->servers[i].token)
+            visitor->token(visitor, pe->servers[i].token);
+    visit_list(visitor, pe->travelling);
+    if (pe->feed)
+        visitor->token(visitor, pe->feed);
+    if (pe->next_feed)
+        visitor->token(visitor, pe->next_feed);
+}
+
+/* ---- fingerprints */
+
+void fingerprint_compare(struct fingerprint *print)
+{
+    if (!print->compares)
+        print->count = print->at;
+    print->at = print->events = 0;
+    print->compares = true;
+    print->differs = false;
+}
+
+void fingerprint_write(struct fingerprint *print)
+{
+    print->at = print->events = 0;
+    print->compares = print->differs = false;
+}
+
+static void word_write(struct fingerprint *print, uint64_t word)
+{
+    if (print->at == print->capacity) {
+        print->capacity = print->capacity ? 2 * print->capacity : 4096;
+        print->words = realloc(print->words, print->capacity * sizeof *print->words);
+        if (!print->words)
+            die("no memory for the state of the machine");
+    }
+    print->words[print->at++] = word;
+}
+
+INLINE void add(struct fingerprint *print, uint64_t word)
+{
+    if (!print->compares)
+        word_write(print, word);
+    else if (print->at == print->count || print->words[print->at++] != word)
+        print->differs = true;
+}
+
+void fingerprint_add(struct fingerprint *print, uint64_t word)
+{
+    add(print, word);
+}
+
+INLINE void compare_field(struct fingerprint *print, enum state_kind kind, const void *field, size_t bytes)
+{
+    uint64_t word = word_of(field, bytes);
+    switch (kind) {
+    case STATE_VALUE:
+    case STATE_FED:
+        add(print, word);
+        break;
+    case STATE_FREE:
+        add(print, word > now_ps ? word - now_ps : 0);
+        break;
+    case STATE_TIME:
+        add(print, word - now_ps);
+        break;
+    case STATE_DUE:
+        add(print, word - now_ps);
+        print->events++;
+        break;
+    case STATE_NUMBER:
+        add(print, print->newest - word);
+        break;
+    case STATE_TILE:                                    /* it begins with its number */
+        add(print, print->pe->fed - word);
+        break;
+    case STATE_SERVICE:
+        add(print, print->pe->services - word);
+        break;
+    case STATE_RANK:
+        add(print, print->labels ? print->labels[word] : word);
+        break;
+    case STATE_OFFSET:
+        add(print, word & OFFSET_MASK);
+        break;
+    case STATE_OWNER:
+        print->differs |= word != word_of(&print->pe->feeding, sizeof print->pe->feeding);
+        break;
+    case STATE_ZERO:
+    case STATE_EMPTY:                                   /* it begins with its head */
+        print->differs |= word != 0;
+        break;
+    default:
+        break;
+    }
+}
+
+/* A row. WHEN_... of its third column is a condition on the struct. */
+#define COMPARE(STRUCT, from, field, kind, when)                                                                       \
+    if (WHEN_##when && ROW_IS_READ(COMPARE, STRUCT, field))                                                            \
+        compare_field(print, STATE_##kind, &(from)->field, sizeof (from)->field);
+#define COMPARE_EACH(STRUCT, from, field, kind, when)                                                                  \
+    if (WHEN_##when && ROW_IS_READ(COMPARE, STRUCT, field))                                                            \
+        for (size_t i = 0; i < COUNT_OF((from)->field); i++)                                                           \
+            compare_field(print, STATE_##kind, &(from)->field[i], sizeof (from)->field[i]);
+#define WHEN_YES true
+#define WHEN_NO false
+#define WHEN_SYMMETRY print->labels
+
+static void compare_event(struct fingerprint *print, const struct event *event, uint64_t newest)
+{
+    print->newest = newest;
+#define EVENT(field, kind, when) COMPARE(EVENT, event, field, kind, when)
+#include "machine/state.def"
+}
+
+static void compare_message(struct fingerprint *print, const struct message *message, bool under_way)
+{
+    compare_event(print, &message->event, kb_nodes[message->creator].messages);
+#define WHEN_DELIVERED !under_way
+#define MESSAGE(field, kind, when) COMPARE(MESSAGE, message, field, kind, when)
+#include "machine/state.def"
+}
+
+static void compare_data(struct fingerprint *print, const struct data_message *data)
+{
+    bool under_way = data_under_way(data);
+    add(print, under_way);
+    compare_message(print, &data->message, under_way);
+#define WHEN_UNDER_WAY under_way
+#define DATA(field, kind, when) COMPARE(DATA, data, field, kind, when)
+#define DATA_EACH(field, kind, when) COMPARE_EACH(DATA, data, field, kind, when)
+#include "machine/state.def"
+}
+
+static void compare_token(struct fingerprint *print, const struct token *token, enum whereabouts where)
+{
+#define WHEN_QUEUED where == QUEUED
+#define WHEN_SERVED where == SERVED
+#define WHEN_PLACED token->block_bytes
+#define TOKEN(field, kind, when) COMPARE(TOKEN, token, field, kind, when)
+#include "machine/state.def"
+    if (where == SERVED && token->transfer)
+        compare_data(print, &token->transfer->data);
+    if (token_is_due(token, where))
+        compare_event(print, &token->event, print->pe->fed);
+}
+
+/* Ends a list of any length. */
+static void compare_end(struct fingerprint *print)
+{
+    add(print, UINT64_MAX);
+}
+
+static void compare_list(struct fingerprint *print, const struct token *token, enum whereabouts where)
+{
+    for (; token; token = token->next)
+        compare_token(print, token, where);
+    compare_end(print);
+}
+
+static void compare_server(struct fingerprint *print, const struct server *server)
+{
+    if (server->token)
+        compare_token(print, server->token, SERVED);
+#define WHEN_SERVES server->token
+#define SERVER(field, kind, when) COMPARE(SERVER, server, field, kind, when)
+#include "machine/state.def"
+    compare_end(print);
+}
+
+static void compare_composite(struct fingerprint *print, const struct command *command)
+{
+    const struct request *ask = &command->ask;
+#define COMMAND(field, kind, when) COMPARE(COMMAND, command, field, kind, when)
+#define COMMAND_EACH(field, kind, when) COMPARE_EACH(COMMAND, command, field, kind, when)
+#define REQUEST(field, kind, when) COMPARE(REQUEST, ask, field, kind, when)
+#define REQUEST_EACH(field, kind, when) COMPARE_EACH(REQUEST, ask, field, kind, when)
+#include "machine/state.def"
+    for (const struct epilogue *e = ask->epilogue; e < ask->epilogue + ask->epilogues; e++) {
+#define EPILOGUE(field, kind, when) COMPARE(EPILOGUE, e, field, kind, when)
+#include "machine/state.def"
+    }
+}
+
+static void compare_channels(struct fingerprint *print, const struct channels *channels)
+{
+#define CHANNELS(field, kind, when) COMPARE(CHANNELS, channels, field, kind, when)
+#include "machine/state.def"
+}
+
+static void compare_pe(struct fingerprint *print, const struct pe *pe)
+{
+    print->pe = pe;
+    if (!pe->feeding) {
+        print->differs = true;
+        return;
+    }
+#define PE(field, kind, when) COMPARE(PE, pe, field, kind, when)
+#define PE_EACH(field, kind, when) COMPARE_EACH(PE, pe, field, kind, when)
+#include "machine/state.def"
+    compare_composite(print, pe->feeding);
+    for (unsigned stage = 0; stage < STAGES; stage++)
+        compare_list(print, pe->queue[stage].head, QUEUED);
+    for (uint32_t i = 0; i < kb_pe_servers; i++)
+        compare_server(print, &pe->servers[i]);
+    compare_list(print, pe->travelling, MOVING);
+    if (pe->feed)
+        compare_token(print, pe->feed, MOVING);
+    compare_end(print);
+}
+
+static void compare_slice(struct fingerprint *print, uint32_t slice)
+{
+    const struct pseudo_channel *channels = slice_channels(slice);
+    for (const struct pseudo_channel *pc = channels; pc < channels + kb_attrs.hbm_ctrl_pcs; pc++) {
+#define PSEUDO_CHANNEL(field, kind, when) COMPARE(PSEUDO_CHANNEL, pc, field, kind, when)
+#include "machine/state.def"
+    }
+}
+
+static void compare_node(struct fingerprint *print, const struct fabric_node *node)
+{
+#define FABRIC_NODE(field, kind, when) COMPARE(FABRIC_NODE, node, field, kind, when)
+#include "machine/state.def"
+}
+
+static void compare_link(struct fingerprint *print, const struct fabric_link *link)
+{
+#define FABRIC_LINK(field, kind, when) COMPARE(FABRIC_LINK, link, field, kind, when)
+#include "machine/state.def"
+}
+
+/* The memory behind a node: its number among those of its kind; or NULL. */
+static bool is_kind(struct place place, enum node_kind kind)
+{
+    return place.cube != OUTSIDE && kb_cube_nodes[place.node].kind == kind;
+}
+
+static uint32_t node_slice(struct place place)
+{
+    return (place.sip * kb_shape.cubes + place.cube) * kb_shape.pes + kb_cube_nodes[place.node].index;
+}
+
+static uint32_t node_sram(struct place place)
+{
+    return place.sip * kb_shape.cubes + place.cube;
+}
+
+void fingerprint_group(struct fingerprint *print, const struct group *group)
+{
+    for (uint32_t i = 0; i < group->pes && !print->differs; i++) {
+        compare_pe(print, group->pe[i]);
+        compare_channels(print, &group->pe[i]->tcm);
+    }
+    for (uint32_t i = 0; i < group->nodes && !print->differs; i++) {
+        struct place place = rank_place(group->node[i]);
+        compare_node(print, &kb_nodes[group->node[i]]);
+        if (is_kind(place, NODE_hbm_ctrl))
+            compare_slice(print, node_slice(place));
+        if (is_kind(place, NODE_sram))
+            compare_channels(print, &kb_sram[node_sram(place)]);
+    }
+    for (uint32_t i = 0; i < group->links && !print->differs; i++)
+        compare_link(print, &kb_links[group->link[i]]);
+}
+
+void fingerprint_machine(struct fingerprint *print, struct pe *const *pes, uint32_t count)
 {
     uint64_t kernel_ps;
     for (uint32_t i = 0; i < count && !print->differs; i++)
-        put_pe(print, pes[i]);
+        compare_pe(print, pes[i]);
     if (!print->differs && print->events != event_waiting(&kernel_ps))
         print->differs = true;
-    put_shared(print);
+    for (uint32_t i = 0; i < node_count() && !print->differs; i++)
+        compare_node(print, &kb_nodes[i]);
+    for (uint64_t i = 0; i < link_count() && !print->differs; i++)
+        compare_link(print, &kb_links[i]);
+    for (uint32_t i = 0; i < pe_count() && !print->differs; i++)
+        compare_slice(print, i);
+    for (uint32_t i = 0; i < cube_count() && !print->differs; i++)
+        compare_channels(print, &kb_sram[i]);
+    for (uint32_t i = 0; i < pe_count() && !print->differs; i++)
+        compare_channels(print, &kb_pe[i].tcm);
 }
 
-bool state_take(struct state *state, struct pe *const *pes, uint32_t count)
+/* ---- copies */
+
+static void token_drop(struct visitor *visitor, struct token *token)
 {
-    struct print print = {.words = state->words, .room = state->room};
-    put_machine(&print, pes, count);
-    *state = (struct state){print.words, print.at, print.room};
-    return !print.differs;
+    (void)visitor;
+    if (token->transfer)
+        transfer_free(token->transfer);
+    token_free(token);
 }
 
-bool state_is(const struct state *state, struct pe *const *pes, uint32_t count)
+void state_drop_tiles(struct pe *pe)
 {
-    struct print print = {.words = state->words, .count = state->count, .compares = true};
-    put_machine(&print, pes, count);
-    return !print.differs && print.at == print.count;
+    visit_tokens(&(struct visitor){token_drop}, pe);
+    memset(pe->queue, 0, sizeof pe->queue);
+    for (uint32_t i = 0; i < kb_pe_servers; i++)
+        pe->servers[i].token = NULL;
+    pe->travelling = pe->feed = pe->next_feed = pe->lowest = NULL;
+    pe->dma.servers = pe->compute.servers = 0;
 }
 
-static void take_older(struct token *token, void *oldest)
+/* A copy of a PE under way. */
+struct copy {
+    const struct copying *copying;
+    struct pe *to;
+    const struct pe *from;
+    struct command *composite;                          /* of `to` */
+    uint32_t number;                                    /* of an event's order: of the command, or of the creator */
+    uint64_t newest_to, newest_from;                    /* of an event's NUMBER */
+    struct event *event;                                /* it */
+};
+
+/* The corresponding node; a rank that is left from an earlier use, and so is read no more, has none. */
+static uint32_t copy_rank(const struct copy *copy, uint32_t rank)
 {
-    if (token->tile.id < *(uint64_t *)oldest)
-        *(uint64_t *)oldest = token->tile.id;
+    uint32_t label = copy->copying->labels[rank];
+    return label < copy->copying->to->nodes ? copy->copying->to->node[label] : rank;
+}
+
+static struct way copy_way(const struct copy *copy, const struct way *way)
+{
+    return (struct way){rank_place(copy_rank(copy, place_rank(way->from))),
+                        rank_place(copy_rank(copy, place_rank(way->to))), way->direction};
+}
+
+INLINE void copy_field(const struct copy *c, enum state_kind kind, void *to, const void *from, size_t bytes)
+{
+    uint64_t word = word_of(from, bytes);
+    switch (kind) {
+    case STATE_VALUE:
+    case STATE_FREE:
+    case STATE_TIME:
+    case STATE_TILE:
+    case STATE_FED:
+    case STATE_LEFT:
+    case STATE_SINCE:
+        memcpy(to, from, bytes);
+        break;
+    case STATE_SERVICE:
+        *(uint64_t *)to = c->to->services - (c->from->services - word);
+        break;
+    case STATE_NUMBER:
+        *(uint64_t *)to = c->newest_to - (c->newest_from - word);
+        break;
+    case STATE_ORDER:
+        *(uint64_t *)to = event_order(copy_rank(c, order_rank(word)), order_class(word), c->number);
+        break;
+    case STATE_DUE:
+        event_at(c->event, word);
+        break;
+    case STATE_RANK:
+        *(uint32_t *)to = copy_rank(c, word);
+        break;
+    case STATE_WAY:
+        *(struct way *)to = copy_way(c, from);
+        break;
+    default:
+        break;
+    }
+}
+
+#define COPY(STRUCT, field, kind)                                                                                      \
+    if (ROW_IS_READ(COPY, STRUCT, field))                                                                              \
+        copy_field(c, STATE_##kind, &to->field, &from->field, sizeof to->field);
+
+static void copy_event(struct copy *c, struct event *to, const struct event *from, uint32_t number)
+{
+    c->event = to;
+    c->number = number;
+#define EVENT(field, kind, when) COPY(EVENT, field, kind)
+#include "machine/state.def"
+}
+
+static void copy_message(struct copy *c, struct message *to, const struct message *from)
+{
+#define MESSAGE(field, kind, when) COPY(MESSAGE, field, kind)
+#include "machine/state.def"
+    c->newest_to = kb_nodes[to->creator].messages;
+    c->newest_from = kb_nodes[from->creator].messages;
+    copy_event(c, &to->event, &from->event, to->creator);
+}
+
+static void copy_transfer(struct copy *c, struct token *token, const struct transfer *original)
+{
+    struct transfer *transfer = transfer_new(token, &original->range);
+    struct data_message *to = &transfer->data;
+    const struct data_message *from = &original->data;
+    transfer_move(transfer);
+#define DATA(field, kind, when) COPY(DATA, field, kind)
+#define DATA_EACH(field, kind, when) COPY(DATA, field, kind)
+#include "machine/state.def"
+    copy_message(c, &to->message, &from->message);
+    if (data_under_way(from))
+        data_enter(to, rank_place(to->rank));
+}
+
+static struct token *copy_token(struct copy *c, const struct token *from, enum whereabouts where)
+{
+    struct token *to = token_new(c->composite, &from->tile);
+#define TOKEN(field, kind, when) COPY(TOKEN, field, kind)
+#include "machine/state.def"
+    if (token_is_due(from, where)) {
+        c->newest_to = c->newest_from = c->from->fed;
+        copy_event(c, &to->event, &from->event, c->composite->number);
+    }
+    return to;
+}
+
+/* A list in the same order; returns its last token, or NULL. */
+static struct token *copy_list(struct copy *c, struct token **to, const struct token *from, enum whereabouts where)
+{
+    struct token *last = NULL;
+    for (; from; from = from->next) {
+        *to = last = copy_token(c, from, where);
+        to = &last->next;
+    }
+    *to = NULL;
+    return last;
+}
+
+static void copy_server(struct copy *c, struct server *to, const struct server *from)
+{
+    to->token = NULL;
+#define SERVER(field, kind, when) COPY(SERVER, field, kind)
+#include "machine/state.def"
+    if (!from->token)
+        return;
+    to->token = copy_token(c, from->token, SERVED);
+    to->token->server = to;
+    if (from->token->transfer)
+        copy_transfer(c, to->token, from->token->transfer);
+}
+
+static void copy_busy(const struct copy *c, struct busy *to, const struct busy *from)
+{
+#define BUSY(field, kind, when) COPY(BUSY, field, kind)
+#include "machine/state.def"
+}
+
+static void copy_channels(const struct copy *c, struct channels *to, const struct channels *from)
+{
+#define CHANNELS(field, kind, when) COPY(CHANNELS, field, kind)
+#include "machine/state.def"
+}
+
+/* Tokens with buffers, by address. */
+static void place_buffers(struct visitor *visitor, struct token *token)
+{
+    struct pe *pe = token->command->pe;
+    struct token *below = NULL, *above = pe->lowest;
+    (void)visitor;
+    if (!token->block_bytes)
+        return;
+    for (; above && above->block < token->block; below = above, above = above->higher)
+        ;
+    buffers_link(pe, token, below, above);
+}
+
+static void copy_tokens(struct copy *c, struct pe *to, const struct pe *from)
+{
+    for (unsigned stage = 0; stage < STAGES; stage++)
+        to->queue[stage].tail = copy_list(c, &to->queue[stage].head, from->queue[stage].head, QUEUED);
+    for (uint32_t i = 0; i < kb_pe_servers; i++)
+        copy_server(c, &to->servers[i], &from->servers[i]);
+    copy_list(c, &to->travelling, from->travelling, MOVING);
+    to->feed = from->feed ? copy_token(c, from->feed, MOVING) : NULL;
+    to->next_feed = from->next_feed ? copy_token(c, from->next_feed, NOT_FED) : NULL;
+    to->lowest = NULL;
+    visit_tokens(&(struct visitor){place_buffers}, to);
+}
+
+static void copy_composite(const struct copy *c, struct command *to, const struct command *from)
+{
+#define COMMAND(field, kind, when) COPY(COMMAND, field, kind)
+#define COMMAND_EACH(field, kind, when) COPY(COMMAND, field, kind)
+#include "machine/state.def"
+}
+
+void state_copy_pe(const struct copying *copying, uint32_t position, const struct command *composite)
+{
+    struct pe *to = copying->to->pe[position];
+    const struct pe *from = copying->from->pe[position];
+    struct copy copy = {.copying = copying, .to = to, .from = from, .composite = to->feeding}, *c = &copy;
+#define PE(field, kind, when) COPY(PE, field, kind)
+#define PE_EACH(field, kind, when) COPY(PE, field, kind)
+#include "machine/state.def"
+    copy_busy(c, &to->dma, &from->dma);
+    copy_busy(c, &to->compute, &from->compute);
+    copy_channels(c, &to->tcm, &from->tcm);
+    copy_tokens(c, to, from);
+    if (composite)
+        copy_composite(c, to->feeding, composite);
+    if (!from->feeding)
+        to->feeding = NULL;
+}
+
+void state_copy_node(const struct copying *copying, uint32_t position)
+{
+    uint32_t to_rank = copying->to->node[position], from_rank = copying->from->node[position];
+    struct place to_place = rank_place(to_rank), from_place = rank_place(from_rank);
+    struct copy copy = {.copying = copying}, *c = &copy;
+    {
+        struct fabric_node *to = &kb_nodes[to_rank];
+        const struct fabric_node *from = &kb_nodes[from_rank];
+#define FABRIC_NODE(field, kind, when) COPY(FABRIC_NODE, field, kind)
+#include "machine/state.def"
+    }
+    if (is_kind(to_place, NODE_sram))
+        copy_channels(c, &kb_sram[node_sram(to_place)], &kb_sram[node_sram(from_place)]);
+    for (uint64_t i = 0; is_kind(to_place, NODE_hbm_ctrl) && i < kb_attrs.hbm_ctrl_pcs; i++) {
+        struct pseudo_channel *to = &slice_channels(node_slice(to_place))[i];
+        const struct pseudo_channel *from = &slice_channels(node_slice(from_place))[i];
+#define PSEUDO_CHANNEL(field, kind, when) COPY(PSEUDO_CHANNEL, field, kind)
+#include "machine/state.def"
+    }
+}
+
+void state_copy_link(const struct copying *copying, uint32_t position)
+{
+    struct fabric_link *to = &kb_links[copying->to->link[position]];
+    const struct fabric_link *from = &kb_links[copying->from->link[position]];
+    struct copy copy = {.copying = copying}, *c = &copy;
+#define FABRIC_LINK(field, kind, when) COPY(FABRIC_LINK, field, kind)
+#include "machine/state.def"
+}
+
+/* ---- shifts */
+
+struct oldest {
+    struct visitor visitor;
+    uint64_t tile;
+};
+
+static void take_older(struct visitor *visitor, struct token *token)
+{
+    struct oldest *oldest = container_of(visitor, struct oldest, visitor);
+    if (token->tile.id < oldest->tile)
+        oldest->tile = token->tile.id;
 }
 
 uint64_t state_oldest_tile(const struct pe *pe)
 {
-    uint64_t oldest = pe->fed;
-    each_token(pe, take_older, &oldest);
-    return oldest;
+    struct oldest oldest = {{take_older}, pe->fed};
+    visit_tokens(&oldest.visitor, pe);
+    return oldest.tile;
 }
 
-/* ---- on in time */
-
-struct move {
+struct shift {
+    struct visitor visitor;
     uint64_t tiles, ps;
+    const struct command *composite;
 };
 
-static void move_token(struct token *token, void *arg)
+INLINE void shift_field(const struct shift *s, enum state_kind kind, void *field)
 {
-    const struct move *move = arg;
-    token->tile = plan_tile(token->command, token->tile.id + move->tiles);
-    token->event.key += move->tiles;
-    token->arrival_ps += move->ps;
-    token->started_ps += move->ps;
-    if (token->transfer)
-        transfer_move(token->transfer);
-}
-
-/* What is free stays so. */
-static void move_free(uint64_t *free_ps, uint64_t d_ps)
-{
-    if (*free_ps > now_ps)
-        *free_ps = time_after(*free_ps, d_ps);
-}
-
-static void move_shared(uint64_t d_ps)
-{
-    for (uint32_t i = 0; i < node_count(); i++)
-        move_free(&kb_node_free_ps[i], d_ps);
-    for (uint64_t i = 0; i < link_count(); i++)
-        move_free(&kb_link_free_ps[i], d_ps);
-    for (uint64_t i = 0; i < pe_count() * kb_attrs.hbm_ctrl_pcs; i++)
-        move_free(&kb_pseudo_channels[i].free_ps, d_ps);
-    for (uint32_t i = 0; i < kb_shape.sips * kb_shape.cubes; i++) {
-        move_free(&kb_sram[i].read_free_ps, d_ps);
-        move_free(&kb_sram[i].write_free_ps, d_ps);
-    }
-    for (uint32_t i = 0; i < pe_count(); i++) {
-        move_free(&kb_pe[i].tcm_read_free_ps, d_ps);
-        move_free(&kb_pe[i].tcm_write_free_ps, d_ps);
+    uint64_t *word = field;
+    switch (kind) {
+    case STATE_FREE:
+        if (*word > now_ps)
+            *word = time_after(*word, s->ps);
+        break;
+    case STATE_TIME:
+    case STATE_SINCE:
+        *word += s->ps;
+        break;
+    case STATE_NUMBER:                                  /* of a tile; a message's stays */
+    case STATE_FED:
+        *word += s->tiles;
+        break;
+    case STATE_LEFT:
+        *word -= s->tiles;
+        break;
+    case STATE_TILE:
+        *(struct tile *)field = plan_tile(s->composite, *word + s->tiles);
+        break;
+    default:
+        break;
     }
 }
 
-void state_move(struct pe *const *pes, const uint64_t *tiles, uint32_t count, uint64_t d_ps)
+#define SHIFT(STRUCT, field, kind)                                                                                     \
+    if (ROW_IS_READ(SHIFT, STRUCT, field))                                                                             \
+        shift_field(s, STATE_##kind, &to->field);
+
+static void shift_event(const struct shift *s, struct event *to)
 {
+#define EVENT(field, kind, when) SHIFT(EVENT, field, kind)
+#include "machine/state.def"
+}
+
+static void shift_token(struct visitor *visitor, struct token *to)
+{
+    const struct shift *s = container_of(visitor, struct shift, visitor);
+#define TOKEN(field, kind, when) SHIFT(TOKEN, field, kind)
+#include "machine/state.def"
+    shift_event(s, &to->event);
+    if (to->transfer)
+        transfer_move(to->transfer);
+}
+
+static void shift_busy(const struct shift *s, struct busy *to)
+{
+#define BUSY(field, kind, when) SHIFT(BUSY, field, kind)
+#include "machine/state.def"
+}
+
+static void shift_pe(struct shift *s, struct pe *pe)
+{
+    s->composite = pe->feeding;
+    visit_tokens(&s->visitor, pe);
+    {
+        struct pe *to = pe;
+#define PE(field, kind, when) SHIFT(PE, field, kind)
+#include "machine/state.def"
+    }
+    {
+        struct command *to = pe->feeding;
+#define COMMAND(field, kind, when) SHIFT(COMMAND, field, kind)
+#include "machine/state.def"
+    }
+    shift_busy(s, &pe->dma);
+    shift_busy(s, &pe->compute);
+}
+
+static void shift_channels(const struct shift *s, struct channels *to)
+{
+#define CHANNELS(field, kind, when) SHIFT(CHANNELS, field, kind)
+#include "machine/state.def"
+}
+
+static void shift_shared(const struct shift *s)
+{
+    for (struct fabric_node *to = kb_nodes; to < kb_nodes + node_count(); to++) {
+#define FABRIC_NODE(field, kind, when) SHIFT(FABRIC_NODE, field, kind)
+#include "machine/state.def"
+    }
+    for (struct fabric_link *to = kb_links; to < kb_links + link_count(); to++) {
+#define FABRIC_LINK(field, kind, when) SHIFT(FABRIC_LINK, field, kind)
+#include "machine/state.def"
+    }
+    struct pseudo_channel *end = slice_channels(pe_count());
+    for (struct pseudo_channel *to = kb_pseudo_channels; to < end; to++) {
+#define PSEUDO_CHANNEL(field, kind, when) SHIFT(PSEUDO_CHANNEL, field, kind)
+#include "machine/state.def"
+    }
+    for (uint32_t i = 0; i < cube_count(); i++)
+        shift_channels(s, &kb_sram[i]);
+    for (uint32_t i = 0; i < pe_count(); i++)
+        shift_channels(s, &kb_pe[i].tcm);
+}
+
+void state_shift(struct pe *const *pes, const uint64_t *tiles, uint32_t count, uint64_t d_ps)
+{
+    struct shift shift = {.visitor = {shift_token}, .ps = d_ps};
     for (uint32_t i = 0; i < count; i++) {
-        struct move move = {tiles[i], d_ps};
-        each_token(pes[i], move_token, &move);
-        pes[i]->fed += tiles[i];
-        pes[i]->feeding->tiles_left -= tiles[i];
-        pes[i]->dma.since_ps += d_ps;
-        pes[i]->compute.since_ps += d_ps;
+        shift.tiles = tiles[i];
+        shift_pe(&shift, pes[i]);
     }
-    move_shared(d_ps);
+    shift_shared(&shift);
     event_skip(d_ps);
+}
+
+/* ---- what is only counted */
+
+struct counts {
+    uint64_t **fields;                                  /* or NULL */
+    size_t count;
+    bool of_group;
+};
+
+INLINE void list_field(struct counts *counts, enum state_kind kind, void *field)
+{
+    if (kind != STATE_COUNTED && !(kind == STATE_BASE && counts->of_group))
+        return;
+    if (counts->fields)
+        counts->fields[counts->count] = field;
+    counts->count++;
+}
+
+#define LIST(STRUCT, from, field, kind)                                                                                \
+    if (ROW_IS_READ(LIST, STRUCT, field))                                                                              \
+        list_field(counts, STATE_##kind, &(from)->field);
+
+static void list_busy(struct counts *counts, struct busy *busy)
+{
+#define BUSY(field, kind, when) LIST(BUSY, busy, field, kind)
+#include "machine/state.def"
+}
+
+static void list_pe(struct counts *counts, struct pe *pe)
+{
+#define PE(field, kind, when) LIST(PE, pe, field, kind)
+#include "machine/state.def"
+    list_busy(counts, &pe->dma);
+    list_busy(counts, &pe->compute);
+}
+
+static void list_slice(struct counts *counts, struct hbm_slice *slice)
+{
+#define SLICE(field, kind, when) LIST(SLICE, slice, field, kind)
+#include "machine/state.def"
+}
+
+static void list_link(struct counts *counts, struct fabric_link *link)
+{
+#define FABRIC_LINK(field, kind, when) LIST(FABRIC_LINK, link, field, kind)
+#include "machine/state.def"
+}
+
+static void settle_busy(struct busy *busy)
+{
+    busy->total_ps = busy_total_ps(busy, now_ps);
+    busy->since_ps = now_ps;
+}
+
+void state_settle(struct pe *pe)
+{
+    settle_busy(&pe->dma);
+    settle_busy(&pe->compute);
+}
+
+size_t state_group_counts(const struct group *group, uint64_t **fields)
+{
+    struct counts all = {.fields = fields, .of_group = true}, *counts = &all;
+    for (uint32_t i = 0; i < group->pes; i++)
+        list_pe(counts, group->pe[i]);
+    for (uint32_t i = 0; i < group->nodes; i++) {
+        struct fabric_node *node = &kb_nodes[group->node[i]];
+#define FABRIC_NODE(field, kind, when) LIST(FABRIC_NODE, node, field, kind)
+#include "machine/state.def"
+        if (is_kind(rank_place(group->node[i]), NODE_hbm_ctrl))
+            list_slice(counts, &kb_hbm[node_slice(rank_place(group->node[i]))]);
+    }
+    for (uint32_t i = 0; i < group->links; i++)
+        list_link(counts, &kb_links[group->link[i]]);
+    return all.count;
+}
+
+size_t state_machine_counts(uint64_t **fields)
+{
+    struct counts all = {.fields = fields};
+    for (uint32_t i = 0; i < pe_count(); i++) {
+        list_pe(&all, &kb_pe[i]);
+        list_slice(&all, &kb_hbm[i]);
+    }
+    for (uint64_t i = 0; i < link_count(); i++)
+        list_link(&all, &kb_links[i]);
+    return all.count;
 }

@@ -34,16 +34,27 @@ static inline uint32_t pe_count(void)
     return kb_shape.sips * kb_shape.cubes * kb_shape.pes;
 }
 
+static inline uint32_t cube_count(void)
+{
+    return kb_shape.sips * kb_shape.cubes;
+}
+
 extern const bool kb_own_models;                        /* whether a part's model is the user's own */
 
 /* State, zero at the start; rows as in rank order over the whole machine. */
 extern struct pe kb_pe[];                               /* sips * cubes * pes */
 extern struct server kb_servers[];                      /* PE_SERVERS of each PE, one PE after the other (pe.h) */
-extern struct sram kb_sram[];                           /* sips * cubes */
+extern struct channels kb_sram[];                       /* sips * cubes */
 extern struct hbm_slice kb_hbm[];                       /* as kb_pe */
 extern struct pseudo_channel kb_pseudo_channels[];      /* pcs of each slice */
-extern uint64_t kb_node_free_ps[];                      /* per node, by rank */
-extern uint64_t kb_link_free_ps[];                      /* per directed link; fabric.h gives the order */
+extern struct fabric_node kb_nodes[];                   /* by rank */
+extern struct fabric_link kb_links[];                   /* directed; fabric.h gives the order */
+
+static inline struct pseudo_channel *slice_channels(uint32_t slice)
+{
+    return &kb_pseudo_channels[slice * kb_attrs.hbm_ctrl_pcs];
+}
+
 void memories_reset(void);                              /* zeroes what memories by models of the user's own keep */
 
 /* Models, specialised for this machine's structure. */

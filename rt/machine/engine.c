@@ -54,18 +54,18 @@ _Noreturn void service_too_long(const char *model, uint64_t length_ps)
 
 uint64_t tcm_read_for(struct pe *pe, uint64_t at_ps, uint64_t bytes, uint64_t length_ps)
 {
-    uint64_t start = reserve(&pe->tcm_read_free_ps, at_ps, length_ps);
+    uint64_t start = reserve(&pe->tcm.read_free_ps, at_ps, length_ps);
     stats.read_bytes[SPACE_TCM] += bytes;
     stats_channel(SPACE_TCM, false, pe_number(pe), at_ps, start, length_ps);
-    return pe->tcm_read_free_ps;
+    return pe->tcm.read_free_ps;
 }
 
 uint64_t tcm_write_for(struct pe *pe, uint64_t at_ps, uint64_t bytes, uint64_t length_ps)
 {
-    uint64_t start = reserve(&pe->tcm_write_free_ps, at_ps, length_ps);
+    uint64_t start = reserve(&pe->tcm.write_free_ps, at_ps, length_ps);
     stats.write_bytes[SPACE_TCM] += bytes;
     stats_channel(SPACE_TCM, true, pe_number(pe), at_ps, start, length_ps);
-    return pe->tcm_write_free_ps;
+    return pe->tcm.write_free_ps;
 }
 
 uint64_t tcm_read(struct pe *pe, uint64_t at_ps, uint64_t bytes, uint64_t bw_bps)

@@ -12,7 +12,6 @@
 #include "stats.h"
 #include "common/arena.h"
 
-static uint64_t *numbers;                               /* per node: messages that it has created */
 static uint64_t overhead_ps[NODE_KINDS];
 static struct {
     uint64_t bw_bps, latency_ps;
@@ -41,7 +40,6 @@ uint64_t link_count(void)
 
 void fabric_init(void)
 {
-    numbers = arena_alloc(node_count(), sizeof *numbers);
 #define LINK(name, bw, latency)                                                                                        \
     link_spec[LINK_##name].bw_bps = kb_attrs.bw, link_spec[LINK_##name].latency_ps = kb_attrs.latency;
 #include "kb/links.def"
@@ -90,7 +88,7 @@ uint64_t way_latency_ps(const struct way *way)
 static void number_as(struct message *message, uint32_t creator)
 {
     message->creator = creator;
-    message->event.key = ++numbers[creator];
+    message->event.key = ++kb_nodes[creator].messages;
 }
 
 static void message_at(struct message *message, uint32_t rank, uint64_t t_ps, void (*fire)(struct event *))
@@ -135,8 +133,8 @@ static struct data_message *data_of(struct event *event)
 
 static void data_arrives(struct event *event);
 
-/* The message is at a node that begins a way, or a cube, or is outside of cubes. */
-static void data_enter(struct data_message *data, struct place at)
+/* The place begins a way, or a cube, or is outside of cubes. */
+void data_enter(struct data_message *data, struct place at)
 {
     data->at = at;
     data->rank = place_rank(at);
@@ -164,7 +162,7 @@ static struct hop data_next(struct data_message *data)
 static inline uint64_t data_hop_made(struct data_message *data, uint64_t head_ps, bool watched)
 {
     struct hop hop = data_next(data);
-    uint64_t length = data->link_ps[hop.class], start = reserve(&kb_link_free_ps[hop.link], head_ps, length);
+    uint64_t length = data->link_ps[hop.class], start = reserve(&kb_links[hop.link].free_ps, head_ps, length);
     stats_link(hop.link, hop.class, data->bytes, head_ps, start, length, watched);
     if (data->drain_ps < length)
         data->drain_ps = length;
@@ -202,7 +200,7 @@ static void data_leaves(struct event *event)
 static inline void data_arrives_made(struct data_message *data, bool watched)
 {
     uint64_t overhead = node_overhead_ps(data->at);
-    uint64_t start_ps = reserve(&kb_node_free_ps[data->rank], now_ps, overhead), head_ps = start_ps + overhead;
+    uint64_t start_ps = reserve(&kb_nodes[data->rank].free_ps, now_ps, overhead), head_ps = start_ps + overhead;
     stats_node(data->rank, now_ps, start_ps, overhead, watched);
     if (data->rank != data->end_rank) {
         data_hop(data, head_ps, watched);
@@ -269,32 +267,6 @@ void data_deliver(struct data_message *data, uint64_t delivered_ps, void (*deliv
 bool data_under_way(const struct data_message *data)
 {
     return data->message.event.fire == data_leaves || data->message.event.fire == data_arrives;
-}
-
-uint64_t message_age(const struct message *message)
-{
-    return numbers[message->creator] - message->event.key;
-}
-
-uint64_t *message_numbers(void)
-{
-    return numbers;
-}
-
-void data_counterpart(struct data_message *to, const struct data_message *from,
-                      uint32_t (*node)(uint32_t rank, const void *arg), const void *arg)
-{
-    const struct message *old = &from->message;
-    struct message *message = &to->message;
-    *to = *from;
-    message->creator = node(old->creator, arg);
-    message->event.key = numbers[message->creator] - message_age(old);
-    message->way.from = rank_place(node(place_rank(old->way.from), arg));
-    message->way.to = rank_place(node(place_rank(old->way.to), arg));
-    to->end_rank = place_rank(message->way.to);
-    if (data_under_way(from))
-        data_enter(to, rank_place(node(from->rank, arg)));
-    message_at(message, node(event_rank(&old->event), arg), old->event.t_ps, old->event.fire);
 }
 
 bool event_is_message(const struct event *event)

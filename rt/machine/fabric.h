@@ -72,9 +72,19 @@ static inline struct way way_back(struct way way)
 
 /* A step of a way. */
 struct hop {
-    uint32_t link;                                      /* its number over the machine: kb_link_free_ps */
+    uint32_t link;                                      /* its number over the machine: kb_links */
     enum link_class class;
     struct place to;
+};
+
+/* State of a node, and of a directed link. */
+struct fabric_node {
+    uint64_t free_ps;
+    uint64_t messages;                                  /* that it has created, and so numbered */
+};
+
+struct fabric_link {
+    uint64_t free_ps, busy_ps;
 };
 
 /* Directed links of the machine. */
@@ -154,14 +164,8 @@ void data_send(struct data_message *data, struct way way, uint64_t bytes, uint64
 /* Whether a message with payload is on its way: its next event is its head's. */
 bool data_under_way(const struct data_message *data);
 
-/* How many messages the creator of this one has numbered since; and how many each node has, by rank. */
-uint64_t message_age(const struct message *message);
-uint64_t *message_numbers(void);
-
-/* Makes a message the counterpart of one under way, control or data: the same but for the nodes, each of which is what
- * node(rank, arg) says for the other's, and due when the other is. */
-void data_counterpart(struct data_message *to, const struct data_message *from,
-                      uint32_t (*node)(uint32_t rank, const void *arg), const void *arg);
+/* Puts the head of a message at a place of its way. */
+void data_enter(struct data_message *data, struct place at);
 
 /* Calls delivered at delivered_ps, as the event of the message's delivery; in place if that is now. */
 void data_deliver(struct data_message *data, uint64_t delivered_ps, void (*delivered)(struct message *));

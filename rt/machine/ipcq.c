@@ -31,7 +31,7 @@ struct ring_message {
     struct ring *ring;
     struct token *token;                                /* of the send, until its service ends */
     struct command *send;                               /* held until it is received */
-    uint64_t bytes, leave_ps;
+    uint64_t bytes;
     bool full;
 };
 

@@ -165,13 +165,13 @@ struct served sram_write(const struct range *range, uint64_t t_ps)
 
 struct served tcm_serve_read(const struct range *range, uint64_t t_ps)
 {
-    return port_serve(&kb_pe[range->pe].tcm_read_free_ps, time_after(t_ps, kb_attrs.pe_tcm_overhead_ps),
+    return port_serve(&kb_pe[range->pe].tcm.read_free_ps, time_after(t_ps, kb_attrs.pe_tcm_overhead_ps),
                       move_ps(range->bytes, kb_attrs.pe_tcm_read_bw_bps), SPACE_TCM, false, range->pe);
 }
 
 struct served tcm_serve_write(const struct range *range, uint64_t t_ps)
 {
-    return port_serve(&kb_pe[range->pe].tcm_write_free_ps, time_after(t_ps, kb_attrs.pe_tcm_overhead_ps),
+    return port_serve(&kb_pe[range->pe].tcm.write_free_ps, time_after(t_ps, kb_attrs.pe_tcm_overhead_ps),
                       move_ps(range->bytes, kb_attrs.pe_tcm_write_bw_bps), SPACE_TCM, true, range->pe);
 }
 

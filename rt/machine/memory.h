@@ -15,7 +15,8 @@ struct hbm_slice {
     uint64_t busy_ps;                                   /* sum over its pseudo channels */
 };
 
-struct sram {
+/* Of an sram or a TCM: one serves reads, the other writes. */
+struct channels {
     uint64_t read_free_ps, write_free_ps;
 };
 

@@ -7,7 +7,7 @@
 #include "base/address.h"
 #include "command.h"
 #include "sim/event.h"
-#include "fabric.h"
+#include "memory.h"
 #include "tiling.h"
 
 struct tl;
@@ -59,7 +59,7 @@ struct pe {
     struct busy dma, compute;
     struct path path[OPERANDS];                         /* to the memory that was asked last for each operand, */
     uint32_t path_memory[OPERANDS];                     /* its number + 1; 0: none */
-    uint64_t tcm_read_free_ps, tcm_write_free_ps;
+    struct channels tcm;
 
     struct command *submitted, *submitted_last;         /* scheduler: the SubmissionQueue, by waiting */
     struct command *scheduling;
@@ -76,7 +76,6 @@ struct pe {
     struct mmu *mmu;                                    /* from its first use on */
     bool failed;                                        /* its kernel has met a fault: nothing starts any more */
     bool waits_for_issue;                               /* visited at the end of this round */
-    bool asleep;                                        /* another PE is simulated in its place: alike.h */
 };
 
 /* The number of a PE over the machine. */

@@ -6,6 +6,7 @@
 
 #include "base/address.h"
 #include "base/tables.h"
+#include "emitted.h"
 #include "sim/observer.h"
 
 enum engine {
@@ -31,10 +32,7 @@ struct stats {
 
 extern struct stats stats;
 
-/* How long each directed link was occupied, by number. */
-extern uint64_t *link_busy_ps;
-
-/* The busiest link of a class. */
+/* How long the busiest link of a class was occupied. */
 uint64_t link_busiest_ps(enum link_class class);
 
 void stats_init(void);
@@ -53,7 +51,7 @@ static inline void stats_link(uint64_t link, enum link_class class, uint64_t byt
     stats.link_bytes[class] += bytes;
     stats.link_busy_ps[class] += length_ps;
     stats.wait_ps[class] += start_ps - asked_ps;
-    link_busy_ps[link] += length_ps;
+    kb_links[link].busy_ps += length_ps;
     if (watched)
         tell_reserved(RESOURCE_LINK, link, asked_ps, start_ps, start_ps + length_ps);
 }

@@ -132,7 +132,7 @@ void profile_print(void)
     }
     double ns = tick_ns(), own = lap_cost() * (double)entered;
     fprintf(stderr, "%" PRIu64 " stage services, of which %" PRIu64 " in steady periods, %" PRIu64
-            " on PEs that stood as others did\n", stats.services, steady_services(), alike_services());
+            " on PEs that stood as others did\n", stats.services, steady_services(), symmetry_services());
     fprintf(stderr, "%7s %12s %12s %10s  host time: %.6f s\n", "share", "seconds", "count", "ns each",
             (double)all * ns * 1e-9);
     for (unsigned i = 0; i < count; i++) {

@@ -152,7 +152,8 @@ static void host_request_begins(const struct memory_request *request)
     before->kernels = kernels_begun;
     before->idle = kernels_begun == kernels_ended;
     before->stats = stats;
-    memcpy(before->links, link_busy_ps, link_count() * sizeof *before->links);
+    for (uint64_t i = 0; i < link_count(); i++)
+        before->links[i] = kb_links[i].busy_ps;
     for (uint32_t i = 0; i < pe_count(); i++)
         before->slices[i] = kb_hbm[i].busy_ps;
 }
@@ -165,7 +166,8 @@ static void put_back(const struct util_before *before)
     memcpy(stats.wait_ps, before->stats.wait_ps, sizeof stats.wait_ps);
     memcpy(stats.memory_wait_ps, before->stats.memory_wait_ps, sizeof stats.memory_wait_ps);
     stats.node_wait_ps = before->stats.node_wait_ps;
-    memcpy(link_busy_ps, before->links, link_count() * sizeof *before->links);
+    for (uint64_t i = 0; i < link_count(); i++)
+        kb_links[i].busy_ps = before->links[i];
     for (uint32_t i = 0; i < pe_count(); i++)
         kb_hbm[i].busy_ps = before->slices[i];
 }

@@ -225,7 +225,7 @@ void event_fire_due(void)
 
 static bool of_kernel(const struct event *event)
 {
-    return (event->order >> 32 & 3) == CLASS_KERNEL;
+    return order_class(event->order) == CLASS_KERNEL;
 }
 
 /* Takes all that waits out of the queue. */

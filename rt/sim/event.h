@@ -30,9 +30,19 @@ static inline uint64_t event_order(uint32_t rank, enum event_class class, uint32
     return (uint64_t)rank << 34 | (uint64_t)class << 32 | key;
 }
 
+static inline uint32_t order_rank(uint64_t order)
+{
+    return order >> 34;
+}
+
+static inline enum event_class order_class(uint64_t order)
+{
+    return order >> 32 & 3;
+}
+
 static inline uint32_t event_rank(const struct event *event)
 {
-    return event->order >> 34;
+    return order_rank(event->order);
 }
 
 /* Says which event it is, and what it does. */
