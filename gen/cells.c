@@ -319,9 +319,8 @@ static void fill_counts(struct table *once, const struct plan *plan)
 static void fill_lists(struct table *once)
 {
     enum {
-#define OP(name, operands, reduces, whole) OP_##name,
+#define OP(name, ...) OP_##name,
 #include "../rt/kb/ops.def"
-#undef OP
         KNOWN_OPS
     };
     set_cell(once, "attrs", number_text(ATTRS));

@@ -128,9 +128,8 @@ static void fill_dtypes(const struct key *key, const struct node *standard, cons
 }
 
 static const char *const known_ops[] = {
-#define OP(name, operands, reduces, whole) #name,
+#define OP(name, ...) #name,
 #include "../rt/kb/ops.def"
-#undef OP
 };
 
 /* Returns the op of a name, added if it is new. Names within a mapping differ, so an added op is never named again. */

@@ -19,9 +19,8 @@ enum dtype {
 };
 
 enum math_op {
-#define OP(name, operands, reduces, whole) OP_##name,
+#define OP(name, ...) OP_##name,
 #include "kb/ops.def"
-#undef OP
     KNOWN_OPS
 };
 

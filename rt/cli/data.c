@@ -20,6 +20,7 @@
 #include "report/summary.h"
 #include "common/arena.h"
 #include "common/diag.h"
+#include "reference/recheck.h"
 
 /* ---- contents */
 
@@ -119,7 +120,7 @@ static const char *file_of(int argc, char **argv)
     argv[0] = (char *)program_name;
     for (int option; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;)
         switch (option) {
-        case 'd': exec_debug = true; break;
+        case 'd': exec_check = &recheck; break;
         case 'n': pool_option(optarg); break;
         case 'h': help(); exit(0);
         default: fprintf(stderr, "see %s data --help\n", program_name); exit(2);

@@ -62,7 +62,7 @@ bool one_run(double began, struct host_times *times)
     steady_init();
     uint32_t ranks = bench_current->per_sip ? kb_shape.sips : 1;
     bool good = sim_run(host, (void *)bench_current, ranks, stuck) && result_good();
-    if ((exec_debug || (oplog_on && log_filed)) && good)        /* what no expectation asked for counts, too */
+    if ((exec_check || (oplog_on && log_filed)) && good)        /* what no expectation asked for counts, too */
         exec_data_pass();
     oplog_settle(true, OP_OF_HOST);                     /* of a run that ended early, too */
     if (oplog_on && log_filed && good)

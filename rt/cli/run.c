@@ -24,6 +24,7 @@
 #include "common/diag.h"
 #include "common/quantity.h"
 #include "report/trace.h"
+#include "reference/recheck.h"
 
 struct run_options {
     const char *trace, *json, *points, *oplog;
@@ -80,10 +81,11 @@ static uint64_t size_of(const char *text)
 
 static void data_mode(const char *text)
 {
-    exec_debug = !strcmp(text, "debug");
-    races_on |= exec_debug;
+    bool debug = !strcmp(text, "debug");
+    exec_check = debug ? &recheck : NULL;
+    races_on |= debug;
     oplog_on = strcmp(text, "off") != 0;
-    if (oplog_on && !exec_debug && strcmp(text, "verify"))
+    if (oplog_on && !debug && strcmp(text, "verify"))
         usage_error("--data %s: off, verify or debug is needed", text);
 }
 

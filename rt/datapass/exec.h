@@ -1,32 +1,43 @@
-/* exec.h: the data pass (pass 2): does again, on the memory as the interval began, all that the op log records. */
+/* exec.h: the data pass (pass 2): repeats all operations of the op log, computes included. */
 #ifndef KB_EXEC_H
 #define KB_EXEC_H
 
-#include "machine/tiling.h"
-#include "reference/recheck.h"
-#include "store/store.h"
+#include "oplog/oplog.h"
 
-/* Replays the interval in data order, computes included; then its memory is the running kernels' as well, nothing is
- * pending any more, and the next interval begins. Depends on nothing that timing decides but the order of calls. */
+/* Repeats the interval in data order, on the image `base`; then the images `now` and `base` are one, nothing is pending,
+ * and the next interval begins. Of what timing decides, results depend on the order of calls alone. */
 void exec_data_pass(void);
-
-/* No data pass was done, nothing was found. */
-void datapass_reset(void);
-
-/* A gemm, on `base`, block after block: gemm.c, with scratch as for a grid (grid.h). */
-void exec_gemm(const struct gemm *gemm, void *scratch);
-
-/* One math op, on `base`: math.c. Several threads may do several at once, when all operands are within reach. */
-void exec_math(const struct math *math);
-
-/* Whether every compute is checked as it is done, and the first one that was wrong. */
-extern bool exec_debug;
-extern struct difference exec_difference;
 
 /* What the data passes of this run did, and the host's seconds. */
 extern struct exec_stats {
     uint64_t ops;
     double seconds;
 } exec_stats;
+
+/* The first element of an operation's result that is off by more than `allowed`. */
+struct difference {
+    const struct op *op;                                /* NULL: there is none */
+    uint64_t index[VIEW_RANK];
+    double got, expected, allowed;
+};
+
+/* How every compute is checked; several threads call these. */
+struct exec_check {
+    /* Before a math op, which may overwrite its operands: what it should give. */
+    double *(*expect_math)(const struct math *math);
+    /* After it: compares its result with that, and frees it. */
+    struct difference (*math)(const struct op *op, double *expected);
+    /* After a gemm, whose operands are unchanged. */
+    struct difference (*gemm)(const struct op *op);
+};
+
+/* NULL: computes are not checked. Set before the start. */
+extern const struct exec_check *exec_check;
+
+/* The first operation in data order whose check failed. */
+extern struct difference exec_difference;
+
+/* Forgets what data passes did and found. */
+void datapass_reset(void);
 
 #endif

@@ -1,75 +1,72 @@
 /* gemm_blocks.c: the blocks of a grid of gemms: operands are packed as f32, multiplied in slices of k, and added up.
  *
- * f32, f16 and bf16 accumulate in f32. i8 is exact: products of a slice fit f32's 24 bits, so sgemm gives whole
- * numbers, which add up in i32 and wrap there. */
+ * f32, f16 and bf16 accumulate in f32. i8 is exact: the sums of a slice fit f32's 24 bits, so sgemm's results are
+ * integers, which are added up in i32 and wrap there. */
 #include "gemm_blocks.h"
 
-#include "blas.h"
 #include "base/dtype.h"
+#include "blas.h"
+#include "gemm.h"
+#include "kb/arith.h"
 #include "machine/tiling.h"
 
-enum { ROWS = GRID_ROWS, COLUMNS = 2048 };              /* of a block */
+enum { ROWS = GEMM_BLOCK_ROWS, COLUMNS = 2048 };              /* of a block */
 enum { DEPTH = 384 };                                   /* of a slice: DEPTH * 2^7 * 2^7 < 2^24 */
-enum { PAD = 16, PITCH = COLUMNS + PAD };               /* lest rows fall on one another in the caches */
+enum { PAD = 16, PITCH = COLUMNS + PAD };               /* rows a power of two apart would share cache sets */
 
-const uint64_t grid_scratch_bytes = (ROWS * DEPTH + DEPTH * PITCH + 2 * ROWS * PITCH) * sizeof(float);
+const uint64_t gemm_scratch_bytes = (ROWS * DEPTH + DEPTH * PITCH + 2 * ROWS * PITCH) * sizeof(float);
 
-/* A block under way: rows and columns count over all A, one above the other, and all B, side by side. */
-struct block {
-    const struct grid *grid;
+/* A block under way. Rows are counted over all A, one above the other; columns over all B, side by side. */
+struct gemm_block {
+    const struct gemm_grid *grid;
     uint64_t row, rows, column, columns;
     uint64_t pitch;                                     /* of a row of b and of sum */
     bool exact;
-    float *a, *b;                                       /* packed: rows x DEPTH, DEPTH x columns at most */
-    float *sum;                                         /* what has been accumulated, or one product if exact */
-    int32_t *exact_sum;
+    float *a, *b;                                       /* packed: at most rows x DEPTH, DEPTH x columns */
+    float *sum;                                         /* what has been accumulated; of integers, one slice's product */
+    int32_t *exact_sum;                                 /* of integers: what has been accumulated */
 };
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-static const struct view *a_of(const struct grid *grid, uint32_t row)
+static const struct view *a_of(const struct gemm_grid *grid, uint32_t row)
 {
     return &grid->gemm[(uint64_t)row * grid->columns]->a;
 }
 
-static const struct view *b_of(const struct grid *grid, uint32_t column)
+static const struct view *b_of(const struct gemm_grid *grid, uint32_t column)
 {
     return &grid->gemm[column]->b;
 }
 
-/* ---- which part of an operand a block has */
+/* ---- which part of an operand is in a block */
 
-struct part {
+struct overlap {
     uint64_t first, count;                              /* in the operand */
     uint64_t at;                                        /* in the block */
 };
 
-/* Of an operand that stands at [start, start + count) of the grid, what lies in [from, from + limit). */
-static struct part part_of(uint64_t start, uint64_t count, uint64_t from, uint64_t limit)
+/* Of an operand at [start, start + count) of the grid: the part in [from, from + limit). */
+static struct overlap overlap_of(uint64_t start, uint64_t count, uint64_t from, uint64_t limit)
 {
     uint64_t first = from > start ? from - start : 0, end = from + limit < start ? 0 : from + limit - start;
-    end = least(end, count);
-    return (struct part){first, end > first ? end - first : 0, start + first - from};
+    end = kb_min(end, count);
+    return (struct overlap){first, end > first ? end - first : 0, start + first - from};
 }
 
-static struct part rows_of(const struct block *block, uint64_t start, const struct view *a)
+static struct overlap rows_of(const struct gemm_block *block, uint64_t start, const struct view *a)
 {
-    return part_of(start, a->shape[0], block->row, block->rows);
+    return overlap_of(start, a->shape[0], block->row, block->rows);
 }
 
-static struct part columns_of(const struct block *block, uint64_t start, const struct view *b)
+static struct overlap columns_of(const struct gemm_block *block, uint64_t start, const struct view *b)
 {
-    return part_of(start, b->shape[1], block->column, block->columns);
+    return overlap_of(start, b->shape[1], block->column, block->columns);
 }
 
 /* ---- the sum */
 
 enum { SQUARE = 64 };                                   /* elements that are transposed at a time */
 
-/* Of a matrix whose columns, not rows, lie in one piece: or neither do. */
+/* Packs part of a matrix whose rows are not contiguous; its columns may be. */
 static void pack_square(const struct view *m, uint64_t row, uint64_t rows, uint64_t column, uint64_t columns, float *to,
                         uint64_t pitch)
 {
@@ -97,37 +94,37 @@ static void pack(const struct view *m, uint64_t row, uint64_t rows, uint64_t col
     }
     for (uint64_t i = 0; i < rows; i += SQUARE)
         for (uint64_t j = 0; j < columns; j += SQUARE)
-            pack_square(m, row + i, least(SQUARE, rows - i), column + j, least(SQUARE, columns - j),
+            pack_square(m, row + i, kb_min(SQUARE, rows - i), column + j, kb_min(SQUARE, columns - j),
                         to + i * pitch + j, pitch);
 }
 
-/* All B side by side: a few rows of each in turn, so that what is written lies in one piece. */
-static void pack_b(const struct block *block, uint64_t k, uint64_t depth)
+/* Packs all B side by side, a few rows of each in turn, so that the writes are contiguous. */
+static void pack_b(const struct gemm_block *block, uint64_t k, uint64_t depth)
 {
-    const struct grid *grid = block->grid;
+    const struct gemm_grid *grid = block->grid;
     uint64_t step = b_of(grid, 0)->stride[1] == 1 ? 8 : SQUARE;
     for (uint64_t done = 0; done < depth; done += step) {
-        uint64_t start = 0, rows = least(step, depth - done);
+        uint64_t start = 0, rows = kb_min(step, depth - done);
         for (uint32_t i = 0; i < grid->columns; start += b_of(grid, i++)->shape[1]) {
-            struct part part = columns_of(block, start, b_of(grid, i));
+            struct overlap part = columns_of(block, start, b_of(grid, i));
             pack(b_of(grid, i), k + done, rows, part.first, part.count, block->b + done * block->pitch + part.at,
                  block->pitch);
         }
     }
 }
 
-static void pack_a(const struct block *block, uint64_t k, uint64_t depth)
+static void pack_a(const struct gemm_block *block, uint64_t k, uint64_t depth)
 {
-    const struct grid *grid = block->grid;
+    const struct gemm_grid *grid = block->grid;
     uint64_t start = 0;
     for (uint32_t i = 0; i < grid->rows; start += a_of(grid, i++)->shape[0]) {
-        struct part part = rows_of(block, start, a_of(grid, i));
+        struct overlap part = rows_of(block, start, a_of(grid, i));
         pack(a_of(grid, i), part.first, part.count, k, depth, block->a + part.at * depth, depth);
     }
 }
 
-/* Adds the product of k indices [k, end). */
-static void multiply(struct block *block, uint64_t k, uint64_t end)
+/* Adds the product of the slice [k, end). */
+static void multiply(struct gemm_block *block, uint64_t k, uint64_t end)
 {
     uint64_t depth = end - k, m = block->rows, n = block->columns;
     pack_a(block, k, depth);
@@ -143,35 +140,36 @@ static void multiply(struct block *block, uint64_t k, uint64_t end)
         }
 }
 
-/* ---- what belongs to each gemm */
+/* ---- the patch of each gemm in a block */
 
-static void each_patch(const struct block *block, void (*f)(struct patch *patch))
+static void each_patch(const struct gemm_block *block, void (*f)(struct gemm_patch *patch))
 {
-    const struct grid *grid = block->grid;
+    const struct gemm_grid *grid = block->grid;
     uint64_t row = 0, column;
     for (uint32_t i = 0; i < grid->rows; row += a_of(grid, i++)->shape[0]) {
-        struct part rows = rows_of(block, row, a_of(grid, i));
+        struct overlap rows = rows_of(block, row, a_of(grid, i));
         column = 0;
         for (uint32_t j = 0; j < grid->columns && rows.count > 0; column += b_of(grid, j++)->shape[1]) {
-            struct part columns = columns_of(block, column, b_of(grid, j));
+            struct overlap columns = columns_of(block, column, b_of(grid, j));
             uint64_t at = rows.at * block->pitch + columns.at;
-            struct patch patch = {.gemm = grid->gemm[(uint64_t)i * grid->columns + j], .row = rows.first,
+            struct gemm_patch patch = {.gemm = grid->gemm[(uint64_t)i * grid->columns + j], .row = rows.first,
                                   .rows = rows.count, .column = columns.first, .columns = columns.count,
-                                  .pitch = block->pitch, .exact = block->exact, .sum = block->sum + at,
-                                  .exact_sum = block->exact_sum + at};
+                                  .pitch = block->pitch, .floats = !block->exact,
+                                  .sum = block->exact ? (union lane *)(block->exact_sum + at)
+                                                      : (union lane *)(block->sum + at)};
             if (columns.count > 0)
                 f(&patch);
         }
     }
 }
 
-static void compute(struct block *block)
+static void compute(struct gemm_block *block)
 {
     const struct gemm *g = block->grid->gemm[0];
-    uint64_t depth = g->a.shape[1], tile = gemm_is_alone(g) ? g->tile_k : depth;
+    uint64_t depth = g->a.shape[1], tile = gemm_has_k_tile_epilogue(g) ? g->tile_k : depth;
     for (uint64_t k = 0, end; k < depth; k = end) {
-        uint64_t tile_end = least(depth - k, tile - k % tile) + k;
-        end = least(tile_end, k + DEPTH);
+        uint64_t tile_end = kb_min(depth - k, tile - k % tile) + k;
+        end = kb_min(tile_end, k + DEPTH);
         multiply(block, k, end);
         if (end == tile_end)
             each_patch(block, gemm_k_tile_done);
@@ -181,7 +179,7 @@ static void compute(struct block *block)
 
 /* ---- the blocks of a grid */
 
-static uint64_t all_rows(const struct grid *grid)
+static uint64_t all_rows(const struct gemm_grid *grid)
 {
     uint64_t rows = 0;
     for (uint32_t i = 0; i < grid->rows; i++)
@@ -189,7 +187,7 @@ static uint64_t all_rows(const struct grid *grid)
     return rows;
 }
 
-static uint64_t all_columns(const struct grid *grid)
+static uint64_t all_columns(const struct gemm_grid *grid)
 {
     uint64_t columns = 0;
     for (uint32_t i = 0; i < grid->columns; i++)
@@ -197,22 +195,22 @@ static uint64_t all_columns(const struct grid *grid)
     return columns;
 }
 
-static uint64_t blocks_across(const struct grid *grid)
+static uint64_t blocks_across(const struct gemm_grid *grid)
 {
     return (all_columns(grid) + COLUMNS - 1) / COLUMNS;
 }
 
-uint64_t grid_blocks(const struct grid *grid)
+uint64_t gemm_blocks(const struct gemm_grid *grid)
 {
     return (all_rows(grid) + ROWS - 1) / ROWS * blocks_across(grid);
 }
 
-void grid_block(const struct grid *grid, uint64_t i, void *scratch)
+void gemm_block(const struct gemm_grid *grid, uint64_t i, void *scratch)
 {
     float *a = scratch, *b = a + ROWS * DEPTH, *sum = b + DEPTH * PITCH;
     uint64_t row = i / blocks_across(grid) * ROWS, column = i % blocks_across(grid) * COLUMNS;
-    struct block block = {.grid = grid, .row = row, .column = column, .rows = least(ROWS, all_rows(grid) - row),
-                          .columns = least(COLUMNS, all_columns(grid) - column),
+    struct gemm_block block = {.grid = grid, .row = row, .column = column, .rows = kb_min(ROWS, all_rows(grid) - row),
+                          .columns = kb_min(COLUMNS, all_columns(grid) - column),
                           .exact = !dtype_is_float(grid->gemm[0]->a.dtype), .a = a, .b = b, .sum = sum,
                           .exact_sum = (int32_t *)(sum + ROWS * PITCH)};
     block.pitch = block.columns + PAD;

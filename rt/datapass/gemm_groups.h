@@ -1,13 +1,13 @@
-/* gemm_groups.h: gemms that may be done at once, as few large grids (grid.h). */
-#ifndef KB_BATCH_H
-#define KB_BATCH_H
+/* gemm_groups.h: which gemms can be done at once, as few large grids (gemm_blocks.h). */
+#ifndef KB_GEMM_GROUPS_H
+#define KB_GEMM_GROUPS_H
 
 #include "gemm_blocks.h"
 
-/* Parts gemms, of which none depends on another, into grids: those of one depth and one dtype of each operand that
- * share operands, as far as every combination of the operands of a grid is there. What comes out depends on the gemms
- * and their order alone. `sorted` has room for all of them, and is what the grids then point into; there are at most as
- * many grids as gemms. Returns how many. */
-uint64_t batch(const struct gemm *const *gemm, uint64_t count, const struct gemm **sorted, struct grid *grids);
+/* Partitions gemms that are independent of one another into grids: of one depth and one dtype of each operand, as large
+ * as every combination of the operands occurs. The result follows from the gemms and their order alone. `sorted` and
+ * `grids` have space for `count` each; the grids point into `sorted`. Returns the number of grids. */
+uint64_t gemm_groups(const struct gemm *const *gemm, uint64_t count, const struct gemm **sorted,
+                     struct gemm_grid *grids);
 
 #endif

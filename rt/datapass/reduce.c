@@ -1,11 +1,14 @@
-/* reduce.c: sum, mean, max and min over an axis: in pairs, then pairs of pairs, in f32 or i32.
+/* reduce.c: reductions of an axis: elements are joined in pairs, then pairs of pairs, in f32 or i32.
  *
- * The first 2^n elements make one partial result, for every n, and so do the next 2^n: the rounding of a sum grows with
- * the logarithm of its length, and its bits depend on nothing but that length. */
+ * The first 2^n elements make one partial result, for every n, and so do the next 2^n: the rounding error of a sum grows
+ * with the logarithm of its length, and its bits depend on the elements alone, not on where they lie. */
+#include "reduce.h"
+
 #include <string.h>
 
 #include "base/dtype.h"
-#include "math_ops.h"
+#include "kb/arith.h"
+#include "math.h"
 
 enum { LEAF = 1024, RESULTS = 256, LEVELS = 48 };       /* LEAF is a power of two */
 
@@ -18,12 +21,7 @@ struct reduction {
     uint64_t from, from_stride, to, to_stride, results; /* elements of the views */
 };
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-/* Partial results, the earlier and larger ones first: as many as the number of what was added has bits that are 1. */
+/* Partial results, of more elements first: one for each bit that is 1 in the number of elements so far. */
 struct partials {
     union lane lane[LEVELS][RESULTS];
     unsigned count;
@@ -33,10 +31,10 @@ struct partials {
 static void join_last(struct partials *p, math_loop *join)
 {
     p->count--;
-    join(p->lane[p->count - 1], p->lane[p->count], p->width);
+    join(p->lane[p->count - 1], p->lane[p->count], NULL, p->width);
 }
 
-/* After the i-th was added, counted from 0: joins what has a partner of its size. */
+/* After element i was added, counted from 0: joins partial results of the same number of elements. */
 static void join_equal(struct partials *p, math_loop *join, uint64_t i)
 {
     for (; i & 1; i >>= 1)
@@ -45,7 +43,7 @@ static void join_equal(struct partials *p, math_loop *join, uint64_t i)
 
 static void store(const struct reduction *r, union lane *x, uint64_t first, size_t count)
 {
-    for (size_t i = 0; r->math->op == OP_mean && i < count; i++)
+    for (size_t i = 0; op_traits(r->math->op).reduction == REDUCTION_MEAN && i < count; i++)
         if (r->floats)
             x[i].f /= (float)r->depth;
         else
@@ -54,7 +52,7 @@ static void store(const struct reduction *r, union lane *x, uint64_t first, size
     elements_store(&to, r->floats, true, x, count);
 }
 
-/* Some results side by side: what is added is one element of each. */
+/* Makes `count` results side by side; each step adds one element to each. */
 static void reduce_across(const struct reduction *r, uint64_t first, size_t count)
 {
     struct partials p;
@@ -71,7 +69,7 @@ static void reduce_across(const struct reduction *r, uint64_t first, size_t coun
     store(r, p.lane[0], first, count);
 }
 
-/* Makes one of at most LEAF elements. */
+/* Joins at most LEAF elements to one. */
 static void fold(union lane *x, size_t count, math_loop *join)
 {
     union lane even[LEAF / 2], odd[LEAF / 2];
@@ -81,13 +79,13 @@ static void fold(union lane *x, size_t count, math_loop *join)
             even[i] = x[2 * i];
             odd[i] = x[2 * i + 1];
         }
-        join(even, odd, half);
-        x[half] = x[count - 1];                         /* of an odd number the last one has no partner */
+        join(even, odd, NULL, half);
+        x[half] = x[count - 1];                         /* of an odd number, the last has no partner */
         memcpy(x, even, half * sizeof *x);
     }
 }
 
-/* One result, whose elements follow one another: what is added is LEAF of them. */
+/* Makes one result of elements that follow one another; each step adds LEAF of them. */
 static void reduce_along(const struct reduction *r, uint64_t result)
 {
     struct partials p;
@@ -95,7 +93,7 @@ static void reduce_along(const struct reduction *r, uint64_t result)
     p.count = 0;
     p.width = 1;
     for (uint64_t k = 0; k < r->depth; k += LEAF) {
-        size_t count = least(LEAF, r->depth - k);
+        size_t count = kb_min(LEAF, r->depth - k);
         struct elements from = elements_of(&r->math->operand[0], r->from + result * r->from_stride + k, 1);
         elements_load(&from, r->floats, x, count);
         fold(x, count, r->join);
@@ -114,10 +112,10 @@ static void reduce_line(const struct reduction *r)
             reduce_along(r, i);
     else
         for (uint64_t i = 0; i < r->results; i += RESULTS)
-            reduce_across(r, i, least(RESULTS, r->results - i));
+            reduce_across(r, i, kb_min(RESULTS, r->results - i));
 }
 
-/* The axis along which results are made together: the innermost one that is not reduced and has more than one. */
+/* The axis along which results are made together: the innermost one that is not reduced and is longer than 1. */
 static unsigned line_axis(const struct math *math)
 {
     for (unsigned axis = VIEW_RANK; axis-- > 0;)

@@ -9,8 +9,8 @@
 #include "base/ops.h"
 #include "call.h"
 #include "common/array.h"
-#include "datapass/gemm_epilogue.h"
-#include "datapass/math_ops.h"
+#include "datapass/gemm.h"
+#include "datapass/math.h"
 #include "hazards.h"
 #include "machine/mmu.h"
 #include "machine/pe.h"
@@ -183,8 +183,8 @@ static struct view second_view(const struct call *call, uint16_t op, const char 
 {
     struct matrix matrix = {.name = name, .operand = operand, .rows = operand->rows, .columns = operand->cols,
                             .area = area};
-    bool row_only = op == OP_bias || op == OP_bias_add;
-    bool scale = op == OP_scale || op == OP_quant || op == OP_dequant;
+    enum op_second second = (enum op_second)op_traits(op).second;
+    bool row_only = second == SECOND_ROW, scale = second == SECOND_SCALE;
     if (matrix.rows == 0 || matrix.columns == 0) {
         matrix.rows = scale || row_only ? 1 : m;
         matrix.columns = scale ? 1 : n;
@@ -228,14 +228,15 @@ static void check_defined(const struct call *call, const struct tl_composite *as
                           uint16_t op, bool floats)
 {
     enum dtype values = floats ? DTYPE_f32 : DTYPE_i32;
-    struct math math = {.op = op, .operands = (uint8_t)math_operands(op), .has_scalar = e->operand.is_number,
+    struct math math = {.op = op, .operands = op_traits(op).operands, .has_scalar = e->operand.is_number,
                         .scalar = e->operand.number, .to.dtype = values, .operand = {{.dtype = values}}};
     char why[MATH_WHY];
-    if (op == OP_quant || op == OP_cast)
+    enum op_domain domain = (enum op_domain)op_traits(op).domain;
+    if (domain == DOMAIN_QUANT || domain == DOMAIN_CAST)
         math.to.dtype = ask->c.dtype;
-    else if (op == OP_dequant)
+    else if (domain == DOMAIN_DEQUANT)
         math.to.dtype = DTYPE_f32;
-    if (math_operands(op) == 2 && e->operand.dtype >= DTYPES && !e->operand.is_number)
+    if (op_traits(op).operands == 2 && e->operand.dtype >= DTYPES && !e->operand.is_number)
         call_error(call, "the operand of epilogue %s has no dtype", e->op);
     math.operand[1].dtype = e->operand.dtype;
     if (!math_defined(&math, why))
@@ -246,8 +247,8 @@ static uint16_t check_epilogue(const struct call *call, const struct tl_composit
                                bool floats)
 {
     uint16_t op = op_number(e->op ? e->op : "");
-    unsigned operands = math_operands(op);
-    if (operands == 0 || operands > 2 || op == OP_cmp)
+    unsigned operands = op_traits(op).operands;
+    if (operands == 0 || operands > 2 || op_traits(op).domain == DOMAIN_COMPARE)
         call_error(call, "'%s' is not an epilogue", e->op ? e->op : "");
     if (operands == 1 && is_given(&e->operand))
         call_error(call, "epilogue %s takes no operand, but one is given", e->op);
@@ -278,8 +279,8 @@ static void set_epilogues(const struct call *call, const struct tl_composite *as
             floats |= gemm_epilogue_makes_floats(op, ask->c.dtype);
             timed[i] = (struct epilogue){op, scopes[scope]};
             data[i] = (struct gemm_epilogue){.op = op, .scope = scopes[scope], .scalar = e->operand.number,
-                                             .has_scalar = math_operands(op) == 2 && e->operand.is_number,
-                                             .has_operand = math_operands(op) == 2 && !e->operand.is_number};
+                                             .has_scalar = op_traits(op).operands == 2 && e->operand.is_number,
+                                             .has_operand = op_traits(op).operands == 2 && !e->operand.is_number};
         }
 }
 
@@ -349,7 +350,7 @@ static uint16_t check_math(const struct call *call, const struct tl_composite *a
         call_error(call, "there is no relation number %d", (int)ask->relation);
     const char *name = ask->math ? ask->math : "";
     uint16_t op = op_number(name);
-    unsigned operands = math_operands(op);
+    unsigned operands = op_traits(op).operands;
     if (operands == 0 || operands > 2)
         call_error(call, "'%s' is not an elementwise op of one or two operands", name);
     if (operands == 1 && is_given(&ask->src2))
@@ -373,7 +374,7 @@ static tl_handle submit_math(const struct call *call, const struct tl_composite 
     struct math *math = &op.math;
     char why[MATH_WHY];
     op.name = op_name(math->op);
-    math->operands = (uint8_t)math_operands(math->op);
+    math->operands = op_traits(math->op).operands;
     math->has_scalar = math->operands == 2 && ask->src2.is_number;
     math->scalar = ask->src2.number;
     check_matrix(call, &src);

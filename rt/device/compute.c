@@ -5,7 +5,7 @@
 
 #include "base/ops.h"
 #include "call.h"
-#include "datapass/math_ops.h"
+#include "datapass/math.h"
 
 enum { SHAPE_NAME = 100 };
 
@@ -51,11 +51,12 @@ static struct view broadcast(const struct call *call, const char *name, const st
     return wide;
 }
 
-/* The second operand of bias is a row; of scale, quant and dequant a row or a single element. */
+/* The second operand of bias, say, is a row; of scale a row or a single element. */
 static void check_row(const struct call *call, const struct math *math)
 {
-    bool bias = math->op == OP_bias || math->op == OP_bias_add;
-    if (math->has_scalar || !(bias || math->op == OP_scale || math->op == OP_quant || math->op == OP_dequant))
+    enum op_second second = (enum op_second)op_traits(math->op).second;
+    bool row_only = second == SECOND_ROW;
+    if (math->has_scalar || second == SECOND_ANY)
         return;
     const struct view *y = &math->operand[1];
     bool row = true, one = true;
@@ -63,16 +64,16 @@ static void check_row(const struct call *call, const struct math *math)
         row &= y->stride[axis] == 0 || axis + 1 == math->to.rank;
         one &= y->stride[axis] == 0;
     }
-    if (!row || (bias && one && math->to.shape[math->to.rank - 1] > 1))
+    if (!row || (row_only && one && math->to.shape[math->to.rank - 1] > 1))
         call_error(call, "the second operand of %s is not a row%s", op_name(math->op),
-                   bias ? "" : " or single element");
+                   row_only ? "" : " or single element");
 }
 
 static void set_operands(const struct call *call, const struct tl_compute *ask, struct math *math)
 {
     static const char *const names[] = {"x", "y", "z"};
     const struct tl_shard *given[] = {&ask->x, &ask->y, &ask->z};
-    math->operands = math_operands(math->op);
+    math->operands = op_traits(math->op).operands;
     for (unsigned i = 0; i < MATH_OPERANDS; i++) {
         bool last = i + 1 == math->operands;
         if (is_missing(given[i]) != (i >= math->operands))
@@ -131,8 +132,8 @@ static tl_handle submit_math(const struct call *call, const struct tl_compute *a
     struct op op = {.kind = OPKIND_math, .math = {.op = op_number(name), .axis = NO_AXIS, .relation = ask->relation}};
     struct math *math = &op.math;
     char why[MATH_WHY];
-    bool reduces = math_reduces(math->op) && is_missing(&ask->y);
-    if (!reduces && math_operands(math->op) == 0)
+    bool reduces = op_traits(math->op).reduction && is_missing(&ask->y);
+    if (!reduces && op_traits(math->op).operands == 0)
         call_error(call, "there is no op '%s' of this form", name);
     if (ask->relation > TL_GE)
         call_error(call, "there is no relation number %d", (int)ask->relation);

@@ -14,6 +14,8 @@
 #include "recheck_ops.h"
 #include "common/diag.h"
 
+const struct exec_check recheck = {recheck_math_expect, recheck_math, recheck_gemm};
+
 enum { ROWS = 256, COLUMNS = 512, DEPTH = 2048 };       /* at a time */
 
 struct patch {

@@ -1,15 +1,10 @@
-/* recheck.h: what `--data debug` adds: every compute of a data pass is done again, another way. */
+/* recheck.h: what --data debug adds: every compute of a data pass is done again, another way. */
 #ifndef KB_RECHECK_H
 #define KB_RECHECK_H
 
-#include "oplog/oplog.h"
+#include "datapass/exec.h"
 
-/* The first element of an operation's result that is off by more than the tolerances allow. */
-struct difference {
-    const struct op *op;                                /* NULL: there is none */
-    uint64_t index[VIEW_RANK];
-    double got, expected, allowed;
-};
+extern const struct exec_check recheck;
 
 /* Compares the result of a gemm, in `base`, with its reference; its inputs are still there. */
 struct difference recheck_gemm(const struct op *op);

@@ -245,7 +245,7 @@ void summary_print(FILE *out, const struct host_times *host)
         print_verification(out, v);
     if (exec_difference.op)
         summary_print_difference(out, &exec_difference);
-    else if (exec_debug)
+    else if (exec_check)
         fprintf(out, "verified     every operation of %" PRIu64 "\n", exec_stats.ops);
     races_print(out);
     double rate = host->simulation > 0 ? (double)event_fired() / host->simulation : 0;

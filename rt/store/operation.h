@@ -23,7 +23,11 @@ struct gemm {
 
 enum { MATH_OPERANDS = 3, NO_AXIS = -1 };
 
-enum relation { RELATION_eq, RELATION_ne, RELATION_lt, RELATION_le, RELATION_gt, RELATION_ge, RELATIONS };
+enum relation {
+#define RELATION(name, operator) RELATION_##name,
+#include "kb/ops.def"
+    RELATIONS
+};
 
 /* An elementwise op: all have the shape of `to`, by broadcasting where needed. A reduction: `to` has shape 1 along the
  * axis, the operand as many elements as are reduced. */

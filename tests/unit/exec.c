@@ -7,12 +7,12 @@
 #include "datapass/blas.h"
 #include "machine/command.h"
 #include "base/dtype.h"
-#include "machine/emitted.h"
-#include "datapass/exec.h"
+#include "datapass/gemm.h"
 #include "datapass/gemm_blocks.h"
 #include "machine/tiling.h"
+#include "reference/recheck.h"
+#include "names.h"
 
-const char kb_machine_name[] = "unit", kb_topology_hash[] = "", kb_version[] = "";
 const struct shape kb_shape = {.sips = 1, .cubes = 1, .pes = 4};
 const struct attrs kb_attrs = {.hbm_slice_bytes = 1 << 30, .sram_bytes = 1 << 20, .pe_tcm_size_bytes = 1 << 20};
 
@@ -140,7 +140,7 @@ static bool gemms(enum dtype in, enum dtype out, uint64_t m, uint64_t k, uint64_
         double guard = 99;
         for (uint64_t j = 0; j < rows; j++)
             dtype_from_f64(out, &guard, element(&g.c, j, columns), 1);
-        exec_gemm(&g, scratch);
+        gemm_run(&g, scratch);
         good = right(&g) && rechecked(&g);
     }
     return good;
@@ -168,7 +168,7 @@ static void wraps(void)
     g.c = view_matrix(2, DTYPE_i32, 0, 1, 1, 1);
     memset(element(&g.a, 0, 0), 0x80, K);
     memset(element(&g.b, 0, 0), 0x80, K);
-    exec_gemm(&g, scratch);
+    gemm_run(&g, scratch);
     int32_t want = (int32_t)(uint32_t)(UINT64_C(16384) * K);
     expect(at(&g.c, 0, 0) == want, "i32 sums wrap");
 }
@@ -254,7 +254,7 @@ int main(void)
 {
     oplog_on = true;
     blas_open();
-    scratch = aligned_alloc(64, grid_scratch_bytes);
+    scratch = aligned_alloc(64, gemm_scratch_bytes);
     all_gemms();
     wraps();
     data_order();

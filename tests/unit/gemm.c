@@ -8,19 +8,15 @@
 #include "datapass/blas.h"
 #include "machine/command.h"
 #include "base/dtype.h"
-#include "machine/emitted.h"
-#include "datapass/exec.h"
-#include "datapass/gemm_epilogue.h"
-#include "datapass/math_ops.h"
+#include "datapass/gemm.h"
+#include "datapass/gemm_blocks.h"
+#include "datapass/math.h"
 #include "machine/tiling.h"
+#include "reference/recheck.h"
+#include "names.h"
 
 const struct shape kb_shape = {.sips = 1, .cubes = 1, .pes = 16, .ops = KNOWN_OPS};
 const struct attrs kb_attrs = {.hbm_slice_bytes = 1 << 30, .sram_bytes = 1 << 20, .pe_tcm_size_bytes = 1 << 20};
-const char *const kb_op_names[] = {
-#define OP(name, operands, reduces, whole) #name,
-#include "kb/ops.def"
-#undef OP
-};
 
 uint64_t sim_now_ps(void)
 {
@@ -183,9 +179,9 @@ static bool right(const struct gemm *g)
 {
     static void *scratch;
     if (!scratch)
-        scratch = aligned_alloc(64, grid_scratch_bytes);
+        scratch = aligned_alloc(64, gemm_scratch_bytes);
     struct op op = {.kind = OPKIND_gemm, .gemm = *g};
-    exec_gemm(g, scratch);
+    gemm_run(g, scratch);
     struct difference found = recheck_gemm(&op);
     if (found.op)
         printf("# the check of every operation objects to [%lu, %lu]: %g, not %g, %g allowed\n", found.index[0],
@@ -204,7 +200,7 @@ static struct gemm_epilogue epilogue(const struct gemm *g, uint16_t op, bool flo
     bool row = op == OP_bias || op == OP_bias_add, scale = op == OP_scale || op == OP_quant || op == OP_dequant;
     bool f32 = floats || op == OP_quant || op == OP_dequant;
     unsigned form = row ? 1 : scale ? (unsigned)below(2) * 2 + 1 : (unsigned)below(4);
-    struct gemm_epilogue e = {.op = op, .scope = (uint8_t)below(SCOPES), .has_operand = math_operands(op) == 2};
+    struct gemm_epilogue e = {.op = op, .scope = (uint8_t)below(SCOPES), .has_operand = op_traits(op).operands == 2};
     if (e.has_operand && !row && below(4) == 0) {
         e.has_operand = false;
         e.has_scalar = true;
@@ -221,7 +217,7 @@ static struct gemm_epilogue epilogue(const struct gemm *g, uint16_t op, bool flo
 
 static bool is_usable(uint16_t op, enum dtype c, bool floats)
 {
-    struct math math = {.op = op, .operands = (uint8_t)math_operands(op), .to.dtype = floats ? DTYPE_f32 : DTYPE_i32};
+    struct math math = {.op = op, .operands = op_traits(op).operands, .to.dtype = floats ? DTYPE_f32 : DTYPE_i32};
     char why[MATH_WHY];
     math.operand[0].dtype = math.operand[1].dtype = math.to.dtype;
     if (op == OP_quant || op == OP_dequant)

@@ -7,13 +7,14 @@
 #include "datapass/blas.h"
 #include "machine/command.h"
 #include "datapass/schedule.h"
-#include "machine/emitted.h"
-#include "datapass/exec.h"
+#include "datapass/gemm.h"
 #include "datapass/gemm_blocks.h"
+#include "datapass/math.h"
 #include "machine/tiling.h"
+#include "reference/recheck.h"
 #include "base/threads.h"
+#include "names.h"
 
-const char kb_machine_name[] = "unit", kb_topology_hash[] = "", kb_version[] = "";
 const struct shape kb_shape = {.sips = 1, .cubes = 1, .pes = 4, .ops = 256};
 const struct attrs kb_attrs = {.hbm_slice_bytes = 1 << 30, .sram_bytes = 1 << 20, .pe_tcm_size_bytes = 1 << 20};
 
@@ -127,13 +128,13 @@ static bool levels_are_exact(void)
 {
     memset(written, 0, sizeof written);
     memset(accessed, 0, sizeof accessed);
-    depend_begin();
+    schedule_begin();
     for (uint64_t i = 0; i < count; i++) {
         struct asking asking = {.level = 1};
         op_each_view(&ops[i], each_view, &asking);
         asking.raises = true;
         op_each_view(&ops[i], each_view, &asking);
-        if (depend_level(&ops[i]) != asking.level)
+        if (schedule_level(&ops[i]) != asking.level)
             return false;
     }
     return true;
@@ -153,11 +154,11 @@ static void named(void)
     fourth.id = 4;
     fourth.afters = 0;
     elsewhere.serial = 4;                               /* another kernel's command 7 is not meant */
-    depend_begin();
-    bool good = depend_level(&op) == 1 && depend_level(&other) == 2 && depend_level(&third) == 3;
-    expect(good && depend_level(&fill) == 4 && depend_level(&fourth) == 5, "what is named, and fills, come before");
-    depend_begin();
-    expect(depend_level(&op) == 1 && depend_level(&other) == 2 && depend_level(&elsewhere) == 1,
+    schedule_begin();
+    bool good = schedule_level(&op) == 1 && schedule_level(&other) == 2 && schedule_level(&third) == 3;
+    expect(good && schedule_level(&fill) == 4 && schedule_level(&fourth) == 5, "what is named, and fills, come before");
+    schedule_begin();
+    expect(schedule_level(&op) == 1 && schedule_level(&other) == 2 && schedule_level(&elsewhere) == 1,
            "what is named is the own kernel's");
 }
 
@@ -181,9 +182,9 @@ static void one_by_one(void *scratch)
 {
     for (uint64_t i = 0; i < count; i++)
         if (ops[i].kind == OPKIND_gemm)
-            exec_gemm(&ops[i].gemm, scratch);
+            gemm_run(&ops[i].gemm, scratch);
         else if (ops[i].kind == OPKIND_math)
-            exec_math(&ops[i].math);
+            math_run(&ops[i].math);
         else
             view_copy(IMAGE_BASE, &ops[i].copy.to, &ops[i].copy.from);
 }
@@ -208,7 +209,7 @@ static bool same(void)
 static void data_pass(unsigned threads)
 {
     pool_threads = threads;
-    exec_debug = true;
+    exec_check = &recheck;
     for (uint64_t i = 0; i < count; i++) {
         time_ps++;
         oplog_add(&ops[i]);
@@ -324,7 +325,7 @@ static void blocks(void)
 int main(void)
 {
     oplog_on = true;
-    void *scratch = aligned_alloc(64, grid_scratch_bytes);
+    void *scratch = aligned_alloc(64, gemm_scratch_bytes);
     blas_open();
     named();
     random_programs(scratch);

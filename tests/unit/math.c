@@ -5,18 +5,13 @@
 #include <string.h>
 
 #include "base/dtype.h"
-#include "machine/emitted.h"
-#include "datapass/exec.h"
-#include "datapass/math_ops.h"
+#include "datapass/math.h"
 #include "machine/tiling.h"
+#include "reference/recheck.h"
+#include "names.h"
 
 const struct shape kb_shape = {.sips = 1, .cubes = 1, .pes = 4, .ops = KNOWN_OPS};
 const struct attrs kb_attrs = {.hbm_slice_bytes = 1 << 30, .sram_bytes = 1 << 20, .pe_tcm_size_bytes = 1 << 20};
-const char *const kb_op_names[] = {
-#define OP(name, operands, reduces, whole) #name,
-#include "kb/ops.def"
-#undef OP
-};
 
 uint64_t sim_now_ps(void)
 {
@@ -212,7 +207,7 @@ static bool right(const struct math *m)
     }
     struct op op = {.kind = OPKIND_math, .math = *m};
     double *expected = recheck_math_expect(m);
-    exec_math(m);
+    math_run(m);
     bool good = !recheck_math(&op, expected).op;
     if (!good)
         printf("# %s of %s: the check of every operation objects\n", kb_op_names[m->op], dtype_words[m->to.dtype]);
@@ -238,7 +233,7 @@ static bool elementwise(uint16_t op, enum dtype from, enum dtype to)
     for (unsigned times = 0; times < 6 * SHAPES && good; times++) {
         const uint64_t *shape = shapes[times % SHAPES];
         bool scaled = op == OP_quant || op == OP_dequant;
-        struct math m = {.op = op, .operands = (uint8_t)math_operands(op), .axis = NO_AXIS,
+        struct math m = {.op = op, .operands = op_traits(op).operands, .axis = NO_AXIS,
                          .relation = (uint8_t)below(RELATIONS), .to = view(3, to, shape, 0)};
         for (unsigned i = 0; i < m.operands; i++) {
             enum dtype dtype = op == OP_where && i == 0 ? DTYPE_u8 : scaled && i ? DTYPE_f32 : from;
@@ -259,12 +254,12 @@ static bool elementwise(uint16_t op, enum dtype from, enum dtype to)
 static void elementwise_ops(void)
 {
     for (uint16_t op = 0; op < KNOWN_OPS; op++) {
-        bool good = math_operands(op) > 0 || math_reduces(op);
+        bool good = op_traits(op).operands > 0 || op_traits(op).reduction;
         unsigned pairs = 0;
-        for (unsigned from = 0; from < DTYPES && math_operands(op); from++)
+        for (unsigned from = 0; from < DTYPES && op_traits(op).operands; from++)
             for (unsigned to = 0; to < DTYPES; to++) {
                 char why[MATH_WHY] = "";
-                struct math m = {.op = op, .operands = (uint8_t)math_operands(op), .to.dtype = to};
+                struct math m = {.op = op, .operands = op_traits(op).operands, .to.dtype = to};
                 for (unsigned i = 0; i < m.operands; i++)
                     m.operand[i].dtype = from;
                 if (op == OP_where)
@@ -293,7 +288,7 @@ static bool reduces(uint16_t op, enum dtype from, enum dtype to, const uint64_t 
                      .operand = {view(0, from, shape, 0)}};
     fill(&m.operand[0], op == OP_sum || op == OP_mean);
     double *expected = recheck_math_expect(&m);
-    exec_math(&m);
+    math_run(&m);
     struct op record = {.kind = OPKIND_math, .math = m};
     bool good = !recheck_math(&record, expected).op, is_whole = !dtype_is_float(from);
     for (uint64_t i = 0; i < view_elements(&m.to) && good; i++) {
@@ -351,10 +346,10 @@ static void same_bits(void)
         column.stride[0] = 1;
         column.stride[1] = depth;
         fill(&row, true);
-        exec_math(&(struct math){.op = OP_sum, .operands = 1, .axis = 1, .to = sums, .operand = {row}});
+        math_run(&(struct math){.op = OP_sum, .operands = 1, .axis = 1, .to = sums, .operand = {row}});
         struct view spread = column, with_gaps = view_matrix(2, DTYPE_f32, 0, depth, 3, 5);
-        exec_math(&(struct math){.op = OP_copy, .operands = 1, .axis = NO_AXIS, .to = with_gaps, .operand = {spread}});
-        exec_math(&(struct math){.op = OP_sum, .operands = 1, .axis = 0, .to = others, .operand = {with_gaps}});
+        math_run(&(struct math){.op = OP_copy, .operands = 1, .axis = NO_AXIS, .to = with_gaps, .operand = {spread}});
+        math_run(&(struct math){.op = OP_sum, .operands = 1, .axis = 0, .to = others, .operand = {with_gaps}});
         good = !memcmp(view_at(IMAGE_BASE, &sums, 0, 0), view_at(IMAGE_BASE, &others, 0, 0), 12);
     }
     expect(good, "a sum has the same bits along rows and along columns", "");
@@ -369,7 +364,7 @@ static void rechecked(void)
                                                   .operand = {x, x}}};
     fill(&x, true);
     double *expected = recheck_math_expect(&op.math);
-    exec_math(&op.math);
+    math_run(&op.math);
     *(int16_t *)place(&x, (const uint64_t[]){1, 0, 3, 2}) ^= 4;
     struct difference found = recheck_math(&op, expected);
     expect(found.op == &op && found.index[0] == 1 && found.index[1] == 0 && found.index[2] == 3 && found.index[3] == 2,
