@@ -110,58 +110,72 @@ bool math_in_f32(const struct math *math)
 
 /* ---- loops over arrays */
 
-/* Maps the bits of floats to integers in the same order, -0 below 0. Comparing these integers instead of floats is what
- * compilers vectorise. */
+/* Maxima and the like choose by masks of all bits, without branches: so compilers vectorise them. */
+static int32_t choose(bool first, int32_t x, int32_t y)
+{
+    return (x & -(int32_t)first) | (y & ((int32_t)first - 1));
+}
+
+/* Maps the bits of floats to integers in the same order, -0 below 0. */
 static int32_t ordered(int32_t bits)
 {
     return bits ^ (bits >> 31 & INT32_MAX);
 }
 
-/* `chosen`, or the one of x and y that is NaN. */
+static bool is_nan(int32_t bits)
+{
+    return (bits & INT32_MAX) > 0x7f800000;
+}
+
 static int32_t unless_nan(int32_t chosen, int32_t x, int32_t y)
 {
-    chosen = (y & INT32_MAX) > 0x7f800000 ? y : chosen;
-    return (x & INT32_MAX) > 0x7f800000 ? x : chosen;
+    return choose(is_nan(x), x, choose(is_nan(y), y, chosen));
 }
 
 static float smaller(float x, float y)
 {
     union lane a = {x}, b = {y};
-    return (union lane){.i = unless_nan(ordered(a.i) < ordered(b.i) ? a.i : b.i, a.i, b.i)}.f;
+    return (union lane){.i = unless_nan(choose(ordered(a.i) < ordered(b.i), a.i, b.i), a.i, b.i)}.f;
 }
 
 static float larger(float x, float y)
 {
     union lane a = {x}, b = {y};
-    return (union lane){.i = unless_nan(ordered(a.i) > ordered(b.i) ? a.i : b.i, a.i, b.i)}.f;
+    return (union lane){.i = unless_nan(choose(ordered(a.i) > ordered(b.i), a.i, b.i), a.i, b.i)}.f;
 }
 
 static float relu(float x)
 {
     union lane a = {x};
-    return (union lane){.i = unless_nan(a.i & ~(a.i >> 31), a.i, 0)}.f;
+    return (union lane){.i = choose(is_nan(a.i), a.i, a.i & ~(a.i >> 31))}.f;
 }
 
 #define WRAP(x, operator, y) (int32_t)((uint32_t)(x) operator (uint32_t)(y))
 
-/* A loop of an expression of x, y, z: of a CHOICE x is the choice, else z is unused. */
-#define LOOP(name, type, of, is_choice, expression)                                                                    \
-    static void name(union lane *to, const union lane *with, const union lane *choice, size_t count)                   \
+typedef float float_lane __attribute__((may_alias));
+typedef int32_t int32_t_lane __attribute__((may_alias));
+
+/* A loop of an expression of x, y, z: of a CHOICE x is the choice, else z is unused. Compilers vectorise it, but not over
+ * arrays of unions, so lanes are accessed as what they hold. */
+#define LOOP(name, type, is_choice, expression)                                                                        \
+    static void name(union lane *lanes, const union lane *second, const union lane *choice, size_t count)              \
     {                                                                                                                  \
+        type##_lane *restrict to = (type##_lane *)lanes;                                                               \
+        const type##_lane *restrict with = (const type##_lane *)second;                                                \
         (void)with, (void)choice;                                                                                      \
         for (size_t i = 0; i < count; i++) {                                                                           \
-            type x = (is_choice) ? (type)choice[i].i : to[i].of;                                                       \
-            type y = (is_choice) ? to[i].of : with[i].of, z = (is_choice) ? with[i].of : 0;                            \
+            type x = (is_choice) ? (type)choice[i].i : to[i];                                                          \
+            type y = (is_choice) ? to[i] : with[i], z = (is_choice) ? with[i] : 0;                                     \
             (void)x, (void)y, (void)z;                                                                                 \
-            to[i].of = expression;                                                                                     \
+            to[i] = expression;                                                                                        \
         }                                                                                                              \
     }
 #define OP(name, operands, reduces, domain, second, result, formula, note, f32, i32, ...)                              \
-    LOOP(name##_f32, float, f, DOMAIN_##domain == DOMAIN_CHOICE, f32)                                                  \
-    LOOP(name##_i32, int32_t, i, DOMAIN_##domain == DOMAIN_CHOICE, i32)
+    LOOP(name##_f32, float, DOMAIN_##domain == DOMAIN_CHOICE, f32)                                                  \
+    LOOP(name##_i32, int32_t, DOMAIN_##domain == DOMAIN_CHOICE, i32)
 #define RELATION(name, operator)                                                                                       \
-    LOOP(name##_f32, float, f, false, x operator y)                                                                    \
-    LOOP(name##_i32, int32_t, i, false, x operator y)
+    LOOP(name##_f32, float, false, x operator y)                                                                    \
+    LOOP(name##_i32, int32_t, false, x operator y)
 #include "kb/ops.def"
 
 math_loop *math_loop_of(uint16_t op, enum relation relation, bool floats)

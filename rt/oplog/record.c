@@ -273,7 +273,7 @@ static void decode_gemm(struct decoder *from, struct gemm *gemm, struct gemm_epi
     gemm->epilogue = epilogue;
     for (uint32_t i = 0; i < gemm->epilogues; i++) {
         struct gemm_epilogue *e = &epilogue[i];
-        *e = (struct gemm_epilogue){.op = (uint16_t)decode_below(from, kb_shape.ops)};
+        *e = (struct gemm_epilogue){.op = (uint16_t)decode_below(from, KNOWN_OPS)};
         uint64_t form = decode_below(from, SCOPES << 2);
         e->scope = (uint8_t)(form >> 2);
         e->has_operand = form & 2;
@@ -304,7 +304,7 @@ static void encode_math(struct encoder *to, const struct math *math)
 
 static void decode_math(struct decoder *from, struct math *math)
 {
-    *math = (struct math){.op = (uint16_t)decode_below(from, kb_shape.ops)};
+    *math = (struct math){.op = (uint16_t)decode_below(from, KNOWN_OPS)};
     math->operands = (uint8_t)decode_below(from, MATH_OPERANDS + 1);
     math->relation = (uint8_t)decode_below(from, RELATIONS);
     math->axis = (int8_t)decode_i64(from);
