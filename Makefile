@@ -6,15 +6,18 @@
 ifeq ($(origin CC),default)
 CC := gcc
 endif
-OPT ?= -O2 -g
+san_opt := -O1 -g1
+OPT ?= $(if $(filter-out 0,$(SAN)),$(san_opt),-O2 -g)
 PREFIX ?= /usr/local
 Q := $(if $(V),,@)
 
-sanitizers := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+# gcc takes more variables for unset when it instruments code.
+sanitizers := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer \
+    $(if $(findstring clang,$(CC)),,-Wno-maybe-uninitialized)
 san := $(if $(filter-out 0,$(SAN)),$(sanitizers))
 space := $() $()
-variant := $(subst /,_,$(subst $(space),,$(CC)$(OPT)))$(if $(san),-san)
-B := $(if $(filter-out gcc-O2-g,$(variant)),build/$(variant),build)
+variant = $(subst /,_,$(subst $(space),,$(CC)$(1)))
+B := build$(filter-out /gcc-O2-g,/$(call variant,$(OPT))$(if $(san),-san))
 
 # PIE whatever the compiler's default is, so that objects of gcc and clang link with one another.
 flags := -std=gnu11 -Wall -Wextra -fPIE $(OPT) $(san) -ffile-prefix-map=$(CURDIR)=.
@@ -35,7 +38,7 @@ MAKEFLAGS += -j$(shell nproc)
 endif
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all units demo check asan fuzz bench valgrind tidy bless install clean help FORCE
+.PHONY: all units demo check check-quick asan sanitized fuzz bench valgrind tidy bless install clean help FORCE
 .DELETE_ON_ERROR:
 .PRECIOUS: $(B)/re/%.c
 
@@ -47,16 +50,22 @@ demo: ## installs what is missing, builds ref_sip, runs a verified GEMM on its 1
 	@$(MAKE) $(B)/ref_sip
 	$(B)/ref_sip run gemm
 
+run_tests = @.ci/setup check && $(MAKE) WERROR=-Werror all units && BUILD=$(abspath $(B)) \
+    SAN_BUILD=$(abspath build/$(call variant,$(san_opt))-san) CC="$(CC)" SAN=$(if $(san),1) tests/run
 check: ## installs what is missing, runs every test, or those of T="NAME ..."
-	@.ci/setup check
-	@$(MAKE) WERROR=-Werror all units
-	@BUILD=$(abspath $(B)) CC="$(CC)" SAN=$(if $(san),1) tests/run $(T)
+	$(run_tests) $(T)
+
+check-quick: ## the same in less than two minutes: the suites that find most in their time
+	$(run_tests) --quick $(T)
 
 units: $(units) ## the unit tests, not run
 	@:
 
-asan: ## the tests, with everything under ASan and UBSan
-	@$(MAKE) SAN=1 check
+asan: ## the tests with everything under ASan and UBSan, which check runs too
+	@$(MAKE) SAN=1 OPT="$(san_opt)" check
+
+sanitized: ## what they need, not run
+	@$(MAKE) SAN=1 OPT="$(san_opt)" WERROR=-Werror all units
 
 fuzz: all ## N random machines (100), drawn from SEED (1), against the model in tests/oracle
 	@BUILD=$(abspath $(B)) CC="$(CC)" tests/fuzz.t $(or $(N),100) $(or $(SEED),1)
@@ -77,7 +86,7 @@ clean: ## removes build/
 	$(Q)rm -rf build
 
 help: ## this list
-	@awk -F ':.*## ' '/^(# )?[a-zA-Z\/]+:.*## / { sub(/^# /, ""); printf "make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^(# )?[a-zA-Z\/-]+:.*## / { sub(/^# /, ""); printf "make %-12s %s\n", $$1, $$2 }' Makefile
 	@echo 'options: CC=$(CC) OPT="$(OPT)" SAN=$(SAN) V=$(V), and for install PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
 
 # kbgen without its main is an archive, which the unit tests link as well.

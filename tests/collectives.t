@@ -1,12 +1,11 @@
 #!/usr/bin/python3
-"""collectives: on small machines every collective verifies: dtypes, ops, odd sizes, sets of PEs, rings in each memory.
+"""collectives: every collective verifies on small machines: dtypes, ops, odd sizes, sets of PEs, rings in each memory.
 
 The machines have tiny slots and TCMs, so that short vectors take many rounds and do not fit. limit: 300
 """
-import json
-import os
+import re
 
-from harness import Broken, ROOT, SCRATCH, done, ok, read, run, simulator
+from harness import SAN, ok, result, run, scratch, simulator, suite, topology, write
 
 MACHINE = """system: {{ name: {name}, sips: {sips} }}
 sip: {{ cubes: {{ rows: {rows}, cols: {cols} }} }}
@@ -37,14 +36,11 @@ SETS = ("*", "sip0.cube0.pe0", "*.pe0", "*.cube?.pe1", "sip*.cube0.*")
 
 
 def machine(name):
-    path = os.path.join(SCRATCH, name + ".yaml")
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(MACHINE.format(name=name, **dict(zip(PARTS, SHAPES[name]))))
-    return simulator(path)
+    return simulator(write(scratch(name + ".yaml"), MACHINE.format(name=name, **dict(zip(PARTS, SHAPES[name])))))
 
 
 def bad(program, *words):
-    """What was said by a run that did not verify; empty if it did."""
+    """What a run said that did not verify; empty if it did."""
     ended = run(program, "run", *words, timeout=100)
     return "" if ended.returncode == 0 and "\nverified     " in ended.stdout else ended.said
 
@@ -54,78 +50,79 @@ def every(program, name):
     for bench in REDUCING + MOVING:
         wrong = [bad(program, *bench, f"dtype={dtype}", f"size={size}")
                  for dtype in DTYPES for size in (1, 2, 7, 1025, 40001 if dtype in ("f16", "i32") else 5003)]
-        ok(not any(wrong), f"{' '.join(bench)} on {name}, every dtype and size", *wrong)
+        ok(not any(wrong), f"{' '.join(bench)} on machine {name} verifies for every dtype and size", *wrong)
     for bench in REDUCING:
         wrong = [bad(program, *bench, f"op={op}", f"dtype={dtype}", "size=999", "space=tcm")
                  for op in ("min", "max", "mul") for dtype in DTYPES]
-        ok(not any(wrong), f"{' '.join(bench)} on {name}, every op", *wrong)
+        ok(not any(wrong), f"{' '.join(bench)} on machine {name} verifies for every op", *wrong)
     for bench in REDUCING + MOVING + (("barrier",),):
         words = () if bench == ("barrier",) else ("size=3001", "chunk=100", "space=sram")
         wrong = [bad(program, *bench, *words, f"pes={pes}")
                  for pes in SETS if name not in ("one", "three") or pes != "*.cube?.pe1"]
-        ok(not any(wrong), f"{' '.join(bench)} on {name}, sets of PEs", *wrong)
+        ok(not any(wrong), f"{' '.join(bench)} on machine {name} verifies for every set of PEs", *wrong)
 
 
 def many(program, name):
-    """The four dtypes, odd sizes and one element, on a machine as it comes."""
+    """Four dtypes, an odd size and one element, with the machine's own slots."""
     for bench in REDUCING[:2]:
         wrong = [bad(program, *bench, f"dtype={dtype}", f"size={size}") for dtype in DTYPES[:4] for size in (1, 30011)]
-        ok(not any(wrong), f"{' '.join(bench)} on {name}", *wrong)
+        ok(not any(wrong), f"{' '.join(bench)} on {name} verifies", *wrong)
 
 
 def measures(program):
     """busbw as nccl-tests define it, from integers; never above what the algorithm can reach."""
     for bench, up in (("all_reduce", 2 * 7), ("reduce_scatter", 7), ("all_gather", 7), ("all_to_all", 7),
                       ("broadcast", 8), ("reduce", 8)):
-        path = os.path.join(SCRATCH, bench + ".json")
-        ended = run(program, "run", bench, "size=80000", "dtype=f32", "--json", path)
-        made = json.loads(read(path))
+        ended, made = result(program, bench, "size=80000", "dtype=f32")
         figures = made.get("figures", {})
         ok(ended.returncode == 0 and figures["time_ps"] == made["launches"][0]["pe_exec_ps"] and
            figures["algbw_bytes_per_s"] == 320000 * 10**12 // figures["time_ps"] and
            figures["busbw_bytes_per_s"] == figures["algbw_bytes_per_s"] * up // 8 and
            all(0 < figures[bound + "_bound_ps"] <= figures["time_ps"] for bound in ("link", "memory", "latency")) and
            0 < figures["bound_reached_permille"] <= 1000 and
-           made["params"]["pes"] == "*", f"figures of {bench}", figures, ended.said)
+           made["params"]["pes"] == "*", f"time, bandwidths and bounds of {bench} fit together", figures, ended.said)
     off, verified = (run(program, "run", "all_reduce", "--data", data).stdout for data in ("off", "verify"))
     ok(off.count("\ntime ") == 1 and off[off.index("\ntime "):off.index("\nnot checked")] ==
-       verified[verified.index("\ntime "):verified.index("\nverified")], "the same figures without data", off, verified)
+       verified[verified.index("\ntime "):verified.index("\nverified")],
+       "all_reduce has the same figures without data", off, verified)
 
 
 def ring_is_near(program):
-    """Round the ring of ref_sip no two messages to a neighbour share a link."""
-    path = os.path.join(SCRATCH, "near.json")
-    ended = run(program, "run", "all_gather", "size=1280000", "dtype=f16", "--data", "off", "--json", path)
+    """No two messages between neighbours in the ring of ref_sip share a link."""
+    ended, made = result(program, "all_gather", "size=1280000", "dtype=f16", "--data", "off")
     want = -(-127 * 20000 * 10**12 // (128 * 10**9))
-    ok(json.loads(read(path))["figures"]["link_bound_ps"] == want, f"the busiest link takes {want} ps", ended.said)
+    ok(made["figures"]["link_bound_ps"] == want,
+       f"the busiest link of an all_gather on 128 PEs takes {want} ps: one message at a time", ended.said)
+
+
+MISTAKES = (
+    (("all_reduce", "dtype=i8", "chunk=0"), r"chunk=0 is out of bounds"),
+    (("all_reduce", "dtype=f32", "chunk=3"), r"KERNEL_ERROR(.|\n)*a message of 3 bytes holds no element"),
+    (("all_reduce", "pes=sip7.*"), r"no PE matches 'sip7\.\*'"),
+    (("barrier", "dtype=f32"), r"barrier has no parameter 'dtype'"),
+)
 
 
 def mistakes(program):
-    said = bad(program, "all_reduce", "dtype=i8", "chunk=0")
-    ok("chunk=0 is out of bounds" in said, "a chunk of nothing", said)
-    said = bad(program, "all_reduce", "dtype=f32", "chunk=3")
-    ok("a message of 3 bytes holds no element" in said and "KERNEL_ERROR" in said, "a chunk below an element", said)
-    said = bad(program, "all_reduce", "pes=sip7.*")
-    ok("no PE matches 'sip7.*'" in said, "no PEs", said)
-    said = bad(program, "barrier", "dtype=f32")
-    ok("barrier has no parameter 'dtype'" in said, "no such parameter", said)
+    for words, what in MISTAKES:
+        said = bad(program, *words)
+        ok(re.search(what, said), f"{' '.join(words)} is refused", said)
 
 
-try:
-    for name in ("one", "three", "eight_hbm", "pairs") if not os.environ.get("SAN") else ("three",):
+def main():
+    for name in ("one", "three", "eight_hbm", "pairs") if not SAN else ("three",):
         every(machine(name), name)
     said = bad(machine("unordered"), "all_gather", "size=20011")
-    ok(not said, "slots that are freed in another order", said)
+    ok(not said, "all_gather verifies where slots are freed in another order than they are filled", said)
     eight = machine("eight")
     many(eight, "8 PEs")
     measures(eight)
     mistakes(eight)
-    two = simulator(os.path.join(ROOT, "topologies", "two_sips.yaml"))
-    many(two, "2 SIPs")
-    if not os.environ.get("SAN"):
-        big = simulator(os.path.join(ROOT, "topologies", "ref_sip.yaml"))
+    many(simulator(topology("two_sips")), "2 SIPs")
+    if not SAN:
+        big = simulator(topology("ref_sip"))
         many(big, "128 PEs")
         ring_is_near(big)
-except Broken as reason:
-    ok(False, "a simulator", reason)
-done()
+
+
+suite(main)

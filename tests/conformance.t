@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""conformance: every case of a folder gives the expected result, trace and exit status.
+"""conformance: every case of a folder gives its expected result, trace and exit status.
 
-tests/conformance.t [FOLDER [CASE...]]: the cases of tests/conformance if none is named. limit: 400
+tests/conformance.t [FOLDER [CASE...]]: without arguments the cases of tests/conformance. limit: 400
 """
 import json
 import os
@@ -21,7 +21,7 @@ def statuses(value):
 
 
 def complaints(case, got):
-    """What is wrong with a replay of a case, empty if nothing is."""
+    """The differences between a replay of a case and what it expects."""
     want = read(os.path.join(case, "expected.json"))
     status = 0 if all(one == "ok" for one in statuses(json.loads(want))) else 1
     wrong = []
@@ -39,10 +39,10 @@ def check(case):
     try:
         program = simulator(os.path.join(case, "topo.yaml"))
     except Broken as why:
-        ok(False, name, why)
+        ok(False, f"kbgen makes the machine of {name}", why)
         return
     wrong = complaints(case, Replay(program, os.path.join(case, "stream.yaml"), os.path.join(SCRATCH, name)))
-    ok(not wrong, name, *wrong)
+    ok(not wrong, f"{name} gives its expected result, trace and status", *wrong)
 
 
 def main():

@@ -1,24 +1,18 @@
 #!/usr/bin/python3
-"""device: messages between PEs, buffers, simple compute: every value exactly, every mistake by its words."""
+"""device: messages between PEs, buffers and simple compute give every value exactly, and each mistake its message."""
 import itertools
 import os
 import re
 import struct
 
-from harness import Broken, ROOT, done, ok, run, small_machine
+from harness import LANES, ROOT, is_refused, ok, printed, run, small_machine, suite
 
 KERNELS = [os.path.join(ROOT, "tests", "kernels", name) for name in ("messages.c", "device.c")]
-LANES = "cube.pe_template.components.pe_math.attrs.lanes={ f32: 64, f16: 64, bf16: 64, i32: 8, i16: 8, i8: 8, u8: 8 }"
+PLACE = r"called at \S*\bdevice\.c:\d+"
 
 
 def buffer(where):
     return f"cube.pe_template.components.pe_ipcq.attrs.buffer={where}"
-
-
-def values(ended):
-    """The tensors that a bench printed, by name."""
-    return {words[0]: [float.fromhex(word) for word in words[1:]]
-            for words in map(str.split, ended.stdout.splitlines()) if words and words[0] in ("from", "to")}
 
 
 def bf16(value):
@@ -48,17 +42,17 @@ OPS = {"add": lambda x, y: x + y, "mul": lambda x, y: x * y, "min": min, "max": 
 
 
 def neighbours(program, where, *words):
-    """Each PE's elements with those of its left one, exact before the one rounding."""
+    """The elements of each PE combined with those of its left neighbour, exact before the one rounding."""
     settings = dict(word.split("=") for word in words)
     dtype, op, count = settings["dtype"], settings["op"], int(settings["n"])
     ended = run(program, "run", "right", "--data", "debug", *words)
-    got = values(ended)
+    got = printed(ended, "from", "to")
     parts = [got.get("from", [])[pe * count:(pe + 1) * count] for pe in range(4)]
     number = int if dtype in ("i32", "i16", "i8", "u8") else float
     want = [STORED[dtype](OPS[op](number(x), number(y)))
             for pe in range(4) for x, y in zip(parts[pe], parts[pe - 1])]
-    ok(ended.returncode == 0 and len(want) == 4 * count and got["to"] == want, f"{where}: right {' '.join(words)}",
-       ended.said)
+    ok(ended.returncode == 0 and len(want) == 4 * count and got["to"] == want,
+       f"PEs combine elements of their left neighbours by queues in {where}: {' '.join(words)}", ended.said)
 
 
 def moved(program, where):
@@ -69,46 +63,50 @@ def moved(program, where):
     neighbours(program, where, "dtype=f16", "op=add", "n=2500", "piece=1111", "async=true")
     neighbours(program, where, "dtype=f32", "op=max", "n=4096")      # a whole slot
 
+
+def messages(program, where):
     ended = run(program, "run", "relay", "--data", "debug")
-    got = values(ended)
-    ok(ended.returncode == 0 and got["to"] == [2 * x for x in got["from"]], f"{where}: pending bytes are sent on",
-       ended.said)
+    got = printed(ended, "from", "to")
+    ok(ended.returncode == 0 and got["to"] == [2 * x for x in got["from"]],
+       f"bytes whose values are pending can be sent on by queues in {where}", ended.said)
     ended = run(program, "run", "relay", "look=true")
     pending = r"PENDING_RESULT at sip0\.cube1\.pe1\.pe_cpu.*result of add, operation \d+ of kernel relay, called at "
     ok(ended.returncode == 1 and re.search(pending + r"\S*messages\.c:\d+", ended.stderr),
-       f"{where}: and are still known to be pending", ended.said)
+       f"bytes that were pending when they were sent are pending at their receiver: queues in {where}", ended.said)
     ended = run(program, "run", "order")
-    ok(ended.returncode == 0 and values(ended)["to"] == [1.0] * 8 + [2.0] * 4 + [4.0] * 4
+    ok(ended.returncode == 0 and printed(ended, "to")["to"] == [1.0] * 8 + [2.0] * 4 + [4.0] * 4
        and re.search(r"^\d+ ps sip0\.cube0\.pe1\.pe_cpu kernel order: message 1: 2 2$", ended.stderr, re.M),
-       f"{where}: a message is what was there at the call", ended.said)
+       f"a message holds the values at the call of tl_send: queues in {where}", ended.said)
     for words in (("messages=60",), ("messages=37", "peek=true"), ("messages=1",)):
         ended = run(program, "run", "flood", *words)
-        got = values(ended)
+        got = printed(ended, "from", "to")
         want = [2 * x % 256 for x in got.get("from", [])]
-        ok(ended.returncode == 0 and want and got["to"] == want, f"{where}: flood {' '.join(words)}", ended.said)
+        ok(ended.returncode == 0 and want and got["to"] == want,
+           f"every message of a flood arrives with its values: queues in {where}, {' '.join(words)}", ended.said)
         off = run(program, "run", "flood", words[0], "--data", "off")
-        ok(off.returncode == 2 and "--data off does not compute" in off.stderr, f"{where}: without a data pass",
-           off.said)
+        ok(off.returncode == 2 and "--data off does not compute" in off.stderr,
+           f"a bench that looks at messages is refused with --data off: queues in {where}, {words[0]}", off.said)
     ended = run(program, "run", "refused")
-    ok(ended.returncode == 1 and values(ended).get("to") == [1, 1] and "larger than a slot" in ended.stderr,
-       f"{where}: a send that is refused leaves other messages alone", ended.said)
+    ok(ended.returncode == 1 and printed(ended, "to").get("to") == [1, 1] and "larger than a slot" in ended.stderr,
+       f"a send that is refused leaves other messages alone: queues in {where}", ended.said)
     ended = run(program, "run", "apart")
-    got = values(ended)
-    ok(ended.returncode == 0 and got["to"] == got["from"] and len(got["to"]) == 5, f"{where}: between two launches",
-       ended.said)
+    got = printed(ended, "from", "to")
+    ok(ended.returncode == 0 and got["to"] == got["from"] and len(got["to"]) == 5,
+       f"a message of one launch is received in the next one: queues in {where}", ended.said)
 
 
 def places(program):
     ended = run(program, "run", "here")
     said = [f"0 {pe // 2}: {pe} 0 {pe // 2} {pe % 2} 0 {pe // 2}; 3 {pe}; 16384 4 " for pe in range(4)]
-    ok(all(line.startswith(want) for line, want in zip(ended.stdout.splitlines(), said)), "places of PEs", ended.said)
+    ok(all(line.startswith(want) for line, want in zip(ended.stdout.splitlines(), said)),
+       "each PE of a launch on all of them knows its place", ended.said)
     ended = run(program, "run", "here", "pes=odd")
     said = [f"0 {pe // 2}: {pe} 0 {pe // 2} 1 0 {pe // 2}; 3 {pe}; 16384 4 " for pe in (1, 3)]
     ok(all(line.startswith(want) for line, want in zip(ended.stdout.splitlines(), said)),
-       "a position is not a number", ended.said)
+       "the position of a PE in its launch is not its number in the machine", ended.said)
     ended = run(program, "run", "room")
-    ok(ended.stdout.splitlines()[:8] == ["0 64 448 768", "60 20 5 1", "1 1", "1"] * 2, "buffers: gaps are used again",
-       ended.said)
+    ok(ended.stdout.splitlines()[:8] == ["0 64 448 768", "60 20 5 1", "1 1", "1"] * 2,
+       "the allocator of the TCM uses gaps again", ended.said)
 
 
 # what, exit status, what is said.
@@ -165,28 +163,25 @@ WRONG = (
 )
 
 
-def wrong(program, rows):
-    for what, status, said in rows:
-        ended = run(program, "run", "misused", f"what={what}")
-        located = status == 0 or re.search(r"called at \S*\bdevice\.c:\d+", ended.stderr)
-        ok(ended.returncode == status and re.search(said, ended.stderr) and located, f"wrong: {what}", ended.said)
-
-
-try:
+def main():
     for place in ("tcm", "sram", "hbm"):
-        moved(small_machine(place, KERNELS, buffer(place), LANES), place)
+        program = small_machine(place, KERNELS, buffer(place), LANES)
+        moved(program, place)
+        messages(program, place)
     everything = small_machine("tcm", KERNELS, buffer("tcm"), LANES)
     places(everything)
-    wrong(everything, WRONG)
+    is_refused(everything, "misused", PLACE, WRONG)
     few = small_machine("few_lanes", KERNELS)
-    wrong(few, (("lanes", 1, r"KERNEL_ERROR .* math \d+: pe_math has no lanes for u8"),))
+    is_refused(few, "misused", PLACE,
+               (("lanes", 1, r"KERNEL_ERROR .* math \d+: pe_math has no lanes for u8"),))
     ended = run(small_machine("sips", KERNELS, "system.sips=2", LANES), "run", "relay", "--data", "debug")
-    moved_on = values(ended)
-    ok(ended.returncode == 0 and moved_on["to"] == [2 * x for x in moved_on["from"]], "from SIP to SIP", ended.said)
+    got = printed(ended, "from", "to")
+    ok(ended.returncode == 0 and got["to"] == [2 * x for x in got["from"]],
+       "messages pass from SIP to SIP", ended.said)
     low = small_machine("low", KERNELS, buffer("sram"), "cube.pe_template.components.pe_ipcq.attrs.slots=256")
     ended = run(low, "run", "right")
     ok(ended.returncode == 1 and "send 1: the ring lies below the start of its memory" in ended.stderr,
-       "a ring below the start of its memory", ended.said)
-except Broken as reason:
-    ok(False, "a simulator with kernels of its own", reason)
-done()
+       "a queue that lies below the start of its memory fails at the first send", ended.said)
+
+
+suite(main)

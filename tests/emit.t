@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""emit: the generated C is clean, the same in any folder, and whatever is made is made whole. limit: 300"""
+"""emit: the emitted C compiles cleanly, is the same in any folder, and every file is written whole. limit: 300"""
 import os
 import shutil
 import signal
 import subprocess
-import time
 
-from harness import BUILD, KBGEN, ROOT, SCRATCH, done, folder, ok, read, run, script, write
+from harness import BUILD, CC, KBGEN, ROOT, SAN, SCRATCH, folder, ok, read, read_bytes, run, script, suite, wait_until
+from harness import write
 
 KERNEL = """#include <kb/tl.h>
 
@@ -18,7 +18,6 @@ KB_KERNEL(idle, struct nothing)
     tl_delay(tl, 1000);
 }
 """
-CC, SANITIZED = os.environ.get("CC") or "gcc", os.environ.get("SAN")
 MACHINES = {
     "defaults": "system: {name: x}\n",
     "everything_else": """
@@ -73,8 +72,7 @@ def contents(path):
     for where, _, names in os.walk(path):
         for name in names:
             file = os.path.join(where, name)
-            with open(file, "rb") as opened:
-                found[os.path.relpath(file, path)] = opened.read()
+            found[os.path.relpath(file, path)] = read_bytes(file)
     return found
 
 
@@ -88,13 +86,15 @@ def clean_code():
         topology = write(os.path.join(folder("clean"), name + ".yaml"), text)
         out = os.path.join(folder("clean"), name + ".c")
         made = run(KBGEN, topology, "--emit", "c", "-o", out)
-        if not ok(made.returncode == 0 and not made.stdout + made.stderr, f"{name}: emitted", made.said):
+        if not ok(made.returncode == 0 and not made.stdout + made.stderr,
+                  f"kbgen emits the C of machine {name} without a word", made.said):
             continue
         for compiler in ("gcc", "clang"):
             sources = [os.path.join(out, file) for file in sorted(os.listdir(out)) if file.endswith(".c")]
             compiled = run(compiler, "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I",
                            os.path.join(ROOT, "rt"), *sources)
-            ok(compiled.returncode == 0, f"{name}: without a warning by {compiler}", compiled.said)
+            ok(compiled.returncode == 0, f"the C of machine {name} compiles without a warning by {compiler}",
+               compiled.said)
 
 
 def says_its_place():
@@ -105,14 +105,15 @@ def says_its_place():
     made = run(KBGEN, topology, "--emit", "c", "-o", out, "--set", "system.pcie.bw_gbs=1", "--set", hostile)
     text = read(os.path.join(out, "numbers.c"))
     for line in PLACES:
-        ok(line in text, f"numbers.c has {line.strip().splitlines()[0]}", made.said, text[:2000])
+        ok(line in text, f"numbers.c says where a number comes from: {line.strip().splitlines()[0]}", made.said,
+           text[:2000])
     compiled = run("gcc", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", os.path.join(ROOT, "rt"),
                    os.path.join(out, "numbers.c"))
-    ok(compiled.returncode == 0, "what --set says stays in its comment", compiled.said)
+    ok(compiled.returncode == 0, "the text of --set cannot end the comment that quotes it", compiled.said)
 
 
 def same_anywhere():
-    """Two folders, two ways of naming things, two umasks: the same bytes."""
+    """The same files are made in two folders, with paths given in two ways."""
     results = []
     for place, prefix in (("a", ""), ("b/with space", "../with space/")):
         where = folder("same", place)
@@ -121,17 +122,20 @@ def same_anywhere():
         topology, kernel = (prefix + "m.yaml", prefix + "mine.c") if prefix else \
             (os.path.join(where, "m.yaml"), os.path.join(where, "mine.c"))
         made = run(KBGEN, topology, "-k", kernel, "--keep", cwd=where)
-        ok(made.returncode == 0 and not made.stdout + made.stderr, f"made in {place}", made.said)
+        ok(made.returncode == 0 and not made.stdout + made.stderr, f"kbgen makes a simulator in {place}", made.said)
         shutil.rmtree(os.path.join(where, "build", "kbgen.cache"))
         results.append(contents(os.path.join(where, "build")))
-    ok({"y", "y.c/machine.c", "y.c/machine.h"} < set(results[0]), "the simulator, and its sources", *results[0])
+    ok({"y", "y.c/machine.c", "y.c/machine.h"} < set(results[0]),
+       "--keep leaves the simulator and its sources", *results[0])
     for name, data in results[0].items():
-        if SANITIZED and "." not in name:
-            continue                                    # a sanitizer's objects name their sources
-        ok(data == results[1].get(name), f"{name} is the same bytes in both")
-        ok(SCRATCH.encode() not in data and b"with space" not in data, f"no folder's name in {name}")
+        if SAN and "." not in name:
+            continue                                    # objects with sanitizers name their sources
+        ok(data == results[1].get(name), f"{name} has the same bytes in both folders")
+        ok(SCRATCH.encode() not in data and b"with space" not in data,
+           f"{name} does not name the folder it was made in")
     listed = run(os.path.join(SCRATCH, "same", "a", "build", "y"), "list")
-    ok("idle" in listed.stdout and "mine.c:5" in listed.stdout, "the user's kernel is in it", listed.said)
+    ok("idle" in listed.stdout and "mine.c:5" in listed.stdout,
+       "a simulator lists the kernel of a user, with its place", listed.said)
 
 
 def built_once():
@@ -156,32 +160,31 @@ def built_once():
         wanted = (builds if compiles is None else compiles, builds)
         ok(got == wanted, title, f"status good and (compiled, replaced): {got}", said)
 
-    expect(True, "the first time it is built")
-    expect(False, "an untouched second time it is not")
+    expect(True, "a simulator that does not exist is compiled and linked")
+    expect(False, "an unchanged simulator is left alone")
     os.utime(topology)
     os.utime(kernel)
-    expect(False, "nor when a file was only touched")
+    expect(False, "a simulator whose inputs were only touched is left alone")
     write(topology, "# a comment\nsystem: {name: m}\n")
-    expect(False, "nor when the topology says the same in other words")
-    expect(True, "another number", "--set", "cube.noc.link_bw_gbs=77", compiles=False)
-    expect(False, "and again", "--set", "cube.noc.link_bw_gbs=77")
-    expect(True, "another level", "-O0")
-    expect(True, "and back", compiles=False)
+    expect(False, "a simulator whose topology says the same in other words is left alone")
+    expect(True, "another number makes another simulator without a compiler", "--set", "cube.noc.link_bw_gbs=77",
+           compiles=False)
+    expect(False, "the same number again leaves the simulator alone", "--set", "cube.noc.link_bw_gbs=77")
+    expect(True, "another level of optimisation compiles again", "-O0")
+    expect(True, "the level before is made again without a compiler", compiles=False)
     write(header, "enum { DELAY_NS = 6 };\n")
-    expect(True, "a header that the user's file includes")
+    expect(True, "a changed header of a user's kernel compiles it again")
     write(kernel, read(kernel).replace("idle", "lazy"))
-    expect(True, "the user's file")
+    expect(True, "a changed kernel is compiled again")
     os.unlink(program)
-    expect(True, "a simulator that is gone", compiles=False)
+    expect(True, "a deleted simulator is made again without a compiler", compiles=False)
     write(program, "no program")
-    expect(True, "a simulator that is none", compiles=False)
-    with open(program, "rb") as file:
-        data = file.read()
+    expect(True, "a simulator that was overwritten is made again without a compiler", compiles=False)
+    data = read_bytes(program)
     for length in (10, 64, 700, len(data) // 2):
-        with open(program, "wb") as file:
-            file.write(data[:length])
+        write(program, data[:length])
         made()
-    ok(run(program, "list").returncode == 0, "a simulator that was cut off is made again")
+        ok(run(program, "list").returncode == 0, f"a simulator that was cut off after {length} bytes is made again")
 
 
 def made_whole():
@@ -194,40 +197,39 @@ def made_whole():
     before["wrong.c"] = read(wrong).encode()
     failed = run(KBGEN, topology, "-k", wrong, "-o", program)
     ok(failed.returncode == 2 and "wrong.c:1:" in failed.stderr and "does not compile" in failed.stderr,
-       "a kernel that does not compile", failed.said)
-    ok(contents(where) == before, "leaves what was there", *contents(where))
+       "a kernel that does not compile is refused with its line", failed.said)
+    ok(contents(where) == before, "a kernel that does not compile leaves every file as it was", *contents(where))
     unlinked = write(os.path.join(where, "wrong.c"), "int g(void);\nint f(void) { return g(); }\n")
     failed = run(KBGEN, topology, "-k", unlinked, "-o", program)
-    ok(failed.returncode == 2 and "does not link" in failed.stderr, "one that does not link", failed.said)
+    ok(failed.returncode == 2 and "does not link" in failed.stderr,
+       "a kernel that does not link is refused", failed.said)
     before["wrong.c"] = read(wrong).encode()
-    ok(contents(where) == before, "leaves what was there, too", *contents(where))
+    ok(contents(where) == before, "a kernel that does not link leaves every file as it was", *contents(where))
+    out = os.path.join(where, "out")
     for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        slow = script(os.path.join(where, "slow"), f'case " $* " in *" -c "*) sleep 1;; esac\nexec {CC} "$@"\n')
+        slow = script(os.path.join(where, "slow"), f'case " $* " in *" -c "*) exec sleep 600;; esac\nexec {CC} "$@"\n')
         process = subprocess.Popen([KBGEN, topology, "-o", program, "--cc", slow, "--set", "system.sips=2"], cwd=where)
-        time.sleep(0.4)
-        begun = [name for name in os.listdir(os.path.join(where, "out")) if name != "m"]
+        begun = wait_until(lambda: [name for name in os.listdir(out) if name != "m"])
         process.send_signal(name)
-        ok(process.wait() == -name and begun and os.listdir(os.path.join(where, "out")) == ["m"],
-           f"{name.name} in the middle leaves what was there", begun, os.listdir(os.path.join(where, "out")))
+        ok(process.wait() == -name and begun and os.listdir(out) == ["m"],
+           f"{name.name} while kbgen compiles leaves the simulator as it was and nothing else", begun, os.listdir(out))
 
 
 def questions_end():
-    """A compiler that is asked, not one that compiles, ends with kbgen, too."""
+    """A compiler that kbgen only asks something ends together with kbgen."""
     where = folder("asked")
     topology = write(os.path.join(where, "m.yaml"), MACHINES["least"])
     kernel = write(os.path.join(where, "k.c"), KERNEL)
     for option in ("--version", "-E"):
         begun = write(os.path.join(where, "begun"), "")
         hangs = script(os.path.join(where, "hangs"),
-                       f'case " $* " in *" {option} "*) echo $$ > \'{begun}\'; exec sleep 20;; esac\nexec {CC} "$@"\n')
+                       f'case " $* " in *" {option} "*) echo $$ > \'{begun}\'; exec sleep 600;; esac\nexec {CC} "$@"\n')
         process = subprocess.Popen([KBGEN, topology, "-k", kernel, "-o", os.path.join(where, "m"), "--cc", hangs])
-        for _ in range(200):
-            if read(begun).endswith("\n"):
-                break
-            time.sleep(0.05)
+        wait_until(lambda: read(begun).endswith("\n"))
         process.terminate()
         ended, pid = process.wait(), read(begun).strip()
-        ok(ended == -signal.SIGTERM and pid and not os.path.exists(f"/proc/{pid}"), f"SIGTERM ends {option}, too", pid)
+        ok(ended == -signal.SIGTERM and pid and not os.path.exists(f"/proc/{pid}"),
+           f"SIGTERM ends a compiler that was asked for {option}", pid)
 
 
 def odd_paths():
@@ -238,7 +240,7 @@ def odd_paths():
         out = os.path.join(where, name + ".sim")
         made = run(KBGEN, "-k", name + ".c", "-o", out, "--keep", "--", name + ".yaml", cwd=where)
         ran = run(out, "list") if made.returncode == 0 else made
-        ok(ran.returncode == 0 and "idle" in ran.stdout, f"paths with {name!r}", made.said, ran.said)
+        ok(ran.returncode == 0 and "idle" in ran.stdout, f"kbgen takes paths with {name!r}", made.said, ran.said)
     where = folder("odd", "home=of kbgen")
     for part in ("rt", "templates"):
         shutil.copytree(os.path.join(ROOT, part), os.path.join(where, part), dirs_exist_ok=True)
@@ -247,15 +249,8 @@ def odd_paths():
     shutil.copytree(os.path.join(BUILD, "kernels"), os.path.join(where, "kernels"), dirs_exist_ok=True)
     topology = write(os.path.join(where, "m.yaml"), MACHINES["least"])
     made = run(KBGEN, topology, "-o", os.path.join(where, "m"), env=os.environ | {"KBGEN_HOME": where})
-    ok(made.returncode == 0, "KBGEN_HOME with an odd name", made.said)
+    ok(made.returncode == 0, "kbgen works with an odd path in KBGEN_HOME", made.said)
 
 
 shutil.rmtree(SCRATCH)
-clean_code()
-says_its_place()
-same_anywhere()
-built_once()
-made_whole()
-questions_end()
-odd_paths()
-done()
+suite(clean_code, says_its_place, same_anywhere, built_once, made_whole, questions_end, odd_paths)

@@ -1,12 +1,11 @@
 #!/usr/bin/python3
 """good: every topology of tests/good is accepted, and its model has the values beside it.
 
-NAME.expect is what `kbgen --dump model` prints of NAME.yaml, without the keys that have their default. BLESS=1 rewrites
-it.
+NAME.expect is what `kbgen --dump model` prints of NAME.yaml, without keys at their defaults. BLESS=1 rewrites it.
 """
 import os
 
-from harness import KBGEN, ROOT, done, first_difference, ok, read, run
+from harness import KBGEN, ROOT, bless, done, first_difference, ok, read, run
 
 CASES = os.path.join(ROOT, "tests", "good")
 
@@ -15,17 +14,17 @@ def check(name):
     expected = os.path.join(CASES, name + ".expect")
     got = run(KBGEN, "--dump", "model", name + ".yaml", cwd=CASES)
     given = "".join(line + "\n" for line in got.stdout.splitlines() if not line.endswith(" default"))
-    if os.environ.get("BLESS"):
-        with open(expected, "w", encoding="utf-8") as file:
-            file.write(given)
+    bless(expected, given)
     difference = first_difference(read(expected), given)
-    ok(got.returncode == 0 and not got.stderr and not difference, name, difference, got.stderr)
+    ok(got.returncode == 0 and not got.stderr and not difference,
+       f"{name}.yaml is accepted and its model has the expected values", difference, got.stderr)
 
 
 def defaults():
-    """A file without keys is the default machine, whose every key can be seen."""
+    """A file without keys gives the default machine."""
     lines = run(KBGEN, "--dump", "model", "empty.yaml", cwd=CASES).stdout.splitlines()
-    ok(len(lines) > 120 and all(line.endswith(" default") for line in lines), "the default machine", *lines)
+    ok(len(lines) > 120 and all(line.endswith(" default") for line in lines),
+       "--dump model shows every key of the default machine", *lines)
 
 
 for case in sorted(file.removesuffix(".yaml") for file in os.listdir(CASES) if file.endswith(".yaml")):

@@ -1,16 +1,16 @@
 #!/usr/bin/python3
-"""guide: the steps of docs/guide.md build, run and print what it shows; BLESS=1 puts what they print there. limit: 400
+"""guide: the steps of docs/guide.md build, run and print what it shows; BLESS=1 puts what they print there.
+plain build only, limit: 400
 
-Its `sh` blocks are run first, in a folder with build/kbgen, topologies/ and docs/; see shown.py for the others. Rows of
-its table that begin with a command have that command's figures.
+Its `sh` blocks run first, in a folder with build/kbgen, topologies/ and docs/; shown.py says what the others show. A
+row of its table that begins with a command has the figures of that command.
 """
 import json
 import os
 import re
 import shutil
-import sys
 
-from harness import KBGEN, ROOT, SCRATCH, done, first_difference, ok, read, run, write
+from harness import KBGEN, ROOT, bless, first_difference, ok, read, run, scratch, suite, write
 from shown import BLOCK, figures, picked, simulated
 
 GUIDE = os.path.join(ROOT, "docs", "guide.md")
@@ -18,8 +18,8 @@ ROW = re.compile(r"(?m)^\| `(build/[^`]*)` \|.*$")
 
 
 def reader():
-    """The folder of somebody who has built kbgen."""
-    folder = os.path.join(SCRATCH, "reader")
+    """Makes the folder of a reader who has built kbgen."""
+    folder = scratch("reader")
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(os.path.join(folder, "build"))
     os.symlink(KBGEN, os.path.join(folder, "build", "kbgen"))
@@ -29,9 +29,9 @@ def reader():
 
 
 def uneven(folder, machine):
-    """The last step, which is to be right whatever the sizes: with w kept and streamed, with PEs that have no row."""
+    """The last step has to be right for any size: with w kept and streamed, with PEs that have no row."""
     sizes = [(1, 1, 1), (131, 77, 93), (700, 512, 500)]
-    if machine == "small":                              # on 128 PEs, copies of a large w take long
+    if machine == "small":                              # copies of a large w take long on 128 PEs
         sizes += [(5, 1700, 1900), (7, 11, 20000), (300, 1025, 1023)]
     points = "".join(f'{{"m": {m}, "k": {k}, "n": {n}}}\n' for m, k, n in sizes)
     ended = run(f"build/{machine}", "run", "gemm_rmsnorm", "--races", "--points", write(f"{folder}/sizes", points),
@@ -39,20 +39,21 @@ def uneven(folder, machine):
     answers = [json.loads(line) for line in ended.stdout.splitlines()]
     ok(ended.returncode == 0 and len(answers) == len(sizes) and
        all(check["status"] == "ok" for answer in answers for check in answer["verify"]) and "RACE" not in ended.said,
-       f"gemm_rmsnorm verifies at any size on {machine}", ended.said)
+       f"gemm_rmsnorm verifies for any size on {machine}", ended.said)
 
 
 def too_long(folder):
     ended = run("build/small", "run", "gemm_rmsnorm", "m=8", "k=8", "n=400000", "--data", "off", cwd=folder)
-    ok(ended.returncode == 1 and "do not fit into the TCM" in ended.stderr, "a row that does not fit",
-       ended.said)
+    ok(ended.returncode == 1 and "do not fit into the TCM" in ended.stderr,
+       "gemm_rmsnorm says that a row does not fit into the TCM", ended.said)
 
 
 def main():
     text, folder, outputs = read(GUIDE), reader(), {}
     for body in re.findall(r"^```sh\n(.*?)^```$", text, re.M | re.S):
         ended = run("sh", "-eux", "-c", body, cwd=folder)
-        ok(ended.returncode == 0 and "warning" not in ended.stderr, "its machines are built", ended.said)
+        ok(ended.returncode == 0 and "warning" not in ended.stderr,
+           "the machines of the guide are built without a warning", ended.said)
 
     def printed(command):
         if command not in outputs:
@@ -62,25 +63,22 @@ def main():
 
     made = BLOCK.sub(lambda block: f"$ {block[1]}\n{picked(block[2], printed(block[1]))}", text)
     made = ROW.sub(lambda row: f"| `{row[1]}` | {' | '.join(figures(printed(row[1])) or ['none'] * 3)} |", made)
-    if os.environ.get("BLESS"):
-        with open(GUIDE, "w", encoding="utf-8") as file:
-            file.write(made)
-        text = made
+    bless(GUIDE, made)
+    text = read(GUIDE)
     for was, now in zip(BLOCK.finditer(text), BLOCK.finditer(made)):
-        ok(not first_difference(simulated(was[2]), simulated(now[2])), was[1], first_difference(was[2], now[2]))
-    ok("(nothing that begins as" not in made, "what it shows is printed", *re.findall(r"\(nothing that .*", made))
+        ok(not first_difference(simulated(was[2]), simulated(now[2])), f"the guide shows what `{was[1]}` prints",
+           first_difference(was[2], now[2]))
+    ok("(nothing that begins as" not in made, "every line that the guide shows is printed",
+       *re.findall(r"\(nothing that .*", made))
     for machine in ("small", "ref_sip"):
         uneven(folder, machine)
     too_long(folder)
     wrong = [now for was, now in zip(ROW.finditer(text), ROW.finditer(made)) if was[0] != now[0]]
-    ok(not wrong and ROW.search(text), "the table of all steps", *(row[0] for row in wrong))
+    ok(not wrong and ROW.search(text), "the table of the guide has the figures of its commands",
+       *(row[0] for row in wrong))
     files = sorted(os.listdir(os.path.join(ROOT, "docs", "guide")))
     missing = [name for name in files if f"(guide/{name})" not in text]
-    ok(not missing, "every file of docs/guide is a step", *missing)
+    ok(not missing, "the guide names every file of docs/guide", *missing)
 
 
-if os.environ.get("SAN"):
-    print("1..0 # SKIP the guide is for the plain build")
-    sys.exit()
-main()
-done()
+suite(main)

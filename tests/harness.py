@@ -1,33 +1,44 @@
-"""harness: what the test scripts share: TAP lines, simulators made of topologies, what a replay gives.
+"""harness: what the test scripts share: TAP lines, simulators of topologies and kernels, replays, comparisons.
 
-A script that is run by itself, without tests/run around it, works on build/ and leaves its files in build/tests/.
+A script that is run by itself, without tests/run, works on build/ and leaves its files in build/tests/.
 """
 import hashlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.environ.get("BUILD") or os.path.join(ROOT, "build")
 KBGEN = os.environ.get("KBGEN") or os.path.join(BUILD, "kbgen")
 SCRATCH = os.environ.get("SCRATCH") or os.path.join(BUILD, "tests", os.path.basename(sys.argv[0]).removesuffix(".t"))
+CC = os.environ.get("CC") or "gcc"
+SAN, QUICK, BLESS = (bool(os.environ.get(name)) for name in ("SAN", "QUICK", "BLESS"))
+SLOW = float(os.environ.get("SLOW") or 1)               # every timeout is this many times longer
 os.makedirs(SCRATCH, exist_ok=True)
 
-# What tests send has to arrive, also where the tests run in the background or below nohup.
+# The signals that tests send have to arrive, also where the tests run in the background or below nohup.
 for _signal in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
     if signal.getsignal(_signal) == signal.SIG_IGN:
         signal.signal(_signal, signal.SIG_DFL)
 
-# A GEMM that takes several tiles of every PE of a small machine, and moments under valgrind.
+SMALL = os.path.join(ROOT, "tests", "small.yaml")
+# A GEMM of several tiles for every PE of a small machine; it takes moments even under valgrind.
 GEMM = ("m=128", "k=64", "n=96", "tile_m=32", "tile_k=32", "tile_n=32")
+# Lanes of pe_math for every dtype.
+LANES = "cube.pe_template.components.pe_math.attrs.lanes={ f32: 64, f16: 64, bf16: 64, i32: 8, i16: 8, i8: 8, u8: 8 }"
+MMU = "cube.pe_template.components.pe_mmu.attrs.enabled=true"
 
 counted = {"run": 0, "failed": 0}
 
 
+# ---- results
+
 def ok(passed, name, *diagnostics):
-    """One TAP line; the diagnostics, which may be of several lines, are shown when it failed."""
+    """Prints one TAP line, and the diagnostics, of one or more lines each, if the test failed."""
     counted["run"] += 1
     counted["failed"] += not passed
     print(f"{'ok' if passed else 'not ok'} {counted['run']} - {name}")
@@ -42,17 +53,47 @@ def skip(name, why):
     print(f"ok {counted['run']} - {name} # SKIP {why}", flush=True)
 
 
+class Broken(Exception):
+    """A simulator could not be made; says why."""
+
+
+def suite(*parts):
+    """Runs the parts of a suite and ends the script; a simulator that cannot be made is one failure."""
+    try:
+        for part in parts:
+            part()
+    except Broken as why:
+        ok(False, "kbgen makes the simulators of this suite", why)
+    done()
+
+
 def done():
     print(f"1..{counted['run']}")
     sys.exit(1 if counted["failed"] else 0)
 
 
-def run(*command, **options):
-    """Runs a command to its end and returns it with its output; `said` is both streams, for diagnostics."""
+# ---- commands and files
+
+def run(*command, timeout=None, **options):
+    """Runs a command to its end and returns it with its output; `said` is both streams, for diagnostics.
+
+    The timeout, in seconds, is longer on a slow machine. In the root of the tree kbgen keeps what it links in BUILD.
+    """
+    if not {"cwd", "env"} & options.keys():
+        options["env"] = os.environ | {"KBGEN_CACHE": os.path.join(BUILD, "kbgen.cache")}
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL, "cwd": ROOT} | options
-    ended = subprocess.run([str(word) for word in command], text=True, errors="replace", check=False, **options)
+    ended = subprocess.run([str(word) for word in command], text=True, errors="replace", check=False,
+                           timeout=timeout and timeout * SLOW, **options)
     ended.said = f"{' '.join(map(str, command))}: status {ended.returncode}\n{ended.stdout or ''}{ended.stderr or ''}"
     return ended
+
+
+def wait_until(condition, timeout=20):
+    """Waits until the condition holds, at most the timeout in seconds, longer on a slow machine; returns it."""
+    end = time.monotonic() + timeout * SLOW
+    while not (holds := condition()) and time.monotonic() < end:
+        time.sleep(0.01)
+    return holds
 
 
 def folder(*parts):
@@ -62,9 +103,15 @@ def folder(*parts):
     return path
 
 
-def write(path, text):
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
+def scratch(name):
+    """The path of a file in the scratch folder."""
+    return os.path.join(SCRATCH, name)
+
+
+def write(path, data):
+    """Writes a text or bytes to a file, and returns its path."""
+    with open(path, "wb") as file:
+        file.write(data if isinstance(data, bytes) else data.encode())
     return path
 
 
@@ -74,58 +121,8 @@ def script(path, text):
     return path
 
 
-def make(*words):
-    return run("make", *words)
-
-
-class Broken(Exception):
-    """No simulator could be made; says why."""
-
-
-made_here = set()
-
-
-def simulator(topology, kbgen=KBGEN, folder=SCRATCH):
-    """The simulator of a topology file; equal files share one."""
-    with open(topology, "rb") as file:
-        path = os.path.join(folder, "sim-" + hashlib.sha256(file.read()).hexdigest()[:12])
-    if path not in made_here:
-        made = run(kbgen, topology, "-o", path)
-        if made.returncode:
-            raise Broken(made.said)
-        made_here.add(path)
-    return path
-
-
-def small_machine(name, kernels, *settings):
-    """The simulator of tests/small.yaml with these kernels and settings; nothing warns of them."""
-    made = os.path.join(SCRATCH, name)
-    words = [word for kernel in kernels for word in ("-k", kernel)]
-    words += [word for setting in settings for word in ("--set", setting)]
-    built = run(KBGEN, os.path.join(ROOT, "tests", "small.yaml"), *words, "-o", made)
-    if built.returncode or "warning" in built.stderr:
-        raise Broken(built.said)
-    return made
-
-
-class Replay:
-    """What a simulator makes of a stream: exit status, result and trace as text, and all it said."""
-
-    def __init__(self, program, stream, stem, around=(), timeout_s=100):
-        result, trace = stem + ".json", stem + ".jsonl"
-        for path in (result, trace):
-            if os.path.exists(path):
-                os.unlink(path)
-        try:
-            ended = run(*around, program, "replay", stream, "--json", result, "--trace", trace, timeout=timeout_s)
-            self.status, self.said = ended.returncode, ended.said
-        except subprocess.TimeoutExpired as late:
-            self.status, self.said = None, str(late)
-        self.result, self.trace = read(result), read(trace)
-
-
 def read(path):
-    """The text of a file, or the empty text when there is none."""
+    """The text of a file; empty if there is no such file."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.read()
@@ -133,8 +130,123 @@ def read(path):
         return ""
 
 
+def read_bytes(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def remove(*paths):
+    for path in paths:
+        if os.path.lexists(path):
+            os.unlink(path)
+
+
+def bless(path, text):
+    """With BLESS=1, makes the text what a file expects from now on."""
+    if BLESS:
+        write(path, text)
+
+
+def make(*words):
+    return run("make", *words)
+
+
+def same_bytes(left, right, name):
+    compared = run("cmp", left, right)
+    return ok(compared.returncode == 0, name, compared.said)
+
+
+# ---- simulators
+
+made_here = set()
+
+
+def topology(name):
+    return os.path.join(ROOT, "topologies", name + ".yaml")
+
+
+def options_of(kernels=(), settings=(), impls=()):
+    """Words of kbgen's command line."""
+    return [word for option, values in (("-k", kernels), ("--set", settings), ("--impl", impls))
+            for value in values for word in (option, value)]
+
+
+def simulator(file, name=None, kernels=(), settings=(), impls=(), kbgen=KBGEN, where=SCRATCH):
+    """The simulator of a topology file with these kernels, settings and models; kbgen must not warn of own kernels.
+
+    Without a name it is named after what is in the file, so that equal topologies of one suite share one.
+    """
+    path = os.path.join(where, name or "sim-" + hashlib.sha256(read_bytes(file)).hexdigest()[:12])
+    if name or path not in made_here:
+        made = run(kbgen, file, "-o", path, *options_of(kernels, settings, impls))
+        if made.returncode or kernels and "warning" in made.stderr:
+            raise Broken(made.said)
+        made_here.add(path)
+    return path
+
+
+def small_machine(name, kernels, *settings):
+    """The simulator of tests/small.yaml with these kernels and settings."""
+    return simulator(SMALL, name, kernels, settings)
+
+
+def result(program, *words, name="result", **options):
+    """A run of a bench, and its JSON, which is {} if the run left none."""
+    path = scratch(name + ".json")
+    remove(path)
+    ended = run(program, "run", *words, "--json", path, **options)
+    return ended, json.loads(read(path) or "{}")
+
+
+def sweep(program, bench, points, *options):
+    """Runs points, objects of parameters, in one process; returns how it ended and an answer for each, or None."""
+    text = "".join(json.dumps(point) + "\n" for point in points)
+    ended = run(program, "run", bench, *options, "--points", write(scratch(f"{bench}.jsonl"), text))
+    answers = [json.loads(line) for line in ended.stdout.splitlines()]
+    return ended, answers + [None] * (len(points) - len(answers))
+
+
+def verifies(answer):
+    """Whether the answer to a point, or the result of a run, has a verification and each is good."""
+    return bool(answer and answer["verify"] and "first_wrong_op" not in answer
+                and all(check["status"] == "ok" for check in answer["verify"]))
+
+
+def is_refused(program, bench, place, rows):
+    """Each of the rows (what, exit status, message) of a bench with a parameter `what`; a mistake is told with its
+    message and its place, both regular expressions."""
+    for what, status, said in rows:
+        ended = run(program, "run", bench, f"what={what}")
+        located = status == 0 or re.search(place, ended.stderr)
+        ok(ended.returncode == status and re.search(said, ended.stderr) and located,
+           f"{bench} what={what} {'ends with its message and line' if status else 'is no mistake'}", ended.said)
+
+
+def printed(ended, *names):
+    """The tensors of these names that a bench printed, by name."""
+    return {words[0]: [float.fromhex(word) for word in words[1:]]
+            for words in map(str.split, ended.stdout.splitlines()) if words and words[0] in names}
+
+
+class Replay:
+    """What a simulator makes of a stream: exit status, result and trace as text, and all it said."""
+
+    def __init__(self, program, stream, stem, around=(), timeout_s=100):
+        result_path, trace_path = stem + ".json", stem + ".jsonl"
+        remove(result_path, trace_path)
+        try:
+            ended = run(*around, program, "replay", stream, "--json", result_path, "--trace", trace_path,
+                        timeout=timeout_s)
+            self.status, self.said = ended.returncode, ended.said
+        except subprocess.TimeoutExpired as late:
+            self.status, self.said = None, str(late)
+        self.result, self.trace = read(result_path), read(trace_path)
+
+
+# ---- comparisons
+
 def normal(text):
-    """JSON in the one form in which two equal values are equal texts; what is no JSON stays as it is."""
+    """JSON in the one form in which equal values are equal texts; other text as it is."""
     try:
         return json.dumps(json.loads(text), sort_keys=True, separators=(",", ":"))
     except ValueError:
@@ -142,14 +254,14 @@ def normal(text):
 
 
 def without_host(text):
-    """A run's result without what is said about the host, a value a line; it has to be the same from run to run."""
+    """A run's result without its figures of the host, a value a line; the same in every run of the same input."""
     value = json.loads(text)
     value.pop("host", None)
     return json.dumps(value, sort_keys=True, indent=1) + "\n"
 
 
 def first_difference(want, got):
-    """Where two texts differ first, by line; empty when they are equal."""
+    """Where two texts differ first, by line; empty if they are equal."""
     if want == got:
         return ""
     want, got = want.splitlines(), got.splitlines()

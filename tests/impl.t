@@ -1,14 +1,14 @@
 #!/usr/bin/python3
-"""impl: component models of the user's own: same data, other times; parameters; every mistake. limit: 300"""
+"""impl: component models of users: same data, other times; their parameters; every mistake. limit: 300"""
 import json
 import os
 import shutil
 
-from harness import GEMM, KBGEN, ROOT, Replay, SCRATCH, done, first_difference, normal, ok, read, run, without_host
+from harness import CC, GEMM, KBGEN, ROOT, Replay, SAN, SMALL, done, first_difference, folder, normal, ok, options_of
+from harness import read, run, scratch, without_host, write
 
 OWN = os.path.join(ROOT, "tests", "impl")
 SHOWN = os.path.join(ROOT, "topologies", "impl")
-SMALL = os.path.join(ROOT, "tests", "small.yaml")
 PE = "cube.pe_template.components."
 GEMM_IMPL, GEMM_PARAMS = PE + "pe_gemm.impl=", PE + "pe_gemm.attrs.params."
 SAME = {PE + "pe_gemm": "same_gemm", PE + "pe_math": "same_math", PE + "pe_fetch_store": "same_move",
@@ -16,20 +16,20 @@ SAME = {PE + "pe_gemm": "same_gemm", PE + "pe_math": "same_math", PE + "pe_fetch
 CASES = ("across_sips", "accel_slot_contention", "bad_address", "direct_overtakes", "epilogue_once", "host_memory",
          "ipcq_in_hbm", "ports_1", "ports_2", "random_sram_rings", "random_two_sips_mmu", "reads_in_order",
          "sram_contention", "units")
-COMPILERS = ("gcc", "clang") if not os.environ.get("SAN") else (os.environ.get("CC") or "gcc",)
+COMPILERS = ("gcc", "clang") if not SAN else (CC,)
 
 
 def sets(*values):
-    return [word for value in values for word in ("--set", value)]
+    return options_of(settings=values)
 
 
-def impls(*names, folder=OWN):
-    return [word for name in names for word in ("--impl", os.path.join(folder, name + ".c"))]
+def impls(*names, where=OWN):
+    return options_of(impls=[os.path.join(where, name + ".c") for name in names])
 
 
 def make(name, topology, *options, cc=None):
-    """The simulator of a topology with models of one's own, and how kbgen ended."""
-    program = os.path.join(SCRATCH, name)
+    """The simulator of a topology with models of a user, and how kbgen ended."""
+    program = scratch(name)
     return program, run(KBGEN, topology, "-o", program, *(["--cc", cc] if cc else []), *options)
 
 
@@ -50,7 +50,7 @@ def same(case, cc):
     wrong = [first_difference(read(os.path.join(where, "trace.jsonl")), got.trace),
              first_difference(normal(read(os.path.join(where, "expected.json"))), normal(got.result))]
     good = made.returncode == 0 and not made.stderr and not any(wrong)
-    ok(good, f"{case} by models that repeat the built-in ones, {cc}", made.said, *wrong, got.said)
+    ok(good, f"models that repeat the built-in ones give the trace of {case}, {cc}", made.said, *wrong, got.said)
 
 
 for number, name in enumerate(CASES):
@@ -63,14 +63,16 @@ first, result, trace = multiply(plain)
 slow_options = sets(GEMM_IMPL + "same_gemm", GEMM_PARAMS + "more=1.5 us") + impls("same_gemm")
 slow, made = make("slow", SMALL, *slow_options)
 second, slow_result, slow_trace = multiply(slow)
-ok(first.returncode == second.returncode == 0, "a slower pe_gemm gives data that verify", made.said, second.said)
+ok(first.returncode == second.returncode == 0, "a GEMM with a slower pe_gemm verifies", made.said, second.said)
 ended, slow_ended = json.loads(result), json.loads(slow_result)
-ok(slow_ended["end_ps"] > ended["end_ps"] + 1500000, "and takes longer", ended["end_ps"], slow_ended["end_ps"])
-ok(slow_ended["verify"] == ended["verify"] and slow_ended["bytes"] == ended["bytes"], "the same bytes are moved")
+ok(slow_ended["end_ps"] > ended["end_ps"] + 1500000,
+   "a GEMM with a slower pe_gemm takes longer", ended["end_ps"], slow_ended["end_ps"])
+ok(slow_ended["verify"] == ended["verify"] and slow_ended["bytes"] == ended["bytes"],
+   "a slower pe_gemm changes no value and no count of bytes")
 
 
 def services(text):
-    """Time of each GEMM service by node, command and tile."""
+    """The time of each GEMM service, by node, command and tile."""
     began, took = {}, {}
     for line in text.splitlines():
         event = json.loads(line)
@@ -84,27 +86,28 @@ def services(text):
 
 fast, slowed = services(trace), services(slow_trace)
 ok(fast and fast.keys() == slowed.keys() and all(slowed[key] == fast[key] + 1500000 for key in fast),
-   "each service of it takes what the parameter says more, to the picosecond", fast, slowed)
+   "each GEMM service takes exactly as much longer as the parameter says", fast, slowed)
 repeated = run(KBGEN, SMALL, "-o", slow, "-v", *slow_options)
-ok(" compile " not in repeated.stderr and repeated.returncode == 0, "nothing is built again", repeated.said)
-copy = os.path.join(SCRATCH, "copy")
-os.makedirs(copy, exist_ok=True)
+ok(" compile " not in repeated.stderr and repeated.returncode == 0,
+   "an unchanged model is not compiled again", repeated.said)
+copy = folder("copy")
 shutil.copy(os.path.join(OWN, "same_gemm.c"), copy)
-changed_options = sets(GEMM_IMPL + "same_gemm", GEMM_PARAMS + "more=1.5 us") + impls("same_gemm", folder=copy)
+changed_options = sets(GEMM_IMPL + "same_gemm", GEMM_PARAMS + "more=1.5 us") + impls("same_gemm", where=copy)
 repeated = run(KBGEN, SMALL, "-o", slow, "-v", *changed_options)
-ok(" compile " not in repeated.stderr and repeated.returncode == 0, "nor from another folder", repeated.said)
+ok(" compile " not in repeated.stderr and repeated.returncode == 0,
+   "an equal model in another folder is not compiled again", repeated.said)
 with open(os.path.join(copy, "same_gemm.c"), "a", encoding="utf-8") as file:
     file.write("/* another byte */\n")
 repeated = run(KBGEN, SMALL, "-o", slow, "-v", *changed_options)
-ok(" compile " in repeated.stderr and repeated.returncode == 0, "but when the file is another", repeated.said)
+ok(" compile " in repeated.stderr and repeated.returncode == 0,
+   "a model with another byte is compiled again", repeated.said)
 hashes = {run(program, "info").stdout.partition("topology ")[2].split(",")[0] for program in (plain, slow)}
-ok(len(hashes) == 2, "another model is another machine", hashes)
+ok(len(hashes) == 2, "a machine with another model has another topology hash", hashes)
 
 # ---- parameters
 
-PROBE = os.path.join(SCRATCH, "params.c")
-with open(PROBE, "w", encoding="utf-8") as file:
-    file.write("#include <kb/impl.h>\n" + "".join(f"_Static_assert({claim}, \"\");\n" for claim in (
+PROBE = write(scratch("params.c"), "#include <kb/impl.h>\n" + "".join(
+    f"_Static_assert({claim}, \"\");\n" for claim in (
         "params_a == 19400", "params_b == 2097152", "params_c == 1400000", "params_d == 6400000000", "params_e == 2000",
         "params_f == 12 && params_f_num == 12 && params_f_den == 1", "params_g_num == 17 && params_g_den == 20",
         "params_h == UINT64_MAX", "params_i == 19457", "params_j == 0 && params_j_den == 1", "params_k == 255",
@@ -120,14 +123,14 @@ for cc in COMPILERS:
     _, made = make("params", SMALL, *sets(GEMM_IMPL + "params", *(GEMM_PARAMS + f"{name}={value}"
                                                                    for name, value in GIVEN.items())),
                    "--impl", PROBE, cc=cc)
-    ok(made.returncode == 0 and not made.stderr, f"parameters in base units, as constants, {cc}", made.said)
+    ok(made.returncode == 0 and not made.stderr,
+       f"parameters reach a model as constants in base units, {cc}", made.said)
 dumped = run(KBGEN, SMALL, "--dump", "model", *slow_options).stdout
-ok(f"{GEMM_PARAMS}more" in dumped and "1500000 ps" in dumped, "--dump model shows them", dumped)
+ok(f"{GEMM_PARAMS}more" in dumped and "1500000 ps" in dumped, "--dump model shows the parameters of a model", dumped)
 
 # ---- mistakes: each at the topology's line, status 2, nothing written
 
-WRONG = os.path.join(SCRATCH, "wrong")
-os.makedirs(WRONG, exist_ok=True)
+WRONG = folder("wrong")
 HEAD = "#include <kb/impl.h>\n"
 SERVICE = "uint64_t mine_service(const struct kb_gemm_request *ask) { return ask->m; }\n"
 AT = "topo.yaml:2:55: error: cube.pe_template.components.pe_gemm.impl: "
@@ -138,8 +141,7 @@ def refused(name, text, *said, topology=TOPOLOGY, files=("mine.c",), options=(),
     for left in os.listdir(WRONG):
         os.unlink(os.path.join(WRONG, left))
     for file, content in [("topo.yaml", topology)] + [(file, text) for file in files]:
-        with open(os.path.join(WRONG, file), "w", encoding="utf-8") as out:
-            out.write(content)
+        write(os.path.join(WRONG, file), content)
     before = sorted(os.listdir(WRONG))
     wrong = []
     for check in ([], ["--check"]):
@@ -149,65 +151,75 @@ def refused(name, text, *said, topology=TOPOLOGY, files=("mine.c",), options=(),
             wrong += ["want status 2 and: " + " ... ".join(said), ended.said]
     if sorted(os.listdir(WRONG)) != before:
         wrong.append(f"something was written: {os.listdir(WRONG)}")
-    ok(not wrong, name, *wrong)
+    ok(not wrong, f"{name} is refused", *wrong)
 
 
 MODEL = AT + "mine.c is no model of it", "it has to define uint64_t mine_service(const struct kb_gemm_request *ask)"
 for cc in COMPILERS:
-    refused(f"no function, {cc}", HEAD, *MODEL, "mine_service", cc=cc)
-    refused(f"a function declared alone, {cc}", HEAD + SERVICE.partition("{")[0] + ";\n", *MODEL, "alias", cc=cc)
-    refused(f"another signature, {cc}", HEAD + "uint64_t mine_service(uint64_t m) { return m; }\n", *MODEL,
+    refused(f"a model without its function, {cc},", HEAD, *MODEL, "mine_service", cc=cc)
+    refused(f"a model that only declares its function, {cc},", HEAD + SERVICE.partition("{")[0] + ";\n", *MODEL,
+            "alias", cc=cc)
+    refused(f"a model with another signature, {cc},", HEAD + "uint64_t mine_service(uint64_t m) { return m; }\n",
+            *MODEL,
             "conflicting types", "mine.c:2:10", cc=cc)
-    refused(f"another result, {cc}", HEAD + SERVICE.replace("uint64_t", "double"), *MODEL, "conflicting types", cc=cc)
-    refused(f"a function of its own file, {cc}", HEAD + "static " + SERVICE, *MODEL, "static declaration", cc=cc)
-    refused(f"no C, {cc}", "not C\n", *MODEL, "mine.c:1:", cc=cc)
-    refused(f"a parameter that is not given, {cc}", SERVICE.replace("ask->m", "mine_speed"), *MODEL, "mine_speed",
+    refused(f"a model with another type of result, {cc},", HEAD + SERVICE.replace("uint64_t", "double"), *MODEL,
+            "conflicting types", cc=cc)
+    refused(f"a model with a static function, {cc},", HEAD + "static " + SERVICE, *MODEL, "static declaration", cc=cc)
+    refused(f"a model that is not C, {cc},", "not C\n", *MODEL, "mine.c:1:", cc=cc)
+    refused(f"a model that uses a parameter that is not given, {cc},", SERVICE.replace("ask->m", "mine_speed"), *MODEL,
+            "mine_speed",
             options=sets(GEMM_PARAMS + "sped=1"), cc=cc)
-refused("the model of another part", read(os.path.join(OWN, "same_math.c")).replace("same_math", "mine"), *MODEL)
+refused("a model of another kind of component", read(os.path.join(OWN, "same_math.c")).replace("same_math", "mine"),
+        *MODEL)
 MEMORY = "system: { name: wrong }\ncube: { hbm_ctrl: { impl: mine } }\n"
 NEEDS = ("topo.yaml:2:27: error: cube.hbm_ctrl.impl: mine.c is no model of it", "and KB_STATE(mine);")
 STATE = read(os.path.join(OWN, "same_hbm.c")).replace("same_hbm", "mine")
-refused("a memory without its state", STATE.replace("KB_STATE(mine);", ""), *NEEDS, "mine_state", topology=MEMORY)
-refused("a memory without the struct", HEAD + "KB_STATE(mine);\n", *NEEDS, "incomplete", topology=MEMORY)
-refused("a memory whose states are too large", HEAD + "struct mine { char all[300 << 20]; };\nKB_STATE(mine);\n",
+refused("a memory model without its state", STATE.replace("KB_STATE(mine);", ""), *NEEDS, "mine_state", topology=MEMORY)
+refused("a memory model without its struct", HEAD + "KB_STATE(mine);\n", *NEEDS, "incomplete", topology=MEMORY)
+refused("a memory model whose states are too large", HEAD + "struct mine { char all[300 << 20]; };\nKB_STATE(mine);\n",
         NEEDS[0], "all states fit into 1 GiB", topology=MEMORY)
-refused("no file", "", AT + "no --impl gives mine.c", "--impl FILE names the C file mine.c", files=())
-refused("a file of another name", SERVICE, AT + "no --impl gives mine.c", "did you mean 'mind'?", files=("mind.c",))
-refused("a file that no part names", SERVICE, "kbgen: --impl other.c: no component of topo.yaml has `impl: other`",
+refused("an impl whose file is not given", "", AT + "no --impl gives mine.c",
+        "--impl FILE names the C file mine.c", files=())
+refused("an impl whose file has another name", SERVICE, AT + "no --impl gives mine.c",
+        "did you mean 'mind'?", files=("mind.c",))
+refused("a file that no component names", SERVICE, "kbgen: --impl other.c: no component of topo.yaml has `impl: other`",
         files=("mine.c", "other.c"))
-refused("a file for a machine of built-in parts", SERVICE, "kbgen: --impl mine.c: no component", topology="{}\n")
-refused("a file that is not there", SERVICE, "kbgen: --impl none.c: No such file", options=("--impl", "none.c"))
-refused("a file twice", SERVICE, "kbgen: --impl gives two files mine.c", options=("--impl", "./mine.c"))
+refused("a file for a machine of built-in models", SERVICE, "kbgen: --impl mine.c: no component", topology="{}\n")
+refused("a file that does not exist", SERVICE, "kbgen: --impl none.c: No such file", options=("--impl", "none.c"))
+refused("a file that is given twice", SERVICE, "kbgen: --impl gives two files mine.c", options=("--impl", "./mine.c"))
 for path in ("mine.cc", "mi-ne.c", "1st.c", ".c"):
     refused(f"a file named {path}", SERVICE, f"--impl takes a file NAME.c, NAME of letters, digits and _ and no digit "
             f"first; not '{path}'", options=("--impl", path))
-refused("one file for two parts", SERVICE, "mine.c models one part alone",
+refused("one file for two components", SERVICE, "mine.c models one part alone",
         "it models this one already", options=sets("cube.sram.impl=mine"))
-refused("a part that has no other model", SERVICE, "--set:1:17: error: cube.m_cpu.impl: this part has no model but the "
+refused("a model for a component that takes none", SERVICE,
+        "--set:1:17: error: cube.m_cpu.impl: this part has no model but the "
         "built-in one", "sram, hbm_ctrl, pe_scheduler, pe_fetch_store, pe_gemm and pe_math",
         options=sets("cube.m_cpu.impl=mine"))
 for name in ("state", "service", "memories", "a_num", "a_den"):
     refused(f"a parameter named {name}", SERVICE, f"'{name}' means something else",
             options=sets(f"{GEMM_PARAMS}{name}=1"))
 
-# ---- times that there are not
+# ---- impossible times
 
 for name, part, want in (("late", PE + "pe_gemm", "simulated time runs past 2^64 ps (213 days): late_service of small"),
                          ("early", "cube.hbm_ctrl", "early_service of small: a read of")):
     extra = sets("cube.hbm_ctrl.attrs.params.by=1 ps") if name == "early" else []
     program, made = make(name, SMALL, *sets(f"{part}.impl={name}"), *extra, *impls(name))
     ended = run(program, "run", "gemm", *GEMM)
-    ok(ended.returncode == 1 and want in ended.stderr, f"{name}.c stops the run", made.said, ended.said)
+    ok(ended.returncode == 1 and want in ended.stderr,
+       f"{name}.c, whose times are impossible, stops the run", made.said, ended.said)
 
 # ---- the models that come with kbgen
 
-SWAPPED = impls("systolic", "vector", "hbm_banks", folder=SHOWN)
+SWAPPED = impls("systolic", "vector", "hbm_banks", where=SHOWN)
 told = []
 for cc in COMPILERS:
     program, made = make(f"swapped-{cc}", os.path.join(SHOWN, "swapped.yaml"), *SWAPPED, cc=cc)
     ended, result, trace = multiply(program)
-    ok(made.returncode == 0 and not made.stderr and ended.returncode == 0, f"swapped.yaml runs a GEMM, {cc}",
+    ok(made.returncode == 0 and not made.stderr and ended.returncode == 0, f"a GEMM on swapped.yaml verifies, {cc}",
        made.said, ended.said)
     told.append(without_host(result) + trace)
-ok(told[0] == told[-1], "and both compilers agree", first_difference(told[0], told[-1]))
+ok(told[0] == told[-1],
+   "both compilers give the same result and trace on swapped.yaml", first_difference(told[0], told[-1]))
 done()

@@ -1,46 +1,43 @@
-#!/bin/sh
-# install: what `make install` puts in place works from there, with the whole of it read-only and without the tree.
+#!/usr/bin/python3
+"""install: kbgen works from where `make install` puts it, read-only and without the tree. plain build only"""
+import hashlib
+import os
+import shutil
 
-[ -z "$SAN" ] || { echo "1..0 # SKIP a matter of the plain build"; exit; }
-said=$SCRATCH/said
-home=$SCRATCH/root/usr
-n=0
-holds() # NAME COMMAND...
-{
-    name=$1 n=$((n + 1))
-    shift
-    if "$@" >"$said" 2>&1; then
-        echo "ok $n - $name"
-    else
-        echo "not ok $n - $name"
-        sed 's/^/# /' "$said"
-    fi
-}
-sums() # of all that is installed
-{
-    find "$home" -type f -exec sha256sum {} + | sort
-}
-refuses() # kbgen, without its archives
-{
-    "$home/bin/kbgen" small.yaml -o none
-    [ $? = 3 ] && [ -s "$said" ] && [ ! -e none ]
-}
+from harness import KBGEN, ROOT, SMALL, done, folder, make, ok, read_bytes, run, same_bytes, scratch
 
-holds "make install" make install DESTDIR="$SCRATCH/root" PREFIX=/usr
-chmod -R a-w "$home"
-# Root may write where it likes: what is there is compared before and after as well.
-before=$(sums)
-mkdir "$SCRATCH/work"
-cp tests/small.yaml docs/guide/11_your_own.c "$SCRATCH/work"
-cd "$SCRATCH/work" || exit 1
-holds "kbgen --version" "$home/bin/kbgen" --version
-holds "kbgen makes a simulator" "$home/bin/kbgen" small.yaml
-holds "which runs" build/small info
-holds "a kernel finds the headers of the library" "$home/bin/kbgen" small.yaml -k 11_your_own.c -o own
-holds "kbgen of the tree makes one too" "$KBGEN" small.yaml -o of-tree
-holds "and they are the same bytes" cmp build/small of-tree
-holds "nothing was written to where kbgen is" test "$before" = "$(sums)"
-mv "$home/lib/kbgen" "$home/lib/elsewhere"
-holds "without its archives kbgen says so, with status 3" refuses
-chmod -R u+w "$SCRATCH/root"
-echo "1..$n"
+HOME = scratch("root/usr")
+PROGRAM = os.path.join(HOME, "bin", "kbgen")
+
+
+def sums():
+    """A checksum of each installed file: root may write in spite of the modes."""
+    return {os.path.join(path, name): hashlib.sha256(read_bytes(os.path.join(path, name))).hexdigest()
+            for path, _, names in os.walk(HOME) for name in names}
+
+
+def works(name, program, *words):
+    ended = run(program, *words, cwd=WORK)
+    ok(ended.returncode == 0, name, ended.said)
+
+
+made = make("install", "DESTDIR=" + scratch("root"), "PREFIX=/usr")
+ok(made.returncode == 0, "make install succeeds", made.said)
+run("chmod", "-R", "a-w", HOME)
+before, WORK = sums(), folder("work")
+for source in (SMALL, os.path.join(ROOT, "docs", "guide", "11_your_own.c")):
+    shutil.copy(source, WORK)
+works("an installed kbgen tells its version", PROGRAM, "--version")
+works("an installed kbgen makes a simulator", PROGRAM, "small.yaml")
+works("a simulator made by an installed kbgen runs", os.path.join(WORK, "build", "small"), "info")
+works("a kernel finds the installed headers of the library", PROGRAM, "small.yaml", "-k", "11_your_own.c", "-o", "own")
+works("the kbgen of the tree makes the same machine", KBGEN, "small.yaml", "-o", "of-tree")
+same_bytes(os.path.join(WORK, "build", "small"), os.path.join(WORK, "of-tree"),
+           "an installed kbgen and that of the tree make simulators of the same bytes")
+ok(before == sums(), "kbgen writes nothing to where it is installed")
+shutil.move(os.path.join(HOME, "lib", "kbgen"), os.path.join(HOME, "lib", "elsewhere"))
+refused = run(PROGRAM, "small.yaml", "-o", "none", cwd=WORK)
+ok(refused.returncode == 3 and refused.stderr and not os.path.exists(os.path.join(WORK, "none")),
+   "kbgen without its archives says so and ends with status 3", refused.said)
+run("chmod", "-R", "u+w", scratch("root"))
+done()

@@ -1,12 +1,9 @@
 #!/usr/bin/python3
-"""kernels: what kernels of the user's own see and move, and what each mistake in one is told."""
-import json
+"""kernels: what kernels of users see and move, and the message of each mistake in one."""
 import os
-import re
 
-from harness import Broken, KBGEN, ROOT, SCRATCH, done, ok, read, run
+from harness import ROOT, is_refused, ok, result, run, small_machine, suite
 
-SMALL = os.path.join(ROOT, "tests", "small.yaml")
 OWN = os.path.join(ROOT, "tests", "kernels")
 
 
@@ -15,7 +12,7 @@ def numbers(line):
 
 
 def moves(program):
-    """Each PE sends its six numbers to its right if the first is even."""
+    """Each PE sends its six numbers to its right neighbour if the first is even."""
     for space in ("hbm", "tcm", "sram"):
         ended = run(program, "run", "moves", f"space={space}")
         lines = [numbers(line) for line in ended.stdout.splitlines()[:3]]
@@ -26,19 +23,19 @@ def moves(program):
                 right = (pe + 1) % 4
                 want[6 * right:6 * right + 6] = part
         ok(ended.returncode == 0 and lines[1] == want and lines[2] == [5] * 6,
-           f"loads, branches, stores in {space}", ended.said)
+           f"a kernel loads, branches on data and stores in {space}", ended.said)
 
 
 def chains(program):
-    """Results that are inputs again verify, with and without looks in between, and a look takes no time."""
+    """Results that are inputs of the next kernel, with and without a look of the host in between."""
     results = []
     for peek in ("false", "true"):
-        result = os.path.join(SCRATCH, f"peek-{peek}.json")
-        ended = run(program, "run", "chain", f"peek={peek}", "--data", "debug", "--json", result)
-        ok(ended.returncode == 0 and ended.stdout.count("verified     ") == 4, f"chain peek={peek}", ended.said)
-        results.append(json.loads(read(result)))
-    ok(results[0]["launches"] == results[1]["launches"], "a look takes no time")
-    ok(results[0]["verify"] == results[1]["verify"], "and changes no value")
+        ended, made = result(program, "chain", f"peek={peek}", "--data", "debug")
+        ok(ended.returncode == 0 and ended.stdout.count("verified     ") == 4,
+           f"a chain of kernels verifies with peek={peek}", ended.said)
+        results.append(made)
+    ok(results[0]["launches"] == results[1]["launches"], "a look of the host takes no simulated time")
+    ok(results[0]["verify"] == results[1]["verify"], "a look of the host changes no value")
 
 
 def shares(count, parts):
@@ -46,7 +43,7 @@ def shares(count, parts):
 
 
 def places(program):
-    """(rows, columns) of each PE's shard, for every split of odd sizes; values do not depend on it."""
+    """Shards and values of every split of odd sizes."""
     for rows, columns in ((5, 7), (1, 1), (3, 9)):
         every = {
             "rows": [(row, (0, columns)) for row in shares(rows, 4)],
@@ -61,12 +58,14 @@ def places(program):
             said = [f"{i} of 4: {row[1] - row[0]} x {column[1] - column[0]} from [{row[0]}, {column[0]}]"
                     for i, (row, column) in enumerate(want)]
             values.add(lines[4] if len(lines) > 4 else "")
-            ok(ended.returncode == 0 and lines[:4] == said, f"{rows} x {columns} in {split}", ended.said, *said)
+            ok(ended.returncode == 0 and lines[:4] == said,
+               f"each PE has its shard of {rows} x {columns} as {split}", ended.said,
+               *said)
         ok(len(values) == 1 and len(values.pop().split()) == rows * columns,
-           f"{rows} x {columns}: the same values in each")
+           f"the values of {rows} x {columns} do not depend on how it is split")
 
 
-# what, exit status, what is said.
+# what, exit status, message.
 MISTAKES = (
     ("none", 0, ""),
     ("zero", 1, r"KERNEL_ERROR at sip0\.cube0\.pe0\.pe_cpu, .* kernel mistake: tl_composite: k is 0"),
@@ -126,30 +125,18 @@ MISTAKES = (
 
 
 def mistakes(program):
-    for what, status, said in MISTAKES:
-        ended = run(program, "run", "mistake", f"what={what}")
-        place = r"\bmistakes\.c:\d+"
-        located = status == 0 or re.search(place, ended.stderr)
-        ok(ended.returncode == status and re.search(said, ended.stderr) and located, f"mistake: {what}", ended.said)
+    is_refused(program, "mistake", r"\bmistakes\.c:\d+", MISTAKES)
     ended = run(program, "run", "mistake", "what=peek_off", "--data", "off")
     ok(ended.returncode == 2 and "--data off does not compute" in ended.stderr,
-       "a peek at a result without a data pass", ended.said)
+       "a peek at a result is refused with --data off", ended.said)
     ended = run(program, "run", "mistake", "what=peek_off")
     ok(ended.returncode == 0, "a peek at a result runs the data pass", ended.said)
 
 
-try:
-    made = os.path.join(SCRATCH, "own")
-    names = sorted(name for name in os.listdir(OWN) if name.endswith(".c"))
-    sources = [word for name in names for word in ("-k", os.path.join(OWN, name))]
-    built = run(KBGEN, SMALL, *sources, "-o", made)
-    if built.returncode:
-        raise Broken(built.said)
-    ok("warning" not in built.stderr, "kernels compile without a warning", built.said)
-    moves(made)
-    chains(made)
-    places(made)
-    mistakes(made)
-except Broken as reason:
-    ok(False, "a simulator with kernels of the user's own", reason)
-done()
+def main():
+    made = small_machine("own", [os.path.join(OWN, name) for name in sorted(os.listdir(OWN)) if name.endswith(".c")])
+    for part in (moves, chains, places, mistakes):
+        part(made)
+
+
+suite(main)

@@ -1,31 +1,19 @@
 #!/usr/bin/python3
-"""npy: tensors from and to files of NumPy's: every version, byte order, order of axes, dtype; and what is wrong."""
+"""npy: tensors from and to NumPy files: every version, byte order, order of axes and dtype, and each wrong file."""
 import ast
 import itertools
 import os
 import struct
 
-from harness import Broken, ROOT, SCRATCH, done, ok, run, small_machine
+from harness import ROOT, SCRATCH, ok, read_bytes, remove, run, scratch, small_machine, suite, write
 
 KERNELS = [os.path.join(ROOT, "tests", "host", "npy.c")]
 NUMPY = os.path.join(ROOT, "tests", "npy")              # written by NumPy 1.24
 MAGIC = b"\x93NUMPY"
 
-# dtype: what a file has, and the struct module's code; bf16 is bits.
+# dtype: its name in a file, and its code in the struct module; bf16 is bits.
 DTYPES = {"f32": ("f4", "f"), "f16": ("f2", "e"), "bf16": ("V2", "H"), "i32": ("i4", "i"), "i16": ("i2", "h"),
           "i8": ("i1", "b"), "u8": ("u1", "B")}
-
-
-def put(name, data):
-    path = os.path.join(SCRATCH, name)
-    with open(path, "wb") as file:
-        file.write(data)
-    return path
-
-
-def get(path):
-    with open(path, "rb") as file:
-        return file.read()
 
 
 def header(version, dict_text):
@@ -62,10 +50,9 @@ def parse(data):
 
 
 def passes(program, path, dtype, shape, split="rows"):
-    """What a file is after it has been through the machine."""
-    out = os.path.join(SCRATCH, "out.npy")
-    if os.path.exists(out):
-        os.unlink(out)
+    """Runs a bench that loads a file and saves it again."""
+    out = scratch("out.npy")
+    remove(out)
     text = "x".join(map(str, shape))
     ended = run(program, "run", "pass", f"in={path}", f"out={out}", f"dtype={dtype}", f"shape={text}", f"split={split}")
     return ended, out
@@ -77,30 +64,32 @@ def round_trips(program):
         shape, split = shapes[number % 4], ("rows", "cols", "blocks", "copies")[number // 4 % 4]
         version = 1 + number % 3
         data, want = array(version, dtype, order, fortran, shape)
-        ended, out = passes(program, put("in.npy", data), dtype, shape, split)
-        made = parse(get(out)) if ended.returncode == 0 else None
+        ended, out = passes(program, write(scratch("in.npy"), data), dtype, shape, split)
+        made = parse(read_bytes(out)) if ended.returncode == 0 else None
         name = DTYPES[dtype][0]
         ok(made == (("|" if name.endswith("1") else "<") + name, shape, want),
-           f"{dtype}, version {version}, {order}, fortran {fortran}, {shape} in {split}", ended.said, made)
+           f"a file keeps its values: {dtype}, version {version}, byte order {order}, fortran {fortran}, {shape} as "
+           f"{split}", ended.said, made)
 
 
 def from_numpy(program):
-    """A file that NumPy wrote is written again as NumPy would."""
-    plain = get(os.path.join(NUMPY, "c_f4.npy"))
+    """Files that NumPy wrote are written again as NumPy would write them."""
+    plain = read_bytes(os.path.join(NUMPY, "c_f4.npy"))
     ended, out = passes(program, os.path.join(NUMPY, "c_f4.npy"), "f32", (2, 3, 4))
-    ok(ended.returncode == 0 and get(out) == plain, "f4 of NumPy's, byte for byte", ended.said)
+    ok(ended.returncode == 0 and read_bytes(out) == plain, "a file of f4 by NumPy is saved byte for byte", ended.said)
     values = parse(plain)[2]
     for name, dtype, want in (("fortran_big_f2", "f16", values), ("v3_i4", "i32", [4 * x for x in values]),
                               ("v2_bool", "u8", [float(x != 0) for x in values])):
         ended, out = passes(program, os.path.join(NUMPY, name + ".npy"), dtype, (2, 3, 4), "copies")
-        ok(ended.returncode == 0 and parse(get(out))[2] == want, name + " of NumPy's", ended.said)
+        ok(ended.returncode == 0 and parse(read_bytes(out))[2] == want, f"{name} by NumPy is loaded", ended.said)
     data = header(1, dict_of("<u2", False, (2,))) + struct.pack("<HH", 0x3F80, 0xC000)
-    ended, out = passes(program, put("bits.npy", data), "bf16", (2,))
-    ok(ended.returncode == 0 and parse(get(out)) == ("<V2", (2,), [0x3F80, 0xC000]), "bf16 of u2", ended.said)
+    ended, out = passes(program, write(scratch("bits.npy"), data), "bf16", (2,))
+    ok(ended.returncode == 0 and parse(read_bytes(out)) == ("<V2", (2,), [0x3F80, 0xC000]), "bf16 is loaded from u2",
+       ended.said)
 
 
 GOOD = dict_of("<f4", False, (2, 3))
-# what is wrong: the file's bytes, the byte that is named, what is said.
+# what is wrong: the file's bytes, the byte that is named, the message.
 WRONG = (
     ("empty", b"", 0, "the file ends within its header"),
     ("magic", b"PK\3\4" + bytes(100), 0, "not a NumPy file"),
@@ -121,44 +110,46 @@ WRONG = (
 
 def wrong(program):
     for name, data, at, said in WRONG:
-        path = put(name + ".npy", data)
+        path = write(scratch(name + ".npy"), data)
         ended, out = passes(program, path, "f32", (2, 3))
         ok(ended.returncode == 2 and f"npy.c:45: error: kb_load_npy: {path}: byte {at}: {said}" in ended.stderr
-           and not os.path.exists(out), "wrong: " + name, ended.said)
+           and not os.path.exists(out), f"a wrong file is refused with the byte: {name}", ended.said)
     ended, _ = passes(program, "nowhere.npy", "f32", (2, 3))
-    ok(ended.returncode == 2 and "cannot open nowhere.npy: No such file" in ended.stderr, "no file", ended.said)
+    ok(ended.returncode == 2 and "cannot open nowhere.npy: No such file" in ended.stderr,
+       "a file that does not exist is refused", ended.said)
     ended, _ = passes(program, SCRATCH, "f32", (2, 3))
-    ok(ended.returncode == 2 and "Is a directory" in ended.stderr, "a folder", ended.said)
-    good = put("good.npy", header(1, GOOD) + bytes(24))
+    ok(ended.returncode == 2 and "Is a directory" in ended.stderr, "a folder instead of a file is refused",
+       ended.said)
+    good = write(scratch("good.npy"), header(1, GOOD) + bytes(24))
     ended = run(program, "run", "pass", f"in={good}", "out=/nowhere/out.npy")
-    ok(ended.returncode == 2 and "cannot write /nowhere/out.npy" in ended.stderr, "no folder", ended.said)
+    ok(ended.returncode == 2 and "cannot write /nowhere/out.npy" in ended.stderr,
+       "a file in a folder that does not exist cannot be saved", ended.said)
     ended = run(program, "run", "pass", f"in={good}")
-    ok(ended.returncode == 2 and "kb_save_npy: tensor 'y' needs a file's name" in ended.stderr, "no name", ended.said)
+    ok(ended.returncode == 2 and "kb_save_npy: tensor 'y' needs a file's name" in ended.stderr,
+       "a file is not saved without a name", ended.said)
 
 
 def results(program):
-    path = put("a.npy", header(1, dict_of("<f4", False, (2, 2))) + struct.pack("<4f", 1, 2, 3, 4))
-    out = os.path.join(SCRATCH, "c.npy")
+    path = write(scratch("a.npy"), header(1, dict_of("<f4", False, (2, 2))) + struct.pack("<4f", 1, 2, 3, 4))
+    out = scratch("c.npy")
     words = ("run", "npy_results", f"in={path}", f"out={out}")
     ended = run(program, *words)
-    ok(ended.returncode == 0 and parse(get(out)) == ("<f4", (2, 2), [7, 10, 15, 22])
-       and ended.stdout.startswith("1 2 3 4\n"), "results are computed, and loaded over", ended.said)
+    ok(ended.returncode == 0 and parse(read_bytes(out)) == ("<f4", (2, 2), [7, 10, 15, 22])
+       and ended.stdout.startswith("1 2 3 4\n"), "saved results are computed, and loading replaces them", ended.said)
     os.unlink(out)
     ended = run(program, *words, "--data", "off")
     ok(ended.returncode == 2 and not os.path.exists(out)
        and "kb_save_npy: tensor 'c' holds results, which --data off does not compute" in ended.stderr,
-       "no results without a data pass", ended.said)
+       "results cannot be saved with --data off", ended.said)
     ended = run(program, *words, "ask=true", "--data", "off")
     ok(ended.returncode == 0 and not os.path.exists(out) and ended.stdout.startswith("1 2 3 4\n"),
-       "a bench can ask; what is loaded is there all the same", ended.said)
+       "a bench can ask for the data pass, and loaded values are there without it", ended.said)
 
 
-try:
+def main():
     small = small_machine("npy", KERNELS)
-    round_trips(small)
-    from_numpy(small)
-    wrong(small)
-    results(small)
-except Broken as reason:
-    ok(False, "a simulator with benches of the user's own", reason)
-done()
+    for part in (round_trips, from_numpy, wrong, results):
+        part(small)
+
+
+suite(main)

@@ -1,66 +1,55 @@
 #!/usr/bin/python3
-"""oplog: the op log in memory, in temporary files and in files: what is shown, done later, and noticed. limit: 240"""
+"""oplog: the op log in memory, in temporary files and in files: its records, the later data pass, damage. limit: 240"""
 import json
 import os
 import re
 import struct
-import subprocess
 import sys
 
-from harness import Broken, GEMM, ROOT, SCRATCH, done, ok, run, skip, small_machine, without_host
+from harness import Broken, GEMM, ROOT, SAN, SCRATCH, ok, read, read_bytes, remove, run, scratch, small_machine, suite
+from harness import without_host, write
 
 KERNELS = [os.path.join(ROOT, "tests", "host", "many.c")]
-ROUNDS, LONGER = "rounds=40", "rounds=800"          # the longer one has several blocks of records
+ROUNDS, LONGER = "rounds=40", "rounds=800"              # the longer one has several blocks of records
 HEAD = struct.Struct("<8sIIQQQ")                        # magic, version, order of bytes, seed, bytes of texts, sum
 BLOCK = struct.Struct("<IIQQQ")                         # tag, bytes, id, time, sum
 MASK = (1 << 64) - 1
 
 
-def scratch(name):
-    return os.path.join(SCRATCH, name)
-
-
 def result(program, *words, **options):
     """A run's result as text without the host's figures, and how it ended."""
     path = scratch("result.json")
+    remove(path)
     ended = run(program, "run", *words, "--json", path, **options)
-    with open(path, encoding="utf-8") as file:
-        return without_host(file.read()), ended
+    return without_host(read(path) or "{}"), ended
 
 
 def logged(program, name, *words):
-    """The bytes of the op log of a run that ended well."""
+    """The op log of a run that ended well: its path and its bytes."""
     path = scratch(name)
     ended = run(program, "run", *words, "--oplog", path)
     if ended.returncode:
         raise Broken(ended.said)
-    with open(path, "rb") as file:
-        return path, file.read()
+    return path, read_bytes(path)
 
 
-def put(name, data):
-    with open(scratch(name), "wb") as file:
-        file.write(data)
-    return scratch(name)
-
-
-# ---- what a run says does not depend on where its log is
+# ---- the place of the log changes no result
 
 def streams(program):
     want, ended = result(program, "many", LONGER, "--exact-events")
-    ok(ended.returncode == 0, "a run with its log in memory", ended.said)
+    ok(ended.returncode == 0, "a run with its op log in memory ends well", ended.said)
     for words in (("--oplog-mem", "0"), ("--oplog-mem", "4 KiB"), ("--oplog", scratch("same"))):
         got, ended = result(program, "many", LONGER, "--exact-events", *words)
-        ok(got == want, f"the same with {words[0]} {os.path.basename(words[1])}", ended.said)
-    ok(result(program, "many", LONGER)[0] == want, "steady periods change nothing")
+        ok(got == want, f"the result is the same with {words[0]} {os.path.basename(words[1])}", ended.said)
+    ok(result(program, "many", LONGER)[0] == want, "a run with an op log gives the same with skipped periods")
     nowhere = os.environ | {"TMPDIR": scratch("no/such/folder")}
     ended = run(program, "run", "many", LONGER, "--oplog-mem", "1 KiB", env=nowhere)
     ok(ended.returncode == 3 and "cannot make a temporary file for the op log in" in ended.stderr,
-       "no room for a temporary file is said", ended.said)
+       "a temporary file for the op log that cannot be made is an error of the host", ended.said)
 
 
 def most_memory(*command):
-    """The most memory that a command had, in bytes."""
+    """The peak of a command's memory, in bytes."""
     code = ("import resource, subprocess, sys; status = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL)."
             "returncode; print(status, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)")
     status, kib = map(int, run(sys.executable, "-c", code, *command).stdout.split())
@@ -68,13 +57,16 @@ def most_memory(*command):
 
 
 def is_bounded(program):
-    """Ten times as many operations, and no more memory: of each, less than a byte."""
+    """Ten times as many operations take less than a byte more for each. The sanitizers keep freed memory."""
+    if SAN:
+        return
     for words in (("--data", "off"), ("--oplog-mem", "256 KiB"), ("--json", "/dev/null", "--oplog-mem", "0")):
         few, many = (most_memory(program, "run", "looped", f"rounds={rounds}", *words) for rounds in (3000, 30000))
-        ok(few and many and many - few < 27000 * 4 * 6, f"memory is bounded with {' '.join(words)}", few, many)
+        ok(few and many and many - few < 27000 * 4 * 6,
+           f"the op log takes bounded memory with {' '.join(words)}", few, many)
 
 
-# ---- what is shown
+# ---- the records
 
 def operations(program, path):
     shown = [json.loads(line) for line in run(program, "oplog", path).stdout.splitlines()]
@@ -86,41 +78,46 @@ def operations(program, path):
 def shows(program):
     path, _ = logged(program, "many", "many", ROUNDS)
     ops, tiles, hashes = operations(program, path)
-    ok([op["op"] for op in ops] == list(range(3 + 4 * 6 * 41)), "ids count up, in data order", len(ops))
+    ok([op["op"] for op in ops] == list(range(3 + 4 * 6 * 41)),
+       "the ids of operations count up in the order of the data",
+       len(ops))
     called = [op["called_ps"] for op in ops]
-    ok(called == sorted(called), "by the instants of the calls")
+    ok(called == sorted(called), "operations are in the order of the instants of their calls")
     names = {(op["op_kind"], op["op_name"]) for op in ops}
     ok(names == {("memory", name) for name in ("fill", "host_write", "dma_read", "dma_write", "send", "recv")}
-       | {("gemm", "gemm_f16"), ("math", "max")}, "every kind and name", sorted(names))
+       | {("gemm", "gemm_f16"), ("math", "max")}, "the log has every kind and name of operation", sorted(names))
     by_pe = [op for op in ops if op["pe"] != "host"]
     ok(all(op["t_start"] <= op["t_end"] and op["called_ps"] <= op["t_end"] and op["line"] for op in by_pe),
-       "each has its times and its line")
+       "each operation of a PE has its times and its line")
     ok(all(re.match(r"sip0\.cube\d\.pe\d\.pe_", op["component"]) for op in by_pe if op["op_name"] != "recv"),
-       "and its component")
+       "each operation of a PE has its component")
     receives = [op for op in ops if op["op_name"] == "recv"]
     ok(all(ops[op["depends"][0]]["op_name"] == "send" for op in receives), "a receive depends on its send")
     loads = [op for op in ops if op["op_name"] == "dma_read"]
     ok(sum(len(op["depends"]) for op in loads) == 4 * 39
-       and all(ops[at]["op_name"] == "gemm_f16" for op in loads for at in op["depends"]), "tl_after is a dependency")
+       and all(ops[at]["op_name"] == "gemm_f16" for op in loads for at in op["depends"]),
+       "tl_after makes a dependency")
     stages = {}
     for tile in tiles:
         stages.setdefault(tile["of"], []).append(tile)
     gemms = [op for op in ops if op["op_kind"] == "gemm"]
-    ok(set(stages) == {op["op"] for op in gemms}, "the stages of tiles name their composite", len(stages))
+    ok(set(stages) == {op["op"] for op in gemms}, "the stages of tiles name their composite",
+       len(stages))
     ok(all((op["t_start"], op["t_end"], op["services"])
            == (min(s["t_start"] for s in of), max(s["t_end"] for s in of), len(of))
-           for op in gemms for of in [stages[op["op"]]]), "whose times are theirs")
+           for op in gemms for of in [stages[op["op"]]]), "the times of a composite are those of its stages")
     gemm = gemms[0]["params"]
     ok(gemm["a"]["shape"] == [8, 8] and gemm["acc"] == "f32" and gemm["epilogues"][0]["op"] == "relu"
-       and gemm["tile"] == [8, 8, 8], "what a gemm computes", gemm)
-    ok(set(hashes) == {"x", "y"}, "what tensors hold at the end", hashes)
+       and gemm["tile"] == [8, 8, 8], "a gemm has its shapes, accumulator, epilogues and tile", gemm)
+    ok(set(hashes) == {"x", "y"}, "the log has the hash of each tensor at the end", hashes)
     summary = run(program, "oplog", path, "--summary").stdout
     ok(f"many on small, seed 0: {len(ops)} operations, {len(tiles)} stages of tiles\n" in summary
-       and re.search(r"\n +164 .* gemm_f16, many many.c:\d+\n", summary), "a summary by name and by line", summary)
+       and re.search(r"\n +164 .* gemm_f16, many many.c:\d+\n", summary),
+       "--summary has a line for each operation by name and line", summary)
 
 
 def names(program):
-    """What tl_after names stands in the log whether it is complete or still to come, of its own launch."""
+    """tl_after makes a dependency on a command of its launch, complete or not."""
     path, _ = logged(program, "named", "named")
     ops = [op for op in operations(program, path)[0] if op["pe"] != "host"]
     kernels = [[op for op in ops if op["pe"] == pe] for pe in sorted({op["pe"] for op in ops})]
@@ -128,9 +125,11 @@ def names(program):
         load, store, send, receive = (next(op for op in own if op["op_name"] == name)
                                       for name in ("dma_read", "dma_write", "send", "recv"))
         ok(receive["depends"][0] == load["op"] and len(receive["depends"]) == 2 and send["depends"] == []
-           and store["depends"] == [receive["op"], load["op"]] and load["depends"] == [], "what tl_after named", own)
+           and store["depends"] == [receive["op"], load["op"]] and load["depends"] == [],
+           f"a command depends on those that tl_after named: PE {own[0]['pe']}", own)
     ended = run(program, "data", path)
-    ok(len(kernels) == 4 and ended.returncode == 0, "and the data pass goes on as without", ended.said)
+    ok(len(kernels) == 4 and ended.returncode == 0, "tl_after does not change the data pass",
+       ended.said)
 
 
 # ---- the data pass, later
@@ -146,10 +145,11 @@ def later(program):
     path, _ = logged(program, "timing", "all_reduce", "size=1000", "--data", "off")
     ended = run(program, "data", path, "--debug")
     found = set(re.findall(r"^computed +(.*)$", ended.stdout, re.M))
-    ok(ended.returncode == 0 and found and found <= hashes, "or for the first time", ended.said, sorted(hashes))
+    ok(ended.returncode == 0 and found and found <= hashes,
+       "the data pass of a run with --data off gives the bytes of a run with data", ended.said, sorted(hashes))
 
 
-# ---- what is wrong with a file
+# ---- damaged files
 
 def hashed(value, data):
     """hash_bytes of rt/base/hash.h."""
@@ -162,7 +162,7 @@ def hashed(value, data):
 
 
 def blocks(data):
-    """(place, bytes with the head) of each block."""
+    """(position, bytes with the head) of each block."""
     at = HEAD.size + HEAD.unpack_from(data)[4]
     while at < len(data):
         size = BLOCK.size + BLOCK.unpack_from(data, at)[1]
@@ -178,83 +178,88 @@ def summed(block):
 
 
 def refused(program, what, data, said):
-    path = put("damaged", data)
+    path = write(scratch("damaged"), data)
     wrong = []
     for command in (("oplog",), ("oplog", "--summary"), ("data",)):
         ended = run(program, *command, path)
         if ended.returncode != 2 or not re.search(rf"^{re.escape(path)}: byte \d+: error: .*{said}", ended.stderr):
             wrong.append(ended.said)
-    ok(not wrong, what, *wrong)
+    ok(not wrong, f"{what} is refused with its byte", *wrong)
 
 
 def damage(program):
     _, data = logged(program, "whole", "many", ROUNDS)
     places = list(blocks(data))
-    ok(len(places) > 1 and all(summed(block) == block for _, block in places), "blocks have their checksums")
-    refused(program, "an empty file", b"", "no op log")
-    refused(program, "another file", b"#!/bin/sh\necho not this one\n", "no op log")
-    refused(program, "another version", data[:8] + struct.pack("<I", 77) + data[12:], "version 77, this simulator")
-    refused(program, "another order of bytes", data[:12] + data[15:11:-1] + data[16:], "another order of bytes")
-    refused(program, "a seed that was changed", data[:16] + b"\1" + data[17:], "checksum of the head")
+    ok(len(places) > 1 and all(summed(block) == block for _, block in places),
+       "each block of the log has its checksum")
+    refused(program, "an empty op log", b"", "no op log")
+    refused(program, "a file that is no op log", b"#!/bin/sh\necho not this one\n", "no op log")
+    refused(program, "an op log of another version", data[:8] + struct.pack("<I", 77) + data[12:],
+            "version 77, this simulator")
+    refused(program, "an op log in another order of bytes", data[:12] + data[15:11:-1] + data[16:],
+            "another order of bytes")
+    refused(program, "an op log with another seed", data[:16] + b"\1" + data[17:], "checksum of the head")
     for what, end in (("in the head", 20), ("in the texts", HEAD.size + 3), ("before the records", places[0][0]),
                       ("in the head of a block", places[1][0] + 5), ("in a block", places[0][0] + 999),
                       ("between blocks", places[1][0]), ("at the last byte", len(data) - 1)):
-        refused(program, "truncated " + what, data[:end], "truncated")
+        refused(program, "an op log truncated " + what, data[:end], "truncated")
     for what, at in (("in a record", places[0][0] + 500), ("in the last record", len(data) - 2),
                      ("in the place of a block", places[1][0] + 10)):
-        refused(program, "a bit is wrong " + what, data[:at] + bytes([data[at] ^ 4]) + data[at + 1:], "checksum")
+        refused(program, "an op log with a wrong bit " + what, data[:at] + bytes([data[at] ^ 4]) + data[at + 1:],
+                "checksum")
     at = places[1][0]
-    refused(program, "no block where one should be", data[:at] + b"??" + data[at + 2:], "no block of records")
-    refused(program, "more behind the end", data + places[0][1], "the file has not")
+    refused(program, "an op log without a block where one should be", data[:at] + b"??" + data[at + 2:],
+            "no block of records")
+    refused(program, "an op log with a block after its end", data + places[0][1], "the file has not")
     at, block = places[0]
     wrong = summed(block[:BLOCK.size] + b"\x7f" + block[BLOCK.size + 1:])
-    refused(program, "a record of no kind", data[:at] + wrong + data[at + len(block):], "a record of the block is")
+    refused(program, "an op log with a record of no kind", data[:at] + wrong + data[at + len(block):],
+            "a record of the block is")
     ended = run(program, "oplog", scratch("none"))
-    ok(ended.returncode == 2 and "cannot read" in ended.stderr, "no file", ended.said)
+    ok(ended.returncode == 2 and "cannot read" in ended.stderr, "an op log that does not exist is refused", ended.said)
     ended = run(program, "data", SCRATCH)
-    ok(ended.returncode == 2 and "is no file" in ended.stderr, "a folder", ended.said)
+    ok(ended.returncode == 2 and "is no file" in ended.stderr, "a folder instead of an op log is refused", ended.said)
 
 
 def differs(program):
-    """A hash that is not what the data pass gives, with a checksum that fits."""
+    """A wrong hash of a tensor, with a valid checksum of the block."""
     _, data = logged(program, "whole", "many", ROUNDS)
     at, block = list(blocks(data))[-1]
     shown = operations(program, scratch("whole"))[2]["y"]
     number = int(shown, 16).to_bytes(8, "little")
-    if not ok(block.count(number) == 1, "the hash stands in the last block", shown):
+    if not ok(block.count(number) == 1, "the hash of a tensor is in the last block", shown):
         return
-    ended = run(program, "data", put("other", data[:at] + summed(block.replace(number, b"otherone"))))
-    ok(ended.returncode == 1 and f"DIFFERS      y: {shown}, in the run " in ended.stdout, "other bytes than the run's",
+    ended = run(program, "data", write(scratch("other"), data[:at] + summed(block.replace(number, b"otherone"))))
+    ok(ended.returncode == 1 and f"DIFFERS      y: {shown}, in the run " in ended.stdout,
+       "the data pass tells bytes that differ from those of the run",
        ended.said)
 
 
 def others(program):
-    """Other machines, and runs that fail."""
+    """Logs of other machines and of runs that failed."""
     path, _ = logged(program, "of_small", "many", ROUNDS)
     other = small_machine("slower", KERNELS, "cube.noc.link_bw_gbs=64")
     ended = run(other, "data", path)
     ok(ended.returncode == 2 and "byte 0: error: this op log is of the machine small, topology" in ended.stderr,
-       "another machine's", ended.said)
+       "an op log of another machine is refused", ended.said)
     path = scratch("stuck")
     ended = run(program, "run", "stuck", "--oplog", path)
-    ok(ended.returncode == 1 and os.path.exists(path), "a run that fails has a log", ended.said)
+    ok(ended.returncode == 1 and os.path.exists(path), "a run that fails leaves its op log", ended.said)
     ended = run(program, "data", path)
-    ok(ended.returncode == 0 and "; the run did not end well" in ended.stdout, "which is as good as it can be",
+    ok(ended.returncode == 0 and "; the run did not end well" in ended.stdout,
+       "the data pass of a failed run computes what was done",
        ended.said)
     ended = run(program, "oplog", path)
-    ok(ended.returncode == 0 and '"op_name": "dma_read"' in ended.stdout, "and can be shown", ended.said)
+    ok(ended.returncode == 0 and '"op_name": "dma_read"' in ended.stdout, "the op log of a failed run can be shown",
+       ended.said)
     left = [name for name in os.listdir(SCRATCH) if name.endswith(".tmp")]
-    ok(not left, "nothing half-written is left", left)
+    ok(not left, "no partial file is left", left)
 
 
-try:
-    SMALL = small_machine("small", KERNELS)
-    for part in (streams, shows, names, later, damage, differs, others):
-        part(SMALL)
-    if os.environ.get("SAN"):
-        skip("memory is bounded", "the sanitizers keep what is freed")
-    else:
-        is_bounded(SMALL)
-except Broken as reason:
-    ok(False, "simulators are made", reason)
-done()
+def main():
+    small = small_machine("small", KERNELS)
+    for part in (streams, shows, names, later, damage, differs, others, is_bounded):
+        part(small)
+
+
+suite(main)

@@ -3,13 +3,11 @@
 import itertools
 import os
 
-from harness import Broken, KBGEN, ROOT, SCRATCH, done, ok, run
+from harness import LANES, ROOT, ok, simulator, suite, sweep, topology, verifies
 
 KERNEL = os.path.join(ROOT, "tests", "host", "ops.c")
-REF = os.path.join(ROOT, "topologies", "ref_sip.yaml")
 FLOATS, WHOLE = ("f32", "f16", "bf16"), ("i32", "i16", "i8", "u8")
-LANES = "cube.pe_template.components.pe_math.attrs.lanes={ f32: 64, f16: 64, bf16: 64, i32: 8, i16: 8, i8: 8, u8: 8 }"
-# Sets of PEs, and rows, of which none has as many as another.
+# Sets of PEs, each with another number of rows.
 SETS = (("sip0.cube3.pe5", 7), ("sip0.cube2.*", 21), ("*", 300))
 
 UNARY = ("exp", "tanh", "sigmoid", "gelu", "silu")
@@ -21,7 +19,7 @@ FORMS = ("same", "row", "column", "number")
 
 
 def cases():
-    """Words of a run, for each op, form of operands and dtype."""
+    """Parameters for each op, form of operands and dtype."""
     for dtype in FLOATS:
         for op in UNARY + POSITIVE:
             yield {"op": op, "form": "unary", "dtype": dtype, "to": dtype, "low": 0.1 if op in POSITIVE else -2}
@@ -55,22 +53,20 @@ def cases():
     yield {"op": "dot", "form": "square", "dtype": "i8", "with": "i8", "to": "i32"}
 
 
-def every_op(program):
-    """On each set of PEs; by turns the call that blocks and the one that does not."""
+def points():
+    """Each case on each set of PEs, by turns with the blocking call and the other one."""
     for number, (case, (pes, m)) in enumerate(itertools.product(cases(), SETS)):
         size = (2 * m + 1, 300) if case.get("axis") == 0 and pes == "*" else (m, 37)
-        more = {"pes": pes, "m": size[0], "n": size[1], "async": "true" if number % 2 else "false"}
-        words = [f"{key}={value}" for key, value in (case | more).items()]
-        ended = run(program, "run", "op", *words, "--seed", number)
-        ok(ended.returncode == 0 and "\nverified     to: " in ended.stdout, " ".join(words), ended.said)
+        yield case | {"pes": pes, "m": size[0], "n": size[1], "async": number % 2 == 1, "--seed": number}
 
 
-try:
-    made = os.path.join(SCRATCH, "ops")
-    built = run(KBGEN, REF, "-k", KERNEL, "--set", LANES, "-o", made)
-    if built.returncode or "warning" in built.stderr:
-        raise Broken(built.said)
-    every_op(made)
-except Broken as reason:
-    ok(False, "a simulator with kernels of the user's own", reason)
-done()
+def main():
+    made, every = simulator(topology("ref_sip"), "ops", [KERNEL], [LANES]), list(points())
+    ended, answers = sweep(made, "op", every)
+    for point, answer in zip(every, answers):
+        said = " ".join(f"{key}={value}" for key, value in point.items())
+        ok(verifies(answer), f"op {said} gives its reference", answer, ended.said[-2000:] if not answer else "")
+    ok(ended.returncode == 0, "the sweep of ops ends with status 0", ended.said[-2000:])
+
+
+suite(main)

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""schema: the JSON Schema that kbgen prints, held against topologies by a public validator.
+"""schema: the JSON Schema that kbgen prints, held against topologies by a public validator. plain build only
 
 Every good topology is valid. Every wrong one of tests/errors says in its first line whether a schema can see its fault,
 and it is held to that. Topologies are loaded as kbgen reads them: scalars are numbers, booleans and null where kbgen

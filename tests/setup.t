@@ -1,69 +1,58 @@
-#!/bin/sh
-# setup: what .ci/setup says and does on machines with and without the packages, root and apt, acted by stand-ins.
+#!/usr/bin/python3
+"""setup: what .ci/setup says and does, on machines with and without packages, root and apt. plain build only
 
-SCRATCH=${SCRATCH:-/tmp/setup.$$}
-said=$SCRATCH/said
-n=0
-holds() # NAME COMMAND...
-{
-    name=$1 n=$((n + 1))
-    shift
-    if "$@"; then
-        echo "ok $n - $name"
-    else
-        echo "not ok $n - $name"
-        sed 's/^/# /' "$said"
-    fi
-}
-act() # NAME BODY: a stand-in for a program
-{
-    printf '#!/bin/sh\n%s\n' "$2" >"$SCRATCH/bin/$1"
-    chmod +x "$SCRATCH/bin/$1"
-}
-setup() # runs it with nothing but the stand-ins and the two programs it needs
-{
-    PATH="$SCRATCH/bin" .ci/setup "$@" >"$said" 2>&1
-    status=$?
-}
+Scripts act as id, dpkg-query and apt-get. .ci/setup finds nothing else but grep and sh.
+"""
+import os
+import shutil
 
-rm -rf "$SCRATCH/bin"
-mkdir -p "$SCRATCH/bin"
-ln -s "$(command -v grep)" "$(command -v sh)" "$SCRATCH/bin"
+from harness import ROOT, SCRATCH, done, folder, ok, run, script
 
-act id 'echo 0'
-act dpkg-query 'echo installed'
-setup check
-holds "with all there: it succeeds" test $status = 0
-holds "and says nothing" test ! -s "$said"
+ALL, WITHOUT_RE2C, WITHOUT_SIMPY = "echo installed", *(
+    f'case "$*" in *{name}*) echo config-files;; *) echo installed;; esac' for name in ("re2c", "simpy"))
+ROOT_USER, OTHER_USER = "echo 0", "echo 1000"
+APT, BROKEN_APT = 'echo "apt-get $*" >&2', 'case "$*" in *install*) exit 100;; esac'
 
-act dpkg-query 'case "$*" in *re2c*) echo config-files;; *) echo installed;; esac'
-setup
-holds "without apt: status 3" test $status = 3
-holds "and the name of the package" grep -q '^ *re2c$' "$said"
 
-act apt-get 'echo "apt-get $*" >&2'
-act id 'echo 1000'
-setup
-holds "without root: status 3" test $status = 3
-holds "and apt is left alone" test -z "$(grep '^apt-get' "$said")"
+def setup(*words, packages=ALL, user=ROOT_USER, apt=APT):
+    """Runs .ci/setup on a machine that has these packages, user and apt-get."""
+    shutil.rmtree(SCRATCH)
+    where = folder("bin")
+    for name in ("grep", "sh"):
+        os.symlink(shutil.which(name), os.path.join(where, name))
+    for name, body in (("dpkg-query", packages), ("id", user), ("apt-get", apt)):
+        if body:
+            script(os.path.join(where, name), body + "\n")
+    return run(os.path.join(ROOT, ".ci", "setup"), *words, env={"PATH": where})
 
-act id 'echo 0'
-setup
-holds "with both: it succeeds" test $status = 0
-holds "says what it installs" grep -qx 'setup: installing re2c' "$said"
-holds "and installs it" grep -q '^apt-get.* install .* re2c$' "$said"
 
-act dpkg-query 'case "$*" in *simpy*) echo config-files;; *) echo installed;; esac'
-setup check
-holds "the tests need no peer" test ! -s "$said"
-setup bench
-holds "the bench does" grep -qx 'setup: installing python3-simpy3' "$said"
+def installs(ended, package):
+    """Whether it says that it installs a package, and does it."""
+    return f"setup: installing {package}\n" in ended.stderr and any(
+        line.startswith("apt-get") and " install " in line and line.endswith(f" {package}")
+        for line in ended.stderr.splitlines())
 
-act dpkg-query 'case "$*" in *re2c*) echo config-files;; *) echo installed;; esac'
 
-act apt-get 'case "$*" in *install*) exit 100;; esac'
-setup
-holds "an installation that fails: status 3" test $status = 3
-setup nonsense
-holds "another word: status 2" test $status = 2
-echo "1..$n"
+ended = setup("check")
+ok(ended.returncode == 0 and ended.said.count("\n") == 1,
+   "with all packages setup succeeds and says nothing", ended.said)
+ended = setup(packages=WITHOUT_RE2C, apt="")
+ok(ended.returncode == 3 and "\n    re2c\n" in ended.stderr, "without apt setup names the missing package, status 3",
+   ended.said)
+ended = setup(packages=WITHOUT_RE2C, user=OTHER_USER)
+ok(ended.returncode == 3 and "apt-get " not in ended.stderr,
+   "without root setup does not call apt, status 3", ended.said)
+ended = setup(packages=WITHOUT_RE2C)
+ok(ended.returncode == 0 and installs(ended, "re2c"),
+   "as root setup says what it installs, and installs it", ended.said)
+ended = setup("check", packages=WITHOUT_SIMPY)
+ok(ended.returncode == 0 and not ended.stderr, "the tests need no package of the peers", ended.said)
+ended = setup("bench", packages=WITHOUT_SIMPY)
+ok(ended.returncode == 0 and installs(ended, "python3-simpy3"),
+   "the bench installs the packages of the peers", ended.said)
+ended = setup(packages=WITHOUT_RE2C, apt=BROKEN_APT)
+ok(ended.returncode == 3 and "could not install re2c" in ended.stderr, "an installation that fails gives status 3",
+   ended.said)
+ended = setup("nonsense")
+ok(ended.returncode == 2 and "usage" in ended.stderr, "a wrong word gives status 2 and the usage", ended.said)
+done()

@@ -1,5 +1,7 @@
 #!/usr/bin/python3
-"""tidy: the rules of layout that a machine can see: which file includes which, and how a file begins and ends."""
+"""tidy: the rules of layout that a machine can see: which file includes which, and how a file begins and ends.
+plain build only
+"""
 import os
 import re
 
