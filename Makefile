@@ -20,7 +20,7 @@ variant = $(subst /,_,$(subst $(space),,$(CC)$(1)))
 B := build$(filter-out /gcc-O2-g,/$(call variant,$(OPT))$(if $(san),-san))
 
 # PIE whatever the compiler's default is, so that objects of gcc and clang link with one another.
-flags := -std=gnu11 -Wall -Wextra -fPIE $(OPT) $(san) -ffile-prefix-map=$(CURDIR)=.
+flags := -std=gnu11 -Wall -Wextra -Wdate-time -fPIE $(OPT) $(san) -ffile-prefix-map=$(CURDIR)=.
 common_libs := -lyaml -lgmp
 rt_libs := -lboost_context -lm -ldl -lpthread
 

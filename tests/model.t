@@ -126,7 +126,8 @@ def account(case, at_ps):
             before = len(sim.trace)
             issue()
             rows.extend([str(len(rounds)), "issue", name, str(key)]
-                        for (_, _, key, *_), event, name in sim.trace[before:] if event == "engine_start" and sim.now == at_ps)
+                        for (_, _, key, *_), event, name in sim.trace[before:]
+                        if event == "engine_start" and sim.now == at_ps)
         if sim.now == at_ps:
             rounds.append(at_ps)
             rows.extend([str(len(rounds)), "retire", node[rank], f"{kind}, {key}" if kind != KERNEL else str(kind)]

@@ -1,18 +1,16 @@
 #!/usr/bin/python3
-"""points: `run --points`: each point of a sweep gives what a run by itself gives, whatever came before. limit: 300"""
+"""points: `run --points`: each point of a sweep gives the result of a run of its own. limit: 300"""
 import json
 import os
 import re
 import subprocess
 
-from harness import (Broken, GEMM, KBGEN, ROOT, SCRATCH, done, ok, read, run, simulator, small_machine, without_host,
-                     write)
+from harness import GEMM, MMU, QUICK, ROOT, SAN, ok, read, run, scratch, simulator, small_machine, suite
+from harness import topology, without_host, write
 
-SAN = os.environ.get("SAN")
 SIZES = {"m": 128, "k": 64, "n": 96, "tile_m": 32, "tile_k": 32, "tile_n": 32}
 COLLECTIVES = ("all_gather", "all_reduce", "all_to_all", "broadcast", "reduce_scatter")
 MODES = ("verify", "debug", "off")
-MMU = "cube.pe_template.components.pe_mmu.attrs.enabled=true"
 TRAPS = {"segv", "call", "fpe", "ill", "overflow", "overflow_wide", "all_segv", "segv_deep", "segv_log"}
 
 
@@ -28,14 +26,14 @@ def lines(points):
 
 
 def compact(text):
-    """An object without what is said about the host, in the order in which it was written."""
+    """A result without its figures of the host, in the order in which it was written."""
     value = json.loads(text)
     value.pop("host", None)
     return json.dumps(value)
 
 
 class Alone:
-    """Runs by themselves, each made once."""
+    """The results of points that run in a process of their own, each run once."""
 
     def __init__(self, program, bench, *options):
         self.command, self.made = (program, "run", bench, "--json", "-", *options), {}
@@ -49,16 +47,16 @@ class Alone:
 
 
 def sweep(what, program, bench, points, *options):
-    """Every point, in this order, in one process; those whose run ends the process by itself are left out."""
+    """Every point, in this order, in one process; points whose run ends the process are left out."""
     alone = Alone(program, bench, *options)
     points = [point for point in points if alone[point][1]]
-    stem = os.path.join(SCRATCH, "sweep.jsonl")
-    ended = run(program, "run", bench, *options, "--points", write(stem, lines(points)))
+    ended = run(program, "run", bench, *options, "--points", write(scratch("sweep.jsonl"), lines(points)))
     got, want = ended.stdout.splitlines(), [alone[point] for point in points]
     wrong = [point for point, line, (_, alone_said) in zip(points, got, want) if compact(line) != alone_said]
     ok(len(points) > 1 and len(got) == len(points) and not wrong
        and ended.returncode == max(status for status, _ in want),
-       f"{what} {' '.join(options)}: {len(points)} points as by themselves", wrong, "" if got else ended.said)
+       f"a sweep gives the results of single runs: {what} {' '.join(options)}, {len(points)} points", wrong,
+       "" if got else ended.said)
 
 
 def there_and_back(points):
@@ -66,7 +64,7 @@ def there_and_back(points):
 
 
 def benches(what, program, pes="*", modes=MODES):
-    """The shipped benches."""
+    """Benches of the library."""
     small = {"size": 1024, "pes": pes}
     for mode in modes:
         gemms = [SIZES, SIZES | {"--seed": 7, "dtype": "i8"}, SIZES | {"m": 33, "bias": True, "relu": True}]
@@ -78,7 +76,7 @@ def benches(what, program, pes="*", modes=MODES):
 
 
 def failures():
-    """Points that fail on the machine leave nothing behind either."""
+    """Points that fail on the machine leave nothing behind."""
     kernels = [os.path.join(ROOT, "tests", *path) for path in (("failures", "failing.c"), ("kernels", "wrong.c"))]
     for name, settings in (("failing", ()), ("mapped", (MMU,))):
         program = small_machine(name, kernels, *settings)
@@ -90,25 +88,22 @@ def failures():
             sweep(f"{name}: wrong data", program, "wrong", there_and_back([{}, {"wrong": False}]), "--data", mode)
 
 
-def alike():
-    """PEs that sleep, however their run ends, and whoever sleeps next."""
+def symmetry():
+    """PEs that symmetry leaves out, with every end of their run, and then others."""
     program = small_machine("alike", [os.path.join(ROOT, "tests", "host", "alike.c")], "sip.cubes.cols=4")
     points = [{"rows": rows} | more for rows in (512, 80) for more in (
         {}, {"fault": True}, {"launches": 3}, {"timeout_ns": 5000}, {"timeout_ns": 12000, "launches": 2})]
     for options in ((), ("--exact-events",)):
-        sweep("PEs alike", program, "alike", there_and_back(points), "--data", "off", *options)
+        sweep("symmetric PEs", program, "alike", there_and_back(points), "--data", "off", *options)
     told = run(program, "run", "alike", "rows=512", "--data", "off", "--profile").said
-    ok(re.search(r"[1-9][0-9]* on PEs", told), "some of them sleep", told)
+    ok(re.search(r"[1-9][0-9]* on PEs", told), "symmetry leaves out PEs in these sweeps", told)
 
 
 def other_machines():
-    impl = os.path.join(ROOT, "topologies", "impl")
-    swapped = os.path.join(SCRATCH, "swapped")
-    models = [word for name in ("systolic", "vector", "hbm_banks") for word in ("--impl", f"{impl}/{name}.c")]
-    built = run(KBGEN, os.path.join(impl, "swapped.yaml"), "-o", swapped, *models)
-    if built.returncode:
-        raise Broken(built.said)
-    sweep("models of one's own: gemm", swapped, "gemm", there_and_back([SIZES, SIZES | {"m": 300}]))
+    swapped = simulator(topology("impl/swapped"), "swapped",
+                        impls=[os.path.join(ROOT, "topologies", "impl", name + ".c")
+                               for name in ("systolic", "vector", "hbm_banks")])
+    sweep("models of users: gemm", swapped, "gemm", there_and_back([SIZES, SIZES | {"m": 300}]))
     host = small_machine("ranks", [os.path.join(ROOT, "tests", "host", "ranks.c")], "system.sips=2")
     sweep("programs of several SIPs", host, "end",
           there_and_back([{"how": how} for how in ("fail", "deadlock", "gone", "elsewhere")]))
@@ -117,7 +112,7 @@ def other_machines():
 # ---- lines
 
 def wrong_lines(program):
-    file = os.path.join(SCRATCH, "wrong.jsonl")
+    file = scratch("wrong.jsonl")
     for line, place, why in (
             ("{\"m\": 64", "3:9", "did not find expected ',' or '}'"),
             ("m: 64", "3:1", "a point must be a JSON object"),
@@ -134,33 +129,36 @@ def wrong_lines(program):
         write(file, "{}\n\n" + line + "\n{}\n")
         ended = run(program, "run", "gemm", "--points", file)
         ok(ended.returncode == 2 and not ended.stdout and f"{file}:{place}: error: {why}" in ended.stderr,
-           f"nothing runs: {line}", ended.said)
+           f"a sweep with the wrong line {line} is refused before it runs", ended.said)
     write(file, "{\"x\": 1}\n{\"y\": 1}\n")
     ended = run(program, "run", "gemm", "--points", file)
-    ok(ended.stderr.count("error:") == 2, "all wrong lines are told", ended.said)
+    ok(ended.stderr.count("error:") == 2, "every wrong line of a sweep is told", ended.said)
 
 
 def usage(program):
-    file = write(os.path.join(SCRATCH, "two.jsonl"), lines([{"m": 64}, {"m": 32, "--seed": 5}]))
-    ended = run(program, "run", "gemm", "--points", file, "--trace", os.path.join(SCRATCH, "trace"))
-    ok(ended.returncode == 2 and "--trace" in ended.stderr, "no trace of a sweep", ended.said)
-    ended = run(program, "run", "gemm", "--points", os.path.join(SCRATCH, "nowhere"))
-    ok(ended.returncode == 2 and "open " in ended.stderr, "no such file", ended.said)
-    ended = run(program, "run", "gemm", "--points", write(os.path.join(SCRATCH, "none"), "\n"))
-    ok(ended.returncode == 0 and not ended.stdout, "no points", ended.said)
-    result = os.path.join(SCRATCH, "result.jsonl")
+    file = write(scratch("two.jsonl"), lines([{"m": 64}, {"m": 32, "--seed": 5}]))
+    ended = run(program, "run", "gemm", "--points", file, "--trace", scratch("trace"))
+    ok(ended.returncode == 2 and "--trace" in ended.stderr, "a sweep with --trace is refused", ended.said)
+    ended = run(program, "run", "gemm", "--points", scratch("nowhere"))
+    ok(ended.returncode == 2 and "open " in ended.stderr, "a file of points that does not exist is refused", ended.said)
+    ended = run(program, "run", "gemm", "--points", write(scratch("none"), "\n"))
+    ok(ended.returncode == 0 and not ended.stdout, "a sweep without points succeeds and answers nothing",
+       ended.said)
+    result = scratch("result.jsonl")
     ended = run(program, "run", "gemm", *GEMM, "--seed", "3", "--points", file, "--json", result)
     got = [json.loads(line) for line in read(result).splitlines()]
     ok(ended.returncode == 0 and not ended.stdout and [(one["params"]["m"], one["params"]["k"], one["seed"]) for one
-       in got] == [(64, 64, 3), (32, 64, 5)], "what a point leaves out is as the command line says", ended.said, got)
+       in got] == [(64, 64, 3), (32, 64, 5)],
+       "the command line gives the parameters that a point leaves out", ended.said, got)
     point = json.loads(lines([SIZES]))
     single = without_host(run(program, "run", "gemm", *GEMM, "--json", "-").stdout)
     swept = run(program, "run", "gemm", "--points", write(file, lines([point]))).stdout
-    ok(without_host(swept) == single and swept.count("\n") == 1, "one line a point", swept)
+    ok(without_host(swept) == single and swept.count("\n") == 1,
+       "the answer to a point is one line, the result of the run", swept)
 
 
 def answers(program):
-    """Whoever writes a point gets its answer before the next one, a wrong one among them."""
+    """A process that writes a point reads its answer before it writes the next one."""
     with subprocess.Popen([program, "run", "gemm", *GEMM, "--points", "-"], stdin=subprocess.PIPE, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         got = []
@@ -171,10 +169,11 @@ def answers(program):
                 got.append(json.loads(process.stdout.readline()))
         process.stdin.close()
         rest, said = process.stdout.read(), process.stderr.read()
-    ok([one.get("params", {}).get("m") for one in got] == [64, None, 32] and not rest, "each is answered at once", got)
+    ok([one.get("params", {}).get("m") for one in got] == [64, None, 32] and not rest,
+       "each point is answered before the next one is read", got)
     ok(got[1] == {"point": 2, "error": "unknown key 'mm' in a point of gemm; did you mean 'm'?"}
        and "standard input:3:2: error: unknown key 'mm'" in said and process.returncode == 2,
-       "a wrong one is answered, and the next one runs", got[1], said, process.returncode)
+       "a wrong point is answered with its error, and the next one runs", got[1], said, process.returncode)
 
 
 def resident_kib(process):
@@ -183,12 +182,12 @@ def resident_kib(process):
 
 
 def memory(program, bench, points):
-    """What a process holds does not grow with the points that it has run."""
+    """The memory of a process does not grow with the points that it has run."""
     env = os.environ | {"ASAN_OPTIONS": "quarantine_size_mb=1"}
     with subprocess.Popen([program, "run", bench, "--points", "-"], stdin=subprocess.PIPE, text=True, env=env,
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         held = []
-        for rounds in (100, 1000 if SAN else 2000):
+        for rounds in (100, 1000 if SAN or QUICK else 2000):
             for i in range(rounds):
                 process.stdin.write(lines([points[i % len(points)]]))
                 process.stdin.flush()
@@ -196,10 +195,10 @@ def memory(program, bench, points):
             held.append(resident_kib(process))
         process.stdin.close()
     grown = held[1] - held[0]
-    ok(grown < (8192 if SAN else 1024), f"{bench}: 2,000 points hold no more memory than 100", f"{grown} KiB")
+    ok(grown < (8192 if SAN else 1024), f"2,000 points of {bench} hold no more memory than 100", f"{grown} KiB")
 
 
-try:
+def main():
     small = small_machine("small", [])
     wrong_lines(small)
     usage(small)
@@ -210,13 +209,14 @@ try:
     memory(failing, "failing", [{"what": what} for what in ("no_send", "bad_load", "async", "refused", "slow")])
     benches("small", small)
     long = SIZES | {"m": 2048, "n": 256}
-    sweep("small: steady periods", small, "gemm", there_and_back([long, SIZES, long | {"k": 128}]), "--data", "off")
-    alike()
+    sweep("gemms with skipped periods", small, "gemm", there_and_back([long, SIZES, long | {"k": 128}]), "--data",
+          "off")
+    symmetry()
     failures()
     other_machines()
-    benches("two_sips", simulator(os.path.join(ROOT, "topologies", "two_sips.yaml")))
-    benches("ref_sip", simulator(os.path.join(ROOT, "topologies", "ref_sip.yaml")), "sip0.cube?.pe0",
-            () if SAN else ("verify", "off"))
-except Broken as reason:
-    ok(False, "a machine", reason)
-done()
+    if not QUICK:
+        benches("two_sips", simulator(topology("two_sips")))
+        benches("ref_sip", simulator(topology("ref_sip")), "sip0.cube?.pe0", () if SAN else ("verify", "off"))
+
+
+suite(main)

@@ -1,14 +1,14 @@
 #!/usr/bin/python3
-"""races: the race check finds each kind of race, by the lines of both operations, and none where there is an order."""
+"""races: the race check finds each kind of race, with the lines of both operations, and none where there is order."""
 import json
 import os
 import re
 
-from harness import Broken, GEMM, ROOT, SCRATCH, done, ok, read, run, small_machine
+from harness import GEMM, LANES, ROOT, ok, read, result, run, scratch, small_machine, suite, write
 
 SOURCE = os.path.join(ROOT, "tests", "kernels", "racing.c")
 
-# what: the operations that race (a name stands for the first of them, too), or none.
+# what: the two operations that race, or none.
 RACES = {
     "none": None, "load_use": ("dma_read", "add"), "load_wait": None, "math_store": ("add", "dma_write"),
     "math_wait": None, "reuse": ("dma_write", "dma_read"), "reuse_wait": None, "late_wait": ("dma_read", "dma_write"),
@@ -21,7 +21,7 @@ RACES = {
     "in_turn": None, "told_after": None, "told_other": ("send", "dma_read"), "after_recv": ("dma_read", "dma_write"),
 }
 
-# Benches of the simulator's own, small; each algorithm, each kind of buffer.
+# Benches of the library, small: each algorithm, each kind of buffer.
 SHIPPED = [
     ("gemm", *GEMM), ("gemm", *GEMM, "bias=true", "relu=true"), ("gemm", *GEMM, "dtype=i8"),
     ("all_reduce", "size=5000"), ("all_reduce", "size=5001", "algorithm=halving", "dtype=f32"),
@@ -33,7 +33,7 @@ SHIPPED = [
 
 
 def lines_of(what):
-    """The lines of the source that are about it: from one that asks for it to the next one that asks."""
+    """The lines of the source for a parameter: from the line that asks for it to the next one that asks."""
     about, lines = False, []
     for number, line in enumerate(read(SOURCE).splitlines(), 1):
         if "is(\"" in line or line.startswith("}"):
@@ -44,11 +44,11 @@ def lines_of(what):
 
 
 def raced(program, what, expected, *words):
-    path = os.path.join(SCRATCH, "races.json")
-    ended = run(program, "run", "racing", f"what={what}", *words, "--json", path)
-    races = json.loads(read(path))["races"]
+    ended, made = result(program, "racing", f"what={what}", *words)
+    races = made["races"]
     if not expected:
-        ok(ended.returncode == 0 and races == [] and "RACE" not in ended.stdout, f"{what} {' '.join(words)}: no race",
+        ok(ended.returncode == 0 and races == [] and "RACE" not in ended.stdout,
+           f"no race in racing what={what} {' '.join(words)}",
            ended.said)
         return
     lines = lines_of(what)
@@ -57,8 +57,8 @@ def raced(program, what, expected, *words):
     said = re.search(r"^RACE +(\d+) bytes from sip0\S+ on are used in no order:\n" + 2 * (
         r" +(read|written) by (\w+), command \d+ of kernel racing\w* on sip0\.cube\d\.pe\d, called at \d+ ps"
         r"(, complete at \d+ ps)?, at \S*racing\.c:\d+\n"), ended.stdout, re.M)
-    ok(ended.returncode == 1 and len(races) == 1 and found and placed and said, f"{what} {' '.join(words)}: a race",
-       ended.said, lines, races)
+    ok(ended.returncode == 1 and len(races) == 1 and found and placed and said,
+       f"the race in racing what={what} {' '.join(words)} is found with both lines", ended.said, lines, races)
 
 
 def of_small(program):
@@ -67,41 +67,36 @@ def of_small(program):
     raced(program, "shared_column", RACES["shared_column"], "--data", "debug")
     raced(program, "shared_column", RACES["shared_column"], "--data", "off", "--races")
     ended = run(program, "run", "racing", "what=shared_column")
-    ok(ended.returncode == 0 and "RACE" not in ended.stdout, "not asked for, nothing is looked for", ended.said)
+    ok(ended.returncode == 0 and "RACE" not in ended.stdout,
+       "without --races and debug no race is looked for", ended.said)
     ended = run(program, "run", "racing", "what=shared_column", "--races", "--json", "-")
     race = json.loads(ended.stdout)["races"][0]
     first, starts = race["first"], [op["access"] for op in race["ops"]]
     ok(race["bytes"] == 4 and first == "sip0.cube0.hbm_ctrl.pe0+0x8" and starts == ["write", "write"],
-       "the bytes that both have", race)
-    points = os.path.join(SCRATCH, "points")
-    with open(points, "w", encoding="utf-8") as file:
-        file.write('{"what": "stores"}\n{"what": "loads"}\n{"what": "stores"}\n')
+       "a race has the bytes that both operations use", race)
+    points = write(scratch("points"), '{"what": "stores"}\n{"what": "loads"}\n{"what": "stores"}\n')
     ended = run(program, "run", "racing", "--races", "--points", points)
     counts = [len(json.loads(line)["races"]) for line in ended.stdout.splitlines()]
-    ok(ended.returncode == 1 and counts == [1, 0, 1], "of each point by itself", ended.said)
+    ok(ended.returncode == 1 and counts == [1, 0, 1], "each point of a sweep has its own races", ended.said)
 
 
 def times(program):
-    """Looking for races takes no simulated time."""
-    results = []
-    for words in ((), ("--races",)):
-        path = os.path.join(SCRATCH, "times.json")
-        ended = run(program, "run", "all_reduce", "size=5000", *words, "--json", path)
-        ok(ended.returncode == 0, "all_reduce " + " ".join(words), ended.said)
-        results.append(json.loads(read(path))["launches"])
-    ok(results[0] == results[1], "the same times with and without")
+    ended, plain = result(program, "all_reduce", "size=5000")
+    checked_ended, checked = result(program, "all_reduce", "size=5000", "--races")
+    ok(ended.returncode == checked_ended.returncode == 0 and plain["launches"] == checked["launches"],
+       "the race check takes no simulated time", ended.said, checked_ended.said)
 
 
 def shipped(program, where):
     for words in SHIPPED:
         ended = run(program, "run", *words, "--data", "debug")
-        ok(ended.returncode == 0 and "RACE" not in ended.stdout, f"{where}: {' '.join(words)}", ended.said)
+        ok(ended.returncode == 0 and "RACE" not in ended.stdout,
+           f"{' '.join(words)} has no race with queues in {where}", ended.said)
 
 
-try:
-    lanes = "cube.pe_template.components.pe_math.attrs.lanes={ f32: 64, f16: 64, bf16: 64, i32: 8, i8: 8 }"
+def main():
     for buffer in ("tcm", "sram", "hbm"):
-        small = small_machine("races_" + buffer, [SOURCE], lanes,
+        small = small_machine("races_" + buffer, [SOURCE], LANES,
                               "cube.pe_template.components.pe_ipcq.attrs.buffer=" + buffer)
         if buffer == "tcm":
             of_small(small)
@@ -109,6 +104,6 @@ try:
         for what in ("told", "told_early", "told_on", "reply", "behind", "beside", "often"):
             raced(small, what, RACES[what], "--races")
         shipped(small, buffer)
-except Broken as reason:
-    ok(False, "a simulator with kernels that race", reason)
-done()
+
+
+suite(main)

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""refs: references against the same in plain Python: every op and dtype, broadcasting, tolerances, wrong use."""
+"""refs: references against plain Python: every op and dtype, broadcasting, tolerances, wrong use."""
 import functools
 import json
 import math
@@ -7,7 +7,7 @@ import os
 import random
 import struct
 
-from harness import Broken, ROOT, SCRATCH, done, ok, read, run, small_machine
+from harness import ROOT, ok, read, run, scratch, small_machine, suite, write
 
 KERNELS = [os.path.join(ROOT, "tests", "host", "refs.c")]
 FLOATS = {"f32": 1e-5, "f16": 1e-3, "bf16": 1e-2}
@@ -15,14 +15,14 @@ WHOLE = {"i32": (4, "i"), "i16": (2, "h"), "i8": (1, "b"), "u8": (1, "B")}
 
 
 class Array:
-    """Values in row-major order that a dtype can hold."""
+    """Values of a dtype, rounded to it, in row-major order."""
 
     def __init__(self, dtype, shape, values):
         self.dtype, self.shape = dtype, tuple(shape)
         self.values = [unpack(dtype, pack(dtype, value)) for value in values]
 
     def at(self, *index):
-        """An element, broadcast: axes are aligned at the last one."""
+        """An element, broadcast: shapes are aligned at their last axes."""
         position = 0
         for size, i in zip(self.shape, index[len(index) - len(self.shape):]):
             position = position * size + (0 if size == 1 else i)
@@ -32,10 +32,8 @@ class Array:
         descr = {"f32": "<f4", "f16": "<f2", "bf16": "<u2"}.get(self.dtype) or \
             ("|u1" if self.dtype == "u8" else f"<i{WHOLE[self.dtype][0]}")
         text = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {self.shape}}}\n".encode()
-        path = os.path.join(SCRATCH, name + ".npy")
-        with open(path, "wb") as file:
-            file.write(b"\x93NUMPY\1\0" + struct.pack("<H", len(text)) + text)
-            file.write(b"".join(pack(self.dtype, value) for value in self.values))
+        path = write(scratch(name + ".npy"), b"\x93NUMPY\1\0" + struct.pack("<H", len(text)) + text
+                     + b"".join(pack(self.dtype, value) for value in self.values))
         return f"{self.dtype}:{'x'.join(map(str, self.shape))}:{path}"
 
 
@@ -80,17 +78,17 @@ def indices(shape):
 
 
 def compare(program, what, out, name, **given):
-    """Whether the reference is what Python says, and is not what differs from it by twice what is allowed."""
+    """The reference accepts what Python computes, and refuses the same with an error of twice what is allowed."""
     words = [f"{key}={value.save(key) if isinstance(value, Array) else value}" for key, value in given.items()]
-    path = os.path.join(SCRATCH, "result.json")
+    path = scratch("result.json")
     ended = run(program, "run", "refs", f"what={what}", *words, "out=" + out.save("out"), "--json", path)
     verified = json.loads(read(path))["verify"][0] if ended.returncode == 0 else {}
-    if not ok(verified.get("status") == "ok", name, ended.said):
+    if not ok(verified.get("status") == "ok", f"the reference accepts Python's result: {name}", ended.said):
         return None
     tolerance = verified["tolerance"]
     off = run(program, "run", "refs", f"what={what}", *words, "out=" + out.save("out"), "--data", "off", "--json", path)
     ok(off.returncode == 0 and json.loads(read(path))["verify"][0]["status"] == "skipped",
-       name + ": its shape alone with --data off", off.said)
+       f"with --data off the reference checks the shape alone: {name}", off.said)
     random_one = random.randrange(len(out.values))
     near, step = out.values[random_one], 1
     if out.dtype in FLOATS:
@@ -98,7 +96,8 @@ def compare(program, what, out, name, **given):
         step = 2 * allowed + 0.02 * abs(near) + 1e-6
     out.values[random_one] = near - step if near > 100 else near + step
     ended = run(program, "run", "refs", f"what={what}", *words, "out=" + out.save("out"))
-    ok(ended.returncode == 1 and "WRONG" in ended.stdout, name + ": one element is off", ended.said)
+    ok(ended.returncode == 1 and "WRONG" in ended.stdout,
+       f"the reference refuses one wrong element: {name}", ended.said)
     return tolerance
 
 
@@ -153,12 +152,14 @@ def binary(program):
             made = Array("u8" if op in RELATIONS else dtype, shape, [each(x.at(*i), y.at(*i)) for i in indices(shape)])
             compare(program, "binary", made, f"{op} of {dtype}, {shapes[0]} and {shapes[1]}", op=op, x=x, y=y)
     x = drawn("f16", (3, 3))
-    compare(program, "number", Array("f16", (3, 3), [v * 2.5 for v in x.values]), "mul with a number", op="mul", x=x)
+    compare(program, "number", Array("f16", (3, 3), [v * 2.5 for v in x.values]),
+            "mul of f16 with a number", op="mul", x=x)
     x = drawn("i8", (3, 3))
-    compare(program, "whole_number", Array("i8", (3, 3), [v * 3 for v in x.values]), "and of integers", op="mul", x=x)
+    compare(program, "whole_number", Array("i8", (3, 3), [v * 3 for v in x.values]),
+            "mul of i8 with a number", op="mul", x=x)
     c, x, y = Array("u8", (3, 4), [0, 1, 2] * 4), drawn("f32", (4,)), drawn("f32", (3, 1))
     made = [x.at(*i) if c.at(*i) else y.at(*i) for i in indices((3, 4))]
-    compare(program, "where", Array("f32", (3, 4), made), "where", x=c, y=x, z=y)
+    compare(program, "where", Array("f32", (3, 4), made), "where of f32", x=c, y=x, z=y)
 
 
 def product(x, y):
@@ -177,13 +178,14 @@ def gemms(program):
         for what, a, b in (("gemm", x, y), ("gemm_at", turned(x), y), ("gemm_bt", x, turned(y))):
             tolerance = compare(program, what, Array(out.dtype, out.shape, out.values), f"{what} of {dtype}", x=a, y=b)
             s = 7 ** 0.5 * max(map(abs, x.values)) * max(map(abs, y.values))
-            ok(tolerance and math.isclose(tolerance["scale"], s, rel_tol=1e-6), f"{what}: its s is {s}", tolerance)
+            ok(tolerance and math.isclose(tolerance["scale"], s, rel_tol=1e-6),
+               f"the scale of the tolerance of {what} of {dtype} is {s}", tolerance)
         x, y = drawn(dtype, (2, 5, 7)), drawn(dtype, (2, 7, 3))
         made = [math.fsum(x.at(b, i, p) * y.at(b, p, j) for p in range(7)) for b, i, j in indices((2, 5, 3))]
         compare(program, "gemm", Array(out.dtype, (2, 5, 3), made), f"two gemms of {dtype}", x=x, y=y)
     x = drawn("f16", (2, 3, 5))
     made = [x.at(i, k, j) for i, j, k in indices((2, 5, 3))]
-    compare(program, "transpose", Array("f16", (2, 5, 3), made), "the last two of three axes", x=x)
+    compare(program, "transpose", Array("f16", (2, 5, 3), made), "transpose of the last two of three axes", x=x)
 
 
 def reductions(program):
@@ -227,17 +229,18 @@ def conversions(program):
             compare(program, "cast", Array(dtype, (3, 5), made), f"{source} to {dtype}", op=dtype, x=x)
     x, scale = drawn("f32", (4, 5)), Array("f32", (5,), [0.5, 0.25, 0.01, 1, 2])
     made = [saturate("i8", round(x.at(*i) / scale.at(*i))) for i in indices((4, 5))]
-    compare(program, "quant", Array("i8", (4, 5), made), "quant by a row", op="i8", x=x, y=scale)
+    compare(program, "quant", Array("i8", (4, 5), made), "quant by a row of scales", op="i8", x=x, y=scale)
     x = drawn("i8", (4, 5))
     made = [x.at(*i) * scale.at(*i) for i in indices((4, 5))]
-    compare(program, "dequant", Array("f16", (4, 5), made), "dequant by a row", x=x, y=scale)
+    compare(program, "dequant", Array("f16", (4, 5), made), "dequant by a row of scales", x=x, y=scale)
     out = Array("f16", (2, 3), [1, 2, 3, 4, 5, 6])
     compare(program, "given", Array("f32", (2, 3), out.values), "given values")
-    compare(program, "npy", Array("f32", (2, 3), out.values), "a file of f16", op=out.save("x").rsplit(":", 1)[1])
+    compare(program, "npy", Array("f32", (2, 3), out.values),
+            "values of a file of f16", op=out.save("x").rsplit(":", 1)[1])
 
 
 def rows(program):
-    """What works on whole rows: sums that get a row of their own, rows that are joined, blocks that are exchanged."""
+    """References for whole rows: sums with a row, rows that are joined, blocks that are exchanged."""
     x, y, row = drawn("f32", (5, 7)), drawn("f32", (7, 3)), drawn("f32", (3,))
     made = [max(value + row.values[i % 3], 0) for i, value in enumerate(product(x, y))]
     compare(program, "biased", Array("f32", (5, 3), made), "a gemm with bias and relu", x=x, y=y, z=row)
@@ -246,14 +249,14 @@ def rows(program):
             x = drawn(dtype, (3, 5))
             made = [functools.reduce(JOINS[op], (x.at(i, j) for i in range(3))) for j in range(5)]
             made = made if dtype == "f32" else [wrap(dtype, value) for value in made]
-            compare(program, "reduce", Array(dtype, (1, 5), made), f"rows of {dtype}: {op}", op=op, x=x)
+            compare(program, "reduce", Array(dtype, (1, 5), made), f"{op} over rows of {dtype}", op=op, x=x)
     x = drawn("u8", (3, 12))
     made = [x.at(j // 4, 4 * i + j % 4) for i, j in indices((3, 12))]
-    compare(program, "exchange", Array("u8", (3, 12), made), "blocks exchanged", x=x)
+    compare(program, "exchange", Array("u8", (3, 12), made), "exchanged blocks of u8", x=x)
 
 
 def chains(program):
-    """Three operations: their tolerances add up, and what three roundings make is within them."""
+    """The tolerances of three operations add up, and the error of three roundings is within them."""
     for dtype in FLOATS:
         q, k, v = drawn(dtype, (4, 16)), drawn(dtype, (6, 16)), drawn(dtype, (6, 5))
         scores = Array(dtype, (4, 6), product(q, turned(k)))
@@ -262,16 +265,19 @@ def chains(program):
         weights = Array(dtype, (4, 6), [x / sum(row) for row in rows for x in row])
         tolerance = compare(program, "attention", Array(dtype, (4, 5), product(weights, v)), "attention of " + dtype,
                             x=q, y=k, z=v)
-        ok(tolerance and 5 < tolerance["scale"] < 500, "its s is larger", tolerance)
+        ok(tolerance and 5 < tolerance["scale"] < 500,
+           f"the scale of the tolerance grows over three operations of {dtype}", tolerance)
         first = product(q, turned(k))
         out = Array(dtype, (4, 5), product(Array(dtype, (4, 6), first), v))
         s = math.sqrt(6) * max(map(abs, first)) * max(map(abs, v.values))
-        tolerance = compare(program, "exact", out, "a product of an exact one, of " + dtype, x=q, y=turned(k), z=v)
-        ok(tolerance and abs(tolerance["scale"] - s) < 0.01 * s, "its s is that of the last product", tolerance, s)
+        tolerance = compare(program, "exact", out,
+                            "a product with an exact product, of " + dtype, x=q, y=turned(k), z=v)
+        ok(tolerance and abs(tolerance["scale"] - s) < 0.01 * s,
+           f"an exact operand adds nothing to the tolerance of a product of {dtype}", tolerance, s)
 
 
 def attended(q, k, v, causal):
-    """A head: lists of rows."""
+    """One head of attention, as lists of rows."""
     made = []
     for i, query in enumerate(q):
         sees = len(k) - len(q) + i + 1 if causal else len(k)
@@ -281,7 +287,7 @@ def attended(q, k, v, causal):
 
 
 def heads(program):
-    """Attention: 4 heads of which two each share a head of K and V, in both layouts."""
+    """Attention of 4 heads; two at a time share a head of K and V; in both layouts."""
     queries, keys, d = 3, 5, 4
     for number, (op, dtype) in enumerate((("", "f32"), ("causal", "f16"), ("side", "bf16"), ("causal side", "f32"))):
         side = "side" in op
@@ -297,15 +303,16 @@ def heads(program):
         order = [(i % queries, i // queries * 2 + h) for i in range(2 * queries) for h in range(2)]
         order = [(i, h) for i in range(queries) for h in range(4)] if side else order
         out = Array(dtype, q.shape, [x for i, h in order for x in made[h][i]])
-        compare(program, "heads", out, f"attention of {dtype} heads {number}", op=op, x=q, y=k, z=v)
+        compare(program, "heads", out, f"attention of {dtype} with shared heads, form {number}", op=op, x=q, y=k, z=v)
     wrong = drawn("f32", (7, 8))
     ended = run(program, "run", "refs", "what=heads", "x=" + wrong.save("x"), "y=" + k.save("y"), "z=" + v.save("z"),
                 "out=" + wrong.save("out"))
-    ok(ended.returncode == 2 and "4 heads" in ended.stderr, "rows that are no heads", ended.said)
+    ok(ended.returncode == 2 and "4 heads" in ended.stderr,
+       "rows that cannot be split into heads are refused", ended.said)
 
 
 def infinities(program):
-    """Where a float's range ends: infinity is not close to any number but those that may be rounded to it."""
+    """At the end of a float's range, infinity is close only to numbers that may be rounded to it."""
     one = Array("f32", (1,), [1])
     for value, got, status in ((1e6, math.inf, 0), (1e6, 5, 1), (1e6, -math.inf, 1), (1e6, math.nan, 1),
                                (7, math.inf, 1), (65519.9, math.inf, 0), (65520.1, 65504, 0),
@@ -314,7 +321,9 @@ def infinities(program):
         x, out = Array("f32", (1,), [value]), Array("f16", (1,), [got])
         ended = run(program, "run", "refs", "what=binary", "op=mul", "x=" + x.save("x"), "y=" + one.save("y"),
                     "out=" + out.save("out"))
-        ok(ended.returncode == status, f"f16 has {got} where {value} is expected", ended.said)
+        ok(ended.returncode == status,
+           f"a result of {got} in f16 is {'wrong' if status else 'right'} where {value} is expected",
+           ended.said)
 
 
 def wrong(program):
@@ -345,16 +354,18 @@ def wrong(program):
             ({"what": "npy", "op": "/nowhere.npy"}, "kb_ref_npy: cannot open /nowhere.npy: No such file")):
         given = [f"{key}={value.save(key) if isinstance(value, Array) else value}" for key, value in words.items()]
         ended = run(program, "run", "refs", *given, "out=" + x.save("out"))
-        ok(ended.returncode == 2 and "refs.c:" in ended.stderr and f": error: {said}" in ended.stderr, said, ended.said)
+        ok(ended.returncode == 2 and "refs.c:" in ended.stderr and f": error: {said}" in ended.stderr,
+           f"a wrong reference is refused: {said}", ended.said)
         off = run(program, "run", "refs", *given, "out=" + x.save("out"), "--data", "off")
-        ok(off.returncode == 2 and off.stderr == ended.stderr, "and with --data off", off.said)
+        ok(off.returncode == 2 and off.stderr == ended.stderr,
+           f"it is refused with --data off as well: {said}", off.said)
 
 
-try:
+def main():
     random.seed(7)
     small = small_machine("refs", KERNELS)
     for part in (unary, binary, gemms, reductions, norms, conversions, rows, chains, heads, infinities, wrong):
         part(small)
-except Broken as reason:
-    ok(False, "a simulator with benches of the user's own", reason)
-done()
+
+
+suite(main)

@@ -1,9 +1,7 @@
 #!/usr/bin/python3
-"""routes: nodes, links and ways of odd machines, held against what the rules of placement and routing give by
-themselves: computed here from the rules, way by way, without the tables that kbgen makes."""
-import os
-
-from harness import KBGEN, SCRATCH, done, first_difference, ok, run
+"""routes: nodes, links and routes of odd machines against the rules of placement and routing, computed here one by one
+without the tables that kbgen makes."""
+from harness import KBGEN, done, first_difference, ok, run, scratch, write
 
 STEP = {"n": (-1, 0), "e": (0, 1), "s": (1, 0), "w": (0, -1)}
 BACK = {"n": "s", "e": "w", "s": "n", "w": "e"}
@@ -12,7 +10,7 @@ ON_ROUTER = ("pe_cpu", "pe_dma", "pe_mmu")
 
 
 class Machine:
-    """A machine by its counts; what is not given has the default."""
+    """A machine by its counts, as far as they differ from the defaults."""
 
     def __init__(self, cubes=(1, 1), noc=(4, 4), pes=8, sips=1, attach=((0, "w"),), m_cpu=(0, 1), sram=(1, 1), at=None):
         self.cubes, self.noc, self.pes, self.sips, self.attach = cubes, noc, pes, sips, attach
@@ -41,7 +39,7 @@ class Machine:
         return quadrant[(pe - first) % len(quadrant)]
 
     def attached(self):
-        """(name, router) of what hangs on the routers of a cube, and (name, None) of what does not, in rank order."""
+        """(name, its router or None) of each node of a cube, in rank order."""
         rows, cols = self.noc
         yield "m_cpu", self.m_cpu
         yield "sram", self.sram
@@ -133,14 +131,15 @@ MACHINES = {
     "a router alone with 7 PEs": Machine(noc=(1, 1), pes=7, m_cpu=(0, 0), sram=(0, 0)),
     "a row of routers": Machine(noc=(1, 5), pes=3, m_cpu=(0, 4), sram=(0, 0)),
     "a column of routers": Machine(noc=(6, 1), pes=11, m_cpu=(5, 0), sram=(2, 0)),
-    "odd routers, more PEs than routers": Machine(noc=(3, 5), pes=64),
-    "two PEs, in opposite corners": Machine(noc=(2, 7), pes=2),
+    "3 x 5 routers with more PEs than routers": Machine(noc=(3, 5), pes=64),
+    "two PEs in opposite corners": Machine(noc=(2, 7), pes=2),
     "a row of cubes": Machine(cubes=(1, 5), pes=2, attach=((4, "e"),)),
     "a column of cubes": Machine(cubes=(4, 1), pes=1, attach=((3, "w"), (0, "n"))),
-    "two sips of 2 x 3 cubes, three attachments, two of one cube":
+    "two SIPs of 2 x 3 cubes with three attachments, two at one cube":
         Machine(cubes=(2, 3), noc=(2, 3), pes=4, sips=2, attach=((5, "s"), (0, "w"), (0, "n"))),
-    "attachments equally near, the lower cube listed last": Machine(cubes=(1, 3), pes=1, attach=((2, "e"), (0, "w"))),
-    "PEs where the file says":
+    "two attachments equally near, the lower cube listed last": Machine(cubes=(1, 3), pes=1,
+                                                                        attach=((2, "e"), (0, "w"))),
+    "PEs at explicit places":
         Machine(noc=(3, 3), pes=4, at=((2, 2), (0, 0), (2, 2), (1, 1)), m_cpu=(2, 0), sram=(0, 2)),
     "sixteen by sixteen cubes":
         Machine(cubes=(16, 16), noc=(1, 2), pes=1, m_cpu=(0, 0), sram=(0, 1), attach=((255, "e"),)),
@@ -154,16 +153,14 @@ def dumped(path, what):
 
 
 for title, machine in MACHINES.items():
-    path = os.path.join(SCRATCH, "odd.yaml")
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(machine.topology())
+    path = write(scratch("odd.yaml"), machine.topology())
     want, (got, dump) = machine.nodes(), dumped(path, "nodes")
-    ok(want == got, f"nodes: {title}", first_difference("\n".join(want), "\n".join(got)), dump.stderr)
+    ok(want == got, f"kbgen has the nodes of {title}", first_difference("\n".join(want), "\n".join(got)), dump.stderr)
     numbered = [line.split(" ", 1) for line in dumped(path, "links")[0]]
     want, got = sorted(machine.links()), sorted(link for _, link in numbered)
-    ok(want == got, f"links: {title}", first_difference("\n".join(want), "\n".join(got)))
+    ok(want == got, f"kbgen has the links of {title}", first_difference("\n".join(want), "\n".join(got)))
     numbers = [int(number) for number, _ in numbered]
-    ok(numbers == sorted(set(numbers)), f"numbers of links: {title}", "they do not rise")
+    ok(numbers == sorted(set(numbers)), f"the numbers of the links of {title} rise")
     want, got = sorted(machine.routes()), sorted(dumped(path, "routes")[0])
-    ok(want == got, f"routes: {title}", first_difference("\n".join(want), "\n".join(got)))
+    ok(want == got, f"kbgen has the routes of {title}", first_difference("\n".join(want), "\n".join(got)))
 done()

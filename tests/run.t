@@ -5,12 +5,12 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 
-from harness import Broken, KBGEN, ROOT, SCRATCH, done, ok, read, run, simulator, without_host
+from harness import ROOT, SCRATCH, SLOW, SMALL, folder, ok, read, run, scratch, simulator, suite, wait_until
+from harness import without_host, write
 
-SMALL = os.path.join(ROOT, "tests", "small.yaml")
-ONE = os.path.join(SCRATCH, "one.yaml")
+ONE = "system: {name: one}\nsip: {cubes: {rows: 1, cols: 1}}\n" \
+      "cube: {memory_map: {hbm_slices_per_cube: 1, hbm_slice_mb: 64}}\n"
 
 SHAPES = (("m=1", "k=1", "n=1"), ("m=3", "k=70", "n=2"), ("m=130", "k=257", "n=65"), ("m=2", "k=300", "n=1100"))
 WAYS = ((), ("relu=true", "tile_m=16", "tile_k=48", "tile_n=40"),
@@ -25,14 +25,14 @@ def shapes(program, name, dtypes):
                 ended = run(program, "run", "gemm", f"dtype={dtype}", *shape, *way)
                 if ended.returncode or "\nverified     c: " not in ended.stdout:
                     wrong.append(ended.said)
-        ok(not wrong, f"gemm of {dtype} on {name}, every shape", *wrong)
+        ok(not wrong, f"gemm of {dtype} on {name} verifies at every shape", *wrong)
 
 
 def result(program, name, *words):
     """A run's JSON, as text and as value."""
-    path = os.path.join(SCRATCH, name + ".json")
+    path = scratch(name + ".json")
     ended = run(program, "run", *words, "--json", path)
-    ok(ended.returncode == 0, f"run {name}", ended.said)
+    ok(ended.returncode == 0, f"a gemm runs: {name}", ended.said)
     text = read(path)
     return text, json.loads(text)
 
@@ -46,27 +46,32 @@ def is_whole(value):
 def results(program):
     text, made = result(program, "plain", "gemm", "m=64", "k=32", "n=48")
     ok(list(made)[:3] == ["bench", "params", "seed"] and made["bench"] == "gemm" and made["params"]["k"] == 32 and
-       made["params"]["dtype"] == "f16" and made["params"]["relu"] is False, "bench and parameters", text[:600])
-    ok(all(key in made for key in ("system", "end_ps", "launches", "verify", "util", "bytes", "host")), "all parts",
-       list(made))
-    ok(is_whole(made["util"]) and is_whole(made["bytes"]), "simulated figures are integers", made["util"],
+       made["params"]["dtype"] == "f16" and made["params"]["relu"] is False,
+       "the result has the bench and its parameters", text[:600])
+    ok(all(key in made for key in ("system", "end_ps", "launches", "verify", "util", "bytes", "host")),
+       "the result has all its parts", list(made))
+    ok(is_whole(made["util"]) and is_whole(made["bytes"]), "simulated figures of the result are integers", made["util"],
        made["bytes"])
-    ok(made["util"]["gemm_flop"] == 2 * 64 * 32 * 48, "operations", made["util"]["gemm_flop"])
+    ok(made["util"]["gemm_flop"] == 2 * 64 * 32 * 48, "the result counts the operations of the gemm",
+       made["util"]["gemm_flop"])
     # A: each row once. B: each of 4 PEs reads all of it. C: written once.
-    ok(made["bytes"]["hbm"] == {"read": 64 * 32 * 2 + 4 * 32 * 48 * 2, "write": 64 * 48 * 2}, "bytes of HBM",
-       made["bytes"])
+    ok(made["bytes"]["hbm"] == {"read": 64 * 32 * 2 + 4 * 32 * 48 * 2, "write": 64 * 48 * 2},
+       "the result counts the bytes of the HBM", made["bytes"])
     check = made["verify"][0]
     ok(check["tensor"] == "c" and check["status"] == "ok" and check["first_wrong"] is None and
-       check["max_err"] <= check["tolerance"]["atol"] * check["tolerance"]["scale"] + 0.02, "verification", check)
+       check["max_err"] <= check["tolerance"]["atol"] * check["tolerance"]["scale"] + 0.02,
+       "the result has the verification of c", check)
     off, made_off = result(program, "off", "gemm", "m=64", "k=32", "n=48", "--data", "off")
-    ok(made_off["launches"] == made["launches"] and made_off["bytes"] == made["bytes"], "no data pass: the same times")
-    ok(made_off["verify"] == [{"tensor": "c", "status": "skipped", "first_wrong": None}], "and nothing verified",
-       off[-300:])
+    ok(made_off["launches"] == made["launches"] and made_off["bytes"] == made["bytes"],
+       "times and bytes are the same with --data off")
+    ok(made_off["verify"] == [{"tensor": "c", "status": "skipped", "first_wrong": None}],
+       "with --data off the verification is skipped", off[-300:])
     _, made_debug = result(program, "debug", "gemm", "m=64", "k=32", "n=48", "bias=true", "--data", "debug")
-    ok("first_wrong_op" not in made_debug and made_debug["verify"][0]["status"] == "ok", "every operation is right")
+    ok("first_wrong_op" not in made_debug and made_debug["verify"][0]["status"] == "ok",
+       "with --data debug every operation is right")
     seeded, made_seeded = result(program, "seeded", "gemm", "m=64", "k=32", "n=48", "--seed", "1")
     ok(made_seeded["launches"] == made["launches"] and made_seeded["verify"] != made["verify"],
-       "a seed changes data alone")
+       "a seed changes data and no times")
     again, _ = result(program, "again", "gemm", "m=64", "k=32", "n=48", "--seed", "0x1")
     ok(without_host(seeded) == without_host(again), "the same seed gives the same result")
 
@@ -74,11 +79,11 @@ def results(program):
 def standard_output(program):
     ended = run(program, "run", "gemm", "m=8", "k=8", "n=8", "--json", "-")
     ok(ended.returncode == 0 and json.loads(ended.stdout)["bench"] == "gemm" and "verified" in ended.stderr,
-       "JSON to standard output, the summary beside it", ended.said)
+       "--json - prints the result on standard output and the summary on standard error", ended.said)
     ended = run(program, "run", "gemm", "m=8", "k=8", "n=8")
     words = ("launch       gemm on 4 PEs", "work ", "pe_gemm", "hbm", "attach links", "bound by", "verified", "host ",
              "events")
-    ok(all(word in ended.stdout for word in words) and not ended.stderr, "the summary", ended.said)
+    ok(all(word in ended.stdout for word in words) and not ended.stderr, "the summary has all its lines", ended.said)
 
 
 BAD = (
@@ -121,56 +126,47 @@ BAD = (
 def mistakes(program):
     for words, said in BAD:
         ended = run(program, "run", *words)
-        ok(ended.returncode == 2 and said in ended.stderr and not ended.stdout, "run " + " ".join(words), ended.said)
+        ok(ended.returncode == 2 and said in ended.stderr and not ended.stdout,
+           f"run {' '.join(words)} is refused: {said}", ended.said)
     ended = run(program, "run", "gemm", "m=x", "k=y", "z=1")
-    ok(ended.stderr.count("error:") == 3, "all wrong arguments at once", ended.said)
+    ok(ended.stderr.count("error:") == 3, "run tells every wrong argument at once", ended.said)
 
 
 def ended_early(program):
     """A run that a signal ends leaves no file behind."""
-    folder = os.path.join(SCRATCH, "early")
+    place = folder("early")
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-        shutil.rmtree(folder, ignore_errors=True)
-        os.makedirs(folder)
-        files = [word for file in ("json", "trace") for word in ("--" + file, os.path.join(folder, file))]
+        shutil.rmtree(place)
+        os.makedirs(place)
+        files = [word for file in ("json", "trace") for word in ("--" + file, os.path.join(place, file))]
         with subprocess.Popen([program, "run", "gemm", "m=8192", "k=1024", "n=4096", *files], cwd=ROOT,
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as started:
-            for _ in range(1000):
-                if len(os.listdir(folder)) == 2 or started.poll() is not None:
-                    break
-                time.sleep(0.01)
-            begun = sorted(name.split(".")[0] for name in os.listdir(folder) if name.endswith(".tmp"))
+            wait_until(lambda: len(os.listdir(place)) == 2 or started.poll() is not None)
+            begun = sorted(name.split(".")[0] for name in os.listdir(place) if name.endswith(".tmp"))
             started.send_signal(getattr(signal, name))
-            status = started.wait(30)
-        ok(begun == ["json", "trace"] and status == -getattr(signal, name) and not os.listdir(folder),
-           f"a run that {name} ends leaves nothing", begun, status, *os.listdir(folder))
+            status = started.wait(30 * SLOW)
+        ok(begun == ["json", "trace"] and status == -getattr(signal, name) and not os.listdir(place),
+           f"a run that {name} ends leaves no file", begun, status, *os.listdir(place))
 
 
 def no_blas(program):
-    """Without OpenBLAS timing works, and the data pass says what is missing."""
+    """Files that are no library take the place of OpenBLAS."""
     libraries = {"LD_PRELOAD": "", "LD_LIBRARY_PATH": SCRATCH}
-    with open(os.path.join(SCRATCH, "libopenblas.so.0"), "w", encoding="utf-8") as file:
-        file.write("no library\n")
-    with open(os.path.join(SCRATCH, "libopenblas.so"), "w", encoding="utf-8") as file:
-        file.write("no library\n")
+    for name in ("libopenblas.so.0", "libopenblas.so"):
+        write(scratch(name), "no library\n")
     ended = run(program, "run", "gemm", "m=8", "k=8", "n=8", "--data", "off", env=libraries)
-    ok(ended.returncode == 0, "without OpenBLAS: timing alone", ended.said)
+    ok(ended.returncode == 0, "a run with --data off needs no OpenBLAS", ended.said)
     ended = run(program, "run", "gemm", "m=8", "k=8", "n=8", env=libraries)
-    ok(ended.returncode == 3 and "install libopenblas0-pthread" in ended.stderr, "without OpenBLAS: data", ended.said)
+    ok(ended.returncode == 3 and "install libopenblas0-pthread" in ended.stderr,
+       "without OpenBLAS the data pass names the missing package", ended.said)
 
 
-try:
-    with open(ONE, "w", encoding="utf-8") as file:
-        file.write("system: {name: one}\nsip: {cubes: {rows: 1, cols: 1}}\n"
-                   "cube: {memory_map: {hbm_slices_per_cube: 1, hbm_slice_mb: 64}}\n")
+def main():
     small = simulator(SMALL)
     shapes(small, "four PEs", ("f16", "bf16", "f32", "i8"))
-    shapes(simulator(ONE), "one PE", ("f16", "i8"))
-    results(small)
-    standard_output(small)
-    mistakes(small)
-    ended_early(small)
-    no_blas(small)
-except Broken as reason:
-    ok(False, "a simulator", reason)
-done()
+    shapes(simulator(write(scratch("one.yaml"), ONE)), "one PE", ("f16", "i8"))
+    for part in (results, standard_output, mistakes, ended_early, no_blas):
+        part(small)
+
+
+suite(main)

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """schema: the JSON Schema that kbgen prints, held against topologies by a public validator. plain build only
 
-Every good topology is valid. Every wrong one of tests/errors says in its first line whether a schema can see its fault,
-and it is held to that. Topologies are loaded as kbgen reads them: scalars are numbers, booleans and null where kbgen
-takes them for such, with numbers exact, and all else is text.
+Every good topology is valid. The first line of every wrong one in tests/errors says whether a schema can see its fault;
+this checks it. Topologies are loaded as kbgen reads them: scalars are numbers, booleans and null where kbgen takes them
+for such, numbers are exact, and everything else is text.
 """
 import fractions
 import functools
@@ -19,7 +19,7 @@ from harness import KBGEN, ROOT, done, ok, read, run
 
 NUMBER = re.compile(r"-?(0|[1-9](_?[0-9])*)(\.[0-9](_?[0-9])*)?([eE]-?(0|[1-9](_?[0-9])*))?"
                     r"|0x[0-9a-fA-F](_?[0-9a-fA-F])*")
-BEYOND = 400                                            # exponents that Python had better not expand
+BEYOND = 400                                            # larger exponents take Python too long
 
 
 def number(text):
@@ -45,7 +45,7 @@ def scalar(node):
 
 
 def mapping(node):
-    """Its own keys over those that it merges, of which the first has its way."""
+    """The keys of a mapping, and those that it merges unless it has them; of merged ones the first counts."""
     own, merged = {}, {}
     for key, inner in node.value:
         if key.value != "<<" or key.style is not None:
@@ -72,7 +72,7 @@ def load(path):
 
 
 def complaint(validator, path):
-    """What the validator says first, empty when it is content or cannot even read the file."""
+    """The first complaint of the validator; empty if it has none or cannot read the file."""
     try:
         topology = load(path)
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError, TypeError, AttributeError):
@@ -81,10 +81,10 @@ def complaint(validator, path):
 
 
 def check_defaults(validator, schema, path=""):
-    """Every default is what its key may be."""
+    """Every default is a valid value of its key."""
     if "default" in schema:
         wrong = [error.message for error in validator.evolve(schema=schema).iter_errors(schema["default"])]
-        ok(not wrong, f"the default of {path}", *wrong)
+        ok(not wrong, f"the default of {path} is valid", *wrong)
     for name, inner in schema.get("properties", {}).items():
         check_defaults(validator, inner, f"{path}.{name}".lstrip("."))
 
@@ -101,17 +101,18 @@ def main():
     schema = json.loads(printed.stdout)
     Draft7Validator.check_schema(schema)
     ok(printed.returncode == 0 and not printed.stderr, "kbgen prints a schema of draft-07", printed.said)
-    ok(not list(undescribed(schema)), "every key is described", *undescribed(schema))
+    ok(not list(undescribed(schema)), "every key of the schema is described", *undescribed(schema))
     validator = Draft7Validator(schema)
     check_defaults(validator, schema)
     good = ("tests/good/**/*.yaml", "tests/conformance/*/topo.yaml", "topologies/*.yaml")
     for path in sorted(path for pattern in good for path in glob.glob(os.path.join(ROOT, pattern), recursive=True)):
         wrong = complaint(validator, path)
-        ok(not wrong, f"{os.path.relpath(path, ROOT)} is valid", wrong)
+        ok(not wrong, f"{os.path.relpath(path, ROOT)} is valid by the schema", wrong)
     for path in sorted(glob.glob(os.path.join(ROOT, "tests/errors/*.yaml"))):
         claim = re.search(r"; schema: (sees|cannot see)$", read(path).split("\n", 1)[0])
         wrong = complaint(validator, path)
-        ok(claim and (claim[1] == "sees") == bool(wrong), f"{os.path.basename(path)}: {claim and claim[1]}", wrong)
+        ok(claim and (claim[1] == "sees") == bool(wrong),
+           f"the schema {claim and claim[1]} the fault of {os.path.basename(path)}", wrong)
     done()
 
 

@@ -1,8 +1,8 @@
-"""shown: what documents show of runs: outputs in `text` blocks, and times in tables; how they are held to the runs.
+"""shown: outputs of runs in documents, as `text` blocks and rows of tables, and how they are compared with the runs.
 
-A block whose first line is `$ COMMAND` shows what that prints, standard error first. A line `...` stands for any
-lines; in a block with one, each other line stands for the next line of the output that begins with the same words.
-What depends on the host, its seconds and the last bits of an error, is left out of the comparison.
+A block whose first line is `$ COMMAND` shows what that prints, standard error first. A line `...` matches any lines; in
+a block with one, each other line matches the next line of the output that begins with the same words. What depends on
+the host, its seconds and the last bits of an error, is not compared.
 """
 import re
 
@@ -16,12 +16,12 @@ def simulated(text):
 
 
 def words_of(line):
-    """What a line of a summary or message begins with: up to its figures, a colon or a gap."""
+    """The words at the start of a line of a summary or message: up to its figures, a colon or a gap."""
     return re.split(r"\s{2,}|:(?=\s|\d|$)| (?=\d)|,", line.strip())[0]
 
 
 def picked(pattern, output):
-    """The output as a block shows it; a line that is not found is said so."""
+    """The output as a block shows it, with a note in place of each line that is not found."""
     lines, made = iter(output.splitlines()), []
     wanted = pattern.splitlines()
     if "..." not in wanted:
@@ -33,13 +33,13 @@ def picked(pattern, output):
 
 
 def begins(line, want):
-    """Whether a line is the one that another stands for: the same indentation and the same first words."""
+    """Whether a line matches a line of a block: the same indentation and the same first words."""
     indent = len(want) - len(want.lstrip())
     return len(line) - len(line.lstrip()) == indent and words_of(line).startswith(words_of(want))
 
 
 def figures(output):
-    """Time, the largest bound with its part of the machine, and how near it came, of a summary."""
+    """The time of a summary, its largest bound with the part of the machine, and how much of it was reached."""
     time = re.search(r"(?m)^time +(\S.*)$", output)
     reached = re.search(r"(?m)^bound_reached +(\S.*)$", output)
     if not time or not reached:

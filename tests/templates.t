@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""templates: every raw template compiles as it stands, with what gen/cells.def says its holes stand for."""
+"""templates: every raw template compiles, with the examples of gen/cells.def in its holes."""
 import os
 import re
 import shutil
 
-from harness import ROOT, SCRATCH, done, ok, read, run
+from harness import ROOT, done, ok, read, run, scratch, write
 
 TEMPLATES = os.path.join(ROOT, "templates")
 CELLS = re.sub(r"/\*.*?\*/", "", read(os.path.join(ROOT, "gen", "cells.def")), flags=re.S)
@@ -12,7 +12,7 @@ FLAGS = ("-std=gnu11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I" + os
 
 
 def nested(text, begin):
-    """What stands between a parenthesis at `begin` and its partner."""
+    """The text between the parenthesis at `begin` and the one that closes it."""
     depth = 0
     for at in range(begin, len(text)):
         depth += (text[at] == "(") - (text[at] == ")")
@@ -27,18 +27,15 @@ def holes():
         yield [part.strip() for part in nested(CELLS, found.end() - 1).split(",", 1)]
 
 
-stub = os.path.join(SCRATCH, "stub.h")
-with open(stub, "w", encoding="utf-8") as file:
-    for hole, stands_for in holes():
-        file.write(f"#define ${hole}$ {stands_for}\n")
+stub = write(scratch("stub.h"), "".join(f"#define ${hole}$ {example}\n" for hole, example in holes()))
 
 templates = sorted(name for name in os.listdir(TEMPLATES) if name.endswith(".in"))
 for name in templates:
-    shutil.copy(os.path.join(TEMPLATES, name), os.path.join(SCRATCH, name.removesuffix(".in")))
+    shutil.copy(os.path.join(TEMPLATES, name), scratch(name.removesuffix(".in")))
 for name in templates:
     for compiler in ("gcc", "clang"):
-        compiled = run(compiler, *FLAGS, "-include", stub, "-x", "c", os.path.join(SCRATCH, name.removesuffix(".in")))
-        ok(compiled.returncode == 0, f"{name} as it stands, by {compiler}", compiled.said)
+        compiled = run(compiler, *FLAGS, "-include", stub, "-x", "c", scratch(name.removesuffix(".in")))
+        ok(compiled.returncode == 0, f"template {name} compiles by itself with {compiler}", compiled.said)
 
 text = "".join(read(os.path.join(TEMPLATES, name)) for name in templates)
 unused = [hole for hole, _ in holes() if f"${hole}$" not in text]

@@ -1,26 +1,18 @@
 #!/usr/bin/python3
-"""views: strided views on both sides of loads and stores, in messages and in looks: every value, every mistake."""
+"""views: strided views on both sides of loads and stores, in messages and in tl_data: every value, every mistake."""
 import itertools
 import json
 import os
-import re
 
-from harness import Broken, KBGEN, ROOT, SCRATCH, done, ok, read, run, small_machine
+from harness import ROOT, is_refused, ok, printed, result, run, scratch, simulator, small_machine, suite, topology
 
 KERNEL = os.path.join(ROOT, "tests", "kernels", "views.c")
 DTYPES = ("f32", "f16", "bf16", "i32", "i16", "i8", "u8")
 SHAPE = (2, 3, 5, 7)
 
 
-def values(ended):
-    """The tensors that a bench printed, by name."""
-    names = ("from", "to", "first", "second")
-    return {words[0]: [float.fromhex(word) for word in words[1:]]
-            for words in map(str.split, ended.stdout.splitlines()) if words and words[0] in names}
-
-
 class View:
-    """Positions of the elements of a view, by shape and strides."""
+    """The positions of the elements of a view, by shape and strides."""
 
     def __init__(self, shape, stride=None, offset=0):
         self.shape, self.offset = tuple(shape), offset
@@ -50,7 +42,7 @@ class View:
 
 
 def want(form, pe, parts):
-    """What a PE makes of the parts of all, in its own part of the result, of ones."""
+    """The part of the result that a PE makes of the parts of all; the rest of it stays 1."""
     own, result = parts[pe], [1.0] * 210
     whole = View(SHAPE)
     pairs = {
@@ -63,7 +55,7 @@ def want(form, pe, parts):
     }
     if form == "sent":
         own = parts[pe - 1]
-    if form == "looked":                                # of u8: the element (0, 0, 4, 6) says where to
+    if form == "looked":                                # of u8: the element (0, 0, 4, 6) gives the place
         first, to = whole.every(3, 6), int(own[34]) % 7
         pairs["looked"] = lambda: [first, whole.every(3, to, count=1)]
     source, target = pairs[form]()
@@ -75,11 +67,11 @@ def want(form, pe, parts):
 def viewed(program, where, pes, *words):
     form = dict(word.split("=", 1) for word in words)["form"]
     ended = run(program, "run", "viewed", *words, "--data", "debug")
-    got = values(ended)
+    got = printed(ended, "from", "to")
     parts = [got.get("from", [])[210 * pe:210 * pe + 210] for pe in range(pes)]
     good = ended.returncode == 0 and len(got["from"]) == 210 * pes
     ok(good and got["to"] == [value for pe in range(pes) for value in want(form, pe, parts)],
-       f"{where}: {' '.join(words)}", ended.said[:4000])
+       f"views move the right elements on {where}: {' '.join(words)}", ended.said[:4000])
 
 
 def all_viewed(program):
@@ -95,40 +87,39 @@ def all_viewed(program):
 
 def many_pes():
     """8 and 128 PEs, a branch on loaded data on each."""
-    made = os.path.join(SCRATCH, "ref_sip")
-    built = run(KBGEN, os.path.join(ROOT, "topologies", "ref_sip.yaml"), "-k", KERNEL, "-o", made)
-    ok(built.returncode == 0, "a machine of 128 PEs", built.said)
+    made = simulator(topology("ref_sip"), "ref_sip", [KERNEL])
     for form in ("looked", "transposed", "sent"):
         viewed(made, "8 PEs", 8, f"form={form}", "dtype=u8", "pes=sip0.cube3.pe*")
         viewed(made, "128 PEs", 128, f"form={form}", "dtype=u8")
 
 
 def paged():
-    """A strided view sends as many requests, at the same time, as pages that lie apart; and moves the same."""
+    """A strided view sends as many requests as pages that lie apart, at the same time, and moves the same elements."""
     mmu = "cube.pe_template.components.pe_mmu.attrs."
     for settings in ([], [mmu + "tlb_overhead_ns=0", mmu + "walk_ns=0"]):
         program = small_machine(f"paged{len(settings)}", [KERNEL], mmu + "enabled=true", mmu + "page_kb=4", *settings)
         for columns in ("4096", "1000", "1"):
             ends = []
             for way in ("true", "false"):
-                path = os.path.join(SCRATCH, "paged.json")
-                ended = run(program, "run", "paged", f"paged={way}", f"columns={columns}", "--json", path)
-                got = values(ended)
+                ended, made = result(program, "paged", f"paged={way}", f"columns={columns}")
+                got = printed(ended, "from", "to", "first", "second")
                 pairs = [value for pair in zip(got.get("first", []), got.get("second", [])) for value in pair]
-                ok(ended.returncode == 0 and pairs and got["to"] == pairs, f"paged={way} columns={columns}: values",
+                ok(ended.returncode == 0 and pairs and got["to"] == pairs,
+                   f"a view over pages moves the right elements: paged={way}, columns={columns}, settings {settings}",
                    ended.said[:4000])
-                ends.append(json.loads(read(path))["launches"][0]["pe_exec_ps"])
-            ok(ends[0] == ends[1] if settings else ends[0] > ends[1], f"columns={columns}: times {ends}")
-        log = os.path.join(SCRATCH, "paged.log")
+                ends.append(made["launches"][0]["pe_exec_ps"])
+            ok(ends[0] == ends[1] if settings else ends[0] > ends[1],
+               f"a view takes the time of its requests: columns={columns}, {ends} ps with and without pages")
+        log = scratch("paged.log")
         ended = run(program, "run", "paged", "paged=true", "--oplog", log)
         shown = [json.loads(line) for line in run(program, "oplog", log).stdout.splitlines()]
         loads = [op for op in shown if op.get("op_name") == "dma_read"]
         served = {tuple(op[key] for key in ("pe", "command", "t_start", "t_end", "component")) for op in loads}
         ok(ended.returncode == 0 and len(loads) > len(served) == len({(op["pe"], op["command"]) for op in loads}),
-           "the records of one load all have its times", ended.said, loads)
+           "the records of one load in the op log all have its times", ended.said, loads)
 
 
-# what, exit status, what is said.
+# what, exit status, message.
 WRONG = (
     ("none", 0, ""),
     ("axis", 1, r"KERNEL_ERROR .* tl_transposed: a shard of 2 axes has no axis 2"),
@@ -164,19 +155,12 @@ WRONG = (
 )
 
 
-def wrong(program):
-    for what, status, said in WRONG:
-        ended = run(program, "run", "blurred", f"what={what}")
-        located = status == 0 or re.search(r"called at \S*\bviews\.c:\d+", ended.stderr)
-        ok(ended.returncode == status and re.search(said, ended.stderr) and located, f"wrong: {what}", ended.said)
-
-
-try:
+def main():
     small = small_machine("views", [KERNEL])
     all_viewed(small)
-    wrong(small)
+    is_refused(small, "blurred", r"called at \S*\bviews\.c:\d+", WRONG)
     paged()
     many_pes()
-except Broken as reason:
-    ok(False, "a simulator with kernels of its own", reason)
-done()
+
+
+suite(main)

@@ -1,12 +1,10 @@
 #!/usr/bin/python3
-"""wrong_kernel: a kernel with any one mistake is caught, by the line; with a wrong tile, by its first wrong element."""
-import json
+"""wrong_kernel: any one mistake of a kernel is found, with its line; a wrong tile with its first wrong element."""
 import os
 import re
 
-from harness import Broken, KBGEN, ROOT, SCRATCH, done, ok, read, run
+from harness import ROOT, ok, read, result, run, simulator, small_machine, suite, topology
 
-SMALL = os.path.join(ROOT, "tests", "small.yaml")
 SOURCE = os.path.join(ROOT, "tests", "kernels", "wrong.c")
 FAULTY = os.path.join(ROOT, "tests", "kernels", "faulty.c")
 
@@ -19,21 +17,22 @@ def wrong(program):
                               r"error \S+, allowed ", ended.stdout)
             tile = found and (int(found[1]) // 16, int(found[2]) // 16)
             ok(ended.returncode == 1 and tile == (row, column),
-               f"a wrong tile ({row}, {column}) of {dtype}", ended.said)
+               f"the wrong tile ({row}, {column}) of {dtype} is found", ended.said)
         ended = run(program, "run", "wrong", f"dtype={dtype}", "wrong=false")
-        ok(ended.returncode == 0, f"the same of {dtype} without the mistake", ended.said)
+        ok(ended.returncode == 0, f"the kernel without the mistake verifies in {dtype}", ended.said)
     ended = run(program, "run", "wrong", "--data", "off")
-    ok(ended.returncode == 0 and "not checked" in ended.stdout, "without the data pass nothing is found", ended.said)
-    path = os.path.join(SCRATCH, "wrong.json")
-    ended = run(program, "run", "wrong", "--json", path)
-    check = json.loads(read(path))["verify"][0]
+    ok(ended.returncode == 0 and "not checked" in ended.stdout, "with --data off a wrong tile is not looked for",
+       ended.said)
+    ended, made = result(program, "wrong")
+    check = made["verify"][0]
     first = check["first_wrong"]
     in_tile = re.match(r"\[3\d, (1[6-9]|2\d|3[01])\]$", first["index"])
     off = abs(first["got"] - first["expected"]) > first["allowed"]
-    ok(ended.returncode == 1 and check["status"] == "wrong" and in_tile and off, "the result says so too", check)
+    ok(ended.returncode == 1 and check["status"] == "wrong" and in_tile and off,
+       "the result has the first wrong element of a wrong tile", check)
 
 
-# mistake: what is said of it; {} stands for the place of a line that is marked with it.
+# mistake: its message; {} is the place of a line that is marked with the mistake.
 CAUGHT = {
     "tile": r"WRONG +y: .*\n.* elements are wrong; the first is y\[(\d+), \d+\]: got .*\n"
             r"  it was written by dma_write, command \d+ of kernel faulty on sip0\S*, called at {}",
@@ -52,34 +51,24 @@ CAUGHT = {
 
 
 def faulty(program, where, pes):
-    """Every mistake, in small blocks on so many PEs."""
+    """Every mistake, in small blocks."""
     lines = read(FAULTY).splitlines()
     ended = run(program, "run", "faulty", "--data", "debug", f"pes={pes}")
-    ok(ended.returncode == 0 and "RACE" not in ended.stdout, f"{where}: no mistake", ended.said)
+    ok(ended.returncode == 0 and "RACE" not in ended.stdout,
+       f"a kernel without a mistake verifies on {where}", ended.said)
     for what, said in CAUGHT.items():
         ended = run(program, "run", "faulty", f"what={what}", "--data", "debug", f"pes={pes}")
         marked = [number for number, line in enumerate(lines, 1) if re.search(rf"/\* line:.* {what}\b", line)]
         place = r"\S*faulty\.c:(" + "|".join(map(str, marked)) + ")"
         ok(ended.returncode == 1 and marked and re.search(said.replace("{}", place), ended.stdout + ended.stderr),
-           f"{where}: {what}", ended.said[:4000])
+           f"the mistake {what} is found with its line on {where}", ended.said[:4000])
 
 
 def many_pes():
-    made = os.path.join(SCRATCH, "ref_sip")
-    built = run(KBGEN, os.path.join(ROOT, "topologies", "ref_sip.yaml"), "-k", FAULTY, "-o", made)
-    ok(built.returncode == 0, "a machine of 128 PEs", built.said)
+    made = simulator(topology("ref_sip"), "ref_sip", [FAULTY])
     faulty(made, "one PE", "sip0.cube2.pe1")
     faulty(made, "8 PEs", "sip0.cube5.pe*")
     faulty(made, "128 PEs", "*")
 
 
-try:
-    made = os.path.join(SCRATCH, "wrong")
-    built = run(KBGEN, SMALL, "-k", SOURCE, "-o", made)
-    if built.returncode:
-        raise Broken(built.said)
-    wrong(made)
-    many_pes()
-except Broken as reason:
-    ok(False, "a simulator with a wrong kernel", reason)
-done()
+suite(lambda: wrong(small_machine("wrong", [SOURCE])), many_pes)
