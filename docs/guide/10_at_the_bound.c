@@ -1,13 +1,13 @@
-/* 10_at_the_bound.c: the softmax of step 4 with the buffers of step 3: while a block of rows is computed, the next one
- * is loaded and the one before is stored. A block takes a share of the room that this machine's TCM has. */
+/* 10_at_the_bound.c: the softmax of step 4 with triple buffering: while one block of rows is computed, the next one is
+ * loaded and the previous one is stored. The size of a block follows from the room in the TCM. */
 #include <kb/measure.h>
 
 struct softmax_args { kb_tensor x, y; uint64_t block; };
 
-enum { SLOTS = 3 };                                     /* blocks that are loaded, computed and stored */
+enum { SLOTS = 3 };                                     /* one is loaded, one computed, one stored */
 
 struct slot {
-    struct tl_shard t, y;                               /* a block of rows, and where its softmax goes */
+    struct tl_shard t, y;                               /* a block of rows, and the part of y for its softmax */
     tl_handle loaded, stored;
 };
 
@@ -54,9 +54,9 @@ KB_KERNEL(softmax_at_the_bound, struct softmax_args)
     }
 }
 
-KB_BENCH(softmax_at_the_bound, "softmax of every row; loads, compute and stores at the same time",
+KB_BENCH(softmax_at_the_bound, "softmax of each row; loads, compute and stores at the same time",
          KB_INT(rows, 8192, 1, 1 << 20, "rows"), KB_INT(columns, 1000, 1, 1 << 20, "columns"),
-         KB_INT(block, 0, 0, 1 << 20, "rows of a load; 0: as many as fit"))
+         KB_INT(block, 0, 0, 1 << 20, "rows per load; 0: as many as fit"))
 {
     struct kb_pes all = kb_pes("*");
     uint64_t n = kb_int(rows) * kb_int(columns);

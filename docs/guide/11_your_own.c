@@ -1,4 +1,4 @@
-/* 11_your_own.c: y = rmsnorm(x w + residual) * gain; rows over the PEs, blocks of them stream through the TCM. */
+/* 11_your_own.c: y = rmsnorm(x w + residual) * gain; rows over the PEs stream through the TCM in blocks. */
 #include "stream.h"
 #include "tiles.h"
 
@@ -10,9 +10,9 @@ KB_KERNEL(gemm_rmsnorm, struct args)
     uint64_t k = w.shape[0], n = w.shape[1];
     if (x.shape[0] == 0)                                /* there are more PEs than rows */
         return;
-    bool keep = 2 * k * n <= tl_room_bytes(tl) / 2;     /* w is read once, or with each block of rows */
+    bool keep = 2 * k * n <= tl_room_bytes(tl) / 2;     /* else w is read again for each block */
     w = keep ? tl_load(tl, w) : w;
-    struct stream s = stream_of(tl, (struct stream){    /* beside it 3 blocks of x, squares, means */
+    struct stream s = stream_of(tl, (struct stream){    /* scratch: 3 blocks of x, squares, means */
         .load = {tl_my_shard(tl, arg->residual), tl_my_shard(tl, arg->gain)}, .store = {y}, .in_place = true,
         .whole_rows = true, .scratch_bytes = 4, .row_bytes = 3 * 2 * k + 4, .ops = 7, .cost = 7,
         .buffers = 3, .block_rows = kb_attrs.pe_gemm_rows });

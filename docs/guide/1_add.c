@@ -1,11 +1,11 @@
-/* 1_add.c: z = x + y on one PE, all of it at once. */
+/* 1_add.c: z = x + y on one PE, in one piece. */
 #include <kb/measure.h>
 
 struct add_args { kb_tensor x, y, z; };
 
 KB_KERNEL(add_one, struct add_args)
 {
-    struct tl_shard x = tl_load(tl, tl_my_shard(tl, arg->x));      /* HBM -> TCM; goes on when it is there */
+    struct tl_shard x = tl_load(tl, tl_my_shard(tl, arg->x));      /* HBM -> TCM; blocks until it is there */
     struct tl_shard y = tl_load(tl, tl_my_shard(tl, arg->y));
     tl_add(tl, x, x, y);                                           /* x += y in TCM */
     tl_store(tl, tl_my_shard(tl, arg->z), x);                      /* TCM -> HBM */

@@ -1,4 +1,4 @@
-/* 2_chunks.c: z = x + y on all PEs; each works on its part, chunk after chunk, so that it may be longer than a TCM. */
+/* 2_chunks.c: z = x + y on all PEs. Each PE works on its part in chunks, so the part may be larger than its TCM. */
 #include <kb/measure.h>
 
 struct add_args { kb_tensor x, y, z; uint64_t chunk; };
@@ -17,8 +17,8 @@ KB_KERNEL(add_chunks, struct add_args)
     }
 }
 
-KB_BENCH(add_chunks, "z = x + y on all PEs, chunk after chunk",
-         KB_INT(n, 2097152, 1, 1 << 30, "elements"), KB_INT(chunk, 8192, 1, 524288, "elements of a load"))
+KB_BENCH(add_chunks, "z = x + y on all PEs, chunk by chunk",
+         KB_INT(n, 2097152, 1, 1 << 30, "elements"), KB_INT(chunk, 8192, 1, 524288, "elements per load"))
 {
     struct kb_pes all = kb_pes("*");
     kb_tensor x = kb_tensor_new("x", KB_f16, kb_1d(kb_int(n)), kb_rows(KB_HBM, all));

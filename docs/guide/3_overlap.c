@@ -1,19 +1,19 @@
-/* 3_overlap.c: z = x + y; while a chunk is added and stored, the next one is loaded into a second pair of buffers. */
+/* 3_overlap.c: z = x + y with double buffering: while one chunk is added and stored, the next one is loaded. */
 #include <kb/measure.h>
 
 struct add_args { kb_tensor x, y, z; uint64_t chunk; };
 
 struct slot {
-    struct tl_shard a, b, z;                            /* a chunk of x, of y, and where its sum goes */
+    struct tl_shard a, b, z;                            /* a chunk of x, a chunk of y, the part of z for their sum */
     tl_handle a_loaded, b_loaded, stored;
 };
 
-/* Begins to load `count` elements of x and y, from `first` on, into the front of the slot's two buffers. */
+/* Starts to load `count` elements of x and y, from `first` on, into the front of the slot's two buffers. */
 static void load(struct tl *tl, struct slot *slot, const struct tl_shard buffer[2], const struct add_args *arg,
                  uint64_t first, uint64_t count)
 {
     if (slot->stored)
-        tl_wait(tl, slot->stored);                      /* the chunk before last has left */
+        tl_wait(tl, slot->stored);                      /* the chunk before last is stored */
     slot->a = tl_part(tl, buffer[0], 0, 0, count);
     slot->b = tl_part(tl, buffer[1], 0, 0, count);
     slot->z = tl_part(tl, tl_my_shard(tl, arg->z), 0, first, count);
@@ -36,7 +36,7 @@ KB_KERNEL(add_overlap, struct add_args)
     struct slot slot[2] = {0};
     for (int i = 0; i < 4; i++)
         buffer[i / 2][i % 2] = tl_alloc(tl, KB_f16, size);
-    for (uint64_t i = 0; i <= chunks; i++) {            /* chunk i is on its way while chunk i - 1 is added */
+    for (uint64_t i = 0; i <= chunks; i++) {            /* chunk i is loaded while chunk i - 1 is added */
         if (i < chunks)
             load(tl, &slot[i % 2], buffer[i % 2], arg, i * size, i + 1 < chunks ? size : n - i * size);
         if (i > 0)
@@ -44,8 +44,8 @@ KB_KERNEL(add_overlap, struct add_args)
     }
 }
 
-KB_BENCH(add_overlap, "z = x + y on all PEs, the next chunk loaded while one is added",
-         KB_INT(n, 2097152, 1, 1 << 30, "elements"), KB_INT(chunk, 8192, 1, 262144, "elements of a load"))
+KB_BENCH(add_overlap, "z = x + y on all PEs, the next chunk is loaded while one is added",
+         KB_INT(n, 2097152, 1, 1 << 30, "elements"), KB_INT(chunk, 8192, 1, 262144, "elements per load"))
 {
     struct kb_pes all = kb_pes("*");
     kb_tensor x = kb_tensor_new("x", KB_f16, kb_1d(kb_int(n)), kb_rows(KB_HBM, all));

@@ -1,4 +1,4 @@
-/* 4_softmax.c: softmax of every row of a matrix: exp(x - max) / sum, with the row's own max and sum. */
+/* 4_softmax.c: softmax of each row of a matrix: exp(x - max) / sum, with the max and sum of the row. */
 #include <kb/measure.h>
 
 struct softmax_args { kb_tensor x, y; uint64_t block; bool divide; };
@@ -10,7 +10,7 @@ KB_KERNEL(softmax_rows, struct softmax_args)
         uint64_t rows = x.shape[0] - first < arg->block ? x.shape[0] - first : arg->block;
         struct tl_shard t = tl_load(tl, tl_part(tl, x, 0, first, rows));
         struct tl_shard most = tl_alloc(tl, KB_f16, rows, 1), sum = tl_alloc(tl, KB_f32, rows, 1);
-        tl_reduce_max(tl, most, t, 1);                  /* a column: one number for each row */
+        tl_reduce_max(tl, most, t, 1);                  /* a column: one number per row */
         tl_sub(tl, t, t, most);                         /* the column is repeated along the rows */
         tl_exp(tl, t, t);
         tl_sum(tl, sum, t, 1);
@@ -27,9 +27,9 @@ KB_KERNEL(softmax_rows, struct softmax_args)
     }
 }
 
-KB_BENCH(softmax_rows, "softmax of every row, blocks of rows after one another",
+KB_BENCH(softmax_rows, "softmax of each row, one block of rows after the other",
          KB_INT(rows, 8192, 1, 1 << 20, "rows"), KB_INT(columns, 1000, 1, 32768, "columns"),
-         KB_INT(block, 128, 1, 1 << 20, "rows of a load"), KB_BOOL(divide, false, "divide every element by the sum"))
+         KB_INT(block, 128, 1, 1 << 20, "rows per load"), KB_BOOL(divide, false, "divide every element by the sum"))
 {
     struct kb_pes all = kb_pes("*");
     uint64_t n = kb_int(rows) * kb_int(columns);

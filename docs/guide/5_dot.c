@@ -1,4 +1,4 @@
-/* 5_dot.c: C = A B by one command of the array: rows of A and C over the PEs, all of B with each of them. */
+/* 5_dot.c: C = A B by one command of the array: rows of A and C over all PEs, a copy of B per PE. */
 #include <kb/measure.h>
 
 struct dot_args { kb_tensor a, b, c; };

@@ -1,6 +1,6 @@
 /* 6_tiles.c: C = A B by one composite: tiles flow from HBM through the array and back, several at a time.
  *
- * Pinned, the rows of A of a PE are loaded once and stay in its TCM; else each tile brings its own part of A. */
+ * If A is pinned, a PE loads its rows of A once and keeps them in its TCM; otherwise each tile loads its part of A. */
 #include <kb/measure.h>
 
 struct tiles_args { kb_tensor a, b, c; uint64_t tile[3]; bool pin; };
@@ -12,7 +12,7 @@ KB_KERNEL(tiles, struct tiles_args)
         return;
     if (arg->pin)
         a = tl_load(tl, a);
-    tl_composite(tl, &(struct tl_composite){            /* the kernel's return waits for it */
+    tl_composite(tl, &(struct tl_composite){            /* the kernel ends when it is complete */
         .op = TL_GEMM, .m = c.shape[0], .k = a.shape[1], .n = c.shape[1],
         .tile = {arg->tile[0], arg->tile[1], arg->tile[2]},
         .a = tl_in(a), .pin_a = arg->pin, .b = tl_in(b), .c = tl_out(c) });
@@ -21,7 +21,7 @@ KB_KERNEL(tiles, struct tiles_args)
 KB_BENCH(tiles, "C = A B by one composite", KB_INT(m, 2048, 1, 65536, "rows of A and C"),
          KB_INT(k, 1024, 1, 65536, "columns of A, rows of B"), KB_INT(n, 4096, 1, 65536, "columns of B and C"),
          KB_INT(tile_m, 128, 1, 65536, "rows of a tile"), KB_INT(tile_k, 1024, 1, 65536, "depth of a tile"),
-         KB_INT(tile_n, 128, 1, 65536, "columns of a tile"), KB_BOOL(pin, false, "A stays in the TCM"))
+         KB_INT(tile_n, 128, 1, 65536, "columns of a tile"), KB_BOOL(pin, false, "keep A in the TCM"))
 {
     uint64_t m = kb_int(m), k = kb_int(k), n = kb_int(n);
     struct kb_pes all = kb_pes("*");

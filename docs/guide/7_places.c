@@ -1,4 +1,4 @@
-/* 7_places.c: C = A B with all of B read from one place or another: the time that the way to an operand takes. */
+/* 7_places.c: C = A B with B in different memories: what the distance to an operand costs. */
 #include <string.h>
 
 #include <kb/measure.h>
@@ -12,15 +12,15 @@ KB_KERNEL(places, struct places_args)
     if (c.shape[0] == 0)                                /* there are more PEs than rows */
         return;
     struct tl_shard a = tl_load(tl, tl_my_shard(tl, arg->a));
-    struct tl_shard b = tl_shard(tl, arg->b, tl_pe(tl) / per_shard);      /* mine, my cube's, or the only one */
+    struct tl_shard b = tl_shard(tl, arg->b, tl_pe(tl) / per_shard);      /* mine, my cube's or the only one */
     tl_composite(tl, &(struct tl_composite){
         .op = TL_GEMM, .m = c.shape[0], .k = a.shape[1], .n = c.shape[1], .tile = {256, 512, 128},
         .a = tl_in(a), .pin_a = true, .b = tl_in(b), .c = tl_out(c) });
 }
 
-KB_BENCH(places, "C = A B with B from one place or another", KB_INT(m, 32768, 1, 65536, "rows of A and C"),
+KB_BENCH(places, "C = A B with B in one of several places", KB_INT(m, 32768, 1, 65536, "rows of A and C"),
          KB_INT(k, 512, 1, 4096, "columns of A, rows of B"), KB_INT(n, 1024, 1, 4096, "columns of B and C"),
-         KB_WORD(where, "own_hbm cube_hbm cube_sram one_hbm", "a copy of B for each PE, each cube, each cube, or one"))
+         KB_WORD(where, "own_hbm cube_hbm cube_sram one_hbm", "a copy of B per PE, per cube (HBM, sram), or in all"))
 {
     uint64_t m = kb_int(m), k = kb_int(k), n = kb_int(n);
     struct kb_pes all = kb_pes("*"), first = kb_pes("sip*.cube*.pe0"), one = kb_pes("sip0.cube0.pe0");

@@ -1,6 +1,7 @@
-/* 8_messages.c: the sums of the columns of a matrix whose rows are spread over the PEs.
+/* 8_messages.c: the sums of the columns of a matrix whose rows are split over the PEs.
  *
- * Each PE adds up its own rows; then the sums go up a tree: of two PEs one sends, the other adds, and half are left. */
+ * Each PE adds up its own rows. A tree reduction then adds the sums: in each round one PE of each pair sends its sums,
+ * and the other PE adds them to its own. */
 #include <kb/measure.h>
 
 struct tree_args { kb_tensor x, sum; };
@@ -8,25 +9,25 @@ struct tree_args { kb_tensor x, sum; };
 KB_KERNEL(tree, struct tree_args)
 {
     struct tl_shard x = tl_load(tl, tl_my_shard(tl, arg->x));
-    struct tl_shard mine = tl_alloc(tl, KB_f32, 1, x.shape[1]), other = tl_alloc(tl, KB_f32, 1, x.shape[1]);
+    struct tl_shard own = tl_alloc(tl, KB_f32, 1, x.shape[1]), other = tl_alloc(tl, KB_f32, 1, x.shape[1]);
     uint32_t me = tl_pe(tl), pes = tl_num_pes(tl);
-    tl_sum(tl, mine, x, 0);
+    tl_sum(tl, own, x, 0);
     for (uint32_t step = 1; step < pes; step *= 2) {
         if (me % (2 * step)) {
-            tl_send(tl, me - step, mine);
-            return;                                     /* a sum is handed on once */
+            tl_send(tl, me - step, own);
+            return;                                     /* a PE sends its sums once */
         }
         if (me + step < pes) {
             tl_recv(tl, me + step, other);
-            tl_add(tl, mine, mine, other);
+            tl_add(tl, own, own, other);
         }
     }
-    tl_store(tl, tl_shard(tl, arg->sum, 0), mine);
+    tl_store(tl, tl_shard(tl, arg->sum, 0), own);
 }
 
-KB_BENCH(tree, "sums of columns, added up a tree of PEs",
+KB_BENCH(tree, "sums of columns by a tree reduction over the PEs",
          KB_INT(rows, 1024, 128, 65536, "rows, at least one for each PE"),
-         KB_INT(columns, 1000, 1, 4096, "columns: a row of f32 is at most a slot"))
+         KB_INT(columns, 1000, 1, 4096, "columns; a row of f32 must fit into a slot"))
 {
     struct kb_pes all = kb_pes("*");
     uint64_t n = kb_int(rows) * kb_int(columns);

@@ -1,11 +1,11 @@
-/* 9_mistakes.c: what goes wrong most often, each by its word: run mistakes what=pending. */
+/* 9_mistakes.c: the most common mistakes, one per word: run mistakes what=pending. */
 #include <kb/host.h>
 
 enum what { FULL, PENDING, EARLY, RACE, DEADLOCK, WRONG };
 
 struct mistakes_args { kb_tensor x, y; enum what what; };
 
-/* The second load takes the place of what is still being stored. */
+/* The second load overwrites what is still being stored. */
 static void race(struct tl *tl, struct tl_shard x, struct tl_shard y)
 {
     struct tl_shard t = tl_load(tl, x);
@@ -25,7 +25,7 @@ KB_KERNEL(mistakes, struct mistakes_args)
     case PENDING:
         t = tl_load(tl, x);
         tl_exp(tl, t, t);
-        tl_log(tl, "%x", *(const uint16_t *)tl_data(tl, t));        /* nobody has computed it yet */
+        tl_log(tl, "%x", *(const uint16_t *)tl_data(tl, t));        /* it has not been computed yet */
         break;
     case EARLY:
         t = tl_alloc(tl, KB_f16, x.shape[0]);
@@ -37,7 +37,7 @@ KB_KERNEL(mistakes, struct mistakes_args)
         break;
     case DEADLOCK:
         t = tl_load(tl, x);
-        tl_recv(tl, tl_pe(tl) ^ 1, t);                  /* both wait, nobody sends */
+        tl_recv(tl, tl_pe(tl) ^ 1, t);                  /* both PEs wait, and none sends */
         break;
     case WRONG:
         t = tl_load(tl, x);
@@ -47,7 +47,7 @@ KB_KERNEL(mistakes, struct mistakes_args)
     }
 }
 
-KB_BENCH(mistakes, "what goes wrong most often", KB_WORD(what, "full pending early race deadlock wrong", "which one"))
+KB_BENCH(mistakes, "the most common mistakes", KB_WORD(what, "full pending early race deadlock wrong", "the mistake"))
 {
     static const char *const words[] = { "full", "pending", "early", "race", "deadlock", "wrong" };
     struct kb_pes all = kb_pes("*");

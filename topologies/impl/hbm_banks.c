@@ -1,14 +1,14 @@
-/* hbm_banks.c: an hbm_ctrl: pseudo channels with banks, rows that open and close, and refresh.
+/* hbm_banks.c: a model of hbm_ctrl: pseudo channels with banks, row activation and precharge, and refresh.
  *
- * A request is cut as the built-in model cuts it: every interleave_bytes go to the next pseudo channel, whose part is
- * one piece of its own addresses. Rows of a pseudo channel lie in its banks in turn. A row that is not open costs its
- * bank a precharge (tRP, at least tRAS after the row was opened) and an activation (tRCD); between an activation and
- * the fourth after it lies tFAW. Rows behind the first of a piece are opened ahead, while data of those before them
- * move. Every tREFI all banks close for a refresh of tRFC. Data of a read come access_ns after they move, which stands
- * for the column's latency and the way to the controller.
+ * A request is cut as the built-in model cuts it: every interleave_bytes go to the next pseudo channel, and the part of
+ * a pseudo channel is one piece of its own addresses. Consecutive rows of a pseudo channel lie in consecutive banks. A
+ * bank needs a precharge (tRP, at least tRAS after the activation) and an activation (tRCD) before it can access a
+ * row that is not open; any five activations take at least tFAW. The rows of a piece after the first are opened
+ * ahead, while the data of earlier rows move. Every tREFI all banks close for a refresh of tRFC. The data of a read
+ * arrive access_ns after they move: the column's latency and the way to the controller.
  *
- * In order per pseudo channel; no write-to-read turnaround, no command bus. Parameters: banks (of a pseudo channel),
- * tRCD, tRP, tRAS, tFAW, tRFC, tREFI. */
+ * Each pseudo channel works in order. Not modelled: write-to-read turnaround, the command bus. Parameters: banks (of a
+ * pseudo channel), tRCD, tRP, tRAS, tFAW, tRFC, tREFI. */
 #include <kb/impl.h>
 
 enum { CHANNELS_MOST = 64, WINDOW = 4 };
@@ -17,15 +17,15 @@ _Static_assert(hbm_banks_banks > 0, "a pseudo channel has banks");
 _Static_assert(hbm_banks_tREFI > hbm_banks_tRFC, "there is time between refreshes");
 
 struct bank {
-    uint64_t open_row;                                  /* its number + 1; 0: closed */
-    uint64_t opened_ps, used_ps;                        /* used: the end of what moved last */
-    uint64_t refresh;                                   /* how many refreshes had been due when it was opened */
+    uint64_t open_row;                                  /* number + 1; 0: closed */
+    uint64_t opened_ps, used_ps;                        /* used_ps: the end of the last transfer */
+    uint64_t refresh;                                   /* the number of refreshes that were due when it was opened */
 };
 
 struct channel {
-    uint64_t free_ps;                                   /* its data lines */
-    uint64_t opened_ps[WINDOW];                         /* when the last four rows were opened, + 1; the oldest next */
-    unsigned oldest;
+    uint64_t free_ps;                                   /* when its data lines are free */
+    uint64_t opened_ps[WINDOW];                         /* a ring: when the last four rows were opened, + 1 */
+    unsigned oldest;                                    /* in opened_ps */
     struct bank bank[hbm_banks_banks];
 };
 
@@ -35,14 +35,14 @@ struct hbm_banks {
 
 KB_STATE(hbm_banks);
 
-/* The time, or the end of the refresh that it falls into. The first one is due at tREFI. */
+/* A time, or the end of the refresh that it falls into. The first refresh is due at tREFI. */
 static uint64_t after_refresh(uint64_t t_ps)
 {
     uint64_t into_ps = t_ps % hbm_banks_tREFI;
     return t_ps >= hbm_banks_tREFI && into_ps < hbm_banks_tRFC ? kb_sum(t_ps, hbm_banks_tRFC - into_ps) : t_ps;
 }
 
-/* Opens a row of a closed bank at the time t_ps or later. */
+/* Activates a row of a closed bank at t_ps or later. Returns the time of the activation. */
 static uint64_t open_row(struct channel *channel, struct bank *bank, uint64_t row, uint64_t t_ps)
 {
     uint64_t *window = &channel->opened_ps[channel->oldest];
@@ -55,7 +55,7 @@ static uint64_t open_row(struct channel *channel, struct bank *bank, uint64_t ro
     return t_ps;
 }
 
-/* When data of a row can move, asked for at t_ps. */
+/* When the data of a row that is requested at t_ps can move. */
 static uint64_t row_ready(struct channel *channel, uint64_t row, uint64_t t_ps)
 {
     struct bank *bank = &channel->bank[row % hbm_banks_banks];
@@ -70,7 +70,8 @@ static uint64_t row_ready(struct channel *channel, uint64_t row, uint64_t t_ps)
     return kb_sum(open_row(channel, bank, row, now_ps), hbm_banks_tRCD);
 }
 
-/* The part of a pseudo channel: its own first and last byte, and how many between them are asked for. */
+/* The part of a request in a pseudo channel: its first and last byte there, and how many of those between are
+ * requested. */
 struct piece {
     uint64_t from, to, bytes;
 };
@@ -85,7 +86,8 @@ static struct piece piece_of(const struct kb_memory_request *ask, uint64_t block
                           ((to - block) / pcs + 1) * size - skip - drop};
 }
 
-/* When data of a row begin to move. What waited beyond a refresh finds its row closed, and opens it again. */
+/* When the data of a row begin to move. A request that waited past a refresh finds its row closed and opens it
+ * again. */
 static uint64_t move_row(struct channel *channel, uint64_t row, uint64_t length_ps, uint64_t at_ps)
 {
     struct bank *bank = &channel->bank[row % hbm_banks_banks];
@@ -97,7 +99,8 @@ static uint64_t move_row(struct channel *channel, uint64_t row, uint64_t length_
     return start_ps;
 }
 
-static void move(struct channel *channel, const struct piece *piece, uint64_t at_ps, struct kb_served *served)
+/* Moves the data of a piece row by row. */
+static void move_piece(struct channel *channel, const struct piece *piece, uint64_t at_ps, struct kb_served *served)
 {
     uint64_t row_bytes = kb_attrs.hbm_ctrl_row_bytes, left = piece->bytes, at = piece->from;
     served->wait_ps += kb_later(channel->free_ps, at_ps) - at_ps;
@@ -121,7 +124,7 @@ struct kb_served hbm_banks_service(struct hbm_banks *state, const struct kb_memo
     struct kb_served served = {.first_ps = UINT64_MAX};
     for (uint64_t block = first; block <= last && block < first + pcs; block++) {
         struct piece piece = piece_of(ask, block);
-        move(&state->channel[block % pcs], &piece, ask->at_ps, &served);
+        move_piece(&state->channel[block % pcs], &piece, ask->at_ps, &served);
     }
     if (!ask->writes) {
         served.first_ps = kb_sum(served.first_ps, kb_attrs.hbm_ctrl_access_ps);
