@@ -4,16 +4,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "machine/emitted.h"
-
-static uint32_t all_cubes(void)
-{
-    return kb_shape.sips * kb_shape.cubes;
-}
+#include "tables.h"
 
 uint32_t memory_count(void)
 {
-    return 2 * pe_count() + all_cubes();
+    return 2 * pe_count() + cube_count();
 }
 
 uint32_t memory_hbm(uint32_t pe)

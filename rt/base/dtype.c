@@ -10,6 +10,18 @@
 #include <immintrin.h>
 #endif
 
+const uint8_t dtype_bytes[] = {
+#define DTYPE(name, bytes, is_float) bytes,
+#include "kb/dtypes.def"
+#undef DTYPE
+};
+
+const char *const dtype_words[] = {
+#define DTYPE(name, bytes, is_float) #name,
+#include "kb/dtypes.def"
+#undef DTYPE
+};
+
 static uint32_t f32_bits(float value)
 {
     uint32_t bits;

@@ -11,6 +11,9 @@
 
 #include "tables.h"
 
+extern const uint8_t dtype_bytes[DTYPES];                /* of an element */
+extern const char *const dtype_words[DTYPES];           /* "f16" ... */
+
 bool dtype_is_float(enum dtype dtype);
 
 /* Elements of any dtype from and to f32 (i32 rounds). */

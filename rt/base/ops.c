@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "machine/emitted.h"
+#include "tables.h"
 #include "common/arena.h"
 
 static const char **unknown;

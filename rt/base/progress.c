@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "stopwatch.h"
 
 static double began, shown;                             /* 0: no work is under way; shown > began: a line is there */
 

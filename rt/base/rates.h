@@ -1,10 +1,9 @@
-/* rates.h: how long bytes take, and reservations of what carries one thing at a time. */
-#ifndef KB_CHANNEL_H
-#define KB_CHANNEL_H
+/* rates.h: times of transfers and cycles, and divisions by attributes. */
+#ifndef KB_RATES_H
+#define KB_RATES_H
 
 #include <stdint.h>
 
-#include "sim/event.h"
 #include "kb/arith.h"
 
 /* kb/arith.h by shorter names. */
@@ -33,15 +32,6 @@ static inline uint64_t quotient(uint64_t a, struct divisor d)
 static inline uint64_t rest(uint64_t a, struct divisor d)
 {
     return a - quotient(a, d) * d.by;
-}
-
-/* Takes a channel that is free at *free_ps for a length of time, from at_ps (it may lie in the future) on; returns the
- * start and leaves the end in *free_ps. */
-static inline uint64_t reserve(uint64_t *free_ps, uint64_t at_ps, uint64_t length_ps)
-{
-    uint64_t start = *free_ps > at_ps ? *free_ps : at_ps;
-    *free_ps = time_after(start, length_ps);
-    return start;
 }
 
 #endif

@@ -1,8 +1,6 @@
 /* stopwatch.c: laps of the host's time. */
 #include "stopwatch.h"
 
-#include <time.h>
-
 bool stopwatch_on;
 struct lap laps[LAPS];
 

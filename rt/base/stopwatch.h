@@ -1,12 +1,21 @@
-/* stopwatch.h: on what the host spends its time, by laps: each instant of it belongs to the lap that was entered last.
+/* stopwatch.h: the host's own time. Nothing simulated depends on it.
  *
- * Phases are laps; kinds of events are more of them, numbered from PHASES on by whoever tells them apart (profile.c).
- * While it is off, entering a phase is a test in place. */
+ * The stopwatch sums it up by laps: each instant belongs to the lap that was entered last. Phases are laps; kinds of
+ * events are more of them, which profile.c numbers from PHASES on. While the stopwatch is off, entering a phase costs an
+ * inlined test. */
 #ifndef KB_STOPWATCH_H
 #define KB_STOPWATCH_H
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
+
+static inline double clock_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
 
 enum phase {
 #define PHASE(name, what) PHASE_##name,
@@ -22,13 +31,13 @@ extern struct lap {
     uint64_t count, ticks;
 } laps[LAPS];
 
-/* The host's clock, in ticks: of the processor's counter where there is one, for it costs least. */
+/* Ticks of the processor's counter where there is one, since it costs least; otherwise ns. */
 uint64_t stopwatch_ticks(void);
 
-/* Begins with PHASE_rest. */
+/* Starts in PHASE_rest. */
 void stopwatch_start(void);
 
-/* Enters a lap, and returns the one before; stopwatch_back goes back to that one without counting. */
+/* Enters a lap, and returns the one before, to which stopwatch_back goes back without counting it. */
 unsigned stopwatch_enter(unsigned lap);
 void stopwatch_back(unsigned lap);
 

@@ -3,8 +3,8 @@
  * All of it is const and emitted. A cube's nodes and links are described once, for every cube alike; an instance is its
  * cube's row and the position within the cube. Times are ps, bandwidths bytes/s (0: infinite), clocks kHz, sizes bytes.
  */
-#ifndef KB_MACHINE_H
-#define KB_MACHINE_H
+#ifndef KB_TABLES_H
+#define KB_TABLES_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -108,6 +108,39 @@ enum { PE_NODES = NODE_KINDS - NODE_pe_cpu };
 static inline uint32_t cube_pe_node(const struct shape *s, uint32_t pe, enum node_kind kind)
 {
     return 2 + s->noc_rows * s->noc_cols + SIDES + s->pes + pe * PE_NODES + (kind - NODE_pe_cpu);
+}
+
+/* ---- what emitted code defines, const */
+
+/* Who the machine is. */
+extern const char kb_machine_name[];                    /* system.name */
+extern const char kb_topology_hash[];                   /* hash of every attribute and count, hexadecimal */
+extern const char kb_version[];                         /* of the kbgen that emitted it */
+
+/* Tables; besides them kb_shape, above, and kb_attrs (kb/attrs.h). */
+extern const uint64_t kb_gemm_k_per_cycle[DTYPES];      /* 0: the engine lacks this dtype */
+extern const uint64_t kb_math_lanes[DTYPES];            /* 0: the engine lacks this dtype */
+/* Math ops, kb_shape.ops: the known ones in their order, then those that the topology names in pe_math's cost. */
+extern const char *const kb_op_names[];
+extern const uint64_t kb_op_costs[];
+extern const struct cube_node kb_cube_nodes[];          /* kb_shape.cube_nodes */
+extern const struct cube_link kb_cube_links[];          /* kb_shape.cube_links */
+extern const struct attachment kb_attachments[];        /* kb_shape.attachments */
+extern const uint16_t kb_nearest_attachment[];          /* per cube of a SIP */
+/* The link from a router towards that of a target: [direction][target][router, row-major]; NO_LINK: it is there. */
+extern const uint16_t kb_route[];
+/* The next step from a cube towards another: [direction][to][from], a side or HERE. */
+extern const uint8_t kb_cube_route[];
+
+/* PEs of the whole machine. */
+static inline uint32_t pe_count(void)
+{
+    return kb_shape.sips * kb_shape.cubes * kb_shape.pes;
+}
+
+static inline uint32_t cube_count(void)
+{
+    return kb_shape.sips * kb_shape.cubes;
 }
 
 #endif

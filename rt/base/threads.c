@@ -11,7 +11,7 @@
 
 #include "common/diag.h"
 
-unsigned pool_threads;
+unsigned thread_count;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t begins = PTHREAD_COND_INITIALIZER, ends = PTHREAD_COND_INITIALIZER;
@@ -37,7 +37,7 @@ static void *worker(void *arg)
         while (round == rounds)
             pthread_cond_wait(&begins, &mutex);
         pthread_mutex_unlock(&mutex);
-        if (thread < pool_threads)
+        if (thread < thread_count)
             take(thread);
         pthread_mutex_lock(&mutex);
         if (--working == 0)
@@ -46,21 +46,21 @@ static void *worker(void *arg)
     return NULL;
 }
 
-void pool_option(const char *text)
+void threads_option(const char *text)
 {
     unsigned long threads = strtoul(text, NULL, 10);
-    if (!*text || strspn(text, "0123456789") != strlen(text) || threads < 1 || threads > POOL_MOST_THREADS)
-        usage_error("--threads %s: a whole number from 1 to %d is needed", text, POOL_MOST_THREADS);
-    pool_threads = (unsigned)threads;
+    if (!*text || strspn(text, "0123456789") != strlen(text) || threads < 1 || threads > THREADS_MOST)
+        usage_error("--threads %s: a whole number from 1 to %d is needed", text, THREADS_MOST);
+    thread_count = (unsigned)threads;
 }
 
-void pool_prepare(void)
+void threads_prepare(void)
 {
     cpu_set_t set;
-    if (pool_threads > 0)
+    if (thread_count > 0)
         return;
     int processors = sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
-    pool_threads = processors < POOL_MOST_THREADS ? (unsigned)processors : POOL_MOST_THREADS;
+    thread_count = processors < THREADS_MOST ? (unsigned)processors : THREADS_MOST;
 }
 
 /* Signals are for the thread that simulates. */
@@ -71,7 +71,7 @@ static void start(void)
     rounds_before = rounds;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    while (started < pool_threads) {
+    while (started < thread_count) {
         if (pthread_create(&thread, NULL, worker, (void *)(uintptr_t)started))
             die("cannot start thread %u of the data pass (--threads):", started + 1);
         pthread_detach(thread);
@@ -80,11 +80,11 @@ static void start(void)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-void pool_run(uint64_t count, void (*f)(uint64_t i, unsigned thread, void *arg), void *arg)
+void threads_run(uint64_t count, void (*f)(uint64_t i, unsigned thread, void *arg), void *arg)
 {
-    pool_prepare();
+    threads_prepare();
     work = f, work_arg = arg, work_count = count, taken = 0;
-    if (pool_threads == 1 || count <= 1) {
+    if (thread_count == 1 || count <= 1) {
         take(0);
         return;
     }

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
+#include "base/stopwatch.h"
 #include "datapass/exec.h"
 #include "base/hash.h"
 #include "base/human.h"
@@ -121,7 +121,7 @@ static const char *file_of(int argc, char **argv)
     for (int option; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;)
         switch (option) {
         case 'd': exec_check = &recheck; break;
-        case 'n': pool_option(optarg); break;
+        case 'n': threads_option(optarg); break;
         case 'h': help(); exit(0);
         default: fprintf(stderr, "see %s data --help\n", program_name); exit(2);
         }

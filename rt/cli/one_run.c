@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "host/bench.h"
-#include "base/clock.h"
+#include "base/stopwatch.h"
 #include "machine/emitted.h"
 #include "datapass/exec.h"
 #include "host/host.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "host/bench.h"
-#include "base/clock.h"
+#include "base/stopwatch.h"
 #include "store/fill.h"
 #include "one_run.h"
 #include "point.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "host/bench.h"
-#include "base/clock.h"
+#include "base/stopwatch.h"
 #include "datapass/exec.h"
 #include "store/fill.h"
 #include "report/commands.h"
@@ -114,7 +114,7 @@ static struct run_options options_read(int argc, char **argv)
         switch (option) {
         case 'd': data_mode(optarg); break;
         case 's': fill_seed = seed_of(optarg); break;
-        case 'n': pool_option(optarg); break;
+        case 'n': threads_option(optarg); break;
         case 'j': read.json = optarg; break;
         case 't': read.trace = optarg; break;
         case 'p': read.points = optarg; break;

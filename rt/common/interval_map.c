@@ -8,13 +8,15 @@
 #include <assert.h>
 #include <string.h>
 
-static uint32_t next_priority(void)
+/* A tree of one. */
+static void node_init(struct interval *node, uint64_t begin, uint64_t end)
 {
-    static _Thread_local uint32_t state = 1;            /* xorshift */
-    state ^= state << 13;
-    state ^= state >> 17;
-    state ^= state << 5;
-    return state;
+    static _Thread_local uint32_t priority = 1;         /* xorshift */
+    static _Thread_local uint64_t number;
+    priority ^= priority << 13;
+    priority ^= priority >> 17;
+    priority ^= priority << 5;
+    *node = (struct interval){.begin = begin, .end = end, .last_end = end, .number = ++number, .priority = priority};
 }
 
 static struct interval *updated(struct interval *tree)
@@ -28,25 +30,24 @@ static struct interval *updated(struct interval *tree)
     return tree;
 }
 
-/* Intervals of one begin are in the order of their addresses; without an interval: before a position. */
-static bool is_before(const struct interval *a, uint64_t begin, const struct interval *b)
+static bool is_before(const struct interval *a, uint64_t begin, uint64_t number)
 {
-    return a->begin != begin ? a->begin < begin : a < b;
+    return a->begin != begin ? a->begin < begin : a->number < number;
 }
 
-/* What begins before a position, or before an interval at it, and the rest. */
-static void split(struct interval *tree, uint64_t begin, const struct interval *at, struct interval **low,
+/* What comes before an interval of a begin and a number, and the rest; number 0: what begins before. */
+static void split(struct interval *tree, uint64_t begin, uint64_t number, struct interval **low,
                   struct interval **high)
 {
     if (!tree) {
         *low = *high = NULL;
-    } else if (is_before(tree, begin, at)) {
+    } else if (is_before(tree, begin, number)) {
         *low = tree;
-        split(tree->right, begin, at, &tree->right, high);
+        split(tree->right, begin, number, &tree->right, high);
         updated(tree);
     } else {
         *high = tree;
-        split(tree->left, begin, at, low, &tree->left);
+        split(tree->left, begin, number, low, &tree->left);
         updated(tree);
     }
 }
@@ -119,7 +120,7 @@ static struct interval *interval_new(struct interval_kind *kind, const struct in
 {
     struct interval *made = pool_take(&kind->pool, kind->size);
     memcpy(made, value, kind->size);
-    *made = (struct interval){begin, end, end, NULL, NULL, next_priority()};
+    node_init(made, begin, end);
     if (kind->copied)
         kind->copied(made);
     if (kind->advance && begin > value->begin)
@@ -159,7 +160,7 @@ static void last_set_end(struct interval *tree, uint64_t end)
 static void cut(struct interval_kind *kind, struct interval *tree, uint64_t at, struct interval **low,
                 struct interval **high)
 {
-    split(tree, at, NULL, low, high);
+    split(tree, at, 0, low, high);
     if (!*low || (*low)->last_end <= at)
         return;
     struct interval *last = last_of(*low);
@@ -189,7 +190,7 @@ static struct interval *join_mended(struct interval_kind *kind, struct interval 
     if (!low || !first || low->last_end != first->begin || !continues(kind, last_of(low), first))
         return join(low, high);
     last_set_end(low, first->end);
-    split(high, first->end, NULL, &first, &high);
+    split(high, first->end, 0, &first, &high);
     interval_free(kind, first);
     return join(low, high);
 }
@@ -259,8 +260,8 @@ void interval_add(struct interval_map *map, struct interval *interval)
 {
     struct interval *low, *high;
     assert(interval->begin < interval->end);
-    *interval = (struct interval){interval->begin, interval->end, interval->end, NULL, NULL, next_priority()};
-    split(map->root, interval->begin, interval, &low, &high);
+    node_init(interval, interval->begin, interval->end);
+    split(map->root, interval->begin, interval->number, &low, &high);
     map->root = join(join(low, interval), high);
 }
 
@@ -269,7 +270,7 @@ static struct interval *without(struct interval *tree, const struct interval *in
     assert(tree);
     if (tree == interval)
         return join(tree->left, tree->right);
-    if (is_before(tree, interval->begin, interval))
+    if (is_before(tree, interval->begin, interval->number))
         tree->right = without(tree->right, interval);
     else
         tree->left = without(tree->left, interval);

@@ -22,6 +22,7 @@ struct interval {
     uint64_t begin, end;                                /* begin < end */
     uint64_t last_end;                                  /* the greatest end of its subtree */
     struct interval *left, *right;
+    uint64_t number;                                    /* rises: intervals of one begin are in the order of adding */
     uint32_t priority;                                  /* at least those of its subtree */
 };
 
@@ -51,7 +52,8 @@ struct interval *interval_find(const struct interval_map *map, uint64_t at);
 #define interval_for(map, i, first, last)                                                                              \
     for (struct interval *i = interval_find(map, first); i && i->begin < (last); i = interval_find(map, i->end))
 
-/* Calls f for every interval that overlaps [begin, end), in the order of their begins. The map must stay as it is. */
+/* Calls f for every interval that overlaps [begin, end), in the order of their begins, and of adding among equal
+ * ones. The map must stay as it is. */
 void interval_each(const struct interval_map *map, uint64_t begin, uint64_t end,
                    void (*f)(struct interval *interval, void *arg), void *arg);
 

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/clock.h"
 #include "base/progress.h"
 #include "base/stopwatch.h"
 #include "base/threads.h"
@@ -80,7 +79,7 @@ struct tasks ARRAY(struct task);
 static void *scratch_of(unsigned thread)
 {
     enum { HUGE_PAGE = 2 << 20 };
-    static void *scratch[POOL_MOST_THREADS];
+    static void *scratch[THREADS_MOST];
     uint64_t bytes = (gemm_scratch_bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
     if (!scratch[thread]) {
         scratch[thread] = aligned_alloc(HUGE_PAGE, bytes);
@@ -145,12 +144,12 @@ static void run_tasks(const struct op *const *ops, uint32_t count, struct tasks 
     for (uint32_t i = 0; i < count && sum < WORTH_WAKING; i++)
         sum += effort(ops[i]);
     if (sum >= WORTH_WAKING || exec_check)
-        pool_run(tasks->count, do_task, tasks);
+        threads_run(tasks->count, do_task, tasks);
     else
         for (uint64_t i = 0; i < tasks->count; i++)
             do_task(i, 0, tasks);
     if (exec_check)
-        pool_run(count, check_gemm, (void *)ops);
+        threads_run(count, check_gemm, (void *)ops);
 }
 
 /* ---- a level */

@@ -92,7 +92,7 @@ bool math_overlaps(const struct math *math)
     const struct view *to = &math->to;
     for (unsigned i = 0; i < math_views(math); i++) {
         const struct view *x = &math->operand[i];
-        bool same = to->offset == x->offset && view_size(to) == view_size(x) && math->axis == NO_AXIS;
+        bool same = to->offset == x->offset && dtype_bytes[to->dtype] == dtype_bytes[x->dtype] && math->axis == NO_AXIS;
         for (unsigned axis = 0; same && axis < to->rank; axis++)
             same = to->shape[axis] == 1 || to->stride[axis] == x->stride[axis];
         if (!same && view_overlap(to, x))

@@ -25,7 +25,7 @@ static uint32_t own_tcm(const struct tl *tl)
 void buffer_free_all(struct tl *tl)
 {
     struct device_state *state = device_state(tl);
-    room_kernel_ended(own_tcm(tl));
+    allocator_kernel_ended(own_tcm(tl));
     for (struct data_copy *copy = state->copies, *next; copy; copy = next) {
         next = copy->next;
         free(copy);
@@ -37,21 +37,21 @@ void buffer_free_all(struct tl *tl)
 
 uint64_t tl_room_bytes(struct tl *tl)
 {
-    return room_kernel_left(own_tcm(tl));
+    return allocator_kernel_left(own_tcm(tl));
 }
 
 uint64_t buffer_alloc(const struct call *call, uint64_t bytes)
 {
     uint32_t tcm = own_tcm(call->tl);
     uint64_t offset;
-    if (room_kernel_take(tcm, bytes, call->site, &offset)) {
+    if (allocator_kernel_take(tcm, bytes, call->site, &offset)) {
         hazards_allocated(call->tl, offset, bytes);
         return memory_address(tcm, offset);
     }
     char holders[600];
-    room_describe(tcm, holders, sizeof holders);
+    allocator_describe(tcm, holders, sizeof holders);
     call_error(call, "no room for %" PRIu64 " bytes in the TCM: %" PRIu64 " left in one piece; %s", bytes,
-               room_kernel_left(tcm), holders);
+               allocator_kernel_left(tcm), holders);
 }
 
 struct tl_shard tl_alloc_at(struct tl *tl, enum kb_dtype dtype, const uint64_t *shape, uint64_t rank, const char *file,
@@ -74,7 +74,7 @@ void tl_free_at(struct tl *tl, struct tl_shard buffer, const char *file, uint32_
     struct view view = call_view(&call, "the buffer", &buffer);
     uint64_t bytes = view_bytes_of(&view);
     hazards_check_free(&call, &view);
-    if (view.memory != own_tcm(tl) || !room_kernel_free(view.memory, view.offset, bytes))
+    if (view.memory != own_tcm(tl) || !allocator_kernel_free(view.memory, view.offset, bytes))
         call_error(&call, "no buffer of %" PRIu64 " bytes was allocated at %s", bytes, address_name(buffer.addr));
     hazards_freed(&call, view.offset, bytes);
 }
@@ -94,7 +94,7 @@ static void copy_run(uint64_t offset, uint64_t bytes, void *arg)
     struct data_cursor *cursor = arg;
     uint64_t at;
     if (store_pending(cursor->memory, offset, bytes, &at)) {
-        const struct origin *maker = store_maker(cursor->memory, at);
+        const struct op_ref *maker = store_maker(cursor->memory, at);
         call_fault(cursor->call, FAULT_PENDING_RESULT,
                    "the bytes at %s are the pending result of %s, operation %" PRIu64 " of kernel %s, called at %s:%u",
                    address_name(memory_address(cursor->memory, at)), maker->name, maker->id, maker->kernel,

@@ -139,7 +139,7 @@ void call_after(const struct call *call, tl_handle handle)
     struct device_state *state = device_state(call->tl);
     uint32_t number = call_number(call, handle);
     if (races_on)
-        racer_after(pe_number(call->tl->pe), number);
+        hb_after(pe_number(call->tl->pe), number);
     *array_add(&state->after) = number;
 }
 
@@ -148,11 +148,11 @@ void call_wait(const struct call *call, tl_handle handle)
     uint32_t number = call_number(call, handle);
     kernel_wait(call->tl, number);
     if (races_on)
-        racer_waited(pe_number(call->tl->pe), number);
+        hb_waited(pe_number(call->tl->pe), number);
 }
 
 /* Records an effect of the next command. A receive has none before it completes. */
-static struct origin *record(const struct call *call, struct op *op, bool receives)
+static struct op_ref *record(const struct call *call, struct op *op, bool receives)
 {
     const struct device_state *state = device_state(call->tl);
     op->pe = pe_number(call->tl->pe);
@@ -163,13 +163,13 @@ static struct origin *record(const struct call *call, struct op *op, bool receiv
     op->line = call->site.line;
     op->after = state->after.at;
     op->afters = state->after.count;
-    struct origin *recorded = receives ? oplog_call(op) : oplog_add(op);
+    struct op_ref *recorded = receives ? oplog_call(op) : oplog_add(op);
     if (races_on)
         race_called(pe_number(call->tl->pe), op->command, recorded, op, receives);
     return recorded;
 }
 
-struct origin *call_record(const struct call *call, struct op *op)
+struct op_ref *call_record(const struct call *call, struct op *op)
 {
     return record(call, op, false);
 }
@@ -179,14 +179,14 @@ tl_handle call_submit(const struct call *call, struct request *ask, struct op *o
     return call_submit_recorded(call, ask, op ? record(call, op, ask->kind == COMMAND_recv) : NULL);
 }
 
-tl_handle call_submit_recorded(const struct call *call, struct request *ask, struct origin *recorded)
+tl_handle call_submit_recorded(const struct call *call, struct request *ask, struct op_ref *recorded)
 {
     device_state(call->tl)->after.count = 0;
     if (races_on)
-        racer_submitted(pe_number(call->tl->pe));
+        hb_submitted(pe_number(call->tl->pe));
     ask->file = call->site.file;
     ask->line = call->site.line;
-    ask->record = origin_hold(recorded);
+    ask->record = op_ref_hold(recorded);
     const struct command *command = kernel_submit(call->tl, ask);
     return (tl_handle)(uintptr_t)((uint64_t)call->tl->serial << 32 | command->number);
 }

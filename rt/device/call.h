@@ -63,13 +63,13 @@ void call_wait(const struct call *call, tl_handle handle);
 
 /* Records an effect on data, at this instant, of the command that is submitted next. A command with several effects
  * calls it for all but the last one. The result is valid until pass 1 is done for it. */
-struct origin *call_record(const struct call *call, struct op *op);
+struct op_ref *call_record(const struct call *call, struct op *op);
 
 /* Submits a command, after pe_cpu's overhead. `op` is its effect on data, recorded at this instant, of a receive at its
  * completion; NULL: it has none. */
 tl_handle call_submit(const struct call *call, struct request *ask, struct op *op);
 
 /* The same with an effect that call_record has recorded; NULL: it has none. */
-tl_handle call_submit_recorded(const struct call *call, struct request *ask, struct origin *record);
+tl_handle call_submit_recorded(const struct call *call, struct request *ask, struct op_ref *record);
 
 #endif

@@ -134,7 +134,7 @@ static const struct range_list *locate(const struct call *call, const struct mat
 static void record_copies(const struct call *call, const struct matrix *matrix, const struct range_list *pages,
                           bool scatter)
 {
-    uint64_t offset = room_staging(pe_number(call->tl->pe), matrix->area, span_bytes(call, matrix));
+    uint64_t offset = allocator_staging(pe_number(call->tl->pe), matrix->area, span_bytes(call, matrix));
     for (size_t i = 0; i < pages->count; i++) {
         const struct range *r = &pages->at[i];
         struct view page = view_bytes(r->memory, r->offset, r->bytes);
@@ -172,7 +172,7 @@ static struct view matrix_view(const struct call *call, const struct matrix *mat
     /* A result is gathered if its rows have gaps: their bytes are scattered as well, and must stay as they are. */
     if (!matrix->written || leading_dimension(matrix) != matrix->columns)
         record_copies(call, matrix, found, false);
-    return view_in(matrix, store_staging(), room_staging(pe_number(call->tl->pe), matrix->area,
+    return view_in(matrix, store_staging(), allocator_staging(pe_number(call->tl->pe), matrix->area,
                                                          span_bytes(call, matrix)));
 }
 
@@ -212,12 +212,12 @@ static tl_handle submit(const struct call *call, struct request *timed, struct o
 {
     if (!mapped)
         return call_submit(call, timed, NULL);
-    struct origin *record = origin_hold(call_record(call, op));
+    struct op_ref *record = op_ref_hold(call_record(call, op));
     const struct range_list *pages = locate(call, written);
     if (pages->count > 1)
         record_copies(call, written, pages, true);
     tl_handle handle = call_submit_recorded(call, timed, record);
-    origin_drop(record);
+    op_ref_drop(record);
     return handle;
 }
 

@@ -150,7 +150,7 @@ static tl_handle submit_math(const struct call *call, const struct tl_compute *a
         call_error(call, "the result overlaps a part of an operand");
     /* The lanes are those of the larger dtype. */
     const struct view *x = math_subject(math);
-    uint8_t dtype = view_size(&math->to) > view_size(x) ? math->to.dtype : x->dtype;
+    uint8_t dtype = dtype_bytes[math->to.dtype] > dtype_bytes[x->dtype] ? math->to.dtype : x->dtype;
     struct request timed = {.kind = COMMAND_math, .dtype = dtype, .op = math->op,
                             .n = view_elements(reduces ? &math->operand[0] : &math->to)};
     return call_submit(call, &timed, &op);

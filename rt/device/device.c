@@ -30,7 +30,7 @@ void device_run(struct tl *tl, const void *arg)
     tl->data = arena_alloc(1, sizeof(struct device_state));
     hazards_begin(tl);
     if (races_on)
-        racers_kernel_begins(pe_number(tl->pe), start->known);
+        hb_kernel_begins(pe_number(tl->pe), start->known);
     start->kernel->body(tl, start->arg);
     state_free(tl);
     if (!races_on)

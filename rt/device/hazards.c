@@ -126,7 +126,7 @@ static bool conflicts(const struct outstanding *transfer, const struct view *vie
 static _Noreturn void conflict_fault(const struct call *call, enum fault code, const struct outstanding *transfer,
                                      uint64_t first, const char *how)
 {
-    const struct origin *op = transfer->command->ask.record;
+    const struct op_ref *op = transfer->command->ask.record;
     call_fault(call, code, "the bytes at %s %s %s, command %" PRIu32 " of kernel %s, called at %s:%" PRIu32,
                address_name(memory_address(transfer->buffer.memory, first)), how, op->name, op->command, op->kernel,
                op->file, op->line);

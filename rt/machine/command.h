@@ -65,7 +65,7 @@ struct request {
     uint32_t epilogues;
     const char *file;                                   /* the kernel's call; NULL in a command stream */
     uint32_t line;
-    struct origin *record;                              /* in the op log, held by the command until it is dropped; NULL:
+    struct op_ref *record;                              /* in the op log, held by the command until it is dropped; NULL:
                                                            it moves no data, or is of a command stream */
 };
 

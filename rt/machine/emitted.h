@@ -1,4 +1,4 @@
-/* emitted.h: the names that emitted code defines and the runtime uses.
+/* emitted.h: the state and the models that emitted code defines; base/tables.h has its tables.
  *
  * No file of the runtime includes an emitted one. */
 #ifndef KB_EMITTED_H
@@ -7,37 +7,6 @@
 #include "base/tables.h"
 #include "memory.h"
 #include "pe.h"
-
-/* Who the machine is. */
-extern const char kb_machine_name[];                    /* system.name */
-extern const char kb_topology_hash[];                   /* hash of every attribute and count, hexadecimal */
-extern const char kb_version[];                         /* of the kbgen that emitted it */
-
-/* Tables, const; besides kb_attrs, of kb/attrs.h, and kb_shape, of machine.h. */
-extern const uint64_t kb_gemm_k_per_cycle[DTYPES];      /* 0: the engine lacks this dtype */
-extern const uint64_t kb_math_lanes[DTYPES];            /* 0: the engine lacks this dtype */
-/* Math ops, kb_shape.ops: the known ones in their order, then those that the topology names in pe_math's cost. */
-extern const char *const kb_op_names[];
-extern const uint64_t kb_op_costs[];
-extern const struct cube_node kb_cube_nodes[];          /* kb_shape.cube_nodes */
-extern const struct cube_link kb_cube_links[];          /* kb_shape.cube_links */
-extern const struct attachment kb_attachments[];        /* kb_shape.attachments */
-extern const uint16_t kb_nearest_attachment[];          /* per cube of a SIP */
-/* The link from a router towards that of a target: [direction][target][router, row-major]; NO_LINK: it is there. */
-extern const uint16_t kb_route[];
-/* The next step from a cube towards another: [direction][to][from], a side or HERE. */
-extern const uint8_t kb_cube_route[];
-
-/* PEs of the whole machine. */
-static inline uint32_t pe_count(void)
-{
-    return kb_shape.sips * kb_shape.cubes * kb_shape.pes;
-}
-
-static inline uint32_t cube_count(void)
-{
-    return kb_shape.sips * kb_shape.cubes;
-}
 
 extern const bool kb_own_models;                        /* whether a part's model is the user's own */
 

@@ -7,18 +7,6 @@
 #include "base/rates.h"
 #include "common/arena.h"
 
-const uint8_t dtype_bytes[] = {
-#define DTYPE(name, bytes, is_float) bytes,
-#include "kb/dtypes.def"
-#undef DTYPE
-};
-
-const char *const dtype_words[] = {
-#define DTYPE(name, bytes, is_float) #name,
-#include "kb/dtypes.def"
-#undef DTYPE
-};
-
 static uint64_t edge(uint64_t whole, uint64_t tile, uint64_t i)
 {
     uint64_t rest = whole - i * tile;

@@ -4,6 +4,7 @@
 #ifndef KB_PLAN_H
 #define KB_PLAN_H
 
+#include "base/dtype.h"
 #include "command.h"
 
 /* In the order of the pipeline, upstream first. */
@@ -72,8 +73,5 @@ uint64_t plan_buffer_bytes(const struct command *command, const struct tile *til
 
 /* Elements that a MATH stage works on. */
 uint64_t plan_elements(const struct command *command, const struct tile *tile);
-
-extern const uint8_t dtype_bytes[];
-extern const char *const dtype_words[];
 
 #endif

@@ -2,7 +2,7 @@
  *
  * Calls of one instant come in the order in which the kernels happened to resume. They wait in a batch until time goes
  * on or their results are needed, and are then sorted into data order, so that pass 1 and the data pass see one order.
- * Then the records are encoded (log.h) and leave memory. Their origins stay as long as anything refers to them. */
+ * Then the records are encoded (log.h) and leave memory. Their references stay as long as anything refers to them. */
 #include "oplog.h"
 
 #include <stdlib.h>
@@ -22,7 +22,7 @@ bool oplog_on;
 /* A record without a place in data order yet. A free one keeps its arrays: no operation allocates. */
 struct oplog_entry {
     struct op op;
-    struct origin *origin, *send;
+    struct op_ref *ref, *send;
     struct gemm_epilogue *epilogue;
     uint32_t *after;
     uint32_t epilogue_capacity, after_capacity;
@@ -72,9 +72,9 @@ static struct oplog_entry *entry_take(void)
 
 static void entry_drop(struct oplog_entry *entry)
 {
-    entry->origin->entry = NULL;
-    origin_drop(entry->origin);
-    origin_drop(entry->send);
+    entry->ref->entry = NULL;
+    op_ref_drop(entry->ref);
+    op_ref_drop(entry->send);
     entry->tile = NULL;
     entry->tiles = 0;
     entry->next = unused;
@@ -106,19 +106,19 @@ static void copy_afters(struct oplog_entry *entry)
 static struct oplog_entry *entry_new(const struct op *op)
 {
     struct oplog_entry *entry = entry_take();
-    struct origin *origin = entry->origin = origin_new();
+    struct op_ref *ref = entry->ref = op_ref_new();
     entry->op = *op;
     copy_afters(entry);
     entry->send = NULL;
     if (op->kind == OPKIND_gemm)
         copy_epilogues(entry);
-    origin->name = op->name;
-    origin->pe = op->pe;
-    origin->command = op->command;
-    origin->kernel = op->kernel;
-    origin->file = op->file;
-    origin->line = op->line;
-    origin->entry = entry;
+    ref->name = op->name;
+    ref->pe = op->pe;
+    ref->command = op->command;
+    ref->kernel = op->kernel;
+    ref->file = op->file;
+    ref->line = op->line;
+    ref->entry = entry;
     return entry;
 }
 
@@ -130,17 +130,17 @@ static void append(struct oplog_entry *entry)
     *array_add(&batch) = entry;
 }
 
-struct origin *oplog_call(const struct op *op)
+struct op_ref *oplog_call(const struct op *op)
 {
-    return entry_new(op)->origin;
+    return entry_new(op)->ref;
 }
 
-struct origin *oplog_add(const struct op *op)
+struct op_ref *oplog_add(const struct op *op)
 {
     struct oplog_entry *added = entry_new(op);
     append(added);
     if (op->pe != OP_OF_HOST)
-        return added->origin;
+        return added->ref;
     oplog_settle(true, OP_OF_HOST);
     return NULL;
 }
@@ -150,13 +150,13 @@ static void message_received(const struct command *receive, const struct command
     if (!receive->ask.record)
         return;
     struct oplog_entry *entry = receive->ask.record->entry;
-    entry->send = origin_hold(send->ask.record);
+    entry->send = op_ref_hold(send->ask.record);
     append(entry);
 }
 
 static void command_dropped(const struct command *command)
 {
-    origin_drop(command->ask.record);
+    op_ref_drop(command->ask.record);
 }
 
 struct observer oplog_observer = {
@@ -173,21 +173,21 @@ static void issue_copy(struct oplog_entry *entry)
 {
     struct copy *copy = &entry->op.copy;
     if (copy->to.memory == store_messages())
-        copy->to.offset = entry->origin->message = room_message_take();
+        copy->to.offset = entry->ref->message = allocator_message_take();
     if (entry->send)
         copy->from.offset = entry->send->message;
     view_copy(IMAGE_NOW, &copy->to, &copy->from);
     if (entry->send)
-        room_message_free(copy->from.offset);
+        allocator_message_free(copy->from.offset);
 }
 
 static void issue(struct oplog_entry *entry)
 {
     struct op *op = &entry->op;
     if (op->kind == OPKIND_gemm)
-        store_mark_view(&op->gemm.c, entry->origin);
+        store_mark_view(&op->gemm.c, entry->ref);
     else if (op->kind == OPKIND_math)
-        store_mark_view(&op->math.to, entry->origin);
+        store_mark_view(&op->math.to, entry->ref);
     else if (op->pe == OP_OF_HOST)
         fill_write(&op->fill, IMAGE_NOW);
     else
@@ -214,7 +214,7 @@ static bool batch_has(int64_t pe)
     return false;
 }
 
-static void record_services_of(const struct origin *op)
+static void record_services_of(const struct op_ref *op)
 {
     log_services(&(struct services){op->id, op->start_ps, op->end_ps, op->node, op->services});
 }
@@ -223,7 +223,7 @@ static void record_services_of(const struct origin *op)
 static void settle(struct oplog_entry *entry)
 {
     bool is_initial = entry->op.pe == OP_OF_HOST && settled == interval;
-    entry->op.id = entry->origin->id = settled++;
+    entry->op.id = entry->ref->id = settled++;
     entry->op.sent = entry->send ? 1 + entry->send->id : 0;
     if (oplog_on && !is_initial)
         store_part();
@@ -234,8 +234,8 @@ static void settle(struct oplog_entry *entry)
         entry->tile[i].id = entry->op.id;
         log_tile(&entry->tile[i]);
     }
-    if (entry->origin->complete)
-        record_services_of(entry->origin);
+    if (entry->ref->complete)
+        record_services_of(entry->ref);
     if (is_initial) {
         log_begin_interval();
         interval = settled;
@@ -261,7 +261,7 @@ void oplog_settle(bool all, int64_t pe)
 static void service_ends(const struct token *token)
 {
     const struct command *command = token->command;
-    struct origin *op = command->ask.record;
+    struct op_ref *op = command->ask.record;
     struct tile_stage stage = {.tile = token->tile.id, .stage = token->stage.index,
                                .node = pe_rank(command->pe, stage_node(token->stage.kind)),
                                .start_ps = token->started_ps, .end_ps = sim_now_ps()};
@@ -286,7 +286,7 @@ static void service_ends(const struct token *token)
 
 static void command_completed(const struct command *command)
 {
-    struct origin *op = command->ask.record;
+    struct op_ref *op = command->ask.record;
     if (!op)
         return;
     if (op->services == 0)                              /* a receive that read nothing */

@@ -12,7 +12,6 @@
 
 #include "store/operation.h"
 #include "store/fill.h"
-#include "store/origin.h"
 #include "sim/observer.h"
 
 enum op_kind { OPKIND_memory, OPKIND_gemm, OPKIND_math };
@@ -59,14 +58,14 @@ void op_each_view(const struct op *op, void (*f)(const struct view *view, bool w
 extern bool oplog_on;
 
 /* ---- recording: the log sets id, at_ps and sent of the operation that it is given, and copies all that it points to.
- * The origin that is returned is held until pass 1 has done the operation; whoever needs it longer holds it. */
+ * The reference that is returned is held until pass 1 has done the operation; whoever needs it longer holds it. */
 
 /* Records an operation that is called now. One of the host is done at once. */
-struct origin *oplog_add(const struct op *op);
+struct op_ref *oplog_add(const struct op *op);
 
 /* The same for a receive, in two steps: the record at the call, and its place in data order at its completion, when the
  * send of its message is known. */
-struct origin *oplog_call(const struct op *op);
+struct op_ref *oplog_call(const struct op *op);
 
 /* Does pass 1 for the operations of earlier instants; for those of this instant too if `all`, or if one of them is of
  * this PE. */

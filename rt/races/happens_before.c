@@ -1,364 +1,369 @@
-/* happens_before.c: operations as far as their order goes. */
+/* happens_before.c: vector clocks of kernels, and the operations that they order.
+ *
+ * Each PE has a clock, which rises whenever its kernel waits for an operation or sends a message: the events by which
+ * others can come to know more. The end of an operation a is the pair (PE, clock at which it was waited for). A vector
+ * clock has for each PE a clock of which all is known: whoever knows clock c of a PE knows what its kernel knew at c.
+ * So a ended before b began if b's vector clock, taken at its call, has at least a's clock for a's PE; and it has that
+ * only if a chain of messages and launches leads from the wait for a to the call of b, for nothing else raises it.
+ *
+ * A message carries the vector clock and the clock of its send. Who waits for its receive learns both; so a third one
+ * knows the message if it knows the clock of that wait. That also orders what the send comes after by tl_after, which
+ * its own kernel may never wait for. Whatever b itself comes after by tl_after is followed backwards.
+ *
+ * Operations that know the same share one vector clock, which is copied when one of its holders learns something. */
 #include "happens_before.h"
 
-#include <stdlib.h>
-
-#include "clocks.h"
+#include "common/arena.h"
+#include "common/array.h"
+#include "common/pool.h"
 #include "machine/emitted.h"
 #include "sim/loop.h"
-#include "common/arena.h"
-#include "common/diag.h"
+
+struct vector_clock {
+    uint32_t holders;
+    uint32_t at[];                                      /* by PE over the machine; 0: nothing is known */
+};
 
 /* The kernels of a PE, one after the other. */
 struct thread {
-    struct clocks *seen;                                /* of others; of itself, what others have told it */
-    uint32_t clock;                                     /* rises with each command waited for and each send */
-    struct racer *newest;                               /* operations not waited for */
-    struct racer **after;                               /* what the next command comes after */
-    uint32_t afters, after_room;
+    struct vector_clock *known;                         /* of others; of itself, what others have told it */
+    uint32_t clock;
+    struct hb_op *newest;                               /* list of operations not waited for */
+    struct hb_link *after;                              /* what the next command comes after */
 };
 
-/* In a list of sends. */
-struct teller {
-    struct racer *send;
-    struct teller *next;
-};
+static struct {
+    struct thread *threads;                             /* by PE over the machine */
+    struct vector_clock *host;
+    struct pool clocks, ops, links;
+    uint64_t searches;
+    struct ARRAY(struct hb_op *) found;                 /* of the search along tl_after that is under way */
+} hb;
 
-static struct thread *threads;                          /* by PE over the machine */
-static struct clocks *host;
-static struct racer *unused;
-static struct teller *unused_tellers;
-static uint64_t visits;
+/* ---- vector clocks */
 
-static struct clocks **host_clocks(void)
+static struct vector_clock *vector_clock_new(void)
 {
-    if (!host)
-        host = clocks_new();
-    return &host;
+    struct vector_clock *clock = pool_take(&hb.clocks, sizeof *clock + pe_count() * sizeof *clock->at);
+    clock->holders = 1;
+    return clock;
+}
+
+static struct vector_clock *vector_clock_hold(struct vector_clock *clock)
+{
+    clock->holders++;
+    return clock;
+}
+
+static void vector_clock_drop(struct vector_clock *clock)
+{
+    if (clock && --clock->holders == 0)
+        pool_give_back(&hb.clocks, clock);
+}
+
+/* Makes *clock one that nobody else holds. */
+static void vector_clock_unshare(struct vector_clock **clock)
+{
+    struct vector_clock *shared = *clock;
+    if (shared->holders == 1)
+        return;
+    *clock = vector_clock_new();
+    memcpy((*clock)->at, shared->at, pe_count() * sizeof *shared->at);
+    vector_clock_drop(shared);
+}
+
+static void vector_clock_learn(struct vector_clock **clock, const struct vector_clock *other)
+{
+    if (!other || other == *clock)
+        return;
+    uint32_t pe = 0, pes = pe_count();
+    while (pe < pes && other->at[pe] <= (*clock)->at[pe])
+        pe++;
+    if (pe == pes)
+        return;
+    vector_clock_unshare(clock);
+    for (; pe < pes; pe++)
+        if (other->at[pe] > (*clock)->at[pe])
+            (*clock)->at[pe] = other->at[pe];
+}
+
+static void vector_clock_learn_of(struct vector_clock **clock, uint32_t pe, uint32_t at)
+{
+    if (at <= (*clock)->at[pe])
+        return;
+    vector_clock_unshare(clock);
+    (*clock)->at[pe] = at;
+}
+
+static struct vector_clock **host_clock(void)
+{
+    if (!hb.host)
+        hb.host = vector_clock_new();
+    return &hb.host;
 }
 
 static struct thread *thread_of(uint32_t pe)
 {
-    if (!threads)
-        threads = arena_alloc(pe_count(), sizeof *threads);
-    if (!threads[pe].seen)
-        threads[pe].seen = clocks_hold(*host_clocks());
-    return &threads[pe];
+    if (!hb.threads)
+        hb.threads = arena_alloc(pe_count(), sizeof *hb.threads);
+    if (!hb.threads[pe].known)
+        hb.threads[pe].known = vector_clock_hold(*host_clock());
+    return &hb.threads[pe];
 }
 
-/* ---- lists of racers */
+/* ---- operations */
 
-static void list_add(struct racer ***list, uint32_t *count, uint32_t *room, struct racer *racer)
+static void link_add(struct hb_link **list, struct hb_op *op)
 {
-    if (*count == *room) {
-        *room = *room ? 2 * *room : 4;
-        *list = realloc(*list, *room * sizeof **list);
-        if (!*list)
-            die("no memory for the order of operations:");
+    struct hb_link *link = pool_take(&hb.links, sizeof *link);
+    *link = (struct hb_link){hb_hold(op), *list};
+    *list = link;
+}
+
+static void links_drop(struct hb_link **list)
+{
+    for (struct hb_link *link; (link = *list);) {
+        *list = link->next;
+        hb_drop(link->op);
+        pool_give_back(&hb.links, link);
     }
-    (*list)[(*count)++] = racer;
 }
 
-/* What is still to be looked at in a search along tl_after. */
-static struct racer **stack;
-static uint32_t stacked, stack_room;
-
-static void push(struct racer *racer)
+static void known_drop(struct hb_op *op)
 {
-    if (racer->visit == visits)
+    vector_clock_drop(op->known);
+    op->known = NULL;
+}
+
+void hb_drop(struct hb_op *op)
+{
+    if (!op || --op->holders)
         return;
-    racer->visit = visits;
-    list_add(&stack, &stacked, &stack_room, racer);
+    links_drop(&op->after);
+    links_drop(&op->later_sends);
+    hb_drop(op->from);
+    known_drop(op);
+    op->op->hb = NULL;
+    op_ref_drop(op->op);
+    pool_give_back(&hb.ops, op);
 }
 
-static void push_afters(const struct racer *racer)
-{
-    for (uint32_t i = 0; i < racer->afters; i++)
-        push(racer->after[i]);
-}
-
-static void search_from(struct racer *racer)
-{
-    visits++;
-    stacked = 0;
-    push(racer);
-}
-
-/* ---- one operation */
-
-static struct racer *racer_new(void)
-{
-    enum { CHUNK = 64 };
-    if (!unused) {
-        struct racer *chunk = arena_alloc(CHUNK, sizeof *chunk);
-        for (int i = 0; i < CHUNK; i++) {
-            chunk[i].older = unused;
-            unused = &chunk[i];
-        }
-    }
-    struct racer *racer = unused;
-    unused = racer->older;
-    *racer = (struct racer){.holders = 1};
-    return racer;
-}
-
-static void seen_drop(struct racer *racer)
-{
-    clocks_drop(racer->seen);
-    racer->seen = NULL;
-}
-
-static void afters_drop(struct racer *racer)
-{
-    while (racer->afters)
-        racer_drop(racer->after[--racer->afters]);
-    free(racer->after);
-    racer->after = NULL;
-}
-
-static void tellers_add(struct racer *racer, struct racer *send)
-{
-    struct teller *teller = unused_tellers ? unused_tellers : arena_alloc(1, sizeof *teller);
-    unused_tellers = teller->next;
-    *teller = (struct teller){send, racer->tellers};
-    racer->tellers = teller;
-    send->holders++;
-}
-
-static void tellers_drop(struct racer *racer)
-{
-    for (struct teller *teller; (teller = racer->tellers); ) {
-        racer->tellers = teller->next;
-        racer_drop(teller->send);
-        teller->next = unused_tellers;
-        unused_tellers = teller;
-    }
-}
-
-void racer_drop(struct racer *racer)
-{
-    if (!racer || --racer->holders)
-        return;
-    afters_drop(racer);
-    tellers_drop(racer);
-    racer_drop(racer->from);
-    seen_drop(racer);
-    racer->origin->racer = NULL;
-    origin_drop(racer->origin);
-    racer->older = unused;
-    unused = racer;
-}
-
-/* What it comes after is what the thread was told. */
-static void take_afters(struct racer *racer, struct thread *thread)
-{
-    racer->after = thread->after;
-    racer->afters = thread->afters;
-    thread->after = NULL;
-    thread->afters = thread->after_room = 0;
-}
-
-struct racer *racer_called(uint32_t pe, uint32_t number, struct origin *origin)
+struct hb_op *hb_called(uint32_t pe, uint32_t number, struct op_ref *ref)
 {
     struct thread *thread = thread_of(pe);
-    struct racer *racer = thread->newest;
-    if (racer && racer->number == number)
-        return racer;
-    racer = racer_new();
-    racer->origin = origin_hold(origin);
-    racer->pe = pe;
-    racer->number = number;
-    racer->at_ps = sim_now_ps();
-    racer->own = thread->clock;
-    racer->seen = clocks_hold(thread->seen);
-    racer->older = thread->newest;
+    struct hb_op *op = thread->newest;
+    if (op && op->number == number)
+        return op;
+    op = pool_take(&hb.ops, sizeof *op);
+    *op = (struct hb_op){.op = op_ref_hold(ref), .pe = pe, .number = number, .called_ps = sim_now_ps(),
+                         .clock = thread->clock, .known = vector_clock_hold(thread->known), .after = thread->after,
+                         .holders = 1, .older = thread->newest};
+    thread->after = NULL;
     if (thread->newest)
-        thread->newest->newer = racer;
-    thread->newest = racer;
-    take_afters(racer, thread);
-    return origin->racer = racer;
+        thread->newest->newer = op;
+    thread->newest = op;
+    return ref->hb = op;
 }
 
-void racer_known(struct racer *racer)
+void hb_compared(struct hb_op *op)
 {
-    if (!racer->sent)                                   /* what a message tells of is still to be learned */
-        seen_drop(racer);
+    if (!op->sent)                                      /* who receives its message will learn what it knows */
+        known_drop(op);
+}
+
+/* ---- searches along tl_after */
+
+static void search_add(struct hb_op *op)
+{
+    if (op->search == hb.searches)
+        return;
+    op->search = hb.searches;
+    *array_add(&hb.found) = op;
+}
+
+static void search_add_list(const struct hb_link *list)
+{
+    for (const struct hb_link *link = list; link; link = link->next)
+        search_add(link->op);
+}
+
+static void search_begin(void)
+{
+    hb.searches++;
+    hb.found.count = 0;
+}
+
+/* Finds an operation and all that it comes after. */
+static void search_all(struct hb_op *op)
+{
+    search_begin();
+    search_add(op);
+    for (size_t i = 0; i < hb.found.count; i++)
+        search_add_list(hb.found.at[i]->after);
 }
 
 /* ---- messages */
 
-void racer_sends(struct racer *racer)
+void hb_sends(struct hb_op *send)
 {
-    racer->sent = ++thread_of(racer->pe)->clock;
-    racer->holders++;                                   /* who receives it */
-    search_from(racer);
-    for (uint32_t i = 0; i < stacked; i++)
-        push_afters(stack[i]);
-    while (--stacked) {
-        tellers_add(stack[stacked], racer);
-    }
+    send->sent = ++thread_of(send->pe)->clock;
+    hb_hold(send);                                      /* by who receives it */
+    search_all(send);
+    for (size_t i = 1; i < hb.found.count; i++)
+        link_add(&hb.found.at[i]->later_sends, send);
 }
 
-void racer_received(struct racer *receive, struct racer *send)
+void hb_received(struct hb_op *receive, struct hb_op *send)
 {
     receive->from = send;
 }
 
 /* ---- order */
 
-/* How far the work of a PE is known to an operation, but for what its own kernel knows of itself. */
-static uint32_t known_of(const struct racer *racer, uint32_t pe)
+/* The clock of a PE up to which an operation knows all, apart from what its own kernel knows of itself. */
+static uint32_t known_of(const struct hb_op *op, uint32_t pe)
 {
-    const struct racer *from = racer->from;
-    uint32_t at = racer->seen ? racer->seen->at[pe] : 0;
+    const struct hb_op *from = op->from;
+    uint32_t at = op->known ? op->known->at[pe] : 0;
     if (from && from->pe == pe && from->sent > at)
         at = from->sent;
-    if (from && from->seen && from->seen->at[pe] > at)
-        at = from->seen->at[pe];
+    if (from && from->known && from->known->at[pe] > at)
+        at = from->known->at[pe];
     return at;
 }
 
-/* Whether an operation knows of a clock of a PE; 0 is none. */
-static bool knows(const struct racer *racer, uint32_t pe, uint32_t clock)
+/* Whether an operation knows a clock of a PE; 0 is no clock. */
+static bool knows(const struct hb_op *op, uint32_t pe, uint32_t clock)
 {
-    return clock && (clock <= known_of(racer, pe) || (pe == racer->pe && clock <= racer->own));
+    return clock && (clock <= known_of(op, pe) || (pe == op->pe && clock <= op->clock));
 }
 
-static bool message_known(const struct racer *send, const struct racer *b)
+static bool knows_message(const struct hb_op *op, const struct hb_op *send)
 {
-    return b->from == send || knows(b, send->heard_by, send->heard);
+    return op->from == send || knows(op, send->received_by, send->received);
 }
 
-static bool known_to(const struct racer *a, const struct racer *b)
+static bool knows_end(const struct hb_op *b, const struct hb_op *a)
 {
-    if (knows(b, a->pe, a->waited) || message_known(a, b))
+    if (knows(b, a->pe, a->waited) || knows_message(b, a))
         return true;
-    for (const struct teller *teller = a->tellers; teller; teller = teller->next)
-        if (message_known(teller->send, b))
+    for (const struct hb_link *later = a->later_sends; later; later = later->next)
+        if (knows_message(b, later->op))
             return true;
     return false;
 }
 
-bool racer_before(const struct racer *a, struct racer *b)
+bool happens_before(const struct hb_op *a, struct hb_op *b)
 {
-    if (known_to(a, b))
+    if (knows_end(b, a))
         return true;
-    if (!b->afters)
+    if (!b->after)
         return false;
-    visits++;
-    stacked = 0;
-    push_afters(b);
-    while (stacked) {
-        const struct racer *c = stack[--stacked];
-        if (c == a || known_to(a, c))
+    search_begin();
+    search_add_list(b->after);
+    while (hb.found.count) {
+        const struct hb_op *c = hb.found.at[--hb.found.count];
+        if (c == a || knows_end(c, a))
             return true;
-        push_afters(c);
+        search_add_list(c->after);
     }
     return false;
 }
 
 /* ---- what kernels do */
 
-/* It is known to its kernel, and so is whatever it told of. */
-static void wait_ended(struct thread *thread, struct racer *racer)
+/* A kernel knows the end of an operation, and what its message carried. */
+static void waited_for(struct thread *thread, struct hb_op *op)
 {
-    racer->waited = ++thread->clock;
-    if (racer->from) {
-        clocks_learn(&thread->seen, racer->from->seen);
-        clocks_learn_of(&thread->seen, racer->from->pe, racer->from->sent);
-        racer->from->heard = racer->waited;
-        racer->from->heard_by = racer->pe;
-        seen_drop(racer->from);
+    op->waited = ++thread->clock;
+    if (op->from) {
+        vector_clock_learn(&thread->known, op->from->known);
+        vector_clock_learn_of(&thread->known, op->from->pe, op->from->sent);
+        op->from->received = op->waited;
+        op->from->received_by = op->pe;
+        known_drop(op->from);
     }
-    if (!racer->sent)
-        seen_drop(racer);
-    *(racer->newer ? &racer->newer->older : &thread->newest) = racer->older;
-    if (racer->older)
-        racer->older->newer = racer->newer;
-    racer->older = racer->newer = NULL;
-    afters_drop(racer);
-    racer_drop(racer->from);
-    racer->from = NULL;
-    racer_drop(racer);
+    hb_compared(op);
+    *(op->newer ? &op->newer->older : &thread->newest) = op->older;
+    if (op->older)
+        op->older->newer = op->newer;
+    op->older = op->newer = NULL;
+    links_drop(&op->after);
+    hb_drop(op->from);
+    op->from = NULL;
+    hb_drop(op);
 }
 
-/* What it comes after has ended before it. */
-static void ended(struct thread *thread, struct racer *racer)
+/* What an operation comes after has ended before it. */
+static void ended(struct thread *thread, struct hb_op *op)
 {
-    search_from(racer);
-    for (uint32_t i = 0; i < stacked; i++)
-        push_afters(stack[i]);
-    while (stacked) {
-        struct racer *last = stack[--stacked];
+    search_all(op);
+    while (hb.found.count) {
+        struct hb_op *last = hb.found.at[--hb.found.count];
         if (!last->waited)
-            wait_ended(thread, last);
+            waited_for(thread, last);
     }
 }
 
-static struct racer *find(const struct thread *thread, uint32_t number)
+static struct hb_op *op_of(const struct thread *thread, uint32_t number)
 {
-    struct racer *racer = thread->newest;
-    while (racer && racer->number != number)
-        racer = racer->older;
-    return racer;
+    struct hb_op *op = thread->newest;
+    while (op && op->number != number)
+        op = op->older;
+    return op;
 }
 
-void racer_waited(uint32_t pe, uint32_t number)
+void hb_waited(uint32_t pe, uint32_t number)
 {
     struct thread *thread = thread_of(pe);
-    struct racer *racer = find(thread, number);
-    if (racer)
-        ended(thread, racer);
+    struct hb_op *op = op_of(thread, number);
+    if (op)
+        ended(thread, op);
 }
 
-void racer_after(uint32_t pe, uint32_t number)
+void hb_after(uint32_t pe, uint32_t number)
 {
     struct thread *thread = thread_of(pe);
-    struct racer *racer = find(thread, number);
-    if (!racer || racer->received.rank)
-        return;
-    racer->holders++;
-    list_add(&thread->after, &thread->afters, &thread->after_room, racer);
+    struct hb_op *op = op_of(thread, number);
+    if (op && !op->writes.rank)
+        link_add(&thread->after, op);
 }
 
-void racer_submitted(uint32_t pe)
+void hb_submitted(uint32_t pe)
 {
     struct thread *thread = thread_of(pe);
-    while (thread->afters)                              /* of a command that moves nothing */
-        racer_drop(thread->after[--thread->afters]);
-    if (thread->newest && !thread->newest->received.rank)
-        racer_known(thread->newest);
+    links_drop(&thread->after);                         /* of a command without an operation */
+    if (thread->newest && !thread->newest->writes.rank)
+        hb_compared(thread->newest);
 }
 
 /* ---- launches */
 
-struct clocks *racers_known_to_host(void)
+struct vector_clock *hb_known_to_host(void)
 {
-    return clocks_hold(*host_clocks());
+    return vector_clock_hold(*host_clock());
 }
 
-void racers_kernel_begins(uint32_t pe, const struct clocks *known)
+void hb_kernel_begins(uint32_t pe, const struct vector_clock *known)
 {
-    clocks_learn(&thread_of(pe)->seen, known);
+    vector_clock_learn(&thread_of(pe)->known, known);
 }
 
-void racers_kernel_ended(uint32_t pe)
+void hb_kernel_ended(uint32_t pe)
 {
     struct thread *thread = thread_of(pe);
     while (thread->newest)
         ended(thread, thread->newest);
-    racer_submitted(pe);
-    clocks_learn(host_clocks(), thread->seen);
-    clocks_learn_of(host_clocks(), pe, thread->clock);
+    hb_submitted(pe);
+    vector_clock_learn(host_clock(), thread->known);
+    vector_clock_learn_of(host_clock(), pe, thread->clock);
 }
 
-void racers_reset(void)
+void hb_reset(void)
 {
-    for (uint32_t pe = 0; threads && pe < pe_count(); pe++)
-        free(threads[pe].after);
-    threads = NULL;
-    host = NULL;
-    unused = NULL;
-    unused_tellers = NULL;
-    clocks_reset();
+    pool_release(&hb.clocks);
+    pool_release(&hb.ops);
+    pool_release(&hb.links);
+    array_free(&hb.found);
+    memset(&hb, 0, sizeof hb);
 }

@@ -1,73 +1,83 @@
-/* happens_before.h: operations as far as their order goes: which of two surely ends before the other one begins.
+/* happens_before.h: the happens-before order of the operations of kernels: which of two surely ends before the other
+ * begins.
  *
- * That is known of an operation to
- *     whatever its kernel calls after it waited for it, by blocking or by tl_wait;
- *     whatever was told of by a message that was sent after that, once its receive was waited for; the send of a
- *     message itself is known to who got it, and so is what that comes after by tl_after;
- *     what comes after it by tl_after, if it is no receive: that has no place before it is complete;
+ * That an operation has ended is known to
+ *     whatever its kernel calls after waiting for it, by a blocking call or by tl_wait;
+ *     whatever knows of a message that was sent after such a wait; a message is known once its receive was waited for,
+ *     and with it the end of its send, and of what the send comes after by tl_after;
+ *     whatever comes after it by tl_after, unless it is a receive, which has no place in the order before it completes;
  *     launches that are submitted after its kernel ended.
- * Nothing else is an order: not the instants in which things happen, nor the order in which engines take them. */
-#ifndef KB_RACER_H
-#define KB_RACER_H
+ * Nothing else is an order: neither the instants in which things happen nor the order in which engines serve them. */
+#ifndef KB_HAPPENS_BEFORE_H
+#define KB_HAPPENS_BEFORE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "store/origin.h"
+#include "store/operation.h"
 #include "store/view.h"
 
-struct clocks;
+struct vector_clock;
 
-struct racer {
-    struct origin *origin;
-    uint32_t pe, number;                                /* over the machine; of its command */
-    uint64_t at_ps;                                     /* of its call */
-    uint32_t own;                                       /* the clock of its PE at its call, */
-    struct clocks *seen;                                /* what that knew of others; NULL: no longer needed */
-    uint32_t waited, sent;                              /* the clock at which it was waited for; a send: at its call */
-    uint32_t heard, heard_by;                           /* a send: the clock of a PE that waited for its receive */
-    struct teller *tellers;                             /* sends that come after it */
-    struct racer *from;                                 /* a completed receive: the send of its message */
-    struct racer **after;                               /* of tl_after */
-    uint32_t afters;
-    struct view received;                               /* a receive: what it will write */
-    uint32_t holders;
-    uint64_t visit;                                     /* number of the search that has come by */
-    struct racer *older, *newer;                        /* not waited for, of one PE; `older` of those that are free */
+/* In a list of operations, each of which it holds. */
+struct hb_link {
+    struct hb_op *op;
+    struct hb_link *next;
 };
 
-/* The operation of the command that a kernel is about to submit: the same one when it has several records. */
-struct racer *racer_called(uint32_t pe, uint32_t number, struct origin *origin);
+struct hb_op {
+    struct op_ref *op;
+    uint32_t pe, number;                                /* PE over the machine; number of the command */
+    uint64_t called_ps;
+    uint32_t clock;                                     /* of its PE at its call */
+    struct vector_clock *known;                         /* of its kernel at its call; NULL: no longer needed */
+    uint32_t waited, sent;                              /* clock at which it was waited for; of a send: at its call */
+    uint32_t received, received_by;                     /* of a send: clock and PE of the wait for its receive */
+    struct hb_link *after, *later_sends;                /* what it comes after by tl_after; sends that come after it */
+    struct hb_op *from;                                 /* of a completed receive: the send of its message */
+    struct view writes;                                 /* of a receive: where it puts its message */
+    uint32_t holders;
+    uint64_t search;                                    /* number of the last search that reached it */
+    struct hb_op *older, *newer;                        /* list of those of one PE that were not waited for */
+};
 
-/* One holder less. */
-void racer_drop(struct racer *racer);
+/* The operation of the command that a kernel is about to submit; the same one for all records of the command. */
+struct hb_op *hb_called(uint32_t pe, uint32_t number, struct op_ref *op);
 
-/* It is a send: its message goes to who receives it. */
-void racer_sends(struct racer *racer);
+static inline struct hb_op *hb_hold(struct hb_op *op)
+{
+    op->holders++;
+    return op;
+}
+
+void hb_drop(struct hb_op *op);
+
+/* The operation is a send. */
+void hb_sends(struct hb_op *send);
 
 /* A receive has got the message of a send. */
-void racer_received(struct racer *receive, struct racer *send);
+void hb_received(struct hb_op *receive, struct hb_op *send);
 
-/* All that it overlaps is found: later ones ask for less. */
-void racer_known(struct racer *racer);
+/* All accesses that the operation overlaps were compared with it: it is no longer the `b` of happens_before. */
+void hb_compared(struct hb_op *op);
 
-/* Whether `a` ends before `b` begins; of `b` all is known that its call can know. */
-bool racer_before(const struct racer *a, struct racer *b);
+/* Whether `a` surely ends before `b` begins. `b` was called after `a`. */
+bool happens_before(const struct hb_op *a, struct hb_op *b);
 
-/* A kernel has waited for its command of a number; its next one is to come after that. */
-void racer_waited(uint32_t pe, uint32_t number);
-void racer_after(uint32_t pe, uint32_t number);
+/* A kernel has waited for its command of a number; its next command comes after that one by tl_after. */
+void hb_waited(uint32_t pe, uint32_t number);
+void hb_after(uint32_t pe, uint32_t number);
 
-/* All records of its next command were called. */
-void racer_submitted(uint32_t pe);
+/* The kernel has submitted the command: it has no more records. */
+void hb_submitted(uint32_t pe);
 
 /* What a launch that is submitted now knows, held by the caller. */
-struct clocks *racers_known_to_host(void);
+struct vector_clock *hb_known_to_host(void);
 
-/* A kernel of such a launch begins on a PE, or has ended, its commands too. */
-void racers_kernel_begins(uint32_t pe, const struct clocks *known);
-void racers_kernel_ended(uint32_t pe);
+/* A kernel of such a launch begins on a PE; it has ended, and so have its commands. */
+void hb_kernel_begins(uint32_t pe, const struct vector_clock *known);
+void hb_kernel_ended(uint32_t pe);
 
-void racers_reset(void);
+void hb_reset(void);
 
 #endif

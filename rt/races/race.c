@@ -1,179 +1,166 @@
-/* race.c: the race check: what operations did to the bytes of each memory, as long as it can matter.
+/* race.c: the race check: the accesses of operations to the bytes of each memory, as long as they can matter.
  *
- * Each access is held against those that overlap it. One that it covers, and that surely ended before, is forgotten: if
- * it is a read of an access that writes, or of the same kind. Whoever would race with that one races with this one as
- * well, or comes after both. When no kernel runs, nothing matters any more. */
+ * Each access is compared with those that overlap it. An older one that it covers and that surely ended before is
+ * forgotten, if it reads or if the new one writes: whoever would race with the older one races with the new one as well,
+ * or comes after both. When no kernel runs, no access matters any more. */
 #include "race.h"
 
-#include <stdlib.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/address.h"
-#include "extents.h"
-#include "machine/tiling.h"
-#include "machine/runs.h"
-#include "sim/loop.h"
 #include "common/arena.h"
+#include "common/interval_map.h"
+#include "common/pool.h"
+#include "machine/emitted.h"
+#include "machine/pe.h"
+#include "sim/loop.h"
 
 struct access {
-    struct extent extent;                               /* first, so that it is found from it */
+    struct interval interval;                           /* from the first byte of the view to its last */
     struct view view;
-    struct racer *racer;
+    struct hb_op *op;
     bool writes;
-    struct access *next;                                /* of those that are to be forgotten, or are free */
+    struct access *next;                                /* to be forgotten */
 };
 
 bool races_on;
 const struct race *races;
 
-static struct race **last_race;
-static uint32_t found, running;                         /* running: PEs with a launch that has not ended */
-static struct extent **extents;                         /* by memory */
-static struct access *unused;
+static struct {
+    struct race **last;                                 /* where the next race is linked */
+    uint32_t found;
+    uint32_t running;                                   /* PEs with a launch that has not ended */
+    struct interval_map *accesses;                      /* by memory */
+    struct pool pool;
+} check;
 
 /* ---- accesses */
 
-static struct access *access_new(void)
+static struct interval_map *accesses_of(uint32_t memory)
 {
-    enum { CHUNK = 64 };
-    if (!unused) {
-        struct access *chunk = arena_alloc(CHUNK, sizeof *chunk);
-        for (int i = 0; i < CHUNK; i++) {
-            chunk[i].next = unused;
-            unused = &chunk[i];
-        }
-    }
-    struct access *access = unused;
-    unused = access->next;
-    return access;
+    if (!check.accesses)
+        check.accesses = arena_alloc(memory_count(), sizeof *check.accesses);
+    return &check.accesses[memory];
 }
 
 static void access_free(struct access *access)
 {
-    racer_drop(access->racer);
-    access->next = unused;
-    unused = access;
+    hb_drop(access->op);
+    pool_give_back(&check.pool, access);
 }
 
-static struct extent **extents_of(uint32_t memory)
+static void tree_free(struct interval *tree)
 {
-    if (!extents)
-        extents = arena_alloc(memory_count(), sizeof *extents);
-    return &extents[memory];
-}
-
-static void forget_all(struct extent *extent)
-{
-    if (!extent)
+    if (!tree)
         return;
-    forget_all(extent->left);
-    forget_all(extent->right);
-    access_free((struct access *)extent);
+    tree_free(tree->left);
+    tree_free(tree->right);
+    access_free((struct access *)tree);
 }
 
-/* Whether a view has every byte of another one, as far as is seen easily. */
+/* Whether an access has every byte of another one, as far as that is seen without walking over their views. */
 static bool covers(const struct access *a, const struct access *b)
 {
-    bool same = a->extent.begin == b->extent.begin && a->view.dtype == b->view.dtype
+    bool same = a->interval.begin == b->interval.begin && a->view.dtype == b->view.dtype
                 && !memcmp(a->view.shape, b->view.shape, sizeof a->view.shape)
                 && !memcmp(a->view.stride, b->view.stride, sizeof a->view.stride);
-    return same || (view_is_dense(&a->view) && a->extent.begin <= b->extent.begin && a->extent.end >= b->extent.end);
+    return same || (view_is_dense(&a->view) && a->interval.begin <= b->interval.begin
+                    && a->interval.end >= b->interval.end);
 }
 
 /* ---- races */
 
-static bool same_lines(const struct race *race, const struct origin *a, const struct origin *b)
+static bool same_lines(const struct race *race, const struct op_ref *a, const struct op_ref *b)
 {
-    const struct origin *x = race->side[0].origin, *y = race->side[1].origin;
+    const struct op_ref *x = race->side[0].op, *y = race->side[1].op;
     return (x->line == a->line && y->line == b->line && !strcmp(x->file, a->file) && !strcmp(y->file, b->file))
            || (x->line == b->line && y->line == a->line && !strcmp(x->file, b->file) && !strcmp(y->file, a->file));
 }
 
-static struct raced side_of(const struct access *access)
+static struct race_side side_of(const struct access *access)
 {
-    return (struct raced){origin_hold(access->racer->origin), access->racer->at_ps, access->writes};
+    return (struct race_side){op_ref_hold(access->op->op), access->op->called_ps, access->writes};
 }
 
-/* The first one of each pair of lines is kept. */
+/* Of each pair of lines the first race is kept. */
 static void race_add(const struct access *a, const struct access *b, uint64_t first, uint64_t end)
 {
     for (const struct race *race = races; race; race = race->next)
-        if (same_lines(race, a->racer->origin, b->racer->origin))
+        if (same_lines(race, a->op->op, b->op->op))
             return;
     struct race *race = arena_alloc(1, sizeof *race);
     *race = (struct race){{side_of(a), side_of(b)}, a->view.memory, first, end, NULL};
     if (races)
-        *last_race = race;
+        *check.last = race;
     else
         races = race;
-    last_race = &race->next;
-    found++;
+    check.last = &race->next;
+    check.found++;
 }
 
-struct look {
-    struct access *made, *gone;
+struct comparison {
+    struct access *made, *forgotten;
 };
 
-/* An access that overlaps the new one. */
-static void compare(struct extent *extent, void *arg)
+/* Compares the new access with one that overlaps it. */
+static void compare(struct interval *interval, void *arg)
 {
-    struct look *look = arg;
-    struct access *other = (struct access *)extent, *made = look->made;
+    struct comparison *comparison = arg;
+    struct access *other = (struct access *)interval, *made = comparison->made;
     bool conflict = made->writes || other->writes;
     uint64_t first, end;
-    if (other->racer == made->racer || (!conflict && other->racer->pe != made->racer->pe))
+    if (other->op == made->op || (!conflict && other->op->pe != made->op->pe))
         return;
-    if (racer_before(other->racer, made->racer)) {
+    if (happens_before(other->op, made->op)) {
         if ((made->writes || !other->writes) && covers(made, other)) {
-            other->next = look->gone;
-            look->gone = other;
+            other->next = comparison->forgotten;
+            comparison->forgotten = other;
         }
     } else if (conflict && views_meet(&other->view, &made->view, &first, &end)) {
         race_add(other, made, first, end);
     }
 }
 
-static void touch(const struct view *view, bool writes, void *arg)
+static void access_add(const struct view *view, bool writes, void *arg)
 {
-    struct racer *racer = arg;
     if (view->memory >= memory_count() || view_elements(view) == 0)
         return;                                         /* messages, and what else no kernel can name */
-    struct access *made = access_new();
-    *made = (struct access){.view = *view, .racer = racer, .writes = writes,
-                            .extent = {.begin = view->offset, .end = view->offset + view_span(view)}};
-    racer->holders++;
-    struct look look = {.made = made};
-    struct extent **root = extents_of(view->memory);
-    extents_each(*root, made->extent.begin, made->extent.end, compare, &look);
-    for (struct access *gone = look.gone, *next; gone; gone = next) {
-        next = gone->next;
-        extents_remove(root, &gone->extent);
-        access_free(gone);
+    struct access *made = pool_take(&check.pool, sizeof *made);
+    *made = (struct access){.view = *view, .op = hb_hold(arg), .writes = writes,
+                            .interval = {.begin = view->offset, .end = view->offset + view_span(view)}};
+    struct comparison comparison = {.made = made};
+    struct interval_map *accesses = accesses_of(view->memory);
+    interval_each(accesses, made->interval.begin, made->interval.end, compare, &comparison);
+    for (struct access *access = comparison.forgotten, *next; access; access = next) {
+        next = access->next;
+        interval_remove(accesses, &access->interval);
+        access_free(access);
     }
-    extents_add(root, &made->extent);
+    interval_add(accesses, &made->interval);
 }
 
 /* ---- what kernels and the host do */
 
-void race_called(uint32_t pe, uint32_t number, struct origin *origin, const struct op *op, bool receives)
+void race_called(uint32_t pe, uint32_t number, struct op_ref *ref, const struct op *op, bool receives)
 {
-    struct racer *racer = racer_called(pe, number, origin);
+    struct hb_op *called = hb_called(pe, number, ref);
     if (receives) {
-        racer->received = op->copy.to;
+        called->writes = op->copy.to;
         return;
     }
-    op_each_view(op, touch, racer);
+    op_each_view(op, access_add, called);
     if (op->kind == OPKIND_memory && op->copy.to.memory == store_messages())
-        racer_sends(racer);
+        hb_sends(called);
 }
 
-/* It wrote its buffer at some time from its call on, behind all that the message came after. */
+/* The receive wrote its buffer at some time after its call, and after all that comes before its message. */
 static void message_received(const struct command *receive, const struct command *send)
 {
-    struct racer *racer = receive->ask.record->racer;
-    racer_received(racer, send->ask.record->racer);
-    touch(&racer->received, true, racer);
-    racer_known(racer);
+    struct hb_op *op = receive->ask.record->hb;
+    hb_received(op, send->ask.record->hb);
+    access_add(&op->writes, true, op);
+    hb_compared(op);
 }
 
 static void command_completed(const struct command *command)
@@ -188,55 +175,110 @@ struct observer race_observer = {
     .message_received = message_received,
 };
 
-struct clocks *race_launched(uint32_t pes)
+struct vector_clock *race_launched(uint32_t pes)
 {
-    if (running == 0)
-        for (uint32_t memory = 0; extents && memory < memory_count(); memory++) {
-            forget_all(extents[memory]);
-            extents[memory] = NULL;
+    if (check.running == 0 && check.accesses)
+        for (uint32_t memory = 0; memory < memory_count(); memory++) {
+            tree_free(check.accesses[memory].root);
+            check.accesses[memory].root = NULL;
         }
-    running += pes;
-    return racers_known_to_host();
+    check.running += pes;
+    return hb_known_to_host();
 }
 
 void race_kernel_ended(uint32_t pe)
 {
-    racers_kernel_ended(pe);
-    running--;
+    hb_kernel_ended(pe);
+    check.running--;
 }
 
 struct search {
     struct view byte;
-    const struct racer *last;
+    const struct hb_op *last;
 };
 
-static void look_for_writer(struct extent *extent, void *arg)
+static void find_writer(struct interval *interval, void *arg)
 {
     struct search *search = arg;
-    const struct access *access = (struct access *)extent;
-    const struct racer *racer = access->racer;
+    const struct access *access = (struct access *)interval;
     if (access->writes && view_overlap(&access->view, &search->byte)
-        && (!search->last || racer->at_ps >= search->last->at_ps))
-        search->last = racer;
+        && (!search->last || access->op->called_ps >= search->last->called_ps))
+        search->last = access->op;
 }
 
-struct origin *race_writer(uint32_t memory, uint64_t offset)
+struct op_ref *race_writer(uint32_t memory, uint64_t offset)
 {
     struct search search = {view_bytes(memory, offset, 1), NULL};
-    extents_each(*extents_of(memory), offset, offset + 1, look_for_writer, &search);
-    return search.last ? search.last->origin : NULL;
+    interval_each(accesses_of(memory), offset, offset + 1, find_writer, &search);
+    return search.last ? search.last->op : NULL;
 }
 
 uint32_t races_found(void)
 {
-    return found;
+    return check.found;
 }
 
 void races_reset(void)
 {
-    racers_reset();
-    extents = NULL;
-    unused = NULL;
+    hb_reset();
+    pool_release(&check.pool);
+    memset(&check, 0, sizeof check);
     races = NULL;
-    found = running = 0;
+}
+
+/* ---- the report */
+
+static void print_side(FILE *out, const struct race_side *side)
+{
+    const struct op_ref *op = side->op;
+    fprintf(out, "               %s by %s, command %" PRIu32 " of kernel %s on %s, called at %" PRIu64 " ps",
+            side->writes ? "written" : "read", op->name, op->command, op->kernel, pe_name(&kb_pe[op->pe]), side->called_ps);
+    if (op->end_ps)
+        fprintf(out, ", complete at %" PRIu64 " ps", op->end_ps);
+    fprintf(out, ", at %s:%" PRIu32 "\n", op->file, op->line);
+}
+
+void races_print(FILE *out)
+{
+    for (const struct race *race = races; race; race = race->next) {
+        fprintf(out, "RACE         %" PRIu64 " bytes from %s on are used in no order:\n", race->end - race->first,
+                address_name(memory_address(race->memory, race->first)));
+        print_side(out, &race->side[0]);
+        print_side(out, &race->side[1]);
+    }
+}
+
+static void write_side(struct json *json, const struct race_side *side)
+{
+    const struct op_ref *op = side->op;
+    json_object(json, NULL);
+    json_string(json, "op", op->name);
+    json_string(json, "access", side->writes ? "write" : "read");
+    json_string(json, "pe", pe_name(&kb_pe[op->pe]));
+    json_string(json, "kernel", op->kernel);
+    json_u64(json, "n", op->command);
+    json_string(json, "file", op->file);
+    json_u64(json, "line", op->line);
+    json_u64(json, "called_ps", side->called_ps);
+    if (op->end_ps)
+        json_u64(json, "complete_ps", op->end_ps);
+    json_object_end(json);
+}
+
+void races_write(struct json *json)
+{
+    if (!races_on)
+        return;
+    json_array(json, "races");
+    for (const struct race *race = races; race; race = race->next) {
+        json_object(json, NULL);
+        json_string(json, "first", address_name(memory_address(race->memory, race->first)));
+        json_u64(json, "bytes", race->end - race->first);
+        json_array(json, "ops");
+        write_side(json, &race->side[0]);
+        write_side(json, &race->side[1]);
+        json_array_end(json);
+        json_object_end(json);
+    }
+    json_array_end(json);
 }

@@ -1,5 +1,5 @@
-/* race.h: the race check: operations of kernels on the same bytes, at least one of which writes, of which neither
- * surely ends before the other one begins (racer.h). What the host does is in order with all. */
+/* race.h: the race check: pairs of operations of kernels that access the same bytes, at least one of them writing, and
+ * neither of which surely ends before the other begins (happens_before.h). What the host does is ordered with all. */
 #ifndef KB_RACE_H
 #define KB_RACE_H
 
@@ -10,43 +10,43 @@
 #include "oplog/oplog.h"
 #include "happens_before.h"
 
-/* Whether races are looked for. Before anything else of this header; nothing of it is called when they are not. */
+/* Whether races are looked for; set before the run. If not, only races_write and races_reset may be called. */
 extern bool races_on;
 
 /* ---- what kernels and the host do */
 
-/* A record of the command that a kernel will submit next; a receive's has no effect before its completion. */
-void race_called(uint32_t pe, uint32_t number, struct origin *origin, const struct op *op, bool receives);
+/* A record of the command that a kernel will submit next; a receive has no effect before it completes. */
+void race_called(uint32_t pe, uint32_t number, struct op_ref *ref, const struct op *op, bool receives);
 
-/* Tells when commands completed and which message a receive took. */
+/* Learns when commands complete, and which message a receive takes. */
 extern struct observer race_observer;
 
-/* The host submits a launch on so many PEs; what its kernels know is the caller's. */
-struct clocks *race_launched(uint32_t pes);
+/* The host submits a launch on `pes` PEs. Returns what its kernels know, held by the caller. */
+struct vector_clock *race_launched(uint32_t pes);
 
 /* A kernel and all its commands have ended. */
 void race_kernel_ended(uint32_t pe);
 
 /* ---- what was found */
 
-/* How many pairs of lines race, and the first race of each, as it was found. */
+/* The number of pairs of lines that race, and the first race of each, in the order in which they were found. */
 uint32_t races_found(void);
 
 struct race {
-    struct raced {
-        struct origin *origin;
-        uint64_t at_ps;                                 /* of its call */
+    struct race_side {
+        struct op_ref *op;
+        uint64_t called_ps;
         bool writes;
     } side[2];
     uint32_t memory;
-    uint64_t first, end;                                /* bytes that both have, from the lowest on */
+    uint64_t first, end;                                /* the lowest bytes that both access */
     struct race *next;
 };
 
 extern const struct race *races;
 
-/* The operation that wrote a byte of a memory last, since the last launch on an idle machine; NULL: none. */
-struct origin *race_writer(uint32_t memory, uint64_t offset);
+/* The operation that wrote a byte of a memory last, since the last launch on an idle machine; NULL if none did. */
+struct op_ref *race_writer(uint32_t memory, uint64_t offset);
 
 void races_print(FILE *out);
 void races_write(struct json *json);                    /* "races" into an open object, if they were looked for */

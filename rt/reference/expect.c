@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "base/clock.h"
 #include "base/dtype.h"
 #include "datapass/exec.h"
 #include "host/host.h"
@@ -82,7 +81,7 @@ static void find_writer(struct run run, void *arg)
     if (v->position < run.position || v->position - run.position >= run.count || v->writer)
         return;
     uint64_t at = run.offset + (v->position - run.position) * dtype_bytes[v->tensor->dtype];
-    v->writer = origin_hold(race_writer(run.memory, at));
+    v->writer = op_ref_hold(race_writer(run.memory, at));
 }
 
 /* The same, axes of size 1 aside. */

@@ -20,7 +20,7 @@ static double element(const struct view *view, const uint64_t index[VIEW_RANK])
     uint64_t at = 0;
     for (unsigned axis = 0; axis < VIEW_RANK; axis++)
         at += index[axis] * view->stride[axis];
-    return dtype_value(view->dtype, store_at(IMAGE_BASE, view->memory, view->offset + at * view_size(view)));
+    return dtype_value(view->dtype, store_at(IMAGE_BASE, view->memory, view->offset + at * dtype_bytes[view->dtype]));
 }
 
 /* Where x is an integer, as is what an op of it gives; but for casts, and for what quantisation is about. */

@@ -68,7 +68,7 @@ static void multiply(struct product *p)
     p->across = (p->ref->columns + COLUMN_PANEL - 1) / COLUMN_PANEL;
     p->of_one = (p->rows + PANEL - 1) / PANEL * p->across;
     p->panels = p->ref->rows / p->rows * p->of_one;
-    pool_run(p->panels, do_panel, p);
+    threads_run(p->panels, do_panel, p);
     progress_end();
 }
 

@@ -77,7 +77,7 @@ static void compute(struct heads *h)
 {
     blas_open();
     h->panels = (h->queries + PANEL - 1) / PANEL;
-    pool_run(h->how.heads * h->panels, do_panel, h);
+    threads_run(h->how.heads * h->panels, do_panel, h);
     progress_end();
 }
 

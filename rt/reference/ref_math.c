@@ -278,7 +278,7 @@ static double work_all(struct work *w, uint64_t elements)
     w->batch_rows = columns < BATCH_ELEMENTS ? BATCH_ELEMENTS / columns : 1;
     uint64_t batches = (w->rows + w->batch_rows - 1) / w->batch_rows;
     w->scales = reference_room(batches, sizeof *w->scales);
-    pool_run(batches, work_batch, w);
+    threads_run(batches, work_batch, w);
     double scale = 0;
     for (uint64_t i = 0; i < batches; i++)
         scale = fmax(scale, w->scales[i]);

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/dtype.h"
 #include "datapass/exec.h"
 #include "host/host.h"

@@ -80,7 +80,7 @@ struct reference *reference_computed(struct kb_dims dims, enum dtype dtype, doub
 enum verdict { VERDICT_OK, VERDICT_WRONG, VERDICT_SKIPPED };
 
 /* What an expectation gave. */
-struct origin;
+struct op_ref;
 
 struct verification {
     const struct tensor *tensor;
@@ -90,7 +90,7 @@ struct verification {
     uint64_t wrong;                                     /* elements */
     uint64_t position;                                  /* of the first wrong one */
     double got, expected, allowed;
-    const struct origin *writer;                        /* of that one, held; NULL: not known (race.h) */
+    const struct op_ref *writer;                        /* of that one, held; NULL: not known (race.h) */
     struct verification *next;
 };
 

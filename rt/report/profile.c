@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "fastforward/symmetry.h"
-#include "base/clock.h"
 #include "machine/engine.h"
 #include "sim/event.h"
 #include "machine/fabric.h"

@@ -71,6 +71,15 @@ static inline uint64_t time_after(uint64_t t_ps, uint64_t d_ps)
     return sum;
 }
 
+/* Reserves a resource that is free from *free_ps on, for a length of time that begins at at_ps at the earliest, which
+ * may lie in the future. Returns the start, and leaves the end in *free_ps. */
+static inline uint64_t reserve(uint64_t *free_ps, uint64_t at_ps, uint64_t length_ps)
+{
+    uint64_t start = *free_ps > at_ps ? *free_ps : at_ps;
+    *free_ps = time_after(start, length_ps);
+    return start;
+}
+
 /* Goes to the next instant; false: nothing is due any more. */
 bool event_next_instant(void);
 

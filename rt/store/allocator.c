@@ -1,33 +1,49 @@
-/* allocator.c: which part of each memory is given out: a mark that rises for the host, above it a kernel's blocks. */
+/* allocator.c: for the host a mark that rises; for a kernel an interval map of blocks above it. */
 #include "allocator.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 
 #include "base/address.h"
-#include "machine/emitted.h"
+#include "base/tables.h"
 #include "common/arena.h"
-#include "common/diag.h"
+#include "common/array.h"
+#include "common/interval_map.h"
 
-enum { ALIGNMENT = 64 };
+enum { ALIGNMENT = 64, STAGED = 16 };                   /* STAGED: operands of a PE, at most */
 
-struct block {
-    struct block *next;                                 /* higher up */
-    uint64_t offset, bytes;
+struct kernel_block {
+    struct interval interval;
     struct call_site call;
 };
 
-static struct room {
-    uint64_t host_bytes, host_end;                      /* bytes without what alignment costs */
-    struct block *blocks;                               /* of a kernel, upwards */
-} *rooms;
+static struct interval_kind blocks = {.size = sizeof(struct kernel_block)};
 
-static struct room *room_of(uint32_t memory)
+struct in_use {
+    uint64_t host_bytes, host_end;                      /* host_bytes: without what alignment costs */
+    struct interval_map kernel;
+};
+
+static struct {
+    struct in_use *memory;                              /* by memory */
+    uint64_t message_slots;                             /* that were ever taken */
+    struct ARRAY(uint64_t) free_slots;
+    struct staged {
+        uint64_t offset, bytes;
+    } (*staged)[STAGED];                                /* by PE and operand */
+    uint64_t staged_end;
+} allocator;
+
+static struct in_use *in_use(uint32_t memory)
 {
-    if (!rooms)
-        rooms = arena_alloc(memory_count(), sizeof *rooms);
-    return &rooms[memory];
+    if (!allocator.memory) {
+        allocator.memory = arena_alloc(memory_count(), sizeof *allocator.memory);
+        for (uint32_t i = 0; i < memory_count(); i++)
+            allocator.memory[i].kernel.kind = &blocks;
+    }
+    return &allocator.memory[memory];
 }
 
 static enum space space_of(uint32_t memory)
@@ -36,8 +52,8 @@ static enum space space_of(uint32_t memory)
     return memory < pes ? SPACE_HBM : memory < 2 * pes ? SPACE_TCM : SPACE_SRAM;
 }
 
-/* The ring of each PE of the machine lies at the upper end of the memory that pe_ipcq's buffer names. In a TCM rings
- * are outside the addressable part. */
+/* The end of what can be given out: IPCQ rings of all PEs lie at the upper end of each memory of the space that
+ * pe_ipcq's buffer names. In a TCM they lie outside the addressable part. */
 static uint64_t limit(uint32_t memory)
 {
     enum space space = space_of(memory);
@@ -59,18 +75,17 @@ static uint64_t gap(uint64_t from, uint64_t to)
     return from < to ? to - from : 0;
 }
 
-/* The first offset above all that the host holds. */
 static uint64_t above_host(uint32_t memory)
 {
-    const struct room *room = room_of(memory);
-    uint64_t first = space_of(memory) == SPACE_TCM ? kb_attrs.pe_tcm_reserved_bytes : 0;
-    return aligned(room->host_end > first ? room->host_end : first);
+    uint64_t reserved = space_of(memory) == SPACE_TCM ? kb_attrs.pe_tcm_reserved_bytes : 0;
+    uint64_t end = in_use(memory)->host_end;
+    return aligned(end > reserved ? end : reserved);
 }
 
-/* The first offset above a kernel's block, or above the host's if that is higher. */
-static uint64_t above(uint32_t memory, const struct block *block)
+/* Above a kernel's block, and above the host's bytes, which may have come to lie there later. */
+static uint64_t above_block(uint32_t memory, const struct interval *block)
 {
-    uint64_t least = above_host(memory), end = block ? aligned(block->offset + block->bytes) : 0;
+    uint64_t least = above_host(memory), end = aligned(block->end);
     return end > least ? end : least;
 }
 
@@ -78,194 +93,171 @@ static uint64_t above(uint32_t memory, const struct block *block)
 
 static uint64_t next_offset(uint32_t memory)
 {
-    const struct block *last = room_of(memory)->blocks;
-    while (last && last->next)
-        last = last->next;
-    return above(memory, last);
+    const struct interval *last = in_use(memory)->kernel.root;
+    while (last && last->right)
+        last = last->right;
+    return last ? above_block(memory, last) : above_host(memory);
 }
 
-uint64_t room_left(uint32_t memory)
+uint64_t allocator_host_left(uint32_t memory)
 {
     return gap(next_offset(memory), limit(memory));
 }
 
-bool room_take(uint32_t memory, uint64_t bytes, uint64_t *offset)
+bool allocator_host_take(uint32_t memory, uint64_t bytes, uint64_t *offset)
 {
-    struct room *room = room_of(memory);
-    if (bytes > room_left(memory))
+    struct in_use *host = in_use(memory);
+    if (bytes > allocator_host_left(memory))
         return false;
     *offset = next_offset(memory);
-    room->host_end = *offset + bytes;
-    room->host_bytes += bytes;
+    host->host_end = *offset + bytes;
+    host->host_bytes += bytes;
     return true;
 }
 
-uint64_t room_host_bytes(uint32_t memory)
+uint64_t allocator_host_bytes(uint32_t memory)
 {
-    return room_of(memory)->host_bytes;
+    return in_use(memory)->host_bytes;
 }
 
 /* ---- a kernel */
 
-uint64_t room_kernel_bytes(uint32_t memory)
+uint64_t allocator_kernel_bytes(uint32_t memory)
 {
     uint64_t bytes = 0;
-    for (const struct block *block = room_of(memory)->blocks; block; block = block->next)
-        bytes += block->bytes;
+    interval_for(&in_use(memory)->kernel, block, 0, UINT64_MAX)
+        bytes += block->end - block->begin;
     return bytes;
 }
 
-uint64_t room_kernel_left(uint32_t memory)
+uint64_t allocator_kernel_left(uint32_t memory)
 {
     uint64_t most = 0, from = above_host(memory);
-    for (const struct block *block = room_of(memory)->blocks; block; block = block->next) {
-        uint64_t bytes = gap(from, block->offset);
+    interval_for(&in_use(memory)->kernel, block, 0, UINT64_MAX) {
+        uint64_t bytes = gap(from, block->begin);
         most = bytes > most ? bytes : most;
-        from = above(memory, block);
+        from = above_block(memory, block);
     }
     uint64_t bytes = gap(from, limit(memory));
     return bytes > most ? bytes : most;
 }
 
-bool room_kernel_take(uint32_t memory, uint64_t bytes, struct call_site call, uint64_t *offset)
+bool allocator_kernel_take(uint32_t memory, uint64_t bytes, struct call_site call, uint64_t *offset)
 {
-    uint64_t from = above_host(memory);
-    struct block **link = &room_of(memory)->blocks;
-    while (*link && gap(from, (*link)->offset) < bytes) {
-        from = above(memory, *link);
-        link = &(*link)->next;
+    struct interval_map *kernel = &in_use(memory)->kernel;
+    uint64_t from = above_host(memory), to = limit(memory);
+    assert(bytes > 0);
+    interval_for(kernel, block, 0, UINT64_MAX) {
+        if (gap(from, block->begin) >= bytes) {
+            to = block->begin;
+            break;
+        }
+        from = above_block(memory, block);
     }
-    if (!*link && gap(from, limit(memory)) < bytes)
+    if (gap(from, to) < bytes)
         return false;
-    struct block *block = malloc(sizeof *block);
-    if (!block)
-        die("no memory for a buffer's record:");
-    *block = (struct block){*link, from, bytes, call};
-    *link = block;
+    interval_set(kernel, &(struct kernel_block){{.begin = from, .end = from + bytes}, call}.interval);
     *offset = from;
     return true;
 }
 
-bool room_kernel_free(uint32_t memory, uint64_t offset, uint64_t bytes)
+bool allocator_kernel_free(uint32_t memory, uint64_t offset, uint64_t bytes)
 {
-    struct block **link = &room_of(memory)->blocks;
-    while (*link && (*link)->offset != offset)
-        link = &(*link)->next;
-    struct block *block = *link;
-    if (!block || block->bytes != bytes)
+    struct interval_map *kernel = &in_use(memory)->kernel;
+    const struct interval *block = interval_find(kernel, offset);
+    if (!block || block->begin != offset || block->end - block->begin != bytes)
         return false;
-    *link = block->next;
-    free(block);
+    interval_erase(kernel, block->begin, block->end);
     return true;
 }
 
-void room_kernel_ended(uint32_t memory)
+void allocator_kernel_ended(uint32_t memory)
 {
-    struct room *room = room_of(memory);
-    for (struct block *block = room->blocks, *next; block; block = next) {
-        next = block->next;
-        free(block);
-    }
-    room->blocks = NULL;
+    interval_clear(&in_use(memory)->kernel);
 }
 
 /* ---- for messages */
 
-static bool same_call(const struct block *a, const struct block *b)
+static bool same_call(const struct interval *a, const struct interval *b)
 {
-    return a->call.file == b->call.file && a->call.line == b->call.line;
+    const struct call_site *x = &((const struct kernel_block *)a)->call;
+    const struct call_site *y = &((const struct kernel_block *)b)->call;
+    return x->file == y->file && x->line == y->line;
 }
 
-/* The blocks of one call: how many, and their bytes; nothing when an earlier block stands for them. */
-static uint64_t blocks_of_call(const struct room *room, const struct block *block, uint64_t *bytes)
+/* The number of blocks of a block's call, and their bytes; 0 if an earlier block has the same call. */
+static uint64_t blocks_of_call(const struct interval_map *kernel, const struct interval *block, uint64_t *bytes)
 {
     uint64_t count = 0;
     *bytes = 0;
-    for (const struct block *other = room->blocks; other; other = other->next) {
+    interval_for(kernel, other, 0, UINT64_MAX) {
         if (!same_call(block, other))
             continue;
         if (count++ == 0 && other != block)
             return 0;
-        *bytes += other->bytes;
+        *bytes += other->end - other->begin;
     }
     return count;
 }
 
-void room_describe(uint32_t memory, char *out, size_t size)
+void allocator_describe(uint32_t memory, char *out, size_t size)
 {
     enum { MOST_CALLS = 6 };
-    const struct room *room = room_of(memory);
+    const struct interval_map *kernel = &in_use(memory)->kernel;
     uint64_t bytes, calls = 0;
-    int at = snprintf(out, size, "tensors hold %" PRIu64, room->host_bytes);
-    for (const struct block *block = room->blocks; block && (size_t)at < size; block = block->next) {
-        uint64_t count = blocks_of_call(room, block, &bytes);
-        if (count == 0 || ++calls > MOST_CALLS)
+    size_t at = (size_t)snprintf(out, size, "tensors hold %" PRIu64, in_use(memory)->host_bytes);
+    interval_for(kernel, block, 0, UINT64_MAX) {
+        const struct call_site *call = &((const struct kernel_block *)block)->call;
+        uint64_t count = blocks_of_call(kernel, block, &bytes);
+        if (count == 0 || ++calls > MOST_CALLS || at >= size)
             continue;
-        at += snprintf(out + at, size - (size_t)at, ", %s at %s:%" PRIu32 " %" PRIu64, block->call.name,
-                       block->call.file, block->call.line, bytes);
-        if (count > 1 && (size_t)at < size)
-            at += snprintf(out + at, size - (size_t)at, " in %" PRIu64 " buffers", count);
+        at += (size_t)snprintf(out + at, size - at, ", %s at %s:%" PRIu32 " %" PRIu64, call->name, call->file,
+                               call->line, bytes);
+        if (count > 1 && at < size)
+            at += (size_t)snprintf(out + at, size - at, " in %" PRIu64 " buffers", count);
     }
-    if (calls > MOST_CALLS && (size_t)at < size)
-        snprintf(out + at, size - (size_t)at, ", %" PRIu64 " other calls the rest of %" PRIu64, calls - MOST_CALLS,
-                 room_kernel_bytes(memory));
+    if (calls > MOST_CALLS && at < size)
+        snprintf(out + at, size - at, ", %" PRIu64 " other calls the rest of %" PRIu64, calls - MOST_CALLS,
+                 allocator_kernel_bytes(memory));
 }
 
 /* ---- messages */
 
-/* Places of a slot's size. Those that are free are a chain, last in first out: the memory stays as small as the most
- * messages that were under way. */
-static uint64_t *next_free, first_free, place_count;    /* next_free by place, first_free: 1 more, 0 is the end */
-
-static uint64_t place_bytes(void)
+static uint64_t slot_bytes(void)
 {
     return aligned(kb_attrs.pe_ipcq_slot_bytes);
 }
 
-uint64_t room_message_take(void)
+/* The slot that was freed last comes first: the memory stays as small as the most messages that were under way. */
+uint64_t allocator_message_take(void)
 {
-    uint64_t place = first_free;
-    if (place) {
-        first_free = next_free[place - 1];
-        return (place - 1) * place_bytes();
-    }
-    next_free = arena_grow(next_free, place_count, sizeof *next_free);
-    return place_count++ * place_bytes();
+    if (allocator.free_slots.count)
+        return allocator.free_slots.at[--allocator.free_slots.count] * slot_bytes();
+    return allocator.message_slots++ * slot_bytes();
 }
 
-void room_message_free(uint64_t offset)
+void allocator_message_free(uint64_t offset)
 {
-    uint64_t place = offset / place_bytes();
-    next_free[place] = first_free;
-    first_free = place + 1;
+    *array_add(&allocator.free_slots) = offset / slot_bytes();
 }
 
 /* ---- staging */
 
-enum { STAGED = 16 };                                   /* operands of a PE, at most */
-
-static struct staged {
-    uint64_t offset, bytes;
-} (*staged)[STAGED];
-static uint64_t staged_end;
-
-uint64_t room_staging(uint32_t pe, unsigned operand, uint64_t bytes)
+uint64_t allocator_staging(uint32_t pe, unsigned operand, uint64_t bytes)
 {
-    if (!staged)
-        staged = arena_alloc(pe_count(), sizeof *staged);
-    struct staged *s = &staged[pe][operand];
+    if (!allocator.staged)
+        allocator.staged = arena_alloc(pe_count(), sizeof *allocator.staged);
+    struct staged *s = &allocator.staged[pe][operand];
     if (s->bytes < bytes) {
-        *s = (struct staged){staged_end, aligned(bytes > 2 * s->bytes ? bytes : 2 * s->bytes)};
-        staged_end += s->bytes;
+        *s = (struct staged){allocator.staged_end, aligned(bytes > 2 * s->bytes ? bytes : 2 * s->bytes)};
+        allocator.staged_end += s->bytes;
     }
     return s->offset;
 }
 
-void room_reset(void)
+void allocator_reset(void)
 {
-    staged = NULL;
-    staged_end = 0;
-    rooms = NULL;
-    next_free = NULL;
-    first_free = place_count = 0;
+    array_free(&allocator.free_slots);
+    memset(&allocator, 0, sizeof allocator);
+    pool_release(&blocks.pool);
 }

@@ -1,10 +1,10 @@
-/* allocator.h: which part of each memory is given out.
+/* allocator.h: which bytes of each memory are in use, and by whom.
  *
- * Tensors of the host grow upwards from 0, or from the end of a TCM's reserved region, and stay. What a kernel
- * allocates lies above them, in the first gap that is large enough, and goes when it frees it or ends. All of it is
- * 64-byte aligned, and below the areas of rings. */
-#ifndef KB_ROOM_H
-#define KB_ROOM_H
+ * Tensors of the host grow upwards from 0, or from the end of a TCM's reserved region, and stay. The blocks that a kernel
+ * allocates lie above them, each in the first gap that is large enough, and go when the kernel frees them or ends. All
+ * of them are aligned to 64 bytes, and lie below the areas of IPCQ rings. */
+#ifndef KB_ALLOCATOR_H
+#define KB_ALLOCATOR_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,45 +12,47 @@
 
 #include "common/fail.h"
 
-/* Bytes left for the host in a memory, in one piece: above all that is given out. */
-uint64_t room_left(uint32_t memory);
+/* ---- the host */
 
-/* Gives out bytes to the host; false: there is not so much left. */
-bool room_take(uint32_t memory, uint64_t bytes, uint64_t *offset);
+/* Bytes that the host can still have of a memory: those above everything in use. */
+uint64_t allocator_host_left(uint32_t memory);
 
-/* How much the host, and how much a kernel, holds. */
-uint64_t room_host_bytes(uint32_t memory);
-uint64_t room_kernel_bytes(uint32_t memory);
+/* Gives bytes to the host; returns false if fewer are left. */
+bool allocator_host_take(uint32_t memory, uint64_t bytes, uint64_t *offset);
 
-/* ---- of the kernel that runs on the memory's PE */
+/* Bytes that the host has. */
+uint64_t allocator_host_bytes(uint32_t memory);
+
+/* ---- the kernel that runs on the memory's PE */
 
 /* Bytes of the largest gap. */
-uint64_t room_kernel_left(uint32_t memory);
+uint64_t allocator_kernel_left(uint32_t memory);
 
-/* Gives out bytes to the kernel; false: no gap is so large. */
-bool room_kernel_take(uint32_t memory, uint64_t bytes, struct call_site call, uint64_t *offset);
+/* Bytes that the kernel has. */
+uint64_t allocator_kernel_bytes(uint32_t memory);
 
-/* Takes back the block that begins at an offset and has so many bytes; false: there is none. */
-bool room_kernel_free(uint32_t memory, uint64_t offset, uint64_t bytes);
+/* Gives a block of bytes, at least one, to the kernel; returns false if no gap is large enough. */
+bool allocator_kernel_take(uint32_t memory, uint64_t bytes, struct call_site call, uint64_t *offset);
 
-/* The kernel ended: what it took is free. */
-void room_kernel_ended(uint32_t memory);
+/* Frees a block, which is all of [offset, offset + bytes); returns false if there is none. */
+bool allocator_kernel_free(uint32_t memory, uint64_t offset, uint64_t bytes);
 
-/* Who holds the memory, for messages: the host's tensors, then the kernel's blocks, summed over each call. */
-void room_describe(uint32_t memory, char *out, size_t size);
+/* The kernel has ended: its blocks are free. */
+void allocator_kernel_ended(uint32_t memory);
 
-/* ---- messages between PEs, whose bytes stand in a memory of their own (store.h) */
+/* Who uses the memory, for messages: the host's tensors, and the kernel's blocks by call. */
+void allocator_describe(uint32_t memory, char *out, size_t size);
 
-/* An offset for a message's bytes, as many as a slot has, until it is given back. */
-uint64_t room_message_take(void);
-void room_message_free(uint64_t offset);
+/* ---- memories that no address names (store.h) */
 
-/* ---- operands that are brought together, in a memory of their own as well */
+/* An offset for the bytes of a message between PEs, a slot of them, until it is freed. */
+uint64_t allocator_message_take(void);
+void allocator_message_free(uint64_t offset);
 
-/* The place of one of a PE's operands, of at least so many bytes; the same one as long as it is large enough. */
-uint64_t room_staging(uint32_t pe, unsigned operand, uint64_t bytes);
+/* The offset at which one of a PE's operands is brought together; the same one as long as its bytes fit. */
+uint64_t allocator_staging(uint32_t pe, unsigned operand, uint64_t bytes);
 
-/* Nothing is given out, in any memory; kernels have ended. */
-void room_reset(void);
+/* Nothing is in use, in any memory; kernels have ended. */
+void allocator_reset(void);
 
 #endif

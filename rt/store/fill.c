@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/dtype.h"
-#include "machine/tiling.h"
 
 enum { CHUNK = 512 };
 

@@ -1,8 +1,8 @@
-/* store.c: the bytes of all memories, and of the messages under way, as ranges of one sparse file that has no name.
+/* store.c: the bytes of all memories, and of the messages under way, as ranges of one sparse file without a name.
  *
- * `base` maps the file shared, `now` maps the same range privately: copy on write is the operating system's, and
- * joining the views is an munmap. While they have not parted, `now` is `base` itself. A mapping is made at a memory's
- * first touch and grows with mremap, which keeps the private pages that were written. */
+ * `base` maps the file shared, `now` maps the same range privately: the operating system copies on write, and joining
+ * the two images is an munmap. Before store_part, `now` is `base` itself. A memory is mapped when it is first touched;
+ * the mapping grows by mremap, which keeps the private pages. */
 #define _GNU_SOURCE                                     /* memfd_create, mremap */
 #include "store.h"
 
@@ -13,31 +13,35 @@
 
 #include "allocator.h"
 #include "base/address.h"
-#include "machine/emitted.h"
-#include "common/diag.h"
+#include "base/tables.h"
+#include "common/fail.h"
+#include "operation.h"
+#include "pending.h"
 #include "view.h"
 
 enum { FIRST_BYTES = 64 << 10 };
 
-static const uint64_t hidden_bytes = UINT64_C(1) << 40; /* of those that no address names */
+static const uint64_t hidden_bytes = UINT64_C(1) << 40; /* of a memory that no address names */
 
-struct map {
+struct mapping {
     uint8_t *at;
     uint64_t bytes;
 };
 
 struct memory {
-    struct map base, now;
+    struct mapping base, now;
     struct pending pending;
-    uint64_t origin;                                    /* the offset that stands first in the maps */
+    uint64_t first;                                     /* offset of the first mapped byte */
     uint64_t file_offset, bytes;                        /* from there on, a whole number of FIRST_BYTES */
 };
 
-static struct memory *memories;
-static int file;                                        /* while there are memories */
-static bool parted;
+static struct {
+    struct memory *memories;                            /* NULL before the first use */
+    int file;
+    bool parted;
+} store;
 
-/* Nobody can address what the scheduler reserves at the beginning of a TCM. */
+/* What the scheduler reserves at the beginning of a TCM has no addresses. */
 static uint64_t first_offset(uint32_t memory)
 {
     bool tcm = memory >= memory_tcm(0) && memory < memory_sram(0);
@@ -67,76 +71,77 @@ uint64_t store_bytes(uint32_t memory)
 static void store_open(void)
 {
     uint32_t count = store_count();
-    memories = calloc(count, sizeof *memories);
-    if (!memories)
-        die("no room for the table of %u memories:", count);
+    store.memories = calloc(count, sizeof *store.memories);
+    if (!store.memories)
+        die("out of memory for the table of %u memories:", count);
     uint64_t end = 0;
     for (uint32_t i = 0; i < count; i++) {
-        memories[i].file_offset = end;
-        memories[i].origin = first_offset(i);
+        store.memories[i].file_offset = end;
+        store.memories[i].first = first_offset(i);
         uint64_t size = store_bytes(i);
-        memories[i].bytes = (size - first_offset(i) + FIRST_BYTES - 1) / FIRST_BYTES * FIRST_BYTES;
-        end += memories[i].bytes;
+        store.memories[i].bytes = (size - first_offset(i) + FIRST_BYTES - 1) / FIRST_BYTES * FIRST_BYTES;
+        end += store.memories[i].bytes;
     }
-    file = memfd_create("memories", MFD_CLOEXEC);
-    if (file < 0 || ftruncate(file, (off_t)end))
+    store.file = memfd_create("memories", MFD_CLOEXEC);
+    if (store.file < 0 || ftruncate(store.file, (off_t)end))
         die("cannot make a sparse file of %llu bytes for the simulated memories:", (unsigned long long)end);
 }
 
 static struct memory *memory_of(uint32_t memory)
 {
-    if (!memories)
+    if (!store.memories)
         store_open();
-    return &memories[memory];
+    return &store.memories[memory];
 }
 
-/* Grows a map of a memory to a power of two that holds `bytes`. */
-static void map_grow(const struct memory *m, struct map *map, uint64_t bytes, int flags)
+/* Grows a mapping to a power of two that holds `bytes`, or to the whole memory. */
+static void mapping_grow(const struct memory *m, struct mapping *mapping, uint64_t bytes, int flags)
 {
-    if (bytes <= map->bytes)
+    if (bytes <= mapping->bytes)
         return;
     uint64_t size = FIRST_BYTES;
     while (size < bytes)
         size *= 2;
     size = size < m->bytes ? size : m->bytes;
-    void *at = map->at ? mremap(map->at, map->bytes, size, MREMAP_MAYMOVE)
-                       : mmap(NULL, size, PROT_READ | PROT_WRITE, flags | MAP_NORESERVE, file, (off_t)m->file_offset);
+    void *at = mapping->at ? mremap(mapping->at, mapping->bytes, size, MREMAP_MAYMOVE)
+                       : mmap(NULL, size, PROT_READ | PROT_WRITE, flags | MAP_NORESERVE, store.file,
+                              (off_t)m->file_offset);
     if (at == MAP_FAILED)
-        die("no room to map %llu bytes of a simulated memory (a limit on address space?):", (unsigned long long)size);
-    *map = (struct map){at, size};
+        die("cannot map %llu bytes of a simulated memory (a limit on address space?):", (unsigned long long)size);
+    *mapping = (struct mapping){at, size};
 }
 
-static void map_drop(struct map *map)
+static void mapping_drop(struct mapping *mapping)
 {
-    if (map->at)
-        munmap(map->at, map->bytes);
-    *map = (struct map){NULL, 0};
+    if (mapping->at)
+        munmap(mapping->at, mapping->bytes);
+    *mapping = (struct mapping){NULL, 0};
 }
 
 void store_part(void)
 {
-    parted = true;
+    store.parted = true;
 }
 
 void store_join(void)
 {
-    for (uint32_t i = 0; memories && i < store_count(); i++) {
-        map_drop(&memories[i].now);
-        pending_clear(&memories[i].pending);
+    for (uint32_t i = 0; store.memories && i < store_count(); i++) {
+        mapping_drop(&store.memories[i].now);
+        pending_clear(&store.memories[i].pending);
     }
-    parted = false;
+    store.parted = false;
 }
 
 void store_reach(enum image image, uint32_t memory, uint64_t end)
 {
     struct memory *m = memory_of(memory);
-    if (image == IMAGE_NOW && parted)
-        map_grow(m, &m->now, end - m->origin, MAP_PRIVATE);
+    if (image == IMAGE_NOW && store.parted)
+        mapping_grow(m, &m->now, end - m->first, MAP_PRIVATE);
     else
-        map_grow(m, &m->base, end - m->origin, MAP_SHARED);
+        mapping_grow(m, &m->base, end - m->first, MAP_SHARED);
 }
 
-/* A system that cannot do that does it one by one. */
+/* Where the system cannot, pages are made as they are touched. */
 void store_populate(uint32_t memory, uint64_t offset, uint64_t bytes)
 {
     enum { PAGE = 4096 };
@@ -149,19 +154,19 @@ void store_populate(uint32_t memory, uint64_t offset, uint64_t bytes)
 void *store_at(enum image image, uint32_t memory, uint64_t offset)
 {
     struct memory *m = memory_of(memory);
-    return (image == IMAGE_NOW && parted ? m->now.at : m->base.at) + (offset - m->origin);
+    return (image == IMAGE_NOW && store.parted ? m->now.at : m->base.at) + (offset - m->first);
 }
 
 /* ---- pending bytes */
 
-void store_mark(uint32_t memory, uint64_t offset, uint64_t bytes, struct origin *maker)
+void store_mark(uint32_t memory, uint64_t offset, uint64_t bytes, struct op_ref *maker)
 {
     pending_set(&memory_of(memory)->pending, offset, bytes, maker);
 }
 
-void store_mark_view(const struct view *view, struct origin *maker)
+void store_mark_view(const struct view *view, struct op_ref *maker)
 {
-    pending_mark(&memory_of(view->memory)->pending, view, maker);
+    pending_set_view(&memory_of(view->memory)->pending, view, maker);
 }
 
 bool store_pending(uint32_t memory, uint64_t offset, uint64_t bytes, uint64_t *first)
@@ -169,7 +174,7 @@ bool store_pending(uint32_t memory, uint64_t offset, uint64_t bytes, uint64_t *f
     return pending_find(&memory_of(memory)->pending, offset, bytes, first);
 }
 
-struct origin *store_maker(uint32_t memory, uint64_t offset)
+struct op_ref *store_maker(uint32_t memory, uint64_t offset)
 {
     uint64_t first;
     return pending_find(&memory_of(memory)->pending, offset, 1, &first);
@@ -181,25 +186,25 @@ void store_copy(enum image image, uint32_t to, uint64_t to_offset, uint32_t from
     store_reach(image, to, to_offset + bytes);
     memmove(store_at(image, to, to_offset), store_at(image, from, from_offset), bytes);
     if (image == IMAGE_NOW)
-        pending_copy(&memories[to].pending, to_offset, &memories[from].pending, from_offset, bytes);
+        pending_copy(&store.memories[to].pending, to_offset, &store.memories[from].pending, from_offset, bytes);
 }
 
 static void memories_forget(void)
 {
-    if (!memories)
+    if (!store.memories)
         return;
     store_join();
     for (uint32_t i = 0; i < store_count(); i++)
-        map_drop(&memories[i].base);
-    pendings_reset();
-    free(memories);
-    memories = NULL;
-    close(file);
+        mapping_drop(&store.memories[i].base);
+    pending_reset();
+    free(store.memories);
+    store.memories = NULL;
+    close(store.file);
 }
 
 void store_reset(void)
 {
     memories_forget();
-    room_reset();
-    origins_reset();
+    allocator_reset();
+    op_refs_reset();
 }

@@ -6,13 +6,11 @@
 #include <string.h>
 
 #include "base/address.h"
-#include "machine/emitted.h"
 #include "machine/fabric.h"
 #include "common/fail.h"
-#include "machine/tiling.h"
+#include "base/dtype.h"
 #include "allocator.h"
 #include "common/arena.h"
-#include "common/fail.h"
 
 static uint32_t tensors;
 
@@ -111,10 +109,10 @@ static void shard_place(struct tensor *t, uint32_t i, struct call_site call)
     shard->view = shard_view(t, i);
     shard->elements = shard->view.shape[0] * shard->view.shape[1] * shard->view.shape[2] * shard->view.shape[3];
     uint64_t bytes = shard->elements * dtype_bytes[t->dtype];
-    if (!room_take(shard->memory, bytes, &shard->offset))
+    if (!allocator_host_take(shard->memory, bytes, &shard->offset))
         misuse_of(call, "no room for tensor '%s' at %s: %" PRIu64 " bytes asked for, %" PRIu64 " left, %" PRIu64
                   " held by tensors and %" PRIu64 " by a kernel", t->name, address_name(memory_address(shard->memory, 0)),
-                  bytes, room_left(shard->memory), room_host_bytes(shard->memory), room_kernel_bytes(shard->memory));
+                  bytes, allocator_host_left(shard->memory), allocator_host_bytes(shard->memory), allocator_kernel_bytes(shard->memory));
     shard->view.addr = memory_address(shard->memory, shard->offset);
 }
 

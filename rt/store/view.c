@@ -1,8 +1,8 @@
-/* view.c: which bytes a view has. */
+/* view.c: the bytes that views have. */
 #include "view.h"
 
+#include "base/dtype.h"
 #include "machine/runs.h"
-#include "machine/tiling.h"
 
 struct view view_bytes(uint32_t memory, uint64_t offset, uint64_t bytes)
 {
@@ -37,17 +37,18 @@ uint64_t view_span(const struct view *view)
     return (last + 1) * dtype_bytes[view->dtype];
 }
 
-/* A walk over the runs of bytes that follow one another in all of a few views of one shape. */
+/* A walk over the runs of consecutive bytes of a view, or of two views of one shape, in both of which they are
+ * consecutive. */
 enum { WALKED = 2 };
 
-struct walk {
+struct view_walk {
     const struct view *view[WALKED];
     unsigned views;
-    int inner;                                          /* the innermost axis that a run does not cover, or -1 */
+    int inner;                                          /* innermost axis that a run does not cover; -1: it covers all */
     uint64_t run, index[VIEW_RANK], element[WALKED];
 };
 
-static bool follow(const struct walk *walk, unsigned axis)
+static bool follow(const struct view_walk *walk, unsigned axis)
 {
     for (unsigned i = 0; i < walk->views; i++)
         if (walk->view[i]->shape[axis] > 1 && walk->view[i]->stride[axis] != walk->run)
@@ -55,15 +56,15 @@ static bool follow(const struct walk *walk, unsigned axis)
     return true;
 }
 
-static void walk_begin(struct walk *walk)
+static void walk_begin(struct view_walk *walk)
 {
     walk->run = 1;
     for (walk->inner = VIEW_RANK - 1; walk->inner >= 0 && follow(walk, walk->inner); walk->inner--)
         walk->run *= walk->view[0]->shape[walk->inner];
 }
 
-/* Goes to the next run; false: that was the last. */
-static bool walk_on(struct walk *walk)
+/* Goes to the next run; returns false if there is none. */
+static bool walk_on(struct view_walk *walk)
 {
     for (int axis = walk->inner; axis >= 0; axis--) {
         bool more = ++walk->index[axis] < walk->view[0]->shape[axis];
@@ -78,7 +79,7 @@ static bool walk_on(struct walk *walk)
 
 void view_each_run(const struct view *view, void (*f)(uint64_t offset, uint64_t bytes, void *arg), void *arg)
 {
-    struct walk walk = {.view = {view}, .views = 1};
+    struct view_walk walk = {.view = {view}, .views = 1};
     uint64_t size = dtype_bytes[view->dtype];
     if (view_elements(view) == 0)
         return;
@@ -90,7 +91,7 @@ void view_each_run(const struct view *view, void (*f)(uint64_t offset, uint64_t 
 
 void view_copy(enum image image, const struct view *to, const struct view *from)
 {
-    struct walk walk = {.view = {to, from}, .views = WALKED};
+    struct view_walk walk = {.view = {to, from}, .views = WALKED};
     uint64_t size = dtype_bytes[to->dtype];
     if (view_elements(to) == 0)
         return;
@@ -106,7 +107,7 @@ void view_reach(enum image image, const struct view *view)
     store_reach(image, view->memory, view->offset + view_span(view));
 }
 
-/* ---- what two have in common */
+/* ---- common bytes */
 
 bool views_meet(const struct view *x, const struct view *y, uint64_t *first, uint64_t *end)
 {

@@ -233,7 +233,7 @@ static void results_are_pending(void)
     *word(IMAGE_NOW, 0, 4) = 5;
     struct op on = copy(1, 1, 16, 2, 0), over = copy(1, 0, 4, 1, 16);
     time_ps = 200;
-    const struct origin *maker = oplog_add(&gemm);
+    const struct op_ref *maker = oplog_add(&gemm);
     oplog_add(&on);
     oplog_add(&over);
     oplog_settle(true, OP_OF_HOST);

@@ -208,7 +208,7 @@ static bool same(void)
 /* With so many threads; checks of every operation wake all of them, however little there is to do. */
 static void data_pass(unsigned threads)
 {
-    pool_threads = threads;
+    thread_count = threads;
     exec_check = &recheck;
     for (uint64_t i = 0; i < count; i++) {
         time_ps++;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "machine/emitted.h"
+#include "store/operation.h"
 #include "store/store.h"
 
 const struct shape kb_shape = {.sips = 1, .cubes = 2, .pes = 2};
@@ -69,7 +70,7 @@ static void views(void)
 
 /* Calls whose results are pending; the first is none. */
 enum { MAKERS = 4 };
-static struct origin *maker_of[MAKERS], **makers = maker_of + 1;
+static struct op_ref *maker_of[MAKERS], **makers = maker_of + 1;
 
 static bool is_pending(uint32_t memory, uint64_t offset, uint64_t bytes)
 {
@@ -137,7 +138,7 @@ static void random_marks(void)
 int main(void)
 {
     for (int i = 1; i < MAKERS; i++)
-        maker_of[i] = origin_new();
+        maker_of[i] = op_ref_new();
     sparse();
     views();
     pending();
