@@ -5,21 +5,48 @@ plain build only
 import os
 import re
 
-from harness import ROOT, done, ok
+from harness import ROOT, done, ok, read
 
 # The rooms of rt in the order in which they know of one another: each includes headers of itself and of those before.
+# The machine is before all that observes it, so it includes no observer.
 ROOMS = ("common", "base", "sim", "machine", "launch", "fastforward", "store", "oplog", "datapass", "races", "device",
          "host", "reference", "report", "cli")
 FOLDERS = (".", ".ci", "docs", "docs/guide", "gen", "gen/build", "kernels", "rt/kb", *(f"rt/{room}" for room in ROOMS),
-           "templates",
-           "topologies/impl", "tests", "tests/bench", "tests/impl", "tests/unit", "topologies")
-# Includes against that order which are still there: "FILE INCLUDED". This list only shrinks.
-UPWARD = set("""
-""".split("\n")) - {""}
+           "templates", "topologies", "topologies/impl", "tests", "tests/bench", "tests/fuzz", "tests/impl",
+           "tests/oracle", "tests/unit")
 CODE = (".c", ".h", ".re", ".in", ".def")
-GENERATED_TEXT = ("LICENSE",)
 
-# What a file of a folder may include with quotes, by the path in the tree: gen sees of rt its text readers and lists.
+# The interface of x.c is x.h, but for programs, for what kernels and benches call, and for what is still to be joined.
+PROGRAMS = {"rt/cli/main.c", "gen/main.c"}
+INTERFACE = {
+    "rt/cli/stream_host.c": "stream.h",
+    "rt/cli/stream_steps.c": "stream.h",
+    "rt/device/composite.c": "kb/composite.h",
+    "rt/device/compute.c": "kb/math.h",
+    "rt/device/move.c": "kb/tl.h",
+    "rt/device/shard.c": "kb/tl.h",
+    "rt/host/snake.c": "kb/measure.h",
+    "rt/launch/deadlock.c": "launch.h",
+    "rt/launch/host_map.c": "host_request.h",
+    "rt/launch/host_memory.c": "host_request.h",
+    "rt/machine/route.c": "fabric.h",
+    "rt/machine/scheduler.c": "token.h",
+    "rt/machine/tile.c": "token.h",
+    "rt/reference/expect.c": "kb/ref.h",
+    "rt/reference/recheck_math.c": "recheck.h",
+    "rt/reference/ref.c": "kb/ref.h",
+    "rt/reference/ref_attention.c": "kb/ref.h",
+    "rt/reference/ref_axis.c": "kb/ref.h",
+    "rt/reference/ref_cast.c": "kb/ref.h",
+    "rt/reference/ref_math.c": "kb/ref.h",
+    "rt/reference/ref_rows.c": "kb/ref.h",
+    "gen/elab.c": "plan.h",
+    "gen/route.c": "plan.h",
+    "gen/size.c": "plan.h",
+    "gen/wire.c": "plan.h",
+}
+
+# What a file of a folder may include with quotes, by the path in the tree. gen sees of rt what both share, and lists.
 MAY_INCLUDE = {
     "gen": r"gen/[^/]+$|rt/common/[^/]+\.h$|rt/kb/[^/]+\.def$",
     "gen/build": r"gen/[^/]+\.h$|gen/build/[^/]+\.h$|rt/common/[^/]+\.h$",
@@ -28,17 +55,16 @@ MAY_INCLUDE = {
 }
 MAY_INCLUDE |= {f"rt/{room}": rf"rt/({'|'.join(('kb',) + ROOMS[:place + 1])})/[^/]+$"
                 for place, room in enumerate(ROOMS)}
+MAIN = r"gen/build/[^/]+\.h$"                           # gen/main.c joins the passes and the build
 
 
 def sources():
     """(path in the tree, its lines) of every text file that people write, conformance cases apart."""
     for folder in FOLDERS:
         path = os.path.join(ROOT, folder)
-        for name in sorted(os.listdir(path)) if os.path.isdir(path) else []:
-            file = os.path.join(path, name)
-            if os.path.isfile(file) and name not in GENERATED_TEXT:
-                with open(file, encoding="utf-8") as text:
-                    yield os.path.normpath(os.path.join(folder, name)), text.read().split("\n")
+        for name in sorted(os.listdir(path)):
+            if os.path.isfile(os.path.join(path, name)) and name != "LICENSE":
+                yield os.path.normpath(os.path.join(folder, name)), read(os.path.join(path, name)).split("\n")
 
 
 def included(lines):
@@ -49,7 +75,7 @@ def included(lines):
 
 
 def resolve(folder, name):
-    """Where a quoted include leads: beside its file, or else below rt, which is on the path of all but gen."""
+    """The file that a quoted include means: beside its file, or else below rt, which is on the path of all but gen."""
     beside = os.path.normpath(os.path.join(folder, name))
     if os.path.exists(os.path.join(ROOT, beside)) or folder.startswith("gen"):
         return beside
@@ -57,19 +83,42 @@ def resolve(folder, name):
 
 
 def wrong_includes(path, lines):
-    """Every include has to lead to a file of the tree that its folder may see; so nothing includes an emitted file."""
+    """Every include leads to a file of the tree that its folder may see; so nothing includes an emitted file."""
     folder = os.path.dirname(path)
     for number, name, angled in included(lines):
         if angled and folder == "kernels" and not name.startswith("kb/"):
             yield number, f"a kernel includes <kb/...> and headers beside it, not <{name}>"
         if not angled and folder in MAY_INCLUDE:
             target = resolve(folder, name)
-            if path == "gen/main.c" and target.startswith("gen/build/"):
-                continue                                # the passes know nothing of builds; main joins them
-            if not re.match(MAY_INCLUDE[folder], target) and f"{path} {name}" not in UPWARD:
+            seen = re.match(MAY_INCLUDE[folder], target) or path == "gen/main.c" and re.match(MAIN, target)
+            if not seen:
                 yield number, f'{folder} may not include "{name}"'
             elif not os.path.exists(os.path.join(ROOT, target)):
                 yield number, f'"{name}" is no file of the tree'
+
+
+def wrong_interfaces(path, lines):
+    """The interface of x.c is x.h, which x.c includes; INTERFACE has the exceptions, and the header of each."""
+    stem, extension = os.path.splitext(path)
+    if not path.startswith(("rt/", "gen/")) or extension not in (".c", ".re") or path in PROGRAMS:
+        return
+    beside = os.path.exists(os.path.join(ROOT, stem + ".h"))
+    header = os.path.basename(stem) + ".h" if beside else INTERFACE.get(path)
+    if not header:
+        yield 1, "there is no header of the same name"
+    elif beside and header not in [name for _, name, _ in included(lines)]:
+        yield 1, f'"{header}" is not included'
+
+
+def left_over(files):
+    """Entries of INTERFACE that are not needed any more: the list only shrinks."""
+    paths = dict(files)
+    for path, header in sorted(INTERFACE.items()):
+        where = "rt" if header.startswith("kb/") else os.path.dirname(path)
+        if path not in paths or os.path.exists(os.path.join(ROOT, os.path.splitext(path)[0] + ".h")):
+            yield f"{path} is no exception"
+        elif not os.path.exists(os.path.join(ROOT, where, header)):
+            yield f"there is no {header} for {path}"
 
 
 def wrong_spaces(path, lines):
@@ -81,7 +130,6 @@ def wrong_spaces(path, lines):
 
 
 def missing_heads(path, lines):
-    """A source begins with its name and what it is."""
     name = os.path.basename(path).removesuffix(".in")
     if path.endswith(CODE) and not re.match(rf"/\* {re.escape(name)}(\.in)?: \S", lines[0]):
         yield 1, f"the file does not begin with /* {name}: what it is"
@@ -94,10 +142,16 @@ def open_ends(path, lines):
 
 
 RULES = {
-    "includes": wrong_includes, "white space": wrong_spaces, "heads": missing_heads, "nothing left open": open_ends,
+    "every include is of a room that the file may see": wrong_includes,
+    "the interface of every .c file is in the header of its own name": wrong_interfaces,
+    "no file has tabs or trailing white space, and each ends in one newline": wrong_spaces,
+    "every source begins with its name and what it is": missing_heads,
+    "nothing is left open": open_ends,
 }
 files = list(sources())
 for title, rule in RULES.items():
     found = [f"{path}:{number}: {why}" for path, lines in files for number, why in rule(path, lines)]
-    ok(not found, title, *found)
+    ok(len(files) > 300 and not found, title, *found)
+found = list(left_over(files))
+ok(not found, "every exception that tests/tidy.t lists is still there", *found)
 done()

@@ -303,5 +303,3 @@ class Pe:
                 return True
             rings.add(ring)
         return False
-
-
