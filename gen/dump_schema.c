@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../rt/common/arena.h"
+#include "../rt/common/json.h"
 #include "../rt/common/read.h"
 #include "../rt/common/yaml.h"
 #include "dump_schema.h"
@@ -16,20 +17,6 @@
 static const char *join(const char *list, const char *between, const char *more)
 {
     return *list ? arena_printf("%s%s%s", list, between, more) : more;
-}
-
-/* Prints a JSON string. */
-static const char *quoted(const char *text)
-{
-    char *out = arena_alloc(2 * strlen(text) + 3, 1), *to = out;
-    *to++ = '"';
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\')
-            *to++ = '\\';
-        *to++ = *text;
-    }
-    *to = '"';
-    return out;
 }
 
 /* Prints a default as JSON; its plain numbers are JSON numbers already. */
@@ -44,7 +31,7 @@ static const char *json_of(const struct node *node)
         return arena_printf("[%s]", inside);
     case NODE_MAPPING:
         for (size_t i = 0; i < node->count; i++)
-            inside = join(inside, ", ", arena_printf("%s: %s", quoted(node->entries[i].key->text),
+            inside = join(inside, ", ", arena_printf("%s: %s", json_quoted(node->entries[i].key->text),
                                                      json_of(node->entries[i].value)));
         return arena_printf("{%s}", inside);
     case NODE_SCALAR:
@@ -53,7 +40,7 @@ static const char *json_of(const struct node *node)
     mpq_init(number);
     bool bare = node_is_bool(node) || !node_number(node, DIMENSION_none, NULL, number);
     mpq_clear(number);
-    return bare ? node->text : quoted(node->text);
+    return bare ? node->text : json_quoted(node->text);
 }
 
 /* Prints a bound in the unit of its key as an exact decimal: units are powers of two and ten apart. */
@@ -85,7 +72,7 @@ static const char *bounds(const struct key *key)
 
 static const char *text_form(const char *pattern)
 {
-    return arena_printf("\"type\": \"string\", \"pattern\": %s", quoted(pattern));
+    return arena_printf("\"type\": \"string\", \"pattern\": %s", json_quoted(pattern));
 }
 
 /* Prints for each dimension the pattern of a number with a unit. */
@@ -121,7 +108,7 @@ static const char *words_form(const struct key *key)
     const char *all[8], *list = "";
     size_t count = schema_words(key, all, COUNT_OF(all));
     for (size_t i = 0; i < count; i++)
-        list = join(list, ", ", quoted(all[i]));
+        list = join(list, ", ", json_quoted(all[i]));
     return arena_printf("\"enum\": [%s]", list);
 }
 
@@ -198,7 +185,7 @@ static const char *property(const struct key *key, const char *indent)
         const struct source source = { key->path, key->standard, strlen(key->standard), 0 };
         standard = arena_printf("\"default\": %s, ", json_of(yaml_value(&source, 0)));
     }
-    return arena_printf("%s\"%s\": {\"description\": %s, %s%s}", indent, key->name, quoted(doc), standard,
+    return arena_printf("%s\"%s\": {\"description\": %s, %s%s}", indent, key->name, json_quoted(doc), standard,
                         form(key, indent));
 }
 
@@ -210,7 +197,7 @@ static const char *keys_of(const struct key *key, const char *indent)
         const struct key *child = &key->keys[i];
         properties = join(properties, ",\n", property(child, within));
         if (!child->standard && child->kind != KIND_mapping)
-            required = join(required, ", ", quoted(child->name));
+            required = join(required, ", ", json_quoted(child->name));
     }
     if (*required)
         required = arena_printf("\"required\": [%s], ", required);

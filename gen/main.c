@@ -16,10 +16,12 @@
 
 #include "../rt/common/arena.h"
 #include "../rt/common/diag.h"
+#include "../rt/common/temporary.h"
 #include "build/batch.h"
 #include "build/build.h"
 #include "build/home.h"
 #include "build/output.h"
+#include "build/process.h"
 #include "build/timing.h"
 #include "check.h"
 #include "dump.h"
@@ -128,7 +130,7 @@ static int run(struct options *options)
 int main(int argc, char **argv)
 {
     program_name = "kbgen";
-    out_watch_end();
+    temporary_set_before(processes_stop);
     signal(SIGXFSZ, SIG_IGN);                           /* a write beyond the file size limit then fails and is reported */
     struct options options = options_read(argc, argv);
     if (options.dump == DUMP_schema) {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../rt/common/arena.h"
-#include "hash.h"
+#include "../rt/common/hash.h"
 
 /* Adds the user's component models by name, with their parameters. */
 static void hash_own(struct hash *hash, const struct model *model)

@@ -16,7 +16,7 @@
 
 #include "../../rt/common/arena.h"
 #include "build_key.h"
-#include "../hash.h"
+#include "../../rt/common/hash.h"
 #include "process.h"
 
 enum { NAME_BYTES = 33 };

@@ -9,7 +9,7 @@
 
 #include "../../rt/common/arena.h"
 #include "cache.h"
-#include "../hash.h"
+#include "../../rt/common/hash.h"
 #include "home.h"
 #include "output.h"
 

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "../../rt/common/arena.h"
-#include "../hash.h"
+#include "../../rt/common/hash.h"
 #include "home.h"
 #include "output.h"
 

@@ -8,7 +8,7 @@
 
 #include "../../rt/common/arena.h"
 #include "../../rt/common/diag.h"
-#include "../hash.h"
+#include "../../rt/common/hash.h"
 
 const char *home_program(void)
 {

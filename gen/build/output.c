@@ -1,60 +1,22 @@
 /* output.c: kbgen's output files: each appears complete or not at all.
  *
- * Each is written in a temporary folder beside its place, on the same file system, and renamed. A list holds the names
- * of all temporary files, in a form that a signal handler can walk. */
+ * Each is written in a temporary folder beside its place, on the same file system, and renamed. */
 #include "output.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "../../rt/common/arena.h"
-#include "../../rt/common/diag.h"
-#include "process.h"
+#include "../../rt/common/fail.h"
+#include "../../rt/common/temporary.h"
 
-/* Newest first, so files come before their folder. A node is complete before the list leads to it. */
-static struct made {
-    const char *path;
-    struct made *next;
-} *volatile newest;
-
-/* Calls only async-signal-safe functions. */
-static void remove_made(void)
+static const char *made(const char *path)
 {
-    for (const struct made *made = newest; made; made = made->next)
-        if (unlink(made->path) != 0)
-            rmdir(made->path);
-}
-
-static void remove_and_die(int signal)
-{
-    processes_stop();
-    remove_made();
-    raise(signal);                                      /* the default action applies again (SA_RESETHAND) */
-}
-
-void out_watch_end(void)
-{
-    static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
-    struct sigaction action = {.sa_handler = remove_and_die, .sa_flags = SA_RESETHAND};
-    for (size_t i = 0; i < COUNT_OF(ends); i++) {
-        struct sigaction old;
-        if (sigaction(ends[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-            sigaction(ends[i], &action, NULL);
-    }
-    atexit(remove_made);
-}
-
-static const char *remember(const char *path)
-{
-    struct made *made = arena_alloc(1, sizeof *made);
-    *made = (struct made){path, newest};
-    newest = made;
+    temporary_add(path);
     return path;
 }
 
@@ -77,7 +39,7 @@ const char *temporary_folder(const char *path)
     for (unsigned i = 0;; i++) {
         const char *folder = arena_printf("%s.%ld-%u.tmp", path, (long)getpid(), i);
         if (mkdir(folder, 0777) == 0)
-            return remember(folder);
+            return made(folder);
         if (errno != EEXIST)
             die("make the folder %s:", folder);
     }
@@ -85,7 +47,7 @@ const char *temporary_folder(const char *path)
 
 const char *temporary(const char *folder, const char *name)
 {
-    return remember(arena_printf("%s/%s", folder, name));
+    return made(arena_printf("%s/%s", folder, name));
 }
 
 void out_check_file(const char *path, const char *input)

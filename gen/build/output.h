@@ -7,10 +7,6 @@
 
 #include "../emit.h"
 
-/* From now on a signal that ends kbgen ends its child processes too, and temporary files are removed whether kbgen
- * exits or is ended by a signal. */
-void out_watch_end(void);
-
 /* Makes the folders above a path. Returns false, with errno set, if one cannot be made. */
 bool make_parents(const char *path);
 

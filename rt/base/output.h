@@ -1,4 +1,4 @@
-/* output.h: files that appear whole or not at all. */
+/* output.h: output files that appear complete or not at all. */
 #ifndef KB_OUTPUT_H
 #define KB_OUTPUT_H
 
@@ -10,11 +10,11 @@ struct output {
     FILE *file;
 };
 
-/* Opens a file that will get its name at output_close; "-" is standard output. A path that cannot be written is an
- * error of the user's, status 2. */
+/* Opens a file under a temporary name, which output_close changes to `path`; "-" is standard output. A path that cannot
+ * be written is a usage error. */
 struct output output_open(const char *path);
 
-/* Completes it; a write that failed is an error of the host system, status 3. */
+/* Completes the file. Dies if a write has failed. */
 void output_close(struct output *output);
 
 #endif

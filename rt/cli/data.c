@@ -11,7 +11,7 @@
 
 #include "base/stopwatch.h"
 #include "datapass/exec.h"
-#include "base/hash.h"
+#include "common/hash.h"
 #include "base/human.h"
 #include "oplog/log.h"
 #include "machine/tiling.h"

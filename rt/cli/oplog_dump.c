@@ -13,7 +13,7 @@
 #include "base/dtype.h"
 #include "machine/emitted.h"
 #include "machine/fabric.h"
-#include "base/json.h"
+#include "common/json.h"
 #include "base/ops.h"
 #include "machine/tiling.h"
 #include "show_summary.h"

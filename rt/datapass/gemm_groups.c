@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
+#include "common/hash.h"
 #include "common/diag.h"
 
 enum { MOST_ROWS = 64 };                                /* of a grid: the bits of a mask */

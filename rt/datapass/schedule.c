@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
+#include "common/hash.h"
 #include "common/array.h"
 #include "common/fail.h"
 #include "kb/arith.h"

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "base/json.h"
+#include "common/json.h"
 #include "kb/host.h"
 
 /* Finds a bench. If there is none of the name, a usage error suggests the nearest one. */

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "base/json.h"
+#include "common/json.h"
 
 /* Prints a line for each. */
 void figures_print(FILE *out);

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "base/json.h"
+#include "common/json.h"
 #include "kb/host.h"
 
 struct kb_value param_default(const struct kb_param *p);

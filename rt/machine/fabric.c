@@ -8,7 +8,7 @@
 #include "base/rates.h"
 #include "emitted.h"
 #include "sim/handler.h"
-#include "base/hash.h"
+#include "common/hash.h"
 #include "stats.h"
 #include "common/arena.h"
 

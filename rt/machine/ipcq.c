@@ -19,7 +19,7 @@
 #include "engine.h"
 #include "sim/handler.h"
 #include "sim/observer.h"
-#include "base/hash.h"
+#include "common/hash.h"
 #include "memory.h"
 #include "common/arena.h"
 

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/hash.h"
+#include "common/hash.h"
 #include "base/output.h"
 #include "common/arena.h"
 #include "common/diag.h"

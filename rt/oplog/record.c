@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/address.h"
-#include "base/hash.h"
+#include "common/hash.h"
 #include "machine/command.h"
 #include "machine/emitted.h"
 #include "machine/tiling.h"

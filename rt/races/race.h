@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/json.h"
+#include "common/json.h"
 #include "oplog/oplog.h"
 #include "happens_before.h"
 

@@ -12,7 +12,7 @@
 #include "machine/fabric.h"
 #include "sim/handler.h"
 #include "sim/observer.h"
-#include "base/hash.h"
+#include "common/hash.h"
 #include "machine/stats.h"
 #include "fastforward/periodic.h"
 #include "base/stopwatch.h"

@@ -2,7 +2,7 @@
 #ifndef KB_PROFILE_H
 #define KB_PROFILE_H
 
-#include "base/json.h"
+#include "common/json.h"
 
 extern bool profile_on;
 extern struct observer profile_observer;

@@ -2,7 +2,7 @@
 #ifndef KB_RESULT_H
 #define KB_RESULT_H
 
-#include "base/json.h"
+#include "common/json.h"
 #include "base/output.h"
 
 /* Whether every memory request and launch ended well. */

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "base/json.h"
+#include "common/json.h"
 
 /* What the host spent on a run, in seconds. */
 struct host_times {

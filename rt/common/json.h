@@ -1,4 +1,4 @@
-/* json.h: writes JSON, indented by one space a level. Keys are NULL inside arrays. */
+/* json.h: a writer of JSON, indented by one space per level. Keys are NULL inside arrays. */
 #ifndef KB_JSON_H
 #define KB_JSON_H
 
@@ -12,6 +12,9 @@ struct json {
     bool first;
     bool one_line;                                      /* set it after json_open */
 };
+
+/* A text in JSON's quotes, in the arena. */
+const char *json_quoted(const char *text);
 
 void json_open(struct json *json, FILE *out);
 void json_close(struct json *json);                     /* a newline; the caller closes the file */

@@ -1,8 +1,11 @@
-/* json.c: writes JSON. */
+/* json.c: a writer of JSON. */
 #include "json.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "arena.h"
 
 void json_open(struct json *json, FILE *out)
 {
@@ -14,22 +17,45 @@ void json_close(struct json *json)
     fputc('\n', json->out);
 }
 
-static void text(struct json *json, const char *s)
+/* A byte of a text as JSON writes it; returns the length. */
+static size_t escape(char to[8], unsigned char c)
 {
-    fputc('"', json->out);
-    for (; *s; s++) {
-        unsigned char c = *s;
-        if (c == '"' || c == '\\')
-            fprintf(json->out, "\\%c", c);
-        else if (c < 0x20 || c == 0x7f)
-            fprintf(json->out, "\\u%04x", c);
-        else
-            fputc(c, json->out);
-    }
-    fputc('"', json->out);
+    if (c == '"' || c == '\\')
+        return (size_t)sprintf(to, "\\%c", c);
+    if (c < 0x20 || c == 0x7f)
+        return (size_t)sprintf(to, "\\u%04x", c);
+    *to = (char)c;
+    return 1;
 }
 
-/* What stands before a value: the comma, the line, the key. */
+const char *json_quoted(const char *text)
+{
+    char *quoted = arena_alloc(6 * strlen(text) + 3, 1), *to = quoted, escaped[8];
+    *to++ = '"';
+    for (; *text; text++) {
+        size_t length = escape(escaped, (unsigned char)*text);
+        memcpy(to, escaped, length);
+        to += length;
+    }
+    *to = '"';
+    return quoted;
+}
+
+static void text_write(FILE *out, const char *text)
+{
+    char escaped[8];
+    fputc('"', out);
+    for (; *text; text++) {
+        size_t length = escape(escaped, (unsigned char)*text);
+        if (length == 1)
+            fputc(*escaped, out);
+        else
+            fwrite(escaped, 1, length, out);
+    }
+    fputc('"', out);
+}
+
+/* Before a value come the comma, the new line and the key. */
 static void before_value(struct json *json, const char *key)
 {
     if (!json->first)
@@ -40,7 +66,7 @@ static void before_value(struct json *json, const char *key)
         fputc(' ', json->out);
     json->first = false;
     if (key) {
-        text(json, key);
+        text_write(json->out, key);
         fputs(": ", json->out);
     }
 }
@@ -89,7 +115,7 @@ void json_string(struct json *json, const char *key, const char *value)
         return;
     }
     before_value(json, key);
-    text(json, value);
+    text_write(json->out, value);
 }
 
 void json_u64(struct json *json, const char *key, uint64_t value)
@@ -101,7 +127,7 @@ void json_u64(struct json *json, const char *key, uint64_t value)
 void json_double(struct json *json, const char *key, double value)
 {
     char digits[32];
-    if (value - value != 0) {                           /* an infinity or NaN has no place in JSON */
+    if (value - value != 0) {                           /* JSON has neither infinities nor NaN */
         json_null(json, key);
         return;
     }

@@ -6,9 +6,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "../rt/common/arena.h"
-#include "../rt/common/diag.h"
-#include "words.h"
+#include "arena.h"
+#include "fail.h"
 
 struct hash {
     XXH3_state_t *state;
@@ -47,7 +46,8 @@ void hash_file(struct hash *hash, const char *path)
     const char *text = read_file(path, &length);
     if (!text)
         die("read %s:", path);
-    hash_text(hash, base_name(path));
+    const char *slash = strrchr(path, '/');
+    hash_text(hash, slash ? slash + 1 : path);
     hash_add(hash, text, length);
 }
 
