@@ -38,7 +38,7 @@ MAKEFLAGS += -j$(shell nproc)
 endif
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all units demo check check-quick asan sanitized fuzz bench valgrind tidy bless install clean help FORCE
+.PHONY: all units demo check check-quick asan sanitized fuzz bench valgrind mutants tidy bless install clean help FORCE
 .DELETE_ON_ERROR:
 .PRECIOUS: $(B)/re/%.c
 
@@ -75,6 +75,9 @@ bench: all ## the goals of speed, measured, or those of ROW="NAME ..."; PAIRS=5,
 
 valgrind: ## small machines and the big one under valgrind
 	@$(MAKE) T=valgrind check
+
+mutants: all ## one-line changes of the code, each held against the suite that has to notice it; T="PART ..." picks some
+	@BUILD=$(abspath $(B)) CC="$(CC)" tests/mutants/mutants.py $(T)
 
 tidy: ## the rules of layout: which room includes which
 	@$(MAKE) T=tidy check
