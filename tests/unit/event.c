@@ -65,7 +65,7 @@ static void in_rounds(void)
     event_at(&other.event, 200);
     event_at(&first.event, 200);
     run_instant();
-    expect("what an event makes due now waits for the next round, whatever its rank", "xo.y.z.");
+    expect("an event that becomes due at its own instant waits for the next round", "xo.y.z.");
 }
 
 static void in_time(void)
@@ -86,7 +86,7 @@ static void in_time(void)
             memset(fired, 0, sizeof fired);
     }
     strcpy(fired, good && instants == MANY ? "good" : "bad");
-    expect("instants come in the order of time, each once", "good");
+    expect("instants are in the order of time, each once", "good");
 }
 
 /* Events that make others at every distance, some of them at once: none comes early, late, or out of order. */
@@ -145,9 +145,9 @@ static void cancelled(void)
     event_cancel(&never.event);
     event_cancel(&far.event);
     run_instant();
-    expect("what was cancelled does not fire", "l.");
+    expect("a cancelled event does not fire", "l.");
     strcpy(fired, event_next_instant() || now_ps != end ? "an instant" : "none");
-    expect("what was cancelled makes no instant", "none");
+    expect("a cancelled event makes no instant", "none");
 }
 
 int main(void)

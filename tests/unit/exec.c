@@ -148,14 +148,14 @@ static bool gemms(enum dtype in, enum dtype out, uint64_t m, uint64_t k, uint64_
 
 static void all_gemms(void)
 {
-    expect(gemms(DTYPE_f32, DTYPE_f32, 40, 60, 50, 60), "f32 gemms with epilogues of every scope");
-    expect(gemms(DTYPE_f16, DTYPE_f16, 40, 60, 50, 60), "f16 gemms");
-    expect(gemms(DTYPE_bf16, DTYPE_bf16, 40, 60, 50, 60), "bf16 gemms");
-    expect(gemms(DTYPE_f16, DTYPE_f32, 40, 60, 50, 20), "f16 gemms with results in f32");
-    expect(gemms(DTYPE_i8, DTYPE_i32, 40, 60, 50, 60), "i8 gemms, exactly");
-    expect(gemms(DTYPE_i8, DTYPE_i8, 20, 10, 20, 20), "i8 gemms that saturate in i8");
-    expect(gemms(DTYPE_i8, DTYPE_i32, 3, 5000, 3, 6), "i8 gemms of more depth than f32 is exact for");
-    expect(gemms(DTYPE_f32, DTYPE_f32, 1100, 40, 1100, 1), "a gemm of several blocks");
+    expect(gemms(DTYPE_f32, DTYPE_f32, 40, 60, 50, 60), "f32 gemms with epilogues of every scope are right");
+    expect(gemms(DTYPE_f16, DTYPE_f16, 40, 60, 50, 60), "f16 gemms are right");
+    expect(gemms(DTYPE_bf16, DTYPE_bf16, 40, 60, 50, 60), "bf16 gemms are right");
+    expect(gemms(DTYPE_f16, DTYPE_f32, 40, 60, 50, 20), "f16 gemms with results in f32 are right");
+    expect(gemms(DTYPE_i8, DTYPE_i32, 40, 60, 50, 60), "i8 gemms are exact");
+    expect(gemms(DTYPE_i8, DTYPE_i8, 20, 10, 20, 20), "i8 gemms saturate in i8");
+    expect(gemms(DTYPE_i8, DTYPE_i32, 3, 5000, 3, 6), "i8 gemms are exact for more depth than f32 can count");
+    expect(gemms(DTYPE_f32, DTYPE_f32, 1100, 40, 1100, 1), "a gemm of several blocks is right");
 }
 
 /* The largest sums that i8 gives, and beyond 2^31. */
@@ -214,10 +214,10 @@ static void data_order(void)
     oplog_settle(true, OP_OF_HOST);
     expect(*word(IMAGE_NOW, 3, 1 << 20) == 1 && *word(IMAGE_BASE, 3, 1 << 20) == 0,
            "pass 1 moves bytes in data order, base is left alone");
-    expect(oplog_count() == 3 && pe_of(0) == 1 && pe_of(1) == 2, "calls of an instant stand by PE");
+    expect(oplog_count() == 3 && pe_of(0) == 1 && pe_of(1) == 2, "calls of one instant are in the order of PEs");
     exec_data_pass();
     expect(*word(IMAGE_BASE, 3, 1 << 20) == 1 && *word(IMAGE_NOW, 3, 1 << 20) == 1 && oplog_count() == 0,
-           "so does the data pass");
+           "the data pass computes both images and empties the log");
 }
 
 static void results_are_pending(void)
@@ -238,16 +238,16 @@ static void results_are_pending(void)
     oplog_add(&over);
     oplog_settle(true, OP_OF_HOST);
     expect(store_pending(2, 0, 4, &first) && !store_pending(1, 0, 64, &first),
-           "a copy of a result is pending, what is over it not");
-    expect(store_maker(2, 3) == maker, "its maker is found behind the copy");
+           "a copy of a result is pending, bytes written over it are not");
+    expect(store_maker(2, 3) == maker, "the operation that makes pending bytes is found through a copy");
     exec_data_pass();
     expect(*word(IMAGE_NOW, 2, 0) == 15 && *word(IMAGE_NOW, 1, 16) == 5 && !store_pending(2, 0, 4, &first),
-           "after the data pass it is known");
+           "after the data pass a result is known");
     time_ps = 300;
     *word(IMAGE_NOW, 0, 0) = 7;
     oplog_add(&gemm);
     exec_data_pass();
-    expect(*word(IMAGE_NOW, 1, 16) == 35, "the next interval begins with what the one before left");
+    expect(*word(IMAGE_NOW, 1, 16) == 35, "the next interval begins with the bytes that the one before left");
 }
 
 int main(void)

@@ -86,7 +86,8 @@ int main(void)
     message_set_take(take, said);
     expect_failure(die_with_errno, 3, "lib: cannot read x: No such file or directory\n",
                    "die returns to the host with status 3 and the text of errno");
-    expect_failure(die_plainly, 3, "lib: it is full\n", "a message without a colon is not followed by the text of errno");
+    expect_failure(die_plainly, 3, "lib: it is full\n",
+                   "a message without a colon is not followed by the text of errno");
     expect_failure(use_wrongly, 2, "lib: no option 7\n", "usage_error returns to the host with status 2");
     expect_failure(run_wrongly, 1, "lib: at 3 ps\n", "run_failed returns to the host with status 1");
     expect_failure(bench_wrongly, 2, "bench.c:12: error: tensor 'x'\n",

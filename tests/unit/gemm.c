@@ -269,7 +269,7 @@ static void all_ops(void)
         char more[60];
         snprintf(more, sizeof more, "%s, of %u pairs of dtypes", kb_op_names[op], pairs);
         if (pairs)
-            expect(good, "epilogue ", more);
+            expect(good, "gemms are right with the epilogue ", more);
     }
 }
 
@@ -284,10 +284,11 @@ static void finds(void)
     struct op op = {.kind = OPKIND_gemm, .gemm = g};
     fill(&g.a, 1);
     fill(&g.b, 1);
-    expect(right(&g), "errors grow with a scale and shrink with tanh", "");
+    expect(right(&g), "the allowed error grows with a scale and shrinks with tanh", "");
     *(float *)place(&g.c, 17, 18) *= 0.9f;
     struct difference found = recheck_gemm(&op);
-    expect(found.op == &op && found.index[0] == 17 && found.index[1] == 18, "what is off is found", "");
+    expect(found.op == &op && found.index[0] == 17 && found.index[1] == 18,
+           "the first wrong element of a gemm is found", "");
 }
 
 int main(void)

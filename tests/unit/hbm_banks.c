@@ -48,15 +48,15 @@ static uint64_t row(uint64_t number)
 static void rows(void)
 {
     struct kb_served first = ask(false, row(0), BLOCK, 1000);
-    expect("a closed row is activated", first.first_ps, 1000 + hbm_banks_tRCD + ACCESS);
-    expect("and its data move", first.last_ps, 1000 + hbm_banks_tRCD + BLOCK_PS + ACCESS);
-    expect("a hit moves at once", ask(false, row(0), BLOCK, 100000).first_ps, 100000 + ACCESS);
-    expect("another row of the bank is precharged for", ask(false, row(4), BLOCK, 200000).first_ps,
+    expect("a read of a closed row waits for its activation", first.first_ps, 1000 + hbm_banks_tRCD + ACCESS);
+    expect("the data of a read follow its activation", first.last_ps, 1000 + hbm_banks_tRCD + BLOCK_PS + ACCESS);
+    expect("a read of an open row moves data at once", ask(false, row(0), BLOCK, 100000).first_ps, 100000 + ACCESS);
+    expect("a read of another row of the bank waits for the precharge", ask(false, row(4), BLOCK, 200000).first_ps,
            200000 + hbm_banks_tRP + hbm_banks_tRCD + ACCESS);
-    expect("not before tRAS", ask(false, row(8), BLOCK, 216251).first_ps,
+    expect("a row is precharged no earlier than tRAS after its activation", ask(false, row(8), BLOCK, 216251).first_ps,
            200000 + hbm_banks_tRP + hbm_banks_tRAS + hbm_banks_tRP + hbm_banks_tRCD + ACCESS);
-    expect("a write pays no access", ask(true, row(8), BLOCK, 400000).last_ps, 400000 + BLOCK_PS);
-    expect("the other pseudo channel has rows of its own", ask(false, BLOCK, BLOCK, 400000).first_ps,
+    expect("a write has no access latency", ask(true, row(8), BLOCK, 400000).last_ps, 400000 + BLOCK_PS);
+    expect("each pseudo channel has its own open rows", ask(false, BLOCK, BLOCK, 400000).first_ps,
            400000 + hbm_banks_tRCD + ACCESS);
     memory++;
 }
@@ -64,12 +64,12 @@ static void rows(void)
 static void pieces(void)
 {
     struct kb_served both = ask(false, 0, 2 * BLOCK, 0);
-    expect("two pseudo channels move at a time", both.last_ps, hbm_banks_tRCD + BLOCK_PS + ACCESS);
-    expect("and are busy for both", both.busy_ps, 2 * BLOCK_PS);
+    expect("two pseudo channels move data at the same time", both.last_ps, hbm_banks_tRCD + BLOCK_PS + ACCESS);
+    expect("two pseudo channels that move data are busy twice as long", both.busy_ps, 2 * BLOCK_PS);
     struct kb_served odd = ask(false, 100, BLOCK, 100000);
-    expect("a request may begin and end anywhere", odd.last_ps, 100000 + kb_move_ps(156, 32000000000) + ACCESS);
+    expect("a request can begin and end within a block", odd.last_ps, 100000 + kb_move_ps(156, 32000000000) + ACCESS);
     struct kb_served rows = ask(true, row(1), 2 * ROW * PCS, 200000);
-    expect("the second row is opened while data of the first move", rows.last_ps,
+    expect("the second row is activated while data of the first move", rows.last_ps,
            200000 + hbm_banks_tRCD + 2 * (ROW / BLOCK) * BLOCK_PS);
     memory++;
 }
@@ -78,7 +78,7 @@ static void window(void)
 {
     for (uint64_t i = 0; i < 4; i++)
         ask(false, row(i), 1, 0);
-    expect("a fifth activation waits for tFAW after the first", ask(false, row(4), 1, 0).first_ps,
+    expect("a fifth activation waits until tFAW after the first", ask(false, row(4), 1, 0).first_ps,
            kb_later(hbm_banks_tFAW, hbm_banks_tRAS + hbm_banks_tRP) + hbm_banks_tRCD + ACCESS);
     memory++;
     for (uint64_t i = 0; i < 4; i++)
@@ -86,7 +86,8 @@ static void window(void)
     uint64_t before = hbm_banks_tFAW + 1000000;
     struct bank *bank = &hbm_banks_state(memory)->channel[0].bank[0];
     *bank = (struct bank){0};
-    expect("even in a closed bank", ask(false, row(4), 1, 1000010).first_ps, before + hbm_banks_tRCD + ACCESS);
+    expect("a fifth activation waits until tFAW in a closed bank as well", ask(false, row(4), 1, 1000010).first_ps,
+           before + hbm_banks_tRCD + ACCESS);
     memory++;
 }
 
@@ -95,15 +96,17 @@ static void refresh(void)
     ask(false, row(0), BLOCK, 0);
     expect("a row stays open until a refresh is due", ask(false, row(0), BLOCK, hbm_banks_tREFI - BLOCK_PS).first_ps,
            hbm_banks_tREFI - BLOCK_PS + ACCESS);
-    expect("what comes in it waits and opens the row again", ask(false, row(0), BLOCK, hbm_banks_tREFI).first_ps,
+    expect("a request during a refresh waits and activates the row again",
+           ask(false, row(0), BLOCK, hbm_banks_tREFI).first_ps,
            hbm_banks_tREFI + hbm_banks_tRFC + hbm_banks_tRCD + ACCESS);
     uint64_t behind = 2 * hbm_banks_tREFI + hbm_banks_tRFC;
-    expect("behind it a row is closed", ask(false, row(0), BLOCK, behind).first_ps, behind + hbm_banks_tRCD + ACCESS);
+    expect("after a refresh the rows are closed", ask(false, row(0), BLOCK, behind).first_ps,
+           behind + hbm_banks_tRCD + ACCESS);
     memory++;
     uint64_t at = hbm_banks_tREFI - 10000;
     ask(true, row(0), 2 * BLOCK, at - hbm_banks_tRCD);
     ask(true, row(0), PCS * BLOCK * 3, at);
-    expect("what waits for the channel beyond the start of a refresh waits for its end",
+    expect("a request that waits for its channel until a refresh starts waits until the refresh ends",
            ask(true, row(0), BLOCK, at).last_ps, hbm_banks_tREFI + hbm_banks_tRFC + hbm_banks_tRCD + BLOCK_PS);
 }
 

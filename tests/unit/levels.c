@@ -156,10 +156,11 @@ static void named(void)
     elsewhere.serial = 4;                               /* another kernel's command 7 is not meant */
     schedule_begin();
     bool good = schedule_level(&op) == 1 && schedule_level(&other) == 2 && schedule_level(&third) == 3;
-    expect(good && schedule_level(&fill) == 4 && schedule_level(&fourth) == 5, "what is named, and fills, come before");
+    expect(good && schedule_level(&fill) == 4 && schedule_level(&fourth) == 5,
+           "an operation is after those that tl_after names, and after fills");
     schedule_begin();
     expect(schedule_level(&op) == 1 && schedule_level(&other) == 2 && schedule_level(&elsewhere) == 1,
-           "what is named is the own kernel's");
+           "tl_after names operations of its own kernel");
 }
 
 /* ---- the data pass */
@@ -234,8 +235,8 @@ static void random_programs(void *scratch)
             equal &= same();
         }
     }
-    expect(levels, "levels are those of the bytes that operations share");
-    expect(equal, "1 to 4 threads make what one operation after another makes");
+    expect(levels, "levels follow from the bytes that operations share");
+    expect(equal, "1 to 4 threads give what one operation after another gives");
 }
 
 /* ---- grids */
@@ -293,7 +294,7 @@ static void grids(void *scratch)
         equal &= !memcmp(want, sums(SIZE), SIZE);
     }
     expect(exact, "gemms that share operands give what each gives by itself");
-    expect(equal, "and the same bits with 1 to 4 threads");
+    expect(equal, "gemms that share operands have the same bits with 1 to 4 threads");
 }
 
 /* A gemm of several blocks and slices, by itself. */

@@ -273,7 +273,7 @@ static void elementwise_ops(void)
             }
         char more[60];
         snprintf(more, sizeof more, "%s, of %u pairs of dtypes", kb_op_names[op], pairs);
-        expect(good, "elementwise: ", more);
+        expect(good, "elements are right of the op ", more);
     }
 }
 
@@ -330,7 +330,7 @@ static void reductions(void)
                                                axis);
             char more[60];
             snprintf(more, sizeof more, "%s of %s", kb_op_names[ops[o]], dtype_words[from]);
-            expect(good, "over an axis: ", more);
+            expect(good, "reductions over an axis are right: ", more);
         }
 }
 
@@ -368,7 +368,7 @@ static void rechecked(void)
     *(int16_t *)place(&x, (const uint64_t[]){1, 0, 3, 2}) ^= 4;
     struct difference found = recheck_math(&op, expected);
     expect(found.op == &op && found.index[0] == 1 && found.index[1] == 0 && found.index[2] == 3 && found.index[3] == 2,
-           "a bit that is wrong is found", "");
+           "the first wrong element of an op is found", "");
 }
 
 int main(void)

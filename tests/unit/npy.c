@@ -52,7 +52,7 @@ static bool read_file_of(const struct bytes *file, struct npy *npy, void *to, si
 #define REST "'fortran_order': False, 'shape': (2, 3), }"
 #define DICT "{'descr': '<i2', " REST
 
-/* ---- what is well formed */
+/* ---- correct files */
 
 static void gives(unsigned version, const char *dict, const char *what)
 {
@@ -72,16 +72,18 @@ static void gives(unsigned version, const char *dict, const char *what)
 
 static void well_formed(void)
 {
-    gives(1, DICT "     \n", "version 1.0");
-    gives(2, DICT "     \n", "version 2.0");
-    gives(3, DICT, "version 3.0, nothing behind the dict");
-    gives(1, "{'descr': '>i2', " REST "\n", "big-endian");
-    gives(1, "{'descr': '<i2', 'fortran_order': True, 'shape': (2, 3), }\n", "Fortran order");
-    gives(1, "{\"shape\":(2L,3L),'fortran_order':False,'descr':\"<i2\"}", "another order of keys, as others write it");
-    gives(1, " { 'descr' : '<i2' ,\n'fortran_order'\t: False, 'shape': ( 2 , 3 , ) } ", "blanks everywhere");
+    gives(1, DICT "     \n", "a header of version 1.0 is read");
+    gives(2, DICT "     \n", "a header of version 2.0 is read");
+    gives(3, DICT, "a header of version 3.0 without padding is read");
+    gives(1, "{'descr': '>i2', " REST "\n", "big-endian elements are read");
+    gives(1, "{'descr': '<i2', 'fortran_order': True, 'shape': (2, 3), }\n", "elements in Fortran order are read");
+    gives(1, "{\"shape\":(2L,3L),'fortran_order':False,'descr':\"<i2\"}",
+          "a header with its keys in another order is read");
+    gives(1, " { 'descr' : '<i2' ,\n'fortran_order'\t: False, 'shape': ( 2 , 3 , ) } ",
+          "a header with blanks everywhere is read");
 }
 
-/* ---- what is not */
+/* ---- mistakes */
 
 static void refused(const char *dict, uint64_t at, const char *what)
 {
@@ -90,7 +92,9 @@ static void refused(const char *dict, uint64_t at, const char *what)
     struct npy_error error;
     char got[64];
     bool good = read_file_of(&file, &npy, got, sizeof got, &error);
-    if (!expect(!good && error.at == at && error.what && strstr(error.what, what), what))
+    char name[120];
+    snprintf(name, sizeof name, "a header with a mistake is refused at its byte %lu: %s", (unsigned long)at, what);
+    if (!expect(!good && error.at == at && error.what && strstr(error.what, what), name))
         printf("# %s: byte %lu: %s\n", dict, (unsigned long)error.at, error.what ? error.what : "nothing is wrong");
 }
 
@@ -149,7 +153,8 @@ static void damaged(void)
         good &= taken || (error.what ? error.at <= file.count : npy.elements * npy.bytes > sizeof got);
         arena_release(mark);
     }
-    expect(good && accepted > 100 && accepted < 19900, "damaged files are good files, or errors at a place of theirs");
+    expect(good && accepted > 100 && accepted < 19900,
+           "a damaged file is read or gives an error with a byte of the file");
 }
 
 static void written(void)
@@ -164,7 +169,7 @@ static void written(void)
     struct npy_error error;
     expect(npy_read_header(in, &npy, &error) && length % 64 == 0 && npy.data_at == length && text[length - 1] == '\n' &&
            npy.rank == 3 && npy.elements == 60000 && npy.kind == 'f' && npy.bytes == 4 && !npy.fortran,
-           "what is written can be read, and elements begin at a multiple of 64");
+           "a written header can be read, and elements begin at a multiple of 64");
     fclose(in);
     free(text);
 }

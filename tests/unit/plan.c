@@ -49,20 +49,21 @@ static void stage_lists(void)
     static const struct epilogue ops[] = {{1, SCOPE_OUTPUT_TILE}, {2, SCOPE_K_TILE}, {3, SCOPE_ONCE}, {4, SCOPE_K_TILE},
                                           {5, SCOPE_OUTPUT_TILE}};
     struct command plain = gemm(4, 16, 32, NULL, 0), full = gemm(4, 16, 32, ops, 5), pinned = plain;
-    expect("a tile that is not the last of k", stages(&plain, 0), "RA RB F G ");
-    expect("the last of k stores", stages(&plain, 1), "RA RB F G S W ");
+    expect("a tile that is not the last along k stores nothing", stages(&plain, 0), "RA RB F G ");
+    expect("the last tile along k stores", stages(&plain, 1), "RA RB F G S W ");
     pinned.ask.pinned[OPERAND_A] = true;
     plan_command(&pinned);
     expect("a pinned operand is not read", stages(&pinned, 1), "RB F G S W ");
     pinned.ask.pinned[OPERAND_B] = true;
     plan_command(&pinned);
-    expect("nor are two", stages(&pinned, 0), "F G ");
-    expect("ops of k tiles", stages(&full, 0), "RA RB F G M2 M4 ");
-    expect("ops of output tiles, in their order", stages(&full, 1), "RA RB F G M2 M4 M1 M5 S W ");
-    expect("once on the last tile alone", stages(&full, 3), "RA RB F G M2 M4 M1 M5 M3 S W ");
+    expect("two pinned operands are not read", stages(&pinned, 0), "F G ");
+    expect("epilogues of k tiles follow every gemm", stages(&full, 0), "RA RB F G M2 M4 ");
+    expect("epilogues of output tiles follow the last gemm along k, in their order", stages(&full, 1),
+           "RA RB F G M2 M4 M1 M5 S W ");
+    expect("an epilogue of scope once follows the last tile alone", stages(&full, 3), "RA RB F G M2 M4 M1 M5 M3 S W ");
     struct command math = {.ask = {.kind = COMMAND_math_tiles, .m = 4, .n = 4, .tile_m = 4, .tile_n = 4, .op = 7}};
     plan_command(&math);
-    expect("a math composite", stages(&math, 0), "RA F M7 S W ");
+    expect("a tile of math has one operand and one op", stages(&math, 0), "RA F M7 S W ");
     struct command load = {.ask = {.kind = COMMAND_load}};
     plan_command(&load);
     expect("a load is one stage", stages(&load, 0), "RA ");
@@ -75,7 +76,7 @@ static void blocks(void)
     uint64_t last = command.tiles - 1;
     struct tile tile = plan_tile(&command, last);
     snprintf(text, sizeof text, "%" PRIu64 ": %" PRIu64 " %" PRIu64 " %" PRIu64, command.tiles, tile.m, tile.k, tile.n);
-    expect("edge tiles have what remains", text, "27: 2 4 8");
+    expect("tiles at the edges have the rest of the elements", text, "27: 2 4 8");
     struct tile next = plan_tile(&command, 0);
     bool same = true;
     for (uint64_t id = 1; id < command.tiles; id++) {
@@ -84,17 +85,17 @@ static void blocks(void)
         same &= next.id == id && next.i_m == found.i_m && next.i_k == found.i_k && next.i_n == found.i_n;
         same &= next.m == found.m && next.k == found.k && next.n == found.n && next.kind == found.kind;
     }
-    expect("one tile leads to the next", same ? "always" : "not always", "always");
+    expect("plan_next_tile gives what plan_tile gives", same ? "always" : "not always", "always");
     /* A: 8 rows above, 2 rows of 16 columns before; B: 16 rows above, 4 rows of 32 before; C: 8 rows above, 2 of 32
      * before. */
     snprintf(text, sizeof text, "%" PRIu64 " %" PRIu64 " %" PRIu64, plan_address(&command, &tile, OPERAND_A),
              plan_address(&command, &tile, OPERAND_B), plan_address(&command, &tile, OPERAND_C));
-    expect("blocks lie one after the other", text, "384 1536 1536");
+    expect("the blocks of an operand lie one after the other", text, "384 1536 1536");
     snprintf(text, sizeof text, "%" PRIu64, plan_buffer_bytes(&command, &tile));
-    expect("buffers are rounded up to 64 bytes each", text, "192");
+    expect("each buffer of a tile is rounded up to 64 bytes", text, "192");
     command.ask.address[OPERAND_A] = (UINT64_C(5) << 56) | ((UINT64_C(1) << 36) - 64);
     snprintf(text, sizeof text, "%" PRIx64, plan_address(&command, &tile, OPERAND_A));
-    expect("offsets wrap without carry", text, "500000000000140");
+    expect("the offset of an address wraps without a carry", text, "500000000000140");
 }
 
 int main(void)

@@ -58,7 +58,8 @@ static void reuse(void)
     void *a = pool_take(&pool, 48), *b = pool_take(&pool, 48);
     pool_give_back(&pool, a);
     pool_give_back(&pool, b);
-    expect(pool_take(&pool, 48) == b && pool_take(&pool, 48) == a, "objects that were given back are taken again first");
+    expect(pool_take(&pool, 48) == b && pool_take(&pool, 48) == a,
+           "objects that were given back are taken again first");
     pool_release(&pool);
     pool_take(&pool, 8);
     expect(pool.size == 8, "a released pool can have objects of another size");

@@ -9,7 +9,8 @@ static int tests;
 
 static void check(const char *text, const char *got, const char *want)
 {
-    printf("%s %d - %s\n", strcmp(got, want) ? "not ok" : "ok", ++tests, text);
+    printf("%s %d - '%s' is %s\n", strcmp(got, want) ? "not ok" : "ok", ++tests, text,
+           want[0] == '!' ? "refused" : want);
     if (strcmp(got, want))
         printf("# got %s\n# want %s\n", got, want);
 }

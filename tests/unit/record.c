@@ -176,7 +176,8 @@ static void there_and_back(struct interned *interned, const struct encoder *enco
     good &= next_is(&from, interned, &state, RECORD_content, &r) && r.content.hash == content.hash
         && same_tensor(r.content.tensor, &tensor);
     good &= next_is(&from, interned, &state, RECORD_end, &r) && r.ending.ops == FIRST + OPS && r.ending.good;
-    expect(good && !record_read(&from, interned, &state, &r) && !from.bad, "and all other kinds, to the end");
+    expect(good && !record_read(&from, interned, &state, &r) && !from.bad,
+           "records of all other kinds are read to the end of the log");
 }
 
 /* Any byte changed and any end: an error or other values, nothing worse. */
@@ -208,8 +209,8 @@ int main(void)
     struct interned interned = {0}, other = {0};
     ops_make();
     write_all(&encoded, &interned);
-    there_and_back(&other, &encoded, "operations of every kind, as another process reads them");
-    there_and_back(&interned, &encoded, "operations of every kind, as their writer reads them");
+    there_and_back(&other, &encoded, "another process reads records of every kind as they were written");
+    there_and_back(&interned, &encoded, "the writer reads records of every kind as they were written");
     damage(&encoded);
     free(encoded.bytes);
     printf("1..%d\n", tests);

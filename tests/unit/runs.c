@@ -100,11 +100,11 @@ int main(void)
             first_one &= x_set[at] && y_set[at];
         first_one &= !meet || (first == want && end > first);
     }
-    expect(right, "runs are all bytes, in order of address, as long as they can be");
-    expect(refused, "elements that lie over one another are seen");
-    expect(dense, "and those that leave out no byte and have none twice");
-    expect(found, "views that meet are found");
-    expect(first_one, "and where");
+    expect(right, "the runs of a view are all its bytes, in order of address, and maximal");
+    expect(refused, "elements that overlap are found");
+    expect(dense, "a view without gaps and overlaps is one run");
+    expect(found, "views with common bytes are found");
+    expect(first_one, "the first common byte of two views is found");
     printf("1..%d\n", tests);
     return 0;
 }

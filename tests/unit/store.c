@@ -42,30 +42,31 @@ static void sparse(void)
     put(IMAGE_NOW, HBM, 10, "near");
     put(IMAGE_NOW, HBM, (UINT64_C(1) << 31) - 2, "far!");
     expect(holds(IMAGE_NOW, HBM, 10, "near") && holds(IMAGE_NOW, HBM, (UINT64_C(1) << 31) - 2, "far!"),
-           "growth keeps bytes");
+           "a memory that grows keeps its bytes");
     put(IMAGE_NOW, TCM, (2 << 20) + 100, "tcm");
     put(IMAGE_NOW, TCM, (4 << 20) - 3, "end");
     put(IMAGE_NOW, SRAM, 997, "end");
     expect(holds(IMAGE_NOW, TCM, (2 << 20) + 100, "tcm") && holds(IMAGE_NOW, TCM, (4 << 20) - 3, "end") &&
            holds(IMAGE_NOW, SRAM, 997, "end") && *bytes_at(IMAGE_NOW, TCM + 1, 3 << 20, 1) == 0,
-           "a TCM's first and last byte, an odd size, and no neighbour is touched");
+           "writes to the first and last byte of a TCM touch no neighbour");
 }
 
 static void views(void)
 {
     put(IMAGE_NOW, HBM, 100, "before");
-    expect(holds(IMAGE_BASE, HBM, 100, "before"), "until they part, both views are one");
+    expect(holds(IMAGE_BASE, HBM, 100, "before"), "both images are one until a write parts them");
     store_part();
     put(IMAGE_NOW, HBM, 100, "after!");
     put(IMAGE_NOW, HBM, UINT64_C(3) << 30, "grown");
     put(IMAGE_NOW, HBM, 5 << 20, "x");
     expect(holds(IMAGE_BASE, HBM, 100, "before") && holds(IMAGE_NOW, HBM, 100, "after!") &&
-           holds(IMAGE_NOW, HBM, UINT64_C(3) << 30, "grown"), "a write to now leaves base alone, growth keeps it");
+           holds(IMAGE_NOW, HBM, UINT64_C(3) << 30, "grown"),
+           "a write to the image now leaves base alone, also when the memory grows");
     put(IMAGE_BASE, HBM, 100, "replay");
-    expect(holds(IMAGE_NOW, HBM, 100, "after!"), "a write to base leaves a page of now alone that was written");
+    expect(holds(IMAGE_NOW, HBM, 100, "after!"), "a write to base leaves a written page of the image now alone");
     store_join();
     expect(holds(IMAGE_NOW, HBM, 100, "replay") && holds(IMAGE_NOW, HBM, UINT64_C(3) << 30, "\0\0\0"),
-           "joined, now is base");
+           "joined images are equal to base");
 }
 
 /* Calls whose results are pending; the first is none. */
@@ -85,20 +86,20 @@ static void pending(void)
     expect(!is_pending(HBM, 0, 1003) && is_pending(HBM, 0, 1004) && is_pending(HBM, 1012, 5) &&
                !is_pending(HBM, 1013, 9999),
            "exactly the marked bytes are pending");
-    expect(store_pending(HBM, 990, 100, &first) && first == 1003, "the first one is found");
+    expect(store_pending(HBM, 990, 100, &first) && first == 1003, "the first pending byte is found");
     store_copy(IMAGE_NOW, OTHER, 77, HBM, 1000, 20);
     expect(!is_pending(OTHER, 0, 80) && is_pending(OTHER, 80, 1) && is_pending(OTHER, 89, 1) &&
                !is_pending(OTHER, 90, 1000),
-           "a copy carries it along, at another alignment");
+           "a copy carries pending bytes to another alignment");
     store_copy(IMAGE_NOW, HBM, 1005, HBM, 1000, 20);
     expect(!is_pending(HBM, 1005, 3) && is_pending(HBM, 1008, 1) && is_pending(HBM, 1017, 1) &&
                !is_pending(HBM, 1018, 99) && is_pending(HBM, 1003, 2),
-           "and where the ranges overlap");
+           "a copy carries pending bytes where its ranges overlap");
     store_copy(IMAGE_NOW, HBM, 0, OTHER, 4096, 2000);
-    expect(!is_pending(HBM, 0, 4096), "known bytes that are copied over it end it");
+    expect(!is_pending(HBM, 0, 4096), "known bytes that are copied over pending ones make them known");
     store_mark(HBM, 5000, 1, makers[0]);
     store_join();
-    expect(!is_pending(HBM, 0, 10000) && !is_pending(OTHER, 0, 1000), "joining ends it everywhere");
+    expect(!is_pending(HBM, 0, 10000) && !is_pending(OTHER, 0, 1000), "after joining no byte is pending");
 }
 
 /* Random marks and copies against one byte per byte, which says whose result it is. */
@@ -128,11 +129,11 @@ static void random_marks(void)
         good &= want == at + n || first == want;
         good &= store_maker(memory, at) == maker_of[model[memory][at]];
     }
-    expect(good, "random marks and copies are as byte by byte");
+    expect(good, "random marks and copies give what a byte at a time gives");
     store_join();
     for (int i = 1; i < MAKERS; i++)
         good &= maker_of[i]->holders == 1;
-    expect(good, "nobody holds a call whose results are all known");
+    expect(good, "a call whose results are all known is released");
 }
 
 int main(void)

@@ -63,43 +63,51 @@ static void says(const char *what, const char *template, const char *want)
 
 static void test_text(void)
 {
-    gives("a text is itself", "int x; // it's / a /* text */\n\t\"%s\"\n", "int x; // it's / a /* text */\n\t\"%s\"\n");
-    gives("an empty template", "", "");
-    gives("a hole in a word", "kb_$name$_$count$;", "kb_ref_2;");
-    gives("holes side by side", "$name$$count$", "ref2");
-    gives("no newline at the end", "x\n//@ if yes\ny\n//@ end", "x\ny\n");
+    gives("a text without directives stays as it is", "int x; // it's / a /* text */\n\t\"%s\"\n",
+          "int x; // it's / a /* text */\n\t\"%s\"\n");
+    gives("an empty template gives an empty text", "", "");
+    gives("a hole within a word is filled", "kb_$name$_$count$;", "kb_ref_2;");
+    gives("holes side by side are filled", "$name$$count$", "ref2");
+    gives("a template need not end in a newline", "x\n//@ if yes\ny\n//@ end", "x\ny\n");
 }
 
 static void test_blocks(void)
 {
-    gives("rows", "//@ each rows\n$row$,\n//@ end\n", "a,\nb,\n");
-    gives("a row hides what stands once, and is not read again", "  //@ each rows\n$name$\n  //@ end\n$name$\n",
+    gives("each repeats its block for every row", "//@ each rows\n$row$,\n//@ end\n", "a,\nb,\n");
+    gives("a cell of a row hides one of the same name, and is not expanded again",
+          "  //@ each rows\n$name$\n  //@ end\n$name$\n",
           "inner\n$name$\nref\n");
-    gives("no rows", "x\n//@ each none\n$digit$\n//@ end\ny\n", "x\ny\n");
-    gives("rows in rows", "//@ each rows\n//@ each digits\n$row$$digit$\n//@ end\n//@ end\n", "a0\na1\nb0\nb1\n");
-    gives("if", "//@ if yes\n1\n//@ end\n//@ if no\n2\n//@ end\n", "1\n");
-    gives("else", "//@ if yes\n1\n//@ else\n2\n//@ end\n//@ if no\n3\n//@ else\n4\n//@ end\n", "1\n4\n");
-    gives("if in what is not live", "//@ if no\n//@ if yes\n1\n//@ else\n2\n//@ end\n//@ else\n3\n//@ end\n", "3\n");
-    gives("if in rows", "//@ each rows\n//@ if yes\n$row$\n//@ end\n//@ end\n", "a\nb\n");
+    gives("each without rows gives nothing", "x\n//@ each none\n$digit$\n//@ end\ny\n", "x\ny\n");
+    gives("each within each gives every pair of rows",
+          "//@ each rows\n//@ each digits\n$row$$digit$\n//@ end\n//@ end\n", "a0\na1\nb0\nb1\n");
+    gives("if keeps its block when the condition holds", "//@ if yes\n1\n//@ end\n//@ if no\n2\n//@ end\n", "1\n");
+    gives("else keeps its block when the condition does not hold",
+          "//@ if yes\n1\n//@ else\n2\n//@ end\n//@ if no\n3\n//@ else\n4\n//@ end\n", "1\n4\n");
+    gives("if within a dropped block is dropped",
+          "//@ if no\n//@ if yes\n1\n//@ else\n2\n//@ end\n//@ else\n3\n//@ end\n", "3\n");
+    gives("if within each is decided for every row", "//@ each rows\n//@ if yes\n$row$\n//@ end\n//@ end\n", "a\nb\n");
 }
 
 static void test_errors(void)
 {
-    says("an unknown hole", "x\n  $nmae$\n", "t.in:2:4: error: no hole 'nmae'");
-    says("a row's hole outside of its rows", "$row$", "t.in:1:2: error: no hole 'row'");
-    says("an unknown hole where nothing is live", "//@ if no\n$nmae$\n//@ end\n", "t.in:2:2: error: no hole 'nmae'");
-    says("an unknown hole in no rows", "//@ each none\n$nmae$\n//@ end\n", "t.in:2:2: error: no hole 'nmae'");
-    says("an unknown table", "//@ each rws\n//@ end\n", "t.in:1:10: error: no table 'rws'");
-    says("an unknown condition", "//@ if maybe\n//@ end\n", "t.in:1:8: error: no condition 'maybe'");
-    says("a '$' alone", "a $ b", "t.in:1:3: error: a '$' that begins no hole");
-    says("an unknown directive", "  //@ loop rows\n", "t.in:1:3: error: no directive");
-    says("more than a directive", "//@ end of it\n", "t.in:1:1: error: no directive");
-    says("a directive behind code", "x = 1; //@ if yes\n//@ end\n", "t.in:1:8: error: no directive");
-    says("each without end", "x\n//@ each rows\n$row$\n", "t.in:2:10: error: 'each' without its 'end'");
-    says("if without end", "//@ if yes\n1\n//@ else\n", "t.in:1:8: error: 'if' without its 'end'");
-    says("two elses", "//@ if yes\n//@ else\n//@ else\n//@ end\n", "t.in:1:8: error: 'if' without its 'end'");
-    says("end without a block", "1\n//@ end\n", "t.in:2:1: error: 'end' without a block");
-    says("else without a block", "//@ else\n", "t.in:1:1: error: 'else' without a block");
+    says("an unknown hole is an error", "x\n  $nmae$\n", "t.in:2:4: error: no hole 'nmae'");
+    says("a hole of a table outside its rows is an error", "$row$", "t.in:1:2: error: no hole 'row'");
+    says("an unknown hole in a dropped block is an error", "//@ if no\n$nmae$\n//@ end\n",
+         "t.in:2:2: error: no hole 'nmae'");
+    says("an unknown hole in a table without rows is an error", "//@ each none\n$nmae$\n//@ end\n",
+         "t.in:2:2: error: no hole 'nmae'");
+    says("an unknown table is an error", "//@ each rws\n//@ end\n", "t.in:1:10: error: no table 'rws'");
+    says("an unknown condition is an error", "//@ if maybe\n//@ end\n", "t.in:1:8: error: no condition 'maybe'");
+    says("a '$' alone is an error", "a $ b", "t.in:1:3: error: a '$' that begins no hole");
+    says("an unknown directive is an error", "  //@ loop rows\n", "t.in:1:3: error: no directive");
+    says("text after a directive is an error", "//@ end of it\n", "t.in:1:1: error: no directive");
+    says("a directive after code is an error", "x = 1; //@ if yes\n//@ end\n", "t.in:1:8: error: no directive");
+    says("each without end is an error", "x\n//@ each rows\n$row$\n", "t.in:2:10: error: 'each' without its 'end'");
+    says("if without end is an error", "//@ if yes\n1\n//@ else\n", "t.in:1:8: error: 'if' without its 'end'");
+    says("a second else is an error", "//@ if yes\n//@ else\n//@ else\n//@ end\n",
+         "t.in:1:8: error: 'if' without its 'end'");
+    says("end without a block is an error", "1\n//@ end\n", "t.in:2:1: error: 'end' without a block");
+    says("else without a block is an error", "//@ else\n", "t.in:1:1: error: 'else' without a block");
 }
 
 /* Blocks that are nested without end are an error, not a crash. */
@@ -108,7 +116,8 @@ static void test_depth(void)
     char template[100 * sizeof "//@ if yes\n"], *end = template;
     for (int i = 0; i < 100; i++)
         end = stpcpy(end, "//@ if yes\n");
-    says("nested too deep", template, "t.in:17:8: error: blocks are nested more than 16 deep");
+    says("blocks nested more than 16 deep are an error", template,
+         "t.in:17:8: error: blocks are nested more than 16 deep");
 }
 
 int main(void)

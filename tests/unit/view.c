@@ -77,16 +77,16 @@ int main(void)
         never_missed &= said || !share(&x, &y);
         apart += !said;
     }
-    expect(never_missed && apart > 1000, "what is said to lie apart does");
+    expect(never_missed && apart > 1000, "views that are said to lie apart have no common byte");
     for (uint64_t i = 0; i < 24; i++)
         for (uint64_t j = 0; j < 24; j++) {
             struct view x = columns(i, 1 + below(24 - i)), y = columns(j, 1 + below(24 - j));
             exact &= view_overlap(&x, &y) == share(&x, &y);
         }
-    expect(exact, "columns of one matrix, exactly");
+    expect(exact, "columns of one matrix lie apart exactly if they differ");
     struct view x = columns(3, 5), other = x;
     other.memory = 1;
-    expect(!view_overlap(&x, &other), "other memories lie apart");
+    expect(!view_overlap(&x, &other), "views of different memories lie apart");
     printf("1..%d\n", tests);
     return 0;
 }
