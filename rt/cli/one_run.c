@@ -12,6 +12,7 @@
 #include "datapass/exec.h"
 #include "host/host.h"
 #include "host/launches.h"
+#include "launch/deadlock.h"
 #include "launch/launch.h"
 #include "data.h"
 #include "fastforward/periodic.h"

@@ -10,6 +10,7 @@
 
 #include "machine/emitted.h"
 #include "launch/host_request.h"
+#include "launch/deadlock.h"
 #include "launch/launch.h"
 #include "machine/pe.h"
 #include "report/profile.h"

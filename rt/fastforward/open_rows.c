@@ -87,20 +87,20 @@ struct observer open_rows_observer = {
 
 static uint64_t block_offset(const struct asked *a, const struct tile *tile)
 {
-    return plan_address(a->command, tile, a->operand) & OFFSET_MASK;
+    return tiling_address(a->command, tile, a->operand) & OFFSET_MASK;
 }
 
 static struct again first_again(const struct asked *a, uint64_t step)
 {
     const struct command *command = a->command;
-    struct tile tile = plan_tile(command, a->id), below = tile, right = tile;
+    struct tile tile = tiling_tile(command, a->id), below = tile, right = tile;
     below.i_m++;
     right.i_n++;
     uint64_t offset = block_offset(a, &tile), columns = command->tiles_n, blocks = step / command->tiles_k;
     uint64_t down = block_offset(a, &below) - offset, along = block_offset(a, &right) - offset;
     return (struct again){.slice = a->slice, .offset = offset,
                           .offset_in_stripe = offset % (kb_attrs.hbm_ctrl_interleave_bytes * kb_attrs.hbm_ctrl_pcs),
-                          .bytes = plan_bytes(command, &tile, a->operand),
+                          .bytes = tiling_bytes(command, &tile, a->operand),
                           .column = tile.i_n, .column_step = blocks % columns, .columns = columns,
                           .period_bytes = blocks / columns * down + blocks % columns * along,
                           .wrap_bytes = down - columns * along};

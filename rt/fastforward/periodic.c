@@ -227,8 +227,8 @@ static uint64_t periods_of(const struct pe *pe, const struct feeding *then)
     uint64_t step = pe->fed - then->fed, end = first_other(command, then->oldest, step);
     for (unsigned operand = 0; operand < OPERANDS; operand++) {
         struct range range;
-        if (plan_moves(command, operand) &&
-            address_decode(command->ask.address[operand], plan_extent(command, operand), &range))
+        if (tiling_moves(command, operand) &&
+            address_decode(command->ask.address[operand], tiling_extent(command, operand), &range))
             return 0;
     }
     if (!step || step % command->tiles_k || pe->fed >= end)
@@ -278,8 +278,8 @@ static bool is_kept_state(void)
 /* Whether somebody has acted who decides freely, or composites have begun or ended. */
 static bool is_disturbed(void)
 {
-    bool disturbed = changed || kept.resumed != coro_resumed();
-    kept.resumed = coro_resumed();
+    bool disturbed = changed || kept.resumed != coroutine_resumed();
+    kept.resumed = coroutine_resumed();
     return disturbed;
 }
 

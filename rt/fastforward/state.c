@@ -13,7 +13,8 @@
 #include "machine/emitted.h"
 #include "machine/state.h"
 #include "machine/stats.h"
-#include "machine/token.h"
+#include "machine/scheduler.h"
+#include "machine/tile.h"
 
 /* A test of this file takes out one row at a time, to see whether anybody notices. */
 #ifndef ROW_IS_READ
@@ -633,7 +634,7 @@ INLINE void shift_field(const struct shift *s, enum state_kind kind, void *field
         *word -= s->tiles;
         break;
     case STATE_TILE:
-        *(struct tile *)field = plan_tile(s->composite, *word + s->tiles);
+        *(struct tile *)field = tiling_tile(s->composite, *word + s->tiles);
         break;
     default:
         break;

@@ -16,6 +16,7 @@
 #include "machine/emitted.h"
 #include "machine/memory.h"
 #include "machine/stats.h"
+#include "machine/tile.h"
 #include "sim/loop.h"
 #include "sim/observer.h"
 #include "state.h"
@@ -100,9 +101,9 @@ static bool walk_composite(struct walk *walk, const struct pe *pe, const struct 
     struct place dma = place_pe(pe_number(pe), NODE_pe_dma);
     for (unsigned operand = 0; operand < OPERANDS; operand++) {
         struct range range;
-        if (!plan_moves(command, operand))
+        if (!tiling_moves(command, operand))
             continue;
-        if (address_decode(command->ask.address[operand], plan_extent(command, operand), &range) ||
+        if (address_decode(command->ask.address[operand], tiling_extent(command, operand), &range) ||
             range.space == SPACE_TCM)
             return false;
         struct way way = {dma, range_place(&range), REQUEST};

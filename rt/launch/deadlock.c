@@ -3,6 +3,8 @@
  * A kernel waits in one command, and the only commands that can wait for ever are sends, for a free slot, and receives,
  * for a message: for one other PE each. So from every waiting PE a way leads on from PE to PE, into a cycle or to a PE
  * that will never act. Every cycle and every such end is told once, with the first way that leads there. */
+#include "deadlock.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -69,7 +71,7 @@ static void print_resource(const struct pe *pe, const struct command *command)
         fprintf(stderr, ", tile %" PRIu64 " at stage %s", token->tile.id, stages[token->stage.kind]);
     if (!waits_for(pe))
         return;
-    ring_describe(command, ring, sizeof ring);
+    ipcq_describe(command, ring, sizeof ring);
     fprintf(stderr, command->ask.kind == COMMAND_recv ? ", for a message of %s (%s)" : ", for a free slot at %s (%s)",
             pe_name(waits_for(pe)), ring);
 }

@@ -3,7 +3,6 @@
 
 #include "base/rates.h"
 #include "machine/emitted.h"
-#include "sim/handler.h"
 #include "common/arena.h"
 
 static uint64_t correlations;                           /* given out */
@@ -118,7 +117,8 @@ static void host_answered(struct message *message)
     if (!answer_taken(fanout, &fanout->awaited, &fanout->failed, fanout->answered, leg->failed))
         return;
     fanout->answered = true;
-    fanout->done(fanout);
+    if (fanout->done)
+        fanout->done(fanout);
     sim_wake(&fanout->waiter);
 }
 

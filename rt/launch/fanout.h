@@ -1,9 +1,9 @@
-/* fanout.h: a request of the host's on its way, and the answers.
+/* fanout.h: a request of the host on its way through the control processors, and its answers.
  *
  *     host -> io_cpu of each SIP -> m_cpu of each cube -> leaves (PEs, or memories)
  *
- * Each leg is a message of its own, with payload (store and forward) or without; answers come back along each leg's way
- * reversed. A node passes on what it has when all that it waits for is there. */
+ * Each leg is a message, with payload (stored and forwarded) or without. Answers come back along the way of each leg. A
+ * control processor answers when all that it waits for has come. */
 #ifndef KB_FANOUT_H
 #define KB_FANOUT_H
 
@@ -27,33 +27,30 @@ struct leg {
 };
 
 struct fanout {
-    uint64_t correlation;                               /* id, for people */
-    struct leg *sips, *cubes, *leaves;                  /* leaves in the caller's order, cubes and SIPs in rank order */
+    uint64_t correlation;                               /* number of the request, for people */
+    struct leg *sips, *cubes, *leaves;                  /* leaves in the caller's order; cubes and SIPs by rank */
     uint32_t sip_count, cube_count, leaf_count;
     uint64_t leaf_bytes;                                /* payload of each leaf, */
     bool writes, reads;                                 /* on the way down, on the way up */
-    bool fail_fast;
-    uint32_t awaited, failed;                           /* of the host: as in a leg */
+    bool fail_fast;                                     /* a failure is answered at once */
+    uint32_t awaited, failed;                           /* of the host, as in a leg */
     bool answered;
     struct sim_wait waiter;                             /* the host program that waits for the answer */
-    void (*at_io_cpu)(struct leg *sip);                 /* before it passes the request on; may be NULL */
+    void (*at_io_cpu)(struct leg *sip);                 /* before io_cpu passes the request on; may be NULL */
     void (*at_m_cpu)(struct leg *cube);                 /* sends to the leaves of its cube */
-    void (*done)(struct fanout *fanout);              /* in the event of the last answer awaited */
+    void (*done)(struct fanout *fanout);                /* in the event of the last answer to the host; may be NULL */
 };
 
-/* Makes the legs; `cube` is the cube (over the machine) of each of the leaves, which are sorted by it. */
+/* Makes the legs. cube[i] is the cube, over the machine, of leaf i; leaves are sorted by it. */
 void fanout_plan(struct fanout *fanout, const uint32_t *cube, uint32_t count);
 
-/* The next fanout is number 1. */
-void fanout_reset(void);
-
-/* Sends it, at this instant. */
+/* Sends it in this instant. */
 void fanout_send(struct fanout *fanout);
 
-/* On the host's coroutine: waits for the answer. */
+/* Suspends the host program that acts until the answer is there. */
 void fanout_wait(struct fanout *fanout);
 
-/* The m_cpu of a leaf has its answer, by a message or because it knows; `failed`: a failure. */
+/* The m_cpu of a leaf has that leaf's answer, by a message or because it knows; failed: a failure. */
 void fanout_leaf_answered(struct leg *leaf, bool failed);
 
 /* The m_cpu answers with a failure instead of passing the request on. */
@@ -64,8 +61,13 @@ struct place leg_io_cpu(const struct leg *leg);
 struct way leg_way_to_io_cpu(const struct leg *leg);
 struct way leg_way_to_m_cpu(const struct leg *leg);
 
-/* The leg that a message belongs to. */
+/* The leg that a message belongs to, and the number of a leaf. */
 struct leg *leg_of(struct message *message);
 uint32_t leg_leaf(const struct leg *leaf);
+
+/* Numbers fanouts from 1 again. */
+void fanout_reset(void);
+
+extern const struct handler fanout_handlers[];
 
 #endif

@@ -10,12 +10,12 @@
 #include "base/address.h"
 #include "base/rates.h"
 #include "machine/emitted.h"
-#include "sim/handler.h"
 #include "sim/observer.h"
 #include "base/ops.h"
 #include "machine/pe.h"
 #include "machine/ipcq.h"
 #include "common/arena.h"
+#include "machine/scheduler.h"
 
 static _Noreturn void kernel_stop(struct tl *tl);
 
@@ -30,6 +30,7 @@ static void kernel_body(void *arg)
 }
 
 static struct tl *running;
+static uint32_t serials;                                /* given out */
 
 struct tl *kernel_running(void)
 {
@@ -47,11 +48,11 @@ static void kernel_run(struct tl *tl)
     if (tl->failure.set)
         return;
     running = tl;
-    bool goes_on = coro_resume(tl->coro);
+    bool goes_on = coroutine_resume(tl->coro);
     running = NULL;
     if (goes_on)
         return;
-    coro_free(tl->coro);
+    coroutine_free(tl->coro);
     kernel_end(tl);
 }
 
@@ -83,12 +84,11 @@ static void kernel_acts_at(struct tl *tl, uint64_t t_ps, void (*fire)(struct eve
 
 void kernel_start(struct tl *tl, uint64_t t_ps, void (*began)(struct tl *), void (*ended)(struct tl *))
 {
-    static uint32_t serials;
     tl->serial = ++serials;
     tl->began = began;
     tl->ended = ended;
     tl->pe->kernel = tl;
-    tl->coro = coro_new(kernel_body, tl, kb_attrs.pe_cpu_stack_bytes);
+    tl->coro = coroutine_new(kernel_body, tl, kb_attrs.pe_cpu_stack_bytes);
     kernel_acts_at(tl, t_ps, kernel_begins);
 }
 
@@ -109,7 +109,7 @@ void kernel_wait(struct tl *tl, uint32_t number)
         return;
     tl->awaited = command;
     tl->awaited_since_ps = now_ps;
-    coro_suspend(tl->coro);
+    coroutine_suspend(tl->coro);
 }
 
 /* Whoever waits for the command goes on in this instant. */
@@ -127,7 +127,7 @@ static void completed(struct command *command)
 void kernel_delay(struct tl *tl, uint64_t ps)
 {
     kernel_acts_at(tl, time_after(now_ps, ps), kernel_resumes);
-    coro_suspend(tl->coro);
+    coroutine_suspend(tl->coro);
 }
 
 /* ---- submission: checked in the order KERNEL_ERROR, BAD_ADDRESS, TILE_TOO_LARGE; each check says if all is well */
@@ -154,7 +154,7 @@ static bool check_math(const struct command *command, enum dtype dtype, uint16_t
 
 static bool check_ring(const struct command *command)
 {
-    const char *refusal = ring_refusal(command);
+    const char *refusal = ipcq_refusal(command);
     if (refusal)
         command_fault(command, FAULT_KERNEL_ERROR, NODE_pe_cpu, "%s", refusal);
     return !refusal;
@@ -197,8 +197,8 @@ static bool check_tiles(const struct command *command)
         return true;
     uint64_t ids[] = {0, command->tiles_k - 1};
     for (unsigned i = 0; i < COUNT_OF(ids); i++) {
-        struct tile tile = plan_tile(command, ids[i]);
-        uint64_t bytes = plan_buffer_bytes(command, &tile);
+        struct tile tile = tiling_tile(command, ids[i]);
+        uint64_t bytes = tiling_buffer_bytes(command, &tile);
         if (bytes <= kb_attrs.pe_tcm_reserved_bytes)
             continue;
         command_fault(command, FAULT_TILE_TOO_LARGE, NODE_pe_scheduler,
@@ -223,7 +223,7 @@ struct command *kernel_submit(struct tl *tl, const struct request *ask)
     command->kernel = tl->name;
     command->number = tl->commands;
     command->submitted_ps = now_ps;
-    plan_command(command);
+    tiling_make(command);
     if (!check_engines(command) || !check_tcm(command) || !check_tiles(command))
         kernel_stop(tl);
     tl->commands++;
@@ -232,7 +232,7 @@ struct command *kernel_submit(struct tl *tl, const struct request *ask)
     command->before = tl->last;
     *(tl->last ? &tl->last->next : &tl->first) = command;
     tl->last = command;
-    pe_submit(tl->pe, command);
+    scheduler_submit(tl->pe, command);
     return command;
 }
 
@@ -257,7 +257,7 @@ static void failed(struct tl *tl, enum fault code, struct place node, const char
 static _Noreturn void kernel_stop(struct tl *tl)
 {
     for (;;)
-        coro_suspend(tl->coro);
+        coroutine_suspend(tl->coro);
 }
 
 /* The part of a PE that finds a fault. */
@@ -281,6 +281,11 @@ static void faulted(const struct command *command, enum fault code, enum node_ki
 {
     failed(command->pe->kernel, code, place_pe(pe_number(command->pe), part), command->ask.file, command->ask.line,
            message);
+}
+
+void kernels_reset(void)
+{
+    serials = 0;
 }
 
 const struct handler kernel_handlers[] = {

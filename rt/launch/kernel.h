@@ -1,14 +1,14 @@
 /* kernel.h: a kernel on a PE: a coroutine that submits commands and waits.
  *
- * The functions of this header are called on the kernel's coroutine. A wait or a delay takes no simulated time of its
- * own; a submission takes pe_cpu's overhead. */
+ * The kernel's coroutine calls the functions of the first part. A wait takes no time beyond what it waits for, a
+ * submission pe_cpu's overhead. */
 #ifndef KB_KERNEL_H
 #define KB_KERNEL_H
 
 #include "machine/command.h"
+#include "machine/fabric.h"
 #include "sim/coroutine.h"
 #include "sim/event.h"
-#include "machine/fabric.h"
 
 struct launch;
 struct tl;
@@ -27,16 +27,16 @@ typedef void kernel_fn(struct tl *tl, const void *arg);
 struct tl {
     struct pe *pe;
     struct launch *launch;
-    uint64_t request;                                   /* correlation id of the launch, for people */
+    uint64_t request;                                   /* number of the launch's request, for people */
     const char *name;                                   /* of the kernel */
     kernel_fn *body;
     const void *arg;
-    uint32_t index, count;                              /* position in, and number of, the launch's PEs in rank order */
-    struct coro *coro;
+    uint32_t index, count;                              /* position among the launch's PEs by rank; their number */
+    struct coroutine *coro;
     struct event event;                                 /* its next resumption */
     struct command *awaited;
     uint64_t awaited_since_ps;
-    uint32_t serial;                                    /* among all kernels, from 1 on */
+    uint32_t serial;                                    /* number among all kernels of the run, from 1 on */
     struct command *first, *last;                       /* its commands that are not complete, by number */
     uint32_t commands;                                  /* submitted so far, */
     const char *file;                                   /* where the last one of them was called */
@@ -46,33 +46,36 @@ struct tl {
     void *data;                                         /* of the device library */
 };
 
-/* Waits for pe_cpu's overhead, checks the command and submits it. The answer lives until it is complete, which takes
+/* Waits for pe_cpu's overhead, checks the command and submits it. The command lives until it is complete, which takes
  * another event, or longer if somebody holds it. */
 struct command *kernel_submit(struct tl *tl, const struct request *ask);
 
 /* The kernel's command of a number that was submitted; NULL: it is complete. */
 struct command *kernel_command(const struct tl *tl, uint32_t number);
 
-/* Waits until the command of a number is complete; takes no time if it is. */
+/* Waits until the command of a number is complete. */
 void kernel_wait(struct tl *tl, uint32_t number);
 
 /* Waits for a time, 0 included. */
 void kernel_delay(struct tl *tl, uint64_t ps);
 
-/* ---- what the machine does with a kernel */
+/* Stops the kernel with a fault at the call of file and line; NULL, 0: there is none. The first fault of a kernel ends
+ * it in this instant, and its PE starts nothing more. The message is for people. */
+_Noreturn void kernel_fault(struct tl *tl, enum fault code, const char *file, uint32_t line, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
 
-/* Starts a kernel's body at t_ps. began is called then; ended in the event of its return, when all its commands are
- * complete, or of its failure. */
+/* ---- from outside */
+
+/* Starts a kernel at t_ps, and calls began then; ended in the event in which it has returned and all its commands are
+ * complete, or in which it fails. */
 void kernel_start(struct tl *tl, uint64_t t_ps, void (*began)(struct tl *), void (*ended)(struct tl *));
 
 /* The kernel whose coroutine runs; NULL: none. */
 struct tl *kernel_running(void);
 
-/* ---- faults: the first one stops the kernel at this instant, and its PE starts nothing more. Messages are for people.
- */
+/* Numbers kernels from 1 again. */
+void kernels_reset(void);
 
-/* A fault of the kernel's own, on its coroutine, at the call of file and line (NULL, 0: none). */
-_Noreturn void kernel_fault(struct tl *tl, enum fault code, const char *file, uint32_t line, const char *format, ...)
-    __attribute__((format(printf, 5, 6)));
+extern const struct handler kernel_handlers[];
 
 #endif

@@ -10,7 +10,7 @@
 
 #include "host_request.h"
 #include "machine/emitted.h"
-#include "sim/handler.h"
+#include "host_request.h"
 #include "machine/pe.h"
 #include "common/arena.h"
 
@@ -262,7 +262,8 @@ bool launch_wait(struct launch *launch)
 void launch_reset(void)
 {
     fanout_reset();
-    memory_requests_reset();
+    host_requests_reset();
+    kernels_reset();
     launches = last_launch = NULL;
     bad = NULL;
 }

@@ -1,4 +1,4 @@
-/* launch.h: kernel launches from the host, through io_cpu and m_cpu to every target, and their answers. */
+/* launch.h: kernel launches from the host, through io_cpu and m_cpu to every PE, and their answers. */
 #ifndef KB_LAUNCH_H
 #define KB_LAUNCH_H
 
@@ -7,7 +7,7 @@
 
 enum launch_status { LAUNCH_RUNNING, LAUNCH_OK, LAUNCH_FAILED, LAUNCH_TIMEOUT, LAUNCH_DEADLOCK, LAUNCH_SKIPPED };
 
-/* What a part of a launch's targets runs. */
+/* What some of a launch's PEs run. */
 struct launch_part {
     const char *program;                                /* its name, for results */
     kernel_fn *body;
@@ -17,7 +17,7 @@ struct launch_part {
 };
 
 struct launch_options {
-    bool fail_fast;                                     /* else drain */
+    bool fail_fast;                                     /* the host gets the first failure at once, not at the end */
     bool timed;
     uint64_t timeout_ps;                                /* from the submission */
     const char *file;                                   /* the host program's call; NULL in a command stream */
@@ -28,10 +28,10 @@ struct launch {
     const char *program;                                /* names of the parts, joined by '+' */
     enum launch_status status;
     uint64_t submitted_ps, start_ps, done_ps;
-    struct kernel_run {                                 /* per target, in rank order */
+    struct kernel_run {                                 /* per PE, by rank */
         struct tl tl;
         bool started, ended;                            /* ended: returned or failed */
-        uint64_t start_ps, end_ps, dma_ps, compute_ps;  /* the last two from its end on */
+        uint64_t start_ps, end_ps, dma_ps, compute_ps;  /* the last two are valid from its end on */
     } *runs;
     uint32_t count;
     const struct kernel_run *failed;                    /* whose failure the host got */
@@ -39,38 +39,37 @@ struct launch {
     uint32_t line;
     struct fanout fanout;
     struct event timeout;
-    struct launch *next;                                /* in order of submission */
+    struct launch *next;                                /* in the order of submission */
 };
 
-/* Submits a launch at this instant; on the host's coroutine. */
+/* Submits a launch in this instant. */
 struct launch *launch_submit(const struct launch_part *parts, uint32_t count, const struct launch_options *options);
 
-/* A launch that the host does not submit, because something before it did not end well. */
+/* Records a launch that the host does not submit, because something before it failed. */
 void launch_skip(const struct launch_part *parts, uint32_t count);
 
-/* Waits until the host has the last answer; on the host's coroutine. True: it ended well. */
+/* Suspends the host program that acts until the host has the last answer. Returns false if the launch failed. */
 bool launch_wait(struct launch *launch);
 
-/* Nothing is due any more: launches that still wait will wait for ever. Reports who waits for whom. */
-void launches_deadlocked(void);
-
-/* The room's reset (cli/reset.c): no launch, no memory request. */
-void launch_reset(void);
-
-/* The host has the last answer of a launch, or will have none. */
+/* The host has the last answer of a launch, or will never have it. */
 void launch_ends(struct launch *launch, enum launch_status status);
 
-/* The first launch that is known to have ended other than well; NULL: none. */
+/* The first launch that is known to have failed; NULL: there is none. */
 const struct launch *launch_bad(void);
 
-/* How it did, for people: "kernel gemm failed with PAGE_FAULT at sip0.cube0.pe1.pe_mmu, 1200 ps (request 1)". */
+/* How it ended, for people: "kernel gemm failed with PAGE_FAULT at sip0.cube0.pe1.pe_mmu, 1200 ps (request 1)". */
 const char *launch_outcome(const struct launch *launch);
 
-/* Where a run stands at a time: busy since its start, or till its end. */
+/* How long a PE's DMAs, or its arrays, have been busy for its kernel up to t_ps. */
 uint64_t run_dma_ps(const struct kernel_run *run, uint64_t t_ps);
 uint64_t run_compute_ps(const struct kernel_run *run, uint64_t t_ps);
 
-/* All launches of this run of the simulator, in order of submission. */
+/* All launches of this run, in the order of submission. */
 extern struct launch *launches;
+
+/* Resets the room (cli/reset.c): no launch, no request. */
+void launch_reset(void);
+
+extern const struct handler launch_handlers[];
 
 #endif

@@ -48,9 +48,9 @@ static const char *last_call(const struct tl *tl)
 static void landed(void)
 {
     struct tl *tl = trap.tl;
-    if (coro_guards(tl->coro, trap.address))
+    if (coroutine_guards(tl->coro, trap.address))
         kernel_fault(tl, FAULT_STACK_OVERFLOW, NULL, 0, "the kernel's stack of %zu KiB (pe_cpu: stack_kb) is full, %s",
-                     coro_stack_bytes(tl->coro) >> 10, last_call(tl));
+                     coroutine_stack_bytes(tl->coro) >> 10, last_call(tl));
     kernel_fault(tl, FAULT_KERNEL_ERROR, NULL, 0, "%s, %s", what_happened(), last_call(tl));
 }
 
@@ -100,7 +100,7 @@ void traps_catch(void)
     static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
     stack_t alternate = {.ss_sp = stack, .ss_size = sizeof stack};
     struct sigaction action = {.sa_sigaction = trapped, .sa_flags = SA_SIGINFO | SA_ONSTACK};
-    if (coro_announced())
+    if (coroutine_announced())
         return;
     if (sigaltstack(&alternate, NULL))
         die("sigaltstack:");

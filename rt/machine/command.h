@@ -18,6 +18,9 @@ enum command_kind {
     COMMANDS
 };
 
+/* As results call them. */
+extern const char *const command_words[COMMANDS];
+
 enum fault {
 #define FAULT(code) FAULT_##code,
 #include "kb/faults.def"
@@ -27,24 +30,22 @@ enum fault {
 
 extern const char *const fault_names[FAULTS];
 
-/* The others are simple: one tile of one stage. */
+/* The other commands are simple: one tile of one stage. */
 static inline bool command_is_composite(enum command_kind kind)
 {
     return kind == COMMAND_gemm_tiles || kind == COMMAND_math_tiles;
 }
 
-/* As results call them. */
-extern const char *const command_words[COMMANDS];
-
 enum scope { SCOPE_K_TILE, SCOPE_OUTPUT_TILE, SCOPE_ONCE, SCOPES };
 
-/* Tiles with equal stages: that only add to their output tile; the last k of one, which stores it; the last of all. */
+/* Tiles of one kind have the same stages: those that only add to their output tile; the last k of an output tile, which
+ * stores it; the last tile of all. */
 enum tile_kind { TILE_ADDS, TILE_STORES, TILE_LAST, TILE_KINDS };
 
-enum { OPERAND_A, OPERAND_B, OPERAND_C, OPERANDS };    /* of math_tiles: A is the source, C the destination */
+enum { OPERAND_A, OPERAND_B, OPERAND_C, OPERANDS };     /* of math_tiles: A is the source, C the destination */
 
 struct epilogue {
-    uint16_t op;                                        /* of kb_op_names */
+    uint16_t op;                                        /* index of kb_op_names */
     uint8_t scope;
 };
 
@@ -52,16 +53,17 @@ struct epilogue {
 struct request {
     uint8_t kind;
     uint8_t dtype, out_dtype;
-    bool pinned[2];                                     /* gemm_tiles: A, B stand in TCM */
+    bool pinned[2];                                     /* gemm_tiles: A, B are in the TCM */
     uint16_t op;                                        /* math, math_tiles */
     uint64_t address[OPERANDS];                         /* load, store: [OPERAND_A] is the memory side */
     bool virtual_address[OPERANDS];                     /* the MMU translates it */
-    uint64_t tcm, bytes;                                /* load, store, send, recv: offset in the own TCM; length */
-    struct runs runs;                                   /* load, store: of the memory side; no axes: it is one */
+    uint64_t tcm, bytes;                                /* load, store, send, recv: offset in the own TCM; length, 0
+                                                           for a recv of a stream, which takes any */
+    struct runs runs;                                   /* load, store: of the memory side; no axes: one run */
     uint32_t peer;                                      /* send, recv: the other PE, over the machine */
     uint64_t m, k, n;                                   /* gemm, gemm_tiles; math_tiles: m, n; math: n elements */
     uint64_t tile_m, tile_k, tile_n;
-    const struct epilogue *epilogue;                    /* those of a scope in their order; the command has a copy */
+    const struct epilogue *epilogue;                    /* in order within each scope; the command has a copy */
     uint32_t epilogues;
     const char *file;                                   /* the kernel's call; NULL in a command stream */
     uint32_t line;
@@ -87,28 +89,28 @@ struct command {
     uint64_t submitted_ps, complete_ps;
     uint64_t tiles_m, tiles_k, tiles_n, tiles, tiles_left;
     uint32_t epilogue_count[SCOPES];
-    void *plan;                                         /* room for its epilogues and stages, */
-    uint64_t plan_bytes;                                /* which the next one of the pool has as well */
-    uint32_t holders;                                   /* whoever will look at it again; at first the machine */
-    const struct stage *stages[TILE_KINDS];             /* of a tile of each kind; STAGE_NONE behind the last */
-    struct ring_message *slot;                          /* recv: that it reads */
+    void *plan;                                         /* memory for its epilogues and stages, */
+    uint64_t plan_bytes;                                /* which the pool keeps for its next command */
+    uint32_t holders;                                   /* who may still refer to it; at first the machine */
+    const struct stage *stages[TILE_KINDS];             /* of a tile of each kind; STAGE_NONE after the last */
+    struct ipcq_message *slot;                          /* recv: that it reads */
 };
 
-/* A command as asked, of which all else is 0; its holder is the machine, until it is complete. */
+/* A command as asked, all else 0. The machine holds it until it is complete. */
 struct command *command_new(const struct request *ask);
 
-/* Its room for a plan, of at least so many bytes. */
+/* Its memory for a plan, at least `bytes`. */
 void *command_plan(struct command *command, uint64_t bytes);
 
-/* One holder more, or less; it goes with the last one. */
+/* Adds or removes a holder; the command is freed with the last. */
 void command_hold(struct command *command);
 void command_drop(struct command *command);
 
-/* A fault of a command, at a part of its PE: its submitter is told. The message is for people. */
+/* Tells the submitter of a fault at a part of the PE. The message is for people. */
 void command_fault(const struct command *command, enum fault code, enum node_kind part, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* There are none. */
+/* Forgets all commands. */
 void commands_reset(void);
 
 #endif

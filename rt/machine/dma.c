@@ -9,13 +9,12 @@
 #include "dma.h"
 #include "emitted.h"
 #include "engine.h"
-#include "sim/handler.h"
 #include "memory.h"
 #include "mmu.h"
 #include "common/arena.h"
 #include "common/diag.h"
 #include "sim/observer.h"
-#include "token.h"
+#include "tile.h"
 
 static struct transfer *free_transfers;
 
@@ -128,7 +127,7 @@ static size_t runs_asked(const struct token *token, uint64_t bytes, const struct
 {
     static struct address_run one, many[RUNS_MOST];
     const struct request *ask = &token->command->ask;
-    uint64_t address = plan_address(token->command, &token->tile, token->stage.operand);
+    uint64_t address = tiling_address(token->command, &token->tile, token->stage.operand);
     one = (struct address_run){address, bytes};
     *asked = &one;
     if (ask->runs.axes == 0)
@@ -240,7 +239,7 @@ static void fault_start(const struct dma *dma)
 
 void dma_start(struct token *token)
 {
-    uint64_t bytes = plan_bytes(token->command, &token->tile, token->stage.operand);
+    uint64_t bytes = tiling_bytes(token->command, &token->tile, token->stage.operand);
     struct dma dma = {.token = token,
                       .pe = token->command->pe,
                       .reads = token->stage.kind == STAGE_DMA_READ,
@@ -262,7 +261,7 @@ void dma_start(struct token *token)
 void transfer_move(struct transfer *transfer)
 {
     const struct token *token = transfer->token;
-    uint64_t address = plan_address(token->command, &token->tile, token->stage.operand);
+    uint64_t address = tiling_address(token->command, &token->tile, token->stage.operand);
     address_decode(address, transfer->range.bytes, &transfer->range);
 }
 

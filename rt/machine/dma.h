@@ -1,23 +1,31 @@
-/* dma.h: a DMA's transfer over the fabric. */
+/* dma.h: pe_dma's reads and writes. */
 #ifndef KB_DMA_H
 #define KB_DMA_H
 
 #include "memory.h"
 #include "pe.h"
 
-/* One physical run of a DMA_READ or DMA_WRITE. */
+/* One physical run of a DMA_READ or DMA_WRITE over the fabric. */
 struct transfer {
-    struct data_message data; /* a read's request and response, a write's data and acknowledgement */
+    struct data_message data;                           /* request and response, or data and acknowledgement */
     struct token *token;
     struct range range;
-    struct transfer *next;                              /* among the free ones */
+    struct transfer *next;                              /* free list */
 };
 
-/* One for a token, of a range; back again. */
+/* Starts the service of a DMA_READ or DMA_WRITE. */
+void dma_start(struct token *token);
+
+/* A transfer of a range for a token. */
 struct transfer *transfer_new(struct token *token, const struct range *range);
 void transfer_free(struct transfer *transfer);
 
-/* The tile of a transfer's token is another one now, of the same size: its range is that tile's. */
+/* The token has become another tile of the same size: gives its transfer that tile's range. */
 void transfer_move(struct transfer *transfer);
+
+/* Forgets all transfers. */
+void transfers_reset(void);
+
+extern const struct handler dma_handlers[];
 
 #endif

@@ -1,6 +1,5 @@
-/* emitted.h: the state and the models that emitted code defines; base/tables.h has its tables.
- *
- * No file of the runtime includes an emitted one. */
+/* emitted.h: the state and the models that emitted code defines; base/tables.h has its tables. No file of the runtime
+ * includes an emitted one. */
 #ifndef KB_EMITTED_H
 #define KB_EMITTED_H
 
@@ -8,30 +7,41 @@
 #include "memory.h"
 #include "pe.h"
 
-extern const bool kb_own_models;                        /* whether a part's model is the user's own */
+extern const bool kb_own_models;                        /* some component's model is a user's */
+extern const uint32_t kb_pe_servers;                    /* servers of one PE, scheduler and feeder excepted */
 
-/* State, zero at the start; rows as in rank order over the whole machine. */
+/* ---- state, all 0 at the start, in the order of ranks over the whole machine */
+
 extern struct pe kb_pe[];                               /* sips * cubes * pes */
-extern struct server kb_servers[];                      /* PE_SERVERS of each PE, one PE after the other (pe.h) */
+extern struct server kb_servers[];                      /* kb_pe_servers of each PE, one PE after the other */
 extern struct channels kb_sram[];                       /* sips * cubes */
 extern struct hbm_slice kb_hbm[];                       /* as kb_pe */
 extern struct pseudo_channel kb_pseudo_channels[];      /* pcs of each slice */
 extern struct fabric_node kb_nodes[];                   /* by rank */
-extern struct fabric_link kb_links[];                   /* directed; fabric.h gives the order */
+extern struct fabric_link kb_links[];                   /* directed; route.c numbers them */
+void memories_reset(void);                              /* zeroes what memories by models of users keep */
 
+/* The pseudo channels of a slice. */
 static inline struct pseudo_channel *slice_channels(uint32_t slice)
 {
     return &kb_pseudo_channels[slice * kb_attrs.hbm_ctrl_pcs];
 }
 
-void memories_reset(void);                              /* zeroes what memories by models of the user's own keep */
+/* ---- models, specialised for this machine's structure */
 
-/* Models, specialised for this machine's structure. */
-extern const uint32_t kb_pe_servers;                    /* servers of one PE, scheduler and feeder apart */
-void pe_issue(struct pe *pe);                           /* one Issue step of a PE: starts all that can start */
+/* One Issue step of a PE: starts everything that can start. */
+void pe_issue(struct pe *pe);
 
-/* When services end, each by the model that the topology names; others are declared where they are used:
- * service_start (engine.h), memory_read and memory_write (memory.h). */
-uint64_t scheduler_end_ps(const struct command *command, bool feeds, uint64_t tile);    /* or takes the command */
+/* Starts the service of a token's stage, which is out of its queue: service_ended follows, in place or by an event. */
+void service_start(struct token *token);
+
+/* When the scheduler has taken a command or, if it feeds, has begun a tile. */
+uint64_t scheduler_end_ps(const struct command *command, bool feeds, uint64_t tile);
+
+/* A read that reaches its memory at t_ps: the response leaves at first_ps, and the memory supplies it until last_ps. */
+struct served memory_read(const struct range *range, uint64_t t_ps);
+
+/* A write whose head is handled at t_ps: the memory has taken all of it at last_ps, if it has been delivered. */
+struct served memory_write(const struct range *range, uint64_t t_ps);
 
 #endif

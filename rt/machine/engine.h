@@ -1,39 +1,73 @@
-/* engine.h: how long the engines of a PE take for a stage. */
+/* engine.h: what the engines of a PE have in common, and the built-in models of engines and scheduler.
+ *
+ * The models are inline, in the form in which the models of users are given (kb/impl.h), for emitted code to call.
+ * Those of memories: memory.c. */
 #ifndef KB_ENGINE_H
 #define KB_ENGINE_H
 
+#include "base/rates.h"
+#include "emitted.h"
+#include "kb/impl.h"
 #include "pe.h"
 #include "stats.h"
-
-/* Begins the service of a token's stage: some event will call service_ended. Emitted. */
-void service_start(struct token *token);
-
-/* A DMA_READ or DMA_WRITE (dma.c). */
-void dma_start(struct token *token);
-
-/* Bytes out of or into a PE's own TCM from at_ps on, at so many bytes/s; the end of the reservation. */
-uint64_t tcm_read(struct pe *pe, uint64_t at_ps, uint64_t bytes, uint64_t bw_bps);
-uint64_t tcm_write(struct pe *pe, uint64_t at_ps, uint64_t bytes, uint64_t bw_bps);
-
-/* The same for so long a time. */
-uint64_t tcm_read_for(struct pe *pe, uint64_t at_ps, uint64_t bytes, uint64_t length_ps);
-uint64_t tcm_write_for(struct pe *pe, uint64_t at_ps, uint64_t bytes, uint64_t length_ps);
-
-/* The service ends at t_ps, by an event of its own. */
-void service_until(struct token *token, uint64_t t_ps);
-void service_event(struct event *event);
-
-/* The service ends now, in place. */
-void service_ended(struct token *token);
-
-/* The latency of the PE-internal link from one stage's engine to the next one's; from STAGE_NONE: from the scheduler.
- */
-uint64_t engine_link_ps(enum stage_kind from, enum stage_kind to);
 
 /* The engine that serves a stage, as statistics count them. */
 enum engine engine_of(enum stage_kind stage);
 
-/* Stops the run: a model says that what begins now takes so long that it never ends. */
+/* The latency of the PE-internal link between the engines of two stages; from STAGE_NONE: from the scheduler. */
+uint64_t engine_link_ps(enum stage_kind from, enum stage_kind to);
+
+/* ---- the PE's own TCM: a channel for reads, another for writes. Each call reserves one from at_ps on, and returns
+ * when the reservation ends. */
+
+uint64_t tcm_read(struct pe *pe, uint64_t at_ps, uint64_t bytes, uint64_t bw_bps);
+uint64_t tcm_write(struct pe *pe, uint64_t at_ps, uint64_t bytes, uint64_t bw_bps);
+
+/* The same for a length of time. */
+uint64_t tcm_read_for(struct pe *pe, uint64_t at_ps, uint64_t bytes, uint64_t length_ps);
+uint64_t tcm_write_for(struct pe *pe, uint64_t at_ps, uint64_t bytes, uint64_t length_ps);
+
+/* ---- models */
+
+/* Ends the run with a message: by its model a service takes so long that it never ends. */
 _Noreturn void service_too_long(const char *model, uint64_t length_ps);
+
+/* The end of a service that begins now and takes length_ps by a model. Ends the run with a message if that does not fit
+ * into 64 bits. */
+static inline uint64_t service_end_ps(const char *model, uint64_t length_ps)
+{
+    uint64_t end_ps;
+    if (__builtin_add_overflow(now_ps, length_ps, &end_ps))
+        service_too_long(model, length_ps);
+    return end_ps;
+}
+
+static inline uint64_t builtin_pe_gemm_service(const struct kb_gemm_request *ask)
+{
+    uint64_t tiles = product(ceil_div(ask->m, kb_attrs.pe_gemm_rows), ceil_div(ask->n, kb_attrs.pe_gemm_cols));
+    uint64_t cycles = sum(kb_attrs.pe_gemm_fill_cycles, product(tiles, ceil_div(ask->k, ask->k_per_cycle)));
+    return sum(kb_attrs.pe_gemm_overhead_ps, cycles_ps(cycles, kb_attrs.pe_gemm_clock_khz));
+}
+
+static inline uint64_t builtin_pe_math_service(const struct kb_math_request *ask)
+{
+    uint64_t steps = ceil_div(ask->elements, ask->lanes);
+    uint64_t cycles = sum(kb_attrs.pe_math_fill_cycles, product(steps, ask->cost));
+    return sum(kb_attrs.pe_math_overhead_ps, cycles_ps(cycles, kb_attrs.pe_math_clock_khz));
+}
+
+/* Between TCM and register file the narrower of the TCM's channel and the link to it counts. */
+static inline struct kb_moved builtin_pe_fetch_store_service(const struct kb_move_request *ask)
+{
+    uint64_t tcm_bps = ask->stores ? kb_attrs.pe_tcm_write_bw_bps : kb_attrs.pe_tcm_read_bw_bps;
+    uint64_t link_bps = kb_attrs.links_fetch_store_to_tcm_bw_bps;
+    uint64_t bw_bps = !tcm_bps || (link_bps && link_bps < tcm_bps) ? link_bps : tcm_bps;
+    return (struct kb_moved){move_ps(ask->bytes, bw_bps), kb_attrs.pe_fetch_store_overhead_ps};
+}
+
+static inline uint64_t builtin_pe_scheduler_service(const struct kb_schedule_request *ask)
+{
+    return ask->feeds ? kb_attrs.pe_scheduler_tile_overhead_ps : kb_attrs.pe_scheduler_overhead_ps;
+}
 
 #endif

@@ -7,7 +7,6 @@
 
 #include "base/rates.h"
 #include "emitted.h"
-#include "sim/handler.h"
 #include "common/hash.h"
 #include "stats.h"
 #include "common/arena.h"
@@ -31,11 +30,6 @@ static struct {
 static uint64_t node_overhead_ps(struct place place)
 {
     return overhead_ps[place.cube == OUTSIDE ? place.node : kb_cube_nodes[place.node].kind];
-}
-
-uint64_t link_count(void)
-{
-    return 2 + (uint64_t)kb_shape.sips * (4 + kb_shape.attachments + (uint64_t)kb_shape.cubes * kb_shape.cube_links);
 }
 
 void fabric_init(void)

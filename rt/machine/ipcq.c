@@ -17,16 +17,17 @@
 #include "base/rates.h"
 #include "emitted.h"
 #include "engine.h"
-#include "sim/handler.h"
 #include "sim/observer.h"
 #include "common/hash.h"
 #include "memory.h"
 #include "common/arena.h"
+#include "tile.h"
+#include "stats.h"
 
 struct ring;
 
 /* A message in a slot, from its sending to its credit. */
-struct ring_message {
+struct ipcq_message {
     struct data_message data;                           /* the data, the doorbell, at last the credit */
     struct ring *ring;
     struct token *token;                                /* of the send, until its service ends */
@@ -39,7 +40,7 @@ struct ring {
     uint32_t source, destination;
     struct ring *next;                                  /* in its chain of the table */
     uint64_t credits, sent, received, returned;         /* returned: credits, since ever */
-    struct ring_message *slots;
+    struct ipcq_message *slots;
     uint32_t *slot_of;                                  /* the slot of message i, at i modulo the number of slots */
     struct command *waiting, *waiting_last;             /* receives */
 };
@@ -68,7 +69,7 @@ static struct ring *ring_of(uint32_t source, uint32_t destination)
 }
 
 /* Message number i, while it holds a slot. */
-static struct ring_message *ring_message(const struct ring *ring, uint64_t i)
+static struct ipcq_message *ring_message(const struct ring *ring, uint64_t i)
 {
     return &ring->slots[ring->slot_of[i % kb_attrs.pe_ipcq_slots]];
 }
@@ -92,14 +93,14 @@ static uint32_t ring_memory(uint32_t destination)
 }
 
 /* Below the end of the memory, by the number of the source. */
-static uint64_t slot_address(const struct ring *ring, const struct ring_message *message)
+static uint64_t slot_address(const struct ring *ring, const struct ipcq_message *message)
 {
     uint32_t memory = ring_memory(ring->destination);
     uint64_t slot = (uint64_t)(message - ring->slots) * kb_attrs.pe_ipcq_slot_bytes;
     return memory_address(memory, memory_size(memory) - (ring->source + 1) * ring_bytes() + slot);
 }
 
-static struct range slot_range(const struct ring *ring, const struct ring_message *message)
+static struct range slot_range(const struct ring *ring, const struct ipcq_message *message)
 {
     struct range range = {.space = SPACE_TCM, .pe = ring->destination, .bytes = message->bytes};
     if (kb_attrs.pe_ipcq_buffer != BUFFER_TCM)
@@ -107,7 +108,7 @@ static struct range slot_range(const struct ring *ring, const struct ring_messag
     return range;
 }
 
-const char *ring_refusal(const struct command *command)
+const char *ipcq_refusal(const struct command *command)
 {
     uint32_t own = pe_number(command->pe);
     if (command->ask.peer == own)
@@ -124,14 +125,14 @@ const char *ring_refusal(const struct command *command)
 
 /* ---- receiving */
 
-static struct ring_message *message_of(struct message *message)
+static struct ipcq_message *message_of(struct message *message)
 {
-    return container_of(container_of(message, struct data_message, message), struct ring_message, data);
+    return container_of(container_of(message, struct data_message, message), struct ipcq_message, data);
 }
 
 static void credit_returned(struct message *message)
 {
-    struct ring_message *freed = message_of(message);
+    struct ipcq_message *freed = message_of(message);
     struct ring *ring = freed->ring;
     ring->credits++;
     ring->slot_of[ring->returned++ % kb_attrs.pe_ipcq_slots] = (uint32_t)(freed - ring->slots);
@@ -139,7 +140,7 @@ static void credit_returned(struct message *message)
 }
 
 /* Frees the slot: the credit goes back along the way between the two pe_dma. */
-static void slot_free(struct ring *ring, struct ring_message *message)
+static void slot_free(struct ring *ring, struct ipcq_message *message)
 {
     struct way way = {place_pe(ring->source, NODE_pe_dma), place_pe(ring->destination, NODE_pe_dma), REQUEST};
     message->full = false;
@@ -147,7 +148,7 @@ static void slot_free(struct ring *ring, struct ring_message *message)
 }
 
 /* A kernel's receive is for a message of one length; in a command stream it takes any. */
-static bool length_fits(const struct command *receive, const struct ring_message *message)
+static bool length_fits(const struct command *receive, const struct ipcq_message *message)
 {
     if (!receive->ask.bytes || receive->ask.bytes == message->bytes)
         return true;
@@ -159,7 +160,7 @@ static bool length_fits(const struct command *receive, const struct ring_message
 }
 
 /* The bytes of a message reach their buffer. */
-static void data_received(const struct command *receive, struct ring_message *message)
+static void data_received(const struct command *receive, struct ipcq_message *message)
 {
     observe_message_received(receive, message->send);
     command_drop(message->send);
@@ -169,7 +170,7 @@ static void data_received(const struct command *receive, struct ring_message *me
 /* A receive takes a full slot. */
 static void slot_taken(struct ring *ring, struct command *command)
 {
-    struct ring_message *message = ring_message(ring, ring->received);
+    struct ipcq_message *message = ring_message(ring, ring->received);
     if (!length_fits(command, message))
         return;
     command->ask.bytes = message->bytes;
@@ -183,7 +184,7 @@ static void slot_taken(struct ring *ring, struct command *command)
     command->ask.address[OPERAND_A] = slot_address(ring, message);
     ring->received++;
     command->slot = message;
-    pe_read_slot(command);
+    token_read_slot(command);
 }
 
 /* Receives take full slots in the order of sending. */
@@ -197,7 +198,7 @@ static void receives_go_on(struct ring *ring)
     }
 }
 
-void ring_receive(struct command *command)
+void ipcq_receive(struct command *command)
 {
     struct ring *ring = command_ring(command);
     command->waiting = NULL;
@@ -206,7 +207,7 @@ void ring_receive(struct command *command)
     receives_go_on(ring);
 }
 
-void ring_slot_read(struct command *command)
+void ipcq_slot_read(struct command *command)
 {
     data_received(command, command->slot);
     slot_free(command_ring(command), command->slot);
@@ -214,14 +215,14 @@ void ring_slot_read(struct command *command)
 
 static void slot_filled(struct message *delivered)
 {
-    struct ring_message *message = message_of(delivered);
+    struct ipcq_message *message = message_of(delivered);
     message->full = true;
     receives_go_on(message->ring);
 }
 
 /* ---- sending */
 
-bool ring_has_credit(const struct command *send)
+bool ipcq_has_credit(const struct command *send)
 {
     return command_ring(send)->credits > 0;
 }
@@ -230,7 +231,7 @@ bool ring_has_credit(const struct command *send)
  */
 static void message_arrived(struct data_message *data, uint64_t head_ps, uint64_t delivered_ps)
 {
-    struct ring_message *message = container_of(data, struct ring_message, data);
+    struct ipcq_message *message = container_of(data, struct ipcq_message, data);
     struct range range = slot_range(message->ring, message);
     uint64_t done_ps = memory_write_done_ps(&range, head_ps, delivered_ps);
     if (kb_attrs.pe_ipcq_buffer == BUFFER_TCM) {
@@ -244,15 +245,15 @@ static void message_arrived(struct data_message *data, uint64_t head_ps, uint64_
 /* The first link is done with the message: the service of the send ends. */
 static void message_left(struct data_message *data, uint64_t link_free_ps)
 {
-    struct ring_message *message = container_of(data, struct ring_message, data);
+    struct ipcq_message *message = container_of(data, struct ipcq_message, data);
     service_until(message->token, link_free_ps);
 }
 
-void ring_send(struct token *token)
+void ipcq_send(struct token *token)
 {
     struct command *command = token->command;
     struct ring *ring = command_ring(command);
-    struct ring_message *message = ring_message(ring, ring->sent++);
+    struct ipcq_message *message = ring_message(ring, ring->sent++);
     ring->credits--;
     message->ring = ring;
     message->token = token;
@@ -266,19 +267,19 @@ void ring_send(struct token *token)
     data_send(&message->data, way, message->bytes, leave_ps, 0, message_arrived);
 }
 
-void ring_describe(const struct command *command, char *out, size_t room)
+void ipcq_describe(const struct command *command, char *out, size_t room)
 {
     const struct ring *ring = command_ring(command);
     snprintf(out, room, "%" PRIu64 " sent, %" PRIu64 " received, %" PRIu64 " of %" PRIu64 " slots free at the sender",
              ring->sent, ring->received, ring->credits, kb_attrs.pe_ipcq_slots);
 }
 
-void rings_reset(void)
+void ipcq_reset(void)
 {
     memset(chains, 0, sizeof chains);
 }
 
-const struct handler ring_handlers[] = {
+const struct handler ipcq_handlers[] = {
     HANDLER(credit_returned, "credit at the sender"),
     HANDLER(slot_filled, "message at the receiver"),
     {0}};

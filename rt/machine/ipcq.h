@@ -1,29 +1,30 @@
-/* ipcq.h: pe_ipcq: rings of slots between pairs of PEs, and the sends and receives on them. */
-#ifndef KB_RING_H
-#define KB_RING_H
+/* ipcq.h: pe_ipcq: rings of slots from one PE to another, and the sends and receives on them. */
+#ifndef KB_IPCQ_H
+#define KB_IPCQ_H
 
 #include "pe.h"
 
 /* Why a send or receive cannot be submitted; NULL: it can. */
-const char *ring_refusal(const struct command *command);
+const char *ipcq_refusal(const struct command *command);
 
 /* Whether a send's ring has a free slot. */
-bool ring_has_credit(const struct command *send);
+bool ipcq_has_credit(const struct command *send);
 
-/* Starts the service of a send, which takes the slot. */
-void ring_send(struct token *token);
+/* Starts the service of a send: it takes a slot. */
+void ipcq_send(struct token *token);
 
-/* A receive has come from the scheduler: waits for the next message of its ring. */
-void ring_receive(struct command *command);
+/* The scheduler has taken a receive: it waits for the next message of its ring. */
+void ipcq_receive(struct command *command);
 
-/* The read of a receive's slot, in sram or HBM, has ended. */
-void ring_slot_read(struct command *command);
+/* The DMA_READ of a receive's slot, in sram or HBM, has ended. */
+void ipcq_slot_read(struct command *command);
 
-/* For people: messages sent and not received on the ring of a send or receive, its slots, and free ones at the sender.
- */
-void ring_describe(const struct command *command, char *out, size_t room);
+/* Describes the ring of a send or receive for people: messages sent and received, slots free at the sender. */
+void ipcq_describe(const struct command *command, char *out, size_t room);
 
-/* No ring was used. */
-void rings_reset(void);
+/* Forgets all rings. */
+void ipcq_reset(void);
+
+extern const struct handler ipcq_handlers[];
 
 #endif

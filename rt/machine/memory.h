@@ -10,17 +10,17 @@ struct pseudo_channel {
     uint64_t open_row;                                  /* its number + 1; 0: closed */
 };
 
-/* A PE's slice; its pseudo channels are `pcs` rows of kb_pseudo_channels. Nothing else of it has state. */
+/* A PE's slice. Its state is in its pseudo channels, `pcs` rows of kb_pseudo_channels. */
 struct hbm_slice {
     uint64_t busy_ps;                                   /* sum over its pseudo channels */
 };
 
-/* Of an sram or a TCM: one serves reads, the other writes. */
+/* Of an sram or a TCM: one for reads, one for writes. */
 struct channels {
     uint64_t read_free_ps, write_free_ps;
 };
 
-/* When a request's bytes begin to come, and when the last has come. A write's are taken likewise. */
+/* When the first and the last bytes of a read come, or those of a write are taken. */
 struct served {
     uint64_t first_ps, last_ps;
 };
@@ -28,18 +28,15 @@ struct served {
 /* The node that answers for a range: hbm_ctrl, sram, or the pe_dma of a TCM's PE. */
 struct place range_place(const struct range *range);
 
-/* A read that reaches the memory at t_ps: the response leaves at first_ps, fed until last_ps. Emitted, as is the write:
- * they pick the model. */
-struct served memory_read(const struct range *range, uint64_t t_ps);
-
-/* A write whose head is done at t_ps: last_ps is when the memory has taken all of it, if that has been delivered. */
-struct served memory_write(const struct range *range, uint64_t t_ps);
-
-/* When a write is done, whose head is done at head_ps and which is delivered at delivered_ps. */
+/* When a write is done whose head is handled at head_ps and which is delivered at delivered_ps. */
 uint64_t memory_write_done_ps(const struct range *range, uint64_t head_ps, uint64_t delivered_ps);
 
-/* How many pseudo channels a request for n bytes from offset a of an HBM slice touches; and of the i-th of them, its
- * number in the slice, and the first and the last row. */
+void memory_init(void);
+
+/* ---- open rows of HBM */
+
+/* How many pseudo channels a request for n bytes from offset a of a slice uses; and the i-th of them, with the first
+ * and the last row that the request opens there. */
 uint64_t hbm_touches(uint64_t a, uint64_t n);
 
 struct hbm_rows {
@@ -49,10 +46,8 @@ struct hbm_rows {
 
 struct hbm_rows hbm_rows(uint64_t a, uint64_t n, uint64_t i);
 
-/* Before the first request. */
-void memory_init(void);
+/* ---- built-in models: a request that reaches its memory at t_ps */
 
-/* The built-in models. */
 struct served hbm_read(const struct range *range, uint64_t t_ps);
 struct served hbm_write(const struct range *range, uint64_t t_ps);
 struct served sram_read(const struct range *range, uint64_t t_ps);
@@ -60,8 +55,9 @@ struct served sram_write(const struct range *range, uint64_t t_ps);
 struct served tcm_serve_read(const struct range *range, uint64_t t_ps);
 struct served tcm_serve_write(const struct range *range, uint64_t t_ps);
 
-/* What a model of the user's own is asked of an hbm slice or an sram, and what it said, counted; the run stops with a
- * message when no memory can do that. */
+/* ---- models of users: what such a model is asked, and what it said, counted. Ends the run with a message if no memory
+ * can do what it said. */
+
 struct kb_memory_request;
 struct kb_served;
 struct kb_memory_request own_ask(const struct range *range, uint64_t t_ps, bool writes);

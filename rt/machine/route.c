@@ -2,11 +2,11 @@
  *
  * A way is walked hop by hop: inside a cube by kb_route, from cube to cube by kb_cube_route, out of a SIP through the
  * attachment that is nearest to the cube where the way begins, into one through the nearest to that where it ends. */
-#include <assert.h>
+#include "route.h"
+
 #include <stdio.h>
 
 #include "emitted.h"
-#include "fabric.h"
 
 struct place rank_place(uint32_t rank)
 {
@@ -91,6 +91,11 @@ static uint32_t sip_link(uint32_t sip, uint32_t link)
 static uint32_t cube_link(struct place at, uint32_t link)
 {
     return sip_link(at.sip, SIP_LINKS + kb_shape.attachments + at.cube * kb_shape.cube_links + link);
+}
+
+uint64_t link_count(void)
+{
+    return SYSTEM_LINKS + (uint64_t)kb_shape.sips * sip_link_count();
 }
 
 enum link_class link_class(uint64_t link)

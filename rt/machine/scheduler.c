@@ -3,10 +3,10 @@
 #include "base/rates.h"
 #include "emitted.h"
 #include "engine.h"
-#include "sim/handler.h"
 #include "ipcq.h"
 #include "stats.h"
-#include "token.h"
+#include "scheduler.h"
+#include "tile.h"
 
 /* ---- tile buffers: first fit in the region that the scheduler reserves */
 
@@ -48,7 +48,7 @@ void buffers_release(struct token *token)
 
 /* ---- feeder */
 
-static void feed_ended(struct event *event)
+static void tile_is_fed(struct event *event)
 {
     struct token *token = container_of(event, struct token, event);
     struct pe *pe = token->command->pe;
@@ -61,9 +61,9 @@ static void feed_ended(struct event *event)
 static struct token *next_token(struct pe *pe, struct command *command)
 {
     if (pe->fed && pe->last_tile.id + 1 == pe->fed)
-        plan_next_tile(command, &pe->last_tile);
+        tiling_next(command, &pe->last_tile);
     else
-        pe->last_tile = plan_tile(command, pe->fed);
+        pe->last_tile = tiling_tile(command, pe->fed);
     return token_new(command, &pe->last_tile);
 }
 
@@ -78,7 +78,7 @@ bool serve_tile(struct pe *pe)
     enum stage_kind first = token->stage.kind;
     if (!pe->free_slots[first])
         return false;
-    pe->lacks_room = !buffers_take(pe, token, plan_buffer_bytes(command, &token->tile));
+    pe->lacks_room = !buffers_take(pe, token, tiling_buffer_bytes(command, &token->tile));
     if (pe->lacks_room)
         return false;
     pe->free_slots[first]--;
@@ -91,13 +91,13 @@ bool serve_tile(struct pe *pe)
     }
     observe_tile_fed(token);
     uint64_t end_ps = scheduler_end_ps(command, true, token->tile.id);
-    token_at(token, NODE_pe_scheduler, end_ps, feed_ended);
+    token_at(token, NODE_pe_scheduler, end_ps, tile_is_fed);
     return true;
 }
 
 /* ---- scheduler */
 
-void pe_submit(struct pe *pe, struct command *command)
+void scheduler_submit(struct pe *pe, struct command *command)
 {
     command->waiting = NULL;
     *(pe->submitted ? &pe->submitted_last->waiting : &pe->submitted) = command;
@@ -115,7 +115,7 @@ static void scheduled(struct event *event)
     observe_command_scheduled(command);
     pe_wake(pe);
     if (command->ask.kind == COMMAND_recv) {
-        ring_receive(command);
+        ipcq_receive(command);
         return;
     }
     if (!command_is_composite(command->ask.kind)) {
@@ -129,13 +129,6 @@ static void scheduled(struct event *event)
     pe->feeding_last = command;
     if (first)
         observe_feeder_turns(pe, false);
-}
-
-void pe_read_slot(struct command *receive)
-{
-    struct token *token = token_simple(receive);
-    token->dispatched = true;                           /* when it came to pe_ipcq */
-    token_enqueue(token);
 }
 
 bool serve_command(struct pe *pe)
@@ -152,7 +145,7 @@ bool serve_command(struct pe *pe)
     return true;
 }
 
-const struct handler feeder_handlers[] = {
-    HANDLER(feed_ended, "feeder: a tile is fed"),
+const struct handler scheduler_handlers[] = {
+    HANDLER(tile_is_fed, "feeder: a tile is fed"),
     HANDLER(scheduled, "scheduler: a command is taken"),
     {0}};

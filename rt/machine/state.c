@@ -7,7 +7,7 @@
 #include "dma.h"
 #include "emitted.h"
 #include "ipcq.h"
-#include "token.h"
+#include "tile.h"
 
 /* ---- no field is missing in state.def */
 
@@ -98,6 +98,6 @@ void machine_reset(void)
     memories_reset();
     tokens_reset();
     transfers_reset();
-    rings_reset();
+    ipcq_reset();
     commands_reset();
 }

@@ -1,24 +1,27 @@
-/* tile.c: the life of a tile, from queue to queue to its last stage.
+/* tile.c: the life of a tile, in order.
  *
- *     serve_command      takes a command from the SubmissionQueue        -> feeder, or token_travel      (feeder.c)
- *     serve_tile         takes buffers and a slot of the first queue     -> token_travel                 (feeder.c)
- *     token_travel       over the link between two engines               -> token_enqueue
- *     serve_waiting      the earliest eligible head of the queues        -> service_start                (engine.c)
- *     service_ended      frees the server                                -> token_travel, or tile_complete
+ *     serve_command, scheduled    the scheduler takes a command: a simple one travels, a composite is fed (scheduler.c)
+ *     serve_tile, tile_is_fed     the feeder gives a tile buffers and a slot of its first queue         (scheduler.c)
+ *     token_travel                over the link between two engines
+ *     token_enqueue               into the queue of its stage
+ *     serve_waiting, serve        a server takes the earliest eligible head of its queues
+ *     service_start               asks the model how long that takes (emitted; dma.c, ipcq.c)
+ *     service_ended, stage_ended  frees the server; the tile travels on, or
+ *     tile_complete               gives back its buffers; the last one completes its command
  *
- * A token that starts service frees its slot and takes one of its next stage, as one step; so an engine never sits on a
- * finished token, and a stage waits only for later ones. */
+ * A token that starts a service frees its slot and takes one of its next stage, in one step. So an engine never holds a
+ * token that is finished, and a stage waits for later stages only. */
 #include <assert.h>
 #include <stdio.h>
 
 #include "base/rates.h"
 #include "emitted.h"
 #include "engine.h"
-#include "sim/handler.h"
 #include "ipcq.h"
 #include "stats.h"
 #include "common/arena.h"
-#include "token.h"
+#include "tile.h"
+#include "scheduler.h"
 
 /* ---- tokens and queues */
 
@@ -38,8 +41,8 @@ struct token *token_new(struct command *command, const struct tile *tile)
     free_tokens = token->next;
     token->command = command;
     token->tile = *tile;
-    token->stage = plan_stage(command, &token->tile, 0);
-    token->following = plan_stage(command, &token->tile, 1);
+    token->stage = tiling_stage(command, &token->tile, 0);
+    token->following = tiling_stage(command, &token->tile, 1);
     token->block_bytes = 0;
     token->transfer = NULL;
     token->dispatched = false;
@@ -48,7 +51,7 @@ struct token *token_new(struct command *command, const struct tile *tile)
 
 struct token *token_simple(struct command *command)
 {
-    struct tile tile = plan_tile(command, 0);
+    struct tile tile = tiling_tile(command, 0);
     return token_new(command, &tile);
 }
 
@@ -77,7 +80,7 @@ static bool is_direct(const struct token *token)
 }
 
 /* All that is in a queue came no later; what came in the same instant may have a larger key. */
-void token_enqueue(struct token *token)
+static void token_enqueue(struct token *token)
 {
     struct pe *pe = token->command->pe;
     enum stage_kind stage = token->stage.kind;
@@ -122,24 +125,14 @@ void token_travel(struct token *token, uint64_t link_ps)
     token_at(token, stage_node(token->stage.kind), time_after(now_ps, link_ps), token_arrived);
 }
 
+void token_read_slot(struct command *receive)
+{
+    struct token *token = token_simple(receive);
+    token->dispatched = true;                           /* when it came to pe_ipcq */
+    token_enqueue(token);
+}
+
 /* ---- servers */
-
-static void busy_begin(struct busy *busy)
-{
-    if (busy->servers++ == 0)
-        busy->since_ps = now_ps;
-}
-
-static void busy_end(struct busy *busy)
-{
-    if (--busy->servers == 0)
-        busy->total_ps += now_ps - busy->since_ps;
-}
-
-uint64_t busy_total_ps(const struct busy *busy, uint64_t t_ps)
-{
-    return busy->total_ps + (busy->servers ? t_ps - busy->since_ps : 0);
-}
 
 /* The group of engines whose time a stage counts for; NULL: none. */
 static struct busy *stage_busy(struct pe *pe, enum stage_kind stage)
@@ -224,7 +217,7 @@ bool serve_send(struct pe *pe, struct server *server)
 {
     struct queue *queue = &pe->direct[STAGE_COMM];
     struct token *before = NULL, *token = pe->failed ? NULL : queue->head;
-    while (token && !ring_has_credit(token->command)) {
+    while (token && !ipcq_has_credit(token->command)) {
         before = token;
         token = token->next;
     }
@@ -250,7 +243,7 @@ static void tile_complete(struct token *token)
     buffers_release(token);
     token_free(token);
     if (command->ask.kind == COMMAND_recv)
-        ring_slot_read(command);
+        ipcq_slot_read(command);
     assert(command->tiles_left > 0);                    /* a tile completes exactly once */
     if (--command->tiles_left)
         return;
@@ -282,7 +275,7 @@ static void stage_ended(struct token *token)
         return;
     }
     token->stage = token->following;
-    token->following = plan_stage(token->command, &token->tile, token->stage.index + 1);
+    token->following = tiling_stage(token->command, &token->tile, token->stage.index + 1);
     token_travel(token, engine_link_ps(stage, token->stage.kind));
 }
 

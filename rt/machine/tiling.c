@@ -27,7 +27,7 @@ static void tile_fill(const struct command *command, struct tile *tile)
         tile->kind = tile->id + 1 < command->tiles ? TILE_STORES : TILE_LAST;
 }
 
-struct tile plan_tile(const struct command *command, uint64_t id)
+struct tile tiling_tile(const struct command *command, uint64_t id)
 {
     const struct request *ask = &command->ask;
     struct tile tile = {.id = id, .m = ask->m, .k = ask->k, .n = ask->n, .kind = TILE_LAST};
@@ -41,7 +41,7 @@ struct tile plan_tile(const struct command *command, uint64_t id)
     return tile;
 }
 
-void plan_next_tile(const struct command *command, struct tile *tile)
+void tiling_next(const struct command *command, struct tile *tile)
 {
     tile->id++;
     if (++tile->i_k == command->tiles_k) {
@@ -151,7 +151,7 @@ static void plan_stages(struct command *command)
     }
 }
 
-void plan_command(struct command *command)
+void tiling_make(struct command *command)
 {
     struct request *ask = &command->ask;
     command->tiles_m = command->tiles_k = command->tiles_n = 1;
@@ -190,7 +190,7 @@ static struct block block_of(const struct command *command, const struct tile *t
                           operand == OPERAND_C ? out : in};
 }
 
-uint64_t plan_bytes(const struct command *command, const struct tile *tile, unsigned operand)
+uint64_t tiling_bytes(const struct command *command, const struct tile *tile, unsigned operand)
 {
     if (!command_is_composite(command->ask.kind))
         return command->ask.bytes;
@@ -201,7 +201,7 @@ uint64_t plan_bytes(const struct command *command, const struct tile *tile, unsi
     return product(product(height, width), dtype_bytes[operand == OPERAND_C ? ask->out_dtype : ask->dtype]);
 }
 
-uint64_t plan_address(const struct command *command, const struct tile *tile, unsigned operand)
+uint64_t tiling_address(const struct command *command, const struct tile *tile, unsigned operand)
 {
     uint64_t address = command->ask.address[operand];
     if (!command_is_composite(command->ask.kind))
@@ -213,23 +213,23 @@ uint64_t plan_address(const struct command *command, const struct tile *tile, un
     return command->ask.virtual_address[operand] ? address + offset : address_add(address, offset);
 }
 
-bool plan_moves(const struct command *command, unsigned operand)
+bool tiling_moves(const struct command *command, unsigned operand)
 {
     const struct request *ask = &command->ask;
     return operand == OPERAND_C || (!ask->pinned[operand] && (ask->kind == COMMAND_gemm_tiles || operand == OPERAND_A));
 }
 
-uint64_t plan_extent(const struct command *command, unsigned operand)
+uint64_t tiling_extent(const struct command *command, unsigned operand)
 {
-    struct tile first = plan_tile(command, 0);
+    struct tile first = tiling_tile(command, 0);
     struct block block = block_of(command, &first, operand);
     return product(product(block.rows, block.cols), block.element_bytes);
 }
 
-uint64_t plan_fetch_bytes(const struct command *command, const struct tile *tile)
+uint64_t tiling_fetch_bytes(const struct command *command, const struct tile *tile)
 {
-    uint64_t bytes = plan_bytes(command, tile, OPERAND_A);
-    return command->ask.kind == COMMAND_gemm_tiles ? sum(bytes, plan_bytes(command, tile, OPERAND_B)) : bytes;
+    uint64_t bytes = tiling_bytes(command, tile, OPERAND_A);
+    return command->ask.kind == COMMAND_gemm_tiles ? sum(bytes, tiling_bytes(command, tile, OPERAND_B)) : bytes;
 }
 
 static uint64_t rounded(uint64_t bytes)
@@ -237,17 +237,17 @@ static uint64_t rounded(uint64_t bytes)
     return product(ceil_div(bytes, 64), 64);
 }
 
-uint64_t plan_buffer_bytes(const struct command *command, const struct tile *tile)
+uint64_t tiling_buffer_bytes(const struct command *command, const struct tile *tile)
 {
     uint64_t bytes = 0;
     if (!command->ask.pinned[OPERAND_A])
-        bytes = rounded(plan_bytes(command, tile, OPERAND_A));
+        bytes = rounded(tiling_bytes(command, tile, OPERAND_A));
     if (command->ask.kind == COMMAND_gemm_tiles && !command->ask.pinned[OPERAND_B])
-        bytes = sum(bytes, rounded(plan_bytes(command, tile, OPERAND_B)));
-    return tile->kind != TILE_ADDS ? sum(bytes, rounded(plan_bytes(command, tile, OPERAND_C))) : bytes;
+        bytes = sum(bytes, rounded(tiling_bytes(command, tile, OPERAND_B)));
+    return tile->kind != TILE_ADDS ? sum(bytes, rounded(tiling_bytes(command, tile, OPERAND_C))) : bytes;
 }
 
-uint64_t plan_elements(const struct command *command, const struct tile *tile)
+uint64_t tiling_elements(const struct command *command, const struct tile *tile)
 {
     return command->ask.kind == COMMAND_math ? command->ask.n : product(tile->m, tile->n);
 }

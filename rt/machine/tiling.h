@@ -1,8 +1,9 @@
-/* tiling.h: the plan of a command: its tiles, and the stages of each. Pure: same command, same plan.
+/* tiling.h: the plan of a command: its tiles, and the stages of each. A pure function of the command.
  *
- * A gemm's tiles go for m, for n, for k; a math composite's for m, for n; a simple command is one tile of one stage. */
-#ifndef KB_PLAN_H
-#define KB_PLAN_H
+ * The tiles of a gemm come in the order of loops over m, n and k; those of a math composite over m and n. A simple
+ * command is one tile of one stage. */
+#ifndef KB_TILING_H
+#define KB_TILING_H
 
 #include "base/dtype.h"
 #include "command.h"
@@ -30,48 +31,47 @@ static inline enum node_kind stage_node(enum stage_kind stage)
 struct tile {
     uint64_t id;
     uint64_t i_m, i_k, i_n;                             /* position in the grid of tiles */
-    uint64_t m, k, n;                                   /* elements along each edge; edge tiles have what remains */
+    uint64_t m, k, n;                                   /* elements along each edge; less for tiles at the far edges */
     enum tile_kind kind;
 };
 
 struct stage {
     uint8_t kind;                                       /* enum stage_kind */
-    uint8_t operand;                                    /* DMA_READ, DMA_WRITE: which one moves */
-    uint16_t op;                                        /* MATH */
+    uint8_t operand;                                    /* of DMA_READ and DMA_WRITE: which one moves */
+    uint16_t op;                                        /* of MATH */
     uint32_t index;                                     /* in the tile's plan */
 };
 
-/* Fills in what of a command follows from the rest: counts of tiles, of epilogues, the stages of each kind of tile. */
-void plan_command(struct command *command);
+/* Makes the command's plan: counts its tiles and epilogues, and lists the stages of each kind of tile. */
+void tiling_make(struct command *command);
 
-struct tile plan_tile(const struct command *command, uint64_t id);
+struct tile tiling_tile(const struct command *command, uint64_t id);
 
-/* Goes to the next tile; the given one is not the last. */
-void plan_next_tile(const struct command *command, struct tile *tile);
+/* Turns a tile into the next one; it must not be the last. */
+void tiling_next(const struct command *command, struct tile *tile);
 
-/* The stage of an index; STAGE_NONE behind the last. */
-static inline struct stage plan_stage(const struct command *command, const struct tile *tile, uint32_t index)
+/* The stage of an index; STAGE_NONE after the last. */
+static inline struct stage tiling_stage(const struct command *command, const struct tile *tile, uint32_t index)
 {
     return command->stages[tile->kind][index];
 }
 
-/* Bytes of an operand's block of a tile. */
-uint64_t plan_bytes(const struct command *command, const struct tile *tile, unsigned operand);
+/* The size in bytes and the address of an operand's block of a tile. */
+uint64_t tiling_bytes(const struct command *command, const struct tile *tile, unsigned operand);
+uint64_t tiling_address(const struct command *command, const struct tile *tile, unsigned operand);
 
-/* Address of that block. */
-uint64_t plan_address(const struct command *command, const struct tile *tile, unsigned operand);
+/* Whether DMA moves an operand of a composite, and the bytes of all its blocks. */
+bool tiling_moves(const struct command *command, unsigned operand);
+uint64_t tiling_extent(const struct command *command, unsigned operand);
 
-/* Whether DMA moves an operand of a composite, and how many bytes all its blocks are. */
-bool plan_moves(const struct command *command, unsigned operand);
-uint64_t plan_extent(const struct command *command, unsigned operand);
+/* Bytes that FETCH brings to the register file: the blocks of A and B, pinned ones included. */
+uint64_t tiling_fetch_bytes(const struct command *command, const struct tile *tile);
 
-/* Bytes that FETCH brings to the register file: the blocks of A and B, pinned ones too. */
-uint64_t plan_fetch_bytes(const struct command *command, const struct tile *tile);
-
-/* Bytes of tile buffers: unpinned inputs, and the output of a tile that stores, each rounded up to 64. */
-uint64_t plan_buffer_bytes(const struct command *command, const struct tile *tile);
+/* Bytes of a tile's buffers: inputs that are not pinned, and the output of a tile that stores, each rounded up to
+ * 64. */
+uint64_t tiling_buffer_bytes(const struct command *command, const struct tile *tile);
 
 /* Elements that a MATH stage works on. */
-uint64_t plan_elements(const struct command *command, const struct tile *tile);
+uint64_t tiling_elements(const struct command *command, const struct tile *tile);
 
 #endif

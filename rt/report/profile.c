@@ -7,10 +7,16 @@
 #include <stdlib.h>
 
 #include "fastforward/symmetry.h"
-#include "machine/engine.h"
+#include "launch/fanout.h"
+#include "launch/host_request.h"
+#include "launch/kernel.h"
+#include "launch/launch.h"
+#include "machine/dma.h"
+#include "machine/ipcq.h"
+#include "machine/scheduler.h"
+#include "machine/tile.h"
 #include "sim/event.h"
 #include "machine/fabric.h"
-#include "sim/handler.h"
 #include "sim/observer.h"
 #include "common/hash.h"
 #include "machine/stats.h"
@@ -70,8 +76,8 @@ struct observer profile_observer = {
 void profile_start(void)
 {
     static const struct handler *const lists[] = {
-        dma_handlers, event_handlers, fabric_handlers, fanout_handlers, feeder_handlers, host_map_handlers,
-        host_memory_handlers, kernel_handlers, launch_handlers, ring_handlers, tile_handlers};
+        dma_handlers, event_handlers, fabric_handlers, fanout_handlers, host_request_handlers, ipcq_handlers,
+        kernel_handlers, launch_handlers, scheduler_handlers, tile_handlers};
     unsigned lap = FIRST_HANDLER;
     for (size_t i = 0; i < COUNT_OF(lists); i++)
         for (const struct handler *handler = lists[i]; handler->name && lap < OTHER; handler++, lap++) {

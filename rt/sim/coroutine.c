@@ -42,14 +42,14 @@ struct switched {
 struct switched jump_fcontext(fcontext to, void *data);
 fcontext make_fcontext(void *stack_top, size_t bytes, void (*entry)(struct switched));
 
-struct coro {
+struct coroutine {
     fcontext context, resumer;
     void (*body)(void *);
     void *arg;
     char *stack;                                        /* its guard */
     size_t bytes;                                       /* without the guard */
-    struct coro *next;                                  /* among the free ones */
-    struct coro *older;                                 /* of all that were made, the one before */
+    struct coroutine *next;                                  /* among the free ones */
+    struct coroutine *older;                                 /* of all that were made, the one before */
     bool returned;
 #ifdef KB_ASAN
     void *fake_stack, *resumer_fake_stack;
@@ -58,7 +58,7 @@ struct coro {
 #endif
 };
 
-static struct coro *free_coros, *newest;
+static struct coroutine *free_coros, *newest;
 
 static size_t page_bytes(void)
 {
@@ -70,7 +70,7 @@ static size_t guard_bytes(void)
     return 4 * page_bytes();
 }
 
-static void stack_map(struct coro *coro)
+static void stack_map(struct coroutine *coro)
 {
     size_t guard = guard_bytes();
     coro->stack = mmap(NULL, coro->bytes + guard, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -82,15 +82,15 @@ static void stack_map(struct coro *coro)
 /* What the runtime's own calls need of a kernel's stack, printf among them. */
 enum { LEAST_STACK_BYTES = 32 << 10 };
 
-struct coro *coro_new(void (*body)(void *), void *arg, size_t stack_bytes)
+struct coroutine *coroutine_new(void (*body)(void *), void *arg, size_t stack_bytes)
 {
     if (stack_bytes < LEAST_STACK_BYTES)
         stack_bytes = LEAST_STACK_BYTES;
     size_t page = page_bytes(), bytes = (stack_bytes * STACK_FACTOR + page - 1) / page * page;
-    struct coro **link = &free_coros;
+    struct coroutine **link = &free_coros;
     while (*link && (*link)->bytes != bytes)
         link = &(*link)->next;
-    struct coro *coro = *link;
+    struct coroutine *coro = *link;
     if (coro) {
         *link = coro->next;
     } else {
@@ -110,7 +110,7 @@ struct coro *coro_new(void (*body)(void *), void *arg, size_t stack_bytes)
 }
 
 /* What a switch announces before and after it. */
-static void leave(struct coro *coro)
+static void leave(struct coroutine *coro)
 {
 #ifdef KB_ASAN
     __sanitizer_start_switch_fiber(coro->returned ? NULL : &coro->fake_stack, coro->resumer_bottom,
@@ -124,7 +124,7 @@ static void leave(struct coro *coro)
 
 static void run(struct switched from)
 {
-    struct coro *coro = from.data;
+    struct coroutine *coro = from.data;
 #ifdef KB_ASAN
     __sanitizer_finish_switch_fiber(NULL, &coro->resumer_bottom, &coro->resumer_bytes);
 #endif
@@ -136,12 +136,12 @@ static void run(struct switched from)
 
 static uint64_t resumed;
 
-uint64_t coro_resumed(void)
+uint64_t coroutine_resumed(void)
 {
     return resumed;
 }
 
-bool coro_resume(struct coro *coro)
+bool coroutine_resume(struct coroutine *coro)
 {
     resumed++;
     char *bottom = coro->stack + guard_bytes();
@@ -157,23 +157,23 @@ bool coro_resume(struct coro *coro)
     return !coro->returned;
 }
 
-void coro_suspend(struct coro *coro)
+void coroutine_suspend(struct coroutine *coro)
 {
     leave(coro);
 }
 
-size_t coro_stack_bytes(const struct coro *coro)
+size_t coroutine_stack_bytes(const struct coroutine *coro)
 {
     return coro->bytes;
 }
 
-bool coro_guards(const struct coro *coro, const void *address)
+bool coroutine_guards(const struct coroutine *coro, const void *address)
 {
     uintptr_t at = (uintptr_t)address, guard = (uintptr_t)coro->stack;
     return at >= guard && at - guard < guard_bytes();
 }
 
-bool coro_announced(void)
+bool coroutine_announced(void)
 {
 #ifdef KB_ASAN
     return true;
@@ -182,24 +182,24 @@ bool coro_announced(void)
 #endif
 }
 
-void coro_free(struct coro *coro)
+void coroutine_free(struct coroutine *coro)
 {
     coro->next = free_coros;
     free_coros = coro;
 }
 
 /* What an abandoned stack told the address sanitizer of its variables is void. */
-static void stack_forget(struct coro *coro)
+static void stack_forget(struct coroutine *coro)
 {
 #ifdef KB_ASAN
     ASAN_UNPOISON_MEMORY_REGION(coro->stack + guard_bytes(), coro->bytes);
 #endif
-    coro_free(coro);
+    coroutine_free(coro);
 }
 
-void coro_reset(void)
+void coroutine_reset(void)
 {
     free_coros = NULL;
-    for (struct coro *coro = newest; coro; coro = coro->older)
+    for (struct coroutine *coro = newest; coro; coro = coro->older)
         stack_forget(coro);
 }

@@ -1,37 +1,38 @@
-/* coroutine.h: stackful coroutines with a guard below each stack. */
-#ifndef KB_CORO_H
-#define KB_CORO_H
+/* coroutine.h: stackful coroutines, each with a guard below its stack. */
+#ifndef KB_COROUTINE_H
+#define KB_COROUTINE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct coro;
+struct coroutine;
 
-/* A coroutine that will run body(arg) on a stack of its own of at least `stack_bytes`; it starts at its first
- * resumption. Stacks of ended coroutines are used again. */
-struct coro *coro_new(void (*body)(void *), void *arg, size_t stack_bytes);
+/* A coroutine that runs body(arg) from its first resumption on, with a stack of at least `stack_bytes`. Takes the stack
+ * of one that was freed if the size is the same. */
+struct coroutine *coroutine_new(void (*body)(void *), void *arg, size_t stack_bytes);
 
-/* Runs it until it suspends or returns; true while it has not returned. Coroutines do not resume each other. */
-bool coro_resume(struct coro *coro);
+/* Runs it until it suspends itself or returns. Returns false if it has returned. A coroutine must not resume
+ * another. */
+bool coroutine_resume(struct coroutine *coro);
 
 /* How often any coroutine was resumed. */
-uint64_t coro_resumed(void);
+uint64_t coroutine_resumed(void);
 
-/* Back to whoever resumed this coroutine. */
-void coro_suspend(struct coro *coro);
+/* Returns to whoever resumed this coroutine. */
+void coroutine_suspend(struct coroutine *coro);
 
-/* How large its stack is, and whether an address is in the guard below it. */
-size_t coro_stack_bytes(const struct coro *coro);
-bool coro_guards(const struct coro *coro, const void *address);
+/* The size of its stack, and whether an address lies in the guard below. */
+size_t coroutine_stack_bytes(const struct coroutine *coro);
+bool coroutine_guards(const struct coroutine *coro, const void *address);
 
-/* Whether switches are announced to an address sanitizer, which handles traps itself. */
-bool coro_announced(void);
+/* Whether an address sanitizer, which handles traps itself, is told of switches. */
+bool coroutine_announced(void);
 
-/* Gives back the stack of a coroutine that has returned. */
-void coro_free(struct coro *coro);
+/* Frees the stack of a coroutine that has returned. */
+void coroutine_free(struct coroutine *coro);
 
-/* Gives back the stacks of all coroutines, returned or not: none of them is resumed again. */
-void coro_reset(void);
+/* Frees the stacks of all coroutines, also of those that have not returned. */
+void coroutine_reset(void);
 
 #endif

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "handler.h"
 #include "observer.h"
 #include "base/stopwatch.h"
 #include "common/diag.h"

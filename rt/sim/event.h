@@ -1,8 +1,8 @@
-/* event.h: simulated time, and what is due in it.
+/* event.h: simulated time and the event queue.
  *
- * An event lives inside the thing that waits. Everything due at one time is one instant, worked off in rounds: the
- * events due when a round begins fire in the order (node rank; class; key), what they make due now waits for the next
- * round, and after each round the machine issues what can start. */
+ * An event is a member of the thing that waits for it. All events that are due at one time form an instant, which runs
+ * in rounds: the events that are due when a round begins fire in the order (node rank, class, key); an event that they
+ * make due now fires in the next round. The loop (loop.h) does the rest of a round. */
 #ifndef KB_EVENT_H
 #define KB_EVENT_H
 
@@ -13,17 +13,17 @@
 enum event_class { CLASS_SERVICE, CLASS_MESSAGE, CLASS_KERNEL };
 
 struct event {
-    uint64_t order;                                     /* node rank, class, first part of the key: see event_order */
+    uint64_t order;                                     /* node rank, class and first part of the key: event_order */
     uint64_t key;                                       /* second part: a tile's id + 1, a message's number */
     void (*fire)(struct event *event);
-    uint64_t t_ps;                                      /* when it is due; this and the next are the queue's */
+    uint64_t t_ps;                                      /* when it is due; the queue sets this and `next` */
     struct event *next;
 };
 
-/* The time now, in ps. Read it; only the event loop sets it. */
+/* The current time in ps. Only the queue sets it. */
 extern uint64_t now_ps;
 
-enum { RANK_BITS = 30 };                                /* 256 SIPs of 256 cubes of at most 4,742 nodes fit */
+enum { RANK_BITS = 30 };                                /* enough for 256 SIPs of 256 cubes of at most 4,742 nodes */
 
 static inline uint64_t event_order(uint32_t rank, enum event_class class, uint32_t key)
 {
@@ -45,7 +45,7 @@ static inline uint32_t event_rank(const struct event *event)
     return order_rank(event->order);
 }
 
-/* Says which event it is, and what it does. */
+/* Sets what decides about the event's place in a round, and its handler. */
 static inline void event_set(struct event *event, uint64_t order, uint64_t key, void (*fire)(struct event *))
 {
     event->order = order;
@@ -53,16 +53,16 @@ static inline void event_set(struct event *event, uint64_t order, uint64_t key, 
     event->fire = fire;
 }
 
-/* Makes the event due at t_ps, now or later; it is in no other place of the queue. */
+/* Makes the event due at t_ps, which is not before now. It must not be due already. */
 void event_at(struct event *event, uint64_t t_ps);
 
-/* What waits no more: the event does not fire, and there is no instant for its sake. */
+/* Cancels the event: it will not fire, and time does not stop for it. */
 void event_cancel(struct event *event);
 
-/* Stops the run with a message: a time does not fit into 64 bits. */
+/* Ends the run with a message: a time does not fit into 64 bits. */
 _Noreturn void time_runs_out(void) __attribute__((cold));
 
-/* The time d_ps from t_ps; the run stops with a message when it does not fit into 64 bits. */
+/* The time d_ps after t_ps. Ends the run with a message if that does not fit into 64 bits. */
 static inline uint64_t time_after(uint64_t t_ps, uint64_t d_ps)
 {
     uint64_t sum;
@@ -80,15 +80,15 @@ static inline uint64_t reserve(uint64_t *free_ps, uint64_t at_ps, uint64_t lengt
     return start;
 }
 
-/* Goes to the next instant; false: nothing is due any more. */
+/* Moves time to the next instant. Returns false if nothing is due any more. */
 bool event_next_instant(void);
 
-/* What is due in the next round, in any order; NULL: nothing. Only event.c changes it. */
+/* The events of the next round, unsorted; NULL: there are none. Only event.c changes it. */
 extern struct event *event_due;
 
 void event_fire_due(void);
 
-/* One round's Retire: fires what is due; false: nothing was. */
+/* The Retire step of a round: fires what is due. Returns false if nothing is. */
 static inline bool event_retire(void)
 {
     if (!event_due)
@@ -97,23 +97,33 @@ static inline bool event_retire(void)
     return true;
 }
 
-/* What waits for a later time, but for kernels' resumptions and timeouts; the earliest of these in *kernel_ps, or
- * UINT64_MAX. */
+/* Counts the events that are due at later times, those of kernels excepted, and sets *kernel_ps to the time of the
+ * first of a kernel, UINT64_MAX if there is none. Events of kernels are resumptions and timeouts. */
 size_t event_waiting(uint64_t *kernel_ps);
 
-/* Takes out what waits for a later time at a node for which drop(rank), but for kernels' resumptions and timeouts. */
+/* Removes the events of later times at nodes for which drop(rank) is true, those of kernels excepted. */
 void event_drop(bool (*drop)(uint32_t rank));
 
-/* Nothing happens for d_ps: time goes on by that much, and all that waits, but for kernels' resumptions and timeouts,
- * is due that much later; the run stops with a message when that does not fit into 64 bits. Nothing is due now, and no
- * kernel's resumption nor timeout until then. */
+/* Moves time on by d_ps, and with it all events of later times, those of kernels excepted. No event may be due now, and
+ * none of a kernel until then. Ends the run with a message if a time does not fit into 64 bits. */
 void event_skip(uint64_t d_ps);
 
 /* Events fired so far. */
 uint64_t event_fired(void);
 
-/* Time 0, and nothing is due. */
+/* Sets time to 0 and empties the queue. */
 void event_reset(void);
+
+/* A handler of events, an event's `fire` or a message's `delivered`, with a name for people. Each module lists its own
+ * for the profile, and ends the list with {0}. */
+struct handler {
+    const char *name;
+    void (*function)(void);
+};
+
+#define HANDLER(function, name) {name, (void (*)(void))(function)}
+
+extern const struct handler event_handlers[];
 
 #define container_of(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))
 

@@ -15,7 +15,7 @@
 enum { HOST_STACK_BYTES = 8 << 20 };                    /* a host program may call BLAS */
 
 struct sim_program {
-    struct coro *coro;
+    struct coroutine *coro;
     struct sim_program *next;                           /* that waits for the same */
     bool awake, acts, returned;                         /* acts: was awake when the programs' turn came */
 };
@@ -31,7 +31,7 @@ static bool any_awake;                                  /* at least one of the p
 void sim_reset(void)
 {
     event_reset();
-    coro_reset();
+    coroutine_reset();
 }
 
 uint64_t sim_now_ps(void)
@@ -60,7 +60,7 @@ void sim_sleep(struct sim_wait *wait)
 {
     acting->next = wait->sleepers;
     wait->sleepers = acting;
-    coro_suspend(acting->coro);
+    coroutine_suspend(acting->coro);
 }
 
 void sim_wake(struct sim_wait *wait)
@@ -73,14 +73,14 @@ void sim_wake(struct sim_wait *wait)
 void sim_yield(void)
 {
     acting->awake = any_awake = true;
-    coro_suspend(acting->coro);
+    coroutine_suspend(acting->coro);
 }
 
 void sim_end(void)
 {
     ended = true;
     for (;;)
-        coro_suspend(acting->coro);
+        coroutine_suspend(acting->coro);
 }
 
 /* Lets those that are awake act, in rank order; false: there was none. */
@@ -101,10 +101,10 @@ static bool programs_act(void)
             continue;
         acted = true;
         acting = program;
-        if (coro_resume(program->coro))
+        if (coroutine_resume(program->coro))
             continue;
         program->returned = true;
-        coro_free(program->coro);
+        coroutine_free(program->coro);
         alive--;
     }
     return acted;
@@ -158,7 +158,7 @@ bool sim_run(void (*body)(void *), void *arg, uint32_t ranks, void (*stuck)(void
     any_awake = true;
     ended = false;
     for (uint32_t rank = 0; rank < ranks; rank++)
-        programs[rank] = (struct sim_program){.coro = coro_new(body, arg, HOST_STACK_BYTES), .awake = true};
+        programs[rank] = (struct sim_program){.coro = coroutine_new(body, arg, HOST_STACK_BYTES), .awake = true};
     bool all_returned = instants();
     if (!all_returned) {
         stuck();

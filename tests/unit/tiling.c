@@ -1,4 +1,4 @@
-/* plan.c: plans of composites: which stages a tile has, where its blocks lie, what buffers it takes. */
+/* tiling.c: composites as tiles: which stages a tile has, where its blocks lie, what buffers it takes. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,10 +19,10 @@ static void expect(const char *what, const char *got, const char *want)
 static const char *stages(const struct command *command, uint64_t id)
 {
     static char text[128];
-    struct tile tile = plan_tile(command, id);
+    struct tile tile = tiling_tile(command, id);
     text[0] = 0;
     for (uint32_t i = 0;; i++) {
-        struct stage stage = plan_stage(command, &tile, i);
+        struct stage stage = tiling_stage(command, &tile, i);
         if (stage.kind == STAGE_NONE)
             return text;
         size_t used = strlen(text);
@@ -40,7 +40,7 @@ static struct command gemm(uint64_t m, uint64_t k, uint64_t n, const struct epil
     struct command command = {.ask = {.kind = COMMAND_gemm_tiles, .dtype = DTYPE_f16, .out_dtype = DTYPE_f32,
                                       .m = m, .k = k, .n = n, .tile_m = 4, .tile_k = 8, .tile_n = 16,
                                       .epilogue = epilogue, .epilogues = epilogues}};
-    plan_command(&command);
+    tiling_make(&command);
     return command;
 }
 
@@ -52,20 +52,20 @@ static void stage_lists(void)
     expect("a tile that is not the last along k stores nothing", stages(&plain, 0), "RA RB F G ");
     expect("the last tile along k stores", stages(&plain, 1), "RA RB F G S W ");
     pinned.ask.pinned[OPERAND_A] = true;
-    plan_command(&pinned);
+    tiling_make(&pinned);
     expect("a pinned operand is not read", stages(&pinned, 1), "RB F G S W ");
     pinned.ask.pinned[OPERAND_B] = true;
-    plan_command(&pinned);
+    tiling_make(&pinned);
     expect("two pinned operands are not read", stages(&pinned, 0), "F G ");
     expect("epilogues of k tiles follow every gemm", stages(&full, 0), "RA RB F G M2 M4 ");
     expect("epilogues of output tiles follow the last gemm along k, in their order", stages(&full, 1),
            "RA RB F G M2 M4 M1 M5 S W ");
     expect("an epilogue of scope once follows the last tile alone", stages(&full, 3), "RA RB F G M2 M4 M1 M5 M3 S W ");
     struct command math = {.ask = {.kind = COMMAND_math_tiles, .m = 4, .n = 4, .tile_m = 4, .tile_n = 4, .op = 7}};
-    plan_command(&math);
+    tiling_make(&math);
     expect("a tile of math has one operand and one op", stages(&math, 0), "RA F M7 S W ");
     struct command load = {.ask = {.kind = COMMAND_load}};
-    plan_command(&load);
+    tiling_make(&load);
     expect("a load is one stage", stages(&load, 0), "RA ");
 }
 
@@ -74,27 +74,27 @@ static void blocks(void)
     char text[128];
     struct command command = gemm(10, 20, 40, NULL, 0);
     uint64_t last = command.tiles - 1;
-    struct tile tile = plan_tile(&command, last);
+    struct tile tile = tiling_tile(&command, last);
     snprintf(text, sizeof text, "%" PRIu64 ": %" PRIu64 " %" PRIu64 " %" PRIu64, command.tiles, tile.m, tile.k, tile.n);
     expect("tiles at the edges have the rest of the elements", text, "27: 2 4 8");
-    struct tile next = plan_tile(&command, 0);
+    struct tile next = tiling_tile(&command, 0);
     bool same = true;
     for (uint64_t id = 1; id < command.tiles; id++) {
-        struct tile found = plan_tile(&command, id);
-        plan_next_tile(&command, &next);
+        struct tile found = tiling_tile(&command, id);
+        tiling_next(&command, &next);
         same &= next.id == id && next.i_m == found.i_m && next.i_k == found.i_k && next.i_n == found.i_n;
         same &= next.m == found.m && next.k == found.k && next.n == found.n && next.kind == found.kind;
     }
     expect("plan_next_tile gives what plan_tile gives", same ? "always" : "not always", "always");
     /* A: 8 rows above, 2 rows of 16 columns before; B: 16 rows above, 4 rows of 32 before; C: 8 rows above, 2 of 32
      * before. */
-    snprintf(text, sizeof text, "%" PRIu64 " %" PRIu64 " %" PRIu64, plan_address(&command, &tile, OPERAND_A),
-             plan_address(&command, &tile, OPERAND_B), plan_address(&command, &tile, OPERAND_C));
+    snprintf(text, sizeof text, "%" PRIu64 " %" PRIu64 " %" PRIu64, tiling_address(&command, &tile, OPERAND_A),
+             tiling_address(&command, &tile, OPERAND_B), tiling_address(&command, &tile, OPERAND_C));
     expect("the blocks of an operand lie one after the other", text, "384 1536 1536");
-    snprintf(text, sizeof text, "%" PRIu64, plan_buffer_bytes(&command, &tile));
+    snprintf(text, sizeof text, "%" PRIu64, tiling_buffer_bytes(&command, &tile));
     expect("each buffer of a tile is rounded up to 64 bytes", text, "192");
     command.ask.address[OPERAND_A] = (UINT64_C(5) << 56) | ((UINT64_C(1) << 36) - 64);
-    snprintf(text, sizeof text, "%" PRIx64, plan_address(&command, &tile, OPERAND_A));
+    snprintf(text, sizeof text, "%" PRIx64, tiling_address(&command, &tile, OPERAND_A));
     expect("the offset of an address wraps without a carry", text, "500000000000140");
 }
 

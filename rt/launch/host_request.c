@@ -1,24 +1,28 @@
-/* host_memory.c: memory requests of the host.
+/* host_request.c: what the host asks of the machine besides launches.
  *
- *     write   data host -> io_cpu -> m_cpu -> memory, acknowledgements back
- *     read    control messages down, data back
+ *     write          data host -> io_cpu -> m_cpu -> memory; acknowledgements back
+ *     read           control messages down; data back
+ *     map, unmap     control messages down to each pe_mmu, which does not answer: m_cpu knows when they come
  *
- * io_cpu and m_cpu store and forward. An m_cpu that finds a bad address dispatches nothing, and answers with the
+ * io_cpu and m_cpu store and forward. An m_cpu that finds a bad address passes nothing on and answers with the
  * failure. */
+#include "host_request.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/address.h"
-#include "machine/emitted.h"
-#include "sim/handler.h"
-#include "sim/observer.h"
-#include "host_request.h"
-#include "machine/memory.h"
 #include "common/arena.h"
+#include "machine/emitted.h"
+#include "machine/memory.h"
+#include "machine/mmu.h"
+#include "sim/observer.h"
+
+/* ---- memory */
 
 struct memory_leaf {
-    uint32_t cube, position;                            /* over the machine; in the request's list */
+    uint32_t cube, position;                            /* over the machine; in the request's list of addresses */
     uint64_t address;
     struct range range;
 };
@@ -41,7 +45,6 @@ static struct leg *leg_of_data(struct data_message *data)
     return container_of(data, struct leg, data);
 }
 
-/* What a message between m_cpu and memory took of the fabric. */
 static void drained(struct data_message *data)
 {
     struct memory_request *request = request_of(leg_of_data(data));
@@ -77,7 +80,7 @@ static void write_arrived(struct data_message *data, uint64_t head_ps, uint64_t 
     control_send(&data->message, way_back(data->message.way), done_ps, leaf_answered);
 }
 
-static void m_cpu_dispatches(struct leg *cube)
+static void memory_dispatch(struct leg *cube)
 {
     struct memory_request *request = request_of(cube);
     for (uint32_t i = cube->first; i < cube->end; i++) {
@@ -102,7 +105,7 @@ static void m_cpu_dispatches(struct leg *cube)
     }
 }
 
-static void request_done(struct fanout *fanout)
+static void memory_done(struct fanout *fanout)
 {
     struct memory_request *request = container_of(fanout, struct memory_request, fanout);
     request->done_ps = now_ps;
@@ -138,8 +141,8 @@ bool memory_request_run(struct memory_request *request)
     request->fanout = (struct fanout){.leaf_bytes = request->bytes,
                                       .writes = request->writes,
                                       .reads = !request->writes,
-                                      .at_m_cpu = m_cpu_dispatches,
-                                      .done = request_done};
+                                      .at_m_cpu = memory_dispatch,
+                                      .done = memory_done};
     fanout_plan(&request->fanout, cube, request->count);
     observe_host_request_begins(request);
     fanout_send(&request->fanout);
@@ -148,12 +151,56 @@ bool memory_request_run(struct memory_request *request)
     return !request->failure.set;
 }
 
-void memory_requests_reset(void)
+/* ---- pages */
+
+struct map_request {
+    const uint32_t *pes;
+    const uint64_t *addresses;                          /* NULL: unmap */
+    uint64_t va, pages;
+    struct fanout fanout;
+};
+
+static void pe_mmu_reached(struct message *message)
+{
+    struct leg *leaf = leg_of(message);
+    const struct map_request *request = container_of(leaf->fanout, struct map_request, fanout);
+    struct pe *pe = &kb_pe[request->pes[leg_leaf(leaf)]];
+    if (request->addresses)
+        mmu_map(pe, request->va, request->pages, request->addresses[leg_leaf(leaf)]);
+    else
+        mmu_unmap(pe, request->va, request->pages);
+    fanout_leaf_answered(leaf, false);
+}
+
+static void map_dispatch(struct leg *cube)
+{
+    const struct map_request *request = container_of(cube->fanout, struct map_request, fanout);
+    for (uint32_t i = cube->first; i < cube->end; i++) {
+        struct way way = {leg_m_cpu(cube), place_pe(request->pes[i], NODE_pe_mmu), REQUEST};
+        control_send(&cube->fanout->leaves[i].data.message, way, now_ps, pe_mmu_reached);
+    }
+}
+
+void map_request_run(const uint32_t *pes, const uint64_t *addresses, uint32_t count, uint64_t va, uint64_t pages)
+{
+    struct map_request *request = arena_alloc(1, sizeof *request);
+    uint32_t *cube = arena_alloc(count, sizeof *cube);
+    for (uint32_t i = 0; i < count; i++)
+        cube[i] = pes[i] / kb_shape.pes;
+    *request = (struct map_request){.pes = pes, .addresses = addresses, .va = va, .pages = pages,
+                                    .fanout = {.at_m_cpu = map_dispatch}};
+    fanout_plan(&request->fanout, cube, count);
+    fanout_send(&request->fanout);
+    fanout_wait(&request->fanout);
+}
+
+void host_requests_reset(void)
 {
     memory_requests = last_request = NULL;
 }
 
-const struct handler host_memory_handlers[] = {
+const struct handler host_request_handlers[] = {
     HANDLER(leaf_answered, "memory's answer at m_cpu"),
     HANDLER(read_reached, "the host's read at its memory"),
+    HANDLER(pe_mmu_reached, "map or unmap at pe_mmu"),
     {0}};

@@ -1,0 +1,108 @@
+/* route.h: nodes, their ranks and names, links, and the way from one node to another. */
+#ifndef KB_ROUTE_H
+#define KB_ROUTE_H
+
+#include <stdint.h>
+
+#include "base/tables.h"
+
+enum { OUTSIDE = 0xffff };
+
+/* A node: its SIP, its cube in the SIP, its position in the cube. Outside of cubes, cube is OUTSIDE and node the
+ * kind. */
+struct place {
+    uint16_t sip, cube, node;
+};
+
+static inline uint32_t sip_nodes(void)
+{
+    return 2 + kb_shape.cubes * kb_shape.cube_nodes;
+}
+
+static inline uint32_t node_count(void)
+{
+    return 2 + kb_shape.sips * sip_nodes();
+}
+
+/* A node's rank: host, switch, then per SIP pcie_ep, io_cpu and the nodes of its cubes. */
+static inline uint32_t place_rank(struct place place)
+{
+    uint32_t sip = 2 + place.sip * sip_nodes();
+    if (place.cube != OUTSIDE)
+        return sip + 2 + place.cube * kb_shape.cube_nodes + place.node;
+    if (place.node == NODE_host || place.node == NODE_switch)
+        return place.node == NODE_switch;
+    return sip + (place.node - NODE_pcie_ep);
+}
+
+struct place rank_place(uint32_t rank);
+
+/* "sip0.cube3.pe5.pe_dma": the node's dotted path, in a buffer that the next call overwrites. */
+const char *place_name(struct place place);
+
+static inline struct place place_host(void)
+{
+    return (struct place){0, OUTSIDE, NODE_host};
+}
+
+static inline struct place place_io_cpu(uint32_t sip)
+{
+    return (struct place){sip, OUTSIDE, NODE_io_cpu};
+}
+
+static inline struct place place_m_cpu(uint32_t sip, uint32_t cube)
+{
+    return (struct place){sip, cube, cube_m_cpu()};
+}
+
+/* A part of a PE; `pe` counts over the machine. */
+struct place place_pe(uint32_t pe, enum node_kind kind);
+
+/* ---- links: directed, numbered over the machine: kb_links */
+
+uint64_t link_count(void);
+enum link_class link_class(uint64_t link);
+
+/* ---- ways */
+
+/* A way from one node to another: of a request, or back along the same nodes. */
+struct way {
+    struct place from, to;
+    enum direction direction;
+};
+
+static inline struct way way_back(struct way way)
+{
+    return (struct way){way.to, way.from, way.direction == REQUEST ? RESPONSE : REQUEST};
+}
+
+/* A step of a way. */
+struct hop {
+    uint32_t link;
+    enum link_class class;
+    struct place to;
+};
+
+/* The step from a node on the way that is not its end. */
+struct hop way_next(const struct way *way, struct place at);
+
+/* What a message needs to find its steps inside one cube, all but the last one out of it, by table look-ups. */
+struct passage {
+    uint32_t rank, link;                                /* of the cube's first node, of its first link */
+    const uint16_t *route;                              /* from each router towards the goal's; NO_LINK: it is there */
+    uint16_t goal, goal_down;                           /* the cube's last node on the way, the link to it */
+};
+
+/* For a way at a place in a cube. */
+struct passage way_passage(const struct way *way, struct place at);
+
+/* The link of the cube to take at one of its nodes that is not the goal. */
+static inline uint32_t passage_link(const struct passage *passage, const struct cube_node *node)
+{
+    if (node->up != NO_LINK)
+        return node->up;
+    uint32_t link = passage->route[node->index];
+    return link == NO_LINK ? passage->goal_down : link;
+}
+
+#endif

@@ -1,0 +1,70 @@
+/* tile.h: the life of a tile, as tile.c has it in order: queue, service, next queue, completion. */
+#ifndef KB_TILE_H
+#define KB_TILE_H
+
+#include "pe.h"
+
+/* A token for a tile of a command, at its first stage. */
+struct token *token_new(struct command *command, const struct tile *tile);
+
+/* A token for the only tile of a simple command. */
+struct token *token_simple(struct command *command);
+
+void token_free(struct token *token);
+
+/* Makes the token's event due at t_ps, at a part of its PE. */
+void token_at(struct token *token, enum node_kind part, uint64_t t_ps, void (*fire)(struct event *));
+
+/* Sends the token over a PE-internal link to the queue of its stage; at once if the link takes 0 ps. */
+void token_travel(struct token *token, uint64_t link_ps);
+
+/* Puts a receive, whose slot is full, into the queue of direct reads. */
+void token_read_slot(struct command *receive);
+
+/* ---- services */
+
+/* Has a service end at t_ps, by an event. */
+void service_until(struct token *token, uint64_t t_ps);
+
+/* Ends a service now, in place. */
+void service_ended(struct token *token);
+
+/* The event of the end of a service. */
+void service_event(struct event *event);
+
+/* All tiles of a command are complete: tells its submitter. */
+void command_complete(struct command *command);
+
+/* ---- what a PE's Issue step consists of: each call starts one service at most, and says whether it did. Most visits
+ * find nothing to do, in place. */
+
+/* Starts the first eligible token of two stages, which may be the same. */
+bool serve_waiting(struct pe *pe, struct server *server, enum stage_kind later, enum stage_kind earlier);
+
+/* A server of one stage. */
+static inline bool serve_one(struct pe *pe, struct server *server, enum stage_kind stage)
+{
+    return !server->token && pe->waiting >> stage & 1 && serve_waiting(pe, server, stage, stage);
+}
+
+/* A server of two stages takes the earliest arrival, and of equal ones that of the later stage. */
+static inline bool serve_two(struct pe *pe, struct server *server, enum stage_kind later, enum stage_kind earlier)
+{
+    return !server->token && (pe->waiting >> later | pe->waiting >> earlier) & 1
+           && serve_waiting(pe, server, later, earlier);
+}
+
+/* The server of sends takes the first whose ring has a free slot. */
+bool serve_send(struct pe *pe, struct server *server);
+
+static inline bool serve_comm(struct pe *pe, struct server *server)
+{
+    return !server->token && pe->waiting >> STAGE_COMM & 1 && serve_send(pe, server);
+}
+
+/* Forgets all tokens. */
+void tokens_reset(void);
+
+extern const struct handler tile_handlers[];
+
+#endif
