@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """conformance: every case of a folder gives its expected result, trace and exit status.
 
-tests/conformance.t [FOLDER [CASE...]]: without arguments the cases of tests/conformance. limit: 400
+tests/conformance.t [FOLDER [CASE...]]: without arguments the cases of tests/conformance. limit: 400, quick
 """
 import json
 import os

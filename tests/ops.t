@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""ops: every op of the device on 1, 8 and 128 PEs, at sizes that do not divide, against its reference. limit: 300"""
+"""ops: every op of the device on 1, 8 and 128 PEs, at sizes that do not divide, against its reference. limit: 300, quick"""
 import itertools
 import os
 

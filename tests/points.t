@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""points: `run --points`: each point of a sweep gives the result of a run of its own. limit: 300"""
+"""points: `run --points`: each point of a sweep gives the result of a run of its own. limit: 300, quick"""
 import json
 import os
 import re

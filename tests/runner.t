@@ -77,9 +77,14 @@ def sanitized():
 
 
 def quick():
+    for name in ("absent", "bad", "dies", "no_program", "silent", "status"):
+        remove(os.path.join(TREE, "tests", name + ".t"))
+    for name, limit in (("long", "limit: 9"), ("known", "limit: 9, quick")):
+        script(os.path.join(TREE, "tests", name + ".t"),
+               f"# {limit}\ntest \"$QUICK\" = 1 && echo 'ok 1 - a'; echo 1..1\n")
     ran = tests_run("--quick")
-    ok(ran.stdout.endswith("\n2 passed, 0 failed, 1 skipped\n") and "\nrun " in "\n" + ran.stdout,
-       "--quick runs the quick suites alone, and they know it", ran.said)
+    ok(ran.stdout.endswith("\n2 passed, 0 failed, 1 skipped\n") and "\nknown " in "\n" + ran.stdout,
+       "--quick runs suites without a limit and quick ones, and they know it", ran.said)
 
 
 def leaves():
@@ -113,8 +118,7 @@ write(os.path.join(TREE, "tests", "no_program.t"), "#!/nowhere\n")
 os.chmod(os.path.join(TREE, "tests", "no_program.t"), 0o755)
 counts()
 sanitized()
-script(os.path.join(TREE, "tests", "run.t"), "test \"$QUICK\" = 1 && echo 'ok 1 - a'; echo 1..1\n")
-quick()
 leaves()
 progress()
+quick()
 done()

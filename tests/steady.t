@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""steady: fast-forward and symmetry give what the simulation of every event gives. limit: 400
+"""steady: fast-forward and symmetry give what the simulation of every event gives. limit: 400, quick
 
 tests/steady.t [MACHINES [SEED [STREAMS]]]: each random machine is a test. Its streams are long composites, alone or
 together with other PEs, simple commands, messages, requests of the host, timeouts, faults and deadlocks. Its bench,
@@ -21,7 +21,7 @@ import streams                                                  # noqa: E402
 import trial                                                    # noqa: E402
 
 MACHINES, SEED, STREAMS = (sys.argv[1:] + [None] * 3)[:3]
-MACHINES, SEED, STREAMS = int(MACHINES or (6 if QUICK else 25)), SEED or "1", int(STREAMS or 8)
+MACHINES, SEED, STREAMS = int(MACHINES or (5 if QUICK else 25)), SEED or "1", int(STREAMS or 8)
 BENCH = os.path.join(HERE, "steady", "apart.c")
 SHAPES = (16, 8, 16), (12, 4, 40), (50, 1, 60), (4, 60, 8), (2, 3, 300)                # tiles along m, k, n
 DTYPES = {"f32": 4, "f16": 2}

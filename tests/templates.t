@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""templates: every raw template compiles, with the examples of gen/cells.def in its holes."""
+"""templates: every raw template compiles, with the examples of gen/cells.def in its holes. plain build only"""
 import os
 import re
 import shutil
