@@ -66,7 +66,7 @@ static void check_attachments(const struct model *model)
         const struct model_attachment *at = &model->attach[i], **first = &seen[at->cube][at->side];
         if (*first) {
             error_at(at->where, "sip.io.attach: cube %" PRIu64 ", side %c stands twice", at->cube, "nesw"[at->side]);
-            note_at((*first)->where, "it stands here already");
+            note_at((*first)->where, "it is first given here");
         } else {
             *first = at;
             check_attachment(model, at);

@@ -202,7 +202,7 @@ static void fill_param(const struct node *node, struct impl_param *out)
     mpq_init(value);
     const char *unit, *why = node->type == NODE_SCALAR ? quantity_lex(node->text, value, &unit) : "";
     if (!why && !*unit)
-        why = node->plain ? read_bare(value, out) : "a number stands without quotes";
+        why = node->plain ? read_bare(value, out) : "numbers are written without quotes";
     else if (!why)
         why = read_quantity(unit, value, out);
     mpq_clear(value);

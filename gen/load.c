@@ -142,7 +142,7 @@ struct node *load_topology(const char *path, char *const *sets, size_t set_count
     struct reading reading = { .path = path };
     const struct source *source = stat(path, &reading.file) ? NULL : source_read(path);
     if (!source)
-        usage_error("open %s:", path);
+        usage_error("cannot open %s:", path);
     struct node *over = NULL;
     *whole = true;
     for (size_t i = 0; i < set_count; i++) {

@@ -67,7 +67,7 @@ static int run_file(const char *path, const char *to)
 {
     const struct source *file = source_read(path);
     if (!file)
-        usage_error("open %s:", path);
+        usage_error("cannot open %s:", path);
     size_t count;
     const struct point *points = points_read(file, &count);
     struct output out = output_open(to);

@@ -1,8 +1,7 @@
-/* arena.c: the arena, and what strings need.
+/* arena.c: the arena, strings in it, and files that are read into it.
  *
- * Blocks are chained, and freed together or not at all: a compiler that ends in a second has no use for freeing, and
- * what is never freed never dangles. A simulator that runs several times goes back to where it was. Not for many
- * threads. */
+ * A compiler that ends within a second need not free anything. A simulator that runs several times releases the arena to
+ * where it was before each run. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -13,24 +12,25 @@
 #include <unistd.h>
 
 #include "arena.h"
-#include "diag.h"
+#include "array.h"
+#include "fail.h"
 
 enum { BLOCK_BYTES = 1 << 18, ALIGNMENT = 16, FILE_MOST_BYTES = 1 << 28 };
 
-static struct block {
-    struct block *next;                                 /* keeps all of them reachable */
+static struct arena_block {
+    struct arena_block *older;
     size_t used, size;
     _Alignas(ALIGNMENT) char bytes[];
 } *newest;
 
-static struct block *block_new(size_t bytes)
+static struct arena_block *block_new(size_t bytes)
 {
     size_t size = bytes > BLOCK_BYTES ? bytes : BLOCK_BYTES;
-    struct block *block = calloc(1, sizeof(*block) + size);
+    struct arena_block *block = calloc(1, sizeof(*block) + size);
     if (!block)
         die("out of memory for %zu bytes:", size);
     block->size = size;
-    block->next = newest;
+    block->older = newest;
     newest = block;
     return block;
 }
@@ -41,12 +41,12 @@ void *arena_alloc(size_t count, size_t size)
     if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX / 2)
         die("out of memory for %zu things of %zu bytes", count, size);
     bytes = (bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
-    struct block *block = newest;
+    struct arena_block *block = newest;
     if (!block || block->size - block->used < bytes)
         block = block_new(bytes);
-    void *room = block->bytes + block->used;
+    void *memory = block->bytes + block->used;
     block->used += bytes;
-    return room;
+    return memory;
 }
 
 struct arena_mark arena_mark(void)
@@ -57,9 +57,9 @@ struct arena_mark arena_mark(void)
 void arena_release(struct arena_mark mark)
 {
     while (newest != mark.newest) {
-        struct block *next = newest->next;
+        struct arena_block *older = newest->older;
         free(newest);
-        newest = next;
+        newest = older;
     }
     if (!newest)
         return;
@@ -69,12 +69,12 @@ void arena_release(struct arena_mark mark)
 
 void *arena_grow(void *items, size_t count, size_t size)
 {
-    if (count & (count - 1))                            /* room is always a power of two */
+    if (count & (count - 1))                            /* the capacity is a power of two */
         return items;
-    void *room = arena_alloc(count ? 2 * count : 1, size);
+    void *larger = arena_alloc(count ? 2 * count : 1, size);
     if (count)
-        memcpy(room, items, count * size);
-    return room;
+        memcpy(larger, items, count * size);
+    return larger;
 }
 
 char *arena_text(const char *text, size_t length)
@@ -106,33 +106,23 @@ bool is_identifier(const char *text)
     return *text && strchr(letters, *text) && !text[strspn(text, more)];
 }
 
-/* Reads to the end, whatever the file's size is said to be: a pipe has none. */
+/* Reads to the end: the size that the system gives for a pipe or a file of /proc is 0. */
 static char *read_all(int fd, size_t *length)
 {
-    size_t used = 0, room = 1 << 16;
-    char *text = malloc(room);
-    for (;;) {
-        ssize_t got = text ? read(fd, text + used, room - used - 1) : -1;
-        if (got < 0 && text && errno == EINTR)
-            continue;
-        if (got == 0)
-            break;
-        used += got > 0 ? (size_t)got : 0;
-        if (got < 0 || used > FILE_MOST_BYTES) {
-            free(text);
-            errno = got < 0 ? errno : EFBIG;
-            return NULL;
-        }
-        if (room - used < 2) {
-            char *more = realloc(text, room *= 2);
-            if (!more)
-                free(text);
-            text = more;
-        }
-    }
-    char *kept = arena_text(text, used);
-    free(text);
-    *length = used;
+    struct ARRAY(char) text = {0};
+    ssize_t got;
+    do {
+        array_reserve(&text, text.count + (1 << 16));
+        got = read(fd, text.at + text.count, text.room - text.count);
+        text.count += got > 0 ? (size_t)got : 0;
+    } while ((got > 0 && text.count <= FILE_MOST_BYTES) || (got < 0 && errno == EINTR));
+    if (got > 0)
+        errno = EFBIG;
+    *length = text.count;
+    char *kept = got == 0 ? arena_text(text.at, text.count) : NULL;
+    int error = errno;
+    array_free(&text);
+    errno = error;
     return kept;
 }
 

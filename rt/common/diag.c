@@ -1,7 +1,7 @@
-/* diag.c: how errors look.
+/* diag.c: the form of errors.
  *
- * A quoted line is made printable (what a terminal would obey becomes '?') and cut to a window around the caret, so
- * that any bytes can be quoted. Widths of characters are taken as one. */
+ * Any bytes can be quoted: control characters become '?', and a long line is cut to a window around the caret. Each
+ * character counts as one column. */
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -11,12 +11,12 @@
 #include "diag.h"
 
 static unsigned errors;
-static struct where shown;                              /* whose line was printed last */
-static const char *said;                                /* errors and notes, on one line */
+static struct where shown;                              /* the place whose line was printed last */
+static const char *said;                                /* all errors and notes, on one line */
 
 enum { LINE_MOST = 120, CARET_AT = 60, MESSAGE_MOST = 400, CHAR_MOST = 4, NAME_MOST = 64 };
 
-/* Bytes of the character at s; one for what is no UTF-8. */
+/* Bytes of the character at s; 1 if it is not UTF-8. */
 static size_t char_bytes(const char *s, const char *end)
 {
     unsigned char lead = (unsigned char)*s;
@@ -27,7 +27,7 @@ static size_t char_bytes(const char *s, const char *end)
     return bytes;
 }
 
-/* Bytes of the line break at s, 0 if there is none: those of YAML 1.1, which is what lines are counted by. */
+/* Bytes of the line break at s, 0 if there is none. Lines are counted by the breaks of YAML 1.1. */
 static size_t break_bytes(const char *s, const char *end)
 {
     size_t left = (size_t)(end - s);
@@ -40,7 +40,7 @@ static size_t break_bytes(const char *s, const char *end)
     return left > 2 && (!memcmp(s, "\xe2\x80\xa8", 3) || !memcmp(s, "\xe2\x80\xa9", 3)) ? 3 : 0;
 }
 
-/* Copies a character to `to`, or what stands for it; returns the bytes written. */
+/* Copies a character, or its replacement; returns the bytes written. */
 static size_t put_char(char *to, const char *s, size_t bytes)
 {
     unsigned char lead = (unsigned char)*s;
@@ -163,7 +163,7 @@ static unsigned least(unsigned a, unsigned b)
     return a < b ? a : b;
 }
 
-/* Edits (a character inserted, dropped, changed, or two swapped) that make b of a. Both are at most NAME_MOST long. */
+/* The edit distance of Damerau and Levenshtein between names of at most NAME_MOST characters. */
 static unsigned edits(const char *a, const char *b)
 {
     unsigned rows[3][NAME_MOST + 1], *before = rows[0], *above = rows[1], *row = rows[2];

@@ -1,7 +1,7 @@
 /* merge.c: duplicate keys and merge keys, which libyaml leaves to its users.
  *
- * Of entries with one key the first stays: a mapping's own stand before those it merges, those of the first source
- * before those of the second. Sorting finds equal keys, so that a mapping of very many costs no more than it must. */
+ * The first entry of a key stays: a mapping's own entries come before those that it merges, and those of the first
+ * source before those of the second. Equal keys are found by sorting, so many of them cost little. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +24,7 @@ static void add(struct candidates *all, struct node_entry entry, bool merged)
     all->list[all->count++] = (struct candidate){ .entry = entry, .merged = merged };
 }
 
-/* Candidates stand in one array, so of equal keys the one at the lower address comes first. */
+/* Candidates are in one array, so the address gives the order of equal keys. */
 static int by_key(const void *a, const void *b)
 {
     const struct candidate *x = *(struct candidate *const *)a, *y = *(struct candidate *const *)b;
@@ -38,7 +38,7 @@ static void drop(struct candidate *second, const struct candidate *first)
     if (second->merged)
         return;
     error_at(second->entry.key->where, "duplicate key '%s'", second->entry.key->text);
-    note_at(first->entry.key->where, "it stands here already");
+    note_at(first->entry.key->where, "it is first given here");
 }
 
 static void drop_duplicates(struct candidates *all)
@@ -74,7 +74,8 @@ static void merge(struct candidates *all, const struct node *from)
         merge_mapping(all, from->items[i]);
 }
 
-/* Own entries but `<<`, then what `<<` names. A second `<<` is a duplicate like any other: only the first merges. */
+/* The mapping's own entries without `<<`, then what `<<` names. A second `<<` is a duplicate as any other key: only the
+ * first one merges. */
 static struct candidates with_merged(const struct candidates *own)
 {
     struct candidates all = { 0 };

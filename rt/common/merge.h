@@ -1,10 +1,10 @@
-/* merge.h: a mapping as it was read -> a mapping without duplicate keys and merge keys. */
-#ifndef TEXT_MERGE_H
-#define TEXT_MERGE_H
+/* merge.h: duplicate keys and merge keys of a mapping. */
+#ifndef KB_MERGE_H
+#define KB_MERGE_H
 
 #include "node.h"
 
-/* Reports keys that stand twice, and lays what `<<` names under the mapping's own entries. */
+/* Reports duplicate keys and drops them, and adds the entries that `<<` names behind the mapping's own. */
 void mapping_finish(struct node *mapping);
 
 #endif

@@ -1,4 +1,4 @@
-/* node.c: making and asking nodes. */
+/* node.c: nodes of a YAML document. */
 #include <string.h>
 
 #include "arena.h"

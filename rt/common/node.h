@@ -1,7 +1,7 @@
-/* node.h: a YAML document as a tree of nodes, each with its place. Scalars stay text: whether 010 or `no` is a number
- * or a boolean, its reader (read.h) says. */
-#ifndef TEXT_NODE_H
-#define TEXT_NODE_H
+/* node.h: a YAML document as a tree of nodes, each with its place. Scalars stay text: read.h decides whether 010 is a
+ * number or `no` a boolean. */
+#ifndef KB_NODE_H
+#define KB_NODE_H
 
 #include <stdbool.h>
 
@@ -12,11 +12,11 @@ enum node_type { NODE_SCALAR, NODE_SEQUENCE, NODE_MAPPING };
 struct node {
     enum node_type type;
     bool plain;                                         /* a scalar without quotes */
-    bool broken;                                        /* stands for what an error was reported about: say no more */
+    bool broken;                                        /* an error was reported instead of it: report no other */
     struct where where;
     const char *text;                                   /* of a scalar, 0-terminated, no NUL within */
     struct node **items;                                /* of a sequence */
-    struct node_entry *entries;                              /* of a mapping, in the order of the file */
+    struct node_entry *entries;                         /* of a mapping, in the order of the file */
     size_t count;                                       /* items or entries */
     size_t weight;                                      /* nodes of the tree from here down, aliases counted in full */
 };
@@ -26,15 +26,15 @@ struct node_entry {
     struct node *value;
 };
 
-/* An empty sequence, an empty mapping, or a scalar of no text. */
+/* An empty sequence, an empty mapping, or an empty scalar. */
 struct node *node_new(struct where where, enum node_type type);
 void node_append(struct node *sequence, struct node *item);
 void node_add(struct node *mapping, struct node *key, struct node *value);
 
-/* The value of a key, or NULL: absent, or no mapping at all. */
+/* The value of a key; NULL if it is absent, or the node is not a mapping. */
 struct node *node_get(const struct node *mapping, const char *key);
 
-/* Reports every key that is none of `names`, with the nearest of them. `what` says whose keys they are. */
+/* Reports every key that is not in `names`, with the nearest name. `what` names the mapping. */
 void node_check_keys(const struct node *mapping, const char *what, const char *const *names, size_t count);
 
 /* Reports one such key. */

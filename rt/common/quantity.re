@@ -1,7 +1,7 @@
 /* quantity.re: the grammar of numbers, and their exact values.
  *
- * Decimal, with or without fraction and exponent, or 0x hexadecimal, `_` between digits; a unit may follow, one space
- * before it or none. What YAML 1.1 or C would take and this grammar does not has a rule that says so. */
+ * Decimal, with or without fraction and exponent, or 0x hexadecimal, with `_` between digits; a unit may follow, after at
+ * most one space. For each form that YAML 1.1 or C would accept and this grammar does not, a rule says why. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,7 +43,7 @@ const struct unit *unit_named(const char *name)
     return NULL;
 }
 
-/* The names of a dimension's units, for messages. */
+/* The units of a dimension, for messages. */
 static const char *unit_names(enum dimension dimension)
 {
     const char *names = "";
@@ -63,7 +63,7 @@ static void set_hexadecimal(mpq_t value, const char *text, const char *end)
     mpz_set_ui(mpq_denref(value), 1);
 }
 
-/* value = digits * 10^exponent, where that lies within 10^-40 .. 10^40; what is beyond is brought there. */
+/* value = digits * 10^exponent, limited to 10^-40 .. 10^40. */
 static void set_scaled(mpq_t value, const char *digits, long exponent)
 {
     digits += strspn(digits, "0");
@@ -134,17 +134,17 @@ const char *quantity_lex(const char *text, mpq_t value, const char **unit)
 
     number          { set_decimal(value, text, cursor); *unit = cursor + (*cursor == ' '); return NULL; }
     hexadecimal     { set_hexadecimal(value, text, cursor); *unit = cursor + (*cursor == ' '); return NULL; }
-    number "_" | hexadecimal "_" { return "'_' stands between two digits only"; }
-    "0" [0-9_]+     { return "numbers have no leading zeros, and octal does not exist"; }
+    number "_" | hexadecimal "_" { return "'_' is allowed only between two digits"; }
+    "0" [0-9_]+     { return "numbers have no leading zeros, and octal is not supported"; }
     "0" [oObB] [0-9] { return "numbers are decimal or 0x hexadecimal"; }
     "0X" [0-9a-fA-F] { return "hexadecimal begins with 0x, in small letters"; }
-    whole "."       { return "digits stand on both sides of a '.'"; }
-    "." [0-9]       { return "digits stand on both sides of a '.'"; }
+    whole "."       { return "a '.' needs digits on both sides"; }
+    "." [0-9]       { return "a '.' needs digits on both sides"; }
     whole ("." digits)? [eE] "+" { return "numbers have no '+'"; }
     "+" [0-9.]      { return "numbers have no '+'"; }
-    "-" [0-9.]      { return "no number here is negative"; }
-    whole ":" [0-9] { return "base 60 does not exist"; }
-    [+-]? "."? 'inf' end | "."? 'nan' end { return "infinity and NaN do not exist"; }
+    "-" [0-9.]      { return "numbers must not be negative"; }
+    whole ":" [0-9] { return "base 60 is not supported"; }
+    [+-]? "."? 'inf' end | "."? 'nan' end { return "infinity and NaN are not allowed"; }
     [^]             { return ""; }
     */
 }
@@ -155,7 +155,7 @@ const char *quantity_scale(mpq_t value, const char *unit, enum dimension dimensi
     if (*unit && dimension == DIMENSION_none)
         return "it takes no unit";
     if (*unit && (!in || in->dimension != dimension))
-        return arena_printf("'%s' is %s%s; %s has%s", unit, in ? "the unit of " : "no unit",
+        return arena_printf("'%s' is %s%s; %s has%s", unit, in ? "the unit of " : "not a unit",
                             in ? dimension_phrase[in->dimension] : "", dimension_phrase[dimension],
                             unit_names(dimension));
     if (!in)

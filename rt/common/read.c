@@ -1,12 +1,12 @@
-/* read.c: nodes -> typed values. Booleans are true and false without quotes, numbers stand without quotes unless a unit
- * makes a text of them, null is never a text. */
+/* read.c: nodes as typed values. Booleans are true and false without quotes; numbers have no quotes unless they have a
+ * unit; null is not a text. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "arena.h"
 #include "read.h"
 
-/* What stands there, for a message. */
+/* The node in a message. */
 static const char *shown(const struct node *node)
 {
     if (node->type != NODE_SCALAR)
@@ -44,7 +44,7 @@ const char *node_number(const struct node *node, enum dimension dimension, const
         return "";
     const char *unit, *why = quantity_lex(node->text, value, &unit);
     if (!why && !*unit && !node->plain)
-        why = "a number stands without quotes";
+        why = "numbers are written without quotes";
     return why ? why : quantity_scale(value, unit, dimension, bare);
 }
 
@@ -82,7 +82,7 @@ bool node_bool(const struct node *node, const char *what, bool *out)
     return true;
 }
 
-/* Whether it is a text at all: no null, no boolean, no number. */
+/* Whether a node is a text: not null, a boolean or a number. */
 static bool is_text(const struct node *node)
 {
     if (node->type != NODE_SCALAR || node_is_null(node) || node_is_bool(node))
@@ -108,7 +108,7 @@ bool node_string(const struct node *node, const char *what, const char **out)
 bool node_identifier(const struct node *node, const char *what, const char **out)
 {
     if (!is_text(node) || !is_identifier(node->text)) {
-        error_expected(node, what, "a name of letters, digits and _ that begins with no digit", NULL);
+        error_expected(node, what, "a name of letters, digits and _ that does not begin with a digit", NULL);
         return false;
     }
     *out = node->text;

@@ -1,8 +1,8 @@
-/* yaml.c: libyaml's events -> a tree of nodes.
+/* yaml.c: a tree of nodes from libyaml's events.
  *
- * libyaml tells scalars, nesting and places; what it leaves to its users is here: anchors and aliases, one document a
- * file, and bounds against input made to hurt; merge keys and duplicates are in merge.c. Tags are refused: nothing here
- * has types of its own. */
+ * libyaml gives scalars, nesting and places, and leaves to its users anchors and aliases, the number of documents, and
+ * bounds against malicious input, which are here, and merge keys and duplicates, which are in merge.c. Tags are refused:
+ * they would name types that no key has. */
 #define _GNU_SOURCE                                     /* tdestroy */
 #include <search.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ struct reader {
     const struct source *source;
     unsigned col_offset;                                /* characters before the text on its first line */
     void *anchors;                                      /* by name; a tree of <search.h> */
-    size_t expanded;                                    /* nodes that aliases stand for, so far */
+    size_t expanded;                                    /* nodes that aliases have expanded to */
     bool stopped;                                       /* an error that ends the reading was reported */
 };
 
@@ -36,7 +36,7 @@ static struct where where_of(const struct reader *r, yaml_mark_t mark)
                            (unsigned)mark.column + 1 + offset };
 }
 
-/* The place of a byte, for errors of libyaml's decoder, which knows no lines. */
+/* The place of a byte, for errors of libyaml's decoder, which does not count lines. */
 static struct where where_of_byte(const struct reader *r, size_t byte)
 {
     struct where at = { r->source, r->source->lines_before + 1, 1 };
@@ -50,7 +50,7 @@ static struct where where_of_byte(const struct reader *r, size_t byte)
     return at;
 }
 
-/* libyaml ends a text that lacks its last newline on a line that is not there. */
+/* libyaml places the end of a text without a last newline on a line too many. */
 static struct where where_of_problem(const struct reader *r)
 {
     struct where at = where_of(r, r->parser.problem_mark), end = where_of_byte(r, r->source->length);
@@ -73,7 +73,7 @@ static void report_parser(struct reader *r, size_t from)
         note_at(where_of(r, p->context_mark), "%s", p->context);
 }
 
-/* The next event; the caller deletes it. */
+/* Gets the next event, which the caller deletes. */
 static bool next_event(struct reader *r, yaml_event_t *event)
 {
     if (r->stopped)
@@ -95,7 +95,8 @@ static struct anchor *find_anchor(const struct reader *r, const char *name)
     return found ? *found : NULL;
 }
 
-/* Remembers an anchor before its node is read, so that an alias inside is seen; of two of a name the later counts. */
+/* Adds an anchor before its node is read, so that an alias within the node is found. A later anchor of the same name
+ * replaces it. */
 static struct anchor *open_anchor(struct reader *r, const char *name)
 {
     struct anchor *anchor = find_anchor(r, name);
@@ -114,7 +115,7 @@ static void keep_anchor(void *anchor)
     (void)anchor;                                       /* the arena's */
 }
 
-/* What stands where a node could not be had. */
+/* In place of a node that an error was reported for. */
 static struct node *broken_node(struct where where)
 {
     struct node *node = node_new(where, NODE_SCALAR);
@@ -131,12 +132,12 @@ static struct node *read_alias(struct reader *r, const yaml_event_t *event)
         r->expanded += anchor->node->weight;
         if (r->expanded <= EXPANDED_MOST)
             return anchor->node;
-        error_at(where, "aliases stand for more than %d nodes", EXPANDED_MOST);
+        error_at(where, "aliases expand to more than %d nodes", EXPANDED_MOST);
         r->stopped = true;
     } else if (anchor) {
-        error_at(where, "'*%s' stands within what it names", name);
+        error_at(where, "the alias '*%s' is within the node that it names", name);
     } else {
-        error_at(where, "no '&%s' stands before this alias", name);
+        error_at(where, "there is no anchor '&%s' before this alias", name);
     }
     return broken_node(where);
 }
@@ -148,7 +149,7 @@ static struct node *read_scalar(struct reader *r, const yaml_event_t *event)
     node->plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
     node->text = arena_text(text, event->data.scalar.length);
     if (strlen(text) != event->data.scalar.length)
-        error_at(node->where, "a text must hold no NUL character");
+        error_at(node->where, "a text must not contain a NUL character");
     return node;
 }
 
@@ -190,7 +191,7 @@ static void read_mapping(struct reader *r, struct node *node, unsigned depth)
     mapping_finish(node);
 }
 
-/* Tags and anchors of an event, whatever node it begins. */
+/* The tag and the anchor of an event that begins a node. */
 static void event_marks(const yaml_event_t *event, const yaml_char_t **anchor, const yaml_char_t **tag)
 {
     switch (event->type) {
@@ -218,7 +219,7 @@ static struct node *read_node(struct reader *r, const yaml_event_t *event, unsig
     const yaml_char_t *name, *tag;
     event_marks(event, &name, &tag);
     if (tag)
-        error_at(where, "tags are not known here, '%s' is one", (const char *)tag);
+        error_at(where, "tags such as '%s' are not supported", (const char *)tag);
     struct anchor *anchor = name ? open_anchor(r, (const char *)name) : NULL;
     struct node *node;
     if (event->type == YAML_SCALAR_EVENT) {
@@ -235,7 +236,6 @@ static struct node *read_node(struct reader *r, const yaml_event_t *event, unsig
     return node;
 }
 
-/* From the start of the stream to its end. */
 static struct node *read_stream(struct reader *r)
 {
     struct node *root = NULL;
@@ -244,7 +244,7 @@ static struct node *read_stream(struct reader *r)
         end = event.type == YAML_STREAM_END_EVENT;
         bool document = event.type == YAML_DOCUMENT_START_EVENT;
         if (document && root) {
-            error_at(where_of(r, event.start_mark), "a second document: a file holds one");
+            error_at(where_of(r, event.start_mark), "a second document: a file has only one");
             r->stopped = true;
         }
         if (!document && !end && event.type != YAML_STREAM_START_EVENT && event.type != YAML_DOCUMENT_END_EVENT)
@@ -254,7 +254,7 @@ static struct node *read_stream(struct reader *r)
     return root;
 }
 
-/* NULL too when there is nothing: r->stopped tells. */
+/* Returns NULL after an error that ends the reading, and for an empty text: r->stopped tells which. */
 static struct node *parse(struct reader *r, size_t from)
 {
     if (!yaml_parser_initialize(&r->parser))
@@ -304,6 +304,6 @@ struct node *yaml_read(const char *path)
 {
     const struct source *source = source_read(path);
     if (!source)
-        usage_error("open %s:", path);
+        usage_error("cannot open %s:", path);
     return yaml_document(source);
 }

@@ -1,23 +1,23 @@
-/* yaml.h: a YAML 1.1 text -> a tree of nodes (node.h).
+/* yaml.h: YAML 1.1 texts as trees of nodes (node.h).
  *
- * Aliases are resolved (a node may stand in several places), merge keys `<<` laid under, duplicate keys reported.
- * Nesting and what aliases expand to are bounded, so a walk over the tree always ends. What is wrong inside a text is
- * reported; an error that ends the reading gives NULL, after others there is a tree, so that its user can go on. */
-#ifndef TEXT_YAML_H
-#define TEXT_YAML_H
+ * Aliases are resolved, so one node may be in several places; merge keys `<<` are resolved and duplicate keys reported.
+ * Nesting and the expansion of aliases are bounded, so that a walk over the tree ends. Errors of a text are reported;
+ * after one that ends the reading the tree is NULL, after others there is a tree, so that its user can go on. */
+#ifndef KB_YAML_H
+#define KB_YAML_H
 
 #include "node.h"
 
-/* A file of one document; an empty file is an empty mapping. A file that cannot be read is a usage_error. */
+/* Reads a file of one document; an empty file is an empty mapping. A file that cannot be read is a usage error. */
 struct node *yaml_read(const char *path);
 
-/* The content of a file, without a byte order mark; NULL with errno set when it cannot be had. */
+/* Reads a file, and drops its byte order mark. Returns NULL with errno set if it cannot be read. */
 const struct source *source_read(const char *path);
 
-/* The document that a source holds; nothing in it is an empty mapping. */
+/* Parses a source of one document; an empty one is an empty mapping. */
 struct node *yaml_document(const struct source *source);
 
-/* The node that the rest of a source from byte `from` of its first line on holds; nothing there is a null. */
+/* Parses the rest of a source from byte `from` of its first line on; nothing is null. */
 struct node *yaml_value(const struct source *source, size_t from);
 
 #endif

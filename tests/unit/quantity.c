@@ -60,9 +60,9 @@ static void numbers(void)
 
 static void no_numbers(void)
 {
-    static const char zeros[] = "!numbers have no leading zeros, and octal does not exist";
-    static const char point[] = "!digits stand on both sides of a '.'";
-    static const char underscore[] = "!'_' stands between two digits only";
+    static const char zeros[] = "!numbers have no leading zeros, and octal is not supported";
+    static const char point[] = "!a '.' needs digits on both sides";
+    static const char underscore[] = "!'_' is allowed only between two digits";
     static const char plus[] = "!numbers have no '+'";
     expect_number("", "!");
     expect_number(" 1", "!");
@@ -80,10 +80,10 @@ static void no_numbers(void)
     expect_number("0x1_", underscore);
     expect_number("+1", plus);
     expect_number("1e+1", plus);
-    expect_number("-1", "!no number here is negative");
-    expect_number("190:20:30", "!base 60 does not exist");
-    expect_number(".inf", "!infinity and NaN do not exist");
-    expect_number("NaN", "!infinity and NaN do not exist");
+    expect_number("-1", "!numbers must not be negative");
+    expect_number("190:20:30", "!base 60 is not supported");
+    expect_number(".inf", "!infinity and NaN are not allowed");
+    expect_number("NaN", "!infinity and NaN are not allowed");
     expect_number("0b1", "!numbers are decimal or 0x hexadecimal");
     expect_number("0X1", "!hexadecimal begins with 0x, in small letters");
     expect_number("1 2", "!it takes no unit");
@@ -103,8 +103,8 @@ static void units_of_all_kinds(void)
     expect("0x10 cm", DIMENSION_length, "mm", "160000");
     expect("1e3m", DIMENSION_length, "mm", "1000000000");
     expect("5 KiB", DIMENSION_time, "ns", "!'KiB' is the unit of a size; a time has ps ns us ms s");
-    expect("5 TB", DIMENSION_size, "B", "!'TB' is no unit; a size has B KiB MiB GiB KB MB GB");
-    expect("5  ns", DIMENSION_time, "ns", "!' ns' is no unit; a time has ps ns us ms s");
+    expect("5 TB", DIMENSION_size, "B", "!'TB' is not a unit; a size has B KiB MiB GiB KB MB GB");
+    expect("5  ns", DIMENSION_time, "ns", "!' ns' is not a unit; a time has ps ns us ms s");
     expect("5 ns", DIMENSION_none, NULL, "!it takes no unit");
 }
 

@@ -11,7 +11,7 @@
 
 enum ending { BY_EXIT, BY_SIGNAL, BY_A_CHILD };
 
-static char folder[64], file[80], kept[80];
+static char folder[2048], file[2060], kept[2060];
 static int tests;
 
 static void expect(bool good, const char *what)
