@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """list_info: what a simulator says of itself: benches, kernels, the machine and its peaks."""
+import os
 import re
 
 from harness import SMALL, ok, run, scratch, simulator, small_machine, suite, topology, write
@@ -26,9 +27,16 @@ def small():
        "--version tells the topology and the version of kbgen", ended.said)
     ended = run(program, "--help")
     ok(says(ended, 0, "usage: ", "replay"), "--help shows the usage", ended.said)
-    for words in (["run", "--help"], ["replay", "--help"], ["list", "--help"], ["info", "--help"]):
-        ended = run(program, *words)
-        ok(says(ended, 0, "usage: "), f"{' '.join(words)} shows the usage", ended.said)
+    for word in ("list", "run", "replay", "oplog", "data", "info"):
+        ended = run(program, word, "--help")
+        ok(says(ended, 0, f"usage: {os.path.basename(program)} {word}", "Exit status: 0 good"),
+           f"{word} --help shows the usage and the exit statuses", ended.said)
+        ended = run(program, word, "--version")
+        ok(says(ended, 0, r"^small: topology [0-9a-f]+, kbgen \d"),
+           f"{word} --version tells the topology and the version of kbgen", ended.said)
+        ended = run(program, word, "--nothing")
+        ok(says(ended, 2, "unrecognized option", f"see {os.path.basename(program)} {word} --help"),
+           f"{word} refuses an unknown option", ended.said)
     ended = run(program)
     ok(says(ended, 2, "usage: ") and not ended.stdout,
        "a simulator without a subcommand shows its usage and ends with status 2",

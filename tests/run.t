@@ -111,7 +111,7 @@ BAD = (
     (("gemm", "--seed", "18446744073709551616"), "a whole number below 2^64"),
     (("gemm", "--oplog", "-"), "an op log is read again, so it needs a file"),
     (("gemm", "--oplog", "no/such/folder/f"), "cannot write no/such/folder/f"),
-    (("gemm", "--oplog", "f", "--points", "f"), "--oplog is of one run"),
+    (("gemm", "--oplog", "f", "--points", "f"), "--oplog is for one run"),
     (("gemm", "--oplog", "f", "--json", "f"), "--json and --oplog cannot both go to f"),
     (("gemm", "--oplog-mem", "1 ns"), "--oplog-mem 1 ns: a size such as 64 MiB is needed"),
     (("gemm", "--oplog-mem", "much"), "--oplog-mem much: a size such as 64 MiB is needed"),

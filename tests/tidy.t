@@ -19,8 +19,6 @@ CODE = (".c", ".h", ".re", ".in", ".def")
 # The interface of x.c is x.h, but for programs, for what kernels and benches call, and for what is still to be joined.
 PROGRAMS = {"rt/cli/main.c", "gen/main.c"}
 INTERFACE = {
-    "rt/cli/stream_host.c": "stream.h",
-    "rt/cli/stream_steps.c": "stream.h",
     "rt/device/composite.c": "kb/composite.h",
     "rt/device/compute.c": "kb/math.h",
     "rt/device/move.c": "kb/tl.h",

@@ -1,10 +1,12 @@
-/* data.h: `SIM data FILE`: the data pass of a run, later, from its op log. */
-#ifndef KB_LATER_H
-#define KB_LATER_H
+/* data.h: `SIM data`, and the hashes that it compares. */
+#ifndef KB_DATA_H
+#define KB_DATA_H
 
-/* Records what the tensors hold that the log knows, now that the data pass is done: for the same to be seen later. */
-void contents_record(void);
+#include "subcommand.h"
 
-int later_main(int argc, char **argv);
+extern const struct subcommand data_subcommand;
+
+/* Records in the op log a hash of each tensor that it names, after the data pass of a run: `SIM data` compares them. */
+void data_record_hashes(void);
 
 #endif

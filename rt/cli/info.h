@@ -2,8 +2,8 @@
 #ifndef KB_INFO_H
 #define KB_INFO_H
 
-#include <stdio.h>
+#include "subcommand.h"
 
-void info_print(FILE *out);
+extern const struct subcommand info_subcommand;
 
 #endif

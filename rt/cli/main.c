@@ -1,83 +1,85 @@
-/* main.c: the simulator's command line: which subcommand. */
+/* main.c: the command line of a simulator. */
+#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "host/bench.h"
-#include "machine/emitted.h"
-#include "info.h"
-#include "data.h"
-#include "observers.h"
-#include "replay.h"
-#include "run.h"
-#include "oplog_dump.h"
 #include "common/arena.h"
 #include "common/diag.h"
+#include "data.h"
+#include "host/bench.h"
+#include "info.h"
+#include "machine/emitted.h"
+#include "observers.h"
+#include "oplog_dump.h"
+#include "replay.h"
+#include "run.h"
 
-static void help(FILE *out)
+static int list_main(int argc, char **argv);
+
+static const struct subcommand list_subcommand = {
+    "list", "", "lists the benches with their parameters, and the kernels",
+    "Lists the benches with their parameters: name, default, meaning, bounds; and the kernels with their places.", NULL,
+    list_main,
+};
+
+static const struct subcommand *const subcommands[] = {
+    &list_subcommand, &run_subcommand, &replay_subcommand, &oplog_subcommand, &data_subcommand, &info_subcommand,
+};
+
+static int list_main(int argc, char **argv)
 {
-    fprintf(out,
-            "usage: %s list                          benches, their parameters, kernels\n"
-            "       %s run BENCH [NAME=VALUE ...]    run a bench; run --help shows the options\n"
-            "       %s replay STREAM.yaml            run a recorded command stream; replay --help\n"
-            "       %s oplog FILE                    an op log as JSON lines, or its --summary\n"
-            "       %s data FILE                     the data pass of an op log\n"
-            "       %s info                          the machine: counts, memories, peaks\n"
-            "A simulator of the machine %s, topology %s.\n",
-            program_name, program_name, program_name, program_name, program_name, program_name, kb_machine_name,
-            kb_topology_hash);
+    while (subcommand_option(&list_subcommand, argc, argv) != -1)
+        continue;
+    if (optind < argc)
+        usage_error("list takes no arguments: '%s'", argv[optind]);
+    bench_list(stdout);
+    return STATUS_GOOD;
 }
 
-/* `list` and `info` take nothing but --help. */
-static void nothing_more(int argc, char **argv)
+static void help_print(FILE *out)
 {
-    if (argc > 2 && (!strcmp(argv[2], "--help") || !strcmp(argv[2], "-h")))
-        help(stdout);
-    else if (argc > 2)
-        usage_error("%s takes no arguments: '%s'", argv[1], argv[2]);
+    fprintf(out, "usage: %s SUBCOMMAND ...\n\nA simulator of the machine %s, topology %s.\n\n", program_name,
+            kb_machine_name, kb_topology_hash);
+    for (size_t i = 0; i < COUNT_OF(subcommands); i++) {
+        int width = fprintf(out, "  %s %s", subcommands[i]->name, subcommands[i]->arguments);
+        fprintf(out, "%*s%s\n", width < 34 ? 34 - width : 1, "", subcommands[i]->summary);
+    }
+    fprintf(out, "\n%s SUBCOMMAND --help describes its options; %s --version names the machine.\n", program_name,
+            program_name);
 }
 
-static int subcommand(int argc, char **argv)
+static int run_subcommand_of(int argc, char **argv)
 {
+    const char *names[COUNT_OF(subcommands)];
     if (argc < 2) {
-        help(stderr);
-        return 2;
+        help_print(stderr);
+        return STATUS_WRONG_USE;
     }
-    if (!strcmp(argv[1], "run"))
-        return run_main(argc - 1, argv + 1);
-    if (!strcmp(argv[1], "replay"))
-        return replay_main(argc - 1, argv + 1);
-    if (!strcmp(argv[1], "oplog"))
-        return show_main(argc - 1, argv + 1);
-    if (!strcmp(argv[1], "data"))
-        return later_main(argc - 1, argv + 1);
-    if (!strcmp(argv[1], "--version")) {
-        printf("%s: topology %s, kbgen %s\n", kb_machine_name, kb_topology_hash, kb_version);
-        return 0;
+    const char *word = argv[1];
+    for (size_t i = 0; i < COUNT_OF(subcommands); i++) {
+        names[i] = subcommands[i]->name;
+        if (!strcmp(word, names[i]))
+            return subcommands[i]->main(argc - 1, argv + 1);
     }
-    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
-        help(stdout);
-        return 0;
+    if (!strcmp(word, "--help") || !strcmp(word, "-h")) {
+        help_print(stdout);
+    } else if (!strcmp(word, "--version")) {
+        version_print(stdout);
+    } else {
+        const char *near = nearest_name(word, names, COUNT_OF(names));
+        usage_error(near ? "no subcommand '%s'; did you mean '%s'?" : "no subcommand '%s'; see --help", word, near);
     }
-    static const char *const names[] = {"list", "run", "replay", "oplog", "data", "info"};
-    bool list = !strcmp(argv[1], "list");
-    if (!list && strcmp(argv[1], "info")) {
-        const char *near = nearest_name(argv[1], names, COUNT_OF(names));
-        usage_error(near ? "no subcommand '%s'; did you mean '%s'?" : "no subcommand '%s'; see --help", argv[1], near);
-    }
-    nothing_more(argc, argv);
-    if (argc == 2)
-        (list ? bench_list : info_print)(stdout);
-    return 0;
+    return STATUS_GOOD;
 }
 
 int main(int argc, char **argv)
 {
     const char *slash = strrchr(argv[0], '/');
     program_name = slash ? slash + 1 : argv[0];
-    signal(SIGXFSZ, SIG_IGN);                           /* a file that may not grow is an error of its write */
+    signal(SIGXFSZ, SIG_IGN);                           /* a file that must not grow is an error of its write */
     observers_init();
-    int status = subcommand(argc, argv);
+    int status = run_subcommand_of(argc, argv);
     if (fflush(stdout) || ferror(stdout))
         die("write to standard output:");
     return status;

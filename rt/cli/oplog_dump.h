@@ -1,7 +1,9 @@
-/* oplog_dump.h: `SIM oplog FILE`: an op log for people and programs. */
-#ifndef KB_SHOW_H
-#define KB_SHOW_H
+/* oplog_dump.h: `SIM oplog`. */
+#ifndef KB_OPLOG_DUMP_H
+#define KB_OPLOG_DUMP_H
 
-int show_main(int argc, char **argv);
+#include "subcommand.h"
+
+extern const struct subcommand oplog_subcommand;
 
 #endif

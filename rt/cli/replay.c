@@ -1,32 +1,48 @@
-/* replay.c: `SIM replay stream.yaml`: runs a recorded command stream. A program of it is a kernel like any other; it
- * walks through its steps. */
+/* replay.c: `SIM replay STREAM.yaml`: runs a recorded command stream. A program of it is a kernel that walks through its
+ * steps. */
 #include "replay.h"
 
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "machine/emitted.h"
-#include "launch/host_request.h"
-#include "launch/deadlock.h"
-#include "launch/launch.h"
-#include "machine/pe.h"
-#include "report/profile.h"
-#include "report/commands.h"
-#include "report/result.h"
-#include "fastforward/periodic.h"
-#include "stream.h"
 #include "common/arena.h"
-#include "common/diag.h"
+#include "common/fail.h"
+#include "fastforward/periodic.h"
+#include "launch/deadlock.h"
+#include "launch/host_request.h"
+#include "launch/launch.h"
+#include "machine/emitted.h"
+#include "machine/pe.h"
+#include "report/commands.h"
+#include "report/profile.h"
+#include "report/result.h"
 #include "report/trace.h"
+#include "sim/loop.h"
+#include "stream.h"
 
-/* An address as the PE that uses it sees it. */
-static uint64_t resolved(const struct stream_address *address, const struct pe *pe)
+static int replay_main(int argc, char **argv);
+
+static const struct cli_option options[] = {
+    {'j', "json", "FILE", "write the result as JSON; - is standard output"},
+    {'t', "trace", "FILE", "write the trace events, one JSON object a line; - is standard output"},
+    {'e', "exact-events", NULL, "simulate every event, skip nothing that repeats: same results, more slowly"},
+    {'f', "profile", NULL, "report where the host's time went, by kind of event"},
+    {0},
+};
+
+const struct subcommand replay_subcommand = {
+    "replay", "STREAM.yaml", "runs a recorded command stream", "Runs a recorded command stream in simulated time.",
+    options, replay_main,
+};
+
+/* ---- the kernel */
+
+/* The address for the PE that uses it. */
+static uint64_t address_for(const struct stream_address *address, const struct pe *pe)
 {
     if (address->is_va)
-        return address->value;
+        return address->va;
     uint32_t number = pe_number(pe), cube = number / kb_shape.pes;
     uint32_t own_pe = address->space == SPACE_SRAM ? 0 : number % kb_shape.pes;
     return address_make(address->space, address->sip == OWN ? cube / kb_shape.cubes : (uint32_t)address->sip,
@@ -36,20 +52,18 @@ static uint64_t resolved(const struct stream_address *address, const struct pe *
 
 static void run_program(struct tl *tl, const void *arg)
 {
-    const struct program *program = arg;
-    for (const struct step *step = program->steps; step < program->steps + program->count; step++) {
-        struct request ask = step->ask;
+    const struct stream_program *program = arg;
+    for (const struct stream_step *step = program->steps; step < program->steps + program->count; step++)
         switch (step->kind) {
-        case STEP_DELAY:
-            kernel_delay(tl, step->delay_ps);
-            break;
+        case STEP_DELAY: kernel_delay(tl, step->delay_ps); break;
         case STEP_WAIT:
             for (uint32_t i = 0; i < step->awaited_count; i++)
                 kernel_wait(tl, step->awaited[i]);
             break;
-        default: {
+        case STEP_COMMAND: {
+            struct request ask = step->ask;
             for (unsigned i = 0; i < OPERANDS; i++) {
-                ask.address[i] = resolved(&step->address[i], tl->pe);
+                ask.address[i] = address_for(&step->address[i], tl->pe);
                 ask.virtual_address[i] = step->address[i].is_va && kb_attrs.pe_mmu_enabled;
             }
             uint32_t number = kernel_submit(tl, &ask)->number;
@@ -57,35 +71,37 @@ static void run_program(struct tl *tl, const void *arg)
                 kernel_wait(tl, number);
         }
         }
-    }
 }
 
-/* Every PE that some launch targets, by rank. */
-static uint32_t *targets(const struct stream *stream, uint32_t *count)
+/* ---- the host */
+
+/* The PEs that some launch targets, in rank order. */
+static uint32_t *all_targets(const struct command_stream *stream, uint32_t *count)
 {
-    uint32_t pes = pe_count();
-    bool *targeted = arena_alloc(pes, sizeof *targeted);
-    uint32_t *out = arena_alloc(pes, sizeof *out);
+    bool *targeted = arena_alloc(pe_count(), sizeof *targeted);
+    uint32_t *out = arena_alloc(pe_count(), sizeof *out);
     for (uint32_t i = 0; i < stream->launch_count; i++)
-        for (const struct stream_part *p = stream->launches[i].parts;
-             p < stream->launches[i].parts + stream->launches[i].count; p++)
-            for (uint32_t j = 0; j < p->count; j++)
-                targeted[p->pes[j]] = true;
+        for (uint32_t p = 0; p < stream->launches[i].count; p++) {
+            const struct stream_part *part = &stream->launches[i].parts[p];
+            for (uint32_t j = 0; j < part->count; j++)
+                targeted[part->pes[j]] = true;
+        }
     *count = 0;
-    for (uint32_t pe = 0; pe < pes; pe++)
+    for (uint32_t pe = 0; pe < pe_count(); pe++)
         if (targeted[pe])
             out[(*count)++] = pe;
     return out;
 }
 
-static void run_maps(const struct stream *stream)
+/* Maps on all PEs that launches target. */
+static void run_maps(const struct command_stream *stream)
 {
-    uint32_t count, *pes = targets(stream, &count);
+    uint32_t count, *pes = all_targets(stream, &count);
     for (uint32_t m = 0; count && m < stream->map_count; m++) {
         const struct stream_map *map = &stream->maps[m];
         uint64_t *addresses = arena_alloc(count, sizeof *addresses);
         for (uint32_t i = 0; i < count; i++)
-            addresses[i] = resolved(&map->to, &kb_pe[pes[i]]);
+            addresses[i] = address_for(&map->to, &kb_pe[pes[i]]);
         map_request_run(pes, addresses, count, map->va, map->pages);
     }
 }
@@ -95,13 +111,13 @@ static bool run_memory(const struct stream_memory *memory)
     struct memory_request *request = arena_alloc(1, sizeof *request);
     uint64_t *addresses = arena_alloc(memory->count, sizeof *addresses);
     for (uint32_t i = 0; i < memory->count; i++)
-        addresses[i] = resolved(&memory->addresses[i], &kb_pe[0]);
+        addresses[i] = address_for(&memory->addresses[i], &kb_pe[0]);
     *request = (struct memory_request){.writes = memory->writes, .addresses = addresses, .count = memory->count,
                                        .bytes = memory->bytes};
     return memory_request_run(request);
 }
 
-/* True: it was run, and ended well. */
+/* Runs a launch, or records that it is skipped. Returns whether it ended well. */
 static bool run_launch(const struct stream_launch *launch, bool skip)
 {
     struct launch_part *parts = arena_alloc(launch->count, sizeof *parts);
@@ -115,9 +131,9 @@ static bool run_launch(const struct stream_launch *launch, bool skip)
     return false;
 }
 
-static void host(void *arg)
+static void run_host(void *arg)
 {
-    const struct stream *stream = arg;
+    const struct command_stream *stream = arg;
     bool good = true;
     run_maps(stream);
     for (uint32_t i = 0; good && i < stream->memory_count; i++)
@@ -126,7 +142,9 @@ static void host(void *arg)
         good = run_launch(&stream->launches[i], !good);
 }
 
-static void fill(struct json *json, void *arg)
+/* ---- the subcommand */
+
+static void write_result(struct json *json, void *arg)
 {
     (void)arg;
     result_write(json);
@@ -152,77 +170,35 @@ static void print_summary(const char *path)
            sim_now_ps());
 }
 
-static void help(void)
+static int replay_main(int argc, char **argv)
 {
-    puts(
-        "usage: SIM replay STREAM.yaml [OPTIONS]\n"
-        "\n"
-        "Runs a recorded command stream in simulated time.\n"
-        "  --json FILE     the result as JSON (- for standard output)\n"
-        "  --trace FILE    the trace events, one JSON object a line (- likewise)\n"
-        "  --exact-events  simulate every event, skip nothing that repeats itself: same results, more slowly\n"
-        "  --profile       where the host's time went, by kind of event, on standard error and in the result\n"
-        "Exit status: 0 all ended well, 1 the run failed, 2 wrong usage or stream, 3 error of the host system.");
-}
-
-struct replay_options {
-    const char *stream, *json, *trace;
-};
-
-static bool is_stdout(const char *path)
-{
-    return path && !strcmp(path, "-");
-}
-
-static struct replay_options options_read(int argc, char **argv)
-{
-    static const struct option options[] = {{"json", required_argument, NULL, 'j'},
-                                            {"trace", required_argument, NULL, 't'},
-                                            {"exact-events", no_argument, NULL, 'e'},
-                                            {"profile", no_argument, NULL, 'f'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {0}};
-    struct replay_options read = {0};
+    const char *json_path = NULL, *trace_path = NULL;
     steady_on = true;
-    argv[0] = (char *)program_name;                     /* getopt_long names it in its messages */
-    for (int option; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
-        switch (option) {
-        case 'j': read.json = optarg; break;
-        case 't': read.trace = optarg; break;
+    for (int letter; (letter = subcommand_option(&replay_subcommand, argc, argv)) != -1;)
+        switch (letter) {
+        case 'j': json_path = optarg; break;
+        case 't': trace_path = optarg; break;
         case 'e': steady_on = false; break;
         case 'f': profile_start(); break;
-        case 'h': help(); exit(0);
-        default: fprintf(stderr, "see %s replay --help\n", program_name); exit(2);
         }
-    }
-    if (argc - optind != 1)
-        usage_error("replay takes one command stream; see %s replay --help", program_name);
-    if (read.json && read.trace && !strcmp(read.json, read.trace))
-        usage_error("--json and --trace cannot both go to %s",
-                    strcmp(read.json, "-") ? read.json : "standard output");
-    read.stream = argv[optind];
-    return read;
-}
-
-int replay_main(int argc, char **argv)
-{
-    struct replay_options options = options_read(argc, argv);
-    struct stream *stream = stream_read(options.stream);
+    const char *path = subcommand_argument(&replay_subcommand, argc, argv, "one command stream");
+    check_outputs_differ("json", json_path, "trace", trace_path);
+    const struct command_stream *stream = stream_read(path);
     struct output json = {0};
-    finished_on = options.json;
-    if (options.json)                                   /* what cannot be written is said before the work */
-        json = output_open(options.json);
-    if (options.trace)
-        trace_open(options.trace);
+    finished_on = json_path;
+    if (json_path)                                      /* a path that cannot be written is reported before the run */
+        json = output_open(json_path);
+    if (trace_path)
+        trace_open(trace_path);
     machine_init();
     steady_init();
-    sim_run(host, stream, 1, launches_deadlocked);
+    sim_run(run_host, (void *)stream, 1, launches_deadlocked);
     trace_close();
-    if (options.json)
-        json_write_output(&json, fill, NULL);
-    if (!is_stdout(options.json) && !is_stdout(options.trace))
-        print_summary(options.stream);
+    if (json_path)
+        json_write_output(&json, write_result, NULL);
+    if (!is_standard_output(json_path) && !is_standard_output(trace_path))
+        print_summary(path);
     if (profile_on)
         profile_print();
-    return result_good() ? 0 : 1;
+    return result_good() ? STATUS_GOOD : STATUS_RUN_FAILED;
 }

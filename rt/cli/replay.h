@@ -2,7 +2,8 @@
 #ifndef KB_REPLAY_H
 #define KB_REPLAY_H
 
-/* Runs the subcommand; argv[0] is its name. Returns the exit status. */
-int replay_main(int argc, char **argv);
+#include "subcommand.h"
+
+extern const struct subcommand replay_subcommand;
 
 #endif

@@ -3,56 +3,63 @@
 
 #include <errno.h>
 #include <getopt.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/bench.h"
 #include "base/stopwatch.h"
-#include "datapass/exec.h"
-#include "store/fill.h"
-#include "report/commands.h"
-#include "oplog/log.h"
-#include "one_run.h"
-#include "points.h"
 #include "base/threads.h"
-#include "report/profile.h"
-#include "races/race.h"
-#include "report/result.h"
-#include "fastforward/periodic.h"
-#include "report/summary.h"
-#include "common/diag.h"
+#include "common/fail.h"
 #include "common/quantity.h"
-#include "report/trace.h"
+#include "datapass/exec.h"
+#include "fastforward/periodic.h"
+#include "host/bench.h"
+#include "oplog/log.h"
+#include "races/race.h"
 #include "reference/recheck.h"
+#include "report/commands.h"
+#include "report/profile.h"
+#include "report/result.h"
+#include "report/summary.h"
+#include "report/trace.h"
+#include "simulation.h"
+#include "store/fill.h"
+#include "sweep.h"
+
+static int run_main(int argc, char **argv);
+
+static const struct cli_option options[] = {
+    {'d', "data", "MODE",
+     "off: simulate time alone, without data\n"
+     "verify (the default): compute, and compare results with references\n"
+     "debug: also compare every operation, name the first wrong one, look for races"},
+    {'r', "races", NULL, "look for races: accesses to the same bytes that nothing orders"},
+    {'n', "threads", "N", "threads that compute data (all processors); results do not depend on it"},
+    {'s', "seed", "N", "seed of random values (0)"},
+    {'j', "json", "FILE", "write the result as JSON; - is standard output"},
+    {'p', "points", "FILE",
+     "sweep: one run for each line of FILE, - is standard input. A line is a JSON\n"
+     "object of parameters, such as {\"m\": 64, \"--seed\": 7}; the command line gives\n"
+     "the others. Each answer is a line of JSON, on standard output or in --json"},
+    {'t', "trace", "FILE", "write the trace events, one JSON object a line; - is standard output"},
+    {'o', "oplog", "FILE", "write the op log, with every stage of every tile, for `oplog` and `data`"},
+    {'m', "oplog-mem", "SIZE", "memory for an op log without a file (256 MiB); the rest is in a temporary file"},
+    {'e', "exact-events", NULL, "simulate every event, skip nothing that repeats: same results, more slowly"},
+    {'f', "profile", NULL, "report where the host's time went, by kind of event"},
+    {0},
+};
+
+const struct subcommand run_subcommand = {
+    "run", "BENCH [NAME=VALUE ...]", "runs a bench, verifies its results, reports",
+    "Runs a bench in simulated time, compares its results with references, and reports. `list` shows the benches\n"
+    "and their parameters.",
+    options, run_main,
+};
 
 struct run_options {
     const char *trace, *json, *points, *oplog;
 };
 
-static void help(void)
-{
-    puts("usage: SIM run BENCH [NAME=VALUE ...] [OPTIONS]\n"
-         "\n"
-         "Runs a bench in simulated time, checks what it computed, and reports. `list` shows benches and parameters.\n"
-         "  --data MODE     off: timing alone; verify (the default): compute, and compare results with references;\n"
-         "                  debug: compare every operation as well, and name the first that is wrong; look for races\n"
-         "  --races         look for races between operations: accesses to the same bytes in no sure order\n"
-         "  --threads N     of the data pass; as many as there are processors if absent. Results are the same\n"
-         "  --seed N        of random values, 0 if absent\n"
-         "  --json FILE     the result as JSON (- for standard output)\n"
-         "  --points FILE   a run for each line of FILE (- for standard input), a JSON object of parameters such\n"
-         "                  as {\"m\": 64, \"--seed\": 7}; what it leaves out is as the command line says. Each\n"
-         "                  answer is a line of JSON, on standard output or in the --json FILE\n"
-         "  --trace FILE    the trace events, one JSON object a line (- for standard output)\n"
-         "  --oplog FILE    the op log, every tile stage included, for `oplog` and `data` to read later\n"
-         "  --oplog-mem SIZE    of an op log without a file, in memory; the rest goes to a temporary file (256 MiB)\n"
-         "  --exact-events  simulate every event, skip nothing that repeats itself: same results, more slowly\n"
-         "  --profile       where the host's time went, by kind of event, on standard error and in the result\n"
-         "Exit status: 0 good, 1 the run failed or a result is wrong, 2 wrong usage, 3 error of the host system.");
-}
-
-static uint64_t seed_of(const char *text)
+static uint64_t parse_seed(const char *text)
 {
     char *end;
     errno = 0;
@@ -62,8 +69,8 @@ static uint64_t seed_of(const char *text)
     return seed;
 }
 
-/* A size in bytes, with a unit or without. */
-static uint64_t size_of(const char *text)
+/* Parses a size in bytes, with or without a unit. */
+static uint64_t parse_size(const char *text)
 {
     uint64_t size = 0;
     const char *unit, *why;
@@ -79,7 +86,7 @@ static uint64_t size_of(const char *text)
     return size;
 }
 
-static void data_mode(const char *text)
+static void set_data_mode(const char *text)
 {
     bool debug = !strcmp(text, "debug");
     exec_check = debug ? &recheck : NULL;
@@ -89,89 +96,69 @@ static void data_mode(const char *text)
         usage_error("--data %s: off, verify or debug is needed", text);
 }
 
-static void outputs_differ(const char *one, const char *path, const char *other, const char *other_path)
+static struct run_options read_options(int argc, char **argv)
 {
-    if (path && other_path && !strcmp(path, other_path))
-        usage_error("--%s and --%s cannot both go to %s", one, other, strcmp(path, "-") ? path : "standard output");
-}
-
-enum { OPTION_OPLOG = 256, OPTION_OPLOG_MEM };
-
-static struct run_options options_read(int argc, char **argv)
-{
-    static const struct option options[] = {
-        {"data", required_argument, NULL, 'd'},    {"seed", required_argument, NULL, 's'},
-        {"json", required_argument, NULL, 'j'},    {"trace", required_argument, NULL, 't'},
-        {"points", required_argument, NULL, 'p'},  {"profile", no_argument, NULL, 'f'},
-        {"threads", required_argument, NULL, 'n'},
-        {"oplog", required_argument, NULL, OPTION_OPLOG}, {"oplog-mem", required_argument, NULL, OPTION_OPLOG_MEM},
-        {"exact-events", no_argument, NULL, 'e'},  {"races", no_argument, NULL, 'r'},
-        {"help", no_argument, NULL, 'h'},          {0}};
     struct run_options read = {0};
-    argv[0] = (char *)program_name;                     /* getopt_long names it in its messages */
     oplog_on = steady_on = true;
-    for (int option; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
-        switch (option) {
-        case 'd': data_mode(optarg); break;
-        case 's': fill_seed = seed_of(optarg); break;
+    for (int letter; (letter = subcommand_option(&run_subcommand, argc, argv)) != -1;)
+        switch (letter) {
+        case 'd': set_data_mode(optarg); break;
+        case 's': fill_seed = parse_seed(optarg); break;
         case 'n': threads_option(optarg); break;
         case 'j': read.json = optarg; break;
         case 't': read.trace = optarg; break;
         case 'p': read.points = optarg; break;
-        case OPTION_OPLOG: read.oplog = optarg; break;
-        case OPTION_OPLOG_MEM: log_memory_bytes = size_of(optarg); break;
+        case 'o': read.oplog = optarg; break;
+        case 'm': log_memory_bytes = parse_size(optarg); break;
         case 'e': steady_on = false; break;
         case 'r': races_on = true; break;
         case 'f': profile_start(); break;
-        case 'h': help(); exit(0);
-        default: fprintf(stderr, "see %s run --help\n", program_name); exit(2);
         }
-    }
     if (optind == argc)
         usage_error("run needs a bench; `%s list` shows them", program_name);
-    outputs_differ("json", read.json, "trace", read.trace);
-    outputs_differ("json", read.json, "oplog", read.oplog);
-    outputs_differ("trace", read.trace, "oplog", read.oplog);
+    check_outputs_differ("json", read.json, "trace", read.trace);
+    check_outputs_differ("json", read.json, "oplog", read.oplog);
+    check_outputs_differ("trace", read.trace, "oplog", read.oplog);
     if (read.points && (read.trace || read.oplog || profile_on))
-        usage_error("--%s is of one run, --points makes several: run the point by itself",
+        usage_error("--%s is for one run, but --points makes several: run the point by itself",
                     read.trace ? "trace" : read.oplog ? "oplog" : "profile");
     return read;
 }
 
-/* One run with the parameters of the command line, and its report. */
-static bool run_alone(const struct run_options *options, double began)
+/* Runs the bench once and reports. */
+static bool run_and_report(const struct run_options *given, double began)
 {
     struct output json = {0};
-    if (options->trace)
-        trace_open(options->trace);
-    if (options->json)                                  /* what cannot be written is said before the work */
-        json = output_open(options->json);
-    if (options->oplog) {
-        log_open(options->oplog, bench_current->name);
+    if (given->trace)
+        trace_open(given->trace);
+    if (given->json)                                    /* a path that cannot be written is reported before the run */
+        json = output_open(given->json);
+    if (given->oplog) {
+        log_open(given->oplog, bench_current->name);
         observer_watch(&services_observer, true);
     }
     struct host_times times = {0};
-    bool good = one_run(began, &times);
+    bool good = simulation_run(began, &times);
     trace_close();
     log_close(good);
-    if (options->json)
-        json_write_output(&json, one_run_write, &times);
-    bool quiet = (options->json && !strcmp(options->json, "-")) || (options->trace && !strcmp(options->trace, "-"));
+    if (given->json)
+        json_write_output(&json, simulation_write, &times);
+    bool quiet = is_standard_output(given->json) || is_standard_output(given->trace);
     summary_print(quiet ? stderr : stdout, &times);
     if (profile_on)
         profile_print();
     return good;
 }
 
-int run_main(int argc, char **argv)
+static int run_main(int argc, char **argv)
 {
     double began = clock_seconds();
-    struct run_options options = options_read(argc, argv);
+    struct run_options given = read_options(argc, argv);
     bench_select(bench_find(argv[optind]), argc - optind - 1, argv + optind + 1);
-    finished_on = options.json || options.points;
+    finished_on = given.json || given.points;
     observer_watch(&race_observer, races_on);
-    one_run_prepare();                                  /* before the files are opened */
-    if (options.points)
-        return points_run(options.points, options.json ? options.json : "-");
-    return run_alone(&options, began) ? 0 : 1;
+    simulation_prepare();
+    if (given.points)
+        return sweep_run(given.points, given.json ? given.json : "-");
+    return run_and_report(&given, began) ? STATUS_GOOD : STATUS_RUN_FAILED;
 }

@@ -2,7 +2,8 @@
 #ifndef KB_RUN_H
 #define KB_RUN_H
 
-/* Runs the subcommand; argv[0] is its name. Returns the exit status. */
-int run_main(int argc, char **argv);
+#include "subcommand.h"
+
+extern const struct subcommand run_subcommand;
 
 #endif

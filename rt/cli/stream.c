@@ -1,29 +1,398 @@
-/* stream.c: reads a command stream: launches, their parts and targets. */
+/* stream.c: reads a command stream, which is a YAML file: mmu, memory, programs, launches. */
 #include "stream.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "machine/emitted.h"
-#include "host/glob.h"
+#include "base/ops.h"
 #include "common/arena.h"
+#include "common/diag.h"
 #include "common/read.h"
 #include "common/yaml.h"
+#include "host/glob.h"
+#include "machine/emitted.h"
+#include "machine/mmu.h"
+#include "machine/pe.h"
+#include "machine/tiling.h"
 
-/* ---- targets: globs over PE ids */
-
-bool pe_find(const char *id, uint32_t *pe)
+/* The value of a key that must be given. */
+static const struct node *required(const struct node *mapping, const char *key)
 {
-    unsigned sip, cube, number;
-    if (sscanf(id, "sip%3u.cube%3u.pe%3u", &sip, &cube, &number) != 3 || sip >= kb_shape.sips || cube >= kb_shape.cubes
-        || number >= kb_shape.pes)
-        return false;
-    *pe = (sip * kb_shape.cubes + cube) * kb_shape.pes + number;
-    return !strcmp(id, pe_name(&kb_pe[*pe]));           /* in no other spelling */
+    const struct node *value = node_get(mapping, key);
+    if (!value)
+        error_at(mapping->where, "'%s' is missing", key);
+    return value;
 }
 
-/* `taken`: per PE, the part of this launch that has it, from 1. */
-static void targets_read(const struct node *node, uint32_t part, uint32_t *taken, struct stream_part *out)
+static void read_bytes(const struct node *mapping, uint64_t *out)
+{
+    const struct node *value = required(mapping, "bytes");
+    if (value)
+        node_u64(value, "bytes", 1, UINT64_MAX, out);
+}
+
+/* ---- addresses */
+
+static void read_own(const struct node *address, const char *key, int *out)
+{
+    uint64_t number;
+    const struct node *value = node_get(address, key);
+    *out = OWN;
+    if (value && !(value->type == NODE_SCALAR && !strcmp(value->text, "own")) && node_u64(value, key, 0, 255, &number))
+        *out = number;
+}
+
+/* Reads an address. A virtual one is {va: ...}. */
+static void read_address(const struct node *address, const char *what, bool may_be_virtual, struct stream_address *out)
+{
+    static const char *const keys[] = {"space", "sip", "cube", "pe", "offset"}, *const virtual_keys[] = {"va"};
+    static const char *const spaces[] = {[SPACE_HBM] = "hbm", [SPACE_TCM] = "tcm", [SPACE_SRAM] = "sram"};
+    unsigned space = 0;
+    if (!address || !node_is(address, NODE_MAPPING, what))
+        return;
+    if (may_be_virtual && node_get(address, "va")) {
+        node_check_keys(address, "a virtual address", virtual_keys, COUNT_OF(virtual_keys));
+        out->is_va = true;
+        node_u64(node_get(address, "va"), "va", 0, UINT64_MAX, &out->va);
+        return;
+    }
+    node_check_keys(address, "an address", keys, COUNT_OF(keys));
+    const struct node *name = required(address, "space"), *offset = node_get(address, "offset");
+    if (name && node_choice(name, "space", spaces, COUNT_OF(spaces), &space))
+        out->space = space;
+    read_own(address, "sip", &out->sip);
+    read_own(address, "cube", &out->cube);
+    read_own(address, "pe", &out->pe);
+    if (offset)
+        node_u64(offset, "offset", 0, OFFSET_MASK, &out->offset);
+}
+
+/* Reads the address of a memory request: sip, cube and pe are 0 if they are missing, and the first two must exist. */
+static void read_host_address(const struct node *node, const char *what, struct stream_address *out)
+{
+    int *fields[] = {&out->sip, &out->cube, &out->pe};
+    read_address(node, what, false, out);
+    for (size_t i = 0; i < COUNT_OF(fields); i++)
+        if (*fields[i] == OWN)
+            *fields[i] = 0;
+    if ((uint32_t)out->sip >= kb_shape.sips)
+        error_at(node->where, "there is no SIP %d", out->sip);
+    if ((uint32_t)out->cube >= kb_shape.cubes)
+        error_at(node->where, "there is no cube %d in a SIP", out->cube);
+}
+
+/* ---- what the host does before the launches */
+
+static void read_map(const struct node *node, struct stream_map *map)
+{
+    static const char *const keys[] = {"va", "bytes", "to"};
+    uint64_t bytes = 1;
+    if (!node_is(node, NODE_MAPPING, "a map"))
+        return;
+    node_check_keys(node, "a map", keys, COUNT_OF(keys));
+    const struct node *va = required(node, "va");
+    if (va)
+        node_u64(va, "va", 0, UINT64_MAX, &map->va);
+    read_bytes(node, &bytes);
+    read_address(required(node, "to"), "to", false, &map->to);
+    const char *wrong = map_pages(map->va, bytes, &map->pages);
+    if (va && wrong)
+        error_at(va->where, "%s", wrong);
+}
+
+static void read_memory_request(const struct node *node, struct stream_memory *request)
+{
+    static const char *const words[] = {"read", "write"}, *const sides[] = {"from", "to"};
+    const char *keys[] = {"do", NULL, "bytes"};
+    unsigned word = 0;
+    if (!node_is(node, NODE_MAPPING, "a memory request"))
+        return;
+    const struct node *name = required(node, "do");
+    if (!name || !node_choice(name, "do", words, COUNT_OF(words), &word))
+        return;
+    request->writes = word;
+    keys[1] = sides[word];
+    node_check_keys(node, "a memory request", keys, COUNT_OF(keys));
+    read_bytes(node, &request->bytes);
+    const struct node *addresses = required(node, sides[word]);
+    if (!addresses || !node_is(addresses, NODE_SEQUENCE, sides[word]))
+        return;
+    if (!addresses->count)
+        error_at(addresses->where, "'%s' must name at least one address", sides[word]);
+    request->addresses = arena_alloc(addresses->count + 1, sizeof *request->addresses);
+    for (size_t i = 0; i < addresses->count; i++)
+        read_host_address(addresses->items[i], sides[word], &request->addresses[request->count++]);
+}
+
+/* ---- commands of a program */
+
+/* Reads the PE of an id such as sip0.cube3.pe5, in this spelling alone. */
+static void read_peer(const struct node *value, const char *key, uint32_t *out)
+{
+    const char *id;
+    unsigned sip, cube, pe;
+    if (!node_string(value, key, &id))
+        return;
+    bool good = sscanf(id, "sip%3u.cube%3u.pe%3u", &sip, &cube, &pe) == 3 && sip < kb_shape.sips
+                && cube < kb_shape.cubes && pe < kb_shape.pes;
+    *out = good ? (sip * kb_shape.cubes + cube) * kb_shape.pes + pe : 0;
+    if (!good || strcmp(id, pe_name(&kb_pe[*out])))
+        error_at(value->where, "there is no PE '%s'; ids are like sip0.cube0.pe0", id);
+}
+
+static void read_op(const struct node *value, const char *key, uint16_t *out)
+{
+    const char *name;
+    if (node_identifier(value, key, &name))
+        *out = op_number(name);
+}
+
+static void read_dtype(const struct node *value, const char *key, uint8_t *out)
+{
+    unsigned dtype = 0;
+    if (node_choice(value, key, dtype_words, DTYPES, &dtype))
+        *out = dtype;
+}
+
+static void read_tile(const struct node *tile, size_t count, struct request *ask)
+{
+    uint64_t *const sizes_gemm[] = {&ask->tile_m, &ask->tile_k, &ask->tile_n};
+    uint64_t *const sizes_math[] = {&ask->tile_m, &ask->tile_n}, *const *sizes = count == 3 ? sizes_gemm : sizes_math;
+    for (size_t i = 0; i < count; i++)
+        *sizes[i] = 1;
+    if (!node_is(tile, NODE_SEQUENCE, "tile"))
+        return;
+    if (tile->count != count) {
+        error_at(tile->where, "tile must have %zu entries here, it has %zu", count, tile->count);
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        node_u64(tile->items[i], "a size of tile", 1, UINT64_MAX, sizes[i]);
+}
+
+static void read_pinned(const struct node *pinned, struct request *ask)
+{
+    static const char *const operands[] = {"a", "b"};
+    unsigned operand;
+    if (!node_is(pinned, NODE_SEQUENCE, "pinned"))
+        return;
+    for (size_t i = 0; i < pinned->count; i++)
+        if (node_choice(pinned->items[i], "a pinned operand", operands, COUNT_OF(operands), &operand))
+            ask->pinned[operand] = true;
+}
+
+static void read_epilogue(const struct node *node, struct request *ask)
+{
+    static const char *const keys[] = {"op", "scope"};
+    static const char *const scopes[] = {
+        [SCOPE_K_TILE] = "k_tile", [SCOPE_OUTPUT_TILE] = "output_tile", [SCOPE_ONCE] = "once"};
+    unsigned scope = 0;
+    if (!node_is(node, NODE_SEQUENCE, "epilogue"))
+        return;
+    struct epilogue *epilogue = arena_alloc(node->count + 1, sizeof *epilogue);
+    for (size_t i = 0; i < node->count; i++) {
+        const struct node *item = node->items[i];
+        if (!node_is(item, NODE_MAPPING, "an op of the epilogue"))
+            continue;
+        node_check_keys(item, "an op of the epilogue", keys, COUNT_OF(keys));
+        const struct node *op = required(item, "op"), *name = required(item, "scope");
+        if (op)
+            read_op(op, "op", &epilogue[i].op);
+        if (name && node_choice(name, "scope", scopes, COUNT_OF(scopes), &scope))
+            epilogue[i].scope = scope;
+    }
+    ask->epilogue = epilogue;
+    ask->epilogues = node->count;
+}
+
+/* What a key of a command is read as, and where it goes. */
+enum field_type {
+    FIELD_ADDRESS,                                      /* `to`: the operand; a pinned one may be missing */
+    FIELD_OFFSET, FIELD_COUNT, FIELD_PEER, FIELD_OP,    /* `to`: offset in the request; a count is at least 1 */
+    FIELD_DTYPE,                                        /* of operands and, without out_dtype, of the result */
+    FIELD_OUT_DTYPE, FIELD_PINNED, FIELD_EPILOGUE,      /* may be missing */
+    FIELD_TILE,                                         /* `to`: how many sizes */
+};
+
+#define IN(field) offsetof(struct request, field)
+
+static const struct command_form {
+    const char *word, *what;
+    enum command_kind kind;
+    struct command_field {
+        const char *key;
+        enum field_type type;
+        size_t to;
+    } fields[12];
+} forms[] = {
+    {"load", "a load", COMMAND_load,
+     {{"from", FIELD_ADDRESS, OPERAND_A}, {"to", FIELD_OFFSET, IN(tcm)}, {"bytes", FIELD_COUNT, IN(bytes)}}},
+    {"store", "a store", COMMAND_store,
+     {{"to", FIELD_ADDRESS, OPERAND_A}, {"from", FIELD_OFFSET, IN(tcm)}, {"bytes", FIELD_COUNT, IN(bytes)}}},
+    {"gemm", "a gemm", COMMAND_gemm,
+     {{"m", FIELD_COUNT, IN(m)}, {"k", FIELD_COUNT, IN(k)}, {"n", FIELD_COUNT, IN(n)}, {"dtype", FIELD_DTYPE, 0}}},
+    {"math", "a math", COMMAND_math,
+     {{"op", FIELD_OP, IN(op)}, {"elems", FIELD_COUNT, IN(n)}, {"dtype", FIELD_DTYPE, 0}}},
+    {"send", "a send", COMMAND_send,
+     {{"to", FIELD_PEER, IN(peer)}, {"from", FIELD_OFFSET, IN(tcm)}, {"bytes", FIELD_COUNT, IN(bytes)}}},
+    {"recv", "a recv", COMMAND_recv, {{"from", FIELD_PEER, IN(peer)}, {"to", FIELD_OFFSET, IN(tcm)}}},
+};
+
+/* `do: composite`, by its `op`. */
+static const struct command_form composites[] = {
+    {"gemm", "a gemm composite", COMMAND_gemm_tiles,
+     {{"m", FIELD_COUNT, IN(m)}, {"k", FIELD_COUNT, IN(k)}, {"n", FIELD_COUNT, IN(n)}, {"tile", FIELD_TILE, 3},
+      {"dtype", FIELD_DTYPE, 0}, {"out_dtype", FIELD_OUT_DTYPE, 0}, {"pinned", FIELD_PINNED, 0},
+      {"epilogue", FIELD_EPILOGUE, 0}, {"a", FIELD_ADDRESS, OPERAND_A}, {"b", FIELD_ADDRESS, OPERAND_B},
+      {"c", FIELD_ADDRESS, OPERAND_C}}},
+    {"math", "a math composite", COMMAND_math_tiles,
+     {{"fn", FIELD_OP, IN(op)}, {"m", FIELD_COUNT, IN(m)}, {"n", FIELD_COUNT, IN(n)}, {"tile", FIELD_TILE, 2},
+      {"dtype", FIELD_DTYPE, 0}, {"out_dtype", FIELD_OUT_DTYPE, 0}, {"src", FIELD_ADDRESS, OPERAND_A},
+      {"dst", FIELD_ADDRESS, OPERAND_C}}},
+};
+
+static bool may_be_missing(const struct command_field *field, const struct request *ask)
+{
+    if (field->type == FIELD_ADDRESS)
+        return field->to < COUNT_OF(ask->pinned) && ask->pinned[field->to];
+    return field->type == FIELD_OUT_DTYPE || field->type == FIELD_PINNED || field->type == FIELD_EPILOGUE;
+}
+
+static void read_field(const struct node *step, const struct command_field *field, struct stream_step *out)
+{
+    struct request *ask = &out->ask;
+    const char *key = field->key;
+    const struct node *value = may_be_missing(field, ask) ? node_get(step, key) : required(step, key);
+    void *to = (char *)ask + field->to;
+    if (!value)
+        return;
+    switch (field->type) {
+    case FIELD_ADDRESS: read_address(value, key, true, &out->address[field->to]); break;
+    case FIELD_OFFSET: node_u64(value, key, 0, UINT64_MAX, to); break;
+    case FIELD_COUNT: node_u64(value, key, 1, UINT64_MAX, to); break;
+    case FIELD_PEER: read_peer(value, key, to); break;
+    case FIELD_OP: read_op(value, key, to); break;
+    case FIELD_DTYPE:
+        read_dtype(value, key, &ask->dtype);
+        ask->out_dtype = ask->dtype;
+        break;
+    case FIELD_OUT_DTYPE: read_dtype(value, key, &ask->out_dtype); break;
+    case FIELD_PINNED: read_pinned(value, ask); break;
+    case FIELD_EPILOGUE: read_epilogue(value, ask); break;
+    case FIELD_TILE: read_tile(value, field->to, ask); break;
+    }
+}
+
+/* ---- programs */
+
+/* A program that is being read, and the ids of its commands, by number. */
+struct program_reader {
+    struct stream_program *program;
+    const char **ids;
+};
+
+static void read_command(const struct node *step, const struct command_form *form, struct stream_step *out,
+                         struct program_reader *reader)
+{
+    bool composite = command_is_composite(form->kind), async = false;
+    const char *keys[COUNT_OF(form->fields) + 3] = {"do", "id"}, *id = NULL;
+    size_t count = 2;
+    if (composite)
+        keys[count++] = "op";
+    for (const struct command_field *field = form->fields; field->key; field++)
+        keys[count++] = field->key;
+    if (!composite)
+        keys[count++] = "async";
+    node_check_keys(step, form->what, keys, count);
+    out->ask.kind = form->kind;
+    for (const struct command_field *field = form->fields; field->key; field++)
+        read_field(step, field, out);
+    const struct node *name = node_get(step, "id"), *word = composite ? NULL : node_get(step, "async");
+    if (name && node_string(name, "id", &id))
+        for (uint32_t i = 0; i < reader->program->commands; i++)
+            if (reader->ids[i] && !strcmp(reader->ids[i], id))
+                error_at(name->where, "two commands have the id '%s'", id);
+    if (word)
+        node_bool(word, "async", &async);
+    out->kind = STEP_COMMAND;
+    out->blocks = !composite && !async;
+    reader->ids[reader->program->commands++] = id;
+}
+
+static void read_wait(const struct node *step, struct stream_step *out, const struct program_reader *reader)
+{
+    static const char *const keys[] = {"do", "for"};
+    const struct node *ids = required(step, "for");
+    const char *id;
+    node_check_keys(step, "a wait", keys, COUNT_OF(keys));
+    out->kind = STEP_WAIT;
+    if (!ids || !node_is(ids, NODE_SEQUENCE, "for"))
+        return;
+    out->awaited = arena_alloc(ids->count + 1, sizeof *out->awaited);
+    for (size_t i = 0; i < ids->count; i++) {
+        uint32_t number = 0;
+        if (!node_string(ids->items[i], "an id", &id))
+            continue;
+        while (number < reader->program->commands && !(reader->ids[number] && !strcmp(reader->ids[number], id)))
+            number++;
+        if (number == reader->program->commands)
+            error_at(ids->items[i]->where, "no command above has the id '%s'", id);
+        out->awaited[out->awaited_count++] = number;
+    }
+}
+
+static void read_delay(const struct node *step, struct stream_step *out)
+{
+    static const char *const keys[] = {"do", "ns"};
+    const struct node *ns = required(step, "ns");
+    node_check_keys(step, "a delay", keys, COUNT_OF(keys));
+    out->kind = STEP_DELAY;
+    if (ns)
+        node_ps(ns, "ns", UINT64_MAX, &out->delay_ps);
+}
+
+static void read_step(const struct node *step, struct stream_step *out, struct program_reader *reader)
+{
+    enum { COMPOSITE = COUNT_OF(forms), WAIT, DELAY, WORDS };
+    const char *words[WORDS] = {[COMPOSITE] = "composite", [WAIT] = "wait", [DELAY] = "delay"};
+    const char *const ops[] = {composites[0].word, composites[1].word};
+    unsigned word, op;
+    if (!node_is(step, NODE_MAPPING, "a step"))
+        return;
+    const struct node *name = required(step, "do");
+    for (size_t i = 0; i < COUNT_OF(forms); i++)
+        words[i] = forms[i].word;
+    if (!name || !node_choice(name, "do", words, WORDS, &word))
+        return;
+    if (word == WAIT) {
+        read_wait(step, out, reader);
+    } else if (word == DELAY) {
+        read_delay(step, out);
+    } else if (word < COUNT_OF(forms)) {
+        read_command(step, &forms[word], out, reader);
+    } else {
+        name = required(step, "op");
+        if (name && node_choice(name, "op", ops, COUNT_OF(ops), &op))
+            read_command(step, &composites[op], out, reader);
+    }
+}
+
+static void read_program(const struct node *steps, struct stream_program *program)
+{
+    struct program_reader reader = {.program = program};
+    if (!node_is(steps, NODE_SEQUENCE, "a program"))
+        return;
+    program->steps = arena_alloc(steps->count + 1, sizeof *program->steps);
+    reader.ids = arena_alloc(steps->count + 1, sizeof *reader.ids);
+    for (size_t i = 0; i < steps->count; i++)
+        read_step(steps->items[i], &program->steps[program->count++], &reader);
+}
+
+/* ---- launches */
+
+/* Reads globs over the ids of PEs. `taken`: by PE, the part of this launch that has it, from 1 on. */
+static void read_targets(const struct node *node, uint32_t part, uint32_t *taken, struct stream_part *out)
 {
     const char *glob;
     if (!node_is(node, NODE_SEQUENCE, "targets"))
@@ -52,81 +421,57 @@ static void targets_read(const struct node *node, uint32_t part, uint32_t *taken
             out->pes[out->count++] = pe;
 }
 
-/* ---- launches */
-
-const struct node *required(const struct node *mapping, const char *key)
-{
-    const struct node *value = node_get(mapping, key);
-    if (!value)
-        error_at(mapping->where, "'%s' is missing", key);
-    return value;
-}
-
-void number_read(const struct node *mapping, const char *key, uint64_t least, uint64_t *out)
-{
-    const struct node *value = required(mapping, key);
-    if (value)
-        node_u64(value, key, least, UINT64_MAX, out);
-}
-
-static void program_find(const struct node *node, const struct stream *stream, const struct program **out)
+static const struct stream_program *find_program(const struct node *node, const struct command_stream *stream)
 {
     const char *name, **names = arena_alloc(stream->program_count + 1, sizeof *names);
     if (!node_string(node, "program", &name))
-        return;
+        return NULL;
     for (uint32_t i = 0; i < stream->program_count; i++) {
         names[i] = stream->programs[i].name;
         if (!strcmp(names[i], name))
-            *out = &stream->programs[i];
+            return &stream->programs[i];
     }
-    if (*out)
-        return;
     const char *near = nearest_name(name, names, stream->program_count);
     error_at(node->where, "there is no program '%s'", name);
     if (near)
         note_at(node->where, "did you mean '%s'?", near);
+    return NULL;
 }
 
-static void part_read(const struct node *node, const struct stream *stream, uint32_t part, uint32_t *taken,
+static void read_part(const struct node *node, const struct command_stream *stream, uint32_t part, uint32_t *taken,
                       struct stream_part *out)
 {
     const struct node *program = required(node, "program"), *targets = required(node, "targets");
     if (program)
-        program_find(program, stream, &out->program);
+        out->program = find_program(program, stream);
     if (targets)
-        targets_read(targets, part, taken, out);
+        read_targets(targets, part, taken, out);
 }
 
-static void options_read(const struct node *launch, struct launch_options *options)
-{
-    static const char *const policies[] = {"drain", "fail_fast"};
-    const struct node *policy = node_get(launch, "on_failure"), *timeout = node_get(launch, "timeout_ns");
-    unsigned chosen = 0;
-    if (policy && node_choice(policy, "on_failure", policies, COUNT_OF(policies), &chosen))
-        options->fail_fast = chosen;
-    if (timeout)
-        options->timed = node_ps(timeout, "timeout_ns", UINT64_MAX, &options->timeout_ps);
-}
-
-static void launch_read(const struct node *node, const struct stream *stream, struct stream_launch *launch)
+static void read_launch(const struct node *node, const struct command_stream *stream, struct stream_launch *launch)
 {
     static const char *const keys[] = {"program", "targets", "parts", "timeout_ns", "on_failure"};
-    static const char *const part_keys[] = {"program", "targets"};
+    static const char *const part_keys[] = {"program", "targets"}, *const policies[] = {"drain", "fail_fast"};
     if (!node_is(node, NODE_MAPPING, "a launch"))
         return;
     node_check_keys(node, "a launch", keys, COUNT_OF(keys));
-    options_read(node, &launch->options);
+    const struct node *policy = node_get(node, "on_failure"), *timeout = node_get(node, "timeout_ns");
+    unsigned chosen = 0;
+    if (policy && node_choice(policy, "on_failure", policies, COUNT_OF(policies), &chosen))
+        launch->options.fail_fast = chosen;
+    if (timeout)
+        launch->options.timed = node_ps(timeout, "timeout_ns", UINT64_MAX, &launch->options.timeout_ps);
     uint32_t *taken = arena_alloc(pe_count(), sizeof *taken);
     const struct node *parts = node_get(node, "parts");
     if (!parts) {
         launch->parts = arena_alloc(1, sizeof *launch->parts);
         launch->count = 1;
-        part_read(node, stream, 1, taken, launch->parts);
+        read_part(node, stream, 1, taken, launch->parts);
         return;
     }
     for (size_t i = 0; i < COUNT_OF(part_keys); i++)
         if (node_get(node, part_keys[i]))
-            error_at(node_get(node, part_keys[i])->where, "'%s' stands beside 'parts'; it belongs into one of them",
+            error_at(node_get(node, part_keys[i])->where, "'%s' is given beside 'parts'; it belongs in one of them",
                      part_keys[i]);
     if (!node_is(parts, NODE_SEQUENCE, "parts"))
         return;
@@ -137,26 +482,22 @@ static void launch_read(const struct node *node, const struct stream *stream, st
         if (!node_is(parts->items[i], NODE_MAPPING, "a part"))
             continue;
         node_check_keys(parts->items[i], "a part", part_keys, COUNT_OF(part_keys));
-        part_read(parts->items[i], stream, i + 1, taken, &launch->parts[launch->count++]);
+        read_part(parts->items[i], stream, i + 1, taken, &launch->parts[launch->count++]);
     }
 }
 
-static void programs_read(const struct node *node, struct stream *stream)
+/* ---- the file */
+
+/* The number of items of a sequence; 0 if it is missing or something else. */
+static size_t item_count(const struct node *node, const char *what)
 {
-    if (!node_is(node, NODE_MAPPING, "programs"))
-        return;
-    stream->programs = arena_alloc(node->count + 1, sizeof *stream->programs);
-    for (size_t i = 0; i < node->count; i++) {
-        struct program *program = &stream->programs[stream->program_count++];
-        program->name = node->entries[i].key->text;
-        program_read(node->entries[i].value, program);
-    }
+    return node && node_is(node, NODE_SEQUENCE, what) ? node->count : 0;
 }
 
-struct stream *stream_read(const char *path)
+const struct command_stream *stream_read(const char *path)
 {
     static const char *const keys[] = {"name", "mmu", "memory", "launches", "programs"};
-    struct stream *stream = arena_alloc(1, sizeof *stream);
+    struct command_stream *stream = arena_alloc(1, sizeof *stream);
     const struct node *root = yaml_read(path);
     if (!root || !node_is(root, NODE_MAPPING, "a command stream")) {
         errors_end();
@@ -166,18 +507,28 @@ struct stream *stream_read(const char *path)
     const char *name;
     if (node_get(root, "name"))
         node_string(node_get(root, "name"), "name", &name);
-    if (node_get(root, "mmu"))
-        maps_read(node_get(root, "mmu"), stream);
-    if (node_get(root, "memory"))
-        memory_read_all(node_get(root, "memory"), stream);
-    const struct node *programs = required(root, "programs"), *listed = required(root, "launches");
-    if (programs)
-        programs_read(programs, stream);
-    if (listed && node_is(listed, NODE_SEQUENCE, "launches")) {
-        stream->launches = arena_alloc(listed->count + 1, sizeof *stream->launches);
-        for (size_t i = 0; i < listed->count; i++)
-            launch_read(listed->items[i], stream, &stream->launches[stream->launch_count++]);
+    const struct node *maps = node_get(root, "mmu"), *memory = node_get(root, "memory");
+    stream->map_count = item_count(maps, "mmu");
+    stream->maps = arena_alloc(stream->map_count, sizeof *stream->maps);
+    for (size_t i = 0; i < stream->map_count; i++)
+        read_map(maps->items[i], &stream->maps[i]);
+    stream->memory_count = item_count(memory, "memory");
+    stream->memory = arena_alloc(stream->memory_count, sizeof *stream->memory);
+    for (size_t i = 0; i < stream->memory_count; i++)
+        read_memory_request(memory->items[i], &stream->memory[i]);
+    const struct node *programs = required(root, "programs"), *launches = required(root, "launches");
+    if (programs && node_is(programs, NODE_MAPPING, "programs")) {
+        stream->programs = arena_alloc(programs->count + 1, sizeof *stream->programs);
+        for (size_t i = 0; i < programs->count; i++) {
+            struct stream_program *program = &stream->programs[stream->program_count++];
+            program->name = programs->entries[i].key->text;
+            read_program(programs->entries[i].value, program);
+        }
     }
+    stream->launch_count = item_count(launches, "launches");
+    stream->launches = arena_alloc(stream->launch_count, sizeof *stream->launches);
+    for (size_t i = 0; i < stream->launch_count; i++)
+        read_launch(launches->items[i], stream, &stream->launches[i]);
     errors_end();
     return stream;
 }

@@ -3,10 +3,10 @@
  * The way through each cube decides whether two steps share a link. There are only four: all are tried. */
 #include <stdlib.h>
 
+#include "common/arena.h"
+#include "kb/measure.h"
 #include "machine/emitted.h"
 #include "machine/fabric.h"
-#include "kb/measure.h"
-#include "common/arena.h"
 
 struct snake_stop {
     uint64_t key;                                       /* distance along the snake */

@@ -1,0 +1,83 @@
+/* subcommand.c: options and help of subcommands. */
+#include "subcommand.h"
+
+#include <assert.h>
+#include <getopt.h>
+#include <string.h>
+
+#include "common/fail.h"
+#include "machine/emitted.h"
+
+enum { OPTIONS_MOST = 20, HELP_COLUMN = 22, LETTER_VERSION = 256 };
+
+void version_print(FILE *out)
+{
+    fprintf(out, "%s: topology %s, kbgen %s\n", kb_machine_name, kb_topology_hash, kb_version);
+}
+
+static void help_print(const struct subcommand *s)
+{
+    bool options = s->options;
+    printf("usage: %s %s%s%s%s\n\n%s\n%s", program_name, s->name, *s->arguments ? " " : "", s->arguments,
+           options ? " [OPTION ...]" : "", s->help, options ? "\n" : "");
+    for (const struct cli_option *o = s->options; o && o->letter; o++) {
+        int width = printf("  --%s%s%s", o->name, o->argument ? " " : "", o->argument ? o->argument : "");
+        for (const char *line = o->help; *line; width = 0) {
+            int length = (int)strcspn(line, "\n");
+            printf("%*s%.*s\n", HELP_COLUMN - width, "", length, line);
+            line += length + (line[length] == '\n');
+        }
+    }
+    puts("\nExit status: 0 good; 1 the run failed, or data are wrong; 2 wrong use or input; 3 the host system failed.");
+}
+
+static _Noreturn void end_good(void)
+{
+    if (fflush(stdout) || ferror(stdout))
+        die("write to standard output:");
+    fail_exit(STATUS_GOOD);
+}
+
+int subcommand_option(const struct subcommand *s, int argc, char **argv)
+{
+    struct option options[OPTIONS_MOST + 3] = {{"help", no_argument, NULL, 'h'},
+                                               {"version", no_argument, NULL, LETTER_VERSION}};
+    size_t count = 2;
+    for (const struct cli_option *o = s->options; o && o->letter; o++) {
+        assert(count < OPTIONS_MOST + 2);
+        options[count++] = (struct option){o->name, o->argument ? required_argument : no_argument, NULL, o->letter};
+    }
+    argv[0] = (char *)program_name;                     /* getopt_long names it in its messages */
+    int letter = getopt_long(argc, argv, "h", options, NULL);
+    switch (letter) {
+    case 'h':
+        help_print(s);
+        end_good();
+    case LETTER_VERSION:
+        version_print(stdout);
+        end_good();
+    case '?':
+        message("see %s %s --help\n", program_name, s->name);
+        fail_exit(STATUS_WRONG_USE);
+    default: return letter;
+    }
+}
+
+const char *subcommand_argument(const struct subcommand *s, int argc, char **argv, const char *what)
+{
+    if (argc - optind != 1)
+        usage_error("%s takes %s; see %s %s --help", s->name, what, program_name, s->name);
+    return argv[optind];
+}
+
+bool is_standard_output(const char *path)
+{
+    return path && !strcmp(path, "-");
+}
+
+void check_outputs_differ(const char *option, const char *path, const char *other_option, const char *other_path)
+{
+    if (path && other_path && !strcmp(path, other_path))
+        usage_error("--%s and --%s cannot both go to %s", option, other_option,
+                    is_standard_output(path) ? "standard output" : path);
+}

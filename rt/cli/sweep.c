@@ -1,0 +1,204 @@
+/* sweep.c: run after run in one process, each on a simulator that was reset.
+ *
+ * A point is a JSON object such as {"rows": 4096, "op": "max", "--seed": 7}. YAML's flow style is a superset of JSON, so
+ * the reader of topologies reads it, with places of errors; its names and texts need no quotes. */
+#include "sweep.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/stopwatch.h"
+#include "common/arena.h"
+#include "common/diag.h"
+#include "common/read.h"
+#include "common/yaml.h"
+#include "host/bench.h"
+#include "host/param.h"
+#include "report/result.h"
+#include "reset.h"
+#include "simulation.h"
+#include "store/fill.h"
+
+struct sweep_point {
+    struct kb_value *values;                            /* in the order of the bench's parameters */
+    uint64_t seed;
+};
+
+/* ---- reading a point */
+
+/* No parameter has this name: theirs are identifiers. */
+static const char seed_key[] = "--seed";
+
+/* Reads a value: a number without quotes, a text or size with or without them: 4096, "4 KiB". */
+static bool read_value(const struct node *node, const struct kb_param *p, struct kb_value *out)
+{
+    bool flag = false, good;
+    switch (p->type) {
+    case KB_PARAM_INT:
+        return node_u64(node, p->name, p->least, p->most, &out->number);
+    case KB_PARAM_BOOL:
+        good = node_bool(node, p->name, &flag);
+        out->number = flag;
+        return good;
+    case KB_PARAM_TEXT:
+        return node_string(node, p->name, &out->word);
+    default:
+        good = node->type == NODE_SCALAR && (p->type != KB_PARAM_REAL || node->plain) &&
+               !param_parse(p, node->text, out);
+        if (!good)
+            error_expected(node, p->name, param_domain(p), NULL);
+        return good;
+    }
+}
+
+static bool read_entry(const struct node_entry *entry, struct sweep_point *point)
+{
+    const struct kb_bench *bench = bench_current;
+    const char *key = entry->key->text, **names = arena_alloc(bench->count + 1, sizeof *names);
+    for (uint32_t i = 0; i < bench->count; i++) {
+        names[i] = bench->params[i].name;
+        if (!strcmp(key, names[i]))
+            return read_value(entry->value, &bench->params[i], &point->values[i]);
+    }
+    if (!strcmp(key, seed_key))
+        return node_u64(entry->value, seed_key, 0, UINT64_MAX, &point->seed);
+    names[bench->count] = seed_key;
+    error_unknown_key(entry->key, arena_printf("a point of %s", bench->name), names, bench->count + 1);
+    return false;
+}
+
+/* Returns whether a line begins as a JSON object does: other YAML is no point. */
+static bool is_object(const struct source *line)
+{
+    size_t blanks = strspn(line->text, " \t\r");
+    if (line->text[blanks] == '{')
+        return true;
+    error_at((struct where){line, line->lines_before + 1, (unsigned)blanks + 1},
+             "a point must be a JSON object: { \"name\": value, ... }");
+    return false;
+}
+
+/* Reads a line, which must live as long as the point. What it does not give is as in `defaults`. Reports errors at
+ * their places, and returns false if there is one. */
+static bool read_point(const struct source *line, const struct sweep_point *defaults, struct sweep_point *point)
+{
+    unsigned before = error_count();
+    const struct node *node = is_object(line) ? yaml_document(line) : NULL;
+    point->seed = defaults->seed;
+    point->values = arena_alloc(bench_current->count, sizeof *point->values);
+    if (bench_current->count)
+        memcpy(point->values, defaults->values, bench_current->count * sizeof *point->values);
+    bool good = node;
+    for (size_t i = 0; node && i < node->count; i++)
+        good &= read_entry(&node->entries[i], point);
+    return good && error_count() == before;
+}
+
+static struct source line_source(const char *path, const char *text, size_t length, unsigned lines_before)
+{
+    return (struct source){path, arena_text(text, length), length, lines_before};
+}
+
+static bool is_blank(const struct source *line)
+{
+    return strspn(line->text, " \t\r") == line->length;
+}
+
+/* ---- running points */
+
+/* Runs a point and answers it. Returns whether the run was good. */
+static bool run_point(const struct sweep_point *point, const struct output *out)
+{
+    struct host_times times;
+    double began = clock_seconds();
+    bench_values = point->values;
+    fill_seed = point->seed;
+    bool good = simulation_run(began, &times);
+    json_write_line(out, simulation_write, &times);
+    simulator_reset();
+    return good;
+}
+
+static int sweep_file(const char *path, const char *to, const struct sweep_point *defaults)
+{
+    const struct source *file = source_read(path);
+    if (!file)
+        usage_error("cannot open %s:", path);
+    struct sweep_point *points = NULL;
+    size_t count = 0;
+    const char *at = file->text, *end = file->text + file->length;
+    for (unsigned number = 0; at < end; number++) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at)), *stop = newline ? newline : end;
+        struct source *line = arena_alloc(1, sizeof *line);
+        *line = line_source(file->path, at, (size_t)(stop - at), number);
+        at = stop + 1;
+        if (is_blank(line))
+            continue;
+        points = arena_grow(points, count, sizeof *points);
+        read_point(line, defaults, &points[count++]);
+    }
+    errors_end();
+    struct output out = output_open(to);
+    int status = STATUS_GOOD;
+    struct arena_mark start = arena_mark();
+    for (size_t i = 0; i < count; i++) {
+        if (!run_point(&points[i], &out))
+            status = STATUS_RUN_FAILED;
+        arena_release(start);
+    }
+    output_close(&out);
+    return status;
+}
+
+struct refusal {
+    uint64_t point;
+    const char *why;
+};
+
+static void refusal_write(struct json *json, void *arg)
+{
+    const struct refusal *refusal = arg;
+    json_u64(json, "point", refusal->point);
+    json_string(json, "error", refusal->why);
+}
+
+/* Answers each line of standard input before it reads the next one. */
+static int sweep_standard_input(const char *to, const struct sweep_point *defaults)
+{
+    struct output out = output_open(to);
+    struct arena_mark start = arena_mark();
+    char *text = NULL;
+    size_t room = 0;
+    uint64_t points = 0;
+    int status = STATUS_GOOD;
+    ssize_t length;
+    for (unsigned number = 0; (length = getline(&text, &room, stdin)) >= 0; number++) {
+        size_t kept = (size_t)length - (text[length - 1] == '\n');
+        struct source line = line_source("standard input", text, kept, number);
+        struct sweep_point point;
+        int of_line = STATUS_GOOD;
+        if (!is_blank(&line)) {
+            points++;
+            if (!read_point(&line, defaults, &point)) {
+                json_write_line(&out, refusal_write, &(struct refusal){points, errors_forget()});
+                of_line = STATUS_WRONG_USE;
+            } else if (!run_point(&point, &out)) {
+                of_line = STATUS_RUN_FAILED;
+            }
+        }
+        status = of_line > status ? of_line : status;
+        arena_release(start);
+    }
+    free(text);
+    if (ferror(stdin))
+        die("cannot read standard input:");
+    output_close(&out);
+    return status;
+}
+
+int sweep_run(const char *from, const char *to)
+{
+    const struct sweep_point defaults = {bench_values, fill_seed};
+    return strcmp(from, "-") ? sweep_file(from, to, &defaults) : sweep_standard_input(to, &defaults);
+}
