@@ -54,7 +54,7 @@ static uint64_t barrier_bound_ps(struct kb_pes pes, struct kb_order order)
 }
 
 KB_BENCH(barrier, "no PE continues before all PEs have arrived",
-         KB_TEXT(pes, "*", "PEs that take part: a pattern of ids"),
+         KB_TEXT(pes, "*", "PEs that take part: a pattern of ids such as sip0.*"),
          KB_INT(count, 16, 1, 1 << 20, "barriers to measure"),
          KB_INT(skew_ns, 10000, 0, 1000000, "ns between the arrivals of PEs at the barrier that is checked"))
 {

@@ -7,7 +7,7 @@
 #include <kb/measure.h>
 
 struct batched_gemm_args {
-    kb_tensor a, b, c;                                  /* batch x m x k; x k x n; x m x n */
+    kb_tensor a, b, c;                                  /* batch x m x k; batch x k x n; batch x m x n */
     struct gemm_tile tile;
 };
 

@@ -104,7 +104,7 @@ static inline struct tl_shard subrange(struct tl *tl, struct tl_shard shard, str
 
 #define COLLECTIVE_PARAMS(dtypes, size_help)                                                                           \
     KB_INT(size, 1 << 20, 1, 1ull << 36, size_help), KB_WORD(dtype, dtypes, "dtype of the elements"),                  \
-    KB_TEXT(pes, "*", "PEs that take part: a pattern of ids"),                                                         \
+    KB_TEXT(pes, "*", "PEs that take part: a pattern of ids such as sip0.*"),                                          \
     KB_INT(chunk, 16384, 1, 1ull << 36, "largest message in bytes; never more than a slot"),                           \
     KB_WORD(space, "hbm sram tcm", "memory that holds the vectors")
 

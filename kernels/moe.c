@@ -5,7 +5,7 @@
  * is data that each PE loads and reads:
  *   gather:   the members of an expert load the rows of its tokens into their TCM, from wherever they lie;
  *   expert:   each member multiplies them with its columns of `up`, takes silu, and multiplies with its rows of `down`;
- *   scatter:  it stores each resulting row beside the token, in a slot of its own for this choice and member;
+ *   scatter:  it stores each resulting row with the token, in a separate slot for this choice and member;
  *   combine:  after a barrier, each PE adds up its tokens' slots, weighted by their gates.
  * An expert without tokens reads no weights. With few tokens per expert the memories bound the kernel: the weights of
  * every expert in use are read once. The loads and stores of single rows and the fullest expert keep it from the

@@ -356,7 +356,7 @@ static inline bool stream_next(struct stream *s)
 /* ---- in benches */
 
 #define STREAM_ROW_PARAMS                                                                                              \
-    KB_TEXT(pes, "*", "PEs that take part: a pattern of ids"),                                                         \
+    KB_TEXT(pes, "*", "PEs that take part: a pattern of ids such as sip0.*"),                                          \
     KB_INT(buffers, 0, 0, STREAM_BUFFERS, "blocks in flight; 0: chosen"),                                              \
     KB_INT(block_rows, 0, 0, 1 << 30, "rows of a block; 0: chosen")
 

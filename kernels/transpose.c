@@ -18,7 +18,7 @@
 #include <kb/attrs.h>
 
 enum {
-    BUFFERS = 4,                                        /* of what is given, and of what is taken */
+    BUFFERS = 4,                                        /* for blocks to give, and for blocks to take */
     STORE_LAG = 2,                                      /* steps until what was taken is stored */
     LEAST_STEPS = 4                                     /* so that loads, exchanges and stores overlap */
 };
@@ -37,7 +37,7 @@ struct matrix_block {
 
 /* What a PE gives and takes in a step. */
 struct exchange {
-    struct indices to, from;                              /* the PEs that it gives to and takes from */
+    struct indices to, from;                            /* the PEs that it gives to and takes from */
     uint64_t row, col;                                  /* where the step begins in each PE's rows and columns */
     struct matrix_block give, take;
 };
