@@ -17,8 +17,8 @@
 #include "datapass/exec.h"
 #include "machine/tiling.h"
 #include "oplog/log.h"
+#include "reference/expect.h"
 #include "reference/recheck.h"
-#include "reference/reference.h"
 #include "report/summary.h"
 
 static int data_main(int argc, char **argv);

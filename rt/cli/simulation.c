@@ -19,6 +19,7 @@
 #include "machine/emitted.h"
 #include "oplog/log.h"
 #include "races/race.h"
+#include "reference/expect.h"
 #include "reference/reference.h"
 #include "report/result.h"
 #include "sim/loop.h"

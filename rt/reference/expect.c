@@ -1,30 +1,24 @@
-/* expect.c: compares tensors with references, and keeps what came out of it. */
+/* expect.c: expectations: compares tensors with references, element by element, and keeps the verdicts. */
+#include "expect.h"
+
 #include <inttypes.h>
 #include <math.h>
 
 #include "base/dtype.h"
-#include "datapass/exec.h"
-#include "host/host.h"
-#include "common/fail.h"
-#include "host/npy.h"
-#include "oplog/oplog.h"
-#include "machine/tiling.h"
-#include "races/race.h"
-#include "reference.h"
 #include "base/stopwatch.h"
 #include "common/arena.h"
+#include "datapass/exec.h"
+#include "host/host.h"
+#include "host/npy.h"
+#include "machine/tiling.h"
+#include "oplog/oplog.h"
+#include "races/race.h"
+#include "reference.h"
 
 struct verification *verifications;
 
-static void tolerances(struct verification *v, const struct reference *ref)
-{
-    bool equal = ref->exact && ref->dtype == v->tensor->dtype;
-    v->atol = v->rtol = equal ? 0 : dtype_tolerance(v->tensor->dtype);
-    v->scale = ref->scale;
-}
-
-/* How far a value is from what is expected: 0 for the same infinity and for NaN where NaN is expected, infinite for any
- * other of these. */
+/* The distance between two values: 0 between equal infinities and between two NaN, infinite between either of these and
+ * any other value. */
 static double error_of(double got, double expected)
 {
     if (got == expected || (isnan(got) && isnan(expected)))
@@ -45,7 +39,7 @@ static void compare(struct verification *v, uint64_t position, double got, doubl
     double allowed = v->atol * v->scale + v->rtol * fabs(expected);
     bool close = dtype_close(dtype, got, expected, allowed);
     if (error > v->max_error && (!close || isfinite(error)))
-        v->max_error = error;                           /* of a large number and infinity there is none */
+        v->max_error = error;                           /* not the distance of a large number to infinity */
     if (close)
         return;
     if (v->wrong++ == 0 || position < v->position) {
@@ -67,14 +61,14 @@ static void compare_row(struct run run, void *arg)
         double expected = reference_value(c->ref, run.position + i), got = dtype_value(dtype, at + i * size);
         double error = error_of(got, expected);
         if (error <= c->verification->max_error && error <= c->verification->atol * c->verification->scale)
-            continue;                                   /* nearly all end here */
+            continue;                                   /* the quick way for nearly all */
         if (c->ref->wraps && !dtype_is_float(dtype))
             expected = dtype_wrapped(dtype, (int64_t)expected);
         compare(c->verification, run.position + i, got, expected);
     }
 }
 
-/* Who wrote the first wrong element, which is in one of the rows. */
+/* Finds the writer of the first wrong element, if that is in this row. */
 static void find_writer(struct run run, void *arg)
 {
     struct verification *v = arg;
@@ -84,7 +78,7 @@ static void find_writer(struct run run, void *arg)
     v->writer = op_ref_hold(race_writer(run.memory, at));
 }
 
-/* The same, axes of size 1 aside. */
+/* Whether two shapes are equal apart from axes of size 1. */
 static bool same_shape(const struct kb_dims *a, const struct kb_dims *b)
 {
     uint32_t i = 0, j = 0;
@@ -124,7 +118,9 @@ void kb_expect_close_at(kb_tensor tensor, kb_ref ref, const char *file, uint32_t
     exec_data_pass();
     unsigned before = phase_enter(PHASE_reference);
     double began = clock_seconds();
-    tolerances(v, ref);
+    bool equal = ref->exact && ref->dtype == tensor->dtype;
+    v->atol = v->rtol = equal ? 0 : dtype_tolerance(tensor->dtype);
+    v->scale = ref->scale;
     struct comparison comparison = {v, ref};
     tensor_each_row(tensor, true, compare_row, &comparison);
     v->verdict = v->wrong ? VERDICT_WRONG : VERDICT_OK;
@@ -140,9 +136,4 @@ bool verification_failed(void)
         if (v->verdict == VERDICT_WRONG)
             return true;
     return false;
-}
-
-void verifications_reset(void)
-{
-    verifications = NULL;
 }

@@ -1,4 +1,4 @@
-/* recheck.c: a gemm in f64, as a reference for what the data pass made of it.
+/* recheck.c: gemms and math ops in f64 and in integers, compared with what the data pass made of them.
  *
  * f64 holds the products and sums of f32 closely enough, and those of i8 exactly, until they wrap. */
 #include "recheck.h"
@@ -8,26 +8,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "datapass/blas.h"
-#include "machine/command.h"
 #include "base/dtype.h"
-#include "recheck_ops.h"
-#include "common/diag.h"
+#include "common/fail.h"
+#include "datapass/blas.h"
+#include "datapass/gemm.h"
+#include "datapass/math.h"
+#include "evaluator.h"
+#include "kb/arith.h"
+#include "machine/command.h"
 
-const struct exec_check recheck = {recheck_math_expect, recheck_math, recheck_gemm};
+/* ---- gemms */
 
 enum { ROWS = 256, COLUMNS = 512, DEPTH = 2048 };       /* at a time */
 
-struct patch {
+/* Rows and columns of C that are computed again. */
+struct gemm_check {
     const struct gemm *gemm;
     uint64_t row, rows, column, columns;
     double *a, *b, *sum;
-    double *error;                                      /* how far each of the sums may be off */
+    double *error;                                      /* how far each sum may be off */
     double max_a, max_b;
-    bool whole;                                         /* the values are those of i32, which wrap */
+    bool whole;                                         /* the sums are those of i32, which wrap */
 };
 
-static double element(const struct view *m, uint64_t i, uint64_t j)
+static double matrix_element(const struct view *m, uint64_t i, uint64_t j)
 {
     return dtype_value(m->dtype, view_at(IMAGE_BASE, m, i, j));
 }
@@ -38,113 +42,111 @@ static void copy_out(const struct view *m, uint64_t i, uint64_t rows, uint64_t j
 {
     for (uint64_t r = 0; r < rows; r++)
         for (uint64_t c = 0; c < columns; c++) {
-            double x = to[r * columns + c] = element(m, i + r, j + c);
+            double x = to[r * columns + c] = matrix_element(m, i + r, j + c);
             *max = fabs(x) > *max && isfinite(x) ? fabs(x) : *max;
         }
 }
 
-static double applied(const struct patch *p, const struct gemm_epilogue *e, double x, uint64_t row, uint64_t column)
+/* An epilogue of x at an element of C. */
+static double applied(const struct gemm_check *check, const struct gemm_epilogue *e, double x, uint64_t row,
+                      uint64_t column)
 {
-    double operand[MATH_OPERANDS] = {x, e->has_operand ? element(&e->operand, row, column) : e->scalar};
-    if (e->op == OP_quant)
-        return dtype_in_range(p->gemm->c.dtype, recheck_float(OP_quant, 0, operand));
-    if (e->op == OP_cast)
-        return dtype_in_range(p->gemm->c.dtype, x);
-    return p->whole ? recheck_whole(e->op, 0, operand) : recheck_float(e->op, 0, operand);
+    const struct evaluator *evaluator = evaluator_of(e->op, RELATION_eq);
+    enum op_domain domain = (enum op_domain)op_traits(e->op).domain;
+    double y = e->has_operand ? matrix_element(&e->operand, row, column) : e->scalar;
+    if (domain == DOMAIN_QUANT || domain == DOMAIN_CAST)
+        return dtype_in_range(check->gemm->c.dtype, evaluator->value(x, y, 0));
+    return check->whole ? dtype_wrapped(DTYPE_i32, evaluator->whole((int64_t)x, (int64_t)y, 0))
+                        : evaluator->value(x, y, 0);
 }
 
 /* How far f(x) may be off where x may be off by `error`: as far as it is at both ends, and what f32 or a cast rounds.
- * Beyond the range of f32 all is possible. */
-static double error_of(const struct patch *p, const struct gemm_epilogue *e, double x, double error, double value,
-                       uint64_t row, uint64_t column)
+ * Beyond the range of f32 it is unbounded. */
+static double error_of(const struct gemm_check *check, const struct gemm_epilogue *e, double x, double error,
+                       double value, uint64_t row, uint64_t column)
 {
-    if (p->whole)
+    if (check->whole)
         return 0;
-    double up = fabs(applied(p, e, x + error, row, column) - value);
-    double down = fabs(applied(p, e, x - error, row, column) - value);
+    double up = fabs(applied(check, e, x + error, row, column) - value);
+    double down = fabs(applied(check, e, x - error, row, column) - value);
     if (isnan(up) || isnan(down) || fabs(value) > FLT_MAX)
         return INFINITY;
-    double rounding = e->op == OP_cast ? dtype_tolerance(p->gemm->c.dtype) : 1e-6;
+    double rounding = op_traits(e->op).domain == DOMAIN_CAST ? dtype_tolerance(check->gemm->c.dtype) : 1e-6;
     return fmax(up, down) + rounding * fabs(value);
 }
 
-static void apply_one(struct patch *p, const struct gemm_epilogue *e)
+static void apply_epilogue(struct gemm_check *check, const struct gemm_epilogue *e)
 {
-    const struct gemm *g = p->gemm;
+    const struct gemm *g = check->gemm;
     uint64_t last_m = (g->c.shape[0] - 1) / g->tile_m, last_n = (g->c.shape[1] - 1) / g->tile_n;
-    if (e->op == OP_quant || e->op == OP_dequant || (e->op == OP_cast && dtype_is_float(g->c.dtype)))
-        p->whole = false;
-    for (uint64_t i = 0; i < p->rows * p->columns; i++) {
-        uint64_t row = p->row + i / p->columns, column = p->column + i % p->columns;
+    if (gemm_epilogue_makes_floats(e->op, g->c.dtype))
+        check->whole = false;
+    for (uint64_t i = 0; i < check->rows * check->columns; i++) {
+        uint64_t row = check->row + i / check->columns, column = check->column + i % check->columns;
         if (e->scope == SCOPE_ONCE && (row / g->tile_m != last_m || column / g->tile_n != last_n))
             continue;
-        double value = applied(p, e, p->sum[i], row, column);
-        p->error[i] = error_of(p, e, p->sum[i], p->error[i], value, row, column);
-        p->sum[i] = value;
+        double value = applied(check, e, check->sum[i], row, column);
+        check->error[i] = error_of(check, e, check->sum[i], check->error[i], value, row, column);
+        check->sum[i] = value;
     }
 }
 
-static void apply(struct patch *p, enum scope scope)
+static void apply_scope(struct gemm_check *check, enum scope scope)
 {
-    for (uint32_t e = 0; e < p->gemm->epilogues; e++)
-        if (p->gemm->epilogue[e].scope == scope)
-            apply_one(p, &p->gemm->epilogue[e]);
+    for (uint32_t i = 0; i < check->gemm->epilogues; i++)
+        if (check->gemm->epilogue[i].scope == scope)
+            apply_epilogue(check, &check->gemm->epilogue[i]);
 }
 
-/* The sum of so many products more: s of the tolerance is sqrt(depth) max|A| max|B|, without bound if f32 may not hold
- * a partial sum. */
-static void widen_errors(struct patch *p, uint64_t depth)
+/* Adds to the errors what summing `depth` products may be off by: sqrt(depth) max|A| max|B| tolerances, unbounded if a
+ * partial sum may exceed f32. */
+static void widen_errors(struct gemm_check *check, uint64_t depth)
 {
-    enum dtype dtype = dtype_is_float(p->gemm->c.dtype) ? p->gemm->c.dtype : DTYPE_f32;
-    double most = p->max_a * p->max_b, more = p->whole ? 0 : dtype_tolerance(dtype) * sqrt((double)depth) * most;
-    if (!p->whole && most * (double)depth > FLT_MAX)
+    enum dtype dtype = dtype_is_float(check->gemm->c.dtype) ? check->gemm->c.dtype : DTYPE_f32;
+    double most = check->max_a * check->max_b;
+    double more = check->whole ? 0 : dtype_tolerance(dtype) * sqrt((double)depth) * most;
+    if (!check->whole && most * (double)depth > FLT_MAX)
         more = INFINITY;
-    for (uint64_t i = 0; i < p->rows * p->columns; i++)
-        p->error[i] += more;
+    for (uint64_t i = 0; i < check->rows * check->columns; i++)
+        check->error[i] += more;
 }
 
-static bool has_k_tile(const struct gemm *g)
+static void compute(struct gemm_check *check)
 {
-    for (uint32_t i = 0; i < g->epilogues; i++)
-        if (g->epilogue[i].scope == SCOPE_K_TILE)
-            return true;
-    return false;
-}
-
-static void compute(struct patch *p)
-{
-    const struct gemm *g = p->gemm;
-    uint64_t depth = g->a.shape[1], tile = has_k_tile(g) ? g->tile_k : depth;
-    p->whole = !dtype_is_float(g->a.dtype);
-    p->max_a = p->max_b = 0;
-    memset(p->error, 0, p->rows * p->columns * sizeof *p->error);
+    const struct gemm *g = check->gemm;
+    uint64_t depth = g->a.shape[1], tile = gemm_has_k_tile_epilogue(g) ? g->tile_k : depth;
+    uint64_t elements = check->rows * check->columns;
+    check->whole = !dtype_is_float(g->a.dtype);
+    check->max_a = check->max_b = 0;
+    memset(check->error, 0, elements * sizeof *check->error);
     for (uint64_t k = 0, end; k < depth; k = end) {
-        uint64_t tile_end = (k / tile + 1) * tile < depth ? (k / tile + 1) * tile : depth;
-        end = k + DEPTH < tile_end ? k + DEPTH : tile_end;
-        copy_out(&g->a, p->row, p->rows, k, end - k, p->a, &p->max_a);
-        copy_out(&g->b, k, end - k, p->column, p->columns, p->b, &p->max_b);
-        blas_dgemm(p->rows, p->columns, end - k, p->a, end - k, p->b, p->columns, k > 0, p->sum, p->columns);
-        for (uint64_t i = 0; i < p->rows * p->columns && p->whole; i++)
-            p->sum[i] = dtype_wrapped(DTYPE_i32, (int64_t)p->sum[i]);
+        uint64_t tile_end = kb_min((k / tile + 1) * tile, depth);
+        end = kb_min(k + DEPTH, tile_end);
+        copy_out(&g->a, check->row, check->rows, k, end - k, check->a, &check->max_a);
+        copy_out(&g->b, k, end - k, check->column, check->columns, check->b, &check->max_b);
+        blas_dgemm(check->rows, check->columns, end - k, check->a, end - k, check->b, check->columns, k > 0,
+                   check->sum, check->columns);
+        for (uint64_t i = 0; i < elements && check->whole; i++)
+            check->sum[i] = dtype_wrapped(DTYPE_i32, (int64_t)check->sum[i]);
         if (end < tile_end)
             continue;
-        widen_errors(p, end - (end - 1) / tile * tile);
-        apply(p, SCOPE_K_TILE);
+        widen_errors(check, end - (end - 1) / tile * tile);
+        apply_scope(check, SCOPE_K_TILE);
     }
-    apply(p, SCOPE_OUTPUT_TILE);
-    apply(p, SCOPE_ONCE);
+    apply_scope(check, SCOPE_OUTPUT_TILE);
+    apply_scope(check, SCOPE_ONCE);
 }
 
-/* Against what the dtype of C can hold of each value. The s of what epilogues give is 1. */
-static struct difference compare(const struct patch *p, const struct op *op)
+/* The s of what epilogues give is 1. */
+static struct difference compare(const struct gemm_check *check, const struct op *op)
 {
-    const struct view *c = &p->gemm->c;
-    double scale = p->gemm->epilogues > 0 ? 1 : 0;
-    for (uint64_t i = 0; i < p->rows * p->columns; i++) {
-        uint64_t row = p->row + i / p->columns, column = p->column + i % p->columns;
-        double expected = p->sum[i], got = element(c, row, column);
-        double allowed = p->error[i] + dtype_tolerance(c->dtype) * (scale + fabs(expected));
-        if (!isfinite(p->error[i]) || dtype_close(c->dtype, got, expected, allowed))
+    const struct view *c = &check->gemm->c;
+    double scale = check->gemm->epilogues > 0 ? 1 : 0;
+    for (uint64_t i = 0; i < check->rows * check->columns; i++) {
+        uint64_t row = check->row + i / check->columns, column = check->column + i % check->columns;
+        double expected = check->sum[i], got = matrix_element(c, row, column);
+        double allowed = check->error[i] + dtype_tolerance(c->dtype) * (scale + fabs(expected));
+        if (!isfinite(check->error[i]) || dtype_close(c->dtype, got, expected, allowed))
             continue;
         return (struct difference){.op = op, .index = {row, column}, .got = got, .allowed = allowed,
                                    .expected = dtype_in_range(c->dtype, expected)};
@@ -152,29 +154,128 @@ static struct difference compare(const struct patch *p, const struct op *op)
     return (struct difference){0};
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-struct difference recheck_gemm(const struct op *op)
+static struct difference check_gemm(const struct op *op)
 {
     const struct gemm *g = &op->gemm;
-    uint64_t rows = least(ROWS, g->c.shape[0]), columns = least(COLUMNS, g->c.shape[1]);
-    uint64_t depth = least(DEPTH, g->a.shape[1]);
-    double *room = malloc(((rows + columns) * depth + 2 * rows * columns) * sizeof *room);
-    if (!room)
+    uint64_t rows = kb_min(ROWS, g->c.shape[0]), columns = kb_min(COLUMNS, g->c.shape[1]);
+    uint64_t depth = kb_min(DEPTH, g->a.shape[1]);
+    double *memory = malloc(((rows + columns) * depth + 2 * rows * columns) * sizeof *memory);
+    if (!memory)
         die("no memory to check a gemm:");
-    struct patch patch = {.gemm = g, .a = room, .b = room + rows * depth, .sum = room + (rows + columns) * depth};
-    patch.error = patch.sum + rows * columns;
+    struct gemm_check check = {.gemm = g, .a = memory, .b = memory + rows * depth};
+    check.sum = memory + (rows + columns) * depth;
+    check.error = check.sum + rows * columns;
     struct difference found = {0};
-    for (patch.row = 0; patch.row < g->c.shape[0] && !found.op; patch.row += ROWS)
-        for (patch.column = 0; patch.column < g->c.shape[1] && !found.op; patch.column += COLUMNS) {
-            patch.rows = least(ROWS, g->c.shape[0] - patch.row);
-            patch.columns = least(COLUMNS, g->c.shape[1] - patch.column);
-            compute(&patch);
-            found = compare(&patch, op);
+    for (check.row = 0; check.row < g->c.shape[0] && !found.op; check.row += ROWS)
+        for (check.column = 0; check.column < g->c.shape[1] && !found.op; check.column += COLUMNS) {
+            check.rows = kb_min(ROWS, g->c.shape[0] - check.row);
+            check.columns = kb_min(COLUMNS, g->c.shape[1] - check.column);
+            compute(&check);
+            found = compare(&check, op);
         }
-    free(room);
+    free(memory);
     return found;
 }
+
+/* ---- math ops */
+
+/* The index of element i of a shape in row-major order. */
+static void index_of(const uint64_t shape[VIEW_RANK], uint64_t i, uint64_t index[VIEW_RANK])
+{
+    for (unsigned axis = VIEW_RANK; axis-- > 0; i /= shape[axis])
+        index[axis] = i % shape[axis];
+}
+
+static double element(const struct view *view, const uint64_t index[VIEW_RANK])
+{
+    uint64_t at = 0;
+    for (unsigned axis = 0; axis < VIEW_RANK; axis++)
+        at += index[axis] * view->stride[axis];
+    return dtype_value(view->dtype, store_at(IMAGE_BASE, view->memory, view->offset + at * dtype_bytes[view->dtype]));
+}
+
+/* Whether an op computes with integers. */
+static bool is_whole(const struct math *math)
+{
+    enum op_domain domain = (enum op_domain)op_traits(math->op).domain;
+    return !dtype_is_float(math_subject(math)->dtype) && domain != DOMAIN_CAST && domain != DOMAIN_QUANT &&
+           domain != DOMAIN_DEQUANT;
+}
+
+static double expect_element(const struct math *math, const uint64_t index[VIEW_RANK])
+{
+    const struct evaluator *evaluator = evaluator_of(math->op, math->relation);
+    double x[MATH_OPERANDS] = {0};
+    for (unsigned i = 0; i < math->operands; i++)
+        x[i] = math->has_scalar && i + 1 == math->operands ? math->scalar : element(&math->operand[i], index);
+    if (!is_whole(math))
+        return evaluator->value(x[0], x[1], x[2]);
+    return dtype_wrapped(math->to.dtype, evaluator->whole((int64_t)x[0], (int64_t)x[1], (int64_t)x[2]));
+}
+
+/* Reduces the line of the operand at an index. A sum is off by the rounding errors of its terms: `scale` is raised to the
+ * s of the tolerance, unbounded if a partial sum may exceed f32. */
+static double expect_reduced(const struct math *math, uint64_t index[VIEW_RANK], double *line, double *scale)
+{
+    uint64_t depth = math->operand[0].shape[math->axis];
+    bool whole = is_whole(math);
+    double sizes = 0, most = 0;
+    for (uint64_t k = 0; k < depth; k++) {
+        index[math->axis] = k;
+        line[k] = element(&math->operand[0], index);
+        sizes += fabs(line[k]);
+        most = fmax(most, fabs(line[k]));
+    }
+    index[math->axis] = 0;
+    if (!op_traits(math->op).exact && !whole)
+        *scale = fmax(*scale, sizes > FLT_MAX ? (double)INFINITY : sqrt((double)depth) * most);
+    double value = evaluate_reduction(math->op, whole, (struct line){line, depth, 1});
+    return whole ? dtype_wrapped(math->to.dtype, (int64_t)value) : value;
+}
+
+static double *doubles(uint64_t count)
+{
+    double *at = malloc(count * sizeof *at);
+    if (!at)
+        die("no memory to check a math op:");
+    return at;
+}
+
+/* The values of all elements, and behind them the s of the tolerance. */
+static double *expect_math(const struct math *math)
+{
+    uint64_t count = view_elements(&math->to), index[VIEW_RANK];
+    double *expected = doubles(count + 1), *line = NULL;
+    if (math->axis != NO_AXIS)
+        line = doubles(math->operand[0].shape[math->axis]);
+    for (unsigned i = 0; i < math_views(math); i++)
+        view_reach(IMAGE_BASE, &math->operand[i]);
+    expected[count] = 1;
+    for (uint64_t i = 0; i < count; i++) {
+        index_of(math->to.shape, i, index);
+        expected[i] = line ? expect_reduced(math, index, line, &expected[count]) : expect_element(math, index);
+    }
+    free(line);
+    return expected;
+}
+
+static struct difference check_math(const struct op *op, double *expected)
+{
+    const struct view *to = &op->math.to;
+    uint64_t count = view_elements(to), index[VIEW_RANK];
+    double tolerance = dtype_tolerance(to->dtype), scale = expected[count];
+    struct difference found = {0};
+    for (uint64_t i = 0; i < count && !found.op && isfinite(scale); i++) {
+        index_of(to->shape, i, index);
+        double want = dtype_in_range(to->dtype, expected[i]), got = element(to, index);
+        double allowed = tolerance * (scale + fabs(expected[i]));
+        if (dtype_close(to->dtype, got, expected[i], allowed))
+            continue;
+        found = (struct difference){.op = op, .got = got, .expected = want, .allowed = allowed,
+                                    .index = {index[0], index[1], index[2], index[3]}};
+    }
+    free(expected);
+    return found;
+}
+
+const struct exec_check recheck = {expect_math, check_math, check_gemm};

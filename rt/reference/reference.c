@@ -1,23 +1,38 @@
-/* reference.c: what references have in common: their values, what they are gathered from, the time that they take. */
+/* reference.c: what all references share: their values, the operands they are made from, the time they take; and those
+ * whose values are given by the bench or a file. */
 #include "reference.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/dtype.h"
-#include "datapass/exec.h"
-#include "host/host.h"
-#include "common/fail.h"
-#include "oplog/oplog.h"
-#include "machine/tiling.h"
 #include "base/stopwatch.h"
 #include "common/arena.h"
-#include "common/diag.h"
+#include "datapass/exec.h"
+#include "expect.h"
+#include "host/host.h"
+#include "host/npy.h"
+#include "machine/tiling.h"
+#include "oplog/oplog.h"
 
 double reference_seconds;
-static struct reference *references;
+
+static struct {
+    struct reference *newest;
+    double began;                                       /* the call under way */
+    unsigned phase_before;
+} all;
+
+void *reference_alloc(uint64_t count, size_t size)
+{
+    void *at = calloc(count, size);
+    if (!at)
+        die("no memory for a reference of %" PRIu64 " elements:", count);
+    return at;
+}
 
 static uint64_t shape_elements(const struct kb_dims *dims)
 {
@@ -25,14 +40,6 @@ static uint64_t shape_elements(const struct kb_dims *dims)
     for (uint32_t axis = 0; axis < dims->rank; axis++)
         elements *= dims->size[axis];
     return elements;
-}
-
-void *reference_room(uint64_t count, size_t size)
-{
-    void *at = calloc(count, size);
-    if (!at)
-        die("no memory for a reference of %" PRIu64 " elements:", count);
-    return at;
 }
 
 uint64_t reference_elements(const struct kb_dims *dims)
@@ -44,9 +51,9 @@ struct reference *reference_new(struct kb_dims dims, enum dtype dtype)
 {
     struct reference *ref = arena_alloc(1, sizeof *ref);
     *ref = (struct reference){.dims = dims, .elements = reference_elements(&dims), .dtype = dtype, .scale = 1,
-                              .columns = dims.size[dims.rank - 1], .older = references};
+                              .columns = dims.size[dims.rank - 1], .older = all.newest};
     ref->rows = ref->elements / ref->columns;
-    return references = ref;
+    return all.newest = ref;
 }
 
 struct reference *reference_computed(struct kb_dims dims, enum dtype dtype, double *values, double scale)
@@ -57,42 +64,37 @@ struct reference *reference_computed(struct kb_dims dims, enum dtype dtype, doub
     return ref;
 }
 
-void reference_reset(void)
-{
-    verifications_reset();
-    for (struct reference *ref = references; ref; ref = ref->older)
-        free(ref->f32), free(ref->f64), free(ref->i32);
-    references = NULL;
-    reference_seconds = 0;
-}
-
 double reference_value(const struct reference *ref, uint64_t i)
 {
     return ref->f32 ? ref->f32[i] : ref->f64 ? ref->f64[i] : ref->i32[i];
 }
 
-/* ---- a call */
-
-static double began;
-static unsigned phase_before;
-
-void ref_begin(const struct ref_call *call)
+void reference_reset(void)
 {
-    host_only((struct call_site){call->name, call->file, call->line});
-    if (oplog_on)
-        exec_data_pass();
-    phase_before = phase_enter(PHASE_reference);
-    began = clock_seconds();
+    verifications = NULL;
+    for (struct reference *ref = all.newest; ref; ref = ref->older)
+        free(ref->f32), free(ref->f64), free(ref->i32);
+    all.newest = NULL;
+    reference_seconds = 0;
 }
 
-kb_ref ref_end(struct reference *ref)
+void reference_begin(struct call_site call)
 {
-    reference_seconds += clock_seconds() - began;
-    phase_leave(phase_before);
+    host_only(call);
+    if (oplog_on)
+        exec_data_pass();
+    all.phase_before = phase_enter(PHASE_reference);
+    all.began = clock_seconds();
+}
+
+kb_ref reference_end(struct reference *ref)
+{
+    reference_seconds += clock_seconds() - all.began;
+    phase_leave(all.phase_before);
     return ref;
 }
 
-/* ---- what it is computed from */
+/* ---- operands */
 
 bool values_are_half(struct kb_values from)
 {
@@ -128,7 +130,7 @@ static double largest(const struct gathered *g)
     return most;
 }
 
-static struct gathered described(const struct ref_call *call, struct kb_values from)
+static struct gathered described(struct call_site call, struct kb_values from)
 {
     if (from.tensor)
         return (struct gathered){.name = from.tensor->name, .dims = from.tensor->dims, .dtype = from.tensor->dtype,
@@ -137,19 +139,19 @@ static struct gathered described(const struct ref_call *call, struct kb_values f
         return (struct gathered){.name = "a reference", .dims = from.ref->dims, .dtype = from.ref->dtype,
                                  .exact = from.ref->exact};
     if (!from.is_number)
-        misuse(call->file, call->line, "%s: there is no tensor, nor a reference", call->name);
+        misuse_of(call, "there is no tensor, nor a reference");
     return (struct gathered){.name = "a number", .dims = kb_1d(1), .dtype = DTYPE_f32, .exact = true,
                              .is_number = true};
 }
 
-struct gathered gather(const struct ref_call *call, struct kb_values from, bool f64)
+struct gathered gather(struct call_site call, struct kb_values from, bool f64)
 {
     struct gathered g = described(call, from);
     g.elements = reference_elements(&g.dims);
     if (f64)
-        g.f64 = reference_room(g.elements, sizeof *g.f64);
+        g.f64 = reference_alloc(g.elements, sizeof *g.f64);
     else
-        g.f32 = reference_room(g.elements, sizeof *g.f32);
+        g.f32 = reference_alloc(g.elements, sizeof *g.f32);
     if (from.tensor && g.elements)
         tensor_each_row(from.tensor, false, gather_row, &(struct gathering){&g, from.tensor});
     for (uint64_t i = 0; !from.tensor && i < g.elements; i++) {
@@ -170,10 +172,91 @@ void gathered_free(struct gathered *g)
     free(g->f64);
 }
 
-void gathered_check_row(const struct ref_call *call, const struct gathered *g, uint64_t columns, bool one)
+struct gathered gather_floats(struct call_site call, struct kb_values from)
+{
+    struct gathered g = gather(call, from, true);
+    if (!dtype_is_float(g.dtype))
+        misuse_of(call, "'%s' is of %s; floats are needed", g.name, dtype_words[g.dtype]);
+    return g;
+}
+
+void gathered_check_row(struct call_site call, const struct gathered *g, uint64_t columns, bool one)
 {
     uint64_t elements = shape_elements(&g->dims);
     if (elements != columns && !(one && elements == 1))
-        misuse(call->file, call->line, "%s: '%s' has %" PRIu64 " elements for %" PRIu64 " columns", call->name, g->name,
-               elements, columns);
+        misuse_of(call, "'%s' has %" PRIu64 " elements for %" PRIu64 " columns", g->name, elements, columns);
+}
+
+/* ---- given values */
+
+kb_ref kb_ref_given_at(const double *values, struct kb_dims dims, const char *file, uint32_t line)
+{
+    struct call_site call = {"kb_ref_given", file, line};
+    if ((!values && kb_has_data()) || dims.rank < 1 || dims.rank > KB_RANK)
+        misuse_of(call, "values and a shape of 1 to %d axes are needed", KB_RANK);
+    uint64_t elements = 1;
+    for (uint32_t axis = 0; axis < dims.rank; axis++) {
+        if (dims.size[axis] == 0)
+            misuse_of(call, "axis %u has no elements", (unsigned)axis);
+        if (__builtin_mul_overflow(elements, dims.size[axis], &elements) || elements >> 60)
+            misuse_of(call, "2^60 elements or more");
+    }
+    reference_begin(call);
+    struct reference *ref = reference_new(dims, DTYPE_f32);
+    ref->f64 = reference_alloc(ref->elements, sizeof *ref->f64);
+    if (ref->elements)
+        memcpy(ref->f64, values, ref->elements * sizeof *values);
+    return reference_end(ref);
+}
+
+static _Noreturn void refuse_file(struct call_site call, const char *path, struct npy_error error)
+{
+    misuse_of(call, "%s: byte %" PRIu64 ": %s", path, error.at, error.what);
+}
+
+static void check_file(struct call_site call, const char *path, const struct npy *npy)
+{
+    if (npy->rank < 1 || npy->rank > KB_RANK || npy->elements == 0)
+        refuse_file(call, path, (struct npy_error){npy->shape_at, "a reference has elements, and 1 to 4 axes"});
+    if ((npy->kind == 'V' && npy->bytes != 2) || (npy->kind == 'f' && npy->bytes == 1))
+        refuse_file(call, path, (struct npy_error){npy->descr_at, "there are no such numbers"});
+}
+
+/* An element of a file, in this machine's byte order; raw bytes are bf16. */
+static double file_element(char kind, uint32_t bytes, const void *at)
+{
+    if (kind == 'f')
+        return bytes == 8 ? *(const double *)at : dtype_value(bytes == 4 ? DTYPE_f32 : DTYPE_f16, at);
+    if (kind == 'i')
+        return bytes == 8 ? (double)*(const int64_t *)at
+                          : dtype_value(bytes == 4 ? DTYPE_i32 : bytes == 2 ? DTYPE_i16 : DTYPE_i8, at);
+    uint64_t value = 0;                                 /* u and b */
+    memcpy(&value, at, bytes);
+    return kind == 'V' ? dtype_value(DTYPE_bf16, at) : (double)value;
+}
+
+kb_ref kb_ref_npy_at(const char *path, const char *file, uint32_t line)
+{
+    struct call_site call = {"kb_ref_npy", file, line};
+    reference_begin(call);
+    FILE *in = path ? fopen(path, "rb") : NULL;
+    if (!in)
+        misuse_of(call, "cannot open %s: %s", path ? path : "no file", path ? strerror(errno) : "NULL");
+    struct npy npy;
+    struct npy_error error;
+    if (!npy_read_header(in, &npy, &error))
+        refuse_file(call, path, error);
+    check_file(call, path, &npy);
+    struct kb_dims dims = {.rank = npy.rank};
+    memcpy(dims.size, npy.shape, npy.rank * sizeof *npy.shape);
+    struct reference *ref = reference_new(dims, DTYPE_f32);
+    uint8_t *elements = reference_alloc(ref->elements, npy.bytes);
+    if (ref->elements && !npy_read_elements(in, &npy, elements, &error))
+        refuse_file(call, path, error);
+    fclose(in);
+    ref->f64 = reference_alloc(ref->elements, sizeof *ref->f64);
+    for (uint64_t i = 0; i < ref->elements; i++)
+        ref->f64[i] = file_element(npy.kind, npy.bytes, elements + i * npy.bytes);
+    free(elements);
+    return reference_end(ref);
 }

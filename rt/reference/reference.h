@@ -1,105 +1,79 @@
-/* reference.h: what tensors should hold, and whether they do. */
+/* reference.h: the values that tensors should hold, computed apart from the data pass: what all references share. */
 #ifndef KB_REFERENCE_H
 #define KB_REFERENCE_H
 
 #include <stdbool.h>
 
+#include "common/fail.h"
 #include "store/tensor.h"
 
-/* Values in one of three types, row-major: f32 of gemms of f16 and bf16, i32 of those of i8, else f64. With --data off
- * there are none: a shape and a dtype are all that is known, and checked. */
+/* Values in one of three types, row-major: f32 for gemms of f16 and bf16, i32 for gemms of i8, else f64. With --data off
+ * there are none: only the shape and dtype are known, and checked. */
 struct reference {
     struct kb_dims dims;
-    uint64_t elements, rows, columns;                   /* columns: the last axis, rows: all others */
-    enum dtype dtype;                                   /* integers: of this one; floats: no matter which */
+    uint64_t elements, rows, columns;                   /* columns: the last axis; rows: all others together */
+    enum dtype dtype;                                   /* of integers; floats are compared with any float dtype */
     double scale;                                       /* s of the tolerance */
     bool exact;                                         /* no tolerance at all */
     bool wraps;                                         /* integers that do not fit the tensor's dtype wrap in it */
     float *f32;
     double *f64;
     int32_t *i32;
-    struct reference *older;                            /* made before it */
+    struct reference *older;                            /* the one made before it */
 };
 
-/* How many values there are of a shape. */
+/* The number of values of a shape; 0 with --data off. */
 uint64_t reference_elements(const struct kb_dims *dims);
 
-/* One without values yet; those that it gets are of malloc. */
+/* A reference without values yet, with s = 1; its values have to be of malloc. */
 struct reference *reference_new(struct kb_dims dims, enum dtype dtype);
 
-/* Room for values, of malloc, zeroed. */
-void *reference_room(uint64_t count, size_t size);
+/* One of values in f64, with s = `scale`, but at least 1. */
+struct reference *reference_computed(struct kb_dims dims, enum dtype dtype, double *values, double scale);
 
-/* The room's reset (cli/reset.c): frees all references; they have taken no time. Nothing was verified. */
-void reference_reset(void);
+/* Memory for values, of malloc, all 0. */
+void *reference_alloc(uint64_t count, size_t size);
 
 double reference_value(const struct reference *ref, uint64_t position);
 
-/* ---- what references are made of */
+/* ---- a call that makes one */
 
-/* A call of the host's that makes one. */
-struct ref_call {
-    const char *name, *file;
-    uint32_t line;
-};
+/* Begins it: runs the data pass, if there is one, and starts the clock of reference_seconds. */
+void reference_begin(struct call_site call);
+kb_ref reference_end(struct reference *ref);
 
-/* Begins a call, after the data pass, if there is one. */
-void ref_begin(const struct ref_call *call);
-
-/* Ends it; the reference has been made in it. */
-kb_ref ref_end(struct reference *ref);
-
-/* The elements of a tensor or reference in one piece: `f32` or `f64`, which gathered_free frees. */
+/* The elements of an operand in one piece, in `f32` or `f64`; gathered_free frees them. */
 struct gathered {
     const char *name;                                   /* for messages */
     struct kb_dims dims;
-    uint64_t elements;                                  /* that are here */
+    uint64_t elements;                                  /* as reference_elements */
     enum dtype dtype;
     float *f32;
     double *f64;
     double max;                                         /* of the finite magnitudes */
-    bool exact;                                         /* as a tensor has them */
-    bool is_number;                                     /* one element, of the dtype that is needed */
-    double error;                                       /* how far one may be off, as a multiple of the tolerance */
+    bool exact;                                         /* as tensors are */
+    bool is_number;                                     /* one element, of whatever dtype is needed */
+    double error;                                       /* how far an element may be off, in tolerances */
 };
 
-struct gathered gather(const struct ref_call *call, struct kb_values from, bool f64);
+struct gathered gather(struct call_site call, struct kb_values from, bool f64);
 void gathered_free(struct gathered *g);
 
-/* Whether they are one for each column, or, if `one` is allowed, a single one; else it is misuse. */
-void gathered_check_row(const struct ref_call *call, const struct gathered *g, uint64_t columns, bool one);
+/* The same in f64; misuse if they are not floats. */
+struct gathered gather_floats(struct call_site call, struct kb_values from);
+
+/* Misuse unless there is one element for each column, or a single one if `one` is set. */
+void gathered_check_row(struct call_site call, const struct gathered *g, uint64_t columns, bool one);
 
 /* Whether f32 holds all elements: those of tensors of f16 and bf16. */
 bool values_are_half(struct kb_values from);
 
-/* A result of floats that were computed, with s = `scale`, but at least 1. */
-struct reference *reference_computed(struct kb_dims dims, enum dtype dtype, double *values, double scale);
-
-/* ---- expectations */
-
-enum verdict { VERDICT_OK, VERDICT_WRONG, VERDICT_SKIPPED };
-
-/* What an expectation gave. */
-struct op_ref;
-
-struct verification {
-    const struct tensor *tensor;
-    enum verdict verdict;
-    double max_error;
-    double atol, rtol, scale;                           /* allowed: atol * scale + rtol * |expected| */
-    uint64_t wrong;                                     /* elements */
-    uint64_t position;                                  /* of the first wrong one */
-    double got, expected, allowed;
-    const struct op_ref *writer;                        /* of that one, held; NULL: not known (race.h) */
-    struct verification *next;
-};
-
-/* All of this run, in order. */
-extern struct verification *verifications;
-bool verification_failed(void);
-void verifications_reset(void);
+/* ---- the room */
 
 /* The host's seconds that references and comparisons took. */
 extern double reference_seconds;
+
+/* The room's reset (cli/reset.c): frees all references and forgets what was verified. */
+void reference_reset(void);
 
 #endif

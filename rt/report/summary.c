@@ -20,6 +20,7 @@
 #include "machine/tiling.h"
 #include "profile.h"
 #include "races/race.h"
+#include "reference/expect.h"
 #include "reference/reference.h"
 #include "result.h"
 #include "util.h"

@@ -106,12 +106,12 @@ static bool right(const struct gemm *g)
 static bool rechecked(const struct gemm *g)
 {
     struct op op = {.kind = OPKIND_gemm, .gemm = *g};
-    if (recheck_gemm(&op).op)
+    if (recheck.gemm(&op).op)
         return false;
     uint64_t row = below(g->c.shape[0]), column = below(g->c.shape[1]);
     double wrong = at(&g->c, row, column) > 0 ? -100 : 100;
     dtype_from_f64(g->c.dtype, &wrong, element(&g->c, row, column), 1);
-    struct difference found = recheck_gemm(&op);
+    struct difference found = recheck.gemm(&op);
     return found.op == &op && found.index[0] == row && found.index[1] == column && found.got == wrong;
 }
 

@@ -182,7 +182,7 @@ static bool right(const struct gemm *g)
         scratch = aligned_alloc(64, gemm_scratch_bytes);
     struct op op = {.kind = OPKIND_gemm, .gemm = *g};
     gemm_run(g, scratch);
-    struct difference found = recheck_gemm(&op);
+    struct difference found = recheck.gemm(&op);
     if (found.op)
         printf("# the check of every operation objects to [%lu, %lu]: %g, not %g, %g allowed\n", found.index[0],
                found.index[1], found.got, found.expected, found.allowed);
@@ -286,7 +286,7 @@ static void finds(void)
     fill(&g.b, 1);
     expect(right(&g), "the allowed error grows with a scale and shrinks with tanh", "");
     *(float *)place(&g.c, 17, 18) *= 0.9f;
-    struct difference found = recheck_gemm(&op);
+    struct difference found = recheck.gemm(&op);
     expect(found.op == &op && found.index[0] == 17 && found.index[1] == 18,
            "the first wrong element of a gemm is found", "");
 }

@@ -206,9 +206,9 @@ static bool right(const struct math *m)
         want[i] = defined(m, x);
     }
     struct op op = {.kind = OPKIND_math, .math = *m};
-    double *expected = recheck_math_expect(m);
+    double *expected = recheck.expect_math(m);
     math_run(m);
-    bool good = !recheck_math(&op, expected).op;
+    bool good = !recheck.math(&op, expected).op;
     if (!good)
         printf("# %s of %s: the check of every operation objects\n", kb_op_names[m->op], dtype_words[m->to.dtype]);
     for (uint64_t i = 0; i < count && good; i++) {
@@ -287,10 +287,10 @@ static bool reduces(uint16_t op, enum dtype from, enum dtype to, const uint64_t 
     struct math m = {.op = op, .operands = 1, .axis = (int8_t)axis, .to = view(3, to, reduced, 0),
                      .operand = {view(0, from, shape, 0)}};
     fill(&m.operand[0], op == OP_sum || op == OP_mean);
-    double *expected = recheck_math_expect(&m);
+    double *expected = recheck.expect_math(&m);
     math_run(&m);
     struct op record = {.kind = OPKIND_math, .math = m};
-    bool good = !recheck_math(&record, expected).op, is_whole = !dtype_is_float(from);
+    bool good = !recheck.math(&record, expected).op, is_whole = !dtype_is_float(from);
     for (uint64_t i = 0; i < view_elements(&m.to) && good; i++) {
         long double sum = 0, most = -INFINITY, least = INFINITY, sizes = 0;
         bool nan = false;
@@ -363,10 +363,10 @@ static void rechecked(void)
     struct op op = {.kind = OPKIND_math, .math = {.op = OP_mul, .operands = 2, .axis = NO_AXIS, .to = x,
                                                   .operand = {x, x}}};
     fill(&x, true);
-    double *expected = recheck_math_expect(&op.math);
+    double *expected = recheck.expect_math(&op.math);
     math_run(&op.math);
     *(int16_t *)place(&x, (const uint64_t[]){1, 0, 3, 2}) ^= 4;
-    struct difference found = recheck_math(&op, expected);
+    struct difference found = recheck.math(&op, expected);
     expect(found.op == &op && found.index[0] == 1 && found.index[1] == 0 && found.index[2] == 3 && found.index[3] == 2,
            "the first wrong element of an op is found", "");
 }
