@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "common/fail.h"
+#include "tap.h"
 
 struct point {
     uint32_t x, y, z;
@@ -16,11 +17,6 @@ struct points ARRAY(struct point);
 
 static int tests, status;
 static jmp_buf caller;
-
-static void expect(bool good, const char *what)
-{
-    printf("%s %d - %s\n", good ? "ok" : "not ok", ++tests, what);
-}
 
 static bool holds(const struct points *points, uint32_t count)
 {
@@ -69,6 +65,5 @@ int main(void)
     if (!setjmp(caller))
         array_reserve(&points, SIZE_MAX / 4);
     expect(status == STATUS_HOST_FAILED, "a size beyond the address space is a failure of the host");
-    printf("1..%d\n", tests);
-    return 0;
+    return tests_end();
 }

@@ -6,13 +6,7 @@
 #include <string.h>
 
 #include "base/dtype.h"
-
-static int tests;
-
-static void expect(bool good, const char *what)
-{
-    printf("%s %d - %s\n", good ? "ok" : "not ok", ++tests, what);
-}
+#include "tap.h"
 
 /* The value of a 16-bit float with so many exponent bits, by its definition. */
 static double defined(uint16_t half, int exponent_bits)
@@ -139,6 +133,5 @@ int main(void)
     expect(integers(), "floats to integers round to even and saturate, NaN is 0");
     expect(from_integers(), "i32 to narrower integers saturates, to floats rounds");
     expect(close_ones(), "infinity is close only to numbers that may be rounded to it");
-    printf("1..%d\n", tests);
-    return 0;
+    return tests_end();
 }

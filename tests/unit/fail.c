@@ -6,15 +6,11 @@
 #include <string.h>
 
 #include "common/diag.h"
+#include "tap.h"
 
 static int tests, status;
 static char said[1024];
 static jmp_buf caller;
-
-static void expect(bool good, const char *what)
-{
-    printf("%s %d - %s\n", good ? "ok" : "not ok", ++tests, what);
-}
 
 static void take(const char *text, void *arg)
 {
@@ -76,7 +72,7 @@ static void expect_failure(void (*fail)(void), int with, const char *text, const
     bool good = status == with && !strcmp(said, text);
     if (!good)
         printf("# status %d, said: %s\n", status, said);
-    expect(good, what);
+    expect(good, "%s", what);
 }
 
 int main(void)
@@ -95,6 +91,5 @@ int main(void)
     expect_failure(read_wrongly, 2, "lib: error: what 'y' is\n",
                    "errors_end returns to the host with status 2 after an error");
     expect_failure(read_well, 0, "", "errors_end goes on when errors were forgotten");
-    printf("1..%d\n", tests);
-    return 0;
+    return tests_end();
 }

@@ -14,6 +14,7 @@
 #include "machine/tiling.h"
 #include "reference/recheck.h"
 #include "names.h"
+#include "tap.h"
 
 const struct shape kb_shape = {.sips = 1, .cubes = 1, .pes = 16, .ops = KNOWN_OPS};
 const struct attrs kb_attrs = {.hbm_slice_bytes = 1 << 30, .sram_bytes = 1 << 20, .pe_tcm_size_bytes = 1 << 20};
@@ -21,18 +22,6 @@ const struct attrs kb_attrs = {.hbm_slice_bytes = 1 << 30, .sram_bytes = 1 << 20
 uint64_t sim_now_ps(void)
 {
     return 0;
-}
-
-static int tests;
-
-static void expect(bool good, const char *what, const char *more)
-{
-    printf("%s %d - %s%s\n", good ? "ok" : "not ok", ++tests, what, more);
-}
-
-static uint64_t below(uint64_t n)
-{
-    return (uint64_t)rand() % n;
 }
 
 static uint8_t *place(const struct view *v, uint64_t i, uint64_t j)
@@ -266,10 +255,8 @@ static void all_ops(void)
                     good &= gemms(op, in, out);
                     pairs++;
                 }
-        char more[60];
-        snprintf(more, sizeof more, "%s, of %u pairs of dtypes", kb_op_names[op], pairs);
         if (pairs)
-            expect(good, "gemms are right with the epilogue ", more);
+            expect(good, "gemms are right with the epilogue %s, of %u pairs of dtypes", kb_op_names[op], pairs);
     }
 }
 
@@ -284,11 +271,11 @@ static void finds(void)
     struct op op = {.kind = OPKIND_gemm, .gemm = g};
     fill(&g.a, 1);
     fill(&g.b, 1);
-    expect(right(&g), "the allowed error grows with a scale and shrinks with tanh", "");
+    expect(right(&g), "the allowed error grows with a scale and shrinks with tanh");
     *(float *)place(&g.c, 17, 18) *= 0.9f;
     struct difference found = recheck.gemm(&op);
     expect(found.op == &op && found.index[0] == 17 && found.index[1] == 18,
-           "the first wrong element of a gemm is found", "");
+           "the first wrong element of a gemm is found");
 }
 
 int main(void)
@@ -296,6 +283,5 @@ int main(void)
     blas_open();
     all_ops();
     finds();
-    printf("1..%d\n", tests);
-    return 0;
+    return tests_end();
 }

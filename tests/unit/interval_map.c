@@ -1,21 +1,10 @@
 /* interval_map.c: interval maps against arrays of positions, by random operations. */
 #include "common/interval_map.h"
+#include "tap.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static int tests;
-
-static void expect(bool good, const char *what)
-{
-    printf("%s %d - %s\n", good ? "ok" : "not ok", ++tests, what);
-}
-
-static uint64_t below(uint64_t n)
-{
-    return (uint64_t)rand() % n;
-}
 
 /* ---- disjoint: which byte of which source each position holds, as a store has it */
 
@@ -253,6 +242,5 @@ int main(void)
     disjoint();
     balance();
     overlapping();
-    printf("1..%d\n", tests);
-    return 0;
+    return tests_end();
 }

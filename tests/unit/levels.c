@@ -14,6 +14,7 @@
 #include "reference/recheck.h"
 #include "base/threads.h"
 #include "names.h"
+#include "tap.h"
 
 const struct shape kb_shape = {.sips = 1, .cubes = 1, .pes = 4, .ops = 256};
 const struct attrs kb_attrs = {.hbm_slice_bytes = 1 << 30, .sram_bytes = 1 << 20, .pe_tcm_size_bytes = 1 << 20};
@@ -25,18 +26,6 @@ static uint64_t time_ps;
 uint64_t sim_now_ps(void)
 {
     return time_ps;
-}
-
-static int tests;
-
-static void expect(bool good, const char *what)
-{
-    printf("%s %d - %s\n", good ? "ok" : "not ok", ++tests, what);
-}
-
-static uint64_t below(uint64_t n)
-{
-    return (uint64_t)rand() % n;
 }
 
 /* ---- random operations */
@@ -332,7 +321,7 @@ int main(void)
     random_programs(scratch);
     grids(scratch);
     blocks();
-    printf("1..%d\n", tests);
+    return tests_end();
     free(scratch);
     return 0;
 }

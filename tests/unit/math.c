@@ -9,6 +9,7 @@
 #include "machine/tiling.h"
 #include "reference/recheck.h"
 #include "names.h"
+#include "tap.h"
 
 const struct shape kb_shape = {.sips = 1, .cubes = 1, .pes = 4, .ops = KNOWN_OPS};
 const struct attrs kb_attrs = {.hbm_slice_bytes = 1 << 30, .sram_bytes = 1 << 20, .pe_tcm_size_bytes = 1 << 20};
@@ -16,18 +17,6 @@ const struct attrs kb_attrs = {.hbm_slice_bytes = 1 << 30, .sram_bytes = 1 << 20
 uint64_t sim_now_ps(void)
 {
     return 0;
-}
-
-static int tests;
-
-static void expect(bool good, const char *what, const char *more)
-{
-    printf("%s %d - %s%s\n", good ? "ok" : "not ok", ++tests, what, more);
-}
-
-static uint64_t below(uint64_t n)
-{
-    return (uint64_t)rand() % n;
 }
 
 /* ---- views */
@@ -271,9 +260,7 @@ static void elementwise_ops(void)
                 pairs += is_defined;
                 good &= !is_defined || elementwise(op, from, to);
             }
-        char more[60];
-        snprintf(more, sizeof more, "%s, of %u pairs of dtypes", kb_op_names[op], pairs);
-        expect(good, "elements are right of the op ", more);
+        expect(good, "elements are right of the op %s, of %u pairs of dtypes", kb_op_names[op], pairs);
     }
 }
 
@@ -328,9 +315,7 @@ static void reductions(void)
                     for (unsigned axis = 0; axis < VIEW_RANK; axis++)
                         good = good && reduces(ops[o], from, to, s < SHAPES ? shapes[s] : s == SHAPES ? deep : wide,
                                                axis);
-            char more[60];
-            snprintf(more, sizeof more, "%s of %s", kb_op_names[ops[o]], dtype_words[from]);
-            expect(good, "reductions over an axis are right: ", more);
+            expect(good, "reductions over an axis are right: %s of %s", kb_op_names[ops[o]], dtype_words[from]);
         }
 }
 
@@ -352,7 +337,7 @@ static void same_bits(void)
         math_run(&(struct math){.op = OP_sum, .operands = 1, .axis = 0, .to = others, .operand = {with_gaps}});
         good = !memcmp(view_at(IMAGE_BASE, &sums, 0, 0), view_at(IMAGE_BASE, &others, 0, 0), 12);
     }
-    expect(good, "a sum has the same bits along rows and along columns", "");
+    expect(good, "a sum has the same bits along rows and along columns");
 }
 
 /* A result that is wrong is found, at its index. */
@@ -368,7 +353,7 @@ static void rechecked(void)
     *(int16_t *)place(&x, (const uint64_t[]){1, 0, 3, 2}) ^= 4;
     struct difference found = recheck.math(&op, expected);
     expect(found.op == &op && found.index[0] == 1 && found.index[1] == 0 && found.index[2] == 3 && found.index[3] == 2,
-           "the first wrong element of an op is found", "");
+           "the first wrong element of an op is found");
 }
 
 int main(void)
@@ -377,6 +362,5 @@ int main(void)
     reductions();
     same_bits();
     rechecked();
-    printf("1..%d\n", tests);
-    return 0;
+    return tests_end();
 }

@@ -6,14 +6,7 @@
 
 #include "host/npy.h"
 #include "common/arena.h"
-
-static int tests;
-
-static bool expect(bool good, const char *what)
-{
-    printf("%s %d - %s\n", good ? "ok" : "not ok", ++tests, what);
-    return good;
-}
+#include "tap.h"
 
 struct bytes {
     uint8_t at[600];
@@ -66,7 +59,7 @@ static void gives(unsigned version, const char *dict, const char *what)
     int16_t got[6];
     bool good = read_file_of(&file, &npy, got, sizeof got, &error) && npy.rank == 2 && npy.shape[0] == 2 &&
                 npy.shape[1] == 3 && !memcmp(got, little, sizeof got);
-    if (!expect(good, what))
+    if (!expect(good, "%s", what))
         printf("# byte %lu: %s\n", (unsigned long)error.at, error.what ? error.what : "nothing is wrong");
 }
 
@@ -94,7 +87,7 @@ static void refused(const char *dict, uint64_t at, const char *what)
     bool good = read_file_of(&file, &npy, got, sizeof got, &error);
     char name[120];
     snprintf(name, sizeof name, "a header with a mistake is refused at its byte %lu: %s", (unsigned long)at, what);
-    if (!expect(!good && error.at == at && error.what && strstr(error.what, what), name))
+    if (!expect(!good && error.at == at && error.what && strstr(error.what, what), "%s", name))
         printf("# %s: byte %lu: %s\n", dict, (unsigned long)error.at, error.what ? error.what : "nothing is wrong");
 }
 
@@ -180,5 +173,5 @@ int main(void)
     malformed();
     damaged();
     written();
-    printf("1..%d\n", tests);
+    return tests_end();
 }

@@ -1,5 +1,6 @@
 /* pool.c: free lists: objects are zeroed, apart and aligned, and come back. */
 #include "common/pool.h"
+#include "tap.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -7,13 +8,6 @@
 #include <stdlib.h>
 
 enum { OBJECTS = 5000, STEPS = 200000 };
-
-static int tests;
-
-static void expect(bool good, const char *what)
-{
-    printf("%s %d - %s\n", good ? "ok" : "not ok", ++tests, what);
-}
 
 static bool is_filled(const unsigned char *object, size_t size, unsigned char with)
 {
@@ -72,6 +66,5 @@ int main(void)
     random_use(200, "of a size that is no multiple of the alignment");
     random_use(4104, "a few in a chunk");
     reuse();
-    printf("1..%d\n", tests);
-    return 0;
+    return tests_end();
 }

@@ -7,17 +7,11 @@
 #include "machine/emitted.h"
 #include "oplog/log.h"
 #include "machine/tiling.h"
+#include "tap.h"
 
 const struct shape kb_shape = {.sips = 1, .cube_rows = 1, .cube_cols = 1, .cubes = 1, .pes = 4, .cube_nodes = 60,
                                .ops = KNOWN_OPS};
 const struct attrs kb_attrs = {.hbm_slice_bytes = 1 << 30, .sram_bytes = 1 << 20, .pe_tcm_size_bytes = 1 << 20};
-
-static int tests;
-
-static void expect(bool good, const char *what)
-{
-    printf("%s %d - %s\n", good ? "ok" : "not ok", ++tests, what);
-}
 
 static bool same_view(const struct view *a, const struct view *b)
 {
@@ -168,7 +162,7 @@ static void there_and_back(struct interned *interned, const struct encoder *enco
             free(r.op);
         }
     }
-    expect(good, what);
+    expect(good, "%s", what);
     good = next_is(&from, interned, &state, RECORD_bytes, &r) && r.bytes.count == 11
         && !memcmp(r.bytes.at, "given bytes", 11);
     good &= next_is(&from, interned, &state, RECORD_services, &r) && !memcmp(&r.services, &services, sizeof services);
@@ -213,6 +207,5 @@ int main(void)
     there_and_back(&interned, &encoded, "the writer reads records of every kind as they were written");
     damage(&encoded);
     free(encoded.bytes);
-    printf("1..%d\n", tests);
-    return 0;
+    return tests_end();
 }

@@ -6,18 +6,12 @@
 #include "machine/emitted.h"
 #include "machine/tiling.h"
 #include "store/view.h"
+#include "tap.h"
 
 const struct shape kb_shape = {.sips = 1, .cubes = 1, .pes = 4};
 const struct attrs kb_attrs = {.hbm_slice_bytes = 1 << 30, .sram_bytes = 1 << 20, .pe_tcm_size_bytes = 1 << 20};
 
 enum { BYTES = 1 << 14, TIMES = 20000 };
-
-static int tests;
-
-static void expect(bool good, const char *what)
-{
-    printf("%s %d - %s\n", good ? "ok" : "not ok", ++tests, what);
-}
 
 /* Axes in any order; most reach beyond those within them, some lie over one another, some repeat. */
 static struct view random_view(void)
@@ -105,6 +99,5 @@ int main(void)
     expect(dense, "a view without gaps and overlaps is one run");
     expect(found, "views with common bytes are found");
     expect(first_one, "the first common byte of two views is found");
-    printf("1..%d\n", tests);
-    return 0;
+    return tests_end();
 }

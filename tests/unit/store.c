@@ -6,19 +6,13 @@
 #include "machine/emitted.h"
 #include "store/operation.h"
 #include "store/store.h"
+#include "tap.h"
 
 const struct shape kb_shape = {.sips = 1, .cubes = 2, .pes = 2};
 const struct attrs kb_attrs = {.hbm_slice_bytes = UINT64_C(64) << 30, .sram_bytes = 1000,
                                .pe_tcm_size_bytes = 4 << 20, .pe_tcm_reserved_bytes = (2 << 20) + 100};
 
 enum { HBM = 0, OTHER = 1, TCM = 4, SRAM = 8 };
-
-static int tests;
-
-static void expect(bool good, const char *what)
-{
-    printf("%s %d - %s\n", good ? "ok" : "not ok", ++tests, what);
-}
 
 static uint8_t *bytes_at(enum image image, uint32_t memory, uint64_t offset, uint64_t bytes)
 {
@@ -144,6 +138,5 @@ int main(void)
     views();
     pending();
     random_marks();
-    printf("1..%d\n", tests);
-    return 0;
+    return tests_end();
 }

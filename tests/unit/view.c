@@ -6,23 +6,12 @@
 #include "machine/emitted.h"
 #include "machine/tiling.h"
 #include "store/view.h"
+#include "tap.h"
 
 const struct shape kb_shape = {.sips = 1, .cubes = 1, .pes = 4};
 const struct attrs kb_attrs = {.hbm_slice_bytes = 1 << 30, .sram_bytes = 1 << 20, .pe_tcm_size_bytes = 1 << 20};
 
 enum { BYTES = 4096 };
-
-static int tests;
-
-static void expect(bool good, const char *what)
-{
-    printf("%s %d - %s\n", good ? "ok" : "not ok", ++tests, what);
-}
-
-static uint64_t below(uint64_t n)
-{
-    return (uint64_t)rand() % n;
-}
 
 static uint8_t taken[BYTES];
 
@@ -87,6 +76,5 @@ int main(void)
     struct view x = columns(3, 5), other = x;
     other.memory = 1;
     expect(!view_overlap(&x, &other), "views of different memories lie apart");
-    printf("1..%d\n", tests);
-    return 0;
+    return tests_end();
 }
