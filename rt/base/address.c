@@ -1,4 +1,4 @@
-/* address.c: decodes physical addresses, totally: any 64 bits name a memory of this machine or are an error. */
+/* address.c: physical addresses. */
 #include "address.h"
 
 #include <inttypes.h>

@@ -13,7 +13,7 @@ enum space { SPACE_HBM, SPACE_TCM, SPACE_SRAM, SPACES };
 enum { OFFSET_BITS = 36 };
 #define OFFSET_MASK ((UINT64_C(1) << OFFSET_BITS) - 1)
 
-/* A range of a memory. `pe` counts over the machine; of an sram it is the first PE of the cube. */
+/* A range of a memory. `pe` counts over the machine; for an sram it is the first PE of the cube. */
 struct range {
     enum space space;
     uint32_t memory, pe, sip, cube;
@@ -30,14 +30,14 @@ static inline uint64_t address_make(enum space space, uint32_t sip, uint32_t cub
     return (uint64_t)pe << 56 | (uint64_t)sip << 48 | (uint64_t)cube << 40 | (uint64_t)space << OFFSET_BITS | offset;
 }
 
-/* The address `bytes` further on: the offset wraps, nothing carries into the other fields. */
+/* The address `bytes` further on. The offset wraps: nothing carries into the other fields. */
 static inline uint64_t address_add(uint64_t address, uint64_t bytes)
 {
     return (address & ~OFFSET_MASK) | ((address + bytes) & OFFSET_MASK);
 }
 
-/* Decodes [address, address + bytes). NULL if it is good, else why it is not ("no such cube", "in the region that the
- * scheduler reserves of a TCM", ...). Total: any 64 bits and any length are safe. */
+/* Decodes [address, address + bytes). Returns NULL, or why the range is wrong: "there is no such cube" ... Any 64 bits
+ * and any length are safe. */
 const char *address_decode(uint64_t address, uint64_t bytes, struct range *range);
 
 uint32_t memory_count(void);
@@ -48,7 +48,7 @@ uint32_t memory_hbm(uint32_t pe);
 uint32_t memory_tcm(uint32_t pe);
 uint32_t memory_sram(uint32_t cube);                    /* cube counts over the machine */
 
-/* "sip0.cube3.hbm_ctrl.pe5+0x1000" for messages, into a buffer that the next calls reuse. */
+/* "sip0.cube3.hbm_ctrl.pe5+0x1000", for messages; valid for three more calls. */
 const char *address_name(uint64_t address);
 
 #endif

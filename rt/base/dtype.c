@@ -1,6 +1,6 @@
-/* dtype.c: conversions between element types, with the processor's own f16 instructions where it has them.
+/* dtype.c: conversions between element types, with f16 instructions where the processor has them.
  *
- * Both ways to f16 give the same bits, NaN payloads included. */
+ * With and without them the bits are the same, NaN payloads included. */
 #include "dtype.h"
 
 #include <math.h>
@@ -36,7 +36,7 @@ static float f32_of(uint32_t bits)
     return value;
 }
 
-/* Drops the low `shift` bits, to the nearest, ties to even. */
+/* Shifts right, rounding to nearest even. */
 static uint32_t shift_to_even(uint32_t bits, unsigned shift)
 {
     uint32_t half = UINT32_C(1) << (shift - 1), odd = bits >> shift & 1;
@@ -51,7 +51,7 @@ uint16_t f32_to_f16(float value)
         return sign | 0x7e00 | (magnitude >> 13 & 0x3ff);
     if (magnitude >= 0x47800000)                        /* 2^16 and infinity */
         return sign | 0x7c00;
-    if (magnitude >= 0x38800000)                        /* 2^-14: normal; a carry may go as far as infinity */
+    if (magnitude >= 0x38800000)                        /* 2^-14: normal; rounding may carry up to infinity */
         return sign | shift_to_even(magnitude - (112u << 23), 13);
     if (magnitude < 0x33000000)                         /* below half of the smallest denormal */
         return sign;
@@ -119,7 +119,7 @@ __attribute__((target("avx,f16c"))) static void f32_to_f16_f16c(const float *fro
 
 static bool has_f16c(void)
 {
-    return __builtin_cpu_supports("avx2");              /* whatever has AVX2 has F16C, which clang cannot ask for */
+    return __builtin_cpu_supports("avx2");              /* implies F16C, which clang cannot ask for */
 }
 #endif
 
@@ -157,7 +157,7 @@ static double limited(double value, double least, double most)
     return value < least ? least : value > most ? most : value;
 }
 
-/* A value that f16 and bf16 round as they would `value`: rounding to f32 first, to odd, loses nothing that decides. */
+/* An f32 that rounds to f16 and bf16 as `value` does: rounding to odd keeps the bit that decides a tie. */
 static float f32_odd(double value)
 {
     float near = (float)value;
@@ -201,7 +201,7 @@ double dtype_value(enum dtype dtype, const void *element)
     return get(dtype, element, 0);
 }
 
-/* Whole numbers of at most 16 bits: rounded to even by adding what leaves no bits below 1, NaN becomes 0. */
+/* Whole numbers of at most 16 bits. Adding and subtracting 1.5 * 2^23 rounds to even; NaN becomes 0. */
 static int32_t narrow_whole(float value, float least, float most)
 {
     const float no_fraction = 0x1.8p23f;

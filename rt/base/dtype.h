@@ -1,7 +1,7 @@
-/* dtype.h: conversions between element types.
+/* dtype.h: element types, and conversions between them.
  *
- * To a float type values round to nearest even, denormals are kept and NaN stays NaN; to an integer type they round to
- * nearest even and saturate, NaN becomes 0. */
+ * To a float type, values are rounded to nearest even, denormals are kept and NaN stays NaN. To an integer type, they are
+ * rounded to nearest even and saturate, and NaN becomes 0. */
 #ifndef KB_DTYPE_H
 #define KB_DTYPE_H
 
@@ -16,7 +16,7 @@ extern const char *const dtype_words[DTYPES];           /* "f16" ... */
 
 bool dtype_is_float(enum dtype dtype);
 
-/* Elements of any dtype from and to f32 (i32 rounds). */
+/* Elements of any dtype to and from f32 (i32 is rounded). */
 void dtype_to_f32(enum dtype dtype, const void *from, float *to, size_t count);
 void dtype_from_f32(enum dtype dtype, const float *from, void *to, size_t count);
 /* Integers of any dtype to i32, exactly. */
@@ -31,17 +31,17 @@ void dtype_from_f64(enum dtype dtype, const double *from, void *to, size_t count
 /* One element's value, exactly. */
 double dtype_value(enum dtype dtype, const void *element);
 
-/* What is left of a whole number in an integer dtype that wraps: its low bits. */
+/* A whole number as an integer dtype that wraps has it: its low bits. */
 double dtype_wrapped(enum dtype dtype, int64_t whole);
 
-/* What is left of an expected value that the dtype cannot hold: the nearest end of its range, or an infinity. */
+/* A value as the dtype's range allows: beyond it, the nearest end of an integer's range, or an infinity. */
 double dtype_in_range(enum dtype dtype, double value);
 
-/* Whether an element's value is what the dtype has of an expected one, or of any that is off by up to `allowed`. So
- * a number near the end of f16's range may be its infinity; where infinity or NaN is expected, nothing else is. */
+/* Whether an element's value is what the dtype has for an expected value, or for one that differs from it by at most
+ * `allowed`. A number near the end of f16's range may so be infinity; an expected infinity or NaN must be that. */
 bool dtype_close(enum dtype dtype, double got, double expected, double allowed);
 
-/* How far a computed value may be off, of its size and of the size of what was added up; 0 for integers. */
+/* The error that a computed value may have, relative to itself and to the sum of the sizes of its terms; 0 for integers. */
 double dtype_tolerance(enum dtype dtype);
 
 uint16_t f32_to_f16(float value);

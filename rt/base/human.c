@@ -12,7 +12,7 @@ static char *buffer(void)
     return buffers[turn++ % BUFFERS];
 }
 
-/* The value divided by `step` until it is below it, with the unit of the last division. */
+/* Divides the value by `step` while it is at least that, and appends the unit it then has. */
 static const char *scaled(double value, double step, const char *const *units, unsigned count, const char *suffix)
 {
     unsigned unit = 0;

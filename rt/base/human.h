@@ -1,13 +1,13 @@
-/* human.h: numbers for people: four digits and a unit. */
+/* human.h: numbers for people: at most four digits and a unit. */
 #ifndef KB_HUMAN_H
 #define KB_HUMAN_H
 
 #include <stdint.h>
 
-/* Each gives a text in one of a few buffers, which later calls use again. */
+/* Each returns a text that is valid for 15 more calls. */
 const char *human_time(uint64_t ps);                    /* "12.34 us" */
 const char *human_bytes(uint64_t bytes);                /* "2 GiB", "1.5 MiB": binary units */
 const char *human_count(double count, const char *unit);    /* "4.194 PFLOP/s": decimal prefixes */
-const char *human_seconds(double seconds);              /* of the host */
+const char *human_seconds(double seconds);              /* "1.23 s" */
 
 #endif

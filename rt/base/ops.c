@@ -5,26 +5,25 @@
 
 #include "tables.h"
 #include "common/arena.h"
+#include "common/array.h"
 
-static const char **unknown;
-static size_t unknown_count;
+static struct ARRAY(const char *) unknown;              /* names that the machine lacks */
 
 uint16_t op_number(const char *name)
 {
     for (uint32_t i = 0; i < kb_shape.ops; i++)
         if (!strcmp(kb_op_names[i], name))
             return i;
-    for (size_t i = 0; i < unknown_count; i++)
-        if (!strcmp(unknown[i], name))
+    for (size_t i = 0; i < unknown.count; i++)
+        if (!strcmp(unknown.at[i], name))
             return kb_shape.ops + i;
-    unknown = arena_grow(unknown, unknown_count, sizeof *unknown);
-    unknown[unknown_count] = arena_text(name, strlen(name));
-    return kb_shape.ops + unknown_count++;
+    *array_add(&unknown) = arena_text(name, strlen(name));
+    return kb_shape.ops + unknown.count - 1;
 }
 
 const char *op_name(uint16_t op)
 {
-    return op_known(op) ? kb_op_names[op] : unknown[op - kb_shape.ops];
+    return op_known(op) ? kb_op_names[op] : unknown.at[op - kb_shape.ops];
 }
 
 bool op_known(uint16_t op)
@@ -44,6 +43,5 @@ const char *gemm_name(enum dtype dtype)
 
 void base_reset(void)
 {
-    unknown = NULL;
-    unknown_count = 0;
+    array_free(&unknown);
 }

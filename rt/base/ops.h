@@ -1,5 +1,5 @@
-/* ops.h: math ops by name. Numbers below kb_shape.ops are those of kb_op_names and kb_op_costs; a name that the machine
- * lacks gets a number above, so that a command that asks for it can be refused by name. */
+/* ops.h: math ops by name. Numbers below kb_shape.ops are indices of kb_op_names and kb_op_costs; names that the machine
+ * lacks get the numbers above, so that a command that asks for one can be refused by name. */
 #ifndef KB_OPS_H
 #define KB_OPS_H
 
@@ -12,10 +12,10 @@ uint16_t op_number(const char *name);
 const char *op_name(uint16_t op);
 bool op_known(uint16_t op);
 
-/* "gemm_f16": a gemm, by the dtype of its inputs. */
+/* "gemm_f16", by the dtype of the inputs. */
 const char *gemm_name(enum dtype dtype);
 
-/* Forgets the names that the machine lacks. */
+/* The room's reset (cli/reset.c): forgets the names that the machine lacks. */
 void base_reset(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* progress.c: how far long work of the host is. */
+/* progress.c: the progress line. */
 #include "progress.h"
 
 #include <stdio.h>
@@ -6,7 +6,7 @@
 
 #include "stopwatch.h"
 
-static double began, shown;                             /* 0: no work is under way; shown > began: a line is there */
+static double began, shown;                             /* 0: there is no work; shown > began: there is a line */
 
 void progress(const char *what, uint64_t done, uint64_t all)
 {

@@ -13,10 +13,10 @@ static inline uint64_t ceil_div(uint64_t a, uint64_t b) { return kb_ceil_div(a, 
 static inline uint64_t move_ps(uint64_t bytes, uint64_t bw_bps) { return kb_move_ps(bytes, bw_bps); }
 static inline uint64_t cycles_ps(uint64_t cycles, uint64_t clock_khz) { return kb_cycles_ps(cycles, clock_khz); }
 
-/* Division by an attribute: by a shift, if it is a power of two. */
+/* Division by an attribute: a shift if it is a power of two. */
 struct divisor {
     uint64_t by;
-    unsigned shift;                                     /* 64: it is none */
+    unsigned shift;                                     /* 64: not a power of two */
 };
 
 static inline struct divisor divisor_of(uint64_t by)

@@ -1,8 +1,7 @@
-/* tables.h: what the runtime knows of a machine: attributes, shape, and the rows of its tables.
+/* tables.h: the machine as emitted code describes it: attributes, shape, and tables.
  *
- * All of it is const and emitted. A cube's nodes and links are described once, for every cube alike; an instance is its
- * cube's row and the position within the cube. Times are ps, bandwidths bytes/s (0: infinite), clocks kHz, sizes bytes.
- */
+ * All of it is const. Every cube has the same nodes and links, which are described once; an instance is a cube and a
+ * position within it. Times are in ps, bandwidths in bytes/s (0: infinite), clocks in kHz, sizes in bytes. */
 #ifndef KB_TABLES_H
 #define KB_TABLES_H
 
@@ -44,7 +43,7 @@ enum side { SIDE_N, SIDE_E, SIDE_S, SIDE_W, SIDES };
 
 enum ring_buffer { BUFFER_TCM, BUFFER_SRAM, BUFFER_HBM };
 
-/* Counts. `nodes` and `links` of a cube are those of the tables below. */
+/* Counts. */
 struct shape {
     uint32_t sips, cube_rows, cube_cols, cubes;         /* cubes: of one SIP */
     uint32_t noc_rows, noc_cols, pes;                   /* pes: of one cube */
@@ -60,8 +59,8 @@ extern const struct shape kb_shape;
 struct cube_node {
     uint8_t kind;
     uint16_t index;    /* among the cube's nodes of this kind; PE number for the parts of a PE */
-    uint16_t target;   /* its router, as an index of kb_route; NO_TARGET: hangs on no router */
-    uint16_t up, down; /* links node -> router and back; NO_LINK; of a router: NO_LINK */
+    uint16_t target;   /* its router, as an index of kb_route; NO_TARGET: it has none */
+    uint16_t up, down; /* links to its router and back; of a router NO_LINK */
 };
 
 /* A directed link that begins in a cube. `to` of a ucie or io link is NO_NODE: it is in another cube, or the io_cpu. */
@@ -72,9 +71,9 @@ struct cube_link {
 
 enum { NO_TARGET = 0xffff, NO_LINK = 0xffff, NO_NODE = 0xffff };
 
-/* The order of a cube's links: first those between routers and of attachments, in any order, then, per side n e s w,
- * the ucie link out of that port, and last, per side, the link from that port to the io_cpu. Sides without one have a
- * row all the same. */
+/* The order of a cube's links: first those between routers and of attachments, in any order; then, per side n e s w, the
+ * ucie link out of that port; last, per side, the link from that port to the io_cpu. Sides without such a link have a row
+ * as well. */
 static inline uint32_t cube_link_ucie(const struct shape *s, enum side side)
 {
     return s->cube_links - 2 * SIDES + side;
@@ -86,13 +85,13 @@ struct attachment {
     uint8_t side;
 };
 
-/* A request goes X first, its response the same way back, so Y first. */
+/* A request goes X first; its response takes the same way back, so it goes Y first. */
 enum direction { REQUEST, RESPONSE, DIRECTIONS };
 
 /* The next step from one cube to another of the same SIP: a side, or HERE. */
 enum { HERE = SIDES };
 
-/* Positions within a cube; node_rank() in fabric.h makes ranks of them. */
+/* Positions within a cube; node_rank() of fabric.h gives their ranks. */
 static inline uint32_t cube_m_cpu(void) { return 0; }
 static inline uint32_t cube_sram(void) { return 1; }
 static inline uint32_t cube_router(const struct shape *s, uint32_t row, uint32_t col)

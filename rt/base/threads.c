@@ -1,4 +1,4 @@
-/* threads.c: the threads of the data pass and of references. They wait for work, to the end of the program. */
+/* threads.c: the threads of the data pass and of references, which wait for work until the program ends. */
 #define _GNU_SOURCE                                     /* sched_getaffinity */
 #include "threads.h"
 
@@ -9,49 +9,49 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/diag.h"
+#include "common/fail.h"
 
 unsigned thread_count;
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t begins = PTHREAD_COND_INITIALIZER, ends = PTHREAD_COND_INITIALIZER;
-static unsigned started = 1, working;                   /* the caller's thread is there; how many others work */
-static uint64_t rounds, rounds_before;                  /* that have begun; when threads were started last */
-
-/* Of this round. */
-static void (*work)(uint64_t i, unsigned thread, void *arg);
-static void *work_arg;
-static uint64_t work_count, taken;
+static struct {
+    pthread_mutex_t mutex;
+    pthread_cond_t begins, ends;
+    unsigned started, working;                          /* started: with the caller's; working: of the others */
+    uint64_t rounds, rounds_before;                     /* that have begun; that had when threads were started last */
+    void (*f)(uint64_t i, unsigned thread, void *arg);  /* of this round */
+    void *arg;
+    uint64_t count, taken;
+} threads = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER, .started = 1};
 
 static void take(unsigned thread)
 {
-    for (uint64_t i; (i = __atomic_fetch_add(&taken, 1, __ATOMIC_RELAXED)) < work_count;)
-        work(i, thread, work_arg);
+    for (uint64_t i; (i = __atomic_fetch_add(&threads.taken, 1, __ATOMIC_RELAXED)) < threads.count;)
+        threads.f(i, thread, threads.arg);
 }
 
 static void *worker(void *arg)
 {
     unsigned thread = (unsigned)(uintptr_t)arg;
-    pthread_mutex_lock(&mutex);
-    for (uint64_t round = rounds_before;; round = rounds) {
-        while (round == rounds)
-            pthread_cond_wait(&begins, &mutex);
-        pthread_mutex_unlock(&mutex);
+    pthread_mutex_lock(&threads.mutex);
+    for (uint64_t round = threads.rounds_before;; round = threads.rounds) {
+        while (round == threads.rounds)
+            pthread_cond_wait(&threads.begins, &threads.mutex);
+        pthread_mutex_unlock(&threads.mutex);
         if (thread < thread_count)
             take(thread);
-        pthread_mutex_lock(&mutex);
-        if (--working == 0)
-            pthread_cond_signal(&ends);
+        pthread_mutex_lock(&threads.mutex);
+        if (--threads.working == 0)
+            pthread_cond_signal(&threads.ends);
     }
     return NULL;
 }
 
 void threads_option(const char *text)
 {
-    unsigned long threads = strtoul(text, NULL, 10);
-    if (!*text || strspn(text, "0123456789") != strlen(text) || threads < 1 || threads > THREADS_MOST)
+    unsigned long number = strtoul(text, NULL, 10);
+    if (!*text || strspn(text, "0123456789") != strlen(text) || number < 1 || number > THREADS_MOST)
         usage_error("--threads %s: a whole number from 1 to %d is needed", text, THREADS_MOST);
-    thread_count = (unsigned)threads;
+    thread_count = (unsigned)number;
 }
 
 void threads_prepare(void)
@@ -63,19 +63,19 @@ void threads_prepare(void)
     thread_count = processors < THREADS_MOST ? (unsigned)processors : THREADS_MOST;
 }
 
-/* Signals are for the thread that simulates. */
+/* Signals are left to the thread that simulates. */
 static void start(void)
 {
     sigset_t all, before;
     pthread_t thread;
-    rounds_before = rounds;
+    threads.rounds_before = threads.rounds;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    while (started < thread_count) {
-        if (pthread_create(&thread, NULL, worker, (void *)(uintptr_t)started))
-            die("cannot start thread %u of the data pass (--threads):", started + 1);
+    while (threads.started < thread_count) {
+        if (pthread_create(&thread, NULL, worker, (void *)(uintptr_t)threads.started))
+            die("cannot start thread %u of the data pass (--threads):", threads.started + 1);
         pthread_detach(thread);
-        started++;
+        threads.started++;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
@@ -83,20 +83,20 @@ static void start(void)
 void threads_run(uint64_t count, void (*f)(uint64_t i, unsigned thread, void *arg), void *arg)
 {
     threads_prepare();
-    work = f, work_arg = arg, work_count = count, taken = 0;
+    threads.f = f, threads.arg = arg, threads.count = count, threads.taken = 0;
     if (thread_count == 1 || count <= 1) {
         take(0);
         return;
     }
     start();
-    pthread_mutex_lock(&mutex);
-    working = started - 1;
-    rounds++;
-    pthread_cond_broadcast(&begins);
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_lock(&threads.mutex);
+    threads.working = threads.started - 1;
+    threads.rounds++;
+    pthread_cond_broadcast(&threads.begins);
+    pthread_mutex_unlock(&threads.mutex);
     take(0);
-    pthread_mutex_lock(&mutex);
-    while (working > 0)
-        pthread_cond_wait(&ends, &mutex);
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_lock(&threads.mutex);
+    while (threads.working > 0)
+        pthread_cond_wait(&threads.ends, &threads.mutex);
+    pthread_mutex_unlock(&threads.mutex);
 }

@@ -4,19 +4,19 @@
 
 #include <stdint.h>
 
-/* How many threads there are, the caller's among them; 0, before the first use: the processors that this process may
+/* The number of threads, the caller's included. 0, before the first use: one for each processor that this process may
  * run on. */
 extern unsigned thread_count;
 enum { THREADS_MOST = 256 };
 
-/* Sets it to what `--threads` says; a wrong number is a usage error. */
+/* Sets it by the option --threads; a wrong number is a usage error. */
 void threads_option(const char *text);
 
 /* Sets thread_count if it is 0. */
 void threads_prepare(void);
 
-/* Calls f(i, thread, arg) for i = 0 ... count - 1, on all threads, each taking the lowest i that is left; returns when
- * all have returned. `thread` is below thread_count, 0 the caller's. */
+/* Calls f(i, thread, arg) for i = 0 ... count - 1 on all threads, each of which takes the lowest i that is left, and
+ * returns when all calls have returned. `thread` is below thread_count; the caller's is 0. */
 void threads_run(uint64_t count, void (*f)(uint64_t i, unsigned thread, void *arg), void *arg);
 
 #endif

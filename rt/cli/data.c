@@ -42,7 +42,7 @@ struct tensor_hash {
     uint64_t element_bytes, hash;
 };
 
-static void hash_row(struct run run, void *arg)
+static void hash_row(struct tensor_row run, void *arg)
 {
     struct tensor_hash *of = arg;
     uint64_t bytes = run.count * of->element_bytes;

@@ -53,7 +53,7 @@ void kb_fill_at(kb_tensor tensor, enum kb_fill_kind kind, double x, double y, co
 
 /* ---- elements as they are now */
 
-static bool is_pending(const struct tensor *tensor, struct run run)
+static bool is_pending(const struct tensor *tensor, struct tensor_row run)
 {
     uint64_t at;
     return store_pending(run.memory, run.offset, run.count * dtype_bytes[tensor->dtype], &at);
@@ -72,13 +72,13 @@ struct copying {
     bool pending;
 };
 
-static void find_pending(struct run run, void *arg)
+static void find_pending(struct tensor_row run, void *arg)
 {
     struct copying *copying = arg;
     copying->pending |= is_pending(copying->tensor, run);
 }
 
-static void copy_row(struct run run, void *arg)
+static void copy_row(struct tensor_row run, void *arg)
 {
     const struct copying *copying = arg;
     uint64_t size = dtype_bytes[copying->tensor->dtype], bytes = run.count * size;
@@ -97,7 +97,7 @@ void tensor_data_copy(struct call_site call, const struct tensor *tensor, void *
 }
 
 /* Where an element lies, with those behind it in its row and shard; of copies, in the first one. */
-static struct run run_from(const struct tensor *tensor, uint64_t position)
+static struct tensor_row run_from(const struct tensor *tensor, uint64_t position)
 {
     uint64_t index[KB_RANK];
     uint32_t last = tensor->dims.rank - 1;
@@ -109,10 +109,10 @@ static struct run run_from(const struct tensor *tensor, uint64_t position)
         for (; axis < KB_RANK && index[axis] - shard->view.first[axis] < shard->view.shape[axis]; axis++)
             element += (index[axis] - shard->view.first[axis]) * shard->view.stride[axis];
         if (axis == KB_RANK)
-            return (struct run){shard->memory, shard->offset + element * dtype_bytes[tensor->dtype], position,
+            return (struct tensor_row){shard->memory, shard->offset + element * dtype_bytes[tensor->dtype], position,
                                 end - index[last]};
     }
-    return (struct run){0};                             /* not reached: the shards hold every position */
+    return (struct tensor_row){0};                             /* not reached: the shards hold every position */
 }
 
 static void peek(struct call_site call, kb_tensor tensor, uint64_t position, uint64_t count, double *values)
@@ -125,7 +125,7 @@ static void peek(struct call_site call, kb_tensor tensor, uint64_t position, uin
     oplog_settle(true, OP_OF_HOST);
     uint64_t size = dtype_bytes[tensor->dtype];
     for (uint64_t end = position + count; position < end;) {
-        struct run run = run_from(tensor, position);
+        struct tensor_row run = run_from(tensor, position);
         run.count = run.count < end - position ? run.count : end - position;
         if (is_pending(tensor, run))
             compute_pending(call, tensor);

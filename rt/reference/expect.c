@@ -50,7 +50,7 @@ static void compare(struct verification *v, uint64_t position, double got, doubl
     }
 }
 
-static void compare_row(struct run run, void *arg)
+static void compare_row(struct tensor_row run, void *arg)
 {
     const struct comparison *c = arg;
     enum dtype dtype = c->verification->tensor->dtype;
@@ -69,7 +69,7 @@ static void compare_row(struct run run, void *arg)
 }
 
 /* Finds the writer of the first wrong element, if that is in this row. */
-static void find_writer(struct run run, void *arg)
+static void find_writer(struct tensor_row run, void *arg)
 {
     struct verification *v = arg;
     if (v->position < run.position || v->position - run.position >= run.count || v->writer)

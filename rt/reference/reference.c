@@ -107,7 +107,7 @@ struct gathering {
     const struct tensor *tensor;
 };
 
-static void gather_row(struct run run, void *arg)
+static void gather_row(struct tensor_row run, void *arg)
 {
     const struct gathering *g = arg;
     enum dtype dtype = g->tensor->dtype;

@@ -1,7 +1,7 @@
-/* fill.c: what the host writes into a tensor.
+/* fill.c: values that the host writes into a tensor.
  *
- * A random value is a hash of the run's seed, the tensor's number and the element's position, so it does not matter
- * where an element lies, nor in which order they are written. */
+ * A random value is a hash of the run's seed, the tensor's number and the element's position, so it depends neither on
+ * where the element lies nor on the order of writing. */
 #include "fill.h"
 
 #include <math.h>
@@ -49,34 +49,33 @@ static double value(const struct writer *w, uint64_t position)
     return dtype_is_float(f->tensor->dtype) ? at : floor(at);
 }
 
-static void compute_row(const struct writer *w, struct run run, uint8_t *to)
+static void compute_row(const struct writer *w, struct tensor_row row, uint8_t *to)
 {
     enum dtype dtype = w->fill->tensor->dtype;
     double values[CHUNK];
-    for (uint64_t done = 0; done < run.count; done += CHUNK) {
-        uint64_t count = run.count - done < CHUNK ? run.count - done : CHUNK;
+    for (uint64_t done = 0; done < row.count; done += CHUNK) {
+        uint64_t count = row.count - done < CHUNK ? row.count - done : CHUNK;
         for (uint64_t i = 0; i < count; i++)
-            values[i] = w->fill->kind == KB_CONSTANT ? w->fill->x : value(w, run.position + done + i);
+            values[i] = w->fill->kind == KB_CONSTANT ? w->fill->x : value(w, row.position + done + i);
         dtype_from_f64(dtype, values, to + done * dtype_bytes[dtype], count);
     }
 }
 
-static void write_row(struct run run, void *arg)
+static void write_row(struct tensor_row row, void *arg)
 {
     const struct writer *w = arg;
     enum dtype dtype = w->fill->tensor->dtype;
-    uint64_t bytes = run.count * dtype_bytes[dtype];
-    store_reach(w->image, run.memory, run.offset + bytes);
-    uint8_t *to = store_at(w->image, run.memory, run.offset);
+    uint64_t bytes = row.count * dtype_bytes[dtype];
+    store_reach(w->image, row.memory, row.offset + bytes);
+    uint8_t *to = store_at(w->image, row.memory, row.offset);
     if (w->fill->kind == KB_GIVEN)
-        memcpy(to, (const uint8_t *)w->fill->given + run.position * dtype_bytes[dtype], bytes);
+        memcpy(to, (const uint8_t *)w->fill->given + row.position * dtype_bytes[dtype], bytes);
     else
-        compute_row(w, run, to);
+        compute_row(w, row, to);
     if (w->image == IMAGE_NOW)
-        store_mark(run.memory, run.offset, bytes, NULL);
+        store_mark(row.memory, row.offset, bytes, NULL);
 }
 
-/* Copies are alike, byte by byte. */
 static void write_copy(const struct writer *w, const struct shard *shard)
 {
     const struct tensor *tensor = w->fill->tensor;

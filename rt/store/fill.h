@@ -1,4 +1,4 @@
-/* fill.h: what the host writes into a tensor. */
+/* fill.h: values that the host writes into a tensor. */
 #ifndef KB_FILL_H
 #define KB_FILL_H
 
@@ -12,10 +12,10 @@ struct fill {
     const void *given;                                  /* of KB_GIVEN: all elements, row-major */
 };
 
-/* Of the run: every random value depends on it. */
+/* The run's seed: every random value depends on it. */
 extern uint64_t fill_seed;
 
-/* Writes all values of a fill, to every copy. Pure: the same values each time. */
+/* Writes all values of a fill, to every copy. The values are the same each time. */
 void fill_write(const struct fill *fill, enum image image);
 
 #endif

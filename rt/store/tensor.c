@@ -40,9 +40,9 @@ static void check_pes(const char *name, const struct kb_place *place, struct cal
     uint32_t all = kb_shape.sips * kb_shape.cubes * kb_shape.pes;
     if (place->pes.count == 0)
         misuse_of(call, "tensor '%s' is placed on no PE", name);
-    for (uint32_t i = 1; i < place->pes.count; i++)     /* kernels search for theirs */
+    for (uint32_t i = 1; i < place->pes.count; i++)     /* kernels find theirs by binary search */
         if (place->pes.pe[i - 1] >= place->pes.pe[i])
-            misuse_of(call, "the PEs of tensor '%s' are not in rank order, none twice: %u comes before %u", name,
+            misuse_of(call, "the PEs of tensor '%s' must be in rank order, each once: %u comes before %u", name,
                       (unsigned)place->pes.pe[i - 1], (unsigned)place->pes.pe[i]);
     uint32_t last = place->pes.pe[place->pes.count - 1];
     if (last >= all)
@@ -57,7 +57,7 @@ static void check_place(const char *name, struct kb_dims dims, const struct kb_p
         misuse_of(call, "tensor '%s': there is no placement in space number %u, split number %u", name,
                   (unsigned)place->space, (unsigned)place->split);
     if (place->split == KB_WHOLE && place->pes.count != 1)
-        misuse_of(call, "tensor '%s' is to lie with one PE, but %u are named: kb_copies, or a split", name,
+        misuse_of(call, "tensor '%s' is placed with one PE, but %u are named: use kb_copies or a split", name,
                   place->pes.count);
     if (place->split != KB_BLOCKS)
         return;
@@ -70,7 +70,7 @@ static void check_place(const char *name, struct kb_dims dims, const struct kb_p
 
 /* ---- placement */
 
-/* Takes part i of p of an axis. */
+/* Narrows a view to part i of p of an axis. */
 static void split(struct tl_shard *view, uint32_t axis, uint64_t i, uint64_t p)
 {
     uint64_t n = view->shape[axis];
@@ -112,7 +112,8 @@ static void shard_place(struct tensor *t, uint32_t i, struct call_site call)
     if (!allocator_host_take(shard->memory, bytes, &shard->offset))
         misuse_of(call, "no room for tensor '%s' at %s: %" PRIu64 " bytes asked for, %" PRIu64 " left, %" PRIu64
                   " held by tensors and %" PRIu64 " by a kernel", t->name, address_name(memory_address(shard->memory, 0)),
-                  bytes, allocator_host_left(shard->memory), allocator_host_bytes(shard->memory), allocator_kernel_bytes(shard->memory));
+                  bytes, allocator_host_left(shard->memory), allocator_host_bytes(shard->memory),
+                  allocator_kernel_bytes(shard->memory));
     shard->view.addr = memory_address(shard->memory, shard->offset);
 }
 
@@ -153,7 +154,7 @@ uint64_t tensor_rows(const struct shard *shard)
     return shard->elements ? shard->elements / v->shape[v->rank - 1] : 0;
 }
 
-struct run tensor_row(const struct tensor *t, const struct shard *shard, uint64_t row)
+struct tensor_row tensor_row(const struct tensor *t, const struct shard *shard, uint64_t row)
 {
     const struct tl_shard *v = &shard->view;
     uint32_t last = t->dims.rank - 1;
@@ -164,10 +165,10 @@ struct run tensor_row(const struct tensor *t, const struct shard *shard, uint64_
         weight *= t->dims.size[axis];
     }
     uint64_t offset = shard->offset + row * v->shape[last] * dtype_bytes[t->dtype];
-    return (struct run){shard->memory, offset, position, v->shape[last]};
+    return (struct tensor_row){shard->memory, offset, position, v->shape[last]};
 }
 
-void tensor_each_row(const struct tensor *t, bool all_copies, void (*f)(struct run run, void *arg), void *arg)
+void tensor_each_row(const struct tensor *t, bool all_copies, void (*f)(struct tensor_row run, void *arg), void *arg)
 {
     uint32_t shards = t->place.split == KB_COPIES && !all_copies ? 1 : t->shards;
     for (uint32_t i = 0; i < shards; i++)

@@ -1,4 +1,4 @@
-/* tensor.h: tensors of the host: shards, and the runs of bytes that hold a shard's rows. */
+/* tensor.h: tensors of the host, their shards, and the rows of these. */
 #ifndef KB_TENSOR_H
 #define KB_TENSOR_H
 
@@ -10,7 +10,7 @@ struct shard {
     uint32_t memory;
     uint64_t offset;                                    /* in bytes */
     uint64_t elements;
-    uint32_t pe;                                        /* that it was placed with */
+    uint32_t pe;                                        /* PE that the shard was placed with */
     struct tl_shard view;                               /* as kernels see it */
 };
 
@@ -19,14 +19,14 @@ struct tensor {
     enum dtype dtype;
     struct kb_dims dims;
     struct kb_place place;
-    uint32_t number;                                    /* tensors made before it */
+    uint32_t number;                                    /* of tensors made before it */
     uint64_t elements;
     struct shard *shard;
     uint32_t shards;
 };
 
-/* A row of a shard: elements of consecutive positions in the tensor, at consecutive offsets. */
-struct run {
+/* A row of a shard: elements at consecutive positions in the tensor and at consecutive offsets. */
+struct tensor_row {
     uint32_t memory;
     uint64_t offset, position, count;
 };
@@ -35,18 +35,18 @@ struct run {
 void tensor_check(struct call_site call, const struct tensor *tensor);
 
 uint64_t tensor_rows(const struct shard *shard);
-struct run tensor_row(const struct tensor *tensor, const struct shard *shard, uint64_t row);
+struct tensor_row tensor_row(const struct tensor *tensor, const struct shard *shard, uint64_t row);
 
-/* Calls f for every row of the tensor; of copies, for those of the first one alone or of all. */
-void tensor_each_row(const struct tensor *tensor, bool all_copies, void (*f)(struct run run, void *arg), void *arg);
+/* Calls f for every row of the tensor; if its shards are copies, for the rows of the first one or of all. */
+void tensor_each_row(const struct tensor *tensor, bool all_copies, void (*f)(struct tensor_row run, void *arg), void *arg);
 
 /* The index of a position, 0 along the axes that the tensor lacks. */
 void tensor_index(const struct tensor *tensor, uint64_t position, uint64_t index[KB_RANK]);
 
-/* The index of a position: "[3, 17]"; in a buffer of at least 96 bytes. */
+/* The index of a position as "[3, 17]", into a buffer of at least 96 bytes. */
 void tensor_index_name(const struct tensor *tensor, uint64_t position, char *name);
 
-/* There are none. */
+/* The next tensor is number 0. */
 void tensors_reset(void);
 
 #endif

@@ -103,7 +103,7 @@ static bool same_tensor(const struct tensor *a, const struct tensor *b)
     bool good = !strcmp(a->name, b->name) && a->dtype == b->dtype && a->number == b->number && a->shards == b->shards
         && a->elements == b->elements && a->place.split == b->place.split && a->dims.rank == b->dims.rank;
     for (uint32_t i = 0; good && i < a->shards; i++) {
-        struct run run = tensor_row(a, &a->shard[i], 1), other = tensor_row(b, &b->shard[i], 1);
+        struct tensor_row run = tensor_row(a, &a->shard[i], 1), other = tensor_row(b, &b->shard[i], 1);
         good = run.memory == other.memory && run.offset == other.offset && run.position == other.position
             && run.count == other.count && a->shard[i].elements == b->shard[i].elements;
     }
