@@ -10,6 +10,7 @@
 #include "base/dtype.h"
 #include "datapass/gemm.h"
 #include "datapass/gemm_blocks.h"
+#include "datapass/gemm_groups.h"
 #include "datapass/math.h"
 #include "machine/tiling.h"
 #include "reference/recheck.h"
@@ -278,10 +279,43 @@ static void finds(void)
            "the first wrong element of a gemm is found");
 }
 
+/* Gemms of `rows` matrices A with each of two B: grids of at most 64 rows, each with every combination of its operands. */
+static bool grouped(uint32_t rows)
+{
+    enum { COLUMNS = 2, MOST = 65 * COLUMNS };
+    struct gemm made[MOST];
+    const struct gemm *gemms[MOST], *sorted[MOST];
+    struct gemm_grid grids[MOST];
+    uint64_t count = 0, found = 0;
+    for (uint32_t i = 0; i < rows; i++)
+        for (uint32_t j = 0; j < COLUMNS; j++, count++) {
+            made[count] = (struct gemm){.a = view_matrix(0, DTYPE_f32, 64 * i, 1, 8, 8),
+                                        .b = view_matrix(1, DTYPE_f32, 512 * j, 8, 4, 4), .tile_m = 1, .tile_k = 8,
+                                        .tile_n = 4};
+            gemms[count] = &made[count];
+        }
+    uint64_t grid_count = gemm_groups(gemms, count, sorted, grids);
+    bool good = grid_count == (rows + 63) / 64;
+    for (uint64_t g = 0; g < grid_count; g++)
+        for (uint32_t i = 0; i < grids[g].rows * grids[g].columns; i++, found++) {
+            const struct gemm *at = grids[g].gemm[i], *first = grids[g].gemm[i / grids[g].columns * grids[g].columns];
+            good &= at->a.offset == first->a.offset && at->b.offset == grids[g].gemm[i % grids[g].columns]->b.offset;
+        }
+    return good && found == count && grids[0].rows == (rows < 64 ? rows : 64) && grids[0].columns == COLUMNS;
+}
+
+static void groups(void)
+{
+    expect(grouped(1) && grouped(63), "gemms that share operands form one grid");
+    expect(grouped(64), "64 rows form one grid");
+    expect(grouped(65), "the 65th row begins another grid");
+}
+
 int main(void)
 {
     blas_open();
     all_ops();
     finds();
+    groups();
     return tests_end();
 }
