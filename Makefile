@@ -50,13 +50,17 @@ demo: ## installs what is missing, builds ref_sip, runs a verified GEMM on its 1
 	@$(MAKE) $(B)/ref_sip
 	$(B)/ref_sip run gemm
 
-run_tests = @.ci/setup check && $(MAKE) WERROR=-Werror all units && BUILD=$(abspath $(B)) \
-    SAN_BUILD=$(abspath build/$(call variant,$(san_opt))-san) CC="$(CC)" SAN=$(if $(san),1) tests/run
+run_tests = BUILD=$(abspath $(B)) SAN_BUILD=$(abspath build/$(call variant,$(san_opt))-san) CC="$(CC)" \
+    SAN=$(if $(san),1) tests/run
 check: ## installs what is missing, runs every test, or those of T="NAME ..."
-	$(run_tests) $(T)
+	@.ci/setup check
+	@$(MAKE) WERROR=-Werror all units
+	@$(run_tests) $(T)
 
 check-quick: ## the same in less than two minutes: the suites that find most in their time
-	$(run_tests) --quick $(T)
+	@.ci/setup check
+	@$(MAKE) WERROR=-Werror all units
+	@$(run_tests) --quick $(T)
 
 units: $(units) ## the unit tests, not run
 	@:
