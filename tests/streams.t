@@ -59,7 +59,7 @@ WRONG = (
      "{ do: composite, op: gemm, m: 1, k: 1, n: 1, tile: [1, 1, 1], dtype: f16, pinned: [a, b], epilogue: [{ op: "
      "relu }, { scope: once }, { op: 3, scope: never }], c: { va: 0 } }", "1:118: 'scope' is missing",
      "1:132: 'op' is missing",
-     "1:155: op must be a name of letters, digits and _ that begins with no digit, not '3'",
+     "1:155: op must be a name of letters, digits and _ that does not begin with a digit, not '3'",
      "1:165: scope must be k_tile, output_tile or once, not 'never'"),
     ("a math composite needs its keys", STEPS, "{ do: composite, op: math }", "1:17: 'fn' is missing",
      "1:17: 'm' is missing", "1:17: 'n' is missing", "1:17: 'tile' is missing", "1:17: 'dtype' is missing",
