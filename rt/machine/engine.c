@@ -45,9 +45,8 @@ uint64_t engine_link_ps(enum stage_kind from, enum stage_kind to)
 
 _Noreturn void service_too_long(const char *model, uint64_t length_ps)
 {
-    fprintf(stderr, "%s: simulated time runs past 2^64 ps (213 days): %s of %s, asked at %" PRIu64 " ps, takes %" PRIu64
-            " ps\n", program_name, model, kb_machine_name, now_ps, length_ps);
-    exit(1);                                            /* it is the run that failed, not the host */
+    run_failed("simulated time runs past 2^64 ps (213 days): %s of %s, asked at %" PRIu64 " ps, takes %" PRIu64
+               " ps", model, kb_machine_name, now_ps, length_ps);
 }
 
 /* ---- the PE's own TCM: one read and one write channel */

@@ -188,11 +188,10 @@ static void own_check(const char *model, const struct kb_memory_request *ask, co
 {
     if (said->first_ps >= ask->at_ps && said->last_ps >= said->first_ps && said->last_ps < UINT64_MAX)
         return;
-    fprintf(stderr, "%s: %s of %s: a %s of %" PRIu64 " bytes at offset %" PRIu64 " of memory %" PRIu32 ", asked at %"
-            PRIu64 " ps, cannot be served from %" PRIu64 " to %" PRIu64 " ps\n", program_name, model, kb_machine_name,
-            ask->writes ? "write" : "read", ask->bytes, ask->offset, ask->memory, ask->at_ps, said->first_ps,
-            said->last_ps);
-    exit(1);                                            /* it is the run that failed, not the host */
+    run_failed("%s of %s: a %s of %" PRIu64 " bytes at offset %" PRIu64 " of memory %" PRIu32 ", asked at %"
+               PRIu64 " ps, cannot be served from %" PRIu64 " to %" PRIu64 " ps", model, kb_machine_name,
+               ask->writes ? "write" : "read", ask->bytes, ask->offset, ask->memory, ask->at_ps, said->first_ps,
+               said->last_ps);
 }
 
 struct served own_served(const char *model, enum space space, const struct kb_memory_request *ask,

@@ -152,8 +152,7 @@ void event_cancel(struct event *event)
 
 _Noreturn void time_runs_out(void)
 {
-    fprintf(stderr, "%s: simulated time runs past 2^64 ps (213 days)\n", program_name);
-    exit(1);                                            /* it is the run that failed, not the host */
+    run_failed("simulated time runs past 2^64 ps (213 days)");
 }
 
 /* The events of a slot go down to lower levels, those that were cancelled away. */

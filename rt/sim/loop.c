@@ -117,9 +117,8 @@ enum { ROUNDS_MOST = 1 << 24 };
 
 static void stands_still(void)
 {
-    fprintf(stderr, "%s: time stands still at %" PRIu64 " ps: %d rounds, and something is always due in this instant\n",
-            program_name, now_ps, ROUNDS_MOST);
-    exit(1);
+    run_failed("time stands still at %" PRIu64 " ps: %d rounds, and something is always due in this instant",
+               now_ps, ROUNDS_MOST);
 }
 
 /* All rounds of the instant. */
