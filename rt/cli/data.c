@@ -73,7 +73,7 @@ void data_record_hashes(void)
 
 /* ---- the subcommand */
 
-/* What a first reading finds, after which the whole file is known to be good. */
+/* What a first reading finds. It also makes sure that the whole file is undamaged. */
 struct log_survey {
     struct content *contents;                           /* the hashes of the run */
     uint64_t count, ops;

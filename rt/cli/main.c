@@ -77,7 +77,7 @@ int main(int argc, char **argv)
 {
     const char *slash = strrchr(argv[0], '/');
     program_name = slash ? slash + 1 : argv[0];
-    signal(SIGXFSZ, SIG_IGN);                           /* a file that must not grow is an error of its write */
+    signal(SIGXFSZ, SIG_IGN);                           /* the write to a file that must not grow fails instead */
     observers_init();
     int status = run_subcommand_of(argc, argv);
     if (fflush(stdout) || ferror(stdout))

@@ -2,7 +2,8 @@
 #ifndef KB_OBSERVERS_H
 #define KB_OBSERVERS_H
 
-/* Makes them known, and switches on those that watch every run. Before options are read, which switch on others. */
+/* Registers them, and switches on those that watch every run. Call it before options are read, which switch on
+ * others. */
 void observers_init(void);
 
 #endif

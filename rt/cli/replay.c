@@ -1,5 +1,5 @@
-/* replay.c: `SIM replay STREAM.yaml`: runs a recorded command stream. A program of it is a kernel that walks through its
- * steps. */
+/* replay.c: `SIM replay STREAM.yaml`: runs a recorded command stream. A program of it is a kernel that walks through
+ * its steps. */
 #include "replay.h"
 
 #include <getopt.h>

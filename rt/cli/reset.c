@@ -1,9 +1,9 @@
-/* reset.c: puts back everything that a run leaves behind, room by room.
+/* reset.c: removes everything that a run leaves behind, room by room.
  *
- * Each room has one reset, named after it, which nobody else calls. It puts the room's variables back to what they are
- * before the first run, and releases what is not the arena's: memory of malloc, pools, files, stacks. The arena itself
- * goes back afterwards. Rooms are reset from the last to the first: what a room releases may still refer to those
- * before it. What a run keeps in variables of a file is best one struct, which one assignment puts back. */
+ * Each room has one reset, named after it, which nobody else calls. It sets the room's variables to what they are
+ * before the first run, and releases what does not belong to the arena: memory of malloc, pools, files, stacks. The
+ * arena itself is released afterwards. Rooms are reset from the last to the first: what a room releases may still refer
+ * to rooms before it. Best are all variables of a file in one struct, which one assignment resets. */
 #include "reset.h"
 
 #include "base/ops.h"

@@ -4,8 +4,8 @@
 
 #include "report/summary.h"
 
-/* Catches what kernels may do to the process: traps, and calls of exit(). Once, and before output files are opened: so
- * it acts after their removal. */
+/* Catches what kernels may do to the process: traps, and calls of exit(). Call it once, before output files are opened:
+ * so their removal at exit comes first. */
 void simulation_prepare(void);
 
 /* Simulates, and does the data pass; for the first time, or after simulator_reset. `began` is when the host began, in

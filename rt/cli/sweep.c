@@ -1,7 +1,7 @@
 /* sweep.c: run after run in one process, each on a simulator that was reset.
  *
- * A point is a JSON object such as {"rows": 4096, "op": "max", "--seed": 7}. YAML's flow style is a superset of JSON, so
- * the reader of topologies reads it, with places of errors; its names and texts need no quotes. */
+ * A point is a JSON object such as {"rows": 4096, "op": "max", "--seed": 7}. YAML's flow style is a superset of JSON,
+ * so the reader of topologies reads it and gives the places of errors. Names and texts need no quotes. */
 #include "sweep.h"
 
 #include <stdio.h>
@@ -68,7 +68,7 @@ static bool read_entry(const struct node_entry *entry, struct sweep_point *point
     return false;
 }
 
-/* Returns whether a line begins as a JSON object does: other YAML is no point. */
+/* Returns whether a line begins as a JSON object does: other YAML is not a point. */
 static bool is_object(const struct source *line)
 {
     size_t blanks = strspn(line->text, " \t\r");

@@ -81,7 +81,7 @@ void tl_free_at(struct tl *tl, struct tl_shard buffer, const char *file, uint32_
 
 /* ---- data */
 
-/* Where the next bytes of a shard go that tl_data copies. */
+/* A copy for tl_data under way. */
 struct data_cursor {
     const struct call *call;
     uint32_t memory;

@@ -46,7 +46,7 @@ struct view call_shape(const struct call *call, const char *what, const struct t
     if (shard->rank < 1 || shard->rank > KB_RANK || shard->dtype >= DTYPES)
         call_error(call, "%s is not a valid shard: rank %u, dtype number %u", what, shard->rank, shard->dtype);
     struct view view = {.dtype = shard->dtype, .rank = shard->rank, .shape = {1, 1, 1, 1}};
-    uint64_t elements = 1, last = 0, reach;             /* each of them below what a memory can hold */
+    uint64_t elements = 1, last = 0, reach;             /* each stays below the size of the largest memory */
     for (uint32_t axis = 0; axis < shard->rank; axis++) {
         uint64_t size = shard->shape[axis];
         if (size == 0)
@@ -151,7 +151,7 @@ void call_wait(const struct call *call, tl_handle handle)
         hb_waited(pe_number(call->tl->pe), number);
 }
 
-/* Records an effect of the next command. A receive has none before it completes. */
+/* Records an effect of the next command; of a receive only the call, for it has no effect before its completion. */
 static struct op_ref *record(const struct call *call, struct op *op, bool receives)
 {
     const struct device_state *state = device_state(call->tl);

@@ -13,7 +13,7 @@ struct call {
     struct call_site site;
 };
 
-/* Stop the kernel with a KERNEL_ERROR, or another fault, that names the call and its place. */
+/* Stops the kernel with a KERNEL_ERROR, or with another fault. The message names the call and its place. */
 #define call_error(call, ...) call_fault(call, FAULT_KERNEL_ERROR, __VA_ARGS__)
 _Noreturn void call_fault(const struct call *call, enum fault code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -26,33 +26,33 @@ bool call_translates(bool is_virtual);
 /* Decodes a physical range; BAD_ADDRESS if there is no such memory. */
 struct range call_range(const struct call *call, const char *what, uint64_t address, uint64_t bytes);
 
-/* The shape, strides and dtype of a shard, without its memory. Axes beyond the rank have shape 1; an axis of one index
- * has stride 0. KERNEL_ERROR: a bad rank or dtype, no elements, larger than any memory; BAD_ADDRESS: not aligned to the
- * dtype. */
+/* Returns the shape, strides and dtype of a shard, without its memory. Axes beyond the rank have shape 1; an axis of
+ * one index has stride 0. KERNEL_ERROR: a bad rank or dtype, no elements, larger than any memory; BAD_ADDRESS: not
+ * aligned to the dtype. */
 struct view call_shape(const struct call *call, const char *what, const struct tl_shard *shard);
 
-/* The same with its memory: a shard at a physical address. */
+/* The same with its memory. The shard is at a physical address. */
 struct view call_view(const struct call *call, const char *what, const struct tl_shard *shard);
 
-/* A shard in this PE's TCM that the call reads or writes, with any strides. KERNEL_ERROR also if it is elsewhere,
- * virtual, freed, or the target of a receive that the kernel has not waited for. */
+/* The same for a shard in this PE's TCM that the call uses. KERNEL_ERROR also if it is elsewhere, virtual, freed, or
+ * the target of a receive that the kernel has not waited for. */
 struct view call_buffer(const struct call *call, const char *what, const struct tl_shard *shard);
 
-/* The same; KERNEL_ERROR also if elements overlap: what is written, or moved as a whole. */
+/* The same. KERNEL_ERROR also if elements overlap: for what is written, or moved as a whole. */
 struct view call_buffer_distinct(const struct call *call, const char *what, const struct tl_shard *shard);
 
 /* KERNEL_ERROR unless a and b of a gemm have the same dtype, one that gemms support. */
 void call_gemm_dtypes(const struct call *call, uint8_t a, uint8_t b);
 
-/* The number of a PE over the machine, given its position in the launch or TL_NUMBER. */
+/* Returns the number over the machine of a PE that is given by its position in the launch, or by TL_NUMBER. */
 uint32_t call_peer(const struct call *call, uint32_t peer);
 
 /* Gives a shard the strides of consecutive elements, row-major. */
 void shard_make_dense(struct tl_shard *shard);
 
-/* ---- commands. A handle holds the serial number of its kernel and the number of its command. */
+/* ---- commands. A handle is the serial number of a kernel and the number of its command. */
 
-/* The number of a command; KERNEL_ERROR if the handle belongs to another kernel. */
+/* Returns the number of a command; KERNEL_ERROR if the handle belongs to another kernel. */
 uint32_t call_number(const struct call *call, tl_handle handle);
 
 /* Makes the next command depend on this one. */
@@ -61,15 +61,15 @@ void call_after(const struct call *call, tl_handle handle);
 /* Waits until the command is complete. */
 void call_wait(const struct call *call, tl_handle handle);
 
-/* Records an effect on data, at this instant, of the command that is submitted next. A command with several effects
- * calls it for all but the last one. The result is valid until pass 1 is done for it. */
+/* Records an effect on data that the command submitted next has, at this instant. A command with several effects needs
+ * it for all except the last one. The result is valid until pass 1 is done for it. */
 struct op_ref *call_record(const struct call *call, struct op *op);
 
-/* Submits a command, after pe_cpu's overhead. `op` is its effect on data, recorded at this instant, of a receive at its
- * completion; NULL: it has none. */
+/* Submits a command, after pe_cpu's overhead. `op` is its effect on data, which is recorded at this instant, of a
+ * receive at its completion. NULL: it has no effect. */
 tl_handle call_submit(const struct call *call, struct request *ask, struct op *op);
 
-/* The same with an effect that call_record has recorded; NULL: it has none. */
+/* The same with an effect that call_record has recorded. NULL: it has no effect. */
 tl_handle call_submit_recorded(const struct call *call, struct request *ask, struct op_ref *record);
 
 #endif

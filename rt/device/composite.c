@@ -27,7 +27,7 @@ static void check_size(const struct call *call, const char *name, uint64_t size)
 
 /* ---- matrices: the operands and the result */
 
-/* Operands that are staged in areas of their own: the third and later ones are those of epilogues. */
+/* Each operand has its own staging area. */
 enum { AREA_A, AREA_B, AREA_C, AREA_EPILOGUE };
 
 struct matrix {
@@ -100,11 +100,11 @@ static struct view view_in(const struct matrix *matrix, uint32_t memory, uint64_
 
 /* ---- where a matrix lies */
 
-/* The ranges of memory that hold the matrix that was located last, in order of address. */
+/* The ranges of memory that hold the matrix, in order of address, as the last call of locate found them. */
 static struct range_list ARRAY(struct range) ranges;
 
-/* Finds the ranges: one, or several where consecutive pages lie apart; none if the timing will find that a page is
- * unmapped. */
+/* Finds the ranges: one, or several if consecutive pages lie apart. None if a page is unmapped and the timing will
+ * fault; PAGE_FAULT if the timing will not. */
 static const struct range_list *locate(const struct call *call, const struct matrix *matrix)
 {
     const struct tl_operand *o = matrix->operand;
@@ -146,7 +146,7 @@ static void record_copies(const struct call *call, const struct matrix *matrix, 
     }
 }
 
-/* The matrix as the data pass uses it. Rank 0 if nothing is mapped for its DMA, which then faults. */
+/* Returns the matrix as the data pass uses it; rank 0 if its DMA will fault because a page is unmapped. */
 static struct view matrix_view(const struct call *call, const struct matrix *matrix)
 {
     const struct tl_operand *o = matrix->operand;
@@ -169,7 +169,7 @@ static struct view matrix_view(const struct call *call, const struct matrix *mat
         hazards_check_use(call, &view);
         return view;
     }
-    /* A result is gathered if its rows have gaps: their bytes are scattered as well, and must stay as they are. */
+    /* A result with gaps between its rows is gathered, too: the gaps are scattered with it, and must not change. */
     if (!matrix->written || leading_dimension(matrix) != matrix->columns)
         record_copies(call, matrix, found, false);
     return view_in(matrix, store_staging(), allocator_staging(pe_number(call->tl->pe), matrix->area,
@@ -206,7 +206,7 @@ static struct view second_view(const struct call *call, uint16_t op, const char 
     return view;
 }
 
-/* Submits a composite, whose result is `written`. Without `mapped` it has no effect on data: its DMA faults. */
+/* Submits a composite, whose result is `written`. Unless all is mapped it has no effect on data: its DMA faults. */
 static tl_handle submit(const struct call *call, struct request *timed, struct op *op, const struct matrix *written,
                         bool mapped)
 {
@@ -223,7 +223,7 @@ static tl_handle submit(const struct call *call, struct request *timed, struct o
 
 /* ---- epilogues of a gemm */
 
-/* Checks an epilogue as a math op on accumulators: f32 or i32. Its result stays that, unless the op converts it. */
+/* Checks an epilogue as a math op on accumulators, which are f32 or i32. Its result is the same, unless it converts. */
 static void check_defined(const struct call *call, const struct tl_composite *ask, const struct tl_epilogue *e,
                           uint16_t op, bool floats)
 {

@@ -30,7 +30,7 @@ static bool is_missing(const struct tl_shard *shard)
     return shard->rank == 0 && shard->dtype != DTYPES;
 }
 
-/* The operand, broadcast to the shape of the result: axes of size 1 get a stride of 0. */
+/* Broadcasts an operand to the shape of the result: its axes of size 1 get a stride of 0. */
 static struct view broadcast(const struct call *call, const char *name, const struct tl_shard *shard,
                              const struct view *to)
 {
@@ -148,7 +148,7 @@ static tl_handle submit_math(const struct call *call, const struct tl_compute *a
     check_row(call, math);
     if (math_overlaps(math))
         call_error(call, "the result overlaps a part of an operand");
-    /* The lanes are those of the larger dtype. */
+    /* The lanes are those of the larger dtype, of the operand or of the result. */
     const struct view *x = math_subject(math);
     uint8_t dtype = dtype_bytes[math->to.dtype] > dtype_bytes[x->dtype] ? math->to.dtype : x->dtype;
     struct request timed = {.kind = COMMAND_math, .dtype = dtype, .op = math->op,

@@ -35,7 +35,7 @@ void device_run(struct tl *tl, const void *arg)
     state_free(tl);
     if (!races_on)
         return;
-    while (tl->first)                                   /* takes no time: the kernel's end waits for them anyway */
+    while (tl->first)                                   /* costs no time: the end of a kernel waits for them anyway */
         kernel_wait(tl, tl->first->number);
     race_kernel_ended(pe_number(tl->pe));
 }

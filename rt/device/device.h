@@ -11,7 +11,7 @@
 struct kernel_start {
     const struct kb_kernel *kernel;
     const void *arg;
-    const struct vector_clock *known;                         /* what the host knows at the launch; NULL: races are off */
+    const struct vector_clock *known;                   /* what the host knows at the launch; NULL: races are off */
 };
 
 /* A running kernel's state, in its tl's `data`. */

@@ -7,7 +7,7 @@
 #include "machine/pe.h"
 #include "machine/runs.h"
 
-/* Bytes of a TCM that a tl_free gave back. */
+/* Bytes that a tl_free freed, and its place. */
 struct freed {
     struct interval bytes;
     const char *file;
@@ -55,7 +55,8 @@ void hazards_end(struct tl *tl)
 
 /* ---- what the kernel does */
 
-/* Removes what was waited for, and what is complete and only reads its buffer: that is in conflict with nothing. */
+/* Removes transfers that were waited for, and complete ones that only read their buffer: nothing conflicts with
+ * them. */
 static void compact(struct outstanding_list *list)
 {
     size_t kept = 0;
@@ -75,7 +76,7 @@ void hazards_submitted(struct tl *tl, struct command *command, const struct view
     struct outstanding_list *list = command->ask.kind == COMMAND_recv ? &hazards->receives : &hazards->moves;
     if (list->count == list->room) {
         compact(list);
-        if (2 * list->count >= list->room)              /* or the next call would compact again */
+        if (2 * list->count >= list->room)              /* or it would compact again at once */
             array_reserve(list, list->room + 1);
     }
     *array_add(list) = (struct outstanding){command, command->number, *buffer};
@@ -106,7 +107,8 @@ void hazards_waited(struct tl *tl, uint32_t number)
 
 void hazards_freed(const struct call *call, uint64_t offset, uint64_t bytes)
 {
-    struct freed freed = {.bytes = {.begin = offset, .end = offset + bytes}, .file = call->site.file, .line = call->site.line};
+    struct freed freed = {.bytes = {.begin = offset, .end = offset + bytes}, .file = call->site.file,
+                          .line = call->site.line};
     interval_set(&hazards_of(call->tl)->freed, &freed.bytes);
 }
 

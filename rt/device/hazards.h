@@ -1,7 +1,7 @@
-/* hazards.h: which bytes of its TCM a kernel must not use now: those of transfers that it has not waited for, and those
- * that it freed.
+/* hazards.h: the bytes of its TCM that a kernel must not use now: buffers of transfers that it has not waited for, and
+ * freed buffers.
  *
- * Transfers are the calls that end in _async; the others have waited. A buffer that a load or receive writes counts as
+ * Only calls that end in _async leave outstanding transfers; the others wait. The target of a load or receive counts as
  * unknown until the kernel waits for it, even if the transfer is complete: what a kernel may do must not depend on
  * timing. */
 #ifndef KB_HAZARDS_H
@@ -13,17 +13,17 @@
 
 /* A transfer that the kernel has not waited for. */
 struct outstanding {
-    struct command *command;                            /* held; NULL: it was waited for meanwhile */
+    struct command *command;                            /* held; NULL: the kernel has waited for it */
     uint32_t number;                                    /* of the command */
     struct view buffer;
 };
 
 struct outstanding_list ARRAY(struct outstanding);
 
-/* A kernel's; lists are in the order of the commands' numbers. */
+/* The hazards of a kernel. Both lists are sorted by the numbers of their commands. */
 struct hazards {
     struct outstanding_list receives, moves;            /* moves: loads, stores and sends */
-    struct interval_map freed;                          /* of its TCM, and not allocated again: by which tl_free */
+    struct interval_map freed;                          /* bytes of its TCM that were freed and not allocated again */
 };
 
 void hazards_begin(struct tl *tl);
@@ -31,31 +31,31 @@ void hazards_end(struct tl *tl);
 
 /* ---- what the kernel does */
 
-/* It submitted a transfer without waiting. */
+/* Records a transfer that it submits without waiting. */
 void hazards_submitted(struct tl *tl, struct command *command, const struct view *buffer);
 
-/* It waited for a command, which may be a transfer. */
+/* Forgets a transfer that it waited for. The number may be that of another command. */
 void hazards_waited(struct tl *tl, uint32_t number);
 
-/* The call frees bytes of its TCM. */
+/* Records bytes of its TCM that the call frees. */
 void hazards_freed(const struct call *call, uint64_t offset, uint64_t bytes);
 
-/* It allocated bytes of its TCM. */
+/* Forgets bytes that were freed: they are allocated again. */
 void hazards_allocated(struct tl *tl, uint64_t offset, uint64_t bytes);
 
-/* ---- checks: a fault names the bytes, and the call that they are in conflict with */
+/* ---- checks. The fault names the bytes, and the other call that uses them */
 
-/* What a command uses must not be freed, nor the target of an outstanding receive: KERNEL_ERROR. */
+/* For bytes that a command uses: KERNEL_ERROR if they are freed, or the target of an outstanding receive. */
 void hazards_check_use(const struct call *call, const struct view *view);
 
-/* What the kernel itself reads must not be freed (KERNEL_ERROR), nor the target of an outstanding load or receive
- * (PENDING_RESULT). */
+/* For bytes that the kernel itself reads: KERNEL_ERROR if they are freed; PENDING_RESULT if they are the target of an
+ * outstanding load or receive. */
 void hazards_check_read(const struct call *call, const struct view *view);
 
-/* What it frees must not be freed already, nor in use by a transfer: KERNEL_ERROR. */
+/* For bytes that it frees: KERNEL_ERROR if they are freed already, or in use by a transfer. */
 void hazards_check_free(const struct call *call, const struct view *view);
 
-/* Must not be freed: KERNEL_ERROR. */
+/* KERNEL_ERROR if they are freed. */
 void hazards_check_freed(const struct call *call, const struct view *view);
 
 #endif

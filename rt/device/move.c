@@ -1,7 +1,7 @@
 /* move.c: loads and stores, sends and receives: each is one command that moves a buffer of this PE's TCM.
  *
- * A call is checked before it takes time. Its effect on data is recorded at the call, so bytes move in data order,
- * whatever the timing of the command is; the effect of a receive at its completion (machine/ipcq.c). */
+ * A call is checked before it takes time. Its effect on data is recorded at the call, of a receive at its completion
+ * (machine/ipcq.c): so bytes move in data order, independent of the timing of commands. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -15,18 +15,17 @@
 
 /* ---- where the memory side of a load or store lies */
 
-/* Elements of the memory side, and the elements of the buffer that belong to them. */
+/* A part of a transfer: elements of the buffer, and the same elements in memory. */
 struct piece {
     struct view buffer, memory;
 };
 
-/* Pieces of the transfer that was looked at last. */
+/* The pieces of the transfer that find_pieces was called for last. */
 static struct piece_list ARRAY(struct piece) pieces;
 
 enum mapping { IN_ONE, IN_PARTS, UNMAPPED };
 
-/* Translates runs of virtual addresses. IN_ONE: they lie in memory at the distances that they have here, from *address
- * on. */
+/* Translates runs of virtual addresses. IN_ONE: in memory they have the same distances, and begin at *address. */
 static enum mapping translate(const struct call *call, const struct runs *runs, uint64_t *address)
 {
     static struct address_run list[RUNS_MOST];
@@ -71,8 +70,8 @@ static struct tl_shard half(const struct tl_shard *shard, uint32_t axis, bool up
     return part;
 }
 
-/* Adds the pieces of a transfer. A shard that does not lie in one is halved along its longest axis, if necessary down
- * to one element, which always does. Returns false if some of it is unmapped. */
+/* Adds the pieces of a transfer. A shard whose pages lie apart is halved along its longest axis, again and again, down
+ * to one element if necessary. Returns false if some of it is unmapped. */
 static bool add_pieces(const struct call *call, const struct tl_shard *buffer, const struct tl_shard *memory)
 {
     struct view view;
@@ -95,8 +94,8 @@ static bool add_pieces(const struct call *call, const struct tl_shard *buffer, c
     return true;
 }
 
-/* Finds the pieces of a transfer as pages are mapped now: one, or several where consecutive pages lie apart; none if
- * some of it is unmapped or no memory: then the DMA will fault, and no data move. */
+/* Finds the pieces of a transfer as pages are mapped now: one, or several if consecutive pages lie apart. None if a
+ * page is unmapped or an address bad: the DMA will fault, and no data move. */
 static const struct piece_list *find_pieces(const struct call *call, const struct tl_shard *buffer,
                                             const struct tl_shard *memory)
 {
@@ -106,12 +105,12 @@ static const struct piece_list *find_pieces(const struct call *call, const struc
     return &pieces;
 }
 
-/* ---- a call of this file */
+/* ---- submission */
 
 struct move_call {
     struct request ask;
     struct view buffer;
-    struct op op;                                       /* of a load or store: but for what is copied */
+    struct op op;                                       /* of a load or store: without its views */
     bool moves_nothing;                                 /* a send that will be refused */
     struct tl_shard near, far;                          /* load, store: the buffer and the memory side */
 };
@@ -124,7 +123,7 @@ static tl_handle submit(const struct call *call, struct move_call *move)
     const struct piece_list *found = find_pieces(call, &move->near, &move->far);
     for (size_t i = 0; i < found->count; i++) {
         const struct piece *piece = &found->at[i];
-        move->op.copy = loads ? (struct copy){piece->memory, piece->buffer} : (struct copy){piece->buffer, piece->memory};
+        move->op.copy = (struct copy){loads ? piece->memory : piece->buffer, loads ? piece->buffer : piece->memory};
         if (i + 1 < found->count)
             call_record(call, &move->op);
     }
@@ -155,7 +154,7 @@ static struct view without_gaps(const struct view *like)
 
 /* ---- between a memory and the TCM */
 
-/* Sets the runs of the memory side, at most as many as one command may have, and their bytes. */
+/* Sets the bytes of the memory side and their runs; KERNEL_ERROR if these are more than a command may have. */
 static void set_runs(const struct call *call, struct move_call *move)
 {
     struct view far = call_shape(call, "the shard", &move->far);

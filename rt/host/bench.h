@@ -7,7 +7,7 @@
 #include "common/json.h"
 #include "kb/host.h"
 
-/* Finds a bench. If there is none of the name, a usage error suggests the nearest one. */
+/* Finds a bench by name; an unknown name is a usage error, which suggests the nearest one. */
 const struct kb_bench *bench_find(const char *name);
 
 /* Selects a bench, with the values of NAME=VALUE arguments and the defaults of the other parameters. Reports all wrong

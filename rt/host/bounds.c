@@ -87,9 +87,8 @@ uint64_t kb_memory_ps(enum kb_space space, uint64_t read_bytes, uint64_t write_b
 
 /* ---- links
  *
- * A message goes from its sender's pe_dma to the memory that holds the receiver's queue; if that is no TCM, the
- * receiver's pe_dma reads it from there. Each byte occupies every link on the way. Nodes, memories and engines are left
- * out. */
+ * A message goes from its sender's pe_dma to the memory that holds the receiver's queue. From an sram or HBM slice the
+ * receiver's pe_dma reads it. Each byte occupies every link on the way. Nodes, memories and engines are left out. */
 
 struct traffic {
     struct link_load {
@@ -108,7 +107,7 @@ static struct way write_way(uint32_t from, uint32_t to)
     return (struct way){place_pe(from, NODE_pe_dma), queue, REQUEST};
 }
 
-/* The response of the receiver's read; of a queue in its TCM there is none. */
+/* The way of the data that the receiver reads from its queue, which is not in its TCM. */
 static struct way read_way(uint32_t to)
 {
     struct way write = write_way(to, to);

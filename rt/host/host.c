@@ -149,7 +149,7 @@ void kb_barrier_at(const char *file, uint32_t line)
     } else {
         host.arrived = 0;
         sim_wake(&host.barrier);
-        sim_yield();                                    /* all go on in rank order */
+        sim_yield();                                    /* so that all go on in rank order */
     }
     host.arrivals[rank].file = NULL;
 }

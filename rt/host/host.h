@@ -5,7 +5,7 @@
 #include "common/fail.h"
 #include "kb/host.h"
 
-/* Misuse if a kernel makes the call: it is for benches. */
+/* Misuse if a kernel makes the call, which is for benches. */
 void host_only(struct call_site call);
 
 /* Misuse unless the PEs exist and, in a bench per SIP, are in the SIP of this rank. */
@@ -17,7 +17,7 @@ void host_check_launches(struct call_site call);
 /* Ends the run because of a failure on the machine: prints "FILE:LINE: NAME: WHY". */
 _Noreturn void host_stop(struct call_site call, const char *why);
 
-/* No event is due any more: reports the bodies of a bench per SIP that wait in kb_barrier. */
+/* Called when no event is due any more: reports the ranks that wait in kb_barrier. */
 void host_deadlocked(void);
 
 /* The room's reset (cli/reset.c). */

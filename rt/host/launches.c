@@ -16,7 +16,7 @@
 /* By PE, for the launch that is checked: 1 + the number of the part that targets it, or 0. */
 static struct ARRAY(uint32_t) part_of_pe;
 
-/* All PEs exist, are this rank's, and are in one part. */
+/* Checks that all PEs of a part exist, belong to this rank, and are in no other part. */
 static void check_targets(struct call_site call, const struct kb_part *parts, uint32_t part)
 {
     const struct kb_pes *pes = &parts[part].pes;
@@ -33,7 +33,7 @@ static void check_targets(struct call_site call, const struct kb_part *parts, ui
     }
 }
 
-/* None of the PEs still runs a kernel. */
+/* Checks that none of the PEs still runs a kernel. */
 static void check_idle(struct call_site call, const struct kb_part *parts)
 {
     for (const struct launch *launch = launches; launch; launch = launch->next)

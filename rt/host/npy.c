@@ -1,7 +1,7 @@
-/* npy.c: NumPy's file format: what comes before the elements, the elements, and what is written.
+/* npy.c: reads and writes NumPy's file format.
  *
- * The header is a Python literal as NumPy and other writers make it: a dict with three keys in any order, each once;
- * quotes of either kind; nothing else that Python could evaluate. */
+ * The header is a Python literal: a dict with three keys in any order, each once, and quotes of either kind. Nothing
+ * else that Python could evaluate is accepted. */
 #include "npy.h"
 
 #include <errno.h>
@@ -70,7 +70,7 @@ static bool text_read(struct npy_cursor *c, char *out, size_t most)
     return true;
 }
 
-/* Reads a size. Python 2 wrote an L behind it. */
+/* Reads a size; Python 2 wrote an L behind it. */
 static bool size_read(struct npy_cursor *c, uint64_t *size)
 {
     next_char(c);
@@ -188,7 +188,7 @@ static bool dict_read(struct npy_cursor *c, struct npy *npy)
 
 /* ---- the file up to the elements */
 
-/* Reads bytes at the file's offset `at`, where it stands. */
+/* Reads bytes from the current position of the file, which is `at`. */
 static bool bytes_read(FILE *in, void *to, size_t bytes, uint64_t at, struct npy_error *error)
 {
     size_t got = fread(to, 1, bytes, in);

@@ -67,7 +67,7 @@ static const char *parse_bool(const char *text, uint64_t *out)
     return *out || !strcmp(text, "false") ? NULL : "is neither true nor false";
 }
 
-/* One of some words, separated by spaces. */
+/* One of `words`, which are separated by spaces. */
 static const char *parse_word(const char *words, const char *text, const char **out)
 {
     for (const char *at = words; *at; at += strspn(at, " ")) {

@@ -1,8 +1,8 @@
-/* tensor_data.c: what tensors hold: filled, looked at, from and to NumPy's files, written, read and mapped over the
- * fabric. The last three take simulated time.
+/* tensor_data.c: what a bench does with tensors: it fills them, looks at elements, loads and saves NumPy's files; over
+ * the fabric, which takes simulated time, it writes, reads and maps them.
  *
- * NumPy has no bf16. A tensor of it is written as '<V2', elements of two bytes, as ml_dtypes does; from there and from
- * 16-bit whole numbers, '<u2', its bits are taken as they are. */
+ * NumPy has no bf16. Such a tensor is saved as '<V2', elements of two bytes, as ml_dtypes does. Loading takes the bits
+ * of '<V2' and of 16-bit whole numbers, '<u2', as they are. */
 #include "tensor_data.h"
 
 #include <errno.h>
@@ -96,7 +96,7 @@ void tensor_data_copy(struct call_site call, const struct tensor *tensor, void *
     tensor_each_row(tensor, false, copy_row, &copying);
 }
 
-/* Where an element lies, with those behind it in its row and shard; of copies, in the first one. */
+/* Returns the place of an element and of those behind it in its row and shard; of copies, in the first one. */
 static struct tensor_row run_from(const struct tensor *tensor, uint64_t position)
 {
     uint64_t index[KB_RANK];
@@ -112,7 +112,7 @@ static struct tensor_row run_from(const struct tensor *tensor, uint64_t position
             return (struct tensor_row){shard->memory, shard->offset + element * dtype_bytes[tensor->dtype], position,
                                 end - index[last]};
     }
-    return (struct tensor_row){0};                             /* not reached: the shards hold every position */
+    return (struct tensor_row){0};                      /* not reached: the shards hold every position */
 }
 
 static void peek(struct call_site call, kb_tensor tensor, uint64_t position, uint64_t count, double *values)
@@ -152,7 +152,7 @@ void kb_peek_many_at(kb_tensor tensor, uint64_t position, uint64_t count, double
 
 /* ---- NumPy's files */
 
-/* By dtype of a tensor: the kinds that a file's elements of the same size may have, and what is written. */
+/* By dtype of a tensor: the kinds of elements, of the same size, that are loaded, and the dtype that is saved. */
 static const struct npy_dtype {
     const char *kinds, *written;
 } npy_dtypes[DTYPES] = {

@@ -5,8 +5,8 @@
 #include "common/fail.h"
 #include "store/tensor.h"
 
-/* Copies all elements as they are now, row-major, of copies the first one's. Takes no simulated time. If some are
- * pending results of computes, the data pass runs first; with --data off that is misuse. */
+/* Copies all elements as they are now, row-major; of copies, the first one. Takes no simulated time. The data pass runs
+ * first if some are pending results of computes; with --data off that is misuse. */
 void tensor_data_copy(struct call_site call, const struct tensor *tensor, void *to);
 
 #endif
