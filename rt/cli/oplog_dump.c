@@ -395,6 +395,9 @@ static void print_summary(struct log_reader *reader, const struct log_head *head
            head->seed, s.places.count, s.tiles, s.good ? "" : "; the run did not end well");
     print_table(&s, BY_NAME);
     print_table(&s, BY_LINE);
+    array_free(&s.places);
+    for (unsigned table = 0; table < TABLES; table++)
+        array_free(&s.tables[table]);
 }
 
 static int oplog_main(int argc, char **argv)
@@ -412,5 +415,6 @@ static int oplog_main(int argc, char **argv)
     struct op_index index = read_index(&reader);
     log_read_file(&reader, path);
     print_lines(&reader, &index);
+    array_free(&index.ops);
     return STATUS_GOOD;
 }

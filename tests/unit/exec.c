@@ -249,7 +249,6 @@ int main(void)
     wraps();
     data_order();
     results_are_pending();
-    return tests_end();
     free(scratch);
-    return 0;
+    return tests_end();
 }

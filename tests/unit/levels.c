@@ -321,7 +321,6 @@ int main(void)
     random_programs(scratch);
     grids(scratch);
     blocks();
-    return tests_end();
     free(scratch);
-    return 0;
+    return tests_end();
 }
