@@ -16,11 +16,6 @@
 #include "machine/scheduler.h"
 #include "machine/tile.h"
 
-/* A test of this file takes out one row at a time, to see whether anybody notices. */
-#ifndef ROW_IS_READ
-#define ROW_IS_READ(operation, structure, field) true
-#endif
-
 #define INLINE static inline __attribute__((always_inline))
 
 INLINE uint64_t word_of(const void *field, size_t bytes)
@@ -31,7 +26,7 @@ INLINE uint64_t word_of(const void *field, size_t bytes)
 }
 
 /* Where a token is. */
-enum whereabouts { QUEUED, SERVED, MOVING, NOT_FED };
+enum whereabouts { QUEUED, SERVED, MOVING };
 
 /* Whether its own event waits: else a transfer does, or nothing. */
 static bool token_is_due(const struct token *token, enum whereabouts where)
@@ -63,8 +58,15 @@ static void visit_tokens(struct visitor *visitor, const struct pe *pe)
     visit_list(visitor, pe->travelling);
     if (pe->feed)
         visitor->token(visitor, pe->feed);
+}
+
+/* Forgets the tile that the feeder has made and not fed. */
+static void forget_next(struct pe *pe)
+{
     if (pe->next_feed)
-        visitor->token(visitor, pe->next_feed);
+        token_free(pe->next_feed);
+    pe->next_feed = NULL;
+    pe->lacks_room = false;
 }
 
 /* ---- fingerprints */
@@ -120,17 +122,17 @@ INLINE void compare_field(struct fingerprint *print, enum state_kind kind, const
         add(print, word > now_ps ? word - now_ps : 0);
         break;
     case STATE_TIME:
-        add(print, word - now_ps);
-        break;
     case STATE_DUE:
         add(print, word - now_ps);
-        print->events++;
         break;
     case STATE_NUMBER:
         add(print, print->newest - word);
         break;
     case STATE_TILE:                                    /* it begins with its number */
         add(print, print->pe->fed - word);
+        break;
+    case STATE_STAGE:
+        add(print, ((const struct stage *)field)->index);
         break;
     case STATE_SERVICE:
         add(print, print->pe->services - word);
@@ -165,9 +167,16 @@ INLINE void compare_field(struct fingerprint *print, enum state_kind kind, const
 #define WHEN_NO false
 #define WHEN_SYMMETRY print->labels
 
+/* Ends a list of any length. */
+static void compare_end(struct fingerprint *print)
+{
+    add(print, UINT64_MAX);
+}
+
 static void compare_event(struct fingerprint *print, const struct event *event, uint64_t newest)
 {
     print->newest = newest;
+    print->events++;
 #define EVENT(field, kind, when) COMPARE(EVENT, event, field, kind, when)
 #include "machine/state.def"
 }
@@ -204,12 +213,6 @@ static void compare_token(struct fingerprint *print, const struct token *token, 
         compare_event(print, &token->event, print->pe->fed);
 }
 
-/* Ends a list of any length. */
-static void compare_end(struct fingerprint *print)
-{
-    add(print, UINT64_MAX);
-}
-
 static void compare_list(struct fingerprint *print, const struct token *token, enum whereabouts where)
 {
     for (; token; token = token->next)
@@ -239,6 +242,7 @@ static void compare_composite(struct fingerprint *print, const struct command *c
 #define EPILOGUE(field, kind, when) COMPARE(EPILOGUE, e, field, kind, when)
 #include "machine/state.def"
     }
+    compare_end(print);
 }
 
 static void compare_channels(struct fingerprint *print, const struct channels *channels)
@@ -355,10 +359,11 @@ static void token_drop(struct visitor *visitor, struct token *token)
 void state_drop_tiles(struct pe *pe)
 {
     visit_tokens(&(struct visitor){token_drop}, pe);
+    forget_next(pe);
     memset(pe->queue, 0, sizeof pe->queue);
     for (uint32_t i = 0; i < kb_pe_servers; i++)
         pe->servers[i].token = NULL;
-    pe->travelling = pe->feed = pe->next_feed = pe->lowest = NULL;
+    pe->travelling = pe->feed = pe->lowest = NULL;
     pe->dma.servers = pe->compute.servers = 0;
 }
 
@@ -369,7 +374,6 @@ struct copy {
     const struct pe *from;
     struct command *composite;                          /* of `to` */
     uint32_t number;                                    /* of an event's order: of the command, or of the creator */
-    uint64_t newest_to, newest_from;                    /* of an event's NUMBER */
     struct event *event;                                /* it */
 };
 
@@ -391,19 +395,15 @@ INLINE void copy_field(const struct copy *c, enum state_kind kind, void *to, con
     uint64_t word = word_of(from, bytes);
     switch (kind) {
     case STATE_VALUE:
+    case STATE_NUMBER:
+    case STATE_SERVICE:
+    case STATE_STAGE:
     case STATE_FREE:
     case STATE_TIME:
-    case STATE_TILE:
     case STATE_FED:
     case STATE_LEFT:
     case STATE_SINCE:
         memcpy(to, from, bytes);
-        break;
-    case STATE_SERVICE:
-        *(uint64_t *)to = c->to->services - (c->from->services - word);
-        break;
-    case STATE_NUMBER:
-        *(uint64_t *)to = c->newest_to - (c->newest_from - word);
         break;
     case STATE_ORDER:
         *(uint64_t *)to = event_order(copy_rank(c, order_rank(word)), order_class(word), c->number);
@@ -438,8 +438,6 @@ static void copy_message(struct copy *c, struct message *to, const struct messag
 {
 #define MESSAGE(field, kind, when) COPY(MESSAGE, field, kind)
 #include "machine/state.def"
-    c->newest_to = kb_nodes[to->creator].messages;
-    c->newest_from = kb_nodes[from->creator].messages;
     copy_event(c, &to->event, &from->event, to->creator);
 }
 
@@ -462,10 +460,8 @@ static struct token *copy_token(struct copy *c, const struct token *from, enum w
     struct token *to = token_new(c->composite, &from->tile);
 #define TOKEN(field, kind, when) COPY(TOKEN, field, kind)
 #include "machine/state.def"
-    if (token_is_due(from, where)) {
-        c->newest_to = c->newest_from = c->from->fed;
+    if (token_is_due(from, where))
         copy_event(c, &to->event, &from->event, c->composite->number);
-    }
     return to;
 }
 
@@ -527,7 +523,6 @@ static void copy_tokens(struct copy *c, struct pe *to, const struct pe *from)
         copy_server(c, &to->servers[i], &from->servers[i]);
     copy_list(c, &to->travelling, from->travelling, MOVING);
     to->feed = from->feed ? copy_token(c, from->feed, MOVING) : NULL;
-    to->next_feed = from->next_feed ? copy_token(c, from->next_feed, NOT_FED) : NULL;
     to->lowest = NULL;
     visit_tokens(&(struct visitor){place_buffers}, to);
 }
@@ -670,6 +665,7 @@ static void shift_busy(const struct shift *s, struct busy *to)
 static void shift_pe(struct shift *s, struct pe *pe)
 {
     s->composite = pe->feeding;
+    forget_next(pe);
     visit_tokens(&s->visitor, pe);
     {
         struct pe *to = pe;
@@ -728,12 +724,11 @@ void state_shift(struct pe *const *pes, const uint64_t *tiles, uint32_t count, u
 struct counts {
     uint64_t **fields;                                  /* or NULL */
     size_t count;
-    bool of_group;
 };
 
 INLINE void list_field(struct counts *counts, enum state_kind kind, void *field)
 {
-    if (kind != STATE_COUNTED && !(kind == STATE_BASE && counts->of_group))
+    if (kind != STATE_COUNTED)
         return;
     if (counts->fields)
         counts->fields[counts->count] = field;
@@ -752,8 +747,6 @@ static void list_busy(struct counts *counts, struct busy *busy)
 
 static void list_pe(struct counts *counts, struct pe *pe)
 {
-#define PE(field, kind, when) LIST(PE, pe, field, kind)
-#include "machine/state.def"
     list_busy(counts, &pe->dma);
     list_busy(counts, &pe->compute);
 }
@@ -784,15 +777,13 @@ void state_settle(struct pe *pe)
 
 size_t state_group_counts(const struct group *group, uint64_t **fields)
 {
-    struct counts all = {.fields = fields, .of_group = true}, *counts = &all;
+    struct counts all = {.fields = fields}, *counts = &all;
     for (uint32_t i = 0; i < group->pes; i++)
         list_pe(counts, group->pe[i]);
     for (uint32_t i = 0; i < group->nodes; i++) {
-        struct fabric_node *node = &kb_nodes[group->node[i]];
-#define FABRIC_NODE(field, kind, when) LIST(FABRIC_NODE, node, field, kind)
-#include "machine/state.def"
-        if (is_kind(rank_place(group->node[i]), NODE_hbm_ctrl))
-            list_slice(counts, &kb_hbm[node_slice(rank_place(group->node[i]))]);
+        struct place place = rank_place(group->node[i]);
+        if (is_kind(place, NODE_hbm_ctrl))
+            list_slice(counts, &kb_hbm[node_slice(place)]);
     }
     for (uint32_t i = 0; i < group->links; i++)
         list_link(counts, &kb_links[group->link[i]]);

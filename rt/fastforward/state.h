@@ -76,11 +76,11 @@ void state_shift(struct pe *const *pes, const uint64_t *tiles, uint32_t count, u
 /* Counts the time that engines of a PE are busy up to now: since then there is nothing. */
 void state_settle(struct pe *pe);
 
-/* Lists the fields of a group that are COUNTED, or a BASE: in an order that is the same for groups of like build.
- * Returns how many there are; fields may be NULL. */
+/* Lists the fields of a group that are COUNTED, in an order that is the same for groups of the same build. Returns how
+ * many there are; fields may be NULL. */
 size_t state_group_counts(const struct group *group, uint64_t **fields);
 
-/* Lists those of the whole machine that are COUNTED, statistics (stats.h) apart. */
+/* Lists those of the whole machine, statistics (stats.h) apart. */
 size_t state_machine_counts(uint64_t **fields);
 
 #endif

@@ -104,6 +104,10 @@ struct kb_served {
     {                                                                                                                  \
         __builtin_memset(name##_states, 0, sizeof name##_states);                                                      \
     }                                                                                                                  \
+    uint64_t name##_bytes(void)                                                                                        \
+    {                                                                                                                  \
+        return sizeof name##_states;                                                                                   \
+    }                                                                                                                  \
     _Static_assert(sizeof(struct name) <= (1u << 30) / name##_memories, "all states fit into 1 GiB")
 
 #endif

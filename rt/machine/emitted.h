@@ -19,7 +19,11 @@ extern struct hbm_slice kb_hbm[];                       /* as kb_pe */
 extern struct pseudo_channel kb_pseudo_channels[];      /* pcs of each slice */
 extern struct fabric_node kb_nodes[];                   /* by rank */
 extern struct fabric_link kb_links[];                   /* directed; route.c numbers them */
-void memories_reset(void);                              /* zeroes what memories by models of users keep */
+struct state_image;
+
+/* The state of memories by models of the user's own: to zero; saved, or restored (state.h). */
+void memories_carry(struct state_image *image);
+void memories_reset(void);
 
 /* The pseudo channels of a slice. */
 static inline struct pseudo_channel *slice_channels(uint32_t slice)

@@ -20,6 +20,7 @@
 #include "sim/observer.h"
 #include "common/hash.h"
 #include "memory.h"
+#include "state.h"
 #include "common/arena.h"
 #include "tile.h"
 #include "stats.h"
@@ -51,6 +52,16 @@ enum { CHAIN_BITS = 12, CHAINS = 1 << CHAIN_BITS };
 
 static struct ring *chains[CHAINS];
 
+/* Nothing was sent on a ring. */
+static void ring_clear(struct ring *ring, void *arg)
+{
+    (void)arg;
+    ring->credits = kb_attrs.pe_ipcq_slots;
+    ring->sent = ring->received = ring->returned = 0;
+    for (uint32_t i = 0; i < kb_attrs.pe_ipcq_slots; i++)
+        ring->slot_of[i] = i;
+}
+
 static struct ring *ring_of(uint32_t source, uint32_t destination)
 {
     uint64_t key = (uint64_t)source << 32 | destination;
@@ -59,12 +70,10 @@ static struct ring *ring_of(uint32_t source, uint32_t destination)
         if (ring->source == source && ring->destination == destination)
             return ring;
     struct ring *ring = arena_alloc(1, sizeof *ring);
-    *ring =
-        (struct ring){.source = source, .destination = destination, .next = *chain, .credits = kb_attrs.pe_ipcq_slots};
+    *ring = (struct ring){.source = source, .destination = destination, .next = *chain};
     ring->slots = arena_alloc(kb_attrs.pe_ipcq_slots, sizeof *ring->slots);
     ring->slot_of = arena_alloc(kb_attrs.pe_ipcq_slots, sizeof *ring->slot_of);
-    for (uint32_t i = 0; i < kb_attrs.pe_ipcq_slots; i++)
-        ring->slot_of[i] = i;
+    ring_clear(ring, NULL);
     return *chain = ring;
 }
 
@@ -277,6 +286,72 @@ void ipcq_describe(const struct command *command, char *out, size_t room)
 void ipcq_reset(void)
 {
     memset(chains, 0, sizeof chains);
+}
+
+/* ---- save and restore */
+
+STATE_LISTED(ring)
+#define RING STATE_LISTED_FIELD
+#include "state.def"
+STATE_LISTED_END
+STATE_LISTED(ipcq_message)
+#define IPCQ_MESSAGE STATE_LISTED_FIELD
+#include "state.def"
+STATE_LISTED_END
+
+/* Calls act for each ring that was used. */
+static void each_ring(void (*act)(struct ring *ring, void *arg), void *arg)
+{
+    for (struct ring **chain = chains; chain < chains + CHAINS; chain++)
+        for (struct ring *ring = *chain; ring; ring = ring->next)
+            act(ring, arg);
+}
+
+static void ring_check(struct ring *ring, void *why)
+{
+    if (ring->waiting)
+        *(const char **)why = "a receive waits for a message";
+    else if (ring->returned != ring->sent)
+        *(const char **)why = "a message was sent and not received";
+}
+
+const char *ipcq_under_way(void)
+{
+    const char *why = NULL;
+    each_ring(ring_check, &why);
+    return why;
+}
+
+static void ring_count(struct ring *ring, void *count)
+{
+    (void)ring;
+    ++*(uint64_t *)count;
+}
+
+static void ring_carry(struct ring *ring, void *arg)
+{
+    struct state_image *image = arg;
+    uint32_t source = ring ? ring->source : 0, destination = ring ? ring->destination : 0;
+    state_carry(image, &source, sizeof source);
+    state_carry(image, &destination, sizeof destination);
+    if (image->restores)
+        ring = ring_of(source, destination);
+#define RING(field, kind, when) STATE_CARRY(RING, ring, field, kind)
+#include "state.def"
+    state_carry(image, ring->slot_of, kb_attrs.pe_ipcq_slots * sizeof *ring->slot_of);
+}
+
+void ipcq_carry(struct state_image *image)
+{
+    uint64_t count = 0;
+    each_ring(ring_count, &count);
+    state_carry(image, &count, sizeof count);
+    if (!image->restores)
+        each_ring(ring_carry, image);
+    else
+        each_ring(ring_clear, NULL);
+    for (uint64_t i = 0; image->restores && i < count; i++)
+        ring_carry(NULL, image);
 }
 
 const struct handler ipcq_handlers[] = {

@@ -25,6 +25,13 @@ void ipcq_describe(const struct command *command, char *out, size_t room);
 /* Forgets all rings. */
 void ipcq_reset(void);
 
+/* Saves or restores all rings (state.h): no message is between two PEs, and no receive waits. */
+struct state_image;
+void ipcq_carry(struct state_image *image);
+
+/* Why rings cannot be saved, or NULL. */
+const char *ipcq_under_way(void);
+
 extern const struct handler ipcq_handlers[];
 
 #endif

@@ -13,6 +13,7 @@
 #include "base/rates.h"
 #include "emitted.h"
 #include "pe.h"
+#include "state.h"
 #include "common/arena.h"
 #include "common/diag.h"
 
@@ -284,4 +285,39 @@ struct translation mmu_look(struct pe *pe, uint64_t va, uint64_t bytes)
     translate_run(mmu_of(pe), &(struct address_run){va, bytes}, false, &looked_up, &t);
     t.runs = runs;
     return t;
+}
+
+/* ---- save and restore */
+
+STATE_LISTED(mmu)
+#define MMU STATE_LISTED_FIELD
+#include "state.def"
+STATE_LISTED_END
+STATE_LISTED(stretch)
+#define STRETCH STATE_LISTED_FIELD
+#include "state.def"
+STATE_LISTED_END
+STATE_LISTED(tlb_entry)
+#define TLB_ENTRY STATE_LISTED_FIELD
+#include "state.def"
+STATE_LISTED_END
+
+void mmu_carry(struct pe *pe, struct state_image *image)
+{
+    bool used = pe->mmu;
+    state_carry(image, &used, sizeof used);
+    if (!used) {
+        pe->mmu = NULL;
+        return;
+    }
+    struct mmu *mmu = mmu_of(pe);
+#define MMU(field, kind, when) STATE_CARRY(MMU, mmu, field, kind)
+#include "state.def"
+    if (mmu->room < mmu->count) {
+        mmu->room = mmu->count;
+        mmu->stretches = arena_alloc(mmu->room, sizeof *mmu->stretches);
+    }
+    state_carry(image, mmu->stretches, mmu->count * sizeof *mmu->stretches);
+    state_carry(image, mmu->entries, (kb_attrs.pe_mmu_tlb_entries + 1) * sizeof *mmu->entries);
+    state_carry(image, mmu->buckets, (mmu->mask + UINT64_C(1)) * sizeof *mmu->buckets);
 }

@@ -1,12 +1,16 @@
 /* state.c: the machine's state as a whole: the tables that emitted code defines, and the pools of what is under way. */
 #include "state.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "command.h"
+#include "common/diag.h"
 #include "dma.h"
 #include "emitted.h"
 #include "ipcq.h"
+#include "mmu.h"
+#include "stats.h"
 #include "tile.h"
 
 /* ---- no field is missing in state.def */
@@ -100,4 +104,141 @@ void machine_reset(void)
     transfers_reset();
     ipcq_reset();
     commands_reset();
+}
+
+/* ---- save and restore */
+
+void state_carry(struct state_image *image, void *field, size_t bytes)
+{
+    if (image->restores) {
+        memcpy(field, image->bytes + image->at, bytes);
+        image->at += bytes;
+        return;
+    }
+    if (image->capacity - image->at < bytes) {
+        image->capacity = 2 * (image->at + bytes);
+        image->bytes = realloc(image->bytes, image->capacity);
+        if (!image->bytes)
+            die("no memory for %zu bytes of the machine's state", image->capacity);
+    }
+    memcpy(image->bytes + image->at, field, bytes);
+    image->at += bytes;
+    image->count = image->at;
+}
+
+bool state_is_carried(enum state_kind kind)
+{
+    return kind == STATE_VALUE || kind == STATE_FREE || kind == STATE_COUNTED;
+}
+
+static void carry_busy(struct state_image *image, struct busy *busy)
+{
+#define BUSY(field, kind, when) STATE_CARRY(BUSY, busy, field, kind)
+#include "state.def"
+}
+
+static void carry_channels(struct state_image *image, struct channels *channels)
+{
+#define CHANNELS(field, kind, when) STATE_CARRY(CHANNELS, channels, field, kind)
+#include "state.def"
+}
+
+/* Of a PE on which nothing is under way, the rest is as at the start, or does not matter. */
+static void carry_pe(struct state_image *image, struct pe *pe)
+{
+    carry_busy(image, &pe->dma);
+    carry_busy(image, &pe->compute);
+    carry_channels(image, &pe->tcm);
+    mmu_carry(pe, image);
+}
+
+static void carry_memories(struct state_image *image)
+{
+    for (uint32_t i = 0; i < cube_count(); i++)
+        carry_channels(image, &kb_sram[i]);
+    for (struct pseudo_channel *pc = kb_pseudo_channels; pc < slice_channels(pe_count()); pc++) {
+#define PSEUDO_CHANNEL(field, kind, when) STATE_CARRY(PSEUDO_CHANNEL, pc, field, kind)
+#include "state.def"
+    }
+    for (struct hbm_slice *slice = kb_hbm; slice < kb_hbm + pe_count(); slice++) {
+#define SLICE(field, kind, when) STATE_CARRY(SLICE, slice, field, kind)
+#include "state.def"
+    }
+    memories_carry(image);
+}
+
+static void carry_fabric(struct state_image *image)
+{
+    for (struct fabric_node *node = kb_nodes; node < kb_nodes + node_count(); node++) {
+#define FABRIC_NODE(field, kind, when) STATE_CARRY(FABRIC_NODE, node, field, kind)
+#include "state.def"
+    }
+    for (struct fabric_link *link = kb_links; link < kb_links + link_count(); link++) {
+#define FABRIC_LINK(field, kind, when) STATE_CARRY(FABRIC_LINK, link, field, kind)
+#include "state.def"
+    }
+}
+
+static void carry_machine(struct state_image *image)
+{
+    uint64_t t_ps = now_ps;
+    state_carry(image, &t_ps, sizeof t_ps);
+    if (image->restores)
+        event_restart(t_ps);
+    for (uint32_t i = 0; i < pe_count(); i++)
+        carry_pe(image, &kb_pe[i]);
+    carry_memories(image);
+    carry_fabric(image);
+    ipcq_carry(image);
+    state_carry(image, &stats, sizeof stats);
+}
+
+/* Whether nothing is under way on a PE. */
+static bool is_idle(const struct pe *pe)
+{
+    bool idle = !pe->submitted && !pe->scheduling && !pe->feeding && !pe->feed && !pe->travelling && !pe->waiting;
+    for (uint32_t i = 0; i < kb_pe_servers; i++)
+        idle &= !pe->servers[i].token;
+    return idle;
+}
+
+/* Why the state is not that between launches, or NULL. */
+static const char *under_way(void)
+{
+    uint64_t kernel_ps;
+    if (event_due || event_waiting(&kernel_ps) || kernel_ps != UINT64_MAX)
+        return "a launch, a request of the host or a credit is under way";
+    for (struct pe *pe = kb_pe; pe < kb_pe + pe_count(); pe++) {
+        if (pe->failed)
+            return "a kernel has failed";
+        if (!is_idle(pe))
+            return "a command waits";
+    }
+    return ipcq_under_way();
+}
+
+const char *machine_state_save(struct state_image *image)
+{
+    const char *why = under_way();
+    image->at = image->count = 0;
+    image->restores = false;
+    if (!why)
+        carry_machine(image);
+    return why;
+}
+
+const char *machine_state_restore(struct state_image *image)
+{
+    const char *why = under_way();
+    image->at = 0;
+    image->restores = true;
+    if (!why)
+        carry_machine(image);
+    return why;
+}
+
+void state_image_free(struct state_image *image)
+{
+    free(image->bytes);
+    *image = (struct state_image){0};
 }

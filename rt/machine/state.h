@@ -6,10 +6,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Tests compile the code that reads state.def with another one, to leave out a row at a time. */
+#ifndef ROW_IS_READ
+#define ROW_IS_READ(operation, structure, field) true
+#endif
+
 /* Kinds of fields, as state.def explains them. */
 enum state_kind {
-    STATE_VALUE, STATE_FREE, STATE_TIME, STATE_DUE, STATE_ORDER, STATE_NUMBER, STATE_TILE, STATE_FED, STATE_LEFT,
-    STATE_SERVICE, STATE_RANK, STATE_WAY, STATE_OFFSET, STATE_OWNER, STATE_ZERO, STATE_EMPTY, STATE_COUNTED, STATE_BASE,
+    STATE_VALUE, STATE_FREE, STATE_TIME, STATE_DUE, STATE_ORDER, STATE_NUMBER, STATE_TILE, STATE_STAGE, STATE_FED,
+    STATE_LEFT, STATE_SERVICE, STATE_RANK, STATE_WAY, STATE_OFFSET, STATE_OWNER, STATE_ZERO, STATE_EMPTY, STATE_COUNTED,
     STATE_SINCE, STATE_PART, STATE_DERIVED, STATE_CACHE, STATE_CONST, STATE_UNUSED
 };
 
@@ -31,5 +36,32 @@ enum state_kind {
 
 /* The room's reset (cli/reset.c): all that the machine consists of is as at the start of a run. */
 void machine_reset(void);
+
+/* ---- save and restore */
+
+/* What the machine is like between launches, in the order of state.def; for the process that made it. */
+struct state_image {
+    uint8_t *bytes;                                     /* of malloc; all 0: no image */
+    size_t at, count, capacity;
+    bool restores;
+};
+
+/* Saves time and state of the machine in an image, over what is there. Called on a host program's coroutine when no
+ * command, message or timeout is under way. Returns NULL, or why it is refused. Not saved are results, and the contents
+ * of memories. */
+const char *machine_state_save(struct state_image *image);
+
+/* Puts the machine back to the time and the state of an image of it; under the same conditions, and with the same
+ * answer. */
+const char *machine_state_restore(struct state_image *image);
+
+void state_image_free(struct state_image *image);
+
+/* For the files of this room: saves a field, or restores it; a field of a kind that an image holds. */
+void state_carry(struct state_image *image, void *field, size_t bytes);
+bool state_is_carried(enum state_kind kind);
+#define STATE_CARRY(STRUCT, from, field, kind)                                                                         \
+    if (state_is_carried(STATE_##kind) && ROW_IS_READ(CARRY, STRUCT, field))                                           \
+        state_carry(image, &(from)->field, sizeof (from)->field);
 
 #endif

@@ -279,6 +279,12 @@ void event_skip(uint64_t d_ps)
     }
 }
 
+void event_restart(uint64_t t_ps)
+{
+    waiting_take();                                     /* those that were cancelled */
+    now_ps = reached_ps = t_ps;
+}
+
 uint64_t event_fired(void)
 {
     return fired;

@@ -108,6 +108,9 @@ void event_drop(bool (*drop)(uint32_t rank));
  * none of a kernel until then. Ends the run with a message if a time does not fit into 64 bits. */
 void event_skip(uint64_t d_ps);
 
+/* Goes to a time, which may be an earlier one; nothing waits. */
+void event_restart(uint64_t t_ps);
+
 /* Events fired so far. */
 uint64_t event_fired(void);
 
