@@ -1,0 +1,214 @@
+#!/usr/bin/python3
+"""state: each row of rt/machine/state.def is needed: when it is not read, results differ. limit: 300
+
+Runs of tests/state/fields.c, in which one field of one PE is changed at some time, and of tests/state/saved.c, in which
+state is saved and restored. A row passes if there is a machine, a program and a time at which fast-forward gives what
+every event gives, and something else, or less of what is skipped, when it does not read that row. Rows that are
+compared, copied, shifted, counted or saved are all tried.
+"""
+import itertools
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+
+from harness import KBGEN, ROOT, SCRATCH, done, ok, read, run, write
+
+TOPOLOGY = """
+system: {{ name: {name} }}
+sip: {{ cubes: {{ rows: 1, cols: {cubes} }}, ucie: {{ bw_gbs: 2 }} }}
+cube:
+  memory_map: {{ hbm_slices_per_cube: {pes}, hbm_slice_mb: 64, sram_mb: 4 }}
+  noc: {{ rows: 2, cols: 2, link_bw_gbs: {link}, attach: {{ bw_gbs: {link} }}, router: {{ overhead_ns: {node} }} }}
+  sram: {{ attrs: {{ read_bw_gbs: {link}, write_bw_gbs: {link} }} }}
+  hbm_ctrl: {{ attrs: {{ pcs: 2, pc_bw_gbs: {hbm}, interleave_bytes: 256, row_bytes: {row}, row_miss_ns: 7 }} }}
+  pe_template:
+    links: {{ scheduler_to_dma_mm: {mm}, dma_to_fetch_store_mm: {mm}, fetch_store_to_gemm_mm: {mm} }}
+    components:
+      pe_scheduler: {{ attrs: {{ tile_overhead_ns: {feed} }} }}
+      pe_dma: {{ attrs: {{ rd_engines: {engines}, wr_engines: {engines}, queue_depth: 4 }} }}
+      pe_gemm: {{ attrs: {{ rows: 16, cols: 16, fill_cycles: {fill} }} }}
+      pe_math: {{ attrs: {{ cost: {{ exp: 9 }}, fill_cycles: 100 }} }}
+      pe_tcm: {{ attrs: {{ size_mb: 1, reserved_mb: {reserved}, read_bw_gbs: {tcm}, write_bw_gbs: {tcm} }} }}
+      pe_ipcq: {{ attrs: {{ buffer: hbm, slots: 4 }} }}
+      pe_mmu: {{ attrs: {{ enabled: true, page_kb: 4, tlb_entries: 2, walk_ns: 90 }} }}
+"""
+# Every PE works in HBM of its own, or all PEs of a cube in its sram. Tiles of 512 bytes an operand.
+PLAIN = {"cubes": 1, "pes": 2, "mm": 0, "engines": 1, "fill": 8, "reserved": "64 KiB", "row": 256, "link": 64, "node": 0,
+         "hbm": 64, "tcm": 64, "feed": 0}
+MACHINES = {
+    "plain": PLAIN,
+    "fed": PLAIN | {"feed": 20},                            # one tile after the other
+    "tight": PLAIN | {"mm": 10, "engines": 2, "fill": 300, "reserved": "6 KiB"},
+    "cubes": PLAIN | {"cubes": 2, "pes": 1, "mm": 10, "engines": 2, "reserved": "16 KiB", "row": 1024},
+    "slow": PLAIN | {"engines": 3, "link": 4, "hbm": 4, "tcm": 4, "node": 40, "reserved": "8 KiB"},
+    "hbm": PLAIN | {"engines": 3, "hbm": 2, "node": 40, "reserved": "8 KiB"},
+    "nodes": PLAIN | {"engines": 3, "node": 150, "reserved": "8 KiB"},
+}
+SAVES = PLAIN | {"cubes": 2, "row": 1024}
+
+# Where to look first: the others are tried as well.
+FIRST = {
+    "COMPARE SERVER started": ("tight", "gemm"), "COMPARE TOKEN command": ("plain", "two"),
+    "COMPARE TOKEN tile": ("tight", "gemm"), "COMPARE TOKEN arrival_ps": ("slow", "gemm"),
+    "COMPARE TOKEN block": ("slow", "gemm"), "COMPARE EVENT key": ("tight", "gemm"),
+    "COMPARE PSEUDO_CHANNEL open_row": ("cubes", "gemm"), "COPY SERVER held": ("cubes", "sram"),
+    "COPY FABRIC_NODE free_ps": ("cubes", "gemm"), "SHIFT TOKEN tile": ("cubes", "gemm"),
+    "SHIFT TOKEN arrival_ps": ("cubes", "sram"), "SHIFT EVENT key": ("cubes", "sram"),
+    "SHIFT CHANNELS read_free_ps": ("plain", "math"), "SHIFT CHANNELS write_free_ps": ("slow", "sram"),
+    "SHIFT PSEUDO_CHANNEL free_ps": ("hbm", "gemm"), "SHIFT FABRIC_NODE free_ps": ("nodes", "gemm"),
+    "SHIFT FABRIC_LINK free_ps": ("cubes", "sram"),
+}
+# What a PE asks for is changed from the start; these rows need another program.
+PROGRAMS = {"REQUEST kind": "pinned b", "REQUEST pinned": "pinned", "REQUEST op": "math", "EPILOGUE op": "epilogue",
+            "EPILOGUE scope": "epilogue"}
+# Changes, where there are several of a row.
+CHANGES = {"CHANNELS read_free_ps": ("", " sram"), "CHANNELS write_free_ps": ("", " sram"),
+           "REQUEST address": (" 0", " 1", " 2"), "REQUEST virtual_address": (" 0", " 1", " 2")}
+
+# Kinds, by what is done with them; structs that are not copied.
+SHIFTED = "FREE TIME SINCE NUMBER FED LEFT TILE".split()
+COPIED = "VALUE FREE TIME STAGE FED LEFT SINCE SERVICE NUMBER ORDER DUE RANK WAY".split()
+NOT_COPIED = "REQUEST EPILOGUE SLICE RING IPCQ_MESSAGE MMU STRETCH TLB_ENTRY".split()
+SAVED = "BUSY CHANNELS PSEUDO_CHANNEL SLICE FABRIC_NODE FABRIC_LINK".split()
+
+
+def rows():
+    """(struct, field, kind, compared) of each row."""
+    text = read(os.path.join(ROOT, "rt", "machine", "state.def"))
+    found = re.findall(r"^([A-Z_]+)\((\w+), ([A-Z]+), ([A-Z_]+)\)", text, re.M)
+    return [(struct.removesuffix("_EACH"), *rest) for struct, *rest in found]
+
+
+class Simulator:
+    def __init__(self, name, values, bench):
+        topology = write(os.path.join(SCRATCH, name + ".yaml"), TOPOLOGY.format(name=name, **values))
+        self.program, self.bench, self.known = os.path.join(SCRATCH, name), bench, {}
+        made = run(KBGEN, topology, "-k", os.path.join(ROOT, "tests", "state", bench + ".c"), "-o", self.program)
+        if made.returncode:
+            sys.exit(made.said)
+
+    def run(self, exact=False, **words):
+        """(what it says, its result): equal if two runs did the same."""
+        if exact:                                       # nobody sleeps
+            words = {name: value for name, value in words.items() if name not in ("without", "wake", "again")}
+        key = (exact, *sorted(words.items()))
+        if key not in self.known:
+            command = [self.program, "run", self.bench, *(f"{name}={value}" for name, value in words.items()),
+                       "--data", "off", "--json", "-", *(["--exact-events"] if exact else [])]
+            try:
+                ended = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+                said, _, result = ended.stdout.partition("{")
+                value = json.loads("{" + result) if result else {"died": ended.stderr}
+            except subprocess.TimeoutExpired:
+                said, value = "", {"died": "it did not end"}
+            self.known[key] = said, {name: part for name, part in value.items() if name not in ("params", "host")}
+        return self.known[key]
+
+
+def times(simulator, program):
+    """Early times and times all over the run at which, as far as can be, nothing else happens."""
+    result = simulator.run(exact=True, program=program)[1]
+    begin_ps, end_ps = result["launches"][-1]["start_ps"] + 2000, result["end_ps"] - 700000
+    early = [begin_ps + ps for ps in (2503, 4507, 11003, 30011, 70001, 150001, 300007, 600011)]
+    return early + [begin_ps + (end_ps - begin_ps) * i // 44 + i * 102947 % 400009 for i in range(1, 40)]
+
+
+def is_compared(simulator, row, program, change, everywhere):
+    """Whether groups go to sleep that differ in a field, when the comparison does not read it, and that is wrong."""
+    for at in times(simulator, program):
+        words = {"program": program, "change": change, "at": at}
+        said, wrong = simulator.run(without=f"COMPARE {row}", **words)
+        if "sleeps" not in said and "died" not in wrong:
+            continue
+        want, (said, right) = simulator.run(exact=True, **words)[1], simulator.run(**words)
+        if wrong != want and right == want and not (everywhere and "machine is the same" in said):
+            return True
+    return False
+
+
+def is_copied(simulator, operation, row, program):
+    """Whether it is wrong, or makes groups unequal, when those that wake are not given a field."""
+    want = simulator.run(exact=True, program=program)[1]
+    for at, wake in itertools.combinations(times(simulator, program)[::4], 2):
+        for again in (0, wake + 1):
+            words = {"program": program, "at": at, "wake": wake, "again": again}
+            right = simulator.run(**words)
+            if right[1] == want and simulator.run(without=f"{operation} {row}", **words) != right:
+                return True
+    return False
+
+
+def is_shifted(simulator, operation, row, program):
+    """The same for what a period adds; the run is interrupted in the middle of a period."""
+    for wake in times(simulator, program)[10::4]:
+        words = {"program": program, "sleep": "false", "pes": 1, "wake": wake}
+        right = simulator.run(**words)
+        if right[1] == simulator.run(exact=True, **words)[1] and simulator.run(
+                without=f"{operation} {row}", **words) != right:
+            return True
+    return False
+
+
+def search(simulators, test, row, programs, check):
+    """Looks for a machine and a program for which check(simulator, program) holds."""
+    pairs = [(machine, program) for program in programs for machine in simulators]
+    if (first := FIRST.get(test)) in pairs:
+        pairs.insert(0, first)
+    began = time.monotonic()
+    for machine, program in pairs:
+        if check(simulators[machine], program):
+            ok(True, f"{test}, on machine {machine} with program {program}")
+            return
+        if time.monotonic() - began > 60:
+            break
+    ok(False, f"{test}: results are the same without the row {row}")
+
+
+def fields(simulators):
+    every = ("gemm", "epilogue", "sram", "math")
+    for struct, field, kind, compared in rows():
+        row = f"{struct} {field}"
+        for change in CHANGES.get(row, ("",)) if compared != "NO" and kind != "PART" else ():
+            programs = (PROGRAMS.get(row, "sram" if change == " sram" else "gemm"),)
+            everywhere = compared != "SYMMETRY" and struct != "REQUEST"
+            search(simulators, f"COMPARE {row}{change}", row, programs if row != "TOKEN command" else ("two",),
+                   lambda sim, program: is_compared(sim, row, program, row + change, everywhere))
+        if kind in COPIED and struct not in NOT_COPIED:
+            search(simulators, f"COPY {row}", row, every, lambda sim, program: is_copied(sim, "COPY", row, program))
+        if kind in SHIFTED and struct not in NOT_COPIED:
+            search(simulators, f"SHIFT {row}", row, every, lambda sim, program: is_shifted(sim, "SHIFT", row, program))
+        if kind == "COUNTED":
+            search(simulators, f"COUNT {row} of what sleeps", row, ("unlike",),
+                   lambda sim, program: is_copied(sim, "LIST", row, program))
+            search(simulators, f"COUNT {row} of periods", row, every,
+                   lambda sim, program: is_shifted(sim, "LIST", row, program))
+
+
+def saved(simulator):
+    """From a saved state, a launch goes as it went."""
+    said, once = simulator.run()
+    again, twice = simulator.run(again="true")
+    launches = once["launches"]                         # a launch and a while, another one and a while
+    ok("the same state" in again and twice["launches"] == launches + launches[2:] and twice["util"] == once["util"] and
+       twice["end_ps"] == once["end_ps"] and again.split("\n")[1] == said.split("\n")[0],
+       "from a restored state, a launch goes as before", said, again)
+    for struct, field, kind, compared in rows():
+        if struct in SAVED and (kind in ("FREE", "COUNTED") or (kind == "VALUE" and compared != "NO")):
+            ok(simulator.run(again="true", without=f"{struct} {field}") != (again, twice),
+               f"SAVE {struct} {field}: without it, the launch goes otherwise")
+    said, _ = simulator.run(refused="true")
+    ok(said == "launched: a launch, a request of the host or a credit is under way\n"
+               "receives: a receive waits for a message\nsent: a message was sent and not received\nreceived: saved\n",
+       "state is not saved while something is under way", said)
+
+
+def main():
+    fields({name: Simulator(name, values, "fields") for name, values in MACHINES.items()})
+    saved(Simulator("saves", SAVES, "saved"))
+    done()
+
+
+main()
