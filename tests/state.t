@@ -152,8 +152,13 @@ def is_shifted(simulator, operation, row, program):
     return False
 
 
+ROWS = os.path.join(ROOT, "tests", "state", "rows.txt")
+tried = []                                              # the operation and the row of each test
+
+
 def search(simulators, test, row, programs, check):
     """Looks for a machine and a program for which check(simulator, program) holds."""
+    tried.append(test)
     pairs = [(machine, program) for program in programs for machine in simulators]
     if (first := FIRST.get(test)) in pairs:
         pairs.insert(0, first)
@@ -197,6 +202,7 @@ def saved(simulator):
        "from a restored state, a launch goes as before", said, again)
     for struct, field, kind, compared in rows():
         if struct in SAVED and (kind in ("FREE", "COUNTED") or (kind == "VALUE" and compared != "NO")):
+            tried.append(f"SAVE {struct} {field}")
             ok(simulator.run(again="true", without=f"{struct} {field}") != (again, twice),
                f"SAVE {struct} {field}: without it, the launch goes otherwise")
     said, _ = simulator.run(refused="true")
@@ -205,9 +211,19 @@ def saved(simulator):
        "state is not saved while something is under way", said)
 
 
+def listed():
+    """A row that an operation no longer reads has no test above, so rows.txt lists what has to be read."""
+    now = "".join(f"{test}\n" for test in tried)
+    if os.environ.get("BLESS"):
+        write(ROWS, now)
+    ok(now == read(ROWS), "each operation reads the rows of state.def that tests/state/rows.txt lists",
+       *sorted(set(now.splitlines()) ^ set(read(ROWS).splitlines())))
+
+
 def main():
     fields({name: Simulator(name, values, "fields") for name, values in MACHINES.items()})
     saved(Simulator("saves", SAVES, "saved"))
+    listed()
     done()
 
 
