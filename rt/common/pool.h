@@ -28,11 +28,12 @@ struct pool {
     size_t size;
 };
 
-/* The slow path of pool_take. */
+/* The slow path of pool_reuse. */
 void *pool_take_new(struct pool *pool, size_t size);
 
-/* An object of `size` bytes, all 0, aligned for any type. Dies if there is no memory. */
-static inline void *pool_take(struct pool *pool, size_t size)
+/* An object of `size` bytes, aligned for any type: as it was given back, apart from its first 8 bytes, or all 0 if it was
+ * never in use. Dies if there is no memory. */
+static inline void *pool_reuse(struct pool *pool, size_t size)
 {
     void *object = pool->unused;
     if (!object)
@@ -40,7 +41,13 @@ static inline void *pool_take(struct pool *pool, size_t size)
     assert(size == pool->size);
     ASAN_UNPOISON_MEMORY_REGION(object, size);
     pool->unused = *(void **)object;
-    return memset(object, 0, size);
+    return object;
+}
+
+/* The same, all 0. */
+static inline void *pool_take(struct pool *pool, size_t size)
+{
+    return memset(pool_reuse(pool, size), 0, size);
 }
 
 static inline void pool_give_back(struct pool *pool, void *object)

@@ -1,9 +1,10 @@
-/* dma.c: DMA_READ and DMA_WRITE: translation, then one transfer per physical run, over the fabric or within the TCM.
+/* dma.c: DMA_READ and DMA_WRITE: translation, then one transfer for each physical run, over the fabric or within the TCM.
  *
- *     read    request (control) -> memory_read -> response (data) -> TCM write; the stage ends with the last
- *     write   TCM read, once -> data per run -> memory_write -> acknowledgement (control); likewise */
+ *     read    request (control) -> memory_read -> response (data) -> TCM write
+ *     write   TCM read of all bytes -> data -> memory_write -> acknowledgement (control)
+ *
+ * The stage ends with the last of its transfers. */
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "base/rates.h"
 #include "dma.h"
@@ -11,20 +12,20 @@
 #include "engine.h"
 #include "memory.h"
 #include "mmu.h"
-#include "common/arena.h"
-#include "common/diag.h"
+#include "common/array.h"
+#include "common/pool.h"
 #include "sim/observer.h"
 #include "tile.h"
 
-static struct transfer *free_transfers;
+static struct pool transfers;
+
+/* Of the DMA that starts: the runs that it asks for, if there are several, and the ranges of memories that they are. */
+static struct ARRAY(struct address_run) runs;
+static struct ARRAY(struct range) ranges;
 
 struct transfer *transfer_new(struct token *token, const struct range *range)
 {
-    struct transfer *transfer = free_transfers;
-    if (transfer)
-        free_transfers = transfer->next;
-    else
-        transfer = arena_alloc(1, sizeof *transfer);
+    struct transfer *transfer = pool_reuse(&transfers, sizeof *transfer);
     transfer->token = token;
     transfer->range = *range;
     token->transfer = transfer;
@@ -33,23 +34,23 @@ struct transfer *transfer_new(struct token *token, const struct range *range)
 
 void transfer_free(struct transfer *transfer)
 {
-    transfer->next = free_transfers;
-    free_transfers = transfer;
+    pool_give_back(&transfers, transfer);
 }
 
 static struct token *transfer_end(struct transfer *transfer)
 {
+    struct token *token = transfer->token;
     transfer_free(transfer);
-    transfer->token->transfer = NULL;
-    return transfer->token;
+    token->transfer = NULL;
+    return token;
 }
 
 static struct transfer *transfer_of(struct message *message)
 {
-    return container_of(container_of(message, struct data_message, message), struct transfer, data);
+    return container_of(message, struct transfer, data.message);
 }
 
-/* The end of one part of the stage is known. Only an acknowledgement ends the stage in place. */
+/* The end of one run of the stage is known. Only an acknowledgement ends the stage in place. */
 static void part_known(struct token *token, uint64_t end_ps, bool acknowledged)
 {
     if (token->end_ps < end_ps)
@@ -102,9 +103,8 @@ static void write_arrived(struct data_message *data, uint64_t head_ps, uint64_t 
     control_send(&data->message, way_back(data->message.way), done_ps, write_acknowledged);
 }
 
-/* ---- both */
+/* ---- the start of either */
 
-/* What a stage moves. */
 struct dma {
     struct token *token;
     struct pe *pe;
@@ -113,40 +113,40 @@ struct dma {
     struct translation translation;
 };
 
-/* The runs as ranges of memories; until the next DMA starts. */
-static struct range *ranges;
-static size_t ranges_room;
-
 static bool is_own_tcm(const struct range *range, const struct pe *pe)
 {
     return range->space == SPACE_TCM && range->pe == pe_number(pe);
 }
 
-/* What a stage asks for, as runs of addresses; until the next DMA starts. */
-static size_t runs_asked(const struct token *token, uint64_t bytes, const struct address_run **asked)
+/* Where the bytes of a stage are. Physical addresses take no time. */
+static struct translation translate(const struct token *token, uint64_t bytes)
 {
-    static struct address_run one, many[RUNS_MOST];
-    const struct request *ask = &token->command->ask;
-    uint64_t address = tiling_address(token->command, &token->tile, token->stage.operand);
+    const struct command *command = token->command;
+    const struct request *ask = &command->ask;
+    uint64_t address = tiling_address(command, &token->tile, token->stage.operand);
+    bool is_virtual = ask->virtual_address[token->stage.operand];
+    static struct address_run one;                      /* mostly there is one */
+    const struct address_run *asked = &one;
+    size_t count = 1;
     one = (struct address_run){address, bytes};
-    *asked = &one;
-    if (ask->runs.axes == 0)
-        return 1;
-    runs_list(&ask->runs, address, ask->virtual_address[OPERAND_A], many);
-    *asked = many;
-    return runs_number(&ask->runs);
+    if (ask->runs.axes) {
+        count = runs_number(&ask->runs);
+        array_reserve(&runs, count);
+        runs_list(&ask->runs, address, is_virtual, runs.at);
+        asked = runs.at;
+    }
+    if (is_virtual)
+        return mmu_translate(command->pe, asked, count);
+    return (struct translation){.runs = asked, .count = count};
 }
 
+/* Fills in `ranges`. Returns NULL, or what is wrong with the run *bad. */
 static const char *ranges_decode(const struct translation *t, const struct address_run **bad)
 {
-    if (t->count > ranges_room) {
-        ranges_room = 2 * t->count;
-        ranges = realloc(ranges, ranges_room * sizeof *ranges);
-        if (!ranges)
-            die("no memory for the runs of a transfer");
-    }
+    array_reserve(&ranges, t->count);
+    ranges.count = t->count;
     for (size_t i = 0; i < t->count; i++) {
-        const char *wrong = address_decode(t->runs[i].address, t->runs[i].bytes, &ranges[i]);
+        const char *wrong = address_decode(t->runs[i].address, t->runs[i].bytes, &ranges.at[i]);
         *bad = &t->runs[i];
         if (wrong)
             return wrong;
@@ -154,7 +154,7 @@ static const char *ranges_decode(const struct translation *t, const struct addre
     return NULL;
 }
 
-/* Within the PE's own TCM: both channels at once. */
+/* Reserves both channels of the PE's own TCM for bytes that stay within it. */
 static uint64_t move_inside(struct pe *pe, uint64_t at_ps, uint64_t bytes)
 {
     uint64_t read_ps = tcm_read(pe, at_ps, bytes, kb_attrs.pe_tcm_read_bw_bps);
@@ -162,7 +162,7 @@ static uint64_t move_inside(struct pe *pe, uint64_t at_ps, uint64_t bytes)
     return read_ps > write_ps ? read_ps : write_ps;
 }
 
-/* An operand is mostly in one memory. */
+/* From pe_dma to the memory of a range. Most blocks of an operand are in one memory. */
 static const struct path *path_to(struct pe *pe, const struct range *range, unsigned operand)
 {
     struct path *path = &pe->path[operand];
@@ -190,29 +190,18 @@ static void run_start(const struct dma *dma, const struct range *range, uint64_t
 static void runs_start(const struct dma *dma)
 {
     uint64_t translated_ps = time_after(now_ps, dma->translation.ps), leave_ps = translated_ps, leaving = 0;
-    size_t count = dma->translation.count;
-    for (size_t i = 0; i < count; i++)
-        if (!is_own_tcm(&ranges[i], dma->pe))
-            leaving += ranges[i].bytes;
+    for (size_t i = 0; i < ranges.count; i++)
+        if (!is_own_tcm(&ranges.at[i], dma->pe))
+            leaving += ranges.at[i].bytes;
     if (!dma->reads && leaving)
         leave_ps = time_after(tcm_read(dma->pe, now_ps, leaving, kb_attrs.pe_tcm_read_bw_bps), dma->translation.ps);
-    dma->token->parts = count;
+    dma->token->parts = ranges.count;
     dma->token->end_ps = 0;
-    for (size_t i = 0; i < count; i++)
-        run_start(dma, &ranges[i], translated_ps, leave_ps);
+    for (size_t i = 0; i < ranges.count; i++)
+        run_start(dma, &ranges.at[i], translated_ps, leave_ps);
 }
 
-/* ---- faults: at the end of the translation, of a write behind a TCM read of all its bytes */
-
-static struct translation translate(const struct token *token, uint64_t bytes)
-{
-    const struct command *command = token->command;
-    const struct address_run *asked;
-    size_t count = runs_asked(token, bytes, &asked);
-    if (command->ask.virtual_address[token->stage.operand])
-        return mmu_translate(command->pe, asked, count);
-    return (struct translation){.runs = asked, .count = count};     /* physical addresses take no time */
-}
+/* ---- faults: at the end of the translation, which a write begins when the TCM has supplied all its bytes */
 
 static void fault_due(struct event *event)
 {
@@ -267,7 +256,7 @@ void transfer_move(struct transfer *transfer)
 
 void transfers_reset(void)
 {
-    free_transfers = NULL;
+    pool_release(&transfers);
 }
 
 const struct handler dma_handlers[] = {

@@ -10,7 +10,6 @@ struct transfer {
     struct data_message data;                           /* request and response, or data and acknowledgement */
     struct token *token;
     struct range range;
-    struct transfer *next;                              /* free list */
 };
 
 /* Starts the service of a DMA_READ or DMA_WRITE. */

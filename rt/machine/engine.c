@@ -4,12 +4,10 @@
 #include "engine.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "base/rates.h"
 #include "emitted.h"
-#include "common/diag.h"
+#include "common/fail.h"
 
 enum engine engine_of(enum stage_kind stage)
 {
@@ -45,34 +43,50 @@ uint64_t engine_link_ps(enum stage_kind from, enum stage_kind to)
 
 _Noreturn void service_too_long(const char *model, uint64_t length_ps)
 {
-    run_failed("simulated time runs past 2^64 ps (213 days): %s of %s, asked at %" PRIu64 " ps, takes %" PRIu64
-               " ps", model, kb_machine_name, now_ps, length_ps);
+    run_failed("simulated time runs past 2^64 ps (213 days): %s of %s, asked at %" PRIu64 " ps, takes %" PRIu64 " ps",
+               model, kb_machine_name, now_ps, length_ps);
 }
 
-/* ---- the PE's own TCM: one read and one write channel */
+/* ---- the PE's own TCM */
+
+static inline uint64_t tcm_reserve_made(struct pe *pe, bool writes, uint64_t at_ps, uint64_t bytes, uint64_t length_ps,
+                                        bool watched)
+{
+    uint64_t *free_ps = writes ? &pe->tcm.write_free_ps : &pe->tcm.read_free_ps;
+    uint64_t start = reserve(free_ps, at_ps, length_ps);
+    *(writes ? &stats.write_bytes[SPACE_TCM] : &stats.read_bytes[SPACE_TCM]) += bytes;
+    stats_channel(SPACE_TCM, writes, pe_number(pe), at_ps, start, length_ps, watched);
+    return start + length_ps;
+}
+
+static __attribute__((cold, noinline)) uint64_t tcm_reserve_watched(struct pe *pe, bool writes, uint64_t at_ps,
+                                                                    uint64_t bytes, uint64_t length_ps)
+{
+    return tcm_reserve_made(pe, writes, at_ps, bytes, length_ps, true);
+}
+
+static inline uint64_t tcm_reserve(struct pe *pe, bool writes, uint64_t at_ps, uint64_t bytes, uint64_t length_ps)
+{
+    return is_observed(MOMENT_reserved) ? tcm_reserve_watched(pe, writes, at_ps, bytes, length_ps)
+                                        : tcm_reserve_made(pe, writes, at_ps, bytes, length_ps, false);
+}
 
 uint64_t tcm_read_for(struct pe *pe, uint64_t at_ps, uint64_t bytes, uint64_t length_ps)
 {
-    uint64_t start = reserve(&pe->tcm.read_free_ps, at_ps, length_ps);
-    stats.read_bytes[SPACE_TCM] += bytes;
-    stats_channel(SPACE_TCM, false, pe_number(pe), at_ps, start, length_ps);
-    return pe->tcm.read_free_ps;
+    return tcm_reserve(pe, false, at_ps, bytes, length_ps);
 }
 
 uint64_t tcm_write_for(struct pe *pe, uint64_t at_ps, uint64_t bytes, uint64_t length_ps)
 {
-    uint64_t start = reserve(&pe->tcm.write_free_ps, at_ps, length_ps);
-    stats.write_bytes[SPACE_TCM] += bytes;
-    stats_channel(SPACE_TCM, true, pe_number(pe), at_ps, start, length_ps);
-    return pe->tcm.write_free_ps;
+    return tcm_reserve(pe, true, at_ps, bytes, length_ps);
 }
 
 uint64_t tcm_read(struct pe *pe, uint64_t at_ps, uint64_t bytes, uint64_t bw_bps)
 {
-    return tcm_read_for(pe, at_ps, bytes, move_ps(bytes, bw_bps));
+    return tcm_reserve(pe, false, at_ps, bytes, move_ps(bytes, bw_bps));
 }
 
 uint64_t tcm_write(struct pe *pe, uint64_t at_ps, uint64_t bytes, uint64_t bw_bps)
 {
-    return tcm_write_for(pe, at_ps, bytes, move_ps(bytes, bw_bps));
+    return tcm_reserve(pe, true, at_ps, bytes, move_ps(bytes, bw_bps));
 }

@@ -147,7 +147,7 @@ static struct served port_serve(uint64_t *free_ps, uint64_t t_ps, uint64_t lengt
                                 uint32_t number)
 {
     uint64_t start = reserve(free_ps, t_ps, length);
-    stats_channel(space, writes, number, t_ps, start, length);
+    stats_channel(space, writes, number, t_ps, start, length, is_observed(MOMENT_reserved));
     return (struct served){start, *free_ps};
 }
 

@@ -1,13 +1,11 @@
 /* mmu.c: pe_mmu: page table and TLB of a PE.
  *
- * The table is a sorted list of mapped stretches; a later map replaces what it covers. The TLB is fully associative and
- * forgets the least recently used page: a hash of page numbers whose entries are chained by last use. It holds numbers
- * alone, since only time depends on it. */
+ * The table is an interval map from page numbers to physical addresses; a later map replaces what it covers. The TLB is
+ * fully associative with least-recently-used replacement: a hash table of page numbers, whose entries form a circular
+ * list by last use. It holds page numbers only, since only time depends on it. */
 #include "mmu.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/address.h"
 #include "base/rates.h"
@@ -15,24 +13,34 @@
 #include "pe.h"
 #include "state.h"
 #include "common/arena.h"
-#include "common/diag.h"
+#include "common/array.h"
+#include "common/interval_map.h"
 
-/* Pages [first, end) stand at consecutive addresses from `address` on. */
+/* Pages that are mapped to consecutive addresses. */
 struct stretch {
-    uint64_t first, end, address;
+    struct interval interval;                           /* first page, page after the last */
+    uint64_t address;
 };
+
+static void stretch_advance(struct interval *interval, uint64_t pages)
+{
+    struct stretch *stretch = (struct stretch *)interval;
+    stretch->address = address_add(stretch->address, pages * kb_attrs.pe_mmu_page_bytes);
+}
+
+static struct interval_kind stretches = {.size = sizeof(struct stretch), .advance = stretch_advance};
 
 struct tlb_entry {
     uint64_t page;
-    uint32_t newer, older, next;                        /* by last use, in a ring; in the chain of its hash */
+    uint32_t newer, older;                              /* neighbours in the circular list */
+    uint32_t next;                                      /* in the chain of its hash */
     bool valid;
 };
 
 struct mmu {
-    struct stretch *stretches;
-    size_t count, room;
-    struct tlb_entry *entries; /* from 1 on; entry 0 stands between the newest and the oldest */
-    uint32_t *buckets, mask;
+    struct interval_map table;
+    struct tlb_entry *entries;                          /* from 1 on; entry 0 is between the newest and the oldest */
+    uint32_t *buckets, mask;                            /* heads of chains; their number - 1 */
 };
 
 /* ---- TLB */
@@ -50,7 +58,7 @@ static uint32_t tlb_find(struct mmu *mmu, uint64_t page)
     return i;
 }
 
-/* Moves an entry to the newest end of the ring, or to the oldest. */
+/* Moves an entry to the newest end of the list, or to the oldest. */
 static void tlb_move(struct tlb_entry *entries, uint32_t i, bool newest)
 {
     entries[entries[i].newer].older = entries[i].older;
@@ -62,7 +70,7 @@ static void tlb_move(struct tlb_entry *entries, uint32_t i, bool newest)
     entries[older].newer = i;
 }
 
-/* Takes an entry out of its hash chain: its page is no longer in the TLB. */
+/* Removes an entry from its hash chain: its page is not in the TLB any more. */
 static void tlb_unchain(struct mmu *mmu, uint32_t i)
 {
     uint32_t *link = bucket_of(mmu, mmu->entries[i].page);
@@ -93,12 +101,14 @@ static void tlb_drop(struct mmu *mmu, uint64_t page)
     tlb_move(mmu->entries, i, false);
 }
 
+/* The MMU of a PE, which is made at its first use. */
 static struct mmu *mmu_of(struct pe *pe)
 {
     if (pe->mmu)
         return pe->mmu;
     struct mmu *mmu = arena_alloc(1, sizeof *mmu);
     uint32_t entries = kb_attrs.pe_mmu_tlb_entries, buckets = 1;
+    mmu->table.kind = &stretches;
     while (buckets < 2 * entries)
         buckets *= 2;
     mmu->mask = buckets - 1;
@@ -113,75 +123,25 @@ static struct mmu *mmu_of(struct pe *pe)
 
 /* ---- page table */
 
-/* The first stretch that ends behind a page. */
-static size_t stretch_from(const struct mmu *mmu, uint64_t page)
+/* The mapped stretch that a page is in; NULL: it is not mapped. */
+static const struct stretch *stretch_of(const struct mmu *mmu, uint64_t page)
 {
-    size_t low = 0, high = mmu->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (mmu->stretches[middle].end > page)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
+    const struct interval *interval = interval_find(&mmu->table, page);
+    return interval && interval->begin <= page ? (const struct stretch *)interval : NULL;
 }
 
-static void stretch_insert(struct mmu *mmu, size_t at, struct stretch stretch)
+/* Removes pages [first, end) from the table and from the TLB. */
+static void pages_clear(struct mmu *mmu, uint64_t first, uint64_t end)
 {
-    if (mmu->count == mmu->room) {
-        mmu->room = mmu->room ? 2 * mmu->room : 8;
-        struct stretch *larger = arena_alloc(mmu->room, sizeof *larger);
-        if (mmu->count)
-            memcpy(larger, mmu->stretches, mmu->count * sizeof *larger);
-        mmu->stretches = larger;
-    }
-    memmove(&mmu->stretches[at + 1], &mmu->stretches[at], (mmu->count++ - at) * sizeof stretch);
-    mmu->stretches[at] = stretch;
-}
-
-static uint64_t stretch_address(const struct stretch *stretch, uint64_t page)
-{
-    return address_add(stretch->address, (page - stretch->first) * kb_attrs.pe_mmu_page_bytes);
-}
-
-/* Leaves none of the pages [first, end) mapped; what a stretch has around them stays. Returns where they would stand.
- */
-static size_t stretches_cut(struct mmu *mmu, uint64_t first, uint64_t end)
-{
-    if (mmu->count == 0)
-        return 0;
-    size_t at = stretch_from(mmu, first);
-    if (at < mmu->count && mmu->stretches[at].first < first) {
-        struct stretch rest = mmu->stretches[at];
-        rest.address = stretch_address(&rest, first);
-        rest.first = first;
-        mmu->stretches[at].end = first;
-        stretch_insert(mmu, ++at, rest);
-    }
-    size_t behind = at;
-    while (behind < mmu->count && mmu->stretches[behind].end <= end)
-        behind++;
-    if (behind < mmu->count && mmu->stretches[behind].first < end) {
-        mmu->stretches[behind].address = stretch_address(&mmu->stretches[behind], end);
-        mmu->stretches[behind].first = end;
-    }
-    memmove(&mmu->stretches[at], &mmu->stretches[behind], (mmu->count - behind) * sizeof *mmu->stretches);
-    mmu->count -= behind - at;
-    return at;
-}
-
-static size_t pages_clear(struct mmu *mmu, uint64_t first, uint64_t end)
-{
-    /* Whichever is shorter: the pages, or what the TLB may hold of them. */
-    if (end - first <= kb_attrs.pe_mmu_tlb_entries)
+    interval_erase(&mmu->table, first, end);
+    if (end - first <= kb_attrs.pe_mmu_tlb_entries) {   /* whichever is shorter: the pages, or the TLB */
         for (uint64_t page = first; page < end; page++)
             tlb_drop(mmu, page);
-    else
-        for (uint32_t i = 1; i <= kb_attrs.pe_mmu_tlb_entries; i++)
-            if (mmu->entries[i].valid && mmu->entries[i].page >= first && mmu->entries[i].page < end)
-                tlb_drop(mmu, mmu->entries[i].page);
-    return stretches_cut(mmu, first, end);
+        return;
+    }
+    for (uint32_t i = 1; i <= kb_attrs.pe_mmu_tlb_entries; i++)
+        if (mmu->entries[i].valid && mmu->entries[i].page >= first && mmu->entries[i].page < end)
+            tlb_drop(mmu, mmu->entries[i].page);
 }
 
 const char *map_pages(uint64_t va, uint64_t bytes, uint64_t *pages)
@@ -197,12 +157,12 @@ const char *map_pages(uint64_t va, uint64_t bytes, uint64_t *pages)
 
 void mmu_map(struct pe *pe, uint64_t va, uint64_t pages, uint64_t address)
 {
-    if (!kb_attrs.pe_mmu_enabled)
+    if (!kb_attrs.pe_mmu_enabled || !pages)
         return;
     uint64_t first = va / kb_attrs.pe_mmu_page_bytes;
     struct mmu *mmu = mmu_of(pe);
-    size_t at = pages_clear(mmu, first, first + pages);
-    stretch_insert(mmu, at, (struct stretch){first, first + pages, address});
+    pages_clear(mmu, first, first + pages);
+    interval_set(&mmu->table, &(struct stretch){{.begin = first, .end = first + pages}, address}.interval);
 }
 
 void mmu_unmap(struct pe *pe, uint64_t va, uint64_t pages)
@@ -214,23 +174,15 @@ void mmu_unmap(struct pe *pe, uint64_t va, uint64_t pages)
 
 /* ---- translation */
 
-static struct address_run *runs;
-static size_t runs_room;
+static struct ARRAY(struct address_run) runs;           /* of the last translation */
 
-static void run_add(struct translation *t, uint64_t address, uint64_t bytes)
+static void run_add(uint64_t address, uint64_t bytes)
 {
-    struct address_run *last = t->count ? &runs[t->count - 1] : NULL;
-    if (last && last->address + last->bytes == address && last->address >> OFFSET_BITS == address >> OFFSET_BITS) {
+    struct address_run *last = runs.count ? &runs.at[runs.count - 1] : NULL;
+    if (last && last->address + last->bytes == address && last->address >> OFFSET_BITS == address >> OFFSET_BITS)
         last->bytes += bytes;
-        return;
-    }
-    if (t->count == runs_room) {
-        runs_room = runs_room ? 2 * runs_room : 64;
-        runs = realloc(runs, runs_room * sizeof *runs);
-        if (!runs)
-            die("no memory for the runs of a transfer");
-    }
-    runs[t->count++] = (struct address_run){address, bytes};
+    else
+        *array_add(&runs) = (struct address_run){address, bytes};
 }
 
 static void page_look_up(struct mmu *mmu, uint64_t page, bool mapped, struct translation *t)
@@ -245,26 +197,28 @@ static void page_look_up(struct mmu *mmu, uint64_t page, bool mapped, struct tra
         tlb_take_in(mmu, page);
 }
 
-/* The pages of one virtual run; `looked_up` is 1 + the one before it, whose time is paid. */
+/* Translates one virtual run. `looked_up` is 1 + the page that was looked up last, which takes no time again. */
 static void translate_run(struct mmu *mmu, const struct address_run *asked, bool timed, uint64_t *looked_up,
                           struct translation *t)
 {
     uint64_t size = kb_attrs.pe_mmu_page_bytes;
-    for (uint64_t done = 0; done < asked->bytes;) {
+    for (uint64_t done = 0, here; done < asked->bytes; done += here) {
         uint64_t va = asked->address + done, page = va / size, within = va % size;
-        uint64_t here = size - within < asked->bytes - done ? size - within : asked->bytes - done;
-        size_t at = stretch_from(mmu, page);
-        bool mapped = at < mmu->count && mmu->stretches[at].first <= page;
+        here = size - within < asked->bytes - done ? size - within : asked->bytes - done;
+        const struct stretch *stretch = stretch_of(mmu, page);
         if (timed && *looked_up != page + 1)
-            page_look_up(mmu, page, mapped, t);
+            page_look_up(mmu, page, stretch, t);
         *looked_up = page + 1;
-        if (mapped)
-            run_add(t, address_add(stretch_address(&mmu->stretches[at], page), within), here);
-        else if (!t->unmapped)
+        if (stretch) {
+            run_add(address_add(stretch->address, (page - stretch->interval.begin) * size + within), here);
+            continue;
+        }
+        if (!t->unmapped)
             t->page = page * size;
-        t->unmapped |= !mapped;
-        done += here;
+        t->unmapped = true;
     }
+    t->runs = runs.at;
+    t->count = runs.count;
 }
 
 struct translation mmu_translate(struct pe *pe, const struct address_run *asked, size_t count)
@@ -272,9 +226,9 @@ struct translation mmu_translate(struct pe *pe, const struct address_run *asked,
     struct mmu *mmu = mmu_of(pe);
     struct translation t = {.ps = kb_attrs.pe_mmu_tlb_overhead_ps};
     uint64_t looked_up = 0;
+    runs.count = 0;
     for (size_t i = 0; i < count; i++)
         translate_run(mmu, &asked[i], true, &looked_up, &t);
-    t.runs = runs;
     return t;
 }
 
@@ -282,12 +236,17 @@ struct translation mmu_look(struct pe *pe, uint64_t va, uint64_t bytes)
 {
     struct translation t = {.ps = 0};
     uint64_t looked_up = 0;
+    runs.count = 0;
     translate_run(mmu_of(pe), &(struct address_run){va, bytes}, false, &looked_up, &t);
-    t.runs = runs;
     return t;
 }
 
-/* ---- save and restore */
+/* ---- reset, save and restore */
+
+void mmu_reset(void)
+{
+    pool_release(&stretches.pool);
+}
 
 STATE_LISTED(mmu)
 #define MMU STATE_LISTED_FIELD
@@ -302,6 +261,32 @@ STATE_LISTED(tlb_entry)
 #include "state.def"
 STATE_LISTED_END
 
+static void carry_stretch(struct state_image *image, struct stretch *stretch)
+{
+    state_carry(image, &stretch->interval.begin, sizeof stretch->interval.begin);
+    state_carry(image, &stretch->interval.end, sizeof stretch->interval.end);
+    state_carry(image, &stretch->address, sizeof stretch->address);
+}
+
+static void carry_table(struct interval_map *table, struct state_image *image)
+{
+    uint64_t count = 0;
+    interval_for(table, i, 0, UINT64_MAX)
+        count++;
+    state_carry(image, &count, sizeof count);
+    if (!image->restores) {
+        interval_for(table, i, 0, UINT64_MAX)
+            carry_stretch(image, (struct stretch *)i);
+        return;
+    }
+    interval_clear(table);
+    for (uint64_t n = 0; n < count; n++) {
+        struct stretch stretch = {0};
+        carry_stretch(image, &stretch);
+        interval_set(table, &stretch.interval);
+    }
+}
+
 void mmu_carry(struct pe *pe, struct state_image *image)
 {
     bool used = pe->mmu;
@@ -311,13 +296,7 @@ void mmu_carry(struct pe *pe, struct state_image *image)
         return;
     }
     struct mmu *mmu = mmu_of(pe);
-#define MMU(field, kind, when) STATE_CARRY(MMU, mmu, field, kind)
-#include "state.def"
-    if (mmu->room < mmu->count) {
-        mmu->room = mmu->count;
-        mmu->stretches = arena_alloc(mmu->room, sizeof *mmu->stretches);
-    }
-    state_carry(image, mmu->stretches, mmu->count * sizeof *mmu->stretches);
+    carry_table(&mmu->table, image);
     state_carry(image, mmu->entries, (kb_attrs.pe_mmu_tlb_entries + 1) * sizeof *mmu->entries);
     state_carry(image, mmu->buckets, (mmu->mask + UINT64_C(1)) * sizeof *mmu->buckets);
 }

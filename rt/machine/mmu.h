@@ -35,6 +35,9 @@ const char *map_pages(uint64_t va, uint64_t bytes, uint64_t *pages);
 void mmu_map(struct pe *pe, uint64_t va, uint64_t pages, uint64_t address);
 void mmu_unmap(struct pe *pe, uint64_t va, uint64_t pages);
 
+/* Forgets all page tables. */
+void mmu_reset(void);
+
 /* Saves or restores a PE's table and TLB (state.h). */
 struct state_image;
 void mmu_carry(struct pe *pe, struct state_image *image);

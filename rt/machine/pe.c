@@ -78,22 +78,3 @@ void machine_init(void)
     stats_init();
     pes_init();
 }
-
-/* ---- groups of servers */
-
-void busy_begin(struct busy *busy)
-{
-    if (busy->servers++ == 0)
-        busy->since_ps = now_ps;
-}
-
-void busy_end(struct busy *busy)
-{
-    if (--busy->servers == 0)
-        busy->total_ps += now_ps - busy->since_ps;
-}
-
-uint64_t busy_total_ps(const struct busy *busy, uint64_t t_ps)
-{
-    return busy->total_ps + (busy->servers ? t_ps - busy->since_ps : 0);
-}

@@ -97,10 +97,22 @@ void machine_init(void);
 void pe_wake(struct pe *pe);
 
 /* A server of the group starts or ends a service. */
-void busy_begin(struct busy *busy);
-void busy_end(struct busy *busy);
+static inline void busy_begin(struct busy *busy)
+{
+    if (busy->servers++ == 0)
+        busy->since_ps = now_ps;
+}
+
+static inline void busy_end(struct busy *busy)
+{
+    if (--busy->servers == 0)
+        busy->total_ps += now_ps - busy->since_ps;
+}
 
 /* The group's busy time up to t_ps. */
-uint64_t busy_total_ps(const struct busy *busy, uint64_t t_ps);
+static inline uint64_t busy_total_ps(const struct busy *busy, uint64_t t_ps)
+{
+    return busy->total_ps + (busy->servers ? t_ps - busy->since_ps : 0);
+}
 
 #endif

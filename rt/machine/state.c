@@ -103,6 +103,7 @@ void machine_reset(void)
     tokens_reset();
     transfers_reset();
     ipcq_reset();
+    mmu_reset();
     commands_reset();
 }
 

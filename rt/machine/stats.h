@@ -1,6 +1,7 @@
 /* stats.h: statistics: what was moved, how long everything was busy, and how long data waited.
  *
- * They always watch, so they are counted in place: the functions below count inline, and tell the other observers. */
+ * They always watch, so they are counted in place. The functions below count a reservation inline, and tell the observers
+ * of `reserved` if it is watched. */
 #ifndef KB_STATS_H
 #define KB_STATS_H
 
@@ -58,12 +59,13 @@ static inline void stats_link(uint64_t link, enum link_class class, uint64_t byt
 
 /* A request has taken the channel of an sram or a TCM for reads, or for writes. */
 static inline void stats_channel(enum space space, bool writes, uint32_t number, uint64_t asked_ps, uint64_t start_ps,
-                                 uint64_t length_ps)
+                                 uint64_t length_ps, bool watched)
 {
     enum resource_kind first = space == SPACE_TCM ? RESOURCE_TCM_READ : RESOURCE_SRAM_READ;
     *(writes ? &stats.write_busy_ps[space] : &stats.read_busy_ps[space]) += length_ps;
     stats.memory_wait_ps[space] += start_ps - asked_ps;
-    observe_reserved(first + writes, number, asked_ps, start_ps, start_ps + length_ps);
+    if (watched)
+        tell_reserved(first + writes, number, asked_ps, start_ps, start_ps + length_ps);
 }
 
 #endif

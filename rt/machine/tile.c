@@ -12,33 +12,23 @@
  * A token that starts a service frees its slot and takes one of its next stage, in one step. So an engine never holds a
  * token that is finished, and a stage waits for later stages only. */
 #include <assert.h>
-#include <stdio.h>
 
 #include "base/rates.h"
 #include "emitted.h"
 #include "engine.h"
 #include "ipcq.h"
 #include "stats.h"
-#include "common/arena.h"
+#include "common/pool.h"
 #include "tile.h"
 #include "scheduler.h"
 
 /* ---- tokens and queues */
 
-static struct token *free_tokens;
+static struct pool tokens;
 
 struct token *token_new(struct command *command, const struct tile *tile)
 {
-    enum { CHUNK = 256 };
-    if (!free_tokens) {
-        struct token *chunk = arena_alloc(CHUNK, sizeof *chunk);
-        for (int i = 0; i < CHUNK; i++) {
-            chunk[i].next = free_tokens;
-            free_tokens = &chunk[i];
-        }
-    }
-    struct token *token = free_tokens;
-    free_tokens = token->next;
+    struct token *token = pool_reuse(&tokens, sizeof *token);
     token->command = command;
     token->tile = *tile;
     token->stage = tiling_stage(command, &token->tile, 0);
@@ -57,8 +47,7 @@ struct token *token_simple(struct command *command)
 
 void token_free(struct token *token)
 {
-    token->next = free_tokens;
-    free_tokens = token;
+    pool_give_back(&tokens, token);
 }
 
 static bool key_before(const struct token *a, const struct token *b)
@@ -66,7 +55,6 @@ static bool key_before(const struct token *a, const struct token *b)
     return a->command != b->command ? a->command->number < b->command->number : a->tile.id < b->tile.id;
 }
 
-/* The token's next event is the end of a service, or of a way, at a part of its PE. */
 void token_at(struct token *token, enum node_kind part, uint64_t t_ps, void (*fire)(struct event *))
 {
     uint32_t rank = pe_rank(token->command->pe, part);
@@ -79,7 +67,7 @@ static bool is_direct(const struct token *token)
     return !command_is_composite(token->command->ask.kind);
 }
 
-/* All that is in a queue came no later; what came in the same instant may have a larger key. */
+/* Queues are sorted by (arrival, key): only tokens that came in this instant can have larger keys. */
 static void token_enqueue(struct token *token)
 {
     struct pe *pe = token->command->pe;
@@ -112,7 +100,6 @@ static void token_arrived(struct event *event)
     token_enqueue(token);
 }
 
-/* To the queue of its stage; a link of 0 ps is no event. */
 void token_travel(struct token *token, uint64_t link_ps)
 {
     struct pe *pe = token->command->pe;
@@ -128,20 +115,20 @@ void token_travel(struct token *token, uint64_t link_ps)
 void token_read_slot(struct command *receive)
 {
     struct token *token = token_simple(receive);
-    token->dispatched = true;                           /* when it came to pe_ipcq */
+    token->dispatched = true;                           /* it was when it came to pe_ipcq */
     token_enqueue(token);
 }
 
 /* ---- servers */
 
-/* The group of engines whose time a stage counts for; NULL: none. */
+/* The group of engines whose busy time a stage adds to; NULL: none. */
 static struct busy *stage_busy(struct pe *pe, enum stage_kind stage)
 {
     enum node_kind node = stage_node(stage);
     return node == NODE_pe_dma ? &pe->dma : node == NODE_pe_fetch_store ? NULL : &pe->compute;
 }
 
-/* The head of a queue if it may start. A token that goes round to its own stage has the slot that it frees. */
+/* The head of a queue, if it may start; else NULL. A token whose next stage is the same one takes the slot it frees. */
 static struct token *eligible(const struct pe *pe, const struct queue *queue)
 {
     struct token *token = queue->head;
@@ -151,7 +138,7 @@ static struct token *eligible(const struct pe *pe, const struct queue *queue)
     return NULL;
 }
 
-/* Which of two heads goes first: the earlier, the one of the later stage, the one of the smaller key. */
+/* Which of two heads goes first: the one that came earlier; the one of the later stage; the one of the smaller key. */
 static struct token *first_of(struct token *a, struct token *b)
 {
     if (!a || !b)
@@ -168,7 +155,7 @@ static struct token *head_of(const struct pe *pe, enum stage_kind stage)
     return first_of(eligible(pe, &pe->queue[stage]), eligible(pe, &pe->direct[stage]));
 }
 
-/* Starts the service of a token that is out of its queue. */
+/* Starts the service of a token, which is out of its queue. */
 static bool serve(struct pe *pe, struct server *server, struct token *token)
 {
     enum stage_kind stage = token->stage.kind;
@@ -191,9 +178,11 @@ static void queue_left(struct pe *pe, enum stage_kind stage)
         pe->waiting &= ~(1u << stage);
 }
 
-/* The same for the head of a queue: it gives back its slot and takes one of its next stage. */
-static bool serve_head(struct pe *pe, struct server *server, struct token *token)
+bool serve_waiting(struct pe *pe, struct server *server, enum stage_kind later, enum stage_kind earlier)
 {
+    struct token *token = head_of(pe, later);
+    if (later != earlier)
+        token = first_of(token, head_of(pe, earlier));
     if (!token || pe->failed)
         return false;
     enum stage_kind stage = token->stage.kind;
@@ -205,12 +194,6 @@ static bool serve_head(struct pe *pe, struct server *server, struct token *token
     if (token->following.kind != STAGE_NONE)
         pe->free_slots[token->following.kind]--;
     return serve(pe, server, token);
-}
-
-bool serve_waiting(struct pe *pe, struct server *server, enum stage_kind later, enum stage_kind earlier)
-{
-    struct token *token = head_of(pe, later);
-    return serve_head(pe, server, later == earlier ? token : first_of(token, head_of(pe, earlier)));
 }
 
 bool serve_send(struct pe *pe, struct server *server)
@@ -235,7 +218,7 @@ void service_until(struct token *token, uint64_t t_ps)
     token_at(token, stage_node(token->stage.kind), t_ps, service_event);
 }
 
-/* ---- the end of a stage, and of a tile */
+/* ---- the end of a service, and of a tile */
 
 static void tile_complete(struct token *token)
 {
@@ -244,7 +227,7 @@ static void tile_complete(struct token *token)
     token_free(token);
     if (command->ask.kind == COMMAND_recv)
         ipcq_slot_read(command);
-    assert(command->tiles_left > 0);                    /* a tile completes exactly once */
+    assert(command->tiles_left > 0);                    /* each tile completes once */
     if (--command->tiles_left)
         return;
     command_complete(command);
@@ -279,7 +262,7 @@ static void stage_ended(struct token *token)
     token_travel(token, engine_link_ps(stage, token->stage.kind));
 }
 
-/* Whether a read has to wait for one that the same composite started earlier. */
+/* Whether a read is done before one of the same composite that started earlier: reads end in the order of their starts. */
 static bool read_waits(const struct pe *pe, const struct server *server)
 {
     for (const struct server *other = pe->servers; other < pe->servers + kb_pe_servers; other++)
@@ -289,7 +272,7 @@ static bool read_waits(const struct pe *pe, const struct server *server)
     return false;
 }
 
-/* A held read of a composite that waits for nothing more, or NULL. */
+/* A held read of a composite that has nothing to wait for any more; NULL: there is none. */
 static struct server *releasable(struct pe *pe, const struct command *command)
 {
     for (struct server *server = pe->servers; server < pe->servers + kb_pe_servers; server++)
@@ -321,7 +304,7 @@ void service_event(struct event *event)
 
 void tokens_reset(void)
 {
-    free_tokens = NULL;
+    pool_release(&tokens);
 }
 
 const struct handler tile_handlers[] = {

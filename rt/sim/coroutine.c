@@ -1,7 +1,7 @@
-/* coroutine.c: coroutines on Boost.Context's switch, which saves registers and makes no system call.
+/* coroutine.c: coroutines by Boost.Context, which switches in user space.
  *
- * Every stack is a mapping of its own with a guard below: some pages, since the C library's functions, unlike kernels,
- * do not touch every page of a large frame. Address sanitizer and valgrind are told of the stacks. */
+ * Each stack is a mapping with a guard of several pages below: one would not do, since functions of the C library, unlike
+ * kernels, skip pages when they take a large frame. Address sanitizer and valgrind are told of the stacks. */
 #include "coroutine.h"
 
 #include <stdint.h>
@@ -36,7 +36,7 @@ enum { STACK_FACTOR = 1 };
 /* Boost.Context's C interface; it has no C header. */
 typedef void *fcontext;
 struct switched {
-    fcontext context;                                   /* of whoever was left */
+    fcontext context;                                   /* of the side that was left */
     void *data;
 };
 struct switched jump_fcontext(fcontext to, void *data);
@@ -46,10 +46,10 @@ struct coroutine {
     fcontext context, resumer;
     void (*body)(void *);
     void *arg;
-    char *stack;                                        /* its guard */
-    size_t bytes;                                       /* without the guard */
-    struct coroutine *next;                                  /* among the free ones */
-    struct coroutine *older;                                 /* of all that were made, the one before */
+    char *stack;                                        /* the mapping, which begins with the guard */
+    size_t bytes;                                       /* of the stack, guard excluded */
+    struct coroutine *next;                                  /* free list */
+    struct coroutine *older;                                 /* the one made before it */
     bool returned;
 #ifdef KB_ASAN
     void *fake_stack, *resumer_fake_stack;
@@ -58,7 +58,10 @@ struct coroutine {
 #endif
 };
 
-static struct coroutine *free_coros, *newest;
+static struct {
+    struct coroutine *unused, *newest;                  /* free list; all, the newest first */
+    uint64_t resumed;
+} coroutines;
 
 static size_t page_bytes(void)
 {
@@ -75,11 +78,11 @@ static void stack_map(struct coroutine *coro)
     size_t guard = guard_bytes();
     coro->stack = mmap(NULL, coro->bytes + guard, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (coro->stack == MAP_FAILED || mprotect(coro->stack + guard, coro->bytes, PROT_READ | PROT_WRITE))
-        die("no room for a kernel's stack of %zu bytes (vm.max_map_count, or a limit on address space?):", coro->bytes);
+        die("no memory for a kernel's stack of %zu bytes (vm.max_map_count, or a limit on address space?):", coro->bytes);
     (void)VALGRIND_STACK_REGISTER(coro->stack + guard, coro->stack + guard + coro->bytes);
 }
 
-/* What the runtime's own calls need of a kernel's stack, printf among them. */
+/* What functions of the runtime that a kernel calls need of its stack, printf included. */
 enum { LEAST_STACK_BYTES = 32 << 10 };
 
 struct coroutine *coroutine_new(void (*body)(void *), void *arg, size_t stack_bytes)
@@ -87,7 +90,7 @@ struct coroutine *coroutine_new(void (*body)(void *), void *arg, size_t stack_by
     if (stack_bytes < LEAST_STACK_BYTES)
         stack_bytes = LEAST_STACK_BYTES;
     size_t page = page_bytes(), bytes = (stack_bytes * STACK_FACTOR + page - 1) / page * page;
-    struct coroutine **link = &free_coros;
+    struct coroutine **link = &coroutines.unused;
     while (*link && (*link)->bytes != bytes)
         link = &(*link)->next;
     struct coroutine *coro = *link;
@@ -98,8 +101,8 @@ struct coroutine *coroutine_new(void (*body)(void *), void *arg, size_t stack_by
         if (!coro)
             die("no memory for a coroutine");
         coro->bytes = bytes;
-        coro->older = newest;
-        newest = coro;
+        coro->older = coroutines.newest;
+        coroutines.newest = coro;
         stack_map(coro);
     }
     coro->body = body;
@@ -109,7 +112,7 @@ struct coroutine *coroutine_new(void (*body)(void *), void *arg, size_t stack_by
     return coro;
 }
 
-/* What a switch announces before and after it. */
+/* Switches to the resumer, and tells the address sanitizer before and after. */
 static void leave(struct coroutine *coro)
 {
 #ifdef KB_ASAN
@@ -134,16 +137,14 @@ static void run(struct switched from)
     leave(coro);
 }
 
-static uint64_t resumed;
-
 uint64_t coroutine_resumed(void)
 {
-    return resumed;
+    return coroutines.resumed;
 }
 
 bool coroutine_resume(struct coroutine *coro)
 {
-    resumed++;
+    coroutines.resumed++;
     char *bottom = coro->stack + guard_bytes();
     if (!coro->context)
         coro->context = make_fcontext(bottom + coro->bytes, coro->bytes, run);
@@ -184,22 +185,17 @@ bool coroutine_announced(void)
 
 void coroutine_free(struct coroutine *coro)
 {
-    coro->next = free_coros;
-    free_coros = coro;
-}
-
-/* What an abandoned stack told the address sanitizer of its variables is void. */
-static void stack_forget(struct coroutine *coro)
-{
-#ifdef KB_ASAN
-    ASAN_UNPOISON_MEMORY_REGION(coro->stack + guard_bytes(), coro->bytes);
-#endif
-    coroutine_free(coro);
+    coro->next = coroutines.unused;
+    coroutines.unused = coro;
 }
 
 void coroutine_reset(void)
 {
-    free_coros = NULL;
-    for (struct coroutine *coro = newest; coro; coro = coro->older)
-        stack_forget(coro);
+    coroutines.unused = NULL;
+    for (struct coroutine *coro = coroutines.newest; coro; coro = coro->older) {
+#ifdef KB_ASAN
+        ASAN_UNPOISON_MEMORY_REGION(coro->stack + guard_bytes(), coro->bytes);  /* its variables are gone */
+#endif
+        coroutine_free(coro);
+    }
 }

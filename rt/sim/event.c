@@ -1,31 +1,23 @@
-/* event.c: the event queue.
+/* event.c: the event queue, a hierarchical timing wheel.
  *
- * Time is written in digits of 12 bits. An event waits in the level of the highest digit in which its time differs from
- * the queue's, in the slot of its digit there: so the next one is in the first slot of the lowest level that holds
- * something. When the queue's time reaches a slot of a higher level, its events go down to lower ones; a slot of level
- * 0 is one time. Events are linked in place, nothing is allocated; only those of one round are sorted, by their key. */
+ * Times are numbers with digits of 12 bits. An event is in the level of the highest digit in which its time differs from
+ * the queue's time, in the slot of that digit. So the next event is in the first occupied slot of the lowest occupied
+ * level. When the queue's time reaches a slot of a higher level, the events of the slot move to lower levels; a slot of
+ * level 0 is one time. Events are linked in place, nothing is allocated. Only the events of one round are sorted. */
 #include "event.h"
 
 #include <assert.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "observer.h"
 #include "base/stopwatch.h"
-#include "common/diag.h"
+#include "common/fail.h"
 
 uint64_t now_ps;
 static uint64_t fired;
 
-/* ---- what is due in one round */
+/* ---- the events of one round */
 
 struct event *event_due;
-
-static void due_add(struct event *event)
-{
-    event->next = event_due;
-    event_due = event;
-}
 
 static bool before(const struct event *a, const struct event *b)
 {
@@ -45,7 +37,8 @@ static struct event *merged(struct event *a, struct event *b)
     return first;
 }
 
-/* Takes as many as follow one another, upwards or downwards: most rounds are one such run. */
+/* Takes the longest run from the front of a list, in rising or in falling order, and leaves the rest. The events of most
+ * rounds are one run. Returns the run in rising order. */
 static struct event *run_take(struct event **rest)
 {
     struct event *first = *rest, *last = first, *event = first->next;
@@ -67,7 +60,7 @@ static struct event *run_take(struct event **rest)
     return first;
 }
 
-/* Merges runs as a binary counter adds: place i holds 2^i of them, or none. */
+/* Merges runs as a binary counter counts: places[i] holds 2^i of them, or none. */
 static struct event *all_merged(struct event *run, struct event *rest)
 {
     struct event *places[64], *all = NULL;
@@ -92,17 +85,17 @@ static struct event *sorted(struct event *list)
     return list ? all_merged(run, list) : run;
 }
 
-/* ---- what is due later */
+/* ---- the events of later times */
 
 enum { DIGIT_BITS = 12, SLOTS = 1 << DIGIT_BITS, WORDS = SLOTS / 64, LEVELS = 6 };
 
 static struct level {
-    uint64_t words;                                     /* a bit per word of the next that is not 0 */
-    uint64_t occupied[WORDS];                           /* a bit per slot that holds something */
+    uint64_t words;                                     /* a bit for each word of `occupied` that is not 0 */
+    uint64_t occupied[WORDS];                           /* a bit for each slot that is not empty */
     struct event *slots[SLOTS];
 } levels[LEVELS];
 
-static uint64_t reached_ps;                             /* the queue's time: nothing in it is due before */
+static uint64_t reached_ps;                             /* the queue's time: no event in it is due before */
 
 static void future_add(struct event *event)
 {
@@ -128,18 +121,19 @@ static struct event *first_slot_take(struct level *level)
     return events;
 }
 
-/* ---- */
-
 void event_at(struct event *event, uint64_t t_ps)
 {
     assert(t_ps >= now_ps);
     event->t_ps = t_ps;
-    if (t_ps == now_ps)
-        due_add(event);
-    else
+    if (t_ps != now_ps) {
         future_add(event);
+        return;
+    }
+    event->next = event_due;
+    event_due = event;
 }
 
+/* What a cancelled event does. */
 static void nothing(struct event *event)
 {
     (void)event;
@@ -155,7 +149,7 @@ _Noreturn void time_runs_out(void)
     run_failed("simulated time runs past 2^64 ps (213 days)");
 }
 
-/* The events of a slot go down to lower levels, those that were cancelled away. */
+/* Moves the events of a slot to lower levels and removes cancelled ones. */
 static void spread(struct event *events, unsigned number)
 {
     reached_ps = events->t_ps >> number * DIGIT_BITS << number * DIGIT_BITS;
@@ -189,17 +183,6 @@ bool event_next_instant(void)
     return false;
 }
 
-/* Fires events that somebody watches. */
-static void fire_watched(struct event *event)
-{
-    for (struct event *next; event; event = next) {
-        next = event->next;
-        fired++;
-        observe_event_fires(event);
-        event->fire(event);
-    }
-}
-
 void event_fire_due(void)
 {
     struct event *event = event_due;
@@ -208,25 +191,24 @@ void event_fire_due(void)
         event = sorted(event);
     }
     event_due = NULL;
-    if (is_observed(MOMENT_event_fires)) {
-        fire_watched(event);
-        return;
-    }
+    bool watched = is_observed(MOMENT_event_fires);
     for (struct event *next; event; event = next) {
-        next = event->next;                             /* it may wait for something else when it has fired */
+        next = event->next;                             /* once it has fired, it may wait for something else */
         fired++;
+        if (watched)
+            observe_event_fires(event);
         event->fire(event);
     }
 }
 
-/* ---- all that waits */
+/* ---- all events of later times */
 
 static bool of_kernel(const struct event *event)
 {
     return order_class(event->order) == CLASS_KERNEL;
 }
 
-/* Takes all that waits out of the queue. */
+/* Takes all events out of the queue. */
 static struct event *waiting_take(void)
 {
     struct event *all = NULL;
