@@ -1,9 +1,9 @@
-/* fanout.c: requests of the host's: fan-out and aggregation at io_cpu and m_cpu. */
+/* fanout.c: requests of the host: fan-out and aggregation at io_cpu and m_cpu. */
 #include "fanout.h"
 
 #include "base/rates.h"
-#include "machine/emitted.h"
 #include "common/arena.h"
+#include "machine/emitted.h"
 
 static uint64_t correlations;                           /* given out */
 
@@ -11,7 +11,7 @@ static uint64_t correlations;                           /* given out */
 
 struct leg *leg_of(struct message *message)
 {
-    return container_of(container_of(message, struct data_message, message), struct leg, data);
+    return container_of(message, struct leg, data.message);
 }
 
 uint32_t leg_leaf(const struct leg *leaf)
@@ -19,8 +19,8 @@ uint32_t leg_leaf(const struct leg *leaf)
     return leaf - leaf->fanout->leaves;
 }
 
-/* Groups the leaves [first, end), which are below `above`, by `cubes` cubes at a time; returns how many legs there are.
- */
+/* Makes a leg below `above` for each group of the leaves [first, end) that are in the same `cubes` cubes. Returns how
+ * many legs there are. */
 static uint32_t legs_make(struct fanout *fanout, struct leg *legs, struct leg *above, uint32_t first, uint32_t end,
                           const uint32_t *cube, uint32_t cubes)
 {
@@ -79,7 +79,7 @@ struct way leg_way_to_m_cpu(const struct leg *leg)
     return (struct way){leg_io_cpu(leg), leg_m_cpu(leg), REQUEST};
 }
 
-/* ---- messages of a leg, with or without payload */
+/* ---- the messages of legs */
 
 static void data_arrived(struct data_message *data, uint64_t head_ps, uint64_t delivered_ps)
 {
@@ -98,13 +98,13 @@ static void leg_send(struct leg *leg, struct way way, bool payload, void (*deliv
 
 /* ---- up */
 
-/* Takes an answer from below into what a node will answer itself; true: now is the time to answer. */
+/* Counts an answer from below at a node, and merges it with that node's own. Returns true if the node answers now. */
 static bool answer_taken(const struct fanout *fanout, uint32_t *awaited, uint32_t *failed, bool answered,
                          uint32_t below)
 {
     if (answered)
         return false;
-    /* The first failure to come counts when it is answered at once, else that of the lowest rank. */
+    /* The failure of the lowest rank; with fail_fast there is only the first to come. */
     if (*failed == NO_LEAF || below < *failed)
         *failed = below;
     return --*awaited == 0 || (fanout->fail_fast && *failed != NO_LEAF);

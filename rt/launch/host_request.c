@@ -14,6 +14,7 @@
 
 #include "base/address.h"
 #include "common/arena.h"
+#include "common/fail.h"
 #include "machine/emitted.h"
 #include "machine/memory.h"
 #include "machine/mmu.h"
@@ -88,7 +89,7 @@ static void memory_dispatch(struct leg *cube)
         const char *wrong = address_decode(leaf->address, request->bytes, &leaf->range);
         if (!wrong)
             continue;
-        fprintf(stderr, "fault: BAD_ADDRESS at %s, %" PRIu64 " ps, request %" PRIu64 ", %s of %" PRIu64
+        message("fault: BAD_ADDRESS at %s, %" PRIu64 " ps, request %" PRIu64 ", %s of %" PRIu64
                 " bytes at %s: %s\n", place_name(leg_m_cpu(cube)), now_ps, request->fanout.correlation,
                 request->writes ? "write" : "read", request->bytes, address_name(leaf->address), wrong);
         request->failures[cube->first] = (struct failure){true, FAULT_BAD_ADDRESS, leg_m_cpu(cube), now_ps};

@@ -1,4 +1,4 @@
-/* kernel.c: kernels as coroutines: submission with its checks, waiting, faults. */
+/* kernel.c: kernels as coroutines: they submit commands, wait, and meet faults. */
 #include "kernel.h"
 
 #include <inttypes.h>
@@ -8,16 +8,15 @@
 #include <string.h>
 
 #include "base/address.h"
-#include "base/rates.h"
-#include "machine/emitted.h"
-#include "sim/observer.h"
 #include "base/ops.h"
-#include "machine/pe.h"
-#include "machine/ipcq.h"
+#include "base/rates.h"
 #include "common/arena.h"
+#include "common/fail.h"
+#include "machine/emitted.h"
+#include "machine/ipcq.h"
+#include "machine/pe.h"
 #include "machine/scheduler.h"
-
-static _Noreturn void kernel_stop(struct tl *tl);
+#include "sim/observer.h"
 
 /* ---- the coroutine */
 
@@ -75,7 +74,7 @@ static void kernel_at(struct tl *tl, uint64_t t_ps, void (*fire)(struct event *)
     event_at(&tl->event, t_ps);
 }
 
-/* The kernel acts then by itself, not because a command is complete. */
+/* The kernel will act then by itself, not because a command is complete. */
 static void kernel_acts_at(struct tl *tl, uint64_t t_ps, void (*fire)(struct event *))
 {
     observe_kernel_will_act(t_ps);
@@ -95,7 +94,7 @@ void kernel_start(struct tl *tl, uint64_t t_ps, void (*began)(struct tl *), void
 struct command *kernel_command(const struct tl *tl, uint32_t number)
 {
     struct command *command = tl->first;
-    if (tl->last && tl->last->number == number)         /* as for a call that blocks */
+    if (tl->last && tl->last->number == number)         /* as a call that blocks asks for it */
         return tl->last;
     while (command && command->number < number)
         command = command->next;
@@ -130,7 +129,55 @@ void kernel_delay(struct tl *tl, uint64_t ps)
     coroutine_suspend(tl->coro);
 }
 
-/* ---- submission: checked in the order KERNEL_ERROR, BAD_ADDRESS, TILE_TOO_LARGE; each check says if all is well */
+/* ---- faults */
+
+/* Ends the kernel, whose PE starts nothing more. Does nothing after the first fault. */
+static void failed(struct tl *tl, enum fault code, struct place node, const char *file, uint32_t line,
+                   const char *text)
+{
+    if (tl->failure.set)
+        return;
+    message("fault: %s at %s, %" PRIu64 " ps, request %" PRIu64 ", kernel %s: %s\n", fault_names[code],
+            place_name(node), now_ps, tl->request, tl->name, text);
+    if (file)
+        message("  called at %s:%u\n", file, (unsigned)line);
+    tl->failure = (struct failure){true, code, node, now_ps};
+    tl->pe->failed = true;
+    kernel_end(tl);
+}
+
+/* Suspends the kernel that runs for good. */
+static _Noreturn void kernel_stop(struct tl *tl)
+{
+    for (;;)
+        coroutine_suspend(tl->coro);
+}
+
+/* The part of a PE that finds a fault of a kernel. */
+static enum node_kind fault_part(enum fault code)
+{
+    return code == FAULT_BAD_ADDRESS ? NODE_pe_dma : code == FAULT_PAGE_FAULT ? NODE_pe_mmu : NODE_pe_cpu;
+}
+
+void kernel_fault(struct tl *tl, enum fault code, const char *file, uint32_t line, const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    failed(tl, code, place_pe(pe_number(tl->pe), fault_part(code)), file, line, text);
+    kernel_stop(tl);
+}
+
+static void faulted(const struct command *command, enum fault code, enum node_kind part, const char *text)
+{
+    failed(command->pe->kernel, code, place_pe(pe_number(command->pe), part), command->ask.file, command->ask.line,
+           text);
+}
+
+/* ---- submission: checks for KERNEL_ERROR, BAD_ADDRESS and TILE_TOO_LARGE, in this order. A check that finds a fault
+ * reports it and returns false. */
 
 static bool check_gemm(const struct command *command)
 {
@@ -190,7 +237,7 @@ static bool check_tcm(const struct command *command)
     return false;
 }
 
-/* The largest tile is the first, or the first that stores. */
+/* The largest tile is the first one, or the first one that stores. */
 static bool check_tiles(const struct command *command)
 {
     if (!command_is_composite(command->ask.kind))
@@ -209,8 +256,6 @@ static bool check_tiles(const struct command *command)
     }
     return true;
 }
-
-static void faulted(const struct command *command, enum fault code, enum node_kind part, const char *message);
 
 static const struct submitter kernels = {completed, faulted};
 
@@ -234,53 +279,6 @@ struct command *kernel_submit(struct tl *tl, const struct request *ask)
     tl->last = command;
     scheduler_submit(tl->pe, command);
     return command;
-}
-
-/* ---- faults */
-
-/* What a fault does: the kernel ends here, the PE starts nothing more. */
-static void failed(struct tl *tl, enum fault code, struct place node, const char *file, uint32_t line,
-                   const char *message)
-{
-    if (tl->failure.set)
-        return;
-    fprintf(stderr, "fault: %s at %s, %" PRIu64 " ps, request %" PRIu64 ", kernel %s: %s\n", fault_names[code],
-            place_name(node), now_ps, tl->request, tl->name, message);
-    if (file)
-        fprintf(stderr, "  called at %s:%u\n", file, (unsigned)line);
-    tl->failure = (struct failure){true, code, node, now_ps};
-    tl->pe->failed = true;
-    kernel_end(tl);
-}
-
-/* Never comes back to the kernel that calls it. */
-static _Noreturn void kernel_stop(struct tl *tl)
-{
-    for (;;)
-        coroutine_suspend(tl->coro);
-}
-
-/* The part of a PE that finds a fault. */
-static enum node_kind fault_part(enum fault code)
-{
-    return code == FAULT_BAD_ADDRESS ? NODE_pe_dma : code == FAULT_PAGE_FAULT ? NODE_pe_mmu : NODE_pe_cpu;
-}
-
-void kernel_fault(struct tl *tl, enum fault code, const char *file, uint32_t line, const char *format, ...)
-{
-    char message[1024];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(message, sizeof message, format, args);
-    va_end(args);
-    failed(tl, code, place_pe(pe_number(tl->pe), fault_part(code)), file, line, message);
-    kernel_stop(tl);
-}
-
-static void faulted(const struct command *command, enum fault code, enum node_kind part, const char *message)
-{
-    failed(command->pe->kernel, code, place_pe(pe_number(command->pe), part), command->ask.file, command->ask.line,
-           message);
 }
 
 void kernels_reset(void)

@@ -1,24 +1,24 @@
-/* launch.c: kernel launches: the barrier at their start, failures and the timeout at their end.
+/* launch.c: kernel launches: the common start of their kernels, their answers, failures and timeouts.
  *
- * All kernels begin at the target time that io_cpu stamps, or the host when a launch spans SIPs: late enough for the
- * farthest PE. A pe_cpu answers when its kernel has returned or failed. */
+ * All kernels begin at one target time, late enough for the farthest PE. io_cpu stamps it or, if the launch spans SIPs,
+ * the host. A pe_cpu answers when its kernel has returned or failed. */
 #include "launch.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/arena.h"
+#include "common/fail.h"
 #include "host_request.h"
 #include "machine/emitted.h"
-#include "host_request.h"
 #include "machine/pe.h"
-#include "common/arena.h"
 
 struct launch *launches;
 static struct launch *last_launch;
 static const struct launch *bad;
 
-/* ---- who is in it */
+/* ---- the kernels of a launch */
 
 static int compare_pes(const void *a, const void *b)
 {
@@ -75,7 +75,7 @@ static struct way to_pe_cpu(const struct leg *leaf)
     return (struct way){leg_m_cpu(leaf), place_pe(pe_number(run_of(leaf)->tl.pe), NODE_pe_cpu), REQUEST};
 }
 
-/* From an io_cpu to the farthest PE below it, through its m_cpu. */
+/* The latency from an io_cpu to the farthest PE below it. */
 static uint64_t below_io_cpu_ps(const struct leg *sip)
 {
     uint64_t most = 0;
@@ -106,7 +106,7 @@ static void stamp(struct leg *sip)
         launch->start_ps = time_after(now_ps, below_io_cpu_ps(sip));
 }
 
-/* ---- kernels */
+/* ---- the PEs */
 
 static void pe_answered(struct message *message)
 {
@@ -158,7 +158,7 @@ static void m_cpu_dispatches(struct leg *cube)
     }
 }
 
-/* ---- the host's side */
+/* ---- the host */
 
 void launch_ends(struct launch *launch, enum launch_status status)
 {
@@ -195,23 +195,23 @@ static void launch_answered(struct fanout *fanout)
     launch_ends(launch, launch->failed ? LAUNCH_FAILED : LAUNCH_OK);
 }
 
-/* Who had not ended; many are counted. */
+/* Names some of the PEs that had not ended. */
 static void print_timeout(const struct launch *launch)
 {
     enum { NAMED = 8 };
     uint32_t running = 0;
     for (uint32_t i = 0; i < launch->count; i++)
         running += !launch->runs[i].ended;
-    fprintf(stderr, "fault: TIMEOUT at host, %" PRIu64 " ps, request %" PRIu64 ", kernel %s: ", now_ps,
+    message("fault: TIMEOUT at host, %" PRIu64 " ps, request %" PRIu64 ", kernel %s: ", now_ps,
             launch->fanout.correlation, launch->program);
-    fprintf(stderr, "%u of %u PEs had not ended:", (unsigned)running, (unsigned)launch->count);
+    message("%u of %u PEs had not ended:", (unsigned)running, (unsigned)launch->count);
     uint32_t named = 0;
     for (uint32_t i = 0; i < launch->count && named < NAMED; i++)
         if (!launch->runs[i].ended)
-            fprintf(stderr, "%s %s", named++ ? "," : "", pe_name(launch->runs[i].tl.pe));
-    fprintf(stderr, running > named ? " and %u more\n" : "\n", (unsigned)(running - named));
+            message("%s %s", named++ ? "," : "", pe_name(launch->runs[i].tl.pe));
+    message(running > named ? " and %u more\n" : "\n", (unsigned)(running - named));
     if (launch->file)
-        fprintf(stderr, "  launched at %s:%u\n", launch->file, (unsigned)launch->line);
+        message("  launched at %s:%u\n", launch->file, (unsigned)launch->line);
 }
 
 static void timed_out(struct event *event)

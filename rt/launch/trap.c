@@ -1,7 +1,7 @@
-/* trap.c: traps inside kernels, as faults of their PE.
+/* trap.c: traps inside kernels become faults of their PE.
  *
- * The handler runs on a stack of its own, for the kernel's may be used up. It does nothing but send the kernel's
- * coroutine on to a function that reports the fault, on top of the same stack: what is below is given up. */
+ * The signal handler has its own stack, since the kernel's may be full. It only redirects the kernel's coroutine to a
+ * function that reports the fault and never returns to the kernel. */
 #define _GNU_SOURCE                                     /* REG_RIP */
 #include "trap.h"
 
@@ -9,10 +9,10 @@
 #include <signal.h>
 #include <ucontext.h>
 
-#include "sim/coroutine.h"
-#include "kernel.h"
 #include "common/arena.h"
 #include "common/diag.h"
+#include "kernel.h"
+#include "sim/coroutine.h"
 
 static struct {
     struct tl *tl;
@@ -20,7 +20,7 @@ static struct {
     const void *address;
 } trap;
 
-/* ---- what is said */
+/* ---- the fault */
 
 static const char *what_happened(void)
 {
@@ -35,7 +35,7 @@ static const char *what_happened(void)
     }
 }
 
-/* Where the kernel was when it made its last call that submitted something. */
+/* Where the kernel made its last call that submitted a command. */
 static const char *last_call(const struct tl *tl)
 {
     if (!tl->file)
@@ -44,7 +44,7 @@ static const char *last_call(const struct tl *tl)
                         (unsigned)tl->line);
 }
 
-/* In the kernel's place, outside the handler. */
+/* The kernel goes on here, outside the handler. */
 static void landed(void)
 {
     struct tl *tl = trap.tl;
@@ -56,17 +56,17 @@ static void landed(void)
 
 /* ---- the handler */
 
-/* Where a trapped kernel's last words are spoken: its own stack may be full. It never comes back from there. */
+/* The stack on which a trapped kernel reports its fault: its own may be full. */
 static char landing[64 << 10] __attribute__((aligned(16)));
 
-/* Has execution go on in landed() on an empty stack. */
+/* Makes the handler return to landed(), on that stack. */
 static void land(ucontext_t *context, char *stack_top)
 {
 #if defined __x86_64__
     enum { DIRECTION_FLAG = 1 << 10 };
     greg_t *registers = context->uc_mcontext.gregs;
     registers[REG_RIP] = (greg_t)(uintptr_t)landed;
-    registers[REG_RSP] = (greg_t)(uintptr_t)(stack_top - 8);    /* as behind a call */
+    registers[REG_RSP] = (greg_t)(uintptr_t)(stack_top - 8);    /* as after a call */
     registers[REG_EFL] &= ~DIRECTION_FLAG;
 #elif defined __aarch64__
     context->uc_mcontext.pc = (uintptr_t)landed;
@@ -80,7 +80,7 @@ static void land(ucontext_t *context, char *stack_top)
 static void trapped(int signal, siginfo_t *info, void *context)
 {
     struct tl *tl = kernel_running();
-    if (!tl || info->si_code <= 0) {                    /* not a kernel's, or sent by somebody: as without a handler */
+    if (!tl || info->si_code <= 0) {                    /* not a kernel's, or sent by a process: the default action */
         struct sigaction plain = {.sa_handler = SIG_DFL};
         sigaction(signal, &plain, NULL);
         if (info->si_code <= 0)

@@ -1,4 +1,4 @@
-/* command.c: commands, out of a pool: a run may have very many, but only some at a time. */
+/* command.c: commands, and their free list: a run has very many, but few at a time. */
 #include "command.h"
 
 #include <stdarg.h>
@@ -21,6 +21,7 @@ const char *const fault_names[FAULTS] = {
 
 enum { CHUNK = 64 };
 
+/* Free list. Not a pool: commands keep the memory of their plans, which have many sizes. */
 static struct command *unused;
 
 struct command *command_new(const struct request *ask)
@@ -76,5 +77,5 @@ void command_fault(const struct command *command, enum fault code, enum node_kin
 
 void commands_reset(void)
 {
-    unused = NULL;                                      /* their room is the arena's, which goes back as well */
+    unused = NULL;                                      /* their memory is the arena's, which goes back as a whole */
 }

@@ -1,19 +1,21 @@
-/* dma.c: DMA_READ and DMA_WRITE: translation, then one transfer for each physical run, over the fabric or within the TCM.
+/* dma.c: DMA_READ and DMA_WRITE: translation, then one transfer for each physical run, over the fabric or within the
+ * TCM.
  *
  *     read    request (control) -> memory_read -> response (data) -> TCM write
  *     write   TCM read of all bytes -> data -> memory_write -> acknowledgement (control)
  *
  * The stage ends with the last of its transfers. */
+#include "dma.h"
+
 #include <inttypes.h>
 
 #include "base/rates.h"
-#include "dma.h"
+#include "common/array.h"
+#include "common/pool.h"
 #include "emitted.h"
 #include "engine.h"
 #include "memory.h"
 #include "mmu.h"
-#include "common/array.h"
-#include "common/pool.h"
 #include "sim/observer.h"
 #include "tile.h"
 

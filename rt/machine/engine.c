@@ -6,8 +6,8 @@
 #include <inttypes.h>
 
 #include "base/rates.h"
-#include "emitted.h"
 #include "common/fail.h"
+#include "emitted.h"
 
 enum engine engine_of(enum stage_kind stage)
 {

@@ -1,22 +1,22 @@
 /* fabric.c: messages over the fabric.
  *
- * A control message travels in a channel of its own and is delivered after the way's latency. A data message cuts
- * through: node by node its head waits for the node, pays its overhead, and waits for the link behind it, which the
+ * Control messages do not compete for links: each is delivered after the latency of its way. Data messages cut through:
+ * at each node the head waits for the node, which then handles it for its overhead, and for the next link, which the
  * message then occupies for bytes / bandwidth. */
 #include "fabric.h"
 
 #include "base/rates.h"
-#include "emitted.h"
-#include "common/hash.h"
-#include "stats.h"
 #include "common/arena.h"
+#include "common/hash.h"
+#include "emitted.h"
+#include "stats.h"
 
 static uint64_t overhead_ps[NODE_KINDS];
 static struct {
     uint64_t bw_bps, latency_ps;
 } link_spec[LINK_CLASSES];
 
-/* Latencies of ways that were asked for lately, and link times of lengths. */
+/* Caches: the latencies of ways, and how long messages of a length occupy links. */
 enum { WAY_BITS = 14, WAYS = 1 << WAY_BITS, LENGTH_BITS = 8, LENGTHS = 1 << LENGTH_BITS };
 
 static struct {
@@ -71,14 +71,14 @@ uint64_t way_latency_ps(const struct way *way)
     uint64_t key =
         (uint64_t)place_rank(way->from) << (RANK_BITS + 1) | (uint64_t)place_rank(way->to) << 1 | way->direction;
     size_t slot = hash_bits(key, WAY_BITS);
-    if (ways[slot].key != key) {                        /* 0, the host to itself, is never asked for */
+    if (ways[slot].key != key) {                        /* the key of an empty slot, 0, is the host to itself */
         ways[slot].key = key;
         ways[slot].latency_ps = walk_latency_ps(way);
     }
     return ways[slot].latency_ps;
 }
 
-/* Numbers a message as the next one of a node. */
+/* Gives a message the next number of a node. */
 static void number_as(struct message *message, uint32_t creator)
 {
     message->creator = creator;
@@ -127,7 +127,6 @@ static struct data_message *data_of(struct event *event)
 
 static void data_arrives(struct event *event);
 
-/* The place begins a way, or a cube, or is outside of cubes. */
 void data_enter(struct data_message *data, struct place at)
 {
     data->at = at;
@@ -136,7 +135,7 @@ void data_enter(struct data_message *data, struct place at)
         data->passage = way_passage(&data->message.way, at);
 }
 
-/* The next step; the message is then at its end. */
+/* Takes the next step of the way: the message is then at the step's end. */
 static struct hop data_next(struct data_message *data)
 {
     if (data->at.cube == OUTSIDE || data->at.node == data->passage.goal) {
@@ -151,8 +150,8 @@ static struct hop data_next(struct data_message *data)
     return (struct hop){data->passage.link + number, link->class, data->at};
 }
 
-/* The head leaves a node over the next link of its way, at head_ps or when the link is free. Returns when the link will
- * be free again. This and what calls it is compiled twice: for those who watch reservations, and as hot code. */
+/* The head leaves a node over the next link of its way, at head_ps or when the link is free. Returns when the link is
+ * free again. This and what calls it is compiled twice, for those who watch reservations and as hot code. */
 static inline uint64_t data_hop_made(struct data_message *data, uint64_t head_ps, bool watched)
 {
     struct hop hop = data_next(data);
@@ -217,7 +216,7 @@ static void data_arrives(struct event *event)
         data_arrives_made(data_of(event), false);
 }
 
-/* How long so many bytes occupy a link of each class. */
+/* Sets how long a message occupies a link of each class. */
 static void link_times(struct data_message *data, uint64_t bytes)
 {
     data->bytes = bytes;
@@ -238,7 +237,7 @@ void data_send(struct data_message *data, struct way way, uint64_t bytes, uint64
     data_enter(data, way.from);
     number_as(&data->message, data->rank);
     data->end_rank = place_rank(way.to);
-    if (data->bytes != bytes)                           /* else it is known from the last time */
+    if (data->bytes != bytes)                           /* else they are still there from its last message */
         link_times(data, bytes);
     data->stream_ps = stream_ps;
     data->drain_ps = 0;

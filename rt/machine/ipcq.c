@@ -1,12 +1,12 @@
-/* ipcq.c: pe_ipcq: PE-to-PE queues.
+/* ipcq.c: pe_ipcq: queues between PEs.
  *
- *     send    takes a credit; TCM read -> data to the ring's memory; ends when the first link is done with it
- *             -> the write is done (sram, hbm: and a doorbell has reached the receiver): the slot is full
- *     recv    waits for the next full slot, in the order of sending; tcm: done at once, else a DMA_READ of the slot
- *             -> the slot is free: a credit goes back to the sender
+ *     send    takes a credit; TCM read -> data to the ring's memory; ends when the first link is free of the message
+ *             -> when the data are written and, in sram or HBM, a doorbell has come to the receiver, the slot is full
+ *     recv    waits for the next full slot, in the order of sending; in a TCM it is complete at once, else it reads the
+ *             slot (DMA_READ) -> the slot is free: a credit goes back to the sender
  *
- * A ring outlives its launches. Messages are received in the order of sending; with several read engines their slots
- * may be freed in another order, and are taken again in the order in which the credits come back. */
+ * A ring outlives launches. Messages are received in the order of sending. With several read engines slots may become
+ * free in another order; they are taken again in the order in which their credits come back. */
 #include "ipcq.h"
 
 #include <inttypes.h>
@@ -15,21 +15,21 @@
 
 #include "base/address.h"
 #include "base/rates.h"
+#include "common/arena.h"
+#include "common/hash.h"
 #include "emitted.h"
 #include "engine.h"
-#include "sim/observer.h"
-#include "common/hash.h"
 #include "memory.h"
+#include "sim/observer.h"
 #include "state.h"
-#include "common/arena.h"
-#include "tile.h"
 #include "stats.h"
+#include "tile.h"
 
 struct ring;
 
-/* A message in a slot, from its sending to its credit. */
+/* A slot with its message, from the send to the return of its credit. */
 struct ipcq_message {
-    struct data_message data;                           /* the data, the doorbell, at last the credit */
+    struct data_message data;                           /* the data, then the doorbell, then the credit */
     struct ring *ring;
     struct token *token;                                /* of the send, until its service ends */
     struct command *send;                               /* held until it is received */
@@ -39,14 +39,14 @@ struct ipcq_message {
 
 struct ring {
     uint32_t source, destination;
-    struct ring *next;                                  /* in its chain of the table */
-    uint64_t credits, sent, received, returned;         /* returned: credits, since ever */
+    struct ring *next;                                  /* in its chain of the hash table */
+    uint64_t credits, sent, received, returned;         /* credits: free slots as the sender knows; else ever */
     struct ipcq_message *slots;
-    uint32_t *slot_of;                                  /* the slot of message i, at i modulo the number of slots */
-    struct command *waiting, *waiting_last;             /* receives */
+    uint32_t *slot_of;                                  /* of message i, at i modulo the number of slots */
+    struct command *waiting, *waiting_last;             /* receives, linked by `waiting` */
 };
 
-/* ---- the table of rings: those that were used, by their pair of PEs */
+/* ---- all rings that were used, by their pair of PEs */
 
 enum { CHAIN_BITS = 12, CHAINS = 1 << CHAIN_BITS };
 
@@ -77,7 +77,7 @@ static struct ring *ring_of(uint32_t source, uint32_t destination)
     return *chain = ring;
 }
 
-/* Message number i, while it holds a slot. */
+/* Message number i, which has a slot. */
 static struct ipcq_message *ring_message(const struct ring *ring, uint64_t i)
 {
     return &ring->slots[ring->slot_of[i % kb_attrs.pe_ipcq_slots]];
@@ -89,7 +89,7 @@ static struct ring *command_ring(const struct command *command)
     return command->ask.kind == COMMAND_send ? ring_of(own, peer) : ring_of(peer, own);
 }
 
-/* ---- where its slots lie */
+/* ---- where slots are */
 
 static uint64_t ring_bytes(void)
 {
@@ -101,7 +101,7 @@ static uint32_t ring_memory(uint32_t destination)
     return kb_attrs.pe_ipcq_buffer == BUFFER_SRAM ? memory_sram(destination / kb_shape.pes) : memory_hbm(destination);
 }
 
-/* Below the end of the memory, by the number of the source. */
+/* Rings are at the end of the memory, downwards by the number of the sending PE. */
 static uint64_t slot_address(const struct ring *ring, const struct ipcq_message *message)
 {
     uint32_t memory = ring_memory(ring->destination);
@@ -136,7 +136,7 @@ const char *ipcq_refusal(const struct command *command)
 
 static struct ipcq_message *message_of(struct message *message)
 {
-    return container_of(container_of(message, struct data_message, message), struct ipcq_message, data);
+    return container_of(message, struct ipcq_message, data.message);
 }
 
 static void credit_returned(struct message *message)
@@ -148,7 +148,7 @@ static void credit_returned(struct message *message)
     pe_wake(&kb_pe[ring->source]);
 }
 
-/* Frees the slot: the credit goes back along the way between the two pe_dma. */
+/* Frees a slot: its credit goes back along the way between the two pe_dma. */
 static void slot_free(struct ring *ring, struct ipcq_message *message)
 {
     struct way way = {place_pe(ring->source, NODE_pe_dma), place_pe(ring->destination, NODE_pe_dma), REQUEST};
@@ -156,7 +156,7 @@ static void slot_free(struct ring *ring, struct ipcq_message *message)
     control_send(&message->data.message, way_back(way), now_ps, credit_returned);
 }
 
-/* A kernel's receive is for a message of one length; in a command stream it takes any. */
+/* Whether the message has the length that the receive asks for; one in a command stream takes any. */
 static bool length_fits(const struct command *receive, const struct ipcq_message *message)
 {
     if (!receive->ask.bytes || receive->ask.bytes == message->bytes)
@@ -168,7 +168,7 @@ static bool length_fits(const struct command *receive, const struct ipcq_message
     return false;
 }
 
-/* The bytes of a message reach their buffer. */
+/* The bytes of a message are in the receiver's buffer. */
 static void data_received(const struct command *receive, struct ipcq_message *message)
 {
     observe_message_received(receive, message->send);
@@ -176,7 +176,7 @@ static void data_received(const struct command *receive, struct ipcq_message *me
     message->send = NULL;
 }
 
-/* A receive takes a full slot. */
+/* A receive takes the next slot, which is full. */
 static void slot_taken(struct ring *ring, struct command *command)
 {
     struct ipcq_message *message = ring_message(ring, ring->received);
@@ -196,7 +196,7 @@ static void slot_taken(struct ring *ring, struct command *command)
     token_read_slot(command);
 }
 
-/* Receives take full slots in the order of sending. */
+/* Lets receives take slots in the order of sending, as far as they are full. */
 static void receives_go_on(struct ring *ring)
 {
     while (!kb_pe[ring->destination].failed && ring->waiting && ring->received < ring->sent
@@ -236,8 +236,8 @@ bool ipcq_has_credit(const struct command *send)
     return command_ring(send)->credits > 0;
 }
 
-/* The write of a message's data: into a TCM its end fills the slot, else a doorbell does, which the memory rings then.
- */
+/* The data are at the ring's memory. The end of the write fills a slot in a TCM; else the memory then rings a
+ * doorbell. */
 static void message_arrived(struct data_message *data, uint64_t head_ps, uint64_t delivered_ps)
 {
     struct ipcq_message *message = container_of(data, struct ipcq_message, data);
@@ -251,7 +251,7 @@ static void message_arrived(struct data_message *data, uint64_t head_ps, uint64_
     control_send(&data->message, doorbell, done_ps, slot_filled);
 }
 
-/* The first link is done with the message: the service of the send ends. */
+/* The service of a send ends when the first link is free of the message. */
 static void message_left(struct data_message *data, uint64_t link_free_ps)
 {
     struct ipcq_message *message = container_of(data, struct ipcq_message, data);

@@ -1,20 +1,18 @@
-/* memory.c: when memories serve, by the built-in models.
+/* memory.c: the built-in models of memories: when they serve a request.
  *
- * An HBM slice spreads a request over its pseudo channels, each of which opens rows and moves its share; an sram and a
- * TCM have one channel for reads and one for writes. No refresh, no bank conflicts: row_miss stands for what of a row
- * change interleaving does not hide. */
+ * An HBM slice spreads a request over its pseudo channels, each of which opens rows and moves its share. An sram and a
+ * TCM have one channel for reads and one for writes. Refresh and bank conflicts are not modelled: row_miss is the part
+ * of a row change that interleaving does not hide. */
 #include "memory.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "base/rates.h"
+#include "common/fail.h"
 #include "emitted.h"
 #include "kb/impl.h"
 #include "pe.h"
 #include "stats.h"
-#include "common/diag.h"
 
 struct place range_place(const struct range *range)
 {
@@ -31,7 +29,7 @@ struct place range_place(const struct range *range)
 
 /* ---- HBM */
 
-static struct divisor piece, pcs, row;                  /* of interleaving, of a slice, of a pseudo channel */
+static struct divisor piece, pcs, row;                  /* interleaving; channels of a slice; bytes of a row */
 
 void memory_init(void)
 {
@@ -40,15 +38,15 @@ void memory_init(void)
     row = divisor_of(kb_attrs.hbm_ctrl_row_bytes);
 }
 
-/* What a request asks of a pseudo channel. */
+/* What a request asks of one pseudo channel. */
 struct share {
     uint64_t row, row_end, move_ps;
 };
 
-/* Of local bytes from..to, so many that are asked for. */
+/* Of bytes in [from, to] of a pseudo channel, as many as `bytes`. */
 static struct share share_of(uint64_t from, uint64_t to, uint64_t bytes)
 {
-    static uint64_t last_bytes, last_ps;                /* most shares are as long as the one before */
+    static uint64_t last_bytes, last_ps;                /* most shares are as long as the last one */
     if (bytes != last_bytes) {
         last_bytes = bytes;
         last_ps = move_ps(bytes, kb_attrs.hbm_ctrl_pc_bw_bps);
@@ -56,7 +54,7 @@ static struct share share_of(uint64_t from, uint64_t to, uint64_t bytes)
     return (struct share){quotient(from, row), quotient(to, row), last_ps};
 }
 
-/* The share of the pseudo channel of block `first + i` of [a, a + n). */
+/* The share of the pseudo channel that has the i-th block of [a, a + n). */
 static struct share channel_share(uint64_t a, uint64_t n, uint64_t i)
 {
     uint64_t end = a + n - 1, first = quotient(a, piece), last = quotient(end, piece);
@@ -78,7 +76,7 @@ struct hbm_rows hbm_rows(uint64_t a, uint64_t n, uint64_t i)
     return (struct hbm_rows){rest(quotient(a, piece) + i, pcs), share.row, share.row_end};
 }
 
-/* A request under way: when it is served, and what its pseudo channels were busy and waited for. */
+/* When a request is served, and how long its pseudo channels are busy and the request waits for them. */
 struct tally {
     struct served served;
     uint64_t busy_ps, wait_ps;
@@ -101,7 +99,7 @@ static inline void channel_serve(struct tally *tally, struct pseudo_channel *pc,
         tally->served.last_ps = pc->free_ps;
 }
 
-/* A request of whole blocks, as many of each pseudo channel, asks the same of all. */
+/* A request for whole blocks, as many of each pseudo channel, asks the same of all. */
 static inline struct served hbm_serve_made(uint32_t slice, uint64_t a, uint64_t n, uint64_t t_ps, bool watched)
 {
     uint64_t first = quotient(a, piece), touched = quotient(a + n - 1, piece) - first + 1, at = rest(first, pcs);
@@ -175,7 +173,7 @@ struct served tcm_serve_write(const struct range *range, uint64_t t_ps)
                       move_ps(range->bytes, kb_attrs.pe_tcm_write_bw_bps), SPACE_TCM, true, range->pe);
 }
 
-/* ---- models of the user's own */
+/* ---- models of users */
 
 struct kb_memory_request own_ask(const struct range *range, uint64_t t_ps, bool writes)
 {
@@ -183,7 +181,7 @@ struct kb_memory_request own_ask(const struct range *range, uint64_t t_ps, bool 
     return (struct kb_memory_request){memory, writes, range->offset, range->bytes, t_ps};
 }
 
-/* The largest number is what a time that does not fit becomes. */
+/* UINT64_MAX is what a sum of times becomes that does not fit. */
 static void own_check(const char *model, const struct kb_memory_request *ask, const struct kb_served *said)
 {
     if (said->first_ps >= ask->at_ps && said->last_ps >= said->first_ps && said->last_ps < UINT64_MAX)

@@ -9,12 +9,12 @@
 
 #include "base/address.h"
 #include "base/rates.h"
-#include "emitted.h"
-#include "pe.h"
-#include "state.h"
 #include "common/arena.h"
 #include "common/array.h"
 #include "common/interval_map.h"
+#include "emitted.h"
+#include "pe.h"
+#include "state.h"
 
 /* Pages that are mapped to consecutive addresses. */
 struct stretch {

@@ -14,8 +14,8 @@ struct translation {
     uint64_t ps;                                        /* tlb_overhead and the walks for missing pages */
     bool unmapped;                                      /* a page is not mapped; then there are no runs */
     uint64_t page;                                      /* virtual address of the first such page */
-    const struct address_run *runs;                     /* physical, each in one memory, as long as possible, in order of
-                                                           virtual addresses; valid until the next translation */
+    const struct address_run *runs;                     /* physical, of one memory each, as long as possible, by virtual
+                                                           address; valid until the next translation */
     size_t count;
 };
 

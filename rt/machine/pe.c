@@ -1,4 +1,4 @@
-/* pe.c: the PEs: who they are, and which of them the Issue step visits. */
+/* pe.c: the PEs of the machine: names, set-up, and which of them the Issue step visits. */
 #include "pe.h"
 
 #include <stdio.h>
@@ -25,16 +25,16 @@ const char *pe_name(const struct pe *pe)
     return name;
 }
 
-/* ---- who is visited in the Issue step */
+/* ---- the Issue step */
 
+/* PEs that were woken since the last Issue, by rank. */
 static struct pe **woken;
-static uint32_t woken_count;                            /* since the last Issue */
+static uint32_t woken_count;
 
-/* The Issue step of a round: every PE that was woken, by rank. */
 static void issue(void)
 {
     phase_enter(PHASE_issue);
-    /* Nothing that one PE issues wakes another in the same instant: every fabric link takes time. */
+    /* What one PE starts does not wake another in the same instant: every fabric link takes time. */
     for (uint32_t i = 0; i < woken_count; i++) {
         pe_issue(woken[i]);
         woken[i]->waits_for_issue = false;

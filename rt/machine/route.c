@@ -1,7 +1,7 @@
-/* route.c: places, their ranks and names, and the way from one to another over the emitted routing tables.
+/* route.c: nodes, their ranks and names, and the way from one to another by the emitted routing tables.
  *
- * A way is walked hop by hop: inside a cube by kb_route, from cube to cube by kb_cube_route, out of a SIP through the
- * attachment that is nearest to the cube where the way begins, into one through the nearest to that where it ends. */
+ * A way takes hops: inside a cube by kb_route; from cube to cube by kb_cube_route; out of a SIP by the attachment
+ * nearest to the cube where the way begins, into a SIP by the one nearest to the cube where it ends. */
 #include "route.h"
 
 #include <stdio.h>
@@ -73,7 +73,7 @@ const char *place_name(struct place place)
     return name;
 }
 
-/* ---- links: numbers over the machine */
+/* ---- links */
 
 enum { LINK_UP_HOST = 1, SYSTEM_LINKS = 2 };
 enum { LINK_DOWN_EP, LINK_UP_SWITCH, LINK_DOWN_IO_CPU, LINK_UP_EP, SIP_LINKS };
@@ -108,7 +108,7 @@ enum link_class link_class(uint64_t link)
     return kb_cube_links[(in_sip - first) % kb_shape.cube_links].class;
 }
 
-/* ---- a step */
+/* ---- hops */
 
 static bool inside_sip(struct place place, uint32_t sip)
 {
@@ -141,7 +141,7 @@ static struct hop next_outside(const struct way *way, struct place at)
     }
 }
 
-/* From the port of a side to the port of the neighbouring cube that faces it. */
+/* From the port of a side to the facing port of the neighbouring cube. */
 static struct hop next_across(struct place at, enum side side)
 {
     static const enum side opposite[SIDES] = {SIDE_S, SIDE_W, SIDE_N, SIDE_E};
@@ -163,7 +163,7 @@ static struct hop next_across(struct place at, enum side side)
                         {at.sip, cube, cube_port(&kb_shape, opposite[side])}};
 }
 
-/* The attachment by which a way leaves the SIP that it is in; NULL: it does not. */
+/* The attachment by which a way leaves a SIP; NULL: it ends in it. */
 static const struct attachment *way_exit(const struct way *way, uint32_t sip)
 {
     if (inside_sip(way->to, sip) && way->to.cube != OUTSIDE)
@@ -171,7 +171,7 @@ static const struct attachment *way_exit(const struct way *way, uint32_t sip)
     return &kb_attachments[kb_nearest_attachment[way->from.cube]];
 }
 
-/* The side by which a way leaves a cube for the next one; HERE: it ends in the cube, or leaves the SIP there. */
+/* The side by which a way leaves a cube for the next one; HERE: it ends in the cube or leaves the SIP from it. */
 static enum side way_side(const struct way *way, const struct attachment *exit, uint32_t cube)
 {
     uint32_t last = exit ? exit->cube : way->to.cube;
@@ -191,7 +191,7 @@ struct passage way_passage(const struct way *way, struct place at)
                             .goal = goal, .goal_down = end->down};
 }
 
-/* Out of a cube, from the last of its nodes on the way. */
+/* Out of a cube, from its last node on the way. */
 static struct hop next_cube(const struct way *way, struct place at)
 {
     const struct attachment *exit = way_exit(way, at.sip);

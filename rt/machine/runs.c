@@ -6,8 +6,9 @@
 
 /* ---- from shape and strides */
 
-/* The axis of the shortest stride among those that are left; RUN_AXES: none is. What is repeated counts once. */
-static unsigned take_shortest(uint64_t *shape, const uint64_t *stride)
+/* The axis of the shortest stride among those of more than one index; RUN_AXES: there is none. Axes of stride 0 repeat
+ * elements and do not count. */
+static unsigned shortest_axis(const uint64_t *shape, const uint64_t *stride)
 {
     unsigned shortest = RUN_AXES;
     for (unsigned axis = 0; axis < RUN_AXES; axis++)
@@ -16,10 +17,10 @@ static unsigned take_shortest(uint64_t *shape, const uint64_t *stride)
     return shortest;
 }
 
-/* One more axis around what there is. */
+/* Repeats all runs so far `count` times. */
 static void add_axis(struct runs *runs, uint64_t count, uint64_t distance)
 {
-    unsigned last = runs->axes - 1;                     /* of no axes: none */
+    unsigned last = runs->axes - 1;                     /* not used without axes */
     if (runs->axes == 0 && distance == runs->bytes) {
         runs->bytes *= count;
     } else if (runs->axes && distance == runs->count[last] * runs->distance[last]) {
@@ -39,7 +40,7 @@ bool runs_of(struct runs *runs, const uint64_t *shape, const uint64_t *stride, u
         left[axis] = shape[axis];
         last += (shape[axis] - 1) * stride[axis];
     }
-    for (unsigned axis; (axis = take_shortest(left, stride)) < RUN_AXES; left[axis] = 1) {
+    for (unsigned axis; (axis = shortest_axis(left, stride)) < RUN_AXES; left[axis] = 1) {
         apart &= stride[axis] * element_bytes >= runs_span(runs);
         add_axis(runs, shape[axis], stride[axis] * element_bytes);
     }
@@ -50,7 +51,7 @@ bool runs_of(struct runs *runs, const uint64_t *shape, const uint64_t *stride, u
     return apart;
 }
 
-/* Of the runs along the first axes. */
+/* Bytes from the first piece to the end of the last, along the first axes. */
 static uint64_t span_of(const struct runs *runs, uint32_t axes)
 {
     uint64_t span = runs->bytes;
@@ -64,7 +65,7 @@ uint64_t runs_span(const struct runs *runs)
     return span_of(runs, runs->axes);
 }
 
-/* At most UINT64_MAX. */
+/* How many pieces there are, UINT64_MAX at most. */
 static uint64_t pieces_of(const struct runs *runs)
 {
     uint64_t pieces = 1;
@@ -74,7 +75,7 @@ static uint64_t pieces_of(const struct runs *runs)
     return pieces;
 }
 
-/* Each index of an axis but the first may begin where what lies within the one before it ends. */
+/* Pieces of an index of an axis join those of the index before if they begin where these end. */
 uint64_t runs_number(const struct runs *runs)
 {
     uint64_t pieces = pieces_of(runs), outside = 1, joined = 0;
@@ -86,46 +87,46 @@ uint64_t runs_number(const struct runs *runs)
     return pieces - joined;
 }
 
-/* ---- one after the other */
+/* ---- runs in the order of addresses */
 
-struct walk {
+struct piece {
     uint64_t index[RUN_AXES], offset;
 };
 
-/* Goes to the next run in order of address; false: that was the last. */
-static bool walk_on(const struct runs *runs, struct walk *walk)
+/* Turns a piece into the next one. Returns false if it was the last. */
+static bool piece_next(const struct runs *runs, struct piece *piece)
 {
     for (uint32_t axis = 0; axis < runs->axes; axis++) {
-        walk->offset += runs->distance[axis];
-        if (++walk->index[axis] < runs->count[axis])
+        piece->offset += runs->distance[axis];
+        if (++piece->index[axis] < runs->count[axis])
             return true;
-        walk->offset -= runs->count[axis] * runs->distance[axis];
-        walk->index[axis] = 0;
+        piece->offset -= runs->count[axis] * runs->distance[axis];
+        piece->index[axis] = 0;
     }
     return false;
 }
 
 void runs_list(const struct runs *runs, uint64_t address, bool is_virtual, struct address_run *out)
 {
-    struct walk walk = {.offset = 0};
+    struct piece piece = {.offset = 0};
     struct address_run *last = NULL;
     uint64_t end = 0;
     do {
-        if (last && walk.offset == end) {
+        if (last && piece.offset == end) {
             last->bytes += runs->bytes;
         } else {
             last = out++;
-            *last = (struct address_run){is_virtual ? address + walk.offset : address_add(address, walk.offset),
+            *last = (struct address_run){is_virtual ? address + piece.offset : address_add(address, piece.offset),
                                          runs->bytes};
         }
-        end = walk.offset + runs->bytes;
-    } while (walk_on(runs, &walk));
+        end = piece.offset + runs->bytes;
+    } while (piece_next(runs, &piece));
 }
 
-/* ---- what two have in common */
+/* ---- bytes that two have in common */
 
-/* Finds the first bytes within [low, end) of the runs along the first axes, counted from the first run. Of three
- * indices whose runs begin there the second has all of its own within, so at most three are looked at. */
+/* Finds the first bytes of the pieces along the first axes that are in [low, end), counted from the first piece. Looks
+ * at three indices at most: of three whose pieces begin before `end`, the second has all of them in the range. */
 static bool first_within(const struct runs *runs, uint32_t axes, uint64_t low, uint64_t end, struct address_run *found)
 {
     if (axes == 0) {
@@ -144,13 +145,13 @@ static bool first_within(const struct runs *runs, uint32_t axes, uint64_t low, u
     return false;
 }
 
-/* Rows of one pitch whose columns are apart have no byte in common: most pairs of tiles of one matrix. */
+/* Whether these are rows at one distance with disjoint columns, as most pairs of tiles of one matrix are. */
 static bool in_other_columns(const struct runs *x, uint64_t x_offset, const struct runs *y, uint64_t y_offset)
 {
     if (x->axes != 1 || y->axes != 1 || x->distance[0] != y->distance[0])
         return false;
     uint64_t pitch = x->distance[0];
-    uint64_t apart = (y_offset % pitch + pitch - x_offset % pitch) % pitch;     /* from x's columns on to y's */
+    uint64_t apart = (y_offset % pitch + pitch - x_offset % pitch) % pitch;     /* from x's columns to y's */
     return apart >= x->bytes && apart + y->bytes <= pitch;
 }
 
@@ -162,9 +163,9 @@ bool runs_meet(const struct runs *x, uint64_t x_offset, const struct runs *y, ui
         return false;
     if (pieces_of(x) > pieces_of(y))
         return runs_meet(y, y_offset, x, x_offset, first, end);
-    struct walk walk = {.offset = 0};
+    struct piece piece = {.offset = 0};
     do {
-        uint64_t low = x_offset + walk.offset, high = low + x->bytes;
+        uint64_t low = x_offset + piece.offset, high = low + x->bytes;
         struct address_run found;
         if (high <= y_offset
             || !first_within(y, y->axes, low > y_offset ? low - y_offset : 0, high - y_offset, &found))
@@ -172,6 +173,6 @@ bool runs_meet(const struct runs *x, uint64_t x_offset, const struct runs *y, ui
         *first = y_offset + found.address;
         *end = *first + found.bytes;
         return true;
-    } while (walk_on(x, &walk));
+    } while (piece_next(x, &piece));
     return false;
 }

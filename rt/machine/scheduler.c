@@ -1,14 +1,15 @@
-/* scheduler.c: pe_scheduler: takes commands from the SubmissionQueue, one at a time, and feeds the tiles of composites,
- * one composite after the other, into the pipeline. */
+/* scheduler.c: pe_scheduler: takes commands from the SubmissionQueue one at a time, and feeds the tiles of composites
+ * into the pipeline, one composite after the other. */
+#include "scheduler.h"
+
 #include "base/rates.h"
 #include "emitted.h"
 #include "engine.h"
 #include "ipcq.h"
 #include "stats.h"
-#include "scheduler.h"
 #include "tile.h"
 
-/* ---- tile buffers: first fit in the region that the scheduler reserves */
+/* ---- tile buffers: first fit, in the region of the TCM that the scheduler reserves */
 
 void buffers_link(struct pe *pe, struct token *token, struct token *below, struct token *above)
 {
@@ -19,6 +20,7 @@ void buffers_link(struct pe *pe, struct token *token, struct token *below, struc
         above->lower = token;
 }
 
+/* Returns false if there is no gap for so many bytes. */
 static bool buffers_take(struct pe *pe, struct token *token, uint64_t bytes)
 {
     struct token *below = NULL, *above = pe->lowest;
@@ -57,7 +59,7 @@ static void tile_is_fed(struct event *event)
     pe_wake(pe);
 }
 
-/* The token of the tile that is to be begun next. */
+/* The token of the next tile to be fed. */
 static struct token *next_token(struct pe *pe, struct command *command)
 {
     if (pe->fed && pe->last_tile.id + 1 == pe->fed)

@@ -1,7 +1,7 @@
 /* stats.h: statistics: what was moved, how long everything was busy, and how long data waited.
  *
- * They always watch, so they are counted in place. The functions below count a reservation inline, and tell the observers
- * of `reserved` if it is watched. */
+ * They always watch, so they are counted in place. The functions below count a reservation inline, and tell the
+ * observers of `reserved` if it is watched. */
 #ifndef KB_STATS_H
 #define KB_STATS_H
 

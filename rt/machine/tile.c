@@ -11,16 +11,17 @@
  *
  * A token that starts a service frees its slot and takes one of its next stage, in one step. So an engine never holds a
  * token that is finished, and a stage waits for later stages only. */
+#include "tile.h"
+
 #include <assert.h>
 
 #include "base/rates.h"
+#include "common/pool.h"
 #include "emitted.h"
 #include "engine.h"
 #include "ipcq.h"
-#include "stats.h"
-#include "common/pool.h"
-#include "tile.h"
 #include "scheduler.h"
+#include "stats.h"
 
 /* ---- tokens and queues */
 
@@ -262,7 +263,7 @@ static void stage_ended(struct token *token)
     token_travel(token, engine_link_ps(stage, token->stage.kind));
 }
 
-/* Whether a read is done before one of the same composite that started earlier: reads end in the order of their starts. */
+/* Whether a read of a composite is done before one that started earlier: it is held until that one ends. */
 static bool read_waits(const struct pe *pe, const struct server *server)
 {
     for (const struct server *other = pe->servers; other < pe->servers + kb_pe_servers; other++)

@@ -1,4 +1,4 @@
-/* tiling.c: plan generators for gemm and math composites and simple commands. */
+/* tiling.c: plans of gemm and math composites and of simple commands. */
 #include "tiling.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ static uint64_t edge(uint64_t whole, uint64_t tile, uint64_t i)
     return rest < tile ? rest : tile;
 }
 
-/* What follows from the position. */
+/* Sets what follows from the tile's position. */
 static void tile_fill(const struct command *command, struct tile *tile)
 {
     const struct request *ask = &command->ask;
@@ -77,7 +77,7 @@ static struct stage math_stage(const struct command *command, uint32_t index)
                           .operand = kinds[index] == STAGE_DMA_WRITE ? OPERAND_C : OPERAND_A};
 }
 
-/* The MATH of a scope's i-th op. */
+/* The MATH stage of a scope's i-th op. */
 static struct stage epilogue_stage(const struct command *command, enum scope scope, uint32_t i, uint32_t index)
 {
     const struct epilogue *epilogue = command->ask.epilogue;
@@ -86,8 +86,8 @@ static struct stage epilogue_stage(const struct command *command, enum scope sco
             return (struct stage){.kind = STAGE_MATH, .index = index, .op = epilogue->op};
 }
 
-/* [DMA_READ A] [DMA_READ B] FETCH GEMM {MATH per k tile}, and of a tile that stores {MATH per output tile} {MATH once}
- * STORE DMA_WRITE. */
+/* All tiles: [DMA_READ A] [DMA_READ B] FETCH GEMM, MATH for each op of scope k_tile.
+ * Tiles that store: MATH for each op of scope output_tile and, in the last tile, once; STORE DMA_WRITE. */
 static struct stage gemm_stage(const struct command *command, enum tile_kind tile, uint32_t index)
 {
     uint32_t left = index;
@@ -121,7 +121,7 @@ static struct stage stage_of(const struct command *command, enum tile_kind tile,
     }
 }
 
-/* Writes the stages of a kind of tiles; gives their end. */
+/* Writes the stages of a kind of tile. Returns the end of what it has written. */
 static struct stage *stages_write(const struct command *command, enum tile_kind tile, struct stage *to)
 {
     uint32_t index = 0;
@@ -131,13 +131,13 @@ static struct stage *stages_write(const struct command *command, enum tile_kind 
     return to;
 }
 
-/* All tiles of what is no gemm are alike. */
-static void plan_stages(struct command *command)
+/* Lists the stages of each kind of tile, and copies the epilogues. Only a gemm's tiles are of several kinds. */
+static void list_stages(struct command *command)
 {
-    enum { MOST_BUT_EPILOGUES = 7 };                    /* two reads, fetch, gemm, store, write, the end */
+    enum { STAGES_MOST = 7 };                           /* epilogues apart: two reads, fetch, gemm, store, write, end */
     struct request *ask = &command->ask;
     uint64_t bytes = ask->epilogues * sizeof *ask->epilogue;
-    uint64_t stages = TILE_KINDS * (ask->epilogues + MOST_BUT_EPILOGUES) * sizeof(struct stage);
+    uint64_t stages = TILE_KINDS * (ask->epilogues + STAGES_MOST) * sizeof(struct stage);
     struct stage *to = command_plan(command, stages + bytes);
     struct epilogue *epilogues = (struct epilogue *)((uint8_t *)to + stages);
     if (bytes)
@@ -165,28 +165,30 @@ void tiling_make(struct command *command)
     command->tiles_left = command->tiles;
     for (uint32_t i = 0; i < ask->epilogues; i++)
         command->epilogue_count[ask->epilogue[i].scope]++;
-    plan_stages(command);
+    list_stages(command);
 }
 
 /* ---- blocks */
 
-/* An operand as a grid of blocks, and the block of a tile. */
-struct block {
-    uint64_t rows, cols, row, col;                      /* elements, and the block's position */
+/* An operand as a grid of blocks, and the block of one tile. */
+struct operand_block {
+    uint64_t rows, cols, row, col;                      /* of the operand in elements; position of the block */
     uint64_t tile_rows, tile_cols;                      /* of a full block */
     uint64_t height, width;                             /* of this block */
     uint64_t element_bytes;
 };
 
-static struct block block_of(const struct command *command, const struct tile *tile, unsigned operand)
+static struct operand_block block_of(const struct command *command, const struct tile *tile, unsigned operand)
 {
     const struct request *ask = &command->ask;
     uint64_t in = dtype_bytes[ask->dtype], out = dtype_bytes[ask->out_dtype];
     if (ask->kind == COMMAND_gemm_tiles && operand == OPERAND_A)
-        return (struct block){ask->m, ask->k, tile->i_m, tile->i_k, ask->tile_m, ask->tile_k, tile->m, tile->k, in};
+        return (struct operand_block){ask->m,      ask->k,      tile->i_m, tile->i_k,
+                                      ask->tile_m, ask->tile_k, tile->m,   tile->k,   in};
     if (ask->kind == COMMAND_gemm_tiles && operand == OPERAND_B)
-        return (struct block){ask->k, ask->n, tile->i_k, tile->i_n, ask->tile_k, ask->tile_n, tile->k, tile->n, in};
-    return (struct block){ask->m, ask->n, tile->i_m, tile->i_n, ask->tile_m, ask->tile_n, tile->m, tile->n,
+        return (struct operand_block){ask->k,      ask->n,      tile->i_k, tile->i_n,
+                                      ask->tile_k, ask->tile_n, tile->k,   tile->n,   in};
+    return (struct operand_block){ask->m, ask->n, tile->i_m, tile->i_n, ask->tile_m, ask->tile_n, tile->m, tile->n,
                           operand == OPERAND_C ? out : in};
 }
 
@@ -206,8 +208,8 @@ uint64_t tiling_address(const struct command *command, const struct tile *tile, 
     uint64_t address = command->ask.address[operand];
     if (!command_is_composite(command->ask.kind))
         return address;
-    /* Offsets wrap at 2^36, so products that wrap at 2^64 on the way there do no harm. */
-    struct block block = block_of(command, tile, operand);
+    /* Offsets wrap at 2^36, so it does not matter if products wrap at 2^64 before. */
+    struct operand_block block = block_of(command, tile, operand);
     uint64_t element = block.row * block.tile_rows * block.cols + block.height * block.col * block.tile_cols;
     uint64_t offset = element * block.element_bytes;
     return command->ask.virtual_address[operand] ? address + offset : address_add(address, offset);
@@ -222,7 +224,7 @@ bool tiling_moves(const struct command *command, unsigned operand)
 uint64_t tiling_extent(const struct command *command, unsigned operand)
 {
     struct tile first = tiling_tile(command, 0);
-    struct block block = block_of(command, &first, operand);
+    struct operand_block block = block_of(command, &first, operand);
     return product(product(block.rows, block.cols), block.element_bytes);
 }
 

@@ -1,7 +1,7 @@
 /* coroutine.c: coroutines by Boost.Context, which switches in user space.
  *
- * Each stack is a mapping with a guard of several pages below: one would not do, since functions of the C library, unlike
- * kernels, skip pages when they take a large frame. Address sanitizer and valgrind are told of the stacks. */
+ * Each stack is a mapping with a guard of several pages below: one would not do, since functions of the C library,
+ * unlike kernels, skip pages when they take a large frame. Address sanitizer and valgrind are told of the stacks. */
 #include "coroutine.h"
 
 #include <stdint.h>
@@ -78,7 +78,8 @@ static void stack_map(struct coroutine *coro)
     size_t guard = guard_bytes();
     coro->stack = mmap(NULL, coro->bytes + guard, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (coro->stack == MAP_FAILED || mprotect(coro->stack + guard, coro->bytes, PROT_READ | PROT_WRITE))
-        die("no memory for a kernel's stack of %zu bytes (vm.max_map_count, or a limit on address space?):", coro->bytes);
+        die("no memory for a kernel's stack of %zu bytes (vm.max_map_count, or a limit on address space?):",
+            coro->bytes);
     (void)VALGRIND_STACK_REGISTER(coro->stack + guard, coro->stack + guard + coro->bytes);
 }
 

@@ -1,16 +1,17 @@
 /* event.c: the event queue, a hierarchical timing wheel.
  *
- * Times are numbers with digits of 12 bits. An event is in the level of the highest digit in which its time differs from
- * the queue's time, in the slot of that digit. So the next event is in the first occupied slot of the lowest occupied
- * level. When the queue's time reaches a slot of a higher level, the events of the slot move to lower levels; a slot of
- * level 0 is one time. Events are linked in place, nothing is allocated. Only the events of one round are sorted. */
+ * Times are numbers with digits of 12 bits. An event is in the level of the highest digit in which its time differs
+ * from the queue's time, in the slot of that digit. So the next event is in the first occupied slot of the lowest
+ * occupied level. When the queue's time reaches a slot of a higher level, the events of the slot move to lower levels;
+ * a slot of level 0 is one time. Events are linked in place, nothing is allocated. Only the events of one round are
+ * sorted. */
 #include "event.h"
 
 #include <assert.h>
 
-#include "observer.h"
 #include "base/stopwatch.h"
 #include "common/fail.h"
+#include "observer.h"
 
 uint64_t now_ps;
 static uint64_t fired;
@@ -37,8 +38,8 @@ static struct event *merged(struct event *a, struct event *b)
     return first;
 }
 
-/* Takes the longest run from the front of a list, in rising or in falling order, and leaves the rest. The events of most
- * rounds are one run. Returns the run in rising order. */
+/* Takes the longest run from the front of a list, in rising or in falling order, and leaves the rest. The events of
+ * most rounds are one run. Returns the run in rising order. */
 static struct event *run_take(struct event **rest)
 {
     struct event *first = *rest, *last = first, *event = first->next;

@@ -129,8 +129,8 @@ static void run_instant(void)
             if (now_ps >= loop_alarm_ps)
                 observe_alarm_rings();
             if (++rounds == ROUNDS_MOST)
-                run_failed("time stands still at %" PRIu64 " ps: %d rounds, and something is always due in this instant",
-                           now_ps, ROUNDS_MOST);
+                run_failed("time stands still at %" PRIu64 " ps: %d rounds, and something is always due in this "
+                           "instant", now_ps, ROUNDS_MOST);
         } while (event_retire());
     while (programs_act());
     observe_instant_ends();
