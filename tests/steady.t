@@ -199,7 +199,7 @@ def steady(number):
                 return [f"stream {which}: {path}", exact.said, ended.said], total
             if difference := result_difference(read(wanted), read(got)):
                 return [f"stream {which}: {path}", difference], total
-        found = re.search(r"(\d+) stage services, of which (\d+) .*, (\d+) on PEs", told.stderr)
+        found = re.search(r"(\d+) stage services: (\d+) .*, (\d+) on PEs", told.stderr)
         total = [sum(pair) for pair in zip(total, map(int, found.groups()))]
     shutil.rmtree(where)
     return [], total

@@ -8,10 +8,10 @@
 #include "fastforward/symmetry.h"
 #include "oplog/oplog.h"
 #include "races/race.h"
-#include "report/commands.h"
 #include "report/profile.h"
+#include "report/result.h"
+#include "report/summary.h"
 #include "report/trace.h"
-#include "report/util.h"
 #include "sim/observer.h"
 
 static struct observer *const all[] = {
@@ -23,8 +23,8 @@ static struct observer *const all[] = {
     &oplog_observer,                                    /* always */
     &services_observer,                                 /* --oplog */
     &race_observer,                                     /* --races, --data debug */
-    &commands_observer,                                 /* always */
-    &util_observer,                                     /* always */
+    &command_rows_observer,                             /* --json, --points */
+    &summary_observer,                                  /* always */
     &look_observer,                                     /* last: it may change the machine at the end of an instant */
     NULL,
 };
@@ -33,6 +33,5 @@ void observers_init(void)
 {
     observers_use(all);
     observer_watch(&oplog_observer, true);
-    observer_watch(&commands_observer, true);
-    observer_watch(&util_observer, true);
+    observer_watch(&summary_observer, true);
 }

@@ -14,7 +14,6 @@
 #include "launch/launch.h"
 #include "machine/emitted.h"
 #include "machine/pe.h"
-#include "report/commands.h"
 #include "report/profile.h"
 #include "report/result.h"
 #include "report/trace.h"
@@ -185,7 +184,7 @@ static int replay_main(int argc, char **argv)
     check_outputs_differ("json", json_path, "trace", trace_path);
     const struct command_stream *stream = stream_read(path);
     struct output json = {0};
-    finished_on = json_path;
+    observer_watch(&command_rows_observer, json_path);
     if (json_path)                                      /* a path that cannot be written is reported before the run */
         json = output_open(json_path);
     if (trace_path)

@@ -16,7 +16,7 @@
 #include "oplog/oplog.h"
 #include "races/race.h"
 #include "reference/reference.h"
-#include "report/result.h"
+#include "report/summary.h"
 #include "sim/loop.h"
 #include "store/store.h"
 

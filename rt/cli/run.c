@@ -16,7 +16,6 @@
 #include "oplog/log.h"
 #include "races/race.h"
 #include "reference/recheck.h"
-#include "report/commands.h"
 #include "report/profile.h"
 #include "report/result.h"
 #include "report/summary.h"
@@ -155,7 +154,7 @@ static int run_main(int argc, char **argv)
     double began = clock_seconds();
     struct run_options given = read_options(argc, argv);
     bench_select(bench_find(argv[optind]), argc - optind - 1, argv + optind + 1);
-    finished_on = given.json || given.points;
+    observer_watch(&command_rows_observer, given.json || given.points);
     observer_watch(&race_observer, races_on);
     simulation_prepare();
     if (given.points)

@@ -1,28 +1,29 @@
-/* profile.c: laps of the stopwatch for kinds of events, told apart by what takes them.
+/* profile.c: the host's time by kind of event: each kind is a lap of the stopwatch.
  *
- * A message is of the kind of its receiver, the end of a service of the kind of its stage. */
+ * The kind of an event is its handler. The end of a service has its stage for a kind, a message the function that it is
+ * delivered to. */
 #include "profile.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/stopwatch.h"
+#include "common/arena.h"
+#include "common/hash.h"
+#include "fastforward/periodic.h"
 #include "fastforward/symmetry.h"
 #include "launch/fanout.h"
 #include "launch/host_request.h"
 #include "launch/kernel.h"
 #include "launch/launch.h"
 #include "machine/dma.h"
+#include "machine/fabric.h"
 #include "machine/ipcq.h"
 #include "machine/scheduler.h"
+#include "machine/stats.h"
 #include "machine/tile.h"
 #include "sim/event.h"
-#include "machine/fabric.h"
 #include "sim/observer.h"
-#include "common/hash.h"
-#include "machine/stats.h"
-#include "fastforward/periodic.h"
-#include "base/stopwatch.h"
-#include "common/arena.h"
 
 enum { FIRST_SERVICE = PHASES, FIRST_HANDLER = FIRST_SERVICE + STAGES, OTHER = LAPS - 1, HASH_BITS = 8 };
 
@@ -38,14 +39,14 @@ static const char *names[LAPS] = {
     [OTHER] = "other events",
 };
 
-/* Open addressing; fewer than half of the slots are taken. */
+/* The lap of each handler: a hash table with open addressing. Fewer than half of its slots are taken. */
 static struct slot {
     void (*function)(void);
     unsigned lap;
 } slots[1 << HASH_BITS];
 
-static double began;                                    /* in seconds of the host, and its ticks */
-static uint64_t began_ticks;
+static double began_s;                                  /* the start of the profile, by the host's clock */
+static uint64_t began_ticks;                            /* and by the stopwatch */
 
 static struct slot *slot_of(void (*function)(void))
 {
@@ -86,18 +87,18 @@ void profile_start(void)
         }
     profile_on = true;
     observer_watch(&profile_observer, true);
-    began = clock_seconds();
+    began_s = clock_seconds();
     began_ticks = stopwatch_ticks();
     stopwatch_start();
 }
 
-/* ---- what is told */
+/* ---- output */
 
-/* Nanoseconds a tick, as they were since the start. */
+/* Nanoseconds per tick, measured since the start of the profile. */
 static double tick_ns(void)
 {
     double ticks = (double)(stopwatch_ticks() - began_ticks);
-    return ticks > 0 ? (clock_seconds() - began) * 1e9 / ticks : 0;
+    return ticks > 0 ? (clock_seconds() - began_s) * 1e9 / ticks : 0;
 }
 
 static int longest_first(const void *x, const void *y)
@@ -106,7 +107,7 @@ static int longest_first(const void *x, const void *y)
     return a < b ? 1 : a > b ? -1 : 0;
 }
 
-/* Laps that were entered, the longest first. */
+/* Lists the laps that were entered, the longest first. Returns how many there are. */
 static unsigned sorted(unsigned order[LAPS])
 {
     unsigned count = 0;
@@ -117,7 +118,7 @@ static unsigned sorted(unsigned order[LAPS])
     return count;
 }
 
-/* What entering a lap costs, in ticks. */
+/* The cost of entering a lap, in ticks. */
 static double lap_cost(void)
 {
     enum { TIMES = 10000 };
@@ -136,8 +137,8 @@ void profile_print(void)
         entered += laps[lap].count;
     }
     double ns = tick_ns(), own = lap_cost() * (double)entered;
-    fprintf(stderr, "%" PRIu64 " stage services, of which %" PRIu64 " in steady periods, %" PRIu64
-            " on PEs that stood as others did\n", stats.services, steady_services(), symmetry_services());
+    fprintf(stderr, "%" PRIu64 " stage services: %" PRIu64 " in skipped periods, %" PRIu64
+            " on PEs that were not simulated\n", stats.services, steady_services(), symmetry_services());
     fprintf(stderr, "%7s %12s %12s %10s  host time: %.6f s\n", "share", "seconds", "count", "ns each",
             (double)all * ns * 1e-9);
     for (unsigned i = 0; i < count; i++) {
@@ -150,7 +151,7 @@ void profile_print(void)
             fprintf(stderr, " %10s", "");
         fprintf(stderr, "  %s\n", names[order[i]]);
     }
-    fprintf(stderr, "%5.1f %% %12.6f %12" PRIu64 " %10.0f  of these for the profile itself, about\n",
+    fprintf(stderr, "%5.1f %% %12.6f %12" PRIu64 " %10.0f  of this, about, for the profile itself\n",
             100 * own / (double)all, own * ns * 1e-9, entered, lap_cost() * ns);
 }
 

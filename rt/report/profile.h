@@ -1,4 +1,4 @@
-/* profile.h: `--profile`: where the host's time went, by kind of event and by phase. */
+/* profile.h: `--profile`: the host's time by kind of event and by phase. */
 #ifndef KB_PROFILE_H
 #define KB_PROFILE_H
 
@@ -7,14 +7,14 @@
 extern bool profile_on;
 extern struct observer profile_observer;
 
-/* From now on. Costs some ten nanoseconds an event. */
+/* Starts the profile. It costs about ten nanoseconds per event. */
 void profile_start(void);
 
-/* A table on standard error, the longest first; its last line says what the profile itself took, about. */
+/* Prints a table on standard error, the longest first. The last line estimates what the profile itself took. */
 void profile_print(void);
 
-/* "profile" into an open object, as it stands: {what, event, count, ns} of each; `event` tells kinds of events, whose
- * counts add up to the events fired. Nothing, while it is off. */
+/* Writes "profile" into an open object, if the profile is on: {what, event, count, ns} of each lap so far. `event` marks
+ * kinds of events; their counts add up to the number of events that have fired. */
 void profile_write(struct json *json);
 
 #endif

@@ -1,22 +1,116 @@
-/* result.c: what a run gives, as JSON. */
+/* result.c: what a run gives, as JSON.
+ *
+ * A command is freed when it is complete, and a run may have very many. What its row of the JSON needs is kept in chunks
+ * of rows; a chunk whose commands are all complete goes to a spool: memory up to a bound, then a temporary file. */
 #include "result.h"
-#include "commands.h"
 
-#include "machine/emitted.h"
-#include "launch/host_request.h"
-#include "launch/launch.h"
-#include "base/output.h"
-#include "commands.h"
-#include "util.h"
-#include "machine/pe.h"
+#include "common/arena.h"
+#include "common/array.h"
 #include "common/diag.h"
+#include "common/pool.h"
+#include "launch/host_request.h"
+#include "launch/kernel.h"
+#include "launch/launch.h"
+#include "machine/emitted.h"
+#include "machine/pe.h"
+#include "oplog/spool.h"
+#include "sim/observer.h"
+
+/* ---- rows of commands */
+
+enum { ROWS = 64, SPOOL_MEMORY_BYTES = 4 << 20 };
+
+struct command_row {
+    uint64_t submitted_ps;
+    uint64_t complete_ps;                               /* NOT_COMPLETE until it is */
+    uint8_t kind;
+};
+
+#define NOT_COMPLETE UINT64_MAX
+
+struct row_chunk {
+    struct command_row *rows;                           /* ROWS of them, of row_pool; NULL: they are in the spool, */
+    uint64_t place;                                     /* at this position */
+    uint32_t complete;
+};
+
+/* The rows of one kernel on one PE, by number of the command. */
+struct kernel_rows {
+    struct row_chunk *chunk;
+    uint32_t chunks;
+};
+
+static struct ARRAY(struct kernel_rows) kernels;        /* by serial number of the kernel */
+static struct pool row_pool;
+static struct spool spool = {.limit = SPOOL_MEMORY_BYTES, .what = "the rows of commands"};
+
+static struct kernel_rows *rows_of(const struct tl *tl)
+{
+    while (kernels.count <= tl->serial)
+        *array_add(&kernels) = (struct kernel_rows){0};
+    return &kernels.at[tl->serial];
+}
+
+static void chunk_add(struct kernel_rows *rows)
+{
+    rows->chunk = arena_grow(rows->chunk, rows->chunks, sizeof *rows->chunk);
+    rows->chunk[rows->chunks++] = (struct row_chunk){.rows = pool_take(&row_pool, ROWS * sizeof(struct command_row))};
+}
+
+static void command_submitted(const struct command *command)
+{
+    struct kernel_rows *rows = rows_of(command->pe->kernel);
+    if (command->number % ROWS == 0)
+        chunk_add(rows);
+    rows->chunk[command->number / ROWS].rows[command->number % ROWS] =
+        (struct command_row){command->submitted_ps, NOT_COMPLETE, command->ask.kind};
+}
+
+static void command_completed(const struct command *command)
+{
+    struct row_chunk *chunk = &rows_of(command->pe->kernel)->chunk[command->number / ROWS];
+    chunk->rows[command->number % ROWS].complete_ps = command->complete_ps;
+    if (++chunk->complete < ROWS)
+        return;
+    chunk->place = spool_append(&spool, chunk->rows, ROWS * sizeof *chunk->rows);
+    pool_give_back(&row_pool, chunk->rows);
+    chunk->rows = NULL;
+}
+
+static struct command_row command_row(const struct tl *tl, uint32_t number)
+{
+    static struct command_row read[ROWS];               /* the chunk that was read last */
+    static uint64_t place;
+    const struct row_chunk *chunk = &rows_of(tl)->chunk[number / ROWS];
+    if (chunk->rows)
+        return chunk->rows[number % ROWS];
+    if (number % ROWS == 0 || place != chunk->place)
+        spool_read(&spool, chunk->place, read, sizeof read);
+    place = chunk->place;
+    return read[number % ROWS];
+}
+
+void command_rows_reset(void)
+{
+    spool_clear(&spool);
+    array_free(&kernels);
+    pool_release(&row_pool);
+}
+
+struct observer command_rows_observer = {
+    .name = "rows of commands",
+    .command_submitted = command_submitted,
+    .command_completed = command_completed,
+};
+
+/* ---- JSON */
 
 static uint64_t most(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
 }
 
-/* A time, or null for what has not happened. */
+/* A time; null if it has not come. */
 static void write_time(struct json *json, const char *key, bool happened, uint64_t t_ps)
 {
     if (happened)
@@ -25,7 +119,7 @@ static void write_time(struct json *json, const char *key, bool happened, uint64
         json_null(json, key);
 }
 
-/* `pe`: whose failure the host got; NULL where it is clear. */
+/* `pe`: the PE that failed; NULL in a row of that PE. */
 static void write_failure(struct json *json, const struct failure *failure, const struct pe *pe)
 {
     json_object(json, "failure");
@@ -37,7 +131,7 @@ static void write_failure(struct json *json, const struct failure *failure, cons
     json_object_end(json);
 }
 
-/* How long a kernel has run, till its end or that of the whole run. */
+/* How long a kernel ran, up to its end or to the end of the run. */
 static uint64_t exec_ps(const struct kernel_run *run, uint64_t end_ps)
 {
     return !run->started ? 0 : (run->ended ? run->end_ps : end_ps) - run->start_ps;
@@ -59,7 +153,7 @@ static void write_pe(struct json *json, const struct kernel_run *run, uint64_t e
 
 static void write_command(struct json *json, const struct tl *tl, uint32_t number)
 {
-    struct finished row = finished_row(tl, number);
+    struct command_row row = command_row(tl, number);
     json_object(json, NULL);
     json_string(json, "pe", pe_name(tl->pe));
     json_u64(json, "n", number);
@@ -194,10 +288,4 @@ void json_write_line(const struct output *output, void (*fill)(struct json *, vo
     write_object(output->file, true, fill, arg);
     if (fflush(output->file) || ferror(output->file))
         die("cannot write %s:", output->path);
-}
-
-void report_reset(void)
-{
-    util_reset();
-    finished_reset();
 }

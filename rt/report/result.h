@@ -1,23 +1,28 @@
-/* result.h: what a run gives: launches, PEs and commands as JSON. */
+/* result.h: what a run gives, as JSON: memory requests, launches, PEs and commands. */
 #ifndef KB_RESULT_H
 #define KB_RESULT_H
 
-#include "common/json.h"
+#include <stdbool.h>
+
 #include "base/output.h"
+#include "common/json.h"
+
+/* Keeps a row for each command. It has to watch a run whose result is written. */
+extern struct observer command_rows_observer;
 
 /* Whether every memory request and launch ended well. */
 bool result_good(void);
 
-/* Writes "system", "end_ps", "memory" where there was any, and "launches" into an open object. */
+/* Writes "system", "end_ps", "memory" if there were memory requests, and "launches" into an open object. */
 void result_write(struct json *json);
+
+/* Removes all rows of commands. */
+void command_rows_reset(void);
 
 /* Writes one object into an output that was opened before the run, and completes it. `fill` gets the open object. */
 void json_write_output(struct output *output, void (*fill)(struct json *, void *), void *arg);
 
-/* Writes one object as a line, and flushes it; a write that fails is an error of the host system, status 3. */
+/* Writes one object as a line, and flushes it. Ends the program with status 3 if a write fails. */
 void json_write_line(const struct output *output, void (*fill)(struct json *, void *), void *arg);
-
-/* The room's reset (cli/reset.c): no rows of commands, no file of them. */
-void report_reset(void);
 
 #endif

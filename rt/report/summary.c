@@ -1,29 +1,32 @@
-/* summary.c: what a run did: time, work, how busy everything was, what bounds it, whether its results are right. */
+/* summary.c: what a run did: time, work, how busy each kind of resource was, what bounds it, whether its results are
+ * right. */
 #include "summary.h"
-#include "commands.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
+#include <string.h>
 
-#include "host/bench.h"
 #include "base/dtype.h"
-#include "machine/emitted.h"
-#include "sim/event.h"
+#include "base/human.h"
+#include "common/pool.h"
 #include "datapass/exec.h"
+#include "host/bench.h"
+#include "host/bounds.h"
 #include "host/figure.h"
 #include "launch/host_request.h"
-#include "base/human.h"
 #include "launch/launch.h"
+#include "machine/emitted.h"
+#include "machine/fabric.h"
 #include "machine/pe.h"
-#include "host/bounds.h"
+#include "machine/stats.h"
 #include "machine/tiling.h"
 #include "profile.h"
 #include "races/race.h"
 #include "reference/expect.h"
 #include "reference/reference.h"
 #include "result.h"
-#include "util.h"
+#include "sim/event.h"
+#include "sim/observer.h"
 
 static const char *const space_names[SPACES] = {[SPACE_HBM] = "hbm", [SPACE_TCM] = "tcm", [SPACE_SRAM] = "sram"};
 static const char *const link_names[LINK_CLASSES] = {
@@ -32,7 +35,207 @@ static const char *const link_names[LINK_CLASSES] = {
 #undef LINK
 };
 
-/* ---- launches */
+/* ---- how busy each kind of resource was */
+
+struct resource {
+    const char *name;                                   /* "pe_gemm", "hbm", "noc links" */
+    uint64_t busy_ps, servers;                          /* sum over its servers */
+    uint64_t busiest_ps, busiest_servers;               /* of the busiest slice or link; of all servers if not known */
+};
+
+/* Engines, pe_gemm and pe_math together, memories, links. */
+enum { RESOURCES = ENGINES + 1 + 2 * SPACES - 1 + LINK_CLASSES };
+
+static struct resource pooled(const char *name, uint64_t busy_ps, uint64_t servers)
+{
+    return (struct resource){name, busy_ps, servers, busy_ps, servers};
+}
+
+static void engines(struct resource *out)
+{
+    const struct attrs *a = &kb_attrs;
+    uint64_t pes = pe_count();
+    out[ENGINE_DMA_READ] = pooled("pe_dma read", stats.busy_ps[ENGINE_DMA_READ], pes * a->pe_dma_rd_engines);
+    out[ENGINE_DMA_WRITE] = pooled("pe_dma write", stats.busy_ps[ENGINE_DMA_WRITE], pes * a->pe_dma_wr_engines);
+    out[ENGINE_COMM] = pooled("pe_dma comm", stats.busy_ps[ENGINE_COMM], pes);
+    out[ENGINE_FETCH_STORE] =
+        pooled("pe_fetch_store", stats.busy_ps[ENGINE_FETCH_STORE], pes * a->pe_fetch_store_ports);
+    out[ENGINE_GEMM] = pooled("pe_gemm", stats.busy_ps[ENGINE_GEMM], pes);
+    out[ENGINE_MATH] = pooled("pe_math", stats.busy_ps[ENGINE_MATH], pes);
+    out[ENGINE_SCHEDULER] = pooled("pe_scheduler", stats.busy_ps[ENGINE_SCHEDULER], pes);
+}
+
+/* pe_gemm and pe_math as one server; shown if they are one and both worked. */
+static struct resource accelerator(void)
+{
+    uint64_t gemm_ps = stats.busy_ps[ENGINE_GEMM], math_ps = stats.busy_ps[ENGINE_MATH];
+    bool both = kb_shape.accel_shared && gemm_ps && math_ps;
+    return pooled("pe_gemm+math", both ? gemm_ps + math_ps : 0, pe_count());
+}
+
+static struct resource hbm(void)
+{
+    struct resource all = pooled("hbm", stats.read_busy_ps[SPACE_HBM], pe_count() * kb_attrs.hbm_ctrl_pcs);
+    all.busiest_ps = 0;
+    all.busiest_servers = kb_attrs.hbm_ctrl_pcs;
+    for (uint64_t i = 0; i < pe_count(); i++)
+        if (kb_hbm[i].busy_ps > all.busiest_ps)
+            all.busiest_ps = kb_hbm[i].busy_ps;
+    return all;
+}
+
+static struct resource links(enum link_class class)
+{
+    return (struct resource){.name = link_names[class], .busy_ps = stats.link_busy_ps[class], .servers = peak_links(class),
+                             .busiest_ps = link_busiest_ps(class), .busiest_servers = 1};
+}
+
+static void resources_collect(struct resource resources[RESOURCES])
+{
+    uint64_t cubes = (uint64_t)kb_shape.sips * kb_shape.cubes;
+    engines(resources);
+    struct resource *next = resources + ENGINES;
+    *next++ = accelerator();
+    *next++ = hbm();
+    *next++ = pooled("tcm read", stats.read_busy_ps[SPACE_TCM], pe_count());
+    *next++ = pooled("tcm write", stats.write_busy_ps[SPACE_TCM], pe_count());
+    *next++ = pooled("sram read", stats.read_busy_ps[SPACE_SRAM], cubes);
+    *next++ = pooled("sram write", stats.write_busy_ps[SPACE_SRAM], cubes);
+    for (unsigned class = 0; class < LINK_CLASSES; class++)
+        *next++ = links(class);
+}
+
+/* The span: from the first kernel's start to the last one's end; 0 if none has run. */
+static uint64_t span_ps(void)
+{
+    uint64_t start = UINT64_MAX, end = 0;
+    for (const struct launch *launch = launches; launch; launch = launch->next)
+        for (uint32_t i = 0; i < launch->count; i++) {
+            const struct kernel_run *run = &launch->runs[i];
+            uint64_t end_ps = run->ended ? run->end_ps : now_ps;
+            if (!run->started)
+                continue;
+            start = run->start_ps < start ? run->start_ps : start;
+            end = end_ps > end ? end_ps : end;
+        }
+    return end > start ? end - start : 0;
+}
+
+/* The share of the span in which some servers were busy. */
+static double share(uint64_t busy_ps, uint64_t servers)
+{
+    double all = (double)span_ps() * (double)servers;
+    return all > 0 ? (double)busy_ps / all : 0;
+}
+
+static double mean_share(const struct resource *resource)
+{
+    return share(resource->busy_ps, resource->servers);
+}
+
+static double busiest_share(const struct resource *resource)
+{
+    return share(resource->busiest_ps, resource->busiest_servers);
+}
+
+/* ---- requests of the host between kernels
+ *
+ * What is busy for such a request is not busy for kernels. How busy each resource is so far is saved when a request
+ * begins and restored when it ends, if no kernel ran meanwhile. */
+
+struct saved {
+    const struct memory_request *request;
+    struct saved *next;                                 /* saved for another request under way */
+    uint64_t kernels;                                   /* that had begun */
+    bool idle;                                          /* all of them had ended */
+    struct stats stats;
+    uint64_t busy_ps[];                                 /* of all links, then of all HBM slices */
+};
+
+static struct saved *saved_first;
+static struct pool saved_pool;
+static uint64_t kernels_begun, kernels_ended;           /* in this run, on any PE */
+
+static void kernel_begins(const struct tl *tl)
+{
+    (void)tl;
+    kernels_begun++;
+}
+
+static void kernel_ends(const struct tl *tl)
+{
+    (void)tl;
+    kernels_ended++;
+}
+
+static void host_request_begins(const struct memory_request *request)
+{
+    struct saved *saved =
+        pool_take(&saved_pool, sizeof *saved + (link_count() + pe_count()) * sizeof *saved->busy_ps);
+    *saved = (struct saved){request, saved_first, kernels_begun, kernels_begun == kernels_ended, stats};
+    saved_first = saved;
+    for (uint64_t i = 0; i < link_count(); i++)
+        saved->busy_ps[i] = kb_links[i].busy_ps;
+    for (uint32_t i = 0; i < pe_count(); i++)
+        saved->busy_ps[link_count() + i] = kb_hbm[i].busy_ps;
+}
+
+static void restore(const struct saved *saved)
+{
+    memcpy(stats.read_busy_ps, saved->stats.read_busy_ps, sizeof stats.read_busy_ps);
+    memcpy(stats.write_busy_ps, saved->stats.write_busy_ps, sizeof stats.write_busy_ps);
+    memcpy(stats.link_busy_ps, saved->stats.link_busy_ps, sizeof stats.link_busy_ps);
+    memcpy(stats.wait_ps, saved->stats.wait_ps, sizeof stats.wait_ps);
+    memcpy(stats.memory_wait_ps, saved->stats.memory_wait_ps, sizeof stats.memory_wait_ps);
+    stats.node_wait_ps = saved->stats.node_wait_ps;
+    for (uint64_t i = 0; i < link_count(); i++)
+        kb_links[i].busy_ps = saved->busy_ps[i];
+    for (uint32_t i = 0; i < pe_count(); i++)
+        kb_hbm[i].busy_ps = saved->busy_ps[link_count() + i];
+}
+
+static void host_request_ends(const struct memory_request *request)
+{
+    struct saved **link = &saved_first;
+    while ((*link)->request != request)
+        link = &(*link)->next;
+    struct saved *saved = *link;
+    *link = saved->next;
+    if (saved->idle && saved->kernels == kernels_begun)
+        restore(saved);
+    pool_give_back(&saved_pool, saved);
+}
+
+/* ---- work: operations of the gemms that are complete, by dtype */
+
+static double gemm_ops[DTYPES];
+
+static void command_completed(const struct command *command)
+{
+    const struct request *ask = &command->ask;
+    if (ask->kind == COMMAND_gemm || ask->kind == COMMAND_gemm_tiles)
+        gemm_ops[ask->dtype] += 2.0 * (double)ask->m * (double)ask->k * (double)ask->n;
+}
+
+void report_reset(void)
+{
+    saved_first = NULL;
+    pool_release(&saved_pool);
+    kernels_begun = kernels_ended = 0;
+    memset(gemm_ops, 0, sizeof gemm_ops);
+    command_rows_reset();
+}
+
+struct observer summary_observer = {
+    .name = "summary",
+    .kernel_begins = kernel_begins,
+    .kernel_ends = kernel_ends,
+    .host_request_begins = host_request_begins,
+    .host_request_ends = host_request_ends,
+    .command_completed = command_completed,
+};
+
+/* ---- text */
 
 static uint64_t most(uint64_t a, uint64_t b)
 {
@@ -53,7 +256,7 @@ static void print_launch(FILE *out, const struct launch *launch)
             human_time(exec_ps), human_time(dma_ps), human_time(compute_ps));
 }
 
-/* One that did not end well, or had not ended when another did not. */
+/* A launch that failed, or that had not ended when another one failed. */
 static void print_bad_launch(FILE *out, const struct launch *launch)
 {
     if (launch->status == LAUNCH_SKIPPED)
@@ -85,11 +288,10 @@ static void print_requests(FILE *out)
     }
 }
 
-/* ---- work: operations of every gemm that completed, by dtype, against the peak of the PEs that ran */
-
+/* Against the peak of all PEs. */
 static void print_work(FILE *out)
 {
-    const double *work = finished_work, seconds = (double)util_span_ps() * 1e-12;
+    const double *work = gemm_ops, seconds = (double)span_ps() * 1e-12;
     for (unsigned dtype = 0; dtype < DTYPES; dtype++) {
         double peak = peak_flops_per_pe(dtype) * (double)pe_count();
         const char *unit = dtype_is_float(dtype) ? "FLOP" : "OP", *rate = dtype_is_float(dtype) ? "FLOP/s" : "OP/s";
@@ -100,16 +302,14 @@ static void print_work(FILE *out)
     }
 }
 
-/* ---- what was busy, what was moved */
-
 static void print_util(FILE *out, const struct resource *resources)
 {
     for (const struct resource *r = resources; r < resources + RESOURCES; r++) {
         if (r->busy_ps == 0)
             continue;
-        fprintf(out, "  %-14s %5.1f %%", r->name, 100 * util_mean(r));
+        fprintf(out, "  %-14s %5.1f %%", r->name, 100 * mean_share(r));
         if (r->busiest_servers != r->servers)
-            fprintf(out, ", the busiest %5.1f %%", 100 * util_busiest(r));
+            fprintf(out, ", the busiest %5.1f %%", 100 * busiest_share(r));
         fputc('\n', out);
     }
 }
@@ -126,7 +326,7 @@ static void print_bytes(FILE *out)
             fprintf(out, "  %-14s %s\n", link_names[class], human_bytes(stats.link_bytes[class]));
 }
 
-/* What data messages queued for longest. */
+/* Where data messages waited longest in all. */
 static const char *longest_wait(void)
 {
     const char *name = "nodes";
@@ -142,26 +342,26 @@ static const char *longest_wait(void)
 
 static void print_share(FILE *out, const struct resource *r)
 {
-    fprintf(out, "%s, %.1f %% busy%s", r->name, 100 * util_busiest(r),
+    fprintf(out, "%s, %.1f %% busy%s", r->name, 100 * busiest_share(r),
             r->busiest_servers != r->servers ? " at the busiest" : "");
 }
 
-/* A DMA engine is held for as long as its transfer takes. When it is the busiest, the transfers are what takes the
- * time, and what they wait for is named beside it. */
+/* Names the busiest resource. A DMA engine is held while its transfer is under way, so a busy one only says that
+ * transfers take the time: then the line also names what they wait for, and the busiest memory or link. */
 static void print_bound(FILE *out, const struct resource *resources)
 {
     const struct resource *top = resources, *shared = resources + ENGINES + 1;
     for (const struct resource *r = resources; r < resources + RESOURCES; r++) {
-        if (util_busiest(r) > util_busiest(top))
+        if (busiest_share(r) > busiest_share(top))
             top = r;
-        if (r > shared && util_busiest(r) > util_busiest(shared))
+        if (r > shared && busiest_share(r) > busiest_share(shared))
             shared = r;
     }
     fprintf(out, "bound by     ");
-    if (util_busiest(top) < 0.5)
+    if (busiest_share(top) < 0.5)
         fprintf(out, "latency: nothing is busy for half of the time; the most is ");
     print_share(out, top);
-    if (util_busiest(top) >= 0.5 && (top == resources + ENGINE_DMA_READ || top == resources + ENGINE_DMA_WRITE)) {
+    if (busiest_share(top) >= 0.5 && (top == resources + ENGINE_DMA_READ || top == resources + ENGINE_DMA_WRITE)) {
         fprintf(out, " with transfers, which queue longest for %s; then ", longest_wait());
         print_share(out, shared);
     }
@@ -195,7 +395,7 @@ static void print_verification(FILE *out, const struct verification *v)
                 v->writer->file, v->writer->line);
 }
 
-/* The tile of C, or of what a math composite gives; false: the op has none. */
+/* The tile of C, or of the result of a math composite. Returns false if the op has no tiles. */
 static bool difference_tile(const struct difference *d, uint64_t tile[2])
 {
     bool gemm = d->op->kind == OPKIND_gemm;
@@ -230,11 +430,11 @@ void summary_print_difference(FILE *out, const struct difference *d)
 void summary_print(FILE *out, const struct host_times *host)
 {
     struct resource resources[RESOURCES];
-    util_collect(resources);
+    resources_collect(resources);
     fprintf(out, "%s on %s: %s simulated\n", bench_current->name, kb_machine_name, human_time(now_ps));
     print_requests(out);
     print_launches(out);
-    if (util_span_ps() && result_good()) {
+    if (span_ps() && result_good()) {
         print_work(out);
         fprintf(out, "busy, of the time from the first kernel's start to the last one's end\n");
         print_util(out, resources);
@@ -319,9 +519,9 @@ static void write_difference(struct json *json, const struct difference *d)
 static void write_util(struct json *json)
 {
     struct resource resources[RESOURCES];
-    util_collect(resources);
+    resources_collect(resources);
     json_object(json, "util");
-    json_u64(json, "span_ps", util_span_ps());
+    json_u64(json, "span_ps", span_ps());
     json_u64(json, "gemm_flop", stats.gemm_flops);
     for (const struct resource *r = resources; r < resources + RESOURCES; r++) {
         json_object(json, r->name);

@@ -6,6 +6,9 @@
 
 #include "common/json.h"
 
+/* Watches all runs: what was busy for requests of the host between kernels does not count as busy for kernels. */
+extern struct observer summary_observer;
+
 /* What the host spent on a run, in seconds. */
 struct host_times {
     double total, simulation;
@@ -13,14 +16,18 @@ struct host_times {
 
 void summary_print(FILE *out, const struct host_times *host);
 
-/* "verify", "util" and "bytes" into an open object: integers but for errors and tolerances. */
+/* Writes "verify", "first_wrong_op", "races", "figures", "util" and "bytes" into an open object. All simulated figures
+ * are integers. */
 void summary_write(struct json *json);
 
-/* "host" into an open object. */
+/* Writes "host" into an open object. */
 void summary_write_host(struct json *json, const struct host_times *host);
 
-/* The first operation that --data debug finds wrong. */
+/* Prints the first operation that --data debug finds wrong. */
 struct difference;
 void summary_print_difference(FILE *out, const struct difference *difference);
+
+/* The room's reset (cli/reset.c): nothing is left of a run. */
+void report_reset(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* trace.c: collects the trace events of an instant, orders them, writes them. */
+/* trace.c: collects the trace events of an instant, sorts them and writes them. */
 #include "trace.h"
 
 #include <inttypes.h>
@@ -6,7 +6,7 @@
 
 #include "base/output.h"
 #include "base/stopwatch.h"
-#include "common/diag.h"
+#include "common/array.h"
 #include "machine/pe.h"
 
 enum trace_kind {
@@ -24,14 +24,13 @@ static const char *const trace_names[TRACE_KINDS] = {
 
 struct trace_entry {
     uint32_t rank, command;
-    uint64_t tile;                                      /* its id + 1; 0: none */
+    uint64_t tile;                                      /* its id + 1; 0 if there is no tile */
     int64_t stage;
     enum trace_kind kind;
 };
 
 static struct output output;
-static struct trace_entry *entries;
-static size_t count, room;
+static struct ARRAY(struct trace_entry) entries;        /* of this instant */
 
 void trace_open(const char *path)
 {
@@ -39,18 +38,12 @@ void trace_open(const char *path)
     observer_watch(&trace_observer, true);
 }
 
-/* ---- moments */
+/* ---- handlers of moments */
 
 static void add(enum trace_kind kind, const struct command *command, enum node_kind part, uint64_t tile, int64_t stage)
 {
-    if (count == room) {
-        room = room ? 2 * room : 256;
-        entries = realloc(entries, room * sizeof *entries);
-        if (!entries)
-            die("no memory for the trace of an instant");
-    }
     uint32_t rank = pe_rank(command->pe, part);
-    entries[count++] = (struct trace_entry){rank, command->number, tile, stage, kind};
+    *array_add(&entries) = (struct trace_entry){rank, command->number, tile, stage, kind};
 }
 
 static void add_tile(enum trace_kind kind, const struct token *token, enum node_kind part)
@@ -63,7 +56,7 @@ static void command_submitted(const struct command *command)
     add(TRACE_command_submitted, command, NODE_pe_scheduler, 0, -1);
 }
 
-/* A receive is no token yet when it is dispatched. */
+/* A receive has no token yet when it is dispatched. */
 static void command_scheduled(const struct command *command)
 {
     if (command->ask.kind == COMMAND_recv)
@@ -92,8 +85,6 @@ static void service_ends(const struct token *token)
         add_tile(TRACE_tile_ready, token, stage_node(STAGE_FETCH));
 }
 
-/* ---- the end of an instant */
-
 static int compare(const void *a, const void *b)
 {
     const struct trace_entry *x = a, *y = b;
@@ -110,17 +101,17 @@ static int compare(const void *a, const void *b)
 static void instant_ends(void)
 {
     phase_enter(PHASE_trace);
-    if (count > 1)
-        qsort(entries, count, sizeof *entries, compare);
-    for (size_t i = 0; i < count; i++) {
-        const struct trace_entry *e = &entries[i];
+    if (entries.count > 1)
+        qsort(entries.at, entries.count, sizeof *entries.at, compare);
+    for (size_t i = 0; i < entries.count; i++) {
+        const struct trace_entry *e = &entries.at[i];
         fprintf(output.file,
                 "{\"t\":%" PRIu64 ",\"ev\":\"%s\",\"node\":\"%s\",\"cmd\":%" PRIu32 ",\"tile\":%" PRId64
                 ",\"stage\":%" PRId64 "}\n",
                 now_ps, trace_names[e->kind], place_name(rank_place(e->rank)), e->command, (int64_t)e->tile - 1,
                 e->stage);
     }
-    count = 0;
+    entries.count = 0;
 }
 
 void trace_close(void)

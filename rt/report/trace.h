@@ -6,10 +6,10 @@
 
 extern struct observer trace_observer;
 
-/* Begins a trace into a file ("-": standard output). */
+/* Opens the file of the trace ("-": standard output), and watches the run from now on. */
 void trace_open(const char *path);
 
-/* Ends the trace; only now the file appears under its name. */
+/* Ends the trace, if there is one: the file appears under its name. */
 void trace_close(void);
 
 #endif
