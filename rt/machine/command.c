@@ -8,7 +8,7 @@
 #include "sim/observer.h"
 
 const char *const command_words[COMMANDS] = {
-#define COMMAND(name, word) word,
+#define COMMAND(name, word, stage) word,
 #include "kb/commands.def"
 #undef COMMAND
 };

@@ -12,7 +12,7 @@ struct command;
 struct pe;
 
 enum command_kind {
-#define COMMAND(name, word) COMMAND_##name,
+#define COMMAND(name, word, stage) COMMAND_##name,
 #include "kb/commands.def"
 #undef COMMAND
     COMMANDS
@@ -33,7 +33,15 @@ extern const char *const fault_names[FAULTS];
 /* The other commands are simple: one tile of one stage. */
 static inline bool command_is_composite(enum command_kind kind)
 {
-    return kind == COMMAND_gemm_tiles || kind == COMMAND_math_tiles;
+    switch (kind) {
+#define COMMAND(name, word, stage)
+#define COMPOSITE(name, word) case COMMAND_##name:
+#include "kb/commands.def"
+#undef COMMAND
+        return true;
+    default:
+        return false;
+    }
 }
 
 enum scope { SCOPE_K_TILE, SCOPE_OUTPUT_TILE, SCOPE_ONCE, SCOPES };

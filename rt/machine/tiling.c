@@ -58,13 +58,10 @@ void tiling_next(const struct command *command, struct tile *tile)
 
 static struct stage simple_stage(const struct command *command, uint32_t index)
 {
-    static const enum stage_kind kinds[COMMANDS] = {
-        [COMMAND_load] = STAGE_DMA_READ,
-        [COMMAND_store] = STAGE_DMA_WRITE,
-        [COMMAND_gemm] = STAGE_GEMM,
-        [COMMAND_math] = STAGE_MATH,
-        [COMMAND_send] = STAGE_COMM,
-        [COMMAND_recv] = STAGE_DMA_READ,
+    static const uint8_t kinds[COMMANDS] = {
+#define COMMAND(name, word, stage) [COMMAND_##name] = STAGE_##stage,
+#include "kb/commands.def"
+#undef COMMAND
     };
     return (struct stage){.kind = index ? STAGE_NONE : kinds[command->ask.kind], .index = index, .op = command->ask.op};
 }
