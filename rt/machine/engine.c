@@ -12,33 +12,32 @@
 enum engine engine_of(enum stage_kind stage)
 {
     static const enum engine engines[STAGES] = {
-        [STAGE_DMA_READ] = ENGINE_DMA_READ, [STAGE_FETCH] = ENGINE_FETCH_STORE, [STAGE_GEMM] = ENGINE_GEMM,
-        [STAGE_MATH] = ENGINE_MATH,         [STAGE_STORE] = ENGINE_FETCH_STORE, [STAGE_DMA_WRITE] = ENGINE_DMA_WRITE,
-        [STAGE_COMM] = ENGINE_COMM,
+#define STAGE(name, part, engine) [STAGE_##name] = ENGINE_##engine,
+#include "kb/stages.def"
+#undef STAGE
     };
     return engines[stage];
 }
 
 uint64_t engine_link_ps(enum stage_kind from, enum stage_kind to)
 {
-    const struct attrs *a = &kb_attrs;
-    switch (from) {
-    case STAGE_NONE:
-        return to == STAGE_FETCH || to == STAGE_STORE ? a->links_scheduler_to_fetch_store_ps
-               : to == STAGE_GEMM                     ? a->links_scheduler_to_gemm_ps
-               : to == STAGE_MATH                     ? a->links_scheduler_to_math_ps
-                                                      : a->links_scheduler_to_dma_ps;
-    case STAGE_DMA_READ:
-        return to == STAGE_FETCH ? a->links_dma_to_fetch_store_ps : 0;
-    case STAGE_FETCH:
-        return to == STAGE_GEMM ? a->links_fetch_store_to_gemm_ps : a->links_fetch_store_to_math_ps;
-    case STAGE_GEMM:
-        return to == STAGE_MATH ? a->links_gemm_to_math_ps : a->links_gemm_to_fetch_store_ps;
-    case STAGE_MATH:
-        return to == STAGE_STORE ? a->links_math_to_fetch_store_ps : 0;
-    default:
-        return a->links_fetch_store_to_dma_ps;
-    }
+    static const uint64_t *const links[NODE_KINDS][NODE_KINDS] = {
+#define WIRE(from, to) [NODE_pe_##from][NODE_pe_##to] = &kb_attrs.links_##from##_to_##to##_ps,
+        WIRE(scheduler, dma)
+        WIRE(scheduler, fetch_store)
+        WIRE(scheduler, gemm)
+        WIRE(scheduler, math)
+        WIRE(dma, fetch_store)
+        WIRE(fetch_store, gemm)
+        WIRE(fetch_store, math)
+        WIRE(fetch_store, dma)
+        WIRE(gemm, fetch_store)
+        WIRE(gemm, math)
+        WIRE(math, fetch_store)
+#undef WIRE
+    };
+    const uint64_t *link = links[from == STAGE_NONE ? NODE_pe_scheduler : stage_node(from)][stage_node(to)];
+    return link ? *link : 0;
 }
 
 _Noreturn void service_too_long(const char *model, uint64_t length_ps)

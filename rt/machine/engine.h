@@ -14,7 +14,8 @@
 /* The engine that serves a stage, as statistics count them. */
 enum engine engine_of(enum stage_kind stage);
 
-/* The latency of the PE-internal link between the engines of two stages; from STAGE_NONE: from the scheduler. */
+/* The latency of the PE-internal link between the parts that serve two stages, 0 if there is none; from STAGE_NONE: from
+ * the scheduler. */
 uint64_t engine_link_ps(enum stage_kind from, enum stage_kind to);
 
 /* ---- the PE's own TCM: a channel for reads, another for writes. Each call reserves one from at_ps on, and returns

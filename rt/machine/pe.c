@@ -52,10 +52,9 @@ static void pes_init(void)
         struct pe *pe = &kb_pe[i];
         pe->rank = place_rank(place_pe(i, NODE_pe_cpu));
         pe->servers = &kb_servers[i * (size_t)kb_pe_servers];
-        pe->free_slots[STAGE_DMA_READ] = pe->free_slots[STAGE_DMA_WRITE] = kb_attrs.pe_dma_queue_depth;
-        pe->free_slots[STAGE_FETCH] = pe->free_slots[STAGE_STORE] = kb_attrs.pe_fetch_store_queue_depth;
-        pe->free_slots[STAGE_GEMM] = kb_attrs.pe_gemm_queue_depth;
-        pe->free_slots[STAGE_MATH] = kb_attrs.pe_math_queue_depth;
+#define STAGE(name, part, engine) pe->free_slots[STAGE_##name] = kb_attrs.part##_queue_depth;
+#include "kb/stages.def"
+#undef STAGE
     }
 }
 
