@@ -139,8 +139,10 @@ static void fill_attrs(struct table *table, const struct model *model)
 #include "../rt/kb/attrs.def"
 #undef ATTR
     };
-    for (enum attr i = 0; i < ATTRS; i++)
+    for (enum attr i = 0; i < ATTRS; i++) {
+        assert(model->attr[i].key);                     /* schema.def sets every attribute */
         add_row(table, names[i], attr_text(names[i], model->attr[i].n), value_place(&model->attr[i]));
+    }
 }
 
 static void fill_dtypes(struct table *table, const struct model *model)
