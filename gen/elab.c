@@ -84,6 +84,12 @@ static void add(struct plan *plan, enum node_kind kind, unsigned index, unsigned
     };
 }
 
+/* A node that names its router. */
+static void add_single(struct plan *plan, enum node_kind kind, const struct router_at *at)
+{
+    add(plan, kind, 0, (unsigned)(at->row * plan->router_grid.cols + at->col), at->where);
+}
+
 static bool hangs_on_router(enum node_kind kind)
 {
     return kind == NODE_pe_dma || kind == NODE_pe_cpu || kind == NODE_pe_mmu;
@@ -100,8 +106,9 @@ static void add_nodes(struct plan *plan, const unsigned *router_of_pe)
 {
     const struct model *m = plan->model;
     struct where nowhere = {0};
-    add(plan, NODE_m_cpu, 0, (unsigned)(m->m_cpu_at.row * plan->router_grid.cols + m->m_cpu_at.col), m->m_cpu_at.where);
-    add(plan, NODE_sram, 0, (unsigned)(m->sram_at.row * plan->router_grid.cols + m->sram_at.col), m->sram_at.where);
+    add_single(plan, NODE_m_cpu, &m->m_cpu_at);
+    add_single(plan, NODE_sram, &m->sram_at);
+    assert(plan->node_count == CUBE_SINGLES);
     for (unsigned i = 0; i < plan->routers; i++)
         add(plan, NODE_router, i, NO_NODE, nowhere);
     for (enum side side = SIDE_N; side < SIDES; side++)
@@ -122,7 +129,7 @@ struct plan *elaborate(const struct model *model)
     plan->cubes = plan->cube_grid.rows * plan->cube_grid.cols;
     plan->routers = plan->router_grid.rows * plan->router_grid.cols;
     plan->pes = (unsigned)model->pes.n;
-    plan->nodes = arena_alloc(2 + plan->routers + SIDES + plan->pes * (1 + PE_NODES), sizeof *plan->nodes);
+    plan->nodes = arena_alloc(CUBE_SINGLES + plan->routers + SIDES + plan->pes * (1 + PE_NODES), sizeof *plan->nodes);
     add_nodes(plan, place_pes(model, plan->router_grid, plan->pes));
     return plan;
 }

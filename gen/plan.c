@@ -24,9 +24,6 @@ const char *node_name(const struct plan *plan, unsigned node)
     const struct plan_node *n = &plan->nodes[node];
     unsigned cols = plan->router_grid.cols;
     switch (n->kind) {
-    case NODE_m_cpu:
-    case NODE_sram:
-        return node_kind_names[n->kind];
     case NODE_router:
         return arena_printf("noc.r%uc%u", n->index / cols, n->index % cols);
     case NODE_port:
@@ -34,7 +31,8 @@ const char *node_name(const struct plan *plan, unsigned node)
     case NODE_hbm_ctrl:
         return arena_printf("hbm_ctrl.pe%u", n->index);
     default:
-        return arena_printf("pe%u.%s", n->index, node_kind_names[n->kind]);
+        return n->kind < NODE_router ? node_kind_names[n->kind]
+                                     : arena_printf("pe%u.%s", n->index, node_kind_names[n->kind]);
     }
 }
 

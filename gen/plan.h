@@ -30,7 +30,9 @@ enum side { SIDE_N, SIDE_E, SIDE_S, SIDE_W, SIDES, HERE = SIDES };
 enum direction { REQUEST, RESPONSE, DIRECTIONS };
 
 enum { NO_TARGET = 0xffff, NO_LINK = 0xffff, NO_NODE = 0xffff };
-enum { SYSTEM_NODES = NODE_pcie_ep, SIP_NODES = NODE_m_cpu - NODE_pcie_ep, PE_NODES = NODE_KINDS - NODE_pe_cpu };
+/* Nodes of the system, of a SIP, and of a PE; and those kinds before routers that a cube has one node of. */
+enum { SYSTEM_NODES = NODE_pcie_ep, SIP_NODES = NODE_m_cpu - NODE_pcie_ep, PE_NODES = NODE_KINDS - NODE_pe_cpu,
+       CUBE_SINGLES = NODE_router - NODE_m_cpu };
 enum { SYSTEM_LINKS = 2, SIP_LINKS = 4 };               /* directed, without those of attachments and cubes */
 
 /* A node of a cube; its position in plan.nodes is its rank within the cube. */
@@ -79,12 +81,12 @@ struct plan {
 /* Positions within a cube. */
 static inline unsigned plan_router(unsigned router)
 {
-    return 2 + router;
+    return CUBE_SINGLES + router;
 }
 
 static inline unsigned plan_port(const struct plan *p, enum side side)
 {
-    return 2 + p->routers + side;
+    return CUBE_SINGLES + p->routers + side;
 }
 
 struct plan *elaborate(const struct model *model);

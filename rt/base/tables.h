@@ -91,22 +91,21 @@ enum direction { REQUEST, RESPONSE, DIRECTIONS };
 /* The next step from one cube to another of the same SIP: a side, or HERE. */
 enum { HERE = SIDES };
 
-/* Positions within a cube; node_rank() of fabric.h gives their ranks. */
+/* Nodes of the system, of a SIP, and of a PE; and those kinds before routers that a cube has one node of. */
+enum { SYSTEM_NODES = NODE_pcie_ep, SIP_NODES = NODE_m_cpu - NODE_pcie_ep, PE_NODES = NODE_KINDS - NODE_pe_cpu,
+       CUBE_SINGLES = NODE_router - NODE_m_cpu };
+
+/* Positions within a cube; place_rank() of machine/route.h gives their ranks. */
 static inline uint32_t cube_m_cpu(void) { return 0; }
-static inline uint32_t cube_sram(void) { return 1; }
-static inline uint32_t cube_router(const struct shape *s, uint32_t row, uint32_t col)
+static inline uint32_t cube_sram(void) { return NODE_sram - NODE_m_cpu; }
+static inline uint32_t cube_port(const struct shape *s, enum side side)
 {
-    return 2 + row * s->noc_cols + col;
+    return CUBE_SINGLES + s->noc_rows * s->noc_cols + side;
 }
-static inline uint32_t cube_port(const struct shape *s, enum side side) { return 2 + s->noc_rows * s->noc_cols + side; }
-static inline uint32_t cube_hbm_ctrl(const struct shape *s, uint32_t pe)
-{
-    return 2 + s->noc_rows * s->noc_cols + SIDES + pe;
-}
-enum { PE_NODES = NODE_KINDS - NODE_pe_cpu };
+static inline uint32_t cube_hbm_ctrl(const struct shape *s, uint32_t pe) { return cube_port(s, SIDES) + pe; }
 static inline uint32_t cube_pe_node(const struct shape *s, uint32_t pe, enum node_kind kind)
 {
-    return 2 + s->noc_rows * s->noc_cols + SIDES + s->pes + pe * PE_NODES + (kind - NODE_pe_cpu);
+    return cube_hbm_ctrl(s, s->pes) + pe * PE_NODES + (kind - NODE_pe_cpu);
 }
 
 /* ---- what emitted code defines, const */

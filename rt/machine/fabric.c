@@ -38,19 +38,12 @@ void fabric_init(void)
     link_spec[LINK_##name].bw_bps = kb_attrs.bw, link_spec[LINK_##name].latency_ps = kb_attrs.latency;
 #include "kb/links.def"
 #undef LINK
-    overhead_ps[NODE_router] = kb_attrs.noc_router_overhead_ps;
-#define OVERHEAD(kind) overhead_ps[NODE_##kind] = kb_attrs.kind##_overhead_ps
-    OVERHEAD(host);
-    OVERHEAD(switch);
-    OVERHEAD(pcie_ep);
-    OVERHEAD(io_cpu);
-    OVERHEAD(m_cpu);
-    OVERHEAD(sram);
-    OVERHEAD(port);
-    OVERHEAD(hbm_ctrl);
-    OVERHEAD(pe_cpu);
-    OVERHEAD(pe_dma);
-    OVERHEAD(pe_mmu);
+#define OVERHEAD(kind) overhead_ps[NODE_##kind] = kb_attrs.kind##_overhead_ps;
+#define SYSTEM_NODE OVERHEAD
+#define SIP_NODE OVERHEAD
+#define CUBE_NODE OVERHEAD
+#define PE_NODE OVERHEAD
+#include "kb/kinds.def"
 #undef OVERHEAD
 }
 

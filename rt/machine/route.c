@@ -10,12 +10,13 @@
 
 struct place rank_place(uint32_t rank)
 {
-    if (rank < 2)
+    if (rank < SYSTEM_NODES)
         return (struct place){0, OUTSIDE, NODE_host + rank};
-    uint32_t sip = (rank - 2) / sip_nodes(), in_sip = (rank - 2) % sip_nodes();
-    if (in_sip < 2)
+    uint32_t sip = (rank - SYSTEM_NODES) / sip_nodes(), in_sip = (rank - SYSTEM_NODES) % sip_nodes();
+    if (in_sip < SIP_NODES)
         return (struct place){sip, OUTSIDE, NODE_pcie_ep + in_sip};
-    return (struct place){sip, (in_sip - 2) / kb_shape.cube_nodes, (in_sip - 2) % kb_shape.cube_nodes};
+    uint32_t in_cubes = in_sip - SIP_NODES;
+    return (struct place){sip, in_cubes / kb_shape.cube_nodes, in_cubes % kb_shape.cube_nodes};
 }
 
 struct place place_pe(uint32_t pe, enum node_kind kind)
@@ -40,10 +41,6 @@ static const char *kind_name(enum node_kind kind)
 static void name_in_cube(char *out, size_t room, const struct cube_node *node)
 {
     switch (node->kind) {
-    case NODE_m_cpu:
-    case NODE_sram:
-        snprintf(out, room, "%s", kind_name(node->kind));
-        break;
     case NODE_router:
         snprintf(out, room, "noc.r%uc%u", node->index / kb_shape.noc_cols, node->index % kb_shape.noc_cols);
         break;
@@ -54,7 +51,10 @@ static void name_in_cube(char *out, size_t room, const struct cube_node *node)
         snprintf(out, room, "hbm_ctrl.pe%u", node->index);
         break;
     default:
-        snprintf(out, room, "pe%u.%s", node->index, kind_name(node->kind));
+        if (node->kind < NODE_router)
+            snprintf(out, room, "%s", kind_name(node->kind));
+        else
+            snprintf(out, room, "pe%u.%s", node->index, kind_name(node->kind));
     }
 }
 
@@ -65,7 +65,7 @@ const char *place_name(struct place place)
     if (place.cube != OUTSIDE) {
         name_in_cube(part, sizeof part, &kb_cube_nodes[place.node]);
         snprintf(name, sizeof name, "sip%u.cube%u.%s", place.sip, place.cube, part);
-    } else if (place.node == NODE_host || place.node == NODE_switch) {
+    } else if (place.node < SYSTEM_NODES) {
         snprintf(name, sizeof name, "%s", kind_name(place.node));
     } else {
         snprintf(name, sizeof name, "sip%u.%s", place.sip, kind_name(place.node));

@@ -16,23 +16,21 @@ struct place {
 
 static inline uint32_t sip_nodes(void)
 {
-    return 2 + kb_shape.cubes * kb_shape.cube_nodes;
+    return SIP_NODES + kb_shape.cubes * kb_shape.cube_nodes;
 }
 
 static inline uint32_t node_count(void)
 {
-    return 2 + kb_shape.sips * sip_nodes();
+    return SYSTEM_NODES + kb_shape.sips * sip_nodes();
 }
 
 /* A node's rank: host, switch, then per SIP pcie_ep, io_cpu and the nodes of its cubes. */
 static inline uint32_t place_rank(struct place place)
 {
-    uint32_t sip = 2 + place.sip * sip_nodes();
+    uint32_t sip = SYSTEM_NODES + place.sip * sip_nodes();
     if (place.cube != OUTSIDE)
-        return sip + 2 + place.cube * kb_shape.cube_nodes + place.node;
-    if (place.node == NODE_host || place.node == NODE_switch)
-        return place.node == NODE_switch;
-    return sip + (place.node - NODE_pcie_ep);
+        return sip + SIP_NODES + place.cube * kb_shape.cube_nodes + place.node;
+    return place.node < SYSTEM_NODES ? place.node : sip + (place.node - NODE_pcie_ep);
 }
 
 struct place rank_place(uint32_t rank);
