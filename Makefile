@@ -80,8 +80,8 @@ bench: all ## the goals of speed, measured, or those of ROW="NAME ..."; PAIRS=5,
 valgrind: ## small machines and the big one under valgrind
 	@$(MAKE) T=valgrind check
 
-mutants: all ## one-line changes of the code, each held against the suite that has to notice it; T="PART ..." picks some
-	@BUILD=$(abspath $(B)) CC="$(CC)" tests/mutants/mutants.py $(T)
+mutants: ## one-line changes of the code, each of which a suite has to notice: half an hour; N=20 tries 20 of them, T="PART ..." some
+	@BUILD=$(abspath $(B)) CC="$(CC)" tests/mutants/mutants.py $(if $(N),--sample $(N)) $(T)
 
 tidy: ## the rules of layout: which room includes which
 	@$(MAKE) T=tidy check

@@ -16,7 +16,7 @@ BUILD = os.environ.get("BUILD") or os.path.join(ROOT, "build")
 KBGEN = os.environ.get("KBGEN") or os.path.join(BUILD, "kbgen")
 SCRATCH = os.environ.get("SCRATCH") or os.path.join(BUILD, "tests", os.path.basename(sys.argv[0]).removesuffix(".t"))
 CC = os.environ.get("CC") or "gcc"
-SAN, QUICK, BLESS = (bool(os.environ.get(name)) for name in ("SAN", "QUICK", "BLESS"))
+SAN, QUICK, BLESS, STOP = (bool(os.environ.get(name)) for name in ("SAN", "QUICK", "BLESS", "STOP"))
 SLOW = float(os.environ.get("SLOW") or 1)               # every timeout is this many times longer
 os.makedirs(SCRATCH, exist_ok=True)
 
@@ -45,6 +45,8 @@ def ok(passed, name, *diagnostics):
     for line in [] if passed else "\n".join(str(part) for part in diagnostics if part).splitlines():
         print("# " + line)
     sys.stdout.flush()
+    if STOP and not passed:
+        done()
     return passed
 
 

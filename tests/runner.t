@@ -87,6 +87,23 @@ def quick():
        "--quick runs suites without a limit and quick ones, and they know it", ran.said)
 
 
+def stop():
+    ran = tests_run("--stop", "good", "bad", "silent")
+    ok(re.search(r"^good .*\nnot ok bad 2 .*\nbad ", ran.stdout.replace("  # because\n", ""), re.S) and ran.returncode == 1
+       and "silent" not in ran.stdout, "--stop ends at the first suite that fails", ran.said)
+    first = os.path.join(TREE, "tests", "first.t")
+    script(first, f"exec python3 -c 'import sys; sys.path.insert(0, \"{ROOT}/tests\"); from harness import ok; "
+                  "ok(1, 1); ok(0, 2); ok(0, 3)'\n")
+    ran = tests_run("--stop", "first")
+    ok(ran.stdout.endswith("\n1 passed, 1 failed\n"), "--stop ends a suite at its first test that fails", ran.said)
+    script(first, "echo 'ok 1 - a'; echo 1..1; sleep 60\n")
+    write(os.path.join(BUILD, "tests", "seconds.json"), '{ "first": 0.1 }')
+    ran = tests_run("--stop", "first")
+    ok(re.search(r"overran its limit of 5 s", ran.stdout),
+       "--stop ends a suite that takes much longer than before", ran.said)
+    remove(first)
+
+
 def leaves():
     scratch = os.path.join(BUILD, "tests")
     tests_run("good", "bad")
@@ -117,6 +134,7 @@ for name, text in SUITES.items():
 write(os.path.join(TREE, "tests", "no_program.t"), "#!/nowhere\n")
 os.chmod(os.path.join(TREE, "tests", "no_program.t"), 0o755)
 counts()
+stop()
 sanitized()
 leaves()
 progress()

@@ -1,9 +1,11 @@
 #!/usr/bin/python3
-"""tidy: the rules of layout that a machine can see: which file includes which, and how a file begins and ends.
-plain build only
+"""tidy: the rules of layout that a machine can see: which file includes which, and how a file begins and ends; and that
+the mutants of tests/mutants still apply to the code. plain build only
 """
 import os
 import re
+
+import yaml
 
 from harness import ROOT, done, ok, read
 
@@ -13,7 +15,7 @@ ROOMS = ("common", "base", "sim", "machine", "launch", "fastforward", "store", "
          "host", "reference", "report", "cli")
 FOLDERS = (".", ".ci", "docs", "docs/guide", "gen", "gen/build", "kernels", "rt/kb", *(f"rt/{room}" for room in ROOMS),
            "templates", "topologies", "topologies/impl", "tests", "tests/bench", "tests/fuzz", "tests/impl",
-           "tests/oracle", "tests/unit")
+           "tests/mutants", "tests/oracle", "tests/unit")
 CODE = (".c", ".h", ".re", ".in", ".def")
 
 # The interface of x.c is x.h, but for programs, for what kernels and benches call, and for what is still to be joined.
@@ -128,6 +130,17 @@ def open_ends(path, lines):
             yield number, "something is left open: " + line.strip()
 
 
+def stale_mutants(files):
+    """Rows of the list whose line is not in its file exactly once: such a row needs the line as it is now, or goes."""
+    lines_of = dict(files)
+    for row in yaml.safe_load(read(os.path.join(ROOT, "tests", "mutants", "list.yaml"))):
+        count = lines_of.get(row["file"], []).count(row["old"])
+        if count != 1:
+            yield f"{row['file']} has {count} lines like that of a row of tests/mutants/list.yaml: {row['old'].strip()}"
+        elif row["new"] == row["old"] or ("killed_by" in row) == ("equivalent" in row):
+            yield f"a row of tests/mutants/list.yaml is incomplete: {row['file']}: {row['old'].strip()}"
+
+
 RULES = {
     "every include is of a room that the file may see": wrong_includes,
     "the interface of every .c file is in the header of its own name": wrong_interfaces,
@@ -141,4 +154,6 @@ for title, rule in RULES.items():
     ok(len(files) > 300 and not found, title, *found)
 found = list(left_over(files))
 ok(not found, "every exception that tests/tidy.t lists is still there", *found)
+found = list(stale_mutants(files))
+ok(not found, "every mutant of tests/mutants/list.yaml still applies to the line that it changes", *found)
 done()

@@ -1,18 +1,24 @@
 #!/usr/bin/python3
 """mutants: one-line changes of the code, each of which some suite has to notice.
 
-    tests/mutants/mutants.py [NAME ...]          runs the mutants of list.yaml, all or those named, each against its suite
-    tests/mutants/mutants.py --draw N [--seed S] [--below PATH]    draws N new ones over gen/ and rt/, finds what kills each,
-                                                 prints them as rows for list.yaml; a row without `killed_by` survived
+    tests/mutants/mutants.py [NAME ...]     runs the mutants of list.yaml, all or those that the names are part of, each
+                                            against its suite
+    tests/mutants/mutants.py --sample N     runs N of them, picked at random
+    tests/mutants/mutants.py --draw N [--seed S] [--below PATH...]    draws N new ones over gen/ and rt/, finds what kills
+                                            each, and prints them as rows for list.yaml, with the first test that failed
+                                            as a comment; a row without `killed_by` survived
+    tests/mutants/mutants.py --find FILE    does the same for the rows of a file
 
 A row of list.yaml has `file`, `old` (a line of it, which occurs once), `new` (what replaces it), and either `killed_by`
 (a suite of tests/run, `build`: the compiler refuses it) or `equivalent` (why no test can notice it). Exit status 0 if at
-least 95 % of the mutants that are not equivalent were killed, and every row still applies.
+least 95 % of the mutants that are not equivalent were killed, and every row still applies, which tests/tidy.t checks too.
 
-The work is done in copies of the tree below $BUILD/mutants, one for each processor.
+The work is done in copies of the tree below $BUILD/mutants, one for each of -j jobs, built with -O1. They are kept: what
+suites take, which bounds what they may take on a mutant, is measured in them once.
 """
 import argparse
 import concurrent.futures
+import json
 import os
 import queue
 import random
@@ -28,35 +34,39 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 BUILD = os.environ.get("BUILD") or os.path.join(ROOT, "build")
 LIST = os.path.join(ROOT, "tests", "mutants", "list.yaml")
 KILLED_SHARE = 0.95
-BUILD_LIMIT_S, SUITE_LIMIT_S = 600, 300
 
-# The suites that are tried on a drawn mutant after the unit tests, by the folder of its file.
+# The suites that are tried on a drawn mutant after the unit tests, by the folder of its file: those first that are quick
+# and find much.
 SUITES = {
-    "gen/build": ("kbgen", "numbers", "impl", "emit", "reproduce"),
-    "gen": ("errors", "good", "schema", "templates", "routes", "kbgen", "impl", "conformance", "list_info"),
-    "rt/common": ("errors", "good", "run", "conformance", "races", "kernels"),
-    "rt/base": ("run", "conformance", "kernels", "list_info", "points"),
-    "rt/sim": ("conformance", "failures", "kernels", "steady", "profile"),
-    "rt/machine": ("conformance", "failures", "kernels", "steady", "collectives", "list_info", "fuzz"),
-    "rt/launch": ("conformance", "failures", "wrong_kernel", "host", "kernels", "points"),
-    "rt/fastforward": ("state", "steady", "profile"),
-    "rt/store": ("kernels", "views", "host", "races", "oplog", "composites"),
-    "rt/oplog": ("oplog", "kernels", "points", "memory_limit"),
-    "rt/datapass": ("ops", "composites", "exec", "kernels", "oplog", "collectives"),
-    "rt/races": ("races",),
-    "rt/device": ("device", "wrong_kernel", "wrong_compute", "kernels", "views", "composites", "races"),
-    "rt/host": ("host", "list_info", "npy", "bounds", "refs", "points"),
-    "rt/reference": ("refs", "exec", "ops", "wrong_compute", "library"),
-    "rt/report": ("run", "profile", "list_info", "conformance", "points"),
-    "rt/cli": ("run", "points", "failures", "list_info", "oplog", "conformance"),
+    "gen": "good errors routes schema templates kbgen list_info streams conformance impl",
+    "gen/build": "kbgen impl conformance numbers",
+    "rt/common": "good errors schema run streams kbgen races oplog conformance impl",
+    "rt/base": "run failures list_info views host kernels ops conformance",
+    "rt/sim": "failures conformance kernels host streams state steady",
+    "rt/machine": "failures conformance streams kernels list_info profile collectives state steady",
+    "rt/launch": "failures conformance wrong_kernel host streams kernels profile state steady",
+    "rt/fastforward": "profile kernels state steady",
+    "rt/store": "views host kernels races oplog ops composites memory_limit",
+    "rt/oplog": "oplog kernels ops memory_limit",
+    "rt/datapass": "kernels ops composites exec oplog collectives",
+    "rt/races": "races",
+    "rt/device": "device wrong_kernel wrong_compute kernels views races ops composites",
+    "rt/host": "host npy list_info run refs points",
+    "rt/reference": "refs wrong_compute ops exec composites",
+    "rt/report": "run profile list_info failures streams conformance",
+    "rt/cli": "run streams failures list_info oplog conformance points",
 }
+# Headers that unit tests of other rooms include as well.
+SHARED = {"machine/command", "machine/emitted", "machine/tiling", "base/dtype", "base/threads", "common/arena",
+          "common/fail"}
+OPTIONS = "OPT=-O1"
 
 # What is drawn: a pattern of a line, and what takes its place.
 CHANGES = [
     (r" < ", " <= "), (r" <= ", " < "), (r" > ", " >= "), (r" >= ", " > "), (r" == ", " != "), (r" != ", " == "),
     (r" && ", " || "), (r" \|\| ", " && "), (r" \+ ", " - "), (r" - ", " + "), (r" \+= ", " -= "), (r" -= ", " += "),
-    (r"\+\+", "--"), (r"\b0\b", "1"), (r"\b1\b", "2"), (r"\btrue\b", "false"), (r"\bfalse\b", "true"), (r"\(!", "("),
-    (r"\bif \((.*)\)$", r"if (!(\1))"), (r" \* ", " + "), (r" / ", " * "), (r" << ", " >> "), (r" & ", " | "),
+    (r"^((?!\s*for \().*?)\+\+", r"\1--"), (r"\b0\b", "1"), (r"\b1\b", "2"), (r"\btrue\b", "false"),
+    (r"\bfalse\b", "true"), (r"\(!", "("), (r"\bif \((.*)\)$", r"if (!(\1))"), (r" \* ", " + "), (r" / ", " * "), (r" << ", " >> "), (r" & ", " | "),
     (r"^(\s+)(?!return|break|else|case|default|goto|if|for|while|do\b)[a-z_][^={]*\([^{]*\);$", r"\1;"),
     (r"^(\s+)(?!return|const|struct|uint|bool|char|int|size_t|static|enum|double|float)[a-z_][\w.\[\]>*-]* [-+|]?= [^{]*;$",
      r"\1;"),
@@ -70,6 +80,10 @@ class Tree:
     def __init__(self, number):
         self.root = os.path.join(BUILD, "mutants", f"tree{number}")
         self.build = os.path.join(self.root, "build")
+        self.put_out()
+
+    def put_out(self):
+        """Makes the copy equal to the tree."""
         tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout
         known = {name for name in tracked.decode().split("\0") if name and os.path.isfile(os.path.join(ROOT, name))}
         for folder, _, names in os.walk(self.root):
@@ -82,27 +96,45 @@ class Tree:
             os.makedirs(os.path.dirname(copy), exist_ok=True)
             if not os.path.exists(copy) or text_of(source) != text_of(copy):
                 shutil.copy(source, copy)
-        if not self.make():
+
+    def make(self, suites):
+        """Whether all that suites need builds."""
+        units = [os.path.join("build", name) for name in suites if name.startswith("unit/")]
+        return call(["make", "-j1", "WERROR=", "B=build", OPTIONS, "all", *units], self.root)[0] == 0
+
+    def failure(self, suites, *options):
+        """(suite, what failed in it) of the first of the suites that fails; (None, "") if all pass."""
+        environment = os.environ | {"BUILD": self.build}
+        status, said = call(["tests/run", *options, *suites], self.root, environment)
+        found = re.search(r"^not ok (\S+)\s*(.*)", said, re.M)
+        if status and not found:
+            sys.exit("mutants: tests/run ended with no failure of a suite:\n" + said)
+        if not found:
+            return None, ""
+        shutil.rmtree(os.path.join(self.build, "tests", found[1]), ignore_errors=True)
+        return found.groups()
+
+    def measure(self, suites):
+        """Makes sure that suites pass without a mutant, and that tests/run knows how long they take."""
+        try:
+            with open(os.path.join(self.build, "tests", "seconds.json"), encoding="utf-8") as file:
+                known = json.load(file)
+        except (OSError, ValueError):
+            known = {}
+        new = [name for name in suites if name not in known]
+        if not self.make(suites):
             sys.exit("mutants: the tree itself does not build: run make")
-
-    def make(self):
-        return ended_well(["make", "-j1", "WERROR=", "all", "units"], self.root, BUILD_LIMIT_S)
-
-    def suite(self, *names):
-        """Whether suites pass."""
-        environment = os.environ | {"BUILD": self.build, "KBGEN_CACHE": os.path.join(self.build, "cache")}
-        passed = ended_well(["tests/run", *names], self.root, SUITE_LIMIT_S, environment)
-        shutil.rmtree(os.path.join(self.build, "tests"), ignore_errors=True)
-        return passed
+        suite, test = self.failure(new) if new else (None, "")
+        if suite:
+            sys.exit(f"mutants: {suite} fails without a mutant: {test}")
 
     def put(self, row):
         """Puts a mutant in; returns the text that it replaces, or None when it no longer applies."""
-        path = os.path.join(self.root, row["file"])
-        text = text_of(path) if os.path.exists(path) else ""
-        if text.split("\n").count(row["old"]) != 1:
+        if not applies(row, self.root):
             return None
-        lines = [row["new"] if line == row["old"] else line for line in text.split("\n")]
-        write(path, "\n".join(lines))
+        path = os.path.join(self.root, row["file"])
+        text = text_of(path)
+        write(path, "\n".join(row["new"] if line == row["old"] else line for line in text.split("\n")))
         return text
 
     def take_out(self, row, text):
@@ -119,74 +151,77 @@ def write(path, text):
         file.write(text)
 
 
-def ended_well(command, folder, limit_s, environment=None):
-    process = subprocess.Popen(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                               stderr=subprocess.DEVNULL, start_new_session=True)
-    try:
-        return process.wait(timeout=limit_s) == 0
-    except subprocess.TimeoutExpired:
-        return False
-    finally:
-        try:
-            os.killpg(process.pid, 9)
-        except ProcessLookupError:
-            pass
+def call(command, folder, environment=None):
+    """The exit status of a command and what it printed; tests/run bounds what suites take."""
+    ended = subprocess.run(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                           stderr=subprocess.STDOUT, text=True, errors="replace", check=False)
+    return ended.returncode, ended.stdout
+
+
+def applies(row, root=ROOT):
+    path = os.path.join(root, row["file"])
+    return os.path.exists(path) and text_of(path).split("\n").count(row["old"]) == 1
 
 
 def killer(tree, row, suites):
-    """The first of the suites that notices a mutant, `build`, or None; "gone" when the mutant no longer applies."""
+    """The first of the suites that notices a mutant and what failed: `build`, `gone` when it no longer applies, None."""
     text = tree.put(row)
     if text is None:
-        return "gone"
+        return "gone", ""
     try:
-        if not tree.make():
-            return "build"
-        units = [name for name in suites if name.startswith("unit/")]
-        if len(units) > 1 and tree.suite(*units):       # mostly none of them notices: one call instead of many
-            suites = [name for name in suites if name not in units]
-        return next((name for name in suites if not tree.suite(name)), None)
+        return tree.failure(suites, "--stop") if tree.make(suites) else ("build", "")
     finally:
         tree.take_out(row, text)
 
 
 def suites_for(file):
-    """The suites that are tried on a mutant of a file, in order."""
+    """The suites that are tried on a mutant of a file, in order: unit tests of the file, of its room, suites."""
     room = next(room for room in sorted(SUITES, key=len, reverse=True) if file.startswith(room + "/"))
-    units = ["unit/" + name[:-2] for name in sorted(os.listdir(os.path.join(ROOT, "tests", "unit"))) if name.endswith(".c")]
-    there = {name[:-2] for name in os.listdir(os.path.join(ROOT, "tests")) if name.endswith(".t")}
-    return units + [name for name in SUITES[room] if name in there]
+    stem = os.path.splitext(file)[0].removeprefix("rt/")
+    own, near = [], []
+    folder = os.path.join(ROOT, "tests", "unit")
+    for name in sorted(os.listdir(folder)):
+        used = set(re.findall(r'#include "(.*)\.h"', text_of(os.path.join(folder, name)))) if name.endswith(".c") else set()
+        if stem in used:
+            own.append("unit/" + name[:-2])
+        elif any(one.startswith(os.path.dirname(stem) + "/") for one in used - SHARED):
+            near.append("unit/" + name[:-2])
+    return own + near + SUITES[room].split()
 
 
 def draw(count, seed, below):
-    """Random one-line changes: a kind of change first, then a line that it fits and that occurs once in its file."""
+    """Random one-line changes: first a room, as its lines weigh, then a kind of change, then a line that occurs once."""
     generator = random.Random(seed)
     tracked = subprocess.run(["git", "ls-files", "gen", "rt"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
     known = {(row["file"], row["old"]) for row in rows()}
-    places = [[] for _ in CHANGES]
+    weights, places = {}, {}
     for file in tracked.stdout.split():
-        if file.endswith((".c", ".h", ".re")) and file.startswith(below) and not file.startswith("rt/kb/"):
+        if file.endswith((".c", ".h", ".re")) and file.startswith(tuple(below)) and not file.startswith("rt/kb/"):
             lines = text_of(os.path.join(ROOT, file)).split("\n")
+            room = os.path.dirname(file)
+            weights[room] = weights.get(room, 0) + len(lines)
             for old in lines:
                 if is_code(old) and lines.count(old) == 1 and (file, old) not in known:
                     code = re.sub(r"\s*/\*.*$", "", old)
-                    for (pattern, _), fitting in zip(CHANGES, places):
+                    for kind, (pattern, _) in enumerate(CHANGES):
                         if re.search(pattern, code):
-                            fitting.append((file, old, code))
+                            places.setdefault(room, {}).setdefault(kind, []).append((file, old, code))
     drawn = {}
-    while len(drawn) < count and any(places):
-        kind = generator.randrange(len(CHANGES))
-        if places[kind]:
-            file, old, code = places[kind].pop(generator.randrange(len(places[kind])))
-            drawn.setdefault((file, old), {"file": file, "old": old, "new": re.sub(*CHANGES[kind], code, count=1)})
+    while len(drawn) < count:
+        room = generator.choices(list(weights), list(weights.values()))[0]
+        kind = generator.choice(sorted(places[room]))
+        file, old, code = generator.choice(places[room][kind])
+        drawn.setdefault((file, old), {"file": file, "old": old, "new": re.sub(*CHANGES[kind], code, count=1)})
     return list(drawn.values())
 
 
 def is_code(line):
-    return not re.match(r"\s*(/\*|\*|#|//|\}?$)", line) and '"' not in line and not re.match(r"[A-Za-z_].*[;)]$", line)
+    return not (re.match(r"\s*(/\*|\*|#|//|\}?$)", line) or re.match(r"[A-Za-z_].*[;)]$", line) or '"' in line or
+                "assert(" in line)
 
 
-def rows():
-    with open(LIST, encoding="utf-8") as file:
+def rows(path=LIST):
+    with open(path, encoding="utf-8") as file:
         return yaml.safe_load(file) or []
 
 
@@ -194,16 +229,19 @@ def name_of(row):
     return f"{row['file']}: {row['old'].strip()}  ->  {row['new'].strip() or '(nothing)'}"
 
 
-def each(work, found, jobs):
-    """Does `work(tree, row)` for every row, in as many trees as there are jobs; yields (row, result) as they end."""
+def each(found, jobs, suites_of):
+    """Runs every row against its suites, in as many trees as there are jobs; yields (row, suite, test) as they end."""
     trees = queue.Queue()
-    for number in range(jobs):
-        trees.put(Tree(number))
+    needed = list(dict.fromkeys(name for row in found for name in suites_of(row)))
+    for number in range(max(1, min(jobs, len(found)))):
+        tree = Tree(number)
+        tree.measure(needed)
+        trees.put(tree)
 
     def one(row):
         tree = trees.get()
         try:
-            return row, work(tree, row)
+            return (row, *killer(tree, row, suites_of(row)))
         finally:
             trees.put(tree)
 
@@ -212,28 +250,44 @@ def each(work, found, jobs):
             yield done.result()
 
 
+def find(found, jobs):
+    """Prints the rows with what kills each."""
+    for row, suite, test in each(found, jobs, lambda row: suites_for(row["file"])):
+        row = {key: row[key] for key in ("file", "old", "new")} | ({"killed_by": suite} if suite else {})
+        comment = f"# {test}\n" if test else "" if suite else "# SURVIVED\n"
+        print(comment + yaml.safe_dump([row], sort_keys=False, width=1000), end="", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description="Mutants: one-line changes that some suite has to notice.")
     parser.add_argument("names", nargs="*", help="parts of file names or lines; default: all of list.yaml")
+    parser.add_argument("--sample", type=int, metavar="N", help="run N of list.yaml, picked at random")
     parser.add_argument("--draw", type=int, metavar="N", help="draw N new ones and find what kills each")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--below", default="", help="draw from files whose path begins so")
+    parser.add_argument("--seed", type=int, help="of --draw and --sample")
+    parser.add_argument("--below", nargs="+", default=[""], metavar="PATH", help="draw from files whose path begins so")
+    parser.add_argument("--dry", action="store_true", help="print what is drawn, and run nothing")
+    parser.add_argument("--find", metavar="FILE", help="find what kills the rows of a file")
     parser.add_argument("-j", type=int, default=os.cpu_count(), dest="jobs")
     options = parser.parse_args()
     begin = time.monotonic()
-    if options.draw:
-        drawn = draw(options.draw, options.seed, options.below)
-        for row, by in each(lambda tree, row: killer(tree, row, suites_for(row["file"])), drawn, options.jobs):
-            print(yaml.safe_dump([row | ({"killed_by": by} if by else {})], sort_keys=False, width=1000), end="", flush=True)
+    seed = random.randrange(1 << 16) if options.seed is None else options.seed
+    if options.draw or options.find:
+        found = rows(options.find) if options.find else draw(options.draw, seed, options.below)
+        if options.dry:
+            print("\n".join(map(name_of, found)))
+        else:
+            find(found, options.jobs)
         return 0
     chosen = [row for row in rows() if not options.names or any(name in name_of(row) for name in options.names)]
+    if options.sample:
+        print(f"seed {seed}", flush=True)
+        chosen = random.Random(seed).sample(chosen, min(options.sample, len(chosen)))
     tried = [row for row in chosen if "equivalent" not in row]
-    killed, gone = 0, 0
-    for row, by in each(lambda tree, row: killer(tree, row, [row["killed_by"]] if row.get("killed_by", "build") != "build" else []),
-                        tried, options.jobs):
-        killed, gone = killed + bool(by and by != "gone"), gone + (by == "gone")
-        if not by or by == "gone":
-            print(f"{'survived' if not by else 'no longer applies'}  {name_of(row)}", flush=True)
+    killed, gone = 0, sum(not applies(row) for row in chosen if "equivalent" in row)
+    for row, suite, _ in each(tried, options.jobs, lambda row: [row["killed_by"]] if row["killed_by"] != "build" else []):
+        killed, gone = killed + bool(suite and suite != "gone"), gone + (suite == "gone")
+        if not suite or suite == "gone":
+            print(f"{'survived' if not suite else 'no longer applies'}  {name_of(row)}", flush=True)
     share = killed / len(tried) if tried else 1
     print(f"{killed} of {len(tried)} mutants killed ({share:.1%}), {len(chosen) - len(tried)} equivalent, "
           f"{time.monotonic() - begin:.0f} s")
