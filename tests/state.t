@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 """state: each row of rt/machine/state.def is needed: when it is not read, results differ. limit: 300
 
-Runs of tests/state/fields.c, in which one field of one PE is changed at some time, and of tests/state/saved.c, in which
-state is saved and restored. A row passes if there is a machine, a program and a time at which fast-forward gives what
-every event gives, and something else, or less of what is skipped, when it does not read that row. Rows that are
-compared, copied, shifted, counted or saved are all tried.
+tests/state/fields.c changes one field of one PE at some time; tests/state/saved.c saves and restores the state. A row
+passes if there are a machine, a program and a time at which fast-forward gives the result of every event, and another
+result, or fewer skipped services, when it does not read that row. All rows that are compared, copied, shifted, counted
+or saved are tried.
 """
 import itertools
 import json
@@ -49,7 +49,7 @@ MACHINES = {
 }
 SAVES = PLAIN | {"cubes": 2, "row": 1024}
 
-# Where to look first: the others are tried as well.
+# Machines and programs to try first.
 FIRST = {
     "COMPARE SERVER started": ("tight", "gemm"), "COMPARE TOKEN command": ("plain", "two"),
     "COMPARE TOKEN tile": ("tight", "gemm"), "COMPARE TOKEN arrival_ps": ("slow", "gemm"),
@@ -61,10 +61,10 @@ FIRST = {
     "SHIFT PSEUDO_CHANNEL free_ps": ("hbm", "gemm"), "SHIFT FABRIC_NODE free_ps": ("nodes", "gemm"),
     "SHIFT FABRIC_LINK free_ps": ("cubes", "sram"),
 }
-# What a PE asks for is changed from the start; these rows need another program.
+# Rows of a request, which is changed from the start, that need another program.
 PROGRAMS = {"REQUEST kind": "pinned b", "REQUEST pinned": "pinned", "REQUEST op": "math", "EPILOGUE op": "epilogue",
             "EPILOGUE scope": "epilogue"}
-# Changes, where there are several of a row.
+# Rows for which there are several changes.
 CHANGES = {"CHANNELS read_free_ps": ("", " sram"), "CHANNELS write_free_ps": ("", " sram"),
            "REQUEST address": (" 0", " 1", " 2"), "REQUEST virtual_address": (" 0", " 1", " 2")}
 
@@ -92,7 +92,7 @@ class Simulator:
 
     def run(self, exact=False, **words):
         """(what it says, its result): equal if two runs did the same."""
-        if exact:                                       # nobody sleeps
+        if exact:                                       # no PE sleeps
             words = {name: value for name, value in words.items() if name not in ("without", "wake", "again")}
         key = (exact, *sorted(words.items()))
         if key not in self.known:
@@ -109,7 +109,7 @@ class Simulator:
 
 
 def times(simulator, program):
-    """Early times and times all over the run at which, as far as can be, nothing else happens."""
+    """Early times and times all over the run: odd ones, so that other events seldom have the same."""
     result = simulator.run(exact=True, program=program)[1]
     begin_ps, end_ps = result["launches"][-1]["start_ps"] + 2000, result["end_ps"] - 700000
     early = [begin_ps + ps for ps in (2503, 4507, 11003, 30011, 70001, 150001, 300007, 600011)]
@@ -117,7 +117,7 @@ def times(simulator, program):
 
 
 def is_compared(simulator, row, program, change, everywhere):
-    """Whether groups go to sleep that differ in a field, when the comparison does not read it, and that is wrong."""
+    """Whether groups that differ in a field go to sleep if the comparison does not read it, and results are wrong then."""
     for at in times(simulator, program):
         words = {"program": program, "change": change, "at": at}
         said, wrong = simulator.run(without=f"COMPARE {row}", **words)
@@ -130,7 +130,7 @@ def is_compared(simulator, row, program, change, everywhere):
 
 
 def is_copied(simulator, operation, row, program):
-    """Whether it is wrong, or makes groups unequal, when those that wake are not given a field."""
+    """Whether results are wrong, or groups no longer equal, if those that wake do not get a field."""
     want = simulator.run(exact=True, program=program)[1]
     for at, wake in itertools.combinations(times(simulator, program)[::4], 2):
         for again in (0, wake + 1):
@@ -142,7 +142,7 @@ def is_copied(simulator, operation, row, program):
 
 
 def is_shifted(simulator, operation, row, program):
-    """The same for what a period adds; the run is interrupted in the middle of a period."""
+    """The same for a shift by periods; the run is interrupted in the middle of a period."""
     for wake in times(simulator, program)[10::4]:
         words = {"program": program, "sleep": "false", "pes": 1, "wake": wake}
         right = simulator.run(**words)
@@ -165,11 +165,11 @@ def search(simulators, test, row, programs, check):
     began = time.monotonic()
     for machine, program in pairs:
         if check(simulators[machine], program):
-            ok(True, f"{test}, on machine {machine} with program {program}")
+            ok(True, f"{test} is needed on machine {machine} with program {program}")
             return
         if time.monotonic() - began > 60:
             break
-    ok(False, f"{test}: results are the same without the row {row}")
+    ok(False, f"{test} is needed on some machine with some program", f"results are the same without the row {row}")
 
 
 def fields(simulators):
@@ -186,14 +186,14 @@ def fields(simulators):
         if kind in SHIFTED and struct not in NOT_COPIED:
             search(simulators, f"SHIFT {row}", row, every, lambda sim, program: is_shifted(sim, "SHIFT", row, program))
         if kind == "COUNTED":
-            search(simulators, f"COUNT {row} of what sleeps", row, ("unlike",),
+            search(simulators, f"COUNT {row} of PEs that sleep", row, ("unlike",),
                    lambda sim, program: is_copied(sim, "LIST", row, program))
             search(simulators, f"COUNT {row} of periods", row, every,
                    lambda sim, program: is_shifted(sim, "LIST", row, program))
 
 
 def saved(simulator):
-    """From a saved state, a launch goes as it went."""
+    """From a restored state, a launch gives the same result as before."""
     said, once = simulator.run()
     again, twice = simulator.run(again="true")
     launches = once["launches"]                         # a launch and a while, another one and a while
@@ -204,7 +204,7 @@ def saved(simulator):
         if struct in SAVED and (kind in ("FREE", "COUNTED") or (kind == "VALUE" and compared != "NO")):
             tried.append(f"SAVE {struct} {field}")
             ok(simulator.run(again="true", without=f"{struct} {field}") != (again, twice),
-               f"SAVE {struct} {field}: without it, the launch goes otherwise")
+               f"SAVE {struct} {field} is needed: without it, a launch from a restored state differs")
     said, _ = simulator.run(refused="true")
     ok(said == "launched: a launch, a request of the host or a credit is under way\n"
                "receives: a receive waits for a message\nsent: a message was sent and not received\nreceived: saved\n",

@@ -3,8 +3,8 @@
 
 #include <stddef.h>
 
+#include "fastforward/fastforward.h"
 #include "fastforward/open_rows.h"
-#include "fastforward/periodic.h"
 #include "fastforward/symmetry.h"
 #include "oplog/oplog.h"
 #include "races/race.h"
@@ -17,15 +17,15 @@
 static struct observer *const all[] = {
     &profile_observer,                                  /* --profile */
     &symmetry_observer,                                 /* while PEs sleep */
-    &periodic_observer,                                 /* unless every event is simulated */
-    &open_rows_observer,                                /* while a period is looked for */
+    &fastforward_observer,                              /* unless --exact-events */
+    &open_rows_observer,                                /* while the requests of a period are recorded */
     &trace_observer,                                    /* --trace */
     &oplog_observer,                                    /* always */
     &services_observer,                                 /* --oplog */
     &race_observer,                                     /* --races, --data debug */
     &command_rows_observer,                             /* --json, --points */
     &summary_observer,                                  /* always */
-    &look_observer,                                     /* last: it may change the machine at the end of an instant */
+    &comparison_observer,                               /* last: it may change the machine at the end of an instant */
     NULL,
 };
 

@@ -8,7 +8,7 @@
 
 #include "common/arena.h"
 #include "common/fail.h"
-#include "fastforward/periodic.h"
+#include "fastforward/fastforward.h"
 #include "launch/deadlock.h"
 #include "launch/host_request.h"
 #include "launch/launch.h"
@@ -172,12 +172,12 @@ static void print_summary(const char *path)
 static int replay_main(int argc, char **argv)
 {
     const char *json_path = NULL, *trace_path = NULL;
-    steady_on = true;
+    fastforward_on = true;
     for (int letter; (letter = subcommand_option(&replay_subcommand, argc, argv)) != -1;)
         switch (letter) {
         case 'j': json_path = optarg; break;
         case 't': trace_path = optarg; break;
-        case 'e': steady_on = false; break;
+        case 'e': fastforward_on = false; break;
         case 'f': profile_start(); break;
         }
     const char *path = subcommand_argument(&replay_subcommand, argc, argv, "one command stream");
@@ -190,7 +190,7 @@ static int replay_main(int argc, char **argv)
     if (trace_path)
         trace_open(trace_path);
     machine_init();
-    steady_init();
+    fastforward_init();
     sim_run(run_host, (void *)stream, 1, launches_deadlocked);
     trace_close();
     if (json_path)

@@ -9,7 +9,7 @@
 #include "base/ops.h"
 #include "datapass/exec.h"
 #include "device/device.h"
-#include "fastforward/periodic.h"
+#include "fastforward/fastforward.h"
 #include "host/host.h"
 #include "launch/launch.h"
 #include "machine/state.h"

@@ -11,7 +11,7 @@
 #include "common/fail.h"
 #include "common/quantity.h"
 #include "datapass/exec.h"
-#include "fastforward/periodic.h"
+#include "fastforward/fastforward.h"
 #include "host/bench.h"
 #include "oplog/log.h"
 #include "races/race.h"
@@ -98,7 +98,7 @@ static void set_data_mode(const char *text)
 static struct run_options read_options(int argc, char **argv)
 {
     struct run_options read = {0};
-    oplog_on = steady_on = true;
+    oplog_on = fastforward_on = true;
     for (int letter; (letter = subcommand_option(&run_subcommand, argc, argv)) != -1;)
         switch (letter) {
         case 'd': set_data_mode(optarg); break;
@@ -109,7 +109,7 @@ static struct run_options read_options(int argc, char **argv)
         case 'p': read.points = optarg; break;
         case 'o': read.oplog = optarg; break;
         case 'm': log_memory_bytes = parse_size(optarg); break;
-        case 'e': steady_on = false; break;
+        case 'e': fastforward_on = false; break;
         case 'r': races_on = true; break;
         case 'f': profile_start(); break;
         }

@@ -9,7 +9,7 @@
 #include "common/fail.h"
 #include "data.h"
 #include "datapass/exec.h"
-#include "fastforward/periodic.h"
+#include "fastforward/fastforward.h"
 #include "host/bench.h"
 #include "host/host.h"
 #include "host/launches.h"
@@ -61,7 +61,7 @@ bool simulation_run(double began, struct host_times *times)
 {
     under_way = true;
     machine_init();
-    steady_init();
+    fastforward_init();
     uint32_t ranks = bench_current->per_sip ? kb_shape.sips : 1;
     bool good = sim_run(run_bench, NULL, ranks, report_deadlock) && result_good();
     bool logged = oplog_on && log_filed;

@@ -1,68 +1,73 @@
-/* open_rows.c: replays a period's requests on the open rows of HBM alone. */
+/* open_rows.c: records the requests of a period, and replays them on the open rows of HBM. */
 #include "open_rows.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/rates.h"
-#include "machine/emitted.h"
 #include "common/diag.h"
+#include "machine/dma.h"
+#include "machine/emitted.h"
 #include "sim/observer.h"
 
-/* A request of the period, as noted. */
-struct asked {
+/* A recorded request. */
+struct recorded {
     const struct command *command;
     uint64_t id;                                        /* of the tile */
     uint32_t slice;
     uint8_t operand;
 };
 
-/* The same in the period under way: where its tile's block is, and how that moves on. */
-struct again {
+/* The block that it asks for in the period that is replayed, and how that moves from one period to the next. */
+struct moving_block {
     uint32_t slice;
-    uint64_t offset, offset_in_stripe, bytes;
-    uint64_t column, column_step, columns;              /* of the blocks of output tiles */
-    uint64_t period_bytes, wrap_bytes;                  /* how far it moves in a period, and besides when rows change */
+    uint64_t offset, bytes;                             /* in the slice */
+    uint64_t offset_in_stripe;                          /* at the start; a stripe is one interleave of all channels */
+    uint64_t column, column_step, columns;              /* of the output tile */
+    uint64_t period_bytes, wrap_bytes;                  /* moves by the first, and by both where the column wraps */
 };
 
 /* What a request did to a channel. */
-struct opened {
+struct row_change {
     uint32_t channel, misses;
-    uint64_t before;                                    /* the row that was open, + 1 */
+    uint64_t row_before;                                /* the row that was open, + 1 */
 };
 
-static struct asked *asked;
-static struct again *agains;
-static struct opened *opened;                           /* by the period under way */
-static size_t count, room;                              /* room: no longer period is tried */
-static uint64_t *rows_then, *rows_replayed;             /* open rows when noting began, and since in a replay */
+static struct {
+    struct recorded *requests;
+    struct moving_block *blocks;                        /* of the requests */
+    struct row_change *changes;                         /* of the period that is replayed */
+    size_t count, room;                                 /* requests; of requests and of changes */
+    uint64_t *rows_at_start, *rows;                     /* open_row of each channel: when recording began; in a replay */
+} recording;
 
-static uint64_t channels(void)
+static uint64_t channel_count(void)
 {
     return pe_count() * kb_attrs.hbm_ctrl_pcs;
 }
 
-static void rows_init(void)
+/* Longer periods than there is room for are not skipped. Memory that is not touched takes none of the system's. */
+static void allocate(void)
 {
     enum { LEAST = 1 << 16, PER_PE = 256 };
-    room = pe_count() > LEAST / PER_PE ? (size_t)pe_count() * PER_PE : LEAST;
-    asked = calloc(room, sizeof *asked);                /* untouched, it takes no memory */
-    agains = calloc(room, sizeof *agains);
-    opened = calloc(room, sizeof *opened);
-    rows_then = calloc(channels(), sizeof *rows_then);
-    rows_replayed = calloc(channels(), sizeof *rows_replayed);
-    if (!asked || !agains || !opened || !rows_then || !rows_replayed)
-        die("no memory for %zu requests of a period", room);
+    recording.room = pe_count() > LEAST / PER_PE ? (size_t)pe_count() * PER_PE : LEAST;
+    recording.requests = calloc(recording.room, sizeof *recording.requests);
+    recording.blocks = calloc(recording.room, sizeof *recording.blocks);
+    recording.changes = calloc(recording.room, sizeof *recording.changes);
+    recording.rows_at_start = calloc(channel_count(), sizeof *recording.rows_at_start);
+    recording.rows = calloc(channel_count(), sizeof *recording.rows);
+    if (!recording.requests || !recording.blocks || !recording.changes || !recording.rows_at_start || !recording.rows)
+        die("no memory for %zu requests of a period", recording.room);
 }
 
-void rows_begin(void)
+void open_rows_record(void)
 {
-    if (!asked)
-        rows_init();
-    count = 0;
+    if (!recording.requests)
+        allocate();
+    recording.count = 0;
     observer_watch(&open_rows_observer, true);
-    for (uint64_t i = 0; i < channels(); i++)
-        rows_then[i] = kb_pseudo_channels[i].open_row;
+    for (uint64_t i = 0; i < channel_count(); i++)
+        recording.rows_at_start[i] = kb_pseudo_channels[i].open_row;
 }
 
 static void memory_served(const struct transfer *transfer)
@@ -70,12 +75,12 @@ static void memory_served(const struct transfer *transfer)
     const struct token *token = transfer->token;
     if (transfer->range.space != SPACE_HBM)
         return;
-    if (count == room) {                                /* too long a period */
+    if (recording.count == recording.room) {
         observer_watch(&open_rows_observer, false);
         return;
     }
-    asked[count++] = (struct asked){.command = token->command, .id = token->tile.id, .slice = transfer->range.pe,
-                                    .operand = token->stage.operand};
+    recording.requests[recording.count++] = (struct recorded){.command = token->command, .id = token->tile.id,
+                                                        .slice = transfer->range.pe, .operand = token->stage.operand};
 }
 
 struct observer open_rows_observer = {
@@ -83,144 +88,148 @@ struct observer open_rows_observer = {
     .memory_served = memory_served,
 };
 
-/* ---- how a request moves on */
+/* ---- how a block moves */
 
-static uint64_t block_offset(const struct asked *a, const struct tile *tile)
+static uint64_t block_offset(const struct recorded *request, const struct tile *tile)
 {
-    return tiling_address(a->command, tile, a->operand) & OFFSET_MASK;
+    return tiling_address(request->command, tile, request->operand) & OFFSET_MASK;
 }
 
-static struct again first_again(const struct asked *a, uint64_t step)
+/* The block of a request in the recorded period; its PE feeds `step` tiles a period. */
+static struct moving_block block_at_start(const struct recorded *request, uint64_t step)
 {
-    const struct command *command = a->command;
-    struct tile tile = tiling_tile(command, a->id), below = tile, right = tile;
+    const struct command *command = request->command;
+    struct tile tile = tiling_tile(command, request->id), below = tile, right = tile;
     below.i_m++;
     right.i_n++;
-    uint64_t offset = block_offset(a, &tile), columns = command->tiles_n, blocks = step / command->tiles_k;
-    uint64_t down = block_offset(a, &below) - offset, along = block_offset(a, &right) - offset;
-    return (struct again){.slice = a->slice, .offset = offset,
-                          .offset_in_stripe = offset % (kb_attrs.hbm_ctrl_interleave_bytes * kb_attrs.hbm_ctrl_pcs),
-                          .bytes = tiling_bytes(command, &tile, a->operand),
-                          .column = tile.i_n, .column_step = blocks % columns, .columns = columns,
-                          .period_bytes = blocks / columns * down + blocks % columns * along,
-                          .wrap_bytes = down - columns * along};
+    uint64_t offset = block_offset(request, &tile), columns = command->tiles_n, outputs = step / command->tiles_k;
+    uint64_t down = block_offset(request, &below) - offset, along = block_offset(request, &right) - offset;
+    return (struct moving_block){
+        .slice = request->slice, .offset = offset, .bytes = tiling_bytes(command, &tile, request->operand),
+        .offset_in_stripe = offset % (kb_attrs.hbm_ctrl_interleave_bytes * kb_attrs.hbm_ctrl_pcs),
+        .column = tile.i_n, .column_step = outputs % columns, .columns = columns,
+        .period_bytes = outputs / columns * down + outputs % columns * along, .wrap_bytes = down - columns * along};
 }
 
-/* Offsets are below 2^36 whatever differences wrap at 2^64 on the way. */
-static void again_move(struct again *again)
+/* Moves a block to the next period. Differences of offsets may be negative: they wrap at 2^64, and the mask takes that
+ * away again. */
+static void block_move(struct moving_block *block)
 {
-    again->offset += again->period_bytes;
-    again->column += again->column_step;
-    if (again->column >= again->columns) {
-        again->column -= again->columns;
-        again->offset += again->wrap_bytes;
+    block->offset += block->period_bytes;
+    block->column += block->column_step;
+    if (block->column >= block->columns) {
+        block->column -= block->columns;
+        block->offset += block->wrap_bytes;
     }
-    again->offset &= OFFSET_MASK;
+    block->offset &= OFFSET_MASK;
 }
 
 /* ---- one period on the open rows
  *
- * If the channels of each slice are alike, and each request asks the same of all, the first stands for all: a row of it
- * is a row of all. */
+ * The channels of a slice are uniform if all have the same row open and each request asks the same of all of them. Then
+ * the first is replayed for all, with rows of all channels together. */
 
 struct replay {
-    bool alike, first;                                  /* first: the period noted, which says what is to come again */
-    struct divisor stripe, rows;                        /* bytes of a block, and of a row, of all channels of a slice */
-    uint64_t *open;                                     /* by channel: the open row + 1 */
-    size_t at;                                          /* in opened */
+    bool uniform;                                       /* all slices are */
+    bool first;                                         /* replays the recorded period, for its misses */
+    struct divisor stripe, rows;                        /* bytes of a stripe, and of a row of all channels of a slice */
+    size_t change_count;
 };
 
-/* False: it is not as in the first period, or there is no room for all that is. */
-static bool channel_opens(struct replay *replay, uint32_t channel, uint64_t row, uint64_t row_end)
+/* Opens the rows from `row` to row_end. Returns false if there are not as many misses as in the recorded period, or no
+ * room to note the change. */
+static bool channel_open(struct replay *replay, uint32_t channel, uint64_t row, uint64_t row_end)
 {
-    struct opened *o = &opened[replay->at];
-    uint32_t misses = row_end - row + (replay->open[channel] != row + 1);
-    if (replay->at == room || (!replay->first && o->misses != misses))
+    struct row_change *change = &recording.changes[replay->change_count];
+    uint32_t misses = row_end - row + (recording.rows[channel] != row + 1);
+    if (replay->change_count == recording.room || (!replay->first && change->misses != misses))
         return false;
-    *o = (struct opened){channel, misses, replay->open[channel]};
-    replay->open[channel] = row_end + 1;
-    replay->at++;
+    *change = (struct row_change){channel, misses, recording.rows[channel]};
+    recording.rows[channel] = row_end + 1;
+    replay->change_count++;
     return true;
 }
 
-static bool request_repeats(struct replay *replay, const struct again *again)
+static bool request_replay(struct replay *replay, const struct moving_block *block)
 {
-    uint32_t first = again->slice * kb_attrs.hbm_ctrl_pcs;
-    if (replay->alike)
-        return channel_opens(replay, first, quotient(again->offset, replay->rows),
-                             quotient(again->offset + again->bytes - 1, replay->rows));
-    for (uint64_t i = 0; i < hbm_touches(again->offset, again->bytes); i++) {
-        struct hbm_rows rows = hbm_rows(again->offset, again->bytes, i);
-        if (!channel_opens(replay, first + rows.channel, rows.row, rows.row_end))
+    uint32_t first = block->slice * kb_attrs.hbm_ctrl_pcs;
+    if (replay->uniform)
+        return channel_open(replay, first, quotient(block->offset, replay->rows),
+                            quotient(block->offset + block->bytes - 1, replay->rows));
+    for (uint64_t i = 0; i < hbm_touches(block->offset, block->bytes); i++) {
+        struct hbm_rows rows = hbm_rows(block->offset, block->bytes, i);
+        if (!channel_open(replay, first + rows.channel, rows.row, rows.row_end))
             return false;
     }
     return true;
 }
 
-/* Undoes what of a period has been done. */
 static void period_undo(struct replay *replay)
 {
-    while (replay->at > 0) {
-        const struct opened *o = &opened[--replay->at];
-        replay->open[o->channel] = o->before;
+    while (replay->change_count > 0) {
+        const struct row_change *change = &recording.changes[--replay->change_count];
+        recording.rows[change->channel] = change->row_before;
     }
 }
 
-/* One more period; false: it is not as the first, and not done. */
-static bool period_repeats(struct replay *replay)
+/* Replays one more period. Returns false if it differs from the recorded one; then the rows are as before it. */
+static bool period_replay(struct replay *replay)
 {
-    replay->at = 0;
-    for (size_t i = 0; i < count; i++) {
-        struct again *again = &agains[i];
-        bool as_before = replay->first || rest(again->offset, replay->stripe) == again->offset_in_stripe;
-        if (!as_before || !request_repeats(replay, again)) {
+    replay->change_count = 0;
+    for (size_t i = 0; i < recording.count; i++) {
+        struct moving_block *block = &recording.blocks[i];
+        bool same_place = replay->first || rest(block->offset, replay->stripe) == block->offset_in_stripe;
+        if (!same_place || !request_replay(replay, block)) {
             period_undo(replay);
             return false;
         }
-        again_move(again);
+        block_move(block);
     }
     return true;
 }
 
-/* ---- */
+/* ---- all periods */
 
-static bool request_alike(const struct again *again)
+static bool is_uniform(const struct moving_block *block)
 {
     uint64_t pcs = kb_attrs.hbm_ctrl_pcs, stripe = kb_attrs.hbm_ctrl_interleave_bytes * pcs;
-    const uint64_t *open = &rows_then[again->slice * pcs];
+    const uint64_t *rows = &recording.rows_at_start[block->slice * pcs];
     for (uint64_t i = 1; i < pcs; i++)
-        if (open[i] != open[0])
+        if (rows[i] != rows[0])
             return false;
-    return again->offset % stripe == 0 && again->bytes % stripe == 0;
+    return block->offset % stripe == 0 && block->bytes % stripe == 0;
 }
 
-static void rows_leave(const struct replay *replay)
+static void leave_open(const struct replay *replay)
 {
     uint64_t pcs = kb_attrs.hbm_ctrl_pcs;
-    for (size_t i = 0; i < count; i++)
-        for (uint64_t pc = agains[i].slice * pcs; pc < (agains[i].slice + 1) * pcs; pc++)
-            kb_pseudo_channels[pc].open_row = replay->open[replay->alike ? agains[i].slice * pcs : pc];
+    for (size_t i = 0; i < recording.count; i++) {
+        uint64_t first = recording.blocks[i].slice * pcs;
+        for (uint64_t pc = first; pc < first + pcs; pc++)
+            kb_pseudo_channels[pc].open_row = recording.rows[replay->uniform ? first : pc];
+    }
 }
 
-uint64_t rows_repeat(const uint64_t *steps, uint64_t most)
+uint64_t open_rows_replay(const uint64_t *steps, uint64_t most)
 {
     uint64_t pcs = kb_attrs.hbm_ctrl_pcs;
-    struct replay replay = {.alike = true, .first = true, .open = rows_replayed,
+    struct replay replay = {.uniform = true, .first = true,
                             .stripe = divisor_of(pcs * kb_attrs.hbm_ctrl_interleave_bytes),
                             .rows = divisor_of(pcs * kb_attrs.hbm_ctrl_row_bytes)};
     if (!open_rows_observer.watches)
         return 0;
-    memcpy(rows_replayed, rows_then, channels() * sizeof *rows_then);
-    for (size_t i = 0; i < count; i++) {
-        agains[i] = first_again(&asked[i], steps[pe_number(asked[i].command->pe)]);
-        replay.alike &= request_alike(&agains[i]);
+    memcpy(recording.rows, recording.rows_at_start, channel_count() * sizeof *recording.rows);
+    for (size_t i = 0; i < recording.count; i++) {
+        const struct recorded *request = &recording.requests[i];
+        recording.blocks[i] = block_at_start(request, steps[pe_number(request->command->pe)]);
+        replay.uniform &= is_uniform(&recording.blocks[i]);
     }
-    if (!period_repeats(&replay))
+    if (!period_replay(&replay))
         return 0;
     replay.first = false;
     uint64_t periods = 0;
-    while (periods < most && period_repeats(&replay))
+    while (periods < most && period_replay(&replay))
         periods++;
-    rows_leave(&replay);
+    leave_open(&replay);
     return periods;
 }

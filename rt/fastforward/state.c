@@ -1,14 +1,12 @@
-/* state.c: what is done with each field of the state, by its kind.
+/* state.c: what each operation does with a field of the state, by the kind of the field.
  *
- * For each operation there is one function that says what it does with a field of each kind, and one for each struct,
- * made of the struct's rows in machine/state.def. Kinds that a function does not name it leaves alone. */
+ * Each operation (compare, copy, shift, list) has one function with a case for each kind that it does not leave alone,
+ * and one function for each struct, which is made from the struct's rows in machine/state.def. */
 #include "state.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/arena.h"
-#include "common/diag.h"
 #include "machine/dma.h"
 #include "machine/emitted.h"
 #include "machine/state.h"
@@ -25,16 +23,15 @@ INLINE uint64_t word_of(const void *field, size_t bytes)
     return word;
 }
 
-/* Where a token is. */
-enum whereabouts { QUEUED, SERVED, MOVING };
+enum token_site { TOKEN_QUEUED, TOKEN_SERVED, TOKEN_MOVING };
 
-/* Whether its own event waits: else a transfer does, or nothing. */
-static bool token_is_due(const struct token *token, enum whereabouts where)
+/* Whether the token's own event waits, and not that of its transfer, or none. */
+static bool token_is_due(const struct token *token, enum token_site site)
 {
-    return where == MOVING || (where == SERVED && !token->transfer && !token->server->held);
+    return site == TOKEN_MOVING || (site == TOKEN_SERVED && !token->transfer && !token->server->held);
 }
 
-/* ---- tokens of a PE, of its composite */
+/* ---- tokens of a PE's composite */
 
 struct visitor {
     void (*token)(struct visitor *visitor, struct token *token);    /* may free it */
@@ -71,37 +68,24 @@ static void forget_next(struct pe *pe)
 
 /* ---- fingerprints */
 
+void fingerprint_write(struct fingerprint *print)
+{
+    print->words.count = print->events = 0;
+    print->compares = print->differs = false;
+}
+
 void fingerprint_compare(struct fingerprint *print)
 {
-    if (!print->compares)
-        print->count = print->at;
     print->at = print->events = 0;
     print->compares = true;
     print->differs = false;
 }
 
-void fingerprint_write(struct fingerprint *print)
-{
-    print->at = print->events = 0;
-    print->compares = print->differs = false;
-}
-
-static void word_write(struct fingerprint *print, uint64_t word)
-{
-    if (print->at == print->capacity) {
-        print->capacity = print->capacity ? 2 * print->capacity : 4096;
-        print->words = realloc(print->words, print->capacity * sizeof *print->words);
-        if (!print->words)
-            die("no memory for the state of the machine");
-    }
-    print->words[print->at++] = word;
-}
-
 INLINE void add(struct fingerprint *print, uint64_t word)
 {
     if (!print->compares)
-        word_write(print, word);
-    else if (print->at == print->count || print->words[print->at++] != word)
+        *array_add(&print->words) = word;
+    else if (print->at == print->words.count || print->words.at[print->at++] != word)
         print->differs = true;
 }
 
@@ -128,7 +112,7 @@ INLINE void compare_field(struct fingerprint *print, enum state_kind kind, const
     case STATE_NUMBER:
         add(print, print->newest - word);
         break;
-    case STATE_TILE:                                    /* it begins with its number */
+    case STATE_TILE:                                    /* a tile begins with its number */
         add(print, print->pe->fed - word);
         break;
     case STATE_STAGE:
@@ -147,7 +131,7 @@ INLINE void compare_field(struct fingerprint *print, enum state_kind kind, const
         print->differs |= word != word_of(&print->pe->feeding, sizeof print->pe->feeding);
         break;
     case STATE_ZERO:
-    case STATE_EMPTY:                                   /* it begins with its head */
+    case STATE_EMPTY:                                   /* a queue begins with its head */
         print->differs |= word != 0;
         break;
     default:
@@ -155,7 +139,7 @@ INLINE void compare_field(struct fingerprint *print, enum state_kind kind, const
     }
 }
 
-/* A row. WHEN_... of its third column is a condition on the struct. */
+/* A row. WHEN_<compared> is the condition under which it is compared. */
 #define COMPARE(STRUCT, from, field, kind, when)                                                                       \
     if (WHEN_##when && ROW_IS_READ(COMPARE, STRUCT, field))                                                            \
         compare_field(print, STATE_##kind, &(from)->field, sizeof (from)->field);
@@ -167,7 +151,7 @@ INLINE void compare_field(struct fingerprint *print, enum state_kind kind, const
 #define WHEN_NO false
 #define WHEN_SYMMETRY print->labels
 
-/* Ends a list of any length. */
+/* Marks the end of a list, so that lists of different lengths differ. */
 static void compare_end(struct fingerprint *print)
 {
     add(print, UINT64_MAX);
@@ -200,30 +184,30 @@ static void compare_data(struct fingerprint *print, const struct data_message *d
 #include "machine/state.def"
 }
 
-static void compare_token(struct fingerprint *print, const struct token *token, enum whereabouts where)
+static void compare_token(struct fingerprint *print, const struct token *token, enum token_site site)
 {
-#define WHEN_QUEUED where == QUEUED
-#define WHEN_SERVED where == SERVED
+#define WHEN_QUEUED site == TOKEN_QUEUED
+#define WHEN_SERVED site == TOKEN_SERVED
 #define WHEN_PLACED token->block_bytes
 #define TOKEN(field, kind, when) COMPARE(TOKEN, token, field, kind, when)
 #include "machine/state.def"
-    if (where == SERVED && token->transfer)
+    if (site == TOKEN_SERVED && token->transfer)
         compare_data(print, &token->transfer->data);
-    if (token_is_due(token, where))
+    if (token_is_due(token, site))
         compare_event(print, &token->event, print->pe->fed);
 }
 
-static void compare_list(struct fingerprint *print, const struct token *token, enum whereabouts where)
+static void compare_list(struct fingerprint *print, const struct token *token, enum token_site site)
 {
     for (; token; token = token->next)
-        compare_token(print, token, where);
+        compare_token(print, token, site);
     compare_end(print);
 }
 
 static void compare_server(struct fingerprint *print, const struct server *server)
 {
     if (server->token)
-        compare_token(print, server->token, SERVED);
+        compare_token(print, server->token, TOKEN_SERVED);
 #define WHEN_SERVES server->token
 #define SERVER(field, kind, when) COMPARE(SERVER, server, field, kind, when)
 #include "machine/state.def"
@@ -263,12 +247,12 @@ static void compare_pe(struct fingerprint *print, const struct pe *pe)
 #include "machine/state.def"
     compare_composite(print, pe->feeding);
     for (unsigned stage = 0; stage < STAGES; stage++)
-        compare_list(print, pe->queue[stage].head, QUEUED);
+        compare_list(print, pe->queue[stage].head, TOKEN_QUEUED);
     for (uint32_t i = 0; i < kb_pe_servers; i++)
         compare_server(print, &pe->servers[i]);
-    compare_list(print, pe->travelling, MOVING);
+    compare_list(print, pe->travelling, TOKEN_MOVING);
     if (pe->feed)
-        compare_token(print, pe->feed, MOVING);
+        compare_token(print, pe->feed, TOKEN_MOVING);
     compare_end(print);
 }
 
@@ -293,12 +277,12 @@ static void compare_link(struct fingerprint *print, const struct fabric_link *li
 #include "machine/state.def"
 }
 
-/* The memory behind a node: its number among those of its kind; or NULL. */
 static bool is_kind(struct place place, enum node_kind kind)
 {
     return place.cube != OUTSIDE && kb_cube_nodes[place.node].kind == kind;
 }
 
+/* The number over the machine of the memory behind a node of that kind. */
 static uint32_t node_slice(struct place place)
 {
     return (place.sip * kb_shape.cubes + place.cube) * kb_shape.pes + kb_cube_nodes[place.node].index;
@@ -367,21 +351,18 @@ void state_drop_tiles(struct pe *pe)
     pe->dma.servers = pe->compute.servers = 0;
 }
 
-/* A copy of a PE under way. */
 struct copy {
-    const struct copying *copying;
-    struct pe *to;
-    const struct pe *from;
-    struct command *composite;                          /* of `to` */
-    uint32_t number;                                    /* of an event's order: of the command, or of the creator */
-    struct event *event;                                /* it */
+    const struct group_pair *pair;
+    struct command *composite;                          /* of the PE copied to */
+    struct event *event;                                /* that is copied to, and the third part of its order: number of */
+    uint32_t number;                                    /* the command, or rank of the message's creator */
 };
 
-/* The corresponding node; a rank that is left from an earlier use, and so is read no more, has none. */
+/* The counterpart of a node. A rank that is left over from an earlier use, and is not read any more, may have none. */
 static uint32_t copy_rank(const struct copy *copy, uint32_t rank)
 {
-    uint32_t label = copy->copying->labels[rank];
-    return label < copy->copying->to->nodes ? copy->copying->to->node[label] : rank;
+    uint32_t label = copy->pair->labels[rank];
+    return label < copy->pair->to->nodes ? copy->pair->to->node[label] : rank;
 }
 
 static struct way copy_way(const struct copy *copy, const struct way *way)
@@ -455,22 +436,22 @@ static void copy_transfer(struct copy *c, struct token *token, const struct tran
         data_enter(to, rank_place(to->rank));
 }
 
-static struct token *copy_token(struct copy *c, const struct token *from, enum whereabouts where)
+static struct token *copy_token(struct copy *c, const struct token *from, enum token_site site)
 {
     struct token *to = token_new(c->composite, &from->tile);
 #define TOKEN(field, kind, when) COPY(TOKEN, field, kind)
 #include "machine/state.def"
-    if (token_is_due(from, where))
+    if (token_is_due(from, site))
         copy_event(c, &to->event, &from->event, c->composite->number);
     return to;
 }
 
-/* A list in the same order; returns its last token, or NULL. */
-static struct token *copy_list(struct copy *c, struct token **to, const struct token *from, enum whereabouts where)
+/* Copies a list in order. Returns its last token, or NULL. */
+static struct token *copy_list(struct copy *c, struct token **to, const struct token *from, enum token_site site)
 {
     struct token *last = NULL;
     for (; from; from = from->next) {
-        *to = last = copy_token(c, from, where);
+        *to = last = copy_token(c, from, site);
         to = &last->next;
     }
     *to = NULL;
@@ -484,7 +465,7 @@ static void copy_server(struct copy *c, struct server *to, const struct server *
 #include "machine/state.def"
     if (!from->token)
         return;
-    to->token = copy_token(c, from->token, SERVED);
+    to->token = copy_token(c, from->token, TOKEN_SERVED);
     to->token->server = to;
     if (from->token->transfer)
         copy_transfer(c, to->token, from->token->transfer);
@@ -502,8 +483,8 @@ static void copy_channels(const struct copy *c, struct channels *to, const struc
 #include "machine/state.def"
 }
 
-/* Tokens with buffers, by address. */
-static void place_buffers(struct visitor *visitor, struct token *token)
+/* Links a token with buffers into its PE's list by address. */
+static void link_buffers(struct visitor *visitor, struct token *token)
 {
     struct pe *pe = token->command->pe;
     struct token *below = NULL, *above = pe->lowest;
@@ -518,13 +499,13 @@ static void place_buffers(struct visitor *visitor, struct token *token)
 static void copy_tokens(struct copy *c, struct pe *to, const struct pe *from)
 {
     for (unsigned stage = 0; stage < STAGES; stage++)
-        to->queue[stage].tail = copy_list(c, &to->queue[stage].head, from->queue[stage].head, QUEUED);
+        to->queue[stage].tail = copy_list(c, &to->queue[stage].head, from->queue[stage].head, TOKEN_QUEUED);
     for (uint32_t i = 0; i < kb_pe_servers; i++)
         copy_server(c, &to->servers[i], &from->servers[i]);
-    copy_list(c, &to->travelling, from->travelling, MOVING);
-    to->feed = from->feed ? copy_token(c, from->feed, MOVING) : NULL;
+    copy_list(c, &to->travelling, from->travelling, TOKEN_MOVING);
+    to->feed = from->feed ? copy_token(c, from->feed, TOKEN_MOVING) : NULL;
     to->lowest = NULL;
-    visit_tokens(&(struct visitor){place_buffers}, to);
+    visit_tokens(&(struct visitor){link_buffers}, to);
 }
 
 static void copy_composite(const struct copy *c, struct command *to, const struct command *from)
@@ -534,11 +515,11 @@ static void copy_composite(const struct copy *c, struct command *to, const struc
 #include "machine/state.def"
 }
 
-void state_copy_pe(const struct copying *copying, uint32_t position, const struct command *composite)
+void state_copy_pe(const struct group_pair *pair, uint32_t position, const struct command *composite)
 {
-    struct pe *to = copying->to->pe[position];
-    const struct pe *from = copying->from->pe[position];
-    struct copy copy = {.copying = copying, .to = to, .from = from, .composite = to->feeding}, *c = &copy;
+    struct pe *to = pair->to->pe[position];
+    const struct pe *from = pair->from->pe[position];
+    struct copy copy = {.pair = pair, .composite = to->feeding}, *c = &copy;
 #define PE(field, kind, when) COPY(PE, field, kind)
 #define PE_EACH(field, kind, when) COPY(PE, field, kind)
 #include "machine/state.def"
@@ -552,11 +533,11 @@ void state_copy_pe(const struct copying *copying, uint32_t position, const struc
         to->feeding = NULL;
 }
 
-void state_copy_node(const struct copying *copying, uint32_t position)
+void state_copy_node(const struct group_pair *pair, uint32_t position)
 {
-    uint32_t to_rank = copying->to->node[position], from_rank = copying->from->node[position];
+    uint32_t to_rank = pair->to->node[position], from_rank = pair->from->node[position];
     struct place to_place = rank_place(to_rank), from_place = rank_place(from_rank);
-    struct copy copy = {.copying = copying}, *c = &copy;
+    struct copy copy = {.pair = pair}, *c = &copy;
     {
         struct fabric_node *to = &kb_nodes[to_rank];
         const struct fabric_node *from = &kb_nodes[from_rank];
@@ -573,34 +554,34 @@ void state_copy_node(const struct copying *copying, uint32_t position)
     }
 }
 
-void state_copy_link(const struct copying *copying, uint32_t position)
+void state_copy_link(const struct group_pair *pair, uint32_t position)
 {
-    struct fabric_link *to = &kb_links[copying->to->link[position]];
-    const struct fabric_link *from = &kb_links[copying->from->link[position]];
-    struct copy copy = {.copying = copying}, *c = &copy;
+    struct fabric_link *to = &kb_links[pair->to->link[position]];
+    const struct fabric_link *from = &kb_links[pair->from->link[position]];
+    struct copy copy = {.pair = pair}, *c = &copy;
 #define FABRIC_LINK(field, kind, when) COPY(FABRIC_LINK, field, kind)
 #include "machine/state.def"
 }
 
 /* ---- shifts */
 
-struct oldest {
+struct oldest_tile {
     struct visitor visitor;
-    uint64_t tile;
+    uint64_t id;
 };
 
 static void take_older(struct visitor *visitor, struct token *token)
 {
-    struct oldest *oldest = container_of(visitor, struct oldest, visitor);
-    if (token->tile.id < oldest->tile)
-        oldest->tile = token->tile.id;
+    struct oldest_tile *oldest = container_of(visitor, struct oldest_tile, visitor);
+    if (token->tile.id < oldest->id)
+        oldest->id = token->tile.id;
 }
 
 uint64_t state_oldest_tile(const struct pe *pe)
 {
-    struct oldest oldest = {{take_older}, pe->fed};
+    struct oldest_tile oldest = {{take_older}, pe->fed};
     visit_tokens(&oldest.visitor, pe);
-    return oldest.tile;
+    return oldest.id;
 }
 
 struct shift {
@@ -719,85 +700,85 @@ void state_shift(struct pe *const *pes, const uint64_t *tiles, uint32_t count, u
     event_skip(d_ps);
 }
 
-/* ---- what is only counted */
+/* ---- counters */
 
-struct counts {
-    uint64_t **fields;                                  /* or NULL */
+struct counter_list {
+    uint64_t **at;                                      /* NULL: counters are not listed, only their number */
     size_t count;
 };
 
-INLINE void list_field(struct counts *counts, enum state_kind kind, void *field)
+INLINE void list_field(struct counter_list *list, enum state_kind kind, void *field)
 {
     if (kind != STATE_COUNTED)
         return;
-    if (counts->fields)
-        counts->fields[counts->count] = field;
-    counts->count++;
+    if (list->at)
+        list->at[list->count] = field;
+    list->count++;
 }
 
 #define LIST(STRUCT, from, field, kind)                                                                                \
     if (ROW_IS_READ(LIST, STRUCT, field))                                                                              \
-        list_field(counts, STATE_##kind, &(from)->field);
+        list_field(list, STATE_##kind, &(from)->field);
 
-static void list_busy(struct counts *counts, struct busy *busy)
+static void list_busy(struct counter_list *list, struct busy *busy)
 {
 #define BUSY(field, kind, when) LIST(BUSY, busy, field, kind)
 #include "machine/state.def"
 }
 
-static void list_pe(struct counts *counts, struct pe *pe)
+static void list_pe(struct counter_list *list, struct pe *pe)
 {
-    list_busy(counts, &pe->dma);
-    list_busy(counts, &pe->compute);
+    list_busy(list, &pe->dma);
+    list_busy(list, &pe->compute);
 }
 
-static void list_slice(struct counts *counts, struct hbm_slice *slice)
+static void list_slice(struct counter_list *list, struct hbm_slice *slice)
 {
 #define SLICE(field, kind, when) LIST(SLICE, slice, field, kind)
 #include "machine/state.def"
 }
 
-static void list_link(struct counts *counts, struct fabric_link *link)
+static void list_link(struct counter_list *list, struct fabric_link *link)
 {
 #define FABRIC_LINK(field, kind, when) LIST(FABRIC_LINK, link, field, kind)
 #include "machine/state.def"
 }
 
-static void settle_busy(struct busy *busy)
+static void count_busy(struct busy *busy)
 {
     busy->total_ps = busy_total_ps(busy, now_ps);
     busy->since_ps = now_ps;
 }
 
-void state_settle(struct pe *pe)
+void state_count_busy(struct pe *pe)
 {
-    settle_busy(&pe->dma);
-    settle_busy(&pe->compute);
+    count_busy(&pe->dma);
+    count_busy(&pe->compute);
 }
 
-size_t state_group_counts(const struct group *group, uint64_t **fields)
+size_t state_group_counters(const struct group *group, uint64_t **counters)
 {
-    struct counts all = {.fields = fields}, *counts = &all;
+    struct counter_list list = {.at = counters};
     for (uint32_t i = 0; i < group->pes; i++)
-        list_pe(counts, group->pe[i]);
+        list_pe(&list, group->pe[i]);
     for (uint32_t i = 0; i < group->nodes; i++) {
         struct place place = rank_place(group->node[i]);
         if (is_kind(place, NODE_hbm_ctrl))
-            list_slice(counts, &kb_hbm[node_slice(place)]);
+            list_slice(&list, &kb_hbm[node_slice(place)]);
     }
     for (uint32_t i = 0; i < group->links; i++)
-        list_link(counts, &kb_links[group->link[i]]);
-    return all.count;
+        list_link(&list, &kb_links[group->link[i]]);
+    return list.count;
 }
 
-size_t state_machine_counts(uint64_t **fields)
+size_t state_machine_counters(uint64_t **counters)
 {
-    struct counts all = {.fields = fields};
+    struct counter_list list = {.at = counters};
     for (uint32_t i = 0; i < pe_count(); i++) {
-        list_pe(&all, &kb_pe[i]);
-        list_slice(&all, &kb_hbm[i]);
+        list_pe(&list, &kb_pe[i]);
+        list_slice(&list, &kb_hbm[i]);
     }
     for (uint64_t i = 0; i < link_count(); i++)
-        list_link(&all, &kb_links[i]);
-    return all.count;
+        list_link(&list, &kb_links[i]);
+    return list.count;
 }

@@ -1,23 +1,25 @@
-/* state.h: the state of PEs and of what they use, as fast-forward handles it: fingerprint and comparison, copy to other
- * PEs, shift in time, growth of what is only counted. What is done with each field follows from machine/state.def.
+/* state.h: the state of PEs and of the parts that they use, for fast-forward: fingerprint and comparison, copy to other
+ * PEs, shift in time, list of counters. What is done with each field follows from machine/state.def.
  *
- * Only PEs on which nothing but tiles of one composite is under way, at physical addresses, have a state here. */
+ * These functions are for PEs on which nothing is under way but tiles of one composite with physical addresses. */
 #ifndef KB_FASTFORWARD_STATE_H
 #define KB_FASTFORWARD_STATE_H
 
+#include "common/array.h"
 #include "machine/pe.h"
 
-/* ---- fingerprints: states as words, relative to now and to the newest tile, service and message */
+/* ---- fingerprints: a state as words. Times are relative to now; numbers of tiles, services and messages to the newest.
+ *
+ * A fingerprint is written once. Then other states are compared with it, each word as it is made. */
 
-/* Writes words, or compares words with those that another fingerprint wrote. */
 struct fingerprint {
-    uint64_t *words;                                    /* of malloc */
-    size_t at, count, capacity;                         /* count: of words to compare with */
+    struct ARRAY(uint64_t) words;
     bool compares, differs;
-    size_t events;                                      /* that the words stand for */
-    const uint32_t *labels;                             /* of nodes, by rank, in the place of ranks: SYMMETRY; or NULL */
-    const struct pe *pe;                                /* for state.c: the PE, */
-    uint64_t newest;                                    /* and the newest NUMBER, in relation to which words are written */
+    size_t at;                                          /* words compared */
+    size_t events;                                      /* that wait in the state written or compared last */
+    const uint32_t *labels;                             /* by rank: what is written for a node; NULL: its rank */
+    const struct pe *pe;                                /* for state.c: the PE, and the newest number of the */
+    uint64_t newest;                                    /* field kind NUMBER, as of the words that follow */
 };
 
 /* Begins to write, or to compare with what was written last. */
@@ -26,61 +28,62 @@ void fingerprint_compare(struct fingerprint *print);
 
 void fingerprint_add(struct fingerprint *print, uint64_t word);
 
-/* Whether all words were written or were equal. */
+/* Whether the state could be written, or was equal. */
 static inline bool fingerprint_holds(const struct fingerprint *print)
 {
-    return !print->differs && (!print->compares || print->at == print->count);
+    return !print->differs && (!print->compares || print->at == print->words.count);
 }
 
-/* PEs with the nodes, by rank, and the links, by number, that their composites use. */
+/* PEs, and the nodes, by rank, and the links, by number, that their composites use. */
 struct group {
     struct pe *const *pe;
     const uint32_t *node, *link;
     uint32_t pes, nodes, links;
 };
 
-/* Adds the state of a group; print->labels are set. */
+/* Adds the state of a group. print->labels must be set. */
 void fingerprint_group(struct fingerprint *print, const struct group *group);
 
-/* Adds the state of these PEs, of all that PEs share, and of all TCMs. It differs from any other state if events of
- * something else wait. */
+/* Adds the state of the whole machine, in which these PEs feed composites. The state can neither be written nor be equal
+ * to another one if events wait that are not of their tiles or of kernels. */
 void fingerprint_machine(struct fingerprint *print, struct pe *const *pes, uint32_t count);
 
-/* ---- copies */
+/* ---- copies, from one group to another, isomorphic one (symmetry.c) */
 
-/* From one group to another of like build; what corresponds has the same label, and so the same position. */
-struct copying {
+struct group_pair {
     const struct group *from, *to;
-    const uint32_t *labels;
-};
+    const uint32_t *labels;                             /* of nodes, by rank: counterparts have the same label, which is */
+};                                                      /* their position in both groups */
 
-/* Frees the tiles that are under way on a PE, whose events wait no longer and whose time is counted. */
+/* Frees the tiles that are under way on a PE. No events of them wait any more, and their busy time is counted. */
 void state_drop_tiles(struct pe *pe);
 
-/* Puts the PE at a position in `to` into the state of the one in `from`, and a node or a link likewise. The PE feeds the
- * composite that corresponds to `composite`; NULL: all composites of both PEs are complete. */
-void state_copy_pe(const struct copying *copying, uint32_t position, const struct command *composite);
-void state_copy_node(const struct copying *copying, uint32_t position);
-void state_copy_link(const struct copying *copying, uint32_t position);
+/* Puts the PE at a position in `to`, which has no tiles, into the state of the PE at that position in `from`. The latter
+ * feeds `composite`; NULL: it feeds none, and the composites of both PEs are complete. */
+void state_copy_pe(const struct group_pair *pair, uint32_t position, const struct command *composite);
+
+/* The same for a node with its memory, and for a link. */
+void state_copy_node(const struct group_pair *pair, uint32_t position);
+void state_copy_link(const struct group_pair *pair, uint32_t position);
 
 /* ---- shifts */
 
-/* The lowest tile of a PE's composite that is under way; the next one to be fed, if none is. */
+/* The lowest number of a tile of the PE's composite that is under way; if there is none, of the next tile to be fed. */
 uint64_t state_oldest_tile(const struct pe *pe);
 
-/* The machine goes on by d_ps, in which PE number i of `pes` feeds tiles[i] more tiles, to the same state. */
+/* Moves the machine on by d_ps, in which PE number i of `pes` feeds tiles[i] more tiles, to the same state. */
 void state_shift(struct pe *const *pes, const uint64_t *tiles, uint32_t count, uint64_t d_ps);
 
-/* ---- what is only counted */
+/* ---- counters */
 
-/* Counts the time that engines of a PE are busy up to now: since then there is nothing. */
-void state_settle(struct pe *pe);
+/* Adds the time for which engines of a PE have been busy to their counters, up to now. */
+void state_count_busy(struct pe *pe);
 
-/* Lists the fields of a group that are COUNTED, in an order that is the same for groups of the same build. Returns how
- * many there are; fields may be NULL. */
-size_t state_group_counts(const struct group *group, uint64_t **fields);
+/* Lists the counters of a group, in the same order for isomorphic groups. Returns how many there are; `counters` may be
+ * NULL. */
+size_t state_group_counters(const struct group *group, uint64_t **counters);
 
-/* Lists those of the whole machine, statistics (stats.h) apart. */
-size_t state_machine_counts(uint64_t **fields);
+/* The same for the whole machine, except statistics (machine/stats.h). */
+size_t state_machine_counters(uint64_t **counters);
 
 #endif

@@ -1,10 +1,12 @@
-/* symmetry.c: finds groups of PEs that share nothing, compares their states, and simulates one for all.
+/* symmetry.c: partitions PEs into groups that share nothing, compares the groups, and simulates one of them for all.
  *
- * A PE uses its own nodes and, of the memory of each operand, the node and the way of the data from or to it. Whoever
- * uses the same is of the same group: a partition by union-find. In each group, nodes and links are labelled in the
- * order in which its PEs first use them. Groups have the same build if their labels and kinds come in the same order,
- * and if their labels have the same order by rank, which decides who comes first in a round. What has the same label in
- * two groups of the same build corresponds, and their states are compared by labels. */
+ * A PE uses its own nodes and, for each operand, the node of its memory and the way of the data from or to it. PEs that
+ * use the same node or link are in one group: a partition by union-find. The nodes and links of a group are labelled in
+ * the order in which its PEs first use them. Two groups are isomorphic if their labels and the kinds of what is labelled
+ * come in the same order, and if sorting the labels by the nodes' ranks, which decide who comes first in a round, gives
+ * the same order. Parts of isomorphic groups with the same label are counterparts, and so states of groups are compared
+ * by labels. */
+#define _GNU_SOURCE                                     /* qsort_r */
 #include "symmetry.h"
 
 #include <assert.h>
@@ -12,6 +14,7 @@
 #include <string.h>
 
 #include "base/rates.h"
+#include "common/array.h"
 #include "common/diag.h"
 #include "machine/emitted.h"
 #include "machine/memory.h"
@@ -23,29 +26,30 @@
 
 enum { NONE = UINT32_MAX };
 
-/* Tables of the size of the machine, made at the first use. */
-static uint32_t *node_user, *link_user;                 /* the first PE that uses it, by its position; or NONE */
-static uint32_t *node_label, *link_label;               /* or NONE */
-static uint32_t *parent;                                /* union-find of the positions of PEs: the first is the root */
-static uint32_t *group_of;                              /* by position of PEs */
-static uint32_t *by_rank;                               /* labels of a group, sorted by rank */
-static bool *asleep;                                    /* by number of PEs */
+/* PEs by position among those of symmetry_sleep, nodes by rank, links by number. The tables have the size of the machine
+ * and are made at the first use. */
+static struct {
+    uint32_t *node_user, *link_user;                    /* position of the first PE that uses it; or NONE */
+    uint32_t *node_label, *link_label;                  /* or NONE */
+    uint32_t *parent;                                   /* union-find of PEs; the root of a set is its first PE */
+    uint32_t *group_of;                                 /* number of each PE's group */
+    struct group *groups;                               /* of equal size, by the rank of their first PE */
+    uint32_t group_count;
+    struct pe **pes;                                    /* of all groups, one group after the other; */
+    uint32_t *nodes, *links;                            /* likewise; counterparts have the same position */
+    uint32_t *sorted;                                   /* labels of a group, by rank of their nodes */
+} partition;
 
-/* Groups of equal size, by the rank of their first PE; what corresponds has the same position. */
-static struct group *groups;
-static uint32_t group_count;
-static struct pe **group_pes;                           /* of all groups, one after the other, */
-static uint32_t *group_nodes, *group_links;             /* likewise */
-
-static struct fingerprint build, state;                 /* of the first group */
-
-/* Of the first group when the others went to sleep. */
-static struct stats stats_then;
-static uint64_t **counts, *counts_then;                 /* state_group_counts, and their values */
-static uint64_t **other_counts;                         /* of a group that wakes */
-static const struct command **composites;               /* that its PEs feed; NULL: complete by now */
-
-static uint64_t slept;                                  /* services */
+/* All groups but the first, the representative, sleeping. */
+static struct {
+    bool *asleep;                                       /* by number of the PE over the machine */
+    struct stats stats;                                 /* when they went to sleep */
+    struct ARRAY(uint64_t) values;                      /* of the representative's counters, then or later */
+    struct ARRAY(uint64_t *) counters;                  /* state_group_counters of the representative, */
+    struct ARRAY(uint64_t *) sleeper_counters;          /* and of a group that sleeps */
+    const struct command **composites;                  /* of the representative's PEs; NULL: complete by now */
+    uint64_t services;                                  /* of PEs while they slept */
+} sleeping;
 
 static void *table(size_t count, size_t size)
 {
@@ -55,30 +59,31 @@ static void *table(size_t count, size_t size)
     return rows;
 }
 
-static void open_tables(void)
+static void make_tables(void)
 {
     size_t nodes = node_count(), links = link_count(), pes = pe_count();
-    node_user = table(nodes, sizeof *node_user);
-    node_label = table(nodes, sizeof *node_label);
-    link_user = table(links, sizeof *link_user);
-    link_label = table(links, sizeof *link_label);
-    by_rank = table(nodes, sizeof *by_rank);
-    parent = table(pes, sizeof *parent);
-    group_of = table(pes, sizeof *group_of);
-    asleep = table(pes, sizeof *asleep);
-    groups = table(pes, sizeof *groups);
-    group_pes = table(pes, sizeof *group_pes);
-    group_nodes = table(nodes, sizeof *group_nodes);
-    group_links = table(links, sizeof *group_links);
-    composites = table(pes, sizeof *composites);
+    partition.node_user = table(nodes, sizeof *partition.node_user);
+    partition.node_label = table(nodes, sizeof *partition.node_label);
+    partition.nodes = table(nodes, sizeof *partition.nodes);
+    partition.sorted = table(nodes, sizeof *partition.sorted);
+    partition.link_user = table(links, sizeof *partition.link_user);
+    partition.link_label = table(links, sizeof *partition.link_label);
+    partition.links = table(links, sizeof *partition.links);
+    partition.parent = table(pes, sizeof *partition.parent);
+    partition.group_of = table(pes, sizeof *partition.group_of);
+    partition.groups = table(pes, sizeof *partition.groups);
+    partition.pes = table(pes, sizeof *partition.pes);
+    sleeping.asleep = table(pes, sizeof *sleeping.asleep);
+    sleeping.composites = table(pes, sizeof *sleeping.composites);
 }
 
-/* ---- what a PE uses: a walk calls node and link for all of it, in a fixed order */
+/* ---- what a PE uses */
 
+/* Calls node and link for each that a PE uses, in a fixed order. */
 struct walk {
     void (*node)(struct walk *walk, uint32_t rank);
     void (*link)(struct walk *walk, uint64_t link, enum link_class class);
-    uint32_t pe;                                        /* its position */
+    uint32_t pe;                                        /* position of the PE */
     struct group *group;
     struct fingerprint *print;
 };
@@ -95,7 +100,7 @@ static void walk_way(struct walk *walk, struct way way)
     }
 }
 
-/* Returns false if a part of an operand is in a TCM or in no memory. */
+/* Returns false if a part of an operand is in a TCM, or outside its memory. */
 static bool walk_composite(struct walk *walk, const struct pe *pe, const struct command *command)
 {
     struct place dma = place_pe(pe_number(pe), NODE_pe_dma);
@@ -123,8 +128,8 @@ static bool walk_pe(struct walk *walk, const struct pe *pe)
 
 static uint32_t root_of(uint32_t pe)
 {
-    while (parent[pe] != pe)
-        pe = parent[pe] = parent[parent[pe]];
+    while (partition.parent[pe] != pe)
+        pe = partition.parent[pe] = partition.parent[partition.parent[pe]];
     return pe;
 }
 
@@ -135,234 +140,234 @@ static void unite(uint32_t *user, uint32_t pe)
         return;
     }
     uint32_t a = root_of(*user), b = root_of(pe);
-    parent[a > b ? a : b] = a < b ? a : b;
+    partition.parent[a > b ? a : b] = a < b ? a : b;
 }
 
 static void unite_node(struct walk *walk, uint32_t rank)
 {
-    unite(&node_user[rank], walk->pe);
+    unite(&partition.node_user[rank], walk->pe);
 }
 
 static void unite_link(struct walk *walk, uint64_t link, enum link_class class)
 {
     (void)class;
-    unite(&link_user[link], walk->pe);
+    unite(&partition.link_user[link], walk->pe);
 }
 
 static bool unite_all(struct pe *const *pes, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        parent[i] = i;
+        partition.parent[i] = i;
     for (uint32_t i = 0; i < count; i++)
         if (!walk_pe(&(struct walk){.node = unite_node, .link = unite_link, .pe = i}, pes[i]))
             return false;
     return true;
 }
 
-/* Sorts the PEs by group. Returns false if there is one group, or they are of unlike sizes. */
+/* Sorts the PEs by group. Returns false if there is one group, or if groups differ in size. */
 static bool sort_pes(struct pe *const *pes, uint32_t count)
 {
-    group_count = 0;
+    uint32_t groups = 0;
     for (uint32_t i = 0; i < count; i++)
-        group_of[i] = root_of(i) == i ? group_count++ : group_of[root_of(i)];
-    if (group_count < 2 || count % group_count)
+        partition.group_of[i] = root_of(i) == i ? groups++ : partition.group_of[root_of(i)];
+    partition.group_count = groups;
+    if (groups < 2 || count % groups)
         return false;
-    for (uint32_t i = 0; i < group_count; i++)
-        groups[i] = (struct group){.pe = group_pes + i * (count / group_count)};
+    for (uint32_t i = 0; i < groups; i++)
+        partition.groups[i] = (struct group){.pe = partition.pes + i * (count / groups)};
     for (uint32_t i = 0; i < count; i++) {
-        struct group *group = &groups[group_of[i]];
-        if (group->pes == count / group_count)
+        struct group *group = &partition.groups[partition.group_of[i]];
+        if (group->pes == count / groups)
             return false;
-        group_pes[(group->pe - group_pes) + group->pes++] = pes[i];
+        partition.pes[(group->pe - partition.pes) + group->pes++] = pes[i];
     }
     return true;
 }
 
-/* ---- labels */
+/* ---- labels, and whether groups are isomorphic */
 
 static void label_node(struct walk *walk, uint32_t rank)
 {
     struct place place = rank_place(rank);
     struct group *group = walk->group;
-    if (node_label[rank] == NONE) {
-        node_label[rank] = group->nodes;
-        group_nodes[(group->node - group_nodes) + group->nodes++] = rank;
+    if (partition.node_label[rank] == NONE) {
+        partition.node_label[rank] = group->nodes;
+        partition.nodes[(group->node - partition.nodes) + group->nodes++] = rank;
     }
-    fingerprint_add(walk->print, node_label[rank]);
+    fingerprint_add(walk->print, partition.node_label[rank]);
     fingerprint_add(walk->print, place.cube == OUTSIDE ? place.node : kb_cube_nodes[place.node].kind);
 }
 
 static void label_link(struct walk *walk, uint64_t link, enum link_class class)
 {
     struct group *group = walk->group;
-    if (link_label[link] == NONE) {
-        link_label[link] = group->links;
-        group_links[(group->link - group_links) + group->links++] = link;
+    if (partition.link_label[link] == NONE) {
+        partition.link_label[link] = group->links;
+        partition.links[(group->link - partition.links) + group->links++] = link;
     }
-    fingerprint_add(walk->print, link_label[link]);
+    fingerprint_add(walk->print, partition.link_label[link]);
     fingerprint_add(walk->print, class);
 }
 
-static const uint32_t *sorted_nodes;                    /* of the group whose labels are sorted */
-
-static int compare_ranks(const void *x, const void *y)
+static int compare_ranks(const void *x, const void *y, void *nodes)
 {
-    uint32_t a = sorted_nodes[*(const uint32_t *)x], b = sorted_nodes[*(const uint32_t *)y];
+    const uint32_t *rank = nodes;
+    uint32_t a = rank[*(const uint32_t *)x], b = rank[*(const uint32_t *)y];
     return a < b ? -1 : a > b;
 }
 
-static void add_order(struct fingerprint *print, const struct group *group)
+static void add_order_of_ranks(struct fingerprint *print, const struct group *group)
 {
     for (uint32_t i = 0; i < group->nodes; i++)
-        by_rank[i] = i;
-    sorted_nodes = group->node;
-    qsort(by_rank, group->nodes, sizeof *by_rank, compare_ranks);
+        partition.sorted[i] = i;
+    qsort_r(partition.sorted, group->nodes, sizeof *partition.sorted, compare_ranks, (void *)group->node);
     for (uint32_t i = 0; i < group->nodes; i++)
-        fingerprint_add(print, by_rank[i]);
+        fingerprint_add(print, partition.sorted[i]);
 }
 
-/* Labels what a group uses; adds its build. */
+/* Labels what a group uses, and adds its structure to a fingerprint. */
 static void label_group(struct fingerprint *print, struct group *group)
 {
     struct walk walk = {.node = label_node, .link = label_link, .group = group, .print = print};
     for (uint32_t i = 0; i < group->pes; i++)
         walk_pe(&walk, group->pe[i]);
-    add_order(print, group);
+    add_order_of_ranks(print, group);
 }
 
-static bool have_same_build(void)
+static bool are_isomorphic(void)
 {
-    fingerprint_write(&build);
-    for (uint32_t i = 0; i < group_count; i++) {
-        groups[i].node = i ? groups[i - 1].node + groups[i - 1].nodes : group_nodes;
-        groups[i].link = i ? groups[i - 1].link + groups[i - 1].links : group_links;
-        label_group(&build, &groups[i]);
-        if (!fingerprint_holds(&build))
+    static struct fingerprint structure;                /* of the first group */
+    fingerprint_write(&structure);
+    for (uint32_t i = 0; i < partition.group_count; i++) {
+        struct group *group = &partition.groups[i];
+        group->node = i ? group[-1].node + group[-1].nodes : partition.nodes;
+        group->link = i ? group[-1].link + group[-1].links : partition.links;
+        label_group(&structure, group);
+        if (!fingerprint_holds(&structure))
             return false;
-        fingerprint_compare(&build);
+        fingerprint_compare(&structure);
     }
     return true;
 }
 
+/* Returns false if there are no several isomorphic groups. */
 static bool find_groups(struct pe *const *pes, uint32_t count)
 {
-    memset(node_user, 0xff, node_count() * sizeof *node_user);
-    memset(node_label, 0xff, node_count() * sizeof *node_label);
-    memset(link_user, 0xff, link_count() * sizeof *link_user);
-    memset(link_label, 0xff, link_count() * sizeof *link_label);
-    return unite_all(pes, count) && sort_pes(pes, count) && have_same_build();
+    memset(partition.node_user, 0xff, node_count() * sizeof *partition.node_user);
+    memset(partition.node_label, 0xff, node_count() * sizeof *partition.node_label);
+    memset(partition.link_user, 0xff, link_count() * sizeof *partition.link_user);
+    memset(partition.link_label, 0xff, link_count() * sizeof *partition.link_label);
+    return unite_all(pes, count) && sort_pes(pes, count) && are_isomorphic();
 }
 
-/* ---- states */
+/* ---- sleep */
 
-/* Whether all groups are in the same state, and no events wait but theirs. */
-static bool have_same_state(void)
+/* Whether all groups are in the same state, and no other events wait than theirs and those of kernels, the first of which
+ * *kernel_ps is then set to. */
+static bool are_in_same_state(uint64_t *kernel_ps)
 {
-    uint64_t kernel_ps;
-    state.labels = node_label;
+    static struct fingerprint state;                    /* of the first group */
+    state.labels = partition.node_label;
     fingerprint_write(&state);
-    for (uint32_t i = 0; i < group_count; i++) {
-        fingerprint_group(&state, &groups[i]);
+    for (uint32_t i = 0; i < partition.group_count; i++) {
+        fingerprint_group(&state, &partition.groups[i]);
         if (!fingerprint_holds(&state))
             return false;
-        if (i == 0 && state.events * group_count != event_waiting(&kernel_ps))
+        if (i == 0 && state.events * partition.group_count != event_waiting(kernel_ps))
             return false;
         fingerprint_compare(&state);
     }
-    loop_alarm_ps = kernel_ps;
     return true;
 }
 
-static void *grown(void *array, size_t count, size_t size)
+static const struct group *representative(void)
 {
-    array = realloc(array, count * size);
-    if (!array)
-        die("no memory for %zu counts", count);
-    return array;
+    return &partition.groups[0];
 }
 
-static void take_counts(void)
+static void take_counters(void)
 {
-    size_t count = state_group_counts(&groups[0], NULL);
-    counts = grown(counts, count, sizeof *counts);
-    other_counts = grown(other_counts, count, sizeof *other_counts);
-    counts_then = grown(counts_then, count, sizeof *counts_then);
-    state_group_counts(&groups[0], counts);
+    size_t count = state_group_counters(representative(), NULL);
+    array_reserve(&sleeping.values, count);
+    array_reserve(&sleeping.counters, count);
+    array_reserve(&sleeping.sleeper_counters, count);
+    state_group_counters(representative(), sleeping.counters.at);
     for (size_t i = 0; i < count; i++)
-        counts_then[i] = *counts[i];
-    stats_then = stats;
+        sleeping.values.at[i] = *sleeping.counters.at[i];
+    sleeping.stats = stats;
 }
 
-/* Whether an event is at a node of a group that sleeps. */
-static bool is_of_others(uint32_t rank)
+static bool is_of_sleepers(uint32_t rank)
 {
-    return node_user[rank] != NONE && group_of[node_user[rank]] > 0;
+    return partition.node_user[rank] != NONE && partition.group_of[partition.node_user[rank]] > 0;
 }
 
 bool symmetry_sleep(struct pe *const *pes, uint32_t count)
 {
-    if (!node_user)
-        open_tables();
-    if (!find_groups(pes, count) || !have_same_state())
+    uint64_t kernel_ps;
+    if (!partition.node_user)
+        make_tables();
+    if (!find_groups(pes, count) || !are_in_same_state(&kernel_ps))
         return false;
+    loop_alarm_ps = kernel_ps;
     observer_watch(&symmetry_observer, true);
     for (uint32_t i = 0; i < count; i++)
-        state_settle(pes[i]);
-    take_counts();
-    event_drop(is_of_others);
-    for (uint32_t i = 0; i < groups[0].pes; i++)
-        composites[i] = groups[0].pe[i]->feeding;
-    for (uint32_t i = groups[0].pes; i < count; i++) {
-        asleep[pe_number(group_pes[i])] = true;
-        state_drop_tiles(group_pes[i]);
+        state_count_busy(pes[i]);
+    take_counters();
+    event_drop(is_of_sleepers);
+    for (uint32_t i = 0; i < representative()->pes; i++)
+        sleeping.composites[i] = representative()->pe[i]->feeding;
+    for (uint32_t i = representative()->pes; i < count; i++) {
+        sleeping.asleep[pe_number(partition.pes[i])] = true;
+        state_drop_tiles(partition.pes[i]);
     }
     return true;
 }
 
 bool symmetry_sleeps(const struct pe *pe)
 {
-    return asleep && asleep[pe_number(pe)];
+    return sleeping.asleep && sleeping.asleep[pe_number(pe)];
 }
 
-/* ---- awake again */
+/* ---- waking up */
 
-/* What was counted for a part of the first group since then counts for the corresponding part of another one. */
-static size_t add_counts(const struct group *to, const uint64_t *then, uint64_t *const *from)
+/* Adds what was counted for a part of the representative since it had the given values to its counterpart in `to`. */
+static void add_counted(const struct group *to, const uint64_t *values, uint64_t *const *counters)
 {
-    size_t count = state_group_counts(to, other_counts);
+    size_t count = state_group_counters(to, sleeping.sleeper_counters.at);
     for (size_t i = 0; i < count; i++)
-        *other_counts[i] += *from[i] - then[i];
-    return count;
+        *sleeping.sleeper_counters.at[i] += *counters[i] - values[i];
 }
 
 static void wake_group(const struct group *group)
 {
-    const struct copying copying = {&groups[0], group, node_label};
-    add_counts(group, counts_then, counts);
+    const struct group_pair pair = {representative(), group, partition.node_label};
+    add_counted(group, sleeping.values.at, sleeping.counters.at);
     for (uint32_t i = 0; i < group->nodes; i++)
-        state_copy_node(&copying, i);
+        state_copy_node(&pair, i);
     for (uint32_t i = 0; i < group->links; i++)
-        state_copy_link(&copying, i);
+        state_copy_link(&pair, i);
     for (uint32_t i = 0; i < group->pes; i++) {
-        state_copy_pe(&copying, i, composites[i]);
-        asleep[pe_number(group->pe[i])] = false;
+        state_copy_pe(&pair, i, sleeping.composites[i]);
+        sleeping.asleep[pe_number(group->pe[i])] = false;
     }
 }
 
-/* Before kernels or host programs do what may tell groups apart. */
+/* Before kernels or host programs do anything that may tell groups apart. */
 static void wake(void)
 {
-    uint64_t *all = (uint64_t *)&stats;
-    const uint64_t *then = (const uint64_t *)&stats_then;
+    uint64_t sleepers = partition.group_count - 1;
+    uint64_t *now = (uint64_t *)&stats;
+    const uint64_t *then = (const uint64_t *)&sleeping.stats;
     observer_watch(&symmetry_observer, false);
     loop_alarm_ps = UINT64_MAX;
-    slept += (stats.services - stats_then.services) * (group_count - 1);
-    for (size_t i = 0; i < sizeof stats / sizeof *all; i++)
-        all[i] = sum(all[i], product(all[i] - then[i], group_count - 1));
-    for (uint32_t i = 0; i < groups[0].pes; i++)
-        state_settle(groups[0].pe[i]);
-    for (uint32_t i = 1; i < group_count; i++)
-        wake_group(&groups[i]);
+    sleeping.services += (stats.services - sleeping.stats.services) * sleepers;
+    for (size_t i = 0; i < sizeof stats / sizeof *now; i++)
+        now[i] = sum(now[i], product(now[i] - then[i], sleepers));
+    for (uint32_t i = 0; i < representative()->pes; i++)
+        state_count_busy(representative()->pe[i]);
+    for (uint32_t i = 1; i < partition.group_count; i++)
+        wake_group(&partition.groups[i]);
 }
 
 static void kernel_will_act(uint64_t t_ps)
@@ -371,46 +376,53 @@ static void kernel_will_act(uint64_t t_ps)
         loop_alarm_ps = t_ps;
 }
 
-/* The corresponding composites of the other groups complete as well. What was counted for their PEs is up to date then,
- * for a kernel's end reads it. */
+/* The position of a PE in the representative: while PEs sleep, nothing else is under way. */
+static uint32_t position_of(const struct pe *pe)
+{
+    uint32_t position = 0;
+    while (position < representative()->pes && representative()->pe[position] != pe)
+        position++;
+    assert(position < representative()->pes);
+    return position;
+}
+
+/* Completes the counterparts of a composite in the groups that sleep. Counters of their PEs are brought up to date first,
+ * because the end of a kernel reads them. */
 static void command_completed(const struct command *command)
 {
-    struct pe *from = command->pe;
-    uint32_t position = 0;
-    if (symmetry_sleeps(from))
+    struct pe *pe = command->pe;
+    if (symmetry_sleeps(pe))
         return;
-    size_t per_pe = state_group_counts(&(struct group){.pe = &from, .pes = 1}, NULL);
-    while (position < groups[0].pes && groups[0].pe[position] != from)
-        position++;
-    assert(position < groups[0].pes);                   /* nothing else is under way while PEs sleep */
-    uint64_t *const *counted = &counts[position * per_pe];
-    uint64_t *then = &counts_then[position * per_pe];
-    state_settle(from);
-    for (uint32_t i = 1; i < group_count; i++) {
-        struct pe *to = groups[i].pe[position];
-        struct command *counterpart = to->feeding;
-        add_counts(&(struct group){.pe = &to, .pes = 1}, then, counted);
-        to->feeding = NULL;
+    uint32_t position = position_of(pe);
+    size_t per_pe = state_group_counters(&(struct group){.pe = &pe, .pes = 1}, NULL);
+    uint64_t *const *counters = &sleeping.counters.at[position * per_pe];
+    uint64_t *values = &sleeping.values.at[position * per_pe];
+    state_count_busy(pe);
+    for (uint32_t i = 1; i < partition.group_count; i++) {
+        struct pe *sleeper = partition.groups[i].pe[position];
+        struct command *counterpart = sleeper->feeding;
+        add_counted(&(struct group){.pe = &sleeper, .pes = 1}, values, counters);
+        sleeper->feeding = NULL;
         counterpart->tiles_left = 0;
         command_complete(counterpart);
     }
     for (size_t i = 0; i < per_pe; i++)
-        then[i] = *counted[i];
-    composites[position] = NULL;
+        values[i] = *counters[i];
+    sleeping.composites[position] = NULL;
 }
 
 uint64_t symmetry_services(void)
 {
-    return slept;
+    return sleeping.services;
 }
 
 void symmetry_reset(void)
 {
-    slept = 0;
+    sleeping.services = 0;
     observer_watch(&symmetry_observer, false);
     loop_alarm_ps = UINT64_MAX;
-    if (asleep)
-        memset(asleep, 0, pe_count() * sizeof *asleep);
+    if (sleeping.asleep)
+        memset(sleeping.asleep, 0, pe_count() * sizeof *sleeping.asleep);
 }
 
 struct observer symmetry_observer = {

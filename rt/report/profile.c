@@ -10,7 +10,7 @@
 #include "base/stopwatch.h"
 #include "common/arena.h"
 #include "common/hash.h"
-#include "fastforward/periodic.h"
+#include "fastforward/period.h"
 #include "fastforward/symmetry.h"
 #include "launch/fanout.h"
 #include "launch/host_request.h"
@@ -138,7 +138,7 @@ void profile_print(void)
     }
     double ns = tick_ns(), own = lap_cost() * (double)entered;
     fprintf(stderr, "%" PRIu64 " stage services: %" PRIu64 " in skipped periods, %" PRIu64
-            " on PEs that were not simulated\n", stats.services, steady_services(), symmetry_services());
+            " on PEs that were not simulated\n", stats.services, period_services(), symmetry_services());
     fprintf(stderr, "%7s %12s %12s %10s  host time: %.6f s\n", "share", "seconds", "count", "ns each",
             (double)all * ns * 1e-9);
     for (unsigned i = 0; i < count; i++) {

@@ -1,8 +1,8 @@
-/* fields.c: a run in which one field of one PE's state is changed at some time, and in which one row of
- * machine/state.def is not read: for tests/state.t.
+/* fields.c: for tests/state.t, a run in which one field of one PE's state is changed at some time, and in which one row of
+ * machine/state.def is not read.
  *
- * fastforward/state.c is compiled into this file, in the place of the one in the library, so that each row can be left
- * out. At the time `at` the PE `victim` is changed; then, unless every event is simulated, all groups but the first go
+ * fastforward/state.c is compiled into this file, instead of being taken from the library, so that each row can be left
+ * out. At the time `at` the PE `victim` is changed. Then, unless every event is simulated, all groups except the first go
  * to sleep if symmetry.c finds their states equal. They wake at the time `wake`. */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -14,7 +14,8 @@ static bool is_left_out(const char *operation, const char *structure, const char
 #define ROW_IS_READ(operation, structure, field) (!is_left_out(#operation, #structure, #field))
 #include "fastforward/state.c"
 
-#include "fastforward/periodic.h"
+#include "fastforward/fastforward.h"
+#include "fastforward/period.h"
 #include "fastforward/symmetry.h"
 #include "kb/host.h"
 #include "launch/launch.h"
@@ -33,7 +34,7 @@ static bool is_left_out(const char *operation, const char *structure, const char
     return !strcmp(row, left_out);
 }
 
-/* ---- changes: each returns false if the PE has nothing to change now */
+/* ---- changes: each returns false if there is nothing to change on the PE now */
 
 static struct token *any_queued(struct pe *pe, bool (*suits)(struct token *))
 {
@@ -44,7 +45,7 @@ static struct token *any_queued(struct pe *pe, bool (*suits)(struct token *))
     return NULL;
 }
 
-/* The token in service after so many others that suit. */
+/* The token in service that suits, after `skip` others. */
 static struct token *any_served(struct pe *pe, bool (*suits)(struct token *), unsigned skip)
 {
     for (uint32_t i = 0; i < kb_pe_servers; i++)
@@ -65,7 +66,7 @@ static bool takes_tile(struct token *token, uint64_t id)
     return true;
 }
 
-/* A tile that does not store becomes one that does, or the other way round. */
+/* A tile that does not store its output becomes one that does, or the reverse. */
 static bool changes_kind(struct token *token)
 {
     return takes_tile(token, token->tile.id + 1) || (token->tile.id && takes_tile(token, token->tile.id - 1));
@@ -91,7 +92,7 @@ static bool change_stage(struct pe *pe)
     return true;
 }
 
-/* Of two heads that one server chooses from, the later comes first. */
+/* Of two tokens that one server chooses from, the later becomes the earlier. */
 static bool swap_arrivals(struct pe *pe, enum stage_kind x, enum stage_kind y)
 {
     struct token *a = pe->queue[x].head, *b = pe->queue[y].head;
@@ -131,7 +132,7 @@ static bool change_block(struct pe *pe)
     return true;
 }
 
-/* Tiles of the composite before are under way. */
+/* Whether tiles of the composite before are under way: nothing needs to be changed. */
 static bool change_owner(struct pe *pe)
 {
     for (struct token *token = pe->lowest; token; token = token->higher)
@@ -161,7 +162,7 @@ static bool is_transfer(struct token *token)
     return token->transfer;
 }
 
-/* Two messages of one node that arrive at one node at one time. */
+/* Swaps the numbers of two messages from one node that arrive at another node at the same time. */
 static bool change_number(struct pe *pe)
 {
     struct token *a = any_served(pe, is_transfer, 0), *b = any_served(pe, is_transfer, 1);
@@ -178,7 +179,7 @@ static bool change_number(struct pe *pe)
 
 static bool has_event(struct token *token)
 {
-    return token_is_due(token, SERVED);
+    return token_is_due(token, TOKEN_SERVED);
 }
 
 static uint32_t dropped_rank;
@@ -205,7 +206,7 @@ static bool is_head(struct token *token)
     return data && data_under_way(data) && data->rank != data->end_rank;
 }
 
-/* The head is one node further. */
+/* Moves a head one node further. */
 static bool change_rank(struct pe *pe)
 {
     struct token *token = any_served(pe, is_head, 0);
@@ -240,7 +241,7 @@ static bool is_requested(struct token *token)
         && event_is_message(&token->transfer->data.message.event);
 }
 
-/* The request has been answered at once. */
+/* A request counts as answered. */
 static bool change_delivered(struct pe *pe)
 {
     struct token *token = any_served(pe, is_requested, 0);
@@ -398,7 +399,7 @@ static struct request composite(const struct pe *pe)
     return ask;
 }
 
-/* What one PE asks otherwise. */
+/* What the victim asks for instead. */
 static void change_request(struct request *ask, const struct pe *pe)
 {
     static const struct epilogue op[] = {{OP_exp, SCOPE_OUTPUT_TILE}, {OP_relu, SCOPE_OUTPUT_TILE}};
@@ -481,7 +482,7 @@ static uint32_t feeding(struct pe **pes)
     return count;
 }
 
-/* Nothing is left in what copies will be made of. */
+/* Overwrites the free tokens and transfers that copies will be made of. */
 static void scribble(struct command *command)
 {
     enum { MANY = 256 };
@@ -503,7 +504,7 @@ static void scribble(struct command *command)
 
 static void sleep_now(struct pe *const *pes, uint32_t count)
 {
-    if (!kb_bool(sleep) || !steady_on || count != pes_of_run())
+    if (!kb_bool(sleep) || !fastforward_on || count != pes_of_run())
         return;
     printf("%s\n", symmetry_sleep(pes, count) ? "sleeps" : "awake");
     scribble(pes[0]->feeding);
@@ -560,7 +561,7 @@ KB_BENCH(fields, "a run with one change",
             mmu_map(&kb_pe[i], own(&kb_pe[i], SPACE_HBM, 0), (1 << 20) / kb_attrs.pe_mmu_page_bytes,
                     own(&kb_pe[i], SPACE_HBM, 0));
     if (kb_bool(sleep))
-        observer_watch(&periodic_observer, false);
+        observer_watch(&fastforward_observer, false);
     set(&at, kb_int(at), change_happens);
     set(&wake, kb_int(wake), nothing_happens);
     set(&again, kb_int(again), sleeps_again);
@@ -568,5 +569,5 @@ KB_BENCH(fields, "a run with one change",
         launch_wait(launch_submit(&(struct launch_part){"before", body, NULL, &victim, 1}, 1,
                                   &(struct launch_options){0}));
     launch_wait(launch_submit(&(struct launch_part){"program", body, NULL, pes, count}, 1, &(struct launch_options){0}));
-    printf("%" PRIu64 " services were skipped\n", steady_services());
+    printf("%" PRIu64 " services were skipped\n", period_services());
 }

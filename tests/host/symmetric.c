@@ -1,10 +1,10 @@
-/* alike: long composites of every PE in its own slice: PEs that stand alike, until a fault or a timeout tells. */
+/* symmetric.c: long composites of every PE in its own slice: PEs are in equal states until a fault or a timeout. */
 #include <kb/host.h>
 #include <kb/tl.h>
 
-struct alike_args { kb_tensor x, w, y; bool fault; };
+struct symmetric_args { kb_tensor x, w, y; bool fault; };
 
-KB_KERNEL(alike, struct alike_args)
+KB_KERNEL(symmetric, struct symmetric_args)
 {
     struct tl_shard x = tl_my_shard(tl, arg->x), y = tl_my_shard(tl, arg->y);
     for (int i = 0; i < 2; i++) {
@@ -18,7 +18,7 @@ KB_KERNEL(alike, struct alike_args)
     }
 }
 
-KB_BENCH(alike, "composites of all PEs apart", KB_INT(rows, 64, 16, 4096, "of each PE"), KB_BOOL(fault, false, "of a PE"),
+KB_BENCH(symmetric, "a composite of each PE in its own memory", KB_INT(rows, 64, 16, 4096, "of each PE"), KB_BOOL(fault, false, "of a PE"),
          KB_INT(timeout_ns, 0, 0, 1000000, "of each launch; 0: none"), KB_INT(launches, 1, 1, 4, "one after the other"))
 {
     struct kb_pes all = kb_pes("*");
@@ -27,6 +27,6 @@ KB_BENCH(alike, "composites of all PEs apart", KB_INT(rows, 64, 16, 4096, "of ea
     kb_tensor w = kb_tensor_new("w", KB_f16, kb_2d(256, 64), kb_copies(KB_HBM, all));
     kb_tensor y = kb_tensor_new("y", KB_f16, kb_2d(rows, 64), kb_rows(KB_HBM, all));
     for (uint64_t i = 0; i < (uint64_t)kb_int(launches); i++)
-        kb_wait(kb_launch_with(alike, all, kb_options(.timeout_ns = kb_int(timeout_ns), .on_failure = KB_FAIL_FAST),
-                               &(struct alike_args){x, w, y, kb_bool(fault)}));
+        kb_wait(kb_launch_with(symmetric, all, kb_options(.timeout_ns = kb_int(timeout_ns), .on_failure = KB_FAIL_FAST),
+                               &(struct symmetric_args){x, w, y, kb_bool(fault)}));
 }

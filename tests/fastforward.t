@@ -1,10 +1,11 @@
 #!/usr/bin/python3
-"""steady: fast-forward and symmetry give what the simulation of every event gives. limit: 400, quick
+"""fastforward: with periods and PEs skipped, results are those of the simulation of every event. limit: 400, quick
 
-tests/steady.t [MACHINES [SEED [STREAMS]]]: each random machine is a test. Its streams are long composites, alone or
+tests/fastforward.t [MACHINES [SEED [STREAMS]]]: each random machine is a test. Its streams are long composites, alone or
 together with other PEs, simple commands, messages, requests of the host, timeouts, faults and deadlocks. Its bench,
-tests/steady/apart.c, compares what a result of `run` counts. Under the sanitizers the same runs are made without
---exact-events: the plain build compares the results, and other suites simulate every event under the sanitizers.
+tests/fastforward/apart.c, compares the counts that a result of `run` contains. Under the sanitizers the same runs are
+made without --exact-events: the plain build compares the results, and other suites simulate every event under the
+sanitizers.
 """
 import os
 import random
@@ -23,7 +24,7 @@ import trial                                                    # noqa: E402
 
 MACHINES, SEED, STREAMS = (sys.argv[1:] + [None] * 3)[:3]
 MACHINES, SEED, STREAMS = int(MACHINES or (5 if QUICK else 25)), SEED or "1", int(STREAMS or 8)
-BENCH = os.path.join(HERE, "steady", "apart.c")
+BENCH = os.path.join(HERE, "fastforward", "apart.c")
 SHAPES = (16, 8, 16), (12, 4, 40), (50, 1, 60), (4, 60, 8), (2, 3, 300)                # tiles along m, k, n
 DTYPES = {"f32": 4, "f16": 2}
 
@@ -32,7 +33,7 @@ class Drawn:
     """A stream of long composites for a machine."""
 
     def __init__(self, rng, facts):
-        self.rng, self.facts, self.apart = rng, facts, False    # apart: every PE works with memory of its own
+        self.rng, self.facts, self.apart = rng, facts, False    # apart: every PE uses only its own memory
         self.va = facts.page << 16
         mapped = facts.mmu and rng.random() < 0.5
         self.maps = [{"va": self.va, "bytes": 4 << 20, "to": {"space": "hbm"}}] if mapped else []
@@ -80,7 +81,7 @@ class Drawn:
         return value
 
     def between(self):
-        """Steps before, after and between composites; seldom many."""
+        """Steps before, after and between composites: mostly none."""
         rng, facts, steps = self.rng, self.facts, []
         if rng.random() < 0.2:
             steps.append({"do": "delay", "ns": rng.choice((0, 0, 10, 5000, 50000))})
@@ -108,8 +109,8 @@ class Drawn:
             steps += self.between()
         return steps
 
-    def alike(self):
-        """(parts, programs): one program on every PE or on a part of each cube; or some PEs go on in another way."""
+    def symmetric(self):
+        """(parts, programs): one program on every PE or on a part of each cube; some PEs may have further steps."""
         rng, program = self.rng, self.program()
         if rng.random() < 0.6 or len(self.facts.pes) == 1:
             glob = rng.choice(("*", "*", "*", "*.pe0", "*.cube0.*"))
@@ -119,8 +120,8 @@ class Drawn:
         return ([{"program": "p0", "targets": [pe for pe in pes if pe not in others]},
                  {"program": "p1", "targets": others}], {"p0": program, "p1": program + self.between()})
 
-    def company(self):
-        """(parts, programs): some PEs that mostly share memories and links."""
+    def sharing(self):
+        """(parts, programs): some PEs, most of which share memories and links."""
         rng, facts = self.rng, self.facts
         chosen = rng.sample(facts.pes, min(len(facts.pes), rng.choice((1, 1, 2, 2, 16))))
         programs = {f"p{i}": self.program() for i in range(rng.choice((1, 1, 2, 3)))}
@@ -130,13 +131,13 @@ class Drawn:
     def stream(self):
         rng = self.rng
         self.apart = rng.random() < 0.5
-        parts, programs = self.alike() if self.apart else self.company()
+        parts, programs = self.symmetric() if self.apart else self.sharing()
         launch = {"parts": parts}
         if rng.random() < 0.2:
             launch["timeout_ns"] = rng.choice((3000, 40000, 500000))
         if rng.random() < 0.2:
             launch["on_failure"] = rng.choice(("fail_fast", "drain"))
-        value = {"name": "steady"}
+        value = {"name": "fastforward"}
         if self.maps:
             value["mmu"] = self.maps
         if rng.random() < 0.2:
@@ -145,7 +146,7 @@ class Drawn:
 
 
 def drawn_machine(rng):
-    """A random machine; mostly the pattern of rows and interleaving of its HBM repeats soon."""
+    """A random machine. On most, the pattern of rows and interleaving of the HBM repeats soon."""
     tree = machines.machine(rng)
     if rng.random() < 0.8:
         tree["cube"]["hbm_ctrl"]["attrs"] |= {"interleave_bytes": 256, "row_bytes": rng.choice((256, 1024))}
@@ -157,7 +158,7 @@ def drawn_machine(rng):
 
 
 def sanitizer_said(ended):
-    """What a sanitizer reported; empty if nothing. A run that fails in simulated time ends with status 1 as well."""
+    """What a sanitizer reported, or an empty text. A run that fails in simulated time ends with status 1 as well."""
     return ended.said if re.search(r"Sanitizer|runtime error", ended.stderr) or ended.returncode not in (0, 1) else ""
 
 
@@ -174,8 +175,8 @@ def counts_differ(program, rng):
     return f"{' '.join(words)}: {result_difference(want, got)}" if want != got else ""
 
 
-def steady(number):
-    """Returns (complaints, [stage services, of these in skipped periods, of these on PEs not simulated])."""
+def machine_holds(number):
+    """Returns (complaints, [stage services, those in skipped periods, those on PEs that slept])."""
     where = folder(f"{SEED}-{number}")
     total = [0, 0, 0]
     try:
@@ -206,7 +207,7 @@ def steady(number):
 
 
 def time_ends():
-    """Simulated time runs past its end within a period."""
+    """Simulated time runs past 2^64 ps within a period."""
     program = small_machine("slow", (), "cube.noc.attach.bw_gbs=10 B/s")
     step = {"do": "composite", "op": "gemm", "m": 4096, "k": 512, "n": 4096, "tile": [32, 32, 32], "dtype": "f16"}
     step |= {name: {"space": "hbm", "offset": at << 23} for at, name in enumerate("abc")}
@@ -222,18 +223,16 @@ def time_ends():
 def main():
     services = [0, 0, 0]
     for number in range(MACHINES):
-        complaints, total = steady(number)
+        complaints, total = machine_holds(number)
         services = [sum(pair) for pair in zip(services, total)]
         ok(not complaints,
-           f"machine {SEED}-{number} {'makes no sanitizer speak' if SAN else 'gives the results of --exact-events'}, and skips "
+           f"machine {SEED}-{number} {'gives the sanitizers nothing to report' if SAN else 'gives the results of --exact-events'}, and skips "
            f"{total[1]} + {total[2]} of {total[0]} services", *complaints)
     time_ends()
     ok(services[1] * 10 > services[0],
-       f"at least a tenth of the stage services lies in periods that are skipped: {services[1]} of "
-       f"{services[0]}")
+       f"at least a tenth of the stage services lies in skipped periods: {services[1]} of {services[0]}")
     ok(services[2] * 20 > services[0],
-       f"at least a twentieth of the stage services is on PEs that symmetry leaves out: "
-       f"{services[2]} of {services[0]}")
+       f"at least a twentieth of the stage services is on PEs that sleep: {services[2]} of {services[0]}")
     done()
 
 

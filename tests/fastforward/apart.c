@@ -1,10 +1,10 @@
-/* apart.c: long composites of PEs that work with memory of their own, for what a run counts. */
+/* apart.c: long composites of PEs that use only their own memory, for the counts of a run. */
 #include <kb/host.h>
 #include <kb/tl.h>
 
 struct apart_args { kb_tensor a, b, c; uint64_t tile, count, late_ps, wait; };
 
-/* Every PE begins late_ps after the one before; with wait each composite is waited for before the next. */
+/* Every PE begins late_ps after the one before. With `wait`, each composite is waited for before the next. */
 KB_KERNEL(apart, struct apart_args)
 {
     struct tl_shard a = tl_my_shard(tl, arg->a), b = tl_my_shard(tl, arg->b), c = tl_my_shard(tl, arg->c);
@@ -19,10 +19,10 @@ KB_KERNEL(apart, struct apart_args)
     }
 }
 
-KB_BENCH(apart, "composites without company",
+KB_BENCH(apart, "composites of PEs that share nothing",
          KB_INT(m, 256, 1, 1 << 20, "rows of a PE"), KB_INT(k, 256, 1, 1 << 20, "depth"),
          KB_INT(n, 256, 1, 1 << 20, "columns"), KB_INT(tile, 16, 1, 1024, "elements along each side of a tile"),
-         KB_INT(count, 1, 1, 100, "composites of a PE"), KB_INT(late_ps, 0, 0, 1 << 30, "of each PE behind the last"),
+         KB_INT(count, 1, 1, 100, "composites of a PE"), KB_INT(late_ps, 0, 0, 1 << 30, "of each PE after the one before"),
          KB_INT(wait, 0, 0, 1, "for each composite"))
 {
     struct kb_pes all = kb_pes("*");
