@@ -4,12 +4,14 @@ A script that is run by itself, without tests/run, works on build/ and leaves it
 """
 import hashlib
 import json
+import math
 import os
 import re
 import signal
 import subprocess
 import sys
 import time
+from typing import NamedTuple
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.environ.get("BUILD") or os.path.join(ROOT, "build")
@@ -161,6 +163,27 @@ def same_bytes(left, right, name):
 # ---- simulators
 
 made_here = set()
+
+
+class MathOp(NamedTuple):
+    """A row of rt/kb/ops.def, without its expressions in C."""
+    name: str
+    operands: int
+    reduces: str
+    domain: str
+    second: str
+    result: str
+    formula: str
+    note: str
+
+    def __call__(self, *operands):
+        return eval(self.formula, dict(vars(math)), dict(zip("xyz", operands)))
+
+
+def math_ops():
+    rows = re.findall(r'^OP\((\w+), (\d), (\w+), (\w+), (\w+), (\w+), "([^"]*)", "([^"]*)",$',
+                      read(os.path.join(ROOT, "rt", "kb", "ops.def")), re.M)
+    return [MathOp(name, int(operands), *rest) for name, operands, *rest in rows]
 
 
 def topology(name):

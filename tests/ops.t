@@ -3,7 +3,7 @@
 import itertools
 import os
 
-from harness import LANES, ROOT, ok, simulator, suite, sweep, topology, verifies
+from harness import LANES, ROOT, math_ops, ok, simulator, suite, sweep, topology, verifies
 
 KERNEL = os.path.join(ROOT, "tests", "host", "ops.c")
 FLOATS, WHOLE = ("f32", "f16", "bf16"), ("i32", "i16", "i8", "u8")
@@ -14,6 +14,8 @@ UNARY = ("exp", "tanh", "sigmoid", "gelu", "silu")
 POSITIVE = ("log", "sqrt", "rsqrt", "recip")
 SIGNS = ("copy", "neg", "abs", "relu")
 BINARY = ("add", "sub", "mul", "div", "max", "min")
+LISTED = UNARY + POSITIVE + SIGNS + BINARY + ("bias", "bias_add", "scale")
+NEW = [op for op in math_ops() if op.operands in (1, 2) and op.domain in ("FLOATS", "ALL") and op.name not in LISTED]
 RELATIONS = ("eq", "ne", "lt", "le", "gt", "ge")
 FORMS = ("same", "row", "column", "number")
 
@@ -23,6 +25,9 @@ def cases():
     for dtype in FLOATS:
         for op in UNARY + POSITIVE:
             yield {"op": op, "form": "unary", "dtype": dtype, "to": dtype, "low": 0.1 if op in POSITIVE else -2}
+        for op in NEW:
+            yield {"op": op.name, "form": "unary" if op.operands == 1 else "row", "dtype": dtype, "to": dtype,
+                   "low": 0.1} | ({"with": dtype} if op.operands == 2 else {})
         for axis in (0, 1):
             for op in ("sum", "mean", "max", "min"):
                 yield {"op": op, "form": "reduce", "dtype": dtype, "to": dtype, "axis": axis}

@@ -7,7 +7,7 @@ import os
 import random
 import struct
 
-from harness import ROOT, ok, read, run, scratch, small_machine, suite, write
+from harness import ROOT, math_ops, ok, read, run, scratch, small_machine, suite, write
 
 KERNELS = [os.path.join(ROOT, "tests", "host", "refs.c")]
 FLOATS = {"f32": 1e-5, "f16": 1e-3, "bf16": 1e-2}
@@ -114,14 +114,24 @@ BINARY = {"add": lambda x, y: x + y, "sub": lambda x, y: x - y, "mul": lambda x,
           "div": lambda x, y: x / y, "max": max, "min": min, "bias": lambda x, y: x + y, "bias_add": lambda x, y: x + y,
           "scale": lambda x, y: x * y}
 JOINS = {op: BINARY[op] for op in ("add", "mul", "min", "max")}
+USUAL = {op.name: op for op in math_ops() if op.domain in ("FLOATS", "ALL")}
+NEW = [{name: op for name, op in USUAL.items() if op.operands == count and name not in UNARY | BINARY} for count in (1, 2)]
 RELATIONS = {"eq": lambda x, y: x == y, "ne": lambda x, y: x != y, "lt": lambda x, y: x < y,
              "le": lambda x, y: x <= y, "gt": lambda x, y: x > y, "ge": lambda x, y: x >= y}
 
 
+def formulas():
+    """The formulas of rt/kb/ops.def, which docs/ops.md shows, are those of these tests."""
+    for op, of in (UNARY | BINARY).items():
+        points = [(random.uniform(0.1, 3), random.uniform(0.1, 3))[:USUAL[op].operands] for _ in range(20)]
+        wrong = [point for point in points if not math.isclose(USUAL[op](*point), of(*point), rel_tol=1e-12)]
+        ok(not wrong, f"the formula of {op} in ops.def gives what Python computes", *wrong)
+
+
 def unary(program):
-    for number, (op, of) in enumerate(UNARY.items()):
+    for number, (op, of) in enumerate((UNARY | NEW[0]).items()):
         for dtype in FLOATS if number % 2 else list(FLOATS)[::-1]:
-            x = drawn(dtype, (3, 7), 0.1 if op in POSITIVE else -2)
+            x = drawn(dtype, (3, 7), 0.1 if op in POSITIVE or op in NEW[0] else -2)
             compare(program, "unary", Array(dtype, x.shape, map(of, x.values)), f"{op} of {dtype}", op=op, x=x)
     for op, dtype in (("neg", "i8"), ("abs", "i16"), ("relu", "i32"), ("copy", "u8")):
         x = drawn(dtype, (5, 3))
@@ -139,7 +149,7 @@ def broadcast(x, y):
 
 
 def binary(program):
-    for number, (op, of) in enumerate((BINARY | RELATIONS).items()):
+    for number, (op, of) in enumerate((BINARY | NEW[1] | RELATIONS).items()):
         for step, dtype in enumerate(("f32", "bf16", "f16", "i8", "i16", "i32")):
             if step % 2 != number % 2 and op not in ("add", "mul", "div"):
                 continue
@@ -363,6 +373,7 @@ def wrong(program):
 
 def main():
     random.seed(7)
+    formulas()
     small = small_machine("refs", KERNELS)
     for part in (unary, binary, gemms, reductions, norms, conversions, rows, chains, heads, infinities, wrong):
         part(small)

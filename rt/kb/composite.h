@@ -48,8 +48,8 @@ enum tl_op { TL_GEMM, TL_MATH };
 enum tl_scope { TL_K_TILE, TL_OUTPUT_TILE, TL_ONCE };
 
 /* An op on the accumulator x of a gemm, which is f32, or i32 for i8. Its name is one of
- *   copy, neg, abs, relu; on floats exp, log, sqrt, rsqrt, recip, tanh, sigmoid, gelu, silu: no operand;
- *   add, sub, mul, div, max, min: an operand of m x n, a row of n, a column of m, one element or a number;
+ *   an op of one operand in <kb/ops.def>, such as relu or gelu: no operand; some are only for floats;
+ *   one of two operands, such as add or max: an operand of m x n, a row of n, a column of m, one element or a number;
  *   bias (bias_add): a row of n;  scale: a row of n, one element or a number;
  *   quant: x / scale, rounded to even and saturated to c's dtype, an integer;  dequant: x * scale in f32; both take a
  *     row of n, one element or a number;

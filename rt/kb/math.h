@@ -54,8 +54,8 @@ static inline struct tl_shard tl_number(double number)
 
 /* ---- elementwise ops of one operand: to = op(x)
  *
- * copy, neg, abs and relu are defined on floats and integers, the others on floats. gelu is x / 2 (1 + erf(x / sqrt
- * 2)), silu is x sigmoid(x), and tl_ln is the op "log". */
+ * <kb/ops.def> has their formulas. copy, neg, abs and relu are defined on floats and integers, the others on floats.
+ * tl_ln is the op "log". */
 #define tl_copy(tl, to, x) KB_UNARY(, tl, "copy", to, x)
 #define tl_neg(tl, to, x) KB_UNARY(, tl, "neg", to, x)
 #define tl_abs(tl, to, x) KB_UNARY(, tl, "abs", to, x)

@@ -42,11 +42,11 @@ struct kb_values {
 #define kb_ref_transpose(x) kb_ref_transpose_at(kb_values(x), __FILE__, __LINE__)
 #define kb_ref_exchange(x) kb_ref_exchange_at(kb_values(x), __FILE__, __LINE__)
 
-/* Elementwise ops by name. One operand: copy, neg, abs, relu, exp, log, sqrt, rsqrt, recip, tanh, sigmoid, gelu, silu.
- * Two operands: add, sub, mul, div, max, min, bias, bias_add, scale, dequant; eq, ne, lt, le, gt, ge, which give 0 or 1
- * of u8. Operands are broadcast as in NumPy: axes are aligned at the last one, and an axis of size 1 is repeated. They
- * are all floats or all integers, except for dequant. Integers wrap to their common dtype, or to i32 if they have
- * different ones; their quotient is rounded towards 0, and is 0 if the divisor is 0. */
+/* Elementwise ops by their names in <kb/ops.def>, of one operand or of two (not cmp, cast and quant); eq, ne, lt, le, gt
+ * and ge are ops of two operands that give 0 or 1 of u8. Operands are broadcast as in NumPy: axes are aligned at the
+ * last one, and an axis of size 1 is repeated. They are all floats or all integers, except for dequant. Integers wrap to
+ * their common dtype, or to i32 if they have different ones; their quotient is rounded towards 0, and is 0 if the
+ * divisor is 0. */
 #define kb_ref_unary(op, x) kb_ref_unary_at(op, kb_values(x), __FILE__, __LINE__)
 #define kb_ref_binary(op, x, y) kb_ref_binary_at(op, kb_values(x), kb_values(y), __FILE__, __LINE__)
 /* x where c is not 0, else y. */

@@ -74,6 +74,7 @@ static void unary(struct tl *tl, const struct op_args *arg, struct tl_shard to, 
     OP("gelu", gelu, x)
     OP("silu", silu, x)
     OP("cast", cast, x)
+    tl_compute(tl, &(struct tl_compute){.op = arg->op, .to = to, .x = x});
 }
 
 static void several(struct tl *tl, const struct op_args *arg, struct tl_shard to, struct tl_shard x, struct tl_shard y,

@@ -14,6 +14,7 @@
 #include "datapass/math.h"
 #include "machine/tiling.h"
 #include "reference/recheck.h"
+#include "definition.h"
 #include "names.h"
 #include "tap.h"
 
@@ -73,29 +74,8 @@ static double rounded(enum dtype dtype, double x)
 
 static double function(uint16_t op, enum dtype c, double x, double y)
 {
-    switch (op) {
-    case OP_neg: return -x;
-    case OP_abs: return fabs(x);
-    case OP_relu: return x < 0 ? 0 : x;
-    case OP_exp: return exp(x);
-    case OP_log: return log(x);
-    case OP_sqrt: return sqrt(x);
-    case OP_rsqrt: return 1 / sqrt(x);
-    case OP_recip: return 1 / x;
-    case OP_tanh: return tanh(x);
-    case OP_sigmoid: return 1 / (1 + exp(-x));
-    case OP_gelu: return x / 2 * erfc(-x / sqrt(2));
-    case OP_silu: return x / (1 + exp(-x));
-    case OP_add: case OP_bias: case OP_bias_add: return x + y;
-    case OP_sub: return x - y;
-    case OP_mul: case OP_scale: case OP_dequant: return x * y;
-    case OP_div: return x / y;
-    case OP_max: return isnan(x) ? x : x > y ? x : y;
-    case OP_min: return isnan(x) ? x : x < y ? x : y;
-    case OP_quant: return rounded(c, (float)x / (float)y);
-    case OP_cast: return rounded(c, x);
-    default: return x;
-    }
+    double value = (double)op_defined(op, x, y);
+    return op == OP_quant || op == OP_cast ? rounded(c, value) : value;
 }
 
 static double in_i32(double x)

@@ -8,6 +8,7 @@
 #include "datapass/math.h"
 #include "machine/tiling.h"
 #include "reference/recheck.h"
+#include "definition.h"
 #include "names.h"
 #include "tap.h"
 
@@ -86,41 +87,10 @@ static void fill(const struct view *v, bool tame)
 
 /* ---- the definition, of exact operands, in long double or whole numbers */
 
-static long double unary(uint16_t op, long double x)
-{
-    switch (op) {
-    case OP_neg: return -x;
-    case OP_abs: return fabsl(x);
-    case OP_relu: return x < 0 ? 0 : x;
-    case OP_exp: return expl(x);
-    case OP_log: return logl(x);
-    case OP_sqrt: return sqrtl(x);
-    case OP_rsqrt: return 1 / sqrtl(x);
-    case OP_recip: return 1 / x;
-    case OP_tanh: return tanhl(x);
-    case OP_sigmoid: return 1 / (1 + expl(-x));
-    case OP_gelu: return x / 2 * (1 + erfl(x / sqrtl(2)));
-    case OP_silu: return x / (1 + expl(-x));
-    default: return x;
-    }
-}
-
 static bool stands(unsigned relation, long double x, long double y)
 {
     const bool answers[] = {x == y, x != y, x < y, x <= y, x > y, x >= y};
     return answers[relation];
-}
-
-static long double binary(uint16_t op, long double x, long double y)
-{
-    switch (op) {
-    case OP_add: case OP_bias: case OP_bias_add: return x + y;
-    case OP_sub: return x - y;
-    case OP_mul: case OP_scale: case OP_dequant: return x * y;
-    case OP_div: return x / y;
-    case OP_quant: return (float)x / (float)y;
-    default: return isnan(x) || isnan(y) ? (long double)NAN : (op == OP_max) == (x > y) ? x : y;
-    }
 }
 
 static int64_t whole(uint16_t op, int64_t x, int64_t y)
@@ -132,7 +102,7 @@ static int64_t whole(uint16_t op, int64_t x, int64_t y)
     case OP_div: return y ? x / y : 0;
     case OP_max: return x > y ? x : y;
     case OP_min: return x < y ? x : y;
-    default: return (int64_t)unary(op, x);
+    default: return (int64_t)op_defined(op, x, y);
     }
 }
 
@@ -157,7 +127,7 @@ static long double defined(const struct math *m, const double x[MATH_OPERANDS])
         return in_whole(m) ? kept(m->to.dtype, (int64_t)x[x[0] != 0 ? 1 : 2]) : (long double)x[x[0] != 0 ? 1 : 2];
     if (in_whole(m))
         return kept(m->to.dtype, whole(m->op, (int64_t)x[0], (int64_t)x[1]));
-    return m->operands == 1 ? unary(m->op, x[0]) : binary(m->op, x[0], x[1]);
+    return op_defined(m->op, x[0], m->operands == 1 ? 0 : x[1]);
 }
 
 /* Exact, but for one rounding of a result to f32 and another one to its dtype, and what libm is off by. */

@@ -1,0 +1,65 @@
+/* evaluator.c: the slopes of kb/ops.def against finite differences of the ops in f64. */
+#include <float.h>
+#include <math.h>
+
+#include "datapass/math.h"
+#include "reference/evaluator.h"
+#include "names.h"
+#include "tap.h"
+
+const struct shape kb_shape = {.sips = 1, .cubes = 1, .pes = 1, .ops = KNOWN_OPS};
+const struct attrs kb_attrs = {.hbm_slice_bytes = 1 << 30, .sram_bytes = 1 << 20, .pe_tcm_size_bytes = 1 << 20};
+
+uint64_t sim_now_ps(void)
+{
+    return 0;
+}
+
+enum { DRAWS = 4000 };
+
+/* How steep an op is between two close values of one operand, and the larger of its slopes there. */
+static void slopes(const struct evaluator *op, double x, double y, bool along_y, double *steep, double *slope)
+{
+    double h = 1e-5 * (along_y ? y : x), x2 = along_y ? x : x + h, y2 = along_y ? y + h : y, z = 0.5;
+    double f = op->value(x, y, z), f2 = op->value(x2, y2, z), noise = 8 * DBL_EPSILON * fmax(1, fabs(f));
+    double (*of)(double, double, double) = along_y ? op->slope_y : op->slope_x;
+    *slope = fmax(of(x, y, f), of(x2, y2, f2));
+    *steep = fmax(fabs(f2 - f) - noise, 0) / fabs(h);
+}
+
+/* No draw is steeper than the slope, and some draw is nearly as steep: a slope that is too large allows wrong results. */
+static bool slope_bounds(const struct evaluator *op, bool positive, bool along_y)
+{
+    double nearest = 0, largest = 0;
+    for (unsigned i = 0; i < DRAWS; i++) {
+        double x = (double)(1 + below(4000)) / 1000, y = (double)(1 + below(4000)) / 1000, steep, slope;
+        if (!positive) {
+            x = below(2) ? x : -x;
+            y = below(2) ? y : -y;
+        }
+        slopes(op, x, y, along_y, &steep, &slope);
+        if (steep > slope * 1.001 + 1e-9) {
+            printf("# at x = %g, y = %g: %g, bounded by %g\n", x, y, steep, slope);
+            return false;
+        }
+        largest = fmax(largest, slope);
+        nearest = slope > 0 ? fmax(nearest, steep / slope) : nearest;
+    }
+    if (largest > 0 && nearest < 0.98)
+        printf("# the bound is never below %g times what is reached\n", 1 / nearest);
+    return largest == 0 || nearest >= 0.98;
+}
+
+int main(void)
+{
+    for (uint16_t op = 0; op < KNOWN_OPS; op++) {
+        struct op_traits traits = op_traits(op);
+        const struct evaluator *evaluator = evaluator_of(op, RELATION_eq);
+        bool positive = isnan(evaluator->value(-1, 1, 1));
+        if (op == OP_cmp || traits.domain == DOMAIN_QUANT)   /* steps */
+            continue;
+        expect(slope_bounds(evaluator, positive, false), "the slope of %s in x bounds it and is reached", kb_op_names[op]);
+        expect(slope_bounds(evaluator, positive, true), "the slope of %s in y bounds it and is reached", kb_op_names[op]);
+    }
+    return tests_end();
+}
