@@ -24,7 +24,7 @@ static struct {
     bool watching;
 } temporaries;
 
-static void remove_all(void)
+void temporary_remove_all(void)
 {
     for (const struct temporary *t = temporaries.newest; t; t = t->older)
         if (t->owner == getpid() && unlink(t->path))
@@ -36,7 +36,7 @@ static void ended(int signal)
 {
     if (temporaries.before)
         temporaries.before();
-    remove_all();
+    temporary_remove_all();
     raise(signal);
 }
 
@@ -52,7 +52,7 @@ static void watch(void)
     for (unsigned i = 0; i < COUNT_OF(signals); i++)
         if (!sigaction(signals[i], NULL, &before) && before.sa_handler == SIG_DFL)
             sigaction(signals[i], &action, NULL);
-    atexit(remove_all);
+    atexit(temporary_remove_all);
 }
 
 void temporary_add(const char *path)

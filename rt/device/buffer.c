@@ -57,7 +57,7 @@ uint64_t buffer_alloc(const struct call *call, uint64_t bytes)
 struct tl_shard tl_alloc_at(struct tl *tl, enum kb_dtype dtype, const uint64_t *shape, uint64_t rank, const char *file,
                             uint32_t line)
 {
-    struct call call = {tl, {"tl_alloc", file, line}};
+    struct call call = call_of(tl, "tl_alloc", file, line);
     if ((unsigned)dtype >= DTYPES || rank < 1 || rank > KB_RANK)
         call_error(&call, "not a valid buffer: rank %" PRIu64 ", dtype number %u", rank, (unsigned)dtype);
     struct tl_shard buffer = {.dtype = dtype, .rank = rank, .shape = {1, 1, 1, 1}, .stride = {1, 1, 1, 1}};
@@ -70,7 +70,7 @@ struct tl_shard tl_alloc_at(struct tl *tl, enum kb_dtype dtype, const uint64_t *
 
 void tl_free_at(struct tl *tl, struct tl_shard buffer, const char *file, uint32_t line)
 {
-    struct call call = {tl, {"tl_free", file, line}};
+    struct call call = call_of(tl, "tl_free", file, line);
     struct view view = call_view(&call, "the buffer", &buffer);
     uint64_t bytes = view_bytes_of(&view);
     hazards_check_free(&call, &view);
@@ -106,7 +106,7 @@ static void copy_run(uint64_t offset, uint64_t bytes, void *arg)
 
 const void *tl_data_at(struct tl *tl, struct tl_shard shard, const char *file, uint32_t line)
 {
-    struct call call = {tl, {"tl_data", file, line}};
+    struct call call = call_of(tl, "tl_data", file, line);
     struct device_state *state = device_state(tl);
     struct view view = call_view(&call, "the buffer", &shard);
     if (view.memory != own_tcm(tl))

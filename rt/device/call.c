@@ -14,6 +14,13 @@
 #include "oplog/log.h"
 #include "races/race.h"
 
+struct call call_of(struct tl *tl, const char *name, const char *file, uint32_t line)
+{
+    struct call call = {tl, {name, file, line}};
+    kernel_calls(tl, call.site);
+    return call;
+}
+
 void call_fault(const struct call *call, enum fault code, const char *format, ...)
 {
     char text[800];

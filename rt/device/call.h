@@ -13,6 +13,9 @@ struct call {
     struct call_site site;
 };
 
+/* Every call of the device library begins with it. KERNEL_ERROR if `tl` is not that of the kernel that runs. */
+struct call call_of(struct tl *tl, const char *name, const char *file, uint32_t line);
+
 /* Stops the kernel with a KERNEL_ERROR, or with another fault. The message names the call and its place. */
 #define call_error(call, ...) call_fault(call, FAULT_KERNEL_ERROR, __VA_ARGS__)
 _Noreturn void call_fault(const struct call *call, enum fault code, const char *format, ...)

@@ -400,7 +400,7 @@ static tl_handle submit_math(const struct call *call, const struct tl_composite 
 
 tl_handle tl_composite_at(struct tl *tl, const struct tl_composite *ask, const char *file, uint32_t line)
 {
-    struct call call = {tl, {"tl_composite", file, line}};
+    struct call call = call_of(tl, "tl_composite", file, line);
     if (ask->op == TL_MATH)
         return submit_math(&call, ask);
     if (ask->op != TL_GEMM)

@@ -158,13 +158,13 @@ static tl_handle submit_math(const struct call *call, const struct tl_compute *a
 
 void tl_compute_at(struct tl *tl, const struct tl_compute *ask, const char *file, uint32_t line)
 {
-    struct call call = {tl, {"tl_compute", file, line}};
+    struct call call = call_of(tl, "tl_compute", file, line);
     call_wait(&call, submit_math(&call, ask));
 }
 
 tl_handle tl_compute_async_at(struct tl *tl, const struct tl_compute *ask, const char *file, uint32_t line)
 {
-    struct call call = {tl, {"tl_compute_async", file, line}};
+    struct call call = call_of(tl, "tl_compute_async", file, line);
     return submit_math(&call, ask);
 }
 
@@ -206,13 +206,13 @@ static tl_handle submit_gemm(const struct call *call, const struct tl_shard *to,
 void tl_dot_at(struct tl *tl, struct tl_shard to, struct tl_shard a, struct tl_shard b, const char *file,
                uint32_t line)
 {
-    struct call call = {tl, {"tl_dot", file, line}};
+    struct call call = call_of(tl, "tl_dot", file, line);
     call_wait(&call, submit_gemm(&call, &to, &a, &b));
 }
 
 tl_handle tl_dot_async_at(struct tl *tl, struct tl_shard to, struct tl_shard a, struct tl_shard b, const char *file,
                           uint32_t line)
 {
-    struct call call = {tl, {"tl_dot_async", file, line}};
+    struct call call = call_of(tl, "tl_dot_async", file, line);
     return submit_gemm(&call, &to, &a, &b);
 }

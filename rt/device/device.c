@@ -71,7 +71,7 @@ uint32_t tl_cube(const struct tl *tl)
 
 struct tl_place tl_place_at(struct tl *tl, uint32_t peer, const char *file, uint32_t line)
 {
-    struct call call = {tl, {"tl_place", file, line}};
+    struct call call = call_of(tl, "tl_place", file, line);
     uint32_t number = call_peer(&call, peer), cube = number / kb_shape.pes % kb_shape.cubes;
     return (struct tl_place){.number = number, .sip = number / kb_shape.pes / kb_shape.cubes, .cube = cube,
                              .pe = number % kb_shape.pes, .cube_row = cube / kb_shape.cube_cols,
@@ -84,8 +84,9 @@ uint64_t tl_now(const struct tl *tl)
     return sim_now_ps();
 }
 
-void tl_delay(struct tl *tl, uint64_t ps)
+void tl_delay_at(struct tl *tl, uint64_t ps, const char *file, uint32_t line)
 {
+    call_of(tl, "tl_delay", file, line);
     kernel_delay(tl, ps);
 }
 
@@ -93,14 +94,14 @@ void tl_delay(struct tl *tl, uint64_t ps)
 
 void tl_wait_at(struct tl *tl, tl_handle handle, const char *file, uint32_t line)
 {
-    struct call call = {tl, {"tl_wait", file, line}};
+    struct call call = call_of(tl, "tl_wait", file, line);
     call_wait(&call, handle);
     hazards_waited(tl, call_number(&call, handle));
 }
 
 void tl_after_at(struct tl *tl, tl_handle handle, const char *file, uint32_t line)
 {
-    struct call call = {tl, {"tl_after", file, line}};
+    struct call call = call_of(tl, "tl_after", file, line);
     call_after(&call, handle);
 }
 
@@ -108,7 +109,7 @@ void tl_after_at(struct tl *tl, tl_handle handle, const char *file, uint32_t lin
 
 void tl_fail_at(struct tl *tl, int code, const char *file, uint32_t line, const char *format, ...)
 {
-    struct call call = {tl, {"tl_fail", file, line}};
+    struct call call = call_of(tl, "tl_fail", file, line);
     char text[600];
     va_list args;
     va_start(args, format);

@@ -220,7 +220,7 @@ static struct move_call store(const struct call *call, const struct tl_shard *to
 
 struct tl_shard tl_load_at(struct tl *tl, struct tl_shard shard, const char *file, uint32_t line)
 {
-    struct call call = {tl, {"tl_load", file, line}};
+    struct call call = call_of(tl, "tl_load", file, line);
     struct tl_shard buffer = shard;
     struct view view = call_shape(&call, "the shard", &shard);
     struct range range;
@@ -238,25 +238,25 @@ struct tl_shard tl_load_at(struct tl *tl, struct tl_shard shard, const char *fil
 
 void tl_load_into_at(struct tl *tl, struct tl_shard to, struct tl_shard from, const char *file, uint32_t line)
 {
-    struct call call = {tl, {"tl_load_into", file, line}};
+    struct call call = call_of(tl, "tl_load_into", file, line);
     submit_and_wait(&call, load(&call, &to, &from));
 }
 
 tl_handle tl_load_async_at(struct tl *tl, struct tl_shard to, struct tl_shard from, const char *file, uint32_t line)
 {
-    struct call call = {tl, {"tl_load_async", file, line}};
+    struct call call = call_of(tl, "tl_load_async", file, line);
     return submit_async(&call, load(&call, &to, &from));
 }
 
 void tl_store_at(struct tl *tl, struct tl_shard to, struct tl_shard from, const char *file, uint32_t line)
 {
-    struct call call = {tl, {"tl_store", file, line}};
+    struct call call = call_of(tl, "tl_store", file, line);
     submit_and_wait(&call, store(&call, &to, &from));
 }
 
 tl_handle tl_store_async_at(struct tl *tl, struct tl_shard to, struct tl_shard from, const char *file, uint32_t line)
 {
-    struct call call = {tl, {"tl_store_async", file, line}};
+    struct call call = call_of(tl, "tl_store_async", file, line);
     return submit_async(&call, store(&call, &to, &from));
 }
 
@@ -292,24 +292,24 @@ static struct move_call exchange(const struct call *call, enum command_kind kind
 
 void tl_send_at(struct tl *tl, uint32_t peer, struct tl_shard buffer, const char *file, uint32_t line)
 {
-    struct call call = {tl, {"tl_send", file, line}};
+    struct call call = call_of(tl, "tl_send", file, line);
     submit_and_wait(&call, exchange(&call, COMMAND_send, peer, &buffer));
 }
 
 tl_handle tl_send_async_at(struct tl *tl, uint32_t peer, struct tl_shard buffer, const char *file, uint32_t line)
 {
-    struct call call = {tl, {"tl_send_async", file, line}};
+    struct call call = call_of(tl, "tl_send_async", file, line);
     return submit_async(&call, exchange(&call, COMMAND_send, peer, &buffer));
 }
 
 void tl_recv_at(struct tl *tl, uint32_t peer, struct tl_shard buffer, const char *file, uint32_t line)
 {
-    struct call call = {tl, {"tl_recv", file, line}};
+    struct call call = call_of(tl, "tl_recv", file, line);
     submit_and_wait(&call, exchange(&call, COMMAND_recv, peer, &buffer));
 }
 
 tl_handle tl_recv_async_at(struct tl *tl, uint32_t peer, struct tl_shard buffer, const char *file, uint32_t line)
 {
-    struct call call = {tl, {"tl_recv_async", file, line}};
+    struct call call = call_of(tl, "tl_recv_async", file, line);
     return submit_async(&call, exchange(&call, COMMAND_recv, peer, &buffer));
 }

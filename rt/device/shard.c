@@ -21,7 +21,7 @@ uint32_t tl_shards_at(kb_tensor tensor, const char *file, uint32_t line)
 
 struct tl_shard tl_shard_at(struct tl *tl, kb_tensor tensor, uint64_t i, const char *file, uint32_t line)
 {
-    struct call call = {tl, {"tl_shard", file, line}};
+    struct call call = call_of(tl, "tl_shard", file, line);
     if (!tensor)
         call_error(&call, "there is no tensor");
     if (i >= tensor->shards)
@@ -31,7 +31,7 @@ struct tl_shard tl_shard_at(struct tl *tl, kb_tensor tensor, uint64_t i, const c
 
 struct tl_shard tl_my_shard_at(struct tl *tl, kb_tensor tensor, const char *file, uint32_t line)
 {
-    struct call call = {tl, {"tl_my_shard", file, line}};
+    struct call call = call_of(tl, "tl_my_shard", file, line);
     if (!tensor)
         call_error(&call, "there is no tensor");
     uint32_t pe = pe_number(tl->pe), low = 0, high = tensor->shards;
@@ -72,14 +72,14 @@ static struct tl_shard slice(const struct call *call, struct tl_shard shard, uin
 struct tl_shard tl_part_at(struct tl *tl, struct tl_shard shard, uint32_t axis, uint64_t first, uint64_t count,
                            const char *file, uint32_t line)
 {
-    struct call call = {tl, {"tl_part", file, line}};
+    struct call call = call_of(tl, "tl_part", file, line);
     return slice(&call, shard, axis, first, count);
 }
 
 struct tl_shard tl_every_at(struct tl *tl, struct tl_shard shard, uint32_t axis, uint64_t first, uint64_t step,
                             const char *file, uint32_t line)
 {
-    struct call call = {tl, {"tl_every", file, line}};
+    struct call call = call_of(tl, "tl_every", file, line);
     check_axis(&call, &shard, axis);
     if (step == 0)
         call_error(&call, "the step is 0");
@@ -95,7 +95,7 @@ struct tl_shard tl_every_at(struct tl *tl, struct tl_shard shard, uint32_t axis,
 struct tl_shard tl_transposed_at(struct tl *tl, struct tl_shard shard, uint32_t x, uint32_t y, const char *file,
                                  uint32_t line)
 {
-    struct call call = {tl, {"tl_transposed", file, line}};
+    struct call call = call_of(tl, "tl_transposed", file, line);
     struct tl_shard other = shard;
     check_axis(&call, &shard, x);
     check_axis(&call, &shard, y);
@@ -148,7 +148,7 @@ static struct tl_shard squeezed(const struct tl_shard *shard)
 struct tl_shard tl_reshape_at(struct tl *tl, struct tl_shard shard, const uint64_t *shape, uint64_t rank,
                               const char *file, uint32_t line)
 {
-    struct call call = {tl, {"tl_reshape", file, line}};
+    struct call call = call_of(tl, "tl_reshape", file, line);
     struct view view = call_shape(&call, "the shard", &shard);
     if (rank < 1 || rank > KB_RANK)
         call_error(&call, "a shape cannot have %" PRIu64 " axes", rank);
@@ -172,7 +172,7 @@ struct tl_shard tl_reshape_at(struct tl *tl, struct tl_shard shard, const uint64
 
 struct tl_shard tl_view_at(struct tl *tl, struct tl_shard shard, const char *file, uint32_t line)
 {
-    struct call call = {tl, {"tl_view", file, line}};
+    struct call call = call_of(tl, "tl_view", file, line);
     bool strided = false;
     for (uint32_t axis = 0; axis < KB_RANK; axis++)
         strided |= shard.stride[axis];

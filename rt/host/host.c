@@ -17,6 +17,7 @@
 #include "machine/emitted.h"
 #include "machine/pe.h"
 #include "machine/tiling.h"
+#include "sim/coroutine.h"
 #include "sim/loop.h"
 #include "store/tensor.h"
 
@@ -38,14 +39,33 @@ static struct {
     struct arrival *arrivals;                           /* by rank; NULL before the first kb_barrier */
     uint32_t arrived;
     struct sim_wait barrier;
+    struct call_site *calls;                            /* the last one of each rank; NULL before the first call */
 } host;
 
 /* ---- what calls have in common */
 
+void host_calls(struct call_site call)
+{
+    if (!host.calls)
+        host.calls = arena_alloc(sim_ranks(), sizeof *host.calls);
+    host.calls[sim_rank()] = call;
+}
+
 void host_only(struct call_site call)
 {
+    if (kernel_running() && coroutine_strayed())        /* it has jumped into the bench, and does not return from here */
+        coroutine_suspend(coroutine_current());
     if (kernel_running())
         misuse(call.file, call.line, "%s is for the host; a kernel cannot call it", call.name);
+    host_calls(call);
+}
+
+const char *host_last_call(void)
+{
+    const struct call_site *call = host.calls ? &host.calls[sim_rank()] : NULL;
+    if (!call || !call->name)
+        return "before its first call";
+    return arena_printf("its last call is %s, at %s:%u", call->name, call->file, (unsigned)call->line);
 }
 
 void host_check_pes(struct call_site call, struct kb_pes pes)
@@ -98,6 +118,7 @@ enum kb_dtype kb_dtype_at(const char *name, const char *file, uint32_t line)
 struct kb_pes kb_pes_at(const char *glob, bool machine, const char *file, uint32_t line)
 {
     uint32_t in_sip = kb_shape.cubes * kb_shape.pes, first = 0, end = kb_shape.sips * in_sip, count = 0;
+    host_calls((struct call_site){"kb_pes", file, line});
     if (bench_current->per_sip && !machine) {
         first = sim_rank() * in_sip;
         end = first + in_sip;

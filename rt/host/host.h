@@ -5,7 +5,13 @@
 #include "common/fail.h"
 #include "kb/host.h"
 
-/* Misuse if a kernel makes the call, which is for benches. */
+/* Notes a call of the bench. */
+void host_calls(struct call_site call);
+
+/* Where the bench that acts is, for people: "its last call is kb_wait, at gemm.c:40". */
+const char *host_last_call(void);
+
+/* Misuse if a kernel makes the call, which is for benches. Notes it. */
 void host_only(struct call_site call);
 
 /* Misuse unless the PEs exist and, in a bench per SIP, are in the SIP of this rank. */

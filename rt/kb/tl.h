@@ -238,7 +238,7 @@ uint64_t tl_slots(const struct tl *tl);
 #define tl_after(tl, handle) tl_after_at(tl, handle, __FILE__, __LINE__)
 
 /* Blocks for `ps` picoseconds. */
-void tl_delay(struct tl *tl, uint64_t ps);
+#define tl_delay(tl, ps) tl_delay_at(tl, ps, __FILE__, __LINE__)
 
 /* ---- messages for people */
 
@@ -280,6 +280,7 @@ _Noreturn void tl_fail_at(struct tl *tl, int code, const char *file, uint32_t li
     __attribute__((format(printf, 5, 6)));
 const void *tl_data_at(struct tl *tl, struct tl_shard shard, const char *file, uint32_t line);
 void tl_wait_at(struct tl *tl, tl_handle handle, const char *file, uint32_t line);
+void tl_delay_at(struct tl *tl, uint64_t ps, const char *file, uint32_t line);
 void tl_after_at(struct tl *tl, tl_handle handle, const char *file, uint32_t line);
 
 #endif

@@ -1,6 +1,7 @@
 /* kernel.c: kernels as coroutines: they submit commands, wait, and meet faults. */
 #include "kernel.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include "base/ops.h"
 #include "base/rates.h"
 #include "common/arena.h"
+#include "common/array.h"
 #include "common/fail.h"
 #include "machine/emitted.h"
 #include "machine/ipcq.h"
@@ -42,14 +44,18 @@ static void kernel_end(struct tl *tl)
     observe_kernel_ends(tl);
 }
 
+static void kernel_lost(struct tl *tl);
+
 static void kernel_run(struct tl *tl)
 {
     if (tl->failure.set)
         return;
     running = tl;
-    bool goes_on = coroutine_resume(tl->coro);
+    enum coroutine_end end = coroutine_resume(tl->coro);
     running = NULL;
-    if (goes_on)
+    if (end == COROUTINE_LOST)
+        kernel_lost(tl);
+    if (end != COROUTINE_RETURNED)
         return;
     coroutine_free(tl->coro);
     kernel_end(tl);
@@ -131,16 +137,91 @@ void kernel_delay(struct tl *tl, uint64_t ps)
 
 /* ---- faults */
 
+/* Faults that are equal apart from the PE, the time and the numbers in their text: the same kernel of the same launch at
+ * the same call. The first one is printed at once. */
+struct fault_group {
+    enum fault code;
+    uint64_t request;
+    const char *kernel, *file, *text;
+    uint32_t line;
+    struct place first, last;
+    uint64_t last_ps;
+    uint32_t more;                                      /* not printed yet */
+};
+
+static struct ARRAY(struct fault_group) groups;
+
+/* Whether two texts are equal apart from their numbers. */
+static bool same_text(const char *a, const char *b)
+{
+    for (char before = ' ';; before = *a, a++, b++) {
+        bool number = isdigit((unsigned char)*a) || isdigit((unsigned char)*b) || before == 'x';
+        while (number && isxdigit((unsigned char)*a))
+            a++;
+        while (number && isxdigit((unsigned char)*b))
+            b++;
+        if (*a != *b)
+            return false;
+        if (!*a)
+            return true;
+    }
+}
+
+static struct fault_group *group_of(const struct fault_group *fault)
+{
+    for (size_t i = 0; i < groups.count; i++) {
+        struct fault_group *group = &groups.at[i];
+        bool equal = group->code == fault->code && group->request == fault->request &&
+                     group->kernel == fault->kernel && group->file == fault->file && group->line == fault->line &&
+                     same_text(group->text, fault->text);
+        if (equal)
+            return group;
+    }
+    return NULL;
+}
+
+/* Prints the first fault of a group, and counts the others. */
+static void report(const struct tl *tl, enum fault code, struct place node, const char *file, uint32_t line,
+                   const char *text)
+{
+    struct fault_group fault = {.code = code, .request = tl->request, .kernel = tl->name,
+                                .file = file ? file : tl->call.file, .line = file ? line : tl->call.line,
+                                .first = node, .text = text};
+    struct fault_group *group = group_of(&fault);
+    if (group) {
+        group->more++;
+        group->last = node;
+        group->last_ps = now_ps;
+        return;
+    }
+    fault.text = arena_text(text, strlen(text));
+    *array_add(&groups) = fault;
+    message("fault: %s at %s, %" PRIu64 " ps, request %" PRIu64 ", kernel %s: %s\n", fault_names[code],
+            place_name(node), now_ps, tl->request, tl->name, text);
+    if (file)
+        message("  called at %s:%u\n", file, (unsigned)line);
+}
+
+void faults_report_rest(void)
+{
+    for (size_t i = 0; i < groups.count; i++) {
+        struct fault_group *group = &groups.at[i];
+        if (!group->more)
+            continue;
+        message("fault: %s of kernel %s as at %s, on %u more PE%s", fault_names[group->code], group->kernel,
+                place_name(group->first), (unsigned)group->more, group->more > 1 ? "s; the last one is" : ":");
+        message(" %s, %" PRIu64 " ps\n", place_name(group->last), group->last_ps);
+        group->more = 0;
+    }
+}
+
 /* Ends the kernel, whose PE starts nothing more. Does nothing after the first fault. */
 static void failed(struct tl *tl, enum fault code, struct place node, const char *file, uint32_t line,
                    const char *text)
 {
     if (tl->failure.set)
         return;
-    message("fault: %s at %s, %" PRIu64 " ps, request %" PRIu64 ", kernel %s: %s\n", fault_names[code],
-            place_name(node), now_ps, tl->request, tl->name, text);
-    if (file)
-        message("  called at %s:%u\n", file, (unsigned)line);
+    report(tl, code, node, file, line, text);
     tl->failure = (struct failure){true, code, node, now_ps};
     tl->pe->failed = true;
     kernel_end(tl);
@@ -168,6 +249,30 @@ void kernel_fault(struct tl *tl, enum fault code, const char *file, uint32_t lin
     va_end(args);
     failed(tl, code, place_pe(pe_number(tl->pe), fault_part(code)), file, line, text);
     kernel_stop(tl);
+}
+
+static void kernel_lost(struct tl *tl)
+{
+    failed(tl, FAULT_KERNEL_ERROR, place_pe(pe_number(tl->pe), NODE_pe_cpu), NULL, 0,
+           arena_printf("it jumped to the stack of another kernel or bench, or one of them to its stack (longjmp); %s",
+                        kernel_last_call(tl)));
+}
+
+const char *kernel_last_call(const struct tl *tl)
+{
+    if (!tl->call.name)
+        return "before its first call";
+    return arena_printf("its last call is %s, at %s:%u", tl->call.name, tl->call.file, (unsigned)tl->call.line);
+}
+
+void kernel_calls(struct tl *tl, struct call_site call)
+{
+    if (!running)
+        misuse_of(call, "it is for kernels; a bench cannot call it");
+    if (tl != running)
+        kernel_fault(running, FAULT_KERNEL_ERROR, call.file, call.line,
+                     "%s: tl is that of another kernel or PE, not the one that this kernel was called with", call.name);
+    tl->call = call;
 }
 
 static void faulted(const struct command *command, enum fault code, enum node_kind part, const char *text)
@@ -272,8 +377,6 @@ struct command *kernel_submit(struct tl *tl, const struct request *ask)
     if (!check_engines(command) || !check_tcm(command) || !check_tiles(command))
         kernel_stop(tl);
     tl->commands++;
-    tl->file = ask->file;
-    tl->line = ask->line;
     command->before = tl->last;
     *(tl->last ? &tl->last->next : &tl->first) = command;
     tl->last = command;
@@ -284,6 +387,7 @@ struct command *kernel_submit(struct tl *tl, const struct request *ask)
 void kernels_reset(void)
 {
     serials = 0;
+    array_free(&groups);
 }
 
 const struct handler kernel_handlers[] = {

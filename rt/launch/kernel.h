@@ -5,6 +5,7 @@
 #ifndef KB_KERNEL_H
 #define KB_KERNEL_H
 
+#include "common/fail.h"
 #include "machine/command.h"
 #include "machine/fabric.h"
 #include "sim/coroutine.h"
@@ -38,13 +39,15 @@ struct tl {
     uint64_t awaited_since_ps;
     uint32_t serial;                                    /* number among all kernels of the run, from 1 on */
     struct command *first, *last;                       /* its commands that are not complete, by number */
-    uint32_t commands;                                  /* submitted so far, */
-    const char *file;                                   /* where the last one of them was called */
-    uint32_t line;
+    uint32_t commands;                                  /* submitted so far */
+    struct call_site call;                              /* its last one of the device library; no name: there was none */
     void (*began)(struct tl *tl), (*ended)(struct tl *tl);
     struct failure failure;
     void *data;                                         /* of the device library */
 };
+
+/* The kernel calls the device library. KERNEL_ERROR of the kernel that runs if that is another one. */
+void kernel_calls(struct tl *tl, struct call_site call);
 
 /* Waits for pe_cpu's overhead, checks the command and submits it. The command lives until it is complete, which takes
  * another event, or longer if somebody holds it. */
@@ -72,6 +75,12 @@ void kernel_start(struct tl *tl, uint64_t t_ps, void (*began)(struct tl *), void
 
 /* The kernel whose coroutine runs; NULL: none. */
 struct tl *kernel_running(void);
+
+/* Where a kernel is, for people: "its last call is tl_load, at gemm.c:12". */
+const char *kernel_last_call(const struct tl *tl);
+
+/* Prints how many PEs have had each fault that was printed for one of them. */
+void faults_report_rest(void);
 
 /* Numbers kernels from 1 again. */
 void kernels_reset(void);

@@ -166,6 +166,7 @@ void launch_ends(struct launch *launch, enum launch_status status)
     launch->done_ps = now_ps;
     launch->fanout.answered = true;
     event_cancel(&launch->timeout);
+    faults_report_rest();
     if (status != LAUNCH_OK && !bad)
         bad = launch;
 }

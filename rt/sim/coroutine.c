@@ -1,5 +1,9 @@
 /* coroutine.c: coroutines by Boost.Context, which switches in user space.
  *
+ * Code of the user runs here, and may jump (longjmp) from one stack to another. So every switch goes to whoever resumed
+ * the coroutine that runs, whatever coroutine the caller names and whatever stack it is on; a coroutine that was found on
+ * the stack of another one is lost, and the other one too: its frames are overwritten.
+ *
  * Each stack is a mapping with a guard of several pages below: one would not do, since functions of the C library,
  * unlike kernels, skip pages when they take a large frame. Address sanitizer and valgrind are told of the stacks. */
 #include "coroutine.h"
@@ -50,7 +54,7 @@ struct coroutine {
     size_t bytes;                                       /* of the stack, guard excluded */
     struct coroutine *next;                                  /* free list */
     struct coroutine *older;                                 /* the one made before it */
-    bool returned;
+    bool returned, lost;
 #ifdef KB_ASAN
     void *fake_stack, *resumer_fake_stack;
     const void *resumer_bottom;
@@ -60,7 +64,9 @@ struct coroutine {
 
 static struct {
     struct coroutine *unused, *newest;                  /* free list; all, the newest first */
+    struct coroutine *current;                          /* that runs; NULL: none */
     uint64_t resumed;
+    bool closed;                                        /* a switch ends the process */
 } coroutines;
 
 static size_t page_bytes(void)
@@ -109,13 +115,51 @@ struct coroutine *coroutine_new(void (*body)(void *), void *arg, size_t stack_by
     coro->body = body;
     coro->arg = arg;
     coro->context = NULL;
-    coro->returned = false;
+    coro->returned = coro->lost = false;
     return coro;
 }
 
-/* Switches to the resumer, and tells the address sanitizer before and after. */
-static void leave(struct coroutine *coro)
+static bool holds(const struct coroutine *coro, const char *address)
 {
+    uintptr_t at = (uintptr_t)address, bottom = (uintptr_t)coro->stack + guard_bytes();
+    return at >= bottom && at - bottom < coro->bytes;
+}
+
+/* The coroutine on whose stack the one that runs is; NULL: its own, or a stack that belongs to no coroutine, which is
+ * not wrong. */
+static struct coroutine *strayed_to(void)
+{
+    const char *here = __builtin_frame_address(0);
+    if (holds(coroutines.current, here))
+        return NULL;
+    struct coroutine *coro = coroutines.newest;
+    while (coro && !holds(coro, here))
+        coro = coro->older;
+    return coro;
+}
+
+bool coroutine_strayed(void)
+{
+    return strayed_to();
+}
+
+/* Marks those as lost that the switch finds on a wrong stack. */
+static void check_stack(const struct coroutine *named)
+{
+    struct coroutine *current = coroutines.current, *other = strayed_to();
+    if (named != current || other)
+        current->lost = true;
+    if (other)
+        other->lost = true;
+}
+
+/* Switches to the resumer of the coroutine that runs, and tells the address sanitizer before and after. */
+static void leave(const struct coroutine *named)
+{
+    if (coroutines.closed)
+        _exit(EXIT_FAILURE);
+    check_stack(named);
+    struct coroutine *coro = coroutines.current;
 #ifdef KB_ASAN
     __sanitizer_start_switch_fiber(coro->returned ? NULL : &coro->fake_stack, coro->resumer_bottom,
                                    coro->resumer_bytes);
@@ -134,7 +178,7 @@ static void run(struct switched from)
 #endif
     coro->resumer = from.context;
     coro->body(coro->arg);
-    coro->returned = true;
+    coro->returned = coro == coroutines.current;
     leave(coro);
 }
 
@@ -143,9 +187,12 @@ uint64_t coroutine_resumed(void)
     return coroutines.resumed;
 }
 
-bool coroutine_resume(struct coroutine *coro)
+enum coroutine_end coroutine_resume(struct coroutine *coro)
 {
+    if (coro->lost)
+        return COROUTINE_LOST;
     coroutines.resumed++;
+    coroutines.current = coro;
     char *bottom = coro->stack + guard_bytes();
     if (!coro->context)
         coro->context = make_fcontext(bottom + coro->bytes, coro->bytes, run);
@@ -156,7 +203,18 @@ bool coroutine_resume(struct coroutine *coro)
 #ifdef KB_ASAN
     __sanitizer_finish_switch_fiber(coro->resumer_fake_stack, NULL, NULL);
 #endif
-    return !coro->returned;
+    coroutines.current = NULL;
+    return coro->lost ? COROUTINE_LOST : coro->returned ? COROUTINE_RETURNED : COROUTINE_SUSPENDED;
+}
+
+struct coroutine *coroutine_current(void)
+{
+    return coroutines.current;
+}
+
+void coroutines_close(void)
+{
+    coroutines.closed = true;
 }
 
 void coroutine_suspend(struct coroutine *coro)
@@ -192,7 +250,7 @@ void coroutine_free(struct coroutine *coro)
 
 void coroutine_reset(void)
 {
-    coroutines.unused = NULL;
+    coroutines.unused = coroutines.current = NULL;
     for (struct coroutine *coro = coroutines.newest; coro; coro = coro->older) {
 #ifdef KB_ASAN
         ASAN_UNPOISON_MEMORY_REGION(coro->stack + guard_bytes(), coro->bytes);  /* its variables are gone */

@@ -12,9 +12,20 @@ struct coroutine;
  * of one that was freed if the size is the same. */
 struct coroutine *coroutine_new(void (*body)(void *), void *arg, size_t stack_bytes);
 
-/* Runs it until it suspends itself or returns. Returns false if it has returned. A coroutine must not resume
- * another. */
-bool coroutine_resume(struct coroutine *coro);
+/* Runs it until it suspends itself or returns. A coroutine must not resume another. LOST: it has jumped to the stack of
+ * another coroutine, or suspended another one, or another one has jumped to its stack; it cannot go on. */
+enum coroutine_end { COROUTINE_SUSPENDED, COROUTINE_RETURNED, COROUTINE_LOST };
+enum coroutine_end coroutine_resume(struct coroutine *coro);
+
+/* The coroutine that runs; NULL: none. */
+struct coroutine *coroutine_current(void);
+
+/* Whether the coroutine that runs is on the stack of another one. */
+bool coroutine_strayed(void);
+
+/* From now on a coroutine that is suspended or returns ends the process with status 1: for a child process, which must
+ * not go on with its copy of the simulation. */
+void coroutines_close(void);
 
 /* How often any coroutine was resumed. */
 uint64_t coroutine_resumed(void);

@@ -25,7 +25,7 @@ static struct {
     struct sim_program *all, *acting;                   /* all: by rank */
     uint32_t count, alive;
     bool any_awake;                                     /* false: no program is */
-    bool ended;
+    bool ended, failed;                                 /* no program goes on; because one of them failed */
 } programs;
 
 void sim_reset(void)
@@ -59,8 +59,16 @@ bool sim_returned(uint32_t rank)
     return programs.all[rank].returned;
 }
 
+/* Suspends code that only seems to be the program that acts: it has jumped to its stack. */
+static void check_program(void)
+{
+    if (coroutine_current() != programs.acting->coro)
+        coroutine_suspend(programs.acting->coro);
+}
+
 void sim_sleep(struct sim_wait *wait)
 {
+    check_program();
     programs.acting->next = wait->sleepers;
     wait->sleepers = programs.acting;
     coroutine_suspend(programs.acting->coro);
@@ -75,8 +83,19 @@ void sim_wake(struct sim_wait *wait)
 
 void sim_yield(void)
 {
+    check_program();
     programs.acting->awake = programs.any_awake = true;
     coroutine_suspend(programs.acting->coro);
+}
+
+void sim_fail(void)
+{
+    programs.ended = programs.failed = true;
+}
+
+bool sim_failed(void)
+{
+    return programs.failed;
 }
 
 void sim_end(void)
@@ -84,6 +103,14 @@ void sim_end(void)
     programs.ended = true;
     for (;;)
         coroutine_suspend(programs.acting->coro);
+}
+
+static void program_lost(void)
+{
+    if (!programs.ended)
+        message("fault: the host program of rank %u at %" PRIu64 " ps: its stack was left or overwritten (longjmp, or "
+                "the tl of a kernel used outside of it)\n", (unsigned)sim_rank(), now_ps);
+    sim_fail();
 }
 
 /* Lets the programs that are awake act, in the order of ranks. Returns false if none was. */
@@ -105,7 +132,10 @@ static bool programs_act(void)
             continue;
         acted = true;
         programs.acting = program;
-        if (coroutine_resume(program->coro))
+        enum coroutine_end end = coroutine_resume(program->coro);
+        if (end == COROUTINE_LOST)
+            program_lost();
+        if (end != COROUTINE_RETURNED)
             continue;
         program->returned = true;
         coroutine_free(program->coro);
@@ -142,7 +172,7 @@ bool sim_run(void (*body)(void *), void *arg, uint32_t ranks, void (*stuck)(void
     programs.all = arena_alloc(ranks, sizeof *programs.all);
     programs.count = programs.alive = ranks;
     programs.any_awake = true;
-    programs.ended = false;
+    programs.ended = programs.failed = false;
     for (uint32_t rank = 0; rank < ranks; rank++)
         programs.all[rank] = (struct sim_program){.coro = coroutine_new(body, arg, HOST_STACK_BYTES), .awake = true};
     bool all_returned;

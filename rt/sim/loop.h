@@ -54,4 +54,8 @@ void sim_yield(void);
 /* Ends the run: no program goes on. Called by the program that acts. */
 _Noreturn void sim_end(void);
 
+/* No program goes on, and the run is not good: a host program has failed. */
+void sim_fail(void);
+bool sim_failed(void);
+
 #endif
