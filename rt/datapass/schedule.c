@@ -29,7 +29,7 @@ static void raise(struct levels *levels, struct levels to)
 
 /* ---- the level map */
 
-enum { PARTS_LOG2 = 6, PARTS = 1 << PARTS_LOG2, PAGE_LOG2 = 12, PAGE_BYTES = 1 << PAGE_LOG2, FIRST_RANGES = 8 };
+enum { PARTS_LOG2 = 6, PARTS = 1 << PARTS_LOG2, PAGE_LOG2 = 12, PAGE_BYTES = 1 << PAGE_LOG2 };
 
 /* Of each part: the level of all of it, and the highest level in it. */
 struct level_node {
@@ -43,10 +43,8 @@ struct level_range {
     struct levels levels;
 };
 
-struct level_page {
-    uint32_t count, capacity;
-    struct level_range *range;                          /* by their first bytes; the first one's is 0 */
-};
+/* Ranges by their first bytes; that of the first one is 0. */
+struct level_page ARRAY(struct level_range);
 
 /* A memory's tree, of its first PAGE_BYTES * PARTS^(height + 1) bytes. */
 struct level_tree {
@@ -58,7 +56,7 @@ static struct {
     struct level_tree *tree;                            /* by memory; NULL: all are empty */
     struct ARRAY(struct level_node) nodes;              /* number 0 is not used; the same of pages */
     struct ARRAY(struct level_page) pages;
-    uint64_t range_bytes;
+    uint64_t range_bytes;                               /* memory of all pages' ranges */
 } map;
 
 static uint32_t node_new(void)
@@ -69,20 +67,19 @@ static uint32_t node_new(void)
     return (uint32_t)map.nodes.count - 1;
 }
 
-static void page_grow(struct level_page *page, uint32_t capacity)
+/* Adds a range at the end, not initialised. */
+static void page_add(struct level_page *page)
 {
-    map.range_bytes += (capacity - page->capacity) * sizeof *page->range;
-    page->capacity = capacity;
-    page->range = realloc(page->range, capacity * sizeof *page->range);
-    if (!page->range)
-        die("no memory for the dependencies of operations:");
+    size_t room = page->room;
+    (void)array_add(page);
+    map.range_bytes += (page->room - room) * sizeof *page->at;
 }
 
 static uint32_t page_new(void)
 {
-    struct level_page page = {.count = 1};
-    page_grow(&page, FIRST_RANGES);
-    page.range[0] = (struct level_range){0};
+    struct level_page page = {0};
+    page_add(&page);
+    page.at[0] = (struct level_range){0};
     if (map.pages.count == 0)
         *array_add(&map.pages) = (struct level_page){0};
     *array_add(&map.pages) = page;
@@ -92,7 +89,7 @@ static uint32_t page_new(void)
 static void map_clear(void)
 {
     for (size_t i = 0; i < map.pages.count; i++)
-        free(map.pages.at[i].range);
+        array_free(&map.pages.at[i]);
     free(map.tree);
     array_free(&map.nodes);
     array_free(&map.pages);
@@ -111,7 +108,7 @@ static uint32_t page_find(const struct level_page *page, uint64_t at)
     uint32_t low = 0, high = page->count;
     while (high - low > 1) {
         uint32_t middle = (low + high) / 2;
-        if (page->range[middle].first <= at)
+        if (page->at[middle].first <= at)
             low = middle;
         else
             high = middle;
@@ -122,8 +119,8 @@ static uint32_t page_find(const struct level_page *page, uint64_t at)
 static struct levels page_ask(const struct level_page *page, uint64_t first, uint64_t end)
 {
     struct levels found = {0};
-    for (uint32_t i = page_find(page, first); i < page->count && page->range[i].first < end; i++)
-        raise(&found, page->range[i].levels);
+    for (uint32_t i = page_find(page, first); i < page->count && page->at[i].first < end; i++)
+        raise(&found, page->at[i].levels);
     return found;
 }
 
@@ -133,19 +130,18 @@ static uint32_t page_split(struct level_page *page, uint64_t at)
     if (at == PAGE_BYTES)
         return page->count;
     uint32_t i = page_find(page, at);
-    if (page->range[i].first == at)
+    if (page->at[i].first == at)
         return i;
-    if (page->count == page->capacity)
-        page_grow(page, 2 * page->capacity);
-    memmove(page->range + i + 1, page->range + i, (page->count++ - i) * sizeof *page->range);
-    page->range[++i].first = (uint16_t)at;
+    page_add(page);
+    memmove(page->at + i + 1, page->at + i, (page->count - 1 - i) * sizeof *page->at);
+    page->at[++i].first = (uint16_t)at;
     return i;
 }
 
 /* Joins a range to the one before if their levels are equal. */
 static void page_merge(struct level_page *page, uint32_t i)
 {
-    struct level_range *range = page->range + i;
+    struct level_range *range = page->at + i;
     if (i == 0 || i == page->count || memcmp(&range[-1].levels, &range->levels, sizeof range->levels))
         return;
     memmove(range, range + 1, (--page->count - i) * sizeof *range);
@@ -155,7 +151,7 @@ static void page_raise(struct level_page *page, uint64_t first, uint64_t end, st
 {
     uint32_t from = page_split(page, first), to = page_split(page, end);
     for (uint32_t i = from; i < to; i++)
-        raise(&page->range[i].levels, levels);
+        raise(&page->at[i].levels, levels);
     page_merge(page, to);
     page_merge(page, from);
 }

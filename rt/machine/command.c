@@ -1,10 +1,11 @@
-/* command.c: commands, and their free list: a run has very many, but few at a time. */
+/* command.c: commands: a run has very many, but few at a time. */
 #include "command.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
 #include "common/arena.h"
+#include "common/pool.h"
 #include "sim/observer.h"
 
 const char *const command_words[COMMANDS] = {
@@ -19,22 +20,12 @@ const char *const fault_names[FAULTS] = {
 #undef FAULT
 };
 
-enum { CHUNK = 64 };
-
-/* Free list. Not a pool: commands keep the memory of their plans, which have many sizes. */
-static struct command *unused;
+/* A command that is reused keeps the memory of its plan. */
+static struct pool commands;
 
 struct command *command_new(const struct request *ask)
 {
-    if (!unused) {
-        struct command *chunk = arena_alloc(CHUNK, sizeof *chunk);
-        for (int i = 0; i < CHUNK; i++) {
-            chunk[i].next = unused;
-            unused = &chunk[i];
-        }
-    }
-    struct command *command = unused;
-    unused = command->next;
+    struct command *command = pool_reuse(&commands, sizeof *command);
     *command =
         (struct command){.ask = *ask, .holders = 1, .plan = command->plan, .plan_bytes = command->plan_bytes};
     return command;
@@ -59,8 +50,7 @@ void command_drop(struct command *command)
     if (--command->holders > 0)
         return;
     observe_command_dropped(command);
-    command->next = unused;
-    unused = command;
+    pool_give_back(&commands, command);
 }
 
 void command_fault(const struct command *command, enum fault code, enum node_kind part, const char *format, ...)
@@ -77,5 +67,5 @@ void command_fault(const struct command *command, enum fault code, enum node_kin
 
 void commands_reset(void)
 {
-    unused = NULL;                                      /* their memory is the arena's, which goes back as a whole */
+    pool_release(&commands);
 }

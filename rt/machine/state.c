@@ -1,11 +1,9 @@
 /* state.c: the machine's state as a whole: the tables that emitted code defines, and the pools of what is under way. */
 #include "state.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "command.h"
-#include "common/diag.h"
 #include "dma.h"
 #include "emitted.h"
 #include "ipcq.h"
@@ -112,19 +110,13 @@ void machine_reset(void)
 void state_carry(struct state_image *image, void *field, size_t bytes)
 {
     if (image->restores) {
-        memcpy(field, image->bytes + image->at, bytes);
+        memcpy(field, image->bytes.at + image->at, bytes);
         image->at += bytes;
         return;
     }
-    if (image->capacity - image->at < bytes) {
-        image->capacity = 2 * (image->at + bytes);
-        image->bytes = realloc(image->bytes, image->capacity);
-        if (!image->bytes)
-            die("no memory for %zu bytes of the machine's state", image->capacity);
-    }
-    memcpy(image->bytes + image->at, field, bytes);
-    image->at += bytes;
-    image->count = image->at;
+    array_reserve(&image->bytes, image->bytes.count + bytes);
+    memcpy(image->bytes.at + image->bytes.count, field, bytes);
+    image->bytes.count += bytes;
 }
 
 bool state_is_carried(enum state_kind kind)
@@ -221,7 +213,7 @@ static const char *under_way(void)
 const char *machine_state_save(struct state_image *image)
 {
     const char *why = under_way();
-    image->at = image->count = 0;
+    image->bytes.count = 0;
     image->restores = false;
     if (!why)
         carry_machine(image);
@@ -240,6 +232,5 @@ const char *machine_state_restore(struct state_image *image)
 
 void state_image_free(struct state_image *image)
 {
-    free(image->bytes);
-    *image = (struct state_image){0};
+    array_free(&image->bytes);
 }

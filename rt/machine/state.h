@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/array.h"
+
 /* Tests compile the code that reads state.def with another one, to leave out a row at a time. */
 #ifndef ROW_IS_READ
 #define ROW_IS_READ(operation, structure, field) true
@@ -39,10 +41,10 @@ void machine_reset(void);
 
 /* ---- save and restore */
 
-/* What the machine is like between launches, in the order of state.def; for the process that made it. */
+/* The state between launches, in the order of state.def, for the process that made it. All 0: no image. */
 struct state_image {
-    uint8_t *bytes;                                     /* of malloc; all 0: no image */
-    size_t at, count, capacity;
+    struct ARRAY(uint8_t) bytes;
+    size_t at;                                          /* bytes restored so far */
     bool restores;
 };
 

@@ -303,7 +303,7 @@ static void open_file(struct log_reader *reader, const char *path)
         die("no memory to read %s:", path);
     spool_use(spool, fd);
     spool->what = path;
-    spool->bytes = spool->filed = (uint64_t)status.st_size;
+    spool->bytes = (uint64_t)status.st_size;
     *reader = (struct log_reader){.path = path, .spool = spool, .interned = interned, .end = spool->bytes};
 }
 

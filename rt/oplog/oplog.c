@@ -16,10 +16,11 @@
 #include "common/arena.h"
 #include "common/array.h"
 #include "common/diag.h"
+#include "common/pool.h"
 
 bool oplog_on;
 
-/* A record without a place in data order yet. A free one keeps its arrays: no operation allocates. */
+/* A record that has no place in data order yet. One that is reused keeps its arrays. */
 struct oplog_entry {
     struct op op;
     struct op_ref *ref, *send;
@@ -28,10 +29,9 @@ struct oplog_entry {
     uint32_t epilogue_capacity, after_capacity;
     struct tile_stage *tile;                            /* served before the record had its id */
     uint32_t tiles;
-    struct oplog_entry *next;                           /* in the free list */
 };
 
-static struct oplog_entry *unused;
+static struct pool entries;
 static struct ARRAY(struct oplog_entry *) batch;        /* the calls of an instant */
 static uint64_t calls, settled, interval;               /* operations of the run; interval: the first of this one */
 static struct log_reader *replayed;
@@ -61,15 +61,6 @@ void op_each_view(const struct op *op, void (*f)(const struct view *view, bool w
 
 /* ---- entries */
 
-static struct oplog_entry *entry_take(void)
-{
-    if (!unused)
-        return arena_alloc(1, sizeof *unused);
-    struct oplog_entry *entry = unused;
-    unused = entry->next;
-    return entry;
-}
-
 static void entry_drop(struct oplog_entry *entry)
 {
     entry->ref->entry = NULL;
@@ -77,8 +68,7 @@ static void entry_drop(struct oplog_entry *entry)
     op_ref_drop(entry->send);
     entry->tile = NULL;
     entry->tiles = 0;
-    entry->next = unused;
-    unused = entry;
+    pool_give_back(&entries, entry);
 }
 
 static void copy_epilogues(struct oplog_entry *entry)
@@ -105,7 +95,7 @@ static void copy_afters(struct oplog_entry *entry)
 
 static struct oplog_entry *entry_new(const struct op *op)
 {
-    struct oplog_entry *entry = entry_take();
+    struct oplog_entry *entry = pool_reuse(&entries, sizeof *entry);
     struct op_ref *ref = entry->ref = op_ref_new();
     entry->op = *op;
     copy_afters(entry);
@@ -349,6 +339,6 @@ void oplog_replay(struct log_reader *log, uint64_t operations)
 void oplog_reset(void)
 {
     log_reset();
-    unused = NULL;
+    pool_release(&entries);
     batch.count = calls = settled = interval = 0;
 }

@@ -47,12 +47,18 @@ static void write_all(const struct spool *spool, const uint8_t *bytes, uint64_t 
     }
 }
 
+/* How many bytes are in the file. */
+static uint64_t filed(const struct spool *spool)
+{
+    return spool->bytes - spool->held.count;
+}
+
 void spool_flush(struct spool *spool)
 {
     if (!spool->has_file)
         return;
-    write_all(spool, spool->memory, spool->bytes - spool->filed, spool->filed);
-    spool->filed = spool->bytes;
+    write_all(spool, spool->held.at, spool->held.count, filed(spool));
+    spool->held.count = 0;
 }
 
 void spool_use(struct spool *spool, int fd)
@@ -69,38 +75,27 @@ static uint64_t most_in_memory(const struct spool *spool)
 /* Makes space in memory for `count` bytes more; writes to the file what is over the limit. */
 static void reserve(struct spool *spool, uint64_t count)
 {
-    uint64_t held = spool->bytes - spool->filed;
-    if (held + count <= spool->capacity)
+    if (spool->held.count + count <= spool->held.room)
         return;
-    if (held + count > most_in_memory(spool)) {
+    if (spool->held.count + count > most_in_memory(spool)) {
         if (!spool->has_file)
             spool->fd = open_unnamed(spool);
         spool->has_file = true;
         spool_flush(spool);
-        held = 0;
-        if (spool->capacity > BUFFER_BYTES) {
-            free(spool->memory);
-            spool->memory = NULL;
-            spool->capacity = 0;
-        }
+        if (spool->held.room > BUFFER_BYTES)
+            array_free(&spool->held);
     }
-    uint64_t capacity = spool->capacity ? spool->capacity : FIRST_BYTES;
-    while (capacity < held + count)
-        capacity *= 2;
-    if (capacity == spool->capacity)
-        return;
-    uint8_t *memory = realloc(spool->memory, capacity);
-    if (!memory)
-        die("no memory for %s:", spool->what);
-    spool->memory = memory;
-    spool->capacity = capacity;
+    if (!spool->held.room)
+        array_reserve(&spool->held, FIRST_BYTES);
+    array_reserve(&spool->held, spool->held.count + count);
 }
 
 uint64_t spool_append(struct spool *spool, const void *bytes, size_t count)
 {
     reserve(spool, count);
     if (count > 0)
-        memcpy(spool->memory + (spool->bytes - spool->filed), bytes, count);
+        memcpy(spool->held.at + spool->held.count, bytes, count);
+    spool->held.count += count;
     spool->bytes += count;
     return spool->bytes - count;
 }
@@ -108,8 +103,8 @@ uint64_t spool_append(struct spool *spool, const void *bytes, size_t count)
 void spool_read(const struct spool *spool, uint64_t place, void *bytes, size_t count)
 {
     uint8_t *to = bytes;
-    while (count > 0 && place < spool->filed) {
-        uint64_t left = spool->filed - place;
+    while (count > 0 && place < filed(spool)) {
+        uint64_t left = filed(spool) - place;
         ssize_t got = pread(spool->fd, to, count < left ? count : left, (off_t)place);
         if (got < 0 && errno == EINTR)
             continue;
@@ -118,13 +113,13 @@ void spool_read(const struct spool *spool, uint64_t place, void *bytes, size_t c
         to += got, place += (uint64_t)got, count -= (size_t)got;
     }
     if (count > 0)
-        memcpy(to, spool->memory + (place - spool->filed), count);
+        memcpy(to, spool->held.at + (place - filed(spool)), count);
 }
 
 void spool_clear(struct spool *spool)
 {
     if (spool->has_file && !spool->given)
         close(spool->fd);
-    free(spool->memory);
+    array_free(&spool->held);
     *spool = (struct spool){.limit = spool->limit, .what = spool->what};
 }

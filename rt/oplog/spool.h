@@ -6,13 +6,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/array.h"
+
 /* All 0 at first, except `limit` and `what`. */
 struct spool {
     uint64_t limit;                                     /* most bytes in memory */
     const char *what;                                   /* "the op log", for messages */
     uint64_t bytes;                                     /* appended so far */
-    uint8_t *memory;                                    /* the bytes from `filed` on */
-    uint64_t capacity, filed;                           /* of `memory`; bytes that are in the file */
+    struct ARRAY(uint8_t) held;                         /* the last of them; those before are in the file */
     int fd;
     bool has_file, given;                               /* given: by spool_use */
 };

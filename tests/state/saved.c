@@ -127,8 +127,9 @@ KB_BENCH(saved, "a launch, and another one, maybe again", KB_BOOL(again, false, 
         mmu_unmap(&kb_pe[0], 0, 16);
         machine_state_restore(&image);
         save_after(0x80200, &second);
-        printf("%s\n", first.count == second.count && !memcmp(first.bytes, second.bytes, first.count) ?
-               "the same state" : "another state");
+        bool same = first.bytes.count == second.bytes.count &&
+                    !memcmp(first.bytes.at, second.bytes.at, first.bytes.count);
+        printf("%s\n", same ? "the same state" : "another state");
     }
     printf("engines of DMA were busy for %" PRIu64 " ps\n", kb_pe[0].dma.total_ps);
     state_image_free(&image);
