@@ -132,6 +132,7 @@ int main(int argc, char **argv)
     program_name = "kbgen";
     temporary_set_before(processes_stop);
     signal(SIGXFSZ, SIG_IGN);                           /* a write beyond the file size limit then fails and is reported */
+    signal(SIGTTOU, SIG_IGN);                           /* compilers, in the background, may write to the terminal */
     struct options options = options_read(argc, argv);
     if (options.dump == DUMP_schema) {
         dump(DUMP_schema, NULL, NULL);

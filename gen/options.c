@@ -38,7 +38,8 @@ static const char help[] =
     "      --help, --version\n"
     "\n"
     "Topologies that differ in numbers alone share one linked simulator, kept in build/kbgen.cache, or in\n"
-    "$KBGEN_CACHE (empty: nowhere). The cache takes up to 256 MiB and may be removed at any time.\n"
+    "$KBGEN_CACHE (empty: nowhere). The cache takes up to 256 MiB and may be removed at any time. What another\n"
+    "user can have written in it is not used.\n"
     "$KBGEN_HOME names the tree with templates, headers and archives, if it is not beside kbgen.\n"
     "Exit status: 0 good, 2 wrong usage or input, 3 the system failed (no compiler, disk full).\n";
 

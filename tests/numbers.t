@@ -185,7 +185,7 @@ def cache():
         made(title + " the next time,", False, log, where, *words, "system.name=z")
     shutil.rmtree(kept)
     made("a machine whose cache was deleted", True, log, where, *words, "system.name=a")
-    large = write(os.path.join(kept, "large"), "")
+    large = write(os.path.join(kept, f"object-{32 * '0'}-{32 * '1'}"), "")
     os.truncate(large, 1 << 29)
     os.utime(large, (1, 1))
     made("a machine with a cache that is too large", True, log, where, *words, "system.sips=2")

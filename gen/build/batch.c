@@ -16,6 +16,7 @@
 
 #include "../../rt/common/arena.h"
 #include "build_key.h"
+#include "cache.h"
 #include "../../rt/common/hash.h"
 #include "process.h"
 
@@ -118,6 +119,8 @@ static int worst_of(const struct process *jobs)
 int make_batch(const struct options *options, int (*make)(struct options *options))
 {
     fingerprint_of_home();                              /* computed before the processes start: all of them have it */
+    if (!options->check && !options->emit_c)
+        cache_prepare();
     many.count = options->topology_count;
     many.topologies = options->topologies;
     many.ones = arena_alloc(many.count, sizeof *many.ones);

@@ -32,7 +32,7 @@ static const char *folder_of(void *build)
 {
     struct build *b = build;
     if (!b->folder)
-        b->folder = absolute_path(temporary_folder(b->inputs.options->path));
+        b->folder = absolute_path(temporary_folder(b->inputs.options->path, true));
     return b->folder;
 }
 

@@ -1,7 +1,11 @@
 /* cache.c: the cache folder: $KBGEN_CACHE, or build/kbgen.cache below the current folder.
  *
- * Users may remove it at any time, and several kbgens may use it at once. Entries are named after the kbgen that made
- * them, so another build of kbgen does not see them. Each file ends with a hash over its name and content; an entry
+ * What it holds is installed as a simulator, which runs with the user's rights. So nothing is read from a folder or a
+ * file that another user can have written (trust.h). The folder is opened once, and its files relative to it, so that
+ * nobody can put another folder in its place; each file is checked after it is opened, and no open can block.
+ *
+ * Users may remove the folder at any time, and several kbgens may use it at once. Entries are named after the kbgen that
+ * made them, so another build of kbgen does not see them. Each file ends with a hash over its name and content; an entry
  * whose hash is wrong counts as missing. If the folder cannot be written, nothing is cached and kbgen goes on. When the
  * folder holds more than 256 MiB, the least recently used entries are removed. */
 #include "cache.h"
@@ -20,23 +24,69 @@
 
 #include "../../rt/common/arena.h"
 #include "../../rt/common/hash.h"
+#include "../../rt/common/fail.h"
+#include "../words.h"
 #include "home.h"
 #include "output.h"
+#include "trust.h"
 
 enum { MARK_LENGTH = 32, FILE_LEAST_BYTES = 4096 };
 
 static const uint64_t most_bytes = UINT64_C(256) << 20;
 
-/* The cache folder, or NULL if the user wants none. */
-static const char *folder(void)
+/* The path of the cache folder, or NULL if the user wants none. */
+static const char *folder_path(void)
 {
     const char *named = getenv("KBGEN_CACHE");
-    return !named ? "build/kbgen.cache" : *named ? named : NULL;
+    if (!named)
+        return "build/kbgen.cache";
+    size_t length = strlen(named);
+    while (length > 1 && named[length - 1] == '/')
+        length--;
+    return length ? arena_text(named, length) : NULL;
 }
 
-static const char *place(const char *name)
+static const char *path_of(const char *file)
 {
-    return arena_printf("%s/%s-%s", folder(), name, home_identity());
+    return arena_printf("%s/%s", folder_path(), file);
+}
+
+/* The folder, once it is open. */
+static struct {
+    int file;
+    bool refused;
+} folder = {.file = -1};
+
+/* Opens the folder, and makes it if `make`. Returns a descriptor that stays open, or -1: there is no folder, or it is not
+ * trusted, which is said once. */
+static int folder_open(bool make)
+{
+    const char *path = folder_path();
+    if (!path || folder.refused || folder.file >= 0)
+        return folder.file;
+    if (make && make_parents(path))
+        mkdir(path, 0755);                              /* not 0777: no mask makes it open to others */
+    int file = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const char *why = file < 0 ? NULL : trust_refusal(file);
+    if (why) {
+        message("%s: the cache %s is not used: %s; remove it, or set KBGEN_CACHE to a folder of yours (or to nothing)\n",
+                program_name, path, why);
+        close(file);
+        file = -1;
+        folder.refused = true;
+    }
+    return folder.file = file;
+}
+
+void cache_prepare(void)
+{
+    folder_open(false);
+}
+
+/* The name of an entry's file. */
+static const char *file_of(const char *name)
+{
+    return arena_printf("%s-%s", name, home_identity());
 }
 
 static const char *mark_of(const char *name, const char *bytes, size_t length)
@@ -47,36 +97,62 @@ static const char *mark_of(const char *name, const char *bytes, size_t length)
     return hash_end(hash);
 }
 
-/* Maps a file copy-on-write: the caller may change the bytes, and they remain when the file is removed. */
-static char *map(const char *path, size_t *length)
+static void refuse_entry(const char *file, const char *why)
+{
+    static struct words refused;
+    for (size_t i = 0; i < refused.count; i++)
+        if (!strcmp(refused.word[i], file))
+            return;
+    words_add(&refused, file);
+    message("%s: %s is not used: %s; remove it\n", program_name, path_of(file), why);
+}
+
+/* Opens a file of the cache to be read. Returns -1 if there is none or it is not to be used. */
+static int entry_open(const char *file, size_t *length)
 {
     struct stat status;
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    bool good = file >= 0 && fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_size >= MARK_LENGTH;
+    int entry = folder_open(false) < 0 ? -1
+              : openat(folder.file, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (entry < 0)
+        return -1;
+    bool good = fstat(entry, &status) == 0 && S_ISREG(status.st_mode);
+    const char *why = good ? trust_refusal(entry) : "it is no regular file";
     *length = good ? (size_t)status.st_size : 0;
-    char *bytes = good ? mmap(NULL, *length, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0) : MAP_FAILED;
-    if (file >= 0)
-        close(file);
+    if (why)
+        refuse_entry(file, why);
+    if (!why && *length >= MARK_LENGTH)
+        return entry;
+    close(entry);
+    return -1;
+}
+
+/* Maps a file copy-on-write: the caller may change the bytes, and they remain when the file is removed. */
+static char *map(const char *file, size_t *length)
+{
+    int entry = entry_open(file, length);
+    char *bytes = entry < 0 ? MAP_FAILED : mmap(NULL, *length, PROT_READ | PROT_WRITE, MAP_PRIVATE, entry, 0);
+    if (entry >= 0)
+        close(entry);
     return bytes == MAP_FAILED ? NULL : bytes;
 }
 
 char *cache_find(const char *name, size_t *length)
 {
-    char *bytes = folder() ? map(place(name), length) : NULL;
+    char *bytes = map(file_of(name), length);
     if (!bytes)
         return NULL;
     *length -= MARK_LENGTH;
     if (memcmp(bytes + *length, mark_of(name, bytes, *length), MARK_LENGTH))
         return NULL;
     bytes[*length] = 0;
-    utimensat(AT_FDCWD, place(name), NULL, 0);          /* marks it as recently used */
+    utimensat(folder.file, file_of(name), NULL, 0);     /* marks it as recently used */
     return bytes;
 }
 
 /* ---- not more than it may hold */
 
 struct kept {
-    const char *path;
+    const char *file;
     struct timespec used;
     uint64_t bytes;
 };
@@ -88,21 +164,54 @@ static int by_use(const void *a, const void *b)
                                   : (x->tv_nsec > y->tv_nsec) - (x->tv_nsec < y->tv_nsec);
 }
 
+/* What a file's name says after the kind and the hash that every name of the cache begins with: "" to begin with; NULL
+ * for a file that kbgen did not make. */
+static const char *after_hash(const char *file)
+{
+    static const char *const kinds[] = {"simulator-", "object-", "includes-", "compiler-"};
+    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
+        const char *hash = file + strlen(kinds[i]);
+        if (!strncmp(file, kinds[i], strlen(kinds[i])) && strspn(hash, "0123456789abcdef") == MARK_LENGTH)
+            return hash + MARK_LENGTH;
+    }
+    return NULL;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    return strlen(text) >= strlen(end) && !strcmp(text + strlen(text) - strlen(end), end);
+}
+
+/* Removes a temporary file or a lock whose kbgen was killed; one that runs holds a lock on it. */
+static void sweep(const char *file)
+{
+    int left = openat(folder.file, file, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (left < 0)
+        return;
+    if (flock(left, LOCK_EX | LOCK_NB) == 0)
+        unlinkat(folder.file, file, 0);
+    close(left);
+}
+
 void cache_trim(void)
 {
-    if (!folder())
-        return;
     struct kept *all = NULL;
     size_t count = 0;
     uint64_t held = 0;
-    struct stat file;
-    DIR *entries = opendir(folder());
+    struct stat status;
+    int again = folder_open(false) < 0 ? -1 : openat(folder.file, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *entries = again < 0 ? NULL : fdopendir(again);
     for (const struct dirent *entry; entries && (entry = readdir(entries));) {
-        const char *path = arena_printf("%s/%s", folder(), entry->d_name);
-        if (lstat(path, &file) != 0 || !S_ISREG(file.st_mode))
+        const char *rest = after_hash(entry->d_name);
+        if (!rest || fstatat(folder.file, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode))
             continue;
+        if (ends_with(rest, ".tmp") || ends_with(rest, ".lock")) {
+            sweep(entry->d_name);
+            continue;
+        }
         all = arena_grow(all, count, sizeof *all);
-        all[count] = (struct kept){path, file.st_mtim, (uint64_t)file.st_size + FILE_LEAST_BYTES};
+        all[count] = (struct kept){arena_printf("%s", entry->d_name), status.st_mtim,
+                                   (uint64_t)status.st_size + FILE_LEAST_BYTES};
         held += all[count++].bytes;
     }
     if (entries)
@@ -110,37 +219,42 @@ void cache_trim(void)
     if (held > most_bytes)
         qsort(all, count, sizeof *all, by_use);
     for (size_t i = 0; held > most_bytes; held -= all[i++].bytes)
-        unlink(all[i].path);
+        unlinkat(folder.file, all[i].file, 0);
 }
 
 void cache_keep(const char *name, const char *bytes, size_t length)
 {
-    if (!folder() || !make_parents(place(name)))
+    if (folder_open(true) < 0)
         return;
-    const char *made = temporary(folder(), arena_printf("%s.%ld.tmp", name, (long)getpid()));
-    FILE *file = fopen(made, "wx");
+    const char *made = arena_printf("%s.%ld.tmp", name, (long)getpid());
+    temporary(folder_path(), made);
+    int number = openat(folder.file, made, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    FILE *file = number < 0 ? NULL : fdopen(number, "w");
     if (!file)
         return;
+    flock(number, LOCK_EX | LOCK_NB);                   /* so that no other kbgen takes it for a leftover */
     bool good = fwrite(bytes, 1, length, file) == length;
     good &= fputs(mark_of(name, bytes, length), file) >= 0;
     good &= fclose(file) == 0;
-    if (!good || rename(made, place(name)) != 0)
-        unlink(made);
+    if (!good || renameat(folder.file, made, folder.file, file_of(name)) != 0)
+        unlinkat(folder.file, made, 0);
 }
 
 /* ---- one at a time */
 
 static struct {
-    const char *path;
+    const char *name;
     int file;
 } entered = {NULL, -1};                                 /* a file lock; it ends with the process */
 
+/* Nobody else may open the lock, or they could hold it for ever. */
 void cache_enter(const char *name)
 {
-    if (!folder() || !make_parents(place(name)))
+    if (folder_open(true) < 0)
         return;
-    entered.path = temporary(folder(), arena_printf("%s.lock", name));
-    entered.file = open(entered.path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    entered.name = arena_printf("%s.lock", name);
+    temporary(folder_path(), entered.name);
+    entered.file = openat(folder.file, entered.name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
     while (entered.file >= 0 && flock(entered.file, LOCK_EX) != 0 && errno == EINTR)
         ;
 }
@@ -149,7 +263,7 @@ void cache_leave(void)
 {
     if (entered.file < 0)
         return;
-    unlink(entered.path);
+    unlinkat(folder.file, entered.name, 0);
     close(entered.file);
     entered.file = -1;
 }

@@ -5,6 +5,9 @@
 
 #include <stddef.h>
 
+/* Opens the cache before several processes use it, so that a refusal is said once. */
+void cache_prepare(void);
+
 /* Returns the content of an entry, 0-terminated, or NULL if there is none or it is damaged. */
 char *cache_find(const char *name, size_t *length);
 

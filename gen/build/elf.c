@@ -85,7 +85,7 @@ bool elf_has_key(const char *path, const char *key)
 {
     unsigned char id[KEY_BYTES];
     struct elf program;
-    program.bytes = access(path, X_OK) == 0 ? read_file(path, &program.length) : NULL;
+    program.bytes = access(path, X_OK) == 0 ? read_regular_file(path, &program.length) : NULL;
     const char *found = program.bytes ? find_key(program) : NULL;
     read_key(key, id);
     return found && !memcmp(found, id, KEY_BYTES);

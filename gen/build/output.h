@@ -10,9 +10,10 @@
 /* Makes the folders above a path. Returns false, with errno set, if one cannot be made. */
 bool make_parents(const char *path);
 
-/* Makes a new folder beside `path`, so that its files can be renamed to `path`, and the folders above it. It is removed
- * when kbgen ends, with the files that `temporary` named. */
-const char *temporary_folder(const char *path);
+/* Makes a new folder beside `path`, so that its files can be renamed to `path`, and the folders above it; `private`: only
+ * this user can look into it. It is removed when kbgen ends, with the files that `temporary` named. Also removes such
+ * folders that killed kbgens left. */
+const char *temporary_folder(const char *path, bool private);
 const char *temporary(const char *folder, const char *name);
 
 /* Usage errors: the output file is a folder or one of kbgen's inputs; the output folder is something else. */

@@ -1,7 +1,8 @@
 /* process.c: runs other programs, without a shell.
  *
  * They run in the root folder with absolute paths, so that no file they write contains the name of the folder where
- * kbgen was called. */
+ * kbgen was called. Each is the leader of a process group, so that it can be ended together with the programs that it
+ * has started itself: a compiler's driver does not end the compiler proper. */
 #define _GNU_SOURCE                                     /* pipe2, addchdir_np, memfd_create */
 
 #include "process.h"
@@ -16,11 +17,14 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../../rt/common/arena.h"
 #include "../../rt/common/diag.h"
 #include "timing.h"
+
+enum { PATIENCE = 1000 };                               /* moments of 2 ms */
 
 extern char **environ;
 
@@ -28,11 +32,34 @@ extern char **environ;
 static struct process *volatile watched;
 static volatile size_t watched_count;
 
+/* Ends all processes of a group and waits for them: those whose parent has ended are this process's children now. */
+static void stop_group(pid_t leader)
+{
+    static const struct timespec moment = {.tv_nsec = 2000000};
+    if (kill(-leader, SIGTERM) != 0)
+        return;
+    kill(-leader, SIGCONT);
+    for (unsigned moments = 0; moments < PATIENCE; moments++) {
+        pid_t ended = waitpid(-leader, NULL, WNOHANG);
+        if (ended < 0)
+            return;
+        if (ended == 0)
+            nanosleep(&moment, NULL);
+    }
+    kill(-leader, SIGKILL);
+    while (waitpid(-leader, NULL, 0) > 0)
+        ;
+}
+
 void processes_stop(void)
 {
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
     for (size_t i = 0; i < watched_count; i++) {
-        if (watched[i].pid > 0 && kill(watched[i].pid, SIGTERM) == 0)
-            waitpid(watched[i].pid, NULL, 0);
+        pid_t pid = watched[i].pid;
+        if (pid > 0 && !watched[i].run)
+            stop_group(pid);
+        else if (pid > 0 && kill(pid, SIGTERM) == 0)
+            waitpid(pid, NULL, 0);
     }
 }
 
@@ -43,8 +70,7 @@ static void watch(struct process *jobs, size_t count)
     watched_count = count;
 }
 
-/* Blocks signals while a `pid` field does not tell whether its process runs. Returns the mask to restore. */
-static sigset_t hold_signals(void)
+sigset_t signals_hold(void)
 {
     sigset_t all, before;
     sigfillset(&all);
@@ -82,10 +108,11 @@ static void start(struct process *job, int output, int stream)
     words_add_all(&args, &job->words);
     words_add(&args, NULL);
     job->ms = now_ms();
-    sigset_t before = hold_signals();                   /* only here: the program must end by these signals */
+    sigset_t before = signals_hold();                   /* until `pid` tells of it; the program gets these signals */
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+    posix_spawnattr_setpgroup(&attributes, 0);
     posix_spawnattr_setsigmask(&attributes, &before);
     errno = posix_spawnp(&job->pid, args.word[0], &actions, &attributes, (char *const *)args.word, environ);
     if (errno)
@@ -105,7 +132,7 @@ static void start_own(struct process *job)
         die("keep what is said:");
     job->ms = now_ms();
     pid_t parent = getpid();
-    sigset_t before = hold_signals();
+    sigset_t before = signals_hold();
     job->pid = fork();
     if (job->pid < 0)
         die("start a process:");
@@ -138,7 +165,7 @@ static void wait_one(struct process *jobs, size_t count)
     while (failed && errno == EINTR);
     if (failed)
         die("wait for %s:", jobs->what);
-    sigset_t before = hold_signals();
+    sigset_t before = signals_hold();
     if (waitpid(end.si_pid, &status, 0) != end.si_pid)
         die("wait for %s:", jobs->what);
     struct process *job = jobs;

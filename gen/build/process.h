@@ -2,6 +2,7 @@
 #ifndef GEN_PROCESS_H
 #define GEN_PROCESS_H
 
+#include <signal.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -24,8 +25,11 @@ struct process {
  * the first in the list that failed, or NULL. */
 struct process *processes_run(struct process *jobs, size_t count, size_t most);
 
-/* Ends the running processes and waits for them. Async-signal-safe. */
+/* Ends the running processes, with all that they have started, and waits for them. Async-signal-safe. */
 void processes_stop(void);
+
+/* Blocks all signals while the handler would find half a change. Returns the mask to restore. */
+sigset_t signals_hold(void);
 
 /* Runs one process and returns its standard output; its status is in the struct. */
 const char *process_output(struct process *job, size_t *length);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "arena.h"
@@ -126,14 +127,30 @@ static char *read_all(int fd, size_t *length)
     return kept;
 }
 
-char *read_file(const char *path, size_t *length)
+static char *read_opened(int fd, size_t *length)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return NULL;
     char *text = read_all(fd, length);
     int error = errno;
     close(fd);
     errno = error;
     return text;
+}
+
+char *read_file(const char *path, size_t *length)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    return fd < 0 ? NULL : read_opened(fd, length);
+}
+
+char *read_regular_file(const char *path, size_t *length)
+{
+    struct stat status;
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0)
+        return NULL;
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
+        return read_opened(fd, length);
+    close(fd);
+    errno = EINVAL;
+    return NULL;
 }

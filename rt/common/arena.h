@@ -34,4 +34,8 @@ bool is_identifier(const char *text);
 /* Reads a whole file, 0-terminated. Returns NULL with errno set if it cannot be read, or is over 256 MiB. */
 char *read_file(const char *path, size_t *length);
 
+/* The same for a path where another program may have put anything: fails with EINVAL, and never waits, unless it leads to
+ * a regular file. */
+char *read_regular_file(const char *path, size_t *length);
+
 #endif

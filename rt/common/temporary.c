@@ -31,12 +31,17 @@ void temporary_remove_all(void)
             rmdir(t->path);
 }
 
-/* The default action is in place again (SA_RESETHAND); it is taken when this returns. */
-static void ended(int signal)
+static void leave(void)
 {
     if (temporaries.before)
         temporaries.before();
     temporary_remove_all();
+}
+
+/* The default action is in place again (SA_RESETHAND); it is taken when this returns. */
+static void ended(int signal)
+{
+    leave();
     raise(signal);
 }
 
@@ -52,7 +57,7 @@ static void watch(void)
     for (unsigned i = 0; i < COUNT_OF(signals); i++)
         if (!sigaction(signals[i], NULL, &before) && before.sa_handler == SIG_DFL)
             sigaction(signals[i], &action, NULL);
-    atexit(temporary_remove_all);
+    atexit(leave);
 }
 
 void temporary_add(const char *path)

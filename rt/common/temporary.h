@@ -12,7 +12,7 @@ void temporary_forget(const char *path);
 /* Removes all of them now. May be called by a signal handler. */
 void temporary_remove_all(void);
 
-/* Calls a function before anything is removed because of a signal. It may call only what signal handlers may. */
+/* Calls a function before anything is removed when the program ends. It may call only what signal handlers may. */
 void temporary_set_before(void (*before)(void));
 
 #endif
