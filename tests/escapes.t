@@ -6,8 +6,8 @@ from harness import KBGEN, ROOT, SAN, SCRATCH, SMALL, ok, run, scratch, small_ma
 
 WANT = {                                                        # bench: status and message
     "spin": (1, "time stands still at 702080 ps"),
-    "leave": (1, "called exit() at 702080 ps"),
-    "leave_bench": (1, "called exit() at 0 ps"),
+    "leave": (1, "702080 ps, request 1, kernel leaves: it called exit(0)"),
+    "leave_bench": (1, "fault: bench leave_bench, 0 ps: it called exit(0)"),
     "host_call": (2, "kb_barrier is for the host; a kernel cannot call it"),
     "nothing": (2, "kernel spins is launched without its arguments"),
     "no_reference": (2, "there is no reference for tensor 't'"),
