@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""conformance: every case of a folder gives its expected result, trace and exit status.
+"""conformance: every case of a folder gives its expected result, trace and exit status, and the oracle's statistics.
 
 tests/conformance.t [FOLDER [CASE...]]: without arguments the cases of tests/conformance. limit: 400, quick
 """
@@ -7,7 +7,13 @@ import json
 import os
 import sys
 
-from harness import Broken, ROOT, Replay, SCRATCH, done, first_difference, ok, read, result_difference, simulator
+sys.path[1:1] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), part) for part in ("oracle", "fuzz")]
+
+from harness import Broken, ROOT, Replay, SCRATCH, done, first_difference, ok, read, result_difference      # noqa: E402
+from harness import simulator, stats_difference                 # noqa: E402
+import trial                                                    # noqa: E402
+from stream import Stream                                       # noqa: E402
+from topology import Topology                                   # noqa: E402
 
 
 def statuses(value):
@@ -31,6 +37,11 @@ def complaints(case, got):
         wrong.append("result, " + difference)
     if difference := first_difference(read(os.path.join(case, "trace.jsonl")), got.trace):
         wrong.append("trace, " + difference)
+    oracle = trial.expected(Topology(os.path.join(case, "topo.yaml")), Stream(os.path.join(case, "stream.yaml")))
+    if isinstance(oracle, str):
+        wrong.append(oracle)
+    elif difference := stats_difference(oracle[2], got.stats):
+        wrong.append("statistics, " + difference)
     return wrong
 
 
@@ -42,7 +53,7 @@ def check(case):
         ok(False, f"kbgen makes the machine of {name}", why)
         return
     wrong = complaints(case, Replay(program, os.path.join(case, "stream.yaml"), os.path.join(SCRATCH, name)))
-    ok(not wrong, f"{name} gives its expected result, trace and status", *wrong)
+    ok(not wrong, f"{name} gives its expected result, trace, status and statistics", *wrong)
 
 
 def main():

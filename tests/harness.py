@@ -254,18 +254,18 @@ def printed(ended, *names):
 
 
 class Replay:
-    """What a simulator makes of a stream: exit status, result and trace as text, and all it said."""
+    """What a simulator makes of a stream: exit status, result, trace and statistics as text, and all it said."""
 
     def __init__(self, program, stream, stem, around=(), timeout_s=100):
-        result_path, trace_path = stem + ".json", stem + ".jsonl"
-        remove(result_path, trace_path)
+        result_path, trace_path, stats_path = stem + ".json", stem + ".jsonl", stem + ".stats.json"
+        remove(result_path, trace_path, stats_path)
         try:
             ended = run(*around, program, "replay", stream, "--json", result_path, "--trace", trace_path,
-                        timeout=timeout_s)
+                        "--stats", stats_path, timeout=timeout_s)
             self.status, self.said = ended.returncode, ended.said
         except subprocess.TimeoutExpired as late:
             self.status, self.said = None, str(late)
-        self.result, self.trace = read(result_path), read(trace_path)
+        self.result, self.trace, self.stats = read(result_path), read(trace_path), read(stats_path)
 
 
 # ---- comparisons
@@ -306,3 +306,15 @@ def result_difference(want, got):
     except ValueError:
         return "no JSON: " + (got.splitlines() or ["(empty)"])[0]
     return first_difference(want, got)
+
+
+def stats_difference(want, got):
+    """Where two files of --stats differ first; their rows may be in any order."""
+    def lines(text):
+        value = json.loads(text)
+        rows = {key: sorted(json.dumps(row) for row in part) for key, part in value.items() if isinstance(part, list)}
+        return "".join(json.dumps(one) + "\n" for key in sorted(value) for one in rows.get(key, [value[key]]))
+    try:
+        return first_difference(lines(want), lines(got))
+    except ValueError:
+        return "no JSON: " + (got.splitlines() or ["(empty)"])[0]

@@ -42,15 +42,26 @@ def multiply(program, *options):
 
 # ---- the same formulas give the same trace
 
+def sums_differ(text):
+    """Where the rows of memories do not add up to the bytes moved; empty if they do."""
+    stats = json.loads(text)
+    for memory, name in (("hbm_ctrl", "hbm"), ("sram", "sram")):
+        rows, moved = [row for row in stats["channels"] if memory in row["id"]], stats["bytes"][name]
+        if any(row["channel"] != "model" for row in rows) or sum(row["bytes"] for row in rows) != sum(moved.values()):
+            return f"channels of {name}: {rows}, {moved}"
+    return ""
+
+
 def same(case, cc):
     where = os.path.join(ROOT, "tests", "conformance", case)
     options = sets(*(f"{part}.impl={name}" for part, name in SAME.items())) + impls(*SAME.values())
     program, made = make(f"same-{cc}", os.path.join(where, "topo.yaml"), *options, cc=cc)
     got = Replay(program, os.path.join(where, "stream.yaml"), program)
     wrong = [first_difference(read(os.path.join(where, "trace.jsonl")), got.trace),
-             first_difference(normal(read(os.path.join(where, "expected.json"))), normal(got.result))]
+             first_difference(normal(read(os.path.join(where, "expected.json"))), normal(got.result)),
+             sums_differ(got.stats)]
     good = made.returncode == 0 and not made.stderr and not any(wrong)
-    ok(good, f"models that repeat the built-in ones give the trace of {case}, {cc}", made.said, *wrong, got.said)
+    ok(good, f"models that repeat the built-in ones give the trace of {case}, and its bytes, {cc}", made.said, *wrong, got.said)
 
 
 for number, name in enumerate(CASES):

@@ -32,7 +32,7 @@ def result(program, name, *words):
     """A run's JSON, as text and as value."""
     path = scratch(name + ".json")
     ended = run(program, "run", *words, "--json", path)
-    ok(ended.returncode == 0, f"a gemm runs: {name}", ended.said)
+    ok(ended.returncode == 0, f"a bench runs: {name}", ended.said)
     text = read(path)
     return text, json.loads(text)
 
@@ -76,6 +76,36 @@ def results(program):
     ok(without_host(seeded) == without_host(again), "the same seed gives the same result")
 
 
+def totals(rows, what):
+    return sum(row[what] for row in rows)
+
+
+def statistics(program):
+    """--stats changes no result, and its rows add up to the sums of the result."""
+    plain, made = result(program, "without", "layer", "tokens=5")
+    path = scratch("stats.json")
+    text, _ = result(program, "with", "layer", "tokens=5", "--stats", path)
+    stats = json.loads(read(path))
+    ok(without_host(plain) == without_host(text), "the result is the same with --stats")
+    ok(all(stats[key] == made[key] for key in ("system", "end_ps", "util", "hbm_slices", "bytes")),
+       "the file of --stats has the sums of the result", stats["util"], made["util"])
+    util, engines, hbm = made["util"], stats["engines"], [row for row in stats["channels"] if "hbm_ctrl" in row["id"]]
+    names = ("pe_dma read", "pe_dma write", "pe_dma comm", "pe_fetch_store", "pe_gemm", "pe_math", "pe_scheduler")
+    wrong = [name for name in names for what in ("busy_ps", "wait_ps")
+             if totals([row for row in engines if row["engine"] == name], what) != util[name][what]]
+    ok(not wrong and totals(engines, "wait_ps"), "the rows of engines add up to their sums", *wrong, *engines)
+    ok(totals(hbm, "bytes") == made["bytes"]["hbm"]["read"] + made["bytes"]["hbm"]["write"] and
+       totals(hbm, "busy_ps") == util["hbm"]["busy_ps"] == totals(made["hbm_slices"], "busy_ps") and
+       totals(hbm, "wait_ps") == util["hbm"]["wait_ps"] == totals(made["hbm_slices"], "wait_ps") > 0,
+       "the rows of pseudo channels add up to their sums", made["hbm_slices"], util["hbm"])
+    ok(totals(stats["nodes"], "wait_ps") == util["nodes"]["wait_ps"] > 0 and
+       totals(stats["links"], "bytes") == sum(made["bytes"]["links"].values()),
+       "the rows of nodes and links add up to their sums", util["nodes"], made["bytes"])
+    ended = run(program, "run", "gemm", "m=8", "k=8", "n=8", "--stats", "-")
+    ok(ended.returncode == 0 and json.loads(ended.stdout)["system"] == "small" and "verified" in ended.stderr,
+       "--stats - prints the statistics on standard output and the summary on standard error", ended.said)
+
+
 def standard_output(program):
     ended = run(program, "run", "gemm", "m=8", "k=8", "n=8", "--json", "-")
     ok(ended.returncode == 0 and json.loads(ended.stdout)["bench"] == "gemm" and "verified" in ended.stderr,
@@ -113,6 +143,9 @@ BAD = (
     (("gemm", "--oplog", "no/such/folder/f"), "cannot write no/such/folder/f"),
     (("gemm", "--oplog", "f", "--points", "f"), "--oplog is for one run"),
     (("gemm", "--oplog", "f", "--json", "f"), "--json and --oplog cannot both go to f"),
+    (("gemm", "--stats", "f", "--trace", "f"), "--trace and --stats cannot both go to f"),
+    (("gemm", "--stats", "f", "--points", "f"), "--stats is for one run"),
+    (("gemm", "--stats", "no/such/folder/f"), "cannot write no/such/folder/f"),
     (("gemm", "--oplog-mem", "1 ns"), "--oplog-mem 1 ns: a size such as 64 MiB is needed"),
     (("gemm", "--oplog-mem", "much"), "--oplog-mem much: a size such as 64 MiB is needed"),
     (("gemm", "--json", "-", "--trace", "-"), "cannot both go to standard output"),
@@ -138,14 +171,14 @@ def ended_early(program):
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         shutil.rmtree(place)
         os.makedirs(place)
-        files = [word for file in ("json", "trace") for word in ("--" + file, os.path.join(place, file))]
+        files = [word for file in ("json", "stats", "trace") for word in ("--" + file, os.path.join(place, file))]
         with subprocess.Popen([program, "run", "gemm", "m=8192", "k=1024", "n=4096", *files], cwd=ROOT,
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as started:
-            wait_until(lambda: len(os.listdir(place)) == 2 or started.poll() is not None)
+            wait_until(lambda: len(os.listdir(place)) == 3 or started.poll() is not None)
             begun = sorted(name.split(".")[0] for name in os.listdir(place) if name.endswith(".tmp"))
             started.send_signal(getattr(signal, name))
             status = started.wait(30 * SLOW)
-        ok(begun == ["json", "trace"] and status == -getattr(signal, name) and not os.listdir(place),
+        ok(begun == ["json", "stats", "trace"] and status == -getattr(signal, name) and not os.listdir(place),
            f"a run that {name} ends leaves no file", begun, status, *os.listdir(place))
 
 
@@ -165,7 +198,7 @@ def main():
     small = simulator(SMALL)
     shapes(small, "four PEs", ("f16", "bf16", "f32", "i8"))
     shapes(simulator(write(scratch("one.yaml"), ONE)), "one PE", ("f16", "i8"))
-    for part in (results, standard_output, mistakes, ended_early, no_blas):
+    for part in (results, statistics, standard_output, mistakes, ended_early, no_blas):
         part(small)
 
 

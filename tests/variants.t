@@ -15,13 +15,13 @@ BENCHES = (("gemm", *GEMM), ("layer", "tokens=5"))
 
 
 def replayed(kbgen, where, case):
-    """Result and trace of a conformance case."""
+    """Result, trace and statistics of a conformance case."""
     files = os.path.join(ROOT, "tests", "conformance", case)
     program = simulator(os.path.join(files, "topo.yaml"), kbgen=kbgen, where=where)
     got = Replay(program, os.path.join(files, "stream.yaml"), os.path.join(where, case))
     if got.status != 0:
         raise Broken(got.said)
-    return got.result + got.trace
+    return got.result + got.trace + got.stats
 
 
 def ran(kbgen, where, *words):
@@ -54,7 +54,7 @@ def main():
         got = everything(os.path.join(ROOT, "build", name, "kbgen"), folder(name))
         for case, text in got.items():
             broken = [why for why in (want[case], text) if isinstance(why, Broken)]
-            ok(not broken and text == want[case], f"result and trace of {case} are the same by {name}",
+            ok(not broken and text == want[case], f"result, trace and statistics of {case} are the same by {name}",
                *(broken or [first_difference(want[case], text)]))
 
 

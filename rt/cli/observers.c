@@ -12,6 +12,7 @@
 #include "report/result.h"
 #include "report/summary.h"
 #include "report/trace.h"
+#include "report/usage.h"
 #include "sim/observer.h"
 
 static struct observer *const all[] = {
@@ -20,6 +21,7 @@ static struct observer *const all[] = {
     &fastforward_observer,                              /* unless --exact-events */
     &open_rows_observer,                                /* while the requests of a period are recorded */
     &trace_observer,                                    /* --trace */
+    &usage_observer,                                    /* --stats */
     &oplog_observer,                                    /* always */
     &services_observer,                                 /* --oplog */
     &race_observer,                                     /* --races, --data debug */

@@ -17,6 +17,7 @@
 #include "report/profile.h"
 #include "report/result.h"
 #include "report/trace.h"
+#include "report/usage.h"
 #include "sim/loop.h"
 #include "stream.h"
 
@@ -25,6 +26,9 @@ static int replay_main(int argc, char **argv);
 static const struct cli_option options[] = {
     {'j', "json", "FILE", "write the result as JSON; - is standard output"},
     {'t', "trace", "FILE", "write the trace events, one JSON object a line; - is standard output"},
+    {'S', "stats", "FILE",
+     "write what each node, link, memory channel and engine served, was busy and waited\n"
+     "for, as JSON; - is standard output"},
     {'e', "exact-events", NULL, "simulate every event, skip nothing that repeats: same results, more slowly"},
     {'f', "profile", NULL, "report where the host's time went, by kind of event"},
     {0},
@@ -171,17 +175,19 @@ static void print_summary(const char *path)
 
 static int replay_main(int argc, char **argv)
 {
-    const char *json_path = NULL, *trace_path = NULL;
+    const char *json_path = NULL, *trace_path = NULL, *stats_path = NULL;
     fastforward_on = true;
     for (int letter; (letter = subcommand_option(&replay_subcommand, argc, argv)) != -1;)
         switch (letter) {
         case 'j': json_path = optarg; break;
         case 't': trace_path = optarg; break;
+        case 'S': stats_path = optarg; break;
         case 'e': fastforward_on = false; break;
         case 'f': profile_start(); break;
         }
     const char *path = subcommand_argument(&replay_subcommand, argc, argv, "one command stream");
-    check_outputs_differ("json", json_path, "trace", trace_path);
+    const char *const outputs[][2] = {{"json", json_path}, {"trace", trace_path}, {"stats", stats_path}};
+    check_outputs_differ(outputs, COUNT_OF(outputs));
     const struct command_stream *stream = stream_read(path);
     struct output json = {0};
     observer_watch(&command_rows_observer, json_path);
@@ -189,13 +195,16 @@ static int replay_main(int argc, char **argv)
         json = output_open(json_path);
     if (trace_path)
         trace_open(trace_path);
+    if (stats_path)
+        usage_open(stats_path);
     machine_init();
     fastforward_init();
     sim_run(run_host, (void *)stream, 1, launches_deadlocked);
     trace_close();
+    usage_close();
     if (json_path)
         json_write_output(&json, write_result, NULL);
-    if (!is_standard_output(json_path) && !is_standard_output(trace_path))
+    if (!is_standard_output(json_path) && !is_standard_output(trace_path) && !is_standard_output(stats_path))
         print_summary(path);
     if (profile_on)
         profile_print();

@@ -8,6 +8,7 @@
 
 #include "base/stopwatch.h"
 #include "base/threads.h"
+#include "common/arena.h"
 #include "common/fail.h"
 #include "common/quantity.h"
 #include "datapass/exec.h"
@@ -20,6 +21,7 @@
 #include "report/result.h"
 #include "report/summary.h"
 #include "report/trace.h"
+#include "report/usage.h"
 #include "simulation.h"
 #include "store/fill.h"
 #include "sweep.h"
@@ -40,6 +42,9 @@ static const struct cli_option options[] = {
      "object of parameters, such as {\"m\": 64, \"--seed\": 7}; the command line gives\n"
      "the others. Each answer is a line of JSON, on standard output or in --json"},
     {'t', "trace", "FILE", "write the trace events, one JSON object a line; - is standard output"},
+    {'S', "stats", "FILE",
+     "write what each node, link, memory channel and engine served, was busy and waited\n"
+     "for, as JSON; - is standard output"},
     {'o', "oplog", "FILE", "write the op log, with every stage of every tile, for `oplog` and `data`"},
     {'m', "oplog-mem", "SIZE", "memory for an op log without a file (256 MiB); the rest is in a temporary file"},
     {'e', "exact-events", NULL, "simulate every event, skip nothing that repeats: same results, more slowly"},
@@ -55,7 +60,7 @@ const struct subcommand run_subcommand = {
 };
 
 struct run_options {
-    const char *trace, *json, *points, *oplog;
+    const char *trace, *stats, *json, *points, *oplog;
 };
 
 static uint64_t parse_seed(const char *text)
@@ -106,6 +111,7 @@ static struct run_options read_options(int argc, char **argv)
         case 'n': threads_option(optarg); break;
         case 'j': read.json = optarg; break;
         case 't': read.trace = optarg; break;
+        case 'S': read.stats = optarg; break;
         case 'p': read.points = optarg; break;
         case 'o': read.oplog = optarg; break;
         case 'm': log_memory_bytes = parse_size(optarg); break;
@@ -115,12 +121,12 @@ static struct run_options read_options(int argc, char **argv)
         }
     if (optind == argc)
         usage_error("run needs a bench; `%s list` shows them", program_name);
-    check_outputs_differ("json", read.json, "trace", read.trace);
-    check_outputs_differ("json", read.json, "oplog", read.oplog);
-    check_outputs_differ("trace", read.trace, "oplog", read.oplog);
-    if (read.points && (read.trace || read.oplog || profile_on))
-        usage_error("--%s is for one run, but --points makes several: run the point by itself",
-                    read.trace ? "trace" : read.oplog ? "oplog" : "profile");
+    const char *const outputs[][2] = {
+        {"json", read.json}, {"trace", read.trace}, {"stats", read.stats}, {"oplog", read.oplog}};
+    check_outputs_differ(outputs, COUNT_OF(outputs));
+    const char *of_one_run = read.trace ? "trace" : read.stats ? "stats" : read.oplog ? "oplog" : "profile";
+    if (read.points && (read.trace || read.stats || read.oplog || profile_on))
+        usage_error("--%s is for one run, but --points makes several: run the point by itself", of_one_run);
     return read;
 }
 
@@ -130,6 +136,8 @@ static bool run_and_report(const struct run_options *given, double began)
     struct output json = {0};
     if (given->trace)
         trace_open(given->trace);
+    if (given->stats)
+        usage_open(given->stats);
     if (given->json)                                    /* a path that cannot be written is reported before the run */
         json = output_open(given->json);
     if (given->oplog) {
@@ -139,10 +147,11 @@ static bool run_and_report(const struct run_options *given, double began)
     struct host_times times = {0};
     bool good = simulation_run(began, &times);
     trace_close();
+    usage_close();
     log_close(good);
     if (given->json)
         json_write_output(&json, simulation_write, &times);
-    bool quiet = is_standard_output(given->json) || is_standard_output(given->trace);
+    bool quiet = is_standard_output(given->json) || is_standard_output(given->trace) || is_standard_output(given->stats);
     summary_print(quiet ? stderr : stdout, &times);
     if (profile_on)
         profile_print();

@@ -75,9 +75,13 @@ bool is_standard_output(const char *path)
     return path && !strcmp(path, "-");
 }
 
-void check_outputs_differ(const char *option, const char *path, const char *other_option, const char *other_path)
+void check_outputs_differ(const char *const options[][2], size_t count)
 {
-    if (path && other_path && !strcmp(path, other_path))
-        usage_error("--%s and --%s cannot both go to %s", option, other_option,
-                    is_standard_output(path) ? "standard output" : path);
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = i + 1; j < count; j++) {
+            const char *path = options[i][1], *other_path = options[j][1];
+            if (path && other_path && !strcmp(path, other_path))
+                usage_error("--%s and --%s cannot both go to %s", options[i][0], options[j][0],
+                            is_standard_output(path) ? "standard output" : path);
+        }
 }

@@ -35,7 +35,7 @@ void version_print(FILE *out);
 
 bool is_standard_output(const char *path);
 
-/* A usage error if two options name one file. */
-void check_outputs_differ(const char *option, const char *path, const char *other_option, const char *other_path);
+/* A usage error if two of the options name one file. Each has its name and its path. */
+void check_outputs_differ(const char *const options[][2], size_t count);
 
 #endif

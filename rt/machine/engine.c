@@ -9,16 +9,6 @@
 #include "common/fail.h"
 #include "emitted.h"
 
-enum engine engine_of(enum stage_kind stage)
-{
-    static const enum engine engines[STAGES] = {
-#define STAGE(name, part, engine) [STAGE_##name] = ENGINE_##engine,
-#include "kb/stages.def"
-#undef STAGE
-    };
-    return engines[stage];
-}
-
 uint64_t engine_link_ps(enum stage_kind from, enum stage_kind to)
 {
     static const uint64_t *const links[NODE_KINDS][NODE_KINDS] = {
@@ -54,7 +44,7 @@ static inline uint64_t tcm_reserve_made(struct pe *pe, bool writes, uint64_t at_
     uint64_t *free_ps = writes ? &pe->tcm.write_free_ps : &pe->tcm.read_free_ps;
     uint64_t start = reserve(free_ps, at_ps, length_ps);
     *(writes ? &stats.write_bytes[SPACE_TCM] : &stats.read_bytes[SPACE_TCM]) += bytes;
-    stats_channel(SPACE_TCM, writes, pe_number(pe), at_ps, start, length_ps, watched);
+    stats_channel(SPACE_TCM, writes, pe_number(pe), bytes, at_ps, start, length_ps, watched);
     return start + length_ps;
 }
 

@@ -12,7 +12,15 @@
 #include "stats.h"
 
 /* The engine that serves a stage, as statistics count them. */
-enum engine engine_of(enum stage_kind stage);
+static inline enum engine engine_of(enum stage_kind stage)
+{
+    static const uint8_t engines[STAGES] = {
+#define STAGE(name, part, engine) [STAGE_##name] = ENGINE_##engine,
+#include "kb/stages.def"
+#undef STAGE
+    };
+    return engines[stage];
+}
 
 /* The latency of the PE-internal link between the parts that serve two stages, 0 if there is none; from STAGE_NONE: from
  * the scheduler. */

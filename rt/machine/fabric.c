@@ -187,7 +187,7 @@ static inline void data_arrives_made(struct data_message *data, bool watched)
 {
     uint64_t overhead = node_overhead_ps(data->at);
     uint64_t start_ps = reserve(&kb_nodes[data->rank].free_ps, now_ps, overhead), head_ps = start_ps + overhead;
-    stats_node(data->rank, now_ps, start_ps, overhead, watched);
+    stats_node(data->rank, data->bytes, now_ps, start_ps, overhead, watched);
     if (data->rank != data->end_rank) {
         data_hop(data, head_ps, watched);
         return;

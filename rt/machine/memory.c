@@ -14,12 +14,18 @@
 #include "pe.h"
 #include "stats.h"
 
+struct place slice_place(uint32_t slice)
+{
+    uint32_t cube = slice / kb_shape.pes;
+    return (struct place){cube / kb_shape.cubes, cube % kb_shape.cubes,
+                          cube_hbm_ctrl(&kb_shape, slice % kb_shape.pes)};
+}
+
 struct place range_place(const struct range *range)
 {
     switch (range->space) {
     case SPACE_HBM:
-        return (struct place){range->sip, range->cube % kb_shape.cubes,
-                              cube_hbm_ctrl(&kb_shape, range->pe % kb_shape.pes)};
+        return slice_place(range->pe);
     case SPACE_SRAM:
         return (struct place){range->sip, range->cube % kb_shape.cubes, cube_sram()};
     default:
@@ -40,7 +46,7 @@ void memory_init(void)
 
 /* What a request asks of one pseudo channel. */
 struct share {
-    uint64_t row, row_end, move_ps;
+    uint64_t row, row_end, bytes, move_ps;
 };
 
 /* Of bytes in [from, to] of a pseudo channel, as many as `bytes`. */
@@ -51,7 +57,7 @@ static struct share share_of(uint64_t from, uint64_t to, uint64_t bytes)
         last_bytes = bytes;
         last_ps = move_ps(bytes, kb_attrs.hbm_ctrl_pc_bw_bps);
     }
-    return (struct share){quotient(from, row), quotient(to, row), last_ps};
+    return (struct share){quotient(from, row), quotient(to, row), bytes, last_ps};
 }
 
 /* The share of the pseudo channel that has the i-th block of [a, a + n). */
@@ -90,7 +96,7 @@ static inline void channel_serve(struct tally *tally, struct pseudo_channel *pc,
     uint64_t start = reserve(&pc->free_ps, t_ps, length);
     pc->open_row = share.row_end + 1;
     if (watched)
-        tell_reserved(RESOURCE_PSEUDO_CHANNEL, pc - kb_pseudo_channels, t_ps, start, pc->free_ps);
+        tell_reserved(RESOURCE_PSEUDO_CHANNEL, pc - kb_pseudo_channels, share.bytes, t_ps, start, pc->free_ps);
     tally->busy_ps += length;
     tally->wait_ps += start - t_ps;
     if (tally->served.first_ps > start)
@@ -115,8 +121,9 @@ static inline struct served hbm_serve_made(uint32_t slice, uint64_t a, uint64_t 
             channel_serve(&tally, &channels[at], channel_share(a, n, i), t_ps, watched);
     }
     kb_hbm[slice].busy_ps += tally.busy_ps;
+    kb_hbm[slice].wait_ps += tally.wait_ps;
     stats.read_busy_ps[SPACE_HBM] += tally.busy_ps;
-    stats.memory_wait_ps[SPACE_HBM] += tally.wait_ps;
+    stats.read_wait_ps[SPACE_HBM] += tally.wait_ps;
     return tally.served;
 }
 
@@ -141,36 +148,36 @@ struct served hbm_write(const struct range *range, uint64_t t_ps)
 /* ---- sram and TCM */
 
 /* One channel of an sram or a TCM; `number` is that of the cube, or of the PE. */
-static struct served port_serve(uint64_t *free_ps, uint64_t t_ps, uint64_t length, enum space space, bool writes,
-                                uint32_t number)
+static struct served port_serve(uint64_t *free_ps, uint64_t t_ps, uint64_t bytes, uint64_t bw_bps, enum space space,
+                                bool writes, uint32_t number)
 {
-    uint64_t start = reserve(free_ps, t_ps, length);
-    stats_channel(space, writes, number, t_ps, start, length, is_observed(MOMENT_reserved));
+    uint64_t length = move_ps(bytes, bw_bps), start = reserve(free_ps, t_ps, length);
+    stats_channel(space, writes, number, bytes, t_ps, start, length, is_observed(MOMENT_reserved));
     return (struct served){start, *free_ps};
 }
 
 struct served sram_read(const struct range *range, uint64_t t_ps)
 {
-    return port_serve(&kb_sram[range->cube].read_free_ps, t_ps, move_ps(range->bytes, kb_attrs.sram_read_bw_bps),
-                      SPACE_SRAM, false, range->cube);
+    return port_serve(&kb_sram[range->cube].read_free_ps, t_ps, range->bytes, kb_attrs.sram_read_bw_bps, SPACE_SRAM,
+                      false, range->cube);
 }
 
 struct served sram_write(const struct range *range, uint64_t t_ps)
 {
-    return port_serve(&kb_sram[range->cube].write_free_ps, t_ps, move_ps(range->bytes, kb_attrs.sram_write_bw_bps),
-                      SPACE_SRAM, true, range->cube);
+    return port_serve(&kb_sram[range->cube].write_free_ps, t_ps, range->bytes, kb_attrs.sram_write_bw_bps, SPACE_SRAM,
+                      true, range->cube);
 }
 
 struct served tcm_serve_read(const struct range *range, uint64_t t_ps)
 {
-    return port_serve(&kb_pe[range->pe].tcm.read_free_ps, time_after(t_ps, kb_attrs.pe_tcm_overhead_ps),
-                      move_ps(range->bytes, kb_attrs.pe_tcm_read_bw_bps), SPACE_TCM, false, range->pe);
+    return port_serve(&kb_pe[range->pe].tcm.read_free_ps, time_after(t_ps, kb_attrs.pe_tcm_overhead_ps), range->bytes,
+                      kb_attrs.pe_tcm_read_bw_bps, SPACE_TCM, false, range->pe);
 }
 
 struct served tcm_serve_write(const struct range *range, uint64_t t_ps)
 {
-    return port_serve(&kb_pe[range->pe].tcm.write_free_ps, time_after(t_ps, kb_attrs.pe_tcm_overhead_ps),
-                      move_ps(range->bytes, kb_attrs.pe_tcm_write_bw_bps), SPACE_TCM, true, range->pe);
+    return port_serve(&kb_pe[range->pe].tcm.write_free_ps, time_after(t_ps, kb_attrs.pe_tcm_overhead_ps), range->bytes,
+                      kb_attrs.pe_tcm_write_bw_bps, SPACE_TCM, true, range->pe);
 }
 
 /* ---- models of users */
@@ -196,11 +203,16 @@ struct served own_served(const char *model, enum space space, const struct kb_me
                          const struct kb_served *said)
 {
     own_check(model, ask, said);
-    bool hbm = space == SPACE_HBM;
-    *(hbm || !ask->writes ? &stats.read_busy_ps[space] : &stats.write_busy_ps[space]) += said->busy_ps;
-    stats.memory_wait_ps[space] += said->wait_ps;
-    if (hbm)
+    bool hbm = space == SPACE_HBM, reads = hbm || !ask->writes;
+    uint64_t start_ps = sum(ask->at_ps, said->wait_ps);
+    *(reads ? &stats.read_busy_ps[space] : &stats.write_busy_ps[space]) += said->busy_ps;
+    *(reads ? &stats.read_wait_ps[space] : &stats.write_wait_ps[space]) += said->wait_ps;
+    if (hbm) {
         kb_hbm[ask->memory].busy_ps += said->busy_ps;
+        kb_hbm[ask->memory].wait_ps += said->wait_ps;
+    }
+    observe_reserved(hbm ? RESOURCE_HBM_MODEL : RESOURCE_SRAM_MODEL, ask->memory, ask->bytes, ask->at_ps, start_ps,
+                     sum(start_ps, said->busy_ps));
     return (struct served){said->first_ps, said->last_ps};
 }
 

@@ -12,7 +12,7 @@ struct pseudo_channel {
 
 /* A PE's slice. Its state is in its pseudo channels, `pcs` rows of kb_pseudo_channels. */
 struct hbm_slice {
-    uint64_t busy_ps;                                   /* sum over its pseudo channels */
+    uint64_t busy_ps, wait_ps;                          /* sums over its pseudo channels */
 };
 
 /* Of an sram or a TCM: one for reads, one for writes. */
@@ -24,6 +24,9 @@ struct channels {
 struct served {
     uint64_t first_ps, last_ps;
 };
+
+/* The hbm_ctrl of a slice. */
+struct place slice_place(uint32_t slice);
 
 /* The node that answers for a range: hbm_ctrl, sram, or the pe_dma of a TCM's PE. */
 struct place range_place(const struct range *range);

@@ -142,7 +142,7 @@ static struct hop next_outside(const struct way *way, struct place at)
 }
 
 /* From the port of a side to the facing port of the neighbouring cube. */
-static struct hop next_across(struct place at, enum side side)
+static inline struct hop next_across(struct place at, enum side side)
 {
     static const enum side opposite[SIDES] = {SIDE_S, SIDE_W, SIDE_N, SIDE_E};
     int cube = at.cube;
@@ -161,6 +161,41 @@ static struct hop next_across(struct place at, enum side side)
     }
     return (struct hop){cube_link(at, cube_link_ucie(&kb_shape, side)), LINK_ucie,
                         {at.sip, cube, cube_port(&kb_shape, opposite[side])}};
+}
+
+static struct link_ends cube_link_ends(struct place cube, uint32_t number)
+{
+    uint32_t first_ucie = cube_link_ucie(&kb_shape, SIDE_N), first_io = cube_link_io(&kb_shape, SIDE_N);
+    const struct cube_link *link = &kb_cube_links[number];
+    struct place from = {cube.sip, cube.cube, link->from};
+    if (number >= first_io)
+        return (struct link_ends){from, place_io_cpu(cube.sip)};
+    if (number >= first_ucie)
+        return (struct link_ends){from, next_across(from, number - first_ucie).to};
+    return (struct link_ends){from, {cube.sip, cube.cube, link->to}};
+}
+
+struct link_ends link_ends(uint64_t link)
+{
+    struct place the_switch = {0, OUTSIDE, NODE_switch};
+    if (link < SYSTEM_LINKS)
+        return link == LINK_UP_HOST ? (struct link_ends){the_switch, place_host()}
+                                    : (struct link_ends){place_host(), the_switch};
+    uint32_t sip = (link - SYSTEM_LINKS) / sip_link_count(), in_sip = (link - SYSTEM_LINKS) % sip_link_count();
+    struct place pcie_ep = {sip, OUTSIDE, NODE_pcie_ep};
+    switch (in_sip) {
+    case LINK_DOWN_EP: return (struct link_ends){the_switch, pcie_ep};
+    case LINK_UP_SWITCH: return (struct link_ends){pcie_ep, the_switch};
+    case LINK_DOWN_IO_CPU: return (struct link_ends){pcie_ep, place_io_cpu(sip)};
+    case LINK_UP_EP: return (struct link_ends){place_io_cpu(sip), pcie_ep};
+    }
+    in_sip -= SIP_LINKS;
+    if (in_sip < kb_shape.attachments) {
+        const struct attachment *port = &kb_attachments[in_sip];
+        return (struct link_ends){place_io_cpu(sip), {sip, port->cube, cube_port(&kb_shape, port->side)}};
+    }
+    in_sip -= kb_shape.attachments;
+    return cube_link_ends((struct place){sip, in_sip / kb_shape.cube_links, 0}, in_sip % kb_shape.cube_links);
 }
 
 /* The attachment by which a way leaves a SIP; NULL: it ends in it. */

@@ -61,6 +61,13 @@ struct place place_pe(uint32_t pe, enum node_kind kind);
 uint64_t link_count(void);
 enum link_class link_class(uint64_t link);
 
+/* The nodes that a link leads from and to; the numbers of links that lead nowhere must not be asked for. */
+struct link_ends {
+    struct place from, to;
+};
+
+struct link_ends link_ends(uint64_t link);
+
 /* ---- ways */
 
 /* A way from one node to another: of a request, or back along the same nodes. */

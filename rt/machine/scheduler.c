@@ -113,7 +113,7 @@ static void scheduled(struct event *event)
     struct pe *pe = container_of(event, struct pe, scheduled);
     struct command *command = pe->scheduling;
     pe->scheduling = NULL;
-    stats.busy_ps[ENGINE_SCHEDULER] += now_ps - pe->scheduling_since_ps;
+    stats_service(ENGINE_SCHEDULER, command->submitted_ps, pe->scheduling_since_ps);
     observe_command_scheduled(command);
     pe_wake(pe);
     if (command->ask.kind == COMMAND_recv) {

@@ -23,12 +23,14 @@ enum engine {
 
 struct stats {
     uint64_t services;                                  /* stages of tiles that have begun */
-    uint64_t busy_ps[ENGINES];                          /* sum over all servers of the kind */
+    uint64_t busy_ps[ENGINES];                          /* sum over all servers of the kind: services that have ended */
+    uint64_t queue_wait_ps[ENGINES];                    /* of these services: from the arrival in a queue to the start */
     uint64_t gemm_flops;                                /* 2 m k n of every GEMM service */
     uint64_t read_bytes[SPACES], write_bytes[SPACES];   /* over the fabric and by the PE's own engines */
-    uint64_t read_busy_ps[SPACES], write_busy_ps[SPACES]; /* sum over channels; HBM: reads and writes in read_busy_ps */
-    uint64_t link_bytes[LINK_CLASSES], link_busy_ps[LINK_CLASSES];  /* sum over the links of a class */
-    uint64_t wait_ps[LINK_CLASSES], node_wait_ps, memory_wait_ps[SPACES];   /* queueing of data messages */
+    /* Sums over channels, and from requests to the starts of their reservations. HBM: writes count as reads. */
+    uint64_t read_busy_ps[SPACES], write_busy_ps[SPACES], read_wait_ps[SPACES], write_wait_ps[SPACES];
+    /* Sums over the links of a class, and from the arrival of heads to their starts; the same at all nodes. */
+    uint64_t link_bytes[LINK_CLASSES], link_busy_ps[LINK_CLASSES], link_wait_ps[LINK_CLASSES], node_wait_ps;
 };
 
 extern struct stats stats;
@@ -38,12 +40,20 @@ uint64_t link_busiest_ps(enum link_class class);
 
 void stats_init(void);
 
-/* A message has taken a node, or a link that it occupies for length_ps. */
-static inline void stats_node(uint32_t rank, uint64_t asked_ps, uint64_t start_ps, uint64_t length_ps, bool watched)
+/* A service of an engine has ended. */
+static inline void stats_service(enum engine engine, uint64_t arrival_ps, uint64_t start_ps)
+{
+    stats.busy_ps[engine] += now_ps - start_ps;
+    stats.queue_wait_ps[engine] += start_ps - arrival_ps;
+}
+
+/* A data message has taken a node, or a link, for length_ps. */
+static inline void stats_node(uint32_t rank, uint64_t bytes, uint64_t asked_ps, uint64_t start_ps, uint64_t length_ps,
+                              bool watched)
 {
     stats.node_wait_ps += start_ps - asked_ps;
     if (watched)
-        tell_reserved(RESOURCE_NODE, rank, asked_ps, start_ps, start_ps + length_ps);
+        tell_reserved(RESOURCE_NODE, rank, bytes, asked_ps, start_ps, start_ps + length_ps);
 }
 
 static inline void stats_link(uint64_t link, enum link_class class, uint64_t bytes, uint64_t asked_ps,
@@ -51,21 +61,21 @@ static inline void stats_link(uint64_t link, enum link_class class, uint64_t byt
 {
     stats.link_bytes[class] += bytes;
     stats.link_busy_ps[class] += length_ps;
-    stats.wait_ps[class] += start_ps - asked_ps;
+    stats.link_wait_ps[class] += start_ps - asked_ps;
     kb_links[link].busy_ps += length_ps;
     if (watched)
-        tell_reserved(RESOURCE_LINK, link, asked_ps, start_ps, start_ps + length_ps);
+        tell_reserved(RESOURCE_LINK, link, bytes, asked_ps, start_ps, start_ps + length_ps);
 }
 
 /* A request has taken the channel of an sram or a TCM for reads, or for writes. */
-static inline void stats_channel(enum space space, bool writes, uint32_t number, uint64_t asked_ps, uint64_t start_ps,
-                                 uint64_t length_ps, bool watched)
+static inline void stats_channel(enum space space, bool writes, uint32_t number, uint64_t bytes, uint64_t asked_ps,
+                                 uint64_t start_ps, uint64_t length_ps, bool watched)
 {
     enum resource_kind first = space == SPACE_TCM ? RESOURCE_TCM_READ : RESOURCE_SRAM_READ;
     *(writes ? &stats.write_busy_ps[space] : &stats.read_busy_ps[space]) += length_ps;
-    stats.memory_wait_ps[space] += start_ps - asked_ps;
+    *(writes ? &stats.write_wait_ps[space] : &stats.read_wait_ps[space]) += start_ps - asked_ps;
     if (watched)
-        tell_reserved(first + writes, number, asked_ps, start_ps, start_ps + length_ps);
+        tell_reserved(first + writes, number, bytes, asked_ps, start_ps, start_ps + length_ps);
 }
 
 #endif

@@ -85,8 +85,7 @@ static void token_enqueue(struct token *token)
     if (!token->next)
         queue->tail = token;
     pe->waiting |= 1u << stage;
-    if (!token->dispatched)
-        observe_tile_dispatched(token);
+    observe_tile_queued(token);
     token->dispatched = true;
     pe_wake(pe);
 }
@@ -251,7 +250,7 @@ static void stage_ended(struct token *token)
     token->server->held = false;
     if (stage_busy(pe, stage))
         busy_end(stage_busy(pe, stage));
-    stats.busy_ps[engine_of(stage)] += now_ps - token->started_ps;
+    stats_service(engine_of(stage), token->arrival_ps, token->started_ps);
     observe_service_ends(token);
     pe_wake(pe);
     if (token->following.kind == STAGE_NONE) {

@@ -41,41 +41,45 @@ struct resource {
     const char *name;                                   /* "pe_gemm", "hbm", "noc links" */
     uint64_t busy_ps, servers;                          /* sum over its servers */
     uint64_t busiest_ps, busiest_servers;               /* of the busiest slice or link; of all servers if not known */
+    uint64_t wait_ps;                                   /* sum over its requests, from the request to the start */
 };
 
 /* Engines, pe_gemm and pe_math together, memories, links. */
 enum { RESOURCES = ENGINES + 1 + 2 * SPACES - 1 + LINK_CLASSES };
 
-static struct resource pooled(const char *name, uint64_t busy_ps, uint64_t servers)
+const char *const engine_names[ENGINES] = {
+    [ENGINE_DMA_READ] = "pe_dma read", [ENGINE_DMA_WRITE] = "pe_dma write",       [ENGINE_COMM] = "pe_dma comm",
+    [ENGINE_GEMM] = "pe_gemm",         [ENGINE_FETCH_STORE] = "pe_fetch_store",   [ENGINE_MATH] = "pe_math",
+    [ENGINE_SCHEDULER] = "pe_scheduler",
+};
+
+static struct resource pooled(const char *name, uint64_t busy_ps, uint64_t wait_ps, uint64_t servers)
 {
-    return (struct resource){name, busy_ps, servers, busy_ps, servers};
+    return (struct resource){name, busy_ps, servers, busy_ps, servers, wait_ps};
 }
 
-static void engines(struct resource *out)
+static struct resource engine(enum engine engine)
 {
-    const struct attrs *a = &kb_attrs;
-    uint64_t pes = pe_count();
-    out[ENGINE_DMA_READ] = pooled("pe_dma read", stats.busy_ps[ENGINE_DMA_READ], pes * a->pe_dma_rd_engines);
-    out[ENGINE_DMA_WRITE] = pooled("pe_dma write", stats.busy_ps[ENGINE_DMA_WRITE], pes * a->pe_dma_wr_engines);
-    out[ENGINE_COMM] = pooled("pe_dma comm", stats.busy_ps[ENGINE_COMM], pes);
-    out[ENGINE_FETCH_STORE] =
-        pooled("pe_fetch_store", stats.busy_ps[ENGINE_FETCH_STORE], pes * a->pe_fetch_store_ports);
-    out[ENGINE_GEMM] = pooled("pe_gemm", stats.busy_ps[ENGINE_GEMM], pes);
-    out[ENGINE_MATH] = pooled("pe_math", stats.busy_ps[ENGINE_MATH], pes);
-    out[ENGINE_SCHEDULER] = pooled("pe_scheduler", stats.busy_ps[ENGINE_SCHEDULER], pes);
+    uint64_t per_pe = engine == ENGINE_DMA_READ      ? kb_attrs.pe_dma_rd_engines
+                    : engine == ENGINE_DMA_WRITE     ? kb_attrs.pe_dma_wr_engines
+                    : engine == ENGINE_FETCH_STORE   ? kb_attrs.pe_fetch_store_ports
+                                                     : 1;
+    return pooled(engine_names[engine], stats.busy_ps[engine], stats.queue_wait_ps[engine], pe_count() * per_pe);
 }
 
 /* pe_gemm and pe_math as one server; shown if they are one and both worked. */
 static struct resource accelerator(void)
 {
     uint64_t gemm_ps = stats.busy_ps[ENGINE_GEMM], math_ps = stats.busy_ps[ENGINE_MATH];
+    uint64_t wait_ps = stats.queue_wait_ps[ENGINE_GEMM] + stats.queue_wait_ps[ENGINE_MATH];
     bool both = kb_shape.accel_shared && gemm_ps && math_ps;
-    return pooled("pe_gemm+math", both ? gemm_ps + math_ps : 0, pe_count());
+    return pooled("pe_gemm+math", both ? gemm_ps + math_ps : 0, both ? wait_ps : 0, pe_count());
 }
 
 static struct resource hbm(void)
 {
-    struct resource all = pooled("hbm", stats.read_busy_ps[SPACE_HBM], pe_count() * kb_attrs.hbm_ctrl_pcs);
+    struct resource all = pooled("hbm", stats.read_busy_ps[SPACE_HBM], stats.read_wait_ps[SPACE_HBM],
+                                 pe_count() * kb_attrs.hbm_ctrl_pcs);
     all.busiest_ps = 0;
     all.busiest_servers = kb_attrs.hbm_ctrl_pcs;
     for (uint64_t i = 0; i < pe_count(); i++)
@@ -84,23 +88,33 @@ static struct resource hbm(void)
     return all;
 }
 
+static struct resource reads(const char *name, enum space space, uint64_t memories)
+{
+    return pooled(name, stats.read_busy_ps[space], stats.read_wait_ps[space], memories);
+}
+
+static struct resource writes(const char *name, enum space space, uint64_t memories)
+{
+    return pooled(name, stats.write_busy_ps[space], stats.write_wait_ps[space], memories);
+}
+
 static struct resource links(enum link_class class)
 {
-    return (struct resource){.name = link_names[class], .busy_ps = stats.link_busy_ps[class], .servers = peak_links(class),
-                             .busiest_ps = link_busiest_ps(class), .busiest_servers = 1};
+    return (struct resource){link_names[class], stats.link_busy_ps[class], peak_links(class), link_busiest_ps(class), 1,
+                             stats.link_wait_ps[class]};
 }
 
 static void resources_collect(struct resource resources[RESOURCES])
 {
-    uint64_t cubes = (uint64_t)kb_shape.sips * kb_shape.cubes;
-    engines(resources);
-    struct resource *next = resources + ENGINES;
+    struct resource *next = resources;
+    for (unsigned i = 0; i < ENGINES; i++)
+        *next++ = engine(i);
     *next++ = accelerator();
     *next++ = hbm();
-    *next++ = pooled("tcm read", stats.read_busy_ps[SPACE_TCM], pe_count());
-    *next++ = pooled("tcm write", stats.write_busy_ps[SPACE_TCM], pe_count());
-    *next++ = pooled("sram read", stats.read_busy_ps[SPACE_SRAM], cubes);
-    *next++ = pooled("sram write", stats.write_busy_ps[SPACE_SRAM], cubes);
+    *next++ = reads("tcm read", SPACE_TCM, pe_count());
+    *next++ = writes("tcm write", SPACE_TCM, pe_count());
+    *next++ = reads("sram read", SPACE_SRAM, cube_count());
+    *next++ = writes("sram write", SPACE_SRAM, cube_count());
     for (unsigned class = 0; class < LINK_CLASSES; class++)
         *next++ = links(class);
 }
@@ -140,8 +154,8 @@ static double busiest_share(const struct resource *resource)
 
 /* ---- requests of the host between kernels
  *
- * What is busy for such a request is not busy for kernels. How busy each resource is so far is saved when a request
- * begins and restored when it ends, if no kernel ran meanwhile. */
+ * What is busy or waits for such a request does not do so for kernels. All busy times and waits so far are saved when a
+ * request begins and restored when it ends, if no kernel ran meanwhile. */
 
 struct saved {
     const struct memory_request *request;
@@ -149,7 +163,8 @@ struct saved {
     uint64_t kernels;                                   /* that had begun */
     bool idle;                                          /* all of them had ended */
     struct stats stats;
-    uint64_t busy_ps[];                                 /* of all links, then of all HBM slices */
+    struct hbm_slice *slices;                           /* behind `links` */
+    uint64_t links_busy_ps[];
 };
 
 static struct saved *saved_first;
@@ -170,28 +185,26 @@ static void kernel_ends(const struct tl *tl)
 
 static void host_request_begins(const struct memory_request *request)
 {
-    struct saved *saved =
-        pool_take(&saved_pool, sizeof *saved + (link_count() + pe_count()) * sizeof *saved->busy_ps);
-    *saved = (struct saved){request, saved_first, kernels_begun, kernels_begun == kernels_ended, stats};
+    size_t links_bytes = link_count() * sizeof(uint64_t), slices_bytes = pe_count() * sizeof *kb_hbm;
+    struct saved *saved = pool_take(&saved_pool, sizeof *saved + links_bytes + slices_bytes);
+    *saved = (struct saved){request, saved_first, kernels_begun, kernels_begun == kernels_ended, stats,
+                            (struct hbm_slice *)&saved->links_busy_ps[link_count()]};
     saved_first = saved;
     for (uint64_t i = 0; i < link_count(); i++)
-        saved->busy_ps[i] = kb_links[i].busy_ps;
-    for (uint32_t i = 0; i < pe_count(); i++)
-        saved->busy_ps[link_count() + i] = kb_hbm[i].busy_ps;
+        saved->links_busy_ps[i] = kb_links[i].busy_ps;
+    memcpy(saved->slices, kb_hbm, slices_bytes);
 }
 
 static void restore(const struct saved *saved)
 {
-    memcpy(stats.read_busy_ps, saved->stats.read_busy_ps, sizeof stats.read_busy_ps);
-    memcpy(stats.write_busy_ps, saved->stats.write_busy_ps, sizeof stats.write_busy_ps);
-    memcpy(stats.link_busy_ps, saved->stats.link_busy_ps, sizeof stats.link_busy_ps);
-    memcpy(stats.wait_ps, saved->stats.wait_ps, sizeof stats.wait_ps);
-    memcpy(stats.memory_wait_ps, saved->stats.memory_wait_ps, sizeof stats.memory_wait_ps);
-    stats.node_wait_ps = saved->stats.node_wait_ps;
+    struct stats now = stats;
+    stats = saved->stats;
+    memcpy(stats.read_bytes, now.read_bytes, sizeof stats.read_bytes);
+    memcpy(stats.write_bytes, now.write_bytes, sizeof stats.write_bytes);
+    memcpy(stats.link_bytes, now.link_bytes, sizeof stats.link_bytes);
     for (uint64_t i = 0; i < link_count(); i++)
-        kb_links[i].busy_ps = saved->busy_ps[i];
-    for (uint32_t i = 0; i < pe_count(); i++)
-        kb_hbm[i].busy_ps = saved->busy_ps[link_count() + i];
+        kb_links[i].busy_ps = saved->links_busy_ps[i];
+    memcpy(kb_hbm, saved->slices, pe_count() * sizeof *kb_hbm);
 }
 
 static void host_request_ends(const struct memory_request *request)
@@ -332,11 +345,11 @@ static const char *longest_wait(void)
     const char *name = "nodes";
     uint64_t longest_ps = stats.node_wait_ps;
     for (unsigned i = 0; i < LINK_CLASSES; i++)
-        if (stats.wait_ps[i] > longest_ps)
-            longest_ps = stats.wait_ps[i], name = link_names[i];
+        if (stats.link_wait_ps[i] > longest_ps)
+            longest_ps = stats.link_wait_ps[i], name = link_names[i];
     for (unsigned i = 0; i < SPACES; i++)
-        if (stats.memory_wait_ps[i] > longest_ps)
-            longest_ps = stats.memory_wait_ps[i], name = space_names[i];
+        if (stats.read_wait_ps[i] + stats.write_wait_ps[i] > longest_ps)
+            longest_ps = stats.read_wait_ps[i] + stats.write_wait_ps[i], name = space_names[i];
     return name;
 }
 
@@ -529,9 +542,29 @@ static void write_util(struct json *json)
         json_u64(json, "servers", r->servers);
         json_u64(json, "busiest_ps", r->busiest_ps);
         json_u64(json, "busiest_servers", r->busiest_servers);
+        json_u64(json, "wait_ps", r->wait_ps);
         json_object_end(json);
     }
+    json_object(json, "nodes");
+    json_u64(json, "wait_ps", stats.node_wait_ps);
     json_object_end(json);
+    json_object_end(json);
+}
+
+/* A row for each HBM slice that was used. */
+static void write_slices(struct json *json)
+{
+    json_array(json, "hbm_slices");
+    for (uint32_t i = 0; i < pe_count(); i++) {
+        if (!kb_hbm[i].busy_ps && !kb_hbm[i].wait_ps)
+            continue;
+        json_object(json, NULL);
+        json_string(json, "id", place_name(slice_place(i)));
+        json_u64(json, "busy_ps", kb_hbm[i].busy_ps);
+        json_u64(json, "wait_ps", kb_hbm[i].wait_ps);
+        json_object_end(json);
+    }
+    json_array_end(json);
 }
 
 static void write_moved(struct json *json, const char *key, uint64_t read_bytes, uint64_t write_bytes)
@@ -539,6 +572,21 @@ static void write_moved(struct json *json, const char *key, uint64_t read_bytes,
     json_object(json, key);
     json_u64(json, "read", read_bytes);
     json_u64(json, "write", write_bytes);
+    json_object_end(json);
+}
+
+void utilisation_write(struct json *json)
+{
+    write_util(json);
+    write_slices(json);
+    json_object(json, "bytes");
+    write_moved(json, "hbm", stats.read_bytes[SPACE_HBM], stats.write_bytes[SPACE_HBM]);
+    write_moved(json, "tcm", stats.read_bytes[SPACE_TCM], stats.write_bytes[SPACE_TCM]);
+    write_moved(json, "sram", stats.read_bytes[SPACE_SRAM], stats.write_bytes[SPACE_SRAM]);
+    json_object(json, "links");
+    for (unsigned class = 0; class < LINK_CLASSES; class++)
+        json_u64(json, link_class_names[class], stats.link_bytes[class]);
+    json_object_end(json);
     json_object_end(json);
 }
 
@@ -552,16 +600,7 @@ void summary_write(struct json *json)
         write_difference(json, &exec_difference);
     races_write(json);
     figures_write(json);
-    write_util(json);
-    json_object(json, "bytes");
-    write_moved(json, "hbm", stats.read_bytes[SPACE_HBM], stats.write_bytes[SPACE_HBM]);
-    write_moved(json, "tcm", stats.read_bytes[SPACE_TCM], stats.write_bytes[SPACE_TCM]);
-    write_moved(json, "sram", stats.read_bytes[SPACE_SRAM], stats.write_bytes[SPACE_SRAM]);
-    json_object(json, "links");
-    for (unsigned class = 0; class < LINK_CLASSES; class++)
-        json_u64(json, link_class_names[class], stats.link_bytes[class]);
-    json_object_end(json);
-    json_object_end(json);
+    utilisation_write(json);
 }
 
 void summary_write_host(struct json *json, const struct host_times *host)

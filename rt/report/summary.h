@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "common/json.h"
+#include "machine/stats.h"
 
 /* Watches all runs: what was busy for requests of the host between kernels does not count as busy for kernels. */
 extern struct observer summary_observer;
@@ -16,9 +17,13 @@ struct host_times {
 
 void summary_print(FILE *out, const struct host_times *host);
 
-/* Writes "verify", "first_wrong_op", "races", "figures", "util" and "bytes" into an open object. All simulated figures
- * are integers. */
+/* Writes "verify", "first_wrong_op", "races" and "figures" into an open object, and what utilisation_write writes. */
 void summary_write(struct json *json);
+
+/* Writes "util", "hbm_slices" and "bytes" into an open object; all figures are integers. */
+void utilisation_write(struct json *json);
+
+extern const char *const engine_names[ENGINES];         /* "pe_dma read" */
 
 /* Writes "host" into an open object. */
 void summary_write_host(struct json *json, const struct host_times *host);

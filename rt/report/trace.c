@@ -68,9 +68,10 @@ static void command_completed(const struct command *command)
     add(TRACE_command_complete, command, NODE_pe_scheduler, 0, -1);
 }
 
-static void tile_dispatched(const struct token *token)
+static void tile_queued(const struct token *token)
 {
-    add_tile(TRACE_sub_command_dispatched, token, NODE_pe_scheduler);
+    if (!token->dispatched)
+        add_tile(TRACE_sub_command_dispatched, token, NODE_pe_scheduler);
 }
 
 static void service_starts(const struct token *token)
@@ -128,7 +129,7 @@ struct observer trace_observer = {
     .command_submitted = command_submitted,
     .command_scheduled = command_scheduled,
     .command_completed = command_completed,
-    .tile_dispatched = tile_dispatched,
+    .tile_queued = tile_queued,
     .service_starts = service_starts,
     .service_ends = service_ends,
 };

@@ -38,7 +38,10 @@ enum resource_kind {
     RESOURCE_TCM_WRITE,
     RESOURCE_SRAM_READ,                                 /* cube */
     RESOURCE_SRAM_WRITE,
-    RESOURCE_PSEUDO_CHANNEL                             /* pseudo channel, slice by slice */
+    RESOURCE_PSEUDO_CHANNEL,                            /* pseudo channel, slice by slice */
+    RESOURCE_HBM_MODEL,                                 /* slice, with the model of a user */
+    RESOURCE_SRAM_MODEL,                                /* cube, likewise */
+    RESOURCE_KINDS
 };
 
 enum moment {

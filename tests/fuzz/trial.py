@@ -9,7 +9,8 @@ import yaml
 import invariants
 import oracle
 import result
-from harness import KBGEN, SAN, first_difference, normal, read, remove, result_difference, run
+import usage
+from harness import KBGEN, SAN, first_difference, normal, read, remove, result_difference, run, stats_difference
 from stream import Stream
 from topology import Topology
 
@@ -40,17 +41,17 @@ class Machine:
             raise Broken(made.said)
 
     def replay(self, stream, trace=True):
-        """-> (exit status, result, trace, all that it said)."""
-        paths = [os.path.join(self.folder, name) for name in ("got.json", "got.jsonl")]
+        """-> (exit status, result, trace, statistics, all that it said); without a trace no statistics either."""
+        paths = [os.path.join(self.folder, name) for name in ("got.json", "got.jsonl", "stats.json")]
         remove(*paths)
-        ended = run(self.program, "replay", stream, "--json", paths[0], *(["--trace", paths[1]] if trace else []),
-                    timeout=TIMEOUT_S)
-        return ended.returncode, read(paths[0]), read(paths[1]), ended.said
+        ended = run(self.program, "replay", stream, "--json", paths[0],
+                    *(["--trace", paths[1], "--stats", paths[2]] if trace else []), timeout=TIMEOUT_S)
+        return ended.returncode, *map(read, paths), ended.said
 
     def complaints(self, stream_path, twice=False):
         """What is wrong with the simulator's answer to a stream."""
         try:
-            status, got, trace, said = self.replay(stream_path)
+            status, got, trace, stats, said = self.replay(stream_path)
         except subprocess.TimeoutExpired as late:
             return [str(late)]
         if status not in (0, 1):
@@ -62,7 +63,8 @@ class Machine:
             if isinstance(want, str):
                 return [want]
             wrong += [line for line in (difference("result", result_difference(want[0], got)),
-                                        difference("trace", first_difference(want[1], trace))) if line]
+                                        difference("trace", first_difference(want[1], trace)),
+                                        difference("statistics", stats_difference(want[2], stats))) if line]
         if status != (0 if all_well(self.result) else 1):
             wrong.append(f"exit status {status}")
         wrong += invariants.broken(self.facts, self.result, trace, Stream(stream_path))
@@ -80,9 +82,9 @@ def all_well(value):
 
 
 def expected(topology, stream):
-    """The oracle's (result, trace), or why it has none."""
+    """The oracle's result, trace and statistics, or why it has none."""
     try:
         machine = oracle.Machine(topology, stream).run()
-        return json.dumps(result.result(machine)), "".join(result.trace(machine))
+        return json.dumps(result.result(machine)), "".join(result.trace(machine)), json.dumps(usage.value_of(machine))
     except Exception:                                           # any fault of the oracle is a finding
         return "the oracle fails: " + traceback.format_exc()

@@ -1,6 +1,7 @@
 """fabric: nodes in rank order, links, fixed routes, and the two kinds of message."""
 from simulation import MESSAGE, Channel
 from units import move_ps, slower
+from usage import Reserved
 
 OPPOSITE = {"n": "s", "s": "n", "e": "w", "w": "e"}
 PE_PARTS = ("pe_cpu", "pe_scheduler", "pe_dma", "pe_fetch_store", "pe_gemm", "pe_math", "pe_tcm", "pe_mmu", "pe_ipcq")
@@ -11,6 +12,7 @@ class Node:
         self.name, self.rank, self.overhead = name, rank, overhead
         self.sip, self.cube, self.at = sip, cube, at
         self.free = 0               # when it can handle the next head
+        self.usage = Reserved()
         self.messages = 0           # the number of its next message
 
     def next_key(self):
@@ -19,9 +21,9 @@ class Node:
 
 
 class Link(Channel):
-    def __init__(self, rate, latency):
+    def __init__(self, kind, rate, latency):
         super().__init__()
-        self.rate, self.latency = rate, max(1, latency)
+        self.kind, self.rate, self.latency = kind, rate, max(1, latency)
 
 
 class Path:
@@ -45,9 +47,9 @@ class Fabric:
         for sip in range(topo.sips):
             self.add_sip(sip)
         pcie = topo.part("system.pcie")
-        self.join("host", "switch", pcie.rate("bw_gbs"), pcie.ps("latency_ns"))
+        self.join("pcie", "host", "switch", pcie.rate("bw_gbs"), pcie.ps("latency_ns"))
         for sip in range(topo.sips):
-            self.join("switch", f"sip{sip}.pcie_ep", pcie.rate("bw_gbs"), pcie.ps("latency_ns"))
+            self.join("pcie", "switch", f"sip{sip}.pcie_ep", pcie.rate("bw_gbs"), pcie.ps("latency_ns"))
             self.join_sip(sip)
 
     # ---- elaboration
@@ -80,21 +82,23 @@ class Fabric:
             for kind in PE_PARTS:
                 self.add(f"{name}.pe{p}.{kind}", topo.pe(kind), at=at, **place)
 
-    def join(self, a, b, rate, latency):
-        self.links[a, b], self.links[b, a] = Link(rate, latency), Link(rate, latency)
+    def join(self, kind, a, b, rate, latency):
+        self.links[a, b], self.links[b, a] = Link(kind, rate, latency), Link(kind, rate, latency)
 
     def join_sip(self, sip):
         topo, io, ucie = self.topo, self.topo.part("sip.io"), self.topo.part("sip.ucie")
-        self.join(f"sip{sip}.pcie_ep", f"sip{sip}.io_cpu", io.rate("bw_gbs"), io.ps("latency_ns"))
+        self.join("io", f"sip{sip}.pcie_ep", f"sip{sip}.io_cpu", io.rate("bw_gbs"), io.ps("latency_ns"))
         for cube, side in topo.attach:
-            self.join(f"sip{sip}.io_cpu", f"sip{sip}.cube{cube}.port.{side}", io.rate("bw_gbs"), io.ps("latency_ns"))
+            self.join("io", f"sip{sip}.io_cpu", f"sip{sip}.cube{cube}.port.{side}", io.rate("bw_gbs"),
+                      io.ps("latency_ns"))
         for cube in range(topo.cube_rows * topo.cube_cols):
             self.join_cube(f"sip{sip}.cube{cube}")
             for side, other in (("e", cube + 1), ("s", cube + topo.cube_cols)):
                 if (cube % topo.cube_cols + 1 < topo.cube_cols) if side == "e" else (
                         cube // topo.cube_cols + 1 < topo.cube_rows):
-                    self.join(f"sip{sip}.cube{cube}.port.{side}", f"sip{sip}.cube{other}.port.{OPPOSITE[side]}",
-                              ucie.rate("bw_gbs"), ucie.ps("latency_ns"))
+                    self.join("ucie", f"sip{sip}.cube{cube}.port.{side}",
+                              f"sip{sip}.cube{other}.port.{OPPOSITE[side]}", ucie.rate("bw_gbs"),
+                              ucie.ps("latency_ns"))
 
     def join_cube(self, name):
         topo, noc, attach = self.topo, self.topo.part("cube.noc"), self.topo.part("cube.noc.attach")
@@ -102,14 +106,14 @@ class Fabric:
             for c in range(topo.cols):
                 for other in ((r, c + 1), (r + 1, c)):
                     if other[0] < topo.rows and other[1] < topo.cols:
-                        self.join(f"{name}.noc.r{r}c{c}", f"{name}.noc.r{other[0]}c{other[1]}",
+                        self.join("noc", f"{name}.noc.r{r}c{c}", f"{name}.noc.r{other[0]}c{other[1]}",
                                   noc.rate("link_bw_gbs"), noc.wire_ps("pitch_mm"))
         hung = ["m_cpu", "sram"] + ["port." + side for side in "nesw"]
         for p in range(topo.pes):
             hung += [f"hbm_ctrl.pe{p}", f"pe{p}.pe_dma", f"pe{p}.pe_cpu", f"pe{p}.pe_mmu"]
         for one in hung:
             r, c = self.nodes[f"{name}.{one}"].at
-            self.join(f"{name}.{one}", f"{name}.noc.r{r}c{c}", attach.rate("bw_gbs"), attach.wire_ps("length_mm"))
+            self.join("attach", f"{name}.{one}", f"{name}.noc.r{r}c{c}", attach.rate("bw_gbs"), attach.wire_ps("length_mm"))
 
     # ---- routes
 
@@ -207,13 +211,15 @@ class Data:
     def send(self, i, ready):
         """On to node i + 1; returns when the link is done with the message."""
         link = self.path.links[i]
-        start, end = link.reserve(ready, move_ps(self.size, link.rate))
+        start, end = link.reserve(ready, move_ps(self.size, link.rate), self.size)
         self.sim.at(start + link.latency, self.path.nodes[i + 1], MESSAGE, self.key, lambda: self.arrive(i + 1))
         return end
 
     def arrive(self, i):
         node = self.path.nodes[i]
-        node.free = done = max(self.sim.now, node.free) + node.overhead
+        start = max(self.sim.now, node.free)
+        node.free = done = start + node.overhead
+        node.usage.add(self.sim.now, start, node.overhead, self.size)
         if i + 1 < len(self.path.nodes):
             self.send(i, done)
         else:

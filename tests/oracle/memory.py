@@ -23,6 +23,11 @@ class Hbm:
         self.rate, self.access, self.miss = part.rate("pc_bw_gbs"), part.ps("access_ns"), part.ps("row_miss_ns")
         self.channels = [Channel() for _ in range(part.count("pcs"))]
         self.open = [None] * len(self.channels)
+        self.moved = {"read": 0, "write": 0}
+
+    def named(self):
+        """(name, channel) of each."""
+        return [(str(i), channel) for i, channel in enumerate(self.channels)]
 
     def spans(self, a, n):
         """{pseudo channel: [bytes, first local address, last]} of bytes [a, a+n)."""
@@ -43,18 +48,20 @@ class Hbm:
             first, last = low // self.row, high // self.row
             misses = last - first + 1 - (self.open[p] == first)
             self.open[p] = last
-            start, end = self.channels[p].reserve(when, misses * self.miss + move_ps(size, self.rate))
+            start, end = self.channels[p].reserve(when, misses * self.miss + move_ps(size, self.rate), size)
             starts.append(start)
             ends.append(end)
         return min(starts), max(ends)
 
     def read(self, a, n, when):
         """-> when the response leaves, and its stream."""
+        self.moved["read"] += n
         first, last = self.reserve(a, n, when)
         return first + self.access, last - first
 
     def write(self, a, n, head, delivered):
         """-> when the write is done."""
+        self.moved["write"] += n
         return max(delivered, self.reserve(a, n, head)[1])
 
 
@@ -66,18 +73,25 @@ class Ports:
         self.reading, self.writing = Channel(), Channel()
         self.read_rate, self.write_rate = part.rate("read_bw_gbs"), part.rate("write_bw_gbs")
 
+    @property
+    def moved(self):
+        return {which: channel.usage.size for which, channel in self.named()}
+
+    def named(self):
+        return [("read", self.reading), ("write", self.writing)]
+
     def read(self, _, n, when):
-        start, end = self.reading.reserve(when + self.overhead, move_ps(n, self.read_rate))
+        start, end = self.reading.reserve(when + self.overhead, move_ps(n, self.read_rate), n)
         return start, end - start
 
     def write(self, _, n, head, delivered):
-        return max(delivered, self.writing.reserve(head + self.overhead, move_ps(n, self.write_rate))[1])
+        return max(delivered, self.writing.reserve(head + self.overhead, move_ps(n, self.write_rate), n)[1])
 
     def reserve_read(self, n, when):
-        return self.reading.reserve(when, move_ps(n, self.read_rate))[1]
+        return self.reading.reserve(when, move_ps(n, self.read_rate), n)[1]
 
     def reserve_write(self, n, when):
-        return self.writing.reserve(when, move_ps(n, self.write_rate))[1]
+        return self.writing.reserve(when, move_ps(n, self.write_rate), n)[1]
 
 
 class Memories:

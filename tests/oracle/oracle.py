@@ -2,7 +2,7 @@
 """oracle: the machine model in plain Python, made from its description alone and for clarity: what a simulator has to
 agree with.
 
-    oracle.py TOPO.yaml STREAM.yaml [RESULT.json [TRACE.jsonl]]
+    oracle.py TOPO.yaml STREAM.yaml [RESULT.json [TRACE.jsonl [STATS.json]]]
 
 Knows no data, only times; reads what is valid. The result goes to standard output if no file is named.
 """
@@ -20,6 +20,7 @@ from ring import Rings                                               # noqa: E40
 from simulation import Simulation                                    # noqa: E402
 from stream import Stream, chosen, parts_of, place, step_for, whole  # noqa: E402
 from topology import Topology                                        # noqa: E402
+import usage                                                         # noqa: E402
 from units import half_up, number                                    # noqa: E402
 
 
@@ -74,7 +75,9 @@ class Machine:
             self.current = report = result.MemoryReport(raw, self.memory_request(raw))
             self.requests.append(report)
             report.request.send()
-            if report.answered(self.sim, (yield)):
+            over = report.answered(self.sim, (yield))
+            usage.host_request_ends(self)
+            if over:
                 return
         for report in self.launches:
             self.current = report
@@ -118,6 +121,9 @@ def main():
     if len(sys.argv) > 4:
         with open(sys.argv[4], "w", encoding="utf-8") as file:
             file.writelines(result.trace(machine))
+    if len(sys.argv) > 5:
+        with open(sys.argv[5], "w", encoding="utf-8") as file:
+            json.dump(usage.value_of(machine), file, indent=1)
 
 
 if __name__ == "__main__":

@@ -7,11 +7,14 @@ from mmu import Mmu
 from plan import Engines
 from simulation import SERVICE_END
 from units import move_ps, slower
+from usage import ENGINES as ENGINE_NAMES, EngineUsage
 
 # Downstream first: the order in which Issue visits, and in which the later stage wins.
 ORDER = ("DMA_WRITE", "STORE", "MATH", "GEMM", "FETCH", "DMA_READ")
 ENGINES = {"DMA_READ": "dma", "DMA_WRITE": "dma", "COMM": "dma", "FETCH": "fetch_store", "STORE": "fetch_store",
            "GEMM": "gemm", "MATH": "math"}
+USAGES = {"DMA_READ": "pe_dma read", "DMA_WRITE": "pe_dma write", "COMM": "pe_dma comm", "FETCH": "pe_fetch_store",
+          "STORE": "pe_fetch_store", "GEMM": "pe_gemm", "MATH": "pe_math"}
 EVENTS = ("command_submitted", "sub_command_dispatched", "engine_start", "engine_complete", "tile_ready",
           "command_complete")
 
@@ -37,6 +40,7 @@ class Token:
         self.key = (command.number, tile_id)
         self.index = 0
         self.block = None           # where its buffer lies
+        self.arrived = self.began = None                # in the queue of its stage, in service
         self.ring = self.slot = None
 
     @property
@@ -90,13 +94,16 @@ class Pe:
         self.next_tile = 0                              # of the composite at the head of the feeds
         self.blocks = []                                # (start, end) of the tile buffers, in order
         self.commands, self.kernel, self.stopped = [], None, False
+        self.usages, self.gemm_flop = {name: EngineUsage() for name in ENGINE_NAMES}, 0
 
     def make_servers(self):
         topo = self.topo
         reads, writes = (topo.pe("pe_dma").count(key) for key in ("rd_engines", "wr_engines"))
         split_ports = topo.pe("pe_fetch_store").count("ports") == 2
         slots = [topo.pe(kind).values["shared_resource"] for kind in ("pe_gemm", "pe_math")]
-        shared = slots[0] == slots[1] and slots[0] not in ("~", "null", "")
+        self.shared = shared = slots[0] == slots[1] and slots[0] not in ("~", "null", "")
+        self.places = dict.fromkeys(ENGINE_NAMES, 1) | {"pe_dma read": reads, "pe_dma write": writes,
+                                                        "pe_fetch_store": 1 + split_ports}
         return ([Server(("DMA_WRITE",), writes)]
                 + ([Server(("STORE",))] if split_ports else [Server(("STORE", "FETCH"))])
                 + ([Server(("MATH", "GEMM"))] if shared else [Server(("MATH",)), Server(("GEMM",))])
@@ -159,12 +166,12 @@ class Pe:
         return after is None or after.kind == token.stage.kind or self.queues[after.kind].room > 0
 
     def start_stage(self, server, queue):
-        token = queue.entries.pop(0)[-1]
+        arrival, _, token = queue.entries.pop(0)
         if queue.depth:
             queue.room += 1
         if token.next:
             self.queues[token.next.kind].room -= 1
-        self.begin(server, token)
+        self.begin(server, token, arrival)
         kind, stage = token.stage.kind, token.stage
         if kind == "DMA_READ":
             dma.start_read(self, server, token)
@@ -173,13 +180,17 @@ class Pe:
         elif kind in ("FETCH", "STORE"):
             channel, rate = ((self.tcm.reading, self.tcm.read_rate) if kind == "FETCH" else
                              (self.tcm.writing, self.tcm.write_rate))
-            end = channel.reserve(self.sim.now, move_ps(stage.size, slower(rate, self.link_rate)))[1]
+            end = channel.reserve(self.sim.now, move_ps(stage.size, slower(rate, self.link_rate)),
+                                  stage.size)[1]
             self.end_at(end + self.fetch_store_ps, server, token)
         else:
             self.end_at(self.sim.now + stage.length, server, token)
 
-    def begin(self, server, token):
+    def begin(self, server, token, arrival):
         server.idle -= 1
+        token.arrived, token.began = arrival, self.sim.now
+        self.usages[USAGES[token.stage.kind]].waits.append((arrival, self.sim.now))
+        self.gemm_flop += token.stage.flop
         self.kernel.busy(token.stage.kind, 1)
         self.trace("engine_start", self.node(ENGINES[token.stage.kind]), token.key, token.index)
 
@@ -191,6 +202,7 @@ class Pe:
         """The end of a service: the token moves on, or its tile is complete."""
         kind, engine = token.stage.kind, self.node(ENGINES[token.stage.kind])
         server.idle += 1
+        self.usages[USAGES[kind]].add(token.arrived, token.began, self.sim.now - token.began)
         self.kernel.busy(kind, -1)
         self.trace("engine_complete", engine, token.key, token.index)
         if kind == "FETCH":
@@ -232,10 +244,11 @@ class Pe:
     def start_schedule(self):
         if self.scheduling or not self.submissions.entries:
             return False
-        command = self.submissions.entries.pop(0)[-1]
+        command, usage, now = self.submissions.entries.pop(0)[-1], self.usages["pe_scheduler"], self.sim.now
         self.scheduling = True
+        usage.waits.append((command.submitted, now))
         self.sim.at(self.sim.now + self.schedule_ps, self.node("scheduler"), SERVICE_END, command.key,
-                    lambda: self.scheduled(command))
+                    lambda: (usage.add(command.submitted, now, self.schedule_ps), self.scheduled(command)))
         return True
 
     def scheduled(self, command):
@@ -294,12 +307,20 @@ class Pe:
         if not self.comm.idle:
             return False
         waiting, rings = self.direct["COMM"].entries, set()
-        for i, (_, _, token) in enumerate(waiting):
+        for i, (arrival, _, token) in enumerate(waiting):
             ring = self.machine.rings.of(self.name, token.command.step["to"])
             if ring not in rings and ring.free:
                 del waiting[i]
-                self.begin(self.comm, token)
+                self.begin(self.comm, token, arrival)
                 ring.send(self, token)
                 return True
             rings.add(ring)
         return False
+
+    # ---- the end of the run
+
+    def run_ends(self):
+        """What is still in a queue waits to the end."""
+        for kind, queue in [*self.queues.items(), *self.direct.items()]:
+            self.usages[USAGES[kind]].waits += [(arrival, None) for arrival, *_ in queue.entries]
+        self.usages["pe_scheduler"].waits += [(arrival, None) for arrival, *_ in self.submissions.entries]

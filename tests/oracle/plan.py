@@ -13,6 +13,7 @@ class Stage(NamedTuple):
     operand: object = None          # of a DMA: its address is this operand's, and
     offset: int = 0                 # so many bytes on
     length: int = 0                 # ps of a computation
+    flop: int = 0                   # of a GEMM
 
 
 class Tile(NamedTuple):
@@ -32,7 +33,7 @@ class Engines:
         part = self.gemm_part
         cycles = part.count("fill_cycles") + (ceil_div(m, part.count("rows")) * ceil_div(n, part.count("cols"))
                                               * ceil_div(k, self.k_per_cycle[dtype]))
-        return Stage("GEMM", length=part.ps("overhead_ns") + cycles_ps(cycles, part.khz("clock_ghz")))
+        return Stage("GEMM", length=part.ps("overhead_ns") + cycles_ps(cycles, part.khz("clock_ghz")), flop=2 * m * k * n)
 
     def math(self, op, elements, dtype):
         part = self.math_part

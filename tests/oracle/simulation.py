@@ -1,6 +1,8 @@
 """simulation: time: instants, their rounds, in each round the retiring of what is due and the issue of what waits."""
 import heapq
 
+from usage import Reserved
+
 SERVICE_END, MESSAGE, KERNEL = 0, 1, 2          # the classes of timed events
 
 
@@ -45,10 +47,10 @@ class Channel:
     """A reservation: what is asked for at `when` starts when the channel is free."""
 
     def __init__(self):
-        self.free = self.busy = 0
+        self.free, self.usage = 0, Reserved()
 
-    def reserve(self, when, length):
+    def reserve(self, when, length, size):
         start = max(when, self.free)
         self.free = start + length
-        self.busy += length
+        self.usage.add(when, start, length, size)
         return start, self.free

@@ -32,7 +32,8 @@ static uint64_t own(const struct pe *pe, enum space space, uint64_t offset)
                         space == SPACE_SRAM ? 0 : number % kb_shape.pes, offset);
 }
 
-/* Every PE sends to the next one, receives, and multiplies what lies somewhere in sram and HBM, through the MMU. */
+/* Every PE sends to the next one, receives, reads the same bytes of the first slice as the others, and multiplies what
+ * lies somewhere in sram and HBM, through the MMU. */
 static uint64_t offset;
 
 static void body(struct tl *tl, const void *arg)
@@ -47,7 +48,8 @@ static void body(struct tl *tl, const void *arg)
     (void)arg;
     struct request first = {.kind = COMMAND_load, .address = {own(tl->pe, SPACE_HBM, 0x10000)}, .tcm = tcm, .bytes = 64};
     struct request last = {.kind = COMMAND_load, .address = {own(tl->pe, SPACE_HBM, offset)}, .tcm = tcm, .bytes = 64};
-    const struct request *asks[] = {&first, &sends, &receives, &gemm, &gemm, &last};
+    struct request common = {.kind = COMMAND_load, .address = {own(kb_pe, SPACE_HBM, 0)}, .tcm = tcm, .bytes = 4096};
+    const struct request *asks[] = {&first, &sends, &receives, &common, &gemm, &gemm, &last};
     for (size_t i = 0; i < COUNT_OF(asks); i++)
         kernel_wait(tl, kernel_submit(tl, asks[i])->number);
 }

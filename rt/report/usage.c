@@ -1,0 +1,343 @@
+/* usage.c: counts what each node, link, memory channel and engine serves.
+ *
+ * A node, a link and a channel are reserved in the order of requests: its reservations begin in that order as well. So
+ * the requests that wait when one more asks are those at the end of the list that begin later. */
+#include "usage.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/output.h"
+#include "common/array.h"
+#include "common/fail.h"
+#include "machine/engine.h"
+#include "machine/pe.h"
+#include "machine/stats.h"
+#include "result.h"
+#include "sim/loop.h"
+#include "summary.h"
+
+/* Of one thing that serves. */
+struct usage {
+    uint64_t services, bytes, busy_ps, wait_ps;
+    uint64_t longest_queue;                             /* most requests that waited at one time */
+};
+
+/* Of a resource that is reserved, with the starts of its last reservations, in ascending order. */
+struct reserved_usage {
+    struct usage usage;
+    struct ARRAY(uint64_t) starts;
+};
+
+static struct output output;
+static struct reserved_usage *resources[RESOURCE_KINDS];      /* by number of the resource */
+static struct usage *engines;                           /* ENGINES of each PE */
+
+/* PEs with an engine whose queues have grown in this instant, and which of the PE's engines do. */
+static struct ARRAY(const struct pe *) grown;
+static uint32_t *grown_engines;                         /* a bit for each engine, by number of the PE */
+
+static uint64_t resource_count(enum resource_kind kind)
+{
+    switch (kind) {
+    case RESOURCE_NODE: return node_count();
+    case RESOURCE_LINK: return link_count();
+    case RESOURCE_PSEUDO_CHANNEL: return pe_count() * kb_attrs.hbm_ctrl_pcs;
+    case RESOURCE_SRAM_READ:
+    case RESOURCE_SRAM_WRITE:
+    case RESOURCE_SRAM_MODEL: return cube_count();
+    default: return pe_count();
+    }
+}
+
+static void *table(size_t count, size_t size)
+{
+    void *rows = calloc(count, size);
+    if (!rows)
+        die("no memory for the statistics of %zu parts of the machine", count);
+    return rows;
+}
+
+void usage_open(const char *path)
+{
+    output = output_open(path);
+    for (unsigned kind = 0; kind < RESOURCE_KINDS; kind++)
+        resources[kind] = table(resource_count(kind), sizeof *resources[kind]);
+    engines = table(pe_count() * (size_t)ENGINES, sizeof *engines);
+    grown_engines = table(pe_count(), sizeof *grown_engines);
+    observer_watch(&usage_observer, true);
+}
+
+/* ---- reservations */
+
+/* The index of the first of the starts that lies after t_ps. */
+static size_t first_after(const struct reserved_usage *r, uint64_t t_ps)
+{
+    size_t low = 0, high = r->starts.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (r->starts.at[middle] > t_ps)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+/* Forgets starts that no request can find ahead of it any more, if they are most of the list. */
+static void trim(struct reserved_usage *r)
+{
+    size_t past = first_after(r, now_ps), left = r->starts.count - past;
+    if (past <= left)
+        return;
+    memmove(r->starts.at, r->starts.at + past, left * sizeof *r->starts.at);
+    r->starts.count = left;
+}
+
+static void take_longest(struct usage *usage, uint64_t length)
+{
+    if (usage->longest_queue < length)
+        usage->longest_queue = length;
+}
+
+static void reserved(enum resource_kind kind, uint64_t number, uint64_t bytes, uint64_t asked_ps, uint64_t start_ps,
+                     uint64_t end_ps)
+{
+    struct reserved_usage *r = &resources[kind][number];
+    struct usage *usage = &r->usage;
+    usage->services++;
+    usage->bytes += bytes;
+    usage->busy_ps += end_ps - start_ps;
+    usage->wait_ps += start_ps - asked_ps;
+    if (kind == RESOURCE_HBM_MODEL || kind == RESOURCE_SRAM_MODEL)
+        return;                                         /* what a model says has no order */
+    trim(r);
+    *array_add(&r->starts) = start_ps;
+    if (start_ps > asked_ps)
+        take_longest(usage, r->starts.count - first_after(r, asked_ps));
+}
+
+/* ---- engines */
+
+static struct usage *engine_usage(const struct pe *pe, enum engine engine)
+{
+    return &engines[pe_number(pe) * (size_t)ENGINES + engine];
+}
+
+static void engine_grown(const struct pe *pe, enum engine engine)
+{
+    uint32_t *bits = &grown_engines[pe_number(pe)];
+    if (!*bits)
+        *array_add(&grown) = pe;
+    *bits |= 1u << engine;
+}
+
+static void tile_queued(const struct token *token)
+{
+    engine_grown(token->command->pe, engine_of(token->stage.kind));
+}
+
+static void command_submitted(const struct command *command)
+{
+    engine_grown(command->pe, ENGINE_SCHEDULER);
+}
+
+static void engine_served(struct usage *usage, uint64_t arrival_ps, uint64_t start_ps)
+{
+    usage->services++;
+    usage->busy_ps += now_ps - start_ps;
+    usage->wait_ps += start_ps - arrival_ps;
+}
+
+static void service_ends(const struct token *token)
+{
+    engine_served(engine_usage(token->command->pe, engine_of(token->stage.kind)), token->arrival_ps,
+                  token->started_ps);
+}
+
+static void command_scheduled(const struct command *command)
+{
+    engine_served(engine_usage(command->pe, ENGINE_SCHEDULER), command->submitted_ps,
+                  command->pe->scheduling_since_ps);
+}
+
+static uint64_t queue_length(const struct pe *pe, enum engine engine)
+{
+    uint64_t length = 0;
+    if (engine == ENGINE_SCHEDULER)
+        for (const struct command *command = pe->submitted; command; command = command->waiting)
+            length++;
+    else
+        for (unsigned stage = 0; stage < STAGES; stage++) {
+            if (engine_of(stage) != engine)
+                continue;
+            for (const struct token *token = pe->queue[stage].head; token; token = token->next)
+                length++;
+            for (const struct token *token = pe->direct[stage].head; token; token = token->next)
+                length++;
+        }
+    return length;
+}
+
+/* What is still in a queue waits. */
+static void instant_ends(void)
+{
+    for (size_t i = 0; i < grown.count; i++) {
+        const struct pe *pe = grown.at[i];
+        for (unsigned engine = 0; engine < ENGINES; engine++)
+            if (grown_engines[pe_number(pe)] >> engine & 1)
+                take_longest(engine_usage(pe, engine), queue_length(pe, engine));
+        grown_engines[pe_number(pe)] = 0;
+    }
+    grown.count = 0;
+}
+
+/* ---- JSON: a row for everything that was used */
+
+static bool is_used(const struct usage *usage)
+{
+    return usage->services || usage->longest_queue;
+}
+
+static void write_usage(struct json *json, const struct usage *usage, bool moves)
+{
+    json_u64(json, "services", usage->services);
+    if (moves)
+        json_u64(json, "bytes", usage->bytes);
+    json_u64(json, "busy_ps", usage->busy_ps);
+    json_u64(json, "wait_ps", usage->wait_ps);
+    json_u64(json, "longest_queue", usage->longest_queue);
+    json_object_end(json);
+}
+
+static void write_node(struct json *json, uint64_t number)
+{
+    json_string(json, "id", place_name(rank_place(number)));
+}
+
+static void write_link(struct json *json, uint64_t number)
+{
+    struct link_ends ends = link_ends(number);
+    json_string(json, "from", place_name(ends.from));
+    json_string(json, "to", place_name(ends.to));
+}
+
+/* Resources of a kind; `name` writes what names one of them. */
+static void write_resources(struct json *json, enum resource_kind kind, void (*name)(struct json *, uint64_t))
+{
+    for (uint64_t i = 0; i < resource_count(kind); i++) {
+        const struct usage *usage = &resources[kind][i].usage;
+        if (!is_used(usage))
+            continue;
+        json_object(json, NULL);
+        name(json, i);
+        write_usage(json, usage, true);
+    }
+}
+
+static void write_channel_of(struct json *json, struct place place, const char *channel)
+{
+    json_string(json, "id", place_name(place));
+    json_string(json, "channel", channel);
+}
+
+static struct place place_sram(uint64_t cube)
+{
+    return (struct place){cube / kb_shape.cubes, cube % kb_shape.cubes, cube_sram()};
+}
+
+static void write_pseudo_channel(struct json *json, uint64_t number)
+{
+    char channel[24];
+    snprintf(channel, sizeof channel, "%u", (unsigned)(number % kb_attrs.hbm_ctrl_pcs));
+    write_channel_of(json, slice_place(number / kb_attrs.hbm_ctrl_pcs), channel);
+}
+
+static void write_hbm_model(struct json *json, uint64_t number)
+{
+    write_channel_of(json, slice_place(number), "model");
+}
+
+static void write_sram_read(struct json *json, uint64_t number)
+{
+    write_channel_of(json, place_sram(number), "read");
+}
+
+static void write_sram_write(struct json *json, uint64_t number)
+{
+    write_channel_of(json, place_sram(number), "write");
+}
+
+static void write_sram_model(struct json *json, uint64_t number)
+{
+    write_channel_of(json, place_sram(number), "model");
+}
+
+static void write_tcm_read(struct json *json, uint64_t number)
+{
+    write_channel_of(json, place_pe(number, NODE_pe_tcm), "read");
+}
+
+static void write_tcm_write(struct json *json, uint64_t number)
+{
+    write_channel_of(json, place_pe(number, NODE_pe_tcm), "write");
+}
+
+static void write_engines(struct json *json)
+{
+    for (const struct pe *pe = kb_pe; pe < kb_pe + pe_count(); pe++)
+        for (unsigned engine = 0; engine < ENGINES; engine++) {
+            const struct usage *usage = engine_usage(pe, engine);
+            if (!is_used(usage))
+                continue;
+            json_object(json, NULL);
+            json_string(json, "pe", pe_name(pe));
+            json_string(json, "engine", engine_names[engine]);
+            write_usage(json, usage, false);
+        }
+}
+
+static void write_all(struct json *json, void *arg)
+{
+    (void)arg;
+    json_string(json, "system", kb_machine_name);
+    json_u64(json, "end_ps", sim_now_ps());
+    utilisation_write(json);
+    json_array(json, "nodes");
+    write_resources(json, RESOURCE_NODE, write_node);
+    json_array_end(json);
+    json_array(json, "links");
+    write_resources(json, RESOURCE_LINK, write_link);
+    json_array_end(json);
+    json_array(json, "channels");
+    write_resources(json, RESOURCE_PSEUDO_CHANNEL, write_pseudo_channel);
+    write_resources(json, RESOURCE_HBM_MODEL, write_hbm_model);
+    write_resources(json, RESOURCE_SRAM_READ, write_sram_read);
+    write_resources(json, RESOURCE_SRAM_WRITE, write_sram_write);
+    write_resources(json, RESOURCE_SRAM_MODEL, write_sram_model);
+    write_resources(json, RESOURCE_TCM_READ, write_tcm_read);
+    write_resources(json, RESOURCE_TCM_WRITE, write_tcm_write);
+    json_array_end(json);
+    json_array(json, "engines");
+    write_engines(json);
+    json_array_end(json);
+}
+
+void usage_close(void)
+{
+    if (usage_observer.watches)
+        json_write_output(&output, write_all, NULL);
+    observer_watch(&usage_observer, false);
+}
+
+struct observer usage_observer = {
+    .name = "usage",
+    .needs_every_event = true,
+    .instant_ends = instant_ends,
+    .command_submitted = command_submitted,
+    .command_scheduled = command_scheduled,
+    .tile_queued = tile_queued,
+    .service_ends = service_ends,
+    .reserved = reserved,
+};
