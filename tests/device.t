@@ -139,6 +139,7 @@ WRONG = (
     ("use_gemm", 1, r"tl_composite: .* before tl_wait for recv"),
     ("free_load", 1, r"tl_free: the bytes at \S* are in use by dma_read, command 1"),
     ("free_recv", 1, r"tl_free: the bytes at \S* are in use by recv, command 1"),
+    ("free_other", 0, ""),
     ("look_math", 1, r"PENDING_RESULT .* are the pending result of mul, operation \d+ of kernel misused"),
     ("look_copy", 1, r"PENDING_RESULT .* are the pending result of add, operation \d+ of kernel misused"),
     ("op", 1, r"tl_compute: exp takes 1 operand, but y is given"),

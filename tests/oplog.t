@@ -114,6 +114,15 @@ def shows(program):
     ok(f"many on small, seed 0: {len(ops)} operations, {len(tiles)} stages of tiles\n" in summary
        and re.search(r"\n +164 .* gemm_f16, many many.c:\d+\n", summary),
        "--summary has a line for each operation by name and line", summary)
+    by_name = {line[-1]: line[:-1] for line in (re.split(r"\s{2,}", line.strip()) for line in summary.splitlines())}
+    served_us = {name: sum(op["t_end"] - op["t_start"] for op in by_pe if op["op_name"] == name) / 1e6
+                 for name in ("gemm_f16", "max")}
+    ok(by_name["gemm_f16"] == ["164", f"{164 * 3 * 128 / 1024:.4g} KiB", f"{164 * 2 * 8 ** 3 / 1000:.4g} kOP",
+                               f"{served_us['gemm_f16']:.4g} us"]
+       and by_name["max"] == ["164", f"{164 * 3 * 128 / 1024:.4g} KiB", f"{164 * 8 ** 2 / 1000:.4g} kOP",
+                              f"{served_us['max']:.4g} us"]
+       and by_name["fill"] == ["2", "1 KiB", "-", "-"],
+       "--summary adds up bytes, what is computed, and times", summary)
 
 
 def names(program):

@@ -18,7 +18,8 @@ RACES = {
     "own_rows": None, "store_load": ("dma_write", "dma_read"), "told": None, "told_early": ("dma_write", "dma_read"),
     "heard_late": ("dma_write", "dma_read"), "told_on": None, "reply": None, "no_reply": ("send", "dma_read"),
     "behind": None, "beside": ("recv", "dma_read"), "often": None, "at_once": ("dma_write", "dma_write"),
-    "in_turn": None, "told_after": None, "told_other": ("send", "dma_read"), "after_recv": ("dma_read", "dma_write"),
+    "in_turn": None, "told_after": None, "told_other": ("send", "dma_read"),
+    "sent_before": ("dma_write", "dma_read"), "after_recv": ("dma_read", "dma_write"),
 }
 
 # Benches of the library, small: each algorithm, each kind of buffer.

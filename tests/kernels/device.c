@@ -53,6 +53,7 @@ static void hasty(struct tl *tl, struct tl_shard x, struct tl_shard hbm)
     }
     if (is("free_load")) tl_load_async(tl, x, hbm), tl_free(tl, x);
     if (is("free_recv")) tl_recv_async(tl, 1, x), tl_free(tl, x);
+    if (is("free_other")) tl_load_async(tl, x, hbm), tl_free(tl, y);
     if (is("look_math")) tl_math_async(tl, "mul", y, x, x), tl_data(tl, y);
     if (is("look_copy")) tl_add(tl, x, x, y), tl_store(tl, hbm, x), tl_load_into(tl, y, hbm), tl_data(tl, y);
     if (is("wait_late")) tl_wait(tl, tl_load_async(tl, x, hbm)), tl_data(tl, x), tl_free(tl, x);
@@ -106,8 +107,8 @@ KB_KERNEL(misused, struct misused_args)
 KB_BENCH(misused, "what a kernel must not do",
          KB_WORD(what, "none peer number place self self_recv slot send_hbm recv_hbm send_empty send_reserved short "
                        "short_async never look_load look_recv use_send use_store use_math use_load use_source use_recv "
-                       "use_gemm free_load free_recv look_math look_copy wait_late op no_op null_op shapes dtypes over "
-                       "odd math_hbm lanes full full_load zero axes dtype huge twice free_part free_inside fail", ""))
+                       "use_gemm free_load free_recv free_other look_math look_copy wait_late op no_op null_op shapes "
+                       "dtypes over odd math_hbm lanes full full_load zero axes dtype huge twice free_part free_inside fail", ""))
 {
     what = kb_word(what);
     kb_tensor far = kb_tensor_new("far", KB_f32, kb_1d(8), kb_on(KB_HBM, kb_pes("sip0.cube1.pe1")));

@@ -106,6 +106,9 @@ static void among(struct tl *tl, struct tl_shard far, struct tl_shard x, struct 
     if (is("told_other") && pe == 0) tl_recv(tl, 2, token), tl_load_into(tl, x, far);
     if (is("told_other") && pe == 1) tl_recv(tl, 0, x);
     if (is("told_other") && pe == 2) tl_recv(tl, 0, token), tl_send(tl, 0, flag);
+    if (is("sent_before") && pe == 0) tl_store(tl, far, x), tl_send(tl, 1, flag);
+    if (is("sent_before") && pe == 1) tl_recv(tl, 2, token), tl_send(tl, 2, flag), tl_recv(tl, 0, token);
+    if (is("sent_before") && pe == 2) tl_send(tl, 1, flag), tl_delay(tl, 1000000000), tl_recv(tl, 1, token), tl_load(tl, far);
     if (is("after_recv") && pe == 0) tl_delay(tl, 1000000000), tl_store(tl, far, x), tl_send(tl, 1, flag);
     if (is("after_recv") && pe == 1) {
         tl_after(tl, tl_recv_async(tl, 0, token));      /* not waited for: it says nothing */
@@ -137,7 +140,7 @@ KB_BENCH(racing, "operations in some order or none",
          KB_WORD(what, "none load_use load_wait math_store math_wait reuse reuse_wait late_wait stores loads columns "
                        "shared_column gemm_store gemm_apart after after_two after_one after_chain both_store both_load "
                        "own_rows store_load told told_early heard_late told_on reply no_reply behind beside often "
-                       "told_after told_other after_recv at_once in_turn", ""))
+                       "told_after told_other sent_before after_recv at_once in_turn", ""))
 {
     what = kb_word(what);
     struct kb_pes pes = kb_pes("*"), one = kb_pes("sip0.cube0.pe0"), other = kb_pes("sip0.cube1.pe1");

@@ -47,7 +47,7 @@ SUITES = {
     "rt/launch": "failures conformance wrong_kernel host streams kernels profile state fastforward",
     "rt/fastforward": "profile kernels state fastforward",
     "rt/store": "views host kernels races oplog ops composites memory_limit",
-    "rt/oplog": "oplog kernels ops memory_limit",
+    "rt/oplog": "oplog host kernels ops memory_limit",
     "rt/datapass": "kernels ops composites exec oplog collectives",
     "rt/races": "races",
     "rt/device": "device wrong_kernel wrong_compute kernels views races ops composites",
@@ -265,7 +265,7 @@ def main():
     parser.add_argument("--draw", type=int, metavar="N", help="draw N new ones and find what kills each")
     parser.add_argument("--seed", type=int, help="of --draw and --sample")
     parser.add_argument("--below", nargs="+", default=[""], metavar="PATH", help="draw from files whose path begins so")
-    parser.add_argument("--dry", action="store_true", help="print what is drawn, and run nothing")
+    parser.add_argument("--dry", action="store_true", help="print what is drawn, run nothing")
     parser.add_argument("--find", metavar="FILE", help="find what kills the rows of a file")
     parser.add_argument("-j", type=int, default=os.cpu_count(), dest="jobs")
     options = parser.parse_args()
@@ -274,7 +274,7 @@ def main():
     if options.draw or options.find:
         found = rows(options.find) if options.find else draw(options.draw, seed, options.below)
         if options.dry:
-            print("\n".join(map(name_of, found)))
+            print(yaml.safe_dump(found, sort_keys=False, width=1000), end="")
         else:
             find(found, options.jobs)
         return 0
