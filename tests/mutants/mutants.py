@@ -7,7 +7,7 @@
     tests/mutants/mutants.py --draw N [--seed S] [--below PATH...]    draws N new ones over gen/ and rt/, finds what kills
                                             each, and prints them as rows for list.yaml, with the first test that failed
                                             as a comment; a row without `killed_by` survived
-    tests/mutants/mutants.py --find FILE    does the same for the rows of a file
+    tests/mutants/mutants.py --find FILE    does the same for the rows of a file; a suite that a row has is tried first
 
 A row of list.yaml has `file`, `old` (a line of it, which occurs once), `new` (what replaces it), and one of `killed_by`
 (a suite of tests/run, `build`: the compiler refuses it), `equivalent` (why no test can notice it) and `survives` (why no
@@ -176,8 +176,9 @@ def killer(tree, row, suites):
         tree.take_out(row, text)
 
 
-def suites_for(file):
-    """The suites that are tried on a mutant of a file, in order: unit tests of the file, of its room, suites."""
+def suites_for(row, most=None):
+    """The suites that are tried on a mutant, in order: the one guessed, unit tests of the file, of its room, suites."""
+    file = row["file"]
     room = next(room for room in sorted(SUITES, key=len, reverse=True) if file.startswith(room + "/"))
     stem = os.path.splitext(file)[0].removeprefix("rt/")
     own, near = [], []
@@ -189,7 +190,7 @@ def suites_for(file):
             own.append("unit/" + name[:-2])
         elif any(one.startswith(os.path.dirname(stem) + "/") for one in used - SHARED):
             near.append("unit/" + name[:-2])
-    return own + near + SUITES[room].split()
+    return list(dict.fromkeys([row["killed_by"]] * ("killed_by" in row) + own + near + SUITES[room].split()[:most]))
 
 
 def draw(count, seed, below):
@@ -253,9 +254,9 @@ def each(found, jobs, suites_of):
             yield done.result()
 
 
-def find(found, jobs):
+def find(found, jobs, most):
     """Prints the rows with what kills each."""
-    for row, suite, test in each(found, jobs, lambda row: suites_for(row["file"])):
+    for row, suite, test in each(found, jobs, lambda row: suites_for(row, most)):
         row = {key: row[key] for key in ("file", "old", "new")} | ({"killed_by": suite} if suite else {})
         comment = f"# {test}\n" if test else "" if suite else "# SURVIVED\n"
         print(comment + yaml.safe_dump([row], sort_keys=False, width=1000), end="", flush=True)
@@ -270,6 +271,7 @@ def main():
     parser.add_argument("--below", nargs="+", default=[""], metavar="PATH", help="draw from files whose path begins so")
     parser.add_argument("--dry", action="store_true", help="print what is drawn, run nothing")
     parser.add_argument("--find", metavar="FILE", help="find what kills the rows of a file")
+    parser.add_argument("--suites", type=int, metavar="N", help="of those listed for a room, try the first N")
     parser.add_argument("-j", type=int, default=os.cpu_count(), dest="jobs")
     options = parser.parse_args()
     begin = time.monotonic()
@@ -279,7 +281,7 @@ def main():
         if options.dry:
             print(yaml.safe_dump(found, sort_keys=False, width=1000), end="")
         else:
-            find(found, options.jobs)
+            find(found, options.jobs, options.suites)
         return 0
     chosen = [row for row in rows() if not options.names or any(name in name_of(row) for name in options.names)]
     if options.sample:
