@@ -112,8 +112,12 @@ with open(os.path.join(copy, "same_gemm.c"), "a", encoding="utf-8") as file:
 repeated = run(KBGEN, SMALL, "-o", slow, "-v", *changed_options)
 ok(" compile " in repeated.stderr and repeated.returncode == 0,
    "a model with another byte is compiled again", repeated.said)
-hashes = {run(program, "info").stdout.partition("topology ")[2].split(",")[0] for program in (plain, slow)}
-ok(len(hashes) == 2, "a machine with another model has another topology hash", hashes)
+write(os.path.join(copy, "twin_gemm.c"), read(os.path.join(OWN, "same_gemm.c")).replace("same_gemm", "twin_gemm"))
+twin, made = make("twin", SMALL, *sets(GEMM_IMPL + "twin_gemm", GEMM_PARAMS + "more=1.5 us"),
+                  *impls("twin_gemm", where=copy))
+hashes = {run(program, "info").stdout.partition("topology ")[2].split(",")[0] for program in (plain, slow, twin)}
+ok(len(hashes) == 3, "a machine with another model, or one of another name, has another topology hash", made.said,
+   hashes)
 
 # ---- parameters
 

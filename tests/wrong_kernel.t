@@ -13,10 +13,10 @@ def wrong(program):
     for dtype in ("f16", "bf16", "f32", "i8"):
         for row, column in ((0, 1), (2, 1), (3, 4)):
             ended = run(program, "run", "wrong", f"dtype={dtype}", f"row={row}", f"column={column}")
-            found = re.search(r"\nWRONG +c: .*\n .* the first is c\[(\d+), (\d+)\]: got \S+, expected \S+, "
-                              r"error \S+, allowed ", ended.stdout)
-            tile = found and (int(found[1]) // 16, int(found[2]) // 16)
-            ok(ended.returncode == 1 and tile == (row, column),
+            found = re.search(r"\nWRONG +c: .*\n +(\d+) of \d+ elements are wrong; the first is c\[(\d+), (\d+)\]: "
+                              r"got \S+, expected \S+, error \S+, allowed ", ended.stdout)
+            tile = found and (int(found[2]) // 16, int(found[3]) // 16)
+            ok(ended.returncode == 1 and tile == (row, column) and 0 < int(found[1]) <= 16 * 16,
                f"the wrong tile ({row}, {column}) of {dtype} is found", ended.said)
         ended = run(program, "run", "wrong", f"dtype={dtype}", "wrong=false")
         ok(ended.returncode == 0, f"the kernel without the mistake verifies in {dtype}", ended.said)
