@@ -60,7 +60,7 @@ struct kb_moved {
 /* ---- pe_scheduler: returns the time to take a command, or to feed a tile of a composite */
 
 enum kb_command {
-#define COMMAND(name, word, stage) KB_COMMAND_##name,
+#define COMMAND(name, ...) KB_COMMAND_##name,
 #include <kb/commands.def>
 #undef COMMAND
     KB_COMMANDS

@@ -9,15 +9,13 @@
 #include <string.h>
 
 #include "base/address.h"
-#include "base/ops.h"
-#include "base/rates.h"
-#include "common/arena.h"
 #include "common/array.h"
 #include "common/fail.h"
 #include "machine/emitted.h"
-#include "machine/ipcq.h"
 #include "machine/pe.h"
 #include "machine/scheduler.h"
+#include "machine/submission.h"
+#include "machine/tiling.h"
 #include "sim/observer.h"
 
 /* ---- the coroutine */
@@ -281,86 +279,7 @@ static void faulted(const struct command *command, enum fault code, enum node_ki
            text);
 }
 
-/* ---- submission: checks for KERNEL_ERROR, BAD_ADDRESS and TILE_TOO_LARGE, in this order. A check that finds a fault
- * reports it and returns false. */
-
-static bool check_gemm(const struct command *command)
-{
-    if (kb_gemm_k_per_cycle[command->ask.dtype])
-        return true;
-    command_fault(command, FAULT_KERNEL_ERROR, NODE_pe_cpu, "pe_gemm has no k_per_cycle for %s",
-                  dtype_words[command->ask.dtype]);
-    return false;
-}
-
-static bool check_math(const struct command *command, enum dtype dtype, uint16_t op)
-{
-    if (op_known(op) && kb_math_lanes[dtype])
-        return true;
-    if (!op_known(op))
-        command_fault(command, FAULT_KERNEL_ERROR, NODE_pe_cpu, "pe_math has no op '%s'", op_name(op));
-    else
-        command_fault(command, FAULT_KERNEL_ERROR, NODE_pe_cpu, "pe_math has no lanes for %s", dtype_words[dtype]);
-    return false;
-}
-
-static bool check_ring(const struct command *command)
-{
-    const char *refusal = ipcq_refusal(command);
-    if (refusal)
-        command_fault(command, FAULT_KERNEL_ERROR, NODE_pe_cpu, "%s", refusal);
-    return !refusal;
-}
-
-static bool check_engines(const struct command *command)
-{
-    const struct request *ask = &command->ask;
-    bool good = true;
-    if (ask->kind == COMMAND_gemm || ask->kind == COMMAND_gemm_tiles)
-        good = check_gemm(command);
-    if (ask->kind == COMMAND_math || ask->kind == COMMAND_math_tiles)
-        good = check_math(command, ask->dtype, ask->op);
-    if (ask->kind == COMMAND_send || ask->kind == COMMAND_recv)
-        good = check_ring(command);
-    for (uint32_t i = 0; good && i < ask->epilogues; i++)
-        good = check_math(command, ask->out_dtype, ask->epilogue[i].op);
-    return good;
-}
-
-static bool check_tcm(const struct command *command)
-{
-    const struct request *ask = &command->ask;
-    uint64_t size = kb_attrs.pe_tcm_size_bytes, reserved = kb_attrs.pe_tcm_reserved_bytes;
-    if (ask->kind != COMMAND_load && ask->kind != COMMAND_store && ask->kind != COMMAND_send)
-        return true;
-    if (ask->tcm >= reserved && ask->tcm <= size && ask->bytes <= size - ask->tcm)
-        return true;
-    command_fault(command, FAULT_BAD_ADDRESS, NODE_pe_dma,
-                  "bytes 0x%" PRIx64 " to 0x%" PRIx64 " lie outside the TCM's Allocatable region, 0x%" PRIx64
-                  " to 0x%" PRIx64,
-                  ask->tcm, sum(ask->tcm, ask->bytes), reserved, size);
-    return false;
-}
-
-/* The largest tile is the first one, or the first one that stores. */
-static bool check_tiles(const struct command *command)
-{
-    if (!command_is_composite(command->ask.kind))
-        return true;
-    uint64_t ids[] = {0, command->tiles_k - 1};
-    for (unsigned i = 0; i < COUNT_OF(ids); i++) {
-        struct tile tile = tiling_tile(command, ids[i]);
-        uint64_t bytes = tiling_buffer_bytes(command, &tile);
-        if (bytes <= kb_attrs.pe_tcm_reserved_bytes)
-            continue;
-        command_fault(command, FAULT_TILE_TOO_LARGE, NODE_pe_scheduler,
-                      "tile %" PRIu64 " needs buffers of %" PRIu64
-                      " bytes, the scheduler's region of the TCM has %" PRIu64,
-                      tile.id, bytes, kb_attrs.pe_tcm_reserved_bytes);
-        return false;
-    }
-    return true;
-}
+/* ---- submission */
 
 static const struct submitter kernels = {completed, faulted};
 
@@ -374,8 +293,11 @@ struct command *kernel_submit(struct tl *tl, const struct request *ask)
     command->number = tl->commands;
     command->submitted_ps = now_ps;
     tiling_make(command);
-    if (!check_engines(command) || !check_tcm(command) || !check_tiles(command))
+    struct refusal why;
+    if (submission_refused(command, &why)) {
+        command_fault(command, why.code, why.part, "%s", why.text);
         kernel_stop(tl);
+    }
     tl->commands++;
     command->before = tl->last;
     *(tl->last ? &tl->last->next : &tl->first) = command;

@@ -9,7 +9,7 @@
 #include "sim/observer.h"
 
 const char *const command_words[COMMANDS] = {
-#define COMMAND(name, word, stage) word,
+#define COMMAND(name, word, ...) word,
 #include "kb/commands.def"
 #undef COMMAND
 };

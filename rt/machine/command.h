@@ -12,7 +12,7 @@ struct command;
 struct pe;
 
 enum command_kind {
-#define COMMAND(name, word, stage) COMMAND_##name,
+#define COMMAND(name, ...) COMMAND_##name,
 #include "kb/commands.def"
 #undef COMMAND
     COMMANDS
@@ -34,8 +34,8 @@ extern const char *const fault_names[FAULTS];
 static inline bool command_is_composite(enum command_kind kind)
 {
     switch (kind) {
-#define COMMAND(name, word, stage)
-#define COMPOSITE(name, word) case COMMAND_##name:
+#define COMMAND(...)
+#define COMPOSITE(name, ...) case COMMAND_##name:
 #include "kb/commands.def"
 #undef COMMAND
         return true;

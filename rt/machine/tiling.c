@@ -59,7 +59,7 @@ void tiling_next(const struct command *command, struct tile *tile)
 static struct stage simple_stage(const struct command *command, uint32_t index)
 {
     static const uint8_t kinds[COMMANDS] = {
-#define COMMAND(name, word, stage) [COMMAND_##name] = STAGE_##stage,
+#define COMMAND(name, word, stage, ...) [COMMAND_##name] = STAGE_##stage,
 #include "kb/commands.def"
 #undef COMMAND
     };
