@@ -165,7 +165,7 @@ static void fill_ops(struct table *table, const struct model *model)
 
 static const char *node_key(const struct plan *plan, const struct plan_node *node)
 {
-    return node->kind == NODE_m_cpu ? "cube.m_cpu.at" : node->kind == NODE_sram ? "cube.sram.at"
+    return node->kind < NODE_router ? plan->model->single_at[node->kind - NODE_m_cpu].key
          : plan->model->pe_at ? "cube.pe_layout.explicit" : NULL;
 }
 

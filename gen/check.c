@@ -17,14 +17,14 @@ static struct where place_of(struct where first, struct where second)
     return first.file ? first : second;
 }
 
-static void check_router(const struct model *model, const char *what, const struct router_at *at)
+static void check_router(const struct model *model, const struct router_at *at)
 {
     const struct value *rows = &model->noc_rows, *cols = &model->noc_cols;
     if (!rows->key || !cols->key || (at->row < rows->n && at->col < cols->n))
         return;
     struct where grid = at->row < rows->n ? cols->where : rows->where;
     error_at(place_of(at->where, grid), "%s: [%" PRIu64 ", %" PRIu64 "] is outside the grid of %" PRIu64 " x %" PRIu64
-             " routers", what, at->row, at->col, rows->n, cols->n);
+             " routers", at->key, at->row, at->col, rows->n, cols->n);
     if (!at->where.file)
         note_at(grid, "that is the default: give one of these routers");
 }
@@ -37,7 +37,7 @@ static void check_layout(const struct model *model)
         error_at(model->layout_where, "cube.pe_layout.explicit: %u routers for the %" PRIu64 " PEs of a cube",
                  model->pe_at_count, model->pes.n);
     for (unsigned i = 0; i < model->pe_at_count; i++)
-        check_router(model, "cube.pe_layout.explicit", &model->pe_at[i]);
+        check_router(model, &model->pe_at[i]);
 }
 
 static bool has_neighbour(const struct model *model, const struct model_attachment *at)
@@ -116,8 +116,8 @@ struct model *check_topology(const struct options *options)
     const struct node *top = load_topology(options->topology, options->sets, options->set_count, &whole);
     fill_model(model, top);
     if (whole) {
-        check_router(model, "cube.m_cpu.at", &model->m_cpu_at);
-        check_router(model, "cube.sram.at", &model->sram_at);
+        for (enum cube_single i = 0; i < CUBE_SINGLES; i++)
+            check_router(model, &model->single_at[i]);
         check_layout(model);
         check_attachments(model);
         check_reserved(model);

@@ -87,12 +87,18 @@ static void add(struct plan *plan, enum node_kind kind, unsigned index, unsigned
 /* A node that names its router. */
 static void add_single(struct plan *plan, enum node_kind kind, const struct router_at *at)
 {
+    assert(at->key);                                    /* schema.def has it */
     add(plan, kind, 0, (unsigned)(at->row * plan->router_grid.cols + at->col), at->where);
 }
 
 static bool hangs_on_router(enum node_kind kind)
 {
-    return kind == NODE_pe_dma || kind == NODE_pe_cpu || kind == NODE_pe_mmu;
+    enum { INSIDE, ROUTER };
+    static const bool hangs_on[NODE_KINDS] = {
+#define PE_NODE(kind, hangs) [NODE_##kind] = hangs == ROUTER,
+#include "../rt/kb/kinds.def"
+    };
+    return hangs_on[kind];
 }
 
 static void add_pe(struct plan *plan, unsigned pe, unsigned router, struct where where)
@@ -106,9 +112,8 @@ static void add_nodes(struct plan *plan, const unsigned *router_of_pe)
 {
     const struct model *m = plan->model;
     struct where nowhere = {0};
-    add_single(plan, NODE_m_cpu, &m->m_cpu_at);
-    add_single(plan, NODE_sram, &m->sram_at);
-    assert(plan->node_count == CUBE_SINGLES);
+#define CUBE_SINGLE(kind) add_single(plan, NODE_##kind, &m->single_at[SINGLE_##kind]);
+#include "../rt/kb/kinds.def"
     for (unsigned i = 0; i < plan->routers; i++)
         add(plan, NODE_router, i, NO_NODE, nowhere);
     for (enum side side = SIDE_N; side < SIDES; side++)

@@ -385,7 +385,7 @@ static bool read_router(const struct key *key, const struct node *node, struct r
     }
     fill_number(key, node->items[0], &row, NULL);
     fill_number(key, node->items[1], &col, NULL);
-    *out = (struct router_at){ row.n, col.n, node->where };
+    *out = (struct router_at){ row.n, col.n, node->where, key->path };
     return row.key && col.key;
 }
 

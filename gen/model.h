@@ -30,6 +30,13 @@ enum component {
     COMPONENTS
 };
 
+/* The nodes that a cube has one of. */
+enum cube_single {
+#define CUBE_SINGLE(kind) SINGLE_##kind,
+#include "../rt/kb/kinds.def"
+    CUBE_SINGLES
+};
+
 /* A number and its origin: a place in a file, `--set`, or the schema's default (where.file is NULL). */
 struct value {
     uint64_t n;
@@ -47,6 +54,7 @@ struct text {
 struct router_at {
     uint64_t row, col;
     struct where where;
+    const char *key;                                    /* "cube.m_cpu.at"; NULL: no key gives it */
 };
 
 struct model_attachment {
@@ -104,7 +112,7 @@ struct model {
     bool accel_shared;                                  /* pe_gemm and pe_math name the same shared_resource */
     struct model_attachment *attach;
     unsigned attach_count;
-    struct router_at m_cpu_at, sram_at;
+    struct router_at single_at[CUBE_SINGLES];
     struct router_at *pe_at;                            /* explicit layout: one per PE; NULL: corners */
     unsigned pe_at_count;
     struct where layout_where;

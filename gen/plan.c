@@ -4,10 +4,7 @@
 #include "../rt/common/arena.h"
 
 const char *const node_kind_names[NODE_KINDS] = {
-#define SYSTEM_NODE(kind) #kind,
-#define SIP_NODE(kind) #kind,
-#define CUBE_NODE(kind) #kind,
-#define PE_NODE(kind) #kind,
+#define NODE(kind) #kind,
 #include "../rt/kb/kinds.def"
 };
 

@@ -8,10 +8,7 @@
 #include "model.h"
 
 enum node_kind {
-#define SYSTEM_NODE(kind) NODE_##kind,
-#define SIP_NODE(kind) NODE_##kind,
-#define CUBE_NODE(kind) NODE_##kind,
-#define PE_NODE(kind) NODE_##kind,
+#define NODE(kind) NODE_##kind,
 #include "../rt/kb/kinds.def"
     NODE_KINDS
 };
@@ -30,9 +27,9 @@ enum side { SIDE_N, SIDE_E, SIDE_S, SIDE_W, SIDES, HERE = SIDES };
 enum direction { REQUEST, RESPONSE, DIRECTIONS };
 
 enum { NO_TARGET = 0xffff, NO_LINK = 0xffff, NO_NODE = 0xffff };
-/* Nodes of the system, of a SIP, and of a PE; and those kinds before routers that a cube has one node of. */
-enum { SYSTEM_NODES = NODE_pcie_ep, SIP_NODES = NODE_m_cpu - NODE_pcie_ep, PE_NODES = NODE_KINDS - NODE_pe_cpu,
-       CUBE_SINGLES = NODE_router - NODE_m_cpu };
+/* Nodes of the system, of a SIP, and of a PE. */
+enum { SYSTEM_NODES = NODE_pcie_ep, SIP_NODES = NODE_m_cpu - NODE_pcie_ep, PE_NODES = NODE_KINDS - NODE_pe_cpu };
+_Static_assert(CUBE_SINGLES == NODE_router - NODE_m_cpu, "the nodes that a cube has one of come before its routers");
 enum { SYSTEM_LINKS = 2, SIP_LINKS = 4 };               /* directed, without those of attachments and cubes */
 
 /* A node of a cube; its position in plan.nodes is its rank within the cube. */

@@ -31,10 +31,7 @@ enum link_class {
 };
 
 enum node_kind {
-#define SYSTEM_NODE(kind) NODE_##kind,
-#define SIP_NODE(kind) NODE_##kind,
-#define CUBE_NODE(kind) NODE_##kind,
-#define PE_NODE(kind) NODE_##kind,
+#define NODE(kind) NODE_##kind,
 #include "kb/kinds.def"
     NODE_KINDS
 };

@@ -56,7 +56,7 @@ static const struct token *tile_of(const struct pe *pe, const struct command *co
 static void print_resource(const struct pe *pe, const struct command *command)
 {
     static const char *const stages[] = {
-#define STAGE(name, part, engine) #name,
+#define STAGE(name, part, engine, busy) #name,
 #include "kb/stages.def"
 #undef STAGE
     };

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/address.h"
+#include "common/arena.h"
 #include "common/array.h"
 #include "common/fail.h"
 #include "machine/emitted.h"

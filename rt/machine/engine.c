@@ -13,17 +13,7 @@ uint64_t engine_link_ps(enum stage_kind from, enum stage_kind to)
 {
     static const uint64_t *const links[NODE_KINDS][NODE_KINDS] = {
 #define WIRE(from, to) [NODE_pe_##from][NODE_pe_##to] = &kb_attrs.links_##from##_to_##to##_ps,
-        WIRE(scheduler, dma)
-        WIRE(scheduler, fetch_store)
-        WIRE(scheduler, gemm)
-        WIRE(scheduler, math)
-        WIRE(dma, fetch_store)
-        WIRE(fetch_store, gemm)
-        WIRE(fetch_store, math)
-        WIRE(fetch_store, dma)
-        WIRE(gemm, fetch_store)
-        WIRE(gemm, math)
-        WIRE(math, fetch_store)
+#include "kb/wires.def"
 #undef WIRE
     };
     const uint64_t *link = links[from == STAGE_NONE ? NODE_pe_scheduler : stage_node(from)][stage_node(to)];

@@ -15,7 +15,7 @@
 static inline enum engine engine_of(enum stage_kind stage)
 {
     static const uint8_t engines[STAGES] = {
-#define STAGE(name, part, engine) [STAGE_##name] = ENGINE_##engine,
+#define STAGE(name, part, engine, busy) [STAGE_##name] = ENGINE_##engine,
 #include "kb/stages.def"
 #undef STAGE
     };

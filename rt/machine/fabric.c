@@ -38,13 +38,8 @@ void fabric_init(void)
     link_spec[LINK_##name].bw_bps = kb_attrs.bw, link_spec[LINK_##name].latency_ps = kb_attrs.latency;
 #include "kb/links.def"
 #undef LINK
-#define OVERHEAD(kind) overhead_ps[NODE_##kind] = kb_attrs.kind##_overhead_ps;
-#define SYSTEM_NODE OVERHEAD
-#define SIP_NODE OVERHEAD
-#define CUBE_NODE OVERHEAD
-#define PE_NODE OVERHEAD
+#define NODE(kind) overhead_ps[NODE_##kind] = kb_attrs.kind##_overhead_ps;
 #include "kb/kinds.def"
-#undef OVERHEAD
 }
 
 static uint64_t walk_latency_ps(const struct way *way)

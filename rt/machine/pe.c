@@ -52,7 +52,7 @@ static void pes_init(void)
         struct pe *pe = &kb_pe[i];
         pe->rank = place_rank(place_pe(i, NODE_pe_cpu));
         pe->servers = &kb_servers[i * (size_t)kb_pe_servers];
-#define STAGE(name, part, engine) pe->free_slots[STAGE_##name] = kb_attrs.part##_queue_depth;
+#define STAGE(name, part, engine, busy) pe->free_slots[STAGE_##name] = kb_attrs.part##_queue_depth;
 #include "kb/stages.def"
 #undef STAGE
     }

@@ -29,10 +29,7 @@ struct place place_pe(uint32_t pe, enum node_kind kind)
 static const char *kind_name(enum node_kind kind)
 {
     static const char *const names[] = {
-#define SYSTEM_NODE(kind) #kind,
-#define SIP_NODE(kind) #kind,
-#define CUBE_NODE(kind) #kind,
-#define PE_NODE(kind) #kind,
+#define NODE(kind) #kind,
 #include "kb/kinds.def"
     };
     return names[kind];

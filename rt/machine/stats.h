@@ -11,13 +11,9 @@
 #include "sim/observer.h"
 
 enum engine {
-    ENGINE_DMA_READ,
-    ENGINE_DMA_WRITE,
-    ENGINE_COMM,
-    ENGINE_FETCH_STORE,
-    ENGINE_GEMM,
-    ENGINE_MATH,
-    ENGINE_SCHEDULER,
+#define ENGINE(name, word, servers) ENGINE_##name,
+#include "kb/engines.def"
+#undef ENGINE
     ENGINES
 };
 

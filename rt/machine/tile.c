@@ -4,7 +4,7 @@
  *     serve_tile, tile_is_fed     the feeder gives a tile buffers and a slot of its first queue         (scheduler.c)
  *     token_travel                over the link between two engines
  *     token_enqueue               into the queue of its stage
- *     serve_waiting, serve        a server takes the earliest eligible head of its queues
+ *     serve, serve_waiting        a server takes the earliest eligible head of its queues
  *     service_start               asks the model how long that takes (emitted; dma.c, ipcq.c)
  *     service_ended, stage_ended  frees the server; the tile travels on, or
  *     tile_complete               gives back its buffers; the last one completes its command
@@ -124,8 +124,14 @@ void token_read_slot(struct command *receive)
 /* The group of engines whose busy time a stage adds to; NULL: none. */
 static struct busy *stage_busy(struct pe *pe, enum stage_kind stage)
 {
-    enum node_kind node = stage_node(stage);
-    return node == NODE_pe_dma ? &pe->dma : node == NODE_pe_fetch_store ? NULL : &pe->compute;
+    enum { AT_NO, AT_dma = offsetof(struct pe, dma), AT_compute = offsetof(struct pe, compute) };
+    static const uint16_t at[STAGES] = {
+#define STAGE(name, part, engine, busy) [STAGE_##name] = AT_##busy,
+#include "kb/stages.def"
+#undef STAGE
+    };
+    _Static_assert(AT_dma && AT_compute && AT_dma <= UINT16_MAX && AT_compute <= UINT16_MAX, "offsets fit, 0 is none");
+    return at[stage] ? (struct busy *)((char *)pe + at[stage]) : NULL;
 }
 
 /* The head of a queue, if it may start; else NULL. A token whose next stage is the same one takes the slot it frees. */
@@ -156,7 +162,7 @@ static struct token *head_of(const struct pe *pe, enum stage_kind stage)
 }
 
 /* Starts the service of a token, which is out of its queue. */
-static bool serve(struct pe *pe, struct server *server, struct token *token)
+static bool begin_service(struct pe *pe, struct server *server, struct token *token)
 {
     enum stage_kind stage = token->stage.kind;
     server->token = token;
@@ -193,7 +199,7 @@ bool serve_waiting(struct pe *pe, struct server *server, enum stage_kind later, 
         pe->free_slots[stage]++;
     if (token->following.kind != STAGE_NONE)
         pe->free_slots[token->following.kind]--;
-    return serve(pe, server, token);
+    return begin_service(pe, server, token);
 }
 
 bool serve_send(struct pe *pe, struct server *server)
@@ -210,7 +216,7 @@ bool serve_send(struct pe *pe, struct server *server)
     if (queue->tail == token)
         queue->tail = before;
     queue_left(pe, STAGE_COMM);
-    return serve(pe, server, token);
+    return begin_service(pe, server, token);
 }
 
 void service_until(struct token *token, uint64_t t_ps)

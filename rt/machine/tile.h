@@ -41,25 +41,16 @@ void command_complete(struct command *command);
 /* Starts the first eligible token of two stages, which may be the same. */
 bool serve_waiting(struct pe *pe, struct server *server, enum stage_kind later, enum stage_kind earlier);
 
-/* A server of one stage. */
-static inline bool serve_one(struct pe *pe, struct server *server, enum stage_kind stage)
-{
-    return !server->token && pe->waiting >> stage & 1 && serve_waiting(pe, server, stage, stage);
-}
-
-/* A server of two stages takes the earliest arrival, and of equal ones that of the later stage. */
-static inline bool serve_two(struct pe *pe, struct server *server, enum stage_kind later, enum stage_kind earlier)
-{
-    return !server->token && (pe->waiting >> later | pe->waiting >> earlier) & 1
-           && serve_waiting(pe, server, later, earlier);
-}
-
 /* The server of sends takes the first whose ring has a free slot. */
 bool serve_send(struct pe *pe, struct server *server);
 
-static inline bool serve_comm(struct pe *pe, struct server *server)
+/* A server of two stages, which may be the same, takes the earliest arrival, and of equal ones that of the later
+ * stage. */
+static inline bool serve(struct pe *pe, struct server *server, enum stage_kind later, enum stage_kind earlier)
 {
-    return !server->token && pe->waiting >> STAGE_COMM & 1 && serve_send(pe, server);
+    if (server->token || !((pe->waiting >> later | pe->waiting >> earlier) & 1))
+        return false;
+    return later == STAGE_COMM ? serve_send(pe, server) : serve_waiting(pe, server, later, earlier);
 }
 
 /* Forgets all tokens. */

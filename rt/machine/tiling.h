@@ -10,7 +10,7 @@
 
 /* In the order of the pipeline, upstream first. */
 enum stage_kind {
-#define STAGE(name, part, engine) STAGE_##name,
+#define STAGE(name, part, engine, busy) STAGE_##name,
 #include "kb/stages.def"
 #undef STAGE
     STAGES,
@@ -21,7 +21,7 @@ enum stage_kind {
 static inline enum node_kind stage_node(enum stage_kind stage)
 {
     static const uint8_t nodes[STAGES] = {
-#define STAGE(name, part, engine) [STAGE_##name] = NODE_##part,
+#define STAGE(name, part, engine, busy) [STAGE_##name] = NODE_##part,
 #include "kb/stages.def"
 #undef STAGE
     };

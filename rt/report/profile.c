@@ -33,7 +33,7 @@ static const char *names[LAPS] = {
 #define PHASE(name, what) [PHASE_##name] = what,
 #include "base/phases.def"
 #undef PHASE
-#define STAGE(name, part, engine) [FIRST_SERVICE + STAGE_##name] = "service end: " #name,
+#define STAGE(name, part, engine, busy) [FIRST_SERVICE + STAGE_##name] = "service end: " #name,
 #include "kb/stages.def"
 #undef STAGE
     [OTHER] = "other events",

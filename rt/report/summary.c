@@ -48,9 +48,9 @@ struct resource {
 enum { RESOURCES = ENGINES + 1 + 2 * SPACES - 1 + LINK_CLASSES };
 
 const char *const engine_names[ENGINES] = {
-    [ENGINE_DMA_READ] = "pe_dma read", [ENGINE_DMA_WRITE] = "pe_dma write",       [ENGINE_COMM] = "pe_dma comm",
-    [ENGINE_GEMM] = "pe_gemm",         [ENGINE_FETCH_STORE] = "pe_fetch_store",   [ENGINE_MATH] = "pe_math",
-    [ENGINE_SCHEDULER] = "pe_scheduler",
+#define ENGINE(name, word, servers) word,
+#include "kb/engines.def"
+#undef ENGINE
 };
 
 static struct resource pooled(const char *name, uint64_t busy_ps, uint64_t wait_ps, uint64_t servers)
@@ -60,11 +60,13 @@ static struct resource pooled(const char *name, uint64_t busy_ps, uint64_t wait_
 
 static struct resource engine(enum engine engine)
 {
-    uint64_t per_pe = engine == ENGINE_DMA_READ      ? kb_attrs.pe_dma_rd_engines
-                    : engine == ENGINE_DMA_WRITE     ? kb_attrs.pe_dma_wr_engines
-                    : engine == ENGINE_FETCH_STORE   ? kb_attrs.pe_fetch_store_ports
-                                                     : 1;
-    return pooled(engine_names[engine], stats.busy_ps[engine], stats.queue_wait_ps[engine], pe_count() * per_pe);
+    const uint64_t per_pe[ENGINES] = {
+#define ENGINE(name, word, servers) servers,
+#include "kb/engines.def"
+#undef ENGINE
+    };
+    return pooled(engine_names[engine], stats.busy_ps[engine], stats.queue_wait_ps[engine],
+                  pe_count() * per_pe[engine]);
 }
 
 /* pe_gemm and pe_math as one server; shown if they are one and both worked. */
