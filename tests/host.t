@@ -202,6 +202,11 @@ def ranks(program, alone):
     ended = run(program, "run", "shared")
     ok(ended.returncode == 0 and ended.stdout.startswith("rank 0 goes on\nrank 1 goes on\n"),
        "two programs can wait for one launch", ended.said)
+    ended, made = result(program, "both_write")
+    util = made["util"]
+    ok(ended.returncode == 0 and made["bytes"]["links"]["pcie"] > 0 and util["span_ps"] > 0 and
+       not any(row["busy_ps"] or row["wait_ps"] for name, row in util.items() if name.endswith(" links") or name == "hbm"),
+       "busy times and waits leave out requests that two programs make at a time", util, made["bytes"])
     ended = run(alone, "run", "alone")
     ok(ended.returncode == 0 and ended.stdout.startswith("rank 0 of 1, 4 PEs\n"),
        "a bench without programs per SIP is rank 0 of 1", ended.said)

@@ -8,7 +8,7 @@
 
 #include "base/dtype.h"
 #include "base/human.h"
-#include "common/pool.h"
+#include "common/arena.h"
 #include "datapass/exec.h"
 #include "host/bench.h"
 #include "host/bounds.h"
@@ -137,7 +137,7 @@ static uint64_t span_ps(void)
     return end > start ? end - start : 0;
 }
 
-/* The share of the span in which some servers were busy. */
+/* A busy time as a share of the span times the servers. */
 static double share(uint64_t busy_ps, uint64_t servers)
 {
     double all = (double)span_ps() * (double)servers;
@@ -156,22 +156,18 @@ static double busiest_share(const struct resource *resource)
 
 /* ---- requests of the host between kernels
  *
- * What is busy or waits for such a request does not do so for kernels. All busy times and waits so far are saved when a
- * request begins and restored when it ends, if no kernel ran meanwhile. */
+ * What is busy or waits for such requests does not do so for kernels. All busy times and waits are saved when the first of
+ * them begins, and restored whenever one ends, until a kernel begins. */
 
-struct saved {
-    const struct memory_request *request;
-    struct saved *next;                                 /* saved for another request under way */
+static struct {
+    bool valid;
     uint64_t kernels;                                   /* that had begun */
-    bool idle;                                          /* all of them had ended */
     struct stats stats;
-    struct hbm_slice *slices;                           /* behind `links` */
-    uint64_t links_busy_ps[];
-};
+    uint64_t *links_busy_ps;                            /* of the arena, as `slices` */
+    struct hbm_slice *slices;
+} saved;
 
-static struct saved *saved_first;
-static struct pool saved_pool;
-static uint64_t kernels_begun, kernels_ended;           /* in this run, on any PE */
+static uint64_t requests_under_way, kernels_begun, kernels_ended;   /* kernels: of this run, on any PE */
 
 static void kernel_begins(const struct tl *tl)
 {
@@ -185,40 +181,48 @@ static void kernel_ends(const struct tl *tl)
     kernels_ended++;
 }
 
-static void host_request_begins(const struct memory_request *request)
+static void save(void)
 {
-    size_t links_bytes = link_count() * sizeof(uint64_t), slices_bytes = pe_count() * sizeof *kb_hbm;
-    struct saved *saved = pool_take(&saved_pool, sizeof *saved + links_bytes + slices_bytes);
-    *saved = (struct saved){request, saved_first, kernels_begun, kernels_begun == kernels_ended, stats,
-                            (struct hbm_slice *)&saved->links_busy_ps[link_count()]};
-    saved_first = saved;
+    saved.valid = true;
+    saved.kernels = kernels_begun;
+    saved.stats = stats;
+    if (!saved.slices) {
+        saved.links_busy_ps = arena_alloc(link_count(), sizeof *saved.links_busy_ps);
+        saved.slices = arena_alloc(pe_count(), sizeof *saved.slices);
+    }
     for (uint64_t i = 0; i < link_count(); i++)
-        saved->links_busy_ps[i] = kb_links[i].busy_ps;
-    memcpy(saved->slices, kb_hbm, slices_bytes);
+        saved.links_busy_ps[i] = kb_links[i].busy_ps;
+    memcpy(saved.slices, kb_hbm, pe_count() * sizeof *kb_hbm);
 }
 
-static void restore(const struct saved *saved)
+/* Bytes that were moved stay counted. */
+static void restore(void)
 {
     struct stats now = stats;
-    stats = saved->stats;
+    stats = saved.stats;
     memcpy(stats.read_bytes, now.read_bytes, sizeof stats.read_bytes);
     memcpy(stats.write_bytes, now.write_bytes, sizeof stats.write_bytes);
     memcpy(stats.link_bytes, now.link_bytes, sizeof stats.link_bytes);
     for (uint64_t i = 0; i < link_count(); i++)
-        kb_links[i].busy_ps = saved->links_busy_ps[i];
-    memcpy(kb_hbm, saved->slices, pe_count() * sizeof *kb_hbm);
+        kb_links[i].busy_ps = saved.links_busy_ps[i];
+    memcpy(kb_hbm, saved.slices, pe_count() * sizeof *kb_hbm);
+}
+
+static void host_request_begins(const struct memory_request *request)
+{
+    (void)request;
+    saved.valid &= requests_under_way > 0 && saved.kernels == kernels_begun;
+    requests_under_way++;
+    if (!saved.valid && kernels_begun == kernels_ended)
+        save();
 }
 
 static void host_request_ends(const struct memory_request *request)
 {
-    struct saved **link = &saved_first;
-    while ((*link)->request != request)
-        link = &(*link)->next;
-    struct saved *saved = *link;
-    *link = saved->next;
-    if (saved->idle && saved->kernels == kernels_begun)
-        restore(saved);
-    pool_give_back(&saved_pool, saved);
+    (void)request;
+    requests_under_way--;
+    if (saved.valid && saved.kernels == kernels_begun)
+        restore();
 }
 
 /* ---- work: operations of the gemms that are complete, by dtype */
@@ -234,9 +238,8 @@ static void command_completed(const struct command *command)
 
 void report_reset(void)
 {
-    saved_first = NULL;
-    pool_release(&saved_pool);
-    kernels_begun = kernels_ended = 0;
+    memset(&saved, 0, sizeof saved);
+    requests_under_way = kernels_begun = kernels_ended = 0;
     memset(gemm_ops, 0, sizeof gemm_ops);
     command_rows_reset();
 }

@@ -101,3 +101,12 @@ KB_BENCH_PER_SIP(end, "how programs end", KB_WORD(how, "fail gone elsewhere fore
     kb_barrier();
     printf("past the barrier\n");
 }
+
+KB_BENCH_PER_SIP(both_write, "each program writes, then all run kernels")
+{
+    struct kb_pes own = kb_pes("*");
+    kb_tensor mine = kb_tensor_new("mine", KB_i32, kb_1d(256 * own.count), kb_rows(KB_HBM, own));
+    kb_write(mine, NULL);
+    kb_barrier();
+    kb_wait(kb_launch(waiting, own, &(struct waiting_args){1000}));
+}
