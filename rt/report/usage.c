@@ -5,12 +5,11 @@
 #include "usage.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/output.h"
+#include "common/arena.h"
 #include "common/array.h"
-#include "common/fail.h"
 #include "machine/engine.h"
 #include "machine/pe.h"
 #include "machine/stats.h"
@@ -31,7 +30,7 @@ struct reserved_usage {
 };
 
 static struct output output;
-static struct reserved_usage *resources[RESOURCE_KINDS];      /* by number of the resource */
+static struct reserved_usage *resources[RESOURCE_KINDS];    /* by number of the resource */
 static struct usage *engines;                           /* ENGINES of each PE */
 
 /* PEs with an engine whose queues have grown in this instant, and which of the PE's engines do. */
@@ -51,21 +50,13 @@ static uint64_t resource_count(enum resource_kind kind)
     }
 }
 
-static void *table(size_t count, size_t size)
-{
-    void *rows = calloc(count, size);
-    if (!rows)
-        die("no memory for the statistics of %zu parts of the machine", count);
-    return rows;
-}
-
 void usage_open(const char *path)
 {
     output = output_open(path);
     for (unsigned kind = 0; kind < RESOURCE_KINDS; kind++)
-        resources[kind] = table(resource_count(kind), sizeof *resources[kind]);
-    engines = table(pe_count() * (size_t)ENGINES, sizeof *engines);
-    grown_engines = table(pe_count(), sizeof *grown_engines);
+        resources[kind] = arena_alloc(resource_count(kind), sizeof *resources[kind]);
+    engines = arena_alloc(pe_count() * (size_t)ENGINES, sizeof *engines);
+    grown_engines = arena_alloc(pe_count(), sizeof *grown_engines);
     observer_watch(&usage_observer, true);
 }
 
