@@ -50,12 +50,13 @@ CAUGHT = {
 }
 
 
-def faulty(program, where, pes):
+def faulty(program, where, pes, count):
     """Every mistake, in small blocks."""
     lines = read(FAULTY).splitlines()
-    ended = run(program, "run", "faulty", "--data", "debug", f"pes={pes}")
+    ended, made = result(program, "faulty", "--data", "debug", f"pes={pes}")
     ok(ended.returncode == 0 and "RACE" not in ended.stdout,
        f"a kernel without a mistake verifies on {where}", ended.said)
+    ok(made["util"]["gemm_flop"] == 2 * 13 ** 3 * count, f"each tl_dot is counted as a gemm on {where}", made)
     for what, said in CAUGHT.items():
         ended = run(program, "run", "faulty", f"what={what}", "--data", "debug", f"pes={pes}")
         marked = [number for number, line in enumerate(lines, 1) if re.search(rf"/\* line:.* {what}\b", line)]
@@ -66,9 +67,9 @@ def faulty(program, where, pes):
 
 def many_pes():
     made = simulator(topology("ref_sip"), "ref_sip", [FAULTY])
-    faulty(made, "one PE", "sip0.cube2.pe1")
-    faulty(made, "8 PEs", "sip0.cube5.pe*")
-    faulty(made, "128 PEs", "*")
+    faulty(made, "one PE", "sip0.cube2.pe1", 1)
+    faulty(made, "8 PEs", "sip0.cube5.pe*", 8)
+    faulty(made, "128 PEs", "*", 128)
 
 
 suite(lambda: wrong(small_machine("wrong", [SOURCE])), many_pes)

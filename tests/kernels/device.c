@@ -39,6 +39,10 @@ static void hasty(struct tl *tl, struct tl_shard x, struct tl_shard hbm)
 {
     struct tl_shard y = tl_alloc(tl, KB_f32, 8), part = tl_part(tl, x, 0, 7, 1);
     if (is("look_load")) tl_load_async(tl, x, hbm), tl_delay(tl, 1000000000), tl_data(tl, part);
+    if (is("look_beside")) {
+        tl_handle other = tl_math_async(tl, "mul", y, y, y);
+        tl_load_async(tl, x, hbm), tl_wait(tl, other), tl_delay(tl, 1000000000), tl_data(tl, part);
+    }
     if (is("look_recv")) tl_recv_async(tl, 1, x), tl_data(tl, part);
     if (is("use_send")) tl_recv_async(tl, 1, x), tl_send(tl, 1, part);
     if (is("use_store")) tl_recv_async(tl, 1, x), tl_store(tl, hbm, x);
@@ -106,8 +110,8 @@ KB_KERNEL(misused, struct misused_args)
 
 KB_BENCH(misused, "what a kernel must not do",
          KB_WORD(what, "none peer number place self self_recv slot send_hbm recv_hbm send_empty send_reserved short "
-                       "short_async never look_load look_recv use_send use_store use_math use_load use_source use_recv "
-                       "use_gemm free_load free_recv free_other look_math look_copy wait_late op no_op null_op shapes "
+                       "short_async never look_load look_beside look_recv use_send use_store use_math use_load "
+                       "use_source use_recv use_gemm free_load free_recv free_other look_math look_copy wait_late op no_op null_op shapes "
                        "dtypes over odd math_hbm lanes full full_load zero axes dtype huge twice free_part free_inside fail", ""))
 {
     what = kb_word(what);

@@ -284,11 +284,31 @@ static bool grouped(uint32_t rows)
     return good && found == count && grids[0].rows == (rows < 64 ? rows : 64) && grids[0].columns == COLUMNS;
 }
 
+/* Columns with two gemms of the same operands: each of their gemms is a grid by itself. */
+static bool apart(void)
+{
+    enum { COUNT = 6 };
+    static const uint64_t a[COUNT] = {0, 0, 64, 0, 0, 64}, b[COUNT] = {0, 0, 0, 512, 512, 512};
+    struct gemm made[COUNT];
+    const struct gemm *gemms[COUNT] = {0}, *sorted[COUNT];
+    struct gemm_grid grids[COUNT];
+    for (uint32_t i = 0; i < COUNT; i++) {
+        made[i] = (struct gemm){.a = view_matrix(0, DTYPE_f32, a[i], 1, 8, 8),
+                                .b = view_matrix(1, DTYPE_f32, b[i], 8, 4, 4), .tile_m = 1, .tile_k = 8, .tile_n = 4};
+        gemms[i] = &made[i];
+    }
+    bool good = gemm_groups(gemms, COUNT, sorted, grids) == COUNT;
+    for (uint32_t i = 0; good && i < COUNT; i++)
+        good &= grids[i].rows == 1 && grids[i].columns == 1;
+    return good;
+}
+
 static void groups(void)
 {
     expect(grouped(1) && grouped(63), "gemms that share operands form one grid");
     expect(grouped(64), "64 rows form one grid");
     expect(grouped(65), "the 65th row begins another grid");
+    expect(apart(), "two gemms of the same operands are in no grid with others");
 }
 
 int main(void)
