@@ -94,6 +94,9 @@ def statistics(program):
     wrong = [name for name in names for what in ("busy_ps", "wait_ps")
              if totals([row for row in engines if row["engine"] == name], what) != util[name][what]]
     ok(not wrong and totals(engines, "wait_ps"), "the rows of engines add up to their sums", *wrong, *engines)
+    ok(all(util["pe_gemm+math"][what] == util["pe_gemm"][what] + util["pe_math"][what] for what in ("busy_ps", "wait_ps"))
+       and util["pe_gemm"]["busy_ps"] and util["pe_math"]["busy_ps"],
+       "the row of the slot that pe_gemm and pe_math share adds up both", util)
     ok(totals(hbm, "bytes") == made["bytes"]["hbm"]["read"] + made["bytes"]["hbm"]["write"] and
        totals(hbm, "busy_ps") == util["hbm"]["busy_ps"] == totals(made["hbm_slices"], "busy_ps") and
        totals(hbm, "wait_ps") == util["hbm"]["wait_ps"] == totals(made["hbm_slices"], "wait_ps") > 0,
