@@ -83,6 +83,8 @@ def shows(program):
        len(ops))
     called = [op["called_ps"] for op in ops]
     ok(called == sorted(called), "operations are in the order of the instants of their calls")
+    order = [(op["called_ps"], op["pe"], op["command"]) for op in ops if op["pe"] != "host"]
+    ok(order == sorted(order), "operations of one instant are in the order of PEs and their commands")
     names = {(op["op_kind"], op["op_name"]) for op in ops}
     ok(names == {("memory", name) for name in ("fill", "host_write", "dma_read", "dma_write", "send", "recv")}
        | {("gemm", "gemm_f16"), ("math", "max")}, "the log has every kind and name of operation", sorted(names))

@@ -15,10 +15,10 @@ RACES = {
     "stores": ("dma_write", "dma_write"), "loads": None, "columns": None, "shared_column": ("dma_write", "dma_write"),
     "gemm_store": ("gemm_f32", "dma_read"), "gemm_apart": None, "after": None, "after_two": None,
     "after_one": ("dma_read", "add"), "after_chain": None, "both_store": ("dma_write", "dma_write"), "both_load": None,
-    "own_rows": None, "store_load": ("dma_write", "dma_read"), "told": None, "told_early": ("dma_write", "dma_read"),
-    "heard_late": ("dma_write", "dma_read"), "told_on": None, "reply": None, "no_reply": ("send", "dma_read"),
-    "behind": None, "beside": ("recv", "dma_read"), "often": None, "at_once": ("dma_write", "dma_write"),
-    "in_turn": None, "told_after": None, "told_other": ("send", "dma_read"),
+    "own_rows": None, "store_load": ("dma_write", "dma_read"), "told": None, "told_one": ("dma_write", "dma_read"),
+    "told_early": ("dma_write", "dma_read"), "heard_late": ("dma_write", "dma_read"), "told_on": None, "reply": None,
+    "no_reply": ("send", "dma_read"), "behind": None, "behind_after": None, "beside": ("recv", "dma_read"),
+    "often": None, "at_once": ("dma_write", "dma_write"), "in_turn": None, "told_after": None, "told_other": ("send", "dma_read"),
     "sent_before": ("dma_write", "dma_read"), "after_recv": ("dma_read", "dma_write"),
 }
 

@@ -46,7 +46,9 @@ KB_KERNEL(faulty, struct faulty_args)
         tl_wait(tl, added);
     if (has("freed"))
         tl_free(tl, sum);
-    tl_store(tl, y, sum);                               /* line: tile race freed */
+    tl_store(tl, y, sum);                               /* line: race freed */
+    if (has("tile"))
+        tl_store(tl, tl_part(tl, y, 0, 0, 5), tl_part(tl, sum, 0, 0, 5));   /* line: tile */
 }
 
 static kb_ref expected(kb_tensor x, uint64_t blocks)

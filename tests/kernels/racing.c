@@ -83,6 +83,9 @@ static void among(struct tl *tl, struct tl_shard far, struct tl_shard x, struct 
     if (is("store_load") && pe == 1) tl_delay(tl, 1000000000), tl_load(tl, far);
     if (is("told") && pe == 0) tl_store(tl, far, x), tl_send(tl, 1, flag);
     if (is("told") && pe == 1) tl_recv(tl, 0, token), tl_load(tl, far);
+    if (is("told_one") && pe == 0) tl_store(tl, far, x), tl_send(tl, 1, flag);
+    if (is("told_one") && pe == 1) tl_recv(tl, 0, token), tl_load(tl, far);
+    if (is("told_one") && pe == 2) tl_delay(tl, 1000000000), tl_load(tl, far);
     if (is("told_early") && pe == 0) tl_store_async(tl, far, x), tl_send(tl, 1, flag);
     if (is("told_early") && pe == 1) tl_recv(tl, 0, token), tl_load(tl, far);
     if (is("heard_late") && pe == 0) tl_store(tl, far, x), tl_send(tl, 1, flag);
@@ -97,6 +100,11 @@ static void among(struct tl *tl, struct tl_shard far, struct tl_shard x, struct 
     if (is("behind") && pe == 0) tl_load_into(tl, y, tl_view(tl, (struct tl_shard){.addr = x.addr + ((uint64_t)1 << 56),
                                      .dtype = KB_f32, .rank = 2, .shape = {4, 8}})), tl_send(tl, 1, y);
     if (is("behind") && pe == 1) tl_recv_async(tl, 0, x), tl_delay(tl, 1000000000);
+    if (is("behind_after") && pe == 0) {
+        struct tl_shard there = {.addr = x.addr + ((uint64_t)1 << 56), .dtype = KB_f32, .rank = 2, .shape = {4, 8}};
+        tl_after(tl, tl_load_async(tl, y, tl_view(tl, there))), tl_send(tl, 1, y);
+    }
+    if (is("behind_after") && pe == 1) tl_recv_async(tl, 0, x), tl_delay(tl, 1000000000);
     if (is("beside") && pe == 0) tl_send(tl, 1, y), tl_load_into(tl, y, tl_view(tl, (struct tl_shard){
                                      .addr = x.addr + ((uint64_t)1 << 56), .dtype = KB_f32, .rank = 2, .shape = {4, 8}}));
     if (is("beside") && pe == 1) tl_recv(tl, 0, x);
@@ -108,7 +116,8 @@ static void among(struct tl *tl, struct tl_shard far, struct tl_shard x, struct 
     if (is("told_other") && pe == 2) tl_recv(tl, 0, token), tl_send(tl, 0, flag);
     if (is("sent_before") && pe == 0) tl_store(tl, far, x), tl_send(tl, 1, flag);
     if (is("sent_before") && pe == 1) tl_recv(tl, 2, token), tl_send(tl, 2, flag), tl_recv(tl, 0, token);
-    if (is("sent_before") && pe == 2) tl_send(tl, 1, flag), tl_delay(tl, 1000000000), tl_recv(tl, 1, token), tl_load(tl, far);
+    if (is("sent_before") && pe == 2) tl_send(tl, 1, flag), tl_delay(tl, 1000000000);
+    if (is("sent_before") && pe == 2) tl_recv(tl, 1, token), tl_load(tl, far);
     if (is("after_recv") && pe == 0) tl_delay(tl, 1000000000), tl_store(tl, far, x), tl_send(tl, 1, flag);
     if (is("after_recv") && pe == 1) {
         tl_after(tl, tl_recv_async(tl, 0, token));      /* not waited for: it says nothing */
@@ -139,7 +148,8 @@ KB_KERNEL(racing_store, struct racing_args)
 KB_BENCH(racing, "operations in some order or none",
          KB_WORD(what, "none load_use load_wait math_store math_wait reuse reuse_wait late_wait stores loads columns "
                        "shared_column gemm_store gemm_apart after after_two after_one after_chain both_store both_load "
-                       "own_rows store_load told told_early heard_late told_on reply no_reply behind beside often "
+                       "own_rows store_load told told_early told_one heard_late told_on reply no_reply behind "
+                       "behind_after beside often "
                        "told_after told_other sent_before after_recv at_once in_turn", ""))
 {
     what = kb_word(what);
