@@ -13,7 +13,7 @@
 #include "launch/host_request.h"
 #include "launch/launch.h"
 #include "machine/emitted.h"
-#include "machine/pe.h"
+#include "machine/state.h"
 #include "report/profile.h"
 #include "report/result.h"
 #include "report/trace.h"

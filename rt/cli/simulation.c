@@ -19,6 +19,7 @@
 #include "launch/launch.h"
 #include "launch/trap.h"
 #include "machine/emitted.h"
+#include "machine/state.h"
 #include "oplog/log.h"
 #include "races/race.h"
 #include "reference/expect.h"

@@ -21,7 +21,7 @@ struct progress {
 static struct {
     struct pe *const *pes;                              /* arguments of period_compare */
     uint32_t count;
-    uint64_t *tiles;                                    /* of each of these PEs in a period, then in all that are skipped */
+    uint64_t *tiles;                                    /* of each of these PEs: in a period, then in all of them */
     uint64_t *steps;                                    /* tiles in a period, by number of the PE over the machine */
     uint64_t compared, replaced_at;                     /* states since period_forget; which becomes the reference */
     uint64_t **counters;                                /* state_machine_counters; NULL before the first reference */

@@ -9,10 +9,10 @@
 #include "common/arena.h"
 #include "machine/dma.h"
 #include "machine/emitted.h"
-#include "machine/state.h"
+#include "machine/state_fields.h"
 #include "machine/stats.h"
-#include "machine/scheduler.h"
 #include "machine/tile.h"
+#include "machine/tile_buffers.h"
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -354,8 +354,8 @@ void state_drop_tiles(struct pe *pe)
 struct copy {
     const struct group_pair *pair;
     struct command *composite;                          /* of the PE copied to */
-    struct event *event;                                /* that is copied to, and the third part of its order: number of */
-    uint32_t number;                                    /* the command, or rank of the message's creator */
+    struct event *event;                                /* that is copied to */
+    uint32_t number;                                    /* last part of its order: the command, or the creator's rank */
 };
 
 /* The counterpart of a node. A rank that is left over from an earlier use, and is not read any more, may have none. */
@@ -493,7 +493,7 @@ static void link_buffers(struct visitor *visitor, struct token *token)
         return;
     for (; above && above->block < token->block; below = above, above = above->higher)
         ;
-    buffers_link(pe, token, below, above);
+    tile_buffers_link(pe, token, below, above);
 }
 
 static void copy_tokens(struct copy *c, struct pe *to, const struct pe *from)

@@ -8,9 +8,8 @@
 #include "common/array.h"
 #include "machine/pe.h"
 
-/* ---- fingerprints: a state as words. Times are relative to now; numbers of tiles, services and messages to the newest.
- *
- * A fingerprint is written once. Then other states are compared with it, each word as it is made. */
+/* ---- fingerprints: a state as words, in which times are relative to now, and numbers of tiles, services and messages
+ * to the newest. A fingerprint is written once; then other states are compared with it, each word as it is made. */
 
 struct fingerprint {
     struct ARRAY(uint64_t) words;
@@ -52,8 +51,8 @@ void fingerprint_machine(struct fingerprint *print, struct pe *const *pes, uint3
 
 struct group_pair {
     const struct group *from, *to;
-    const uint32_t *labels;                             /* of nodes, by rank: counterparts have the same label, which is */
-};                                                      /* their position in both groups */
+    const uint32_t *labels;                             /* of nodes, by rank: their positions; counterparts have the same */
+};
 
 /* Frees the tiles that are under way on a PE. No events of them wait any more, and their busy time is counted. */
 void state_drop_tiles(struct pe *pe);

@@ -11,34 +11,38 @@
 #include "emitted.h"
 #include "stats.h"
 
-static uint64_t overhead_ps[NODE_KINDS];
+/* Attributes by kind of node and by class of link. */
 static struct {
-    uint64_t bw_bps, latency_ps;
-} link_spec[LINK_CLASSES];
+    uint64_t overhead_ps[NODE_KINDS];
+    struct {
+        uint64_t bw_bps, latency_ps;
+    } link[LINK_CLASSES];
+} spec;
 
-/* Caches: the latencies of ways, and how long messages of a length occupy links. */
 enum { WAY_BITS = 14, WAYS = 1 << WAY_BITS, LENGTH_BITS = 8, LENGTHS = 1 << LENGTH_BITS };
 
+/* Caches, by a hash of the way, or of the length of a message. */
 static struct {
-    uint64_t key, latency_ps;
-} ways[WAYS];
-
-static struct {
-    uint64_t bytes, link_ps[LINK_CLASSES];
-} lengths[LENGTHS];
+    struct {
+        uint64_t key, latency_ps;
+    } ways[WAYS];
+    struct {
+        uint64_t bytes, link_ps[LINK_CLASSES];
+    } lengths[LENGTHS];
+} cache;
 
 static uint64_t node_overhead_ps(struct place place)
 {
-    return overhead_ps[place.cube == OUTSIDE ? place.node : kb_cube_nodes[place.node].kind];
+    return spec.overhead_ps[place.cube == OUTSIDE ? place.node : kb_cube_nodes[place.node].kind];
 }
 
 void fabric_init(void)
 {
 #define LINK(name, bw, latency)                                                                                        \
-    link_spec[LINK_##name].bw_bps = kb_attrs.bw, link_spec[LINK_##name].latency_ps = kb_attrs.latency;
+    spec.link[LINK_##name].bw_bps = kb_attrs.bw, spec.link[LINK_##name].latency_ps = kb_attrs.latency;
 #include "kb/links.def"
 #undef LINK
-#define NODE(kind) overhead_ps[NODE_##kind] = kb_attrs.kind##_overhead_ps;
+#define NODE(kind) spec.overhead_ps[NODE_##kind] = kb_attrs.kind##_overhead_ps;
 #include "kb/kinds.def"
 }
 
@@ -48,7 +52,7 @@ static uint64_t walk_latency_ps(const struct way *way)
     uint32_t end = place_rank(way->to);
     for (struct place at = way->from; place_rank(at) != end;) {
         struct hop hop = way_next(way, at);
-        sum += link_spec[hop.class].latency_ps + node_overhead_ps(hop.to);
+        sum += spec.link[hop.class].latency_ps + node_overhead_ps(hop.to);
         at = hop.to;
     }
     return sum;
@@ -59,11 +63,11 @@ uint64_t way_latency_ps(const struct way *way)
     uint64_t key =
         (uint64_t)place_rank(way->from) << (RANK_BITS + 1) | (uint64_t)place_rank(way->to) << 1 | way->direction;
     size_t slot = hash_bits(key, WAY_BITS);
-    if (ways[slot].key != key) {                        /* the key of an empty slot, 0, is the host to itself */
-        ways[slot].key = key;
-        ways[slot].latency_ps = walk_latency_ps(way);
+    if (cache.ways[slot].key != key) {                        /* the key of an empty slot, 0, is the host to itself */
+        cache.ways[slot].key = key;
+        cache.ways[slot].latency_ps = walk_latency_ps(way);
     }
-    return ways[slot].latency_ps;
+    return cache.ways[slot].latency_ps;
 }
 
 /* Gives a message the next number of a node. */
@@ -139,7 +143,7 @@ static struct hop data_next(struct data_message *data)
 }
 
 /* The head leaves a node over the next link of its way, at head_ps or when the link is free. Returns when the link is
- * free again. This and what calls it is compiled twice, for those who watch reservations and as hot code. */
+ * free again. This function and its callers are compiled twice: for observers of reservations, and without them. */
 static inline uint64_t data_hop_made(struct data_message *data, uint64_t head_ps, bool watched)
 {
     struct hop hop = data_next(data);
@@ -147,7 +151,7 @@ static inline uint64_t data_hop_made(struct data_message *data, uint64_t head_ps
     stats_link(hop.link, hop.class, data->bytes, head_ps, start, length, watched);
     if (data->drain_ps < length)
         data->drain_ps = length;
-    message_at(&data->message, data->rank, time_after(start, link_spec[hop.class].latency_ps), data_arrives);
+    message_at(&data->message, data->rank, time_after(start, spec.link[hop.class].latency_ps), data_arrives);
     return start + length;
 }
 
@@ -209,13 +213,13 @@ static void link_times(struct data_message *data, uint64_t bytes)
 {
     data->bytes = bytes;
     size_t slot = hash_bits(bytes, LENGTH_BITS);
-    if (lengths[slot].bytes != bytes) {
-        lengths[slot].bytes = bytes;
+    if (cache.lengths[slot].bytes != bytes) {
+        cache.lengths[slot].bytes = bytes;
         for (unsigned class = 0; class < LINK_CLASSES; class++)
-            lengths[slot].link_ps[class] = move_ps(bytes, link_spec[class].bw_bps);
+            cache.lengths[slot].link_ps[class] = move_ps(bytes, spec.link[class].bw_bps);
     }
     for (unsigned class = 0; class < LINK_CLASSES; class++)
-        data->link_ps[class] = lengths[slot].link_ps[class];
+        data->link_ps[class] = cache.lengths[slot].link_ps[class];
 }
 
 void data_send(struct data_message *data, struct way way, uint64_t bytes, uint64_t leave_ps, uint64_t stream_ps,
@@ -225,7 +229,7 @@ void data_send(struct data_message *data, struct way way, uint64_t bytes, uint64
     data_enter(data, way.from);
     number_as(&data->message, data->rank);
     data->end_rank = place_rank(way.to);
-    if (data->bytes != bytes)                           /* else they are still there from its last message */
+    if (data->bytes != bytes)                           /* otherwise they are left from its last message */
         link_times(data, bytes);
     data->stream_ps = stream_ps;
     data->drain_ps = 0;

@@ -21,7 +21,7 @@
 #include "engine.h"
 #include "memory.h"
 #include "sim/observer.h"
-#include "state.h"
+#include "state_fields.h"
 #include "stats.h"
 #include "tile.h"
 

@@ -44,15 +44,15 @@ void memory_init(void)
     row = divisor_of(kb_attrs.hbm_ctrl_row_bytes);
 }
 
-/* What a request asks of one pseudo channel. */
+/* The part of a request that one pseudo channel serves. */
 struct share {
     uint64_t row, row_end, bytes, move_ps;
 };
 
-/* Of bytes in [from, to] of a pseudo channel, as many as `bytes`. */
+/* The share of a request for `bytes` of the bytes from `from` to `to` of a pseudo channel. */
 static struct share share_of(uint64_t from, uint64_t to, uint64_t bytes)
 {
-    static uint64_t last_bytes, last_ps;                /* most shares are as long as the last one */
+    static uint64_t last_bytes, last_ps;                /* most shares are as long as the one before */
     if (bytes != last_bytes) {
         last_bytes = bytes;
         last_ps = move_ps(bytes, kb_attrs.hbm_ctrl_pc_bw_bps);
@@ -105,7 +105,7 @@ static inline void channel_serve(struct tally *tally, struct pseudo_channel *pc,
         tally->served.last_ps = pc->free_ps;
 }
 
-/* A request for whole blocks, as many of each pseudo channel, asks the same of all. */
+/* Serves a request. If it is for whole blocks, equally many of each pseudo channel, all have equal shares. */
 static inline struct served hbm_serve_made(uint32_t slice, uint64_t a, uint64_t n, uint64_t t_ps, bool watched)
 {
     uint64_t first = quotient(a, piece), touched = quotient(a + n - 1, piece) - first + 1, at = rest(first, pcs);
@@ -188,7 +188,7 @@ struct kb_memory_request own_ask(const struct range *range, uint64_t t_ps, bool 
     return (struct kb_memory_request){memory, writes, range->offset, range->bytes, t_ps};
 }
 
-/* UINT64_MAX is what a sum of times becomes that does not fit. */
+/* UINT64_MAX stands for a sum of times that does not fit. */
 static void own_check(const char *model, const struct kb_memory_request *ask, const struct kb_served *said)
 {
     if (said->first_ps >= ask->at_ps && said->last_ps >= said->first_ps && said->last_ps < UINT64_MAX)

@@ -14,7 +14,7 @@
 #include "common/interval_map.h"
 #include "emitted.h"
 #include "pe.h"
-#include "state.h"
+#include "state_fields.h"
 
 /* Pages that are mapped to consecutive addresses. */
 struct stretch {

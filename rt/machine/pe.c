@@ -7,7 +7,6 @@
 #include "common/arena.h"
 #include "emitted.h"
 #include "sim/loop.h"
-#include "stats.h"
 
 uint32_t pe_number(const struct pe *pe)
 {
@@ -27,26 +26,28 @@ const char *pe_name(const struct pe *pe)
 
 /* ---- the Issue step */
 
-/* PEs that were woken since the last Issue, by rank. */
-static struct pe **woken;
-static uint32_t woken_count;
+/* PEs that were woken since the last Issue step, by rank. */
+static struct {
+    struct pe **pe;
+    uint32_t count;
+} woken;
 
 static void issue(void)
 {
     phase_enter(PHASE_issue);
     /* What one PE starts does not wake another in the same instant: every fabric link takes time. */
-    for (uint32_t i = 0; i < woken_count; i++) {
-        pe_issue(woken[i]);
-        woken[i]->waits_for_issue = false;
+    for (uint32_t i = 0; i < woken.count; i++) {
+        pe_issue(woken.pe[i]);
+        woken.pe[i]->waits_for_issue = false;
     }
-    woken_count = 0;
+    woken.count = 0;
     loop_issue.due = false;
 }
 
-static void pes_init(void)
+void pes_init(void)
 {
-    woken = arena_alloc(pe_count(), sizeof *woken);
-    woken_count = 0;
+    woken.pe = arena_alloc(pe_count(), sizeof *woken.pe);
+    woken.count = 0;
     loop_issue = (struct issue){.step = issue};
     for (uint32_t i = 0; i < pe_count(); i++) {
         struct pe *pe = &kb_pe[i];
@@ -64,16 +65,8 @@ void pe_wake(struct pe *pe)
         return;
     pe->waits_for_issue = true;
     loop_issue.due = true;
-    uint32_t at = woken_count++;
-    for (; at > 0 && woken[at - 1] > pe; at--)
-        woken[at] = woken[at - 1];
-    woken[at] = pe;
-}
-
-void machine_init(void)
-{
-    fabric_init();
-    memory_init();
-    stats_init();
-    pes_init();
+    uint32_t at = woken.count++;
+    for (; at > 0 && woken.pe[at - 1] > pe; at--)
+        woken.pe[at] = woken.pe[at - 1];
+    woken.pe[at] = pe;
 }

@@ -90,8 +90,8 @@ static inline uint32_t pe_rank(const struct pe *pe, enum node_kind part)
     return pe->rank + (part - NODE_pe_cpu);
 }
 
-/* Sets up the machine: before its first use, and after each machine_reset. */
-void machine_init(void);
+/* Sets up all PEs (state.h: machine_init). */
+void pes_init(void);
 
 /* Has the next Issue step visit a PE: something that its servers may have waited for has changed. */
 void pe_wake(struct pe *pe);

@@ -6,8 +6,6 @@
 
 #include <stdio.h>
 
-#include "emitted.h"
-
 struct place rank_place(uint32_t rank)
 {
     if (rank < SYSTEM_NODES)

@@ -8,45 +8,7 @@
 #include "ipcq.h"
 #include "stats.h"
 #include "tile.h"
-
-/* ---- tile buffers: first fit, in the region of the TCM that the scheduler reserves */
-
-void buffers_link(struct pe *pe, struct token *token, struct token *below, struct token *above)
-{
-    token->lower = below;
-    token->higher = above;
-    *(below ? &below->higher : &pe->lowest) = token;
-    if (above)
-        above->lower = token;
-}
-
-/* Returns false if there is no gap for so many bytes. */
-static bool buffers_take(struct pe *pe, struct token *token, uint64_t bytes)
-{
-    struct token *below = NULL, *above = pe->lowest;
-    uint64_t at = 0;
-    if (!bytes)
-        return true;
-    for (; above && above->block - at < bytes; below = above, above = above->higher)
-        at = above->block + above->block_bytes;
-    if (bytes > kb_attrs.pe_tcm_reserved_bytes || at > kb_attrs.pe_tcm_reserved_bytes - bytes)
-        return false;
-    token->block = at;
-    token->block_bytes = bytes;
-    buffers_link(pe, token, below, above);
-    return true;
-}
-
-void buffers_release(struct token *token)
-{
-    struct pe *pe = token->command->pe;
-    if (!token->block_bytes)
-        return;
-    pe->lacks_room = false;
-    *(token->lower ? &token->lower->higher : &pe->lowest) = token->higher;
-    if (token->higher)
-        token->higher->lower = token->lower;
-}
+#include "tile_buffers.h"
 
 /* ---- feeder */
 
@@ -80,7 +42,7 @@ bool serve_tile(struct pe *pe)
     enum stage_kind first = token->stage.kind;
     if (!pe->free_slots[first])
         return false;
-    pe->lacks_room = !buffers_take(pe, token, tiling_buffer_bytes(command, &token->tile));
+    pe->lacks_room = !tile_buffers_take(pe, token, tiling_buffer_bytes(command, &token->tile));
     if (pe->lacks_room)
         return false;
     pe->free_slots[first]--;

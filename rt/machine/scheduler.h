@@ -1,4 +1,4 @@
-/* scheduler.h: pe_scheduler: the SubmissionQueue, and the feeder with its tile buffers. */
+/* scheduler.h: pe_scheduler: the SubmissionQueue and the feeder. */
 #ifndef KB_SCHEDULER_H
 #define KB_SCHEDULER_H
 
@@ -24,13 +24,6 @@ static inline bool serve_scheduler(struct pe *pe)
 {
     return !pe->scheduling && pe->submitted && serve_command(pe);
 }
-
-/* ---- tile buffers, in the region of the TCM that the scheduler reserves */
-
-/* Links a tile's buffers into the list by address, between two neighbours; NULL: there is none. */
-void buffers_link(struct pe *pe, struct token *token, struct token *below, struct token *above);
-
-void buffers_release(struct token *token);
 
 extern const struct handler scheduler_handlers[];
 

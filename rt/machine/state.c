@@ -1,4 +1,4 @@
-/* state.c: the machine's state as a whole: the tables that emitted code defines, and the pools of what is under way. */
+/* state.c: the machine's state as a whole: the tables that emitted code defines, and what each file of this room has. */
 #include "state.h"
 
 #include <string.h>
@@ -86,7 +86,15 @@ STATE_LISTED(fabric_link)
 #include "state.def"
 STATE_LISTED_END
 
-/* ---- reset */
+/* ---- set-up and reset */
+
+void machine_init(void)
+{
+    fabric_init();
+    memory_init();
+    stats_init();
+    pes_init();
+}
 
 void machine_reset(void)
 {
@@ -107,23 +115,6 @@ void machine_reset(void)
 
 /* ---- save and restore */
 
-void state_carry(struct state_image *image, void *field, size_t bytes)
-{
-    if (image->restores) {
-        memcpy(field, image->bytes.at + image->at, bytes);
-        image->at += bytes;
-        return;
-    }
-    array_reserve(&image->bytes, image->bytes.count + bytes);
-    memcpy(image->bytes.at + image->bytes.count, field, bytes);
-    image->bytes.count += bytes;
-}
-
-bool state_is_carried(enum state_kind kind)
-{
-    return kind == STATE_VALUE || kind == STATE_FREE || kind == STATE_COUNTED;
-}
-
 static void carry_busy(struct state_image *image, struct busy *busy)
 {
 #define BUSY(field, kind, when) STATE_CARRY(BUSY, busy, field, kind)
@@ -136,7 +127,7 @@ static void carry_channels(struct state_image *image, struct channels *channels)
 #include "state.def"
 }
 
-/* Of a PE on which nothing is under way, the rest is as at the start, or does not matter. */
+/* The other fields of a PE on which nothing is under way are as at the start, or do not matter. */
 static void carry_pe(struct state_image *image, struct pe *pe)
 {
     carry_busy(image, &pe->dma);
@@ -195,7 +186,7 @@ static bool is_idle(const struct pe *pe)
     return idle;
 }
 
-/* Why the state is not that between launches, or NULL. */
+/* Why the state cannot be saved now, or NULL. */
 static const char *under_way(void)
 {
     uint64_t kernel_ps;

@@ -20,8 +20,8 @@
 #include "emitted.h"
 #include "engine.h"
 #include "ipcq.h"
-#include "scheduler.h"
 #include "stats.h"
+#include "tile_buffers.h"
 
 /* ---- tokens and queues */
 
@@ -229,7 +229,7 @@ void service_until(struct token *token, uint64_t t_ps)
 static void tile_complete(struct token *token)
 {
     struct command *command = token->command;
-    buffers_release(token);
+    tile_buffers_release(token);
     token_free(token);
     if (command->ask.kind == COMMAND_recv)
         ipcq_slot_read(command);

@@ -14,7 +14,6 @@
 #include "observer.h"
 
 uint64_t now_ps;
-static uint64_t fired;
 
 /* ---- the events of one round */
 
@@ -90,19 +89,23 @@ static struct event *sorted(struct event *list)
 
 enum { DIGIT_BITS = 12, SLOTS = 1 << DIGIT_BITS, WORDS = SLOTS / 64, LEVELS = 6 };
 
-static struct level {
+struct level {
     uint64_t words;                                     /* a bit for each word of `occupied` that is not 0 */
     uint64_t occupied[WORDS];                           /* a bit for each slot that is not empty */
     struct event *slots[SLOTS];
-} levels[LEVELS];
+};
 
-static uint64_t reached_ps;                             /* the queue's time: no event in it is due before */
+static struct {
+    struct level levels[LEVELS];
+    uint64_t reached_ps;                                /* the queue's time: no event in it is due before */
+    uint64_t fired;                                     /* events so far */
+} wheel;
 
 static void future_add(struct event *event)
 {
-    uint64_t differs = event->t_ps ^ reached_ps;
+    uint64_t differs = event->t_ps ^ wheel.reached_ps;
     unsigned number = differs >> DIGIT_BITS == 0 ? 0 : (63 - (unsigned)__builtin_clzll(differs)) / DIGIT_BITS;
-    struct level *level = &levels[number];
+    struct level *level = &wheel.levels[number];
     unsigned slot = event->t_ps >> number * DIGIT_BITS & (SLOTS - 1);
     event->next = level->slots[slot];
     level->slots[slot] = event;
@@ -134,7 +137,7 @@ void event_at(struct event *event, uint64_t t_ps)
     event_due = event;
 }
 
-/* What a cancelled event does. */
+/* The handler of a cancelled event. */
 static void nothing(struct event *event)
 {
     (void)event;
@@ -153,7 +156,7 @@ _Noreturn void time_runs_out(void)
 /* Moves the events of a slot to lower levels and removes cancelled ones. */
 static void spread(struct event *events, unsigned number)
 {
-    reached_ps = events->t_ps >> number * DIGIT_BITS << number * DIGIT_BITS;
+    wheel.reached_ps = events->t_ps >> number * DIGIT_BITS << number * DIGIT_BITS;
     for (struct event *next; events; events = next) {
         next = events->next;
         if (events->fire != nothing)
@@ -164,23 +167,23 @@ static void spread(struct event *events, unsigned number)
 bool event_next_instant(void)
 {
     for (unsigned number = 0; number < LEVELS;) {
-        if (!levels[number].words) {
+        if (!wheel.levels[number].words) {
             number++;
             continue;
         }
-        struct event *events = first_slot_take(&levels[number]);
+        struct event *events = first_slot_take(&wheel.levels[number]);
         while (events && events->fire == nothing)
             events = events->next;
         if (events && events->next && number > 0)
             spread(events, number);
         else if (events) {
             event_due = events;
-            now_ps = reached_ps = events->t_ps;
+            now_ps = wheel.reached_ps = events->t_ps;
             return true;
         }
         number = 0;
     }
-    reached_ps = now_ps;
+    wheel.reached_ps = now_ps;
     return false;
 }
 
@@ -195,7 +198,7 @@ void event_fire_due(void)
     bool watched = is_observed(MOMENT_event_fires);
     for (struct event *next; event; event = next) {
         next = event->next;                             /* once it has fired, it may wait for something else */
-        fired++;
+        wheel.fired++;
         if (watched)
             observe_event_fires(event);
         event->fire(event);
@@ -209,11 +212,11 @@ static bool of_kernel(const struct event *event)
     return order_class(event->order) == CLASS_KERNEL;
 }
 
-/* Takes all events out of the queue. */
+/* Removes all events of later times from the queue and returns them. */
 static struct event *waiting_take(void)
 {
     struct event *all = NULL;
-    for (struct level *level = levels; level < levels + LEVELS; level++)
+    for (struct level *level = wheel.levels; level < wheel.levels + LEVELS; level++)
         while (level->words)
             for (struct event *event = first_slot_take(level), *next; event; event = next) {
                 next = event->next;
@@ -253,7 +256,7 @@ void event_skip(uint64_t d_ps)
 {
     struct event *all = waiting_take();
     now_ps += d_ps;
-    reached_ps = now_ps;
+    wheel.reached_ps = now_ps;
     for (struct event *event = all, *next; event; event = next) {
         next = event->next;
         if (!of_kernel(event))
@@ -264,22 +267,22 @@ void event_skip(uint64_t d_ps)
 
 void event_restart(uint64_t t_ps)
 {
-    waiting_take();                                     /* those that were cancelled */
-    now_ps = reached_ps = t_ps;
+    waiting_take();                                     /* only cancelled ones */
+    now_ps = wheel.reached_ps = t_ps;
 }
 
 uint64_t event_fired(void)
 {
-    return fired;
+    return wheel.fired;
 }
 
 void event_reset(void)
 {
-    for (struct level *level = levels; level < levels + LEVELS; level++)
+    for (struct level *level = wheel.levels; level < wheel.levels + LEVELS; level++)
         if (level->words)
             *level = (struct level){0};
     event_due = NULL;
-    reached_ps = now_ps = fired = 0;
+    wheel.reached_ps = now_ps = wheel.fired = 0;
 }
 
 const struct handler event_handlers[] = {

@@ -1,4 +1,4 @@
-/* observer.c: who is told of which moment. */
+/* observer.c: which observers are told of which moment. */
 #include "observer.h"
 
 #include <assert.h>
@@ -7,12 +7,14 @@ _Static_assert(MOMENTS <= 32, "a bit of `observed` for each moment");
 
 uint32_t observed;
 
-static struct observer *const *list;
-static uint32_t watchers[MOMENTS];                      /* a bit for each observer that watches, by its position */
+static struct {
+    struct observer *const *list;
+    uint32_t watchers[MOMENTS];                         /* a bit for each observer that watches, by its position */
+} observers;
 
-void observers_use(struct observer *const *observers)
+void observers_use(struct observer *const *list)
 {
-    list = observers;
+    observers.list = list;
     for (unsigned i = 0; list[i]; i++) {
         assert(i < 32);
         list[i]->bit = 1u << i;
@@ -28,7 +30,7 @@ void observer_watch(struct observer *observer, bool watches)
         return;
     observer->watches = watches;
     for (uint32_t left = observer->moments; left; left &= left - 1) {
-        uint32_t *those = &watchers[__builtin_ctz(left)], moment = left & -left;
+        uint32_t *those = &observers.watchers[__builtin_ctz(left)], moment = left & -left;
         *those = watches ? *those | observer->bit : *those & ~observer->bit;
         observed = *those ? observed | moment : observed & ~moment;
     }
@@ -36,18 +38,19 @@ void observer_watch(struct observer *observer, bool watches)
 
 bool observers_need_every_event(void)
 {
-    for (struct observer *const *observer = list; *observer; observer++)
+    for (struct observer *const *observer = observers.list; *observer; observer++)
         if ((*observer)->watches && (*observer)->needs_every_event)
             return true;
     return false;
 }
 
-/* tell_NAME: calls those who watch, in the order of the list. Whom a handler switches on is told from the next time. */
+/* tell_NAME: calls the observers that watch, in the order of the list. One that a handler switches on is told from the
+ * next time on. */
 #define MOMENT(name, parameters, arguments)                                                                            \
     void tell_##name parameters                                                                                        \
     {                                                                                                                  \
-        for (uint32_t left = watchers[MOMENT_##name]; left; left &= left - 1)                                          \
-            list[__builtin_ctz(left)]->name arguments;                                                                 \
+        for (uint32_t left = observers.watchers[MOMENT_##name]; left; left &= left - 1)                                \
+            observers.list[__builtin_ctz(left)]->name arguments;                                                       \
     }
 #include "observer.def"
 #undef MOMENT
