@@ -1,5 +1,4 @@
-/* replay.c: `SIM replay STREAM.yaml`: runs a recorded command stream. A program of it is a kernel that walks through
- * its steps. */
+/* replay.c: `SIM replay STREAM.yaml`: runs a recorded command stream. */
 #include "replay.h"
 
 #include <getopt.h>
@@ -9,6 +8,7 @@
 #include "common/arena.h"
 #include "common/fail.h"
 #include "fastforward/fastforward.h"
+#include "host_list.h"
 #include "launch/deadlock.h"
 #include "launch/host_request.h"
 #include "launch/launch.h"
@@ -39,118 +39,12 @@ const struct subcommand replay_subcommand = {
     options, replay_main,
 };
 
-/* ---- the kernel */
-
-/* The address for the PE that uses it. */
-static uint64_t address_for(const struct stream_address *address, const struct pe *pe)
-{
-    if (address->is_va)
-        return address->va;
-    uint32_t number = pe_number(pe), cube = number / kb_shape.pes;
-    uint32_t own_pe = address->space == SPACE_SRAM ? 0 : number % kb_shape.pes;
-    return address_make(address->space, address->sip == OWN ? cube / kb_shape.cubes : (uint32_t)address->sip,
-                        address->cube == OWN ? cube % kb_shape.cubes : (uint32_t)address->cube,
-                        address->pe == OWN ? own_pe : (uint32_t)address->pe, address->offset);
-}
-
-static void run_program(struct tl *tl, const void *arg)
-{
-    const struct stream_program *program = arg;
-    for (const struct stream_step *step = program->steps; step < program->steps + program->count; step++)
-        switch (step->kind) {
-        case STEP_DELAY: kernel_delay(tl, step->delay_ps); break;
-        case STEP_WAIT:
-            for (uint32_t i = 0; i < step->awaited_count; i++)
-                kernel_wait(tl, step->awaited[i]);
-            break;
-        case STEP_COMMAND: {
-            struct request ask = step->ask;
-            for (unsigned i = 0; i < OPERANDS; i++) {
-                ask.address[i] = address_for(&step->address[i], tl->pe);
-                ask.virtual_address[i] = step->address[i].is_va && kb_attrs.pe_mmu_enabled;
-            }
-            uint32_t number = kernel_submit(tl, &ask)->number;
-            if (step->blocks)
-                kernel_wait(tl, number);
-        }
-        }
-}
-
-/* ---- the host */
-
-/* The PEs that some launch targets, in rank order. */
-static uint32_t *all_targets(const struct command_stream *stream, uint32_t *count)
-{
-    bool *targeted = arena_alloc(pe_count(), sizeof *targeted);
-    uint32_t *out = arena_alloc(pe_count(), sizeof *out);
-    for (uint32_t i = 0; i < stream->launch_count; i++)
-        for (uint32_t p = 0; p < stream->launches[i].count; p++) {
-            const struct stream_part *part = &stream->launches[i].parts[p];
-            for (uint32_t j = 0; j < part->count; j++)
-                targeted[part->pes[j]] = true;
-        }
-    *count = 0;
-    for (uint32_t pe = 0; pe < pe_count(); pe++)
-        if (targeted[pe])
-            out[(*count)++] = pe;
-    return out;
-}
-
-/* Maps on all PEs that launches target. */
-static void run_maps(const struct command_stream *stream)
-{
-    uint32_t count, *pes = all_targets(stream, &count);
-    for (uint32_t m = 0; count && m < stream->map_count; m++) {
-        const struct stream_map *map = &stream->maps[m];
-        uint64_t *addresses = arena_alloc(count, sizeof *addresses);
-        for (uint32_t i = 0; i < count; i++)
-            addresses[i] = address_for(&map->to, &kb_pe[pes[i]]);
-        map_request_run(pes, addresses, count, map->va, map->pages);
-    }
-}
-
-static bool run_memory(const struct stream_memory *memory)
-{
-    struct memory_request *request = arena_alloc(1, sizeof *request);
-    uint64_t *addresses = arena_alloc(memory->count, sizeof *addresses);
-    for (uint32_t i = 0; i < memory->count; i++)
-        addresses[i] = address_for(&memory->addresses[i], &kb_pe[0]);
-    *request = (struct memory_request){.writes = memory->writes, .addresses = addresses, .count = memory->count,
-                                       .bytes = memory->bytes};
-    return memory_request_run(request);
-}
-
-/* Runs a launch, or records that it is skipped. Returns whether it ended well. */
-static bool run_launch(const struct stream_launch *launch, bool skip)
-{
-    struct launch_part *parts = arena_alloc(launch->count, sizeof *parts);
-    for (uint32_t i = 0; i < launch->count; i++) {
-        const struct stream_part *part = &launch->parts[i];
-        parts[i] = (struct launch_part){part->program->name, run_program, part->program, part->pes, part->count};
-    }
-    if (!skip)
-        return launch_wait(launch_submit(parts, launch->count, &launch->options));
-    launch_skip(parts, launch->count);
-    return false;
-}
-
-static void run_host(void *arg)
-{
-    const struct command_stream *stream = arg;
-    bool good = true;
-    run_maps(stream);
-    for (uint32_t i = 0; good && i < stream->memory_count; i++)
-        good = run_memory(&stream->memory[i]);
-    for (uint32_t i = 0; i < stream->launch_count; i++)
-        good = run_launch(&stream->launches[i], !good);
-}
-
 /* ---- the subcommand */
 
 static void write_result(struct json *json, void *arg)
 {
     (void)arg;
-    result_write(json);
+    result_write(json, host_list_end_ps());
     if (!profile_on)
         return;
     json_object(json, "host");
@@ -170,7 +64,7 @@ static void print_summary(const char *path)
                    launch->status == LAUNCH_OK ? "" : "  FAILED: ",
                    launch->status == LAUNCH_OK ? "" : launch_outcome(launch));
     printf("%s on %s: %s, end %" PRIu64 " ps\n", path, kb_machine_name, result_good() ? "ok" : "failed",
-           sim_now_ps());
+           host_list_end_ps());
 }
 
 static int replay_main(int argc, char **argv)
@@ -199,7 +93,7 @@ static int replay_main(int argc, char **argv)
         usage_open(stats_path);
     machine_init();
     fastforward_init();
-    sim_run(run_host, (void *)stream, 1, launches_deadlocked);
+    sim_run(host_list_run, (void *)stream, 1, launches_deadlocked);
     trace_close();
     usage_close();
     if (json_path)

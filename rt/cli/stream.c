@@ -1,4 +1,5 @@
-/* stream.c: reads a command stream, which is a YAML file: mmu, memory, programs, launches. */
+/* stream.c: reads a command stream, which is a YAML file: programs, and a list of what the host does. `mmu`, `memory` and
+ * `launches` are short for such a list. */
 #include "stream.h"
 
 #include <stddef.h>
@@ -80,49 +81,6 @@ static void read_host_address(const struct node *node, const char *what, struct 
         error_at(node->where, "there is no SIP %d", out->sip);
     if ((uint32_t)out->cube >= kb_shape.cubes)
         error_at(node->where, "there is no cube %d in a SIP", out->cube);
-}
-
-/* ---- what the host does before the launches */
-
-static void read_map(const struct node *node, struct stream_map *map)
-{
-    static const char *const keys[] = {"va", "bytes", "to"};
-    uint64_t bytes = 1;
-    if (!node_is(node, NODE_MAPPING, "a map"))
-        return;
-    node_check_keys(node, "a map", keys, COUNT_OF(keys));
-    const struct node *va = required(node, "va");
-    if (va)
-        node_u64(va, "va", 0, UINT64_MAX, &map->va);
-    read_bytes(node, &bytes);
-    read_address(required(node, "to"), "to", false, &map->to);
-    const char *wrong = map_pages(map->va, bytes, &map->pages);
-    if (va && wrong)
-        error_at(va->where, "%s", wrong);
-}
-
-static void read_memory_request(const struct node *node, struct stream_memory *request)
-{
-    static const char *const words[] = {"read", "write"}, *const sides[] = {"from", "to"};
-    const char *keys[] = {"do", NULL, "bytes"};
-    unsigned word = 0;
-    if (!node_is(node, NODE_MAPPING, "a memory request"))
-        return;
-    const struct node *name = required(node, "do");
-    if (!name || !node_choice(name, "do", words, COUNT_OF(words), &word))
-        return;
-    request->writes = word;
-    keys[1] = sides[word];
-    node_check_keys(node, "a memory request", keys, COUNT_OF(keys));
-    read_bytes(node, &request->bytes);
-    const struct node *addresses = required(node, sides[word]);
-    if (!addresses || !node_is(addresses, NODE_SEQUENCE, sides[word]))
-        return;
-    if (!addresses->count)
-        error_at(addresses->where, "'%s' must name at least one address", sides[word]);
-    request->addresses = arena_alloc(addresses->count + 1, sizeof *request->addresses);
-    for (size_t i = 0; i < addresses->count; i++)
-        read_host_address(addresses->items[i], sides[word], &request->addresses[request->count++]);
 }
 
 /* ---- commands of a program */
@@ -389,10 +347,10 @@ static void read_program(const struct node *steps, struct stream_program *progra
         read_step(steps->items[i], &program->steps[program->count++], &reader);
 }
 
-/* ---- launches */
+/* ---- PEs */
 
 /* Reads globs over the ids of PEs. `taken`: by PE, the part of this launch that has it, from 1 on. */
-static void read_targets(const struct node *node, uint32_t part, uint32_t *taken, struct stream_part *out)
+static void read_targets(const struct node *node, uint32_t part, uint32_t *taken, uint32_t **pes, uint32_t *count)
 {
     const char *glob;
     if (!node_is(node, NODE_SEQUENCE, "targets"))
@@ -415,11 +373,13 @@ static void read_targets(const struct node *node, uint32_t part, uint32_t *taken
         if (!matched)
             error_at(node->items[i]->where, "no PE matches '%s'; ids are like sip0.cube0.pe0", glob);
     }
-    out->pes = arena_alloc(pe_count(), sizeof *out->pes);
+    *pes = arena_alloc(pe_count(), sizeof **pes);
     for (uint32_t pe = 0; pe < pe_count(); pe++)
         if (taken[pe] == part)
-            out->pes[out->count++] = pe;
+            (*pes)[(*count)++] = pe;
 }
+
+/* ---- launches */
 
 static const struct stream_program *find_program(const struct node *node, const struct command_stream *stream)
 {
@@ -445,24 +405,24 @@ static void read_part(const struct node *node, const struct command_stream *stre
     if (program)
         out->program = find_program(program, stream);
     if (targets)
-        read_targets(targets, part, taken, out);
+        read_targets(targets, part, taken, &out->pes, &out->count);
 }
 
 static void read_launch(const struct node *node, const struct command_stream *stream, struct stream_launch *launch)
 {
-    static const char *const keys[] = {"program", "targets", "parts", "timeout_ns", "on_failure"};
     static const char *const part_keys[] = {"program", "targets"}, *const policies[] = {"drain", "fail_fast"};
-    if (!node_is(node, NODE_MAPPING, "a launch"))
-        return;
-    node_check_keys(node, "a launch", keys, COUNT_OF(keys));
+    static const char *const starts[] = {
+        [START_BARRIER] = "barrier", [START_CUBE] = "cube", [START_FREE] = "free"};
     const struct node *policy = node_get(node, "on_failure"), *timeout = node_get(node, "timeout_ns");
+    const struct node *start = node_get(node, "start"), *parts = node_get(node, "parts");
     unsigned chosen = 0;
     if (policy && node_choice(policy, "on_failure", policies, COUNT_OF(policies), &chosen))
         launch->options.fail_fast = chosen;
+    if (start && node_choice(start, "start", starts, COUNT_OF(starts), &chosen))
+        launch->options.start = chosen;
     if (timeout)
         launch->options.timed = node_ps(timeout, "timeout_ns", UINT64_MAX, &launch->options.timeout_ps);
     uint32_t *taken = arena_alloc(pe_count(), sizeof *taken);
-    const struct node *parts = node_get(node, "parts");
     if (!parts) {
         launch->parts = arena_alloc(1, sizeof *launch->parts);
         launch->count = 1;
@@ -486,6 +446,250 @@ static void read_launch(const struct node *node, const struct command_stream *st
     }
 }
 
+/* ---- maps and memory requests */
+
+static void read_map(const struct node *node, struct stream_map *map)
+{
+    uint64_t bytes = 1;
+    const struct node *va = required(node, "va"), *targets = node_get(node, "targets");
+    if (va)
+        node_u64(va, "va", 0, UINT64_MAX, &map->va);
+    read_bytes(node, &bytes);
+    if (!map->unmaps)
+        read_address(required(node, "to"), "to", false, &map->to);
+    if (targets)
+        read_targets(targets, 1, arena_alloc(pe_count(), sizeof(uint32_t)), &map->pes, &map->count);
+    const char *wrong = map_pages(map->va, bytes, &map->pages);
+    if (va && wrong)
+        error_at(va->where, "%s", wrong);
+}
+
+static void read_memory_request(const struct node *node, struct stream_memory *request)
+{
+    const char *side = request->writes ? "to" : "from";
+    read_bytes(node, &request->bytes);
+    const struct node *addresses = required(node, side);
+    if (!addresses || !node_is(addresses, NODE_SEQUENCE, side))
+        return;
+    if (!addresses->count)
+        error_at(addresses->where, "'%s' must name at least one address", side);
+    request->addresses = arena_alloc(addresses->count + 1, sizeof *request->addresses);
+    for (size_t i = 0; i < addresses->count; i++)
+        read_host_address(addresses->items[i], side, &request->addresses[request->count++]);
+}
+
+/* ---- steps of the host */
+
+/* A list of what the host does that is being read. */
+struct host_reader {
+    struct command_stream *stream;
+    const struct node **nodes;                          /* by step */
+    const char **ids;                                   /* NULL: none */
+};
+
+/* Whether a step is a request, which can be asynchronous and waited for. */
+static bool is_request(const struct host_step *step)
+{
+    return step->kind != HOST_WAIT && step->kind != HOST_DELAY;
+}
+
+static void read_request_name(const struct node *node, struct host_step *step, struct host_reader *reader)
+{
+    const struct node *id = node_get(node, "id"), *async = node_get(node, "async");
+    const char *name;
+    if (async)
+        node_bool(async, "async", &step->async);
+    if (!id || !node_string(id, "id", &name))
+        return;
+    for (uint32_t i = 0; i < reader->stream->count; i++)
+        if (reader->ids[i] && !strcmp(reader->ids[i], name))
+            error_at(id->where, "two steps of the host have the id '%s'", name);
+    reader->ids[reader->stream->count] = name;
+}
+
+static void read_host_wait(const struct node *node, struct host_step *step, const struct host_reader *reader)
+{
+    const struct node *ids = required(node, "for");
+    const char *id;
+    if (!ids || !node_is(ids, NODE_SEQUENCE, "for"))
+        return;
+    step->awaited = arena_alloc(ids->count + 1, sizeof *step->awaited);
+    for (size_t i = 0; i < ids->count; i++) {
+        uint32_t at = 0;
+        if (!node_string(ids->items[i], "an id", &id))
+            continue;
+        while (at < reader->stream->count && !(reader->ids[at] && !strcmp(reader->ids[at], id)))
+            at++;
+        if (at == reader->stream->count)
+            error_at(ids->items[i]->where, "no step above has the id '%s'", id);
+        else
+            step->awaited[step->awaited_count++] = at;
+    }
+}
+
+/* The forms of a step: its word and the keys besides `do`; a request has `id` and `async` too. */
+static const struct host_form {
+    const char *word, *what;
+    enum host_step_kind kind;
+    const char *keys[8];
+} host_forms[] = {
+    {"map", "a map", HOST_MAP, {"va", "bytes", "to", "targets"}},
+    {"unmap", "an unmap", HOST_MAP, {"va", "bytes", "targets"}},
+    {"read", "a memory request", HOST_MEMORY, {"from", "bytes"}},
+    {"write", "a memory request", HOST_MEMORY, {"to", "bytes"}},
+    {"launch", "a launch", HOST_LAUNCH, {"program", "targets", "parts", "timeout_ns", "on_failure", "start"}},
+    {"wait", "a wait", HOST_WAIT, {"for"}},
+    {"delay", "a delay", HOST_DELAY, {"ns"}},
+};
+
+enum { FORM_MAP, FORM_UNMAP, FORM_READ, FORM_WRITE, FORM_LAUNCH, HOST_FORMS = COUNT_OF(host_forms) };
+
+/* Reads a step of a form; `listed`: in a `host` list, with the keys that only steps of such a list have. */
+static void read_host_step(const struct node *node, unsigned form, bool listed, struct host_reader *reader)
+{
+    const struct host_form *host_form = &host_forms[form];
+    struct host_step *step = &reader->stream->steps[reader->stream->count];
+    const char *keys[COUNT_OF(host_form->keys) + 3];
+    size_t count = 0;
+    *step = (struct host_step){.kind = host_form->kind};
+    if (listed || step->kind == HOST_MEMORY)
+        keys[count++] = "do";
+    for (const char *const *key = host_form->keys; *key; key++)
+        if (listed || step->kind != HOST_MAP || strcmp(*key, "targets"))
+            keys[count++] = *key;
+    if (listed && is_request(step)) {
+        keys[count++] = "id";
+        keys[count++] = "async";
+    }
+    node_check_keys(node, host_form->what, keys, count);
+    if (listed && is_request(step))
+        read_request_name(node, step, reader);
+    switch (step->kind) {
+    case HOST_MAP:
+        step->map.unmaps = form == FORM_UNMAP;
+        read_map(node, &step->map);
+        break;
+    case HOST_MEMORY:
+        step->memory.writes = form == FORM_WRITE;
+        read_memory_request(node, &step->memory);
+        break;
+    case HOST_LAUNCH: read_launch(node, reader->stream, &step->launch); break;
+    case HOST_WAIT: read_host_wait(node, step, reader); break;
+    case HOST_DELAY: {
+        const struct node *ns = required(node, "ns");
+        if (ns)
+            node_ps(ns, "ns", UINT64_MAX, &step->delay_ps);
+    }
+    }
+    reader->nodes[reader->stream->count++] = node;
+}
+
+/* Reads a step that says what it is: `do`, one of the forms from `first` to `last`. */
+static void read_word_step(const struct node *node, const char *what, unsigned first, unsigned last, bool listed,
+                           struct host_reader *reader)
+{
+    const char *words[HOST_FORMS];
+    unsigned word;
+    if (!node_is(node, NODE_MAPPING, what))
+        return;
+    const struct node *name = required(node, "do");
+    for (unsigned i = first; i <= last; i++)
+        words[i - first] = host_forms[i].word;
+    if (name && node_choice(name, "do", words, last - first + 1, &word))
+        read_host_step(node, first + word, listed, reader);
+}
+
+/* ---- what is in flight at once */
+
+/* The PEs that some launch targets, in rank order. */
+static uint32_t *all_targets(const struct command_stream *stream, uint32_t *count)
+{
+    bool *targeted = arena_alloc(pe_count(), sizeof *targeted);
+    uint32_t *out = arena_alloc(pe_count(), sizeof *out);
+    for (const struct host_step *step = stream->steps; step < stream->steps + stream->count; step++)
+        for (uint32_t p = 0; p < step->launch.count; p++)
+            for (uint32_t i = 0; i < step->launch.parts[p].count; i++)
+                targeted[step->launch.parts[p].pes[i]] = true;
+    *count = 0;
+    for (uint32_t pe = 0; pe < pe_count(); pe++)
+        if (targeted[pe])
+            out[(*count)++] = pe;
+    return out;
+}
+
+/* What is in flight on a PE. */
+struct pe_use {
+    uint32_t launch, last_map;                          /* position of the step + 1; 0: none */
+    uint32_t maps;
+};
+
+static void use_pe(const struct host_reader *reader, struct pe_use *use, uint32_t pe, uint32_t at, bool *reported)
+{
+    const struct host_step *step = &reader->stream->steps[at];
+    bool launches = step->kind == HOST_LAUNCH;
+    uint32_t other = use->launch ? use->launch : launches && use->maps ? use->last_map : 0;
+    if (other && !*reported) {
+        const struct host_step *flying = &reader->stream->steps[other - 1];
+        error_at(reader->nodes[at]->where, "%s is still in flight on %s: wait for it first",
+                 flying->kind == HOST_LAUNCH ? "a launch" : "a map or an unmap", pe_name(&kb_pe[pe]));
+        note_at(reader->nodes[other - 1]->where, "this one");
+        *reported = true;
+    }
+    if (launches)
+        use->launch = at + 1;
+    else
+        use->last_map = at + 1;
+    use->maps += !launches;
+}
+
+static void free_pe(struct pe_use *use, bool launches)
+{
+    if (launches)
+        use->launch = 0;
+    else
+        use->maps--;
+}
+
+/* Puts a step in flight on its PEs, or takes it out again. */
+static void step_flies(const struct host_reader *reader, struct pe_use *uses, uint32_t at, bool begins)
+{
+    const struct host_step *step = &reader->stream->steps[at];
+    bool reported = false;
+    for (uint32_t p = 0; p < step->launch.count; p++)
+        for (uint32_t i = 0; i < step->launch.parts[p].count; i++) {
+            uint32_t pe = step->launch.parts[p].pes[i];
+            if (begins)
+                use_pe(reader, &uses[pe], pe, at, &reported);
+            else
+                free_pe(&uses[pe], true);
+        }
+    for (uint32_t i = 0; i < step->map.count; i++)
+        if (begins)
+            use_pe(reader, &uses[step->map.pes[i]], step->map.pes[i], at, &reported);
+        else
+            free_pe(&uses[step->map.pes[i]], false);
+}
+
+/* Checks that no launch is in flight on a PE beside another launch, a map or an unmap. An asynchronous step is in flight
+ * up to the first wait that names it. */
+static void check_in_flight(const struct host_reader *reader)
+{
+    struct pe_use *uses = arena_alloc(pe_count(), sizeof *uses);
+    bool *flies = arena_alloc(reader->stream->count + 1, sizeof *flies);
+    for (uint32_t at = 0; at < reader->stream->count; at++) {
+        const struct host_step *step = &reader->stream->steps[at];
+        step_flies(reader, uses, at, true);
+        flies[at] = step->async;
+        if (!step->async)
+            step_flies(reader, uses, at, false);
+        for (uint32_t i = 0; i < step->awaited_count; i++)
+            if (flies[step->awaited[i]]) {
+                flies[step->awaited[i]] = false;
+                step_flies(reader, uses, step->awaited[i], false);
+            }
+    }
+}
+
 /* ---- the file */
 
 /* The number of items of a sequence; 0 if it is missing or something else. */
@@ -494,10 +698,49 @@ static size_t item_count(const struct node *node, const char *what)
     return node && node_is(node, NODE_SEQUENCE, what) ? node->count : 0;
 }
 
+static void read_programs(const struct node *programs, struct command_stream *stream)
+{
+    if (!programs || !node_is(programs, NODE_MAPPING, "programs"))
+        return;
+    stream->programs = arena_alloc(programs->count + 1, sizeof *stream->programs);
+    for (size_t i = 0; i < programs->count; i++) {
+        struct stream_program *program = &stream->programs[stream->program_count++];
+        program->name = programs->entries[i].key->text;
+        read_program(programs->entries[i].value, program);
+    }
+}
+
+static void read_lists(const struct node *root, struct host_reader *reader)
+{
+    static const char *const short_keys[] = {"mmu", "memory", "launches"};
+    const struct node *host = node_get(root, "host"), *maps = node_get(root, "mmu"), *memory = node_get(root, "memory");
+    for (size_t i = 0; host && i < COUNT_OF(short_keys); i++)
+        if (node_get(root, short_keys[i]))
+            error_at(node_get(root, short_keys[i])->where, "'%s' is given beside 'host'; it belongs in that list",
+                     short_keys[i]);
+    const struct node *launches = host ? NULL : required(root, "launches");
+    size_t listed = item_count(host, "host"), mapped = item_count(maps, "mmu"), requested = item_count(memory, "memory");
+    size_t launched = item_count(launches, "launches"), all = listed + mapped + requested + launched;
+    reader->stream->steps = arena_alloc(all + 1, sizeof *reader->stream->steps);
+    reader->nodes = arena_alloc(all + 1, sizeof *reader->nodes);
+    reader->ids = arena_alloc(all + 1, sizeof *reader->ids);
+    for (size_t i = 0; i < listed; i++)
+        read_word_step(host->items[i], "a step of the host", 0, HOST_FORMS - 1, true, reader);
+    for (size_t i = 0; i < mapped; i++)
+        if (node_is(maps->items[i], NODE_MAPPING, "a map"))
+            read_host_step(maps->items[i], FORM_MAP, false, reader);
+    for (size_t i = 0; i < requested; i++)
+        read_word_step(memory->items[i], "a memory request", FORM_READ, FORM_WRITE, false, reader);
+    for (size_t i = 0; i < launched; i++)
+        if (node_is(launches->items[i], NODE_MAPPING, "a launch"))
+            read_host_step(launches->items[i], FORM_LAUNCH, false, reader);
+}
+
 const struct command_stream *stream_read(const char *path)
 {
-    static const char *const keys[] = {"name", "mmu", "memory", "launches", "programs"};
+    static const char *const keys[] = {"name", "host", "mmu", "memory", "launches", "programs"};
     struct command_stream *stream = arena_alloc(1, sizeof *stream);
+    struct host_reader reader = {.stream = stream};
     const struct node *root = yaml_read(path);
     if (!root || !node_is(root, NODE_MAPPING, "a command stream")) {
         errors_end();
@@ -507,28 +750,15 @@ const struct command_stream *stream_read(const char *path)
     const char *name;
     if (node_get(root, "name"))
         node_string(node_get(root, "name"), "name", &name);
-    const struct node *maps = node_get(root, "mmu"), *memory = node_get(root, "memory");
-    stream->map_count = item_count(maps, "mmu");
-    stream->maps = arena_alloc(stream->map_count, sizeof *stream->maps);
-    for (size_t i = 0; i < stream->map_count; i++)
-        read_map(maps->items[i], &stream->maps[i]);
-    stream->memory_count = item_count(memory, "memory");
-    stream->memory = arena_alloc(stream->memory_count, sizeof *stream->memory);
-    for (size_t i = 0; i < stream->memory_count; i++)
-        read_memory_request(memory->items[i], &stream->memory[i]);
-    const struct node *programs = required(root, "programs"), *launches = required(root, "launches");
-    if (programs && node_is(programs, NODE_MAPPING, "programs")) {
-        stream->programs = arena_alloc(programs->count + 1, sizeof *stream->programs);
-        for (size_t i = 0; i < programs->count; i++) {
-            struct stream_program *program = &stream->programs[stream->program_count++];
-            program->name = programs->entries[i].key->text;
-            read_program(programs->entries[i].value, program);
+    read_programs(node_get(root, "host") ? node_get(root, "programs") : required(root, "programs"), stream);
+    read_lists(root, &reader);
+    uint32_t count, *targets = all_targets(stream, &count);
+    for (struct host_step *step = stream->steps; step < stream->steps + stream->count; step++)
+        if (step->kind == HOST_MAP && !step->map.pes) {
+            step->map.pes = targets;
+            step->map.count = count;
         }
-    }
-    stream->launch_count = item_count(launches, "launches");
-    stream->launches = arena_alloc(stream->launch_count, sizeof *stream->launches);
-    for (size_t i = 0; i < stream->launch_count; i++)
-        read_launch(launches->items[i], stream, &stream->launches[i]);
+    check_in_flight(&reader);
     errors_end();
     return stream;
 }

@@ -1,4 +1,4 @@
-/* stream.h: a command stream: what the host does, and launches of recorded programs. */
+/* stream.h: a command stream: what the host does, and the programs that it launches. */
 #ifndef KB_STREAM_H
 #define KB_STREAM_H
 
@@ -51,8 +51,10 @@ struct stream_launch {
 };
 
 struct stream_map {
+    bool unmaps;
     uint64_t va, pages;
-    struct stream_address to;
+    struct stream_address to;                           /* of a map */
+    uint32_t *pes, count;                               /* over the machine, in rank order */
 };
 
 struct stream_memory {
@@ -62,13 +64,24 @@ struct stream_memory {
     uint64_t bytes;
 };
 
-/* The host maps, makes the memory requests, and launches, in this order. */
+enum host_step_kind { HOST_MAP, HOST_MEMORY, HOST_LAUNCH, HOST_WAIT, HOST_DELAY };
+
+/* What the host does: a request, a wait for requests, or a delay. */
+struct host_step {
+    enum host_step_kind kind;
+    bool async;                                         /* the host goes on at once */
+    struct stream_map map;
+    struct stream_memory memory;
+    struct stream_launch launch;
+    uint32_t *awaited, awaited_count;                   /* of a wait: positions of steps */
+    uint64_t delay_ps;
+};
+
 struct command_stream {
-    struct stream_map *maps;
-    struct stream_memory *memory;
-    struct stream_launch *launches;
+    struct host_step *steps;                            /* in the order in which the host takes them */
+    uint32_t count;
     struct stream_program *programs;
-    uint32_t map_count, memory_count, launch_count, program_count;
+    uint32_t program_count;
 };
 
 /* Reads a stream for this machine. Reports all its errors, and ends with status 2 if there is one. */

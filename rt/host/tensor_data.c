@@ -245,7 +245,8 @@ static void request_shards(struct call_site call, const struct tensor *tensor, b
             }
         struct memory_request *request = arena_alloc(1, sizeof *request);
         *request = (struct memory_request){.writes = writes, .addresses = addresses, .count = count, .bytes = bytes};
-        if (!memory_request_run(request))
+        memory_request_submit(request);
+        if (!memory_request_wait(request))
             host_stop(call, arena_printf("request %" PRIu64 " failed with %s at %s, %" PRIu64 " ps",
                                          request->fanout.correlation, fault_names[request->failure.code],
                                          place_name(request->failure.node), request->failure.t_ps));
@@ -331,7 +332,7 @@ void kb_map_at(struct kb_pes pes, uint64_t va, kb_tensor tensor, const char *fil
     }
     uint64_t pages = count_pages(call, va, most);
     host_check_launches(call);
-    map_request_run(sorted, addresses, pes.count, va, pages);
+    fanout_wait(map_request_submit(sorted, addresses, pes.count, va, pages));
 }
 
 void kb_unmap_at(struct kb_pes pes, uint64_t va, uint64_t bytes, const char *file, uint32_t line)
@@ -343,5 +344,5 @@ void kb_unmap_at(struct kb_pes pes, uint64_t va, uint64_t bytes, const char *fil
     if (pages == 0)
         misuse_of(call, "there are no bytes to unmap");
     host_check_launches(call);
-    map_request_run(sorted, NULL, pes.count, va, pages);
+    fanout_wait(map_request_submit(sorted, NULL, pes.count, va, pages));
 }

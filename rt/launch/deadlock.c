@@ -181,7 +181,6 @@ void launches_deadlocked(void)
         if (!reported)
             report();
         reported = true;
-        launch_ends(launch, LAUNCH_DEADLOCK);
-        sim_wake(&launch->fanout.waiter);
+        launch_give_up(launch, LAUNCH_DEADLOCK);
     }
 }

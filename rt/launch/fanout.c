@@ -41,11 +41,14 @@ void fanout_plan(struct fanout *fanout, const uint32_t *cube, uint32_t count)
     fanout->correlation = ++correlations;
     fanout->leaf_count = count;
     fanout->failed = NO_LEAF;
-    fanout->sips = arena_alloc(count, sizeof *fanout->sips);
     fanout->cubes = arena_alloc(count, sizeof *fanout->cubes);
     fanout->leaves = arena_alloc(count, sizeof *fanout->leaves);
-    fanout->sip_count = legs_make(fanout, fanout->sips, NULL, 0, count, cube, kb_shape.cubes);
-    fanout->awaited = fanout->sip_count;
+    if (fanout->direct) {
+        fanout->awaited = fanout->cube_count = legs_make(fanout, fanout->cubes, NULL, 0, count, cube, 1);
+    } else {
+        fanout->sips = arena_alloc(count, sizeof *fanout->sips);
+        fanout->awaited = fanout->sip_count = legs_make(fanout, fanout->sips, NULL, 0, count, cube, kb_shape.cubes);
+    }
     for (uint32_t i = 0; i < fanout->sip_count; i++) {
         struct leg *sip = &fanout->sips[i];
         fanout->cube_count += legs_make(fanout, fanout->cubes + fanout->cube_count, sip, sip->first, sip->end, cube, 1);
@@ -76,7 +79,7 @@ struct way leg_way_to_io_cpu(const struct leg *leg)
 
 struct way leg_way_to_m_cpu(const struct leg *leg)
 {
-    return (struct way){leg_io_cpu(leg), leg_m_cpu(leg), REQUEST};
+    return (struct way){leg->fanout->direct ? place_host() : leg_io_cpu(leg), leg_m_cpu(leg), REQUEST};
 }
 
 /* ---- the messages of legs */
@@ -116,10 +119,17 @@ static void host_answered(struct message *message)
     struct fanout *fanout = leg->fanout;
     if (!answer_taken(fanout, &fanout->awaited, &fanout->failed, fanout->answered, leg->failed))
         return;
-    fanout->answered = true;
     if (fanout->done)
         fanout->done(fanout);
+    fanout_end(fanout);
+}
+
+void fanout_end(struct fanout *fanout)
+{
+    fanout->answered = true;
     sim_wake(&fanout->waiter);
+    if (fanout->ended)
+        fanout->ended(fanout->owner);
 }
 
 static void leg_answer(struct leg *leg, void (*delivered)(struct message *))
@@ -135,17 +145,22 @@ static void io_cpu_answered(struct message *message)
         leg_answer(above, host_answered);
 }
 
+static void m_cpu_answer(struct leg *cube)
+{
+    leg_answer(cube, cube->above ? io_cpu_answered : host_answered);
+}
+
 void fanout_leaf_answered(struct leg *leaf, bool failed)
 {
     struct leg *above = leaf->above;
     if (answer_taken(leaf->fanout, &above->awaited, &above->failed, above->answered, failed ? leg_leaf(leaf) : NO_LEAF))
-        leg_answer(above, io_cpu_answered);
+        m_cpu_answer(above);
 }
 
 void fanout_refused(struct leg *cube)
 {
     cube->failed = cube->first;
-    leg_answer(cube, io_cpu_answered);
+    m_cpu_answer(cube);
 }
 
 /* ---- down */
@@ -169,6 +184,8 @@ static void io_cpu_reached(struct message *message)
 
 void fanout_send(struct fanout *fanout)
 {
+    for (uint32_t i = 0; fanout->direct && i < fanout->cube_count; i++)
+        leg_send(&fanout->cubes[i], leg_way_to_m_cpu(&fanout->cubes[i]), false, m_cpu_reached);
     for (uint32_t i = 0; i < fanout->sip_count; i++)
         leg_send(&fanout->sips[i], leg_way_to_io_cpu(&fanout->sips[i]), fanout->writes, io_cpu_reached);
 }

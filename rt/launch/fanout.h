@@ -1,6 +1,7 @@
 /* fanout.h: a request of the host on its way through the control processors, and its answers.
  *
  *     host -> io_cpu of each SIP -> m_cpu of each cube -> leaves (PEs, or memories)
+ *     host -> m_cpu of each cube -> leaves, of a direct request
  *
  * Each leg is a message, with payload (stored and forwarded) or without. Answers come back along the way of each leg. A
  * control processor answers when all that it waits for has come. */
@@ -17,7 +18,8 @@ enum { NO_LEAF = UINT32_MAX };
 struct leg {
     struct data_message data;                           /* down, later up */
     struct fanout *fanout;
-    struct leg *above;                                  /* the leg that it continues; NULL: the host */
+    struct leg *next;                                   /* that waits behind it at its m_cpu */
+    struct leg *above;                                  /* the leg that it continues; NULL: the host sent it */
     uint32_t first, end;                                /* leaves below it */
     uint32_t cube;                                      /* of the first of them, over the machine */
     void (*delivered)(struct message *message);
@@ -33,12 +35,15 @@ struct fanout {
     uint64_t leaf_bytes;                                /* payload of each leaf, */
     bool writes, reads;                                 /* on the way down, on the way up */
     bool fail_fast;                                     /* a failure is answered at once */
+    bool direct;                                        /* the host sends to each m_cpu itself; no payload */
     uint32_t awaited, failed;                           /* of the host, as in a leg */
     bool answered;
     struct sim_wait waiter;                             /* the host program that waits for the answer */
     void (*at_io_cpu)(struct leg *sip);                 /* before io_cpu passes the request on; may be NULL */
     void (*at_m_cpu)(struct leg *cube);                 /* sends to the leaves of its cube */
     void (*done)(struct fanout *fanout);                /* in the event of the last answer to the host; may be NULL */
+    void (*ended)(void *owner);                         /* tells the host in place that the request is over; may be NULL */
+    void *owner;
 };
 
 /* Makes the legs. cube[i] is the cube, over the machine, of leaf i; leaves are sorted by it. */
@@ -50,6 +55,9 @@ void fanout_send(struct fanout *fanout);
 /* Suspends the host program that acts until the answer is there. */
 void fanout_wait(struct fanout *fanout);
 
+/* The request is over for the host: tells its owner, and lets the program that waits go on. Later answers are ignored. */
+void fanout_end(struct fanout *fanout);
+
 /* The m_cpu of a leaf has that leaf's answer, by a message or because it knows; failed: a failure. */
 void fanout_leaf_answered(struct leg *leaf, bool failed);
 
@@ -59,7 +67,7 @@ void fanout_refused(struct leg *cube);
 struct place leg_m_cpu(const struct leg *leg);          /* of a cube's or a leaf's leg */
 struct place leg_io_cpu(const struct leg *leg);
 struct way leg_way_to_io_cpu(const struct leg *leg);
-struct way leg_way_to_m_cpu(const struct leg *leg);
+struct way leg_way_to_m_cpu(const struct leg *leg);     /* from the io_cpu or, if it is direct, from the host */
 
 /* The leg that a message belongs to, and the number of a leaf. */
 struct leg *leg_of(struct message *message);

@@ -4,8 +4,9 @@
  *     read           control messages down; data back
  *     map, unmap     control messages down to each pe_mmu, which does not answer: m_cpu knows when they come
  *
- * io_cpu and m_cpu store and forward. An m_cpu that finds a bad address passes nothing on and answers with the
- * failure. */
+ * io_cpu and m_cpu store and forward. An m_cpu has a channel for writes and one for reads, each with one request in
+ * flight at a time, up to its last acknowledgement or data; the others wait in the order of their delivery. An m_cpu that
+ * finds a bad address passes nothing on and answers with the failure at once. */
 #include "host_request.h"
 
 #include <inttypes.h>
@@ -31,6 +32,14 @@ struct memory_leaf {
 struct memory_request *memory_requests;
 static struct memory_request *last_request;
 
+/* A dispatch channel of an m_cpu. */
+struct dispatch_channel {
+    bool busy;
+    struct leg *first, *last;                           /* cubes' legs that wait */
+};
+
+static struct dispatch_channel *channels;               /* by cube over the machine, first reads, then writes */
+
 static struct memory_request *request_of(const struct leg *leg)
 {
     return container_of(leg->fanout, struct memory_request, fanout);
@@ -53,9 +62,14 @@ static void drained(struct data_message *data)
         request->xfer_ps = data->drain_ps;
 }
 
+static void dispatch_next(struct leg *ended);
+
 static void leaf_answered(struct message *message)
 {
-    fanout_leaf_answered(leg_of(message), false);
+    struct leg *leaf = leg_of(message);
+    fanout_leaf_answered(leaf, false);
+    if (leaf->above->answered)
+        dispatch_next(leaf->above);
 }
 
 static void response_arrived(struct data_message *data, uint64_t head_ps, uint64_t delivered_ps)
@@ -85,6 +99,38 @@ static void memory_dispatch(struct leg *cube)
 {
     struct memory_request *request = request_of(cube);
     for (uint32_t i = cube->first; i < cube->end; i++) {
+        struct leg *leg = &cube->fanout->leaves[i];
+        struct way way = {leg_m_cpu(cube), range_place(&request->leaves[i].range), REQUEST};
+        if (request->writes)
+            data_send(&leg->data, way, request->bytes, now_ps, 0, write_arrived);
+        else
+            control_send(&leg->data.message, way, now_ps, read_reached);
+    }
+}
+
+static struct dispatch_channel *channel_of(const struct leg *cube)
+{
+    if (!channels)
+        channels = arena_alloc(2 * cube_count(), sizeof *channels);
+    return &channels[2 * cube->cube + request_of(cube)->writes];
+}
+
+/* The request of a channel is complete at the m_cpu: the next one goes. */
+static void dispatch_next(struct leg *ended)
+{
+    struct dispatch_channel *channel = channel_of(ended);
+    struct leg *next = channel->first;
+    channel->busy = next;
+    if (!next)
+        return;
+    channel->first = next->next;
+    memory_dispatch(next);
+}
+
+static void memory_reached_m_cpu(struct leg *cube)
+{
+    struct memory_request *request = request_of(cube);
+    for (uint32_t i = cube->first; i < cube->end; i++) {
         struct memory_leaf *leaf = &request->leaves[i];
         const char *wrong = address_decode(leaf->address, request->bytes, &leaf->range);
         if (!wrong)
@@ -96,14 +142,14 @@ static void memory_dispatch(struct leg *cube)
         fanout_refused(cube);
         return;
     }
-    for (uint32_t i = cube->first; i < cube->end; i++) {
-        struct leg *leg = &cube->fanout->leaves[i];
-        struct way way = {leg_m_cpu(cube), range_place(&request->leaves[i].range), REQUEST};
-        if (request->writes)
-            data_send(&leg->data, way, request->bytes, now_ps, 0, write_arrived);
-        else
-            control_send(&leg->data.message, way, now_ps, read_reached);
+    struct dispatch_channel *channel = channel_of(cube);
+    if (channel->busy) {
+        *(channel->first ? &channel->last->next : &channel->first) = cube;
+        channel->last = cube;
+        return;
     }
+    channel->busy = true;
+    memory_dispatch(cube);
 }
 
 static void memory_done(struct fanout *fanout)
@@ -112,6 +158,7 @@ static void memory_done(struct fanout *fanout)
     request->done_ps = now_ps;
     if (fanout->failed != NO_LEAF)
         request->failure = request->failures[fanout->failed];
+    observe_host_request_ends(request);
 }
 
 static int compare_leaves(const void *a, const void *b)
@@ -122,7 +169,7 @@ static int compare_leaves(const void *a, const void *b)
     return x->position < y->position ? -1 : 1;
 }
 
-bool memory_request_run(struct memory_request *request)
+void memory_request_submit(struct memory_request *request)
 {
     uint32_t *cube = arena_alloc(request->count, sizeof *cube);
     request->leaves = arena_alloc(request->count, sizeof *request->leaves);
@@ -142,13 +189,16 @@ bool memory_request_run(struct memory_request *request)
     request->fanout = (struct fanout){.leaf_bytes = request->bytes,
                                       .writes = request->writes,
                                       .reads = !request->writes,
-                                      .at_m_cpu = memory_dispatch,
+                                      .at_m_cpu = memory_reached_m_cpu,
                                       .done = memory_done};
     fanout_plan(&request->fanout, cube, request->count);
     observe_host_request_begins(request);
     fanout_send(&request->fanout);
+}
+
+bool memory_request_wait(struct memory_request *request)
+{
     fanout_wait(&request->fanout);
-    observe_host_request_ends(request);
     return !request->failure.set;
 }
 
@@ -182,7 +232,8 @@ static void map_dispatch(struct leg *cube)
     }
 }
 
-void map_request_run(const uint32_t *pes, const uint64_t *addresses, uint32_t count, uint64_t va, uint64_t pages)
+struct fanout *map_request_submit(const uint32_t *pes, const uint64_t *addresses, uint32_t count, uint64_t va,
+                                  uint64_t pages)
 {
     struct map_request *request = arena_alloc(1, sizeof *request);
     uint32_t *cube = arena_alloc(count, sizeof *cube);
@@ -192,11 +243,31 @@ void map_request_run(const uint32_t *pes, const uint64_t *addresses, uint32_t co
                                     .fanout = {.at_m_cpu = map_dispatch}};
     fanout_plan(&request->fanout, cube, count);
     fanout_send(&request->fanout);
-    fanout_wait(&request->fanout);
+    return &request->fanout;
+}
+
+/* ---- delays */
+
+static void host_delay_ended(struct event *event)
+{
+    container_of(event, struct host_delay, event)->ended();
+}
+
+void host_delay_begin(struct host_delay *delay, uint64_t ps, uint64_t position, void (*ended)(void))
+{
+    delay->ended = ended;
+    event_set(&delay->event, event_order(place_rank(place_host()), CLASS_KERNEL, 0), position, host_delay_ended);
+    event_at(&delay->event, time_after(now_ps, ps));
+}
+
+void host_delay_cancel(struct host_delay *delay)
+{
+    event_cancel(&delay->event);
 }
 
 void host_requests_reset(void)
 {
+    channels = NULL;
     memory_requests = last_request = NULL;
 }
 
@@ -204,4 +275,5 @@ const struct handler host_request_handlers[] = {
     HANDLER(leaf_answered, "memory's answer at m_cpu"),
     HANDLER(read_reached, "the host's read at its memory"),
     HANDLER(pe_mmu_reached, "map or unmap at pe_mmu"),
+    HANDLER(host_delay_ended, "end of the host's delay"),
     {0}};

@@ -1,6 +1,7 @@
 /* host_request.h: what the host asks of the machine besides launches: writes and reads of memory, maps and unmaps.
  *
- * A host program calls these, and is suspended until the answer is there. */
+ * Each is submitted in this instant; a host program can then wait for the answer (fanout_wait), or be told of it
+ * (fanout.ended). */
 #ifndef KB_HOST_REQUEST_H
 #define KB_HOST_REQUEST_H
 
@@ -13,7 +14,7 @@ struct memory_request {
     const uint64_t *addresses;
     uint32_t count;
     uint64_t bytes;                                     /* at each of them */
-    uint64_t submitted_ps, done_ps;
+    uint64_t submitted_ps, done_ps;                     /* done_ps: valid once fanout.answered is set */
     uint64_t xfer_ps;                                   /* the largest drain of the messages between m_cpu and memory */
     struct failure failure;                             /* of the lowest rank */
     struct fanout fanout;
@@ -22,15 +23,31 @@ struct memory_request {
     struct memory_request *next;                        /* in the order of submission */
 };
 
-/* Runs it. Returns false if it failed. The SIP and the cube of each address must exist. */
-bool memory_request_run(struct memory_request *request);
+/* Submits a request of which the first fields are set, up to bytes. The SIP and the cube of each address must exist. */
+void memory_request_submit(struct memory_request *request);
+
+/* Suspends the host program that acts until the request is complete. Returns false if it failed. */
+bool memory_request_wait(struct memory_request *request);
 
 /* All memory requests of this run, in the order of submission. */
 extern struct memory_request *memory_requests;
 
 /* Maps `pages` pages from va on, a multiple of the page size, to the bytes from addresses[i] on, on PE pes[i], in the
- * order of ranks. Unmaps them if addresses is NULL. */
-void map_request_run(const uint32_t *pes, const uint64_t *addresses, uint32_t count, uint64_t va, uint64_t pages);
+ * order of ranks. Unmaps them if addresses is NULL. There must be a PE. */
+struct fanout *map_request_submit(const uint32_t *pes, const uint64_t *addresses, uint32_t count, uint64_t va,
+                                  uint64_t pages);
+
+/* A delay of the host: calls ended() in the event in which it ends. */
+struct host_delay {
+    struct event event;
+    void (*ended)(void);
+};
+
+/* `position` in what the host does orders its delays and timeouts of one instant. */
+void host_delay_begin(struct host_delay *delay, uint64_t ps, uint64_t position, void (*ended)(void));
+
+/* Does nothing if the delay has ended, or has not begun. */
+void host_delay_cancel(struct host_delay *delay);
 
 /* Forgets all requests. */
 void host_requests_reset(void);

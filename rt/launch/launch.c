@@ -1,7 +1,7 @@
 /* launch.c: kernel launches: the common start of their kernels, their answers, failures and timeouts.
  *
- * All kernels begin at one target time, late enough for the farthest PE. io_cpu stamps it or, if the launch spans SIPs,
- * the host. A pe_cpu answers when its kernel has returned or failed. */
+ * All kernels begin at one target time, late enough for the farthest PE, unless the launch says otherwise (enum
+ * launch_start). A pe_cpu answers when its kernel has returned or failed. */
 #include "launch.h"
 
 #include <inttypes.h>
@@ -68,7 +68,7 @@ static struct leg *run_leg(const struct kernel_run *run)
     return &run->tl.launch->fanout.leaves[run->tl.index];
 }
 
-/* ---- the target time */
+/* ---- target times */
 
 static struct way to_pe_cpu(const struct leg *leaf)
 {
@@ -99,11 +99,22 @@ static uint64_t host_stamp_ps(const struct fanout *fanout)
     return time_after(now_ps, most);
 }
 
-static void stamp(struct leg *sip)
+/* The target time of a cube whose m_cpu has the launch now. */
+static uint64_t cube_stamp_ps(const struct leg *cube)
 {
-    struct launch *launch = launch_of(sip);
+    uint64_t most = 0;
+    for (uint32_t i = cube->first; i < cube->end; i++) {
+        struct way way = to_pe_cpu(&cube->fanout->leaves[i]);
+        uint64_t ps = way_latency_ps(&way);
+        most = ps > most ? ps : most;
+    }
+    return time_after(now_ps, most);
+}
+
+static void io_cpu_stamps(struct leg *sip)
+{
     if (sip->fanout->sip_count == 1)
-        launch->start_ps = time_after(now_ps, below_io_cpu_ps(sip));
+        launch_of(sip)->stamp_ps = time_after(now_ps, below_io_cpu_ps(sip));
 }
 
 /* ---- the PEs */
@@ -117,17 +128,28 @@ static void pe_answered(struct message *message)
 static void kernel_began(struct tl *tl)
 {
     struct kernel_run *run = container_of(tl, struct kernel_run, tl);
-    run->started = true;
+    if (!tl->launch->begun)
+        tl->launch->start_ps = now_ps;
+    run->started = tl->launch->begun = true;
     run->start_ps = now_ps;
+    if (run->counted)                                   /* the host has given it up */
+        return;
     run->dma_ps = busy_total_ps(&tl->pe->dma, now_ps);
     run->compute_ps = busy_total_ps(&tl->pe->compute, now_ps);
+}
+
+/* Ends the count of a PE's busy times. */
+static void stop_counting(struct kernel_run *run)
+{
+    run->dma_ps = run_dma_ps(run, now_ps);
+    run->compute_ps = run_compute_ps(run, now_ps);
+    run->counted = true;
 }
 
 static void kernel_ended(struct tl *tl)
 {
     struct kernel_run *run = container_of(tl, struct kernel_run, tl);
-    run->dma_ps = run_dma_ps(run, now_ps);
-    run->compute_ps = run_compute_ps(run, now_ps);
+    stop_counting(run);
     run->ended = true;
     run->end_ps = now_ps;
     struct message *message = &run_leg(run)->data.message;
@@ -136,39 +158,49 @@ static void kernel_ended(struct tl *tl)
 
 uint64_t run_dma_ps(const struct kernel_run *run, uint64_t t_ps)
 {
-    return run->ended || !run->started ? run->dma_ps : busy_total_ps(&run->tl.pe->dma, t_ps) - run->dma_ps;
+    return run->counted || !run->started ? run->dma_ps : busy_total_ps(&run->tl.pe->dma, t_ps) - run->dma_ps;
 }
 
 uint64_t run_compute_ps(const struct kernel_run *run, uint64_t t_ps)
 {
-    return run->ended || !run->started ? run->compute_ps : busy_total_ps(&run->tl.pe->compute, t_ps) - run->compute_ps;
+    return run->counted || !run->started ? run->compute_ps : busy_total_ps(&run->tl.pe->compute, t_ps) - run->compute_ps;
 }
 
 static void pe_cpu_reached(struct message *message)
 {
-    struct leg *leaf = leg_of(message);
-    kernel_start(&run_of(leaf)->tl, launch_of(leaf)->start_ps, kernel_began, kernel_ended);
+    struct kernel_run *run = run_of(leg_of(message));
+    kernel_start(&run->tl, run->tl.launch->start == START_FREE ? now_ps : run->stamp_ps, kernel_began, kernel_ended);
 }
 
 static void m_cpu_dispatches(struct leg *cube)
 {
+    const struct launch *launch = launch_of(cube);
+    uint64_t stamp_ps = launch->start == START_CUBE ? cube_stamp_ps(cube) : launch->stamp_ps;
     for (uint32_t i = cube->first; i < cube->end; i++) {
         struct leg *leaf = &cube->fanout->leaves[i];
+        run_of(leaf)->stamp_ps = stamp_ps;
         control_send(&leaf->data.message, to_pe_cpu(leaf), now_ps, pe_cpu_reached);
     }
 }
 
 /* ---- the host */
 
-void launch_ends(struct launch *launch, enum launch_status status)
+static void launch_ends(struct launch *launch, enum launch_status status)
 {
     launch->status = status;
     launch->done_ps = now_ps;
-    launch->fanout.answered = true;
+    for (uint32_t i = 0; i < launch->count; i++)
+        stop_counting(&launch->runs[i]);
     event_cancel(&launch->timeout);
     faults_report_rest();
     if (status != LAUNCH_OK && !bad)
         bad = launch;
+}
+
+void launch_give_up(struct launch *launch, enum launch_status status)
+{
+    launch_ends(launch, status);
+    fanout_end(&launch->fanout);
 }
 
 const struct launch *launch_bad(void)
@@ -219,8 +251,7 @@ static void timed_out(struct event *event)
 {
     struct launch *launch = container_of(event, struct launch, timeout);
     print_timeout(launch);
-    launch_ends(launch, LAUNCH_TIMEOUT);
-    sim_wake(&launch->fanout.waiter);
+    launch_give_up(launch, LAUNCH_TIMEOUT);
 }
 
 struct launch *launch_submit(const struct launch_part *parts, uint32_t count, const struct launch_options *options)
@@ -233,16 +264,18 @@ struct launch *launch_submit(const struct launch_part *parts, uint32_t count, co
     uint32_t *cube = arena_alloc(launch->count, sizeof *cube);
     for (uint32_t i = 0; i < launch->count; i++)
         cube[i] = pe_number(launch->runs[i].tl.pe) / kb_shape.pes;
-    launch->fanout = (struct fanout){.fail_fast = options->fail_fast, .at_io_cpu = stamp, .at_m_cpu = m_cpu_dispatches,
+    launch->start = options->start;
+    launch->fanout = (struct fanout){.fail_fast = options->fail_fast, .direct = options->start == START_CUBE,
+                                     .at_io_cpu = io_cpu_stamps, .at_m_cpu = m_cpu_dispatches,
                                      .done = launch_answered};
     fanout_plan(&launch->fanout, cube, launch->count);
     for (uint32_t i = 0; i < launch->count; i++)
         launch->runs[i].tl.request = launch->fanout.correlation;
     if (launch->fanout.sip_count > 1)
-        launch->start_ps = host_stamp_ps(&launch->fanout);
+        launch->stamp_ps = host_stamp_ps(&launch->fanout);
     if (options->timed) {
-        event_set(&launch->timeout, event_order(place_rank(place_host()), CLASS_KERNEL, 0), launch->fanout.correlation,
-                  timed_out);
+        uint64_t position = options->position ? options->position : launch->fanout.correlation;
+        event_set(&launch->timeout, event_order(place_rank(place_host()), CLASS_KERNEL, 0), position, timed_out);
         event_at(&launch->timeout, time_after(now_ps, options->timeout_ps));
     }
     fanout_send(&launch->fanout);

@@ -16,7 +16,17 @@ struct launch_part {
     uint32_t count;
 };
 
+/* When the kernels of a launch begin. */
+enum launch_start {
+    START_BARRIER,                                      /* all at one time, that io_cpu stamps or, for several SIPs, the host */
+    START_CUBE,                                         /* those of a cube at one time, that its m_cpu stamps; no io_cpu */
+    START_FREE                                          /* each when the launch reaches its pe_cpu */
+};
+
 struct launch_options {
+    enum launch_start start;
+    uint64_t position;                                  /* in what the host does: orders timeouts of one instant; 0: the
+                                                           number of the request */
     bool fail_fast;                                     /* the host gets the first failure at once, not at the end */
     bool timed;
     uint64_t timeout_ps;                                /* from the submission */
@@ -27,11 +37,17 @@ struct launch_options {
 struct launch {
     const char *program;                                /* names of the parts, joined by '+' */
     enum launch_status status;
-    uint64_t submitted_ps, start_ps, done_ps;
+    uint64_t submitted_ps, done_ps;
+    bool begun;                                         /* a kernel has begun: */
+    uint64_t start_ps;                                  /* when the first one did */
+    enum launch_start start;
+    uint64_t stamp_ps;                                  /* when all kernels begin, of START_BARRIER */
     struct kernel_run {                                 /* per PE, by rank */
         struct tl tl;
         bool started, ended;                            /* ended: returned or failed */
-        uint64_t start_ps, end_ps, dma_ps, compute_ps;  /* the last two are valid from its end on */
+        bool counted;                                   /* dma_ps and compute_ps are final: it has ended, or its launch */
+        uint64_t stamp_ps;                              /* when it shall begin, unless START_FREE */
+        uint64_t start_ps, end_ps, dma_ps, compute_ps;
     } *runs;
     uint32_t count;
     const struct kernel_run *failed;                    /* whose failure the host got */
@@ -51,8 +67,8 @@ void launch_skip(const struct launch_part *parts, uint32_t count);
 /* Suspends the host program that acts until the host has the last answer. Returns false if the launch failed. */
 bool launch_wait(struct launch *launch);
 
-/* The host has the last answer of a launch, or will never have it. */
-void launch_ends(struct launch *launch, enum launch_status status);
+/* The host waits no longer for a launch, which ends with this status. */
+void launch_give_up(struct launch *launch, enum launch_status status);
 
 /* The first launch that is known to have failed; NULL: there is none. */
 const struct launch *launch_bad(void);
@@ -60,7 +76,7 @@ const struct launch *launch_bad(void);
 /* How it ended, for people: "kernel gemm failed with PAGE_FAULT at sip0.cube0.pe1.pe_mmu, 1200 ps (request 1)". */
 const char *launch_outcome(const struct launch *launch);
 
-/* How long a PE's DMAs, or its arrays, have been busy for its kernel up to t_ps. */
+/* How long a PE's DMAs, or its arrays, have been busy for its kernel up to t_ps, or up to the end of its launch. */
 uint64_t run_dma_ps(const struct kernel_run *run, uint64_t t_ps);
 uint64_t run_compute_ps(const struct kernel_run *run, uint64_t t_ps);
 

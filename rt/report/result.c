@@ -131,24 +131,52 @@ static void write_failure(struct json *json, const struct failure *failure, cons
     json_object_end(json);
 }
 
-/* How long a kernel ran, up to its end or to the end of the run. */
-static uint64_t exec_ps(const struct kernel_run *run, uint64_t end_ps)
+/* A launch is reported as it was at the end of the instant in which the host had its answer or gave it up. Its kernels
+ * may run on after that, beside other launches. */
+static uint64_t until_ps(const struct launch *launch)
 {
-    return !run->started ? 0 : (run->ended ? run->end_ps : end_ps) - run->start_ps;
+    return launch->status == LAUNCH_RUNNING ? sim_now_ps() : launch->done_ps;
 }
 
-static void write_pe(struct json *json, const struct kernel_run *run, uint64_t end_ps)
+static bool has_started(const struct kernel_run *run)
 {
+    return run->started && run->start_ps <= until_ps(run->tl.launch);
+}
+
+static bool has_ended(const struct kernel_run *run)
+{
+    return run->ended && run->end_ps <= until_ps(run->tl.launch);
+}
+
+static uint64_t exec_ps(const struct kernel_run *run)
+{
+    return !has_started(run) ? 0 : (has_ended(run) ? run->end_ps : until_ps(run->tl.launch)) - run->start_ps;
+}
+
+static void write_pe(struct json *json, const struct kernel_run *run)
+{
+    bool failed = run->tl.failure.set && has_ended(run);
     json_object(json, NULL);
     json_string(json, "id", pe_name(run->tl.pe));
-    json_string(json, "status", run->tl.failure.set ? "failed" : run->ended ? "ok" : "running");
-    write_time(json, "start_ps", run->started, run->start_ps);
-    write_time(json, "end_ps", run->ended, run->end_ps);
-    json_u64(json, "dma_ps", run_dma_ps(run, end_ps));
-    json_u64(json, "compute_ps", run_compute_ps(run, end_ps));
-    if (run->tl.failure.set)
+    json_string(json, "status", failed ? "failed" : has_ended(run) ? "ok" : "running");
+    write_time(json, "start_ps", has_started(run), run->start_ps);
+    write_time(json, "end_ps", has_ended(run), run->end_ps);
+    json_u64(json, "dma_ps", run_dma_ps(run, sim_now_ps()));
+    json_u64(json, "compute_ps", run_compute_ps(run, sim_now_ps()));
+    if (failed)
         write_failure(json, &run->tl.failure, NULL);
     json_object_end(json);
+}
+
+static bool is_submitted(const struct tl *tl, uint32_t number)
+{
+    return number < tl->commands && command_row(tl, number).submitted_ps <= until_ps(tl->launch);
+}
+
+static bool is_complete(const struct tl *tl, uint32_t number)
+{
+    uint64_t complete_ps = command_row(tl, number).complete_ps;
+    return complete_ps != NOT_COMPLETE && complete_ps <= until_ps(tl->launch);
 }
 
 static void write_command(struct json *json, const struct tl *tl, uint32_t number)
@@ -159,7 +187,7 @@ static void write_command(struct json *json, const struct tl *tl, uint32_t numbe
     json_u64(json, "n", number);
     json_string(json, "do", command_words[row.kind]);
     json_u64(json, "submitted_ps", row.submitted_ps);
-    write_time(json, "complete_ps", row.complete_ps != NOT_COMPLETE, row.complete_ps);
+    write_time(json, "complete_ps", is_complete(tl, number), row.complete_ps);
     json_object_end(json);
 }
 
@@ -168,34 +196,35 @@ static void write_waiting(struct json *json, const struct launch *launch)
     json_array(json, "waiting");
     for (uint32_t i = 0; i < launch->count; i++) {
         const struct kernel_run *run = &launch->runs[i];
-        if (run->ended)
+        if (has_ended(run))
             continue;
         json_object(json, NULL);
         json_string(json, "pe", pe_name(run->tl.pe));
         json_array(json, "commands");
-        for (const struct command *command = run->tl.first; command; command = command->next)
-            json_u64(json, NULL, command->number);
+        for (uint32_t number = 0; is_submitted(&run->tl, number); number++)
+            if (!is_complete(&run->tl, number))
+                json_u64(json, NULL, number);
         json_array_end(json);
         json_object_end(json);
     }
     json_array_end(json);
 }
 
-static void write_metrics(struct json *json, const struct launch *launch, uint64_t end_ps)
+static void write_metrics(struct json *json, const struct launch *launch)
 {
     uint64_t exec = 0, dma = 0, compute = 0;
     for (uint32_t i = 0; i < launch->count; i++) {
         const struct kernel_run *run = &launch->runs[i];
-        exec = most(exec, exec_ps(run, end_ps));
-        dma = most(dma, run_dma_ps(run, end_ps));
-        compute = most(compute, run_compute_ps(run, end_ps));
+        exec = most(exec, exec_ps(run));
+        dma = most(dma, run_dma_ps(run, sim_now_ps()));
+        compute = most(compute, run_compute_ps(run, sim_now_ps()));
     }
     json_u64(json, "pe_exec_ps", exec);
     json_u64(json, "dma_ps", dma);
     json_u64(json, "compute_ps", compute);
 }
 
-static void write_launch(struct json *json, const struct launch *launch, uint64_t end_ps)
+static void write_launch(struct json *json, const struct launch *launch)
 {
     static const char *const statuses[] = {
         [LAUNCH_RUNNING] = "running", [LAUNCH_OK] = "ok",             [LAUNCH_FAILED] = "failed",
@@ -206,16 +235,16 @@ static void write_launch(struct json *json, const struct launch *launch, uint64_
     json_string(json, "program", launch->program);
     json_string(json, "status", statuses[launch->status]);
     write_time(json, "submitted_ps", submitted, launch->submitted_ps);
-    write_time(json, "start_ps", submitted && launch->count && launch->runs[0].started, launch->start_ps);
+    write_time(json, "start_ps", launch->begun && launch->start_ps <= until_ps(launch), launch->start_ps);
     write_time(json, "done_ps", submitted && launch->status != LAUNCH_RUNNING, launch->done_ps);
-    write_metrics(json, launch, end_ps);
+    write_metrics(json, launch);
     json_array(json, "pes");
     for (uint32_t i = 0; i < launch->count; i++)
-        write_pe(json, &launch->runs[i], end_ps);
+        write_pe(json, &launch->runs[i]);
     json_array_end(json);
     json_array(json, "commands");
     for (uint32_t i = 0; i < launch->count; i++)
-        for (uint32_t number = 0; number < launch->runs[i].tl.commands; number++)
+        for (uint32_t number = 0; is_submitted(&launch->runs[i].tl, number); number++)
             write_command(json, &launch->runs[i].tl, number);
     json_array_end(json);
     if (launch->failed)
@@ -249,9 +278,8 @@ bool result_good(void)
     return true;
 }
 
-void result_write(struct json *json)
+void result_write(struct json *json, uint64_t end_ps)
 {
-    uint64_t end_ps = sim_now_ps();
     json_string(json, "system", kb_machine_name);
     json_u64(json, "end_ps", end_ps);
     if (memory_requests) {
@@ -262,7 +290,7 @@ void result_write(struct json *json)
     }
     json_array(json, "launches");
     for (const struct launch *launch = launches; launch; launch = launch->next)
-        write_launch(json, launch, end_ps);
+        write_launch(json, launch);
     json_array_end(json);
 }
 

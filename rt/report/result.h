@@ -14,7 +14,7 @@ extern struct observer command_rows_observer;
 bool result_good(void);
 
 /* Writes "system", "end_ps", "memory" if there were memory requests, and "launches" into an open object. */
-void result_write(struct json *json);
+void result_write(struct json *json, uint64_t end_ps);
 
 /* Removes all rows of commands. */
 void command_rows_reset(void);

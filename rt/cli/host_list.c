@@ -1,0 +1,203 @@
+/* host_list.c: the host of a replayed stream, which takes its steps one after the other. */
+#include "host_list.h"
+
+#include "common/arena.h"
+#include "launch/host_request.h"
+#include "launch/launch.h"
+#include "machine/emitted.h"
+#include "machine/pe.h"
+#include "sim/loop.h"
+
+/* A step that has begun. */
+struct step_run {
+    const struct launch *launch;                        /* what it submitted, by its kind */
+    const struct memory_request *memory;
+    bool complete;
+};
+
+static struct {
+    const struct command_stream *stream;
+    struct step_run *runs;                              /* by step */
+    uint32_t next;                                      /* the step that the host is at */
+    bool begun;                                         /* that step has begun */
+    uint32_t in_flight;
+    bool stopped;                                       /* a request has not ended well */
+    bool over;
+    struct host_delay delay;
+    uint64_t end_ps;
+    struct sim_wait waiter;                             /* the host program */
+} list;
+
+/* ---- the programs of kernels */
+
+/* The address for the PE that uses it. */
+static uint64_t address_for(const struct stream_address *address, const struct pe *pe)
+{
+    if (address->is_va)
+        return address->va;
+    uint32_t number = pe_number(pe), cube = number / kb_shape.pes;
+    uint32_t own_pe = address->space == SPACE_SRAM ? 0 : number % kb_shape.pes;
+    return address_make(address->space, address->sip == OWN ? cube / kb_shape.cubes : (uint32_t)address->sip,
+                        address->cube == OWN ? cube % kb_shape.cubes : (uint32_t)address->cube,
+                        address->pe == OWN ? own_pe : (uint32_t)address->pe, address->offset);
+}
+
+static void run_program(struct tl *tl, const void *arg)
+{
+    const struct stream_program *program = arg;
+    for (const struct stream_step *step = program->steps; step < program->steps + program->count; step++)
+        switch (step->kind) {
+        case STEP_DELAY: kernel_delay(tl, step->delay_ps); break;
+        case STEP_WAIT:
+            for (uint32_t i = 0; i < step->awaited_count; i++)
+                kernel_wait(tl, step->awaited[i]);
+            break;
+        case STEP_COMMAND: {
+            struct request ask = step->ask;
+            for (unsigned i = 0; i < OPERANDS; i++) {
+                ask.address[i] = address_for(&step->address[i], tl->pe);
+                ask.virtual_address[i] = step->address[i].is_va && kb_attrs.pe_mmu_enabled;
+            }
+            uint32_t number = kernel_submit(tl, &ask)->number;
+            if (step->blocks)
+                kernel_wait(tl, number);
+        }
+        }
+}
+
+/* ---- requests */
+
+static struct fanout *submit_map(const struct stream_map *map)
+{
+    uint64_t *addresses = map->unmaps ? NULL : arena_alloc(map->count, sizeof *addresses);
+    for (uint32_t i = 0; addresses && i < map->count; i++)
+        addresses[i] = address_for(&map->to, &kb_pe[map->pes[i]]);
+    return map_request_submit(map->pes, addresses, map->count, map->va, map->pages);
+}
+
+static struct fanout *submit_memory(const struct stream_memory *memory, struct step_run *run)
+{
+    struct memory_request *request = arena_alloc(1, sizeof *request);
+    uint64_t *addresses = arena_alloc(memory->count, sizeof *addresses);
+    for (uint32_t i = 0; i < memory->count; i++)
+        addresses[i] = address_for(&memory->addresses[i], &kb_pe[0]);
+    *request = (struct memory_request){.writes = memory->writes, .addresses = addresses, .count = memory->count,
+                                       .bytes = memory->bytes};
+    memory_request_submit(request);
+    run->memory = request;
+    return &request->fanout;
+}
+
+static struct launch_part *parts_of(const struct stream_launch *launch)
+{
+    struct launch_part *parts = arena_alloc(launch->count, sizeof *parts);
+    for (uint32_t i = 0; i < launch->count; i++) {
+        const struct stream_part *part = &launch->parts[i];
+        parts[i] = (struct launch_part){part->program->name, run_program, part->program, part->pes, part->count};
+    }
+    return parts;
+}
+
+static struct fanout *submit_launch(const struct stream_launch *stream_launch, struct step_run *run, uint64_t position)
+{
+    struct launch_options options = stream_launch->options;
+    options.position = position;
+    struct launch *launch = launch_submit(parts_of(stream_launch), stream_launch->count, &options);
+    run->launch = launch;
+    return &launch->fanout;
+}
+
+/* ---- the list */
+
+static void host_acts(void);
+
+static void request_ended(void *owner)
+{
+    struct step_run *run = owner;
+    run->complete = true;
+    list.in_flight--;
+    list.end_ps = now_ps;
+    if ((run->launch && run->launch->status != LAUNCH_OK) || (run->memory && run->memory->failure.set)) {
+        list.stopped = true;
+        host_delay_cancel(&list.delay);
+    }
+    host_acts();
+}
+
+static void delay_ended(void)
+{
+    list.runs[list.next].complete = true;
+    host_acts();
+}
+
+static void begin(const struct host_step *step, struct step_run *run)
+{
+    struct fanout *fanout = NULL;
+    switch (step->kind) {
+    case HOST_MAP:
+        if (step->map.count)
+            fanout = submit_map(&step->map);
+        break;
+    case HOST_MEMORY: fanout = submit_memory(&step->memory, run); break;
+    case HOST_LAUNCH: fanout = submit_launch(&step->launch, run, list.next + 1); break;
+    case HOST_DELAY:
+        host_delay_begin(&list.delay, step->delay_ps, list.next + 1, delay_ended);
+        return;
+    case HOST_WAIT: return;
+    }
+    if (!fanout) {                                      /* a map of no PE */
+        run->complete = true;
+        list.end_ps = now_ps;
+        return;
+    }
+    fanout->ended = request_ended;
+    fanout->owner = run;
+    list.in_flight++;
+}
+
+/* Whether the host can go on to the step after this one. */
+static bool has_passed(const struct host_step *step, const struct step_run *run)
+{
+    if (step->kind != HOST_WAIT)
+        return step->async || run->complete;
+    for (uint32_t i = 0; i < step->awaited_count; i++)
+        if (!list.runs[step->awaited[i]].complete)
+            return false;
+    return true;
+}
+
+/* Takes as many steps as the host can take now. */
+static void host_acts(void)
+{
+    for (; !list.stopped && list.next < list.stream->count; list.next++, list.begun = false) {
+        const struct host_step *step = &list.stream->steps[list.next];
+        if (!list.begun)
+            begin(step, &list.runs[list.next]);
+        list.begun = true;
+        if (!has_passed(step, &list.runs[list.next]))
+            return;
+    }
+    if (list.in_flight)
+        return;
+    list.over = true;
+    sim_wake(&list.waiter);
+}
+
+void host_list_run(void *stream)
+{
+    list.stream = stream;
+    list.runs = arena_alloc(list.stream->count + 1, sizeof *list.runs);
+    host_acts();
+    if (!list.over)
+        sim_sleep(&list.waiter);
+    for (list.next += list.begun; list.next < list.stream->count; list.next++) {
+        const struct stream_launch *launch = &list.stream->steps[list.next].launch;
+        if (launch->count)
+            launch_skip(parts_of(launch), launch->count);
+    }
+}
+
+uint64_t host_list_end_ps(void)
+{
+    return list.end_ps;
+}
