@@ -293,9 +293,20 @@ def in_flight(program):
        "four launches in flight verify", ended.said)
     ok(spans[1][0] < spans[0][1] and spans[2][0] < spans[0][1] < spans[3][0],
        "launches on disjoint PEs overlap in time", spans)
+    ended, made = result(program, "transfers")
+    writes, launches_ = [one for one in made["memory"] if one["do"] == "write"], made["launches"]
+    ok(ended.returncode == 0 and ended.stdout.count("verified ") == 1 and len(made["memory"]) == 4
+       and all(one["done_ps"] > one["submitted_ps"] for one in made["memory"]),
+       "asynchronous writes and reads verify, and the bench waits for the last one", ended.said)
+    ok(writes[0]["submitted_ps"] == writes[1]["submitted_ps"] == launches_[0]["submitted_ps"] == 0
+       and writes[1]["done_ps"] - writes[0]["done_ps"] >= writes[0]["xfer_ps"] > 0,
+       "the second write waits in the m_cpu for the first", made["memory"])
+    starts = [sorted({pe["start_ps"] for pe in one["pes"]}) for one in launches_]
+    ok(len(starts[0]) == 1 and len(starts[2]) == 2 and starts[2][0] == launches_[2]["start_ps"],
+       "without a stamp a kernel begins when the launch reaches it", starts)
     ended = run(program, "run", "refused")
-    ok(ended.returncode == 2 and ended.stderr.startswith("params.c:68: error: kb_launch: sip0.cube0.pe1 still runs "
-       "kernel waits, launched at params.c:67, and cannot run waits yet"),
+    ok(ended.returncode == 2 and ended.stderr.startswith("params.c:88: error: kb_launch: sip0.cube0.pe1 still runs "
+       "kernel waits, launched at params.c:87, and cannot run waits yet"),
        "a launch on a PE that still runs a kernel is refused", ended.said)
 
 

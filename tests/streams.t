@@ -5,6 +5,9 @@ from harness import ok, run, scratch, simulator, suite, topology, write
 STEPS = "programs: {{ p: [{}] }}\nlaunches: [{{ program: p, targets: [sip0.cube0.pe0] }}]\n"
 LAUNCH = "programs: {{ p: [{{ do: delay, ns: 1 }}], q: [] }}\nlaunches: [{}]\n"
 HOST = "{}\nprograms: {{ p: [] }}\nlaunches: []\n"
+LIST = "host: [{}]\nprograms: {{ p: [] }}\n"
+L0 = "{ do: launch, program: p, targets: [sip0.cube0.pe0], id: l, async: true }"
+L1 = "{ do: launch, program: p, targets: [sip0.cube0.pe0] }"
 NEXT = "{ do: load, id: x, from: { space: hbm }, to: 0, bytes: 64 }"
 
 # The sentence of the test, a stream with a hole, what goes there, each error and note as LINE:COLUMN: MESSAGE.
@@ -113,6 +116,38 @@ WRONG = (
      "1:32: unknown key 'to' in a memory request", "1:32: did you mean 'do'?", "1:10: 'from' is missing"),
     ("a memory request has an address", HOST, "memory: [{ do: write, bytes: 1, to: [] }]",
      "1:37: 'to' must name at least one address"),
+    ("host is beside no other list", HOST, "host: []\nmmu: []", "2:6: 'mmu' is given beside 'host'; it belongs in that "
+     "list", "4:11: 'launches' is given beside 'host'; it belongs in that list"),
+    ("there is no such step of the host", LIST, "{ do: send }",
+     "1:14: do must be map, unmap, read, write, launch, wait or delay, not 'send'", "1:14: did you mean 'read'?"),
+    ("a step of the host is a mapping", LIST, "3", "1:8: a step of the host must be a mapping, not '3'"),
+    ("a launch of a list has no other keys", LIST, f"{L0.replace('async', 'after')}",
+     "1:68: unknown key 'after' in a launch",
+     "1:68: its keys are do, program, targets, parts, timeout_ns, on_failure, start, id, async"),
+    ("a launch outside a list has no id", LAUNCH, "{ program: p, targets: ['*'], id: x }",
+     "2:42: unknown key 'id' in a launch",
+     "2:42: its keys are program, targets, parts, timeout_ns, on_failure, start"),
+    ("a start is barrier, cube or free", LAUNCH, "{ program: p, targets: ['*'], start: m_cpu }",
+     "2:49: start must be barrier, cube or free, not 'm_cpu'"),
+    ("a step's id is given once", LIST, "{ do: read, id: x, from: [{ space: sram }], bytes: 1 }, "
+     "{ do: read, id: x, from: [{ space: sram }], bytes: 1 }", "1:80: two steps of the host have the id 'x'"),
+    ("a wait of the host names steps above it", LIST, "{ do: wait, for: [x] }, { do: delay, ns: 1 }",
+     "1:26: no step above has the id 'x'"),
+    ("a wait is never async", LIST, "{ do: wait, for: [], async: true }", "1:29: unknown key 'async' in a wait",
+     "1:29: its keys are do, for"),
+    ("a delay of the host has its time", LIST, "{ do: delay }", "1:8: 'ns' is missing"),
+    ("an unmap has no address", LIST, "{ do: unmap, va: 0, bytes: 1, to: { space: hbm } }",
+     "1:38: unknown key 'to' in an unmap", "1:38: did you mean 'do'?"),
+    ("targets of a map are PEs", LIST, "{ do: map, va: 0, bytes: 1, to: { space: hbm }, targets: [x] }",
+     "1:66: no PE matches 'x'; ids are like sip0.cube0.pe0"),
+    ("two launches in flight share no PE", LIST, f"{L0}, {L1}",
+     "1:83: a launch is still in flight on sip0.cube0.pe0: wait for it first", "1:8: this one"),
+    ("a launch in flight and a map share no PE", LIST,
+     f"{L0}, {{ do: map, va: 0, bytes: 1, to: {{ space: hbm }} }}",
+     "1:83: a launch is still in flight on sip0.cube0.pe0: wait for it first", "1:8: this one"),
+    ("a map in flight and a launch share no PE", LIST,
+     f"{{ do: unmap, va: 0, bytes: 1, async: true }}, {L1}",
+     "1:53: a map or an unmap is still in flight on sip0.cube0.pe0: wait for it first", "1:8: this one"),
     ("an address of the host exists", HOST,
      "memory: [{ do: write, bytes: 1, to: [{ space: hbm, sip: 3, cube: 5 }] }]", "1:38: there is no SIP 3",
      "1:38: there is no cube 5 in a SIP"),

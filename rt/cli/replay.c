@@ -95,7 +95,7 @@ static int replay_main(int argc, char **argv)
     fastforward_init();
     sim_run(host_list_run, (void *)stream, 1, launches_deadlocked);
     trace_close();
-    usage_close();
+    usage_close(host_list_end_ps());
     if (json_path)
         json_write_output(&json, write_result, NULL);
     if (!is_standard_output(json_path) && !is_standard_output(trace_path) && !is_standard_output(stats_path))

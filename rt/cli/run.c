@@ -147,7 +147,7 @@ static bool run_and_report(const struct run_options *given, double began)
     struct host_times times = {0};
     bool good = simulation_run(began, &times);
     trace_close();
-    usage_close();
+    usage_close(sim_now_ps());
     log_close(good);
     if (given->json)
         json_write_output(&json, simulation_write, &times);

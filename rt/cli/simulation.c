@@ -15,6 +15,7 @@
 #include "host/bench.h"
 #include "host/host.h"
 #include "host/launches.h"
+#include "host/tensor_request.h"
 #include "launch/deadlock.h"
 #include "launch/launch.h"
 #include "launch/trap.h"
@@ -64,6 +65,7 @@ static void run_bench(void *arg)
     (void)arg;
     bench_current->body();
     launches_wait();
+    tensor_requests_wait();
 }
 
 static void report_deadlock(void)

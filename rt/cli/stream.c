@@ -368,7 +368,8 @@ static void read_targets(const struct node *node, uint32_t part, uint32_t *taken
             matched = true;
             if (taken[pe] && taken[pe] != part)
                 error_at(node->items[i]->where, "%s is in two parts of the launch", id);
-            taken[pe] = part;
+            else
+                taken[pe] = part;
         }
         if (!matched)
             error_at(node->items[i]->where, "no PE matches '%s'; ids are like sip0.cube0.pe0", glob);

@@ -20,6 +20,7 @@
 #include "sim/coroutine.h"
 #include "sim/loop.h"
 #include "store/tensor.h"
+#include "tensor_request.h"
 
 /* What kb_array returned; freed when the run ends. */
 struct bench_array {
@@ -102,6 +103,7 @@ void host_reset(void)
     }
     memset(&host, 0, sizeof host);
     figures_reset();
+    tensor_requests_reset();
     tensors_reset();
 }
 

@@ -69,6 +69,8 @@ static struct launch_part machine_part(const struct kb_part *part)
     return (struct launch_part){part->kernel->name, device_run, start, part->pes.pe, part->pes.count};
 }
 
+_Static_assert((int)KB_START_CUBE == START_CUBE && (int)KB_START_FREE == START_FREE, "one enumeration for benches");
+
 kb_future kb_launch_at(const struct kb_part *asked, struct kb_options options, const char *file, uint32_t line)
 {
     struct call_site call = {"kb_launch", file, line};
@@ -79,6 +81,8 @@ kb_future kb_launch_at(const struct kb_part *asked, struct kb_options options, c
     check_parts(call, asked, count);
     if (options.on_failure > KB_FAIL_FAST)
         misuse_of(call, "there is no on_failure number %u", (unsigned)options.on_failure);
+    if (options.start > KB_START_FREE)
+        misuse_of(call, "there is no start number %u", (unsigned)options.start);
     struct launch_part *parts = arena_alloc(count, sizeof *parts);
     for (uint32_t i = 0; i < count; i++)
         parts[i] = machine_part(&asked[i]);
@@ -86,7 +90,7 @@ kb_future kb_launch_at(const struct kb_part *asked, struct kb_options options, c
         launch_skip(parts, count);
     host_check_launches(call);
     struct launch_options made = {.fail_fast = options.on_failure == KB_FAIL_FAST, .timed = options.timeout_ns,
-                                  .file = file, .line = line};
+                                  .start = (enum launch_start)options.start, .file = file, .line = line};
     if (__builtin_mul_overflow(options.timeout_ns, UINT64_C(1000), &made.timeout_ps))
         misuse_of(call, "a timeout of %" PRIu64 " ns does not fit into simulated time, 2^64 ps", options.timeout_ns);
     return launch_submit(parts, count, &made);

@@ -24,6 +24,7 @@
 #include "machine/tiling.h"
 #include "npy.h"
 #include "oplog/oplog.h"
+#include "tensor_request.h"
 
 /* Records what the host puts into a tensor. */
 static void record_fill(struct call_site call, const char *name, const struct fill *fill)
@@ -222,37 +223,6 @@ void kb_save_npy_at(kb_tensor tensor, const char *path, const char *file, uint32
 
 /* ---- over the fabric: memory requests */
 
-static uint64_t shard_bytes(const struct tensor *tensor, uint32_t i)
-{
-    return tensor->shard[i].elements * dtype_bytes[tensor->dtype];
-}
-
-/* Makes one request for all shards of one size, in the order of the first of each size, and waits for each. */
-static void request_shards(struct call_site call, const struct tensor *tensor, bool writes)
-{
-    uint32_t shards = !writes && tensor->place.split == KB_COPIES ? 1 : tensor->shards;
-    bool *requested = arena_alloc(shards, sizeof *requested);
-    for (uint32_t first = 0; first < shards; first++) {
-        uint64_t bytes = shard_bytes(tensor, first);
-        if (requested[first] || bytes == 0)
-            continue;
-        uint64_t *addresses = arena_alloc(shards, sizeof *addresses);
-        uint32_t count = 0;
-        for (uint32_t i = first; i < shards; i++)
-            if (shard_bytes(tensor, i) == bytes) {
-                requested[i] = true;
-                addresses[count++] = tensor->shard[i].view.addr;
-            }
-        struct memory_request *request = arena_alloc(1, sizeof *request);
-        *request = (struct memory_request){.writes = writes, .addresses = addresses, .count = count, .bytes = bytes};
-        memory_request_submit(request);
-        if (!memory_request_wait(request))
-            host_stop(call, arena_printf("request %" PRIu64 " failed with %s at %s, %" PRIu64 " ps",
-                                         request->fanout.correlation, fault_names[request->failure.code],
-                                         place_name(request->failure.node), request->failure.t_ps));
-    }
-}
-
 static void check_request(struct call_site call, const struct tensor *tensor)
 {
     host_only(call);
@@ -261,22 +231,51 @@ static void check_request(struct call_site call, const struct tensor *tensor)
     host_check_launches(call);
 }
 
-void kb_write_at(kb_tensor tensor, const void *data, const char *file, uint32_t line)
+static kb_request write_begins(struct call_site call, kb_tensor tensor, const void *data)
 {
-    struct call_site call = {"kb_write", file, line};
     check_request(call, tensor);
     if (data)
         record_fill(call, "host_write", &(struct fill){.tensor = tensor, .kind = KB_GIVEN, .given = data});
-    request_shards(call, tensor, true);
+    return tensor_request_begin(call, tensor, true);
+}
+
+static kb_request read_begins(struct call_site call, kb_tensor tensor, void *data)
+{
+    check_request(call, tensor);
+    if (data)
+        tensor_data_copy(call, tensor, data);
+    return tensor_request_begin(call, tensor, false);
+}
+
+void kb_write_at(kb_tensor tensor, const void *data, const char *file, uint32_t line)
+{
+    struct call_site call = {"kb_write", file, line};
+    tensor_request_wait(call, write_begins(call, tensor, data));
 }
 
 void kb_read_at(kb_tensor tensor, void *data, const char *file, uint32_t line)
 {
     struct call_site call = {"kb_read", file, line};
-    check_request(call, tensor);
-    if (data)
-        tensor_data_copy(call, tensor, data);
-    request_shards(call, tensor, false);
+    tensor_request_wait(call, read_begins(call, tensor, data));
+}
+
+kb_request kb_write_async_at(kb_tensor tensor, const void *data, const char *file, uint32_t line)
+{
+    return write_begins((struct call_site){"kb_write_async", file, line}, tensor, data);
+}
+
+kb_request kb_read_async_at(kb_tensor tensor, void *data, const char *file, uint32_t line)
+{
+    return read_begins((struct call_site){"kb_read_async", file, line}, tensor, data);
+}
+
+void kb_wait_request_at(kb_request request, const char *file, uint32_t line)
+{
+    struct call_site call = {"kb_wait", file, line};
+    host_only(call);
+    if (!request)
+        misuse_of(call, "there is no request to wait for");
+    tensor_request_wait(call, request);
 }
 
 /* ---- over the fabric: maps */

@@ -143,7 +143,7 @@ bool kb_has_data(void);
  * double *x = kb_array(double, n). If there is not enough memory, the run ends with status 3. */
 #define kb_array(type, count) ((type *)kb_array_at(count, sizeof(type), __FILE__, __LINE__))
 
-/* ---- memory requests: each call blocks until the host has the answer */
+/* ---- memory requests: kb_write and kb_read block until the host has the answer */
 
 /* Writes a tensor, every copy of it, over the fabric, with one request for all shards of the same size. `data` has its
  * elements, row-major, in its dtype, and is copied at the call. NULL: the contents stay and only time passes. */
@@ -153,6 +153,14 @@ bool kb_has_data(void);
  * row-major, in its dtype. NULL: only time passes. If elements are pending, the data pass runs first; with --data off
  * that is wrong use. */
 #define kb_read(tensor, data) kb_read_at(tensor, data, __FILE__, __LINE__)
+
+/* A write or read that may still be under way. */
+typedef struct kb_request *kb_request;
+
+/* The same, but the bench goes on at once; kb_wait waits for the answer. `data` is copied, or set, at the call. An m_cpu
+ * has one write and one read in flight; others of the same kind wait there. */
+#define kb_write_async(tensor, data) kb_write_async_at(tensor, data, __FILE__, __LINE__)
+#define kb_read_async(tensor, data) kb_read_async_at(tensor, data, __FILE__, __LINE__)
 
 /* ---- virtual addresses: each call blocks until all MMUs are done. With the MMUs off the calls take the same time and
  * have no effect: a virtual address is then the physical one. */
@@ -173,9 +181,14 @@ typedef struct launch *kb_future;
 /* When a PE of a launch fails, the others run to their end (KB_DRAIN), or the host gets the answer at once. */
 enum kb_on_failure { KB_DRAIN, KB_FAIL_FAST };
 
+/* When the kernels of a launch begin: all at one time; those of a cube at one time, which its m_cpu sets, the io_cpu
+ * taking no part; or each when the launch reaches its PE. */
+enum kb_start { KB_START_BARRIER, KB_START_CUBE, KB_START_FREE };
+
 struct kb_options {
     uint64_t timeout_ns;                                /* from the submission; 0: none */
     enum kb_on_failure on_failure;
+    enum kb_start start;
 };
 
 #define kb_options(...) ((struct kb_options){__VA_ARGS__})
@@ -202,9 +215,10 @@ struct kb_part {
 
 #define kb_part(kernel, pes, ...) ((struct kb_part){&kernel##_kb_kernel, pes, kernel##_kb_arg(__VA_ARGS__)})
 
-/* Blocks until the host has the last answer of a launch; takes no time if it has it already. If the launch failed, the
- * bench ends here. */
-#define kb_wait(future) kb_wait_at(future, __FILE__, __LINE__)
+/* Blocks until the host has the last answer of a launch, or of kb_write_async or kb_read_async; takes no time if it has
+ * it already. If the request failed, the bench ends here. */
+#define kb_wait(request)                                                                                               \
+    _Generic((request), kb_future: kb_wait_at, kb_request: kb_wait_request_at)(request, __FILE__, __LINE__)
 
 /* References and expectations: kb_ref_gemm, kb_expect_close and so on. */
 #include <kb/ref.h>
@@ -253,6 +267,9 @@ struct kb_pes kb_pes_at(const char *glob, bool machine, const char *file, uint32
 void kb_barrier_at(const char *file, uint32_t line);
 void kb_write_at(kb_tensor tensor, const void *data, const char *file, uint32_t line);
 void kb_read_at(kb_tensor tensor, void *data, const char *file, uint32_t line);
+kb_request kb_write_async_at(kb_tensor tensor, const void *data, const char *file, uint32_t line);
+kb_request kb_read_async_at(kb_tensor tensor, void *data, const char *file, uint32_t line);
+void kb_wait_request_at(kb_request request, const char *file, uint32_t line);
 void kb_map_at(struct kb_pes pes, uint64_t va, kb_tensor tensor, const char *file, uint32_t line);
 void kb_unmap_at(struct kb_pes pes, uint64_t va, uint64_t bytes, const char *file, uint32_t line);
 kb_tensor kb_tensor_new_at(const char *name, enum kb_dtype dtype, struct kb_dims dims, struct kb_place place,

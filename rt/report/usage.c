@@ -289,11 +289,10 @@ static void write_engines(struct json *json)
         }
 }
 
-static void write_all(struct json *json, void *arg)
+static void write_all(struct json *json, void *end_ps)
 {
-    (void)arg;
     json_string(json, "system", kb_machine_name);
-    json_u64(json, "end_ps", sim_now_ps());
+    json_u64(json, "end_ps", *(const uint64_t *)end_ps);
     utilisation_write(json);
     json_array(json, "nodes");
     write_resources(json, RESOURCE_NODE, write_node);
@@ -315,10 +314,10 @@ static void write_all(struct json *json, void *arg)
     json_array_end(json);
 }
 
-void usage_close(void)
+void usage_close(uint64_t end_ps)
 {
     if (usage_observer.watches)
-        json_write_output(&output, write_all, NULL);
+        json_write_output(&output, write_all, &end_ps);
     observer_watch(&usage_observer, false);
 }
 

@@ -9,7 +9,7 @@ extern struct observer usage_observer;
 /* Opens the file ("-": standard output), and watches the run from now on. */
 void usage_open(const char *path);
 
-/* Writes the file, if it was opened, and completes it. */
-void usage_close(void);
+/* Writes the file, if it was opened, and completes it. `end_ps` is the end of the run. */
+void usage_close(uint64_t end_ps);
 
 #endif

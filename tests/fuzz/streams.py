@@ -1,6 +1,8 @@
 """streams: random commands for a machine: every kind, composites, messages between PEs, launches, and faults."""
 import copy
 
+from stream import chosen, parts_of
+
 DTYPES = ("f16", "f16", "bf16", "f32", "i8")
 OPS = ("relu", "exp", "add", "bias_add", "tanh", "gelu", "cast")
 SIZES = (1, 64, 64, 256, 512, 4096, 4096, 5000, 3000)
@@ -249,10 +251,60 @@ class Drawn:
                 [place() for _ in range(rng.choice((1, 1, 2, 4)))], "bytes": size}
 
 
+    # ---- what the host does, in an order of its own
+
+    def targets_of(self, step):
+        return chosen([glob for part in parts_of(step) for glob in part["targets"]], self.facts.pes)
+
+    def host_map(self):
+        entry = dict(self.rng.choice(self.maps or self.draw_maps()))
+        if self.rng.random() < 0.4:
+            del entry["to"]
+            return {"do": "unmap"} | entry
+        return {"do": "map"} | entry
+
+    def host(self, programs):
+        """A list of steps: requests in flight together, never a launch and anything else on one PE."""
+        rng, steps, flying = self.rng, [], {}           # id -> PEs that nothing else may touch, and whether it launches
+        def in_the_way(pes, launches):
+            return [name for name, (taken, launch) in flying.items() if taken & pes and (launch or launches)]
+        def wait(names):
+            if names:
+                steps.append({"do": "wait", "for": names})
+            for name in names:
+                flying.pop(name, None)
+        for i in range(rng.choice((2, 4, 6, 9))):
+            if rng.random() < 0.15:
+                steps.append({"do": "delay", "ns": rng.choice((0, 1, 50, 300, 2000.25, 12000))})
+            if flying and rng.random() < 0.15:
+                wait(rng.sample(sorted(flying), rng.randrange(1, len(flying) + 1)))
+            draw, pes = rng.random(), set()
+            if draw < 0.45:
+                step = {"do": "launch"} | self.launch(i, programs)
+                pes = self.targets_of(step)
+                if rng.random() < 0.5:
+                    step["start"] = rng.choice(("barrier", "cube", "free"))
+            elif draw < 0.65:
+                step, pes = self.host_map(), set(self.facts.pes)
+                if rng.random() < 0.6:
+                    step["targets"] = self.globs()
+                    pes = chosen(step["targets"], self.facts.pes)
+            else:
+                step = self.request()
+            wait(in_the_way(pes, step["do"] == "launch"))
+            if rng.random() < 0.7:
+                step |= {"id": f"h{i}", "async": True}
+                flying[f"h{i}"] = pes, step["do"] == "launch"
+            steps.append(step)
+        return steps
+
+
 def stream(rng, facts):
     """A stream's tree."""
     drawn, programs = Drawn(rng, facts), {}
     value = {"name": "drawn"}
+    if rng.random() < 0.35:
+        return value | {"host": drawn.host(programs), "programs": programs}
     if drawn.maps:
         value["mmu"] = drawn.maps
     if rng.random() < 0.2:
@@ -264,7 +316,12 @@ def stream(rng, facts):
 
 def with_timeout(rng, value, result):
     """The stream with a timeout at a time at which something happens in one of its launches; None if nothing does."""
-    at = rng.randrange(len(result["launches"]))
+    value = copy.deepcopy(value)
+    launches = value["launches"] if "launches" in value else [one for one in value["host"] if one["do"] == "launch"]
+    submitted = [at for at, one in enumerate(result["launches"]) if one["status"] != "skipped"]
+    if not submitted:
+        return None
+    at = rng.choice(submitted)
     launch = result["launches"][at]
     times = [one[key] for kind, key in (("pes", "end_ps"), ("commands", "complete_ps"), ("commands", "submitted_ps"))
              for one in launch[kind]] + [launch["done_ps"]] * 3
@@ -272,6 +329,5 @@ def with_timeout(rng, value, result):
     times = [time for time in times if time < 10 ** 15]         # what a float holds exactly, in ns with three places
     if not times:
         return None
-    value = copy.deepcopy(value)
-    value["launches"][at]["timeout_ns"] = rng.choice(times) / 1000
+    launches[at]["timeout_ns"] = rng.choice(times) / 1000
     return value

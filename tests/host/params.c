@@ -61,6 +61,26 @@ KB_BENCH(overlap, "launches in flight on disjoint PEs")
     kb_expect_close(z, squared);
 }
 
+/* Three writes and a read beside a kernel, then launches that the m_cpus start. */
+KB_BENCH(transfers, "memory requests in flight, and launches without io_cpu")
+{
+    struct kb_pes all = kb_pes("*"), first = {all.pe, 1}, cube = {all.pe, 2};
+    kb_tensor x = vector("x", first, -1, 1), y = vector("y", first, 1, 2);
+    kb_tensor big = kb_tensor_new("big", KB_f32, kb_1d(4096), kb_on(KB_HBM, kb_pes("sip0.cube0.pe0")));
+    float back[11];
+    kb_ref product = kb_ref_binary("mul", x, y);
+    kb_future launch = kb_launch(waits, cube, &(struct wait_args){1000 * 1000});
+    kb_request writes[] = {kb_write_async(big, NULL), kb_write_async(big, NULL)}, read = kb_read_async(x, back);
+    kb_wait(writes[1]);
+    kb_wait(writes[0]);                                 /* is complete: no time */
+    kb_wait(launch);
+    kb_wait(kb_launch_with(multiply_by, first, kb_options(.start = KB_START_CUBE), &(struct multiply_args){x, y}));
+    kb_wait(kb_launch_with(waits, cube, kb_options(.start = KB_START_FREE), &(struct wait_args){1000}));
+    kb_wait(read);
+    kb_expect_close(x, product);
+    kb_read_async(x, NULL);                             /* the end of the bench waits for it */
+}
+
 KB_BENCH(refused, "a PE that still runs an earlier launch")
 {
     struct kb_pes all = kb_pes("*"), left = {all.pe, 2}, right = {all.pe + 1, 2};

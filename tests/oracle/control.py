@@ -1,5 +1,5 @@
 """control: what the host asks of the machine, leg by leg: launches, memory requests, maps."""
-from units import move_ps
+from units import half_up, move_ps, number
 from simulation import KERNEL
 
 
@@ -81,24 +81,42 @@ class Map(Request):
 class Launch(Request):
     target = "pe_cpu"
 
-    def __init__(self, machine, programs, done, fast, timeout):
-        super().__init__(machine, list(programs), done, fast)
+    def __init__(self, machine, programs, done, raw, position, expired):
+        super().__init__(machine, list(programs), done, raw.get("on_failure") == "fail_fast")
         self.programs = programs        # {PE: steps}
         self.start = None
-        self.kernels = {}
+        self.kernels, self.starts = {}, {}
+        self.kind, self.expired = raw.get("start", "barrier"), expired
         if len(self.tree) > 1:
             self.start = self.sim.now + max(self.fabric.route("host", f"sip{sip}.io_cpu").latency + self.legs(sip)
                                             for sip in self.tree)
         self.timer = None
-        if timeout is not None:
-            self.timer = self.sim.at(self.sim.now + timeout, self.fabric.nodes["host"], KERNEL, (),
-                                     self.expire)
+        if "timeout_ns" in raw:
+            self.timer = self.sim.at(self.sim.now + half_up(number(raw["timeout_ns"]) * 1000),
+                                     self.fabric.nodes["host"], KERNEL, (position,), self.expire)
 
     def expire(self):
         """The timeout; an answer of the same instant has come before."""
         if not self.top.answered:
             self.top.answered = True
-            self.machine.timed_out()
+            self.expired()
+
+    def send(self):
+        if self.kind != "cube":
+            super().send()
+            return
+        self.top.left = sum(len(cubes) for cubes in self.tree.values())
+        for sip, cubes in self.tree.items():
+            for cube, pes in cubes.items():
+                path = self.fabric.route("host", f"sip{sip}.cube{cube}.m_cpu")
+                self.fabric.control(path, self.sim.now, lambda pes=pes, path=path: self.at_m(
+                    pes, Gather(len(pes), self.answer_on(path, self.top), self.fast), path.nodes[-1].name))
+
+    def at_m(self, pes, gather, m_cpu):
+        if self.kind == "cube":
+            start = self.sim.now + max(self.fabric.route(m_cpu, pe.name + ".pe_cpu").latency for pe in pes)
+            self.starts |= {pe: start for pe in pes}
+        super().at_m(pes, gather, m_cpu)
 
     def legs(self, sip):
         io_cpu, longest = f"sip{sip}.io_cpu", 0
@@ -119,7 +137,8 @@ class Launch(Request):
         def start():
             pe.start(self.programs[pe], answer, self.sim.now)
             self.kernels[pe] = pe.kernel
-        self.sim.at(self.start, pe.node("cpu"), KERNEL, (), start)
+        when = {"barrier": self.start, "cube": self.starts.get(pe), "free": self.sim.now}[self.kind]
+        self.sim.at(when, pe.node("cpu"), KERNEL, (), start)
 
 
 class MemoryRequest:
@@ -167,6 +186,21 @@ class MemoryRequest:
             gather.answer([{"rank": self.fabric.nodes[m_cpu].rank, "code": "BAD_ADDRESS", "node": m_cpu,
                             "t_ps": self.sim.now}])
             return
+        channel = self.machine.channels.setdefault((m_cpu, self.writes), [])
+        channel.append(lambda: self.dispatch(m_cpu, places, gather))
+        if len(channel) == 1:
+            channel[0]()
+
+    def dispatch(self, m_cpu, places, gather):
+        """When the last of it is answered, the next request of the m_cpu's channel goes."""
+        answer, channel = gather.answer, self.machine.channels[m_cpu, self.writes]
+
+        def answer_and_go_on(failures):
+            answer(failures)
+            channel.pop(0)
+            if channel:
+                channel[0]()
+        gather.answer = answer_and_go_on
         for memory, offset in places:
             path = self.fabric.route(m_cpu, memory.node.name)
             self.xfer_ps = max(self.xfer_ps, move_ps(self.size, path.rate))

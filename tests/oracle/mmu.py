@@ -24,7 +24,10 @@ class Mmu:
     def map(self, va, size, address):
         for i in range(ceil_div(size, self.page)):
             page = va // self.page + i
-            self.table[page] = plus(address, i * self.page)
+            if address is None:                                 # an unmap
+                self.table.pop(page, None)
+            else:
+                self.table[page] = plus(address, i * self.page)
             if page in self.tlb:
                 self.tlb.remove(page)
 

@@ -11,11 +11,11 @@ def failure_of(failures, *keys):
 
 
 class MemoryReport:
-    def __init__(self, raw, request):
-        self.raw, self.request, self.failure, self.done = raw, request, None, None
+    def __init__(self, raw):
+        self.raw, self.request, self.failure, self.done = raw, None, None, None
 
     def answered(self, sim, failures):
-        """Takes the answer; whether it is the end of the run."""
+        """Takes the answer; whether it is a failure."""
         self.done = sim.now
         if failures:
             self.failure = failure_of(failures, "code", "node", "t_ps")
@@ -33,6 +33,7 @@ class MemoryReport:
 class LaunchReport:
     def __init__(self, raw):
         self.raw, self.launch, self.status, self.failure, self.done = raw, None, "skipped", None, None
+        self.settled = None                     # the value, once the launch is over
 
     def answered(self, sim, failures):
         self.done, self.status = sim.now, "ok"
@@ -48,7 +49,14 @@ class LaunchReport:
     def deadlocked(self, now):
         self.status, self.done = "deadlock", now
 
-    def value(self, end_ps):
+    def settle(self):
+        """The instant in which it ended is over: what its kernels do later is not reported."""
+        self.settled = self.value()
+
+    def value(self):
+        if self.settled:
+            return self.settled
+        end_ps = self.done
         name = "+".join(part["program"] for part in parts_of(self.raw))
         pes = [self.pe_value(pe, end_ps) for pe in self.launch.programs] if self.launch else []
         metrics = [metric for _, metric in pes] or [(0, 0, 0)]
@@ -64,7 +72,8 @@ class LaunchReport:
         return value
 
     def start_ps(self):
-        return self.launch.start if self.launch and self.launch.kernels else None
+        kernels = self.launch.kernels if self.launch else {}
+        return min((kernel.start_ps for kernel in kernels.values()), default=None)
 
     def ended(self, pe):
         return pe in self.launch.kernels and self.launch.kernels[pe].end_ps is not None
@@ -93,10 +102,10 @@ class LaunchReport:
 
 
 def result(machine):
-    value = {"system": machine.topo.name, "end_ps": machine.end_ps}
-    if machine.stream.memory:
-        value["memory"] = [request.value() for request in machine.requests]
-    value["launches"] = [report.value(machine.end_ps) for report in machine.launches]
+    value = {"system": machine.topo.name, "end_ps": machine.host.end_ps}
+    if machine.host.memory:
+        value["memory"] = [report.value() for report in machine.host.memory]
+    value["launches"] = [report.value() for report in machine.host.launches]
     return value
 
 

@@ -12,6 +12,7 @@ class Simulation:
         self.events = []
         self.made = 0
         self.trace = []
+        self.cancelled = set()
         self.over = False
 
     def at(self, time, node, kind, key, effect):
@@ -23,15 +24,19 @@ class Simulation:
         return event
 
     def cancel(self, event):
-        self.events.remove(event)
-        heapq.heapify(self.events)
+        if event in self.events:
+            self.events.remove(event)
+            heapq.heapify(self.events)
+        else:
+            self.cancelled.add(event)           # it is due in this round
 
-    def run(self, issue):
+    def run(self, issue, instant_over):
         """To the end of the instant in which all is over, or until nothing is left to happen."""
         while self.events and not self.over:
             self.now = self.events[0][0]
             while self.events and self.events[0][0] == self.now:
                 self.round(issue)
+            instant_over()
 
     def round(self, issue):
         due = []
@@ -39,7 +44,8 @@ class Simulation:
             due.append(heapq.heappop(self.events))
         assert all(one[:4] != next_one[:4] for one, next_one in zip(due, due[1:]))
         for event in due:
-            event[-1]()
+            if event not in self.cancelled:
+                event[-1]()
         issue()
 
 

@@ -1,4 +1,4 @@
-"""stream: stream.yaml as programs of steps with whole numbers, launches of (PE, program), maps and memory requests."""
+"""stream: stream.yaml as programs of steps with whole numbers, and what the host does."""
 import re
 
 from memory import SPACES, physical
@@ -60,9 +60,12 @@ def step_for(raw, pe):
 class Stream:
     def __init__(self, path):
         raw = read_yaml(path)
-        self.maps, self.memory = raw.get("mmu", []), raw.get("memory", [])
-        self.programs = raw["programs"]
-        self.launches = raw["launches"]
+        self.programs = raw.get("programs", {})
+        self.host = raw.get("host")
+        if self.host is None:
+            self.host = [*({"do": "map"} | one for one in raw.get("mmu", [])), *raw.get("memory", []),
+                         *({"do": "launch"} | one for one in raw["launches"])]
+        self.launches = [step for step in self.host if step["do"] == "launch"]
 
 
 def parts_of(launch):

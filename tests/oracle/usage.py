@@ -11,6 +11,7 @@ class Usage:
     def __init__(self):
         self.services = self.size = self.busy = self.wait = 0
         self.host_busy = self.host_wait = 0             # the part for requests of the host between kernels
+        self.at_request = 0, 0                          # busy and wait when the host's request began
 
     def add(self, asked, start, length, size=0):
         self.services += 1
@@ -18,8 +19,12 @@ class Usage:
         self.busy += length
         self.wait += start - asked
 
+    def host_request_begins(self):
+        self.at_request = self.busy, self.wait
+
     def host_request_ends(self):
-        self.host_busy, self.host_wait = self.busy, self.wait
+        self.host_busy += self.busy - self.at_request[0]
+        self.host_wait += self.wait - self.at_request[1]
 
     def row(self, names, longest, moves=True):
         counted = {"services": self.services, "bytes": self.size, "busy_ps": self.busy, "wait_ps": self.wait,
@@ -89,10 +94,14 @@ def resource(usages, servers, groups=None, each=None):
             "busiest_servers": servers if groups is None else each, "wait_ps": wait}
 
 
+def kernels_of(machine):
+    return [kernel for report in machine.host.launches if report.launch for kernel in report.launch.kernels.values()]
+
+
 def span(machine):
     """From the first start of a kernel to the last end, or to the end of the run."""
-    kernels = [kernel for report in machine.launches if report.launch for kernel in report.launch.kernels.values()]
-    ends = [machine.end_ps if kernel.end_ps is None else kernel.end_ps for kernel in kernels]
+    kernels = kernels_of(machine)
+    ends = [machine.sim.now if kernel.end_ps is None else kernel.end_ps for kernel in kernels]
     return max(ends) - min(kernel.start_ps for kernel in kernels) if kernels else 0
 
 
@@ -128,13 +137,31 @@ def moved(machine, memories):
     return value
 
 
-def host_request_ends(machine):
-    """No kernel has run since the start: what was busy so far was busy for the host."""
-    for one in [*machine.fabric.nodes.values(), *machine.fabric.links.values()]:
-        one.usage.host_request_ends()
-    for _, _, named in channels(machine):
-        for _, usage in named:
-            usage.host_request_ends()
+class HostRequests:
+    """Memory requests that are under way together: what is busy for them, if no kernel runs, is busy for the host."""
+
+    def __init__(self, machine):
+        self.machine, self.under_way, self.kernels, self.idle = machine, 0, 0, False
+
+    def usages(self):
+        for one in [*self.machine.fabric.nodes.values(), *self.machine.fabric.links.values()]:
+            yield one.usage
+        for _, _, named in channels(self.machine):
+            yield from (usage for _, usage in named)
+
+    def begins(self):
+        if not self.under_way:
+            kernels = kernels_of(self.machine)
+            self.kernels, self.idle = len(kernels), all(kernel.end_ps is not None for kernel in kernels)
+            for usage in self.usages():
+                usage.host_request_begins()
+        self.under_way += 1
+
+    def ends(self):
+        self.under_way -= 1
+        if not self.under_way and self.idle and len(kernels_of(self.machine)) == self.kernels:
+            for usage in self.usages():
+                usage.host_request_ends()
 
 
 def slices(memories):
@@ -148,7 +175,7 @@ def value_of(machine):
     memories, pes = list(channels(machine)), machine.pes.values()
     for pe in pes:
         pe.run_ends()
-    return {"system": machine.topo.name, "end_ps": machine.end_ps, "util": util(machine, memories),
+    return {"system": machine.topo.name, "end_ps": machine.host.end_ps, "util": util(machine, memories),
             "hbm_slices": list(slices(memories)), "bytes": moved(machine, memories),
             "nodes": list(used_rows(({"id": node.name}, node.usage, True) for node in machine.fabric.nodes.values())),
             "links": list(used_rows(({"from": a, "to": b}, link.usage, True)
