@@ -22,6 +22,7 @@
 #include "report/summary.h"
 #include "report/trace.h"
 #include "report/usage.h"
+#include "sim/loop.h"
 #include "simulation.h"
 #include "store/fill.h"
 #include "sweep.h"
