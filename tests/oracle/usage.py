@@ -11,7 +11,7 @@ class Usage:
     def __init__(self):
         self.services = self.size = self.busy = self.wait = 0
         self.host_busy = self.host_wait = 0             # the part for requests of the host between kernels
-        self.at_request = 0, 0                          # busy and wait when the host's request began
+        self.saved = 0, 0                               # busy and wait of kernels when a request of the host began
 
     def add(self, asked, start, length, size=0):
         self.services += 1
@@ -19,12 +19,11 @@ class Usage:
         self.busy += length
         self.wait += start - asked
 
-    def host_request_begins(self):
-        self.at_request = self.busy, self.wait
+    def save(self):
+        self.saved = self.busy - self.host_busy, self.wait - self.host_wait
 
-    def host_request_ends(self):
-        self.host_busy += self.busy - self.at_request[0]
-        self.host_wait += self.wait - self.at_request[1]
+    def restore(self):
+        self.host_busy, self.host_wait = self.busy - self.saved[0], self.wait - self.saved[1]
 
     def row(self, names, longest, moves=True):
         counted = {"services": self.services, "bytes": self.size, "busy_ps": self.busy, "wait_ps": self.wait,
@@ -138,10 +137,10 @@ def moved(machine, memories):
 
 
 class HostRequests:
-    """Memory requests that are under way together: what is busy for them, if no kernel runs, is busy for the host."""
+    """Memory requests that are under way together: what is busy for them before a kernel begins is busy for the host."""
 
     def __init__(self, machine):
-        self.machine, self.under_way, self.kernels, self.idle = machine, 0, 0, False
+        self.machine, self.under_way, self.kernels = machine, 0, None   # kernels that had begun at the first of them
 
     def usages(self):
         for one in [*self.machine.fabric.nodes.values(), *self.machine.fabric.links.values()]:
@@ -150,18 +149,20 @@ class HostRequests:
             yield from (usage for _, usage in named)
 
     def begins(self):
-        if not self.under_way:
-            kernels = kernels_of(self.machine)
-            self.kernels, self.idle = len(kernels), all(kernel.end_ps is not None for kernel in kernels)
-            for usage in self.usages():
-                usage.host_request_begins()
+        kernels = kernels_of(self.machine)
+        if not self.under_way or self.kernels != len(kernels):
+            self.kernels = None
         self.under_way += 1
+        if self.kernels is None and all(kernel.end_ps is not None for kernel in kernels):
+            self.kernels = len(kernels)
+            for one in self.usages():
+                one.save()
 
     def ends(self):
         self.under_way -= 1
-        if not self.under_way and self.idle and len(kernels_of(self.machine)) == self.kernels:
-            for usage in self.usages():
-                usage.host_request_ends()
+        if self.kernels == len(kernels_of(self.machine)):
+            for one in self.usages():
+                one.restore()
 
 
 def slices(memories):
