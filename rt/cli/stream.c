@@ -449,14 +449,15 @@ static void read_launch(const struct node *node, const struct command_stream *st
 
 /* ---- maps and memory requests */
 
-static void read_map(const struct node *node, struct stream_map *map)
+static void read_map(const struct node *node, bool unmaps, struct stream_map *map)
 {
     uint64_t bytes = 1;
+    map->unmaps = unmaps;
     const struct node *va = required(node, "va"), *targets = node_get(node, "targets");
     if (va)
         node_u64(va, "va", 0, UINT64_MAX, &map->va);
     read_bytes(node, &bytes);
-    if (!map->unmaps)
+    if (!unmaps)
         read_address(required(node, "to"), "to", false, &map->to);
     if (targets)
         read_targets(targets, 1, arena_alloc(pe_count(), sizeof(uint32_t)), &map->pes, &map->count);
@@ -465,9 +466,10 @@ static void read_map(const struct node *node, struct stream_map *map)
         error_at(va->where, "%s", wrong);
 }
 
-static void read_memory_request(const struct node *node, struct stream_memory *request)
+static void read_memory_request(const struct node *node, bool writes, struct stream_memory *request)
 {
-    const char *side = request->writes ? "to" : "from";
+    const char *side = writes ? "to" : "from";
+    request->writes = writes;
     read_bytes(node, &request->bytes);
     const struct node *addresses = required(node, side);
     if (!addresses || !node_is(addresses, NODE_SEQUENCE, side))
@@ -566,14 +568,8 @@ static void read_host_step(const struct node *node, unsigned form, bool listed, 
     if (listed && is_request(step))
         read_request_name(node, step, reader);
     switch (step->kind) {
-    case HOST_MAP:
-        step->map.unmaps = form == FORM_UNMAP;
-        read_map(node, &step->map);
-        break;
-    case HOST_MEMORY:
-        step->memory.writes = form == FORM_WRITE;
-        read_memory_request(node, &step->memory);
-        break;
+    case HOST_MAP: read_map(node, form == FORM_UNMAP, &step->map); break;
+    case HOST_MEMORY: read_memory_request(node, form == FORM_WRITE, &step->memory); break;
     case HOST_LAUNCH: read_launch(node, reader->stream, &step->launch); break;
     case HOST_WAIT: read_host_wait(node, step, reader); break;
     case HOST_DELAY: {
