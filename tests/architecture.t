@@ -1,0 +1,74 @@
+#!/usr/bin/python3
+"""architecture: the files, rooms and functions that docs/architecture.md names exist. plain build only"""
+import os
+import re
+
+from harness import ROOT, done, ok, read
+
+PAGE = read(os.path.join(ROOT, "docs", "architecture.md"))
+WALKS, RECIPES = PAGE.split("\n## Recipes\n")
+# Names that the examples of recipes make up.
+SUITES = {name.removesuffix(".t") for name in os.listdir(os.path.join(ROOT, "tests"))}
+EXAMPLES = re.compile(r"refresh|pack|PACK|fill|crypt|softplus|NAME|FIELD|KIND")
+
+
+def sources():
+    for folder in ("gen", "kernels", "rt", "templates", "tests"):
+        for where, _, names in os.walk(os.path.join(ROOT, folder)):
+            for name in names:
+                yield os.path.relpath(os.path.join(where, name), ROOT)
+
+
+FILES = sorted(sources())
+WORDS = {word for path in FILES if path.endswith((".c", ".h", ".re", ".in", ".def"))
+         for word in re.findall(r"\w+", read(os.path.join(ROOT, path)))}
+
+
+def code(text):
+    """The blocks of a text and what stands between back quotes."""
+    blocks = re.findall(r"^```[^\n]*\n(.*?)^```$", text, re.M | re.S)
+    return blocks + re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S))
+
+
+def files(text):
+    """The names of files outside links: "machine/fabric.c", "memory.c"."""
+    for found in re.findall(r"[\w/]+\.(?:def|[ch]|re)(?:\.in)?\b", re.sub(r"\]\([^)]*\)", "]", text)):
+        yield found
+
+
+def functions(text):
+    """Words with an underscore in code, and the first words of the lines of walks."""
+    for piece in code(text):
+        yield from (word for word in re.findall(r"\b[a-z]+_\w*[a-z]\b(?![*/]|\.[ch]\b)", piece))
+
+
+missing = [name for name in files(PAGE) if not EXAMPLES.search(name)
+           and not any(path == name or path.endswith("/" + name) for path in FILES)]
+ok(len(list(files(PAGE))) > 40 and not missing, "every file that docs/architecture.md names exists", *missing)
+
+named = {word for word in functions(WALKS)}
+missing = sorted(named - WORDS)
+ok(len(named) > 20 and not missing, "every function that docs/architecture.md names is in the code", *missing)
+
+named = {word for word in functions(RECIPES) if not EXAMPLES.search(word)}
+missing = sorted(named - WORDS - SUITES)
+ok(len(named) > 8 and not missing, "every function that a recipe of docs/architecture.md names is in the code", *missing)
+
+# "  launch_submit       launch/launch   makes ...": the function is in that file.
+steps = re.findall(r"^ *(\w+)  +(\w+/\w+) ", WALKS, re.M)
+wrong = [f"{function}: not in rt/{file}.c" for function, file in steps
+         if f" {function}(" not in read(os.path.join(ROOT, "rt", file + ".c"))
+         and f"*{function}(" not in read(os.path.join(ROOT, "rt", file + ".c"))]
+ok(len(steps) > 6 and not wrong, "every step of a way in docs/architecture.md is in the file beside it", *wrong)
+
+rooms = re.findall(r"^\| \[(\w+)\]\(\.\./rt/\1\)", PAGE, re.M)
+known = re.search(r"^ROOMS = \((.*?)\)$", read(os.path.join(ROOT, "tests", "tidy.t")), re.M | re.S)[1]
+ok(rooms == re.findall(r'"(\w+)"', known), "docs/architecture.md has the rooms of rt in their order", *rooms)
+
+passes = [name for row in re.findall(r"^\| \w+ \| (\[.*?) \|", PAGE, re.M) for name in re.findall(r"\[(\w+)\.(?:c|re)\]", row)]
+head = read(os.path.join(ROOT, "gen", "main.c")).split("*/")[0]
+calls = {"check": "check_topology", "elab": "elaborate", "wire": "wire", "size": "measure", "route": "route", "emit": "emit"}
+order = [calls[name] for name in passes if name in calls]
+ok(order == re.findall(rf"\b({'|'.join(calls.values())})\b(?=[:,])", head),
+   "docs/architecture.md has the passes in the order of gen/main.c", *order)
+done()
