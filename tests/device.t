@@ -154,6 +154,7 @@ WRONG = (
     ("full", 1, r"tl_alloc: no room for \d+ bytes in the TCM: \d+ left in one piece; tensors hold 1000, tl_load at \S*"
                 r"device\.c:\d+ 32, tl_alloc at \S*device\.c:\d+ 32, .* 3072 in 3 buffers"),
     ("full_load", 1, r"tl_load: no room for 32 bytes in the TCM: 0 left in one piece"),
+    ("last_bytes", 0, ""),
     ("zero", 1, r"tl_alloc: the buffer is empty"),
     ("axes", 1, r"tl_alloc: not a valid buffer: rank 5, dtype number 6"),
     ("dtype", 1, r"tl_alloc: not a valid buffer: rank 1, dtype number 99"),

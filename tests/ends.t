@@ -6,8 +6,11 @@ limit: 200
 import json
 import os
 import re
+import signal
+import subprocess
 
 from harness import ROOT, SAN, ok, read, remove, run, scratch, simulator, small_machine, suite, topology
+from harness import wait_until
 
 SOURCE = os.path.join(ROOT, "tests", "ends", "ends.c")
 
@@ -88,6 +91,15 @@ def children(program):
            f"{len(lines)} lines, {len(set(lines))} different ones")
 
 
+def from_outside(program):
+    process = subprocess.Popen([program, "run", "ends", "what=loop"], stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL)
+    busy = wait_until(lambda: int(read(f"/proc/{process.pid}/stat").split()[13]) > 0.3 * os.sysconf("SC_CLK_TCK"))
+    process.send_signal(signal.SIGSEGV)
+    status = process.wait(60)
+    ok(busy and status == -signal.SIGSEGV, "a signal of another process is no fault of the kernel that runs", status)
+
+
 # ---- messages
 
 def grouped():
@@ -108,6 +120,8 @@ def main():
     process(program)
     strays(program)
     children(program)
+    if not SAN:
+        from_outside(program)
     grouped()
 
 

@@ -104,6 +104,8 @@ def options(topology):
     where = folder("options")
     checked = works("--check succeeds", topology, "--check", where=where)
     ok(not checked.stdout + checked.stderr and not os.listdir(where), "--check says and writes nothing", checked.said)
+    many = [write(os.path.join(folder("many"), f"{i}.yaml"), f"system: {{ name: many{i} }}\n") for i in range(200)]
+    works("200 topologies are checked at once", *many, "--check", where=where)
     for what in DUMPS:
         dumped = works(f"--dump {what} succeeds", topology, "--dump", what, where=where)
         ok(dumped.stdout and not dumped.stderr and not os.listdir(where),

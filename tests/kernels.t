@@ -87,6 +87,7 @@ MISTAKES = (
     ("bias", 1, r"epilogue: bias of f32 and i8 is not defined"),
     ("epilogues", 1, r"9 epilogues; at most 8 are possible"),
     ("tile_size", 1, r"TILE_TOO_LARGE at .*pe_scheduler"),
+    ("tile_last", 1, r"TILE_TOO_LARGE at .*tile 1 needs"),
     ("no_shard", 1, r"tl_shard: tensor 'a' has 1 shards, there is no 1"),
     ("not_mine", 1, r"tl_my_shard: tensor 'far' is not placed with this PE"),
     ("no_tensor", 1, r"tl_my_shard: there is no tensor"),

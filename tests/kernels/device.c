@@ -85,6 +85,10 @@ static void rooms(struct tl *tl, struct tl_shard x)
     if (is("full")) for (unsigned i = 0; i < 3; i++) tl_alloc(tl, KB_u8, 1024);
     if (is("full")) tl_alloc(tl, KB_u8, tl_room_bytes(tl) + 1);
     if (is("full_load")) tl_alloc(tl, KB_u8, tl_room_bytes(tl)), tl_load(tl, shard);
+    if (is("last_bytes")) {
+        tl_alloc(tl, KB_u8, tl_room_bytes(tl) - 64);
+        tl_load_into(tl, tl_part(tl, tl_alloc(tl, KB_f32, 16), 0, 8, 8), x);
+    }
     if (is("zero")) tl_alloc(tl, KB_u8, 5, 0);
     if (is("axes")) tl_alloc(tl, KB_u8, 1, 1, 1, 1, 1);
     if (is("dtype")) tl_alloc(tl, (enum kb_dtype)99, 1);
@@ -111,8 +115,9 @@ KB_KERNEL(misused, struct misused_args)
 KB_BENCH(misused, "what a kernel must not do",
          KB_WORD(what, "none peer number place self self_recv slot send_hbm recv_hbm send_empty send_reserved short "
                        "short_async never look_load look_beside look_recv use_send use_store use_math use_load "
-                       "use_source use_recv use_gemm free_load free_recv free_other look_math look_copy wait_late op no_op null_op shapes "
-                       "dtypes over odd math_hbm lanes full full_load zero axes dtype huge twice free_part free_inside fail", ""))
+                       "use_source use_recv use_gemm free_load free_recv free_other look_math look_copy wait_late "
+                       "op no_op null_op shapes dtypes over odd math_hbm lanes full full_load last_bytes zero axes "
+                       "dtype huge twice free_part free_inside fail", ""))
 {
     what = kb_word(what);
     kb_tensor far = kb_tensor_new("far", KB_f32, kb_1d(8), kb_on(KB_HBM, kb_pes("sip0.cube1.pe1")));

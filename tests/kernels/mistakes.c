@@ -47,6 +47,11 @@ static void composites(struct tl *tl, struct tl_shard a, struct tl_shard c)
         ask.a.ld = ask.b.ld = ask.c.ld = ask.a.rows = ask.b.rows = ask.c.rows = 0;
         ask.tile[0] = ask.tile[1] = ask.tile[2] = ask.m = ask.k = ask.n = 1200;
     }
+    if (is("tile_last")) {                              /* the buffers of the first tile fit, those of the last do not */
+        ask.a.dtype = ask.b.dtype = KB_i8, ask.c.dtype = KB_i32, ask.c.addr += 32 << 20;
+        ask.a.ld = ask.b.ld = ask.c.ld = ask.a.rows = ask.b.rows = ask.c.rows = 0;
+        ask.tile[0] = ask.tile[2] = ask.m = ask.n = 1200, ask.k = 16;
+    }
     tl_composite(tl, &ask);
 }
 
@@ -81,7 +86,8 @@ KB_KERNEL(mistake, struct mistake_args)
 
 KB_BENCH(mistake, "what cannot be",
          KB_WORD(what, "none zero huge tile op ld transposed dtypes u8 no_dtype unfit pinned overlap odd nowhere "
-                       "past epilogue bias epilogues tile_size no_shard not_mine no_tensor no_tensor_shards no_axes no_handle part axis "
+                       "past epilogue bias epilogues tile_size tile_last no_shard not_mine no_tensor no_tensor_shards "
+                       "no_axes no_handle part axis "
                        "full empty strided data_of_hbm store_of_hbm store_shape reserved pending pending_copy "
                        "rank_order on_failure busy axes no_elements too_many whole grid pes room peek peek_many array dtype "
                        "ref_shape "
