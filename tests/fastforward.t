@@ -16,8 +16,8 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[1:1] = [os.path.join(HERE, "oracle"), os.path.join(HERE, "fuzz")]
 
-from harness import (QUICK, SAN, done, folder, ok, read, result_difference, run, scratch, small_machine,     # noqa: E402
-                     without_host)
+from harness import (QUICK, SAN, done, first_difference, folder, ok, read, result_difference, run,     # noqa: E402
+                     scratch, small_machine, without_host)
 import machines                                                 # noqa: E402
 import streams                                                  # noqa: E402
 import trial                                                    # noqa: E402
@@ -188,18 +188,23 @@ def machine_holds(number):
         return [difference], total
     for which in range(STREAMS):
         drawn = Drawn(random.Random(f"{SEED}/{number}/{which}"), streams.Facts(machine.topology))
-        path, wanted, got = (os.path.join(where, name) for name in ("stream.yaml", "wanted.json", "got.json"))
+        path, wanted, got, wanted_stats, got_stats = (os.path.join(where, name) for name in (
+            "stream.yaml", "wanted.json", "got.json", "wanted_stats.json", "got_stats.json"))
         trial.write_yaml(path, drawn.stream())
         told = run(machine.program, "replay", path, "--profile")
         if complaint := sanitizer_said(told):
             return [f"stream {which}: {path}", complaint], total
         if not SAN:
-            exact = run(machine.program, "replay", path, "--exact-events", "--json", wanted)
-            ended = run(machine.program, "replay", path, "--json", got)
+            counts = which % 2 == 0
+            exact = run(machine.program, "replay", path, "--exact-events", "--json", wanted,
+                        *(["--stats", wanted_stats] if counts else []))
+            ended = run(machine.program, "replay", path, "--json", got, *(["--stats", got_stats] if counts else []))
             if exact.returncode != ended.returncode or exact.stderr != ended.stderr:
                 return [f"stream {which}: {path}", exact.said, ended.said], total
             if difference := result_difference(read(wanted), read(got)):
                 return [f"stream {which}: {path}", difference], total
+            if counts and (difference := first_difference(read(wanted_stats), read(got_stats))):
+                return [f"stream {which}: {path}, --stats", difference], total
         found = re.search(r"(\d+) stage services: (\d+) .*, (\d+) on PEs", told.stderr)
         total = [sum(pair) for pair in zip(total, map(int, found.groups()))]
     shutil.rmtree(where)

@@ -120,6 +120,7 @@ static void reference_take(void)
         reference.progress[i] = (struct progress){period.pes[i]->fed, state_oldest_tile(period.pes[i])};
     reference_take_counters();
     open_rows_record();
+    observe_reference_taken();
 }
 
 static bool is_reference_state(void)
@@ -184,6 +185,7 @@ static bool skip_periods(void)
     if (!periods)
         return false;
     repeat_counters(periods);
+    observe_periods_skipped(periods, period_ps * periods);
     for (uint32_t i = 0; i < period.count; i++)
         period.tiles[i] *= periods;
     state_shift(period.pes, period.tiles, period.count, period_ps * periods);

@@ -277,22 +277,6 @@ static void compare_link(struct fingerprint *print, const struct fabric_link *li
 #include "machine/state.def"
 }
 
-static bool is_kind(struct place place, enum node_kind kind)
-{
-    return place.cube != OUTSIDE && kb_cube_nodes[place.node].kind == kind;
-}
-
-/* The number over the machine of the memory behind a node of that kind. */
-static uint32_t node_slice(struct place place)
-{
-    return (place.sip * kb_shape.cubes + place.cube) * kb_shape.pes + kb_cube_nodes[place.node].index;
-}
-
-static uint32_t node_sram(struct place place)
-{
-    return place.sip * kb_shape.cubes + place.cube;
-}
-
 void fingerprint_group(struct fingerprint *print, const struct group *group)
 {
     for (uint32_t i = 0; i < group->pes && !print->differs; i++) {
@@ -302,10 +286,10 @@ void fingerprint_group(struct fingerprint *print, const struct group *group)
     for (uint32_t i = 0; i < group->nodes && !print->differs; i++) {
         struct place place = rank_place(group->node[i]);
         compare_node(print, &kb_nodes[group->node[i]]);
-        if (is_kind(place, NODE_hbm_ctrl))
-            compare_slice(print, node_slice(place));
-        if (is_kind(place, NODE_sram))
-            compare_channels(print, &kb_sram[node_sram(place)]);
+        if (place_is_kind(place, NODE_hbm_ctrl))
+            compare_slice(print, place_slice(place));
+        if (place_is_kind(place, NODE_sram))
+            compare_channels(print, &kb_sram[place_cube(place)]);
     }
     for (uint32_t i = 0; i < group->links && !print->differs; i++)
         compare_link(print, &kb_links[group->link[i]]);
@@ -544,11 +528,11 @@ void state_copy_node(const struct group_pair *pair, uint32_t position)
 #define FABRIC_NODE(field, kind, when) COPY(FABRIC_NODE, field, kind)
 #include "machine/state.def"
     }
-    if (is_kind(to_place, NODE_sram))
-        copy_channels(c, &kb_sram[node_sram(to_place)], &kb_sram[node_sram(from_place)]);
-    for (uint64_t i = 0; is_kind(to_place, NODE_hbm_ctrl) && i < kb_attrs.hbm_ctrl_pcs; i++) {
-        struct pseudo_channel *to = &slice_channels(node_slice(to_place))[i];
-        const struct pseudo_channel *from = &slice_channels(node_slice(from_place))[i];
+    if (place_is_kind(to_place, NODE_sram))
+        copy_channels(c, &kb_sram[place_cube(to_place)], &kb_sram[place_cube(from_place)]);
+    for (uint64_t i = 0; place_is_kind(to_place, NODE_hbm_ctrl) && i < kb_attrs.hbm_ctrl_pcs; i++) {
+        struct pseudo_channel *to = &slice_channels(place_slice(to_place))[i];
+        const struct pseudo_channel *from = &slice_channels(place_slice(from_place))[i];
 #define PSEUDO_CHANNEL(field, kind, when) COPY(PSEUDO_CHANNEL, field, kind)
 #include "machine/state.def"
     }
@@ -763,8 +747,8 @@ size_t state_group_counters(const struct group *group, uint64_t **counters)
         list_pe(&list, group->pe[i]);
     for (uint32_t i = 0; i < group->nodes; i++) {
         struct place place = rank_place(group->node[i]);
-        if (is_kind(place, NODE_hbm_ctrl))
-            list_slice(&list, &kb_hbm[node_slice(place)]);
+        if (place_is_kind(place, NODE_hbm_ctrl))
+            list_slice(&list, &kb_hbm[place_slice(place)]);
     }
     for (uint32_t i = 0; i < group->links; i++)
         list_link(&list, &kb_links[group->link[i]]);

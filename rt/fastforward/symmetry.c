@@ -321,6 +321,7 @@ bool symmetry_sleep(struct pe *const *pes, uint32_t count)
         sleeping.asleep[pe_number(partition.pes[i])] = true;
         state_drop_tiles(partition.pes[i]);
     }
+    observe_groups_sleep();
     return true;
 }
 
@@ -351,6 +352,7 @@ static void wake_group(const struct group *group)
         state_copy_pe(&pair, i, sleeping.composites[i]);
         sleeping.asleep[pe_number(group->pe[i])] = false;
     }
+    observe_group_wakes(&pair);
 }
 
 /* Before kernels or host programs do anything that may tell groups apart. */

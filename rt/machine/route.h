@@ -56,6 +56,24 @@ static inline struct place place_m_cpu(uint32_t sip, uint32_t cube)
 /* A part of a PE; `pe` counts over the machine. */
 struct place place_pe(uint32_t pe, enum node_kind kind);
 
+/* Whether a node is one of a kind in a cube. */
+static inline bool place_is_kind(struct place place, enum node_kind kind)
+{
+    return place.cube != OUTSIDE && kb_cube_nodes[place.node].kind == kind;
+}
+
+/* The number of a node's cube over the machine, which is that of its sram. */
+static inline uint32_t place_cube(struct place place)
+{
+    return place.sip * kb_shape.cubes + place.cube;
+}
+
+/* The number of the slice of an hbm_ctrl. */
+static inline uint32_t place_slice(struct place place)
+{
+    return place_cube(place) * kb_shape.pes + kb_cube_nodes[place.node].index;
+}
+
 /* ---- links: directed, numbered over the machine: kb_links */
 
 uint64_t link_count(void);

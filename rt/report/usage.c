@@ -8,8 +8,10 @@
 #include <string.h>
 
 #include "base/output.h"
+#include "base/rates.h"
 #include "common/arena.h"
 #include "common/array.h"
+#include "fastforward/state.h"
 #include "machine/engine.h"
 #include "machine/pe.h"
 #include "machine/stats.h"
@@ -17,10 +19,16 @@
 #include "sim/loop.h"
 #include "summary.h"
 
+/* What is only counted. */
+struct counts {
+    uint64_t services, bytes, busy_ps, wait_ps;
+};
+
 /* Of one thing that serves. */
 struct usage {
-    uint64_t services, bytes, busy_ps, wait_ps;
-    uint64_t longest_queue;                             /* most requests that waited at one time */
+    struct counts now, reference, asleep;               /* those when a reference was taken, when groups went to sleep */
+    uint64_t longest_queue;                             /* most requests that waited at one time since groups slept, */
+    uint64_t longest_before;                            /* and before */
 };
 
 /* Of a resource that is reserved, with the starts of its last reservations, in ascending order. */
@@ -97,10 +105,10 @@ static void reserved(enum resource_kind kind, uint64_t number, uint64_t bytes, u
 {
     struct reserved_usage *r = &resources[kind][number];
     struct usage *usage = &r->usage;
-    usage->services++;
-    usage->bytes += bytes;
-    usage->busy_ps += end_ps - start_ps;
-    usage->wait_ps += start_ps - asked_ps;
+    usage->now.services++;
+    usage->now.bytes += bytes;
+    usage->now.busy_ps += end_ps - start_ps;
+    usage->now.wait_ps += start_ps - asked_ps;
     if (kind == RESOURCE_HBM_MODEL || kind == RESOURCE_SRAM_MODEL)
         return;                                         /* what a model says has no order */
     trim(r);
@@ -136,9 +144,9 @@ static void command_submitted(const struct command *command)
 
 static void engine_served(struct usage *usage, uint64_t arrival_ps, uint64_t start_ps)
 {
-    usage->services++;
-    usage->busy_ps += now_ps - start_ps;
-    usage->wait_ps += start_ps - arrival_ps;
+    usage->now.services++;
+    usage->now.busy_ps += now_ps - start_ps;
+    usage->now.wait_ps += start_ps - arrival_ps;
 }
 
 static void service_ends(const struct token *token)
@@ -184,21 +192,140 @@ static void instant_ends(void)
     grown.count = 0;
 }
 
+/* ---- fast-forward */
+
+static void for_each_usage(void (*handle)(struct usage *usage, uint64_t arg), uint64_t arg)
+{
+    for (unsigned kind = 0; kind < RESOURCE_KINDS; kind++)
+        for (uint64_t i = 0; i < resource_count(kind); i++)
+            handle(&resources[kind][i].usage, arg);
+    for (size_t i = 0; i < pe_count() * (size_t)ENGINES; i++)
+        handle(&engines[i], arg);
+}
+
+/* Adds what was counted since an earlier state, some times over. */
+static void add_since(struct counts *to, const struct counts *now, const struct counts *then, uint64_t times)
+{
+    to->services = sum(to->services, product(now->services - then->services, times));
+    to->bytes = sum(to->bytes, product(now->bytes - then->bytes, times));
+    to->busy_ps = sum(to->busy_ps, product(now->busy_ps - then->busy_ps, times));
+    to->wait_ps = sum(to->wait_ps, product(now->wait_ps - then->wait_ps, times));
+}
+
+static void take_reference(struct usage *usage, uint64_t unused)
+{
+    (void)unused;
+    usage->reference = usage->now;
+}
+
+static void reference_taken(void)
+{
+    for_each_usage(take_reference, 0);
+}
+
+/* The longest queue of a period is that of all of them. */
+static void repeat(struct usage *usage, uint64_t times)
+{
+    const struct counts now = usage->now;
+    add_since(&usage->now, &now, &usage->reference, times);
+}
+
+static void periods_skipped(uint64_t times, uint64_t skipped_ps)
+{
+    for_each_usage(repeat, times);
+    for (unsigned kind = 0; kind < RESOURCE_KINDS; kind++)
+        for (uint64_t i = 0; i < resource_count(kind); i++) {
+            struct reserved_usage *r = &resources[kind][i];
+            for (size_t at = first_after(r, now_ps); at < r->starts.count; at++)
+                r->starts.at[at] += skipped_ps;
+        }
+}
+
+static void fall_asleep(struct usage *usage, uint64_t unused)
+{
+    (void)unused;
+    usage->asleep = usage->now;
+    if (usage->longest_before < usage->longest_queue)
+        usage->longest_before = usage->longest_queue;
+    usage->longest_queue = 0;
+}
+
+static void groups_sleep(void)
+{
+    for_each_usage(fall_asleep, 0);
+}
+
+static void take_over(struct usage *to, const struct usage *from)
+{
+    add_since(&to->now, &from->now, &from->asleep, 1);
+    to->longest_queue = from->longest_queue;
+}
+
+static void take_over_reserved(enum resource_kind kind, uint64_t to_number, uint64_t from_number)
+{
+    struct reserved_usage *to = &resources[kind][to_number], *from = &resources[kind][from_number];
+    take_over(&to->usage, &from->usage);
+    to->starts.count = 0;
+    for (size_t i = 0; i < from->starts.count; i++)
+        *array_add(&to->starts) = from->starts.at[i];
+}
+
+static void take_over_pe(const struct pe *to, const struct pe *from)
+{
+    uint32_t grown_bits = grown_engines[pe_number(from)];
+    for (unsigned engine = 0; engine < ENGINES; engine++) {
+        take_over(engine_usage(to, engine), engine_usage(from, engine));
+        if (grown_bits >> engine & 1)
+            engine_grown(to, engine);
+    }
+    take_over_reserved(RESOURCE_TCM_READ, pe_number(to), pe_number(from));
+    take_over_reserved(RESOURCE_TCM_WRITE, pe_number(to), pe_number(from));
+}
+
+static void take_over_node(uint32_t to, uint32_t from)
+{
+    struct place place = rank_place(to), from_place = rank_place(from);
+    take_over_reserved(RESOURCE_NODE, to, from);
+    if (place_is_kind(place, NODE_sram)) {
+        take_over_reserved(RESOURCE_SRAM_READ, place_cube(place), place_cube(from_place));
+        take_over_reserved(RESOURCE_SRAM_WRITE, place_cube(place), place_cube(from_place));
+    }
+    for (uint64_t i = 0; place_is_kind(place, NODE_hbm_ctrl) && i < kb_attrs.hbm_ctrl_pcs; i++)
+        take_over_reserved(RESOURCE_PSEUDO_CHANNEL, place_slice(place) * kb_attrs.hbm_ctrl_pcs + i,
+                           place_slice(from_place) * kb_attrs.hbm_ctrl_pcs + i);
+}
+
+static void group_wakes(const struct group_pair *pair)
+{
+    const struct group *to = pair->to, *from = pair->from;
+    for (uint32_t i = 0; i < to->nodes; i++)
+        take_over_node(to->node[i], from->node[i]);
+    for (uint32_t i = 0; i < to->links; i++)
+        take_over_reserved(RESOURCE_LINK, to->link[i], from->link[i]);
+    for (uint32_t i = 0; i < to->pes; i++)
+        take_over_pe(to->pe[i], from->pe[i]);
+}
+
 /* ---- JSON: a row for everything that was used */
+
+static uint64_t longest_queue(const struct usage *usage)
+{
+    return usage->longest_queue > usage->longest_before ? usage->longest_queue : usage->longest_before;
+}
 
 static bool is_used(const struct usage *usage)
 {
-    return usage->services || usage->longest_queue;
+    return usage->now.services || longest_queue(usage);
 }
 
 static void write_usage(struct json *json, const struct usage *usage, bool moves)
 {
-    json_u64(json, "services", usage->services);
+    json_u64(json, "services", usage->now.services);
     if (moves)
-        json_u64(json, "bytes", usage->bytes);
-    json_u64(json, "busy_ps", usage->busy_ps);
-    json_u64(json, "wait_ps", usage->wait_ps);
-    json_u64(json, "longest_queue", usage->longest_queue);
+        json_u64(json, "bytes", usage->now.bytes);
+    json_u64(json, "busy_ps", usage->now.busy_ps);
+    json_u64(json, "wait_ps", usage->now.wait_ps);
+    json_u64(json, "longest_queue", longest_queue(usage));
     json_object_end(json);
 }
 
@@ -323,11 +450,14 @@ void usage_close(uint64_t end_ps)
 
 struct observer usage_observer = {
     .name = "usage",
-    .needs_every_event = true,
     .instant_ends = instant_ends,
     .command_submitted = command_submitted,
     .command_scheduled = command_scheduled,
     .tile_queued = tile_queued,
     .service_ends = service_ends,
+    .groups_sleep = groups_sleep,
+    .group_wakes = group_wakes,
+    .reference_taken = reference_taken,
+    .periods_skipped = periods_skipped,
     .reserved = reserved,
 };

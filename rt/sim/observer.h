@@ -24,6 +24,7 @@
 
 struct command;
 struct event;
+struct group_pair;
 struct memory_request;
 struct pe;
 struct tl;
