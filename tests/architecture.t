@@ -1,5 +1,7 @@
 #!/usr/bin/python3
-"""architecture: the files, rooms and functions that docs/architecture.md names exist. plain build only"""
+"""architecture: what docs/architecture.md names is in the code, and every observer is in the list that it shows.
+plain build only
+"""
 import os
 import re
 
@@ -71,4 +73,10 @@ calls = {"check": "check_topology", "elab": "elaborate", "wire": "wire", "size":
 order = [calls[name] for name in passes if name in calls]
 ok(order == re.findall(rf"\b({'|'.join(calls.values())})\b(?=[:,])", head),
    "docs/architecture.md has the passes in the order of gen/main.c", *order)
+rt = {path: read(os.path.join(ROOT, path)) for path in FILES if path.startswith("rt/") and path.endswith(".c")}
+observers = [name for text in rt.values() for name in re.findall(r"^struct observer (\w+) = ", text, re.M)]
+wrong = [f"{name} is not in rt/cli/observers.c" for name in observers if f"&{name}," not in rt["rt/cli/observers.c"]]
+wrong += [f"{name} never watches" for name in observers
+          if not any(f"observer_watch(&{name}, " in text for text in rt.values())]
+ok(len(observers) > 9 and not wrong, "every observer of rt is in the list of observers, and can be switched on", *wrong)
 done()

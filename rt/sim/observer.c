@@ -28,6 +28,7 @@ void observer_watch(struct observer *observer, bool watches)
 {
     if (observer->watches == watches)
         return;
+    assert(observer->bit);                              /* it is in the list */
     observer->watches = watches;
     for (uint32_t left = observer->moments; left; left &= left - 1) {
         uint32_t *those = &observers.watchers[__builtin_ctz(left)], moment = left & -left;
