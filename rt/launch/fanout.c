@@ -36,6 +36,11 @@ static uint32_t legs_make(struct fanout *fanout, struct leg *legs, struct leg *a
     return count;
 }
 
+static struct place m_cpu_of(const struct leg *leg)
+{
+    return place_m_cpu(leg->cube / kb_shape.cubes, leg->cube % kb_shape.cubes);
+}
+
 void fanout_plan(struct fanout *fanout, const uint32_t *cube, uint32_t count)
 {
     fanout->correlation = ++correlations;
@@ -51,35 +56,40 @@ void fanout_plan(struct fanout *fanout, const uint32_t *cube, uint32_t count)
     }
     for (uint32_t i = 0; i < fanout->sip_count; i++) {
         struct leg *sip = &fanout->sips[i];
+        sip->way = (struct way){place_host(), place_io_cpu(sip->cube / kb_shape.cubes), REQUEST};
         fanout->cube_count += legs_make(fanout, fanout->cubes + fanout->cube_count, sip, sip->first, sip->end, cube, 1);
     }
     for (uint32_t i = 0; i < fanout->cube_count; i++) {
         struct leg *leg = &fanout->cubes[i];
+        leg->way = (struct way){leg->above ? leg->above->way.to : place_host(), m_cpu_of(leg), REQUEST};
         leg->awaited = leg->end - leg->first;
         for (uint32_t j = leg->first; j < leg->end; j++)
             fanout->leaves[j] = (struct leg){.fanout = fanout, .above = leg, .first = j, .end = j + 1, .cube = cube[j],
-                                              .failed = NO_LEAF};
+                                              .failed = NO_LEAF, .way = {.from = leg->way.to, .direction = REQUEST}};
     }
 }
 
-struct place leg_m_cpu(const struct leg *leg)
+/* The longest latency to the leaves [first, end) of the legs below `top`; NULL: from the host. */
+static uint64_t longest_ps(const struct fanout *fanout, const struct leg *top, uint32_t first, uint32_t end)
 {
-    return place_m_cpu(leg->cube / kb_shape.cubes, leg->cube % kb_shape.cubes);
+    uint64_t most = 0;
+    for (uint32_t i = first; i < end; i++) {
+        uint64_t ps = 0;
+        for (const struct leg *leg = &fanout->leaves[i]; leg != top; leg = leg->above)
+            ps += way_latency_ps(&leg->way);
+        most = ps > most ? ps : most;
+    }
+    return most;
 }
 
-struct place leg_io_cpu(const struct leg *leg)
+uint64_t fanout_latency_ps(const struct fanout *fanout)
 {
-    return place_io_cpu(leg->cube / kb_shape.cubes);
+    return longest_ps(fanout, NULL, 0, fanout->leaf_count);
 }
 
-struct way leg_way_to_io_cpu(const struct leg *leg)
+uint64_t leg_latency_ps(const struct leg *leg)
 {
-    return (struct way){place_host(), leg_io_cpu(leg), REQUEST};
-}
-
-struct way leg_way_to_m_cpu(const struct leg *leg)
-{
-    return (struct way){leg->fanout->direct ? place_host() : leg_io_cpu(leg), leg_m_cpu(leg), REQUEST};
+    return longest_ps(leg->fanout, leg, leg->first, leg->end);
 }
 
 /* ---- the messages of legs */
@@ -179,15 +189,15 @@ static void io_cpu_reached(struct message *message)
         fanout->at_io_cpu(leg);
     for (uint32_t i = 0; i < fanout->cube_count; i++)
         if (fanout->cubes[i].above == leg)
-            leg_send(&fanout->cubes[i], leg_way_to_m_cpu(&fanout->cubes[i]), fanout->writes, m_cpu_reached);
+            leg_send(&fanout->cubes[i], fanout->cubes[i].way, fanout->writes, m_cpu_reached);
 }
 
 void fanout_send(struct fanout *fanout)
 {
     for (uint32_t i = 0; fanout->direct && i < fanout->cube_count; i++)
-        leg_send(&fanout->cubes[i], leg_way_to_m_cpu(&fanout->cubes[i]), false, m_cpu_reached);
+        leg_send(&fanout->cubes[i], fanout->cubes[i].way, false, m_cpu_reached);
     for (uint32_t i = 0; i < fanout->sip_count; i++)
-        leg_send(&fanout->sips[i], leg_way_to_io_cpu(&fanout->sips[i]), fanout->writes, io_cpu_reached);
+        leg_send(&fanout->sips[i], fanout->sips[i].way, fanout->writes, io_cpu_reached);
 }
 
 void fanout_wait(struct fanout *fanout)

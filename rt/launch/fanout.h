@@ -19,6 +19,7 @@ struct leg {
     struct data_message data;                           /* down, later up */
     struct fanout *fanout;
     struct leg *next;                                   /* that waits behind it at its m_cpu */
+    struct way way;                                     /* down; whoever plans the request sets where a leaf's ends */
     struct leg *above;                                  /* the leg that it continues; NULL: the host sent it */
     uint32_t first, end;                                /* leaves below it */
     uint32_t cube;                                      /* of the first of them, over the machine */
@@ -65,10 +66,9 @@ void fanout_leaf_answered(struct leg *leaf, bool failed);
 /* Makes the m_cpu of a cube answer with a failure instead of passing the request on. */
 void fanout_refused(struct leg *cube);
 
-struct place leg_m_cpu(const struct leg *leg);          /* of a cube's or a leaf's leg */
-struct place leg_io_cpu(const struct leg *leg);
-struct way leg_way_to_io_cpu(const struct leg *leg);
-struct way leg_way_to_m_cpu(const struct leg *leg);     /* from the io_cpu or, if it is direct, from the host */
+/* The longest latency to a leaf, once the ways of all leaves are set: from the host; from where a leg ends. */
+uint64_t fanout_latency_ps(const struct fanout *fanout);
+uint64_t leg_latency_ps(const struct leg *leg);
 
 /* The leg that a message belongs to, and the number of a leaf. */
 struct leg *leg_of(struct message *message);

@@ -100,11 +100,11 @@ static void memory_dispatch(struct leg *cube)
     struct memory_request *request = request_of(cube);
     for (uint32_t i = cube->first; i < cube->end; i++) {
         struct leg *leg = &cube->fanout->leaves[i];
-        struct way way = {leg_m_cpu(cube), range_place(&request->leaves[i].range), REQUEST};
+        leg->way.to = range_place(&request->leaves[i].range);
         if (request->writes)
-            data_send(&leg->data, way, request->bytes, now_ps, 0, write_arrived);
+            data_send(&leg->data, leg->way, request->bytes, now_ps, 0, write_arrived);
         else
-            control_send(&leg->data.message, way, now_ps, read_reached);
+            control_send(&leg->data.message, leg->way, now_ps, read_reached);
     }
 }
 
@@ -136,9 +136,9 @@ static void memory_reached_m_cpu(struct leg *cube)
         if (!wrong)
             continue;
         message("fault: BAD_ADDRESS at %s, %" PRIu64 " ps, request %" PRIu64 ", %s of %" PRIu64
-                " bytes at %s: %s\n", place_name(leg_m_cpu(cube)), now_ps, request->fanout.correlation,
+                " bytes at %s: %s\n", place_name(cube->way.to), now_ps, request->fanout.correlation,
                 request->writes ? "write" : "read", request->bytes, address_name(leaf->address), wrong);
-        request->failures[cube->first] = (struct failure){true, FAULT_BAD_ADDRESS, leg_m_cpu(cube), now_ps};
+        request->failures[cube->first] = (struct failure){true, FAULT_BAD_ADDRESS, cube->way.to, now_ps};
         fanout_refused(cube);
         return;
     }
@@ -227,8 +227,9 @@ static void map_dispatch(struct leg *cube)
 {
     const struct map_request *request = container_of(cube->fanout, struct map_request, fanout);
     for (uint32_t i = cube->first; i < cube->end; i++) {
-        struct way way = {leg_m_cpu(cube), place_pe(request->pes[i], NODE_pe_mmu), REQUEST};
-        control_send(&cube->fanout->leaves[i].data.message, way, now_ps, pe_mmu_reached);
+        struct leg *leaf = &cube->fanout->leaves[i];
+        leaf->way.to = place_pe(request->pes[i], NODE_pe_mmu);
+        control_send(&leaf->data.message, leaf->way, now_ps, pe_mmu_reached);
     }
 }
 

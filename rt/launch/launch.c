@@ -68,53 +68,12 @@ static struct leg *run_leg(const struct kernel_run *run)
     return &run->tl.launch->fanout.leaves[run->tl.index];
 }
 
-/* ---- target times */
-
-static struct way to_pe_cpu(const struct leg *leaf)
-{
-    return (struct way){leg_m_cpu(leaf), place_pe(pe_number(run_of(leaf)->tl.pe), NODE_pe_cpu), REQUEST};
-}
-
-/* The latency from an io_cpu to the farthest PE below it. */
-static uint64_t below_io_cpu_ps(const struct leg *sip)
-{
-    uint64_t most = 0;
-    for (uint32_t i = sip->first; i < sip->end; i++) {
-        const struct leg *leaf = &sip->fanout->leaves[i];
-        struct way first = leg_way_to_m_cpu(leaf), second = to_pe_cpu(leaf);
-        uint64_t ps = way_latency_ps(&first) + way_latency_ps(&second);
-        most = ps > most ? ps : most;
-    }
-    return most;
-}
-
-static uint64_t host_stamp_ps(const struct fanout *fanout)
-{
-    uint64_t most = 0;
-    for (uint32_t i = 0; i < fanout->sip_count; i++) {
-        struct way way = leg_way_to_io_cpu(&fanout->sips[i]);
-        uint64_t ps = way_latency_ps(&way) + below_io_cpu_ps(&fanout->sips[i]);
-        most = ps > most ? ps : most;
-    }
-    return time_after(now_ps, most);
-}
-
-/* The target time of a cube whose m_cpu has the launch now. */
-static uint64_t cube_stamp_ps(const struct leg *cube)
-{
-    uint64_t most = 0;
-    for (uint32_t i = cube->first; i < cube->end; i++) {
-        struct way way = to_pe_cpu(&cube->fanout->leaves[i]);
-        uint64_t ps = way_latency_ps(&way);
-        most = ps > most ? ps : most;
-    }
-    return time_after(now_ps, most);
-}
+/* ---- target times: late enough for the farthest PE */
 
 static void io_cpu_stamps(struct leg *sip)
 {
     if (sip->fanout->sip_count == 1)
-        launch_of(sip)->stamp_ps = time_after(now_ps, below_io_cpu_ps(sip));
+        launch_of(sip)->stamp_ps = time_after(now_ps, leg_latency_ps(sip));
 }
 
 /* ---- the PEs */
@@ -175,11 +134,11 @@ static void pe_cpu_reached(struct message *message)
 static void m_cpu_dispatches(struct leg *cube)
 {
     const struct launch *launch = launch_of(cube);
-    uint64_t stamp_ps = launch->start == START_CUBE ? cube_stamp_ps(cube) : launch->stamp_ps;
+    uint64_t stamp_ps = launch->start == START_CUBE ? time_after(now_ps, leg_latency_ps(cube)) : launch->stamp_ps;
     for (uint32_t i = cube->first; i < cube->end; i++) {
         struct leg *leaf = &cube->fanout->leaves[i];
         run_of(leaf)->stamp_ps = stamp_ps;
-        control_send(&leaf->data.message, to_pe_cpu(leaf), now_ps, pe_cpu_reached);
+        control_send(&leaf->data.message, leaf->way, now_ps, pe_cpu_reached);
     }
 }
 
@@ -269,10 +228,12 @@ struct launch *launch_submit(const struct launch_part *parts, uint32_t count, co
                                      .at_io_cpu = io_cpu_stamps, .at_m_cpu = m_cpu_dispatches,
                                      .done = launch_answered};
     fanout_plan(&launch->fanout, cube, launch->count);
-    for (uint32_t i = 0; i < launch->count; i++)
+    for (uint32_t i = 0; i < launch->count; i++) {
         launch->runs[i].tl.request = launch->fanout.correlation;
+        launch->fanout.leaves[i].way.to = place_pe(pe_number(launch->runs[i].tl.pe), NODE_pe_cpu);
+    }
     if (launch->fanout.sip_count > 1)
-        launch->stamp_ps = host_stamp_ps(&launch->fanout);
+        launch->stamp_ps = time_after(now_ps, fanout_latency_ps(&launch->fanout));
     if (options->timed) {
         uint64_t position = options->position ? options->position : launch->fanout.correlation;
         event_set(&launch->timeout, event_order(place_rank(place_host()), CLASS_KERNEL, 0), position, timed_out);
