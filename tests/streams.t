@@ -1,5 +1,7 @@
 #!/usr/bin/python3
 """streams: what is wrong with a command stream is reported, all of it at once, with place and words."""
+import json
+
 from harness import ok, run, scratch, simulator, suite, topology, write
 
 STEPS = "programs: {{ p: [{}] }}\nlaunches: [{{ program: p, targets: [sip0.cube0.pe0] }}]\n"
@@ -58,12 +60,11 @@ WRONG = (
     ("a gemm's tile has three sizes", STEPS,
      "{ do: composite, op: gemm, m: 1, k: 1, n: 1, tile: [1, 1], dtype: f16, pinned: [a, b], c: { va: 0 } }",
      "1:68: tile must have 3 entries here, it has 2"),
-    ("an epilogue has op and scope", STEPS,
+    ("an epilogue has an op", STEPS,
      "{ do: composite, op: gemm, m: 1, k: 1, n: 1, tile: [1, 1, 1], dtype: f16, pinned: [a, b], epilogue: [{ op: "
-     "relu }, { scope: once }, { op: 3, scope: never }], c: { va: 0 } }", "1:118: 'scope' is missing",
-     "1:132: 'op' is missing",
+     "relu }, { scope: once }, { op: 3, scope: never }], c: { va: 0 } }", "1:132: 'op' is missing",
      "1:155: op must be a name of letters, digits and _ that does not begin with a digit, not '3'",
-     "1:165: scope must be k_tile, output_tile or once, not 'never'"),
+     "1:165: scope must be k_tile, output_tile, once, per_k_tile or per_output_tile, not 'never'"),
     ("a math composite needs its keys", STEPS, "{ do: composite, op: math }", "1:17: 'fn' is missing",
      "1:17: 'm' is missing", "1:17: 'n' is missing", "1:17: 'tile' is missing", "1:17: 'dtype' is missing",
      "1:17: 'src' is missing", "1:17: 'dst' is missing"),
@@ -171,4 +172,21 @@ def wrong():
     ok(ended.returncode in (0, 1) and not said, "a stream with nothing wrong is run", ended.said)
 
 
-suite(wrong)
+def scopes():
+    """The launches of a gemm of several k tiles and output tiles, by the scope that its epilogue is given."""
+    program, launches = simulator(topology("small")), {}
+    for scope in ("k_tile", "per_k_tile", "output_tile", "per_output_tile", None, "once"):
+        epilogue = "{ op: gelu" + (f", scope: {scope}" if scope else "") + " }"
+        step = "{ do: composite, op: gemm, m: 64, k: 96, n: 64, tile: [32, 32, 32], dtype: f16, pinned: [a, b], " \
+               f"epilogue: [{epilogue}], c: {{ space: hbm }} }}"
+        ended = run(program, "replay", write(scratch("scope.yaml"), STEPS.format(step)), "--json", "-")
+        launches[scope] = json.loads(ended.stdout)["launches"] if ended.returncode == 0 else ended.said
+    ok(launches["per_k_tile"] == launches["k_tile"], "per_k_tile is another word for the scope k_tile", launches)
+    ok(launches["per_output_tile"] == launches["output_tile"],
+       "per_output_tile is another word for the scope output_tile", launches)
+    ok(launches[None] == launches["output_tile"], "an epilogue without a scope is of output tiles", launches)
+    ok(len({str(launches[scope]) for scope in ("k_tile", "output_tile", "once")}) == 3,
+       "the scopes take different times", launches)
+
+
+suite(wrong, scopes)

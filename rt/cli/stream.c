@@ -143,9 +143,9 @@ static void read_pinned(const struct node *pinned, struct request *ask)
 static void read_epilogue(const struct node *node, struct request *ask)
 {
     static const char *const keys[] = {"op", "scope"};
-    static const char *const scopes[] = {
-        [SCOPE_K_TILE] = "k_tile", [SCOPE_OUTPUT_TILE] = "output_tile", [SCOPE_ONCE] = "once"};
-    unsigned scope = 0;
+    static const char *const scopes[] = {"k_tile", "output_tile", "once", "per_k_tile", "per_output_tile"};
+    static const enum scope meant[COUNT_OF(scopes)] = {SCOPE_K_TILE, SCOPE_OUTPUT_TILE, SCOPE_ONCE, SCOPE_K_TILE,
+                                                       SCOPE_OUTPUT_TILE};
     if (!node_is(node, NODE_SEQUENCE, "epilogue"))
         return;
     struct epilogue *epilogue = arena_alloc(node->count + 1, sizeof *epilogue);
@@ -154,11 +154,12 @@ static void read_epilogue(const struct node *node, struct request *ask)
         if (!node_is(item, NODE_MAPPING, "an op of the epilogue"))
             continue;
         node_check_keys(item, "an op of the epilogue", keys, COUNT_OF(keys));
-        const struct node *op = required(item, "op"), *name = required(item, "scope");
+        const struct node *op = required(item, "op"), *name = node_get(item, "scope");
+        unsigned scope = SCOPE_OUTPUT_TILE;
         if (op)
             read_op(op, "op", &epilogue[i].op);
-        if (name && node_choice(name, "scope", scopes, COUNT_OF(scopes), &scope))
-            epilogue[i].scope = scope;
+        if (!name || node_choice(name, "scope", scopes, COUNT_OF(scopes), &scope))
+            epilogue[i].scope = (uint8_t)meant[scope];
     }
     ask->epilogue = epilogue;
     ask->epilogues = node->count;

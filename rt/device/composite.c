@@ -264,21 +264,21 @@ static uint16_t check_epilogue(const struct call *call, const struct tl_composit
 static void set_epilogues(const struct call *call, const struct tl_composite *ask, struct gemm_epilogue *data,
                           struct epilogue *timed)
 {
-    static const enum scope scopes[] = {[TL_K_TILE] = SCOPE_K_TILE, [TL_OUTPUT_TILE] = SCOPE_OUTPUT_TILE,
-                                        [TL_ONCE] = SCOPE_ONCE};
+    static const enum tl_scope scopes[SCOPES] = {[SCOPE_K_TILE] = TL_K_TILE, [SCOPE_OUTPUT_TILE] = TL_OUTPUT_TILE,
+                                                 [SCOPE_ONCE] = TL_ONCE};
     bool floats = dtype_is_float(ask->a.dtype);
     for (uint32_t i = 0; i < ask->epilogues; i++)
         if ((unsigned)ask->epilogue[i].scope > TL_ONCE)
             call_error(call, "epilogue %s has no scope", ask->epilogue[i].op ? ask->epilogue[i].op : "");
-    for (enum tl_scope scope = TL_K_TILE; scope <= TL_ONCE; scope++)
+    for (enum scope scope = SCOPE_K_TILE; scope < SCOPES; scope++)
         for (uint32_t i = 0; i < ask->epilogues; i++) {
             const struct tl_epilogue *e = &ask->epilogue[i];
-            if (e->scope != scope)
+            if (e->scope != scopes[scope])
                 continue;
             uint16_t op = check_epilogue(call, ask, e, floats);
             floats |= gemm_epilogue_makes_floats(op, ask->c.dtype);
-            timed[i] = (struct epilogue){op, scopes[scope]};
-            data[i] = (struct gemm_epilogue){.op = op, .scope = scopes[scope], .scalar = e->operand.number,
+            timed[i] = (struct epilogue){op, (uint8_t)scope};
+            data[i] = (struct gemm_epilogue){.op = op, .scope = (uint8_t)scope, .scalar = e->operand.number,
                                              .has_scalar = op_traits(op).operands == 2 && e->operand.is_number,
                                              .has_operand = op_traits(op).operands == 2 && !e->operand.is_number};
         }

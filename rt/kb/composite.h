@@ -43,9 +43,9 @@ static inline struct tl_operand tl_out(struct tl_shard shard)
 
 enum tl_op { TL_GEMM, TL_MATH };
 
-/* When an epilogue is applied: to the accumulator after each k tile; to each finished output tile, before it is rounded
- * and stored; to the last tile only. */
-enum tl_scope { TL_K_TILE, TL_OUTPUT_TILE, TL_ONCE };
+/* When an epilogue is applied: to each finished output tile, before it is rounded and stored, which is also what an
+ * epilogue without a scope means; to the accumulator after each k tile; to the last output tile only. */
+enum tl_scope { TL_OUTPUT_TILE, TL_K_TILE, TL_ONCE };
 
 /* An op on the accumulator x of a gemm, which is f32, or i32 for i8. Its name is one of
  *   an op of one operand in <kb/ops.def>, such as relu or gelu: no operand; some are only for floats;
@@ -64,9 +64,9 @@ struct tl_epilogue {
 
 enum { TL_EPILOGUES = 8 };
 
-/* A gemm: c = a b, for matrices of m x k and k x n, then the epilogues in the order of their scopes and of the list. a
- * and b have the same dtype: f32, f16 or bf16, accumulated in f32, or i8, accumulated exactly in i32. c has any dtype;
- * it is rounded to nearest even and saturated.
+/* A gemm: c = a b, for matrices of m x k and k x n, then the epilogues: first those of TL_K_TILE, then of TL_OUTPUT_TILE,
+ * then of TL_ONCE, in the order of the list. a and b have the same dtype: f32, f16 or bf16, accumulated in f32, or i8,
+ * accumulated exactly in i32. c has any dtype; it is rounded to nearest even and saturated.
  *
  * Math: dst = math(src) or math(src, src2) on m x n elements, with the names and dtypes of <kb/math.h>: the elementwise
  * ops of one or two operands. src2 is m x n, a row of n, a column of m, one element or a number, and takes no time to

@@ -9,6 +9,7 @@ struct composite_args {
     kb_tensor a, b, c, row, block;
     const char *epilogues;                              /* "scale bias gelu": in this order */
     enum tl_scope scope;
+    bool unscoped;
     bool transposed_a, transposed_b, pinned;
     uint64_t tile;
 };
@@ -51,8 +52,11 @@ KB_KERNEL(gemm_of, struct composite_args)
                                .c = tl_out(c), .pin_b = arg->pinned};
     char words[TL_EPILOGUES][16];
     const char *rest = arg->epilogues, *word;
-    while ((word = next_word(&rest, words[ask.epilogues])))
-        ask.epilogue[ask.epilogues++] = (struct tl_epilogue){word, arg->scope, second(tl, arg, word)};
+    while ((word = next_word(&rest, words[ask.epilogues]))) {
+        struct tl_epilogue unscoped = {.op = word, .operand = second(tl, arg, word)}, scoped = unscoped;
+        scoped.scope = arg->scope;
+        ask.epilogue[ask.epilogues++] = arg->unscoped ? unscoped : scoped;
+    }
     tl_wait(tl, tl_composite(tl, &ask));
 }
 
@@ -88,7 +92,8 @@ static kb_tensor filled(const char *name, const char *dtype, struct kb_dims dims
 KB_BENCH(gemm_of, "a gemm with epilogues", KB_TEXT(dtype, "f16", "of a and b"), KB_TEXT(out, "f16", "of c"),
          KB_TEXT(with, "f32", "of rows and blocks"), KB_INT(m, 70, 1, 4096, ""), KB_INT(k, 45, 1, 4096, ""),
          KB_INT(n, 51, 1, 4096, ""), KB_INT(tile, 16, 1, 4096, ""), KB_TEXT(epilogues, "", "one after the other"),
-         KB_INT(scope, 1, 0, 2, "of all of them"), KB_BOOL(ta, false, "a is transposed"),
+         KB_INT(scope, TL_OUTPUT_TILE, 0, 2, "of all of them: enum tl_scope"),
+         KB_BOOL(unscoped, false, "the epilogues are given without a scope"), KB_BOOL(ta, false, "a is transposed"),
          KB_BOOL(tb, false, "b is transposed"), KB_BOOL(pinned, false, "b is loaded and pinned"),
          KB_TEXT(pes, "*", ""))
 {
@@ -102,8 +107,8 @@ KB_BENCH(gemm_of, "a gemm with epilogues", KB_TEXT(dtype, "f16", "of a and b"), 
         .a = a, .b = b, .c = kb_tensor_new("c", kb_dtype(kb_text(out)), kb_2d(m, n), kb_rows(KB_HBM, pes)),
         .row = filled("row", kb_text(with), kb_1d(n), kb_copies(KB_HBM, pes)),
         .block = filled("block", kb_text(with), kb_2d(m, n), kb_rows(KB_HBM, pes)),
-        .epilogues = kb_text(epilogues), .scope = (enum tl_scope)kb_int(scope), .transposed_a = ta,
-        .transposed_b = tb, .pinned = kb_bool(pinned), .tile = kb_int(tile)};
+        .epilogues = kb_text(epilogues), .scope = (enum tl_scope)kb_int(scope), .unscoped = kb_bool(unscoped),
+        .transposed_a = ta, .transposed_b = tb, .pinned = kb_bool(pinned), .tile = kb_int(tile)};
     kb_wait(kb_launch(gemm_of, pes, &args));
     if (args.scope != TL_OUTPUT_TILE)                   /* what --data debug checks is all */
         return;
