@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../rt/common/arena.h"
+#include "../rt/common/yaml.h"
 #include "check.h"
 #include "fill.h"
 #include "impl.h"
@@ -112,7 +113,7 @@ struct model *check_topology(const struct options *options)
 {
     bool whole;
     struct model *model = arena_alloc(1, sizeof(*model));
-    model->path = options->topology;
+    model->path = strcmp(options->topology, "-") ? options->topology : STANDARD_INPUT;
     const struct node *top = load_topology(options->topology, options->sets, options->set_count, &whole);
     fill_model(model, top);
     if (whole) {

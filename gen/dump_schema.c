@@ -12,7 +12,7 @@
 #include "dump_schema.h"
 #include "schema.h"
 
-#define IDENTIFIER "[A-Za-z_][A-Za-z0-9_]*"
+#define IDENTIFIER "[A-Za-z_][A-Za-z0-9_]{0,127}"        /* IDENTIFIER_MOST characters */
 
 static const char *join(const char *list, const char *between, const char *more)
 {

@@ -64,10 +64,12 @@ static void fill_number(const struct key *key, const struct node *node, struct v
     struct value value = { 0, node->where, key->path };
     bool infinite = key->kind == KIND_bandwidth && node_is_null(node);
     const char *why = infinite ? NULL : read_integer(key, node, ps_per_um, &value.n);
-    if (why)
-        error_expected(node, key->path, schema_expects(key), why);
-    else
+    if (!why)
         *out = value;
+    else if (key->kind == KIND_bandwidth && node_is_nothing(node))
+        error_expected(node, key->path, schema_expects(key), "~ is no limit");
+    else
+        error_expected(node, key->path, schema_expects(key), why);
 }
 
 static const char *read_ratio(const struct key *key, const struct node *node, mpq_t value)
@@ -357,6 +359,8 @@ static void fill_name(const struct key *key, const struct node *node, struct tex
     const char *name = NULL;
     if (key->kind == KIND_resource && node_is_null(node))
         *out = (struct text){ NULL, node->where, key->path };
+    else if (key->kind == KIND_resource && node_is_nothing(node))
+        error_expected(node, key->path, schema_expects(key), "~ is none");
     else if (node_identifier(node, key->path, &name))
         *out = (struct text){ name, node->where, key->path };
 }

@@ -3,10 +3,10 @@
  * The content of the files is checked in gen/build/compiler.c. */
 #include "impl.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "../rt/common/arena.h"
+#include "../rt/common/path_error.h"
 #include "words.h"
 
 const struct impl_form impl_forms[] = {
@@ -45,7 +45,7 @@ static const char *name_of(const char *file)
     size_t length = strlen(base), end = strlen(".c");
     const char *name = length > end && !strcmp(base + length - end, ".c") ? arena_text(base, length - end) : "";
     if (!is_identifier(name))
-        usage_error("--impl takes a file NAME.c, NAME of letters, digits and _ and no digit first; not '%s'", file);
+        usage_error("--impl takes a file NAME.c, NAME being " IDENTIFIER_FORM "; not '%s'", file);
     return name;
 }
 
@@ -59,7 +59,7 @@ static struct given *read_given(char *const *files, size_t count)
             if (!strcmp(given[i].name, given[j].name))
                 usage_error("--impl gives two files %s.c: %s and %s", given[i].name, files[j], files[i]);
         if (!read_file(files[i], &length))
-            usage_error("--impl %s: %s", files[i], strerror(errno));
+            usage_error("--impl %s: %s", files[i], path_error(files[i]));
     }
     return given;
 }

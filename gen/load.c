@@ -2,11 +2,12 @@
  *
  * Three layers, each applied over the one before: the included file, the file's own keys, the --set options. Mappings
  * are merged key by key; all else is replaced. Every node keeps its place in the file that it comes from. */
-#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "../rt/common/arena.h"
+#include "../rt/common/path_error.h"
 #include "../rt/common/read.h"
 #include "../rt/common/yaml.h"
 #include "load.h"
@@ -69,7 +70,7 @@ static struct node *load_included(const struct node *include, const struct readi
     reading.path = beside(by->path, include->text);
     const struct source *source = stat(reading.path, &reading.file) ? NULL : source_read(reading.path);
     if (!source) {
-        error_at(include->where, "cannot read '%s': %s", reading.path, strerror(errno));
+        error_at(include->where, "cannot read '%s': %s", reading.path, path_error(reading.path));
         return NULL;
     }
     for (const struct reading *above = by; above; above = above->by)
@@ -139,10 +140,12 @@ static struct node *read_set(const char *option)
 
 struct node *load_topology(const char *path, char *const *sets, size_t set_count, bool *whole)
 {
+    const struct source *source = source_given(path);
     struct reading reading = { .path = path };
-    const struct source *source = stat(path, &reading.file) ? NULL : source_read(path);
-    if (!source)
-        usage_error("cannot open %s:", path);
+    if (strcmp(path, "-"))
+        stat(path, &reading.file);
+    else
+        fstat(STDIN_FILENO, &reading.file);
     struct node *over = NULL;
     *whole = true;
     for (size_t i = 0; i < set_count; i++) {

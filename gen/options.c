@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "../rt/common/arena.h"
+#include "../rt/common/command_line.h"
 #include "../rt/common/diag.h"
 #include "emit.h"
 
@@ -35,7 +36,9 @@ static const char help[] =
     "  -O LEVEL             optimisation of the generated code and of your files: 0 1 2 3 s g fast\n"
     "  -j, --jobs N         run N compilers, or make N topologies, at a time (default: one per processor)\n"
     "  -v, --verbose        print how long each step takes\n"
-    "      --help, --version\n"
+    "  -h, --help, -V, --version\n"
+    "\n"
+    "A topology - is standard input. An option that takes one value is given once; those that are repeatable say so.\n"
     "\n"
     "Topologies that differ in numbers alone share one linked simulator, kept in build/kbgen.cache, or in\n"
     "$KBGEN_CACHE (empty: nowhere). The cache takes up to 256 MiB and may be removed at any time. What another\n"
@@ -43,8 +46,7 @@ static const char help[] =
     "$KBGEN_HOME names the tree with templates, headers and archives, if it is not beside kbgen.\n"
     "Exit status: 0 good, 2 wrong usage or input, 3 the system failed (no compiler, disk full).\n";
 
-enum { OPTION_EMIT = 256, OPTION_KEEP, OPTION_IMPL, OPTION_SET, OPTION_CHECK, OPTION_DUMP, OPTION_CC, OPTION_HELP,
-       OPTION_VERSION };
+enum { OPTION_EMIT = 256, OPTION_KEEP, OPTION_IMPL, OPTION_SET, OPTION_CHECK, OPTION_DUMP, OPTION_CC };
 
 static const struct option longs[] = {
     {"output", required_argument, NULL, 'o'},
@@ -58,8 +60,8 @@ static const struct option longs[] = {
     {"cc", required_argument, NULL, OPTION_CC},
     {"jobs", required_argument, NULL, 'j'},
     {"verbose", no_argument, NULL, 'v'},
-    {"help", no_argument, NULL, OPTION_HELP},
-    {"version", no_argument, NULL, OPTION_VERSION},
+    {"help", no_argument, NULL, 'h'},
+    {"version", no_argument, NULL, 'V'},
     {0},
 };
 
@@ -177,26 +179,52 @@ static void take(struct options *options, int option)
     case 'v':
         options->verbose = true;
         break;
-    case OPTION_HELP:
+    case 'h':
         finish(help);
         break;
-    case OPTION_VERSION:
+    case 'V':
         finish("kbgen " KBGEN_VERSION "\n");
         break;
-    default:                                            /* getopt has printed the error */
-        fprintf(stderr, "kbgen --help lists the options\n");
-        exit(2);
     }
+}
+
+/* Refuses an option that takes one value and is given a second one. */
+static void check_once(int option)
+{
+    static const struct {
+        int option;
+        const char *name;
+    } single[] = {{'o', "-o"}, {OPTION_EMIT, "--emit"}, {OPTION_DUMP, "--dump"}, {OPTION_CC, "--cc"}, {'O', "-O"},
+                  {'j', "-j"}};
+    static const char *given[COUNT_OF(single)];
+    for (size_t i = 0; i < COUNT_OF(single); i++)
+        if (single[i].option == option)
+            option_once(single[i].name, &given[i], optarg);
+}
+
+static void check_inputs(const struct options *options)
+{
+    unsigned inputs = 0;
+    for (size_t i = 0; i < options->topology_count; i++)
+        inputs += !strcmp(options->topologies[i], "-");
+    if (inputs > 1)
+        usage_error("standard input, -, is one topology; it is named twice");
 }
 
 struct options options_read(int argc, char **argv)
 {
     struct options options = {.cc = KB_CC, .folder = "build", .jobs = processors()};
-    for (int option; (option = getopt_long(argc, argv, "o:k:O:j:v", longs, NULL)) >= 0;)
+    opterr = 0;
+    for (int option; (option = getopt_long(argc, argv, ":o:k:O:j:vhV", longs, NULL)) >= 0;) {
+        if (option == '?' || option == ':')
+            option_refused(option, argv, longs, "kbgen --help");
+        check_once(option);
         take(&options, option);
+    }
     options.topologies = argv + optind;
     options.topology_count = (size_t)(argc - optind);
     options.topology = options.topologies[0];
+    check_inputs(&options);
     if (options.topology_count > 1 && options.dump)
         usage_error("--dump takes one topology: %s and %s", argv[optind], argv[optind + 1]);
     if (!options.topology && options.dump != DUMP_schema)

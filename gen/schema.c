@@ -111,8 +111,8 @@ const char *schema_expects(const struct key *key)
     case KIND_path: return "a relative path below the file's own folder";
     case KIND_constant: return key->form;
     case KIND_impl: return arena_printf("builtin.%s or the name of a C file", key->form);
-    case KIND_name: return "a name of letters, digits and _ that does not begin with a digit";
-    case KIND_resource: return "a name of letters, digits and _ that does not begin with a digit, or ~";
+    case KIND_name: return IDENTIFIER_FORM;
+    case KIND_resource: return IDENTIFIER_FORM ", or ~";
     case KIND_choice: return arena_printf("one of %s", key->form);
     case KIND_flag: return "true or false";
     case KIND_router: case KIND_routers: return arena_printf("a pair [row, column], each %s", expects_number(key));

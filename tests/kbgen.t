@@ -29,20 +29,65 @@ def works(title, *arguments, where=SCRATCH, makes=".", program=KBGEN, home=None)
 
 def helps():
     shown = works("--help succeeds", "--help")
-    words = "-o --output --emit --keep -k --kernel --set --check --dump --cc -O -j --jobs -v --verbose --version"
+    words = "-o --output --emit --keep -k --kernel --set --check --dump --cc -O -j --jobs -v --verbose -h -V --version"
     for word in words.split():
         ok(f" {word}" in shown.stdout, f"--help names {word}", shown.stdout)
     ok(shown.stderr == "", "--help is printed on standard output alone")
     ok(re.fullmatch(r"kbgen \d+\.\d+\.\d+\n", run(KBGEN, "--version").stdout),
        "--version prints a version of three numbers")
+    for short, long in (("-h", "--help"), ("-V", "--version")):
+        ok(run(KBGEN, short).stdout == run(KBGEN, long).stdout, f"{short} is short for {long}")
+
+
+def standard_input(topology):
+    """The topology - is standard input, with its own name in messages; only an exact - is."""
+    where = folder("input")
+    write(os.path.join(where, "part.yaml"), "sip: {cubes: {rows: 1, cols: 1}}\n")
+
+    def given(text, *words):
+        with open(write(os.path.join(where, "given"), text), encoding="utf-8") as file:
+            return run(KBGEN, *words, cwd=where, stdin=file)
+
+    made = given("include: part.yaml\nsystem: {name: read}\n", "-", "--keep", topology, "-o", "out/")
+    ok(made.returncode == 0 and not made.said.splitlines()[1:] and run(os.path.join(where, "out/read"), "info").returncode == 0,
+       "kbgen - makes the machine of standard input, beside others, with includes from the current folder", made.said)
+    ok("from standard input " in read(os.path.join(where, "out/read.c/machine.h")),
+       "generated C says that it is made from standard input")
+    piped = run("sh", "-c", f"cat '{topology}' | '{KBGEN}' - --check", cwd=where)
+    ok(piped.returncode == 0 and not piped.stderr, "kbgen - reads a pipe", piped.said)
+    wrong = given("system: {nmae: x}\n", "-")
+    ok(wrong.returncode == 2 and "standard input:1:10: error: unknown key 'nmae'" in wrong.stderr,
+       "an error of standard input is told with its place", wrong.said)
+    itself = given("include: given\n", "-")
+    ok(itself.returncode == 2 and "'given' includes itself" in itself.stderr,
+       "standard input that includes its own file is refused", itself.said)
+    closed = run("sh", "-c", f"'{KBGEN}' - <&-", cwd=where)
+    ok(closed.returncode == 2 and "kbgen: cannot read standard input: Bad file descriptor" in closed.stderr,
+       "a standard input that is closed is told", closed.said)
+    twice = given(LEAST, "-", "-")
+    ok(twice.returncode == 2 and "it is named twice" in twice.stderr, "standard input is one topology", twice.said)
+    write(os.path.join(where, "-"), LEAST)
+    ok(given("", "./-", "--check").returncode == 0, "./- is the file of that name")
 
 
 def usage(topology):
     refused("no topology", 2, "^kbgen: no topology file")
     refused("two topologies to one file", 2, "-o takes a folder .* not 'file'", topology, topology, "-o", "file")
     refused("--dump of two topologies", 2, "--dump takes one topology", topology, topology, "--dump", "nodes")
-    refused("an unknown option", 2, "unrecognized option '--fast'", topology, "--fast")
-    refused("an option without its argument", 2, "requires an argument", topology, "-o")
+    for word, said in (("--fast", "no option '--fast'; kbgen --help lists the options"),
+                       ("--chekc", "no option '--chekc'; did you mean '--check'?"),
+                       ("-x", "no option '-x'; kbgen --help lists the options"),
+                       ("-vx", "no option '-x'; kbgen --help lists the options"),
+                       ("--ke", "--ke may be --keep or --kernel: write it out"),
+                       ("--check=3", "--check takes no value; kbgen --help lists the options"),
+                       ("-o", "-o needs a value; kbgen --help lists the options"),
+                       ("--set", "--set needs a value; kbgen --help lists the options")):
+        refused(f"the option {word}", 2, f"^kbgen: {re.escape(said)}\n$", topology, word)
+    for option, name, one, other in (("-o", "-o", "a", "b"), ("--output", "-o", "a", "a"), ("--emit", "--emit", "c", "exe"),
+                                     ("--dump", "--dump", "nodes", "links"), ("--cc", "--cc", "gcc", "clang"),
+                                     ("-O", "-O", "0", "2"), ("-j", "-j", "1", "2"), ("--jobs", "-j", "1", "1")):
+        refused(f"a second {option}", 2, f"^kbgen: {name} is given twice, as '{one}' and '{other}'; it takes one value\n$",
+                topology, option, one, option, other)
     refused("an unknown --dump", 2, "--dump takes one of model, nodes, .*; not 'node'", topology, "--dump", "node")
     refused("an unknown --emit", 2, "--emit takes one of exe, c; not 'so'", topology, "--emit", "so")
     refused("an unknown -O", 2, "-O takes one of 0, 1, .*; not '4'", topology, "-O4")
@@ -51,10 +96,20 @@ def usage(topology):
     refused("an empty -o", 2, "-o takes the path of a file", topology, "-o", "")
     refused("-o of a folder for one simulator", 2, "-o takes the path of a file", topology, "-o", "folder/")
     refused("an empty --cc", 2, "--cc names no compiler", topology, "--cc", " ", "-o", scratch("never"))
-    refused("--impl of a file that does not exist", 2, "--impl mine.c: No such file", topology, "--impl", "mine.c")
-    refused("a topology that does not exist", 2, r"none\.yaml", "none.yaml")
-    refused("a topology that is a folder", 2, "refused", SCRATCH + "/refused")
-    refused("a kernel that does not exist", 2, "^kbgen: -k none.c: No such file", topology, "-k", "none.c")
+    refused("--impl of a file that does not exist", 2, "--impl mine.c: No such file .*; check its name; a path begins at",
+            topology, "--impl", "mine.c")
+    no_file = "No such file or directory; "
+    refused("a topology that does not exist", 2, fr"^kbgen: cannot open none\.yaml: {no_file}check its name; a path begins "
+            f"at the current folder, {re.escape(SCRATCH)}/refused\n$", "none.yaml")
+    refused("a topology whose name is misspelt", 2, fr"cannot open \.\./lesat\.yaml: {no_file}did you mean "
+            r"'\.\./least\.yaml'\?", "../lesat.yaml")
+    refused("a topology without its ending", 2, fr"cannot open \.\./least: {no_file}did you mean '\.\./least\.yaml'\?",
+            "../least")
+    refused("a topology in a folder that does not exist", 2, fr"cannot open no/x\.yaml: {no_file}there is no folder no/",
+            "no/x.yaml")
+    refused("an empty path", 2, f"cannot open : {no_file}the path is empty; name a file", "")
+    refused("a topology that is a folder", 2, "Is a directory; name a file in it", SCRATCH + "/refused")
+    refused("a kernel that does not exist", 2, f"^kbgen: -k none.c: {no_file}check", topology, "-k", "none.c")
     refused("--set of an unknown key", 2, "--set:1:", topology, "--set", "system.pices.bw_gbs=1")
     wrong = write(scratch("wrong.yaml"), "system: {nmae: x}\n")
     for option in ((), ("--check",), ("--dump", "nodes"), ("--emit", "c")):
@@ -195,6 +250,7 @@ shutil.rmtree(SCRATCH)
 least = write(os.path.join(folder("."), "least.yaml"), LEAST)
 helps()
 usage(least)
+standard_input(least)
 outputs(least)
 options(least)
 world(least)

@@ -121,6 +121,13 @@ MISTAKES = (
     ("dtype", 2, r"there is no dtype 'f64'"),
     ("ref_shape", 2, r"kb_expect_close: the reference is \(8, 8\), tensor 'big' is \("),
     ("uniform", 2, r"kb_fill_uniform: tensor 'a': low is 2, high is 1"),
+    ("nan", 2, r"kb_fill: tensor 'a': the value is -?nan; it has to be finite"),
+    ("inf", 2, r"kb_fill: tensor 'a': the value is -inf; it has to be finite"),
+    ("normal_nan", 2, r"kb_fill_normal: tensor 'a': the mean is -?nan; it has to be finite"),
+    ("normal_inf", 2, r"kb_fill_normal: tensor 'a': the deviation is inf; it has to be finite"),
+    ("uniform_inf", 2, r"kb_fill_uniform: tensor 'a': low is -inf; it has to be finite"),
+    ("too_large", 2, r"kb_fill_uniform: tensor 'a': high is 65520, which f16 cannot hold"),
+    ("far_apart", 2, r"kb_fill_uniform: tensor 'big': low is -1e\+308, high is 1e\+308"),
     ("no_bench_parameter", 2, r"bench mistake has no parameter 'nothing'"),
 )
 

@@ -35,8 +35,14 @@ def small():
         ok(says(ended, 0, r"^small: topology [0-9a-f]+, kbgen \d"),
            f"{word} --version tells the topology and the version of kbgen", ended.said)
         ended = run(program, word, "--nothing")
-        ok(says(ended, 2, "unrecognized option", f"see {os.path.basename(program)} {word} --help"),
+        name = os.path.basename(program)
+        ok(ended.stderr == f"{name}: no option '--nothing'; {name} {word} --help lists the options\n",
            f"{word} refuses an unknown option", ended.said)
+        for short, long in (("-h", "--help"), ("-V", "--version")):
+            ok(run(program, word, short).stdout == run(program, word, long).stdout,
+               f"{word} {short} is short for {word} {long}")
+    for short, long in (("-h", "--help"), ("-V", "--version")):
+        ok(run(program, short).stdout == run(program, long).stdout, f"a simulator's {short} is short for {long}")
     ended = run(program)
     ok(says(ended, 2, "usage: ") and not ended.stdout,
        "a simulator without a subcommand shows its usage and ends with status 2",

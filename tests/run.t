@@ -154,7 +154,14 @@ BAD = (
     (("gemm", "--json", "-", "--trace", "-"), "cannot both go to standard output"),
     (("gemm", "m=8", "k=8", "n=8", "--json", "/nowhere/at/all"), "/nowhere/at/all"),
     (("gemm", "m=8", "k=8", "n=8", "--trace", "/nowhere/at/all"), "/nowhere/at/all"),
-    (("gemm", "--bogus"), "--bogus"),
+    (("gemm", "--bogus"), "no option '--bogus'; "),
+    (("gemm", "--opl", "f"), "--opl may be --oplog or --oplog-mem: write it out"),
+    (("gemm", "--json"), "--json needs a value; "),
+    (("gemm", "--races=on"), "--races takes no value; "),
+    (("gemm", "--json", "f", "--json", "g"), "--json is given twice, as 'f' and 'g'; it takes one value"),
+    (("gemm", "--seed=1", "--seed", "1"), "--seed is given twice, as '1' and '1'; it takes one value"),
+    (("gemm", "--data", "off", "--data", "verify"), "--data is given twice, as 'off' and 'verify'"),
+    (("gemm", "--points", "no/such"), "cannot open no/such: No such file or directory; there is no folder no/"),
     (("gemm", "m=16777216", "k=16777216", "n=1"), "kb_tensor_new: no room for tensor 'a'"),
 )
 

@@ -63,7 +63,7 @@ WRONG = (
     ("an epilogue has an op", STEPS,
      "{ do: composite, op: gemm, m: 1, k: 1, n: 1, tile: [1, 1, 1], dtype: f16, pinned: [a, b], epilogue: [{ op: "
      "relu }, { scope: once }, { op: 3, scope: never }], c: { va: 0 } }", "1:132: 'op' is missing",
-     "1:155: op must be a name of letters, digits and _ that does not begin with a digit, not '3'",
+     "1:155: op must be a name of up to 128 letters, digits and _ that does not begin with a digit, not '3'",
      "1:165: scope must be k_tile, output_tile, once, per_k_tile or per_output_tile, not 'never'"),
     ("a math composite needs its keys", STEPS, "{ do: composite, op: math }", "1:17: 'fn' is missing",
      "1:17: 'm' is missing", "1:17: 'n' is missing", "1:17: 'tile' is missing", "1:17: 'dtype' is missing",
@@ -189,4 +189,20 @@ def scopes():
        "the scopes take different times", launches)
 
 
-suite(wrong, scopes)
+def files():
+    program = simulator(topology("small"))
+    path = write(scratch("good.yaml"), STEPS.format(NEXT))
+    with open(path, encoding="utf-8") as file:
+        given = run(program, "replay", "-", "--json", "-", stdin=file)
+    named = run(program, "replay", path, "--json", "-")
+    ok('"launches"' in given.stdout and given.stdout == named.stdout, "replay - replays standard input", given.said)
+    with open(write(scratch("wrong.yaml"), "name: [\n"), encoding="utf-8") as file:
+        given = run(program, "replay", "-", stdin=file)
+    ok(given.returncode == 2 and given.stderr.startswith("standard input:"),
+       "an error of a stream from standard input is told with its place", given.said)
+    ended = run(program, "replay", scratch("godo.yaml"))
+    ok(ended.returncode == 2 and f"cannot open {scratch('godo.yaml')}: No such file or directory; did you mean "
+       f"'{path}'?" in ended.stderr, "a stream that does not exist is told with the nearest name", ended.said)
+
+
+suite(wrong, scopes, files)

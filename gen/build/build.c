@@ -5,12 +5,12 @@
  * are cached one by one, since a change of structure mostly changes few of them. */
 #include "build.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 
 #include "../../rt/common/arena.h"
+#include "../../rt/common/path_error.h"
 #include "build_key.h"
 #include "cache.h"
 #include "elf.h"
@@ -50,7 +50,7 @@ static void add_users_units(struct build *build)
         const char *name = options->kernels[i];
         size_t length;
         if (!read_file(name, &length))
-            usage_error("-k %s: %s", name, strerror(errno));
+            usage_error("-k %s: %s", name, path_error(name));
         add_unit(build, (struct unit){.name = name, .path = absolute_path(name),
                                       .object = arena_printf("user%zu.o", i), .users = true});
     }

@@ -64,7 +64,7 @@ static int run_subcommand_of(int argc, char **argv)
     }
     if (!strcmp(word, "--help") || !strcmp(word, "-h")) {
         help_print(stdout);
-    } else if (!strcmp(word, "--version")) {
+    } else if (!strcmp(word, "--version") || !strcmp(word, "-V")) {
         version_print(stdout);
     } else {
         const char *near = nearest_name(word, names, COUNT_OF(names));

@@ -5,10 +5,12 @@
 #include <getopt.h>
 #include <string.h>
 
+#include "common/arena.h"
+#include "common/command_line.h"
 #include "common/fail.h"
 #include "machine/emitted.h"
 
-enum { OPTIONS_MOST = 20, HELP_COLUMN = 22, LETTER_VERSION = 256 };
+enum { OPTIONS_MOST = 20, HELP_COLUMN = 22 };
 
 void version_print(FILE *out)
 {
@@ -38,28 +40,38 @@ static _Noreturn void end_good(void)
     fail_exit(STATUS_GOOD);
 }
 
+static void check_once(const struct cli_option *options, int letter)
+{
+    static const char *given[OPTIONS_MOST];
+    for (size_t i = 0; options && options[i].letter; i++)
+        if (options[i].letter == letter && options[i].argument)
+            option_once(arena_printf("--%s", options[i].name), &given[i], optarg);
+}
+
 int subcommand_option(const struct subcommand *s, int argc, char **argv)
 {
     struct option options[OPTIONS_MOST + 3] = {{"help", no_argument, NULL, 'h'},
-                                               {"version", no_argument, NULL, LETTER_VERSION}};
+                                               {"version", no_argument, NULL, 'V'}};
     size_t count = 2;
     for (const struct cli_option *o = s->options; o && o->letter; o++) {
         assert(count < OPTIONS_MOST + 2);
         options[count++] = (struct option){o->name, o->argument ? required_argument : no_argument, NULL, o->letter};
     }
-    argv[0] = (char *)program_name;                     /* getopt_long names it in its messages */
-    int letter = getopt_long(argc, argv, "h", options, NULL);
+    opterr = 0;
+    int letter = getopt_long(argc, argv, ":hV", options, NULL);
     switch (letter) {
     case 'h':
         help_print(s);
         end_good();
-    case LETTER_VERSION:
+    case 'V':
         version_print(stdout);
         end_good();
     case '?':
-        message("see %s %s --help\n", program_name, s->name);
-        fail_exit(STATUS_WRONG_USE);
-    default: return letter;
+    case ':':
+        option_refused(letter, argv, options, arena_printf("%s %s --help", program_name, s->name));
+    default:
+        check_once(s->options, letter);
+        return letter;
     }
 }
 

@@ -8,7 +8,7 @@
 struct cli_option {
     char letter;                                        /* that subcommand_option returns; 0 behind the last option */
     const char *name;                                   /* "json" */
-    const char *argument;                               /* "FILE"; NULL: it takes none */
+    const char *argument;                               /* "FILE"; NULL: it takes none. One is taken once */
     const char *help;                                   /* lines */
 };
 
@@ -22,7 +22,7 @@ struct subcommand {
 };
 
 /* Returns the letter of the next option, whose argument is in getopt's `optarg`, or -1 at the end: arguments begin at
- * `optind`. Answers --help and --version itself, and refuses other options. */
+ * `optind`. Answers --help and --version itself, and refuses other options and a second argument of one. */
 int subcommand_option(const struct subcommand *subcommand, int argc, char **argv);
 
 /* Returns the only argument; a usage error unless there is exactly one. `what` is "an op log". */

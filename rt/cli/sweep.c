@@ -122,9 +122,7 @@ static bool run_point(const struct sweep_point *point, const struct output *out)
 
 static int sweep_file(const char *path, const char *to, const struct sweep_point *defaults)
 {
-    const struct source *file = source_read(path);
-    if (!file)
-        usage_error("cannot open %s:", path);
+    const struct source *file = source_given(path);
     struct sweep_point *points = NULL;
     size_t count = 0;
     const char *at = file->text, *end = file->text + file->length;
@@ -175,7 +173,7 @@ static int sweep_standard_input(const char *to, const struct sweep_point *defaul
     ssize_t length;
     for (unsigned number = 0; (length = getline(&text, &room, stdin)) >= 0; number++) {
         size_t kept = (size_t)length - (text[length - 1] == '\n');
-        struct source line = line_source("standard input", text, kept, number);
+        struct source line = line_source(STANDARD_INPUT, text, kept, number);
         struct sweep_point point;
         int of_line = STATUS_GOOD;
         if (!is_blank(&line)) {

@@ -104,7 +104,8 @@ bool is_identifier(const char *text)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
     static const char more[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
-    return *text && strchr(letters, *text) && !text[strspn(text, more)];
+    size_t length = strspn(text, more);
+    return *text && strchr(letters, *text) && !text[length] && length <= IDENTIFIER_MOST;
 }
 
 /* Reads to the end: the size that the system gives for a pipe or a file of /proc is 0. */
@@ -140,6 +141,11 @@ char *read_file(const char *path, size_t *length)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     return fd < 0 ? NULL : read_opened(fd, length);
+}
+
+char *read_standard_input(size_t *length)
+{
+    return read_all(STDIN_FILENO, length);
 }
 
 char *read_regular_file(const char *path, size_t *length)

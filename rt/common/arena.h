@@ -28,11 +28,17 @@ char *arena_text(const char *text, size_t length);
 /* printf into the arena. */
 char *arena_printf(const char *format, ...) __attribute__((format(printf, 1, 2), nonnull));
 
-/* Whether a text is [A-Za-z_][A-Za-z0-9_]*, in any locale: only such texts reach generated code. */
+/* Whether a text is [A-Za-z_][A-Za-z0-9_]*, in any locale, and not too long for the name of a file: only such texts
+ * reach generated code. */
+enum { IDENTIFIER_MOST = 128 };
+#define IDENTIFIER_FORM "a name of up to 128 letters, digits and _ that does not begin with a digit"
 bool is_identifier(const char *text);
 
 /* Reads a whole file, 0-terminated. Returns NULL with errno set if it cannot be read, or is over 256 MiB. */
 char *read_file(const char *path, size_t *length);
+
+/* The same for standard input. */
+char *read_standard_input(size_t *length);
 
 /* The same for a path where another program may have put anything: fails with EINVAL, and never waits, unless it leads to
  * a regular file. */

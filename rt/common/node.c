@@ -69,8 +69,13 @@ static bool is_plain(const struct node *node, const char *text)
 
 bool node_is_null(const struct node *node)
 {
-    static const char *const nulls[] = { "~", "null", "Null", "NULL", "" };
+    static const char *const nulls[] = { "~", "null", "Null", "NULL" };
     return node->type == NODE_SCALAR && node->plain && is_one_of(node->text, nulls, COUNT_OF(nulls));
+}
+
+bool node_is_nothing(const struct node *node)
+{
+    return is_plain(node, "");
 }
 
 bool node_is_bool(const struct node *node)

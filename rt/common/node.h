@@ -40,8 +40,11 @@ void node_check_keys(const struct node *mapping, const char *what, const char *c
 /* Reports one such key. */
 void error_unknown_key(const struct node *key, const char *what, const char *const *names, size_t count);
 
-/* ~, null or nothing. */
+/* ~ or null. */
 bool node_is_null(const struct node *node);
+
+/* A value that is missing, as in `key:`. It is not null, nor anything else that a key takes. */
+bool node_is_nothing(const struct node *node);
 
 /* true or false, without quotes. */
 bool node_is_bool(const struct node *node);

@@ -11,7 +11,7 @@ static const char *shown(const struct node *node)
 {
     if (node->type != NODE_SCALAR)
         return node->type == NODE_MAPPING ? "a mapping" : "a sequence";
-    if (node->plain && !*node->text)
+    if (node_is_nothing(node))
         return "nothing";
     size_t length = strlen(node->text), most = 60;
     return arena_printf("%s'%.*s%s'", node->plain ? "" : "the text ", (int)(length < most ? length : most), node->text,
@@ -40,7 +40,7 @@ bool node_is(const struct node *node, enum node_type type, const char *what)
 
 const char *node_number(const struct node *node, enum dimension dimension, const struct unit *bare, mpq_t value)
 {
-    if (node->type != NODE_SCALAR || node_is_null(node))
+    if (node->type != NODE_SCALAR || node_is_null(node) || node_is_nothing(node))
         return "";
     const char *unit, *why = quantity_lex(node->text, value, &unit);
     if (!why && !*unit && !node->plain)
@@ -82,10 +82,10 @@ bool node_bool(const struct node *node, const char *what, bool *out)
     return true;
 }
 
-/* Whether a node is a text: not null, a boolean or a number. */
+/* Whether a node is a text: not nothing, null, a boolean or a number. */
 static bool is_text(const struct node *node)
 {
-    if (node->type != NODE_SCALAR || node_is_null(node) || node_is_bool(node))
+    if (node->type != NODE_SCALAR || node_is_nothing(node) || node_is_null(node) || node_is_bool(node))
         return false;
     mpq_t value;
     mpq_init(value);
@@ -108,7 +108,7 @@ bool node_string(const struct node *node, const char *what, const char **out)
 bool node_identifier(const struct node *node, const char *what, const char **out)
 {
     if (!is_text(node) || !is_identifier(node->text)) {
-        error_expected(node, what, "a name of letters, digits and _ that does not begin with a digit", NULL);
+        error_expected(node, what, IDENTIFIER_FORM, NULL);
         return false;
     }
     *out = node->text;

@@ -11,6 +11,7 @@
 
 #include "arena.h"
 #include "merge.h"
+#include "path_error.h"
 #include "yaml.h"
 
 enum { DEPTH_MOST = 64, EXPANDED_MOST = 1000000 };
@@ -26,6 +27,7 @@ struct reader {
     unsigned col_offset;                                /* characters before the text on its first line */
     void *anchors;                                      /* by name; a tree of <search.h> */
     size_t expanded;                                    /* nodes that aliases have expanded to */
+    bool is_value;                                      /* a value alone, not a document */
     bool stopped;                                       /* an error that ends the reading was reported */
 };
 
@@ -236,6 +238,13 @@ static struct node *read_node(struct reader *r, const yaml_event_t *event, unsig
     return node;
 }
 
+/* Whether an event is a mark that only files have: the `---` before a document, or the `...` after it. */
+static bool is_document_mark(const yaml_event_t *event)
+{
+    return (event->type == YAML_DOCUMENT_START_EVENT && !event->data.document_start.implicit)
+        || (event->type == YAML_DOCUMENT_END_EVENT && !event->data.document_end.implicit);
+}
+
 static struct node *read_stream(struct reader *r)
 {
     struct node *root = NULL;
@@ -245,6 +254,9 @@ static struct node *read_stream(struct reader *r)
         bool document = event.type == YAML_DOCUMENT_START_EVENT;
         if (document && root) {
             error_at(where_of(r, event.start_mark), "a second document: a file has only one");
+            r->stopped = true;
+        } else if (r->is_value && is_document_mark(&event)) {
+            error_at(where_of(r, event.start_mark), "a value has no marks of a document, '---' and '...'");
             r->stopped = true;
         }
         if (!document && !end && event.type != YAML_STREAM_START_EVENT && event.type != YAML_DOCUMENT_END_EVENT)
@@ -271,7 +283,7 @@ struct node *yaml_document(const struct source *source)
 {
     struct reader r = { .source = source };
     struct node *root = parse(&r, 0);
-    bool nothing = !root || (root->type == NODE_SCALAR && root->plain && !*root->text);
+    bool nothing = !root || node_is_nothing(root);
     if (nothing && !r.stopped)
         return node_new((struct where){ source, source->lines_before + 1, 1 }, NODE_MAPPING);
     return root;
@@ -279,7 +291,7 @@ struct node *yaml_document(const struct source *source)
 
 struct node *yaml_value(const struct source *source, size_t from)
 {
-    struct reader r = { .source = source };
+    struct reader r = { .source = source, .is_value = true };
     for (size_t i = 0; i < from; i++)
         r.col_offset += ((unsigned char)source->text[i] & 0xc0) != 0x80;
     struct node *root = parse(&r, from);
@@ -288,22 +300,34 @@ struct node *yaml_value(const struct source *source, size_t from)
     return root;
 }
 
-const struct source *source_read(const char *path)
+static const struct source *source_of(const char *path, const char *text, size_t length)
 {
-    size_t length;
-    const char *text = read_file(path, &length);
-    if (!text)
-        return NULL;
     size_t mark = length >= 3 && !memcmp(text, "\xef\xbb\xbf", 3) ? 3 : 0;
     struct source *source = arena_alloc(1, sizeof(*source));
     *source = (struct source){ path, text + mark, length - mark, 0 };
     return source;
 }
 
+const struct source *source_read(const char *path)
+{
+    size_t length;
+    const char *text = read_file(path, &length);
+    return text ? source_of(path, text, length) : NULL;
+}
+
+const struct source *source_given(const char *path)
+{
+    size_t length;
+    bool is_input = !strcmp(path, "-");
+    const char *text = is_input ? read_standard_input(&length) : read_file(path, &length);
+    if (!text && is_input)
+        usage_error("cannot read standard input:");
+    if (!text)
+        usage_error("cannot open %s: %s", path, path_error(path));
+    return source_of(is_input ? STANDARD_INPUT : path, text, length);
+}
+
 struct node *yaml_read(const char *path)
 {
-    const struct source *source = source_read(path);
-    if (!source)
-        usage_error("cannot open %s:", path);
-    return yaml_document(source);
+    return yaml_document(source_given(path));
 }

@@ -8,16 +8,21 @@
 
 #include "node.h"
 
-/* Reads a file of one document; an empty file is an empty mapping. A file that cannot be read is a usage error. */
+/* Reads a file of one document, "-" being standard input; an empty file is an empty mapping. A file that cannot be read is
+ * a usage error. */
 struct node *yaml_read(const char *path);
 
 /* Reads a file, and drops its byte order mark. Returns NULL with errno set if it cannot be read. */
 const struct source *source_read(const char *path);
 
+/* Reads the file that a command line names, "-" being standard input; a file that cannot be read is a usage error. */
+#define STANDARD_INPUT "standard input"                 /* its path in messages */
+const struct source *source_given(const char *path);
+
 /* Parses a source of one document; an empty one is an empty mapping. */
 struct node *yaml_document(const struct source *source);
 
-/* Parses the rest of a source from byte `from` of its first line on; nothing is null. */
+/* Parses the rest of a source from byte `from` of its first line on; it may be nothing (node.h). */
 struct node *yaml_value(const struct source *source, size_t from);
 
 #endif

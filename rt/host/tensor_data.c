@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,7 @@
 #include "base/dtype.h"
 #include "base/output.h"
 #include "common/arena.h"
+#include "common/path_error.h"
 #include "datapass/exec.h"
 #include "host.h"
 #include "launch/host_request.h"
@@ -41,13 +43,26 @@ bool kb_has_data(void)
     return oplog_on;
 }
 
+static void check_number(struct call_site call, const struct tensor *tensor, const char *what, double number)
+{
+    uint64_t element = 0;
+    if (!isfinite(number))
+        misuse_of(call, "tensor '%s': %s is %g; it has to be finite", tensor->name, what, number);
+    dtype_from_f64(tensor->dtype, &number, &element, 1);
+    if (!isfinite(dtype_value(tensor->dtype, &element)))
+        misuse_of(call, "tensor '%s': %s is %g, which %s cannot hold", tensor->name, what, number,
+                  dtype_words[tensor->dtype]);
+}
+
 void kb_fill_at(kb_tensor tensor, enum kb_fill_kind kind, double x, double y, const char *file, uint32_t line)
 {
     struct call_site call = {kind == KB_UNIFORM ? "kb_fill_uniform" : kind == KB_NORMAL ? "kb_fill_normal" : "kb_fill",
                              file, line};
     host_only(call);
     tensor_check(call, tensor);
-    if (kind == KB_UNIFORM && !(x <= y))
+    check_number(call, tensor, kind == KB_UNIFORM ? "low" : kind == KB_NORMAL ? "the mean" : "the value", x);
+    check_number(call, tensor, kind == KB_UNIFORM ? "high" : "the deviation", y);
+    if (kind == KB_UNIFORM && !(x <= y && isfinite(y - x)))
         misuse_of(call, "tensor '%s': low is %g, high is %g", tensor->name, x, y);
     record_fill(call, "fill", &(struct fill){.tensor = tensor, .kind = kind, .x = x, .y = y});
 }
@@ -193,7 +208,7 @@ void kb_load_npy_at(kb_tensor tensor, const char *path, const char *file, uint32
     check_npy(call, tensor, path);
     FILE *in = fopen(path, "rb");
     if (!in)
-        misuse_of(call, "cannot open %s: %s", path, strerror(errno));
+        misuse_of(call, "cannot open %s: %s", path, path_error(path));
     struct npy npy;
     struct npy_error error;
     if (!npy_read_header(in, &npy, &error))

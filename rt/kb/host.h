@@ -112,8 +112,8 @@ struct kb_dims {
 
 /* Sets every element to a value; to random values that are uniform in [low, high), whole numbers for an integer dtype;
  * or to random values of a normal distribution. Random values depend on the run's --seed, on the number of tensors made
- * before this one, and on the index of the element, not on its placement. Values are rounded to nearest even and
- * saturate. */
+ * before this one, and on the index of the element, not on its placement. Values are rounded to nearest even; those of
+ * an integer dtype saturate. The numbers given must be finite, in a float dtype also once they are rounded to it. */
 #define kb_fill(tensor, value) kb_fill_at(tensor, KB_CONSTANT, value, 0, __FILE__, __LINE__)
 #define kb_fill_uniform(tensor, low, high) kb_fill_at(tensor, KB_UNIFORM, low, high, __FILE__, __LINE__)
 #define kb_fill_normal(tensor, mean, deviation) kb_fill_at(tensor, KB_NORMAL, mean, deviation, __FILE__, __LINE__)

@@ -12,6 +12,7 @@
 #include "common/hash.h"
 #include "base/output.h"
 #include "common/arena.h"
+#include "common/path_error.h"
 #include "common/diag.h"
 #include "machine/emitted.h"
 #include "machine/tiling.h"
@@ -294,7 +295,7 @@ static void open_file(struct log_reader *reader, const char *path)
     struct stat status;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &status))
-        usage_error("cannot read %s:", path);
+        usage_error("cannot open %s: %s", path, path_error(path));
     if (!S_ISREG(status.st_mode))
         usage_error("%s is no file", path);
     struct spool *spool = calloc(1, sizeof *spool);

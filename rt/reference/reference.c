@@ -11,6 +11,7 @@
 #include "base/dtype.h"
 #include "base/stopwatch.h"
 #include "common/arena.h"
+#include "common/path_error.h"
 #include "datapass/exec.h"
 #include "expect.h"
 #include "host/host.h"
@@ -241,7 +242,7 @@ kb_ref kb_ref_npy_at(const char *path, const char *file, uint32_t line)
     reference_begin(call);
     FILE *in = path ? fopen(path, "rb") : NULL;
     if (!in)
-        misuse_of(call, "cannot open %s: %s", path ? path : "no file", path ? strerror(errno) : "NULL");
+        misuse_of(call, "cannot open %s: %s", path ? path : "no file", path ? path_error(path) : "NULL");
     struct npy npy;
     struct npy_error error;
     if (!npy_read_header(in, &npy, &error))

@@ -2,6 +2,7 @@
 #include <kb/host.h>
 #include <kb/tl.h>
 
+#include <math.h>
 #include <string.h>
 
 static const char *what;
@@ -91,7 +92,7 @@ KB_BENCH(mistake, "what cannot be",
                        "full empty strided data_of_hbm store_of_hbm store_shape reserved pending pending_copy "
                        "rank_order on_failure busy axes no_elements too_many whole grid pes room peek peek_many array dtype "
                        "ref_shape "
-                       "uniform no_bench_parameter peek_off", "which"))
+                       "uniform nan inf normal_nan normal_inf uniform_inf too_large far_apart no_bench_parameter peek_off", "which"))
 {
     what = kb_word(what);
     struct kb_pes one = kb_pes("sip0.cube0.pe0"), all = kb_pes("*");
@@ -116,6 +117,13 @@ KB_BENCH(mistake, "what cannot be",
     if (is("peek_many")) kb_peek_many(a, 60, 5, (double[5]){0});
     if (is("array")) (void)kb_array(double, 1ull << 61);
     if (is("uniform")) kb_fill_uniform(a, 2, 1);
+    if (is("nan")) kb_fill(a, NAN);
+    if (is("inf")) kb_fill(a, -INFINITY);
+    if (is("normal_nan")) kb_fill_normal(a, NAN, 1);
+    if (is("normal_inf")) kb_fill_normal(a, 0, INFINITY);
+    if (is("uniform_inf")) kb_fill_uniform(a, -INFINITY, 0);
+    if (is("too_large")) kb_fill_uniform(a, 0, 65520);
+    if (is("far_apart")) kb_fill_uniform(big, -1e308, 1e308);
     if (is("no_bench_parameter")) (void)kb_int(nothing);
     if (is("on_failure"))
         kb_launch_with(mistake, one, kb_options(.on_failure = 9), &(struct mistake_args){a, c, g, big});

@@ -112,7 +112,9 @@ static void places(void)
     node = yaml_value(source_of("x.y=[1, 2]"), 4);
     check("a value within a line keeps its column", arena_printf("%s at %u", shown(node), node->items[1]->where.col),
           "[1, 2] at 9");
-    check("an empty value is null", node_is_null(yaml_value(source_of("x="), 2)) ? "null" : "text", "null");
+    node = yaml_value(source_of("x="), 2);
+    check("an empty value is nothing, and nothing is not null",
+          arena_printf("%d %d", node_is_nothing(node), node_is_null(node)), "1 0");
 }
 
 /* What readers take: a letter for each of u64, bool, string, identifier, null. */
@@ -133,7 +135,7 @@ static void readers(void)
     static const char *const cases[][2] = {
         { "0xffff_ffff_ffff_ffff", "u" }, { "1e3", "u" }, { "18446744073709551616", "" }, { "1.5", "" },
         { "'1'", "s" }, { "5 ns", "s" }, { "010", "s" }, { "true", "b" }, { "'true'", "si" }, { "yes", "si" },
-        { "~", "n" }, { "''", "s" }, { "a b", "s" }, { "_a1", "si" }, { "[1]", "" }, { "{a: 1}", "" },
+        { "~", "n" }, { "", "" }, { "''", "s" }, { "a b", "s" }, { "_a1", "si" }, { "[1]", "" }, { "{a: 1}", "" },
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++)
         check(arena_printf("the scalar '%s' has its readings", cases[i][0]), readings(cases[i][0]), cases[i][1]);

@@ -1,0 +1,63 @@
+/* command_line.c: what kbgen and a simulator say of options.
+ *
+ * getopt_long's own messages have another form and know no nearest name. */
+#include "command_line.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "arena.h"
+#include "diag.h"
+
+/* The option that getopt_long has stopped at, without its value: "--jsno", "-x". */
+static const char *option_at(char *const *argv)
+{
+    const char *word = argv[optind - 1];
+    if (!strncmp(word, "--", 2))
+        return arena_text(word, strcspn(word, "="));
+    return arena_printf("-%c", optopt);
+}
+
+static const char *possible(const char *option, const struct option *options, const char *separator)
+{
+    const char *list = "";
+    for (const struct option *o = options; o->name; o++)
+        if (!strncmp(o->name, option + 2, strlen(option + 2)))
+            list = arena_printf("%s%s--%s", list, *list ? separator : "", o->name);
+    return list;
+}
+
+static const char *nearest(const char *option, const struct option *options)
+{
+    const char **names = NULL;
+    size_t count = 0;
+    for (const struct option *o = options; o->name; o++) {
+        names = arena_grow(names, count, sizeof *names);
+        names[count++] = o->name;
+    }
+    return strncmp(option, "--", 2) ? NULL : nearest_name(option + 2, names, count);
+}
+
+void option_refused(int letter, char *const *argv, const struct option *options, const char *help)
+{
+    const char *option = option_at(argv);
+    bool is_long = !strncmp(option, "--", 2);
+    if (letter == ':')
+        usage_error("%s needs a value; %s lists the options", option, help);
+    if (is_long && strchr(argv[optind - 1], '=') && optopt)
+        usage_error("%s takes no value; %s lists the options", option, help);
+    const char *all = is_long ? possible(option, options, " or ") : "";
+    if (*all)
+        usage_error("%s may be %s: write it out", option, all);
+    const char *near = nearest(option, options);
+    if (near)
+        usage_error("no option '%s'; did you mean '--%s'?", option, near);
+    usage_error("no option '%s'; %s lists the options", option, help);
+}
+
+void option_once(const char *name, const char **given, const char *value)
+{
+    if (*given)
+        usage_error("%s is given twice, as '%s' and '%s'; it takes one value", name, *given, value);
+    *given = value;
+}
