@@ -45,7 +45,7 @@ SUITES = {
     "rt/base": "run failures list_info views host kernels ops conformance",
     "rt/sim": "failures conformance kernels host streams state fastforward",
     "rt/machine": "failures conformance streams kernels list_info profile collectives state fastforward",
-    "rt/launch": "failures conformance wrong_kernel host streams kernels profile state fastforward",
+    "rt/launch": "failures ends conformance wrong_kernel host streams kernels profile state fastforward",
     "rt/fastforward": "profile kernels state fastforward",
     "rt/store": "views host kernels races oplog ops composites memory_limit",
     "rt/oplog": "oplog host kernels ops memory_limit",
