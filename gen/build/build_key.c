@@ -56,14 +56,20 @@ const char *fingerprint_of_home(void)
 
 /* ---- generated files */
 
-const char *fingerprint_of_generated(const struct emission *emission, const struct emitted *file)
+/* With all generated files that it includes, and that these include. */
+static void hash_generated(struct hash *hash, const struct emission *emission, const struct emitted *file)
 {
-    struct hash *hash = hash_begin();
     hash_text(hash, file->name);
     hash_text(hash, file->code);
     for (size_t i = 0; i < emission->count; i++)
         if (strstr(file->code, arena_printf("#include \"%s\"\n", emission->files[i].name)))
-            hash_text(hash, emission->files[i].code);
+            hash_generated(hash, emission, &emission->files[i]);
+}
+
+const char *fingerprint_of_generated(const struct emission *emission, const struct emitted *file)
+{
+    struct hash *hash = hash_begin();
+    hash_generated(hash, emission, file);
     return hash_end(hash);
 }
 

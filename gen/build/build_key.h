@@ -23,7 +23,7 @@ struct build_inputs {
 /* The fingerprint of kbgen, of what was compiled with it and of the headers beside it; computed once. */
 const char *fingerprint_of_home(void);
 
-/* The fingerprint of a generated file and of the generated headers that it includes. */
+/* The fingerprint of a generated file and of all generated files that it includes, directly or not. */
 const char *fingerprint_of_generated(const struct emission *emission, const struct emitted *file);
 
 /* The fingerprint of the structure; fills in inputs->tools and each unit's fingerprint. If what the compiler said before
