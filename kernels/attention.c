@@ -62,9 +62,7 @@ KB_BENCH(attention, "softmax(Q K^T / sqrt(head_dim)) V of many heads, with K and
     a.k = heads_tensor("k", &a, a.keys, a.head_dim, keys_place(&a, pes));
     a.v = heads_tensor("v", &a, a.keys, a.head_dim, keys_place(&a, pes));
     a.o = heads_tensor("o", &a, a.queries, width, kb_rows(KB_HBM, pes));
-    kb_fill_uniform(a.q, -1.7, 1.7);                    /* gives scores a standard deviation of 1 */
-    kb_fill_uniform(a.k, -1.7, 1.7);
-    kb_fill_uniform(a.v, -1, 1);
+    attention_fill(&a);
     kb_ref expected = kb_ref_attention(a.q, a.k, a.v, a.heads, a.kv_heads, a.causal, a.side_by_side);
     attention_plan(&a, pes.count, kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes);
     kb_future launch = kb_launch(attention_heads, pes, &a);

@@ -12,6 +12,7 @@
 
 #include <kb/arith.h>
 #include <kb/attrs.h>
+#include <kb/host.h>
 #include <kb/measure.h>
 #include <kb/tl.h>
 
@@ -141,6 +142,20 @@ static inline bool attention_plan(struct attention *a, uint64_t pes, uint64_t ro
     uint64_t tile = best_ps < UINT64_MAX ? attention_fit(a, a->block, room_bytes) : 0;
     a->tile = a->tile ? kb_min(a->tile, tile) : tile;
     return a->tile > 0;
+}
+
+/* ---- the data, in benches */
+
+/* Scores have a standard deviation of 1; in bf16, of 1/4, because scores of 1 or more that are rounded to 8 bits leave
+ * little of the result certain. Causal results then are means of few values or of many: with a mean of V beside 0 they are
+ * of one size, so that the errors of the first rows do not cover the last ones. */
+static inline void attention_fill(const struct attention *a)
+{
+    bool coarse = a->dtype == KB_bf16;
+    double spread = coarse ? 0.43 : 1.7, mean = coarse && a->causal ? 0.3 : 0;
+    kb_fill_uniform(a->q, -spread, spread);
+    kb_fill_uniform(a->k, -1.7, 1.7);
+    kb_fill_uniform(a->v, mean - 1, mean + 1);
 }
 
 /* ---- the tiles of a PE, in order */

@@ -134,10 +134,7 @@ KB_BENCH(decode, "attention of one query per sequence to a long cache of keys an
     a.k = kb_tensor_new("k", a.dtype, kb_2d(a.kv_heads * a.keys, a.head_dim), kb_rows(KB_HBM, pes));
     a.v = kb_tensor_new("v", a.dtype, kb_2d(a.kv_heads * a.keys, a.head_dim), kb_rows(KB_HBM, pes));
     a.o = kb_tensor_new("o", a.dtype, kb_2d(a.kv_heads, width), kb_rows(KB_HBM, pes));
-    double spread = a.keys < 1024 ? 1.7 : 3.4;          /* with many keys, so that few have most of the weight */
-    kb_fill_uniform(a.q, -spread, spread);              /* scores of a standard deviation of 1, or 2 */
-    kb_fill_uniform(a.k, -1.7, 1.7);
-    kb_fill_uniform(a.v, -1, 1);
+    attention_fill(&a);
     kb_ref expected = kb_ref_attention(a.q, a.k, a.v, .heads = a.heads, .kv_heads = a.kv_heads);
     uint64_t room = 7 * partials_bytes(), own = (attention_group(&a) + 1) * partial_bytes(&a);
     attention_plan(&a, pes.count, room - kb_min(room, own));

@@ -91,7 +91,7 @@ static kb_ref expected(kb_tensor table, const double *id, uint64_t tokens, uint6
     double *rows = kb_has_data() ? kb_array(double, tokens * dim) : NULL;
     for (uint64_t t = 0; rows && t < tokens; t++)
         kb_peek_many(table, (uint64_t)id[t] * dim, dim, rows + t * dim);
-    return kb_ref_given(rows, kb_2d(tokens, dim));
+    return kb_ref_exact(kb_ref_given(rows, kb_2d(tokens, dim)));
 }
 
 KB_BENCH(gather, "rows of a table that is split over all PEs, by ids in memory",

@@ -134,8 +134,8 @@ KB_BENCH(layernorm, "layer norm of each row, rows over all PEs",
     kb_tensor gain = kb_tensor_new("gain", dtype, kb_2d(1, cols), kb_copies(KB_HBM, pes));
     kb_tensor bias = kb_tensor_new("bias", dtype, kb_2d(1, cols), kb_copies(KB_HBM, pes));
     kb_tensor y = kb_tensor_new("y", dtype, kb_2d(rows, cols), kb_rows(KB_HBM, pes));
-    kb_fill_uniform(x, -3, 5);
-    kb_fill_uniform(gain, 0.5, 1.5);
+    kb_fill_uniform(x, -3, 4);
+    kb_fill_uniform(gain, 0.8, 1.2);
     kb_fill_uniform(bias, -1, 1);
     kb_future launch = kb_launch(layernorm, pes, &(struct layernorm_args){
         .x = x, .gain = gain, .bias = bias, .y = y, .eps = kb_real(eps), .buffers = kb_int(buffers),

@@ -100,7 +100,7 @@ KB_BENCH(rmsnorm, "root mean square norm of each row, rows over all PEs",
     kb_tensor gain = kb_tensor_new("gain", dtype, kb_2d(1, cols), kb_copies(KB_HBM, pes));
     kb_tensor y = kb_tensor_new("y", dtype, kb_2d(rows, cols), kb_rows(KB_HBM, pes));
     kb_fill_uniform(x, -4, 4);
-    kb_fill_uniform(gain, 0.5, 1.5);
+    kb_fill_uniform(gain, 0.8, 1.2);
     kb_future launch = kb_launch(rmsnorm, pes, &(struct rmsnorm_args){
         .x = x, .gain = gain, .y = y, .eps = kb_real(eps), .buffers = kb_int(buffers),
         .block_rows = kb_int(block_rows), .block_cols = kb_int(block_cols)});

@@ -203,7 +203,7 @@ refused("a file for a machine of built-in models", SERVICE, "kbgen: --impl mine.
 refused("a file that does not exist", SERVICE, "kbgen: --impl none.c: No such file", options=("--impl", "none.c"))
 refused("a file that is given twice", SERVICE, "kbgen: --impl gives two files mine.c", options=("--impl", "./mine.c"))
 for path in ("mine.cc", "mi-ne.c", "1st.c", ".c"):
-    refused(f"a file named {path}", SERVICE, f"--impl takes a file NAME.c, NAME of up to 128 letters, digits and _ and no digit "
+    refused(f"a file named {path}", SERVICE, f"--impl takes a file NAME.c, NAME of letters, digits and _ and no digit "
             f"first; not '{path}'", options=("--impl", path))
 refused("one file for two components", SERVICE, "mine.c models one part alone",
         "it models this one already", options=sets("cube.sram.impl=mine"))

@@ -31,8 +31,10 @@ def cases():
         for axis in (0, 1):
             for op in ("sum", "mean", "max", "min"):
                 yield {"op": op, "form": "reduce", "dtype": dtype, "to": dtype, "axis": axis}
-        yield {"op": "softmax", "form": "unary", "dtype": dtype, "to": dtype}
-        yield {"op": "layernorm", "form": "two_rows", "dtype": dtype, "with": dtype, "to": dtype}
+        low = 1 if dtype == "bf16" else -2              # its 8 bits are too few for weights of more than one size
+        yield {"op": "softmax", "form": "unary", "dtype": dtype, "to": dtype, "low": low}
+        if dtype != "bf16":                             # in which rounded steps leave less than the power of a check
+            yield {"op": "layernorm", "form": "two_rows", "dtype": dtype, "with": dtype, "to": dtype, "low": -2}
         yield {"op": "dot", "form": "square", "dtype": dtype, "with": dtype, "to": dtype}
         for op in ("bias", "bias_add"):
             yield {"op": op, "form": "row", "dtype": dtype, "with": dtype, "to": dtype}

@@ -238,6 +238,23 @@ void dtype_to_f32(enum dtype dtype, const void *from, float *to, size_t count)
     }
 }
 
+void dtype_to_f64(enum dtype dtype, const void *from, double *to, size_t count)
+{
+    enum { AT_ONCE = 256 };
+    if (dtype == DTYPE_i32) {
+        for (size_t i = 0; i < count; i++)
+            to[i] = FROM(int32_t);
+        return;
+    }
+    float some[AT_ONCE];
+    for (size_t first = 0; first < count; first += AT_ONCE) {
+        size_t n = count - first < AT_ONCE ? count - first : AT_ONCE;
+        dtype_to_f32(dtype, (const uint8_t *)from + first * dtype_bytes[dtype], some, n);
+        for (size_t i = 0; i < n; i++)
+            to[first + i] = (double)some[i];
+    }
+}
+
 void dtype_from_f32(enum dtype dtype, const float *from, void *to, size_t count)
 {
     switch (dtype) {

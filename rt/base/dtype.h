@@ -28,6 +28,9 @@ void dtype_wrap_i32(enum dtype dtype, const int32_t *from, void *to, size_t coun
 /* From f64, rounded once. */
 void dtype_from_f64(enum dtype dtype, const double *from, void *to, size_t count);
 
+/* Elements of any dtype to f64, exactly. */
+void dtype_to_f64(enum dtype dtype, const void *from, double *to, size_t count);
+
 /* One element's value, exactly. */
 double dtype_value(enum dtype dtype, const void *element);
 
@@ -41,7 +44,7 @@ double dtype_in_range(enum dtype dtype, double value);
  * `allowed`. A number near the end of f16's range may so be infinity; an expected infinity or NaN must be that. */
 bool dtype_close(enum dtype dtype, double got, double expected, double allowed);
 
-/* The error that a computed value may have, relative to itself and to the sum of the sizes of its terms; 0 for integers. */
+/* The tolerance of --tolerance plain, relative to the expected value and to 1; 0 for integers. */
 double dtype_tolerance(enum dtype dtype);
 
 uint16_t f32_to_f16(float value);

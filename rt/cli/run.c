@@ -16,6 +16,7 @@
 #include "host/bench.h"
 #include "oplog/log.h"
 #include "races/race.h"
+#include "reference/error.h"
 #include "reference/recheck.h"
 #include "report/profile.h"
 #include "report/result.h"
@@ -34,6 +35,10 @@ static const struct cli_option options[] = {
      "off: simulate time alone, without data\n"
      "verify (the default): compute, and compare results with references\n"
      "debug: also compare every operation, name the first wrong one, look for races"},
+    {'l', "tolerance", "KIND",
+     "what an element may be off by. bounds (the default): by its error analysis\n"
+     "(docs/data.md); worst: the same with all errors added up; plain: 1e-5, 1e-3 or\n"
+     "1e-2 of f32, f16 or bf16, relative to the expected value and to 1"},
     {'r', "races", NULL, "look for races: accesses to the same bytes that nothing orders"},
     {'n', "threads", "N", "threads that compute data (all processors); results do not depend on it"},
     {'s', "seed", "N", "seed of random values (0)"},
@@ -117,6 +122,7 @@ static struct run_options read_options(int argc, char **argv)
         case 'o': read.oplog = optarg; break;
         case 'm': log_memory_bytes = parse_size(optarg); break;
         case 'e': fastforward_on = false; break;
+        case 'l': error_mode_option(optarg); break;
         case 'r': races_on = true; break;
         case 'f': profile_start(); break;
         }

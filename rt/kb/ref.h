@@ -10,14 +10,12 @@
 typedef struct reference *kb_ref;
 
 /* An operand of a reference: a tensor as it is now (the data pass runs first), another reference, or a number. Every x,
- * y, a, b and so on below can be any of these. Floats are computed in f64 by libm and OpenBLAS, gemms of f16 and bf16
- * tensors in f32; integers are computed exactly.
+ * y, a, b and so on below can be any of these. Floats are computed in f64 by libm and OpenBLAS, integers exactly.
  *
- * Each reference has a scale s for the tolerance of kb_expect_close: 1, or what a call gives below if that is larger
- * (kb_ref_gemm and kb_ref_reduce: also if it is smaller). Tensors are exact operands. An element of a reference may
- * itself be off by s + max|x| tolerances; a call multiplies that by the slope of its op, adds it up over its operands,
- * and uses it as s where it is larger. So s holds for a chain of operations whose results are rounded one after the
- * other. Integers are compared exactly: round a float reference with kb_ref_cast or kb_ref_quant first. */
+ * Each element of a reference has the error that it may have in a right kernel, by an analysis of rounding errors
+ * (docs/data.md, "Bounds"): of the f32 arithmetic of the op, and of its operands. A reference as an operand is taken to
+ * be rounded to its dtype, as a kernel does that stores it; tensors are exact. Integers are compared exactly: round a
+ * float reference with kb_ref_cast or kb_ref_quant first. */
 struct kb_values {
     kb_tensor tensor;
     kb_ref ref;
@@ -28,13 +26,16 @@ struct kb_values {
 #define kb_values(x) _Generic((x), kb_tensor: kb_values_of_tensor, kb_ref: kb_values_of_ref,                           \
                               default: kb_values_of_number)(x)
 
-/* The product of m x k and k x n matrices, of floats, or of i8 with a result of i32; s = sqrt(k) max|A| max|B|.
+/* The product of m x k and k x n matrices, of floats, or of i8 with a result of i32.
  * Operands with more than two axes, of equal sizes except the last two, are batches of matrices. */
 #define kb_ref_gemm(a, b) kb_ref_gemm_at(kb_values(a), kb_values(b), __FILE__, __LINE__)
-/* In place, with the same s, as epilogues do it before the result is rounded: adds a row of n to each row; replaces
+/* In place, as epilogues do it before the result is rounded: adds a row of n to each row; replaces
  * negative elements by 0 (NaN stays). */
 #define kb_ref_bias(ref, row) kb_ref_bias_at(ref, kb_values(row), __FILE__, __LINE__)
 #define kb_ref_relu(ref) kb_ref_relu_at(ref, __FILE__, __LINE__)
+/* In place: what is made from the reference takes its values as they are in an accumulator of f32. Without this call they
+ * are taken to be rounded to its dtype first, as a kernel does that stores them. */
+#define kb_ref_unrounded(ref) kb_ref_unrounded_at(ref, __FILE__, __LINE__)
 
 /* A copy; a copy with the last two axes exchanged; the result of an all-to-all: a matrix in which blocks (i, j) and
  * (j, i) are exchanged, where a block is columns / rows columns of a row. Exact if the operand is exact. */
@@ -52,16 +53,14 @@ struct kb_values {
 /* x where c is not 0, else y. */
 #define kb_ref_where(c, x, y) kb_ref_where_at(kb_values(c), kb_values(x), kb_values(y), __FILE__, __LINE__)
 
-/* Reductions along an axis, which then has size 1. Integers are reduced in i32. s = sqrt(n) max|x| for a sum of n
- * elements, and 1 / n of that for a mean. */
+/* Reductions along an axis, which then has size 1. Floats are added up in f32, integers in i32. */
 #define kb_ref_sum(x, axis) kb_ref_along_at("sum", kb_values(x), axis, __FILE__, __LINE__)
 #define kb_ref_mean(x, axis) kb_ref_along_at("mean", kb_values(x), axis, __FILE__, __LINE__)
 #define kb_ref_max(x, axis) kb_ref_along_at("max", kb_values(x), axis, __FILE__, __LINE__)
 #define kb_ref_min(x, axis) kb_ref_along_at("min", kb_values(x), axis, __FILE__, __LINE__)
 
 /* Along the last axis, for floats: exp(x) / sum(exp(x)); (x - mean) / sqrt(variance + eps) * gain + bias; x /
- * sqrt(mean(x^2) + eps) * gain. Gain and bias are rows of n, or numbers. For the norms s = max|x| / root * max|gain| of
- * the worst row, since they subtract and divide rounded values. */
+ * sqrt(mean(x^2) + eps) * gain. Gain and bias are rows of n, or numbers. Each step may be rounded to the dtype of x. */
 #define kb_ref_softmax(x) kb_ref_softmax_at(kb_values(x), __FILE__, __LINE__)
 #define kb_ref_layernorm(x, gain, bias, eps)                                                                           \
     kb_ref_layernorm_at(kb_values(x), kb_values(gain), kb_values(bias), eps, __FILE__, __LINE__)
@@ -72,7 +71,7 @@ struct kb_values {
  * a group follow those of the previous group or, if side_by_side, all groups lie side by side too; K and V likewise.
  * With n queries and m keys, Q and the result are (kv_heads n) x (g d), and K and V are (kv_heads m) x d; side by side
  * they are n x (heads d) and m x (kv_heads d). If causal, the last query sees all keys, each query before it one key
- * fewer, and n <= m. s = max|V|. */
+ * fewer, and n <= m. */
 struct kb_attention {
     uint64_t heads, kv_heads;                           /* of Q and the result; of K and V, a divisor of heads */
     bool causal, side_by_side;
@@ -87,25 +86,25 @@ struct kb_attention {
 #define kb_ref_cast(x, dtype) kb_ref_cast_at(kb_values(x), dtype, __FILE__, __LINE__)
 #define kb_ref_quant(x, scale, dtype) kb_ref_quant_at(kb_values(x), kb_values(scale), dtype, __FILE__, __LINE__)
 
-/* A copy that counts as exact, as a tensor does: references made from it have the s of their own operations only. Use
- * it in long chains, in which the bounds of the errors would add up until they allow anything. */
+/* A copy that counts as exact, as a tensor does: references made from it have the errors of their own operations only,
+ * and a tensor of its dtype has to hold just these values. */
 #define kb_ref_exact(x) kb_ref_exact_at(kb_values(x), __FILE__, __LINE__)
 
 /* Given values: an array of double, row-major, which is copied (with --data off it may be NULL); or a NumPy file of any
- * numbers with 1 to 4 axes. A file that is missing or malformed ends the run with status 2. */
+ * numbers with 1 to 4 axes. A file that is missing or malformed ends the run with status 2. How the values were computed
+ * is not known: a tensor may be off by 1e-5, 1e-3 or 1e-2 (f32, f16, bf16) of their RMS, and of the element. */
 #define kb_ref_given(values, dims) kb_ref_given_at(values, dims, __FILE__, __LINE__)
 #define kb_ref_npy(path) kb_ref_npy_at(path, __FILE__, __LINE__)
 
 /* The reduction of the r rows of a matrix to one row: "add", "mul", "min" or "max". Floats are reduced in f64; integers
  * wrap to their dtype. The result is exact if the operand is, except for sums and products of floats, which a kernel
- * rounds after every row in some order: for these s = r max|x| and r max|product|. */
+ * rounds to the dtype after every row, in some order. */
 #define kb_ref_reduce(x, op) kb_ref_reduce_at(kb_values(x), op, __FILE__, __LINE__)
 
-/* Runs the data pass and compares every element of every copy with a reference of the same shape, apart from axes of
- * size 1. The run ends with status 1, after the bench, if an element is off by more than
- *     atol * s + rtol * |expected|
- * where both tolerances are 1e-5 for a tensor of f32, 1e-3 for f16 and 1e-2 for bf16. Integers must be equal, and so
- * must exact references of the tensor's dtype: copies, signs and choices of what tensors hold. NaN is right where NaN
+/* Runs the data pass and compares the elements of every copy with a reference of the same shape, apart from axes of size
+ * 1. The run ends with status 1, after the bench, if an element is off by more than its bound: the rounding to the
+ * tensor's dtype and five standard deviations of its error (`run --tolerance` has others); or if the bounds are too large
+ * against the data for the comparison to mean anything. Integers must be equal, and so must exact references of the tensor's dtype: copies, signs and choices of what tensors hold. NaN is right where NaN
  * is expected. The summary has the largest error, and the first wrong element with its index. */
 #define kb_expect_close(tensor, ref) kb_expect_close_at(tensor, ref, __FILE__, __LINE__)
 
@@ -127,6 +126,7 @@ static inline struct kb_values kb_values_of_number(double number)
 kb_ref kb_ref_gemm_at(struct kb_values a, struct kb_values b, const char *file, uint32_t line);
 void kb_ref_bias_at(kb_ref ref, struct kb_values row, const char *file, uint32_t line);
 void kb_ref_relu_at(kb_ref ref, const char *file, uint32_t line);
+void kb_ref_unrounded_at(kb_ref ref, const char *file, uint32_t line);
 kb_ref kb_ref_copy_at(struct kb_values x, const char *file, uint32_t line);
 kb_ref kb_ref_exact_at(struct kb_values x, const char *file, uint32_t line);
 kb_ref kb_ref_transpose_at(struct kb_values x, const char *file, uint32_t line);

@@ -79,7 +79,7 @@ static void kernel_at(struct tl *tl, uint64_t t_ps, void (*fire)(struct event *)
     event_at(&tl->event, t_ps);
 }
 
-/* The kernel will act then by itself, not because a command is complete. */
+/* Resumes the kernel at a time of its own choice, not because a command is complete. */
 static void kernel_acts_at(struct tl *tl, uint64_t t_ps, void (*fire)(struct event *))
 {
     observe_kernel_will_act(t_ps);
@@ -99,7 +99,7 @@ void kernel_start(struct tl *tl, uint64_t t_ps, void (*began)(struct tl *), void
 struct command *kernel_command(const struct tl *tl, uint32_t number)
 {
     struct command *command = tl->first;
-    if (tl->last && tl->last->number == number)         /* as a call that blocks asks for it */
+    if (tl->last && tl->last->number == number)         /* the case of a call that blocks */
         return tl->last;
     while (command && command->number < number)
         command = command->next;
@@ -116,7 +116,7 @@ void kernel_wait(struct tl *tl, uint32_t number)
     coroutine_suspend(tl->coro);
 }
 
-/* Whoever waits for the command goes on in this instant. */
+/* Resumes the kernel in this instant if it waits for the command. */
 static void completed(struct command *command)
 {
     struct tl *tl = command->pe->kernel;

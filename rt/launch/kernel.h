@@ -1,7 +1,7 @@
 /* kernel.h: a kernel on a PE: a coroutine that submits commands and waits.
  *
- * The kernel's coroutine calls the functions of the first part. A wait takes no time beyond what it waits for, a
- * submission pe_cpu's overhead. */
+ * The kernel's coroutine calls the functions of the first part. A submission takes pe_cpu's overhead; a wait takes no
+ * time beyond that of what it waits for. */
 #ifndef KB_KERNEL_H
 #define KB_KERNEL_H
 
@@ -40,13 +40,13 @@ struct tl {
     uint32_t serial;                                    /* number among all kernels of the run, from 1 on */
     struct command *first, *last;                       /* its commands that are not complete, by number */
     uint32_t commands;                                  /* submitted so far */
-    struct call_site call;                              /* its last one of the device library; no name: there was none */
+    struct call_site call;                              /* the last one of the device library; no name: none yet */
     void (*began)(struct tl *tl), (*ended)(struct tl *tl);
     struct failure failure;
     void *data;                                         /* of the device library */
 };
 
-/* The kernel calls the device library. KERNEL_ERROR of the kernel that runs if that is another one. */
+/* Records a call of the device library by a kernel. If another kernel runs, that one meets a fault, KERNEL_ERROR. */
 void kernel_calls(struct tl *tl, struct call_site call);
 
 /* Waits for pe_cpu's overhead, checks the command and submits it. The command lives until it is complete, which takes
@@ -69,8 +69,8 @@ _Noreturn void kernel_fault(struct tl *tl, enum fault code, const char *file, ui
 
 /* ---- from outside */
 
-/* Starts a kernel at t_ps, and calls began then; ended in the event in which it has returned and all its commands are
- * complete, or in which it fails. */
+/* Starts a kernel at t_ps, and calls `began` then. Calls `ended` in the event in which the kernel has returned and all
+ * its commands are complete, or in which it fails. */
 void kernel_start(struct tl *tl, uint64_t t_ps, void (*began)(struct tl *), void (*ended)(struct tl *));
 
 /* The kernel whose coroutine runs; NULL: none. */

@@ -168,7 +168,7 @@ static void runtime_leaves(int status, void *arg)
     leave_process(status);
 }
 
-/* What is in the buffers of files would be written by the child as well. */
+/* Empties the buffers of files, which the child would write as well. */
 static void before_fork(void)
 {
     fflush(NULL);

@@ -1,7 +1,8 @@
 /* axis.c: references of what joins or moves elements along an axis: reductions, softmax, norms; copies, exchanges and
  * transpositions. In f64; integers wrap.
  *
- * A sum of n elements is a dot product with ones: its s is sqrt(n) times the largest of them. */
+ * A softmax and the norms are sequences of ops. A kernel may store the result of each in the dtype of x, so each of them
+ * is rounded to it; only sums are of f32. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include "evaluator.h"
 #include "machine/tiling.h"
 #include "reference.h"
+#include "softmax.h"
 
 /* ---- reductions along an axis */
 
@@ -29,85 +31,207 @@ static uint16_t reduction_of(const char *name)
     return op;
 }
 
+struct reduction {
+    struct gathered x;
+    uint16_t op;
+    bool floats, mean;
+    uint64_t count, stride;                             /* of the elements of a line */
+    double *value;
+    float *error;                                       /* NULL: 0 */
+};
+
+/* The error of a sum. */
+static double sum_error(const struct reduction *r, uint64_t first, double sum)
+{
+    double own = 0, powers = 0;
+    for (uint64_t i = 0; i < r->count; i++) {
+        own += gathered_power(&r->x, first + i * r->stride);
+        powers += error_power(r->x.value[first + i * r->stride]);
+    }
+    return error_root(own + accumulation_power(DTYPE_f32, (double)r->count, sum, powers));
+}
+
+/* The error of the largest or smallest element: the largest error of those that may be it. */
+static double extreme_error(const struct reduction *r, uint64_t first, double extreme)
+{
+    double most = 0;
+    for (uint64_t i = 0; i < r->count; i++) {
+        double error = (double)r->x.error[first + i * r->stride];
+        if (fabs(r->x.value[first + i * r->stride] - extreme) <= 2 * error_allowance(error))
+            most = fmax(most, error);
+    }
+    return most;
+}
+
+static void reduce_lines(uint64_t first_line, uint64_t lines, void *arg)
+{
+    const struct reduction *r = arg;
+    for (uint64_t line = first_line; line < first_line + lines; line++) {
+        uint64_t first = line / r->stride * r->stride * r->count + line % r->stride;
+        double value = evaluate_reduction(r->op, !r->floats, (struct line){r->x.value + first, r->count, r->stride});
+        r->value[line] = value;
+        if (!r->error)
+            continue;
+        double divisor = r->mean ? (double)r->count : 1, rounded = error_root(rounding_power(DTYPE_f32, value));
+        double error = op_traits(r->op).exact ? extreme_error(r, first, value) : sum_error(r, first, value * divisor);
+        r->error[line] = (float)error_root(error_power(error / divisor) + (r->mean ? error_power(rounded) : 0));
+    }
+}
+
 kb_ref kb_ref_along_at(const char *name, struct kb_values x, uint32_t axis, const char *file, uint32_t line)
 {
     uint16_t op = reduction_of(name);
-    struct op_traits traits = op_traits(op);
     struct call_site call = {arena_printf("kb_ref_%s", name), file, line};
     reference_begin(call);
-    struct gathered g = gather(call, x, true);
-    if (axis >= g.dims.rank)
-        misuse_of(call, "'%s' has %u axes, there is no axis %u", g.name, (unsigned)g.dims.rank, (unsigned)axis);
-    bool floats = dtype_is_float(g.dtype);
-    uint64_t count = g.dims.size[axis], stride = 1, lines = g.elements / count;
-    for (uint32_t i = axis + 1; i < g.dims.rank; i++)
-        stride *= g.dims.size[i];
-    double *to = reference_alloc(lines, sizeof *to);
-    for (uint64_t i = 0; i < lines; i++) {
-        const double *first = g.f64 + i / stride * stride * count + i % stride;
-        to[i] = evaluate_reduction(op, !floats, (struct line){first, count, stride});
-    }
-    double scale = traits.exact ? g.error : sqrt((double)count) * (g.max + g.error);
-    if (traits.reduction == REDUCTION_MEAN)
-        scale /= (double)count;
-    struct kb_dims dims = g.dims;
+    struct reduction r = {.x = gather(call, x), .op = op, .mean = op_traits(op).reduction == REDUCTION_MEAN, .stride = 1};
+    struct kb_dims dims = r.x.dims;
+    if (axis >= dims.rank)
+        misuse_of(call, "'%s' has %u axes, there is no axis %u", r.x.name, (unsigned)dims.rank, (unsigned)axis);
+    r.floats = dtype_is_float(r.x.dtype);
+    r.count = dims.size[axis];
+    for (uint32_t i = axis + 1; i < dims.rank; i++)
+        r.stride *= dims.size[i];
+    uint64_t lines = r.x.elements / r.count;
+    bool rounded = r.floats && (!op_traits(op).exact || r.x.error);
+    r.value = reference_alloc(lines, sizeof *r.value);
+    r.error = reference_errors(lines, rounded);
+    reference_each_batch(lines, r.count, reduce_lines, &r);
     dims.size[axis] = 1;
-    struct reference *ref = reference_computed(dims, floats ? g.dtype : DTYPE_i32, to, scale);
-    ref->exact = !floats || (traits.exact && g.exact);
-    ref->wraps = !floats;
-    gathered_free(&g);
+    struct reference *ref = reference_new(dims, r.floats ? r.x.dtype : DTYPE_i32, r.value, r.error);
+    ref->exact = !rounded;
+    ref->stored = op_traits(op).exact;
+    ref->wraps = !r.floats;
+    gathered_free(&r.x);
     return reference_end(ref);
 }
 
-/* ---- along the last axis: softmax, norms */
+/* ---- along the last axis: softmax */
 
-/* No element of the result is steeper than 1 along any of x. */
+struct softmax {
+    struct gathered x;
+    uint64_t columns;
+    double *value;
+    float *error;
+};
+
+double softmax_row(enum dtype dtype, struct softmax_line x, uint64_t columns, double *value, float *error)
+{
+    double largest = evaluate_reduction(OP_max, false, (struct line){x.value, columns, 1}), total = 0;
+    for (uint64_t i = 0; i < columns; i++) {
+        double from = x.value[i] - largest, to = exp(from);
+        double operand = rounding_power(dtype, from) + (x.error ? error_power((double)x.error[i]) : 0);
+        double power = rounding_power(dtype, to) + (to > 0 ? operand * error_power(to) : 0);
+        error[i] = (float)error_root(power);
+        total += value[i] = to;
+    }
+    for (uint64_t i = 0; i < columns; i++) {
+        error[i] = (float)((double)error[i] / total);
+        value[i] /= total;
+    }
+    /* The sum is rounded, and so is its reciprocal. */
+    return 2 * rounding_power(dtype, 1) + accumulation_power(DTYPE_f32, (double)columns, 1, 1);
+}
+
+/* Adds to the errors of a row what comes through the sum. */
+static void add_common_errors(uint64_t columns, const double *value, float *error, double common)
+{
+    for (uint64_t i = 0; i < columns; i++)
+        common += error_power((double)error[i]);
+    for (uint64_t i = 0; i < columns; i++) {
+        double own = error_power((double)error[i]) * (1 - 2 * value[i]) + error_power(value[i]) * common;
+        error[i] = (float)error_root(own > 0 ? own : 0);
+    }
+}
+
+static void softmax_rows(uint64_t row, uint64_t rows, void *arg)
+{
+    const struct softmax *s = arg;
+    for (uint64_t i = row * s->columns; i < (row + rows) * s->columns; i += s->columns) {
+        struct softmax_line x = {s->x.value + i, s->x.error ? s->x.error + i : NULL};
+        double common = softmax_row(s->x.dtype, x, s->columns, s->value + i, s->error + i);
+        add_common_errors(s->columns, s->value + i, s->error + i, common);
+    }
+}
+
 kb_ref kb_ref_softmax_at(struct kb_values x, const char *file, uint32_t line)
 {
     struct call_site call = {"kb_ref_softmax", file, line};
     reference_begin(call);
-    struct gathered g = gather_floats(call, x);
-    uint64_t columns = g.dims.size[g.dims.rank - 1];
-    double *to = reference_alloc(g.elements, sizeof *to);
-    for (uint64_t row = 0; row < g.elements; row += columns) {
-        const double *from = g.f64 + row;
-        double largest = evaluate_reduction(OP_max, false, (struct line){from, columns, 1}), total = 0;
-        for (uint64_t i = 0; i < columns; i++)
-            total += to[row + i] = exp(from[i] - largest);
-        for (uint64_t i = 0; i < columns; i++)
-            to[row + i] /= total;
-    }
-    struct reference *ref = reference_computed(g.dims, g.dtype, to, g.error);
-    gathered_free(&g);
-    return reference_end(ref);
+    struct softmax s = {.x = gather_floats(call, x)};
+    s.columns = s.x.dims.size[s.x.dims.rank - 1];
+    s.value = reference_alloc(s.x.elements, sizeof *s.value);
+    s.error = reference_errors(s.x.elements, true);
+    reference_each_batch(s.x.elements / s.columns, s.columns, softmax_rows, &s);
+    gathered_free(&s.x);
+    return reference_end(reference_new(s.x.dims, s.x.dtype, s.value, s.error));
 }
 
-/* Of one row: (x - centre) / size * gain + bias. Differences and quotients keep what x is off by, in units of `size`. */
+/* ---- norms: (x - centre) / size * gain + bias, row by row */
+
 struct norm {
     struct gathered x, gain, bias;                      /* gain and bias: a row, or a number */
-    double eps, scale;
+    double eps;
     bool centred;
+    uint64_t columns;
+    double *value;
+    float *error;
 };
 
-static double norm_row_value(const struct gathered *g, uint64_t i)
+static uint64_t norm_column(const struct gathered *g, uint64_t i)
 {
-    return g->f64[g->elements == 1 ? 0 : i];
+    return g->elements == 1 ? 0 : i;
 }
 
-static void norm_row(struct norm *norm, const double *from, double *to, uint64_t columns)
+/* What the errors of a row's elements have in common. */
+struct norm_row {
+    double centre, size, centre_power, size_power;      /* powers: of the error; of that of the size, relative to it */
+};
+
+static struct norm_row norm_common(const struct norm *norm, uint64_t first)
 {
-    double centre = norm->centred ? evaluate_reduction(OP_mean, false, (struct line){from, columns, 1}) : 0;
-    double squares = 0, largest = 0;
-    for (uint64_t i = 0; i < columns; i++) {
-        squares += (from[i] - centre) * (from[i] - centre);
-        largest = fmax(largest, fabs(from[i]));
+    enum dtype dtype = norm->x.dtype;
+    const double *x = norm->x.value + first;
+    double n = (double)norm->columns, squares = 0, all_squares = 0, own = 0, of_squares = 0;
+    struct norm_row row = {0};
+    if (norm->centred)
+        row.centre = evaluate_reduction(OP_mean, false, (struct line){x, norm->columns, 1});
+    for (uint64_t i = 0; i < norm->columns; i++) {
+        double d = x[i] - row.centre, power = gathered_power(&norm->x, first + i);
+        squares += d * d;
+        all_squares += x[i] * x[i];
+        own += power;
+        power += norm->centred ? rounding_power(dtype, d) : 0;
+        of_squares += error_power(2 * d) * power + rounding_power(dtype, d * d);
     }
-    double size = sqrt(squares / (double)columns + norm->eps);
-    for (uint64_t i = 0; i < columns; i++)
-        to[i] = (from[i] - centre) / size * norm_row_value(&norm->gain, i) + norm_row_value(&norm->bias, i);
-    double off = (largest + 2 * norm->x.error) / size * norm->gain.max;
-    if (off > norm->scale && off < (double)INFINITY)
-        norm->scale = off;
+    if (norm->centred)
+        row.centre_power = own / error_power(n) + rounding_power(dtype, row.centre) +
+                           accumulation_power(DTYPE_f32, n, row.centre, all_squares / error_power(n));
+    row.size = sqrt(squares / n + norm->eps);
+    /* A kernel may subtract the square of the mean from the mean of the squares, in f32. */
+    double mean = all_squares / n, of_mean = of_squares / error_power(n) + accumulation_power(DTYPE_f32, n, mean, mean);
+    row.size_power = of_mean / error_power(2 * row.size * row.size) + 2 * rounding_power(dtype, 1);
+    return row;
+}
+
+static void norm_rows(uint64_t first_row, uint64_t rows, void *arg)
+{
+    const struct norm *norm = arg;
+    enum dtype dtype = norm->x.dtype;
+    for (uint64_t first = first_row * norm->columns; first < (first_row + rows) * norm->columns; first += norm->columns) {
+        struct norm_row row = norm_common(norm, first);
+        for (uint64_t i = 0; i < norm->columns; i++) {
+            uint64_t at_gain = norm_column(&norm->gain, i), at_bias = norm_column(&norm->bias, i);
+            double d = norm->x.value[first + i] - row.centre, z = d / row.size, gain = norm->gain.value[at_gain];
+            double of_d = gathered_power(&norm->x, first + i) + row.centre_power;
+            of_d += norm->centred ? rounding_power(dtype, d) : 0;
+            double of_z = of_d / error_power(row.size) + error_power(z) * row.size_power + rounding_power(dtype, z);
+            double power = of_z * error_power(gain) + error_power(z) * gathered_power(&norm->gain, at_gain) +
+                           gathered_power(&norm->bias, at_bias);
+            power += norm->bias.is_number ? 0 : rounding_power(dtype, z * gain);     /* without a bias, when it is stored */
+            norm->value[first + i] = z * gain + norm->bias.value[at_bias];
+            norm->error[first + i] = (float)error_root(power);
+        }
+    }
 }
 
 static kb_ref normed(struct call_site call, struct norm *norm, struct kb_values x, struct kb_values gain,
@@ -115,19 +239,18 @@ static kb_ref normed(struct call_site call, struct norm *norm, struct kb_values 
 {
     reference_begin(call);
     norm->x = gather_floats(call, x);
-    uint64_t columns = norm->x.dims.size[norm->x.dims.rank - 1];
+    norm->columns = norm->x.dims.size[norm->x.dims.rank - 1];
     norm->gain = gather_floats(call, gain);
-    gathered_check_row(call, &norm->gain, columns, true);
+    gathered_check_row(call, &norm->gain, norm->columns, true);
     norm->bias = gather_floats(call, bias);
-    gathered_check_row(call, &norm->bias, columns, true);
-    double *to = reference_alloc(norm->x.elements, sizeof *to);
-    for (uint64_t row = 0; row < norm->x.elements; row += columns)
-        norm_row(norm, norm->x.f64 + row, to + row, columns);
-    struct reference *ref = reference_computed(norm->x.dims, norm->x.dtype, to, norm->scale);
+    gathered_check_row(call, &norm->bias, norm->columns, true);
+    norm->value = reference_alloc(norm->x.elements, sizeof *norm->value);
+    norm->error = reference_errors(norm->x.elements, true);
+    reference_each_batch(norm->x.elements / norm->columns, norm->columns, norm_rows, norm);
     gathered_free(&norm->x);
     gathered_free(&norm->gain);
     gathered_free(&norm->bias);
-    return reference_end(ref);
+    return reference_end(reference_new(norm->x.dims, norm->x.dtype, norm->value, norm->error));
 }
 
 kb_ref kb_ref_layernorm_at(struct kb_values x, struct kb_values gain, struct kb_values bias, double eps,
@@ -146,74 +269,93 @@ kb_ref kb_ref_rmsnorm_at(struct kb_values x, struct kb_values gain, double eps, 
 
 /* ---- copies, exchanges, transpositions */
 
-/* A reference of the operand's elements, moved. */
-static kb_ref moved(struct kb_dims dims, const struct gathered *from, double *values)
-{
-    struct reference *ref = reference_computed(dims, from->dtype, values, from->error);
-    ref->exact = from->exact;
-    return reference_end(ref);
-}
-
 static void check_matrix(struct call_site call, const struct gathered *g)
 {
     if (g->dims.rank != 2)
         misuse_of(call, "'%s' is to be a matrix", g->name);
 }
 
+/* A reference of the operand's elements: element i is the one at from(i). */
+static kb_ref moved(struct gathered *g, struct kb_dims dims, uint64_t (*from)(const struct gathered *g, uint64_t i))
+{
+    double *value = reference_alloc(g->elements, sizeof *value);
+    float *error = reference_errors(g->elements, g->error);
+    for (uint64_t i = 0; i < g->elements; i++) {
+        uint64_t at = from(g, i);
+        value[i] = g->value[at];
+        if (error)
+            error[i] = g->error[at];
+    }
+    struct reference *ref = reference_new(dims, g->dtype, value, error);
+    ref->exact = g->exact;
+    ref->stored = true;
+    gathered_free(g);
+    return reference_end(ref);
+}
+
+static uint64_t same_place(const struct gathered *g, uint64_t i)
+{
+    (void)g;
+    return i;
+}
+
 kb_ref kb_ref_copy_at(struct kb_values from, const char *file, uint32_t line)
 {
     struct call_site call = {"kb_ref_copy", file, line};
     reference_begin(call);
-    struct gathered g = gather(call, from, true);
-    return moved(g.dims, &g, g.f64);
+    struct gathered g = gather(call, from);
+    return moved(&g, g.dims, same_place);
 }
 
 kb_ref kb_ref_exact_at(struct kb_values from, const char *file, uint32_t line)
 {
     struct call_site call = {"kb_ref_exact", file, line};
     reference_begin(call);
-    struct gathered g = gather(call, from, true);
+    struct gathered g = gather(call, from);
     g.exact = true;
-    g.error = 0;
-    return moved(g.dims, &g, g.f64);
+    g.error = NULL;
+    return moved(&g, g.dims, same_place);
+}
+
+/* Block (j, i) for block (i, j). */
+static uint64_t exchanged_place(const struct gathered *g, uint64_t i)
+{
+    uint64_t columns = g->dims.size[1], block = columns / g->dims.size[0], row = i / columns, column = i % columns;
+    return column / block * columns + row * block + column % block;
 }
 
 kb_ref kb_ref_exchange_at(struct kb_values matrix, const char *file, uint32_t line)
 {
     struct call_site call = {"kb_ref_exchange", file, line};
     reference_begin(call);
-    struct gathered from = gather(call, matrix, true);
+    struct gathered from = gather(call, matrix);
     check_matrix(call, &from);
-    uint64_t rows = from.dims.size[0], columns = from.dims.size[1], block = columns / rows;
-    if (block * rows != columns)
+    uint64_t rows = from.dims.size[0], columns = from.dims.size[1];
+    if (columns % rows)
         misuse_of(call, "the %" PRIu64 " columns of '%s' are no blocks for its %" PRIu64 " rows", columns, from.name,
                   rows);
-    double *to = reference_alloc(from.elements, sizeof *to);
-    for (uint64_t i = 0; i < from.elements / columns; i++)
-        for (uint64_t j = 0; j < rows; j++)
-            memcpy(to + i * columns + j * block, from.f64 + j * columns + i * block, block * sizeof *to);
-    gathered_free(&from);
-    return moved(from.dims, &from, to);
+    return moved(&from, from.dims, exchanged_place);
+}
+
+/* Row and column of the last two axes exchanged. */
+static uint64_t transposed_place(const struct gathered *g, uint64_t i)
+{
+    uint64_t rows = g->dims.size[g->dims.rank - 2], columns = g->dims.size[g->dims.rank - 1];
+    uint64_t inside = i % (rows * columns);
+    return i - inside + inside % rows * columns + inside / rows;
 }
 
 kb_ref kb_ref_transpose_at(struct kb_values from, const char *file, uint32_t line)
 {
     struct call_site call = {"kb_ref_transpose", file, line};
     reference_begin(call);
-    struct gathered g = gather(call, from, true);
+    struct gathered g = gather(call, from);
     struct kb_dims dims = g.dims;
     if (dims.rank < 2)
         misuse_of(call, "'%s' has one axis", g.name);
-    uint64_t rows = dims.size[dims.rank - 2], columns = dims.size[dims.rank - 1];
-    dims.size[dims.rank - 2] = columns;
-    dims.size[dims.rank - 1] = rows;
-    double *to = reference_alloc(g.elements, sizeof *to);
-    for (uint64_t i = 0; i < g.elements; i++) {
-        uint64_t matrix = i / (rows * columns), row = i / columns % rows, column = i % columns;
-        to[matrix * rows * columns + column * rows + row] = g.f64[i];
-    }
-    gathered_free(&g);
-    return moved(dims, &g, to);
+    dims.size[dims.rank - 2] = g.dims.size[dims.rank - 1];
+    dims.size[dims.rank - 1] = g.dims.size[dims.rank - 2];
+    return moved(&g, dims, transposed_place);
 }
 
 /* ---- reductions of the rows of a matrix */
@@ -230,43 +372,79 @@ static uint16_t row_reduction_of(struct call_site call, const char *name)
     misuse_of(call, "there is no reduction '%s'; add, mul, min and max are", name);
 }
 
-static double largest(const double *values, uint64_t count)
+/* What is known of a column so far: a sum, and the powers of the rows' errors and of their elements; or a product, and the
+ * power of its error relative to it. */
+struct column {
+    double value, own, powers;
+};
+
+static void join_row(struct column *c, uint16_t op, enum dtype dtype, double y, double y_power)
 {
-    double most = 0;
-    for (uint64_t i = 0; i < count; i++)
-        most = fabs(values[i]) > most && isfinite(values[i]) ? fabs(values[i]) : most;
-    return most;
+    const struct evaluator *join = evaluator_of(op, RELATION_eq);
+    double before = c->value;
+    c->value = join->value(c->value, y, 0);
+    c->powers += error_power(y);
+    if (op == OP_add)
+        c->own += y_power;
+    else if (op == OP_mul)
+        c->own += (y_power > 0 ? y_power / error_power(y) : 0) + rounding_power(dtype, 1);
+    else if (c->value != before)
+        c->own = y_power;
 }
 
-/* A partial sum of k random values is about sqrt(k) times one of them, and r such sums are rounded by half a unit each,
- * up or down: r times the largest value is well above the sum of these errors, and far below an error in one element of
- * a few rows. Kernels that round less often, as in recursive halving, stay further below. */
+/* The power of the error of a column of `rows` rows. */
+static double column_power(const struct column *c, uint16_t op, enum dtype dtype, double rows)
+{
+    if (op == OP_add)
+        return c->own + accumulation_power(dtype, rows, c->value, c->powers);
+    return op == OP_mul ? c->own * error_power(c->value) : c->own;
+}
+
+/* Every partial result is rounded to the dtype of the rows, as a reduction by messages does. */
+static void reduce_floats(const struct gathered *from, uint16_t op, double *value, float *error)
+{
+    uint64_t rows = from->dims.size[0], columns = from->dims.size[1];
+    for (uint64_t i = 0; i < columns; i++) {
+        struct column c = {from->value[i], gathered_power(from, i), error_power(from->value[i])};
+        if (op == OP_mul)
+            c.own = c.own > 0 ? c.own / c.powers : 0;
+        for (uint64_t row = 1; row < rows; row++)
+            join_row(&c, op, from->dtype, from->value[row * columns + i], gathered_power(from, row * columns + i));
+        value[i] = c.value;
+        if (error)
+            error[i] = (float)error_root(column_power(&c, op, from->dtype, (double)rows));
+    }
+}
+
+static void reduce_integers(const struct gathered *from, uint16_t op, double *value)
+{
+    const struct evaluator *join = evaluator_of(op, RELATION_eq);
+    uint64_t columns = from->dims.size[1];
+    for (uint64_t i = 0; i < from->elements; i++) {
+        double y = from->value[i], *to = &value[i % columns];
+        *to = i < columns ? y : dtype_wrapped(from->dtype, join->whole((int64_t)*to, (int64_t)y, 0));
+    }
+}
+
 kb_ref kb_ref_reduce_at(struct kb_values matrix, const char *name, const char *file, uint32_t line)
 {
     struct call_site call = {"kb_ref_reduce", file, line};
     uint16_t op = row_reduction_of(call, name);
-    const struct evaluator *join = evaluator_of(op, RELATION_eq);
     reference_begin(call);
-    struct gathered from = gather(call, matrix, true);
+    struct gathered from = gather(call, matrix);
     check_matrix(call, &from);
-    uint64_t rows = from.dims.size[0], columns = from.dims.size[1];
-    bool floats = dtype_is_float(from.dtype);
-    struct reference *ref = reference_new(kb_2d(1, columns), from.dtype);
-    double *to = ref->f64 = reference_alloc(ref->elements, sizeof *to);
-    for (uint64_t i = 0; i < ref->elements; i++)
-        to[i] = from.f64[i];
-    for (uint64_t row = 1; row < from.elements / columns; row++)
-        for (uint64_t i = 0; i < columns; i++) {
-            double y = from.f64[row * columns + i];
-            to[i] = floats ? join->value(to[i], y, 0)
-                           : dtype_wrapped(from.dtype, join->whole((int64_t)to[i], (int64_t)y, 0));
-        }
-    ref->exact = from.exact;
-    ref->scale = fmax(1, from.error);
-    if (floats && !op_traits(op).exact) {
-        ref->exact = false;
-        ref->scale = (double)rows * (op == OP_add ? from.max : largest(to, ref->elements));
-    }
+    struct kb_dims dims = kb_2d(1, from.dims.size[1]);
+    uint64_t columns = reference_elements(&dims);
+    bool floats = dtype_is_float(from.dtype), rounded = floats && (!op_traits(op).exact || from.error);
+    double *value = reference_alloc(columns, sizeof *value);
+    float *error = reference_errors(columns, rounded);
+    if (columns && floats)
+        reduce_floats(&from, op, value, error);
+    else if (columns)
+        reduce_integers(&from, op, value);
+    struct reference *ref = reference_new(dims, from.dtype, value, error);
+    ref->exact = floats ? !rounded : from.exact;
+    ref->stored = op_traits(op).exact;
     gathered_free(&from);
     return reference_end(ref);
 }

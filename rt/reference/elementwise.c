@@ -1,17 +1,15 @@
 /* elementwise.c: references of math ops element by element, with broadcasting; conversions.
  *
- * An operand that may be off by d has a result that may be off by d times the slope of the op, so errors add up along a
- * chain of references. */
+ * The error of a result is that of its operands times the slope of the op, and that of the op itself, which is computed
+ * in f32. Where an operand's error is not small, the op is evaluated at both ends of the error instead. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/dtype.h"
-#include "base/threads.h"
 #include "common/diag.h"
 #include "datapass/math.h"
 #include "evaluator.h"
-#include "machine/tiling.h"
 #include "reference.h"
 
 /* ---- ops by name */
@@ -78,7 +76,7 @@ static struct operands operands_gather(struct call_site call, const struct kb_va
 {
     struct operands all = {.count = count, .dims = {.rank = 1, .size = {1}}};
     for (unsigned k = 0; k < count; k++) {
-        all.from[k] = gather(call, values[k], true);
+        all.from[k] = gather(call, values[k]);
         join_dims(call, &all, &all.from[k]);
     }
     for (unsigned k = 0; k < count; k++) {
@@ -103,9 +101,18 @@ static uint64_t columns_of(const struct operands *all)
     return all->dims.size[all->dims.rank - 1];
 }
 
+static bool operands_have_errors(const struct operands *all)
+{
+    bool any = false;
+    for (unsigned k = 0; k < all->count; k++)
+        any |= all->from[k].error != NULL;
+    return any;
+}
+
 /* The operands of a row of the result, along its last axis. */
 struct operand_row {
-    const double *at[MATH_OPERANDS];
+    const double *value[MATH_OPERANDS];
+    const float *error[MATH_OPERANDS];                  /* NULL: 0 */
     uint64_t stride[MATH_OPERANDS];
 };
 
@@ -117,7 +124,8 @@ static struct operand_row operand_row(const struct operands *all, uint64_t row)
         uint64_t rest = row, at = 0;
         for (uint32_t axis = last; axis-- > 0; rest /= all->dims.size[axis])
             at += rest % all->dims.size[axis] * all->stride[k][axis];
-        of.at[k] = all->from[k].f64 + at;
+        of.value[k] = all->from[k].value + at;
+        of.error[k] = all->from[k].error ? all->from[k].error + at : NULL;
         of.stride[k] = all->stride[k][last];
     }
     return of;
@@ -125,7 +133,15 @@ static struct operand_row operand_row(const struct operands *all, uint64_t row)
 
 /* ---- dtypes */
 
-/* The dtype of the operands from `first` on, numbers aside, which take that of the others: i32 for different integers. */
+/* What two dtypes have in common: the one that rounds more; i32 for different integers. */
+static enum dtype joined(enum dtype a, enum dtype b)
+{
+    if (dtype_is_float(a))
+        return error_unit[a] > error_unit[b] ? a : b;
+    return a == b ? a : DTYPE_i32;
+}
+
+/* The dtype of the operands from `first` on, apart from numbers, which take that of the others. */
 static enum dtype common_dtype(struct call_site call, const struct operands *all, unsigned first)
 {
     enum dtype dtype = DTYPES;
@@ -135,7 +151,7 @@ static enum dtype common_dtype(struct call_site call, const struct operands *all
             continue;
         if (dtype != DTYPES && dtype_is_float(dtype) != dtype_is_float(g->dtype))
             misuse_of(call, "integers and floats do not go together: cast '%s' of %s", g->name, dtype_words[g->dtype]);
-        dtype = dtype == DTYPES || dtype == g->dtype || dtype_is_float(dtype) ? g->dtype : DTYPE_i32;
+        dtype = dtype == DTYPES ? g->dtype : joined(dtype, g->dtype);
     }
     return dtype == DTYPES ? DTYPE_f32 : dtype;
 }
@@ -152,63 +168,97 @@ static enum dtype dtype_of(struct call_site call, const struct named_op *op, con
 
 /* ---- one or two operands */
 
-enum { BATCH_ELEMENTS = 1 << 16 };
-
-/* An op on all elements, in batches of rows for the threads. */
+/* An op on all elements. */
 struct work {
-    const struct evaluator *evaluator;
+    const struct named_op *op;
     const struct operands *all;
     enum dtype dtype;
     bool floats;
-    double *to;
-    uint64_t rows, batch_rows;
-    double *scales;                                     /* by batch */
+    double *value;
+    float *error;                                       /* NULL: of integers, and of exact ops on exact operands */
 };
 
-/* Returns how far off the row's elements may be. */
-static double work_row(const struct work *w, uint64_t row)
+/* An element of an operand. */
+struct uncertain {
+    double value, error;
+};
+
+static struct uncertain operand_at(const struct operand_row *of, unsigned k, uint64_t i)
 {
-    struct operand_row of = operand_row(w->all, row);
-    uint64_t columns = columns_of(w->all);
-    double *to = w->to + row * columns, scale = 0, ex = w->all->from[0].error, ey = w->all->from[1].error;
-    for (uint64_t i = 0; i < columns; i++) {
-        double x = of.at[0][i * of.stride[0]], y = of.at[1] ? of.at[1][i * of.stride[1]] : 0;
-        to[i] = w->floats ? w->evaluator->value(x, y, 0)
-                          : dtype_wrapped(w->dtype, w->evaluator->whole((int64_t)x, (int64_t)y, 0));
-        double off = (ex > 0 ? ex * w->evaluator->slope_x(x, y, to[i]) : 0) +
-                     (ey > 0 ? ey * w->evaluator->slope_y(x, y, to[i]) : 0);
-        if (off > scale && off < (double)INFINITY)
-            scale = off;
-    }
-    return scale;
+    struct uncertain x = {0};
+    if (of->value[k])
+        x.value = of->value[k][i * of->stride[k]];
+    if (of->error[k])
+        x.error = (double)of->error[k][i * of->stride[k]];
+    return x;
 }
 
-static void work_batch(uint64_t batch, unsigned thread, void *arg)
+/* The larger distance of two values from f; those that are no numbers are out of the op's domain. */
+static double farther(double f, double low, double high)
 {
-    (void)thread;
-    const struct work *w = arg;
-    double scale = 0;
-    for (uint64_t i = 0; i < w->batch_rows && batch * w->batch_rows + i < w->rows; i++)
-        scale = fmax(scale, work_row(w, batch * w->batch_rows + i));
-    w->scales[batch] = scale;
+    return fmax(isnan(low) ? 0 : fabs(low - f), isnan(high) ? 0 : fabs(high - f));
 }
 
-/* Computes all elements; returns how far off they may be. */
-static double work_all(struct work *w, uint64_t elements)
+/* How far f(x, y) is off because x is. */
+static double error_along_x(const struct evaluator *of, struct uncertain x, double y, double f)
 {
-    if (elements == 0)
+    double linear = x.error * of->slope_x(x.value, y, f);
+    if (x.error == 0 || linear < fabs(f) / 8)
+        return x.error == 0 ? 0 : linear;
+    return farther(f, of->value(x.value - x.error, y, 0), of->value(x.value + x.error, y, 0));
+}
+
+static double error_along_y(const struct evaluator *of, double x, struct uncertain y, double f)
+{
+    double linear = y.error * of->slope_y(x, y.value, f);
+    if (y.error == 0 || linear < fabs(f) / 8)
+        return y.error == 0 ? 0 : linear;
+    return farther(f, of->value(x, y.value - y.error, 0), of->value(x, y.value + y.error, 0));
+}
+
+/* The error of a relation: 1 if it may hold as well as not. */
+static double relation_error(struct uncertain x, struct uncertain y)
+{
+    double error = error_root(error_power(x.error) + error_power(y.error));
+    return error > 0 && fabs(x.value - y.value) <= error_allowance(error);
+}
+
+/* A function is computed in f32 to a few units in the last place, of an operand that was rounded on the way; the others
+ * are rounded once. */
+static double op_power(const struct named_op *op, double x, double y, double f)
+{
+    double rounded = rounding_power(DTYPE_f32, f);
+    if (op->traits.exact)
         return 0;
+    if (op->traits.domain == DOMAIN_FLOATS)
+        rounded = 8 * rounded + error_power(error_root(rounding_power(DTYPE_f32, x)) * op->evaluator->slope_x(x, y, f));
+    return op->traits.domain == DOMAIN_DEQUANT ? 2 * rounded : rounded;
+}
+
+static double result_error(const struct named_op *op, struct uncertain x, struct uncertain y, double f)
+{
+    if (op->traits.domain == DOMAIN_COMPARE)
+        return relation_error(x, y);
+    return error_root(error_power(error_along_x(op->evaluator, x, y.value, f)) +
+                      error_power(error_along_y(op->evaluator, x.value, y, f)) + op_power(op, x.value, y.value, f));
+}
+
+static void work_rows(uint64_t first, uint64_t rows, void *arg)
+{
+    const struct work *w = arg;
+    const struct evaluator *evaluator = w->op->evaluator;
     uint64_t columns = columns_of(w->all);
-    w->rows = elements / columns;
-    w->batch_rows = columns < BATCH_ELEMENTS ? BATCH_ELEMENTS / columns : 1;
-    uint64_t batches = (w->rows + w->batch_rows - 1) / w->batch_rows;
-    w->scales = reference_alloc(batches, sizeof *w->scales);
-    threads_run(batches, work_batch, w);
-    double scale = 0;
-    for (uint64_t i = 0; i < batches; i++)
-        scale = fmax(scale, w->scales[i]);
-    free(w->scales);
-    return scale;
+    for (uint64_t row = first; row < first + rows; row++) {
+        struct operand_row of = operand_row(w->all, row);
+        for (uint64_t i = 0; i < columns; i++) {
+            struct uncertain x = operand_at(&of, 0, i), y = operand_at(&of, 1, i);
+            double f = w->floats ? evaluator->value(x.value, y.value, 0)
+                                 : dtype_wrapped(w->dtype, evaluator->whole((int64_t)x.value, (int64_t)y.value, 0));
+            w->value[row * columns + i] = f;
+            if (w->error)
+                w->error[row * columns + i] = (float)result_error(w->op, x, y, f);
+        }
+    }
 }
 
 static kb_ref elementwise(struct call_site call, const char *name, const struct kb_values *values, unsigned count)
@@ -218,12 +268,14 @@ static kb_ref elementwise(struct call_site call, const char *name, const struct 
     reference_begin(call);
     struct operands all = operands_gather(call, values, count);
     enum dtype dtype = dtype_of(call, &op, &all);
-    bool floats = dtype_is_float(dtype) || compares;
-    uint64_t elements = reference_elements(&all.dims);
-    double *to = reference_alloc(elements, sizeof *to);
-    double scale = work_all(&(struct work){op.evaluator, &all, dtype, floats, to, 0, 0, NULL}, elements);
-    struct reference *ref = reference_computed(all.dims, compares ? DTYPE_u8 : dtype, to, scale);
-    ref->exact = (op.traits.exact || !floats) && all.from[0].error == 0 && all.from[1].error == 0;
+    bool floats = dtype_is_float(dtype) || compares, rounded = floats && (!op.traits.exact || operands_have_errors(&all));
+    uint64_t elements = reference_elements(&all.dims), columns = columns_of(&all);
+    struct work work = {&op, &all, dtype, floats, reference_alloc(elements, sizeof *work.value),
+                        reference_errors(elements, rounded)};
+    reference_each_batch(elements / columns, columns, work_rows, &work);
+    struct reference *ref = reference_new(all.dims, compares ? DTYPE_u8 : dtype, work.value, work.error);
+    ref->exact = !rounded;
+    ref->stored = op.traits.exact;
     ref->wraps = !floats;
     operands_free(&all);
     return reference_end(ref);
@@ -244,19 +296,24 @@ kb_ref kb_ref_binary_at(const char *op, struct kb_values x, struct kb_values y, 
 kb_ref kb_ref_where_at(struct kb_values c, struct kb_values x, struct kb_values y, const char *file, uint32_t line)
 {
     struct call_site call = {"kb_ref_where", file, line};
-    const struct evaluator *evaluator = evaluator_of(OP_where, RELATION_eq);
     reference_begin(call);
     struct operands all = operands_gather(call, (struct kb_values[]){c, x, y}, 3);
     uint64_t elements = reference_elements(&all.dims), columns = columns_of(&all);
-    double *to = reference_alloc(elements, sizeof *to), error = fmax(all.from[1].error, all.from[2].error);
-    for (uint64_t row = 0; row < (elements ? elements / columns : 0); row++) {
+    bool rounded = all.from[1].error || all.from[2].error;
+    double *value = reference_alloc(elements, sizeof *value);
+    float *error = reference_errors(elements, rounded);
+    for (uint64_t row = 0; row < elements / columns; row++) {
         struct operand_row of = operand_row(&all, row);
-        for (uint64_t i = 0; i < columns; i++)
-            to[row * columns + i] = evaluator->value(of.at[0][i * of.stride[0]], of.at[1][i * of.stride[1]],
-                                                     of.at[2][i * of.stride[2]]);
+        for (uint64_t i = 0; i < columns; i++) {
+            struct uncertain chosen = operand_at(&of, operand_at(&of, 0, i).value != 0 ? 1 : 2, i);
+            value[row * columns + i] = chosen.value;
+            if (error)
+                error[row * columns + i] = (float)chosen.error;
+        }
     }
-    struct reference *ref = reference_computed(all.dims, common_dtype(call, &all, 1), to, error);
-    ref->exact = error == 0;
+    struct reference *ref = reference_new(all.dims, common_dtype(call, &all, 1), value, error);
+    ref->exact = !rounded;
+    ref->stored = true;
     operands_free(&all);
     return reference_end(ref);
 }
@@ -271,18 +328,48 @@ static double rounded(enum dtype dtype, double value)
     return dtype_value(dtype, &element);
 }
 
+/* The error of an integer that a value is rounded to: 0, unless the value's error reaches another integer. */
+static double rounded_error(enum dtype dtype, double value, double error)
+{
+    double most = error_allowance(error), whole = rounded(dtype, value);
+    double reached = farther(whole, rounded(dtype, value - most), rounded(dtype, value + most));
+    return error_mode == ERRORS_WORST ? reached : reached / ERROR_MARGIN;
+}
+
+/* x, or x / scale, in a dtype. Values of exact operands are rounded; others keep their digits until they are stored. */
+static kb_ref converted(struct gathered *x, const struct gathered *scale, enum dtype dtype)
+{
+    const struct evaluator *quotient = evaluator_of(OP_quant, RELATION_eq);
+    bool uncertain = x->error || (scale && scale->error), whole = !dtype_is_float(dtype);
+    uint64_t columns = x->dims.size[x->dims.rank - 1];
+    double *value = reference_alloc(x->elements, sizeof *value);
+    float *error = reference_errors(x->elements, uncertain);
+    for (uint64_t i = 0; i < x->elements; i++) {
+        uint64_t column = scale && scale->elements > 1 ? i % columns : 0;
+        double divisor = scale ? scale->value[column] : 1;
+        double exact = scale ? quotient->value(x->value[i], divisor, 0) : x->value[i];
+        value[i] = uncertain && !whole ? exact : rounded(dtype, exact);
+        if (!error)
+            continue;
+        double of_scale = scale && scale->error ? (double)scale->error[column] * x->value[i] / divisor / divisor : 0;
+        double power = error_power(x->error ? (double)x->error[i] / divisor : 0) + error_power(of_scale);
+        exact = scale ? x->value[i] / divisor : exact;
+        error[i] = (float)(whole ? rounded_error(dtype, exact, error_root(power)) : error_root(power));
+    }
+    struct reference *ref = reference_new(x->dims, dtype, value, error);
+    ref->exact = !uncertain;
+    gathered_free(x);
+    return reference_end(ref);
+}
+
 kb_ref kb_ref_cast_at(struct kb_values x, enum kb_dtype dtype, const char *file, uint32_t line)
 {
     struct call_site call = {"kb_ref_cast", file, line};
     if ((unsigned)dtype >= KB_DTYPES)
         misuse_of(call, "there is no such dtype");
     reference_begin(call);
-    struct gathered g = gather(call, x, true);
-    for (uint64_t i = 0; i < g.elements; i++)
-        g.f64[i] = rounded((enum dtype)dtype, g.f64[i]);
-    struct reference *ref = reference_computed(g.dims, (enum dtype)dtype, g.f64, g.error);
-    ref->exact = g.exact;
-    return reference_end(ref);
+    struct gathered g = gather(call, x);
+    return converted(&g, NULL, (enum dtype)dtype);
 }
 
 kb_ref kb_ref_quant_at(struct kb_values x, struct kb_values scale, enum kb_dtype dtype, const char *file, uint32_t line)
@@ -290,17 +377,10 @@ kb_ref kb_ref_quant_at(struct kb_values x, struct kb_values scale, enum kb_dtype
     struct call_site call = {"kb_ref_quant", file, line};
     if ((unsigned)dtype >= KB_DTYPES || dtype_is_float((enum dtype)dtype))
         misuse_of(call, "quant gives integers");
-    const struct evaluator *evaluator = evaluator_of(OP_quant, RELATION_eq);
     reference_begin(call);
-    struct gathered g = gather(call, x, true), by = gather(call, scale, true);
-    uint64_t columns = g.dims.size[g.dims.rank - 1];
-    gathered_check_row(call, &by, columns, true);
-    for (uint64_t i = 0; i < g.elements; i++) {
-        double divisor = by.f64[by.elements == 1 ? 0 : i % columns];
-        g.f64[i] = rounded((enum dtype)dtype, evaluator->value(g.f64[i], divisor, 0));
-    }
-    struct reference *ref = reference_computed(g.dims, (enum dtype)dtype, g.f64, g.error);
-    ref->exact = g.exact && by.exact;
+    struct gathered g = gather(call, x), by = gather(call, scale);
+    gathered_check_row(call, &by, g.dims.size[g.dims.rank - 1], true);
+    kb_ref ref = converted(&g, &by, (enum dtype)dtype);
     gathered_free(&by);
-    return reference_end(ref);
+    return ref;
 }

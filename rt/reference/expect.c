@@ -1,4 +1,4 @@
-/* expect.c: expectations: compares tensors with references, element by element, and keeps the verdicts. */
+/* expect.c: expectations: has tensors compared with references, keeps the verdicts, and reports them. */
 #include "expect.h"
 
 #include <inttypes.h>
@@ -7,66 +7,18 @@
 #include "base/dtype.h"
 #include "base/stopwatch.h"
 #include "common/arena.h"
+#include "compare.h"
 #include "datapass/exec.h"
 #include "host/host.h"
 #include "host/npy.h"
-#include "machine/tiling.h"
+#include "machine/emitted.h"
+#include "machine/pe.h"
 #include "oplog/oplog.h"
 #include "races/race.h"
+#include "projection.h"
 #include "reference.h"
 
 struct verification *verifications;
-
-/* The distance between two values: 0 between equal infinities and between two NaN, infinite between either of these and
- * any other value. */
-static double error_of(double got, double expected)
-{
-    if (got == expected || (isnan(got) && isnan(expected)))
-        return 0;
-    double error = fabs(got - expected);
-    return isnan(error) ? INFINITY : error;
-}
-
-struct comparison {
-    struct verification *verification;
-    const struct reference *ref;
-};
-
-static void compare(struct verification *v, uint64_t position, double got, double expected)
-{
-    enum dtype dtype = v->tensor->dtype;
-    double held = dtype_in_range(dtype, expected), error = error_of(got, held);
-    double allowed = v->atol * v->scale + v->rtol * fabs(expected);
-    bool close = dtype_close(dtype, got, expected, allowed);
-    if (error > v->max_error && (!close || isfinite(error)))
-        v->max_error = error;                           /* not the distance of a large number to infinity */
-    if (close)
-        return;
-    if (v->wrong++ == 0 || position < v->position) {
-        v->position = position;
-        v->got = got;
-        v->expected = held;
-        v->allowed = allowed;
-    }
-}
-
-static void compare_row(struct tensor_row run, void *arg)
-{
-    const struct comparison *c = arg;
-    enum dtype dtype = c->verification->tensor->dtype;
-    uint64_t size = dtype_bytes[dtype];
-    store_reach(IMAGE_NOW, run.memory, run.offset + run.count * size);
-    const uint8_t *at = store_at(IMAGE_NOW, run.memory, run.offset);
-    for (uint64_t i = 0; i < run.count; i++) {
-        double expected = reference_value(c->ref, run.position + i), got = dtype_value(dtype, at + i * size);
-        double error = error_of(got, expected);
-        if (error <= c->verification->max_error && error <= c->verification->atol * c->verification->scale)
-            continue;                                   /* the quick way for nearly all */
-        if (c->ref->wraps && !dtype_is_float(dtype))
-            expected = dtype_wrapped(dtype, (int64_t)expected);
-        compare(c->verification, run.position + i, got, expected);
-    }
-}
 
 /* Finds the writer of the first wrong element, if that is in this row. */
 static void find_writer(struct tensor_row run, void *arg)
@@ -118,13 +70,8 @@ void kb_expect_close_at(kb_tensor tensor, kb_ref ref, const char *file, uint32_t
     exec_data_pass();
     unsigned before = phase_enter(PHASE_reference);
     double began = clock_seconds();
-    bool equal = ref->exact && ref->dtype == tensor->dtype;
-    v->atol = v->rtol = equal ? 0 : dtype_tolerance(tensor->dtype);
-    v->scale = ref->scale;
-    struct comparison comparison = {v, ref};
-    tensor_each_row(tensor, true, compare_row, &comparison);
-    v->verdict = v->wrong ? VERDICT_WRONG : VERDICT_OK;
-    if (v->wrong && races_on)
+    compare_tensor(v, ref);
+    if (v->verdict == VERDICT_WRONG && races_on)
         tensor_each_row(tensor, false, find_writer, v);
     reference_seconds += clock_seconds() - began;
     phase_leave(before);
@@ -133,7 +80,132 @@ void kb_expect_close_at(kb_tensor tensor, kb_ref ref, const char *file, uint32_t
 bool verification_failed(void)
 {
     for (const struct verification *v = verifications; v; v = v->next)
-        if (v->verdict == VERDICT_WRONG)
+        if (v->verdict == VERDICT_WRONG || v->verdict == VERDICT_WEAK)
             return true;
     return false;
+}
+
+/* ---- what is said */
+
+static void print_first_wrong(FILE *out, const struct verification *v)
+{
+    char index[96];
+    tensor_index_name(v->tensor, v->position, index);
+    fprintf(out, "  %" PRIu64 " of %" PRIu64 " elements are wrong; the first is ", v->wrong, v->tensor->elements);
+    fprintf(out, "%s%s: got %.9g, expected %.9g, error %.3g, allowed %.3g\n", v->tensor->name, index, v->got,
+            v->expected, fabs(v->got - v->expected), v->allowed);
+    if (v->writer)
+        fprintf(out, "  it was written by %s, command %" PRIu32 " of kernel %s on %s, called at %s:%" PRIu32 "\n",
+                v->writer->name, v->writer->command, v->writer->kernel, pe_name(&kb_pe[v->writer->pe]),
+                v->writer->file, v->writer->line);
+}
+
+static void print_verification(FILE *out, const struct verification *v)
+{
+    static const char *const words[] = {[VERDICT_OK] = "verified", [VERDICT_WRONG] = "WRONG",
+                                        [VERDICT_WEAK] = "TOO WEAK", [VERDICT_ZEROS] = "NOT VERIFIED"};
+    if (v->verdict == VERDICT_SKIPPED) {
+        fprintf(out, "not checked  %s: --data off\n", v->tensor->name);
+        return;
+    }
+    fprintf(out, "%-12s %s: ", words[v->verdict], v->tensor->name);
+    if (v->verdict == VERDICT_ZEROS) {
+        fprintf(out, "it holds nothing but zeros, as expected; a memory that no kernel writes does too\n");
+        return;
+    }
+    fprintf(out, "largest error %.3g, %.2g times its bound; |error| / |expected| %.2g; power %.2g %%\n", v->max_error,
+            v->max_share, v->relative, 100 * v->power);
+    if (v->sampled)
+        fprintf(out, "             by %d random projections of each %d columns, and %" PRIu64 " elements one by one: "
+                "a tile that is\n             off by the RMS is missed with a probability of %.1g\n",
+                PROJECTION_VECTORS, PROJECTION_COLUMNS, v->sampled, v->missed);
+    if (v->verdict == VERDICT_WEAK)
+        fprintf(out, "  the bounds of its elements reach %.2g %% of their RMS, %.3g: errors below that are not found.\n"
+                "  Compare with a reference of fewer steps (kb_ref_exact of one that is verified), or better scaled "
+                "data.\n", 100 * v->power, v->rms);
+    if (v->verdict == VERDICT_WRONG)
+        print_first_wrong(out, v);
+}
+
+void verifications_print(FILE *out)
+{
+    for (const struct verification *v = verifications; v; v = v->next)
+        print_verification(out, v);
+}
+
+static void write_first_wrong(struct json *json, const struct verification *v)
+{
+    char index[96];
+    tensor_index_name(v->tensor, v->position, index);
+    json_object(json, "first_wrong");
+    json_string(json, "index", index);
+    json_u64(json, "position", v->position);
+    json_double(json, "got", v->got);
+    json_double(json, "expected", v->expected);
+    json_double(json, "allowed", v->allowed);
+    if (v->writer) {
+        json_string(json, "op", v->writer->name);
+        json_string(json, "kernel", v->writer->kernel);
+        json_string(json, "file", v->writer->file);
+        json_u64(json, "line", v->writer->line);
+    }
+    json_object_end(json);
+    json_u64(json, "wrong", v->wrong);
+}
+
+/* What an element is allowed: the rounding of what is stored and a multiple of the standard deviation of its error, or
+ * all errors; or plain tolerances. */
+static void write_tolerance(struct json *json, enum dtype dtype)
+{
+    static const char *const words[] = {[ERRORS_STATISTICAL] = "bounds", [ERRORS_WORST] = "worst",
+                                        [ERRORS_PLAIN] = "plain"};
+    json_object(json, "tolerance");
+    json_string(json, "kind", words[error_mode]);
+    if (error_mode == ERRORS_STATISTICAL)
+        json_double(json, "margin", ERROR_MARGIN);
+    if (error_mode == ERRORS_PLAIN) {
+        json_double(json, "atol", dtype_tolerance(dtype));
+        json_double(json, "rtol", dtype_tolerance(dtype));
+    }
+    json_object_end(json);
+}
+
+static void write_verification(struct json *json, const struct verification *v)
+{
+    static const char *const words[] = {
+        [VERDICT_OK] = "ok",       [VERDICT_WRONG] = "wrong",     [VERDICT_WEAK] = "too weak",
+        [VERDICT_ZEROS] = "zeros", [VERDICT_SKIPPED] = "skipped",
+    };
+    json_object(json, NULL);
+    json_string(json, "tensor", v->tensor->name);
+    json_string(json, "status", words[v->verdict]);
+    if (v->verdict != VERDICT_SKIPPED) {
+        json_double(json, "max_err", v->max_error);
+        json_double(json, "max_share", v->max_share);
+        json_double(json, "relative", v->relative);
+        json_double(json, "power", v->power);
+        json_double(json, "rms", v->rms);
+        write_tolerance(json, v->tensor->dtype);
+    }
+    if (v->sampled) {
+        json_object(json, "projections");
+        json_u64(json, "vectors", PROJECTION_VECTORS);
+        json_u64(json, "columns", PROJECTION_COLUMNS);
+        json_u64(json, "sampled", v->sampled);
+        json_double(json, "missed", v->missed);
+        json_object_end(json);
+    }
+    if (v->verdict == VERDICT_WRONG)
+        write_first_wrong(json, v);
+    else
+        json_null(json, "first_wrong");
+    json_object_end(json);
+}
+
+void verifications_write(struct json *json)
+{
+    json_array(json, "verify");
+    for (const struct verification *v = verifications; v; v = v->next)
+        write_verification(json, v);
+    json_array_end(json);
 }

@@ -10,14 +10,17 @@
 
 #include "base/dtype.h"
 #include "base/stopwatch.h"
+#include "base/threads.h"
 #include "common/arena.h"
 #include "common/path_error.h"
 #include "datapass/exec.h"
 #include "expect.h"
 #include "host/host.h"
 #include "host/npy.h"
+#include "kb/arith.h"
 #include "machine/tiling.h"
 #include "oplog/oplog.h"
+#include "product.h"
 
 double reference_seconds;
 
@@ -48,33 +51,25 @@ uint64_t reference_elements(const struct kb_dims *dims)
     return oplog_on ? shape_elements(dims) : 0;
 }
 
-struct reference *reference_new(struct kb_dims dims, enum dtype dtype)
+struct reference *reference_new(struct kb_dims dims, enum dtype dtype, double *value, float *error)
 {
     struct reference *ref = arena_alloc(1, sizeof *ref);
-    *ref = (struct reference){.dims = dims, .elements = reference_elements(&dims), .dtype = dtype, .scale = 1,
-                              .columns = dims.size[dims.rank - 1], .older = all.newest};
+    *ref = (struct reference){.dims = dims, .elements = reference_elements(&dims), .dtype = dtype, .value = value,
+                              .error = error, .columns = dims.size[dims.rank - 1], .older = all.newest};
     ref->rows = ref->elements / ref->columns;
     return all.newest = ref;
 }
 
-struct reference *reference_computed(struct kb_dims dims, enum dtype dtype, double *values, double scale)
+float *reference_errors(uint64_t elements, bool rounded)
 {
-    struct reference *ref = reference_new(dims, dtype);
-    ref->f64 = values;
-    ref->scale = fmax(1, scale);
-    return ref;
-}
-
-double reference_value(const struct reference *ref, uint64_t i)
-{
-    return ref->f32 ? ref->f32[i] : ref->f64 ? ref->f64[i] : ref->i32[i];
+    return rounded ? reference_alloc(elements, sizeof(float)) : NULL;
 }
 
 void reference_reset(void)
 {
     verifications = NULL;
     for (struct reference *ref = all.newest; ref; ref = ref->older)
-        free(ref->f32), free(ref->f64), free(ref->i32);
+        free(ref->value), free(ref->error), product_free(ref->product);
     all.newest = NULL;
     reference_seconds = 0;
 }
@@ -95,87 +90,116 @@ kb_ref reference_end(struct reference *ref)
     return ref;
 }
 
-/* ---- operands */
+/* ---- batches */
 
-bool values_are_half(struct kb_values from)
+enum { BATCH_ELEMENTS = 1 << 16 };
+
+struct batches {
+    uint64_t rows, at_once;
+    void (*f)(uint64_t row, uint64_t rows, void *arg);
+    void *arg;
+};
+
+static void run_batch(uint64_t i, unsigned thread, void *arg)
 {
-    enum dtype dtype = from.tensor ? from.tensor->dtype : from.ref && from.ref->exact ? from.ref->dtype : DTYPE_f32;
-    return dtype == DTYPE_f16 || dtype == DTYPE_bf16;
+    (void)thread;
+    const struct batches *all = arg;
+    uint64_t row = i * all->at_once;
+    all->f(row, kb_min(all->at_once, all->rows - row), all->arg);
 }
 
+void reference_each_batch(uint64_t rows, uint64_t columns, void (*f)(uint64_t row, uint64_t rows, void *arg), void *arg)
+{
+    struct batches all = {rows, columns < BATCH_ELEMENTS ? BATCH_ELEMENTS / columns : 1, f, arg};
+    threads_run((rows + all.at_once - 1) / all.at_once, run_batch, &all);
+}
+
+/* ---- operands */
+
 struct gathering {
-    struct gathered *to;
-    const struct tensor *tensor;
+    double *to;
+    enum dtype dtype;
 };
 
 static void gather_row(struct tensor_row run, void *arg)
 {
     const struct gathering *g = arg;
-    enum dtype dtype = g->tensor->dtype;
-    store_reach(IMAGE_NOW, run.memory, run.offset + run.count * dtype_bytes[dtype]);
-    const uint8_t *from = store_at(IMAGE_NOW, run.memory, run.offset);
-    if (g->to->f32)
-        dtype_to_f32(dtype, from, g->to->f32 + run.position, run.count);
-    for (uint64_t i = 0; g->to->f64 && i < run.count; i++)
-        g->to->f64[run.position + i] = dtype_value(dtype, from + i * dtype_bytes[dtype]);
+    uint64_t size = dtype_bytes[g->dtype];
+    store_reach(IMAGE_NOW, run.memory, run.offset + run.count * size);
+    dtype_to_f64(g->dtype, store_at(IMAGE_NOW, run.memory, run.offset), g->to + run.position, run.count);
 }
 
-static double largest(const struct gathered *g)
+struct gathered gathered_tensor(const struct tensor *tensor)
 {
-    double most = 0;
-    for (uint64_t i = 0; i < g->elements; i++) {
-        double size = fabs(g->f64 ? g->f64[i] : g->f32[i]);
-        if (size > most && size < (double)INFINITY)
-            most = size;
-    }
-    return most;
+    return (struct gathered){.name = tensor->name, .dims = tensor->dims, .elements = reference_elements(&tensor->dims),
+                             .dtype = tensor->dtype, .exact = true};
 }
 
 static struct gathered described(struct call_site call, struct kb_values from)
 {
     if (from.tensor)
-        return (struct gathered){.name = from.tensor->name, .dims = from.tensor->dims, .dtype = from.tensor->dtype,
-                                 .exact = true};
+        return gathered_tensor(from.tensor);
     if (from.ref)
         return (struct gathered){.name = "a reference", .dims = from.ref->dims, .dtype = from.ref->dtype,
-                                 .exact = from.ref->exact};
+                                 .exact = from.ref->exact || !dtype_is_float(from.ref->dtype)};
     if (!from.is_number)
         misuse_of(call, "there is no tensor, nor a reference");
     return (struct gathered){.name = "a number", .dims = kb_1d(1), .dtype = DTYPE_f32, .exact = true,
                              .is_number = true};
 }
 
-struct gathered gather(struct call_site call, struct kb_values from, bool f64)
+/* The errors of a reference's values once they are stored: rounded to its dtype. */
+struct storing {
+    const struct reference *ref;
+    float *error;
+};
+
+static void store_batch(uint64_t first, uint64_t count, void *arg)
+{
+    const struct storing *s = arg;
+    for (uint64_t i = first; i < first + count; i++) {
+        double power = s->ref->error ? error_power((double)s->ref->error[i]) : 0;
+        s->error[i] = (float)error_root(power + rounding_power(s->ref->dtype, s->ref->value[i]));
+    }
+}
+
+static float *stored_errors(const struct reference *ref)
+{
+    struct storing storing = {ref, reference_alloc(ref->elements, sizeof *storing.error)};
+    reference_each_batch(ref->elements, 1, store_batch, &storing);
+    return storing.error;
+}
+
+struct gathered gather(struct call_site call, struct kb_values from)
 {
     struct gathered g = described(call, from);
     g.elements = reference_elements(&g.dims);
-    if (f64)
-        g.f64 = reference_alloc(g.elements, sizeof *g.f64);
-    else
-        g.f32 = reference_alloc(g.elements, sizeof *g.f32);
-    if (from.tensor && g.elements)
-        tensor_each_row(from.tensor, false, gather_row, &(struct gathering){&g, from.tensor});
-    for (uint64_t i = 0; !from.tensor && i < g.elements; i++) {
-        double x = from.ref ? reference_value(from.ref, i) : from.number;
-        if (f64)
-            g.f64[i] = x;
-        else
-            g.f32[i] = (float)x;
+    if (from.ref) {
+        product_evaluate(from.ref);
+        g.value = from.ref->value;
+        bool rounds = !g.exact && !from.ref->stored;
+        if (rounds)
+            g.own_error = stored_errors(from.ref);
+        g.error = rounds ? g.own_error : from.ref->error;
+        return g;
     }
-    g.max = largest(&g);
-    g.error = g.exact || !dtype_is_float(g.dtype) ? 0 : from.ref->scale + g.max;
+    g.value = g.own_value = reference_alloc(g.elements, sizeof *g.value);
+    if (from.tensor && g.elements)
+        tensor_each_row(from.tensor, false, gather_row, &(struct gathering){g.own_value, from.tensor->dtype});
+    else if (g.elements)
+        g.own_value[0] = from.number;
     return g;
 }
 
 void gathered_free(struct gathered *g)
 {
-    free(g->f32);
-    free(g->f64);
+    free(g->own_value);
+    free(g->own_error);
 }
 
 struct gathered gather_floats(struct call_site call, struct kb_values from)
 {
-    struct gathered g = gather(call, from, true);
+    struct gathered g = gather(call, from);
     if (!dtype_is_float(g.dtype))
         misuse_of(call, "'%s' is of %s; floats are needed", g.name, dtype_words[g.dtype]);
     return g;
@@ -203,10 +227,11 @@ kb_ref kb_ref_given_at(const double *values, struct kb_dims dims, const char *fi
             misuse_of(call, "2^60 elements or more");
     }
     reference_begin(call);
-    struct reference *ref = reference_new(dims, DTYPE_f32);
-    ref->f64 = reference_alloc(ref->elements, sizeof *ref->f64);
-    if (ref->elements)
-        memcpy(ref->f64, values, ref->elements * sizeof *values);
+    elements = reference_elements(&dims);
+    struct reference *ref = reference_new(dims, DTYPE_f32, reference_alloc(elements, sizeof *values), NULL);
+    ref->given = true;
+    if (elements)
+        memcpy(ref->value, values, elements * sizeof *values);
     return reference_end(ref);
 }
 
@@ -250,14 +275,15 @@ kb_ref kb_ref_npy_at(const char *path, const char *file, uint32_t line)
     check_file(call, path, &npy);
     struct kb_dims dims = {.rank = npy.rank};
     memcpy(dims.size, npy.shape, npy.rank * sizeof *npy.shape);
-    struct reference *ref = reference_new(dims, DTYPE_f32);
+    struct reference *ref = reference_new(dims, DTYPE_f32, NULL, NULL);
+    ref->given = true;
     uint8_t *elements = reference_alloc(ref->elements, npy.bytes);
     if (ref->elements && !npy_read_elements(in, &npy, elements, &error))
         refuse_file(call, path, error);
     fclose(in);
-    ref->f64 = reference_alloc(ref->elements, sizeof *ref->f64);
+    ref->value = reference_alloc(ref->elements, sizeof *ref->value);
     for (uint64_t i = 0; i < ref->elements; i++)
-        ref->f64[i] = file_element(npy.kind, npy.bytes, elements + i * npy.bytes);
+        ref->value[i] = file_element(npy.kind, npy.bytes, elements + i * npy.bytes);
     free(elements);
     return reference_end(ref);
 }

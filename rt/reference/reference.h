@@ -1,40 +1,40 @@
-/* reference.h: the values that tensors should hold, computed apart from the data pass: what all references share. */
+/* reference.h: the values that tensors should hold, computed apart from the data pass, each with an error: what all
+ * references share. */
 #ifndef KB_REFERENCE_H
 #define KB_REFERENCE_H
 
 #include <stdbool.h>
 
 #include "common/fail.h"
+#include "error.h"
 #include "store/tensor.h"
 
-/* Values in one of three types, row-major: f32 for gemms of f16 and bf16, i32 for gemms of i8, else f64. With --data off
- * there are none: only the shape and dtype are known, and checked. */
+struct product;
+
+/* Values in f64, row-major, with their errors, before they are rounded to be stored. With --data off there are none:
+ * only the shape and dtype are known, and checked. A large gemm is a product (product.h) until its values are needed. */
 struct reference {
     struct kb_dims dims;
     uint64_t elements, rows, columns;                   /* columns: the last axis; rows: all others together */
     enum dtype dtype;                                   /* of integers; floats are compared with any float dtype */
-    double scale;                                       /* s of the tolerance */
-    bool exact;                                         /* no tolerance at all */
+    bool exact;                                         /* no rounding: tensors of the dtype hold just these values */
+    bool stored;                                        /* errors have what storing adds: of stored values, moved */
+    bool given;                                         /* by the bench: how they were computed is not known */
     bool wraps;                                         /* integers that do not fit the tensor's dtype wrap in it */
-    float *f32;
-    double *f64;
-    int32_t *i32;
+    double *value;
+    float *error;                                       /* of each value (error.h); NULL: 0 */
+    struct product *product;                            /* NULL: value and error are there */
     struct reference *older;                            /* the one made before it */
 };
 
 /* The number of values of a shape; 0 with --data off. */
 uint64_t reference_elements(const struct kb_dims *dims);
 
-/* A reference without values yet, with s = 1; its values have to be of malloc. */
-struct reference *reference_new(struct kb_dims dims, enum dtype dtype);
-
-/* One of values in f64, with s = `scale`, but at least 1. */
-struct reference *reference_computed(struct kb_dims dims, enum dtype dtype, double *values, double scale);
+/* A reference of values and errors, of malloc; both may be NULL, and be set later. */
+struct reference *reference_new(struct kb_dims dims, enum dtype dtype, double *value, float *error);
 
 /* Memory for values, of malloc, all 0. */
 void *reference_alloc(uint64_t count, size_t size);
-
-double reference_value(const struct reference *ref, uint64_t position);
 
 /* ---- a call that makes one */
 
@@ -42,31 +42,45 @@ double reference_value(const struct reference *ref, uint64_t position);
 void reference_begin(struct call_site call);
 kb_ref reference_end(struct reference *ref);
 
-/* The elements of an operand in one piece, in `f32` or `f64`; gathered_free frees them. */
+/* An operand: elements in one piece, with the errors that they have once they are stored. Values and errors may be those
+ * of a reference; gathered_free frees the others. */
 struct gathered {
     const char *name;                                   /* for messages */
     struct kb_dims dims;
     uint64_t elements;                                  /* as reference_elements */
     enum dtype dtype;
-    float *f32;
-    double *f64;
-    double max;                                         /* of the finite magnitudes */
+    const double *value;
+    const float *error;                                 /* NULL: 0, as those of tensors are */
     bool exact;                                         /* as tensors are */
     bool is_number;                                     /* one element, of whatever dtype is needed */
-    double error;                                       /* how far an element may be off, in tolerances */
+    double *own_value;
+    float *own_error;
 };
 
-struct gathered gather(struct call_site call, struct kb_values from, bool f64);
+struct gathered gather(struct call_site call, struct kb_values from);
+
+/* What is known of a tensor as an operand, without its elements. */
+struct gathered gathered_tensor(const struct tensor *tensor);
+
 void gathered_free(struct gathered *g);
 
-/* The same in f64; misuse if they are not floats. */
+/* The same; misuse if they are not floats. */
 struct gathered gather_floats(struct call_site call, struct kb_values from);
 
 /* Misuse unless there is one element for each column, or a single one if `one` is set. */
 void gathered_check_row(struct call_site call, const struct gathered *g, uint64_t columns, bool one);
 
-/* Whether f32 holds all elements: those of tensors of f16 and bf16. */
-bool values_are_half(struct kb_values from);
+/* The power of the error of an element. */
+static inline double gathered_power(const struct gathered *g, uint64_t i)
+{
+    return g->error ? error_power((double)g->error[i]) : 0;
+}
+
+/* An array for errors of a result; NULL if all of its operands are exact, and `rounded` is not set. */
+float *reference_errors(uint64_t elements, bool rounded);
+
+/* Calls f for all elements, in batches of rows for the threads. */
+void reference_each_batch(uint64_t rows, uint64_t columns, void (*f)(uint64_t row, uint64_t rows, void *arg), void *arg);
 
 /* ---- the room */
 

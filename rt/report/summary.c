@@ -388,31 +388,6 @@ static void print_bound(FILE *out, const struct resource *resources)
 
 /* ---- verification */
 
-static void print_verification(FILE *out, const struct verification *v)
-{
-    char index[96];
-    if (v->verdict == VERDICT_SKIPPED) {
-        fprintf(out, "not checked  %s: --data off\n", v->tensor->name);
-        return;
-    }
-    fprintf(out, "%-12s %s: largest error %.3g, ", v->verdict == VERDICT_OK ? "verified" : "WRONG", v->tensor->name,
-            v->max_error);
-    if (v->rtol == 0)
-        fprintf(out, "none is allowed\n");
-    else
-        fprintf(out, "allowed %g * %.4g + %g * |expected|\n", v->atol, v->scale, v->rtol);
-    if (v->verdict == VERDICT_OK)
-        return;
-    tensor_index_name(v->tensor, v->position, index);
-    fprintf(out, "  %" PRIu64 " of %" PRIu64 " elements are wrong; the first is ", v->wrong, v->tensor->elements);
-    fprintf(out, "%s%s: got %.9g, expected %.9g, error %.3g, allowed %.3g\n", v->tensor->name, index, v->got,
-            v->expected, fabs(v->got - v->expected), v->allowed);
-    if (v->writer)
-        fprintf(out, "  it was written by %s, command %" PRIu32 " of kernel %s on %s, called at %s:%" PRIu32 "\n",
-                v->writer->name, v->writer->command, v->writer->kernel, pe_name(&kb_pe[v->writer->pe]),
-                v->writer->file, v->writer->line);
-}
-
 /* The tile of C, or of the result of a math composite. Returns false if the op has no tiles. */
 static bool difference_tile(const struct difference *d, uint64_t tile[2])
 {
@@ -460,8 +435,7 @@ void summary_print(FILE *out, const struct host_times *host)
         print_bound(out, resources);
     }
     figures_print(out);
-    for (const struct verification *v = verifications; v; v = v->next)
-        print_verification(out, v);
+    verifications_print(out);
     if (exec_difference.op)
         summary_print_difference(out, &exec_difference);
     else if (exec_check)
@@ -474,43 +448,6 @@ void summary_print(FILE *out, const struct host_times *host)
 }
 
 /* ---- JSON */
-
-static void write_verification(struct json *json, const struct verification *v)
-{
-    static const char *const words[] = {[VERDICT_OK] = "ok", [VERDICT_WRONG] = "wrong", [VERDICT_SKIPPED] = "skipped"};
-    json_object(json, NULL);
-    json_string(json, "tensor", v->tensor->name);
-    json_string(json, "status", words[v->verdict]);
-    if (v->verdict != VERDICT_SKIPPED) {
-        json_double(json, "max_err", v->max_error);
-        json_object(json, "tolerance");
-        json_double(json, "atol", v->atol);
-        json_double(json, "rtol", v->rtol);
-        json_double(json, "scale", v->scale);
-        json_object_end(json);
-    }
-    if (v->verdict == VERDICT_WRONG) {
-        char index[96];
-        tensor_index_name(v->tensor, v->position, index);
-        json_object(json, "first_wrong");
-        json_string(json, "index", index);
-        json_u64(json, "position", v->position);
-        json_double(json, "got", v->got);
-        json_double(json, "expected", v->expected);
-        json_double(json, "allowed", v->allowed);
-        if (v->writer) {
-            json_string(json, "op", v->writer->name);
-            json_string(json, "kernel", v->writer->kernel);
-            json_string(json, "file", v->writer->file);
-            json_u64(json, "line", v->writer->line);
-        }
-        json_object_end(json);
-        json_u64(json, "wrong", v->wrong);
-    } else {
-        json_null(json, "first_wrong");
-    }
-    json_object_end(json);
-}
 
 static void write_difference(struct json *json, const struct difference *d)
 {
@@ -597,10 +534,7 @@ void utilisation_write(struct json *json)
 
 void summary_write(struct json *json)
 {
-    json_array(json, "verify");
-    for (const struct verification *v = verifications; v; v = v->next)
-        write_verification(json, v);
-    json_array_end(json);
+    verifications_write(json);
     if (exec_difference.op)
         write_difference(json, &exec_difference);
     races_write(json);

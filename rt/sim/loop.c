@@ -15,7 +15,7 @@ enum { HOST_STACK_BYTES = 8 << 20 };                    /* a host program may ca
 struct sim_program {
     struct coroutine *coro;
     struct sim_program *next;                           /* that waits for the same thing */
-    bool awake, acts, returned;                         /* acts: was awake when the programs' turn came */
+    bool awake, acts, returned;                         /* acts: it was awake when it was the programs' turn */
 };
 
 struct issue loop_issue;
@@ -24,8 +24,8 @@ uint64_t loop_alarm_ps = UINT64_MAX;
 static struct {
     struct sim_program *all, *acting;                   /* all: by rank */
     uint32_t count, alive;
-    bool any_awake;                                     /* false: no program is */
-    bool ended, failed;                                 /* no program goes on; because one of them failed */
+    bool any_awake;                                     /* if it is false, no program is awake */
+    bool ended, failed;                                 /* no program goes on; that is because one has failed */
 } programs;
 
 void sim_reset(void)

@@ -10,15 +10,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Runs body(arg) as a host program for each of `ranks` ranks, from time 0, and the machine below, until all programs
- * have returned or one has called sim_end. That instant still runs to its end. When nothing is due and programs still
- * wait, calls stuck(), lets those that it has woken act, and returns false. */
+/* Runs the machine, and body(arg) as a host program for each of `ranks` ranks, from time 0 until all programs have
+ * returned or one has ended the run. The rest of that instant is run, too. If nothing is due any more while programs
+ * wait, calls stuck(), lets the programs act that it has woken, and returns false. */
 bool sim_run(void (*body)(void *), void *arg, uint32_t ranks, void (*stuck)(void));
 
 /* Resets the room (cli/reset.c): time is 0, nothing is due, all stacks are free. */
 void sim_reset(void);
 
-/* Simulated time. */
+/* The simulated time in ps. */
 uint64_t sim_now_ps(void);
 
 /* The machine's Issue step: the loop calls `step` in each round in which `due` is set. */
@@ -54,8 +54,10 @@ void sim_yield(void);
 /* Ends the run: no program goes on. Called by the program that acts. */
 _Noreturn void sim_end(void);
 
-/* No program goes on, and the run is not good: a host program has failed. */
+/* Ends the run as one that has failed: no program goes on. */
 void sim_fail(void);
+
+/* Whether sim_fail was called in this run. */
 bool sim_failed(void);
 
 #endif

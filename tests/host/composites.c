@@ -66,6 +66,7 @@ static kb_ref followed(kb_ref ref, const struct composite_args *args)
     const char *rest = args->epilogues, *op;
     while ((op = next_word(&rest, word))) {
         bool row = !strcmp(op, "bias") || !strcmp(op, "dequant");
+        kb_ref_unrounded(ref);
         if (!strcmp(op, "quant"))
             ref = kb_ref_quant(ref, 3, kb_dtype(kb_text(out)));
         else if (!strcmp(op, "cast"))
@@ -85,7 +86,7 @@ static kb_ref followed(kb_ref ref, const struct composite_args *args)
 static kb_tensor filled(const char *name, const char *dtype, struct kb_dims dims, struct kb_place place)
 {
     kb_tensor made = kb_tensor_new(name, kb_dtype(dtype), dims, place);
-    kb_fill_uniform(made, dtype[0] == 'i' ? -100 : -1, dtype[0] == 'i' ? 100 : 1);
+    kb_fill_uniform(made, dtype[0] == 'i' ? -100 : dtype[0] == 'u' ? 0 : -1, strchr("iu", dtype[0]) ? 100 : 1);
     return made;
 }
 
@@ -114,6 +115,7 @@ KB_BENCH(gemm_of, "a gemm with epilogues", KB_TEXT(dtype, "f16", "of a and b"), 
         return;
     kb_ref product = kb_ref_gemm(ta ? kb_ref_transpose(a) : kb_ref_copy(a), tb ? kb_ref_transpose(b) : kb_ref_copy(b));
     kb_ref expected = followed(product, &args);
+    kb_ref_unrounded(expected);
     bool whole = kb_text(out)[0] == 'i' || kb_text(out)[0] == 'u';
     kb_expect_close(args.c, whole ? kb_ref_cast(expected, kb_dtype(kb_text(out))) : expected);
 }

@@ -1,0 +1,374 @@
+/* compare.c: elements against the values and bounds of a reference, panel by panel; the power of the comparison. */
+#include "compare.h"
+
+#include <float.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/progress.h"
+#include "base/threads.h"
+#include "kb/arith.h"
+#include "product.h"
+#include "projection.h"
+#include "store/store.h"
+
+/* Bounds are counted by their exponents and first six bits. */
+enum { BOUND_SHIFT = 46, BOUND_CLASSES = 1 << (63 - BOUND_SHIFT), PANEL_ELEMENTS = 1 << 16, PIECE = 512 };
+
+/* What a function of f32 may be off by where it or what it is made from is a denormal. */
+#define DENORMALS (8 * 0x1p-149)
+
+/* What is found in a panel; those of all panels are added up in order. */
+struct tally {
+    double max_error, max_share, error_squares, squares;
+    uint64_t wrong, position, sampled;
+    double got, expected, allowed;                      /* of the first wrong one */
+    bool nonzero;                                       /* something else than 0 is expected */
+};
+
+struct comparison {
+    const struct tensor *tensor;
+    struct reference *ref;
+    struct projection *projection;                      /* NULL: every element is compared */
+    double rms;                                         /* of a given reference */
+    uint64_t panels;
+    struct tally *tally;                                /* of each panel */
+    uint64_t *bounds;                                   /* of each thread: how many elements have a bound of a class */
+};
+
+/* ---- bounds */
+
+static unsigned bound_class(double bound)
+{
+    uint64_t bits;
+    memcpy(&bits, &bound, sizeof bits);
+    return (unsigned)(bits >> BOUND_SHIFT) & (BOUND_CLASSES - 1);
+}
+
+/* The upper end of a class; 0 for that of 0. */
+static double class_bound(unsigned class)
+{
+    uint64_t bits = class ? (uint64_t)(class + 1) << BOUND_SHIFT : 0;
+    double bound;
+    memcpy(&bound, &bits, sizeof bound);
+    return isnan(bound) ? INFINITY : bound;
+}
+
+/* Whether a dtype has a value. */
+static bool holds(enum dtype dtype, double value)
+{
+    uint32_t element;
+    dtype_from_f64(dtype, &value, &element, 1);
+    return dtype_value(dtype, &element) == value;
+}
+
+static double bound_of(const struct comparison *c, double expected, double error)
+{
+    const struct reference *ref = c->ref;
+    enum dtype dtype = c->tensor->dtype;
+    if (!dtype_is_float(dtype))
+        return error_allowance(error);
+    double tolerance = dtype_tolerance(dtype), size = fabs(expected);
+    if (error_mode == ERRORS_PLAIN)
+        return tolerance + tolerance * size;
+    if (ref->exact && (ref->dtype == dtype || error == 0))
+        return holds(dtype, expected) ? 0 : rounding_bound(dtype, expected);
+    if (ref->given)
+        return tolerance * (c->rms + size);
+    double allowance = error_allowance(error) + DENORMALS;
+    return rounding_bound(dtype, size + allowance) + allowance;
+}
+
+/* ---- elements */
+
+/* The distance between two values: 0 between equal infinities and between two NaN, infinite between either of these and
+ * any other value. */
+static double error_of(double got, double expected)
+{
+    if (got == expected || (isnan(got) && isnan(expected)))
+        return 0;
+    double error = fabs(got - expected);
+    return isnan(error) ? INFINITY : error;
+}
+
+static void compare_element(const struct comparison *c, struct tally *t, uint64_t position, double got, double expected,
+                            double bound)
+{
+    enum dtype dtype = c->tensor->dtype;
+    double held = dtype_in_range(dtype, expected), error = error_of(got, held);
+    bool close = dtype_close(dtype, got, expected, bound);
+    if (!close && error > t->max_share * bound)
+        t->max_share = error / bound;
+    if (error > t->max_error && (!close || isfinite(error)))
+        t->max_error = error;                           /* not the distance of a large number to infinity */
+    if (close)
+        return;
+    if (t->wrong++ == 0 || position < t->position) {
+        t->position = position;
+        t->got = got;
+        t->expected = held;
+        t->allowed = bound;
+    }
+}
+
+/* Expected elements from a position on. */
+struct expected {
+    uint64_t position, count;
+    const double *value;
+    const float *error;                                 /* NULL: 0 */
+};
+
+static void compare_piece(const struct comparison *c, struct tally *t, uint64_t *bounds, struct expected e,
+                          const double *got)
+{
+    enum dtype dtype = c->tensor->dtype;
+    bool wraps = c->ref->wraps && !dtype_is_float(dtype);
+    for (uint64_t i = 0; i < e.count; i++) {
+        double expected = wraps ? dtype_wrapped(dtype, (int64_t)e.value[i]) : e.value[i];
+        double bound = bound_of(c, expected, e.error ? (double)e.error[i] : 0), error = fabs(got[i] - expected);
+        t->nonzero |= expected != 0;
+        if (isfinite(expected)) {
+            bounds[bound_class(bound)]++;
+            t->squares += expected * expected;
+        }
+        if (isfinite(error))
+            t->error_squares += error * error;
+        if (error <= bound && error < (double)INFINITY) {
+            t->max_error = error > t->max_error ? error : t->max_error;
+            if (error > t->max_share * bound)
+                t->max_share = error / bound;
+        } else {
+            compare_element(c, t, e.position + i, got[i], expected, bound);
+        }
+    }
+}
+
+/* ---- rows of a tensor */
+
+/* Calls f for the parts of a shard's rows in [first, end) of the tensor, whose bytes are within reach. */
+struct part {
+    uint64_t position, count;
+    const uint8_t *at;
+};
+
+typedef void part_fn(struct part part, void *arg);
+
+static void shard_parts(const struct tensor *tensor, const struct shard *shard, uint64_t first, uint64_t end, part_fn *f,
+                        void *arg)
+{
+    uint64_t low = 0, rows = tensor_rows(shard), high = rows, size = dtype_bytes[tensor->dtype];
+    while (low < high) {                                /* the first row that ends after `first` */
+        uint64_t middle = low + (high - low) / 2;
+        struct tensor_row row = tensor_row(tensor, shard, middle);
+        if (row.position + row.count > first)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    for (; low < rows; low++) {
+        struct tensor_row row = tensor_row(tensor, shard, low);
+        if (row.position >= end)
+            return;
+        uint64_t from = kb_max(row.position, first), to = kb_min(row.position + row.count, end);
+        f((struct part){from, to - from,
+                        (const uint8_t *)store_at(IMAGE_NOW, row.memory, row.offset + (from - row.position) * size)}, arg);
+    }
+}
+
+static void each_part(const struct tensor *tensor, uint64_t first, uint64_t end, part_fn *f, void *arg)
+{
+    for (uint32_t i = 0; i < tensor->shards; i++)
+        shard_parts(tensor, &tensor->shard[i], first, end, f, arg);
+}
+
+/* ---- panels */
+
+struct panel {
+    const struct comparison *comparison;
+    struct tally *tally;
+    uint64_t *bounds;
+    struct expected expected;
+    double *got;                                        /* where elements are copied to, of a whole panel */
+};
+
+static void compare_part(struct part part, void *arg)
+{
+    const struct panel *p = arg;
+    double got[PIECE];
+    enum dtype dtype = p->comparison->tensor->dtype;
+    for (uint64_t done = 0; done < part.count; done += PIECE) {
+        uint64_t at = part.position + done - p->expected.position, count = kb_min(PIECE, part.count - done);
+        struct expected e = {part.position + done, count, p->expected.value + at,
+                             p->expected.error ? p->expected.error + at : NULL};
+        dtype_to_f64(dtype, part.at + done * dtype_bytes[dtype], got, count);
+        compare_piece(p->comparison, p->tally, p->bounds, e, got);
+    }
+}
+
+static void copy_part(struct part part, void *arg)
+{
+    const struct panel *p = arg;
+    dtype_to_f64(p->comparison->tensor->dtype, part.at, p->got + (part.position - p->expected.position), part.count);
+}
+
+static void compare_expected(struct panel *p)
+{
+    each_part(p->comparison->tensor, p->expected.position, p->expected.position + p->expected.count, compare_part, p);
+}
+
+/* Some rows of a product, element by element. */
+static void compare_product_rows(struct panel *p, struct product_panel rows)
+{
+    const struct reference *ref = p->comparison->ref;
+    uint64_t count = rows.rows * ref->columns;
+    double *value = reference_alloc(count, sizeof *value);
+    float *error = reference_errors(count, dtype_is_float(ref->dtype));
+    product_compute(ref, rows, value, error);
+    p->expected = (struct expected){rows.row * ref->columns, count, value, error};
+    compare_expected(p);
+    free(value), free(error);
+}
+
+static void count_limit(double limit, uint64_t columns, void *bounds)
+{
+    ((uint64_t *)bounds)[bound_class(limit)] += columns;
+}
+
+/* Looks at a panel of a product through projections, and at one of its rows, element by element; at all of them where the
+ * projections are off. */
+static void compare_product(struct panel *p, uint64_t i)
+{
+    const struct comparison *c = p->comparison;
+    struct product_panel rows = product_panel(c->ref, i);
+    uint64_t first = rows.row * c->ref->columns, count = rows.rows * c->ref->columns;
+    if (!c->projection)
+        return compare_product_rows(p, rows);
+    struct projected found = {0};
+    p->expected = (struct expected){first, count, NULL, NULL};
+    p->got = reference_alloc(count, sizeof *p->got);
+    each_part(c->tensor, first, first + count, copy_part, p);
+    uint64_t *limits = reference_alloc(BOUND_CLASSES, sizeof *limits);
+    if (!projection_passes(c->projection, rows, p->got, &found, count_limit, limits)) {
+        compare_product_rows(p, rows);
+    } else {
+        uint64_t sample = (i * UINT64_C(0x9e3779b97f4a7c15) >> 32) % rows.rows;
+        compare_product_rows(p, (struct product_panel){rows.row + sample, 1});
+        p->tally->sampled = c->ref->columns;
+        p->tally->error_squares = found.error_squares;
+        p->tally->squares = found.squares;
+        for (unsigned class = 0; class < BOUND_CLASSES; class++)
+            p->bounds[class] += limits[class];
+    }
+    free(limits), free(p->got);
+}
+
+static void compare_panel(uint64_t i, unsigned thread, void *arg)
+{
+    const struct comparison *c = arg;
+    const struct reference *ref = c->ref;
+    struct panel p = {.comparison = c, .tally = &c->tally[i], .bounds = c->bounds + thread * (uint64_t)BOUND_CLASSES};
+    if (ref->product) {
+        compare_product(&p, i);
+    } else {
+        uint64_t first = i * PANEL_ELEMENTS;
+        p.expected = (struct expected){first, kb_min(PANEL_ELEMENTS, ref->elements - first), ref->value + first,
+                                       ref->error ? ref->error + first : NULL};
+        compare_expected(&p);
+    }
+    if (thread == 0 && ref->product)
+        progress("reference", i, c->panels);
+}
+
+/* ---- the whole */
+
+static void add_tally(struct tally *all, const struct tally *one)
+{
+    all->max_error = fmax(all->max_error, one->max_error);
+    all->max_share = fmax(all->max_share, one->max_share);
+    all->error_squares += one->error_squares;
+    all->squares += one->squares;
+    all->sampled += one->sampled;
+    all->nonzero |= one->nonzero;
+    if (one->wrong && (all->wrong == 0 || one->position < all->position)) {
+        all->position = one->position;
+        all->got = one->got;
+        all->expected = one->expected;
+        all->allowed = one->allowed;
+    }
+    all->wrong += one->wrong;
+}
+
+/* The bound that only a thousandth of the elements exceed. */
+static double usual_bound(const struct comparison *c, uint64_t *elements)
+{
+    uint64_t *sum = c->bounds, above = 0;
+    *elements = 0;
+    for (unsigned class = 0; class < BOUND_CLASSES; class++) {
+        for (unsigned thread = 1; thread < thread_count; thread++)
+            sum[class] += c->bounds[thread * (uint64_t)BOUND_CLASSES + class];
+        *elements += sum[class];
+    }
+    for (unsigned class = BOUND_CLASSES; class-- > 0;)
+        if ((above += sum[class]) > *elements / 1000)
+            return class_bound(class);
+    return 0;
+}
+
+static double rms_of(const struct reference *ref)
+{
+    double squares = 0;
+    for (uint64_t i = 0; i < ref->elements; i++)
+        squares += isfinite(ref->value[i]) ? ref->value[i] * ref->value[i] : 0;
+    return sqrt(squares / (double)ref->elements);
+}
+
+static void conclude(struct verification *v, const struct comparison *c, const struct tally *t)
+{
+    uint64_t elements;
+    double bound = usual_bound(c, &elements);
+    v->rms = elements ? sqrt(t->squares / (double)elements) : 0;
+    v->max_error = t->max_error;
+    v->max_share = t->max_share;
+    v->relative = t->squares > 0 ? sqrt(t->error_squares / t->squares) : 0;
+    v->power = bound == 0 ? 0 : v->rms > 0 ? bound / v->rms : INFINITY;
+    v->wrong = t->wrong;
+    v->position = t->position;
+    v->got = t->got;
+    v->expected = t->expected;
+    v->allowed = t->allowed;
+    v->sampled = t->sampled;
+    if (t->sampled)
+        v->missed = fmin(1, pow(sqrt(2 / M_PI) * v->power, PROJECTION_VECTORS));
+    v->verdict = t->wrong ? VERDICT_WRONG : !t->nonzero ? VERDICT_ZEROS : v->power >= POWER_LEAST ? VERDICT_WEAK
+                                                                                              : VERDICT_OK;
+}
+
+static void reach_all(const struct tensor *tensor)
+{
+    for (uint32_t i = 0; i < tensor->shards; i++) {
+        const struct shard *shard = &tensor->shard[i];
+        store_reach(IMAGE_NOW, shard->memory, shard->offset + shard->elements * dtype_bytes[tensor->dtype]);
+    }
+}
+
+void compare_tensor(struct verification *v, struct reference *ref)
+{
+    struct comparison c = {.tensor = v->tensor, .ref = ref};
+    struct tally all = {0};
+    if (v->tensor->place.split != KB_COPIES || v->tensor->shards == 1)
+        c.projection = projection_new(ref, v->tensor->dtype);
+    if (ref->given)
+        c.rms = rms_of(ref);
+    threads_prepare();
+    reach_all(v->tensor);
+    c.panels = ref->product ? product_panels(ref) : kb_ceil_div(ref->elements, PANEL_ELEMENTS);
+    c.tally = reference_alloc(c.panels, sizeof *c.tally);
+    c.bounds = reference_alloc((uint64_t)thread_count * BOUND_CLASSES, sizeof *c.bounds);
+    threads_run(c.panels, compare_panel, &c);
+    progress_end();
+    for (uint64_t i = 0; i < c.panels; i++)
+        add_tally(&all, &c.tally[i]);
+    conclude(v, &c, &all);
+    projection_free(c.projection);
+    free(c.tally), free(c.bounds);
+}

@@ -1,0 +1,12 @@
+/* compare.h: a tensor compared with a reference, in panels of elements, on all threads. */
+#ifndef KB_COMPARE_H
+#define KB_COMPARE_H
+
+#include "expect.h"
+#include "reference.h"
+
+/* Compares all elements of all copies, and fills in what a verification says of them, its verdict but for SKIPPED
+ * included. */
+void compare_tensor(struct verification *v, struct reference *ref);
+
+#endif

@@ -1,0 +1,370 @@
+/* product.c: references of gemms with a bias and relu: values by dgemm, and the error of each.
+ *
+ * Neither the op log nor the data pass has a part in it: operands are gathered and multiplied as a whole. f64 holds every
+ * product and sum of i8 exactly; i32 is that modulo 2^32.
+ *
+ * An element is the sum of depth terms a b. Its error is
+ *     that of the operands     sum of (a^2 eb^2 + ea^2 (b^2 + eb^2)), by sgemm: an error needs few digits;
+ *     what they have in common u |sum| for each operand that is itself computed: errors of a row, such as that of the sum
+ *                              a softmax divides by, do not average out;
+ *     the accumulation         in f32 (error.h), with sum of (a b)^2 <= sqrt(sum of a^4) sqrt(sum of b^4). */
+#include "product.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/progress.h"
+#include "base/threads.h"
+#include "datapass/blas.h"
+#include "kb/arith.h"
+#include "store/store.h"
+
+enum { MOST_SIZE = 1 << 30 };
+
+/* From this many multiplications on, the operands are kept instead of the result. */
+static const uint64_t LARGE = UINT64_C(1) << 31;
+
+/* ---- operands */
+
+static void copy_row(struct tensor_row run, void *matrix)
+{
+    struct matrix *m = matrix;
+    uint64_t size = dtype_bytes[m->dtype];
+    store_reach(IMAGE_NOW, run.memory, run.offset + run.count * size);
+    memcpy(m->raw + run.position * size, store_at(IMAGE_NOW, run.memory, run.offset), run.count * size);
+}
+
+/* Takes an operand over: what was gathered is not used afterwards. */
+static struct matrix matrix_of(struct gathered *g)
+{
+    struct matrix m = {g->dtype, !g->exact, g->elements, NULL, g->own_value, g->own_error};
+    if (!m.value) {
+        m.value = reference_alloc(g->elements, sizeof *m.value);
+        memcpy(m.value, g->value, g->elements * sizeof *m.value);
+    }
+    if (!m.error && g->error) {
+        m.error = reference_alloc(g->elements, sizeof *m.error);
+        memcpy(m.error, g->error, g->elements * sizeof *m.error);
+    }
+    return m;
+}
+
+static void matrix_free(struct matrix *m)
+{
+    free(m->raw), free(m->value), free(m->error);
+}
+
+void matrix_values(const struct matrix *m, uint64_t first, uint64_t count, double *to)
+{
+    if (m->raw)
+        dtype_to_f64(m->dtype, m->raw + first * dtype_bytes[m->dtype], to, count);
+    else
+        memcpy(to, m->value + first, count * sizeof *to);
+}
+
+/* ---- powers of operands */
+
+/* Adds the squares of the powers of each column. */
+static void add_squares(const double *rows, uint64_t count, uint64_t columns, double *squares)
+{
+    for (uint64_t i = 0; i < count; i++)
+        for (uint64_t j = 0; j < columns; j++) {
+            double power = error_power(rows[i * columns + j]);
+            squares[j] += power * power;
+        }
+}
+
+/* Powers of values, of errors, or the sum of both; NULL: without these. */
+static struct powers powers_of(const double *value, const float *error, uint64_t count)
+{
+    struct powers p = {reference_alloc(count, sizeof *p.of), 0};
+    for (unsigned pass = 0; pass < 2; pass++)
+        for (uint64_t i = 0; i < count; i++) {
+            double power = (value ? error_power(value[i]) : 0) + (error ? error_power((double)error[i]) : 0);
+            if (pass)
+                p.of[i] = (float)(power / p.unit);
+            else if (power > p.unit && isfinite(power))
+                p.unit = power;
+        }
+    return p;
+}
+
+/* The sums over B's columns, and the powers that those of A are multiplied with. */
+static void prepare(struct product *p)
+{
+    const struct matrix *b = &p->b;
+    uint64_t all = b->elements / p->depth;
+    p->b_terms = reference_alloc(all, sizeof *p->b_terms);
+    for (uint64_t first = 0; first < all; first += p->columns)
+        add_squares(b->value + first * p->depth, p->depth, p->columns, p->b_terms + first);
+    for (uint64_t i = 0; i < all; i++)
+        p->b_terms[i] = sqrt(p->b_terms[i]);
+    if (p->a.error)
+        p->b_powers = powers_of(b->value, NULL, b->elements);
+    if (b->error)
+        p->b_error_powers = powers_of(NULL, b->error, b->elements);
+}
+
+void product_free(struct product *p)
+{
+    if (!p)
+        return;
+    matrix_free(&p->a);
+    matrix_free(&p->b);
+    free(p->b_terms), free(p->b_powers.of), free(p->b_error_powers.of), free(p->bias.value), free(p->bias.power);
+    free(p);
+}
+
+/* ---- a panel */
+
+uint64_t product_panels(const struct reference *ref)
+{
+    const struct product *p = ref->product;
+    return ref->rows / p->rows * kb_ceil_div(p->rows, PRODUCT_ROWS);
+}
+
+struct product_panel product_panel(const struct reference *ref, uint64_t i)
+{
+    uint64_t rows = ref->product->rows, of_one = kb_ceil_div(rows, PRODUCT_ROWS), row = i % of_one * PRODUCT_ROWS;
+    return (struct product_panel){i / of_one * rows + row, kb_min(PRODUCT_ROWS, rows - row)};
+}
+
+/* Adds powers of A times powers of B to the powers of the errors of a panel. */
+static void add_powers(const struct product *p, struct powers a, const struct powers *b, uint64_t first_b, uint64_t rows,
+                       float *sums, double *power)
+{
+    blas_sgemm(rows, p->columns, p->depth, a.of, p->depth, b->of + first_b, p->columns, 0, sums, p->columns);
+    for (uint64_t i = 0; i < rows * p->columns; i++)
+        power[i] += (double)sums[i] * a.unit * b->unit;
+    free(a.of);
+}
+
+/* The powers of what a panel is off by because its operands are. */
+static void add_operand_powers(const struct product *p, struct product_panel panel, const double *a, double *power)
+{
+    uint64_t first_b = panel.row / p->rows * p->depth * p->columns, count = panel.rows * p->depth;
+    const float *a_error = p->a.error ? p->a.error + panel.row * p->depth : NULL;
+    float *sums = reference_alloc(panel.rows * p->columns, sizeof *sums);
+    if (a_error)
+        add_powers(p, powers_of(NULL, a_error, count), &p->b_powers, first_b, panel.rows, sums, power);
+    if (p->b.error)
+        add_powers(p, powers_of(a, a_error, count), &p->b_error_powers, first_b, panel.rows, sums, power);
+    free(sums);
+}
+
+static void panel_errors(const struct product *p, struct product_panel panel, const double *a, const double *value,
+                         float *error)
+{
+    const double *b_terms = p->b_terms + panel.row / p->rows * p->columns;
+    double *power = reference_alloc(panel.rows * p->columns, sizeof *power);
+    if (p->a.error || p->b.error)
+        add_operand_powers(p, panel, a, power);
+    for (uint64_t i = 0; i < panel.rows; i++) {
+        double a_terms = 0;
+        add_squares(a + i * p->depth, p->depth, 1, &a_terms);
+        a_terms = sqrt(a_terms);
+        for (uint64_t j = 0; j < p->columns; j++) {
+            double sum = value[i * p->columns + j], all = power[i * p->columns + j];
+            all += p->a.computed ? rounding_power(p->a.dtype, sum) : 0;
+            all += p->b.computed ? rounding_power(p->b.dtype, sum) : 0;
+            all += accumulation_power(DTYPE_f32, (double)p->depth, sum, a_terms * b_terms[j]);
+            error[i * p->columns + j] = (float)error_root(all);
+        }
+    }
+    free(power);
+}
+
+/* Adds a bias to a row: floats in f32; integers, which have no errors, wrap. */
+static void add_bias(const struct bias *bias, uint64_t columns, double *value, float *error)
+{
+    for (uint64_t j = 0; j < columns; j++) {
+        value[j] += bias->value[j];
+        if (error)
+            error[j] = (float)error_root(error_power((double)error[j]) + bias->power[j] +
+                                         rounding_power(DTYPE_f32, value[j]));
+        else
+            value[j] = dtype_wrapped(DTYPE_i32, (int64_t)value[j]);
+    }
+}
+
+static void relu_row(uint64_t columns, double *value)
+{
+    for (uint64_t j = 0; j < columns; j++)
+        value[j] = value[j] < 0 ? 0 : value[j];
+}
+
+void product_compute(const struct reference *ref, struct product_panel panel, double *value, float *error)
+{
+    const struct product *p = ref->product;
+    const double *b = p->b.value + panel.row / p->rows * p->depth * p->columns;
+    double *a = reference_alloc(panel.rows * p->depth, sizeof *a);
+    matrix_values(&p->a, panel.row * p->depth, panel.rows * p->depth, a);
+    blas_dgemm(panel.rows, p->columns, p->depth, a, p->depth, b, p->columns, 0, value, p->columns);
+    if (error)
+        panel_errors(p, panel, a, value, error);
+    for (uint64_t i = 0; i < panel.rows; i++) {
+        for (uint64_t j = 0; j < p->columns && !error; j++)
+            value[i * p->columns + j] = dtype_wrapped(DTYPE_i32, (int64_t)value[i * p->columns + j]);
+        if (p->bias.value)
+            add_bias(&p->bias, p->columns, value + i * p->columns, error ? error + i * p->columns : NULL);
+        if (p->relu)
+            relu_row(p->columns, value + i * p->columns);
+    }
+    free(a);
+}
+
+/* ---- all of it */
+
+static void evaluate_panel(uint64_t i, unsigned thread, void *arg)
+{
+    const struct reference *ref = arg;
+    struct product_panel panel = product_panel(ref, i);
+    uint64_t first = panel.row * ref->columns;
+    product_compute(ref, panel, ref->value + first, ref->error ? ref->error + first : NULL);
+    if (thread == 0)
+        progress("reference", i, product_panels(ref));
+}
+
+void product_evaluate(struct reference *ref)
+{
+    if (!ref->product)
+        return;
+    ref->value = reference_alloc(ref->elements, sizeof *ref->value);
+    ref->error = reference_errors(ref->elements, dtype_is_float(ref->dtype));
+    threads_run(product_panels(ref), evaluate_panel, ref);
+    progress_end();
+    product_free(ref->product);
+    ref->product = NULL;
+}
+
+/* Both are matrices of floats or of i8, or batches of as many. */
+static void check_gemm(struct call_site call, const struct gathered *a, const struct gathered *b)
+{
+    uint32_t rank = a->dims.rank;
+    if (rank < 2 || rank != b->dims.rank)
+        misuse_of(call, "'%s' and '%s' are to be matrices", a->name, b->name);
+    for (uint32_t axis = 0; axis + 2 < rank; axis++)
+        if (a->dims.size[axis] != b->dims.size[axis])
+            misuse_of(call, "'%s' and '%s' are to have as many matrices", a->name, b->name);
+    const uint64_t *a_size = a->dims.size + rank - 2, *b_size = b->dims.size + rank - 2;
+    if (a_size[1] != b_size[0])
+        misuse_of(call, "'%s' has %" PRIu64 " columns, '%s' has %" PRIu64 " rows", a->name, a_size[1], b->name,
+                  b_size[0]);
+    bool floats = dtype_is_float(a->dtype);
+    if (floats != dtype_is_float(b->dtype) || (!floats && (a->dtype != DTYPE_i8 || b->dtype != DTYPE_i8)))
+        misuse_of(call, "'%s' of %s and '%s' of %s: both are to be floats, or i8", a->name, dtype_words[a->dtype],
+                  b->name, dtype_words[b->dtype]);
+    bool large = a_size[0] > MOST_SIZE || a_size[1] > MOST_SIZE || b_size[1] > MOST_SIZE;
+    if (large && a->elements)                           /* BLAS counts in int */
+        misuse_of(call, "sizes above 2^30 are too large for a reference");
+}
+
+/* Gathers an operand: elements of a tensor remain as they are. */
+static struct gathered operand(struct call_site call, struct kb_values from, struct matrix *m)
+{
+    if (!from.tensor) {
+        struct gathered g = gather(call, from);
+        *m = matrix_of(&g);
+        return g;
+    }
+    struct gathered g = gathered_tensor(from.tensor);
+    *m = (struct matrix){.dtype = g.dtype, .elements = g.elements,
+                         .raw = reference_alloc(g.elements, dtype_bytes[g.dtype])};
+    if (g.elements)
+        tensor_each_row(from.tensor, false, copy_row, m);
+    return g;
+}
+
+/* Elements of a tensor to f64. */
+static void widen(struct matrix *m)
+{
+    if (!m->raw)
+        return;
+    m->value = reference_alloc(m->elements, sizeof *m->value);
+    dtype_to_f64(m->dtype, m->raw, m->value, m->elements);
+    free(m->raw);
+    m->raw = NULL;
+}
+
+kb_ref kb_ref_gemm_at(struct kb_values a, struct kb_values b, const char *file, uint32_t line)
+{
+    struct call_site call = {"kb_ref_gemm", file, line};
+    reference_begin(call);
+    struct product *p = calloc(1, sizeof *p);
+    if (!p)
+        die("no memory for a reference:");
+    struct gathered of_a = operand(call, a, &p->a), of_b = operand(call, b, &p->b);
+    check_gemm(call, &of_a, &of_b);
+    bool floats = dtype_is_float(of_a.dtype);
+    struct kb_dims dims = of_a.dims;
+    p->columns = dims.size[dims.rank - 1] = of_b.dims.size[dims.rank - 1];
+    p->rows = dims.size[dims.rank - 2];
+    p->depth = of_a.dims.size[dims.rank - 1];
+    struct reference *ref = reference_new(dims, floats ? of_a.dtype : DTYPE_i32, NULL, NULL);
+    ref->product = p;
+    ref->exact = !floats;
+    if (ref->elements) {
+        blas_open();
+        widen(&p->b);
+        prepare(p);
+    }
+    if (kb_product(ref->elements, p->depth) < LARGE)
+        product_evaluate(ref);
+    return reference_end(ref);
+}
+
+/* ---- bias and relu, in place */
+
+static struct bias bias_of(const struct gathered *row, uint64_t columns)
+{
+    struct bias bias = {reference_alloc(columns, sizeof *bias.value), reference_alloc(columns, sizeof *bias.power)};
+    for (uint64_t j = 0; j < columns && row->elements; j++) {
+        bias.value[j] = row->value[j];
+        bias.power[j] = gathered_power(row, j);
+    }
+    return bias;
+}
+
+void kb_ref_bias_at(kb_ref ref, struct kb_values row, const char *file, uint32_t line)
+{
+    struct call_site call = {"kb_ref_bias", file, line};
+    reference_begin(call);
+    struct gathered g = gather(call, row);
+    if (!ref)
+        misuse_of(call, "there is no reference");
+    gathered_check_row(call, &g, ref->columns, false);
+    if (!dtype_is_float(ref->dtype) && dtype_is_float(g.dtype))
+        misuse_of(call, "'%s' of %s cannot be added to %s", g.name, dtype_words[g.dtype],
+                  dtype_words[ref->dtype]);
+    struct bias bias = bias_of(&g, ref->columns);
+    gathered_free(&g);
+    if (ref->product && !ref->product->relu && !ref->product->bias.value) {
+        ref->product->bias = bias;
+        return (void)reference_end(ref);
+    }
+    product_evaluate(ref);
+    ref->exact &= !dtype_is_float(ref->dtype);
+    if (!ref->error)
+        ref->error = reference_errors(ref->elements, !ref->exact);
+    for (uint64_t i = 0; i < ref->elements; i += ref->columns)
+        add_bias(&bias, ref->columns, ref->value + i, ref->error ? ref->error + i : NULL);
+    free(bias.value), free(bias.power);
+    reference_end(ref);
+}
+
+void kb_ref_relu_at(kb_ref ref, const char *file, uint32_t line)
+{
+    (void)file, (void)line;
+    if (ref && ref->product)
+        ref->product->relu = true;
+    else if (ref)
+        relu_row(ref->elements, ref->value);
+}
+
+void kb_ref_unrounded_at(kb_ref ref, const char *file, uint32_t line)
+{
+    (void)file, (void)line;
+    if (ref)
+        ref->stored = true;
+}

@@ -1,0 +1,60 @@
+/* product.h: references of gemms. A large one is kept as its operands, and computed in panels of rows when it is compared
+ * with a tensor, or whole when another reference needs its values. */
+#ifndef KB_PRODUCT_H
+#define KB_PRODUCT_H
+
+#include "reference.h"
+
+/* An operand: a batch of matrices. */
+struct matrix {
+    enum dtype dtype;
+    bool computed;                                      /* a reference that is not exact */
+    uint64_t elements;
+    uint8_t *raw;                                       /* elements of a tensor; NULL: values in f64, with errors */
+    double *value;
+    float *error;                                       /* NULL: 0 */
+};
+
+/* Powers of the values or errors of an operand, over the largest of them, so that f32 holds them and their products. */
+struct powers {
+    float *of;
+    double unit;
+};
+
+/* A row that is added to each row, with the powers of its errors. */
+struct bias {
+    double *value, *power;                              /* NULL: none */
+};
+
+struct product {
+    struct matrix a, b;
+    uint64_t rows, depth, columns;                      /* of one matrix of a batch */
+    double *b_terms;                                    /* of each column: the root of the sum of squares of powers */
+    struct powers b_powers, b_error_powers;             /* where they are needed */
+    struct bias bias;
+    bool relu;
+};
+
+/* Copies elements out as f64. */
+void matrix_values(const struct matrix *m, uint64_t first, uint64_t count, double *to);
+
+/* Computes the values and errors of a reference that is a product; does nothing to others. */
+void product_evaluate(struct reference *ref);
+
+/* NULL: does nothing. */
+void product_free(struct product *product);
+
+/* The rows that are computed at once: a panel of C, which never crosses matrices of a batch. */
+enum { PRODUCT_ROWS = 256 };
+uint64_t product_panels(const struct reference *ref);
+
+struct product_panel {
+    uint64_t row, rows;
+};
+
+struct product_panel product_panel(const struct reference *ref, uint64_t i);
+
+/* Computes a panel: rows x columns values, and their errors, which integers do not have. Several threads may call. */
+void product_compute(const struct reference *ref, struct product_panel panel, double *value, float *error);
+
+#endif
