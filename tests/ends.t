@@ -6,11 +6,13 @@ limit: 200
 import json
 import os
 import re
+import select
 import signal
 import subprocess
+import time
 
-from harness import ROOT, SAN, ok, read, remove, run, scratch, simulator, small_machine, suite, topology
-from harness import wait_until
+from harness import ROOT, SAN, SLOW, ok, read, remove, run, scratch, simulator, small_machine, suite, topology
+from harness import wait_until, write
 
 SOURCE = os.path.join(ROOT, "tests", "ends", "ends.c")
 
@@ -115,6 +117,190 @@ def grouped():
        "equal faults are one message with the first PE, how many more there are, and the last", ended.said)
 
 
+# ---- limits
+
+def interrupted(result, by, status=1):
+    """Whether a result says that it was ended from outside, and is complete up to there."""
+    return (result.get("interrupted") is True and result["ended_by"] == by and result["status"] == status
+            and list(result)[-1] == "status" and result["launches"][0]["status"] == "running")
+
+
+def limits(program):
+    for what, text in (("loop", "turns++"), ("loop_calls", "tl_free(tl, tl_alloc"), ("loop_heap", "free(malloc"),
+                       ("delay", "tl_delay(tl, 1000000)"), ("delay_0", "tl_delay(tl, 0)"), ("loads", "tl_load_async")):
+        # loads: their time is short, since they take memory; time that stands still may be found first
+        ended, result = end(program, "ends", f"what={what}", "--time-limit", "0.5", "--mem-limit", "2GB")
+        place = line_of("tl_alloc(tl, KB_f16, 1, 8)" if what in ("loop", "loop_heap") else text)
+        ok(ended.returncode == 1 and re.search(rf"  kernel ends on \d PEs?\b.*sip0\..*; its last call is tl_\w+, at {place}",
+                                               ended.stderr),
+           f"--time-limit names the kernels that run: {what}", ended.said)
+        ok(interrupted(result, "--time-limit") and "ended by --time-limit after " in ended.stderr
+           and ended.stdout.endswith("\nend          status 1\n"),
+           f"--time-limit ends a run in order: {what}", ended.said, result)
+    ended, result = end(program, "ends", "what=loads", "--mem-limit", "200 MiB", "--data", "off")
+    ok(ended.returncode == 1 and interrupted(result, "--mem-limit") and "tl_load_async" in ended.stderr,
+       "--mem-limit ends endless loads", ended.said)
+    if not SAN:
+        ended, result = end(program, "ends", "what=heap", "--mem-limit", "300 MiB")
+        ok(ended.returncode == 1 and interrupted(result, "--mem-limit"), "--mem-limit ends a kernel that takes memory",
+           ended.said)
+    for more in ((), ("--exact-events",), ("--data", "off")):
+        ended, result = end(program, "ends", "what=delay", "--sim-limit", "1.5 ms", *more)
+        ok(ended.returncode == 1 and interrupted(result, "--sim-limit") and result["end_ps"] == 1500000000,
+           f"--sim-limit ends a run at its time {' '.join(more)}", ended.said)
+    plain = end(program, "gemm", "m=512", "--data", "off")[1]
+    at = plain["end_ps"]
+    for limit, status in ((at, 0), (at - 1, 1), (at // 2, 1)):
+        ended, result = end(program, "gemm", "m=512", "--data", "off", "--sim-limit", f"{limit} ps")
+        ok(ended.returncode == status == result["status"] and result["end_ps"] == limit
+           and (status or result["launches"] == plain["launches"]),
+           f"a run that needs {at} ps has status {status} with --sim-limit {limit} ps", ended.said)
+    ended, result = end(program, "bench_ends", "what=loop", "--time-limit", "0.5")
+    ok(ended.returncode == 1 and result.get("ended_by") == "--time-limit"
+       and re.search(r"the bench does not come back .*; its last call is kb_wait, at \S*ends\.c:\d+", ended.stderr),
+       "--time-limit ends a bench that does not come back", ended.said)
+    for option, text, why in (("--time-limit", "soon", "a time such as 30 s is needed"), ("--sim-limit", "5", "unit"),
+                              ("--time-limit", "0", "must not be 0"), ("--mem-limit", "1 s", "a size such as"),
+                              ("--sim-limit", "-1 ns", "a time such as 10 ms is needed")):
+        ended = run(program, "run", "ends", option, text)
+        ok(ended.returncode == 2 and why in ended.stderr, f"{option} {text} is refused: {why}", ended.said)
+
+
+def stalled(program):
+    ended, _ = end(program, "ends", "what=loop", "--time-limit", "11")
+    ok(re.search(rf"kernel ends on sip0\.cube0\.pe1 has made no device call for 1\d s; its last one is tl_alloc, at "
+                 rf"{line_of('tl_alloc(tl, KB_f16, 1, 8)')}", ended.stderr),
+       "a kernel without a device call for 10 s is named", ended.said)
+
+
+def replays(program):
+    stream = write(scratch("endless.yaml"), "name: endless\nprograms:\n  p: [" + "{do: delay, ns: 1000000}, " * 20 + "]\n"
+                   "launches:\n  - {program: p, targets: [\"*\"]}\n")
+    path = scratch("replay.json")
+    ended = run(program, "replay", stream, "--sim-limit", "3 ms", "--json", path)
+    result = json.loads(read(path) or "{}")
+    ok(ended.returncode == 1 and result.get("interrupted") is True and result["ended_by"] == "--sim-limit"
+       and "interrupted, end 3000000000 ps" in ended.stdout, "--sim-limit ends a replay", ended.said)
+
+
+# ---- sweeps
+
+def sweeps(program):
+    bad = [what for what in (*CALLS, *(() if SAN else SIGNALS), "tl_load", "tl_delay", "jump_kernel", "jump_bench",
+                             "loop", "delay", "delay_0")]
+    points = ["none", *(what for one in bad for what in (one, "none"))]
+    lines = write(scratch("bad.jsonl"), "".join(json.dumps({"what": what}) + "\n" for what in points))
+    path = scratch("answers.jsonl")
+    ended = run(program, "run", "ends", "--points", lines, "--json", path, "--time-limit", "0.3")
+    answers = [json.loads(line) for line in read(path).splitlines()]
+    ok(len(answers) == len(points) and [answer["params"]["what"] for answer in answers] == points
+       and ended.returncode == 1, "a sweep goes on after points that end in any way", ended.said)
+    wrong = [answer for what, answer in zip(points, answers) if answer["status"] != (what != "none")]
+    ok(not wrong, "each answer of a sweep has the status of its point", *wrong)
+    ended = [json.dumps({key: value for key, value in answer.items() if key != "host"})
+             for what, answer in zip(points, answers) if what == "none"]
+    ok(len(set(ended)) == 1, "a point after a bad one has the same result as before", *set(ended))
+    stops = {what: answer.get("ended_by") for what, answer in zip(points, answers)}
+    ok(stops["loop"] == stops["delay"] == "--time-limit" and not stops["none"] and not stops["exit"],
+       "an answer says what has ended its point", stops)
+
+
+def kept_answers(program):
+    """The answers that are there when a signal ends a sweep."""
+    lines = write(scratch("kept.jsonl"), "".join(json.dumps({"what": what}) + "\n" for what in ("none", "none", "delay",
+                                                                                          "none")))
+    for name, want in (("SIGINT", 130), ("SIGKILL", -9)):
+        path = scratch("kept.answers")
+        remove(path)
+        with subprocess.Popen([program, "run", "ends", "--points", lines, "--json", path],
+                              stderr=subprocess.DEVNULL) as process:
+            wait_until(lambda: read(path).count("\n") >= 2)
+            process.send_signal(getattr(signal, name))
+            status = process.wait(60 * SLOW)
+        answers = [json.loads(line) for line in read(path).splitlines()]
+        kept = [answer.get("ended_by") for answer in answers]
+        ok(status == want and kept in ([None, None, "SIGINT"], [None, None])[name == "SIGKILL":],
+           f"the answers of a sweep that {name} ends stay", status, answers)
+
+
+def misuses(program):
+    """Points whose bench asks for the impossible."""
+    lines = write(scratch("misuse.jsonl"), '{"m": 64}\n{"m": 16777216, "k": 16777216, "n": 1}\n{"m": 64}\n')
+    ended = run(program, "run", "gemm", "--points", lines)
+    answers = [json.loads(line) for line in ended.stdout.splitlines()]
+    ok(ended.returncode == 2 and [answer["status"] for answer in answers] == [0, 2, 0]
+       and "kb_tensor_new: no room for tensor 'a'" in answers[1]["error"] and "error" not in answers[2],
+       "a point whose bench asks for the impossible is answered with its error, and the next one runs", ended.said)
+
+
+# ---- progress
+
+def on_terminal(program, *words, send=None, until=b"\n", timeout=60):
+    """What a run writes to standard error, a terminal; `send` is a signal for when it has written `until`."""
+    terminal, its_side = os.openpty()
+    with subprocess.Popen([program, "run", *words], stdout=subprocess.PIPE, stderr=its_side) as process:
+        os.close(its_side)
+        said, end_s = b"", time.monotonic() + timeout * SLOW
+        while time.monotonic() < end_s:
+            if not select.select([terminal], [], [], 0.1)[0]:
+                continue
+            try:
+                part = os.read(terminal, 65536)
+            except OSError:                             # the other side is closed
+                break
+            said += part
+            if send and until in said:
+                process.send_signal(send)
+                send = None
+        else:
+            process.kill()
+        out = process.stdout.read()
+    os.close(terminal)
+    return process.returncode, said.decode(), out.decode()
+
+
+def progress(program):
+    status, said, out = on_terminal(program, "ends", "what=delay", send=signal.SIGINT, until=b"simulated, ")
+    ok(status == 130 and re.search(r"\r\x1b\[Ksimulation, [0-9.]+ m?s simulated, [0-9.]+ M?events, [0-9.]+ [kM]/s", said)
+       and "\x1b" not in out, "a simulation of more than two seconds shows its progress on a terminal", said, out)
+    ok(re.search(r"\r\x1b\[Kends: ended by SIGINT after .*\r\n  kernel ends on 4 PEs, the first is ", said)
+       and "\nINTERRUPTED  by SIGINT" in out and out.endswith("end          status 130\n"),
+       "Ctrl-C prints where the run was, and its summary", said, out)
+    status, said, out = on_terminal(program, "gemm", "m=8192", "k=2048", "n=4096", "--exact-events", "tile_m=16",
+                                    "tile_n=16", "tile_k=16", "--data", "off", send=signal.SIGINT, until=b" left")
+    ok(status == 130 and re.search(r"\r\x1b\[Ksimulation \d+ %, .* simulated, .*, about [0-9.e+]+ s left", said),
+       "the progress of composites has their share and the time left", said, out)
+    status, said, out = on_terminal(program, "gemm", "m=64", "k=64", "n=64")
+    ok(status == 0 and said == "" and "verified" in out, "a short run shows no progress", said)
+
+
+def asked(program):
+    for what, want in (("delay", r"simulation, .* simulated, .*\n  kernel ends on 4 PEs, the first is sip0\.cube0\.pe0; its "
+                        r"last call is tl_delay"), ("loop", r"kernel ends on sip0\.cube0\.pe1 has made no device call for "
+                                                    r"\d+ s; its last one is tl_alloc")):
+        with subprocess.Popen([program, "run", "ends", f"what={what}", "--time-limit", "3"], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, text=True) as process:
+            time.sleep(1)
+            process.send_signal(signal.SIGUSR1)
+            said = process.stderr.read()
+        ok(process.returncode == 1 and re.match(rf"ends: {want}", said), f"SIGUSR1 prints where a run is: {what}", said)
+
+
+def lines_of_progress(program):
+    ended, _ = end(program, "ends", "what=delay", "--time-limit", "11", "--progress")
+    ok(re.match(r"simulation, [0-9.]+ m?s simulated, .*\n", ended.stderr) and "\x1b" not in ended.stderr,
+       "--progress prints a line every 10 s without a terminal", ended.said)
+
+
+def times(program):
+    _, result = end(program, "gemm", "m=1024", "k=1024", "n=512")
+    host = result["host"]
+    parts = sum(host[part] for part in ("setup_s", "simulation_s", "data_pass_s", "reference_s"))
+    ok(abs(parts - host["seconds"]) < 1e-6 and 0 < host["setup_s"] < host["seconds"]
+       and abs(host["events_per_s"] * host["simulation_s"] / host["events"] - 1) < 1e-6,
+       "the host's time is that of set-up, simulation, data pass and references", host)
+
+
 def main():
     program = small_machine("ends", [SOURCE])
     process(program)
@@ -123,6 +309,8 @@ def main():
     if not SAN:
         from_outside(program)
     grouped()
+    for part in (limits, stalled, replays, sweeps, kept_answers, misuses, progress, asked, lines_of_progress, times):
+        part(program)
 
 
 suite(main)

@@ -177,20 +177,31 @@ def mistakes(program):
 
 
 def ended_early(program):
-    """A run that a signal ends leaves no file behind."""
+    """A run that SIGINT or SIGTERM ends leaves what it has; one that SIGHUP or a second signal ends leaves no file."""
     place = folder("early")
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+    for names, want in (("SIGINT",), 130), (("SIGTERM",), 143), (("SIGHUP",), 0), (("SIGINT", "SIGTERM"), 0):
         shutil.rmtree(place)
         os.makedirs(place)
-        files = [word for file in ("json", "stats", "trace") for word in ("--" + file, os.path.join(place, file))]
+        files = [word for file in ("json", "trace") for word in ("--" + file, os.path.join(place, file))]
         with subprocess.Popen([program, "run", "gemm", "m=8192", "k=1024", "n=4096", *files], cwd=ROOT,
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as started:
-            wait_until(lambda: len(os.listdir(place)) == 3 or started.poll() is not None)
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as started:
+            wait_until(lambda: len(os.listdir(place)) == 2 or started.poll() is not None)
             begun = sorted(name.split(".")[0] for name in os.listdir(place) if name.endswith(".tmp"))
-            started.send_signal(getattr(signal, name))
-            status = started.wait(30 * SLOW)
-        ok(begun == ["json", "stats", "trace"] and status == -getattr(signal, name) and not os.listdir(place),
-           f"a run that {name} ends leaves no file", begun, status, *os.listdir(place))
+            for name in names:
+                started.send_signal(getattr(signal, name))
+            said = started.communicate(timeout=60 * SLOW)[0]
+        left = sorted(os.listdir(place))
+        if not want:
+            ok(begun == ["json", "trace"] and -started.returncode in [getattr(signal, name) for name in names]
+               and not left,
+               f"a run that {' and '.join(names)} end at once leaves no file", begun, started.returncode, *left)
+            continue
+        made = json.loads(read(os.path.join(place, "json")) or "{}")
+        ok(begun == left == ["json", "trace"] and started.returncode == want == made.get("status")
+           and made["interrupted"] is True and made["ended_by"] == names[0] and list(made)[-1] == "status",
+           f"a run that {names[0]} ends leaves its files, marked as interrupted", begun, started.returncode, *left)
+        ok(said.endswith(f"\nend          status {want}\n") and f"\nINTERRUPTED  by {names[0]}: " in said,
+           f"a run that {names[0]} ends prints its summary", said)
 
 
 def no_blas(program):

@@ -31,6 +31,16 @@ struct output output_open(const char *path)
     return output;
 }
 
+struct output output_open_lines(const char *path)
+{
+    if (!*path || !strcmp(path, "-"))
+        return output_open(path);
+    struct output output = {.path = path, .file = fopen(path, "w")};
+    if (!output.file)
+        usage_error("cannot write %s:", path);
+    return output;
+}
+
 void output_close(struct output *output)
 {
     bool failed = fflush(output->file) || ferror(output->file);

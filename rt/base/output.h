@@ -14,6 +14,9 @@ struct output {
  * be written is a usage error. */
 struct output output_open(const char *path);
 
+/* Opens a file of lines, each of which is complete by itself: it appears at once and grows. */
+struct output output_open_lines(const char *path);
+
 /* Completes the file. Dies if a write has failed. */
 void output_close(struct output *output);
 

@@ -1,13 +1,28 @@
-/* progress.h: a line on a terminal that tells how far long work of the host is, after its first second. */
+/* progress.h: what a run tells of itself while it runs, on standard error: a line on a terminal that is rewritten, after
+ * the first two seconds of a phase; without a terminal a line every ten seconds, if asked for. */
 #ifndef KB_PROGRESS_H
 #define KB_PROGRESS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-/* Shows "WHAT 42 %", at most ten times a second. From one thread. */
+/* Lines also without a terminal. */
+extern bool progress_lines;
+
+/* Called by progress(), which long work of the host calls again and again: a place where the run can be ended. */
+extern void (*progress_attend)(void);
+
+/* Work of a phase: shows "WHAT 42 %, about 3 s left". From one thread. */
 void progress(const char *what, uint64_t done, uint64_t all);
 
-/* The work is done: clears the line, if there is one. */
+/* The same in two steps, for other texts: whether it is time for one, and the text. */
+bool progress_is_due(void);
+void progress_show(const char *text);
+
+/* The phase is over: clears the line, if there is one. */
 void progress_end(void);
+
+/* Clears the line; the next one is shown as before. For other text on standard error. */
+void progress_clear(void);
 
 #endif

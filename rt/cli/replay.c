@@ -12,6 +12,7 @@
 #include "launch/deadlock.h"
 #include "launch/host_request.h"
 #include "launch/launch.h"
+#include "limits.h"
 #include "machine/emitted.h"
 #include "machine/state.h"
 #include "report/profile.h"
@@ -31,6 +32,7 @@ static const struct cli_option options[] = {
      "for, as JSON; - is standard output"},
     {'e', "exact-events", NULL, "simulate every event, skip nothing that repeats: same results, more slowly"},
     {'f', "profile", NULL, "report where the host's time went, by kind of event"},
+    LIMIT_OPTIONS,
     {0},
 };
 
@@ -41,16 +43,25 @@ const struct subcommand replay_subcommand = {
 
 /* ---- the subcommand */
 
+static uint64_t end_ps(void)
+{
+    return watchdog_ended() ? sim_now_ps() : host_list_end_ps();
+}
+
 static void write_result(struct json *json, void *arg)
 {
     (void)arg;
-    result_write(json, host_list_end_ps());
-    if (!profile_on)
-        return;
-    json_object(json, "host");
-    json_u64(json, "events", event_fired());
-    profile_write(json);
-    json_object_end(json);
+    result_write(json, end_ps());
+    if (profile_on) {
+        json_object(json, "host");
+        json_u64(json, "events", event_fired());
+        profile_write(json);
+        json_object_end(json);
+    }
+    if (watchdog_ended()) {
+        json_bool(json, "interrupted", true);
+        json_string(json, "ended_by", watchdog_ended());
+    }
 }
 
 static void print_summary(const char *path)
@@ -63,8 +74,8 @@ static void print_summary(const char *path)
                    (unsigned)launch->count, launch->submitted_ps, launch->done_ps,
                    launch->status == LAUNCH_OK ? "" : "  FAILED: ",
                    launch->status == LAUNCH_OK ? "" : launch_outcome(launch));
-    printf("%s on %s: %s, end %" PRIu64 " ps\n", path, kb_machine_name, result_good() ? "ok" : "failed",
-           host_list_end_ps());
+    printf("%s on %s: %s, end %" PRIu64 " ps\n", path, kb_machine_name,
+           watchdog_ended() ? "interrupted" : result_good() ? "ok" : "failed", end_ps());
 }
 
 static int replay_main(int argc, char **argv)
@@ -78,6 +89,7 @@ static int replay_main(int argc, char **argv)
         case 'S': stats_path = optarg; break;
         case 'e': fastforward_on = false; break;
         case 'f': profile_start(); break;
+        default: limits_option(letter, optarg);
         }
     const char *path = subcommand_argument(&replay_subcommand, argc, argv, "one command stream");
     const char *const outputs[][2] = {{"json", json_path}, {"trace", trace_path}, {"stats", stats_path}};
@@ -93,14 +105,19 @@ static int replay_main(int argc, char **argv)
         usage_open(stats_path);
     machine_init();
     fastforward_init();
+    watchdog_start(&limits, NULL);
     sim_run(host_list_run, (void *)stream, 1, launches_deadlocked);
+    faults_report_rest();
+    watchdog_stop();
     trace_close();
-    usage_close(host_list_end_ps());
+    usage_close(end_ps());
     if (json_path)
         json_write_output(&json, write_result, NULL);
     if (!is_standard_output(json_path) && !is_standard_output(trace_path) && !is_standard_output(stats_path))
         print_summary(path);
     if (profile_on)
         profile_print();
-    return result_good() ? STATUS_GOOD : STATUS_RUN_FAILED;
+    if (watchdog_ended())
+        return watchdog_status();
+    return result_good() && !sim_failed() ? STATUS_GOOD : STATUS_RUN_FAILED;
 }

@@ -10,10 +10,10 @@
 #include "base/threads.h"
 #include "common/arena.h"
 #include "common/fail.h"
-#include "common/quantity.h"
 #include "datapass/exec.h"
 #include "fastforward/fastforward.h"
 #include "host/bench.h"
+#include "limits.h"
 #include "oplog/log.h"
 #include "races/race.h"
 #include "reference/error.h"
@@ -55,6 +55,7 @@ static const struct cli_option options[] = {
     {'m', "oplog-mem", "SIZE", "memory for an op log without a file (256 MiB); the rest is in a temporary file"},
     {'e', "exact-events", NULL, "simulate every event, skip nothing that repeats: same results, more slowly"},
     {'f', "profile", NULL, "report where the host's time went, by kind of event"},
+    LIMIT_OPTIONS,
     {0},
 };
 
@@ -77,23 +78,6 @@ static uint64_t parse_seed(const char *text)
     if (!*text || *end || errno || strspn(text, "0123456789xabcdefABCDEF") != strlen(text))
         usage_error("--seed %s: a whole number below 2^64 is needed", text);
     return seed;
-}
-
-/* Parses a size in bytes, with or without a unit. */
-static uint64_t parse_size(const char *text)
-{
-    uint64_t size = 0;
-    const char *unit, *why;
-    mpq_t value;
-    mpq_init(value);
-    why = quantity_lex(text, value, &unit);
-    if (!why)
-        why = quantity_scale(value, unit, DIMENSION_size, unit_named("B"));
-    if (why || !quantity_whole(value, &size))
-        usage_error("--oplog-mem %s: a size such as 64 MiB is needed%s%s", text, why && *why ? ": " : "",
-                    why ? why : "");
-    mpq_clear(value);
-    return size;
 }
 
 static void set_data_mode(const char *text)
@@ -120,11 +104,12 @@ static struct run_options read_options(int argc, char **argv)
         case 'S': read.stats = optarg; break;
         case 'p': read.points = optarg; break;
         case 'o': read.oplog = optarg; break;
-        case 'm': log_memory_bytes = parse_size(optarg); break;
+        case 'm': log_memory_bytes = parse_size("oplog-mem", optarg); break;
         case 'e': fastforward_on = false; break;
         case 'l': error_mode_option(optarg); break;
         case 'r': races_on = true; break;
         case 'f': profile_start(); break;
+        default: limits_option(letter, optarg);
         }
     if (optind == argc)
         usage_error("run needs a bench; `%s list` shows them", program_name);
@@ -137,8 +122,8 @@ static struct run_options read_options(int argc, char **argv)
     return read;
 }
 
-/* Runs the bench once and reports. */
-static bool run_and_report(const struct run_options *given, double began)
+/* Runs the bench once and reports. Returns the exit status. */
+static int run_and_report(const struct run_options *given, double began)
 {
     struct output json = {0};
     if (given->trace)
@@ -152,17 +137,18 @@ static bool run_and_report(const struct run_options *given, double began)
         observer_watch(&services_observer, true);
     }
     struct host_times times = {0};
-    bool good = simulation_run(began, &times);
+    int status = simulation_run(began, &times);
     trace_close();
     usage_close(sim_now_ps());
-    log_close(good);
+    log_close(status == STATUS_GOOD);
     if (given->json)
         json_write_output(&json, simulation_write, &times);
     bool quiet = is_standard_output(given->json) || is_standard_output(given->trace) || is_standard_output(given->stats);
     summary_print(quiet ? stderr : stdout, &times);
     if (profile_on)
         profile_print();
-    return good;
+    simulation_print_end(quiet ? stderr : stdout, status);
+    return status;
 }
 
 static int run_main(int argc, char **argv)
@@ -175,5 +161,5 @@ static int run_main(int argc, char **argv)
     simulation_prepare();
     if (given.points)
         return sweep_run(given.points, given.json ? given.json : "-");
-    return run_and_report(&given, began) ? STATUS_GOOD : STATUS_RUN_FAILED;
+    return run_and_report(&given, began);
 }

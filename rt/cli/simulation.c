@@ -1,11 +1,16 @@
 /* simulation.c: a bench on the simulated machine, its data pass, its result. */
+#define _GNU_SOURCE                                     /* gettid */
 #include "simulation.h"
 
 #include <inttypes.h>
+#include <setjmp.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "base/human.h"
 #include "base/leave.h"
+#include "base/progress.h"
 #include "base/stopwatch.h"
 #include "common/arena.h"
 #include "common/fail.h"
@@ -19,6 +24,7 @@
 #include "launch/deadlock.h"
 #include "launch/launch.h"
 #include "launch/trap.h"
+#include "limits.h"
 #include "machine/emitted.h"
 #include "machine/state.h"
 #include "oplog/log.h"
@@ -30,7 +36,13 @@
 
 static struct {
     pid_t process;                                      /* in which it is under way; 0: it is not */
-    const char *fault;                                  /* of the bench */
+    pid_t thread;
+    const char *fault, *error;                          /* of the bench; the last words of what has ended the run */
+    int status;                                         /* of the exit that the run has asked for */
+    bool in_point;                                      /* of a sweep, which goes on after any exit */
+    bool passes;                                        /* the last data pass runs, */
+    jmp_buf out;                                        /* which ends early here */
+    char line[1024], last_line[1024];                   /* of messages: incomplete, complete */
 } simulation;
 
 /* Ends the run, from the bench's coroutine. */
@@ -40,6 +52,51 @@ static void bench_fault(const char *text)
     message("fault: bench %s, %" PRIu64 " ps: %s\n", bench_current->name, sim_now_ps(), simulation.fault);
     sim_fail();
     sim_end();
+}
+
+/* Leaves the last data pass, if that is what runs. */
+static void leave_pass(void)
+{
+    if (simulation.passes)
+        longjmp(simulation.out, 1);
+}
+
+/* The place of progress() where a run can be ended. */
+static void attend(void)
+{
+    if (watchdog_ends_here())
+        leave_pass();
+}
+
+/* What fail_exit does. A run that has failed still reports, and a sweep goes on with its next point. */
+static void ends(int status, void *arg)
+{
+    (void)arg;
+    bool is_reported = status == STATUS_RUN_FAILED || (status != STATUS_GOOD && simulation.in_point);
+    if (is_reported && simulation.process == getpid() && simulation.thread == gettid()) {
+        simulation.status = status;
+        simulation.error = arena_text(simulation.last_line, strlen(simulation.last_line));
+        sim_abandon();
+        leave_pass();
+    }
+    leave_process(status);
+}
+
+/* Writes messages, and keeps the last line for the result. */
+static void take(const char *text, void *arg)
+{
+    (void)arg;
+    fputs(text, stderr);
+    for (; *text; text++) {
+        size_t length = strlen(simulation.line);
+        if (*text == '\n') {
+            memcpy(simulation.last_line, simulation.line, sizeof simulation.line);
+            *simulation.line = '\0';
+        } else if (length + 1 < sizeof simulation.line) {
+            simulation.line[length] = *text;
+            simulation.line[length + 1] = '\0';
+        }
+    }
 }
 
 /* At the exit of the process: a run that did not end must not look like a good one, whatever has ended the process. */
@@ -57,6 +114,14 @@ void simulation_prepare(void)
 {
     on_exit(at_exit, NULL);
     traps_catch(bench_fault);
+    fail_set_exit(ends, NULL);
+    message_set_take(take, NULL);
+    progress_attend = attend;
+}
+
+void simulation_in_points(void)
+{
+    simulation.in_point = true;
 }
 
 /* The host program. */
@@ -74,25 +139,56 @@ static void report_deadlock(void)
     host_deadlocked();
 }
 
-bool simulation_run(double began, struct host_times *times)
+/* The data pass after the run, of data that no expectation needed. Returns false if it was ended. */
+static bool last_pass(void)
 {
-    simulation.process = getpid();
-    simulation.fault = NULL;
-    machine_init();
-    fastforward_init();
+    simulation.passes = true;
+    bool ended = setjmp(simulation.out);
+    if (!ended)
+        exec_data_pass();
+    simulation.passes = false;
+    return !ended;
+}
+
+static bool simulate(struct host_times *times)
+{
     uint32_t ranks = bench_current->per_sip ? kb_shape.sips : 1;
+    double began = clock_seconds();
     bool good = sim_run(run_bench, NULL, ranks, report_deadlock) && result_good() && !sim_failed();
+    times->simulation = clock_seconds() - began - sim_programs_seconds();
+    if (sim_failed() && !watchdog_ended() && !simulation.fault && !simulation.error) {
+        simulation.error = arena_text(simulation.last_line, strlen(simulation.last_line));
+        watchdog_print_kernels();
+    }
     faults_report_rest();
     bool logged = oplog_on && log_filed;
-    if (good && (exec_check || logged))                 /* data that no expectation needed count, too */
-        exec_data_pass();
+    if (good && (exec_check || logged))
+        good = last_pass();
     oplog_settle(true, OP_OF_HOST);                     /* also of a run that ended early */
     if (good && logged)
         data_record_hashes();
+    return good && !verification_failed() && !exec_difference.op && !races_found();
+}
+
+int simulation_run(double began, struct host_times *times)
+{
+    simulation.process = getpid();
+    simulation.thread = gettid();
+    simulation.fault = simulation.error = NULL;
+    simulation.status = STATUS_GOOD;
+    machine_init();
+    fastforward_init();
+    watchdog_start(&limits, host_last_call);
+    bool good = simulate(times);
+    watchdog_stop();
     simulation.process = 0;
     times->total = clock_seconds() - began;
-    times->simulation = times->total - exec_stats.seconds - reference_seconds;
-    return good && !verification_failed() && !exec_difference.op && !races_found();
+    times->setup = times->total - times->simulation - exec_stats.seconds - reference_seconds;
+    if (watchdog_ended())
+        simulation.status = watchdog_status();
+    else if (!good && simulation.status == STATUS_GOOD)
+        simulation.status = STATUS_RUN_FAILED;
+    return simulation.status;
 }
 
 void simulation_write(struct json *json, void *times)
@@ -105,4 +201,23 @@ void simulation_write(struct json *json, void *times)
     result_write(json, sim_now_ps());
     summary_write(json);
     summary_write_host(json, times);
+    simulation_write_end(json, simulation.status);
+}
+
+void simulation_write_end(struct json *json, int status)
+{
+    if (watchdog_ended()) {
+        json_bool(json, "interrupted", true);
+        json_string(json, "ended_by", watchdog_ended());
+    }
+    if (simulation.error)
+        json_string(json, "error", simulation.error);
+    json_u64(json, "status", (uint64_t)status);
+}
+
+void simulation_print_end(FILE *out, int status)
+{
+    if (watchdog_ended())
+        fprintf(out, "INTERRUPTED  by %s: everything above is up to %s\n", watchdog_ended(), human_time(sim_now_ps()));
+    fprintf(out, "end          status %d\n", status);
 }

@@ -8,11 +8,21 @@
  * so their removal at exit comes first. */
 void simulation_prepare(void);
 
-/* Simulates, and does the data pass; for the first time, or after simulator_reset. `began` is when the host began, in
- * seconds of clock_seconds. Returns whether all ended well and all that was checked is right. */
-bool simulation_run(double began, struct host_times *times);
+/* From now on each run is a point of a sweep: whatever would end the program ends the run, and is its "error". */
+void simulation_in_points(void);
 
-/* Writes the result into an open object; `times` is its struct host_times. */
+/* Simulates, and does the data pass; for the first time, or after simulator_reset. `began` is when the host began, in
+ * seconds of clock_seconds. Returns the exit status: good if all ended well and all that was checked is right. */
+int simulation_run(double began, struct host_times *times);
+
+/* Writes the result into an open object; `times` is its struct host_times. The last key is "status": a result without it
+ * is not complete. */
 void simulation_write(struct json *json, void *times);
+
+/* The end of a result: "interrupted" and "ended_by" if the run was ended from outside, and "status". */
+void simulation_write_end(struct json *json, int status);
+
+/* The last lines of a summary. */
+void simulation_print_end(FILE *out, int status);
 
 #endif

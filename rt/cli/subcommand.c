@@ -10,7 +10,7 @@
 #include "common/fail.h"
 #include "machine/emitted.h"
 
-enum { OPTIONS_MOST = 20, HELP_COLUMN = 22 };
+enum { OPTIONS_MOST = 40, HELP_COLUMN = 22 };
 
 void version_print(FILE *out)
 {

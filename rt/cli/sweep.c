@@ -4,6 +4,7 @@
  * so the reader of topologies reads it and gives the places of errors. Names and texts need no quotes. */
 #include "sweep.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "common/yaml.h"
 #include "host/bench.h"
 #include "host/param.h"
+#include "launch/watchdog.h"
 #include "report/result.h"
 #include "reset.h"
 #include "simulation.h"
@@ -107,17 +109,19 @@ static bool is_blank(const struct source *line)
 
 /* ---- running points */
 
-/* Runs a point and answers it. Returns whether the run was good. */
-static bool run_point(const struct sweep_point *point, const struct output *out)
+enum { STATUS_SIGNALLED = 128 };                        /* a status from here on: a signal ends the sweep */
+
+/* Runs a point and answers it. Returns the exit status of the run. */
+static int run_point(const struct sweep_point *point, const struct output *out)
 {
-    struct host_times times;
+    struct host_times times = {0};
     double began = clock_seconds();
     bench_values = point->values;
     fill_seed = point->seed;
-    bool good = simulation_run(began, &times);
+    int status = simulation_run(began, &times);
     json_write_line(out, simulation_write, &times);
     simulator_reset();
-    return good;
+    return status;
 }
 
 static int sweep_file(const char *path, const char *to, const struct sweep_point *defaults)
@@ -137,12 +141,15 @@ static int sweep_file(const char *path, const char *to, const struct sweep_point
         read_point(line, defaults, &points[count++]);
     }
     errors_end();
-    struct output out = output_open(to);
+    struct output out = output_open_lines(to);
     int status = STATUS_GOOD;
+    char prefix[64];
     struct arena_mark start = arena_mark();
-    for (size_t i = 0; i < count; i++) {
-        if (!run_point(&points[i], &out))
-            status = STATUS_RUN_FAILED;
+    for (size_t i = 0; i < count && status < STATUS_SIGNALLED; i++) {
+        snprintf(prefix, sizeof prefix, "point %zu of %zu: ", i + 1, count);
+        watchdog_prefix = prefix;
+        int of_point = run_point(&points[i], &out);
+        status = of_point > status ? of_point : status;
         arena_release(start);
     }
     output_close(&out);
@@ -164,25 +171,27 @@ static void refusal_write(struct json *json, void *arg)
 /* Answers each line of standard input before it reads the next one. */
 static int sweep_standard_input(const char *to, const struct sweep_point *defaults)
 {
-    struct output out = output_open(to);
+    struct output out = output_open_lines(to);
     struct arena_mark start = arena_mark();
-    char *text = NULL;
+    char *text = NULL, prefix[64];
     size_t room = 0;
     uint64_t points = 0;
     int status = STATUS_GOOD;
     ssize_t length;
-    for (unsigned number = 0; (length = getline(&text, &room, stdin)) >= 0; number++) {
+    for (unsigned number = 0; status < STATUS_SIGNALLED && (length = getline(&text, &room, stdin)) >= 0; number++) {
         size_t kept = (size_t)length - (text[length - 1] == '\n');
         struct source line = line_source(STANDARD_INPUT, text, kept, number);
         struct sweep_point point;
         int of_line = STATUS_GOOD;
         if (!is_blank(&line)) {
             points++;
+            snprintf(prefix, sizeof prefix, "point %" PRIu64 ": ", points);
+            watchdog_prefix = prefix;
             if (!read_point(&line, defaults, &point)) {
                 json_write_line(&out, refusal_write, &(struct refusal){points, errors_forget()});
                 of_line = STATUS_WRONG_USE;
-            } else if (!run_point(&point, &out)) {
-                of_line = STATUS_RUN_FAILED;
+            } else {
+                of_line = run_point(&point, &out);
             }
         }
         status = of_line > status ? of_line : status;
@@ -198,5 +207,6 @@ static int sweep_standard_input(const char *to, const struct sweep_point *defaul
 int sweep_run(const char *from, const char *to)
 {
     const struct sweep_point defaults = {bench_values, fill_seed};
+    simulation_in_points();
     return strcmp(from, "-") ? sweep_file(from, to, &defaults) : sweep_standard_input(to, &defaults);
 }

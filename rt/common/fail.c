@@ -15,6 +15,7 @@ static struct {
     void *leave_arg;
     void (*take)(const char *text, void *arg);
     void *take_arg;
+    void (*before)(void);
 } hooks;
 
 void fail_set_exit(void (*leave)(int status, void *arg), void *arg)
@@ -36,8 +37,15 @@ void message_set_take(void (*take)(const char *text, void *arg), void *arg)
     hooks.take_arg = arg;
 }
 
+void message_set_before(void (*before)(void))
+{
+    hooks.before = before;
+}
+
 void message_list(const char *format, va_list args)
 {
+    if (hooks.before)
+        hooks.before();
     if (!hooks.take) {
         vfprintf(stderr, format, args);
         return;

@@ -45,6 +45,9 @@ void fail_set_exit(void (*leave)(int status, void *arg), void *arg);
 void message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void message_list(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
 
+/* Calls a function before each message. */
+void message_set_before(void (*before)(void));
+
 /* Hands all text of messages to `take`, piece by piece, instead of writing it. NULL: standard error again. */
 void message_set_take(void (*take)(const char *text, void *arg), void *arg);
 

@@ -17,6 +17,7 @@
 #include "machine/scheduler.h"
 #include "machine/submission.h"
 #include "machine/tiling.h"
+#include "sim/loop.h"
 #include "sim/observer.h"
 
 /* ---- the coroutine */
@@ -31,6 +32,7 @@ static void kernel_body(void *arg)
 
 static struct tl *running;
 static uint32_t serials;                                /* given out */
+static uint64_t calls;                                  /* of the device library */
 
 struct tl *kernel_running(void)
 {
@@ -264,14 +266,22 @@ const char *kernel_last_call(const struct tl *tl)
     return arena_printf("its last call is %s, at %s:%u", tl->call.name, tl->call.file, (unsigned)tl->call.line);
 }
 
+uint64_t kernel_calls_made(void)
+{
+    return calls;
+}
+
 void kernel_calls(struct tl *tl, struct call_site call)
 {
+    calls++;
     if (!running)
         misuse_of(call, "it is for kernels; a bench cannot call it");
     if (tl != running)
         kernel_fault(running, FAULT_KERNEL_ERROR, call.file, call.line,
                      "%s: tl is that of another kernel or PE, not the one that this kernel was called with", call.name);
     tl->call = call;
+    if (loop_poll.ends)
+        kernel_stop(tl);
 }
 
 static void faulted(const struct command *command, enum fault code, enum node_kind part, const char *text)

@@ -49,6 +49,9 @@ struct tl {
 /* Records a call of the device library by a kernel. If another kernel runs, that one meets a fault, KERNEL_ERROR. */
 void kernel_calls(struct tl *tl, struct call_site call);
 
+/* How many such calls all kernels have made. */
+uint64_t kernel_calls_made(void);
+
 /* Waits for pe_cpu's overhead, checks the command and submits it. The command lives until it is complete, which takes
  * another event, or longer if somebody holds it. */
 struct command *kernel_submit(struct tl *tl, const struct request *ask);

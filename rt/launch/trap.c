@@ -162,12 +162,6 @@ static void leaves(const char *call, int status)
         user_fault(FAULT_KERNEL_ERROR, arena_printf("it called %s(%d)", call, status));
 }
 
-static void runtime_leaves(int status, void *arg)
-{
-    (void)arg;
-    leave_process(status);
-}
-
 /* Empties the buffers of files, which the child would write as well. */
 static void before_fork(void)
 {
@@ -185,7 +179,6 @@ void traps_catch(void (*bench_fault)(const char *text))
     caught.thread = gettid();
     caught.bench_fault = bench_fault;
     leave_watch(leaves);
-    fail_set_exit(runtime_leaves, NULL);
     pthread_atfork(before_fork, NULL, in_child);
     if (!coroutine_announced())
         signals_catch();

@@ -442,9 +442,10 @@ void summary_print(FILE *out, const struct host_times *host)
         fprintf(out, "verified     every operation of %" PRIu64 "\n", exec_stats.ops);
     races_print(out);
     double rate = host->simulation > 0 ? (double)event_fired() / host->simulation : 0;
-    fprintf(out, "host         %s: simulation %s (%" PRIu64 " events, %s), data pass %s, reference %s\n",
-            human_seconds(host->total), human_seconds(host->simulation), event_fired(), human_count(rate, "/s"),
-            human_seconds(exec_stats.seconds), human_seconds(reference_seconds));
+    fprintf(out,
+            "host         %s: set-up %s, simulation %s (%" PRIu64 " events, %s), data pass %s, reference %s\n",
+            human_seconds(host->total), human_seconds(host->setup), human_seconds(host->simulation), event_fired(),
+            human_count(rate, "/s"), human_seconds(exec_stats.seconds), human_seconds(reference_seconds));
 }
 
 /* ---- JSON */
@@ -546,6 +547,7 @@ void summary_write_host(struct json *json, const struct host_times *host)
 {
     json_object(json, "host");
     json_double(json, "seconds", host->total);
+    json_double(json, "setup_s", host->setup);
     json_double(json, "simulation_s", host->simulation);
     json_double(json, "data_pass_s", exec_stats.seconds);
     json_double(json, "reference_s", reference_seconds);

@@ -12,7 +12,7 @@ extern struct observer summary_observer;
 
 /* What the host spent on a run, in seconds. */
 struct host_times {
-    double total, simulation;
+    double total, setup, simulation;                    /* setup: benches, fills included */
 };
 
 void summary_print(FILE *out, const struct host_times *host);

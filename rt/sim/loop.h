@@ -7,6 +7,7 @@
 #ifndef KB_LOOP_H
 #define KB_LOOP_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -26,6 +27,28 @@ extern struct issue {
     bool due;
     void (*step)(void);
 } loop_issue;
+
+/* What signal handlers want of the loop. Before the next round after `due` was set, the loop clears it and calls `attend`,
+ * which may call sim_stop. `ends`: the run is about to end, and a kernel that calls the device library is suspended. */
+extern struct loop_poll {
+    volatile sig_atomic_t due, ends;
+    void (*attend)(void);
+} loop_poll;
+
+/* Time passes up to this one; what is due later does not happen, and `reached` is called. UINT64_MAX: no limit. */
+extern uint64_t loop_limit_ps;
+extern void (*loop_limit_reached)(void);
+
+/* Ends the run before the next round: nothing more happens, not even in this instant. Called outside of coroutines, by
+ * loop_poll.attend and loop_limit_reached. */
+void sim_stop(void);
+
+/* Ends the run at once, as a failed one, from wherever it is: a coroutine never goes on, and sim_run returns. Returns if
+ * nothing runs. */
+void sim_abandon(void);
+
+/* Host time that host programs have taken in this run, in seconds. */
+double sim_programs_seconds(void);
 
 /* Observers of alarm_rings are told before the first round at or after this time. UINT64_MAX: never. */
 extern uint64_t loop_alarm_ps;

@@ -1,0 +1,438 @@
+/* watchdog.c: limits, signals, stalled kernels and progress of a run. */
+#define _GNU_SOURCE                                     /* gettid, REG_RIP */
+#include "watchdog.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "base/human.h"
+#include "base/progress.h"
+#include "base/stopwatch.h"
+#include "common/arena.h"
+#include "common/diag.h"
+#include "common/temporary.h"
+#include "launch.h"
+#include "machine/emitted.h"
+#include "machine/pe.h"
+#include "sim/coroutine.h"
+#include "sim/event.h"
+#include "sim/loop.h"
+#include "trap.h"
+
+enum { TICK_MS = 100, GROUPS = 8 };
+
+/* How long a kernel may run without a device call before it is named, and, once the run is to end, before it is left
+ * where it is: in its own code, and in a library that it has called. The last one: before the process ends without a
+ * report. */
+static const double NAMED_S = 10, LEFT_S = 0.5, LEFT_IN_LIBRARY_S = 2, GIVEN_UP_S = 60;
+
+enum end { END_NONE, END_SIGINT, END_SIGTERM, END_TIME, END_MEMORY, END_SIMULATED };
+
+static const struct {
+    const char *name;
+    int status;
+} ends[] = {
+    [END_NONE] = {NULL, STATUS_GOOD},
+    [END_SIGINT] = {"SIGINT", 128 + SIGINT},
+    [END_SIGTERM] = {"SIGTERM", 128 + SIGTERM},
+    [END_TIME] = {"--time-limit", STATUS_RUN_FAILED},
+    [END_MEMORY] = {"--mem-limit", STATUS_RUN_FAILED},
+    [END_SIMULATED] = {"--sim-limit", STATUS_RUN_FAILED},
+};
+
+static struct {
+    struct watchdog_limits limits;
+    const char *(*bench_call)(void);
+    double began;
+    timer_t timer;
+    struct sigaction before[4];                         /* of `signals` */
+    bool runs, said;                                    /* said: what ends the run, to people */
+} dog;
+
+/* What the handlers write. */
+static volatile sig_atomic_t end, asked;                /* an enum end; SIGUSR1 came */
+static volatile double end_s;                           /* when `end` was set */
+
+static struct {
+    uint64_t calls, resumed;                            /* as they were when the kernel was last seen to act */
+    double since;
+    bool named;
+} stall;
+
+const char *watchdog_prefix = "";
+
+static const int signals[] = {SIGINT, SIGTERM, SIGUSR1, SIGALRM};
+
+/* ---- who runs */
+
+/* PEs whose kernels are at the same place. */
+struct where_group {
+    const struct tl *first;
+    uint32_t count;
+};
+
+static bool same_place(const struct tl *a, const struct tl *b)
+{
+    return a->name == b->name && a->call.file == b->call.file && a->call.line == b->call.line &&
+           !a->awaited == !b->awaited;
+}
+
+static bool has_kernel(const struct pe *pe)
+{
+    if (!pe->kernel)
+        return false;
+    const struct kernel_run *run = container_of(pe->kernel, struct kernel_run, tl);
+    return run->started && !run->ended;
+}
+
+static void print_group(const struct where_group *group)
+{
+    const struct tl *tl = group->first;
+    message("  kernel %s on %u PE%s %s", tl->name, (unsigned)group->count,
+            group->count > 1 ? "s, the first is" : ":", pe_name(tl->pe));
+    if (tl->awaited)
+        message(", waits for command %u, %s", (unsigned)tl->awaited->number, command_words[tl->awaited->ask.kind]);
+    message("; %s\n", kernel_last_call(tl));
+}
+
+void watchdog_print_kernels(void)
+{
+    struct where_group groups[GROUPS];
+    unsigned count = 0;
+    uint32_t others = 0;
+    for (const struct pe *pe = kb_pe; pe < kb_pe + pe_count(); pe++) {
+        if (!has_kernel(pe))
+            continue;
+        unsigned i = 0;
+        while (i < count && !same_place(groups[i].first, pe->kernel))
+            i++;
+        if (i == GROUPS)
+            others++;
+        else if (i == count)
+            groups[count++] = (struct where_group){pe->kernel, 1};
+        else
+            groups[i].count++;
+    }
+    for (unsigned i = 0; i < count; i++)
+        print_group(&groups[i]);
+    if (others)
+        message("  %u more PEs elsewhere\n", (unsigned)others);
+    if (!count)
+        message("  no kernel runs\n");
+}
+
+/* ---- progress */
+
+/* How much of what they were given the kernels have done: those that have ended, and the tiles of the commands that the
+ * others wait for. Negative: not known. */
+static double share_done(void)
+{
+    double done = 0, all = 0;
+    bool known = false;
+    for (const struct launch *launch = launches; launch; launch = launch->next) {
+        for (uint32_t i = 0; launch->status == LAUNCH_RUNNING && i < launch->count; i++) {
+            const struct kernel_run *run = &launch->runs[i];
+            double tiles = 0, left = 0;
+            for (const struct command *command = run->ended ? NULL : run->tl.first; command; command = command->next) {
+                bool composite = command_is_composite(command->ask.kind);
+                tiles += composite ? (double)command->tiles : 0;
+                left += composite ? (double)command->tiles_left : 0;
+            }
+            known |= run->ended || tiles > 0;
+            done += run->ended ? 1 : tiles > 0 ? 1 - left / tiles : 0;
+            all++;
+        }
+    }
+    return known ? done / all : -1;
+}
+
+/* "simulation 42 %, 1.2 ms simulated, 3.4 M events, 2 M/s, about 3 s left". `began`: when simulation has begun. */
+static const char *where(void)
+{
+    double elapsed = clock_seconds() - dog.began, busy = elapsed - sim_programs_seconds(), share = share_done();
+    const char *part = share >= 0 ? arena_printf(" %.0f %%", 100 * share) : "";
+    const char *left = share > 0 && share < 1
+                           ? arena_printf(", about %s left", human_seconds(elapsed * (1 - share) / share)) : "";
+    return arena_printf("%ssimulation%s, %s simulated, %s, %s%s", watchdog_prefix, part, human_time(now_ps),
+                        human_count((double)event_fired(), "events"),
+                        human_count((double)event_fired() / (busy > 0 ? busy : 1), "/s"), left);
+}
+
+/* ---- the loop's side */
+
+static void print_end(void)
+{
+    if (dog.said)
+        return;
+    dog.said = true;
+    message("%s: %sended by %s after %s, at %s simulated\n", program_name, watchdog_prefix, ends[end].name,
+            human_seconds(clock_seconds() - dog.began), human_time(now_ps));
+    watchdog_print_kernels();
+}
+
+static void answer(void)
+{
+    if (!asked)
+        return;
+    asked = false;
+    message("%s: %s\n", program_name, where());
+    watchdog_print_kernels();
+}
+
+static void attend(void)
+{
+    struct arena_mark mark = arena_mark();
+    answer();
+    if (end != END_NONE) {
+        print_end();
+        sim_stop();
+    } else if (progress_is_due()) {
+        progress_show(where());
+    }
+    arena_release(mark);
+}
+
+static void simulated_time_is_over(void)
+{
+    end = END_SIMULATED;
+    print_end();
+    sim_stop();
+}
+
+bool watchdog_ends_here(void)
+{
+    if (!dog.runs)
+        return false;
+    answer();
+    if (end == END_NONE)
+        return false;
+    print_end();
+    sim_abandon();
+    return true;
+}
+
+const char *watchdog_ended(void)
+{
+    return ends[end].name;
+}
+
+int watchdog_status(void)
+{
+    return ends[end].status;
+}
+
+/* ---- the handlers' side: only what signal handlers may do */
+
+static void say(const char *text)
+{
+    if (write(STDERR_FILENO, text, strlen(text)) < 0)
+        return;
+}
+
+static void end_by(enum end reason)
+{
+    if (end != END_NONE)
+        return;
+    end_s = clock_seconds();
+    end = reason;
+    loop_poll.ends = loop_poll.due = true;
+}
+
+static void die_of(int signal)
+{
+    struct sigaction plain = {.sa_handler = SIG_DFL};
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, signal);
+    sigaction(signal, &plain, NULL);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    raise(signal);
+}
+
+static uint64_t resident_bytes(void)
+{
+    char text[64] = "";
+    int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    ssize_t length = file < 0 ? -1 : read(file, text, sizeof text - 1);
+    if (file >= 0)
+        close(file);
+    const char *second = length > 0 ? strchr(text, ' ') : NULL;
+    uint64_t pages = 0;
+    for (const char *digit = second ? second + 1 : ""; *digit >= '0' && *digit <= '9'; digit++)
+        pages = pages * 10 + (uint64_t)(*digit - '0');
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Names the kernel that does not come back; snprintf takes no lock and no memory for these formats. */
+static void name_stalled(double seconds)
+{
+    char text[400];
+    const struct tl *tl = kernel_running();
+    if (tl)
+        snprintf(text, sizeof text, "%s: kernel %s on %s has made no device call for %.0f s; its last one is %s, at "
+                 "%s:%u\n", program_name, tl->name, pe_name(tl->pe), seconds, tl->call.name ? tl->call.name : "none",
+                 tl->call.file ? tl->call.file : "-", (unsigned)tl->call.line);
+    else
+        snprintf(text, sizeof text, "%s: the bench runs, and has not come back to the simulator for %.0f s\n",
+                 program_name, seconds);
+    say(text);
+}
+
+static _Noreturn void left_behind(void)
+{
+    const struct tl *tl = kernel_running();
+    print_end();
+    if (tl)
+        message("  kernel %s on %s does not come back to the simulator and is left where it is; %s\n", tl->name,
+                pe_name(tl->pe), kernel_last_call(tl));
+    else
+        message("  the bench does not come back to the simulator and is left where it is; %s\n",
+                dog.bench_call ? dog.bench_call() : "");
+    for (;;) {
+        sim_abandon();
+        coroutine_suspend(coroutine_current());
+    }
+}
+
+/* Whether the interrupted code is of this program, not of a library that it calls and that may hold locks. */
+static bool in_own_code(const void *interrupted)
+{
+    extern const char __executable_start[], etext[];
+    const ucontext_t *context = interrupted;
+#if defined __x86_64__
+    const char *at = (const char *)(uintptr_t)context->uc_mcontext.gregs[REG_RIP];
+#else
+    const char *at = (const char *)(uintptr_t)context->uc_mcontext.pc;
+#endif
+    return at >= __executable_start && at < etext;
+}
+
+static void watch_stall(double now, void *context)
+{
+    uint64_t calls = kernel_calls_made(), resumed = coroutine_resumed();
+    if (!coroutine_current() || calls != stall.calls || resumed != stall.resumed) {
+        stall.calls = calls;
+        stall.resumed = resumed;
+        stall.since = now;
+        stall.named = false;
+        return;
+    }
+    double seconds = now - stall.since;
+    if (kernel_running() && seconds >= NAMED_S && !stall.named) {
+        stall.named = true;
+        name_stalled(seconds);
+    }
+    if (asked && seconds >= 2e-3 * TICK_MS) {
+        asked = false;
+        name_stalled(seconds);
+    }
+    double late = end == END_NONE ? 0 : now - end_s;
+    late = late < seconds ? late : seconds;
+    late *= end == END_MEMORY ? 2 : 1;                  /* memory grows meanwhile */
+    if ((late >= LEFT_S && in_own_code(context)) || late >= LEFT_IN_LIBRARY_S) {
+        stall.since = now;
+        trap_divert(context, left_behind);
+    }
+}
+
+static void ticked(int signal, siginfo_t *info, void *context)
+{
+    (void)signal, (void)info;
+    int error = errno;
+    double now = clock_seconds();
+    if (dog.limits.seconds > 0 && now - dog.began > dog.limits.seconds)
+        end_by(END_TIME);
+    if (dog.limits.bytes && resident_bytes() > dog.limits.bytes)
+        end_by(END_MEMORY);
+    if (end != END_NONE && now - end_s > GIVEN_UP_S) {
+        say("the run does not come to an end; the process ends without a report\n");
+        temporary_remove_all();
+        die_of(end == END_SIGINT ? SIGINT : SIGTERM);
+    }
+    loop_poll.due = true;
+    watch_stall(now, context);
+    errno = error;
+}
+
+/* The first SIGINT or SIGTERM ends the run in order, the second one at once. */
+static void interrupted(int signal)
+{
+    if (end == END_NONE) {
+        end_by(signal == SIGINT ? END_SIGINT : END_SIGTERM);
+        return;
+    }
+    temporary_remove_all();
+    die_of(signal);
+}
+
+static void asked_where(int signal)
+{
+    (void)signal;
+    asked = true;
+    loop_poll.due = true;
+}
+
+/* ---- start and end */
+
+static void timer_start(void)
+{
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGALRM};
+    event._sigev_un._tid = gettid();
+    struct itimerspec every = {.it_interval.tv_nsec = TICK_MS * 1000000, .it_value.tv_nsec = TICK_MS * 1000000};
+    if (timer_create(CLOCK_MONOTONIC, &event, &dog.timer) || timer_settime(dog.timer, 0, &every, NULL))
+        die("a timer:");
+}
+
+/* A signal that is ignored, as SIGINT in the background, stays ignored. */
+static void signals_watch(void)
+{
+    for (unsigned i = 0; i < COUNT_OF(signals); i++) {
+        struct sigaction action = {.sa_flags = SA_RESTART | SA_ONSTACK};
+        if (signals[i] == SIGALRM) {
+            action.sa_flags |= SA_SIGINFO;
+            action.sa_sigaction = ticked;
+        } else {
+            action.sa_handler = signals[i] == SIGUSR1 ? asked_where : interrupted;
+        }
+        bool given_up = signals[i] == SIGINT || signals[i] == SIGTERM;
+        sigaction(signals[i], NULL, &dog.before[i]);
+        if (!given_up || dog.before[i].sa_handler != SIG_IGN)
+            sigaction(signals[i], &action, NULL);
+    }
+}
+
+void watchdog_start(const struct watchdog_limits *limits, const char *(*bench_call)(void))
+{
+    dog.limits = *limits;
+    dog.bench_call = bench_call;
+    dog.began = stall.since = clock_seconds();
+    dog.said = false;
+    dog.runs = true;
+    end = END_NONE;
+    asked = loop_poll.ends = loop_poll.due = false;
+    loop_poll.attend = attend;
+    loop_limit_ps = limits->ps ? limits->ps : UINT64_MAX;
+    loop_limit_reached = simulated_time_is_over;
+    message_set_before(progress_clear);
+    signals_watch();
+    timer_start();
+}
+
+void watchdog_stop(void)
+{
+    dog.runs = false;
+    timer_delete(dog.timer);
+    for (unsigned i = 0; i < COUNT_OF(signals); i++)
+        sigaction(signals[i], &dog.before[i], NULL);
+    loop_poll.attend = NULL;
+    progress_end();
+    message_set_before(NULL);
+}
