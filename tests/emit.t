@@ -1,5 +1,9 @@
 #!/usr/bin/python3
-"""emit: the emitted C compiles cleanly, is the same in any folder, and every file is written whole. limit: 300"""
+"""emit: the emitted C compiles cleanly, is the same in any folder, and every file is written whole. limit: 300
+
+Under the sanitizers kbgen emits the same C, which is not compiled again for its warnings, and gets a third of the odd
+paths.
+"""
 import os
 import shutil
 import signal
@@ -89,7 +93,7 @@ def clean_code():
         if not ok(made.returncode == 0 and not made.stdout + made.stderr,
                   f"kbgen emits the C of machine {name} without a word", made.said):
             continue
-        for compiler in ("gcc", "clang"):
+        for compiler in ("gcc", "clang") if not SAN else ():
             sources = [os.path.join(out, file) for file in sorted(os.listdir(out)) if file.endswith(".c")]
             compiled = run(compiler, "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I",
                            os.path.join(ROOT, "rt"), *sources)
@@ -233,7 +237,7 @@ def questions_end():
 
 
 def odd_paths():
-    for name in ODD_NAMES:
+    for name in ODD_NAMES[::3 if SAN else 1]:
         where = folder("odd", name)
         write(os.path.join(where, name + ".yaml"), MACHINES["least"])
         write(os.path.join(where, name + ".c"), KERNEL)

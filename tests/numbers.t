@@ -1,5 +1,8 @@
 #!/usr/bin/python3
-"""numbers: topologies that differ only in numbers share one linked simulator; one call makes many. limit: 300"""
+"""numbers: topologies that differ only in numbers share one linked simulator; one call makes many. limit: 300
+
+Under the sanitizers kbgen does the same with fewer structures, and what it makes is not compared with a full build.
+"""
 import os
 import re
 import shutil
@@ -103,7 +106,7 @@ def numbers_only():
     if not SAN:
         same_bytes(os.path.join(where, "m"), os.path.join(where, "first"),
                    "a topology with other lines gives the same bytes")
-    for what, change in STRUCTURES:
+    for what, change in STRUCTURES[::4 if SAN else 1]:
         title = f"a machine with another structure, {what},"
         made(title, True, log, where, topology, "-o", "s", "--cc", compiler, "--set", change)
         if what in ("read engines", "ports"):           # what changes is in no file that machine.c includes itself
