@@ -227,7 +227,8 @@ def damage(program):
     refused(program, "an op log with a record of no kind", data[:at] + wrong + data[at + len(block):],
             "a record of the block is")
     ended = run(program, "oplog", scratch("none"))
-    ok(ended.returncode == 2 and "cannot read" in ended.stderr, "an op log that does not exist is refused", ended.said)
+    ok(ended.returncode == 2 and "none: No such file or directory; " in ended.stderr, "an op log that does not exist is refused",
+       ended.said)
     ended = run(program, "data", SCRATCH)
     ok(ended.returncode == 2 and "is no file" in ended.stderr, "a folder instead of an op log is refused", ended.said)
 
