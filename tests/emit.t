@@ -203,6 +203,10 @@ def made_whole():
     ok(failed.returncode == 2 and "wrong.c:1:" in failed.stderr and "does not compile" in failed.stderr,
        "a kernel that does not compile is refused with its line", failed.said)
     ok(contents(where) == before, "a kernel that does not compile leaves every file as it was", *contents(where))
+    write(wrong, "#include <kb/tl.h>\nstruct bulk { char data[4097]; };\nKB_KERNEL(bulk, struct bulk) {}\n")
+    bulk = run(KBGEN, topology, "-k", wrong, "-o", program)
+    ok(bulk.returncode == 2 and "arguments of a kernel are at most 4096 bytes: data are tensors" in bulk.stderr,
+       "bulk data in the arguments of a kernel are refused", bulk.said)
     unlinked = write(os.path.join(where, "wrong.c"), "int g(void);\nint f(void) { return g(); }\n")
     failed = run(KBGEN, topology, "-k", unlinked, "-o", program)
     ok(failed.returncode == 2 and "does not link" in failed.stderr,

@@ -57,8 +57,12 @@ typedef struct tl_command *tl_handle;
 
 /* Defines a kernel: `KB_KERNEL(add, struct add_args) { ... }` is the body of
  *     static void add(struct tl *tl, const struct add_args *arg)
- * and registers it for kb_launch and `list`. Arguments hold tensors and scalars, never data. */
+ * and registers it for kb_launch and `list`. Arguments hold tensors and scalars, at most KB_ARG_BYTES_MOST bytes: a launch
+ * is a control message, and data are moved by tensors. */
+enum { KB_ARG_BYTES_MOST = 4096 };
+
 #define KB_KERNEL(name, type)                                                                                          \
+    _Static_assert(sizeof(type) <= KB_ARG_BYTES_MOST, "arguments of a kernel are at most 4096 bytes: data are tensors"); \
     static void name(struct tl *tl, const type *arg);                                                                  \
     static void name##_kb_body(struct tl *tl, const void *arg) { name(tl, arg); }                                      \
     __attribute__((unused)) static const void *name##_kb_arg(const type *arg) { return arg; }                          \
