@@ -67,7 +67,7 @@ void launch_skip(const struct launch_part *parts, uint32_t count);
 /* Suspends the host program that acts until the host has the last answer. Returns false if the launch failed. */
 bool launch_wait(struct launch *launch);
 
-/* The host waits no longer for a launch, which ends with this status. */
+/* Ends a launch for the host with this status, without an answer. */
 void launch_give_up(struct launch *launch, enum launch_status status);
 
 /* The first launch that is known to have failed; NULL: there is none. */
@@ -76,7 +76,8 @@ const struct launch *launch_bad(void);
 /* How it ended, for people: "kernel gemm failed with PAGE_FAULT at sip0.cube0.pe1.pe_mmu, 1200 ps (request 1)". */
 const char *launch_outcome(const struct launch *launch);
 
-/* How long a PE's DMAs, or its arrays, have been busy for its kernel up to t_ps, or up to the end of its launch. */
+/* For how long at least one server of pe_dma, or of pe_gemm and pe_math, was busy for a kernel, up to t_ps or to the end
+ * of its launch. */
 uint64_t run_dma_ps(const struct kernel_run *run, uint64_t t_ps);
 uint64_t run_compute_ps(const struct kernel_run *run, uint64_t t_ps);
 
