@@ -1,9 +1,12 @@
 #!/usr/bin/python3
-"""composites: gemms and math on tiles, on 1, 8 and 128 PEs, in every form of their operands. limit: 300"""
+"""composites: gemms and math on tiles, on 1, 8 and 128 PEs, in every form of their operands. limit: 300
+
+Under the sanitizers a quarter of the forms are on 128 PEs, all of them on 1 and 8.
+"""
 import itertools
 import os
 
-from harness import LANES, ROOT, ok, simulator, suite, sweep, topology, verifies
+from harness import LANES, ROOT, SAN, ok, simulator, suite, sweep, topology, verifies
 
 KERNEL = os.path.join(ROOT, "tests", "host", "composites.c")
 # Sets of PEs, each with another number of rows.
@@ -55,7 +58,8 @@ def maths():
 def every(program, bench, cases):
     """Every operation is verified by itself, and the result as well where no epilogue is of another scope."""
     points = [case | {"pes": pes, "m": m, "--seed": number}
-              for number, (case, (pes, m)) in enumerate(itertools.product(cases, SETS))]
+              for number, (case, (pes, m)) in enumerate(itertools.product(cases, SETS))
+              if not SAN or pes != "*" or number % 4 == 2]
     ended, answers = sweep(program, bench, points, "--data", "debug")
     for point, answer in zip(points, answers):
         good = verifies(answer) or point.get("scope", 0) != 0 and answer and "first_wrong_op" not in answer

@@ -10,7 +10,8 @@ import invariants
 import oracle
 import result
 import usage
-from harness import KBGEN, SAN, first_difference, normal, read, remove, result_difference, run, stats_difference
+from harness import (KBGEN, SAN, first_difference, normal, read, remove, result_difference, run, scratch,
+                     stats_difference)
 from stream import Stream
 from topology import Topology
 
@@ -27,31 +28,42 @@ class Broken(Exception):
 
 
 class Machine:
-    """A topology in a folder, with its simulator; kbgen keeps nothing of it in its cache, or in the one named."""
+    """A topology in a folder, with its simulator.
 
-    def __init__(self, folder, tree, options=(), cache=""):
+    The machines of a suite share a cache of objects: few differ in all of their parts. It is not the one in BUILD, which
+    has no room for what nobody uses again.
+    """
+
+    def __init__(self, folder, tree, options=()):
         self.folder, self.tree = folder, tree
         self.topo_path, self.program = os.path.join(folder, "topo.yaml"), os.path.join(folder, "sim")
         write_yaml(self.topo_path, tree)
         self.topology = Topology(self.topo_path)
         self.facts = invariants.Machine(self.topology)
         self.result = None                                      # of the last replay that gave one
-        made = run(KBGEN, self.topo_path, "-o", self.program, *options, env=os.environ | {"KBGEN_CACHE": cache})
+        made = run(KBGEN, self.topo_path, "-o", self.program, *options,
+                   env=os.environ | {"KBGEN_CACHE": scratch("kbgen.cache")})
         if made.returncode:
             raise Broken(made.said)
 
-    def replay(self, stream, trace=True):
-        """-> (exit status, result, trace, statistics, all that it said)."""
+    def replay(self, stream, trace=True, leaks=True):
+        """-> (exit status, result, trace, statistics, all that it said).
+
+        LeakSanitizer, which takes as long as a short stream, looks if it is asked to.
+        """
         paths = [os.path.join(self.folder, name) for name in ("got.json", "got.jsonl", "stats.json")]
         remove(*paths)
         ended = run(self.program, "replay", stream, "--json", paths[0], *(["--trace", paths[1]] if trace else []),
-                    "--stats", paths[2], timeout=TIMEOUT_S)
+                    "--stats", paths[2], timeout=TIMEOUT_S, env=os.environ | {"LSAN_OPTIONS": f"detect_leaks={int(leaks)}"})
         return ended.returncode, *map(read, paths), ended.said
 
-    def complaints(self, stream_path, twice=False):
-        """What is wrong with the simulator's answer to a stream."""
+    def complaints(self, stream_path, more=False):
+        """What is wrong with the simulator's answer to a stream.
+
+        More: it is run without a trace too, and under the sanitizers it may leak no memory either.
+        """
         try:
-            status, got, trace, stats, said = self.replay(stream_path)
+            status, got, trace, stats, said = self.replay(stream_path, leaks=more)
         except subprocess.TimeoutExpired as late:
             return [str(late)]
         if status not in (0, 1):
@@ -68,7 +80,7 @@ class Machine:
         if status != (0 if all_well(self.result) else 1):
             wrong.append(f"exit status {status}")
         wrong += invariants.broken(self.facts, self.result, trace, Stream(stream_path))
-        if twice:
+        if more and not SAN:
             _, other, _, other_stats, _ = self.replay(stream_path, trace=False)
             wrong += ["another result without a trace"] * (normal(other) != normal(got))
             wrong += ["other statistics without a trace"] * (other_stats != stats)
