@@ -139,6 +139,9 @@ def stale_mutants(files):
             yield f"{row['file']} has {count} lines like that of a row of tests/mutants/list.yaml: {row['old'].strip()}"
         elif row["new"] == row["old"] or len(row.keys() & {"killed_by", "equivalent", "survives"}) != 1:
             yield f"a row of tests/mutants/list.yaml is incomplete: {row['file']}: {row['old'].strip()}"
+        elif row.get("killed_by", "build") != "build" and not any(
+                os.path.exists(os.path.join(ROOT, "tests", row["killed_by"] + end)) for end in (".t", ".c")):
+            yield f"tests/mutants/list.yaml: there is no suite {row['killed_by']}"
 
 
 RULES = {
