@@ -153,6 +153,25 @@ static kb_ref exact_column(kb_tensor tensor, uint64_t rows, uint64_t columns, ui
     return kb_ref_exact(kb_ref_given(values, kb_2d(rows, 1)));
 }
 
+/* What an expert makes of all tokens: each member's part is rounded, and they are added up in f32. */
+static kb_ref expert_result(const struct moe_args *arg, uint64_t e)
+{
+    kb_ref hidden = kb_ref_gemm(arg->x, arg->up[e]), out = NULL;
+    kb_ref_unrounded(hidden);                           /* silu is an epilogue */
+    hidden = kb_ref_unary("silu", hidden);
+    for (uint64_t member = 0; member < arg->members; member++) {
+        struct indices columns = block_range(arg->ffn, arg->members, member);
+        double *mine = kb_array(double, arg->ffn);
+        for (uint64_t i = 0; i < arg->ffn; i++)
+            mine[i] = columns.first <= i && i < columns.first + columns.count;
+        kb_ref part = arg->members == 1 ? hidden
+                      : kb_ref_binary("mul", hidden, kb_ref_exact(kb_ref_given(mine, kb_2d(1, arg->ffn))));
+        part = kb_ref_cast(kb_ref_gemm(part, arg->down[e]), KB_f32);
+        out = out ? kb_ref_binary("add", out, part) : part;
+    }
+    return out;
+}
+
 /* The reference: every expert works on all tokens, and each token selects the results of its own experts. */
 static kb_ref expected(const struct moe_args *arg, const bool *used)
 {
@@ -162,9 +181,7 @@ static kb_ref expected(const struct moe_args *arg, const bool *used)
     for (uint64_t e = 0; e < arg->experts; e++) {
         if (!used[e])
             continue;
-        kb_ref hidden = kb_ref_gemm(arg->x, arg->up[e]);
-        kb_ref_unrounded(hidden);                       /* silu is an epilogue */
-        kb_ref out = kb_ref_gemm(kb_ref_unary("silu", hidden), arg->down[e]);
+        kb_ref out = expert_result(arg, e);
         for (uint64_t i = 0; i < arg->top; i++)
             term[i] = term[i] ? kb_ref_where(kb_ref_binary("eq", chosen[i], e), out, term[i]) : out;
     }
@@ -203,7 +220,7 @@ KB_BENCH(moe, "a mixture-of-experts step, routed by ids in memory",
     args.gates = kb_tensor_new("gates", KB_f32, kb_2d(tokens, top), kb_copies(KB_HBM, pes));
     args.slots = kb_tensor_new("slots", dtype, kb_3d(tokens, top * members, d), kb_rows(KB_HBM, pes));
     kb_fill_uniform(args.x, -1, 1);
-    kb_fill_uniform(args.gates, 0.5, 1);
+    kb_fill_uniform(args.gates, 0.9, 1);
     kb_write(args.ids, ids);
     for (uint64_t e = 0; e < experts; e++) {
         struct kb_pes group = {pes.pe + first_pe(e, experts, pes.count), members};
