@@ -45,7 +45,7 @@ static const char *name_of(const char *file)
     size_t length = strlen(base), end = strlen(".c");
     const char *name = length > end && !strcmp(base + length - end, ".c") ? arena_text(base, length - end) : "";
     if (!is_identifier(name))
-        usage_error("--impl takes a file NAME.c, NAME of up to 128 letters, digits and _ and no digit first; not '%s'", file);
+        usage_error("--impl takes a file NAME.c, NAME being " IDENTIFIER_FORM "; not '%s'", file);
     return name;
 }
 
