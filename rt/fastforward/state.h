@@ -51,7 +51,7 @@ void fingerprint_machine(struct fingerprint *print, struct pe *const *pes, uint3
 
 struct group_pair {
     const struct group *from, *to;
-    const uint32_t *labels;                             /* of nodes, by rank: their positions; counterparts have the same */
+    const uint32_t *labels;                             /* of nodes, by rank: their position in either group */
 };
 
 /* Frees the tiles that are under way on a PE. No events of them wait any more, and their busy time is counted. */

@@ -27,7 +27,7 @@ static bool waits(const struct pe *pe)
     return pe->kernel && !run_on(pe)->ended;
 }
 
-/* The PE that has to act before a waiting one can go on; NULL: none is known. */
+/* The PE that has to act before a waiting one can continue; NULL if none is known. */
 static const struct pe *waits_for(const struct pe *pe)
 {
     const struct command *command = pe->kernel->awaited;
@@ -85,7 +85,7 @@ static void print_waiting(const struct pe *pe)
     message("\n");
 }
 
-/* Why a PE will never act. */
+/* Prints why a PE will never act. */
 static void print_end(const struct pe *pe)
 {
     const struct kernel_run *run = run_on(pe);

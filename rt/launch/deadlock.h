@@ -2,7 +2,7 @@
 #ifndef KB_DEADLOCK_H
 #define KB_DEADLOCK_H
 
-/* Nothing is due any more: prints who waits for whom, and ends the launches that wait. */
+/* Called when nothing is due any more: prints which PE waits for which, and ends the launches that wait. */
 void launches_deadlocked(void);
 
 #endif

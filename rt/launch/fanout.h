@@ -4,7 +4,7 @@
  *     host -> m_cpu of each cube -> leaves, of a direct request
  *
  * Each leg is a message, with payload (stored and forwarded) or without. Answers come back along the way of each leg. A
- * control processor answers when all that it waits for has come. */
+ * control processor answers when it has the answers of all legs below it. */
 #ifndef KB_FANOUT_H
 #define KB_FANOUT_H
 
@@ -47,22 +47,23 @@ struct fanout {
     void *owner;
 };
 
-/* Makes the legs. cube[i] is the cube, over the machine, of leaf i; leaves are sorted by it. */
+/* Makes the legs for `count` leaves. cube[i] is the number of leaf i's cube over the machine; leaves are sorted by it. */
 void fanout_plan(struct fanout *fanout, const uint32_t *cube, uint32_t count);
 
 /* Sends it in this instant. */
 void fanout_send(struct fanout *fanout);
 
-/* Suspends the host program that acts until the answer is there. */
+/* Suspends the host program that acts until the host has the answer. */
 void fanout_wait(struct fanout *fanout);
 
-/* The request is over for the host: tells its owner, and lets the program that waits go on. Later answers are ignored. */
+/* Ends the request for the host: tells its owner, and wakes the program that waits. Later answers are ignored. */
 void fanout_end(struct fanout *fanout);
 
-/* The m_cpu of a leaf has that leaf's answer, by a message or because it knows; failed: a failure. */
+/* Called when the m_cpu of a leaf has that leaf's answer: by a message, or because it knows when the leaf is done.
+ * `failed`: the answer is a failure. */
 void fanout_leaf_answered(struct leg *leaf, bool failed);
 
-/* The m_cpu answers with a failure instead of passing the request on. */
+/* Makes the m_cpu of a cube answer with a failure instead of passing the request on. */
 void fanout_refused(struct leg *cube);
 
 /* The longest latency to a leaf, once the ways of all leaves are set: from the host; from where a leg ends. */

@@ -1,4 +1,4 @@
-/* host_request.c: what the host asks of the machine besides launches.
+/* host_request.c: requests of the host other than launches.
  *
  *     write          data host -> io_cpu -> m_cpu -> memory; acknowledgements back
  *     read           control messages down; data back

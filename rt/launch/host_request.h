@@ -1,4 +1,4 @@
-/* host_request.h: what the host asks of the machine besides launches: writes and reads of memory, maps and unmaps.
+/* host_request.h: requests of the host other than launches: writes and reads of memory, maps and unmaps.
  *
  * Each is submitted in this instant; a host program can then wait for the answer (fanout_wait), or be told of it
  * (fanout.ended). */
@@ -15,7 +15,7 @@ struct memory_request {
     uint32_t count;
     uint64_t bytes;                                     /* at each of them */
     uint64_t submitted_ps, done_ps;                     /* done_ps: valid once fanout.answered is set */
-    uint64_t xfer_ps;                                   /* the largest drain of the messages between m_cpu and memory */
+    uint64_t xfer_ps;                                   /* longest drain time of a message between m_cpu and memory */
     struct failure failure;                             /* of the lowest rank */
     struct fanout fanout;
     struct memory_leaf *leaves;                         /* cubes by rank, within a cube in the order given */

@@ -7,7 +7,7 @@
 
 enum launch_status { LAUNCH_RUNNING, LAUNCH_OK, LAUNCH_FAILED, LAUNCH_TIMEOUT, LAUNCH_DEADLOCK, LAUNCH_SKIPPED };
 
-/* What some of a launch's PEs run. */
+/* A kernel, and the PEs of a launch that run it. */
 struct launch_part {
     const char *program;                                /* its name, for results */
     kernel_fn *body;

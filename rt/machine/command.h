@@ -30,7 +30,7 @@ enum fault {
 
 extern const char *const fault_names[FAULTS];
 
-/* The other commands are simple: one tile of one stage. */
+/* Whether a command is a composite. Other commands are simple: one tile of one stage. */
 static inline bool command_is_composite(enum command_kind kind)
 {
     switch (kind) {
@@ -57,7 +57,7 @@ struct epilogue {
     uint8_t scope;
 };
 
-/* What is asked. Unused fields are 0. */
+/* What a command asks for. Unused fields are 0. */
 struct request {
     uint8_t kind;
     uint8_t dtype, out_dtype;
@@ -79,7 +79,7 @@ struct request {
                                                            it moves no data, or is of a command stream */
 };
 
-/* What a PE tells whoever submitted a command to it. */
+/* How a PE answers the submitter of a command. */
 struct submitter {
     void (*completed)(struct command *command);
     void (*faulted)(const struct command *command, enum fault code, enum node_kind part, const char *message);
@@ -98,16 +98,16 @@ struct command {
     uint64_t tiles_m, tiles_k, tiles_n, tiles, tiles_left;
     uint32_t epilogue_count[SCOPES];
     void *plan;                                         /* memory for its epilogues and stages, */
-    uint64_t plan_bytes;                                /* which the pool keeps for its next command */
-    uint32_t holders;                                   /* who may still refer to it; at first the machine */
+    uint64_t plan_bytes;                                /* which the next command at this place in the pool keeps */
+    uint32_t holders;                                   /* how many hold it; at first the machine does */
     const struct stage *stages[TILE_KINDS];             /* of a tile of each kind; STAGE_NONE after the last */
-    struct ipcq_message *slot;                          /* recv: that it reads */
+    struct ipcq_message *slot;                          /* recv: the slot that it reads */
 };
 
-/* A command as asked, all else 0. The machine holds it until it is complete. */
+/* Returns a command with a copy of *ask, and all else 0. The machine holds it until it is complete. */
 struct command *command_new(const struct request *ask);
 
-/* Its memory for a plan, at least `bytes`. */
+/* Returns the command's memory for its plan, of at least `bytes` bytes. */
 void *command_plan(struct command *command, uint64_t bytes);
 
 /* Adds or removes a holder; the command is freed with the last. */

@@ -21,7 +21,7 @@
 
 static struct pool transfers;
 
-/* Of the DMA that starts: the runs that it asks for, if there are several, and the ranges of memories that they are. */
+/* Of the DMA that is being started: the runs that it asks for, if there are several, and their ranges of memories. */
 static struct ARRAY(struct address_run) runs;
 static struct ARRAY(struct range) ranges;
 
@@ -120,14 +120,14 @@ static bool is_own_tcm(const struct range *range, const struct pe *pe)
     return range->space == SPACE_TCM && range->pe == pe_number(pe);
 }
 
-/* Where the bytes of a stage are. Physical addresses take no time. */
+/* Translates the addresses of a stage. Physical ones take no time. */
 static struct translation translate(const struct token *token, uint64_t bytes)
 {
     const struct command *command = token->command;
     const struct request *ask = &command->ask;
     uint64_t address = tiling_address(command, &token->tile, token->stage.operand);
     bool is_virtual = ask->virtual_address[token->stage.operand];
-    static struct address_run one;                      /* mostly there is one */
+    static struct address_run one;                      /* most DMAs ask for one run */
     const struct address_run *asked = &one;
     size_t count = 1;
     one = (struct address_run){address, bytes};
@@ -164,7 +164,7 @@ static uint64_t move_inside(struct pe *pe, uint64_t at_ps, uint64_t bytes)
     return read_ps > write_ps ? read_ps : write_ps;
 }
 
-/* From pe_dma to the memory of a range. Most blocks of an operand are in one memory. */
+/* The path from pe_dma to the memory of a range, kept from the last block: most of an operand are in one memory. */
 static const struct path *path_to(struct pe *pe, const struct range *range, unsigned operand)
 {
     struct path *path = &pe->path[operand];

@@ -15,11 +15,11 @@ struct transfer {
 /* Starts the service of a DMA_READ or DMA_WRITE. */
 void dma_start(struct token *token);
 
-/* A transfer of a range for a token. */
+/* Makes a transfer of a range for a token; frees it. */
 struct transfer *transfer_new(struct token *token, const struct range *range);
 void transfer_free(struct transfer *transfer);
 
-/* The token has become another tile of the same size: gives its transfer that tile's range. */
+/* Sets the transfer's range to that of its token's tile, which has been replaced by another one of the same size. */
 void transfer_move(struct transfer *transfer);
 
 /* Forgets all transfers. */

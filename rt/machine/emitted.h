@@ -7,7 +7,7 @@
 #include "memory.h"
 #include "pe.h"
 
-extern const bool kb_own_models;                        /* some component's model is a user's */
+extern const bool kb_own_models;                        /* some component has a model of a user */
 extern const uint32_t kb_pe_servers;                    /* servers of one PE, scheduler and feeder excepted */
 
 /* ---- state, all 0 at the start, in the order of ranks over the whole machine */
@@ -21,7 +21,7 @@ extern struct fabric_node kb_nodes[];                   /* by rank */
 extern struct fabric_link kb_links[];                   /* directed; route.c numbers them */
 struct state_image;
 
-/* The state of memories by models of the user's own: to zero; saved, or restored (state.h). */
+/* Saves or restores the state of memories with models of users (state_fields.h); sets it to 0. */
 void memories_carry(struct state_image *image);
 void memories_reset(void);
 
@@ -39,13 +39,13 @@ void pe_issue(struct pe *pe);
 /* Starts the service of a token's stage, which is out of its queue: service_ended follows, in place or by an event. */
 void service_start(struct token *token);
 
-/* When the scheduler has taken a command or, if it feeds, has begun a tile. */
+/* Returns when the scheduler will have taken a command or, if it feeds, begun a tile. */
 uint64_t scheduler_end_ps(const struct command *command, bool feeds, uint64_t tile);
 
-/* A read that reaches its memory at t_ps: the response leaves at first_ps, and the memory supplies it until last_ps. */
+/* Serves a read that reaches its memory at t_ps: the response leaves at first_ps, and is supplied until last_ps. */
 struct served memory_read(const struct range *range, uint64_t t_ps);
 
-/* A write whose head is handled at t_ps: the memory has taken all of it at last_ps, if it has been delivered. */
+/* Serves a write whose head is handled at t_ps: the memory has taken all of it at last_ps, if it is delivered by then. */
 struct served memory_write(const struct range *range, uint64_t t_ps);
 
 #endif

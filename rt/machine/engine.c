@@ -1,6 +1,6 @@
 /* engine.c: what the engines of a PE have in common: which serves what, the links between them, the TCM's channels.
  *
- * Emitted code starts their services; engine.h, dma.c and ipcq.c say how long these take. */
+ * Generated code starts their services; engine.h, dma.c and ipcq.c compute how long these take. */
 #include "engine.h"
 
 #include <inttypes.h>

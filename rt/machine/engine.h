@@ -1,7 +1,7 @@
 /* engine.h: what the engines of a PE have in common, and the built-in models of engines and scheduler.
  *
- * The models are inline, in the form in which the models of users are given (kb/impl.h), for emitted code to call.
- * Those of memories: memory.c. */
+ * The models are inline functions for generated code to call, with the interface that models of users have (kb/impl.h).
+ * Models of memories are in memory.h. */
 #ifndef KB_ENGINE_H
 #define KB_ENGINE_H
 
@@ -38,7 +38,7 @@ uint64_t tcm_write_for(struct pe *pe, uint64_t at_ps, uint64_t bytes, uint64_t l
 
 /* ---- models */
 
-/* Ends the run with a message: by its model a service takes so long that it never ends. */
+/* Ends the run with a message: a service takes so long by its model that its end does not fit into 64 bits. */
 _Noreturn void service_too_long(const char *model, uint64_t length_ps);
 
 /* The end of a service that begins now and takes length_ps by a model. Ends the run with a message if that does not fit
@@ -65,7 +65,7 @@ static inline uint64_t builtin_pe_math_service(const struct kb_math_request *ask
     return sum(kb_attrs.pe_math_overhead_ps, cycles_ps(cycles, kb_attrs.pe_math_clock_khz));
 }
 
-/* Between TCM and register file the narrower of the TCM's channel and the link to it counts. */
+/* Bytes move at the bandwidth of the TCM's channel or of the link to it, whichever is less. */
 static inline struct kb_moved builtin_pe_fetch_store_service(const struct kb_move_request *ask)
 {
     uint64_t tcm_bps = ask->stores ? kb_attrs.pe_tcm_write_bw_bps : kb_attrs.pe_tcm_read_bw_bps;

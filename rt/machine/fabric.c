@@ -63,7 +63,7 @@ uint64_t way_latency_ps(const struct way *way)
     uint64_t key =
         (uint64_t)place_rank(way->from) << (RANK_BITS + 1) | (uint64_t)place_rank(way->to) << 1 | way->direction;
     size_t slot = hash_bits(key, WAY_BITS);
-    if (cache.ways[slot].key != key) {                        /* the key of an empty slot, 0, is the host to itself */
+    if (cache.ways[slot].key != key) {                  /* the key of an empty slot, 0, is the host to itself */
         cache.ways[slot].key = key;
         cache.ways[slot].latency_ps = walk_latency_ps(way);
     }

@@ -22,7 +22,7 @@ struct fabric_link {
 /* The sum of all link latencies of a way and of the overheads of all its nodes but the first. */
 uint64_t way_latency_ps(const struct way *way);
 
-/* A way that is used again and again, with what its messages need. */
+/* A way, with what all messages on it need. */
 struct path {
     struct way way;
     uint32_t from_rank, to_rank;
@@ -31,7 +31,7 @@ struct path {
 
 struct path path_of(struct way way);
 
-/* A member of what it is sent for. */
+/* A message: a member of the struct that it is sent for. */
 struct message {
     struct event event;
     uint32_t creator;                                   /* rank of the node that numbered it */
@@ -71,12 +71,13 @@ void data_send(struct data_message *data, struct way way, uint64_t bytes, uint64
 /* Calls delivered at delivered_ps, as the event of the message's delivery; in place if that is now. */
 void data_deliver(struct data_message *data, uint64_t delivered_ps, void (*delivered)(struct message *));
 
-/* Whether the message is on its way: its next event is its head's. */
+/* Whether the head of the message is on its way, that is, the message's next event is one of its head. */
 bool data_under_way(const struct data_message *data);
 
-/* Puts the head of a message at a node of its way where the way or a cube begins, or outside of cubes. */
+/* Puts the head of a message at a node of its way: the first one, the first one in a cube, or one outside of cubes. */
 void data_enter(struct data_message *data, struct place at);
 
+/* Reads the attributes of nodes and links, at the start of each run. */
 void fabric_init(void);
 
 extern const struct handler fabric_handlers[];

@@ -40,7 +40,7 @@ struct ipcq_message {
 struct ring {
     uint32_t source, destination;
     struct ring *next;                                  /* in its chain of the hash table */
-    uint64_t credits, sent, received, returned;         /* credits: free slots as the sender knows; else ever */
+    uint64_t credits, sent, received, returned;         /* credits: free slots known to the sender; others: totals */
     struct ipcq_message *slots;
     uint32_t *slot_of;                                  /* of message i, at i modulo the number of slots */
     struct command *waiting, *waiting_last;             /* receives, linked by `waiting` */
@@ -52,7 +52,7 @@ enum { CHAIN_BITS = 12, CHAINS = 1 << CHAIN_BITS };
 
 static struct ring *chains[CHAINS];
 
-/* Nothing was sent on a ring. */
+/* Puts a ring into its state at the start: nothing was sent on it. */
 static void ring_clear(struct ring *ring, void *arg)
 {
     (void)arg;
@@ -156,7 +156,7 @@ static void slot_free(struct ring *ring, struct ipcq_message *message)
     control_send(&message->data.message, way_back(way), now_ps, credit_returned);
 }
 
-/* Whether the message has the length that the receive asks for; one in a command stream takes any. */
+/* Whether the message has the length that the receive asks for. A receive of a command stream asks for none. */
 static bool length_fits(const struct command *receive, const struct ipcq_message *message)
 {
     if (!receive->ask.bytes || receive->ask.bytes == message->bytes)

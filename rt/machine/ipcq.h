@@ -4,7 +4,7 @@
 
 #include "pe.h"
 
-/* Why a send or receive cannot be submitted; NULL: it can. */
+/* Returns why a send or receive cannot be submitted, or NULL. */
 const char *ipcq_refusal(const struct command *command);
 
 /* Whether a send's ring has a free slot. */
@@ -13,10 +13,10 @@ bool ipcq_has_credit(const struct command *send);
 /* Starts the service of a send: it takes a slot. */
 void ipcq_send(struct token *token);
 
-/* The scheduler has taken a receive: it waits for the next message of its ring. */
+/* Lets a receive, which the scheduler has taken, wait for the next message of its ring. */
 void ipcq_receive(struct command *command);
 
-/* The DMA_READ of a receive's slot, in sram or HBM, has ended. */
+/* Called when the DMA_READ of a receive's slot, in sram or HBM, has ended: frees the slot. */
 void ipcq_slot_read(struct command *command);
 
 /* Describes the ring of a send or receive for people: messages sent and received, slots free at the sender. */
@@ -25,11 +25,11 @@ void ipcq_describe(const struct command *command, char *out, size_t room);
 /* Forgets all rings. */
 void ipcq_reset(void);
 
-/* Saves or restores all rings (state.h): no message is between two PEs, and no receive waits. */
+/* Saves or restores all rings (state_fields.h), while no message is between two PEs and no receive waits. */
 struct state_image;
 void ipcq_carry(struct state_image *image);
 
-/* Why rings cannot be saved, or NULL. */
+/* Returns why rings cannot be saved now, or NULL. */
 const char *ipcq_under_way(void);
 
 extern const struct handler ipcq_handlers[];

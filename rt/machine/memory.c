@@ -82,7 +82,7 @@ struct hbm_rows hbm_rows(uint64_t a, uint64_t n, uint64_t i)
     return (struct hbm_rows){rest(quotient(a, piece) + i, pcs), share.row, share.row_end};
 }
 
-/* When a request is served, and how long its pseudo channels are busy and the request waits for them. */
+/* When a request is served, for how long it occupies its pseudo channels, and how long it waits for them. */
 struct tally {
     struct served served;
     uint64_t busy_ps, wait_ps;
@@ -147,7 +147,7 @@ struct served hbm_write(const struct range *range, uint64_t t_ps)
 
 /* ---- sram and TCM */
 
-/* One channel of an sram or a TCM; `number` is that of the cube, or of the PE. */
+/* Reserves one channel of an sram or a TCM; `number` is that of the cube, or of the PE. */
 static struct served port_serve(uint64_t *free_ps, uint64_t t_ps, uint64_t bytes, uint64_t bw_bps, enum space space,
                                 bool writes, uint32_t number)
 {

@@ -1,4 +1,4 @@
-/* memory.h: HBM slices, srams, and TCMs as the fabric sees them: when a request is served. */
+/* memory.h: HBM slices, srams, and TCMs as the fabric sees them: when each request is served. */
 #ifndef KB_MEMORY_H
 #define KB_MEMORY_H
 
@@ -31,9 +31,10 @@ struct place slice_place(uint32_t slice);
 /* The node that answers for a range: hbm_ctrl, sram, or the pe_dma of a TCM's PE. */
 struct place range_place(const struct range *range);
 
-/* When a write is done whose head is handled at head_ps and which is delivered at delivered_ps. */
+/* Serves a write whose head is handled at head_ps and which is delivered at delivered_ps. Returns when it is complete. */
 uint64_t memory_write_done_ps(const struct range *range, uint64_t head_ps, uint64_t delivered_ps);
 
+/* Reads the attributes of memories, at the start of each run. */
 void memory_init(void);
 
 /* ---- open rows of HBM */
@@ -58,8 +59,8 @@ struct served sram_write(const struct range *range, uint64_t t_ps);
 struct served tcm_serve_read(const struct range *range, uint64_t t_ps);
 struct served tcm_serve_write(const struct range *range, uint64_t t_ps);
 
-/* ---- models of users: what such a model is asked, and what it said, counted. Ends the run with a message if no memory
- * can do what it said. */
+/* ---- models of users: own_ask makes the request for such a model; own_served takes its answer, and counts it in the
+ * statistics. Ends the run with a message if no memory can serve a request as the answer says. */
 
 struct kb_memory_request;
 struct kb_served;

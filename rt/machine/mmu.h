@@ -23,7 +23,7 @@ struct translation {
  * walks the table and replaces the least recently used entry of the TLB. */
 struct translation mmu_translate(struct pe *pe, const struct address_run *asked, size_t count);
 
-/* Where the pages of [va, va + bytes) are now: takes no time and leaves the TLB alone. */
+/* Translates [va, va + bytes) without taking time and without using the TLB. */
 struct translation mmu_look(struct pe *pe, uint64_t va, uint64_t bytes);
 
 /* Counts the pages of `bytes` bytes from va on. Returns NULL, or what is wrong: va is no multiple of the page size, or
@@ -38,7 +38,7 @@ void mmu_unmap(struct pe *pe, uint64_t va, uint64_t pages);
 /* Forgets all page tables. */
 void mmu_reset(void);
 
-/* Saves or restores a PE's table and TLB (state.h). */
+/* Saves or restores a PE's table and TLB (state_fields.h). */
 struct state_image;
 void mmu_carry(struct pe *pe, struct state_image *image);
 

@@ -1,6 +1,6 @@
 /* pe.h: the state of a PE: tokens in queues, servers, scheduler and feeder, TCM.
  *
- * A token stands for a tile on its way through the stages of its plan. One queue or one server holds it at a time. */
+ * A token represents a tile on its way through the stages of its plan. One queue or one server holds it at a time. */
 #ifndef KB_PE_H
 #define KB_PE_H
 
@@ -93,7 +93,7 @@ static inline uint32_t pe_rank(const struct pe *pe, enum node_kind part)
 /* Sets up all PEs (state.h: machine_init). */
 void pes_init(void);
 
-/* Has the next Issue step visit a PE: something that its servers may have waited for has changed. */
+/* Makes the next Issue step visit a PE, because something has changed that its servers may wait for. */
 void pe_wake(struct pe *pe);
 
 /* A server of the group starts or ends a service. */

@@ -136,7 +136,7 @@ static struct hop next_outside(const struct way *way, struct place at)
     }
 }
 
-/* From the port of a side to the facing port of the neighbouring cube. */
+/* The step from the port of a side to the facing port of the neighbouring cube. */
 static inline struct hop next_across(struct place at, enum side side)
 {
     static const enum side opposite[SIDES] = {SIDE_S, SIDE_W, SIDE_N, SIDE_E};
@@ -221,7 +221,7 @@ struct passage way_passage(const struct way *way, struct place at)
                             .goal = goal, .goal_down = end->down};
 }
 
-/* Out of a cube, from its last node on the way. */
+/* The step out of a cube, from its last node on the way. */
 static struct hop next_cube(const struct way *way, struct place at)
 {
     const struct attachment *exit = way_exit(way, at.sip);

@@ -109,7 +109,7 @@ struct hop {
 /* The step from a node on the way that is not its end. */
 struct hop way_next(const struct way *way, struct place at);
 
-/* What a message needs to find its steps inside one cube, all but the last one out of it, by table look-ups. */
+/* For finding the steps of a way inside one cube by table look-ups. The step out of the cube is way_next's. */
 struct passage {
     uint32_t rank, link;                                /* of the cube's first node, of its first link */
     const uint16_t *route;                              /* from each router towards the goal's; NO_LINK: it is there */

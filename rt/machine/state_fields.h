@@ -1,4 +1,4 @@
-/* state_fields.h: what code for all fields of the machine's state needs to read their rows in state.def. */
+/* state_fields.h: the rows of state.def: kinds, the check that no field is missing, save and restore of a field. */
 #ifndef KB_STATE_FIELDS_H
 #define KB_STATE_FIELDS_H
 
@@ -8,7 +8,7 @@
 
 #include "common/array.h"
 
-/* Tests compile the code that reads state.def with another one, to leave out a row at a time. */
+/* Tests define it otherwise for the code that reads state.def, to leave out one row at a time. */
 #ifndef ROW_IS_READ
 #define ROW_IS_READ(operation, structure, field) true
 #endif
@@ -20,8 +20,8 @@ enum state_kind {
     STATE_SINCE, STATE_PART, STATE_DERIVED, STATE_CACHE, STATE_CONST, STATE_UNUSED
 };
 
-/* Checks that the rows of a struct in state.def name each of its members: a literal of the struct with an initializer
- * for each row does not compile if one is missing. Between STATE_LISTED and STATE_LISTED_END state.def is included. */
+/* STATE_LISTED(type), the rows of that struct, STATE_LISTED_END: checks that state.def names each member of the struct. A
+ * literal of the struct, with an initializer for each row, does not compile if one is missing. */
 #define STATE_LISTED(type)                                                                                             \
     _Pragma("GCC diagnostic push")                                                                                     \
     _Pragma("GCC diagnostic error \"-Wmissing-field-initializers\"")                                                   \

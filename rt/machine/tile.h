@@ -23,7 +23,7 @@ void token_read_slot(struct command *receive);
 
 /* ---- services */
 
-/* Has a service end at t_ps, by an event. */
+/* Makes a service end at t_ps, by an event. */
 void service_until(struct token *token, uint64_t t_ps);
 
 /* Ends a service now, in place. */
@@ -35,8 +35,8 @@ void service_event(struct event *event);
 /* All tiles of a command are complete: tells its submitter. */
 void command_complete(struct command *command);
 
-/* ---- what a PE's Issue step consists of: each call starts one service at most, and says whether it did. Most visits
- * find nothing to do, in place. */
+/* ---- the parts of a PE's Issue step. Each call starts at most one service, and returns whether it did. Inline tests
+ * find out first whether there is anything to do: mostly there is not. */
 
 /* Starts the first eligible token of two stages, which may be the same. */
 bool serve_waiting(struct pe *pe, struct server *server, enum stage_kind later, enum stage_kind earlier);

@@ -30,14 +30,14 @@ void coroutines_close(void);
 /* How often any coroutine was resumed. */
 uint64_t coroutine_resumed(void);
 
-/* Returns to whoever resumed this coroutine. */
+/* Suspends a coroutine, the one that runs: its coroutine_resume returns. */
 void coroutine_suspend(struct coroutine *coro);
 
 /* The size of its stack, and whether an address lies in the guard below. */
 size_t coroutine_stack_bytes(const struct coroutine *coro);
 bool coroutine_guards(const struct coroutine *coro, const void *address);
 
-/* Whether an address sanitizer, which handles traps itself, is told of switches. */
+/* Whether this build has the address sanitizer, which is told of switches and reports traps itself. */
 bool coroutine_announced(void);
 
 /* Frees the stack of a coroutine that has returned. */

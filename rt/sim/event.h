@@ -45,7 +45,7 @@ static inline uint32_t event_rank(const struct event *event)
     return order_rank(event->order);
 }
 
-/* Sets what decides about the event's place in a round, and its handler. */
+/* Sets the event's place in the order of a round, and its handler. */
 static inline void event_set(struct event *event, uint64_t order, uint64_t key, void (*fire)(struct event *))
 {
     event->order = order;
@@ -105,10 +105,10 @@ size_t event_waiting(uint64_t *kernel_ps);
 void event_drop(bool (*drop)(uint32_t rank));
 
 /* Moves time on by d_ps, and with it all events of later times, those of kernels excepted. No event may be due now, and
- * none of a kernel until then. Ends the run with a message if a time does not fit into 64 bits. */
+ * no event of a kernel before the new time. Ends the run with a message if a time does not fit into 64 bits. */
 void event_skip(uint64_t d_ps);
 
-/* Goes to a time, which may be an earlier one; nothing waits. */
+/* Sets the time, which may be earlier than now. No event may wait. */
 void event_restart(uint64_t t_ps);
 
 /* Events fired so far. */
@@ -117,8 +117,8 @@ uint64_t event_fired(void);
 /* Sets time to 0 and empties the queue. */
 void event_reset(void);
 
-/* A handler of events, an event's `fire` or a message's `delivered`, with a name for people. Each module lists its own
- * for the profile, and ends the list with {0}. */
+/* An event's `fire` or a message's `delivered`, with the name that a profile prints. Each file has a list of its own
+ * handlers, which ends with {0}. */
 struct handler {
     const char *name;
     void (*function)(void);

@@ -12,10 +12,10 @@
  *     3. call observer_watch where an option or the start of a run turns it on.
  * To add a moment: a row in observer.def, and a call of observe_NAME where it happens.
  *
- * Handlers read what they are given and what that leads to. Only fast-forward also changes the machine: it puts a
- * computed state in the place of a simulated one. What caused a moment is the event that fires (event_fires) and, if it
- * had to wait, whatever it waited for: `reserved` gives the time of the request and the time of the grant, a token the
- * time of its arrival in the queue. */
+ * Handlers read their arguments and what these refer to. Only fast-forward also changes the machine: it replaces a
+ * simulated state by a computed one. The cause of a moment is the event that fires (event_fires) and, after a wait, what
+ * was waited for: `reserved` has the times of the request and of the grant, a token the time of its arrival in the
+ * queue. */
 #ifndef KB_OBSERVER_H
 #define KB_OBSERVER_H
 
@@ -31,7 +31,7 @@ struct tl;
 struct token;
 struct transfer;
 
-/* What carries one thing at a time, with what its number counts over the machine. */
+/* A part of the machine that serves one request at a time. The comments say what its number counts, over the machine. */
 enum resource_kind {
     RESOURCE_NODE,                                      /* rank */
     RESOURCE_LINK,                                      /* link */
@@ -55,8 +55,9 @@ enum moment {
 struct observer {
     const char *name;
     bool needs_every_event;                             /* there is no fast-forward while it watches */
-    bool watches;                                       /* this and what follows are observer.c's */
-    uint32_t moments, bit;                              /* that it has handlers for; its own in a set of observers */
+    bool watches;                                       /* set by observer.c, like the next two */
+    uint32_t moments;                                   /* a bit for each moment that it has a handler for */
+    uint32_t bit;                                       /* its bit in a set of observers */
 #define MOMENT(name, parameters, arguments) void (*name) parameters;
 #include "observer.def"
 #undef MOMENT
@@ -65,23 +66,23 @@ struct observer {
 /* The list of all observers, at most 32, NULL at the end. Before any of them watches. */
 void observers_use(struct observer *const *observers);
 
-/* From now on an observer is told of its moments, or is not. */
+/* Switches an observer on or off: whether it is told of its moments. */
 void observer_watch(struct observer *observer, bool watches);
 
 /* Whether one of those that watch needs every event. */
 bool observers_need_every_event(void);
 
-/* A bit for each moment that somebody watches. */
+/* A bit for each moment that an observer watches. */
 extern uint32_t observed;
 
-/* Whether somebody watches. A hot function that cannot afford a call in its middle, because registers would have to be
- * saved around it, asks first, and is compiled twice: with and without the call. */
+/* Whether an observer watches a moment. A hot function that cannot afford a call in its middle, because registers would
+ * have to be saved around it, asks this first and is compiled twice: with and without the call. */
 static inline bool is_observed(enum moment moment)
 {
     return __builtin_expect(observed >> moment & 1, 0);
 }
 
-/* observe_NAME: the machine says that it has come to a moment. */
+/* observe_NAME: tells the observers that watch it of a moment. */
 #define MOMENT(name, parameters, arguments)                                                                            \
     void tell_##name parameters;                                                                                       \
     static inline void observe_##name parameters                                                                       \
