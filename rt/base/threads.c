@@ -4,7 +4,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include "common/fail.h"
 
 unsigned thread_count;
+volatile sig_atomic_t threads_at_work;
 
 static struct {
     pthread_mutex_t mutex;
@@ -89,6 +89,7 @@ void threads_run(uint64_t count, void (*f)(uint64_t i, unsigned thread, void *ar
         return;
     }
     start();
+    threads_at_work = true;
     pthread_mutex_lock(&threads.mutex);
     threads.working = threads.started - 1;
     threads.rounds++;
@@ -99,4 +100,5 @@ void threads_run(uint64_t count, void (*f)(uint64_t i, unsigned thread, void *ar
     while (threads.working > 0)
         pthread_cond_wait(&threads.ends, &threads.mutex);
     pthread_mutex_unlock(&threads.mutex);
+    threads_at_work = false;
 }

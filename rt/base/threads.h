@@ -2,6 +2,7 @@
 #ifndef KB_THREADS_H
 #define KB_THREADS_H
 
+#include <signal.h>
 #include <stdint.h>
 
 /* The number of threads, the caller's included. 0, before the first use: one for each processor that this process may
@@ -18,5 +19,8 @@ void threads_prepare(void);
 /* Calls f(i, thread, arg) for i = 0 ... count - 1 on all threads, each of which takes the lowest i that is left, and
  * returns when all calls have returned. `thread` is below thread_count; the caller's is 0. */
 void threads_run(uint64_t count, void (*f)(uint64_t i, unsigned thread, void *arg), void *arg);
+
+/* Whether other threads work for the caller of threads_run, who must not be left where it is: a signal handler may ask. */
+extern volatile sig_atomic_t threads_at_work;
 
 #endif

@@ -16,6 +16,7 @@
 #include "base/human.h"
 #include "base/progress.h"
 #include "base/stopwatch.h"
+#include "base/threads.h"
 #include "common/arena.h"
 #include "common/diag.h"
 #include "common/temporary.h"
@@ -337,7 +338,7 @@ static void watch_stall(double now, void *context)
     double late = end == END_NONE ? 0 : now - end_s;
     late = late < seconds ? late : seconds;
     late *= end == END_MEMORY ? 2 : 1;                  /* memory grows meanwhile */
-    if ((late >= LEFT_S && in_own_code(context)) || late >= LEFT_IN_LIBRARY_S) {
+    if (!threads_at_work && ((late >= LEFT_S && in_own_code(context)) || late >= LEFT_IN_LIBRARY_S)) {
         stall.since = now;
         trap_divert(context, left_behind);
     }
