@@ -18,7 +18,7 @@ def gemms():
         for form in ({}, {"ta": True}, {"tb": True}, {"ta": True, "tb": True}, {"pinned": True},
                      {"tb": True, "pinned": True}):
             yield {"dtype": dtype, "out": dtype} | form
-        for epilogues in ("copy neg", "abs sqrt", "scale exp", "bias relu", "scale bias gelu", "silu tanh", "sigmoid",
+        for epilogues in ("copy neg", "abs sqrt", "scale tanh exp", "bias relu", "scale bias gelu", "silu tanh", "sigmoid",
                           "add", "sub mul", "max min", "div cast", "bias add scale relu"):
             yield {"dtype": dtype, "out": dtype, "epilogues": epilogues}
             yield {"dtype": dtype, "out": "f32", "epilogues": epilogues, "tb": True}
