@@ -172,7 +172,7 @@ static kb_ref expert_result(const struct moe_args *arg, uint64_t e)
     return out;
 }
 
-/* The reference: every expert works on all tokens, and each token selects the results of its own experts. */
+/* The reference: every expert works on all tokens, and each token selects the results of the experts that it is routed to. */
 static kb_ref expected(const struct moe_args *arg, const bool *used)
 {
     kb_ref chosen[MOST_TOP], term[MOST_TOP] = {NULL}, y = NULL;

@@ -107,7 +107,7 @@ static void refuse_entry(const char *file, const char *why)
     message("%s: %s is not used: %s; remove it\n", program_name, path_of(file), why);
 }
 
-/* Opens a file of the cache to be read. Returns -1 if there is none or it is not to be used. */
+/* Opens a file of the cache to be read. Returns -1 if the file is missing or must not be used. */
 static int entry_open(const char *file, size_t *length)
 {
     struct stat status;

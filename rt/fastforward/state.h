@@ -67,7 +67,7 @@ void state_copy_link(const struct group_pair *pair, uint32_t position);
 
 /* ---- shifts */
 
-/* The lowest number of a tile of the PE's composite that is under way; if there is none, of the next tile to be fed. */
+/* The lowest number of a tile of the PE's composite that is under way; without one, of the next tile to be fed. */
 uint64_t state_oldest_tile(const struct pe *pe);
 
 /* Moves the machine on by d_ps, in which PE number i of `pes` feeds tiles[i] more tiles, to the same state. */

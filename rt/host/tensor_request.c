@@ -31,7 +31,7 @@ static uint64_t shard_bytes(const struct tensor *tensor, uint32_t i)
 
 static void request_ended(void *owner);
 
-/* Submits the next memory request, or completes it if there is none. */
+/* Submits the next memory request. Completes the whole if no shard is left. */
 static void go_on(struct kb_request *whole)
 {
     const struct tensor *tensor = whole->tensor;

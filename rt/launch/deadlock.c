@@ -37,7 +37,7 @@ static const struct pe *waits_for(const struct pe *pe)
 
 /* ---- one PE */
 
-/* The first tile of a command that is in a server or in a queue; NULL: there is none. */
+/* The first tile of a command that is in a server or in a queue; NULL if no tile is. */
 static const struct token *tile_of(const struct pe *pe, const struct command *command)
 {
     for (const struct server *server = pe->servers; server < pe->servers + kb_pe_servers; server++)
