@@ -239,6 +239,12 @@ def of_others():
     ok(all(map(os.path.exists, mine)), "a cache that is too large keeps files that are not kbgen's", *os.listdir(kept))
 
 
+def temporary_of(out, pid):
+    """The temporary folders m.PID-N.tmp of a kbgen. N is not always 0: a folder that another kbgen sweeps before its
+    maker has locked it is gone, and the maker takes the next number."""
+    return [name for name in os.listdir(out) if re.fullmatch(rf"m\.{pid}-\d+\.tmp", name)]
+
+
 def leftovers():
     """kill -9 leaves temporary folders, files and locks; the next kbgen removes those, and none that is in use."""
     where, kept, _ = set_up("leftovers")
@@ -250,17 +256,19 @@ def leftovers():
     environment = os.environ | {"KBGEN_CACHE": kept}
     killed, running = (subprocess.Popen([*words, "--set", f"system.sips={sips}"], cwd=where, env=environment)
                        for sips in (2, 3))
-    folders = [os.path.join(out, f"m.{process.pid}-0.tmp") for process in (killed, running)]
     begun = wait_until(lambda: len(read(pids).splitlines()) == 2)
+    folders = [temporary_of(out, process.pid) for process in (killed, running)]
     killed.kill()
     killed.wait()
     mine = [folder("leftovers", "out", name) for name in ("m.1-0.tmp.mine", "m.1.tmp", "m.x-0.tmp", "other.1-0.tmp")]
     left = write(os.path.join(kept, f"object-{32 * 'a'}.77.tmp"), "half")
-    ok(begun and os.path.isdir(folders[0]), "kill -9 leaves a temporary folder", *os.listdir(out))
+    ok(begun and len(folders[0]) == 1 and temporary_of(out, killed.pid) == folders[0],
+       "kill -9 leaves a temporary folder", *os.listdir(out))
     ended = run(KBGEN, "m.yaml", "-o", "out/m", "--set", "system.sips=4", "--cc", CC, cwd=where, env=environment)
-    ok(ended.returncode == 0 and not os.path.exists(folders[0]), "the next kbgen removes the folder of a killed one",
+    ok(ended.returncode == 0 and not temporary_of(out, killed.pid), "the next kbgen removes the folder of a killed one",
        ended.said, *os.listdir(out))
-    ok(os.path.isdir(folders[1]), "a folder of a kbgen that runs stays", *os.listdir(out))
+    ok(len(folders[1]) == 1 and temporary_of(out, running.pid) == folders[1], "a folder of a kbgen that runs stays",
+       *os.listdir(out))
     ok(all(map(os.path.isdir, mine)), "folders of other names stay", *os.listdir(out))
     locks = [name for name in os.listdir(kept) if name.endswith(".lock")]
     ok(not os.path.exists(left) and len(locks) == 1,
