@@ -143,6 +143,28 @@ def names(program):
        ended.said)
 
 
+def kept_out(program):
+    """tl_data_op keeps commands out of the op log, and forces them in; they take the same time."""
+    every = {"add", "dma_read", "dma_write", "recv", "send"}
+    found = {}
+    for keep, names, times, verdict in ((0, every, 0, "ok"), (1, every - {"dma_read"}, 4, "wrong"),
+                                        (2, every - {"add"}, 4, "wrong"), (4, every, 4, "wrong"),
+                                        (8, {"add", "recv", "send"}, 12, "wrong"), (16, every, 0, "ok")):
+        path, answer = scratch("quiet"), scratch("quiet.json")
+        ended = run(program, "run", "quiet", f"keep={keep}", "--races", "--oplog", path, "--json", answer)
+        result = json.loads(read(answer))
+        ops = [op for op in operations(program, path)[0] if op["pe"] != "host"]
+        found[keep] = result["end_ps"], [row["complete_ps"] for row in result["launches"][0]["commands"]]
+        ok({op["op_name"] for op in ops} == names and len(ops) == 4 * 6 - times,
+           f"keep={keep}: the op log has the data operations alone", len(ops), sorted({op["op_name"] for op in ops}))
+        ok(result["verify"][0]["status"] == verdict and ended.returncode == (verdict != "ok"),
+           f"keep={keep}: what was kept out has no effect, and the verdict is {verdict}", ended.said)
+        said = re.search(r"^kept out +(\d+) commands of the op log, the first by quiet at .*many.c:\d+;", ended.stdout, re.M)
+        ok(result.get("kept_out", {"commands": 0})["commands"] == times == int(said[1] if said else 0),
+           f"keep={keep}: the summary and the JSON count what was kept out", ended.stdout, result.get("kept_out"))
+    ok(len(set(map(str, found.values()))) == 1, "commands that are kept out take the same time", found)
+
+
 # ---- the data pass, later
 
 def later(program):
@@ -270,7 +292,7 @@ def others(program):
 
 def main():
     small = small_machine("small", KERNELS)
-    for part in (streams, shows, names, later, damage, differs, others, is_bounded):
+    for part in (streams, shows, names, kept_out, later, damage, differs, others, is_bounded):
         part(small)
 
 

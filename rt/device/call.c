@@ -158,10 +158,14 @@ void call_wait(const struct call *call, tl_handle handle)
         hb_waited(pe_number(call->tl->pe), number);
 }
 
-/* Records an effect of the next command; of a receive only the call, for it has no effect before its completion. */
+/* Records an effect of the next command; of a receive only the call, for it has no effect before its completion. Returns
+ * NULL if the kernel keeps the command out of the op log. */
 static struct op_ref *record(const struct call *call, struct op *op, bool receives)
 {
     const struct device_state *state = device_state(call->tl);
+    bool is_message = receives || (op->kind == OPKIND_memory && op->copy.to.memory == store_messages());
+    if (state->keeps_next_out && !is_message)
+        return NULL;
     op->pe = pe_number(call->tl->pe);
     op->serial = call->tl->serial;
     op->command = call->tl->commands;
@@ -188,7 +192,13 @@ tl_handle call_submit(const struct call *call, struct request *ask, struct op *o
 
 tl_handle call_submit_recorded(const struct call *call, struct request *ask, struct op_ref *recorded)
 {
-    device_state(call->tl)->after.count = 0;
+    struct device_state *state = device_state(call->tl);
+    state->after.count = 0;
+    if (state->keeps_next_out && !recorded && kept_out.commands++ == 0) {
+        kept_out.kernel = call->tl->name;
+        kept_out.first = call->site;
+    }
+    state->keeps_next_out = state->keeps_out;
     if (races_on)
         hb_submitted(pe_number(call->tl->pe));
     ask->file = call->site.file;

@@ -16,6 +16,8 @@
 #include "races/race.h"
 #include "sim/loop.h"
 
+struct kept_out kept_out;
+
 static void state_free(struct tl *tl)
 {
     struct device_state *state = device_state(tl);
@@ -45,6 +47,7 @@ void device_reset(void)
     for (struct pe *pe = kb_pe; pe < kb_pe + pe_count(); pe++)
         if (pe->kernel && pe->kernel->data)
             state_free(pe->kernel);
+    kept_out = (struct kept_out){0};
 }
 
 /* ---- place and time */
@@ -103,6 +106,17 @@ void tl_after_at(struct tl *tl, tl_handle handle, const char *file, uint32_t lin
 {
     struct call call = call_of(tl, "tl_after", file, line);
     call_after(&call, handle);
+}
+
+void tl_data_op(struct tl *tl, bool is_data_op)
+{
+    device_state(tl)->keeps_next_out = !is_data_op;
+}
+
+void tl_data_op_default(struct tl *tl, bool is_data_op)
+{
+    struct device_state *state = device_state(tl);
+    state->keeps_out = state->keeps_next_out = !is_data_op;
 }
 
 /* ---- messages to people */

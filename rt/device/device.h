@@ -19,7 +19,15 @@ struct device_state {
     struct data_copy *copies;                           /* that tl_data returned (buffer.c) */
     struct hazards hazards;
     struct ARRAY(uint32_t) after;                       /* numbers of the commands that the next one depends on */
+    bool keeps_out, keeps_next_out;                     /* of the op log: later commands, the next one (tl_data_op) */
 };
+
+/* The commands of this run that kernels have kept out of the op log. */
+extern struct kept_out {
+    uint64_t commands;
+    const char *kernel;                                 /* of the first */
+    struct call_site first;
+} kept_out;
 
 static inline struct device_state *device_state(const struct tl *tl)
 {

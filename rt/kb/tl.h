@@ -241,6 +241,14 @@ uint64_t tl_slots(const struct tl *tl);
  * one of this kernel. */
 #define tl_after(tl, handle) tl_after_at(tl, handle, __FILE__, __LINE__)
 
+/* Whether the next command is a data operation: the op log records it, and it has an effect on data. A command that is
+ * none only takes its time: it is in no op log, moves and computes nothing, and no race is looked for; the summary says
+ * how many there were. A send or a receive always is one, because a receive names its send. No time. */
+void tl_data_op(struct tl *tl, bool is_data_op);
+
+/* The same for all later commands of this kernel, except those after a tl_data_op. At first they are data operations. */
+void tl_data_op_default(struct tl *tl, bool is_data_op);
+
 /* Blocks for `ps` picoseconds. */
 #define tl_delay(tl, ps) tl_delay_at(tl, ps, __FILE__, __LINE__)
 

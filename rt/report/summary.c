@@ -10,6 +10,7 @@
 #include "base/human.h"
 #include "common/arena.h"
 #include "datapass/exec.h"
+#include "device/device.h"
 #include "host/bench.h"
 #include "host/bounds.h"
 #include "host/figure.h"
@@ -440,6 +441,10 @@ void summary_print(FILE *out, const struct host_times *host)
         summary_print_difference(out, &exec_difference);
     else if (exec_check)
         fprintf(out, "verified     every operation of %" PRIu64 "\n", exec_stats.ops);
+    if (kept_out.commands)
+        fprintf(out, "kept out     %" PRIu64 " command%s of the op log, the first by %s at %s:%" PRIu32 "; a result of "
+                "theirs\n             was not computed, and what was verified does not have it\n", kept_out.commands,
+                kept_out.commands == 1 ? "" : "s", kept_out.kernel, kept_out.first.file, kept_out.first.line);
     races_print(out);
     double rate = host->simulation > 0 ? (double)event_fired() / host->simulation : 0;
     fprintf(out,
@@ -533,9 +538,21 @@ void utilisation_write(struct json *json)
     json_object_end(json);
 }
 
+static void write_kept_out(struct json *json)
+{
+    json_object(json, "kept_out");
+    json_u64(json, "commands", kept_out.commands);
+    json_string(json, "kernel", kept_out.kernel);
+    json_string(json, "file", kept_out.first.file);
+    json_u64(json, "line", kept_out.first.line);
+    json_object_end(json);
+}
+
 void summary_write(struct json *json)
 {
     verifications_write(json);
+    if (kept_out.commands)
+        write_kept_out(json);
     if (exec_difference.op)
         write_difference(json, &exec_difference);
     races_write(json);

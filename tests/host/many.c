@@ -83,6 +83,46 @@ KB_BENCH(named, "what tl_after names")
     kb_expect_close(y, kb_ref_copy(x));
 }
 
+struct quiet_args { kb_tensor x, y; uint64_t keep; };
+
+/* y = 2 x. Bits of `keep` keep commands out of the op log: 0 the load, 1 the sum, 2 the first store, 3 all but the sum,
+ * which is forced in, 4 messages, in vain. */
+KB_KERNEL(quiet, struct quiet_args)
+{
+    uint32_t pes = tl_num_pes(tl), right = (tl_pe(tl) + 1) % pes, left = (tl_pe(tl) + pes - 1) % pes;
+    struct tl_shard a = tl_alloc(tl, KB_f16, 8, 8);
+    tl_data_op_default(tl, !(arg->keep >> 3 & 1));
+    if (arg->keep & 1)
+        tl_data_op(tl, false);
+    tl_handle load = tl_load_async(tl, a, tl_my_shard(tl, arg->x));
+    tl_wait(tl, load);
+    if (arg->keep & 2)
+        tl_data_op(tl, false);
+    if (arg->keep >> 3 & 1)
+        tl_data_op(tl, true);
+    tl_after(tl, load);
+    tl_add(tl, a, a, a);
+    if (arg->keep >> 2 & 1)
+        tl_data_op(tl, false);
+    tl_store(tl, tl_my_shard(tl, arg->y), a);
+    tl_data_op(tl, !(arg->keep >> 4 & 1));
+    tl_send(tl, right, a);
+    tl_data_op(tl, !(arg->keep >> 4 & 1));
+    tl_recv(tl, left, a);
+    tl_store(tl, tl_my_shard(tl, arg->x), a);
+}
+
+KB_BENCH(quiet, "commands that are kept out of the op log", KB_INT(keep, 0, 0, 31, "bits, see quiet"))
+{
+    struct kb_pes all = kb_pes("*");
+    kb_tensor x = kb_tensor_new("x", KB_f16, kb_2d(8 * all.count, 8), kb_rows(KB_HBM, all));
+    kb_tensor y = kb_tensor_new("y", KB_f16, kb_2d(8 * all.count, 8), kb_rows(KB_HBM, all));
+    kb_fill_uniform(x, 1, 2);
+    kb_ref given = kb_ref_copy(x);
+    kb_wait(kb_launch(quiet, all, &(struct quiet_args){x, y, (uint64_t)kb_int(keep)}));
+    kb_expect_close(y, kb_ref_binary("add", given, given));
+}
+
 /* One PE waits for a message that never comes. */
 KB_KERNEL(waits, struct many_args)
 {
