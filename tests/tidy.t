@@ -77,6 +77,8 @@ def wrong_includes(path, lines):
     for number, name, angled in included(lines):
         if angled and folder == "kernels" and not name.startswith("kb/"):
             yield number, f"a kernel includes <kb/...> and headers beside it, not <{name}>"
+        if angled and name.split("/")[0] in ROOMS:
+            yield number, f'a header of the tree is included with quotes: "{name}", not <{name}>'
         if not angled and folder in MAY_INCLUDE:
             target = resolve(folder, name)
             seen = re.match(MAY_INCLUDE[folder], target) or path == "gen/main.c" and re.match(MAIN, target)

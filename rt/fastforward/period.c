@@ -95,15 +95,11 @@ static void reference_take_counters(void)
 /* Counts what was counted since the reference `times` times more. */
 static void repeat_counters(uint64_t times)
 {
-    _Static_assert(sizeof stats % sizeof(uint64_t) == 0, "statistics are numbers of 64 bits and nothing else");
-    uint64_t *now = (uint64_t *)&stats;
-    const uint64_t *then = (const uint64_t *)&reference.stats;
     count_busy();
     for (size_t i = 0; i < period.counter_count; i++)
         *period.counters[i] = sum(*period.counters[i],
                                   product(*period.counters[i] - reference.counters[i], times));
-    for (size_t i = 0; i < sizeof stats / sizeof *now; i++)
-        now[i] = sum(now[i], product(now[i] - then[i], times));
+    stats_repeat(&reference.stats, times);
 }
 
 /* ---- the reference */

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/rates.h"
 #include "common/array.h"
 #include "common/diag.h"
 #include "machine/emitted.h"
@@ -359,13 +358,10 @@ static void wake_group(const struct group *group)
 static void wake(void)
 {
     uint64_t sleepers = partition.group_count - 1;
-    uint64_t *now = (uint64_t *)&stats;
-    const uint64_t *then = (const uint64_t *)&sleeping.stats;
     observer_watch(&symmetry_observer, false);
     loop_alarm_ps = UINT64_MAX;
     sleeping.services += (stats.services - sleeping.stats.services) * sleepers;
-    for (size_t i = 0; i < sizeof stats / sizeof *now; i++)
-        now[i] = sum(now[i], product(now[i] - then[i], sleepers));
+    stats_repeat(&sleeping.stats, sleepers);
     for (uint32_t i = 0; i < representative()->pes; i++)
         state_count_busy(representative()->pe[i]);
     for (uint32_t i = 1; i < partition.group_count; i++)

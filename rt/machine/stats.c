@@ -1,6 +1,7 @@
 /* stats.c: the statistics of a run. */
 #include "stats.h"
 
+#include "base/rates.h"
 #include "fabric.h"
 
 struct stats stats;
@@ -8,6 +9,15 @@ struct stats stats;
 void stats_init(void)
 {
     stats = (struct stats){0};
+}
+
+void stats_repeat(const struct stats *then, uint64_t times)
+{
+    _Static_assert(sizeof stats % sizeof(uint64_t) == 0, "statistics are numbers of 64 bits and nothing else");
+    uint64_t *count = (uint64_t *)&stats;
+    const uint64_t *before = (const uint64_t *)then;
+    for (size_t i = 0; i < sizeof stats / sizeof *count; i++)
+        count[i] = sum(count[i], product(count[i] - before[i], times));
 }
 
 uint64_t link_busiest_ps(enum link_class class)

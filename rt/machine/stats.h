@@ -36,6 +36,9 @@ uint64_t link_busiest_ps(enum link_class class);
 
 void stats_init(void);
 
+/* Counts everything that was counted since `then` some times more. */
+void stats_repeat(const struct stats *then, uint64_t times);
+
 /* A service of an engine has ended. */
 static inline void stats_service(enum engine engine, uint64_t arrival_ps, uint64_t start_ps)
 {

@@ -8,6 +8,7 @@
 #include "common/array.h"
 #include "common/diag.h"
 #include "common/pool.h"
+#include "kb/arith.h"
 #include "launch/host_request.h"
 #include "launch/kernel.h"
 #include "launch/launch.h"
@@ -104,11 +105,6 @@ struct observer command_rows_observer = {
 };
 
 /* ---- JSON */
-
-static uint64_t most(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
 
 /* A time; null if it has not come. */
 static void write_time(struct json *json, const char *key, bool happened, uint64_t t_ps)
@@ -215,9 +211,9 @@ static void write_metrics(struct json *json, const struct launch *launch)
     uint64_t exec = 0, dma = 0, compute = 0;
     for (uint32_t i = 0; i < launch->count; i++) {
         const struct kernel_run *run = &launch->runs[i];
-        exec = most(exec, exec_ps(run));
-        dma = most(dma, run_dma_ps(run, sim_now_ps()));
-        compute = most(compute, run_compute_ps(run, sim_now_ps()));
+        exec = kb_max(exec, exec_ps(run));
+        dma = kb_max(dma, run_dma_ps(run, sim_now_ps()));
+        compute = kb_max(compute, run_compute_ps(run, sim_now_ps()));
     }
     json_u64(json, "pe_exec_ps", exec);
     json_u64(json, "dma_ps", dma);

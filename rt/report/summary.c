@@ -14,6 +14,7 @@
 #include "host/bench.h"
 #include "host/bounds.h"
 #include "host/figure.h"
+#include "kb/arith.h"
 #include "launch/host_request.h"
 #include "launch/launch.h"
 #include "machine/emitted.h"
@@ -256,19 +257,14 @@ struct observer summary_observer = {
 
 /* ---- text */
 
-static uint64_t most(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 static void print_launch(FILE *out, const struct launch *launch)
 {
     uint64_t exec_ps = 0, dma_ps = 0, compute_ps = 0;
     for (uint32_t i = 0; i < launch->count; i++) {
         const struct kernel_run *run = &launch->runs[i];
-        exec_ps = most(exec_ps, run->end_ps - run->start_ps);
-        dma_ps = most(dma_ps, run->dma_ps);
-        compute_ps = most(compute_ps, run->compute_ps);
+        exec_ps = kb_max(exec_ps, run->end_ps - run->start_ps);
+        dma_ps = kb_max(dma_ps, run->dma_ps);
+        compute_ps = kb_max(compute_ps, run->compute_ps);
     }
     fprintf(out, "launch       %s on %u PEs: %s to %s; longest kernel %s, DMA %s, compute %s\n", launch->program,
             (unsigned)launch->count, human_time(launch->submitted_ps), human_time(launch->done_ps),
