@@ -15,21 +15,17 @@
 #include "limits.h"
 #include "machine/emitted.h"
 #include "machine/state.h"
+#include "output_files.h"
 #include "report/profile.h"
 #include "report/result.h"
-#include "report/trace.h"
-#include "report/usage.h"
 #include "sim/loop.h"
+#include "sim/observer.h"
 #include "stream.h"
 
 static int replay_main(int argc, char **argv);
 
 static const struct cli_option options[] = {
-    {'j', "json", "FILE", "write the result as JSON; - is standard output"},
-    {'t', "trace", "FILE", "write the trace events, one JSON object a line; - is standard output"},
-    {'S', "stats", "FILE",
-     "write what each node, link, memory channel and engine served, was busy and waited\n"
-     "for, as JSON; - is standard output"},
+    OUTPUT_OPTIONS,
     {'e', "exact-events", NULL, "simulate every event, skip nothing that repeats: same results, more slowly"},
     {'f', "profile", NULL, "report where the host's time went, by kind of event"},
     LIMIT_OPTIONS,
@@ -58,10 +54,7 @@ static void write_result(struct json *json, void *arg)
         profile_write(json);
         json_object_end(json);
     }
-    if (watchdog_ended()) {
-        json_bool(json, "interrupted", true);
-        json_string(json, "ended_by", watchdog_ended());
-    }
+    result_write_interruption(json);
 }
 
 static void print_summary(const char *path)
@@ -80,40 +73,29 @@ static void print_summary(const char *path)
 
 static int replay_main(int argc, char **argv)
 {
-    const char *json_path = NULL, *trace_path = NULL, *stats_path = NULL;
+    struct output_files files = {0};
     fastforward_on = true;
     for (int letter; (letter = subcommand_option(&replay_subcommand, argc, argv)) != -1;)
         switch (letter) {
-        case 'j': json_path = optarg; break;
-        case 't': trace_path = optarg; break;
-        case 'S': stats_path = optarg; break;
         case 'e': fastforward_on = false; break;
         case 'f': profile_start(); break;
-        default: limits_option(letter, optarg);
+        default:
+            if (!output_files_option(&files, letter, optarg))
+                limits_option(letter, optarg);
         }
     const char *path = subcommand_argument(&replay_subcommand, argc, argv, "one command stream");
-    const char *const outputs[][2] = {{"json", json_path}, {"trace", trace_path}, {"stats", stats_path}};
-    check_outputs_differ(outputs, COUNT_OF(outputs));
+    output_files_check(&files);
     const struct command_stream *stream = stream_read(path);
-    struct output json = {0};
-    observer_watch(&command_rows_observer, json_path);
-    if (json_path)                                      /* a path that cannot be written is reported before the run */
-        json = output_open(json_path);
-    if (trace_path)
-        trace_open(trace_path);
-    if (stats_path)
-        usage_open(stats_path);
+    observer_watch(&command_rows_observer, files.json);
+    output_files_open(&files);
     machine_init();
     fastforward_init();
     watchdog_start(&limits, NULL);
     sim_run(host_list_run, (void *)stream, 1, launches_deadlocked);
     faults_report_rest();
     watchdog_stop();
-    trace_close();
-    usage_close(end_ps());
-    if (json_path)
-        json_write_output(&json, write_result, NULL);
-    if (!is_standard_output(json_path) && !is_standard_output(trace_path) && !is_standard_output(stats_path))
+    output_files_close(&files, end_ps(), write_result, NULL);
+    if (!output_files_take_standard_output(&files))
         print_summary(path);
     if (profile_on)
         profile_print();

@@ -15,14 +15,12 @@
 #include "host/bench.h"
 #include "limits.h"
 #include "oplog/log.h"
+#include "output_files.h"
 #include "races/race.h"
 #include "reference/error.h"
 #include "reference/recheck.h"
 #include "report/profile.h"
-#include "report/result.h"
 #include "report/summary.h"
-#include "report/trace.h"
-#include "report/usage.h"
 #include "sim/loop.h"
 #include "simulation.h"
 #include "store/fill.h"
@@ -42,15 +40,11 @@ static const struct cli_option options[] = {
     {'r', "races", NULL, "look for races: accesses to the same bytes that nothing orders"},
     {'n', "threads", "N", "threads that compute data (all processors); results do not depend on it"},
     {'s', "seed", "N", "seed of random values (0)"},
-    {'j', "json", "FILE", "write the result as JSON; - is standard output"},
     {'p', "points", "FILE",
      "sweep: one run for each line of FILE, - is standard input. A line is a JSON\n"
      "object of parameters, such as {\"m\": 64, \"--seed\": 7}; the command line gives\n"
      "the others. Each answer is a line of JSON, on standard output or in --json"},
-    {'t', "trace", "FILE", "write the trace events, one JSON object a line; - is standard output"},
-    {'S', "stats", "FILE",
-     "write what each node, link, memory channel and engine served, was busy and waited\n"
-     "for, as JSON; - is standard output"},
+    OUTPUT_OPTIONS,
     {'o', "oplog", "FILE", "write the op log, with every stage of every tile, for `oplog` and `data`"},
     {'m', "oplog-mem", "SIZE", "memory for an op log without a file (256 MiB); the rest is in a temporary file"},
     {'e', "exact-events", NULL, "simulate every event, skip nothing that repeats: same results, more slowly"},
@@ -67,7 +61,8 @@ const struct subcommand run_subcommand = {
 };
 
 struct run_options {
-    const char *trace, *stats, *json, *points, *oplog;
+    struct output_files files;
+    const char *points;
 };
 
 static uint64_t parse_seed(const char *text)
@@ -93,61 +88,50 @@ static void set_data_mode(const char *text)
 static struct run_options read_options(int argc, char **argv)
 {
     struct run_options read = {0};
+    struct output_files *files = &read.files;
     oplog_on = fastforward_on = true;
     for (int letter; (letter = subcommand_option(&run_subcommand, argc, argv)) != -1;)
         switch (letter) {
         case 'd': set_data_mode(optarg); break;
         case 's': fill_seed = parse_seed(optarg); break;
         case 'n': threads_option(optarg); break;
-        case 'j': read.json = optarg; break;
-        case 't': read.trace = optarg; break;
-        case 'S': read.stats = optarg; break;
         case 'p': read.points = optarg; break;
-        case 'o': read.oplog = optarg; break;
+        case 'o': files->oplog = optarg; break;
         case 'm': log_memory_bytes = parse_size("oplog-mem", optarg); break;
         case 'e': fastforward_on = false; break;
         case 'l': error_mode_option(optarg); break;
         case 'r': races_on = true; break;
         case 'f': profile_start(); break;
-        default: limits_option(letter, optarg);
+        default:
+            if (!output_files_option(files, letter, optarg))
+                limits_option(letter, optarg);
         }
     if (optind == argc)
         usage_error("run needs a bench; `%s list` shows them", program_name);
-    const char *const outputs[][2] = {
-        {"json", read.json}, {"trace", read.trace}, {"stats", read.stats}, {"oplog", read.oplog}};
-    check_outputs_differ(outputs, COUNT_OF(outputs));
-    const char *of_one_run = read.trace ? "trace" : read.stats ? "stats" : read.oplog ? "oplog" : "profile";
-    if (read.points && (read.trace || read.stats || read.oplog || profile_on))
+    output_files_check(files);
+    const char *of_one_run = files->trace ? "trace" : files->stats ? "stats" : files->oplog ? "oplog" : "profile";
+    if (read.points && (files->trace || files->stats || files->oplog || profile_on))
         usage_error("--%s is for one run, but --points makes several: run the point by itself", of_one_run);
     return read;
 }
 
 /* Runs the bench once and reports. Returns the exit status. */
-static int run_and_report(const struct run_options *given, double began)
+static int run_and_report(struct output_files *files, double began)
 {
-    struct output json = {0};
-    if (given->trace)
-        trace_open(given->trace);
-    if (given->stats)
-        usage_open(given->stats);
-    if (given->json)                                    /* a path that cannot be written is reported before the run */
-        json = output_open(given->json);
-    if (given->oplog) {
-        log_open(given->oplog, bench_current->name);
+    output_files_open(files);
+    if (files->oplog) {
+        log_open(files->oplog, bench_current->name);
         observer_watch(&services_observer, true);
     }
     struct host_times times = {0};
     int status = simulation_run(began, &times);
-    trace_close();
-    usage_close(sim_now_ps());
     log_close(status == STATUS_GOOD);
-    if (given->json)
-        json_write_output(&json, simulation_write, &times);
-    bool quiet = is_standard_output(given->json) || is_standard_output(given->trace) || is_standard_output(given->stats);
-    summary_print(quiet ? stderr : stdout, &times);
+    output_files_close(files, sim_now_ps(), simulation_write, &times);
+    FILE *out = output_files_take_standard_output(files) ? stderr : stdout;
+    summary_print(out, &times);
     if (profile_on)
         profile_print();
-    simulation_print_end(quiet ? stderr : stdout, status);
+    simulation_print_end(out, status);
     return status;
 }
 
@@ -156,10 +140,10 @@ static int run_main(int argc, char **argv)
     double began = clock_seconds();
     struct run_options given = read_options(argc, argv);
     bench_select(bench_find(argv[optind]), argc - optind - 1, argv + optind + 1);
-    observer_watch(&command_rows_observer, given.json || given.points);
+    observer_watch(&command_rows_observer, given.files.json || given.points);
     observer_watch(&race_observer, races_on);
     simulation_prepare();
     if (given.points)
-        return sweep_run(given.points, given.json ? given.json : "-");
-    return run_and_report(&given, began);
+        return sweep_run(given.points, given.files.json ? given.files.json : "-");
+    return run_and_report(&given.files, began);
 }

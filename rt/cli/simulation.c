@@ -206,10 +206,7 @@ void simulation_write(struct json *json, void *times)
 
 void simulation_write_end(struct json *json, int status)
 {
-    if (watchdog_ended()) {
-        json_bool(json, "interrupted", true);
-        json_string(json, "ended_by", watchdog_ended());
-    }
+    result_write_interruption(json);
     if (simulation.error)
         json_string(json, "error", simulation.error);
     json_u64(json, "status", (uint64_t)status);

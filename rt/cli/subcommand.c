@@ -81,19 +81,3 @@ const char *subcommand_argument(const struct subcommand *s, int argc, char **arg
         usage_error("%s takes %s; see %s %s --help", s->name, what, program_name, s->name);
     return argv[optind];
 }
-
-bool is_standard_output(const char *path)
-{
-    return path && !strcmp(path, "-");
-}
-
-void check_outputs_differ(const char *const options[][2], size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        for (size_t j = i + 1; j < count; j++) {
-            const char *path = options[i][1], *other_path = options[j][1];
-            if (path && other_path && !strcmp(path, other_path))
-                usage_error("--%s and --%s cannot both go to %s", options[i][0], options[j][0],
-                            is_standard_output(path) ? "standard output" : path);
-        }
-}

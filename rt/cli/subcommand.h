@@ -1,4 +1,4 @@
-/* subcommand.h: what the subcommands of a simulator have in common: options, --help, output files. */
+/* subcommand.h: what the subcommands of a simulator have in common: options, --help. */
 #ifndef KB_SUBCOMMAND_H
 #define KB_SUBCOMMAND_H
 
@@ -30,12 +30,5 @@ const char *subcommand_argument(const struct subcommand *subcommand, int argc, c
 
 /* The name and topology of the machine, and kbgen's version. */
 void version_print(FILE *out);
-
-/* ---- output files; NULL: the option was not given, "-": standard output */
-
-bool is_standard_output(const char *path);
-
-/* A usage error if two of the options name one file. Each has its name and its path. */
-void check_outputs_differ(const char *const options[][2], size_t count);
 
 #endif

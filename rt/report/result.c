@@ -12,6 +12,7 @@
 #include "launch/host_request.h"
 #include "launch/kernel.h"
 #include "launch/launch.h"
+#include "launch/watchdog.h"
 #include "machine/emitted.h"
 #include "machine/pe.h"
 #include "oplog/spool.h"
@@ -288,6 +289,14 @@ void result_write(struct json *json, uint64_t end_ps)
     for (const struct launch *launch = launches; launch; launch = launch->next)
         write_launch(json, launch);
     json_array_end(json);
+}
+
+void result_write_interruption(struct json *json)
+{
+    if (!watchdog_ended())
+        return;
+    json_bool(json, "interrupted", true);
+    json_string(json, "ended_by", watchdog_ended());
 }
 
 static void write_object(FILE *file, bool one_line, void (*fill)(struct json *, void *), void *arg)
