@@ -105,7 +105,7 @@ def from_outside(program):
 # ---- messages
 
 def grouped():
-    """Two mistakes on 128 PEs."""
+    """Two mistakes on 128 PEs, and the places where they are."""
     program = simulator(topology("ref_sip"), "ref_sip", [SOURCE])
     ended, result = end(program, "fails")
     faults = [line for line in ended.stderr.splitlines() if line.startswith("fault: ")]
@@ -115,6 +115,9 @@ def grouped():
        and any(re.match(r"fault: KERNEL_ERROR of kernel fails as at sip0\.cube0\.pe1\.pe_cpu, on 63 more PEs; the last "
                         r"one is sip0\.cube15\.pe7\.pe_cpu, \d+ ps$", line) for line in faults),
        "equal faults are one message with the first PE, how many more there are, and the last", ended.said)
+    ended, _ = end(program, "scattered", "--sim-limit", "100 us")
+    ok(ended.stderr.count("  kernel scattered on 13 PEs, the first is ") == 8 and "  24 more PEs elsewhere\n" in ended.stderr,
+       "of the places where kernels are eight are printed, and how many PEs are elsewhere", ended.said)
 
 
 # ---- limits
@@ -134,7 +137,7 @@ def limits(program):
         ok(ended.returncode == 1 and re.search(rf"  kernel ends on \d PEs?\b.*sip0\..*; its last call is tl_\w+, at {place}",
                                                ended.stderr),
            f"--time-limit names the kernels that run: {what}", ended.said)
-        ok(interrupted(result, "--time-limit") and "ended by --time-limit after " in ended.stderr
+        ok(interrupted(result, "--time-limit") and ended.stderr.count("ended by --time-limit after ") == 1
            and ended.stdout.endswith("\nend          status 1\n"),
            f"--time-limit ends a run in order: {what}", ended.said, result)
     ended, result = end(program, "ends", "what=loads", "--mem-limit", "200 MiB", "--data", "off")
@@ -148,10 +151,12 @@ def limits(program):
         ended, result = end(program, "ends", "what=delay", "--sim-limit", "1.5 ms", *more)
         ok(ended.returncode == 1 and interrupted(result, "--sim-limit") and result["end_ps"] == 1500000000,
            f"--sim-limit ends a run at its time {' '.join(more)}", ended.said)
-    plain = end(program, "gemm", "m=512", "--data", "off")[1]
+    words = ("gemm", "m=1024", "k=256", "n=512", "tile_m=16", "tile_n=16", "tile_k=16", "--data", "off", "--profile")
+    ended, plain = end(program, *words)
+    ok(int(re.search(r" (\d+) in skipped periods", ended.stderr)[1]) > 10000, "a run that is limited skips periods", ended.said)
     at = plain["end_ps"]
     for limit, status in ((at, 0), (at - 1, 1), (at // 2, 1)):
-        ended, result = end(program, "gemm", "m=512", "--data", "off", "--sim-limit", f"{limit} ps")
+        ended, result = end(program, *words, "--sim-limit", f"{limit} ps")
         ok(ended.returncode == status == result["status"] and result["end_ps"] == limit
            and (status or result["launches"] == plain["launches"]),
            f"a run that needs {at} ps has status {status} with --sim-limit {limit} ps", ended.said)
@@ -164,6 +169,23 @@ def limits(program):
                               ("--sim-limit", "-1 ns", "a time such as 10 ms is needed")):
         ended = run(program, "run", "ends", option, text)
         ok(ended.returncode == 2 and why in ended.stderr, f"{option} {text} is refused: {why}", ended.said)
+
+
+def signals(program):
+    for name, ignored, want, by in (("SIGTERM", False, 143, "SIGTERM"), ("SIGINT", True, 1, "--time-limit")):
+        path = scratch("signal.json")
+        remove(path)
+        before = signal.getsignal(signal.SIGINT)
+        signal.signal(signal.SIGINT, signal.SIG_IGN if ignored else before)     # a child inherits what is ignored
+        process = subprocess.Popen([program, "run", "ends", "what=delay", "--time-limit", "2", "--json", path],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        signal.signal(signal.SIGINT, before)
+        wait_until(lambda: int(read(f"/proc/{process.pid}/stat").split()[13]) > 0.2 * os.sysconf("SC_CLK_TCK"))
+        process.send_signal(getattr(signal, name))
+        status = process.wait(60 * SLOW)
+        result = json.loads(read(path) or "{}")
+        ok(status == want and interrupted(result, by, want), f"{name} ends a run in order" if not ignored else
+           f"{name} that was ignored when the run began stays ignored", status, result)
 
 
 def stalled(program):
@@ -309,7 +331,7 @@ def main():
     if not SAN:
         from_outside(program)
     grouped()
-    for part in (limits, stalled, replays, sweeps, kept_answers, misuses, progress, asked, lines_of_progress, times):
+    for part in (limits, signals, stalled, replays, sweeps, kept_answers, misuses, progress, asked, lines_of_progress, times):
         part(program)
 
 

@@ -5,6 +5,7 @@ Under the sanitizers models that repeat the built-in ones run every third of the
 """
 import json
 import os
+import re
 import shutil
 
 from harness import CC, GEMM, KBGEN, ROOT, Replay, SAN, SMALL, done, first_difference, folder, normal, ok, options_of
@@ -238,6 +239,11 @@ for cc in COMPILERS:
     ok(made.returncode == 0 and not made.stderr and ended.returncode == 0, f"a GEMM on swapped.yaml verifies, {cc}",
        made.said, ended.said)
     told.append(without_host(result) + trace)
+ended = run(program, "run", "gemm", "m=256", "k=256", "n=256", "tile_m=16", "tile_n=16", "tile_k=16", "--data", "off",
+            "--profile")
+found = re.search(r"(\d+) stage services: (\d+) in skipped periods, (\d+) on PEs", ended.stderr)
+ok(found and int(found[1]) > 5000 and found[2] == found[3] == "0",
+   "with models of a user every event is simulated: fast-forward does not know their state", ended.said)
 ok(told[0] == told[-1],
    "both compilers give the same result and trace on swapped.yaml", first_difference(told[0], told[-1]))
 done()

@@ -130,6 +130,24 @@ KB_KERNEL(fails, struct ends_args)
     tl_fail(tl, 2, "on number %u", tl_pe(tl));
 }
 
+/* Ten places, at which PEs stay. */
+KB_KERNEL(scattered, struct ends_args)
+{
+    (void)arg;
+    switch (tl_pe(tl) % 10) {
+    case 0: tl_delay(tl, 1000000000); break;
+    case 1: tl_delay(tl, 1000000000); break;
+    case 2: tl_delay(tl, 1000000000); break;
+    case 3: tl_delay(tl, 1000000000); break;
+    case 4: tl_delay(tl, 1000000000); break;
+    case 5: tl_delay(tl, 1000000000); break;
+    case 6: tl_delay(tl, 1000000000); break;
+    case 7: tl_delay(tl, 1000000000); break;
+    case 8: tl_delay(tl, 1000000000); break;
+    case 9: tl_delay(tl, 1000000000); break;
+    }
+}
+
 #define WORDS                                                                                                          \
     "none abort assert raise raise_abort free segv overflow exit _exit _Exit quick_exit exit_7 pthread_exit fork "    \
     "fork_exit fork_abort fork_exec tl_load tl_delay tl_fail tl_alloc jump_kernel jump_bench jump_wait loop loop_calls "        \
@@ -164,6 +182,12 @@ KB_BENCH(bench_ends, "how a bench ends after a launch", KB_WORD(what, WORDS, "ho
         tl_delay(first_tl, 1);
     while (is("loop"))
         turns++;
+}
+
+KB_BENCH(scattered, "PEs at ten places", KB_WORD(what, WORDS, "nothing"))
+{
+    struct kb_pes all = kb_pes("*");
+    kb_wait(kb_launch(scattered, all, &(struct ends_args){tensor(all)}));
 }
 
 KB_BENCH(fails, "two mistakes on every PE", KB_WORD(what, WORDS, "nothing"))
