@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include "../../rt/common/arena.h"
+#include "../../rt/common/hash.h"
 #include "build_key.h"
 #include "cache.h"
-#include "../../rt/common/hash.h"
 #include "process.h"
 
 enum { NAME_BYTES = 33 };

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "../../rt/common/arena.h"
-#include "cache.h"
 #include "../../rt/common/hash.h"
+#include "cache.h"
 #include "home.h"
 #include "output.h"
 

@@ -23,8 +23,8 @@
 #include <unistd.h>
 
 #include "../../rt/common/arena.h"
-#include "../../rt/common/hash.h"
 #include "../../rt/common/fail.h"
+#include "../../rt/common/hash.h"
 #include "../words.h"
 #include "home.h"
 #include "output.h"

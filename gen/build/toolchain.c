@@ -13,8 +13,8 @@
 
 #include "../../rt/common/arena.h"
 #include "../../rt/common/diag.h"
-#include "cache.h"
 #include "../../rt/common/hash.h"
+#include "cache.h"
 #include "process.h"
 
 /* The state of a file: a change of its content shows in one of these numbers. */

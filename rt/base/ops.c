@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "tables.h"
 #include "common/arena.h"
 #include "common/array.h"
+#include "tables.h"
 
 static struct ARRAY(const char *) unknown;              /* names that the machine lacks */
 

@@ -3,8 +3,8 @@
 
 #include "base/dtype.h"
 #include "gemm_blocks.h"
-#include "machine/command.h"
 #include "kb/arith.h"
+#include "machine/command.h"
 #include "math.h"
 
 enum { PIECE = 1024 };                                  /* elements of a row at a time */

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/hash.h"
 #include "common/diag.h"
+#include "common/hash.h"
 
 enum { MOST_ROWS = 64 };                                /* of a grid: the bits of a mask */
 

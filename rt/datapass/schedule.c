@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/hash.h"
 #include "common/array.h"
 #include "common/fail.h"
+#include "common/hash.h"
 #include "kb/arith.h"
 #include "store/store.h"
 

@@ -9,11 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/hash.h"
 #include "base/output.h"
 #include "common/arena.h"
-#include "common/path_error.h"
 #include "common/diag.h"
+#include "common/hash.h"
+#include "common/path_error.h"
 #include "machine/emitted.h"
 #include "machine/tiling.h"
 

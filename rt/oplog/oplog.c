@@ -8,15 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "log.h"
-#include "machine/pe.h"
-#include "store/allocator.h"
-#include "sim/loop.h"
 #include "base/stopwatch.h"
 #include "common/arena.h"
 #include "common/array.h"
 #include "common/diag.h"
 #include "common/pool.h"
+#include "log.h"
+#include "machine/pe.h"
+#include "sim/loop.h"
+#include "store/allocator.h"
 
 bool oplog_on;
 

@@ -10,9 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "store/operation.h"
-#include "store/fill.h"
 #include "sim/observer.h"
+#include "store/fill.h"
+#include "store/operation.h"
 
 enum op_kind { OPKIND_memory, OPKIND_gemm, OPKIND_math };
 

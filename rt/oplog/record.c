@@ -5,12 +5,12 @@
 #include <string.h>
 
 #include "base/address.h"
+#include "common/arena.h"
+#include "common/diag.h"
 #include "common/hash.h"
 #include "machine/command.h"
 #include "machine/emitted.h"
 #include "machine/tiling.h"
-#include "common/arena.h"
-#include "common/diag.h"
 
 /* ---- interning: texts, sites, tensors */
 

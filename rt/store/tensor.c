@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/address.h"
-#include "machine/fabric.h"
-#include "common/fail.h"
-#include "base/dtype.h"
 #include "allocator.h"
+#include "base/address.h"
+#include "base/dtype.h"
 #include "common/arena.h"
+#include "common/fail.h"
+#include "machine/fabric.h"
 
 static uint32_t tensors;
 

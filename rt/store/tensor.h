@@ -2,9 +2,9 @@
 #ifndef KB_TENSOR_H
 #define KB_TENSOR_H
 
+#include "base/tables.h"
 #include "common/fail.h"
 #include "kb/host.h"
-#include "base/tables.h"
 
 struct shard {
     uint32_t memory;
