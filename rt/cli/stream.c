@@ -83,6 +83,52 @@ static void read_host_address(const struct node *node, const char *what, struct 
         error_at(node->where, "there is no cube %d in a SIP", out->cube);
 }
 
+/* ---- ids */
+
+/* The ids of the commands or of the steps above, by number; NULL: it has none. */
+struct ids {
+    const char **at;
+    uint32_t count;
+    const char *things, *thing;                         /* "commands", "command" */
+};
+
+/* The number of an id; the count if it is unknown. */
+static uint32_t id_number(const struct ids *ids, const char *id)
+{
+    uint32_t number = 0;
+    while (number < ids->count && !(ids->at[number] && !strcmp(ids->at[number], id)))
+        number++;
+    return number;
+}
+
+/* Adds the id of one more; NULL: it has none. */
+static void id_add(struct ids *ids, const struct node *value)
+{
+    const char *id = NULL;
+    if (value && node_string(value, "id", &id) && id_number(ids, id) < ids->count)
+        error_at(value->where, "two %s have the id '%s'", ids->things, id);
+    ids->at[ids->count++] = id;
+}
+
+/* What a wait waits for. */
+static void read_awaited(const struct node *wait, const struct ids *ids, uint32_t **awaited, uint32_t *count)
+{
+    const struct node *names = required(wait, "for");
+    const char *id;
+    if (!names || !node_is(names, NODE_SEQUENCE, "for"))
+        return;
+    *awaited = arena_alloc(names->count + 1, sizeof **awaited);
+    for (size_t i = 0; i < names->count; i++) {
+        if (!node_string(names->items[i], "an id", &id))
+            continue;
+        uint32_t number = id_number(ids, id);
+        if (number == ids->count)
+            error_at(names->items[i]->where, "no %s above has the id '%s'", ids->thing, id);
+        else
+            (*awaited)[(*count)++] = number;
+    }
+}
+
 /* ---- commands of a program */
 
 /* Reads the PE of an id such as sip0.cube3.pe5, in this spelling alone. */
@@ -245,17 +291,11 @@ static void read_field(const struct node *step, const struct command_field *fiel
 
 /* ---- programs */
 
-/* A program that is being read, and the ids of its commands, by number. */
-struct program_reader {
-    struct stream_program *program;
-    const char **ids;
-};
-
 static void read_command(const struct node *step, const struct command_form *form, struct stream_step *out,
-                         struct program_reader *reader)
+                         struct ids *ids)
 {
     bool composite = command_is_composite(form->kind), async = false;
-    const char *keys[COUNT_OF(form->fields) + 3] = {"do", "id"}, *id = NULL;
+    const char *keys[COUNT_OF(form->fields) + 3] = {"do", "id"};
     size_t count = 2;
     if (composite)
         keys[count++] = "op";
@@ -267,38 +307,20 @@ static void read_command(const struct node *step, const struct command_form *for
     out->ask.kind = form->kind;
     for (const struct command_field *field = form->fields; field->key; field++)
         read_field(step, field, out);
-    const struct node *name = node_get(step, "id"), *word = composite ? NULL : node_get(step, "async");
-    if (name && node_string(name, "id", &id))
-        for (uint32_t i = 0; i < reader->program->commands; i++)
-            if (reader->ids[i] && !strcmp(reader->ids[i], id))
-                error_at(name->where, "two commands have the id '%s'", id);
+    id_add(ids, node_get(step, "id"));
+    const struct node *word = composite ? NULL : node_get(step, "async");
     if (word)
         node_bool(word, "async", &async);
     out->kind = STEP_COMMAND;
     out->blocks = !composite && !async;
-    reader->ids[reader->program->commands++] = id;
 }
 
-static void read_wait(const struct node *step, struct stream_step *out, const struct program_reader *reader)
+static void read_wait(const struct node *step, struct stream_step *out, const struct ids *ids)
 {
     static const char *const keys[] = {"do", "for"};
-    const struct node *ids = required(step, "for");
-    const char *id;
     node_check_keys(step, "a wait", keys, COUNT_OF(keys));
     out->kind = STEP_WAIT;
-    if (!ids || !node_is(ids, NODE_SEQUENCE, "for"))
-        return;
-    out->awaited = arena_alloc(ids->count + 1, sizeof *out->awaited);
-    for (size_t i = 0; i < ids->count; i++) {
-        uint32_t number = 0;
-        if (!node_string(ids->items[i], "an id", &id))
-            continue;
-        while (number < reader->program->commands && !(reader->ids[number] && !strcmp(reader->ids[number], id)))
-            number++;
-        if (number == reader->program->commands)
-            error_at(ids->items[i]->where, "no command above has the id '%s'", id);
-        out->awaited[out->awaited_count++] = number;
-    }
+    read_awaited(step, ids, &out->awaited, &out->awaited_count);
 }
 
 static void read_delay(const struct node *step, struct stream_step *out)
@@ -311,7 +333,7 @@ static void read_delay(const struct node *step, struct stream_step *out)
         node_ps(ns, "ns", UINT64_MAX, &out->delay_ps);
 }
 
-static void read_step(const struct node *step, struct stream_step *out, struct program_reader *reader)
+static void read_step(const struct node *step, struct stream_step *out, struct ids *ids)
 {
     enum { COMPOSITE = COUNT_OF(forms), WAIT, DELAY, WORDS };
     const char *words[WORDS] = {[COMPOSITE] = "composite", [WAIT] = "wait", [DELAY] = "delay"};
@@ -325,27 +347,28 @@ static void read_step(const struct node *step, struct stream_step *out, struct p
     if (!name || !node_choice(name, "do", words, WORDS, &word))
         return;
     if (word == WAIT) {
-        read_wait(step, out, reader);
+        read_wait(step, out, ids);
     } else if (word == DELAY) {
         read_delay(step, out);
     } else if (word < COUNT_OF(forms)) {
-        read_command(step, &forms[word], out, reader);
+        read_command(step, &forms[word], out, ids);
     } else {
         name = required(step, "op");
         if (name && node_choice(name, "op", ops, COUNT_OF(ops), &op))
-            read_command(step, &composites[op], out, reader);
+            read_command(step, &composites[op], out, ids);
     }
 }
 
 static void read_program(const struct node *steps, struct stream_program *program)
 {
-    struct program_reader reader = {.program = program};
+    struct ids ids = {.things = "commands", .thing = "command"};
     if (!node_is(steps, NODE_SEQUENCE, "a program"))
         return;
     program->steps = arena_alloc(steps->count + 1, sizeof *program->steps);
-    reader.ids = arena_alloc(steps->count + 1, sizeof *reader.ids);
+    ids.at = arena_alloc(steps->count + 1, sizeof *ids.at);
     for (size_t i = 0; i < steps->count; i++)
-        read_step(steps->items[i], &program->steps[program->count++], &reader);
+        read_step(steps->items[i], &program->steps[program->count++], &ids);
+    program->commands = ids.count;
 }
 
 /* ---- PEs */
@@ -488,47 +511,13 @@ static void read_memory_request(const struct node *node, bool writes, struct str
 struct host_reader {
     struct command_stream *stream;
     const struct node **nodes;                          /* by step */
-    const char **ids;                                   /* NULL: none */
+    struct ids ids;
 };
 
 /* Whether a step is a request, which can be asynchronous and waited for. */
 static bool is_request(const struct host_step *step)
 {
     return step->kind != HOST_WAIT && step->kind != HOST_DELAY;
-}
-
-static void read_request_name(const struct node *node, struct host_step *step, struct host_reader *reader)
-{
-    const struct node *id = node_get(node, "id"), *async = node_get(node, "async");
-    const char *name;
-    if (async)
-        node_bool(async, "async", &step->async);
-    if (!id || !node_string(id, "id", &name))
-        return;
-    for (uint32_t i = 0; i < reader->stream->count; i++)
-        if (reader->ids[i] && !strcmp(reader->ids[i], name))
-            error_at(id->where, "two steps of the host have the id '%s'", name);
-    reader->ids[reader->stream->count] = name;
-}
-
-static void read_host_wait(const struct node *node, struct host_step *step, const struct host_reader *reader)
-{
-    const struct node *ids = required(node, "for");
-    const char *id;
-    if (!ids || !node_is(ids, NODE_SEQUENCE, "for"))
-        return;
-    step->awaited = arena_alloc(ids->count + 1, sizeof *step->awaited);
-    for (size_t i = 0; i < ids->count; i++) {
-        uint32_t at = 0;
-        if (!node_string(ids->items[i], "an id", &id))
-            continue;
-        while (at < reader->stream->count && !(reader->ids[at] && !strcmp(reader->ids[at], id)))
-            at++;
-        if (at == reader->stream->count)
-            error_at(ids->items[i]->where, "no step above has the id '%s'", id);
-        else
-            step->awaited[step->awaited_count++] = at;
-    }
 }
 
 /* The forms of a step: its word and the keys besides `do`; a request has `id` and `async` too. */
@@ -566,13 +555,15 @@ static void read_host_step(const struct node *node, unsigned form, bool listed, 
         keys[count++] = "async";
     }
     node_check_keys(node, host_form->what, keys, count);
-    if (listed && is_request(step))
-        read_request_name(node, step, reader);
+    id_add(&reader->ids, listed && is_request(step) ? node_get(node, "id") : NULL);
+    const struct node *async = listed && is_request(step) ? node_get(node, "async") : NULL;
+    if (async)
+        node_bool(async, "async", &step->async);
     switch (step->kind) {
     case HOST_MAP: read_map(node, form == FORM_UNMAP, &step->map); break;
     case HOST_MEMORY: read_memory_request(node, form == FORM_WRITE, &step->memory); break;
     case HOST_LAUNCH: read_launch(node, reader->stream, &step->launch); break;
-    case HOST_WAIT: read_host_wait(node, step, reader); break;
+    case HOST_WAIT: read_awaited(node, &reader->ids, &step->awaited, &step->awaited_count); break;
     case HOST_DELAY: {
         const struct node *ns = required(node, "ns");
         if (ns)
@@ -721,7 +712,8 @@ static void read_lists(const struct node *root, struct host_reader *reader)
     size_t launched = item_count(launches, "launches"), all = listed + mapped + requested + launched;
     reader->stream->steps = arena_alloc(all + 1, sizeof *reader->stream->steps);
     reader->nodes = arena_alloc(all + 1, sizeof *reader->nodes);
-    reader->ids = arena_alloc(all + 1, sizeof *reader->ids);
+    reader->ids = (struct ids){.at = arena_alloc(all + 1, sizeof *reader->ids.at), .things = "steps of the host",
+                               .thing = "step"};
     for (size_t i = 0; i < listed; i++)
         read_word_step(host->items[i], "a step of the host", 0, HOST_FORMS - 1, true, reader);
     for (size_t i = 0; i < mapped; i++)
