@@ -155,6 +155,14 @@ WRONG = (
 )
 
 
+MAP = "{ do: map, id: m, va: 0, bytes: 1, to: { space: hbm }, async: true }, { do: wait, for: [m] }"
+RIGHT = (
+    ("a map that was waited for is no longer in flight, nor are launches that have ended", f"{MAP}, {L1}, {L1}"),
+    ("a step may be waited for twice", f"{MAP}, {{ do: wait, for: [m] }}, {L1}"),
+    ("a PE may match several targets of a part", "{ do: launch, program: p, targets: ['*', sip0.cube0.pe0] }"),
+)
+
+
 def errors(program, text):
     """The run of a stream, and the errors and notes on standard error, from the place on."""
     path = write(scratch("wrong.yaml"), text)
@@ -170,6 +178,9 @@ def wrong():
         ok(ended.returncode == 2 and said == want, sentence, where.format(part), ended.said, *want)
     ended, said = errors(program, STEPS.format(NEXT))
     ok(ended.returncode in (0, 1) and not said, "a stream with nothing wrong is run", ended.said)
+    for sentence, part in RIGHT:
+        ended, said = errors(program, LIST.format(part))
+        ok(ended.returncode == 0 and not said, sentence, ended.said)
 
 
 def scopes():

@@ -30,6 +30,9 @@ def wrong(program):
     off = abs(first["got"] - first["expected"]) > first["allowed"]
     ok(ended.returncode == 1 and check["status"] == "wrong" and in_tile and off,
        "the result has the first wrong element of a wrong tile", check)
+    ended, made = result(program, "far_apart")
+    ok(ended.returncode == 1 and made["verify"][0]["first_wrong"]["index"] == "[70000]" and made["verify"][0]["wrong"] == 2,
+       "the first wrong element is that of the first part that has one", made["verify"])
 
 
 # mistake: its message; {} is the place of a line that is marked with the mistake.

@@ -1,4 +1,5 @@
-/* wrong.c: a GEMM on one PE whose kernel can get one tile of C wrong, for the test that this is noticed. */
+/* wrong.c: wrong results, for the test that they are noticed: a GEMM whose kernel can get one tile of C wrong, and a large
+ * tensor. */
 #include <kb/host.h>
 #include <kb/tl.h>
 
@@ -39,4 +40,15 @@ KB_BENCH(wrong, "a GEMM with one tile wrong",
     kb_fill_uniform(b, -30, 30);
     kb_wait(kb_launch(wrong, place.pes, &(struct wrong_args){a, b, c, kb_int(row), kb_int(column), kb_bool(wrong)}));
     kb_expect_close(c, kb_ref_gemm(a, b));
+}
+
+KB_BENCH(far_apart, "two wrong elements of a large tensor, in parts that several threads compare")
+{
+    enum { SIZE = 200000 };
+    static double values[SIZE];
+    kb_tensor x = kb_tensor_new("x", KB_f32, kb_1d(SIZE), kb_on(KB_HBM, kb_pes("sip0.cube0.pe1")));
+    kb_fill(x, 1);
+    for (int i = 0; i < SIZE; i++)
+        values[i] = i == 70000 || i == 140000 ? 2 : 1;
+    kb_expect_close(x, kb_ref_given(values, kb_1d(SIZE)));
 }
