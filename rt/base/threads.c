@@ -102,3 +102,13 @@ void threads_run(uint64_t count, void (*f)(uint64_t i, unsigned thread, void *ar
     pthread_mutex_unlock(&threads.mutex);
     threads_at_work = false;
 }
+
+void threads_forked(void)
+{
+    pthread_mutex_init(&threads.mutex, NULL);
+    pthread_cond_init(&threads.begins, NULL);
+    pthread_cond_init(&threads.ends, NULL);
+    threads.started = 1;
+    threads.working = 0;
+    threads_at_work = false;
+}

@@ -20,6 +20,9 @@ void threads_prepare(void);
  * returns when all calls have returned. `thread` is below thread_count; the caller's is 0. */
 void threads_run(uint64_t count, void (*f)(uint64_t i, unsigned thread, void *arg), void *arg);
 
+/* In a forked process: the other threads have to be started again. */
+void threads_forked(void);
+
 /* Whether other threads work for the caller of threads_run, who must not be left where it is: a signal handler may ask. */
 extern volatile sig_atomic_t threads_at_work;
 

@@ -13,6 +13,7 @@
 #include "datapass/exec.h"
 #include "fastforward/fastforward.h"
 #include "host/bench.h"
+#include "injection.h"
 #include "limits.h"
 #include "oplog/log.h"
 #include "output_files.h"
@@ -38,6 +39,9 @@ static const struct cli_option options[] = {
      "(docs/data.md); worst: the same with all errors added up; plain: 1e-5, 1e-3 or\n"
      "1e-2 of f32, f16 or bf16, relative to the expected value and to 1"},
     {'r', "races", NULL, "look for races: accesses to the same bytes that nothing orders"},
+    {'i', "inject", "N",
+     "put N defects into the data pass, one at a time, and count those that the\n"
+     "verification finds; drawn by --seed"},
     {'n', "threads", "N", "threads that compute data (all processors); results do not depend on it"},
     {'s', "seed", "N", "seed of random values (0)"},
     {'p', "points", "FILE",
@@ -102,6 +106,7 @@ static struct run_options read_options(int argc, char **argv)
         case 'l': error_mode_option(optarg); break;
         case 'r': races_on = true; break;
         case 'f': profile_start(); break;
+        case 'i': injection_option(optarg); break;
         default:
             if (!output_files_option(files, letter, optarg))
                 limits_option(letter, optarg);
@@ -109,9 +114,14 @@ static struct run_options read_options(int argc, char **argv)
     if (optind == argc)
         usage_error("run needs a bench; `%s list` shows them", program_name);
     output_files_check(files);
+    bool one_run = files->trace || files->stats || files->oplog || profile_on;
     const char *of_one_run = files->trace ? "trace" : files->stats ? "stats" : files->oplog ? "oplog" : "profile";
-    if (read.points && (files->trace || files->stats || files->oplog || profile_on))
+    if (read.points && one_run)
         usage_error("--%s is for one run, but --points makes several: run the point by itself", of_one_run);
+    if (injection_count && (read.points || one_run))
+        usage_error("--inject repeats the data pass: use it without --%s", read.points ? "points" : of_one_run);
+    if (injection_count && !oplog_on)
+        usage_error("--inject needs a data pass, which --data off leaves out");
     return read;
 }
 
@@ -124,11 +134,14 @@ static int run_and_report(struct output_files *files, double began)
         observer_watch(&services_observer, true);
     }
     struct host_times times = {0};
+    injection_begin();
     int status = simulation_run(began, &times);
+    injection_run_ended(status);
     log_close(status == STATUS_GOOD);
     output_files_close(files, sim_now_ps(), simulation_write, &times);
     FILE *out = output_files_take_standard_output(files) ? stderr : stdout;
     summary_print(out, &times);
+    injection_print(out);
     if (profile_on)
         profile_print();
     simulation_print_end(out, status);

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE                                     /* gettid */
 #include "simulation.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include "base/leave.h"
 #include "base/progress.h"
 #include "base/stopwatch.h"
+#include "base/threads.h"
 #include "common/arena.h"
 #include "common/fail.h"
 #include "data.h"
@@ -24,6 +26,7 @@
 #include "launch/deadlock.h"
 #include "launch/launch.h"
 #include "launch/trap.h"
+#include "injection.h"
 #include "limits.h"
 #include "machine/emitted.h"
 #include "machine/state.h"
@@ -184,11 +187,36 @@ int simulation_run(double began, struct host_times *times)
     simulation.process = 0;
     times->total = clock_seconds() - began;
     times->setup = times->total - times->simulation - exec_stats.seconds - reference_seconds;
+    times->setup -= injection_seconds;                  /* forked and waited within the bench */
     if (watchdog_ended())
         simulation.status = watchdog_status();
     else if (!good && simulation.status == STATUS_GOOD)
         simulation.status = STATUS_RUN_FAILED;
     return simulation.status;
+}
+
+static void silence(int stream)
+{
+    int null = open("/dev/null", O_WRONLY);
+    if (null < 0 || dup2(null, stream) < 0)
+        die("cannot open /dev/null:");
+    close(null);
+}
+
+pid_t simulation_fork(void)
+{
+    pid_t child = traps_fork();
+    if (child < 0)
+        die("cannot fork:");
+    if (child)
+        return child;
+    silence(STDOUT_FILENO);
+    silence(STDERR_FILENO);
+    simulation.process = getpid();
+    simulation.thread = gettid();
+    threads_forked();
+    store_forked();
+    return 0;
 }
 
 void simulation_write(struct json *json, void *times)
@@ -200,6 +228,7 @@ void simulation_write(struct json *json, void *times)
         json_string(json, "fault", simulation.fault);
     result_write(json, sim_now_ps());
     summary_write(json);
+    injection_write(json);
     summary_write_host(json, times);
     simulation_write_end(json, simulation.status);
 }

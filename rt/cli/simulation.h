@@ -2,6 +2,8 @@
 #ifndef KB_SIMULATION_H
 #define KB_SIMULATION_H
 
+#include <sys/types.h>
+
 #include "report/summary.h"
 
 /* Catches what kernels may do to the process: traps, and calls of exit(). Call it once, before output files are opened:
@@ -14,6 +16,9 @@ void simulation_in_points(void);
 /* Simulates, and does the data pass; for the first time, or after simulator_reset. `began` is when the host began, in
  * seconds of clock_seconds. Returns the exit status: good if all ended well and all that was checked is right. */
 int simulation_run(double began, struct host_times *times);
+
+/* In the run that is under way: forks a process in which it goes on, in silence. As fork(). */
+pid_t simulation_fork(void);
 
 /* Writes the result into an open object; `times` is its struct host_times. The last key is "status": a result without it
  * is not complete. */

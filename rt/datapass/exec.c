@@ -27,6 +27,8 @@
 struct exec_stats exec_stats;
 const struct exec_check *exec_check;
 struct difference exec_difference;
+struct op *(*exec_next)(struct oplog_reader *reader) = oplog_next;
+void (*exec_begins)(void);
 
 /* ---- checks */
 
@@ -222,7 +224,7 @@ static uint32_t window_read(struct oplog_reader *reader)
 {
     uint32_t count = 0;
     schedule_begin();
-    while (!schedule_is_full() && (window.op[count] = oplog_next(reader))) {
+    while (!schedule_is_full() && (window.op[count] = exec_next(reader))) {
         op_each_view(window.op[count], reach, NULL);
         window.level[count] = schedule_level(window.op[count]);
         count++;
@@ -260,9 +262,11 @@ static void window_run(uint32_t count, uint64_t done)
 
 void exec_data_pass(void)
 {
+    oplog_settle(true, OP_OF_HOST);
+    if (exec_begins && oplog_count())
+        exec_begins();
     unsigned before = phase_enter(PHASE_data);
     double began = clock_seconds();
-    oplog_settle(true, OP_OF_HOST);
     struct oplog_reader reader;
     oplog_read(&reader);
     for (uint64_t done = 0, count; (count = window_read(&reader)); done += count)

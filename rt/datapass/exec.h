@@ -37,6 +37,12 @@ extern const struct exec_check *exec_check;
 /* The first operation in data order whose check failed. */
 extern struct difference exec_difference;
 
+/* Where the data pass gets the operations from: oplog_next, unless a defect is put in (defect.h). */
+extern struct op *(*exec_next)(struct oplog_reader *reader);
+
+/* Called before each data pass over an interval that has operations; NULL: nothing is. */
+extern void (*exec_begins)(void);
+
 /* Forgets what data passes did and found. */
 void datapass_reset(void);
 

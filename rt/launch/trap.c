@@ -28,6 +28,7 @@ static struct {
 static struct {
     pid_t process, thread;                              /* of the simulator */
     void (*bench_fault)(const char *text);
+    bool forks;                                         /* by traps_fork */
 } caught;
 
 /* Whether code of the user runs, in the simulator itself: not in a child process, not in another thread. */
@@ -170,7 +171,20 @@ static void before_fork(void)
 
 static void in_child(void)
 {
-    coroutines_close();
+    if (!caught.forks)
+        coroutines_close();
+}
+
+pid_t traps_fork(void)
+{
+    caught.forks = true;
+    pid_t child = fork();
+    caught.forks = false;
+    if (child == 0) {
+        caught.process = getpid();
+        caught.thread = gettid();
+    }
+    return child;
 }
 
 void traps_catch(void (*bench_fault)(const char *text))

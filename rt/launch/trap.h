@@ -3,6 +3,7 @@
 #define KB_TRAP_H
 
 #include <signal.h>
+#include <sys/types.h>
 
 /* From now on they are faults:
  *
@@ -15,6 +16,9 @@
  *
  * A child process of a kernel or bench ends with status 1 when it would go on with the simulation. */
 void traps_catch(void (*bench_fault)(const char *text));
+
+/* Forks a process in which the run goes on, with its kernels and benches caught as before. As fork(). */
+pid_t traps_fork(void);
 
 /* Lets the handler of a signal return to `where`, on a stack for such ends, instead of to the code that it has
  * interrupted. `where` must not return. `context` is that of the handler. */

@@ -19,6 +19,7 @@
 #include "reference.h"
 
 struct verification *verifications;
+void (*expect_compared)(const struct verification *v);
 
 /* Finds the writer of the first wrong element, if that is in this row. */
 static void find_writer(struct tensor_row run, void *arg)
@@ -73,6 +74,8 @@ void kb_expect_close_at(kb_tensor tensor, kb_ref ref, const char *file, uint32_t
     compare_tensor(v, ref);
     if (v->verdict == VERDICT_WRONG && races_on)
         tensor_each_row(tensor, false, find_writer, v);
+    if (expect_compared)
+        expect_compared(v);
     reference_seconds += clock_seconds() - began;
     phase_leave(before);
 }

@@ -41,6 +41,9 @@ struct verification {
 /* Those of this run, in order. */
 extern struct verification *verifications;
 
+/* Called after each comparison; NULL: nothing is. */
+extern void (*expect_compared)(const struct verification *v);
+
 /* Whether one of them is wrong or too weak. */
 bool verification_failed(void);
 

@@ -12,7 +12,7 @@
 #include "common/array.h"
 #include "common/interval_map.h"
 
-enum { ALIGNMENT = 64, STAGED = 16 };                   /* STAGED: operands of a PE, at most */
+enum { ALIGNMENT = 64, STAGED = STAGING_OPERANDS + 1 };
 
 struct kernel_block {
     struct interval interval;

@@ -68,6 +68,14 @@ uint64_t store_bytes(uint32_t memory)
     return memory < store_messages() ? memory_size(memory) : hidden_bytes;
 }
 
+static int memories_file(uint64_t bytes)
+{
+    int file = memfd_create("memories", MFD_CLOEXEC);
+    if (file < 0 || ftruncate(file, (off_t)bytes))
+        die("cannot make a sparse file of %llu bytes for the simulated memories:", (unsigned long long)bytes);
+    return file;
+}
+
 static void store_open(void)
 {
     uint32_t count = store_count();
@@ -82,9 +90,7 @@ static void store_open(void)
         store.memories[i].bytes = (size - first_offset(i) + FIRST_BYTES - 1) / FIRST_BYTES * FIRST_BYTES;
         end += store.memories[i].bytes;
     }
-    store.file = memfd_create("memories", MFD_CLOEXEC);
-    if (store.file < 0 || ftruncate(store.file, (off_t)end))
-        die("cannot make a sparse file of %llu bytes for the simulated memories:", (unsigned long long)end);
+    store.file = memories_file(end);
 }
 
 static struct memory *memory_of(uint32_t memory)
@@ -187,6 +193,45 @@ void store_copy(enum image image, uint32_t to, uint64_t to_offset, uint32_t from
     memmove(store_at(image, to, to_offset), store_at(image, from, from_offset), bytes);
     if (image == IMAGE_NOW)
         pending_copy(&store.memories[to].pending, to_offset, &store.memories[from].pending, from_offset, bytes);
+}
+
+/* ---- a forked process */
+
+static void copy_bytes(int to, const uint8_t *bytes, uint64_t count, uint64_t place)
+{
+    while (count > 0) {
+        ssize_t wrote = pwrite(to, bytes, count, (off_t)place);
+        if (wrote <= 0)
+            die("cannot copy the simulated memories:");
+        bytes += wrote, place += (uint64_t)wrote, count -= (uint64_t)wrote;
+    }
+}
+
+/* Copies the parts of a mapping that hold something, and maps the copy in its place. */
+static void mapping_copy(const struct memory *m, const struct mapping *mapping, int to)
+{
+    off_t end = (off_t)(m->file_offset + mapping->bytes), next;
+    for (off_t at = (off_t)m->file_offset; (at = lseek(store.file, at, SEEK_DATA)) >= 0 && at < end; at = next) {
+        next = lseek(store.file, at, SEEK_HOLE);
+        next = next < 0 || next > end ? end : next;
+        copy_bytes(to, mapping->at + (at - (off_t)m->file_offset), (uint64_t)(next - at), (uint64_t)at);
+    }
+    if (mmap(mapping->at, mapping->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, to,
+             (off_t)m->file_offset) == MAP_FAILED)
+        die("cannot map %llu bytes of a simulated memory:", (unsigned long long)mapping->bytes);
+}
+
+void store_forked(void)
+{
+    if (!store.memories)
+        return;
+    const struct memory *last = &store.memories[store_count() - 1];
+    int file = memories_file(last->file_offset + last->bytes);
+    for (const struct memory *m = store.memories; m <= last; m++)
+        if (m->base.at)
+            mapping_copy(m, &m->base, file);
+    close(store.file);
+    store.file = file;
 }
 
 static void memories_forget(void)

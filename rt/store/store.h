@@ -58,6 +58,9 @@ bool store_pending(uint32_t memory, uint64_t offset, uint64_t bytes, uint64_t *f
 /* The operation whose result a byte is, wherever it was copied since; NULL if the byte is not pending. */
 struct op_ref *store_maker(uint32_t memory, uint64_t offset);
 
+/* In a forked process: what it writes to `base` from here on, the other process does not see. */
+void store_forked(void);
+
 /* The room's reset (cli/reset.c): every byte of every memory is zero, nothing is allocated, there are no references. */
 void store_reset(void);
 
