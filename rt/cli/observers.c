@@ -21,9 +21,11 @@ static struct observer *const all[] = {
     &fastforward_observer,                              /* unless --exact-events */
     &open_rows_observer,                                /* while the requests of a period are recorded */
     &trace_observer,                                    /* --trace */
+    &components_observer,                               /* --trace-all with --trace */
     &usage_observer,                                    /* --stats */
     &oplog_observer,                                    /* always */
     &services_observer,                                 /* --oplog */
+    &reservations_observer,                                 /* --trace-all with --oplog */
     &race_observer,                                     /* --races, --data debug */
     &command_rows_observer,                             /* --json, --points */
     &summary_observer,                                  /* always */

@@ -16,8 +16,10 @@
 #include "common/json.h"
 #include "machine/emitted.h"
 #include "machine/fabric.h"
+#include "machine/stats.h"
 #include "machine/tiling.h"
 #include "oplog/log.h"
+#include "report/resource.h"
 
 static int oplog_main(int argc, char **argv);
 
@@ -31,7 +33,8 @@ static const struct cli_option options[] = {
 const struct subcommand oplog_subcommand = {
     "oplog", "FILE", "prints an op log as JSON lines, or its --summary",
     "Prints the op log that `run --oplog FILE` wrote, one JSON object a line, in data order: operations; behind each\n"
-    "composite the stages of its tiles (\"of\" is the operation); at the end the hash of what each tensor holds.",
+    "composite the stages of its tiles (\"of\" is the operation); with --trace-all what was reserved for it (\"ops\");\n"
+    "at the end the hash of what each tensor holds.",
     options, oplog_main,
 };
 
@@ -145,7 +148,7 @@ struct command_op {
 
 struct op_index {
     struct ARRAY(struct served_op) ops;                 /* by id */
-    struct command_op *by_command;                      /* sorted; NULL: no operation depends on a command */
+    struct command_op *by_command;                      /* sorted; NULL: no record names a command */
 };
 
 static int compare_command_ops(const void *a, const void *b)
@@ -167,13 +170,15 @@ static struct op_index read_index(struct log_reader *reader)
 {
     struct op_index index = {0};
     struct record record;
-    bool depends = false;
+    bool depends = false;                               /* a record names a command */
     while (log_next(reader, &record)) {
         if (record.kind == RECORD_op) {
             depends |= record.op->afters > 0;
             *array_add(&index.ops) = (struct served_op){
                 .command = command_key(record.op->serial, record.op->command)};
             free(record.op);
+        } else if (record.kind == RECORD_reservation) {
+            depends = true;
         } else if (record.kind == RECORD_services) {
             index.ops.at[record.services.id].served = record.services;
         }
@@ -192,8 +197,8 @@ static struct op_index read_index(struct log_reader *reader)
     return index;
 }
 
-/* Writes the ids of a command's operations. */
-static void write_ids(struct json *json, const struct op_index *index, uint64_t command)
+/* The position in by_command of a command's first operation, or of the one that would be behind it. */
+static size_t first_op(const struct op_index *index, uint64_t command)
 {
     size_t low = 0, high = index->ops.count;
     while (low < high) {
@@ -203,8 +208,19 @@ static void write_ids(struct json *json, const struct op_index *index, uint64_t 
         else
             high = middle;
     }
-    for (; low < index->ops.count && index->by_command[low].command == command; low++)
-        json_u64(json, NULL, index->by_command[low].id);
+    return low;
+}
+
+static bool is_op_of(const struct op_index *index, size_t position, uint64_t command)
+{
+    return position < index->ops.count && index->by_command[position].command == command;
+}
+
+/* Writes the ids of a command's operations. */
+static void write_ids(struct json *json, const struct op_index *index, uint64_t command)
+{
+    for (size_t i = first_op(index, command); is_op_of(index, i, command); i++)
+        json_u64(json, NULL, index->by_command[i].id);
 }
 
 static void write_op(struct json *json, const struct op_index *index, const struct op *op)
@@ -224,6 +240,8 @@ static void write_op(struct json *json, const struct op_index *index, const stru
     json_string(json, "pe", op->pe == OP_OF_HOST ? "host" : pe_name(&kb_pe[op->pe]));
     if (op->pe != OP_OF_HOST)
         json_u64(json, "command", op->command);
+    if (op->request)
+        json_u64(json, "request", op->request);
     json_string(json, "kernel", op->kernel);
     json_string(json, "file", op->file);
     json_u64(json, "line", op->line);
@@ -246,12 +264,39 @@ static void write_tile(struct json *json, const struct tile_stage *tile)
     json_u64(json, "t_end", tile->end_ps);
 }
 
+/* Whether it is printed: not if it was for a command that is not in the log, nor if the machine has no such resource. */
+static bool is_shown(const struct op_index *index, const struct reservation *reservation)
+{
+    uint64_t command = command_key(reservation->cause.kernel, reservation->cause.number);
+    if (reservation->number >= resource_count(reservation->resource))
+        return false;
+    return !reservation->cause.kernel || is_op_of(index, first_op(index, command), command);
+}
+
+/* Names the operations of its command, or the request of the host. */
+static void write_reservation(struct json *json, const struct op_index *index, const struct reservation *reservation)
+{
+    struct cause cause = reservation->cause;
+    if (cause.kernel) {
+        json_array(json, "ops");
+        write_ids(json, index, command_key(cause.kernel, cause.number));
+        json_array_end(json);
+    } else {
+        json_u64(json, "request", cause.number);
+    }
+    resource_write(json, "component", reservation->resource, reservation->number);
+    json_u64(json, "bytes", reservation->bytes);
+    json_u64(json, "t_start", reservation->start_ps);
+    json_u64(json, "t_end", reservation->end_ps);
+}
+
 static void print_lines(struct log_reader *reader, const struct op_index *index)
 {
     struct record record;
     while (log_next(reader, &record)) {
         struct json json;
-        if (record.kind != RECORD_op && record.kind != RECORD_tile && record.kind != RECORD_content)
+        bool is_reservation = record.kind == RECORD_reservation && is_shown(index, &record.reservation);
+        if (record.kind != RECORD_op && record.kind != RECORD_tile && record.kind != RECORD_content && !is_reservation)
             continue;
         json_open(&json, stdout);
         json.one_line = true;
@@ -261,6 +306,8 @@ static void print_lines(struct log_reader *reader, const struct op_index *index)
             free(record.op);
         } else if (record.kind == RECORD_tile) {
             write_tile(&json, &record.tile);
+        } else if (record.kind == RECORD_reservation) {
+            write_reservation(&json, index, &record.reservation);
         } else {
             json_string(&json, "tensor", record.content.tensor->name);
             json_string(&json, "hash", arena_printf("%016" PRIx64, record.content.hash));

@@ -18,6 +18,7 @@ bool output_files_option(struct output_files *files, int letter, const char *arg
     switch (letter) {
     case 'j': files->json = argument; return true;
     case 't': files->trace = argument; return true;
+    case 'A': files->trace_all = true; return true;
     case 'S': files->stats = argument; return true;
     default: return false;
     }
@@ -34,6 +35,8 @@ void output_files_check(const struct output_files *files)
                 usage_error("--%s and --%s cannot both go to %s", options[i][0], options[j][0],
                             is_standard_output(path) ? "standard output" : path);
         }
+    if (files->trace_all && !files->trace && !files->oplog)
+        usage_error("--trace-all says what is in the file of --trace or --oplog; neither is given");
 }
 
 void output_files_open(struct output_files *files)
@@ -41,7 +44,7 @@ void output_files_open(struct output_files *files)
     if (files->json)
         files->json_file = output_open(files->json);
     if (files->trace)
-        trace_open(files->trace);
+        trace_open(files->trace, files->trace_all);
     if (files->stats)
         usage_open(files->stats);
 }

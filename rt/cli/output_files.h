@@ -11,11 +11,14 @@
 #define OUTPUT_OPTIONS                                                                                                 \
     {'j', "json", "FILE", "write the result as JSON; - is standard output"},                                           \
     {'t', "trace", "FILE", "write the trace events, one JSON object a line; - is standard output"},                    \
+    {'A', "trace-all", NULL, "the trace and the op log also tell of nodes, links, memories and messages,\n"             \
+                             "and name the host's request of each row"},                                               \
     {'S', "stats", "FILE", "write what each node, link, memory channel and engine served, was busy and waited\n"       \
                            "for, as JSON; - is standard output"}
 
 struct output_files {
     const char *json, *trace, *stats, *oplog;           /* paths; "-": standard output; NULL: not given */
+    bool trace_all;
     struct output json_file;
 };
 

@@ -46,8 +46,8 @@ static uint64_t end_ps(void)
 
 static void write_result(struct json *json, void *arg)
 {
-    (void)arg;
-    result_write(json, end_ps());
+    const struct output_files *files = arg;
+    result_write(json, end_ps(), files->trace_all);
     if (profile_on) {
         json_object(json, "host");
         json_u64(json, "events", event_fired());
@@ -94,7 +94,7 @@ static int replay_main(int argc, char **argv)
     sim_run(host_list_run, (void *)stream, 1, launches_deadlocked);
     faults_report_rest();
     watchdog_stop();
-    output_files_close(&files, end_ps(), write_result, NULL);
+    output_files_close(&files, end_ps(), write_result, &files);
     if (!output_files_take_standard_output(&files))
         print_summary(path);
     if (profile_on)

@@ -132,6 +132,7 @@ static int run_and_report(struct output_files *files, double began)
     if (files->oplog) {
         log_open(files->oplog, bench_current->name);
         observer_watch(&services_observer, true);
+        observer_watch(&reservations_observer, files->trace_all);
     }
     struct host_times times = {0};
     injection_begin();

@@ -226,7 +226,7 @@ void simulation_write(struct json *json, void *times)
     json_u64(json, "seed", fill_seed);
     if (simulation.fault)
         json_string(json, "fault", simulation.fault);
-    result_write(json, sim_now_ps());
+    result_write(json, sim_now_ps(), true);
     summary_write(json);
     injection_write(json);
     summary_write_host(json, times);

@@ -168,6 +168,7 @@ static struct op_ref *record(const struct call *call, struct op *op, bool receiv
         return NULL;
     op->pe = pe_number(call->tl->pe);
     op->serial = call->tl->serial;
+    op->request = call->tl->request;
     op->command = call->tl->commands;
     op->kernel = call->tl->name;
     op->file = call->site.file;

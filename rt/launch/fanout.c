@@ -59,13 +59,18 @@ void fanout_plan(struct fanout *fanout, const uint32_t *cube, uint32_t count)
         sip->way = (struct way){place_host(), place_io_cpu(sip->cube / kb_shape.cubes), REQUEST};
         fanout->cube_count += legs_make(fanout, fanout->cubes + fanout->cube_count, sip, sip->first, sip->end, cube, 1);
     }
+    struct cause cause = {0, (uint32_t)fanout->correlation};
+    for (uint32_t i = 0; i < fanout->sip_count; i++)
+        fanout->sips[i].data.message.cause = cause;
     for (uint32_t i = 0; i < fanout->cube_count; i++) {
         struct leg *leg = &fanout->cubes[i];
+        leg->data.message.cause = cause;
         leg->way = (struct way){leg->above ? leg->above->way.to : place_host(), m_cpu_of(leg), REQUEST};
         leg->awaited = leg->end - leg->first;
         for (uint32_t j = leg->first; j < leg->end; j++)
             fanout->leaves[j] = (struct leg){.fanout = fanout, .above = leg, .first = j, .end = j + 1, .cube = cube[j],
-                                              .failed = NO_LEAF, .way = {.from = leg->way.to, .direction = REQUEST}};
+                                              .failed = NO_LEAF, .data.message.cause = cause,
+                                              .way = {.from = leg->way.to, .direction = REQUEST}};
     }
 }
 

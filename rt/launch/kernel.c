@@ -298,6 +298,7 @@ struct command *kernel_submit(struct tl *tl, const struct request *ask)
 {
     kernel_delay(tl, kb_attrs.pe_cpu_overhead_ps);
     struct command *command = command_new(ask);
+    command->ask.serial = tl->serial;
     command->pe = tl->pe;
     command->submitter = &kernels;
     command->kernel = tl->name;

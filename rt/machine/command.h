@@ -7,6 +7,7 @@
 
 #include "base/tables.h"
 #include "runs.h"
+#include "sim/observer.h"
 
 struct command;
 struct pe;
@@ -75,6 +76,7 @@ struct request {
     uint32_t epilogues;
     const char *file;                                   /* the kernel's call; NULL in a command stream */
     uint32_t line;
+    uint32_t serial;                                    /* of the kernel, over the run */
     struct op_ref *record;                              /* in the op log, held by the command until it is dropped; NULL:
                                                            it moves no data, or is of a command stream */
 };
@@ -103,6 +105,12 @@ struct command {
     const struct stage *stages[TILE_KINDS];             /* of a tile of each kind; STAGE_NONE after the last */
     struct ipcq_message *slot;                          /* recv: the slot that it reads */
 };
+
+/* What is done for the command. */
+static inline struct cause command_cause(const struct command *command)
+{
+    return (struct cause){command->ask.serial, command->number};
+}
 
 /* Returns a command with a copy of *ask, and all else 0. The machine holds it until it is complete. */
 struct command *command_new(const struct request *ask);

@@ -30,6 +30,7 @@ struct transfer *transfer_new(struct token *token, const struct range *range)
     struct transfer *transfer = pool_reuse(&transfers, sizeof *transfer);
     transfer->token = token;
     transfer->range = *range;
+    transfer->data.message.cause = command_cause(token->command);
     token->transfer = transfer;
     return transfer;
 }

@@ -87,6 +87,8 @@ static void message_at(struct message *message, uint32_t rank, uint64_t t_ps, vo
 static void message_delivered(struct event *event)
 {
     struct message *message = container_of(event, struct message, event);
+    if (is_observed(MOMENT_reserved))
+        observed_cause = message->cause;
     message->delivered(message);
 }
 
@@ -101,7 +103,9 @@ void control_send_over(struct message *message, const struct path *path, uint64_
     number_as(message, path->from_rank);
     message->way = path->way;
     message->delivered = delivered;
-    message_at(message, path->to_rank, time_after(leave_ps, path->latency_ps), message_delivered);
+    uint64_t delivered_ps = time_after(leave_ps, path->latency_ps);
+    observe_control_sent(message, leave_ps, delivered_ps);
+    message_at(message, path->to_rank, delivered_ps, message_delivered);
 }
 
 void control_send(struct message *message, struct way way, uint64_t leave_ps, void (*delivered)(struct message *))
@@ -162,6 +166,7 @@ static __attribute__((noinline)) uint64_t data_hop_unwatched(struct data_message
 
 static __attribute__((cold, noinline)) uint64_t data_hop_watched(struct data_message *data, uint64_t head_ps)
 {
+    observed_cause = data->message.cause;
     return data_hop_made(data, head_ps, true);
 }
 
@@ -197,6 +202,7 @@ static inline void data_arrives_made(struct data_message *data, bool watched)
 
 static __attribute__((cold, noinline)) void data_arrives_watched(struct data_message *data)
 {
+    observed_cause = data->message.cause;
     data_arrives_made(data, true);
 }
 

@@ -8,6 +8,7 @@
 
 #include "route.h"
 #include "sim/event.h"
+#include "sim/observer.h"
 
 /* The state of a node, and of a directed link. */
 struct fabric_node {
@@ -35,6 +36,7 @@ struct path path_of(struct way way);
 struct message {
     struct event event;
     uint32_t creator;                                   /* rank of the node that numbered it */
+    struct cause cause;                                 /* set by whoever sends it */
     struct way way;
     void (*delivered)(struct message *message);
 };

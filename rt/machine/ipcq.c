@@ -267,6 +267,7 @@ void ipcq_send(struct token *token)
     message->ring = ring;
     message->token = token;
     message->send = command;
+    message->data.message.cause = command_cause(command);
     command_hold(command);
     message->bytes = command->ask.bytes;
     struct range range = slot_range(ring, message);

@@ -14,6 +14,7 @@
 #include "common/interval_map.h"
 #include "emitted.h"
 #include "pe.h"
+#include "sim/observer.h"
 #include "state_fields.h"
 
 /* Pages that are mapped to consecutive addresses. */
@@ -229,6 +230,7 @@ struct translation mmu_translate(struct pe *pe, const struct address_run *asked,
     runs.count = 0;
     for (size_t i = 0; i < count; i++)
         translate_run(mmu, &asked[i], true, &looked_up, &t);
+    observe_translated(pe, t.ps);
     return t;
 }
 

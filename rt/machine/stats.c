@@ -20,6 +20,19 @@ void stats_repeat(const struct stats *then, uint64_t times)
         count[i] = sum(count[i], product(count[i] - before[i], times));
 }
 
+uint64_t resource_count(enum resource_kind kind)
+{
+    switch (kind) {
+    case RESOURCE_NODE: return node_count();
+    case RESOURCE_LINK: return link_count();
+    case RESOURCE_PSEUDO_CHANNEL: return pe_count() * kb_attrs.hbm_ctrl_pcs;
+    case RESOURCE_SRAM_READ:
+    case RESOURCE_SRAM_WRITE:
+    case RESOURCE_SRAM_MODEL: return cube_count();
+    default: return pe_count();
+    }
+}
+
 uint64_t link_busiest_ps(enum link_class class)
 {
     uint64_t most = 0;

@@ -34,6 +34,9 @@ extern struct stats stats;
 /* How long the busiest link of a class was occupied. */
 uint64_t link_busiest_ps(enum link_class class);
 
+/* How many resources of a kind the machine has. */
+uint64_t resource_count(enum resource_kind kind);
+
 void stats_init(void);
 
 /* Counts everything that was counted since `then` some times more. */

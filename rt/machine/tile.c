@@ -173,6 +173,8 @@ static bool begin_service(struct pe *pe, struct server *server, struct token *to
         busy_begin(stage_busy(pe, stage));
     stats.services++;
     observe_service_starts(token);
+    if (is_observed(MOMENT_reserved))
+        observed_cause = command_cause(token->command);
     service_start(token);
     return true;
 }

@@ -18,7 +18,7 @@
 #include "machine/tiling.h"
 
 #define LOG_MAGIC "kboplog"
-enum { LOG_VERSION = 2, LOG_ORDER = 0x01020304, LOG_BLOCK_TAG = 0x6b6c6f62 };
+enum { LOG_VERSION = 3, LOG_ORDER = 0x01020304, LOG_BLOCK_TAG = 0x6b6c6f62 };
 enum { BLOCK_BYTES = 1 << 16, MOST_BLOCK_BYTES = 1 << 24, PIECE_BYTES = 1 << 20, MOST_TEXT_BYTES = 1 << 20 };
 
 /* At the start of a file, in the byte order of the machine that wrote it; `bytes` of 0-terminated texts follow: machine,
@@ -112,6 +112,11 @@ void log_services(const struct services *services)
 void log_tile(const struct tile_stage *tile)
 {
     record_tile(record_begin(), &writer.state, tile);
+}
+
+void log_reservation(const struct reservation *reservation)
+{
+    record_reservation(record_begin(), &writer.state, reservation);
 }
 
 void log_content(const struct content *content)

@@ -26,6 +26,7 @@ void log_close(bool good);
 void log_op(const struct op *op);
 void log_services(const struct services *services);
 void log_tile(const struct tile_stage *tile);
+void log_reservation(const struct reservation *reservation);
 void log_content(const struct content *content);
 
 /* Readers get what is written from here on. Without a file, earlier records are discarded. */

@@ -293,6 +293,21 @@ struct observer services_observer = {
     .service_ends = service_ends,
 };
 
+/* ---- reservations */
+
+static void reserved(enum resource_kind resource, uint64_t number, uint64_t bytes, uint64_t asked_ps, uint64_t start_ps,
+                     uint64_t end_ps)
+{
+    (void)asked_ps;
+    log_reservation(&(struct reservation){observed_cause, resource, number, bytes, start_ps, end_ps});
+}
+
+struct observer reservations_observer = {
+    .name = "reservations in the op log",
+    .needs_every_event = true,
+    .reserved = reserved,
+};
+
 /* ---- reading */
 
 uint64_t oplog_count(void)

@@ -31,6 +31,7 @@ struct op {
     int64_t pe;                                         /* over the machine, or OP_OF_HOST */
     uint64_t at_ps;                                     /* instant of the call; of a receive, of its completion */
     uint32_t serial;                                    /* of the kernel, over the run; 0: the host */
+    uint64_t request;                                   /* of the host that launched the kernel */
     uint32_t command;                                   /* number in the kernel */
     const char *kernel, *file;
     uint32_t line;
@@ -75,6 +76,16 @@ void oplog_settle(bool all, int64_t pe);
  */
 
 extern struct observer oplog_observer, services_observer;
+
+/* What nodes, links and channels of memories are reserved for; if the log is filed, and that is asked for. */
+extern struct observer reservations_observer;
+
+/* A reservation. */
+struct reservation {
+    struct cause cause;
+    enum resource_kind resource;
+    uint64_t number, bytes, start_ps, end_ps;           /* number: of the resource */
+};
 
 /* A stage of a composite's tile. */
 struct tile_stage {

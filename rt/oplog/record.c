@@ -360,6 +360,7 @@ void record_op(struct encoder *to, struct interned *interned, struct record_stat
     encode_u64(to, (uint64_t)(op->pe + 1));
     encode_i64(to, (int64_t)(op->at_ps - state->t_ps));
     encode_u64(to, op->serial);
+    encode_u64(to, op->request);
     encode_u64(to, op->command);
     encode_u64(to, op->sent ? state->id + 1 - op->sent : 0);
     for (uint32_t i = 0; i < op->afters; i++)
@@ -415,6 +416,7 @@ static struct op *decode_op(struct decoder *from, const struct interned *interne
     op->pe = (int64_t)decode_below(from, pe_count() + UINT64_C(1)) - 1;
     op->at_ps = state->t_ps += (uint64_t)decode_i64(from);
     op->serial = (uint32_t)decode_u64(from);
+    op->request = decode_u64(from);
     op->command = (uint32_t)decode_u64(from);
     op->sent = decode_earlier(from, state);
     for (uint64_t i = 0; i < afters; i++)
@@ -482,6 +484,30 @@ static void decode_tile(struct decoder *from, struct record_state *state, struct
     t->end_ps = t->start_ps + decode_u64(from);
 }
 
+void record_reservation(struct encoder *to, struct record_state *state, const struct reservation *p)
+{
+    encode_u64(to, RECORD_reservation);
+    encode_u64(to, p->cause.kernel);
+    encode_u64(to, p->cause.number);
+    encode_u64(to, p->resource);
+    encode_u64(to, p->number);
+    encode_u64(to, p->bytes);
+    encode_i64(to, (int64_t)(p->start_ps - state->t_ps));
+    encode_u64(to, p->end_ps - p->start_ps);
+    state->t_ps = p->start_ps;
+}
+
+static void decode_reservation(struct decoder *from, struct record_state *state, struct reservation *p)
+{
+    p->cause.kernel = (uint32_t)decode_u64(from);
+    p->cause.number = (uint32_t)decode_u64(from);
+    p->resource = (enum resource_kind)decode_below(from, RESOURCE_KINDS);
+    p->number = decode_u64(from);
+    p->bytes = decode_u64(from);
+    p->start_ps = state->t_ps += (uint64_t)decode_i64(from);
+    p->end_ps = p->start_ps + decode_u64(from);
+}
+
 void record_content(struct encoder *to, struct interned *interned, const struct content *content)
 {
     uint64_t tensor = intern_tensor(interned, (struct tensor *)content->tensor, to);
@@ -524,6 +550,7 @@ static void decode_fields(struct decoder *from, struct interned *interned, struc
     case RECORD_op: record->op = decode_op(from, interned, state); break;
     case RECORD_services: decode_services(from, state, &record->services); break;
     case RECORD_tile: decode_tile(from, state, &record->tile); break;
+    case RECORD_reservation: decode_reservation(from, state, &record->reservation); break;
     case RECORD_content: decode_content(from, interned, &record->content); break;
     case RECORD_end:
         record->ending.ops = decode_u64(from);

@@ -5,6 +5,7 @@
  *     op                    an operation; its id is its position among them. The bytes given to a fill follow as `bytes`
  *     services              when the command of an operation was served; written once that is known, so it has the id
  *     tile                  a stage of a composite's tile, likewise
+ *     reservation           a reservation of a node, a link or a memory's channel
  *     content               the hash of a tensor's bytes when the run ended
  *     end                   the number of operations and whether the run was good; the last record */
 #ifndef KB_RECORD_H
@@ -15,8 +16,8 @@
 #include "varint.h"
 
 enum record_kind {
-    RECORD_text = 1, RECORD_site, RECORD_tensor, RECORD_op, RECORD_bytes, RECORD_services, RECORD_tile, RECORD_content,
-    RECORD_end, RECORDS
+    RECORD_text = 1, RECORD_site, RECORD_tensor, RECORD_op, RECORD_bytes, RECORD_services, RECORD_tile, RECORD_reservation,
+    RECORD_content, RECORD_end, RECORDS
 };
 
 /* ---- interned names */
@@ -62,6 +63,7 @@ struct record {
         struct op *op;                                  /* the receiver frees it */
         struct services services;
         struct tile_stage tile;
+        struct reservation reservation;
         struct content content;
         struct ending ending;
         struct {
@@ -81,6 +83,7 @@ struct record_state {
 void record_op(struct encoder *to, struct interned *interned, struct record_state *state, const struct op *op);
 void record_services(struct encoder *to, struct record_state *state, const struct services *services);
 void record_tile(struct encoder *to, struct record_state *state, const struct tile_stage *tile);
+void record_reservation(struct encoder *to, struct record_state *state, const struct reservation *reservation);
 void record_content(struct encoder *to, struct interned *interned, const struct content *content);
 void record_bytes(struct encoder *to, const void *bytes, size_t count);
 void record_end(struct encoder *to, const struct ending *ending);

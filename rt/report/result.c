@@ -221,7 +221,29 @@ static void write_metrics(struct json *json, const struct launch *launch)
     json_u64(json, "compute_ps", compute);
 }
 
-static void write_launch(struct json *json, const struct launch *launch)
+/* The number of a request, and the answer of each m_cpu, which gathers those of its cube. */
+static void write_responses(struct json *json, const struct fanout *fanout)
+{
+    json_u64(json, "request", fanout->correlation);
+    json_array(json, "responses");
+    for (uint32_t i = 0; i < fanout->cube_count; i++) {
+        const struct leg *cube = &fanout->cubes[i];
+        json_object(json, NULL);
+        json_u64(json, "correlation_id", fanout->correlation);
+        json_u64(json, "request_id", i);
+        json_string(json, "src_cube", arena_printf("sip%u.cube%u", (unsigned)(cube->cube / kb_shape.cubes),
+                                                   (unsigned)(cube->cube % kb_shape.cubes)));
+        json_double(json, "src_pe", -1);            /* gathered, of all PEs */
+        if (cube->answered)
+            json_bool(json, "success", cube->failed == NO_LEAF);
+        else
+            json_null(json, "success");
+        json_object_end(json);
+    }
+    json_array_end(json);
+}
+
+static void write_launch(struct json *json, const struct launch *launch, bool with_ids)
 {
     static const char *const statuses[] = {
         [LAUNCH_RUNNING] = "running", [LAUNCH_OK] = "ok",             [LAUNCH_FAILED] = "failed",
@@ -248,10 +270,12 @@ static void write_launch(struct json *json, const struct launch *launch)
         write_failure(json, &launch->failed->tl.failure, launch->failed->tl.pe);
     if (launch->status == LAUNCH_TIMEOUT || launch->status == LAUNCH_DEADLOCK)
         write_waiting(json, launch);
+    if (with_ids && submitted)
+        write_responses(json, &launch->fanout);
     json_object_end(json);
 }
 
-static void write_memory_request(struct json *json, const struct memory_request *request)
+static void write_memory_request(struct json *json, const struct memory_request *request, bool with_ids)
 {
     json_object(json, NULL);
     json_string(json, "do", request->writes ? "write" : "read");
@@ -261,6 +285,8 @@ static void write_memory_request(struct json *json, const struct memory_request 
     json_u64(json, "xfer_ps", request->xfer_ps);
     if (request->failure.set)
         write_failure(json, &request->failure, NULL);
+    if (with_ids)
+        write_responses(json, &request->fanout);
     json_object_end(json);
 }
 
@@ -275,19 +301,19 @@ bool result_good(void)
     return true;
 }
 
-void result_write(struct json *json, uint64_t end_ps)
+void result_write(struct json *json, uint64_t end_ps, bool with_ids)
 {
     json_string(json, "system", kb_machine_name);
     json_u64(json, "end_ps", end_ps);
     if (memory_requests) {
         json_array(json, "memory");
         for (const struct memory_request *request = memory_requests; request; request = request->next)
-            write_memory_request(json, request);
+            write_memory_request(json, request, with_ids);
         json_array_end(json);
     }
     json_array(json, "launches");
     for (const struct launch *launch = launches; launch; launch = launch->next)
-        write_launch(json, launch);
+        write_launch(json, launch, with_ids);
     json_array_end(json);
 }
 

@@ -13,8 +13,9 @@ extern struct observer command_rows_observer;
 /* Whether every memory request and launch ended well. */
 bool result_good(void);
 
-/* Writes "system", "end_ps", "memory" if there were memory requests, and "launches" into an open object. */
-void result_write(struct json *json, uint64_t end_ps);
+/* Writes "system", "end_ps", "memory" if there were memory requests, and "launches" into an open object; of
+ * each, with_ids: the number of the request and the answers to it. */
+void result_write(struct json *json, uint64_t end_ps, bool with_ids);
 
 /* Removes all rows of commands. */
 void command_rows_reset(void);

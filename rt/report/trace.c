@@ -7,7 +7,10 @@
 #include "base/output.h"
 #include "base/stopwatch.h"
 #include "common/array.h"
+#include "launch/host_request.h"
+#include "launch/kernel.h"
 #include "machine/pe.h"
+#include "resource.h"
 
 enum trace_kind {
 #define TRACE(name) TRACE_##name,
@@ -27,15 +30,18 @@ struct trace_entry {
     uint64_t tile;                                      /* its id + 1; 0 if there is no tile */
     int64_t stage;
     enum trace_kind kind;
+    uint64_t request;                                   /* of the host, that the command is of */
 };
 
 static struct output output;
 static struct ARRAY(struct trace_entry) entries;        /* of this instant */
+static struct ARRAY(const struct tl *) kernels;         /* by serial number, from 1 on */
 
-void trace_open(const char *path)
+void trace_open(const char *path, bool all)
 {
     output = output_open(path);
     observer_watch(&trace_observer, true);
+    observer_watch(&components_observer, all);
 }
 
 /* ---- handlers of moments */
@@ -43,7 +49,8 @@ void trace_open(const char *path)
 static void add(enum trace_kind kind, const struct command *command, enum node_kind part, uint64_t tile, int64_t stage)
 {
     uint32_t rank = pe_rank(command->pe, part);
-    *array_add(&entries) = (struct trace_entry){rank, command->number, tile, stage, kind};
+    *array_add(&entries) =
+        (struct trace_entry){rank, command->number, tile, stage, kind, command->pe->kernel->request};
 }
 
 static void add_tile(enum trace_kind kind, const struct token *token, enum node_kind part)
@@ -108,9 +115,12 @@ static void instant_ends(void)
         const struct trace_entry *e = &entries.at[i];
         fprintf(output.file,
                 "{\"t\":%" PRIu64 ",\"ev\":\"%s\",\"node\":\"%s\",\"cmd\":%" PRIu32 ",\"tile\":%" PRId64
-                ",\"stage\":%" PRId64 "}\n",
+                ",\"stage\":%" PRId64,
                 now_ps, trace_names[e->kind], place_name(rank_place(e->rank)), e->command, (int64_t)e->tile - 1,
                 e->stage);
+        if (components_observer.watches)
+            fprintf(output.file, ",\"request\":%" PRIu64, e->request);
+        fputs("}\n", output.file);
     }
     entries.count = 0;
 }
@@ -120,6 +130,7 @@ void trace_close(void)
     if (trace_observer.watches)
         output_close(&output);
     observer_watch(&trace_observer, false);
+    observer_watch(&components_observer, false);
 }
 
 struct observer trace_observer = {
@@ -132,4 +143,133 @@ struct observer trace_observer = {
     .tile_queued = tile_queued,
     .service_starts = service_starts,
     .service_ends = service_ends,
+};
+
+/* ---- all components */
+
+/* Begins a row, whose node the caller writes. */
+static struct json row_begin(const char *event)
+{
+    struct json json;
+    json_open(&json, output.file);
+    json.one_line = true;
+    json_object(&json, NULL);
+    json_u64(&json, "t", now_ps);
+    json_string(&json, "ev", event);
+    return json;
+}
+
+static void row_end(struct json *json)
+{
+    json_object_end(json);
+    json_close(json);
+}
+
+/* Writes the request of the host that a row belongs to; of a command also its PE and its number. */
+static void write_cause(struct json *json, struct cause cause)
+{
+    if (!cause.kernel) {
+        json_u64(json, "request", cause.number);
+        return;
+    }
+    const struct tl *kernel = kernels.at[cause.kernel - 1];
+    json_u64(json, "request", kernel->request);
+    json_string(json, "pe", pe_name(kernel->pe));
+    json_u64(json, "cmd", cause.number);
+}
+
+static void write_kernel(const char *event, const struct tl *tl)
+{
+    struct json row = row_begin(event);
+    json_string(&row, "node", place_name(rank_place(pe_rank(tl->pe, NODE_pe_cpu))));
+    json_u64(&row, "request", tl->request);
+    row_end(&row);
+}
+
+static void kernel_begins(const struct tl *tl)
+{
+    while (kernels.count < tl->serial)
+        *array_add(&kernels) = NULL;
+    kernels.at[tl->serial - 1] = tl;
+    write_kernel("kernel_begin", tl);
+}
+
+static void kernel_ends(const struct tl *tl)
+{
+    write_kernel("kernel_end", tl);
+}
+
+static void write_request(const char *event, const struct memory_request *request)
+{
+    struct json row = row_begin(event);
+    json_string(&row, "node", place_name(place_host()));
+    json_u64(&row, "request", request->fanout.correlation);
+    row_end(&row);
+}
+
+static void host_request_begins(const struct memory_request *request)
+{
+    write_request("request_begin", request);
+}
+
+static void host_request_ends(const struct memory_request *request)
+{
+    write_request("request_end", request);
+}
+
+static void control_sent(const struct message *message, uint64_t leave_ps, uint64_t delivered_ps)
+{
+    struct json row = row_begin("control");
+    json_string(&row, "node", place_name(message->way.from));
+    json_string(&row, "to", place_name(message->way.to));
+    json_u64(&row, "start", leave_ps);
+    json_u64(&row, "end", delivered_ps);
+    write_cause(&row, message->cause);
+    row_end(&row);
+}
+
+static void translated(const struct pe *pe, uint64_t length_ps)
+{
+    struct json row = row_begin("translated");
+    json_string(&row, "node", place_name(rank_place(pe_rank(pe, NODE_pe_mmu))));
+    json_u64(&row, "start", now_ps);
+    json_u64(&row, "end", now_ps + length_ps);
+    write_cause(&row, observed_cause);
+    row_end(&row);
+}
+
+static void message_received(const struct command *receive, const struct command *send)
+{
+    struct json row = row_begin("received");
+    json_string(&row, "node", place_name(rank_place(pe_rank(receive->pe, NODE_pe_ipcq))));
+    write_cause(&row, command_cause(receive));
+    json_string(&row, "from", pe_name(send->pe));
+    json_u64(&row, "sent", send->number);
+    row_end(&row);
+}
+
+static void reserved(enum resource_kind kind, uint64_t number, uint64_t bytes, uint64_t asked_ps, uint64_t start_ps,
+                     uint64_t end_ps)
+{
+    struct json row = row_begin("reserved");
+    resource_write(&row, "node", kind, number);
+    json_u64(&row, "bytes", bytes);
+    json_u64(&row, "asked", asked_ps);
+    json_u64(&row, "start", start_ps);
+    json_u64(&row, "end", end_ps);
+    write_cause(&row, observed_cause);
+    row_end(&row);
+}
+
+struct observer components_observer = {
+    .name = "trace of all components",
+    .needs_every_event = true,
+    .kernel_begins = kernel_begins,
+    .kernel_ends = kernel_ends,
+    .host_request_begins = host_request_begins,
+    .host_request_ends = host_request_ends,
+    .control_sent = control_sent,
+    .translated = translated,
+    .message_received = message_received,
+    .reserved = reserved,
 };

@@ -4,7 +4,6 @@
  * the requests that wait when one more asks are those at the end of the list that begin later. */
 #include "usage.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/output.h"
@@ -15,6 +14,7 @@
 #include "machine/engine.h"
 #include "machine/pe.h"
 #include "machine/stats.h"
+#include "resource.h"
 #include "result.h"
 #include "sim/loop.h"
 #include "summary.h"
@@ -44,19 +44,6 @@ static struct usage *engines;                           /* ENGINES of each PE */
 /* PEs with an engine whose queues have grown in this instant, and which of the PE's engines do. */
 static struct ARRAY(const struct pe *) grown;
 static uint32_t *grown_engines;                         /* a bit for each engine, by number of the PE */
-
-static uint64_t resource_count(enum resource_kind kind)
-{
-    switch (kind) {
-    case RESOURCE_NODE: return node_count();
-    case RESOURCE_LINK: return link_count();
-    case RESOURCE_PSEUDO_CHANNEL: return pe_count() * kb_attrs.hbm_ctrl_pcs;
-    case RESOURCE_SRAM_READ:
-    case RESOURCE_SRAM_WRITE:
-    case RESOURCE_SRAM_MODEL: return cube_count();
-    default: return pe_count();
-    }
-}
 
 void usage_open(const char *path)
 {
@@ -329,77 +316,16 @@ static void write_usage(struct json *json, const struct usage *usage, bool moves
     json_object_end(json);
 }
 
-static void write_node(struct json *json, uint64_t number)
-{
-    json_string(json, "id", place_name(rank_place(number)));
-}
-
-static void write_link(struct json *json, uint64_t number)
-{
-    struct link_ends ends = link_ends(number);
-    json_string(json, "from", place_name(ends.from));
-    json_string(json, "to", place_name(ends.to));
-}
-
-/* Resources of a kind; `name` writes what names one of them. */
-static void write_resources(struct json *json, enum resource_kind kind, void (*name)(struct json *, uint64_t))
+static void write_resources(struct json *json, enum resource_kind kind)
 {
     for (uint64_t i = 0; i < resource_count(kind); i++) {
         const struct usage *usage = &resources[kind][i].usage;
         if (!is_used(usage))
             continue;
         json_object(json, NULL);
-        name(json, i);
+        resource_write(json, kind == RESOURCE_LINK ? "from" : "id", kind, i);
         write_usage(json, usage, true);
     }
-}
-
-static void write_channel_of(struct json *json, struct place place, const char *channel)
-{
-    json_string(json, "id", place_name(place));
-    json_string(json, "channel", channel);
-}
-
-static struct place place_sram(uint64_t cube)
-{
-    return (struct place){cube / kb_shape.cubes, cube % kb_shape.cubes, cube_sram()};
-}
-
-static void write_pseudo_channel(struct json *json, uint64_t number)
-{
-    char channel[24];
-    snprintf(channel, sizeof channel, "%u", (unsigned)(number % kb_attrs.hbm_ctrl_pcs));
-    write_channel_of(json, slice_place(number / kb_attrs.hbm_ctrl_pcs), channel);
-}
-
-static void write_hbm_model(struct json *json, uint64_t number)
-{
-    write_channel_of(json, slice_place(number), "model");
-}
-
-static void write_sram_read(struct json *json, uint64_t number)
-{
-    write_channel_of(json, place_sram(number), "read");
-}
-
-static void write_sram_write(struct json *json, uint64_t number)
-{
-    write_channel_of(json, place_sram(number), "write");
-}
-
-static void write_sram_model(struct json *json, uint64_t number)
-{
-    write_channel_of(json, place_sram(number), "model");
-}
-
-static void write_tcm_read(struct json *json, uint64_t number)
-{
-    write_channel_of(json, place_pe(number, NODE_pe_tcm), "read");
-}
-
-static void write_tcm_write(struct json *json, uint64_t number)
-{
-    write_channel_of(json, place_pe(number, NODE_pe_tcm), "write");
 }
 
 static void write_engines(struct json *json)
@@ -422,19 +348,19 @@ static void write_all(struct json *json, void *end_ps)
     json_u64(json, "end_ps", *(const uint64_t *)end_ps);
     utilisation_write(json);
     json_array(json, "nodes");
-    write_resources(json, RESOURCE_NODE, write_node);
+    write_resources(json, RESOURCE_NODE);
     json_array_end(json);
     json_array(json, "links");
-    write_resources(json, RESOURCE_LINK, write_link);
+    write_resources(json, RESOURCE_LINK);
     json_array_end(json);
     json_array(json, "channels");
-    write_resources(json, RESOURCE_PSEUDO_CHANNEL, write_pseudo_channel);
-    write_resources(json, RESOURCE_HBM_MODEL, write_hbm_model);
-    write_resources(json, RESOURCE_SRAM_READ, write_sram_read);
-    write_resources(json, RESOURCE_SRAM_WRITE, write_sram_write);
-    write_resources(json, RESOURCE_SRAM_MODEL, write_sram_model);
-    write_resources(json, RESOURCE_TCM_READ, write_tcm_read);
-    write_resources(json, RESOURCE_TCM_WRITE, write_tcm_write);
+    write_resources(json, RESOURCE_PSEUDO_CHANNEL);
+    write_resources(json, RESOURCE_HBM_MODEL);
+    write_resources(json, RESOURCE_SRAM_READ);
+    write_resources(json, RESOURCE_SRAM_WRITE);
+    write_resources(json, RESOURCE_SRAM_MODEL);
+    write_resources(json, RESOURCE_TCM_READ);
+    write_resources(json, RESOURCE_TCM_WRITE);
     json_array_end(json);
     json_array(json, "engines");
     write_engines(json);

@@ -6,6 +6,7 @@
 _Static_assert(MOMENTS <= 32, "a bit of `observed` for each moment");
 
 uint32_t observed;
+struct cause observed_cause;
 
 static struct {
     struct observer *const *list;

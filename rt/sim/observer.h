@@ -26,10 +26,20 @@ struct command;
 struct event;
 struct group_pair;
 struct memory_request;
+struct message;
 struct pe;
 struct tl;
 struct token;
 struct transfer;
+
+/* What something in the machine happens for: a command of a kernel, or a request of the host. */
+struct cause {
+    uint32_t kernel;                                    /* its serial number over the run; 0: the host */
+    uint32_t number;                                    /* of the command in its kernel; of the host's request */
+};
+
+/* What the machine acts for, at the moments `reserved` and `translated`. It is known while `reserved` is watched. */
+extern struct cause observed_cause;
 
 /* A part of the machine that serves one request at a time. The comments say what its number counts, over the machine. */
 enum resource_kind {
