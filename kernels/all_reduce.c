@@ -151,9 +151,9 @@ KB_KERNEL(all_reduce_halving, struct all_reduce_args)
 
 /* The bound of halving and doubling: every id exchanges half of the vector with its nearest peer, a quarter with the
  * next one, and so on, there and back; each step takes one message at least. */
-static struct collective_bound halving_bound(struct kb_pes pes, struct kb_order order, uint64_t bytes)
+static struct kb_work halving_bound(struct kb_pes pes, struct kb_order order, uint64_t bytes)
 {
-    struct collective_bound bound = {.traffic = kb_traffic_new()};
+    struct kb_work bound = {.traffic = kb_traffic_new()};
     uint32_t ids = 1;
     while (ids <= order.count / 2)
         ids *= 2;
@@ -187,9 +187,9 @@ KB_BENCH(all_reduce, "every PE gets the reduction of all vectors",
     kb_wait(launch);
 
     uint64_t sent_bytes = 2 * (c.n - block_longest(c.n, c.p)) * c.element_bytes;
-    struct collective_bound bound = ring ? ring_bound(c.pes, c.order, sent_bytes, 2)
+    struct kb_work bound = ring ? ring_bound(c.pes, c.order, sent_bytes, 2)
                                          : halving_bound(c.pes, c.order, bytes);
     bound.memory_ps = kb_memory_ps(c.space, bytes, bytes);
-    collective_report(launch, bytes, 2 * (c.p - 1), c.p, bound);
+    collective_report(launch, &c, in, out, bytes, 2 * (c.p - 1), c.p, &bound);
     kb_expect_close(out, kb_ref_reduce(in, c.op));
 }

@@ -33,9 +33,9 @@ KB_KERNEL(all_to_all, struct all_to_all_args)
     pipeline_drain(&pipeline);
 }
 
-static struct collective_bound all_to_all_bound(struct kb_pes pes, uint64_t bytes)
+static struct kb_work all_to_all_bound(struct kb_pes pes, uint64_t bytes)
 {
-    struct collective_bound bound = {.traffic = kb_traffic_new()};
+    struct kb_work bound = {.traffic = kb_traffic_new()};
     for (uint32_t i = 0; i < pes.count; i++)
         for (uint32_t j = 0; j < pes.count; j++) {
             if (i == j)
@@ -58,8 +58,8 @@ KB_BENCH(all_to_all, "every PE sends a different block to every PE",
     kb_future launch = kb_launch(all_to_all, c.pes, &(struct all_to_all_args){in, out, c.order, kb_int(chunk)});
     kb_wait(launch);
 
-    struct collective_bound bound = all_to_all_bound(c.pes, block * c.element_bytes);
+    struct kb_work bound = all_to_all_bound(c.pes, block * c.element_bytes);
     bound.memory_ps = kb_memory_ps(c.space, bytes, bytes);
-    collective_report(launch, bytes, c.p - 1, c.p, bound);
+    collective_report(launch, &c, in, out, bytes, c.p - 1, c.p, &bound);
     kb_expect_close(out, kb_ref_exchange(in));
 }

@@ -69,10 +69,9 @@ KB_BENCH(attention, "softmax(Q K^T / sqrt(head_dim)) V of many heads, with K and
     kb_wait(launch);
 
     uint64_t hidden = a.causal ? a.queries * (a.queries - 1) / 2 : 0;
-    uint64_t scores = a.heads * (a.queries * a.keys - hidden), size = kb_dtype_bytes(a.dtype);
-    kb_roofline(kb_kernels_ps(launch), pes, &(struct kb_work){
+    uint64_t scores = a.heads * (a.queries * a.keys - hidden);
+    kb_roofline(launch, &(struct kb_problem){
         .gemm_dtype = a.dtype, .math_dtype = a.dtype, .macs = 2 * a.head_dim * scores, .math = attention_ops() * scores,
-        .hbm_read = (a.heads * a.queries + 2 * a.kv_heads * a.keys) * a.head_dim * size,
-        .hbm_written = a.heads * a.queries * a.head_dim * size });
+        .reads = {a.q, a.k, a.v}, .writes = {a.o} }, NULL);
     kb_expect_close(a.o, expected);
 }

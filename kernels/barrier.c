@@ -72,9 +72,7 @@ KB_BENCH(barrier, "no PE continues before all PEs have arrived",
     kb_wait(launch);
 
     uint64_t time_ps = kb_kernels_ps(launch) / kb_int(count), latency_ps = barrier_bound_ps(pes, order);
-    kb_figure("time", time_ps, KB_PS);                  /* of one barrier */
-    kb_figure("latency_bound", latency_ps, KB_PS);
-    if (time_ps)
-        kb_figure("bound_reached", latency_ps * 1000 / time_ps, KB_PERMILLE);
+    kb_roofline(launch, &(struct kb_problem){0}, &(struct kb_work){ .latency_ps = latency_ps * kb_int(count) });
+    kb_figure("one_barrier", time_ps, KB_PS);
     kb_expect_close(seen, kb_ref_copy(all));
 }

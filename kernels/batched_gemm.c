@@ -44,8 +44,7 @@ KB_BENCH(batched_gemm, "C[i] = A[i] B[i], the batch over all PEs",
     struct gemm_tile tile = tile_params(tile_choose(&(struct gemm_problem){m, k, n, dtype, out, false, false}));
     kb_future launch = kb_launch(batched_gemm, pes, &(struct batched_gemm_args){a, b, c, tile});
     kb_wait(launch);
-    kb_roofline(kb_kernels_ps(launch), pes, &(struct kb_work){
-        .gemm_dtype = dtype, .macs = batch * m * k * n, .hbm_read = batch * (m + n) * k * kb_dtype_bytes(dtype),
-        .hbm_written = batch * m * n * kb_dtype_bytes(out) });
+    kb_roofline(launch, &(struct kb_problem){
+        .gemm_dtype = dtype, .macs = batch * m * k * n, .reads = {a, b}, .writes = {c} }, NULL);
     kb_expect_close(c, kb_ref_gemm(a, b));
 }

@@ -58,9 +58,9 @@ KB_KERNEL(reduce, struct chain_args)
 }
 
 /* The bound of a chain: each of its links carries the vector, and the first element passes all of them in turn. */
-static struct collective_bound chain_bound(struct kb_pes pes, struct kb_order order, uint32_t begin, uint64_t bytes)
+static struct kb_work chain_bound(struct kb_pes pes, struct kb_order order, uint32_t begin, uint64_t bytes)
 {
-    struct collective_bound bound = {.traffic = kb_traffic_new()};
+    struct kb_work bound = {.traffic = kb_traffic_new()};
     uint32_t at = 0;
     while (order.position[at] != begin)
         at++;
@@ -97,9 +97,9 @@ KB_BENCH(broadcast, "every PE gets one PE's vector",
     kb_future launch = kb_launch(broadcast, c.pes, &(struct chain_args){in, out, c.order, root, NULL, kb_int(chunk)});
     kb_wait(launch);
 
-    struct collective_bound bound = chain_bound(c.pes, c.order, root, bytes);
+    struct kb_work bound = chain_bound(c.pes, c.order, root, bytes);
     bound.memory_ps = kb_memory_ps(c.space, bytes, bytes);
-    collective_report(launch, bytes, 1, 1, bound);
+    collective_report(launch, &c, in, out, bytes, 1, 1, &bound);
     kb_expect_close(out, kb_ref_copy(in));
 }
 
@@ -116,8 +116,8 @@ KB_BENCH(reduce, "one PE gets the reduction of all vectors",
     kb_future launch = kb_launch(reduce, c.pes, &(struct chain_args){in, out, c.order, root, c.op, kb_int(chunk)});
     kb_wait(launch);
 
-    struct collective_bound bound = chain_bound(c.pes, c.order, rank_after(c.order, root), bytes);
+    struct kb_work bound = chain_bound(c.pes, c.order, rank_after(c.order, root), bytes);
     bound.memory_ps = kb_memory_ps(c.space, bytes, bytes);
-    collective_report(launch, bytes, 1, 1, bound);
+    collective_report(launch, &c, in, out, bytes, 1, 1, &bound);
     kb_expect_close(out, kb_ref_reduce(in, c.op));
 }

@@ -151,20 +151,12 @@ static inline void collective_fill(kb_tensor tensor, enum kb_dtype dtype, const 
         kb_fill_uniform(tensor, -most, most);
 }
 
-/* Lower bounds of an algorithm's time: what its busiest link, the busiest rank's memory and its longest chain of
- * messages take. */
-struct collective_bound {
-    kb_traffic traffic;
-    uint64_t memory_ps, latency_ps;
-};
-
 /* The bound of an algorithm in which every rank sends `bytes` in all to the next one on the ring, as `rounds` chains of
  * p - 1 messages each. */
-static inline struct collective_bound ring_bound(struct kb_pes pes, struct kb_order order, uint64_t bytes,
-                                                 uint32_t rounds)
+static inline struct kb_work ring_bound(struct kb_pes pes, struct kb_order order, uint64_t bytes, uint32_t rounds)
 {
     uint64_t sum_ps = 0, longest_ps = 0;
-    struct collective_bound bound = {.traffic = kb_traffic_new()};
+    struct kb_work bound = {.traffic = kb_traffic_new()};
     for (uint32_t i = 0; order.count > 1 && i < order.count; i++) {
         uint32_t from = pes.pe[order.position[i]], to = pes.pe[order.position[(i + 1) % order.count]];
         uint64_t latency_ps = kb_latency_ps(from, to);
@@ -182,23 +174,22 @@ static inline uint64_t mul_div(uint64_t x, uint64_t up, uint64_t down)
     return (uint64_t)((unsigned __int128)x * up / down);
 }
 
-/* Reports the figures of a collective on `bytes`, as nccl-tests define them: algbw is bytes / time, and busbw is
- * algbw * up / down, which compares with the bandwidth of a link whatever the number of ranks. */
-static inline void collective_report(kb_future launch, uint64_t bytes, uint64_t up, uint64_t down,
-                                     struct collective_bound bound)
+/* Reports the roofline of a collective that reads `in` and writes `out`, and figures as nccl-tests define them: algbw is
+ * the bytes of a vector divided by the time, and busbw is algbw * up / down, which compares with the bandwidth of a link
+ * whatever the number of ranks. `bytes` are those of a vector. A reduction has an op for all its elements of `in`, less
+ * those of one vector. */
+static inline void collective_report(kb_future launch, const struct collective *params, kb_tensor in, kb_tensor out,
+                                     uint64_t bytes, uint64_t up, uint64_t down, const struct kb_work *work)
 {
-    uint64_t time_ps = kb_kernels_ps(launch), link_ps = kb_traffic_ps(bound.traffic);
-    kb_figure("time", time_ps, KB_PS);
-    kb_figure("link_bound", link_ps, KB_PS);
-    kb_figure("memory_bound", bound.memory_ps, KB_PS);
-    kb_figure("latency_bound", bound.latency_ps, KB_PS);
+    uint64_t time_ps = kb_kernels_ps(launch), ops = params->op ? (params->p - 1) * params->n : 0;
+    kb_roofline(launch, &(struct kb_problem){
+        .math_dtype = params->dtype, .math = ops ? ops * kb_op_cost(params->op) : 0, .reads = {in}, .writes = {out} },
+        work);
     if (time_ps == 0)
         return;
     uint64_t algbw = mul_div(bytes, 1000000000000u, time_ps);
     kb_figure("algbw", algbw, KB_BYTES_PER_S);
     kb_figure("busbw", mul_div(algbw, up, down), KB_BYTES_PER_S);
-    kb_figure("bound_reached", mul_div(kb_max(kb_max(link_ps, bound.memory_ps), bound.latency_ps), 1000, time_ps),
-              KB_PERMILLE);
 }
 
 #endif

@@ -141,10 +141,9 @@ KB_BENCH(decode, "attention of one query per sequence to a long cache of keys an
     kb_future launch = kb_launch(decode, pes, &a);
     kb_wait(launch);
 
-    uint64_t scores = a.heads * a.keys, size = kb_dtype_bytes(a.dtype);
-    kb_roofline(kb_kernels_ps(launch), pes, &(struct kb_work){
-        .gemm_dtype = a.dtype, .math_dtype = a.dtype, .macs = 2 * a.head_dim * scores,
-        .math = attention_ops() * scores, .hbm_written = a.heads * a.head_dim * size,
-        .hbm_read = (a.heads + 2 * a.kv_heads * a.keys) * a.head_dim * size });
+    uint64_t scores = a.heads * a.keys;
+    kb_roofline(launch, &(struct kb_problem){
+        .gemm_dtype = a.dtype, .math_dtype = a.dtype, .macs = 2 * a.head_dim * scores, .math = attention_ops() * scores,
+        .reads = {a.q, a.k, a.v}, .writes = {a.o} }, NULL);
     kb_expect_close(a.o, expected);
 }

@@ -102,8 +102,8 @@ KB_BENCH(elementwise, "act(scale * x + bias) + residual in one pass, rows over a
     uint64_t bytes = n * kb_dtype_bytes(dtype), ops = 1 + kb_bool(bias) + kb_bool(residual);
     ops += has_act(&args) ? kb_op_cost(args.act) : 0;
     uint64_t rows_of_bias = kb_bool(bias) ? pes.count < rows ? pes.count : rows : 0;
-    kb_roofline(kb_kernels_ps(launch), pes, &(struct kb_work){
-        .math_dtype = whole ? dtype : KB_f32, .math = ops * n, .hbm_written = bytes,
-        .hbm_read = bytes * (kb_bool(residual) ? 2 : 1) + rows_of_bias * cols * kb_dtype_bytes(dtype) });
+    kb_roofline(launch, &(struct kb_problem){
+        .math_dtype = whole ? dtype : KB_f32, .math = ops * n, .reads = {args.x, args.bias, args.residual},
+        .writes = {args.y} }, &(struct kb_work){ .hbm_written = bytes, .hbm_read = bytes * (kb_bool(residual) ? 2 : 1) + rows_of_bias * cols * kb_dtype_bytes(dtype) });
     kb_expect_close(args.y, expected(&args));
 }

@@ -94,6 +94,19 @@ static kb_ref expected(kb_tensor table, const double *id, uint64_t tokens, uint6
     return kb_ref_exact(kb_ref_given(rows, kb_2d(tokens, dim)));
 }
 
+/* How many different rows of the table the ids name. */
+static uint64_t rows_named(const double *id, uint64_t tokens, uint64_t vocab)
+{
+    bool *named = kb_array(bool, vocab);
+    uint64_t rows = 0;
+    for (uint64_t i = 0; i < tokens; i++) {
+        uint64_t row = (uint64_t)id[i];
+        rows += !named[row];
+        named[row] = true;
+    }
+    return rows;
+}
+
 KB_BENCH(gather, "rows of a table that is split over all PEs, by ids in memory",
          KB_INT(vocab, 4096, 1, INT32_MAX, "rows of the table"),
          KB_INT(dim, 8192, 1, 1 << 24, "columns of the table"),
@@ -116,8 +129,9 @@ KB_BENCH(gather, "rows of a table that is split over all PEs, by ids in memory",
     kb_future launch = kb_launch(gather, pes, &(struct gather_args){table, ids, y, vocab});
     kb_wait(launch);
 
-    kb_roofline(kb_kernels_ps(launch), pes, &(struct kb_work){
-        .hbm_read = tokens * row_bytes, .hbm_written = tokens * row_bytes,
-        .traffic = row_traffic(pes, id, tokens, vocab, row_bytes) });
+    kb_roofline(launch, &(struct kb_problem){ .reads = {ids}, .read_bytes = rows_named(id, tokens, vocab) * row_bytes,
+                                             .writes = {y} },
+                &(struct kb_work){ .hbm_read = tokens * (row_bytes + 4), .hbm_written = tokens * row_bytes,
+                                   .traffic = row_traffic(pes, id, tokens, vocab, row_bytes) });
     kb_expect_close(y, expected(table, id, tokens, dim));
 }

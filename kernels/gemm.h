@@ -224,14 +224,15 @@ static inline struct gemm_args gemm_new(enum kb_dtype in, enum kb_dtype out, str
     return arg;
 }
 
-/* Reports the roofline: A is read once, B once by each ring or each PE, C is written once; `math` is the number of
- * elements of all epilogues. */
+/* Reports the roofline. The problem is the same wherever A, B and C lie: A and B are read once, C is written once. Of
+ * this algorithm, each ring, or each PE without one, reads B. `math` is the number of elements of all epilogues. */
 static inline void gemm_roofline(kb_future launch, const struct gemm_args *arg, struct kb_pes pes, enum kb_dtype in,
                                  enum kb_dtype out, uint64_t math)
 {
     uint64_t m = kb_int(m), k = kb_int(k), n = kb_int(n), copies = arg->panel ? pes.count / arg->ring : pes.count;
-    kb_roofline(kb_kernels_ps(launch), pes, &(struct kb_work){
-        .gemm_dtype = in, .macs = m * k * n, .math_dtype = out, .math = math,
+    kb_roofline(launch, &(struct kb_problem){
+        .gemm_dtype = in, .macs = m * k * n, .math_dtype = out, .math = math, .reads = {arg->a, arg->b},
+        .writes = {arg->c} }, &(struct kb_work){
         .hbm_read = (m + n * copies) * k * kb_dtype_bytes(in), .hbm_written = m * n * kb_dtype_bytes(out) });
 }
 

@@ -105,9 +105,9 @@ KB_BENCH(gemm_2d, "C = A B, blocks of C over a grid of PEs, A and B split over a
         tall, k, arg.kept ? wide * arg.kept : wide, dtype, out, false, arg.kept > 0}));
     kb_future launch = kb_launch(gemm_2d, pes, &arg);
     kb_wait(launch);
-    kb_roofline(kb_kernels_ps(launch), pes, &(struct kb_work){
-        .gemm_dtype = dtype, .macs = m * k * n, .hbm_read = (m * arg.cols + n * arg.rows) * column,
-        .hbm_written = m * n * kb_dtype_bytes(out),
+    kb_roofline(launch, &(struct kb_problem){
+        .gemm_dtype = dtype, .macs = m * k * n, .reads = {arg.a, arg.b}, .writes = {arg.c} }, &(struct kb_work){
+        .hbm_read = (m * arg.cols + n * arg.rows) * column, .hbm_written = m * n * kb_dtype_bytes(out),
         .traffic = least_traffic(&arg, pes, tall * column, wide * column) });
     kb_expect_close(arg.c, kb_ref_gemm(arg.a, kb_ref_transpose(arg.b)));
 }

@@ -78,6 +78,16 @@ KB_KERNEL(gemm_split_k, struct split_k_args)
     }
 }
 
+/* The partial sums that the PEs of each cube send to each other, of `bytes` bytes a PE. */
+static kb_traffic sums_traffic(struct kb_pes pes, uint32_t split, uint64_t bytes)
+{
+    kb_traffic traffic = kb_traffic_new();
+    for (uint32_t from = 0; from < pes.count; from++)
+        for (uint32_t i = 1; i < split; i++)
+            kb_traffic_add(traffic, pes.pe[from], pes.pe[from / split * split + (from + i) % split], bytes / split);
+    return traffic;
+}
+
 KB_BENCH(gemm_split_k, "C = A B, columns of C over the cubes, k over the PEs of a cube",
          KB_INT(m, 16, 1, 1 << 24, "rows of A and C"), KB_INT(k, 16384, 1, 1 << 24, "columns of A, rows of B"),
          KB_INT(n, 8192, 1, 1 << 24, "columns of B and C"), KB_WORD(dtype, "f16 bf16 f32", "dtype of A, B and C"),
@@ -102,8 +112,9 @@ KB_BENCH(gemm_split_k, "C = A B, columns of C over the cubes, k over the PEs of 
     uint64_t message = kb_clamp(kb_attrs.pe_ipcq_slot_bytes / 4, 1, kb_max(room, 1));
     kb_future launch = kb_launch(gemm_split_k, pes, &(struct split_k_args){a, b, c, tile_params(tile), message, split});
     kb_wait(launch);
-    kb_roofline(kb_kernels_ps(launch), pes, &(struct kb_work){
-        .gemm_dtype = dtype, .macs = m * k * n, .hbm_read = (m * firsts.count + n) * k * kb_dtype_bytes(dtype),
-        .hbm_written = m * n * kb_dtype_bytes(dtype) });
+    kb_roofline(launch, &(struct kb_problem){
+        .gemm_dtype = dtype, .macs = m * k * n, .reads = {a, b}, .writes = {c} }, &(struct kb_work){
+        .math_f32 = m * n * (split - 1), .hbm_read = (m * firsts.count + n) * k * kb_dtype_bytes(dtype),
+        .hbm_written = m * n * kb_dtype_bytes(dtype), .traffic = sums_traffic(pes, split, m * n / firsts.count * 4) });
     kb_expect_close(c, kb_ref_transpose(kb_ref_gemm(b, kb_ref_transpose(a))));
 }

@@ -453,10 +453,10 @@ KB_BENCH(layer, "a transformer layer, tensor-parallel: Llama-3-8B's shapes, or e
     kb_future launch = kb_launch(transformer_layer, pes, &args);
     kb_wait(launch);
 
-    uint64_t size = kb_dtype_bytes(dtype), params = d * (2 * d + 2 * kv_cols + 3 * ffn);
-    kb_roofline(kb_kernels_ps(launch), pes, &(struct kb_work){
+    uint64_t params = d * (2 * d + 2 * kv_cols + 3 * ffn);
+    kb_roofline(launch, &(struct kb_problem){
         .gemm_dtype = dtype, .macs = tokens * params + heads * HEAD_DIM * tokens * (tokens + 1),
-        .hbm_read = (params + tokens * d) * size, .hbm_written = tokens * d * size });
+        .reads = {args.x}, .read_bytes = params * kb_dtype_bytes(dtype), .writes = {args.y} }, NULL);
     const char *const names[] = {"norms", "collectives", "weights", "exchange", "attention"};
     for (uint32_t i = 0; i < LAYER_PHASES; i++)
         kb_figure(names[i], args.spent_ps[i], KB_PS);

@@ -143,8 +143,8 @@ KB_BENCH(layernorm, "layer norm of each row, rows over all PEs",
     kb_wait(launch);
 
     uint64_t bytes = n * kb_dtype_bytes(dtype);
-    kb_roofline(kb_kernels_ps(launch), pes, &(struct kb_work){
-        .math_dtype = dtype, .math = 5 * n, .math_f32 = 2 * n,
-        .hbm_read = bytes + 2 * pes.count * cols * kb_dtype_bytes(dtype), .hbm_written = bytes });
+    kb_roofline(launch, &(struct kb_problem){
+        .math_dtype = dtype, .math = 5 * n, .math_f32 = 2 * n, .reads = {x, gain, bias}, .writes = {y} },
+        &(struct kb_work){ .hbm_read = bytes + 2 * pes.count * cols * kb_dtype_bytes(dtype), .hbm_written = bytes });
     kb_expect_close(y, kb_ref_layernorm(x, gain, bias, kb_real(eps)));
 }

@@ -234,10 +234,9 @@ KB_BENCH(moe, "a mixture-of-experts step, routed by ids in memory",
     kb_future launch = kb_launch(moe, pes, &args);
     kb_wait(launch);
 
-    uint64_t size = kb_dtype_bytes(dtype), rows = tokens * d * size;
-    kb_roofline(kb_kernels_ps(launch), pes, &(struct kb_work){
-        .gemm_dtype = dtype, .macs = 2 * tokens * top * d * ffn, .hbm_read = active * 2 * d * ffn * size + rows,
-        .hbm_written = rows });
+    kb_roofline(launch, &(struct kb_problem){
+        .gemm_dtype = dtype, .macs = 2 * tokens * top * d * ffn, .reads = {args.x}, .writes = {args.y},
+        .read_bytes = active * 2 * d * ffn * kb_dtype_bytes(dtype) }, NULL);
     if (kb_has_data())
         kb_expect_close(args.y, expected(&args, used));
 }

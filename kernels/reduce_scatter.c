@@ -45,8 +45,8 @@ KB_BENCH(reduce_scatter, "every PE gets its block of the reduction of all vector
     kb_wait(launch);
 
     uint64_t longest = block_longest(c.n, c.p);
-    struct collective_bound bound = ring_bound(c.pes, c.order, (c.n - longest) * c.element_bytes, 1);
+    struct kb_work bound = ring_bound(c.pes, c.order, (c.n - longest) * c.element_bytes, 1);
     bound.memory_ps = kb_memory_ps(c.space, c.n * c.element_bytes, longest * c.element_bytes);
-    collective_report(launch, c.n * c.element_bytes, c.p - 1, c.p, bound);
+    collective_report(launch, &c, in, out, c.n * c.element_bytes, c.p - 1, c.p, &bound);
     kb_expect_close(out, kb_ref_reduce(in, c.op));
 }

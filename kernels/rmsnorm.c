@@ -107,8 +107,8 @@ KB_BENCH(rmsnorm, "root mean square norm of each row, rows over all PEs",
     kb_wait(launch);
 
     uint64_t bytes = n * kb_dtype_bytes(dtype);
-    kb_roofline(kb_kernels_ps(launch), pes, &(struct kb_work){
-        .math_dtype = dtype, .math = 2 * n, .math_f32 = 2 * n,
-        .hbm_read = bytes + pes.count * cols * kb_dtype_bytes(dtype), .hbm_written = bytes });
+    kb_roofline(launch, &(struct kb_problem){
+        .math_dtype = dtype, .math = 2 * n, .math_f32 = 2 * n, .reads = {x, gain}, .writes = {y} },
+        &(struct kb_work){ .hbm_read = bytes + pes.count * cols * kb_dtype_bytes(dtype), .hbm_written = bytes });
     kb_expect_close(y, kb_ref_rmsnorm(x, gain, kb_real(eps)));
 }

@@ -132,8 +132,7 @@ KB_BENCH(rotary, "rotary position embedding, tokens over all PEs",
     kb_future launch = kb_launch(rotary, pes, &(struct rotary_args){
         x, table, y, kb_int(buffers), kb_int(block_rows) });
     kb_wait(launch);
-    kb_roofline(kb_kernels_ps(launch), pes, &(struct kb_work){
-        .math_dtype = KB_f32, .math = 3 * n, .hbm_read = n * kb_dtype_bytes(dtype) + 4 * tokens * head_dim,
-        .hbm_written = n * kb_dtype_bytes(dtype) });
+    kb_roofline(launch, &(struct kb_problem){
+        .math_dtype = KB_f32, .math = 3 * n, .reads = {x, table}, .writes = {y} }, NULL);
     kb_expect_close(y, expected(x, angles, dims));
 }

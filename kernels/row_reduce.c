@@ -64,8 +64,7 @@ KB_BENCH(row_reduce, "sum, mean, max or min of each row, rows over all PEs",
         x, y, reduction, kb_int(buffers), kb_int(block_rows), kb_int(block_cols)});
     kb_wait(launch);
 
-    kb_roofline(kb_kernels_ps(launch), pes, &(struct kb_work){
-        .math_dtype = reduction_dtype(&reduction, dtype), .math = n,
-        .hbm_read = n * kb_dtype_bytes(dtype), .hbm_written = rows * kb_dtype_bytes(out) });
+    kb_roofline(launch, &(struct kb_problem){
+        .math_dtype = reduction_dtype(&reduction, dtype), .math = n, .reads = {x}, .writes = {y} }, NULL);
     kb_expect_close(y, reduction_expected(x, kb_word(op), 1));
 }

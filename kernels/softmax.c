@@ -116,8 +116,7 @@ KB_BENCH(softmax, "softmax of each row, rows over all PEs",
         x, y, kb_int(buffers), kb_int(block_rows), kb_int(block_cols)});
     kb_wait(launch);
 
-    kb_roofline(kb_kernels_ps(launch), pes, &(struct kb_work){
-        .math_dtype = dtype, .math = (3 + kb_op_cost("exp")) * n, .math_f32 = n,
-        .hbm_read = n * kb_dtype_bytes(dtype), .hbm_written = n * kb_dtype_bytes(dtype) });
+    kb_roofline(launch, &(struct kb_problem){
+        .math_dtype = dtype, .math = (3 + kb_op_cost("exp")) * n, .math_f32 = n, .reads = {x}, .writes = {y} }, NULL);
     kb_expect_close(y, kb_ref_softmax(x));
 }

@@ -179,8 +179,9 @@ KB_BENCH(top_k, "the k largest elements of each row and their columns, rows over
     kb_wait(launch);
 
     uint64_t passes = k * n * (kb_op_cost("cmp") + kb_op_cost("where") + kb_op_cost("max"));
-    kb_roofline(kb_kernels_ps(launch), pes, &(struct kb_work){
-        .math_dtype = KB_f16, .math = dtype == KB_f32 ? passes : 2 * passes, .math_f32 = dtype == KB_f32 ? passes : 0,
-        .hbm_read = n * kb_dtype_bytes(dtype), .hbm_written = rows * k * (kb_dtype_bytes(dtype) + 4) });
+    kb_roofline(launch, &(struct kb_problem){           /* looks at each element once */
+        .math_dtype = KB_f16, .math = dtype == KB_f32 ? 0 : n * kb_op_cost("max"),
+        .math_f32 = dtype == KB_f32 ? n * kb_op_cost("max") : 0, .reads = {arg.x}, .writes = {arg.values, arg.columns} },
+        &(struct kb_work){ .math = dtype == KB_f32 ? passes : 2 * passes, .math_f32 = dtype == KB_f32 ? passes : 0 });
     expect_top_k(&arg, rows, cols);
 }

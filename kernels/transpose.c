@@ -229,7 +229,7 @@ KB_BENCH(transpose, "y = x transposed, rows of both over all PEs",
     kb_future launch = kb_launch(transpose, pes, &arg);
     kb_wait(launch);
 
-    kb_roofline(kb_kernels_ps(launch), pes, &(struct kb_work){
-        .hbm_read = m * n * size, .hbm_written = m * n * size, .traffic = block_traffic(pes, m, n, size) });
+    kb_roofline(launch, &(struct kb_problem){ .reads = {x}, .writes = {y} },
+                &(struct kb_work){ .traffic = block_traffic(pes, m, n, size) });
     kb_expect_close(y, kb_ref_transpose(x));
 }

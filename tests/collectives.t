@@ -81,7 +81,8 @@ def measures(program):
            figures["algbw_bytes_per_s"] == 320000 * 10**12 // figures["time_ps"] and
            figures["busbw_bytes_per_s"] == figures["algbw_bytes_per_s"] * up // 8 and
            all(0 < figures[bound + "_bound_ps"] <= figures["time_ps"] for bound in ("link", "memory", "latency")) and
-           0 < figures["bound_reached_permille"] <= 1000 and
+           all(least <= made["bounds"][0]["algorithm"][part] for part, least in made["bounds"][0]["problem"].items()
+               if part != "by") and 0 < made["bounds"][0]["algorithm"]["reached_permille"] <= 1000 and
            made["params"]["pes"] == "*", f"time, bandwidths and bounds of {bench} fit together", figures, ended.said)
     off, verified = (run(program, "run", "all_reduce", "--data", data).stdout for data in ("off", "verify"))
     ok(off.count("\ntime ") == 1 and off[off.index("\ntime "):off.index("\nnot checked")] ==

@@ -62,7 +62,7 @@ def main():
         return outputs[command]
 
     made = BLOCK.sub(lambda block: f"$ {block[1]}\n{picked(block[2], printed(block[1]))}", text)
-    made = ROW.sub(lambda row: f"| `{row[1]}` | {' | '.join(figures(printed(row[1])) or ['none'] * 3)} |", made)
+    made = ROW.sub(lambda row: f"| `{row[1]}` | {' | '.join(figures(printed(row[1])) or ['none'] * 5)} |", made)
     bless(GUIDE, made)
     text = read(GUIDE)
     for was, now in zip(BLOCK.finditer(text), BLOCK.finditer(made)):

@@ -44,11 +44,19 @@ def roofline(program):
     ended, made = result(program, "roofline")
     words = ended.stdout.split()
     ok(words[:5] == ["costs", "4", "1", "0", "alone"], "a bench can ask what an op costs", ended.said)
-    figures, narrow, wide = made["figures"], int(words[5]), int(words[6])
-    ok(0 < narrow < wide and figures["math_bound_ps"] == narrow + wide and
-       figures["bound_reached_permille"] == (narrow + wide) * 1000 // 80000000 and "array_bound_ps" not in figures and
-       0 < figures["memory_bound_ps"] < narrow and 0 < figures["link_bound_ps"] == int(words[8]) < narrow,
+    figures, bounds, narrow, wide = made["figures"], made["bounds"][0], int(words[5]), int(words[6])
+    launch, problem, algorithm = made["launches"][0], bounds["problem"], bounds["algorithm"]
+    ok(0 < narrow < wide and figures["math_bound_ps"] == narrow + wide and "array_bound_ps" not in figures and
+       figures["time_ps"] == launch["pe_exec_ps"] and 0 < figures["memory_bound_ps"] < narrow and
+       0 < figures["link_bound_ps"] == int(words[8]) < narrow,
        "the bounds of math, memory and links add up from the work", ended.stdout, figures)
+    ok(bounds["time_ps"] == launch["done_ps"] - launch["submitted_ps"] and
+       all(one["bound_ps"] == one["launch_ps"] + narrow + wide and one["by"] == "math" and
+           one["reached_permille"] == one["bound_ps"] * 1000 // bounds["time_ps"] for one in (problem, algorithm)),
+       "both bounds of a launch consist of its latency and of the longest part", bounds)
+    ok(problem["memory_ps"] == algorithm["memory_ps"] == figures["memory_bound_ps"] and
+       problem["link_ps"] < algorithm["link_ps"],
+       "copies of an input count once, and messages only for the algorithm", bounds)
 
 
 def orders(program):

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """library: the benches of kernels/ verify for every dtype they claim, at uneven sizes, on 1, 8 and 128 PEs and on 2
-SIPs, and the race check finds nothing.
+SIPs, the race check finds nothing, and no run is faster than the bounds of its problem and of its algorithm.
 
 tests/library/BENCH.jsonl has a point of a sweep on each line: parameters of the bench, and "on", the machines of that
 point by the names below; without it the point is for all of them. Under the sanitizers each point is on every second of
@@ -33,14 +33,23 @@ def machines_of(point, number):
     return (machines[number % 2::2] or machines) if SAN else machines
 
 
+def bounded(answer):
+    """The problem needs no longer than the algorithm, part by part, and that no longer than the run."""
+    return all(0 < bounds["problem"]["bound_ps"] <= bounds["algorithm"]["bound_ps"] <= bounds["time_ps"] and
+               all(least <= bounds["algorithm"][part] for part, least in bounds["problem"].items() if part != "by")
+               for bounds in answer["bounds"]) and len(answer["bounds"]) == 1
+
+
 def every(program, bench, machine):
-    """One sweep; a point that does not verify is told with its parameters."""
+    """One sweep; a point that does not verify, or is faster than its bounds, is told with its parameters."""
     points = points_of(bench, machine)
     if points:
         ended, answers = sweep(program, bench, points, "--races")
         wrong = [str(point) for point, answer in zip(points, answers) if not verifies(answer)]
         ok(ended.returncode == 0 and not wrong, f"{bench} verifies without a race at {len(points)} points on {machine}",
            *wrong, ended.said[-3000:] if ended.returncode else None)
+        wrong = [f"{point}: {answer.get('bounds')}" for point, answer in zip(points, answers) if not bounded(answer)]
+        ok(not wrong, f"{bench} takes no less than its problem's bound at {len(points)} points on {machine}", *wrong)
 
 
 def main():

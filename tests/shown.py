@@ -7,7 +7,7 @@ the host, its seconds and the last bits of an error, is not compared.
 import re
 
 BLOCK = re.compile(r"(?<=^```text\n)\$ ([^\n]*)\n(.*?)(?=^```$)", re.M | re.S)
-BOUND = re.compile(r"(?m)^(\w+)_bound +(\d\S* \S+)$")
+BOUND = re.compile(r"(?m)^\w+ +(\d\S* \S+ \w+), (\S+ %) of (\d\S* \S+)$")
 
 
 def simulated(text):
@@ -39,16 +39,7 @@ def begins(line, want):
 
 
 def figures(output):
-    """The time of a summary, its largest bound with the part of the machine, and how much of it was reached."""
-    time = re.search(r"(?m)^time +(\S.*)$", output)
-    reached = re.search(r"(?m)^bound_reached +(\S.*)$", output)
-    if not time or not reached:
-        return None
-    bounds = BOUND.findall(output)
-    least = max(bounds, key=lambda bound: seconds(bound[1])) if bounds else ("", "")
-    return [time[1], f"{least[1]} {least[0]}".strip(), reached[1]]
-
-
-def seconds(text):
-    value, unit = text.split()
-    return float(value) * {"ps": 1e-12, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}[unit]
+    """The time of a summary, and of the problem's bound and the algorithm's: their time with the part of the machine, and
+    how much of it was reached. None if the bench states no problem."""
+    found = [BOUND.search(output, output.index(name)) for name in ("\nproblem ", "\nalgorithm ") if name in output]
+    return [found[0][3], *found[0].groups()[:2], *found[1].groups()[:2]] if len(found) == 2 else None

@@ -67,7 +67,7 @@ KB_BENCH(softmax_at_the_bound, "softmax of each row; loads, compute and stores a
     kb_future launch = kb_launch(softmax_at_the_bound, all, &(struct softmax_args){ x, y, kb_int(block) });
     kb_wait(launch);
 
-    kb_roofline(kb_kernels_ps(launch), all, &(struct kb_work){      /* max, sub, exp, which costs 4, mul; the sum */
-        .math_dtype = KB_f16, .math = 7 * n, .math_f32 = n, .hbm_read = 2 * n, .hbm_written = 2 * n });
+    kb_roofline(launch, &(struct kb_problem){           /* max, sub, exp, which costs 4, mul; the sum */
+        .math_dtype = KB_f16, .math = 7 * n, .math_f32 = n, .reads = {x}, .writes = {y} }, NULL);
     kb_expect_close(y, kb_ref_softmax(x));
 }

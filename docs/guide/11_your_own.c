@@ -57,8 +57,9 @@ KB_BENCH(gemm_rmsnorm, "y = rmsnorm(x w + residual) * gain", KB_INT(m, 16384, 1,
 
     kb_future launch = kb_launch(gemm_rmsnorm, all, &(struct args){ x, w, residual, gain, y });
     kb_wait(launch);
-    kb_roofline(kb_kernels_ps(launch), all, &(struct kb_work){
+    kb_roofline(launch, &(struct kb_problem){
         .gemm_dtype = KB_f16, .macs = m * k * n, .math_dtype = KB_f16, .math = 2 * m * n, .math_f32 = 3 * m * n,
+        .reads = {x, w, residual, gain}, .writes = {y} }, &(struct kb_work){
         .hbm_read = 2 * (m * k + m * n + all.count * (k + 1) * n), .hbm_written = 2 * m * n });
     kb_expect_close(y, kb_ref_rmsnorm(kb_ref_binary("add", kb_ref_gemm(x, w), residual), gain, 1e-5));
 }

@@ -23,7 +23,7 @@ KB_BENCH(add_one, "z = x + y on one PE", KB_INT(n, 262144, 1, 349525, "elements"
     kb_future launch = kb_launch(add_one, pe, &(struct add_args){ x, y, z });
     kb_wait(launch);
 
-    kb_roofline(kb_kernels_ps(launch), pe, &(struct kb_work){
-        .math_dtype = KB_f16, .math = kb_int(n), .hbm_read = 4 * kb_int(n), .hbm_written = 2 * kb_int(n) });
+    kb_roofline(launch, &(struct kb_problem){
+        .math_dtype = KB_f16, .math = kb_int(n), .reads = {x, y}, .writes = {z} }, NULL);
     kb_expect_close(z, kb_ref_binary("add", x, y));
 }

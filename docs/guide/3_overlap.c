@@ -57,7 +57,7 @@ KB_BENCH(add_overlap, "z = x + y on all PEs, the next chunk is loaded while one 
     kb_future launch = kb_launch(add_overlap, all, &(struct add_args){ x, y, z, kb_int(chunk) });
     kb_wait(launch);
 
-    kb_roofline(kb_kernels_ps(launch), all, &(struct kb_work){
-        .math_dtype = KB_f16, .math = kb_int(n), .hbm_read = 4 * kb_int(n), .hbm_written = 2 * kb_int(n) });
+    kb_roofline(launch, &(struct kb_problem){
+        .math_dtype = KB_f16, .math = kb_int(n), .reads = {x, y}, .writes = {z} }, NULL);
     kb_expect_close(z, kb_ref_binary("add", x, y));
 }

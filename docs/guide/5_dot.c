@@ -29,8 +29,8 @@ KB_BENCH(dot, "C = A B by one command of the array", KB_INT(m, 512, 1, 4096, "ro
     kb_future launch = kb_launch(dot, all, &(struct dot_args){ a, b, c });
     kb_wait(launch);
 
-    kb_roofline(kb_kernels_ps(launch), all, &(struct kb_work){
-        .gemm_dtype = KB_f16, .macs = m * k * n,
+    kb_roofline(launch, &(struct kb_problem){
+        .gemm_dtype = KB_f16, .macs = m * k * n, .reads = {a, b}, .writes = {c} }, &(struct kb_work){
         .hbm_read = 2 * (m * k + all.count * k * n), .hbm_written = 2 * m * n });
     kb_expect_close(c, kb_ref_gemm(a, b));
 }

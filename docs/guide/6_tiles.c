@@ -35,8 +35,8 @@ KB_BENCH(tiles, "C = A B by one composite", KB_INT(m, 2048, 1, 65536, "rows of A
         a, b, c, {kb_int(tile_m), kb_int(tile_k), kb_int(tile_n)}, kb_bool(pin) });
     kb_wait(launch);
 
-    kb_roofline(kb_kernels_ps(launch), all, &(struct kb_work){
-        .gemm_dtype = KB_f16, .macs = m * k * n,
+    kb_roofline(launch, &(struct kb_problem){
+        .gemm_dtype = KB_f16, .macs = m * k * n, .reads = {a, b}, .writes = {c} }, &(struct kb_work){
         .hbm_read = 2 * (m * k + all.count * k * n), .hbm_written = 2 * m * n });
     kb_expect_close(c, kb_ref_gemm(a, b));
 }

@@ -36,8 +36,8 @@ KB_BENCH(places, "C = A B with B in one of several places", KB_INT(m, 32768, 1, 
     kb_future launch = kb_launch(places, all, &(struct places_args){ a, b, c });
     kb_wait(launch);
 
-    kb_roofline(kb_kernels_ps(launch), all, &(struct kb_work){
-        .gemm_dtype = KB_f16, .macs = m * k * n,
+    kb_roofline(launch, &(struct kb_problem){
+        .gemm_dtype = KB_f16, .macs = m * k * n, .reads = {a, b}, .writes = {c} }, &(struct kb_work){
         .hbm_read = 2 * (m * k + (sram ? 0 : all.count * k * n)), .hbm_written = 2 * m * n,
         .sram_read = sram ? 2 * all.count * k * n : 0 });
     kb_expect_close(c, kb_ref_gemm(a, b));

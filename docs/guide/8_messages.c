@@ -38,6 +38,6 @@ KB_BENCH(tree, "sums of columns by a tree reduction over the PEs",
     kb_future launch = kb_launch(tree, all, &(struct tree_args){ x, sum });
     kb_wait(launch);
 
-    kb_roofline(kb_kernels_ps(launch), all, &(struct kb_work){ .math_dtype = KB_f32, .math = n, .hbm_read = 2 * n });
+    kb_roofline(launch, &(struct kb_problem){ .math_dtype = KB_f32, .math = n, .reads = {x}, .writes = {sum} }, NULL);
     kb_expect_close(sum, kb_ref_sum(x, 0));
 }

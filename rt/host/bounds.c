@@ -1,6 +1,5 @@
-/* bounds.c: the least time that engines, memories and links need for some work, and how near a launch came to it.
- *
- * The bounds of <kb/measure.h> for kernels and benches, and the peak rates for `info` and the summary. */
+/* bounds.c: the least time that one engine, one memory or the links need for some work, and the peak rates for `info`
+ * and the summary. */
 #include "bounds.h"
 
 #include "base/ops.h"
@@ -45,7 +44,7 @@ uint64_t peak_links(enum link_class class)
     }
 }
 
-static uint64_t link_bw_bps(enum link_class class)
+uint64_t link_bw_bps(enum link_class class)
 {
     switch (class) {
 #define LINK(name, bw, latency) case LINK_##name: return kb_attrs.bw;
@@ -154,36 +153,4 @@ uint64_t kb_latency_ps(uint32_t from, uint32_t to)
     struct way write = write_way(from, to), read = read_way(to);
     uint64_t latency = way_latency_ps(&write);
     return kb_attrs.pe_ipcq_buffer == BUFFER_TCM ? latency : latency + way_latency_ps(&read);
-}
-
-/* ---- the bounds of a launch */
-
-static void add_bound(const char *name, uint64_t bound_ps)
-{
-    if (bound_ps)
-        kb_figure(name, bound_ps, KB_PS);
-}
-
-void kb_roofline(uint64_t time_ps, struct kb_pes pes, const struct kb_work *work)
-{
-    uint64_t p = pes.count, cubes = 0;
-    for (uint32_t i = 0; i < pes.count; i++)            /* in rank order: the PEs of a cube are neighbours */
-        cubes += i == 0 || pes.pe[i] / kb_shape.pes != pes.pe[i - 1] / kb_shape.pes;
-    uint64_t array_ps = kb_gemm_ps(work->gemm_dtype, ceil_div(work->macs, p));
-    uint64_t wide_ps = kb_math_ps(KB_f32, ceil_div(work->math_f32, p));
-    uint64_t math_ps = kb_math_ps(work->math_dtype, ceil_div(work->math, p)) + wide_ps;
-    uint64_t hbm_ps = kb_memory_ps(KB_HBM, ceil_div(work->hbm_read, p), ceil_div(work->hbm_written, p));
-    uint64_t sram_ps = kb_memory_ps(KB_SRAM, ceil_div(work->sram_read, cubes), ceil_div(work->sram_written, cubes));
-    uint64_t memory_ps = kb_max(hbm_ps, sram_ps), link_ps = work->traffic ? kb_traffic_ps(work->traffic) : 0;
-    uint64_t accel_ps = kb_shape.accel_shared ? array_ps + math_ps : kb_max(array_ps, math_ps);
-    uint64_t most_ps = kb_max(accel_ps, kb_max(memory_ps, link_ps));
-    kb_figure("time", time_ps, KB_PS);
-    add_bound("array_bound", array_ps);
-    add_bound("math_bound", math_ps);
-    if (array_ps && math_ps)
-        add_bound("accel_bound", accel_ps);
-    add_bound("memory_bound", memory_ps);
-    add_bound("link_bound", link_ps);
-    if (time_ps)
-        kb_figure("bound_reached", (uint64_t)((unsigned __int128)most_ps * 1000 / time_ps), KB_PERMILLE);
 }

@@ -15,6 +15,9 @@ double peak_hbm_bps_per_pe(void);
 /* Directed links of a class that lead to an existing neighbour. */
 uint64_t peak_links(enum link_class class);
 
+/* Bytes per second of each link of a class. 0: without limit. */
+uint64_t link_bw_bps(enum link_class class);
+
 extern const char *const link_class_names[LINK_CLASSES];
 
 #endif

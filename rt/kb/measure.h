@@ -46,30 +46,52 @@ uint64_t kb_math_ps(enum kb_dtype dtype, uint64_t elements);
 /* The cost of an op on this machine, in ops of cost 1, such as 4 for "exp". 0 if pe_math lacks the op. */
 uint64_t kb_op_cost(const char *op);
 
-/* ---- rooflines */
+/* ---- rooflines: two bounds of a launch, and how near it came to them */
 
-/* The work that an algorithm requires, of all PEs together: multiply-adds; elements of simple ops, times the op's cost,
- * in the lanes of math_dtype (math) and in those of f32 (math_f32); bytes to be read and written at least once in the
- * HBM slices and in the cubes' srams; messages. Members that are not set are 0. */
-struct kb_work {
+enum { KB_OPERANDS = 16 };                              /* most tensors of a problem that are read, or written */
+
+/* What a problem requires of any algorithm: each element of the tensors `reads` read once, of copies those of one copy;
+ * each element of `writes` written once, in every copy; `read_bytes` bytes of HBM beside those, of tensors that are
+ * read in part; multiply-adds; elements of ops, times the op's cost, in the lanes of math_dtype (math) and in those of
+ * f32 (math_f32). Members that are not set are 0; a NULL among the tensors is left out. */
+struct kb_problem {
     enum kb_dtype gemm_dtype, math_dtype;
+    uint64_t macs, math, math_f32, read_bytes;
+    kb_tensor reads[KB_OPERANDS], writes[KB_OPERANDS];
+};
+
+/* What an algorithm does where that is more than the problem requires, of all PEs together: multiply-adds; ops, as in
+ * the problem; bytes that it reads and writes in the HBM slices and in the cubes' srams; messages; the time of the
+ * busiest memory (memory_ps) and of the longest chain of messages that wait for one another (latency_ps). The problem's
+ * figure holds for macs that are 0, for ops if both math and math_f32 are, and for bytes if all four of them are. */
+struct kb_work {
     uint64_t macs, math, math_f32;
     uint64_t hbm_read, hbm_written, sram_read, sram_written;
     kb_traffic traffic;
+    uint64_t memory_ps, latency_ps;
 };
 
-/* Adds the figures of launches on a set of PEs that took time_ps (kb_kernels_ps):
- *   time           time_ps
- *   array_bound    the time of pe_gemm if all PEs have an equal share of the work
+/* Adds two bounds of the time of a launch that has ended, from its submission until the host has the last answer, to
+ * the summary and to "bounds" in the result:
+ *   problem    of any algorithm: all PEs of the machine share the work equally, every memory of the kinds that the
+ *              tensors lie in works at its full bandwidth, wherever in these memories they lie
+ *   algorithm  of this one: the PEs of the launch share the work, and the bytes are those that the algorithm moves
+ * Both consist of the least time of a launch and the longest of these, which the figures show of the algorithm:
+ *   array_bound    the time of pe_gemm
  *   math_bound     that of pe_math
  *   accel_bound    for work of both engines: the sum of their times where they share a slot (shared_resource), else the
  *                  longer one
- *   memory_bound   the time of the HBM slices of the PEs, or of the srams of their cubes if that is longer
- *   link_bound     the time of the busiest link
- *   bound_reached  the largest bound divided by time_ps
- * A bound that is 0 is left out.
- *     kb_roofline(kb_kernels_ps(launch), pes, &(struct kb_work){.gemm_dtype = KB_f16, .macs = m * k * n}); */
-void kb_roofline(uint64_t time_ps, struct kb_pes pes, const struct kb_work *work);
+ *   memory_bound   the time of the HBM slices, the srams or the TCMs, of that kind which needs the longest
+ *   link_bound     the time of the links between memories, routers and PEs, which every byte crosses wherever the
+ *                  tensors lie; of the algorithm also that of the link that is busiest with messages
+ *   latency_bound  the time of one command that moves a byte; of the algorithm also that of the chain of messages
+ * A bound that is 0 is left out. The figure `time` is that of the kernels (kb_kernels_ps).
+ *     kb_roofline(launch, &(struct kb_problem){.gemm_dtype = KB_f16, .macs = m * k * n, .reads = {a, b}, .writes = {c}},
+ *                 NULL); */
+#define kb_roofline(launch, ...) kb_roofline_at(launch, __FILE__, __LINE__, __VA_ARGS__)
+
+void kb_roofline_at(kb_future launch, const char *file, uint32_t line, const struct kb_problem *problem,
+                    const struct kb_work *work);
 
 /* ---- figures: lines of the summary and "figures" in the result, in the order of the calls */
 

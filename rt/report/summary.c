@@ -8,12 +8,14 @@
 
 #include "base/dtype.h"
 #include "base/human.h"
+#include "base/rates.h"
 #include "common/arena.h"
 #include "datapass/exec.h"
 #include "device/device.h"
 #include "host/bench.h"
 #include "host/bounds.h"
 #include "host/figure.h"
+#include "host/roofline.h"
 #include "kb/arith.h"
 #include "launch/host_request.h"
 #include "launch/launch.h"
@@ -361,9 +363,16 @@ static void print_share(FILE *out, const struct resource *r)
             r->busiest_servers != r->servers ? " at the busiest" : "");
 }
 
-/* Names the busiest resource. A DMA engine is held while its transfer is under way, so a busy one only says that
- * transfers take the time: then the line also names what they wait for, and the busiest memory or link. */
-static void print_bound(FILE *out, const struct resource *resources)
+/* What bounds a run. A DMA engine is held while its transfer is under way, so a busy one only says that transfers take
+ * the time: then there is also what they wait for, and the busiest memory or link. */
+enum reason { REASON_BUSY, REASON_TRANSFERS, REASON_LATENCY };
+
+struct bottleneck {
+    enum reason reason;
+    const struct resource *top, *shared;                /* the busiest; the busiest of memories and links */
+};
+
+static struct bottleneck bottleneck_of(const struct resource *resources)
 {
     const struct resource *top = resources, *shared = resources + ENGINES + 1;
     for (const struct resource *r = resources; r < resources + RESOURCES; r++) {
@@ -372,13 +381,20 @@ static void print_bound(FILE *out, const struct resource *resources)
         if (r > shared && busiest_share(r) > busiest_share(shared))
             shared = r;
     }
+    bool dma = top == resources + ENGINE_DMA_READ || top == resources + ENGINE_DMA_WRITE;
+    return (struct bottleneck){busiest_share(top) < 0.5 ? REASON_LATENCY : dma ? REASON_TRANSFERS : REASON_BUSY, top, shared};
+}
+
+static void print_bound(FILE *out, const struct resource *resources)
+{
+    struct bottleneck bottleneck = bottleneck_of(resources);
     fprintf(out, "bound by     ");
-    if (busiest_share(top) < 0.5)
+    if (bottleneck.reason == REASON_LATENCY)
         fprintf(out, "latency: nothing is busy for half of the time; the most is ");
-    print_share(out, top);
-    if (busiest_share(top) >= 0.5 && (top == resources + ENGINE_DMA_READ || top == resources + ENGINE_DMA_WRITE)) {
+    print_share(out, bottleneck.top);
+    if (bottleneck.reason == REASON_TRANSFERS) {
         fprintf(out, " with transfers, which queue longest for %s; then ", longest_wait());
-        print_share(out, shared);
+        print_share(out, bottleneck.shared);
     }
     fputc('\n', out);
 }
@@ -432,6 +448,7 @@ void summary_print(FILE *out, const struct host_times *host)
         print_bound(out, resources);
     }
     figures_print(out);
+    rooflines_print(out);
     verifications_print(out);
     if (exec_difference.op)
         summary_print_difference(out, &exec_difference);
@@ -495,6 +512,32 @@ static void write_util(struct json *json)
     json_object_end(json);
 }
 
+static void write_share(struct json *json, const struct resource *r)
+{
+    json_string(json, "resource", r->name);
+    json_u64(json, "busy_permille",
+             (uint64_t)((unsigned __int128)r->busiest_ps * 1000 / product(span_ps(), r->busiest_servers)));
+}
+
+static void write_bound(struct json *json)
+{
+    static const char *const reasons[] = {
+        [REASON_BUSY] = "busy", [REASON_TRANSFERS] = "transfers", [REASON_LATENCY] = "latency"};
+    struct resource resources[RESOURCES];
+    resources_collect(resources);
+    struct bottleneck bottleneck = bottleneck_of(resources);
+    json_object(json, "bound_by");
+    json_string(json, "reason", reasons[bottleneck.reason]);
+    write_share(json, bottleneck.top);
+    if (bottleneck.reason == REASON_TRANSFERS) {
+        json_string(json, "queue", longest_wait());
+        json_object(json, "then");
+        write_share(json, bottleneck.shared);
+        json_object_end(json);
+    }
+    json_object_end(json);
+}
+
 /* A row for each HBM slice that was used. */
 static void write_slices(struct json *json)
 {
@@ -553,6 +596,9 @@ void summary_write(struct json *json)
         write_difference(json, &exec_difference);
     races_write(json);
     figures_write(json);
+    rooflines_write(json);
+    if (span_ps() && result_good())
+        write_bound(json);
     utilisation_write(json);
 }
 
