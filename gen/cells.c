@@ -282,7 +282,7 @@ static void fill_own_params(struct table *params, struct table *ratios, const st
     }
 }
 
-/* ---- what stands once */
+/* ---- columns that occur once */
 
 /* Sets a count that the topology gives, and its place in the file. */
 static void set_value(struct table *once, const char *column, const struct value *value)

@@ -66,7 +66,7 @@ static void check_attachments(const struct model *model)
     for (unsigned i = 0; i < model->attach_count; i++) {
         const struct model_attachment *at = &model->attach[i], **first = &seen[at->cube][at->side];
         if (*first) {
-            error_at(at->where, "sip.io.attach: cube %" PRIu64 ", side %c stands twice", at->cube, "nesw"[at->side]);
+            error_at(at->where, "sip.io.attach: cube %" PRIu64 ", side %c is listed twice", at->cube, "nesw"[at->side]);
             note_at((*first)->where, "it is first given here");
         } else {
             *first = at;
@@ -87,7 +87,7 @@ static void check_reserved(const struct model *model)
     if (!reserved->where.file || !size->where.file)
         note_at(where, "the %s is the default", reserved->where.file ? "size" : "reserved part");
     else
-        note_at(size->where, "the size stands here");
+        note_at(size->where, "the size is given here");
 }
 
 /* Raises the latency of every fabric link to at least 1 ps. */

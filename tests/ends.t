@@ -65,7 +65,7 @@ def strays(program):
         ended, result = end(program, "ends", f"what={what}")
         place = line_of(f'if (is("{what}")) {what}(first_tl')
         ok(ended.returncode == 1 and result.get("launches") and re.search(
-            rf"KERNEL_ERROR at sip0\.cube0\.pe1\.pe_cpu, .*{what}: tl is that of another kernel or PE.*\n"
+            rf"KERNEL_ERROR at sip0\.cube0\.pe1\.pe_cpu, .*{what}: tl belongs to another kernel or PE.*\n"
             rf"  called at {place}", ended.stderr),
            f"{what} with the tl of another PE is a fault of the PE that calls it", ended.said)
     for what, victim in (("jump_kernel", r"KERNEL_ERROR at sip0\.cube0\.pe0\.pe_cpu"),

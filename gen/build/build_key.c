@@ -116,7 +116,7 @@ static const char *includes_name(const struct build_inputs *inputs, const struct
     return arena_printf("includes-%s", hash_end(hash));
 }
 
-/* The files of a rule for make, "sim.o: a.c b.h \", without its target; a blank within a name stands behind "\". */
+/* The files of a rule for make, "sim.o: a.c b.h \", without its target; in a name "\" precedes a blank. */
 static struct words files_of_rule(const char *rule)
 {
     struct words files = {0};

@@ -12,7 +12,7 @@ union lane {
     int32_t i;
 };
 
-/* Elements at a stride, which may be 0; or, without a place, a number again and again. */
+/* Elements at a stride, which may be 0; or, without an address, a number that is repeated. */
 struct elements {
     uint8_t *at;
     enum dtype dtype;
@@ -20,16 +20,17 @@ struct elements {
     double number;
 };
 
-/* Those of a view in `base` from so many elements behind its first on. */
+/* The elements of a view in `base`, from the one that lies `element` elements behind its first on. */
 struct elements elements_of(const struct view *view, uint64_t element, uint64_t stride);
 
-/* Those `count` further on. */
+/* The elements that begin `count` strides further on. */
 struct elements elements_behind(const struct elements *e, uint64_t count);
 
-/* Into f32 or i32. What is a float is not loaded into i32. */
+/* Loads elements as f32 or as i32; floats only as f32. */
 void elements_load(const struct elements *e, bool floats, union lane *to, size_t count);
 
-/* From f32: rounded to nearest even; of an integer dtype saturated. From i32: wrapped or saturated. */
+/* Stores elements. From f32 they are rounded to nearest even, and saturated if the dtype is an integer; from i32 they are
+ * wrapped or saturated. */
 void elements_store(const struct elements *e, bool floats, bool wraps, const union lane *from, size_t count);
 
 #endif

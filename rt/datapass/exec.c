@@ -167,7 +167,7 @@ static bool is_in_place(const struct gemm *g)
 
 static void *array_of(uint64_t count, size_t size)
 {
-    void *at = malloc((count + 1) * size);              /* not 0 bytes, of which malloc may return NULL */
+    void *at = malloc((count + 1) * size);              /* of 0 bytes malloc may return NULL */
     if (!at)
         die("no memory for %llu operations of the data pass:", (unsigned long long)count);
     return at;

@@ -278,7 +278,7 @@ void kernel_calls(struct tl *tl, struct call_site call)
         misuse_of(call, "it is for kernels; a bench cannot call it");
     if (tl != running)
         kernel_fault(running, FAULT_KERNEL_ERROR, call.file, call.line,
-                     "%s: tl is that of another kernel or PE, not the one that this kernel was called with", call.name);
+                     "%s: tl belongs to another kernel or PE; it is not the one that this kernel was called with", call.name);
     tl->call = call;
     if (loop_poll.ends)
         kernel_stop(tl);

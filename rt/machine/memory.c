@@ -188,7 +188,7 @@ struct kb_memory_request own_ask(const struct range *range, uint64_t t_ps, bool 
     return (struct kb_memory_request){memory, writes, range->offset, range->bytes, t_ps};
 }
 
-/* UINT64_MAX stands for a sum of times that does not fit. */
+/* A sum of times that does not fit is UINT64_MAX. */
 static void own_check(const char *model, const struct kb_memory_request *ask, const struct kb_served *said)
 {
     if (said->first_ps >= ask->at_ps && said->last_ps >= said->first_ps && said->last_ps < UINT64_MAX)

@@ -130,7 +130,8 @@ static struct busy *stage_busy(struct pe *pe, enum stage_kind stage)
 #include "kb/stages.def"
 #undef STAGE
     };
-    _Static_assert(AT_dma > 0 && AT_compute > 0 && AT_dma <= UINT16_MAX && AT_compute <= UINT16_MAX, "offsets fit, 0 is none");
+    _Static_assert(AT_dma > 0 && AT_dma <= UINT16_MAX, "the offset fits, and is not AT_no");
+    _Static_assert(AT_compute > 0 && AT_compute <= UINT16_MAX, "the offset fits, and is not AT_no");
     return at[stage] ? (struct busy *)((char *)pe + at[stage]) : NULL;
 }
 

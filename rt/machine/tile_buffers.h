@@ -4,7 +4,7 @@
 
 #include "pe.h"
 
-/* Gives a tile buffers of so many bytes at the lowest address where they fit. Returns false if they fit nowhere. */
+/* Gives a tile a block of buffers at the lowest address where it fits. Returns false if it fits nowhere. */
 bool tile_buffers_take(struct pe *pe, struct token *token, uint64_t bytes);
 
 /* Gives the buffers of a tile back, if it has any. */

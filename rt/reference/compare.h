@@ -5,8 +5,7 @@
 #include "expect.h"
 #include "reference.h"
 
-/* Compares all elements of all copies, and fills in what a verification says of them, its verdict but for SKIPPED
- * included. */
+/* Compares all elements of all copies, and fills in the verification, verdict included. */
 void compare_tensor(struct verification *v, struct reference *ref);
 
 #endif
