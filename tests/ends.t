@@ -161,6 +161,9 @@ def limits(program):
         ok(ended.returncode == status == result["status"] and result["end_ps"] == limit
            and (status or result["launches"] == plain["launches"]),
            f"a run that needs {at} ps has status {status} with --sim-limit {limit} ps", ended.said)
+    exact = end(program, *words, "--sim-limit", f"{at // 2} ps", "--exact-events")[1]
+    ok(all(result[part] == exact[part] for part in ("launches", "util", "bytes")),
+       "a limit within periods that are skipped gives the result of --exact-events", result["util"], exact["util"])
     ended, result = end(program, "bench_ends", "what=loop", "--time-limit", "0.5")
     ok(ended.returncode == 1 and result.get("ended_by") == "--time-limit"
        and re.search(r"the bench does not come back .*; its last call is kb_wait, at \S*ends\.c:\d+", ended.stderr),
