@@ -46,8 +46,8 @@ static void hash_row(struct tensor_row run, void *arg)
 {
     struct tensor_hash *of = arg;
     uint64_t bytes = run.count * of->element_bytes;
-    store_reach(IMAGE_BASE, run.memory, run.offset + bytes);
-    of->hash = hash_bytes(of->hash, store_at(IMAGE_BASE, run.memory, run.offset), bytes);
+    store_reach(run.memory, run.offset + bytes);
+    of->hash = hash_bytes(of->hash, store_at(run.memory, run.offset), bytes);
 }
 
 /* The hash of all copies. */

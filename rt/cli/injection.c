@@ -82,7 +82,7 @@ static void write_fully(int file, const void *bytes, uint64_t count)
 static const uint8_t *row_bytes(const struct tensor *tensor, struct tensor_row row, uint64_t *bytes)
 {
     *bytes = row.count * dtype_bytes[tensor->dtype];
-    return store_at(IMAGE_NOW, row.memory, row.offset);
+    return store_at(row.memory, row.offset);
 }
 
 static void write_row(struct tensor_row row, void *tensor)

@@ -215,7 +215,6 @@ pid_t simulation_fork(void)
     simulation.process = getpid();
     simulation.thread = gettid();
     threads_forked();
-    store_forked();
     return 0;
 }
 

@@ -10,7 +10,7 @@ enum { PIECE = 256 };                                   /* elements at a time th
 
 struct elements elements_of(const struct view *view, uint64_t element, uint64_t stride)
 {
-    uint8_t *at = store_at(IMAGE_BASE, view->memory, view->offset);
+    uint8_t *at = store_at(view->memory, view->offset);
     return (struct elements){.at = at + element * dtype_bytes[view->dtype], .dtype = view->dtype, .stride = stride};
 }
 

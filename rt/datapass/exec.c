@@ -108,7 +108,7 @@ static void do_copy(const struct copy *copy)
     uint64_t span = view_span(&copy->to);
     if (span >= WORTH_POPULATING && view_is_dense(&copy->to))
         store_populate(copy->to.memory, copy->to.offset, span);
-    view_copy(IMAGE_BASE, &copy->to, &copy->from);
+    view_copy(&copy->to, &copy->from);
 }
 
 static void do_task(uint64_t i, unsigned thread, void *tasks)
@@ -122,7 +122,7 @@ static void do_task(uint64_t i, unsigned thread, void *tasks)
     else if (op->kind == OPKIND_math)
         do_math(op);
     else if (op->pe == OP_OF_HOST)
-        fill_write(&op->fill, IMAGE_BASE);
+        fill_write(&op->fill);
     else
         do_copy(&op->copy);
 }
@@ -216,7 +216,7 @@ static struct {
 static void reach(const struct view *view, bool writes, void *arg)
 {
     (void)writes, (void)arg;
-    view_reach(IMAGE_BASE, view);
+    view_reach(view);
 }
 
 /* Returns the number of operations. */

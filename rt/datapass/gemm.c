@@ -117,12 +117,12 @@ void gemm_done(struct gemm_patch *patch)
 void gemm_run(const struct gemm *g, void *scratch)
 {
     struct gemm_grid grid = {1, 1, &g};
-    view_reach(IMAGE_BASE, &g->a);
-    view_reach(IMAGE_BASE, &g->b);
-    view_reach(IMAGE_BASE, &g->c);
+    view_reach(&g->a);
+    view_reach(&g->b);
+    view_reach(&g->c);
     for (uint32_t i = 0; i < g->epilogues; i++)
         if (g->epilogue[i].has_operand)
-            view_reach(IMAGE_BASE, &g->epilogue[i].operand);
+            view_reach(&g->epilogue[i].operand);
     for (uint64_t i = 0; i < gemm_blocks(&grid); i++)
         gemm_block(&grid, i, scratch);
 }

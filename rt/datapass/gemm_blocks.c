@@ -73,10 +73,10 @@ static void pack_square(const struct view *m, uint64_t row, uint64_t rows, uint6
     float piece[SQUARE];
     for (uint64_t j = 0; j < columns; j++) {
         if (m->stride[0] == 1)
-            dtype_to_f32(m->dtype, view_at(IMAGE_BASE, m, row, column + j), piece, rows);
+            dtype_to_f32(m->dtype, view_at(m, row, column + j), piece, rows);
         for (uint64_t i = 0; i < rows; i++) {
             if (m->stride[0] != 1)
-                dtype_to_f32(m->dtype, view_at(IMAGE_BASE, m, row + i, column + j), piece + i, 1);
+                dtype_to_f32(m->dtype, view_at(m, row + i, column + j), piece + i, 1);
             to[i * pitch + j] = piece[i];
         }
     }
@@ -86,7 +86,7 @@ static void pack(const struct view *m, uint64_t row, uint64_t rows, uint64_t col
                  uint64_t pitch)
 {
     if (rows > 0 && columns > 0 && (m->stride[1] == 1 || columns == 1)) {
-        const uint8_t *from = view_at(IMAGE_BASE, m, row, column);
+        const uint8_t *from = view_at(m, row, column);
         uint64_t step = m->stride[0] * dtype_bytes[m->dtype];
         for (uint64_t i = 0; i < rows; i++)
             dtype_to_f32(m->dtype, from + i * step, to + i * pitch, columns);

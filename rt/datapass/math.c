@@ -289,9 +289,9 @@ static void compute(const struct iteration *all, uint64_t first, size_t count)
 void math_run(const struct math *math)
 {
     uint64_t index[VIEW_RANK] = {0};
-    view_reach(IMAGE_BASE, &math->to);
+    view_reach(&math->to);
     for (unsigned i = 0; i < math_views(math); i++)
-        view_reach(IMAGE_BASE, &math->operand[i]);
+        view_reach(&math->operand[i]);
     if (math->axis != NO_AXIS) {
         math_reduce(math);
         return;

@@ -10,6 +10,7 @@
 #include "device.h"
 #include "machine/pe.h"
 #include "store/allocator.h"
+#include "store/contents.h"
 
 /* What tl_data returned; freed when the kernel ends. */
 struct data_copy {
@@ -93,14 +94,13 @@ static void copy_run(uint64_t offset, uint64_t bytes, void *arg)
 {
     struct data_cursor *cursor = arg;
     uint64_t at;
-    if (store_pending(cursor->memory, offset, bytes, &at)) {
-        const struct op_ref *maker = store_maker(cursor->memory, at);
+    const struct op_ref *maker = contents_maker(cursor->memory, offset, bytes, &at);
+    if (maker)
         call_fault(cursor->call, FAULT_PENDING_RESULT,
                    "the bytes at %s are the pending result of %s, operation %" PRIu64 " of kernel %s, called at %s:%u",
                    address_name(memory_address(cursor->memory, at)), maker->name, maker->id, maker->kernel,
                    maker->file, (unsigned)maker->line);
-    }
-    memcpy(cursor->to, store_at(IMAGE_NOW, cursor->memory, offset), bytes);
+    contents_read(cursor->memory, offset, bytes, cursor->to);
     cursor->to += bytes;
 }
 
@@ -119,7 +119,6 @@ const void *tl_data_at(struct tl *tl, struct tl_shard shard, const char *file, u
         die("no memory for %" PRIu64 " bytes of data:", bytes);
     copy->next = state->copies;
     state->copies = copy;
-    view_reach(IMAGE_NOW, &view);
     view_each_run(&view, copy_run, &(struct data_cursor){&call, view.memory, (char *)copy->bytes});
     return copy->bytes;
 }

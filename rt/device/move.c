@@ -142,16 +142,6 @@ static tl_handle submit_async(const struct call *call, struct move_call move)
     return handle;
 }
 
-/* A view of the same shape with consecutive elements, row-major. */
-static struct view without_gaps(const struct view *like)
-{
-    struct view view = *like;
-    uint64_t elements = 1;
-    for (uint32_t axis = VIEW_RANK; axis-- > 0; elements *= view.shape[axis])
-        view.stride[axis] = view.shape[axis] > 1 ? elements : 0;
-    return view;
-}
-
 /* ---- between a memory and the TCM */
 
 /* Sets the bytes of the memory side and their runs; KERNEL_ERROR if these are more than a command may have. */
@@ -172,7 +162,7 @@ static void set_runs(const struct call *call, struct move_call *move)
 
 static bool has_gaps(const struct view *view)
 {
-    struct view dense = without_gaps(view);
+    struct view dense = view_without_gaps(view);
     return memcmp(view->stride, dense.stride, sizeof dense.stride);
 }
 
@@ -278,7 +268,7 @@ static struct move_call exchange(const struct call *call, enum command_kind kind
                                  const struct tl_shard *shard)
 {
     uint32_t number = call_peer(call, peer);
-    struct view buffer = call_buffer_distinct(call, "the buffer", shard), under_way = without_gaps(&buffer);
+    struct view buffer = call_buffer_distinct(call, "the buffer", shard), under_way = view_without_gaps(&buffer);
     under_way.memory = store_messages();
     under_way.offset = 0;
     bool sends = kind == COMMAND_send;

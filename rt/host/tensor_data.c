@@ -25,7 +25,9 @@
 #include "machine/pe.h"
 #include "machine/tiling.h"
 #include "npy.h"
+#include "kb/arith.h"
 #include "oplog/oplog.h"
+#include "store/contents.h"
 #include "tensor_request.h"
 
 /* Records what the host puts into a tensor. */
@@ -71,8 +73,7 @@ void kb_fill_at(kb_tensor tensor, enum kb_fill_kind kind, double x, double y, co
 
 static bool is_pending(const struct tensor *tensor, struct tensor_row run)
 {
-    uint64_t at;
-    return store_pending(run.memory, run.offset, run.count * dtype_bytes[tensor->dtype], &at);
+    return contents_pending(run.memory, run.offset, run.count * dtype_bytes[tensor->dtype]);
 }
 
 static void compute_pending(struct call_site call, const struct tensor *tensor)
@@ -97,9 +98,8 @@ static void find_pending(struct tensor_row run, void *arg)
 static void copy_row(struct tensor_row run, void *arg)
 {
     const struct copying *copying = arg;
-    uint64_t size = dtype_bytes[copying->tensor->dtype], bytes = run.count * size;
-    store_reach(IMAGE_NOW, run.memory, run.offset + bytes);
-    memcpy(copying->to + run.position * size, store_at(IMAGE_NOW, run.memory, run.offset), bytes);
+    uint64_t size = dtype_bytes[copying->tensor->dtype];
+    contents_read(run.memory, run.offset, run.count * size, copying->to + run.position * size);
 }
 
 void tensor_data_copy(struct call_site call, const struct tensor *tensor, void *to)
@@ -138,6 +138,7 @@ static void peek(struct call_site call, kb_tensor tensor, uint64_t position, uin
     if (position > tensor->elements || count > tensor->elements - position)
         misuse_of(call, "tensor '%s' has %" PRIu64 " elements, there is no %" PRIu64, tensor->name, tensor->elements,
                   position < tensor->elements ? tensor->elements : position);
+    enum { CHUNK = 512 };
     oplog_settle(true, OP_OF_HOST);
     uint64_t size = dtype_bytes[tensor->dtype];
     for (uint64_t end = position + count; position < end;) {
@@ -145,10 +146,13 @@ static void peek(struct call_site call, kb_tensor tensor, uint64_t position, uin
         run.count = run.count < end - position ? run.count : end - position;
         if (is_pending(tensor, run))
             compute_pending(call, tensor);
-        store_reach(IMAGE_NOW, run.memory, run.offset + run.count * size);
-        const uint8_t *from = store_at(IMAGE_NOW, run.memory, run.offset);
-        for (uint64_t i = 0; i < run.count; i++)
-            *values++ = dtype_value(tensor->dtype, from + i * size);
+        for (uint64_t done = 0, chunk; done < run.count; done += chunk) {
+            uint8_t elements[CHUNK * 8];
+            chunk = kb_min(run.count - done, CHUNK);
+            contents_read(run.memory, run.offset + done * size, chunk * size, elements);
+            for (uint64_t i = 0; i < chunk; i++)
+                *values++ = dtype_value(tensor->dtype, elements + i * size);
+        }
         position += run.count;
     }
 }

@@ -17,6 +17,7 @@
 #include "machine/pe.h"
 #include "sim/loop.h"
 #include "store/allocator.h"
+#include "store/contents.h"
 
 bool oplog_on;
 
@@ -166,22 +167,24 @@ static void issue_copy(struct oplog_entry *entry)
         copy->to.offset = entry->ref->message = allocator_message_take();
     if (entry->send)
         copy->from.offset = entry->send->message;
-    view_copy(IMAGE_NOW, &copy->to, &copy->from);
+    contents_copy(&copy->to, &copy->from);
     if (entry->send)
         allocator_message_free(copy->from.offset);
 }
 
-static void issue(struct oplog_entry *entry)
+static void issue(struct oplog_entry *entry, bool is_stored)
 {
     struct op *op = &entry->op;
     if (op->kind == OPKIND_gemm)
-        store_mark_view(&op->gemm.c, entry->ref);
+        contents_compute(&op->gemm.c, entry->ref);
     else if (op->kind == OPKIND_math)
-        store_mark_view(&op->math.to, entry->ref);
-    else if (op->pe == OP_OF_HOST)
-        fill_write(&op->fill, IMAGE_NOW);
-    else
+        contents_compute(&op->math.to, entry->ref);
+    else if (op->pe != OP_OF_HOST)
         issue_copy(entry);
+    else if (is_stored)
+        fill_write(&op->fill);
+    else
+        contents_fill(&op->fill);
 }
 
 /* ---- data order */
@@ -209,15 +212,14 @@ static void record_services_of(const struct op_ref *op)
     log_services(&(struct services){op->id, op->start_ps, op->end_ps, op->node, op->services});
 }
 
-/* What the host writes before anything else of an interval is in both images at once and is not repeated. */
+/* What the host writes before anything else of an interval goes into the store at once, and the data pass does not repeat
+ * it. */
 static void settle(struct oplog_entry *entry)
 {
     bool is_initial = entry->op.pe == OP_OF_HOST && settled == interval;
     entry->op.id = entry->ref->id = settled++;
     entry->op.sent = entry->send ? 1 + entry->send->id : 0;
-    if (oplog_on && !is_initial)
-        store_part();
-    issue(entry);
+    issue(entry, oplog_on && is_initial);
     if (log_filed || (oplog_on && !is_initial))
         log_op(&entry->op);
     for (uint32_t i = 0; i < entry->tiles; i++) {
@@ -340,7 +342,8 @@ struct op *oplog_next(struct oplog_reader *reader)
 
 void oplog_restart(void)
 {
-    store_join();
+    if (oplog_on)
+        contents_begin_interval();
     log_begin_interval();
     interval = settled;
 }

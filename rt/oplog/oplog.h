@@ -2,8 +2,9 @@
  *
  * Data order is the order of issue: (instant of the call, rank of the PE, number of the command). A write of the host
  * comes first in its instant; a receive has the instant of its completion. A send copies its bytes to a buffer of the
- * message, and the receive copies them from there. Pass 1 does the copies and fills in that order and marks the results
- * of computes as pending; the data pass repeats all operations on the image `base`, computes included. */
+ * message, and the receive copies them from there. In that order pass 1 does the copies and fills to the contents of the
+ * memories, without moving their bytes, and marks the results of computes as pending; the data pass does all operations,
+ * computes included, to the bytes of the store. */
 #ifndef KB_OPLOG_H
 #define KB_OPLOG_H
 
@@ -110,7 +111,7 @@ void oplog_read(struct oplog_reader *reader);
 /* The next one in data order, which the caller frees with free(); NULL at the end, when the reader is done. */
 struct op *oplog_next(struct oplog_reader *reader);
 
-/* Begins the next interval: the images `now` and `base` are one again. */
+/* Begins the next interval: memories hold what the store has. */
 void oplog_restart(void);
 
 /* From here on oplog_read reads this log, of `count` operations. */

@@ -171,7 +171,7 @@ static void shard_parts(const struct tensor *tensor, const struct shard *shard, 
             return;
         uint64_t from = kb_max(row.position, first), to = kb_min(row.position + row.count, end);
         f((struct part){from, to - from,
-                        (const uint8_t *)store_at(IMAGE_NOW, row.memory, row.offset + (from - row.position) * size)}, arg);
+                        (const uint8_t *)store_at(row.memory, row.offset + (from - row.position) * size)}, arg);
     }
 }
 
@@ -347,7 +347,7 @@ static void reach_all(const struct tensor *tensor)
 {
     for (uint32_t i = 0; i < tensor->shards; i++) {
         const struct shard *shard = &tensor->shard[i];
-        store_reach(IMAGE_NOW, shard->memory, shard->offset + shard->elements * dtype_bytes[tensor->dtype]);
+        store_reach(shard->memory, shard->offset + shard->elements * dtype_bytes[tensor->dtype]);
     }
 }
 

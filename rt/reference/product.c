@@ -31,8 +31,8 @@ static void copy_row(struct tensor_row run, void *matrix)
 {
     struct matrix *m = matrix;
     uint64_t size = dtype_bytes[m->dtype];
-    store_reach(IMAGE_NOW, run.memory, run.offset + run.count * size);
-    memcpy(m->raw + run.position * size, store_at(IMAGE_NOW, run.memory, run.offset), run.count * size);
+    store_reach(run.memory, run.offset + run.count * size);
+    memcpy(m->raw + run.position * size, store_at(run.memory, run.offset), run.count * size);
 }
 
 /* Takes an operand over: what was gathered is not used afterwards. */

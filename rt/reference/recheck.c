@@ -33,7 +33,7 @@ struct gemm_check {
 
 static double matrix_element(const struct view *m, uint64_t i, uint64_t j)
 {
-    return dtype_value(m->dtype, view_at(IMAGE_BASE, m, i, j));
+    return dtype_value(m->dtype, view_at(m, i, j));
 }
 
 /* Copies rows x columns elements from (i, j) on; raises `max` to their largest magnitude that is finite. */
@@ -191,7 +191,7 @@ static double element(const struct view *view, const uint64_t index[VIEW_RANK])
     uint64_t at = 0;
     for (unsigned axis = 0; axis < VIEW_RANK; axis++)
         at += index[axis] * view->stride[axis];
-    return dtype_value(view->dtype, store_at(IMAGE_BASE, view->memory, view->offset + at * dtype_bytes[view->dtype]));
+    return dtype_value(view->dtype, store_at(view->memory, view->offset + at * dtype_bytes[view->dtype]));
 }
 
 /* Whether an op computes with integers. */
@@ -249,7 +249,7 @@ static double *expect_math(const struct math *math)
     if (math->axis != NO_AXIS)
         line = doubles(math->operand[0].shape[math->axis]);
     for (unsigned i = 0; i < math_views(math); i++)
-        view_reach(IMAGE_BASE, &math->operand[i]);
+        view_reach(&math->operand[i]);
     expected[count] = 1;
     for (uint64_t i = 0; i < count; i++) {
         index_of(math->to.shape, i, index);

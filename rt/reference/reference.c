@@ -125,8 +125,8 @@ static void gather_row(struct tensor_row run, void *arg)
 {
     const struct gathering *g = arg;
     uint64_t size = dtype_bytes[g->dtype];
-    store_reach(IMAGE_NOW, run.memory, run.offset + run.count * size);
-    dtype_to_f64(g->dtype, store_at(IMAGE_NOW, run.memory, run.offset), g->to + run.position, run.count);
+    store_reach(run.memory, run.offset + run.count * size);
+    dtype_to_f64(g->dtype, store_at(run.memory, run.offset), g->to + run.position, run.count);
 }
 
 struct gathered gathered_tensor(const struct tensor *tensor)

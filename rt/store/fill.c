@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "base/dtype.h"
+#include "kb/arith.h"
+#include "store.h"
 
 enum { CHUNK = 512 };
 
@@ -15,7 +17,6 @@ uint64_t fill_seed;
 
 struct writer {
     const struct fill *fill;
-    enum image image;
     uint64_t key;
 };
 
@@ -49,49 +50,77 @@ static double value(const struct writer *w, uint64_t position)
     return dtype_is_float(f->tensor->dtype) ? at : floor(at);
 }
 
-static void compute_row(const struct writer *w, struct tensor_row row, uint8_t *to)
+static struct writer writer_of(const struct fill *fill)
+{
+    return (struct writer){fill, mix(fill_seed ^ mix(fill->tensor->number))};
+}
+
+/* Elements at consecutive positions. */
+static void write_elements(const struct writer *w, uint64_t position, uint64_t count, uint8_t *to)
 {
     enum dtype dtype = w->fill->tensor->dtype;
+    uint64_t size = dtype_bytes[dtype];
     double values[CHUNK];
-    for (uint64_t done = 0; done < row.count; done += CHUNK) {
-        uint64_t count = row.count - done < CHUNK ? row.count - done : CHUNK;
-        for (uint64_t i = 0; i < count; i++)
-            values[i] = w->fill->kind == KB_CONSTANT ? w->fill->x : value(w, row.position + done + i);
-        dtype_from_f64(dtype, values, to + done * dtype_bytes[dtype], count);
+    if (w->fill->kind == KB_GIVEN) {
+        memcpy(to, (const uint8_t *)w->fill->given + position * size, count * size);
+        return;
+    }
+    for (uint64_t done = 0; done < count; done += CHUNK) {
+        uint64_t chunk = kb_min(count - done, CHUNK);
+        for (uint64_t i = 0; i < chunk; i++)
+            values[i] = w->fill->kind == KB_CONSTANT ? w->fill->x : value(w, position + done + i);
+        dtype_from_f64(dtype, values, to + done * size, chunk);
     }
 }
 
 static void write_row(struct tensor_row row, void *arg)
 {
     const struct writer *w = arg;
-    enum dtype dtype = w->fill->tensor->dtype;
-    uint64_t bytes = row.count * dtype_bytes[dtype];
-    store_reach(w->image, row.memory, row.offset + bytes);
-    uint8_t *to = store_at(w->image, row.memory, row.offset);
-    if (w->fill->kind == KB_GIVEN)
-        memcpy(to, (const uint8_t *)w->fill->given + row.position * dtype_bytes[dtype], bytes);
-    else
-        compute_row(w, row, to);
-    if (w->image == IMAGE_NOW)
-        store_mark(row.memory, row.offset, bytes, NULL);
+    store_reach(row.memory, row.offset + row.count * dtype_bytes[w->fill->tensor->dtype]);
+    write_elements(w, row.position, row.count, store_at(row.memory, row.offset));
 }
 
-static void write_copy(const struct writer *w, const struct shard *shard)
-{
-    const struct tensor *tensor = w->fill->tensor;
-    const struct shard *first = &tensor->shard[0];
-    uint64_t bytes = shard->elements * dtype_bytes[tensor->dtype];
-    store_reach(w->image, shard->memory, shard->offset + bytes);
-    memcpy(store_at(w->image, shard->memory, shard->offset), store_at(w->image, first->memory, first->offset), bytes);
-    if (w->image == IMAGE_NOW)
-        store_mark(shard->memory, shard->offset, bytes, NULL);
-}
-
-void fill_write(const struct fill *fill, enum image image)
+void fill_write(const struct fill *fill)
 {
     const struct tensor *tensor = fill->tensor;
-    struct writer writer = {fill, image, mix(fill_seed ^ mix(tensor->number))};
+    const struct shard *shard = tensor->shard;
+    struct writer writer = writer_of(fill);
     tensor_each_row(tensor, false, write_row, &writer);
     for (uint32_t i = 1; tensor->place.split == KB_COPIES && i < tensor->shards; i++)
-        write_copy(&writer, &tensor->shard[i]);
+        store_copy(shard[i].memory, shard[i].offset, shard[0].memory, shard[0].offset,
+                   shard[i].elements * dtype_bytes[tensor->dtype]);
+}
+
+/* Elements of a shard that may begin or end within a row of it. */
+static void read_elements(const struct writer *w, const struct shard *shard, uint64_t first, uint64_t count, uint8_t *to)
+{
+    const struct tensor *tensor = w->fill->tensor;
+    uint64_t columns = shard->view.shape[shard->view.rank - 1];
+    while (count) {
+        uint64_t column = first % columns, run = kb_min(columns - column, count);
+        struct tensor_row row = tensor_row(tensor, shard, first / columns);
+        write_elements(w, row.position + column, run, to);
+        to += run * dtype_bytes[tensor->dtype];
+        first += run;
+        count -= run;
+    }
+}
+
+void fill_read(const struct fill *fill, const struct shard *shard, uint64_t offset, uint64_t bytes, void *to)
+{
+    struct writer writer = writer_of(fill);
+    uint64_t size = dtype_bytes[fill->tensor->dtype], first = offset / size, skip = offset % size;
+    uint8_t *out = to, element[8];
+    if (skip) {                                         /* the range begins within an element */
+        uint64_t part = kb_min(size - skip, bytes);
+        read_elements(&writer, shard, first++, 1, element);
+        memcpy(out, element + skip, part);
+        out += part;
+        bytes -= part;
+    }
+    read_elements(&writer, shard, first, bytes / size, out);
+    if (bytes % size) {
+        read_elements(&writer, shard, first + bytes / size, 1, element);
+        memcpy(out + bytes / size * size, element, bytes % size);
+    }
 }

@@ -2,7 +2,6 @@
 #ifndef KB_FILL_H
 #define KB_FILL_H
 
-#include "store.h"
 #include "tensor.h"
 
 struct fill {
@@ -15,7 +14,10 @@ struct fill {
 /* The run's seed: every random value depends on it. */
 extern uint64_t fill_seed;
 
-/* Writes all values of a fill, to every copy. The values are the same each time. */
-void fill_write(const struct fill *fill, enum image image);
+/* Writes all values of a fill into the store, to every copy. The values are the same each time. */
+void fill_write(const struct fill *fill);
+
+/* Writes bytes [offset, offset + bytes) of a shard as the fill makes them. */
+void fill_read(const struct fill *fill, const struct shard *shard, uint64_t offset, uint64_t bytes, void *to);
 
 #endif

@@ -17,6 +17,15 @@ struct view view_matrix(uint32_t memory, enum dtype dtype, uint64_t offset, uint
                          .stride = {ld, 1}};
 }
 
+struct view view_without_gaps(const struct view *like)
+{
+    struct view view = *like;
+    uint64_t elements = 1;
+    for (uint32_t axis = VIEW_RANK; axis-- > 0; elements *= view.shape[axis])
+        view.stride[axis] = view.shape[axis] > 1 ? elements : 0;
+    return view;
+}
+
 uint64_t view_elements(const struct view *view)
 {
     return view->shape[0] * view->shape[1] * view->shape[2] * view->shape[3];
@@ -89,7 +98,17 @@ void view_each_run(const struct view *view, void (*f)(uint64_t offset, uint64_t 
     while (walk_on(&walk));
 }
 
-void view_copy(enum image image, const struct view *to, const struct view *from)
+uint64_t view_runs_of_two(const struct view *to, const struct view *from)
+{
+    struct view_walk walk = {.view = {to, from}, .views = WALKED};
+    if (view_elements(to) == 0)
+        return 0;
+    walk_begin(&walk);
+    return view_elements(to) / walk.run;
+}
+
+void view_each_run_of_two(const struct view *to, const struct view *from,
+                          void (*f)(uint64_t to_offset, uint64_t from_offset, uint64_t bytes, void *arg), void *arg)
 {
     struct view_walk walk = {.view = {to, from}, .views = WALKED};
     uint64_t size = dtype_bytes[to->dtype];
@@ -97,14 +116,24 @@ void view_copy(enum image image, const struct view *to, const struct view *from)
         return;
     walk_begin(&walk);
     do
-        store_copy(image, to->memory, to->offset + walk.element[0] * size, from->memory,
-                   from->offset + walk.element[1] * size, walk.run * size);
+        f(to->offset + walk.element[0] * size, from->offset + walk.element[1] * size, walk.run * size, arg);
     while (walk_on(&walk));
 }
 
-void view_reach(enum image image, const struct view *view)
+static void copy_run(uint64_t to_offset, uint64_t from_offset, uint64_t bytes, void *arg)
 {
-    store_reach(image, view->memory, view->offset + view_span(view));
+    const struct view **pair = arg;
+    store_copy(pair[0]->memory, to_offset, pair[1]->memory, from_offset, bytes);
+}
+
+void view_copy(const struct view *to, const struct view *from)
+{
+    view_each_run_of_two(to, from, copy_run, (const struct view *[]){to, from});
+}
+
+void view_reach(const struct view *view)
+{
+    store_reach(view->memory, view->offset + view_span(view));
 }
 
 /* ---- common bytes */

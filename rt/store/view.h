@@ -27,6 +27,9 @@ struct view view_bytes(uint32_t memory, uint64_t offset, uint64_t bytes);
 struct view view_matrix(uint32_t memory, enum dtype dtype, uint64_t offset, uint64_t rows, uint64_t columns,
                         uint64_t ld);
 
+/* A view of the same shape with consecutive elements, row-major. */
+struct view view_without_gaps(const struct view *like);
+
 uint64_t view_elements(const struct view *view);
 
 /* Bytes of its elements; an element that is repeated counts each time. */
@@ -38,11 +41,18 @@ uint64_t view_span(const struct view *view);
 /* Calls f for each longest run of consecutive bytes, in the order of elements. */
 void view_each_run(const struct view *view, void (*f)(uint64_t offset, uint64_t bytes, void *arg), void *arg);
 
-/* Copies between views of one shape and one size of elements; in `now`, what is pending stays so in the copy. */
-void view_copy(enum image image, const struct view *to, const struct view *from);
+/* The number of longest runs of bytes that are consecutive in both of two views of one shape and one size of elements. */
+uint64_t view_runs_of_two(const struct view *to, const struct view *from);
 
-/* Makes all elements addressable. */
-void view_reach(enum image image, const struct view *view);
+/* Calls f for each of these runs, in the order of elements. */
+void view_each_run_of_two(const struct view *to, const struct view *from,
+                          void (*f)(uint64_t to_offset, uint64_t from_offset, uint64_t bytes, void *arg), void *arg);
+
+/* Copies the bytes of the store between such views. */
+void view_copy(const struct view *to, const struct view *from);
+
+/* Makes all elements addressable in the store. */
+void view_reach(const struct view *view);
 
 /* Finds consecutive bytes that two views have in common: [*first, *end) of their memory, the lowest ones. Returns false
  * if there are none. */
@@ -54,11 +64,11 @@ bool view_overlap(const struct view *x, const struct view *y);
 /* Whether a view with elements has each byte from its first to its last once, in any order. */
 bool view_is_dense(const struct view *view);
 
-/* Element (i, j) of a view of at most two axes, within reach. */
-static inline void *view_at(enum image image, const struct view *view, uint64_t i, uint64_t j)
+/* Element (i, j) of a view of at most two axes, within reach in the store. */
+static inline void *view_at(const struct view *view, uint64_t i, uint64_t j)
 {
     uint64_t element = i * view->stride[0] + j * view->stride[1];
-    return store_at(image, view->memory, view->offset + element * dtype_bytes[view->dtype]);
+    return store_at(view->memory, view->offset + element * dtype_bytes[view->dtype]);
 }
 
 #endif

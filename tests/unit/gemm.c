@@ -28,8 +28,8 @@ uint64_t sim_now_ps(void)
 
 static uint8_t *place(const struct view *v, uint64_t i, uint64_t j)
 {
-    store_reach(IMAGE_BASE, v->memory, UINT64_C(1) << 20);
-    return view_at(IMAGE_BASE, v, i, j);
+    store_reach(v->memory, UINT64_C(1) << 20);
+    return view_at(v, i, j);
 }
 
 static double at(const struct view *v, uint64_t i, uint64_t j)

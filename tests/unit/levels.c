@@ -156,8 +156,8 @@ static void named(void)
 
 static uint8_t *bytes_of(uint32_t memory)
 {
-    store_reach(IMAGE_BASE, memory, BYTES);
-    return store_at(IMAGE_BASE, memory, 0);
+    store_reach(memory, BYTES);
+    return store_at(memory, 0);
 }
 
 static void seed(void)
@@ -176,7 +176,7 @@ static void one_by_one(void *scratch)
         else if (ops[i].kind == OPKIND_math)
             math_run(&ops[i].math);
         else
-            view_copy(IMAGE_BASE, &ops[i].copy.to, &ops[i].copy.from);
+            view_copy(&ops[i].copy.to, &ops[i].copy.from);
 }
 
 static uint8_t wanted[MEMORIES][BYTES];
@@ -236,8 +236,8 @@ static void tiles(bool whole)
 {
     enum { M = 7, K = 500, N = 9, ROWS = 30, COLUMNS = 40 };
     for (uint32_t memory = 0; memory < 2; memory++) {
-        store_reach(IMAGE_BASE, memory, ROWS * M * K * 4 + COLUMNS * N * K * 4);
-        float *at = store_at(IMAGE_BASE, memory, 0);
+        store_reach(memory, ROWS * M * K * 4 + COLUMNS * N * K * 4);
+        float *at = store_at(memory, 0);
         for (uint64_t i = 0; i < ROWS * M * K || i < COLUMNS * N * K; i++)
             at[i] = whole ? (float)below(200) - 100 : (float)below(2001) / 1000 - 1;
     }
@@ -256,8 +256,8 @@ static void tiles(bool whole)
 
 static void *sums(uint64_t bytes)
 {
-    store_reach(IMAGE_BASE, 2, bytes);
-    return store_at(IMAGE_BASE, 2, 0);
+    store_reach(2, bytes);
+    return store_at(2, 0);
 }
 
 static void grids(void *scratch)
@@ -292,9 +292,9 @@ static void blocks(void)
     enum { M = 1500, K = 900, N = 2300 };
     static float want[M * N];
     bool equal = true;
-    store_reach(IMAGE_BASE, 0, M * K * 4);
-    store_reach(IMAGE_BASE, 1, K * N * 4);
-    float *a = store_at(IMAGE_BASE, 0, 0), *b = store_at(IMAGE_BASE, 1, 0);
+    store_reach(0, M * K * 4);
+    store_reach(1, K * N * 4);
+    float *a = store_at(0, 0), *b = store_at(1, 0);
     for (uint64_t i = 0; i < M * K || i < K * N; i++) {
         a[i < M * K ? i : 0] = (float)below(2001) / 1000 - 1;
         b[i < K * N ? i : 0] = (float)below(2001) / 1000 - 1;

@@ -1,0 +1,207 @@
+/* contents.c: what each memory holds for the kernels that run.
+ *
+ * Where a memory's map has no piece, the store has the byte. */
+#include "contents.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/fail.h"
+#include "kb/arith.h"
+#include "operation.h"
+#include "piece.h"
+#include "store.h"
+
+static struct interval_map *memories;                   /* NULL before the first use */
+
+static struct interval_map *map_of(uint32_t memory)
+{
+    if (!memories) {
+        memories = calloc(store_count(), sizeof *memories);
+        if (!memories)
+            die("no memory for the contents of %u memories:", store_count());
+        for (uint32_t i = 0; i < store_count(); i++)
+            memories[i] = PIECES;
+    }
+    return &memories[memory];
+}
+
+static void set(struct interval_map *map, uint64_t offset, uint64_t bytes, struct piece piece)
+{
+    piece.interval = (struct interval){.begin = offset, .end = offset + bytes};
+    if (bytes)
+        interval_set(map, &piece.interval);
+}
+
+/* ---- fills */
+
+void contents_fill(const struct fill *fill)
+{
+    const struct tensor *tensor = fill->tensor;
+    uint64_t size = dtype_bytes[tensor->dtype];
+    struct filled *filled = malloc(sizeof *filled);
+    void *given = fill->given ? malloc(tensor->elements * size) : NULL;
+    if (!filled || (fill->given && !given))
+        die("no memory for the elements of tensor '%s':", tensor->name);
+    *filled = (struct filled){1, *fill};
+    if (given)
+        filled->fill.given = memcpy(given, fill->given, tensor->elements * size);
+    for (uint32_t i = 0; i < tensor->shards; i++) {
+        const struct shard *shard = &tensor->shard[i];
+        uint64_t bytes = shard->elements * size;
+        set(map_of(shard->memory), shard->offset, bytes,
+            (struct piece){.kind = PIECE_filled, .number = i, .filled = filled});
+    }
+    filled_drop(filled);
+}
+
+/* ---- copies and results */
+
+/* Gives the bytes that only the store has a piece each, which can be copied. */
+static void name_stored(uint32_t memory, uint64_t begin, uint64_t end)
+{
+    struct interval_map *map = map_of(memory);
+    for (uint64_t at = begin; at < end && store_is_used();) {
+        const struct interval *next = interval_find(map, at);
+        uint64_t until = next ? kb_min(next->begin, end) : end;
+        if (at < until)
+            set(map, at, until - at, (struct piece){.kind = PIECE_stored, .number = memory, .offset = at});
+        next = interval_find(map, at);
+        at = next ? next->end : end;
+    }
+}
+
+/* What is put into a memory: elements of `view`, whose bytes a map holds in [first, first + bytes). */
+struct source {
+    const struct view *view;
+    const struct interval_map *map;
+    uint64_t first, bytes;
+};
+
+struct pair {
+    struct interval_map *to;
+    const struct interval_map *from;
+};
+
+static void put_run(uint64_t to_offset, uint64_t from_offset, uint64_t bytes, void *arg)
+{
+    const struct pair *pair = arg;
+    interval_copy(pair->to, to_offset, pair->from, from_offset, bytes);
+}
+
+/* Whether a range has at most so many pieces. */
+static bool has_few_pieces(const struct interval_map *map, uint64_t begin, uint64_t end, uint64_t most)
+{
+    piece_for(map, piece, begin, end)
+        if (most-- == 0)
+            return false;
+    return true;
+}
+
+static const struct piece *whole_patch_at(const struct interval_map *map, uint64_t at)
+{
+    const struct piece *piece = (const struct piece *)interval_find(map, at);
+    bool found = piece && piece->interval.begin <= at && piece->kind == PIECE_patched && piece->offset == 0
+                 && piece->interval.end - piece->interval.begin == patch_bytes(piece->patch);
+    return found ? piece : NULL;
+}
+
+/* Lays the elements over the range of their target, widened by the patches that begin or end in it. */
+static void put_patch(const struct view *to, struct source from)
+{
+    struct interval_map *map = map_of(to->memory), none = PIECES;
+    uint64_t begin = to->offset, end = begin + view_span(to);
+    bool hides_all = view_is_dense(to);
+    const struct piece *left = hides_all ? NULL : whole_patch_at(map, begin);
+    const struct piece *right = hides_all ? NULL : whole_patch_at(map, end - 1);
+    begin = left ? left->interval.begin : begin;
+    end = right ? right->interval.end : end;
+    bool reads_itself = from.map == map && from.first < end && from.first + from.bytes > begin;
+    struct view within = *to;
+    within.offset -= begin;
+    if (left && left == right && patch_is_single(left->patch) && !reads_itself) {
+        patch_add(left->patch, &within, from.view, from.map, from.first, from.bytes);
+        return;
+    }
+    struct patch *patch = patch_new(hides_all ? &none : map, begin, end - begin);
+    patch_add(patch, &within, from.view, from.map, from.first, from.bytes);
+    set(map, begin, end - begin, (struct piece){.kind = PIECE_patched, .patch = patch});
+    patch_drop(patch);
+}
+
+static void put(const struct view *to, struct source from)
+{
+    enum { FEW = 4 };                                   /* runs that are pieces at once */
+    struct interval_map *map = map_of(to->memory);
+    uint64_t runs = view_runs_of_two(to, from.view), begin = to->offset, end = begin + view_span(to);
+    bool as_pieces = runs <= FEW;
+    if (!as_pieces)
+        name_stored(to->memory, begin, end);
+    if (as_pieces || !has_few_pieces(map, begin, end, runs)
+        || !has_few_pieces(from.map, from.first, from.first + from.bytes, runs))
+        view_each_run_of_two(to, from.view, put_run, &(struct pair){map, from.map});
+    else
+        put_patch(to, from);
+}
+
+void contents_copy(const struct view *to, const struct view *from)
+{
+    uint64_t bytes = view_span(from);
+    if (bytes == 0)
+        return;
+    name_stored(from->memory, from->offset, from->offset + bytes);
+    put(to, (struct source){from, map_of(from->memory), from->offset, bytes});
+}
+
+void contents_compute(const struct view *view, struct op_ref *maker)
+{
+    uint64_t bytes = view_bytes_of(view);
+    struct piece piece = {.kind = PIECE_result, .maker = maker};
+    if (bytes == 0)
+        return;
+    if (view_is_dense(view)) {
+        set(map_of(view->memory), view->offset, bytes, piece);
+        return;
+    }
+    struct view result = view_without_gaps(view);
+    struct interval_map map = PIECES;
+    result.offset = 0;
+    set(&map, 0, bytes, piece);
+    put(view, (struct source){&result, &map, 0, bytes});
+    interval_clear(&map);
+}
+
+/* ---- looking */
+
+struct op_ref *contents_maker(uint32_t memory, uint64_t offset, uint64_t bytes, uint64_t *first)
+{
+    return pieces_maker(map_of(memory), offset, bytes, first);
+}
+
+bool contents_pending(uint32_t memory, uint64_t offset, uint64_t bytes)
+{
+    uint64_t first;
+    return contents_maker(memory, offset, bytes, &first);
+}
+
+void contents_read(uint32_t memory, uint64_t offset, uint64_t bytes, void *to)
+{
+    name_stored(memory, offset, offset + bytes);
+    pieces_read(map_of(memory), offset, bytes, to);
+}
+
+/* ---- intervals */
+
+void contents_begin_interval(void)
+{
+    for (uint32_t i = 0; memories && i < store_count(); i++)
+        interval_clear(&memories[i]);
+}
+
+void contents_reset(void)
+{
+    contents_begin_interval();
+    free(memories);
+    memories = NULL;
+    pieces_reset();
+}

@@ -1,0 +1,43 @@
+/* contents.h: what each memory holds for the kernels that run: bytes of the store as it was when the interval that the op
+ * log records began, what the host and copies have put over them since, and results that only the data pass will compute.
+ *
+ * Nothing here moves bytes: memories are maps of pieces (piece.h), and copies copy pieces. Their number grows with the
+ * ranges of different origin, not with the operations. */
+#ifndef KB_CONTENTS_H
+#define KB_CONTENTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fill.h"
+#include "view.h"
+
+struct op_ref;
+
+/* Puts the values of a fill into all copies of its tensor. What the fill is given is copied. */
+void contents_fill(const struct fill *fill);
+
+/* Copies the elements of a view to another of the same shape and size of elements; what is pending stays so in the
+ * copy. Views that are one run of bytes each may overlap. */
+void contents_copy(const struct view *to, const struct view *from);
+
+/* Makes the elements of a view the pending results of `maker`, and holds it. */
+void contents_compute(const struct view *view, struct op_ref *maker);
+
+/* Returns the operation whose result the first pending byte of a range is, wherever it was copied since, and which byte
+ * that is; NULL if none is pending. */
+struct op_ref *contents_maker(uint32_t memory, uint64_t offset, uint64_t bytes, uint64_t *first);
+
+/* Whether a range has a pending byte. */
+bool contents_pending(uint32_t memory, uint64_t offset, uint64_t bytes);
+
+/* Copies bytes out of a memory, none of which is pending. */
+void contents_read(uint32_t memory, uint64_t offset, uint64_t bytes, void *to);
+
+/* Every memory holds what the store has: an interval begins. */
+void contents_begin_interval(void);
+
+/* Frees everything. */
+void contents_reset(void);
+
+#endif

@@ -1,0 +1,310 @@
+/* piece.c: maps of pieces. */
+#include "piece.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/fail.h"
+#include "kb/arith.h"
+#include "operation.h"
+#include "store.h"
+#include "view.h"
+
+/* ---- sources */
+
+void filled_drop(struct filled *filled)
+{
+    if (--filled->holders)
+        return;
+    free((void *)filled->fill.given);
+    free(filled);
+}
+
+static struct patch *patch_hold(struct patch *patch);
+
+static void piece_copied(struct interval *copy)
+{
+    struct piece *piece = (struct piece *)copy;
+    if (piece->kind == PIECE_filled)
+        piece->filled->holders++;
+    else if (piece->kind == PIECE_result)
+        op_ref_hold(piece->maker);
+    else if (piece->kind == PIECE_patched)
+        patch_hold(piece->patch);
+}
+
+static void piece_dropped(struct interval *dropped)
+{
+    struct piece *piece = (struct piece *)dropped;
+    if (piece->kind == PIECE_filled)
+        filled_drop(piece->filled);
+    else if (piece->kind == PIECE_result)
+        op_ref_drop(piece->maker);
+    else if (piece->kind == PIECE_patched)
+        patch_drop(piece->patch);
+}
+
+static void piece_advance(struct interval *interval, uint64_t bytes)
+{
+    ((struct piece *)interval)->offset += bytes;
+}
+
+/* The bytes of one result have no order of their own: any two are one piece. */
+static bool piece_continues(const struct interval *low, const struct interval *high)
+{
+    const struct piece *a = (const struct piece *)low, *b = (const struct piece *)high;
+    if (a->kind != b->kind)
+        return false;
+    if (a->kind == PIECE_result)
+        return a->maker == b->maker;
+    bool follows = a->number == b->number && a->offset + (low->end - low->begin) == b->offset;
+    return follows && (a->kind == PIECE_stored || (a->kind == PIECE_filled ? a->filled == b->filled : a->patch == b->patch));
+}
+
+struct interval_kind piece_kind = {
+    .size = sizeof(struct piece), .copied = piece_copied, .dropped = piece_dropped, .advance = piece_advance,
+    .continues = piece_continues,
+};
+
+/* ---- patches */
+
+enum { COPIES = 32, DEEPEST = 32 };                     /* over one patch; patches in patches */
+
+/* A strided copy and the bytes that it copies. */
+struct patch_copy {
+    uint32_t holders;
+    struct view to, from;                               /* from offset 0 of the patch, and of the source */
+    struct interval_map source;
+};
+
+struct patch {
+    uint32_t holders, depth;                            /* depth: of patches in it, and 1 */
+    uint64_t bytes;
+    struct interval_map map;                            /* what the copies are laid over */
+    uint32_t copies;
+    struct laid {
+        struct patch_copy *copy;
+        uint64_t at;                                    /* in the patch */
+    } laid[COPIES];
+};
+
+static struct pool patches, copies;
+
+static struct patch *patch_hold(struct patch *patch)
+{
+    patch->holders++;
+    return patch;
+}
+
+uint64_t patch_bytes(const struct patch *patch)
+{
+    return patch->bytes;
+}
+
+bool patch_is_single(const struct patch *patch)
+{
+    return patch->holders == 1;
+}
+
+static void copy_drop(struct patch_copy *copy)
+{
+    if (--copy->holders)
+        return;
+    interval_clear(&copy->source);
+    pool_give_back(&copies, copy);
+}
+
+void patch_drop(struct patch *patch)
+{
+    if (--patch->holders)
+        return;
+    interval_clear(&patch->map);
+    for (uint32_t i = 0; i < patch->copies; i++)
+        copy_drop(patch->laid[i].copy);
+    pool_give_back(&patches, patch);
+}
+
+static void deepen(struct patch *patch, const struct interval_map *map)
+{
+    piece_for(map, piece, 0, UINT64_MAX)
+        if (piece->kind == PIECE_patched && piece->patch->depth >= patch->depth)
+            patch->depth = piece->patch->depth + 1;
+}
+
+struct run_copier {
+    struct interval_map *to;
+    const struct interval_map *from;
+    uint64_t at;
+};
+
+static void copy_run(uint64_t to, uint64_t from, uint64_t bytes, void *arg)
+{
+    const struct run_copier *copier = arg;
+    interval_copy(copier->to, copier->at + to, copier->from, from, bytes);
+}
+
+/* Replaces the pieces of a map that are patches by what those hold. */
+static void flatten(struct interval_map *map);
+
+/* Makes the copies: the map holds all, without a patch in it. */
+static void patch_apply(struct patch *patch)
+{
+    for (uint32_t i = 0; i < patch->copies; i++) {
+        struct patch_copy *copy = patch->laid[i].copy;
+        struct run_copier copier = {&patch->map, &copy->source, patch->laid[i].at};
+        view_each_run_of_two(&copy->to, &copy->from, copy_run, &copier);
+        copy_drop(copy);
+    }
+    patch->copies = 0;
+    if (patch->depth > 1)
+        flatten(&patch->map);
+    patch->depth = 1;
+}
+
+static void flatten(struct interval_map *map)
+{
+    uint64_t at = 0;
+    for (struct piece *piece; (piece = (struct piece *)interval_find(map, at));) {
+        at = piece->interval.end;
+        if (piece->kind != PIECE_patched)
+            continue;
+        struct patch *patch = patch_hold(piece->patch);
+        patch_apply(patch);
+        interval_copy(map, piece->interval.begin, &patch->map, piece->offset, at - piece->interval.begin);
+        patch_drop(patch);
+    }
+}
+
+static void lay(struct patch *patch, struct patch_copy *copy, uint64_t at)
+{
+    copy->holders++;
+    patch->laid[patch->copies++] = (struct laid){copy, at};
+}
+
+/* Takes the copies of a patch that lies in this one as a whole, so that they can be replaced one by one. */
+static void lift(struct patch *patch, const struct piece *piece)
+{
+    struct patch *inner = piece->patch;
+    uint64_t at = piece->interval.begin;
+    if (piece->offset || piece->interval.end - at != inner->bytes || patch->copies + inner->copies > COPIES)
+        return;
+    patch_hold(inner);
+    for (uint32_t i = 0; i < inner->copies; i++)
+        lay(patch, inner->laid[i].copy, at + inner->laid[i].at);
+    interval_copy(&patch->map, at, &inner->map, 0, inner->bytes);
+    patch_drop(inner);
+}
+
+struct patch *patch_new(const struct interval_map *map, uint64_t offset, uint64_t bytes)
+{
+    struct patch *patch = pool_take(&patches, sizeof *patch);
+    *patch = (struct patch){.holders = 1, .depth = 1, .bytes = bytes, .map = PIECES};
+    interval_copy(&patch->map, 0, map, offset, bytes);
+    uint64_t at = 0;
+    for (struct piece *piece; (piece = (struct piece *)interval_find(&patch->map, at));) {
+        at = piece->interval.end;
+        if (piece->kind == PIECE_patched)
+            lift(patch, piece);
+    }
+    deepen(patch, &patch->map);
+    for (uint32_t i = 0; i < patch->copies; i++)
+        deepen(patch, &patch->laid[i].copy->source);
+    return patch;
+}
+
+/* Whether a view has all elements of another one that begins at the same byte: each of its axes is as long or longer. */
+static bool covers(const struct view *view, const struct view *other)
+{
+    bool all = view->dtype == other->dtype;
+    for (unsigned axis = 0; axis < VIEW_RANK; axis++)
+        all &= view->shape[axis] >= other->shape[axis]
+               && (other->shape[axis] == 1 || view->stride[axis] == other->stride[axis]);
+    return all;
+}
+
+/* Removes the copies whose bytes another one will write. */
+static void remove_hidden(struct patch *patch, const struct view *to)
+{
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < patch->copies; i++) {
+        struct laid laid = patch->laid[i];
+        if (laid.at == to->offset && covers(to, &laid.copy->to))
+            copy_drop(laid.copy);
+        else
+            patch->laid[left++] = laid;
+    }
+    patch->copies = left;
+}
+
+void patch_add(struct patch *patch, const struct view *to, const struct view *from, const struct interval_map *source,
+               uint64_t offset, uint64_t bytes)
+{
+    struct patch_copy *copy = pool_take(&copies, sizeof *copy);
+    *copy = (struct patch_copy){.to = *to, .from = *from, .source = PIECES};
+    copy->to.offset = 0;
+    copy->from.offset -= offset;
+    interval_copy(&copy->source, 0, source, offset, bytes);
+    remove_hidden(patch, to);
+    if (patch->copies == COPIES)
+        patch_apply(patch);
+    lay(patch, copy, to->offset);
+    deepen(patch, &copy->source);
+    if (patch->depth > DEEPEST)
+        patch_apply(patch);
+}
+
+/* ---- looking */
+
+static void read_piece(const struct piece *piece, uint64_t from, uint64_t bytes, uint8_t *to)
+{
+    uint64_t offset = piece->offset + (from - piece->interval.begin);
+    if (piece->kind == PIECE_stored)
+        store_read(piece->number, offset, bytes, to);
+    else if (piece->kind == PIECE_filled)
+        fill_read(&piece->filled->fill, &piece->filled->fill.tensor->shard[piece->number], offset, bytes, to);
+    else if (piece->kind == PIECE_patched) {
+        patch_apply(piece->patch);
+        pieces_read(&piece->patch->map, offset, bytes, to);
+    }
+}
+
+void pieces_read(const struct interval_map *map, uint64_t offset, uint64_t bytes, void *to)
+{
+    uint64_t end = offset + bytes;
+    memset(to, 0, bytes);
+    if (bytes == 0)
+        return;
+    piece_for(map, piece, offset, end) {
+        uint64_t first = kb_max(piece->interval.begin, offset), last = kb_min(piece->interval.end, end);
+        read_piece(piece, first, last - first, (uint8_t *)to + (first - offset));
+    }
+}
+
+struct op_ref *pieces_maker(const struct interval_map *map, uint64_t offset, uint64_t bytes, uint64_t *first)
+{
+    uint64_t end = offset + bytes;
+    if (bytes == 0)
+        return NULL;
+    piece_for(map, piece, offset, end) {
+        uint64_t from = kb_max(piece->interval.begin, offset), last = kb_min(piece->interval.end, end);
+        *first = from;
+        if (piece->kind == PIECE_result)
+            return piece->maker;
+        if (piece->kind != PIECE_patched)
+            continue;
+        uint64_t within = piece->offset + (from - piece->interval.begin);
+        patch_apply(piece->patch);
+        struct op_ref *maker = pieces_maker(&piece->patch->map, within, last - from, first);
+        *first = from + (*first - within);
+        if (maker)
+            return maker;
+    }
+    return NULL;
+}
+
+void pieces_reset(void)
+{
+    pool_release(&piece_kind.pool);
+    pool_release(&patches);
+    pool_release(&copies);
+}

@@ -1,0 +1,284 @@
+/* contents.c: what memories hold for kernels, against one byte per byte: random copies, results, fills and intervals. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "machine/emitted.h"
+#include "store/contents.h"
+#include "store/operation.h"
+#include "store/store.h"
+#include "tap.h"
+
+const struct shape kb_shape = {.sips = 1, .cubes = 1, .pes = 4};
+const struct attrs kb_attrs = {.hbm_slice_bytes = 1 << 20, .sram_bytes = 1 << 20, .pe_tcm_size_bytes = 1 << 20};
+
+enum { MEMORIES = 3, SIZE = 900, MAKERS = 4, STEPS = 20000 };
+
+static struct {
+    uint8_t value[SIZE], maker[SIZE];                   /* maker 0: the byte is known */
+} model[MEMORIES];
+
+static struct op_ref *maker_of[MAKERS];
+
+/* ---- views */
+
+/* A shape of at most SIZE / 2 bytes. */
+static struct view any_shape(void)
+{
+    struct view view = {.dtype = (enum dtype[]){DTYPE_u8, DTYPE_i16, DTYPE_f32}[below(3)], .rank = 1 + below(3),
+                        .shape = {1, 1, 1, 1}};
+    uint64_t most = SIZE / 2 / 4;
+    for (uint32_t axis = 0; axis < view.rank; axis++) {
+        uint64_t longest = below(4) ? 12 : 2;
+        view.shape[axis] = 1 + below(most < longest ? most : longest);
+        most /= view.shape[axis];
+    }
+    return view;
+}
+
+/* Memory 0 mostly holds what fills put there, in few pieces. */
+static uint32_t written_memory(void)
+{
+    return below(40) ? 1 + below(MEMORIES - 1) : 0;
+}
+
+static uint32_t read_memory(void)
+{
+    return below(2) ? below(MEMORIES) : 0;
+}
+
+/* Somewhere, its axes in any order, with or without gaps. */
+static struct view placed(const struct view *shape, uint32_t memory)
+{
+    for (;;) {
+        struct view view = *shape;
+        uint32_t order[] = {0, 1, 2};
+        uint64_t next = 1, gap = below(2) ? below(5) : 0, size = dtype_bytes[view.dtype];
+        for (uint32_t i = 2; i > 0 && below(2); i--) {
+            uint32_t other = below(i + 1), axis = order[i];
+            order[i] = order[other];
+            order[other] = axis;
+        }
+        for (uint32_t i = 3; i-- > 0;) {
+            uint32_t axis = order[i];
+            view.stride[axis] = view.shape[axis] > 1 ? next : 0;
+            next = next * view.shape[axis] + (view.shape[axis] > 1 ? gap : 0);
+        }
+        view.memory = memory;
+        if (view_span(&view) > SIZE)
+            continue;
+        view.offset = below(3) ? below((SIZE - view_span(&view)) / size + 1) * size : below(SIZE - view_span(&view) + 1);
+        return view;
+    }
+}
+
+/* A target as a kernel's loop has it: some rows and columns of one matrix, so that targets hide one another. */
+static struct view target(const struct view *shape)
+{
+    enum { ROW = 18, PLACES = 3 };
+    if (shape->rank != 2 || below(2))
+        return placed(shape, written_memory());
+    struct view view = *shape;
+    view.memory = MEMORIES - 1;
+    view.stride[0] = ROW + 3 * below(2);
+    view.stride[1] = 1;
+    view.offset = below(PLACES) * dtype_bytes[view.dtype];
+    return view.shape[1] > ROW || view_span(&view) + PLACES * dtype_bytes[view.dtype] > SIZE ? placed(shape, written_memory()) : view;
+}
+
+/* Sets the offset of each byte of a view, in the order of elements. */
+static void each_byte(const struct view *view, uint16_t *at)
+{
+    uint64_t size = dtype_bytes[view->dtype], count = 0;
+    for (uint64_t i = 0; i < view->shape[0]; i++)
+        for (uint64_t j = 0; j < view->shape[1]; j++)
+            for (uint64_t k = 0; k < view->shape[2]; k++)
+                for (uint64_t byte = 0; byte < size; byte++)
+                    at[count++] =
+                        view->offset + (i * view->stride[0] + j * view->stride[1] + k * view->stride[2]) * size + byte;
+}
+
+/* ---- steps */
+
+static void copy(void)
+{
+    static uint8_t value[SIZE], maker[SIZE];
+    static uint16_t from_at[SIZE], to_at[SIZE];
+    struct view shape = any_shape(), from = placed(&shape, read_memory()), to = target(&shape);
+    if (view_overlap(&to, &from) && view_runs_of_two(&to, &from) > 1)
+        return;
+    contents_copy(&to, &from);
+    each_byte(&from, from_at);
+    each_byte(&to, to_at);
+    for (uint64_t i = 0; i < view_bytes_of(&to); i++) {
+        value[i] = model[from.memory].value[from_at[i]];
+        maker[i] = model[from.memory].maker[from_at[i]];
+    }
+    for (uint64_t i = 0; i < view_bytes_of(&to); i++) {
+        model[to.memory].value[to_at[i]] = value[i];
+        model[to.memory].maker[to_at[i]] = maker[i];
+    }
+}
+
+static void compute(void)
+{
+    static uint16_t at[SIZE];
+    struct view shape = any_shape(), to = target(&shape);
+    uint8_t maker = 1 + below(MAKERS - 1);
+    contents_compute(&to, maker_of[maker]);
+    each_byte(&to, at);
+    for (uint64_t i = 0; i < view_bytes_of(&to); i++)
+        model[to.memory].maker[at[i]] = maker;
+}
+
+/* A tensor in two shards, each with columns of its own, which goes away only with the process. */
+static struct tensor *tensor_new(enum dtype dtype, uint64_t rows, uint64_t columns)
+{
+    struct tensor *tensor = calloc(1, sizeof *tensor);
+    tensor->dtype = dtype;
+    tensor->dims = (struct kb_dims){.rank = 2, .size = {rows, columns, 1, 1}};
+    tensor->place.split = KB_COLS;
+    tensor->elements = rows * columns;
+    tensor->shards = 2;
+    tensor->shard = calloc(2, sizeof *tensor->shard);
+    for (uint32_t i = 0; i < 2; i++) {
+        uint64_t first = i ? columns / 2 : 0, width = i ? columns - columns / 2 : columns / 2;
+        tensor->shard[i] = (struct shard){
+            .memory = read_memory(), .elements = rows * width,
+            .view = {.rank = 2, .shape = {rows, width, 1, 1}, .first = {0, first}, .stride = {width, 1}}};
+        uint64_t bytes = rows * width * dtype_bytes[dtype];
+        tensor->shard[i].offset = below(SIZE - bytes + 1);
+    }
+    return tensor;
+}
+
+/* Its values are those that fill_write puts into other memories of the store; or, if nothing may be put there, those that
+ * one fill_read gives. */
+static void fill(bool stored)
+{
+    static struct tensor *tensors[8];
+    static uint8_t given[SIZE], values[SIZE];
+    struct tensor **tensor = &tensors[below(8)], elsewhere;
+    struct shard shards[2];
+    if (!*tensor)
+        *tensor = tensor_new((enum dtype[]){DTYPE_u8, DTYPE_f16, DTYPE_f32}[below(3)], 1 + below(8), 2 + below(9));
+    struct fill fill = {.tensor = *tensor, .kind = below(2) ? KB_UNIFORM : KB_GIVEN, .x = 0, .y = 100, .given = given};
+    for (int i = 0; i < SIZE; i++)
+        given[i] = (uint8_t)rand();
+    contents_fill(&fill);
+    elsewhere = **tensor;
+    elsewhere.shard = memcpy(shards, elsewhere.shard, sizeof shards);
+    for (uint32_t i = 0; i < 2; i++)
+        shards[i].memory = MEMORIES + i;
+    if (stored)
+        fill_write(&(struct fill){&elsewhere, fill.kind, fill.x, fill.y, given});
+    for (uint32_t i = 0; i < 2; i++) {
+        uint64_t bytes = shards[i].elements * dtype_bytes[elsewhere.dtype], at = shards[i].offset;
+        fill_read(&fill, &shards[i], 0, bytes, values);
+        uint32_t memory = (*tensor)->shard[i].memory;
+        memcpy(model[memory].value + at, stored ? store_at(MEMORIES + i, at) : values, bytes);
+        memset(model[memory].maker + at, 0, bytes);
+    }
+}
+
+/* The data pass has run: the store has new bytes, and nothing is pending. */
+static void interval(void)
+{
+    for (uint32_t memory = 0; memory < MEMORIES; memory++) {
+        store_reach(memory, SIZE);
+        for (int i = 0; i < SIZE; i++)
+            ((uint8_t *)store_at(memory, 0))[i] = model[memory].value[i] = (uint8_t)rand();
+        memset(model[memory].maker, 0, SIZE);
+    }
+    contents_begin_interval();
+}
+
+static bool look(uint32_t memory, uint64_t at, uint64_t n)
+{
+    static uint8_t bytes[SIZE];
+    uint64_t first = 0, want = at;
+    while (want < at + n && !model[memory].maker[want])
+        want++;
+    struct op_ref *maker = contents_maker(memory, at, n, &first);
+    if (want < at + n)
+        return maker == maker_of[model[memory].maker[want]] && first == want;
+    contents_read(memory, at, n, bytes);
+    return !maker && !memcmp(bytes, model[memory].value + at, n);
+}
+
+static bool look_somewhere(void)
+{
+    uint64_t at = below(SIZE);
+    return look(below(MEMORIES), at, 1 + below(SIZE - at));
+}
+
+static bool look_everywhere(void)
+{
+    bool good = true;
+    for (uint32_t memory = 0; memory < MEMORIES; memory++)
+        for (uint64_t at = 0; at < SIZE; at += 10)
+            good &= look(memory, at, 10);
+    return good;
+}
+
+/* `eager`: looks at a few bytes after each step, so that little is deferred; otherwise at all of them, but seldom. With
+ * or without bytes in the store. */
+static void random_steps(bool stored, bool eager, const char *name)
+{
+    bool good = true;
+    memset(model, 0, sizeof model);
+    store_reset();
+    for (int i = 1; i < MAKERS; i++)
+        maker_of[i] = op_ref_new();
+    for (int step = 0; step < STEPS && good; step++) {
+        uint64_t kind = below(stored ? 200 : 199);
+        if (kind < 140)
+            copy();
+        else if (kind < 180)
+            compute();
+        else if (kind < 199)
+            fill(stored);
+        else
+            interval();
+        good = eager ? look_somewhere() : below(12) > 0 || look_everywhere();
+    }
+    expect(good && look_everywhere(), name);
+    contents_begin_interval();
+    for (int i = 1; i < MAKERS; i++)
+        good &= maker_of[i]->holders == 1;
+    expect(good, "an operation whose results are all known or overwritten is released");
+}
+
+/* The same strided copies again and again, as a kernel's loop makes them. */
+static void loop(void)
+{
+    struct view to = {.memory = 0, .dtype = DTYPE_f32, .rank = 2, .shape = {10, 3, 1, 1}, .stride = {12, 1}}, from = to;
+    bool good = true;
+    store_reset();
+    from.memory = 1;
+    from.stride[0] = 1, from.stride[1] = 10;
+    for (int step = 0; step < 200000; step++) {
+        to.offset = (step % 4) * 12;
+        from.offset = (step % 7) * 4;
+        to.shape[0] = 10 - step % 3;
+        from.shape[0] = to.shape[0];
+        contents_copy(&to, &from);
+    }
+    uint8_t bytes[480];
+    contents_read(0, 0, sizeof bytes, bytes);
+    for (size_t i = 0; i < sizeof bytes; i++)
+        good &= bytes[i] == 0;
+    expect(good, "copies of zeros give zeros, however often they lie over one another");
+}
+
+int main(void)
+{
+    fill_seed = 1;
+    random_steps(false, true, "random steps in empty memories give what a byte at a time gives");
+    random_steps(false, false, "they do where copies lie over one another unread");
+    random_steps(true, true, "they do over bytes of the store");
+    random_steps(true, false, "they do over bytes of the store, unread");
+    loop();
+    store_reset();
+    return tests_end();
+}
