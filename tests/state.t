@@ -198,6 +198,19 @@ def without_requests(result):
             for launch in result["launches"]]
 
 
+def sleeps(simulators):
+    """PEs that sleep for a while, early or late, for a short or a long time."""
+    for name, simulator in simulators.items():
+        wrong = []
+        for program in ("gemm", "sram"):
+            want = simulator.run(exact=True, program=program)[1]
+            for at, wake in itertools.combinations(times(simulator, program)[8::9], 2):
+                said, got = simulator.run(program=program, at=at, wake=wake)
+                if got != want:
+                    wrong.append(f"{program} at={at} wake={wake}: {said}")
+        ok(not wrong, f"the result is that of every event after PEs have slept, on machine {name}", *wrong)
+
+
 def saved(simulator):
     """From a restored state, a launch gives the same result as before."""
     said, once = simulator.run()
@@ -227,7 +240,9 @@ def listed():
 
 
 def main():
-    fields({name: Simulator(name, values, "fields") for name, values in MACHINES.items()})
+    simulators = {name: Simulator(name, values, "fields") for name, values in MACHINES.items()}
+    fields(simulators)
+    sleeps(simulators)
     saved(Simulator("saves", SAVES, "saved"))
     listed()
     done()
