@@ -17,6 +17,7 @@
 #include "common/diag.h"
 #include "machine/emitted.h"
 #include "machine/memory.h"
+#include "machine/scheduler.h"
 #include "machine/stats.h"
 #include "machine/tile.h"
 #include "sim/loop.h"
@@ -402,7 +403,7 @@ static void command_completed(const struct command *command)
         add_counted(&(struct group){.pe = &sleeper, .pes = 1}, values, counters);
         sleeper->feeding = NULL;
         counterpart->tiles_left = 0;
-        command_complete(counterpart);
+        scheduler_complete(counterpart);
     }
     for (size_t i = 0; i < per_pe; i++)
         values[i] = *counters[i];

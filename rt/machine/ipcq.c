@@ -20,6 +20,7 @@
 #include "emitted.h"
 #include "engine.h"
 #include "memory.h"
+#include "scheduler.h"
 #include "sim/observer.h"
 #include "state_fields.h"
 #include "stats.h"
@@ -187,7 +188,7 @@ static void slot_taken(struct ring *ring, struct command *command)
         ring->received++;
         data_received(command, message);
         slot_free(ring, message);
-        command_complete(command);
+        scheduler_tile_ended(command);
         return;
     }
     command->ask.address[OPERAND_A] = slot_address(ring, message);

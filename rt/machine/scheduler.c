@@ -1,6 +1,8 @@
 /* scheduler.c: pe_scheduler: takes commands from the SubmissionQueue one at a time, and feeds the tiles of composites
- * into the pipeline, one composite after the other. */
+ * into the pipeline, one composite after the other; and completes commands. */
 #include "scheduler.h"
+
+#include <assert.h>
 
 #include "base/rates.h"
 #include "emitted.h"
@@ -107,6 +109,27 @@ bool serve_command(struct pe *pe)
     pe->scheduling_since_ps = now_ps;
     event_at(&pe->scheduled, scheduler_end_ps(command, false, 0));
     return true;
+}
+
+/* ---- completion
+ *
+ * The commands in flight are those that the scheduler has taken and that are not complete; a command itself says how many
+ * of its tiles are left. The submitter gets the record of a completion in the instant in which it is written. */
+
+void scheduler_complete(struct command *command)
+{
+    command->complete = true;
+    command->complete_ps = now_ps;
+    observe_command_completed(command);
+    command->submitter->completed(command);
+    command_drop(command);
+}
+
+void scheduler_tile_ended(struct command *command)
+{
+    assert(command->tiles_left > 0);                    /* each tile ends once */
+    if (--command->tiles_left == 0)
+        scheduler_complete(command);
 }
 
 const struct handler scheduler_handlers[] = {

@@ -1,4 +1,4 @@
-/* scheduler.h: pe_scheduler: the SubmissionQueue and the feeder. */
+/* scheduler.h: pe_scheduler: the SubmissionQueue, the feeder, and the completion of commands. */
 #ifndef KB_SCHEDULER_H
 #define KB_SCHEDULER_H
 
@@ -6,6 +6,13 @@
 
 /* Puts a checked command into the SubmissionQueue. */
 void scheduler_submit(struct pe *pe, struct command *command);
+
+/* A tile of a command has ended: its engine, or pe_ipcq, reports it, which takes no time. The last one completes the
+ * command. Only the scheduler changes how much of a command is complete. */
+void scheduler_tile_ended(struct command *command);
+
+/* Completes a command, and tells its submitter. Fast-forward calls it for a copy of a command that has completed. */
+void scheduler_complete(struct command *command);
 
 /* ---- the scheduler's part of the Issue step, as in tile.h */
 

@@ -7,19 +7,19 @@
  *     serve, serve_waiting        a server takes the earliest eligible head of its queues
  *     service_start               asks the model how long that takes (emitted; dma.c, ipcq.c)
  *     service_ended, stage_ended  frees the server; the tile travels on, or
- *     tile_complete               gives back its buffers; the last one completes its command
+ *     tile_complete               gives back its buffers, and reports to the scheduler
+ *     scheduler_tile_ended        the last tile completes its command                           (scheduler.c)
  *
  * A token that starts a service frees its slot and takes one of its next stage, in one step. So an engine never holds a
  * token that is finished, and a stage waits for later stages only. */
 #include "tile.h"
-
-#include <assert.h>
 
 #include "base/rates.h"
 #include "common/pool.h"
 #include "emitted.h"
 #include "engine.h"
 #include "ipcq.h"
+#include "scheduler.h"
 #include "stats.h"
 #include "tile_buffers.h"
 
@@ -236,19 +236,7 @@ static void tile_complete(struct token *token)
     token_free(token);
     if (command->ask.kind == COMMAND_recv)
         ipcq_slot_read(command);
-    assert(command->tiles_left > 0);                    /* each tile completes once */
-    if (--command->tiles_left)
-        return;
-    command_complete(command);
-}
-
-void command_complete(struct command *command)
-{
-    command->complete = true;
-    command->complete_ps = now_ps;
-    observe_command_completed(command);
-    command->submitter->completed(command);
-    command_drop(command);
+    scheduler_tile_ended(command);
 }
 
 static void stage_ended(struct token *token)

@@ -32,9 +32,6 @@ void service_ended(struct token *token);
 /* The event of the end of a service. */
 void service_event(struct event *event);
 
-/* All tiles of a command are complete: tells its submitter. */
-void command_complete(struct command *command);
-
 /* ---- the parts of a PE's Issue step. Each call starts at most one service, and returns whether it did. Inline tests
  * find out first whether there is anything to do: mostly there is not. */
 

@@ -41,6 +41,12 @@ static struct output output;
 static struct reserved_usage *resources[RESOURCE_KINDS];    /* by number of the resource */
 static struct usage *engines;                           /* ENGINES of each PE */
 
+/* The commands of each PE that pe_scheduler has taken. */
+static struct flights {
+    uint64_t now, longest;                              /* not complete: now, the most at the end of an instant */
+    uint64_t completions;
+} *flights;
+
 /* PEs with an engine whose queues have grown in this instant, and which of the PE's engines do. */
 static struct ARRAY(const struct pe *) grown;
 static uint32_t *grown_engines;                         /* a bit for each engine, by number of the PE */
@@ -51,6 +57,7 @@ void usage_open(const char *path)
     for (unsigned kind = 0; kind < RESOURCE_KINDS; kind++)
         resources[kind] = arena_alloc(resource_count(kind), sizeof *resources[kind]);
     engines = arena_alloc(pe_count() * (size_t)ENGINES, sizeof *engines);
+    flights = arena_alloc(pe_count(), sizeof *flights);
     grown_engines = arena_alloc(pe_count(), sizeof *grown_engines);
     observer_watch(&usage_observer, true);
 }
@@ -146,6 +153,14 @@ static void command_scheduled(const struct command *command)
 {
     engine_served(engine_usage(command->pe, ENGINE_SCHEDULER), command->submitted_ps,
                   command->pe->scheduling_since_ps);
+    flights[pe_number(command->pe)].now++;
+    engine_grown(command->pe, ENGINE_SCHEDULER);
+}
+
+static void command_completed(const struct command *command)
+{
+    flights[pe_number(command->pe)].now--;
+    flights[pe_number(command->pe)].completions++;
 }
 
 static uint64_t queue_length(const struct pe *pe, enum engine engine)
@@ -171,6 +186,9 @@ static void instant_ends(void)
 {
     for (size_t i = 0; i < grown.count; i++) {
         const struct pe *pe = grown.at[i];
+        struct flights *in_flight = &flights[pe_number(pe)];
+        if (in_flight->longest < in_flight->now)
+            in_flight->longest = in_flight->now;
         for (unsigned engine = 0; engine < ENGINES; engine++)
             if (grown_engines[pe_number(pe)] >> engine & 1)
                 take_longest(engine_usage(pe, engine), queue_length(pe, engine));
@@ -342,6 +360,20 @@ static void write_engines(struct json *json)
         }
 }
 
+static void write_schedulers(struct json *json)
+{
+    for (const struct pe *pe = kb_pe; pe < kb_pe + pe_count(); pe++) {
+        const struct flights *of = &flights[pe_number(pe)];
+        if (!of->longest && !of->completions)
+            continue;
+        json_object(json, NULL);
+        json_string(json, "pe", pe_name(pe));
+        json_u64(json, "completions", of->completions);
+        json_u64(json, "longest_in_flight", of->longest);
+        json_object_end(json);
+    }
+}
+
 static void write_all(struct json *json, void *end_ps)
 {
     json_string(json, "system", kb_machine_name);
@@ -365,6 +397,9 @@ static void write_all(struct json *json, void *end_ps)
     json_array(json, "engines");
     write_engines(json);
     json_array_end(json);
+    json_array(json, "schedulers");
+    write_schedulers(json);
+    json_array_end(json);
 }
 
 void usage_close(uint64_t end_ps)
@@ -379,6 +414,7 @@ struct observer usage_observer = {
     .instant_ends = instant_ends,
     .command_submitted = command_submitted,
     .command_scheduled = command_scheduled,
+    .command_completed = command_completed,
     .tile_queued = tile_queued,
     .service_ends = service_ends,
     .groups_sleep = groups_sleep,

@@ -94,6 +94,7 @@ class Pe:
         self.next_tile = 0                              # of the composite at the head of the feeds
         self.blocks = []                                # (start, end) of the tile buffers, in order
         self.commands, self.kernel, self.stopped = [], None, False
+        self.flights = []                               # [scheduled, complete] of the commands of all kernels
         self.usages, self.gemm_flop = {name: EngineUsage() for name in ENGINE_NAMES}, 0
 
     def make_servers(self):
@@ -236,6 +237,7 @@ class Pe:
         assert command.left >= 0, "a tile ends once"
         if command.left == 0:
             command.complete = self.sim.now
+            command.flight[1] = command.complete
             self.trace("command_complete", self.node("scheduler"), command.key, -1)
             self.kernel.completed(command)
 
@@ -253,6 +255,8 @@ class Pe:
 
     def scheduled(self, command):
         self.scheduling = False
+        command.flight = [self.sim.now, None]
+        self.flights.append(command.flight)
         if command.step["do"] == "composite":
             self.feeds.put(self.sim.now, command)
             return

@@ -60,10 +60,22 @@ class EngineUsage(Usage):
         self.waits = []                                 # (arrival, start); the start of what never started is None
 
     def longest(self):
-        """The most entries that waited from one instant to a later one."""
-        changes = sorted(change for arrival, start in self.waits if start != arrival
-                         for change in [(arrival, 1)] + ([] if start is None else [(start, -1)]))
-        return max([0, *itertools.accumulate(change for _, change in changes)])
+        return most_at_once(self.waits)
+
+
+def most_at_once(spans):
+    """The most (begin, end) that lasted from one instant to a later one; the end of what never ended is None."""
+    changes = sorted(change for begin, end in spans if end != begin
+                     for change in [(begin, 1)] + ([] if end is None else [(end, -1)]))
+    return max([0, *itertools.accumulate(change for _, change in changes)])
+
+
+def schedulers(pes):
+    """How many commands of each PE completed, and the most that were in flight."""
+    for pe in pes:
+        done, most = sum(end is not None for _, end in pe.flights), most_at_once(pe.flights)
+        if done or most:
+            yield {"pe": pe.name, "completions": done, "longest_in_flight": most}
 
 
 def used_rows(named):
@@ -183,4 +195,5 @@ def value_of(machine):
                                     for (a, b), link in machine.fabric.links.items())),
             "channels": list(used_rows((names, usage, True) for _, _, named in memories for names, usage in named)),
             "engines": list(used_rows(({"pe": pe.name, "engine": name}, pe.usages[name], False)
-                                      for pe in pes for name in ENGINES))}
+                                      for pe in pes for name in ENGINES)),
+            "schedulers": list(schedulers(pes))}
