@@ -8,6 +8,7 @@
 #include "fastforward/symmetry.h"
 #include "oplog/oplog.h"
 #include "races/race.h"
+#include "report/plan_dump.h"
 #include "report/profile.h"
 #include "report/result.h"
 #include "report/summary.h"
@@ -20,6 +21,7 @@ static struct observer *const all[] = {
     &symmetry_observer,                                 /* while PEs sleep */
     &fastforward_observer,                              /* unless --exact-events */
     &open_rows_observer,                                /* while the requests of a period are recorded */
+    &plan_observer,                                     /* --dump plan */
     &trace_observer,                                    /* --trace */
     &components_observer,                               /* --trace-all with --trace */
     &usage_observer,                                    /* --stats */

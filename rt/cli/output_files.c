@@ -5,6 +5,7 @@
 
 #include "common/arena.h"
 #include "common/fail.h"
+#include "report/plan_dump.h"
 #include "report/trace.h"
 #include "report/usage.h"
 
@@ -20,6 +21,11 @@ bool output_files_option(struct output_files *files, int letter, const char *arg
     case 't': files->trace = argument; return true;
     case 'A': files->trace_all = true; return true;
     case 'S': files->stats = argument; return true;
+    case 'D':
+        if (strcmp(argument, "plan"))
+            usage_error("--dump %s: plan is needed", argument);
+        files->plans = true;
+        return true;
     default: return false;
     }
 }
@@ -27,7 +33,8 @@ bool output_files_option(struct output_files *files, int letter, const char *arg
 void output_files_check(const struct output_files *files)
 {
     const char *const options[][2] = {
-        {"json", files->json}, {"trace", files->trace}, {"stats", files->stats}, {"oplog", files->oplog}};
+        {"json", files->json}, {"trace", files->trace}, {"stats", files->stats}, {"oplog", files->oplog},
+        {"dump", files->plans ? "-" : NULL}};
     for (size_t i = 0; i < COUNT_OF(options); i++)
         for (size_t j = i + 1; j < COUNT_OF(options); j++) {
             const char *path = options[i][1], *other_path = options[j][1];
@@ -47,6 +54,7 @@ void output_files_open(struct output_files *files)
         trace_open(files->trace, files->trace_all);
     if (files->stats)
         usage_open(files->stats);
+    observer_watch(&plan_observer, files->plans);
 }
 
 void output_files_close(struct output_files *files, uint64_t end_ps, void (*fill)(struct json *, void *), void *arg)
@@ -59,5 +67,6 @@ void output_files_close(struct output_files *files, uint64_t end_ps, void (*fill
 
 bool output_files_take_standard_output(const struct output_files *files)
 {
-    return is_standard_output(files->json) || is_standard_output(files->trace) || is_standard_output(files->stats);
+    return files->plans || is_standard_output(files->json) || is_standard_output(files->trace)
+           || is_standard_output(files->stats);
 }

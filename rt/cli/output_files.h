@@ -14,11 +14,13 @@
     {'A', "trace-all", NULL, "the trace and the op log also tell of nodes, links, memories and messages,\n"             \
                              "and name the host's request of each row"},                                               \
     {'S', "stats", "FILE", "write what each node, link, memory channel and engine served, was busy and waited\n"       \
-                           "for, as JSON; - is standard output"}
+                           "for, as JSON; - is standard output"},                                                      \
+    {'D', "dump", "WHAT", "plan: print the tiles and stages of composites as JSON, a line each; composites\n"           \
+                          "of one shape once"}
 
 struct output_files {
     const char *json, *trace, *stats, *oplog;           /* paths; "-": standard output; NULL: not given */
-    bool trace_all;
+    bool trace_all, plans;
     struct output json_file;
 };
 

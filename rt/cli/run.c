@@ -114,8 +114,9 @@ static struct run_options read_options(int argc, char **argv)
     if (optind == argc)
         usage_error("run needs a bench; `%s list` shows them", program_name);
     output_files_check(files);
-    bool one_run = files->trace || files->stats || files->oplog || profile_on;
-    const char *of_one_run = files->trace ? "trace" : files->stats ? "stats" : files->oplog ? "oplog" : "profile";
+    bool one_run = files->trace || files->stats || files->oplog || files->plans || profile_on;
+    const char *of_one_run = files->trace ? "trace" : files->stats ? "stats" : files->oplog ? "oplog"
+                             : files->plans ? "dump" : "profile";
     if (read.points && one_run)
         usage_error("--%s is for one run, but --points makes several: run the point by itself", of_one_run);
     if (injection_count && (read.points || one_run))

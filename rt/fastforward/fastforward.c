@@ -8,6 +8,7 @@
 #include "base/stopwatch.h"
 #include "common/arena.h"
 #include "machine/emitted.h"
+#include "machine/plan_generator.h"
 #include "period.h"
 #include "sim/coroutine.h"
 #include "sim/observer.h"
@@ -44,7 +45,7 @@ void fastforward_reset(void)
 
 void fastforward_init(void)
 {
-    fastforward_on &= !observers_need_every_event() && !kb_own_models;
+    fastforward_on &= !observers_need_every_event() && !kb_own_models && !plan_generator();
     observer_watch(&fastforward_observer, fastforward_on);
     if (!fastforward_on)
         return;

@@ -73,6 +73,9 @@ struct kb_schedule_request {
     uint64_t tile, tiles;                               /* of the command; a simple command has one tile */
 };
 
+/* A model of pe_scheduler may also have a generator of plans, KB_PLAN: <kb/plan.h>. */
+#include <kb/plan.h>
+
 /* ---- sram, hbm_ctrl: requests come in the order in which they reach the memory. at_ps may lie in the future for the
  * head of a write that its node still delays, so the next request may have an earlier at_ps. */
 

@@ -11,6 +11,7 @@
 
 struct command;
 struct pe;
+struct tile;
 
 enum command_kind {
 #define COMMAND(name, ...) COMMAND_##name,
@@ -102,6 +103,8 @@ struct command {
     void *plan;                                         /* memory for its epilogues and stages, */
     uint64_t plan_bytes;                                /* which the next command at this place in the pool keeps */
     uint32_t holders;                                   /* how many hold it; at first the machine does */
+    const struct tile *planned;                         /* its tiles, if a user's generator has planned it; else NULL */
+    const char *plan_wrong;                             /* what is wrong with that plan; NULL: nothing */
     const struct stage *stages[TILE_KINDS];             /* of a tile of each kind; STAGE_NONE after the last */
     struct ipcq_message *slot;                          /* recv: the slot that it reads */
 };

@@ -11,6 +11,7 @@
 #include "base/rates.h"
 #include "common/arena.h"
 #include "ipcq.h"
+#include "plan_generator.h"
 #include "tiling.h"
 
 __attribute__((format(printf, 4, 5))) static bool refuse(struct refusal *why, enum fault code, enum node_kind part,
@@ -92,18 +93,31 @@ static bool outside_tcm(const struct request *ask, struct refusal *why)
                   ask->tcm, sum(ask->tcm, ask->bytes), reserved, size);
 }
 
-/* The largest tile is the first one, or the first one that stores. */
+/* Where the plan of a composite comes from: "" if it is built in. */
+static const char *plan_place(void)
+{
+    const struct kb_plan *plan = plan_generator();
+    return plan ? arena_printf("plan %s, %s:%" PRIu32 ": ", plan->name, plan->file, plan->line) : "";
+}
+
+static bool plan_is_wrong(const struct command *command, struct refusal *why)
+{
+    return command->plan_wrong
+           && refuse(why, FAULT_KERNEL_ERROR, NODE_pe_scheduler, "%s%s", plan_place(), command->plan_wrong);
+}
+
+/* The largest tile of a built-in plan is the first one, or the first one that stores. */
 static bool tile_too_large(const struct command *command, struct refusal *why)
 {
-    uint64_t ids[] = {0, command->tiles_k - 1};
-    for (unsigned i = 0; i < COUNT_OF(ids); i++) {
-        struct tile tile = tiling_tile(command, ids[i]);
+    uint64_t last = command->tiles_k - 1, count = command->planned ? command->tiles : last ? 2 : 1;
+    for (uint64_t i = 0; i < count; i++) {
+        struct tile tile = tiling_tile(command, command->planned || !i ? i : last);
         uint64_t bytes = tiling_buffer_bytes(command, &tile);
         if (bytes > kb_attrs.pe_tcm_reserved_bytes)
             return refuse(why, FAULT_TILE_TOO_LARGE, NODE_pe_scheduler,
-                          "tile %" PRIu64 " needs buffers of %" PRIu64
+                          "%stile %" PRIu64 " needs buffers of %" PRIu64
                           " bytes, the scheduler's region of the TCM has %" PRIu64,
-                          tile.id, bytes, kb_attrs.pe_tcm_reserved_bytes);
+                          plan_place(), tile.id, bytes, kb_attrs.pe_tcm_reserved_bytes);
     }
     return false;
 }
@@ -112,5 +126,5 @@ bool submission_refused(const struct command *command, struct refusal *why)
 {
     const struct request *ask = &command->ask;
     return engine_lacks(command, why) || epilogue_lacks(ask, why) || outside_tcm(ask, why)
-           || (command_is_composite(ask->kind) && tile_too_large(command, why));
+           || (command_is_composite(ask->kind) && (plan_is_wrong(command, why) || tile_too_large(command, why)));
 }

@@ -6,6 +6,7 @@
 #include "base/address.h"
 #include "base/rates.h"
 #include "common/arena.h"
+#include "plan_generator.h"
 
 static uint64_t edge(uint64_t whole, uint64_t tile, uint64_t i)
 {
@@ -33,6 +34,8 @@ struct tile tiling_tile(const struct command *command, uint64_t id)
     struct tile tile = {.id = id, .m = ask->m, .k = ask->k, .n = ask->n, .kind = TILE_LAST};
     if (!command_is_composite(command->ask.kind))
         return tile;
+    if (command->planned)
+        return command->planned[id];
     uint64_t block = id / command->tiles_k;
     tile.i_k = id % command->tiles_k;
     tile.i_n = block % command->tiles_n;
@@ -44,6 +47,10 @@ struct tile tiling_tile(const struct command *command, uint64_t id)
 void tiling_next(const struct command *command, struct tile *tile)
 {
     tile->id++;
+    if (command->planned) {
+        *tile = command->planned[tile->id];
+        return;
+    }
     if (++tile->i_k == command->tiles_k) {
         tile->i_k = 0;
         if (++tile->i_n == command->tiles_n) {
@@ -128,15 +135,19 @@ static struct stage *stages_write(const struct command *command, enum tile_kind 
     return to;
 }
 
-/* Lists the stages of each kind of tile, and copies the epilogues. Only a gemm's tiles are of several kinds. */
-static void list_stages(struct command *command)
+/* Lists the stages of each kind of tile, and copies the epilogues and the tiles that were planned. Only a gemm's tiles are
+ * of several kinds. */
+static void list_stages(struct command *command, const struct tile *planned)
 {
     enum { STAGES_MOST = 7 };                           /* epilogues apart: two reads, fetch, gemm, store, write, end */
     struct request *ask = &command->ask;
     uint64_t bytes = ask->epilogues * sizeof *ask->epilogue;
     uint64_t stages = TILE_KINDS * (ask->epilogues + STAGES_MOST) * sizeof(struct stage);
-    struct stage *to = command_plan(command, stages + bytes);
+    uint64_t tiles = planned ? product(command->tiles, sizeof *planned) : 0;
+    uint8_t *plan = command_plan(command, tiles + stages + bytes);
+    struct stage *to = (struct stage *)(plan + tiles);
     struct epilogue *epilogues = (struct epilogue *)((uint8_t *)to + stages);
+    command->planned = planned ? memcpy(plan, planned, tiles) : NULL;
     if (bytes)
         ask->epilogue = memcpy(epilogues, ask->epilogue, bytes);
     for (int tile = TILE_LAST; tile >= TILE_ADDS; tile--) {
@@ -159,10 +170,14 @@ void tiling_make(struct command *command)
     if (ask->kind == COMMAND_gemm_tiles)
         command->tiles_k = ceil_div(ask->k, ask->tile_k);
     command->tiles = product(product(command->tiles_m, command->tiles_n), command->tiles_k);
-    command->tiles_left = command->tiles;
     for (uint32_t i = 0; i < ask->epilogues; i++)
         command->epilogue_count[ask->epilogue[i].scope]++;
-    list_stages(command);
+    const struct kb_plan *generator = command_is_composite(ask->kind) ? plan_generator() : NULL;
+    const struct tile *planned = NULL;
+    if (generator)
+        command->plan_wrong = plan_generate(generator, command, &planned, &command->tiles);
+    command->tiles_left = command->tiles;
+    list_stages(command, planned);
 }
 
 /* ---- blocks */
@@ -178,14 +193,17 @@ struct operand_block {
 static struct operand_block block_of(const struct command *command, const struct tile *tile, unsigned operand)
 {
     const struct request *ask = &command->ask;
+    uint64_t tile_m = ask->tile_m, tile_k = ask->tile_k, tile_n = ask->tile_n;
+    if (command->planned)                               /* positions are in elements */
+        tile_m = tile_k = tile_n = 1;
     uint64_t in = dtype_bytes[ask->dtype], out = dtype_bytes[ask->out_dtype];
     if (ask->kind == COMMAND_gemm_tiles && operand == OPERAND_A)
         return (struct operand_block){ask->m,      ask->k,      tile->i_m, tile->i_k,
-                                      ask->tile_m, ask->tile_k, tile->m,   tile->k,   in};
+                                      tile_m,      tile_k,      tile->m,   tile->k,   in};
     if (ask->kind == COMMAND_gemm_tiles && operand == OPERAND_B)
         return (struct operand_block){ask->k,      ask->n,      tile->i_k, tile->i_n,
-                                      ask->tile_k, ask->tile_n, tile->k,   tile->n,   in};
-    return (struct operand_block){ask->m, ask->n, tile->i_m, tile->i_n, ask->tile_m, ask->tile_n, tile->m, tile->n,
+                                      tile_k,      tile_n,      tile->k,   tile->n,   in};
+    return (struct operand_block){ask->m, ask->n, tile->i_m, tile->i_n, tile_m, tile_n, tile->m, tile->n,
                           operand == OPERAND_C ? out : in};
 }
 

@@ -1,7 +1,7 @@
 /* tiling.h: the plan of a command: its tiles, and the stages of each. A pure function of the command.
  *
- * The tiles of a gemm come in the order of loops over m, n and k; those of a math composite over m and n. A simple
- * command is one tile of one stage. */
+ * The tiles of a gemm come in the order of loops over m, n and k; those of a math composite over m and n; unless the
+ * simulator has a generator of plans of the user's (plan_generator.h). A simple command is one tile of one stage. */
 #ifndef KB_TILING_H
 #define KB_TILING_H
 
@@ -30,7 +30,7 @@ static inline enum node_kind stage_node(enum stage_kind stage)
 
 struct tile {
     uint64_t id;
-    uint64_t i_m, i_k, i_n;                             /* position in the grid of tiles */
+    uint64_t i_m, i_k, i_n;                             /* position in the grid of tiles; of a planned one in elements */
     uint64_t m, k, n;                                   /* elements along each edge; less for tiles at the far edges */
     enum tile_kind kind;
 };
