@@ -5,7 +5,7 @@ import os
 import re
 
 from harness import GEMM, KBGEN, Replay, ROOT, SMALL, Broken, first_difference, normal, ok, options_of, read, run, scratch
-from harness import suite, write
+from harness import simulator, suite, without_host, write
 
 PLANS = {"same_plan": os.path.join(ROOT, "tests", "impl"), "wrong_plan": os.path.join(ROOT, "tests", "impl"),
          "columns": os.path.join(ROOT, "topologies", "impl")}
@@ -78,6 +78,12 @@ def dumps():
            for tile in tiles), "the buffers of a tile hold what its DMA moves", tiles[:2])
     ended = run(program, "run", "gemm", *GEMM, "--data", "debug")
     ok(ended.returncode == 0 and "verified" in ended.stdout, "a plan does not change data", ended.said)
+    bench = ("run", "gemm", "m=256", "k=128", "n=256", "tile_m=32", "tile_k=32", "tile_n=32", "--data", "off")
+    results = [run(scratch("as-kernel"), *bench, "--json", "-", *words).stdout for words in ((), ("--exact-events",))
+               if simulator(SMALL, "as-kernel", [os.path.join(PLANS["columns"], "columns.c")])]
+    results.append(run(program, *bench, "--json", "-").stdout)
+    ok(len({without_host(text) for text in results}) == 1, "a generator may be in a file of -k, and every event is simulated",
+       *results)
     for words, said in ((("--dump", "model"), "--dump model: plan is needed"),
                         (("--dump", "plan", "--json", "-"), "--json and --dump cannot both go to standard output")):
         ended = run(program, "run", "gemm", *words)
