@@ -192,6 +192,25 @@ def signals(program):
            f"{name} that was ignored when the run began stays ignored", status, result)
 
 
+def unread(program):
+    """Nobody reads for a while what a run says at its end: it waits, and then ends in order."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    try:
+        while os.write(writer, b"." * 65536):
+            pass
+    except BlockingIOError:
+        os.set_blocking(writer, True)
+    with subprocess.Popen([program, "run", "ends", "what=delay", "--sim-limit", "1.5 ms"], stdout=subprocess.DEVNULL,
+                          stderr=writer) as process:
+        os.close(writer)
+        time.sleep(1)
+        with os.fdopen(reader, "rb") as file:
+            said = file.read().strip(b".").decode()
+    ok(process.returncode == 1 and said.startswith("ends: ended by --sim-limit after "),
+       "a run at its --sim-limit waits for who reads its messages", process.returncode, said)
+
+
 def stalled(program):
     ended, _ = end(program, "ends", "what=loop", "--time-limit", "11")
     ok(re.search(rf"kernel ends on sip0\.cube0\.pe1 has made no device call for 1\d s; its last one is tl_alloc, at "
@@ -335,7 +354,7 @@ def main():
     if not SAN:
         from_outside(program)
     grouped()
-    for part in (limits, signals, stalled, replays, sweeps, kept_answers, misuses, progress, asked, lines_of_progress, times):
+    for part in (limits, signals, unread, stalled, replays, sweeps, kept_answers, misuses, progress, asked, lines_of_progress, times):
         part(program)
 
 

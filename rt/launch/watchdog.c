@@ -72,6 +72,16 @@ const char *watchdog_prefix = "";
 
 static const int signals[] = {SIGINT, SIGTERM, SIGUSR1, SIGALRM};
 
+/* Ends the run, unless something else has ended it before. Handlers call it, too. */
+static void end_by(enum end reason)
+{
+    if (end != END_NONE)
+        return;
+    end_s = clock_seconds();
+    end = reason;
+    loop_poll.ends = loop_poll.due = true;
+}
+
 /* ---- who runs */
 
 /* PEs whose kernels are at the same place. */
@@ -203,7 +213,7 @@ static void attend(void)
 
 static void simulated_time_is_over(void)
 {
-    end = END_SIMULATED;
+    end_by(END_SIMULATED);
     print_end();
     sim_stop();
 }
@@ -236,15 +246,6 @@ static void say(const char *text)
 {
     if (write(STDERR_FILENO, text, strlen(text)) < 0)
         return;
-}
-
-static void end_by(enum end reason)
-{
-    if (end != END_NONE)
-        return;
-    end_s = clock_seconds();
-    end = reason;
-    loop_poll.ends = loop_poll.due = true;
 }
 
 static void die_of(int signal)
