@@ -38,7 +38,7 @@ KB_BENCH(all_gather, "every PE gets the blocks of all PEs",
     kb_tensor in = kb_tensor_new("in", c.dtype, kb_2d(1, c.n), kb_cols(c.space, c.pes));
     kb_tensor out = kb_tensor_new("out", c.dtype, kb_2d(1, c.n), kb_copies(c.space, c.pes));
     collective_fill(in, c.dtype, "add");
-    kb_future launch = kb_launch(all_gather, c.pes, &(struct all_gather_args){in, out, c.order, kb_int(chunk)});
+    kb_future launch = kb_launch(all_gather, c.pes, &(struct all_gather_args){in, out, c.order, c.chunk});
     kb_wait(launch);
 
     uint64_t longest = block_longest(c.n, c.p);

@@ -182,7 +182,7 @@ KB_BENCH(all_reduce, "every PE gets the reduction of all vectors",
     kb_tensor in = kb_tensor_new("in", c.dtype, kb_2d(c.p, c.n), kb_rows(c.space, c.pes));
     kb_tensor out = kb_tensor_new("out", c.dtype, kb_2d(1, c.n), kb_copies(c.space, c.pes));
     collective_fill(in, c.dtype, c.op);
-    struct all_reduce_args args = {in, out, c.order, c.op, kb_int(chunk)};
+    struct all_reduce_args args = {in, out, c.order, c.op, c.chunk};
     kb_future launch = ring ? kb_launch(all_reduce_ring, c.pes, &args) : kb_launch(all_reduce_halving, c.pes, &args);
     kb_wait(launch);
 

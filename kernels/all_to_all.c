@@ -55,7 +55,7 @@ KB_BENCH(all_to_all, "every PE sends a different block to every PE",
     kb_tensor in = kb_tensor_new("in", c.dtype, kb_2d(c.p, c.p * block), kb_rows(c.space, c.pes));
     kb_tensor out = kb_tensor_new("out", c.dtype, kb_2d(c.p, c.p * block), kb_rows(c.space, c.pes));
     collective_fill(in, c.dtype, "add");
-    kb_future launch = kb_launch(all_to_all, c.pes, &(struct all_to_all_args){in, out, c.order, kb_int(chunk)});
+    kb_future launch = kb_launch(all_to_all, c.pes, &(struct all_to_all_args){in, out, c.order, c.chunk});
     kb_wait(launch);
 
     struct kb_work bound = all_to_all_bound(c.pes, block * c.element_bytes);

@@ -7,6 +7,7 @@
 #include <kb/measure.h>
 
 #include "attention.h"
+#include "params.h"
 
 KB_KERNEL(attention_heads, struct attention)
 {
@@ -65,6 +66,8 @@ KB_BENCH(attention, "softmax(Q K^T / sqrt(head_dim)) V of many heads, with K and
     attention_fill(&a);
     kb_ref expected = kb_ref_attention(a.q, a.k, a.v, a.heads, a.kv_heads, a.causal, a.side_by_side);
     attention_plan(&a, pes.count, kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes);
+    param_used("block", kb_int(block), a.block, "the queries of a head or what fits into the TCM");
+    param_used("tile", kb_int(tile), a.tile, "the keys of a head or what fits into the TCM");
     kb_future launch = kb_launch(attention_heads, pes, &a);
     kb_wait(launch);
 

@@ -88,13 +88,13 @@ KB_BENCH(broadcast, "every PE gets one PE's vector",
          COLLECTIVE_PARAMS("f16 bf16 f32 i32 i8", "elements of the vector"), ROOT_PARAM)
 {
     struct collective c = collective_params();
-    uint32_t root = (uint32_t)(kb_int(root) % c.pes.count);
+    uint32_t root = (uint32_t)param_used("root", kb_int(root), kb_int(root) % c.pes.count, "modulo the number of ranks");
     uint64_t bytes = c.n * c.element_bytes;
 
     kb_tensor in = kb_tensor_new("in", c.dtype, kb_2d(1, c.n), kb_on(c.space, ((struct kb_pes){c.pes.pe + root, 1})));
     kb_tensor out = kb_tensor_new("out", c.dtype, kb_2d(1, c.n), kb_copies(c.space, c.pes));
     collective_fill(in, c.dtype, "add");
-    kb_future launch = kb_launch(broadcast, c.pes, &(struct chain_args){in, out, c.order, root, NULL, kb_int(chunk)});
+    kb_future launch = kb_launch(broadcast, c.pes, &(struct chain_args){in, out, c.order, root, NULL, c.chunk});
     kb_wait(launch);
 
     struct kb_work bound = chain_bound(c.pes, c.order, root, bytes);
@@ -107,13 +107,13 @@ KB_BENCH(reduce, "one PE gets the reduction of all vectors",
          COLLECTIVE_PARAMS("f16 bf16 f32 i32 i8", "elements of each vector"), REDUCTION_PARAMS, ROOT_PARAM)
 {
     struct collective c = reduction_params();
-    uint32_t root = (uint32_t)(kb_int(root) % c.pes.count);
+    uint32_t root = (uint32_t)param_used("root", kb_int(root), kb_int(root) % c.pes.count, "modulo the number of ranks");
     uint64_t bytes = c.n * c.element_bytes;
 
     kb_tensor in = kb_tensor_new("in", c.dtype, kb_2d(c.p, c.n), kb_rows(c.space, c.pes));
     kb_tensor out = kb_tensor_new("out", c.dtype, kb_2d(1, c.n), kb_on(c.space, ((struct kb_pes){c.pes.pe + root, 1})));
     collective_fill(in, c.dtype, c.op);
-    kb_future launch = kb_launch(reduce, c.pes, &(struct chain_args){in, out, c.order, root, c.op, kb_int(chunk)});
+    kb_future launch = kb_launch(reduce, c.pes, &(struct chain_args){in, out, c.order, root, c.op, c.chunk});
     kb_wait(launch);
 
     struct kb_work bound = chain_bound(c.pes, c.order, rank_after(c.order, root), bytes);

@@ -21,7 +21,7 @@ static void reduce_own_rows(struct tl *tl, const struct col_reduce_args *arg, st
 {
     struct stream s = stream_of(tl, (struct stream){
         .load = {x}, .ops = 2, .cost = results.dtype == x.dtype ? 1 : 2, .col_bytes = 4,
-        .buffers = arg->buffers, .block_rows = arg->block_rows, .block_cols = arg->block_cols });
+        .params = {arg->buffers, arg->block_rows, arg->block_cols} });
     struct tl_shard more = tl_alloc(tl, results.dtype, 1, s.block_cols);
     while (stream_next(&s)) {
         struct tl_shard result = tl_part(tl, results, 1, s.at.col, s.at.cols);

@@ -7,6 +7,7 @@
 #ifndef COLLECTIVE_H
 #define COLLECTIVE_H
 
+#include "params.h"
 #include "pipeline.h"
 #include <kb/host.h>
 #include <kb/measure.h>
@@ -118,6 +119,7 @@ struct collective {
     enum kb_space space;
     const char *op;                                     /* of a reduction, for tl_math and kb_ref_reduce; else NULL */
     uint64_t n, p, element_bytes;                       /* elements of the vector, ranks */
+    uint64_t chunk;                                     /* bytes of the largest message */
 };
 
 static inline struct collective collective_params(void)
@@ -129,6 +131,7 @@ static inline struct collective collective_params(void)
         .pes = pes, .order = kb_snake(pes), .dtype = dtype,
         .space = space == 'h' ? KB_HBM : space == 's' ? KB_SRAM : KB_TCM,
         .n = kb_int(size), .p = pes.count, .element_bytes = kb_dtype_bytes(dtype),
+        .chunk = param_at_most("chunk", kb_int(chunk), pipeline_message_bytes(), "a slot of a ring or a quarter of the TCM"),
     };
 }
 

@@ -8,6 +8,7 @@
 #include <kb/host.h>
 
 #include "attention.h"
+#include "params.h"
 
 enum { TILES = 3 };                                     /* by default, for the keys of a PE */
 
@@ -138,6 +139,7 @@ KB_BENCH(decode, "attention of one query per sequence to a long cache of keys an
     kb_ref expected = kb_ref_attention(a.q, a.k, a.v, .heads = a.heads, .kv_heads = a.kv_heads);
     uint64_t room = 7 * partials_bytes(), own = (attention_group(&a) + 1) * partial_bytes(&a);
     attention_plan(&a, pes.count, room - kb_min(room, own));
+    param_used("tile", kb_int(tile), a.tile, "the keys of a head or what fits into the TCM");
     kb_future launch = kb_launch(decode, pes, &a);
     kb_wait(launch);
 

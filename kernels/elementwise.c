@@ -41,7 +41,7 @@ KB_KERNEL(elementwise, struct elementwise_args)
     enum kb_dtype inner = x.dtype == KB_i8 || x.dtype == KB_i32 ? x.dtype : KB_f32;
     if (x.shape[0] == 0)                                /* there are more PEs than rows */
         return;
-    struct stream plan = {.buffers = arg->buffers, .block_rows = arg->block_rows, .block_cols = arg->block_cols,
+    struct stream plan = {.params = {arg->buffers, arg->block_rows, arg->block_cols},
                           .load = {x}, .store = {tl_my_shard(tl, arg->y)}, .in_place = true,
                           .scratch_bytes = kb_dtype_bytes(inner), .ops = 4, .cost = 8};
     uint32_t operands = 1;

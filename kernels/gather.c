@@ -114,7 +114,8 @@ KB_BENCH(gather, "rows of a table that is split over all PEs, by ids in memory",
          KB_INT(used, 0, 0, INT32_MAX, "draw ids from this many first rows; 0: from all"),
          KB_WORD(dtype, "f16 bf16 f32 i32 i16 i8 u8", "dtype of the table"))
 {
-    uint64_t vocab = kb_int(vocab), dim = kb_int(dim), tokens = kb_int(tokens), used = kb_int(used);
+    uint64_t vocab = kb_int(vocab), dim = kb_int(dim), tokens = kb_int(tokens);
+    uint64_t used = param_at_most("used", kb_int(used), vocab, "all rows of the table");
     enum kb_dtype dtype = kb_dtype(kb_word(dtype));
     uint64_t row_bytes = dim * kb_dtype_bytes(dtype);
     struct kb_pes pes = kb_pes("*");
@@ -123,7 +124,7 @@ KB_BENCH(gather, "rows of a table that is split over all PEs, by ids in memory",
     kb_tensor ids = kb_tensor_new("ids", KB_i32, kb_1d(tokens), kb_rows(KB_HBM, pes));
     kb_tensor y = kb_tensor_new("y", dtype, kb_2d(tokens, dim), kb_rows(KB_HBM, pes));
     kb_fill_uniform(table, 0, 128);
-    kb_fill_uniform(ids, 0, (double)(used ? kb_min(used, vocab) : vocab));
+    kb_fill_uniform(ids, 0, (double)(used ? used : vocab));
     double *id = kb_array(double, tokens);
     kb_peek_many(ids, 0, tokens, id);
     kb_future launch = kb_launch(gather, pes, &(struct gather_args){table, ids, y, vocab});

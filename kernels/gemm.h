@@ -203,7 +203,7 @@ static inline void gemm_plan(struct gemm_args *arg, struct gemm_problem gemm)
         gemm.pin_b = true;
         gemm.n = arg->panel;
     }
-    arg->tile = tile_params(tile_choose(&gemm));
+    arg->tile = tile_params(&gemm, tile_choose(&gemm));
 }
 
 /* Makes the arguments of a gemm of random tensors from the parameters above. */

@@ -101,8 +101,8 @@ KB_BENCH(gemm_2d, "C = A B, blocks of C over a grid of PEs, A and B split over a
     uint64_t room = kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes, wide = kb_ceil_div(n, pes.count);
     uint64_t tall = kb_ceil_div(m, pes.count), column = k * kb_dtype_bytes(dtype);
     arg.kept = (uint32_t)kb_min(room / (wide * column), arg.rows);
-    arg.tile = tile_params(tile_choose(&(struct gemm_problem){
-        tall, k, arg.kept ? wide * arg.kept : wide, dtype, out, false, arg.kept > 0}));
+    struct gemm_problem part = {tall, k, arg.kept ? wide * arg.kept : wide, dtype, out, false, arg.kept > 0};
+    arg.tile = tile_params(&part, tile_choose(&part));
     kb_future launch = kb_launch(gemm_2d, pes, &arg);
     kb_wait(launch);
     kb_roofline(launch, &(struct kb_problem){

@@ -106,11 +106,13 @@ KB_BENCH(gemm_split_k, "C = A B, columns of C over the cubes, k over the PEs of 
     }
 
     uint64_t deep = kb_ceil_div(k, split), wide = kb_ceil_div(n, firsts.count);
-    struct gemm_tile tile = tile_choose(&(struct gemm_problem){m, deep, wide, dtype, KB_f32, false, false});
+    struct gemm_problem part = {m, deep, wide, dtype, KB_f32, false, false};
+    struct gemm_tile tile = tile_choose(&part);
     tile.k = kb_min(tile.k, kb_ceil_div(deep, 4));      /* so that the array ends soon after the last read */
     uint64_t room = (kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes) / 32;     /* half of it holds sums */
     uint64_t message = kb_clamp(kb_attrs.pe_ipcq_slot_bytes / 4, 1, kb_max(room, 1));
-    kb_future launch = kb_launch(gemm_split_k, pes, &(struct split_k_args){a, b, c, tile_params(tile), message, split});
+    tile = tile_params(&part, tile);
+    kb_future launch = kb_launch(gemm_split_k, pes, &(struct split_k_args){a, b, c, tile, message, split});
     kb_wait(launch);
     kb_roofline(launch, &(struct kb_problem){
         .gemm_dtype = dtype, .macs = m * k * n, .reads = {a, b}, .writes = {c} }, &(struct kb_work){

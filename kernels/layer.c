@@ -447,7 +447,8 @@ KB_BENCH(layer, "a transformer layer, tensor-parallel: Llama-3-8B's shapes, or e
     uint64_t room = kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes, left = room - room * 3 / 16;
     args.message_bytes = room / 128;
     args.chunk = tokens_that_fit(&args, ffn, pes.count, left);
-    args.chunk = kb_int(chunk) ? kb_min(kb_int(chunk), args.chunk) : args.chunk;
+    if (kb_int(chunk))
+        args.chunk = param_at_most("chunk", kb_int(chunk), args.chunk, "the tokens or what fits into the TCM");
     attention_plan(&args.attention, pes.count, left - 4096);
     make_tensors(&args, pes, ffn);
     kb_future launch = kb_launch(transformer_layer, pes, &args);

@@ -97,7 +97,7 @@ KB_KERNEL(layernorm, struct layernorm_args)
     struct tl_shard gain = tl_my_shard(tl, arg->gain), bias = tl_my_shard(tl, arg->bias);
     if (x.shape[0] == 0)                                /* there are more PEs than rows */
         return;
-    struct stream plan = {.buffers = arg->buffers, .block_rows = arg->block_rows, .block_cols = arg->block_cols,
+    struct stream plan = {.params = {arg->buffers, arg->block_rows, arg->block_cols},
                           .load = {x, gain, bias}, .store = {y}, .in_place = true, .whole_rows = true,
                           .scratch_bytes = 4, .row_bytes = 8, .ops = 9, .cost = 9};
     struct stream s = stream_of(tl, plan);
@@ -105,7 +105,7 @@ KB_KERNEL(layernorm, struct layernorm_args)
         whole_rows(tl, &s, arg);
         return;
     }
-    struct stream reads = {.buffers = arg->buffers, .block_rows = arg->block_rows, .block_cols = arg->block_cols,
+    struct stream reads = {.params = {arg->buffers, arg->block_rows, arg->block_cols},
                            .load = {x}, .scratch_bytes = 4, .row_bytes = 8, .ops = 11, .cost = 8};
     struct moments all = {tl_alloc(tl, KB_f32, x.shape[0], 1), tl_alloc(tl, KB_f32, x.shape[0], 1)};
     s = stream_of(tl, reads);

@@ -46,14 +46,20 @@ struct pipeline {
     struct segment_in_flight flight[PIPELINE_SEGMENTS];
 };
 
-/* Opens a pipeline for segments of up to `longest` elements. A chunk has chunk_bytes, or less where a slot or a quarter
- * of the TCM is smaller. The sizes of chunks and segments are the same on every PE; the depth follows from the room in
+/* The largest message: a slot, or a quarter of the TCM where that is smaller. */
+static inline uint64_t pipeline_message_bytes(void)
+{
+    return kb_min(kb_attrs.pe_ipcq_slot_bytes, (kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes) / 4);
+}
+
+/* Opens a pipeline for segments of up to `longest` elements. A chunk has chunk_bytes, at most
+ * pipeline_message_bytes. The sizes of chunks and segments are the same on every PE; the depth follows from the room in
  * this PE's TCM. Fails with KERNEL_ERROR if a chunk holds no element. */
 static inline void pipeline_open(struct pipeline *pipeline, struct tl *tl, enum kb_dtype dtype, const char *op,
                                  uint64_t chunk_bytes, uint64_t longest)
 {
     uint64_t size = kb_dtype_bytes(dtype), most = (kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes) / 4;
-    uint64_t message = kb_min(kb_min(chunk_bytes, tl_slot_bytes(tl)), most);
+    uint64_t message = kb_min(chunk_bytes, pipeline_message_bytes());
     if (message < size)
         tl_fail(tl, 1, "a message of %llu bytes holds no element", (unsigned long long)message);
     *pipeline = (struct pipeline){.tl = tl, .op = op, .chunk = message / size};

@@ -41,7 +41,7 @@ KB_BENCH(reduce_scatter, "every PE gets its block of the reduction of all vector
     kb_tensor out = kb_tensor_new("out", c.dtype, kb_2d(1, c.n), kb_cols(c.space, c.pes));
     collective_fill(in, c.dtype, c.op);
     kb_future launch = kb_launch(reduce_scatter, c.pes,
-                                 &(struct reduce_scatter_args){in, out, c.order, c.op, kb_int(chunk)});
+                                 &(struct reduce_scatter_args){in, out, c.order, c.op, c.chunk});
     kb_wait(launch);
 
     uint64_t longest = block_longest(c.n, c.p);

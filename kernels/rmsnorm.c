@@ -65,7 +65,7 @@ KB_KERNEL(rmsnorm, struct rmsnorm_args)
     struct tl_shard x = tl_my_shard(tl, arg->x), gain = tl_my_shard(tl, arg->gain), y = tl_my_shard(tl, arg->y);
     if (x.shape[0] == 0)                                /* there are more PEs than rows */
         return;
-    struct stream plan = {.buffers = arg->buffers, .block_rows = arg->block_rows, .block_cols = arg->block_cols,
+    struct stream plan = {.params = {arg->buffers, arg->block_rows, arg->block_cols},
                           .load = {x, gain}, .store = {y}, .in_place = true, .whole_rows = true,
                           .scratch_bytes = 4, .row_bytes = 4, .ops = 6, .cost = 6};
     struct stream s = stream_of(tl, plan);
@@ -73,7 +73,7 @@ KB_KERNEL(rmsnorm, struct rmsnorm_args)
         whole_rows(tl, &s, arg);
         return;
     }
-    struct stream reads = {.buffers = arg->buffers, .block_rows = arg->block_rows, .block_cols = arg->block_cols,
+    struct stream reads = {.params = {arg->buffers, arg->block_rows, arg->block_cols},
                            .load = {x}, .scratch_bytes = 4, .row_bytes = 4, .ops = 3, .cost = 4};
     struct tl_shard sums = tl_alloc(tl, KB_f32, x.shape[0], 1);
     s = stream_of(tl, reads);

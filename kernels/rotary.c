@@ -49,8 +49,8 @@ static void rotate_tokens(struct tl *tl, const struct rotary_args *arg, uint64_t
     tl_handle loading = tl_load_async(tl, table, from);
     struct stream s = stream_of(tl, (struct stream){
         .load = {x}, .store = {y}, .in_place = true, .whole_rows = true, .ops = 4, .cost = x.dtype == KB_f32 ? 3 : 6,
-        .scratch_bytes = 8, .buffers = arg->buffers,
-        .block_rows = arg->block_rows ? arg->block_rows : BLOCK_BYTES / row });
+        .scratch_bytes = 8, .params = {arg->buffers, arg->block_rows, 0},
+        .block_rows = BLOCK_BYTES / row });
     if (!stream_whole(&s))
         tl_fail(tl, 1, "the TCM does not hold the heads of a token");
     struct tl_shard u = tl_alloc(tl, KB_f32, s.block_rows, x.shape[1]);

@@ -21,7 +21,7 @@ static void reduce_rows(struct tl *tl, const struct row_reduce_args *arg, struct
     struct tl_shard results = tl_alloc(tl, inner, x.shape[0], 1), out = tl_alloc(tl, y.dtype, x.shape[0], 1);
     struct stream s = stream_of(tl, (struct stream){
         .load = {x}, .whole_rows = true, .row_bytes = 4, .ops = 1, .cost = inner == x.dtype ? 1 : 2,
-        .buffers = arg->buffers, .block_rows = arg->block_rows, .block_cols = arg->block_cols });
+        .params = {arg->buffers, arg->block_rows, arg->block_cols} });
     struct tl_shard pieces = tl_alloc(tl, inner, s.block_rows, 1);
     while (stream_next(&s)) {
         struct tl_shard result = stream_part(&s, results, s.at), piece = tl_part(tl, pieces, 0, 0, s.at.rows);

@@ -20,6 +20,8 @@ static inline tl_handle skinny_gemm(struct tl *tl, struct tl_shard to, struct tl
     uint64_t rows = tile_even(m, 1, kb_clamp(reserved / 4 / (cols * kb_dtype_bytes(to.dtype)), 1, m));
     uint64_t bytes = weight_bytes ? weight_bytes : kb_clamp(k * n * size / 6, 32 << 10, reserved / 8);
     uint64_t tile_n = kb_clamp(reserved / 4 / (rows * kb_dtype_bytes(to.dtype)) / cols * cols, 1, n);
+    if (weight_bytes > k * tile_n * size)
+        param_used("tile", weight_bytes, k * tile_n * size, "the weights of a product or what fits into the TCM");
     tile_n = kb_clamp(bytes / size / k / cols * cols, n < cols ? n : cols, tile_n);
     uint64_t tile_k = tile_even(k, 1, kb_clamp(bytes / size / tile_n, 1, k));
     struct tl_composite gemm = {

@@ -79,7 +79,7 @@ KB_KERNEL(softmax, struct softmax_args)
     struct tl_shard x = tl_my_shard(tl, arg->x), y = tl_my_shard(tl, arg->y);
     if (x.shape[0] == 0)                                /* there are more PEs than rows */
         return;
-    struct stream plan = {.buffers = arg->buffers, .block_rows = arg->block_rows, .block_cols = arg->block_cols,
+    struct stream plan = {.params = {arg->buffers, arg->block_rows, arg->block_cols},
                           .load = {x}, .in_place = true, .whole_rows = true, .row_bytes = 8,
                           .ops = 6, .cost = 5 + kb_op_cost("exp")}, reads = plan;
     plan.store[0] = y;

@@ -13,6 +13,7 @@
 #ifndef STREAM_H
 #define STREAM_H
 
+#include "params.h"
 #include <kb/arith.h>
 #include <kb/attrs.h>
 #include <kb/host.h>
@@ -28,8 +29,15 @@ struct stream_block {
     uint64_t row, rows, col, cols;
 };
 
+/* The parameters of a bench, STREAM_PARAMS; they go before what the kernel sets. 0: chosen. */
+struct stream_params {
+    uint32_t buffers;
+    uint64_t block_rows, block_cols;
+};
+
 struct stream {
     /* Set by the kernel. */
+    struct stream_params params;
     struct tl_shard load[STREAM_OPERANDS], store[STREAM_OPERANDS];      /* two axes; the rest all zero */
     bool in_place;                                      /* store[i] is computed in the buffer of load[i]: same dtype */
     bool whole_rows;                                    /* no pieces of rows, unless a row does not fit */
@@ -152,6 +160,17 @@ static inline void stream_choose(struct stream *s)
     s->block_rows = kb_clamp(s->block_rows, 1, fit);
 }
 
+/* Notes parameters of the bench that the stream cannot have, from one PE for all: the last one, which has rows if any
+ * PE has. */
+static inline void stream_note(const struct stream *s)
+{
+    if (tl_pe(s->tl) + 1 < tl_num_pes(s->tl))
+        return;
+    param_used("buffers", s->params.buffers, s->buffers, "two at least");
+    param_used("block_rows", s->params.block_rows, s->block_rows, "the rows of a PE or what fits into the TCM");
+    param_used("block_cols", s->params.block_cols, s->block_cols, "a whole row or what fits into the TCM");
+}
+
 /* Makes a stream and chooses what the kernel left open. The first stream_next allocates the buffers; what the kernel
  * allocates itself in between is what it declared as scratch_bytes, row_bytes and col_bytes.
  * Fails with KERNEL_ERROR if not even blocks of one element fit into the TCM. */
@@ -159,6 +178,9 @@ static inline struct stream stream_of(struct tl *tl, struct stream s)
 {
     const struct tl_shard *shard = s.load[0].rank ? s.load : s.store;
     s.tl = tl;
+    s.buffers = s.params.buffers ? s.params.buffers : s.buffers;
+    s.block_rows = s.params.block_rows ? s.params.block_rows : s.block_rows;
+    s.block_cols = s.params.block_cols ? s.params.block_cols : s.block_cols;
     s.all_rows = shard->shape[0];
     s.all_cols = shard->shape[1];
     for (uint32_t i = 0; i < STREAM_OPERANDS; i++) {
@@ -168,8 +190,10 @@ static inline struct stream stream_of(struct tl *tl, struct stream s)
         s.stores.count += s.store[i].rank > 0;
         s.stores.bytes += s.store[i].rank ? kb_dtype_bytes(s.store[i].dtype) : 0;
     }
-    if (s.all_rows && s.all_cols)
+    if (s.all_rows && s.all_cols) {
         stream_choose(&s);
+        stream_note(&s);
+    }
     return s;
 }
 

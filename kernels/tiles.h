@@ -15,6 +15,7 @@
 #ifndef TILES_H
 #define TILES_H
 
+#include "params.h"
 #include <kb/arith.h>
 #include <kb/attrs.h>
 #include <kb/host.h>
@@ -108,11 +109,13 @@ static inline uint64_t tile_panel(const struct gemm_problem *gemm, uint64_t room
     KB_INT(tile_k, 0, 0, 1 << 24, "depth of a tile; 0: chosen for the machine"),                                       \
     KB_INT(tile_n, 0, 0, 1 << 24, "columns of a tile; 0: chosen for the machine")
 
-/* The tile of these parameters; where one is 0, the chosen size. */
-static inline struct gemm_tile tile_params(struct gemm_tile chosen)
+/* The tile of these parameters for a gemm, at most as large as the gemm; where one is 0, the chosen size. */
+static inline struct gemm_tile tile_params(const struct gemm_problem *gemm, struct gemm_tile chosen)
 {
-    return (struct gemm_tile){kb_int(tile_m) ? kb_int(tile_m) : chosen.m, kb_int(tile_k) ? kb_int(tile_k) : chosen.k,
-                              kb_int(tile_n) ? kb_int(tile_n) : chosen.n};
+    uint64_t m = param_at_most("tile_m", kb_int(tile_m), gemm->m, "the rows of C that a PE multiplies at a time");
+    uint64_t k = param_at_most("tile_k", kb_int(tile_k), gemm->k, "the depth that a PE multiplies at a time");
+    uint64_t n = param_at_most("tile_n", kb_int(tile_n), gemm->n, "the columns of C that a PE multiplies at a time");
+    return (struct gemm_tile){m ? m : chosen.m, k ? k : chosen.k, n ? n : chosen.n};
 }
 
 #endif

@@ -90,8 +90,8 @@ static void top_k_of_rows(struct tl *tl, const struct top_k_args *arg, struct tl
     struct stream s = stream_of(tl, (struct stream){
         .load = {x}, .ops = 6 * (uint32_t)t.k, .cost = (x.dtype == KB_f32 ? 5 : 6) * (uint32_t)t.k,
         .scratch_bytes = 3, .row_bytes = 2 * t.k * (kb_dtype_bytes(x.dtype) + 4 + 1 + 4 + 1),
-        .even = true, .buffers = arg->buffers ? arg->buffers : 2, .block_cols = kb_min(x.shape[1], PIECE),
-        .block_rows = arg->block_rows ? arg->block_rows : rows });
+        .even = true, .params = {arg->buffers, arg->block_rows, 0}, .buffers = 2, .block_cols = kb_min(x.shape[1], PIECE),
+        .block_rows = rows });
     t.hits = tl_alloc(tl, KB_u8, s.block_rows, s.block_cols);
     t.found = tl_alloc(tl, KB_f16, s.block_rows, s.block_cols);
     t.places = tl_alloc(tl, KB_f16, s.block_rows, t.k);
@@ -161,7 +161,7 @@ KB_BENCH(top_k, "the k largest elements of each row and their columns, rows over
          KB_BOOL(alike, false, "draw from few different values, so that many are equal"),
          STREAM_ROW_PARAMS)
 {
-    uint64_t rows = kb_int(rows), cols = kb_int(cols), k = kb_min(kb_int(k), cols), n = rows * cols;
+    uint64_t rows = kb_int(rows), cols = kb_int(cols), k = param_at_most("k", kb_int(k), cols, "all columns"), n = rows * cols;
     enum kb_dtype dtype = kb_dtype(kb_word(dtype));
     struct kb_pes pes = kb_pes(kb_text(pes));
     float position[PIECE];

@@ -191,7 +191,7 @@ static void plan_blocks(struct transpose_args *arg, uint64_t p, uint64_t element
         *(arg->rows > arg->cols ? &arg->rows : &arg->cols) = kb_ceil_div(kb_max(arg->rows, arg->cols), 2);
     bool cut = arg->rows < rows || arg->cols < cols;
     uint64_t fits = cut ? 1 : kb_min(most / (rows * cols), TRANSFERS_MAX);
-    arg->group = kb_min(group ? group : kb_ceil_div(p, LEAST_STEPS), fits);
+    arg->group = kb_min(group ? kb_min(group, p) : kb_ceil_div(p, LEAST_STEPS), fits);
     arg->groups = kb_ceil_div(p, arg->group);
     arg->col_cuts = kb_ceil_div(cols, arg->cols);
     arg->steps = arg->groups * arg->col_cuts * kb_ceil_div(rows, arg->rows);
@@ -226,6 +226,7 @@ KB_BENCH(transpose, "y = x transposed, rows of both over all PEs",
 
     struct transpose_args arg = {.x = x, .y = y, .m = m, .n = n};
     plan_blocks(&arg, pes.count, size, kb_int(group));
+    param_used("group", kb_int(group), arg.group, "all PEs or what fits into the TCM");
     kb_future launch = kb_launch(transpose, pes, &arg);
     kb_wait(launch);
 

@@ -17,6 +17,7 @@
 #include "machine/emitted.h"
 #include "machine/pe.h"
 #include "machine/tiling.h"
+#include "note.h"
 #include "roofline.h"
 #include "sim/coroutine.h"
 #include "sim/loop.h"
@@ -104,6 +105,7 @@ void host_reset(void)
     }
     memset(&host, 0, sizeof host);
     figures_reset();
+    notes_reset();
     rooflines_reset();
     tensor_requests_reset();
     tensors_reset();

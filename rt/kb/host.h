@@ -58,6 +58,12 @@ uint32_t kb_ranks(void);
 /* The dtype with a name such as "f16". */
 #define kb_dtype(name) kb_dtype_at(name, __FILE__, __LINE__)
 
+/* Adds a line to the summary, and a text to "notes" in the result: what the user should know of this run, such as a
+ * parameter that the bench could not take as it was given. Kernels may call it too. Of notes that are equal up to the
+ * first colon, or to the end, the first one stays: "tile_m=4096: 512 is used, the rows of a PE". It has at most 511
+ * bytes. */
+void kb_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* ---- sets of PEs: in rank order, no PE twice */
 
 struct kb_pes {

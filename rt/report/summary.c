@@ -15,6 +15,7 @@
 #include "host/bench.h"
 #include "host/bounds.h"
 #include "host/figure.h"
+#include "host/note.h"
 #include "host/roofline.h"
 #include "kb/arith.h"
 #include "launch/host_request.h"
@@ -447,6 +448,7 @@ void summary_print(FILE *out, const struct host_times *host)
         print_bytes(out);
         print_bound(out, resources);
     }
+    notes_print(out);
     figures_print(out);
     rooflines_print(out);
     verifications_print(out);
@@ -595,6 +597,7 @@ void summary_write(struct json *json)
     if (exec_difference.op)
         write_difference(json, &exec_difference);
     races_write(json);
+    notes_write(json);
     figures_write(json);
     rooflines_write(json);
     if (span_ps() && result_good())

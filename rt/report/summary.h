@@ -17,7 +17,7 @@ struct host_times {
 
 void summary_print(FILE *out, const struct host_times *host);
 
-/* Writes "verify", "first_wrong_op", "races" and "figures" into an open object, and what utilisation_write writes. */
+/* Writes "verify", "first_wrong_op", "races", "notes", "figures", "bounds" and "bound_by" into an open object, and what utilisation_write writes. */
 void summary_write(struct json *json);
 
 /* Writes "util", "hbm_slices" and "bytes" into an open object; all figures are integers. */
