@@ -195,11 +195,37 @@ static struct interval *join_mended(struct interval_kind *kind, struct interval 
     return join(low, high);
 }
 
+static void take_value(struct interval_kind *kind, struct interval *interval, const struct interval *from, uint64_t begin)
+{
+    if (kind->dropped)
+        kind->dropped(interval);
+    memcpy(interval + 1, from + 1, kind->size - sizeof *interval);
+    if (kind->copied)
+        kind->copied(interval);
+    if (kind->advance && begin > from->begin)
+        kind->advance(interval, begin - from->begin);
+}
+
+/* Gives [begin, end) the value that `from` has from `at` on without a change of the tree, and returns true, if the map
+ * has an interval of just these bytes that continues no neighbour. Most sets are of a range that was set before. */
+static bool revalued(struct interval_map *map, uint64_t begin, uint64_t end, const struct interval *from, uint64_t at)
+{
+    struct interval *same = interval_find(map, begin);
+    if (!same || same->begin != begin || same->end != end)
+        return false;
+    if (same != from)
+        take_value(map->kind, same, from, at);
+    const struct interval *low = begin ? interval_find(map, begin - 1) : NULL;
+    return !continues(map->kind, low, same) && !continues(map->kind, same, interval_find(map, end));
+}
+
 void interval_set(struct interval_map *map, const struct interval *value)
 {
     struct interval_kind *kind = map->kind;
     struct interval *low, *within, *high;
     assert(value->begin < value->end);
+    if (revalued(map, value->begin, value->end, value, value->begin))
+        return;
     cut(kind, map->root, value->begin, &low, &high);
     cut(kind, high, value->end, &within, &high);
     tree_free(kind, within);
@@ -225,6 +251,10 @@ void interval_copy(struct interval_map *to, uint64_t to_begin, const struct inte
     struct interval_kind *kind = to->kind;
     uint64_t from_end = from_begin + bytes;
     if (bytes == 0)
+        return;
+    const struct interval *source = interval_find(from, from_begin);
+    if (source && source->begin <= from_begin && source->end >= from_end
+        && revalued(to, to_begin, to_begin + bytes, source, from_begin))
         return;
     interval_for(from, i, from_begin, from_end) {
         uint64_t begin = i->begin > from_begin ? i->begin : from_begin, end = i->end < from_end ? i->end : from_end;

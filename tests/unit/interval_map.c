@@ -137,6 +137,11 @@ static void disjoint(void)
         int m = (int)below(MAPS);
         uint64_t begin = below(POSITIONS), most = POSITIONS - begin, bytes = below(step % 7 ? 20 : most + 1);
         uint64_t end = begin + (bytes < most ? bytes : most);
+        const struct interval *old = below(4) ? NULL : interval_find(&map[m], begin);
+        if (old) {                                      /* a range that was set before */
+            begin = old->begin;
+            end = old->end;
+        }
         int what = (int)below(100);
         if (what < 40 && begin < end)
             set(m, begin, end);
