@@ -3,7 +3,6 @@
 
 #include <stddef.h>
 
-
 /* ---- from shape and strides */
 
 /* The axis of the shortest stride among those of more than one index; RUN_AXES: there is none. Axes of stride 0 repeat
@@ -31,8 +30,23 @@ static void add_axis(struct runs *runs, uint64_t count, uint64_t distance)
     }
 }
 
+/* Whether elements are consecutive, the last axis fastest, as those of most views are. Sets their number. */
+static bool is_row_major(const uint64_t *shape, const uint64_t *stride, uint64_t *elements)
+{
+    *elements = 1;
+    for (unsigned axis = RUN_AXES; axis-- > 0; *elements *= shape[axis])
+        if (shape[axis] > 1 && stride[axis] != *elements)
+            return false;
+    return true;
+}
+
 bool runs_of(struct runs *runs, const uint64_t *shape, const uint64_t *stride, uint64_t element_bytes)
 {
+    uint64_t elements;
+    if (is_row_major(shape, stride, &elements)) {
+        *runs = (struct runs){.bytes = elements * element_bytes};
+        return true;
+    }
     uint64_t left[RUN_AXES], last = 0;
     bool apart = true;
     *runs = (struct runs){.bytes = element_bytes};

@@ -69,9 +69,13 @@ static struct {
     bool closed;                                        /* a switch ends the process */
 } coroutines;
 
+/* Asked for once: each switch needs it. */
 static size_t page_bytes(void)
 {
-    return (size_t)sysconf(_SC_PAGESIZE);
+    static size_t bytes;
+    if (!bytes)
+        bytes = (size_t)sysconf(_SC_PAGESIZE);
+    return bytes;
 }
 
 static size_t guard_bytes(void)
