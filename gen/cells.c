@@ -74,11 +74,22 @@ static void add_row(struct table *table, ...)
     table->rows++;
 }
 
-static void set_cell(struct table *once, const char *column, const char *cell)
+static size_t column_of(const struct table *table, const char *column)
 {
     size_t i = 0;
-    while (i < once->width && strcmp(once->columns[i], column))
+    while (i < table->width && strcmp(table->columns[i], column))
         i++;
+    return i;
+}
+
+static bool has_column(const struct table *table, const char *column)
+{
+    return column_of(table, column) < table->width;
+}
+
+static void set_cell(struct table *once, const char *column, const char *cell)
+{
+    size_t i = column_of(once, column);
     assert(i < once->width && !once->cells[i]);
     once->cells[i] = cell;
 }
@@ -238,29 +249,51 @@ static const struct impl *own_impl(const struct model *model, enum component par
     return NULL;
 }
 
-/* Names the function that models each component. A built-in memory has no such function, and templates do not use its
- * cells. */
+/* Names the functions of each component's model where the table has cells for them. Templates do not use those of a
+ * built-in model that has no such functions. */
 static void fill_services(struct table *once, const struct model *model)
 {
-    for (size_t i = 0; i < impl_form_count; i++) {
-        const struct impl_form *form = &impl_forms[i];
-        const struct impl *own = own_impl(model, form->component);
-        const char *name = own ? own->name : arena_printf("builtin_%s", form->part);
-        set_cell(once, arena_printf("%s_service", form->part), arena_printf("%s_service", name));
-        if (form->has_state)
-            set_cell(once, arena_printf("%s_state", form->part), arena_printf("%s_state", name));
+    static const char *const functions[] = {"service", "next", "state"};
+    for (enum component part = 0; part < COMPONENTS; part++) {
+        const struct impl *own = own_impl(model, part);
+        const char *of = impl_forms[part].part, *name = own ? own->name : arena_printf("builtin_%s", of);
+        for (size_t i = 0; i < COUNT_OF(functions); i++) {
+            const char *column = arena_printf("%s_%s", of, functions[i]);
+            if (has_column(once, column))
+                set_cell(once, column, arena_printf("%s_%s", name, functions[i]));
+        }
     }
 }
 
-static void fill_own(struct table *own, struct table *memories, const struct plan *plan)
+/* How many nodes of a kind the machine has. */
+static uint64_t node_total(const struct plan *plan, enum component part)
+{
+    switch (part) {
+    case COMPONENT_host: case COMPONENT_switch: return 1;
+    case COMPONENT_pcie_ep: case COMPONENT_io_cpu: return plan->sips;
+    case COMPONENT_m_cpu: case COMPONENT_sram: return plan->all_cubes;
+    case COMPONENT_router: return plan->all_cubes * plan->routers;
+    case COMPONENT_port: return plan->all_cubes * SIDES;
+    default: return plan->all_pes;
+    }
+}
+
+static void fill_own(struct table *tables, const struct plan *plan)
 {
     for (unsigned i = 0; i < plan->model->impls_count; i++) {
         const struct impl *impl = &plan->model->impls[i];
-        add_row(own, impl->name, place_text(impl->named->where, impl->named->key), impl_prototype(impl));
-        if (impl_form(impl->part)->has_state)
-            add_row(memories, impl->name, arena_printf("%s_state", impl->name), arena_printf("%s_reset", impl->name),
-                    arena_printf("%s_memories", impl->name),
-                    number_text(impl->part == COMPONENT_sram ? plan->all_cubes : plan->all_pes));
+        const struct impl_form *form = &impl_forms[impl->part];
+        const char *kind = arena_printf("NODE_%s", form->part);
+        add_row(&tables[TABLE_own], impl->name, kind, place_text(impl->named->where, impl->named->key),
+                impl_prototype(impl));
+        if (form->queue)
+            add_row(&tables[TABLE_own_queue], impl_next_prototype(impl));
+        if (form->is_fabric)
+            add_row(&tables[TABLE_own_fabric], impl->name, kind, arena_printf("%s_service", impl->name),
+                    arena_printf("%s_next", impl->name), arena_printf("%s_state", impl->name),
+                    arena_printf("%s_blank", impl->name));
+        if (form->has_state)
+            add_row(&tables[TABLE_own_state], impl->name, number_text(node_total(plan, impl->part)));
     }
 }
 
@@ -359,6 +392,9 @@ const struct cells *fill_cells(const struct plan *plan, const char *version)
     const bool accel_shared = model->accel_shared;
     const bool ports_2 = model->attr[ATTR_pe_fetch_store_ports].n == 2;
     const bool own_hbm_ctrl = own_impl(model, COMPONENT_hbm_ctrl), own_sram = own_impl(model, COMPONENT_sram);
+    const bool own_pe_cpu = own_impl(model, COMPONENT_pe_cpu), own_pe_dma = own_impl(model, COMPONENT_pe_dma);
+    const bool own_pe_tcm = own_impl(model, COMPONENT_pe_tcm), own_pe_mmu = own_impl(model, COMPONENT_pe_mmu);
+    const bool own_pe_ipcq = own_impl(model, COMPONENT_pe_ipcq), own_transfers = own_pe_dma || own_pe_ipcq;
     const struct condition conditions[] = {
 #define TABLE(name, ...)
 #define CONDITION(name) {#name, name},
@@ -376,7 +412,7 @@ const struct cells *fill_cells(const struct plan *plan, const char *version)
     fill_attachments(&tables[TABLE_attachment], &tables[TABLE_nearest], plan);
     fill_routes(&tables[TABLE_route], plan);
     fill_cube_routes(&tables[TABLE_cube_route], plan);
-    fill_own(&tables[TABLE_own], &tables[TABLE_own_memory], plan);
+    fill_own(tables, plan);
     fill_own_params(&tables[TABLE_param], &tables[TABLE_ratio], model);
     fill_engines(&tables[TABLE_rd_engine], model->attr[ATTR_pe_dma_rd_engines].n);
     fill_engines(&tables[TABLE_wr_engine], model->attr[ATTR_pe_dma_wr_engines].n);

@@ -90,6 +90,17 @@ static void check_reserved(const struct model *model)
         note_at(size->where, "the size is given here");
 }
 
+static void check_ipcq(const struct model *model)
+{
+    const struct value *overhead = &model->attr[ATTR_pe_ipcq_overhead_ps];
+    const char *impl = model->impl[COMPONENT_pe_ipcq].text;
+    if (!overhead->key || !overhead->n || !impl || !strchr(impl, '.'))
+        return;
+    error_at(overhead->where, "%s: the built-in pe_ipcq takes no time, and no message passes through it", overhead->key);
+    note_at(overhead->where, "the overhead of pe_dma delays messages; a model of your own (impl) can delay sends, "
+            "receives and credits");
+}
+
 /* Raises the latency of every fabric link to at least 1 ps. */
 static void raise_latencies(struct model *model)
 {
@@ -122,6 +133,7 @@ struct model *check_topology(const struct options *options)
         check_layout(model);
         check_attachments(model);
         check_reserved(model);
+        check_ipcq(model);
         match_impls(model, options->impls, options->impl_count);
     }
     if (error_count())

@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "../rt/common/arena.h"
 #include "schema.h"
@@ -71,6 +72,36 @@ static void put_link(struct lister *l, enum link_class class, const char *from, 
         fprintf(l->out, "~\n");
 }
 
+/* ---- links within a PE: tiles travel on a wire, bytes move between a TCM and its fetch_store; a use takes no time that
+ * the link has */
+
+static const struct inside_link {
+    enum node_kind from, to;
+    const char *class;
+    enum attr latency, bw;                              /* ATTRS: 0 ps; no limit */
+} inside_links[] = {
+#define WIRE(from, to) {NODE_pe_##from, NODE_pe_##to, "wire", ATTR_links_##from##_to_##to##_ps, ATTRS},
+#include "../rt/kb/wires.def"
+#undef WIRE
+    {NODE_pe_tcm, NODE_pe_fetch_store, "tcm", ATTRS, ATTR_links_fetch_store_to_tcm_bw_bps},
+    {NODE_pe_fetch_store, NODE_pe_tcm, "tcm", ATTRS, ATTR_links_fetch_store_to_tcm_bw_bps},
+    {NODE_pe_cpu, NODE_pe_scheduler, "use", ATTRS, ATTRS},      /* commands */
+    {NODE_pe_scheduler, NODE_pe_ipcq, "use", ATTRS, ATTRS},     /* receives */
+    {NODE_pe_ipcq, NODE_pe_dma, "use", ATTRS, ATTRS},           /* slots of messages */
+    {NODE_pe_dma, NODE_pe_mmu, "use", ATTRS, ATTRS},            /* translations */
+    {NODE_pe_dma, NODE_pe_tcm, "use", ATTRS, ATTRS},            /* loads */
+    {NODE_pe_tcm, NODE_pe_dma, "use", ATTRS, ATTRS},            /* stores and sends */
+};
+
+static void put_inside_links(FILE *out, const struct model *model, const char *pe)
+{
+    for (const struct inside_link *l = inside_links; l < inside_links + COUNT_OF(inside_links); l++) {
+        uint64_t bw = l->bw == ATTRS ? 0 : model->attr[l->bw].n;
+        fprintf(out, "- %s.%s %s.%s %s %" PRIu64 " %s\n", pe, node_kind_names[l->from], pe, node_kind_names[l->to],
+                l->class, l->latency == ATTRS ? 0 : model->attr[l->latency].n, bw ? arena_printf("%" PRIu64, bw) : "~");
+    }
+}
+
 static bool attached(const struct model *model, unsigned cube, enum side side)
 {
     for (unsigned i = 0; i < model->attach_count; i++)
@@ -122,7 +153,7 @@ static void put_sip_links(struct lister *l, unsigned sip)
 void dump_links(FILE *out, const struct plan *plan)
 {
     struct lister l = {out, plan, names_of(plan), 0};
-    fprintf(out, "# number, from, to, class, latency in ps, bandwidth in bytes/s\n");
+    fprintf(out, "# number, from, to, class, latency in ps, bandwidth in bytes/s; links within a PE have no number\n");
     put_link(&l, LINK_pcie, "host", "switch");
     put_link(&l, LINK_pcie, "switch", "host");
     for (unsigned sip = 0; sip < plan->sips; sip++) {
@@ -131,6 +162,10 @@ void dump_links(FILE *out, const struct plan *plan)
             put_cube_links(&l, sip, cube);
     }
     assert(l.number == plan->all_links);
+    for (unsigned sip = 0; sip < plan->sips; sip++)
+        for (unsigned cube = 0; cube < plan->cubes; cube++)
+            for (unsigned pe = 0; pe < plan->pes; pe++)
+                put_inside_links(out, plan->model, arena_printf("sip%u.cube%u.pe%u", sip, cube, pe));
 }
 
 /* ---- routes */
@@ -220,11 +255,26 @@ static void put_sip(FILE *out, const struct plan *plan, unsigned sip)
     put_edge(out, "switch", pcie_ep, LINK_pcie);
 }
 
+/* Prints the parts of a PE and the links between them. */
+static void put_pe(FILE *out, unsigned pe)
+{
+    fprintf(out, "    subgraph \"cluster_pe%u\" {\n      label=\"pe%u\";\n", pe, pe);
+    for (enum node_kind kind = NODE_pe_cpu; kind < NODE_KINDS; kind++)
+        fprintf(out, "      \"pe%u.%s\" [shape=box];\n", pe, node_kind_names[kind]);
+    for (const struct inside_link *l = inside_links; l < inside_links + COUNT_OF(inside_links); l++)
+        fprintf(out, "      \"pe%u.%s\" -- \"pe%u.%s\" [class=\"%s\", tooltip=\"%s\", dir=forward%s];\n", pe,
+                node_kind_names[l->from], pe, node_kind_names[l->to], l->class, l->class,
+                strcmp(l->class, "use") ? "" : ", style=dashed");
+    fprintf(out, "    }\n");
+}
+
 static void put_cube(FILE *out, const struct plan *plan)
 {
     fprintf(out, "  subgraph \"cluster_cube\" {\n    label=\"a cube\";\n");
+    for (unsigned pe = 0; pe < plan->pes; pe++)
+        put_pe(out, pe);
     for (unsigned i = 0; i < plan->node_count; i++)
-        if (plan->nodes[i].kind != NODE_router && plan->nodes[i].router != NO_NODE)
+        if (plan->nodes[i].kind != NODE_router && plan->nodes[i].kind < NODE_pe_cpu)
             fprintf(out, "    \"%s\" [shape=box];\n", node_name(plan, i));
     for (unsigned i = 0; i < plan->link_count; i++) {
         const struct plan_link *link = &plan->links[i];

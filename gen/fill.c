@@ -325,12 +325,12 @@ static void fill_impl(const struct key *key, const struct node *node, struct tex
 /* Returns whether generated code or impl.h use a name behind a model's name, so that no parameter may have it. */
 static bool is_taken(const char *name)
 {
-    static const char *const taken[] = { "service", "state", "memories", "num", "den" };
+    static const char *const whole[] = { "service", "next", "state", "states", "nodes", "blank", "reset", "bytes" };
     const char *end = strrchr(name, '_');
-    for (size_t i = 0; i < COUNT_OF(taken); i++)
-        if (!strcmp(i < 3 ? name : end ? end + 1 : "", taken[i]))
+    for (size_t i = 0; i < COUNT_OF(whole); i++)
+        if (!strcmp(name, whole[i]))
             return true;
-    return false;
+    return end && (!strcmp(end, "_num") || !strcmp(end, "_den"));
 }
 
 static void fill_params(const struct key *key, const struct node *node, struct impl_params *out)

@@ -9,27 +9,31 @@
 #include "../rt/common/path_error.h"
 #include "words.h"
 
-const struct impl_form impl_forms[] = {
-#define IMPL(part, result, request, has_state) {#part, #result, #request, COMPONENT_##part, has_state},
+const struct impl_form impl_forms[COMPONENTS] = {
+#define IMPL(part, result, request, has_state) [COMPONENT_##part] = {#part, #result, #request, NULL, has_state, false},
+#define QUEUED(part, result, request, queue) [COMPONENT_##part] = {#part, #result, #request, #queue, true, false},
+#define FABRIC(part) \
+    [COMPONENT_##part] = {#part, "struct kb_handled", "struct kb_head_request", "struct kb_head_queue", true, true},
 #include "../rt/kb/impl.def"
-#undef IMPL
 };
 
-const size_t impl_form_count = COUNT_OF(impl_forms);
-
-const struct impl_form *impl_form(enum component part)
-{
-    for (size_t i = 0; i < impl_form_count; i++)
-        if (impl_forms[i].component == part)
-            return &impl_forms[i];
-    return NULL;
-}
+#define IMPL(...) +1
+_Static_assert(0
+#include "../rt/kb/impl.def"
+               == COMPONENTS, "every component can have a model of the user's");
 
 const char *impl_prototype(const struct impl *impl)
 {
-    const struct impl_form *form = impl_form(impl->part);
+    const struct impl_form *form = &impl_forms[impl->part];
     const char *state = form->has_state ? arena_printf("struct %s *state, ", impl->name) : "";
     return arena_printf("%s %s_service(%sconst %s *ask)", form->result, impl->name, state, form->request);
+}
+
+const char *impl_next_prototype(const struct impl *impl)
+{
+    const struct impl_form *form = &impl_forms[impl->part];
+    return form->queue ? arena_printf("uint32_t %s_next(struct %s *state, const %s *ask)", impl->name, impl->name,
+                                      form->queue) : "";
 }
 
 /* ---- --impl options */
@@ -79,15 +83,6 @@ static void error_no_file(const struct text *text, const struct given *given, si
         note_at(text->where, "--impl FILE names the C file %s.c, which models this part", text->text);
 }
 
-static void error_no_form(const struct text *text)
-{
-    const char *parts = "";
-    for (size_t i = 0; i < impl_form_count; i++)
-        parts = arena_printf("%s%s%s", parts, !i ? "" : i + 1 < impl_form_count ? ", " : " and ", impl_forms[i].part);
-    error_at(text->where, "%s: this part has no model but the built-in one", text->key);
-    note_at(text->where, "those that may have one of your own are %s", parts);
-}
-
 static void add_impl(struct model *model, enum component part, const struct given *given)
 {
     const struct text *text = &model->impl[part];
@@ -115,9 +110,7 @@ static void match_part(struct model *model, enum component part, const struct gi
     size_t i = 0;
     while (i < count && strcmp(given[i].name, text->text))
         i++;
-    if (!impl_form(part))
-        error_no_form(text);
-    else if (i == count)
+    if (i == count)
         error_no_file(text, given, count);
     else
         add_impl(model, part, &given[i]);

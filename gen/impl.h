@@ -9,18 +9,16 @@
 /* What a user's model of a component must define: a row of rt/kb/impl.def. */
 struct impl_form {
     const char *part, *result, *request;
-    enum component component;
-    bool has_state;                                     /* it keeps a state for each memory */
+    const char *queue;                                  /* what NAME_next is asked; NULL: there is no such function */
+    bool has_state;                                     /* it keeps a state for each node of the kind */
+    bool is_fabric;                                     /* it handles the heads of messages */
 };
 
-extern const struct impl_form impl_forms[];
-extern const size_t impl_form_count;
+extern const struct impl_form impl_forms[COMPONENTS];
 
-/* The form of a component's model, or NULL if it cannot be swapped. */
-const struct impl_form *impl_form(enum component part);
-
-/* The prototype of NAME_service, without the semicolon. */
+/* The prototypes of NAME_service and NAME_next, without the semicolon; the latter is "" if there is no such function. */
 const char *impl_prototype(const struct impl *impl);
+const char *impl_next_prototype(const struct impl *impl);
 
 /* Requires: the values of `impl` and `params`. Leaves: model->impls, each with its file from `files`, the --impl
  * options. Reports components without a file and files without a component. */

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""impl: component models of users: same data, other times; their parameters; every mistake. limit: 300
+"""impl: component models of users: same data, other times and orders; their parameters; every mistake. limit: 300
 
 Under the sanitizers models that repeat the built-in ones run every third of the cases.
 """
@@ -15,11 +15,16 @@ OWN = os.path.join(ROOT, "tests", "impl")
 SHOWN = os.path.join(ROOT, "topologies", "impl")
 PE = "cube.pe_template.components."
 GEMM_IMPL, GEMM_PARAMS = PE + "pe_gemm.impl=", PE + "pe_gemm.attrs.params."
-SAME = {PE + "pe_gemm": "same_gemm", PE + "pe_math": "same_math", PE + "pe_fetch_store": "same_move",
-        PE + "pe_scheduler": "same_scheduler", "cube.sram": "same_sram", "cube.hbm_ctrl": "same_hbm"}
-CASES = ("across_sips", "accel_slot_contention", "bad_address", "direct_overtakes", "epilogue_once", "host_memory",
-         "ipcq_in_hbm", "ports_1", "ports_2", "random_sram_rings", "random_two_sips_mmu", "reads_in_order",
-         "sram_contention", "units")
+FABRIC = {"host": "system.host", "switch": "system.switch", "pcie_ep": "sip.pcie_ep", "io_cpu": "sip.io_cpu",
+          "m_cpu": "cube.m_cpu", "router": "cube.noc.router", "port": "cube.port"}
+PARTS = {"gemm": "pe_gemm", "math": "pe_math", "move": "pe_fetch_store", "scheduler": "pe_scheduler", "cpu": "pe_cpu",
+         "dma": "pe_dma", "tcm": "pe_tcm", "mmu": "pe_mmu", "ipcq": "pe_ipcq"}
+# The file of each model that repeats the built-in one, and the key of its component.
+SAME = {"same_sram": "cube.sram", "same_hbm": "cube.hbm_ctrl"}
+SAME |= {"same_" + name: PE + part for name, part in PARTS.items()}
+SAME |= {"same_" + part: key for part, key in FABRIC.items()}
+CASES = ("random_two_sips_mmu", "host_two_writes_queue", "random_three_read_engines", "ipcq_in_hbm", "bad_address",
+         "random_sram_rings", "random_six_cubes")
 COMPILERS = ("gcc", "clang") if not SAN else (CC,)
 
 
@@ -29,6 +34,17 @@ def sets(*values):
 
 def impls(*names, where=OWN):
     return options_of(impls=[os.path.join(where, name + ".c") for name in names])
+
+
+def all_same():
+    """Options that give every component a model that repeats the built-in one."""
+    made = folder("same")
+    for name in SAME:
+        source = os.path.join(OWN, name + ".c")
+        text = read(source) if os.path.exists(source) else \
+            read(os.path.join(OWN, "same_router.c")).replace("router", name.removeprefix("same_"))
+        write(os.path.join(made, name + ".c"), text)
+    return sets(*(f"{part}.impl={name}" for name, part in SAME.items())) + impls(*SAME, where=made)
 
 
 def make(name, topology, *options, cc=None):
@@ -58,8 +74,7 @@ def sums_differ(text):
 
 def same(case, cc):
     where = os.path.join(ROOT, "tests", "conformance", case)
-    options = sets(*(f"{part}.impl={name}" for part, name in SAME.items())) + impls(*SAME.values())
-    program, made = make(f"same-{cc}", os.path.join(where, "topo.yaml"), *options, cc=cc)
+    program, made = make(f"same-{cc}", os.path.join(where, "topo.yaml"), *ALL_SAME, cc=cc)
     got = Replay(program, os.path.join(where, "stream.yaml"), program)
     wrong = [first_difference(read(os.path.join(where, "trace.jsonl")), got.trace),
              first_difference(normal(read(os.path.join(where, "expected.json"))), normal(got.result)),
@@ -68,6 +83,10 @@ def same(case, cc):
     ok(good, f"models that repeat the built-in ones give the trace of {case}, and its bytes, {cc}", made.said, *wrong, got.said)
 
 
+ALL_SAME = all_same()
+missing = set(re.findall(r"^(?:IMPL|QUEUED|FABRIC)\((\w+)", read(os.path.join(ROOT, "rt", "kb", "impl.def")), re.M))
+missing -= {key.rpartition(".")[2] for key in SAME.values()}
+ok(not missing, "every component has a model that repeats the built-in one", *missing)
 for number, name in enumerate(CASES[::3 if SAN else 1]):
     same(name, COMPILERS[number % len(COMPILERS)])
 
@@ -122,6 +141,147 @@ twin, made = make("twin", SMALL, *sets(GEMM_IMPL + "twin_gemm", GEMM_PARAMS + "m
 hashes = {run(program, "info").stdout.partition("topology ")[2].split(",")[0] for program in (plain, slow, twin)}
 ok(len(hashes) == 3, "a machine with another model, or one of another name, has another topology hash", made.said,
    hashes)
+
+# ---- every other part: its share of a time is what its parameters say
+
+VARIED = write(scratch("varied.yaml"), """
+system: { name: varied }
+sip: { cubes: { rows: 1, cols: 1 } }
+cube:
+  memory_map: { hbm_slices_per_cube: 2, hbm_slice_mb: 64, sram_mb: 4 }
+  noc: { rows: 2, cols: 2, link_bw_gbs: 64 }
+  pe_template:
+    components:
+      pe_dma: { attrs: { wr_engines: 3 } }
+      pe_mmu: { attrs: { enabled: true } }
+      pe_ipcq: { attrs: { slots: 1 } }
+""")
+# In ps. A digit of a sum shows how often a part took its share.
+MORE = {"router": 1, "port": 10**2, "m_cpu": 10**3, "io_cpu": 10**4, "pcie_ep": 10**5, "switch": 10**6, "host": 10**7}
+FIRST, PREPARE, HIT, SEND, RECEIVE, CREDIT = 10**8, 10**9, 5000, 10**10, 10**11, 10**12
+
+
+def given(part, **values):
+    """Parameters of the model of a component: below `attrs`, if the component has that key."""
+    key = FABRIC.get(part) or PE + part
+    return [f"{key}.{'' if part in FABRIC and part != 'm_cpu' else 'attrs.'}params.{name}={value}"
+            for name, value in values.items()]
+
+
+ORDERS = given("router", last=1) + given("m_cpu", last=1) + given("pe_dma", shortest=1)
+TIMES = [word for part, ps in MORE.items() for word in given(part, more=f"{ps} ps")]
+TIMES += given("pe_cpu", first=f"{FIRST} ps") + given("pe_dma", prepare=f"{PREPARE} ps") + given("pe_tcm", ports=1)
+TIMES += given("pe_mmu", hit=f"{HIT} ps")
+TIMES += given("pe_ipcq", send=f"{SEND} ps", receive=f"{RECEIVE} ps", credit=f"{CREDIT} ps")
+plain_program, plain_made = make("varied-plain", VARIED)
+varied_program, varied_made = make("varied", VARIED, *ALL_SAME, *sets(*TIMES, *ORDERS))
+ok(plain_made.returncode == varied_made.returncode == 0 and not varied_made.stderr,
+   "a machine with a model of a user for every component is made", plain_made.said, varied_made.said)
+
+
+def replayed(program, name, steps):
+    """The result of a stream: of one program on pe0, or a whole stream."""
+    if isinstance(steps, str):
+        steps = "launches: [{ program: a, targets: [sip0.cube0.pe0] }]\nprograms:\n  a: [" + steps + "]\n"
+        steps = "name: x\n" + steps
+    else:
+        steps = "name: x\n" + "".join(steps)
+    replay = Replay(program, write(scratch(name + ".yaml"), steps), program + "-" + name)
+    return json.loads(replay.result) if replay.status == 0 else {"launches": [], "said": replay.said}
+
+
+def both(name, steps):
+    """A stream's result with the built-in models and with those of the user."""
+    return replayed(plain_program, name, steps), replayed(varied_program, name, steps)
+
+
+def ends(result):
+    """When the kernels began, and when each command was complete, by (PE, number)."""
+    launch = result["launches"][0]
+    return launch["start_ps"], {(row["pe"][-1], row["n"]): row["complete_ps"] for row in launch["commands"]}
+
+
+# Down: port, three routers, m_cpu, two routers, pe_cpu. The request and the response of the load pass one router each.
+# Back: two routers, m_cpu, three routers, port, io_cpu. What is not in this list of visits has no share.
+LOAD = "{ do: load, from: { space: hbm }, to: 0x200000, bytes: 8192 }"
+was, now = both("load", LOAD)
+share = 12 * MORE["router"] + MORE["host"] + FIRST + PREPARE
+share += 2 * sum(MORE[part] for part in ("port", "m_cpu", "io_cpu", "pcie_ep", "switch"))
+ok(was.get("end_ps") == 1528180 and now.get("end_ps") == 1528180 + share,
+   "a load takes longer by the share of each part on its way, and of pe_cpu and pe_dma", was, now, share)
+
+# Both 4096 bytes at 512 GB/s: 8000 ps. The built-in TCM reads and writes at once.
+was, now = both("tcm", "{ do: load, from: { space: tcm, offset: 0x200000 }, to: 0x300000, bytes: 4096 }")
+(start, end), (late_start, late_end) = ends(was), ends(now)
+ok(late_end["0", 0] - late_start == end["0", 0] - start + FIRST + PREPARE + 8000,
+   "a TCM of one port reads and writes one after the other", end, late_end)
+
+# The first load walks the page table, the second finds the page in the TLB, the third is of a page that was mapped anew.
+MAP = "{ do: map, va: 0x10000000, bytes: 65536, to: { space: hbm }, targets: [ sip0.cube0.pe0 ] }"
+RUN = "{ do: launch, program: a, targets: [ sip0.cube0.pe0 ] }"
+TWICE = ("{ do: load, from: { va: 0x10000000 }, to: 0x200000, bytes: 64 }, "
+         "{ do: load, from: { va: 0x10000000 }, to: 0x200000, bytes: 64 }")
+was, now = both("pages", [f"host: [{MAP}, {RUN}, {MAP}, {RUN}]\nprograms: {{ a: [{TWICE}] }}\n"])
+took = []
+for result in (was, now):
+    for launch in result["launches"]:
+        rows = launch["commands"]
+        took.append([row["complete_ps"] - row["submitted_ps"] for row in rows])
+slower = 2 * MORE["router"] + PREPARE
+ok(len(took) == 4 and took[2] == [took[0][0] + slower, took[0][1] + slower + HIT]
+   and took[3] == [took[1][0] + slower, took[1][1] + slower + HIT] and took[1][0] - took[1][1] >= 100000,
+   "a page that the TLB of a model has takes the time of its hit, and a map drops the page", took)
+
+# pe0 sends over a ring of one slot: each message waits for the credit of the one before. The shorter one behind them must
+# not pass.
+was, now = both("ring", ["""launches:
+  - parts:
+      - { program: a, targets: [sip0.cube0.pe0] }
+      - { program: b, targets: [sip0.cube0.pe1] }
+programs:
+  a:
+    - { do: send, id: x, to: sip0.cube0.pe1, from: 0x200000, bytes: 128, async: true }
+    - { do: send, id: y, to: sip0.cube0.pe1, from: 0x200000, bytes: 128, async: true }
+    - { do: send, to: sip0.cube0.pe1, from: 0x200000, bytes: 64 }
+  b:
+    - { do: recv, from: sip0.cube0.pe0, to: 0x200000 }
+    - { do: recv, from: sip0.cube0.pe0, to: 0x200000 }
+    - { do: recv, from: sip0.cube0.pe0, to: 0x200000 }
+"""])
+(start, end), (late_start, late_end) = ends(was), ends(now)
+once, back = PREPARE + SEND + 2 * MORE["router"] + RECEIVE, CREDIT + 2 * MORE["router"]
+late = [late_end["1", i] - late_start - (end["1", i] - start) for i in range(3)]
+ok(late == [FIRST + (i + 1) * once + i * back for i in range(3)],
+   "a pe_ipcq delays sends, receives and credits, and messages on a ring keep their order", late)
+
+# ---- every other part: which goes next
+
+# Three loads from sram, three routers away: the long one is first, since the others are not there yet.
+loads = [f"{{ do: load, id: l{i}, from: {{ space: sram, offset: {i << 16} }}, to: {0x200000 + (i << 16)}, bytes: {size}, "
+         f"async: true }}" for i, size in enumerate((32768, 8192, 64))]
+was, now = both("shortest", ", ".join(loads + ["{ do: wait, for: [l0, l1, l2] }"]))
+(_, end), (_, late_end) = ends(was), ends(now)
+second, third = end["0", 1] - end["0", 0], end["0", 2] - end["0", 1]
+slower = PREPARE + 6 * MORE["router"]
+ok(late_end["0", 2] - late_end["0", 0] == third + slower and late_end["0", 1] - late_end["0", 2] == second + slower,
+   "a pe_dma that prefers short transfers lets a short load pass a longer one", end, late_end)
+
+# Three stores to sram, at one router, from which a message takes 4096 bytes / 64 GB/s = 64 ns over its link.
+stores = [f"{{ do: store, id: s{i}, from: {0x200000 + (i << 16)}, to: {{ space: sram, offset: {i << 16} }}, bytes: 4096, "
+          f"async: true }}" for i in range(3)]
+was, now = both("last", ", ".join(stores + ["{ do: wait, for: [s0, s1, s2] }"]))
+(_, end), (_, late_end) = ends(was), ends(now)
+ok([end["0", i] - end["0", 0] for i in (1, 2)] == [64000, 128000]
+   and [late_end["0", i] - late_end["0", 0] for i in (1, 2)] == [128000, 64000],
+   "a router that prefers the last message lets it pass the one before", end, late_end)
+
+# Three reads by the host of one sram. An m_cpu has one of them in flight; two wait at it. On the way back the data are
+# handled one after the other, by the built-in switch for 100 ns, by the host of the user for its share.
+reads = [f"{{ do: read, id: r{i}, from: [{{ space: sram, offset: {i << 16} }}], bytes: 64, async: true }}" for i in range(3)]
+was, now = both("reads", [f"host: [{', '.join(reads)}, {{ do: wait, for: [r0, r1, r2] }}]\nprograms: {{}}\n"])
+done_ps = [[row["done_ps"] - result["memory"][0]["done_ps"] for row in result.get("memory", [])] for result in (was, now)]
+ok(done_ps == [[0, 100000, 200000], [0, 2 * MORE["host"], MORE["host"]]],
+   "an m_cpu that prefers the last request lets it pass the one before", done_ps)
 
 # ---- parameters
 
@@ -211,15 +371,20 @@ for path in ("mine.cc", "mi-ne.c", "1st.c", ".c"):
             f"letters, digits and _ that does not begin with a digit; not '{path}'", options=("--impl", path))
 refused("one file for two components", SERVICE, "mine.c models one part alone",
         "it models this one already", options=sets("cube.sram.impl=mine"))
-refused("a model for a component that takes none", SERVICE,
-        "--set:1:17: error: cube.m_cpu.impl: this part has no model but the "
-        "built-in one", "sram, hbm_ctrl, pe_scheduler, pe_fetch_store, pe_gemm and pe_math",
-        options=sets("cube.m_cpu.impl=mine"))
-for name in ("state", "service", "memories", "a_num", "a_den"):
+ROUTER = "system: { name: wrong }\ncube: { noc: { router: { impl: mine } } }\n"
+HANDLES = read(os.path.join(OWN, "same_router.c")).replace("same_router", "mine")
+refused("a router's model without its choice", HANDLES.partition("uint32_t mine_next")[0],
+        "topo.yaml:2:32: error: cube.noc.router.impl: mine.c is no model of it",
+        "it has to define struct kb_handled mine_service(struct mine *state, const struct kb_head_request *ask), "
+        "uint32_t mine_next(struct mine *state, const struct kb_head_queue *ask) and KB_STATE(mine);", "mine_next",
+        topology=ROUTER)
+refused("a router's model that chooses from another queue", HANDLES.replace("kb_head_queue", "kb_dma_queue"),
+        "topo.yaml:2:32: error: cube.noc.router.impl: mine.c is no model of it", "conflicting types", topology=ROUTER)
+for name in ("state", "service", "next", "nodes", "bytes", "a_num", "a_den"):
     refused(f"a parameter named {name}", SERVICE, f"'{name}' means something else",
             options=sets(f"{GEMM_PARAMS}{name}=1"))
 
-# ---- impossible times
+# ---- impossible times and choices
 
 for name, part, want in (("late", PE + "pe_gemm", "simulated time runs past 2^64 ps (213 days): late_service of small"),
                          ("early", "cube.hbm_ctrl", "early_service of small: a read of")):
@@ -228,6 +393,36 @@ for name, part, want in (("late", PE + "pe_gemm", "simulated time runs past 2^64
     ended = run(program, "run", "gemm", *GEMM)
     ok(ended.returncode == 1 and want in ended.stderr,
        f"{name}.c, whose times are impossible, stops the run", made.said, ended.said)
+
+# What a model that repeats the built-in one says instead, the stream, and how the run ends. With `last` and `shortest`
+# there is a choice to make.
+STORES = ", ".join(stores + ["{ do: wait, for: [s0, s1, s2] }"])
+IMPOSSIBLE = (
+    ("a router that is done with a message before it arrives", "router", "{state->free_ps, start_ps", "{ask->at_ps - 1, start_ps",
+     LOAD, "wrong_router_service of varied: a data message that reaches sip0.cube0.noc.r0c0 at 741095 ps cannot"),
+    ("a router that keeps a control message too long", "router", "{length_ps, 0}", "{UINT64_C(1) << 50, 0}",
+     LOAD, "wrong_router_service of varied: a control message that reaches sip0.cube0.noc.r0c1 at 0 ps cannot"),
+    ("a router that chooses what is not there", "router", "same_router_last ? ask->count - 1 : 0", "ask->count",
+     STORES, "wrong_router_next of varied: it chooses number 2 of 2 that wait at sip0.cube0.noc.r0c0"),
+    ("a pe_dma that chooses what is not there", "dma", "return best;", "return ask->count;",
+     LOAD, "the model of pe_dma of varied chooses number 1 of 1 that wait for sip0.cube0.pe0 at 705080 ps, which does not"),
+    ("a pe_dma that never chooses", "dma", "return best;", "return KB_NONE;",
+     LOAD, "load 0, tile 0 at stage DMA_READ, which the model of pe_dma does not choose"),
+    ("a pe_dma that takes too long", "dma", "return same_dma_prepare;", "return UINT64_MAX;",
+     LOAD, "simulated time runs past 2^64 ps (213 days): wrong_dma_service of varied"),
+    ("a pe_cpu that takes too long", "cpu", "return kb_attrs.pe_cpu_overhead_ps", "return UINT64_MAX",
+     LOAD, "simulated time runs past 2^64 ps (213 days): wrong_cpu_service of varied"),
+    ("a TCM that answers before it is asked", "tcm", "{start_ps, *free_ps", "{start_ps, ask->at_ps - 1",
+     LOAD, "wrong_tcm_service of varied: a write of 8192 bytes"),
+)
+for title, name, before, after, steps, want in IMPOSSIBLE:
+    text = read(os.path.join(OWN, f"same_{name}.c"))
+    own = write(os.path.join(folder("wrong-models"), f"wrong_{name}.c"),
+                text.replace(before, after).replace(f"same_{name}", f"wrong_{name}"))
+    key = SAME["same_" + name]
+    program, made = make("impossible", VARIED, *sets(f"{key}.impl=wrong_{name}"), "--impl", own, "-O", "0")
+    got = replayed(program, "impossible", steps)
+    ok(before in text and made.returncode == 0 and want in got.get("said", ""), f"{title} stops the run", made.said, got)
 
 # ---- the models that come with kbgen
 

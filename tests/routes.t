@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 """routes: nodes, links and routes of odd machines against the rules of placement and routing, computed here one by one
 without the tables that kbgen makes."""
+import re
+
 from harness import KBGEN, done, first_difference, ok, run, scratch, write
 
 STEP = {"n": (-1, 0), "e": (0, 1), "s": (1, 0), "w": (0, -1)}
@@ -156,11 +158,37 @@ for title, machine in MACHINES.items():
     path = write(scratch("odd.yaml"), machine.topology())
     want, (got, dump) = machine.nodes(), dumped(path, "nodes")
     ok(want == got, f"kbgen has the nodes of {title}", first_difference("\n".join(want), "\n".join(got)), dump.stderr)
-    numbered = [line.split(" ", 1) for line in dumped(path, "links")[0]]
+    numbered = [line.split(" ", 1) for line in dumped(path, "links")[0] if not line.startswith("- ")]
     want, got = sorted(machine.links()), sorted(link for _, link in numbered)
     ok(want == got, f"kbgen has the links of {title}", first_difference("\n".join(want), "\n".join(got)))
     numbers = [int(number) for number, _ in numbered]
     ok(numbers == sorted(set(numbers)), f"the numbers of the links of {title} rise")
     want, got = sorted(machine.routes()), sorted(dumped(path, "routes")[0])
     ok(want == got, f"kbgen has the routes of {title}", first_difference("\n".join(want), "\n".join(got)))
+
+# ---- within a PE: eleven wires of tiles, the TCM's two links, and who asks whom
+
+INSIDE = """scheduler dma wire, scheduler fetch_store wire, scheduler gemm wire, scheduler math wire, dma fetch_store wire,
+fetch_store gemm wire, fetch_store math wire, gemm fetch_store wire, gemm math wire, math fetch_store wire,
+fetch_store dma wire, tcm fetch_store tcm, fetch_store tcm tcm, cpu scheduler use, scheduler ipcq use, ipcq dma use,
+dma mmu use, dma tcm use, tcm dma use"""
+INSIDE = [tuple(link.split()) for link in INSIDE.split(",")]
+two_sips = Machine(cubes=(1, 2), pes=3, sips=2)
+path = write(scratch("inside.yaml"), two_sips.topology())
+lengths = ("--set", "cube.pe_template.links={ dma_to_fetch_store_mm: 3, fetch_store_to_tcm_bw_gbs: 100 }")
+listed = run(KBGEN, path, *lengths, "--dump", "links").stdout.splitlines()
+times = {("dma", "fetch_store"): "30 ~", ("tcm", "fetch_store"): "0 100000000000",
+         ("fetch_store", "tcm"): "0 100000000000"}
+want = [f"- {pe}.pe_{a} {pe}.pe_{b} {kind} {times.get((a, b), '0 ~')}"
+        for pe in (f"sip{sip}.cube{cube}.pe{pe}" for sip in range(2) for cube in range(2) for pe in range(3))
+        for a, b, kind in INSIDE]
+got = [line for line in listed if line.startswith("- ")]
+ok(want == got, "kbgen has the links within each PE", first_difference("\n".join(want), "\n".join(got)))
+graph = run(KBGEN, path, "--dump", "dot").stdout
+edges = re.findall(r'"pe(\d)\.pe_(\w+)" -- "pe(\d)\.pe_(\w+)" \[class="(\w+)"', graph)
+want = [(str(pe), a, str(pe), b, kind) for pe in range(3) for a, b, kind in INSIDE]
+ok(edges == want, "the graph of a machine has the links within each PE", edges)
+boxes = set(re.findall(r'"pe(\d)\.(pe_\w+)" \[shape=box\]', graph))
+ok(boxes == {(str(pe), part) for pe in range(3) for part in PE_PARTS},
+   "the graph of a machine has the nine parts of each PE", sorted(boxes))
 done()

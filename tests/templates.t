@@ -27,7 +27,10 @@ def holes():
         yield [part.strip() for part in nested(CELLS, found.end() - 1).split(",", 1)]
 
 
-stub = write(scratch("stub.h"), "".join(f"#define ${hole}$ {example}\n" for hole, example in holes()))
+stub = write(scratch("stub.h"), """#define STUB(result, request) ((result (*)(struct stub *, const struct request *))0)
+#define STUB_STATE ((struct stub *(*)(uint32_t))0)
+#define STUB_BLANK ((struct stub *(*)(void))0)
+""" + "".join(f"#define ${hole}$ {example}\n" for hole, example in holes()))
 
 templates = sorted(name for name in os.listdir(TEMPLATES) if name.endswith(".in"))
 for name in templates:

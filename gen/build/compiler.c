@@ -78,9 +78,11 @@ static const char *model_source(const struct unit *unit, const struct emission *
     const struct impl *impl = unit->impl;
     if (strpbrk(unit->path, "\"\n\\"))
         usage_error("--impl %s: a path with quotes or backslashes cannot be included", impl->file);
-    const char *state = impl_form(impl->part)->has_state ? alias_of(impl->name, "state") : "";
-    return arena_printf("# 1 \"own.h\"\n%s\n# 1 \"kbgen\"\n#include \"%s\"\n%s%s", own_header(emission), unit->path,
-                        alias_of(impl->name, "service"), state);
+    const struct impl_form *form = &impl_forms[impl->part];
+    const char *next = form->queue ? alias_of(impl->name, "next") : "";
+    const char *state = form->has_state ? alias_of(impl->name, "state") : "";
+    return arena_printf("# 1 \"own.h\"\n%s\n# 1 \"kbgen\"\n#include \"%s\"\n%s%s%s", own_header(emission), unit->path,
+                        alias_of(impl->name, "service"), next, state);
 }
 
 /* ---- one file */
@@ -130,9 +132,11 @@ void compiler_refused(const struct process *compiler, const struct unit *unit)
 
 static void report_model(const struct impl *impl, const char *diagnostics)
 {
-    const char *state = impl_form(impl->part)->has_state ? arena_printf(" and KB_STATE(%s);", impl->name) : "";
+    const struct impl_form *form = &impl_forms[impl->part];
+    const char *next = form->queue ? arena_printf(", %s", impl_next_prototype(impl)) : "";
+    const char *state = form->has_state ? arena_printf(" and KB_STATE(%s);", impl->name) : "";
     error_at(impl->named->where, "%s: %s is no model of it", impl->named->key, impl->file);
-    note_at(impl->named->where, "it has to define %s%s", impl_prototype(impl), state);
+    note_at(impl->named->where, "it has to define %s%s%s", impl_prototype(impl), next, state);
     fprintf(stderr, "%s", diagnostics);
 }
 

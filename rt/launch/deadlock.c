@@ -53,6 +53,14 @@ static const struct token *tile_of(const struct pe *pe, const struct command *co
     return NULL;
 }
 
+static bool in_service(const struct pe *pe, const struct token *token)
+{
+    const struct server *server = pe->servers, *end = server + kb_pe_servers;
+    while (server < end && server->token != token)
+        server++;
+    return server < end;
+}
+
 static void print_resource(const struct pe *pe, const struct command *command)
 {
     static const char *const stages[] = {
@@ -64,6 +72,8 @@ static void print_resource(const struct pe *pe, const struct command *command)
     const struct token *token = tile_of(pe, command);
     if (token)
         message(", tile %" PRIu64 " at stage %s", token->tile.id, stages[token->stage.kind]);
+    if (token && kb_has_model[NODE_pe_dma] && stage_node(token->stage.kind) == NODE_pe_dma && !in_service(pe, token))
+        message(", which the model of pe_dma does not choose");
     if (!waits_for(pe))
         return;
     ipcq_describe(command, ring, sizeof ring);

@@ -23,6 +23,7 @@ struct leg {
     struct leg *above;                                  /* the leg that it continues; NULL: the host sent it */
     uint32_t first, end;                                /* leaves below it */
     uint32_t cube;                                      /* of the first of them, over the machine */
+    uint64_t reached_ps;                                /* of one that waits at its m_cpu */
     void (*delivered)(struct message *message);
     uint32_t awaited;                                   /* answers from below */
     uint32_t failed;                                    /* leaf whose failure its answer carries, or NO_LEAF */

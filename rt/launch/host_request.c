@@ -14,8 +14,11 @@
 #include <stdlib.h>
 
 #include "base/address.h"
+#include "base/rates.h"
 #include "common/arena.h"
+#include "common/array.h"
 #include "common/fail.h"
+#include "kb/impl.h"
 #include "machine/emitted.h"
 #include "machine/memory.h"
 #include "machine/mmu.h"
@@ -115,15 +118,37 @@ static struct dispatch_channel *channel_of(const struct leg *cube)
     return &channels[2 * cube->cube + request_of(cube)->writes];
 }
 
+/* Asks the model of a user which of the requests that wait goes next. */
+static struct leg **dispatch_choice(struct dispatch_channel *channel)
+{
+    static struct ARRAY(struct kb_waiting_head) waiting;
+    const struct leg *first = channel->first;
+    uint32_t rank = place_rank(first->way.to);
+    waiting.count = 0;
+    for (const struct leg *leg = first; leg; leg = leg->next) {
+        uint64_t bytes = product(request_of(leg)->bytes, leg->end - leg->first);
+        *array_add(&waiting) = (struct kb_waiting_head){rank, rank, bytes, leg->reached_ps, leg->reached_ps};
+    }
+    enum kb_head_queue_kind kind = request_of(first)->writes ? KB_WRITES : KB_READS;
+    struct leg **link = &channel->first;
+    for (uint32_t i = model_choose(first->way.to, kind, waiting.at, waiting.count); i; i--)
+        link = &(*link)->next;
+    return link;
+}
+
 /* The request of a channel is complete at the m_cpu: the next one goes. */
 static void dispatch_next(struct leg *ended)
 {
     struct dispatch_channel *channel = channel_of(ended);
-    struct leg *next = channel->first;
-    channel->busy = next;
-    if (!next)
+    channel->busy = channel->first;
+    if (!channel->first)
         return;
-    channel->first = next->next;
+    bool choose = channel->first->next && kb_fabric_models[NODE_m_cpu].choose;
+    struct leg **link = choose ? dispatch_choice(channel) : &channel->first, *next = *link;
+    *link = next->next;
+    if (channel->last == next && link != &channel->first)
+        channel->last = container_of(link, struct leg, next);
+    next->next = NULL;
     memory_dispatch(next);
 }
 
@@ -144,6 +169,7 @@ static void memory_reached_m_cpu(struct leg *cube)
     }
     struct dispatch_channel *channel = channel_of(cube);
     if (channel->busy) {
+        cube->reached_ps = now_ps;
         *(channel->first ? &channel->last->next : &channel->first) = cube;
         channel->last = cube;
         return;

@@ -296,7 +296,7 @@ static const struct submitter kernels = {completed, faulted};
 
 struct command *kernel_submit(struct tl *tl, const struct request *ask)
 {
-    kernel_delay(tl, kb_attrs.pe_cpu_overhead_ps);
+    kernel_delay(tl, pe_cpu_issue_ps(tl->pe, ask->kind));
     struct command *command = command_new(ask);
     command->ask.serial = tl->serial;
     command->pe = tl->pe;

@@ -14,6 +14,8 @@
 #include "common/pool.h"
 #include "emitted.h"
 #include "engine.h"
+#include "ipcq.h"
+#include "kb/impl.h"
 #include "memory.h"
 #include "mmu.h"
 #include "sim/observer.h"
@@ -250,6 +252,36 @@ void dma_start(struct token *token)
     }
 }
 
+/* ---- with models of users */
+
+static void dma_begin(struct token *token)
+{
+    if (token->stage.kind == STAGE_COMM)
+        ipcq_send(token);
+    else
+        dma_start(token);
+}
+
+static void dma_prepared(struct event *event)
+{
+    dma_begin(container_of(event, struct token, event));
+}
+
+void dma_start_modelled(struct token *token)
+{
+    uint64_t ps = 0;
+    if (kb_has_model[NODE_pe_dma])
+        ps = pe_dma_prepare_ps(&(struct kb_dma_request){
+            pe_number(token->command->pe), token_channel(token), token->command->number, token->tile.id,
+            token_bytes(token), now_ps});
+    if (token->stage.kind == STAGE_COMM && kb_has_model[NODE_pe_ipcq])
+        ps = sum(ps, ipcq_send_delay_ps(token->command));
+    if (ps)
+        token_at(token, NODE_pe_dma, time_after(now_ps, ps), dma_prepared);
+    else
+        dma_begin(token);
+}
+
 void transfer_move(struct transfer *transfer)
 {
     const struct token *token = transfer->token;
@@ -267,4 +299,5 @@ const struct handler dma_handlers[] = {
     HANDLER(read_delivered, "read data at their PE"),
     HANDLER(write_acknowledged, "write acknowledgement"),
     HANDLER(fault_due, "fault of a DMA"),
+    HANDLER(dma_prepared, "a DMA that a model of a user has prepared"),
     {0}};

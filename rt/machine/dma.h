@@ -15,6 +15,9 @@ struct transfer {
 /* Starts the service of a DMA_READ or DMA_WRITE. */
 void dma_start(struct token *token);
 
+/* The same, or that of a send, with the time that models of users take before. */
+void dma_start_modelled(struct token *token);
+
 /* Makes a transfer of a range for a token; frees it. */
 struct transfer *transfer_new(struct token *token, const struct range *range);
 void transfer_free(struct transfer *transfer);

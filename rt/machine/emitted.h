@@ -8,6 +8,7 @@
 #include "pe.h"
 
 extern const bool kb_own_models;                        /* some component has a model of a user */
+extern const bool kb_has_model[NODE_KINDS];             /* which have */
 extern const uint32_t kb_pe_servers;                    /* servers of one PE, scheduler and feeder excepted */
 
 /* ---- state, all 0 at the start, in the order of ranks over the whole machine */
@@ -21,9 +22,9 @@ extern struct fabric_node kb_nodes[];                   /* by rank */
 extern struct fabric_link kb_links[];                   /* directed; route.c numbers them */
 struct state_image;
 
-/* Saves or restores the state of memories with models of users (state_fields.h); sets it to 0. */
-void memories_carry(struct state_image *image);
-void memories_reset(void);
+/* Saves or restores the state of models of users (state_fields.h); sets it to 0. */
+void models_carry(struct state_image *image);
+void models_reset(void);
 
 /* The pseudo channels of a slice. */
 static inline struct pseudo_channel *slice_channels(uint32_t slice)
@@ -47,5 +48,34 @@ struct served memory_read(const struct range *range, uint64_t t_ps);
 
 /* Serves a write whose head is handled at t_ps: the memory has taken all of it at last_ps, if it is delivered by then. */
 struct served memory_write(const struct range *range, uint64_t t_ps);
+
+/* ---- models of users (kb/impl.h), for parts that the runtime serves by itself if kb_has_model says that there is none */
+
+struct kb_dma_queue;
+struct kb_dma_request;
+struct kb_head_queue;
+struct kb_head_request;
+struct kb_page_request;
+struct kb_ring_request;
+struct kb_tcm_request;
+
+/* Of the nodes of a kind that messages pass through; all NULL: the built-in model. */
+struct fabric_model {
+    const char *name;
+    struct kb_handled (*handle)(const struct kb_head_request *ask);
+    uint32_t (*choose)(const struct kb_head_queue *ask);
+};
+
+extern const struct fabric_model kb_fabric_models[NODE_KINDS];
+
+/* Returns for how long a kernel's call submits a command. */
+uint64_t pe_cpu_issue_ps(const struct pe *pe, enum command_kind kind);
+
+/* The following are called only if the part has a model of a user. */
+struct served pe_tcm_serve(const struct kb_tcm_request *ask);
+uint64_t pe_mmu_page_ps(const struct kb_page_request *ask);
+uint64_t pe_ipcq_delay_ps(const struct kb_ring_request *ask);
+uint64_t pe_dma_prepare_ps(const struct kb_dma_request *ask);
+uint32_t pe_dma_choose(const struct kb_dma_queue *ask);
 
 #endif

@@ -39,33 +39,38 @@ static inline uint64_t tcm_reserve_made(struct pe *pe, bool writes, uint64_t at_
 }
 
 static __attribute__((cold, noinline)) uint64_t tcm_reserve_watched(struct pe *pe, bool writes, uint64_t at_ps,
-                                                                    uint64_t bytes, uint64_t length_ps)
+                                                                    uint64_t bytes, uint64_t length_ps,
+                                                                    enum kb_tcm_user user)
 {
-    return tcm_reserve_made(pe, writes, at_ps, bytes, length_ps, true);
+    if (!kb_has_model[NODE_pe_tcm])
+        return tcm_reserve_made(pe, writes, at_ps, bytes, length_ps, true);
+    *(writes ? &stats.write_bytes[SPACE_TCM] : &stats.read_bytes[SPACE_TCM]) += bytes;
+    return pe_tcm_serve(&(struct kb_tcm_request){pe_number(pe), user, writes, bytes, length_ps, at_ps}).last_ps;
 }
 
-static inline uint64_t tcm_reserve(struct pe *pe, bool writes, uint64_t at_ps, uint64_t bytes, uint64_t length_ps)
+static inline uint64_t tcm_reserve(struct pe *pe, bool writes, uint64_t at_ps, uint64_t bytes, uint64_t length_ps,
+                                   enum kb_tcm_user user)
 {
-    return is_observed(MOMENT_reserved) ? tcm_reserve_watched(pe, writes, at_ps, bytes, length_ps)
-                                        : tcm_reserve_made(pe, writes, at_ps, bytes, length_ps, false);
+    return is_observed_or_modelled(MOMENT_reserved) ? tcm_reserve_watched(pe, writes, at_ps, bytes, length_ps, user)
+                                                    : tcm_reserve_made(pe, writes, at_ps, bytes, length_ps, false);
 }
 
 uint64_t tcm_read_for(struct pe *pe, uint64_t at_ps, uint64_t bytes, uint64_t length_ps)
 {
-    return tcm_reserve(pe, false, at_ps, bytes, length_ps);
+    return tcm_reserve(pe, false, at_ps, bytes, length_ps, KB_TCM_FETCH_STORE);
 }
 
 uint64_t tcm_write_for(struct pe *pe, uint64_t at_ps, uint64_t bytes, uint64_t length_ps)
 {
-    return tcm_reserve(pe, true, at_ps, bytes, length_ps);
+    return tcm_reserve(pe, true, at_ps, bytes, length_ps, KB_TCM_FETCH_STORE);
 }
 
 uint64_t tcm_read(struct pe *pe, uint64_t at_ps, uint64_t bytes, uint64_t bw_bps)
 {
-    return tcm_reserve(pe, false, at_ps, bytes, move_ps(bytes, bw_bps));
+    return tcm_reserve(pe, false, at_ps, bytes, move_ps(bytes, bw_bps), KB_TCM_DMA);
 }
 
 uint64_t tcm_write(struct pe *pe, uint64_t at_ps, uint64_t bytes, uint64_t bw_bps)
 {
-    return tcm_reserve(pe, true, at_ps, bytes, move_ps(bytes, bw_bps));
+    return tcm_reserve(pe, true, at_ps, bytes, move_ps(bytes, bw_bps), KB_TCM_DMA);
 }

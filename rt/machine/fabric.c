@@ -5,10 +5,17 @@
  * message then occupies for bytes / bandwidth. */
 #include "fabric.h"
 
+#include <assert.h>
+#include <inttypes.h>
+
 #include "base/rates.h"
 #include "common/arena.h"
+#include "common/array.h"
+#include "common/fail.h"
 #include "common/hash.h"
+#include "common/pool.h"
 #include "emitted.h"
+#include "kb/impl.h"
 #include "stats.h"
 
 /* Attributes by kind of node and by class of link. */
@@ -18,6 +25,9 @@ static struct {
         uint64_t bw_bps, latency_ps;
     } link[LINK_CLASSES];
 } spec;
+
+/* The longest that a node with a model of a user may handle a control message: 281 s. */
+#define CONTROL_MOST_PS (UINT64_C(1) << 48)
 
 enum { WAY_BITS = 14, WAYS = 1 << WAY_BITS, LENGTH_BITS = 8, LENGTHS = 1 << LENGTH_BITS };
 
@@ -31,13 +41,21 @@ static struct {
     } lengths[LENGTHS];
 } cache;
 
+static enum node_kind place_kind(struct place place)
+{
+    return place.cube == OUTSIDE ? place.node : kb_cube_nodes[place.node].kind;
+}
+
 static uint64_t node_overhead_ps(struct place place)
 {
-    return spec.overhead_ps[place.cube == OUTSIDE ? place.node : kb_cube_nodes[place.node].kind];
+    return spec.overhead_ps[place_kind(place)];
 }
+
+static void models_init(void);
 
 void fabric_init(void)
 {
+    models_init();
 #define LINK(name, bw, latency)                                                                                        \
     spec.link[LINK_##name].bw_bps = kb_attrs.bw, spec.link[LINK_##name].latency_ps = kb_attrs.latency;
 #include "kb/links.def"
@@ -46,16 +64,57 @@ void fabric_init(void)
 #include "kb/kinds.def"
 }
 
+/* ---- models of users: how long a node handles a message, and which waiting head takes a link that is free */
+
+/* The number of a node among those of its kind over the machine. */
+static uint32_t node_number(struct place place)
+{
+    if (place.cube == OUTSIDE)
+        return place.node < SYSTEM_NODES ? 0 : place.sip;
+    const struct cube_node *node = &kb_cube_nodes[place.node];
+    uint32_t in_cube = node->kind == NODE_router ? kb_shape.noc_rows * kb_shape.noc_cols
+                     : node->kind == NODE_port ? SIDES : 1;
+    return place_cube(place) * in_cube + node->index;
+}
+
+static struct kb_handled model_handles(struct place at, const struct way *way, uint64_t bytes, uint64_t t_ps)
+{
+    const struct fabric_model *model = &kb_fabric_models[place_kind(at)];
+    const struct kb_head_request ask = {node_number(at), place_rank(way->from), place_rank(way->to), bytes, t_ps};
+    struct kb_handled said = model->handle(&ask);
+    if (said.ready_ps < t_ps || said.ready_ps > (bytes ? UINT64_MAX - 1 : CONTROL_MOST_PS))
+        run_failed("%s_service of %s: a %s message that reaches %s at %" PRIu64 " ps cannot be handled at %" PRIu64
+                   " ps", model->name, kb_machine_name, bytes ? "data" : "control", place_name(at), t_ps,
+                   said.ready_ps);
+    return said;
+}
+
+uint32_t model_choose(struct place at, unsigned kind, const struct kb_waiting_head *waiting, uint32_t count)
+{
+    const struct fabric_model *model = &kb_fabric_models[place_kind(at)];
+    uint32_t choice = model->choose(&(struct kb_head_queue){(enum kb_head_queue_kind)kind, node_number(at), now_ps, count, waiting});
+    if (choice >= count)
+        run_failed("%s_next of %s: it chooses number %" PRIu32 " of %" PRIu32 " that wait at %s at %" PRIu64 " ps",
+                   model->name, kb_machine_name, choice, count, place_name(at), now_ps);
+    return choice;
+}
+
+static uint64_t control_handled_ps(const struct way *way, struct place at)
+{
+    return kb_fabric_models[place_kind(at)].handle ? model_handles(at, way, 0, 0).ready_ps : node_overhead_ps(at);
+}
+
 static uint64_t walk_latency_ps(const struct way *way)
 {
-    uint64_t sum = 0;
+    uint64_t latency_ps = 0;
     uint32_t end = place_rank(way->to);
     for (struct place at = way->from; place_rank(at) != end;) {
         struct hop hop = way_next(way, at);
-        sum += spec.link[hop.class].latency_ps + node_overhead_ps(hop.to);
+        latency_ps += spec.link[hop.class].latency_ps;
+        latency_ps += control_handled_ps(way, hop.to);
         at = hop.to;
     }
-    return sum;
+    return latency_ps;
 }
 
 uint64_t way_latency_ps(const struct way *way)
@@ -132,7 +191,7 @@ void data_enter(struct data_message *data, struct place at)
 }
 
 /* Takes the next step of the way: the message is then at the step's end. */
-static struct hop data_next(struct data_message *data)
+static inline __attribute__((always_inline)) struct hop data_next(struct data_message *data)
 {
     if (data->at.cube == OUTSIDE || data->at.node == data->passage.goal) {
         struct hop hop = way_next(&data->message.way, data->at);
@@ -146,17 +205,120 @@ static struct hop data_next(struct data_message *data)
     return (struct hop){data->passage.link + number, link->class, data->at};
 }
 
-/* The head leaves a node over the next link of its way, at head_ps or when the link is free. Returns when the link is
- * free again. This function and its callers are compiled twice: for observers of reservations, and without them. */
-static inline uint64_t data_hop_made(struct data_message *data, uint64_t head_ps, bool watched)
+/* The head takes a link, at head_ps or when the link is free. Returns when the link is free again. */
+static inline uint64_t link_take(struct data_message *data, struct hop hop, uint64_t head_ps, bool watched)
 {
-    struct hop hop = data_next(data);
     uint64_t length = data->link_ps[hop.class], start = reserve(&kb_links[hop.link].free_ps, head_ps, length);
     stats_link(hop.link, hop.class, data->bytes, head_ps, start, length, watched);
     if (data->drain_ps < length)
         data->drain_ps = length;
     message_at(&data->message, data->rank, time_after(start, spec.link[hop.class].latency_ps), data_arrives);
     return start + length;
+}
+
+/* The head of a message that waits for a link. The message is already at the end of that hop. */
+struct waiting_head {
+    struct waiting_head *next;
+    struct data_message *data;
+    struct hop hop;
+    uint64_t arrived_ps, head_ps;
+};
+
+/* The heads that wait for a link which begins at a node with a model of a user. */
+struct link_queue {
+    struct event event;                                 /* the link is free */
+    struct place from;
+    struct waiting_head *first, **end;                  /* in the order of their arrival */
+    uint32_t count;
+};
+
+static struct link_queue *link_queues;                  /* by link; NULL: no kind of node has a model */
+static struct pool waiting_heads;
+static struct ARRAY(struct kb_waiting_head) choices;
+
+static void models_init(void)
+{
+    pool_release(&waiting_heads);
+    link_queues = NULL;
+    for (unsigned kind = 0; kind < NODE_KINDS; kind++)
+        if (kb_fabric_models[kind].choose && !link_queues)
+            link_queues = arena_alloc(link_count(), sizeof *link_queues);
+    if (link_queues || kb_has_model[NODE_pe_tcm])
+        observe_models();
+}
+
+/* Asks the model of the node where a link begins which head takes it. */
+static struct waiting_head **link_choice(struct link_queue *queue)
+{
+    if (queue->count == 1)
+        return &queue->first;
+    choices.count = 0;
+    for (const struct waiting_head *head = queue->first; head; head = head->next) {
+        const struct way *way = &head->data->message.way;
+        *array_add(&choices) = (struct kb_waiting_head){place_rank(way->from), place_rank(way->to), head->data->bytes,
+                                                        head->arrived_ps, head->head_ps};
+    }
+    uint32_t choice = model_choose(queue->from, KB_LINK, choices.at, queue->count);
+    struct waiting_head **link = &queue->first;
+    for (; choice; choice--)
+        link = &(*link)->next;
+    return link;
+}
+
+static void link_is_free(struct event *event)
+{
+    struct link_queue *queue = container_of(event, struct link_queue, event);
+    uint64_t *free_ps = &kb_links[queue - link_queues].free_ps;
+    while (queue->count && *free_ps <= now_ps) {
+        struct waiting_head **link = link_choice(queue), *head = *link;
+        *link = head->next;
+        if (queue->end == &head->next)
+            queue->end = link;
+        queue->count--;
+        observed_cause = head->data->message.cause;
+        link_take(head->data, head->hop, head->head_ps, true);
+        pool_give_back(&waiting_heads, head);
+    }
+    if (queue->count)
+        event_at(&queue->event, *free_ps);
+}
+
+/* The head leaves a node with a model of a user: it takes the next link if that is free, or waits for it. */
+static void link_ask(struct data_message *data, uint64_t head_ps)
+{
+    struct place from = data->at;
+    uint32_t rank = data->rank;
+    struct hop hop = data_next(data);
+    struct link_queue *queue = &link_queues[hop.link];
+    uint64_t free_ps = kb_links[hop.link].free_ps;
+    if (!queue->count && free_ps <= now_ps) {
+        link_take(data, hop, head_ps, true);
+        return;
+    }
+    struct waiting_head *head = pool_reuse(&waiting_heads, sizeof *head);
+    *head = (struct waiting_head){NULL, data, hop, now_ps, head_ps};
+    if (!queue->count++) {
+        queue->from = from;
+        queue->end = &queue->first;
+        /* After all messages of a round that arrive at the node. */
+        event_set(&queue->event, event_order(rank, CLASS_MESSAGE, UINT32_MAX), hop.link, link_is_free);
+        event_at(&queue->event, free_ps);
+    }
+    *queue->end = head;
+    queue->end = &head->next;
+}
+
+/* The head leaves a node over the next link of its way. Returns when the link is free again. This function and its
+ * callers are compiled twice: for observers of reservations and models of users, and without them. */
+static inline uint64_t data_hop_made(struct data_message *data, uint64_t head_ps, bool watched)
+{
+    if (watched && kb_fabric_models[place_kind(data->at)].choose) {
+        /* Only pe_dma, which has no such model, needs to know when its link is free. */
+        assert(!data->left || data->rank != place_rank(data->message.way.from));
+        link_ask(data, head_ps);
+        return 0;
+    }
+    return link_take(data, data_next(data), head_ps, watched);
 }
 
 static __attribute__((noinline)) uint64_t data_hop_unwatched(struct data_message *data, uint64_t head_ps)
@@ -177,7 +339,7 @@ static inline uint64_t data_hop(struct data_message *data, uint64_t head_ps, boo
 
 static void data_leave(struct data_message *data)
 {
-    uint64_t free_ps = data_hop(data, now_ps, is_observed(MOMENT_reserved));
+    uint64_t free_ps = data_hop(data, now_ps, is_observed_or_modelled(MOMENT_reserved));
     if (data->left)
         data->left(data, free_ps);
 }
@@ -187,11 +349,24 @@ static void data_leaves(struct event *event)
     data_leave(data_of(event));
 }
 
+/* When a node has handled the head of a message that has arrived. */
+static inline uint64_t data_handled_ps(struct data_message *data, bool watched)
+{
+    if (watched && kb_fabric_models[place_kind(data->at)].handle) {
+        struct kb_handled said = model_handles(data->at, &data->message.way, data->bytes, now_ps);
+        uint64_t start_ps = said.wait_ps < said.ready_ps - now_ps ? now_ps + said.wait_ps : said.ready_ps;
+        stats_node(data->rank, data->bytes, now_ps, start_ps, said.ready_ps - start_ps, watched);
+        return said.ready_ps;
+    }
+    uint64_t overhead = node_overhead_ps(data->at);
+    uint64_t start_ps = reserve(&kb_nodes[data->rank].free_ps, now_ps, overhead);
+    stats_node(data->rank, data->bytes, now_ps, start_ps, overhead, watched);
+    return start_ps + overhead;
+}
+
 static inline void data_arrives_made(struct data_message *data, bool watched)
 {
-    uint64_t overhead = node_overhead_ps(data->at);
-    uint64_t start_ps = reserve(&kb_nodes[data->rank].free_ps, now_ps, overhead), head_ps = start_ps + overhead;
-    stats_node(data->rank, data->bytes, now_ps, start_ps, overhead, watched);
+    uint64_t head_ps = data_handled_ps(data, watched);
     if (data->rank != data->end_rank) {
         data_hop(data, head_ps, watched);
         return;
@@ -208,7 +383,7 @@ static __attribute__((cold, noinline)) void data_arrives_watched(struct data_mes
 
 static void data_arrives(struct event *event)
 {
-    if (is_observed(MOMENT_reserved))
+    if (is_observed_or_modelled(MOMENT_reserved))
         data_arrives_watched(data_of(event));
     else
         data_arrives_made(data_of(event), false);
@@ -268,4 +443,5 @@ bool event_is_message(const struct event *event)
 const struct handler fabric_handlers[] = {
     HANDLER(data_arrives, "data head at a node"),
     HANDLER(data_leaves, "data leave their source"),
+    HANDLER(link_is_free, "a link that heads wait for is free"),
     {0}};

@@ -79,6 +79,11 @@ bool data_under_way(const struct data_message *data);
 /* Puts the head of a message at a node of its way: the first one, the first one in a cube, or one outside of cubes. */
 void data_enter(struct data_message *data, struct place at);
 
+/* Asks the model of a user of a node which of at least two that wait there is next; `kind` is an enum kb_head_queue_kind.
+ * Returns its position. */
+struct kb_waiting_head;
+uint32_t model_choose(struct place at, unsigned kind, const struct kb_waiting_head *waiting, uint32_t count);
+
 /* Reads the attributes of nodes and links, at the start of each run. */
 void fabric_init(void);
 

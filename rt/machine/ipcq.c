@@ -19,6 +19,7 @@
 #include "common/hash.h"
 #include "emitted.h"
 #include "engine.h"
+#include "kb/impl.h"
 #include "memory.h"
 #include "scheduler.h"
 #include "sim/observer.h"
@@ -34,6 +35,7 @@ struct ipcq_message {
     struct ring *ring;
     struct token *token;                                /* of the send, until its service ends */
     struct command *send;                               /* held until it is received */
+    struct command *receive;                            /* that takes it, if a model of a user delays that */
     uint64_t bytes;
     bool full;
 };
@@ -149,12 +151,24 @@ static void credit_returned(struct message *message)
     pe_wake(&kb_pe[ring->source]);
 }
 
+/* What the model of a user adds to a step of a message; 0 with the built-in one. */
+static uint64_t model_delay_ps(const struct ring *ring, enum kb_ring_event event, uint64_t bytes)
+{
+    if (!kb_has_model[NODE_pe_ipcq])
+        return 0;
+    bool sends = event == KB_RING_SEND;
+    return pe_ipcq_delay_ps(&(struct kb_ring_request){sends ? ring->source : ring->destination,
+                                                      sends ? ring->destination : ring->source, event, bytes,
+                                                      ring->credits, now_ps});
+}
+
 /* Frees a slot: its credit goes back along the way between the two pe_dma. */
 static void slot_free(struct ring *ring, struct ipcq_message *message)
 {
     struct way way = {place_pe(ring->source, NODE_pe_dma), place_pe(ring->destination, NODE_pe_dma), REQUEST};
+    uint64_t leave_ps = time_after(now_ps, model_delay_ps(ring, KB_RING_CREDIT, message->bytes));
     message->full = false;
-    control_send(&message->data.message, way_back(way), now_ps, credit_returned);
+    control_send(&message->data.message, way_back(way), leave_ps, credit_returned);
 }
 
 /* Whether the message has the length that the receive asks for. A receive of a command stream asks for none. */
@@ -177,24 +191,44 @@ static void data_received(const struct command *receive, struct ipcq_message *me
     message->send = NULL;
 }
 
-/* A receive takes the next slot, which is full. */
-static void slot_taken(struct ring *ring, struct command *command)
+/* The receive has the next slot. */
+static void slot_taken(struct ring *ring, struct command *command, struct ipcq_message *message)
 {
-    struct ipcq_message *message = ring_message(ring, ring->received);
-    if (!length_fits(command, message))
-        return;
-    command->ask.bytes = message->bytes;
     if (kb_attrs.pe_ipcq_buffer == BUFFER_TCM) {
-        ring->received++;
         data_received(command, message);
         slot_free(ring, message);
         scheduler_tile_ended(command);
         return;
     }
     command->ask.address[OPERAND_A] = slot_address(ring, message);
-    ring->received++;
     command->slot = message;
     token_read_slot(command);
+}
+
+static void slot_taken_late(struct event *event)
+{
+    struct ipcq_message *message = message_of(container_of(event, struct message, event));
+    slot_taken(message->ring, message->receive, message);
+}
+
+/* A receive takes the next slot, which is full. */
+static void slot_take(struct ring *ring, struct command *command)
+{
+    struct ipcq_message *message = ring_message(ring, ring->received);
+    if (!length_fits(command, message))
+        return;
+    command->ask.bytes = message->bytes;
+    ring->received++;
+    uint64_t delay_ps = model_delay_ps(ring, KB_RING_RECEIVE, message->bytes);
+    if (!delay_ps) {
+        slot_taken(ring, command, message);
+        return;
+    }
+    message->receive = command;
+    struct event *event = &message->data.message.event;
+    event_set(event, event_order(pe_rank(command->pe, NODE_pe_ipcq), CLASS_SERVICE, command->number), 0,
+              slot_taken_late);
+    event_at(event, time_after(now_ps, delay_ps));
 }
 
 /* Lets receives take slots in the order of sending, as far as they are full. */
@@ -204,7 +238,7 @@ static void receives_go_on(struct ring *ring)
            && ring_message(ring, ring->received)->full) {
         struct command *command = ring->waiting;
         ring->waiting = command->waiting;
-        slot_taken(ring, command);
+        slot_take(ring, command);
     }
 }
 
@@ -257,6 +291,11 @@ static void message_left(struct data_message *data, uint64_t link_free_ps)
 {
     struct ipcq_message *message = container_of(data, struct ipcq_message, data);
     service_until(message->token, link_free_ps);
+}
+
+uint64_t ipcq_send_delay_ps(const struct command *send)
+{
+    return model_delay_ps(command_ring(send), KB_RING_SEND, send->ask.bytes);
 }
 
 void ipcq_send(struct token *token)
@@ -359,4 +398,5 @@ void ipcq_carry(struct state_image *image)
 const struct handler ipcq_handlers[] = {
     HANDLER(credit_returned, "credit at the sender"),
     HANDLER(slot_filled, "message at the receiver"),
+    HANDLER(slot_taken_late, "receive that a model of a user has delayed"),
     {0}};

@@ -10,6 +10,9 @@ const char *ipcq_refusal(const struct command *command);
 /* Whether a send's ring has a free slot. */
 bool ipcq_has_credit(const struct command *send);
 
+/* What the model of a user of pe_ipcq adds before that. */
+uint64_t ipcq_send_delay_ps(const struct command *send);
+
 /* Starts the service of a send: it takes a slot. */
 void ipcq_send(struct token *token);
 

@@ -204,6 +204,8 @@ struct served own_served(const char *model, enum space space, const struct kb_me
 {
     own_check(model, ask, said);
     bool hbm = space == SPACE_HBM, reads = hbm || !ask->writes;
+    enum resource_kind resource = hbm ? RESOURCE_HBM_MODEL : space == SPACE_SRAM ? RESOURCE_SRAM_MODEL
+                                : ask->writes ? RESOURCE_TCM_WRITE : RESOURCE_TCM_READ;
     uint64_t start_ps = sum(ask->at_ps, said->wait_ps);
     *(reads ? &stats.read_busy_ps[space] : &stats.write_busy_ps[space]) += said->busy_ps;
     *(reads ? &stats.read_wait_ps[space] : &stats.write_wait_ps[space]) += said->wait_ps;
@@ -211,8 +213,7 @@ struct served own_served(const char *model, enum space space, const struct kb_me
         kb_hbm[ask->memory].busy_ps += said->busy_ps;
         kb_hbm[ask->memory].wait_ps += said->wait_ps;
     }
-    observe_reserved(hbm ? RESOURCE_HBM_MODEL : RESOURCE_SRAM_MODEL, ask->memory, ask->bytes, ask->at_ps, start_ps,
-                     sum(start_ps, said->busy_ps));
+    observe_reserved(resource, ask->memory, ask->bytes, ask->at_ps, start_ps, sum(start_ps, said->busy_ps));
     return (struct served){said->first_ps, said->last_ps};
 }
 

@@ -13,6 +13,7 @@
 #include "common/array.h"
 #include "common/interval_map.h"
 #include "emitted.h"
+#include "kb/impl.h"
 #include "pe.h"
 #include "sim/observer.h"
 #include "state_fields.h"
@@ -156,6 +157,14 @@ const char *map_pages(uint64_t va, uint64_t bytes, uint64_t *pages)
     return NULL;
 }
 
+/* Tells the model of a user that pages are mapped or unmapped. */
+static void model_drops(const struct pe *pe, uint64_t page, uint64_t pages)
+{
+    if (kb_has_model[NODE_pe_mmu])
+        pe_mmu_page_ps(&(struct kb_page_request){pe_number(pe), .drops = true, .page = page, .pages = pages,
+                                                 .at_ps = now_ps});
+}
+
 void mmu_map(struct pe *pe, uint64_t va, uint64_t pages, uint64_t address)
 {
     if (!kb_attrs.pe_mmu_enabled || !pages)
@@ -163,14 +172,17 @@ void mmu_map(struct pe *pe, uint64_t va, uint64_t pages, uint64_t address)
     uint64_t first = va / kb_attrs.pe_mmu_page_bytes;
     struct mmu *mmu = mmu_of(pe);
     pages_clear(mmu, first, first + pages);
+    model_drops(pe, first, pages);
     interval_set(&mmu->table, &(struct stretch){{.begin = first, .end = first + pages}, address}.interval);
 }
 
 void mmu_unmap(struct pe *pe, uint64_t va, uint64_t pages)
 {
     uint64_t first = va / kb_attrs.pe_mmu_page_bytes;
-    if (kb_attrs.pe_mmu_enabled)
-        pages_clear(mmu_of(pe), first, first + pages);
+    if (!kb_attrs.pe_mmu_enabled)
+        return;
+    pages_clear(mmu_of(pe), first, first + pages);
+    model_drops(pe, first, pages);
 }
 
 /* ---- translation */
@@ -222,8 +234,41 @@ static void translate_run(struct mmu *mmu, const struct address_run *asked, bool
     t->count = runs.count;
 }
 
+/* Translates virtual runs without taking time. */
+static struct translation translate(struct pe *pe, const struct address_run *asked, size_t count)
+{
+    struct translation t = {.ps = 0};
+    uint64_t looked_up = 0;
+    runs.count = 0;
+    for (size_t i = 0; i < count; i++)
+        translate_run(mmu_of(pe), &asked[i], false, &looked_up, &t);
+    return t;
+}
+
+/* The time that the model of a user takes to look up the pages of virtual runs, each once. */
+static __attribute__((cold)) uint64_t model_looks_up_ps(struct pe *pe, const struct address_run *asked, size_t count)
+{
+    uint64_t ps = 0, size = kb_attrs.pe_mmu_page_bytes, looked_up = UINT64_MAX;
+    for (size_t i = 0; i < count; i++)
+        for (uint64_t page = asked[i].address / size; page <= (asked[i].address + asked[i].bytes - 1) / size; page++) {
+            if (page == looked_up)
+                continue;
+            bool first = looked_up == UINT64_MAX;
+            looked_up = page;
+            ps = sum(ps, pe_mmu_page_ps(&(struct kb_page_request){pe_number(pe), false, first,
+                                                                  stretch_of(mmu_of(pe), page), page, 1, now_ps}));
+        }
+    return ps;
+}
+
 struct translation mmu_translate(struct pe *pe, const struct address_run *asked, size_t count)
 {
+    if (kb_has_model[NODE_pe_mmu]) {
+        uint64_t ps = model_looks_up_ps(pe, asked, count);
+        struct translation t = translate(pe, asked, count);
+        t.ps = ps;
+        return t;
+    }
     struct mmu *mmu = mmu_of(pe);
     struct translation t = {.ps = kb_attrs.pe_mmu_tlb_overhead_ps};
     uint64_t looked_up = 0;
@@ -236,11 +281,7 @@ struct translation mmu_translate(struct pe *pe, const struct address_run *asked,
 
 struct translation mmu_look(struct pe *pe, uint64_t va, uint64_t bytes)
 {
-    struct translation t = {.ps = 0};
-    uint64_t looked_up = 0;
-    runs.count = 0;
-    translate_run(mmu_of(pe), &(struct address_run){va, bytes}, false, &looked_up, &t);
-    return t;
+    return translate(pe, &(struct address_run){va, bytes}, 1);
 }
 
 /* ---- reset, save and restore */

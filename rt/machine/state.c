@@ -105,7 +105,7 @@ void machine_reset(void)
     memset(kb_pseudo_channels, 0, pe_count() * kb_attrs.hbm_ctrl_pcs * sizeof *kb_pseudo_channels);
     memset(kb_nodes, 0, node_count() * sizeof *kb_nodes);
     memset(kb_links, 0, link_count() * sizeof *kb_links);
-    memories_reset();
+    models_reset();
     tokens_reset();
     transfers_reset();
     ipcq_reset();
@@ -148,7 +148,6 @@ static void carry_memories(struct state_image *image)
 #define SLICE(field, kind, when) STATE_CARRY(SLICE, slice, field, kind)
 #include "state.def"
     }
-    memories_carry(image);
 }
 
 static void carry_fabric(struct state_image *image)
@@ -173,6 +172,7 @@ static void carry_machine(struct state_image *image)
         carry_pe(image, &kb_pe[i]);
     carry_memories(image);
     carry_fabric(image);
+    models_carry(image);
     ipcq_carry(image);
     state_carry(image, &stats, sizeof stats);
 }

@@ -14,11 +14,16 @@
  * token that is finished, and a stage waits for later stages only. */
 #include "tile.h"
 
+#include <inttypes.h>
+
 #include "base/rates.h"
+#include "common/array.h"
+#include "common/fail.h"
 #include "common/pool.h"
 #include "emitted.h"
 #include "engine.h"
 #include "ipcq.h"
+#include "kb/impl.h"
 #include "scheduler.h"
 #include "stats.h"
 #include "tile_buffers.h"
@@ -219,6 +224,81 @@ bool serve_send(struct pe *pe, struct server *server)
     if (queue->tail == token)
         queue->tail = before;
     queue_left(pe, STAGE_COMM);
+    return begin_service(pe, server, token);
+}
+
+/* ---- the same by the model of a user of pe_dma */
+
+unsigned token_channel(const struct token *token)
+{
+    enum stage_kind stage = token->stage.kind;
+    return stage == STAGE_COMM ? KB_SEND : stage == STAGE_DMA_READ ? KB_DMA_READ : KB_DMA_WRITE;
+}
+
+uint64_t token_bytes(const struct token *token)
+{
+    return is_direct(token) ? token->command->ask.bytes
+                            : tiling_bytes(token->command, &token->tile, token->stage.operand);
+}
+
+/* Whether a token before this one in its queue has to go before it: of the same command, or a message to the same PE. */
+static bool must_wait(const struct token *first, const struct token *token)
+{
+    for (; first != token; first = first->next)
+        if (first->command == token->command
+            || (token->stage.kind == STAGE_COMM && first->command->ask.peer == token->command->ask.peer))
+            return true;
+    return false;
+}
+
+static struct ARRAY(struct kb_waiting_transfer) choices;
+static struct ARRAY(struct token **) links;             /* to these tokens, in their queues */
+
+static void choices_add(const struct pe *pe, struct queue *queue)
+{
+    for (struct token **link = &queue->head; *link; link = &(*link)->next) {
+        struct token *token = *link;
+        enum stage_kind stage = token->stage.kind, next = token->following.kind;
+        bool slot = stage == STAGE_COMM ? ipcq_has_credit(token->command)
+                                        : next == STAGE_NONE || next == stage || pe->free_slots[next];
+        *array_add(&links) = link;
+        *array_add(&choices) = (struct kb_waiting_transfer){
+            token->command->number, token->tile.id, token_bytes(token), !is_direct(token), link == &queue->head,
+            slot && !must_wait(queue->head, token), token->arrival_ps};
+    }
+}
+
+static void queue_remove(struct queue *queue, struct token **link)
+{
+    struct token *token = *link;
+    *link = token->next;
+    if (!token->next)
+        queue->tail = link == &queue->head ? NULL : container_of(link, struct token, next);
+}
+
+bool serve_chosen(struct pe *pe, struct server *server, enum stage_kind stage)
+{
+    if (pe->failed)
+        return false;
+    choices.count = links.count = 0;
+    choices_add(pe, &pe->queue[stage]);
+    choices_add(pe, &pe->direct[stage]);
+    struct kb_dma_queue ask = {pe_number(pe), token_channel(*links.at[0]), now_ps, choices.count, choices.at};
+    uint32_t choice = pe_dma_choose(&ask);
+    if (choice == KB_NONE)
+        return false;
+    if (choice >= choices.count || !choices.at[choice].ready)
+        run_failed("the model of pe_dma of %s chooses number %" PRIu32 " of %zu that wait for %s at %" PRIu64 " ps, "
+                   "which %s", kb_machine_name, choice, choices.count, pe_name(pe), now_ps,
+                   choice < choices.count ? "is not ready" : "does not exist");
+    struct token *token = *links.at[choice];
+    bool direct = is_direct(token);
+    queue_remove(direct ? &pe->direct[stage] : &pe->queue[stage], links.at[choice]);
+    queue_left(pe, stage);
+    if (!direct)
+        pe->free_slots[stage]++;
+    if (token->following.kind != STAGE_NONE)
+        pe->free_slots[token->following.kind]--;
     return begin_service(pe, server, token);
 }
 

@@ -41,6 +41,13 @@ bool serve_waiting(struct pe *pe, struct server *server, enum stage_kind later, 
 /* The server of sends takes the first whose ring has a free slot. */
 bool serve_send(struct pe *pe, struct server *server);
 
+/* The server takes the token that the model of a user of pe_dma chooses. */
+bool serve_chosen(struct pe *pe, struct server *server, enum stage_kind stage);
+
+/* The channel of pe_dma that serves a token's stage, an enum kb_channel, and how many bytes it moves. */
+unsigned token_channel(const struct token *token);
+uint64_t token_bytes(const struct token *token);
+
 /* A server of two stages, which may be the same, takes the earliest arrival, and of equal ones that of the later
  * stage. */
 static inline bool serve(struct pe *pe, struct server *server, enum stage_kind later, enum stage_kind earlier)
@@ -48,6 +55,14 @@ static inline bool serve(struct pe *pe, struct server *server, enum stage_kind l
     if (server->token || !((pe->waiting >> later | pe->waiting >> earlier) & 1))
         return false;
     return later == STAGE_COMM ? serve_send(pe, server) : serve_waiting(pe, server, later, earlier);
+}
+
+/* The same if pe_dma has a model of a user. */
+static inline bool serve_modelled(struct pe *pe, struct server *server, enum stage_kind later, enum stage_kind earlier)
+{
+    if (stage_node(later) != NODE_pe_dma)
+        return serve(pe, server, later, earlier);
+    return !server->token && (pe->waiting >> later & 1) && serve_chosen(pe, server, later);
 }
 
 /* Forgets all tokens. */

@@ -3,7 +3,7 @@
 
 #include <assert.h>
 
-_Static_assert(MOMENTS <= 32, "a bit of `observed` for each moment");
+_Static_assert((int)MOMENTS <= (int)MODELS_WATCH, "a bit of `observed` for each moment");
 
 uint32_t observed;
 struct cause observed_cause;

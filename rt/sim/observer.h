@@ -82,7 +82,8 @@ void observer_watch(struct observer *observer, bool watches);
 /* Whether one of those that watch needs every event. */
 bool observers_need_every_event(void);
 
-/* A bit for each moment that an observer watches. */
+/* A bit for each moment that an observer watches, and one that is set if models of users serve the fabric or TCMs. */
+enum { MODELS_WATCH = 31 };
 extern uint32_t observed;
 
 /* Whether an observer watches a moment. A hot function that cannot afford a call in its middle, because registers would
@@ -90,6 +91,18 @@ extern uint32_t observed;
 static inline bool is_observed(enum moment moment)
 {
     return __builtin_expect(observed >> moment & 1, 0);
+}
+
+/* Says that models of users serve the fabric or TCMs. */
+static inline void observe_models(void)
+{
+    observed |= UINT32_C(1) << MODELS_WATCH;
+}
+
+/* The same for a function whose watched version also asks models of users. */
+static inline bool is_observed_or_modelled(enum moment moment)
+{
+    return __builtin_expect(observed & (UINT32_C(1) << moment | UINT32_C(1) << MODELS_WATCH), 0);
 }
 
 /* observe_NAME: tells the observers that watch it of a moment. */

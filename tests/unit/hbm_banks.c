@@ -12,7 +12,7 @@
 #define hbm_banks_tFAW UINT64_C(15000)
 #define hbm_banks_tRFC UINT64_C(350000)
 #define hbm_banks_tREFI UINT64_C(3900000)
-enum { hbm_banks_memories = 16 };
+enum { hbm_banks_nodes = 16 };
 
 #include "topologies/impl/hbm_banks.c"
 
