@@ -100,8 +100,9 @@ help: ## this list
 $(B)/libgen.a: $(filter-out %/main.o,$(call objects,$(gen_src)))
 $(B)/libcommon.a: $(call objects,$(common_src))
 $(B)/libkb.a: $(call objects,$(rt_src))
+# Each simulator links them: without debug information that takes a quarter of the time, and the program of the size.
 $(B)/lib%.a: $(B)/sources
-	$(Q)rm -f $@ && ar rcsD $@ $(filter %.o,$^)
+	$(Q)rm -f $@ && ar rcsD $@ $(filter %.o,$^) $(if $(filter -O2,$(OPT)),&& strip -gD $@)
 
 $(B)/kbgen: $(B)/obj/gen/main.o $(B)/libgen.a $(B)/libcommon.a
 	$(Q)$(CC) $(flags) -o $@ $^ $(common_libs)

@@ -145,10 +145,31 @@ static void add_library(struct toolchain *tools, struct hash *hash, const struct
     words_add(&tools->libraries, word);
 }
 
+/* The path of a program that the compiler would run, or its bare name. */
+static const char *part_of(const struct words *compiler, const char *name)
+{
+    int status;
+    const char *said = ask_for(compiler, arena_printf("-print-prog-name=%s", name), "ask for the compiler's programs",
+                               &status);
+    return status == 0 ? program_path(arena_text(said, strcspn(said, "\n"))) : NULL;
+}
+
+/* The gold linker takes a third of the time of the usual one. */
+static void prefer_gold(struct toolchain *tools, struct hash *hash, const struct words *compiler)
+{
+    const char *path = part_of(compiler, "ld.gold");
+    if (!path || access(path, X_OK))
+        return;
+    add_file(tools, path);
+    hash_text(hash, "gold");
+    words_add(&tools->libraries, "-fuse-ld=gold");
+}
+
 static void find_libraries(struct toolchain *tools, struct hash *hash, const struct words *compiler)
 {
     static const char *const archives[] = {"yaml", "gmp", "boost_context"};
     struct words folders = library_folders(compiler);
+    prefer_gold(tools, hash, compiler);
     for (size_t i = 0; i < COUNT_OF(archives); i++)
         add_library(tools, hash, &folders, archives[i]);
     words_split(&tools->libraries, "-lm -ldl -lpthread");
@@ -162,11 +183,9 @@ static void find_programs(struct toolchain *tools, const struct words *compiler)
     static const char *const parts[] = {"cc1", "clang", "as", "ld"};
     add_file(tools, program_path(compiler->word[0]));
     for (size_t i = 0; i < COUNT_OF(parts); i++) {
-        int status;
-        const char *said = ask_for(compiler, arena_printf("-print-prog-name=%s", parts[i]),
-                                   "ask for the compiler's programs", &status);
-        if (status == 0)
-            add_file(tools, program_path(arena_text(said, strcspn(said, "\n"))));
+        const char *path = part_of(compiler, parts[i]);
+        if (path)
+            add_file(tools, path);
     }
 }
 
