@@ -19,6 +19,7 @@ POINTS = {
     "attention": ("queries=96", "heads=4", "kv_heads=2", "head_dim=32", "block=32", "tile=32"),
     "barrier": ("count=2",), "batched_gemm": ("batch=6", "m=40", "k=70", "n=48", *TILES),
     "broadcast": ("size=6000",), "col_reduce": ("rows=200", "cols=64"),
+    "data_parallel": ("batch=40", "d=48", "hidden=64"), "hybrid_parallel": ("batch=40", "d=64", "hidden=48", "group=1"),
     "decode": ("batch=2", "heads=4", "kv_heads=2", "keys=300", "head_dim=32"),
     "dequant_gemm": ("m=64", "k=96", "n=48", *TILES), "elementwise": ("rows=64", "cols=96"),
     "gather": ("vocab=200", "dim=40", "tokens=60"), "gemm": ("m=128", "k=64", "n=96", *TILES),

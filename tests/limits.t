@@ -20,6 +20,7 @@ ABOUT = {("layer", "tile"), ("moe", "tile")}            # bytes, of products of 
 SMALL = {
     "attention": {"heads": 4, "kv_heads": 2, "queries": 48, "head_dim": 16},
     "batched_gemm": {"batch": 9, "m": 70, "k": 60, "n": 50},
+    "hybrid_parallel": {"batch": 20, "d": 16, "hidden": 24},
     "decode": {"heads": 4, "kv_heads": 2, "keys": 96, "head_dim": 16}, "gather": {"vocab": 50, "dim": 8, "tokens": 40},
     "layer": {"tokens": 6}, "moe": {"tokens": 8, "d": 32, "ffn": 64, "experts": 4}, "rotary": {"tokens": 64},
     "transpose": {"m": 60, "n": 70}, "top_k": {"rows": 64, "cols": 20},
