@@ -48,7 +48,7 @@ def every(program, bench, machine):
     """One sweep; a point that does not verify, or is faster than its bounds, is told with its parameters."""
     points = points_of(bench, machine)
     if points:
-        ended, answers = sweep(program, bench, points, "--races")
+        ended, answers = sweep(program, bench, points)
         wrong = [str(point) for point, answer in zip(points, answers) if not verifies(answer)]
         ok(ended.returncode == 0 and not wrong, f"{bench} verifies without a race at {len(points)} points on {machine}",
            *wrong, ended.said[-3000:] if ended.returncode else None)

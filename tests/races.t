@@ -64,26 +64,45 @@ def raced(program, what, expected, *words):
 
 def of_small(program):
     for what, expected in RACES.items():
-        raced(program, what, expected, "--races")
+        raced(program, what, expected)
     raced(program, "shared_column", RACES["shared_column"], "--data", "debug")
-    raced(program, "shared_column", RACES["shared_column"], "--data", "off", "--races")
-    ended = run(program, "run", "racing", "what=shared_column")
-    ok(ended.returncode == 0 and "RACE" not in ended.stdout,
-       "without --races and debug no race is looked for", ended.said)
-    ended = run(program, "run", "racing", "what=shared_column", "--races", "--json", "-")
+    raced(program, "shared_column", RACES["shared_column"], "--data", "off", "--races", "on")
+    for words in (("--races", "off"), ("--data", "off")):
+        ended = run(program, "run", "racing", "what=shared_column", *words)
+        ok(ended.returncode == 0 and "RACE" not in ended.stdout,
+           f"with {' '.join(words)} no race is looked for", ended.said)
+    ended = run(program, "run", "racing", "what=shared_column", "--json", "-")
     race = json.loads(ended.stdout)["races"][0]
     first, starts = race["first"], [op["access"] for op in race["ops"]]
     ok(race["bytes"] == 4 and first == "sip0.cube0.hbm_ctrl.pe0+0x8" and starts == ["write", "write"],
        "a race has the bytes that both operations use", race)
     points = write(scratch("points"), '{"what": "stores"}\n{"what": "loads"}\n{"what": "stores"}\n')
-    ended = run(program, "run", "racing", "--races", "--points", points)
+    ended = run(program, "run", "racing", "--points", points)
     counts = [len(json.loads(line)["races"]) for line in ended.stdout.splitlines()]
     ok(ended.returncode == 1 and counts == [1, 0, 1], "each point of a sweep has its own races", ended.said)
 
 
+def some(program):
+    """Races are looked for among the first operations alone."""
+    for count, found in ((1, 0), (12, 1)):
+        ended, made = result(program, "racing", "what=stores", "--races", count)
+        said = re.search(r"(?m)^races +not looked for after the first (\d+) of (\d+) operations; in all: --races on$", ended.stdout)
+        operations = made["race_check"]["operations"]
+        ok(len(made["races"]) == found == ended.returncode and made["race_check"]["compared"] == min(count, operations) and
+           (said.groups() == (str(count), str(operations)) if count < operations else not said),
+           f"--races {count} looks at {count} operations and says so", ended.said, made["race_check"])
+    ended = run(program, "run", "all_reduce", "size=5000", "--races", "50")
+    ok(ended.returncode == 0 and "races        not looked for after the first 50 of" in ended.stdout,
+       "a check that ends while messages are under way disturbs nothing", ended.said)
+    for word in ("some", "-1", "", "5x"):
+        ended = run(program, "run", "gemm", "--races", word)
+        ok(ended.returncode == 2 and f"--races {word}: on, off, or a number of operations is needed" in ended.stderr,
+           f"--races {word!r} is refused", ended.said)
+
+
 def times(program):
-    ended, plain = result(program, "all_reduce", "size=5000")
-    checked_ended, checked = result(program, "all_reduce", "size=5000", "--races")
+    ended, plain = result(program, "all_reduce", "size=5000", "--races", "off")
+    checked_ended, checked = result(program, "all_reduce", "size=5000")
     ok(ended.returncode == checked_ended.returncode == 0 and plain["launches"] == checked["launches"],
        "the race check takes no simulated time", ended.said, checked_ended.said)
 
@@ -101,9 +120,10 @@ def main():
                               "cube.pe_template.components.pe_ipcq.attrs.buffer=" + buffer)
         if buffer == "tcm":
             of_small(small)
+            some(small)
             times(small)
         for what in ("told", "told_early", "told_on", "reply", "behind", "beside", "often"):
-            raced(small, what, RACES[what], "--races")
+            raced(small, what, RACES[what])
         shipped(small, buffer)
 
 

@@ -158,7 +158,7 @@ BAD = (
     (("gemm", "--bogus"), "no option '--bogus'; "),
     (("gemm", "--opl", "f"), "--opl may be --oplog or --oplog-mem: write it out"),
     (("gemm", "--json"), "--json needs a value; "),
-    (("gemm", "--races=on"), "--races takes no value; "),
+    (("gemm", "--profile=on"), "--profile takes no value; "),
     (("gemm", "--json", "f", "--json", "g"), "--json is given twice, as 'f' and 'g'; it takes one value"),
     (("gemm", "--seed=1", "--seed", "1"), "--seed is given twice, as '1' and '1'; it takes one value"),
     (("gemm", "--data", "off", "--data", "verify"), "--data is given twice, as 'off' and 'verify'"),

@@ -33,12 +33,14 @@ static const struct cli_option options[] = {
     {'d', "data", "MODE",
      "off: simulate time alone, without data\n"
      "verify (the default): compute, and compare results with references\n"
-     "debug: also compare every operation, name the first wrong one, look for races"},
+     "debug: also compare every operation, name the first wrong one"},
     {'l', "tolerance", "KIND",
      "what an element may be off by. bounds (the default): by its error analysis\n"
      "(docs/data.md); worst: the same with all errors added up; plain: 1e-5, 1e-3 or\n"
      "1e-2 of f32, f16 or bf16, relative to the expected value and to 1"},
-    {'r', "races", NULL, "look for races: accesses to the same bytes that nothing orders"},
+    {'r', "races", "WHICH",
+     "look for races, accesses to the same bytes that nothing orders: on; off; or a\n"
+     "number: among the first operations. By default 1048576 with data, else off"},
     {'i', "inject", "N",
      "put N defects into the data pass, one at a time, and count those that the\n"
      "verification finds; drawn by --seed"},
@@ -83,7 +85,6 @@ static void set_data_mode(const char *text)
 {
     bool debug = !strcmp(text, "debug");
     exec_check = debug ? &recheck : NULL;
-    races_on |= debug;
     oplog_on = strcmp(text, "off") != 0;
     if (oplog_on && !debug && strcmp(text, "verify"))
         usage_error("--data %s: off, verify or debug is needed", text);
@@ -104,7 +105,7 @@ static struct run_options read_options(int argc, char **argv)
         case 'm': log_memory_bytes = parse_size("oplog-mem", optarg); break;
         case 'e': fastforward_on = false; break;
         case 'l': error_mode_option(optarg); break;
-        case 'r': races_on = true; break;
+        case 'r': races_option(optarg); break;
         case 'f': profile_start(); break;
         case 'i': injection_option(optarg); break;
         default:
@@ -156,7 +157,7 @@ static int run_main(int argc, char **argv)
     struct run_options given = read_options(argc, argv);
     bench_select(bench_find(argv[optind]), argc - optind - 1, argv + optind + 1);
     observer_watch(&command_rows_observer, given.files.json || given.points);
-    observer_watch(&race_observer, races_on);
+    observer_watch(&race_observer, true);
     simulation_prepare();
     if (given.points)
         return sweep_run(given.points, given.files.json ? given.files.json : "-");

@@ -179,6 +179,7 @@ int simulation_run(double began, struct host_times *times)
     simulation.thread = gettid();
     simulation.fault = simulation.error = NULL;
     simulation.status = STATUS_GOOD;
+    races_begin(oplog_on);
     machine_init();
     fastforward_init();
     watchdog_start(&limits, host_last_call);

@@ -178,6 +178,8 @@ static struct op_ref *record(const struct call *call, struct op *op, bool receiv
     struct op_ref *recorded = receives ? oplog_call(op) : oplog_add(op);
     if (races_on)
         race_called(pe_number(call->tl->pe), op->command, recorded, op, receives);
+    else
+        race_not_called();
     return recorded;
 }
 

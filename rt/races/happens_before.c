@@ -8,14 +8,22 @@
  *
  * A message carries the vector clock and the clock of its send. Who waits for its receive learns both; so a third one
  * knows the message if it knows the clock of that wait. That also orders what the send comes after by tl_after, which
- * its own kernel may never wait for. Whatever b itself comes after by tl_after is followed backwards.
+ * its own kernel may never wait for.
+ *
+ * What b comes after by tl_after, over any number of operations, is a chain decomposition of that order: operations that
+ * are named form chains, and b has the last place in each chain that it comes after. An operation joins the chain of one
+ * that it comes after if it is the first to follow that one, so there are as many chains as operations go on side by
+ * side. b knows all that those before it in its kernel know, so they need not be asked.
  *
  * Operations that know the same share one vector clock, which is copied when one of its holders learns something. */
 #include "happens_before.h"
 
+#include <string.h>
+
 #include "common/arena.h"
 #include "common/array.h"
 #include "common/pool.h"
+#include "kb/arith.h"
 #include "machine/emitted.h"
 #include "sim/loop.h"
 
@@ -35,7 +43,7 @@ struct thread {
 static struct {
     struct thread *threads;                             /* by PE over the machine */
     struct vector_clock *host;
-    struct pool clocks, ops, links;
+    struct pool clocks, ops, links, chains, places;
     uint64_t searches;
     struct ARRAY(struct hb_op *) found;                 /* of the search along tl_after that is under way */
 } hb;
@@ -129,6 +137,74 @@ static void links_drop(struct hb_link **list)
     }
 }
 
+/* ---- chains of tl_after */
+
+static void chain_drop(struct hb_chain *chain)
+{
+    if (chain && --chain->holders == 0)
+        pool_give_back(&hb.chains, chain);
+}
+
+static void behind_drop(struct hb_op *op)
+{
+    for (struct hb_place *place; (place = op->behind);) {
+        op->behind = place->next;
+        chain_drop(place->chain);
+        pool_give_back(&hb.places, place);
+    }
+}
+
+/* The operation comes after a place, and so after all before it in its chain. */
+static void behind_add(struct hb_op *op, const struct hb_place *after)
+{
+    struct hb_place *place = op->behind;
+    if (!after->chain || after->place <= after->chain->waited)
+        return;
+    while (place && place->chain != after->chain)
+        place = place->next;
+    if (!place) {
+        place = pool_take(&hb.places, sizeof *place);
+        *place = (struct hb_place){after->chain, 0, op->behind};
+        place->chain->holders++;
+        op->behind = place;
+    }
+    place->place = kb_max(place->place, after->place);
+}
+
+static void behind_all(struct hb_op *op)
+{
+    for (const struct hb_link *link = op->after; link; link = link->next) {
+        behind_add(op, &link->op->place);
+        for (const struct hb_place *place = link->op->behind; place; place = place->next)
+            behind_add(op, place);
+    }
+}
+
+/* The operation is named: it gets a place behind the last one of a chain, or in a new chain. */
+static void place_in_chain(struct hb_op *op)
+{
+    struct hb_chain *chain = op->place.chain;
+    if (chain)
+        return;
+    for (const struct hb_place *place = op->behind; place && !chain; place = place->next)
+        if (place->chain->newest == place->place)
+            chain = place->chain;
+    if (!chain)
+        chain = pool_take(&hb.chains, sizeof *chain);
+    chain->holders++;
+    op->place = (struct hb_place){chain, ++chain->newest, NULL};
+}
+
+static bool comes_after(const struct hb_op *b, const struct hb_op *a)
+{
+    for (const struct hb_place *place = b->behind; a->place.chain && place; place = place->next)
+        if (place->chain == a->place.chain)
+            return place->place >= a->place.place;
+    return false;
+}
+
+/* ---- operations that are over */
+
 static void known_drop(struct hb_op *op)
 {
     vector_clock_drop(op->known);
@@ -141,6 +217,8 @@ void hb_drop(struct hb_op *op)
         return;
     links_drop(&op->after);
     links_drop(&op->later_sends);
+    behind_drop(op);
+    chain_drop(op->place.chain);
     hb_drop(op->from);
     known_drop(op);
     op->op->hb = NULL;
@@ -159,6 +237,7 @@ struct hb_op *hb_called(uint32_t pe, uint32_t number, struct op_ref *ref)
                          .clock = thread->clock, .known = vector_clock_hold(thread->known), .after = thread->after,
                          .holders = 1, .older = thread->newest};
     thread->after = NULL;
+    behind_all(op);
     if (thread->newest)
         thread->newest->newer = op;
     thread->newest = op;
@@ -253,21 +332,9 @@ static bool knows_end(const struct hb_op *b, const struct hb_op *a)
     return false;
 }
 
-bool happens_before(const struct hb_op *a, struct hb_op *b)
+bool happens_before(const struct hb_op *a, const struct hb_op *b)
 {
-    if (knows_end(b, a))
-        return true;
-    if (!b->after)
-        return false;
-    search_begin();
-    search_add_list(b->after);
-    while (hb.found.count) {
-        const struct hb_op *c = hb.found.at[--hb.found.count];
-        if (c == a || knows_end(c, a))
-            return true;
-        search_add_list(c->after);
-    }
-    return false;
+    return knows_end(b, a) || comes_after(b, a);
 }
 
 /* ---- what kernels do */
@@ -288,7 +355,10 @@ static void waited_for(struct thread *thread, struct hb_op *op)
     if (op->older)
         op->older->newer = op->newer;
     op->older = op->newer = NULL;
+    if (op->place.chain && op->place.chain->waited < op->place.place)
+        op->place.chain->waited = op->place.place;
     links_drop(&op->after);
+    behind_drop(op);
     hb_drop(op->from);
     op->from = NULL;
     hb_drop(op);
@@ -325,8 +395,10 @@ void hb_after(uint32_t pe, uint32_t number)
 {
     struct thread *thread = thread_of(pe);
     struct hb_op *op = op_of(thread, number);
-    if (op && !op->writes.rank)
-        link_add(&thread->after, op);
+    if (!op || op->writes.rank)
+        return;
+    place_in_chain(op);
+    link_add(&thread->after, op);
 }
 
 void hb_submitted(uint32_t pe)
@@ -359,11 +431,23 @@ void hb_kernel_ended(uint32_t pe)
     vector_clock_learn_of(host_clock(), pe, thread->clock);
 }
 
+void hb_stop(void)
+{
+    for (uint32_t pe = 0; hb.threads && pe < pe_count(); pe++) {
+        struct thread *thread = &hb.threads[pe];
+        links_drop(&thread->after);
+        for (struct hb_op *op; (op = thread->newest); hb_drop(op))
+            thread->newest = op->older;
+    }
+}
+
 void hb_reset(void)
 {
     pool_release(&hb.clocks);
     pool_release(&hb.ops);
     pool_release(&hb.links);
+    pool_release(&hb.chains);
+    pool_release(&hb.places);
     array_free(&hb.found);
     memset(&hb, 0, sizeof hb);
 }

@@ -25,6 +25,19 @@ struct hb_link {
     struct hb_link *next;
 };
 
+/* Operations of a kernel, each of which comes after the one before it by tl_after: those that are named so. Waiting for
+ * one waits for all before it. */
+struct hb_chain {
+    uint32_t newest, waited;                            /* places, from 1 on: the last one; the last one waited for */
+    uint32_t holders;
+};
+
+struct hb_place {
+    struct hb_chain *chain;
+    uint32_t place;
+    struct hb_place *next;                              /* of a list */
+};
+
 struct hb_op {
     struct op_ref *op;
     uint32_t pe, number;                                /* PE over the machine; number of the command */
@@ -34,6 +47,9 @@ struct hb_op {
     uint32_t waited, sent;                              /* clock at which it was waited for; of a send: at its call */
     uint32_t received, received_by;                     /* of a send: clock and PE of the wait for its receive */
     struct hb_link *after, *later_sends;                /* what it comes after by tl_after; sends that come after it */
+    struct hb_place place;                              /* in a chain, once it is named; chain NULL: it is not */
+    struct hb_place *behind;                            /* of each chain, the last place that it comes after, unless
+                                                           that was waited for before its call */
     struct hb_op *from;                                 /* of a completed receive: the send of its message */
     struct view writes;                                 /* of a receive: where it puts its message */
     uint32_t holders;
@@ -62,7 +78,7 @@ void hb_received(struct hb_op *receive, struct hb_op *send);
 void hb_compared(struct hb_op *op);
 
 /* Whether `a` surely ends before `b` begins. `b` was called after `a`. */
-bool happens_before(const struct hb_op *a, struct hb_op *b);
+bool happens_before(const struct hb_op *a, const struct hb_op *b);
 
 /* A kernel has waited for its command of a number; its next command comes after that one by tl_after. */
 void hb_waited(uint32_t pe, uint32_t number);
@@ -77,6 +93,9 @@ struct vector_clock *hb_known_to_host(void);
 /* A kernel of such a launch begins on a PE; it has ended, and so have its commands. */
 void hb_kernel_begins(uint32_t pe, const struct vector_clock *known);
 void hb_kernel_ended(uint32_t pe);
+
+/* Nothing more will be asked in this run: frees what the order takes. */
+void hb_stop(void);
 
 void hb_reset(void);
 

@@ -5,11 +5,14 @@
  * or comes after both. When no kernel runs, no access matters any more. */
 #include "race.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/address.h"
 #include "common/arena.h"
+#include "common/fail.h"
 #include "common/interval_map.h"
 #include "common/pool.h"
 #include "machine/emitted.h"
@@ -28,8 +31,14 @@ bool races_on;
 const struct race *races;
 
 static struct {
+    bool given;                                         /* by the option */
+    uint64_t operations;                                /* that are compared at most; 0: off */
+} asked;
+
+static struct {
     struct race **last;                                 /* where the next race is linked */
     uint32_t found;
+    uint64_t compared, others;                          /* operations of kernels; others: after the check had ended */
     uint32_t running;                                   /* PEs with a launch that has not ended */
     struct interval_map *accesses;                      /* by memory */
     struct pool pool;
@@ -140,10 +149,50 @@ static void access_add(const struct view *view, bool writes, void *arg)
     interval_add(accesses, &made->interval);
 }
 
+/* ---- on and off */
+
+void races_option(const char *text)
+{
+    char *end = "";
+    asked.given = true;
+    errno = 0;
+    asked.operations = !strcmp(text, "on") ? UINT64_MAX : !strcmp(text, "off") ? 0 : strtoull(text, &end, 10);
+    if (*end || errno || !strchr("0123456789o", *text) || !*text)
+        usage_error("--races %s: on, off, or a number of operations is needed", text);
+}
+
+void races_begin(bool data)
+{
+    if (!asked.given)
+        asked.operations = data ? RACES_OPERATIONS : 0;
+    races_on = asked.operations > 0;
+}
+
+static void accesses_forget(void)
+{
+    for (uint32_t memory = 0; check.accesses && memory < memory_count(); memory++) {
+        tree_free(check.accesses[memory].root);
+        check.accesses[memory].root = NULL;
+    }
+}
+
+static void stop(void)
+{
+    races_on = false;
+    accesses_forget();
+    hb_stop();
+}
+
 /* ---- what kernels and the host do */
 
 void race_called(uint32_t pe, uint32_t number, struct op_ref *ref, const struct op *op, bool receives)
 {
+    if (check.compared == asked.operations) {
+        stop();
+        race_not_called();
+        return;
+    }
+    check.compared++;
     struct hb_op *called = hb_called(pe, number, ref);
     if (receives) {
         called->writes = op->copy.to;
@@ -154,9 +203,16 @@ void race_called(uint32_t pe, uint32_t number, struct op_ref *ref, const struct 
         hb_sends(called);
 }
 
+void race_not_called(void)
+{
+    check.others++;
+}
+
 /* The receive wrote its buffer at some time after its call, and after all that comes before its message. */
 static void message_received(const struct command *receive, const struct command *send)
 {
+    if (!races_on)
+        return;
     struct hb_op *op = receive->ask.record->hb;
     hb_received(op, send->ask.record->hb);
     access_add(&op->writes, true, op);
@@ -177,11 +233,8 @@ struct observer race_observer = {
 
 struct vector_clock *race_launched(uint32_t pes)
 {
-    if (check.running == 0 && check.accesses)
-        for (uint32_t memory = 0; memory < memory_count(); memory++) {
-            tree_free(check.accesses[memory].root);
-            check.accesses[memory].root = NULL;
-        }
+    if (check.running == 0)
+        accesses_forget();
     check.running += pes;
     return hb_known_to_host();
 }
@@ -220,6 +273,7 @@ uint32_t races_found(void)
 
 void races_reset(void)
 {
+    races_on = false;
     hb_reset();
     pool_release(&check.pool);
     memset(&check, 0, sizeof check);
@@ -238,6 +292,11 @@ static void print_side(FILE *out, const struct race_side *side)
     fprintf(out, ", at %s:%" PRIu32 "\n", op->file, op->line);
 }
 
+static bool is_incomplete(void)
+{
+    return check.compared && check.others;
+}
+
 void races_print(FILE *out)
 {
     for (const struct race *race = races; race; race = race->next) {
@@ -246,6 +305,9 @@ void races_print(FILE *out)
         print_side(out, &race->side[0]);
         print_side(out, &race->side[1]);
     }
+    if (is_incomplete())
+        fprintf(out, "races        not looked for after the first %" PRIu64 " of %" PRIu64 " operations; in all: --races on\n",
+                check.compared, check.compared + check.others);
 }
 
 static void write_side(struct json *json, const struct race_side *side)
@@ -267,8 +329,12 @@ static void write_side(struct json *json, const struct race_side *side)
 
 void races_write(struct json *json)
 {
-    if (!races_on)
+    if (!races_on && !is_incomplete())
         return;
+    json_object(json, "race_check");
+    json_u64(json, "operations", check.compared + check.others);
+    json_u64(json, "compared", check.compared);
+    json_object_end(json);
     json_array(json, "races");
     for (const struct race *race = races; race; race = race->next) {
         json_object(json, NULL);

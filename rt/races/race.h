@@ -10,13 +10,24 @@
 #include "oplog/oplog.h"
 #include "happens_before.h"
 
-/* Whether races are looked for; set before the run. If not, only races_write and races_reset may be called. */
+/* Sets what is looked for by the option --races: on, off, or a number of operations; wrong words are a usage error.
+ * Without it, races are looked for if there is a data pass, among RACES_OPERATIONS. */
+enum { RACES_OPERATIONS = 1 << 20 };
+void races_option(const char *text);
+
+/* Before a run, with data or without. */
+void races_begin(bool data);
+
+/* Whether races are looked for. If not, only race_not_called and what begins with `races` may be called. With RACES_AUTO it ends being so when there are too many operations. */
 extern bool races_on;
 
 /* ---- what kernels and the host do */
 
 /* A record of the command that a kernel will submit next; a receive has no effect before it completes. */
 void race_called(uint32_t pe, uint32_t number, struct op_ref *ref, const struct op *op, bool receives);
+
+/* The same when races are not looked for. */
+void race_not_called(void);
 
 /* Learns when commands complete, and which message a receive takes. */
 extern struct observer race_observer;
@@ -49,7 +60,7 @@ extern const struct race *races;
 struct op_ref *race_writer(uint32_t memory, uint64_t offset);
 
 void races_print(FILE *out);
-void races_write(struct json *json);                    /* "races" into an open object, if they were looked for */
+void races_write(struct json *json);                    /* "races" and "race_check" into an open object, unless off */
 
 void races_reset(void);
 

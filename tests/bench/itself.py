@@ -5,7 +5,7 @@ import os
 from inputs import exact, gemm, gemm_services, lengthened, machine, repeated, services_traced, stream
 from measure import cpu_s, in_turn, median, ratio
 from row import Result, Row, duration, times
-from setting import HERE, ROOT, EndsDiffer, NotMeasured
+from setting import HERE, ROOT, EndsDiffer, NotMeasured, write
 
 SHAPE = (512, 256, 256)                 # of each PE's GEMM: few tiles, where each event is simulated
 LONG_SHAPE = (16384, 512, 512)          # long enough that a launch's start does not count
@@ -97,5 +97,34 @@ def kernels(setting):
                   {"events_per_s": rate, "simulation_exact": seconds, "simulation": plain})
 
 
+def library_points(setting):
+    """A file of points for each bench of the library: those of its tests that run on every machine, and collectives."""
+    folder, files = os.path.join(ROOT, "tests", "library"), {}
+    for name in sorted(os.listdir(folder)):
+        bench, _, suffix = name.rpartition(".")
+        if suffix == "jsonl":
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                files[bench] = "".join(line for line in file if '"on"' not in line)
+    for bench in ("all_gather", "all_reduce", "all_to_all", "broadcast", "reduce", "reduce_scatter"):
+        files[bench] = '{"size": 100000}\n'
+    return {bench: write(setting.path(bench + ".jsonl"), text) for bench, text in files.items()}
+
+
+def races(setting):
+    program = setting.simulator(os.path.join(ROOT, "tests", "library", "eight.yaml"))
+    points = library_points(setting)
+    def seconds(option):
+        return {bench: cpu_s(program, "run", bench, "--races", option, "--points", path)
+                for bench, path in points.items()}
+    on, off = in_turn(setting.pairs, lambda: seconds("on"), lambda: seconds("off"))
+    all_on, all_off = ([sum(each.values()) for each in runs] for runs in (on, off))
+    cost = ratio(all_on, all_off)
+    worst, bench = max((ratio([each[name] for each in on], [each[name] for each in off]), name) for name in points)
+    return Result(times(cost), cost <= 1.5, f"{duration(median(all_on))} with the race check, "
+                  f"{duration(median(all_off))} without: the benches of the library with data on 8 PEs, whole "
+                  f"processes; {bench} costs most, {times(worst)}", {"ratio": cost, "on": all_on, "off": all_off, "worst": worst, "worst_bench": bench})
+
+
 ROWS = [Row("scale", "<= 1.5x", scale), Row("irregular-scale", "-", irregular_scale), Row("oplog", "<= 1.3x", oplog),
-        Row("oplog-file", "<= 1.3x", oplog_file), Row("trace", "-", trace), Row("kernels", "-", kernels)]
+        Row("oplog-file", "<= 1.3x", oplog_file), Row("trace", "-", trace), Row("races", "<= 1.5x", races),
+        Row("kernels", "-", kernels)]
