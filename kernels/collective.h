@@ -150,6 +150,8 @@ static inline void collective_fill(kb_tensor tensor, enum kb_dtype dtype, const 
     bool product = op[0] == 'm' && op[1] == 'u', integer = dtype == KB_i32 || dtype == KB_i8;
     if (product && !integer)
         kb_fill_uniform(tensor, 0.9, 1.1);
+    else if (dtype == KB_bf16)                          /* sums of both signs would be as small as their roundings */
+        kb_fill_uniform(tensor, 0.5, 1);
     else
         kb_fill_uniform(tensor, -most, most);
 }

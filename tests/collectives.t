@@ -40,11 +40,16 @@ def machine(name):
 
 
 def bad(program, *words):
-    """What a run said that did not verify; empty if it did. Sums of bf16 that are rounded at every rank leave bounds that
-    are right, but above the power of a check."""
+    """What a run said that did not verify; empty if it did."""
     ended = run(program, "run", *words, timeout=100)
-    weak = ended.returncode == 1 and "\nTOO WEAK     out: " in ended.stdout and "dtype=bf16" in words
-    return "" if ended.returncode == 0 and "\nverified     " in ended.stdout or weak else ended.said
+    return "" if ended.returncode == 0 and "\nverified     " in ended.stdout else ended.said
+
+
+def has_power(op, dtype, shape):
+    """Of eight ranks or more, a product of bf16 is rounded to 8 bits so often that a check of it has no power, whatever
+    the values are."""
+    sips, rows, cols, pes = shape[:4]
+    return (op, dtype) != ("mul", "bf16") or sips * rows * cols * pes < 8
 
 
 def every(program, name):
@@ -55,7 +60,7 @@ def every(program, name):
         ok(not any(wrong), f"{' '.join(bench)} on machine {name} verifies for every dtype and size", *wrong)
     for bench in REDUCING:
         wrong = [bad(program, *bench, f"op={op}", f"dtype={dtype}", "size=999", "space=tcm")
-                 for op in ("min", "max", "mul") for dtype in DTYPES]
+                 for op in ("min", "max", "mul") for dtype in DTYPES if has_power(op, dtype, SHAPES[name])]
         ok(not any(wrong), f"{' '.join(bench)} on machine {name} verifies for every op", *wrong)
     for bench in REDUCING + MOVING + (("barrier",),):
         words = () if bench == ("barrier",) else ("size=3001", "chunk=100", "space=sram")
@@ -64,10 +69,10 @@ def every(program, name):
         ok(not any(wrong), f"{' '.join(bench)} on machine {name} verifies for every set of PEs", *wrong)
 
 
-def many(program, name):
+def many(program, name, dtypes=DTYPES[:4]):
     """Four dtypes, an odd size and one element, with the machine's own slots."""
     for bench in REDUCING[:2]:
-        wrong = [bad(program, *bench, f"dtype={dtype}", f"size={size}") for dtype in DTYPES[:4] for size in (1, 30011)]
+        wrong = [bad(program, *bench, f"dtype={dtype}", f"size={size}") for dtype in dtypes for size in (1, 30011)]
         ok(not any(wrong), f"{' '.join(bench)} on {name} verifies", *wrong)
 
 
@@ -124,7 +129,8 @@ def main():
     many(simulator(topology("two_sips")), "2 SIPs")
     if not SAN:
         big = simulator(topology("ref_sip"))
-        many(big, "128 PEs")
+        # Sums of 128 numbers of bf16, rounded at each rank, have bounds of 7 % at least.
+        many(big, "128 PEs", ("f32", "f16", "i32"))
         ring_is_near(big)
 
 

@@ -32,7 +32,7 @@ def chains(program):
     results = []
     for peek in ("false", "true"):
         ended, made = result(program, "chain", f"peek={peek}", "--data", "debug")
-        ok(ended.returncode == 0 and len(re.findall("(?m)^(verified    |NOT VERIFIED) ", ended.stdout)) == 4,
+        ok(ended.returncode == 0 and ended.stdout.count("verified     ") == 4,
            f"a chain of kernels verifies with peek={peek}", ended.said)
         results.append(made)
     ok(results[0]["launches"] == results[1]["launches"], "a look of the host takes no simulated time")

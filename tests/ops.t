@@ -33,7 +33,9 @@ def cases():
                 yield {"op": op, "form": "reduce", "dtype": dtype, "to": dtype, "axis": axis}
         low = 1 if dtype == "bf16" else -2              # its 8 bits are too few for weights of more than one size
         yield {"op": "softmax", "form": "unary", "dtype": dtype, "to": dtype, "low": low}
-        if dtype != "bf16":                             # in which rounded steps leave less than the power of a check
+        # bf16 rounds each step to 8 bits, which leaves bounds of 5.2 % of the RMS at best; the library's layernorm has
+        # a range of values in which it can be verified.
+        if dtype != "bf16":
             yield {"op": "layernorm", "form": "two_rows", "dtype": dtype, "with": dtype, "to": dtype, "low": -2}
         yield {"op": "dot", "form": "square", "dtype": dtype, "with": dtype, "to": dtype}
         for op in ("bias", "bias_add"):
@@ -56,7 +58,8 @@ def cases():
     for dtype in WHOLE:
         for axis in (0, 1):
             for op in ("sum", "mean", "max", "min"):
-                yield {"op": op, "form": "reduce", "dtype": dtype, "to": "i32" if axis else dtype, "axis": axis}
+                yield {"op": op, "form": "reduce", "dtype": dtype, "to": "i32" if axis else dtype, "axis": axis,
+                       "low": 2 if dtype == "u8" else -2}           # without 0, which would be every minimum
     yield {"op": "dot", "form": "square", "dtype": "i8", "with": "i8", "to": "i32"}
 
 

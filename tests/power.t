@@ -28,6 +28,9 @@ def is_right(program, name, *words):
 
 def wrong(program):
     is_wrong(program, "a kernel that does nothing is wrong against a composed reference", "what=readme", "keys=0")
+    ended, found = check(program, "what=readme", "keys=0")
+    ok(not found["written"] and "\n  no kernel has written the tensor\n" in ended.stdout,
+       "a wrong tensor that no kernel has written is said to be so", ended.said)
     is_wrong(program, "attention to one of 128 parts of the keys is wrong", "what=attention", "keys=16")
     is_wrong(program, "attention to all but one of 128 parts of the keys is wrong", "what=attention", "keys=2032")
     is_wrong(program, "3e-4 on every element of a product of f32 is wrong", "dtype=f32", "off=3e-4")
@@ -66,9 +69,24 @@ def weak(program):
     ok(found["status"] in ("too weak", "wrong") and ended.returncode == 1, "a long chain in bf16 is not verified",
        ended.said)
     ended, found = check(program, "what=zeros")
-    ok(ended.returncode == 0 and found["status"] == "zeros" and "\nNOT VERIFIED c: it holds nothing but zeros" in
+    ok(ended.returncode == 1 and found["status"] == "zeros" and "\nNOT VERIFIED c: it holds nothing but zeros" in
        ended.stdout and "\nverified" not in ended.stdout,
        "a result of zeros alone is not verified", ended.said)
+
+
+def nothing(program):
+    ended, found = check(program, "what=untouched")
+    ok(ended.returncode == 1 and found["status"] == "unwritten" and not found["written"] and
+       "\nNOT VERIFIED c: no kernel has written it; it holds what is expected without them" in ended.stdout,
+       "a tensor that no kernel has written is not verified, though it is right", ended.said)
+    ended, found = check(program, "dtype=f16")
+    ok(found["written"], "a tensor that a kernel has written is told apart", found)
+    ended = run(program, "run", "power", "what=unexpected")
+    ok(ended.returncode == 0 and "\nnot checked  no tensor: the bench expects nothing\n" in ended.stdout,
+       "a bench without expectations says that nothing was checked", ended.said)
+    ended = run(program, "run", "power", "what=untouched", "--data", "debug")
+    ok("\nnot checked  no operation: none of 0 computes\n" in ended.stdout and "verified     every" not in ended.stdout,
+       "a run without operations has not verified every operation", ended.said)
 
 
 def large(program):
@@ -81,7 +99,7 @@ def large(program):
 
 def main():
     program = small_machine("power", [KERNEL])
-    for part in (wrong, right, kinds, weak, large):
+    for part in (wrong, right, kinds, weak, nothing, large):
         part(program)
 
 

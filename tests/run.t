@@ -2,7 +2,6 @@
 """run: benches on a small machine: every dtype and awkward shapes verify, results and options are as documented."""
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -23,8 +22,9 @@ def shapes(program, name, dtypes):
         wrong = []
         for shape in SHAPES:
             for way in WAYS if dtype != "i8" else WAYS[:1]:
-                ended = run(program, "run", "gemm", f"dtype={dtype}", *shape, *way)
-                if ended.returncode or not re.search("(?m)^(verified    |NOT VERIFIED) c: ", ended.stdout):
+                # The only element of the first shape is above 0, also before relu.
+                ended = run(program, "run", "gemm", f"dtype={dtype}", *shape, *way, "--seed", "5")
+                if ended.returncode or "\nverified     c: " not in ended.stdout:
                     wrong.append(ended.said)
         ok(not wrong, f"gemm of {dtype} on {name} verifies at every shape", *wrong)
 

@@ -212,7 +212,8 @@ static bool draw(struct injected *drawn, uint64_t (*counts)[DEFECTS], uint64_t i
     uint64_t place = random_next(state) % all[kind], interval = 0;
     for (; place >= counts[interval][kind]; interval++)
         place -= counts[interval][kind];
-    *drawn = (struct injected){.defect = {.kind = kind, .place = place, .random = random_next(state)}, .interval = interval};
+    *drawn = (struct injected){.defect = {.kind = kind, .place = place, .random = random_next(state)},
+                               .interval = interval};
     return true;
 }
 

@@ -274,7 +274,8 @@ static void swapped_edit(struct op *op)
     struct view one = *written_by(op), other;
     uint64_t size;
     unsigned axis = tiles_of(op, &one, &size);
-    uint64_t tile = put_in.defect->random % (one.shape[axis] / size - 1), step = one.stride[axis] * dtype_bytes[one.dtype];
+    uint64_t tile = put_in.defect->random % (one.shape[axis] / size - 1);
+    uint64_t step = one.stride[axis] * dtype_bytes[one.dtype];
     one.shape[axis] = size;
     one.offset += tile * size * step;
     other = one;

@@ -23,6 +23,7 @@
 #include "math.h"
 #include "schedule.h"
 #include "store/fill.h"
+#include "store/written.h"
 
 struct exec_stats exec_stats;
 const struct exec_check *exec_check;
@@ -94,7 +95,7 @@ static void *scratch_of(unsigned thread)
 
 static void do_math(const struct op *op)
 {
-    double *expected = is_checked(op) ? exec_check->expect_math(&op->math) : NULL;
+    void *expected = is_checked(op) ? exec_check->expect_math(&op->math) : NULL;
     math_run(&op->math);
     if (!expected)
         return;
@@ -215,8 +216,10 @@ static struct {
 
 static void reach(const struct view *view, bool writes, void *arg)
 {
-    (void)writes, (void)arg;
+    (void)arg;
     view_reach(view);
+    if (writes)
+        written_add(view);
 }
 
 /* Returns the number of operations. */
@@ -227,6 +230,7 @@ static uint32_t window_read(struct oplog_reader *reader)
     while (!schedule_is_full() && (window.op[count] = exec_next(reader))) {
         op_each_view(window.op[count], reach, NULL);
         window.level[count] = schedule_level(window.op[count]);
+        exec_stats.computes += window.op[count]->kind != OPKIND_memory;
         count++;
     }
     return count;

@@ -10,7 +10,7 @@ void exec_data_pass(void);
 
 /* What the data passes of this run did, and the host's seconds. */
 extern struct exec_stats {
-    uint64_t ops;
+    uint64_t ops, computes;                             /* computes: gemms and math ops */
     double seconds;
 } exec_stats;
 
@@ -24,9 +24,9 @@ struct difference {
 /* How every compute is checked; several threads call these. */
 struct exec_check {
     /* Before a math op, which may overwrite its operands: what it should give. */
-    double *(*expect_math)(const struct math *math);
+    void *(*expect_math)(const struct math *math);
     /* After it: compares its result with that, and frees it. */
-    struct difference (*math)(const struct op *op, double *expected);
+    struct difference (*math)(const struct op *op, void *expected);
     /* After a gemm, whose operands are unchanged. */
     struct difference (*gemm)(const struct op *op);
 };

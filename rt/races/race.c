@@ -306,8 +306,8 @@ void races_print(FILE *out)
         print_side(out, &race->side[1]);
     }
     if (is_incomplete())
-        fprintf(out, "races        not looked for after the first %" PRIu64 " of %" PRIu64 " operations; in all: --races on\n",
-                check.compared, check.compared + check.others);
+        fprintf(out, "races        not looked for after the first %" PRIu64 " of %" PRIu64 " operations; in all: "
+                "--races on\n", check.compared, check.compared + check.others);
 }
 
 static void write_side(struct json *json, const struct race_side *side)

@@ -18,7 +18,8 @@ void races_option(const char *text);
 /* Before a run, with data or without. */
 void races_begin(bool data);
 
-/* Whether races are looked for. If not, only race_not_called and what begins with `races` may be called. With RACES_AUTO it ends being so when there are too many operations. */
+/* Whether races are looked for, until there are too many operations. If not, only race_not_called and what begins with
+ * `races` may be called. */
 extern bool races_on;
 
 /* ---- what kernels and the host do */

@@ -26,6 +26,7 @@ static const char *const relation_names[RELATIONS] = {
 
 struct named_op {
     const char *name;
+    uint16_t number;                                    /* OP_add ... */
     struct op_traits traits;
     const struct evaluator *evaluator;
 };
@@ -37,11 +38,11 @@ static struct named_op op_of(struct call_site call, const char *name, unsigned o
         struct op_traits traits = op_traits(op);
         bool usual = traits.domain == DOMAIN_FLOATS || traits.domain == DOMAIN_ALL || traits.domain == DOMAIN_DEQUANT;
         if (usual && traits.operands == operands && !strcmp(op_names[op], name))
-            return (struct named_op){op_names[op], traits, evaluator_of(op, RELATION_eq)};
+            return (struct named_op){op_names[op], op, traits, evaluator_of(op, RELATION_eq)};
     }
     for (unsigned i = 0; name && i < RELATIONS; i++)
         if (operands == 2 && !strcmp(relation_names[i], name))
-            return (struct named_op){relation_names[i], op_traits(OP_cmp), evaluator_of(OP_cmp, (enum relation)i)};
+            return (struct named_op){relation_names[i], OP_cmp, op_traits(OP_cmp), evaluator_of(OP_cmp, (enum relation)i)};
     misuse_of(call, "there is no op '%s' of %s", name ? name : "", operands == 1 ? "one operand" : "two operands");
 }
 
@@ -223,24 +224,13 @@ static double relation_error(struct uncertain x, struct uncertain y)
     return error > 0 && fabs(x.value - y.value) <= error_allowance(error);
 }
 
-/* A function is computed in f32 to a few units in the last place, of an operand that was rounded on the way; the others
- * are rounded once. */
-static double op_power(const struct named_op *op, double x, double y, double f)
-{
-    double rounded = rounding_power(DTYPE_f32, f);
-    if (op->traits.exact)
-        return 0;
-    if (op->traits.domain == DOMAIN_FLOATS)
-        rounded = 8 * rounded + error_power(error_root(rounding_power(DTYPE_f32, x)) * op->evaluator->slope_x(x, y, f));
-    return op->traits.domain == DOMAIN_DEQUANT ? 2 * rounded : rounded;
-}
-
 static double result_error(const struct named_op *op, struct uncertain x, struct uncertain y, double f)
 {
     if (op->traits.domain == DOMAIN_COMPARE)
         return relation_error(x, y);
     return error_root(error_power(error_along_x(op->evaluator, x, y.value, f)) +
-                      error_power(error_along_y(op->evaluator, x.value, y, f)) + op_power(op, x.value, y.value, f));
+                      error_power(error_along_y(op->evaluator, x.value, y, f)) +
+                      evaluator_power(op->number, x.value, y.value, f));
 }
 
 static void work_rows(uint64_t first, uint64_t rows, void *arg)

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "datapass/math.h"
+#include "error.h"
 
 static double smaller(double x, double y)
 {
@@ -58,6 +59,32 @@ static const struct evaluator relations[RELATIONS] = {
 const struct evaluator *evaluator_of(uint16_t op, enum relation relation)
 {
     return op == OP_cmp ? &relations[relation] : &evaluators[op];
+}
+
+/* The least normal number of f32: a function that goes by way of a number above the largest one may be off by it. */
+#define LEAST_F32 0x1p-126
+
+/* A function is computed in f32 to a few units in the last place, of an operand that was rounded on the way; the others
+ * are rounded once. */
+double evaluator_power(uint16_t op, double x, double y, double f)
+{
+    struct op_traits traits = op_traits(op);
+    double rounded = rounding_power(DTYPE_f32, f);
+    if (traits.exact)
+        return 0;
+    if (traits.domain == DOMAIN_FLOATS)
+        rounded = 8 * rounded + error_power(LEAST_F32 * (1 + fabs(x)))
+                  + error_power(error_root(rounding_power(DTYPE_f32, x)) * evaluators[op].slope_x(x, y, f));
+    return traits.domain == DOMAIN_DEQUANT ? 2 * rounded : rounded;
+}
+
+double reduction_power(uint16_t op, double count, double value, double powers)
+{
+    bool mean = op_traits(op).reduction == REDUCTION_MEAN;
+    double divisor = mean ? count : 1, power = accumulation_power(DTYPE_f32, count, value * divisor, powers);
+    if (op_traits(op).exact)
+        return 0;
+    return error_power(error_root(power) / divisor) + (mean ? rounding_power(DTYPE_f32, value) : 0);
 }
 
 double evaluate_reduction(uint16_t op, bool whole, struct line line)

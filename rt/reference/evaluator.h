@@ -19,6 +19,13 @@ struct evaluator {
 /* A relation is only for cmp. */
 const struct evaluator *evaluator_of(uint16_t op, enum relation relation);
 
+/* The power of the error (error.h) of an op that the data pass computes of exact operands, before its result f is
+ * stored. */
+double evaluator_power(uint16_t op, double x, double y, double f);
+
+/* The power of the error of a reduction to a value, of `count` exact terms with the power `powers` in all. */
+double reduction_power(uint16_t op, double count, double value, double powers);
+
 /* Elements at equal distances. */
 struct line {
     const double *at;

@@ -11,12 +11,14 @@
 #include "datapass/exec.h"
 #include "host/host.h"
 #include "host/npy.h"
+#include "launch/launch.h"
 #include "machine/emitted.h"
 #include "machine/pe.h"
 #include "oplog/oplog.h"
 #include "races/race.h"
 #include "projection.h"
 #include "reference.h"
+#include "store/written.h"
 
 struct verification *verifications;
 void (*expect_compared)(const struct verification *v);
@@ -47,6 +49,17 @@ static bool same_shape(const struct kb_dims *a, const struct kb_dims *b)
     }
 }
 
+/* Kernels have run, and none of them has written the tensor. */
+static bool is_unwritten(const struct tensor *tensor)
+{
+    for (uint32_t i = 0; i < tensor->shards; i++) {
+        const struct shard *shard = &tensor->shard[i];
+        if (written_any(shard->memory, shard->offset, shard->elements * dtype_bytes[tensor->dtype]))
+            return false;
+    }
+    return launches;
+}
+
 void kb_expect_close_at(kb_tensor tensor, kb_ref ref, const char *file, uint32_t line)
 {
     struct call_site call = {"kb_expect_close", file, line};
@@ -72,6 +85,9 @@ void kb_expect_close_at(kb_tensor tensor, kb_ref ref, const char *file, uint32_t
     unsigned before = phase_enter(PHASE_reference);
     double began = clock_seconds();
     compare_tensor(v, ref);
+    v->unwritten = is_unwritten(tensor);
+    if (v->unwritten && v->verdict != VERDICT_WRONG)
+        v->verdict = VERDICT_UNWRITTEN;
     if (v->verdict == VERDICT_WRONG && races_on)
         tensor_each_row(tensor, false, find_writer, v);
     if (expect_compared)
@@ -83,7 +99,7 @@ void kb_expect_close_at(kb_tensor tensor, kb_ref ref, const char *file, uint32_t
 bool verification_failed(void)
 {
     for (const struct verification *v = verifications; v; v = v->next)
-        if (v->verdict == VERDICT_WRONG || v->verdict == VERDICT_WEAK)
+        if (v->verdict != VERDICT_OK && v->verdict != VERDICT_SKIPPED)
             return true;
     return false;
 }
@@ -97,6 +113,8 @@ static void print_first_wrong(FILE *out, const struct verification *v)
     fprintf(out, "  %" PRIu64 " of %" PRIu64 " elements are wrong; the first is ", v->wrong, v->tensor->elements);
     fprintf(out, "%s%s: got %.9g, expected %.9g, error %.3g, allowed %.3g\n", v->tensor->name, index, v->got,
             v->expected, fabs(v->got - v->expected), v->allowed);
+    if (v->unwritten)
+        fprintf(out, "  no kernel has written the tensor\n");
     if (v->writer)
         fprintf(out, "  it was written by %s, command %" PRIu32 " of kernel %s on %s, called at %s:%" PRIu32 "\n",
                 v->writer->name, v->writer->command, v->writer->kernel, pe_name(&kb_pe[v->writer->pe]),
@@ -106,14 +124,20 @@ static void print_first_wrong(FILE *out, const struct verification *v)
 static void print_verification(FILE *out, const struct verification *v)
 {
     static const char *const words[] = {[VERDICT_OK] = "verified", [VERDICT_WRONG] = "WRONG",
-                                        [VERDICT_WEAK] = "TOO WEAK", [VERDICT_ZEROS] = "NOT VERIFIED"};
+                                        [VERDICT_WEAK] = "TOO WEAK", [VERDICT_ZEROS] = "NOT VERIFIED",
+                                        [VERDICT_UNWRITTEN] = "NOT VERIFIED"};
     if (v->verdict == VERDICT_SKIPPED) {
         fprintf(out, "not checked  %s: --data off\n", v->tensor->name);
         return;
     }
     fprintf(out, "%-12s %s: ", words[v->verdict], v->tensor->name);
     if (v->verdict == VERDICT_ZEROS) {
-        fprintf(out, "it holds nothing but zeros, as expected; a memory that no kernel writes does too\n");
+        fprintf(out, "it holds nothing but zeros, as expected; a memory that no kernel writes does too. Choose data "
+                "with another result\n");
+        return;
+    }
+    if (v->verdict == VERDICT_UNWRITTEN) {
+        fprintf(out, "no kernel has written it; it holds what is expected without them\n");
         return;
     }
     fprintf(out, "largest error %.3g, %.2g times its bound; |error| / |expected| %.2g; power %.2g %%\n", v->max_error,
@@ -132,6 +156,8 @@ static void print_verification(FILE *out, const struct verification *v)
 
 void verifications_print(FILE *out)
 {
+    if (!verifications && oplog_on)
+        fprintf(out, "not checked  no tensor: the bench expects nothing\n");
     for (const struct verification *v = verifications; v; v = v->next)
         print_verification(out, v);
 }
@@ -177,12 +203,13 @@ static void write_verification(struct json *json, const struct verification *v)
 {
     static const char *const words[] = {
         [VERDICT_OK] = "ok",       [VERDICT_WRONG] = "wrong",     [VERDICT_WEAK] = "too weak",
-        [VERDICT_ZEROS] = "zeros", [VERDICT_SKIPPED] = "skipped",
+        [VERDICT_ZEROS] = "zeros", [VERDICT_UNWRITTEN] = "unwritten", [VERDICT_SKIPPED] = "skipped",
     };
     json_object(json, NULL);
     json_string(json, "tensor", v->tensor->name);
     json_string(json, "status", words[v->verdict]);
     if (v->verdict != VERDICT_SKIPPED) {
+        json_bool(json, "written", !v->unwritten);
         json_double(json, "max_err", v->max_error);
         json_double(json, "max_share", v->max_share);
         json_double(json, "relative", v->relative);

@@ -19,6 +19,7 @@ enum verdict {
     VERDICT_WRONG,
     VERDICT_WEAK,                                       /* right within bounds that allow too much */
     VERDICT_ZEROS,                                      /* right, but nothing else than zeros was expected */
+    VERDICT_UNWRITTEN,                                  /* right, but no kernel has written it */
     VERDICT_SKIPPED,                                    /* --data off */
 };
 
@@ -32,6 +33,7 @@ struct verification {
     uint64_t wrong;                                     /* elements */
     uint64_t position;                                  /* of the first wrong one */
     double got, expected, allowed;                      /* there */
+    bool unwritten;                                     /* no kernel has written a byte of it */
     uint64_t sampled;                                   /* elements; 0: all were compared (projection.h) */
     double missed;                                      /* then: the probability of missing a tile off by its RMS */
     const struct op_ref *writer;                        /* who wrote it, held; NULL: not known (race.h) */
@@ -44,7 +46,7 @@ extern struct verification *verifications;
 /* Called after each comparison; NULL: nothing is. */
 extern void (*expect_compared)(const struct verification *v);
 
-/* Whether one of them is wrong or too weak. */
+/* Whether one of them is neither right with some power nor skipped. */
 bool verification_failed(void);
 
 void verifications_print(FILE *out);

@@ -1,6 +1,7 @@
 /* recheck.c: gemms and math ops in f64 and in integers, compared with what the data pass made of them.
  *
- * f64 holds the products and sums of f32 closely enough, and those of i8 exactly, until they wrap. */
+ * f64 holds the products and sums of f32 closely enough, and those of i8 exactly, until they wrap. Operands are exact, so
+ * the bound of an element has the op's own rounding errors alone (error.h). */
 #include "recheck.h"
 
 #include <float.h>
@@ -13,6 +14,7 @@
 #include "datapass/blas.h"
 #include "datapass/gemm.h"
 #include "datapass/math.h"
+#include "error.h"
 #include "evaluator.h"
 #include "kb/arith.h"
 #include "machine/command.h"
@@ -27,6 +29,7 @@ struct gemm_check {
     uint64_t row, rows, column, columns;
     double *a, *b, *sum;
     double *error;                                      /* how far each sum may be off */
+    double *row_powers, *column_powers;                 /* sums of squares of the powers of the elements of A, of B */
     double max_a, max_b;
     bool whole;                                         /* the sums are those of i32, which wrap */
 };
@@ -45,6 +48,18 @@ static void copy_out(const struct view *m, uint64_t i, uint64_t rows, uint64_t j
             double x = to[r * columns + c] = matrix_element(m, i + r, j + c);
             *max = fabs(x) > *max && isfinite(x) ? fabs(x) : *max;
         }
+}
+
+/* How far an op of exact operands may be off, before its result is stored. */
+static double own_error(uint16_t op, double x, double y, double value)
+{
+    return error_allowance(error_root(evaluator_power(op, x, y, value)));
+}
+
+/* How far a stored value may be off whose computed value may be off by `error`. */
+static double stored_error(enum dtype dtype, double value, double error)
+{
+    return dtype_is_float(dtype) ? rounding_bound(dtype, fabs(value) + error) + error : error;
 }
 
 /* An epilogue of x at an element of C. */
@@ -71,8 +86,10 @@ static double error_of(const struct gemm_check *check, const struct gemm_epilogu
     double down = fabs(applied(check, e, x - error, row, column) - value);
     if (isnan(up) || isnan(down) || fabs(value) > FLT_MAX)
         return INFINITY;
-    double rounding = op_traits(e->op).domain == DOMAIN_CAST ? dtype_tolerance(check->gemm->c.dtype) : 1e-6;
-    return fmax(up, down) + rounding * fabs(value);
+    if (op_traits(e->op).domain == DOMAIN_CAST)
+        return fmax(up, down) + rounding_bound(check->gemm->c.dtype, value);
+    double y = e->has_operand ? matrix_element(&e->operand, row, column) : e->scalar;
+    return fmax(up, down) + own_error(e->op, x, y, value);
 }
 
 static void apply_epilogue(struct gemm_check *check, const struct gemm_epilogue *e)
@@ -98,17 +115,31 @@ static void apply_scope(struct gemm_check *check, enum scope scope)
             apply_epilogue(check, &check->gemm->epilogue[i]);
 }
 
-/* Adds to the errors what summing `depth` products may be off by: sqrt(depth) max|A| max|B| tolerances, unbounded if a
- * partial sum may exceed f32. */
+/* Adds the powers of the rows of A and the columns of B of a slice. */
+static void add_powers(struct gemm_check *check, uint64_t depth)
+{
+    for (uint64_t i = 0; i < check->rows * depth; i++) {
+        double power = error_power(check->a[i]);
+        check->row_powers[i / depth] += power * power;
+    }
+    for (uint64_t i = 0; i < depth * check->columns; i++) {
+        double power = error_power(check->b[i]);
+        check->column_powers[i % check->columns] += power * power;
+    }
+}
+
+/* Adds to the errors what summing `depth` products may be off by, unbounded if a partial sum may exceed f32. The powers
+ * of the products are at most the roots of those of rows and columns (Cauchy-Schwarz). */
 static void widen_errors(struct gemm_check *check, uint64_t depth)
 {
-    enum dtype dtype = dtype_is_float(check->gemm->c.dtype) ? check->gemm->c.dtype : DTYPE_f32;
-    double most = check->max_a * check->max_b;
-    double more = check->whole ? 0 : dtype_tolerance(dtype) * sqrt((double)depth) * most;
-    if (!check->whole && most * (double)depth > FLT_MAX)
-        more = INFINITY;
-    for (uint64_t i = 0; i < check->rows * check->columns; i++)
-        check->error[i] += more;
+    bool exceeds = check->max_a * check->max_b * (double)depth > FLT_MAX;
+    for (uint64_t i = 0; i < check->rows * check->columns && !check->whole; i++) {
+        double powers = sqrt(check->row_powers[i / check->columns] * check->column_powers[i % check->columns]);
+        double power = accumulation_power(DTYPE_f32, (double)depth, check->sum[i], powers);
+        check->error[i] += exceeds ? (double)INFINITY : error_allowance(error_root(power));
+    }
+    memset(check->row_powers, 0, check->rows * sizeof *check->row_powers);
+    memset(check->column_powers, 0, check->columns * sizeof *check->column_powers);
 }
 
 static void compute(struct gemm_check *check)
@@ -119,6 +150,8 @@ static void compute(struct gemm_check *check)
     check->whole = !dtype_is_float(g->a.dtype);
     check->max_a = check->max_b = 0;
     memset(check->error, 0, elements * sizeof *check->error);
+    memset(check->row_powers, 0, check->rows * sizeof *check->row_powers);
+    memset(check->column_powers, 0, check->columns * sizeof *check->column_powers);
     for (uint64_t k = 0, end; k < depth; k = end) {
         uint64_t tile_end = kb_min((k / tile + 1) * tile, depth);
         end = kb_min(k + DEPTH, tile_end);
@@ -126,6 +159,7 @@ static void compute(struct gemm_check *check)
         copy_out(&g->b, k, end - k, check->column, check->columns, check->b, &check->max_b);
         blas_dgemm(check->rows, check->columns, end - k, check->a, end - k, check->b, check->columns, k > 0,
                    check->sum, check->columns);
+        add_powers(check, end - k);
         for (uint64_t i = 0; i < elements && check->whole; i++)
             check->sum[i] = dtype_wrapped(DTYPE_i32, (int64_t)check->sum[i]);
         if (end < tile_end)
@@ -137,15 +171,13 @@ static void compute(struct gemm_check *check)
     apply_scope(check, SCOPE_ONCE);
 }
 
-/* The s of what epilogues give is 1. */
 static struct difference compare(const struct gemm_check *check, const struct op *op)
 {
     const struct view *c = &check->gemm->c;
-    double scale = check->gemm->epilogues > 0 ? 1 : 0;
     for (uint64_t i = 0; i < check->rows * check->columns; i++) {
         uint64_t row = check->row + i / check->columns, column = check->column + i % check->columns;
         double expected = check->sum[i], got = matrix_element(c, row, column);
-        double allowed = check->error[i] + dtype_tolerance(c->dtype) * (scale + fabs(expected));
+        double allowed = stored_error(c->dtype, expected, check->error[i]);
         if (!isfinite(check->error[i]) || dtype_close(c->dtype, got, expected, allowed))
             continue;
         return (struct difference){.op = op, .index = {row, column}, .got = got, .allowed = allowed,
@@ -159,12 +191,14 @@ static struct difference check_gemm(const struct op *op)
     const struct gemm *g = &op->gemm;
     uint64_t rows = kb_min(ROWS, g->c.shape[0]), columns = kb_min(COLUMNS, g->c.shape[1]);
     uint64_t depth = kb_min(DEPTH, g->a.shape[1]);
-    double *memory = malloc(((rows + columns) * depth + 2 * rows * columns) * sizeof *memory);
+    double *memory = malloc(((rows + columns) * (depth + 1) + 2 * rows * columns) * sizeof *memory);
     if (!memory)
         die("no memory to check a gemm:");
     struct gemm_check check = {.gemm = g, .a = memory, .b = memory + rows * depth};
     check.sum = memory + (rows + columns) * depth;
     check.error = check.sum + rows * columns;
+    check.row_powers = check.error + rows * columns;
+    check.column_powers = check.row_powers + rows;
     struct difference found = {0};
     for (check.row = 0; check.row < g->c.shape[0] && !found.op; check.row += ROWS)
         for (check.column = 0; check.column < g->c.shape[1] && !found.op; check.column += COLUMNS) {
@@ -202,79 +236,88 @@ static bool is_whole(const struct math *math)
            domain != DOMAIN_DEQUANT;
 }
 
-static double expect_element(const struct math *math, const uint64_t index[VIEW_RANK])
+/* What an element should be, and how far it may be off before it is stored. */
+struct expected {
+    double value, error;
+};
+
+static struct expected expect_element(const struct math *math, const uint64_t index[VIEW_RANK])
 {
     const struct evaluator *evaluator = evaluator_of(math->op, math->relation);
+    bool whole = is_whole(math);
     double x[MATH_OPERANDS] = {0};
     for (unsigned i = 0; i < math->operands; i++)
-        x[i] = math->has_scalar && i + 1 == math->operands ? math->scalar : element(&math->operand[i], index);
-    if (!is_whole(math))
-        return evaluator->value(x[0], x[1], x[2]);
-    return dtype_wrapped(math->to.dtype, evaluator->whole((int64_t)x[0], (int64_t)x[1], (int64_t)x[2]));
+        if (math->has_scalar && i + 1 == math->operands)
+            x[i] = whole ? math->scalar : (double)(float)math->scalar;
+        else
+            x[i] = element(&math->operand[i], index);
+    if (whole)
+        return (struct expected){dtype_wrapped(math->to.dtype, evaluator->whole((int64_t)x[0], (int64_t)x[1],
+                                                                                (int64_t)x[2])), 0};
+    double value = evaluator->value(x[0], x[1], x[2]);
+    return (struct expected){value, math->op == OP_cmp ? 0 : own_error(math->op, x[0], x[1], value)};
 }
 
-/* Reduces the line of the operand at an index. A sum is off by the rounding errors of its terms: `scale` is raised to the
- * s of the tolerance, unbounded if a partial sum may exceed f32. */
-static double expect_reduced(const struct math *math, uint64_t index[VIEW_RANK], double *line, double *scale)
+/* Reduces the line of the operand at an index. Its error is infinite if a partial sum may exceed f32. */
+static struct expected expect_reduced(const struct math *math, uint64_t index[VIEW_RANK], double *line)
 {
     uint64_t depth = math->operand[0].shape[math->axis];
     bool whole = is_whole(math);
-    double sizes = 0, most = 0;
+    double sizes = 0, powers = 0;
     for (uint64_t k = 0; k < depth; k++) {
         index[math->axis] = k;
         line[k] = element(&math->operand[0], index);
         sizes += fabs(line[k]);
-        most = fmax(most, fabs(line[k]));
+        powers += error_power(line[k]);
     }
     index[math->axis] = 0;
-    if (!op_traits(math->op).exact && !whole)
-        *scale = fmax(*scale, sizes > FLT_MAX ? (double)INFINITY : sqrt((double)depth) * most);
     double value = evaluate_reduction(math->op, whole, (struct line){line, depth, 1});
-    return whole ? dtype_wrapped(math->to.dtype, (int64_t)value) : value;
+    if (whole)
+        return (struct expected){dtype_wrapped(math->to.dtype, (int64_t)value), 0};
+    bool exceeds = !op_traits(math->op).exact && sizes > FLT_MAX;
+    double power = reduction_power(math->op, (double)depth, value, powers);
+    return (struct expected){value, exceeds ? (double)INFINITY : error_allowance(error_root(power))};
 }
 
-static double *doubles(uint64_t count)
+static void *memory_for(uint64_t count, size_t size)
 {
-    double *at = malloc(count * sizeof *at);
+    void *at = malloc(count * size);
     if (!at)
         die("no memory to check a math op:");
     return at;
 }
 
-/* The values of all elements, and behind them the s of the tolerance. */
-static double *expect_math(const struct math *math)
+static void *expect_math(const struct math *math)
 {
     uint64_t count = view_elements(&math->to), index[VIEW_RANK];
-    double *expected = doubles(count + 1), *line = NULL;
-    if (math->axis != NO_AXIS)
-        line = doubles(math->operand[0].shape[math->axis]);
+    struct expected *expected = memory_for(count, sizeof *expected);
+    double *line = math->axis == NO_AXIS ? NULL : memory_for(math->operand[0].shape[math->axis], sizeof *line);
     for (unsigned i = 0; i < math_views(math); i++)
         view_reach(&math->operand[i]);
-    expected[count] = 1;
     for (uint64_t i = 0; i < count; i++) {
         index_of(math->to.shape, i, index);
-        expected[i] = line ? expect_reduced(math, index, line, &expected[count]) : expect_element(math, index);
+        expected[i] = line ? expect_reduced(math, index, line) : expect_element(math, index);
     }
     free(line);
     return expected;
 }
 
-static struct difference check_math(const struct op *op, double *expected)
+static struct difference check_math(const struct op *op, void *all)
 {
+    const struct expected *expected = all;
     const struct view *to = &op->math.to;
     uint64_t count = view_elements(to), index[VIEW_RANK];
-    double tolerance = dtype_tolerance(to->dtype), scale = expected[count];
     struct difference found = {0};
-    for (uint64_t i = 0; i < count && !found.op && isfinite(scale); i++) {
+    for (uint64_t i = 0; i < count && !found.op; i++) {
         index_of(to->shape, i, index);
-        double want = dtype_in_range(to->dtype, expected[i]), got = element(to, index);
-        double allowed = tolerance * (scale + fabs(expected[i]));
-        if (dtype_close(to->dtype, got, expected[i], allowed))
+        double want = dtype_in_range(to->dtype, expected[i].value), got = element(to, index);
+        double allowed = stored_error(to->dtype, expected[i].value, expected[i].error);
+        if (!isfinite(expected[i].error) || dtype_close(to->dtype, got, expected[i].value, allowed))
             continue;
         found = (struct difference){.op = op, .got = got, .expected = want, .allowed = allowed,
                                     .index = {index[0], index[1], index[2], index[3]}};
     }
-    free(expected);
+    free(all);
     return found;
 }
 

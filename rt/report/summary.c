@@ -454,8 +454,10 @@ void summary_print(FILE *out, const struct host_times *host)
     verifications_print(out);
     if (exec_difference.op)
         summary_print_difference(out, &exec_difference);
+    else if (exec_check && exec_stats.computes)
+        fprintf(out, "verified     every operation that computes, of %" PRIu64 "\n", exec_stats.computes);
     else if (exec_check)
-        fprintf(out, "verified     every operation of %" PRIu64 "\n", exec_stats.ops);
+        fprintf(out, "not checked  no operation: none of %" PRIu64 " computes\n", exec_stats.ops);
     if (kept_out.commands)
         fprintf(out, "kept out     %" PRIu64 " command%s of the op log, the first by %s at %s:%" PRIu32 "; a result of "
                 "theirs\n             was not computed, and what was verified does not have it\n", kept_out.commands,

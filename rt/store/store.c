@@ -12,6 +12,7 @@
 #include "common/fail.h"
 #include "contents.h"
 #include "operation.h"
+#include "written.h"
 
 enum { FIRST_BYTES = 64 << 10 };
 
@@ -136,5 +137,6 @@ void store_reset(void)
     contents_reset();
     memories_forget();
     allocator_reset();
+    written_reset();
     op_refs_reset();
 }

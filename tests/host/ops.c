@@ -137,6 +137,20 @@ static kb_ref reference(const char *op, const char *form, const struct op_args *
     return !strcmp(form, "number") ? kb_ref_binary(op, args->x, 3) : kb_ref_binary(op, args->x, args->y);
 }
 
+/* Gives floats the values 1 and 2, in no order: some are equal. */
+static void write_few(kb_tensor tensor, enum kb_dtype dtype, uint64_t elements)
+{
+    uint64_t bytes = kb_dtype_bytes(dtype);
+    uint8_t *data = kb_array(uint8_t, elements * bytes);
+    static uint32_t random = 1;
+    for (uint64_t i = 0; i < elements; i++) {
+        random = random * 1664525 + 1013904223;
+        uint16_t high = random >> 31 ? 0x4000 : dtype == KB_f16 ? 0x3c00 : 0x3f80;
+        memcpy(data + (i + 1) * bytes - 2, &high, 2);
+    }
+    kb_write(tensor, data);
+}
+
 /* An operand: as x, a row, a column, or n x n; random. */
 static kb_tensor operand(const char *name, const char *dtype, const char *form, struct kb_pes pes)
 {
@@ -146,7 +160,10 @@ static kb_tensor operand(const char *name, const char *dtype, const char *form, 
     bool whole = dtype[0] == 'i' || dtype[0] == 'u', by_columns = kb_int(axis) == 0;
     kb_tensor made = kb_tensor_new(name, kb_dtype(dtype), dims, row || square ? kb_copies(KB_HBM, pes)
                                    : by_columns ? kb_cols(KB_HBM, pes) : kb_rows(KB_HBM, pes));
-    kb_fill_uniform(made, kb_real(low), whole ? 100 : 2);
+    if (!whole && !strcmp(kb_text(op), "eq"))
+        write_few(made, kb_dtype(dtype), row ? n : !strcmp(form, "column") ? m : m * n);
+    else
+        kb_fill_uniform(made, kb_real(low), whole ? 100 : 2);
     return made;
 }
 

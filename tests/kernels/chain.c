@@ -44,6 +44,8 @@ KB_BENCH(chain, "products of products", KB_BOOL(peek, false, "look at results in
     kb_fill_normal(b, 0, 1);
     kb_fill_uniform(x, 0, 1);
     kb_fill(y, 0.5);
+    kb_tensor half = matrix("half", left);
+    kb_fill(half, 0.5);
     kb_future here = kb_launch(chain, left.pes, &(struct chain_args){a, b, c});
     kb_future there = kb_launch(once, right.pes, &(struct chain_args){x, y, z});
     kb_wait(there);
@@ -53,11 +55,11 @@ KB_BENCH(chain, "products of products", KB_BOOL(peek, false, "look at results in
     kb_expect_close(z, kb_ref_gemm(x, y));
     kb_wait(kb_launch(once, left.pes, &(struct chain_args){a, b, ab}));
     kb_expect_close(c, kb_ref_gemm(ab, b));
-    kb_fill(a, 0);                                      /* after the launches that read it, before this one */
+    kb_fill(a, 0.5);                                    /* after the launches that read it, before this one */
     kb_wait(kb_launch(once, left.pes, &(struct chain_args){a, b, ab}));
     kb_fill(a, 1);
     if (kb_bool(peek))
         printf("ab[5] = %g\n", kb_peek(ab, 5));
-    kb_expect_close(ab, kb_ref_gemm(c, matrix("zeros", left)));
+    kb_expect_close(ab, kb_ref_gemm(half, b));
     kb_launch(once, right.pes, &(struct chain_args){x, z, y});
 }

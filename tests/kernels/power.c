@@ -105,6 +105,17 @@ static void chain(struct kb_place place)
     kb_expect_close(y, product);
 }
 
+/* A tensor that holds what is expected without a kernel; or no expectation. */
+static void untouched(struct kb_place place, bool expected)
+{
+    kb_tensor x = kb_tensor_new("x", KB_f16, kb_2d(4, 4), place), c = kb_tensor_new("c", KB_f16, kb_2d(4, 4), place);
+    kb_fill(x, 1.5);
+    kb_fill(c, 1.5);
+    kb_wait(kb_launch(nothing, place.pes, &(struct power_args){.c = c}));
+    if (expected)
+        kb_expect_close(c, kb_ref_unary("copy", x));
+}
+
 KB_BENCH(power, "kernels that are wrong", KB_TEXT(what, "", "how"), KB_WORD(dtype, "f32 f16 bf16", "of a gemm"),
          KB_INT(keys, 16, 0, 2048, "that attention works on; 0: no kernel"),
          KB_INT(m, 64, 1, 1 << 20, "rows of a gemm"), KB_REAL(off, 0, -1, 1, "is added to each element of a gemm"))
@@ -114,6 +125,8 @@ KB_BENCH(power, "kernels that are wrong", KB_TEXT(what, "", "how"), KB_WORD(dtyp
         attention((uint64_t)kb_int(keys), place);
     else if (is("chain"))
         chain(place);
+    else if (is("untouched") || is("unexpected"))
+        untouched(place, is("untouched"));
     else if (is("block"))
         gemm(kb_dtype(kb_word(dtype)), (uint64_t)kb_int(m), 1024, 1024, place, kb_real(off));
     else

@@ -60,6 +60,16 @@ static void alone(struct tl *tl, struct tl_shard far, struct tl_shard x, struct 
         tl_handle load = tl_load_async(tl, x, far), second = tl_load_async(tl, y, other);
         tl_wait(tl, load), tl_after(tl, load), tl_add(tl, y, x, y), tl_wait(tl, second);
     }
+    if (is("after_fork")) {                             /* two after one; what comes after the second reads the first's */
+        struct tl_shard z = tl_alloc(tl, KB_f32, 4, 8), w = tl_alloc(tl, KB_f32, 4, 8);
+        tl_handle load = tl_load_async(tl, x, far);
+        tl_after(tl, load);
+        tl_handle one = tl_math_async(tl, "add", y, x, x);
+        tl_after(tl, load);
+        tl_handle two = tl_math_async(tl, "add", z, x, x);
+        tl_after(tl, one), tl_math_async(tl, "add", w, x, x);
+        tl_after(tl, two), tl_store_async(tl, other, y);
+    }
     if (is("after_chain")) {
         tl_handle load = tl_load_async(tl, x, far);
         tl_after(tl, load);
@@ -147,7 +157,8 @@ KB_KERNEL(racing_store, struct racing_args)
 
 KB_BENCH(racing, "operations in some order or none",
          KB_WORD(what, "none load_use load_wait math_store math_wait reuse reuse_wait late_wait stores loads columns "
-                       "shared_column gemm_store gemm_apart after after_two after_one after_chain both_store both_load "
+                       "shared_column gemm_store gemm_apart after after_two after_one after_fork after_chain "
+                       "both_store both_load "
                        "own_rows store_load told told_early told_one heard_late told_on reply no_reply behind "
                        "behind_after beside often "
                        "told_after told_other sent_before after_recv at_once in_turn", ""))
