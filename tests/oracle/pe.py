@@ -139,8 +139,14 @@ class Pe:
     # ---- issue
 
     def issue(self):
-        while not self.stopped and any(queue.entries for queue in self.waiting) and self.visit():
+        while not self.stopped and self.something_waits() and self.visit():
             pass
+
+    def something_waits(self):
+        for queue in self.waiting:                      # asked most often of all: a loop takes half the time of any()
+            if queue.entries:
+                return True
+        return False
 
     def visit(self):
         started = False
