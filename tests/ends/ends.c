@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char *what;
@@ -95,12 +96,22 @@ static void endless(struct tl *tl, struct tl_shard a)
     if (is("loop") && tl_pe(tl) == 1)
         for (;;)
             turns++;
+    if (is("sleep") && tl_pe(tl) == 1) {                /* as loop, but the processor is free for the first 11 s */
+        for (time_t begin = time(NULL); time(NULL) - begin < 11;)
+            usleep(20000);
+        for (;;)
+            turns++;
+    }
     while (is("loop_calls"))
         tl_free(tl, tl_alloc(tl, KB_i8, 64));
     while (is("loop_heap"))
         free(malloc(64 + turns++ % 64));
     while (is("delay"))
         tl_delay(tl, 1000000);
+    while (is("slow_delay")) {                          /* as delay, but the processor is free */
+        usleep(20000);
+        tl_delay(tl, 2000000);
+    }
     while (is("delay_0"))
         tl_delay(tl, 0);
     while (is("loads"))
@@ -150,8 +161,8 @@ KB_KERNEL(scattered, struct ends_args)
 
 #define WORDS                                                                                                          \
     "none abort assert raise raise_abort free segv overflow exit _exit _Exit quick_exit exit_7 pthread_exit fork "    \
-    "fork_exit fork_abort fork_exec tl_load tl_delay tl_fail tl_alloc jump_kernel jump_bench jump_wait loop loop_calls "        \
-    "loop_heap delay delay_0 loads heap fill"
+    "fork_exit fork_abort fork_exec tl_load tl_delay tl_fail tl_alloc jump_kernel jump_bench jump_wait loop loop_calls "  \
+    "loop_heap sleep delay slow_delay delay_0 loads heap fill"
 
 static kb_tensor tensor(struct kb_pes pes)
 {
