@@ -4,7 +4,7 @@
 tests/state/fields.c changes one field of one PE at some time; tests/state/saved.c saves and restores the state. A row
 passes if there are a machine, a program and a time at which fast-forward gives the result of every event, and another
 result, or fewer skipped services, when it does not read that row. All rows that are compared, copied, shifted, counted
-or saved are tried.
+or saved are tried; under the sanitizers those of FIRST on two of the machines, and those that are saved.
 """
 import itertools
 import json
@@ -158,6 +158,8 @@ tried = []                                              # the operation and the 
 
 def search(simulators, test, row, programs, check):
     """Looks for a machine and a program for which check(simulator, program) holds."""
+    if SAN and FIRST.get(test, ("",))[0] not in simulators:
+        return
     tried.append(test)
     pairs = [(machine, program) for program in programs for machine in simulators]
     if (first := FIRST.get(test)) in pairs:
@@ -167,7 +169,7 @@ def search(simulators, test, row, programs, check):
         if check(simulators[machine], program):
             ok(True, f"{test} is needed on machine {machine} with program {program}")
             return
-        if time.monotonic() - began > (240 if SAN else 60) * SLOW:
+        if time.monotonic() - began > 60 * SLOW:
             break
     ok(False, f"{test} is needed on some machine with some program", f"results are the same without the row {row}")
 
@@ -242,11 +244,13 @@ def listed():
 
 
 def main():
-    simulators = {name: Simulator(name, values, "fields") for name, values in MACHINES.items()}
+    chosen = ("tight", "cubes") if SAN else MACHINES
+    simulators = {name: Simulator(name, MACHINES[name], "fields") for name in chosen}
     fields(simulators)
     sleeps(simulators)
     saved(Simulator("saves", SAVES, "saved"))
-    listed()
+    if not SAN:
+        listed()
     done()
 
 
