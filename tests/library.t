@@ -3,8 +3,9 @@
 SIPs, some on 4 SIPs, the race check finds nothing, and no run is faster than the bounds of its problem and of its algorithm.
 
 tests/library/BENCH.jsonl has a point of a sweep on each line: parameters of the bench, and "on", the machines of that
-point by the names below; without it the point is for all of them but the last one. Under the sanitizers each point is on every second of
-its machines, without the largest. limit: 600
+point by the names below; without it the point is for all of them but the last one. Under the sanitizers each point is on
+one of its machines, without the largest; those that take longest have "plain": true, and are left to the plain build.
+limit: 600
 """
 import json
 import os
@@ -26,13 +27,17 @@ LARGE = ("ref_sip",)                                    # not under the sanitize
 
 def points_of(bench, machine):
     lines = [json.loads(line) for line in read(os.path.join(POINTS, bench + ".jsonl")).splitlines()]
-    return [{name: value for name, value in line.items() if name != "on"}
-            for number, line in enumerate(lines) if machine in machines_of(line, number)]
+    return [{name: value for name, value in line.items() if name not in ("on", "plain")}
+            for number, line in enumerate(lines)
+            if machine in machines_of(line, number) and not (SAN and line.get("plain"))]
 
 
 def machines_of(point, number):
-    machines = [machine for machine in point.get("on", [name for name in MACHINES if name not in FEW]) if not (SAN and machine in LARGE)]
-    return (machines[number % 2::2] or machines) if SAN else machines
+    machines = point.get("on", [name for name in MACHINES if name not in FEW])
+    if not SAN:
+        return machines
+    machines = [machine for machine in machines if machine not in LARGE]
+    return machines[number % len(machines):][:1] if machines else []
 
 
 def bounded(answer):
