@@ -55,12 +55,13 @@ static struct writer writer_of(const struct fill *fill)
     return (struct writer){fill, mix(fill_seed ^ mix(fill->tensor->number))};
 }
 
-/* Elements at consecutive positions. */
+/* Elements at consecutive positions, which `to` need not be aligned for. */
 static void write_elements(const struct writer *w, uint64_t position, uint64_t count, uint8_t *to)
 {
     enum dtype dtype = w->fill->tensor->dtype;
     uint64_t size = dtype_bytes[dtype];
     double values[CHUNK];
+    uint64_t elements[CHUNK];
     if (w->fill->kind == KB_GIVEN) {
         memcpy(to, (const uint8_t *)w->fill->given + position * size, count * size);
         return;
@@ -69,7 +70,8 @@ static void write_elements(const struct writer *w, uint64_t position, uint64_t c
         uint64_t chunk = kb_min(count - done, CHUNK);
         for (uint64_t i = 0; i < chunk; i++)
             values[i] = w->fill->kind == KB_CONSTANT ? w->fill->x : value(w, position + done + i);
-        dtype_from_f64(dtype, values, to + done * size, chunk);
+        dtype_from_f64(dtype, values, elements, chunk);
+        memcpy(to + done * size, elements, chunk * size);
     }
 }
 
