@@ -283,6 +283,11 @@ done_ps = [[row["done_ps"] - result["memory"][0]["done_ps"] for row in result.ge
 ok(done_ps == [[0, 100000, 200000], [0, 2 * MORE["host"], MORE["host"]]],
    "an m_cpu that prefers the last request lets it pass the one before", done_ps)
 
+for bench in (("gemm", *GEMM), ("all_reduce", "size=4096")):
+    ended = run(varied_program, "run", *bench)
+    ok(ended.returncode == 0 and "verified" in ended.stdout,
+       f"{bench[0]} verifies with other times and orders in every component", ended.said)
+
 # ---- parameters
 
 PROBE = write(scratch("params.c"), "#include <kb/impl.h>\n" + "".join(
