@@ -103,13 +103,27 @@ static void do_math(const struct op *op)
     keep_first(&difference);
 }
 
+/* Makes the pages of a result at once: that is faster than one by one, at their first touch. */
+static void populate(const struct view *to, uint64_t least_bytes)
+{
+    uint64_t span = view_span(to);
+    if (span >= least_bytes && view_is_dense(to))
+        store_populate(to->memory, to->offset, span);
+}
+
 static void do_copy(const struct copy *copy)
 {
-    enum { WORTH_POPULATING = 64 << 10 };
-    uint64_t span = view_span(&copy->to);
-    if (span >= WORTH_POPULATING && view_is_dense(&copy->to))
-        store_populate(copy->to.memory, copy->to.offset, span);
+    populate(&copy->to, 64 << 10);
     view_copy(&copy->to, &copy->from);
+}
+
+/* A gemm that shares no operand with others often writes pages that nothing has touched before. */
+static void do_block(const struct task *task, void *scratch)
+{
+    const struct gemm_grid *grid = task->grid;
+    if (task->block == 0 && grid->rows == 1 && grid->columns == 1)
+        populate(&grid->gemm[0]->c, 16 << 10);
+    gemm_block(grid, task->block, scratch);
 }
 
 static void do_task(uint64_t i, unsigned thread, void *tasks)
@@ -117,7 +131,7 @@ static void do_task(uint64_t i, unsigned thread, void *tasks)
     const struct task *task = &((const struct tasks *)tasks)->at[i];
     const struct op *op = task->op;
     if (!op)
-        gemm_block(task->grid, task->block, scratch_of(thread));
+        do_block(task, scratch_of(thread));
     else if (op->kind == OPKIND_gemm)
         gemm_run(&op->gemm, scratch_of(thread));
     else if (op->kind == OPKIND_math)

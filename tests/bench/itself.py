@@ -42,10 +42,10 @@ def ref_sip(setting):
     return setting.simulator(os.path.join(ROOT, "topologies", "ref_sip.yaml"), "-k", os.path.join(HERE, "gemm.c"))
 
 
-def bench_host(setting, *words):
-    """What a run of gemm.c's bench on ref_sip says of the host."""
+def bench_host(setting, *words, bench="spread_gemm"):
+    """What a run of gemm.c's bench on ref_sip, or of one of the library, says of the host."""
     result = setting.path("run.json")
-    cpu_s(ref_sip(setting), "run", "spread_gemm", *words, "--json", result)
+    cpu_s(ref_sip(setting), "run", bench, *words, "--json", result)
     with open(result, encoding="utf-8") as file:
         return json.load(file)["host"]
 

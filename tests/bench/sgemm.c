@@ -1,4 +1,5 @@
-/* sgemm.c: sgemm SIZE: seconds of one cblas_sgemm of square matrices, on one thread, after a small one. */
+/* sgemm.c: sgemm SIZE [COUNT]: seconds of one cblas_sgemm of square matrices, or of COUNT of them, each of matrices of its
+ * own, whose results go where nothing has been written, on one thread, after a small one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -16,18 +17,20 @@ static double seconds(void)
 
 int main(int count, char **words)
 {
-    int size = count == 2 ? atoi(words[1]) : 0;
-    if (size < 64)
+    int size = count > 1 ? atoi(words[1]) : 0, products = count > 2 ? atoi(words[2]) : 1;
+    if (size < 64 || products < 1)
         return 2;
-    float *all = malloc(3 * sizeof *all * (size_t)size * (size_t)size);
+    size_t elements = (size_t)size * (size_t)size, each = elements * (size_t)products;
+    float *all = malloc(3 * sizeof *all * each);
     if (!all)
         return 3;
-    float *a = all, *b = a + (size_t)size * (size_t)size, *c = b + (size_t)size * (size_t)size;
-    for (float *x = all; x < c + (size_t)size * (size_t)size; x++)
+    float *a = all, *b = a + each, *c = b + each;
+    for (float *x = all; x < (products > 1 ? c : c + each); x++)
         *x = (float)((x - all) % 251) / 251;
     openblas_set_num_threads(1);
     cblas_sgemm(101, 111, 111, 64, 64, 64, 1, a, size, b, size, 0, c, size);
     double began = seconds();
-    cblas_sgemm(101, 111, 111, size, size, size, 1, a, size, b, size, 0, c, size);
+    for (size_t at = 0; at < each; at += elements)
+        cblas_sgemm(101, 111, 111, size, size, size, 1, a + at, size, b + at, size, 0, c + at, size);
     printf("%.6f\n", seconds() - began);
 }
