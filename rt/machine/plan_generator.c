@@ -19,7 +19,8 @@ extern const struct kb_plan *const __stop_kb_plans[] __attribute__((weak));
 
 const struct kb_plan *plan_generator(void)
 {
-    return &__start_kb_plans[0] == &__stop_kb_plans[0] ? NULL : __start_kb_plans[0];
+    bool none = (uintptr_t)__start_kb_plans == (uintptr_t)__stop_kb_plans;      /* weak: both NULL */
+    return none ? NULL : __start_kb_plans[0];
 }
 
 /* Columns up to `end`, from the end of the step before, of which the first rows are covered; the last by tile `by`. */
