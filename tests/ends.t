@@ -145,6 +145,11 @@ def limits(program):
     ok(ended.returncode == 1 and interrupted(result, "--mem-limit") and "tl_load_async" in ended.stderr,
        "--mem-limit ends endless loads", ended.said)
     if not SAN:
+        with subprocess.Popen([program, "run", "ends", "what=loads", "--mem-limit", "200 MiB", "--data", "off"],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            most = os.wait4(process.pid, 0)[2].ru_maxrss
+            process.returncode = 1                      # it was waited for
+        ok(200 << 10 <= most < 400 << 10, "--mem-limit ends a run soon after it has that much memory", f"{most} KiB")
         ended, result = end(program, "ends", "what=heap", "--mem-limit", "300 MiB")
         ok(ended.returncode == 1 and interrupted(result, "--mem-limit"), "--mem-limit ends a kernel that takes memory",
            ended.said)
@@ -190,6 +195,18 @@ def signals(program):
         result = json.loads(read(path) or "{}")
         ok(status == want and interrupted(result, by, want), f"{name} ends a run in order" if not ignored else
            f"{name} that was ignored when the run began stays ignored", status, result)
+
+
+def twice(program):
+    """A second signal while the run comes to its end: the kernel does not come back for half a second."""
+    with subprocess.Popen([program, "run", "ends", "what=loop"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          text=True) as process:
+        wait_until(lambda: int(read(f"/proc/{process.pid}/stat").split()[13]) > 0.2 * os.sysconf("SC_CLK_TCK"))
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        said = process.stdout.read()
+    ok(process.returncode == -signal.SIGINT and not said, "the second SIGINT ends the process at once", said)
 
 
 def unread(program):
@@ -245,6 +262,8 @@ def sweeps(program):
     ended = [json.dumps({key: value for key, value in answer.items() if key != "host"})
              for what, answer in zip(points, answers) if what == "none"]
     ok(len(set(ended)) == 1, "a point after a bad one has the same result as before", *set(ended))
+    took_s = {what: answer["host"]["seconds"] for what, answer in zip(points, answers) if answer.get("ended_by")}
+    ok(took_s and min(took_s.values()) >= 0.3, "each point of a sweep has the whole time of the limit", took_s)
     stops = {what: answer.get("ended_by") for what, answer in zip(points, answers)}
     ok(stops["loop"] == stops["delay"] == "--time-limit" and not stops["none"] and not stops["exit"],
        "an answer says what has ended its point", stops)
@@ -333,6 +352,17 @@ def asked(program):
         ok(process.returncode == 1 and re.match(rf"ends: {want}", said), f"SIGUSR1 prints where a run is: {what}", said)
 
 
+def asked_in_data_pass(program):
+    with subprocess.Popen([program, "run", "gemm", "m=2048", "k=2048", "n=2048"], stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, text=True) as process:
+        wait_until(lambda: int(read(f"/proc/{process.pid}/stat").split()[13]) > 0.2 * os.sysconf("SC_CLK_TCK"))
+        while process.poll() is None:
+            process.send_signal(signal.SIGUSR1)
+            time.sleep(0.05)
+        said = process.stderr.read()
+    ok(process.returncode == 0 and said.count("\n  no kernel runs\n") > 2, "SIGUSR1 is answered in the data pass too", said)
+
+
 def lines_of_progress(program):
     ended, _ = end(program, "ends", "what=slow_delay", "--time-limit", "11", "--progress")
     ok(re.match(r"simulation, [0-9.]+ [mu]?s simulated, .*\n", ended.stderr) and "\x1b" not in ended.stderr,
@@ -356,9 +386,9 @@ def main():
     if not SAN:
         from_outside(program)
     grouped()
-    parts = [limits, signals, unread, replays, sweeps, kept_answers, misuses, asked]
+    parts = [limits, signals, twice, unread, replays, sweeps, kept_answers, misuses, asked]
     if not SAN:                                         # what is printed while a run goes on: asked prints it too
-        parts += [stalled, progress, lines_of_progress, times]
+        parts += [stalled, progress, asked_in_data_pass, lines_of_progress, times]
     for part in parts:
         part(program)
 
