@@ -273,10 +273,11 @@ def kept_answers(program):
     """The answers that are there when a signal ends a sweep."""
     lines = write(scratch("kept.jsonl"), "".join(json.dumps({"what": what}) + "\n" for what in ("none", "none", "delay",
                                                                                           "none")))
-    for name, want in (("SIGINT", 130), ("SIGKILL", None)):
+    for name, want, points in (("SIGINT", 130, lines), ("SIGINT", 130, "-"), ("SIGKILL", None, lines)):
         path = scratch("kept.answers")
         remove(path)
-        with subprocess.Popen([program, "run", "ends", "--points", lines, "--json", path],
+        with open(lines, encoding="utf-8") as given, \
+             subprocess.Popen([program, "run", "ends", "--points", points, "--json", path], stdin=given,
                               stderr=subprocess.DEVNULL) as process:
             wait_until(lambda: read(path).count("\n") >= 2)
             time.sleep(0.3)                             # the third point, which does not end, has begun
@@ -286,7 +287,7 @@ def kept_answers(program):
         kept = [answer.get("ended_by") for answer in answers]
         between = (status, kept) == (-getattr(signal, name), [None, None])         # or it has not begun yet
         ok(between or (status, kept) == (want, [None, None, name]),
-           f"the answers of a sweep that {name} ends stay", status, answers)
+           f"the answers of a sweep that {name} ends stay: {'standard input' if points == '-' else 'a file'}", status, answers)
 
 
 def misuses(program):
