@@ -454,10 +454,13 @@ KB_BENCH(layer, "a transformer layer, tensor-parallel: Llama-3-8B's shapes, or e
     kb_future launch = kb_launch(transformer_layer, pes, &args);
     kb_wait(launch);
 
-    uint64_t params = d * (2 * d + 2 * kv_cols + 3 * ffn);
+    uint64_t size = kb_dtype_bytes(dtype), params = d * (2 * d + 2 * kv_cols + 3 * ffn), rows = tokens * d * size;
+    uint64_t chunks = kb_ceil_div(tokens, args.chunk);  /* each reads all weights */
+    uint64_t attended = 2 * rows + 2 * tokens * kv_cols * size;     /* Q, K, V and O */
     kb_roofline(launch, &(struct kb_problem){
         .gemm_dtype = dtype, .macs = tokens * params + heads * HEAD_DIM * tokens * (tokens + 1),
-        .reads = {args.x}, .read_bytes = params * kb_dtype_bytes(dtype), .writes = {args.y} }, NULL);
+        .reads = {args.x}, .read_bytes = params * size, .writes = {args.y} }, &(struct kb_work){
+        .hbm_read = chunks * params * size + 2 * rows + attended, .hbm_written = rows + attended });
     const char *const names[] = {"norms", "collectives", "weights", "exchange", "attention"};
     for (uint32_t i = 0; i < LAYER_PHASES; i++)
         kb_figure(names[i], args.spent_ps[i], KB_PS);

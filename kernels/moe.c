@@ -234,9 +234,13 @@ KB_BENCH(moe, "a mixture-of-experts step, routed by ids in memory",
     kb_future launch = kb_launch(moe, pes, &args);
     kb_wait(launch);
 
+    uint64_t size = kb_dtype_bytes(dtype), weights = active * 2 * d * ffn * size;
+    uint64_t rows = tokens * d * size, routing = tokens * top * 4;
+    uint64_t choices = members * top * rows;            /* rows that are gathered; slots, which are written and read */
     kb_roofline(launch, &(struct kb_problem){
-        .gemm_dtype = dtype, .macs = 2 * tokens * top * d * ffn, .reads = {args.x}, .writes = {args.y},
-        .read_bytes = active * 2 * d * ffn * kb_dtype_bytes(dtype) }, NULL);
+        .gemm_dtype = dtype, .macs = 2 * tokens * top * d * ffn, .reads = {args.x, args.ids, args.gates},
+        .writes = {args.y}, .read_bytes = weights }, &(struct kb_work){
+        .hbm_read = weights + 2 * choices + (pes.count + 1) * routing, .hbm_written = rows + choices });
     if (kb_has_data())
         kb_expect_close(args.y, expected(&args, used));
 }
