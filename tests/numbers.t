@@ -88,10 +88,12 @@ def made(title, compiles, log, where, *words):
 def numbers_only():
     where, topology, compiler, log = set_up("numbers")
     made("the first machine", True, log, where, topology, "-o", "first", "--cc", compiler)
-    for title, change in NUMBERS:
+    for number, (title, change) in enumerate(NUMBERS):  # every fourth is compared by itself, all of them together below
         title = f"a machine with another number, {title},"
-        made(title, False, log, where, topology, "-o", "n", "--cc", compiler, "--set", change)
-        same_as_full(title, "n", where, topology, "--cc", CC, "--set", change)
+        if number % 4 == 0 or not SAN:
+            made(title, False, log, where, topology, "-o", "n", "--cc", compiler, "--set", change)
+        if number % 4 == 0:
+            same_as_full(title, "n", where, topology, "--cc", CC, "--set", change)
     everything = [word for _, change in NUMBERS for word in ("--set", change)]
     title = "a machine with all these numbers"
     made(title, False, log, where, topology, "-o", "n", "--cc", compiler, "--keep", *everything)
