@@ -90,12 +90,12 @@ def compare(program, what, out, name, **given):
     ended, check = verdict(program, what, out, words)
     if not ok(check.get("status") == "ok", f"the reference accepts Python's result: {name}", ended.said, check):
         return None
+    random_one = random.randrange(len(out.values))
     if SAN:                                             # the rest runs the same code once more, and infinities and wrong
         return check
     off, skipped = verdict(program, what, out, words, "--data", "off")
     ok(off.returncode == 0 and skipped["status"] == "skipped",
        f"with --data off the reference checks the shape alone: {name}", off.said)
-    random_one = random.randrange(len(out.values))
     step = 1 if out.dtype in WHOLE else 0.05 * max(check["rms"], abs(out.values[random_one]))
     out.values[random_one] -= step if out.values[random_one] > 100 else -step
     ended, _ = verdict(program, what, out, words)
