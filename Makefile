@@ -123,7 +123,8 @@ $(B)/re/%.c: %.re
 	$(Q)mkdir -p $(@D) && re2c -i --no-generation-date -o $@ $<
 
 # No frame of a kernel passes over the guard of its stack.
-$(B)/kernels/%.o: private local := -Irt -fstack-clash-protection
+# The sanitizers make most of their compilation, but little of their runs: without optimisation it takes a third.
+$(B)/kernels/%.o: private local := -Irt -fstack-clash-protection $(if $(san),-O0)
 $(B)/kernels/%.o: kernels/%.c $(B)/flags
 	$(compile)
 
