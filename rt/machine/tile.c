@@ -276,6 +276,16 @@ static void queue_remove(struct queue *queue, struct token **link)
         queue->tail = link == &queue->head ? NULL : container_of(link, struct token, next);
 }
 
+uint32_t own_choice(const char *model, const struct kb_dma_queue *ask, uint32_t choice)
+{
+    bool there = choice < ask->count;
+    if (choice != KB_NONE && !(there && ask->waiting[choice].ready))
+        run_failed("%s of %s: it chooses number %" PRIu32 " of %" PRIu32 " that wait for %s at %" PRIu64 " ps, which %s",
+                   model, kb_machine_name, choice, ask->count, pe_name(&kb_pe[ask->pe]), ask->at_ps,
+                   there ? "is not ready" : "does not exist");
+    return choice;
+}
+
 bool serve_chosen(struct pe *pe, struct server *server, enum stage_kind stage)
 {
     if (pe->failed)
@@ -287,10 +297,6 @@ bool serve_chosen(struct pe *pe, struct server *server, enum stage_kind stage)
     uint32_t choice = pe_dma_choose(&ask);
     if (choice == KB_NONE)
         return false;
-    if (choice >= choices.count || !choices.at[choice].ready)
-        run_failed("the model of pe_dma of %s chooses number %" PRIu32 " of %zu that wait for %s at %" PRIu64 " ps, "
-                   "which %s", kb_machine_name, choice, choices.count, pe_name(pe), now_ps,
-                   choice < choices.count ? "is not ready" : "does not exist");
     struct token *token = *links.at[choice];
     bool direct = is_direct(token);
     queue_remove(direct ? &pe->direct[stage] : &pe->queue[stage], links.at[choice]);

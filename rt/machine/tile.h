@@ -44,6 +44,10 @@ bool serve_send(struct pe *pe, struct server *server);
 /* The server takes the token that the model of a user of pe_dma chooses. */
 bool serve_chosen(struct pe *pe, struct server *server, enum stage_kind stage);
 
+/* Ends the run with a message if a model chooses what does not wait or is not ready; else returns the choice. */
+struct kb_dma_queue;
+uint32_t own_choice(const char *model, const struct kb_dma_queue *ask, uint32_t choice);
+
 /* The channel of pe_dma that serves a token's stage, an enum kb_channel, and how many bytes it moves. */
 unsigned token_channel(const struct token *token);
 uint64_t token_bytes(const struct token *token);

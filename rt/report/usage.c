@@ -105,7 +105,8 @@ static void reserved(enum resource_kind kind, uint64_t number, uint64_t bytes, u
     usage->now.wait_ps += start_ps - asked_ps;
     if (kind == RESOURCE_HBM_MODEL || kind == RESOURCE_SRAM_MODEL)
         return;                                         /* what a model says has no order */
-    trim(r);
+    if (kind != RESOURCE_LINK || !kb_own_models)        /* otherwise what waited for a link is told of when it starts */
+        trim(r);
     *array_add(&r->starts) = start_ps;
     if (start_ps > asked_ps)
         take_longest(usage, r->starts.count - first_after(r, asked_ps));
