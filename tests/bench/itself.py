@@ -104,7 +104,7 @@ def library_points(setting):
         bench, _, suffix = name.rpartition(".")
         if suffix == "jsonl":
             with open(os.path.join(folder, name), encoding="utf-8") as file:
-                files[bench] = "".join(line for line in file if '"on"' not in line)
+                files[bench] = "".join(line for line in file if '"on"' not in line and '"plain"' not in line)
     for bench in ("all_gather", "all_reduce", "all_to_all", "broadcast", "reduce", "reduce_scatter"):
         files[bench] = '{"size": 100000}\n'
     return {bench: write(setting.path(bench + ".jsonl"), text) for bench, text in files.items()}
