@@ -5,7 +5,7 @@ The machines have tiny slots and TCMs, so that short vectors take many rounds an
 """
 import re
 
-from harness import SAN, ok, result, run, scratch, simulator, suite, topology, write
+from harness import SAN, ok, result, run, scratch, simulator, suite, sweep, topology, write
 
 MACHINE = """system: {{ name: {name}, sips: {sips} }}
 sip: {{ cubes: {{ rows: {rows}, cols: {cols} }} }}
@@ -45,6 +45,17 @@ def bad(program, *words):
     return "" if ended.returncode == 0 and "\nverified     " in ended.stdout else ended.said
 
 
+def bad_points(program, bench, points):
+    """The points of a sweep that did not verify, and how it ended if that was not well."""
+    name, *words = bench
+    given = {key: int(value) if value.isdigit() else value for key, value in (word.split("=") for word in words)}
+    points = [given | point for point in points]
+    ended, answers = sweep(program, name, points)
+    wrong = [f"{point}: {answer}" for point, answer in zip(points, answers) if not answer or not answer["verify"]
+             or any(check["status"] != "ok" for check in answer["verify"])]
+    return wrong + [ended.said[-2000:]] * (ended.returncode != 0)
+
+
 def has_power(op, dtype, shape):
     """Of eight ranks or more, a product of bf16 is rounded to 8 bits so often that a check of it has no power, whatever
     the values are."""
@@ -55,25 +66,26 @@ def has_power(op, dtype, shape):
 def every(program, name):
     """All dtypes and awkward sizes; then all ops, and sets of PEs."""
     for bench in REDUCING + MOVING:
-        wrong = [bad(program, *bench, f"dtype={dtype}", f"size={size}")
-                 for dtype in DTYPES for size in (1, 2, 7, 1025, 40001 if dtype in ("f16", "i32") else 5003)]
-        ok(not any(wrong), f"{' '.join(bench)} on machine {name} verifies for every dtype and size", *wrong)
+        wrong = bad_points(program, bench, [{"dtype": dtype, "size": size} for dtype in DTYPES for size in
+                                            (1, 2, 7, 1025, 40001 if dtype in ("f16", "i32") else 5003)])
+        ok(not wrong, f"{' '.join(bench)} on machine {name} verifies for every dtype and size", *wrong)
     for bench in REDUCING:
-        wrong = [bad(program, *bench, f"op={op}", f"dtype={dtype}", "size=999", "space=tcm")
-                 for op in ("min", "max", "mul") for dtype in DTYPES if has_power(op, dtype, SHAPES[name])]
-        ok(not any(wrong), f"{' '.join(bench)} on machine {name} verifies for every op", *wrong)
+        wrong = bad_points(program, bench, [{"op": op, "dtype": dtype, "size": 999, "space": "tcm"} for op in
+                                            ("min", "max", "mul") for dtype in DTYPES
+                                            if has_power(op, dtype, SHAPES[name])])
+        ok(not wrong, f"{' '.join(bench)} on machine {name} verifies for every op", *wrong)
     for bench in REDUCING + MOVING + (("barrier",),):
-        words = () if bench == ("barrier",) else ("size=3001", "chunk=100", "space=sram")
-        wrong = [bad(program, *bench, *words, f"pes={pes}")
-                 for pes in SETS if name not in ("one", "three") or pes != "*.cube?.pe1"]
-        ok(not any(wrong), f"{' '.join(bench)} on machine {name} verifies for every set of PEs", *wrong)
+        more = {} if bench == ("barrier",) else {"size": 3001, "chunk": 100, "space": "sram"}
+        wrong = bad_points(program, bench, [more | {"pes": pes} for pes in SETS
+                                            if name not in ("one", "three") or pes != "*.cube?.pe1"])
+        ok(not wrong, f"{' '.join(bench)} on machine {name} verifies for every set of PEs", *wrong)
 
 
 def many(program, name, dtypes=DTYPES[:4]):
     """Four dtypes, an odd size and one element, with the machine's own slots."""
     for bench in REDUCING[:2]:
-        wrong = [bad(program, *bench, f"dtype={dtype}", f"size={size}") for dtype in dtypes for size in (1, 30011)]
-        ok(not any(wrong), f"{' '.join(bench)} on {name} verifies", *wrong)
+        wrong = bad_points(program, bench, [{"dtype": dtype, "size": size} for dtype in dtypes for size in (1, 30011)])
+        ok(not wrong, f"{' '.join(bench)} on {name} verifies", *wrong)
 
 
 def measures(program):
