@@ -103,7 +103,7 @@ def words(program):
             named = words_of(line) - COMMON - UNITS
             missing |= {word for word in named if word.lower() not in known and not (word in figure and word in own)}
         ok(ended.returncode == 0 and not missing, f"docs/results.md has each word of the summary of {' '.join((name, *params))}",
-           *sorted(missing))
+           *sorted(missing), ended.said if ended.returncode else None)
     text = read(os.path.join(ROOT, "docs", "results.md"))
     rows = {kind: re.findall(rf'^{kind}\((\w+)(?:, "([^"]*)")?', read(os.path.join(ROOT, "rt", "kb", file)), re.M)
             for kind, file in (("ENGINE", "engines.def"), ("LINK", "links.def"))}
