@@ -1,6 +1,8 @@
-"""itself: rows that hold the simulator against itself: size of the machine, op log, trace; and a kernel's rate."""
+"""itself: rows that hold the simulator against itself: size of the machine, op log, trace; and what kernels cost."""
 import json
 import os
+import re
+import subprocess
 
 from inputs import exact, gemm, gemm_services, lengthened, machine, repeated, services_traced, stream
 from measure import cpu_s, in_turn, median, ratio
@@ -122,9 +124,26 @@ def races(setting):
     worst, bench = max((ratio([each[name] for each in on], [each[name] for each in off]), name) for name in points)
     return Result(times(cost), cost <= 1.5, f"{duration(median(all_on))} with the race check, "
                   f"{duration(median(all_off))} without: the benches of the library with data on 8 PEs, whole "
-                  f"processes; {bench} costs most, {times(worst)}", {"ratio": cost, "on": all_on, "off": all_off, "worst": worst, "worst_bench": bench})
+                  f"processes; {bench} costs most, {times(worst)}",
+                  {"ratio": cost, "on": all_on, "off": all_off, "worst": worst, "worst_bench": bench})
+
+
+def library(setting, goal, *options):
+    """All benches of the library, one after the other, as a user runs them: at their defaults on ref_sip."""
+    program = setting.simulator(os.path.join(ROOT, "topologies", "ref_sip.yaml"))
+    listed = subprocess.run([program, "list"], capture_output=True, text=True, check=True).stdout
+    benches = re.findall(r"^(\w+): .*\(kernels/", listed, re.MULTILINE)
+    runs, = in_turn(setting.pairs, lambda: {bench: cpu_s(program, "run", bench, *options) for bench in benches})
+    seconds = [sum(run.values()) for run in runs]
+    most, bench = max((median([run[bench] for run in runs]), bench) for bench in benches)
+    return Result(f"{median(seconds):.3g} s", median(seconds) <= goal,
+                  f"{len(benches)} benches{' '.join(('',) + options)} on ref_sip at their defaults, whole processes; "
+                  f"{bench} takes longest, {duration(most)}",
+                  {"seconds": seconds, "benches": {name: median([run[name] for run in runs]) for name in benches}})
 
 
 ROWS = [Row("scale", "<= 1.5x", scale), Row("irregular-scale", "-", irregular_scale), Row("oplog", "<= 1.3x", oplog),
         Row("oplog-file", "<= 1.3x", oplog_file), Row("trace", "-", trace), Row("races", "<= 1.5x", races),
-        Row("kernels", "-", kernels)]
+        Row("kernels", "-", kernels),
+        Row("library-timing", "<= 0.9 s", lambda setting: library(setting, 0.9, "--data", "off")),
+        Row("library-data", "<= 63 s", lambda setting: library(setting, 63))]
