@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 
-from harness import Broken, ROOT, SCRATCH, SLOW, ok, read, read_bytes, run, scratch, small_machine, suite, wait_until
+from harness import Broken, ROOT, SAN, SCRATCH, SLOW, ok, read, read_bytes, run, scratch, small_machine, suite, wait_until
 
 KERNEL = os.path.join(ROOT, "tests", "exec", "twice.c")
 
@@ -20,8 +20,9 @@ def bits(program, *words):
 
 def threads(program):
     """Even and uneven sizes; --data debug checks every operation on the way."""
+    large = ("m=151", "n=260") if SAN else ("m=601", "n=1100")
     for dtype in ("f32", "f16", "bf16"):
-        for size in (("m=50", "n=70"), ("m=3", "n=2"), ("m=601", "n=1100")):
+        for size in (("m=50", "n=70"), ("m=3", "n=2"), large):
             words = (*size, "dtype=" + dtype)
             one = bits(program, *words, "--threads", "1")
             same = [n for n in ("2", "3", "8") if bits(program, *words, "--threads", n) == one]

@@ -1,5 +1,7 @@
 #!/usr/bin/python3
-"""runner: what tests/run counts, schedules, prints and leaves; in a folder with suites made for it. plain build only"""
+"""runner: what tests/run counts, schedules, prints and leaves; in a folder with suites made for it. It
+mostly waits. plain build only
+"""
 import os
 import pty
 import re
