@@ -40,7 +40,7 @@ static bool receives(const struct op *op)
     return op->sent != 0;
 }
 
-/* The first axis of more than one element; VIEW_RANK: there is none. */
+/* Returns the first axis with more than one element, or VIEW_RANK if each has one. */
 static unsigned first_axis(const struct view *view)
 {
     unsigned axis = 0;
@@ -52,10 +52,7 @@ static unsigned first_axis(const struct view *view)
 /* Space for a view's elements, without gaps, that nothing else uses. */
 static struct view staging_for(const struct view *view, int64_t pe)
 {
-    struct view staging = *view;
-    uint64_t stride = 1;
-    for (unsigned axis = VIEW_RANK; axis-- > 0; stride *= view->shape[axis])
-        staging.stride[axis] = stride;
+    struct view staging = view_without_gaps(view);
     staging.memory = store_staging();
     staging.offset = allocator_staging((uint32_t)pe, STAGING_OF_DEFECTS, view_bytes_of(view));
     return staging;

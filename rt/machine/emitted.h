@@ -49,7 +49,7 @@ struct served memory_read(const struct range *range, uint64_t t_ps);
 /* Serves a write whose head is handled at t_ps: the memory has taken all of it at last_ps, if it is delivered by then. */
 struct served memory_write(const struct range *range, uint64_t t_ps);
 
-/* ---- models of users (kb/impl.h), for parts that the runtime serves by itself if kb_has_model says that there is none */
+/* ---- models of users (kb/impl.h); the runtime itself serves a part for which kb_has_model returns false */
 
 struct kb_dma_queue;
 struct kb_dma_request;

@@ -23,7 +23,8 @@ const struct kb_plan *plan_generator(void)
     return none ? NULL : __start_kb_plans[0];
 }
 
-/* Columns up to `end`, from the end of the step before, of which the first rows are covered; the last by tile `by`. */
+/* A step of the covered area: its columns go from the end of the step before to `end`, and the same number of rows is
+ * covered in all of them. Tile `by` covered the last of these rows. */
 struct step {
     uint64_t end, rows, by;
 };

@@ -5,7 +5,7 @@
 #include "kb/plan.h"
 #include "tiling.h"
 
-/* The generator that this simulator was linked with; NULL: there is none, and the built-in plan is used. */
+/* Returns the generator that this simulator was linked with, or NULL if the built-in plan is used. */
 const struct kb_plan *plan_generator(void);
 
 /* Asks the generator for all tiles of a composite, and checks them. Returns NULL and the tiles, which are valid until the

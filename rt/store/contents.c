@@ -89,7 +89,7 @@ static void put_run(uint64_t to_offset, uint64_t from_offset, uint64_t bytes, vo
     interval_copy(pair->to, to_offset, pair->from, from_offset, bytes);
 }
 
-/* Whether a range has at most so many pieces. */
+/* Returns whether a range has at most `most` pieces. */
 static bool has_few_pieces(const struct interval_map *map, uint64_t begin, uint64_t end, uint64_t most)
 {
     piece_for(map, piece, begin, end)

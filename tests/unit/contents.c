@@ -131,7 +131,7 @@ static void compute(void)
         model[to.memory].maker[at[i]] = maker;
 }
 
-/* A tensor in two shards, each with columns of its own, which goes away only with the process. */
+/* Makes a tensor of two shards: the left columns and the right ones. It is never freed. */
 static struct tensor *tensor_new(enum dtype dtype, uint64_t rows, uint64_t columns)
 {
     struct tensor *tensor = calloc(1, sizeof *tensor);
