@@ -48,7 +48,7 @@ all: $(B)/kbgen $(archives) $(kernels) ## kbgen, the runtime archives and the ke
 demo: ## installs what is missing, builds ref_sip, runs a verified GEMM on its 128 PEs
 	@.ci/setup
 	@$(MAKE) $(B)/ref_sip
-	$(B)/ref_sip run gemm
+	$(B)/ref_sip run gemm_2d
 
 run_tests = BUILD=$(abspath $(B)) SAN_BUILD=$(abspath build/$(call variant,$(san_opt))-san) CC="$(CC)" \
     SAN=$(if $(san),1) tests/run

@@ -14,11 +14,11 @@ README = os.path.join(ROOT, "README.md")
 
 
 def main():
-    ended = run(simulator(topology("ref_sip")), "run", "gemm")
+    ended = run(simulator(topology("ref_sip")), "run", "gemm_2d")
     ok(ended.returncode == 0, "the GEMM of the demo verifies", ended.said)
     made = BLOCK.sub(lambda block: f"$ {block[1]}\n{picked(block[2], ended.stdout)}", read(README))
     bless(README, made)
-    ok(BLOCK.search(read(README))[1] == "build/ref_sip run gemm", "README.md shows the command that the demo runs")
+    ok(BLOCK.search(read(README))[1] == "build/ref_sip run gemm_2d", "README.md shows the command that the demo runs")
     difference = first_difference(simulated(read(README)), simulated(made))
     ok(not difference, "README.md shows what the demo prints", "README.md, its summary's " + difference)
 
