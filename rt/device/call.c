@@ -72,32 +72,55 @@ struct view call_shape(const struct call *call, const char *what, const struct t
     return view;
 }
 
+/* Gives a shard's view its memory. */
+static void call_place(const struct call *call, const char *what, const struct tl_shard *shard, struct view *view)
+{
+    struct range range = call_range(call, what, shard->addr, view_span(view));
+    view->memory = range.memory;
+    view->offset = range.offset;
+}
+
 struct view call_view(const struct call *call, const char *what, const struct tl_shard *shard)
 {
     struct view view = call_shape(call, what, shard);
-    struct range range = call_range(call, what, shard->addr, view_span(&view));
-    view.memory = range.memory;
-    view.offset = range.offset;
+    call_place(call, what, shard, &view);
     return view;
+}
+
+static void check_physical(const struct call *call, const char *what, const struct tl_shard *shard)
+{
+    if (shard->is_virtual)
+        call_error(call, "%s is at a virtual address, not at a physical one", what);
+}
+
+void call_place_buffer(const struct call *call, const char *what, const struct tl_shard *shard, struct view *view)
+{
+    check_physical(call, what, shard);
+    call_place(call, what, shard, view);
+    if (view->memory != memory_tcm(pe_number(call->tl->pe)))
+        call_error(call, "%s at %s is not in this PE's TCM", what, address_name(shard->addr));
+    hazards_check_use(call, view);
 }
 
 struct view call_buffer(const struct call *call, const char *what, const struct tl_shard *shard)
 {
-    if (shard->is_virtual)
-        call_error(call, "%s is at a virtual address, not at a physical one", what);
-    struct view view = call_view(call, what, shard);
-    if (view.memory != memory_tcm(pe_number(call->tl->pe)))
-        call_error(call, "%s at %s is not in this PE's TCM", what, address_name(shard->addr));
-    hazards_check_use(call, &view);
+    check_physical(call, what, shard);
+    struct view view = call_shape(call, what, shard);
+    call_place_buffer(call, what, shard, &view);
     return view;
+}
+
+void call_check_distinct(const struct call *call, const char *what, const struct view *view)
+{
+    struct runs runs;
+    if (!runs_of(&runs, view->shape, view->stride, dtype_bytes[view->dtype]))
+        call_error(call, "elements of %s overlap", what);
 }
 
 struct view call_buffer_distinct(const struct call *call, const char *what, const struct tl_shard *shard)
 {
     struct view view = call_buffer(call, what, shard);
-    struct runs runs;
-    if (!runs_of(&runs, view.shape, view.stride, dtype_bytes[view.dtype]))
-        call_error(call, "elements of %s overlap", what);
+    call_check_distinct(call, what, &view);
     return view;
 }
 

@@ -5,7 +5,6 @@
 
 #include "device.h"
 #include "machine/pe.h"
-#include "machine/runs.h"
 
 /* Bytes that a tl_free freed, and its place. */
 struct freed {
@@ -79,11 +78,12 @@ void hazards_submitted(struct tl *tl, struct command *command, const struct view
         if (2 * list->count >= list->room)              /* or it would compact again at once */
             array_reserve(list, list->room + 1);
     }
-    *array_add(list) = (struct outstanding){command, command->number, *buffer};
+    *array_add(list) = (struct outstanding){command, command->number, view_placed(buffer)};
     command_hold(command);
 }
 
-static void waited(struct outstanding_list *list, uint32_t number)
+/* Returns whether the list has the command. */
+static bool waited(struct outstanding_list *list, uint32_t number)
 {
     size_t low = 0, high = list->count;
     while (low < high) {
@@ -93,16 +93,19 @@ static void waited(struct outstanding_list *list, uint32_t number)
         else
             high = middle;
     }
-    if (low < list->count && list->at[low].number == number && list->at[low].command)
+    bool found = low < list->count && list->at[low].number == number;
+    if (found && list->at[low].command)
         drop(&list->at[low]);
     while (list->count && !list->at[list->count - 1].command)
         list->count--;
+    return found;
 }
 
 void hazards_waited(struct tl *tl, uint32_t number)
 {
-    waited(&hazards_of(tl)->receives, number);
-    waited(&hazards_of(tl)->moves, number);
+    struct hazards *hazards = hazards_of(tl);
+    if (!waited(&hazards->receives, number))
+        waited(&hazards->moves, number);
 }
 
 void hazards_freed(const struct call *call, uint64_t offset, uint64_t bytes)
@@ -119,10 +122,16 @@ void hazards_allocated(struct tl *tl, uint64_t offset, uint64_t bytes)
 
 /* ---- checks */
 
-static bool conflicts(const struct outstanding *transfer, const struct view *view, uint64_t *first)
+static uint32_t own_tcm(const struct call *call)
+{
+    return memory_tcm(pe_number(call->tl->pe));
+}
+
+static bool conflicts(const struct outstanding *transfer, const struct placed_runs *bytes, uint64_t *first)
 {
     uint64_t end;
-    return transfer->command && views_meet(&transfer->buffer, view, first, &end);
+    return transfer->command && transfer->buffer.begin < bytes->end && bytes->begin < transfer->buffer.end
+           && runs_meet(&transfer->buffer, bytes, first, &end);
 }
 
 static _Noreturn void conflict_fault(const struct call *call, enum fault code, const struct outstanding *transfer,
@@ -130,32 +139,41 @@ static _Noreturn void conflict_fault(const struct call *call, enum fault code, c
 {
     const struct op_ref *op = transfer->command->ask.record;
     call_fault(call, code, "the bytes at %s %s %s, command %" PRIu32 " of kernel %s, called at %s:%" PRIu32,
-               address_name(memory_address(transfer->buffer.memory, first)), how, op->name, op->command, op->kernel,
-               op->file, op->line);
+               address_name(memory_address(own_tcm(call), first)), how, op->name, op->command, op->kernel, op->file,
+               op->line);
+}
+
+static void check_freed(const struct call *call, const struct placed_runs *bytes)
+{
+    interval_for(&hazards_of(call->tl)->freed, i, bytes->begin, bytes->end) {
+        const struct freed *freed = (const struct freed *)i;
+        struct placed_runs those = runs_placed(&(struct runs){.bytes = i->end - i->begin}, i->begin);
+        uint64_t first, end;
+        if (runs_meet(bytes, &those, &first, &end))
+            call_error(call, "the bytes at %s were freed by tl_free at %s:%" PRIu32,
+                       address_name(memory_address(own_tcm(call), first)), freed->file, freed->line);
+    }
 }
 
 void hazards_check_freed(const struct call *call, const struct view *view)
 {
-    uint32_t tcm = memory_tcm(pe_number(call->tl->pe));
-    if (view->memory != tcm)
+    if (view->memory != own_tcm(call) || !hazards_of(call->tl)->freed.root)
         return;
-    interval_for(&hazards_of(call->tl)->freed, i, view->offset, view->offset + view_span(view)) {
-        const struct freed *freed = (const struct freed *)i;
-        struct view bytes = view_bytes(tcm, i->begin, i->end - i->begin);
-        uint64_t first, end;
-        if (views_meet(view, &bytes, &first, &end))
-            call_error(call, "the bytes at %s were freed by tl_free at %s:%" PRIu32,
-                       address_name(memory_address(tcm, first)), freed->file, freed->line);
-    }
+    struct placed_runs bytes = view_placed(view);
+    check_freed(call, &bytes);
 }
 
 void hazards_check_use(const struct call *call, const struct view *view)
 {
-    const struct outstanding_list *receives = &hazards_of(call->tl)->receives;
+    const struct hazards *hazards = hazards_of(call->tl);
+    const struct outstanding_list *receives = &hazards->receives;
     uint64_t first;
-    hazards_check_freed(call, view);
+    if (view->memory != own_tcm(call) || (!hazards->freed.root && receives->count == 0))
+        return;
+    struct placed_runs bytes = view_placed(view);
+    check_freed(call, &bytes);
     for (size_t i = 0; i < receives->count; i++)
-        if (conflicts(&receives->at[i], view, &first))
+        if (conflicts(&receives->at[i], &bytes, &first))
             conflict_fault(call, FAULT_KERNEL_ERROR, &receives->at[i], first, "cannot be used before tl_wait for");
 }
 
@@ -163,11 +181,12 @@ void hazards_check_read(const struct call *call, const struct view *view)
 {
     const struct hazards *hazards = hazards_of(call->tl);
     const struct outstanding_list *lists[] = {&hazards->receives, &hazards->moves};
+    struct placed_runs bytes = view_placed(view);
     uint64_t first;
-    hazards_check_freed(call, view);
+    check_freed(call, &bytes);
     for (unsigned l = 0; l < 2; l++)
         for (size_t i = 0; i < lists[l]->count; i++)
-            if (conflicts(&lists[l]->at[i], view, &first) && writes_buffer(&lists[l]->at[i]))
+            if (conflicts(&lists[l]->at[i], &bytes, &first) && writes_buffer(&lists[l]->at[i]))
                 conflict_fault(call, FAULT_PENDING_RESULT, &lists[l]->at[i], first,
                                "are not known before tl_wait for");
 }
@@ -176,12 +195,15 @@ void hazards_check_free(const struct call *call, const struct view *view)
 {
     struct hazards *hazards = hazards_of(call->tl);
     struct outstanding_list *lists[] = {&hazards->receives, &hazards->moves};
-    hazards_check_freed(call, view);
+    if (view->memory != own_tcm(call))
+        return;
+    struct placed_runs bytes = view_placed(view);
+    check_freed(call, &bytes);
     for (unsigned l = 0; l < 2; l++)
         for (size_t i = 0; i < lists[l]->count; i++) {
             struct outstanding *transfer = &lists[l]->at[i];
             uint64_t first;
-            if (!conflicts(transfer, view, &first))
+            if (!conflicts(transfer, &bytes, &first))
                 continue;
             if (!transfer->command->complete)
                 conflict_fault(call, FAULT_KERNEL_ERROR, transfer, first, "are in use by");

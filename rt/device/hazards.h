@@ -15,7 +15,7 @@
 struct outstanding {
     struct command *command;                            /* held; NULL: the kernel has waited for it */
     uint32_t number;                                    /* of the command */
-    struct view buffer;
+    struct placed_runs buffer;                          /* its bytes in the PE's TCM */
 };
 
 struct outstanding_list ARRAY(struct outstanding);
@@ -31,7 +31,7 @@ void hazards_end(struct tl *tl);
 
 /* ---- what the kernel does */
 
-/* Records a transfer that it submits without waiting. */
+/* Records a transfer that it submits without waiting. The buffer is in its TCM. */
 void hazards_submitted(struct tl *tl, struct command *command, const struct view *buffer);
 
 /* Forgets a transfer that it waited for. The number may be that of another command. */

@@ -15,6 +15,13 @@
 
 /* ---- where the memory side of a load or store lies */
 
+/* A load, a store, or a part of one: its buffer, and the memory side, which has no place yet. */
+struct sides {
+    struct tl_shard buffer, memory;
+    struct view near, far;
+    struct runs runs;                                   /* of the memory side */
+};
+
 /* A part of a transfer: elements of the buffer, and the same elements in memory. */
 struct piece {
     struct view buffer, memory;
@@ -43,52 +50,53 @@ static enum mapping translate(const struct call *call, const struct runs *runs, 
     return IN_ONE;
 }
 
-static enum mapping locate(const struct call *call, const struct tl_shard *shard, struct view *view)
+/* Finds the place of the memory side, if that is one. */
+static enum mapping locate(const struct call *call, const struct sides *sides, struct view *memory)
 {
-    struct runs runs;
     struct range range;
-    uint64_t address = shard->addr;
-    *view = call_shape(call, "the shard", shard);
-    runs_of(&runs, view->shape, view->stride, dtype_bytes[view->dtype]);
-    enum mapping mapping = call_translates(shard->is_virtual) ? translate(call, &runs, &address) : IN_ONE;
+    uint64_t address = sides->memory.addr;
+    enum mapping mapping =
+        call_translates(sides->memory.is_virtual) ? translate(call, &sides->runs, &address) : IN_ONE;
     if (mapping != IN_ONE)
         return mapping;
-    if (address_decode(address, runs_span(&runs), &range))
+    if (address_decode(address, runs_span(&sides->runs), &range))
         return UNMAPPED;
-    view->memory = range.memory;
-    view->offset = range.offset;
+    *memory = sides->far;
+    memory->memory = range.memory;
+    memory->offset = range.offset;
     return IN_ONE;
 }
 
-/* The lower or upper half of a shard along an axis. */
-static struct tl_shard half(const struct tl_shard *shard, uint32_t axis, bool upper)
+/* Makes a shard its lower or upper half along an axis. */
+static void halve(struct tl_shard *shard, uint32_t axis, bool upper)
 {
-    struct tl_shard part = *shard;
     uint64_t size = shard->shape[axis], first = upper ? size / 2 : 0;
-    part.addr += first * shard->stride[axis] * dtype_bytes[shard->dtype];
-    part.shape[axis] = upper ? size - first : size / 2;
-    return part;
+    shard->addr += first * shard->stride[axis] * dtype_bytes[shard->dtype];
+    shard->shape[axis] = upper ? size - first : size / 2;
 }
 
 /* Adds the pieces of a transfer. A shard whose pages lie apart is halved along its longest axis, again and again, down
  * to one element if necessary. Returns false if some of it is unmapped. */
-static bool add_pieces(const struct call *call, const struct tl_shard *buffer, const struct tl_shard *memory)
+static bool add_pieces(const struct call *call, const struct sides *sides)
 {
-    struct view view;
-    enum mapping mapping = locate(call, memory, &view);
-    if (mapping == IN_ONE) {
-        struct view near = call_view(call, "the buffer", buffer);
-        *array_add(&pieces) = (struct piece){near, view};
-    }
+    struct view memory;
+    enum mapping mapping = locate(call, sides, &memory);
+    if (mapping == IN_ONE)
+        *array_add(&pieces) = (struct piece){sides->near, memory};
     if (mapping != IN_PARTS)
         return mapping == IN_ONE;
     uint32_t longest = 0;
-    for (uint32_t axis = 1; axis < memory->rank; axis++)
-        if (memory->shape[axis] > memory->shape[longest])
+    for (uint32_t axis = 1; axis < sides->memory.rank; axis++)
+        if (sides->memory.shape[axis] > sides->memory.shape[longest])
             longest = axis;
     for (int upper = 0; upper < 2; upper++) {
-        struct tl_shard buffer_half = half(buffer, longest, upper), memory_half = half(memory, longest, upper);
-        if (!add_pieces(call, &buffer_half, &memory_half))
+        struct sides half = {.buffer = sides->buffer, .memory = sides->memory};
+        halve(&half.buffer, longest, upper);
+        halve(&half.memory, longest, upper);
+        half.near = call_view(call, "the buffer", &half.buffer);
+        half.far = call_shape(call, "the shard", &half.memory);
+        runs_of(&half.runs, half.far.shape, half.far.stride, dtype_bytes[half.far.dtype]);
+        if (!add_pieces(call, &half))
             return false;
     }
     return true;
@@ -96,68 +104,66 @@ static bool add_pieces(const struct call *call, const struct tl_shard *buffer, c
 
 /* Finds the pieces of a transfer as pages are mapped now: one, or several if consecutive pages lie apart. None if a
  * page is unmapped or an address bad: the DMA will fault, and no data move. */
-static const struct piece_list *find_pieces(const struct call *call, const struct tl_shard *buffer,
-                                            const struct tl_shard *memory)
+static void find_pieces(const struct call *call, const struct sides *sides)
 {
     pieces.count = 0;
-    if (!add_pieces(call, buffer, memory))
+    if (!add_pieces(call, sides))
         pieces.count = 0;
-    return &pieces;
 }
 
 /* ---- submission */
 
-struct move_call {
+/* A command that moves a buffer. What fills one in sets of `op` what moves use: its kind, its name and its copy, and
+ * no copy for a load or store: each of the pieces is one. */
+struct move {
     struct request ask;
     struct view buffer;
-    struct op op;                                       /* of a load or store: without its views */
+    struct op op;
     bool moves_nothing;                                 /* a send that will be refused */
-    struct tl_shard near, far;                          /* load, store: the buffer and the memory side */
 };
 
-static tl_handle submit(const struct call *call, struct move_call *move)
+static tl_handle submit(const struct call *call, struct move *move)
 {
     bool loads = move->ask.kind == COMMAND_load;
     if (!loads && move->ask.kind != COMMAND_store)
         return call_submit(call, &move->ask, move->moves_nothing ? NULL : &move->op);
-    const struct piece_list *found = find_pieces(call, &move->near, &move->far);
-    for (size_t i = 0; i < found->count; i++) {
-        const struct piece *piece = &found->at[i];
+    for (size_t i = 0; i < pieces.count; i++) {
+        const struct piece *piece = &pieces.at[i];
         move->op.copy = (struct copy){loads ? piece->memory : piece->buffer, loads ? piece->buffer : piece->memory};
-        if (i + 1 < found->count)
+        if (i + 1 < pieces.count)
             call_record(call, &move->op);
     }
-    return call_submit(call, &move->ask, found->count ? &move->op : NULL);
+    return call_submit(call, &move->ask, pieces.count ? &move->op : NULL);
 }
 
-static void submit_and_wait(const struct call *call, struct move_call move)
+static void submit_and_wait(const struct call *call, struct move *move)
 {
-    call_wait(call, submit(call, &move));
+    call_wait(call, submit(call, move));
 }
 
-static tl_handle submit_async(const struct call *call, struct move_call move)
+static tl_handle submit_async(const struct call *call, struct move *move)
 {
-    tl_handle handle = submit(call, &move);
-    hazards_submitted(call->tl, kernel_command(call->tl, call_number(call, handle)), &move.buffer);
+    tl_handle handle = submit(call, move);
+    hazards_submitted(call->tl, kernel_command(call->tl, call_number(call, handle)), &move->buffer);
     return handle;
 }
 
 /* ---- between a memory and the TCM */
 
-/* Sets the bytes of the memory side and their runs; KERNEL_ERROR if these are more than a command may have. */
-static void set_runs(const struct call *call, struct move_call *move)
+/* Finds the runs of the memory side; KERNEL_ERROR if these are more than a command may have. */
+static void find_runs(const struct call *call, struct sides *sides)
 {
-    struct view far = call_shape(call, "the shard", &move->far);
-    struct runs *runs = &move->ask.runs;
-    if (!runs_of(runs, far.shape, far.stride, dtype_bytes[far.dtype]))
+    const struct view *far = &sides->far;
+    struct runs *runs = &sides->runs;
+    if (!runs_of(runs, far->shape, far->stride, dtype_bytes[far->dtype]))
         call_error(call, "elements of the shard overlap");
     if (runs_number(runs) > RUNS_MOST)
         call_error(call, "the shard has %" PRIu64 " runs of consecutive bytes; a command has at most %d",
                    runs_number(runs), RUNS_MOST);
-    if (!call_translates(move->far.is_virtual) && (move->far.addr & OFFSET_MASK) + runs_span(runs) > OFFSET_MASK + 1)
+    const struct tl_shard *memory = &sides->memory;
+    if (!call_translates(memory->is_virtual) && (memory->addr & OFFSET_MASK) + runs_span(runs) > OFFSET_MASK + 1)
         call_fault(call, FAULT_BAD_ADDRESS, "the shard at %s: it runs past the end of the memory",
-                   address_name(move->far.addr));
-    move->ask.bytes = view_bytes_of(&far);
+                   address_name(memory->addr));
 }
 
 static bool has_gaps(const struct view *view)
@@ -171,46 +177,50 @@ static void check_piece(const struct call *call, const struct piece *piece)
 {
     uint64_t first, end;
     hazards_check_use(call, &piece->memory);
-    if ((has_gaps(&piece->buffer) || has_gaps(&piece->memory))
-        && views_meet(&piece->buffer, &piece->memory, &first, &end))
+    if (views_meet(&piece->buffer, &piece->memory, &first, &end)
+        && (has_gaps(&piece->buffer) || has_gaps(&piece->memory)))
         call_error(call, "the buffer and the shard have the bytes at %s in common",
                    address_name(memory_address(piece->memory.memory, first)));
 }
 
-static struct move_call transfer(const struct call *call, enum command_kind kind, const struct tl_shard *near,
-                                 const struct tl_shard *far)
+static void transfer(const struct call *call, enum command_kind kind, const struct tl_shard *near,
+                     const struct tl_shard *far, struct move *move)
 {
-    struct move_call move = {.ask = {.kind = kind, .address = {far->addr}}, .near = *near, .far = *far,
-                             .op = {.kind = OPKIND_memory, .name = kind == COMMAND_load ? "dma_read" : "dma_write"}};
-    set_runs(call, &move);
-    call_shape(call, "the buffer", near);
-    bool same = near->rank == far->rank && near->dtype == far->dtype;
+    struct sides sides = {.buffer = *near, .memory = *far};
+    bool same = near->rank == far->rank && near->dtype == far->dtype, translates = call_translates(far->is_virtual);
+    sides.far = call_shape(call, "the shard", far);
+    find_runs(call, &sides);
+    sides.near = call_shape(call, "the buffer", near);
     for (uint32_t axis = 0; same && axis < near->rank; axis++)
         same = near->shape[axis] == far->shape[axis];
     if (!same)
         call_error(call, "the buffer and the shard differ in shape or dtype");
-    move.buffer = call_buffer_distinct(call, "the buffer", near);
-    move.ask.tcm = move.buffer.offset;
-    move.ask.virtual_address[OPERAND_A] = call_translates(far->is_virtual);
-    const struct piece_list *found = find_pieces(call, near, far);
-    for (size_t i = found->count; i-- > 0;)
-        check_piece(call, &found->at[i]);
-    return move;
+    call_place_buffer(call, "the buffer", near, &sides.near);
+    call_check_distinct(call, "the buffer", &sides.near);
+    find_pieces(call, &sides);
+    for (size_t i = pieces.count; i-- > 0;)
+        check_piece(call, &pieces.at[i]);
+    move->ask = (struct request){.kind = kind, .address = {far->addr}, .virtual_address = {translates},
+                                 .tcm = sides.near.offset, .bytes = view_bytes_of(&sides.near), .runs = sides.runs};
+    move->buffer = sides.near;
+    move->op.kind = OPKIND_memory;
+    move->op.name = kind == COMMAND_load ? "dma_read" : "dma_write";
 }
 
-static struct move_call load(const struct call *call, const struct tl_shard *to, const struct tl_shard *from)
+static void load(const struct call *call, const struct tl_shard *to, const struct tl_shard *from, struct move *move)
 {
-    return transfer(call, COMMAND_load, to, from);
+    transfer(call, COMMAND_load, to, from, move);
 }
 
-static struct move_call store(const struct call *call, const struct tl_shard *to, const struct tl_shard *from)
+static void store(const struct call *call, const struct tl_shard *to, const struct tl_shard *from, struct move *move)
 {
-    return transfer(call, COMMAND_store, from, to);
+    transfer(call, COMMAND_store, from, to, move);
 }
 
 struct tl_shard tl_load_at(struct tl *tl, struct tl_shard shard, const char *file, uint32_t line)
 {
     struct call call = call_of(tl, "tl_load", file, line);
+    struct move move;
     struct tl_shard buffer = shard;
     struct view view = call_shape(&call, "the shard", &shard);
     struct range range;
@@ -222,32 +232,41 @@ struct tl_shard tl_load_at(struct tl *tl, struct tl_shard shard, const char *fil
     shard_make_dense(&buffer);
     buffer.addr = buffer_alloc(&call, view_bytes_of(&view));
     buffer.is_virtual = false;
-    submit_and_wait(&call, load(&call, &buffer, &shard));
+    load(&call, &buffer, &shard, &move);
+    submit_and_wait(&call, &move);
     return buffer;
 }
 
 void tl_load_into_at(struct tl *tl, struct tl_shard to, struct tl_shard from, const char *file, uint32_t line)
 {
     struct call call = call_of(tl, "tl_load_into", file, line);
-    submit_and_wait(&call, load(&call, &to, &from));
+    struct move move;
+    load(&call, &to, &from, &move);
+    submit_and_wait(&call, &move);
 }
 
 tl_handle tl_load_async_at(struct tl *tl, struct tl_shard to, struct tl_shard from, const char *file, uint32_t line)
 {
     struct call call = call_of(tl, "tl_load_async", file, line);
-    return submit_async(&call, load(&call, &to, &from));
+    struct move move;
+    load(&call, &to, &from, &move);
+    return submit_async(&call, &move);
 }
 
 void tl_store_at(struct tl *tl, struct tl_shard to, struct tl_shard from, const char *file, uint32_t line)
 {
     struct call call = call_of(tl, "tl_store", file, line);
-    submit_and_wait(&call, store(&call, &to, &from));
+    struct move move;
+    store(&call, &to, &from, &move);
+    submit_and_wait(&call, &move);
 }
 
 tl_handle tl_store_async_at(struct tl *tl, struct tl_shard to, struct tl_shard from, const char *file, uint32_t line)
 {
     struct call call = call_of(tl, "tl_store_async", file, line);
-    return submit_async(&call, store(&call, &to, &from));
+    struct move move;
+    store(&call, &to, &from, &move);
+    return submit_async(&call, &move);
 }
 
 /* ---- between two PEs */
@@ -264,42 +283,52 @@ uint64_t tl_slots(const struct tl *tl)
     return kb_attrs.pe_ipcq_slots;
 }
 
-static struct move_call exchange(const struct call *call, enum command_kind kind, uint32_t peer,
-                                 const struct tl_shard *shard)
+static void exchange(const struct call *call, enum command_kind kind, uint32_t peer, const struct tl_shard *shard,
+                     struct move *move)
 {
     uint32_t number = call_peer(call, peer);
-    struct view buffer = call_buffer_distinct(call, "the buffer", shard), under_way = view_without_gaps(&buffer);
-    under_way.memory = store_messages();
-    under_way.offset = 0;
+    move->buffer = call_buffer_distinct(call, "the buffer", shard);
     bool sends = kind == COMMAND_send;
-    uint64_t bytes = view_bytes_of(&buffer);
-    return (struct move_call){
-        .ask = {.kind = kind, .peer = number, .tcm = buffer.offset, .bytes = bytes}, .buffer = buffer,
-        .op = {.kind = OPKIND_memory, .name = sends ? "send" : "recv",
-               .copy = sends ? (struct copy){buffer, under_way} : (struct copy){under_way, buffer}},
-        .moves_nothing = sends && bytes > kb_attrs.pe_ipcq_slot_bytes};
+    uint64_t bytes = view_bytes_of(&move->buffer);
+    move->ask = (struct request){.kind = kind, .peer = number, .tcm = move->buffer.offset, .bytes = bytes};
+    struct view *under_way = sends ? &move->op.copy.to : &move->op.copy.from;
+    *(sends ? &move->op.copy.from : &move->op.copy.to) = move->buffer;
+    *under_way = view_without_gaps(&move->buffer);
+    under_way->memory = store_messages();
+    under_way->offset = 0;
+    move->op.kind = OPKIND_memory;
+    move->op.name = sends ? "send" : "recv";
+    move->moves_nothing = sends && bytes > kb_attrs.pe_ipcq_slot_bytes;
 }
 
 void tl_send_at(struct tl *tl, uint32_t peer, struct tl_shard buffer, const char *file, uint32_t line)
 {
     struct call call = call_of(tl, "tl_send", file, line);
-    submit_and_wait(&call, exchange(&call, COMMAND_send, peer, &buffer));
+    struct move move;
+    exchange(&call, COMMAND_send, peer, &buffer, &move);
+    submit_and_wait(&call, &move);
 }
 
 tl_handle tl_send_async_at(struct tl *tl, uint32_t peer, struct tl_shard buffer, const char *file, uint32_t line)
 {
     struct call call = call_of(tl, "tl_send_async", file, line);
-    return submit_async(&call, exchange(&call, COMMAND_send, peer, &buffer));
+    struct move move;
+    exchange(&call, COMMAND_send, peer, &buffer, &move);
+    return submit_async(&call, &move);
 }
 
 void tl_recv_at(struct tl *tl, uint32_t peer, struct tl_shard buffer, const char *file, uint32_t line)
 {
     struct call call = call_of(tl, "tl_recv", file, line);
-    submit_and_wait(&call, exchange(&call, COMMAND_recv, peer, &buffer));
+    struct move move;
+    exchange(&call, COMMAND_recv, peer, &buffer, &move);
+    submit_and_wait(&call, &move);
 }
 
 tl_handle tl_recv_async_at(struct tl *tl, uint32_t peer, struct tl_shard buffer, const char *file, uint32_t line)
 {
     struct call call = call_of(tl, "tl_recv_async", file, line);
-    return submit_async(&call, exchange(&call, COMMAND_recv, peer, &buffer));
+    struct move move;
+    exchange(&call, COMMAND_recv, peer, &buffer, &move);
+    return submit_async(&call, &move);
 }

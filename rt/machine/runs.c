@@ -159,34 +159,38 @@ static bool first_within(const struct runs *runs, uint32_t axes, uint64_t low, u
     return false;
 }
 
-/* Whether these are rows at one distance with disjoint columns, as most pairs of tiles of one matrix are. */
-static bool in_other_columns(const struct runs *x, uint64_t x_offset, const struct runs *y, uint64_t y_offset)
+struct placed_runs runs_placed(const struct runs *runs, uint64_t offset)
 {
-    if (x->axes != 1 || y->axes != 1 || x->distance[0] != y->distance[0])
-        return false;
-    uint64_t pitch = x->distance[0];
-    uint64_t apart = (y_offset % pitch + pitch - x_offset % pitch) % pitch;     /* from x's columns to y's */
-    return apart >= x->bytes && apart + y->bytes <= pitch;
+    return (struct placed_runs){.runs = *runs, .begin = offset, .end = offset + runs_span(runs),
+                                .column = runs->axes == 1 ? offset % runs->distance[0] : 0};
 }
 
-bool runs_meet(const struct runs *x, uint64_t x_offset, const struct runs *y, uint64_t y_offset, uint64_t *first,
-               uint64_t *end)
+/* Whether these are rows at one distance with disjoint columns, as most pairs of tiles of one matrix are. */
+static bool in_other_columns(const struct placed_runs *x, const struct placed_runs *y)
 {
-    if (x_offset >= y_offset + runs_span(y) || y_offset >= x_offset + runs_span(x)
-        || in_other_columns(x, x_offset, y, y_offset))
+    uint64_t pitch = x->runs.distance[0];
+    if (x->runs.axes != 1 || y->runs.axes != 1 || pitch != y->runs.distance[0])
         return false;
-    if (pieces_of(x) > pieces_of(y))
-        return runs_meet(y, y_offset, x, x_offset, first, end);
+    uint64_t apart = y->column - x->column + (y->column < x->column ? pitch : 0);   /* from x's columns to y's */
+    return apart >= x->runs.bytes && apart + y->runs.bytes <= pitch;
+}
+
+bool runs_meet(const struct placed_runs *x, const struct placed_runs *y, uint64_t *first, uint64_t *end)
+{
+    if (x->begin >= y->end || y->begin >= x->end || in_other_columns(x, y))
+        return false;
+    if (pieces_of(&x->runs) > pieces_of(&y->runs))
+        return runs_meet(y, x, first, end);
     struct piece piece = {.offset = 0};
     do {
-        uint64_t low = x_offset + piece.offset, high = low + x->bytes;
+        uint64_t low = x->begin + piece.offset, high = low + x->runs.bytes;
         struct address_run found;
-        if (high <= y_offset
-            || !first_within(y, y->axes, low > y_offset ? low - y_offset : 0, high - y_offset, &found))
+        if (high <= y->begin || !first_within(&y->runs, y->runs.axes, low > y->begin ? low - y->begin : 0,
+                                              high - y->begin, &found))
             continue;
-        *first = y_offset + found.address;
+        *first = y->begin + found.address;
         *end = *first + found.bytes;
         return true;
-    } while (piece_next(x, &piece));
+    } while (piece_next(&x->runs, &piece));
     return false;
 }

@@ -32,9 +32,16 @@ uint64_t runs_span(const struct runs *runs);
  * offset. */
 void runs_list(const struct runs *runs, uint64_t address, bool is_virtual, struct address_run *out);
 
-/* Finds the lowest contiguous bytes [first, end) that runs from one offset on and runs from another have in common.
- * Returns false if there are none. */
-bool runs_meet(const struct runs *x, uint64_t x_offset, const struct runs *y, uint64_t y_offset, uint64_t *first,
-               uint64_t *end);
+/* Runs at their place in a memory, prepared for comparisons with others of the same memory. */
+struct placed_runs {
+    struct runs runs;
+    uint64_t begin, end;                                /* from the first byte to behind the last */
+    uint64_t column;                                    /* of one axis: where its rows begin, modulo their distance */
+};
+
+struct placed_runs runs_placed(const struct runs *runs, uint64_t offset);
+
+/* Finds the lowest contiguous bytes [first, end) that two have in common. Returns false if there are none. */
+bool runs_meet(const struct placed_runs *x, const struct placed_runs *y, uint64_t *first, uint64_t *end);
 
 #endif

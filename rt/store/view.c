@@ -2,7 +2,6 @@
 #include "view.h"
 
 #include "base/dtype.h"
-#include "machine/runs.h"
 
 struct view view_bytes(uint32_t memory, uint64_t offset, uint64_t bytes)
 {
@@ -138,14 +137,20 @@ void view_reach(const struct view *view)
 
 /* ---- common bytes */
 
+struct placed_runs view_placed(const struct view *view)
+{
+    struct runs runs;
+    runs_of(&runs, view->shape, view->stride, dtype_bytes[view->dtype]);
+    return runs_placed(&runs, view->offset);
+}
+
 bool views_meet(const struct view *x, const struct view *y, uint64_t *first, uint64_t *end)
 {
-    struct runs xs, ys;
-    if (x->memory != y->memory || view_elements(x) == 0 || view_elements(y) == 0)
+    bool apart = x->memory != y->memory || x->offset >= y->offset + view_span(y) || y->offset >= x->offset + view_span(x);
+    if (apart || view_elements(x) == 0 || view_elements(y) == 0)
         return false;
-    runs_of(&xs, x->shape, x->stride, dtype_bytes[x->dtype]);
-    runs_of(&ys, y->shape, y->stride, dtype_bytes[y->dtype]);
-    return runs_meet(&xs, x->offset, &ys, y->offset, first, end);
+    struct placed_runs xs = view_placed(x), ys = view_placed(y);
+    return runs_meet(&xs, &ys, first, end);
 }
 
 bool view_overlap(const struct view *x, const struct view *y)

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/dtype.h"
+#include "machine/runs.h"
 #include "store.h"
 
 enum { VIEW_RANK = 4 };
@@ -53,6 +54,9 @@ void view_copy(const struct view *to, const struct view *from);
 
 /* Makes all elements addressable in the store. */
 void view_reach(const struct view *view);
+
+/* The bytes of a view with elements, for runs_meet with views of the same memory. */
+struct placed_runs view_placed(const struct view *view);
 
 /* Finds consecutive bytes that two views have in common: [*first, *end) of their memory, the lowest ones. Returns false
  * if there are none. */
