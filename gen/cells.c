@@ -394,6 +394,8 @@ const struct cells *fill_cells(const struct plan *plan, const char *version)
     const bool own_hbm_ctrl = own_impl(model, COMPONENT_hbm_ctrl), own_sram = own_impl(model, COMPONENT_sram);
     const bool own_pe_cpu = own_impl(model, COMPONENT_pe_cpu), own_pe_dma = own_impl(model, COMPONENT_pe_dma);
     const bool own_pe_tcm = own_impl(model, COMPONENT_pe_tcm), own_pe_mmu = own_impl(model, COMPONENT_pe_mmu);
+    const bool own_pe_gemm = own_impl(model, COMPONENT_pe_gemm), own_pe_math = own_impl(model, COMPONENT_pe_math);
+    const bool own_pe_fetch_store = own_impl(model, COMPONENT_pe_fetch_store);
     const bool own_pe_ipcq = own_impl(model, COMPONENT_pe_ipcq), own_transfers = own_pe_dma || own_pe_ipcq;
     const struct condition conditions[] = {
 #define TABLE(name, ...)

@@ -14,6 +14,7 @@
 struct recorded {
     const struct command *command;
     uint64_t id;                                        /* of the tile */
+    uint64_t bytes;
     uint32_t slice;
     uint8_t operand;
 };
@@ -79,8 +80,9 @@ static void memory_served(const struct transfer *transfer)
         observer_watch(&open_rows_observer, false);
         return;
     }
-    recording.requests[recording.count++] = (struct recorded){.command = token->command, .id = token->tile.id,
-                                                        .slice = transfer->range.pe, .operand = token->stage.operand};
+    recording.requests[recording.count++] = (struct recorded){
+        .command = token->command, .id = token->tile.id, .bytes = transfer->range.bytes, .slice = transfer->range.pe,
+        .operand = token->stage->operand};
 }
 
 struct observer open_rows_observer = {
@@ -105,7 +107,7 @@ static struct moving_block block_at_start(const struct recorded *request, uint64
     uint64_t offset = block_offset(request, &tile), columns = command->tiles_n, outputs = step / command->tiles_k;
     uint64_t down = block_offset(request, &below) - offset, along = block_offset(request, &right) - offset;
     return (struct moving_block){
-        .slice = request->slice, .offset = offset, .bytes = tiling_bytes(command, &tile, request->operand),
+        .slice = request->slice, .offset = offset, .bytes = request->bytes,
         .offset_in_stripe = offset % (kb_attrs.hbm_ctrl_interleave_bytes * kb_attrs.hbm_ctrl_pcs),
         .column = tile.i_n, .column_step = outputs % columns, .columns = columns,
         .period_bytes = outputs / columns * down + outputs % columns * along, .wrap_bytes = down - columns * along};

@@ -116,7 +116,7 @@ INLINE void compare_field(struct fingerprint *print, enum state_kind kind, const
         add(print, print->pe->fed - word);
         break;
     case STATE_STAGE:
-        add(print, ((const struct stage *)field)->index);
+        add(print, (*(const struct stage *const *)field)->index);
         break;
     case STATE_SERVICE:
         add(print, print->pe->services - word);
@@ -340,6 +340,7 @@ struct copy {
     struct command *composite;                          /* of the PE copied to */
     struct event *event;                                /* that is copied to */
     uint32_t number;                                    /* last part of its order: the command, or the creator's rank */
+    const struct stage *stages;                         /* of the token that is copied to */
 };
 
 /* The counterpart of a node. A rank that is left over from an earlier use, and is not read any more, may have none. */
@@ -362,7 +363,6 @@ INLINE void copy_field(const struct copy *c, enum state_kind kind, void *to, con
     case STATE_VALUE:
     case STATE_NUMBER:
     case STATE_SERVICE:
-    case STATE_STAGE:
     case STATE_FREE:
     case STATE_TIME:
     case STATE_FED:
@@ -381,6 +381,9 @@ INLINE void copy_field(const struct copy *c, enum state_kind kind, void *to, con
         break;
     case STATE_WAY:
         *(struct way *)to = copy_way(c, from);
+        break;
+    case STATE_STAGE:
+        *(const struct stage **)to = &c->stages[(*(const struct stage *const *)from)->index];
         break;
     default:
         break;
@@ -422,7 +425,9 @@ static void copy_transfer(struct copy *c, struct token *token, const struct tran
 
 static struct token *copy_token(struct copy *c, const struct token *from, enum token_site site)
 {
-    struct token *to = token_new(c->composite, &from->tile);
+    struct tile tile = tiling_tile(c->composite, from->tile.id);
+    struct token *to = token_new(c->composite, &tile);
+    c->stages = tile.shape->stages;
 #define TOKEN(field, kind, when) COPY(TOKEN, field, kind)
 #include "machine/state.def"
     if (token_is_due(from, site))

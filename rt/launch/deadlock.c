@@ -71,8 +71,8 @@ static void print_resource(const struct pe *pe, const struct command *command)
     char ring[128];
     const struct token *token = tile_of(pe, command);
     if (token)
-        message(", tile %" PRIu64 " at stage %s", token->tile.id, stages[token->stage.kind]);
-    if (token && kb_has_model[NODE_pe_dma] && stage_node(token->stage.kind) == NODE_pe_dma && !in_service(pe, token))
+        message(", tile %" PRIu64 " at stage %s", token->tile.id, stages[token->stage->kind]);
+    if (token && kb_has_model[NODE_pe_dma] && stage_node(token->stage->kind) == NODE_pe_dma && !in_service(pe, token))
         message(", which the model of pe_dma does not choose");
     if (!waits_for(pe))
         return;

@@ -12,6 +12,7 @@
 struct command;
 struct pe;
 struct tile;
+struct tile_shape;
 
 enum command_kind {
 #define COMMAND(name, ...) COMMAND_##name,
@@ -105,7 +106,9 @@ struct command {
     uint32_t holders;                                   /* how many hold it; at first the machine does */
     const struct tile *planned;                         /* its tiles, if a user's generator has planned it; else NULL */
     const char *plan_wrong;                             /* what is wrong with that plan; NULL: nothing */
-    const struct stage *stages[TILE_KINDS];             /* of a tile of each kind; STAGE_NONE after the last */
+    struct tile_shape *shapes;                          /* of its tiles (tiling.h) */
+    uint32_t shape_count;
+    uint64_t edge_row, edge_column;                     /* of tiles: the last, if it is smaller; UINT64_MAX: none is */
     struct ipcq_message *slot;                          /* recv: the slot that it reads */
 };
 

@@ -128,8 +128,8 @@ static struct translation translate(const struct token *token, uint64_t bytes)
 {
     const struct command *command = token->command;
     const struct request *ask = &command->ask;
-    uint64_t address = tiling_address(command, &token->tile, token->stage.operand);
-    bool is_virtual = ask->virtual_address[token->stage.operand];
+    uint64_t address = tiling_address(command, &token->tile, token->stage->operand);
+    bool is_virtual = ask->virtual_address[token->stage->operand];
     static struct address_run one;                      /* most DMAs ask for one run */
     const struct address_run *asked = &one;
     size_t count = 1;
@@ -185,7 +185,7 @@ static void run_start(const struct dma *dma, const struct range *range, uint64_t
         return;
     }
     struct transfer *transfer = transfer_new(dma->token, range);
-    const struct path *path = path_to(dma->pe, range, dma->token->stage.operand);
+    const struct path *path = path_to(dma->pe, range, dma->token->stage->operand);
     if (dma->reads)
         control_send_over(&transfer->data.message, path, leave_ps, read_requested);
     else
@@ -233,10 +233,10 @@ static void fault_start(const struct dma *dma)
 
 void dma_start(struct token *token)
 {
-    uint64_t bytes = tiling_bytes(token->command, &token->tile, token->stage.operand);
+    uint64_t bytes = token->stage->amount;
     struct dma dma = {.token = token,
                       .pe = token->command->pe,
-                      .reads = token->stage.kind == STAGE_DMA_READ,
+                      .reads = token->stage->kind == STAGE_DMA_READ,
                       .bytes = bytes,
                       .translation = translate(token, bytes)};
     const struct address_run *bad;
@@ -256,7 +256,7 @@ void dma_start(struct token *token)
 
 static void dma_begin(struct token *token)
 {
-    if (token->stage.kind == STAGE_COMM)
+    if (token->stage->kind == STAGE_COMM)
         ipcq_send(token);
     else
         dma_start(token);
@@ -274,7 +274,7 @@ void dma_start_modelled(struct token *token)
         ps = pe_dma_prepare_ps(&(struct kb_dma_request){
             pe_number(token->command->pe), token_channel(token), token->command->number, token->tile.id,
             token_bytes(token), now_ps});
-    if (token->stage.kind == STAGE_COMM && kb_has_model[NODE_pe_ipcq])
+    if (token->stage->kind == STAGE_COMM && kb_has_model[NODE_pe_ipcq])
         ps = sum(ps, ipcq_send_delay_ps(token->command));
     if (ps)
         token_at(token, NODE_pe_dma, time_after(now_ps, ps), dma_prepared);
@@ -285,7 +285,7 @@ void dma_start_modelled(struct token *token)
 void transfer_move(struct transfer *transfer)
 {
     const struct token *token = transfer->token;
-    uint64_t address = tiling_address(token->command, &token->tile, token->stage.operand);
+    uint64_t address = tiling_address(token->command, &token->tile, token->stage->operand);
     address_decode(address, transfer->range.bytes, &transfer->range);
 }
 

@@ -20,6 +20,39 @@ uint64_t engine_link_ps(enum stage_kind from, enum stage_kind to)
     return link ? *link : 0;
 }
 
+static uint64_t stage_ps(const struct command *command, const struct tile_shape *shape, const struct stage *stage)
+{
+    const struct request *ask = &command->ask;
+    enum dtype dtype = ask->kind == COMMAND_gemm_tiles ? ask->out_dtype : ask->dtype;
+    switch ((enum stage_kind)stage->kind) {
+    case STAGE_GEMM:
+        return builtin_pe_gemm_service(&(struct kb_gemm_request){
+            .m = shape->m, .k = shape->k, .n = shape->n, .k_per_cycle = kb_gemm_k_per_cycle[ask->dtype]});
+    case STAGE_MATH:                                    /* an epilogue of a gemm works with the lanes of its output */
+        return builtin_pe_math_service(&(struct kb_math_request){
+            .elements = stage->amount, .lanes = kb_math_lanes[dtype], .cost = kb_op_costs[stage->op]});
+    case STAGE_FETCH:
+    case STAGE_STORE:
+        return builtin_pe_fetch_store_service(&(struct kb_move_request){
+            .stores = stage->kind == STAGE_STORE, .bytes = stage->amount}).channel_ps;
+    case STAGE_DMA_READ:
+        return move_ps(stage->amount, kb_attrs.pe_tcm_write_bw_bps);
+    case STAGE_DMA_WRITE:
+        return move_ps(stage->amount, kb_attrs.pe_tcm_read_bw_bps);
+    default:
+        return 0;
+    }
+}
+
+void engine_times(struct command *command)
+{
+    for (struct tile_shape *shape = command->shapes; shape < command->shapes + command->shape_count; shape++)
+        for (struct stage *stage = shape->stages; stage && stage->kind != STAGE_NONE; stage++) {
+            stage->ps = stage_ps(command, shape, stage);
+            stage->link_ps = stage[1].kind == STAGE_NONE ? 0 : engine_link_ps(stage->kind, stage[1].kind);
+        }
+}
+
 _Noreturn void service_too_long(const char *model, uint64_t length_ps)
 {
     run_failed("simulated time runs past 2^64 ps (213 days): %s of %s, asked at %" PRIu64 " ps, takes %" PRIu64 " ps",

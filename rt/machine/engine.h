@@ -10,6 +10,7 @@
 #include "kb/impl.h"
 #include "pe.h"
 #include "stats.h"
+#include "tiling.h"
 
 /* The engine that serves a stage, as statistics count them. */
 static inline enum engine engine_of(enum stage_kind stage)
@@ -25,6 +26,11 @@ static inline enum engine engine_of(enum stage_kind stage)
 /* The latency of the PE-internal link between the parts that serve two stages, 0 if there is none; from STAGE_NONE: from
  * the scheduler. */
 uint64_t engine_link_ps(enum stage_kind from, enum stage_kind to);
+
+/* Works out the times in the plan of a command that may be submitted: for each stage of each shape, the latency of the
+ * link behind it and, by the built-in models, how long GEMM and MATH serve it, or for how long FETCH, STORE and DMA
+ * reserve the PE's TCM. */
+void engine_times(struct command *command);
 
 /* ---- the PE's own TCM: a channel for reads, another for writes. Each call reserves one from at_ps on, and returns
  * when the reservation ends. */

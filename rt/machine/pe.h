@@ -17,10 +17,10 @@ struct token {
     struct event event;                                 /* the end of its service, or its arrival at the next engine */
     struct token *next;                                 /* behind it in a queue */
     struct command *command;
-    struct tile tile;
-    struct stage stage, following;                      /* the one that it waits for or is in, and the next */
-    uint64_t arrival_ps, started_ps;
+    const struct stage *stage;                          /* that it waits for or is in; the next one follows it */
     struct server *server;                              /* that serves it */
+    uint64_t arrival_ps, started_ps;
+    struct tile tile;
     uint32_t parts;                                     /* of a DMA: runs whose end is not known yet, */
     uint64_t end_ps;                                    /* and the latest end of the others */
     struct transfer *transfer;                          /* of a DMA: the last of its runs over the fabric, under way */

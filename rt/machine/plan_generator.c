@@ -29,11 +29,11 @@ struct step {
     uint64_t end, rows, by;
 };
 
-static struct ARRAY(struct tile) tiles;                 /* by number */
-static struct ARRAY(const struct tile *) sorted;
+static struct ARRAY(struct planned_tile) tiles;                 /* by number */
+static struct ARRAY(const struct planned_tile *) sorted;
 static struct ARRAY(struct step) skyline, raised;
 
-static const char *tile_name(const struct tile *t)
+static const char *tile_name(const struct planned_tile *t)
 {
     return arena_printf("tile %" PRIu64 " (rows from %" PRIu64 ", %" PRIu64 " of them; columns from %" PRIu64 ", %" PRIu64
                         "; k from %" PRIu64 ", %" PRIu64 ")", t->id, t->i_m, t->m, t->i_n, t->n, t->i_k, t->k);
@@ -53,7 +53,7 @@ static const char *ask_for_tiles(const struct kb_plan *plan, const struct kb_pla
             return number ? NULL : "it has no tile";
         if (number == TILES_MOST)
             return arena_printf("it has more than %d tiles", TILES_MOST);
-        struct tile tile = {.id = number, .i_m = t.m0, .i_k = t.k0, .i_n = t.n0, .m = t.m, .k = t.k, .n = t.n};
+        struct planned_tile tile = {.id = number, .i_m = t.m0, .i_k = t.k0, .i_n = t.n0, .m = t.m, .k = t.k, .n = t.n};
         bool inside = t.m && t.k && t.n && t.m0 < ask->m && t.m <= ask->m - t.m0 && t.k0 < ask->k
                       && t.k <= ask->k - t.k0 && t.n0 < ask->n && t.n <= ask->n - t.n0;
         if (!inside)
@@ -63,14 +63,14 @@ static const char *ask_for_tiles(const struct kb_plan *plan, const struct kb_pla
     }
 }
 
-static bool same_output(const struct tile *a, const struct tile *b)
+static bool same_output(const struct planned_tile *a, const struct planned_tile *b)
 {
     return a->i_m == b->i_m && a->i_n == b->i_n && a->m == b->m && a->n == b->n;
 }
 
 static int by_output(const void *x, const void *y)
 {
-    const struct tile *a = *(const struct tile *const *)x, *b = *(const struct tile *const *)y;
+    const struct planned_tile *a = *(const struct planned_tile *const *)x, *b = *(const struct planned_tile *const *)y;
     if (a->i_m != b->i_m)
         return a->i_m < b->i_m ? -1 : 1;
     if (a->i_n != b->i_n)
@@ -81,10 +81,10 @@ static int by_output(const void *x, const void *y)
 /* Checks the parts of k of the output tile that begins at sorted[*next], and passes over its tiles. */
 static const char *check_parts(const struct kb_plan_request *ask, bool parts_are_asked, size_t *next)
 {
-    const struct tile *first = sorted.at[*next];
+    const struct planned_tile *first = sorted.at[*next];
     uint64_t end = 0;
     for (; *next < sorted.count && same_output(first, sorted.at[*next]); ++*next) {
-        const struct tile *t = sorted.at[*next];
+        const struct planned_tile *t = sorted.at[*next];
         if (t->i_k < end)
             return arena_printf("%s has a part of k that tiles of its output before it have", tile_name(t));
         if (t->i_k > end)
@@ -102,7 +102,7 @@ static const char *check_parts(const struct kb_plan_request *ask, bool parts_are
 }
 
 /* Puts an output tile on the skyline. */
-static const char *put(const struct tile *t)
+static const char *put(const struct planned_tile *t)
 {
     uint64_t begin = 0, end = t->i_n + t->n;
     bool is_put = false;
@@ -140,7 +140,7 @@ static const char *check_tiles(const struct kb_plan_request *ask, bool parts_are
     qsort(sorted.at, sorted.count, sizeof *sorted.at, by_output);
     *array_add(&skyline) = (struct step){ask->n, 0, 0};
     for (size_t next = 0; next < sorted.count;) {
-        const struct tile *first = sorted.at[next];
+        const struct planned_tile *first = sorted.at[next];
         const char *wrong = put(first);
         if (!wrong)
             wrong = check_parts(ask, parts_are_asked, &next);
@@ -156,7 +156,7 @@ static const char *check_tiles(const struct kb_plan_request *ask, bool parts_are
     return NULL;
 }
 
-const char *plan_generate(const struct kb_plan *plan, const struct command *command, const struct tile **out,
+const char *plan_generate(const struct kb_plan *plan, const struct command *command, const struct planned_tile **out,
                           uint64_t *count)
 {
     const struct request *given = &command->ask;

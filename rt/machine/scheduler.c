@@ -19,7 +19,7 @@ static void tile_is_fed(struct event *event)
     struct token *token = container_of(event, struct token, event);
     struct pe *pe = token->command->pe;
     pe->feed = NULL;
-    token_travel(token, engine_link_ps(STAGE_NONE, token->stage.kind));
+    token_travel(token, engine_link_ps(STAGE_NONE, token->stage->kind));
     pe_wake(pe);
 }
 
@@ -41,10 +41,10 @@ bool serve_tile(struct pe *pe)
     if (!pe->next_feed)
         pe->next_feed = next_token(pe, command);
     struct token *token = pe->next_feed;
-    enum stage_kind first = token->stage.kind;
+    enum stage_kind first = token->stage->kind;
     if (!pe->free_slots[first])
         return false;
-    pe->lacks_room = !tile_buffers_take(pe, token, tiling_buffer_bytes(command, &token->tile));
+    pe->lacks_room = !tile_buffers_take(pe, token, token->tile.shape->buffer_bytes);
     if (pe->lacks_room)
         return false;
     pe->free_slots[first]--;
@@ -65,6 +65,7 @@ bool serve_tile(struct pe *pe)
 
 void scheduler_submit(struct pe *pe, struct command *command)
 {
+    engine_times(command);
     command->waiting = NULL;
     *(pe->submitted ? &pe->submitted_last->waiting : &pe->submitted) = command;
     pe->submitted_last = command;
@@ -86,7 +87,7 @@ static void scheduled(struct event *event)
     }
     if (!command_is_composite(command->ask.kind)) {
         struct token *token = token_simple(command);
-        token_travel(token, engine_link_ps(STAGE_NONE, token->stage.kind));
+        token_travel(token, engine_link_ps(STAGE_NONE, token->stage->kind));
         return;
     }
     command->waiting = NULL;

@@ -112,7 +112,7 @@ static bool tile_too_large(const struct command *command, struct refusal *why)
     uint64_t last = command->tiles_k - 1, count = command->planned ? command->tiles : last ? 2 : 1;
     for (uint64_t i = 0; i < count; i++) {
         struct tile tile = tiling_tile(command, command->planned || !i ? i : last);
-        uint64_t bytes = tiling_buffer_bytes(command, &tile);
+        uint64_t bytes = tile.shape->buffer_bytes;
         if (bytes > kb_attrs.pe_tcm_reserved_bytes)
             return refuse(why, FAULT_TILE_TOO_LARGE, NODE_pe_scheduler,
                           "%stile %" PRIu64 " needs buffers of %" PRIu64

@@ -37,8 +37,7 @@ struct token *token_new(struct command *command, const struct tile *tile)
     struct token *token = pool_reuse(&tokens, sizeof *token);
     token->command = command;
     token->tile = *tile;
-    token->stage = tiling_stage(command, &token->tile, 0);
-    token->following = tiling_stage(command, &token->tile, 1);
+    token->stage = tile->shape->stages;
     token->block_bytes = 0;
     token->transfer = NULL;
     token->dispatched = false;
@@ -77,7 +76,7 @@ static bool is_direct(const struct token *token)
 static void token_enqueue(struct token *token)
 {
     struct pe *pe = token->command->pe;
-    enum stage_kind stage = token->stage.kind;
+    enum stage_kind stage = token->stage->kind;
     struct queue *queue = is_direct(token) ? &pe->direct[stage] : &pe->queue[stage];
     struct token **link = &queue->head;
     token->arrival_ps = now_ps;
@@ -114,11 +113,13 @@ void token_travel(struct token *token, uint64_t link_ps)
     }
     token->next = pe->travelling;
     pe->travelling = token;
-    token_at(token, stage_node(token->stage.kind), time_after(now_ps, link_ps), token_arrived);
+    token_at(token, stage_node(token->stage->kind), time_after(now_ps, link_ps), token_arrived);
 }
 
 void token_read_slot(struct command *receive)
 {
+    receive->shapes->stages->amount = receive->ask.bytes;   /* that of the message: only now is it known */
+    engine_times(receive);
     struct token *token = token_simple(receive);
     token->dispatched = true;                           /* it was when it came to pe_ipcq */
     token_enqueue(token);
@@ -144,8 +145,8 @@ static struct busy *stage_busy(struct pe *pe, enum stage_kind stage)
 static struct token *eligible(const struct pe *pe, const struct queue *queue)
 {
     struct token *token = queue->head;
-    if (!token || token->following.kind == STAGE_NONE || pe->free_slots[token->following.kind]
-        || token->following.kind == token->stage.kind)
+    if (!token || token->stage[1].kind == STAGE_NONE || pe->free_slots[token->stage[1].kind]
+        || token->stage[1].kind == token->stage->kind)
         return token;
     return NULL;
 }
@@ -157,8 +158,8 @@ static struct token *first_of(struct token *a, struct token *b)
         return a ? a : b;
     if (a->arrival_ps != b->arrival_ps)
         return a->arrival_ps < b->arrival_ps ? a : b;
-    if (a->stage.kind != b->stage.kind)
-        return a->stage.kind > b->stage.kind ? a : b;
+    if (a->stage->kind != b->stage->kind)
+        return a->stage->kind > b->stage->kind ? a : b;
     return key_before(a, b) ? a : b;
 }
 
@@ -170,7 +171,7 @@ static struct token *head_of(const struct pe *pe, enum stage_kind stage)
 /* Starts the service of a token, which is out of its queue. */
 static bool begin_service(struct pe *pe, struct server *server, struct token *token)
 {
-    enum stage_kind stage = token->stage.kind;
+    enum stage_kind stage = token->stage->kind;
     server->token = token;
     server->started = ++pe->services;
     token->server = server;
@@ -199,14 +200,14 @@ bool serve_waiting(struct pe *pe, struct server *server, enum stage_kind later, 
         token = first_of(token, head_of(pe, earlier));
     if (!token || pe->failed)
         return false;
-    enum stage_kind stage = token->stage.kind;
+    enum stage_kind stage = token->stage->kind;
     struct queue *queue = is_direct(token) ? &pe->direct[stage] : &pe->queue[stage];
     queue->head = token->next;
     queue_left(pe, stage);
     if (!is_direct(token))
         pe->free_slots[stage]++;
-    if (token->following.kind != STAGE_NONE)
-        pe->free_slots[token->following.kind]--;
+    if (token->stage[1].kind != STAGE_NONE)
+        pe->free_slots[token->stage[1].kind]--;
     return begin_service(pe, server, token);
 }
 
@@ -231,14 +232,13 @@ bool serve_send(struct pe *pe, struct server *server)
 
 unsigned token_channel(const struct token *token)
 {
-    enum stage_kind stage = token->stage.kind;
+    enum stage_kind stage = token->stage->kind;
     return stage == STAGE_COMM ? KB_SEND : stage == STAGE_DMA_READ ? KB_DMA_READ : KB_DMA_WRITE;
 }
 
 uint64_t token_bytes(const struct token *token)
 {
-    return is_direct(token) ? token->command->ask.bytes
-                            : tiling_bytes(token->command, &token->tile, token->stage.operand);
+    return token->stage->amount;
 }
 
 /* Whether a token before this one in its queue has to go before it: of the same command, or a message to the same PE. */
@@ -246,7 +246,7 @@ static bool must_wait(const struct token *first, const struct token *token)
 {
     for (; first != token; first = first->next)
         if (first->command == token->command
-            || (token->stage.kind == STAGE_COMM && first->command->ask.peer == token->command->ask.peer))
+            || (token->stage->kind == STAGE_COMM && first->command->ask.peer == token->command->ask.peer))
             return true;
     return false;
 }
@@ -258,7 +258,7 @@ static void choices_add(const struct pe *pe, struct queue *queue)
 {
     for (struct token **link = &queue->head; *link; link = &(*link)->next) {
         struct token *token = *link;
-        enum stage_kind stage = token->stage.kind, next = token->following.kind;
+        enum stage_kind stage = token->stage->kind, next = token->stage[1].kind;
         bool slot = stage == STAGE_COMM ? ipcq_has_credit(token->command)
                                         : next == STAGE_NONE || next == stage || pe->free_slots[next];
         *array_add(&links) = link;
@@ -303,14 +303,14 @@ bool serve_chosen(struct pe *pe, struct server *server, enum stage_kind stage)
     queue_left(pe, stage);
     if (!direct)
         pe->free_slots[stage]++;
-    if (token->following.kind != STAGE_NONE)
-        pe->free_slots[token->following.kind]--;
+    if (token->stage[1].kind != STAGE_NONE)
+        pe->free_slots[token->stage[1].kind]--;
     return begin_service(pe, server, token);
 }
 
 void service_until(struct token *token, uint64_t t_ps)
 {
-    token_at(token, stage_node(token->stage.kind), t_ps, service_event);
+    token_at(token, stage_node(token->stage->kind), t_ps, service_event);
 }
 
 /* ---- the end of a service, and of a tile */
@@ -328,28 +328,26 @@ static void tile_complete(struct token *token)
 static void stage_ended(struct token *token)
 {
     struct pe *pe = token->command->pe;
-    enum stage_kind stage = token->stage.kind;
+    const struct stage *stage = token->stage;
     token->server->token = NULL;
     token->server->held = false;
-    if (stage_busy(pe, stage))
-        busy_end(stage_busy(pe, stage));
-    stats_service(engine_of(stage), token->arrival_ps, token->started_ps);
+    if (stage_busy(pe, stage->kind))
+        busy_end(stage_busy(pe, stage->kind));
+    stats_service(engine_of(stage->kind), token->arrival_ps, token->started_ps);
     observe_service_ends(token);
     pe_wake(pe);
-    if (token->following.kind == STAGE_NONE) {
+    token->stage++;
+    if (token->stage->kind == STAGE_NONE)
         tile_complete(token);
-        return;
-    }
-    token->stage = token->following;
-    token->following = tiling_stage(token->command, &token->tile, token->stage.index + 1);
-    token_travel(token, engine_link_ps(stage, token->stage.kind));
+    else
+        token_travel(token, stage->link_ps);
 }
 
 /* Whether a read of a composite is done before one that started earlier: it is held until that one ends. */
 static bool read_waits(const struct pe *pe, const struct server *server)
 {
     for (const struct server *other = pe->servers; other < pe->servers + kb_pe_servers; other++)
-        if (other->token && other->token->stage.kind == STAGE_DMA_READ && other->started < server->started
+        if (other->token && other->token->stage->kind == STAGE_DMA_READ && other->started < server->started
             && other->token->command == server->token->command)
             return true;
     return false;
@@ -368,7 +366,7 @@ void service_ended(struct token *token)
 {
     struct command *command = token->command;
     struct pe *pe = command->pe;
-    if (token->stage.kind != STAGE_DMA_READ || kb_attrs.pe_dma_rd_engines == 1) {
+    if (token->stage->kind != STAGE_DMA_READ || kb_attrs.pe_dma_rd_engines == 1) {
         stage_ended(token);
         return;
     }

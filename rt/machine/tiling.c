@@ -8,30 +8,37 @@
 #include "common/arena.h"
 #include "plan_generator.h"
 
+/* ---- shapes and tiles */
+
+/* Whether the last tile along an axis is smaller: its position, or UINT64_MAX. */
+static uint64_t edge_of(uint64_t whole, uint64_t tile, uint64_t tiles)
+{
+    return whole % tile ? tiles - 1 : UINT64_MAX;
+}
+
 static uint64_t edge(uint64_t whole, uint64_t tile, uint64_t i)
 {
     uint64_t rest = whole - i * tile;
     return rest < tile ? rest : tile;
 }
 
-/* Sets what follows from the tile's position. */
-static void tile_fill(const struct command *command, struct tile *tile)
+static enum tile_kind kind_at(const struct command *command, const struct tile *tile)
 {
-    const struct request *ask = &command->ask;
-    tile->m = edge(ask->m, ask->tile_m, tile->i_m);
-    tile->n = edge(ask->n, ask->tile_n, tile->i_n);
-    if (ask->kind == COMMAND_gemm_tiles)
-        tile->k = edge(ask->k, ask->tile_k, tile->i_k);
     if (tile->i_k + 1 < command->tiles_k)
-        tile->kind = TILE_ADDS;
-    else
-        tile->kind = tile->id + 1 < command->tiles ? TILE_STORES : TILE_LAST;
+        return TILE_ADDS;
+    return tile->id + 1 < command->tiles ? TILE_STORES : TILE_LAST;
+}
+
+/* The shape of a tile that was not planned; of one that is not the last along k, k is a full one. */
+static struct tile_shape *shape_at(const struct command *command, const struct tile *tile)
+{
+    bool edge_m = tile->i_m == command->edge_row, edge_n = tile->i_n == command->edge_column;
+    return &command->shapes[kind_at(command, tile) * 4 + edge_m * 2 + edge_n];
 }
 
 struct tile tiling_tile(const struct command *command, uint64_t id)
 {
-    const struct request *ask = &command->ask;
-    struct tile tile = {.id = id, .m = ask->m, .k = ask->k, .n = ask->n, .kind = TILE_LAST};
+    struct tile tile = {.id = id, .shape = command->shapes};
     if (!command_is_composite(command->ask.kind))
         return tile;
     if (command->planned)
@@ -40,7 +47,7 @@ struct tile tiling_tile(const struct command *command, uint64_t id)
     tile.i_k = id % command->tiles_k;
     tile.i_n = block % command->tiles_n;
     tile.i_m = block / command->tiles_n;
-    tile_fill(command, &tile);
+    tile.shape = shape_at(command, &tile);
     return tile;
 }
 
@@ -58,7 +65,7 @@ void tiling_next(const struct command *command, struct tile *tile)
             tile->i_m++;
         }
     }
-    tile_fill(command, tile);
+    tile->shape = shape_at(command, tile);
 }
 
 /* ---- stages */
@@ -125,37 +132,152 @@ static struct stage stage_of(const struct command *command, enum tile_kind tile,
     }
 }
 
-/* Writes the stages of a kind of tile. Returns the end of what it has written. */
-static struct stage *stages_write(const struct command *command, enum tile_kind tile, struct stage *to)
+/* ---- what the stages of a shape work on */
+
+static uint64_t block_bytes(const struct command *command, const struct tile_shape *shape, unsigned operand)
+{
+    const struct request *ask = &command->ask;
+    bool gemm = ask->kind == COMMAND_gemm_tiles;
+    uint64_t height = gemm && operand == OPERAND_B ? shape->k : shape->m;
+    uint64_t width = gemm && operand == OPERAND_A ? shape->k : shape->n;
+    return product(product(height, width), dtype_bytes[operand == OPERAND_C ? ask->out_dtype : ask->dtype]);
+}
+
+/* FETCH brings the blocks of A and B to the register file, pinned ones included. */
+static uint64_t fetch_bytes(const struct command *command, const struct tile_shape *shape)
+{
+    uint64_t bytes = block_bytes(command, shape, OPERAND_A);
+    return command->ask.kind == COMMAND_gemm_tiles ? sum(bytes, block_bytes(command, shape, OPERAND_B)) : bytes;
+}
+
+static uint64_t amount_of(const struct command *command, const struct tile_shape *shape, const struct stage *stage)
+{
+    const struct request *ask = &command->ask;
+    switch ((enum stage_kind)stage->kind) {
+    case STAGE_COMM:
+        return ask->bytes;
+    case STAGE_DMA_READ:
+    case STAGE_DMA_WRITE:
+        return command_is_composite(ask->kind) ? block_bytes(command, shape, stage->operand) : ask->bytes;
+    case STAGE_FETCH:
+        return fetch_bytes(command, shape);
+    case STAGE_STORE:
+        return block_bytes(command, shape, OPERAND_C);
+    case STAGE_GEMM:
+        return product(2, product(product(shape->m, shape->k), shape->n));
+    case STAGE_MATH:
+        return ask->kind == COMMAND_math ? ask->n : product(shape->m, shape->n);
+    case STAGE_NONE:
+        break;
+    }
+    return 0;
+}
+
+static uint64_t rounded(uint64_t bytes)
+{
+    return product(ceil_div(bytes, 64), 64);
+}
+
+static uint64_t buffer_bytes(const struct command *command, const struct tile_shape *shape)
+{
+    uint64_t bytes = 0;
+    if (!command_is_composite(command->ask.kind))
+        return 0;
+    if (!command->ask.pinned[OPERAND_A])
+        bytes = rounded(block_bytes(command, shape, OPERAND_A));
+    if (command->ask.kind == COMMAND_gemm_tiles && !command->ask.pinned[OPERAND_B])
+        bytes = sum(bytes, rounded(block_bytes(command, shape, OPERAND_B)));
+    return shape->kind != TILE_ADDS ? sum(bytes, rounded(block_bytes(command, shape, OPERAND_C))) : bytes;
+}
+
+/* ---- the plan of a command: its shapes, the stages of each, epilogues, and the tiles that were planned, in one block
+ * of memory */
+
+enum { STAGES_MOST = 7 };                               /* epilogues apart: two reads, fetch, gemm, store, write, end */
+
+/* Lists the stages of a shape whose size is known. Returns the end of what it has written. */
+static struct stage *shape_make(const struct command *command, struct tile_shape *shape, struct stage *to)
 {
     uint32_t index = 0;
-    do
-        *to = stage_of(command, tile, index++);
-    while (to++->kind != STAGE_NONE);
+    shape->buffer_bytes = buffer_bytes(command, shape);
+    shape->stages = to;
+    do {
+        *to = stage_of(command, shape->kind, index++);
+        to->amount = amount_of(command, shape, to);
+    } while (to++->kind != STAGE_NONE);
     return to;
 }
 
-/* Lists the stages of each kind of tile, and copies the epilogues and the tiles that were planned. Only a gemm's tiles are
- * of several kinds. */
-static void list_stages(struct command *command, const struct tile *planned)
+/* Makes the shapes of tiles that were not planned. Each shape is that of a tile at a corner: first or last along m, k
+ * and n. */
+static void corners_make(struct command *command, struct stage *to)
 {
-    enum { STAGES_MOST = 7 };                           /* epilogues apart: two reads, fetch, gemm, store, write, end */
-    struct request *ask = &command->ask;
-    uint64_t bytes = ask->epilogues * sizeof *ask->epilogue;
-    uint64_t stages = TILE_KINDS * (ask->epilogues + STAGES_MOST) * sizeof(struct stage);
-    uint64_t tiles = planned ? product(command->tiles, sizeof *planned) : 0;
-    uint8_t *plan = command_plan(command, tiles + stages + bytes);
-    struct stage *to = (struct stage *)(plan + tiles);
-    struct epilogue *epilogues = (struct epilogue *)((uint8_t *)to + stages);
-    command->planned = planned ? memcpy(plan, planned, tiles) : NULL;
-    if (bytes)
-        ask->epilogue = memcpy(epilogues, ask->epilogue, bytes);
-    for (int tile = TILE_LAST; tile >= TILE_ADDS; tile--) {
-        command->stages[tile] = command->stages[TILE_LAST];
-        if (tile != TILE_LAST && ask->kind != COMMAND_gemm_tiles)
+    const struct request *ask = &command->ask;
+    for (unsigned corner = 0; corner < 8; corner++) {
+        struct tile tile = {.i_m = corner & 4 ? command->tiles_m - 1 : 0, .i_n = corner & 2 ? command->tiles_n - 1 : 0,
+                            .i_k = corner & 1 ? command->tiles_k - 1 : 0};
+        tile.id = (tile.i_m * command->tiles_n + tile.i_n) * command->tiles_k + tile.i_k;
+        struct tile_shape *shape = shape_at(command, &tile);
+        if (shape->stages)
             continue;
-        command->stages[tile] = to;
-        to = stages_write(command, tile, to);
+        shape->m = edge(ask->m, ask->tile_m, tile.i_m);
+        shape->n = edge(ask->n, ask->tile_n, tile.i_n);
+        shape->k = ask->kind == COMMAND_gemm_tiles ? edge(ask->k, ask->tile_k, tile.i_k) : ask->k;
+        shape->kind = kind_at(command, &tile);
+        to = shape_make(command, shape, to);
+    }
+}
+
+/* The shape of a planned tile, among the newest ones of those that were found; a new one if it is not there. */
+static uint32_t planned_shape(struct tile_shape *shapes, uint32_t *count, const struct planned_tile *tile)
+{
+    enum { NEWEST = 8 };
+    for (uint32_t i = *count; i > 0 && i + NEWEST > *count; i--) {
+        const struct tile_shape *shape = &shapes[i - 1];
+        if (shape->m == tile->m && shape->k == tile->k && shape->n == tile->n && shape->kind == tile->kind)
+            return i - 1;
+    }
+    shapes[*count] = (struct tile_shape){.m = tile->m, .k = tile->k, .n = tile->n, .kind = tile->kind};
+    return (*count)++;
+}
+
+static void planned_make(struct command *command, const struct planned_tile *planned, struct tile *tiles, struct stage *to)
+{
+    uint32_t count = 0;
+    for (uint64_t i = 0; i < command->tiles; i++) {
+        const struct planned_tile *tile = &planned[i];
+        tiles[i] = (struct tile){tile->id, tile->i_m, tile->i_k, tile->i_n,
+                                 &command->shapes[planned_shape(command->shapes, &count, tile)]};
+    }
+    for (uint32_t i = 0; i < count; i++)
+        to = shape_make(command, &command->shapes[i], to);
+    command->planned = tiles;
+    command->shape_count = count;
+}
+
+/* Lists the shapes, and copies the epilogues and the tiles that were planned. Only a gemm's tiles are of several kinds. */
+static void list_shapes(struct command *command, const struct planned_tile *planned)
+{
+    struct request *ask = &command->ask;
+    bool composite = command_is_composite(ask->kind);
+    uint64_t epilogues = ask->epilogues * sizeof *ask->epilogue, tiles = planned ? command->tiles : 0;
+    uint64_t shapes = planned ? tiles : composite ? 4 * TILE_KINDS : 1, made = planned ? tiles : composite ? 8 : 1;
+    uint64_t stages = composite ? made * (ask->epilogues + STAGES_MOST) : 2;
+    struct tile *tile = command_plan(command, tiles * sizeof *tile + shapes * sizeof *command->shapes
+                                                  + stages * sizeof(struct stage) + epilogues);
+    command->shapes = (struct tile_shape *)(tile + tiles);
+    command->shape_count = shapes;
+    struct stage *stage = (struct stage *)(command->shapes + shapes);
+    memset(command->shapes, 0, shapes * sizeof *command->shapes);
+    if (epilogues)
+        ask->epilogue = memcpy(stage + stages, ask->epilogue, epilogues);
+    if (planned) {
+        planned_make(command, planned, tile, stage);
+    } else if (composite) {
+        corners_make(command, stage);
+    } else {
+        *command->shapes = (struct tile_shape){.m = ask->m, .k = ask->k, .n = ask->n, .kind = TILE_LAST};
+        shape_make(command, command->shapes, stage);
     }
 }
 
@@ -163,9 +285,12 @@ void tiling_make(struct command *command)
 {
     struct request *ask = &command->ask;
     command->tiles_m = command->tiles_k = command->tiles_n = 1;
+    command->edge_row = command->edge_column = UINT64_MAX;
     if (command_is_composite(command->ask.kind)) {
         command->tiles_m = ceil_div(ask->m, ask->tile_m);
         command->tiles_n = ceil_div(ask->n, ask->tile_n);
+        command->edge_row = edge_of(ask->m, ask->tile_m, command->tiles_m);
+        command->edge_column = edge_of(ask->n, ask->tile_n, command->tiles_n);
     }
     if (ask->kind == COMMAND_gemm_tiles)
         command->tiles_k = ceil_div(ask->k, ask->tile_k);
@@ -173,11 +298,11 @@ void tiling_make(struct command *command)
     for (uint32_t i = 0; i < ask->epilogues; i++)
         command->epilogue_count[ask->epilogue[i].scope]++;
     const struct kb_plan *generator = command_is_composite(ask->kind) ? plan_generator() : NULL;
-    const struct tile *planned = NULL;
+    const struct planned_tile *planned = NULL;
     if (generator)
         command->plan_wrong = plan_generate(generator, command, &planned, &command->tiles);
     command->tiles_left = command->tiles;
-    list_stages(command, planned);
+    list_shapes(command, planned);
 }
 
 /* ---- blocks */
@@ -193,29 +318,19 @@ struct operand_block {
 static struct operand_block block_of(const struct command *command, const struct tile *tile, unsigned operand)
 {
     const struct request *ask = &command->ask;
+    const struct tile_shape *shape = tile->shape;
     uint64_t tile_m = ask->tile_m, tile_k = ask->tile_k, tile_n = ask->tile_n;
     if (command->planned)                               /* positions are in elements */
         tile_m = tile_k = tile_n = 1;
     uint64_t in = dtype_bytes[ask->dtype], out = dtype_bytes[ask->out_dtype];
     if (ask->kind == COMMAND_gemm_tiles && operand == OPERAND_A)
         return (struct operand_block){ask->m,      ask->k,      tile->i_m, tile->i_k,
-                                      tile_m,      tile_k,      tile->m,   tile->k,   in};
+                                      tile_m,      tile_k,      shape->m,  shape->k,  in};
     if (ask->kind == COMMAND_gemm_tiles && operand == OPERAND_B)
         return (struct operand_block){ask->k,      ask->n,      tile->i_k, tile->i_n,
-                                      tile_k,      tile_n,      tile->k,   tile->n,   in};
-    return (struct operand_block){ask->m, ask->n, tile->i_m, tile->i_n, tile_m, tile_n, tile->m, tile->n,
+                                      tile_k,      tile_n,      shape->k,  shape->n,  in};
+    return (struct operand_block){ask->m, ask->n, tile->i_m, tile->i_n, tile_m, tile_n, shape->m, shape->n,
                           operand == OPERAND_C ? out : in};
-}
-
-uint64_t tiling_bytes(const struct command *command, const struct tile *tile, unsigned operand)
-{
-    if (!command_is_composite(command->ask.kind))
-        return command->ask.bytes;
-    const struct request *ask = &command->ask;
-    bool gemm = ask->kind == COMMAND_gemm_tiles;
-    uint64_t height = gemm && operand == OPERAND_B ? tile->k : tile->m;
-    uint64_t width = gemm && operand == OPERAND_A ? tile->k : tile->n;
-    return product(product(height, width), dtype_bytes[operand == OPERAND_C ? ask->out_dtype : ask->dtype]);
 }
 
 uint64_t tiling_address(const struct command *command, const struct tile *tile, unsigned operand)
@@ -241,30 +356,4 @@ uint64_t tiling_extent(const struct command *command, unsigned operand)
     struct tile first = tiling_tile(command, 0);
     struct operand_block block = block_of(command, &first, operand);
     return product(product(block.rows, block.cols), block.element_bytes);
-}
-
-uint64_t tiling_fetch_bytes(const struct command *command, const struct tile *tile)
-{
-    uint64_t bytes = tiling_bytes(command, tile, OPERAND_A);
-    return command->ask.kind == COMMAND_gemm_tiles ? sum(bytes, tiling_bytes(command, tile, OPERAND_B)) : bytes;
-}
-
-static uint64_t rounded(uint64_t bytes)
-{
-    return product(ceil_div(bytes, 64), 64);
-}
-
-uint64_t tiling_buffer_bytes(const struct command *command, const struct tile *tile)
-{
-    uint64_t bytes = 0;
-    if (!command->ask.pinned[OPERAND_A])
-        bytes = rounded(tiling_bytes(command, tile, OPERAND_A));
-    if (command->ask.kind == COMMAND_gemm_tiles && !command->ask.pinned[OPERAND_B])
-        bytes = sum(bytes, rounded(tiling_bytes(command, tile, OPERAND_B)));
-    return tile->kind != TILE_ADDS ? sum(bytes, rounded(tiling_bytes(command, tile, OPERAND_C))) : bytes;
-}
-
-uint64_t tiling_elements(const struct command *command, const struct tile *tile)
-{
-    return command->ask.kind == COMMAND_math ? command->ask.n : product(tile->m, tile->n);
 }

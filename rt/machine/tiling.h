@@ -28,21 +28,34 @@ static inline enum node_kind stage_node(enum stage_kind stage)
     return nodes[stage];
 }
 
-struct tile {
-    uint64_t id;
-    uint64_t i_m, i_k, i_n;                             /* position in the grid of tiles; of a planned one in elements */
-    uint64_t m, k, n;                                   /* elements along each edge; less for tiles at the far edges */
-    enum tile_kind kind;
-};
-
 struct stage {
     uint8_t kind;                                       /* enum stage_kind */
     uint8_t operand;                                    /* of DMA_READ and DMA_WRITE: which one moves */
     uint16_t op;                                        /* of MATH */
     uint32_t index;                                     /* in the tile's plan */
+    uint64_t amount;                                    /* bytes that move; GEMM: operations; MATH: elements */
+    uint64_t ps;                                        /* of a service, by the built-in models (engine.h) */
+    uint64_t link_ps;                                   /* over the link to the part that serves the next stage */
 };
 
-/* Makes the command's plan: counts its tiles and epilogues, and lists the stages of each kind of tile. */
+/* What tiles of equal size and stages have in common. A command has few shapes: its tiles differ only at the far edges
+ * of m, k and n, and in where they are in the k loop. */
+struct tile_shape {
+    uint64_t m, k, n;                                   /* elements along each edge */
+    enum tile_kind kind;
+    uint64_t buffer_bytes;                              /* inputs that are not pinned, and the output of a tile that
+                                                           stores, each rounded up to 64 */
+    struct stage *stages;                               /* STAGE_NONE after the last; NULL: no tile has this shape */
+};
+
+struct tile {
+    uint64_t id;
+    uint64_t i_m, i_k, i_n;                             /* position in the grid of tiles; of a planned one in elements */
+    const struct tile_shape *shape;
+};
+
+/* Makes the command's plan: counts its tiles and epilogues, and lists its shapes with the stages of each. Times are
+ * left out (engine_times). */
 void tiling_make(struct command *command);
 
 struct tile tiling_tile(const struct command *command, uint64_t id);
@@ -50,28 +63,11 @@ struct tile tiling_tile(const struct command *command, uint64_t id);
 /* Turns a tile into the next one; it must not be the last. */
 void tiling_next(const struct command *command, struct tile *tile);
 
-/* The stage of an index; STAGE_NONE after the last. */
-static inline struct stage tiling_stage(const struct command *command, const struct tile *tile, uint32_t index)
-{
-    return command->stages[tile->kind][index];
-}
-
-/* The size in bytes and the address of an operand's block of a tile. */
-uint64_t tiling_bytes(const struct command *command, const struct tile *tile, unsigned operand);
+/* The address of an operand's block of a tile. */
 uint64_t tiling_address(const struct command *command, const struct tile *tile, unsigned operand);
 
 /* Whether DMA moves an operand of a composite, and the bytes of all its blocks. */
 bool tiling_moves(const struct command *command, unsigned operand);
 uint64_t tiling_extent(const struct command *command, unsigned operand);
-
-/* Bytes that FETCH brings to the register file: the blocks of A and B, pinned ones included. */
-uint64_t tiling_fetch_bytes(const struct command *command, const struct tile *tile);
-
-/* Bytes of a tile's buffers: inputs that are not pinned, and the output of a tile that stores, each rounded up to
- * 64. */
-uint64_t tiling_buffer_bytes(const struct command *command, const struct tile *tile);
-
-/* Elements that a MATH stage works on. */
-uint64_t tiling_elements(const struct command *command, const struct tile *tile);
 
 #endif

@@ -254,8 +254,8 @@ static void service_ends(const struct token *token)
 {
     const struct command *command = token->command;
     struct op_ref *op = command->ask.record;
-    struct tile_stage stage = {.tile = token->tile.id, .stage = token->stage.index,
-                               .node = pe_rank(command->pe, stage_node(token->stage.kind)),
+    struct tile_stage stage = {.tile = token->tile.id, .stage = token->stage->index,
+                               .node = pe_rank(command->pe, stage_node(token->stage->kind)),
                                .start_ps = token->started_ps, .end_ps = sim_now_ps()};
     if (!op)
         return;

@@ -95,7 +95,7 @@ static void print_command(const struct command *command)
     line_end(&json);
 }
 
-static void write_stage(struct json *json, const struct command *command, const struct tile *tile, struct stage stage)
+static void write_stage(struct json *json, const struct command *command, const struct stage *stage)
 {
     static const char *const names[STAGES] = {
 #define STAGE(name, part, engine, busy) #name,
@@ -110,19 +110,19 @@ static void write_stage(struct json *json, const struct command *command, const 
     static const char *const operands[2][OPERANDS] = {{"src", NULL, "dst"}, {"a", "b", "c"}};
     bool gemm = command->ask.kind == COMMAND_gemm_tiles;
     json_object(json, NULL);
-    json_string(json, "stage", names[stage.kind]);
-    json_string(json, "part", parts[stage.kind]);
-    switch ((enum stage_kind)stage.kind) {
+    json_string(json, "stage", names[stage->kind]);
+    json_string(json, "part", parts[stage->kind]);
+    switch ((enum stage_kind)stage->kind) {
     case STAGE_DMA_READ:
     case STAGE_DMA_WRITE:
-        json_string(json, "operand", operands[gemm][stage.operand]);
-        json_u64(json, "bytes", tiling_bytes(command, tile, stage.operand));
+        json_string(json, "operand", operands[gemm][stage->operand]);
+        json_u64(json, "bytes", stage->amount);
         break;
-    case STAGE_FETCH: json_u64(json, "bytes", tiling_fetch_bytes(command, tile)); break;
-    case STAGE_STORE: json_u64(json, "bytes", tiling_bytes(command, tile, OPERAND_C)); break;
+    case STAGE_FETCH:
+    case STAGE_STORE: json_u64(json, "bytes", stage->amount); break;
     case STAGE_MATH:
-        json_string(json, "op", op_name(stage.op));
-        json_u64(json, "elements", tiling_elements(command, tile));
+        json_string(json, "op", op_name(stage->op));
+        json_u64(json, "elements", stage->amount);
         break;
     default: break;
     }
@@ -138,14 +138,14 @@ static void print_tile(const struct command *command, const struct tile *tile)
     uint64_t k = tile->i_k * (planned ? 1 : ask->tile_k);
     struct json json = line_begin();
     json_u64(&json, "tile", tile->id);
-    write_numbers(&json, "m", (uint64_t[]){m, tile->m}, 2);
+    write_numbers(&json, "m", (uint64_t[]){m, tile->shape->m}, 2);
     if (gemm)
-        write_numbers(&json, "k", (uint64_t[]){k, tile->k}, 2);
-    write_numbers(&json, "n", (uint64_t[]){n, tile->n}, 2);
-    json_u64(&json, "buffer_bytes", tiling_buffer_bytes(command, tile));
+        write_numbers(&json, "k", (uint64_t[]){k, tile->shape->k}, 2);
+    write_numbers(&json, "n", (uint64_t[]){n, tile->shape->n}, 2);
+    json_u64(&json, "buffer_bytes", tile->shape->buffer_bytes);
     json_array(&json, "stages");
-    for (uint32_t i = 0; tiling_stage(command, tile, i).kind != STAGE_NONE; i++)
-        write_stage(&json, command, tile, tiling_stage(command, tile, i));
+    for (const struct stage *stage = tile->shape->stages; stage->kind != STAGE_NONE; stage++)
+        write_stage(&json, command, stage);
     json_array_end(&json);
     line_end(&json);
 }

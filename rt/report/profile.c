@@ -60,7 +60,7 @@ static void event_fires(const struct event *event)
 {
     void (*function)(void) = (void (*)(void))event->fire;
     if (event->fire == service_event) {
-        stopwatch_enter(FIRST_SERVICE + container_of(event, struct token, event)->stage.kind);
+        stopwatch_enter(FIRST_SERVICE + container_of(event, struct token, event)->stage->kind);
         return;
     }
     if (event_is_message(event))

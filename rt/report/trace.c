@@ -55,7 +55,7 @@ static void add(enum trace_kind kind, const struct command *command, enum node_k
 
 static void add_tile(enum trace_kind kind, const struct token *token, enum node_kind part)
 {
-    add(kind, token->command, part, token->tile.id + 1, token->stage.index);
+    add(kind, token->command, part, token->tile.id + 1, token->stage->index);
 }
 
 static void command_submitted(const struct command *command)
@@ -83,13 +83,13 @@ static void tile_queued(const struct token *token)
 
 static void service_starts(const struct token *token)
 {
-    add_tile(TRACE_engine_start, token, stage_node(token->stage.kind));
+    add_tile(TRACE_engine_start, token, stage_node(token->stage->kind));
 }
 
 static void service_ends(const struct token *token)
 {
-    add_tile(TRACE_engine_complete, token, stage_node(token->stage.kind));
-    if (token->stage.kind == STAGE_FETCH)
+    add_tile(TRACE_engine_complete, token, stage_node(token->stage->kind));
+    if (token->stage->kind == STAGE_FETCH)
         add_tile(TRACE_tile_ready, token, stage_node(STAGE_FETCH));
 }
 

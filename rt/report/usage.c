@@ -129,7 +129,7 @@ static void engine_grown(const struct pe *pe, enum engine engine)
 
 static void tile_queued(const struct token *token)
 {
-    engine_grown(token->command->pe, engine_of(token->stage.kind));
+    engine_grown(token->command->pe, engine_of(token->stage->kind));
 }
 
 static void command_submitted(const struct command *command)
@@ -146,7 +146,7 @@ static void engine_served(struct usage *usage, uint64_t arrival_ps, uint64_t sta
 
 static void service_ends(const struct token *token)
 {
-    engine_served(engine_usage(token->command->pe, engine_of(token->stage.kind)), token->arrival_ps,
+    engine_served(engine_usage(token->command->pe, engine_of(token->stage->kind)), token->arrival_ps,
                   token->started_ps);
 }
 

@@ -57,12 +57,12 @@ static struct token *any_served(struct pe *pe, bool (*suits)(struct token *), un
 static bool takes_tile(struct token *token, uint64_t id)
 {
     struct tile tile = tiling_tile(token->command, id);
-    struct stage stage = tiling_stage(token->command, &tile, token->stage.index);
-    struct stage following = tiling_stage(token->command, &tile, token->stage.index + 1);
-    if (tile.kind == token->tile.kind || stage.kind != token->stage.kind || following.kind == token->following.kind)
+    const struct stage *stage = &tile.shape->stages[token->stage->index];
+    if (tile.shape->kind == token->tile.shape->kind || stage->kind != token->stage->kind
+        || stage[1].kind == token->stage[1].kind)
         return false;
     token->tile = tile;
-    token->following = following;
+    token->stage = stage;
     return true;
 }
 
@@ -79,7 +79,7 @@ static bool change_tile(struct pe *pe)
 
 static bool reads_a(struct token *token)
 {
-    return token->stage.kind == STAGE_DMA_READ && token->following.kind == STAGE_DMA_READ;
+    return token->stage->kind == STAGE_DMA_READ && token->stage[1].kind == STAGE_DMA_READ;
 }
 
 static bool change_stage(struct pe *pe)
@@ -87,8 +87,7 @@ static bool change_stage(struct pe *pe)
     struct token *token = any_queued(pe, reads_a);
     if (!token)
         return false;
-    token->stage = token->following;
-    token->following = tiling_stage(token->command, &token->tile, token->stage.index + 1);
+    token->stage++;
     return true;
 }
 
@@ -143,7 +142,7 @@ static bool change_owner(struct pe *pe)
 
 static bool reads(struct token *token)
 {
-    return token->stage.kind == STAGE_DMA_READ;
+    return token->stage->kind == STAGE_DMA_READ;
 }
 
 static bool change_service(struct pe *pe)
@@ -192,7 +191,7 @@ static bool is_dropped(uint32_t rank)
 static bool change_due(struct pe *pe)
 {
     struct token *token = any_served(pe, has_event, 0);
-    if (!token || stage_node(token->stage.kind) == NODE_pe_dma)     /* the only one with an event at its node */
+    if (!token || stage_node(token->stage->kind) == NODE_pe_dma)     /* the only one with an event at its node */
         return false;
     dropped_rank = event_rank(&token->event);
     event_drop(is_dropped);
