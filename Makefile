@@ -28,8 +28,11 @@ gen_src := $(wildcard gen/*.c gen/*.re gen/build/*.c)
 common_src := $(wildcard rt/common/*.c rt/common/*.re)
 rt_src := $(filter-out $(common_src),$(wildcard rt/*/*.c))
 objects = $(patsubst %,$(B)/obj/%.o,$(basename $(1)))
+headers := $(wildcard rt/*/*.h rt/*/*.def kernels/*.h)
 kernels := $(patsubst %.c,$(B)/%.o,$(wildcard kernels/*.c))
 archives := $(B)/libkb.a $(B)/libcommon.a
+# What is compiled here has no debug information, which would be half of every simulator; what kbgen compiles for users has.
+own := $(if $(filter -O2,$(OPT)),-g0)
 units := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/*.c))
 
 # The processors are shared out once, by the outermost make.
@@ -42,7 +45,7 @@ MAKEFLAGS += --no-print-directory
 .DELETE_ON_ERROR:
 .PRECIOUS: $(B)/re/%.c
 
-all: $(B)/kbgen $(archives) $(kernels) ## kbgen, the runtime archives and the kernels (the default)
+all: $(B)/kbgen $(B)/runtime.o $(if $(san),,$(B)/prebuilt) ## kbgen and what simulators are linked with (the default)
 	@:
 
 demo: ## installs what is missing, builds ref_sip, runs a verified GEMM on its 128 PEs
@@ -100,17 +103,26 @@ help: ## this list
 $(B)/libgen.a: $(filter-out %/main.o,$(call objects,$(gen_src)))
 $(B)/libcommon.a: $(call objects,$(common_src))
 $(B)/libkb.a: $(call objects,$(rt_src))
-# Each simulator links them: without debug information that takes a quarter of the time, and the program of the size.
 $(B)/lib%.a: $(B)/sources
-	$(Q)rm -f $@ && ar rcsD $@ $(filter %.o,$^) $(if $(filter -O2,$(OPT)),&& strip -gD $@)
+	$(Q)rm -f $@ && ar rcsD $@ $(filter %.o,$^)
+
+# The runtime and the kernels as one object, which takes a linker less time than archives.
+$(B)/runtime.o: $(kernels) $(archives)
+	$(Q)$(CC) -nostdlib -r -o $@ $(kernels) -Wl,--whole-archive $(archives) -Wl,--no-whole-archive
+
+# The generated code of these machines, compiled; many others have the same. They are entries of kbgen's cache, which it
+# also looks for here: an entry that is out of date is not found, since its name is a hash of all that it was made from.
+$(B)/prebuilt: $(B)/kbgen $(B)/runtime.o $(wildcard templates/*) $(headers)
+	$(Q)rm -rf $@ && KBGEN_CACHE=$@ $(B)/kbgen topologies/ref_sip.yaml -o $@/simulator && rm $@/simulator*
+	$(Q)touch $@
 
 $(B)/kbgen: $(B)/obj/gen/main.o $(B)/libgen.a $(B)/libcommon.a
 	$(Q)$(CC) $(flags) -o $@ $^ $(common_libs)
 	@echo $@
 
-$(B)/obj/gen/%.o: private local := -DKB_CC='"$(CC)"' -DKB_OPT='"$(OPT)"' -DKB_SAN='"$(san)"'
+$(B)/obj/gen/%.o: private local := $(own) -DKB_CC='"$(CC)"' -DKB_OPT='"$(OPT)"' -DKB_SAN='"$(san)"' -DKB_OWN='"$(own)"'
 # What every simulator runs and no topology compiles again may take its time to be compiled.
-$(B)/obj/rt/%.o: private local := -Irt $(if $(filter -O2,$(OPT)),-O3)
+$(B)/obj/rt/%.o: private local := -Irt $(own) $(if $(filter -O2,$(OPT)),-O3)
 compile = $(Q)mkdir -p $(@D) && $(CC) $(flags) $(WERROR) $(local) -MMD -MP -c -o $@ $<
 
 $(B)/obj/%.o: %.c $(B)/flags
@@ -122,9 +134,10 @@ $(B)/obj/%.o: $(B)/re/%.c $(B)/flags
 $(B)/re/%.c: %.re
 	$(Q)mkdir -p $(@D) && re2c -i --no-generation-date -o $@ $<
 
-# No frame of a kernel passes over the guard of its stack.
+# No frame of a kernel passes over the guard of its stack. Kernels run for a hundredth of a simulation, and optimised
+# for size they take half the space.
 # The sanitizers make most of their compilation, but little of their runs: without optimisation it takes a third.
-$(B)/kernels/%.o: private local := -Irt -fstack-clash-protection $(if $(san),-O0)
+$(B)/kernels/%.o: private local := -Irt -fstack-clash-protection $(own) $(if $(filter -O2,$(OPT)),-Os) $(if $(san),-O0)
 $(B)/kernels/%.o: kernels/%.c $(B)/flags
 	$(compile)
 
@@ -141,7 +154,7 @@ $(B)/%: topologies/%.yaml all FORCE
 
 # These two change when what they hold changes: other flags or another compiler build again, as does a header that is
 # used where it is installed; and an archive does not keep the object of a source that is gone.
-said = { echo '$(CC) $(flags) $(wildcard /usr/include/valgrind/valgrind.h)'; $(CC) --version; }
+said = { echo '$(CC) $(flags) $(own) $(wildcard /usr/include/valgrind/valgrind.h)'; $(CC) --version; }
 $(B)/flags: FORCE
 	@mkdir -p $(B); $(said) | cmp -s - $@ || $(said) > $@
 $(B)/sources: FORCE
@@ -149,11 +162,10 @@ $(B)/sources: FORCE
 	    echo $(sort $(gen_src) $(rt_src) $(common_src)) > $@
 
 to := $(DESTDIR)$(PREFIX)
-headers := $(wildcard rt/*/*.h rt/*/*.def kernels/*.h)
 install: all ## into DESTDIR and PREFIX
 	$(Q)install -D -t "$(to)/bin" $(B)/kbgen
-	$(Q)install -D -m 644 -t "$(to)/lib/kbgen" $(archives)
-	$(Q)install -D -m 644 -t "$(to)/lib/kbgen/kernels" $(kernels)
+	$(Q)install -D -m 644 -t "$(to)/lib/kbgen" $(B)/runtime.o
+	$(Q)install -D -m 644 -t "$(to)/lib/kbgen/prebuilt" $(B)/prebuilt/*
 	$(Q)install -D -m 644 -t "$(to)/share/kbgen/templates" $(wildcard templates/*)
 	$(Q)install -D -m 644 -t "$(to)/share/kbgen/topologies" $(wildcard topologies/*.yaml)
 	$(Q)install -D -m 644 -t "$(to)/share/kbgen/topologies/impl" $(wildcard topologies/impl/*)

@@ -157,7 +157,7 @@ def several():
 
 def installed(prefix):
     """Puts in place what `make install` does, without make."""
-    for to, names in (("bin", ["kbgen"]), ("lib/kbgen", ["libkb.a", "libcommon.a", "kernels"])):
+    for to, names in (("bin", ["kbgen"]), ("lib/kbgen", ["runtime.o"])):
         os.makedirs(os.path.join(prefix, to))
         run("cp", "-r", *(os.path.join(BUILD, name) for name in names), os.path.join(prefix, to))
     os.makedirs(os.path.join(prefix, "share/kbgen"))

@@ -9,7 +9,7 @@ import shutil
 import signal
 import subprocess
 
-from harness import CC, KBGEN, ROOT, SAN, SCRATCH, folder, ok, read, read_bytes, run, same_bytes, script, suite
+from harness import BUILD, CC, KBGEN, ROOT, SAN, SCRATCH, folder, ok, read, read_bytes, run, same_bytes, script, suite
 from harness import wait_until, write
 
 SAYS = "no compiler, no linker"
@@ -118,6 +118,30 @@ def numbers_only():
     script(compiler, f'echo "$*" >>"{log}"\nexec {CC} -O3 "$@"\n')
     ended = run(KBGEN, topology, "-o", "changed", "--cc", compiler, cwd=where)
     ok(ended.returncode == 0 and called(log), "a compiler that was replaced compiles again", ended.said)
+
+
+def prebuilt():
+    """The generated code of most structures is compiled when kbgen is built: the tables alone are left."""
+    if SAN:
+        return
+    where, topology, compiler, log = set_up("prebuilt")
+    home = folder("prebuilt", "home")
+    for part in (os.path.join(ROOT, "rt"), os.path.join(ROOT, "templates"), os.path.join(BUILD, "runtime.o")):
+        os.symlink(part, os.path.join(home, os.path.basename(part)))
+    for title, change, compiled in (("a machine of other counts", "system.sips=2", ["tables.c"]),
+                                    ("a machine of other servers", PE + "pe_dma.attrs.rd_engines=3",
+                                     ["code.c", "tables.c"])):
+        words = (topology, "--cc", compiler, "--set", change)
+        ended = run(KBGEN, *words, "-o", "with", cwd=where, env=os.environ | {"KBGEN_CACHE": ""})
+        calls = sorted(re.findall(r"(\w+\.c) .*-c ", "\n".join(called(log))))
+        ok(ended.returncode == 0 and calls == compiled, f"of {title}, {' and '.join(compiled)} need be compiled",
+           ended.said, *calls)
+        ended = run(KBGEN, *words, "-o", "without", cwd=where,
+                    env=os.environ | {"KBGEN_CACHE": "", "KBGEN_HOME": home})
+        ok(ended.returncode == 0 and " ".join(called(log)).count("code.c") == 1,
+           f"without what was compiled ahead, all of {title} is compiled", ended.said)
+        same_bytes(os.path.join(where, "with"), os.path.join(where, "without"),
+                   f"{title} is the same bytes if its code was compiled ahead")
 
 
 def users_files():
@@ -302,4 +326,4 @@ def many_end():
 
 
 shutil.rmtree(SCRATCH)
-suite(numbers_only, users_files, search_paths, other_compilers, cache, at_once, many, many_with_errors, many_end)
+suite(numbers_only, prebuilt, users_files, search_paths, other_compilers, cache, at_once, many, many_with_errors, many_end)

@@ -18,6 +18,13 @@
 #include "output.h"
 #include "timing.h"
 
+/* What the Makefile compiles the runtime with besides, as to debug information. */
+#ifndef KB_OWN
+#define KB_OWN ""
+#endif
+
+enum { GENERATED_UNITS = 2 };
+
 struct build {
     struct build_inputs inputs;
     const char *folder;                                 /* for temporary files; NULL: not made yet */
@@ -61,20 +68,42 @@ static void add_users_units(struct build *build)
     }
 }
 
-/* Writes the generated files as they are compiled, and adds those that end with .c as units. */
+static bool is_table(const struct emitted *file)
+{
+    return !strcmp(file->name, "machine.c") || !strcmp(file->name, NUMBERS_FILE);
+}
+
+static const char *write_generated(struct build *build, const struct emitted *file)
+{
+    const char *path = temporary(folder_of(build), file->name);
+    write_file(path, file->code, strlen(file->code));
+    return path;
+}
+
+/* Adds a unit that includes the generated files ending with .c, either the tables or the others. */
+static void add_joined_unit(struct build *build, const char *name, bool tables)
+{
+    const struct emission *emission = build->inputs.emission;
+    struct emitted joined = {.name = arena_printf("%s.c", name), .code = ""};
+    for (size_t i = 0; i < emission->count; i++) {
+        const struct emitted *file = &emission->files[i];
+        if (file->name[strlen(file->name) - 1] == 'c' && is_table(file) == tables)
+            joined.code = arena_printf("%s#include \"%s\"\n", joined.code, file->name);
+    }
+    add_unit(build, (struct unit){.name = joined.name, .path = write_generated(build, &joined),
+                                  .object = arena_printf("%s.o", name), .tables = tables,
+                                  .fingerprint = fingerprint_of_generated(emission, &joined)});
+}
+
+/* Writes the generated files as they are compiled. They are two units: the tables, which differ from machine to machine,
+ * and the code, which few facts of the structure decide, so that its object is mostly in the cache. */
 static void add_generated_units(struct build *build)
 {
     const struct emission *emission = build->inputs.emission;
-    for (size_t i = 0; i < emission->count; i++) {
-        const struct emitted *file = &emission->files[i];
-        const char *path = temporary(folder_of(build), file->name);
-        size_t length = strlen(file->name);
-        write_file(path, file->code, strlen(file->code));
-        if (file->name[length - 1] == 'c')
-            add_unit(build, (struct unit){.name = file->name, .path = path,
-                                          .object = arena_printf("%.*s.o", (int)length - 2, file->name),
-                                          .fingerprint = fingerprint_of_generated(emission, file)});
-    }
+    for (size_t i = 0; i < emission->count; i++)
+        write_generated(build, &emission->files[i]);
+    add_joined_unit(build, "tables", true);
+    add_joined_unit(build, "code", false);
 }
 
 struct build *build_begin(const struct build_options *options, const struct emission *emission)
@@ -84,7 +113,7 @@ struct build *build_begin(const struct build_options *options, const struct emis
         .options = options, .emission = emission, .compiler = compiler_with_flags(options),
         .scratch = folder_of, .scratch_arg = build,
     };
-    build->inputs.units = arena_alloc(options->kernel_count + options->impl_count + emission->count,
+    build->inputs.units = arena_alloc(options->kernel_count + options->impl_count + GENERATED_UNITS,
                                       sizeof *build->inputs.units);
     add_users_units(build);
     return build;
@@ -134,11 +163,6 @@ static void keep_linked(const struct build *build, const char *path)
 
 /* ---- compile and link */
 
-static bool is_numbers(const struct unit *unit)
-{
-    return !unit->users && !strcmp(unit->name, NUMBERS_FILE);
-}
-
 static struct process compile_unit(const struct build *build, const struct unit *unit)
 {
     struct process compiler = compile_command(build->inputs.options, unit);
@@ -148,7 +172,9 @@ static struct process compile_unit(const struct build *build, const struct unit 
         words_add(words, arena_printf("%s/own.h", build->folder));
         words_add(words, arena_printf("-ffile-prefix-map=%s/=", build->folder));
     }
-    if (is_numbers(unit)) {                             /* numbers must not be folded into code or debug information */
+    if (!unit->users)
+        words_split(words, KB_OWN);
+    if (unit->tables) {                                 /* numbers must not be folded into code or debug information */
         words_add(words, "-g0");
         words_add(words, "-fno-lto");
         words_add(words, "-fno-data-sections");
@@ -159,11 +185,11 @@ static struct process compile_unit(const struct build *build, const struct unit 
     return compiler;
 }
 
-/* Writes a unit's object if it is in the cache. The numbers are not cached: they differ wherever a compiler is needed. */
+/* Writes a unit's object if it is in the cache. Tables are not cached: they differ wherever a compiler is needed. */
 static bool find_object(const struct build *build, const struct unit *unit)
 {
     size_t length;
-    const char *bytes = is_numbers(unit) ? NULL : cache_find(object_name(&build->inputs, unit), &length);
+    const char *bytes = unit->tables ? NULL : cache_find(object_name(&build->inputs, unit), &length);
     if (bytes)
         write_file(unit->object, bytes, length);
     return bytes;
@@ -172,7 +198,7 @@ static bool find_object(const struct build *build, const struct unit *unit)
 static void keep_object(const struct build *build, const struct unit *unit)
 {
     size_t length;
-    const char *bytes = is_numbers(unit) ? NULL : read_file(unit->object, &length);
+    const char *bytes = unit->tables ? NULL : read_file(unit->object, &length);
     if (bytes)
         cache_keep(object_name(&build->inputs, unit), bytes, length);
 }
@@ -212,8 +238,7 @@ static void link_units(const struct build *build, const char *program)
     words_add(words, program);
     for (size_t i = 0; i < inputs->unit_count; i++)
         words_add(words, inputs->units[i].object);
-    struct words objects = home_objects();
-    words_add_all(words, &objects);
+    words_add(words, home_runtime());
     words_add_all(words, &inputs->tools.libraries);
     if (processes_run(&linker, 1, 1)) {
         if ((inputs->options->kernel_count || inputs->options->impl_count) && WIFEXITED(linker.status))

@@ -47,10 +47,9 @@ const char *fingerprint_of_home(void)
     if (known)
         return known;
     struct hash *hash = hash_begin();
-    struct words objects = home_objects();
     hash_text(hash, home_identity());
     hash_headers(hash);
-    hash_files(hash, &objects);
+    hash_file(hash, home_runtime());
     return known = hash_end(hash);
 }
 

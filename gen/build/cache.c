@@ -7,7 +7,9 @@
  * Users may remove the folder at any time, and several kbgens may use it at once. Entries are named after the kbgen that
  * made them, so another build of kbgen does not see them. Each file ends with a hash over its name and content; an entry
  * whose hash is wrong counts as missing. If the folder cannot be written, nothing is cached and kbgen goes on. When the
- * folder holds more than 256 MiB, the least recently used entries are removed. */
+ * folder holds more than 256 MiB, the least recently used entries are removed.
+ *
+ * Entries that were made together with kbgen are in a folder beside it, prebuilt/, which is only read. */
 #include "cache.h"
 
 #include <dirent.h>
@@ -126,26 +128,41 @@ static int entry_open(const char *file, size_t *length)
     return -1;
 }
 
-/* Maps a file copy-on-write: the caller may change the bytes, and they remain when the file is removed. */
-static char *map(const char *file, size_t *length)
+/* Opens a file that was made together with kbgen, and is trusted as kbgen is. Returns -1 if there is none. */
+static int prebuilt_open(const char *file, size_t *length)
 {
-    int entry = entry_open(file, length);
+    struct stat status;
+    int entry = open(arena_printf("%s/%s", home_prebuilt(), file), O_RDONLY | O_CLOEXEC);
+    *length = entry >= 0 && fstat(entry, &status) == 0 ? (size_t)status.st_size : 0;
+    if (entry < 0 || *length >= MARK_LENGTH)
+        return entry;
+    close(entry);
+    return -1;
+}
+
+/* The content of an open entry, which is closed, or NULL. It is mapped copy-on-write: the caller may change the bytes, and
+ * they remain when the file is removed. */
+static char *content(const char *name, int entry, size_t *length)
+{
     char *bytes = entry < 0 ? MAP_FAILED : mmap(NULL, *length, PROT_READ | PROT_WRITE, MAP_PRIVATE, entry, 0);
     if (entry >= 0)
         close(entry);
-    return bytes == MAP_FAILED ? NULL : bytes;
-}
-
-char *cache_find(const char *name, size_t *length)
-{
-    char *bytes = map(file_of(name), length);
-    if (!bytes)
+    if (bytes == MAP_FAILED)
         return NULL;
     *length -= MARK_LENGTH;
     if (memcmp(bytes + *length, mark_of(name, bytes, *length), MARK_LENGTH))
         return NULL;
     bytes[*length] = 0;
-    utimensat(folder.file, file_of(name), NULL, 0);     /* marks it as recently used */
+    return bytes;
+}
+
+char *cache_find(const char *name, size_t *length)
+{
+    const char *file = file_of(name);
+    char *bytes = content(name, entry_open(file, length), length);
+    if (!bytes)
+        return content(name, prebuilt_open(file, length), length);
+    utimensat(folder.file, file, NULL, 0);              /* marks it as recently used */
     return bytes;
 }
 

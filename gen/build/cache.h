@@ -8,7 +8,8 @@
 /* Opens the cache before several processes use it, so that a refusal is said once. */
 void cache_prepare(void);
 
-/* Returns the content of an entry, 0-terminated, or NULL if there is none or it is damaged. */
+/* Returns the content of an entry of the cache, or of those that were made together with kbgen, 0-terminated; NULL if
+ * there is none or it is damaged. */
 char *cache_find(const char *name, size_t *length);
 
 /* Writes an entry. Does nothing if it cannot be written. */

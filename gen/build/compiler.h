@@ -25,6 +25,7 @@ struct unit {
     const char *path;                                   /* absolute */
     const char *object;                                 /* what the compiler makes of it */
     bool users;                                         /* a file of the user's, not a generated one */
+    bool tables;                                        /* generated, with the numbers */
     const struct impl *impl;                            /* the component model that it is, or NULL */
     const char *fingerprint;                            /* of its content and of all that it includes */
     const char *includes_name, *includes_memo;          /* its includes, to cache for the next call; or NULL */

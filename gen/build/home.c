@@ -54,11 +54,24 @@ const char *home_sources(void)
     return look(at_home, at_program, "templates/machine.c.in");
 }
 
-const char *home_archives(void)
+#define RUNTIME "runtime.o"
+
+static const char *compiled(void)
 {
     static const char *const at_home[] = {"", "/build", "/lib/kbgen", NULL};
     static const char *const at_program[] = {"", "/../lib/kbgen", NULL};
-    return look(at_home, at_program, "libkb.a");
+    static const char *known;
+    return known ? known : (known = look(at_home, at_program, RUNTIME));
+}
+
+const char *home_runtime(void)
+{
+    return arena_printf("%s/" RUNTIME, compiled());
+}
+
+const char *home_prebuilt(void)
+{
+    return arena_printf("%s/prebuilt", compiled());
 }
 
 const char *home_identity(void)
@@ -73,14 +86,4 @@ const char *home_identity(void)
     struct hash *hash = hash_begin();
     hash_add(hash, bytes, length);
     return known = hash_end(hash);
-}
-
-struct words home_objects(void)
-{
-    struct words objects = {0};
-    const char *archives = home_archives(), *kernels = arena_printf("%s/kernels", archives);
-    words_of_folder(&objects, kernels, ".o", arena_printf("%s/", kernels));
-    words_add(&objects, arena_printf("%s/libkb.a", archives));
-    words_add(&objects, arena_printf("%s/libcommon.a", archives));
-    return objects;
 }

@@ -4,17 +4,18 @@
 
 #include "../words.h"
 
-/* The folder with templates/ and rt/, and the folder with libkb.a, libcommon.a and kernels/; absolute. $KBGEN_HOME, if
- * set, names a source tree or an installation; else they are looked for around kbgen itself. kbgen dies if it finds
- * none. */
+/* The folder with templates/ and rt/, absolute. $KBGEN_HOME, if set, names a source tree or an installation; else they are
+ * looked for around kbgen itself. kbgen dies if it finds none. */
 const char *home_sources(void);
-const char *home_archives(void);
+
+/* The object of the runtime and the library's kernels, with which every simulator is linked; found likewise. */
+const char *home_runtime(void);
+
+/* The folder of the cache entries that were made together with kbgen; there may be none. */
+const char *home_prebuilt(void);
 
 /* The path of kbgen's own program, and a hash over it. */
 const char *home_program(void);
 const char *home_identity(void);
-
-/* The objects and archives that every simulator is linked with, in link order. */
-struct words home_objects(void);
 
 #endif
