@@ -121,9 +121,6 @@ INLINE void compare_field(struct fingerprint *print, enum state_kind kind, const
     case STATE_SERVICE:
         add(print, print->pe->services - word);
         break;
-    case STATE_RANK:
-        add(print, print->labels ? print->labels[word] : word);
-        break;
     case STATE_OFFSET:
         add(print, word & OFFSET_MASK);
         break;
@@ -167,7 +164,7 @@ static void compare_event(struct fingerprint *print, const struct event *event, 
 
 static void compare_message(struct fingerprint *print, const struct message *message, bool under_way)
 {
-    compare_event(print, &message->event, kb_nodes[message->creator].messages);
+    compare_event(print, &message->event, kb_nodes[message->route->from_rank].messages);
 #define WHEN_DELIVERED !under_way
 #define MESSAGE(field, kind, when) COMPARE(MESSAGE, message, field, kind, when)
 #include "machine/state.def"
@@ -180,7 +177,6 @@ static void compare_data(struct fingerprint *print, const struct data_message *d
     compare_message(print, &data->message, under_way);
 #define WHEN_UNDER_WAY under_way
 #define DATA(field, kind, when) COMPARE(DATA, data, field, kind, when)
-#define DATA_EACH(field, kind, when) COMPARE_EACH(DATA, data, field, kind, when)
 #include "machine/state.def"
 }
 
@@ -350,10 +346,10 @@ static uint32_t copy_rank(const struct copy *copy, uint32_t rank)
     return label < copy->pair->to->nodes ? copy->pair->to->node[label] : rank;
 }
 
-static struct way copy_way(const struct copy *copy, const struct way *way)
+static struct route *copy_route(const struct copy *copy, const struct route *route)
 {
-    return (struct way){rank_place(copy_rank(copy, place_rank(way->from))),
-                        rank_place(copy_rank(copy, place_rank(way->to))), way->direction};
+    return route_of((struct way){rank_place(copy_rank(copy, route->from_rank)),
+                                 rank_place(copy_rank(copy, route->to_rank)), route->way.direction});
 }
 
 INLINE void copy_field(const struct copy *c, enum state_kind kind, void *to, const void *from, size_t bytes)
@@ -376,11 +372,8 @@ INLINE void copy_field(const struct copy *c, enum state_kind kind, void *to, con
     case STATE_DUE:
         event_at(c->event, word);
         break;
-    case STATE_RANK:
-        *(uint32_t *)to = copy_rank(c, word);
-        break;
-    case STATE_WAY:
-        *(struct way *)to = copy_way(c, from);
+    case STATE_ROUTE:
+        *(struct route **)to = copy_route(c, *(struct route *const *)from);
         break;
     case STATE_STAGE:
         *(const struct stage **)to = &c->stages[(*(const struct stage *const *)from)->index];
@@ -406,7 +399,7 @@ static void copy_message(struct copy *c, struct message *to, const struct messag
 {
 #define MESSAGE(field, kind, when) COPY(MESSAGE, field, kind)
 #include "machine/state.def"
-    copy_event(c, &to->event, &from->event, to->creator);
+    copy_event(c, &to->event, &from->event, to->route->from_rank);
 }
 
 static void copy_transfer(struct copy *c, struct token *token, const struct transfer *original)
@@ -416,11 +409,8 @@ static void copy_transfer(struct copy *c, struct token *token, const struct tran
     const struct data_message *from = &original->data;
     transfer_move(transfer);
 #define DATA(field, kind, when) COPY(DATA, field, kind)
-#define DATA_EACH(field, kind, when) COPY(DATA, field, kind)
 #include "machine/state.def"
     copy_message(c, &to->message, &from->message);
-    if (data_under_way(from))
-        data_enter(to, rank_place(to->rank));
 }
 
 static struct token *copy_token(struct copy *c, const struct token *from, enum token_site site)

@@ -151,6 +151,6 @@ uint64_t kb_traffic_ps(kb_traffic traffic)
 uint64_t kb_latency_ps(uint32_t from, uint32_t to)
 {
     struct way write = write_way(from, to), read = read_way(to);
-    uint64_t latency = way_latency_ps(&write);
-    return kb_attrs.pe_ipcq_buffer == BUFFER_TCM ? latency : latency + way_latency_ps(&read);
+    uint64_t latency = route_latency_ps(route_of(write));
+    return kb_attrs.pe_ipcq_buffer == BUFFER_TCM ? latency : latency + route_latency_ps(route_of(read));
 }

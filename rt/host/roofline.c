@@ -41,7 +41,7 @@ static struct ARRAY(struct roofline) rooflines;
 static uint64_t there_and_back_ps(struct place from, struct place to)
 {
     struct way way = {from, to, REQUEST}, back = way_back(way);
-    return sum(way_latency_ps(&way), way_latency_ps(&back));
+    return sum(route_latency_ps(route_of(way)), route_latency_ps(route_of(back)));
 }
 
 /* The least time of a launch: to the PE that is nearest to the host, past io_cpu or by it, and of the answer. */

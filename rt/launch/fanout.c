@@ -81,7 +81,7 @@ static uint64_t longest_ps(const struct fanout *fanout, const struct leg *top, u
     for (uint32_t i = first; i < end; i++) {
         uint64_t ps = 0;
         for (const struct leg *leg = &fanout->leaves[i]; leg != top; leg = leg->above)
-            ps += way_latency_ps(&leg->way);
+            ps += route_latency_ps(route_of(leg->way));
         most = ps > most ? ps : most;
     }
     return most;
@@ -105,13 +105,14 @@ static void data_arrived(struct data_message *data, uint64_t head_ps, uint64_t d
     data_deliver(data, delivered_ps, container_of(data, struct leg, data)->delivered);
 }
 
-static void leg_send(struct leg *leg, struct way way, bool payload, void (*delivered)(struct message *))
+static void leg_send(struct leg *leg, struct route *route, bool payload, void (*delivered)(struct message *))
 {
     leg->delivered = delivered;
     if (payload)
-        data_send(&leg->data, way, product(leg->fanout->leaf_bytes, leg->end - leg->first), now_ps, 0, data_arrived);
+        data_send(&leg->data, route, payload_of(product(leg->fanout->leaf_bytes, leg->end - leg->first)), now_ps, 0,
+                  data_arrived);
     else
-        control_send(&leg->data.message, way, now_ps, delivered);
+        control_send(&leg->data.message, route, now_ps, delivered);
 }
 
 /* ---- up */
@@ -150,7 +151,7 @@ void fanout_end(struct fanout *fanout)
 static void leg_answer(struct leg *leg, void (*delivered)(struct message *))
 {
     leg->answered = true;
-    leg_send(leg, way_back(leg->data.message.way), leg->fanout->reads && leg->failed == NO_LEAF, delivered);
+    leg_send(leg, route_back(leg->data.message.route), leg->fanout->reads && leg->failed == NO_LEAF, delivered);
 }
 
 static void io_cpu_answered(struct message *message)
@@ -194,15 +195,15 @@ static void io_cpu_reached(struct message *message)
         fanout->at_io_cpu(leg);
     for (uint32_t i = 0; i < fanout->cube_count; i++)
         if (fanout->cubes[i].above == leg)
-            leg_send(&fanout->cubes[i], fanout->cubes[i].way, fanout->writes, m_cpu_reached);
+            leg_send(&fanout->cubes[i], route_of(fanout->cubes[i].way), fanout->writes, m_cpu_reached);
 }
 
 void fanout_send(struct fanout *fanout)
 {
     for (uint32_t i = 0; fanout->direct && i < fanout->cube_count; i++)
-        leg_send(&fanout->cubes[i], fanout->cubes[i].way, false, m_cpu_reached);
+        leg_send(&fanout->cubes[i], route_of(fanout->cubes[i].way), false, m_cpu_reached);
     for (uint32_t i = 0; i < fanout->sip_count; i++)
-        leg_send(&fanout->sips[i], fanout->sips[i].way, fanout->writes, io_cpu_reached);
+        leg_send(&fanout->sips[i], route_of(fanout->sips[i].way), fanout->writes, io_cpu_reached);
 }
 
 void fanout_wait(struct fanout *fanout)

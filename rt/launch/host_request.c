@@ -61,8 +61,9 @@ static struct leg *leg_of_data(struct data_message *data)
 static void drained(struct data_message *data)
 {
     struct memory_request *request = request_of(leg_of_data(data));
-    if (request->xfer_ps < data->drain_ps)
-        request->xfer_ps = data->drain_ps;
+    uint64_t drain_ps = data_drain_ps(data);
+    if (request->xfer_ps < drain_ps)
+        request->xfer_ps = drain_ps;
 }
 
 static void dispatch_next(struct leg *ended);
@@ -87,15 +88,15 @@ static void read_reached(struct message *message)
     struct leg *leg = leg_of(message);
     const struct range *range = &leaf_of(leg)->range;
     struct served served = memory_read(range, now_ps);
-    data_send(&leg->data, way_back(message->way), range->bytes, served.first_ps, served.last_ps - served.first_ps,
-              response_arrived);
+    data_send(&leg->data, route_back(message->route), payload_of(range->bytes), served.first_ps,
+              served.last_ps - served.first_ps, response_arrived);
 }
 
 static void write_arrived(struct data_message *data, uint64_t head_ps, uint64_t delivered_ps)
 {
     uint64_t done_ps = memory_write_done_ps(&leaf_of(leg_of_data(data))->range, head_ps, delivered_ps);
     drained(data);
-    control_send(&data->message, way_back(data->message.way), done_ps, leaf_answered);
+    control_send(&data->message, route_back(data->message.route), done_ps, leaf_answered);
 }
 
 static void memory_dispatch(struct leg *cube)
@@ -104,10 +105,11 @@ static void memory_dispatch(struct leg *cube)
     for (uint32_t i = cube->first; i < cube->end; i++) {
         struct leg *leg = &cube->fanout->leaves[i];
         leg->way.to = range_place(&request->leaves[i].range);
+        struct route *route = route_of(leg->way);
         if (request->writes)
-            data_send(&leg->data, leg->way, request->bytes, now_ps, 0, write_arrived);
+            data_send(&leg->data, route, payload_of(request->bytes), now_ps, 0, write_arrived);
         else
-            control_send(&leg->data.message, leg->way, now_ps, read_reached);
+            control_send(&leg->data.message, route, now_ps, read_reached);
     }
 }
 
@@ -255,7 +257,7 @@ static void map_dispatch(struct leg *cube)
     for (uint32_t i = cube->first; i < cube->end; i++) {
         struct leg *leaf = &cube->fanout->leaves[i];
         leaf->way.to = place_pe(request->pes[i], NODE_pe_mmu);
-        control_send(&leaf->data.message, leaf->way, now_ps, pe_mmu_reached);
+        control_send(&leaf->data.message, route_of(leaf->way), now_ps, pe_mmu_reached);
     }
 }
 

@@ -13,6 +13,7 @@
 #include "common/array.h"
 #include "common/fail.h"
 #include "machine/emitted.h"
+#include "machine/operand.h"
 #include "machine/pe.h"
 #include "machine/scheduler.h"
 #include "machine/submission.h"
@@ -310,6 +311,7 @@ struct command *kernel_submit(struct tl *tl, const struct request *ask)
         command_fault(command, why.code, why.part, "%s", why.text);
         kernel_stop(tl);
     }
+    operands_make(command);
     tl->commands++;
     command->before = tl->last;
     *(tl->last ? &tl->last->next : &tl->first) = command;

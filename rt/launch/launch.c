@@ -112,7 +112,7 @@ static void kernel_ended(struct tl *tl)
     run->ended = true;
     run->end_ps = now_ps;
     struct message *message = &run_leg(run)->data.message;
-    control_send(message, way_back(message->way), now_ps, pe_answered);
+    control_send(message, route_back(message->route), now_ps, pe_answered);
 }
 
 uint64_t run_dma_ps(const struct kernel_run *run, uint64_t t_ps)
@@ -138,7 +138,7 @@ static void m_cpu_dispatches(struct leg *cube)
     for (uint32_t i = cube->first; i < cube->end; i++) {
         struct leg *leaf = &cube->fanout->leaves[i];
         run_of(leaf)->stamp_ps = stamp_ps;
-        control_send(&leaf->data.message, leaf->way, now_ps, pe_cpu_reached);
+        control_send(&leaf->data.message, route_of(leaf->way), now_ps, pe_cpu_reached);
     }
 }
 

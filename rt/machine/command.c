@@ -6,6 +6,7 @@
 
 #include "common/arena.h"
 #include "common/pool.h"
+#include "operand.h"
 #include "sim/observer.h"
 
 const char *const command_words[COMMANDS] = {
@@ -22,6 +23,7 @@ const char *const fault_names[FAULTS] = {
 
 /* A command that is reused keeps the memory of its plan. */
 static struct pool commands;
+static struct pool operands;                            /* of composites under way */
 
 struct command *command_new(const struct request *ask)
 {
@@ -40,6 +42,11 @@ void *command_plan(struct command *command, uint64_t bytes)
     return command->plan;
 }
 
+struct operand *command_operands(struct command *command)
+{
+    return command->operands = pool_reuse(&operands, OPERANDS * sizeof *command->operands);
+}
+
 void command_hold(struct command *command)
 {
     command->holders++;
@@ -50,6 +57,8 @@ void command_drop(struct command *command)
     if (--command->holders > 0)
         return;
     observe_command_dropped(command);
+    if (command->operands)
+        pool_give_back(&operands, command->operands);
     pool_give_back(&commands, command);
 }
 
@@ -68,4 +77,5 @@ void command_fault(const struct command *command, enum fault code, enum node_kin
 void commands_reset(void)
 {
     pool_release(&commands);
+    pool_release(&operands);
 }

@@ -110,6 +110,7 @@ struct command {
     uint32_t shape_count;
     uint64_t edge_row, edge_column;                     /* of tiles: the last, if it is smaller; UINT64_MAX: none is */
     struct ipcq_message *slot;                          /* recv: the slot that it reads */
+    struct operand *operands;                           /* those that are worked out (operand.h), or NULL */
 };
 
 /* What is done for the command. */
@@ -123,6 +124,9 @@ struct command *command_new(const struct request *ask);
 
 /* Returns the command's memory for its plan, of at least `bytes` bytes. */
 void *command_plan(struct command *command, uint64_t bytes);
+
+/* Returns memory for the operands of the command, which has none yet: OPERANDS of them. */
+struct operand *command_operands(struct command *command);
 
 /* Adds or removes a holder; the command is freed with the last. */
 void command_hold(struct command *command);

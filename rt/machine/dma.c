@@ -9,7 +9,6 @@
 
 #include <inttypes.h>
 
-#include "base/rates.h"
 #include "common/array.h"
 #include "common/pool.h"
 #include "emitted.h"
@@ -18,6 +17,7 @@
 #include "kb/impl.h"
 #include "memory.h"
 #include "mmu.h"
+#include "operand.h"
 #include "sim/observer.h"
 #include "tile.h"
 
@@ -73,9 +73,9 @@ static void part_known(struct token *token, uint64_t end_ps, bool acknowledged)
 static void read_delivered(struct message *message)
 {
     struct transfer *transfer = transfer_of(message);
-    uint64_t bytes = transfer->range.bytes;
+    const struct payload *payload = transfer->data.payload;
     struct token *token = transfer_end(transfer);
-    part_known(token, tcm_write(token->command->pe, now_ps, bytes, kb_attrs.pe_tcm_write_bw_bps), false);
+    part_known(token, tcm_write(token->command->pe, now_ps, payload), false);
 }
 
 static void read_arrived(struct data_message *data, uint64_t head_ps, uint64_t delivered_ps)
@@ -89,7 +89,7 @@ static void read_requested(struct message *message)
     struct transfer *transfer = transfer_of(message);
     struct served served = memory_read(&transfer->range, now_ps);
     observe_memory_served(transfer);
-    data_send(&transfer->data, way_back(message->way), transfer->range.bytes, served.first_ps,
+    data_send(&transfer->data, route_back(message->route), transfer->data.payload, served.first_ps,
               served.last_ps - served.first_ps, read_arrived);
 }
 
@@ -105,7 +105,7 @@ static void write_arrived(struct data_message *data, uint64_t head_ps, uint64_t 
     struct transfer *transfer = container_of(data, struct transfer, data);
     uint64_t done_ps = memory_write_done_ps(&transfer->range, head_ps, delivered_ps);
     observe_memory_served(transfer);
-    control_send(&data->message, way_back(data->message.way), done_ps, write_acknowledged);
+    control_send(&data->message, route_back(data->message.route), done_ps, write_acknowledged);
 }
 
 /* ---- the start of either */
@@ -117,11 +117,6 @@ struct dma {
     uint64_t bytes;
     struct translation translation;
 };
-
-static bool is_own_tcm(const struct range *range, const struct pe *pe)
-{
-    return range->space == SPACE_TCM && range->pe == pe_number(pe);
-}
 
 /* Translates the addresses of a stage. Physical ones take no time. */
 static struct translation translate(const struct token *token, uint64_t bytes)
@@ -160,50 +155,57 @@ static const char *ranges_decode(const struct translation *t, const struct addre
 }
 
 /* Reserves both channels of the PE's own TCM for bytes that stay within it. */
-static uint64_t move_inside(struct pe *pe, uint64_t at_ps, uint64_t bytes)
+static uint64_t move_inside(struct pe *pe, uint64_t at_ps, const struct payload *payload)
 {
-    uint64_t read_ps = tcm_read(pe, at_ps, bytes, kb_attrs.pe_tcm_read_bw_bps);
-    uint64_t write_ps = tcm_write(pe, at_ps, bytes, kb_attrs.pe_tcm_write_bw_bps);
+    uint64_t read_ps = tcm_read(pe, at_ps, payload);
+    uint64_t write_ps = tcm_write(pe, at_ps, payload);
     return read_ps > write_ps ? read_ps : write_ps;
 }
 
-/* The path from pe_dma to the memory of a range, kept from the last block: most of an operand are in one memory. */
-static const struct path *path_to(struct pe *pe, const struct range *range, unsigned operand)
+/* Sends the request of a read, or the data of a write. */
+static void transfer_send(struct transfer *transfer, bool reads, struct route *route, const struct payload *payload,
+                          uint64_t leave_ps)
 {
-    struct path *path = &pe->path[operand];
-    if (pe->path_memory[operand] != range->memory + 1) {
-        pe->path_memory[operand] = range->memory + 1;
-        *path = path_of((struct way){place_pe(pe_number(pe), NODE_pe_dma), range_place(range), REQUEST});
-    }
-    return path;
+    transfer->data.payload = payload;
+    if (reads)
+        control_send(&transfer->data.message, route, leave_ps, read_requested);
+    else
+        data_send(&transfer->data, route, payload, leave_ps, 0, write_arrived);
 }
 
 static void run_start(const struct dma *dma, const struct range *range, uint64_t translated_ps, uint64_t leave_ps)
 {
-    if (is_own_tcm(range, dma->pe)) {
-        part_known(dma->token, move_inside(dma->pe, translated_ps, range->bytes), false);
-        return;
-    }
-    struct transfer *transfer = transfer_new(dma->token, range);
-    const struct path *path = path_to(dma->pe, range, dma->token->stage->operand);
-    if (dma->reads)
-        control_send_over(&transfer->data.message, path, leave_ps, read_requested);
+    const struct payload *payload = payload_of(range->bytes);
+    if (range_is_own_tcm(range, dma->pe))
+        part_known(dma->token, move_inside(dma->pe, translated_ps, payload), false);
     else
-        data_send(&transfer->data, path->way, range->bytes, leave_ps, 0, write_arrived);
+        transfer_send(transfer_new(dma->token, range), dma->reads, memory_route(dma->pe, range), payload, leave_ps);
 }
 
 static void runs_start(const struct dma *dma)
 {
     uint64_t translated_ps = time_after(now_ps, dma->translation.ps), leave_ps = translated_ps, leaving = 0;
     for (size_t i = 0; i < ranges.count; i++)
-        if (!is_own_tcm(&ranges.at[i], dma->pe))
+        if (!range_is_own_tcm(&ranges.at[i], dma->pe))
             leaving += ranges.at[i].bytes;
     if (!dma->reads && leaving)
-        leave_ps = time_after(tcm_read(dma->pe, now_ps, leaving, kb_attrs.pe_tcm_read_bw_bps), dma->translation.ps);
+        leave_ps = time_after(tcm_read(dma->pe, now_ps, payload_of(leaving)), dma->translation.ps);
     dma->token->parts = ranges.count;
     dma->token->end_ps = 0;
     for (size_t i = 0; i < ranges.count; i++)
         run_start(dma, &ranges.at[i], translated_ps, leave_ps);
+}
+
+/* Starts to move a block of an operand that is worked out: one run in another memory, without translation. */
+static void block_start(struct token *token, const struct operand *operand)
+{
+    bool reads = token->stage->kind == STAGE_DMA_READ;
+    struct transfer *transfer = transfer_new(token, &operand->first);
+    transfer->range.offset = operand_offset(operand, &token->tile);
+    token->parts = 1;
+    token->end_ps = 0;
+    uint64_t leave_ps = reads ? now_ps : tcm_read(token->command->pe, now_ps, operand->payload);
+    transfer_send(transfer, reads, operand->route, operand->payload, leave_ps);
 }
 
 /* ---- faults: at the end of the translation, which a write begins when the TCM has supplied all its bytes */
@@ -223,7 +225,7 @@ static void fault_start(const struct dma *dma)
 {
     uint64_t at_ps = now_ps;
     if (!dma->reads)
-        at_ps = tcm_read(dma->pe, now_ps, dma->bytes, kb_attrs.pe_tcm_read_bw_bps);
+        at_ps = tcm_read(dma->pe, now_ps, payload_of(dma->bytes));
     at_ps = time_after(at_ps, dma->translation.ps);
     if (at_ps == now_ps)
         fault_due(&dma->token->event);
@@ -231,7 +233,7 @@ static void fault_start(const struct dma *dma)
         token_at(dma->token, NODE_pe_dma, at_ps, fault_due);
 }
 
-void dma_start(struct token *token)
+static void runs_resolve(struct token *token)
 {
     uint64_t bytes = token->stage->amount;
     struct dma dma = {.token = token,
@@ -250,6 +252,15 @@ void dma_start(struct token *token)
     } else {
         runs_start(&dma);
     }
+}
+
+void dma_start(struct token *token)
+{
+    const struct operand *operand = token->stage->moves;
+    if (operand)
+        block_start(token, operand);
+    else
+        runs_resolve(token);
 }
 
 /* ---- with models of users */

@@ -98,12 +98,12 @@ uint64_t tcm_write_for(struct pe *pe, uint64_t at_ps, uint64_t bytes, uint64_t l
     return tcm_reserve(pe, true, at_ps, bytes, length_ps, KB_TCM_FETCH_STORE);
 }
 
-uint64_t tcm_read(struct pe *pe, uint64_t at_ps, uint64_t bytes, uint64_t bw_bps)
+uint64_t tcm_read(struct pe *pe, uint64_t at_ps, const struct payload *payload)
 {
-    return tcm_reserve(pe, false, at_ps, bytes, move_ps(bytes, bw_bps), KB_TCM_DMA);
+    return tcm_reserve(pe, false, at_ps, payload->bytes, payload->tcm_read_ps, KB_TCM_DMA);
 }
 
-uint64_t tcm_write(struct pe *pe, uint64_t at_ps, uint64_t bytes, uint64_t bw_bps)
+uint64_t tcm_write(struct pe *pe, uint64_t at_ps, const struct payload *payload)
 {
-    return tcm_reserve(pe, true, at_ps, bytes, move_ps(bytes, bw_bps), KB_TCM_DMA);
+    return tcm_reserve(pe, true, at_ps, payload->bytes, payload->tcm_write_ps, KB_TCM_DMA);
 }

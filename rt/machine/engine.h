@@ -35,8 +35,8 @@ void engine_times(struct command *command);
 /* ---- the PE's own TCM: a channel for reads, another for writes. Each call reserves one from at_ps on, and returns
  * when the reservation ends. */
 
-uint64_t tcm_read(struct pe *pe, uint64_t at_ps, uint64_t bytes, uint64_t bw_bps);
-uint64_t tcm_write(struct pe *pe, uint64_t at_ps, uint64_t bytes, uint64_t bw_bps);
+uint64_t tcm_read(struct pe *pe, uint64_t at_ps, const struct payload *payload);
+uint64_t tcm_write(struct pe *pe, uint64_t at_ps, const struct payload *payload);
 
 /* The same for a length of time. */
 uint64_t tcm_read_for(struct pe *pe, uint64_t at_ps, uint64_t bytes, uint64_t length_ps);

@@ -7,8 +7,8 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <string.h>
 
-#include "base/rates.h"
 #include "common/arena.h"
 #include "common/array.h"
 #include "common/fail.h"
@@ -29,26 +29,13 @@ static struct {
 /* The longest that a node with a model of a user may handle a control message: 281 s. */
 #define CONTROL_MOST_PS (UINT64_C(1) << 48)
 
-enum { WAY_BITS = 14, WAYS = 1 << WAY_BITS, LENGTH_BITS = 8, LENGTHS = 1 << LENGTH_BITS };
+enum { ROUTE_BITS = 12, ROUTES = 1 << ROUTE_BITS };
 
-/* Caches, by a hash of the way, or of the length of a message. */
-static struct {
-    struct {
-        uint64_t key, latency_ps;
-    } ways[WAYS];
-    struct {
-        uint64_t bytes, link_ps[LINK_CLASSES];
-    } lengths[LENGTHS];
-} cache;
+static struct route *routes[ROUTES];                    /* by the hash of the way */
 
 static enum node_kind place_kind(struct place place)
 {
     return place.cube == OUTSIDE ? place.node : kb_cube_nodes[place.node].kind;
-}
-
-static uint64_t node_overhead_ps(struct place place)
-{
-    return spec.overhead_ps[place_kind(place)];
 }
 
 static void models_init(void);
@@ -101,7 +88,31 @@ uint32_t model_choose(struct place at, unsigned kind, const struct kb_waiting_he
 
 static uint64_t control_handled_ps(const struct way *way, struct place at)
 {
-    return kb_fabric_models[place_kind(at)].handle ? model_handles(at, way, 0, 0).ready_ps : node_overhead_ps(at);
+    return kb_fabric_models[place_kind(at)].handle ? model_handles(at, way, 0, 0).ready_ps : spec.overhead_ps[place_kind(at)];
+}
+
+/* ---- routes */
+
+struct route *route_of(struct way way)
+{
+    uint32_t from = place_rank(way.from), to = place_rank(way.to);
+    uint64_t key = (uint64_t)from << (RANK_BITS + 1) | (uint64_t)to << 1 | way.direction;
+    struct route **chain = &routes[hash_bits(key, ROUTE_BITS)];
+    for (struct route *route = *chain; route; route = route->next)
+        if (route->from_rank == from && route->to_rank == to && route->way.direction == way.direction)
+            return route;
+    struct route *route = arena_alloc(1, sizeof *route);
+    *route = (struct route){.way = way, .from_rank = from, .to_rank = to, .latency_ps = UINT64_MAX, .next = *chain};
+    return *chain = route;
+}
+
+struct route *route_back(struct route *route)
+{
+    if (!route->back) {
+        route->back = route_of(way_back(route->way));
+        route->back->back = route;
+    }
+    return route->back;
 }
 
 static uint64_t walk_latency_ps(const struct way *way)
@@ -117,28 +128,39 @@ static uint64_t walk_latency_ps(const struct way *way)
     return latency_ps;
 }
 
-uint64_t way_latency_ps(const struct way *way)
+uint64_t route_latency_ps(struct route *route)
 {
-    uint64_t key =
-        (uint64_t)place_rank(way->from) << (RANK_BITS + 1) | (uint64_t)place_rank(way->to) << 1 | way->direction;
-    size_t slot = hash_bits(key, WAY_BITS);
-    if (cache.ways[slot].key != key) {                  /* the key of an empty slot, 0, is the host to itself */
-        cache.ways[slot].key = key;
-        cache.ways[slot].latency_ps = walk_latency_ps(way);
-    }
-    return cache.ways[slot].latency_ps;
+    if (route->latency_ps == UINT64_MAX)
+        route->latency_ps = walk_latency_ps(&route->way);
+    return route->latency_ps;
 }
 
-/* Gives a message the next number of a node. */
-static void number_as(struct message *message, uint32_t creator)
+/* Lists the steps of a route. */
+static __attribute__((noinline)) void steps_list(struct route *route)
 {
-    message->creator = creator;
-    message->event.key = ++kb_nodes[creator].messages;
+    static struct ARRAY(struct step) steps;
+    steps.count = 0;
+    for (struct place at = route->way.from; place_rank(at) != route->to_rank;) {
+        struct hop hop = way_next(&route->way, at);
+        at = hop.to;
+        *array_add(&steps) = (struct step){hop.link, place_rank(at), hop.class, place_kind(at)};
+    }
+    route->length = steps.count;
+    route->steps = memcpy(arena_alloc(steps.count, sizeof *steps.at), steps.at, steps.count * sizeof *steps.at);
+}
+
+/* ---- messages */
+
+/* Gives a message the next number of the node where its route begins. */
+static void message_number(struct message *message, struct route *route)
+{
+    message->route = route;
+    message->event.key = ++kb_nodes[route->from_rank].messages;
 }
 
 static void message_at(struct message *message, uint32_t rank, uint64_t t_ps, void (*fire)(struct event *))
 {
-    message->event.order = event_order(rank, CLASS_MESSAGE, message->creator);
+    message->event.order = event_order(rank, CLASS_MESSAGE, message->route->from_rank);
     message->event.fire = fire;
     event_at(&message->event, t_ps);
 }
@@ -151,26 +173,14 @@ static void message_delivered(struct event *event)
     message->delivered(message);
 }
 
-struct path path_of(struct way way)
+void control_send(struct message *message, struct route *route, uint64_t leave_ps,
+                  void (*delivered)(struct message *))
 {
-    return (struct path){way, place_rank(way.from), place_rank(way.to), way_latency_ps(&way)};
-}
-
-void control_send_over(struct message *message, const struct path *path, uint64_t leave_ps,
-                       void (*delivered)(struct message *))
-{
-    number_as(message, path->from_rank);
-    message->way = path->way;
+    message_number(message, route);
     message->delivered = delivered;
-    uint64_t delivered_ps = time_after(leave_ps, path->latency_ps);
+    uint64_t delivered_ps = time_after(leave_ps, route_latency_ps(route));
     observe_control_sent(message, leave_ps, delivered_ps);
-    message_at(message, path->to_rank, delivered_ps, message_delivered);
-}
-
-void control_send(struct message *message, struct way way, uint64_t leave_ps, void (*delivered)(struct message *))
-{
-    struct path path = path_of(way);
-    control_send_over(message, &path, leave_ps, delivered);
+    message_at(message, route->to_rank, delivered_ps, message_delivered);
 }
 
 /* ---- data */
@@ -182,45 +192,30 @@ static struct data_message *data_of(struct event *event)
 
 static void data_arrives(struct event *event);
 
-void data_enter(struct data_message *data, struct place at)
+/* The node where the head is. */
+static uint32_t data_rank(const struct data_message *data)
 {
-    data->at = at;
-    data->rank = place_rank(at);
-    if (at.cube != OUTSIDE)
-        data->passage = way_passage(&data->message.way, at);
+    const struct route *route = data->message.route;
+    return data->taken ? route->steps[data->taken - 1].rank : route->from_rank;
 }
 
-/* Takes the next step of the way: the message is then at the step's end. */
-static inline __attribute__((always_inline)) struct hop data_next(struct data_message *data)
+/* The head takes the next link, at head_ps or when the link is free. Returns when the link is free again. */
+static inline uint64_t link_take(struct data_message *data, uint64_t head_ps, bool watched)
 {
-    if (data->at.cube == OUTSIDE || data->at.node == data->passage.goal) {
-        struct hop hop = way_next(&data->message.way, data->at);
-        data_enter(data, hop.to);
-        return hop;
-    }
-    uint32_t number = passage_link(&data->passage, &kb_cube_nodes[data->at.node]);
-    const struct cube_link *link = &kb_cube_links[number];
-    data->at.node = link->to;
-    data->rank = data->passage.rank + link->to;
-    return (struct hop){data->passage.link + number, link->class, data->at};
-}
-
-/* The head takes a link, at head_ps or when the link is free. Returns when the link is free again. */
-static inline uint64_t link_take(struct data_message *data, struct hop hop, uint64_t head_ps, bool watched)
-{
-    uint64_t length = data->link_ps[hop.class], start = reserve(&kb_links[hop.link].free_ps, head_ps, length);
-    stats_link(hop.link, hop.class, data->bytes, head_ps, start, length, watched);
-    if (data->drain_ps < length)
-        data->drain_ps = length;
-    message_at(&data->message, data->rank, time_after(start, spec.link[hop.class].latency_ps), data_arrives);
+    const struct step *step = &data->message.route->steps[data->taken++];
+    uint64_t length = data->payload->link_ps[step->class];
+    uint64_t start = reserve(&kb_links[step->link].free_ps, head_ps, length);
+    stats_link(step->link, step->class, data->payload->bytes, head_ps, start, length, watched);
+    if (data->tail_ps < length)
+        data->tail_ps = length;
+    message_at(&data->message, step->rank, time_after(start, spec.link[step->class].latency_ps), data_arrives);
     return start + length;
 }
 
-/* The head of a message that waits for a link. The message is already at the end of that hop. */
+/* The head of a message that waits for a link. */
 struct waiting_head {
     struct waiting_head *next;
     struct data_message *data;
-    struct hop hop;
     uint64_t arrived_ps, head_ps;
 };
 
@@ -254,8 +249,8 @@ static struct waiting_head **link_choice(struct link_queue *queue)
         return &queue->first;
     choices.count = 0;
     for (const struct waiting_head *head = queue->first; head; head = head->next) {
-        const struct way *way = &head->data->message.way;
-        *array_add(&choices) = (struct kb_waiting_head){place_rank(way->from), place_rank(way->to), head->data->bytes,
+        const struct route *route = head->data->message.route;
+        *array_add(&choices) = (struct kb_waiting_head){route->from_rank, route->to_rank, head->data->payload->bytes,
                                                         head->arrived_ps, head->head_ps};
     }
     uint32_t choice = model_choose(queue->from, KB_LINK, choices.at, queue->count);
@@ -276,7 +271,7 @@ static void link_is_free(struct event *event)
             queue->end = link;
         queue->count--;
         observed_cause = head->data->message.cause;
-        link_take(head->data, head->hop, head->head_ps, true);
+        link_take(head->data, head->head_ps, true);
         pool_give_back(&waiting_heads, head);
     }
     if (queue->count)
@@ -286,22 +281,20 @@ static void link_is_free(struct event *event)
 /* The head leaves a node with a model of a user: it takes the next link if that is free, or waits for it. */
 static void link_ask(struct data_message *data, uint64_t head_ps)
 {
-    struct place from = data->at;
-    uint32_t rank = data->rank;
-    struct hop hop = data_next(data);
-    struct link_queue *queue = &link_queues[hop.link];
-    uint64_t free_ps = kb_links[hop.link].free_ps;
+    uint32_t rank = data_rank(data), link = data->message.route->steps[data->taken].link;
+    struct link_queue *queue = &link_queues[link];
+    uint64_t free_ps = kb_links[link].free_ps;
     if (!queue->count && free_ps <= now_ps) {
-        link_take(data, hop, head_ps, true);
+        link_take(data, head_ps, true);
         return;
     }
     struct waiting_head *head = pool_reuse(&waiting_heads, sizeof *head);
-    *head = (struct waiting_head){NULL, data, hop, now_ps, head_ps};
+    *head = (struct waiting_head){NULL, data, now_ps, head_ps};
     if (!queue->count++) {
-        queue->from = from;
+        queue->from = rank_place(rank);
         queue->end = &queue->first;
         /* After all messages of a round that arrive at the node. */
-        event_set(&queue->event, event_order(rank, CLASS_MESSAGE, UINT32_MAX), hop.link, link_is_free);
+        event_set(&queue->event, event_order(rank, CLASS_MESSAGE, UINT32_MAX), link, link_is_free);
         event_at(&queue->event, free_ps);
     }
     *queue->end = head;
@@ -312,13 +305,13 @@ static void link_ask(struct data_message *data, uint64_t head_ps)
  * callers are compiled twice: for observers of reservations and models of users, and without them. */
 static inline uint64_t data_hop_made(struct data_message *data, uint64_t head_ps, bool watched)
 {
-    if (watched && kb_fabric_models[place_kind(data->at)].choose) {
+    if (watched && kb_fabric_models[place_kind(rank_place(data_rank(data)))].choose) {
         /* Only pe_dma, which has no such model, needs to know when its link is free. */
-        assert(!data->left || data->rank != place_rank(data->message.way.from));
+        assert(!data->left || data->taken);
         link_ask(data, head_ps);
         return 0;
     }
-    return link_take(data, data_next(data), head_ps, watched);
+    return link_take(data, head_ps, watched);
 }
 
 static __attribute__((noinline)) uint64_t data_hop_unwatched(struct data_message *data, uint64_t head_ps)
@@ -350,29 +343,29 @@ static void data_leaves(struct event *event)
 }
 
 /* When a node has handled the head of a message that has arrived. */
-static inline uint64_t data_handled_ps(struct data_message *data, bool watched)
+static inline uint64_t data_handled_ps(const struct data_message *data, const struct step *step, bool watched)
 {
-    if (watched && kb_fabric_models[place_kind(data->at)].handle) {
-        struct kb_handled said = model_handles(data->at, &data->message.way, data->bytes, now_ps);
+    uint64_t bytes = data->payload->bytes;
+    if (watched && kb_fabric_models[step->kind].handle) {
+        struct kb_handled said = model_handles(rank_place(step->rank), &data->message.route->way, bytes, now_ps);
         uint64_t start_ps = said.wait_ps < said.ready_ps - now_ps ? now_ps + said.wait_ps : said.ready_ps;
-        stats_node(data->rank, data->bytes, now_ps, start_ps, said.ready_ps - start_ps, watched);
+        stats_node(step->rank, bytes, now_ps, start_ps, said.ready_ps - start_ps, watched);
         return said.ready_ps;
     }
-    uint64_t overhead = node_overhead_ps(data->at);
-    uint64_t start_ps = reserve(&kb_nodes[data->rank].free_ps, now_ps, overhead);
-    stats_node(data->rank, data->bytes, now_ps, start_ps, overhead, watched);
+    uint64_t overhead = spec.overhead_ps[step->kind];
+    uint64_t start_ps = reserve(&kb_nodes[step->rank].free_ps, now_ps, overhead);
+    stats_node(step->rank, bytes, now_ps, start_ps, overhead, watched);
     return start_ps + overhead;
 }
 
 static inline void data_arrives_made(struct data_message *data, bool watched)
 {
-    uint64_t head_ps = data_handled_ps(data, watched);
-    if (data->rank != data->end_rank) {
+    const struct route *route = data->message.route;
+    uint64_t head_ps = data_handled_ps(data, &route->steps[data->taken - 1], watched);
+    if (data->taken < route->length)
         data_hop(data, head_ps, watched);
-        return;
-    }
-    uint64_t tail = data->drain_ps > data->stream_ps ? data->drain_ps : data->stream_ps;
-    data->arrived(data, head_ps, time_after(head_ps, tail));
+    else
+        data->arrived(data, head_ps, time_after(head_ps, data->tail_ps));
 }
 
 static __attribute__((cold, noinline)) void data_arrives_watched(struct data_message *data)
@@ -389,36 +382,30 @@ static void data_arrives(struct event *event)
         data_arrives_made(data_of(event), false);
 }
 
-/* Sets how long a message occupies a link of each class. */
-static void link_times(struct data_message *data, uint64_t bytes)
+void data_send(struct data_message *data, struct route *route, const struct payload *payload, uint64_t leave_ps,
+               uint64_t stream_ps, void (*arrived)(struct data_message *, uint64_t, uint64_t))
 {
-    data->bytes = bytes;
-    size_t slot = hash_bits(bytes, LENGTH_BITS);
-    if (cache.lengths[slot].bytes != bytes) {
-        cache.lengths[slot].bytes = bytes;
-        for (unsigned class = 0; class < LINK_CLASSES; class++)
-            cache.lengths[slot].link_ps[class] = move_ps(bytes, spec.link[class].bw_bps);
-    }
-    for (unsigned class = 0; class < LINK_CLASSES; class++)
-        data->link_ps[class] = cache.lengths[slot].link_ps[class];
-}
-
-void data_send(struct data_message *data, struct way way, uint64_t bytes, uint64_t leave_ps, uint64_t stream_ps,
-               void (*arrived)(struct data_message *, uint64_t, uint64_t))
-{
-    data->message.way = way;
-    data_enter(data, way.from);
-    number_as(&data->message, data->rank);
-    data->end_rank = place_rank(way.to);
-    if (data->bytes != bytes)                           /* otherwise they are left from its last message */
-        link_times(data, bytes);
-    data->stream_ps = stream_ps;
-    data->drain_ps = 0;
+    if (!route->length)
+        steps_list(route);
+    message_number(&data->message, route);
+    data->payload = payload;
+    data->tail_ps = stream_ps;
+    data->taken = 0;
     data->arrived = arrived;
     if (leave_ps == now_ps)
         data_leave(data);
     else
-        message_at(&data->message, data->rank, leave_ps, data_leaves);
+        message_at(&data->message, route->from_rank, leave_ps, data_leaves);
+}
+
+uint64_t data_drain_ps(const struct data_message *data)
+{
+    const struct route *route = data->message.route;
+    uint64_t drain_ps = 0;
+    for (const struct step *step = route->steps; step < route->steps + route->length; step++)
+        if (drain_ps < data->payload->link_ps[step->class])
+            drain_ps = data->payload->link_ps[step->class];
+    return drain_ps;
 }
 
 void data_deliver(struct data_message *data, uint64_t delivered_ps, void (*delivered)(struct message *))
@@ -427,7 +414,12 @@ void data_deliver(struct data_message *data, uint64_t delivered_ps, void (*deliv
     if (delivered_ps == now_ps)
         delivered(&data->message);
     else
-        message_at(&data->message, data->end_rank, delivered_ps, message_delivered);
+        message_at(&data->message, data->message.route->to_rank, delivered_ps, message_delivered);
+}
+
+void fabric_reset(void)
+{
+    memset(routes, 0, sizeof routes);
 }
 
 bool data_under_way(const struct data_message *data)

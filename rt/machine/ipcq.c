@@ -168,7 +168,7 @@ static void slot_free(struct ring *ring, struct ipcq_message *message)
     struct way way = {place_pe(ring->source, NODE_pe_dma), place_pe(ring->destination, NODE_pe_dma), REQUEST};
     uint64_t leave_ps = time_after(now_ps, model_delay_ps(ring, KB_RING_CREDIT, message->bytes));
     message->full = false;
-    control_send(&message->data.message, way_back(way), leave_ps, credit_returned);
+    control_send(&message->data.message, route_back(route_of(way)), leave_ps, credit_returned);
 }
 
 /* Whether the message has the length that the receive asks for. A receive of a command stream asks for none. */
@@ -282,8 +282,8 @@ static void message_arrived(struct data_message *data, uint64_t head_ps, uint64_
         data_deliver(data, done_ps, slot_filled);
         return;
     }
-    struct way doorbell = {data->message.way.to, place_pe(message->ring->destination, NODE_pe_dma), REQUEST};
-    control_send(&data->message, doorbell, done_ps, slot_filled);
+    struct way doorbell = {data->message.route->way.to, place_pe(message->ring->destination, NODE_pe_dma), REQUEST};
+    control_send(&data->message, route_of(doorbell), done_ps, slot_filled);
 }
 
 /* The service of a send ends when the first link is free of the message. */
@@ -312,9 +312,10 @@ void ipcq_send(struct token *token)
     message->bytes = command->ask.bytes;
     struct range range = slot_range(ring, message);
     struct way way = {place_pe(ring->source, NODE_pe_dma), range_place(&range), REQUEST};
-    uint64_t leave_ps = tcm_read(command->pe, now_ps, message->bytes, kb_attrs.pe_tcm_read_bw_bps);
+    const struct payload *payload = payload_of(message->bytes);
+    uint64_t leave_ps = tcm_read(command->pe, now_ps, payload);
     message->data.left = message_left;
-    data_send(&message->data, way, message->bytes, leave_ps, 0, message_arrived);
+    data_send(&message->data, route_of(way), payload, leave_ps, 0, message_arrived);
 }
 
 void ipcq_describe(const struct command *command, char *out, size_t room)

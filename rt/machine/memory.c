@@ -33,14 +33,21 @@ struct place range_place(const struct range *range)
     }
 }
 
+bool range_is_own_tcm(const struct range *range, const struct pe *pe)
+{
+    return range->space == SPACE_TCM && range->pe == pe_number(pe);
+}
+
 /* ---- HBM */
 
-static struct divisor piece, pcs, row;                  /* interleaving; channels of a slice; bytes of a row */
+/* Interleaving; channels of a slice; a piece of each of them; bytes of a row. */
+static struct divisor piece, pcs, stripe, row;
 
 void memory_init(void)
 {
     piece = divisor_of(kb_attrs.hbm_ctrl_interleave_bytes);
     pcs = divisor_of(kb_attrs.hbm_ctrl_pcs);
+    stripe = divisor_of(piece.by * pcs.by);
     row = divisor_of(kb_attrs.hbm_ctrl_row_bytes);
 }
 
@@ -105,18 +112,48 @@ static inline void channel_serve(struct tally *tally, struct pseudo_channel *pc,
         tally->served.last_ps = pc->free_ps;
 }
 
-/* Serves a request. If it is for whole blocks, equally many of each pseudo channel, all have equal shares. */
+/* Whether a request is for whole stripes, so that its shares are the same for all pseudo channels. */
+static inline bool is_whole(uint64_t a, uint64_t n)
+{
+    return stripe.shift < 64 ? !((a | n) & (stripe.by - 1)) : a % stripe.by == 0 && n % stripe.by == 0;
+}
+
+/* Whether all pseudo channels of a slice are in the same state. */
+static inline bool are_level(const struct pseudo_channel *channels)
+{
+    const struct pseudo_channel *first = channels;
+    for (const struct pseudo_channel *pc = channels + 1; pc < channels + pcs.by; pc++)
+        if (pc->free_ps != first->free_ps || pc->open_row != first->open_row)
+            return false;
+    return true;
+}
+
+/* Serves the same share by all pseudo channels of a slice. What one does, all that are level do. */
+static inline void stripes_serve(struct tally *tally, struct pseudo_channel *channels, struct share share, uint64_t t_ps,
+                                 bool watched)
+{
+    struct pseudo_channel *end = channels + pcs.by;
+    if (watched || !are_level(channels)) {
+        for (struct pseudo_channel *pc = channels; pc < end; pc++)
+            channel_serve(tally, pc, share, t_ps, watched);
+        return;
+    }
+    channel_serve(tally, channels, share, t_ps, false);
+    for (struct pseudo_channel *pc = channels + 1; pc < end; pc++)
+        *pc = *channels;
+    tally->busy_ps *= pcs.by;
+    tally->wait_ps *= pcs.by;
+}
+
 static inline struct served hbm_serve_made(uint32_t slice, uint64_t a, uint64_t n, uint64_t t_ps, bool watched)
 {
-    uint64_t first = quotient(a, piece), touched = quotient(a + n - 1, piece) - first + 1, at = rest(first, pcs);
-    uint64_t each = quotient(touched, pcs) * piece.by, from = quotient(first, pcs) * piece.by;
     struct pseudo_channel *channels = &kb_pseudo_channels[slice * pcs.by];
     struct tally tally = {.served = {UINT64_MAX, 0}};
-    if (at == 0 && first * piece.by == a && each * pcs.by == n) {
-        struct share share = share_of(from, from + each - 1, each);
-        for (uint64_t i = 0; i < pcs.by; i++)
-            channel_serve(&tally, &channels[i], share, t_ps, watched);
+    if (is_whole(a, n)) {
+        uint64_t from = quotient(a, pcs), each = quotient(n, pcs);
+        stripes_serve(&tally, channels, share_of(from, from + each - 1, each), t_ps, watched);
     } else {
+        uint64_t first = quotient(a, piece), touched = quotient(a + n - 1, piece) - first + 1, at = rest(first, pcs);
         for (uint64_t i = 0; i < touched && i < pcs.by; i++, at = at + 1 == pcs.by ? 0 : at + 1)
             channel_serve(&tally, &channels[at], channel_share(a, n, i), t_ps, watched);
     }
@@ -148,36 +185,38 @@ struct served hbm_write(const struct range *range, uint64_t t_ps)
 /* ---- sram and TCM */
 
 /* Reserves one channel of an sram or a TCM; `number` is that of the cube, or of the PE. */
-static struct served port_serve(uint64_t *free_ps, uint64_t t_ps, uint64_t bytes, uint64_t bw_bps, enum space space,
+static struct served port_serve(uint64_t *free_ps, uint64_t t_ps, uint64_t bytes, uint64_t length, enum space space,
                                 bool writes, uint32_t number)
 {
-    uint64_t length = move_ps(bytes, bw_bps), start = reserve(free_ps, t_ps, length);
+    uint64_t start = reserve(free_ps, t_ps, length);
     stats_channel(space, writes, number, bytes, t_ps, start, length, is_observed(MOMENT_reserved));
     return (struct served){start, *free_ps};
 }
 
 struct served sram_read(const struct range *range, uint64_t t_ps)
 {
-    return port_serve(&kb_sram[range->cube].read_free_ps, t_ps, range->bytes, kb_attrs.sram_read_bw_bps, SPACE_SRAM,
+    return port_serve(&kb_sram[range->cube].read_free_ps, t_ps, range->bytes,
+                      payload_of(range->bytes)->sram_read_ps, SPACE_SRAM,
                       false, range->cube);
 }
 
 struct served sram_write(const struct range *range, uint64_t t_ps)
 {
-    return port_serve(&kb_sram[range->cube].write_free_ps, t_ps, range->bytes, kb_attrs.sram_write_bw_bps, SPACE_SRAM,
+    return port_serve(&kb_sram[range->cube].write_free_ps, t_ps, range->bytes,
+                      payload_of(range->bytes)->sram_write_ps, SPACE_SRAM,
                       true, range->cube);
 }
 
 struct served tcm_serve_read(const struct range *range, uint64_t t_ps)
 {
     return port_serve(&kb_pe[range->pe].tcm.read_free_ps, time_after(t_ps, kb_attrs.pe_tcm_overhead_ps), range->bytes,
-                      kb_attrs.pe_tcm_read_bw_bps, SPACE_TCM, false, range->pe);
+                      payload_of(range->bytes)->tcm_read_ps, SPACE_TCM, false, range->pe);
 }
 
 struct served tcm_serve_write(const struct range *range, uint64_t t_ps)
 {
     return port_serve(&kb_pe[range->pe].tcm.write_free_ps, time_after(t_ps, kb_attrs.pe_tcm_overhead_ps), range->bytes,
-                      kb_attrs.pe_tcm_write_bw_bps, SPACE_TCM, true, range->pe);
+                      payload_of(range->bytes)->tcm_write_ps, SPACE_TCM, true, range->pe);
 }
 
 /* ---- models of users */

@@ -5,6 +5,8 @@
 #include "base/address.h"
 #include "fabric.h"
 
+struct pe;
+
 struct pseudo_channel {
     uint64_t free_ps;
     uint64_t open_row;                                  /* its number + 1; 0: closed */
@@ -30,6 +32,9 @@ struct place slice_place(uint32_t slice);
 
 /* The node that answers for a range: hbm_ctrl, sram, or the pe_dma of a TCM's PE. */
 struct place range_place(const struct range *range);
+
+/* Whether a range is in the TCM of a PE. */
+bool range_is_own_tcm(const struct range *range, const struct pe *pe);
 
 /* Serves a write whose head is handled at head_ps and which is delivered at delivered_ps. Returns when it is complete. */
 uint64_t memory_write_done_ps(const struct range *range, uint64_t head_ps, uint64_t delivered_ps);

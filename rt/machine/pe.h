@@ -57,8 +57,6 @@ struct pe {
     uint32_t waiting;                                   /* a bit for each stage with a token in one of its queues */
     uint64_t services;
     struct busy dma, compute;
-    struct path path[OPERANDS];                         /* to the memory that was asked last for each operand, */
-    uint32_t path_memory[OPERANDS];                     /* its number + 1; 0: none */
     struct channels tcm;
 
     struct command *submitted, *submitted_last;         /* scheduler: the SubmissionQueue, linked by `waiting` */

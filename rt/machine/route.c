@@ -208,17 +208,26 @@ static enum side way_side(const struct way *way, const struct attachment *exit, 
     return kb_cube_route[((uint32_t)way->direction * kb_shape.cubes + last) * kb_shape.cubes + cube];
 }
 
-struct passage way_passage(const struct way *way, struct place at)
+/* The last node of a cube on a way. */
+static uint32_t cube_goal(const struct way *way, struct place at)
 {
     const struct attachment *exit = way_exit(way, at.sip);
-    uint32_t side = way_side(way, exit, at.cube), goal = way->to.node;
+    uint32_t side = way_side(way, exit, at.cube);
     if (side != HERE || exit)
-        goal = cube_port(&kb_shape, side != HERE ? side : (enum side)exit->side);
-    const struct cube_node *end = &kb_cube_nodes[goal];
-    uint32_t routers = kb_shape.noc_rows * kb_shape.noc_cols;
-    return (struct passage){.rank = place_rank((struct place){at.sip, at.cube, 0}), .link = cube_link(at, 0),
-                            .route = &kb_route[((uint32_t)way->direction * kb_shape.targets + end->target) * routers],
-                            .goal = goal, .goal_down = end->down};
+        return cube_port(&kb_shape, side != HERE ? side : (enum side)exit->side);
+    return way->to.node;
+}
+
+/* The step towards the last node of a cube. */
+static struct hop next_inside(const struct way *way, struct place at, uint32_t goal)
+{
+    const struct cube_node *node = &kb_cube_nodes[at.node], *end = &kb_cube_nodes[goal];
+    uint32_t link = node->up, routers = kb_shape.noc_rows * kb_shape.noc_cols;
+    if (link == NO_LINK)
+        link = kb_route[((uint32_t)way->direction * kb_shape.targets + end->target) * routers + node->index];
+    if (link == NO_LINK)
+        link = end->down;
+    return (struct hop){cube_link(at, link), kb_cube_links[link].class, {at.sip, at.cube, kb_cube_links[link].to}};
 }
 
 /* The step out of a cube, from its last node on the way. */
@@ -235,9 +244,6 @@ struct hop way_next(const struct way *way, struct place at)
 {
     if (at.cube == OUTSIDE)
         return next_outside(way, at);
-    struct passage passage = way_passage(way, at);
-    if (at.node == passage.goal)
-        return next_cube(way, at);
-    uint32_t link = passage_link(&passage, &kb_cube_nodes[at.node]);
-    return (struct hop){passage.link + link, kb_cube_links[link].class, {at.sip, at.cube, kb_cube_links[link].to}};
+    uint32_t goal = cube_goal(way, at);
+    return at.node == goal ? next_cube(way, at) : next_inside(way, at, goal);
 }

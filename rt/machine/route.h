@@ -109,23 +109,4 @@ struct hop {
 /* The step from a node on the way that is not its end. */
 struct hop way_next(const struct way *way, struct place at);
 
-/* For finding the steps of a way inside one cube by table look-ups. The step out of the cube is way_next's. */
-struct passage {
-    uint32_t rank, link;                                /* of the cube's first node, of its first link */
-    const uint16_t *route;                              /* from each router towards the goal's; NO_LINK: it is there */
-    uint16_t goal, goal_down;                           /* the cube's last node on the way, the link to it */
-};
-
-/* For a way at a place in a cube. */
-struct passage way_passage(const struct way *way, struct place at);
-
-/* The link of the cube to take at one of its nodes that is not the goal. */
-static inline uint32_t passage_link(const struct passage *passage, const struct cube_node *node)
-{
-    if (node->up != NO_LINK)
-        return node->up;
-    uint32_t link = passage->route[node->index];
-    return link == NO_LINK ? passage->goal_down : link;
-}
-
 #endif

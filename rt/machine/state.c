@@ -8,6 +8,7 @@
 #include "emitted.h"
 #include "ipcq.h"
 #include "mmu.h"
+#include "operand.h"
 #include "stats.h"
 #include "tile.h"
 
@@ -58,7 +59,6 @@ STATE_LISTED(transfer)
 STATE_LISTED_END
 STATE_LISTED(data_message)
 #define DATA STATE_LISTED_FIELD
-#define DATA_EACH STATE_LISTED_ARRAY
 #include "state.def"
 STATE_LISTED_END
 STATE_LISTED(message)
@@ -106,6 +106,9 @@ void machine_reset(void)
     memset(kb_nodes, 0, node_count() * sizeof *kb_nodes);
     memset(kb_links, 0, link_count() * sizeof *kb_links);
     models_reset();
+    fabric_reset();
+    payloads_reset();
+    operands_reset();
     tokens_reset();
     transfers_reset();
     ipcq_reset();

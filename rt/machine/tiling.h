@@ -36,6 +36,7 @@ struct stage {
     uint64_t amount;                                    /* bytes that move; GEMM: operations; MATH: elements */
     uint64_t ps;                                        /* of a service, by the built-in models (engine.h) */
     uint64_t link_ps;                                   /* over the link to the part that serves the next stage */
+    const struct operand *moves;                        /* DMA of a block that is worked out (operand.h); else NULL */
 };
 
 /* What tiles of equal size and stages have in common. A command has few shapes: its tiles differ only at the far edges

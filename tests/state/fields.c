@@ -202,27 +202,27 @@ static bool change_due(struct pe *pe)
 static bool is_head(struct token *token)
 {
     struct data_message *data = token->transfer ? &token->transfer->data : NULL;
-    return data && data_under_way(data) && data->rank != data->end_rank;
+    return data && data_under_way(data) && data->taken < data->message.route->length;
 }
 
 /* Moves a head one node further. */
-static bool change_rank(struct pe *pe)
+static bool change_taken(struct pe *pe)
 {
     struct token *token = any_served(pe, is_head, 0);
     if (!token)
         return false;
     struct data_message *data = &token->transfer->data;
     struct event *event = &data->message.event;
-    data_enter(data, way_next(&data->message.way, data->at).to);
-    event->order = event_order(data->rank, order_class(event->order), data->message.creator);
+    const struct route *route = data->message.route;
+    event->order = event_order(route->steps[data->taken++].rank, order_class(event->order), route->from_rank);
     return true;
 }
 
-static bool change_stream(struct pe *pe)
+static bool change_tail(struct pe *pe)
 {
     struct token *token = any_served(pe, is_head, 0);
     if (token)
-        token->transfer->data.stream_ps += 30000;
+        token->transfer->data.tail_ps += 30000;
     return token;
 }
 
@@ -342,7 +342,7 @@ static const struct change {
     {"TOKEN tile", change_tile}, {"TOKEN stage", change_stage}, {"TOKEN arrival_ps", change_arrival},
     {"TOKEN started_ps", change_start}, {"TOKEN block", change_block}, {"TOKEN command", change_owner},
     {"SERVER started", change_service}, {"EVENT key", change_number}, {"EVENT t_ps", change_due},
-    {"DATA rank", change_rank}, {"DATA stream_ps", change_stream}, {"MESSAGE delivered", change_delivered},
+    {"DATA taken", change_taken}, {"DATA tail_ps", change_tail}, {"MESSAGE delivered", change_delivered},
     {"PE fed", change_fed}, {"PE failed", change_failed}, {"PE direct", change_direct},
     {"COMMAND waiting", change_waiting}, {"CHANNELS read_free_ps", change_tcm_read},
     {"CHANNELS write_free_ps", change_tcm_write}, {"CHANNELS read_free_ps sram", change_sram_read},
