@@ -167,7 +167,7 @@ static void prefer_gold(struct toolchain *tools, struct hash *hash, const struct
 
 static void find_libraries(struct toolchain *tools, struct hash *hash, const struct words *compiler)
 {
-    static const char *const archives[] = {"yaml", "gmp", "boost_context"};
+    static const char *const archives[] = {"yaml", "gmp", "boost_context", "z"};
     struct words folders = library_folders(compiler);
     prefer_gold(tools, hash, compiler);
     for (size_t i = 0; i < COUNT_OF(archives); i++)

@@ -34,6 +34,11 @@ static uint64_t not_zero(const char *option, const char *text, uint64_t limit)
     return limit;
 }
 
+uint64_t parse_time(const char *option, const char *text)
+{
+    return parse(option, text, DIMENSION_time, NULL, "10 us");
+}
+
 uint64_t parse_size(const char *option, const char *text)
 {
     return parse(option, text, DIMENSION_size, "B", "64 MiB");

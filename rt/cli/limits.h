@@ -19,6 +19,9 @@ bool limits_option(int letter, const char *argument);
 /* Parses a size in bytes, with or without a unit. */
 uint64_t parse_size(const char *option, const char *text);
 
+/* Parses a simulated time with its unit, in ps. */
+uint64_t parse_time(const char *option, const char *text);
+
 extern struct watchdog_limits limits;
 
 #endif

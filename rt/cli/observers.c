@@ -15,6 +15,8 @@
 #include "report/trace.h"
 #include "report/usage.h"
 #include "sim/observer.h"
+#include "timeline/timeline.h"
+#include "timeline/waves.h"
 
 static struct observer *const all[] = {
     &profile_observer,                                  /* --profile */
@@ -25,6 +27,8 @@ static struct observer *const all[] = {
     &trace_observer,                                    /* --trace */
     &components_observer,                               /* --trace-all with --trace */
     &usage_observer,                                    /* --stats */
+    &timeline_observer,                                 /* --timeline */
+    &waves_observer,                                    /* --waves */
     &oplog_observer,                                    /* always */
     &services_observer,                                 /* --oplog */
     &reservations_observer,                                 /* --trace-all with --oplog */

@@ -1,17 +1,54 @@
 /* output_files.c: the files that `run` and `replay` write: result, trace, statistics, op log. */
 #include "output_files.h"
 
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/arena.h"
 #include "common/fail.h"
+#include "limits.h"
+#include "machine/emitted.h"
 #include "report/plan_dump.h"
 #include "report/trace.h"
 #include "report/usage.h"
+#include "timeline/timeline.h"
+#include "timeline/waves.h"
+#include "timeline/window.h"
 
 static bool is_standard_output(const char *path)
 {
     return path && !strcmp(path, "-");
+}
+
+/* A time of the window, which the formats bound. */
+static uint64_t window_time(const char *option, const char *text)
+{
+    uint64_t t_ps = parse_time(option, text);
+    return t_ps < INT64_MAX ? t_ps : INT64_MAX;
+}
+
+static uint64_t parse_slices(const char *text)
+{
+    char *end;
+    errno = 0;
+    uint64_t slices = strtoull(text, &end, 10);
+    if (!*text || *end || errno || strspn(text, "0123456789") != strlen(text))
+        usage_error("--timeline-slices %s: a whole number is needed", text);
+    return slices;
+}
+
+/* Takes an option that says what timeline and waves show. Returns false if the letter is not one of these. */
+static bool window_option(int letter, const char *argument)
+{
+    switch (letter) {
+    case 'B': window.from_ps = window_time("timeline-from", argument); return true;
+    case 'C': window.to_ps = window_time("timeline-to", argument); return true;
+    case 'G': window.pes = argument; return true;
+    case 'N': window.slices = parse_slices(argument); return true;
+    default: return false;
+    }
 }
 
 bool output_files_option(struct output_files *files, int letter, const char *argument)
@@ -21,19 +58,47 @@ bool output_files_option(struct output_files *files, int letter, const char *arg
     case 't': files->trace = argument; return true;
     case 'A': files->trace_all = true; return true;
     case 'S': files->stats = argument; return true;
+    case 'E': files->timeline = argument; return true;
+    case 'W': files->waves = argument; return true;
     case 'D':
         if (strcmp(argument, "plan"))
             usage_error("--dump %s: plan is needed", argument);
         files->plans = true;
         return true;
-    default: return false;
+    default:
+        files->windowed |= window_option(letter, argument);
+        return strchr("BCGN", letter);
     }
+}
+
+const char *output_files_of_one_run(const struct output_files *files)
+{
+    return files->trace ? "trace" : files->stats ? "stats" : files->oplog ? "oplog" : files->timeline ? "timeline"
+           : files->waves ? "waves" : files->plans ? "dump" : NULL;
+}
+
+static void window_check(const struct output_files *files)
+{
+    if (!files->windowed)
+        return;
+    if (!files->timeline && !files->waves)
+        usage_error("--timeline-from, --timeline-to, --timeline-pes and --timeline-slices say what --timeline and"
+                    " --waves show; neither is given");
+    if (window.from_ps > window.to_ps)
+        usage_error("--timeline-from is after --timeline-to: %" PRIu64 " ps, %" PRIu64 " ps", window.from_ps,
+                    window.to_ps);
+    for (uint32_t pe = 0; pe < pe_count(); pe++)
+        if (window_has_pe(pe))
+            return;
+    usage_error("--timeline-pes %s: no PE of %s has such a name; they are called sip0.cube0.pe0", window.pes,
+                kb_machine_name);
 }
 
 void output_files_check(const struct output_files *files)
 {
     const char *const options[][2] = {
         {"json", files->json}, {"trace", files->trace}, {"stats", files->stats}, {"oplog", files->oplog},
+        {"timeline", files->timeline}, {"waves", files->waves},
         {"dump", files->plans ? "-" : NULL}};
     for (size_t i = 0; i < COUNT_OF(options); i++)
         for (size_t j = i + 1; j < COUNT_OF(options); j++) {
@@ -42,11 +107,12 @@ void output_files_check(const struct output_files *files)
                 usage_error("--%s and --%s cannot both go to %s", options[i][0], options[j][0],
                             is_standard_output(path) ? "standard output" : path);
         }
+    window_check(files);
     if (files->trace_all && !files->trace && !files->oplog)
         usage_error("--trace-all says what is in the file of --trace or --oplog; neither is given");
 }
 
-void output_files_open(struct output_files *files)
+void output_files_open(struct output_files *files, const char *what)
 {
     if (files->json)
         files->json_file = output_open(files->json);
@@ -54,6 +120,10 @@ void output_files_open(struct output_files *files)
         trace_open(files->trace, files->trace_all);
     if (files->stats)
         usage_open(files->stats);
+    if (files->timeline)
+        timeline_open(files->timeline, arena_printf("%s on %s", what, kb_machine_name));
+    if (files->waves)
+        waves_open(files->waves);
     observer_watch(&plan_observer, files->plans);
 }
 
@@ -61,6 +131,8 @@ void output_files_close(struct output_files *files, uint64_t end_ps, void (*fill
 {
     trace_close();
     usage_close(end_ps);
+    timeline_close(end_ps);
+    waves_close(end_ps);
     if (files->json)
         json_write_output(&files->json_file, fill, arg);
 }
@@ -68,5 +140,6 @@ void output_files_close(struct output_files *files, uint64_t end_ps, void (*fill
 bool output_files_take_standard_output(const struct output_files *files)
 {
     return files->plans || is_standard_output(files->json) || is_standard_output(files->trace)
-           || is_standard_output(files->stats);
+           || is_standard_output(files->stats) || is_standard_output(files->timeline)
+           || is_standard_output(files->waves);
 }

@@ -13,27 +13,40 @@
     {'t', "trace", "FILE", "write the trace events, one JSON object a line; - is standard output"},                    \
     {'A', "trace-all", NULL, "the trace and the op log also tell of nodes, links, memories and messages,\n"             \
                              "and name the host's request of each row"},                                               \
+    {'E', "timeline", "FILE",                                                                                          \
+     "write what each part did when, as a trace for ui.perfetto.dev; FILE.gz is compressed"},                           \
+    {'W', "waves", "FILE",                                                                                             \
+     "write engines and links busy, queue depths and credits as a VCD file for\n"                                       \
+     "GTKWave; FILE.gz is compressed"},                                                                                \
+    {'B', "timeline-from", "TIME", "timeline and waves begin at this simulated time, such as 10 us"},                  \
+    {'C', "timeline-to", "TIME", "and end at this one"},                                                               \
+    {'G', "timeline-pes", "GLOB", "show only PEs of these names, such as 'sip0.cube0.*', and what they cause"},         \
+    {'N', "timeline-slices", "N", "a timeline has up to N slices (2000000)"},                                          \
     {'S', "stats", "FILE", "write what each node, link, memory channel and engine served, was busy and waited\n"       \
                            "for, as JSON; - is standard output"},                                                      \
     {'D', "dump", "WHAT", "plan: print the tiles and stages of composites as JSON, a line each; composites\n"           \
                           "of one shape once"}
 
 struct output_files {
-    const char *json, *trace, *stats, *oplog;           /* paths; "-": standard output; NULL: not given */
-    bool trace_all, plans;
+    const char *json, *trace, *stats, *oplog, *timeline, *waves;    /* paths; "-": standard output; NULL: not given */
+    bool trace_all, plans, windowed;                    /* windowed: an option says what timeline and waves show */
     struct output json_file;
 };
 
 /* Takes an option with its argument. Returns false if the letter is not one of these. */
 bool output_files_option(struct output_files *files, int letter, const char *argument);
 
-/* A usage error if two options name one file. */
+/* A usage error if two options name one file, or some do not fit together. */
 void output_files_check(const struct output_files *files);
 
-/* Opens the files of json, trace and stats before the run, so that a path that cannot be written is reported at once. */
-void output_files_open(struct output_files *files);
+/* Opens the files before the run, except that of the op log, so that a path that cannot be written is reported at once.
+ * `what` runs. */
+void output_files_open(struct output_files *files, const char *what);
 
-/* Ends trace and statistics at a time, and writes what `fill` says into the result. */
+/* The option of one of the files that a sweep cannot write; NULL: none is given. */
+const char *output_files_of_one_run(const struct output_files *files);
+
+/* Ends trace, statistics, timeline and waves at a time, and writes what `fill` says into the result. */
 void output_files_close(struct output_files *files, uint64_t end_ps, void (*fill)(struct json *, void *), void *arg);
 
 /* Whether one of them is standard output, which then has no place for a summary. */

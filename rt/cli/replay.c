@@ -4,6 +4,7 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "common/arena.h"
 #include "common/fail.h"
@@ -87,7 +88,8 @@ static int replay_main(int argc, char **argv)
     output_files_check(&files);
     const struct command_stream *stream = stream_read(path);
     observer_watch(&command_rows_observer, files.json);
-    output_files_open(&files);
+    const char *slash = strrchr(path, '/');
+    output_files_open(&files, slash ? slash + 1 : path);
     machine_init();
     fastforward_init();
     watchdog_start(&limits, NULL);

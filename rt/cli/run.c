@@ -115,12 +115,12 @@ static struct run_options read_options(int argc, char **argv)
     if (optind == argc)
         usage_error("run needs a bench; `%s list` shows them", program_name);
     output_files_check(files);
-    bool one_run = files->trace || files->stats || files->oplog || files->plans || profile_on;
-    const char *of_one_run = files->trace ? "trace" : files->stats ? "stats" : files->oplog ? "oplog"
-                             : files->plans ? "dump" : "profile";
-    if (read.points && one_run)
+    const char *of_one_run = output_files_of_one_run(files);
+    if (!of_one_run && profile_on)
+        of_one_run = "profile";
+    if (read.points && of_one_run)
         usage_error("--%s is for one run, but --points makes several: run the point by itself", of_one_run);
-    if (injection_count && (read.points || one_run))
+    if (injection_count && (read.points || of_one_run))
         usage_error("--inject repeats the data pass: use it without --%s", read.points ? "points" : of_one_run);
     if (injection_count && !oplog_on)
         usage_error("--inject needs a data pass, which --data off leaves out");
@@ -130,7 +130,7 @@ static struct run_options read_options(int argc, char **argv)
 /* Runs the bench once and reports. Returns the exit status. */
 static int run_and_report(struct output_files *files, double began)
 {
-    output_files_open(files);
+    output_files_open(files, bench_current->name);
     if (files->oplog) {
         log_open(files->oplog, bench_current->name);
         observer_watch(&services_observer, true);

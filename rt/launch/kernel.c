@@ -281,6 +281,7 @@ void kernel_calls(struct tl *tl, struct call_site call)
         kernel_fault(running, FAULT_KERNEL_ERROR, call.file, call.line,
                      "%s: tl belongs to another kernel or PE; it is not the one that this kernel was called with", call.name);
     tl->call = call;
+    observe_call_begins(tl);
     if (loop_poll.ends)
         kernel_stop(tl);
 }

@@ -205,6 +205,8 @@ static inline uint64_t link_take(struct data_message *data, uint64_t head_ps, bo
     const struct step *step = &data->message.route->steps[data->taken++];
     uint64_t length = data->payload->link_ps[step->class];
     uint64_t start = reserve(&kb_links[step->link].free_ps, head_ps, length);
+    if (watched)
+        observed_message = &data->message;
     stats_link(step->link, step->class, data->payload->bytes, head_ps, start, length, watched);
     if (data->tail_ps < length)
         data->tail_ps = length;

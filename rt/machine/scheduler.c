@@ -55,9 +55,9 @@ bool serve_tile(struct pe *pe)
         pe->fed = 0;
         observe_feeder_turns(pe, true);
     }
-    observe_tile_fed(token);
     uint64_t end_ps = scheduler_end_ps(command, true, token->tile.id);
     token_at(token, NODE_pe_scheduler, end_ps, tile_is_fed);
+    observe_tile_fed(token);
     return true;
 }
 

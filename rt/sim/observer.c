@@ -7,6 +7,7 @@ _Static_assert((int)MOMENTS <= (int)MODELS_WATCH, "a bit of `observed` for each 
 
 uint32_t observed;
 struct cause observed_cause;
+const struct message *observed_message;
 
 static struct {
     struct observer *const *list;

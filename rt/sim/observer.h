@@ -41,6 +41,9 @@ struct cause {
 /* What the machine acts for, at the moments `reserved` and `translated`. It is known while `reserved` is watched. */
 extern struct cause observed_cause;
 
+/* The message that takes a link, at the moment `reserved` of a link. */
+extern const struct message *observed_message;
+
 /* A part of the machine that serves one request at a time. The comments say what its number counts, over the machine. */
 enum resource_kind {
     RESOURCE_NODE,                                      /* rank */

@@ -1,0 +1,417 @@
+/* perfetto.c: messages of Perfetto's trace format, by the field numbers of its published definitions.
+ *
+ * A trace is a sequence of packets. All packets with events are of one sequence, which interns its strings: each is
+ * written once, in a packet before the first event that refers to its number.
+ *
+ * An event is built at its place in the buffer of the file. Its lengths are set when the next one begins, in numbers of
+ * two bytes, which the format permits where one would do. */
+#include "perfetto.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "common/arena.h"
+#include "common/array.h"
+#include "common/hash.h"
+#include "sink.h"
+
+/* ---- field numbers */
+
+enum { TRACE_PACKET = 1 };
+enum { PACKET_TIMESTAMP = 8, PACKET_SEQUENCE = 10, PACKET_EVENT = 11, PACKET_INTERNED = 12, PACKET_FLAGS = 13,
+       PACKET_TRACK = 60 };
+enum { FLAG_CLEARED = 1, FLAG_NEEDS_STATE = 2 };        /* of PACKET_FLAGS: it is the first; it refers to strings */
+enum { TRACK_UUID = 1, TRACK_NAME = 2, TRACK_PARENT = 5, TRACK_COUNTER = 8, TRACK_CHILD_ORDERING = 11, TRACK_RANK = 12 };
+enum { ORDERING_EXPLICIT = 3 };
+enum { COUNTER_UNIT = 3, UNIT_COUNT = 2, UNIT_BYTES = 3 };
+enum { EVENT_ANNOTATION = 4, EVENT_TYPE = 9, EVENT_NAME = 10, EVENT_TRACK = 11, EVENT_COUNTER_VALUE = 30,
+       EVENT_SOURCE = 34, EVENT_FLOW = 47, EVENT_LAST_FLOW = 48 };
+enum { TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3, TYPE_COUNTER = 4 };
+enum { ANNOTATION_NAME = 1, ANNOTATION_UINT = 3, ANNOTATION_STRING = 17 };
+enum { INTERNED_EVENT_NAMES = 2, INTERNED_ANNOTATION_NAMES = 3, INTERNED_SOURCES = 4, INTERNED_STRINGS = 29 };
+enum { STRING_NUMBER = 1, STRING_TEXT = 2, SOURCE_FILE = 2, SOURCE_LINE = 4 };
+
+enum wire { WIRE_VARINT, WIRE_FIXED64, WIRE_BYTES };
+
+/* ---- messages, built in a buffer */
+
+struct builder ARRAY(uint8_t);
+
+enum { VARINT_MOST = 10, SMALL_FIELD = 24 };            /* bytes of a number; of a field that is one, or two in a message */
+
+static uint8_t *put_varint(uint8_t *at, uint64_t value)
+{
+    for (; value >= 0x80; value >>= 7)
+        *at++ = (uint8_t)(value | 0x80);
+    *at++ = (uint8_t)value;
+    return at;
+}
+
+static uint8_t *put_number(uint8_t *at, unsigned field, uint64_t value)
+{
+    return put_varint(put_varint(at, field << 3 | WIRE_VARINT), value);
+}
+
+static uint8_t *put_fixed(uint8_t *at, unsigned field, uint64_t value)
+{
+    at = put_varint(at, field << 3 | WIRE_FIXED64);
+    for (unsigned i = 0; i < 8; i++)
+        *at++ = (uint8_t)(value >> 8 * i);
+    return at;
+}
+
+/* Room for one more small field. */
+static uint8_t *room(struct builder *to)
+{
+    array_reserve(to, to->count + SMALL_FIELD);
+    return to->at + to->count;
+}
+
+static void add_number(struct builder *to, unsigned field, uint64_t value)
+{
+    to->count = (size_t)(put_number(room(to), field, value) - to->at);
+}
+
+static void add_bytes(struct builder *to, unsigned field, const void *bytes, size_t count)
+{
+    to->count = (size_t)(put_varint(put_varint(room(to), field << 3 | WIRE_BYTES), count) - to->at);
+    array_reserve(to, to->count + count);
+    memcpy(to->at + to->count, bytes, count);
+    to->count += count;
+}
+
+static void add_message(struct builder *to, unsigned field, const struct builder *message)
+{
+    add_bytes(to, field, message->at, message->count);
+}
+
+/* Bytes of the character at s in UTF-8; 0 if there is none. */
+static size_t utf8_bytes(const unsigned char *s)
+{
+    size_t bytes = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
+                 : s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
+    for (size_t i = 1; i < bytes; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    bool overlong = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xf0 && s[1] < 0x90);
+    bool no_character = (s[0] == 0xed && s[1] >= 0xa0) || (s[0] == 0xf4 && s[1] >= 0x90);
+    return overlong || no_character ? 0 : bytes;
+}
+
+/* A string of a message is UTF-8: other bytes become '?'. */
+static void add_text(struct builder *to, unsigned field, const char *text)
+{
+    static struct builder clean;
+    clean.count = 0;
+    for (const unsigned char *s = (const unsigned char *)text; *s;) {
+        size_t bytes = utf8_bytes(s);
+        array_reserve(&clean, clean.count + 4);
+        memcpy(clean.at + clean.count, bytes ? s : (const unsigned char *)"?", bytes ? bytes : 1);
+        clean.count += bytes ? bytes : 1;
+        s += bytes ? bytes : 1;
+    }
+    add_bytes(to, field, clean.count ? (const void *)clean.at : "", clean.count);
+}
+
+/* ---- packets */
+
+enum { EVENT_MOST = 512 };                              /* bytes of an event without its flows */
+
+static struct {
+    struct sink sink;
+    uint32_t tracks;                                    /* given out */
+    size_t packet, event, count;                        /* of the event under construction, from the start of its packet:
+                                                           where packet and event begin, bytes so far; 0: there is none */
+} writer;
+
+static struct builder packet, part, inner;
+
+/* Where the event under construction goes on, with room for a field. */
+static uint8_t *event_room(size_t added)
+{
+    return sink_room(&writer.sink, writer.count, added) + writer.count;
+}
+
+static void event_grown(const uint8_t *end)
+{
+    writer.count = (size_t)(end - writer.sink.bytes) - writer.sink.count;
+}
+
+enum { LENGTH_BYTES = 2, LENGTH_MOST = 1 << 7 * LENGTH_BYTES };
+
+static void put_length(uint8_t *at, size_t length)
+{
+    at[0] = (uint8_t)(length | 0x80);
+    at[1] = (uint8_t)(length >> 7);
+}
+
+/* Completes an event whose lengths need more than two bytes: it has many flows. */
+static void event_end_long(void)
+{
+    uint8_t head[6 * VARINT_MOST], *start = event_room(2 * sizeof head) - writer.count, *end;
+    size_t event_bytes = writer.count - writer.event, fields_bytes = writer.event - LENGTH_BYTES - writer.packet;
+    uint8_t fields[4 * SMALL_FIELD], *fields_end = fields + fields_bytes;
+    memcpy(fields, start + writer.packet, fields_bytes);
+    fields_end = put_varint(fields_end, event_bytes);
+    fields_bytes = (size_t)(fields_end - fields);
+    end = put_varint(put_varint(head, TRACE_PACKET << 3 | WIRE_BYTES), fields_bytes + event_bytes);
+    memcpy(end, fields, fields_bytes);
+    end += fields_bytes;
+    memmove(start + (end - head), start + writer.event, event_bytes);
+    memcpy(start, head, (size_t)(end - head));
+    writer.sink.count += (size_t)(end - head) + event_bytes;
+}
+
+static void event_end(void)
+{
+    if (writer.count - writer.packet >= LENGTH_MOST) {
+        event_end_long();
+    } else if (writer.count) {
+        uint8_t *start = writer.sink.bytes + writer.sink.count;
+        put_length(start + writer.packet - LENGTH_BYTES, writer.count - writer.packet);
+        put_length(start + writer.event - LENGTH_BYTES, writer.count - writer.event);
+        writer.sink.count += writer.count;
+    }
+    writer.count = writer.packet = 0;
+}
+
+/* Begins an event that ends when the next one begins. */
+static void event_begin(unsigned type, uint32_t track, uint64_t t_ps, uint32_t name)
+{
+    event_end();
+    uint8_t *start = event_room(EVENT_MOST), *at = start;
+    *at++ = TRACE_PACKET << 3 | WIRE_BYTES;
+    at += LENGTH_BYTES;
+    writer.packet = (size_t)(at - start);
+    at = put_number(put_number(at, PACKET_TIMESTAMP, t_ps), PACKET_SEQUENCE, 1);
+    at = put_number(at, PACKET_FLAGS, FLAG_NEEDS_STATE);
+    *at++ = PACKET_EVENT << 3 | WIRE_BYTES;
+    at += LENGTH_BYTES;
+    writer.event = (size_t)(at - start);
+    at = put_number(put_number(at, EVENT_TYPE, type), EVENT_TRACK, track);
+    event_grown(name ? put_number(at, EVENT_NAME, name) : at);
+}
+
+/* Writes an event of which all is known: it takes less than 128 bytes. */
+static void event_write(unsigned type, uint32_t track, uint64_t t_ps, const int64_t *value)
+{
+    event_end();
+    uint8_t *start = event_room(EVENT_MOST), *packet_length, *event_length, *at = start;
+    *at++ = TRACE_PACKET << 3 | WIRE_BYTES;
+    packet_length = at++;
+    at = put_number(put_number(at, PACKET_TIMESTAMP, t_ps), PACKET_SEQUENCE, 1);
+    *at++ = PACKET_EVENT << 3 | WIRE_BYTES;
+    event_length = at++;
+    at = put_number(put_number(at, EVENT_TYPE, type), EVENT_TRACK, track);
+    if (value)
+        at = put_number(at, EVENT_COUNTER_VALUE, (uint64_t)*value);
+    *packet_length = (uint8_t)(at - packet_length - 1);
+    *event_length = (uint8_t)(at - event_length - 1);
+    writer.sink.count += (size_t)(at - start);
+}
+
+/* Writes another packet, before the event under construction. */
+static void packet_write(const struct builder *body)
+{
+    uint8_t head[2 * VARINT_MOST], *end = put_varint(put_varint(head, TRACE_PACKET << 3 | WIRE_BYTES), body->count);
+    size_t head_bytes = (size_t)(end - head), bytes = head_bytes + body->count;
+    uint8_t *start = event_room(bytes + EVENT_MOST) - writer.count;
+    memmove(start + bytes, start, writer.count);
+    memcpy(start, head, head_bytes);
+    memcpy(start + head_bytes, body->at, body->count);
+    writer.sink.count += bytes;
+}
+
+/* ---- interned strings */
+
+enum intern_kind { INTERN_NAME, INTERN_TEXT, INTERN_SOURCE, INTERN_KINDS };
+
+struct interned {
+    uint64_t hash;
+    const char *text;                                   /* NULL: the row is empty */
+    uint32_t line;                                      /* of a source */
+    uint32_t number;
+    uint8_t kind;
+};
+
+static struct {
+    struct interned *rows;                              /* a hash table with open addressing, half empty at least */
+    unsigned bits;
+    size_t count;
+    uint32_t given[INTERN_KINDS];                       /* numbers given out */
+} strings;
+
+static struct interned *row_of(enum intern_kind kind, const char *text, uint32_t line, uint64_t hash)
+{
+    size_t mask = ((size_t)1 << strings.bits) - 1, at = hash_bits(hash, strings.bits);
+    for (;; at = (at + 1) & mask) {
+        struct interned *row = &strings.rows[at];
+        if (!row->text || (row->hash == hash && row->kind == kind && row->line == line && !strcmp(row->text, text)))
+            return row;
+    }
+}
+
+static void strings_grow(void)
+{
+    struct interned *old = strings.rows;
+    size_t rows = old ? (size_t)1 << strings.bits : 0;
+    strings.bits = old ? strings.bits + 1 : 10;
+    strings.rows = arena_alloc((size_t)1 << strings.bits, sizeof *strings.rows);
+    for (size_t i = 0; i < rows; i++)
+        if (old[i].text)
+            *row_of(old[i].kind, old[i].text, old[i].line, old[i].hash) = old[i];
+}
+
+static void interned_write(unsigned field, uint32_t number, const char *text, uint32_t line)
+{
+    bool is_source = field == INTERNED_SOURCES;
+    inner.count = part.count = packet.count = 0;
+    add_number(&inner, STRING_NUMBER, number);
+    add_text(&inner, is_source ? SOURCE_FILE : STRING_TEXT, text);
+    if (is_source)
+        add_number(&inner, SOURCE_LINE, line);
+    add_message(&part, field, &inner);
+    add_number(&packet, PACKET_SEQUENCE, 1);
+    add_number(&packet, PACKET_FLAGS, FLAG_NEEDS_STATE);
+    add_message(&packet, PACKET_INTERNED, &part);
+    packet_write(&packet);
+}
+
+static uint32_t intern(enum intern_kind kind, const char *text, uint32_t line)
+{
+    static const unsigned fields[INTERN_KINDS] = {INTERNED_EVENT_NAMES, INTERNED_STRINGS, INTERNED_SOURCES};
+    uint64_t hash = hash_bytes(line ^ (uint64_t)kind << 32, text, strlen(text));
+    if (!strings.rows || strings.count * 2 >= (size_t)1 << strings.bits)
+        strings_grow();
+    struct interned *row = row_of(kind, text, line, hash);
+    if (row->text)
+        return row->number;
+    *row = (struct interned){hash, arena_text(text, strlen(text)), line, ++strings.given[kind], kind};
+    strings.count++;
+    interned_write(fields[kind], row->number, row->text, line);
+    return row->number;
+}
+
+uint32_t perfetto_name(const char *name)
+{
+    return intern(INTERN_NAME, name, 0);
+}
+
+uint32_t perfetto_text(const char *text)
+{
+    return intern(INTERN_TEXT, text, 0);
+}
+
+uint32_t perfetto_source(const char *file, uint32_t line)
+{
+    return file ? intern(INTERN_SOURCE, file, line) : 0;
+}
+
+/* ---- tracks */
+
+static uint32_t track_write(uint32_t parent, const char *name, uint32_t rank, const struct builder *counter)
+{
+    part.count = packet.count = 0;
+    add_number(&part, TRACK_UUID, ++writer.tracks);
+    if (parent)
+        add_number(&part, TRACK_PARENT, parent);
+    add_text(&part, TRACK_NAME, name);
+    add_number(&part, TRACK_RANK, rank);
+    add_number(&part, TRACK_CHILD_ORDERING, ORDERING_EXPLICIT);
+    if (counter)
+        add_message(&part, TRACK_COUNTER, counter);
+    add_message(&packet, PACKET_TRACK, &part);
+    add_number(&packet, PACKET_SEQUENCE, 1);
+    packet_write(&packet);
+    return writer.tracks;
+}
+
+uint32_t perfetto_track(uint32_t parent, const char *name, uint32_t rank)
+{
+    return track_write(parent, name, rank, NULL);
+}
+
+uint32_t perfetto_counter(uint32_t parent, const char *name, uint32_t rank, bool bytes)
+{
+    inner.count = 0;
+    add_number(&inner, COUNTER_UNIT, bytes ? UNIT_BYTES : UNIT_COUNT);
+    return track_write(parent, name, rank, &inner);
+}
+
+/* ---- events */
+
+void perfetto_begin(uint32_t track, uint32_t name, uint64_t t_ps)
+{
+    event_begin(TYPE_BEGIN, track, t_ps, name);
+}
+
+void perfetto_instant(uint32_t track, uint32_t name, uint64_t t_ps)
+{
+    event_begin(TYPE_INSTANT, track, t_ps, name);
+}
+
+void perfetto_end(uint32_t track, uint64_t t_ps)
+{
+    event_write(TYPE_END, track, t_ps, NULL);
+}
+
+static void add_argument(enum perfetto_argument argument, unsigned field, uint64_t value)
+{
+    assert(writer.count);                               /* there is an event that it belongs to */
+    uint8_t *at = writer.sink.bytes + writer.sink.count + writer.count, *length;
+    at = put_varint(at, EVENT_ANNOTATION << 3 | WIRE_BYTES);
+    length = at++;                                      /* below 128 */
+    at = put_number(put_number(at, ANNOTATION_NAME, argument + 1u), field, value);
+    *length = (uint8_t)(at - length - 1);
+    event_grown(at);
+}
+
+void perfetto_number(enum perfetto_argument argument, uint64_t number)
+{
+    add_argument(argument, ANNOTATION_UINT, number);
+}
+
+void perfetto_word(enum perfetto_argument argument, uint32_t text)
+{
+    add_argument(argument, ANNOTATION_STRING, text);
+}
+
+void perfetto_at(uint32_t source)
+{
+    if (source)
+        event_grown(put_number(event_room(SMALL_FIELD), EVENT_SOURCE, source));
+}
+
+void perfetto_flow(uint64_t flow, bool ends)
+{
+    if (flow)
+        event_grown(put_fixed(event_room(SMALL_FIELD), ends ? EVENT_LAST_FLOW : EVENT_FLOW, flow));
+}
+
+void perfetto_count(uint32_t counter, uint64_t t_ps, int64_t value)
+{
+    event_write(TYPE_COUNTER, counter, t_ps, &value);
+}
+
+/* ---- the file */
+
+void perfetto_open(const char *path)
+{
+    static const char *const arguments[ARGUMENTS] = {
+#define ARGUMENT(name) #name,
+#include "perfetto.def"
+#undef ARGUMENT
+    };
+    writer.sink = sink_open(path);
+    add_number(&packet, PACKET_SEQUENCE, 1);
+    add_number(&packet, PACKET_FLAGS, FLAG_CLEARED);
+    packet_write(&packet);
+    for (uint32_t i = 0; i < ARGUMENTS; i++)
+        interned_write(INTERNED_ANNOTATION_NAMES, i + 1, arguments[i], 0);
+}
+
+void perfetto_close(void)
+{
+    event_end();
+    sink_close(&writer.sink);
+}

@@ -1,0 +1,42 @@
+/* signals.h: integers that change over time. Changes of later times may be made in advance; each signal is told of in
+ * the order of time, once per time at most, and only if its value is another one then. */
+#ifndef KB_SIGNALS_H
+#define KB_SIGNALS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/array.h"
+
+struct signal {
+    int64_t value, told;
+    bool changed;                                       /* it is in the list of those that changed */
+};
+
+struct signals {
+    /* Says that a signal has a value from t_ps on. */
+    void (*tell)(uint32_t number, uint64_t t_ps, int64_t value);
+    struct ARRAY(struct signal) all;                    /* by number */
+    struct ARRAY(uint32_t) changed;
+    struct ARRAY(struct later_change) later;            /* a binary heap, the earliest first */
+};
+
+struct later_change {
+    uint64_t t_ps;
+    int64_t delta;
+    uint32_t number;
+};
+
+/* Adds a signal, whose value is 0. Returns its number. */
+uint32_t signals_add(struct signals *signals);
+
+/* Adds to a signal's value at t_ps, now or later. */
+void signals_change(struct signals *signals, uint32_t number, uint64_t t_ps, int64_t delta);
+
+/* Tells of all changes up to now. Called at the end of each instant. */
+void signals_instant_ends(struct signals *signals);
+
+/* Tells of all other changes. */
+void signals_finish(struct signals *signals);
+
+#endif

@@ -1,0 +1,36 @@
+/* sink.h: an output file of many small pieces, which is compressed if its name says so. */
+#ifndef KB_SINK_H
+#define KB_SINK_H
+
+#include <stddef.h>
+
+#include "base/output.h"
+
+struct sink {
+    struct output output;
+    struct z_stream_s *gzip;                            /* NULL: not compressed */
+    unsigned char *bytes;                               /* a buffer: `count` bytes to be written, then free room */
+    size_t count, room;
+};
+
+/* Opens a file as output_open does. A name that ends in ".gz" is that of a file in the format of gzip. */
+struct sink sink_open(const char *path);
+
+/* Empties the buffer, except for `kept` bytes after the first `count`, until it has room for `added` bytes behind them. */
+void sink_make_room(struct sink *sink, size_t kept, size_t added);
+
+/* Returns the address of the free room, in which `kept` bytes are in use, with room for `added` bytes behind them. What
+ * is in it becomes part of the file when `count` is raised. */
+static inline unsigned char *sink_room(struct sink *sink, size_t kept, size_t added)
+{
+    if (kept + added > sink->room - sink->count)
+        sink_make_room(sink, kept, added);
+    return sink->bytes + sink->count;
+}
+
+void sink_write(struct sink *sink, const void *bytes, size_t count);
+
+/* Completes the file. Dies if a write has failed. */
+void sink_close(struct sink *sink);
+
+#endif

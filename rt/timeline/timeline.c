@@ -1,0 +1,954 @@
+/* timeline.c: writes slices when they end, since only then all of a slice is known: of a track in the order of time.
+ *
+ * Slices of a kernel lie in one another: kernel, call, what the call does. An outer one is begun when the first inner
+ * one is written, or at its end. Other tracks have lanes: a slice that begins before the last one of its lane has ended
+ * goes to another lane, a track of the same name. */
+#include "timeline.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/stopwatch.h"
+#include "common/arena.h"
+#include "common/array.h"
+#include "common/fail.h"
+#include "launch/host_request.h"
+#include "launch/launch.h"
+#include "machine/emitted.h"
+#include "machine/engine.h"
+#include "machine/pe.h"
+#include "perfetto.h"
+#include "report/summary.h"
+#include "signals.h"
+#include "store/allocator.h"
+#include "window.h"
+
+/* A track, and others of its name for what overlaps. */
+struct lane {
+    uint32_t track;                                     /* 0: not made yet */
+    uint64_t end_ps;                                    /* of its last slice */
+    struct lane *next;
+};
+
+/* Where a lane's tracks are, if they have to be made. */
+struct lane_place {
+    uint32_t parent, rank;
+    const char *name;
+};
+
+/* The rank of a track below that of its PE. */
+enum { RANK_KERNEL, RANK_COMMANDS, RANK_SCHEDULER, RANK_FEEDER, RANK_SERVERS, RANK_TCM = 100, RANK_COUNTERS = 110,
+       RANK_RINGS = 200 };
+
+/* A message in a ring, from the start of the send to the receive. */
+struct sent {
+    struct cause send;
+    uint64_t begin_ps, bytes;
+    uint32_t source_line;
+};
+
+struct ring_tracks {
+    struct ring_tracks *next;
+    uint32_t source;                                    /* the PE that sends */
+    struct lane lane;
+    struct ARRAY(struct sent) sent;                     /* that are not received, by time */
+};
+
+struct pe_tracks {
+    bool hidden;
+    uint32_t track, name;                               /* its full name as the name of slices */
+    struct lane kernels, commands, scheduler, feeder, tcm[2];
+    struct lane *servers;
+    uint32_t tcm_counter, depth[STAGES];                /* signals + 1; 0: not made yet */
+    uint64_t kernel_bytes;                              /* of the TCM, that its kernel has allocated */
+    bool acted;                                         /* its kernel has in this instant */
+    uint32_t rings_track;
+    struct ring_tracks *rings;
+};
+
+/* A kernel, and how far its slices are written. */
+struct frame {
+    const struct tl *tl;
+    struct lane *lane;                                  /* NULL: its PE is hidden */
+    uint64_t begin_ps, call_ps, delay_from_ps, delay_to_ps;
+    struct call_site call;
+    bool ended, is_open, in_call, call_is_open, delayed;
+};
+
+/* A signal as a counter. */
+struct counter {
+    uint32_t track;
+    int64_t before;                                     /* its value before the window */
+};
+
+static struct {
+    uint32_t root, links, *sips, *sip_links, *cubes, *cube_links, *memories;  /* tracks; 0: not made yet */
+    struct lane *resources[RESOURCE_KINDS], requests;
+    struct pe_tracks *pes;
+    struct ARRAY(struct frame) frames;                  /* by serial number of the kernel, from 1 on */
+    struct ARRAY(const struct pe *) acted;              /* PEs whose kernels have, in this instant */
+    uint32_t *node_texts;                               /* names of nodes as arguments, by rank; 0: not made yet */
+    uint32_t names[STAGES], command_names[COMMANDS], wait_names[COMMANDS];
+    uint32_t host_name, issue_name, delay_name, take_name, feed_name, complete_name, answer_name;
+    uint32_t in_flight[LINK_CLASSES];                   /* signals + 1 */
+    struct ARRAY(struct counter) counters;              /* of the signals */
+    struct signals signals;
+    bool window_begun;                                  /* a counter was told of in it */
+    struct {
+        uint64_t outside, other_pes, above_limit, limit_ps;
+    } left_out;
+    uint64_t slices;
+    struct {
+        const struct command *command;
+        uint64_t tile;
+    } last_tile;                                        /* that completes its command next */
+    struct {
+        const struct command *receive;
+        uint64_t flow;
+    } received;                                         /* the message that completes this receive next */
+} timeline;
+
+/* ---- what is shown */
+
+/* Whether a slice is written; counts those that are not. */
+static bool takes(uint64_t begin_ps, uint64_t end_ps)
+{
+    if (!window_has(begin_ps, end_ps)) {
+        timeline.left_out.outside++;
+        return false;
+    }
+    if (timeline.slices < window.slices) {
+        timeline.slices++;
+        return true;
+    }
+    if (!timeline.left_out.above_limit++)
+        timeline.left_out.limit_ps = begin_ps;
+    return false;
+}
+
+/* ---- tracks */
+
+static uint32_t sip_track(uint32_t sip)
+{
+    uint32_t *track = &timeline.sips[sip];
+    if (!*track)
+        *track = perfetto_track(timeline.root, arena_printf("sip%" PRIu32, sip), 10 + sip);
+    return *track;
+}
+
+/* A cube, by its number over the machine. */
+static uint32_t cube_track(uint32_t cube)
+{
+    uint32_t *track = &timeline.cubes[cube];
+    if (!*track)
+        *track = perfetto_track(sip_track(cube / kb_shape.cubes), arena_printf("cube%" PRIu32, cube % kb_shape.cubes),
+                                10 + cube % kb_shape.cubes);
+    return *track;
+}
+
+static struct pe_tracks *pe_tracks(const struct pe *pe)
+{
+    return &timeline.pes[pe_number(pe)];
+}
+
+static uint32_t pe_track(const struct pe *pe)
+{
+    struct pe_tracks *tracks = pe_tracks(pe);
+    uint32_t number = pe_number(pe), in_cube = number % kb_shape.pes;
+    if (!tracks->track)
+        tracks->track = perfetto_track(cube_track(number / kb_shape.pes), arena_printf("pe%" PRIu32, in_cube),
+                                       10 + in_cube);
+    return tracks->track;
+}
+
+/* The name of a PE as that of slices. */
+static uint32_t pe_slice_name(const struct pe *pe)
+{
+    struct pe_tracks *tracks = pe_tracks(pe);
+    if (!tracks->name)
+        tracks->name = perfetto_name(pe_name(pe));
+    return tracks->name;
+}
+
+/* The links out of the nodes of a cube, a SIP or the system. */
+static uint32_t links_track(struct place from)
+{
+    bool in_system = from.cube == OUTSIDE && from.node < SYSTEM_NODES;
+    uint32_t *track = in_system ? &timeline.links
+                      : from.cube == OUTSIDE ? &timeline.sip_links[from.sip] : &timeline.cube_links[place_cube(from)];
+    if (*track)
+        return *track;
+    uint32_t parent = in_system ? timeline.root : from.cube == OUTSIDE ? sip_track(from.sip)
+                      : cube_track(place_cube(from));
+    return *track = perfetto_track(parent, "links", 2);
+}
+
+static uint32_t memories_track(uint32_t cube)
+{
+    uint32_t *track = &timeline.memories[cube];
+    if (!*track)
+        *track = perfetto_track(cube_track(cube), "memories", 1);
+    return *track;
+}
+
+/* The lane for something that begins at begin_ps and is at least there until end_ps. */
+static struct lane *lane_at(struct lane *lane, uint64_t begin_ps, uint64_t end_ps)
+{
+    while (lane->track && lane->end_ps > begin_ps) {
+        if (!lane->next)
+            lane->next = arena_alloc(1, sizeof *lane);
+        lane = lane->next;
+    }
+    lane->end_ps = end_ps;
+    return lane;
+}
+
+/* The track of a lane of a PE. */
+static uint32_t pe_lane(const struct pe *pe, struct lane *first, const char *name, uint32_t rank, uint64_t begin_ps,
+                        uint64_t end_ps)
+{
+    struct lane *lane = lane_at(first, begin_ps, end_ps);
+    if (!lane->track)
+        lane->track = perfetto_track(pe_track(pe), name, rank);
+    return lane->track;
+}
+
+/* ---- flows. The number of one is made of what it belongs to; 0, none, if that does not fit. */
+
+enum flow_kind { FLOW_TILE = 1, FLOW_MESSAGE, FLOW_KERNEL };
+
+static uint64_t flow_of(enum flow_kind kind, uint64_t kernel, uint64_t command, uint64_t tile)
+{
+    enum { KERNEL_BITS = 24, COMMAND_BITS = 20, TILE_BITS = 18 };
+    if (kernel >> KERNEL_BITS || command >> COMMAND_BITS || tile >> TILE_BITS)
+        return 0;
+    return (((uint64_t)kind << KERNEL_BITS | kernel) << COMMAND_BITS | command) << TILE_BITS | tile;
+}
+
+/* The first tile of a command has the flow of the command itself. */
+static uint64_t tile_flow(const struct command *command, uint64_t tile)
+{
+    return flow_of(FLOW_TILE, command->ask.serial, command->number, tile);
+}
+
+static uint64_t message_flow(struct cause send)
+{
+    return flow_of(FLOW_MESSAGE, send.kernel, send.number, 0);
+}
+
+/* ---- kernels */
+
+static struct frame *frame_of(const struct tl *tl)
+{
+    return &timeline.frames.at[tl->serial - 1];
+}
+
+static void kernel_open(struct frame *frame)
+{
+    if (frame->is_open)
+        return;
+    frame->is_open = true;
+    timeline.slices++;
+    perfetto_begin(frame->lane->track, perfetto_name(frame->tl->name), frame->begin_ps);
+    perfetto_number(ARGUMENT_request, frame->tl->request);
+    perfetto_flow(flow_of(FLOW_KERNEL, frame->tl->serial, 0, 0), false);
+}
+
+static void call_open(struct frame *frame)
+{
+    kernel_open(frame);
+    if (!frame->in_call || frame->call_is_open)
+        return;
+    frame->call_is_open = true;
+    timeline.slices++;
+    perfetto_begin(frame->lane->track, perfetto_name(frame->call.name), frame->call_ps);
+    perfetto_at(perfetto_source(frame->call.file, frame->call.line));
+}
+
+/* Begins a slice within a call, which the caller ends; false: it is not shown. */
+static bool part_begins(struct frame *frame, uint32_t name, uint64_t begin_ps, uint64_t end_ps)
+{
+    if (!takes(begin_ps, end_ps))
+        return false;
+    call_open(frame);
+    perfetto_begin(frame->lane->track, name, begin_ps);
+    return true;
+}
+
+/* A delay is over that was not that of a command's submission. */
+static void delay_ends(struct frame *frame, uint64_t t_ps)
+{
+    if (!frame->delayed)
+        return;
+    frame->delayed = false;
+    uint64_t end_ps = frame->delay_to_ps < t_ps ? frame->delay_to_ps : t_ps;
+    if (frame->delay_from_ps < end_ps && part_begins(frame, timeline.delay_name, frame->delay_from_ps, end_ps))
+        perfetto_end(frame->lane->track, end_ps);
+}
+
+/* A call lasts until the next one begins: what a kernel computes itself takes no time. */
+static void call_ends(struct frame *frame, uint64_t t_ps)
+{
+    delay_ends(frame, t_ps);
+    if (frame->in_call && !frame->call_is_open && frame->call_ps < t_ps && takes(frame->call_ps, t_ps)) {
+        timeline.slices--;
+        call_open(frame);
+    }
+    if (frame->call_is_open)
+        perfetto_end(frame->lane->track, t_ps);
+    frame->in_call = frame->call_is_open = false;
+}
+
+static void frame_ends(struct frame *frame, uint64_t t_ps)
+{
+    if (frame->ended || !frame->lane)
+        return;
+    frame->ended = true;
+    call_ends(frame, t_ps);
+    if (!frame->is_open && takes(frame->begin_ps, t_ps)) {
+        timeline.slices--;
+        kernel_open(frame);
+    }
+    if (frame->is_open)
+        perfetto_end(frame->lane->track, t_ps);
+    frame->lane->end_ps = t_ps;
+}
+
+/* Looks at the kernel's TCM at the end of the instant. */
+static void kernel_acts(const struct pe *pe)
+{
+    struct pe_tracks *tracks = pe_tracks(pe);
+    if (tracks->acted || tracks->hidden)
+        return;
+    tracks->acted = true;
+    *array_add(&timeline.acted) = pe;
+}
+
+static void kernel_begins(const struct tl *tl)
+{
+    while (timeline.frames.count < tl->serial)
+        *array_add(&timeline.frames) = (struct frame){0};
+    struct frame *frame = frame_of(tl);
+    struct pe_tracks *tracks = pe_tracks(tl->pe);
+    *frame = (struct frame){.tl = tl, .begin_ps = now_ps};
+    if (tracks->hidden)
+        return;
+    frame->lane = lane_at(&tracks->kernels, now_ps, UINT64_MAX);
+    if (!frame->lane->track)
+        frame->lane->track = perfetto_track(pe_track(tl->pe), "kernel", RANK_KERNEL);
+    kernel_acts(tl->pe);
+}
+
+static void kernel_ends(const struct tl *tl)
+{
+    frame_ends(frame_of(tl), now_ps);
+    kernel_acts(tl->pe);
+}
+
+static void call_begins(const struct tl *tl)
+{
+    struct frame *frame = frame_of(tl);
+    if (!frame->lane)
+        return;
+    call_ends(frame, now_ps);
+    frame->in_call = true;
+    frame->call = tl->call;
+    frame->call_ps = now_ps;
+    kernel_acts(tl->pe);
+}
+
+static void kernel_will_act(uint64_t t_ps)
+{
+    const struct tl *tl = kernel_running();
+    if (!tl)
+        return;                                         /* it is about to begin */
+    struct frame *frame = frame_of(tl);
+    if (!frame->lane)
+        return;
+    delay_ends(frame, now_ps);
+    frame->delayed = true;
+    frame->delay_from_ps = now_ps;
+    frame->delay_to_ps = t_ps;
+    kernel_acts(tl->pe);
+}
+
+/* The kernel has waited for a command, up to now. */
+static void wait_ends(const struct tl *tl, const struct command *command)
+{
+    struct frame *frame = frame_of(tl);
+    delay_ends(frame, now_ps);
+    if (tl->awaited_since_ps == now_ps
+        || !part_begins(frame, timeline.wait_names[command->ask.kind], tl->awaited_since_ps, now_ps))
+        return;
+    perfetto_number(ARGUMENT_command, command->number);
+    perfetto_at(perfetto_source(command->ask.file, command->ask.line));
+    perfetto_end(frame->lane->track, now_ps);
+}
+
+/* ---- commands */
+
+static void count(uint32_t *signal, const struct pe *pe, const char *name, uint32_t rank, bool bytes, uint64_t t_ps,
+                  int64_t delta);
+
+static void command_arguments(const struct command *command)
+{
+    perfetto_number(ARGUMENT_command, command->number);
+    if (command->ask.bytes)
+        perfetto_number(ARGUMENT_bytes, command->ask.bytes);
+    if (command_is_composite(command->ask.kind))
+        perfetto_number(ARGUMENT_tiles, command->tiles);
+    perfetto_at(perfetto_source(command->ask.file, command->ask.line));
+}
+
+static void command_submitted(const struct command *command)
+{
+    struct frame *frame = frame_of(command->pe->kernel);
+    if (!frame->lane)
+        return;
+    frame->delayed = false;
+    uint64_t begin_ps = frame->delay_to_ps == now_ps ? frame->delay_from_ps : now_ps;
+    if (!part_begins(frame, timeline.issue_name, begin_ps, now_ps))
+        return;
+    command_arguments(command);
+    perfetto_flow(tile_flow(command, 0), false);
+    perfetto_end(frame->lane->track, now_ps);
+}
+
+static void command_scheduled(const struct command *command)
+{
+    struct pe_tracks *tracks = pe_tracks(command->pe);
+    uint64_t begin_ps = command->pe->scheduling_since_ps;
+    if (tracks->hidden || !takes(begin_ps, now_ps))
+        return;
+    uint32_t track = pe_lane(command->pe, &tracks->scheduler, "pe_scheduler", RANK_SCHEDULER, begin_ps, now_ps);
+    perfetto_begin(track, timeline.take_name, begin_ps);
+    perfetto_number(ARGUMENT_command, command->number);
+    perfetto_flow(tile_flow(command, 0), false);
+    perfetto_end(track, now_ps);
+}
+
+/* Writes a command from its submission to its completion, or to the end of the run. */
+static void command_write(const struct command *command, uint64_t end_ps, bool complete)
+{
+    struct pe_tracks *tracks = pe_tracks(command->pe);
+    if (tracks->hidden || !takes(command->submitted_ps, end_ps))
+        return;
+    uint32_t track = pe_lane(command->pe, &tracks->commands, "commands", RANK_COMMANDS, command->submitted_ps, end_ps);
+    perfetto_begin(track, timeline.command_names[command->ask.kind], command->submitted_ps);
+    command_arguments(command);
+    if (complete) {
+        perfetto_instant(track, timeline.complete_name, end_ps);
+        perfetto_flow(tile_flow(command, 0), true);
+        if (timeline.last_tile.command == command && timeline.last_tile.tile)
+            perfetto_flow(tile_flow(command, timeline.last_tile.tile), true);
+        if (timeline.received.receive == command)
+            perfetto_flow(timeline.received.flow, true);
+    }
+    perfetto_end(track, end_ps);
+}
+
+static void command_completed(const struct command *command)
+{
+    const struct tl *tl = command->pe->kernel;
+    command_write(command, now_ps, true);
+    timeline.last_tile.command = timeline.received.receive = NULL;
+    if (tl->awaited == command && !tl->failure.set && frame_of(tl)->lane)
+        wait_ends(tl, command);
+}
+
+/* ---- tiles */
+
+static void tile_fed(const struct token *token)
+{
+    const struct command *command = token->command;
+    struct pe_tracks *tracks = pe_tracks(command->pe);
+    if (tracks->hidden)
+        return;
+    if (token->block_bytes)
+        count(&tracks->tcm_counter, command->pe, "TCM in use", RANK_COUNTERS, true, now_ps, (int64_t)token->block_bytes);
+    uint64_t end_ps = token->event.t_ps;
+    if (!takes(now_ps, end_ps))
+        return;
+    uint32_t track = pe_lane(command->pe, &tracks->feeder, "feeder", RANK_FEEDER, now_ps, end_ps);
+    perfetto_begin(track, timeline.feed_name, now_ps);
+    perfetto_number(ARGUMENT_command, command->number);
+    perfetto_number(ARGUMENT_tile, token->tile.id);
+    perfetto_flow(tile_flow(command, token->tile.id), false);
+    perfetto_end(track, end_ps);
+}
+
+static void queue_changes(const struct token *token, int delta)
+{
+    static const char *const names[STAGES] = {
+#define STAGE(name, part, engine, busy) #name " queue",
+#include "kb/stages.def"
+#undef STAGE
+    };
+    enum stage_kind stage = token->stage->kind;
+    struct pe_tracks *tracks = pe_tracks(token->command->pe);
+    if (!tracks->hidden)
+        count(&tracks->depth[stage], token->command->pe, names[stage], RANK_COUNTERS + 1 + stage, false, now_ps, delta);
+}
+
+static void tile_queued(const struct token *token)
+{
+    queue_changes(token, 1);
+}
+
+/* ---- rings */
+
+static struct ring_tracks *ring_of(const struct pe *destination, uint32_t source)
+{
+    struct pe_tracks *tracks = pe_tracks(destination);
+    struct ring_tracks **link = &tracks->rings;
+    while (*link && (*link)->source != source)
+        link = &(*link)->next;
+    if (!*link) {
+        *link = arena_alloc(1, sizeof **link);
+        (*link)->source = source;
+    }
+    return *link;
+}
+
+static void message_sent(const struct command *send)
+{
+    const struct pe *destination = &kb_pe[send->ask.peer];
+    if (pe_tracks(destination)->hidden)
+        return;
+    struct sent sent = {command_cause(send), now_ps, send->ask.bytes, perfetto_source(send->ask.file, send->ask.line)};
+    *array_add(&ring_of(destination, pe_number(send->pe))->sent) = sent;
+}
+
+static void sent_write(const struct pe *destination, struct ring_tracks *ring, const struct sent *sent, uint64_t end_ps,
+                       const struct command *receive)
+{
+    struct pe_tracks *tracks = pe_tracks(destination);
+    if (!takes(sent->begin_ps, end_ps))
+        return;
+    struct lane *lane = lane_at(&ring->lane, sent->begin_ps, end_ps);
+    if (!tracks->rings_track)
+        tracks->rings_track = perfetto_track(pe_track(destination), "rings", RANK_RINGS);
+    if (!lane->track)
+        lane->track = perfetto_track(tracks->rings_track, arena_printf("from %s", pe_name(&kb_pe[ring->source])),
+                                     ring->source);
+    perfetto_begin(lane->track, pe_slice_name(&kb_pe[ring->source]), sent->begin_ps);
+    perfetto_number(ARGUMENT_command, sent->send.number);
+    if (receive)
+        perfetto_number(ARGUMENT_receive, receive->number);
+    perfetto_number(ARGUMENT_bytes, sent->bytes);
+    perfetto_at(sent->source_line);
+    perfetto_flow(message_flow(sent->send), false);
+    perfetto_end(lane->track, end_ps);
+}
+
+static void message_received(const struct command *receive, const struct command *send)
+{
+    if (pe_tracks(receive->pe)->hidden)
+        return;
+    struct ring_tracks *ring = ring_of(receive->pe, pe_number(send->pe));
+    struct cause cause = command_cause(send);
+    size_t i = 0;
+    while (ring->sent.at[i].send.kernel != cause.kernel || ring->sent.at[i].send.number != cause.number)
+        i++;
+    sent_write(receive->pe, ring, &ring->sent.at[i], now_ps, receive);
+    ring->sent.count--;
+    memmove(&ring->sent.at[i], &ring->sent.at[i + 1], (ring->sent.count - i) * sizeof *ring->sent.at);
+    timeline.received.receive = receive;
+    timeline.received.flow = message_flow(cause);
+}
+
+/* ---- services */
+
+static void service_starts(const struct token *token)
+{
+    queue_changes(token, -1);
+    if (token->stage->kind == STAGE_COMM)
+        message_sent(token->command);
+}
+
+static const char *server_name(enum stage_kind stage)
+{
+    bool shared = kb_shape.accel_shared && (stage == STAGE_GEMM || stage == STAGE_MATH);
+    return shared ? "pe_gemm, pe_math" : engine_names[engine_of(stage)];
+}
+
+static void service_arguments(const struct token *token)
+{
+    const struct command *command = token->command;
+    perfetto_number(ARGUMENT_command, command->number);
+    if (command_is_composite(command->ask.kind))
+        perfetto_number(ARGUMENT_tile, token->tile.id);
+    enum perfetto_argument amount = token->stage->kind == STAGE_GEMM   ? ARGUMENT_flop
+                                    : token->stage->kind == STAGE_MATH ? ARGUMENT_elements : ARGUMENT_bytes;
+    perfetto_number(amount, token->stage->amount);
+    perfetto_at(perfetto_source(command->ask.file, command->ask.line));
+}
+
+static void service_write(const struct token *token, uint64_t end_ps)
+{
+    const struct command *command = token->command;
+    const struct pe *pe = command->pe;
+    struct pe_tracks *tracks = pe_tracks(pe);
+    enum stage_kind stage = token->stage->kind;
+    if (tracks->hidden || !takes(token->started_ps, end_ps))
+        return;
+    if (!tracks->servers)
+        tracks->servers = arena_alloc(kb_pe_servers, sizeof *tracks->servers);
+    uint32_t server = (uint32_t)(token->server - pe->servers);
+    uint32_t track = pe_lane(pe, &tracks->servers[server], server_name(stage), RANK_SERVERS + kb_pe_servers - server,
+                             token->started_ps, end_ps);
+    perfetto_begin(track, timeline.names[stage], token->started_ps);
+    service_arguments(token);
+    perfetto_flow(tile_flow(command, token->tile.id), false);
+    if (stage == STAGE_COMM)
+        perfetto_flow(message_flow(command_cause(command)), false);
+    perfetto_end(track, end_ps);
+}
+
+static void service_ends(const struct token *token)
+{
+    const struct command *command = token->command;
+    struct pe_tracks *tracks = pe_tracks(command->pe);
+    service_write(token, now_ps);
+    if (token->stage[1].kind != STAGE_NONE)
+        return;
+    if (command->tiles_left == 1) {
+        timeline.last_tile.command = command;
+        timeline.last_tile.tile = token->tile.id;
+    }
+    if (!tracks->hidden && token->block_bytes)
+        count(&tracks->tcm_counter, command->pe, "TCM in use", RANK_COUNTERS, true, now_ps,
+              -(int64_t)token->block_bytes);
+}
+
+/* ---- counters */
+
+/* Changes a counter of a PE, which is made if it is not there yet. */
+static void count(uint32_t *signal, const struct pe *pe, const char *name, uint32_t rank, bool bytes, uint64_t t_ps,
+                  int64_t delta)
+{
+    if (!*signal) {
+        *signal = signals_add(&timeline.signals) + 1;
+        struct counter counter = {perfetto_counter(pe_track(pe), name, rank, bytes), 0};
+        *array_add(&timeline.counters) = counter;
+    }
+    signals_change(&timeline.signals, *signal - 1, t_ps, delta);
+}
+
+static void link_count_change(enum link_class class, uint64_t t_ps, int64_t delta)
+{
+    static const char *const names[LINK_CLASSES] = {
+#define LINK(name, bw, latency) "bytes in flight: " #name,
+#include "kb/links.def"
+#undef LINK
+    };
+    if (!timeline.in_flight[class]) {
+        timeline.in_flight[class] = signals_add(&timeline.signals) + 1;
+        struct counter counter = {perfetto_counter(timeline.root, names[class], 1 + class, true), 0};
+        *array_add(&timeline.counters) = counter;
+    }
+    signals_change(&timeline.signals, timeline.in_flight[class] - 1, t_ps, delta);
+}
+
+/* The values with which the window begins. */
+static void counters_begin(void)
+{
+    if (timeline.window_begun)
+        return;
+    timeline.window_begun = true;
+    for (size_t i = 0; i < timeline.counters.count; i++)
+        if (timeline.counters.at[i].before)
+            perfetto_count(timeline.counters.at[i].track, window.from_ps, timeline.counters.at[i].before);
+}
+
+static void counter_told(uint32_t number, uint64_t t_ps, int64_t value)
+{
+    struct counter *counter = &timeline.counters.at[number];
+    if (t_ps < window.from_ps)
+        counter->before = value;
+    if (t_ps < window.from_ps || t_ps > window.to_ps || timeline.left_out.above_limit)
+        return;
+    counters_begin();
+    perfetto_count(counter->track, t_ps, value);
+}
+
+static void kernel_bytes_look(const struct pe *pe)
+{
+    struct pe_tracks *tracks = pe_tracks(pe);
+    uint64_t bytes = allocator_kernel_bytes(memory_tcm(pe_number(pe))), before = tracks->kernel_bytes;
+    tracks->acted = false;
+    tracks->kernel_bytes = bytes;
+    if (bytes != before)
+        count(&tracks->tcm_counter, pe, "TCM in use", RANK_COUNTERS, true, now_ps, (int64_t)(bytes - before));
+}
+
+static void instant_ends(void)
+{
+    unsigned before = phase_enter(PHASE_trace);
+    for (size_t i = 0; i < timeline.acted.count; i++)
+        kernel_bytes_look(timeline.acted.at[i]);
+    timeline.acted.count = 0;
+    signals_instant_ends(&timeline.signals);
+    phase_leave(before);
+}
+
+/* ---- links and memories */
+
+static uint32_t node_text(uint32_t rank)
+{
+    uint32_t *text = &timeline.node_texts[rank];
+    if (!*text)
+        *text = perfetto_text(place_name(rank_place(rank)));
+    return *text;
+}
+
+/* The name of a node within its cube, in the arena. */
+static const char *name_in_cube(struct place place)
+{
+    const char *name = place_name(place), *after = place.cube == OUTSIDE ? NULL : strstr(name, ".cube");
+    after = after ? strchr(after + 1, '.') : NULL;
+    return arena_printf("%s", after ? after + 1 : name);
+}
+
+static struct lane_place resource_place(enum resource_kind kind, uint64_t number)
+{
+    switch (kind) {
+    case RESOURCE_LINK: {
+        struct link_ends ends = link_ends(number);
+        bool inside = place_cube(ends.from) == place_cube(ends.to) && ends.from.cube != OUTSIDE;
+        const char *from = name_in_cube(ends.from);
+        const char *to = inside ? name_in_cube(ends.to) : arena_printf("%s", place_name(ends.to));
+        return (struct lane_place){links_track(ends.from), 0, arena_printf("%s -> %s", from, to)};
+    }
+    case RESOURCE_PSEUDO_CHANNEL: {
+        struct place slice = slice_place(number / kb_attrs.hbm_ctrl_pcs);
+        return (struct lane_place){memories_track(place_cube(slice)), (uint32_t)number,
+                                   arena_printf("%s pc%" PRIu64, name_in_cube(slice), number % kb_attrs.hbm_ctrl_pcs)};
+    }
+    case RESOURCE_HBM_MODEL:
+        return (struct lane_place){memories_track(place_cube(slice_place(number))), (uint32_t)number,
+                                   name_in_cube(slice_place(number))};
+    case RESOURCE_SRAM_READ: return (struct lane_place){memories_track(number), 0, "sram read"};
+    case RESOURCE_SRAM_WRITE: return (struct lane_place){memories_track(number), 0, "sram write"};
+    case RESOURCE_SRAM_MODEL: return (struct lane_place){memories_track(number), 0, "sram"};
+    case RESOURCE_TCM_READ: return (struct lane_place){pe_track(&kb_pe[number]), RANK_TCM, "pe_tcm read"};
+    default: return (struct lane_place){pe_track(&kb_pe[number]), RANK_TCM + 1, "pe_tcm write"};
+    }
+}
+
+/* The PE that something is done for; NULL: the host. */
+static const struct pe *cause_pe(struct cause cause)
+{
+    return cause.kernel ? timeline.frames.at[cause.kernel - 1].tl->pe : NULL;
+}
+
+static void reserved(enum resource_kind kind, uint64_t number, uint64_t bytes, uint64_t asked_ps, uint64_t start_ps,
+                     uint64_t end_ps)
+{
+    if (kind == RESOURCE_NODE)
+        return;
+    if (kind == RESOURCE_LINK && start_ps < end_ps) {
+        link_count_change(link_class(number), start_ps, (int64_t)bytes);
+        link_count_change(link_class(number), end_ps, -(int64_t)bytes);
+    }
+    struct cause cause = observed_cause;
+    const struct pe *pe = cause_pe(cause);
+    if (pe && pe_tracks(pe)->hidden) {
+        timeline.left_out.other_pes++;
+        return;
+    }
+    if (!takes(start_ps, end_ps))
+        return;
+    struct lane *lane = lane_at(&timeline.resources[kind][number], start_ps, end_ps);
+    if (!lane->track) {
+        struct lane_place place = resource_place(kind, number);
+        lane->track = perfetto_track(place.parent, place.name, place.rank);
+    }
+    uint32_t name = pe ? pe_slice_name(pe) : timeline.host_name;
+    perfetto_begin(lane->track, name, start_ps);
+    perfetto_number(pe ? ARGUMENT_command : ARGUMENT_request, cause.number);
+    perfetto_number(ARGUMENT_bytes, bytes);
+    if (start_ps > asked_ps)
+        perfetto_number(ARGUMENT_waited_ps, start_ps - asked_ps);
+    if (kind == RESOURCE_LINK) {
+        perfetto_word(ARGUMENT_from, node_text(observed_message->route->from_rank));
+        perfetto_word(ARGUMENT_to, node_text(observed_message->route->to_rank));
+    }
+    perfetto_end(lane->track, end_ps);
+}
+
+/* ---- requests of the host, at the end of the run */
+
+static uint32_t host_lane(uint64_t begin_ps, uint64_t end_ps)
+{
+    struct lane *lane = lane_at(&timeline.requests, begin_ps, end_ps);
+    if (!lane->track)
+        lane->track = perfetto_track(timeline.root, "host", 0);
+    return lane->track;
+}
+
+static void launch_flows(const struct launch *launch, bool ends)
+{
+    for (uint32_t i = 0; i < launch->count; i++) {
+        const struct tl *tl = &launch->runs[i].tl;
+        if (tl->serial && tl->serial <= timeline.frames.count && frame_of(tl)->is_open)
+            perfetto_flow(flow_of(FLOW_KERNEL, tl->serial, 0, 0), ends);
+    }
+}
+
+static void launch_write(const struct launch *launch, uint64_t end_ps)
+{
+    static const char *const words[] = {"running", "ok", "failed", "timeout", "deadlock", "skipped"};
+    bool runs = launch->status == LAUNCH_RUNNING;
+    uint64_t done_ps = runs ? end_ps : launch->done_ps;
+    if (launch->status == LAUNCH_SKIPPED || !takes(launch->submitted_ps, done_ps))
+        return;
+    uint32_t track = host_lane(launch->submitted_ps, done_ps);
+    perfetto_begin(track, perfetto_name(arena_printf("launch %s", launch->program)), launch->submitted_ps);
+    perfetto_number(ARGUMENT_request, launch->fanout.correlation);
+    perfetto_number(ARGUMENT_pes, launch->count);
+    perfetto_word(ARGUMENT_status, perfetto_text(words[launch->status]));
+    perfetto_at(perfetto_source(launch->file, launch->line));
+    launch_flows(launch, false);
+    if (!runs) {
+        perfetto_instant(track, timeline.answer_name, done_ps);
+        launch_flows(launch, true);
+    }
+    perfetto_end(track, done_ps);
+}
+
+static void memory_request_write(const struct memory_request *request, uint64_t end_ps)
+{
+    uint64_t done_ps = request->fanout.answered ? request->done_ps : end_ps;
+    if (!takes(request->submitted_ps, done_ps))
+        return;
+    uint32_t track = host_lane(request->submitted_ps, done_ps);
+    perfetto_begin(track, perfetto_name(request->writes ? "write" : "read"), request->submitted_ps);
+    perfetto_number(ARGUMENT_request, request->fanout.correlation);
+    perfetto_number(ARGUMENT_bytes, request->bytes * request->count);
+    perfetto_end(track, done_ps);
+}
+
+/* ---- the file */
+
+void timeline_open(const char *path, const char *title)
+{
+    static const char *const stages[STAGES] = {
+#define STAGE(name, part, engine, busy) #name,
+#include "kb/stages.def"
+#undef STAGE
+    };
+    perfetto_open(path);
+    timeline.root = perfetto_track(0, arena_printf("%s (1 ns here is 1 ps of simulated time)", title), 0);
+    timeline.sips = arena_alloc(kb_shape.sips, sizeof *timeline.sips);
+    timeline.sip_links = arena_alloc(kb_shape.sips, sizeof *timeline.sip_links);
+    timeline.cubes = arena_alloc(cube_count(), sizeof *timeline.cubes);
+    timeline.cube_links = arena_alloc(cube_count(), sizeof *timeline.cube_links);
+    timeline.memories = arena_alloc(cube_count(), sizeof *timeline.memories);
+    timeline.pes = arena_alloc(pe_count(), sizeof *timeline.pes);
+    timeline.node_texts = arena_alloc(node_count(), sizeof *timeline.node_texts);
+    for (unsigned kind = RESOURCE_NODE + 1; kind < RESOURCE_KINDS; kind++)
+        timeline.resources[kind] = arena_alloc(resource_count(kind), sizeof(struct lane));
+    for (unsigned stage = 0; stage < STAGES; stage++)
+        timeline.names[stage] = perfetto_name(stages[stage]);
+    for (unsigned kind = 0; kind < COMMANDS; kind++) {
+        timeline.command_names[kind] = perfetto_name(command_words[kind]);
+        timeline.wait_names[kind] = perfetto_name(arena_printf("waits for %s", command_words[kind]));
+    }
+    timeline.host_name = perfetto_name("host");
+    timeline.issue_name = perfetto_name("submits");
+    timeline.delay_name = perfetto_name("delay");
+    timeline.take_name = perfetto_name("takes command");
+    timeline.feed_name = perfetto_name("feeds tile");
+    timeline.complete_name = perfetto_name("complete");
+    timeline.answer_name = perfetto_name("answer");
+    for (uint32_t pe = 0; pe < pe_count(); pe++)
+        timeline.pes[pe].hidden = !window_has_pe(pe);
+    timeline.signals.tell = counter_told;
+    observer_watch(&timeline_observer, true);
+}
+
+/* Writes what is under way at the end of the run. */
+static void rest_write(uint64_t end_ps)
+{
+    for (const struct pe *pe = kb_pe; pe < kb_pe + pe_count(); pe++) {
+        for (uint32_t server = 0; pe->servers && server < kb_pe_servers; server++)
+            if (pe->servers[server].token)
+                service_write(pe->servers[server].token, end_ps);
+        for (struct ring_tracks *ring = pe_tracks(pe)->rings; ring; ring = ring->next)
+            for (size_t i = 0; i < ring->sent.count; i++)
+                sent_write(pe, ring, &ring->sent.at[i], end_ps, NULL);
+    }
+    for (size_t i = 0; i < timeline.frames.count; i++) {
+        struct frame *frame = &timeline.frames.at[i];
+        if (!frame->lane)
+            continue;
+        for (const struct command *command = frame->tl->first; command; command = command->next)
+            command_write(command, end_ps, false);
+        if (!frame->ended && frame->tl->awaited)
+            wait_ends(frame->tl, frame->tl->awaited);
+        frame_ends(frame, end_ps);
+    }
+}
+
+/* Says what is not shown, on standard error and in the trace. */
+static void left_out_write(uint64_t end_ps)
+{
+    uint64_t outside = timeline.left_out.outside, others = timeline.left_out.other_pes,
+             above = timeline.left_out.above_limit;
+    if (!outside && !others && !above)
+        return;
+    perfetto_instant(timeline.root, perfetto_name("left out"), end_ps);
+    perfetto_number(ARGUMENT_slices_outside, outside);
+    perfetto_number(ARGUMENT_slices_of_other_pes, others);
+    perfetto_number(ARGUMENT_slices_above_limit, above);
+    message("timeline: left out:");
+    if (outside)
+        message(" %" PRIu64 " slices outside of %" PRIu64 " to %" PRIu64 " ps%s", outside, window.from_ps,
+                window.to_ps, others || above ? ";" : "");
+    if (others)
+        message(" %" PRIu64 " slices of other PEs than %s%s", others, window.pes, above ? ";" : "");
+    if (above) {
+        perfetto_number(ARGUMENT_limit_reached_ps, timeline.left_out.limit_ps);
+        message(" %" PRIu64 " slices after the first %" PRIu64 ", and all counters, from %" PRIu64 " ps on;"
+                " --timeline-slices N shows more", above, window.slices, timeline.left_out.limit_ps);
+    }
+    message("\n");
+}
+
+void timeline_close(uint64_t end_ps)
+{
+    if (!timeline_observer.watches)
+        return;
+    observer_watch(&timeline_observer, false);
+    if (end_ps < now_ps)
+        end_ps = now_ps;
+    rest_write(end_ps);
+    for (const struct launch *launch = launches; launch; launch = launch->next)
+        launch_write(launch, end_ps);
+    for (const struct memory_request *request = memory_requests; request; request = request->next)
+        memory_request_write(request, end_ps);
+    signals_finish(&timeline.signals);
+    counters_begin();
+    left_out_write(end_ps);
+    perfetto_close();
+}
+
+struct observer timeline_observer = {
+    .name = "timeline",
+    .needs_every_event = true,
+    .instant_ends = instant_ends,
+    .kernel_begins = kernel_begins,
+    .call_begins = call_begins,
+    .kernel_will_act = kernel_will_act,
+    .kernel_ends = kernel_ends,
+    .command_submitted = command_submitted,
+    .command_scheduled = command_scheduled,
+    .command_completed = command_completed,
+    .message_received = message_received,
+    .tile_fed = tile_fed,
+    .tile_queued = tile_queued,
+    .service_starts = service_starts,
+    .service_ends = service_ends,
+    .reserved = reserved,
+};

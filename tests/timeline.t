@@ -1,0 +1,486 @@
+#!/usr/bin/python3
+"""timeline: --timeline, read by protoc with Perfetto's field numbers, and --waves, read by GTKWave's tools, show what the
+trace and the JSON of the same run say.
+
+limit: 120
+"""
+import collections
+import gzip
+import json
+import os
+import re
+import shutil
+
+from harness import GEMM, ROOT, SMALL, ok, read, read_bytes, remove, run, scratch, simulator, skip, suite, without_host, write
+
+CASES = ("random_two_sips_memory", "random_hbm_rings")
+PROTO = os.path.join(ROOT, "tests", "perfetto.proto")
+LINE = re.compile(r'\s*(?:(\w+) \{|(\})|(\w+): (?:"((?:[^"\\]|\\.)*)"|(\S+)))$')
+STAGES = dict(re.findall(r"^STAGE\((\w+), (\w+),", read(os.path.join(ROOT, "rt", "kb", "stages.def")), re.M))
+ESCAPES = {"n": b"\n", "r": b"\r", "t": b"\t", '"': b'"', "'": b"'", "\\": b"\\"}
+
+
+# ---- reading
+
+def text_of(quoted):
+    """A string as protoc prints it; it must be UTF-8."""
+    parts = re.findall(r"\\([0-7]{3}|.)|([^\\]+)", quoted)
+    return b"".join((bytes([int(code, 8)]) if len(code) == 3 else ESCAPES[code]) if code else plain.encode()
+                    for code, plain in parts).decode()
+
+
+def messages(text):
+    """protoc's text of a message, as a dict of lists. A field that perfetto.proto lacks has a number for a name."""
+    stack = [collections.defaultdict(list)]
+    for line in text.splitlines():
+        opens, closes, name, quoted, value = LINE.match(line).groups()
+        assert not (opens or name or "").isdigit(), line
+        if opens:
+            stack.append(collections.defaultdict(list))
+            stack[-2][opens].append(stack[-1])
+        elif closes:
+            stack.pop()
+        else:
+            stack[-1][name].append(value if quoted is None else text_of(quoted))
+    return stack[0]
+
+
+def first(message, name, default=None):
+    return message[name][0] if name in message else default
+
+
+class Slice:
+    """A slice or an instant: its track, its name, when it began and ended, its arguments, flows and source."""
+
+    def __init__(self, track, event, t_ps, depth, order):
+        self.track, self.begin, self.end, self.depth, self.order = track, t_ps, None, depth, order
+        self.flows = [int(flow, 16) for flow in event["flow_ids"]]
+        self.last_flows = [int(flow, 16) for flow in event["terminating_flow_ids"]]
+
+
+class Timeline:
+    """A trace: its tracks by their path, slices, instants, and the values of counters."""
+
+    def __init__(self, path):
+        data = read_bytes(path)
+        self.data = gzip.decompress(data) if path.endswith(".gz") else data
+        plain = write(path + ".plain", self.data)
+        with open(plain, "rb") as file:
+            decoded = run("protoc", "--decode=perfetto.Trace", f"--proto_path={os.path.dirname(PROTO)}", PROTO, stdin=file)
+        assert decoded.returncode == 0, decoded.said
+        self.packets = messages(decoded.stdout)["packet"]
+        self.strings = collections.defaultdict(dict)
+        self.tracks, self.counters, self.slices, self.instants, self.wrong = {}, {}, [], [], []
+        self.values = collections.defaultdict(list)
+        self.stacks, events = collections.defaultdict(list), []
+        for order, packet in enumerate(self.packets):
+            self.take(packet, order, events)
+        for _, order, t_ps, event in sorted(events, key=lambda entry: entry[:2]):
+            self.event(event, t_ps, order)
+        self.wrong += [f"{self.tracks[track]}: a slice does not end" for track, stack in self.stacks.items() if stack]
+
+    def take(self, packet, order, events):
+        for data in packet["interned_data"]:
+            for kind, entries in data.items():
+                for entry in entries:
+                    value = first(entry, "str", "") if "file_name" not in entry else (
+                        first(entry, "file_name"), int(first(entry, "line_number", 0)))
+                    self.strings[kind][first(entry, "iid")] = value
+        for track in packet["track_descriptor"]:
+            above = self.tracks.get(first(track, "parent_uuid"), "")
+            uuid = first(track, "uuid")
+            self.tracks[uuid] = (above + "/" if above else "") + first(track, "name")
+            if "counter" in track:
+                self.counters[uuid] = self.tracks[uuid]
+        for event in packet["track_event"]:
+            t_ps = int(first(packet, "timestamp"))
+            self.name(event)
+            events.append((t_ps, order, t_ps, event))
+
+    def name(self, event):
+        """Puts strings in the place of numbers, which are those of packets before."""
+        if "name_iid" in event:
+            event["name"] = self.strings["event_names"][first(event, "name_iid")]
+        event["source"] = self.strings["source_locations"].get(first(event, "source_location_iid"))
+        event["args"] = {
+            self.strings["debug_annotation_names"][first(one, "name_iid")]:
+            int(first(one, "uint_value")) if "uint_value" in one
+            else self.strings["debug_annotation_string_values"][first(one, "string_value_iid")]
+            for one in event["debug_annotations"]}
+
+    def event(self, event, t_ps, order):
+        uuid, kind = first(event, "track_uuid"), first(event, "type")
+        track, stack = self.tracks[uuid], self.stacks[uuid]
+        if kind == "TYPE_COUNTER":
+            self.values[self.counters[uuid]].append((t_ps, int(first(event, "counter_value"))))
+        elif kind == "TYPE_SLICE_END":
+            if stack:
+                stack.pop().end = t_ps
+            else:
+                self.wrong.append(f"{track}: {t_ps} ps ends no slice")
+        else:
+            made = Slice(track, event, t_ps, len(stack), order)
+            made.name, made.args, made.source = event["name"], event["args"], event["source"]
+            made.above = stack[-1] if stack else None
+            if kind == "TYPE_INSTANT":
+                made.end = t_ps
+                self.instants.append(made)
+            else:
+                stack.append(made)
+                self.slices.append(made)
+
+    def on(self, pattern):
+        """Slices on tracks whose path below the root matches a pattern."""
+        return [one for one in self.slices if re.fullmatch(pattern, one.track.partition("/")[2])]
+
+
+def pe_of(track):
+    """The PE of a track below it: root/sip0/cube0/pe1/kernel."""
+    return ".".join(track.split("/")[1:4])
+
+
+# ---- what a trace must be
+
+def is_whole(name, timeline, part=False):
+    ok(not timeline.wrong, f"{name}: slices nest, and each one ends", *timeline.wrong[:5])
+    deep = [one.track for one in timeline.slices if one.depth and not re.search("/kernel$", one.track)]
+    ok(not deep, f"{name}: only slices of kernels lie in others", *deep[:5])
+    flows = collections.defaultdict(list)
+    for one in timeline.slices + timeline.instants:
+        for flow in one.flows + one.last_flows:
+            flows[flow].append((one.begin, one.order, flow in one.last_flows, one))
+    wrong = []
+    for flow, ends in flows.items():
+        ends.sort(key=lambda end: end[:2])
+        if (len(ends) < 2 and not part) or any(last for _, _, last, _ in ends[:-1]):
+            wrong.append(f"{flow:x}: " + ", ".join(f"{one.name} at {one.begin}" for *_, one in ends))
+    ok(flows and not wrong, f"{name}: {'' if part else 'every arrow has two ends, and '}none goes on after its last one",
+       *wrong[:5])
+    if not part:
+        wrong = [f"{track}: {values[-1]}" for track, values in timeline.values.items() if values[-1][1]]
+        wrong += [f"{track}: {value}" for track, values in timeline.values.items() for value in values if value[1] < 0]
+        ok(timeline.values and not wrong, f"{name}: counters are never below zero, and end at zero", *wrong[:5])
+    return [[one for *_, one in ends] for ends in flows.values()]
+
+
+def differences(want, got):
+    want, got = collections.Counter(want), collections.Counter(got)
+    return [f"missing {row}" for row in (want - got)][:3] + [f"unexpected {row}" for row in (got - want)][:3]
+
+
+def node_of(track):
+    """The node and the channel of a memory's track."""
+    path = track.split("/")[1:]
+    if path[2] == "memories":
+        node, _, channel = path[3].partition(" ")
+        return ".".join([*path[:2], node]), channel.removeprefix("pc")
+    node, _, channel = path[3].partition(" ")
+    return ".".join([*path[:3], node]), channel
+
+
+def link_of(track):
+    *path, name = track.split("/")[1:]
+    where, (start, _, end) = "".join(part + "." for part in path[:-1]), name.partition(" -> ")
+    inside = not re.match(r"sip\d|host$|switch$", end) and where
+    return (where if not re.match(r"sip\d", start) else "") + start, where + end if inside else end
+
+
+def who(row):
+    return (row["pe"], row["cmd"]) if "pe" in row else ("host", row["request"])
+
+
+def by(one):
+    return one.name, one.args.get("command", one.args.get("request"))
+
+
+def says_the_same(name, timeline, result, rows):
+    """All times of the trace are those of the JSON and of --trace-all."""
+    begun, want = {}, []
+    for row in rows:
+        key = row["node"], row.get("cmd"), row.get("tile"), row.get("stage"), row.get("request")
+        if row["ev"] == "engine_start":
+            begun[key] = row["t"]
+        elif row["ev"] == "engine_complete":
+            want.append((row["node"], row["cmd"], row["tile"], begun.pop(key), row["t"]))
+    services = [one for one in timeline.slices if one.name in STAGES]
+    got = [(f"{pe_of(one.track)}.{STAGES[one.name]}", one.args["command"], one.args.get("tile", 0), one.begin, one.end)
+           for one in services]
+    wrong = differences(want, got)
+    ok(want and not wrong, f"{name}: services are those of the trace, to the ps ({len(want)})", *wrong)
+    reserved = [row for row in rows if row["ev"] == "reserved"]
+    wrong = differences(
+        [(row["node"], row["to"], *who(row), row["bytes"], row["start"], row["end"], row["start"] - row["asked"])
+         for row in reserved if "to" in row],
+        [(*link_of(one.track), *by(one), one.args["bytes"], one.begin, one.end, one.args.get("waited_ps", 0))
+         for one in timeline.on(r".*links/.*")])
+    ok(not wrong, f"{name}: messages on links are those of the trace", *wrong)
+    wrong = differences(
+        [(row["node"], row["channel"], *who(row), row["bytes"], row["start"], row["end"])
+         for row in reserved if "channel" in row],
+        [(*node_of(one.track), *by(one), one.args["bytes"], one.begin, one.end)
+         for one in timeline.on(r".*/(memories/.*|pe_tcm .*)")])
+    ok(not wrong, f"{name}: channels of memories serve what the trace says", *wrong)
+    launches = [launch for launch in result["launches"] if launch["status"] != "skipped"]
+    wrong = differences(
+        [(command["pe"], command["n"], command["submitted_ps"], command["complete_ps"])
+         for launch in launches for command in launch["commands"] if command["complete_ps"]],
+        [(pe_of(one.track), one.args["command"], one.begin, one.end) for one in timeline.on(r".*/commands")])
+    ok(not wrong, f"{name}: commands begin and end as in the JSON", *wrong)
+    wrong = differences([(pe["id"], pe["start_ps"], pe["end_ps"]) for launch in launches for pe in launch["pes"]],
+                        [(pe_of(one.track), one.begin, one.end) for one in timeline.on(r".*/kernel") if not one.depth])
+    ok(not wrong, f"{name}: kernels begin and end as in the JSON", *wrong)
+    wrong = differences(
+        [(one.get("request"), one["submitted_ps"], one["done_ps"]) for one in launches + result.get("memory", [])],
+        [(one.args["request"], one.begin, one.end) for one in timeline.on("host")])
+    ok(not wrong, f"{name}: requests of the host begin and end as in the JSON", *wrong)
+
+
+def traced(program, *words, name):
+    """A run with all that the timeline is compared with."""
+    paths = {end: scratch(f"{name}.{end}") for end in ("json", "jsonl", "pftrace", "vcd")}
+    ended = run(program, *words, "--json", paths["json"], "--trace", paths["jsonl"], "--trace-all", "--timeline",
+                paths["pftrace"], "--waves", paths["vcd"])
+    ok(ended.returncode == 0, f"{name}: a run with --timeline and --waves ends well", ended.said)
+    rows = [json.loads(line) for line in read(paths["jsonl"]).splitlines()]
+    return Timeline(paths["pftrace"]), json.loads(read(paths["json"])), rows, paths
+
+
+# ---- waves
+
+def wave_changes(text):
+    """The changes of each signal of a VCD file, by its full name: [(time, value)]."""
+    scope, names, t_ps, changes = [], {}, None, collections.defaultdict(list)
+    head, _, body = text.partition("$enddefinitions $end")
+    for line in head.splitlines():
+        words = line.split()
+        if words[:1] == ["$scope"]:
+            scope.append(words[2])
+        elif words[:1] == ["$upscope"]:
+            scope.pop()
+        elif words[:1] == ["$var"]:
+            names[words[3]] = ".".join([*scope[1:], words[4]])
+    for line in body.splitlines():
+        if line.startswith("#"):
+            t_ps = int(line[1:])
+        elif line.startswith("b"):
+            value, code = line[1:].split()
+            changes[names[code]].append((t_ps, int(value, 2)))
+        elif line and line[0] in "01":
+            changes[names[line[1:]]].append((t_ps, int(line[0])))
+    return {name: [change for i, change in enumerate(rows) if i == 0 or rows[i - 1][1] != change[1]]
+            for name, rows in changes.items()}
+
+
+def levels(spans):
+    """How many of the spans are there, from each time on."""
+    steps = collections.Counter()
+    for start, end in spans:
+        steps[start] += 1
+        steps[end] -= 1
+    level, found = 0, [(0, 0)]
+    for t_ps in sorted(steps):
+        level += steps[t_ps]
+        if level != found[-1][1]:
+            found = [(t_ps, level)] if t_ps == 0 else [*found, (t_ps, level)]
+    return found
+
+
+def waves_agree(name, timeline, path):
+    text = read(path)
+    waves = wave_changes(text)
+    ok("$timescale 1 ps $end" in text and waves, f"{name}: waves have a unit of 1 ps")
+    spans = collections.defaultdict(list)
+    for one in timeline.slices:
+        if one.name in STAGES:
+            track = one.track.rpartition("/")[2]
+            track = re.sub(r"\W", "_", STAGES[one.name] if "," in track else track)
+            spans[f"{pe_of(one.track)}.{track}_busy"].append((one.begin, one.end))
+    for one in timeline.on(r".*links/.*"):
+        if one.begin < one.end:
+            *where, link = one.track.split("/")[1:]
+            spans[".".join([*where, re.sub(r"\W", "_", link.replace(" -> ", "_to_"))])].append((one.begin, one.end))
+    wrong = [f"{signal}: want {levels(rows)[:6]}, got {waves.get(signal, [])[:6]}" for signal, rows in spans.items()
+             if levels(rows) != waves.get(signal)]
+    busy = [signal for signal in waves if re.search("_busy$|links", signal)]
+    ok(len(busy) == len(spans) and not wrong, f"{name}: engines and links are busy as on the timeline ({len(spans)})",
+       *wrong[:3])
+    depths = {track.partition("/")[2]: values for track, values in timeline.values.items() if track.endswith(" queue")}
+    wrong = [track for track, values in depths.items()
+             if [(0, 0), *values] != waves.get(track.replace("/", ".").replace(" ", "_"))]
+    ok(not wrong, f"{name}: queues are as long as on the timeline ({len(depths)})", *wrong[:3])
+    credits = [values for signal, values in waves.items() if "credits_to" in signal]
+    sends = [one for one in timeline.slices if one.name == "COMM"]
+    ok(bool(credits) == bool(sends) and all(values[0][1] == values[-1][1] == max(value for _, value in values)
+                                            and min(value for _, value in values) >= 0 for values in credits),
+       f"{name}: credits are lent and given back", *credits[:3])
+    return waves
+
+
+def gtkwave(name, path, waves):
+    if not shutil.which("vcd2fst"):
+        skip(f"{name}: GTKWave's tools read the waves", "gtkwave is not installed")
+        return
+    there = run("vcd2fst", path, path + ".fst")
+    back = run("fst2vcd", path + ".fst")
+    ok(there.returncode == 0 and wave_changes(back.stdout) == waves, f"{name}: GTKWave's tools read the waves",
+       there.said, back.stderr)
+
+
+# ---- suites
+
+def streams():
+    for case in CASES:
+        where = os.path.join(ROOT, "tests", "conformance", case)
+        program = simulator(os.path.join(where, "topo.yaml"))
+        timeline, result, rows, paths = traced(program, "replay", os.path.join(where, "stream.yaml"), name=case)
+        flows = is_whole(case, timeline)
+        says_the_same(case, timeline, result, rows)
+        waves = waves_agree(case, timeline, paths["vcd"])
+        gtkwave(case, paths["vcd"], waves)
+        kinds = collections.Counter(flow[0].name.split()[0] for flow in flows)
+        ok(kinds["launch"] and kinds["submits"], f"{case}: arrows begin at launches and at commands", kinds)
+        wrong = [[one.name for one in flow] for flow in flows if flow[0].name == "submits"
+                 and (flow[1].name != "takes command" or flow[-1].name != "complete")]
+        wrong += [[one.name for one in flow] for flow in flows if flow[0].name.startswith("launch")
+                  and (len(flow) != 3 or flow[2].name != "answer" or "/kernel" not in flow[1].track)]
+        wrong += [[one.name for one in flow] for flow in flows if flow[0].name == "COMM"
+                  and (len(flow) != 3 or "/rings/" not in flow[1].track or flow[2].name != "complete")]
+        ok(not wrong, f"{case}: arrows lead by way of scheduler, kernel or ring to their ends", *wrong[:5])
+        received = {(row["from"], row["sent"], row["pe"], row["cmd"]) for row in rows if row["ev"] == "received"}
+        got = {(one.name, one.args["command"], pe_of(one.track), one.args["receive"]) for one in timeline.on(r".*/rings/.*")}
+        ok(received == got, f"{case}: a ring holds each message that is received ({len(got)})", *(received ^ got))
+
+
+def bench():
+    program = simulator(SMALL)
+    timeline, result, rows, _ = traced(program, "run", "gemm", *GEMM, name="gemm")
+    flows = is_whole("gemm", timeline)
+    says_the_same("gemm", timeline, result, rows)
+    flop = sum(one.args.get("flop", 0) for one in timeline.slices)
+    ok(flop == 2 * 128 * 64 * 96, "gemm: FLOP of the services are those of the product", flop)
+    tiles = [flow for flow in flows if flow[0].name == "feeds tile"]
+    ok(tiles and all(flow[1].name in STAGES and flow[-1].name in (*STAGES, "complete") for flow in tiles),
+       "gemm: an arrow leads from each tile's feeding through its stages", *(
+           [one.name for one in flow] for flow in tiles[:3]))
+    calls = [one for one in timeline.on(r".*/kernel") if one.depth == 1]
+    wrong = [one.name for one in calls
+             if one.name not in read(os.path.join(ROOT, one.source[0])).splitlines()[one.source[1] - 1]]
+    ok(calls and not wrong, f"gemm: calls name their lines in the kernel ({len(calls)})", *wrong)
+    parts = [one for one in timeline.on(r".*/kernel") if one.depth == 2]
+    blocked = [one for one in parts if one.name.startswith("waits for ") and one.end > one.begin]
+    ok(blocked and all(one.above.begin <= one.begin and one.end <= one.above.end for one in parts)
+       and {one.name.split()[0] for one in parts} <= {"submits", "waits", "delay"},
+       "gemm: within a call the kernel submits and waits for commands", *(one.name for one in parts[:5]))
+    root = next(iter(timeline.tracks.values()))
+    ok(root == "gemm on small (1 ns here is 1 ps of simulated time)", "the trace names its run and its unit of time", root)
+    ok(any(value for track, values in timeline.values.items() if track.endswith("/TCM in use") for _, value in values)
+       and any("/bytes in flight: attach" in track for track in timeline.values), "counters show TCM and links in use",
+       *timeline.values)
+    plain, zipped = scratch("gemm.pftrace"), scratch("gemm.pftrace.gz")
+    json_path = scratch("zipped.json")
+    ended = run(program, "run", "gemm", *GEMM, "--timeline", zipped, "--json", json_path)
+    ok(ended.returncode == 0 and gzip.decompress(read_bytes(zipped)) == read_bytes(plain),
+       "FILE.gz is the same, compressed, in every run", ended.said)
+    run(program, "run", "gemm", *GEMM, "--json", scratch("without.json"))
+    ok(without_host(read(json_path)) == without_host(read(scratch("without.json"))), "--timeline does not change results")
+    window(program, timeline)
+
+
+def shown(timeline):
+    """All slices but those of the host: (track, name, begin, end)."""
+    return collections.Counter((one.track, one.name, one.begin, one.end) for one in timeline.slices)
+
+
+def window(program, whole):
+    path = scratch("window.pftrace")
+    middle = sorted(one.begin for one in whole.slices)[len(whole.slices) // 2]
+    low, high = middle, middle + 50000
+    ended = run(program, "run", "gemm", *GEMM, "--timeline", path, "--timeline-from", f"{low} ps", "--timeline-to", f"{high} ps")
+    part = Timeline(path)
+    is_whole("window", part, part=True)
+    want = collections.Counter({key: n for key, n in shown(whole).items() if key[2] <= high and key[3] >= low})
+    ok(want and shown(part) == want, "--timeline-from and --timeline-to show what overlaps them, whole",
+       *differences(want.elements(), shown(part).elements()))
+    left = [one for one in part.instants if one.name == "left out"]
+    outside = left[0].args["slices_outside"] if left else 0
+    ok(outside and f"left out: {outside} slices outside of {low} to {high} ps" in ended.stderr,
+       "what a window leaves out is said on standard error and in the trace", ended.stderr)
+    begun = {track: [value for t_ps, value in values if t_ps <= low][-1:] for track, values in whole.values.items()}
+    ok(all(values[0][0] >= low and values[-1][0] <= high for values in part.values.values())
+       and all(part.values[track][0] == (low, value[0]) for track, value in begun.items() if value and value[0]),
+       "counters begin with their values at the start of the window")
+    run(program, "run", "gemm", *GEMM, "--timeline", path, "--timeline-pes", "sip0.cube0.pe1")
+    part = Timeline(path)
+    is_whole("one PE", part)
+    kept = [one for one in whole.slices if pe_of(one.track) == "sip0.cube0.pe1" or "/host" in one.track
+            or one.name in ("sip0.cube0.pe1", "host")]
+    pes = {pe_of(track) for track in part.tracks.values() if re.search(r"/pe\d+/", track)}
+    ok(pes == {"sip0.cube0.pe1"} and sum(shown(part).values()) == len(kept),
+       "--timeline-pes shows these PEs and what they cause", pes, len(part.slices), len(kept))
+    ended = run(program, "run", "gemm", *GEMM, "--timeline", path, "--timeline-slices", "100")
+    part = Timeline(path)
+    is_whole("100 slices", part, part=True)
+    left = next(one.args for one in part.instants if one.name == "left out")
+    ok(100 <= len(part.slices) <= 110 and not shown(part) - shown(whole),
+       "--timeline-slices shows the first ones, and the calls around them", len(part.slices))
+    ok(left["slices_above_limit"] >= len(whole.slices) - len(part.slices) - 10
+       and f"{left['slices_above_limit']} slices after the first 100" in ended.stderr
+       and f"from {left['limit_reached_ps']} ps on" in ended.stderr, "what is above the limit is counted", left, ended.stderr)
+    ended = run(program, "run", "gemm", *GEMM, "--timeline", path, "--sim-limit", f"{middle} ps", "--json", scratch("cut.json"))
+    part = Timeline(path)
+    is_whole("cut", part, part=True)
+    ok(ended.returncode == 1 and max(one.end for one in part.on(r".*/kernel")) <= middle
+       and not shown(part).keys() & {key for key in shown(whole) if key[2] > middle + 100000},
+       "a run that is ended has a whole timeline up to there", ended.said)
+    waves = scratch("window.vcd")
+    run(program, "run", "gemm", *GEMM, "--waves", waves, "--timeline-from", f"{low} ps", "--timeline-to", f"{high} ps",
+        "--timeline-pes", "sip0.cube0.pe1")
+    full, part = wave_changes(read(scratch("gemm.vcd"))), wave_changes(read(waves))
+    wrong = [name for name, changes in part.items() if changes !=
+             [(low, [value for t_ps, value in full[name] if t_ps <= low][-1])]
+             + [change for change in full[name] if low < change[0] <= high]]
+    ok(part and not wrong and {name.rpartition(".")[0] for name in part if "links" not in name} == {"sip0.cube0.pe1"},
+       "waves show the same window and PEs", *wrong[:3])
+
+
+def names():
+    case = os.path.join(ROOT, "tests", "conformance", "single_dma_read")
+    stream = os.path.join(os.fsencode(scratch("")), b"\xff\xc3\xa9 \xed\xa0\x80\"\n\\.yaml")
+    write(stream, read(os.path.join(case, "stream.yaml")))
+    path = scratch("named.pftrace")
+    program = simulator(os.path.join(case, "topo.yaml"))
+    ended = run(program, "replay", os.fsdecode(stream), "--timeline", path)
+    root = next(iter(Timeline(path).tracks.values()))
+    ok(ended.returncode == 0 and root.rpartition("/")[2].startswith("?\u00e9 ???\"\n\\.yaml on "),
+       "names that are not UTF-8 become so", repr(root), ended.said)
+
+
+def mistakes():
+    program = simulator(SMALL)
+    path = scratch("mistake.pftrace")
+    points = write(scratch("points"), "{}\n")
+    remove(path)
+    for words, said in (
+            (["--timeline", scratch("no/such/folder")], "cannot write"),
+            (["--timeline", path, "--json", path], "--json and --timeline cannot both go to"),
+            (["--waves", path, "--timeline", path], "--timeline and --waves cannot both go to"),
+            (["--timeline-from", "1 us"], "neither is given"),
+            (["--timeline", path, "--timeline-from", "2 us", "--timeline-to", "1 us"],
+             "--timeline-from is after --timeline-to: 2000000 ps, 1000000 ps"),
+            (["--timeline", path, "--timeline-to", "1"], "--timeline-to 1: a time such as 10 us is needed"),
+            (["--timeline", path, "--timeline-pes", "cube*"], "--timeline-pes cube*: no PE of small has such a name"),
+            (["--waves", path, "--timeline-slices", "-1"], "--timeline-slices -1: a whole number is needed"),
+            (["--timeline", path, "--points", points], "--timeline is for one run"),
+            (["--waves", path, "--points", points], "--waves is for one run")):
+        ended = run(program, "run", "gemm", *words)
+        ok(ended.returncode == 2 and said in ended.stderr and not os.path.exists(path),
+           f"{' '.join(os.path.basename(word) for word in words)} is refused", ended.said)
+    ended = run(program, "run", "gemm", *GEMM, "--timeline", "/dev/full")
+    ok(ended.returncode == 3 and "cannot write /dev/full" in ended.stderr, "a full disk gives status 3", ended.said)
+    with open(path, "wb") as file:
+        ended = run(program, "run", "gemm", *GEMM, "--timeline", "-", stdout=file)
+    ok(ended.returncode == 0 and read_bytes(path) == read_bytes(scratch("gemm.pftrace")) and "verified" in ended.stderr,
+       "a timeline may go to standard output, and the summary then to standard error", ended.stderr)
+
+
+suite(streams, bench, names, mistakes)
