@@ -59,10 +59,8 @@ void pes_init(void)
     }
 }
 
-void pe_wake(struct pe *pe)
+void pe_wake_first(struct pe *pe)
 {
-    if (pe->waits_for_issue)
-        return;
     pe->waits_for_issue = true;
     loop_issue.due = true;
     uint32_t at = woken.count++;

@@ -26,6 +26,7 @@ struct token {
     struct transfer *transfer;                          /* of a DMA: the last of its runs over the fabric, under way */
     const char *fault_why;                              /* of a DMA: what is wrong with the address; NULL: unmapped */
     uint64_t fault_address;
+    bool direct;                                        /* of a simple command */
     bool dispatched;                                    /* has entered its first queue */
     uint64_t block, block_bytes;                        /* its tile buffers in the reserved region */
     struct token *lower, *higher;                       /* tokens with buffers, by address */
@@ -48,33 +49,45 @@ struct busy {
     uint64_t since_ps, total_ps;
 };
 
+/* What the Issue step reads comes first, together. */
 struct pe {
     uint32_t rank;                                      /* of its first node, pe_cpu */
-    struct tl *kernel;                                  /* that runs, or ran last, on it */
+    uint32_t waiting;                                   /* a bit for each queue that holds a token: of `queue`, from
+                                                           WAITS_DIRECT on of `direct` */
     struct server *servers;                             /* kb_pe_servers */
-    struct queue queue[STAGES], direct[STAGES];         /* of tiles of composites; of simple commands, unbounded */
-    uint64_t free_slots[STAGES];                        /* of queue[] */
-    uint32_t waiting;                                   /* a bit for each stage with a token in one of its queues */
-    uint64_t services;
-    struct busy dma, compute;
-    struct channels tcm;
-
-    struct command *submitted, *submitted_last;         /* scheduler: the SubmissionQueue, linked by `waiting` */
-    struct command *scheduling;
-    struct event scheduled;
-    uint64_t scheduling_since_ps;
-
-    struct command *feeding, *feeding_last;             /* feeder: composites; the first is being fed */
-    uint64_t fed;                                       /* tiles of the first that were begun */
-    struct tile last_tile;                              /* the last one that there is a token for */
-    struct token *feed, *next_feed;                     /* on its way from the feeder; the next, not yet begun */
-    struct token *lowest;                               /* of the tokens with buffers */
-    bool lacks_room;                                    /* next_feed waits for buffers to be released */
-    struct token *travelling;                           /* between two engines, over a link that takes time */
-    struct mmu *mmu;                                    /* from its first use on */
+    struct queue queue[STAGES];                         /* of tiles of composites */
+    uint32_t free_slots[STAGES];                        /* of queue[] */
     bool failed;                                        /* its kernel has met a fault: nothing starts any more */
     bool waits_for_issue;                               /* the next Issue step visits it */
+    bool lacks_room;                                    /* next_feed waits for buffers to be released */
+    uint64_t services;
+    struct busy dma, compute;
+    struct command *submitted, *scheduling;             /* scheduler: the SubmissionQueue, linked by `waiting` */
+    struct command *feeding;                            /* feeder: composites; the first is being fed */
+    uint64_t fed;                                       /* tiles of the first that were begun */
+    struct token *feed, *next_feed;                     /* on its way from the feeder; the next, not yet begun */
+    struct token *lowest;                               /* of the tokens with buffers */
+    struct tile last_tile;                              /* the last one that there is a token for */
+
+    struct queue direct[STAGES];                        /* of simple commands, unbounded */
+    struct tl *kernel;                                  /* that runs, or ran last, on it */
+    struct channels tcm;
+
+    struct command *submitted_last, *feeding_last;
+    struct event scheduled;                             /* of the command that is `scheduling` */
+    uint64_t scheduling_since_ps;
+    struct token *travelling;                           /* between two engines, over a link that takes time */
+    struct mmu *mmu;                                    /* from its first use on */
 };
+
+/* Where the bits of `direct` begin in pe->waiting; the bits of both queues of a stage. */
+enum { WAITS_DIRECT = 8 };
+_Static_assert((int)STAGES <= (int)WAITS_DIRECT, "each queue has a bit");
+
+static inline uint32_t waiting_bits(enum stage_kind stage)
+{
+    return (UINT32_C(1) | UINT32_C(1) << WAITS_DIRECT) << stage;
+}
 
 /* The number of a PE over the machine. */
 uint32_t pe_number(const struct pe *pe) __attribute__((const));
@@ -91,8 +104,14 @@ static inline uint32_t pe_rank(const struct pe *pe, enum node_kind part)
 /* Sets up all PEs (state.h: machine_init). */
 void pes_init(void);
 
+void pe_wake_first(struct pe *pe);
+
 /* Makes the next Issue step visit a PE, because something has changed that its servers may wait for. */
-void pe_wake(struct pe *pe);
+static inline void pe_wake(struct pe *pe)
+{
+    if (!pe->waits_for_issue)
+        pe_wake_first(pe);
+}
 
 /* A server of the group starts or ends a service. */
 static inline void busy_begin(struct busy *busy)

@@ -41,13 +41,10 @@ bool serve_tile(struct pe *pe)
     if (!pe->next_feed)
         pe->next_feed = next_token(pe, command);
     struct token *token = pe->next_feed;
-    enum stage_kind first = token->stage->kind;
-    if (!pe->free_slots[first])
-        return false;
     pe->lacks_room = !tile_buffers_take(pe, token, token->tile.shape->buffer_bytes);
     if (pe->lacks_room)
         return false;
-    pe->free_slots[first]--;
+    pe->free_slots[token->stage->kind]--;
     pe->feed = token;
     pe->next_feed = NULL;
     if (++pe->fed == command->tiles) {

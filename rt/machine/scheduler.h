@@ -16,12 +16,12 @@ void scheduler_complete(struct command *command);
 
 /* ---- the scheduler's part of the Issue step, as in tile.h */
 
-/* The feeder begins the next tile, if there are buffers and a slot for it. */
+/* The feeder begins the next tile, for which there is a slot, if there are buffers. */
 bool serve_tile(struct pe *pe);
 
 static inline bool serve_feeder(struct pe *pe)
 {
-    return !pe->feed && pe->feeding && !pe->lacks_room && serve_tile(pe);
+    return pe->feeding && !pe->feed && !pe->lacks_room && pe->free_slots[pe->feeding->first_stage] && serve_tile(pe);
 }
 
 /* The scheduler takes the next command. */
@@ -29,7 +29,7 @@ bool serve_command(struct pe *pe);
 
 static inline bool serve_scheduler(struct pe *pe)
 {
-    return !pe->scheduling && pe->submitted && serve_command(pe);
+    return pe->submitted && !pe->scheduling && serve_command(pe);
 }
 
 extern const struct handler scheduler_handlers[];

@@ -40,6 +40,7 @@ struct token *token_new(struct command *command, const struct tile *tile)
     token->stage = tile->shape->stages;
     token->block_bytes = 0;
     token->transfer = NULL;
+    token->direct = !command_is_composite(command->ask.kind);
     token->dispatched = false;
     return token;
 }
@@ -67,28 +68,34 @@ void token_at(struct token *token, enum node_kind part, uint64_t t_ps, void (*fi
     event_at(&token->event, t_ps);
 }
 
-static bool is_direct(const struct token *token)
+static struct queue *queue_of(struct pe *pe, const struct token *token)
 {
-    return !command_is_composite(token->command->ask.kind);
+    return token->direct ? &pe->direct[token->stage->kind] : &pe->queue[token->stage->kind];
+}
+
+static uint32_t queue_bit(const struct token *token)
+{
+    return UINT32_C(1) << (token->direct ? token->stage->kind + WAITS_DIRECT : token->stage->kind);
 }
 
 /* Queues are sorted by (arrival, key): only tokens that came in this instant can have larger keys. */
 static void token_enqueue(struct token *token)
 {
     struct pe *pe = token->command->pe;
-    enum stage_kind stage = token->stage->kind;
-    struct queue *queue = is_direct(token) ? &pe->direct[stage] : &pe->queue[stage];
-    struct token **link = &queue->head;
+    struct queue *queue = queue_of(pe, token);
     token->arrival_ps = now_ps;
-    if (queue->head && (queue->tail->arrival_ps < now_ps || key_before(queue->tail, token)))
-        link = &queue->tail->next;
-    while (*link && ((*link)->arrival_ps < now_ps || key_before(*link, token)))
-        link = &(*link)->next;
-    token->next = *link;
-    *link = token;
-    if (!token->next)
+    if (!queue->head || queue->tail->arrival_ps < now_ps || key_before(queue->tail, token)) {
+        *(queue->head ? &queue->tail->next : &queue->head) = token;
         queue->tail = token;
-    pe->waiting |= 1u << stage;
+        token->next = NULL;
+    } else {
+        struct token **link = &queue->head;
+        while ((*link)->arrival_ps < now_ps || key_before(*link, token))
+            link = &(*link)->next;
+        token->next = *link;
+        *link = token;
+    }
+    pe->waiting |= queue_bit(token);
     observe_tile_queued(token);
     token->dispatched = true;
     pe_wake(pe);
@@ -163,34 +170,38 @@ static struct token *first_of(struct token *a, struct token *b)
     return key_before(a, b) ? a : b;
 }
 
+/* The first token to serve of one stage; NULL: none may start. Direct queues are mostly empty. */
 static struct token *head_of(const struct pe *pe, enum stage_kind stage)
 {
-    return first_of(eligible(pe, &pe->queue[stage]), eligible(pe, &pe->direct[stage]));
+    struct token *token = eligible(pe, &pe->queue[stage]);
+    if (__builtin_expect(pe->waiting >> (stage + WAITS_DIRECT) & 1, 0))
+        token = first_of(token, eligible(pe, &pe->direct[stage]));
+    return token;
 }
 
-/* Starts the service of a token, which is out of its queue. */
+/* Starts the service of a token, which is out of its queue: that leaves its slot, and takes one of its next stage. */
 static bool begin_service(struct pe *pe, struct server *server, struct token *token)
 {
     enum stage_kind stage = token->stage->kind;
+    struct busy *busy = stage_busy(pe, stage);
+    if (!queue_of(pe, token)->head)
+        pe->waiting &= ~queue_bit(token);
+    if (!token->direct)
+        pe->free_slots[stage]++;
+    if (token->stage[1].kind != STAGE_NONE)
+        pe->free_slots[token->stage[1].kind]--;
     server->token = token;
     server->started = ++pe->services;
     token->server = server;
     token->started_ps = now_ps;
-    if (stage_busy(pe, stage))
-        busy_begin(stage_busy(pe, stage));
+    if (busy)
+        busy_begin(busy);
     stats.services++;
     observe_service_starts(token);
     if (is_observed(MOMENT_reserved))
         observed_cause = command_cause(token->command);
     service_start(token);
     return true;
-}
-
-/* A token has left one of the queues of a stage. */
-static void queue_left(struct pe *pe, enum stage_kind stage)
-{
-    if (!pe->queue[stage].head && !pe->direct[stage].head)
-        pe->waiting &= ~(1u << stage);
 }
 
 bool serve_waiting(struct pe *pe, struct server *server, enum stage_kind later, enum stage_kind earlier)
@@ -200,14 +211,7 @@ bool serve_waiting(struct pe *pe, struct server *server, enum stage_kind later, 
         token = first_of(token, head_of(pe, earlier));
     if (!token || pe->failed)
         return false;
-    enum stage_kind stage = token->stage->kind;
-    struct queue *queue = is_direct(token) ? &pe->direct[stage] : &pe->queue[stage];
-    queue->head = token->next;
-    queue_left(pe, stage);
-    if (!is_direct(token))
-        pe->free_slots[stage]++;
-    if (token->stage[1].kind != STAGE_NONE)
-        pe->free_slots[token->stage[1].kind]--;
+    queue_of(pe, token)->head = token->next;
     return begin_service(pe, server, token);
 }
 
@@ -224,7 +228,6 @@ bool serve_send(struct pe *pe, struct server *server)
     *(before ? &before->next : &queue->head) = token->next;
     if (queue->tail == token)
         queue->tail = before;
-    queue_left(pe, STAGE_COMM);
     return begin_service(pe, server, token);
 }
 
@@ -263,7 +266,7 @@ static void choices_add(const struct pe *pe, struct queue *queue)
                                         : next == STAGE_NONE || next == stage || pe->free_slots[next];
         *array_add(&links) = link;
         *array_add(&choices) = (struct kb_waiting_transfer){
-            token->command->number, token->tile.id, token_bytes(token), !is_direct(token), link == &queue->head,
+            token->command->number, token->tile.id, token_bytes(token), !token->direct, link == &queue->head,
             slot && !must_wait(queue->head, token), token->arrival_ps};
     }
 }
@@ -298,13 +301,7 @@ bool serve_chosen(struct pe *pe, struct server *server, enum stage_kind stage)
     if (choice == KB_NONE)
         return false;
     struct token *token = *links.at[choice];
-    bool direct = is_direct(token);
-    queue_remove(direct ? &pe->direct[stage] : &pe->queue[stage], links.at[choice]);
-    queue_left(pe, stage);
-    if (!direct)
-        pe->free_slots[stage]++;
-    if (token->stage[1].kind != STAGE_NONE)
-        pe->free_slots[token->stage[1].kind]--;
+    queue_remove(queue_of(pe, token), links.at[choice]);
     return begin_service(pe, server, token);
 }
 
@@ -329,10 +326,11 @@ static void stage_ended(struct token *token)
 {
     struct pe *pe = token->command->pe;
     const struct stage *stage = token->stage;
+    struct busy *busy = stage_busy(pe, stage->kind);
     token->server->token = NULL;
     token->server->held = false;
-    if (stage_busy(pe, stage->kind))
-        busy_end(stage_busy(pe, stage->kind));
+    if (busy)
+        busy_end(busy);
     stats_service(engine_of(stage->kind), token->arrival_ps, token->started_ps);
     observe_service_ends(token);
     pe_wake(pe);

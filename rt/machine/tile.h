@@ -56,7 +56,7 @@ uint64_t token_bytes(const struct token *token);
  * stage. */
 static inline bool serve(struct pe *pe, struct server *server, enum stage_kind later, enum stage_kind earlier)
 {
-    if (server->token || !((pe->waiting >> later | pe->waiting >> earlier) & 1))
+    if (!(pe->waiting & (waiting_bits(later) | waiting_bits(earlier))) || server->token)
         return false;
     return later == STAGE_COMM ? serve_send(pe, server) : serve_waiting(pe, server, later, earlier);
 }
@@ -66,7 +66,7 @@ static inline bool serve_modelled(struct pe *pe, struct server *server, enum sta
 {
     if (stage_node(later) != NODE_pe_dma)
         return serve(pe, server, later, earlier);
-    return !server->token && (pe->waiting >> later & 1) && serve_chosen(pe, server, later);
+    return (pe->waiting & waiting_bits(later)) && !server->token && serve_chosen(pe, server, later);
 }
 
 /* Forgets all tokens. */

@@ -267,6 +267,7 @@ static void list_shapes(struct command *command, const struct planned_tile *plan
                                                   + stages * sizeof(struct stage) + epilogues);
     command->shapes = (struct tile_shape *)(tile + tiles);
     command->shape_count = shapes;
+    command->first_stage = stage_of(command, TILE_LAST, 0).kind;
     struct stage *stage = (struct stage *)(command->shapes + shapes);
     memset(command->shapes, 0, shapes * sizeof *command->shapes);
     if (epilogues)

@@ -80,14 +80,17 @@ static void blocks(void)
     snprintf(text, sizeof text, "%" PRIu64 ": %" PRIu64 " %" PRIu64 " %" PRIu64, command.tiles, tile.shape->m, tile.shape->k, tile.shape->n);
     expect("tiles at the edges have the rest of the elements", text, "27: 2 4 8");
     struct tile next = tiling_tile(&command, 0);
-    bool same = true;
+    bool same = true, rest = true;
     for (uint64_t id = 1; id < command.tiles; id++) {
         struct tile found = tiling_tile(&command, id);
         tiling_next(&command, &next);
         same &= next.id == id && next.i_m == found.i_m && next.i_k == found.i_k && next.i_n == found.i_n;
         same &= next.shape == found.shape && next.shape->stages;
+        rest &= next.shape->m == (next.i_m == 2 ? 2 : 4) && next.shape->k == (next.i_k == 2 ? 4 : 8);
+        rest &= next.shape->n == (next.i_n == 2 ? 8 : 16);
     }
-    expect("plan_next_tile gives what plan_tile gives", same ? "always" : "not always", "always");
+    expect("every tile at an edge has the rest of the elements", rest ? "always" : "not always", "always");
+    expect("tiling_next gives what tiling_tile gives", same ? "always" : "not always", "always");
     /* A: 8 rows above, 2 rows of 16 columns before; B: 16 rows above, 4 rows of 32 before; C: 8 rows above, 2 of 32
      * before. */
     snprintf(text, sizeof text, "%" PRIu64 " %" PRIu64 " %" PRIu64, tiling_address(&command, &tile, OPERAND_A),
