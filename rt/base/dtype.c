@@ -6,6 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "vector.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -116,17 +118,12 @@ __attribute__((target("avx,f16c"))) static void f32_to_f16_f16c(const float *fro
     for (; i < count; i++)
         to[i] = f32_to_f16(from[i]);
 }
-
-static bool has_f16c(void)
-{
-    return __builtin_cpu_supports("avx2");              /* implies F16C, which clang cannot ask for */
-}
 #endif
 
 static void f16_to_f32_all(const uint16_t *from, float *to, size_t count)
 {
 #if defined(__x86_64__)
-    if (has_f16c()) {
+    if (vector_has_avx2()) {
         f16_to_f32_f16c(from, to, count);
         return;
     }
@@ -138,7 +135,7 @@ static void f16_to_f32_all(const uint16_t *from, float *to, size_t count)
 static void f32_to_f16_all(const float *from, uint16_t *to, size_t count)
 {
 #if defined(__x86_64__)
-    if (has_f16c()) {
+    if (vector_has_avx2()) {
         f32_to_f16_f16c(from, to, count);
         return;
     }
@@ -215,6 +212,42 @@ static int32_t limited_whole(int32_t value, int32_t least, int32_t most)
     return value < least ? least : value > most ? most : value;
 }
 
+/* As f32_odd, for many. What the rounding leaves over decides; multiplied, it is no denormal that f32 would lose. */
+VECTOR_BODY void f32_odd_all_body(const double *restrict from, float *restrict to, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        float near = (float)from[i], rest = (float)((from[i] - (double)near) * 0x1p100);
+        uint32_t bits = f32_bits(near), sign = f32_bits(rest) ^ bits, finite = (bits & 0x7f800000) != 0x7f800000;
+        uint32_t step = (uint32_t)(f32_bits(rest) << 1 != 0) & finite & ~bits, down = (uint32_t)((int32_t)sign >> 31);
+        to[i] = f32_of(bits + (((step & 1) ^ down) - down));
+    }
+}
+VECTOR_FUNCTION(f32_odd_all, (const double *from, float *to, size_t count), (from, to, count))
+
+/* Whole numbers of at most 32 bits, as limited() gives them. */
+VECTOR_BODY void limited_all_body(const double *restrict from, double least, double most, int32_t *restrict to,
+                                  size_t count)
+{
+    const double no_fraction = 0x1.8p52;
+    for (size_t i = 0; i < count; i++) {
+        double value = from[i];
+        value = value >= least ? value : value < least ? least : 0;
+        value = value <= most ? value : most;
+        to[i] = (int32_t)(value + no_fraction - no_fraction);
+    }
+}
+VECTOR_FUNCTION(limited_all, (const double *from, double least, double most, int32_t *to, size_t count),
+                (from, least, most, to, count))
+
+VECTOR_BODY void widen_all_body(const float *restrict from, double *restrict to, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        to[i] = (double)from[i];
+}
+VECTOR_FUNCTION(widen_all, (const float *from, double *to, size_t count), (from, to, count))
+
+enum { AT_ONCE = 256 };                                 /* elements that go by way of another type */
+
 /* A loop for each dtype. */
 #define EACH(name, statement)                                                                                          \
     case DTYPE_##name:                                                                                                 \
@@ -240,7 +273,6 @@ void dtype_to_f32(enum dtype dtype, const void *from, float *to, size_t count)
 
 void dtype_to_f64(enum dtype dtype, const void *from, double *to, size_t count)
 {
-    enum { AT_ONCE = 256 };
     if (dtype == DTYPE_i32) {
         for (size_t i = 0; i < count; i++)
             to[i] = FROM(int32_t);
@@ -250,8 +282,7 @@ void dtype_to_f64(enum dtype dtype, const void *from, double *to, size_t count)
     for (size_t first = 0; first < count; first += AT_ONCE) {
         size_t n = count - first < AT_ONCE ? count - first : AT_ONCE;
         dtype_to_f32(dtype, (const uint8_t *)from + first * dtype_bytes[dtype], some, n);
-        for (size_t i = 0; i < n; i++)
-            to[first + i] = (double)some[i];
+        widen_all(some, to + first, n);
     }
 }
 
@@ -305,10 +336,34 @@ void dtype_wrap_i32(enum dtype dtype, const int32_t *from, void *to, size_t coun
     }
 }
 
+/* At most AT_ONCE. */
+static void from_f64(enum dtype dtype, const double *from, void *to, size_t count)
+{
+    static const double least[DTYPES] = {[DTYPE_i32] = INT32_MIN, [DTYPE_i16] = INT16_MIN, [DTYPE_i8] = INT8_MIN};
+    static const double most[DTYPES] = {[DTYPE_i32] = INT32_MAX, [DTYPE_i16] = INT16_MAX, [DTYPE_i8] = INT8_MAX,
+                                        [DTYPE_u8] = UINT8_MAX};
+    union {
+        float odd[AT_ONCE];
+        int32_t whole[AT_ONCE];
+    } some;
+    if (dtype_is_float(dtype)) {
+        f32_odd_all(from, some.odd, count);
+        dtype_from_f32(dtype, some.odd, to, count);
+    } else {
+        limited_all(from, least[dtype], most[dtype], some.whole, count);
+        dtype_wrap_i32(dtype, some.whole, to, count);
+    }
+}
+
 void dtype_from_f64(enum dtype dtype, const double *from, void *to, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        put(dtype, from[i], to, i);
+    enum { FEW = 8 };                                   /* which take longer in bulk */
+    if (dtype == DTYPE_f32 || count < FEW)
+        for (size_t i = 0; i < count; i++)
+            put(dtype, from[i], to, i);
+    else
+        for (size_t i = 0; i < count; i += AT_ONCE)
+            from_f64(dtype, from + i, (uint8_t *)to + i * dtype_bytes[dtype], count - i < AT_ONCE ? count - i : AT_ONCE);
 }
 
 double dtype_wrapped(enum dtype dtype, int64_t whole)

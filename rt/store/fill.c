@@ -8,6 +8,9 @@
 #include <string.h>
 
 #include "base/dtype.h"
+#include "base/threads.h"
+#include "base/vector.h"
+#include "common/array.h"
 #include "kb/arith.h"
 #include "store.h"
 
@@ -29,11 +32,29 @@ static uint64_t mix(uint64_t x)
     return x ^ x >> 31;
 }
 
+/* The bits below 2^53 as a double: the halves become fractions of 2^84 and 2^52, which are then subtracted. */
+static double whole(uint64_t bits)
+{
+    union {
+        uint64_t bits;
+        double value;
+    } low = {(bits & UINT32_MAX) | UINT64_C(0x4330000000000000)}, high = {bits >> 32 | UINT64_C(0x4530000000000000)};
+    return high.value - (0x1p84 + 0x1p52) + low.value;
+}
+
 /* In [0, 1). */
 static double unit(uint64_t key, uint64_t i)
 {
-    return (double)(mix(key ^ i * UINT64_C(0xd1342543de82ef95)) >> 11) * 0x1p-53;
+    return whole(mix(key ^ i * UINT64_C(0xd1342543de82ef95)) >> 11) * 0x1p-53;
 }
+
+VECTOR_BODY void uniform_body(uint64_t key, uint64_t position, double low, double width, double *to, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        to[i] = low + width * unit(key, position + i);
+}
+VECTOR_FUNCTION(uniform, (uint64_t key, uint64_t position, double low, double width, double *to, size_t count),
+                (key, position, low, width, to, count))
 
 static double normal(uint64_t key, uint64_t i)
 {
@@ -41,13 +62,17 @@ static double normal(uint64_t key, uint64_t i)
     return sqrt(-2 * log(u)) * cos(2 * 3.14159265358979323846 * v);
 }
 
-static double value(const struct writer *w, uint64_t position)
+static void random_values(const struct writer *w, uint64_t position, double *to, size_t count)
 {
     const struct fill *f = w->fill;
-    if (f->kind == KB_NORMAL)
-        return f->x + f->y * normal(w->key, position);
-    double at = f->x + (f->y - f->x) * unit(w->key, position);
-    return dtype_is_float(f->tensor->dtype) ? at : floor(at);
+    if (f->kind == KB_NORMAL) {
+        for (size_t i = 0; i < count; i++)
+            to[i] = f->x + f->y * normal(w->key, position + i);
+        return;
+    }
+    uniform(w->key, position, f->x, f->y - f->x, to, count);
+    for (size_t i = 0; i < count && !dtype_is_float(f->tensor->dtype); i++)
+        to[i] = floor(to[i]);
 }
 
 static struct writer writer_of(const struct fill *fill)
@@ -66,31 +91,97 @@ static void write_elements(const struct writer *w, uint64_t position, uint64_t c
         memcpy(to, (const uint8_t *)w->fill->given + position * size, count * size);
         return;
     }
+    bool constant = w->fill->kind == KB_CONSTANT;
+    for (uint64_t i = 0; constant && i < CHUNK; i++)
+        values[i] = w->fill->x;
     for (uint64_t done = 0; done < count; done += CHUNK) {
         uint64_t chunk = kb_min(count - done, CHUNK);
-        for (uint64_t i = 0; i < chunk; i++)
-            values[i] = w->fill->kind == KB_CONSTANT ? w->fill->x : value(w, position + done + i);
-        dtype_from_f64(dtype, values, elements, chunk);
+        if (!constant)
+            random_values(w, position + done, values, chunk);
+        if (!constant || done == 0)
+            dtype_from_f64(dtype, values, elements, chunk);
         memcpy(to + done * size, elements, chunk * size);
     }
 }
 
-static void write_row(struct tensor_row row, void *arg)
+/* ---- into the store, on all threads */
+
+enum { BATCH_ELEMENTS = 1 << 15, WORTH_WAKING = 4 * BATCH_ELEMENTS, WORTH_POPULATING = 64 << 10 };
+
+/* Rows [first, end) of a shard. */
+struct batch {
+    const struct shard *shard;
+    uint64_t first, end;
+};
+
+struct batches {
+    struct ARRAY(struct batch) all;
+    struct writer writer;
+};
+
+static void add_batches(struct batches *batches, const struct shard *shard)
 {
-    const struct writer *w = arg;
-    store_reach(row.memory, row.offset + row.count * dtype_bytes[w->fill->tensor->dtype]);
-    write_elements(w, row.position, row.count, store_at(row.memory, row.offset));
+    uint64_t rows = tensor_rows(shard), at_once = rows ? BATCH_ELEMENTS / kb_ceil_div(shard->elements, rows) + 1 : 1;
+    for (uint64_t first = 0; first < rows; first += at_once)
+        *array_add(&batches->all) = (struct batch){shard, first, kb_min(first + at_once, rows)};
+}
+
+static void populate(uint32_t memory, uint64_t offset, uint64_t bytes)
+{
+    if (bytes >= WORTH_POPULATING)
+        store_populate(memory, offset, bytes);
+}
+
+static void write_batch(uint64_t i, unsigned thread, void *arg)
+{
+    const struct batches *batches = arg;
+    const struct tensor *tensor = batches->writer.fill->tensor;
+    const struct batch *batch = &batches->all.at[i];
+    struct tensor_row first = tensor_row(tensor, batch->shard, batch->first);
+    (void)thread;
+    populate(first.memory, first.offset, (batch->end - batch->first) * first.count * dtype_bytes[tensor->dtype]);
+    for (uint64_t i = batch->first; i < batch->end; i++) {
+        struct tensor_row row = tensor_row(tensor, batch->shard, i);
+        write_elements(&batches->writer, row.position, row.count, store_at(row.memory, row.offset));
+    }
+}
+
+/* Shard 1 + i gets what the first one has. */
+static void write_copy(uint64_t i, unsigned thread, void *arg)
+{
+    const struct tensor *tensor = arg;
+    const struct shard *from = &tensor->shard[0], *to = &tensor->shard[1 + i];
+    uint64_t bytes = to->elements * dtype_bytes[tensor->dtype];
+    (void)thread;
+    populate(to->memory, to->offset, bytes);
+    store_copy(to->memory, to->offset, from->memory, from->offset, bytes);
+}
+
+static void on_threads(uint64_t elements, uint64_t count, void (*f)(uint64_t i, unsigned thread, void *arg), void *arg)
+{
+    if (elements >= WORTH_WAKING)
+        threads_run(count, f, arg);
+    else
+        for (uint64_t i = 0; i < count; i++)
+            f(i, 0, arg);
 }
 
 void fill_write(const struct fill *fill)
 {
-    const struct tensor *tensor = fill->tensor;
-    const struct shard *shard = tensor->shard;
-    struct writer writer = writer_of(fill);
-    tensor_each_row(tensor, false, write_row, &writer);
-    for (uint32_t i = 1; tensor->place.split == KB_COPIES && i < tensor->shards; i++)
-        store_copy(shard[i].memory, shard[i].offset, shard[0].memory, shard[0].offset,
-                   shard[i].elements * dtype_bytes[tensor->dtype]);
+    struct tensor *tensor = fill->tensor;
+    struct batches batches = {.writer = writer_of(fill)};
+    bool copies = tensor->place.split == KB_COPIES && tensor->shards > 0;
+    for (uint32_t i = 0; i < tensor->shards; i++) {
+        const struct shard *shard = &tensor->shard[i];
+        if (shard->elements)
+            store_reach(shard->memory, shard->offset + shard->elements * dtype_bytes[tensor->dtype]);
+        if (!copies || i == 0)
+            add_batches(&batches, shard);
+    }
+    on_threads(tensor->elements, batches.all.count, write_batch, &batches);
+    if (copies)
+        on_threads(tensor->elements * (tensor->shards - 1), tensor->shards - 1, write_copy, tensor);
+    array_free(&batches.all);
 }
 
 /* Elements of a shard that may begin or end within a row of it. */

@@ -14,7 +14,8 @@ struct fill {
 /* The run's seed: every random value depends on it. */
 extern uint64_t fill_seed;
 
-/* Writes all values of a fill into the store, to every copy. The values are the same each time. */
+/* Writes all values of a fill into the store, to every copy, on all threads: not for one of them. The values are the same
+ * each time. */
 void fill_write(const struct fill *fill);
 
 /* Writes bytes [offset, offset + bytes) of a shard as the fill makes them. */

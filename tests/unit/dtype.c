@@ -78,6 +78,39 @@ static bool bulk(void)
     return good;
 }
 
+/* Any double, or one near the middle between two values of a narrow dtype, near its least or its largest value. */
+static double any_double(int i)
+{
+    static const double scales[] = {1, 100, 0x1p-14, 0x1p-24, 0x1p-126, 0x1p-133, 0x1p-149, 65536, 0x1p31, 0x1p127};
+    double value = scales[rand() % 10] * (rand() % 4096 - 2048) / 1024;
+    if (i % 3 == 0)
+        value *= 1 + ldexp(rand() % 3 - 1, -20 - rand() % 33);
+    if (i % 7 == 0) {
+        uint64_t bits = (uint64_t)rand() << 62 ^ (uint64_t)rand() << 31 ^ (uint64_t)rand();
+        memcpy(&value, &bits, sizeof value);
+    }
+    return i % 101 ? value : i % 2 ? (double)NAN : (double)-INFINITY;
+}
+
+/* Of f64, many give what each by itself gives, in every dtype. */
+static bool bulk_f64(void)
+{
+    enum { COUNT = 600 };
+    double from[COUNT];
+    uint8_t bulk[4 * COUNT], single[4 * COUNT];
+    bool good = true;
+    for (int round = 0; round < 200; round++)
+        for (enum dtype dtype = 0; dtype < DTYPES; dtype++) {
+            for (int i = 0; i < COUNT; i++) {
+                from[i] = any_double(i);
+                dtype_from_f64(dtype, &from[i], single + i * dtype_bytes[dtype], 1);
+            }
+            dtype_from_f64(dtype, from, bulk, COUNT);
+            good &= !memcmp(bulk, single, COUNT * (size_t)dtype_bytes[dtype]);
+        }
+    return good;
+}
+
 static bool beyond_range(void)
 {
     double asked[] = {65519.99, 65520, -1e300, 1e-300, 2.98e-8, 2.99e-8, INFINITY};
@@ -129,6 +162,7 @@ int main(void)
     expect(rounds(DTYPE_f16, 5, 0x7bff), "f16 rounds to nearest even everywhere, from f64 once");
     expect(rounds(DTYPE_bf16, 8, 0x7f7f), "bf16 rounds to nearest even everywhere, from f64 once");
     expect(bulk(), "bulk conversion equals single ones at any length and alignment");
+    expect(bulk_f64(), "bulk conversion of f64 equals single ones, near ties and near the ends of the range too");
     expect(beyond_range(), "f16 overflows to infinity, underflows to 0, keeps NaN");
     expect(integers(), "floats to integers round to even and saturate, NaN is 0");
     expect(from_integers(), "i32 to narrower integers saturates, to floats rounds");
