@@ -7,6 +7,7 @@
 
 #include "base/progress.h"
 #include "base/threads.h"
+#include "base/vector.h"
 #include "kb/arith.h"
 #include "product.h"
 #include "projection.h"
@@ -81,6 +82,20 @@ static double bound_of(const struct comparison *c, double expected, double error
 
 /* ---- elements */
 
+/* Expected elements from a position on. */
+struct expected {
+    uint64_t position, count;
+    const double *value;
+    const float *error;                                 /* NULL: 0 */
+};
+
+/* Where what is found about elements goes. */
+struct finding {
+    struct tally *tally;
+    uint64_t *bounds;
+    uint64_t copies;                                    /* that hold these elements: each counts as often */
+};
+
 /* The distance between two values: 0 between equal infinities and between two NaN, infinite between either of these and
  * any other value. */
 static double error_of(double got, double expected)
@@ -91,10 +106,11 @@ static double error_of(double got, double expected)
     return isnan(error) ? INFINITY : error;
 }
 
-static void compare_element(const struct comparison *c, struct tally *t, uint64_t position, double got, double expected,
-                            double bound)
+static void compare_element(const struct comparison *c, const struct finding *to, uint64_t position, double got,
+                            double expected, double bound)
 {
     enum dtype dtype = c->tensor->dtype;
+    struct tally *t = to->tally;
     double held = dtype_in_range(dtype, expected), error = error_of(got, held);
     bool close = dtype_close(dtype, got, expected, bound);
     if (!close && error > t->max_share * bound)
@@ -103,43 +119,144 @@ static void compare_element(const struct comparison *c, struct tally *t, uint64_
         t->max_error = error;                           /* not the distance of a large number to infinity */
     if (close)
         return;
-    if (t->wrong++ == 0 || position < t->position) {
+    if (t->wrong == 0 || position < t->position) {
         t->position = position;
         t->got = got;
         t->expected = held;
         t->allowed = bound;
     }
+    t->wrong += to->copies;
 }
 
-/* Expected elements from a position on. */
-struct expected {
-    uint64_t position, count;
-    const double *value;
-    const float *error;                                 /* NULL: 0 */
-};
-
-static void compare_piece(const struct comparison *c, struct tally *t, uint64_t *bounds, struct expected e,
-                          const double *got)
+/* Elements one by one. */
+static void compare_each(const struct comparison *c, const struct finding *to, struct expected e, const double *got)
 {
     enum dtype dtype = c->tensor->dtype;
+    struct tally *t = to->tally;
     bool wraps = c->ref->wraps && !dtype_is_float(dtype);
     for (uint64_t i = 0; i < e.count; i++) {
         double expected = wraps ? dtype_wrapped(dtype, (int64_t)e.value[i]) : e.value[i];
         double bound = bound_of(c, expected, e.error ? (double)e.error[i] : 0), error = fabs(got[i] - expected);
         t->nonzero |= expected != 0;
         if (isfinite(expected)) {
-            bounds[bound_class(bound)]++;
-            t->squares += expected * expected;
+            to->bounds[bound_class(bound)] += to->copies;
+            t->squares += expected * expected * (double)to->copies;
         }
         if (isfinite(error))
-            t->error_squares += error * error;
+            t->error_squares += error * error * (double)to->copies;
         if (error <= bound && error < (double)INFINITY) {
             t->max_error = error > t->max_error ? error : t->max_error;
             if (error > t->max_share * bound)
                 t->max_share = error / bound;
         } else {
-            compare_element(c, t, e.position + i, got[i], expected, bound);
+            compare_element(c, to, e.position + i, got[i], expected, bound);
         }
+    }
+}
+
+/* ---- a piece at once, if all of its elements are usual ones within their bounds */
+
+struct piece {
+    double off[PIECE], share[PIECE], bound[PIECE];
+};
+
+/* bound_of floats in standard deviations. An error of NULL is 0. */
+VECTOR_BODY void measure_body(struct piece *restrict piece, double unit, double least, const double *restrict value,
+                              const float *restrict error, const double *restrict got, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        double allowance = ERROR_MARGIN * (error ? (double)error[i] : 0) + DENORMALS, off = fabs(got[i] - value[i]);
+        double bound = rounding_bound_by(unit, least, fabs(value[i]) + allowance) + allowance;
+        piece->off[i] = off;
+        piece->bound[i] = bound;
+        piece->share[i] = fabs(off / bound);
+    }
+}
+VECTOR_FUNCTION(measure, (struct piece *piece, double unit, double least, const double *value, const float *error,
+                          const double *got, uint64_t count), (piece, unit, least, value, error, got, count))
+
+/* Numbers that are not negative are in the order of their bits; a NaN is the largest. */
+VECTOR_BODY void largest_body(const double *values, uint64_t count, double *largest)
+{
+    int64_t most = 0, bits;
+    for (uint64_t i = 0; i < count; i++) {
+        memcpy(&bits, values + i, sizeof bits);
+        most = bits > most ? bits : most;
+    }
+    memcpy(largest, &most, sizeof most);
+}
+VECTOR_FUNCTION(largest, (const double *values, uint64_t count, double *largest), (values, count, largest))
+
+VECTOR_BODY void add_squares_body(const double *values, uint64_t count, double *sum)
+{
+    enum { LANES = 4 };
+    double some[LANES] = {0};
+    uint64_t i = 0;
+    for (; i + LANES <= count; i += LANES)
+        for (unsigned lane = 0; lane < LANES; lane++)
+            some[lane] += values[i + lane] * values[i + lane];
+    for (; i < count; i++)
+        some[0] += values[i] * values[i];
+    *sum = some[0] + some[1] + (some[2] + some[3]);
+}
+VECTOR_FUNCTION(add_squares, (const double *values, uint64_t count, double *sum), (values, count, sum))
+
+/* Whether elements are finite, and exactly what is expected. */
+VECTOR_BODY void match_body(const double *value, const double *got, uint64_t count, bool *all)
+{
+    int64_t others = 0;
+    for (uint64_t i = 0; i < count; i++)
+        others |= !(got[i] - value[i] == 0);
+    *all = !others;
+}
+VECTOR_FUNCTION(match, (const double *value, const double *got, uint64_t count, bool *all), (value, got, count, all))
+
+static void add_piece(const struct finding *to, struct expected e, const struct piece *piece, double most_share)
+{
+    struct tally *t = to->tally;
+    double most_error, squares;
+    largest(piece->off, e.count, &most_error);
+    t->max_error = most_error > t->max_error ? most_error : t->max_error;
+    t->max_share = most_share > t->max_share ? most_share : t->max_share;
+    add_squares(piece->off, e.count, &squares);
+    t->error_squares += squares * (double)to->copies;
+    for (uint64_t i = 0; i < e.count; i++)
+        to->bounds[bound_class(piece->bound[i])] += to->copies;
+}
+
+static void add_expected(const struct finding *to, struct expected e)
+{
+    double squares;
+    add_squares(e.value, e.count, &squares);
+    to->tally->squares += squares * (double)to->copies;
+    for (uint64_t i = 0; i < e.count && !to->tally->nonzero; i++)
+        to->tally->nonzero = e.value[i] != 0;
+}
+
+/* At most PIECE elements. */
+static void compare_piece(const struct comparison *c, const struct finding *to, struct expected e, const double *got)
+{
+    const struct reference *ref = c->ref;
+    enum dtype dtype = c->tensor->dtype;
+    bool floats = dtype_is_float(dtype), all = false;
+    if ((floats ? ref->exact && error_mode != ERRORS_PLAIN && (ref->dtype == dtype || !e.error) : !ref->wraps && !e.error))
+        match(e.value, got, e.count, &all);
+    if (all) {
+        to->bounds[bound_class(0)] += e.count * to->copies;
+        add_expected(to, e);
+        return;
+    }
+    struct piece piece;
+    double most_share = INFINITY;
+    if (floats && error_mode == ERRORS_STATISTICAL && !ref->exact && !ref->given) {
+        measure(&piece, error_unit[dtype], error_least[dtype], e.value, e.error, got, e.count);
+        largest(piece.share, e.count, &most_share);
+    }
+    if (most_share < 1) {
+        add_piece(to, e, &piece, most_share);
+        add_expected(to, e);
+    } else {
+        compare_each(c, to, e, got);
     }
 }
 
@@ -185,8 +302,7 @@ static void each_part(const struct tensor *tensor, uint64_t first, uint64_t end,
 
 struct panel {
     const struct comparison *comparison;
-    struct tally *tally;
-    uint64_t *bounds;
+    struct finding finding;
     struct expected expected;
     double *got;                                        /* where elements are copied to, of a whole panel */
 };
@@ -201,7 +317,7 @@ static void compare_part(struct part part, void *arg)
         struct expected e = {part.position + done, count, p->expected.value + at,
                              p->expected.error ? p->expected.error + at : NULL};
         dtype_to_f64(dtype, part.at + done * dtype_bytes[dtype], got, count);
-        compare_piece(p->comparison, p->tally, p->bounds, e, got);
+        compare_piece(p->comparison, &p->finding, e, got);
     }
 }
 
@@ -211,9 +327,35 @@ static void copy_part(struct part part, void *arg)
     dtype_to_f64(p->comparison->tensor->dtype, part.at, p->got + (part.position - p->expected.position), part.count);
 }
 
+/* The elements of a copy from a position on, which have no gaps. */
+static const void *copy_at(const struct tensor *tensor, uint32_t shard, uint64_t position)
+{
+    const struct shard *copy = &tensor->shard[shard];
+    return store_at(copy->memory, copy->offset + position * dtype_bytes[tensor->dtype]);
+}
+
+/* Copies that hold the same bytes as the first one are compared with it. */
+static void compare_copies(struct panel *p)
+{
+    const struct tensor *tensor = p->comparison->tensor;
+    uint64_t first = p->expected.position, end = first + p->expected.count, alike = 1;
+    for (uint32_t i = 1; i < tensor->shards; i++)
+        if (memcmp(copy_at(tensor, i, first), copy_at(tensor, 0, first), (end - first) * dtype_bytes[tensor->dtype]))
+            shard_parts(tensor, &tensor->shard[i], first, end, compare_part, p);
+        else
+            alike++;
+    p->finding.copies = alike;
+    shard_parts(tensor, &tensor->shard[0], first, end, compare_part, p);
+    p->finding.copies = 1;
+}
+
 static void compare_expected(struct panel *p)
 {
-    each_part(p->comparison->tensor, p->expected.position, p->expected.position + p->expected.count, compare_part, p);
+    const struct tensor *tensor = p->comparison->tensor;
+    if (tensor->place.split == KB_COPIES)
+        compare_copies(p);
+    else
+        each_part(tensor, p->expected.position, p->expected.position + p->expected.count, compare_part, p);
 }
 
 /* Some rows of a product, element by element. */
@@ -253,11 +395,11 @@ static void compare_product(struct panel *p, uint64_t i)
     } else {
         uint64_t sample = (i * UINT64_C(0x9e3779b97f4a7c15) >> 32) % rows.rows;
         compare_product_rows(p, (struct product_panel){rows.row + sample, 1});
-        p->tally->sampled = c->ref->columns;
-        p->tally->error_squares = found.error_squares;
-        p->tally->squares = found.squares;
+        p->finding.tally->sampled = c->ref->columns;
+        p->finding.tally->error_squares = found.error_squares;
+        p->finding.tally->squares = found.squares;
         for (unsigned class = 0; class < BOUND_CLASSES; class++)
-            p->bounds[class] += limits[class];
+            p->finding.bounds[class] += limits[class];
     }
     free(limits), free(p->got);
 }
@@ -266,7 +408,8 @@ static void compare_panel(uint64_t i, unsigned thread, void *arg)
 {
     const struct comparison *c = arg;
     const struct reference *ref = c->ref;
-    struct panel p = {.comparison = c, .tally = &c->tally[i], .bounds = c->bounds + thread * (uint64_t)BOUND_CLASSES};
+    struct panel p = {.comparison = c,
+                      .finding = {&c->tally[i], c->bounds + thread * (uint64_t)BOUND_CLASSES, 1}};
     if (ref->product) {
         compare_product(&p, i);
     } else {

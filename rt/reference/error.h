@@ -32,16 +32,21 @@ void error_mode_option(const char *text);
 extern const double error_unit[DTYPES], error_least[DTYPES];
 
 /* The largest error of rounding a value to a dtype: half of the distance between its neighbours, which is the same from a
- * power of two to the next. */
+ * power of two to the next. `unit` and `least` are those of the dtype. */
+static inline double rounding_bound_by(double unit, double least, double value)
+{
+    union {
+        double value;
+        uint64_t bits;
+    } power_of_two = {value};
+    power_of_two.bits &= UINT64_C(0x7ff) << 52;
+    double half = unit * power_of_two.value;
+    return half > least ? half : least;
+}
+
 static inline double rounding_bound(enum dtype dtype, double value)
 {
-    uint64_t bits;
-    double power_of_two;
-    memcpy(&bits, &value, sizeof bits);
-    bits &= UINT64_C(0x7ff) << 52;
-    memcpy(&power_of_two, &bits, sizeof power_of_two);
-    double half = error_unit[dtype] * power_of_two;
-    return half > error_least[dtype] ? half : error_least[dtype];
+    return rounding_bound_by(error_unit[dtype], error_least[dtype], value);
 }
 
 static inline double error_power(double error)
