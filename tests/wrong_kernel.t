@@ -23,6 +23,8 @@ def wrong(program):
     ended = run(program, "run", "wrong", "--data", "off")
     ok(ended.returncode == 0 and "not checked" in ended.stdout, "with --data off a wrong tile is not looked for",
        ended.said)
+    ended, made = result(program, "wrong", "wrong=false")
+    ok(0.3 < made["verify"][0]["max_share"] < 1, "the result has the largest share of its bound that an error is", made["verify"])
     ended, made = result(program, "wrong")
     check = made["verify"][0]
     first = check["first_wrong"]
@@ -33,6 +35,15 @@ def wrong(program):
     ended, made = result(program, "far_apart")
     ok(ended.returncode == 1 and made["verify"][0]["first_wrong"]["index"] == "[70000]" and made["verify"][0]["wrong"] == 2,
        "the first wrong element is that of the first part that has one", made["verify"])
+
+
+def copies(program, pes):
+    """Every element of every copy counts, whichever copies are equal."""
+    for first, end in (0, 1), (1, 2), (0, pes), (pes - 1, pes), (1, pes), (0, 0):
+        ended, made = result(program, "unequal", f"first={first}", f"end={end}")
+        found = made["verify"][0]
+        ok(found.get("wrong", 0) == 300 * (end - first) and ended.returncode == (end > first),
+           f"copies of ranks {first} to {end} of {pes} are wrong", found)
 
 
 # mistake: its message; {} is the place of a line that is marked with the mistake.
@@ -75,4 +86,10 @@ def many_pes():
     faulty(made, "128 PEs", "*", 128)
 
 
-suite(lambda: wrong(small_machine("wrong", [SOURCE])), many_pes)
+def few_pes():
+    made = small_machine("wrong", [SOURCE])
+    wrong(made)
+    copies(made, 4)
+
+
+suite(few_pes, many_pes)

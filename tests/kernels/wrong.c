@@ -52,3 +52,28 @@ KB_BENCH(far_apart, "two wrong elements of a large tensor, in parts that several
         values[i] = i == 70000 || i == 140000 ? 2 : 1;
     kb_expect_close(x, kb_ref_given(values, kb_1d(SIZE)));
 }
+
+struct unequal_args {
+    kb_tensor y;
+    uint64_t first, end;
+};
+
+/* Of equal copies, those of some ranks are wrong. */
+KB_KERNEL(unequal, struct unequal_args)
+{
+    struct tl_shard y = tl_alloc(tl, KB_f16, 300);
+    bool wrong = tl_pe(tl) >= arg->first && tl_pe(tl) < arg->end;
+    tl_add(tl, y, tl_load(tl, tl_my_shard(tl, arg->y)), tl_number(wrong ? 1.5 : 1));
+    tl_store(tl, tl_my_shard(tl, arg->y), y);
+}
+
+KB_BENCH(unequal, "equal copies, some of them wrong", KB_INT(first, 0, 0, 100, "rank with a wrong copy"),
+         KB_INT(end, 1, 0, 100, "the rank behind the last one"))
+{
+    struct kb_pes all = kb_pes("*");
+    kb_tensor y = kb_tensor_new("y", KB_f16, kb_1d(300), kb_copies(KB_HBM, all));
+    kb_fill_uniform(y, -1, 1);
+    kb_ref expected = kb_ref_binary("add", y, 1.0);
+    kb_wait(kb_launch(unequal, all, &(struct unequal_args){y, kb_int(first), kb_int(end)}));
+    kb_expect_close(y, expected);
+}
