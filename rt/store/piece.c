@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/fail.h"
 #include "kb/arith.h"
 #include "operation.h"
@@ -68,7 +69,7 @@ struct interval_kind piece_kind = {
 
 /* ---- patches */
 
-enum { COPIES = 32, DEEPEST = 32 };                     /* over one patch; patches in patches */
+enum { FEW_COPIES = 32, MANY_COPIES = 1024, LAYERS = 4, DEEPEST = 32 };
 
 /* A strided copy and the bytes that it copies. */
 struct patch_copy {
@@ -77,15 +78,17 @@ struct patch_copy {
     struct interval_map source;
 };
 
+struct laid {
+    struct patch_copy *copy;
+    uint64_t at;                                        /* in the patch */
+};
+
 struct patch {
     uint32_t holders, depth;                            /* depth: of patches in it, and 1 */
     uint64_t bytes;
     struct interval_map map;                            /* what the copies are laid over */
-    uint32_t copies;
-    struct laid {
-        struct patch_copy *copy;
-        uint64_t at;                                    /* in the patch */
-    } laid[COPIES];
+    struct ARRAY(struct laid) copies;
+    uint64_t copied;                                    /* bytes of all copies */
 };
 
 static struct pool patches, copies;
@@ -119,8 +122,9 @@ void patch_drop(struct patch *patch)
     if (--patch->holders)
         return;
     interval_clear(&patch->map);
-    for (uint32_t i = 0; i < patch->copies; i++)
-        copy_drop(patch->laid[i].copy);
+    for (size_t i = 0; i < patch->copies.count; i++)
+        copy_drop(patch->copies.at[i].copy);
+    array_free(&patch->copies);
     pool_give_back(&patches, patch);
 }
 
@@ -149,13 +153,14 @@ static void flatten(struct interval_map *map);
 /* Makes the copies: the map holds all, without a patch in it. */
 static void patch_apply(struct patch *patch)
 {
-    for (uint32_t i = 0; i < patch->copies; i++) {
-        struct patch_copy *copy = patch->laid[i].copy;
-        struct run_copier copier = {&patch->map, &copy->source, patch->laid[i].at};
+    for (size_t i = 0; i < patch->copies.count; i++) {
+        struct patch_copy *copy = patch->copies.at[i].copy;
+        struct run_copier copier = {&patch->map, &copy->source, patch->copies.at[i].at};
         view_each_run_of_two(&copy->to, &copy->from, copy_run, &copier);
         copy_drop(copy);
     }
-    patch->copies = 0;
+    array_free(&patch->copies);
+    patch->copied = 0;
     if (patch->depth > 1)
         flatten(&patch->map);
     patch->depth = 1;
@@ -178,7 +183,8 @@ static void flatten(struct interval_map *map)
 static void lay(struct patch *patch, struct patch_copy *copy, uint64_t at)
 {
     copy->holders++;
-    patch->laid[patch->copies++] = (struct laid){copy, at};
+    *array_add(&patch->copies) = (struct laid){copy, at};
+    patch->copied += view_bytes_of(&copy->to);
 }
 
 /* Takes the copies of a patch that lies in this one as a whole, so that they can be replaced one by one. */
@@ -186,11 +192,12 @@ static void lift(struct patch *patch, const struct piece *piece)
 {
     struct patch *inner = piece->patch;
     uint64_t at = piece->interval.begin;
-    if (piece->offset || piece->interval.end - at != inner->bytes || patch->copies + inner->copies > COPIES)
+    if (piece->offset || piece->interval.end - at != inner->bytes
+        || patch->copies.count + inner->copies.count > FEW_COPIES)
         return;
     patch_hold(inner);
-    for (uint32_t i = 0; i < inner->copies; i++)
-        lay(patch, inner->laid[i].copy, at + inner->laid[i].at);
+    for (size_t i = 0; i < inner->copies.count; i++)
+        lay(patch, inner->copies.at[i].copy, at + inner->copies.at[i].at);
     interval_copy(&patch->map, at, &inner->map, 0, inner->bytes);
     patch_drop(inner);
 }
@@ -207,8 +214,8 @@ struct patch *patch_new(const struct interval_map *map, uint64_t offset, uint64_
             lift(patch, piece);
     }
     deepen(patch, &patch->map);
-    for (uint32_t i = 0; i < patch->copies; i++)
-        deepen(patch, &patch->laid[i].copy->source);
+    for (size_t i = 0; i < patch->copies.count; i++)
+        deepen(patch, &patch->copies.at[i].copy->source);
     return patch;
 }
 
@@ -225,15 +232,25 @@ static bool covers(const struct view *view, const struct view *other)
 /* Removes the copies whose bytes another one will write. */
 static void remove_hidden(struct patch *patch, const struct view *to)
 {
-    uint32_t left = 0;
-    for (uint32_t i = 0; i < patch->copies; i++) {
-        struct laid laid = patch->laid[i];
-        if (laid.at == to->offset && covers(to, &laid.copy->to))
+    size_t left = 0;
+    for (size_t i = 0; i < patch->copies.count; i++) {
+        struct laid laid = patch->copies.at[i];
+        if (laid.at == to->offset && covers(to, &laid.copy->to)) {
+            patch->copied -= view_bytes_of(&laid.copy->to);
             copy_drop(laid.copy);
-        else
-            patch->laid[left++] = laid;
+        } else {
+            patch->copies.at[left++] = laid;
+        }
     }
-    patch->copies = left;
+    patch->copies.count = left;
+}
+
+/* Copies that lie beside one another, such as the columns of a matrix, are fewer than the pieces that they would become.
+ * Many that hide one another are not. */
+static bool has_too_many_copies(const struct patch *patch)
+{
+    size_t count = patch->copies.count;
+    return count >= MANY_COPIES || (count >= FEW_COPIES && patch->copied / LAYERS > patch->bytes);
 }
 
 void patch_add(struct patch *patch, const struct view *to, const struct view *from, const struct interval_map *source,
@@ -245,7 +262,7 @@ void patch_add(struct patch *patch, const struct view *to, const struct view *fr
     copy->from.offset -= offset;
     interval_copy(&copy->source, 0, source, offset, bytes);
     remove_hidden(patch, to);
-    if (patch->copies == COPIES)
+    if (has_too_many_copies(patch))
         patch_apply(patch);
     lay(patch, copy, to->offset);
     deepen(patch, &copy->source);
