@@ -9,7 +9,16 @@
 
 static struct ARRAY(const char *) unknown;              /* names that the machine lacks */
 
-uint16_t op_number(const char *name)
+/* The op that a text at this address named last: calls name ops by a few literals. */
+enum { CACHED = 64 };
+static uint16_t cached[CACHED];
+
+static uint16_t *cached_of(const char *name)
+{
+    return &cached[(uintptr_t)name / 4 % CACHED];
+}
+
+static uint16_t op_find(const char *name)
 {
     for (uint32_t i = 0; i < kb_shape.ops; i++)
         if (!strcmp(kb_op_names[i], name))
@@ -19,6 +28,14 @@ uint16_t op_number(const char *name)
             return kb_shape.ops + i;
     *array_add(&unknown) = arena_text(name, strlen(name));
     return kb_shape.ops + unknown.count - 1;
+}
+
+uint16_t op_number(const char *name)
+{
+    uint16_t *op = cached_of(name);
+    if (!op_known(*op) || strcmp(kb_op_names[*op], name))
+        *op = op_find(name);
+    return *op;
 }
 
 const char *op_name(uint16_t op)

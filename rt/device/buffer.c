@@ -20,7 +20,7 @@ struct data_copy {
 
 static uint32_t own_tcm(const struct tl *tl)
 {
-    return memory_tcm(pe_number(tl->pe));
+    return device_state(tl)->tcm;
 }
 
 void buffer_free_all(struct tl *tl)
@@ -112,7 +112,7 @@ const void *tl_data_at(struct tl *tl, struct tl_shard shard, const char *file, u
     if (view.memory != own_tcm(tl))
         call_error(&call, "the buffer at %s is not in this PE's TCM: load it first", address_name(shard.addr));
     hazards_check_read(&call, &view);
-    oplog_settle(false, pe_number(tl->pe));
+    oplog_settle(false, state->pe);
     uint64_t bytes = view_bytes_of(&view);
     struct data_copy *copy = malloc(sizeof *copy + bytes);
     if (!copy)

@@ -14,13 +14,6 @@
 #include "oplog/log.h"
 #include "races/race.h"
 
-struct call call_of(struct tl *tl, const char *name, const char *file, uint32_t line)
-{
-    struct call call = {tl, {name, file, line}};
-    kernel_calls(tl, call.site);
-    return call;
-}
-
 void call_fault(const struct call *call, enum fault code, const char *format, ...)
 {
     char text[800];
@@ -48,6 +41,16 @@ struct range call_range(const struct call *call, const char *what, uint64_t addr
     return range;
 }
 
+/* Says what is wrong with the size or the stride of an axis. */
+static _Noreturn void axis_fault(const struct call *call, const char *what, uint64_t size, bool too_many)
+{
+    if (size == 0)
+        call_error(call, "%s is empty", what);
+    if (too_many)
+        call_error(call, "%s has more elements than any memory", what);
+    call_error(call, "the elements of %s reach further than any memory", what);
+}
+
 struct view call_shape(const struct call *call, const char *what, const struct tl_shard *shard)
 {
     if (shard->rank < 1 || shard->rank > KB_RANK || shard->dtype >= DTYPES)
@@ -55,18 +58,16 @@ struct view call_shape(const struct call *call, const char *what, const struct t
     struct view view = {.dtype = shard->dtype, .rank = shard->rank, .shape = {1, 1, 1, 1}};
     uint64_t elements = 1, last = 0, reach;             /* each stays below the size of the largest memory */
     for (uint32_t axis = 0; axis < shard->rank; axis++) {
-        uint64_t size = shard->shape[axis];
-        if (size == 0)
-            call_error(call, "%s is empty", what);
-        if (__builtin_mul_overflow(elements, size, &elements) || elements >> OFFSET_BITS)
-            call_error(call, "%s has more elements than any memory", what);
-        if (__builtin_mul_overflow(size - 1, shard->stride[axis], &reach)
-            || (last += reach) >> OFFSET_BITS || reach >> OFFSET_BITS)
-            call_error(call, "the elements of %s reach further than any memory", what);
+        uint64_t size = shard->shape[axis], stride = size > 1 ? shard->stride[axis] : 0;
+        bool too_many = __builtin_mul_overflow(elements, size, &elements) || elements >> OFFSET_BITS;
+        bool too_far = __builtin_mul_overflow(size - 1, stride, &reach) || (last += reach) >> OFFSET_BITS
+                       || reach >> OFFSET_BITS;
+        if (__builtin_expect(size == 0 || too_many || too_far, 0))
+            axis_fault(call, what, size, too_many);
         view.shape[axis] = size;
-        view.stride[axis] = size > 1 ? shard->stride[axis] : 0;
+        view.stride[axis] = stride;
     }
-    if (shard->addr % dtype_bytes[shard->dtype])
+    if (shard->addr & (uint64_t)(dtype_bytes[shard->dtype] - 1))            /* a power of two */
         call_fault(call, FAULT_BAD_ADDRESS, "%s at %s is not aligned to %s", what, address_name(shard->addr),
                    dtype_words[shard->dtype]);
     return view;
@@ -96,8 +97,15 @@ static void check_physical(const struct call *call, const char *what, const stru
 void call_place_buffer(const struct call *call, const char *what, const struct tl_shard *shard, struct view *view)
 {
     check_physical(call, what, shard);
-    call_place(call, what, shard, view);
-    if (view->memory != memory_tcm(pe_number(call->tl->pe)))
+    const struct device_state *state = device_state(call->tl);
+    uint64_t offset = shard->addr - state->tcm_address, span = view_span(view), bytes = kb_attrs.pe_tcm_size_bytes;
+    if (offset < bytes && span <= bytes - offset && offset >= kb_attrs.pe_tcm_reserved_bytes) {
+        view->memory = state->tcm;                      /* as call_place finds, without taking the address apart */
+        view->offset = offset;
+    } else {
+        call_place(call, what, shard, view);
+    }
+    if (view->memory != state->tcm)
         call_error(call, "%s at %s is not in this PE's TCM", what, address_name(shard->addr));
     hazards_check_use(call, view);
 }
@@ -169,7 +177,7 @@ void call_after(const struct call *call, tl_handle handle)
     struct device_state *state = device_state(call->tl);
     uint32_t number = call_number(call, handle);
     if (races_on)
-        hb_after(pe_number(call->tl->pe), number);
+        hb_after(device_state(call->tl)->pe, number);
     *array_add(&state->after) = number;
 }
 
@@ -178,7 +186,7 @@ void call_wait(const struct call *call, tl_handle handle)
     uint32_t number = call_number(call, handle);
     kernel_wait(call->tl, number);
     if (races_on)
-        hb_waited(pe_number(call->tl->pe), number);
+        hb_waited(device_state(call->tl)->pe, number);
 }
 
 /* Records an effect of the next command; of a receive only the call, for it has no effect before its completion. Returns
@@ -189,7 +197,7 @@ static struct op_ref *record(const struct call *call, struct op *op, bool receiv
     bool is_message = receives || (op->kind == OPKIND_memory && op->copy.to.memory == store_messages());
     if (state->keeps_next_out && !is_message)
         return NULL;
-    op->pe = pe_number(call->tl->pe);
+    op->pe = state->pe;
     op->serial = call->tl->serial;
     op->request = call->tl->request;
     op->command = call->tl->commands;
@@ -200,7 +208,7 @@ static struct op_ref *record(const struct call *call, struct op *op, bool receiv
     op->afters = state->after.count;
     struct op_ref *recorded = receives ? oplog_call(op) : oplog_add(op);
     if (races_on)
-        race_called(pe_number(call->tl->pe), op->command, recorded, op, receives);
+        race_called(state->pe, op->command, recorded, op, receives);
     else
         race_not_called();
     return recorded;
@@ -226,7 +234,7 @@ tl_handle call_submit_recorded(const struct call *call, struct request *ask, str
     }
     state->keeps_next_out = state->keeps_out;
     if (races_on)
-        hb_submitted(pe_number(call->tl->pe));
+        hb_submitted(state->pe);
     ask->file = call->site.file;
     ask->line = call->site.line;
     ask->record = op_ref_hold(recorded);

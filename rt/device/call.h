@@ -14,7 +14,12 @@ struct call {
 };
 
 /* Every call of the device library begins with it. KERNEL_ERROR if `tl` is not that of the kernel that runs. */
-struct call call_of(struct tl *tl, const char *name, const char *file, uint32_t line);
+static inline struct call call_of(struct tl *tl, const char *name, const char *file, uint32_t line)
+{
+    struct call call = {tl, {name, file, line}};
+    kernel_calls(tl, call.site);
+    return call;
+}
 
 /* Stops the kernel with a KERNEL_ERROR, or with another fault. The message names the call and its place. */
 #define call_error(call, ...) call_fault(call, FAULT_KERNEL_ERROR, __VA_ARGS__)

@@ -29,17 +29,20 @@ static void state_free(struct tl *tl)
 void device_run(struct tl *tl, const void *arg)
 {
     const struct kernel_start *start = arg;
-    tl->data = arena_alloc(1, sizeof(struct device_state));
+    struct device_state *state = tl->data = arena_alloc(1, sizeof *state);
+    state->pe = pe_number(tl->pe);
+    state->tcm = memory_tcm(state->pe);
+    state->tcm_address = memory_address(state->tcm, 0);
     hazards_begin(tl);
     if (races_on)
-        hb_kernel_begins(pe_number(tl->pe), start->known);
+        hb_kernel_begins(state->pe, start->known);
     start->kernel->body(tl, start->arg);
     state_free(tl);
     if (!races_on)
         return;
     while (tl->first)                                   /* costs no time: the end of a kernel waits for them anyway */
         kernel_wait(tl, tl->first->number);
-    race_kernel_ended(pe_number(tl->pe));
+    race_kernel_ended(device_state(tl)->pe);
 }
 
 void device_reset(void)

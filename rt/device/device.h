@@ -16,6 +16,8 @@ struct kernel_start {
 
 /* A running kernel's state, in its tl's `data`. */
 struct device_state {
+    uint32_t pe, tcm;                                   /* number of its PE, and of that one's TCM */
+    uint64_t tcm_address;
     struct data_copy *copies;                           /* that tl_data returned (buffer.c) */
     struct hazards hazards;
     struct ARRAY(uint32_t) after;                       /* numbers of the commands that the next one depends on */

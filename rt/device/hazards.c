@@ -124,7 +124,7 @@ void hazards_allocated(struct tl *tl, uint64_t offset, uint64_t bytes)
 
 static uint32_t own_tcm(const struct call *call)
 {
-    return memory_tcm(pe_number(call->tl->pe));
+    return device_state(call->tl)->tcm;
 }
 
 static bool conflicts(const struct outstanding *transfer, const struct placed_runs *bytes, uint64_t *first)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "call.h"
+#include "device.h"
 #include "machine/pe.h"
 #include "machine/tiling.h"
 #include "store/tensor.h"
@@ -11,7 +12,7 @@
 
 uint32_t tl_shards_at(kb_tensor tensor, const char *file, uint32_t line)
 {
-    struct call call = {kernel_running(), {"tl_shards", file, line}};
+    struct call call = {all_kernels.running, {"tl_shards", file, line}};
     if (!call.tl)                                       /* called by the host */
         tensor_check(call.site, tensor);
     else if (!tensor)
@@ -34,7 +35,7 @@ struct tl_shard tl_my_shard_at(struct tl *tl, kb_tensor tensor, const char *file
     struct call call = call_of(tl, "tl_my_shard", file, line);
     if (!tensor)
         call_error(&call, "there is no tensor");
-    uint32_t pe = pe_number(tl->pe), low = 0, high = tensor->shards;
+    uint32_t pe = device_state(tl)->pe, low = 0, high = tensor->shards;
     while (low < high) {                                /* shards are sorted by PE */
         uint32_t middle = low + (high - low) / 2;
         if (tensor->shard[middle].pe < pe)
@@ -55,25 +56,25 @@ static void check_axis(const struct call *call, const struct tl_shard *shard, ui
         call_error(call, "a shard of %u axes has no axis %u", shard->rank, axis);
 }
 
-static struct tl_shard slice(const struct call *call, struct tl_shard shard, uint32_t axis, uint64_t first,
-                            uint64_t count)
+/* Makes a shard `count` indices of an axis, from `first` on. */
+static void slice(const struct call *call, struct tl_shard *shard, uint32_t axis, uint64_t first, uint64_t count)
 {
-    check_axis(call, &shard, axis);
-    if (first > shard.shape[axis] || count > shard.shape[axis] - first)
+    check_axis(call, shard, axis);
+    if (first > shard->shape[axis] || count > shard->shape[axis] - first)
         call_error(call, "%" PRIu64 " indices from %" PRIu64 " on, but axis %u has %" PRIu64, count, first, axis,
-                   shard.shape[axis]);
-    uint64_t bytes = first * shard.stride[axis] * dtype_bytes[shard.dtype];
-    shard.addr = shard.is_virtual ? shard.addr + bytes : address_add(shard.addr, bytes);
-    shard.first[axis] += first;
-    shard.shape[axis] = count;
-    return shard;
+                   shard->shape[axis]);
+    uint64_t bytes = first * shard->stride[axis] * dtype_bytes[shard->dtype];
+    shard->addr = shard->is_virtual ? shard->addr + bytes : address_add(shard->addr, bytes);
+    shard->first[axis] += first;
+    shard->shape[axis] = count;
 }
 
 struct tl_shard tl_part_at(struct tl *tl, struct tl_shard shard, uint32_t axis, uint64_t first, uint64_t count,
                            const char *file, uint32_t line)
 {
     struct call call = call_of(tl, "tl_part", file, line);
-    return slice(&call, shard, axis, first, count);
+    slice(&call, &shard, axis, first, count);
+    return shard;
 }
 
 struct tl_shard tl_every_at(struct tl *tl, struct tl_shard shard, uint32_t axis, uint64_t first, uint64_t step,
@@ -85,7 +86,7 @@ struct tl_shard tl_every_at(struct tl *tl, struct tl_shard shard, uint32_t axis,
         call_error(&call, "the step is 0");
     if (first >= shard.shape[axis])
         call_error(&call, "the first index is %" PRIu64 ", but axis %u has %" PRIu64, first, axis, shard.shape[axis]);
-    shard = slice(&call, shard, axis, first, shard.shape[axis] - first);
+    slice(&call, &shard, axis, first, shard.shape[axis] - first);
     shard.shape[axis] = (shard.shape[axis] - 1) / step + 1;
     if (shard.shape[axis] > 1)                          /* then the step was shorter than the axis: no overflow */
         shard.stride[axis] *= step;

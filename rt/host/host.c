@@ -56,9 +56,9 @@ void host_calls(struct call_site call)
 
 void host_only(struct call_site call)
 {
-    if (kernel_running() && coroutine_strayed())        /* it has jumped into the bench, and does not return from here */
+    if (all_kernels.running && coroutine_strayed())        /* it has jumped into the bench, and does not return from here */
         coroutine_suspend(coroutine_current());
-    if (kernel_running())
+    if (all_kernels.running)
         misuse(call.file, call.line, "%s is for the host; a kernel cannot call it", call.name);
     host_calls(call);
 }

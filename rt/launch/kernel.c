@@ -31,14 +31,8 @@ static void kernel_body(void *arg)
         kernel_wait(tl, tl->first->number);
 }
 
-static struct tl *running;
+struct kernels all_kernels;
 static uint32_t serials;                                /* given out */
-static uint64_t calls;                                  /* of the device library */
-
-struct tl *kernel_running(void)
-{
-    return running;
-}
 
 static void kernel_end(struct tl *tl)
 {
@@ -52,9 +46,9 @@ static void kernel_run(struct tl *tl)
 {
     if (tl->failure.set)
         return;
-    running = tl;
+    all_kernels.running = tl;
     enum coroutine_end end = coroutine_resume(tl->coro);
-    running = NULL;
+    all_kernels.running = NULL;
     if (end == COROUTINE_LOST)
         kernel_lost(tl);
     if (end != COROUTINE_RETURNED)
@@ -267,23 +261,16 @@ const char *kernel_last_call(const struct tl *tl)
     return arena_printf("its last call is %s, at %s:%u", tl->call.name, tl->call.file, (unsigned)tl->call.line);
 }
 
-uint64_t kernel_calls_made(void)
+void kernel_call_stops(struct tl *tl, struct call_site call)
 {
-    return calls;
-}
-
-void kernel_calls(struct tl *tl, struct call_site call)
-{
-    calls++;
-    if (!running)
+    if (!all_kernels.running)
         misuse_of(call, "it is for kernels; a bench cannot call it");
-    if (tl != running)
-        kernel_fault(running, FAULT_KERNEL_ERROR, call.file, call.line,
+    if (tl != all_kernels.running)
+        kernel_fault(all_kernels.running, FAULT_KERNEL_ERROR, call.file, call.line,
                      "%s: tl belongs to another kernel or PE; it is not the one that this kernel was called with", call.name);
     tl->call = call;
     observe_call_begins(tl);
-    if (loop_poll.ends)
-        kernel_stop(tl);
+    kernel_stop(tl);
 }
 
 static void faulted(const struct command *command, enum fault code, enum node_kind part, const char *text)
@@ -294,7 +281,7 @@ static void faulted(const struct command *command, enum fault code, enum node_ki
 
 /* ---- submission */
 
-static const struct submitter kernels = {completed, faulted};
+static const struct submitter submitter = {completed, faulted};
 
 struct command *kernel_submit(struct tl *tl, const struct request *ask)
 {
@@ -302,7 +289,7 @@ struct command *kernel_submit(struct tl *tl, const struct request *ask)
     struct command *command = command_new(ask);
     command->ask.serial = tl->serial;
     command->pe = tl->pe;
-    command->submitter = &kernels;
+    command->submitter = &submitter;
     command->kernel = tl->name;
     command->number = tl->commands;
     command->submitted_ps = now_ps;

@@ -10,6 +10,8 @@
 #include "machine/fabric.h"
 #include "sim/coroutine.h"
 #include "sim/event.h"
+#include "sim/loop.h"
+#include "sim/observer.h"
 
 struct launch;
 struct tl;
@@ -46,11 +48,24 @@ struct tl {
     void *data;                                         /* of the device library */
 };
 
-/* Records a call of the device library by a kernel. If another kernel runs, that one meets a fault, KERNEL_ERROR. */
-void kernel_calls(struct tl *tl, struct call_site call);
+/* The kernel whose coroutine runs, NULL if none does, and how many calls of the device library all kernels have made. */
+extern struct kernels {
+    struct tl *running;
+    uint64_t calls;
+} all_kernels;
 
-/* How many such calls all kernels have made. */
-uint64_t kernel_calls_made(void);
+/* What a call does that is not one of the kernel that runs, or that comes when the run is about to end. */
+void kernel_call_stops(struct tl *tl, struct call_site call);
+
+/* Records a call of the device library by a kernel. If another kernel runs, that one meets a fault, KERNEL_ERROR. */
+static inline void kernel_calls(struct tl *tl, struct call_site call)
+{
+    all_kernels.calls++;
+    if (__builtin_expect(!tl || tl != all_kernels.running || loop_poll.ends, 0))
+        kernel_call_stops(tl, call);
+    tl->call = call;
+    observe_call_begins(tl);
+}
 
 /* Waits for pe_cpu's overhead, checks the command and submits it. The command lives until it is complete, which takes
  * another event, or longer if somebody holds it. */
@@ -75,9 +90,6 @@ _Noreturn void kernel_fault(struct tl *tl, enum fault code, const char *file, ui
 /* Starts a kernel at t_ps, and calls `began` then. Calls `ended` in the event in which the kernel has returned and all
  * its commands are complete, or in which it fails. */
 void kernel_start(struct tl *tl, uint64_t t_ps, void (*began)(struct tl *), void (*ended)(struct tl *));
-
-/* The kernel whose coroutine runs; NULL: none. */
-struct tl *kernel_running(void);
 
 /* Where a kernel is, for people: "its last call is tl_load, at gemm.c:12". */
 const char *kernel_last_call(const struct tl *tl);

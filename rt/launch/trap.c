@@ -40,7 +40,7 @@ static bool user_runs(void)
 /* The kernel or bench that runs has ended by itself. */
 static _Noreturn void user_fault(enum fault code, const char *text)
 {
-    struct tl *tl = kernel_running();
+    struct tl *tl = all_kernels.running;
     if (tl)
         kernel_fault(tl, code, NULL, 0, "%s; %s", text, kernel_last_call(tl));
     caught.bench_fault(text);
@@ -77,7 +77,7 @@ static void landed(void)
         user_fault(FAULT_KERNEL_ERROR, what_happened());
     size_t kib = coroutine_stack_bytes(coro) >> 10;
     user_fault(FAULT_STACK_OVERFLOW,
-               kernel_running() ? arena_printf("the kernel's stack of %zu KiB (pe_cpu: stack_kb) is full", kib)
+               all_kernels.running ? arena_printf("the kernel's stack of %zu KiB (pe_cpu: stack_kb) is full", kib)
                                 : arena_printf("the bench's stack of %zu KiB is full", kib));
 }
 

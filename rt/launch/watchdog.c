@@ -277,7 +277,7 @@ static uint64_t resident_bytes(void)
 static void name_stalled(double seconds)
 {
     char text[400];
-    const struct tl *tl = kernel_running();
+    const struct tl *tl = all_kernels.running;
     if (tl)
         snprintf(text, sizeof text, "%s: kernel %s on %s has made no device call for %.0f s; its last one is %s, at "
                  "%s:%u\n", program_name, tl->name, pe_name(tl->pe), seconds, tl->call.name ? tl->call.name : "none",
@@ -290,7 +290,7 @@ static void name_stalled(double seconds)
 
 static _Noreturn void left_behind(void)
 {
-    const struct tl *tl = kernel_running();
+    const struct tl *tl = all_kernels.running;
     print_end();
     if (tl)
         message("  kernel %s on %s does not come back to the simulator and is left where it is; %s\n", tl->name,
@@ -319,7 +319,7 @@ static bool in_own_code(const void *interrupted)
 
 static void watch_stall(double now, void *context)
 {
-    uint64_t calls = kernel_calls_made(), resumed = coroutine_resumed();
+    uint64_t calls = all_kernels.calls, resumed = coroutine_resumed();
     if (!coroutine_current() || calls != stall.calls || resumed != stall.resumed) {
         stall.calls = calls;
         stall.resumed = resumed;
@@ -328,7 +328,7 @@ static void watch_stall(double now, void *context)
         return;
     }
     double seconds = now - stall.since;
-    if (kernel_running() && seconds >= NAMED_S && !stall.named) {
+    if (all_kernels.running && seconds >= NAMED_S && !stall.named) {
         stall.named = true;
         name_stalled(seconds);
     }
