@@ -359,7 +359,7 @@ static void call_begins(const struct tl *tl)
 
 static void kernel_will_act(uint64_t t_ps)
 {
-    const struct tl *tl = kernel_running();
+    const struct tl *tl = all_kernels.running;
     if (!tl)
         return;                                         /* it is about to begin */
     struct frame *frame = frame_of(tl);
