@@ -351,6 +351,33 @@ def streams():
         ok(received == got, f"{case}: a ring holds each message that is received ({len(got)})", *(received ^ got))
 
 
+def ended_runs():
+    for case in ("random_failure_then_deadlock", "timeout", "deadlock", "failed_pe_stops"):
+        where, path = os.path.join(ROOT, "tests", "conformance", case), scratch(case + ".pftrace")
+        ended = run(simulator(os.path.join(where, "topo.yaml")), "replay", os.path.join(where, "stream.yaml"),
+                    "--timeline", path, "--waves", scratch(case + ".vcd"))
+        timeline = Timeline(path)
+        is_whole(case, timeline, part=True)
+        status = {one.args["status"] for one in timeline.on("host") if one.name.startswith("launch")}
+        ok(ended.returncode == 1 and status & {"failed", "timeout", "deadlock"},
+           f"{case}: a run that fails has a whole timeline, which says how launches ended", ended.said, status)
+
+
+def models():
+    """Models of users: those of memories may serve several at a time, those of routers let heads wait for links."""
+    where = os.path.join(ROOT, "tests", "conformance", "random_hbm_rings")
+    own = [os.path.join(ROOT, "tests", "impl", f"same_{name}.c") for name in ("hbm", "router")]
+    program = simulator(os.path.join(where, "topo.yaml"), "modelled", impls=own,
+                        settings=("cube.hbm_ctrl.impl=same_hbm", "cube.noc.router.impl=same_router"))
+    timeline, result, rows, paths = traced(program, "replay", os.path.join(where, "stream.yaml"), name="models")
+    is_whole("models", timeline)
+    for row in rows:
+        if row.get("channel") == "model":
+            row["channel"] = ""
+    says_the_same("models", timeline, result, rows)
+    waves_agree("models", timeline, paths["vcd"])
+
+
 def bench():
     program = simulator(SMALL)
     timeline, result, rows, _ = traced(program, "run", "gemm", *GEMM, name="gemm")
@@ -483,4 +510,4 @@ def mistakes():
        "a timeline may go to standard output, and the summary then to standard error", ended.stderr)
 
 
-suite(streams, bench, names, mistakes)
+suite(streams, ended_runs, models, bench, names, mistakes)

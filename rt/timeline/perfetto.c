@@ -3,8 +3,8 @@
  * A trace is a sequence of packets. All packets with events are of one sequence, which interns its strings: each is
  * written once, in a packet before the first event that refers to its number.
  *
- * An event is built at its place in the buffer of the file. Its lengths are set when the next one begins, in numbers of
- * two bytes, which the format permits where one would do. */
+ * An event is built at its place in the buffer of the file. Its lengths are set when the next one begins. Nearly all are
+ * below 128 and take one byte; an event that is longer, for its many flows, is moved. */
 #include "perfetto.h"
 
 #include <assert.h>
@@ -39,7 +39,7 @@ struct builder ARRAY(uint8_t);
 
 enum { VARINT_MOST = 10, SMALL_FIELD = 24 };            /* bytes of a number; of a field that is one, or two in a message */
 
-static uint8_t *put_varint(uint8_t *at, uint64_t value)
+static inline __attribute__((always_inline)) uint8_t *put_varint(uint8_t *at, uint64_t value)
 {
     for (; value >= 0x80; value >>= 7)
         *at++ = (uint8_t)(value | 0x80);
@@ -47,7 +47,7 @@ static uint8_t *put_varint(uint8_t *at, uint64_t value)
     return at;
 }
 
-static uint8_t *put_number(uint8_t *at, unsigned field, uint64_t value)
+static inline __attribute__((always_inline)) uint8_t *put_number(uint8_t *at, unsigned field, uint64_t value)
 {
     return put_varint(put_varint(at, field << 3 | WIRE_VARINT), value);
 }
@@ -137,24 +137,17 @@ static void event_grown(const uint8_t *end)
     writer.count = (size_t)(end - writer.sink.bytes) - writer.sink.count;
 }
 
-enum { LENGTH_BYTES = 2, LENGTH_MOST = 1 << 7 * LENGTH_BYTES };
+enum { LENGTH_END = 128 };                              /* lengths below it take one byte */
 
-static void put_length(uint8_t *at, size_t length)
+/* Completes an event whose lengths take more than one byte. */
+static __attribute__((cold, noinline)) void event_end_long(void)
 {
-    at[0] = (uint8_t)(length | 0x80);
-    at[1] = (uint8_t)(length >> 7);
-}
-
-/* Completes an event whose lengths need more than two bytes: it has many flows. */
-static void event_end_long(void)
-{
-    uint8_t head[6 * VARINT_MOST], *start = event_room(2 * sizeof head) - writer.count, *end;
-    size_t event_bytes = writer.count - writer.event, fields_bytes = writer.event - LENGTH_BYTES - writer.packet;
-    uint8_t fields[4 * SMALL_FIELD], *fields_end = fields + fields_bytes;
+    uint8_t head[4 * SMALL_FIELD], fields[4 * SMALL_FIELD];
+    uint8_t *start = event_room(sizeof head) - writer.count;
+    size_t event_bytes = writer.count - writer.event, fields_bytes = writer.event - 1 - writer.packet;
     memcpy(fields, start + writer.packet, fields_bytes);
-    fields_end = put_varint(fields_end, event_bytes);
-    fields_bytes = (size_t)(fields_end - fields);
-    end = put_varint(put_varint(head, TRACE_PACKET << 3 | WIRE_BYTES), fields_bytes + event_bytes);
+    fields_bytes = (size_t)(put_varint(fields + fields_bytes, event_bytes) - fields);
+    uint8_t *end = put_varint(put_varint(head, TRACE_PACKET << 3 | WIRE_BYTES), fields_bytes + event_bytes);
     memcpy(end, fields, fields_bytes);
     end += fields_bytes;
     memmove(start + (end - head), start + writer.event, event_bytes);
@@ -164,36 +157,36 @@ static void event_end_long(void)
 
 static void event_end(void)
 {
-    if (writer.count - writer.packet >= LENGTH_MOST) {
+    if (writer.count - writer.packet >= LENGTH_END) {
         event_end_long();
     } else if (writer.count) {
         uint8_t *start = writer.sink.bytes + writer.sink.count;
-        put_length(start + writer.packet - LENGTH_BYTES, writer.count - writer.packet);
-        put_length(start + writer.event - LENGTH_BYTES, writer.count - writer.event);
+        start[writer.packet - 1] = (uint8_t)(writer.count - writer.packet);
+        start[writer.event - 1] = (uint8_t)(writer.count - writer.event);
         writer.sink.count += writer.count;
     }
     writer.count = writer.packet = 0;
 }
 
 /* Begins an event that ends when the next one begins. */
-static void event_begin(unsigned type, uint32_t track, uint64_t t_ps, uint32_t name)
+static inline void event_begin(unsigned type, uint32_t track, uint64_t t_ps, uint32_t name)
 {
     event_end();
     uint8_t *start = event_room(EVENT_MOST), *at = start;
     *at++ = TRACE_PACKET << 3 | WIRE_BYTES;
-    at += LENGTH_BYTES;
+    at++;
     writer.packet = (size_t)(at - start);
     at = put_number(put_number(at, PACKET_TIMESTAMP, t_ps), PACKET_SEQUENCE, 1);
     at = put_number(at, PACKET_FLAGS, FLAG_NEEDS_STATE);
     *at++ = PACKET_EVENT << 3 | WIRE_BYTES;
-    at += LENGTH_BYTES;
+    at++;
     writer.event = (size_t)(at - start);
     at = put_number(put_number(at, EVENT_TYPE, type), EVENT_TRACK, track);
     event_grown(name ? put_number(at, EVENT_NAME, name) : at);
 }
 
-/* Writes an event of which all is known: it takes less than 128 bytes. */
-static void event_write(unsigned type, uint32_t track, uint64_t t_ps, const int64_t *value)
+/* Writes an event of which all is known: it is short. */
+static inline void event_write(unsigned type, uint32_t track, uint64_t t_ps, const int64_t *value)
 {
     event_end();
     uint8_t *start = event_room(EVENT_MOST), *packet_length, *event_length, *at = start;
@@ -302,9 +295,20 @@ uint32_t perfetto_text(const char *text)
     return intern(INTERN_TEXT, text, 0);
 }
 
+/* Most calls are for one of the few lines that a kernel is at. */
 uint32_t perfetto_source(const char *file, uint32_t line)
 {
-    return file ? intern(INTERN_SOURCE, file, line) : 0;
+    enum { LINE_BITS = 8 };
+    static struct {
+        const char *file;
+        uint32_t line, number;
+    } lines[1 << LINE_BITS], *known;
+    known = &lines[hash_bits((uintptr_t)file + line, LINE_BITS)];
+    if (!file || (known->file == file && known->line == line))
+        return file ? known->number : 0;
+    known->file = file;
+    known->line = line;
+    return known->number = intern(INTERN_SOURCE, file, line);
 }
 
 /* ---- tracks */
@@ -355,7 +359,7 @@ void perfetto_end(uint32_t track, uint64_t t_ps)
     event_write(TYPE_END, track, t_ps, NULL);
 }
 
-static void add_argument(enum perfetto_argument argument, unsigned field, uint64_t value)
+static inline void add_argument(enum perfetto_argument argument, unsigned field, uint64_t value)
 {
     assert(writer.count);                               /* there is an event that it belongs to */
     uint8_t *at = writer.sink.bytes + writer.sink.count + writer.count, *length;
