@@ -51,7 +51,7 @@ static void write_result(struct json *json, void *arg)
     result_write(json, end_ps(), files->trace_all);
     if (profile_on) {
         json_object(json, "host");
-        json_u64(json, "events", event_fired());
+        json_u64(json, "events", event_count);
         profile_write(json);
         json_object_end(json);
     }

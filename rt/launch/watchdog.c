@@ -173,8 +173,8 @@ static const char *where(void)
     const char *left = share > 0 && share < 1
                            ? arena_printf(", about %s left", human_seconds(elapsed * (1 - share) / share)) : "";
     return arena_printf("%ssimulation%s, %s simulated, %s, %s%s", watchdog_prefix, part, human_time(now_ps),
-                        human_count((double)event_fired(), "events"),
-                        human_count((double)event_fired() / (busy > 0 ? busy : 1), "/s"), left);
+                        human_count((double)event_count, "events"),
+                        human_count((double)event_count / (busy > 0 ? busy : 1), "/s"), left);
 }
 
 /* ---- the loop's side */

@@ -77,7 +77,7 @@ struct observer profile_observer = {
 void profile_start(void)
 {
     static const struct handler *const lists[] = {
-        dma_handlers, event_handlers, fabric_handlers, fanout_handlers, host_request_handlers, ipcq_handlers,
+        dma_handlers, fabric_handlers, fanout_handlers, host_request_handlers, ipcq_handlers,
         kernel_handlers, launch_handlers, scheduler_handlers, tile_handlers};
     unsigned lap = FIRST_HANDLER;
     for (size_t i = 0; i < COUNT_OF(lists); i++)

@@ -467,10 +467,10 @@ void summary_print(FILE *out, const struct host_times *host)
                 "theirs\n             was not computed, and what was verified does not have it\n", kept_out.commands,
                 kept_out.commands == 1 ? "" : "s", kept_out.kernel, kept_out.first.file, kept_out.first.line);
     races_print(out);
-    double rate = host->simulation > 0 ? (double)event_fired() / host->simulation : 0;
+    double rate = host->simulation > 0 ? (double)event_count / host->simulation : 0;
     fprintf(out,
             "host         %s: set-up %s, simulation %s (%" PRIu64 " events, %s), data pass %s, reference %s\n",
-            human_seconds(host->total), human_seconds(host->setup), human_seconds(host->simulation), event_fired(),
+            human_seconds(host->total), human_seconds(host->setup), human_seconds(host->simulation), event_count,
             human_count(rate, "/s"), human_seconds(exec_stats.seconds), human_seconds(reference_seconds));
 }
 
@@ -619,8 +619,8 @@ void summary_write_host(struct json *json, const struct host_times *host)
     json_double(json, "simulation_s", host->simulation);
     json_double(json, "data_pass_s", exec_stats.seconds);
     json_double(json, "reference_s", reference_seconds);
-    json_u64(json, "events", event_fired());
-    json_double(json, "events_per_s", host->simulation > 0 ? (double)event_fired() / host->simulation : 0);
+    json_u64(json, "events", event_count);
+    json_double(json, "events_per_s", host->simulation > 0 ? (double)event_count / host->simulation : 0);
     profile_write(json);
     json_object_end(json);
 }

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "observer.h"
+
 enum event_class { CLASS_SERVICE, CLASS_MESSAGE, CLASS_KERNEL };
 
 struct event {
@@ -83,17 +85,33 @@ static inline uint64_t reserve(uint64_t *free_ps, uint64_t at_ps, uint64_t lengt
 /* Moves time to the next instant. Returns false if nothing is due any more. */
 bool event_next_instant(void);
 
-/* The events of the next round, unsorted; NULL: there are none. Only event.c changes it. */
+/* The events of the next round, unsorted; NULL: there are none. Only the queue changes it. */
 extern struct event *event_due;
 
-void event_fire_due(void);
+/* Events of the model so far. Who carries one out in place, without the queue, counts it here. */
+extern uint64_t event_count;
+
+static inline void event_fire(struct event *event)
+{
+    event_count++;
+    observe_event_fires(event);
+    event->fire(event);
+}
+
+void event_fire_several(void);
 
 /* The Retire step of a round: fires what is due. Returns false if nothing is. */
 static inline bool event_retire(void)
 {
-    if (!event_due)
+    struct event *event = event_due;
+    if (!event)
         return false;
-    event_fire_due();
+    if (event->next) {
+        event_fire_several();
+    } else {
+        event_due = NULL;
+        event_fire(event);
+    }
     return true;
 }
 
@@ -111,9 +129,6 @@ void event_skip(uint64_t d_ps);
 /* Sets the time, which may be earlier than now. No event may wait. */
 void event_restart(uint64_t t_ps);
 
-/* Events fired so far. */
-uint64_t event_fired(void);
-
 /* Sets time to 0 and empties the queue. */
 void event_reset(void);
 
@@ -125,8 +140,6 @@ struct handler {
 };
 
 #define HANDLER(function, name) {name, (void (*)(void))(function)}
-
-extern const struct handler event_handlers[];
 
 #define container_of(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))
 
