@@ -141,6 +141,15 @@ $(B)/kernels/%.o: private local := -Irt -fstack-clash-protection $(own) $(if $(f
 $(B)/kernels/%.o: kernels/%.c $(B)/flags
 	$(compile)
 
+# The report page is joined from its parts, and embedded.
+dygraphs := /usr/share/javascript/dygraphs
+dygraphs_licence := /usr/share/doc/libjs-dygraphs/copyright
+page_src := $(wildcard rt/report/page/* rt/report/page/sections/*)
+$(B)/report.html: $(page_src) $(dygraphs)/dygraph.min.js $(dygraphs)/dygraph.min.css $(dygraphs_licence)
+	$(Q)mkdir -p $(@D) && rt/report/page/assemble $(dygraphs) $(dygraphs_licence) > $@
+$(B)/obj/rt/report/page.o: $(B)/report.html
+$(B)/obj/rt/report/page.o: private local := -Irt $(if $(filter -O2,$(OPT)),-O3) -DPAGE='"$(B)/report.html"'
+
 # A unit test is one program; of the archives it takes what it uses.
 $(B)/unit/%: tests/unit/%.c $(B)/libgen.a $(archives) $(B)/flags
 	$(Q)mkdir -p $(@D) && $(CC) $(flags) $(WERROR) -Irt -I. -MMD -MP -MF $@.d -o $@ $< \
@@ -166,6 +175,7 @@ install: all ## into DESTDIR and PREFIX
 	$(Q)install -D -t "$(to)/bin" $(B)/kbgen
 	$(Q)install -D -m 644 -t "$(to)/lib/kbgen" $(B)/runtime.o
 	$(Q)install -D -m 644 -t "$(to)/lib/kbgen/prebuilt" $(B)/prebuilt/*
+	$(Q)install -D -m 644 $(dygraphs_licence) "$(to)/share/kbgen/licences/dygraphs"
 	$(Q)install -D -m 644 -t "$(to)/share/kbgen/templates" $(wildcard templates/*)
 	$(Q)install -D -m 644 -t "$(to)/share/kbgen/topologies" $(wildcard topologies/*.yaml)
 	$(Q)install -D -m 644 -t "$(to)/share/kbgen/topologies/impl" $(wildcard topologies/impl/*)

@@ -14,8 +14,10 @@ from harness import ROOT, done, ok, read
 ROOMS = ("common", "base", "sim", "machine", "launch", "fastforward", "store", "oplog", "datapass", "races", "device",
          "host", "reference", "report", "timeline", "cli")
 FOLDERS = (".", ".ci", "docs", "docs/guide", "gen", "gen/build", "kernels", "rt/kb", *(f"rt/{room}" for room in ROOMS),
+           "rt/report/page", "rt/report/page/sections",
            "templates", "topologies", "topologies/impl", "tests", "tests/bench", "tests/fuzz", "tests/impl",
-           "tests/mutants", "tests/oracle", "tests/unit")
+           "tests/mutants", "tests/oracle", "tests/page",
+           "tests/unit")
 CODE = (".c", ".h", ".re", ".in", ".def")
 
 # The interface of x.c is x.h, but for programs, for what kernels and benches call, and for what is still to be joined.

@@ -13,6 +13,7 @@
 #include "observers.h"
 #include "oplog_dump.h"
 #include "replay.h"
+#include "report.h"
 #include "run.h"
 
 static int list_main(int argc, char **argv);
@@ -25,6 +26,7 @@ static const struct subcommand list_subcommand = {
 
 static const struct subcommand *const subcommands[] = {
     &list_subcommand, &run_subcommand, &replay_subcommand, &oplog_subcommand, &data_subcommand, &info_subcommand,
+    &report_subcommand,
 };
 
 static int list_main(int argc, char **argv)

@@ -8,6 +8,7 @@
 #include "fastforward/symmetry.h"
 #include "oplog/oplog.h"
 #include "races/race.h"
+#include "report/activity.h"
 #include "report/plan_dump.h"
 #include "report/profile.h"
 #include "report/result.h"
@@ -26,7 +27,8 @@ static struct observer *const all[] = {
     &plan_observer,                                     /* --dump plan */
     &trace_observer,                                    /* --trace */
     &components_observer,                               /* --trace-all with --trace */
-    &usage_observer,                                    /* --stats */
+    &usage_observer,                                    /* --stats, --report */
+    &activity_observer,                                 /* --report */
     &timeline_observer,                                 /* --timeline */
     &waves_observer,                                    /* --waves */
     &oplog_observer,                                    /* always */

@@ -10,6 +10,8 @@
 #include "common/fail.h"
 #include "limits.h"
 #include "machine/emitted.h"
+#include "report.h"
+#include "report/activity.h"
 #include "report/plan_dump.h"
 #include "report/trace.h"
 #include "report/usage.h"
@@ -60,6 +62,7 @@ bool output_files_option(struct output_files *files, int letter, const char *arg
     case 'S': files->stats = argument; return true;
     case 'E': files->timeline = argument; return true;
     case 'W': files->waves = argument; return true;
+    case 'R': files->report = argument; return true;
     case 'D':
         if (strcmp(argument, "plan"))
             usage_error("--dump %s: plan is needed", argument);
@@ -74,7 +77,7 @@ bool output_files_option(struct output_files *files, int letter, const char *arg
 const char *output_files_of_one_run(const struct output_files *files)
 {
     return files->trace ? "trace" : files->stats ? "stats" : files->oplog ? "oplog" : files->timeline ? "timeline"
-           : files->waves ? "waves" : files->plans ? "dump" : NULL;
+           : files->waves ? "waves" : files->report ? "report" : files->plans ? "dump" : NULL;
 }
 
 static void window_check(const struct output_files *files)
@@ -99,7 +102,7 @@ void output_files_check(const struct output_files *files)
     const char *const options[][2] = {
         {"json", files->json}, {"trace", files->trace}, {"stats", files->stats}, {"oplog", files->oplog},
         {"timeline", files->timeline}, {"waves", files->waves},
-        {"dump", files->plans ? "-" : NULL}};
+        {"report", files->report}, {"dump", files->plans ? "-" : NULL}};
     for (size_t i = 0; i < COUNT_OF(options); i++)
         for (size_t j = i + 1; j < COUNT_OF(options); j++) {
             const char *path = options[i][1], *other_path = options[j][1];
@@ -124,6 +127,10 @@ void output_files_open(struct output_files *files, const char *what)
         timeline_open(files->timeline, arena_printf("%s on %s", what, kb_machine_name));
     if (files->waves)
         waves_open(files->waves);
+    if (files->report) {
+        files->report_file = output_open(files->report);
+        activity_watch();
+    }
     observer_watch(&plan_observer, files->plans);
 }
 
@@ -135,11 +142,13 @@ void output_files_close(struct output_files *files, uint64_t end_ps, void (*fill
     waves_close(end_ps);
     if (files->json)
         json_write_output(&files->json_file, fill, arg);
+    if (files->report)
+        report_write(&files->report_file, fill, arg);
 }
 
 bool output_files_take_standard_output(const struct output_files *files)
 {
     return files->plans || is_standard_output(files->json) || is_standard_output(files->trace)
            || is_standard_output(files->stats) || is_standard_output(files->timeline)
-           || is_standard_output(files->waves);
+           || is_standard_output(files->waves) || is_standard_output(files->report);
 }

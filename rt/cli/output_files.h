@@ -24,13 +24,15 @@
     {'N', "timeline-slices", "N", "a timeline has up to N slices (2000000)"},                                          \
     {'S', "stats", "FILE", "write what each node, link, memory channel and engine served, was busy and waited\n"       \
                            "for, as JSON; - is standard output"},                                                      \
+    {'R', "report", "FILE", "write a page with pictures of the run, for a browser; the result of --json then has the\n" \
+                            "figures of the pictures as well"},                                                        \
     {'D', "dump", "WHAT", "plan: print the tiles and stages of composites as JSON, a line each; composites\n"           \
                           "of one shape once"}
 
 struct output_files {
-    const char *json, *trace, *stats, *oplog, *timeline, *waves;    /* paths; "-": standard output; NULL: not given */
+    const char *json, *trace, *stats, *oplog, *timeline, *waves, *report;    /* paths; "-": standard output; NULL: not given */
     bool trace_all, plans, windowed;                    /* windowed: an option says what timeline and waves show */
-    struct output json_file;
+    struct output json_file, report_file;
 };
 
 /* Takes an option with its argument. Returns false if the letter is not one of these. */

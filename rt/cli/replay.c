@@ -17,6 +17,7 @@
 #include "machine/emitted.h"
 #include "machine/state.h"
 #include "output_files.h"
+#include "report/activity.h"
 #include "report/profile.h"
 #include "report/result.h"
 #include "sim/loop.h"
@@ -49,6 +50,7 @@ static void write_result(struct json *json, void *arg)
 {
     const struct output_files *files = arg;
     result_write(json, end_ps(), files->trace_all);
+    activity_write(json, end_ps());
     if (profile_on) {
         json_object(json, "host");
         json_u64(json, "events", event_count);

@@ -34,6 +34,7 @@
 #include "races/race.h"
 #include "reference/expect.h"
 #include "reference/reference.h"
+#include "report/activity.h"
 #include "report/result.h"
 #include "sim/loop.h"
 
@@ -229,6 +230,7 @@ void simulation_write(struct json *json, void *times)
     result_write(json, sim_now_ps(), true);
     summary_write(json);
     injection_write(json);
+    activity_write(json, sim_now_ps());
     summary_write_host(json, times);
     simulation_write_end(json, simulation.status);
 }

@@ -17,13 +17,18 @@ void version_print(FILE *out)
     fprintf(out, "%s: topology %s, kbgen %s\n", kb_machine_name, kb_topology_hash, kb_version);
 }
 
+static bool has_short_form(const struct cli_option *option)
+{
+    return !strcmp(option->name, "output");
+}
+
 static void help_print(const struct subcommand *s)
 {
     bool options = s->options;
     printf("usage: %s %s%s%s%s\n\n%s\n%s", program_name, s->name, *s->arguments ? " " : "", s->arguments,
            options ? " [OPTION ...]" : "", s->help, options ? "\n" : "");
     for (const struct cli_option *o = s->options; o && o->letter; o++) {
-        int width = printf("  --%s%s%s", o->name, o->argument ? " " : "", o->argument ? o->argument : "");
+        int width = printf("  %s--%s%s%s", has_short_form(o) ? "-o, " : "", o->name, o->argument ? " " : "", o->argument ? o->argument : "");
         for (const char *line = o->help; *line; width = 0) {
             int length = (int)strcspn(line, "\n");
             printf("%*s%.*s\n", HELP_COLUMN - width, "", length, line);
@@ -52,13 +57,16 @@ int subcommand_option(const struct subcommand *s, int argc, char **argv)
 {
     struct option options[OPTIONS_MOST + 3] = {{"help", no_argument, NULL, 'h'},
                                                {"version", no_argument, NULL, 'V'}};
+    const char *short_forms = ":hV";
     size_t count = 2;
     for (const struct cli_option *o = s->options; o && o->letter; o++) {
         assert(count < OPTIONS_MOST + 2);
         options[count++] = (struct option){o->name, o->argument ? required_argument : no_argument, NULL, o->letter};
+        if (has_short_form(o))
+            short_forms = ":hVo:";
     }
     opterr = 0;
-    int letter = getopt_long(argc, argv, ":hV", options, NULL);
+    int letter = getopt_long(argc, argv, short_forms, options, NULL);
     switch (letter) {
     case 'h':
         help_print(s);

@@ -198,7 +198,7 @@ static void write_waiting(struct json *json, const struct launch *launch)
         json_object(json, NULL);
         json_string(json, "pe", pe_name(run->tl.pe));
         json_array(json, "commands");
-        for (uint32_t number = 0; is_submitted(&run->tl, number); number++)
+        for (uint32_t number = 0; command_rows_observer.watches && is_submitted(&run->tl, number); number++)
             if (!is_complete(&run->tl, number))
                 json_u64(json, NULL, number);
         json_array_end(json);
@@ -262,7 +262,7 @@ static void write_launch(struct json *json, const struct launch *launch, bool wi
         write_pe(json, &launch->runs[i]);
     json_array_end(json);
     json_array(json, "commands");
-    for (uint32_t i = 0; i < launch->count; i++)
+    for (uint32_t i = 0; command_rows_observer.watches && i < launch->count; i++)
         for (uint32_t number = 0; is_submitted(&launch->runs[i].tl, number); number++)
             write_command(json, &launch->runs[i].tl, number);
     json_array_end(json);

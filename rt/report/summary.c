@@ -65,15 +65,20 @@ static struct resource pooled(const char *name, uint64_t busy_ps, uint64_t wait_
     return (struct resource){name, busy_ps, servers, busy_ps, servers, wait_ps};
 }
 
-static struct resource engine(enum engine engine)
+uint64_t engine_servers(enum engine engine)
 {
     const uint64_t per_pe[ENGINES] = {
 #define ENGINE(name, word, servers) servers,
 #include "kb/engines.def"
 #undef ENGINE
     };
+    return per_pe[engine];
+}
+
+static struct resource engine(enum engine engine)
+{
     return pooled(engine_names[engine], stats.busy_ps[engine], stats.queue_wait_ps[engine],
-                  pe_count() * per_pe[engine]);
+                  pe_count() * engine_servers(engine));
 }
 
 /* pe_gemm and pe_math as one server; shown if they are one and both worked. */

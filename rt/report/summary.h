@@ -25,6 +25,9 @@ void utilisation_write(struct json *json);
 
 extern const char *const engine_names[ENGINES];         /* "pe_dma read" */
 
+/* Servers of an engine in one PE. */
+uint64_t engine_servers(enum engine engine);
+
 /* Writes "host" into an open object. */
 void summary_write_host(struct json *json, const struct host_times *host);
 

@@ -11,8 +11,10 @@
 #include "common/arena.h"
 #include "common/array.h"
 #include "fastforward/state.h"
+#include "host/bounds.h"
 #include "machine/engine.h"
 #include "machine/pe.h"
+#include "machine/route.h"
 #include "machine/stats.h"
 #include "resource.h"
 #include "result.h"
@@ -51,15 +53,22 @@ static struct flights {
 static struct ARRAY(const struct pe *) grown;
 static uint32_t *grown_engines;                         /* a bit for each engine, by number of the PE */
 
-void usage_open(const char *path)
+void usage_watch(void)
 {
-    output = output_open(path);
+    if (usage_observer.watches)
+        return;
     for (unsigned kind = 0; kind < RESOURCE_KINDS; kind++)
         resources[kind] = arena_alloc(resource_count(kind), sizeof *resources[kind]);
     engines = arena_alloc(pe_count() * (size_t)ENGINES, sizeof *engines);
     flights = arena_alloc(pe_count(), sizeof *flights);
     grown_engines = arena_alloc(pe_count(), sizeof *grown_engines);
     observer_watch(&usage_observer, true);
+}
+
+void usage_open(const char *path)
+{
+    output = output_open(path);
+    usage_watch();
 }
 
 /* ---- reservations */
@@ -405,9 +414,141 @@ static void write_all(struct json *json, void *end_ps)
 
 void usage_close(uint64_t end_ps)
 {
-    if (usage_observer.watches)
+    if (output.file)
         json_write_output(&output, write_all, &end_ps);
+    output = (struct output){0};
     observer_watch(&usage_observer, false);
+}
+
+/* ---- JSON: columns for a report: lists of numbers, by PE, cube, node or link */
+
+enum column { COLUMN_services, COLUMN_bytes, COLUMN_busy_ps, COLUMN_wait_ps, COLUMN_longest_queue, COLUMNS };
+
+static const char *const column_names[COLUMNS] = {"services", "bytes", "busy_ps", "wait_ps", "longest_queue"};
+
+static uint64_t cell(const struct usage *usage, enum column column)
+{
+    switch (column) {
+    case COLUMN_services: return usage->now.services;
+    case COLUMN_bytes: return usage->now.bytes;
+    case COLUMN_busy_ps: return usage->now.busy_ps;
+    case COLUMN_wait_ps: return usage->now.wait_ps;
+    default: return longest_queue(usage);
+    }
+}
+
+/* Each cell is that of `group` resources of one kind, one after the other, and of as many of another kind. */
+struct columns {
+    const enum resource_kind *kinds;
+    size_t kind_count;
+    uint64_t group;
+    bool (*shows)(enum resource_kind kind, uint64_t number);
+};
+
+static uint64_t columns_cell(const struct columns *columns, uint64_t at, enum column column)
+{
+    uint64_t all = 0;
+    for (size_t kind = 0; kind < columns->kind_count; kind++)
+        for (uint64_t i = at * columns->group; i < (at + 1) * columns->group; i++) {
+            uint64_t of_one = cell(&resources[columns->kinds[kind]][i].usage, column);
+            all = column != COLUMN_longest_queue ? all + of_one : of_one > all ? of_one : all;
+        }
+    return all;
+}
+
+static void write_columns(struct json *json, const struct columns *columns)
+{
+    enum resource_kind kind = columns->kinds[0];
+    for (enum column column = 0; column < COLUMNS; column++) {
+        json_array(json, column_names[column]);
+        for (uint64_t i = 0; i < resource_count(kind) / columns->group; i++)
+            if (!columns->shows || columns->shows(kind, i))
+                json_u64(json, NULL, columns_cell(columns, i, column));
+        json_array_end(json);
+    }
+}
+
+static void write_memory_columns(struct json *json, const char *name, enum resource_kind first,
+                                 enum resource_kind second, uint64_t group)
+{
+    const enum resource_kind kinds[] = {first, second};
+    json_object(json, name);
+    write_columns(json, &(struct columns){.kinds = kinds, .kind_count = 1 + (first != second), .group = group});
+    json_object_end(json);
+}
+
+static void write_engine_columns(struct json *json, enum engine engine)
+{
+    bool used = false;
+    for (uint64_t pe = 0; pe < pe_count(); pe++)
+        used |= is_used(&engines[pe * ENGINES + engine]);
+    if (!used)
+        return;
+    json_object(json, engine_names[engine]);
+    for (enum column column = 0; column < COLUMNS; column++) {
+        if (column == COLUMN_bytes)
+            continue;
+        json_array(json, column_names[column]);
+        for (uint64_t pe = 0; pe < pe_count(); pe++)
+            json_u64(json, NULL, cell(&engines[pe * ENGINES + engine], column));
+        json_array_end(json);
+    }
+    json_object_end(json);
+}
+
+/* Ranks of the nodes where the shown links begin, or where they end. */
+static void write_ends(struct json *json, const char *key, bool (*shows)(enum resource_kind, uint64_t), bool begins)
+{
+    json_array(json, key);
+    for (uint64_t link = 0; link < link_count(); link++)
+        if (shows(RESOURCE_LINK, link)) {
+            struct link_ends ends = link_ends(link);
+            json_u64(json, NULL, place_rank(begins ? ends.from : ends.to));
+        }
+    json_array_end(json);
+}
+
+static void write_link_classes(struct json *json, bool (*shows)(enum resource_kind, uint64_t))
+{
+    json_array(json, "class");
+    for (uint64_t link = 0; link < link_count(); link++)
+        if (shows(RESOURCE_LINK, link))
+            json_string(json, NULL, link_class_names[link_class(link)]);
+    json_array_end(json);
+}
+
+void usage_write_columns(struct json *json, bool (*shows)(enum resource_kind kind, uint64_t number))
+{
+    static const enum resource_kind link = RESOURCE_LINK, node = RESOURCE_NODE;
+    json_object(json, "engines");
+    for (enum engine engine = 0; engine < ENGINES; engine++)
+        write_engine_columns(json, engine);
+    json_object_end(json);
+    json_object(json, "memories");
+    if (kb_has_model[NODE_hbm_ctrl])
+        write_memory_columns(json, "hbm", RESOURCE_HBM_MODEL, RESOURCE_HBM_MODEL, 1);
+    else
+        write_memory_columns(json, "hbm", RESOURCE_PSEUDO_CHANNEL, RESOURCE_PSEUDO_CHANNEL, kb_attrs.hbm_ctrl_pcs);
+    if (kb_has_model[NODE_sram])
+        write_memory_columns(json, "sram", RESOURCE_SRAM_MODEL, RESOURCE_SRAM_MODEL, 1);
+    else
+        write_memory_columns(json, "sram", RESOURCE_SRAM_READ, RESOURCE_SRAM_WRITE, 1);
+    write_memory_columns(json, "tcm", RESOURCE_TCM_READ, RESOURCE_TCM_WRITE, 1);
+    json_object_end(json);
+    json_object(json, "nodes");
+    json_array(json, "rank");
+    for (uint64_t rank = 0; rank < node_count(); rank++)
+        if (shows(RESOURCE_NODE, rank))
+            json_u64(json, NULL, rank);
+    json_array_end(json);
+    write_columns(json, &(struct columns){.kinds = &node, .kind_count = 1, .group = 1, .shows = shows});
+    json_object_end(json);
+    json_object(json, "links");
+    write_ends(json, "from", shows, true);
+    write_ends(json, "to", shows, false);
+    write_link_classes(json, shows);
+    write_columns(json, &(struct columns){.kinds = &link, .kind_count = 1, .group = 1, .shows = shows});
+    json_object_end(json);
 }
 
 struct observer usage_observer = {

@@ -1,0 +1,25 @@
+// main.js: puts the page together: head, list of sections, sections of the chosen run.
+
+import {forgetPainters, h, repaint, select} from "./dom.js";
+import {runName, runs} from "./result.js";
+import {sections} from "./sections.js";
+import {head} from "./sections/summary.js";
+
+function drawSection(one, run) {
+    const about = typeof one.about === "function" ? one.about(run) : one.about;
+    return h("section", {id: one.id, "aria-labelledby": `${one.id}-title`}, h("h2", {id: `${one.id}-title`}, one.title), h("p", {class: "about"}, about), one.draw(run));
+}
+
+function show(run) {
+    forgetPainters();
+    const shown = sections.filter((one) => one.shows(run));
+    document.title = `${runName(run)} on ${run.system}: kbgen report`;
+    document.getElementById("head").replaceChildren(...head(run));
+    const chooser = runs.length > 1 ? select("Run", runs.map((one) => ({value: String(one.number), title: runName(one)})), String(run.number), (number) => show(runs[Number(number)])) : null;
+    document.getElementById("contents").replaceChildren(...[chooser, h("ul", {}, shown.map((one) => h("li", {}, h("a", {href: `#${one.id}`}, one.title))))].filter(Boolean));
+    document.getElementById("sections").replaceChildren(...shown.map((one) => drawSection(one, run)));
+}
+
+addEventListener("beforeprint", repaint);
+addEventListener("afterprint", repaint);
+show(runs[0]);

@@ -1,0 +1,164 @@
+#!/usr/bin/python3
+"""page: the report page of a run: its data, its policy, what it refuses; and how it works in a browser, where there is
+one. Screenshots go to build/page/. plain build only
+"""
+import base64
+import hashlib
+import json
+import os
+import re
+import shutil
+import sys
+
+from harness import BUILD, ROOT, SMALL, done, ok, read, run, scratch, simulator, skip, write
+
+LEVELS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_"
+DROPPED = ("commands", "pes", "responses")
+HOSTILE = "</script><img id=injected src=x onerror=alert(1)><!--"
+
+
+def data_of(page):
+    """The results on a page."""
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
+    return json.loads(found[1])["runs"] if found else []
+
+
+def hashes(page, element):
+    """The hashes by which a policy names the style or the scripts of a page."""
+    texts = re.findall(rf"<{element}>(.*?)</{element}>", page, re.S)
+    return {"'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'" for text in texts}
+
+
+def total(series, width_ps, servers):
+    """The busy time that a series of frames shows, in ps."""
+    return sum(LEVELS.index(level) for row in series["row_of"] for level in series["rows"][row]) \
+        * series["full"] / 63 * width_ps * servers
+
+
+def without_rows(result):
+    """A result as a page has it."""
+    result = dict(result)
+    result.pop("hbm_slices", None)
+    result["launches"] = [{key: part for key, part in launch.items() if key not in DROPPED} for launch in result["launches"]]
+    for request in result.get("memory", []):
+        request.pop("responses", None)
+    return result
+
+
+def test_data(page, result):
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)[1]
+    ok("unsafe" not in policy and "default-src 'none'" in policy and hashes(page, "style") <= set(re.split(r"[ ;]+", policy))
+       and len(hashes(page, "script")) == 2 and hashes(page, "script") <= set(re.split(r"[ ;]+", policy)),
+       "the policy of the page allows its own style and scripts, by their hashes, and nothing else", policy)
+    text = re.sub(r"<(style|script|pre)\b.*?</\1>", "", page, flags=re.S)
+    ok(not re.search(r"\s(on\w+|style|src)=|<link|<iframe|<object|url\(", text) and "http" not in text.replace("http-equiv", ""),
+       "the markup has no handlers, no inline styles, and refers to nothing outside")
+    ok("Permission is hereby granted" in page and "dygraphs is MIT-licenced" in page, "the page keeps the licence of its charts")
+    [one] = data_of(page)
+    ok(one["file"] is None and one["result"] == without_rows(result), "the page has the result of --json, without its long lists of rows")
+    engines, frames = result["activity"]["engines"], result["activity"]["frames"]
+    wrong = [name for name, of in engines.items()
+             if abs(total(frames["series"][name], frames["width_ps"], result["machine"]["servers"][name]) - sum(of["busy_ps"]))
+             > 0.04 * sum(of["busy_ps"]) + frames["width_ps"]]
+    ok(len(engines) > 4 and not wrong, "the frames of each engine add up to its busy time, but for their rounding", *wrong)
+    span = [name for name in engines if sum(engines[name]["busy_ps"]) != result["util"][name]["busy_ps"]]
+    ok(not span, "the busy times of PEs add up to those of the summary", *span)
+    ok(100 <= frames["count"] <= 150 and frames["count"] * frames["width_ps"] >= result["end_ps"] > (frames["count"] - 1) * frames["width_ps"],
+       "there are 100 to 150 frames, which cover the run", frames["count"], frames["width_ps"], result["end_ps"])
+    timeline = result["activity"]["timeline"]
+    ok(set("".join(timeline["rows"])) <= set("gmcwrf. ") and "g" in "".join(timeline["rows"]) and len(timeline["row_of"]) == 4,
+       "the timeline has a row of known letters for each PE")
+    works = result["activity"]["launches"]
+    ok(sum(work["flop"] for work in works) == result["util"]["gemm_flop"]
+       and sum(work["hbm_bytes"] for work in works) == result["bytes"]["hbm"]["read"] + result["bytes"]["hbm"]["write"],
+       "FLOP and bytes of launches add up to those of the run", works)
+
+
+def test_refusals(program):
+    rows = (
+        ("", "line 1: a result begins with {"), ("[1]", "line 1: a result begins with {"),
+        ('{"a": 1} x', "line 1: a result begins with {"), ('{\n"a" 1}', "line 2: a colon is missing"),
+        ('{"a": 01}', "line 1: a comma or } is missing"), ('{"a": -}', "line 1: a number without digits"),
+        ('{"a": "\x01"}', "line 1: a control character in a text"), ('{"a": "\\x"}', "line 1: an unknown escape in a text"),
+        ('{"a": "\\u12"}', "line 1: \\u without four hexadecimal digits"), ('{"a": "', "line 1: a text without a closing quote"),
+        ('{"a": nul}', "line 1: a value is missing"), ('{"a": [1 2]}', "line 1: a comma or ] is missing"),
+        ('{"a"', "line 1: a colon is missing"), ('{"a":', "line 1: the text ends in a value"), ("{1: 2}", "line 1: a text in quotes is missing"),
+        ('{"a": ' + "[" * 80, "line 1: values are nested too deeply"),
+    )
+    for text, message in rows:
+        path = write(scratch("wrong.json"), text)
+        ended = run(program, "report", path, "-o", scratch("wrong.html"))
+        ok(ended.returncode == 2 and f"wrong.json is not a result: {message}\n" in ended.stderr and not os.path.exists(scratch("wrong.html")),
+           f"a result {text[:14]!r} is refused: {message}", ended.said)
+    for words, message in ((("-o", "x"), "report needs results"), (("x",), "report needs -o FILE"),
+                           (("no.json", "-o", "x"), "cannot read no.json: No such file"), (("x", "-o", "no/x"), "cannot write no/x")):
+        ended = run(program, "report", *words)
+        ok(ended.returncode == 2 and message in ended.stderr, f"report {' '.join(words)}: {message}", ended.said)
+    for words, message in ((("--points", "p"), "--report is for one run"), (("--json", "f"), "--json and --report cannot both go to f")):
+        ended = run(program, "run", "gemm", "--report", "f", *words)
+        ok(ended.returncode == 2 and message in ended.stderr, f"--report f {' '.join(words)}: {message}", ended.said)
+
+
+def test_copy(program):
+    """What is not dropped comes through as it is, and nothing in a text can end the element that it is in."""
+    value = {"bench": HOSTILE, "params": {HOSTILE: HOSTILE}, "system": "a&b<c>", "end_ps": 9007199254740993, "launches": [
+        {"commands": [{"x": [1, {}]}], "pes": [], "program": "k", "n": [-0.5e-3, 1E9, True, None, "\u00e9\"\\\n"]}, {"responses": 1}], "e": {}}
+    path = write(scratch(f"{HOSTILE.replace('/', '')}.json"), json.dumps(value, indent=3))
+    ended = run(program, "report", path, path, "-o", "-")
+    kept = {**value, "launches": [{"program": "k", "n": value["launches"][0]["n"]}, {}]}
+    ok(ended.returncode == 0 and [one["result"] for one in data_of(ended.stdout)] == [kept, kept]
+       and data_of(ended.stdout)[0]["file"] == os.path.basename(path),
+       "a result comes onto the page as it is, without the lists that it does not show", ended.stderr)
+    ok(ended.stdout.count("<img") == 0 and ended.stdout.count("</script>") == 3, "no text of a result is markup on the page")
+    lines = write(scratch("lines.json"), '{"bench":"a","system":"s","end_ps":1}\n{"bench":"b","system":"s","end_ps":2}\n')
+    ended = run(program, "report", lines, "-o", "-")
+    ok([one["result"]["bench"] for one in data_of(ended.stdout)] == ["a", "b"], "a file with a result a line has as many runs", ended.stderr)
+
+
+def test_browser(*pages):
+    node, chromium = shutil.which("node"), shutil.which("chromium")
+    modules = os.path.join(ROOT, "build", "npm", "node_modules")
+    if not node or not chromium or not os.path.isdir(modules):
+        skip("the page in a browser", "there is no chromium, node or playwright-core")
+        return
+    shots = os.path.join(BUILD, "page")
+    os.makedirs(shots, exist_ok=True)
+    ended = run(node, os.path.join(ROOT, "tests", "page", "page.mjs"), chromium, shots, *pages, timeout=100,
+                env=os.environ | {"NODE_PATH": modules})
+    lines = [json.loads(line) for line in ended.stdout.splitlines() if line.startswith("{")]
+    for line in lines:
+        ok(line["ok"], line["name"], line.get("why", ""))
+    ok(ended.returncode == 0 and len(lines) > 25, "the browser went through all pages", ended.stderr)
+
+
+def main():
+    program = simulator(SMALL, "small")
+    paths = {}
+    for name, words in (("gemm", ("gemm", "m=512", "k=128", "n=256")), ("other", ("gemm", "m=512", "k=64", "n=256", "tile_k=32")),
+                        ("reduce", ("all_reduce", "size=8192"))):
+        paths[name] = scratch(name + ".html"), scratch(name + ".json")
+        ended = run(program, "run", *words, "--report", paths[name][0], "--json", paths[name][1])
+        ok(ended.returncode == 0 and os.path.getsize(paths[name][0]) < 500_000, f"a report of {name} is written, below 500 kB", ended.said)
+    page, result = read(paths["gemm"][0]), json.loads(read(paths["gemm"][1]))
+    test_data(page, result)
+    plain = run(program, "run", "gemm", "m=512", "k=128", "n=256", "--json", scratch("plain.json"))
+    without = {key: part for key, part in result.items() if key not in ("machine", "activity", "host")}
+    same = {key: part for key, part in json.loads(read(scratch("plain.json"))).items() if key != "host"}
+    ok(plain.returncode == 0 and same == without, "--report changes nothing else of a result")
+    test_refusals(program)
+    test_copy(program)
+    both = scratch("both.html")
+    ended = run(program, "report", paths["gemm"][1], paths["other"][1], "-o", both)
+    ok(ended.returncode == 0, "a page of two results is written", ended.said)
+    hostile = scratch("hostile.html")
+    strange = {**result, "bench": HOSTILE, "params": {HOSTILE: HOSTILE}, "notes": [HOSTILE], "verify": [{**result["verify"][0], "tensor": HOSTILE, "status": "wrong", "wrong": 3}],
+               "races": [{HOSTILE: HOSTILE}], "status": 1}
+    run(program, "report", write(scratch("hostile.json"), json.dumps(strange)), "-o", hostile)
+    bare = scratch("bare.html")
+    run(program, "report", write(scratch("bare.json"), '{"system": "s", "end_ps": 5, "launches": []}'), "-o", bare)
+    test_browser(paths["gemm"][0], paths["reduce"][0], both, hostile, bare)
+    done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
