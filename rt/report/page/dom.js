@@ -44,6 +44,9 @@ export function select(label, options, chosen, change) {
 export const gauge = (share) => s("svg", {class: "gauge", viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true"},
     s("rect", {class: "track", width: 100, height: 10}), s("rect", {class: "filled", width: (100 * Math.max(0, Math.min(1, share))).toFixed(2), height: 10}));
 
+// How wide a chart is drawn: its texts keep their size on a narrow screen.
+export const chartWidth = () => Math.max(340, Math.min(960, document.body.clientWidth - 24));
+
 export const swatch = (name) => h("span", {class: `swatch c-${name}`, "aria-hidden": "true"});
 
 // Calls `draw` now and whenever colours change: another scheme, or paper.
