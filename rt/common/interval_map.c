@@ -79,9 +79,25 @@ static struct interval *first_of(struct interval *tree)
     return tree;
 }
 
+/* Disjoint intervals end in the order in which they begin. */
+static struct interval *find_disjoint(struct interval *tree, uint64_t at)
+{
+    struct interval *found = NULL;
+    while (tree)
+        if (tree->end > at) {
+            found = tree;
+            tree = tree->left;
+        } else {
+            tree = tree->right;
+        }
+    return found;
+}
+
 struct interval *interval_find(const struct interval_map *map, uint64_t at)
 {
     struct interval *tree = map->root;
+    if (map->kind)
+        return find_disjoint(tree, at);
     if (!tree || tree->last_end <= at)
         return NULL;
     for (;;)
@@ -206,17 +222,35 @@ static void take_value(struct interval_kind *kind, struct interval *interval, co
         kind->advance(interval, begin - from->begin);
 }
 
+/* Finds the interval of a disjoint map that begins at a position, and its neighbours, which may be NULL. */
+static struct interval *find_begin(struct interval *tree, uint64_t begin, struct interval **low, struct interval **high)
+{
+    *low = *high = NULL;
+    while (tree && tree->begin != begin)
+        if (tree->begin < begin) {
+            *low = tree;
+            tree = tree->right;
+        } else {
+            *high = tree;
+            tree = tree->left;
+        }
+    if (tree && tree->left)
+        *low = last_of(tree->left);
+    if (tree && tree->right)
+        *high = first_of(tree->right);
+    return tree;
+}
+
 /* Gives [begin, end) the value that `from` has from `at` on without a change of the tree, and returns true, if the map
  * has an interval of just these bytes that continues no neighbour. Most sets are of a range that was set before. */
 static bool revalued(struct interval_map *map, uint64_t begin, uint64_t end, const struct interval *from, uint64_t at)
 {
-    struct interval *same = interval_find(map, begin);
-    if (!same || same->begin != begin || same->end != end)
+    struct interval *low, *high, *same = find_begin(map->root, begin, &low, &high);
+    if (!same || same->end != end)
         return false;
     if (same != from)
         take_value(map->kind, same, from, at);
-    const struct interval *low = begin ? interval_find(map, begin - 1) : NULL;
-    return !continues(map->kind, low, same) && !continues(map->kind, same, interval_find(map, end));
+    return !continues(map->kind, low, same) && !continues(map->kind, same, high);
 }
 
 void interval_set(struct interval_map *map, const struct interval *value)

@@ -37,7 +37,7 @@ struct interval_kind {
     struct pool pool;                                   /* of all maps of the kind */
 };
 
-/* A map without intervals: root NULL. `kind` is needed for disjoint use alone. */
+/* A map without intervals: root NULL. A map of disjoint intervals has a kind, one of overlapping intervals NULL. */
 struct interval_map {
     struct interval *root;
     struct interval_kind *kind;

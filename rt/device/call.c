@@ -118,17 +118,18 @@ struct view call_buffer(const struct call *call, const char *what, const struct 
     return view;
 }
 
-void call_check_distinct(const struct call *call, const char *what, const struct view *view)
+struct runs call_runs(const struct call *call, const char *what, const struct view *view)
 {
     struct runs runs;
     if (!runs_of(&runs, view->shape, view->stride, dtype_bytes[view->dtype]))
         call_error(call, "elements of %s overlap", what);
+    return runs;
 }
 
 struct view call_buffer_distinct(const struct call *call, const char *what, const struct tl_shard *shard)
 {
     struct view view = call_buffer(call, what, shard);
-    call_check_distinct(call, what, &view);
+    call_runs(call, what, &view);
     return view;
 }
 

@@ -49,8 +49,8 @@ struct view call_buffer(const struct call *call, const char *what, const struct 
 /* The second half of call_buffer, for a caller that has the view from call_shape. */
 void call_place_buffer(const struct call *call, const char *what, const struct tl_shard *shard, struct view *view);
 
-/* KERNEL_ERROR if elements of a view overlap. */
-void call_check_distinct(const struct call *call, const char *what, const struct view *view);
+/* Returns the runs of a view; KERNEL_ERROR if elements overlap. */
+struct runs call_runs(const struct call *call, const char *what, const struct view *view);
 
 /* The same as call_buffer. KERNEL_ERROR also if elements overlap: for what is written, or moved as a whole. */
 struct view call_buffer_distinct(const struct call *call, const char *what, const struct tl_shard *shard);

@@ -69,7 +69,7 @@ static void compact(struct outstanding_list *list)
     list->count = kept;
 }
 
-void hazards_submitted(struct tl *tl, struct command *command, const struct view *buffer)
+void hazards_submitted(struct tl *tl, struct command *command, const struct runs *buffer, uint64_t offset)
 {
     struct hazards *hazards = hazards_of(tl);
     struct outstanding_list *list = command->ask.kind == COMMAND_recv ? &hazards->receives : &hazards->moves;
@@ -78,7 +78,7 @@ void hazards_submitted(struct tl *tl, struct command *command, const struct view
         if (2 * list->count >= list->room)              /* or it would compact again at once */
             array_reserve(list, list->room + 1);
     }
-    *array_add(list) = (struct outstanding){command, command->number, view_placed(buffer)};
+    *array_add(list) = (struct outstanding){command, command->number, runs_placed(buffer, offset)};
     command_hold(command);
 }
 
@@ -86,6 +86,8 @@ void hazards_submitted(struct tl *tl, struct command *command, const struct view
 static bool waited(struct outstanding_list *list, uint32_t number)
 {
     size_t low = 0, high = list->count;
+    if (high == 0 || list->at[0].number > number || list->at[high - 1].number < number)
+        return false;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (list->at[middle].number < number)
@@ -127,11 +129,31 @@ static uint32_t own_tcm(const struct call *call)
     return device_state(call->tl)->tcm;
 }
 
-static bool conflicts(const struct outstanding *transfer, const struct placed_runs *bytes, uint64_t *first)
+/* The bytes that a call uses: begin and end at first, the runs once they are needed. */
+struct used {
+    const struct view *view;
+    struct placed_runs bytes;
+};
+
+static struct used used_of(const struct view *view)
+{
+    return (struct used){view, {.begin = view->offset, .end = view->offset + view_span(view)}};
+}
+
+/* Whether bytes of the TCM meet those that are used. */
+static bool meets(struct used *used, const struct placed_runs *bytes, uint64_t *first)
 {
     uint64_t end;
-    return transfer->command && transfer->buffer.begin < bytes->end && bytes->begin < transfer->buffer.end
-           && runs_meet(&transfer->buffer, bytes, first, &end);
+    if (bytes->begin >= used->bytes.end || used->bytes.begin >= bytes->end)
+        return false;
+    if (used->bytes.runs.bytes == 0)
+        used->bytes = view_placed(used->view);
+    return runs_meet(bytes, &used->bytes, first, &end);
+}
+
+static bool conflicts(const struct outstanding *transfer, struct used *used, uint64_t *first)
+{
+    return transfer->command && meets(used, &transfer->buffer, first);
 }
 
 static _Noreturn void conflict_fault(const struct call *call, enum fault code, const struct outstanding *transfer,
@@ -143,13 +165,13 @@ static _Noreturn void conflict_fault(const struct call *call, enum fault code, c
                op->line);
 }
 
-static void check_freed(const struct call *call, const struct placed_runs *bytes)
+static void check_freed(const struct call *call, struct used *used)
 {
-    interval_for(&hazards_of(call->tl)->freed, i, bytes->begin, bytes->end) {
+    interval_for(&hazards_of(call->tl)->freed, i, used->bytes.begin, used->bytes.end) {
         const struct freed *freed = (const struct freed *)i;
-        struct placed_runs those = runs_placed(&(struct runs){.bytes = i->end - i->begin}, i->begin);
-        uint64_t first, end;
-        if (runs_meet(bytes, &those, &first, &end))
+        struct placed_runs bytes = runs_placed(&(struct runs){.bytes = i->end - i->begin}, i->begin);
+        uint64_t first;
+        if (meets(used, &bytes, &first))
             call_error(call, "the bytes at %s were freed by tl_free at %s:%" PRIu32,
                        address_name(memory_address(own_tcm(call), first)), freed->file, freed->line);
     }
@@ -157,10 +179,10 @@ static void check_freed(const struct call *call, const struct placed_runs *bytes
 
 void hazards_check_freed(const struct call *call, const struct view *view)
 {
-    if (view->memory != own_tcm(call) || !hazards_of(call->tl)->freed.root)
+    if (view->memory != own_tcm(call))
         return;
-    struct placed_runs bytes = view_placed(view);
-    check_freed(call, &bytes);
+    struct used used = used_of(view);
+    check_freed(call, &used);
 }
 
 void hazards_check_use(const struct call *call, const struct view *view)
@@ -170,10 +192,10 @@ void hazards_check_use(const struct call *call, const struct view *view)
     uint64_t first;
     if (view->memory != own_tcm(call) || (!hazards->freed.root && receives->count == 0))
         return;
-    struct placed_runs bytes = view_placed(view);
-    check_freed(call, &bytes);
+    struct used used = used_of(view);
+    check_freed(call, &used);
     for (size_t i = 0; i < receives->count; i++)
-        if (conflicts(&receives->at[i], &bytes, &first))
+        if (conflicts(&receives->at[i], &used, &first))
             conflict_fault(call, FAULT_KERNEL_ERROR, &receives->at[i], first, "cannot be used before tl_wait for");
 }
 
@@ -181,12 +203,12 @@ void hazards_check_read(const struct call *call, const struct view *view)
 {
     const struct hazards *hazards = hazards_of(call->tl);
     const struct outstanding_list *lists[] = {&hazards->receives, &hazards->moves};
-    struct placed_runs bytes = view_placed(view);
+    struct used used = used_of(view);
     uint64_t first;
-    check_freed(call, &bytes);
+    check_freed(call, &used);
     for (unsigned l = 0; l < 2; l++)
         for (size_t i = 0; i < lists[l]->count; i++)
-            if (conflicts(&lists[l]->at[i], &bytes, &first) && writes_buffer(&lists[l]->at[i]))
+            if (conflicts(&lists[l]->at[i], &used, &first) && writes_buffer(&lists[l]->at[i]))
                 conflict_fault(call, FAULT_PENDING_RESULT, &lists[l]->at[i], first,
                                "are not known before tl_wait for");
 }
@@ -197,13 +219,13 @@ void hazards_check_free(const struct call *call, const struct view *view)
     struct outstanding_list *lists[] = {&hazards->receives, &hazards->moves};
     if (view->memory != own_tcm(call))
         return;
-    struct placed_runs bytes = view_placed(view);
-    check_freed(call, &bytes);
+    struct used used = used_of(view);
+    check_freed(call, &used);
     for (unsigned l = 0; l < 2; l++)
         for (size_t i = 0; i < lists[l]->count; i++) {
             struct outstanding *transfer = &lists[l]->at[i];
             uint64_t first;
-            if (!conflicts(transfer, &bytes, &first))
+            if (!conflicts(transfer, &used, &first))
                 continue;
             if (!transfer->command->complete)
                 conflict_fault(call, FAULT_KERNEL_ERROR, transfer, first, "are in use by");

@@ -31,8 +31,8 @@ void hazards_end(struct tl *tl);
 
 /* ---- what the kernel does */
 
-/* Records a transfer that it submits without waiting. The buffer is in its TCM. */
-void hazards_submitted(struct tl *tl, struct command *command, const struct view *buffer);
+/* Records a transfer that it submits without waiting, of a buffer in its TCM. */
+void hazards_submitted(struct tl *tl, struct command *command, const struct runs *buffer, uint64_t offset);
 
 /* Forgets a transfer that it waited for. The number may be that of another command. */
 void hazards_waited(struct tl *tl, uint32_t number);

@@ -117,7 +117,7 @@ static void find_pieces(const struct call *call, const struct sides *sides)
  * no copy for a load or store: each of the pieces is one. */
 struct move {
     struct request ask;
-    struct view buffer;
+    struct runs buffer;                                 /* of the buffer */
     struct op op;
     bool moves_nothing;                                 /* a send that will be refused */
 };
@@ -144,7 +144,8 @@ static void submit_and_wait(const struct call *call, struct move *move)
 static tl_handle submit_async(const struct call *call, struct move *move)
 {
     tl_handle handle = submit(call, move);
-    hazards_submitted(call->tl, kernel_command(call->tl, call_number(call, handle)), &move->buffer);
+    hazards_submitted(call->tl, kernel_command(call->tl, call_number(call, handle)), &move->buffer,
+                      move->ask.tcm);
     return handle;
 }
 
@@ -196,13 +197,12 @@ static void transfer(const struct call *call, enum command_kind kind, const stru
     if (!same)
         call_error(call, "the buffer and the shard differ in shape or dtype");
     call_place_buffer(call, "the buffer", near, &sides.near);
-    call_check_distinct(call, "the buffer", &sides.near);
+    move->buffer = call_runs(call, "the buffer", &sides.near);
     find_pieces(call, &sides);
     for (size_t i = pieces.count; i-- > 0;)
         check_piece(call, &pieces.at[i]);
     move->ask = (struct request){.kind = kind, .address = {far->addr}, .virtual_address = {translates},
                                  .tcm = sides.near.offset, .bytes = view_bytes_of(&sides.near), .runs = sides.runs};
-    move->buffer = sides.near;
     move->op.kind = OPKIND_memory;
     move->op.name = kind == COMMAND_load ? "dma_read" : "dma_write";
 }
@@ -287,13 +287,14 @@ static void exchange(const struct call *call, enum command_kind kind, uint32_t p
                      struct move *move)
 {
     uint32_t number = call_peer(call, peer);
-    move->buffer = call_buffer_distinct(call, "the buffer", shard);
     bool sends = kind == COMMAND_send;
-    uint64_t bytes = view_bytes_of(&move->buffer);
-    move->ask = (struct request){.kind = kind, .peer = number, .tcm = move->buffer.offset, .bytes = bytes};
+    struct view *buffer = sends ? &move->op.copy.from : &move->op.copy.to;
     struct view *under_way = sends ? &move->op.copy.to : &move->op.copy.from;
-    *(sends ? &move->op.copy.from : &move->op.copy.to) = move->buffer;
-    *under_way = view_without_gaps(&move->buffer);
+    *buffer = call_buffer(call, "the buffer", shard);
+    move->buffer = call_runs(call, "the buffer", buffer);
+    uint64_t bytes = view_bytes_of(buffer);
+    move->ask = (struct request){.kind = kind, .peer = number, .tcm = buffer->offset, .bytes = bytes};
+    *under_way = view_without_gaps(buffer);
     under_way->memory = store_messages();
     under_way->offset = 0;
     move->op.kind = OPKIND_memory;

@@ -5,6 +5,7 @@
  * Then the records are encoded (log.h) and leave memory. Their references stay as long as anything refers to them. */
 #include "oplog.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,16 +24,22 @@ bool oplog_on;
 
 /* A record that has no place in data order yet. One that is reused keeps its arrays. */
 struct oplog_entry {
-    struct op op;
     struct op_ref *ref, *send;
     struct gemm_epilogue *epilogue;
     uint32_t *after;
     uint32_t epilogue_capacity, after_capacity;
     struct tile_stage *tile;                            /* served before the record had its id */
     uint32_t tiles;
+    struct op op;                                       /* as much of it as its kind has */
 };
 
-static struct pool entries;
+#define UP_TO(type, field) (offsetof(type, field) + sizeof ((type *)NULL)->field)
+
+static const size_t op_bytes[] = {[OPKIND_memory] = UP_TO(struct op, copy), [OPKIND_gemm] = UP_TO(struct op, gemm),
+                                  [OPKIND_math] = UP_TO(struct op, math)};
+_Static_assert(sizeof(struct fill) <= sizeof(struct copy), "a record of a fill fits where one of a copy does");
+
+static struct pool entries[COUNT_OF(op_bytes)];
 static struct ARRAY(struct oplog_entry *) batch;        /* the calls of an instant */
 static uint64_t calls, settled, interval;               /* operations of the run; interval: the first of this one */
 static struct log_reader *replayed;
@@ -69,7 +76,7 @@ static void entry_drop(struct oplog_entry *entry)
     op_ref_drop(entry->send);
     entry->tile = NULL;
     entry->tiles = 0;
-    pool_give_back(&entries, entry);
+    pool_give_back(&entries[entry->op.kind], entry);
 }
 
 static void copy_epilogues(struct oplog_entry *entry)
@@ -96,9 +103,10 @@ static void copy_afters(struct oplog_entry *entry)
 
 static struct oplog_entry *entry_new(const struct op *op)
 {
-    struct oplog_entry *entry = pool_reuse(&entries, sizeof *entry);
+    size_t bytes = op_bytes[op->kind];
+    struct oplog_entry *entry = pool_reuse(&entries[op->kind], offsetof(struct oplog_entry, op) + bytes);
     struct op_ref *ref = entry->ref = op_ref_new();
-    entry->op = *op;
+    memcpy(&entry->op, op, bytes);
     copy_afters(entry);
     entry->send = NULL;
     if (op->kind == OPKIND_gemm)
@@ -113,9 +121,17 @@ static struct oplog_entry *entry_new(const struct op *op)
     return entry;
 }
 
+static void batch_settle(void);
+
+static bool batch_is_of_now(void)
+{
+    return batch.at[0]->op.at_ps == sim_now_ps();
+}
+
 static void append(struct oplog_entry *entry)
 {
-    oplog_settle(false, OP_OF_HOST);
+    if (batch.count && !batch_is_of_now())
+        batch_settle();
     entry->op.at_ps = sim_now_ps();
     entry->op.id = calls++;
     *array_add(&batch) = entry;
@@ -189,14 +205,27 @@ static void issue(struct oplog_entry *entry, bool is_stored)
 
 /* ---- data order */
 
-static int in_data_order(const void *x, const void *y)
+static inline int data_order(const struct op *a, const struct op *b)
 {
-    const struct op *a = &(*(struct oplog_entry *const *)x)->op, *b = &(*(struct oplog_entry *const *)y)->op;
     if (a->pe != b->pe)
         return a->pe < b->pe ? -1 : 1;
     if (a->command != b->command)
         return a->command < b->command ? -1 : 1;
     return a->id < b->id ? -1 : a->id > b->id;
+}
+
+static int in_data_order(const void *x, const void *y)
+{
+    return data_order(&(*(struct oplog_entry *const *)x)->op, &(*(struct oplog_entry *const *)y)->op);
+}
+
+/* Events fire in the order of PEs, so most batches come in order. */
+static bool batch_is_sorted(void)
+{
+    for (size_t i = 1; i < batch.count; i++)
+        if (data_order(&batch.at[i - 1]->op, &batch.at[i]->op) > 0)
+            return false;
+    return true;
 }
 
 static bool batch_has(int64_t pe)
@@ -235,17 +264,21 @@ static void settle(struct oplog_entry *entry)
     entry_drop(entry);
 }
 
-void oplog_settle(bool all, int64_t pe)
+static void batch_settle(void)
 {
-    if (batch.count == 0 || (!all && batch.at[0]->op.at_ps == sim_now_ps() && !batch_has(pe)))
-        return;
     unsigned before = phase_enter(PHASE_oplog);
-    if (batch.count > 1)
+    if (!batch_is_sorted())
         qsort(batch.at, batch.count, sizeof *batch.at, in_data_order);
     for (uint64_t i = 0; i < batch.count; i++)
         settle(batch.at[i]);
     batch.count = 0;
     phase_leave(before);
+}
+
+void oplog_settle(bool all, int64_t pe)
+{
+    if (batch.count && (all || !batch_is_of_now() || batch_has(pe)))
+        batch_settle();
 }
 
 /* ---- services */
@@ -357,6 +390,7 @@ void oplog_replay(struct log_reader *log, uint64_t operations)
 void oplog_reset(void)
 {
     log_reset();
-    pool_release(&entries);
+    for (size_t i = 0; i < COUNT_OF(entries); i++)
+        pool_release(&entries[i]);
     batch.count = calls = settled = interval = 0;
 }

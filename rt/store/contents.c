@@ -129,11 +129,11 @@ static void put_patch(const struct view *to, struct source from)
     patch_drop(patch);
 }
 
-static void put(const struct view *to, struct source from)
+static void put(const struct view *to, struct source from, uint64_t runs)
 {
     enum { FEW = 4 };                                   /* runs that are pieces at once */
     struct interval_map *map = map_of(to->memory);
-    uint64_t runs = view_runs_of_two(to, from.view), begin = to->offset, end = begin + view_span(to);
+    uint64_t begin = to->offset, end = begin + view_span(to);
     bool as_pieces = runs <= FEW;
     if (!as_pieces)
         name_stored(to->memory, begin, end);
@@ -146,11 +146,14 @@ static void put(const struct view *to, struct source from)
 
 void contents_copy(const struct view *to, const struct view *from)
 {
-    uint64_t bytes = view_span(from);
-    if (bytes == 0)
+    uint64_t runs = view_runs_of_two(to, from), bytes = runs == 1 ? view_bytes_of(from) : view_span(from);
+    if (runs == 0)
         return;
     name_stored(from->memory, from->offset, from->offset + bytes);
-    put(to, (struct source){from, map_of(from->memory), from->offset, bytes});
+    if (runs == 1)
+        interval_copy(map_of(to->memory), to->offset, map_of(from->memory), from->offset, bytes);
+    else
+        put(to, (struct source){from, map_of(from->memory), from->offset, bytes}, runs);
 }
 
 void contents_compute(const struct view *view, struct op_ref *maker)
@@ -167,7 +170,7 @@ void contents_compute(const struct view *view, struct op_ref *maker)
     struct interval_map map = PIECES;
     result.offset = 0;
     set(&map, 0, bytes, piece);
-    put(view, (struct source){&result, &map, 0, bytes});
+    put(view, (struct source){&result, &map, 0, bytes}, view_runs_of_two(view, &result));
     interval_clear(&map);
 }
 

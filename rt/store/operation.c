@@ -7,9 +7,8 @@ static struct pool refs;
 
 struct op_ref *op_ref_new(void)
 {
-    struct op_ref *ref = pool_take(&refs, sizeof *ref);
-    ref->id = NO_ID;
-    ref->holders = 1;
+    struct op_ref *ref = pool_reuse(&refs, sizeof *ref);
+    *ref = (struct op_ref){.id = NO_ID, .holders = 1};
     return ref;
 }
 
