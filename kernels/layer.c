@@ -363,12 +363,13 @@ static kb_tensor weights_tensor(const char *name, enum kb_dtype dtype, uint64_t 
  * sines. */
 static kb_tensor angles_tensor(uint64_t tokens)
 {
-    float *values = kb_array(float, HEAD_DIM * tokens);
-    for (uint64_t i = 0; i < tokens * HEAD_DIM / 2; i++) {
-        uint64_t pair = i / tokens, at = i % tokens;
-        double angle = at * __builtin_pow(500000, -2.0 * pair / HEAD_DIM);
-        values[i] = __builtin_cos(angle);
-        values[HEAD_DIM / 2 * tokens + i] = __builtin_sin(angle);
+    float *values = kb_has_data() ? kb_array(float, HEAD_DIM * tokens) : NULL;     /* times do not depend on them */
+    for (uint64_t pair = 0; values && pair < HEAD_DIM / 2; pair++) {
+        double frequency = __builtin_pow(500000, -2.0 * pair / HEAD_DIM);
+        for (uint64_t at = 0; at < tokens; at++) {
+            values[pair * tokens + at] = __builtin_cos(at * frequency);
+            values[(HEAD_DIM / 2 + pair) * tokens + at] = __builtin_sin(at * frequency);
+        }
     }
     kb_tensor rope = kb_tensor_new("rope", KB_f32, kb_2d(HEAD_DIM, tokens), kb_copies(KB_SRAM, kb_pes("*.pe0")));
     kb_write(rope, values);

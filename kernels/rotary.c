@@ -78,14 +78,24 @@ KB_KERNEL(rotary, struct rotary_args)
 
 /* ---- the bench */
 
-/* Fills a row of the table, for a position. */
-static void angle_row(float *row, uint64_t position, uint64_t head_dim, double theta)
+/* The table: a row for each position, with the cosines and then the sines of its angles. NULL if nothing is computed:
+ * times do not depend on the values. */
+static const float *angle_table(uint64_t positions, uint64_t points, double theta)
 {
-    for (uint64_t i = 0; i < head_dim / 2; i++) {
-        double angle = (double)position * __builtin_pow(theta, -2.0 * (double)i / (double)head_dim);
-        row[i] = (float)__builtin_cos(angle);
-        row[head_dim / 2 + i] = (float)__builtin_sin(angle);
+    if (!kb_has_data())
+        return NULL;
+    double *frequency = kb_array(double, points);
+    float *table = kb_array(float, positions * 2 * points);
+    for (uint64_t i = 0; i < points; i++)
+        frequency[i] = __builtin_pow(theta, -2.0 * (double)i / (double)(2 * points));
+    for (uint64_t position = 0; position < positions; position++) {
+        float *cosine = table + position * 2 * points, *sine = cosine + points;
+        for (uint64_t i = 0; i < points; i++) {
+            cosine[i] = (float)__builtin_cos((double)position * frequency[i]);
+            sine[i] = (float)__builtin_sin((double)position * frequency[i]);
+        }
     }
+    return table;
 }
 
 /* The reference, from x and the table. */
@@ -123,9 +133,7 @@ KB_BENCH(rotary, "rotary position embedding, tokens over all PEs",
     kb_tensor x = kb_tensor_new("x", dtype, dims, kb_rows(KB_HBM, pes));
     kb_tensor y = kb_tensor_new("y", dtype, dims, kb_rows(KB_HBM, pes));
     kb_tensor table = kb_tensor_new("table", KB_f32, kb_2d(tokens, head_dim), kb_rows(KB_HBM, pes));
-    float *angles = kb_array(float, tokens * head_dim);
-    for (uint64_t token = 0; token < tokens; token++)
-        angle_row(angles + token * head_dim, token, head_dim, kb_real(theta));
+    const float *angles = angle_table(tokens, points, kb_real(theta));
     kb_fill_uniform(x, -2, 2);
     kb_write(table, angles);
 
