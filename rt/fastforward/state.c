@@ -411,6 +411,8 @@ static void copy_transfer(struct copy *c, struct token *token, const struct tran
 #define DATA(field, kind, when) COPY(DATA, field, kind)
 #include "machine/state.def"
     copy_message(c, &to->message, &from->message);
+    if (from->message.route->length && !to->message.route->length)
+        route_list_steps(to->message.route);
 }
 
 static struct token *copy_token(struct copy *c, const struct token *from, enum token_site site)

@@ -135,8 +135,7 @@ uint64_t route_latency_ps(struct route *route)
     return route->latency_ps;
 }
 
-/* Lists the steps of a route. */
-static __attribute__((noinline)) void steps_list(struct route *route)
+__attribute__((noinline)) void route_list_steps(struct route *route)
 {
     static struct ARRAY(struct step) steps;
     steps.count = 0;
@@ -388,7 +387,7 @@ void data_send(struct data_message *data, struct route *route, const struct payl
                uint64_t stream_ps, void (*arrived)(struct data_message *, uint64_t, uint64_t))
 {
     if (!route->length)
-        steps_list(route);
+        route_list_steps(route);
     message_number(&data->message, route);
     data->payload = payload;
     data->tail_ps = stream_ps;

@@ -40,6 +40,9 @@ struct route {
 struct route *route_of(struct way way);
 struct route *route_back(struct route *route);
 
+/* Lists the steps of a route, which data need. */
+void route_list_steps(struct route *route);
+
 /* The sum of all link latencies of a route and of the overheads of all its nodes but the first. */
 uint64_t route_latency_ps(struct route *route);
 
