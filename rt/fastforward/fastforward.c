@@ -79,8 +79,9 @@ static void feeder_turns(const struct pe *pe, bool ended)
         lead(pe);
 }
 
-static void tile_fed(const struct token *token)
+static void tile_fed(const struct token *token, uint64_t end_ps)
 {
+    (void)end_ps;
     const struct pe *pe = token->command->pe;
     if (pe == feeding.leader && pe->fed >= feeding.leader_fed)
         observer_watch(&comparison_observer, true);

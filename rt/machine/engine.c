@@ -46,6 +46,7 @@ static uint64_t stage_ps(const struct command *command, const struct tile_shape 
 
 void engine_times(struct command *command)
 {
+    command->link_ps = engine_link_ps(STAGE_NONE, command->first_stage);
     for (struct tile_shape *shape = command->shapes; shape < command->shapes + command->shape_count; shape++)
         for (struct stage *stage = shape->stages; stage && stage->kind != STAGE_NONE; stage++) {
             stage->ps = stage_ps(command, shape, stage);

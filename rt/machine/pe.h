@@ -59,6 +59,7 @@ struct pe {
     uint32_t free_slots[STAGES];                        /* of queue[] */
     bool failed;                                        /* its kernel has met a fault: nothing starts any more */
     bool waits_for_issue;                               /* the next Issue step visits it */
+    bool feeds_now;                                     /* `feed` ends in this instant, not yet by an event */
     bool lacks_room;                                    /* next_feed waits for buffers to be released */
     uint64_t services;
     struct busy dma, compute;

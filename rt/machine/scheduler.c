@@ -53,8 +53,23 @@ bool serve_tile(struct pe *pe)
         observe_feeder_turns(pe, true);
     }
     uint64_t end_ps = scheduler_end_ps(command, true, token->tile.id);
-    token_at(token, NODE_pe_scheduler, end_ps, tile_is_fed);
-    observe_tile_fed(token);
+    pe->feeds_now = end_ps == now_ps;
+    if (!pe->feeds_now)
+        token_at(token, NODE_pe_scheduler, end_ps, tile_is_fed);
+    observe_tile_fed(token, end_ps);
+    return true;
+}
+
+bool feed_end(struct pe *pe)
+{
+    struct token *token = pe->feed;
+    pe->feeds_now = false;
+    if (event_due) {
+        token_at(token, NODE_pe_scheduler, now_ps, tile_is_fed);
+        return false;
+    }
+    token_set(token, NODE_pe_scheduler, tile_is_fed);
+    event_fire(&token->event);
     return true;
 }
 

@@ -24,6 +24,16 @@ static inline bool serve_feeder(struct pe *pe)
     return pe->feeding && !pe->feed && !pe->lacks_room && pe->free_slots[pe->feeding->first_stage] && serve_tile(pe);
 }
 
+/* Ends the feed of a tile that takes no time. If nothing else is due in this instant, the next round would be the ends of
+ * such feeds alone, and none of them concerns another PE: so it ends in place, which is as if that round came now. Else it
+ * ends in the next round. Returns whether it has ended. */
+bool feed_end(struct pe *pe);
+
+static inline bool feed_ends(struct pe *pe)
+{
+    return pe->feeds_now && feed_end(pe);
+}
+
 /* The scheduler takes the next command. */
 bool serve_command(struct pe *pe);
 

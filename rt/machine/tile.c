@@ -61,10 +61,15 @@ static bool key_before(const struct token *a, const struct token *b)
     return a->command != b->command ? a->command->number < b->command->number : a->tile.id < b->tile.id;
 }
 
-void token_at(struct token *token, enum node_kind part, uint64_t t_ps, void (*fire)(struct event *))
+void token_set(struct token *token, enum node_kind part, void (*fire)(struct event *))
 {
     uint32_t rank = pe_rank(token->command->pe, part);
     event_set(&token->event, event_order(rank, CLASS_SERVICE, token->command->number), token->tile.id + 1, fire);
+}
+
+void token_at(struct token *token, enum node_kind part, uint64_t t_ps, void (*fire)(struct event *))
+{
+    token_set(token, part, fire);
     event_at(&token->event, t_ps);
 }
 

@@ -12,7 +12,8 @@ struct token *token_simple(struct command *command);
 
 void token_free(struct token *token);
 
-/* Makes the token's event due at t_ps, at a part of its PE. */
+/* Sets the token's event, at a part of its PE; makes it due at t_ps. */
+void token_set(struct token *token, enum node_kind part, void (*fire)(struct event *));
 void token_at(struct token *token, enum node_kind part, uint64_t t_ps, void (*fire)(struct event *));
 
 /* Sends the token over a PE-internal link to the queue of its stage; at once if the link takes 0 ps. */

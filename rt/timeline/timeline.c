@@ -458,7 +458,7 @@ static void command_completed(const struct command *command)
 
 /* ---- tiles */
 
-static void tile_fed(const struct token *token)
+static void tile_fed(const struct token *token, uint64_t end_ps)
 {
     const struct command *command = token->command;
     struct pe_tracks *tracks = pe_tracks(command->pe);
@@ -466,7 +466,6 @@ static void tile_fed(const struct token *token)
         return;
     if (token->block_bytes)
         count(&tracks->tcm_counter, command->pe, "TCM in use", RANK_COUNTERS, true, now_ps, (int64_t)token->block_bytes);
-    uint64_t end_ps = token->event.t_ps;
     if (!takes(now_ps, end_ps))
         return;
     uint32_t track = pe_lane(command->pe, &tracks->feeder, "feeder", RANK_FEEDER, now_ps, end_ps);
