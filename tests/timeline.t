@@ -13,7 +13,7 @@ import shutil
 
 from harness import GEMM, ROOT, SMALL, ok, read, read_bytes, remove, run, scratch, simulator, skip, suite, without_host, write
 
-CASES = ("random_two_sips_memory", "random_hbm_rings")
+CASES = ("random_two_sips_memory", "random_hbm_rings", "random_two_launches")
 PROTO = os.path.join(ROOT, "tests", "perfetto.proto")
 LINE = re.compile(r'\s*(?:(\w+) \{|(\})|(\w+): (?:"((?:[^"\\]|\\.)*)"|(\S+)))$')
 STAGES = dict(re.findall(r"^STAGE\((\w+), (\w+),", read(os.path.join(ROOT, "rt", "kb", "stages.def")), re.M))
@@ -54,6 +54,7 @@ class Slice:
 
     def __init__(self, track, event, t_ps, depth, order):
         self.track, self.begin, self.end, self.depth, self.order = track, t_ps, None, depth, order
+        self.uuid = first(event, "track_uuid")
         self.flows = [int(flow, 16) for flow in event["flow_ids"]]
         self.last_flows = [int(flow, 16) for flow in event["terminating_flow_ids"]]
 
@@ -193,8 +194,8 @@ def by(one):
     return one.name, one.args.get("command", one.args.get("request"))
 
 
-def says_the_same(name, timeline, result, rows):
-    """All times of the trace are those of the JSON and of --trace-all."""
+def says_the_same(name, timeline, result, rows, end_ps=None):
+    """All times of the trace are those of the JSON and of --trace-all; what does not end does so at end_ps."""
     begun, want = {}, []
     for row in rows:
         key = row["node"], row.get("cmd"), row.get("tile"), row.get("stage"), row.get("request")
@@ -202,6 +203,7 @@ def says_the_same(name, timeline, result, rows):
             begun[key] = row["t"]
         elif row["ev"] == "engine_complete":
             want.append((row["node"], row["cmd"], row["tile"], begun.pop(key), row["t"]))
+    want += [(key[0], *key[1:3], start, end_ps) for key, start in begun.items()]
     services = [one for one in timeline.slices if one.name in STAGES]
     got = [(f"{pe_of(one.track)}.{STAGES[one.name]}", one.args["command"], one.args.get("tile", 0), one.begin, one.end)
            for one in services]
@@ -222,15 +224,15 @@ def says_the_same(name, timeline, result, rows):
     ok(not wrong, f"{name}: channels of memories serve what the trace says", *wrong)
     launches = [launch for launch in result["launches"] if launch["status"] != "skipped"]
     wrong = differences(
-        [(command["pe"], command["n"], command["submitted_ps"], command["complete_ps"])
-         for launch in launches for command in launch["commands"] if command["complete_ps"]],
+        [(command["pe"], command["n"], command["submitted_ps"], command["complete_ps"] or end_ps)
+         for launch in launches for command in launch["commands"]],
         [(pe_of(one.track), one.args["command"], one.begin, one.end) for one in timeline.on(r".*/commands")])
     ok(not wrong, f"{name}: commands begin and end as in the JSON", *wrong)
-    wrong = differences([(pe["id"], pe["start_ps"], pe["end_ps"]) for launch in launches for pe in launch["pes"]],
+    wrong = differences([(pe["id"], pe["start_ps"], pe["end_ps"] or end_ps) for launch in launches for pe in launch["pes"]],
                         [(pe_of(one.track), one.begin, one.end) for one in timeline.on(r".*/kernel") if not one.depth])
     ok(not wrong, f"{name}: kernels begin and end as in the JSON", *wrong)
     wrong = differences(
-        [(one.get("request"), one["submitted_ps"], one["done_ps"]) for one in launches + result.get("memory", [])],
+        [(one.get("request"), one["submitted_ps"], one["done_ps"] or end_ps) for one in launches + result.get("memory", [])],
         [(one.args["request"], one.begin, one.end) for one in timeline.on("host")])
     ok(not wrong, f"{name}: requests of the host begin and end as in the JSON", *wrong)
 
@@ -285,7 +287,7 @@ def levels(spans):
     return found
 
 
-def waves_agree(name, timeline, path):
+def waves_agree(name, timeline, rows, path):
     text = read(path)
     waves = wave_changes(text)
     ok("$timescale 1 ps $end" in text and waves, f"{name}: waves have a unit of 1 ps")
@@ -313,6 +315,11 @@ def waves_agree(name, timeline, path):
     ok(bool(credits) == bool(sends) and all(values[0][1] == values[-1][1] == max(value for _, value in values)
                                             and min(value for _, value in values) >= 0 for values in credits),
        f"{name}: credits are lent and given back", *credits[:3])
+    back = sorted({row["end"] for row in rows if row["ev"] == "control" and "pe" in row
+                   and row["node"].endswith("pe_dma") and row["to"] == row["pe"] + ".pe_dma"})
+    grows = sorted({t_ps for values in credits for (_, before), (t_ps, value) in zip(values, values[1:]) if value > before})
+    ok(set(grows) <= set(back) and bool(grows) == bool(back), f"{name}: a credit is back when its message is ({len(back)})",
+       grows[:5], back[:5])
     return waves
 
 
@@ -335,8 +342,12 @@ def streams():
         timeline, result, rows, paths = traced(program, "replay", os.path.join(where, "stream.yaml"), name=case)
         flows = is_whole(case, timeline)
         says_the_same(case, timeline, result, rows)
-        waves = waves_agree(case, timeline, paths["vcd"])
+        waves = waves_agree(case, timeline, rows, paths["vcd"])
         gtkwave(case, paths["vcd"], waves)
+        tracks = collections.defaultdict(set)
+        for one in timeline.on(r".*/kernel"):
+            tracks[one.track].add(one.uuid)
+        ok(all(len(uuids) == 1 for uuids in tracks.values()), f"{case}: the kernels of a PE are on one track", tracks)
         kinds = collections.Counter(flow[0].name.split()[0] for flow in flows)
         ok(kinds["launch"] and kinds["submits"], f"{case}: arrows begin at launches and at commands", kinds)
         wrong = [[one.name for one in flow] for flow in flows if flow[0].name == "submits"
@@ -375,7 +386,7 @@ def models():
         if row.get("channel") == "model":
             row["channel"] = ""
     says_the_same("models", timeline, result, rows)
-    waves_agree("models", timeline, paths["vcd"])
+    waves_agree("models", timeline, rows, paths["vcd"])
 
 
 def bench():
@@ -389,14 +400,17 @@ def bench():
     ok(tiles and all(flow[1].name in STAGES and flow[-1].name in (*STAGES, "complete") for flow in tiles),
        "gemm: an arrow leads from each tile's feeding through its stages", *(
            [one.name for one in flow] for flow in tiles[:3]))
+    last = [one for one in timeline.instants if one.name == "complete"]
+    ok(last and all(len(one.last_flows) == 2 for one in last),
+       "gemm: the arrows of the first and of the last tile end at the completion", *(one.last_flows for one in last))
     calls = [one for one in timeline.on(r".*/kernel") if one.depth == 1]
     wrong = [one.name for one in calls
              if one.name not in read(os.path.join(ROOT, one.source[0])).splitlines()[one.source[1] - 1]]
     ok(calls and not wrong, f"gemm: calls name their lines in the kernel ({len(calls)})", *wrong)
-    parts = [one for one in timeline.on(r".*/kernel") if one.depth == 2]
+    parts = [one for one in timeline.on(r".*/kernel") if one.depth > 1]
     blocked = [one for one in parts if one.name.startswith("waits for ") and one.end > one.begin]
     ok(blocked and all(one.above.begin <= one.begin and one.end <= one.above.end for one in parts)
-       and {one.name.split()[0] for one in parts} <= {"submits", "waits", "delay"},
+       and {one.name.split()[0] for one in parts} == {"submits", "waits"},
        "gemm: within a call the kernel submits and waits for commands", *(one.name for one in parts[:5]))
     root = next(iter(timeline.tracks.values()))
     ok(root == "gemm on small (1 ns here is 1 ps of simulated time)", "the trace names its run and its unit of time", root)
@@ -413,9 +427,38 @@ def bench():
     window(program, timeline)
 
 
+def collective():
+    """Kernels of many short commands, which allocate buffers, send and receive."""
+    program = simulator(SMALL)
+    timeline, result, rows, _ = traced(program, "run", "all_reduce", "size=2048", "chunk=1024", name="all_reduce")
+    is_whole("all_reduce", timeline)
+    says_the_same("all_reduce", timeline, result, rows)
+    used = [max(value for _, value in values) for track, values in timeline.values.items() if track.endswith("/TCM in use")]
+    ok(len(used) == 4 and min(used) >= 1024, "all_reduce: a counter shows the buffers of each kernel", used)
+
+
 def shown(timeline):
-    """All slices but those of the host: (track, name, begin, end)."""
+    """All slices: (track, name, begin, end)."""
     return collections.Counter((one.track, one.name, one.begin, one.end) for one in timeline.slices)
+
+
+def cut(program, whole):
+    """A run that ends while a message is on a link, a kernel waits, and a service is under way."""
+    longest = max(whole.on(r".*links/.*"), key=lambda one: (one.end - one.begin, one.begin))
+    limit_ps = (longest.begin + longest.end) // 2
+    path, trace, answer = scratch("cut.pftrace"), scratch("cut.jsonl"), scratch("cut.json")
+    ended = run(program, "run", "gemm", *GEMM, "--timeline", path, "--sim-limit", f"{limit_ps} ps", "--json", answer,
+                "--trace", trace, "--trace-all")
+    part, result = Timeline(path), json.loads(read(answer))
+    is_whole("cut", part, part=True)
+    end_ps = result["end_ps"]
+    says_the_same("cut", part, result, [json.loads(line) for line in read(trace).splitlines()], end_ps)
+    waits = [one for one in part.on(r".*/kernel") if one.name.startswith("waits") and one.end == end_ps]
+    ok(ended.returncode == 1 and waits, "cut: a kernel waits up to the end", ended.said)
+    wrong = [track for track, values in part.values.items() if "in flight" in track and values[-1][1]]
+    ok(not wrong and any(values[-1][0] > end_ps for values in part.values.values()),
+       "cut: messages that are on links then leave them later", *wrong)
+    return part
 
 
 def window(program, whole):
@@ -436,12 +479,17 @@ def window(program, whole):
     ok(all(values[0][0] >= low and values[-1][0] <= high for values in part.values.values())
        and all(part.values[track][0] == (low, value[0]) for track, value in begun.items() if value and value[0]),
        "counters begin with their values at the start of the window")
-    run(program, "run", "gemm", *GEMM, "--timeline", path, "--timeline-pes", "sip0.cube0.pe1")
+    ended = run(program, "run", "gemm", *GEMM, "--timeline", path, "--timeline-pes", "sip0.cube0.pe1")
     part = Timeline(path)
     is_whole("one PE", part)
     kept = [one for one in whole.slices if pe_of(one.track) == "sip0.cube0.pe1" or "/host" in one.track
             or one.name in ("sip0.cube0.pe1", "host")]
     pes = {pe_of(track) for track in part.tracks.values() if re.search(r"/pe\d+/", track)}
+    left = sum(one.args["slices_of_other_pes"] for one in part.instants if one.name == "left out")
+    others = [one for one in whole.slices if re.search("links/|/memories/|/pe_tcm ", one.track)
+              and one.name not in ("sip0.cube0.pe1", "host")]
+    ok(left == len(others) and f"{left} slices of other PEs than sip0.cube0.pe1" in ended.stderr,
+       "what other PEs cause is counted", left, len(others), ended.stderr)
     ok(pes == {"sip0.cube0.pe1"} and sum(shown(part).values()) == len(kept),
        "--timeline-pes shows these PEs and what they cause", pes, len(part.slices), len(kept))
     ended = run(program, "run", "gemm", *GEMM, "--timeline", path, "--timeline-slices", "100")
@@ -453,12 +501,9 @@ def window(program, whole):
     ok(left["slices_above_limit"] >= len(whole.slices) - len(part.slices) - 10
        and f"{left['slices_above_limit']} slices after the first 100" in ended.stderr
        and f"from {left['limit_reached_ps']} ps on" in ended.stderr, "what is above the limit is counted", left, ended.stderr)
-    ended = run(program, "run", "gemm", *GEMM, "--timeline", path, "--sim-limit", f"{middle} ps", "--json", scratch("cut.json"))
-    part = Timeline(path)
-    is_whole("cut", part, part=True)
-    ok(ended.returncode == 1 and max(one.end for one in part.on(r".*/kernel")) <= middle
-       and not shown(part).keys() & {key for key in shown(whole) if key[2] > middle + 100000},
-       "a run that is ended has a whole timeline up to there", ended.said)
+    part = cut(program, whole)
+    ok(not shown(part).keys() & {key for key in shown(whole) if key[2] > middle + 1000000},
+       "a timeline of a run that is ended has nothing of later times")
     waves = scratch("window.vcd")
     run(program, "run", "gemm", *GEMM, "--waves", waves, "--timeline-from", f"{low} ps", "--timeline-to", f"{high} ps",
         "--timeline-pes", "sip0.cube0.pe1")
@@ -510,4 +555,4 @@ def mistakes():
        "a timeline may go to standard output, and the summary then to standard error", ended.stderr)
 
 
-suite(streams, ended_runs, models, bench, names, mistakes)
+suite(streams, ended_runs, models, bench, collective, names, mistakes)

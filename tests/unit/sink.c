@@ -1,0 +1,62 @@
+/* sink.c: what is written to a sink is in its file, compressed or not, whatever the sizes of its pieces. */
+#include "timeline/sink.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "common/arena.h"
+#include "tap.h"
+
+enum { BYTES = 1 << 21, PIECE_MOST = 1 << 19, KEPT = 1000 };
+
+static unsigned char bytes[BYTES], back[BYTES + 1];
+
+/* Random bytes, which compression makes no smaller. */
+static void fill(void)
+{
+    for (size_t i = 0; i < BYTES; i++)
+        bytes[i] = (unsigned char)below(256);
+}
+
+/* Writes all bytes; some in the room of the sink, behind others that become part of the file later. */
+static void write_pieces(const char *path)
+{
+    struct sink sink = sink_open(path);
+    for (size_t at = 0; at < BYTES;) {
+        size_t most = below(8) ? 100 : PIECE_MOST, count = 1 + below(most);
+        count = count < BYTES - at ? count : BYTES - at;
+        if (below(2)) {
+            sink_write(&sink, bytes + at, count);
+        } else {
+            size_t first = count < KEPT ? count : KEPT;
+            memcpy(sink_room(&sink, 0, first), bytes + at, first);
+            memcpy(sink_room(&sink, first, count - first) + first, bytes + at + first, count - first);
+            sink.count += count;
+        }
+        at += count;
+    }
+    sink_close(&sink);
+}
+
+/* gzread reads a file that is not compressed as it is. */
+static bool holds(const char *path)
+{
+    gzFile file = gzopen(path, "rb");
+    int count = file ? gzread(file, back, sizeof back) : -1;
+    if (file)
+        gzclose(file);
+    return count == BYTES && !memcmp(back, bytes, BYTES);
+}
+
+int main(void)
+{
+    const char *folder = getenv("SCRATCH"), *names[] = {"sink", "sink.gz"};
+    fill();
+    for (unsigned i = 0; i < 2; i++) {
+        const char *path = arena_printf("%s/%s", folder ? folder : ".", names[i]);
+        write_pieces(path);
+        expect(holds(path), "%s has all bytes", names[i]);
+    }
+    return tests_end();
+}
