@@ -164,9 +164,9 @@ static uint64_t sure_periods(uint64_t period_ps)
 {
     uint64_t kernel_ps, most = (UINT64_MAX - now_ps) / period_ps;
     event_waiting(&kernel_ps);
-    if (loop_limit_ps <= now_ps)
+    if (loop_limit_ps() <= now_ps)
         return 0;
-    kernel_ps = loop_limit_ps < kernel_ps ? loop_limit_ps : kernel_ps;
+    kernel_ps = loop_limit_ps() < kernel_ps ? loop_limit_ps() : kernel_ps;
     if (kernel_ps != UINT64_MAX && most > (kernel_ps - 1 - now_ps) / period_ps)
         most = (kernel_ps - 1 - now_ps) / period_ps;
     for (uint32_t i = 0; i < period.count && most; i++) {

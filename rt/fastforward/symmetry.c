@@ -309,7 +309,7 @@ bool symmetry_sleep(struct pe *const *pes, uint32_t count)
         make_tables();
     if (!find_groups(pes, count) || !are_in_same_state(&kernel_ps))
         return false;
-    loop_alarm_ps = kernel_ps;
+    loop_alarm_set(kernel_ps);
     observer_watch(&symmetry_observer, true);
     for (uint32_t i = 0; i < count; i++)
         state_count_busy(pes[i]);
@@ -360,7 +360,7 @@ static void wake(void)
 {
     uint64_t sleepers = partition.group_count - 1;
     observer_watch(&symmetry_observer, false);
-    loop_alarm_ps = UINT64_MAX;
+    loop_alarm_set(UINT64_MAX);
     sleeping.services += (stats.services - sleeping.stats.services) * sleepers;
     stats_repeat(&sleeping.stats, sleepers);
     for (uint32_t i = 0; i < representative()->pes; i++)
@@ -371,8 +371,8 @@ static void wake(void)
 
 static void kernel_will_act(uint64_t t_ps)
 {
-    if (t_ps < loop_alarm_ps)
-        loop_alarm_ps = t_ps;
+    if (t_ps < loop_alarm_ps())
+        loop_alarm_set(t_ps);
 }
 
 /* The position of a PE in the representative: while PEs sleep, nothing else is under way. */
@@ -419,7 +419,7 @@ void symmetry_reset(void)
 {
     sleeping.services = 0;
     observer_watch(&symmetry_observer, false);
-    loop_alarm_ps = UINT64_MAX;
+    loop_alarm_set(UINT64_MAX);
     if (sleeping.asleep)
         memset(sleeping.asleep, 0, pe_count() * sizeof *sleeping.asleep);
 }

@@ -61,7 +61,7 @@ void kernel_call_stops(struct tl *tl, struct call_site call);
 static inline void kernel_calls(struct tl *tl, struct call_site call)
 {
     all_kernels.calls++;
-    if (__builtin_expect(!tl || tl != all_kernels.running || loop_poll.ends, 0))
+    if (__builtin_expect(!tl || tl != all_kernels.running || loop_ends, 0))
         kernel_call_stops(tl, call);
     tl->call = call;
     observe_call_begins(tl);

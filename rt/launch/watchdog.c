@@ -79,7 +79,8 @@ static void end_by(enum end reason)
         return;
     end_s = clock_seconds();
     end = reason;
-    loop_poll.ends = loop_poll.due = true;
+    loop_ends = true;
+    loop_ask();
 }
 
 /* ---- who runs */
@@ -359,7 +360,7 @@ static void ticked(int signal, siginfo_t *info, void *context)
         temporary_remove_all();
         die_of(end == END_SIGINT ? SIGINT : SIGTERM);
     }
-    loop_poll.due = true;
+    loop_ask();
     watch_stall(now, context);
     errno = error;
 }
@@ -379,7 +380,7 @@ static void asked_where(int signal)
 {
     (void)signal;
     asked = true;
-    loop_poll.due = true;
+    loop_ask();
 }
 
 /* ---- start and end */
@@ -419,10 +420,9 @@ void watchdog_start(const struct watchdog_limits *limits, const char *(*bench_ca
     dog.said = false;
     dog.runs = true;
     end = END_NONE;
-    asked = loop_poll.ends = loop_poll.due = false;
-    loop_poll.attend = attend;
-    loop_limit_ps = limits->ps ? limits->ps : UINT64_MAX;
-    loop_limit_reached = simulated_time_is_over;
+    asked = loop_ends = false;
+    loop_attend = attend;
+    loop_limit_set(limits->ps ? limits->ps : UINT64_MAX, simulated_time_is_over);
     message_set_before(progress_clear);
     signals_watch();
     timer_start();
@@ -434,7 +434,7 @@ void watchdog_stop(void)
     timer_delete(dog.timer);
     for (unsigned i = 0; i < COUNT_OF(signals); i++)
         sigaction(signals[i], &dog.before[i], NULL);
-    loop_poll.attend = NULL;
+    loop_attend = NULL;
     progress_end();
     message_set_before(NULL);
 }

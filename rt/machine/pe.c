@@ -36,9 +36,10 @@ static void issue(void)
 {
     phase_enter(PHASE_issue);
     /* What one PE starts does not wake another in the same instant: every fabric link takes time. */
-    for (uint32_t i = 0; i < woken.count; i++) {
-        pe_issue(woken.pe[i]);
-        woken.pe[i]->waits_for_issue = false;
+    struct pe **end = woken.pe + woken.count;
+    for (struct pe **pe = woken.pe; pe < end; pe++) {
+        pe_issue(*pe);
+        (*pe)->waits_for_issue = false;
     }
     woken.count = 0;
     loop_issue.due = false;

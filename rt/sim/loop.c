@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <setjmp.h>
+#include <stdatomic.h>
 
 #include "base/stopwatch.h"
 #include "common/arena.h"
@@ -20,31 +21,32 @@ struct sim_program {
 };
 
 struct issue loop_issue;
-uint64_t loop_alarm_ps = UINT64_MAX;
+void (*loop_attend)(void);
+volatile sig_atomic_t loop_ends;
 
 static struct {
     struct sim_program *all, *acting;                   /* all: by rank */
     uint32_t count, alive;
     bool any_awake;                                     /* if it is false, no program is awake */
-    bool ended, failed;                                 /* no program goes on; that is because one has failed */
+    bool ended, failed;                                 /* no program goes on: all have returned, or one has failed */
     double seconds;                                     /* host time that they have taken */
 } programs;
 
-struct loop_poll loop_poll;
-uint64_t loop_limit_ps = UINT64_MAX;
-void (*loop_limit_reached)(void);
-
 static struct {
+    _Atomic uint64_t attend_ps;                         /* the loop attends before the first round at or after this time */
+    volatile sig_atomic_t asked;
+    uint64_t limit_ps, alarm_ps;
+    void (*limit_reached)(void);
     bool runs, stopped;
     jmp_buf out;                                        /* of sim_run */
-} loop;
+} loop = {.attend_ps = UINT64_MAX, .limit_ps = UINT64_MAX, .alarm_ps = UINT64_MAX};
 
 void sim_reset(void)
 {
     programs.all = programs.acting = NULL;
     loop.stopped = false;
     loop_issue = (struct issue){0};
-    loop_alarm_ps = UINT64_MAX;
+    loop_alarm_set(UINT64_MAX);
     event_reset();
     coroutine_reset();
 }
@@ -52,6 +54,46 @@ void sim_reset(void)
 uint64_t sim_now_ps(void)
 {
     return now_ps;
+}
+
+/* ---- attention */
+
+void loop_ask(void)
+{
+    loop.asked = true;
+    loop.attend_ps = 0;
+}
+
+/* Works out when to attend next. A signal may ask at any time, so requests come last. */
+static void plan_attention(void)
+{
+    uint64_t late_ps = loop.limit_ps < UINT64_MAX ? loop.limit_ps + 1 : UINT64_MAX;
+    loop.attend_ps = late_ps < loop.alarm_ps ? late_ps : loop.alarm_ps;
+    if (loop.asked || loop.stopped)
+        loop.attend_ps = 0;
+}
+
+void loop_limit_set(uint64_t t_ps, void (*reached)(void))
+{
+    loop.limit_ps = t_ps;
+    loop.limit_reached = reached;
+    plan_attention();
+}
+
+uint64_t loop_limit_ps(void)
+{
+    return loop.limit_ps;
+}
+
+void loop_alarm_set(uint64_t t_ps)
+{
+    loop.alarm_ps = t_ps;
+    plan_attention();
+}
+
+uint64_t loop_alarm_ps(void)
+{
+    return loop.alarm_ps;
 }
 
 /* ---- host programs */
@@ -118,7 +160,7 @@ double sim_programs_seconds(void)
 void sim_stop(void)
 {
     programs.ended = loop.stopped = true;
-    loop_poll.due = true;
+    loop_ask();
 }
 
 void sim_abandon(void)
@@ -147,12 +189,9 @@ static void program_lost(void)
     sim_fail();
 }
 
-/* Lets the programs that are awake act, in the order of ranks. Returns false if none was. */
-static bool programs_act(void)
+/* Lets the programs that are awake act, in the order of ranks. */
+static void programs_act(void)
 {
-    bool acted = false;
-    if (!programs.any_awake)
-        return false;
     programs.any_awake = false;
     observe_programs_act();
     phase_enter(PHASE_host);
@@ -165,7 +204,6 @@ static bool programs_act(void)
     for (struct sim_program *program = programs.all; program < end && !programs.ended; program++) {
         if (!program->acts)
             continue;
-        acted = true;
         programs.acting = program;
         enum coroutine_end end = coroutine_resume(program->coro);
         if (end == COROUTINE_LOST)
@@ -176,8 +214,8 @@ static bool programs_act(void)
         coroutine_free(program->coro);
         programs.alive--;
     }
+    programs.ended |= !programs.alive;
     programs.seconds += clock_seconds() - began;
-    return acted;
 }
 
 /* ---- instants */
@@ -193,46 +231,53 @@ static void time_stands_still(void)
     sim_stop();
 }
 
-/* Attends to signals. Returns whether the run ends here. */
-__attribute__((noinline, cold)) static bool stops(void)
+__attribute__((noinline, cold)) static void attend(void)
 {
-    loop_poll.due = false;
-    if (!loop.stopped && loop_poll.attend)
-        loop_poll.attend();
-    loop_poll.due |= loop.stopped;
-    return loop.stopped;
+    if (loop.asked && !loop.stopped && loop_attend) {
+        loop.asked = false;
+        loop_attend();
+    }
+    if (!loop.stopped && now_ps > loop.limit_ps) {
+        now_ps = loop.limit_ps;
+        loop.limit_reached();
+    }
+    if (!loop.stopped && now_ps >= loop.alarm_ps)
+        observe_alarm_rings();
+    plan_attention();
 }
 
-/* Returns false if the run was stopped in the middle of the instant. */
-static bool run_instant(void)
+/* Attends to what asks for it. Returns whether the run goes on. */
+static inline bool goes_on(void)
 {
-    uint32_t rounds = 0;
-    do
-        do {
-            if (__builtin_expect(loop_poll.due, 0) && stops())
+    if (__builtin_expect(now_ps < atomic_load_explicit(&loop.attend_ps, memory_order_relaxed), 1))
+        return true;
+    attend();
+    return !loop.stopped;
+}
+
+/* Runs the rounds of an instant, and the programs that its events wake. Returns false if the run was stopped. */
+static inline bool run_instant(void)
+{
+    for (uint32_t rounds = 0;;) {
+        while (event_due) {
+            if (!goes_on())
                 return false;
+            event_retire();
             if (loop_issue.due)
                 loop_issue.step();
-            if (now_ps >= loop_alarm_ps)
-                observe_alarm_rings();
             if (++rounds == ROUNDS_MOST)
                 time_stands_still();
-        } while (event_retire());
-    while (programs_act());
+        }
+        if (!programs.any_awake)
+            break;
+        programs_act();
+        if (loop_issue.due)
+            loop_issue.step();
+        if (!goes_on())
+            return false;
+    }
     observe_instant_ends();
     phase_enter(PHASE_queue);
-    return true;
-}
-
-/* Moves time on. Returns false if nothing is due any more. */
-static bool next_instant(void)
-{
-    if (!event_next_instant())
-        return false;
-    if (now_ps > loop_limit_ps) {
-        now_ps = loop_limit_ps;
-        loop_limit_reached();
-    }
     return true;
 }
 
@@ -240,9 +285,9 @@ static bool next_instant(void)
  * would keep its variables out of registers. */
 __attribute__((noinline)) static bool run_instants(void)
 {
-    while (run_instant() && programs.alive && !programs.ended)
-        if (!next_instant())
-            return false;
+    while (run_instant() && !programs.ended)
+        if (!event_next_instant())
+            return !goes_on();
     return true;
 }
 
@@ -253,14 +298,15 @@ bool sim_run(void (*body)(void *), void *arg, uint32_t ranks, void (*stuck)(void
     programs.any_awake = true;
     programs.ended = programs.failed = loop.stopped = false;
     programs.seconds = 0;
+    plan_attention();
     for (uint32_t rank = 0; rank < ranks; rank++)
         programs.all[rank] = (struct sim_program){.coro = coroutine_new(body, arg, HOST_STACK_BYTES), .awake = true};
     loop.runs = true;
     bool all_returned = setjmp(loop.out) || run_instants();     /* sim_abandon comes back to setjmp */
     if (!all_returned) {
         stuck();
-        while (programs_act())
-            ;
+        while (programs.any_awake)
+            programs_act();
     }
     loop.runs = false;
     phase_enter(PHASE_rest);

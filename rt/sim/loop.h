@@ -28,19 +28,27 @@ extern struct issue {
     void (*step)(void);
 } loop_issue;
 
-/* What signal handlers want of the loop. Before the next round after `due` was set, the loop clears it and calls `attend`,
- * which may call sim_stop. `ends`: the run is about to end, and a kernel that calls the device library is suspended. */
-extern struct loop_poll {
-    volatile sig_atomic_t due, ends;
-    void (*attend)(void);
-} loop_poll;
+/* What the loop attends to before a round: requests, the limit of time, the alarm. */
 
-/* Time passes up to this one; what is due later does not happen, and `reached` is called. UINT64_MAX: no limit. */
-extern uint64_t loop_limit_ps;
-extern void (*loop_limit_reached)(void);
+/* Asks the loop to call loop_attend before the next round. For signal handlers, too. */
+void loop_ask(void);
+
+/* Answers a request. It may call sim_stop. */
+extern void (*loop_attend)(void);
+
+/* The run is about to end: a kernel that calls the device library is suspended. */
+extern volatile sig_atomic_t loop_ends;
+
+/* Time passes up to this one; what is due later does not happen, and reached() is called. UINT64_MAX: no limit. */
+void loop_limit_set(uint64_t t_ps, void (*reached)(void));
+uint64_t loop_limit_ps(void);
+
+/* Observers of alarm_rings are told before the first round at or after this time. UINT64_MAX: never. */
+void loop_alarm_set(uint64_t t_ps);
+uint64_t loop_alarm_ps(void);
 
 /* Ends the run before the next round: nothing more happens, not even in this instant. Called outside of coroutines, by
- * loop_poll.attend and loop_limit_reached. */
+ * loop_attend and when the limit of time is reached. */
 void sim_stop(void);
 
 /* Ends the run at once, as a failed one, from wherever it is: a coroutine never goes on, and sim_run returns. Returns if
@@ -49,9 +57,6 @@ void sim_abandon(void);
 
 /* Host time that host programs have taken in this run, in seconds. */
 double sim_programs_seconds(void);
-
-/* Observers of alarm_rings are told before the first round at or after this time. UINT64_MAX: never. */
-extern uint64_t loop_alarm_ps;
 
 /* The rank of the program that acts, and how many programs there are. */
 uint32_t sim_rank(void);
