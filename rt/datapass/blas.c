@@ -7,7 +7,7 @@
 #include "common/arena.h"
 #include "common/diag.h"
 
-enum { ROW_MAJOR = 101, NO_TRANSPOSITION = 111 };       /* of cblas.h */
+enum { ROW_MAJOR = 101, NO_TRANSPOSITION = 111, TRANSPOSITION = 112 };       /* of cblas.h */
 
 typedef void sgemm_fn(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda,
                       const float *b, int ldb, float beta, float *c, int ldc);
@@ -60,5 +60,12 @@ void blas_dgemm(uint64_t m, uint64_t n, uint64_t k, const double *a, uint64_t ld
                 double beta, double *c, uint64_t ldc)
 {
     dgemm(ROW_MAJOR, NO_TRANSPOSITION, NO_TRANSPOSITION, (int)m, (int)n, (int)k, 1, a, (int)lda, b, (int)ldb, beta, c,
+          (int)ldc);
+}
+
+void blas_dgemm_transposed(uint64_t m, uint64_t n, uint64_t k, const double *a, uint64_t lda, const double *b,
+                           uint64_t ldb, double *c, uint64_t ldc)
+{
+    dgemm(ROW_MAJOR, NO_TRANSPOSITION, TRANSPOSITION, (int)m, (int)n, (int)k, 1, a, (int)lda, b, (int)ldb, 0, c,
           (int)ldc);
 }

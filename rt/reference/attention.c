@@ -1,5 +1,6 @@
-/* attention.c: references of attention: softmax(Q K^T / sqrt(d)) V, head by head, with the scores of a panel of queries at
- * a time.
+/* attention.c: references of attention: softmax(Q K^T / sqrt(d)) V, with the scores of a panel of queries at a time.
+ *
+ * A panel has queries of all heads that share K and V. What is made of K and V alone is made once for all of them.
  *
  * A kernel may round the scaled queries, the scores, the weights and the sums of weights to the dtype of Q, and may
  * rescale its sums when a larger score comes (online softmax). The error of a result is that of the weights, by sgemm,
@@ -7,21 +8,38 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/progress.h"
 #include "base/threads.h"
+#include "base/vector.h"
 #include "datapass/blas.h"
 #include "kb/arith.h"
 #include "reference.h"
 #include "softmax.h"
 
-enum { QUERY_PANEL = 128 };
+enum { QUERY_PANEL = 128, KEY_BLOCK = 128 };
+
+/* What the errors of weights are multiplied with, column beside column: V, its powers; and those of its errors. */
+enum part { VALUES, POWERS, ERROR_POWERS, PARTS };
+
+/* K and V of some heads, and what is made of them for all of their queries. */
+struct keys {
+    uint64_t at;                                        /* of the first element of K and of V */
+    double *terms, *errors;                             /* of each key: roots of sums of squares of powers */
+    float *parts;                                       /* keys x PARTS x d, each part over its unit */
+    double unit[PARTS];
+    double *value_terms;                                /* sums of squares of V's powers by column, before each block */
+};
 
 struct heads {
     struct kb_attention how;
     struct gathered q, k, v;
     uint64_t queries, keys, d;                          /* of a head: rows of Q, of K and V; columns */
-    uint64_t panels;                                    /* of a head */
+    uint64_t group;                                     /* heads that share K and V */
+    uint64_t done, panels;                              /* of all heads; panels of a group */
+    struct keys shared;                                 /* of the heads under way */
+    uint64_t kv_head;
     double *value;
     float *error;
 };
@@ -39,111 +57,161 @@ static uint64_t head_at(const struct heads *h, uint64_t head, uint64_t wide, uin
            head % wide * h->d;
 }
 
-/* ---- a panel: queries of a head */
-
-struct panel {
-    const struct heads *heads;
-    uint64_t rows, seen, keys, at, kv_at;               /* seen: keys of the first row; at: of Q and O; kv_at: of K, V */
-    double *scores;                                     /* rows x keys, then weights */
-    float *errors;
-    double *by_key;                                     /* K transposed; then scratch */
-    double *row_terms, *row_errors, *key_terms, *key_errors;
-};
+/* ---- K and V of some heads */
 
 /* The roots of the sums of squares of the powers of a row's d values, and of its errors. */
 static void row_powers(const struct heads *h, const struct gathered *g, uint64_t at, double *terms, double *errors)
 {
-    *terms = *errors = 0;
+    double sums[4] = {0}, own = 0;
     for (uint64_t c = 0; c < h->d; c++) {
-        double value = error_power(g->value[at + c]), error = gathered_power(g, at + c);
-        *terms += value * value;
-        *errors += error * error;
+        double value = error_power(g->value[at + c]);
+        sums[c % 4] += value * value;
     }
-    *terms = sqrt(*terms);
-    *errors = sqrt(*errors);
+    for (uint64_t c = 0; c < h->d && g->error; c++) {
+        double error = gathered_power(g, at + c);
+        own += error * error;
+    }
+    *terms = sqrt(sums[0] + sums[1] + (sums[2] + sums[3]));
+    *errors = sqrt(own);
+}
+
+static double *value_terms_of(const struct heads *h, uint64_t key)
+{
+    return h->shared.value_terms + key / KEY_BLOCK * h->d;
+}
+
+static void add_value_terms(const struct heads *h, uint64_t first, uint64_t end, double *sums)
+{
+    for (uint64_t j = first; j < end; j++)
+        for (uint64_t c = 0; c < h->d; c++) {
+            double power = error_power(h->v.value[h->shared.at + j * row_stride(h, 1) + c]);
+            sums[c] += power * power;
+        }
+}
+
+/* Turns a block's rows of V into floats over the units. */
+static void make_parts(const struct heads *h, uint64_t first, uint64_t end)
+{
+    const struct keys *keys = &h->shared;
+    double of_values = 1 / keys->unit[VALUES], of_powers = 1 / keys->unit[POWERS], of_errors = 1 / keys->unit[ERROR_POWERS];
+    for (uint64_t j = first; j < end; j++) {
+        uint64_t at = keys->at + j * row_stride(h, 1);
+        const double *restrict v = h->v.value + at;
+        float *restrict to = keys->parts + j * PARTS * h->d;
+        for (uint64_t c = 0; c < h->d; c++) {
+            to[c] = (float)(v[c] * of_values);
+            to[h->d + c] = (float)(error_power(v[c]) * of_powers);
+        }
+        for (uint64_t c = 0; c < h->d && h->v.error; c++)
+            to[2 * h->d + c] = (float)(gathered_power(&h->v, at + c) * of_errors);
+    }
+}
+
+static void prepare_blocks(uint64_t block, uint64_t blocks, void *heads)
+{
+    const struct heads *h = heads;
+    const struct keys *keys = &h->shared;
+    for (uint64_t first = block * KEY_BLOCK; blocks-- > 0; first += KEY_BLOCK) {
+        uint64_t end = kb_min(first + KEY_BLOCK, h->keys);
+        for (uint64_t j = first; j < end; j++)
+            row_powers(h, &h->k, keys->at + j * row_stride(h, 1), &keys->terms[j], &keys->errors[j]);
+        add_value_terms(h, first, end, value_terms_of(h, first) + h->d);
+        make_parts(h, first, end);
+    }
+}
+
+/* The largest magnitudes of V and of its errors: f32 holds what is over them, and its products. */
+static void find_units(struct heads *h)
+{
+    struct keys *keys = &h->shared;
+    double value = 0, error = 0;
+    for (uint64_t j = 0; j < h->keys; j++)
+        for (uint64_t c = 0; c < h->d; c++) {
+            uint64_t at = keys->at + j * row_stride(h, 1) + c;
+            double size = fabs(h->v.value[at]), own = h->v.error ? (double)h->v.error[at] : 0;
+            value = size > value && isfinite(size) ? size : value;
+            error = own > error && isfinite(own) ? own : error;
+        }
+    keys->unit[VALUES] = value > 0 ? value : 1;
+    keys->unit[POWERS] = error_power(keys->unit[VALUES]);
+    keys->unit[ERROR_POWERS] = error > 0 ? error_power(error) : 1;
+}
+
+static void prepare_keys(struct heads *h, uint64_t kv_head)
+{
+    uint64_t blocks = kb_ceil_div(h->keys, KEY_BLOCK);
+    h->kv_head = kv_head;
+    h->shared.at = head_at(h, kv_head, 1, h->keys, 0);
+    find_units(h);
+    memset(h->shared.value_terms, 0, (blocks + 1) * h->d * sizeof *h->shared.value_terms);
+    reference_each_batch(blocks, KEY_BLOCK * h->d, prepare_blocks, h);
+    for (uint64_t i = h->d; i < (blocks + 1) * h->d; i++)
+        h->shared.value_terms[i] += h->shared.value_terms[i - h->d];
+}
+
+/* ---- a panel of queries: of one head after the other */
+
+struct panel {
+    const struct heads *heads;
+    uint64_t first, rows, keys;                         /* keys: that any of its rows sees */
+    double *q, *o;                                      /* rows x d */
+    double *scores;                                     /* rows x keys, then weights */
+    float *powers;                                      /* of the errors of the weights */
+    double *row_powers;                                 /* of a row's scores, then weights */
+};
+
+/* Where a row of the panel begins in Q and in O. */
+static uint64_t row_at(const struct heads *h, uint64_t row)
+{
+    return head_at(h, h->kv_head * h->group + row / h->queries, h->group, h->queries, row % h->queries);
+}
+
+static uint64_t keys_seen(const struct heads *h, uint64_t row)
+{
+    return h->how.causal ? h->keys - h->queries + row % h->queries + 1 : h->keys;
 }
 
 static void compute_scores(const struct panel *p)
 {
     const struct heads *h = p->heads;
-    uint64_t wide = row_stride(h, 1), stride = row_stride(h, h->how.heads / h->how.kv_heads);
-    for (uint64_t j = 0; j < p->keys; j++) {
-        row_powers(h, &h->k, p->kv_at + j * wide, &p->key_terms[j], &p->key_errors[j]);
-        for (uint64_t c = 0; c < h->d; c++)
-            p->by_key[c * p->keys + j] = h->k.value[p->kv_at + j * wide + c];
-    }
     for (uint64_t i = 0; i < p->rows; i++)
-        row_powers(h, &h->q, p->at + i * stride, &p->row_terms[i], &p->row_errors[i]);
-    blas_dgemm(p->rows, p->keys, h->d, h->q.value + p->at, stride, p->by_key, p->keys, 0, p->scores, p->keys);
+        memcpy(p->q + i * h->d, h->q.value + row_at(h, p->first + i), h->d * sizeof *p->q);
+    blas_dgemm_transposed(p->rows, p->keys, h->d, p->q, h->d, h->k.value + h->shared.at, row_stride(h, 1), p->scores,
+                          p->keys);
 }
 
-/* The power of the error of a score, before it is scaled: its operands, a rounded query, and the sum. */
-static double score_power(const struct panel *p, uint64_t i, uint64_t j, double score)
+/* Scales the scores of a row. The power of the error of a score: its operands', a rounded query's, and the sum's. */
+VECTOR_BODY void scale_scores_body(const struct heads *h, double row_terms, double row_errors, uint64_t count,
+                                   double *restrict score, double *restrict power)
 {
-    enum dtype dtype = p->heads->q.dtype;
-    double terms = p->row_terms[i] * p->key_terms[j];
-    return p->row_errors[i] * p->key_terms[j] + (p->row_terms[i] + p->row_errors[i]) * p->key_errors[j] +
-           terms * rounding_power(dtype, 1) + accumulation_power(DTYPE_f32, (double)p->heads->d, score, terms);
+    enum dtype dtype = h->q.dtype;
+    const double *restrict key_terms = h->shared.terms, *restrict key_errors = h->shared.errors;
+    double factor = 1 / sqrt((double)h->d), factor_power = error_power(factor), rounded = rounding_power(dtype, 1);
+    for (uint64_t j = 0; j < count; j++) {
+        double terms = row_terms * key_terms[j], scaled = score[j] * factor;
+        double all = row_errors * key_terms[j] + (row_terms + row_errors) * key_errors[j] + terms * rounded +
+                     accumulation_power(DTYPE_f32, (double)h->d, score[j], terms);
+        power[j] = all * factor_power + rounding_power(dtype, scaled);
+        score[j] = scaled;
+    }
 }
+VECTOR_FUNCTION(scale_scores, (const struct heads *h, double row_terms, double row_errors, uint64_t count, double *score,
+                               double *power), (h, row_terms, row_errors, count, score, power))
 
 /* Turns the scores of a row into weights: a softmax of the keys that it sees; the other weights are 0. */
 static void weigh_row(const struct panel *p, uint64_t i)
 {
-    enum dtype dtype = p->heads->q.dtype;
-    double *score = p->scores + i * p->keys, factor = 1 / sqrt((double)p->heads->d);
-    float *error = p->errors + i * p->keys;
-    uint64_t seen = p->heads->how.causal ? p->seen + i : p->keys;
-    for (uint64_t j = 0; j < seen; j++) {
-        double power = score_power(p, i, j, score[j]) * error_power(factor);
-        score[j] *= factor;
-        error[j] = (float)error_root(power + rounding_power(dtype, score[j]));
-    }
-    softmax_row(dtype, (struct softmax_line){score, error}, seen, score, error);
-    for (uint64_t j = seen; j < p->keys; j++)
-        score[j] = 0, error[j] = 0;
-}
-
-/* A matrix of f32: what it holds is `unit` times that. */
-struct scaled {
-    float *at;
-    double unit;
-};
-
-/* Turns f64 into f32, over the largest magnitude. */
-static struct scaled scaled_of(const double *from, uint64_t count)
-{
-    struct scaled s = {reference_alloc(count, sizeof *s.at), 0};
-    for (uint64_t i = 0; i < count; i++)
-        s.unit = fabs(from[i]) > s.unit && isfinite(from[i]) ? fabs(from[i]) : s.unit;
-    for (uint64_t i = 0; i < count; i++)
-        s.at[i] = (float)(from[i] / (s.unit > 0 ? s.unit : 1));
-    return s;
-}
-
-enum part { ERRORS, ERRORS_AND_WEIGHTS };
-enum values { VALUES, POWERS, ERROR_POWERS };
-
-/* The powers of the weights' errors, or of them and the weights, times what is asked for of V: rows x d. */
-static double *weighted(const struct panel *p, enum part part, enum values of)
-{
     const struct heads *h = p->heads;
-    uint64_t wide = row_stride(h, 1), count = p->rows * p->keys;
-    double *from = reference_alloc(kb_max(kb_max(count, p->keys * h->d), p->rows * h->d), sizeof *from);
-    for (uint64_t i = 0; i < count; i++)
-        from[i] = error_power((double)p->errors[i]) + (part == ERRORS ? 0 : error_power(p->scores[i]));
-    struct scaled a = scaled_of(from, count);
-    for (uint64_t i = 0; i < p->keys * h->d; i++) {
-        uint64_t at = p->kv_at + i / h->d * wide + i % h->d;
-        double v = h->v.value[at];
-        from[i] = of == VALUES ? v : of == POWERS ? error_power(v) : gathered_power(&h->v, at);
-    }
-    struct scaled b = scaled_of(from, p->keys * h->d);
-    float *sums = reference_alloc(p->rows * h->d, sizeof *sums);
-    blas_sgemm(p->rows, h->d, p->keys, a.at, p->keys, b.at, h->d, 0, sums, h->d);
-    for (uint64_t i = 0; i < p->rows * h->d; i++)
-        from[i] = (double)sums[i] * a.unit * b.unit;
-    free(a.at), free(b.at), free(sums);
-    return from;
+    double *score = p->scores + i * p->keys, row_terms, row_errors;
+    float *power = p->powers + i * p->keys;
+    uint64_t seen = keys_seen(h, p->first + i);
+    row_powers(h, &h->q, row_at(h, p->first + i), &row_terms, &row_errors);
+    scale_scores(h, row_terms, row_errors, seen, score, p->row_powers);
+    softmax_row(h->q.dtype, score, p->row_powers, seen);
+    for (uint64_t j = 0; j < seen; j++)
+        power[j] = (float)p->row_powers[j];
+    for (uint64_t j = seen; j < p->keys; j++)
+        score[j] = 0, power[j] = 0;
 }
 
 /* The power of what the errors of the weights do to o = (sum of p v) / (sum of p): the sum of (error of p (v - o))^2. */
@@ -155,83 +223,109 @@ static double weights_power(double own, double of_values, double of_powers, doub
     return power > least ? power : least;
 }
 
-/* For each column of V, the root of the sum of the squares of its powers. */
-static double *value_terms_of(const struct panel *p)
+/* Sums over a row of weights: of the powers of their errors, and of the squares of their own powers. */
+VECTOR_BODY void sum_weights_body(const double *weight, const float *power, uint64_t count, double sum[2])
+{
+    enum { LANES = 4 };
+    double own[LANES] = {0}, terms[LANES] = {0};
+    uint64_t j = 0;
+    for (; j + LANES <= count; j += LANES)
+        for (unsigned lane = 0; lane < LANES; lane++) {
+            double of_weight = error_power(weight[j + lane]);
+            own[lane] += (double)power[j + lane];
+            terms[lane] += of_weight * of_weight;
+        }
+    for (; j < count; j++) {
+        own[0] += (double)power[j];
+        terms[0] += error_power(weight[j]) * error_power(weight[j]);
+    }
+    sum[0] = own[0] + own[1] + (own[2] + own[3]);
+    sum[1] = terms[0] + terms[1] + (terms[2] + terms[3]);
+}
+VECTOR_FUNCTION(sum_weights, (const double *weight, const float *power, uint64_t count, double sum[2]),
+                (weight, power, count, sum))
+
+/* The powers of the errors of a row of O, of sums over V, its powers and those of its errors. */
+static void row_errors(const struct panel *p, uint64_t i, const double *value_terms, const float *sums)
 {
     const struct heads *h = p->heads;
-    double *terms = reference_alloc(h->d, sizeof *terms);
-    for (uint64_t j = 0; j < p->keys; j++)
-        for (uint64_t c = 0; c < h->d; c++) {
-            double power = error_power(h->v.value[p->kv_at + j * row_stride(h, 1) + c]);
-            terms[c] += power * power;
-        }
-    for (uint64_t c = 0; c < h->d; c++)
-        terms[c] = sqrt(terms[c]);
-    return terms;
+    enum dtype dtype = h->q.dtype;
+    const double *unit = h->shared.unit;
+    double sum[2];
+    uint64_t at = row_at(h, p->first + i);
+    sum_weights(p->scores + i * p->keys, p->powers + i * p->keys, p->keys, sum);
+    double weight_terms = sqrt(sum[1]);
+    for (uint64_t c = 0; c < h->d; c++) {
+        double o = p->o[i * h->d + c], terms = weight_terms * sqrt(value_terms[c]);
+        double all = weights_power(sum[0], (double)sums[c] * unit[VALUES], (double)sums[h->d + c] * unit[POWERS], o) +
+                     (h->v.error ? (double)sums[2 * h->d + c] * unit[ERROR_POWERS] : 0);
+        /* The sum of weights and the factor that rescales sums are rounded once for a row. */
+        all += 2 * rounding_power(dtype, o) + accumulation_power(DTYPE_f32, (double)p->keys, o, terms);
+        h->value[at + c] = o;
+        h->error[at + c] = (float)error_root(all);
+    }
 }
 
 static void combine_values(const struct panel *p)
 {
     const struct heads *h = p->heads;
-    enum dtype dtype = h->q.dtype;
-    uint64_t wide = row_stride(h, 1), stride = row_stride(h, h->how.heads / h->how.kv_heads);
-    blas_dgemm(p->rows, h->d, p->keys, p->scores, p->keys, h->v.value + p->kv_at, wide, 0, h->value + p->at, stride);
-    double *of_values = weighted(p, ERRORS, VALUES), *of_powers = weighted(p, ERRORS, POWERS);
-    double *of_errors = h->v.error ? weighted(p, ERRORS_AND_WEIGHTS, ERROR_POWERS) : NULL;
-    double *value_terms = value_terms_of(p);
-    for (uint64_t i = 0; i < p->rows; i++) {
-        double own = 0, weight_terms = 0;
-        for (uint64_t j = 0; j < p->keys; j++) {
-            double power = error_power(p->scores[i * p->keys + j]);
-            own += error_power((double)p->errors[i * p->keys + j]);
-            weight_terms += power * power;
-        }
-        weight_terms = sqrt(weight_terms);
-        for (uint64_t c = 0; c < h->d; c++) {
-            uint64_t at = i * h->d + c;
-            double o = h->value[p->at + i * stride + c], terms = weight_terms * value_terms[c];
-            double all = weights_power(own, of_values[at], of_powers[at], o) + (of_errors ? of_errors[at] : 0);
-            /* The sum of weights and the factor that rescales sums are rounded once for a row. */
-            all += 2 * rounding_power(dtype, o) + accumulation_power(DTYPE_f32, (double)p->keys, o, terms);
-            h->error[p->at + i * stride + c] = (float)error_root(all);
-        }
+    const float *parts = h->shared.parts;
+    uint64_t wide = PARTS * h->d, last = p->keys / KEY_BLOCK * KEY_BLOCK;
+    float *sums = reference_alloc(p->rows * wide, sizeof *sums);
+    double *value_terms = reference_alloc(h->d, sizeof *value_terms);
+    blas_dgemm(p->rows, h->d, p->keys, p->scores, p->keys, h->v.value + h->shared.at, row_stride(h, 1), 0, p->o, h->d);
+    blas_sgemm(p->rows, 2 * h->d, p->keys, p->powers, p->keys, parts, wide, 0, sums, wide);
+    memcpy(value_terms, value_terms_of(h, last), h->d * sizeof *value_terms);
+    add_value_terms(h, last, p->keys, value_terms);
+    if (h->v.error) {
+        float *both = reference_alloc(p->rows * p->keys, sizeof *both);
+        for (uint64_t i = 0; i < p->rows * p->keys; i++)
+            both[i] = p->powers[i] + (float)error_power(p->scores[i]);
+        blas_sgemm(p->rows, h->d, p->keys, both, p->keys, parts + 2 * h->d, wide, 0, sums + 2 * h->d, wide);
+        free(both);
     }
-    free(of_values), free(of_powers), free(of_errors), free(value_terms);
+    for (uint64_t i = 0; i < p->rows; i++)
+        row_errors(p, i, value_terms, sums + i * wide);
+    free(sums), free(value_terms);
 }
 
 static void attention_panel(uint64_t i, unsigned thread, void *heads)
 {
     const struct heads *h = heads;
-    uint64_t head = i / h->panels, first = i % h->panels * QUERY_PANEL, group = h->how.heads / h->how.kv_heads;
-    struct panel p = {.heads = h, .rows = kb_min(QUERY_PANEL, h->queries - first), .keys = h->keys,
-                      .at = head_at(h, head, group, h->queries, first),
-                      .kv_at = head_at(h, head / group, 1, h->keys, 0)};
-    if (h->how.causal) {
-        p.seen = h->keys - h->queries + first + 1;
-        p.keys = p.seen + p.rows - 1;
-    }
+    uint64_t first = i * QUERY_PANEL;
+    struct panel p = {.heads = h, .first = first, .rows = kb_min(QUERY_PANEL, h->group * h->queries - first)};
+    for (uint64_t row = first; row < first + p.rows; row++)
+        p.keys = kb_max(p.keys, keys_seen(h, row));
     p.scores = reference_alloc(p.rows * p.keys, sizeof *p.scores);
-    p.errors = reference_alloc(p.rows * p.keys, sizeof *p.errors);
-    p.by_key = reference_alloc(h->d * p.keys, sizeof *p.by_key);
-    double *terms = p.row_terms = reference_alloc(2 * (p.rows + p.keys), sizeof *terms);
-    p.row_errors = terms + p.rows;
-    p.key_terms = terms + 2 * p.rows;
-    p.key_errors = p.key_terms + p.keys;
+    p.powers = reference_alloc(p.rows * p.keys, sizeof *p.powers);
+    p.row_powers = reference_alloc(p.keys, sizeof *p.row_powers);
+    p.q = reference_alloc(2 * p.rows * h->d, sizeof *p.q);
+    p.o = p.q + p.rows * h->d;
     compute_scores(&p);
     for (uint64_t row = 0; row < p.rows; row++)
         weigh_row(&p, row);
     combine_values(&p);
-    free(p.scores), free(p.errors), free(p.by_key), free(terms);
+    free(p.scores), free(p.powers), free(p.row_powers), free(p.q);
     if (thread == 0)
-        progress("reference", i, h->how.heads * h->panels);
+        progress("reference", h->done + i, h->how.kv_heads * h->panels);
 }
 
 static void attend_all(struct heads *h)
 {
+    struct keys *keys = &h->shared;
     blas_open();
-    h->panels = (h->queries + QUERY_PANEL - 1) / QUERY_PANEL;
-    threads_run(h->how.heads * h->panels, attention_panel, h);
+    h->group = h->how.heads / h->how.kv_heads;
+    h->panels = kb_ceil_div(h->group * h->queries, QUERY_PANEL);
+    keys->terms = reference_alloc(h->keys, sizeof *keys->terms);
+    keys->errors = reference_alloc(h->keys, sizeof *keys->errors);
+    keys->parts = reference_alloc(h->keys * PARTS * h->d, sizeof *keys->parts);
+    keys->value_terms = reference_alloc((kb_ceil_div(h->keys, KEY_BLOCK) + 1) * h->d, sizeof *keys->value_terms);
+    for (uint64_t i = 0; i < h->how.kv_heads; i++, h->done += h->panels) {
+        prepare_keys(h, i);
+        threads_run(h->panels, attention_panel, h);
+    }
     progress_end();
+    free(keys->terms), free(keys->errors), free(keys->parts), free(keys->value_terms);
 }
 
 /* Checks a matrix with `wide` heads for each kv head, and sets the columns of a head. Returns the rows of a head. */

@@ -9,10 +9,12 @@
 #include <string.h>
 
 #include "base/dtype.h"
+#include "base/vector.h"
 #include "common/arena.h"
 #include "common/diag.h"
 #include "datapass/math.h"
 #include "evaluator.h"
+#include "exponential.h"
 #include "machine/tiling.h"
 #include "reference.h"
 #include "softmax.h"
@@ -114,43 +116,97 @@ struct softmax {
     float *error;
 };
 
-double softmax_row(enum dtype dtype, struct softmax_line x, uint64_t columns, double *value, float *error)
+/* NaN if one of them is. */
+VECTOR_BODY void find_largest_body(const double *x, uint64_t count, double *largest)
 {
-    double largest = evaluate_reduction(OP_max, false, (struct line){x.value, columns, 1}), total = 0;
-    for (uint64_t i = 0; i < columns; i++) {
-        double from = x.value[i] - largest, to = exp(from);
-        double operand = rounding_power(dtype, from) + (x.error ? error_power((double)x.error[i]) : 0);
-        double power = rounding_power(dtype, to) + (to > 0 ? operand * error_power(to) : 0);
-        error[i] = (float)error_root(power);
-        total += value[i] = to;
+    enum { LANES = 4 };
+    double most[LANES] = {x[0], x[0], x[0], x[0]}, sums[LANES] = {0};
+    uint64_t i = 0;
+    for (; i + LANES <= count; i += LANES)
+        for (unsigned lane = 0; lane < LANES; lane++) {
+            most[lane] = x[i + lane] > most[lane] ? x[i + lane] : most[lane];
+            sums[lane] += 0 * x[i + lane];
+        }
+    for (; i < count; i++) {
+        most[0] = x[i] > most[0] ? x[i] : most[0];
+        sums[0] += 0 * x[i];
     }
+    for (unsigned lane = 1; lane < LANES; lane++) {
+        most[0] = most[lane] > most[0] ? most[lane] : most[0];
+        sums[0] += sums[lane];
+    }
+    *largest = isnan(sums[0]) ? evaluate_reduction(OP_max, false, (struct line){x, count, 1}) : most[0];
+}
+VECTOR_FUNCTION(find_largest, (const double *x, uint64_t count, double *largest), (x, count, largest))
+
+VECTOR_BODY void exponentials_body(enum dtype dtype, double largest, double *restrict value, double *restrict power,
+                                   uint64_t columns)
+{
     for (uint64_t i = 0; i < columns; i++) {
-        error[i] = (float)((double)error[i] / total);
+        double from = value[i] - largest, to = exponential(from), own = rounding_power(dtype, to);
+        double of_operand = (rounding_power(dtype, from) + power[i]) * error_power(to);
+        power[i] = own + (to > 0 ? of_operand : 0);
+        value[i] = to;
+    }
+}
+VECTOR_FUNCTION(exponentials, (enum dtype dtype, double largest, double *value, double *power, uint64_t columns),
+                (dtype, largest, value, power, columns))
+
+VECTOR_BODY void divide_body(double *restrict value, double *restrict power, uint64_t columns)
+{
+    enum { LANES = 4 };
+    double sum[LANES] = {0};
+    uint64_t i = 0;
+    for (; i + LANES <= columns; i += LANES)
+        for (unsigned lane = 0; lane < LANES; lane++)
+            sum[lane] += value[i + lane];
+    for (; i < columns; i++)
+        sum[0] += value[i];
+    double total = sum[0] + sum[1] + (sum[2] + sum[3]), total_power = error_power(total);
+    for (i = 0; i < columns; i++) {
+        power[i] /= total_power;
         value[i] /= total;
     }
+}
+VECTOR_FUNCTION(divide, (double *value, double *power, uint64_t columns), (value, power, columns))
+
+double softmax_row(enum dtype dtype, double *value, double *power, uint64_t columns)
+{
+    double largest;
+    find_largest(value, columns, &largest);
+    exponentials(dtype, largest, value, power, columns);
+    divide(value, power, columns);
     /* The sum is rounded, and so is its reciprocal. */
     return 2 * rounding_power(dtype, 1) + accumulation_power(DTYPE_f32, (double)columns, 1, 1);
 }
 
-/* Adds to the errors of a row what comes through the sum. */
-static void add_common_errors(uint64_t columns, const double *value, float *error, double common)
+/* The errors of a row, with what comes through the sum. */
+VECTOR_BODY void common_errors_body(uint64_t columns, const double *restrict value, const double *restrict power,
+                                    double common, float *restrict error)
 {
     for (uint64_t i = 0; i < columns; i++)
-        common += error_power((double)error[i]);
+        common += power[i];
     for (uint64_t i = 0; i < columns; i++) {
-        double own = error_power((double)error[i]) * (1 - 2 * value[i]) + error_power(value[i]) * common;
+        double own = power[i] * (1 - 2 * value[i]) + error_power(value[i]) * common;
         error[i] = (float)error_root(own > 0 ? own : 0);
     }
 }
+VECTOR_FUNCTION(common_errors, (uint64_t columns, const double *value, const double *power, double common, float *error),
+                (columns, value, power, common, error))
 
 static void softmax_rows(uint64_t row, uint64_t rows, void *arg)
 {
     const struct softmax *s = arg;
+    double *power = reference_alloc(s->columns, sizeof *power);
     for (uint64_t i = row * s->columns; i < (row + rows) * s->columns; i += s->columns) {
-        struct softmax_line x = {s->x.value + i, s->x.error ? s->x.error + i : NULL};
-        double common = softmax_row(s->x.dtype, x, s->columns, s->value + i, s->error + i);
-        add_common_errors(s->columns, s->value + i, s->error + i, common);
+        for (uint64_t j = 0; j < s->columns; j++) {
+            s->value[i + j] = s->x.value[i + j];
+            power[j] = gathered_power(&s->x, i + j);
+        }
+        double common = softmax_row(s->x.dtype, s->value + i, power, s->columns);
+        common_errors(s->columns, s->value + i, power, common, s->error + i);
     }
+    free(power);
 }
 
 kb_ref kb_ref_softmax_at(struct kb_values x, const char *file, uint32_t line)
