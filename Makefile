@@ -122,7 +122,8 @@ $(B)/kbgen: $(B)/obj/gen/main.o $(B)/libgen.a $(B)/libcommon.a
 
 $(B)/obj/gen/%.o: private local := $(own) -DKB_CC='"$(CC)"' -DKB_OPT='"$(OPT)"' -DKB_SAN='"$(san)"' -DKB_OWN='"$(own)"'
 # What every simulator runs and no topology compiles again may take its time to be compiled.
-$(B)/obj/rt/%.o: private local := -Irt $(own) $(if $(filter -O2,$(OPT)),-O3)
+# Loops become vector instructions if nobody asks for errno or traps; values are the same with and without.
+$(B)/obj/rt/%.o: private local := -Irt -fno-math-errno -fno-trapping-math $(own) $(if $(filter -O2,$(OPT)),-O3)
 compile = $(Q)mkdir -p $(@D) && $(CC) $(flags) $(WERROR) $(local) -MMD -MP -c -o $@ $<
 
 $(B)/obj/%.o: %.c $(B)/flags

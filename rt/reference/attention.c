@@ -181,19 +181,29 @@ static void compute_scores(const struct panel *p)
 }
 
 /* Scales the scores of a row. The power of the error of a score: its operands', a rounded query's, and the sum's. */
-VECTOR_BODY void scale_scores_body(const struct heads *h, double row_terms, double row_errors, uint64_t count,
-                                   double *restrict score, double *restrict power)
+VECTOR_BODY void scale_scores_in(enum error_mode mode, const struct heads *h, double row_terms, double row_errors,
+                                 uint64_t count, double *restrict score, double *restrict power)
 {
     enum dtype dtype = h->q.dtype;
     const double *restrict key_terms = h->shared.terms, *restrict key_errors = h->shared.errors;
-    double factor = 1 / sqrt((double)h->d), factor_power = error_power(factor), rounded = rounding_power(dtype, 1);
+    double d = (double)h->d, factor = 1 / sqrt(d), factor_power = error_power_in(mode, factor);
+    double rounded = rounding_power_in(mode, dtype, 1);
     for (uint64_t j = 0; j < count; j++) {
         double terms = row_terms * key_terms[j], scaled = score[j] * factor;
         double all = row_errors * key_terms[j] + (row_terms + row_errors) * key_errors[j] + terms * rounded +
-                     accumulation_power(DTYPE_f32, (double)h->d, score[j], terms);
-        power[j] = all * factor_power + rounding_power(dtype, scaled);
+                     accumulation_power_in(mode, DTYPE_f32, d, score[j], terms);
+        power[j] = all * factor_power + rounding_power_in(mode, dtype, scaled);
         score[j] = scaled;
     }
+}
+
+VECTOR_BODY void scale_scores_body(const struct heads *h, double row_terms, double row_errors, uint64_t count,
+                                   double *score, double *power)
+{
+    if (error_mode == ERRORS_WORST)
+        scale_scores_in(ERRORS_WORST, h, row_terms, row_errors, count, score, power);
+    else
+        scale_scores_in(ERRORS_STATISTICAL, h, row_terms, row_errors, count, score, power);
 }
 VECTOR_FUNCTION(scale_scores, (const struct heads *h, double row_terms, double row_errors, uint64_t count, double *score,
                                double *power), (h, row_terms, row_errors, count, score, power))

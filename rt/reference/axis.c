@@ -139,57 +139,79 @@ VECTOR_BODY void find_largest_body(const double *x, uint64_t count, double *larg
 }
 VECTOR_FUNCTION(find_largest, (const double *x, uint64_t count, double *largest), (x, count, largest))
 
-VECTOR_BODY void exponentials_body(enum dtype dtype, double largest, double *restrict value, double *restrict power,
-                                   uint64_t columns)
+VECTOR_BODY void exponentials_in(enum error_mode mode, enum dtype dtype, double largest, double *restrict value,
+                                 double *restrict power, uint64_t columns)
 {
     for (uint64_t i = 0; i < columns; i++) {
-        double from = value[i] - largest, to = exponential(from), own = rounding_power(dtype, to);
-        double of_operand = (rounding_power(dtype, from) + power[i]) * error_power(to);
+        double from = value[i] - largest, to = exponential(from), own = rounding_power_in(mode, dtype, to);
+        double of_operand = (rounding_power_in(mode, dtype, from) + power[i]) * error_power_in(mode, to);
         power[i] = own + (to > 0 ? of_operand : 0);
         value[i] = to;
     }
 }
+
+VECTOR_BODY void exponentials_body(enum dtype dtype, double largest, double *value, double *power, uint64_t columns)
+{
+    if (error_mode == ERRORS_WORST)
+        exponentials_in(ERRORS_WORST, dtype, largest, value, power, columns);
+    else
+        exponentials_in(ERRORS_STATISTICAL, dtype, largest, value, power, columns);
+}
 VECTOR_FUNCTION(exponentials, (enum dtype dtype, double largest, double *value, double *power, uint64_t columns),
                 (dtype, largest, value, power, columns))
 
-VECTOR_BODY void divide_body(double *restrict value, double *restrict power, uint64_t columns)
+VECTOR_BODY void sum_body(const double *value, uint64_t count, double *all)
 {
     enum { LANES = 4 };
     double sum[LANES] = {0};
     uint64_t i = 0;
-    for (; i + LANES <= columns; i += LANES)
+    for (; i + LANES <= count; i += LANES)
         for (unsigned lane = 0; lane < LANES; lane++)
             sum[lane] += value[i + lane];
-    for (; i < columns; i++)
+    for (; i < count; i++)
         sum[0] += value[i];
-    double total = sum[0] + sum[1] + (sum[2] + sum[3]), total_power = error_power(total);
-    for (i = 0; i < columns; i++) {
-        power[i] /= total_power;
-        value[i] /= total;
+    *all = sum[0] + sum[1] + (sum[2] + sum[3]);
+}
+VECTOR_FUNCTION(sum, (const double *value, uint64_t count, double *all), (value, count, all))
+
+VECTOR_BODY void divide_body(double total, double *restrict value, double *restrict power, uint64_t columns)
+{
+    double factor = 1 / total, power_factor = 1 / error_power(total);
+    for (uint64_t i = 0; i < columns; i++) {
+        power[i] *= power_factor;
+        value[i] *= factor;
     }
 }
-VECTOR_FUNCTION(divide, (double *value, double *power, uint64_t columns), (value, power, columns))
+VECTOR_FUNCTION(divide, (double total, double *value, double *power, uint64_t columns), (total, value, power, columns))
 
 double softmax_row(enum dtype dtype, double *value, double *power, uint64_t columns)
 {
-    double largest;
+    double largest, total;
     find_largest(value, columns, &largest);
     exponentials(dtype, largest, value, power, columns);
-    divide(value, power, columns);
+    sum(value, columns, &total);
+    divide(total, value, power, columns);
     /* The sum is rounded, and so is its reciprocal. */
     return 2 * rounding_power(dtype, 1) + accumulation_power(DTYPE_f32, (double)columns, 1, 1);
 }
 
 /* The errors of a row, with what comes through the sum. */
-VECTOR_BODY void common_errors_body(uint64_t columns, const double *restrict value, const double *restrict power,
-                                    double common, float *restrict error)
+VECTOR_BODY void common_errors_in(enum error_mode mode, uint64_t columns, const double *restrict value,
+                                  const double *restrict power, double common, float *restrict error)
 {
-    for (uint64_t i = 0; i < columns; i++)
-        common += power[i];
     for (uint64_t i = 0; i < columns; i++) {
-        double own = power[i] * (1 - 2 * value[i]) + error_power(value[i]) * common;
-        error[i] = (float)error_root(own > 0 ? own : 0);
+        double own = power[i] * (1 - 2 * value[i]) + error_power_in(mode, value[i]) * common;
+        error[i] = (float)error_root_in(mode, own > 0 ? own : 0);
     }
+}
+
+VECTOR_BODY void common_errors_body(uint64_t columns, const double *value, const double *power, double common,
+                                    float *error)
+{
+    if (error_mode == ERRORS_WORST)
+        common_errors_in(ERRORS_WORST, columns, value, power, common, error);
+    else
+        common_errors_in(ERRORS_STATISTICAL, columns, value, power, common, error);
 }
 VECTOR_FUNCTION(common_errors, (uint64_t columns, const double *value, const double *power, double common, float *error),
                 (columns, value, power, common, error))
@@ -203,8 +225,9 @@ static void softmax_rows(uint64_t row, uint64_t rows, void *arg)
             s->value[i + j] = s->x.value[i + j];
             power[j] = gathered_power(&s->x, i + j);
         }
-        double common = softmax_row(s->x.dtype, s->value + i, power, s->columns);
-        common_errors(s->columns, s->value + i, power, common, s->error + i);
+        double common = softmax_row(s->x.dtype, s->value + i, power, s->columns), own;
+        sum(power, s->columns, &own);
+        common_errors(s->columns, s->value + i, power, common + own, s->error + i);
     }
     free(power);
 }

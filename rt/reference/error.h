@@ -49,32 +49,54 @@ static inline double rounding_bound(enum dtype dtype, double value)
     return rounding_bound_by(error_unit[dtype], error_least[dtype], value);
 }
 
+/* The functions with a mode are for loops that are compiled for each mode, without a branch on it. */
+static inline double error_power_in(enum error_mode mode, double error)
+{
+    return mode == ERRORS_WORST ? fabs(error) : error * error;
+}
+
 static inline double error_power(double error)
 {
-    return error_mode == ERRORS_WORST ? fabs(error) : error * error;
+    return error_power_in(error_mode, error);
+}
+
+static inline double error_root_in(enum error_mode mode, double power)
+{
+    return mode == ERRORS_WORST ? power : sqrt(power);
 }
 
 static inline double error_root(double power)
 {
-    return error_mode == ERRORS_WORST ? power : sqrt(power);
+    return error_root_in(error_mode, power);
 }
 
 /* The power of the error of one rounding, which is uniform within the bound: its deviation is 1 / sqrt(3) of that. */
-static inline double rounding_power(enum dtype dtype, double value)
+static inline double rounding_power_in(enum error_mode mode, enum dtype dtype, double value)
 {
     double most = rounding_bound(dtype, value);
-    return error_mode == ERRORS_WORST ? most : most * most / 3;
+    return mode == ERRORS_WORST ? most : most * most / 3;
+}
+
+static inline double rounding_power(enum dtype dtype, double value)
+{
+    return rounding_power_in(error_mode, dtype, value);
 }
 
 /* The power of the error of a sum of `count` terms that is rounded to a dtype after each of them, in any order. `powers`
  * is the sum of the powers of the terms. Taken in random order, the sum of the first j terms has the mean sum j / count,
  * and about j / count of the variance of all. */
-static inline double accumulation_power(enum dtype dtype, double count, double sum, double powers)
+static inline double accumulation_power_in(enum error_mode mode, enum dtype dtype, double count, double sum,
+                                           double powers)
 {
     double unit = error_unit[dtype];
-    if (error_mode == ERRORS_WORST)
+    if (mode == ERRORS_WORST)
         return unit * count * powers;
     return unit * unit * count * (sum * sum / 9 + powers / 6);
+}
+
+static inline double accumulation_power(enum dtype dtype, double count, double sum, double powers)
+{
+    return accumulation_power_in(error_mode, dtype, count, sum, powers);
 }
 
 /* How far a value of an error may be from the exact one, before it is rounded to be stored. */
