@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/dtype.h"
+#include "base/vector.h"
 #include "common/diag.h"
 #include "datapass/math.h"
 #include "evaluator.h"
@@ -233,21 +234,107 @@ static double result_error(const struct named_op *op, struct uncertain x, struct
                       evaluator_power(op->number, x.value, y.value, f));
 }
 
+/* ---- floats: some elements of a row at once */
+
+enum { SOME = 256 };
+
+/* Elements of an operand, with their errors. */
+struct some {
+    const double *value;
+    double values[SOME], error[SOME];                   /* values: where they are not found one after another */
+};
+
+static void some_load(struct some *some, const struct operand_row *of, unsigned k, uint64_t first, uint64_t count)
+{
+    const double *value = of->value[k];
+    const float *error = of->error[k];
+    uint64_t stride = of->stride[k];
+    some->value = value && stride == 1 ? value + first : some->values;
+    for (uint64_t i = 0; some->value == some->values && i < count; i++)
+        some->values[i] = value ? value[(first + i) * stride] : 0;
+    for (uint64_t i = 0; i < count; i++)
+        some->error[i] = error ? (double)error[(first + i) * stride] : 0;
+}
+
+/* Adds up the powers of errors; `odd` counts those of operands with errors for which the slope is no good measure. */
+VECTOR_BODY void join_errors_in(enum error_mode mode, const double *restrict x_error, const double *restrict slope_x,
+                                const double *restrict y_error, const double *restrict slope_y, const double *restrict f,
+                                const double *restrict power, float *restrict error, uint64_t count, uint64_t *odd)
+{
+    uint64_t found = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        double along_x = x_error[i] * slope_x[i], along_y = y_error[i] * slope_y[i], most = fabs(f[i]) / 8;
+        bool x_odd = !(along_x < most) & (x_error[i] != 0), y_odd = !(along_y < most) & (y_error[i] != 0);
+        along_x = x_error[i] != 0 ? along_x : 0;
+        along_y = y_error[i] != 0 ? along_y : 0;
+        error[i] = (float)error_root_in(mode, error_power_in(mode, along_x) + error_power_in(mode, along_y) + power[i]);
+        found += x_odd | y_odd;
+    }
+    *odd = found;
+}
+
+VECTOR_BODY void join_errors_body(const double *x_error, const double *slope_x, const double *y_error,
+                                  const double *slope_y, const double *f, const double *power, float *error,
+                                  uint64_t count, uint64_t *odd)
+{
+    if (error_mode == ERRORS_WORST)
+        join_errors_in(ERRORS_WORST, x_error, slope_x, y_error, slope_y, f, power, error, count, odd);
+    else
+        join_errors_in(ERRORS_STATISTICAL, x_error, slope_x, y_error, slope_y, f, power, error, count, odd);
+}
+VECTOR_FUNCTION(join_errors, (const double *x_error, const double *slope_x, const double *y_error, const double *slope_y,
+                              const double *f, const double *power, float *error, uint64_t count, uint64_t *odd),
+                (x_error, slope_x, y_error, slope_y, f, power, error, count, odd))
+
+static void some_errors(const struct named_op *op, const struct some *x, const struct some *y, const double *f,
+                        float *error, uint64_t count)
+{
+    double slope_x[SOME], slope_y[SOME], power[SOME];
+    uint64_t odd;
+    op->evaluator->slopes_x(x->value, y->value, f, slope_x, count);
+    op->evaluator->slopes_y(x->value, y->value, f, slope_y, count);
+    evaluator_powers(op->number, x->value, slope_x, f, power, count);
+    join_errors(x->error, slope_x, y->error, slope_y, f, power, error, count, &odd);
+    for (uint64_t i = 0; odd && i < count; i++)
+        error[i] = (float)result_error(op, (struct uncertain){x->value[i], x->error[i]},
+                                       (struct uncertain){y->value[i], y->error[i]}, f[i]);
+}
+
+static void work_floats(const struct work *w, const struct operand_row *of, double *value, float *error, uint64_t columns)
+{
+    struct some x, y;
+    for (uint64_t first = 0; first < columns; first += SOME) {
+        uint64_t count = columns - first < SOME ? columns - first : SOME;
+        some_load(&x, of, 0, first, count);
+        some_load(&y, of, 1, first, count);
+        w->op->evaluator->values(x.value, y.value, value + first, count);
+        if (error)
+            some_errors(w->op, &x, &y, value + first, error + first, count);
+    }
+}
+
+/* Integers and relations, which have no slopes. */
+static void work_each(const struct work *w, const struct operand_row *of, double *value, float *error, uint64_t columns)
+{
+    const struct evaluator *evaluator = w->op->evaluator;
+    for (uint64_t i = 0; i < columns; i++) {
+        struct uncertain x = operand_at(of, 0, i), y = operand_at(of, 1, i);
+        value[i] = w->floats ? evaluator->value(x.value, y.value, 0)
+                             : dtype_wrapped(w->dtype, evaluator->whole((int64_t)x.value, (int64_t)y.value, 0));
+        if (error)
+            error[i] = (float)result_error(w->op, x, y, value[i]);
+    }
+}
+
 static void work_rows(uint64_t first, uint64_t rows, void *arg)
 {
     const struct work *w = arg;
-    const struct evaluator *evaluator = w->op->evaluator;
     uint64_t columns = columns_of(w->all);
+    bool at_once = w->floats && w->op->traits.domain != DOMAIN_COMPARE;
     for (uint64_t row = first; row < first + rows; row++) {
         struct operand_row of = operand_row(w->all, row);
-        for (uint64_t i = 0; i < columns; i++) {
-            struct uncertain x = operand_at(&of, 0, i), y = operand_at(&of, 1, i);
-            double f = w->floats ? evaluator->value(x.value, y.value, 0)
-                                 : dtype_wrapped(w->dtype, evaluator->whole((int64_t)x.value, (int64_t)y.value, 0));
-            w->value[row * columns + i] = f;
-            if (w->error)
-                w->error[row * columns + i] = (float)result_error(w->op, x, y, f);
-        }
+        (at_once ? work_floats : work_each)(w, &of, w->value + row * columns,
+                                            w->error ? w->error + row * columns : NULL, columns);
     }
 }
 

@@ -3,8 +3,10 @@
 
 #include <math.h>
 
+#include "base/vector.h"
 #include "datapass/math.h"
 #include "error.h"
+#include "exponential.h"
 
 static double smaller(double x, double y)
 {
@@ -38,13 +40,31 @@ static double larger(double x, double y)
     {                                                                                                                  \
         (void)x, (void)y, (void)f;                                                                                     \
         return fabs((double)(along_y));                                                                                \
+    }                                                                                                                  \
+    static void name##_values(const double *restrict x, const double *restrict y, double *restrict f, uint64_t count)  \
+    {                                                                                                                  \
+        for (uint64_t i = 0; i < count; i++)                                                                           \
+            f[i] = name##_value(x[i], y[i], 0);                                                                        \
+    }                                                                                                                  \
+    static void name##_slopes_x(const double *restrict x, const double *restrict y, const double *restrict f,          \
+                                double *restrict slope, uint64_t count)                                                \
+    {                                                                                                                  \
+        for (uint64_t i = 0; i < count; i++)                                                                           \
+            slope[i] = name##_slope_x(x[i], y[i], f[i]);                                                               \
+    }                                                                                                                  \
+    static void name##_slopes_y(const double *restrict x, const double *restrict y, const double *restrict f,          \
+                                double *restrict slope, uint64_t count)                                                \
+    {                                                                                                                  \
+        for (uint64_t i = 0; i < count; i++)                                                                           \
+            slope[i] = name##_slope_y(x[i], y[i], f[i]);                                                               \
     }
 #define OP(name, operands, reduces, domain, second, result, formula, note, f32, i32, f64, slope_x, slope_y)            \
     EVALUATOR(name, f64, i32, slope_x, slope_y)
 #define RELATION(name, operator) EVALUATOR(name, x operator y, x operator y, 0, 0)
 #include "kb/ops.def"
 
-#define ROW(name) {name##_value, name##_whole, name##_slope_x, name##_slope_y},
+#define ROW(name)                                                                                                      \
+    {name##_value, name##_whole, name##_slope_x, name##_slope_y, name##_values, name##_slopes_x, name##_slopes_y},
 
 static const struct evaluator evaluators[KNOWN_OPS] = {
 #define OP(name, ...) ROW(name)
@@ -66,6 +86,12 @@ const struct evaluator *evaluator_of(uint16_t op, enum relation relation)
 
 /* A function is computed in f32 to a few units in the last place, of an operand that was rounded on the way; the others
  * are rounded once. */
+VECTOR_BODY double function_power(enum error_mode mode, double x, double slope_x, double f)
+{
+    return 8 * rounding_power_in(mode, DTYPE_f32, f) + error_power_in(mode, LEAST_F32 * (1 + fabs(x))) +
+           rounding_power_in(mode, DTYPE_f32, x) * error_power_in(mode, slope_x);
+}
+
 double evaluator_power(uint16_t op, double x, double y, double f)
 {
     struct op_traits traits = op_traits(op);
@@ -73,9 +99,37 @@ double evaluator_power(uint16_t op, double x, double y, double f)
     if (traits.exact)
         return 0;
     if (traits.domain == DOMAIN_FLOATS)
-        rounded = 8 * rounded + error_power(LEAST_F32 * (1 + fabs(x)))
-                  + error_power(error_root(rounding_power(DTYPE_f32, x)) * evaluators[op].slope_x(x, y, f));
+        return function_power(error_mode, x, evaluators[op].slope_x(x, y, f), f);
     return traits.domain == DOMAIN_DEQUANT ? 2 * rounded : rounded;
+}
+
+VECTOR_BODY void function_powers_body(const double *restrict x, const double *restrict slope_x,
+                                      const double *restrict f, double *restrict power, uint64_t count)
+{
+    for (uint64_t i = 0; error_mode == ERRORS_WORST && i < count; i++)
+        power[i] = function_power(ERRORS_WORST, x[i], slope_x[i], f[i]);
+    for (uint64_t i = 0; error_mode != ERRORS_WORST && i < count; i++)
+        power[i] = function_power(ERRORS_STATISTICAL, x[i], slope_x[i], f[i]);
+}
+VECTOR_FUNCTION(function_powers, (const double *x, const double *slope_x, const double *f, double *power, uint64_t count),
+                (x, slope_x, f, power, count))
+
+VECTOR_BODY void rounding_powers_body(double times, const double *restrict f, double *restrict power, uint64_t count)
+{
+    for (uint64_t i = 0; error_mode == ERRORS_WORST && i < count; i++)
+        power[i] = times * rounding_power_in(ERRORS_WORST, DTYPE_f32, f[i]);
+    for (uint64_t i = 0; error_mode != ERRORS_WORST && i < count; i++)
+        power[i] = times * rounding_power_in(ERRORS_STATISTICAL, DTYPE_f32, f[i]);
+}
+VECTOR_FUNCTION(rounding_powers, (double times, const double *f, double *power, uint64_t count), (times, f, power, count))
+
+void evaluator_powers(uint16_t op, const double *x, const double *slope_x, const double *f, double *power, uint64_t count)
+{
+    struct op_traits traits = op_traits(op);
+    if (!traits.exact && traits.domain == DOMAIN_FLOATS)
+        function_powers(x, slope_x, f, power, count);
+    else
+        rounding_powers(traits.exact ? 0 : traits.domain == DOMAIN_DEQUANT ? 2 : 1, f, power, count);
 }
 
 double reduction_power(uint16_t op, double count, double value, double powers)

@@ -14,6 +14,10 @@ struct evaluator {
     /* Bounds of |d value / dx| and |d value / dy|, where f is the value. */
     double (*slope_x)(double x, double y, double f);
     double (*slope_y)(double x, double y, double f);
+    /* The same of many elements. */
+    void (*values)(const double *x, const double *y, double *f, uint64_t count);
+    void (*slopes_x)(const double *x, const double *y, const double *f, double *slope, uint64_t count);
+    void (*slopes_y)(const double *x, const double *y, const double *f, double *slope, uint64_t count);
 };
 
 /* A relation is only for cmp. */
@@ -22,6 +26,10 @@ const struct evaluator *evaluator_of(uint16_t op, enum relation relation);
 /* The power of the error (error.h) of an op that the data pass computes of exact operands, before its result f is
  * stored. */
 double evaluator_power(uint16_t op, double x, double y, double f);
+
+/* The same of many elements, from their slopes along x. */
+void evaluator_powers(uint16_t op, const double *x, const double *slope_x, const double *f, double *power,
+                      uint64_t count);
 
 /* The power of the error of a reduction to a value, of `count` exact terms with the power `powers` in all. */
 double reduction_power(uint16_t op, double count, double value, double powers);
