@@ -225,6 +225,43 @@ def time_ends():
        "a run that skips periods fails where simulated time ends, as one with --exact-events does", want.said, got.said)
 
 
+def gemm(m, k, n, **more):
+    """A gemm of so many tiles of 16 x 16 x 16."""
+    return {"do": "composite", "id": "c", "op": "gemm", "m": 16 * m, "k": 16 * k, "n": 16 * n, "tile": [16, 16, 16],
+            "dtype": "f16"} | more
+
+
+def holds(title, programs):
+    """A machine with a PE for each program gives the results of --exact-events, and skips periods."""
+    name, program = title.split()[0], small_machine("small", ())
+    parts = [{"program": f"p{pe}", "targets": [f"sip0.cube0.pe{pe}"]} for pe in range(len(programs))]
+    path, got, want, got_stats, want_stats = (scratch(f"{name}.{end}") for end in (
+        "yaml", "got", "want", "got_stats", "want_stats"))
+    trial.write_yaml(path, {"name": "one", "launches": [{"parts": parts}],
+                            "programs": {f"p{pe}": steps for pe, steps in enumerate(programs)}})
+    ended = run(program, "replay", path, "--profile", "--json", got, "--stats", got_stats)
+    skipped = re.search(r"services: ([1-9]\d*) in skipped periods", ended.stderr)
+    if SAN:
+        difference = sanitizer_said(ended)
+    else:
+        run(program, "replay", path, "--exact-events", "--json", want, "--stats", want_stats)
+        difference = (result_difference(read(want), without_host(read(got)))
+                      or first_difference(read(want_stats), read(got_stats)))
+    ok(ended.returncode == 0 and skipped and not difference, f"periods are skipped exactly if {title}", difference,
+       ended.said)
+
+
+def single_streams():
+    """What random streams seldom meet: each of these breaks one condition of a period."""
+    here = {name: {"space": "tcm", "offset": (1 << 21) + (at << 20)} for at, name in enumerate("ab")}
+    here |= {"pinned": ["a", "b"], "c": {"space": "sram"}}
+    many = gemm(40, 2, 40, **here)
+    load = {"do": "load", "from": {"space": "sram"}, "to": 1 << 21, "bytes": 512}
+    delay = {"do": "delay", "ns": 30000}
+    holds("kernels act without composites", [[many], [delay, delay, load, delay, delay]])
+    holds("loops over k are of unequal lengths", [[many], [gemm(2, 300, 2, **here)]])
+
+
 def main():
     services = [0, 0, 0]
     for number in range(MACHINES):
@@ -234,6 +271,7 @@ def main():
            f"machine {SEED}-{number} {'gives the sanitizers nothing to report' if SAN else 'gives the results of --exact-events'}, and skips "
            f"{total[1]} + {total[2]} of {total[0]} services", *complaints)
     time_ends()
+    single_streams()
     ok(services[1] * 10 > services[0],
        f"at least a tenth of the stage services lies in skipped periods: {services[1]} of {services[0]}")
     ok(services[2] * 20 > services[0],

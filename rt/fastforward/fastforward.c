@@ -14,8 +14,10 @@
 #include "sim/observer.h"
 #include "symmetry.h"
 
-/* How much must be left for a comparison to pay: k loops of the leader, tiles of a PE. */
-enum { LEADER_LOOPS = 8, SYMMETRY_TILES = 8 };
+/* How much must be left for a comparison to pay: k loops of the leader, tiles of a PE. After a comparison for symmetry in
+ * vain it is twice as many tiles, up to SYMMETRY_TILES_MOST, so that PEs which begin short composites again and again, in
+ * states that are never equal, seldom pay for one. */
+enum { LEADER_LOOPS = 8, SYMMETRY_TILES = 8, SYMMETRY_TILES_MOST = 1024 };
 
 bool fastforward_on;
 
@@ -27,6 +29,7 @@ static struct {
     uint32_t feeders;                                   /* all of them; how many of these began their composite */
     uint32_t began;                                     /* at began_ps, the last time that any did */
     uint64_t began_ps;
+    uint64_t symmetry_tiles;                            /* that a PE needs for a comparison for symmetry */
     const struct pe *leader;                            /* NULL: no PE has enough tiles left */
     uint64_t leader_fed;                                /* tiles fed by it at which the next comparison is due */
     uint64_t resumed;                                   /* coroutine_resumed at the last comparison */
@@ -38,6 +41,7 @@ void fastforward_reset(void)
     feeding.awake_known = false;
     feeding.feeders = feeding.began = 0;
     feeding.began_ps = 0;
+    feeding.symmetry_tiles = SYMMETRY_TILES;
     feeding.leader = NULL;
     period_reset();
     symmetry_reset();
@@ -121,7 +125,17 @@ static bool is_disturbed(void)
 static bool may_be_symmetric(void)
 {
     return !symmetry_observer.watches && feeding.began_ps == now_ps && 2 * feeding.began > feeding.feeders &&
-           feeding.awake_count && feeding.awake[0]->feeding->tiles >= SYMMETRY_TILES;
+           feeding.awake_count && feeding.awake[0]->feeding->tiles >= feeding.symmetry_tiles;
+}
+
+static void reduce_by_symmetry(void)
+{
+    if (symmetry_sleep(feeding.awake, feeding.awake_count)) {
+        feeding.symmetry_tiles = SYMMETRY_TILES;
+        find_awake();
+    } else if (feeding.symmetry_tiles < SYMMETRY_TILES_MOST) {
+        feeding.symmetry_tiles *= 2;
+    }
 }
 
 static void instant_ends(void)
@@ -130,13 +144,14 @@ static void instant_ends(void)
     observer_watch(&comparison_observer, false);
     if (is_disturbed()) {
         find_awake();
-        if (may_be_symmetric() && symmetry_sleep(feeding.awake, feeding.awake_count))
-            find_awake();
+        if (may_be_symmetric())
+            reduce_by_symmetry();
         period_forget();
     }
-    lead(find_leader());
+    feeding.leader = find_leader();
     if (feeding.leader)
         period_compare(feeding.awake, feeding.awake_count);
+    lead(feeding.leader);                               /* one k loop from where it is now, after periods were skipped */
 }
 
 struct observer fastforward_observer = {

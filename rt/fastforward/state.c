@@ -182,7 +182,7 @@ static void compare_data(struct fingerprint *print, const struct data_message *d
 
 static void compare_token(struct fingerprint *print, const struct token *token, enum token_site site)
 {
-#define WHEN_QUEUED site == TOKEN_QUEUED
+#define WHEN_ARRIVED site != TOKEN_MOVING
 #define WHEN_SERVED site == TOKEN_SERVED
 #define WHEN_PLACED token->block_bytes
 #define TOKEN(field, kind, when) COMPARE(TOKEN, token, field, kind, when)

@@ -20,9 +20,10 @@ import data_pass
 import itself
 import memory
 import peers
+import skipping
 from setting import CC, CORE, PEERS, ROOT, Broken, EndsDiffer, NotMeasured, Setting
 
-ROWS = [row for rows in (peers, itself, build_time, memory, data_pass) for row in rows.ROWS]
+ROWS = [row for rows in (peers, itself, skipping, build_time, memory, data_pass) for row in rows.ROWS]
 FORM = "{:16} {:>12} {:>10}  {:6}  {}"
 DETAIL_AT, WIDTH = 50, 120
 METHOD = """\

@@ -12,10 +12,15 @@ from setting import write
 
 LONG_S, LONG_ENOUGH_S = 1.0, 0.7
 MOST_LAUNCHES = 4000
-MACHINES = {64: "sips: 1 }\nsip: { cubes: { rows: 2, cols: 4 } }\n",
+MACHINES = {1: "sips: 1 }\nsip: { cubes: { rows: 1, cols: 1 } }\ncube: { memory_map: { hbm_slices_per_cube: 1 } }\n",
+            8: "sips: 1 }\nsip: { cubes: { rows: 1, cols: 1 } }\n",
+            64: "sips: 1 }\nsip: { cubes: { rows: 2, cols: 4 } }\n",
             128: "sips: 1 }\nsip: { cubes: { rows: 4, cols: 4 } }\n",
             4096: "sips: 16 }\nsip: { cubes: { rows: 4, cols: 8 } }\n"}     # cubes of 8 PEs, as by default
 TILE = 64
+GRIDS = {1: (1, 1), 8: (4, 2), 128: (16, 8), 4096: (64, 64)}            # the blocks of a product on so many PEs
+PRODUCTS = ((4096, 4096, 4096), (8192, 8192, 8192), (16384, 2048, 8192))        # m, k, n
+SHORT_COMMANDS = 200
 
 
 def machine(setting, pes, more=""):
@@ -35,6 +40,31 @@ def gemm(m, k, n, **more):
     """The step of a GEMM from and to the PE's own slice of HBM."""
     places = {name: {"space": "hbm", "offset": at << 24} for at, name in enumerate("abc")}
     return {"do": "composite", "op": "gemm", "m": m, "k": k, "n": n, "tile": [TILE] * 3, "dtype": "f16"} | places | more
+
+
+def composites(pes):
+    """Whole problems as one composite a PE: {name: steps}."""
+    rows, cols = GRIDS[pes]
+    steps = {}
+    for m, k, n in PRODUCTS:
+        m_each, n_each, a, b = m // rows, n // cols, 2 * m // rows * k, 2 * k * n // cols
+        places = {name: {"space": "hbm", "offset": at} for name, at in (("a", 0), ("b", a), ("c", a + b))}
+        steps[f"gemm {m} x {k} x {n}"] = [gemm(m_each, k, n_each, **places)]
+    m, n = 8192, 8192
+    steps[f"gelu {m} x {n}"] = [{
+        "do": "composite", "op": "math", "fn": "gelu", "m": m // rows, "n": n // cols, "tile": [TILE, TILE],
+        "dtype": "f16", "src": {"space": "hbm", "offset": 0}, "dst": {"space": "hbm", "offset": 2 * m * n // pes}}]
+    return steps
+
+
+def short_commands():
+    """As a kernel gives them, again and again: {name: steps}."""
+    there, here = {"space": "hbm", "offset": 0}, 1 << 21
+    load = {"do": "load", "from": there, "to": here, "bytes": 1 << 14}
+    store = {"do": "store", "from": here, "to": there, "bytes": 1 << 14}
+    product = {"do": "gemm", "m": 64, "k": 64, "n": 64, "dtype": "f16"}
+    return {"load, gemm, store": [load, product, store] * SHORT_COMMANDS,
+            "gemms of 128 x 128 x 128": [gemm(128, 128, 128)] * SHORT_COMMANDS}
 
 
 def gemm_services(m, k, n):
