@@ -15,6 +15,7 @@
 #include "replay.h"
 #include "report.h"
 #include "run.h"
+#include "web.h"
 
 static int list_main(int argc, char **argv);
 
@@ -26,7 +27,7 @@ static const struct subcommand list_subcommand = {
 
 static const struct subcommand *const subcommands[] = {
     &list_subcommand, &run_subcommand, &replay_subcommand, &oplog_subcommand, &data_subcommand, &info_subcommand,
-    &report_subcommand,
+    &report_subcommand, &web_subcommand,
 };
 
 static int list_main(int argc, char **argv)

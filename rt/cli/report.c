@@ -41,11 +41,11 @@ void report_write(struct output *output, void (*fill)(struct json *, void *), vo
     json_object_end(&json);
     if (fclose(memory))
         die("cannot write %s:", output->path);
-    page_begin(output->file);
+    page_begin(output->file, false);
     const char *wrong = page_add(output->file, NULL, text, length);
     if (wrong)
         die("the result is not JSON: %s", wrong);
-    page_end(output->file);
+    page_end(output->file, NULL);
     free(text);
     output_close(output);
 }
@@ -78,10 +78,10 @@ static int report_main(int argc, char **argv)
     if (!path)
         usage_error("report needs -o FILE, the page that it writes");
     struct output output = output_open(path);
-    page_begin(output.file);
+    page_begin(output.file, false);
     for (int i = optind; i < argc; i++)
         add_file(output.file, argv[i]);
-    page_end(output.file);
+    page_end(output.file, NULL);
     output_close(&output);
     return STATUS_GOOD;
 }

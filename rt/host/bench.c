@@ -31,8 +31,8 @@ static int kernels_by_name(const void *x, const void *y)
     return strcmp(a->name, b->name);
 }
 
-/* Lists all benches by name. Misuse if two have one name: the command line could not tell them apart. */
-static size_t list_benches(const struct kb_bench ***out)
+/* Misuse if two have one name: the command line could not tell them apart. */
+size_t bench_all(const struct kb_bench ***out)
 {
     size_t count = (size_t)(__stop_kb_benches - __start_kb_benches);
     const struct kb_bench **all = arena_alloc(count, sizeof *all);
@@ -50,7 +50,7 @@ static size_t list_benches(const struct kb_bench ***out)
 const struct kb_bench *bench_find(const char *name)
 {
     const struct kb_bench **all;
-    size_t count = list_benches(&all);
+    size_t count = bench_all(&all);
     const char **names = arena_alloc(count, sizeof *names);
     for (size_t i = 0; i < count; i++) {
         if (!strcmp(all[i]->name, name))
@@ -134,7 +134,7 @@ void bench_write_params(struct json *json, const char *key)
 void bench_list(FILE *out)
 {
     const struct kb_bench **all;
-    size_t count = list_benches(&all);
+    size_t count = bench_all(&all);
     fprintf(out, "benches:%s\n", count ? "" : " none");
     for (size_t i = 0; i < count; i++) {
         fprintf(out, "%s: %s (%s)\n", all[i]->name, all[i]->what, all[i]->file);

@@ -7,6 +7,9 @@
 #include "common/json.h"
 #include "kb/host.h"
 
+/* All benches, by name. Returns how many there are. */
+size_t bench_all(const struct kb_bench ***all);
+
 /* Finds a bench by name; an unknown name is a usage error, which suggests the nearest one. */
 const struct kb_bench *bench_find(const char *name);
 

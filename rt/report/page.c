@@ -1,7 +1,7 @@
 /* page.c: writes the report page: its markup with the data in place of a marker. */
 #include "page.h"
 
-#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/arena.h"
@@ -15,17 +15,23 @@ __asm__(".pushsection .rodata\n"
         ".popsection\n");
 extern const char page_html[] __attribute__((visibility("hidden")));
 
-static const char marker[] = "@DATA@";
+/* Marks in it, in their order: whom it may ask for more, and where its data are. */
+static const char connect_mark[] = "@CONNECT@", data_mark[] = "@DATA@";
 static bool has_run;                                    /* the page that is being written has one */
 
-static const char *data_place(void)
+/* Writes the page from a place to a mark. Returns the place behind the mark. */
+static const char *write_to(FILE *out, const char *from, const char *mark)
 {
-    return strstr(page_html, marker);
+    const char *at = strstr(from, mark);
+    fwrite(from, 1, (size_t)(at - from), out);
+    return at + strlen(mark);
 }
 
-void page_begin(FILE *out)
+void page_begin(FILE *out, bool served)
 {
-    fwrite(page_html, 1, (size_t)(data_place() - page_html), out);
+    const char *rest = write_to(out, page_html, connect_mark);
+    fputs(served ? "'self'" : "'none'", out);
+    write_to(out, rest, data_mark);
     fputs("{\"runs\":[", out);
     has_run = false;
 }
@@ -64,8 +70,23 @@ const char *page_add(FILE *out, const char *name, const char *text, size_t lengt
     return NULL;
 }
 
-void page_end(FILE *out)
+void page_end(FILE *out, const char *members)
 {
-    fputs("]}", out);
-    fputs(data_place() + strlen(marker), out);
+    fprintf(out, "]%s%s}", members ? "," : "", members ? members : "");
+    fputs(strstr(page_html, data_mark) + strlen(data_mark), out);
+}
+
+char *page_result(const char *text, size_t length)
+{
+    char *copy;
+    size_t copied;
+    const char *at = json_skip_space(text, text + length);
+    FILE *memory = open_memstream(&copy, &copied);
+    if (!memory)
+        return NULL;
+    bool good = at < text + length && *at == '{' && !json_copy(memory, &at, text + length, is_left_out);
+    if (!fclose(memory) && good)
+        return copy;
+    free(copy);
+    return NULL;
 }

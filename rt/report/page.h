@@ -5,17 +5,21 @@
 #ifndef KB_PAGE_H
 #define KB_PAGE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
-/* Writes the page up to its data. */
-void page_begin(FILE *out);
+/* Writes the page up to its data. A page that is served may ask its server, and no one else, for more. */
+void page_begin(FILE *out, bool served);
 
 /* Adds the results in a JSON text, which may be several, one after the other. `name` says where they come from; NULL: it is
  * not worth telling. Returns NULL, or why the text is not JSON: "line 3: a comma or } is missing". */
 const char *page_add(FILE *out, const char *name, const char *text, size_t length);
 
-/* Writes the rest of the page. */
-void page_end(FILE *out);
+/* Writes the rest of the page. `members` of its data follow the runs: JSON, such as "web":{}; NULL: none. */
+void page_end(FILE *out, const char *members);
+
+/* Returns one result as a page has it, in memory of malloc; NULL: the text is not one. */
+char *page_result(const char *text, size_t length);
 
 #endif

@@ -1,9 +1,10 @@
 // main.js: puts the page together: head, list of sections, sections of the chosen run.
 
 import {forgetPainters, h, repaint, select} from "./dom.js";
-import {runName, runs} from "./result.js";
+import {runName, runs, web} from "./result.js";
 import {sections} from "./sections.js";
 import {head} from "./sections/summary.js";
+import {startSession} from "./web.js";
 
 function drawSection(one, run) {
     const about = typeof one.about === "function" ? one.about(run) : one.about;
@@ -22,4 +23,5 @@ function show(run) {
 
 addEventListener("beforeprint", repaint);
 addEventListener("afterprint", repaint);
-show(runs[0]);
+if (web) startSession(show);
+else show(runs[0]);

@@ -1,8 +1,12 @@
 // result.js: the results on the page, and the series of frames in them (docs/results.md, Activity).
 
-export const runs = JSON.parse(document.getElementById("data").textContent).runs.map((run, i) => ({
-    ...run.result, file: run.file, number: i,
-}));
+const given = JSON.parse(document.getElementById("data").textContent);
+
+export const runs = given.runs.map((run, i) => ({...run.result, file: run.file, number: i}));
+
+// Of a page that `SIM web` serves: its machine and benches.
+export const web = given.web;
+export const addRun = (result, name) => runs[runs.push({...result, file: name, number: runs.length}) - 1];
 
 // A name for a run that tells it from the others.
 export function runName(run) {
