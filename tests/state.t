@@ -59,7 +59,8 @@ FIRST = {
     "SHIFT TOKEN arrival_ps": ("cubes", "sram"), "SHIFT EVENT key": ("cubes", "sram"),
     "SHIFT CHANNELS read_free_ps": ("plain", "math"), "SHIFT CHANNELS write_free_ps": ("slow", "math"),
     "SHIFT PSEUDO_CHANNEL free_ps": ("hbm", "gemm"), "SHIFT FABRIC_NODE free_ps": ("nodes", "gemm"),
-    "SHIFT FABRIC_LINK free_ps": ("cubes", "sram"),
+    "SHIFT FABRIC_LINK free_ps": ("cubes", "sram"), "SHIFT DATA ahead_ps": ("hbm", "gemm"),
+    "COPY DATA ahead_ps": ("cubes", "gemm"),
 }
 # Rows of a request, which is changed from the start, that need another program.
 PROGRAMS = {"REQUEST kind": "pinned b", "REQUEST pinned": "pinned", "REQUEST op": "math", "EPILOGUE op": "epilogue",
@@ -91,21 +92,24 @@ class Simulator:
         if made.returncode:
             sys.exit(made.said)
 
-    def run(self, exact=False, **words):
-        """(what it says, its result): equal if two runs did the same."""
+    def run(self, exact=False, watched=None, **words):
+        """(what it says, its result): equal if two runs did the same. If `watched` is given, so is the number of events."""
         if exact:                                       # no PE sleeps
             words = {name: value for name, value in words.items() if name not in ("without", "wake", "again")}
-        key = (exact, *sorted(words.items()))
+        key = (exact, watched, *sorted(words.items()))
         if key not in self.known:
             command = [self.program, "run", self.bench, *(f"{name}={value}" for name, value in words.items()),
-                       "--data", "off", "--json", "-", *(["--exact-events"] if exact else [])]
+                       "--data", "off", "--json", "-", *(["--exact-events"] if exact else []),
+                       *(["--trace", os.devnull, "--trace-all"] if watched else [])]
             try:
                 ended = subprocess.run(command, capture_output=True, text=True, timeout=30 * SLOW, check=False)
                 said, _, result = ended.stdout.partition("{")
                 value = json.loads("{" + result) if result else {"died": ended.stderr}
             except subprocess.TimeoutExpired:
                 said, value = "", {"died": "it did not end"}
-            self.known[key] = said, {name: part for name, part in value.items() if name not in ("params", "host")}
+            host = value.pop("host", {}) if watched is not None else {}
+            self.known[key] = said, {name: part for name, part in value.items() if name not in ("params", "host")} | {
+                "events": host.get("events")}
         return self.known[key]
 
 
@@ -153,6 +157,40 @@ def is_shifted(simulator, operation, row, program):
     return False
 
 
+def stops(simulator, program, count):
+    """Times in the middle half of a run, all over the periods in it."""
+    end_ps = simulator.run(exact=True, program=program)[1]["end_ps"]
+    return [end_ps // 4 + i * 618034 % 1000000 * (end_ps // 2) // 1000000 for i in range(count)]
+
+
+def is_counted(simulator, operation, row, program):
+    """Whether the counts of a run that is stopped are wrong without a field, after a copy or a shift."""
+    first = times(simulator, program)[4]
+    for stop in stops(simulator, program, 300):
+        words = {"program": program, "stop": stop}
+        words |= {"at": first, "wake": stop} if operation == "COPY" else {"sleep": "false", "pes": 1}
+        right = simulator.run(**words)
+        if right[1] == simulator.run(exact=True, **words)[1] and simulator.run(
+                without=f"{operation} {row}", **words) != right:
+            return True
+    return False
+
+
+def ahead(simulators):
+    """What is made ahead of time does not count before it is due."""
+    for name in ("plain", "slow"):
+        for program in ("gemm", "sram", "math"):
+            wrong = []
+            for stop in stops(simulators[name], program, 12):
+                words = {"program": program, "stop": stop}
+                alone, watched = (simulators[name].run(watched=is_watched, exact=True, **words)[1]
+                                  for is_watched in (False, True))
+                if alone != watched:
+                    wrong.append(f"stop={stop}")
+            ok(not wrong, f"a run of {program} that is stopped counts the same whether or not it is watched, on machine "
+                          f"{name}", *wrong)
+
+
 ROWS = os.path.join(ROOT, "tests", "state", "rows.txt")
 tried = []                                              # the operation and the row of each test
 
@@ -184,6 +222,11 @@ def fields(simulators):
             everywhere = compared != "SYMMETRY" and struct != "REQUEST"
             search(simulators, f"COMPARE {row}{change}", row, programs if row != "TOKEN command" else ("two",),
                    lambda sim, program: is_compared(sim, row, program, row + change, everywhere))
+        if row == "DATA ahead_ps":
+            for operation in ("COPY", "SHIFT"):
+                search(simulators, f"{operation} {row}", row, every,
+                       lambda sim, program, operation=operation: is_counted(sim, operation, row, program))
+            continue
         if kind in COPIED and struct not in NOT_COPIED:
             search(simulators, f"COPY {row}", row, every, lambda sim, program: is_copied(sim, "COPY", row, program))
         if kind in SHIFTED and struct not in NOT_COPIED:
@@ -247,6 +290,8 @@ def main():
     simulators = {name: Simulator(name, MACHINES[name], "fields") for name in chosen}
     fields(simulators)
     sleeps(simulators)
+    if not SAN:
+        ahead(simulators)
     saved(Simulator("saves", SAVES, "saved"))
     if not SAN:
         listed()

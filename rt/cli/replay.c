@@ -14,6 +14,7 @@
 #include "launch/host_request.h"
 #include "launch/launch.h"
 #include "limits.h"
+#include "machine/dma.h"
 #include "machine/emitted.h"
 #include "machine/state.h"
 #include "output_files.h"
@@ -96,6 +97,7 @@ static int replay_main(int argc, char **argv)
     fastforward_init();
     watchdog_start(&limits, NULL);
     sim_run(host_list_run, (void *)stream, 1, launches_deadlocked);
+    transfers_count_ahead(-1);
     faults_report_rest();
     watchdog_stop();
     output_files_close(&files, end_ps(), write_result, &files);

@@ -28,6 +28,7 @@
 #include "launch/trap.h"
 #include "injection.h"
 #include "limits.h"
+#include "machine/dma.h"
 #include "machine/emitted.h"
 #include "machine/state.h"
 #include "oplog/log.h"
@@ -159,6 +160,7 @@ static bool simulate(struct host_times *times)
     uint32_t ranks = bench_current->per_sip ? kb_shape.sips : 1;
     double began = clock_seconds();
     bool good = sim_run(run_bench, NULL, ranks, report_deadlock) && result_good() && !sim_failed();
+    transfers_count_ahead(-1);
     times->simulation = clock_seconds() - began - sim_programs_seconds();
     if (sim_failed() && !watchdog_ended() && !simulation.fault && !simulation.error) {
         simulation.error = arena_text(simulation.last_line, strlen(simulation.last_line));

@@ -315,8 +315,10 @@ void fingerprint_machine(struct fingerprint *print, struct pe *const *pes, uint3
 static void token_drop(struct visitor *visitor, struct token *token)
 {
     (void)visitor;
-    if (token->transfer)
+    if (token->transfer) {
+        data_count_event(&token->transfer->data, -1);
         transfer_free(token->transfer);
+    }
     token_free(token);
 }
 
@@ -413,6 +415,7 @@ static void copy_transfer(struct copy *c, struct token *token, const struct tran
     copy_message(c, &to->message, &from->message);
     if (from->message.route->length && !to->message.route->length)
         route_list_steps(to->message.route);
+    data_count_event(to, 1);
 }
 
 static struct token *copy_token(struct copy *c, const struct token *from, enum token_site site)
@@ -608,6 +611,14 @@ static void shift_event(const struct shift *s, struct event *to)
 #include "machine/state.def"
 }
 
+static void shift_transfer(const struct shift *s, struct transfer *transfer)
+{
+    struct data_message *to = &transfer->data;
+#define DATA(field, kind, when) SHIFT(DATA, field, kind)
+#include "machine/state.def"
+    transfer_move(transfer);
+}
+
 static void shift_token(struct visitor *visitor, struct token *to)
 {
     const struct shift *s = container_of(visitor, struct shift, visitor);
@@ -615,7 +626,7 @@ static void shift_token(struct visitor *visitor, struct token *to)
 #include "machine/state.def"
     shift_event(s, &to->event);
     if (to->transfer)
-        transfer_move(to->transfer);
+        shift_transfer(s, to->transfer);
 }
 
 static void shift_busy(const struct shift *s, struct busy *to)

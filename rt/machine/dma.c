@@ -84,13 +84,18 @@ static void read_arrived(struct data_message *data, uint64_t head_ps, uint64_t d
     data_deliver(data, delivered_ps, read_delivered);
 }
 
+/* Of a DMA of several runs, only the last one left may be answered ahead of time: its token knows no other. */
 static void read_requested(struct message *message)
 {
     struct transfer *transfer = transfer_of(message);
+    struct data_message *data = &transfer->data;
+    struct route *route = route_back(message->route);
     struct served served = memory_read(&transfer->range, now_ps);
     observe_memory_served(transfer);
-    data_send(&transfer->data, route_back(message->route), transfer->data.payload, served.first_ps,
-              served.last_ps - served.first_ps, read_arrived);
+    if (transfer->token->transfer == transfer && transfer->token->parts == 1)
+        data_answer(data, route, data->payload, served, read_delivered);
+    else
+        data_send(data, route, data->payload, served.first_ps, served.last_ps - served.first_ps, read_arrived);
 }
 
 /* ---- writes */
@@ -298,6 +303,13 @@ void transfer_move(struct transfer *transfer)
     const struct token *token = transfer->token;
     uint64_t address = tiling_address(token->command, &token->tile, token->stage->operand);
     address_decode(address, transfer->range.bytes, &transfer->range);
+}
+
+void transfers_count_ahead(int count)
+{
+    for (struct server *server = kb_servers; server < kb_servers + pe_count() * kb_pe_servers; server++)
+        if (server->token && server->token->transfer)
+            data_count_ahead(&server->token->transfer->data, count);
 }
 
 void transfers_reset(void)

@@ -25,6 +25,9 @@ void transfer_free(struct transfer *transfer);
 /* Sets the transfer's range to that of its token's tile, which has been replaced by another one of the same size. */
 void transfer_move(struct transfer *transfer);
 
+/* Takes away what the transfers under way are counted for beyond now (count: -1), or adds it again (1). */
+void transfers_count_ahead(int count);
+
 /* Forgets all transfers. */
 void transfers_reset(void);
 

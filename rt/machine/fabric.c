@@ -190,6 +190,7 @@ static struct data_message *data_of(struct event *event)
 }
 
 static void data_arrives(struct event *event);
+static void data_leaves(struct event *event);
 
 /* The node where the head is. */
 static uint32_t data_rank(const struct data_message *data)
@@ -198,10 +199,27 @@ static uint32_t data_rank(const struct data_message *data)
     return data->taken ? route->steps[data->taken - 1].rank : route->from_rank;
 }
 
+/* The head arrives at the end of its route ahead of time, unless an event has to do that. Heads come to a pe_dma over its
+ * one link, in the order in which they take it, and no two at a time, since a link of finite bandwidth is taken for a
+ * while: so the node handles them in that order, whenever that is worked out. */
+static inline bool arrives_ahead(struct data_message *data, const struct step *step, uint64_t arrival_ps)
+{
+    struct fabric_node *node = &kb_nodes[step->rank];
+    if (data->arrived || !data->payload->link_ps[step->class] || node->arriving || node->free_ps > arrival_ps
+        || is_observed(MOMENT_event_fires))
+        return false;
+    node->free_ps = time_after(arrival_ps, spec.overhead_ps[step->kind]);
+    data->ahead_ps = arrival_ps;
+    event_count++;
+    message_at(&data->message, step->rank, time_after(node->free_ps, data->tail_ps), message_delivered);
+    return true;
+}
+
 /* The head takes the next link, at head_ps or when the link is free. Returns when the link is free again. */
 static inline uint64_t link_take(struct data_message *data, uint64_t head_ps, bool watched)
 {
-    const struct step *step = &data->message.route->steps[data->taken++];
+    const struct route *route = data->message.route;
+    const struct step *step = &route->steps[data->taken++];
     uint64_t length = data->payload->link_ps[step->class];
     uint64_t start = reserve(&kb_links[step->link].free_ps, head_ps, length);
     if (watched)
@@ -209,7 +227,13 @@ static inline uint64_t link_take(struct data_message *data, uint64_t head_ps, bo
     stats_link(step->link, step->class, data->payload->bytes, head_ps, start, length, watched);
     if (data->tail_ps < length)
         data->tail_ps = length;
-    message_at(&data->message, step->rank, time_after(start, spec.link[step->class].latency_ps), data_arrives);
+    uint64_t arrival_ps = time_after(start, spec.link[step->class].latency_ps);
+    if (data->taken == route->length) {
+        if (!watched && arrives_ahead(data, step, arrival_ps))
+            return start + length;
+        kb_nodes[step->rank].arriving++;
+    }
+    message_at(&data->message, step->rank, arrival_ps, data_arrives);
     return start + length;
 }
 
@@ -340,7 +364,9 @@ static void data_leave(struct data_message *data)
 
 static void data_leaves(struct event *event)
 {
-    data_leave(data_of(event));
+    struct data_message *data = data_of(event);
+    kb_nodes[data->message.route->from_rank].departing--;
+    data_leave(data);
 }
 
 /* When a node has handled the head of a message that has arrived. */
@@ -363,10 +389,16 @@ static inline void data_arrives_made(struct data_message *data, bool watched)
 {
     const struct route *route = data->message.route;
     uint64_t head_ps = data_handled_ps(data, &route->steps[data->taken - 1], watched);
-    if (data->taken < route->length)
+    if (data->taken < route->length) {
         data_hop(data, head_ps, watched);
+        return;
+    }
+    kb_nodes[route->to_rank].arriving--;
+    uint64_t delivered_ps = time_after(head_ps, data->tail_ps);
+    if (data->arrived)
+        data->arrived(data, head_ps, delivered_ps);
     else
-        data->arrived(data, head_ps, time_after(head_ps, data->tail_ps));
+        data_deliver(data, delivered_ps, data->message.delivered);
 }
 
 static __attribute__((cold, noinline)) void data_arrives_watched(struct data_message *data)
@@ -383,8 +415,8 @@ static void data_arrives(struct event *event)
         data_arrives_made(data_of(event), false);
 }
 
-void data_send(struct data_message *data, struct route *route, const struct payload *payload, uint64_t leave_ps,
-               uint64_t stream_ps, void (*arrived)(struct data_message *, uint64_t, uint64_t))
+/* Makes a message that is about to leave the start of its route. */
+static void data_make(struct data_message *data, struct route *route, const struct payload *payload, uint64_t stream_ps)
 {
     if (!route->length)
         route_list_steps(route);
@@ -392,11 +424,69 @@ void data_send(struct data_message *data, struct route *route, const struct payl
     data->payload = payload;
     data->tail_ps = stream_ps;
     data->taken = 0;
-    data->arrived = arrived;
-    if (leave_ps == now_ps)
+    data->ahead_ps = 0;
+}
+
+static void data_leave_at(struct data_message *data, uint64_t leave_ps)
+{
+    uint32_t rank = data->message.route->from_rank;
+    if (leave_ps == now_ps) {
         data_leave(data);
-    else
-        message_at(&data->message, route->from_rank, leave_ps, data_leaves);
+        return;
+    }
+    kb_nodes[rank].departing++;
+    message_at(&data->message, rank, leave_ps, data_leaves);
+}
+
+void data_send(struct data_message *data, struct route *route, const struct payload *payload, uint64_t leave_ps,
+               uint64_t stream_ps, void (*arrived)(struct data_message *, uint64_t, uint64_t))
+{
+    data_make(data, route, payload, stream_ps);
+    data->arrived = arrived;
+    data_leave_at(data, leave_ps);
+}
+
+/* A memory's link is taken by nothing but what the memory has read. A response that leaves before any later one can take
+ * it ahead of time, if none that was read before still waits for an event. */
+void data_answer(struct data_message *data, struct route *route, const struct payload *payload, struct served served,
+                 void (*delivered)(struct message *))
+{
+    data_make(data, route, payload, served.last_ps - served.first_ps);
+    data->arrived = NULL;
+    data->message.delivered = delivered;
+    if (!served.in_order || served.first_ps == now_ps || kb_nodes[route->from_rank].departing
+        || is_observed_or_modelled(MOMENT_reserved) || is_observed(MOMENT_event_fires)) {
+        data_leave_at(data, served.first_ps);
+        return;
+    }
+    data->ahead_ps = served.first_ps;
+    event_count++;
+    data_hop_unwatched(data, served.first_ps);
+}
+
+void data_count_ahead(const struct data_message *data, int count)
+{
+    if (data->ahead_ps <= now_ps)
+        return;
+    event_count += count;
+    if (data->taken > 1)                                /* it is the arrival, which did not wait */
+        return;
+    const struct step *step = data->message.route->steps;
+    uint64_t length = data->payload->link_ps[step->class], start = data->message.event.t_ps - spec.link[step->class].latency_ps;
+    stats.link_bytes[step->class] += count * data->payload->bytes;
+    stats.link_busy_ps[step->class] += count * length;
+    stats.link_wait_ps[step->class] += count * (start - data->ahead_ps);
+    kb_links[step->link].busy_ps += count * length;
+}
+
+void data_count_event(const struct data_message *data, int count)
+{
+    const struct route *route = data->message.route;
+    void (*fire)(struct event *) = data->message.event.fire;
+    if (fire == data_leaves)
+        kb_nodes[route->from_rank].departing += count;
+    else if (fire == data_arrives && data->taken == route->length)
+        kb_nodes[route->to_rank].arriving += count;
 }
 
 uint64_t data_drain_ps(const struct data_message *data)

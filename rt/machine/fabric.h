@@ -15,6 +15,7 @@
 struct fabric_node {
     uint64_t free_ps;
     uint64_t messages;                                  /* that it has sent, and so numbered */
+    uint32_t departing, arriving;                       /* data that an event will have leave it, or end at it */
 };
 
 struct fabric_link {
@@ -61,6 +62,12 @@ void control_send(struct message *message, struct route *route, uint64_t leave_p
 /* Whether an event is the delivery of a message, control or data. */
 bool event_is_message(const struct event *event);
 
+/* When the first and the last bytes of a read come, or those of a write are taken. */
+struct served {
+    uint64_t first_ps, last_ps;
+    bool in_order;                                      /* the first bytes of any later read come later */
+};
+
 /* A message with payload. */
 struct data_message {
     struct message message;
@@ -68,8 +75,9 @@ struct data_message {
     uint64_t tail_ps;                                   /* how long after the head the last byte comes: the longest of the
                                                            links taken, or the time that the source takes to supply all */
     uint32_t taken;                                     /* steps of the route */
+    uint64_t ahead_ps;                                  /* when the last step that was made ahead of time is due */
     /* Called when the head has arrived at the last node: that handles it until head_ps, all bytes are there at
-     * delivered_ps. */
+     * delivered_ps. NULL: nothing handles it before it is delivered. */
     void (*arrived)(struct data_message *data, uint64_t head_ps, uint64_t delivered_ps);
     /* Called when the head takes the first link, which is free again at link_free_ps; may be NULL. */
     void (*left)(struct data_message *data, uint64_t link_free_ps);
@@ -78,6 +86,19 @@ struct data_message {
 /* Sends data that leave at leave_ps and that the source takes stream_ps to supply (0: it has them all). */
 void data_send(struct data_message *data, struct route *route, const struct payload *payload, uint64_t leave_ps,
                uint64_t stream_ps, void (*arrived)(struct data_message *, uint64_t, uint64_t));
+
+/* Sends what a memory has read to a pe_dma, and calls delivered when all of it is there. The departure and the arrival
+ * are made ahead of time where that changes no time and nobody watches. */
+void data_answer(struct data_message *data, struct route *route, const struct payload *payload, struct served served,
+                 void (*delivered)(struct message *));
+
+/* Statistics and the number of events count what is made ahead of time at once. Takes away what such a message is counted
+ * for beyond now (count: -1), or adds it again (1). */
+void data_count_ahead(const struct data_message *data, int count);
+
+/* Counts a message at the node that its next event has it leave or end at, when that message is copied (1) or dropped
+ * (-1). */
+void data_count_event(const struct data_message *data, int count);
 
 /* How long the narrowest link of its route is occupied by a message. */
 uint64_t data_drain_ps(const struct data_message *data);

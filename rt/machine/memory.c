@@ -145,10 +145,19 @@ static inline void stripes_serve(struct tally *tally, struct pseudo_channel *cha
     tally->wait_ps *= pcs.by;
 }
 
+/* Whether all pseudo channels of a slice are occupied until after first_ps, so that they serve nothing up to then. */
+static inline bool are_later(const struct pseudo_channel *channels, uint64_t first_ps)
+{
+    for (const struct pseudo_channel *pc = channels; pc < channels + pcs.by; pc++)
+        if (pc->free_ps <= first_ps)
+            return false;
+    return true;
+}
+
 static inline struct served hbm_serve_made(uint32_t slice, uint64_t a, uint64_t n, uint64_t t_ps, bool watched)
 {
     struct pseudo_channel *channels = &kb_pseudo_channels[slice * pcs.by];
-    struct tally tally = {.served = {UINT64_MAX, 0}};
+    struct tally tally = {.served = {.first_ps = UINT64_MAX}};
     if (is_whole(a, n)) {
         uint64_t from = quotient(a, pcs), each = quotient(n, pcs);
         stripes_serve(&tally, channels, share_of(from, from + each - 1, each), t_ps, watched);
@@ -157,6 +166,7 @@ static inline struct served hbm_serve_made(uint32_t slice, uint64_t a, uint64_t 
         for (uint64_t i = 0; i < touched && i < pcs.by; i++, at = at + 1 == pcs.by ? 0 : at + 1)
             channel_serve(&tally, &channels[at], channel_share(a, n, i), t_ps, watched);
     }
+    tally.served.in_order = are_later(channels, tally.served.first_ps);
     kb_hbm[slice].busy_ps += tally.busy_ps;
     kb_hbm[slice].wait_ps += tally.wait_ps;
     stats.read_busy_ps[SPACE_HBM] += tally.busy_ps;
@@ -173,8 +183,9 @@ static struct served hbm_serve(uint32_t slice, uint64_t a, uint64_t n, uint64_t 
 struct served hbm_read(const struct range *range, uint64_t t_ps)
 {
     struct served served = hbm_serve(range->pe, range->offset, range->bytes, t_ps);
-    return (struct served){time_after(served.first_ps, kb_attrs.hbm_ctrl_access_ps),
-                           time_after(served.last_ps, kb_attrs.hbm_ctrl_access_ps)};
+    served.first_ps = time_after(served.first_ps, kb_attrs.hbm_ctrl_access_ps);
+    served.last_ps = time_after(served.last_ps, kb_attrs.hbm_ctrl_access_ps);
+    return served;
 }
 
 struct served hbm_write(const struct range *range, uint64_t t_ps)
@@ -190,7 +201,7 @@ static struct served port_serve(uint64_t *free_ps, uint64_t t_ps, uint64_t bytes
 {
     uint64_t start = reserve(free_ps, t_ps, length);
     stats_channel(space, writes, number, bytes, t_ps, start, length, is_observed(MOMENT_reserved));
-    return (struct served){start, *free_ps};
+    return (struct served){start, *free_ps, .in_order = length > 0};
 }
 
 struct served sram_read(const struct range *range, uint64_t t_ps)
@@ -253,7 +264,7 @@ struct served own_served(const char *model, enum space space, const struct kb_me
         kb_hbm[ask->memory].wait_ps += said->wait_ps;
     }
     observe_reserved(resource, ask->memory, ask->bytes, ask->at_ps, start_ps, sum(start_ps, said->busy_ps));
-    return (struct served){said->first_ps, said->last_ps};
+    return (struct served){said->first_ps, said->last_ps, .in_order = false};
 }
 
 uint64_t memory_write_done_ps(const struct range *range, uint64_t head_ps, uint64_t delivered_ps)

@@ -22,11 +22,6 @@ struct channels {
     uint64_t read_free_ps, write_free_ps;
 };
 
-/* When the first and the last bytes of a read come, or those of a write are taken. */
-struct served {
-    uint64_t first_ps, last_ps;
-};
-
 /* The hbm_ctrl of a slice. */
 struct place slice_place(uint32_t slice);
 

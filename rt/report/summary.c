@@ -21,6 +21,7 @@
 #include "launch/host_request.h"
 #include "launch/launch.h"
 #include "launch/watchdog.h"
+#include "machine/dma.h"
 #include "machine/emitted.h"
 #include "machine/fabric.h"
 #include "machine/pe.h"
@@ -195,6 +196,7 @@ static void kernel_ends(const struct tl *tl)
 
 static void save(void)
 {
+    transfers_count_ahead(-1);
     saved.valid = true;
     saved.kernels = kernels_begun;
     saved.stats = stats;
@@ -205,11 +207,13 @@ static void save(void)
     for (uint64_t i = 0; i < link_count(); i++)
         saved.links_busy_ps[i] = kb_links[i].busy_ps;
     memcpy(saved.slices, kb_hbm, pe_count() * sizeof *kb_hbm);
+    transfers_count_ahead(1);
 }
 
 /* Bytes that were moved stay counted. */
 static void restore(void)
 {
+    transfers_count_ahead(-1);
     struct stats now = stats;
     stats = saved.stats;
     memcpy(stats.read_bytes, now.read_bytes, sizeof stats.read_bytes);
@@ -218,6 +222,7 @@ static void restore(void)
     for (uint64_t i = 0; i < link_count(); i++)
         kb_links[i].busy_ps = saved.links_busy_ps[i];
     memcpy(kb_hbm, saved.slices, pe_count() * sizeof *kb_hbm);
+    transfers_count_ahead(1);
 }
 
 static void host_request_begins(const struct memory_request *request)

@@ -47,7 +47,7 @@ class Machine:
         if made.returncode:
             raise Broken(made.said)
 
-    def replay(self, stream, trace=True, leaks=True):
+    def replay(self, stream, trace=True, leaks=True, stats=True, more=()):
         """-> (exit status, result, trace, statistics, all that it said).
 
         LeakSanitizer, which takes as long as a short stream, looks if it is asked to.
@@ -55,16 +55,17 @@ class Machine:
         paths = [os.path.join(self.folder, name) for name in ("got.json", "got.jsonl", "stats.json")]
         remove(*paths)
         ended = run(self.program, "replay", stream, "--json", paths[0], *(["--trace", paths[1]] if trace else []),
-                    "--stats", paths[2], timeout=TIMEOUT_S, env=os.environ | {"LSAN_OPTIONS": f"detect_leaks={int(leaks)}"})
+                    *(["--stats", paths[2]] if stats else []), *more, timeout=TIMEOUT_S, env=os.environ | {"LSAN_OPTIONS": f"detect_leaks={int(leaks)}"})
         return ended.returncode, *map(read, paths), ended.said
 
-    def complaints(self, stream_path, more=False):
+    def complaints(self, stream_path, more=0):
         """What is wrong with the simulator's answer to a stream.
 
-        More: it is run without a trace too, and under the sanitizers it may leak no memory either.
+        It is run again: for 0 and 1 of `more` with nobody who watches, so that events are made ahead of time, and for 0
+        with every tile simulated, else without a trace. For 3, under the sanitizers, it may leak no memory either.
         """
         try:
-            status, got, trace, stats, said = self.replay(stream_path, leaks=more)
+            status, got, trace, stats, said = self.replay(stream_path, leaks=more == 3)
         except subprocess.TimeoutExpired as late:
             return [str(late)]
         if status not in (0, 1):
@@ -81,7 +82,10 @@ class Machine:
         if status != (0 if all_well(self.result) else 1):
             wrong.append(f"exit status {status}")
         wrong += invariants.broken(self.facts, self.result, trace, Stream(stream_path))
-        if more and not SAN:
+        if more < 2 and not SAN:
+            _, other, *_ = self.replay(stream_path, trace=False, stats=False, more=() if more else ["--exact-events"])
+            wrong += ["another result if nobody watches"] * (normal(other) != normal(got))
+        elif more == 3 and not SAN:
             _, other, _, other_stats, _ = self.replay(stream_path, trace=False)
             wrong += ["another result without a trace"] * (normal(other) != normal(got))
             wrong += ["other statistics without a trace"] * (other_stats != stats)

@@ -20,6 +20,7 @@ static bool is_left_out(const char *operation, const char *structure, const char
 #include "kb/host.h"
 #include "launch/launch.h"
 #include "machine/mmu.h"
+#include "sim/loop.h"
 #include "sim/observer.h"
 
 /* "COMPARE TOKEN tile": the row that is not read. */
@@ -464,7 +465,7 @@ static void body(struct tl *tl, const void *arg)
 
 /* ---- what happens at the two times */
 
-static struct event at, wake, again;
+static struct event at, wake, again, stop;
 static struct fingerprint before;
 
 static void nothing_happens(struct event *event)
@@ -516,6 +517,12 @@ static void sleeps_again(struct event *event)
     sleep_now(pes, feeding(pes));
 }
 
+static void stops(struct event *event)
+{
+    (void)event;
+    sim_stop();
+}
+
 static void change_happens(struct event *event)
 {
     struct pe **pes = arena_alloc(pe_count(), sizeof *pes);
@@ -544,7 +551,8 @@ static void set(struct event *event, uint64_t t_ps, void (*fire)(struct event *)
 KB_BENCH(fields, "a run with one change",
          KB_TEXT(program, "gemm", "what PEs do"), KB_TEXT(change, "", "the field"), KB_TEXT(without, "", "the row"),
          KB_INT(at, 0, 0, 1 << 30, "ps"), KB_INT(wake, 0, 0, 1 << 30, "ps; 0: never"),
-         KB_INT(again, 0, 0, 1 << 30, "when they sleep again"), KB_BOOL(sleep, true, "at `at`"),
+         KB_INT(again, 0, 0, 1 << 30, "when they sleep again"),
+         KB_INT(stop, 0, 0, 1 << 30, "when the run is stopped; 0: never"), KB_BOOL(sleep, true, "at `at`"),
          KB_INT(pes, 0, 0, 1 << 20, "how many run; 0: all"))
 {
     uint32_t count = pe_count(), *pes = arena_alloc(count, sizeof *pes);
@@ -564,6 +572,7 @@ KB_BENCH(fields, "a run with one change",
     set(&at, kb_int(at), change_happens);
     set(&wake, kb_int(wake), nothing_happens);
     set(&again, kb_int(again), sleeps_again);
+    set(&stop, kb_int(stop), stops);
     if (program_is("unlike"))                           /* the victim has done more than others */
         launch_wait(launch_submit(&(struct launch_part){"before", body, NULL, &victim, 1}, 1,
                                   &(struct launch_options){0}));
