@@ -134,7 +134,7 @@ void interval_each(const struct interval_map *map, uint64_t begin, uint64_t end,
 static struct interval *interval_new(struct interval_kind *kind, const struct interval *value, uint64_t begin,
                                      uint64_t end)
 {
-    struct interval *made = pool_take(&kind->pool, kind->size);
+    struct interval *made = pool_reuse(&kind->pool, kind->size);
     memcpy(made, value, kind->size);
     node_init(made, begin, end);
     if (kind->copied)
@@ -278,6 +278,20 @@ void interval_erase(struct interval_map *map, uint64_t begin, uint64_t end)
     map->root = join(low, high);
 }
 
+/* Makes a tree of intervals in order, linked by `right`: of those at the front whose priorities are below a limit. */
+static struct interval *tree_of(struct interval **rest, uint64_t limit)
+{
+    struct interval *tree = NULL;
+    while (*rest && (*rest)->priority < limit) {
+        struct interval *top = *rest;
+        *rest = top->right;
+        top->left = tree;
+        top->right = tree_of(rest, top->priority);
+        tree = updated(top);
+    }
+    return tree;
+}
+
 void interval_copy(struct interval_map *to, uint64_t to_begin, const struct interval_map *from, uint64_t from_begin,
                    uint64_t bytes)
 {
@@ -292,8 +306,10 @@ void interval_copy(struct interval_map *to, uint64_t to_begin, const struct inte
         return;
     interval_for(from, i, from_begin, from_end) {
         uint64_t begin = i->begin > from_begin ? i->begin : from_begin, end = i->end < from_end ? i->end : from_end;
-        *last = interval_new(kind, i, begin, end);
-        last = &(*last)->right;
+        struct interval *piece = *last = interval_new(kind, i, begin, end);
+        piece->begin = begin - from_begin + to_begin;
+        piece->end = piece->last_end = end - from_begin + to_begin;
+        last = &piece->right;
     }
     if (!pieces) {
         interval_erase(to, to_begin, to_begin + bytes);
@@ -302,13 +318,7 @@ void interval_copy(struct interval_map *to, uint64_t to_begin, const struct inte
     cut(kind, to->root, to_begin, &low, &high);
     cut(kind, high, to_begin + bytes, &within, &high);
     tree_free(kind, within);
-    for (struct interval *piece = pieces, *next; piece; piece = next) {
-        next = piece->right;
-        piece->right = NULL;
-        piece->begin = piece->begin - from_begin + to_begin;
-        piece->end = piece->last_end = piece->end - from_begin + to_begin;
-        low = append(kind, low, piece);
-    }
+    low = join_mended(kind, low, tree_of(&pieces, UINT64_MAX));
     to->root = join_mended(kind, low, high);
 }
 

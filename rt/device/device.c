@@ -50,6 +50,7 @@ void device_reset(void)
     for (struct pe *pe = kb_pe; pe < kb_pe + pe_count(); pe++)
         if (pe->kernel && pe->kernel->data)
             state_free(pe->kernel);
+    hazards_reset();
     kept_out = (struct kept_out){0};
 }
 

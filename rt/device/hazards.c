@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "common/pool.h"
 #include "device.h"
 #include "machine/pe.h"
 
@@ -25,10 +26,14 @@ static bool writes_buffer(const struct outstanding *transfer)
     return transfer->command->ask.kind == COMMAND_load || transfer->command->ask.kind == COMMAND_recv;
 }
 
+static struct pool strided;                             /* runs of buffers that are not one run */
+
 static void drop(struct outstanding *transfer)
 {
     command_drop(transfer->command);
     transfer->command = NULL;
+    if (transfer->runs)
+        pool_give_back(&strided, transfer->runs);
 }
 
 static void drop_all(struct outstanding_list *list)
@@ -42,6 +47,11 @@ static void drop_all(struct outstanding_list *list)
 void hazards_begin(struct tl *tl)
 {
     hazards_of(tl)->freed.kind = &freed_kind;
+}
+
+void hazards_reset(void)
+{
+    pool_release(&strided);
 }
 
 void hazards_end(struct tl *tl)
@@ -78,7 +88,10 @@ void hazards_submitted(struct tl *tl, struct command *command, const struct runs
         if (2 * list->count >= list->room)              /* or it would compact again at once */
             array_reserve(list, list->room + 1);
     }
-    *array_add(list) = (struct outstanding){command, command->number, runs_placed(buffer, offset)};
+    struct placed_runs *runs = buffer->axes ? pool_reuse(&strided, sizeof *runs) : NULL;
+    if (runs)
+        *runs = runs_placed(buffer, offset);
+    *array_add(list) = (struct outstanding){command, command->number, offset, offset + runs_span(buffer), runs};
     command_hold(command);
 }
 
@@ -140,20 +153,22 @@ static struct used used_of(const struct view *view)
     return (struct used){view, {.begin = view->offset, .end = view->offset + view_span(view)}};
 }
 
-/* Whether bytes of the TCM meet those that are used. */
-static bool meets(struct used *used, const struct placed_runs *bytes, uint64_t *first)
+/* Whether bytes of the TCM, in one run unless `runs` says otherwise, meet those that are used. */
+static bool meets(struct used *used, uint64_t begin, uint64_t end, const struct placed_runs *runs, uint64_t *first)
 {
-    uint64_t end;
-    if (bytes->begin >= used->bytes.end || used->bytes.begin >= bytes->end)
+    if (begin >= used->bytes.end || used->bytes.begin >= end)
         return false;
     if (used->bytes.runs.bytes == 0)
         used->bytes = view_placed(used->view);
-    return runs_meet(bytes, &used->bytes, first, &end);
+    if (runs)
+        return runs_meet(runs, &used->bytes, first, &end);
+    struct placed_runs one = {.runs.bytes = end - begin, .begin = begin, .end = end};
+    return runs_meet(&one, &used->bytes, first, &end);
 }
 
 static bool conflicts(const struct outstanding *transfer, struct used *used, uint64_t *first)
 {
-    return transfer->command && meets(used, &transfer->buffer, first);
+    return transfer->command && meets(used, transfer->begin, transfer->end, transfer->runs, first);
 }
 
 static _Noreturn void conflict_fault(const struct call *call, enum fault code, const struct outstanding *transfer,
@@ -169,9 +184,8 @@ static void check_freed(const struct call *call, struct used *used)
 {
     interval_for(&hazards_of(call->tl)->freed, i, used->bytes.begin, used->bytes.end) {
         const struct freed *freed = (const struct freed *)i;
-        struct placed_runs bytes = runs_placed(&(struct runs){.bytes = i->end - i->begin}, i->begin);
         uint64_t first;
-        if (meets(used, &bytes, &first))
+        if (meets(used, i->begin, i->end, NULL, &first))
             call_error(call, "the bytes at %s were freed by tl_free at %s:%" PRIu32,
                        address_name(memory_address(own_tcm(call), first)), freed->file, freed->line);
     }

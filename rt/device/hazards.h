@@ -11,11 +11,12 @@
 #include "common/array.h"
 #include "common/interval_map.h"
 
-/* A transfer that the kernel has not waited for. */
+/* A transfer that the kernel has not waited for, and its buffer in the TCM. */
 struct outstanding {
     struct command *command;                            /* held; NULL: the kernel has waited for it */
     uint32_t number;                                    /* of the command */
-    struct placed_runs buffer;                          /* its bytes in the PE's TCM */
+    uint64_t begin, end;                                /* of the buffer, from the first byte to behind the last */
+    struct placed_runs *runs;                           /* of the buffer; NULL: it is one run */
 };
 
 struct outstanding_list ARRAY(struct outstanding);
@@ -28,6 +29,9 @@ struct hazards {
 
 void hazards_begin(struct tl *tl);
 void hazards_end(struct tl *tl);
+
+/* Frees what is left when all kernels have ended. */
+void hazards_reset(void);
 
 /* ---- what the kernel does */
 
