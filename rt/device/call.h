@@ -64,6 +64,9 @@ uint32_t call_peer(const struct call *call, uint32_t peer);
 /* Gives a shard the strides of consecutive elements, row-major. */
 void shard_make_dense(struct tl_shard *shard);
 
+/* What the op log calls loads, stores, sends and receives, by enum command_kind. */
+extern const char *const move_names[COMMANDS];
+
 /* ---- commands. A handle is the serial number of a kernel and the number of its command. */
 
 /* Returns the number of a command; KERNEL_ERROR if the handle belongs to another kernel. */

@@ -21,26 +21,25 @@ static struct hazards *hazards_of(const struct tl *tl)
     return &device_state(tl)->hazards;
 }
 
+static struct pool strided;                             /* runs of buffers that are not one run */
+
 static bool writes_buffer(const struct outstanding *transfer)
 {
-    return transfer->command->ask.kind == COMMAND_load || transfer->command->ask.kind == COMMAND_recv;
+    return transfer->kind == COMMAND_load || transfer->kind == COMMAND_recv;
 }
-
-static struct pool strided;                             /* runs of buffers that are not one run */
 
 static void drop(struct outstanding *transfer)
 {
-    command_drop(transfer->command);
-    transfer->command = NULL;
+    transfer->waited = true;
     if (transfer->runs)
         pool_give_back(&strided, transfer->runs);
+    transfer->runs = NULL;
 }
 
 static void drop_all(struct outstanding_list *list)
 {
     for (size_t i = 0; i < list->count; i++)
-        if (list->at[i].command)
-            drop(&list->at[i]);
+        drop(&list->at[i]);
     array_free(list);
 }
 
@@ -66,33 +65,38 @@ void hazards_end(struct tl *tl)
 
 /* Removes transfers that were waited for, and complete ones that only read their buffer: nothing conflicts with
  * them. */
-static void compact(struct outstanding_list *list)
+static void compact(const struct tl *tl, struct outstanding_list *list)
 {
+    const struct command *pending = tl->first;          /* not complete, sorted by number as the list is */
     size_t kept = 0;
     for (size_t i = 0; i < list->count; i++) {
         struct outstanding *transfer = &list->at[i];
-        if (transfer->command && !writes_buffer(transfer) && transfer->command->complete)
+        while (pending && pending->number < transfer->number)
+            pending = pending->next;
+        bool is_complete = !pending || pending->number != transfer->number;
+        if (!transfer->waited && !writes_buffer(transfer) && is_complete)
             drop(transfer);
-        if (transfer->command)
+        if (!transfer->waited)
             list->at[kept++] = *transfer;
     }
     list->count = kept;
 }
 
-void hazards_submitted(struct tl *tl, struct command *command, const struct runs *buffer, uint64_t offset)
+void hazards_submitted(const struct call *call, uint32_t number, enum command_kind kind, const struct runs *buffer,
+                       uint64_t offset)
 {
-    struct hazards *hazards = hazards_of(tl);
-    struct outstanding_list *list = command->ask.kind == COMMAND_recv ? &hazards->receives : &hazards->moves;
+    struct hazards *hazards = hazards_of(call->tl);
+    struct outstanding_list *list = kind == COMMAND_recv ? &hazards->receives : &hazards->moves;
     if (list->count == list->room) {
-        compact(list);
+        compact(call->tl, list);
         if (2 * list->count >= list->room)              /* or it would compact again at once */
             array_reserve(list, list->room + 1);
     }
     struct placed_runs *runs = buffer->axes ? pool_reuse(&strided, sizeof *runs) : NULL;
     if (runs)
         *runs = runs_placed(buffer, offset);
-    *array_add(list) = (struct outstanding){command, command->number, offset, offset + runs_span(buffer), runs};
-    command_hold(command);
+    *array_add(list) = (struct outstanding){offset, offset + runs_span(buffer), runs, call->site.file, call->site.line,
+                                            number, (uint8_t)kind, false};
 }
 
 /* Returns whether the list has the command. */
@@ -109,9 +113,9 @@ static bool waited(struct outstanding_list *list, uint32_t number)
             high = middle;
     }
     bool found = low < list->count && list->at[low].number == number;
-    if (found && list->at[low].command)
+    if (found)
         drop(&list->at[low]);
-    while (list->count && !list->at[list->count - 1].command)
+    while (list->count && list->at[list->count - 1].waited)
         list->count--;
     return found;
 }
@@ -168,16 +172,15 @@ static bool meets(struct used *used, uint64_t begin, uint64_t end, const struct 
 
 static bool conflicts(const struct outstanding *transfer, struct used *used, uint64_t *first)
 {
-    return transfer->command && meets(used, transfer->begin, transfer->end, transfer->runs, first);
+    return !transfer->waited && meets(used, transfer->begin, transfer->end, transfer->runs, first);
 }
 
 static _Noreturn void conflict_fault(const struct call *call, enum fault code, const struct outstanding *transfer,
                                      uint64_t first, const char *how)
 {
-    const struct op_ref *op = transfer->command->ask.record;
     call_fault(call, code, "the bytes at %s %s %s, command %" PRIu32 " of kernel %s, called at %s:%" PRIu32,
-               address_name(memory_address(own_tcm(call), first)), how, op->name, op->command, op->kernel, op->file,
-               op->line);
+               address_name(memory_address(own_tcm(call), first)), how, move_names[transfer->kind], transfer->number,
+               call->tl->name, transfer->file, transfer->line);
 }
 
 static void check_freed(const struct call *call, struct used *used)
@@ -241,7 +244,7 @@ void hazards_check_free(const struct call *call, const struct view *view)
             uint64_t first;
             if (!conflicts(transfer, &used, &first))
                 continue;
-            if (!transfer->command->complete)
+            if (kernel_command(call->tl, transfer->number))
                 conflict_fault(call, FAULT_KERNEL_ERROR, transfer, first, "are in use by");
             drop(transfer);
         }

@@ -13,10 +13,13 @@
 
 /* A transfer that the kernel has not waited for, and its buffer in the TCM. */
 struct outstanding {
-    struct command *command;                            /* held; NULL: the kernel has waited for it */
-    uint32_t number;                                    /* of the command */
     uint64_t begin, end;                                /* of the buffer, from the first byte to behind the last */
     struct placed_runs *runs;                           /* of the buffer; NULL: it is one run */
+    const char *file;                                   /* the call */
+    uint32_t line;
+    uint32_t number;                                    /* of the command */
+    uint8_t kind;                                       /* enum command_kind */
+    bool waited;                                        /* the kernel has waited for it */
 };
 
 struct outstanding_list ARRAY(struct outstanding);
@@ -35,8 +38,9 @@ void hazards_reset(void);
 
 /* ---- what the kernel does */
 
-/* Records a transfer that it submits without waiting, of a buffer in its TCM. */
-void hazards_submitted(struct tl *tl, struct command *command, const struct runs *buffer, uint64_t offset);
+/* Records a transfer that the call submits without waiting, and the runs of its buffer from an offset of the TCM on. */
+void hazards_submitted(const struct call *call, uint32_t number, enum command_kind kind, const struct runs *buffer,
+                       uint64_t offset);
 
 /* Forgets a transfer that it waited for. The number may be that of another command. */
 void hazards_waited(struct tl *tl, uint32_t number);

@@ -113,6 +113,9 @@ static void find_pieces(const struct call *call, const struct sides *sides)
 
 /* ---- submission */
 
+const char *const move_names[COMMANDS] = {[COMMAND_load] = "dma_read", [COMMAND_store] = "dma_write",
+                                          [COMMAND_send] = "send", [COMMAND_recv] = "recv"};
+
 /* A command that moves a buffer. What fills one in sets of `op` what moves use: its kind, its name and its copy, and
  * no copy for a load or store: each of the pieces is one. */
 struct move {
@@ -144,8 +147,7 @@ static void submit_and_wait(const struct call *call, struct move *move)
 static tl_handle submit_async(const struct call *call, struct move *move)
 {
     tl_handle handle = submit(call, move);
-    hazards_submitted(call->tl, kernel_command(call->tl, call_number(call, handle)), &move->buffer,
-                      move->ask.tcm);
+    hazards_submitted(call, call_number(call, handle), move->ask.kind, &move->buffer, move->ask.tcm);
     return handle;
 }
 
@@ -204,7 +206,7 @@ static void transfer(const struct call *call, enum command_kind kind, const stru
     move->ask = (struct request){.kind = kind, .address = {far->addr}, .virtual_address = {translates},
                                  .tcm = sides.near.offset, .bytes = view_bytes_of(&sides.near), .runs = sides.runs};
     move->op.kind = OPKIND_memory;
-    move->op.name = kind == COMMAND_load ? "dma_read" : "dma_write";
+    move->op.name = move_names[kind];
 }
 
 static void load(const struct call *call, const struct tl_shard *to, const struct tl_shard *from, struct move *move)
@@ -298,7 +300,7 @@ static void exchange(const struct call *call, enum command_kind kind, uint32_t p
     under_way->memory = store_messages();
     under_way->offset = 0;
     move->op.kind = OPKIND_memory;
-    move->op.name = sends ? "send" : "recv";
+    move->op.name = move_names[kind];
     move->moves_nothing = sends && bytes > kb_attrs.pe_ipcq_slot_bytes;
 }
 
