@@ -498,9 +498,16 @@ def window(program, whole):
     left = next(one.args for one in part.instants if one.name == "left out")
     ok(100 <= len(part.slices) <= 110 and not shown(part) - shown(whole),
        "--timeline-slices shows the first ones, and the calls around them", len(part.slices))
-    ok(left["slices_above_limit"] >= len(whole.slices) - len(part.slices) - 10
-       and f"{left['slices_above_limit']} slices after the first 100" in ended.stderr
-       and f"from {left['limit_reached_ps']} ps on" in ended.stderr, "what is above the limit is counted", left, ended.stderr)
+    rest_ps = left["all_from_ps"]
+    missing = shown(whole) - shown(part)
+    ok(f"left out: everything from {rest_ps} ps on, after 100 slices" in ended.stderr
+       and min(end for _, _, _, end in missing) >= rest_ps and max(one.begin for one in part.on(".*/(pe_|commands).*")) <= rest_ps,
+       "what is left out then is said with its time", left, ended.stderr)
+    ends = {(one.track, one.begin, one.end) for one in part.on(".*/kernel") if not one.depth}
+    ok(part.on("host") and not any(track.endswith("/host") for track, *_ in missing),
+       "requests of the host are shown nevertheless", *missing)
+    ok(len(ends) == 4 and ends <= {(one.track, one.begin, one.end) for one in whole.on(".*/kernel") if not one.depth},
+       "kernels end at their times nevertheless", ends)
     part = cut(program, whole)
     ok(not shown(part).keys() & {key for key in shown(whole) if key[2] > middle + 1000000},
        "a timeline of a run that is ended has nothing of later times")

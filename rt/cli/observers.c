@@ -30,6 +30,7 @@ static struct observer *const all[] = {
     &usage_observer,                                    /* --stats, --report */
     &activity_observer,                                 /* --report */
     &timeline_observer,                                 /* --timeline */
+    &timeline_end_observer,                             /* instead of it, after the last slice */
     &waves_observer,                                    /* --waves */
     &oplog_observer,                                    /* always */
     &services_observer,                                 /* --oplog */

@@ -95,7 +95,9 @@ static struct {
     struct signals signals;
     bool window_begun;                                  /* a counter was told of in it */
     struct {
-        uint64_t outside, other_pes, above_limit, limit_ps;
+        uint64_t outside, other_pes;
+        bool rest;                                      /* everything from rest_ps on: there are too many slices */
+        uint64_t rest_ps;
     } left_out;
     uint64_t slices;
     struct {
@@ -110,19 +112,34 @@ static struct {
 
 /* ---- what is shown */
 
-/* Whether a slice is written; counts those that are not. */
+/* The timeline has all the slices that it may have: only what is open in it has to be ended. */
+static void leave_out_rest(void)
+{
+    timeline.left_out.rest = true;
+    timeline.left_out.rest_ps = now_ps;
+    observer_watch(&timeline_observer, false);
+    observer_watch(&timeline_end_observer, true);
+}
+
+/* Whether a slice is in the window; counts those that are not. */
+static bool is_inside(uint64_t begin_ps, uint64_t end_ps)
+{
+    bool inside = window_has(begin_ps, end_ps);
+    timeline.left_out.outside += !inside;
+    return inside;
+}
+
+/* Whether a slice is written. */
 static bool takes(uint64_t begin_ps, uint64_t end_ps)
 {
-    if (!window_has(begin_ps, end_ps)) {
-        timeline.left_out.outside++;
+    if (!is_inside(begin_ps, end_ps))
         return false;
-    }
     if (timeline.slices < window.slices) {
         timeline.slices++;
         return true;
     }
-    if (!timeline.left_out.above_limit++)
-        timeline.left_out.limit_ps = begin_ps;
+    if (!timeline.left_out.rest)
+        leave_out_rest();
     return false;
 }
 
@@ -337,6 +354,24 @@ static void kernel_begins(const struct tl *tl)
     if (!frame->lane->track)
         frame->lane->track = perfetto_track(pe_track(tl->pe), "kernel", RANK_KERNEL);
     kernel_acts(tl->pe);
+}
+
+/* Of a kernel that began before the rest was left out. */
+static bool is_known(const struct tl *tl)
+{
+    return tl->serial <= timeline.frames.count && frame_of(tl)->tl == tl;
+}
+
+static void open_kernel_ends(const struct tl *tl)
+{
+    if (is_known(tl))
+        frame_ends(frame_of(tl), now_ps);
+}
+
+static void open_call_ends(const struct tl *tl)
+{
+    if (is_known(tl) && frame_of(tl)->lane)
+        call_ends(frame_of(tl), now_ps);
 }
 
 static void kernel_ends(const struct tl *tl)
@@ -665,7 +700,7 @@ static void counter_told(uint32_t number, uint64_t t_ps, int64_t value)
     struct counter *counter = &timeline.counters.at[number];
     if (t_ps < window.from_ps)
         counter->before = value;
-    if (t_ps < window.from_ps || t_ps > window.to_ps || timeline.left_out.above_limit)
+    if (t_ps < window.from_ps || t_ps > window.to_ps || timeline.left_out.rest)
         return;
     counters_begin();
     perfetto_count(counter->track, t_ps, value);
@@ -735,10 +770,23 @@ static struct lane_place resource_place(enum resource_kind kind, uint64_t number
     }
 }
 
-/* The PE that something is done for; NULL: the host. */
-static const struct pe *cause_pe(struct cause cause)
+struct actor {
+    uint32_t kernel, name;                              /* serial number, 0: the host; the name of its slices */
+    bool hidden;
+};
+
+/* For whom something is done. Most reservations are made for the same kernel as the one before. */
+static struct actor actor_of(struct cause cause)
 {
-    return cause.kernel ? timeline.frames.at[cause.kernel - 1].tl->pe : NULL;
+    static struct actor last;
+    if (last.name && last.kernel == cause.kernel)
+        return last;
+    last = (struct actor){.name = timeline.host_name};
+    if (cause.kernel) {
+        const struct pe *pe = timeline.frames.at[cause.kernel - 1].tl->pe;
+        last = (struct actor){cause.kernel, pe_slice_name(pe), pe_tracks(pe)->hidden};
+    }
+    return last;
 }
 
 static void reserved(enum resource_kind kind, uint64_t number, uint64_t bytes, uint64_t asked_ps, uint64_t start_ps,
@@ -747,12 +795,13 @@ static void reserved(enum resource_kind kind, uint64_t number, uint64_t bytes, u
     if (kind == RESOURCE_NODE)
         return;
     if (kind == RESOURCE_LINK && start_ps < end_ps) {
-        link_count_change(link_class(number), start_ps, (int64_t)bytes);
-        link_count_change(link_class(number), end_ps, -(int64_t)bytes);
+        enum link_class class = link_class(number);
+        link_count_change(class, start_ps, (int64_t)bytes);
+        link_count_change(class, end_ps, -(int64_t)bytes);
     }
     struct cause cause = observed_cause;
-    const struct pe *pe = cause_pe(cause);
-    if (pe && pe_tracks(pe)->hidden) {
+    struct actor actor = actor_of(cause);
+    if (actor.hidden) {
         timeline.left_out.other_pes++;
         return;
     }
@@ -763,9 +812,8 @@ static void reserved(enum resource_kind kind, uint64_t number, uint64_t bytes, u
         struct lane_place place = resource_place(kind, number);
         lane->track = perfetto_track(place.parent, place.name, place.rank);
     }
-    uint32_t name = pe ? pe_slice_name(pe) : timeline.host_name;
-    perfetto_begin(lane->track, name, start_ps);
-    perfetto_number(pe ? ARGUMENT_command : ARGUMENT_request, cause.number);
+    perfetto_begin(lane->track, actor.name, start_ps);
+    perfetto_number(cause.kernel ? ARGUMENT_command : ARGUMENT_request, cause.number);
     perfetto_number(ARGUMENT_bytes, bytes);
     if (start_ps > asked_ps)
         perfetto_number(ARGUMENT_waited_ps, start_ps - asked_ps);
@@ -776,7 +824,7 @@ static void reserved(enum resource_kind kind, uint64_t number, uint64_t bytes, u
     perfetto_end(lane->track, end_ps);
 }
 
-/* ---- requests of the host, at the end of the run */
+/* ---- requests of the host, at the end of the run. They are few: there is no limit to their number. */
 
 static uint32_t host_lane(uint64_t begin_ps, uint64_t end_ps)
 {
@@ -800,7 +848,7 @@ static void launch_write(const struct launch *launch, uint64_t end_ps)
     static const char *const words[] = {"running", "ok", "failed", "timeout", "deadlock", "skipped"};
     bool runs = launch->status == LAUNCH_RUNNING;
     uint64_t done_ps = runs ? end_ps : launch->done_ps;
-    if (launch->status == LAUNCH_SKIPPED || !takes(launch->submitted_ps, done_ps))
+    if (launch->status == LAUNCH_SKIPPED || !is_inside(launch->submitted_ps, done_ps))
         return;
     uint32_t track = host_lane(launch->submitted_ps, done_ps);
     perfetto_begin(track, perfetto_name(arena_printf("launch %s", launch->program)), launch->submitted_ps);
@@ -819,7 +867,7 @@ static void launch_write(const struct launch *launch, uint64_t end_ps)
 static void memory_request_write(const struct memory_request *request, uint64_t end_ps)
 {
     uint64_t done_ps = request->fanout.answered ? request->done_ps : end_ps;
-    if (!takes(request->submitted_ps, done_ps))
+    if (!is_inside(request->submitted_ps, done_ps))
         return;
     uint32_t track = host_lane(request->submitted_ps, done_ps);
     perfetto_begin(track, perfetto_name(request->writes ? "write" : "read"), request->submitted_ps);
@@ -893,33 +941,33 @@ static void rest_write(uint64_t end_ps)
 /* Says what is not shown, on standard error and in the trace. */
 static void left_out_write(uint64_t end_ps)
 {
-    uint64_t outside = timeline.left_out.outside, others = timeline.left_out.other_pes,
-             above = timeline.left_out.above_limit;
-    if (!outside && !others && !above)
+    uint64_t outside = timeline.left_out.outside, others = timeline.left_out.other_pes;
+    bool rest = timeline.left_out.rest;
+    if (!outside && !others && !rest)
         return;
     perfetto_instant(timeline.root, perfetto_name("left out"), end_ps);
     perfetto_number(ARGUMENT_slices_outside, outside);
     perfetto_number(ARGUMENT_slices_of_other_pes, others);
-    perfetto_number(ARGUMENT_slices_above_limit, above);
     message("timeline: left out:");
     if (outside)
         message(" %" PRIu64 " slices outside of %" PRIu64 " to %" PRIu64 " ps%s", outside, window.from_ps,
-                window.to_ps, others || above ? ";" : "");
+                window.to_ps, others || rest ? ";" : "");
     if (others)
-        message(" %" PRIu64 " slices of other PEs than %s%s", others, window.pes, above ? ";" : "");
-    if (above) {
-        perfetto_number(ARGUMENT_limit_reached_ps, timeline.left_out.limit_ps);
-        message(" %" PRIu64 " slices after the first %" PRIu64 ", and all counters, from %" PRIu64 " ps on;"
-                " --timeline-slices N shows more", above, window.slices, timeline.left_out.limit_ps);
+        message(" %" PRIu64 " slices of other PEs than %s%s", others, window.pes, rest ? ";" : "");
+    if (rest) {
+        perfetto_number(ARGUMENT_all_from_ps, timeline.left_out.rest_ps);
+        message(" everything from %" PRIu64 " ps on, after %" PRIu64 " slices; --timeline-slices N shows more",
+                timeline.left_out.rest_ps, window.slices);
     }
     message("\n");
 }
 
 void timeline_close(uint64_t end_ps)
 {
-    if (!timeline_observer.watches)
+    if (!timeline_observer.watches && !timeline_end_observer.watches)
         return;
     observer_watch(&timeline_observer, false);
+    observer_watch(&timeline_end_observer, false);
     if (end_ps < now_ps)
         end_ps = now_ps;
     rest_write(end_ps);
@@ -950,4 +998,11 @@ struct observer timeline_observer = {
     .service_starts = service_starts,
     .service_ends = service_ends,
     .reserved = reserved,
+};
+
+struct observer timeline_end_observer = {
+    .name = "end of a timeline",
+    .needs_every_event = true,
+    .call_begins = open_call_ends,
+    .kernel_ends = open_kernel_ends,
 };

@@ -14,6 +14,7 @@ void timeline_open(const char *path, const char *title);
 /* Ends what is under way at end_ps and completes the file. Says on standard error what the window leaves out. */
 void timeline_close(uint64_t end_ps);
 
-extern struct observer timeline_observer;
+/* The second one takes over when the timeline has all the slices that it may have. */
+extern struct observer timeline_observer, timeline_end_observer;
 
 #endif
