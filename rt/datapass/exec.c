@@ -208,7 +208,7 @@ static void run_level(const struct op *const *ops, uint32_t count)
     }
     uint64_t made = together ? gemm_groups(gemms, together, sorted, grids) : 0;
     for (uint64_t i = alone; i < count; i++)
-        grids[made++] = (struct gemm_grid){1, 1, &gemms[i]};
+        grids[made++] = (struct gemm_grid){1, 1, &gemms[i], false};
     for (uint64_t i = 0; i < made; i++)
         for (uint64_t block = 0; block < gemm_blocks(&grids[i]); block++)
             *array_add(&tasks) = (struct task){.grid = &grids[i], .block = block};

@@ -116,7 +116,7 @@ void gemm_done(struct gemm_patch *patch)
 
 void gemm_run(const struct gemm *g, void *scratch)
 {
-    struct gemm_grid grid = {1, 1, &g};
+    struct gemm_grid grid = {1, 1, &g, .in_place = true};
     view_reach(&g->a);
     view_reach(&g->b);
     view_reach(&g->c);

@@ -1,4 +1,5 @@
-/* gemm_blocks.c: the blocks of a grid of gemms: operands are packed as f32, multiplied in slices of k, and added up.
+/* gemm_blocks.c: the blocks of a grid of gemms: operands are packed as f32, multiplied in slices of k, and added up. Small
+ * gemms of f32 by themselves are multiplied where they lie.
  *
  * f32, f16 and bf16 accumulate in f32. i8 is exact: the sums of a slice fit f32's 24 bits, so sgemm's results are
  * integers, which are added up in i32 and wrap there. */
@@ -21,7 +22,7 @@ struct gemm_block {
     const struct gemm_grid *grid;
     uint64_t row, rows, column, columns;
     uint64_t pitch;                                     /* of a row of b and of sum */
-    bool exact;
+    bool exact, in_c;                                   /* in_c: the sum is C itself */
     float *a, *b;                                       /* packed: at most rows x DEPTH, DEPTH x columns */
     float *sum;                                         /* what has been accumulated; of integers, one slice's product */
     int32_t *exact_sum;                                 /* of integers: what has been accumulated */
@@ -123,14 +124,34 @@ static void pack_a(const struct gemm_block *block, uint64_t k, uint64_t depth)
     }
 }
 
+/* Whether rows of a matrix can be multiplied as they are: floats without gaps in them, of a matrix small enough for the
+ * distance of its rows not to matter. */
+static bool is_ready(const struct gemm_grid *grid, const struct view *m)
+{
+    enum { SMALL = 1 << 16 };
+    return grid->rows == 1 && grid->columns == 1 && m->dtype == DTYPE_f32 && m->stride[1] == 1 &&
+           m->stride[0] >= m->shape[1] && m->shape[0] * m->stride[0] <= SMALL;
+}
+
 /* Adds the product of the slice [k, end). */
 static void multiply(struct gemm_block *block, uint64_t k, uint64_t end)
 {
-    uint64_t depth = end - k, m = block->rows, n = block->columns;
-    pack_a(block, k, depth);
-    pack_b(block, k, depth);
-    blas_sgemm(m, n, depth, block->a, depth, block->b, block->pitch,
-               block->exact || k == 0 ? 0 : 1, block->sum, block->pitch);
+    uint64_t depth = end - k, m = block->rows, n = block->columns, a_pitch = depth, b_pitch = block->pitch;
+    const struct view *of_a = a_of(block->grid, 0), *of_b = b_of(block->grid, 0);
+    const float *a = block->a, *b = block->b;
+    if (is_ready(block->grid, of_a)) {
+        a = view_at(of_a, block->row, k);
+        a_pitch = of_a->stride[0];
+    } else {
+        pack_a(block, k, depth);
+    }
+    if (is_ready(block->grid, of_b)) {
+        b = view_at(of_b, k, block->column);
+        b_pitch = of_b->stride[0];
+    } else {
+        pack_b(block, k, depth);
+    }
+    blas_sgemm(m, n, depth, a, a_pitch, b, b_pitch, block->exact || k == 0 ? 0 : 1, block->sum, block->pitch);
     if (!block->exact)
         return;
     for (uint64_t i = 0; i < m; i++)
@@ -174,7 +195,8 @@ static void compute(struct gemm_block *block)
         if (end == tile_end)
             each_patch(block, gemm_k_tile_done);
     }
-    each_patch(block, gemm_done);
+    if (!block->in_c)
+        each_patch(block, gemm_done);
 }
 
 /* ---- the blocks of a grid */
@@ -213,6 +235,12 @@ void gemm_block(const struct gemm_grid *grid, uint64_t i, void *scratch)
                           .columns = kb_min(COLUMNS, all_columns(grid) - column),
                           .exact = !dtype_is_float(grid->gemm[0]->a.dtype), .a = a, .b = b, .sum = sum,
                           .exact_sum = (int32_t *)(sum + ROWS * PITCH)};
+    const struct gemm *g = grid->gemm[0];
     block.pitch = block.columns + PAD;
+    if (is_ready(grid, &g->c) && is_ready(grid, &g->b) && g->epilogues == 0 && !grid->in_place) {
+        block.in_c = true;
+        block.sum = view_at(&g->c, row, column);
+        block.pitch = g->c.stride[0];
+    }
     compute(&block);
 }

@@ -16,6 +16,7 @@
 struct gemm_grid {
     uint32_t rows, columns;
     const struct gemm *const *gemm;                     /* [row * columns + column] */
+    bool in_place;                                      /* one by itself may read what it writes */
 };
 
 enum { GEMM_BLOCK_ROWS = 1024 };                        /* at most */

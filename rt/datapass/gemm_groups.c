@@ -109,7 +109,7 @@ static void add_grid(struct grid_builder *builder, const struct table_cell *cell
     uint32_t columns = (uint32_t)(count / rows);
     for (uint64_t i = 0; i < count; i++)
         builder->sorted[i % rows * columns + i / rows] = cells[i].gemm;
-    builder->grids[builder->grid_count++] = (struct gemm_grid){rows, columns, builder->sorted};
+    builder->grids[builder->grid_count++] = (struct gemm_grid){rows, columns, builder->sorted, false};
     builder->sorted += count;
 }
 

@@ -1,7 +1,7 @@
 /* product.c: references of gemms with a bias and relu: values by dgemm, and the error of each.
  *
- * Neither the op log nor the data pass has a part in it: operands are gathered and multiplied as a whole. f64 holds every
- * product and sum of i8 exactly; i32 is that modulo 2^32.
+ * Neither the op log nor the data pass has a part in it: operands are gathered and multiplied as a whole. f32 holds the
+ * sums of 1,024 products of i8 exactly, f64 those of all; i32 is that modulo 2^32.
  *
  * An element is the sum of depth terms a b. Its error is
  *     that of the operands     sum of (a^2 eb^2 + ea^2 (b^2 + eb^2)), by sgemm: an error needs few digits;
@@ -16,6 +16,7 @@
 
 #include "base/progress.h"
 #include "base/threads.h"
+#include "base/vector.h"
 #include "datapass/blas.h"
 #include "kb/arith.h"
 #include "store/store.h"
@@ -38,7 +39,7 @@ static void copy_row(struct tensor_row run, void *matrix)
 /* Takes an operand over: what was gathered is not used afterwards. */
 static struct matrix matrix_of(struct gathered *g)
 {
-    struct matrix m = {g->dtype, !g->exact, g->elements, NULL, g->own_value, g->own_error};
+    struct matrix m = {g->dtype, !g->exact, g->elements, NULL, g->own_value, g->own_error, NULL};
     if (!m.value) {
         m.value = reference_alloc(g->elements, sizeof *m.value);
         memcpy(m.value, g->value, g->elements * sizeof *m.value);
@@ -52,7 +53,7 @@ static struct matrix matrix_of(struct gathered *g)
 
 static void matrix_free(struct matrix *m)
 {
-    free(m->raw), free(m->value), free(m->error);
+    free(m->raw), free(m->value), free(m->error), free(m->single);
 }
 
 void matrix_values(const struct matrix *m, uint64_t first, uint64_t count, double *to)
@@ -66,14 +67,50 @@ void matrix_values(const struct matrix *m, uint64_t first, uint64_t count, doubl
 /* ---- powers of operands */
 
 /* Adds the squares of the powers of each column. */
-static void add_squares(const double *rows, uint64_t count, uint64_t columns, double *squares)
+VECTOR_BODY void add_squares_in(enum error_mode mode, const double *restrict rows, uint64_t count, uint64_t columns,
+                                double *restrict squares)
 {
     for (uint64_t i = 0; i < count; i++)
         for (uint64_t j = 0; j < columns; j++) {
-            double power = error_power(rows[i * columns + j]);
+            double power = error_power_in(mode, rows[i * columns + j]);
             squares[j] += power * power;
         }
 }
+
+VECTOR_BODY void add_squares_body(const double *rows, uint64_t count, uint64_t columns, double *squares)
+{
+    if (error_mode == ERRORS_WORST)
+        add_squares_in(ERRORS_WORST, rows, count, columns, squares);
+    else
+        add_squares_in(ERRORS_STATISTICAL, rows, count, columns, squares);
+}
+VECTOR_FUNCTION(add_squares, (const double *rows, uint64_t count, uint64_t columns, double *squares),
+                (rows, count, columns, squares))
+
+/* The square root of the sum of the squares of a row's powers. */
+VECTOR_BODY void row_terms_in(enum error_mode mode, const double *row, uint64_t columns, double *terms)
+{
+    enum { LANES = 4 };
+    double sum[LANES] = {0};
+    uint64_t j = 0;
+    for (; j + LANES <= columns; j += LANES)
+        for (unsigned lane = 0; lane < LANES; lane++) {
+            double power = error_power_in(mode, row[j + lane]);
+            sum[lane] += power * power;
+        }
+    for (; j < columns; j++)
+        sum[0] += error_power_in(mode, row[j]) * error_power_in(mode, row[j]);
+    *terms = sqrt(sum[0] + sum[1] + (sum[2] + sum[3]));
+}
+
+VECTOR_BODY void row_terms_body(const double *row, uint64_t columns, double *terms)
+{
+    if (error_mode == ERRORS_WORST)
+        row_terms_in(ERRORS_WORST, row, columns, terms);
+    else
+        row_terms_in(ERRORS_STATISTICAL, row, columns, terms);
+}
+VECTOR_FUNCTION(row_terms, (const double *row, uint64_t columns, double *terms), (row, columns, terms))
 
 /* Powers of values, of errors, or the sum of both; NULL: without these. */
 static struct powers powers_of(const double *value, const float *error, uint64_t count)
@@ -153,6 +190,33 @@ static void add_operand_powers(const struct product *p, struct product_panel pan
     free(sums);
 }
 
+/* The errors of a row of sums. */
+VECTOR_BODY void row_errors_in(enum error_mode mode, const struct product *p, double a_terms,
+                               const double *restrict b_terms, const double *restrict sum, const double *restrict power,
+                               float *restrict error)
+{
+    double depth = (double)p->depth;
+    enum dtype of_a = p->a.dtype, of_b = p->b.dtype;
+    bool a_computed = p->a.computed, b_computed = p->b.computed;
+    for (uint64_t j = 0; j < p->columns; j++) {
+        double all = power[j] + (a_computed ? rounding_power_in(mode, of_a, sum[j]) : 0);
+        all += b_computed ? rounding_power_in(mode, of_b, sum[j]) : 0;
+        all += accumulation_power_in(mode, DTYPE_f32, depth, sum[j], a_terms * b_terms[j]);
+        error[j] = (float)error_root_in(mode, all);
+    }
+}
+
+VECTOR_BODY void row_errors_body(const struct product *p, double a_terms, const double *b_terms, const double *sum,
+                                 const double *power, float *error)
+{
+    if (error_mode == ERRORS_WORST)
+        row_errors_in(ERRORS_WORST, p, a_terms, b_terms, sum, power, error);
+    else
+        row_errors_in(ERRORS_STATISTICAL, p, a_terms, b_terms, sum, power, error);
+}
+VECTOR_FUNCTION(row_errors, (const struct product *p, double a_terms, const double *b_terms, const double *sum,
+                             const double *power, float *error), (p, a_terms, b_terms, sum, power, error))
+
 static void panel_errors(const struct product *p, struct product_panel panel, const double *a, const double *value,
                          float *error)
 {
@@ -161,31 +225,42 @@ static void panel_errors(const struct product *p, struct product_panel panel, co
     if (p->a.error || p->b.error)
         add_operand_powers(p, panel, a, power);
     for (uint64_t i = 0; i < panel.rows; i++) {
-        double a_terms = 0;
-        add_squares(a + i * p->depth, p->depth, 1, &a_terms);
-        a_terms = sqrt(a_terms);
-        for (uint64_t j = 0; j < p->columns; j++) {
-            double sum = value[i * p->columns + j], all = power[i * p->columns + j];
-            all += p->a.computed ? rounding_power(p->a.dtype, sum) : 0;
-            all += p->b.computed ? rounding_power(p->b.dtype, sum) : 0;
-            all += accumulation_power(DTYPE_f32, (double)p->depth, sum, a_terms * b_terms[j]);
-            error[i * p->columns + j] = (float)error_root(all);
-        }
+        double a_terms;
+        row_terms(a + i * p->depth, p->depth, &a_terms);
+        row_errors(p, a_terms, b_terms, value + i * p->columns, power + i * p->columns, error + i * p->columns);
     }
     free(power);
 }
 
+/* Adds a bias to a row of floats. */
+VECTOR_BODY void bias_floats_in(enum error_mode mode, const struct bias *bias, uint64_t columns, double *restrict value,
+                                float *restrict error)
+{
+    const double *restrict add = bias->value, *restrict power = bias->power;
+    for (uint64_t j = 0; j < columns; j++) {
+        value[j] += add[j];
+        error[j] = (float)error_root_in(mode, error_power_in(mode, (double)error[j]) + power[j] +
+                                              rounding_power_in(mode, DTYPE_f32, value[j]));
+    }
+}
+
+VECTOR_BODY void bias_floats_body(const struct bias *bias, uint64_t columns, double *value, float *error)
+{
+    if (error_mode == ERRORS_WORST)
+        bias_floats_in(ERRORS_WORST, bias, columns, value, error);
+    else
+        bias_floats_in(ERRORS_STATISTICAL, bias, columns, value, error);
+}
+VECTOR_FUNCTION(bias_floats, (const struct bias *bias, uint64_t columns, double *value, float *error),
+                (bias, columns, value, error))
+
 /* Adds a bias to a row: floats in f32; integers, which have no errors, wrap. */
 static void add_bias(const struct bias *bias, uint64_t columns, double *value, float *error)
 {
-    for (uint64_t j = 0; j < columns; j++) {
-        value[j] += bias->value[j];
-        if (error)
-            error[j] = (float)error_root(error_power((double)error[j]) + bias->power[j] +
-                                         rounding_power(DTYPE_f32, value[j]));
-        else
-            value[j] = dtype_wrapped(DTYPE_i32, (int64_t)value[j]);
-    }
+    if (error)
+        bias_floats(bias, columns, value, error);
+    for (uint64_t j = 0; j < columns && !error; j++)
+        value[j] = dtype_wrapped(DTYPE_i32, (int64_t)(value[j] + bias->value[j]));
 }
 
 static void relu_row(uint64_t columns, double *value)
@@ -194,24 +269,49 @@ static void relu_row(uint64_t columns, double *value)
         value[j] = value[j] < 0 ? 0 : value[j];
 }
 
-void product_compute(const struct reference *ref, struct product_panel panel, double *value, float *error)
+static void multiply_floats(const struct product *p, struct product_panel panel, double *value, float *error)
 {
-    const struct product *p = ref->product;
     const double *b = p->b.value + panel.row / p->rows * p->depth * p->columns;
     double *a = reference_alloc(panel.rows * p->depth, sizeof *a);
     matrix_values(&p->a, panel.row * p->depth, panel.rows * p->depth, a);
     blas_dgemm(panel.rows, p->columns, p->depth, a, p->depth, b, p->columns, 0, value, p->columns);
     if (error)
         panel_errors(p, panel, a, value, error);
+    free(a);
+}
+
+/* The exact sums of slices of k, added up; they wrap. */
+static void multiply_integers(const struct product *p, struct product_panel panel, double *value)
+{
+    enum { DEPTH = 1024 };                              /* DEPTH * 2^7 * 2^7 <= 2^24 */
+    const float *a = p->a.single + panel.row * p->depth;
+    const float *b = p->b.single + panel.row / p->rows * p->depth * p->columns;
+    uint64_t count = panel.rows * p->columns;
+    float *sums = reference_alloc(count, sizeof *sums);
+    for (uint64_t k = 0; k < p->depth; k += DEPTH) {
+        blas_sgemm(panel.rows, p->columns, kb_min(DEPTH, p->depth - k), a + k, p->depth, b + k * p->columns, p->columns,
+                   0, sums, p->columns);
+        for (uint64_t i = 0; i < count; i++)
+            value[i] = (k ? value[i] : 0) + (double)sums[i];
+    }
+    for (uint64_t i = 0; i < count; i++)
+        value[i] = dtype_wrapped(DTYPE_i32, (int64_t)value[i]);
+    free(sums);
+}
+
+void product_compute(const struct reference *ref, struct product_panel panel, double *value, float *error)
+{
+    const struct product *p = ref->product;
+    if (p->b.single)
+        multiply_integers(p, panel, value);
+    else
+        multiply_floats(p, panel, value, error);
     for (uint64_t i = 0; i < panel.rows; i++) {
-        for (uint64_t j = 0; j < p->columns && !error; j++)
-            value[i * p->columns + j] = dtype_wrapped(DTYPE_i32, (int64_t)value[i * p->columns + j]);
         if (p->bias.value)
             add_bias(&p->bias, p->columns, value + i * p->columns, error ? error + i * p->columns : NULL);
         if (p->relu)
             relu_row(p->columns, value + i * p->columns);
     }
-    free(a);
 }
 
 /* ---- all of it */
@@ -287,6 +387,18 @@ static void widen(struct matrix *m)
     m->raw = NULL;
 }
 
+/* The values of integers as f32. */
+static void make_singles(struct matrix *m)
+{
+    m->single = reference_alloc(m->elements, sizeof *m->single);
+    if (m->raw)
+        dtype_to_f32(m->dtype, m->raw, m->single, m->elements);
+    for (uint64_t i = 0; i < m->elements && !m->raw; i++)
+        m->single[i] = (float)m->value[i];
+    free(m->raw), free(m->value);
+    m->raw = NULL, m->value = NULL;
+}
+
 kb_ref kb_ref_gemm_at(struct kb_values a, struct kb_values b, const char *file, uint32_t line)
 {
     struct call_site call = {"kb_ref_gemm", file, line};
@@ -306,8 +418,13 @@ kb_ref kb_ref_gemm_at(struct kb_values a, struct kb_values b, const char *file, 
     ref->exact = !floats;
     if (ref->elements) {
         blas_open();
-        widen(&p->b);
-        prepare(p);
+        if (floats) {
+            widen(&p->b);
+            prepare(p);
+        } else {
+            make_singles(&p->a);
+            make_singles(&p->b);
+        }
     }
     if (kb_product(ref->elements, p->depth) < LARGE)
         product_evaluate(ref);

@@ -13,6 +13,7 @@ struct matrix {
     uint8_t *raw;                                       /* elements of a tensor; NULL: values in f64, with errors */
     double *value;
     float *error;                                       /* NULL: 0 */
+    float *single;                                      /* of integers: their values instead of raw and value */
 };
 
 /* Powers of the values or errors of an operand, over the largest of them, so that f32 holds them and their products. */

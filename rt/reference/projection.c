@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/threads.h"
+#include "base/vector.h"
 #include "datapass/blas.h"
 #include "kb/arith.h"
 
@@ -41,12 +42,12 @@ static void draw_vectors(struct projection *p)
 }
 
 /* The products of a row's blocks with their vectors: block by block, each with all of its vectors. */
-static void project_row(const struct projection *p, const double *row, double *to)
+VECTOR_BODY void project_row_body(const double *row, const double *vectors, uint64_t columns, double *to)
 {
-    for (uint64_t block = 0; block < p->blocks; block++) {
-        uint64_t first = block * PROJECTION_COLUMNS, end = kb_min(first + PROJECTION_COLUMNS, p->columns);
+    for (uint64_t first = 0; first < columns; first += PROJECTION_COLUMNS) {
+        uint64_t end = kb_min(first + PROJECTION_COLUMNS, columns);
         for (unsigned q = 0; q < PROJECTION_VECTORS; q++) {
-            const double *vector = p->vectors + q * p->columns;
+            const double *vector = vectors + q * columns;
             double sum[4] = {0};
             uint64_t j = first;
             for (; j + 4 <= end; j += 4)
@@ -58,12 +59,28 @@ static void project_row(const struct projection *p, const double *row, double *t
         }
     }
 }
+VECTOR_FUNCTION(project_row, (const double *row, const double *vectors, uint64_t columns, double *to),
+                (row, vectors, columns, to))
+
+VECTOR_BODY void sum_squares_body(const double *values, uint64_t count, double *sum)
+{
+    enum { LANES = 4 };
+    double some[LANES] = {0};
+    uint64_t i = 0;
+    for (; i + LANES <= count; i += LANES)
+        for (unsigned lane = 0; lane < LANES; lane++)
+            some[lane] += values[i + lane] * values[i + lane];
+    for (; i < count; i++)
+        some[0] += values[i] * values[i];
+    *sum = some[0] + some[1] + (some[2] + some[3]);
+}
+VECTOR_FUNCTION(sum_squares, (const double *values, uint64_t count, double *sum), (values, count, sum))
 
 static void project_b_rows(uint64_t first, uint64_t rows, void *arg)
 {
     const struct projection *p = arg;
     for (uint64_t row = first; row < first + rows; row++)
-        project_row(p, p->product->b.value + row * p->columns, p->b + row * p->width);
+        project_row(p->product->b.value + row * p->columns, p->vectors, p->columns, p->b + row * p->width);
 }
 
 static void project_b(struct projection *p)
@@ -76,7 +93,7 @@ static void project_b(struct projection *p)
     for (uint64_t i = 0; i < matrices * p->columns; i++)
         p->b_terms[i / p->columns * p->blocks + i % p->columns / PROJECTION_COLUMNS] += p->product->b_terms[i];
     if (p->product->bias.value)
-        project_row(p, p->product->bias.value, p->bias);
+        project_row(p->product->bias.value, p->vectors, p->columns, p->bias);
 }
 
 struct projection *projection_new(const struct reference *ref, enum dtype dtype)
@@ -122,15 +139,15 @@ bool projection_passes(const struct projection *p, struct product_panel panel, c
     matrix_values(&product->a, panel.row * depth, panel.rows * depth, a);
     blas_dgemm(panel.rows, p->width, depth, a, depth, p->b + matrix * depth * p->width, p->width, 0, expected, p->width);
     for (uint64_t i = 0; i < panel.rows && passes; i++) {
-        double a_terms = 0;
-        for (uint64_t k = 0; k < depth; k++)
-            a_terms += a[i * depth + k] * a[i * depth + k] * (a[i * depth + k] * a[i * depth + k]);
-        project_row(p, got + i * p->columns, row);
+        double a_terms;
+        for (uint64_t k = i * depth; k < (i + 1) * depth; k++)
+            a[k] *= a[k];
+        sum_squares(a + i * depth, depth, &a_terms);
+        project_row(got + i * p->columns, p->vectors, p->columns, row);
         for (uint64_t block = 0; block < p->blocks; block++) {
             uint64_t first = block * PROJECTION_COLUMNS, columns = kb_min(PROJECTION_COLUMNS, p->columns - first);
-            double squares = 0;
-            for (uint64_t j = first; j < first + columns; j++)
-                squares += got[i * p->columns + j] * got[i * p->columns + j];
+            double squares;
+            sum_squares(got + i * p->columns + first, columns, &squares);
             double most = block_limit(p, sqrt(a_terms), p->b_terms[matrix * p->blocks + block], squares, columns);
             for (uint64_t q = block * PROJECTION_VECTORS; q < (block + 1) * PROJECTION_VECTORS; q++) {
                 double off = row[q] - p->bias[q] - expected[i * p->width + q];
