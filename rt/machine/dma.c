@@ -235,7 +235,7 @@ static void fault_start(const struct dma *dma)
     if (at_ps == now_ps)
         fault_due(&dma->token->event);
     else
-        token_at(dma->token, NODE_pe_dma, at_ps, fault_due);
+        token_at(dma->token, at_ps, fault_due);
 }
 
 static void runs_resolve(struct token *token)
@@ -293,7 +293,7 @@ void dma_start_modelled(struct token *token)
     if (token->stage->kind == STAGE_COMM && kb_has_model[NODE_pe_ipcq])
         ps = sum(ps, ipcq_send_delay_ps(token->command));
     if (ps)
-        token_at(token, NODE_pe_dma, time_after(now_ps, ps), dma_prepared);
+        token_at(token, time_after(now_ps, ps), dma_prepared);
     else
         dma_begin(token);
 }

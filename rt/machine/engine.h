@@ -27,8 +27,8 @@ static inline enum engine engine_of(enum stage_kind stage)
  * the scheduler. */
 uint64_t engine_link_ps(enum stage_kind from, enum stage_kind to);
 
-/* Works out the times in the plan of a command that may be submitted: for each stage of each shape, the latency of the
- * link behind it and, by the built-in models, how long GEMM and MATH serve it, or for how long FETCH, STORE and DMA
+/* Works out the rest of the plan of a command that is submitted: for each stage of each shape, the order of its events,
+ * the latency of the link behind it and, by the built-in models, how long GEMM and MATH serve it, or for how long FETCH, STORE and DMA
  * reserve the PE's TCM. */
 void engine_times(struct command *command);
 

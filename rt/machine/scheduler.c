@@ -19,7 +19,7 @@ static void tile_is_fed(struct event *event)
     struct token *token = container_of(event, struct token, event);
     struct pe *pe = token->command->pe;
     pe->feed = NULL;
-    token_travel(token, engine_link_ps(STAGE_NONE, token->stage->kind));
+    token_travel(token, token->command->link_ps);
     pe_wake(pe);
 }
 
@@ -53,9 +53,11 @@ bool serve_tile(struct pe *pe)
         observe_feeder_turns(pe, true);
     }
     uint64_t end_ps = scheduler_end_ps(command, true, token->tile.id);
+    token->event.order = event_order(pe_rank(pe, NODE_pe_scheduler), CLASS_SERVICE, command->number);
+    token->event.fire = tile_is_fed;
     pe->feeds_now = end_ps == now_ps;
     if (!pe->feeds_now)
-        token_at(token, NODE_pe_scheduler, end_ps, tile_is_fed);
+        event_at(&token->event, end_ps);
     observe_tile_fed(token, end_ps);
     return true;
 }
@@ -65,10 +67,9 @@ bool feed_end(struct pe *pe)
     struct token *token = pe->feed;
     pe->feeds_now = false;
     if (event_due) {
-        token_at(token, NODE_pe_scheduler, now_ps, tile_is_fed);
+        event_at(&token->event, now_ps);
         return false;
     }
-    token_set(token, NODE_pe_scheduler, tile_is_fed);
     event_fire(&token->event);
     return true;
 }

@@ -25,6 +25,7 @@
 #include "ipcq.h"
 #include "kb/impl.h"
 #include "scheduler.h"
+#include "service.h"
 #include "stats.h"
 #include "tile_buffers.h"
 
@@ -35,6 +36,7 @@ static struct pool tokens;
 struct token *token_new(struct command *command, const struct tile *tile)
 {
     struct token *token = pool_reuse(&tokens, sizeof *token);
+    token->event.key = tile->id + 1;
     token->command = command;
     token->tile = *tile;
     token->stage = tile->shape->stages;
@@ -56,38 +58,11 @@ void token_free(struct token *token)
     pool_give_back(&tokens, token);
 }
 
-static bool key_before(const struct token *a, const struct token *b)
-{
-    return a->command != b->command ? a->command->number < b->command->number : a->tile.id < b->tile.id;
-}
-
-void token_set(struct token *token, enum node_kind part, void (*fire)(struct event *))
-{
-    uint32_t rank = pe_rank(token->command->pe, part);
-    event_set(&token->event, event_order(rank, CLASS_SERVICE, token->command->number), token->tile.id + 1, fire);
-}
-
-void token_at(struct token *token, enum node_kind part, uint64_t t_ps, void (*fire)(struct event *))
-{
-    token_set(token, part, fire);
-    event_at(&token->event, t_ps);
-}
-
-static struct queue *queue_of(struct pe *pe, const struct token *token)
-{
-    return token->direct ? &pe->direct[token->stage->kind] : &pe->queue[token->stage->kind];
-}
-
-static uint32_t queue_bit(const struct token *token)
-{
-    return UINT32_C(1) << (token->direct ? token->stage->kind + WAITS_DIRECT : token->stage->kind);
-}
-
 /* Queues are sorted by (arrival, key): only tokens that came in this instant can have larger keys. */
-static void token_enqueue(struct token *token)
+ALWAYS_INLINE void token_enqueue(struct pe *pe, struct token *token)
 {
-    struct pe *pe = token->command->pe;
-    struct queue *queue = queue_of(pe, token);
+    enum stage_kind stage = token->stage->kind;
+    struct queue *queue = queue_of(pe, token, stage);
     token->arrival_ps = now_ps;
     if (!queue->head || queue->tail->arrival_ps < now_ps || key_before(queue->tail, token)) {
         *(queue->head ? &queue->tail->next : &queue->head) = token;
@@ -100,7 +75,7 @@ static void token_enqueue(struct token *token)
         token->next = *link;
         *link = token;
     }
-    pe->waiting |= queue_bit(token);
+    pe->waiting |= queue_bit(token, stage);
     observe_tile_queued(token);
     token->dispatched = true;
     pe_wake(pe);
@@ -109,23 +84,28 @@ static void token_enqueue(struct token *token)
 static void token_arrived(struct event *event)
 {
     struct token *token = container_of(event, struct token, event);
-    struct token **link = &token->command->pe->travelling;
+    struct pe *pe = token->command->pe;
+    struct token **link = &pe->travelling;
     while (*link != token)
         link = &(*link)->next;
     *link = token->next;
-    token_enqueue(token);
+    token_enqueue(pe, token);
 }
 
-void token_travel(struct token *token, uint64_t link_ps)
+ALWAYS_INLINE void travel(struct pe *pe, struct token *token, uint64_t link_ps)
 {
-    struct pe *pe = token->command->pe;
     if (!link_ps) {
-        token_enqueue(token);
+        token_enqueue(pe, token);
         return;
     }
     token->next = pe->travelling;
     pe->travelling = token;
-    token_at(token, stage_node(token->stage->kind), time_after(now_ps, link_ps), token_arrived);
+    token_at(token, time_after(now_ps, link_ps), token_arrived);
+}
+
+void token_travel(struct token *token, uint64_t link_ps)
+{
+    travel(token->command->pe, token, link_ps);
 }
 
 void token_read_slot(struct command *receive)
@@ -134,90 +114,16 @@ void token_read_slot(struct command *receive)
     engine_times(receive);
     struct token *token = token_simple(receive);
     token->dispatched = true;                           /* it was when it came to pe_ipcq */
-    token_enqueue(token);
+    token_enqueue(receive->pe, token);
 }
 
 /* ---- servers */
 
-/* The group of engines whose busy time a stage adds to; NULL: none. */
-static struct busy *stage_busy(struct pe *pe, enum stage_kind stage)
+static bool begin(struct pe *pe, struct server *server, struct token *token)
 {
-    enum { AT_NO, AT_dma = offsetof(struct pe, dma), AT_compute = offsetof(struct pe, compute) };
-    static const uint16_t at[STAGES] = {
-#define STAGE(name, part, engine, busy) [STAGE_##name] = AT_##busy,
-#include "kb/stages.def"
-#undef STAGE
-    };
-    _Static_assert(AT_dma > 0 && AT_dma <= UINT16_MAX, "the offset fits, and is not AT_no");
-    _Static_assert(AT_compute > 0 && AT_compute <= UINT16_MAX, "the offset fits, and is not AT_no");
-    return at[stage] ? (struct busy *)((char *)pe + at[stage]) : NULL;
-}
-
-/* The head of a queue, if it may start; else NULL. A token whose next stage is the same one takes the slot it frees. */
-static struct token *eligible(const struct pe *pe, const struct queue *queue)
-{
-    struct token *token = queue->head;
-    if (!token || token->stage[1].kind == STAGE_NONE || pe->free_slots[token->stage[1].kind]
-        || token->stage[1].kind == token->stage->kind)
-        return token;
-    return NULL;
-}
-
-/* Which of two heads goes first: the one that came earlier; the one of the later stage; the one of the smaller key. */
-static struct token *first_of(struct token *a, struct token *b)
-{
-    if (!a || !b)
-        return a ? a : b;
-    if (a->arrival_ps != b->arrival_ps)
-        return a->arrival_ps < b->arrival_ps ? a : b;
-    if (a->stage->kind != b->stage->kind)
-        return a->stage->kind > b->stage->kind ? a : b;
-    return key_before(a, b) ? a : b;
-}
-
-/* The first token to serve of one stage; NULL: none may start. Direct queues are mostly empty. */
-static struct token *head_of(const struct pe *pe, enum stage_kind stage)
-{
-    struct token *token = eligible(pe, &pe->queue[stage]);
-    if (__builtin_expect(pe->waiting >> (stage + WAITS_DIRECT) & 1, 0))
-        token = first_of(token, eligible(pe, &pe->direct[stage]));
-    return token;
-}
-
-/* Starts the service of a token, which is out of its queue: that leaves its slot, and takes one of its next stage. */
-static bool begin_service(struct pe *pe, struct server *server, struct token *token)
-{
-    enum stage_kind stage = token->stage->kind;
-    struct busy *busy = stage_busy(pe, stage);
-    if (!queue_of(pe, token)->head)
-        pe->waiting &= ~queue_bit(token);
-    if (!token->direct)
-        pe->free_slots[stage]++;
-    if (token->stage[1].kind != STAGE_NONE)
-        pe->free_slots[token->stage[1].kind]--;
-    server->token = token;
-    server->started = ++pe->services;
-    token->server = server;
-    token->started_ps = now_ps;
-    if (busy)
-        busy_begin(busy);
-    stats.services++;
-    observe_service_starts(token);
-    if (is_observed(MOMENT_reserved))
-        observed_cause = command_cause(token->command);
+    service_begin(pe, server, token, token->stage->kind);
     service_start(token);
     return true;
-}
-
-bool serve_waiting(struct pe *pe, struct server *server, enum stage_kind later, enum stage_kind earlier)
-{
-    struct token *token = head_of(pe, later);
-    if (later != earlier)
-        token = first_of(token, head_of(pe, earlier));
-    if (!token || pe->failed)
-        return false;
-    queue_of(pe, token)->head = token->next;
-    return begin_service(pe, server, token);
 }
 
 bool serve_send(struct pe *pe, struct server *server)
@@ -233,7 +139,7 @@ bool serve_send(struct pe *pe, struct server *server)
     *(before ? &before->next : &queue->head) = token->next;
     if (queue->tail == token)
         queue->tail = before;
-    return begin_service(pe, server, token);
+    return begin(pe, server, token);
 }
 
 /* ---- the same by the model of a user of pe_dma */
@@ -306,13 +212,8 @@ bool serve_chosen(struct pe *pe, struct server *server, enum stage_kind stage)
     if (choice == KB_NONE)
         return false;
     struct token *token = *links.at[choice];
-    queue_remove(queue_of(pe, token), links.at[choice]);
-    return begin_service(pe, server, token);
-}
-
-void service_until(struct token *token, uint64_t t_ps)
-{
-    token_at(token, stage_node(token->stage->kind), t_ps, service_event);
+    queue_remove(queue_of(pe, token, token->stage->kind), links.at[choice]);
+    return begin(pe, server, token);
 }
 
 /* ---- the end of a service, and of a tile */
@@ -327,9 +228,8 @@ static void tile_complete(struct token *token)
     scheduler_tile_ended(command);
 }
 
-static void stage_ended(struct token *token)
+ALWAYS_INLINE void stage_ended(struct pe *pe, struct token *token)
 {
-    struct pe *pe = token->command->pe;
     const struct stage *stage = token->stage;
     struct busy *busy = stage_busy(pe, stage->kind);
     token->server->token = NULL;
@@ -343,7 +243,7 @@ static void stage_ended(struct token *token)
     if (token->stage->kind == STAGE_NONE)
         tile_complete(token);
     else
-        token_travel(token, stage->link_ps);
+        travel(pe, token, stage->link_ps);
 }
 
 /* Whether a read of a composite is done before one that started earlier: it is held until that one ends. */
@@ -370,15 +270,15 @@ void service_ended(struct token *token)
     struct command *command = token->command;
     struct pe *pe = command->pe;
     if (token->stage->kind != STAGE_DMA_READ || kb_attrs.pe_dma_rd_engines == 1) {
-        stage_ended(token);
+        stage_ended(pe, token);
         return;
     }
     token->server->held = read_waits(pe, token->server);
     if (token->server->held)
         return;
-    stage_ended(token);
+    stage_ended(pe, token);
     for (struct server *held; (held = releasable(pe, command));)
-        stage_ended(held->token);
+        stage_ended(pe, held->token);
 }
 
 void service_event(struct event *event)

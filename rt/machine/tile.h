@@ -12,9 +12,13 @@ struct token *token_simple(struct command *command);
 
 void token_free(struct token *token);
 
-/* Sets the token's event, at a part of its PE; makes it due at t_ps. */
-void token_set(struct token *token, enum node_kind part, void (*fire)(struct event *));
-void token_at(struct token *token, enum node_kind part, uint64_t t_ps, void (*fire)(struct event *));
+/* Makes the token's event due at t_ps, at the part that serves its stage. */
+static inline void token_at(struct token *token, uint64_t t_ps, void (*fire)(struct event *))
+{
+    token->event.order = token->stage->order;
+    token->event.fire = fire;
+    event_at(&token->event, t_ps);
+}
 
 /* Sends the token over a PE-internal link to the queue of its stage; at once if the link takes 0 ps. */
 void token_travel(struct token *token, uint64_t link_ps);
@@ -24,20 +28,19 @@ void token_read_slot(struct command *receive);
 
 /* ---- services */
 
-/* Makes a service end at t_ps, by an event. */
-void service_until(struct token *token, uint64_t t_ps);
-
 /* Ends a service now, in place. */
 void service_ended(struct token *token);
 
 /* The event of the end of a service. */
 void service_event(struct event *event);
 
-/* ---- the parts of a PE's Issue step. Each call starts at most one service, and returns whether it did. Inline tests
- * find out first whether there is anything to do: mostly there is not. */
+/* Makes a service end at t_ps, by an event. */
+static inline void service_until(struct token *token, uint64_t t_ps)
+{
+    token_at(token, t_ps, service_event);
+}
 
-/* Starts the first eligible token of two stages, which may be the same. */
-bool serve_waiting(struct pe *pe, struct server *server, enum stage_kind later, enum stage_kind earlier);
+/* ---- parts of a PE's Issue step: each starts at most one service, and returns whether it did (the others: service.h) */
 
 /* The server of sends takes the first whose ring has a free slot. */
 bool serve_send(struct pe *pe, struct server *server);
@@ -52,23 +55,6 @@ uint32_t own_choice(const char *model, const struct kb_dma_queue *ask, uint32_t 
 /* The channel of pe_dma that serves a token's stage, an enum kb_channel, and how many bytes it moves. */
 unsigned token_channel(const struct token *token);
 uint64_t token_bytes(const struct token *token);
-
-/* A server of two stages, which may be the same, takes the earliest arrival, and of equal ones that of the later
- * stage. */
-static inline bool serve(struct pe *pe, struct server *server, enum stage_kind later, enum stage_kind earlier)
-{
-    if (!(pe->waiting & (waiting_bits(later) | waiting_bits(earlier))) || server->token)
-        return false;
-    return later == STAGE_COMM ? serve_send(pe, server) : serve_waiting(pe, server, later, earlier);
-}
-
-/* The same if pe_dma has a model of a user. */
-static inline bool serve_modelled(struct pe *pe, struct server *server, enum stage_kind later, enum stage_kind earlier)
-{
-    if (stage_node(later) != NODE_pe_dma)
-        return serve(pe, server, later, earlier);
-    return (pe->waiting & waiting_bits(later)) && !server->token && serve_chosen(pe, server, later);
-}
 
 /* Forgets all tokens. */
 void tokens_reset(void);

@@ -36,6 +36,7 @@ struct stage {
     uint64_t amount;                                    /* bytes that move; GEMM: operations; MATH: elements */
     uint64_t ps;                                        /* of a service, by the built-in models (engine.h) */
     uint64_t link_ps;                                   /* over the link to the part that serves the next stage */
+    uint64_t order;                                     /* of the events of a tile at the part that serves it */
     const struct operand *moves;                        /* DMA of a block that is worked out (operand.h); else NULL */
 };
 
@@ -55,8 +56,8 @@ struct tile {
     const struct tile_shape *shape;
 };
 
-/* Makes the command's plan: counts its tiles and epilogues, and lists its shapes with the stages of each. Times are
- * left out (engine_times). */
+/* Makes the command's plan: counts its tiles and epilogues, and lists its shapes with the stages of each. Times and
+ * orders are left out (engine_times). */
 void tiling_make(struct command *command);
 
 struct tile tiling_tile(const struct command *command, uint64_t id);
