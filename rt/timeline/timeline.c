@@ -752,7 +752,7 @@ static struct lane_place resource_place(enum resource_kind kind, uint64_t number
         bool inside = place_cube(ends.from) == place_cube(ends.to) && ends.from.cube != OUTSIDE;
         const char *from = name_in_cube(ends.from);
         const char *to = inside ? name_in_cube(ends.to) : arena_printf("%s", place_name(ends.to));
-        return (struct lane_place){links_track(ends.from), 0, arena_printf("%s -> %s", from, to)};
+        return (struct lane_place){links_track(ends.from), (uint32_t)number, arena_printf("%s -> %s", from, to)};
     }
     case RESOURCE_PSEUDO_CHANNEL: {
         struct place slice = slice_place(number / kb_attrs.hbm_ctrl_pcs);

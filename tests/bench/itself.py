@@ -88,6 +88,24 @@ def trace(setting):
                   "when off is not seen", {"ratio": cost, "services": services, "on": on, "off": off})
 
 
+def timeline(setting):
+    """Every event is simulated on both sides. The run has fewer slices than a timeline may have."""
+    program = ref_sip(setting)
+    options = exact(program, "run")
+    if not options or not re.search("--timeline ", subprocess.run([program, "run", "--help"], capture_output=True,
+                                                                  text=True, check=True).stdout):
+        raise NotMeasured("run has no --timeline")
+    command = (program, "run", "gemm", "--data", "off")
+    plain, zipped = setting.path("gemm.pftrace"), setting.path("gemm.pftrace.gz")
+    on, compressed, off = in_turn(setting.pairs, lambda: cpu_s(*command, "--timeline", plain),
+                                  lambda: cpu_s(*command, "--timeline", zipped), lambda: cpu_s(*command, *options))
+    cost, more = ratio(on, off), ratio(compressed, off)
+    return Result(times(cost), cost <= 3, f"{duration(median(on))} of CPU time with --timeline FILE of "
+                  f"{os.path.getsize(plain) / 1e6:.3g} MB (gemm --data off on ref_sip), {duration(median(off))} without; "
+                  f"{times(more)} with FILE.gz of {os.path.getsize(zipped) / 1e6:.3g} MB",
+                  {"ratio": cost, "ratio_gz": more, "on": on, "gz": compressed, "off": off})
+
+
 def kernels(setting):
     """Events are counted where all of them are simulated."""
     options = exact(ref_sip(setting), "run")
@@ -143,7 +161,7 @@ def library(setting, goal, *options):
 
 
 ROWS = [Row("scale", "<= 1.5x", scale), Row("irregular-scale", "-", irregular_scale), Row("oplog", "<= 1.3x", oplog),
-        Row("oplog-file", "<= 1.3x", oplog_file), Row("trace", "-", trace), Row("races", "<= 1.5x", races),
+        Row("oplog-file", "<= 1.3x", oplog_file), Row("trace", "-", trace), Row("timeline", "<= 3x", timeline), Row("races", "<= 1.5x", races),
         Row("kernels", "-", kernels),
         Row("library-timing", "<= 0.9 s", lambda setting: library(setting, 0.9, "--data", "off")),
         Row("library-data", "<= 63 s", lambda setting: library(setting, 63))]

@@ -55,6 +55,7 @@ SUITES = {
     "rt/host": "host npy list_info run refs points",
     "rt/reference": "refs wrong_compute ops exec composites",
     "rt/report": "run profile list_info failures streams conformance",
+    "rt/timeline": "timeline",
     "rt/cli": "run streams failures list_info oplog conformance points",
 }
 # Headers that unit tests of other rooms include as well.
