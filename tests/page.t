@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """page: the report page of a run: its data, its policy, what it refuses; and how it works in a browser, where there is
-one. Screenshots go to build/page/. plain build only
+one. Screenshots go to build/page/. plain build only, limit: 120
 """
 import base64
 import hashlib
@@ -18,9 +18,12 @@ HOSTILE = "</script><img id=injected src=x onerror=alert(1)><!--"
 
 
 def data_of(page):
-    """The results on a page."""
+    """The results on a page; none if its data are not JSON."""
     found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
-    return json.loads(found[1])["runs"] if found else []
+    try:
+        return json.loads(found[1])["runs"] if found else []
+    except ValueError:
+        return []
 
 
 def hashes(page, element):

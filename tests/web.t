@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """web: what `SIM web` answers, and what it refuses: other hosts and origins, wrong tokens, paths, long bodies, two runs at
-once; and its page in a browser, where there is one. plain build only
+once; and its page in a browser, where there is one. plain build only, limit: 120
 """
 import http.client
 import json

@@ -119,7 +119,7 @@ function drawPlan(run, layout) {
         if (!from || !to || far || (inCube && !layout.detailed)) continue;
         const line = s("line", {class: `link ${links.class[i]}`, ...linkLine(from, to, layout.detailed ? 1.7 : 0.9), "data-link": i});
         plan.links[i] = line;
-        wires.append(line);
+        (links.class[i] === "io" ? grounds : wires).append(line);      // it would cross cubes
     }
     svg.append(grounds, ground, wires, front);
     svg.style.maxWidth = `${2 * layout.width}px`;
