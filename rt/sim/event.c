@@ -1,14 +1,15 @@
-/* event.c: the event queue: a short sorted array of instants, the front, before a hierarchical timing wheel.
+/* event.c: the event queue: a ladder queue with one rung.
  *
- * The front has the soonest events, the wheel those from front.end_ps on. If few events are pending, as is mostly so,
- * all of them are in the front. When the front is full, its later half moves to the wheel; when it is empty, the first
- * slot of the wheel moves to it.
+ *     front     a short sorted array: the soonest instants, up to front.last_ps
+ *     rung      slots of equal length, unsorted: the events after these
+ *     top       a list, unsorted: the events after the last slot
  *
- * The wheel takes times as numbers with digits of 6 bits. An event is in the level of the highest digit in which its
- * time differs from the wheel's, in the slot of that digit. So the soonest events are in the first occupied slot of the
- * lowest occupied level. If they do not fit into the front, they move to lower levels; a slot of level 0 is one time.
+ * If few events are pending, as is mostly so, all of them are in the front. When the front is full, its later half moves
+ * to the rung. When it is empty, the first slot of the rung that has events moves to it. When the rung is empty, too, it
+ * begins again where the top does. The length of a slot follows how many instants its slots turn out to have.
  *
- * Events of an instant or a slot are linked in place; nothing is allocated. Only the events of one round are sorted. */
+ * Events of an instant, a slot or the top are linked in place; nothing is allocated. Only the events of one round are
+ * sorted. */
 #include "event.h"
 
 #include <assert.h>
@@ -113,83 +114,107 @@ void event_fire_several(void)
     }
 }
 
-/* ---- the wheel */
+/* ---- rung and top */
 
-enum { DIGIT_BITS = 6, SLOTS = 1 << DIGIT_BITS, LEVELS = (64 + DIGIT_BITS - 1) / DIGIT_BITS };
+enum {
+    SLOTS = 512,
+    WORDS = SLOTS / 64,
+    FEW = 3,                                            /* if a slot has fewer instants, on average, it is too short */
+    MANY = 10,                                          /* if it has more, it is too long */
+    NARROWER = 2                                        /* by how much the shift falls when a slot overflows the front */
+};
 
 static struct {
-    uint64_t reached_ps;                                /* no event in the wheel is due before */
-    uint32_t levels;                                    /* a bit for each level that is not empty */
-    uint64_t occupied[LEVELS];                          /* a bit for each slot that is not empty */
-    struct event *slots[LEVELS][SLOTS];
-} wheel;
+    uint64_t start_ps;                                  /* of the first slot; no event after the front is due before */
+    uint64_t occupied[WORDS];                           /* a bit for each slot that is not empty */
+    uint32_t words;                                     /* a bit for each word that is not 0 */
+    unsigned shift;                                     /* a slot is 2^shift ps long */
+    struct event *slots[SLOTS];
+    uint32_t refills;                                   /* of the front since it began, and the instants that came so */
+    uint64_t instants;
+    struct event *top;
+} rung;
 
-static unsigned wheel_level(uint64_t t_ps)
+static void later_add(struct event *event)
 {
-    return (63 - (unsigned)__builtin_clzll((t_ps ^ wheel.reached_ps) | 1)) / DIGIT_BITS;
+    uint64_t slot = (event->t_ps - rung.start_ps) >> rung.shift;
+    struct event **list = &rung.top;
+    if (slot < SLOTS) {
+        list = &rung.slots[slot];
+        rung.occupied[slot / 64] |= UINT64_C(1) << slot % 64;
+        rung.words |= 1u << slot / 64;
+    }
+    event->next = *list;
+    *list = event;
 }
 
-static unsigned wheel_slot(uint64_t t_ps, unsigned level)
+static void slot_emptied(unsigned slot)
 {
-    return t_ps >> level * DIGIT_BITS & (SLOTS - 1);
+    rung.slots[slot] = NULL;
+    rung.occupied[slot / 64] &= ~(UINT64_C(1) << slot % 64);
+    if (!rung.occupied[slot / 64])
+        rung.words &= ~(1u << slot / 64);
 }
 
-static void wheel_add(struct event *event)
+static unsigned first_slot(void)
 {
-    unsigned level = wheel_level(event->t_ps), slot = wheel_slot(event->t_ps, level);
-    event->next = wheel.slots[level][slot];
-    wheel.slots[level][slot] = event;
-    wheel.occupied[level] |= UINT64_C(1) << slot;
-    wheel.levels |= 1u << level;
+    unsigned word = (unsigned)__builtin_ctz(rung.words);
+    return word * 64 + (unsigned)__builtin_ctzll(rung.occupied[word]);
 }
 
-static void slot_emptied(unsigned level, unsigned slot)
+static void later_remove(const struct event *event)
 {
-    wheel.slots[level][slot] = NULL;
-    wheel.occupied[level] &= ~(UINT64_C(1) << slot);
-    if (!wheel.occupied[level])
-        wheel.levels &= ~(1u << level);
+    uint64_t slot = (event->t_ps - rung.start_ps) >> rung.shift;
+    if (slot >= SLOTS) {
+        list_remove(&rung.top, event);
+        return;
+    }
+    list_remove(&rung.slots[slot], event);
+    if (!rung.slots[slot])
+        slot_emptied((unsigned)slot);
 }
 
-static unsigned lowest_level(void)
+/* Begins the rung again. All later events move to where they are now. */
+static void rung_begin(uint64_t start_ps, unsigned shift)
 {
-    return (unsigned)__builtin_ctz(wheel.levels);
+    struct event *events = rung.top;
+    while (rung.words) {
+        unsigned slot = first_slot();
+        for (struct event *event = rung.slots[slot], *next; event; event = next) {
+            next = event->next;
+            event->next = events;
+            events = event;
+        }
+        slot_emptied(slot);
+    }
+    rung.top = NULL;
+    rung.start_ps = start_ps;
+    rung.shift = shift;
+    rung.refills = 0;
+    rung.instants = 0;
+    for (struct event *next; events; events = next) {
+        next = events->next;
+        later_add(events);
+    }
 }
 
-/* Takes the events of the first slot of the lowest level. No other event in the wheel is due before one of them. */
-static struct event *first_slot_take(void)
+/* Begins the rung, which is empty, where the top does. */
+static void rung_follow(void)
 {
-    unsigned level = lowest_level(), slot = (unsigned)__builtin_ctzll(wheel.occupied[level]);
-    struct event *events = wheel.slots[level][slot];
-    slot_emptied(level, slot);
-    return events;
-}
-
-/* The start of that slot, UINT64_MAX if the wheel is empty. */
-static uint64_t first_slot_ps(void)
-{
-    if (!wheel.levels)
-        return UINT64_MAX;
-    unsigned level = lowest_level(), shift = level * DIGIT_BITS;
-    uint64_t slot = (uint64_t)__builtin_ctzll(wheel.occupied[level]);
-    return ((wheel.reached_ps >> shift & ~(uint64_t)(SLOTS - 1)) | slot) << shift;
-}
-
-static void wheel_remove(const struct event *event)
-{
-    unsigned level = wheel_level(event->t_ps), slot = wheel_slot(event->t_ps, level);
-    list_remove(&wheel.slots[level][slot], event);
-    if (!wheel.slots[level][slot])
-        slot_emptied(level, slot);
+    uint64_t first_ps = UINT64_MAX;
+    unsigned shift = rung.shift;
+    if (rung.instants < (uint64_t)FEW * rung.refills)
+        shift++;
+    else if (rung.instants > (uint64_t)MANY * rung.refills && shift > 0)
+        shift--;
+    for (const struct event *event = rung.top; event; event = event->next)
+        first_ps = event->t_ps < first_ps ? event->t_ps : first_ps;
+    rung_begin(first_ps, shift);
 }
 
 /* ---- the front */
 
-enum {
-    ENOUGH = 8,                                         /* events for the front at a time */
-    MANY = 16,                                          /* too many of one slot */
-    FRONT = 24                                          /* room for instants: ENOUGH - 1 + MANY - 1, and some more */
-};
+enum { FRONT = 24 };                                    /* room for instants */
 
 struct instant {
     uint64_t t_ps;
@@ -198,9 +223,9 @@ struct instant {
 
 static struct {
     struct instant *soonest;
-    uint64_t end_ps;                                    /* the wheel has the events from this time on */
+    uint64_t last_ps;                                   /* it has all events up to this time */
     struct instant instants[1 + FRONT];                 /* the soonest one last; the first one ends searches */
-} front = {.soonest = front.instants, .end_ps = UINT64_MAX, .instants = {{.t_ps = UINT64_MAX}}};
+} front = {.soonest = front.instants, .last_ps = UINT64_MAX, .instants = {{.t_ps = UINT64_MAX}}};
 
 static bool front_is_empty(void)
 {
@@ -236,17 +261,17 @@ static void front_remove(const struct event *event)
     }
 }
 
-/* Moves the later half of the front, which is full, to the wheel. */
+/* Moves the later half of the front, which is full, to the rung. */
 __attribute__((noinline)) static void front_spill(void)
 {
     struct instant *last = &front.instants[FRONT / 2];
-    front.end_ps = last->t_ps;
-    if (!wheel.levels)
-        wheel.reached_ps = now_ps;
+    if (!rung.words && !rung.top)
+        rung_begin(now_ps, 62 - (unsigned)__builtin_clzll((last->t_ps - front.soonest->t_ps) | 2));
+    front.last_ps = last->t_ps - 1;
     for (struct instant *at = &front.instants[1]; at <= last; at++)
         for (struct event *event = at->events, *next; event; event = next) {
             next = event->next;
-            wheel_add(event);
+            later_add(event);
         }
     memmove(&front.instants[1], last + 1, (FRONT - FRONT / 2) * sizeof *last);
     front.soonest -= FRONT / 2;
@@ -254,8 +279,8 @@ __attribute__((noinline)) static void front_spill(void)
 
 static void future_add(struct event *event)
 {
-    if (event->t_ps >= front.end_ps) {
-        wheel_add(event);
+    if (event->t_ps > front.last_ps) {
+        later_add(event);
         return;
     }
     front_add(event);
@@ -263,50 +288,29 @@ static void future_add(struct event *event)
         front_spill();
 }
 
-/* Moves the events of the first slot to lower levels. */
-static void first_slot_spread(void)
-{
-    struct event *events = first_slot_take();
-    wheel.reached_ps = events->t_ps;
-    for (const struct event *event = events; event; event = event->next)
-        if (event->t_ps < wheel.reached_ps)
-            wheel.reached_ps = event->t_ps;
-    for (struct event *next; events; events = next) {
-        next = events->next;
-        wheel_add(events);
-    }
-}
-
-/* The number of events in the first slot of a level, MANY if there are more. Those of level 0 are one instant. */
-static unsigned first_slot_count(unsigned level)
-{
-    const struct event *event = wheel.slots[level][(unsigned)__builtin_ctzll(wheel.occupied[level])];
-    unsigned count = 1;
-    while (level > 0 && count < MANY && (event = event->next))
-        count++;
-    return count;
-}
-
-/* Moves the events of the first slots of the wheel to the front, which is empty. Returns false if the wheel is empty. */
+/* Moves the events of the first slot of the rung to the front, which is empty. Returns false if there are none. */
 __attribute__((noinline)) static bool front_refill(void)
 {
-    struct event *slots[ENOUGH];
-    unsigned level, count, taken = 0, total = 0;
-    if (!wheel.levels)
-        return false;
-    while ((count = first_slot_count(level = lowest_level())) == MANY)
-        first_slot_spread();
-    wheel.reached_ps = first_slot_ps();
-    do {
-        slots[taken++] = first_slot_take();
-        total += count;
-    } while (total < ENOUGH && wheel.occupied[level] && (count = first_slot_count(level)) < MANY);
-    while (taken)
-        for (struct event *event = slots[--taken], *next; event; event = next) {
-            next = event->next;
-            front_add(event);
-        }
-    front.end_ps = first_slot_ps();
+    front.last_ps = UINT64_MAX;
+    if (!rung.words) {
+        if (!rung.top)
+            return false;
+        rung_follow();
+    }
+    unsigned slot = first_slot();
+    uint64_t last_ps = rung.start_ps + ((slot + UINT64_C(1)) << rung.shift) - 1;
+    struct event *events = rung.slots[slot];
+    slot_emptied(slot);
+    if (rung.words || rung.top)                         /* otherwise last_ps may have wrapped */
+        front.last_ps = last_ps;
+    for (struct event *next; events; events = next) {
+        next = events->next;
+        future_add(events);
+    }
+    rung.refills++;
+    rung.instants += (uint64_t)(front.soonest - front.instants);
+    if (front.last_ps < last_ps && rung.shift > 0)
+        rung_begin(rung.start_ps + ((uint64_t)slot << rung.shift), rung.shift > NARROWER ? rung.shift - NARROWER : 0);
     return true;
 }
 
@@ -327,10 +331,10 @@ void event_at(struct event *event, uint64_t t_ps)
 void event_cancel(struct event *event)
 {
     if (event->t_ps > now_ps) {
-        if (event->t_ps < front.end_ps)
+        if (event->t_ps <= front.last_ps)
             front_remove(event);
         else
-            wheel_remove(event);
+            later_remove(event);
     } else if (event->t_ps == now_ps) {
         list_remove(&event_due, event);
         list_remove(&firing, event);
@@ -412,7 +416,7 @@ void event_skip(uint64_t d_ps)
 
 void event_restart(uint64_t t_ps)
 {
-    assert(front_is_empty() && !wheel.levels);
+    assert(front_is_empty() && !rung.words && !rung.top);
     now_ps = t_ps;
 }
 
