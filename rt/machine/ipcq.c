@@ -17,6 +17,7 @@
 #include "base/rates.h"
 #include "common/arena.h"
 #include "common/hash.h"
+#include "common/pool.h"
 #include "emitted.h"
 #include "engine.h"
 #include "kb/impl.h"
@@ -29,7 +30,7 @@
 
 struct ring;
 
-/* A slot with its message, from the send to the return of its credit. */
+/* A message, from the send to the return of its credit. */
 struct ipcq_message {
     struct data_message data;                           /* the data, then the doorbell, then the credit */
     struct ring *ring;
@@ -37,15 +38,18 @@ struct ipcq_message {
     struct command *send;                               /* held until it is received */
     struct command *receive;                            /* that takes it, if a model of a user delays that */
     uint64_t bytes;
-    bool full;
+    uint32_t slot;                                      /* of the ring */
+    bool full;                                          /* the slot has it */
 };
+
+static struct pool messages;
 
 struct ring {
     uint32_t source, destination;
     struct ring *next;                                  /* in its chain of the hash table */
     uint64_t credits, sent, received, returned;         /* credits: free slots known to the sender; others: totals */
-    struct ipcq_message *slots;
-    uint32_t *slot_of;                                  /* of message i, at i modulo the number of slots */
+    struct ipcq_message **message;                      /* i, at i modulo the number of slots, until it is received */
+    uint32_t *slot_of;                                  /* of message i, likewise */
     struct command *waiting, *waiting_last;             /* receives, linked by `waiting` */
 };
 
@@ -74,16 +78,16 @@ static struct ring *ring_of(uint32_t source, uint32_t destination)
             return ring;
     struct ring *ring = arena_alloc(1, sizeof *ring);
     *ring = (struct ring){.source = source, .destination = destination, .next = *chain};
-    ring->slots = arena_alloc(kb_attrs.pe_ipcq_slots, sizeof *ring->slots);
+    ring->message = arena_alloc(kb_attrs.pe_ipcq_slots, sizeof *ring->message);
     ring->slot_of = arena_alloc(kb_attrs.pe_ipcq_slots, sizeof *ring->slot_of);
     ring_clear(ring, NULL);
     return *chain = ring;
 }
 
-/* Message number i, which has a slot. */
+/* Message number i, which was sent and not received. */
 static struct ipcq_message *ring_message(const struct ring *ring, uint64_t i)
 {
-    return &ring->slots[ring->slot_of[i % kb_attrs.pe_ipcq_slots]];
+    return ring->message[i % kb_attrs.pe_ipcq_slots];
 }
 
 static struct ring *command_ring(const struct command *command)
@@ -108,7 +112,7 @@ static uint32_t ring_memory(uint32_t destination)
 static uint64_t slot_address(const struct ring *ring, const struct ipcq_message *message)
 {
     uint32_t memory = ring_memory(ring->destination);
-    uint64_t slot = (uint64_t)(message - ring->slots) * kb_attrs.pe_ipcq_slot_bytes;
+    uint64_t slot = message->slot * kb_attrs.pe_ipcq_slot_bytes;
     return memory_address(memory, memory_size(memory) - (ring->source + 1) * ring_bytes() + slot);
 }
 
@@ -147,7 +151,8 @@ static void credit_returned(struct message *message)
     struct ipcq_message *freed = message_of(message);
     struct ring *ring = freed->ring;
     ring->credits++;
-    ring->slot_of[ring->returned++ % kb_attrs.pe_ipcq_slots] = (uint32_t)(freed - ring->slots);
+    ring->slot_of[ring->returned++ % kb_attrs.pe_ipcq_slots] = freed->slot;
+    pool_give_back(&messages, freed);
     pe_wake(&kb_pe[ring->source]);
 }
 
@@ -167,7 +172,6 @@ static void slot_free(struct ring *ring, struct ipcq_message *message)
 {
     struct way way = {place_pe(ring->source, NODE_pe_dma), place_pe(ring->destination, NODE_pe_dma), REQUEST};
     uint64_t leave_ps = time_after(now_ps, model_delay_ps(ring, KB_RING_CREDIT, message->bytes));
-    message->full = false;
     control_send(&message->data.message, route_back(route_of(way)), leave_ps, credit_returned);
 }
 
@@ -302,7 +306,11 @@ void ipcq_send(struct token *token)
 {
     struct command *command = token->command;
     struct ring *ring = command_ring(command);
-    struct ipcq_message *message = ring_message(ring, ring->sent++);
+    struct ipcq_message *message = pool_reuse(&messages, sizeof *message);
+    uint64_t place = ring->sent++ % kb_attrs.pe_ipcq_slots;
+    ring->message[place] = message;
+    message->slot = ring->slot_of[place];
+    message->full = false;
     ring->credits--;
     message->ring = ring;
     message->token = token;
@@ -327,6 +335,7 @@ void ipcq_describe(const struct command *command, char *out, size_t room)
 
 void ipcq_reset(void)
 {
+    pool_release(&messages);
     memset(chains, 0, sizeof chains);
 }
 
