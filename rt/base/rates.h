@@ -31,7 +31,7 @@ static inline uint64_t quotient(uint64_t a, struct divisor d)
 
 static inline uint64_t rest(uint64_t a, struct divisor d)
 {
-    return a - quotient(a, d) * d.by;
+    return d.shift < 64 ? a & (d.by - 1) : a % d.by;
 }
 
 #endif

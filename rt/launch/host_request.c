@@ -87,14 +87,14 @@ static void read_reached(struct message *message)
 {
     struct leg *leg = leg_of(message);
     const struct range *range = &leaf_of(leg)->range;
-    struct served served = memory_read(range, now_ps);
-    data_send(&leg->data, route_back(message->route), payload_of(range->bytes), served.first_ps,
-              served.last_ps - served.first_ps, response_arrived);
+    const struct payload *payload = payload_of(range->bytes);
+    struct served served = memory_read(range, payload, now_ps);
+    data_send(&leg->data, route_back(message->route), payload, served.first_ps, served.last_ps - served.first_ps, response_arrived);
 }
 
 static void write_arrived(struct data_message *data, uint64_t head_ps, uint64_t delivered_ps)
 {
-    uint64_t done_ps = memory_write_done_ps(&leaf_of(leg_of_data(data))->range, head_ps, delivered_ps);
+    uint64_t done_ps = memory_write_done_ps(&leaf_of(leg_of_data(data))->range, data->payload, head_ps, delivered_ps);
     drained(data);
     control_send(&data->message, route_back(data->message.route), done_ps, leaf_answered);
 }

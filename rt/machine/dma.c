@@ -90,7 +90,7 @@ static void read_requested(struct message *message)
     struct transfer *transfer = transfer_of(message);
     struct data_message *data = &transfer->data;
     struct route *route = route_back(message->route);
-    struct served served = memory_read(&transfer->range, now_ps);
+    struct served served = memory_read(&transfer->range, data->payload, now_ps);
     observe_memory_served(transfer);
     if (transfer->token->transfer == transfer && transfer->token->parts == 1)
         data_answer(data, route, data->payload, served, read_delivered);
@@ -108,7 +108,7 @@ static void write_acknowledged(struct message *message)
 static void write_arrived(struct data_message *data, uint64_t head_ps, uint64_t delivered_ps)
 {
     struct transfer *transfer = container_of(data, struct transfer, data);
-    uint64_t done_ps = memory_write_done_ps(&transfer->range, head_ps, delivered_ps);
+    uint64_t done_ps = memory_write_done_ps(&transfer->range, data->payload, head_ps, delivered_ps);
     observe_memory_served(transfer);
     control_send(&data->message, route_back(data->message.route), done_ps, write_acknowledged);
 }

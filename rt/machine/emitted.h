@@ -44,10 +44,10 @@ void service_start(struct token *token);
 uint64_t scheduler_end_ps(const struct command *command, bool feeds, uint64_t tile);
 
 /* Serves a read that reaches its memory at t_ps: the response leaves at first_ps, and is supplied until last_ps. */
-struct served memory_read(const struct range *range, uint64_t t_ps);
+struct served memory_read(const struct range *range, const struct payload *payload, uint64_t t_ps);
 
 /* Serves a write whose head is handled at t_ps: the memory has taken all of it at last_ps, if it is delivered by then. */
-struct served memory_write(const struct range *range, uint64_t t_ps);
+struct served memory_write(const struct range *range, const struct payload *payload, uint64_t t_ps);
 
 /* ---- models of users (kb/impl.h); the runtime itself serves a part for which kb_has_model returns false */
 

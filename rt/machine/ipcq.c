@@ -281,7 +281,7 @@ static void message_arrived(struct data_message *data, uint64_t head_ps, uint64_
 {
     struct ipcq_message *message = container_of(data, struct ipcq_message, data);
     struct range range = slot_range(message->ring, message);
-    uint64_t done_ps = memory_write_done_ps(&range, head_ps, delivered_ps);
+    uint64_t done_ps = memory_write_done_ps(&range, data->payload, head_ps, delivered_ps);
     if (kb_attrs.pe_ipcq_buffer == BUFFER_TCM) {
         data_deliver(data, done_ps, slot_filled);
         return;

@@ -40,7 +40,7 @@ bool range_is_own_tcm(const struct range *range, const struct pe *pe)
 
 /* ---- HBM */
 
-/* Interleaving; channels of a slice; a piece of each of them; bytes of a row. */
+/* Interleaving; channels of a slice; a stripe: a piece of each of them; bytes of a row. */
 static struct divisor piece, pcs, stripe, row;
 
 void memory_init(void)
@@ -112,10 +112,36 @@ static inline void channel_serve(struct tally *tally, struct pseudo_channel *pc,
         tally->served.last_ps = pc->free_ps;
 }
 
-/* Whether a request is for whole stripes, so that its shares are the same for all pseudo channels. */
-static inline bool is_whole(uint64_t a, uint64_t n)
+/* Whether all pseudo channels of a slice are occupied until after first_ps, so that they serve nothing up to then. */
+static bool are_later(const struct pseudo_channel *channels, uint64_t first_ps)
 {
-    return stripe.shift < 64 ? !((a | n) & (stripe.by - 1)) : a % stripe.by == 0 && n % stripe.by == 0;
+    for (const struct pseudo_channel *pc = channels; pc < channels + pcs.by; pc++)
+        if (pc->free_ps <= first_ps)
+            return false;
+    return true;
+}
+
+static inline void count(uint32_t slice, uint64_t busy_ps, uint64_t wait_ps)
+{
+    kb_hbm[slice].busy_ps += busy_ps;
+    kb_hbm[slice].wait_ps += wait_ps;
+    stats.read_busy_ps[SPACE_HBM] += busy_ps;
+    stats.read_wait_ps[SPACE_HBM] += wait_ps;
+}
+
+/* Serves a request share by share. */
+static __attribute__((noinline)) struct served shares_serve(const struct range *range, uint64_t t_ps)
+{
+    uint64_t a = range->offset, n = range->bytes, first = quotient(a, piece), at = rest(first, pcs);
+    uint64_t touched = hbm_touches(a, n);
+    bool watched = is_observed(MOMENT_reserved);
+    struct pseudo_channel *channels = &kb_pseudo_channels[range->pe * pcs.by];
+    struct tally tally = {.served = {.first_ps = UINT64_MAX}};
+    for (uint64_t i = 0; i < touched; i++, at = at + 1 == pcs.by ? 0 : at + 1)
+        channel_serve(&tally, &channels[at], channel_share(a, n, i), t_ps, watched);
+    tally.served.in_order = are_later(channels, tally.served.first_ps);
+    count(range->pe, tally.busy_ps, tally.wait_ps);
+    return tally.served;
 }
 
 /* Whether all pseudo channels of a slice are in the same state. */
@@ -128,69 +154,36 @@ static inline bool are_level(const struct pseudo_channel *channels)
     return true;
 }
 
-/* Serves the same share by all pseudo channels of a slice. What one does, all that are level do. */
-static inline void stripes_serve(struct tally *tally, struct pseudo_channel *channels, struct share share, uint64_t t_ps,
-                                 bool watched)
+/* Serves a request. If it is for whole stripes, all shares are the same, and what one pseudo channel does, all that are
+ * level do. */
+static inline struct served hbm_serve(const struct range *range, const struct payload *payload, uint64_t t_ps)
 {
-    struct pseudo_channel *end = channels + pcs.by;
-    if (watched || !are_level(channels)) {
-        for (struct pseudo_channel *pc = channels; pc < end; pc++)
-            channel_serve(tally, pc, share, t_ps, watched);
-        return;
-    }
-    channel_serve(tally, channels, share, t_ps, false);
-    for (struct pseudo_channel *pc = channels + 1; pc < end; pc++)
-        *pc = *channels;
-    tally->busy_ps *= pcs.by;
-    tally->wait_ps *= pcs.by;
-}
-
-/* Whether all pseudo channels of a slice are occupied until after first_ps, so that they serve nothing up to then. */
-static inline bool are_later(const struct pseudo_channel *channels, uint64_t first_ps)
-{
-    for (const struct pseudo_channel *pc = channels; pc < channels + pcs.by; pc++)
-        if (pc->free_ps <= first_ps)
-            return false;
-    return true;
-}
-
-static inline struct served hbm_serve_made(uint32_t slice, uint64_t a, uint64_t n, uint64_t t_ps, bool watched)
-{
-    struct pseudo_channel *channels = &kb_pseudo_channels[slice * pcs.by];
+    struct pseudo_channel *channels = &kb_pseudo_channels[range->pe * pcs.by];
+    if (!payload->share_bytes || rest(range->offset, stripe) || is_observed(MOMENT_reserved) || !are_level(channels))
+        return shares_serve(range, t_ps);
+    uint64_t from = quotient(range->offset, pcs);
+    struct share share = {quotient(from, row), quotient(from + payload->share_bytes - 1, row), payload->share_bytes,
+                          payload->share_ps};
     struct tally tally = {.served = {.first_ps = UINT64_MAX}};
-    if (is_whole(a, n)) {
-        uint64_t from = quotient(a, pcs), each = quotient(n, pcs);
-        stripes_serve(&tally, channels, share_of(from, from + each - 1, each), t_ps, watched);
-    } else {
-        uint64_t first = quotient(a, piece), touched = quotient(a + n - 1, piece) - first + 1, at = rest(first, pcs);
-        for (uint64_t i = 0; i < touched && i < pcs.by; i++, at = at + 1 == pcs.by ? 0 : at + 1)
-            channel_serve(&tally, &channels[at], channel_share(a, n, i), t_ps, watched);
-    }
-    tally.served.in_order = are_later(channels, tally.served.first_ps);
-    kb_hbm[slice].busy_ps += tally.busy_ps;
-    kb_hbm[slice].wait_ps += tally.wait_ps;
-    stats.read_busy_ps[SPACE_HBM] += tally.busy_ps;
-    stats.read_wait_ps[SPACE_HBM] += tally.wait_ps;
+    channel_serve(&tally, channels, share, t_ps, false);
+    for (uint64_t i = 1; i < pcs.by; i++)
+        channels[i] = channels[0];
+    tally.served.in_order = tally.served.last_ps > tally.served.first_ps;
+    count(range->pe, tally.busy_ps * pcs.by, tally.wait_ps * pcs.by);
     return tally.served;
 }
 
-static struct served hbm_serve(uint32_t slice, uint64_t a, uint64_t n, uint64_t t_ps)
+struct served hbm_read(const struct range *range, const struct payload *payload, uint64_t t_ps)
 {
-    return is_observed(MOMENT_reserved) ? hbm_serve_made(slice, a, n, t_ps, true)
-                                        : hbm_serve_made(slice, a, n, t_ps, false);
-}
-
-struct served hbm_read(const struct range *range, uint64_t t_ps)
-{
-    struct served served = hbm_serve(range->pe, range->offset, range->bytes, t_ps);
+    struct served served = hbm_serve(range, payload, t_ps);
     served.first_ps = time_after(served.first_ps, kb_attrs.hbm_ctrl_access_ps);
     served.last_ps = time_after(served.last_ps, kb_attrs.hbm_ctrl_access_ps);
     return served;
 }
 
-struct served hbm_write(const struct range *range, uint64_t t_ps)
+struct served hbm_write(const struct range *range, const struct payload *payload, uint64_t t_ps)
 {
-    return hbm_serve(range->pe, range->offset, range->bytes, t_ps);
+    return hbm_serve(range, payload, t_ps);
 }
 
 /* ---- sram and TCM */
@@ -204,30 +197,30 @@ static struct served port_serve(uint64_t *free_ps, uint64_t t_ps, uint64_t bytes
     return (struct served){start, *free_ps, .in_order = length > 0};
 }
 
-struct served sram_read(const struct range *range, uint64_t t_ps)
+struct served sram_read(const struct range *range, const struct payload *payload, uint64_t t_ps)
 {
     return port_serve(&kb_sram[range->cube].read_free_ps, t_ps, range->bytes,
-                      payload_of(range->bytes)->sram_read_ps, SPACE_SRAM,
+                      payload->sram_read_ps, SPACE_SRAM,
                       false, range->cube);
 }
 
-struct served sram_write(const struct range *range, uint64_t t_ps)
+struct served sram_write(const struct range *range, const struct payload *payload, uint64_t t_ps)
 {
     return port_serve(&kb_sram[range->cube].write_free_ps, t_ps, range->bytes,
-                      payload_of(range->bytes)->sram_write_ps, SPACE_SRAM,
+                      payload->sram_write_ps, SPACE_SRAM,
                       true, range->cube);
 }
 
-struct served tcm_serve_read(const struct range *range, uint64_t t_ps)
+struct served tcm_serve_read(const struct range *range, const struct payload *payload, uint64_t t_ps)
 {
     return port_serve(&kb_pe[range->pe].tcm.read_free_ps, time_after(t_ps, kb_attrs.pe_tcm_overhead_ps), range->bytes,
-                      payload_of(range->bytes)->tcm_read_ps, SPACE_TCM, false, range->pe);
+                      payload->tcm_read_ps, SPACE_TCM, false, range->pe);
 }
 
-struct served tcm_serve_write(const struct range *range, uint64_t t_ps)
+struct served tcm_serve_write(const struct range *range, const struct payload *payload, uint64_t t_ps)
 {
     return port_serve(&kb_pe[range->pe].tcm.write_free_ps, time_after(t_ps, kb_attrs.pe_tcm_overhead_ps), range->bytes,
-                      payload_of(range->bytes)->tcm_write_ps, SPACE_TCM, true, range->pe);
+                      payload->tcm_write_ps, SPACE_TCM, true, range->pe);
 }
 
 /* ---- models of users */
@@ -267,8 +260,9 @@ struct served own_served(const char *model, enum space space, const struct kb_me
     return (struct served){said->first_ps, said->last_ps, .in_order = false};
 }
 
-uint64_t memory_write_done_ps(const struct range *range, uint64_t head_ps, uint64_t delivered_ps)
+uint64_t memory_write_done_ps(const struct range *range, const struct payload *payload, uint64_t head_ps,
+                              uint64_t delivered_ps)
 {
-    struct served served = memory_write(range, head_ps);
+    struct served served = memory_write(range, payload, head_ps);
     return served.last_ps > delivered_ps ? served.last_ps : delivered_ps;
 }

@@ -32,7 +32,8 @@ struct place range_place(const struct range *range);
 bool range_is_own_tcm(const struct range *range, const struct pe *pe);
 
 /* Serves a write whose head is handled at head_ps and which is delivered at delivered_ps. Returns when it is complete. */
-uint64_t memory_write_done_ps(const struct range *range, uint64_t head_ps, uint64_t delivered_ps);
+uint64_t memory_write_done_ps(const struct range *range, const struct payload *payload, uint64_t head_ps,
+                              uint64_t delivered_ps);
 
 /* Reads the attributes of memories, at the start of each run. */
 void memory_init(void);
@@ -50,14 +51,14 @@ struct hbm_rows {
 
 struct hbm_rows hbm_rows(uint64_t a, uint64_t n, uint64_t i);
 
-/* ---- built-in models: a request that reaches its memory at t_ps */
+/* ---- built-in models: a request that reaches its memory at t_ps. The payload is that of the range. */
 
-struct served hbm_read(const struct range *range, uint64_t t_ps);
-struct served hbm_write(const struct range *range, uint64_t t_ps);
-struct served sram_read(const struct range *range, uint64_t t_ps);
-struct served sram_write(const struct range *range, uint64_t t_ps);
-struct served tcm_serve_read(const struct range *range, uint64_t t_ps);
-struct served tcm_serve_write(const struct range *range, uint64_t t_ps);
+struct served hbm_read(const struct range *range, const struct payload *payload, uint64_t t_ps);
+struct served hbm_write(const struct range *range, const struct payload *payload, uint64_t t_ps);
+struct served sram_read(const struct range *range, const struct payload *payload, uint64_t t_ps);
+struct served sram_write(const struct range *range, const struct payload *payload, uint64_t t_ps);
+struct served tcm_serve_read(const struct range *range, const struct payload *payload, uint64_t t_ps);
+struct served tcm_serve_write(const struct range *range, const struct payload *payload, uint64_t t_ps);
 
 /* ---- models of users: own_ask makes the request for such a model; own_served takes its answer, and counts it in the
  * statistics. Ends the run with a message if no memory can serve a request as the answer says. */

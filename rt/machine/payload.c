@@ -20,6 +20,9 @@ static const struct payload *payload_add(const struct payload **chain, uint64_t 
                                 .sram_read_ps = move_ps(bytes, kb_attrs.sram_read_bw_bps),
                                 .sram_write_ps = move_ps(bytes, kb_attrs.sram_write_bw_bps),
                                 .next = *chain};
+    if (bytes % product(kb_attrs.hbm_ctrl_interleave_bytes, kb_attrs.hbm_ctrl_pcs) == 0)
+        payload->share_bytes = bytes / kb_attrs.hbm_ctrl_pcs;
+    payload->share_ps = move_ps(payload->share_bytes, kb_attrs.hbm_ctrl_pc_bw_bps);
 #define LINK(name, bw, latency) payload->link_ps[LINK_##name] = move_ps(bytes, kb_attrs.bw);
 #include "kb/links.def"
 #undef LINK

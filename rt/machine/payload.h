@@ -11,6 +11,7 @@ struct payload {
     uint64_t bytes;
     uint64_t link_ps[LINK_CLASSES];
     uint64_t tcm_read_ps, tcm_write_ps, sram_read_ps, sram_write_ps;
+    uint64_t share_bytes, share_ps;                     /* whole stripes of HBM: of each pseudo channel; else 0 */
     const struct payload *next;                         /* of the same hash */
 };
 
