@@ -186,7 +186,7 @@ def main():
         test_browser(session)
         test_end(session, program, before)
     finally:
-        session.process.kill()
+        session.process.terminate()
     done()
 
 

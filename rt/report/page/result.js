@@ -114,10 +114,14 @@ export function boundShare(run) {
     return of ? of.busiest_ps / (run.util.span_ps * of.busiest_servers) : run.bound_by.busy_permille / 1000;
 }
 
-// FLOP per second at peak: of the bench's dtype if it has one, else the largest of those it may have used.
+// FLOP per second at peak: of the bench's dtype if it has one, else of f16, else the largest.
 export function peakOf(run) {
-    const peaks = run.machine?.peak_flops ?? {}, dtype = run.params?.dtype;
-    if (peaks[dtype]) return {dtype, flops: peaks[dtype]};
-    const [name, flops] = Object.entries(peaks).sort((a, b) => b[1] - a[1])[0] ?? [];
-    return {dtype: name, flops: flops ?? 0};
+    const peaks = run.machine?.peak_flops ?? {}, largest = Object.entries(peaks).sort((a, b) => b[1] - a[1])[0]?.[0];
+    const dtype = [run.params?.dtype, "f16", largest].find((one) => peaks[one]);
+    return {dtype, flops: peaks[dtype] ?? 0};
 }
+
+// Whether a run ended as it should, with the results that it should have.
+export const isGood = (run) => !run.status && !run.interrupted && (run.launches ?? []).every((launch) => launch.status === "ok");
+
+export const counted = (n, what) => `${n.toLocaleString("en-US")} ${what}${n === 1 ? "" : "s"}`;

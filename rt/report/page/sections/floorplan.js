@@ -65,7 +65,8 @@ function portAt(layout, corner, node) {
             {x: at.x, y: corner.y + layout.cubeHeight + edge}, {x: corner.x - edge, y: at.y}][node.index];
 }
 
-const ioCpuAt = (layout, sip) => ({x: layout.sip(sip).x + layout.sipWidth / 2, y: layout.sip(sip).y + layout.top * 0.62});
+// Beside the name of the SIP.
+const ioCpuAt = (layout, sip) => ({x: layout.sip(sip).x + Math.max(layout.sipWidth / 2, Math.min(layout.gap + 82, layout.sipWidth - 34)), y: layout.sip(sip).y + layout.top * 0.62});
 
 // What is at a router beside it, as boxes in its cell, the PE first.
 function boxesAt(machine, row, col) {

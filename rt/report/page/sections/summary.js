@@ -2,7 +2,7 @@
 
 import {h, table} from "../dom.js";
 import {bytes, count, digits, percent, time, whole} from "../format.js";
-import {boundShare, peCount, peakOf, runName, utilShare} from "../result.js";
+import {boundShare, counted, isGood, peCount, peakOf, runName, utilShare} from "../result.js";
 import {section} from "../sections.js";
 
 function howItEnded(run) {
@@ -69,7 +69,7 @@ function facts(run) {
     for (const [name, given] of Object.entries(run.params ?? {})) add(`parameter ${name}`, String(given));
     if (run.seed !== undefined) add("seed", String(run.seed));
     if (machine) {
-        add("machine", `${machine.name}: ${whole(peCount(machine))} PEs in ${machine.sips * machine.cubes[0] * machine.cubes[1]} cubes, ${machine.sips} SIP${machine.sips > 1 ? "s" : ""}`);
+        add("machine", `${machine.name}: ${counted(peCount(machine), "PE")} in ${counted(machine.sips * machine.cubes[0] * machine.cubes[1], "cube")}, ${counted(machine.sips, "SIP")}`);
         add("topology", machine.topology);
         add("kbgen", machine.kbgen);
         if (machine.hbm_bps) add("HBM bandwidth", count(machine.hbm_bps, "B/s"));
@@ -81,13 +81,13 @@ function facts(run) {
     for (const note of run.notes ?? []) add("note", note);
     if (run.host) add("host", `${digits(run.host.seconds)} s, ${whole(run.host.events)} events`);
     if (run.file) add("file", run.file);
-    add("exit status", String(run.status ?? "-"));
+    if (run.status !== undefined) add("exit status", String(run.status));
     return rows;
 }
 
 export function head(run) {
     return [h("p", {class: "maker"}, "kbgen report"), h("h1", {}, runName(run), h("span", {class: "on"}, ` on ${run.system}`)),
-            h("p", {class: `verdict ${run.status ? "bad" : ""}`}, verdict(run)), keyFigures(run)];
+            h("p", {class: `verdict ${isGood(run) ? "" : "bad"}`}, verdict(run)), keyFigures(run)];
 }
 
 section({
