@@ -62,12 +62,12 @@ static struct event *run_take(struct event **rest)
     struct event *first = *rest, *last = first, *event = first->next;
     while (event) {
         struct event *next = event->next;
-        if (before(last, event)) {
-            last->next = event;
-            last = event;
-        } else if (before(event, first)) {
+        if (before(event, first)) {                     /* as it mostly is: events are put in at the head of their list */
             event->next = first;
             first = event;
+        } else if (before(last, event)) {
+            last->next = event;
+            last = event;
         } else {
             break;
         }
@@ -216,26 +216,17 @@ static void rung_follow(void)
 
 enum { FRONT = 24 };                                    /* room for instants */
 
-struct instant {
-    uint64_t t_ps;
-    struct event *events;
-};
-
 static struct {
-    struct instant *soonest;
     uint64_t last_ps;                                   /* it has all events up to this time */
     struct instant instants[1 + FRONT];                 /* the soonest one last; the first one ends searches */
-} front = {.soonest = front.instants, .last_ps = UINT64_MAX, .instants = {{.t_ps = UINT64_MAX}}};
+} front = {.last_ps = UINT64_MAX, .instants = {{.t_ps = UINT64_MAX}}};
 
-static bool front_is_empty(void)
-{
-    return front.soonest == front.instants;
-}
+struct instant *event_soonest = front.instants;
 
 static void front_add(struct event *event)
 {
     uint64_t t_ps = event->t_ps;
-    struct instant *at = front.soonest;
+    struct instant *at = event_soonest;
     while (at->t_ps < t_ps)
         at--;
     if (at->t_ps == t_ps && at > front.instants) {
@@ -243,7 +234,7 @@ static void front_add(struct event *event)
         at->events = event;
         return;
     }
-    for (at = ++front.soonest; at[-1].t_ps < t_ps; at--)
+    for (at = ++event_soonest; at[-1].t_ps < t_ps; at--)
         *at = at[-1];
     event->next = NULL;
     *at = (struct instant){t_ps, event};
@@ -251,13 +242,13 @@ static void front_add(struct event *event)
 
 static void front_remove(const struct event *event)
 {
-    struct instant *at = front.soonest;
+    struct instant *at = event_soonest;
     while (at->t_ps < event->t_ps)
         at--;
     list_remove(&at->events, event);
     if (!at->events && at > front.instants) {
-        memmove(at, at + 1, (size_t)(front.soonest - at) * sizeof *at);
-        front.soonest--;
+        memmove(at, at + 1, (size_t)(event_soonest - at) * sizeof *at);
+        event_soonest--;
     }
 }
 
@@ -266,7 +257,7 @@ __attribute__((noinline)) static void front_spill(void)
 {
     struct instant *last = &front.instants[FRONT / 2];
     if (!rung.words && !rung.top)
-        rung_begin(now_ps, 62 - (unsigned)__builtin_clzll((last->t_ps - front.soonest->t_ps) | 2));
+        rung_begin(now_ps, 62 - (unsigned)__builtin_clzll((last->t_ps - event_soonest->t_ps) | 2));
     front.last_ps = last->t_ps - 1;
     for (struct instant *at = &front.instants[1]; at <= last; at++)
         for (struct event *event = at->events, *next; event; event = next) {
@@ -274,7 +265,7 @@ __attribute__((noinline)) static void front_spill(void)
             later_add(event);
         }
     memmove(&front.instants[1], last + 1, (FRONT - FRONT / 2) * sizeof *last);
-    front.soonest -= FRONT / 2;
+    event_soonest -= FRONT / 2;
 }
 
 static void future_add(struct event *event)
@@ -284,12 +275,11 @@ static void future_add(struct event *event)
         return;
     }
     front_add(event);
-    if (front.soonest == &front.instants[FRONT])
+    if (event_soonest == &front.instants[FRONT])
         front_spill();
 }
 
-/* Moves the events of the first slot of the rung to the front, which is empty. Returns false if there are none. */
-__attribute__((noinline)) static bool front_refill(void)
+bool front_refill(void)
 {
     front.last_ps = UINT64_MAX;
     if (!rung.words) {
@@ -308,7 +298,7 @@ __attribute__((noinline)) static bool front_refill(void)
         future_add(events);
     }
     rung.refills++;
-    rung.instants += (uint64_t)(front.soonest - front.instants);
+    rung.instants += (uint64_t)(event_soonest - front.instants);
     if (front.last_ps < last_ps && rung.shift > 0)
         rung_begin(rung.start_ps + ((uint64_t)slot << rung.shift), rung.shift > NARROWER ? rung.shift - NARROWER : 0);
     return true;
@@ -346,16 +336,6 @@ _Noreturn void time_runs_out(void)
     run_failed("simulated time runs past 2^64 ps (213 days)");
 }
 
-bool event_next_instant(void)
-{
-    if (front_is_empty() && !front_refill())
-        return false;
-    now_ps = front.soonest->t_ps;
-    event_due = front.soonest->events;
-    front.soonest--;
-    return true;
-}
-
 /* ---- all events of later times */
 
 static bool of_kernel(const struct event *event)
@@ -367,13 +347,13 @@ static bool of_kernel(const struct event *event)
 static struct event *future_take(void)
 {
     struct event *all = NULL;
-    while (!front_is_empty() || front_refill()) {
-        for (struct event *event = front.soonest->events, *next; event; event = next) {
+    while (event_soonest->events || front_refill()) {
+        for (struct event *event = event_soonest->events, *next; event; event = next) {
             next = event->next;
             event->next = all;
             all = event;
         }
-        front.soonest--;
+        event_soonest--;
     }
     return all;
 }
@@ -416,7 +396,7 @@ void event_skip(uint64_t d_ps)
 
 void event_restart(uint64_t t_ps)
 {
-    assert(front_is_empty() && !rung.words && !rung.top);
+    assert(!event_soonest->events && !rung.words && !rung.top);
     now_ps = t_ps;
 }
 

@@ -82,11 +82,28 @@ static inline uint64_t reserve(uint64_t *free_ps, uint64_t at_ps, uint64_t lengt
     return start;
 }
 
-/* Moves time to the next instant. Returns false if nothing is due any more. */
-bool event_next_instant(void);
-
 /* The events of the next round, unsorted; NULL: there are none. Only the queue changes it. */
 extern struct event *event_due;
+
+/* The soonest of the instants in the front, an array that ends in it. It has no events if the front is empty; front_refill
+ * then moves there what is due later, and returns false if nothing is. Only the queue changes it. */
+extern struct instant {
+    uint64_t t_ps;
+    struct event *events;
+} *event_soonest;
+
+bool front_refill(void);
+
+/* Moves time to the next instant. Returns false if nothing is due any more. */
+static inline bool event_next_instant(void)
+{
+    if (!event_soonest->events && !front_refill())
+        return false;
+    now_ps = event_soonest->t_ps;
+    event_due = event_soonest->events;
+    event_soonest--;
+    return true;
+}
 
 /* Events of the model so far. Who carries one out in place, without the queue, counts it here. */
 extern uint64_t event_count;

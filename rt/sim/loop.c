@@ -255,26 +255,28 @@ static inline bool goes_on(void)
     return !loop.stopped;
 }
 
+static void round_passes(uint32_t *rounds)
+{
+    if (++*rounds == ROUNDS_MOST)
+        time_stands_still();
+}
+
 /* Runs the rounds of an instant, and the programs that its events wake. Returns false if the run was stopped. */
 static inline bool run_instant(void)
 {
-    for (uint32_t rounds = 0;;) {
-        while (event_due) {
-            if (!goes_on())
-                return false;
-            event_retire();
-            if (loop_issue.due)
-                loop_issue.step();
-            if (++rounds == ROUNDS_MOST)
-                time_stands_still();
-        }
+    for (uint32_t rounds = 0;; round_passes(&rounds)) {
+        if (!goes_on())
+            return false;
+        event_retire();
+        if (loop_issue.due)
+            loop_issue.step();
+        if (event_due)
+            continue;
         if (!programs.any_awake)
             break;
         programs_act();
         if (loop_issue.due)
             loop_issue.step();
-        if (!goes_on())
-            return false;
     }
     observe_instant_ends();
     phase_enter(PHASE_queue);
