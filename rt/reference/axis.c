@@ -15,6 +15,7 @@
 #include "datapass/math.h"
 #include "evaluator.h"
 #include "exponential.h"
+#include "kb/arith.h"
 #include "machine/tiling.h"
 #include "reference.h"
 #include "softmax.h"
@@ -354,28 +355,38 @@ static void check_matrix(struct call_site call, const struct gathered *g)
         misuse_of(call, "'%s' is to be a matrix", g->name);
 }
 
-/* A reference of the operand's elements: element i is the one at from(i). */
-static kb_ref moved(struct gathered *g, struct kb_dims dims, uint64_t (*from)(const struct gathered *g, uint64_t i))
+struct moving {
+    const struct gathered *from;
+    double *value;
+    float *error;                                       /* NULL: 0 */
+};
+
+static void move_run(const struct moving *m, uint64_t to, uint64_t from, uint64_t count)
 {
-    double *value = reference_alloc(g->elements, sizeof *value);
-    float *error = reference_errors(g->elements, g->error);
-    for (uint64_t i = 0; i < g->elements; i++) {
-        uint64_t at = from(g, i);
-        value[i] = g->value[at];
-        if (error)
-            error[i] = g->error[at];
-    }
-    struct reference *ref = reference_new(dims, g->dtype, value, error);
+    memcpy(m->value + to, m->from->value + from, count * sizeof *m->value);
+    if (m->error)
+        memcpy(m->error + to, m->from->error + from, count * sizeof *m->error);
+}
+
+/* A reference of the operand's elements, which `move` moves into some of its rows. */
+static kb_ref moved(struct gathered *g, struct kb_dims dims, void (*move)(uint64_t row, uint64_t rows, void *moving))
+{
+    struct moving moving = {g, reference_alloc(g->elements, sizeof *moving.value),
+                            reference_errors(g->elements, g->error)};
+    uint64_t columns = dims.size[dims.rank - 1];
+    reference_each_batch(g->elements / columns, columns, move, &moving);
+    struct reference *ref = reference_new(dims, g->dtype, moving.value, moving.error);
     ref->exact = g->exact;
     ref->stored = true;
     gathered_free(g);
     return reference_end(ref);
 }
 
-static uint64_t same_place(const struct gathered *g, uint64_t i)
+static void move_rows(uint64_t row, uint64_t rows, void *moving)
 {
-    (void)g;
-    return i;
+    const struct moving *m = moving;
+    uint64_t columns = m->from->dims.size[m->from->dims.rank - 1];
+    move_run(m, row * columns, row * columns, rows * columns);
 }
 
 kb_ref kb_ref_copy_at(struct kb_values from, const char *file, uint32_t line)
@@ -383,7 +394,7 @@ kb_ref kb_ref_copy_at(struct kb_values from, const char *file, uint32_t line)
     struct call_site call = {"kb_ref_copy", file, line};
     reference_begin(call);
     struct gathered g = gather(call, from);
-    return moved(&g, g.dims, same_place);
+    return moved(&g, g.dims, move_rows);
 }
 
 kb_ref kb_ref_exact_at(struct kb_values from, const char *file, uint32_t line)
@@ -393,14 +404,17 @@ kb_ref kb_ref_exact_at(struct kb_values from, const char *file, uint32_t line)
     struct gathered g = gather(call, from);
     g.exact = true;
     g.error = NULL;
-    return moved(&g, g.dims, same_place);
+    return moved(&g, g.dims, move_rows);
 }
 
 /* Block (j, i) for block (i, j). */
-static uint64_t exchanged_place(const struct gathered *g, uint64_t i)
+static void exchange_rows(uint64_t row, uint64_t rows, void *moving)
 {
-    uint64_t columns = g->dims.size[1], block = columns / g->dims.size[0], row = i / columns, column = i % columns;
-    return column / block * columns + row * block + column % block;
+    const struct moving *m = moving;
+    uint64_t blocks = m->from->dims.size[0], columns = m->from->dims.size[1], block = columns / blocks;
+    for (uint64_t i = row; i < row + rows; i++)
+        for (uint64_t j = 0; j < blocks; j++)
+            move_run(m, i * columns + j * block, j * columns + i * block, block);
 }
 
 kb_ref kb_ref_exchange_at(struct kb_values matrix, const char *file, uint32_t line)
@@ -413,15 +427,25 @@ kb_ref kb_ref_exchange_at(struct kb_values matrix, const char *file, uint32_t li
     if (columns % rows)
         misuse_of(call, "the %" PRIu64 " columns of '%s' are no blocks for its %" PRIu64 " rows", columns, from.name,
                   rows);
-    return moved(&from, from.dims, exchanged_place);
+    return moved(&from, from.dims, exchange_rows);
 }
 
-/* Row and column of the last two axes exchanged. */
-static uint64_t transposed_place(const struct gathered *g, uint64_t i)
+/* Row and column of the last two axes exchanged; a few rows of the result at a time, which are near in the operand. */
+static void transpose_rows(uint64_t row, uint64_t rows, void *moving)
 {
-    uint64_t rows = g->dims.size[g->dims.rank - 2], columns = g->dims.size[g->dims.rank - 1];
-    uint64_t inside = i % (rows * columns);
-    return i - inside + inside % rows * columns + inside / rows;
+    enum { NEAR = 8 };
+    const struct moving *m = moving;
+    uint64_t tall = m->from->dims.size[m->from->dims.rank - 2], wide = m->from->dims.size[m->from->dims.rank - 1];
+    for (uint64_t i = row, end; i < row + rows; i = end) {
+        uint64_t first = i / wide * tall * wide + i % wide;
+        end = kb_min(kb_min(i + NEAR, row + rows), (i / wide + 1) * wide);
+        for (uint64_t j = 0; j < tall; j++)
+            for (uint64_t k = 0; k < end - i; k++)
+                m->value[(i + k) * tall + j] = m->from->value[first + j * wide + k];
+        for (uint64_t j = 0; m->error && j < tall; j++)
+            for (uint64_t k = 0; k < end - i; k++)
+                m->error[(i + k) * tall + j] = m->from->error[first + j * wide + k];
+    }
 }
 
 kb_ref kb_ref_transpose_at(struct kb_values from, const char *file, uint32_t line)
@@ -434,7 +458,7 @@ kb_ref kb_ref_transpose_at(struct kb_values from, const char *file, uint32_t lin
         misuse_of(call, "'%s' has one axis", g.name);
     dims.size[dims.rank - 2] = g.dims.size[dims.rank - 1];
     dims.size[dims.rank - 1] = g.dims.size[dims.rank - 2];
-    return moved(&g, dims, transposed_place);
+    return moved(&g, dims, transpose_rows);
 }
 
 /* ---- reductions of the rows of a matrix */
@@ -461,7 +485,7 @@ static void join_row(struct column *c, uint16_t op, enum dtype dtype, double y, 
 {
     const struct evaluator *join = evaluator_of(op, RELATION_eq);
     double before = c->value;
-    c->value = join->value(c->value, y, 0);
+    c->value = op == OP_add ? c->value + y : join->value(c->value, y, 0);
     c->powers += error_power(y);
     if (op == OP_add)
         c->own += y_power;
@@ -479,20 +503,36 @@ static double column_power(const struct column *c, uint16_t op, enum dtype dtype
     return op == OP_mul ? c->own * error_power(c->value) : c->own;
 }
 
-/* Every partial result is rounded to the dtype of the rows, as a reduction by messages does. */
-static void reduce_floats(const struct gathered *from, uint16_t op, double *value, float *error)
+struct row_reduction {
+    const struct gathered *from;
+    uint16_t op;
+    double *value;
+    float *error;                                       /* NULL: 0 */
+};
+
+/* Some columns, a row after the other. Every partial result is rounded to the dtype of the rows, as a reduction by
+ * messages does. */
+static void reduce_columns(uint64_t first, uint64_t count, void *reduction)
 {
+    const struct row_reduction *r = reduction;
+    const struct gathered *from = r->from;
     uint64_t rows = from->dims.size[0], columns = from->dims.size[1];
-    for (uint64_t i = 0; i < columns; i++) {
-        struct column c = {from->value[i], gathered_power(from, i), error_power(from->value[i])};
-        if (op == OP_mul)
-            c.own = c.own > 0 ? c.own / c.powers : 0;
-        for (uint64_t row = 1; row < rows; row++)
-            join_row(&c, op, from->dtype, from->value[row * columns + i], gathered_power(from, row * columns + i));
-        value[i] = c.value;
-        if (error)
-            error[i] = (float)error_root(column_power(&c, op, from->dtype, (double)rows));
+    struct column *all = reference_alloc(count, sizeof *all);
+    for (uint64_t i = 0; i < count; i++) {
+        double value = from->value[first + i];
+        all[i] = (struct column){value, gathered_power(from, first + i), error_power(value)};
+        if (r->op == OP_mul)
+            all[i].own = all[i].own > 0 ? all[i].own / all[i].powers : 0;
     }
+    for (uint64_t row = 1; row < rows; row++)
+        for (uint64_t i = 0, at = row * columns + first; i < count; i++, at++)
+            join_row(&all[i], r->op, from->dtype, from->value[at], gathered_power(from, at));
+    for (uint64_t i = 0; i < count; i++) {
+        r->value[first + i] = all[i].value;
+        if (r->error)
+            r->error[first + i] = (float)error_root(column_power(&all[i], r->op, from->dtype, (double)rows));
+    }
+    free(all);
 }
 
 static void reduce_integers(const struct gathered *from, uint16_t op, double *value)
@@ -518,7 +558,8 @@ kb_ref kb_ref_reduce_at(struct kb_values matrix, const char *name, const char *f
     double *value = reference_alloc(columns, sizeof *value);
     float *error = reference_errors(columns, rounded);
     if (columns && floats)
-        reduce_floats(&from, op, value, error);
+        reference_each_batch(columns, kb_min(from.dims.size[0], 256), reduce_columns,
+                             &(struct row_reduction){&from, op, value, error});
     else if (columns)
         reduce_integers(&from, op, value);
     struct reference *ref = reference_new(dims, from.dtype, value, error);
