@@ -13,6 +13,7 @@ import sys
 from harness import BUILD, ROOT, SMALL, done, ok, read, run, scratch, simulator, skip, write
 
 LEVELS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_"
+GEMM = ("gemm", "m=512", "k=128", "n=256")
 DROPPED = ("commands", "pes", "responses")
 HOSTILE = "</script><img id=injected src=x onerror=alert(1)><!--"
 
@@ -38,6 +39,34 @@ def total(series, width_ps, servers):
         * series["full"] / 63 * width_ps * servers
 
 
+def services(trace, part):
+    """From when to when pe_gemm or another part of a PE served, by the trace, by PE."""
+    began, found = {}, {}
+    for line in trace.splitlines():
+        row = json.loads(line)
+        pe, _, node = row["node"].rpartition(".")
+        key = pe, row["cmd"], row["tile"], row["stage"]
+        if node == part and row["ev"] == "engine_start":
+            began[key] = row["t"]
+        elif node == part and row["ev"] == "engine_complete":
+            found.setdefault(pe, []).append((began.pop(key), row["t"]))
+    return found
+
+
+def wrong_frames(result, spans, name):
+    """Frames of a series whose level is not that of these spans of time of each PE, rounded."""
+    frames = result["activity"]["frames"]
+    series, width_ps = frames["series"][name], frames["width_ps"]
+    for pe, row in enumerate(series["row_of"]):
+        text = series["rows"][row].ljust(frames["count"], "0")
+        of = spans.get(f"sip0.cube{pe // 2}.pe{pe % 2}", [])
+        for frame in range(frames["count"]):
+            begin, end = frame * width_ps, (frame + 1) * width_ps
+            share = sum(max(0, min(end, till) - max(begin, since)) for since, till in of) / width_ps
+            if LEVELS.index(text[frame]) != (max(1, int(63 * share + 0.5)) if share else 0):
+                yield f"PE {pe}, frame {frame}: {text[frame]}, a share of {share}"
+
+
 def without_rows(result):
     """A result as a page has it."""
     result = dict(result)
@@ -48,9 +77,9 @@ def without_rows(result):
     return result
 
 
-def test_data(page, result):
+def test_data(program, page, result):
     policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)[1]
-    ok("unsafe" not in policy and "default-src 'none'" in policy and hashes(page, "style") <= set(re.split(r"[ ;]+", policy))
+    ok("unsafe" not in policy and "default-src 'none'" in policy and "connect-src 'none'" in policy and hashes(page, "style") <= set(re.split(r"[ ;]+", policy))
        and len(hashes(page, "script")) == 2 and hashes(page, "script") <= set(re.split(r"[ ;]+", policy)),
        "the policy of the page allows its own style and scripts, by their hashes, and nothing else", policy)
     text = re.sub(r"<(style|script|pre)\b.*?</\1>", "", page, flags=re.S)
@@ -68,6 +97,13 @@ def test_data(page, result):
     ok(not span, "the busy times of PEs add up to those of the summary", *span)
     ok(100 <= frames["count"] <= 150 and frames["count"] * frames["width_ps"] >= result["end_ps"] > (frames["count"] - 1) * frames["width_ps"],
        "there are 100 to 150 frames, which cover the run", frames["count"], frames["width_ps"], result["end_ps"])
+    trace = scratch("trace.jsonl")
+    run(program, "run", *GEMM, "--data", "off", "--trace", trace)
+    wrong = list(wrong_frames(result, services(read(trace), "pe_gemm"), "pe_gemm"))
+    ok(not wrong, "the frames of pe_gemm are those of the services in the trace, one by one", *wrong[:5])
+    kernels = {pe["id"]: [(pe["start_ps"], pe["end_ps"])] for pe in result["launches"][0]["pes"]}
+    wrong = list(wrong_frames(result, kernels, "kernel"))
+    ok(not wrong, "the frames of kernels are those of their times", *wrong[:5])
     timeline = result["activity"]["timeline"]
     ok(set("".join(timeline["rows"])) <= set("gmcwrf. ") and "g" in "".join(timeline["rows"]) and len(timeline["row_of"]) == 4,
        "the timeline has a row of known letters for each PE")
@@ -137,14 +173,14 @@ def test_browser(*pages):
 def main():
     program = simulator(SMALL, "small")
     paths = {}
-    for name, words in (("gemm", ("gemm", "m=512", "k=128", "n=256")), ("other", ("gemm", "m=512", "k=64", "n=256", "tile_k=32")),
+    for name, words in (("gemm", GEMM), ("other", ("gemm", "m=512", "k=64", "n=256", "tile_k=32")),
                         ("reduce", ("all_reduce", "size=8192"))):
         paths[name] = scratch(name + ".html"), scratch(name + ".json")
         ended = run(program, "run", *words, "--report", paths[name][0], "--json", paths[name][1])
         ok(ended.returncode == 0 and os.path.getsize(paths[name][0]) < 500_000, f"a report of {name} is written, below 500 kB", ended.said)
     page, result = read(paths["gemm"][0]), json.loads(read(paths["gemm"][1]))
-    test_data(page, result)
-    plain = run(program, "run", "gemm", "m=512", "k=128", "n=256", "--json", scratch("plain.json"))
+    test_data(program, page, result)
+    plain = run(program, "run", *GEMM, "--json", scratch("plain.json"))
     without = {key: part for key, part in result.items() if key not in ("machine", "activity", "host")}
     same = {key: part for key, part in json.loads(read(scratch("plain.json"))).items() if key != "host"}
     ok(plain.returncode == 0 and same == without, "--report changes nothing else of a result")

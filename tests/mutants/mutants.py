@@ -54,9 +54,9 @@ SUITES = {
     "rt/device": "device failures wrong_kernel wrong_compute kernels views races ops composites",
     "rt/host": "host npy list_info run refs points",
     "rt/reference": "refs wrong_compute ops exec composites",
-    "rt/report": "run profile list_info failures streams conformance",
+    "rt/report": "run profile list_info failures streams conformance page",
     "rt/timeline": "timeline",
-    "rt/cli": "run streams failures list_info oplog conformance points",
+    "rt/cli": "run streams failures list_info oplog conformance points web",
 }
 # Headers that unit tests of other rooms include as well.
 SHARED = {"machine/command", "machine/emitted", "machine/tiling", "base/dtype", "base/threads", "common/arena",
