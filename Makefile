@@ -77,8 +77,8 @@ sanitized: ## what they need, not run
 fuzz: all ## N random machines (100), drawn from SEED (1), against the model in tests/oracle
 	@BUILD=$(abspath $(B)) CC="$(CC)" tests/fuzz.t $(or $(N),100) $(or $(SEED),1)
 
-bench: all ## the goals of speed, measured, or those of ROW="NAME ..."; PAIRS=5, SHARED=../shared, JSON=FILE
-	@BUILD=$(abspath $(B)) CC="$(CC)" PAIRS=$(PAIRS) SHARED="$(SHARED)" JSON="$(JSON)" tests/bench/bench.py $(ROW)
+bench: all ## the goals of speed, measured, or those of ROW="NAME ..."; PAIRS=5, SHARED=../shared, JSON=FILE, HISTORY=1
+	@BUILD=$(abspath $(B)) CC="$(CC)" PAIRS=$(PAIRS) SHARED="$(SHARED)" JSON="$(JSON)" HISTORY=$(HISTORY) tests/bench/bench.py $(ROW)
 
 valgrind: ## small machines and the big one under valgrind
 	@$(MAKE) T=valgrind check

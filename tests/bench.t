@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 
-from harness import ROOT, folder, make, ok, read, scratch, suite, write
+from harness import ROOT, folder, make, ok, read, run, scratch, suite, write
 
 NOWHERE = "SHARED=" + scratch("nowhere")
 
@@ -68,4 +68,17 @@ def wrong_words():
     ok(ended.returncode == 2 and "bench: PAIRS is a number of pairs" in ended.stderr, "PAIRS=0 is refused", ended.said)
 
 
-suite(own_rows, without_peers, wrong_end, wrong_words)
+def the_history():
+    """Lines that are appended by `make bench HISTORY=1`, and a plot that is made from them."""
+    lines = [json.loads(line) for line in read(os.path.join(ROOT, "bench", "history.jsonl")).splitlines()]
+    wrong = [line for line in lines if sorted(line) != ["commit", "date", "figure", "row", "unit"]]
+    ok(lines and not wrong, "each line of bench/history.jsonl has commit, date, row, figure and unit", *wrong)
+    drawn = run(os.path.join(ROOT, "tests", "bench", "history.py"), "-")
+    ok(drawn.stdout == read(os.path.join(ROOT, "docs", "speed.svg")), "docs/speed.svg is the plot of bench/history.jsonl",
+       drawn.said[:400])
+    unknown = run(os.path.join(ROOT, "tests", "bench", "bench.py"), "none").stderr
+    names = sorted({line["row"] for line in lines if line["row"] not in unknown})
+    ok(not names, "each row of bench/history.jsonl is a row of the bench", *names)
+
+
+suite(own_rows, without_peers, wrong_end, wrong_words, the_history)

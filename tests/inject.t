@@ -10,6 +10,7 @@ import re
 from harness import ROOT, SAN, ok, read, run, scratch, small_machine, suite
 
 DEFECTS = 3 if SAN else 20
+ENDLESS_SEED = 0
 SEED = 2                                                # its share is that of many seeds: 99.4 %
 KINDS = {"skipped", "shifted", "k_tile", "swapped", "lost", "doubled", "changed", "shortened", "stale"}
 FATES = ("detected", "missed", "harmless", "not_run")
@@ -85,6 +86,13 @@ def between(program):
        ended.stdout, "a run that fails gets no defects", ended.said)
 
 
+def endless(program):
+    """The system ends a run of which nobody knows when it would end: after 2 s and ten times the time without a defect."""
+    ended, found, _ = inject(program, "patient", "--inject", "1", "--seed", ENDLESS_SEED)
+    ok(ended.returncode == 0 and [one["fate"] for one in found["defects"]] == ["detected"],
+       "a run that never ends with a defect is ended, and counts as detected", ended.said)
+
+
 def refused(program):
     for words, message in ((("--inject", "0"), "--inject 0: a whole number of defects from 1 to 1000000 is needed"),
                            (("--inject", "few"), "--inject few: a whole number of defects"),
@@ -97,7 +105,7 @@ def refused(program):
 
 def main():
     program = small_machine("inject", [os.path.join(ROOT, "tests", "kernels", name + ".c") for name in OWN])
-    for part in (library, missed, between, refused):
+    for part in (library, missed, between, endless, refused):
         part(program)
 
 

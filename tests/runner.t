@@ -106,6 +106,24 @@ def stop():
     remove(first)
 
 
+def beside():
+    """As many suites as run at a time wait for the one beside them, which waits until all of them have begun."""
+    count, names = min(8, max(2, os.cpu_count())), ["waiting"]
+    wait = "for i in $(seq 100); do {} && echo 'ok 1 - a' && break; sleep 0.1; done; echo 1..1\n"
+    arrived = os.path.join(folder("arrived"), "")
+    script(os.path.join(TREE, "tests", "waiting.t"), "# It mostly waits.\n" + wait.format(
+        f'test "$(ls {arrived} | wc -l)" -ge {count} && touch {arrived}all'))
+    for number in range(count):
+        names.append(f"busy{number}")
+        script(os.path.join(TREE, "tests", names[-1] + ".t"),
+               f"touch {arrived}{number}\n" + wait.format(f"test -e {arrived}all"))
+    ran = tests_run(*names)
+    ok(ran.stdout.endswith(f"\n{count + 1} passed, 0 failed\n"),
+       "a suite that mostly waits runs beside as many others as run at a time", ran.said)
+    for name in names:
+        remove(os.path.join(TREE, "tests", name + ".t"))
+
+
 def leaves():
     scratch = os.path.join(BUILD, "tests")
     tests_run("good", "bad")
@@ -136,6 +154,7 @@ for name, text in SUITES.items():
 write(os.path.join(TREE, "tests", "no_program.t"), "#!/nowhere\n")
 os.chmod(os.path.join(TREE, "tests", "no_program.t"), 0o755)
 counts()
+beside()
 stop()
 sanitized()
 leaves()

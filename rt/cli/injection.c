@@ -297,7 +297,7 @@ static bool rehearse(void)
 /* The system ends a run that takes far more CPU time than the one without a defect: it may never end by itself. */
 static void limit_time(void)
 {
-    rlim_t seconds = (rlim_t)(10 + 10 * injection.rehearsal_seconds);
+    rlim_t seconds = (rlim_t)(2 + 10 * injection.rehearsal_seconds);
     if (setrlimit(RLIMIT_CPU, &(struct rlimit){seconds, seconds + 1}))
         die("setrlimit:");
 }

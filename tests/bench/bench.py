@@ -2,8 +2,8 @@
 """bench.py [ROW ...]: the goals of speed, measured: a row each, or those named, by name or by a part of it.
 
 A row is a ratio of two things that are run in turn, pinned to one core: CPU time, user and system, of whole processes,
-and the median of the pairs' ratios. In the environment: PAIRS (5), JSON=FILE for a copy that machines read, SHARED
-(../shared, the folder that has peers/), and what setting.py names.
+and the median of the pairs' ratios. In the environment: PAIRS (5), JSON=FILE for a copy that machines read, HISTORY=1 to
+append the rows to bench/history.jsonl, SHARED (../shared, the folder that has peers/), and what setting.py names.
 
 Exit status 0 when all rows could be measured and simulated ends are equal, 1 when not, 2 when no row has a name.
 How long anything took is never an error.
@@ -17,6 +17,7 @@ import textwrap
 
 import build_time
 import data_pass
+import history
 import itself
 import memory
 import peers
@@ -24,11 +25,12 @@ import skipping
 from setting import CC, CORE, PEERS, ROOT, Broken, EndsDiffer, NotMeasured, Setting
 
 ROWS = [row for rows in (peers, itself, skipping, build_time, memory, data_pass) for row in rows.ROWS]
-FORM = "{:16} {:>12} {:>10}  {:6}  {}"
-DETAIL_AT, WIDTH = 50, 120
+FORM = "{:18} {:>12} {:>10}  {:6} {:5}  {}"
+DETAIL_AT, WIDTH = 58, 120
 METHOD = """\
 Medians of {pairs} pairs, A, B, A, B, on core {core}: CPU time of whole processes, for each stage service. A peer runs
-the given input, ours the same launch again and again for about a second; simulated ends are held against each other."""
+the given input, ours the same launch again and again for about a second; simulated ends are held against each other.
+Rows marked `skips` are made by fast-forward: what repeats itself is computed, not simulated."""
 
 
 def chosen(words):
@@ -93,7 +95,7 @@ def host():
 
 def measured(row, setting):
     """(the row as it stands in the JSON file, whether it could be measured and ends are equal)"""
-    values = {"row": row.name, "goal": row.goal, "measured": None, "met": None}
+    values = {"row": row.name, "goal": row.goal, "measured": None, "met": None, "skips": row.skips}
     try:
         result = row.measure(setting)
         return values | {"measured": result.measured, "met": result.met, "detail": result.detail} | result.figures, True
@@ -108,7 +110,7 @@ def measured(row, setting):
 def show(values):
     met = {True: "met", False: "missed", None: "-"}[values["met"]]
     detail = textwrap.wrap(values["detail"], WIDTH - DETAIL_AT) or [""]
-    print(FORM.format(values["row"], values["measured"], values["goal"], met, detail[0]))
+    print(FORM.format(values["row"], values["measured"], values["goal"], met, "skips" if values["skips"] else "", detail[0]))
     for line in detail[1:]:
         print(" " * DETAIL_AT + line)
     sys.stdout.flush()
@@ -118,7 +120,7 @@ def head(about, count):
     print(f"{about['cpu']}, {about['cores']} cores, load {about['load_at_start']}; {about['compiler']}; "
           f"commit {about['commit']}")
     print(METHOD.format(pairs=count, core=CORE))
-    print(FORM.format("row", "measured", "goal", "", "detail"), flush=True)
+    print(FORM.format("row", "measured", "goal", "", "", "detail"), flush=True)
 
 
 def without_peers(rows):
@@ -128,7 +130,7 @@ def without_peers(rows):
 
 
 def main():
-    rows, count, copy = chosen(sys.argv[1:]), pairs(), copy_path()
+    rows, count, copy, keeps = chosen(sys.argv[1:]), pairs(), copy_path(), history.is_wanted()
     os.environ.pop("KBGEN_CACHE", None)             # so that what kbgen keeps is in the folder where it runs
     if any(row.needs_peers for row in rows) and not os.path.isdir(PEERS):
         rows = without_peers(rows)
@@ -145,6 +147,8 @@ def main():
     print(f"load at the end {about['load_at_end']}")
     if copy:
         write_copy(copy, {"host": about, "pairs": count, "rows": table})
+    if keeps:
+        history.append(table)
     return 0 if good else 1
 
 

@@ -20,7 +20,7 @@ MACHINES = {1: "sips: 1 }\nsip: { cubes: { rows: 1, cols: 1 } }\ncube: { memory_
 TILE = 64
 GRIDS = {1: (1, 1), 8: (4, 2), 128: (16, 8), 4096: (64, 64)}            # the blocks of a product on so many PEs
 PRODUCTS = ((4096, 4096, 4096), (8192, 8192, 8192), (16384, 2048, 8192))        # m, k, n
-SHORT_COMMANDS = 200
+SHORT_COMMANDS = {1: 200, 128: 200, 4096: 10}                            # of each PE
 
 
 def machine(setting, pes, more=""):
@@ -57,14 +57,14 @@ def composites(pes):
     return steps
 
 
-def short_commands():
+def short_commands(pes):
     """As a kernel gives them, again and again: {name: steps}."""
     there, here = {"space": "hbm", "offset": 0}, 1 << 21
     load = {"do": "load", "from": there, "to": here, "bytes": 1 << 14}
     store = {"do": "store", "from": here, "to": there, "bytes": 1 << 14}
     product = {"do": "gemm", "m": 64, "k": 64, "n": 64, "dtype": "f16"}
-    return {"load, gemm, store": [load, product, store] * SHORT_COMMANDS,
-            "gemms of 128 x 128 x 128": [gemm(128, 128, 128)] * SHORT_COMMANDS}
+    return {"load, gemm, store": [load, product, store] * SHORT_COMMANDS[pes],
+            "gemms of 128 x 128 x 128": [gemm(128, 128, 128)] * SHORT_COMMANDS[pes]}
 
 
 def gemm_services(m, k, n):

@@ -9,6 +9,7 @@ from measure import cpu_s, in_turn, median, ratio
 from row import Result, Row, duration, times
 from setting import HERE, ROOT, EndsDiffer, NotMeasured, write
 
+DELAYS, FEW_DELAYS = 20000, 100
 SHAPE = (512, 256, 256)                 # of each PE's GEMM: few tiles, where each event is simulated
 LONG_SHAPE = (16384, 512, 512)          # long enough that a launch's start does not count
 BENCH = ("m=2048", "k=512", "n=2048", "tile_m=16", "tile_k=32", "tile_n=16")       # many tiles, little to compute
@@ -146,11 +147,16 @@ def races(setting):
                   {"ratio": cost, "on": all_on, "off": all_off, "worst": worst, "worst_bench": bench})
 
 
-def library(setting, goal, *options):
-    """All benches of the library, one after the other, as a user runs them: at their defaults on ref_sip."""
+def library_benches(setting):
+    """A simulator of ref_sip, and the names of the library's benches."""
     program = setting.simulator(os.path.join(ROOT, "topologies", "ref_sip.yaml"))
     listed = subprocess.run([program, "list"], capture_output=True, text=True, check=True).stdout
-    benches = re.findall(r"^(\w+): .*\(kernels/", listed, re.MULTILINE)
+    return program, re.findall(r"^(\w+): .*\(kernels/", listed, re.MULTILINE)
+
+
+def library(setting, goal, *options):
+    """All benches of the library, one after the other, as a user runs them: at their defaults on ref_sip."""
+    program, benches = library_benches(setting)
     runs, = in_turn(setting.pairs, lambda: {bench: cpu_s(program, "run", bench, *options) for bench in benches})
     seconds = [sum(run.values()) for run in runs]
     most, bench = max((median([run[bench] for run in runs]), bench) for bench in benches)
@@ -160,8 +166,38 @@ def library(setting, goal, *options):
                   {"seconds": seconds, "benches": {name: median([run[name] for run in runs]) for name in benches}})
 
 
-ROWS = [Row("scale", "<= 1.5x", scale), Row("irregular-scale", "-", irregular_scale), Row("oplog", "<= 1.3x", oplog),
-        Row("oplog-file", "<= 1.3x", oplog_file), Row("trace", "-", trace), Row("timeline", "<= 3x", timeline), Row("races", "<= 1.5x", races),
+def library_events(setting):
+    """Events for each second of CPU time of all benches of the library together."""
+    program, benches = library_benches(setting)
+    path = setting.path("run.json")
+
+    def rate():
+        events = seconds = 0
+        for bench in benches:
+            seconds += cpu_s(program, "run", bench, "--data", "off", "--json", path)
+            with open(path, encoding="utf-8") as file:
+                events += json.load(file)["host"]["events"]
+        return events / seconds
+
+    rates, = in_turn(setting.pairs, rate)
+    return Result(f"{median(rates) / 1e6:.3g} M/s", median(rates) >= 7e6, f"events of {len(benches)} benches --data off on "
+                  "ref_sip at their defaults, for each CPU second of the whole processes", {"events_per_s": rates})
+
+
+def resumption(setting):
+    """The difference between many delays and few is what each takes: one event, one resumption, one suspension."""
+    program = setting.simulator(os.path.join(ROOT, "topologies", "ref_sip.yaml"), "-k", os.path.join(HERE, "delays.c"))
+    many, few = in_turn(setting.pairs, *(lambda count=count: cpu_s(program, "run", "delays", f"count={count}")
+                                         for count in (FEW_DELAYS + DELAYS, FEW_DELAYS)))
+    each = median(a - b for a, b in zip(many, few)) / DELAYS / 128
+    return Result(duration(each), None, f"for each of {DELAYS} delays of 128 kernels on ref_sip: an "
+                  "event, a resumption and a suspension", {"each": each, "many": many, "few": few})
+
+
+ROWS = [Row("scale", "<= 1.5x", scale, skips=True), Row("irregular-scale", "-", irregular_scale),
+        Row("oplog", "<= 1.3x", oplog), Row("oplog-file", "<= 1.3x", oplog_file), Row("trace", "-", trace), Row("timeline", "<= 3x", timeline),
+        Row("races", "<= 1.5x", races),
         Row("kernels", "-", kernels),
         Row("library-timing", "<= 0.9 s", lambda setting: library(setting, 0.9, "--data", "off")),
+        Row("library-events", ">= 7 M/s", library_events), Row("resumption", "-", resumption),
         Row("library-data", "<= 63 s", lambda setting: library(setting, 63))]

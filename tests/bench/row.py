@@ -17,6 +17,7 @@ class Row:
     goal: str                                       # "-" for none
     measure: Callable                               # Setting -> Result
     needs_peers: bool = False
+    skips: bool = False                             # fast-forward makes it: most events are computed, not simulated
 
     def answers_to(self, word):
         return word == self.name or word in self.name.split("-")

@@ -58,9 +58,10 @@ def replays(setting, pes, streams):
             for title, steps in streams.items()]
 
 
-ROWS = [Row("skipped-library", "-", lambda setting: compare(setting, benches(setting, True))),
-        Row("skipped-guide", "-", lambda setting: compare(setting, guide(setting)))] + [
-    Row(f"skipped-whole-{pes}", "-", lambda setting, pes=pes: compare(setting, replays(setting, pes, composites(pes))))
-    for pes in (1, 8, 128, 4096)] + [
-    Row(f"skipped-short-{pes}", "-", lambda setting, pes=pes: compare(setting, replays(setting, pes, short_commands())))
-    for pes in (1, 128, 4096)]
+def row(name, runs):
+    return Row(f"skipped-{name}", "-", lambda setting: compare(setting, runs(setting)), skips=True)
+
+
+ROWS = [row("library", lambda setting: benches(setting, True)), row("guide", guide)] + [
+    row(f"whole-{pes}", lambda setting, pes=pes: replays(setting, pes, composites(pes))) for pes in (1, 8, 128, 4096)] + [
+    row(f"short-{pes}", lambda setting, pes=pes: replays(setting, pes, short_commands(pes))) for pes in (1, 128, 4096)]

@@ -63,3 +63,15 @@ KB_BENCH(chain, "products of products", KB_BOOL(peek, false, "look at results in
     kb_expect_close(ab, kb_ref_gemm(half, b));
     kb_launch(once, right.pes, &(struct chain_args){x, z, y});
 }
+
+/* A defect that changes the result makes it wait without end. */
+KB_BENCH(patient, "waits until its result is right")
+{
+    struct kb_place place = kb_on(KB_HBM, kb_pes("sip0.cube0.pe0"));
+    kb_tensor a = matrix("a", place), b = matrix("b", place), c = matrix("c", place);
+    kb_fill(a, 1);
+    kb_fill(b, 0.5);
+    kb_wait(kb_launch(once, place.pes, &(struct chain_args){a, b, c}));
+    while (kb_peek(c, 0) != 0.5 * N)
+        ;
+}
