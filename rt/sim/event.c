@@ -288,7 +288,8 @@ bool front_refill(void)
         rung_follow();
     }
     unsigned slot = first_slot();
-    uint64_t last_ps = rung.start_ps + ((slot + UINT64_C(1)) << rung.shift) - 1;
+    uint64_t first_ps = rung.start_ps + ((uint64_t)slot << rung.shift);
+    uint64_t last_ps = first_ps + (UINT64_C(1) << rung.shift) - 1;
     struct event *events = rung.slots[slot];
     slot_emptied(slot);
     if (rung.words || rung.top)                         /* otherwise last_ps may have wrapped */
@@ -300,7 +301,7 @@ bool front_refill(void)
     rung.refills++;
     rung.instants += (uint64_t)(event_soonest - front.instants);
     if (front.last_ps < last_ps && rung.shift > 0)
-        rung_begin(rung.start_ps + ((uint64_t)slot << rung.shift), rung.shift > NARROWER ? rung.shift - NARROWER : 0);
+        rung_begin(first_ps, rung.shift > NARROWER ? rung.shift - NARROWER : 0);
     return true;
 }
 
