@@ -18,9 +18,9 @@
     {'W', "waves", "FILE",                                                                                             \
      "write engines and links busy, queue depths and credits as a VCD file for\n"                                       \
      "GTKWave; FILE.gz is compressed"},                                                                                \
-    {'B', "timeline-from", "TIME", "timeline and waves begin at this simulated time, such as 10 us"},                  \
-    {'C', "timeline-to", "TIME", "and end at this one"},                                                               \
-    {'G', "timeline-pes", "GLOB", "show only PEs of these names, such as 'sip0.cube0.*', and what they cause"},         \
+    {'B', "timeline-from", "T", "timeline and waves begin at this simulated time, such as 10 us"},                     \
+    {'C', "timeline-to", "T", "and end at this one"},                                                                  \
+    {'G', "timeline-pes", "GLOB", "show only PEs of these names, such as 'sip0.cube0.*', and what they cause"},        \
     {'N', "timeline-slices", "N", "a timeline has up to N slices (2000000)"},                                          \
     {'S', "stats", "FILE", "write what each node, link, memory channel and engine served, was busy and waited\n"       \
                            "for, as JSON; - is standard output"},                                                      \

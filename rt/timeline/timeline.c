@@ -57,7 +57,7 @@ struct ring_tracks {
 struct pe_tracks {
     bool hidden;
     uint32_t track, name;                               /* its full name as the name of slices */
-    struct lane kernels, commands, scheduler, feeder, tcm[2];
+    struct lane kernels, commands, scheduler, feeder;
     struct lane *servers;
     uint32_t tcm_counter, depth[STAGES];                /* signals + 1; 0: not made yet */
     uint64_t kernel_bytes;                              /* of the TCM, that its kernel has allocated */
@@ -253,6 +253,77 @@ static uint64_t message_flow(struct cause send)
     return flow_of(FLOW_MESSAGE, send.kernel, send.number, 0);
 }
 
+/* ---- counters */
+
+/* Changes a counter of a PE, which is made if it is not there yet. */
+static void count(uint32_t *signal, const struct pe *pe, const char *name, uint32_t rank, bool bytes, uint64_t t_ps,
+                  int64_t delta)
+{
+    if (!*signal) {
+        *signal = signals_add(&timeline.signals) + 1;
+        struct counter counter = {perfetto_counter(pe_track(pe), name, rank, bytes), 0};
+        *array_add(&timeline.counters) = counter;
+    }
+    signals_change(&timeline.signals, *signal - 1, t_ps, delta);
+}
+
+static void link_count_change(enum link_class class, uint64_t t_ps, int64_t delta)
+{
+    static const char *const names[LINK_CLASSES] = {
+#define LINK(name, bw, latency) "bytes in flight: " #name,
+#include "kb/links.def"
+#undef LINK
+    };
+    if (!timeline.in_flight[class]) {
+        timeline.in_flight[class] = signals_add(&timeline.signals) + 1;
+        struct counter counter = {perfetto_counter(timeline.root, names[class], 1 + class, true), 0};
+        *array_add(&timeline.counters) = counter;
+    }
+    signals_change(&timeline.signals, timeline.in_flight[class] - 1, t_ps, delta);
+}
+
+/* The values with which the window begins. */
+static void counters_begin(void)
+{
+    if (timeline.window_begun)
+        return;
+    timeline.window_begun = true;
+    for (size_t i = 0; i < timeline.counters.count; i++)
+        if (timeline.counters.at[i].before)
+            perfetto_count(timeline.counters.at[i].track, window.from_ps, timeline.counters.at[i].before);
+}
+
+static void counter_told(uint32_t number, uint64_t t_ps, int64_t value)
+{
+    struct counter *counter = &timeline.counters.at[number];
+    if (t_ps < window.from_ps)
+        counter->before = value;
+    if (t_ps < window.from_ps || t_ps > window.to_ps || timeline.left_out.rest)
+        return;
+    counters_begin();
+    perfetto_count(counter->track, t_ps, value);
+}
+
+static void kernel_bytes_look(const struct pe *pe)
+{
+    struct pe_tracks *tracks = pe_tracks(pe);
+    uint64_t bytes = allocator_kernel_bytes(memory_tcm(pe_number(pe))), before = tracks->kernel_bytes;
+    tracks->acted = false;
+    tracks->kernel_bytes = bytes;
+    if (bytes != before)
+        count(&tracks->tcm_counter, pe, "TCM in use", RANK_COUNTERS, true, now_ps, (int64_t)(bytes - before));
+}
+
+static void instant_ends(void)
+{
+    unsigned before = phase_enter(PHASE_trace);
+    for (size_t i = 0; i < timeline.acted.count; i++)
+        kernel_bytes_look(timeline.acted.at[i]);
+    timeline.acted.count = 0;
+    signals_instant_ends(&timeline.signals);
+    phase_leave(before);
+}
+
 /* ---- kernels */
 
 static struct frame *frame_of(const struct tl *tl)
@@ -282,7 +353,7 @@ static void call_open(struct frame *frame)
     perfetto_at(perfetto_source(frame->call.file, frame->call.line));
 }
 
-/* Begins a slice within a call, which the caller ends; false: it is not shown. */
+/* Begins a slice within a call, which the caller ends. Returns false if it is not shown. */
 static bool part_begins(struct frame *frame, uint32_t name, uint64_t begin_ps, uint64_t end_ps)
 {
     if (!takes(begin_ps, end_ps))
@@ -421,9 +492,6 @@ static void wait_ends(const struct tl *tl, const struct command *command)
 }
 
 /* ---- commands */
-
-static void count(uint32_t *signal, const struct pe *pe, const char *name, uint32_t rank, bool bytes, uint64_t t_ps,
-                  int64_t delta);
 
 static void command_arguments(const struct command *command)
 {
@@ -653,77 +721,6 @@ static void service_ends(const struct token *token)
     if (!tracks->hidden && token->block_bytes)
         count(&tracks->tcm_counter, command->pe, "TCM in use", RANK_COUNTERS, true, now_ps,
               -(int64_t)token->block_bytes);
-}
-
-/* ---- counters */
-
-/* Changes a counter of a PE, which is made if it is not there yet. */
-static void count(uint32_t *signal, const struct pe *pe, const char *name, uint32_t rank, bool bytes, uint64_t t_ps,
-                  int64_t delta)
-{
-    if (!*signal) {
-        *signal = signals_add(&timeline.signals) + 1;
-        struct counter counter = {perfetto_counter(pe_track(pe), name, rank, bytes), 0};
-        *array_add(&timeline.counters) = counter;
-    }
-    signals_change(&timeline.signals, *signal - 1, t_ps, delta);
-}
-
-static void link_count_change(enum link_class class, uint64_t t_ps, int64_t delta)
-{
-    static const char *const names[LINK_CLASSES] = {
-#define LINK(name, bw, latency) "bytes in flight: " #name,
-#include "kb/links.def"
-#undef LINK
-    };
-    if (!timeline.in_flight[class]) {
-        timeline.in_flight[class] = signals_add(&timeline.signals) + 1;
-        struct counter counter = {perfetto_counter(timeline.root, names[class], 1 + class, true), 0};
-        *array_add(&timeline.counters) = counter;
-    }
-    signals_change(&timeline.signals, timeline.in_flight[class] - 1, t_ps, delta);
-}
-
-/* The values with which the window begins. */
-static void counters_begin(void)
-{
-    if (timeline.window_begun)
-        return;
-    timeline.window_begun = true;
-    for (size_t i = 0; i < timeline.counters.count; i++)
-        if (timeline.counters.at[i].before)
-            perfetto_count(timeline.counters.at[i].track, window.from_ps, timeline.counters.at[i].before);
-}
-
-static void counter_told(uint32_t number, uint64_t t_ps, int64_t value)
-{
-    struct counter *counter = &timeline.counters.at[number];
-    if (t_ps < window.from_ps)
-        counter->before = value;
-    if (t_ps < window.from_ps || t_ps > window.to_ps || timeline.left_out.rest)
-        return;
-    counters_begin();
-    perfetto_count(counter->track, t_ps, value);
-}
-
-static void kernel_bytes_look(const struct pe *pe)
-{
-    struct pe_tracks *tracks = pe_tracks(pe);
-    uint64_t bytes = allocator_kernel_bytes(memory_tcm(pe_number(pe))), before = tracks->kernel_bytes;
-    tracks->acted = false;
-    tracks->kernel_bytes = bytes;
-    if (bytes != before)
-        count(&tracks->tcm_counter, pe, "TCM in use", RANK_COUNTERS, true, now_ps, (int64_t)(bytes - before));
-}
-
-static void instant_ends(void)
-{
-    unsigned before = phase_enter(PHASE_trace);
-    for (size_t i = 0; i < timeline.acted.count; i++)
-        kernel_bytes_look(timeline.acted.at[i]);
-    timeline.acted.count = 0;
-    signals_instant_ends(&timeline.signals);
-    phase_leave(before);
 }
 
 /* ---- links and memories */
