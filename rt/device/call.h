@@ -83,7 +83,10 @@ void call_wait(const struct call *call, tl_handle handle);
 struct op_ref *call_record(const struct call *call, struct op *op);
 
 /* Submits a command, after pe_cpu's overhead. `op` is its effect on data, which is recorded at this instant, of a
- * receive at its completion. NULL: it has no effect. Nor has one that the kernel keeps out of the op log. */
+ * receive at its completion. NULL: it has no effect. Nor has one that the kernel keeps out of the op log.
+ *
+ * Both are copied before other kernels run, so they may be static: on the stacks of many kernels such large structures
+ * do not fit a cache. */
 tl_handle call_submit(const struct call *call, struct request *ask, struct op *op);
 
 /* The same with an effect that call_record has recorded. NULL: it has no effect. */

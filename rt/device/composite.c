@@ -308,9 +308,10 @@ static tl_handle submit_gemm(const struct call *call, const struct tl_composite 
     struct gemm_epilogue epilogues[TL_EPILOGUES];
     struct epilogue timed_epilogues[TL_EPILOGUES];
     set_epilogues(call, ask, epilogues, timed_epilogues);
-    struct op op = {.kind = OPKIND_gemm, .name = gemm_name(ask->a.dtype),
-                    .gemm = {.tile_m = ask->tile[0], .tile_k = ask->tile[1], .tile_n = ask->tile[2],
-                             .epilogue = epilogues, .epilogues = ask->epilogues}};
+    static struct op op;
+    op = (struct op){.kind = OPKIND_gemm, .name = gemm_name(ask->a.dtype),
+                     .gemm = {.tile_m = ask->tile[0], .tile_k = ask->tile[1], .tile_n = ask->tile[2],
+                              .epilogue = epilogues, .epilogues = ask->epilogues}};
     struct gemm *g = &op.gemm;
     g->a = matrix_view(call, &a);
     g->b = matrix_view(call, &b);
@@ -324,13 +325,14 @@ static tl_handle submit_gemm(const struct call *call, const struct tl_composite 
     for (uint32_t i = 0; i < g->epilogues; i++)
         if (epilogues[i].has_operand && view_overlap(&g->c, &epilogues[i].operand))
             call_error(call, "c overlaps the operand of an epilogue");
-    struct request timed = {.kind = COMMAND_gemm_tiles, .dtype = ask->a.dtype, .out_dtype = ask->c.dtype,
-                            .pinned = {ask->pin_a, ask->pin_b}, .address = {ask->a.addr, ask->b.addr, ask->c.addr},
-                            .virtual_address = {call_translates(ask->a.is_virtual), call_translates(ask->b.is_virtual),
-                                                call_translates(ask->c.is_virtual)},
-                            .m = ask->m, .k = ask->k, .n = ask->n,
-                            .tile_m = ask->tile[0], .tile_k = ask->tile[1], .tile_n = ask->tile[2],
-                            .epilogues = ask->epilogues, .epilogue = timed_epilogues};
+    static struct request timed;
+    timed = (struct request){.kind = COMMAND_gemm_tiles, .dtype = ask->a.dtype, .out_dtype = ask->c.dtype,
+                             .pinned = {ask->pin_a, ask->pin_b}, .address = {ask->a.addr, ask->b.addr, ask->c.addr},
+                             .virtual_address = {call_translates(ask->a.is_virtual), call_translates(ask->b.is_virtual),
+                                                 call_translates(ask->c.is_virtual)},
+                             .m = ask->m, .k = ask->k, .n = ask->n,
+                             .tile_m = ask->tile[0], .tile_k = ask->tile[1], .tile_n = ask->tile[2],
+                             .epilogues = ask->epilogues, .epilogue = timed_epilogues};
     return submit(call, &timed, &op, &c, g->a.rank && g->b.rank && g->c.rank);
 }
 
@@ -368,9 +370,10 @@ static tl_handle submit_math(const struct call *call, const struct tl_composite 
                                .moves = true};
     const struct matrix dst = {.name = "dst", .operand = &ask->dst, .rows = ask->m, .columns = ask->n, .area = AREA_C,
                                .moves = true, .written = true};
-    struct op op = {.kind = OPKIND_math, .math = {.op = check_math(call, ask), .axis = NO_AXIS,
-                                                  .relation = (uint8_t)ask->relation, .tile_m = ask->tile[0],
-                                                  .tile_n = ask->tile[1]}};
+    static struct op op;
+    op = (struct op){.kind = OPKIND_math, .math = {.op = check_math(call, ask), .axis = NO_AXIS,
+                                                   .relation = (uint8_t)ask->relation, .tile_m = ask->tile[0],
+                                                   .tile_n = ask->tile[1]}};
     struct math *math = &op.math;
     char why[MATH_WHY];
     op.name = op_name(math->op);
@@ -390,11 +393,12 @@ static tl_handle submit_math(const struct call *call, const struct tl_composite 
         math->operand[1] = second_view(call, math->op, "src2", &ask->src2, ask->m, ask->n, AREA_B);
     if (math_overlaps(math))
         call_error(call, "dst overlaps a part of an operand");
-    struct request timed = {.kind = COMMAND_math_tiles, .dtype = ask->src.dtype, .out_dtype = ask->dst.dtype,
-                            .op = math->op, .address = {ask->src.addr, 0, ask->dst.addr}, .m = ask->m, .n = ask->n,
-                            .virtual_address = {call_translates(ask->src.is_virtual), false,
-                                                call_translates(ask->dst.is_virtual)},
-                            .tile_m = ask->tile[0], .tile_n = ask->tile[1]};
+    static struct request timed;
+    timed = (struct request){.kind = COMMAND_math_tiles, .dtype = ask->src.dtype, .out_dtype = ask->dst.dtype,
+                             .op = math->op, .address = {ask->src.addr, 0, ask->dst.addr}, .m = ask->m, .n = ask->n,
+                             .virtual_address = {call_translates(ask->src.is_virtual), false,
+                                                 call_translates(ask->dst.is_virtual)},
+                             .tile_m = ask->tile[0], .tile_n = ask->tile[1]};
     return submit(call, &timed, &op, &dst, math->operand[0].rank && math->to.rank);
 }
 

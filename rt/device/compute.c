@@ -126,10 +126,14 @@ static void set_reduced(const struct call *call, const struct tl_compute *ask, s
 
 /* ---- tl_compute */
 
+/* The op that is made, until it is recorded. */
+static struct op op;
+
 static tl_handle submit_math(const struct call *call, const struct tl_compute *ask)
 {
     const char *name = ask->op ? ask->op : "";
-    struct op op = {.kind = OPKIND_math, .math = {.op = op_number(name), .axis = NO_AXIS, .relation = ask->relation}};
+    op.kind = OPKIND_math;
+    op.math = (struct math){.op = op_number(name), .axis = NO_AXIS, .relation = ask->relation};
     struct math *math = &op.math;
     char why[MATH_WHY];
     bool reduces = op_traits(math->op).reduction && is_missing(&ask->y);
@@ -151,8 +155,9 @@ static tl_handle submit_math(const struct call *call, const struct tl_compute *a
     /* The lanes are those of the larger dtype, of the operand or of the result. */
     const struct view *x = math_subject(math);
     uint8_t dtype = dtype_bytes[math->to.dtype] > dtype_bytes[x->dtype] ? math->to.dtype : x->dtype;
-    struct request timed = {.kind = COMMAND_math, .dtype = dtype, .op = math->op,
-                            .n = view_elements(reduces ? &math->operand[0] : &math->to)};
+    static struct request timed;
+    timed = (struct request){.kind = COMMAND_math, .dtype = dtype, .op = math->op,
+                             .n = view_elements(reduces ? &math->operand[0] : &math->to)};
     return call_submit(call, &timed, &op);
 }
 
@@ -179,8 +184,9 @@ static void check_matrix(const struct call *call, const char *name, const struct
 static tl_handle submit_gemm(const struct call *call, const struct tl_shard *to, const struct tl_shard *a,
                              const struct tl_shard *b)
 {
-    struct op op = {.kind = OPKIND_gemm};
     struct gemm *g = &op.gemm;
+    op.kind = OPKIND_gemm;
+    op.gemm = (struct gemm){0};
     g->a = call_buffer(call, "a", a);
     check_matrix(call, "a", &g->a);
     g->b = call_buffer(call, "b", b);
@@ -199,7 +205,8 @@ static tl_handle submit_gemm(const struct call *call, const struct tl_shard *to,
     g->tile_m = g->c.shape[0];
     g->tile_k = g->a.shape[1];
     g->tile_n = g->c.shape[1];
-    struct request timed = {.kind = COMMAND_gemm, .dtype = g->a.dtype, .m = g->tile_m, .k = g->tile_k, .n = g->tile_n};
+    static struct request timed;
+    timed = (struct request){.kind = COMMAND_gemm, .dtype = g->a.dtype, .m = g->tile_m, .k = g->tile_k, .n = g->tile_n};
     return call_submit(call, &timed, &op);
 }
 

@@ -146,28 +146,30 @@ static uint32_t own_tcm(const struct call *call)
     return device_state(call->tl)->tcm;
 }
 
-/* The bytes that a call uses: begin and end at first, the runs once they are needed. */
+/* The bytes that a call uses. Their runs are worked out once they are needed. */
 struct used {
     const struct view *view;
-    struct placed_runs bytes;
+    uint64_t begin, end;
+    bool has_runs;
 };
 
 static struct used used_of(const struct view *view)
 {
-    return (struct used){view, {.begin = view->offset, .end = view->offset + view_span(view)}};
+    return (struct used){view, view->offset, view->offset + view_span(view), false};
 }
 
 /* Whether bytes of the TCM, in one run unless `runs` says otherwise, meet those that are used. */
 static bool meets(struct used *used, uint64_t begin, uint64_t end, const struct placed_runs *runs, uint64_t *first)
 {
-    if (begin >= used->bytes.end || used->bytes.begin >= end)
+    static struct placed_runs bytes, one;               /* of what is used; of one run */
+    if (begin >= used->end || used->begin >= end)
         return false;
-    if (used->bytes.runs.bytes == 0)
-        used->bytes = view_placed(used->view);
-    if (runs)
-        return runs_meet(runs, &used->bytes, first, &end);
-    struct placed_runs one = {.runs.bytes = end - begin, .begin = begin, .end = end};
-    return runs_meet(&one, &used->bytes, first, &end);
+    if (!used->has_runs)
+        bytes = view_placed(used->view);
+    used->has_runs = true;
+    if (!runs)
+        one = (struct placed_runs){.runs.bytes = end - begin, .begin = begin, .end = end};
+    return runs_meet(runs ? runs : &one, &bytes, first, &end);
 }
 
 static bool conflicts(const struct outstanding *transfer, struct used *used, uint64_t *first)
@@ -185,7 +187,7 @@ static _Noreturn void conflict_fault(const struct call *call, enum fault code, c
 
 static void check_freed(const struct call *call, struct used *used)
 {
-    interval_for(&hazards_of(call->tl)->freed, i, used->bytes.begin, used->bytes.end) {
+    interval_for(&hazards_of(call->tl)->freed, i, used->begin, used->end) {
         const struct freed *freed = (const struct freed *)i;
         uint64_t first;
         if (meets(used, i->begin, i->end, NULL, &first))

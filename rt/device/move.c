@@ -116,39 +116,38 @@ static void find_pieces(const struct call *call, const struct sides *sides)
 const char *const move_names[COMMANDS] = {[COMMAND_load] = "dma_read", [COMMAND_store] = "dma_write",
                                           [COMMAND_send] = "send", [COMMAND_recv] = "recv"};
 
-/* A command that moves a buffer. What fills one in sets of `op` what moves use: its kind, its name and its copy, and
- * no copy for a load or store: each of the pieces is one. */
-struct move {
+/* The command that is made, until it is submitted. What makes one sets of `op` what moves use: its kind, its name and
+ * its copy, and no copy for a load or store: each of the pieces is one. */
+static struct move {
     struct request ask;
     struct runs buffer;                                 /* of the buffer */
     struct op op;
     bool moves_nothing;                                 /* a send that will be refused */
-};
+} move;
 
-static tl_handle submit(const struct call *call, struct move *move)
+static tl_handle submit(const struct call *call)
 {
-    bool loads = move->ask.kind == COMMAND_load;
-    if (!loads && move->ask.kind != COMMAND_store)
-        return call_submit(call, &move->ask, move->moves_nothing ? NULL : &move->op);
+    bool loads = move.ask.kind == COMMAND_load;
+    if (!loads && move.ask.kind != COMMAND_store)
+        return call_submit(call, &move.ask, move.moves_nothing ? NULL : &move.op);
     for (size_t i = 0; i < pieces.count; i++) {
         const struct piece *piece = &pieces.at[i];
-        move->op.copy = (struct copy){loads ? piece->memory : piece->buffer, loads ? piece->buffer : piece->memory};
+        move.op.copy = (struct copy){loads ? piece->memory : piece->buffer, loads ? piece->buffer : piece->memory};
         if (i + 1 < pieces.count)
-            call_record(call, &move->op);
+            call_record(call, &move.op);
     }
-    return call_submit(call, &move->ask, pieces.count ? &move->op : NULL);
+    return call_submit(call, &move.ask, pieces.count ? &move.op : NULL);
 }
 
-static void submit_and_wait(const struct call *call, struct move *move)
+static void submit_and_wait(const struct call *call)
 {
-    call_wait(call, submit(call, move));
+    call_wait(call, submit(call));
 }
 
-static tl_handle submit_async(const struct call *call, struct move *move)
+static tl_handle submit_async(const struct call *call)
 {
-    tl_handle handle = submit(call, move);
-    hazards_submitted(call, call_number(call, handle), move->ask.kind, &move->buffer, move->ask.tcm);
-    return handle;
+    hazards_submitted(call, call->tl->commands, (enum command_kind)move.ask.kind, &move.buffer, move.ask.tcm);
+    return submit(call);
 }
 
 /* ---- between a memory and the TCM */
@@ -187,10 +186,12 @@ static void check_piece(const struct call *call, const struct piece *piece)
 }
 
 static void transfer(const struct call *call, enum command_kind kind, const struct tl_shard *near,
-                     const struct tl_shard *far, struct move *move)
+                     const struct tl_shard *far)
 {
-    struct sides sides = {.buffer = *near, .memory = *far};
+    static struct sides sides;                          /* as `move` */
     bool same = near->rank == far->rank && near->dtype == far->dtype, translates = call_translates(far->is_virtual);
+    sides.buffer = *near;
+    sides.memory = *far;
     sides.far = call_shape(call, "the shard", far);
     find_runs(call, &sides);
     sides.near = call_shape(call, "the buffer", near);
@@ -199,30 +200,29 @@ static void transfer(const struct call *call, enum command_kind kind, const stru
     if (!same)
         call_error(call, "the buffer and the shard differ in shape or dtype");
     call_place_buffer(call, "the buffer", near, &sides.near);
-    move->buffer = call_runs(call, "the buffer", &sides.near);
+    move.buffer = call_runs(call, "the buffer", &sides.near);
     find_pieces(call, &sides);
     for (size_t i = pieces.count; i-- > 0;)
         check_piece(call, &pieces.at[i]);
-    move->ask = (struct request){.kind = kind, .address = {far->addr}, .virtual_address = {translates},
-                                 .tcm = sides.near.offset, .bytes = view_bytes_of(&sides.near), .runs = sides.runs};
-    move->op.kind = OPKIND_memory;
-    move->op.name = move_names[kind];
+    move.ask = (struct request){.kind = kind, .address = {far->addr}, .virtual_address = {translates},
+                                .tcm = sides.near.offset, .bytes = view_bytes_of(&sides.near), .runs = sides.runs};
+    move.op.kind = OPKIND_memory;
+    move.op.name = move_names[kind];
 }
 
-static void load(const struct call *call, const struct tl_shard *to, const struct tl_shard *from, struct move *move)
+static void load(const struct call *call, const struct tl_shard *to, const struct tl_shard *from)
 {
-    transfer(call, COMMAND_load, to, from, move);
+    transfer(call, COMMAND_load, to, from);
 }
 
-static void store(const struct call *call, const struct tl_shard *to, const struct tl_shard *from, struct move *move)
+static void store(const struct call *call, const struct tl_shard *to, const struct tl_shard *from)
 {
-    transfer(call, COMMAND_store, from, to, move);
+    transfer(call, COMMAND_store, from, to);
 }
 
 struct tl_shard tl_load_at(struct tl *tl, struct tl_shard shard, const char *file, uint32_t line)
 {
     struct call call = call_of(tl, "tl_load", file, line);
-    struct move move;
     struct tl_shard buffer = shard;
     struct view view = call_shape(&call, "the shard", &shard);
     struct range range;
@@ -234,41 +234,37 @@ struct tl_shard tl_load_at(struct tl *tl, struct tl_shard shard, const char *fil
     shard_make_dense(&buffer);
     buffer.addr = buffer_alloc(&call, view_bytes_of(&view));
     buffer.is_virtual = false;
-    load(&call, &buffer, &shard, &move);
-    submit_and_wait(&call, &move);
+    load(&call, &buffer, &shard);
+    submit_and_wait(&call);
     return buffer;
 }
 
 void tl_load_into_at(struct tl *tl, struct tl_shard to, struct tl_shard from, const char *file, uint32_t line)
 {
     struct call call = call_of(tl, "tl_load_into", file, line);
-    struct move move;
-    load(&call, &to, &from, &move);
-    submit_and_wait(&call, &move);
+    load(&call, &to, &from);
+    submit_and_wait(&call);
 }
 
 tl_handle tl_load_async_at(struct tl *tl, struct tl_shard to, struct tl_shard from, const char *file, uint32_t line)
 {
     struct call call = call_of(tl, "tl_load_async", file, line);
-    struct move move;
-    load(&call, &to, &from, &move);
-    return submit_async(&call, &move);
+    load(&call, &to, &from);
+    return submit_async(&call);
 }
 
 void tl_store_at(struct tl *tl, struct tl_shard to, struct tl_shard from, const char *file, uint32_t line)
 {
     struct call call = call_of(tl, "tl_store", file, line);
-    struct move move;
-    store(&call, &to, &from, &move);
-    submit_and_wait(&call, &move);
+    store(&call, &to, &from);
+    submit_and_wait(&call);
 }
 
 tl_handle tl_store_async_at(struct tl *tl, struct tl_shard to, struct tl_shard from, const char *file, uint32_t line)
 {
     struct call call = call_of(tl, "tl_store_async", file, line);
-    struct move move;
-    store(&call, &to, &from, &move);
-    return submit_async(&call, &move);
+    store(&call, &to, &from);
+    return submit_async(&call);
 }
 
 /* ---- between two PEs */
@@ -285,53 +281,48 @@ uint64_t tl_slots(const struct tl *tl)
     return kb_attrs.pe_ipcq_slots;
 }
 
-static void exchange(const struct call *call, enum command_kind kind, uint32_t peer, const struct tl_shard *shard,
-                     struct move *move)
+static void exchange(const struct call *call, enum command_kind kind, uint32_t peer, const struct tl_shard *shard)
 {
     uint32_t number = call_peer(call, peer);
     bool sends = kind == COMMAND_send;
-    struct view *buffer = sends ? &move->op.copy.from : &move->op.copy.to;
-    struct view *under_way = sends ? &move->op.copy.to : &move->op.copy.from;
+    struct view *buffer = sends ? &move.op.copy.from : &move.op.copy.to;
+    struct view *under_way = sends ? &move.op.copy.to : &move.op.copy.from;
     *buffer = call_buffer(call, "the buffer", shard);
-    move->buffer = call_runs(call, "the buffer", buffer);
+    move.buffer = call_runs(call, "the buffer", buffer);
     uint64_t bytes = view_bytes_of(buffer);
-    move->ask = (struct request){.kind = kind, .peer = number, .tcm = buffer->offset, .bytes = bytes};
+    move.ask = (struct request){.kind = kind, .peer = number, .tcm = buffer->offset, .bytes = bytes};
     *under_way = view_without_gaps(buffer);
     under_way->memory = store_messages();
     under_way->offset = 0;
-    move->op.kind = OPKIND_memory;
-    move->op.name = move_names[kind];
-    move->moves_nothing = sends && bytes > kb_attrs.pe_ipcq_slot_bytes;
+    move.op.kind = OPKIND_memory;
+    move.op.name = move_names[kind];
+    move.moves_nothing = sends && bytes > kb_attrs.pe_ipcq_slot_bytes;
 }
 
 void tl_send_at(struct tl *tl, uint32_t peer, struct tl_shard buffer, const char *file, uint32_t line)
 {
     struct call call = call_of(tl, "tl_send", file, line);
-    struct move move;
-    exchange(&call, COMMAND_send, peer, &buffer, &move);
-    submit_and_wait(&call, &move);
+    exchange(&call, COMMAND_send, peer, &buffer);
+    submit_and_wait(&call);
 }
 
 tl_handle tl_send_async_at(struct tl *tl, uint32_t peer, struct tl_shard buffer, const char *file, uint32_t line)
 {
     struct call call = call_of(tl, "tl_send_async", file, line);
-    struct move move;
-    exchange(&call, COMMAND_send, peer, &buffer, &move);
-    return submit_async(&call, &move);
+    exchange(&call, COMMAND_send, peer, &buffer);
+    return submit_async(&call);
 }
 
 void tl_recv_at(struct tl *tl, uint32_t peer, struct tl_shard buffer, const char *file, uint32_t line)
 {
     struct call call = call_of(tl, "tl_recv", file, line);
-    struct move move;
-    exchange(&call, COMMAND_recv, peer, &buffer, &move);
-    submit_and_wait(&call, &move);
+    exchange(&call, COMMAND_recv, peer, &buffer);
+    submit_and_wait(&call);
 }
 
 tl_handle tl_recv_async_at(struct tl *tl, uint32_t peer, struct tl_shard buffer, const char *file, uint32_t line)
 {
     struct call call = call_of(tl, "tl_recv_async", file, line);
-    struct move move;
-    exchange(&call, COMMAND_recv, peer, &buffer, &move);
-    return submit_async(&call, &move);
+    exchange(&call, COMMAND_recv, peer, &buffer);
+    return submit_async(&call);
 }

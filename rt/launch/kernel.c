@@ -285,8 +285,8 @@ static const struct submitter submitter = {completed, faulted};
 
 struct command *kernel_submit(struct tl *tl, const struct request *ask)
 {
+    struct command *command = command_new(ask);         /* before others run, whose calls may use the same `ask` */
     kernel_delay(tl, pe_cpu_issue_ps(tl->pe, ask->kind));
-    struct command *command = command_new(ask);
     command->ask.serial = tl->serial;
     command->pe = tl->pe;
     command->submitter = &submitter;

@@ -48,7 +48,7 @@ struct tl {
     void *data;                                         /* of the device library */
 };
 
-/* The kernel whose coroutine runs, NULL if none does, and how many calls of the device library all kernels have made. */
+/* The kernel whose coroutine runs, NULL if none does, and how many calls of the device library there have been. */
 extern struct kernels {
     struct tl *running;
     uint64_t calls;
@@ -67,8 +67,8 @@ static inline void kernel_calls(struct tl *tl, struct call_site call)
     observe_call_begins(tl);
 }
 
-/* Waits for pe_cpu's overhead, checks the command and submits it. The command lives until it is complete, which takes
- * another event, or longer if somebody holds it. */
+/* Waits for pe_cpu's overhead, checks the command and submits it. `ask` is copied before other kernels run. The command
+ * lives until it is complete, which takes another event, or longer if somebody holds it. */
 struct command *kernel_submit(struct tl *tl, const struct request *ask);
 
 /* The kernel's command of a number that was submitted; NULL: it is complete. */
