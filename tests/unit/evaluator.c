@@ -4,6 +4,7 @@
 
 #include "datapass/math.h"
 #include "reference/evaluator.h"
+#include "reference/exponential.h"
 #include "names.h"
 #include "tap.h"
 
@@ -50,8 +51,24 @@ static bool slope_bounds(const struct evaluator *op, bool positive, bool along_y
     return largest == 0 || nearest >= 0.98;
 }
 
+/* Of numbers from a list and of draws: at most 4 units of the last place off. */
+static bool exponentials(void)
+{
+    static const double some[] = {0, -0.0, 1, -1, 0x1p-60, -0x1p-60, 709, -707.99, 0.34657359, -0.34657359};
+    bool good = exponential(-INFINITY) == 0 && exponential(-800) == 0 && isnan(exponential(NAN));
+    for (unsigned i = 0; i < 100000; i++) {
+        double x = i < 10 ? some[i] : (double)below(1 << 20) / (1 << 20) * (i % 2 ? -708 : 4);
+        if (fabs(exponential(x) - exp(x)) > 4 * DBL_EPSILON * exp(x)) {
+            printf("# of %.17g: %.17g, not %.17g\n", x, exponential(x), exp(x));
+            good = false;
+        }
+    }
+    return good;
+}
+
 int main(void)
 {
+    expect(exponentials(), "the exponential of references is that of libm, to a few units of the last place");
     for (uint16_t op = 0; op < KNOWN_OPS; op++) {
         struct op_traits traits = op_traits(op);
         const struct evaluator *evaluator = evaluator_of(op, RELATION_eq);
