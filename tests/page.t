@@ -10,7 +10,7 @@ import re
 import shutil
 import sys
 
-from harness import BUILD, ROOT, SMALL, done, ok, read, run, scratch, simulator, skip, write
+from harness import BUILD, ROOT, SMALL, done, ok, read, run, scratch, simulator, skip, topology, write
 
 LEVELS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_"
 GEMM = ("gemm", "m=512", "k=128", "n=256")
@@ -154,6 +154,19 @@ def test_copy(program):
     ok([one["result"]["bench"] for one in data_of(ended.stdout)] == ["a", "b"], "a file with a result a line has as many runs", ended.stderr)
 
 
+def test_sizes():
+    """The pages of 128 and of 4,096 PEs; the second is looked at in the browser as well."""
+    paths = {}
+    for name, words, most, of in (("ref_sip", ("layer",), 1_000_000, "pe"), ("ref_pod", ("gemm", "m=65536", "k=128", "n=128"), 5_000_000, "cube")):
+        program = simulator(topology(name), name)
+        paths[name] = scratch(name + ".html")
+        ended = run(program, "run", *words, "--data", "off", "--report", paths[name])
+        [one] = data_of(read(paths[name])) or [{}]
+        ok(ended.returncode == 0 and os.path.getsize(paths[name]) < most and one["result"]["activity"]["of"] == of and one["result"]["activity"]["frames"]["count"] >= 100,
+           f"the page of {words[0]} on {name} has less than {most // 1_000_000} MB, and at least 100 frames", os.path.getsize(paths[name]), ended.said)
+    return paths["ref_pod"]
+
+
 def test_browser(*pages):
     node, chromium = shutil.which("node"), shutil.which("chromium")
     modules = os.path.join(ROOT, "build", "npm", "node_modules")
@@ -195,7 +208,7 @@ def main():
     run(program, "report", write(scratch("hostile.json"), json.dumps(strange)), "-o", hostile)
     bare = scratch("bare.html")
     run(program, "report", write(scratch("bare.json"), '{"system": "s", "end_ps": 5, "launches": []}'), "-o", bare)
-    test_browser(paths["gemm"][0], paths["reduce"][0], both, hostile, bare)
+    test_browser(paths["gemm"][0], paths["reduce"][0], both, hostile, bare, test_sizes())
     done()
 
 

@@ -1,4 +1,4 @@
-// page.mjs: the report page in Chromium: node page.mjs CHROMIUM SHOTS GEMM REDUCE BOTH HOSTILE BARE
+// page.mjs: the report page in Chromium: node page.mjs CHROMIUM SHOTS GEMM REDUCE BOTH HOSTILE BARE POD
 //
 // Each check is a line of JSON on standard output: {ok, name, why}. Screenshots go to the folder SHOTS.
 
@@ -6,7 +6,7 @@ import {createRequire} from "node:module";
 import {join} from "node:path";
 
 const {chromium} = createRequire(join(process.env.NODE_PATH, "x.js"))("playwright-core");
-const [executablePath, shots, gemm, reduce, both, hostile, bare] = process.argv.slice(2);
+const [executablePath, shots, gemm, reduce, both, hostile, bare, pod] = process.argv.slice(2);
 
 function check(passed, name, why) {
     console.log(JSON.stringify({ok: Boolean(passed), name, why: passed ? "" : JSON.stringify(why) ?? ""}));
@@ -48,6 +48,8 @@ const bareFigures = await page.locator("main section:has([role=img], [role=appli
 check(!bareFigures.length, "each picture has a caption and a table behind it", bareFigures);
 check(await count(page, ".plan .pe") === 4 && await count(page, ".plan .cube") === 2 && await count(page, ".plan .router") === 8, "the floorplan has every PE, cube and router");
 const between = run.activity.links.class.filter((one) => one === "noc" || one === "ucie").length;
+const waits = await page.locator("#floorplan .legend figcaption").last().textContent();
+check(waits.startsWith("routers: waits") && await count(page, ".plan .router[class*=' h']") === 8, "routers are coloured by their waits", waits);
 check(between > 2 && await count(page, ".plan .link.noc, .plan .link.ucie") === between, "the floorplan has every used link between routers and cubes", between);
 check((await text(page, ".readout")).startsWith("Point"), "the floorplan says how to use it");
 
@@ -181,6 +183,14 @@ check(await count(strange, "#injected") === 0 && (await text(strange, "h1")).inc
 check(await count(strange, ".verdict.bad") === 1 && (await text(strange, "[data-figure=Verified] .figure")).includes("1 not right"), "a wrong result looks wrong");
 const plain = await open(bare);
 check(await count(plain, "main section") === 1, "a result with hardly a key has hardly a section");
+
+// ---- a machine of 4,096 PEs
+
+const large = await open(pod);
+check(await count(large, ".plan .pe") === 4096 && await count(large, ".plan .cube") === 512, "the floorplan of a large machine has every PE and cube");
+await large.locator("#time").fill("50");
+check(/ to /.test(await text(large, ".clock")), "its slider works");
+await large.screenshot({path: join(shots, "pod-1280-light.png"), fullPage: true});
 
 check(!said.length, "no page says anything on the console", said);
 check(!asked.length, "no page asks for anything", asked);

@@ -90,6 +90,11 @@ export function placeOf(machine, rank) {
     return {sip, cube: Math.floor((inSip - outer) / machine.cube_nodes), node: (inSip - outer) % machine.cube_nodes};
 }
 
+export function rankOf(machine, sip, cube, node) {
+    const [system, outer] = machine.first_ranks;
+    return system + sip * (outer + machine.cubes[0] * machine.cubes[1] * machine.cube_nodes) + outer + cube * machine.cube_nodes + node;
+}
+
 export function nodeName(machine, place) {
     if (place.cube === undefined) return place.sip === undefined ? place.node : `sip${place.sip}.${place.node}`;
     const node = machine.nodes.find((one) => one.node === place.node);

@@ -3,7 +3,7 @@
 
 import {h, s, select, tableBehind} from "../dom.js";
 import {bytes, count, digits, niceAbove, percent, time} from "../format.js";
-import {engines, enginesOf, largest, nodeName, peCount, peName, placeOf, sum, unitName, unitPes, value} from "../result.js";
+import {enginesOf, largest, nodeName, peCount, peName, placeOf, rankOf, sum, unitPes, value} from "../result.js";
 import {heat, legend} from "../scales.js";
 import {section} from "../sections.js";
 
@@ -101,7 +101,7 @@ function linkLine(from, to, apart) {
 // ---- drawing. A plan has the elements whose colours change: by PE, by slice and by link
 
 function drawPlan(run, layout) {
-    const {machine} = run, plan = {pes: [], texts: [], slices: [], links: [], groups: []};
+    const {machine} = run, plan = {pes: [], texts: [], slices: [], links: [], routers: new Map()};
     const svg = s("svg", {viewBox: `-4 -4 ${layout.width + 8} ${layout.height + 8}`, class: `plan ${layout.detailed ? "detailed" : ""}`, tabindex: 0,
                           role: "application", "aria-label": "Floorplan. Arrow keys move from PE to PE."});
     const grounds = s("g"), ground = s("g"), wires = s("g"), front = s("g");
@@ -163,7 +163,8 @@ function drawCube(run, layout, plan, sip, cube, ground, front) {
     for (let row = 0; row < rows; row++)
         for (let col = 0; col < cols; col++) {
             const at = routerAt(layout, corner, [row, col]);
-            front.append(s("circle", {class: "router", cx: at.x, cy: at.y, r: 3.4}));
+            const router = machine.nodes.find((node) => node.kind === "router" && node.at[0] === row && node.at[1] === col);
+            plan.routers.set(rankOf(machine, sip, cube, router.node), s("circle", {class: "router", cx: at.x, cy: at.y, r: 3.6}));
             for (const box of boxesAt(machine, row, col)) {
                 const place = {x: corner.x + col * CELL + box.x, y: corner.y + row * CELL + box.y, width: box.width, height: box.height};
                 if (box.node.kind === "pe_cpu") addPe(plan, front, first + box.node.index, place, true);
@@ -173,6 +174,7 @@ function drawCube(run, layout, plan, sip, cube, ground, front) {
                 } else front.append(s("rect", {class: "part", ...place, rx: 1.5}), place.height > 8 ? s("text", {class: "name", x: place.x + place.width / 2, y: place.y + place.height / 2 + 2.7}, box.node.kind) : "");
             }
         }
+    front.append(...[...plan.routers.values()].slice(-rows * cols));
     for (const node of machine.nodes.filter((one) => one.kind === "port")) {
         const at = portAt(layout, corner, node);
         front.append(s("circle", {class: "port", cx: at.x, cy: at.y, r: 2.4}));
@@ -204,6 +206,15 @@ function drawFloorplan(run) {
     const play = h("button", {type: "button", class: "play", onclick: () => state.timer ? stop() : start()}, "Play");
     const whole = h("button", {type: "button", class: "whole", onclick: () => { stop(); state.frame = null; update(); }}, "Whole run");
 
+    // Routers have the colour of what waited for them over the whole run.
+    const span = run.util?.span_ps || run.end_ps, messages = (n) => `${digits(n)} messages`, nodes = activity.nodes;
+    const routers = nodes.rank.map((rank, i) => ({element: plan.routers.get(rank), name: nodeName(machine, placeOf(machine, rank)), waits: nodes.wait_ps[i] / span, bytes: nodes.bytes[i]})).filter((one) => one.element);
+    const routerFull = niceAbove(Math.max(0, ...routers.map((one) => one.waits)));
+    for (const router of routers) {
+        router.element.classList.add(heat(router.waits / routerFull));
+        router.element.addEventListener("pointerover", () => readout.replaceChildren(h("b", {}, router.name), `: waits ${messages(router.waits)}; ${bytes(router.bytes)}`));
+    }
+
     const amount = (metric, pe) => state.frame === null ? metric.whole(pe) : value(metric.series, Math.floor(pe / perUnit), state.frame);
     const linkAmount = (i) => state.frame === null || !state.link.series ? state.link.whole(i) : value(state.link.series, i, state.frame);
     const scaleOf = (metric, n) => {
@@ -230,6 +241,7 @@ function drawFloorplan(run) {
             plan.links.forEach((line, i) => line.setAttribute("class", `link ${activity.links.class[i]} s${heat(linkAmount(i) / linkFull).slice(1)}`));
             parts.push(legend(link.title + (state.frame !== null && !link.series ? ", whole run" : ""), linkFull, link.text));
         }
+        if (routers.length) parts.push(legend("routers: waits, whole run", routerFull, messages));
         legends.replaceChildren(...parts);
         whole.setAttribute("aria-pressed", state.frame === null);
         if (state.frame !== null) slider.value = state.frame;
@@ -288,6 +300,9 @@ function drawFloorplan(run) {
             {title: "PE", of: (pe) => peName(machine, pe)},
             ...metrics.map((metric) => ({title: metric.title, number: true, of: (pe) => metric.text(metric.whole(pe))})),
         ], () => Array.from({length: peCount(machine)}, (_, pe) => pe)),
+        routers.length ? tableBehind(`Table: all ${routers.length} routers`, [
+            {title: "router", of: (one) => one.name}, {title: "waits", number: true, of: (one) => messages(one.waits)}, {title: "bytes", number: true, of: (one) => bytes(one.bytes)},
+        ], () => [...routers].sort((a, b) => b.waits - a.waits)) : null,
         linkMetrics.length ? tableBehind(`Table: all ${activity.links.from.length} links that were used`, [
             {title: "from", of: (i) => nodeName(machine, placeOf(machine, activity.links.from[i]))},
             {title: "to", of: (i) => nodeName(machine, placeOf(machine, activity.links.to[i]))},
@@ -302,7 +317,7 @@ function drawFloorplan(run) {
 
 section({
     id: "floorplan", title: "Floorplan", shows: (run) => run.machine && run.activity,
-    about: (run) => "Cubes, routers, PEs and links at their places in the machine. The colour of a PE is the chosen amount, that of a line the chosen amount of the link in its direction; grey is nothing. "
+    about: (run) => "Cubes, routers, PEs and links at their places in the machine. The colour of a PE is the chosen amount, that of a line the chosen amount of the link in its direction, that of a circle the messages that waited for the router; grey is nothing. "
         + `Play runs through ${run.activity.frames.count} frames of ${time(run.activity.frames.width_ps)} each.`
         + (run.activity.of === "pe" ? "" : ` In frames, PEs have the mean of their ${run.activity.of}.`),
     draw: drawFloorplan,
