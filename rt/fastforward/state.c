@@ -413,8 +413,11 @@ static void copy_transfer(struct copy *c, struct token *token, const struct tran
 #define DATA(field, kind, when) COPY(DATA, field, kind)
 #include "machine/state.def"
     copy_message(c, &to->message, &from->message);
-    if (from->message.route->length && !to->message.route->length)
-        route_list_steps(to->message.route);
+    struct route *route = to->message.route;
+    if (from->message.route->length && !route->length)
+        route_list_steps(route);
+    if (data_under_way(from))
+        to->step = route->steps + to->taken;
     data_count_event(to, 1);
 }
 

@@ -142,7 +142,7 @@ __attribute__((noinline)) void route_list_steps(struct route *route)
     for (struct place at = route->way.from; place_rank(at) != route->to_rank;) {
         struct hop hop = way_next(&route->way, at);
         at = hop.to;
-        *array_add(&steps) = (struct step){hop.link, place_rank(at), hop.class, place_kind(at)};
+        *array_add(&steps) = (struct step){hop.link, place_rank(at), hop.class, place_kind(at), place_rank(at) == route->to_rank};
     }
     route->length = steps.count;
     route->steps = memcpy(arena_alloc(steps.count, sizeof *steps.at), steps.at, steps.count * sizeof *steps.at);
@@ -199,6 +199,14 @@ static uint32_t data_rank(const struct data_message *data)
     return data->taken ? route->steps[data->taken - 1].rank : route->from_rank;
 }
 
+/* The same as message_at for a message that has left: its order has the rank of the node that has created it already. */
+static inline void head_at(struct data_message *data, uint32_t rank, uint64_t t_ps, void (*fire)(struct event *))
+{
+    struct event *event = &data->message.event;
+    event_set(event, event_order(rank, CLASS_MESSAGE, (uint32_t)event->order), event->key, fire);
+    event_at(event, t_ps);
+}
+
 /* The head arrives at the end of its route ahead of time, unless an event has to do that. Heads come to a pe_dma over its
  * one link, in the order in which they take it, and no two at a time, since a link of finite bandwidth is taken for a
  * while: so the node handles them in that order, whenever that is worked out. */
@@ -211,15 +219,14 @@ static inline bool arrives_ahead(struct data_message *data, const struct step *s
     node->free_ps = time_after(arrival_ps, spec.overhead_ps[step->kind]);
     data->ahead_ps = arrival_ps;
     event_count++;
-    message_at(&data->message, step->rank, time_after(node->free_ps, data->tail_ps), message_delivered);
+    head_at(data, step->rank, time_after(node->free_ps, data->tail_ps), message_delivered);
     return true;
 }
 
 /* The head takes the next link, at head_ps or when the link is free. Returns when the link is free again. */
 static inline uint64_t link_take(struct data_message *data, uint64_t head_ps, bool watched)
 {
-    const struct route *route = data->message.route;
-    const struct step *step = &route->steps[data->taken++];
+    const struct step *step = data->step++;
     uint64_t length = data->payload->link_ps[step->class];
     uint64_t start = reserve(&kb_links[step->link].free_ps, head_ps, length);
     if (watched)
@@ -228,12 +235,13 @@ static inline uint64_t link_take(struct data_message *data, uint64_t head_ps, bo
     if (data->tail_ps < length)
         data->tail_ps = length;
     uint64_t arrival_ps = time_after(start, spec.link[step->class].latency_ps);
-    if (data->taken == route->length) {
+    data->taken++;
+    if (step->last) {
         if (!watched && arrives_ahead(data, step, arrival_ps))
             return start + length;
         kb_nodes[step->rank].arriving++;
     }
-    message_at(&data->message, step->rank, arrival_ps, data_arrives);
+    head_at(data, step->rank, arrival_ps, data_arrives);
     return start + length;
 }
 
@@ -306,7 +314,7 @@ static void link_is_free(struct event *event)
 /* The head leaves a node with a model of a user: it takes the next link if that is free, or waits for it. */
 static void link_ask(struct data_message *data, uint64_t head_ps)
 {
-    uint32_t rank = data_rank(data), link = data->message.route->steps[data->taken].link;
+    uint32_t rank = data_rank(data), link = data->step->link;
     struct link_queue *queue = &link_queues[link];
     uint64_t free_ps = kb_links[link].free_ps;
     if (!queue->count && free_ps <= now_ps) {
@@ -339,11 +347,6 @@ static inline uint64_t data_hop_made(struct data_message *data, uint64_t head_ps
     return link_take(data, head_ps, watched);
 }
 
-static __attribute__((noinline)) uint64_t data_hop_unwatched(struct data_message *data, uint64_t head_ps)
-{
-    return data_hop_made(data, head_ps, false);
-}
-
 static __attribute__((cold, noinline)) uint64_t data_hop_watched(struct data_message *data, uint64_t head_ps)
 {
     observed_cause = data->message.cause;
@@ -352,7 +355,7 @@ static __attribute__((cold, noinline)) uint64_t data_hop_watched(struct data_mes
 
 static inline uint64_t data_hop(struct data_message *data, uint64_t head_ps, bool watched)
 {
-    return watched ? data_hop_watched(data, head_ps) : data_hop_unwatched(data, head_ps);
+    return watched ? data_hop_watched(data, head_ps) : data_hop_made(data, head_ps, false);
 }
 
 static void data_leave(struct data_message *data)
@@ -387,13 +390,13 @@ static inline uint64_t data_handled_ps(const struct data_message *data, const st
 
 static inline void data_arrives_made(struct data_message *data, bool watched)
 {
-    const struct route *route = data->message.route;
-    uint64_t head_ps = data_handled_ps(data, &route->steps[data->taken - 1], watched);
-    if (data->taken < route->length) {
+    const struct step *step = data->step - 1;
+    uint64_t head_ps = data_handled_ps(data, step, watched);
+    if (!step->last) {
         data_hop(data, head_ps, watched);
         return;
     }
-    kb_nodes[route->to_rank].arriving--;
+    kb_nodes[step->rank].arriving--;
     uint64_t delivered_ps = time_after(head_ps, data->tail_ps);
     if (data->arrived)
         data->arrived(data, head_ps, delivered_ps);
@@ -422,7 +425,9 @@ static void data_make(struct data_message *data, struct route *route, const stru
         route_list_steps(route);
     message_number(&data->message, route);
     data->payload = payload;
+    data->message.event.order = event_order(route->from_rank, CLASS_MESSAGE, route->from_rank);
     data->tail_ps = stream_ps;
+    data->step = route->steps;
     data->taken = 0;
     data->ahead_ps = 0;
 }
@@ -461,7 +466,7 @@ void data_answer(struct data_message *data, struct route *route, const struct pa
     }
     data->ahead_ps = served.first_ps;
     event_count++;
-    data_hop_unwatched(data, served.first_ps);
+    link_take(data, served.first_ps, false);
 }
 
 void data_count_ahead(const struct data_message *data, int count)

@@ -26,6 +26,7 @@ struct fabric_link {
 struct step {
     uint32_t link, rank;
     uint8_t class, kind;                                /* enum link_class; enum node_kind */
+    bool last;                                          /* of the route */
 };
 
 /* A way, worked out: its steps, and its latency. There is one route for each way that is used. */
@@ -74,7 +75,8 @@ struct data_message {
     const struct payload *payload;
     uint64_t tail_ps;                                   /* how long after the head the last byte comes: the longest of the
                                                            links taken, or the time that the source takes to supply all */
-    uint32_t taken;                                     /* steps of the route */
+    const struct step *step;                            /* the next one of the route, */
+    uint32_t taken;                                     /* and how many are behind it */
     uint64_t ahead_ps;                                  /* when the last step that was made ahead of time is due */
     /* Called when the head has arrived at the last node: that handles it until head_ps, all bytes are there at
      * delivered_ps. NULL: nothing handles it before it is delivered. */

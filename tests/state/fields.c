@@ -215,7 +215,8 @@ static bool change_taken(struct pe *pe)
     struct data_message *data = &token->transfer->data;
     struct event *event = &data->message.event;
     const struct route *route = data->message.route;
-    event->order = event_order(route->steps[data->taken++].rank, order_class(event->order), route->from_rank);
+    event->order = event_order(data->step++->rank, order_class(event->order), route->from_rank);
+    data->taken++;
     return true;
 }
 

@@ -1,0 +1,61 @@
+#!/usr/bin/python3
+"""ahead: random streams give the same result with and without somebody who watches. limit: 60
+
+What is made ahead of time must change no time (rt/machine/fabric.c). The machines are such that messages to one node meet
+often: long links to a router or links of no bandwidth, slow memories, several engines, nodes that handle a head for long.
+"""
+import os
+import random
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[1:1] = [os.path.join(HERE, "oracle"), os.path.join(HERE, "fuzz")]
+
+from harness import SAN, done, normal, ok, scratch              # noqa: E402
+import streams                                                  # noqa: E402
+import trial                                                    # noqa: E402
+
+STREAMS = 8 if SAN else 40
+
+
+def machine(attach, length, node, pc, access, sram, buffer, interleave=64):
+    """A topology's tree: the bandwidth and length of links to routers, overhead of pe_dma and so on."""
+    parts = {"pe_dma": {"overhead_ns": node, "rd_engines": 3, "wr_engines": 2, "queue_depth": 4},
+             "pe_tcm": {"size_mb": 1, "reserved_mb": "512 KiB", "read_bw_gbs": 256, "write_bw_gbs": 256},
+             "pe_ipcq": {"slots": 4, "slot_kb": 1, "buffer": buffer}, "pe_cpu": {"overhead_ns": 0.5}}
+    return {"system": {"name": "ahead"}, "sip": {"cubes": {"rows": 1, "cols": 1}},
+            "cube": {"memory_map": {"hbm_slices_per_cube": 4, "hbm_slice_mb": 16, "sram_mb": 1},
+                     "noc": {"rows": 2, "cols": 2, "router": {"overhead_ns": 0.25},
+                             "attach": {"bw_gbs": attach, "length_mm": length}},
+                     "sram": {"attrs": {"overhead_ns": 0, "read_bw_gbs": sram, "write_bw_gbs": sram}},
+                     "hbm_ctrl": {"attrs": {"overhead_ns": 0, "pcs": 4, "pc_bw_gbs": pc, "interleave_bytes": interleave,
+                                            "row_bytes": 256, "row_miss_ns": 3, "access_ns": access}},
+                     "pe_template": {"components": {kind: {"attrs": attrs} for kind, attrs in parts.items()}}}}
+
+
+MACHINES = {
+    "links are long": machine(64, 500, 5, 16, 10, 128, "tcm"),
+    "links have no limit of bandwidth": machine(None, 100, 20, 16, 0, None, "tcm"),
+    "nodes are slow": machine(256, 1, 300, 64, 3, 128, "tcm"),
+    "memories are slow": machine(256, 10, 2, 1, 30, 2, "hbm"),
+    "pseudo channels are unlike": machine(256, 10, 0, 2, 0, 64, "sram", 1024),
+}
+
+
+def main():
+    for name, tree in MACHINES.items():
+        folder = scratch(name.replace(" ", "_"))
+        os.makedirs(folder, exist_ok=True)
+        made, path, wrong = trial.Machine(folder, tree), os.path.join(folder, "stream.yaml"), []
+        facts = streams.Facts(made.topology)
+        for which in range(STREAMS):
+            trial.write_yaml(path, streams.stream(random.Random(f"{name}/{which}"), facts))
+            watched = made.replay(path, stats=False)[1]
+            alone = made.replay(path, trace=False, stats=False, more=["--exact-events"])[1]
+            if normal(alone) != normal(watched):
+                wrong.append(f"stream {which}")
+        ok(not wrong, f"streams take the same time whether or not they are watched, if {name}", *wrong)
+    done()
+
+
+main()
