@@ -1,5 +1,5 @@
-/* service.h: which token a server takes, and what begins with its service: inline, because emitted code compiles it for each
- * server of the machine, of which it knows the stages.
+/* service.h: which token a server takes, and what begins with its service. Inline, because emitted code compiles it for each
+ * server of the machine, whose stages are constants there.
  *
  * Whoever starts a service takes the token out of its queue, then calls service_begin and service_start (emitted.h). */
 #ifndef KB_SERVICE_H
@@ -12,7 +12,7 @@
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
-/* The order of tokens that arrived at the same time. */
+/* Orders tokens that arrived at the same time. */
 static inline bool key_before(const struct token *a, const struct token *b)
 {
     return a->command != b->command ? a->command->number < b->command->number : a->tile.id < b->tile.id;

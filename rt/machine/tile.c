@@ -1,11 +1,12 @@
 /* tile.c: the life of a tile, in order.
  *
  *     serve_command, scheduled    the scheduler takes a command: a simple one travels, a composite is fed (scheduler.c)
- *     serve_tile, tile_is_fed     the feeder gives a tile buffers and a slot of its first queue         (scheduler.c)
+ *     serve_tile, tile_is_fed     the feeder gives a tile buffers and a slot of its first queue; in place if that
+ *                                 takes no time and nothing else is due                         (scheduler.c)
  *     token_travel                over the link between two engines
  *     token_enqueue               into the queue of its stage
- *     serve, serve_waiting        a server takes the earliest eligible head of its queues
- *     service_start               asks the model how long that takes (emitted; dma.c, ipcq.c)
+ *     server_visit, service_take  a server takes the earliest eligible head of its queues (emitted; service.h)
+ *     start                       reads in the plan, or asks the model, how long that takes (emitted; dma.c, ipcq.c)
  *     service_ended, stage_ended  frees the server; the tile travels on, or
  *     tile_complete               gives back its buffers, and reports to the scheduler
  *     scheduler_tile_ended        the last tile completes its command                           (scheduler.c)

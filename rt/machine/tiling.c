@@ -5,7 +5,7 @@
 
 #include "base/address.h"
 #include "base/rates.h"
-#include "common/arena.h"
+#include "common/array.h"
 #include "plan_generator.h"
 
 /* ---- shapes and tiles */
@@ -228,31 +228,42 @@ static void corners_make(struct command *command, struct stage *to)
     }
 }
 
-/* The shape of a planned tile, among the newest ones of those that were found; a new one if it is not there. */
-static uint32_t planned_shape(struct tile_shape *shapes, uint32_t *count, const struct planned_tile *tile)
+/* Sizes and kinds of the tiles that were planned, each once; the search goes only through the newest, so some may come
+ * again. */
+static struct ARRAY(struct tile_shape) found;
+
+static uint32_t shape_find(const struct planned_tile *tile)
 {
     enum { NEWEST = 8 };
-    for (uint32_t i = *count; i > 0 && i + NEWEST > *count; i--) {
-        const struct tile_shape *shape = &shapes[i - 1];
+    for (size_t i = found.count; i > 0 && i + NEWEST > found.count; i--) {
+        const struct tile_shape *shape = &found.at[i - 1];
         if (shape->m == tile->m && shape->k == tile->k && shape->n == tile->n && shape->kind == tile->kind)
             return i - 1;
     }
-    shapes[*count] = (struct tile_shape){.m = tile->m, .k = tile->k, .n = tile->n, .kind = tile->kind};
-    return (*count)++;
+    *array_add(&found) = (struct tile_shape){.m = tile->m, .k = tile->k, .n = tile->n, .kind = tile->kind};
+    return found.count - 1;
+}
+
+static uint64_t shapes_count(const struct planned_tile *planned, uint64_t tiles)
+{
+    found.count = 0;
+    for (uint64_t i = 0; i < tiles; i++)
+        shape_find(&planned[i]);
+    return found.count;
 }
 
 static void planned_make(struct command *command, const struct planned_tile *planned, struct tile *tiles, struct stage *to)
 {
-    uint32_t count = 0;
+    found.count = 0;
     for (uint64_t i = 0; i < command->tiles; i++) {
         const struct planned_tile *tile = &planned[i];
-        tiles[i] = (struct tile){tile->id, tile->i_m, tile->i_k, tile->i_n,
-                                 &command->shapes[planned_shape(command->shapes, &count, tile)]};
+        tiles[i] = (struct tile){tile->id, tile->i_m, tile->i_k, tile->i_n, &command->shapes[shape_find(tile)]};
     }
-    for (uint32_t i = 0; i < count; i++)
+    for (size_t i = 0; i < found.count; i++) {
+        command->shapes[i] = found.at[i];
         to = shape_make(command, &command->shapes[i], to);
+    }
     command->planned = tiles;
-    command->shape_count = count;
 }
 
 /* Lists the shapes, and copies the epilogues and the tiles that were planned. Only a gemm's tiles are of several kinds. */
@@ -261,7 +272,8 @@ static void list_shapes(struct command *command, const struct planned_tile *plan
     struct request *ask = &command->ask;
     bool composite = command_is_composite(ask->kind);
     uint64_t epilogues = ask->epilogues * sizeof *ask->epilogue, tiles = planned ? command->tiles : 0;
-    uint64_t shapes = planned ? tiles : composite ? 4 * TILE_KINDS : 1, made = planned ? tiles : composite ? 8 : 1;
+    uint64_t shapes = planned ? shapes_count(planned, tiles) : composite ? 4 * TILE_KINDS : 1;
+    uint64_t made = planned ? shapes : composite ? 8 : 1;
     uint64_t stages = composite ? made * (ask->epilogues + STAGES_MOST) : 2;
     struct tile *tile = command_plan(command, tiles * sizeof *tile + shapes * sizeof *command->shapes
                                                   + stages * sizeof(struct stage) + epilogues);
