@@ -123,7 +123,7 @@ static void serve_page(struct http_response *response)
     answer_end(&members);
     *response = (struct http_response){.status = 200, .type = "text/html; charset=utf-8"};
     FILE *memory = open_memstream(&response->text, &response->length);
-    char *safe = page_result(web.text, web.length);
+    char *safe = page_object(web.text, web.length);
     if (!memory || !safe)
         die("a page:");
     page_begin(memory, true);

@@ -39,7 +39,7 @@ void web_runs_begin(void)
     if (!mkdtemp(session.folder))
         die("cannot make %s:", session.folder);
     temporary_add(session.folder);
-    snprintf(session.path, sizeof session.path, "%s/result.json", session.folder);
+    snprintf(session.path, sizeof session.path, "%s/report.html", session.folder);
     temporary_add(session.path);
 }
 
@@ -143,10 +143,8 @@ uint32_t web_run_start(char *const *arguments, size_t count)
         return 0;
     for (size_t i = 0; i < count && i < ARGUMENTS_MOST; i++)
         words[used++] = arguments[i];
-    words[used++] = "--json";
+    words[used++] = "--report";                         /* its result has no long lists, as that of --json has */
     words[used++] = session.path;
-    words[used++] = "--report";
-    words[used++] = "/dev/null";
     session.said_bytes = 0;
     *session.said = '\0';
     unlink(session.path);
@@ -163,7 +161,7 @@ static void keep_result(void)
     char *text = read_file(session.path, &length);
     free(run->result);
     free(run->said);
-    *run = (struct web_run){session.number, text ? page_result(text, length) : NULL, strdup(session.said)};
+    *run = (struct web_run){session.number, text ? page_result(text) : NULL, strdup(session.said)};
     unlink(session.path);
 }
 

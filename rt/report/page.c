@@ -76,7 +76,7 @@ void page_end(FILE *out, const char *members)
     fputs(strstr(page_html, data_mark) + strlen(data_mark), out);
 }
 
-char *page_result(const char *text, size_t length)
+char *page_object(const char *text, size_t length)
 {
     char *copy;
     size_t copied;
@@ -89,4 +89,12 @@ char *page_result(const char *text, size_t length)
         return copy;
     free(copy);
     return NULL;
+}
+
+char *page_result(const char *page)
+{
+    static const char before[] = "{\"runs\":[{\"file\":null,\"result\":", after[] = "}]}</script>";
+    const char *begin = strstr(page, before);
+    const char *end = begin ? strstr(begin, after) : NULL;  /* no text of a result has a '<' */
+    return end ? strndup(begin + strlen(before), (size_t)(end - begin) - strlen(before)) : NULL;
 }

@@ -19,7 +19,10 @@ const char *page_add(FILE *out, const char *name, const char *text, size_t lengt
 /* Writes the rest of the page. `members` of its data follow the runs: JSON, such as "web":{}; NULL: none. */
 void page_end(FILE *out, const char *members);
 
-/* Returns one result as a page has it, in memory of malloc; NULL: the text is not one. */
-char *page_result(const char *text, size_t length);
+/* Returns a JSON object as a page has it, in memory of malloc; NULL: the text is not one. */
+char *page_object(const char *text, size_t length);
+
+/* Returns the result on the page of a run, likewise; NULL: the text is not such a page. */
+char *page_result(const char *page);
 
 #endif

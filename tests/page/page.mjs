@@ -65,9 +65,8 @@ check(/ to /.test(await clock.textContent()), "the slider says which time it sho
 await page.locator("button.whole").click();
 check(JSON.stringify(await figures()) === JSON.stringify(wholeRun) && (await clock.textContent()).startsWith("whole run"), "a click goes back to the whole run");
 await page.locator(".play").click();
-await page.waitForTimeout(500);
-const shown = Number(await page.locator("#time").inputValue());
-check(shown >= 1 && shown < 40 && await text(page, ".play") === "Pause", "Play runs through frames", shown);
+await page.waitForFunction(() => Number(document.getElementById("time").value) > 2, null, {timeout: 20000});
+check(await text(page, ".play") === "Pause", "Play runs through frames");
 await page.locator(".play").click();
 await page.locator("#busy .chart").scrollIntoViewIfNeeded();
 const box = await page.locator("#busy .chart").boundingBox();
