@@ -281,14 +281,14 @@ static void combine_values(const struct panel *p)
     const struct heads *h = p->heads;
     const float *parts = h->shared.parts;
     uint64_t wide = PARTS * h->d, last = p->keys / KEY_BLOCK * KEY_BLOCK;
-    float *sums = reference_alloc(p->rows * wide, sizeof *sums);
+    float *sums = reference_scratch(p->rows * wide, sizeof *sums);
     double *value_terms = reference_alloc(h->d, sizeof *value_terms);
     blas_dgemm(p->rows, h->d, p->keys, p->scores, p->keys, h->v.value + h->shared.at, row_stride(h, 1), 0, p->o, h->d);
     blas_sgemm(p->rows, 2 * h->d, p->keys, p->powers, p->keys, parts, wide, 0, sums, wide);
     memcpy(value_terms, value_terms_of(h, last), h->d * sizeof *value_terms);
     add_value_terms(h, last, p->keys, value_terms);
     if (h->v.error) {
-        float *both = reference_alloc(p->rows * p->keys, sizeof *both);
+        float *both = reference_scratch(p->rows * p->keys, sizeof *both);
         for (uint64_t i = 0; i < p->rows * p->keys; i++)
             both[i] = p->powers[i] + (float)error_power(p->scores[i]);
         blas_sgemm(p->rows, h->d, p->keys, both, p->keys, parts + 2 * h->d, wide, 0, sums + 2 * h->d, wide);
@@ -306,10 +306,10 @@ static void attention_panel(uint64_t i, unsigned thread, void *heads)
     struct panel p = {.heads = h, .first = first, .rows = kb_min(QUERY_PANEL, h->group * h->queries - first)};
     for (uint64_t row = first; row < first + p.rows; row++)
         p.keys = kb_max(p.keys, keys_seen(h, row));
-    p.scores = reference_alloc(p.rows * p.keys, sizeof *p.scores);
-    p.powers = reference_alloc(p.rows * p.keys, sizeof *p.powers);
-    p.row_powers = reference_alloc(p.keys, sizeof *p.row_powers);
-    p.q = reference_alloc(2 * p.rows * h->d, sizeof *p.q);
+    p.scores = reference_scratch(p.rows * p.keys, sizeof *p.scores);
+    p.powers = reference_scratch(p.rows * p.keys, sizeof *p.powers);
+    p.row_powers = reference_scratch(p.keys, sizeof *p.row_powers);
+    p.q = reference_scratch(2 * p.rows * h->d, sizeof *p.q);
     p.o = p.q + p.rows * h->d;
     compute_scores(&p);
     for (uint64_t row = 0; row < p.rows; row++)

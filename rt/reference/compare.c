@@ -371,9 +371,19 @@ static void compare_product_rows(struct panel *p, struct product_panel rows)
     free(value), free(error);
 }
 
-static void count_limit(double limit, uint64_t columns, void *bounds)
+/* The limits of the blocks of a panel. */
+struct limits {
+    struct limit {
+        double value;
+        uint64_t columns;
+    } *at;
+    uint64_t count;
+};
+
+static void add_limit(double limit, uint64_t columns, void *arg)
 {
-    ((uint64_t *)bounds)[bound_class(limit)] += columns;
+    struct limits *limits = arg;
+    limits->at[limits->count++] = (struct limit){limit, columns};
 }
 
 /* Looks at a panel of a product through projections, and at one of its rows, element by element; at all of them where the
@@ -387,10 +397,11 @@ static void compare_product(struct panel *p, uint64_t i)
         return compare_product_rows(p, rows);
     struct projected found = {0};
     p->expected = (struct expected){first, count, NULL, NULL};
-    p->got = reference_alloc(count, sizeof *p->got);
+    p->got = reference_scratch(count, sizeof *p->got);
     each_part(c->tensor, first, first + count, copy_part, p);
-    uint64_t *limits = reference_alloc(BOUND_CLASSES, sizeof *limits);
-    if (!projection_passes(c->projection, rows, p->got, &found, count_limit, limits)) {
+    uint64_t blocks = kb_ceil_div(c->ref->columns, PROJECTION_COLUMNS);
+    struct limits limits = {reference_scratch(rows.rows * blocks, sizeof *limits.at), 0};
+    if (!projection_passes(c->projection, rows, p->got, &found, add_limit, &limits)) {
         compare_product_rows(p, rows);
     } else {
         uint64_t sample = (i * UINT64_C(0x9e3779b97f4a7c15) >> 32) % rows.rows;
@@ -398,10 +409,10 @@ static void compare_product(struct panel *p, uint64_t i)
         p->finding.tally->sampled = c->ref->columns;
         p->finding.tally->error_squares = found.error_squares;
         p->finding.tally->squares = found.squares;
-        for (unsigned class = 0; class < BOUND_CLASSES; class++)
-            p->finding.bounds[class] += limits[class];
+        for (uint64_t i = 0; i < limits.count; i++)
+            p->finding.bounds[bound_class(limits.at[i].value)] += limits.at[i].columns;
     }
-    free(limits), free(p->got);
+    free(limits.at), free(p->got);
 }
 
 static void compare_panel(uint64_t i, unsigned thread, void *arg)

@@ -272,7 +272,7 @@ static void relu_row(uint64_t columns, double *value)
 static void multiply_floats(const struct product *p, struct product_panel panel, double *value, float *error)
 {
     const double *b = p->b.value + panel.row / p->rows * p->depth * p->columns;
-    double *a = reference_alloc(panel.rows * p->depth, sizeof *a);
+    double *a = reference_scratch(panel.rows * p->depth, sizeof *a);
     matrix_values(&p->a, panel.row * p->depth, panel.rows * p->depth, a);
     blas_dgemm(panel.rows, p->columns, p->depth, a, p->depth, b, p->columns, 0, value, p->columns);
     if (error)
@@ -287,7 +287,7 @@ static void multiply_integers(const struct product *p, struct product_panel pane
     const float *a = p->a.single + panel.row * p->depth;
     const float *b = p->b.single + panel.row / p->rows * p->depth * p->columns;
     uint64_t count = panel.rows * p->columns;
-    float *sums = reference_alloc(count, sizeof *sums);
+    float *sums = reference_scratch(count, sizeof *sums);
     for (uint64_t k = 0; k < p->depth; k += DEPTH) {
         blas_sgemm(panel.rows, p->columns, kb_min(DEPTH, p->depth - k), a + k, p->depth, b + k * p->columns, p->columns,
                    0, sums, p->columns);

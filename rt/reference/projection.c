@@ -44,18 +44,18 @@ static void draw_vectors(struct projection *p)
 /* The products of a row's blocks with their vectors: block by block, each with all of its vectors. */
 VECTOR_BODY void project_row_body(const double *row, const double *vectors, uint64_t columns, double *to)
 {
+    enum { LANES = 4 };
     for (uint64_t first = 0; first < columns; first += PROJECTION_COLUMNS) {
-        uint64_t end = kb_min(first + PROJECTION_COLUMNS, columns);
+        uint64_t end = kb_min(first + PROJECTION_COLUMNS, columns), j = first;
+        double sum[PROJECTION_VECTORS][LANES] = {0};
+        for (; j + LANES <= end; j += LANES)
+            for (unsigned q = 0; q < PROJECTION_VECTORS; q++)
+                for (unsigned lane = 0; lane < LANES; lane++)
+                    sum[q][lane] += row[j + lane] * vectors[q * columns + j + lane];
         for (unsigned q = 0; q < PROJECTION_VECTORS; q++) {
-            const double *vector = vectors + q * columns;
-            double sum[4] = {0};
-            uint64_t j = first;
-            for (; j + 4 <= end; j += 4)
-                for (unsigned lane = 0; lane < 4; lane++)
-                    sum[lane] += row[j + lane] * vector[j + lane];
-            for (; j < end; j++)
-                sum[0] += row[j] * vector[j];
-            *to++ = sum[0] + sum[1] + (sum[2] + sum[3]);
+            for (uint64_t rest = j; rest < end; rest++)
+                sum[q][0] += row[rest] * vectors[q * columns + rest];
+            *to++ = sum[q][0] + sum[q][1] + (sum[q][2] + sum[q][3]);
         }
     }
 }
@@ -133,8 +133,8 @@ bool projection_passes(const struct projection *p, struct product_panel panel, c
 {
     const struct product *product = p->product;
     uint64_t depth = product->depth, matrix = panel.row / product->rows;
-    double *a = reference_alloc(panel.rows * depth, sizeof *a), *row = reference_alloc(p->width, sizeof *row);
-    double *expected = reference_alloc(panel.rows * p->width, sizeof *expected);
+    double *a = reference_scratch(panel.rows * depth, sizeof *a), *row = reference_scratch(p->width, sizeof *row);
+    double *expected = reference_scratch(panel.rows * p->width, sizeof *expected);
     bool passes = true;
     matrix_values(&product->a, panel.row * depth, panel.rows * depth, a);
     blas_dgemm(panel.rows, p->width, depth, a, depth, p->b + matrix * depth * p->width, p->width, 0, expected, p->width);

@@ -45,6 +45,14 @@ void *reference_alloc(uint64_t count, size_t size)
     return at;
 }
 
+void *reference_scratch(uint64_t count, size_t size)
+{
+    void *at = malloc(count * size + 1);
+    if (!at)
+        die("no memory for a reference of %" PRIu64 " elements:", count);
+    return at;
+}
+
 static uint64_t shape_elements(const struct kb_dims *dims)
 {
     uint64_t elements = 1;

@@ -36,6 +36,9 @@ struct reference *reference_new(struct kb_dims dims, enum dtype dtype, double *v
 /* Memory for values, of malloc, all 0. */
 void *reference_alloc(uint64_t count, size_t size);
 
+/* The same, not initialised. */
+void *reference_scratch(uint64_t count, size_t size);
+
 /* ---- a call that makes one */
 
 /* Begins it: runs the data pass, if there is one, and starts the clock of reference_seconds. */
