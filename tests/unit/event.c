@@ -292,6 +292,46 @@ static void cancelled(void)
     expect("a cancelled event makes no instant", "none");
 }
 
+/* Many events close together, alone, far behind the start of what they are kept in; each makes one a little later. */
+enum { CROWD = 40, BEFORE = 31 };
+
+static struct probe crowd[CROWD], crowd_later[CROWD], before_crowd[BEFORE];
+static uint64_t crowd_last_ps;
+static unsigned crowd_fired;
+
+static void crowd_fire(struct event *event)
+{
+    model_agrees &= event->t_ps == now_ps && now_ps > crowd_last_ps;
+    crowd_last_ps = now_ps;
+    crowd_fired++;
+    if (event >= &crowd[0].event && event <= &crowd[CROWD - 1].event)
+        event_at(&crowd_later[container_of(event, struct probe, event) - crowd].event, now_ps + 10005);
+}
+
+static void crowd_add(struct probe *added, uint64_t t_ps)
+{
+    event_set(&added->event, event_order(1, CLASS_SERVICE, 0), 0, crowd_fire);
+    event_at(&added->event, t_ps);
+}
+
+static void in_crowd(void)
+{
+    event_reset();
+    model_agrees = true;
+    for (unsigned i = 0; i < BEFORE; i++)
+        crowd_add(&before_crowd[i], i < BEFORE - 1 ? 1000 * (i + 1) : 999000);
+    for (unsigned i = 0; i < CROWD; i++) {
+        event_set(&crowd_later[i].event, event_order(1, CLASS_SERVICE, 0), 0, crowd_fire);
+        crowd_add(&crowd[i], 1000000 + 10 * i);
+    }
+    while (event_next_instant())
+        while (event_retire())
+            ;
+    strcpy(fired, model_agrees && crowd_fired == BEFORE + 2 * CROWD ? "good" : "bad");
+    expect("a crowd of events at once keeps its order", "good");
+    event_reset();
+}
+
 int main(void)
 {
     in_order();
@@ -300,6 +340,7 @@ int main(void)
     cancelled();
     against_model();
     at_the_end_of_time();
+    in_crowd();
     printf("1..%d\n", tests);
     return 0;
 }
