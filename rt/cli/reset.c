@@ -31,8 +31,8 @@ void simulator_reset(void)
     oplog_reset();
     store_reset();
     fastforward_reset();
+    sim_reset();                                        /* empties the queue while what waits in it is still there */
     launch_reset();
     machine_reset();
-    sim_reset();
     base_reset();
 }
