@@ -35,10 +35,6 @@ static uint64_t stage_ps(const struct command *command, const struct tile_shape 
     case STAGE_STORE:
         return builtin_pe_fetch_store_service(&(struct kb_move_request){
             .stores = stage->kind == STAGE_STORE, .bytes = stage->amount}).channel_ps;
-    case STAGE_DMA_READ:
-        return move_ps(stage->amount, kb_attrs.pe_tcm_write_bw_bps);
-    case STAGE_DMA_WRITE:
-        return move_ps(stage->amount, kb_attrs.pe_tcm_read_bw_bps);
     default:
         return 0;
     }

@@ -27,9 +27,9 @@ static inline enum engine engine_of(enum stage_kind stage)
  * the scheduler. */
 uint64_t engine_link_ps(enum stage_kind from, enum stage_kind to);
 
-/* Works out the rest of the plan of a command that is submitted: for each stage of each shape, the order of its events,
- * the latency of the link behind it and, by the built-in models, how long GEMM and MATH serve it, or for how long FETCH, STORE and DMA
- * reserve the PE's TCM. */
+/* Works out the rest of the plan of a command that is submitted: for each stage of each shape, the order of its events, the
+ * latency of the link behind it and, by the built-in models, how long GEMM and MATH serve it, or for how long FETCH and
+ * STORE reserve the PE's TCM. */
 void engine_times(struct command *command);
 
 /* ---- the PE's own TCM: a channel for reads, another for writes. Each call reserves one from at_ps on, and returns

@@ -34,7 +34,7 @@ struct stage {
     uint16_t op;                                        /* of MATH */
     uint32_t index;                                     /* in the tile's plan */
     uint64_t amount;                                    /* bytes that move; GEMM: operations; MATH: elements */
-    uint64_t ps;                                        /* of a service, by the built-in models (engine.h) */
+    uint64_t ps;                                        /* by the built-in models of engines (engine.h) */
     uint64_t link_ps;                                   /* over the link to the part that serves the next stage */
     uint64_t order;                                     /* of the events of a tile at the part that serves it */
     const struct operand *moves;                        /* DMA of a block that is worked out (operand.h); else NULL */
