@@ -121,9 +121,10 @@ $(B)/kbgen: $(B)/obj/gen/main.o $(B)/libgen.a $(B)/libcommon.a
 	@echo $@
 
 $(B)/obj/gen/%.o: private local := $(own) -DKB_CC='"$(CC)"' -DKB_OPT='"$(OPT)"' -DKB_SAN='"$(san)"' -DKB_OWN='"$(own)"'
-# What every simulator runs and no topology compiles again may take its time to be compiled.
+# What every simulator runs and no topology compiles again may take its time to be compiled; what a run does once is small.
 # Loops become vector instructions if nobody asks for errno or traps; values are the same with and without.
 $(B)/obj/rt/%.o: private local := -Irt -fno-math-errno -fno-trapping-math $(own) $(if $(filter -O2,$(OPT)),-O3)
+$(B)/obj/rt/cli/%.o $(B)/obj/rt/report/%.o $(B)/obj/rt/host/%.o: private local := -Irt $(own) $(if $(filter -O2,$(OPT)),-Os)
 compile = $(Q)mkdir -p $(@D) && $(CC) $(flags) $(WERROR) $(local) -MMD -MP -c -o $@ $<
 
 $(B)/obj/%.o: %.c $(B)/flags
@@ -142,14 +143,16 @@ $(B)/kernels/%.o: private local := -Irt -fstack-clash-protection $(own) $(if $(f
 $(B)/kernels/%.o: kernels/%.c $(B)/flags
 	$(compile)
 
-# The report page is joined from its parts, and embedded.
+# The report page is joined from its parts, compressed and embedded.
 dygraphs := /usr/share/javascript/dygraphs
 dygraphs_licence := /usr/share/doc/libjs-dygraphs/copyright
 page_src := $(wildcard rt/report/page/* rt/report/page/sections/*)
 $(B)/report.html: $(page_src) $(dygraphs)/dygraph.min.js $(dygraphs)/dygraph.min.css $(dygraphs_licence)
 	$(Q)mkdir -p $(@D) && rt/report/page/assemble $(dygraphs) $(dygraphs_licence) > $@
-$(B)/obj/rt/report/page.o: $(B)/report.html
-$(B)/obj/rt/report/page.o: private local := -Irt $(if $(filter -O2,$(OPT)),-O3) -DPAGE='"$(B)/report.html"'
+$(B)/report.html.gz: $(B)/report.html
+	$(Q)gzip -9nc $< > $@
+$(B)/obj/rt/report/page.o: $(B)/report.html.gz
+$(B)/obj/rt/report/page.o: private local := -Irt $(own) $(if $(filter -O2,$(OPT)),-Os) -DPAGE='"$(B)/report.html.gz"'
 
 # A unit test is one program; of the archives it takes what it uses.
 $(B)/unit/%: tests/unit/%.c $(B)/libgen.a $(archives) $(B)/flags

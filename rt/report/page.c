@@ -3,17 +3,39 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "common/arena.h"
+#include "common/fail.h"
 #include "common/json.h"
 #include "json_copy.h"
 
-/* The page as the Makefile joins it. */
+/* The page as the Makefile joins it, compressed by gzip: every simulator carries it. */
 __asm__(".pushsection .rodata\n"
-        "page_html: .incbin \"" PAGE "\"\n"
-        ".byte 0\n"
+        "page_packed: .incbin \"" PAGE "\"\n"
+        "page_packed_end:\n"
         ".popsection\n");
-extern const char page_html[] __attribute__((visibility("hidden")));
+extern const unsigned char page_packed[], page_packed_end[] __attribute__((visibility("hidden")));
+
+/* Returns the page as a string. A gzip file ends with the length of what it holds, in four bytes from the lowest on. */
+static const char *page_html(void)
+{
+    static char *html;
+    if (html)
+        return html;
+    size_t packed = (size_t)(page_packed_end - page_packed);
+    const unsigned char *size = page_packed + packed - 4;
+    uInt length = size[0] | (uInt)size[1] << 8 | (uInt)size[2] << 16 | (uInt)size[3] << 24;
+    enum { GZIP_FORMAT = 16 + MAX_WBITS };
+    z_stream gzip = {.next_in = (z_const Bytef *)page_packed, .avail_in = (uInt)packed};
+    html = calloc(length + 1, 1);                       /* it outlives requests, whose memory is in the arena */
+    gzip.next_out = (Bytef *)html;
+    gzip.avail_out = length;
+    if (!html || inflateInit2(&gzip, GZIP_FORMAT) != Z_OK || inflate(&gzip, Z_FINISH) != Z_STREAM_END)
+        run_failed("zlib cannot unpack the report page");
+    inflateEnd(&gzip);
+    return html;
+}
 
 /* Marks in it, in their order: whom it may ask for more, and where its data are. */
 static const char connect_mark[] = "@CONNECT@", data_mark[] = "@DATA@";
@@ -29,7 +51,7 @@ static const char *write_to(FILE *out, const char *from, const char *mark)
 
 void page_begin(FILE *out, bool served)
 {
-    const char *rest = write_to(out, page_html, connect_mark);
+    const char *rest = write_to(out, page_html(), connect_mark);
     fputs(served ? "'self'" : "'none'", out);
     write_to(out, rest, data_mark);
     fputs("{\"runs\":[", out);
@@ -73,7 +95,7 @@ const char *page_add(FILE *out, const char *name, const char *text, size_t lengt
 void page_end(FILE *out, const char *members)
 {
     fprintf(out, "]%s%s}", members ? "," : "", members ? members : "");
-    fputs(strstr(page_html, data_mark) + strlen(data_mark), out);
+    fputs(strstr(page_html(), data_mark) + strlen(data_mark), out);
 }
 
 char *page_object(const char *text, size_t length)
