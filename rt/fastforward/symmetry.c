@@ -90,13 +90,11 @@ struct walk {
 
 static void walk_way(struct walk *walk, struct way way)
 {
-    uint32_t end = place_rank(way.to);
-    walk->node(walk, place_rank(way.from));
-    for (struct place at = way.from; place_rank(at) != end;) {
-        struct hop hop = way_next(&way, at);
-        walk->link(walk, hop.link, hop.class);
-        walk->node(walk, place_rank(hop.to));
-        at = hop.to;
+    struct traversal along = traversal_of(way);
+    walk->node(walk, along.rank);
+    while (traversal_next(&along)) {
+        walk->link(walk, along.hop.link, along.hop.class);
+        walk->node(walk, along.rank);
     }
 }
 

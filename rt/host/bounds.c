@@ -115,12 +115,9 @@ static struct way read_way(uint32_t to)
 
 static void add_bytes(struct traffic *traffic, struct way way, uint64_t bytes)
 {
-    uint32_t end = place_rank(way.to);
-    for (struct place at = way.from; place_rank(at) != end;) {
-        struct hop hop = way_next(&way, at);
-        traffic->load[hop.link].class = hop.class;
-        traffic->load[hop.link].bytes += bytes;
-        at = hop.to;
+    for (struct traversal along = traversal_of(way); traversal_next(&along);) {
+        traffic->load[along.hop.link].class = along.hop.class;
+        traffic->load[along.hop.link].bytes += bytes;
     }
 }
 

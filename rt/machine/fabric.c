@@ -146,13 +146,8 @@ struct route *route_back(struct route *route)
 static uint64_t walk_latency_ps(const struct way *way)
 {
     uint64_t latency_ps = 0;
-    uint32_t end = place_rank(way->to);
-    for (struct place at = way->from; place_rank(at) != end;) {
-        struct hop hop = way_next(way, at);
-        latency_ps += spec.link[hop.class].latency_ps;
-        latency_ps += control_handled_ps(way, hop.to);
-        at = hop.to;
-    }
+    for (struct traversal along = traversal_of(*way); traversal_next(&along);)
+        latency_ps += spec.link[along.hop.class].latency_ps + control_handled_ps(way, along.hop.to);
     return latency_ps;
 }
 
@@ -167,11 +162,9 @@ __attribute__((noinline)) void route_list_steps(struct route *route)
 {
     static struct ARRAY(struct step) steps;
     steps.count = 0;
-    for (struct place at = route->way.from; place_rank(at) != route->to_rank;) {
-        struct hop hop = way_next(&route->way, at);
-        at = hop.to;
-        *array_add(&steps) = (struct step){hop.link, place_rank(at), hop.class, place_kind(at), place_rank(at) == route->to_rank};
-    }
+    for (struct traversal along = traversal_of(route->way); traversal_next(&along);)
+        *array_add(&steps) = (struct step){along.hop.link, along.rank, along.hop.class, place_kind(along.hop.to),
+                                           along.rank == route->to_rank};
     route->length = steps.count;
     route->steps = memcpy(arena_alloc(steps.count, sizeof *steps.at), steps.at, steps.count * sizeof *steps.at);
 }

@@ -218,18 +218,6 @@ static uint32_t cube_goal(const struct way *way, struct place at)
     return way->to.node;
 }
 
-/* The step towards the last node of a cube. */
-static struct hop next_inside(const struct way *way, struct place at, uint32_t goal)
-{
-    const struct cube_node *node = &kb_cube_nodes[at.node], *end = &kb_cube_nodes[goal];
-    uint32_t link = node->up, routers = kb_shape.noc_rows * kb_shape.noc_cols;
-    if (link == NO_LINK)
-        link = kb_route[((uint32_t)way->direction * kb_shape.targets + end->target) * routers + node->index];
-    if (link == NO_LINK)
-        link = end->down;
-    return (struct hop){cube_link(at, link), kb_cube_links[link].class, {at.sip, at.cube, kb_cube_links[link].to}};
-}
-
 /* The step out of a cube, from its last node on the way. */
 static struct hop next_cube(const struct way *way, struct place at)
 {
@@ -240,10 +228,52 @@ static struct hop next_cube(const struct way *way, struct place at)
     return (struct hop){cube_link(at, cube_link_io(&kb_shape, exit->side)), LINK_io, place_io_cpu(at.sip)};
 }
 
-struct hop way_next(const struct way *way, struct place at)
+/* Sets where a traversal has come to, and, if that is the first node in a cube, what its way through the cube needs. */
+static void traversal_enter(struct traversal *along, struct hop hop)
 {
+    along->hop = hop;
+    along->rank = place_rank(hop.to);
+    if (hop.to.cube == OUTSIDE)
+        return;
+    along->first_rank = along->rank - hop.to.node;
+    along->first_link = cube_link(hop.to, 0);
+    along->goal = cube_goal(&along->way, hop.to);
+    const struct cube_node *goal = &kb_cube_nodes[along->goal];
+    along->goal_down = goal->down;
+    along->route = &kb_route[((uint32_t)along->way.direction * kb_shape.targets + goal->target)
+                             * (kb_shape.noc_rows * kb_shape.noc_cols)];
+}
+
+/* Takes the step towards the last node of a cube. */
+static void traversal_inside(struct traversal *along)
+{
+    const struct cube_node *node = &kb_cube_nodes[along->hop.to.node];
+    uint32_t link = node->up != NO_LINK ? node->up : along->route[node->index];
+    if (link == NO_LINK)
+        link = along->goal_down;
+    along->hop.link = along->first_link + link;
+    along->hop.class = kb_cube_links[link].class;
+    along->hop.to.node = kb_cube_links[link].to;
+    along->rank = along->first_rank + along->hop.to.node;
+}
+
+struct traversal traversal_of(struct way way)
+{
+    struct traversal along = {.way = way, .end_rank = place_rank(way.to)};
+    traversal_enter(&along, (struct hop){.to = way.from});
+    return along;
+}
+
+bool traversal_next(struct traversal *along)
+{
+    struct place at = along->hop.to;
+    if (along->rank == along->end_rank)
+        return false;
     if (at.cube == OUTSIDE)
-        return next_outside(way, at);
-    uint32_t goal = cube_goal(way, at);
-    return at.node == goal ? next_cube(way, at) : next_inside(way, at, goal);
+        traversal_enter(along, next_outside(&along->way, at));
+    else if (at.node == along->goal)
+        traversal_enter(along, next_cube(&along->way, at));
+    else
+        traversal_inside(along);
+    return true;
 }

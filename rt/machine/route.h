@@ -2,6 +2,7 @@
 #ifndef KB_ROUTE_H
 #define KB_ROUTE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/tables.h"
@@ -106,7 +107,23 @@ struct hop {
     struct place to;
 };
 
-/* The step from a node on the way that is not its end. */
-struct hop way_next(const struct way *way, struct place at);
+/* Goes along a way:
+ *
+ *     for (struct traversal along = traversal_of(way); traversal_next(&along);)
+ *         along.hop, along.rank ...
+ */
+struct traversal {
+    struct way way;
+    struct hop hop;                                     /* the last one; at first its `to` is where the way begins */
+    uint32_t rank, end_rank;                            /* of hop.to, of the way's end */
+    uint32_t first_link, first_rank;                    /* inside a cube: of the cube, */
+    uint32_t goal, goal_down;                           /* its last node on the way, and the link down to that, */
+    const uint16_t *route;                              /* and the link to take at each router; NO_LINK: goal_down */
+};
+
+struct traversal traversal_of(struct way way);
+
+/* Takes the next hop. Returns false if the way has ended. */
+bool traversal_next(struct traversal *along);
 
 #endif

@@ -327,8 +327,8 @@ static bool change_link(struct pe *pe)
     struct place dma = place_pe(pe_number(pe), NODE_pe_dma);
     struct range range;
     address_decode(pe->feeding->ask.address[OPERAND_B], 1, &range);
-    struct way way = way_back((struct way){dma, range_place(&range), REQUEST});
-    return occupy(&kb_links[way_next(&way, way.from).link].free_ps);
+    struct traversal along = traversal_of(way_back((struct way){dma, range_place(&range), REQUEST}));
+    return traversal_next(&along) && occupy(&kb_links[along.hop.link].free_ps);
 }
 
 static bool change_nothing(struct pe *pe)
