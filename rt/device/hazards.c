@@ -5,6 +5,7 @@
 
 #include "common/pool.h"
 #include "device.h"
+#include "kb/arith.h"
 #include "machine/pe.h"
 
 /* Bytes that a tl_free freed, and its place. */
@@ -38,9 +39,11 @@ static void drop(struct outstanding *transfer)
 
 static void drop_all(struct outstanding_list *list)
 {
-    for (size_t i = 0; i < list->count; i++)
-        drop(&list->at[i]);
-    array_free(list);
+    for (size_t i = 0; i < list->all.count; i++)
+        drop(&list->all.at[i]);
+    array_free(&list->all);
+    array_free(&list->areas);
+    list->first = 0;
 }
 
 void hazards_begin(struct tl *tl)
@@ -63,23 +66,38 @@ void hazards_end(struct tl *tl)
 
 /* ---- what the kernel does */
 
+/* Makes a transfer of a list part of the last area, or the first of a new one. */
+static void add_to_area(struct outstanding_list *list, size_t i)
+{
+    uint64_t begin = list->all.at[i].begin, end = list->all.at[i].end;
+    struct area *last = list->areas.at + list->areas.count - 1;     /* not used without areas */
+    if (list->areas.count && begin <= last->end && last->begin <= end) {
+        last->begin = kb_min(last->begin, begin);
+        last->end = kb_max(last->end, end);
+    } else {
+        *array_add(&list->areas) = (struct area){begin, end, i};
+    }
+}
+
 /* Removes transfers that were waited for, and complete ones that only read their buffer: nothing conflicts with
  * them. */
 static void compact(const struct tl *tl, struct outstanding_list *list)
 {
     const struct command *pending = tl->first;          /* not complete, sorted by number as the list is */
-    size_t kept = 0;
-    for (size_t i = 0; i < list->count; i++) {
-        struct outstanding *transfer = &list->at[i];
+    size_t count = list->all.count;
+    list->all.count = list->areas.count = list->first = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct outstanding *transfer = &list->all.at[i];
         while (pending && pending->number < transfer->number)
             pending = pending->next;
         bool is_complete = !pending || pending->number != transfer->number;
         if (!transfer->waited && !writes_buffer(transfer) && is_complete)
             drop(transfer);
-        if (!transfer->waited)
-            list->at[kept++] = *transfer;
+        if (transfer->waited)
+            continue;
+        list->all.at[list->all.count] = *transfer;
+        add_to_area(list, list->all.count++);
     }
-    list->count = kept;
 }
 
 void hazards_submitted(const struct call *call, uint32_t number, enum command_kind kind, const struct runs *buffer,
@@ -87,36 +105,49 @@ void hazards_submitted(const struct call *call, uint32_t number, enum command_ki
 {
     struct hazards *hazards = hazards_of(call->tl);
     struct outstanding_list *list = kind == COMMAND_recv ? &hazards->receives : &hazards->moves;
-    if (list->count == list->room) {
+    if (list->all.count == list->all.room) {
         compact(call->tl, list);
-        if (2 * list->count >= list->room)              /* or it would compact again at once */
-            array_reserve(list, list->room + 1);
+        if (2 * list->all.count >= list->all.room)      /* or it would compact again at once */
+            array_reserve(&list->all, list->all.room + 1);
     }
     struct placed_runs *runs = buffer->axes ? pool_reuse(&strided, sizeof *runs) : NULL;
     if (runs)
         *runs = runs_placed(buffer, offset);
-    *array_add(list) = (struct outstanding){offset, offset + runs_span(buffer), runs, call->site.file, call->site.line,
-                                            number, (uint8_t)kind, false};
+    *array_add(&list->all) = (struct outstanding){offset, offset + runs_span(buffer), runs, call->site.file,
+                                                  call->site.line, number, (uint8_t)kind, false};
+    add_to_area(list, list->all.count - 1);
+}
+
+/* Removes what is waited for from both ends of a list. */
+static void trim(struct outstanding_list *list)
+{
+    while (list->first < list->all.count && list->all.at[list->first].waited)
+        list->first++;
+    while (list->all.count && list->all.at[list->all.count - 1].waited)
+        list->all.count--;
+    list->first = kb_min(list->first, list->all.count);
+    while (list->areas.count && list->areas.at[list->areas.count - 1].first >= list->all.count)
+        list->areas.count--;
 }
 
 /* Returns whether the list has the command. */
 static bool waited(struct outstanding_list *list, uint32_t number)
 {
-    size_t low = 0, high = list->count;
-    if (high == 0 || list->at[0].number > number || list->at[high - 1].number < number)
+    struct outstanding *all = list->all.at;
+    size_t low = list->first, high = list->all.count;
+    if (low == high || all[low].number > number || all[high - 1].number < number)
         return false;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (list->at[middle].number < number)
+        if (all[middle].number < number)
             low = middle + 1;
         else
             high = middle;
     }
-    bool found = low < list->count && list->at[low].number == number;
+    bool found = low < list->all.count && all[low].number == number;
     if (found)
-        drop(&list->at[low]);
-    while (list->count && list->at[list->count - 1].waited)
-        list->count--;
+        drop(&all[low]);
+    trim(list);
     return found;
 }
 
@@ -177,6 +208,25 @@ static bool conflicts(const struct outstanding *transfer, struct used *used, uin
     return !transfer->waited && meets(used, transfer->begin, transfer->end, transfer->runs, first);
 }
 
+/* Finds the next transfer of a list, from the *next-th on, with bytes that are used, and the first of these bytes. */
+static struct outstanding *next_conflict(const struct outstanding_list *list, struct used *used, size_t *next,
+                                         uint64_t *first)
+{
+    *next = kb_max(*next, list->first);
+    for (size_t a = 0; a < list->areas.count; a++) {
+        const struct area *area = &list->areas.at[a];
+        size_t end = a + 1 < list->areas.count ? area[1].first : list->all.count;
+        if (end <= *next || area->begin >= used->end || used->begin >= area->end)
+            continue;
+        for (*next = kb_max(*next, area->first); *next < end;) {
+            struct outstanding *transfer = &list->all.at[(*next)++];
+            if (conflicts(transfer, used, first))
+                return transfer;
+        }
+    }
+    return NULL;
+}
+
 static _Noreturn void conflict_fault(const struct call *call, enum fault code, const struct outstanding *transfer,
                                      uint64_t first, const char *how)
 {
@@ -207,15 +257,15 @@ void hazards_check_freed(const struct call *call, const struct view *view)
 void hazards_check_use(const struct call *call, const struct view *view)
 {
     const struct hazards *hazards = hazards_of(call->tl);
-    const struct outstanding_list *receives = &hazards->receives;
+    size_t next = 0;
     uint64_t first;
-    if (view->memory != own_tcm(call) || (!hazards->freed.root && receives->count == 0))
+    if (view->memory != own_tcm(call) || (!hazards->freed.root && hazards->receives.all.count == 0))
         return;
     struct used used = used_of(view);
     check_freed(call, &used);
-    for (size_t i = 0; i < receives->count; i++)
-        if (conflicts(&receives->at[i], &used, &first))
-            conflict_fault(call, FAULT_KERNEL_ERROR, &receives->at[i], first, "cannot be used before tl_wait for");
+    const struct outstanding *transfer = next_conflict(&hazards->receives, &used, &next, &first);
+    if (transfer)
+        conflict_fault(call, FAULT_KERNEL_ERROR, transfer, first, "cannot be used before tl_wait for");
 }
 
 void hazards_check_read(const struct call *call, const struct view *view)
@@ -225,11 +275,12 @@ void hazards_check_read(const struct call *call, const struct view *view)
     struct used used = used_of(view);
     uint64_t first;
     check_freed(call, &used);
-    for (unsigned l = 0; l < 2; l++)
-        for (size_t i = 0; i < lists[l]->count; i++)
-            if (conflicts(&lists[l]->at[i], &used, &first) && writes_buffer(&lists[l]->at[i]))
-                conflict_fault(call, FAULT_PENDING_RESULT, &lists[l]->at[i], first,
-                               "are not known before tl_wait for");
+    for (unsigned l = 0; l < 2; l++) {
+        const struct outstanding *transfer;
+        for (size_t next = 0; (transfer = next_conflict(lists[l], &used, &next, &first));)
+            if (writes_buffer(transfer))
+                conflict_fault(call, FAULT_PENDING_RESULT, transfer, first, "are not known before tl_wait for");
+    }
 }
 
 void hazards_check_free(const struct call *call, const struct view *view)
@@ -240,14 +291,14 @@ void hazards_check_free(const struct call *call, const struct view *view)
         return;
     struct used used = used_of(view);
     check_freed(call, &used);
-    for (unsigned l = 0; l < 2; l++)
-        for (size_t i = 0; i < lists[l]->count; i++) {
-            struct outstanding *transfer = &lists[l]->at[i];
-            uint64_t first;
-            if (!conflicts(transfer, &used, &first))
-                continue;
+    for (unsigned l = 0; l < 2; l++) {
+        struct outstanding *transfer;
+        uint64_t first;
+        for (size_t next = 0; (transfer = next_conflict(lists[l], &used, &next, &first));) {
             if (kernel_command(call->tl, transfer->number))
                 conflict_fault(call, FAULT_KERNEL_ERROR, transfer, first, "are in use by");
             drop(transfer);
         }
+        trim(lists[l]);
+    }
 }

@@ -22,9 +22,21 @@ struct outstanding {
     bool waited;                                        /* the kernel has waited for it */
 };
 
-struct outstanding_list ARRAY(struct outstanding);
+/* Consecutive transfers of a list whose buffers touch, such as the blocks of a panel: bounds of all of them, so that a
+ * check passes over all of them at once. They extend to the first transfer of the next area. */
+struct area {
+    uint64_t begin, end;                                /* of the TCM; may be wider than the buffers that are left */
+    size_t first;                                       /* transfer */
+};
 
-/* The hazards of a kernel. Both lists are sorted by the numbers of their commands. */
+/* Transfers sorted by the numbers of their commands. */
+struct outstanding_list {
+    struct ARRAY(struct outstanding) all;
+    struct ARRAY(struct area) areas;
+    size_t first;                                       /* the kernel has waited for those before */
+};
+
+/* The hazards of a kernel. */
 struct hazards {
     struct outstanding_list receives, moves;            /* moves: loads, stores and sends */
     struct interval_map freed;                          /* bytes of its TCM that were freed and not allocated again */

@@ -50,6 +50,29 @@ static void hasty(struct tl *tl, struct tl_shard x, struct tl_shard hbm)
     if (is("use_load")) tl_recv_async(tl, 1, x), tl_load_into(tl, x, hbm);
     if (is("use_source")) tl_recv_async(tl, 1, x), tl_load_into(tl, y, x);
     if (is("use_recv")) tl_recv_async(tl, 1, x), tl_recv_async(tl, 1, x);
+    if (is("use_touching") || is("use_apart")) {
+        const uint64_t at[] = {0, 1, 5};
+        for (int i = 0; i < 3; i++)
+            tl_recv_async(tl, 1, tl_part(tl, x, 0, at[i], 1));
+        for (uint64_t i = is("use_touching") ? 1 : 2; i < 8; i++)
+            tl_exp(tl, tl_part(tl, y, 0, i, 1), tl_part(tl, x, 0, i, 1));
+    }
+    if (is("look_first") || is("look_last")) {
+        tl_handle far = tl_load_async(tl, tl_part(tl, x, 0, 6, 1), tl_part(tl, hbm, 0, 0, 1));
+        tl_handle last = tl_load_async(tl, tl_part(tl, x, 0, is("look_first") ? 0 : 1, 1), tl_part(tl, hbm, 0, 0, 1));
+        tl_wait(tl, far);
+        for (uint64_t i = 1; i <= 40; i++) {
+            tl_handle next = tl_load_async(tl, tl_part(tl, x, 0, 1 + i % 2, 1), tl_part(tl, hbm, 0, 1, 1));
+            if (i > 1 || is("look_last"))
+                tl_wait(tl, last);
+            last = next;
+        }
+        tl_wait(tl, last);
+        tl_data(tl, tl_part(tl, x, 0, 1, 7));
+        tl_load_async(tl, tl_part(tl, x, 0, 4, 1), tl_part(tl, hbm, 0, 0, 1));
+        tl_data(tl, tl_part(tl, x, 0, 5, 3));
+        tl_data(tl, is("look_first") ? tl_part(tl, x, 0, 0, 1) : x);
+    }
     if (is("use_gemm")) {
         tl_recv_async(tl, 1, x);
         tl_composite(tl, &(struct tl_composite){.op = TL_GEMM, .m = 1, .k = 8, .n = 1, .tile = {1, 8, 1},
@@ -115,7 +138,8 @@ KB_KERNEL(misused, struct misused_args)
 KB_BENCH(misused, "what a kernel must not do",
          KB_WORD(what, "none peer number place self self_recv slot send_hbm recv_hbm send_empty send_reserved short "
                        "short_async never look_load look_beside look_recv use_send use_store use_math use_load "
-                       "use_source use_recv use_gemm free_load free_recv free_other look_math look_copy wait_late "
+                       "use_source use_recv use_touching use_apart look_first look_last use_gemm free_load free_recv "
+                       "free_other look_math look_copy wait_late "
                        "op no_op null_op shapes dtypes over odd math_hbm lanes full full_load last_bytes zero axes "
                        "dtype huge twice free_part free_inside fail", ""))
 {
