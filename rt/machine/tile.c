@@ -59,8 +59,15 @@ void token_free(struct token *token)
     pool_give_back(&tokens, token);
 }
 
+/* Whether an observer watches what happens between two services of a tile. What follows is compiled twice, with and
+ * without telling it: without, a stage ends with no call that registers would have to be saved for. */
+static inline bool tiles_observed(void)
+{
+    return __builtin_expect(observed & (1u << MOMENT_service_ends | 1u << MOMENT_tile_queued), 0);
+}
+
 /* Queues are sorted by (arrival, key): only tokens that came in this instant can have larger keys. */
-ALWAYS_INLINE void token_enqueue(struct pe *pe, struct token *token)
+ALWAYS_INLINE void token_enqueue(struct pe *pe, struct token *token, bool watched)
 {
     enum stage_kind stage = token->stage->kind;
     struct queue *queue = queue_of(pe, token, stage);
@@ -77,7 +84,8 @@ ALWAYS_INLINE void token_enqueue(struct pe *pe, struct token *token)
         *link = token;
     }
     pe->waiting |= queue_bit(token, stage);
-    observe_tile_queued(token);
+    if (watched)
+        observe_tile_queued(token);
     token->dispatched = true;
     pe_wake(pe);
 }
@@ -90,23 +98,37 @@ static void token_arrived(struct event *event)
     while (*link != token)
         link = &(*link)->next;
     *link = token->next;
-    token_enqueue(pe, token);
+    token_enqueue(pe, token, true);
 }
 
-ALWAYS_INLINE void travel(struct pe *pe, struct token *token, uint64_t link_ps)
+static __attribute__((noinline)) void token_leave(struct pe *pe, struct token *token, uint64_t link_ps)
 {
-    if (!link_ps) {
-        token_enqueue(pe, token);
-        return;
-    }
     token->next = pe->travelling;
     pe->travelling = token;
+    pe_wake(pe);
     token_at(token, time_after(now_ps, link_ps), token_arrived);
+}
+
+/* In both cases the PE is woken: the part that the token leaves is free. */
+ALWAYS_INLINE void travel(struct pe *pe, struct token *token, uint64_t link_ps, bool watched)
+{
+    if (link_ps)
+        token_leave(pe, token, link_ps);
+    else
+        token_enqueue(pe, token, watched);
+}
+
+static __attribute__((cold, noinline)) void token_travel_watched(struct token *token, uint64_t link_ps)
+{
+    travel(token->command->pe, token, link_ps, true);
 }
 
 void token_travel(struct token *token, uint64_t link_ps)
 {
-    travel(token->command->pe, token, link_ps);
+    if (tiles_observed())
+        token_travel_watched(token, link_ps);
+    else
+        travel(token->command->pe, token, link_ps, false);
 }
 
 void token_read_slot(struct command *receive)
@@ -115,7 +137,7 @@ void token_read_slot(struct command *receive)
     engine_times(receive);
     struct token *token = token_simple(receive);
     token->dispatched = true;                           /* it was when it came to pe_ipcq */
-    token_enqueue(receive->pe, token);
+    token_enqueue(receive->pe, token, true);
 }
 
 /* ---- servers */
@@ -219,9 +241,10 @@ bool serve_chosen(struct pe *pe, struct server *server, enum stage_kind stage)
 
 /* ---- the end of a service, and of a tile */
 
-static void tile_complete(struct token *token)
+static __attribute__((noinline)) void tile_complete(struct pe *pe, struct token *token)
 {
     struct command *command = token->command;
+    pe_wake(pe);
     tile_buffers_release(token);
     token_free(token);
     if (command->ask.kind == COMMAND_recv)
@@ -229,7 +252,7 @@ static void tile_complete(struct token *token)
     scheduler_tile_ended(command);
 }
 
-ALWAYS_INLINE void stage_ended(struct pe *pe, struct token *token)
+ALWAYS_INLINE void stage_ended_made(struct pe *pe, struct token *token, bool watched)
 {
     const struct stage *stage = token->stage;
     struct busy *busy = stage_busy(pe, stage->kind);
@@ -238,13 +261,26 @@ ALWAYS_INLINE void stage_ended(struct pe *pe, struct token *token)
     if (busy)
         busy_end(busy);
     stats_service(engine_of(stage->kind), token->arrival_ps, token->started_ps);
-    observe_service_ends(token);
-    pe_wake(pe);
+    if (watched)
+        observe_service_ends(token);
     token->stage++;
     if (token->stage->kind == STAGE_NONE)
-        tile_complete(token);
+        tile_complete(pe, token);
     else
-        travel(pe, token, stage->link_ps);
+        travel(pe, token, stage->link_ps, watched);
+}
+
+static __attribute__((cold, noinline)) void stage_ended_watched(struct pe *pe, struct token *token)
+{
+    stage_ended_made(pe, token, true);
+}
+
+ALWAYS_INLINE void stage_ended(struct pe *pe, struct token *token)
+{
+    if (tiles_observed())
+        stage_ended_watched(pe, token);
+    else
+        stage_ended_made(pe, token, false);
 }
 
 /* Whether a read of a composite is done before one that started earlier: it is held until that one ends. */
@@ -266,20 +302,25 @@ static struct server *releasable(struct pe *pe, const struct command *command)
     return NULL;
 }
 
-void service_ended(struct token *token)
+/* Reads of a composite that several servers serve end in the order of their starts. */
+static __attribute__((noinline)) void read_ended(struct pe *pe, struct token *token)
 {
     struct command *command = token->command;
-    struct pe *pe = command->pe;
-    if (token->stage->kind != STAGE_DMA_READ || kb_attrs.pe_dma_rd_engines == 1) {
-        stage_ended(pe, token);
-        return;
-    }
     token->server->held = read_waits(pe, token->server);
     if (token->server->held)
         return;
     stage_ended(pe, token);
     for (struct server *held; (held = releasable(pe, command));)
         stage_ended(pe, held->token);
+}
+
+void service_ended(struct token *token)
+{
+    struct pe *pe = token->command->pe;
+    if (token->stage->kind == STAGE_DMA_READ && kb_attrs.pe_dma_rd_engines > 1)
+        read_ended(pe, token);
+    else
+        stage_ended(pe, token);
 }
 
 void service_event(struct event *event)
