@@ -67,23 +67,31 @@ static inline bool tiles_observed(void)
 }
 
 /* Queues are sorted by (arrival, key): only tokens that came in this instant can have larger keys. */
+static __attribute__((noinline)) void queue_insert(struct queue *queue, struct token *token)
+{
+    struct token **link = &queue->head;
+    while ((*link)->arrival_ps < now_ps || key_before(*link, token))
+        link = &(*link)->next;
+    token->next = *link;
+    *link = token;
+}
+
 ALWAYS_INLINE void token_enqueue(struct pe *pe, struct token *token, bool watched)
 {
     enum stage_kind stage = token->stage->kind;
     struct queue *queue = queue_of(pe, token, stage);
     token->arrival_ps = now_ps;
-    if (!queue->head || queue->tail->arrival_ps < now_ps || key_before(queue->tail, token)) {
-        *(queue->head ? &queue->tail->next : &queue->head) = token;
+    if (!queue->head) {
+        queue->head = queue->tail = token;
+        token->next = NULL;
+        pe->waiting |= queue_bit(token, stage);
+    } else if (queue->tail->arrival_ps < now_ps || key_before(queue->tail, token)) {
+        queue->tail->next = token;
         queue->tail = token;
         token->next = NULL;
     } else {
-        struct token **link = &queue->head;
-        while ((*link)->arrival_ps < now_ps || key_before(*link, token))
-            link = &(*link)->next;
-        token->next = *link;
-        *link = token;
+        queue_insert(queue, token);
     }
-    pe->waiting |= queue_bit(token, stage);
     if (watched)
         observe_tile_queued(token);
     token->dispatched = true;
