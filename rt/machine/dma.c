@@ -65,7 +65,7 @@ static void part_known(struct token *token, uint64_t end_ps, bool acknowledged)
     if (acknowledged && token->end_ps == now_ps)
         service_ended(token);
     else
-        service_until(token, token->end_ps);
+        service_until(token, token->stage->kind, token->end_ps);
 }
 
 /* ---- reads */

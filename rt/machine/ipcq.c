@@ -294,7 +294,7 @@ static void message_arrived(struct data_message *data, uint64_t head_ps, uint64_
 static void message_left(struct data_message *data, uint64_t link_free_ps)
 {
     struct ipcq_message *message = container_of(data, struct ipcq_message, data);
-    service_until(message->token, link_free_ps);
+    service_until(message->token, STAGE_COMM, link_free_ps);
 }
 
 uint64_t ipcq_send_delay_ps(const struct command *send)

@@ -7,7 +7,7 @@
  *     token_enqueue               into the queue of its stage
  *     server_visit, service_take  a server takes the earliest eligible head of its queues (emitted; service.h)
  *     start                       reads in the plan, or asks the model, how long that takes (emitted; dma.c, ipcq.c)
- *     service_ended, stage_ended  frees the server; the tile travels on, or
+ *     end_service, stage_ended    frees the server; the tile travels on, or
  *     tile_complete               gives back its buffers, and reports to the scheduler
  *     scheduler_tile_ended        the last tile completes its command                           (scheduler.c)
  *
@@ -260,15 +260,15 @@ static __attribute__((noinline)) void tile_complete(struct pe *pe, struct token 
     scheduler_tile_ended(command);
 }
 
-ALWAYS_INLINE void stage_ended_made(struct pe *pe, struct token *token, bool watched)
+ALWAYS_INLINE void stage_ended_made(struct pe *pe, struct token *token, enum stage_kind kind, bool watched)
 {
     const struct stage *stage = token->stage;
-    struct busy *busy = stage_busy(pe, stage->kind);
+    struct busy *busy = stage_busy(pe, kind);
     token->server->token = NULL;
     token->server->held = false;
     if (busy)
         busy_end(busy);
-    stats_service(engine_of(stage->kind), token->arrival_ps, token->started_ps);
+    stats_service(engine_of(kind), token->arrival_ps, token->started_ps);
     if (watched)
         observe_service_ends(token);
     token->stage++;
@@ -280,15 +280,15 @@ ALWAYS_INLINE void stage_ended_made(struct pe *pe, struct token *token, bool wat
 
 static __attribute__((cold, noinline)) void stage_ended_watched(struct pe *pe, struct token *token)
 {
-    stage_ended_made(pe, token, true);
+    stage_ended_made(pe, token, token->stage->kind, true);
 }
 
-ALWAYS_INLINE void stage_ended(struct pe *pe, struct token *token)
+ALWAYS_INLINE void stage_ended(struct pe *pe, struct token *token, enum stage_kind kind)
 {
     if (tiles_observed())
         stage_ended_watched(pe, token);
     else
-        stage_ended_made(pe, token, false);
+        stage_ended_made(pe, token, kind, false);
 }
 
 /* Whether a read of a composite is done before one that started earlier: it is held until that one ends. */
@@ -317,24 +317,34 @@ static __attribute__((noinline)) void read_ended(struct pe *pe, struct token *to
     token->server->held = read_waits(pe, token->server);
     if (token->server->held)
         return;
-    stage_ended(pe, token);
+    stage_ended(pe, token, STAGE_DMA_READ);
     for (struct server *held; (held = releasable(pe, command));)
-        stage_ended(pe, held->token);
+        stage_ended(pe, held->token, STAGE_DMA_READ);
 }
 
-void service_ended(struct token *token)
+ALWAYS_INLINE void end_service(struct token *token, enum stage_kind kind)
 {
     struct pe *pe = token->command->pe;
-    if (token->stage->kind == STAGE_DMA_READ && kb_attrs.pe_dma_rd_engines > 1)
+    if (kind == STAGE_DMA_READ && kb_attrs.pe_dma_rd_engines > 1)
         read_ended(pe, token);
     else
-        stage_ended(pe, token);
+        stage_ended(pe, token, kind);
 }
 
-void service_event(struct event *event)
-{
-    service_ended(container_of(event, struct token, event));
-}
+/* A function for each stage, because its engine and what it keeps busy are constants there. */
+#define STAGE(name, part, engine, busy)                                                                                \
+    static void name##_ends(struct event *event)                                                                       \
+    {                                                                                                                  \
+        end_service(container_of(event, struct token, event), STAGE_##name);                                           \
+    }
+#include "kb/stages.def"
+#undef STAGE
+
+void (*const service_end_events[STAGES])(struct event *event) = {
+#define STAGE(name, part, engine, busy) [STAGE_##name] = name##_ends,
+#include "kb/stages.def"
+#undef STAGE
+};
 
 void tokens_reset(void)
 {

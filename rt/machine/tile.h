@@ -28,16 +28,19 @@ void token_read_slot(struct command *receive);
 
 /* ---- services */
 
-/* Ends a service now, in place. */
-void service_ended(struct token *token);
+/* The events of the ends of services, one for each stage. */
+extern void (*const service_end_events[STAGES])(struct event *event);
 
-/* The event of the end of a service. */
-void service_event(struct event *event);
-
-/* Makes a service end at t_ps, by an event. */
-static inline void service_until(struct token *token, uint64_t t_ps)
+/* Makes the service of a token's stage end at t_ps, by an event. */
+static inline void service_until(struct token *token, enum stage_kind stage, uint64_t t_ps)
 {
-    token_at(token, t_ps, service_event);
+    token_at(token, t_ps, service_end_events[stage]);
+}
+
+/* Ends a service now, in place. */
+static inline void service_ended(struct token *token)
+{
+    service_end_events[token->stage->kind](&token->event);
 }
 
 /* ---- parts of a PE's Issue step: each starts at most one service, and returns whether it did (the others: service.h) */

@@ -59,10 +59,6 @@ static struct slot *slot_of(void (*function)(void))
 static void event_fires(const struct event *event)
 {
     void (*function)(void) = (void (*)(void))event->fire;
-    if (event->fire == service_event) {
-        stopwatch_enter(FIRST_SERVICE + container_of(event, struct token, event)->stage->kind);
-        return;
-    }
     if (event_is_message(event))
         function = (void (*)(void))container_of(event, struct message, event)->delivered;
     const struct slot *slot = slot_of(function);
@@ -79,6 +75,10 @@ void profile_start(void)
     static const struct handler *const lists[] = {
         dma_handlers, fabric_handlers, fanout_handlers, host_request_handlers, ipcq_handlers,
         kernel_handlers, launch_handlers, scheduler_handlers, tile_handlers};
+    for (unsigned stage = 0; stage < STAGES; stage++) {
+        void (*ends)(void) = (void (*)(void))service_end_events[stage];
+        *slot_of(ends) = (struct slot){ends, FIRST_SERVICE + stage};
+    }
     unsigned lap = FIRST_HANDLER;
     for (size_t i = 0; i < COUNT_OF(lists); i++)
         for (const struct handler *handler = lists[i]; handler->name && lap < OTHER; handler++, lap++) {
