@@ -130,6 +130,7 @@ WRONG = (
     ("look_load", 1, r"PENDING_RESULT .*\+0x[0-9a-f]*c are not known before tl_wait for dma_read, command 1 of kernel "
                      r"misused, called at \S*device\.c:\d+"),
     ("look_beside", 1, r"PENDING_RESULT .* are not known before tl_wait for dma_read, command 2 of kernel misused"),
+    ("look_between", 1, r"PENDING_RESULT .* before tl_wait for dma_read, command 3 "),
     ("look_recv", 1, r"PENDING_RESULT .* are not known before tl_wait for recv, command 1 of kernel misused"),
     ("use_send", 1, r"KERNEL_ERROR .* tl_send: the bytes at \S* cannot be used before tl_wait for recv, command 1"),
     ("use_store", 1, r"tl_store: .* before tl_wait for recv"),

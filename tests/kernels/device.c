@@ -43,6 +43,11 @@ static void hasty(struct tl *tl, struct tl_shard x, struct tl_shard hbm)
         tl_handle other = tl_math_async(tl, "mul", y, y, y);
         tl_load_async(tl, x, hbm), tl_wait(tl, other), tl_delay(tl, 1000000000), tl_data(tl, part);
     }
+    if (is("look_between")) {
+        tl_load_async(tl, tl_part(tl, x, 0, 0, 1), tl_part(tl, hbm, 0, 0, 1));
+        tl_handle other = tl_math_async(tl, "mul", y, y, y);
+        tl_load_async(tl, part, tl_part(tl, hbm, 0, 0, 1)), tl_wait(tl, other), tl_data(tl, part);
+    }
     if (is("look_recv")) tl_recv_async(tl, 1, x), tl_data(tl, part);
     if (is("use_send")) tl_recv_async(tl, 1, x), tl_send(tl, 1, part);
     if (is("use_store")) tl_recv_async(tl, 1, x), tl_store(tl, hbm, x);
@@ -137,7 +142,8 @@ KB_KERNEL(misused, struct misused_args)
 
 KB_BENCH(misused, "what a kernel must not do",
          KB_WORD(what, "none peer number place self self_recv slot send_hbm recv_hbm send_empty send_reserved short "
-                       "short_async never look_load look_beside look_recv use_send use_store use_math use_load "
+                       "short_async never look_load look_beside look_between look_recv use_send use_store use_math "
+                       "use_load "
                        "use_source use_recv use_touching use_apart look_first look_last use_gemm free_load free_recv "
                        "free_other look_math look_copy wait_late "
                        "op no_op null_op shapes dtypes over odd math_hbm lanes full full_load last_bytes zero axes "
