@@ -292,10 +292,27 @@ static struct interval *tree_of(struct interval **rest, uint64_t limit)
     return tree;
 }
 
+struct copier {
+    struct interval_kind *kind;
+    uint64_t from_begin, from_end, to_begin;
+    struct interval *pieces, **last;                    /* in order, linked by `right`; where the next one is linked */
+};
+
+static void copy_piece(struct interval *i, void *arg)
+{
+    struct copier *copier = arg;
+    uint64_t begin = i->begin > copier->from_begin ? i->begin : copier->from_begin;
+    uint64_t end = i->end < copier->from_end ? i->end : copier->from_end;
+    struct interval *piece = *copier->last = interval_new(copier->kind, i, begin, end);
+    piece->begin = begin - copier->from_begin + copier->to_begin;
+    piece->end = piece->last_end = end - copier->from_begin + copier->to_begin;
+    copier->last = &piece->right;
+}
+
 void interval_copy(struct interval_map *to, uint64_t to_begin, const struct interval_map *from, uint64_t from_begin,
                    uint64_t bytes)
 {
-    struct interval *pieces = NULL, **last = &pieces, *low, *within, *high;
+    struct interval *low, *within, *high;
     struct interval_kind *kind = to->kind;
     uint64_t from_end = from_begin + bytes;
     if (bytes == 0)
@@ -304,21 +321,16 @@ void interval_copy(struct interval_map *to, uint64_t to_begin, const struct inte
     if (source && source->begin <= from_begin && source->end >= from_end
         && revalued(to, to_begin, to_begin + bytes, source, from_begin))
         return;
-    interval_for(from, i, from_begin, from_end) {
-        uint64_t begin = i->begin > from_begin ? i->begin : from_begin, end = i->end < from_end ? i->end : from_end;
-        struct interval *piece = *last = interval_new(kind, i, begin, end);
-        piece->begin = begin - from_begin + to_begin;
-        piece->end = piece->last_end = end - from_begin + to_begin;
-        last = &piece->right;
-    }
-    if (!pieces) {
+    struct copier copier = {kind, from_begin, from_end, to_begin, NULL, &copier.pieces};
+    each(from->root, from_begin, from_end, copy_piece, &copier);
+    if (!copier.pieces) {
         interval_erase(to, to_begin, to_begin + bytes);
         return;
     }
     cut(kind, to->root, to_begin, &low, &high);
     cut(kind, high, to_begin + bytes, &within, &high);
     tree_free(kind, within);
-    low = join_mended(kind, low, tree_of(&pieces, UINT64_MAX));
+    low = join_mended(kind, low, tree_of(&copier.pieces, UINT64_MAX));
     to->root = join_mended(kind, low, high);
 }
 
