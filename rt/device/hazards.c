@@ -70,8 +70,8 @@ void hazards_end(struct tl *tl)
 static void add_to_area(struct outstanding_list *list, size_t i)
 {
     uint64_t begin = list->all.at[i].begin, end = list->all.at[i].end;
-    struct area *last = list->areas.at + list->areas.count - 1;     /* not used without areas */
-    if (list->areas.count && begin <= last->end && last->begin <= end) {
+    struct area *last = list->areas.count ? &list->areas.at[list->areas.count - 1] : NULL;
+    if (last && begin <= last->end && last->begin <= end) {
         last->begin = kb_min(last->begin, begin);
         last->end = kb_max(last->end, end);
     } else {
