@@ -354,12 +354,12 @@ def asked(program):
 
 
 def asked_in_data_pass(program):
-    with subprocess.Popen([program, "run", "gemm", "m=2048", "k=2048", "n=2048"], stdout=subprocess.DEVNULL,
+    with subprocess.Popen([program, "run", "gemm", "m=2048", "k=4096", "n=4096"], stdout=subprocess.DEVNULL,
                           stderr=subprocess.PIPE, text=True) as process:
         wait_until(lambda: int(read(f"/proc/{process.pid}/stat").split()[13]) > 0.2 * os.sysconf("SC_CLK_TCK"))
         while process.poll() is None:
             process.send_signal(signal.SIGUSR1)
-            time.sleep(0.05)
+            time.sleep(0.02)
         said = process.stderr.read()
     ok(process.returncode == 0 and said.count("\n  no kernel runs\n") > 2, "SIGUSR1 is answered in the data pass too", said)
 
