@@ -7,6 +7,7 @@ import json
 import math
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -229,6 +230,23 @@ def sweep(program, bench, points, *options):
     ended = run(program, "run", bench, *options, "--points", write(scratch(f"{bench}.jsonl"), text))
     answers = [json.loads(line) for line in ended.stdout.splitlines()]
     return ended, answers + [None] * (len(points) - len(answers))
+
+
+def in_browser(name, least, *words):
+    """Runs tests/page/NAME in Chromium, which leaves screenshots in build/page: it makes more than `least` checks."""
+    node, chromium = shutil.which("node"), shutil.which("chromium")
+    modules = os.path.join(ROOT, "build", "npm", "node_modules")
+    if not node or not chromium or not os.path.isdir(modules):
+        skip(f"{name} in a browser", "there is no chromium, node or playwright-core")
+        return
+    shots = os.path.join(BUILD, "page")
+    os.makedirs(shots, exist_ok=True)
+    ended = run(node, os.path.join(ROOT, "tests", "page", name), chromium, shots, *words, timeout=100,
+                env=os.environ | {"NODE_PATH": modules})
+    lines = [json.loads(line) for line in ended.stdout.splitlines() if line.startswith("{")]
+    for line in lines:
+        ok(line["ok"], line["name"], line.get("why", ""))
+    ok(ended.returncode == 0 and len(lines) > least, f"the browser went through all of {name}", ended.stderr)
 
 
 def verifies(answer):

@@ -7,10 +7,9 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import sys
 
-from harness import BUILD, ROOT, SMALL, done, ok, read, run, scratch, simulator, skip, topology, write
+from harness import SMALL, done, in_browser, ok, read, run, scratch, simulator, topology, write
 
 LEVELS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_"
 GEMM = ("gemm", "m=512", "k=128", "n=256")
@@ -167,22 +166,6 @@ def test_sizes():
     return paths["ref_pod"]
 
 
-def test_browser(*pages):
-    node, chromium = shutil.which("node"), shutil.which("chromium")
-    modules = os.path.join(ROOT, "build", "npm", "node_modules")
-    if not node or not chromium or not os.path.isdir(modules):
-        skip("the page in a browser", "there is no chromium, node or playwright-core")
-        return
-    shots = os.path.join(BUILD, "page")
-    os.makedirs(shots, exist_ok=True)
-    ended = run(node, os.path.join(ROOT, "tests", "page", "page.mjs"), chromium, shots, *pages, timeout=100,
-                env=os.environ | {"NODE_PATH": modules})
-    lines = [json.loads(line) for line in ended.stdout.splitlines() if line.startswith("{")]
-    for line in lines:
-        ok(line["ok"], line["name"], line.get("why", ""))
-    ok(ended.returncode == 0 and len(lines) > 25, "the browser went through all pages", ended.stderr)
-
-
 def main():
     program = simulator(SMALL, "small")
     paths = {}
@@ -208,7 +191,7 @@ def main():
     run(program, "report", write(scratch("hostile.json"), json.dumps(strange)), "-o", hostile)
     bare = scratch("bare.html")
     run(program, "report", write(scratch("bare.json"), '{"system": "s", "end_ps": 5, "launches": []}'), "-o", bare)
-    test_browser(paths["gemm"][0], paths["reduce"][0], both, hostile, bare, test_sizes())
+    in_browser("page.mjs", 25, paths["gemm"][0], paths["reduce"][0], both, hostile, bare, test_sizes())
     done()
 
 

@@ -6,7 +6,6 @@ import http.client
 import json
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -14,7 +13,7 @@ import sys
 import time
 from urllib.parse import urlsplit
 
-from harness import BUILD, ROOT, SLOW, SMALL, done, ok, read, run, scratch, simulator, skip, wait_until
+from harness import ROOT, SLOW, SMALL, done, in_browser, ok, read, run, scratch, simulator, wait_until
 
 LONG = "many\nrounds=4000000\n--data=off"                # does not end by itself while it is tested; see tests/host/many.c
 
@@ -139,21 +138,6 @@ def test_runs(session, program):
     ok(status == 202 and ended["result"]["verify"][0]["status"] == "skipped", "a run can leave the data out", str(ended)[:300])
 
 
-def test_browser(session):
-    node, chromium = shutil.which("node"), shutil.which("chromium")
-    modules = os.path.join(ROOT, "build", "npm", "node_modules")
-    if not node or not chromium or not os.path.isdir(modules):
-        skip("the page in a browser", "there is no chromium, node or playwright-core")
-        return
-    shots = os.path.join(BUILD, "page")
-    os.makedirs(shots, exist_ok=True)
-    ended = run(node, os.path.join(ROOT, "tests", "page", "web.mjs"), chromium, shots, session.address, timeout=60, env=os.environ | {"NODE_PATH": modules})
-    lines = [json.loads(line) for line in ended.stdout.splitlines() if line.startswith("{")]
-    for line in lines:
-        ok(line["ok"], line["name"], line.get("why", ""))
-    ok(ended.returncode == 0 and len(lines) > 6, "the browser went through a session", ended.stderr)
-
-
 def test_end(session, program, before):
     session.ask("run", LONG)
     [folder] = folders() - before or [""]
@@ -182,7 +166,7 @@ def main():
         test_refusals(session)
         test_slow_clients(session)
         test_runs(session, program)
-        test_browser(session)
+        in_browser("web.mjs", 6, session.address)
         test_end(session, program, before)
     finally:
         session.process.terminate()

@@ -128,7 +128,7 @@ static int entry_open(const char *file, size_t *length)
     return -1;
 }
 
-/* Opens a file that was made together with kbgen, and is trusted as kbgen is. Returns -1 if there is none. */
+/* Opens an entry of prebuilt/. It is trusted as kbgen itself is. Returns -1 if there is no such entry. */
 static int prebuilt_open(const char *file, size_t *length)
 {
     struct stat status;

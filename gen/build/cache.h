@@ -9,7 +9,7 @@
 void cache_prepare(void);
 
 /* Returns the content of an entry of the cache, or of those that were made together with kbgen, 0-terminated; NULL if
- * there is none or it is damaged. */
+ * no such entry exists or it is damaged. */
 char *cache_find(const char *name, size_t *length);
 
 /* Writes an entry. Does nothing if it cannot be written. */

@@ -1,4 +1,4 @@
-/* web_run.h: the runs of a session of `SIM web`: each is a process of its own, one at a time, and leaves its result in
+/* web_run.h: the runs of a session of `SIM web`. Each run is a separate process, one at a time; its result stays in
  * memory. All functions are for one thread at a time. */
 #ifndef KB_WEB_RUN_H
 #define KB_WEB_RUN_H
@@ -30,7 +30,8 @@ const char *web_run_line(void);
 /* Asks the run that is under way to end: it reports what it has. */
 void web_run_stop(void);
 
-/* A run that has ended; NULL: there is none of this number, or its result was given up for later ones. */
+/* Returns the run of this number, which has ended. Returns NULL if no run has the number, or if its result was dropped to
+ * make room for later ones. */
 const struct web_run *web_run_find(uint32_t number);
 
 /* Ends the run that is under way at once. */

@@ -11,6 +11,7 @@
 #include "kb/arith.h"
 #include "product.h"
 #include "projection.h"
+#include "squares.h"
 #include "store/store.h"
 
 /* Bounds are counted by their exponents and first six bits. */
@@ -187,20 +188,6 @@ VECTOR_BODY void largest_body(const double *values, uint64_t count, double *larg
 }
 VECTOR_FUNCTION(largest, (const double *values, uint64_t count, double *largest), (values, count, largest))
 
-VECTOR_BODY void add_squares_body(const double *values, uint64_t count, double *sum)
-{
-    enum { LANES = 4 };
-    double some[LANES] = {0};
-    uint64_t i = 0;
-    for (; i + LANES <= count; i += LANES)
-        for (unsigned lane = 0; lane < LANES; lane++)
-            some[lane] += values[i + lane] * values[i + lane];
-    for (; i < count; i++)
-        some[0] += values[i] * values[i];
-    *sum = some[0] + some[1] + (some[2] + some[3]);
-}
-VECTOR_FUNCTION(add_squares, (const double *values, uint64_t count, double *sum), (values, count, sum))
-
 /* Whether elements are finite, and exactly what is expected. */
 VECTOR_BODY void match_body(const double *value, const double *got, uint64_t count, bool *all)
 {
@@ -218,7 +205,7 @@ static void add_piece(const struct finding *to, struct expected e, const struct 
     largest(piece->off, e.count, &most_error);
     t->max_error = most_error > t->max_error ? most_error : t->max_error;
     t->max_share = most_share > t->max_share ? most_share : t->max_share;
-    add_squares(piece->off, e.count, &squares);
+    sum_squares(piece->off, e.count, &squares);
     t->error_squares += squares * (double)to->copies;
     for (uint64_t i = 0; i < e.count; i++)
         to->bounds[bound_class(piece->bound[i])] += to->copies;
@@ -227,7 +214,7 @@ static void add_piece(const struct finding *to, struct expected e, const struct 
 static void add_expected(const struct finding *to, struct expected e)
 {
     double squares;
-    add_squares(e.value, e.count, &squares);
+    sum_squares(e.value, e.count, &squares);
     to->tally->squares += squares * (double)to->copies;
     for (uint64_t i = 0; i < e.count && !to->tally->nonzero; i++)
         to->tally->nonzero = e.value[i] != 0;

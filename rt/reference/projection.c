@@ -7,6 +7,7 @@
 #include "base/vector.h"
 #include "datapass/blas.h"
 #include "kb/arith.h"
+#include "squares.h"
 
 struct projection {
     const struct product *product;
@@ -61,20 +62,6 @@ VECTOR_BODY void project_row_body(const double *row, const double *vectors, uint
 }
 VECTOR_FUNCTION(project_row, (const double *row, const double *vectors, uint64_t columns, double *to),
                 (row, vectors, columns, to))
-
-VECTOR_BODY void sum_squares_body(const double *values, uint64_t count, double *sum)
-{
-    enum { LANES = 4 };
-    double some[LANES] = {0};
-    uint64_t i = 0;
-    for (; i + LANES <= count; i += LANES)
-        for (unsigned lane = 0; lane < LANES; lane++)
-            some[lane] += values[i + lane] * values[i + lane];
-    for (; i < count; i++)
-        some[0] += values[i] * values[i];
-    *sum = some[0] + some[1] + (some[2] + some[3]);
-}
-VECTOR_FUNCTION(sum_squares, (const double *values, uint64_t count, double *sum), (values, count, sum))
 
 static void project_b_rows(uint64_t first, uint64_t rows, void *arg)
 {

@@ -1,4 +1,4 @@
-/* json_copy.h: checks a JSON text and copies it in a form that may stand in HTML. */
+/* json_copy.h: checks a JSON text and copies it with the characters escaped that HTML would interpret. */
 #ifndef KB_JSON_COPY_H
 #define KB_JSON_COPY_H
 

@@ -1,7 +1,7 @@
 /* page.h: a report of one or more runs as a single HTML page that needs nothing else.
  *
- * The page is rt/report/page/: markup, style and script, which the Makefile joins and this file embeds. The results of the
- * runs stand in it as JSON. */
+ * The page is rt/report/page/: markup, style and script, which the Makefile joins and this file embeds. It holds
+ * the results of the runs as JSON. */
 #ifndef KB_PAGE_H
 #define KB_PAGE_H
 

@@ -195,9 +195,8 @@ def resumption(setting):
 
 
 ROWS = [Row("scale", "<= 1.5x", scale, skips=True), Row("irregular-scale", "-", irregular_scale),
-        Row("oplog", "<= 1.3x", oplog), Row("oplog-file", "<= 1.3x", oplog_file), Row("trace", "-", trace), Row("timeline", "<= 3x", timeline),
-        Row("races", "<= 1.5x", races),
-        Row("kernels", "-", kernels),
+        Row("oplog", "<= 1.3x", oplog), Row("oplog-file", "<= 1.3x", oplog_file), Row("trace", "-", trace),
+        Row("timeline", "<= 3x", timeline), Row("races", "<= 1.5x", races), Row("kernels", "-", kernels),
         Row("library-timing", "<= 0.9 s", lambda setting: library(setting, 0.9, "--data", "off")),
         Row("library-events", ">= 7 M/s", library_events), Row("resumption", "-", resumption),
         Row("library-data", "<= 63 s", lambda setting: library(setting, 63))]
