@@ -137,13 +137,18 @@ def leaves():
 def progress():
     ran = tests_run("good")
     ok(not ran.stderr, "without a terminal there is no progress line", ran.said)
+    script(os.path.join(TREE, "tests", "slow.t"), "sleep 2; echo 'ok 1 - a'; echo 1..1\n")
+    write(os.path.join(BUILD, "tests", "seconds.json"), '{ "good": 9, "slow": 1 }')
     here, there = pty.openpty()
-    run(RUN, "good", "status", env=os.environ | {"BUILD": BUILD, "SAN": "1"}, stderr=there)
+    run(RUN, "good", "slow", env=os.environ | {"BUILD": BUILD, "SAN": "1"}, stderr=there, timeout=60)
     os.close(there)
     shown = os.read(here, 1 << 16).decode()
     os.close(here)
     ok("of 2 suites, " in shown and " left: " in shown and shown.endswith("\033[K"),
        "on a terminal a line shows progress and the time left, and is cleared", repr(shown))
+    ok(shown.count("left: ") < 20, "the progress line is written once a second, also when half of the workers are done",
+       repr(shown))
+    remove(os.path.join(TREE, "tests", "slow.t"))
 
 
 shutil.rmtree(TREE)
