@@ -10,6 +10,7 @@ import invariants
 import oracle
 import result
 import usage
+import why
 from harness import (KBGEN, SAN, first_difference, normal, read, remove, result_difference, run, scratch,
                      stats_difference)
 from stream import Stream
@@ -101,9 +102,10 @@ def all_well(value):
 
 
 def expected(topology, stream):
-    """The oracle's result, trace and statistics, or why it has none."""
+    """The oracle's result, trace, statistics and causes, or why it has none."""
     try:
         machine = oracle.Machine(topology, stream).run()
-        return json.dumps(result.result(machine)), "".join(result.trace(machine)), json.dumps(usage.value_of(machine))
+        return (json.dumps(result.result(machine)), "".join(result.trace(machine)), json.dumps(usage.value_of(machine)),
+                why.value_of(machine))
     except Exception:                                           # any fault of the oracle is a finding
         return "the oracle fails: " + traceback.format_exc()

@@ -41,25 +41,25 @@ class Request:
     def send(self):
         for sip in self.tree:
             path = self.fabric.route("host", f"sip{sip}.io_cpu")
-            self.fabric.control(path, self.sim.now, lambda sip=sip, path=path: self.at_io(sip, path))
+            self.fabric.control(path, self.sim.moment, lambda sip=sip, path=path: self.at_io(sip, path))
 
     def answer_on(self, path, gather):
         """Sends what was gathered back on a path, to the next gathering."""
-        return lambda failures: self.fabric.control(path.back(), self.sim.now, lambda: gather.take(failures))
+        return lambda failures: self.fabric.control(path.back(), self.sim.moment, lambda: gather.take(failures))
 
     def at_io(self, sip, path):
         self.stamp(sip)
         gather = Gather(len(self.tree[sip]), self.answer_on(path, self.top), self.fast)
         for cube, pes in self.tree[sip].items():
             leg = self.fabric.route(f"sip{sip}.io_cpu", f"sip{sip}.cube{cube}.m_cpu")
-            self.fabric.control(leg, self.sim.now,
+            self.fabric.control(leg, self.sim.moment,
                                 lambda pes=pes, leg=leg: self.at_m(pes, Gather(len(pes), self.answer_on(leg, gather),
                                                                                self.fast), leg.nodes[-1].name))
 
     def at_m(self, pes, gather, m_cpu):
         for pe in pes:
             path = self.fabric.route(m_cpu, f"{pe.name}.{self.target}")
-            self.fabric.control(path, self.sim.now, lambda pe=pe, path=path: self.at_pe(pe, gather, path))
+            self.fabric.control(path, self.sim.moment, lambda pe=pe, path=path: self.at_pe(pe, gather, path))
 
     def stamp(self, sip):
         pass
@@ -92,8 +92,9 @@ class Launch(Request):
                                             for sip in self.tree)
         self.timer = None
         if "timeout_ns" in raw:
-            self.timer = self.sim.at(self.sim.now + half_up(number(raw["timeout_ns"]) * 1000),
-                                     self.fabric.nodes["host"], KERNEL, (position,), self.expire)
+            timeout_ps = half_up(number(raw["timeout_ns"]) * 1000)
+            self.timer = self.sim.at(self.sim.moment.then(timeout_ps, "host", "host"), self.fabric.nodes["host"],
+                                     KERNEL, (position,), self.expire)
 
     def expire(self):
         """The timeout; an answer of the same instant has come before."""
@@ -109,7 +110,7 @@ class Launch(Request):
         for sip, cubes in self.tree.items():
             for cube, pes in cubes.items():
                 path = self.fabric.route("host", f"sip{sip}.cube{cube}.m_cpu")
-                self.fabric.control(path, self.sim.now, lambda pes=pes, path=path: self.at_m(
+                self.fabric.control(path, self.sim.moment, lambda pes=pes, path=path: self.at_m(
                     pes, Gather(len(pes), self.answer_on(path, self.top), self.fast), path.nodes[-1].name))
 
     def at_m(self, pes, gather, m_cpu):
@@ -132,13 +133,13 @@ class Launch(Request):
 
     def at_pe(self, pe, gather, path):
         def answer(failure):
-            self.fabric.control(path.back(), self.sim.now, lambda: gather.take([failure] if failure else []))
+            self.fabric.control(path.back(), self.sim.moment, lambda: gather.take([failure] if failure else []))
 
         def start():
             pe.start(self.programs[pe], answer, self.sim.now)
             self.kernels[pe] = pe.kernel
         when = {"barrier": self.start, "cube": self.starts.get(pe), "free": self.sim.now}[self.kind]
-        self.sim.at(when, pe.node("cpu"), KERNEL, (), start)
+        self.sim.at(self.sim.moment.until(when, "barrier", pe.node("cpu").name), pe.node("cpu"), KERNEL, (), start)
 
 
 class MemoryRequest:
@@ -153,17 +154,17 @@ class MemoryRequest:
 
     def down(self, path, count, arrived):
         if self.writes:
-            self.fabric.deliver(path, count * self.size, self.sim.now, arrived)
+            self.fabric.deliver(path, count * self.size, self.sim.moment, arrived)
         else:
-            self.fabric.control(path, self.sim.now, arrived)
+            self.fabric.control(path, self.sim.moment, arrived)
 
     def up(self, path, count, gather):
         """Answers with the data read, or with a control message."""
         def answer(failures):
             if self.writes or failures:
-                self.fabric.control(path.back(), self.sim.now, lambda: gather.take(failures))
+                self.fabric.control(path.back(), self.sim.moment, lambda: gather.take(failures))
             else:
-                self.fabric.deliver(path.back(), count * self.size, self.sim.now, lambda: gather.take([]))
+                self.fabric.deliver(path.back(), count * self.size, self.sim.moment, lambda: gather.take([]))
         return answer
 
     def send(self):
@@ -210,10 +211,10 @@ class MemoryRequest:
         def arrived(head, delivered, _):
             done = memory.write(offset, self.size, head, delivered)
             self.fabric.control(path.back(), done, lambda: gather.take([]))
-        self.fabric.data(path, self.size, self.sim.now, arrived)
+        self.fabric.data(path, self.size, self.sim.moment, arrived)
 
     def read(self, path, memory, offset, gather):
         def arrived():
-            leaves, stream = memory.read(offset, self.size, self.sim.now)
+            leaves, stream = memory.read(offset, self.size, self.sim.moment)
             self.fabric.deliver(path.back(), self.size, leaves, lambda: gather.take([]), stream)
-        self.fabric.control(path, self.sim.now, arrived)
+        self.fabric.control(path, self.sim.moment, arrived)

@@ -1,4 +1,5 @@
 """dma: the services of DMA_READ and DMA_WRITE: translation, a request a run, and the end with the last of them."""
+from cause import START, latest
 from mmu import Fault
 from simulation import SERVICE_END
 
@@ -8,13 +9,13 @@ class Service:
 
     def __init__(self, pe, server, token, runs):
         self.pe, self.server, self.token = pe, server, token
-        self.left, self.done = runs, 0
+        self.left, self.done = runs, START
 
     def run_done(self, when, in_place=False):
         self.left -= 1
-        self.done = max(self.done, when)
+        self.done = latest(when, self.done)
         if self.left == 0:
-            if in_place and self.done == self.pe.sim.now:
+            if in_place and self.done.time == self.pe.sim.now:
                 self.pe.end(self.server, self.token)
             else:
                 self.ends(self.done)
@@ -44,10 +45,14 @@ class ReadInOrder(Service):
 
 def fault(pe, token, failure, when):
     """A fault that the translation finds: at once, or an event of its own."""
-    if when > pe.sim.now:
+    if when.time > pe.sim.now:
         pe.sim.at(when, pe.node("dma"), SERVICE_END, token.key, lambda: pe.fail(failure))
     else:
         pe.fail(failure)
+
+
+def translated(pe, moment, ps):
+    return moment.then(ps, "translation", pe.node("mmu").name)
 
 
 def start_read(pe, server, token):
@@ -58,7 +63,7 @@ def start_read(pe, server, token):
         ps, runs = pe.mmu.translate(stage.operand, stage.offset, stage.size)
     ordered = token.command.step["do"] == "composite"
     service = (ReadInOrder if ordered else Service)(pe, server, token, 0 if isinstance(runs, Fault) else len(runs))
-    start = pe.sim.now + ps
+    start = translated(pe, pe.sim.moment, ps)
     if isinstance(runs, Fault):
         fault(pe, token, runs, start)
         return
@@ -70,18 +75,19 @@ def start_read(pe, server, token):
 
 
 def copy_inside(pe, n, start):
-    return max(pe.tcm.reserve_read(n, start), pe.tcm.reserve_write(n, start))
+    read, write = pe.tcm.reserve_read(n, start), pe.tcm.reserve_write(n, start)
+    return latest(write, read)
 
 
 def request(pe, service, memory, offset, n, start):
     path = pe.fabric.route(pe.node("dma").name, memory.node.name)
 
     def arrived():
-        leaves, stream = memory.read(offset, n, pe.sim.now)
+        leaves, stream = memory.read(offset, n, pe.sim.moment)
         pe.fabric.deliver(path.back(), n, leaves, delivered, stream)
 
     def delivered():
-        service.run_done(pe.tcm.reserve_write(n, pe.sim.now))
+        service.run_done(pe.tcm.reserve_write(n, pe.sim.moment))
     pe.fabric.control(path, start, arrived)
 
 
@@ -89,14 +95,14 @@ def start_write(pe, server, token):
     stage = token.stage
     ps, runs = pe.mmu.translate(stage.operand, stage.offset, stage.size)
     if isinstance(runs, Fault):
-        fault(pe, token, runs, pe.tcm.reserve_read(stage.size, pe.sim.now) + ps)
+        fault(pe, token, runs, translated(pe, pe.tcm.reserve_read(stage.size, pe.sim.moment), ps))
         return
     service = Service(pe, server, token, len(runs))
     leaving = sum(n for memory, _, n in runs if memory is not pe.tcm)
-    leaves = pe.tcm.reserve_read(leaving, pe.sim.now) + ps if leaving else None
+    leaves = translated(pe, pe.tcm.reserve_read(leaving, pe.sim.moment), ps) if leaving else None
     for memory, offset, n in runs:
         if memory is pe.tcm:
-            service.run_done(copy_inside(pe, n, pe.sim.now + ps))
+            service.run_done(copy_inside(pe, n, translated(pe, pe.sim.moment, ps)))
         else:
             write_out(pe, service, memory, offset, n, leaves)
 
@@ -106,5 +112,5 @@ def write_out(pe, service, memory, offset, n, leaves):
 
     def arrived(head, delivered, _):
         done = memory.write(offset, n, head, delivered)
-        pe.fabric.control(path.back(), done, lambda: service.run_done(pe.sim.now, in_place=True))
+        pe.fabric.control(path.back(), done, lambda: service.run_done(pe.sim.moment, in_place=True))
     pe.fabric.data(path, n, leaves, arrived)

@@ -1,18 +1,18 @@
 """fabric: nodes in rank order, links, fixed routes, and the two kinds of message."""
 from simulation import MESSAGE, Channel
-from units import move_ps, slower
-from usage import Reserved
+from units import move_ps
 
 OPPOSITE = {"n": "s", "s": "n", "e": "w", "w": "e"}
 PE_PARTS = ("pe_cpu", "pe_scheduler", "pe_dma", "pe_fetch_store", "pe_gemm", "pe_math", "pe_tcm", "pe_mmu", "pe_ipcq")
 
 
-class Node:
+class Node(Channel):
+    """It handles one head at a time."""
+
     def __init__(self, name, rank, overhead, sip=None, cube=None, at=None):
-        self.name, self.rank, self.overhead = name, rank, overhead
+        super().__init__("node", name)
+        self.rank, self.overhead = rank, overhead
         self.sip, self.cube, self.at = sip, cube, at
-        self.free = 0               # when it can handle the next head
-        self.usage = Reserved()
         self.messages = 0           # the number of its next message
 
     def next_key(self):
@@ -21,9 +21,9 @@ class Node:
 
 
 class Link(Channel):
-    def __init__(self, kind, rate, latency):
-        super().__init__()
-        self.kind, self.rate, self.latency = kind, rate, max(1, latency)
+    def __init__(self, links, name, rate, latency):
+        super().__init__("link", name)
+        self.links, self.rate, self.latency = links, rate, max(1, latency)
 
 
 class Path:
@@ -32,7 +32,8 @@ class Path:
         self.nodes = [fabric.nodes[name] for name in names]
         self.links = [fabric.links[pair] for pair in zip(names, names[1:])]
         self.latency = sum(link.latency for link in self.links) + sum(node.overhead for node in self.nodes[1:])
-        self.rate = slower(*(link.rate for link in self.links))
+        self.narrowest = min(self.links, key=lambda link: (link.rate is None, link.rate))
+        self.rate = self.narrowest.rate
 
     def back(self):
         return Path(self.fabric, self.names[::-1])
@@ -83,7 +84,8 @@ class Fabric:
                 self.add(f"{name}.pe{p}.{kind}", topo.pe(kind), at=at, **place)
 
     def join(self, kind, a, b, rate, latency):
-        self.links[a, b], self.links[b, a] = Link(kind, rate, latency), Link(kind, rate, latency)
+        for one, other in ((a, b), (b, a)):
+            self.links[one, other] = Link(kind, f"{one} -> {other}", rate, latency)
 
     def join_sip(self, sip):
         topo, io, ucie = self.topo, self.topo.part("sip.io"), self.topo.part("sip.ucie")
@@ -176,11 +178,11 @@ class Fabric:
 
     def control(self, path, leaves, delivered):
         """Calls `delivered` when a message without payload that leaves then has come to the end of its path."""
-        self.sim.at(leaves + path.latency, path.nodes[-1], MESSAGE, path.nodes[0].next_key(), delivered)
+        self.sim.at(leaves.along(path), path.nodes[-1], MESSAGE, path.nodes[0].next_key(), delivered)
 
     def data(self, path, size, leaves, head, stream=0, departed=None):
-        """Sends a message of some bytes: `departed` is called with the time at which the first link is done with it,
-        `head` when its head is at the last node, with the time d at which it is done there, that of delivery, and
+        """Sends a message of some bytes: `departed` is called with the moment at which the first link is done with it,
+        `head` when its head is at the last node, with the moment d at which it is done there, that of delivery, and
         the message's key."""
         message = Data(self.sim, path, size, stream, head, departed)
         self.later(leaves, path.nodes[0], message.key, message.depart)
@@ -189,12 +191,12 @@ class Fabric:
         """Sends a message of some bytes, and calls `delivered` when all of it is there."""
         self.data(path, size, leaves, lambda _, when, key: self.later(when, path.nodes[-1], key, delivered), stream)
 
-    def later(self, time, node, key, effect):
+    def later(self, moment, node, key, effect):
         """An event of a message, in place if it is due at once."""
-        if time > self.sim.now:
-            self.sim.at(time, node, MESSAGE, key, effect)
+        if moment.time > self.sim.now:
+            self.sim.at(moment, node, MESSAGE, key, effect)
         else:
-            effect()
+            self.sim.happen(moment, effect)
 
 
 class Data:
@@ -204,7 +206,7 @@ class Data:
         self.key = path.nodes[0].next_key()
 
     def depart(self):
-        done = self.send(0, self.sim.now)
+        done = self.send(0, self.sim.moment)
         if self.departed:
             self.departed(done)
 
@@ -212,15 +214,21 @@ class Data:
         """On to node i + 1; returns when the link is done with the message."""
         link = self.path.links[i]
         start, end = link.reserve(ready, move_ps(self.size, link.rate), self.size)
-        self.sim.at(start + link.latency, self.path.nodes[i + 1], MESSAGE, self.key, lambda: self.arrive(i + 1))
+        self.sim.at(start.then(link.latency, "wire", link.name), self.path.nodes[i + 1], MESSAGE, self.key,
+                    lambda: self.arrive(i + 1))
         return end
 
     def arrive(self, i):
         node = self.path.nodes[i]
-        start = max(self.sim.now, node.free)
-        node.free = done = start + node.overhead
-        node.usage.add(self.sim.now, start, node.overhead, self.size)
+        _, done = node.reserve(self.sim.moment, node.overhead, self.size)
         if i + 1 < len(self.path.nodes):
             self.send(i, done)
         else:
-            self.head(done, done + max(move_ps(self.size, self.path.rate), self.stream), self.key)
+            self.head(done, self.delivery(done), self.key)
+
+    def delivery(self, done):
+        """When all bytes are there: the narrowest link drains them, or the memory that they come from feeds them."""
+        drain = move_ps(self.size, self.path.rate)
+        if self.stream > drain:
+            return done.then(self.stream, "stream", self.path.nodes[0].name)
+        return done.then(drain, "link", self.path.narrowest.name)

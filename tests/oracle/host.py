@@ -1,5 +1,6 @@
 """host: the host of a stream: its steps one after the other, in place, with requests in flight beside each other."""
 import result
+from cause import START
 from control import Launch, Map, MemoryRequest
 from simulation import KERNEL
 from stream import chosen, parts_of, place, step_for, whole
@@ -16,7 +17,7 @@ class Host:
         self.steps = machine.stream.host
         self.at, self.begun = 0, False
         self.complete, self.flying = set(), {}          # positions; position -> report, None of a map
-        self.stopped, self.timer, self.end_ps = False, None, 0
+        self.stopped, self.timer, self.end = False, None, START     # its end: what the host was told last
         self.ids = {step["id"]: at for at, step in enumerate(self.steps) if "id" in step}
         self.launches, self.memory = [], []             # reports, in the order of the file
         self.reports = {at: self.report(step) for at, step in enumerate(self.steps)}
@@ -51,8 +52,8 @@ class Host:
         if do == "wait":
             return
         if do == "delay":
-            self.timer = self.sim.at(self.sim.now + ps(step["ns"]), self.machine.fabric.nodes["host"], KERNEL, (at,),
-                                     lambda: self.delayed(at))
+            end = self.sim.moment.then(ps(step["ns"]), "host", "host")
+            self.timer = self.sim.at(end, self.machine.fabric.nodes["host"], KERNEL, (at,), lambda: self.delayed(at))
             return
         self.flying[at] = report
         answered = lambda failures: self.answered(at, failures)
@@ -86,7 +87,7 @@ class Host:
         """A request is over for the host."""
         del self.flying[at]
         self.complete.add(at)
-        self.end_ps = self.sim.now
+        self.end = self.sim.moment
         if bad:
             self.stopped = True
             if self.timer:
@@ -98,7 +99,7 @@ class Host:
         """Nothing is left to happen."""
         for report in self.flying.values():
             report.deadlocked(self.sim.now)
-        self.end_ps = self.sim.now
+        self.end = self.sim.moment
 
     def instant_over(self):
         for report in self.launches:
@@ -119,7 +120,7 @@ class Host:
         else:
             self.complete.add(self.at)
             del self.flying[self.at]
-            self.end_ps = self.sim.now
+            self.end = self.sim.moment
 
     def memory_request(self, step, answered):
         writes = step["do"] == "write"

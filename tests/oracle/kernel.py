@@ -1,4 +1,5 @@
 """kernel: a program's run on a PE: a generator that yields what it waits for, and what the result says about it."""
+from cause import Moment, Owner
 from mmu import Fault
 from plan import tiles_of
 from simulation import KERNEL
@@ -10,8 +11,9 @@ class Kernel:
     def __init__(self, pe, program, answer, now):
         self.pe, self.answer, self.commands = pe, answer, pe.commands
         self.start_ps, self.end_ps, self.fault = now, None, None
-        self.awaited = set()
+        self.awaited, self.owner = set(), Owner(pe.name)
         self.ids = {}
+        self.waits, self.waits_since = [], now      # (since, the moment at which it went on) of each wait
         self.serving = {True: 0, False: 0}          # of the computing engines, and of DMA
         self.since, self.busy_ps = {}, {True: 0, False: 0}
         self.body = self.steps(program)
@@ -21,6 +23,8 @@ class Kernel:
     def resume(self):
         if self.pe.stopped:
             return
+        self.waits.append((self.waits_since, self.pe.sim.moment))
+        self.waits_since = self.pe.sim.now
         try:
             wait = next(self.body)
         except StopIteration:
@@ -29,8 +33,8 @@ class Kernel:
         except Fault as fault:
             self.pe.fail(fault)
             return
-        if isinstance(wait, int):
-            self.resume_at(self.pe.sim.now + wait)
+        if isinstance(wait, Moment):
+            self.resume_at(wait)
         else:
             self.awaited = set(wait)
 
@@ -41,24 +45,28 @@ class Kernel:
         if command in self.awaited and not self.pe.stopped:
             self.awaited.discard(command)
             if not self.awaited:
-                self.resume_at(self.pe.sim.now)
+                moment = self.pe.sim.moment
+                self.resume_at(moment.over("wait") if moment.edge == "direct" else moment)
 
     def steps(self, program):
-        """Yields ps to let pass, or commands to wait for."""
+        """Yields moments to go on at, or commands to wait for."""
         for step in program:
             if step["do"] == "delay":
-                yield step["ps"]
+                yield self.after(step["ps"], "delay")
                 continue
             if step["do"] == "wait":
                 awaited = [self.ids[name] for name in step["for"]]
             else:
-                yield self.pe.call_ps
+                yield self.after(self.pe.call_ps, "call")
                 command = self.ids[step.get("id")] = self.pe.submit(step, self.checked(step))
                 awaited = [] if step["async"] else [command]
             if waiting := [command for command in awaited if command.complete is None]:
                 yield waiting
         if waiting := [command for command in self.pe.commands if command.complete is None]:
             yield waiting
+
+    def after(self, ps, kind):
+        return self.pe.sim.moment.of(self.owner).then(ps, kind, self.pe.node("cpu").name)
 
     def checked(self, step):
         """The command's tiles, if it may be submitted."""
@@ -80,6 +88,7 @@ class Kernel:
     def end(self, fault):
         self.fault = fault
         self.end_ps = self.pe.sim.now
+        self.waits.append((self.waits_since, self.pe.sim.moment))
         for compute in (True, False):
             self.busy_ps[compute] = self.busy_until(compute, self.end_ps)
         self.answer(fault and {"pe": self.pe.name, "rank": self.pe.node("cpu").rank, "code": fault.code,

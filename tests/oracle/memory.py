@@ -1,4 +1,5 @@
 """memory: HBM slices, srams and TCMs as they answer requests, and physical addresses."""
+from cause import latest
 from simulation import Channel
 from units import move_ps
 
@@ -21,7 +22,7 @@ class Hbm:
         self.node, self.low, self.size = node, 0, size
         self.pieces, self.row = part.bytes("interleave_bytes"), part.bytes("row_bytes")
         self.rate, self.access, self.miss = part.rate("pc_bw_gbs"), part.ps("access_ns"), part.ps("row_miss_ns")
-        self.channels = [Channel() for _ in range(part.count("pcs"))]
+        self.channels = [Channel("pseudo_channel", f"{node.name} {i}") for i in range(part.count("pcs"))]
         self.open = [None] * len(self.channels)
         self.moved = {"read": 0, "write": 0}
 
@@ -48,29 +49,31 @@ class Hbm:
             first, last = low // self.row, high // self.row
             misses = last - first + 1 - (self.open[p] == first)
             self.open[p] = last
-            start, end = self.channels[p].reserve(when, misses * self.miss + move_ps(size, self.rate), size)
+            change = misses * self.miss
+            start, end = self.channels[p].reserve(when, change + move_ps(size, self.rate), size, change)
             starts.append(start)
             ends.append(end)
-        return min(starts), max(ends)
+        return min(starts, key=lambda start: start.time), latest(*ends)
 
     def read(self, a, n, when):
         """-> when the response leaves, and its stream."""
         self.moved["read"] += n
         first, last = self.reserve(a, n, when)
-        return first + self.access, last - first
+        return first.then(self.access, "access", self.node.name), last.time - first.time
 
     def write(self, a, n, head, delivered):
         """-> when the write is done."""
         self.moved["write"] += n
-        return max(delivered, self.reserve(a, n, head)[1])
+        return latest(delivered, self.reserve(a, n, head)[1])
 
 
 class Ports:
     """A memory of one read and one write channel: an sram; a TCM, which outsiders reach after its overhead."""
 
-    def __init__(self, node, part, size, low=0, overhead=0):
+    def __init__(self, node, name, part, size, low=0, overhead=0):
         self.node, self.low, self.size, self.overhead = node, low, size, overhead
-        self.reading, self.writing = Channel(), Channel()
+        self.name = name
+        self.reading, self.writing = (Channel("channel", f"{name} {which}") for which in ("read", "write"))
         self.read_rate, self.write_rate = part.rate("read_bw_gbs"), part.rate("write_bw_gbs")
 
     @property
@@ -81,11 +84,13 @@ class Ports:
         return [("read", self.reading), ("write", self.writing)]
 
     def read(self, _, n, when):
-        start, end = self.reading.reserve(when + self.overhead, move_ps(n, self.read_rate), n)
-        return start, end - start
+        asked = when.then(self.overhead, "node", self.name)
+        start, end = self.reading.reserve(asked, move_ps(n, self.read_rate), n)
+        return start, end.time - start.time
 
     def write(self, _, n, head, delivered):
-        return max(delivered, self.writing.reserve(head + self.overhead, move_ps(n, self.write_rate), n)[1])
+        asked = head.then(self.overhead, "node", self.name)
+        return latest(delivered, self.writing.reserve(asked, move_ps(n, self.write_rate), n)[1])
 
     def reserve_read(self, n, when):
         return self.reading.reserve(when, move_ps(n, self.read_rate), n)[1]
@@ -104,13 +109,13 @@ class Memories:
         for sip in range(topo.sips):
             for cube in range(topo.cube_rows * topo.cube_cols):
                 name = f"sip{sip}.cube{cube}"
-                self.found[SRAM, sip, cube, 0] = Ports(nodes[name + ".sram"], topo.part("cube.sram.attrs"),
-                                                       sizes.bytes("sram_mb"))
+                self.found[SRAM, sip, cube, 0] = Ports(nodes[name + ".sram"], name + ".sram",
+                                                       topo.part("cube.sram.attrs"), sizes.bytes("sram_mb"))
                 for p in range(topo.pes):
                     self.found[HBM, sip, cube, p] = Hbm(nodes[f"{name}.hbm_ctrl.pe{p}"],
                                                         topo.part("cube.hbm_ctrl.attrs"), sizes.bytes("hbm_slice_mb"))
-                    self.found[TCM, sip, cube, p] = Ports(nodes[f"{name}.pe{p}.pe_dma"], tcm, tcm.bytes("size_mb"),
-                                                          low, tcm.ps("overhead_ns"))
+                    self.found[TCM, sip, cube, p] = Ports(nodes[f"{name}.pe{p}.pe_dma"], f"{name}.pe{p}.pe_tcm",
+                                                          tcm, tcm.bytes("size_mb"), low, tcm.ps("overhead_ns"))
 
     def resolve(self, address, n):
         """-> (memory, offset), or None for a bad address."""

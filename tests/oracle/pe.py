@@ -2,6 +2,7 @@
 import bisect
 
 import dma
+from cause import NEVER, Owner
 from kernel import Kernel
 from mmu import Mmu
 from plan import Engines
@@ -53,20 +54,23 @@ class Token:
 
 
 class Queue:
-    """First-in first-out by (arrival, key). With a depth, `room` counts the slots that nobody has reserved."""
+    """First-in first-out by (arrival, key). `free` has the slots that nobody has reserved, by the mark since which they
+    are free."""
 
-    def __init__(self, depth=None):
-        self.entries, self.depth, self.room = [], depth, depth
+    def __init__(self, sim, depth=0):
+        self.sim, self.entries, self.free = sim, [], [NEVER] * depth
+        self.passed = NEVER         # what the last start from this queue had waited for: the next one is its head since
 
-    def put(self, now, entry):
-        bisect.insort(self.entries, (now, entry.key, entry), key=lambda one: one[:2])
+    def put(self, entry):
+        entry.came = self.sim.mark()
+        bisect.insort(self.entries, (self.sim.now, entry.key, entry), key=lambda one: one[:2])
 
 
 class Server:
-    """`engines` places that serve the stages of `kinds`."""
+    """`engines` places that serve the stages of `kinds`; those that are idle, by the mark since which they are."""
 
     def __init__(self, kinds, engines=1):
-        self.kinds, self.idle = kinds, engines
+        self.kinds, self.idle = kinds, [NEVER] * engines
 
 
 class Pe:
@@ -76,10 +80,10 @@ class Pe:
         self.name = f"sip{sip}.cube{cube}.pe{number}"
         topo = self.topo = machine.topo
         self.depths = {kind: topo.pe("pe_" + ENGINES[kind]).count("queue_depth") for kind in ORDER}
-        self.queues = {kind: Queue(depth) for kind, depth in self.depths.items()}
-        self.direct = {kind: Queue() for kind in ORDER + ("COMM",)}
+        self.queues = {kind: Queue(self.sim, depth) for kind, depth in self.depths.items()}
+        self.direct = {kind: Queue(self.sim) for kind in ORDER + ("COMM",)}
         self.servers = self.make_servers()
-        self.comm = Server(("COMM",))
+        self.comm, self.scheduler, self.feeder = Server(("COMM",)), Server(()), Server(())
         self.engines = Engines(topo)
         self.tcm = machine.memories.found[1, sip, cube, number]
         self.mmu = Mmu(topo, self.node("mmu"), self.node("dma"), machine.memories)
@@ -88,9 +92,9 @@ class Pe:
         self.feed_ps = scheduler.ps("tile_overhead_ns")
         self.fetch_store_ps = topo.pe("pe_fetch_store").ps("overhead_ns")
         self.link_rate = topo.part("cube.pe_template.links").rate("fetch_store_to_tcm_bw_gbs")
-        self.submissions, self.feeds = Queue(), Queue()
+        self.submissions, self.feeds = Queue(self.sim), Queue(self.sim)
         self.waiting = [self.submissions, self.feeds, *self.queues.values(), *self.direct.values()]
-        self.scheduling = self.feeding = False
+        self.fitted = NEVER                             # when a block for the next tile became free
         self.next_tile = 0                              # of the composite at the head of the feeds
         self.blocks = []                                # (start, end) of the tile buffers, in order
         self.commands, self.kernel, self.stopped = [], None, False
@@ -127,7 +131,7 @@ class Pe:
         command = Command(len(self.commands), step, tiles, self.sim.now)
         self.commands.append(command)
         self.trace("command_submitted", self.node("scheduler"), command.key, -1)
-        self.submissions.put(self.sim.now, command)
+        self.submissions.put(command)
         return command
 
     def fail(self, fault):
@@ -170,16 +174,16 @@ class Pe:
 
     def eligible(self, token):
         after = token.next
-        return after is None or after.kind == token.stage.kind or self.queues[after.kind].room > 0
+        return after is None or after.kind == token.stage.kind or bool(self.queues[after.kind].free)
 
     def start_stage(self, server, queue):
         arrival, _, token = queue.entries.pop(0)
-        if queue.depth:
-            queue.room += 1
-        if token.next:
-            self.queues[token.next.kind].room -= 1
-        self.begin(server, token, arrival)
-        kind, stage = token.stage.kind, token.stage
+        kind, stage, slots = token.stage.kind, token.stage, []
+        if token.next and token.next.kind != kind:
+            slots.append(self.queues[token.next.kind].free.pop(0))
+        queue.passed = self.begin(server, token, arrival, queue.passed, *slots)
+        if queue is self.queues[kind] and not (token.next and token.next.kind == kind):
+            queue.free.append(self.sim.mark("slot"))
         if kind == "DMA_READ":
             dma.start_read(self, server, token)
         elif kind == "DMA_WRITE":
@@ -187,28 +191,35 @@ class Pe:
         elif kind in ("FETCH", "STORE"):
             channel, rate = ((self.tcm.reading, self.tcm.read_rate) if kind == "FETCH" else
                              (self.tcm.writing, self.tcm.write_rate))
-            end = channel.reserve(self.sim.now, move_ps(stage.size, slower(rate, self.link_rate)),
+            end = channel.reserve(self.sim.moment, move_ps(stage.size, slower(rate, self.link_rate)),
                                   stage.size)[1]
-            self.end_at(end + self.fetch_store_ps, server, token)
+            self.end_at(end.then(self.fetch_store_ps, kind, self.node("fetch_store").name), server, token)
         else:
-            self.end_at(self.sim.now + stage.length, server, token)
+            self.end_at(self.sim.moment.then(stage.length, kind, self.node(ENGINES[kind]).name), server, token)
 
-    def begin(self, server, token, arrival):
-        server.idle -= 1
+    def last_of(self, conditions, *owner):
+        """The condition that became true last is the cause of what starts now."""
+        last = max(conditions, key=lambda mark: mark[0])
+        self.sim.because_of(last[1].of(Owner(self.name, *owner)))
+        return last
+
+    def begin(self, server, token, arrival, *conditions):
+        last = self.last_of([token.came, server.idle.pop(0), *conditions], *token.key, token.index)
         token.arrived, token.began = arrival, self.sim.now
         self.usages[USAGES[token.stage.kind]].waits.append((arrival, self.sim.now))
         self.gemm_flop += token.stage.flop
         self.kernel.busy(token.stage.kind, 1)
         self.trace("engine_start", self.node(ENGINES[token.stage.kind]), token.key, token.index)
+        return last
 
-    def end_at(self, time, server, token):
-        self.sim.at(time, self.node(ENGINES[token.stage.kind]), SERVICE_END, token.key,
+    def end_at(self, moment, server, token):
+        self.sim.at(moment, self.node(ENGINES[token.stage.kind]), SERVICE_END, token.key,
                     lambda: self.end(server, token))
 
     def end(self, server, token):
         """The end of a service: the token moves on, or its tile is complete."""
         kind, engine = token.stage.kind, self.node(ENGINES[token.stage.kind])
-        server.idle += 1
+        server.idle.append(self.sim.mark("engine"))
         self.usages[USAGES[kind]].add(token.arrived, token.began, self.sim.now - token.began)
         self.kernel.busy(kind, -1)
         self.trace("engine_complete", engine, token.key, token.index)
@@ -227,16 +238,20 @@ class Pe:
 
         def arrive():
             arrived()
-            queue.put(self.sim.now, token)
+            queue.put(token)
         if ps:
-            self.sim.at(self.sim.now + ps, self.node(to), SERVICE_END, token.key, arrive)
+            moment = self.sim.moment.then(ps, "wire", f"{self.name} {engine}_to_{to}")
+            self.sim.at(moment, self.node(to), SERVICE_END, token.key, arrive)
         else:
             arrive()
 
     def complete_tile(self, token):
         command = token.command
         if token.block:
+            fitted = self.next_fits()
             self.blocks.remove(token.block)
+            if self.next_fits() and not fitted:
+                self.fitted = self.sim.mark("buffer")
         if token.ring and command.step["do"] == "recv":
             token.ring.release(token.slot[0])
         command.left -= 1
@@ -250,21 +265,22 @@ class Pe:
     # ---- scheduler and feeder
 
     def start_schedule(self):
-        if self.scheduling or not self.submissions.entries:
+        if not (self.scheduler.idle and self.submissions.entries):
             return False
         command, usage, now = self.submissions.entries.pop(0)[-1], self.usages["pe_scheduler"], self.sim.now
-        self.scheduling = True
+        self.last_of([command.came, self.scheduler.idle.pop()], command.number)
         usage.waits.append((command.submitted, now))
-        self.sim.at(self.sim.now + self.schedule_ps, self.node("scheduler"), SERVICE_END, command.key,
+        end = self.sim.moment.then(self.schedule_ps, "schedule", self.node("scheduler").name)
+        self.sim.at(end, self.node("scheduler"), SERVICE_END, command.key,
                     lambda: (usage.add(command.submitted, now, self.schedule_ps), self.scheduled(command)))
         return True
 
     def scheduled(self, command):
-        self.scheduling = False
+        self.scheduler.idle.append(self.sim.mark("engine"))
         command.flight = [self.sim.now, None]
         self.flights.append(command.flight)
         if command.step["do"] == "composite":
-            self.feeds.put(self.sim.now, command)
+            self.feeds.put(command)
             return
         token = Token(command, 0)
         if command.step["do"] == "recv":
@@ -277,29 +293,35 @@ class Pe:
         self.trace("sub_command_dispatched", self.node("scheduler"), token.key, 0)
 
     def start_feed(self):
-        if self.feeding or not self.feeds.entries:
+        if not (self.feeder.idle and self.feeds.entries):
             return False
-        token = Token(self.feeds.entries[0][-1], self.next_tile)
+        command = self.feeds.entries[0][-1]
+        token = Token(command, self.next_tile)
         queue, size = self.queues[token.stage.kind], token.tile.buffer
         start = self.place_for(size)
-        if start is None or not queue.room:
+        if start is None or not queue.free:
             return False
-        queue.room -= 1
+        self.last_of([command.came, self.feeder.idle.pop(), queue.free.pop(0), self.fitted], *token.key)
         if size:
             token.block = (start, start + size)
             bisect.insort(self.blocks, token.block)
-        self.feeding = True
-        self.sim.at(self.sim.now + self.feed_ps, self.node("scheduler"), SERVICE_END, token.key,
-                    lambda: self.fed(token))
+        end = self.sim.moment.then(self.feed_ps, "feed", self.node("scheduler").name)
+        self.sim.at(end, self.node("scheduler"), SERVICE_END, token.key, lambda: self.fed(token))
         return True
 
     def fed(self, token):
-        self.feeding = False
+        self.feeder.idle.append(self.sim.mark("engine"))
         self.next_tile += 1
         if self.next_tile == len(token.command.tiles):
             self.feeds.entries.pop(0)
             self.next_tile = 0
         self.move("scheduler", token, self.queues[token.stage.kind], lambda: self.dispatched(token))
+
+    def next_fits(self):
+        """Whether there is room for the tile that the feeder would take now."""
+        if not (self.feeder.idle and self.feeds.entries):
+            return False
+        return self.place_for(self.feeds.entries[0][-1].tiles[self.next_tile].buffer) is not None
 
     def place_for(self, size):
         """The lowest place where a block fits, None if there is none now."""
@@ -321,7 +343,7 @@ class Pe:
             ring = self.machine.rings.of(self.name, token.command.step["to"])
             if ring not in rings and ring.free:
                 del waiting[i]
-                self.begin(self.comm, token, arrival)
+                self.begin(self.comm, token, arrival, ring.free[0][-1])
                 ring.send(self, token)
                 return True
             rings.add(ring)

@@ -102,7 +102,7 @@ class LaunchReport:
 
 
 def result(machine):
-    value = {"system": machine.topo.name, "end_ps": machine.host.end_ps}
+    value = {"system": machine.topo.name, "end_ps": machine.host.end.time}
     if machine.host.memory:
         value["memory"] = [report.value() for report in machine.host.memory]
     value["launches"] = [report.value() for report in machine.host.launches]

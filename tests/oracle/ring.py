@@ -1,4 +1,5 @@
 """ring: queues between PEs: slots, credits, messages on their way, receives that wait."""
+from cause import NEVER
 from memory import HBM, SRAM
 
 
@@ -33,7 +34,7 @@ class Ring:
     def __init__(self, rings, source, to):
         self.source, self.to, self.sim, self.fabric = source, to, to.sim, to.fabric
         self.slots, self.slot_bytes, self.buffer = rings.slots, rings.slot_bytes, rings.buffer
-        self.free = list(range(rings.slots))        # slots with a credit, in the order in which credits came back
+        self.free = [(slot, NEVER) for slot in range(rings.slots)]     # with a credit, by the mark of its return
         self.sent = self.received = 0
         self.full = {}                              # number of a message that lies in its slot -> (slot, bytes)
         self.receivers = []
@@ -51,10 +52,10 @@ class Ring:
 
     def send(self, pe, token):
         """The COMM service: the message leaves when it is read, and the service ends when the first link has it."""
-        slot = self.free.pop(0)
+        slot, _ = self.free.pop(0)
         size, number = token.stage.size, self.sent
         self.sent += 1
-        leaves = pe.tcm.reserve_read(size, pe.sim.now)
+        leaves = pe.tcm.reserve_read(size, pe.sim.moment)
         path = self.fabric.route(pe.node("dma").name, self.memory.node.name)
         self.fabric.data(path, size, leaves, lambda *head: self.arrived(path, number, (slot, size), *head),
                          departed=lambda done: pe.end_at(done, pe.comm, token))
@@ -64,7 +65,7 @@ class Ring:
 
         def fill():
             self.full[number] = message
-            self.serve()
+            self.sim.happen(self.sim.moment.over("message"), self.serve)
         if self.buffer == "tcm":
             self.fabric.later(done, path.nodes[-1], key, fill)
         else:
@@ -80,10 +81,10 @@ class Ring:
             if self.buffer == "tcm":
                 self.to.complete_tile(token)
             else:
-                self.to.direct["DMA_READ"].put(self.sim.now, token)
+                self.to.direct["DMA_READ"].put(token)
 
     def release(self, slot):
         """The slot is free again; the credit goes back to the source."""
         def credit():
-            self.free.append(slot)
-        self.fabric.control(self.path.back(), self.sim.now, credit)
+            self.free.append((slot, self.sim.mark("credit")))
+        self.fabric.control(self.path.back(), self.sim.moment, credit)

@@ -131,7 +131,7 @@ def util(machine, memories):
             usages = [named[side][1] for one, _, named in memories if one == space]
             value[f"{name} {which}"] = resource(usages, len(usages))
     for kind in LINK_KINDS:
-        usages = [link.usage for link in machine.fabric.links.values() if link.kind == kind]
+        usages = [link.usage for link in machine.fabric.links.values() if link.links == kind]
         value[kind + " links"] = (resource(usages, len(usages), [[one] for one in usages], 1) if usages else
                                   resource([], 0, [[]], 1))
     value["nodes"] = {"wait_ps": part([node.usage for node in machine.fabric.nodes.values()])[1]}
@@ -144,7 +144,7 @@ def moved(machine, memories):
                     "write": sum(memory.moved["write"] for one, memory, _ in memories if one == space)}
              for space, name in ((0, "hbm"), (1, "tcm"), (2, "sram"))}
     links = machine.fabric.links.values()
-    value["links"] = {kind: sum(link.usage.size for link in links if link.kind == kind) for kind in LINK_KINDS}
+    value["links"] = {kind: sum(link.usage.size for link in links if link.links == kind) for kind in LINK_KINDS}
     return value
 
 
@@ -188,7 +188,7 @@ def value_of(machine):
     memories, pes = list(channels(machine)), machine.pes.values()
     for pe in pes:
         pe.run_ends()
-    return {"system": machine.topo.name, "end_ps": machine.host.end_ps, "util": util(machine, memories),
+    return {"system": machine.topo.name, "end_ps": machine.host.end.time, "util": util(machine, memories),
             "hbm_slices": list(slices(memories)), "bytes": moved(machine, memories),
             "nodes": list(used_rows(({"id": node.name}, node.usage, True) for node in machine.fabric.nodes.values())),
             "links": list(used_rows(({"from": a, "to": b}, link.usage, True)
