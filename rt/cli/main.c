@@ -12,6 +12,7 @@
 #include "machine/emitted.h"
 #include "observers.h"
 #include "oplog_dump.h"
+#include "probe.h"
 #include "replay.h"
 #include "report.h"
 #include "run.h"
@@ -27,7 +28,7 @@ static const struct subcommand list_subcommand = {
 
 static const struct subcommand *const subcommands[] = {
     &list_subcommand, &run_subcommand, &replay_subcommand, &oplog_subcommand, &data_subcommand, &info_subcommand,
-    &report_subcommand, &web_subcommand,
+    &report_subcommand, &web_subcommand, &probe_subcommand,
 };
 
 static int list_main(int argc, char **argv)

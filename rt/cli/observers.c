@@ -7,6 +7,7 @@
 #include "fastforward/open_rows.h"
 #include "fastforward/symmetry.h"
 #include "oplog/oplog.h"
+#include "probe/account.h"
 #include "races/race.h"
 #include "report/activity.h"
 #include "report/plan_dump.h"
@@ -32,6 +33,7 @@ static struct observer *const all[] = {
     &timeline_observer,                                 /* --timeline */
     &timeline_end_observer,                             /* instead of it, after the last slice */
     &waves_observer,                                    /* --waves */
+    &account_observer,                                  /* probe */
     &oplog_observer,                                    /* always */
     &services_observer,                                 /* --oplog */
     &reservations_observer,                                 /* --trace-all with --oplog */

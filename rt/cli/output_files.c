@@ -10,11 +10,15 @@
 #include "common/fail.h"
 #include "limits.h"
 #include "machine/emitted.h"
+#include "probe/matrix.h"
 #include "report.h"
 #include "report/activity.h"
 #include "report/plan_dump.h"
+#include "report/profile.h"
 #include "report/trace.h"
 #include "report/usage.h"
+#include "reset.h"
+#include "sim/observer.h"
 #include "timeline/timeline.h"
 #include "timeline/waves.h"
 #include "timeline/window.h"
@@ -63,6 +67,7 @@ bool output_files_option(struct output_files *files, int letter, const char *arg
     case 'E': files->timeline = argument; return true;
     case 'W': files->waves = argument; return true;
     case 'R': files->report = argument; return true;
+    case 'Q': files->pairs = argument; return true;
     case 'D':
         if (strcmp(argument, "plan"))
             usage_error("--dump %s: plan is needed", argument);
@@ -77,7 +82,8 @@ bool output_files_option(struct output_files *files, int letter, const char *arg
 const char *output_files_of_one_run(const struct output_files *files)
 {
     return files->trace ? "trace" : files->stats ? "stats" : files->oplog ? "oplog" : files->timeline ? "timeline"
-           : files->waves ? "waves" : files->report ? "report" : files->plans ? "dump" : NULL;
+           : files->waves ? "waves" : files->report ? "report" : files->pairs ? "probe-matrix"
+           : files->plans ? "dump" : NULL;
 }
 
 static void window_check(const struct output_files *files)
@@ -113,7 +119,30 @@ void output_files_check(const struct output_files *files)
     window_check(files);
     if (files->trace_all && !files->trace && !files->oplog)
         usage_error("--trace-all says what is in the file of --trace or --oplog; neither is given");
+    if (files->pairs && !files->json && !files->report)
+        usage_error("--probe-matrix says what is in the result of --json or --report; neither is given");
 }
+
+/* ---- the matrix of probes */
+
+static const struct matrix *probes;
+
+void output_files_probe(const struct output_files *files)
+{
+    if (!files->pairs)
+        return;
+    observer_watch(&profile_observer, false);
+    probes = matrix_measure(files->pairs, &(struct probe){.load = 1}, simulator_reset);
+    observer_watch(&profile_observer, profile_on);
+}
+
+void output_files_write_probes(struct json *json)
+{
+    if (probes)
+        matrix_write(json, "probe_matrix", probes, false);
+}
+
+/* ---- opening and closing */
 
 void output_files_open(struct output_files *files, const char *what)
 {

@@ -26,11 +26,14 @@
                            "for, as JSON; - is standard output"},                                                      \
     {'R', "report", "FILE", "write a page with pictures of the run, for a browser; the result of --json then has the\n" \
                             "figures of the pictures as well"},                                                        \
+    {'Q', "probe-matrix", "A:B", "the result also has the transfers of all pairs of two kinds of ends, such as pe:hbm, each alone\n" \
+                                 "in an idle machine; as `probe --matrix`"},                                            \
     {'D', "dump", "WHAT", "plan: print the tiles and stages of composites as JSON, a line each; composites\n"           \
                           "of one shape once"}
 
 struct output_files {
     const char *json, *trace, *stats, *oplog, *timeline, *waves, *report;    /* paths; "-": standard output; NULL: not given */
+    const char *pairs;                                  /* of --probe-matrix */
     bool trace_all, plans, windowed;                    /* windowed: an option says what timeline and waves show */
     struct output json_file, report_file;
 };
@@ -40,6 +43,12 @@ bool output_files_option(struct output_files *files, int letter, const char *arg
 
 /* A usage error if two options name one file, or some do not fit together. */
 void output_files_check(const struct output_files *files);
+
+/* Simulates what --probe-matrix asks for, before the run: the machine is reset afterwards. */
+void output_files_probe(const struct output_files *files);
+
+/* Writes it into the open object of a result. */
+void output_files_write_probes(struct json *json);
 
 /* Opens the files before the run, except that of the op log, so that a path that cannot be written is reported at once.
  * `what` runs. */

@@ -52,6 +52,7 @@ static void write_result(struct json *json, void *arg)
     const struct output_files *files = arg;
     result_write(json, end_ps(), files->trace_all);
     activity_write(json, end_ps());
+    output_files_write_probes(json);
     if (profile_on) {
         json_object(json, "host");
         json_u64(json, "events", event_count);
@@ -89,6 +90,7 @@ static int replay_main(int argc, char **argv)
         }
     const char *path = subcommand_argument(&replay_subcommand, argc, argv, "one command stream");
     output_files_check(&files);
+    output_files_probe(&files);
     const struct command_stream *stream = stream_read(path);
     observer_watch(&command_rows_observer, files.json);
     const char *slash = strrchr(path, '/');

@@ -155,6 +155,7 @@ static int run_main(int argc, char **argv)
 {
     double began = clock_seconds();
     struct run_options given = read_options(argc, argv);
+    output_files_probe(&given.files);
     bench_select(bench_find(argv[optind]), argc - optind - 1, argv + optind + 1);
     observer_watch(&command_rows_observer, given.files.json || given.points);
     observer_watch(&race_observer, true);

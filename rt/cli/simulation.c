@@ -32,6 +32,7 @@
 #include "machine/emitted.h"
 #include "machine/state.h"
 #include "oplog/log.h"
+#include "output_files.h"
 #include "races/race.h"
 #include "reference/expect.h"
 #include "reference/reference.h"
@@ -233,6 +234,7 @@ void simulation_write(struct json *json, void *times)
     summary_write(json);
     injection_write(json);
     activity_write(json, sim_now_ps());
+    output_files_write_probes(json);
     summary_write_host(json, times);
     simulation_write_end(json, simulation.status);
 }

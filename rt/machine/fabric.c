@@ -143,11 +143,23 @@ struct route *route_back(struct route *route)
     return route->back;
 }
 
+uint64_t link_latency_ps(enum link_class class)
+{
+    return spec.link[class].latency_ps;
+}
+
+struct control_hop control_hop(const struct way *way, struct hop hop)
+{
+    return (struct control_hop){spec.link[hop.class].latency_ps, control_handled_ps(way, hop.to)};
+}
+
 static uint64_t walk_latency_ps(const struct way *way)
 {
     uint64_t latency_ps = 0;
-    for (struct traversal along = traversal_of(*way); traversal_next(&along);)
-        latency_ps += spec.link[along.hop.class].latency_ps + control_handled_ps(way, along.hop.to);
+    for (struct traversal along = traversal_of(*way); traversal_next(&along);) {
+        struct control_hop hop = control_hop(way, along.hop);
+        latency_ps += hop.link_ps + hop.node_ps;
+    }
     return latency_ps;
 }
 

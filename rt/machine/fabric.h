@@ -48,6 +48,16 @@ void route_list_steps(struct route *route);
 /* The sum of all link latencies of a route and of the overheads of all its nodes but the first. */
 uint64_t route_latency_ps(struct route *route);
 
+/* The latency of every link of a class. */
+uint64_t link_latency_ps(enum link_class class);
+
+/* What a hop adds to the latency of a control message: the link, and the node behind it. */
+struct control_hop {
+    uint64_t link_ps, node_ps;
+};
+
+struct control_hop control_hop(const struct way *way, struct hop hop);
+
 /* A message: a member of the struct that it is sent for. */
 struct message {
     struct event event;

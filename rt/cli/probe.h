@@ -1,0 +1,9 @@
+/* probe.h: `SIM probe`: transfers in an idle machine. */
+#ifndef KB_CLI_PROBE_H
+#define KB_CLI_PROBE_H
+
+#include "subcommand.h"
+
+extern const struct subcommand probe_subcommand;
+
+#endif
