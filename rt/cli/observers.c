@@ -10,6 +10,7 @@
 #include "probe/account.h"
 #include "races/race.h"
 #include "report/activity.h"
+#include "report/demand.h"
 #include "report/plan_dump.h"
 #include "report/profile.h"
 #include "report/result.h"
@@ -40,6 +41,7 @@ static struct observer *const all[] = {
     &race_observer,                                     /* --races, --data debug */
     &command_rows_observer,                             /* --json, --points */
     &summary_observer,                                  /* always */
+    &demand_observer,                                   /* always */
     &comparison_observer,                               /* last: it may change the machine at the end of an instant */
     NULL,
 };
@@ -49,4 +51,5 @@ void observers_init(void)
     observers_use(all);
     observer_watch(&oplog_observer, true);
     observer_watch(&summary_observer, true);
+    observer_watch(&demand_observer, true);
 }

@@ -19,6 +19,7 @@
 #include "machine/state.h"
 #include "output_files.h"
 #include "report/activity.h"
+#include "report/conservation.h"
 #include "report/profile.h"
 #include "report/result.h"
 #include "sim/loop.h"
@@ -102,11 +103,16 @@ static int replay_main(int argc, char **argv)
     transfers_count_ahead(-1);
     faults_report_rest();
     watchdog_stop();
+    const char *broken = sim_failed() ? NULL : conservation_broken(result_good() && !watchdog_ended());
+    if (broken)
+        message("%s: %s\n", program_name, broken);
     output_files_close(&files, end_ps(), write_result, &files);
     if (!output_files_take_standard_output(&files))
         print_summary(path);
     if (profile_on)
         profile_print();
+    if (broken)
+        return STATUS_HOST_FAILED;
     if (watchdog_ended())
         return watchdog_status();
     return result_good() && !sim_failed() ? STATUS_GOOD : STATUS_RUN_FAILED;

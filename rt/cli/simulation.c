@@ -37,6 +37,7 @@
 #include "reference/expect.h"
 #include "reference/reference.h"
 #include "report/activity.h"
+#include "report/conservation.h"
 #include "report/result.h"
 #include "sim/loop.h"
 
@@ -156,6 +157,18 @@ static bool last_pass(void)
     return !ended;
 }
 
+/* Says so if the run has broken a law of laws.def: a mistake of kbgen. Returns whether it has not. */
+static bool laws_hold(bool ended_well)
+{
+    const char *broken = sim_failed() ? NULL : conservation_broken(ended_well);
+    if (!broken)
+        return true;
+    message("%s: %s\n", program_name, broken);
+    simulation.error = broken;
+    simulation.status = STATUS_HOST_FAILED;
+    return false;
+}
+
 static bool simulate(struct host_times *times)
 {
     uint32_t ranks = bench_current->per_sip ? kb_shape.sips : 1;
@@ -168,6 +181,7 @@ static bool simulate(struct host_times *times)
         watchdog_print_kernels();
     }
     faults_report_rest();
+    good &= laws_hold(good && !watchdog_ended());
     bool logged = oplog_on && log_filed;
     if (good && (exec_check || logged))
         good = last_pass();
@@ -193,6 +207,8 @@ int simulation_run(double began, struct host_times *times)
     times->total = clock_seconds() - began;
     times->setup = times->total - times->simulation - exec_stats.seconds - reference_seconds;
     times->setup -= injection_seconds;                  /* forked and waited within the bench */
+    if (simulation.status == STATUS_HOST_FAILED)
+        return simulation.status;
     if (watchdog_ended())
         simulation.status = watchdog_status();
     else if (!good && simulation.status == STATUS_GOOD)

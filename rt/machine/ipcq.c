@@ -358,6 +358,23 @@ static void each_ring(void (*act)(struct ring *ring, void *arg), void *arg)
             act(ring, arg);
 }
 
+struct visit {
+    void (*visit)(const struct ring_counts *ring, void *arg);
+    void *arg;
+};
+
+static void ring_visit(struct ring *ring, void *visitor)
+{
+    const struct visit *to = visitor;
+    to->visit(&(struct ring_counts){ring->source, ring->destination, ring->credits, ring->sent, ring->received,
+                                    ring->returned, ring->waiting}, to->arg);
+}
+
+void ipcq_visit(void (*visit)(const struct ring_counts *ring, void *arg), void *arg)
+{
+    each_ring(ring_visit, &(struct visit){visit, arg});
+}
+
 static void ring_check(struct ring *ring, void *why)
 {
     if (ring->waiting)

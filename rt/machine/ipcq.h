@@ -25,6 +25,15 @@ void ipcq_slot_read(struct command *command);
 /* Describes the ring of a send or receive for people: messages sent and received, slots free at the sender. */
 void ipcq_describe(const struct command *command, char *out, size_t room);
 
+/* Calls `visit` with the counts of each ring that was used. */
+struct ring_counts {
+    uint32_t source, destination;                       /* PEs */
+    uint64_t credits, sent, received, returned;         /* credits: slots that the sender may fill; others: totals */
+    bool waits;                                         /* a receive waits */
+};
+
+void ipcq_visit(void (*visit)(const struct ring_counts *ring, void *arg), void *arg);
+
 /* Forgets all rings. */
 void ipcq_reset(void);
 

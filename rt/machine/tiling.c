@@ -68,6 +68,20 @@ void tiling_next(const struct command *command, struct tile *tile)
     tile->shape = shape_at(command, tile);
 }
 
+uint64_t tiling_count(const struct command *command, const struct tile_shape *shape)
+{
+    if (!command_is_composite(command->ask.kind))
+        return 1;
+    unsigned number = shape - command->shapes;
+    enum tile_kind kind = number / 4;
+    bool edge_m = number & 2, edge_n = number & 1, has_edge_m = command->edge_row != UINT64_MAX,
+         has_edge_n = command->edge_column != UINT64_MAX;
+    uint64_t rows = edge_m ? has_edge_m : command->tiles_m - has_edge_m;
+    uint64_t columns = edge_n ? has_edge_n : command->tiles_n - has_edge_n, blocks = rows * columns;
+    bool has_last = edge_m == has_edge_m && edge_n == has_edge_n;
+    return kind == TILE_ADDS ? blocks * (command->tiles_k - 1) : kind == TILE_STORES ? blocks - has_last : has_last;
+}
+
 /* ---- stages */
 
 static struct stage simple_stage(const struct command *command, uint32_t index)

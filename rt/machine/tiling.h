@@ -65,6 +65,9 @@ struct tile tiling_tile(const struct command *command, uint64_t id);
 /* Turns a tile into the next one; it must not be the last. */
 void tiling_next(const struct command *command, struct tile *tile);
 
+/* How many tiles of a command that no generator has planned have a shape. */
+uint64_t tiling_count(const struct command *command, const struct tile_shape *shape);
+
 /* The address of an operand's block of a tile. */
 uint64_t tiling_address(const struct command *command, const struct tile *tile, unsigned operand);
 

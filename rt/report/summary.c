@@ -11,6 +11,7 @@
 #include "base/rates.h"
 #include "common/arena.h"
 #include "datapass/exec.h"
+#include "demand.h"
 #include "device/device.h"
 #include "host/bench.h"
 #include "host/bounds.h"
@@ -258,6 +259,7 @@ void report_reset(void)
     memset(&saved, 0, sizeof saved);
     requests_under_way = kernels_begun = kernels_ended = 0;
     memset(gemm_ops, 0, sizeof gemm_ops);
+    demand_reset();
     command_rows_reset();
 }
 

@@ -107,6 +107,18 @@ def timeline(setting):
                   {"ratio": cost, "ratio_gz": more, "on": on, "gz": compressed, "off": off})
 
 
+def checks(setting):
+    """What --profile says of the checks at the end of a run, against the simulation."""
+    hosts, = in_turn(setting.pairs, lambda: bench_host(setting, "--data", "off", "--profile", bench="gemm"))
+    spent = [lap["ns"] * 1e-9 for host in hosts for lap in host["profile"] if lap["what"] == "conservation checks"]
+    if not spent:
+        raise NotMeasured("--profile knows no conservation checks")
+    share = ratio(spent, [host["simulation_s"] for host in hosts])
+    return Result(duration(median(spent)), median(spent) <= 1e-3, f"checks of conservation at the end of gemm on "
+                  f"ref_sip, 128 PEs and all its links: {100 * share:.2g} % of its simulation",
+                  {"seconds": spent, "share": share})
+
+
 def kernels(setting):
     """Events are counted where all of them are simulated."""
     options = exact(ref_sip(setting), "run")
@@ -196,7 +208,8 @@ def resumption(setting):
 
 ROWS = [Row("scale", "<= 1.5x", scale, skips=True), Row("irregular-scale", "-", irregular_scale),
         Row("oplog", "<= 1.3x", oplog), Row("oplog-file", "<= 1.3x", oplog_file), Row("trace", "-", trace),
-        Row("timeline", "<= 3x", timeline), Row("races", "<= 1.5x", races), Row("kernels", "-", kernels),
+        Row("timeline", "<= 3x", timeline), Row("checks", "<= 1 ms", checks),
+        Row("races", "<= 1.5x", races), Row("kernels", "-", kernels),
         Row("library-timing", "<= 0.9 s", lambda setting: library(setting, 0.9, "--data", "off")),
         Row("library-events", ">= 7 M/s", library_events), Row("resumption", "-", resumption),
         Row("library-data", "<= 63 s", lambda setting: library(setting, 63))]

@@ -1,0 +1,91 @@
+/* demand.c: adds up the plans of commands that are complete. */
+#include "demand.h"
+
+#include "base/rates.h"
+#include "machine/emitted.h"
+#include "machine/pe.h"
+#include "machine/tiling.h"
+#include "sim/observer.h"
+
+struct demand demand;
+
+static enum space ring_space(void)
+{
+    return kb_attrs.pe_ipcq_buffer == BUFFER_TCM ? SPACE_TCM : kb_attrs.pe_ipcq_buffer == BUFFER_SRAM ? SPACE_SRAM
+                                                                                                      : SPACE_HBM;
+}
+
+/* A DMA stage moves bytes between the memory of its operand and the PE's TCM. */
+static void add_dma(const struct command *command, const struct stage *stage, bool reads, uint64_t bytes, uint64_t tiles)
+{
+    const struct request *ask = &command->ask;
+    struct range range;
+    *(reads ? &demand.write_bytes[SPACE_TCM] : &demand.read_bytes[SPACE_TCM]) += bytes;
+    if (ask->virtual_address[stage->operand]) {
+        demand.is_virtual = true;
+        *(reads ? &demand.virtual_read_bytes : &demand.virtual_write_bytes) += bytes;
+        return;
+    }
+    address_decode(ask->address[stage->operand], 0, &range);
+    *(reads ? &demand.read_bytes[range.space] : &demand.write_bytes[range.space]) += bytes;
+    if (range_is_own_tcm(&range, command->pe))
+        return;
+    demand.fabric_bytes += bytes;
+    demand.transfers += ask->runs.axes ? runs_number(&ask->runs) : tiles;
+}
+
+static void add_stage(const struct command *command, const struct stage *stage, uint64_t tiles)
+{
+    uint64_t amount = product(stage->amount, tiles);
+    demand.services += tiles;
+    switch ((enum stage_kind)stage->kind) {
+    case STAGE_COMM:
+    case STAGE_FETCH: demand.read_bytes[SPACE_TCM] += amount; break;
+    case STAGE_STORE: demand.write_bytes[SPACE_TCM] += amount; break;
+    case STAGE_DMA_READ: add_dma(command, stage, true, amount, tiles); break;
+    case STAGE_DMA_WRITE: add_dma(command, stage, false, amount, tiles); break;
+    case STAGE_GEMM:
+        demand.gemm_flops = sum(demand.gemm_flops, amount);
+        demand.gemm_ps += product(stage->ps, tiles);
+        break;
+    case STAGE_MATH: demand.math_ps += product(stage->ps, tiles); break;
+    case STAGE_NONE: break;
+    }
+}
+
+static void add_shape(const struct command *command, const struct tile_shape *shape, uint64_t tiles)
+{
+    for (const struct stage *stage = tiles ? shape->stages : NULL; stage && stage->kind != STAGE_NONE; stage++)
+        add_stage(command, stage, tiles);
+}
+
+/* A message counts when it is received, as the write of its slot; its read of the sender's TCM with the send. */
+static void add_message(const struct command *receive)
+{
+    demand.write_bytes[ring_space()] += receive->ask.bytes;
+    demand.fabric_bytes += receive->ask.bytes;
+    demand.transfers++;
+}
+
+static void command_completed(const struct command *command)
+{
+    demand.commands++;
+    if (command->ask.kind == COMMAND_recv) {
+        add_message(command);
+        if (ring_space() == SPACE_TCM)                  /* the slot is the receiver's buffer: no stage reads it */
+            return;
+    }
+    if (command->planned)
+        for (uint64_t tile = 0; tile < command->tiles; tile++)
+            add_shape(command, command->planned[tile].shape, 1);
+    else
+        for (uint32_t i = 0; i < command->shape_count; i++)
+            add_shape(command, &command->shapes[i], tiling_count(command, &command->shapes[i]));
+}
+
+void demand_reset(void)
+{
+    demand = (struct demand){0};
+}
+
+struct observer demand_observer = {.name = "demand", .command_completed = command_completed};

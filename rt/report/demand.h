@@ -1,0 +1,30 @@
+/* demand.h: what commands and requests of the host have asked for, by their plans alone.
+ *
+ * Statistics (machine/stats.h) count what the parts of the machine do. This counts, from the other side, what they were
+ * told to do: a command adds the stages of all its tiles when it is complete, however many of them were simulated. */
+#ifndef KB_DEMAND_H
+#define KB_DEMAND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/address.h"
+
+extern struct demand {
+    uint64_t commands;                                  /* that are complete; the rest is of these */
+    uint64_t services;                                  /* stages of all tiles */
+    uint64_t gemm_flops, gemm_ps, math_ps;              /* ps: by the built-in models */
+    uint64_t read_bytes[SPACES], write_bytes[SPACES];   /* of memories */
+    bool is_virtual;                                    /* the MMU has chosen memories: these bytes are in the two below */
+    uint64_t virtual_read_bytes, virtual_write_bytes;
+    uint64_t fabric_bytes;                              /* between a pe_dma and another node, those at virtual addresses apart */
+    uint64_t transfers;                                 /* runs of bytes that DMA has moved, likewise */
+} demand;
+
+/* Watches all runs. */
+extern struct observer demand_observer;
+
+/* Nothing was asked for. */
+void demand_reset(void);
+
+#endif
