@@ -83,6 +83,16 @@ static void gather(void)
             gather_request(request);
 }
 
+static const char *class_name(enum link_class class)
+{
+    static const char *const names[LINK_CLASSES] = {
+#define LINK(name, bw, latency) #name " links",
+#include "kb/links.def"
+#undef LINK
+    };
+    return names[class];
+}
+
 /* Returns NULL if two figures are equal. */
 static const char *unless_equal(const char *what, uint64_t counted, uint64_t expected)
 {
@@ -117,7 +127,7 @@ static const char *launches_broken(void)
 
 static const char *sums_broken(void)
 {
-    uint64_t slices_ps = 0, waits_ps = 0, links_ps = 0;
+    uint64_t slices_ps = 0, waits_ps = 0, links_ps[LINK_CLASSES] = {0};
     for (uint32_t slice = 0; slice < pe_count(); slice++) {
         slices_ps += kb_hbm[slice].busy_ps;
         waits_ps += kb_hbm[slice].wait_ps;
@@ -125,12 +135,11 @@ static const char *sums_broken(void)
     const char *broken = unless_equal("busy time of HBM slices", slices_ps, stats.read_busy_ps[SPACE_HBM]);
     if (!broken)
         broken = unless_equal("waits for HBM slices", waits_ps, stats.read_wait_ps[SPACE_HBM]);
-    for (unsigned class = 0; class < LINK_CLASSES && !broken; class++, links_ps = 0) {
-        for (uint64_t link = 0; link < link_count(); link++)
-            links_ps += kb_links[link].busy_ps && link_class(link) == class ? kb_links[link].busy_ps : 0;
-        broken = unless_equal(arena_printf("busy time of %s links", link_class_names[class]), links_ps,
-                              stats.link_busy_ps[class]);
-    }
+    for (uint64_t link = 0; link < link_count(); link++)
+        if (kb_links[link].busy_ps)
+            links_ps[link_class(link)] += kb_links[link].busy_ps;
+    for (unsigned class = 0; class < LINK_CLASSES && !broken; class++)
+        broken = unless_equal(class_name(class), links_ps[class], stats.link_busy_ps[class]);
     return broken;
 }
 
@@ -187,7 +196,7 @@ static const char *roofline_broken(void)
     const char *broken = NULL;
     for (unsigned class = 0; class < LINK_CLASSES && !broken; class++)
         if (stats.link_bytes[class])
-            broken = sooner(arena_printf("%s links", link_class_names[class]),
+            broken = sooner(class_name(class),
                             move_ps(ceil_div(stats.link_bytes[class], peak_links(class)), link_bw_bps(class)));
     if (!broken && !kb_has_model[NODE_hbm_ctrl])
         broken = memory_roofline("HBM", KB_HBM, SPACE_HBM, pe_count());

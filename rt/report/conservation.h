@@ -1,7 +1,7 @@
 /* conservation.h: what must hold at the end of every run, whatever it was (laws.def).
  *
  * What the machine has counted is held against what it was asked for, and against itself. Nothing is counted for this
- * while a run goes on, so it costs microseconds. A law that does not hold is a mistake of kbgen. */
+ * while a run goes on. A law that does not hold is a mistake of kbgen. */
 #ifndef KB_CONSERVATION_H
 #define KB_CONSERVATION_H
 
