@@ -106,9 +106,14 @@ $(B)/libkb.a: $(call objects,$(rt_src))
 $(B)/lib%.a: $(B)/sources
 	$(Q)rm -f $@ && ar rcsD $@ $(filter %.o,$^)
 
+# The passes of kbgen that a simulator runs for --set. They share no name with the runtime but those of renumber.h.
+front_end := $(call objects,$(addprefix gen/,renumber.c load.c fill.c check.c elab.c numbers.c schema.c impl.c words.c))
+$(B)/front_end.o: $(front_end)
+	$(Q)$(CC) -nostdlib -r -o $@ $^ && objcopy --wildcard --keep-global-symbol='renumber*' $@
+
 # The runtime and the kernels as one object, which takes a linker less time than archives.
-$(B)/runtime.o: $(kernels) $(archives)
-	$(Q)$(CC) -nostdlib -r -o $@ $(kernels) -Wl,--whole-archive $(archives) -Wl,--no-whole-archive
+$(B)/runtime.o: $(kernels) $(archives) $(B)/front_end.o
+	$(Q)$(CC) -nostdlib -r -o $@ $(kernels) $(B)/front_end.o -Wl,--whole-archive $(archives) -Wl,--no-whole-archive
 
 # The generated code of these machines, compiled; many others have the same. They are entries of kbgen's cache, which it
 # also looks for here: an entry that is out of date is not found, since its name is a hash of all that it was made from.

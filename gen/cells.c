@@ -49,6 +49,20 @@ const char *comment_text(const char *from)
     return to;
 }
 
+/* Bytes as they are written in a string literal. */
+static const char *literal_text(const char *bytes, size_t length)
+{
+    char *text = arena_alloc(length + 1, sizeof "\\000"), *to = text;
+    for (; length > 0; length--, bytes++)
+        if (*bytes == '\n')
+            to += sprintf(to, "\\n");
+        else if (*bytes < ' ' || *bytes > '~' || strchr("\"\\?", *bytes))
+            to += sprintf(to, "\\%03o", (unsigned char)*bytes);
+        else
+            *to++ = *bytes;
+    return text;
+}
+
 static const char *place_text(struct where where, const char *key)
 {
     if (!where.file)
@@ -172,6 +186,22 @@ static void fill_ops(struct table *table, const struct model *model)
 {
     for (unsigned i = 0; i < model->ops_count; i++)
         add_row(table, model->ops[i].name, number_text(model->ops[i].cost.n), value_place(&model->ops[i].cost));
+}
+
+/* The topology itself as string literals, one a line of it. */
+static void fill_topology(struct table *table, const struct model *model)
+{
+    const struct number kept = topology_number(model);
+    const char *end = kept.bytes + kept.length;
+    while (end > kept.bytes && !end[-1])
+        end--;
+    for (const char *at = kept.bytes; at < end;) {
+        const char *line = at;
+        while (at < end && *at && *at != '\n')
+            at++;
+        at += at < end;
+        add_row(table, literal_text(line, (size_t)(at - line)));
+    }
 }
 
 static const char *node_key(const struct plan *plan, const struct plan_node *node)
@@ -373,6 +403,7 @@ static void fill_once(struct table *once, const struct plan *plan, const char *v
     set_cell(once, "version", version);
     set_cell(once, "name_room", number_text(name_room(plan->model)));
     set_cell(once, "topology_hash", topology_hash(plan));
+    set_cell(once, "topology_room", number_text(topology_number(plan->model).length));
     fill_counts(once, plan);
     fill_lists(once);
     fill_services(once, plan->model);
@@ -409,6 +440,7 @@ const struct cells *fill_cells(const struct plan *plan, const char *version)
     fill_attrs(&tables[TABLE_attr], model);
     fill_dtypes(&tables[TABLE_dtype], model);
     fill_ops(&tables[TABLE_op], model);
+    fill_topology(&tables[TABLE_topology_line], model);
     fill_nodes(&tables[TABLE_node], plan);
     fill_links(&tables[TABLE_link], plan);
     fill_attachments(&tables[TABLE_attachment], &tables[TABLE_nearest], plan);

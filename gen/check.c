@@ -9,8 +9,6 @@
 #include "../rt/common/yaml.h"
 #include "check.h"
 #include "fill.h"
-#include "impl.h"
-#include "load.h"
 
 /* The place to report: the first of two values that the user has given. */
 static struct where place_of(struct where first, struct where second)
@@ -111,7 +109,7 @@ static void raise_latencies(struct model *model)
 #undef LINK
 }
 
-/* Derives values from others that are right. */
+/* Derives values from others; from wrong ones, values that nobody uses. */
 static void resolve(struct model *model)
 {
     model->name = model->system_name.text;
@@ -120,13 +118,8 @@ static void resolve(struct model *model)
     raise_latencies(model);
 }
 
-struct model *check_topology(const struct options *options)
+void check_model(struct model *model, bool whole)
 {
-    bool whole;
-    struct model *model = arena_alloc(1, sizeof(*model));
-    model->path = strcmp(options->topology, "-") ? options->topology : STANDARD_INPUT;
-    const struct node *top = load_topology(options->topology, options->sets, options->set_count, &whole);
-    fill_model(model, top);
     if (whole) {
         for (enum cube_single i = 0; i < CUBE_SINGLES; i++)
             check_router(model, &model->single_at[i]);
@@ -134,10 +127,20 @@ struct model *check_topology(const struct options *options)
         check_attachments(model);
         check_reserved(model);
         check_ipcq(model);
-        match_impls(model, options->impls, options->impl_count);
     }
-    if (error_count())
-        return NULL;
     resolve(model);
-    return model;
+}
+
+struct model *check_topology(const char *path, struct topology_text *text, const struct impl_files *impls)
+{
+    struct model *model = arena_alloc(1, sizeof(*model));
+    model->path = strcmp(path, "-") ? path : STANDARD_INPUT;
+    model->text = text;
+    model->layers = load_topology(path, text);
+    model->top = merge_layers(&model->layers);
+    fill_model(model, model->top, NULL);
+    check_model(model, model->layers.whole);
+    if (model->layers.whole)
+        match_impls(model, impls);
+    return error_count() ? NULL : model;
 }

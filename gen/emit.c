@@ -12,11 +12,11 @@
 
 /* The first line of each file: version, topology, --set options. It is one line however long, so that later line
  * numbers do not change. */
-static const char *banner(const struct model *model, char *const *sets, size_t set_count)
+static const char *banner(const struct model *model)
 {
     char *text = arena_printf("/* Made by kbgen %s from %s", KBGEN_VERSION, comment_text(base_name(model->path)));
-    for (size_t i = 0; i < set_count; i++)
-        text = arena_printf("%s%s --set '%s'", text, i ? "" : " with", comment_text(sets[i]));
+    for (size_t i = 0; i < model->text->set_count; i++)
+        text = arena_printf("%s%s --set '%s'", text, i ? "" : " with", comment_text(model->text->sets[i]));
     return arena_printf("%s */\n", text);
 }
 
@@ -54,18 +54,19 @@ static const char *expand(const char *folder, const char *template, const struct
     return tmpl_expand(source, cells);
 }
 
-struct emission emit(const struct plan *plan, const char *folder, char *const *sets, size_t set_count)
+struct emission emit(const struct plan *plan, const char *folder)
 {
     const struct cells *cells = fill_cells(plan, KBGEN_VERSION);
     struct words templates = {0};
     words_of_folder(&templates, folder, ".in", "");
     struct emission emission = {arena_alloc(templates.count, sizeof *emission.files), 0, numbers_of(plan)};
+    emission.numbers.list[NUMBER_topology] = topology_number(plan->model);
     for (size_t i = 0; i < templates.count; i++) {
         const char *template = templates.word[i], *name = arena_text(template, strlen(template) - strlen(".in"));
         const char *text = expand(folder, template, cells);
         if (!text)
             continue;
-        text = arena_printf("%s%s", banner(plan->model, sets, set_count), text);
+        text = arena_printf("%s%s", banner(plan->model), text);
         emission.files[emission.count++] = (struct emitted){
             name, text, strlen(text), without_comments(text),
         };

@@ -24,8 +24,7 @@ struct emission {
 };
 
 /* Requires: a plan with routes. Leaves: for each NAME.in of the folder of templates, the text of a file NAME; nothing
- * is written to disk. A template with errors is reported and gives no file. The banners name `sets`, the --set options.
- */
-struct emission emit(const struct plan *plan, const char *folder, char *const *sets, size_t set_count);
+ * is written to disk. A template with errors is reported and gives no file. The banners name the --set options. */
+struct emission emit(const struct plan *plan, const char *folder);
 
 #endif

@@ -1,4 +1,7 @@
-/* fill.c: YAML nodes to values. It reports errors of single keys; check.c reports those that keys make together. */
+/* fill.c: YAML nodes to values. It reports errors of single keys; check.c reports those that keys make together.
+ *
+ * A model can be filled again from a changed tree: what a key fills depends on its node alone (and on the wire's time
+ * per length), so a key whose node is the same keeps what it has filled. */
 #include <string.h>
 
 #include "../rt/common/arena.h"
@@ -64,9 +67,10 @@ static void fill_number(const struct key *key, const struct node *node, struct v
     struct value value = { 0, node->where, key->path };
     bool infinite = key->kind == KIND_bandwidth && node_is_null(node);
     const char *why = infinite ? NULL : read_integer(key, node, ps_per_um, &value.n);
+    *out = why ? (struct value){ 0 } : value;
     if (!why)
-        *out = value;
-    else if (key->kind == KIND_bandwidth && node_is_nothing(node))
+        return;
+    if (key->kind == KIND_bandwidth && node_is_nothing(node))
         error_expected(node, key->path, schema_expects(key), "~ is no limit");
     else
         error_expected(node, key->path, schema_expects(key), why);
@@ -86,10 +90,9 @@ static void fill_ratio(const struct key *key, const struct node *node, struct te
     mpq_init(value);
     const char *why = read_ratio(key, node, value);
     mpq_clear(value);
+    *out = why ? (struct text){ 0 } : (struct text){ node->text, node->where, key->path };
     if (why)
         error_expected(node, key->path, schema_expects(key), why);
-    else
-        *out = (struct text){ node->text, node->where, key->path };
 }
 
 static void fill_count(const struct key *key, const struct node_entry *entry, struct value *out)
@@ -97,10 +100,9 @@ static void fill_count(const struct key *key, const struct node_entry *entry, st
     const char *path = arena_printf("%s.%s", key->path, entry->key->text);
     struct value value = { 0, entry->value->where, path };
     const char *why = read_integer(key, entry->value, NULL, &value.n);
+    *out = why ? (struct value){ 0 } : value;
     if (why)
         error_expected(entry->value, path, schema_expects(key), why);
-    else
-        *out = value;
 }
 
 static size_t index_of(const char *name, const char *const *names, size_t count)
@@ -156,6 +158,8 @@ static void lay_ops(const struct key *key, const struct node *node, struct model
 
 static void fill_ops(const struct key *key, const struct node *standard, const struct node *node, struct model *model)
 {
+    model->ops = NULL;
+    model->ops_count = 0;
     for (size_t i = 0; i < COUNT_OF(known_ops); i++) {
         model->ops = arena_grow(model->ops, model->ops_count, sizeof(*model->ops));
         model->ops[model->ops_count++] = (struct model_op){
@@ -219,7 +223,9 @@ struct filling {
     mpq_t ps_per_um;                                    /* system.wire.ns_per_mm */
 };
 
-static void fill_key(struct filling *f, const struct key *key, const struct node *node, void *base);
+/* `was`: the node that the key was filled from before, or NULL. */
+static void fill_key(struct filling *f, const struct key *key, const struct node *node, const struct node *was,
+                     void *base);
 
 /* Removes the places of a default's nodes, which are in no file. */
 static void strip_places(struct node *node)
@@ -250,41 +256,50 @@ static void fill_default(struct filling *f, const struct key *key, const struct 
     if (key->kind == KIND_path || key->kind == KIND_params)
         return;
     if (key->kind == KIND_mapping)
-        fill_key(f, key, &nothing, base);
+        fill_key(f, key, &nothing, NULL, base);
     else if (key->standard)
-        fill_key(f, key, default_node(key), base);
+        fill_key(f, key, default_node(key), NULL, base);
     else if (within)
         error_at(within->where, "%s must be given", key->path);
 }
 
-static void fill_mapping(struct filling *f, const struct key *key, const struct node *node, void *base)
+static void fill_mapping(struct filling *f, const struct key *key, const struct node *node, const struct node *was,
+                         void *base)
 {
     if (!node_is(node, NODE_MAPPING, key->path))
         return;
+    if (was && was->type != NODE_MAPPING)
+        was = NULL;
     bool all_known = true;
     for (size_t i = 0; i < node->count; i++) {
-        const struct key *child = schema_key(key, node->entries[i].key->text);
+        const char *name = node->entries[i].key->text;
+        const struct node *value = node->entries[i].value, *before = was ? node_get(was, name) : NULL;
+        if (value == before)
+            continue;
+        const struct key *child = schema_key(key, name);
         if (child)
-            fill_key(f, child, node->entries[i].value, base);
+            fill_key(f, child, value, before, base);
         else
             error_unknown_key(node->entries[i].key, key->path, key->names, key->count);
         all_known &= child != NULL;
     }
     for (size_t i = 0; i < key->count; i++)
-        if (!node_get(node, key->names[i]))
+        if (!node_get(node, key->names[i]) && (!was || node_get(was, key->names[i])))
             fill_default(f, &key->keys[i], all_known ? node : NULL, base);
 }
 
 static void fill_list(struct filling *f, const struct key *key, const struct node *node)
 {
     struct model *model = f->model;
+    model->attach = NULL;
+    model->attach_count = 0;
     if (!node_is(node, NODE_SEQUENCE, key->path))
         return;
     if (node->count == 0)
         error_at(node->where, "%s must have an entry", key->path);
     for (size_t i = 0; i < node->count; i++) {
         struct attachment_keys read = { 0 };
-        fill_mapping(f, key, node->items[i], &read);
+        fill_mapping(f, key, node->items[i], NULL, &read);
         if (!read.cube.key || !read.side.key)
             continue;
         model->attach = arena_grow(model->attach, model->attach_count, sizeof(*model->attach));
@@ -296,9 +311,11 @@ static void fill_list(struct filling *f, const struct key *key, const struct nod
 
 static void fill_either(struct filling *f, const struct key *key, const struct node *node, void *base)
 {
+    f->model->pe_at = NULL;
+    f->model->pe_at_count = 0;
     f->model->layout_where = node->where;
     if (node->type == NODE_MAPPING)
-        fill_mapping(f, key, node, base);
+        fill_mapping(f, key, node, NULL, base);
     else if (node->type != NODE_SCALAR || strcmp(node->text, key->standard))
         error_expected(node, key->path, schema_expects(key), NULL);
 }
@@ -313,6 +330,7 @@ static void fill_impl(const struct key *key, const struct node *node, struct tex
 {
     const char *name = "";
     bool good = node_is(node, NODE_SCALAR, key->path);
+    *out = (struct text){ 0 };
     if (good)
         name = node->text;
     if (good && (!strcmp(name, key->standard) || (is_identifier(name) && !node_is_bool(node) && !node_is_null(node)))) {
@@ -357,6 +375,7 @@ static void fill_params(const struct key *key, const struct node *node, struct i
 static void fill_name(const struct key *key, const struct node *node, struct text *out)
 {
     const char *name = NULL;
+    *out = (struct text){ 0 };
     if (key->kind == KIND_resource && node_is_null(node))
         *out = (struct text){ NULL, node->where, key->path };
     else if (key->kind == KIND_resource && node_is_nothing(node))
@@ -369,6 +388,7 @@ static void fill_choice(const struct key *key, const struct node *node, struct v
 {
     const char *words[8];
     unsigned index;
+    *out = (struct value){ 0 };
     if (node_choice(node, key->path, words, schema_words(key, words, COUNT_OF(words)), &index))
         *out = (struct value){ index, node->where, key->path };
 }
@@ -376,6 +396,7 @@ static void fill_choice(const struct key *key, const struct node *node, struct v
 static void fill_flag(const struct key *key, const struct node *node, struct value *out)
 {
     bool on;
+    *out = (struct value){ 0 };
     if (node_bool(node, key->path, &on))
         *out = (struct value){ on, node->where, key->path };
 }
@@ -408,11 +429,12 @@ static void fill_routers(struct filling *f, const struct key *key, const struct 
     f->model->layout_where = node->where;
 }
 
-static void fill_key(struct filling *f, const struct key *key, const struct node *node, void *base)
+static void fill_key(struct filling *f, const struct key *key, const struct node *node, const struct node *was,
+                     void *base)
 {
     void *target = (char *)base + key->target;
     switch (key->kind) {
-    case KIND_mapping: fill_mapping(f, key, node, base); break;
+    case KIND_mapping: fill_mapping(f, key, node, was, base); break;
     case KIND_list: fill_list(f, key, node); break;
     case KIND_either: fill_either(f, key, node, base); break;
     case KIND_path: break;                              /* read by load.c */
@@ -433,20 +455,27 @@ static void fill_key(struct filling *f, const struct key *key, const struct node
     }
 }
 
-/* Finds the wire's time per length before all other keys are read, because every length needs it. */
-static void find_ratio(struct filling *f, const struct key *key, const struct node *node)
+/* Finds the wire's time per length before all other keys are read, because every length needs it. Returns its node, NULL
+ * for the default. */
+static const struct node *find_ratio(struct filling *f, const struct key *key, const struct node *node)
 {
+    const struct node *found = node;
     if (key->kind == KIND_ratio)
         read_ratio(key, node ? node : default_node(key), f->ps_per_um);
-    for (size_t i = 0; key->kind == KIND_mapping && i < key->count; i++)
-        find_ratio(f, &key->keys[i], node ? node_get(node, key->names[i]) : NULL);
+    else
+        found = NULL;
+    for (size_t i = 0; key->kind == KIND_mapping && i < key->count && !found; i++)
+        found = find_ratio(f, &key->keys[i], node ? node_get(node, key->names[i]) : NULL);
+    return found;
 }
 
-void fill_model(struct model *model, const struct node *top)
+void fill_model(struct model *model, const struct node *top, const struct node *was)
 {
     struct filling f = { .model = model };
     mpq_init(f.ps_per_um);
-    find_ratio(&f, schema(), top);
-    fill_mapping(&f, schema(), top, model);
+    bool same_wires = was && find_ratio(&f, schema(), was) == find_ratio(&f, schema(), top);
+    if (!was)
+        find_ratio(&f, schema(), top);
+    fill_mapping(&f, schema(), top, same_wires ? was : NULL, model);
     mpq_clear(f.ps_per_um);
 }

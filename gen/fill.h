@@ -6,7 +6,8 @@
 #include "model.h"
 
 /* Fills the model from a topology's mapping, defaults included; reports all errors of single keys. A value that could
- * not be read keeps `value.key` NULL. */
-void fill_model(struct model *model, const struct node *top);
+ * not be read has `value.key` NULL. `was`: the mapping that the model was filled from before, whose nodes keep what they
+ * have filled; or NULL. */
+void fill_model(struct model *model, const struct node *top, const struct node *was);
 
 #endif

@@ -38,10 +38,6 @@ const char *impl_next_prototype(const struct impl *impl)
 
 /* ---- --impl options */
 
-struct given {
-    const char *file, *name;                            /* "models/banks.c", "banks" */
-};
-
 /* The model's name: the identifier before .c in the file's name. */
 static const char *name_of(const char *file)
 {
@@ -53,37 +49,43 @@ static const char *name_of(const char *file)
     return name;
 }
 
-static struct given *read_given(char *const *files, size_t count)
+struct impl_files name_impls(char *const *files, size_t count)
 {
-    struct given *given = arena_alloc(count + 1, sizeof *given);
+    struct impl_files named = {arena_alloc(count + 1, sizeof *named.list), count};
     for (size_t i = 0; i < count; i++) {
-        size_t length;
-        given[i] = (struct given){files[i], name_of(files[i])};
+        named.list[i] = (struct impl_file){files[i], name_of(files[i])};
         for (size_t j = 0; j < i; j++)
-            if (!strcmp(given[i].name, given[j].name))
-                usage_error("--impl gives two files %s.c: %s and %s", given[i].name, files[j], files[i]);
-        if (!read_file(files[i], &length))
-            usage_error("--impl %s: %s", files[i], path_error(files[i]));
+            if (!strcmp(named.list[i].name, named.list[j].name))
+                usage_error("--impl gives two files %s.c: %s and %s", named.list[i].name, files[j], files[i]);
     }
-    return given;
+    return named;
+}
+
+void read_impls(const struct impl_files *files)
+{
+    for (size_t i = 0; i < files->count; i++) {
+        size_t length;
+        if (!read_file(files->list[i].path, &length))
+            usage_error("--impl %s: %s", files->list[i].path, path_error(files->list[i].path));
+    }
 }
 
 /* ---- components */
 
-static void error_no_file(const struct text *text, const struct given *given, size_t count)
+static void error_no_file(const struct text *text, const struct impl_files *files)
 {
-    const char **names = arena_alloc(count + 1, sizeof *names);
-    for (size_t i = 0; i < count; i++)
-        names[i] = given[i].name;
+    const char **names = arena_alloc(files->count + 1, sizeof *names);
+    for (size_t i = 0; i < files->count; i++)
+        names[i] = files->list[i].name;
     error_at(text->where, "%s: no --impl gives %s.c", text->key, text->text);
-    const char *near = nearest_name(text->text, names, count);
+    const char *near = nearest_name(text->text, names, files->count);
     if (near)
         note_at(text->where, "did you mean '%s'?", near);
     else
         note_at(text->where, "--impl FILE names the C file %s.c, which models this part", text->text);
 }
 
-static void add_impl(struct model *model, enum component part, const struct given *given)
+static void add_impl(struct model *model, enum component part, const struct impl_file *file)
 {
     const struct text *text = &model->impl[part];
     for (unsigned i = 0; i < model->impls_count; i++)
@@ -93,10 +95,10 @@ static void add_impl(struct model *model, enum component part, const struct give
             return;
         }
     model->impls = arena_grow(model->impls, model->impls_count, sizeof *model->impls);
-    model->impls[model->impls_count++] = (struct impl){part, text->text, given->file, text, &model->params[part]};
+    model->impls[model->impls_count++] = (struct impl){part, text->text, file->path, text, &model->params[part]};
 }
 
-static void match_part(struct model *model, enum component part, const struct given *given, size_t count)
+static void match_part(struct model *model, enum component part, const struct impl_files *files)
 {
     const struct text *text = &model->impl[part];
     if (!text->text)
@@ -108,12 +110,12 @@ static void match_part(struct model *model, enum component part, const struct gi
         return;
     }
     size_t i = 0;
-    while (i < count && strcmp(given[i].name, text->text))
+    while (i < files->count && strcmp(files->list[i].name, text->text))
         i++;
-    if (i == count)
-        error_no_file(text, given, count);
+    if (i == files->count)
+        error_no_file(text, files);
     else
-        add_impl(model, part, &given[i]);
+        add_impl(model, part, &files->list[i]);
 }
 
 static bool is_named(const struct model *model, const char *name)
@@ -124,14 +126,14 @@ static bool is_named(const struct model *model, const char *name)
     return false;
 }
 
-void match_impls(struct model *model, char *const *files, size_t count)
+void match_impls(struct model *model, const struct impl_files *files)
 {
-    const struct given *given = read_given(files, count);
     for (enum component part = 0; part < COMPONENTS; part++)
-        match_part(model, part, given, count);
+        match_part(model, part, files);
     if (error_count())
         return;
-    for (size_t i = 0; i < count; i++)
-        if (!is_named(model, given[i].name))
-            usage_error("--impl %s: no component of %s has `impl: %s`", files[i], model->path, given[i].name);
+    for (size_t i = 0; i < files->count; i++)
+        if (!is_named(model, files->list[i].name))
+            usage_error("--impl %s: no component of %s has `impl: %s`", files->list[i].path, model->path,
+                        files->list[i].name);
 }

@@ -20,8 +20,22 @@ extern const struct impl_form impl_forms[COMPONENTS];
 const char *impl_prototype(const struct impl *impl);
 const char *impl_next_prototype(const struct impl *impl);
 
-/* Requires: the values of `impl` and `params`. Leaves: model->impls, each with its file from `files`, the --impl
- * options. Reports components without a file and files without a component. */
-void match_impls(struct model *model, char *const *files, size_t count);
+/* The files of the --impl options, and the models' names: "models/banks.c", "banks". */
+struct impl_files {
+    struct impl_file {
+        const char *path, *name;
+    } *list;
+    size_t count;
+};
+
+/* A usage error unless each is NAME.c with a NAME that no other has. */
+struct impl_files name_impls(char *const *paths, size_t count);
+
+/* A usage error unless each can be read. */
+void read_impls(const struct impl_files *files);
+
+/* Requires: the values of `impl` and `params`. Leaves: model->impls, each with its file. Reports components without a file
+ * and files without a component. */
+void match_impls(struct model *model, const struct impl_files *files);
 
 #endif

@@ -98,7 +98,7 @@ static void make(const struct options *options, const struct plan *plan)
         check_output(options, output);
     }
     const char *templates = arena_printf("%s/templates", home_sources());
-    struct emission emission = emit(plan, templates, options->sets, options->set_count);
+    struct emission emission = emit(plan, templates);
     errors_end();
     timing_pass("emit");
     struct build *build = options->check || options->emit_c ? NULL : build_begin(&build_options, &emission);
@@ -116,7 +116,10 @@ static void make(const struct options *options, const struct plan *plan)
 static int run(struct options *options)
 {
     timing_begin(options->verbose);
-    const struct model *model = check_topology(options);
+    struct topology_text text = {.sets = options->sets, .set_count = options->set_count};
+    const struct impl_files impls = name_impls(options->impls, options->impl_count);
+    read_impls(&impls);
+    const struct model *model = check_topology(options->topology, &text, &impls);
     errors_end();
     timing_pass("check");
     const struct plan *plan = lay_out(model);

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "../rt/common/diag.h"
+#include "load.h"
 
 enum attr {
 #define ATTR(name) ATTR_##name,
@@ -98,6 +99,9 @@ struct impl {
 
 struct model {
     const char *path;                                   /* of the topology, as given */
+    const struct topology_text *text;
+    struct layers layers;
+    const struct node *top;                             /* the layers, merged: what the model is filled from */
     const char *name;                                   /* system.name */
     struct text system_name;                            /* the same, with its origin */
     struct text ns_per_mm;                              /* system.wire.ns_per_mm as written */

@@ -7,6 +7,7 @@
 
 #include "../rt/common/arena.h"
 #include "../rt/common/hash.h"
+#include "words.h"
 
 /* Adds the user's component models by name, with their parameters. */
 static void hash_own(struct hash *hash, const struct model *model)
@@ -91,7 +92,95 @@ struct numbers numbers_of(const struct plan *plan)
     for (unsigned i = 0; i < m->ops_count; i++)
         put(&costs, i, m->ops[i].cost.n);
     return (struct numbers){{
-        attrs, k_per_cycle, lanes, costs, new_text("kb_machine_name", m->name, name_room(m)),
-        new_text("kb_topology_hash", hash, strlen(hash) + 1),
+        [NUMBER_attrs] = attrs, [NUMBER_k_per_cycle] = k_per_cycle, [NUMBER_lanes] = lanes, [NUMBER_op_costs] = costs,
+        [NUMBER_name] = new_text("kb_machine_name", m->name, name_room(m)),
+        [NUMBER_hash] = new_text("kb_topology_hash", hash, strlen(hash) + 1),
     }};
+}
+
+/* ---- the topology itself: texts, each with its final 0; a letter before each file, option or model */
+
+enum { KEPT_FILE = 'f', KEPT_SET = 's', KEPT_IMPL = 'i', TOPOLOGY_ROOM_STEP = 8192 };
+
+size_t topology_room(size_t length)
+{
+    return (length / TOPOLOGY_ROOM_STEP + 1) * TOPOLOGY_ROOM_STEP;
+}
+
+struct kept {
+    char *bytes;                                        /* NULL: they are only counted */
+    size_t length;
+};
+
+static void keep(struct kept *kept, const char *text, size_t length)
+{
+    if (kept->bytes)
+        memcpy(kept->bytes + kept->length, text, length);
+    kept->length += length + 1;
+}
+
+static void keep_named(struct kept *kept, char kind, const char *text)
+{
+    if (kept->bytes)
+        kept->bytes[kept->length] = kind;
+    kept->length++;
+    keep(kept, text, strlen(text));
+}
+
+static void keep_topology(struct kept *kept, const struct model *model)
+{
+    const struct topology_text *text = model->text;
+    size_t folder = (size_t)(base_name(model->path) - model->path);
+    for (size_t i = 0; i < text->file_count; i++) {
+        keep_named(kept, KEPT_FILE, text->files[i]->path + folder);
+        keep(kept, text->files[i]->text, text->files[i]->length);
+    }
+    for (size_t i = 0; i < text->set_count; i++)
+        keep_named(kept, KEPT_SET, text->sets[i]);
+    for (unsigned i = 0; i < model->impls_count; i++)
+        keep_named(kept, KEPT_IMPL, base_name(model->impls[i].file));
+}
+
+struct number topology_number(const struct model *model)
+{
+    struct kept counted = {NULL, 0};
+    keep_topology(&counted, model);
+    struct number number = new_number("kb_topology", topology_room(counted.length));
+    keep_topology(&(struct kept){number.bytes, 0}, model);
+    return number;
+}
+
+static const char *next_text(const char **at)
+{
+    const char *text = *at;
+    *at += strlen(text) + 1;
+    return text;
+}
+
+const char *read_topology(const char *kept, struct topology_text *text, struct impl_files *impls)
+{
+    char **sets = NULL, **models = NULL;
+    size_t model_count = 0;
+    *text = (struct topology_text){.is_given = true};
+    while (*kept) {
+        char kind = *kept++;
+        const char *name = next_text(&kept);
+        if (kind == KEPT_FILE) {
+            struct source *source = arena_alloc(1, sizeof *source);
+            source->path = name;
+            source->text = next_text(&kept);
+            source->length = strlen(source->text);
+            text->files = arena_grow(text->files, text->file_count, sizeof *text->files);
+            text->files[text->file_count++] = source;
+        } else if (kind == KEPT_SET) {
+            sets = arena_grow(sets, text->set_count, sizeof *sets);
+            sets[text->set_count++] = (char *)name;
+        } else {
+            models = arena_grow(models, model_count, sizeof *models);
+            models[model_count++] = (char *)name;
+        }
+    }
+    text->sets = sets;
+    *impls = name_impls(models, model_count);
+    return text->files[0]->path;
 }

@@ -4,25 +4,25 @@
 
 #include <stddef.h>
 
+#include "../rt/common/renumber.h"
+#include "impl.h"
 #include "plan.h"
 
 /* The file that defines the symbols, and nothing else. */
 #define NUMBERS_FILE "numbers.c"
 
-struct number {
-    const char *symbol;
-    char *bytes;
-    size_t length;
-};
-
-enum { NUMBERS = 6 };
-
-struct numbers {
-    struct number list[NUMBERS];
-};
-
-/* Requires: a plan with links. */
+/* Requires: a plan with nodes. Leaves out NUMBER_topology. */
 struct numbers numbers_of(const struct plan *plan);
+
+/* The topology's files, --set options and files of models as they are kept in a simulator, for read_topology. The paths of
+ * files begin at the folder of the topology. */
+struct number topology_number(const struct model *model);
+
+/* What topology_number has written. *impls: the files of models. Returns the topology's path. */
+const char *read_topology(const char *kept, struct topology_text *text, struct impl_files *impls);
+
+/* The bytes reserved for a topology; a multiple of a step, so that most topologies share one structure. */
+size_t topology_room(size_t length);
 
 /* The bytes reserved for a machine's name, its final 0 included; a multiple of a step, so that most names share one
  * structure. */

@@ -16,10 +16,10 @@ struct row {
 #define NOTHING 0
 
 static const struct row rows[] = {
-#define KEY(name, kind, form, least, most, standard, target, doc) \
-    { { #name, NULL, KIND_##kind, form, least, most, standard, doc, target, NULL, NULL, 0 }, ROW_KEY },
+#define KEY(name, kind, better, form, least, most, standard, target, doc) \
+    { { #name, NULL, KIND_##kind, BETTER_##better, form, least, most, standard, doc, target, NULL, NULL, 0 }, ROW_KEY },
 #define OPEN_AS(name, kind, standard, doc) \
-    { { #name, NULL, KIND_##kind, "", NULL, NULL, standard, doc, 0, NULL, NULL, 0 }, ROW_OPEN },
+    { { #name, NULL, KIND_##kind, BETTER_EITHER, "", NULL, NULL, standard, doc, 0, NULL, NULL, 0 }, ROW_OPEN },
 #define CLOSE() { { .name = NULL }, ROW_CLOSE },
 #include "schema.def"
 };

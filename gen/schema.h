@@ -36,10 +36,19 @@ enum kind {
 #undef KIND
 };
 
+/* How other values of a key change a machine. */
+enum better {
+    BETTER_BUILT,                                       /* they make another structure, which is compiled */
+    BETTER_EITHER,                                      /* no direction is better: a name, a choice, a group of keys */
+    BETTER_LESS,                                        /* a smaller number is the better part: times, lengths, costs */
+    BETTER_MORE                                         /* a larger one is: bandwidths, clocks, sizes, depths */
+};
+
 struct key {
     const char *name;
     const char *path;                                   /* dotted path from the top */
     enum kind kind;
+    enum better better;
     const char *form, *least, *most, *standard, *doc;   /* as in schema.def */
     size_t target;                                      /* offset of the member that it fills */
     struct key *keys;                                   /* the keys below a mapping, list or either */

@@ -110,6 +110,7 @@ static inline uint32_t cube_pe_node(const struct shape *s, uint32_t pe, enum nod
 /* Who the machine is. */
 extern const char kb_machine_name[];                    /* system.name */
 extern const char kb_topology_hash[];                   /* hash of every attribute and count, hexadecimal */
+extern const char kb_topology[];                        /* the topology as text (common/renumber.h) */
 extern const char kb_version[];                         /* of the kbgen that emitted it */
 
 /* Tables; besides them kb_shape, above, and kb_attrs (kb/attrs.h). */

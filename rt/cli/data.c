@@ -16,6 +16,7 @@
 #include "common/hash.h"
 #include "datapass/exec.h"
 #include "machine/tiling.h"
+#include "numbers.h"
 #include "oplog/log.h"
 #include "reference/expect.h"
 #include "reference/recheck.h"
@@ -26,6 +27,7 @@ static int data_main(int argc, char **argv);
 static const struct cli_option options[] = {
     {'n', "threads", "N", "threads that compute (all processors); the data do not depend on it"},
     {'d', "debug", NULL, "compare every operation with its reference, and name the first wrong one"},
+    SET_OPTION,
     {0},
 };
 
@@ -103,7 +105,9 @@ static int data_main(int argc, char **argv)
         switch (letter) {
         case 'd': exec_check = &recheck; break;
         case 'n': threads_option(optarg); break;
+        default: numbers_option(letter, optarg);
         }
+    numbers_options_end();
     const char *path = subcommand_argument(&data_subcommand, argc, argv, "one op log");
     struct log_reader first, second;
     struct log_head head = log_read_file(&first, path);

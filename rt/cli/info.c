@@ -11,12 +11,15 @@
 #include "host/bounds.h"
 #include "machine/emitted.h"
 #include "machine/tiling.h"
+#include "numbers.h"
 
 static int info_main(int argc, char **argv);
 
+static const struct cli_option options[] = {SET_OPTION, {0}};
+
 const struct subcommand info_subcommand = {
     "info", "", "describes the machine",
-    "Describes the machine: counts, memories, bandwidths, peak rates, and where the roofline has its ridge.", NULL,
+    "Describes the machine: counts, memories, bandwidths, peak rates, and where the roofline has its ridge.", options,
     info_main,
 };
 
@@ -89,8 +92,9 @@ static void print_peaks(void)
 
 static int info_main(int argc, char **argv)
 {
-    while (subcommand_option(&info_subcommand, argc, argv) != -1)
-        continue;
+    for (int letter; (letter = subcommand_option(&info_subcommand, argc, argv)) != -1;)
+        numbers_option(letter, optarg);
+    numbers_options_end();
     if (optind < argc)
         usage_error("info takes no arguments: '%s'", argv[optind]);
     print_counts();

@@ -14,6 +14,7 @@
 #include "launch/host_request.h"
 #include "launch/launch.h"
 #include "limits.h"
+#include "numbers.h"
 #include "machine/dma.h"
 #include "machine/emitted.h"
 #include "machine/state.h"
@@ -29,6 +30,7 @@
 static int replay_main(int argc, char **argv);
 
 static const struct cli_option options[] = {
+    SET_OPTION,
     OUTPUT_OPTIONS,
     {'e', "exact-events", NULL, "simulate every event, skip nothing that repeats: same results, more slowly"},
     {'f', "profile", NULL, "report where the host's time went, by kind of event"},
@@ -86,9 +88,10 @@ static int replay_main(int argc, char **argv)
         case 'e': fastforward_on = false; break;
         case 'f': profile_start(); break;
         default:
-            if (!output_files_option(&files, letter, optarg))
+            if (!output_files_option(&files, letter, optarg) && !numbers_option(letter, optarg))
                 limits_option(letter, optarg);
         }
+    numbers_options_end();
     const char *path = subcommand_argument(&replay_subcommand, argc, argv, "one command stream");
     output_files_check(&files);
     output_files_probe(&files);

@@ -15,6 +15,7 @@
 #include "host/bench.h"
 #include "injection.h"
 #include "limits.h"
+#include "numbers.h"
 #include "oplog/log.h"
 #include "output_files.h"
 #include "races/race.h"
@@ -49,7 +50,9 @@ static const struct cli_option options[] = {
     {'p', "points", "FILE",
      "sweep: one run for each line of FILE, - is standard input. A line is a JSON\n"
      "object of parameters, such as {\"m\": 64, \"--seed\": 7}; the command line gives\n"
-     "the others. Each answer is a line of JSON, on standard output or in --json"},
+     "the others, and \"--set\": {\"cube.noc.link_bw_gbs\": 512} replaces numbers. Each\n"
+     "answer is a line of JSON, on standard output or in --json"},
+    SET_OPTION,
     OUTPUT_OPTIONS,
     {'o', "oplog", "FILE", "write the op log, with every stage of every tile, for `oplog` and `data`"},
     {'m', "oplog-mem", "SIZE", "memory for an op log without a file (256 MiB); the rest is in a temporary file"},
@@ -109,9 +112,10 @@ static struct run_options read_options(int argc, char **argv)
         case 'f': profile_start(); break;
         case 'i': injection_option(optarg); break;
         default:
-            if (!output_files_option(files, letter, optarg))
+            if (!output_files_option(files, letter, optarg) && !numbers_option(letter, optarg))
                 limits_option(letter, optarg);
         }
+    numbers_options_end();
     if (optind == argc)
         usage_error("run needs a bench; `%s list` shows them", program_name);
     output_files_check(files);

@@ -49,7 +49,7 @@ static void check_once(const struct cli_option *options, int letter)
 {
     static const char *given[OPTIONS_MOST];
     for (size_t i = 0; options && options[i].letter; i++)
-        if (options[i].letter == letter && options[i].argument)
+        if (options[i].letter == letter && options[i].argument && !strstr(options[i].argument, " ..."))
             option_once(arena_printf("--%s", options[i].name), &given[i], optarg);
 }
 

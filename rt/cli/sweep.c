@@ -1,6 +1,6 @@
 /* sweep.c: run after run in one process, each on a simulator that was reset.
  *
- * A point is a JSON object such as {"rows": 4096, "op": "max", "--seed": 7}. YAML's flow style is a superset of JSON,
+ * A point is a JSON object such as {"rows": 4096, "--seed": 7, "--set": {"cube.noc.link_bw_gbs": 512}}. YAML's flow style is a superset of JSON,
  * so the reader of topologies reads it and gives the places of errors. Names and texts need no quotes. */
 #include "sweep.h"
 
@@ -17,6 +17,7 @@
 #include "host/bench.h"
 #include "host/param.h"
 #include "launch/watchdog.h"
+#include "numbers.h"
 #include "report/result.h"
 #include "reset.h"
 #include "simulation.h"
@@ -25,12 +26,13 @@
 struct sweep_point {
     struct kb_value *values;                            /* in the order of the bench's parameters */
     uint64_t seed;
+    const struct numbers *numbers;                      /* NULL: those of the command line */
 };
 
 /* ---- reading a point */
 
-/* No parameter has this name: theirs are identifiers. */
-static const char seed_key[] = "--seed";
+/* No parameter has these names: theirs are identifiers. */
+static const char seed_key[] = "--seed", set_key[] = "--set";
 
 /* Reads a value: a number without quotes, a text or size with or without them: 4096, "4 KiB". */
 static bool read_value(const struct node *node, const struct kb_param *p, struct kb_value *out)
@@ -54,10 +56,24 @@ static bool read_value(const struct node *node, const struct kb_param *p, struct
     }
 }
 
+/* Reads a mapping of keys of the topology, such as {"cube.noc.link_bw_gbs": 512}. */
+static bool read_numbers(const struct node *node, const struct numbers **out)
+{
+    const struct node *keys = NULL;
+    unsigned before = error_count();
+    if (!node_is(node, NODE_MAPPING, set_key))
+        return false;
+    for (size_t i = 0; i < node->count; i++)
+        keys = renumber_both(keys, renumber_key(node->entries[i].key, node->entries[i].value));
+    if (error_count() == before && keys)
+        *out = numbers_of_keys(keys);
+    return error_count() == before;
+}
+
 static bool read_entry(const struct node_entry *entry, struct sweep_point *point)
 {
     const struct kb_bench *bench = bench_current;
-    const char *key = entry->key->text, **names = arena_alloc(bench->count + 1, sizeof *names);
+    const char *key = entry->key->text, **names = arena_alloc(bench->count + 2, sizeof *names);
     for (uint32_t i = 0; i < bench->count; i++) {
         names[i] = bench->params[i].name;
         if (!strcmp(key, names[i]))
@@ -65,8 +81,11 @@ static bool read_entry(const struct node_entry *entry, struct sweep_point *point
     }
     if (!strcmp(key, seed_key))
         return node_u64(entry->value, seed_key, 0, UINT64_MAX, &point->seed);
+    if (!strcmp(key, set_key))
+        return read_numbers(entry->value, &point->numbers);
     names[bench->count] = seed_key;
-    error_unknown_key(entry->key, arena_printf("a point of %s", bench->name), names, bench->count + 1);
+    names[bench->count + 1] = set_key;
+    error_unknown_key(entry->key, arena_printf("a point of %s", bench->name), names, bench->count + 2);
     return false;
 }
 
@@ -88,6 +107,7 @@ static bool read_point(const struct source *line, const struct sweep_point *defa
     unsigned before = error_count();
     const struct node *node = is_object(line) ? yaml_document(line) : NULL;
     point->seed = defaults->seed;
+    point->numbers = NULL;
     point->values = arena_alloc(bench_current->count, sizeof *point->values);
     if (bench_current->count)
         memcpy(point->values, defaults->values, bench_current->count * sizeof *point->values);
@@ -118,6 +138,7 @@ static int run_point(const struct sweep_point *point, const struct output *out)
     double began = clock_seconds();
     bench_values = point->values;
     fill_seed = point->seed;
+    numbers_put(point->numbers);
     int status = simulation_run(began, &times);
     json_write_line(out, simulation_write, &times);
     simulator_reset();
@@ -206,7 +227,7 @@ static int sweep_standard_input(const char *to, const struct sweep_point *defaul
 
 int sweep_run(const char *from, const char *to)
 {
-    const struct sweep_point defaults = {bench_values, fill_seed};
+    const struct sweep_point defaults = {bench_values, fill_seed, NULL};
     simulation_in_points();
     return strcmp(from, "-") ? sweep_file(from, to, &defaults) : sweep_standard_input(to, &defaults);
 }

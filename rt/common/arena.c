@@ -22,7 +22,7 @@ static struct arena_block {
     struct arena_block *older;
     size_t used, size;
     _Alignas(ALIGNMENT) char bytes[];
-} *newest;
+} *newest, *newest_kept;                                /* of what can be released, and of what stays; or the reverse */
 
 static struct arena_block *block_new(size_t bytes)
 {
@@ -66,6 +66,23 @@ void arena_release(struct arena_mark mark)
         return;
     memset(newest->bytes + mark.used, 0, newest->used - mark.used);
     newest->used = mark.used;
+}
+
+static void exchange_arenas(void)
+{
+    struct arena_block *other = newest_kept;
+    newest_kept = newest;
+    newest = other;
+}
+
+void arena_keep_begin(void)
+{
+    exchange_arenas();
+}
+
+void arena_keep_end(void)
+{
+    exchange_arenas();
 }
 
 void *arena_grow(void *items, size_t count, size_t size)

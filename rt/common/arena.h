@@ -22,6 +22,10 @@ struct arena_mark {
 struct arena_mark arena_mark(void);
 void arena_release(struct arena_mark mark);
 
+/* What is allocated between these two calls stays: no arena_release frees it. */
+void arena_keep_begin(void);
+void arena_keep_end(void);
+
 /* The first `length` bytes of text, 0-terminated. */
 char *arena_text(const char *text, size_t length);
 

@@ -43,8 +43,14 @@ bool range_is_own_tcm(const struct range *range, const struct pe *pe)
 /* Interleaving; channels of a slice; a stripe: a piece of each of them; bytes of a row. */
 static struct divisor piece, pcs, stripe, row;
 
+/* The length of a share of a pseudo channel, and its time: most shares are as long as the one before. */
+static struct {
+    uint64_t bytes, move_ps;
+} last_share;
+
 void memory_init(void)
 {
+    last_share.bytes = last_share.move_ps = 0;
     piece = divisor_of(kb_attrs.hbm_ctrl_interleave_bytes);
     pcs = divisor_of(kb_attrs.hbm_ctrl_pcs);
     stripe = divisor_of(piece.by * pcs.by);
@@ -59,12 +65,11 @@ struct share {
 /* The share of a request for `bytes` of the bytes from `from` to `to` of a pseudo channel. */
 static struct share share_of(uint64_t from, uint64_t to, uint64_t bytes)
 {
-    static uint64_t last_bytes, last_ps;                /* most shares are as long as the one before */
-    if (bytes != last_bytes) {
-        last_bytes = bytes;
-        last_ps = move_ps(bytes, kb_attrs.hbm_ctrl_pc_bw_bps);
+    if (bytes != last_share.bytes) {
+        last_share.bytes = bytes;
+        last_share.move_ps = move_ps(bytes, kb_attrs.hbm_ctrl_pc_bw_bps);
     }
-    return (struct share){quotient(from, row), quotient(to, row), bytes, last_ps};
+    return (struct share){quotient(from, row), quotient(to, row), bytes, last_share.move_ps};
 }
 
 /* The share of the pseudo channel that has the i-th block of [a, a + n). */

@@ -1,0 +1,109 @@
+/* numbers.c: replaces the numbers of the machine in this process.
+ *
+ * The tables of numbers are constants, so that every function may keep what it has read. They are replaced while no run is
+ * under way, in pages that are made writable for it. Who replaces nothing does not read the topology. */
+#include "numbers.h"
+
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/tables.h"
+#include "common/arena.h"
+#include "common/fail.h"
+
+static struct {
+    bool begun;                                         /* the topology was read */
+    bool other;                                         /* the numbers in place are those of a point */
+    const struct node *keys;                            /* of the --set options; NULL: there are none */
+    struct numbers given;                               /* of the command line */
+} numbers;
+
+static const void *const places[REPLACED] = {
+    [NUMBER_attrs] = &kb_attrs, [NUMBER_k_per_cycle] = kb_gemm_k_per_cycle, [NUMBER_lanes] = kb_math_lanes,
+    [NUMBER_op_costs] = kb_op_costs, [NUMBER_name] = kb_machine_name, [NUMBER_hash] = kb_topology_hash,
+};
+
+static void make_writable(const struct number *number, const void *place)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)place & -page;
+    uintptr_t end = ((uintptr_t)place + number->length + page - 1) & -page;
+    if (mprotect((void *)begin, end - begin, PROT_READ | PROT_WRITE))
+        die("cannot make the machine's numbers writable:");
+}
+
+static void write_all(const struct numbers *from)
+{
+    for (enum number_of i = 0; i < REPLACED; i++) {
+        void *place = (void *)places[i];
+        __asm__("" : "+r"(place));                      /* the compiler need not know that this is a constant */
+        memcpy(place, from->list[i].bytes, from->list[i].length);
+    }
+}
+
+/* Reads the topology, and computes the numbers of the command line. */
+static void begin(void)
+{
+    if (numbers.begun)
+        return;
+    arena_keep_begin();
+    renumber_begin(kb_topology);
+    if (!renumber(numbers.keys, &numbers.given))
+        errors_end();
+    for (enum number_of i = 0; i < REPLACED; i++)
+        make_writable(&numbers.given.list[i], places[i]);
+    arena_keep_end();
+    numbers.begun = true;
+}
+
+bool numbers_option(int letter, const char *argument)
+{
+    if (letter != 'K')
+        return false;
+    arena_keep_begin();
+    numbers.keys = renumber_both(numbers.keys, renumber_option(argument));
+    arena_keep_end();
+    return true;
+}
+
+void numbers_options_end(void)
+{
+    errors_end();
+    if (!numbers.keys)
+        return;
+    begin();
+    write_all(&numbers.given);
+}
+
+/* Room for numbers such as those of the command line: all of a structure have the same sizes. */
+static struct numbers *new_numbers(void)
+{
+    struct numbers *new = arena_alloc(1, sizeof *new);
+    for (enum number_of i = 0; i < REPLACED; i++) {
+        new->list[i] = numbers.given.list[i];
+        new->list[i].bytes = arena_alloc(new->list[i].length, 1);
+    }
+    return new;
+}
+
+const struct numbers *numbers_of_keys(const struct node *keys)
+{
+    begin();
+    struct numbers *kept = new_numbers(), computed;
+    struct arena_mark mark = arena_mark();
+    if (!renumber(renumber_both(numbers.keys, keys), &computed))
+        return NULL;
+    for (enum number_of i = 0; i < REPLACED; i++)
+        memcpy(kept->list[i].bytes, computed.list[i].bytes, kept->list[i].length);
+    arena_release(mark);
+    return kept;
+}
+
+void numbers_put(const struct numbers *of_point)
+{
+    if (!of_point && !numbers.other)
+        return;
+    write_all(of_point ? of_point : &numbers.given);
+    numbers.other = of_point;
+}

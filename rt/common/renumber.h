@@ -1,0 +1,45 @@
+/* renumber.h: other numbers for a running simulator: what kbgen makes of its topology with some keys replaced.
+ *
+ * kbgen's own passes compute them (gen/renumber.c, linked into every simulator), with the checks, messages and derived
+ * values of a build. All functions report errors as those passes do (diag.h). */
+#ifndef KB_RENUMBER_H
+#define KB_RENUMBER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "node.h"
+
+/* An object of the simulator that a topology's numbers make, without structure. */
+struct number {
+    const char *symbol;
+    char *bytes;
+    size_t length;
+};
+
+/* The objects that replacing keys may change, and the topology itself, as text. */
+enum number_of { NUMBER_attrs, NUMBER_k_per_cycle, NUMBER_lanes, NUMBER_op_costs, NUMBER_name, NUMBER_hash, NUMBER_topology,
+                 NUMBERS, REPLACED = NUMBER_topology };
+
+struct numbers {
+    struct number list[NUMBERS];
+};
+
+/* Reads the topology of this simulator from its text, NUMBER_topology. Call it once, before all else; what it allocates
+ * must stay. */
+void renumber_begin(const char *text);
+
+/* Returns the mapping that an option KEY=VALUE of --set stands for, or that a dotted key with its value does. NULL after an
+ * error. */
+const struct node *renumber_option(const char *option);
+const struct node *renumber_key(const struct node *key, const struct node *value);
+
+/* Merges two such mappings; the second one is applied last. Either may be NULL. */
+const struct node *renumber_both(const struct node *first, const struct node *second);
+
+/* Computes the numbers of the topology with keys replaced; NULL: of the topology as it is. Returns false after errors,
+ * among them that a key needs a build. */
+bool renumber(const struct node *keys, struct numbers *numbers);
+
+#endif
