@@ -438,6 +438,15 @@ def collective():
     ok(len(used) == 4 and min(used) >= 1024, "all_reduce: a counter shows the buffers of each kernel", used)
 
 
+def small_stacks():
+    """Kernels with the smallest stacks cause the events of a trace that is larger than the buffer of its file."""
+    program = simulator(SMALL, "small_stacks", settings=("cube.pe_template.components.pe_cpu.attrs.stack_kb=32 KiB",))
+    path = scratch("small_stacks.pftrace.gz")
+    ended = run(program, "run", "all_reduce", "size=65536", "chunk=512", "--data", "off", "--timeline", path)
+    ok(ended.returncode == 0 and len(gzip.decompress(read_bytes(path))) > 2 << 20, "a timeline needs no more of the stack of a kernel than there is",
+       ended.said)
+
+
 def shown(timeline):
     """All slices: (track, name, begin, end)."""
     return collections.Counter((one.track, one.name, one.begin, one.end) for one in timeline.slices)
@@ -576,6 +585,9 @@ def mistakes():
         ended = run(program, "run", "gemm", *words)
         ok(ended.returncode == 2 and said in ended.stderr and not os.path.exists(path),
            f"{' '.join(os.path.basename(word) for word in words)} is refused", ended.said)
+    library = write(scratch("libisal.so.2"), "no library")
+    ended = run(program, "run", "gemm", *GEMM, "--timeline", path + ".gz", env=os.environ | {"LD_LIBRARY_PATH": os.path.dirname(library)})
+    ok(ended.returncode == 3 and "install libisal2, or name a file without .gz" in ended.stderr, "without the library that compresses, it is named", ended.said)
     ended = run(program, "run", "gemm", *GEMM, "--timeline", "/dev/full")
     ok(ended.returncode == 3 and "cannot write /dev/full" in ended.stderr, "a full disk gives status 3", ended.said)
     with open(path, "wb") as file:
@@ -584,4 +596,4 @@ def mistakes():
        "a timeline may go to standard output, and the summary then to standard error", ended.stderr)
 
 
-suite(streams, ended_runs, models, bench, collective, names, *(() if SAN else (late,)), mistakes)
+suite(streams, ended_runs, models, bench, collective, small_stacks, names, *(() if SAN else (late,)), mistakes)

@@ -3,8 +3,9 @@
  * A trace is a sequence of packets. All packets with events are of one sequence, which interns its strings: each is
  * written once, in a packet before the first event that refers to its number.
  *
- * An event is built at its place in the buffer of the file. Its lengths are set when the next one begins. Nearly all are
- * below 128 and take one byte; an event that is longer, for its many flows, is moved. */
+ * An event is built at its place in the buffer of the file, and completed when the next one begins: its track and its time,
+ * which differ most from those of the event before, stand together at the end, since that compresses best. Nearly all
+ * lengths are below 128 and take one byte; an event that is longer, for its many flows, is moved. */
 #include "perfetto.h"
 
 #include <assert.h>
@@ -143,8 +144,9 @@ enum { EVENT_MOST = 512 };                              /* bytes of an event wit
 static struct {
     struct sink sink;
     uint32_t tracks;                                    /* given out */
-    size_t packet, event, count;                        /* of the event under construction, from the start of its packet:
-                                                           where packet and event begin, bytes so far; 0: there is none */
+    size_t count;                                       /* bytes of the event under construction; 0: there is none */
+    uint32_t track;                                     /* of it */
+    uint64_t t_ps;
 } writer;
 
 static struct builder packet, part, inner;
@@ -160,73 +162,72 @@ static void event_grown(const uint8_t *end)
     writer.count = (size_t)(end - writer.sink.bytes) - writer.sink.count;
 }
 
-enum { LENGTH_END = 128 };                              /* lengths below it take one byte */
+/* An event begins with these bytes, of which LENGTH and the type are filled in; one without strings, with the bytes of the
+ * other list. */
+enum { LENGTH = 0, LENGTH_END = 128 };                  /* lengths below it take one byte */
+#define HEAD TRACE_PACKET << 3 | WIRE_BYTES, LENGTH, PACKET_SEQUENCE << 3, 1
+#define EVENT_HEAD PACKET_EVENT << 3 | WIRE_BYTES, LENGTH, EVENT_TYPE << 3
+static const uint8_t head[] = {HEAD, PACKET_FLAGS << 3, FLAG_NEEDS_STATE, EVENT_HEAD}, short_head[] = {HEAD, EVENT_HEAD};
+enum { PACKET_START = 2, EVENT_START = sizeof head - 1, SHORT_START = sizeof short_head - 1 };
 
-/* Completes an event whose lengths take more than one byte. */
-static __attribute__((cold, noinline)) void event_end_long(void)
+/* Completes an event whose lengths take more than one byte; its time has time_bytes. */
+static __attribute__((cold, noinline)) void event_end_long(uint8_t *start, size_t event_bytes, size_t time_bytes)
 {
-    uint8_t head[4 * SMALL_FIELD], fields[4 * SMALL_FIELD];
-    uint8_t *start = event_room(sizeof head) - writer.count;
-    size_t event_bytes = writer.count - writer.event, fields_bytes = writer.event - 1 - writer.packet;
-    memcpy(fields, start + writer.packet, fields_bytes);
-    fields_bytes = (size_t)(put_varint(fields + fields_bytes, event_bytes) - fields);
-    uint8_t *end = put_varint(put_varint(head, TRACE_PACKET << 3 | WIRE_BYTES), fields_bytes + event_bytes);
-    memcpy(end, fields, fields_bytes);
-    end += fields_bytes;
-    memmove(start + (end - head), start + writer.event, event_bytes);
-    memcpy(start, head, (size_t)(end - head));
-    writer.sink.count += (size_t)(end - head) + event_bytes;
+    uint8_t length[VARINT_MOST], made[2 * SMALL_FIELD];
+    size_t length_bytes = (size_t)(put_varint(length, event_bytes) - length);
+    size_t kept = EVENT_START - 1 - PACKET_START;       /* of head, between the two lengths */
+    uint8_t *at = put_varint(made + 1, kept + length_bytes + event_bytes + time_bytes);
+    made[0] = head[0];
+    memcpy(at, head + PACKET_START, kept);
+    memcpy(at + kept, length, length_bytes);
+    size_t made_bytes = (size_t)(at + kept + length_bytes - made);
+    memmove(start + made_bytes, start + EVENT_START, event_bytes + time_bytes);
+    memcpy(start, made, made_bytes);
+    writer.sink.count += made_bytes + event_bytes + time_bytes;
 }
 
 static void event_end(void)
 {
-    if (writer.count - writer.packet >= LENGTH_END) {
-        event_end_long();
-    } else if (writer.count) {
-        uint8_t *start = writer.sink.bytes + writer.sink.count;
-        start[writer.packet - 1] = (uint8_t)(writer.count - writer.packet);
-        start[writer.event - 1] = (uint8_t)(writer.count - writer.event);
-        writer.sink.count += writer.count;
+    if (!writer.count)
+        return;
+    uint8_t *at = event_room(2 * SMALL_FIELD), *start = at - writer.count;
+    at = put_number(at, EVENT_TRACK, writer.track);
+    uint8_t *end = put_timestamp(at, writer.t_ps);
+    writer.count = 0;
+    if (end - start >= LENGTH_END) {
+        event_end_long(start, (size_t)(at - start) - EVENT_START, (size_t)(end - at));
+        return;
     }
-    writer.count = writer.packet = 0;
+    start[PACKET_START - 1] = (uint8_t)(end - start - PACKET_START);
+    start[EVENT_START - 1] = (uint8_t)(at - start - EVENT_START);
+    writer.sink.count += (size_t)(end - start);
 }
-
-/* The fields of a packet between its timestamp and its event's track. LENGTH is filled in later. */
-enum { LENGTH = 0 };
 
 /* Begins an event that ends when the next one begins. */
 static inline void event_begin(uint8_t type, uint32_t track, uint64_t t_ps, uint32_t name)
 {
-    const uint8_t fields[] = {PACKET_SEQUENCE << 3, 1, PACKET_FLAGS << 3, FLAG_NEEDS_STATE,
-                              PACKET_EVENT << 3 | WIRE_BYTES, LENGTH, EVENT_TYPE << 3, type};
     event_end();
-    uint8_t *start = event_room(EVENT_MOST), *at = start;
-    *at++ = TRACE_PACKET << 3 | WIRE_BYTES;
-    *at++ = LENGTH;
-    writer.packet = (size_t)(at - start);
-    at = put_timestamp(at, t_ps);
-    memcpy(at, fields, sizeof fields);
-    at += sizeof fields;
-    writer.event = (size_t)(at - start) - 2;
-    event_grown(put_number(put_number(at, EVENT_TRACK, track), EVENT_NAME, name));
+    uint8_t *start = event_room(EVENT_MOST);
+    memcpy(start, head, sizeof head);
+    start[sizeof head] = type;
+    writer.track = track;
+    writer.t_ps = t_ps;
+    event_grown(put_number(start + sizeof head + 1, EVENT_NAME, name));
 }
 
 /* Writes an event of which all is known: it is short. */
 static inline void event_write(uint8_t type, uint32_t track, uint64_t t_ps, const int64_t *value)
 {
-    const uint8_t fields[] = {PACKET_SEQUENCE << 3, 1, PACKET_EVENT << 3 | WIRE_BYTES, LENGTH, EVENT_TYPE << 3, type};
     event_end();
-    uint8_t *start = event_room(EVENT_MOST), *event, *at = start + 2;
-    at = put_timestamp(at, t_ps);
-    memcpy(at, fields, sizeof fields);
-    at += sizeof fields;
-    event = at - 2;
-    at = put_number(at, EVENT_TRACK, track);
+    uint8_t *start = event_room(EVENT_MOST), *at = start + sizeof short_head;
+    memcpy(start, short_head, sizeof short_head);
+    *at++ = type;
     if (value)
         at = put_number(at, EVENT_COUNTER_VALUE, (uint64_t)*value);
-    start[0] = TRACE_PACKET << 3 | WIRE_BYTES;
-    start[1] = (uint8_t)(at - start - 2);
-    event[-1] = (uint8_t)(at - event);
+    at = put_number(at, EVENT_TRACK, track);
+    start[SHORT_START - 1] = (uint8_t)(at - start - SHORT_START);
+    at = put_timestamp(at, t_ps);
+    start[PACKET_START - 1] = (uint8_t)(at - start - PACKET_START);
     writer.sink.count += (size_t)(at - start);
 }
 
@@ -439,6 +440,12 @@ void perfetto_open(const char *path)
     packet_write(&packet);
     for (uint32_t i = 0; i < ARGUMENTS; i++)
         interned_write(INTERNED_ANNOTATION_NAMES, i + 1, arguments[i], 0);
+}
+
+void perfetto_empty(void)
+{
+    event_end();
+    sink_empty(&writer.sink);
 }
 
 void perfetto_close(void)

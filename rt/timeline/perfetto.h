@@ -19,6 +19,9 @@ enum perfetto_argument {
 void perfetto_open(const char *path);
 void perfetto_close(void);
 
+/* Writes to the file what is in memory, if that is worth while. To be called now and then, not on the stack of a kernel. */
+void perfetto_empty(void);
+
 /* A track below another one, 0: below none; siblings are shown in the order of their ranks. */
 uint32_t perfetto_track(uint32_t parent, const char *name, uint32_t rank);
 

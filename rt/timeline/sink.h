@@ -8,7 +8,7 @@
 
 struct sink {
     struct output output;
-    struct z_stream_s *gzip;                            /* NULL: not compressed */
+    struct compressor *compressor;                      /* NULL: not compressed */
     unsigned char *bytes;                               /* a buffer: `count` bytes to be written, then free room */
     size_t count, room;
 };
@@ -16,7 +16,10 @@ struct sink {
 /* Opens a file as output_open does. A name that ends in ".gz" is that of a file in the format of gzip. */
 struct sink sink_open(const char *path);
 
-/* Empties the buffer, except for `kept` bytes after the first `count`, until it has room for `added` bytes behind them. */
+/* Writes the buffer to the file if that is worth while. To be called now and then, not on the stack of a kernel. */
+void sink_empty(struct sink *sink);
+
+/* Enlarges the buffer until there is room for `added` bytes behind the `kept` ones. */
 void sink_make_room(struct sink *sink, size_t kept, size_t added);
 
 /* Returns the address of the free room, in which `kept` bytes are in use, with room for `added` bytes behind them. What

@@ -321,6 +321,7 @@ static void instant_ends(void)
         kernel_bytes_look(timeline.acted.at[i]);
     timeline.acted.count = 0;
     signals_instant_ends(&timeline.signals);
+    perfetto_empty();
     phase_leave(before);
 }
 

@@ -336,7 +336,7 @@ static void changes_copy(void)
 {
     char part[1 << 14];
     rewind(waves.changes);
-    for (size_t bytes; (bytes = fread(part, 1, sizeof part, waves.changes));)
+    for (size_t bytes; (bytes = fread(part, 1, sizeof part, waves.changes)); sink_empty(&waves.sink))
         sink_write(&waves.sink, part, bytes);
     if (ferror(waves.changes) || fclose(waves.changes))
         die("cannot read the temporary file of --waves:");
