@@ -12,7 +12,7 @@ function check(passed, name, why) {
     console.log(JSON.stringify({ok: Boolean(passed), name, why: passed ? "" : JSON.stringify(why) ?? ""}));
 }
 
-const browser = await chromium.launch({executablePath, args: ["--no-sandbox", "--disable-gpu"]});
+const browser = await chromium.launch({executablePath, args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]});
 const said = [], asked = [];
 
 async function open(file, options = {}) {

@@ -12,7 +12,7 @@ function check(passed, name, why) {
     console.log(JSON.stringify({ok: Boolean(passed), name, why: passed ? "" : JSON.stringify(why) ?? ""}));
 }
 
-const browser = await chromium.launch({executablePath, args: ["--no-sandbox", "--disable-gpu"]});
+const browser = await chromium.launch({executablePath, args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]});
 const page = await browser.newPage({viewport: {width: 1280, height: 900}}), said = [], elsewhere = [];
 page.on("console", (message) => said.push(message.text()));
 page.on("pageerror", (error) => said.push(error.message));
