@@ -7,6 +7,7 @@
 #include "machine/emitted.h"
 #include "machine/pe.h"
 #include "sim/loop.h"
+#include "why/why.h"
 
 /* A step that has begun. */
 struct step_run {
@@ -111,12 +112,19 @@ static struct fanout *submit_launch(const struct stream_launch *stream_launch, s
 
 static void host_acts(void);
 
+/* The run ends with the last request that does. */
+static void ends_now(void)
+{
+    list.end_ps = now_ps;
+    why_mark_end();
+}
+
 static void request_ended(void *owner)
 {
     struct step_run *run = owner;
     run->complete = true;
     list.in_flight--;
-    list.end_ps = now_ps;
+    ends_now();
     if ((run->launch && run->launch->status != LAUNCH_OK) || (run->memory && run->memory->failure.set)) {
         list.stopped = true;
         host_delay_cancel(&list.delay);
@@ -147,7 +155,7 @@ static void begin(const struct host_step *step, struct step_run *run)
     }
     if (!fanout) {                                      /* a map of no PE */
         run->complete = true;
-        list.end_ps = now_ps;
+        ends_now();
         return;
     }
     fanout->ended = request_ended;

@@ -20,8 +20,10 @@
 #include "sim/observer.h"
 #include "timeline/timeline.h"
 #include "timeline/waves.h"
+#include "why/causes.h"
 
 static struct observer *const all[] = {
+    &why_observer,                                      /* --why; first: it knows the cause of what the others see */
     &profile_observer,                                  /* --profile */
     &symmetry_observer,                                 /* while PEs sleep */
     &fastforward_observer,                              /* unless --exact-events */

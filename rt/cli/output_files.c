@@ -8,6 +8,7 @@
 
 #include "common/arena.h"
 #include "common/fail.h"
+#include "launch/watchdog.h"
 #include "limits.h"
 #include "machine/emitted.h"
 #include "probe/matrix.h"
@@ -22,6 +23,7 @@
 #include "timeline/timeline.h"
 #include "timeline/waves.h"
 #include "timeline/window.h"
+#include "why/why.h"
 
 static bool is_standard_output(const char *path)
 {
@@ -68,6 +70,7 @@ bool output_files_option(struct output_files *files, int letter, const char *arg
     case 'W': files->waves = argument; return true;
     case 'R': files->report = argument; return true;
     case 'Q': files->pairs = argument; return true;
+    case 'Y': why_on = true; return true;
     case 'D':
         if (strcmp(argument, "plan"))
             usage_error("--dump %s: plan is needed", argument);
@@ -83,7 +86,7 @@ const char *output_files_of_one_run(const struct output_files *files)
 {
     return files->trace ? "trace" : files->stats ? "stats" : files->oplog ? "oplog" : files->timeline ? "timeline"
            : files->waves ? "waves" : files->report ? "report" : files->pairs ? "probe-matrix"
-           : files->plans ? "dump" : NULL;
+           : files->plans ? "dump" : why_on ? "why" : NULL;
 }
 
 static void window_check(const struct output_files *files)
@@ -161,10 +164,12 @@ void output_files_open(struct output_files *files, const char *what)
         activity_watch();
     }
     observer_watch(&plan_observer, files->plans);
+    why_begin(what);
 }
 
-void output_files_close(struct output_files *files, uint64_t end_ps, void (*fill)(struct json *, void *), void *arg)
+bool output_files_close(struct output_files *files, uint64_t end_ps, void (*fill)(struct json *, void *), void *arg)
 {
+    bool right = why_end(end_ps, watchdog_ended());
     trace_close();
     usage_close(end_ps);
     timeline_close(end_ps);
@@ -173,6 +178,7 @@ void output_files_close(struct output_files *files, uint64_t end_ps, void (*fill
         json_write_output(&files->json_file, fill, arg);
     if (files->report)
         report_write(&files->report_file, fill, arg);
+    return right;
 }
 
 bool output_files_take_standard_output(const struct output_files *files)

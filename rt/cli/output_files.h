@@ -28,6 +28,7 @@
                             "figures of the pictures as well"},                                                        \
     {'Q', "probe-matrix", "A:B", "the result also has the transfers of all pairs of two kinds of ends, such as pe:hbm, each alone\n" \
                                  "in an idle machine; as `probe --matrix`"},                                            \
+    {'Y', "why", NULL, "report why the run took that long: its critical path, by reason, resource and line"},                 \
     {'D', "dump", "WHAT", "plan: print the tiles and stages of composites as JSON, a line each; composites\n"           \
                           "of one shape once"}
 
@@ -57,8 +58,9 @@ void output_files_open(struct output_files *files, const char *what);
 /* The option of one of the files that a sweep cannot write; NULL: none is given. */
 const char *output_files_of_one_run(const struct output_files *files);
 
-/* Ends trace, statistics, timeline and waves at a time, and writes what `fill` says into the result. */
-void output_files_close(struct output_files *files, uint64_t end_ps, void (*fill)(struct json *, void *), void *arg);
+/* Ends trace, statistics, timeline and waves at a time, and writes what `fill` says into the result. Returns false after
+ * an internal error. */
+bool output_files_close(struct output_files *files, uint64_t end_ps, void (*fill)(struct json *, void *), void *arg);
 
 /* Whether one of them is standard output, which then has no place for a summary. */
 bool output_files_take_standard_output(const struct output_files *files);

@@ -26,6 +26,7 @@
 #include "sim/loop.h"
 #include "sim/observer.h"
 #include "stream.h"
+#include "why/why.h"
 
 static int replay_main(int argc, char **argv);
 
@@ -56,6 +57,7 @@ static void write_result(struct json *json, void *arg)
     result_write(json, end_ps(), files->trace_all);
     activity_write(json, end_ps());
     output_files_write_probes(json);
+    why_write(json);
     if (profile_on) {
         json_object(json, "host");
         json_u64(json, "events", event_count);
@@ -109,12 +111,14 @@ static int replay_main(int argc, char **argv)
     const char *broken = sim_failed() ? NULL : conservation_broken(result_good() && !watchdog_ended());
     if (broken)
         message("%s: %s\n", program_name, broken);
-    output_files_close(&files, end_ps(), write_result, &files);
-    if (!output_files_take_standard_output(&files))
+    bool right = output_files_close(&files, end_ps(), write_result, &files);
+    if (!output_files_take_standard_output(&files)) {
         print_summary(path);
+        why_print(stdout);
+    }
     if (profile_on)
         profile_print();
-    if (broken)
+    if (broken || !right)
         return STATUS_HOST_FAILED;
     if (watchdog_ended())
         return watchdog_status();

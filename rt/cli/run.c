@@ -27,6 +27,7 @@
 #include "simulation.h"
 #include "store/fill.h"
 #include "sweep.h"
+#include "why/why.h"
 
 static int run_main(int argc, char **argv);
 
@@ -145,9 +146,11 @@ static int run_and_report(struct output_files *files, double began)
     int status = simulation_run(began, &times);
     injection_run_ended(status);
     log_close(status == STATUS_GOOD);
-    output_files_close(files, sim_now_ps(), simulation_write, &times);
+    if (!output_files_close(files, sim_now_ps(), simulation_write, &times))
+        status = STATUS_HOST_FAILED;
     FILE *out = output_files_take_standard_output(files) ? stderr : stdout;
     summary_print(out, &times);
+    why_print(out);
     injection_print(out);
     if (profile_on)
         profile_print();

@@ -40,6 +40,7 @@
 #include "report/conservation.h"
 #include "report/result.h"
 #include "sim/loop.h"
+#include "why/why.h"
 
 static struct {
     pid_t process;                                      /* in which it is under way; 0: it is not */
@@ -251,6 +252,7 @@ void simulation_write(struct json *json, void *times)
     injection_write(json);
     activity_write(json, sim_now_ps());
     output_files_write_probes(json);
+    why_write(json);
     summary_write_host(json, times);
     simulation_write_end(json, simulation.status);
 }

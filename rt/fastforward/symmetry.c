@@ -367,8 +367,9 @@ static void wake(void)
         wake_group(&partition.groups[i]);
 }
 
-static void kernel_will_act(uint64_t t_ps)
+static void kernel_will_act(const struct tl *tl, enum kernel_act act, uint64_t t_ps)
 {
+    (void)tl, (void)act;
     if (t_ps < loop_alarm_ps())
         loop_alarm_set(t_ps);
 }

@@ -77,9 +77,9 @@ static void kernel_at(struct tl *tl, uint64_t t_ps, void (*fire)(struct event *)
 }
 
 /* Resumes the kernel at a time of its own choice, not because a command is complete. */
-static void kernel_acts_at(struct tl *tl, uint64_t t_ps, void (*fire)(struct event *))
+static void kernel_acts_at(struct tl *tl, enum kernel_act act, uint64_t t_ps, void (*fire)(struct event *))
 {
-    observe_kernel_will_act(t_ps);
+    observe_kernel_will_act(tl, act, t_ps);
     kernel_at(tl, t_ps, fire);
 }
 
@@ -90,7 +90,7 @@ void kernel_start(struct tl *tl, uint64_t t_ps, void (*began)(struct tl *), void
     tl->ended = ended;
     tl->pe->kernel = tl;
     tl->coro = coroutine_new(kernel_body, tl, kb_attrs.pe_cpu_stack_bytes);
-    kernel_acts_at(tl, t_ps, kernel_begins);
+    kernel_acts_at(tl, KERNEL_BEGINS, t_ps, kernel_begins);
 }
 
 struct command *kernel_command(const struct tl *tl, uint32_t number)
@@ -125,10 +125,15 @@ static void completed(struct command *command)
     *(command->next ? &command->next->before : &tl->last) = command->before;
 }
 
+static void pause(struct tl *tl, enum kernel_act act, uint64_t ps)
+{
+    kernel_acts_at(tl, act, time_after(now_ps, ps), kernel_resumes);
+    coroutine_suspend(tl->coro);
+}
+
 void kernel_delay(struct tl *tl, uint64_t ps)
 {
-    kernel_acts_at(tl, time_after(now_ps, ps), kernel_resumes);
-    coroutine_suspend(tl->coro);
+    pause(tl, KERNEL_DELAYS, ps);
 }
 
 /* ---- faults */
@@ -286,7 +291,7 @@ static const struct submitter submitter = {completed, faulted};
 struct command *kernel_submit(struct tl *tl, const struct request *ask)
 {
     struct command *command = command_new(ask);         /* before others run, whose calls may use the same `ask` */
-    kernel_delay(tl, pe_cpu_issue_ps(tl->pe, ask->kind));
+    pause(tl, KERNEL_SUBMITS, pe_cpu_issue_ps(tl->pe, ask->kind));
     command->ask.serial = tl->serial;
     command->pe = tl->pe;
     command->submitter = &submitter;

@@ -60,8 +60,10 @@ static void part_known(struct token *token, uint64_t end_ps, bool acknowledged)
 {
     if (token->end_ps < end_ps)
         token->end_ps = end_ps;
-    if (--token->parts)
+    if (--token->parts) {
+        observe_part_known(token, end_ps);
         return;
+    }
     if (acknowledged && token->end_ps == now_ps)
         service_ended(token);
     else

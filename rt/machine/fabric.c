@@ -431,6 +431,8 @@ static inline void data_arrives_made(struct data_message *data, bool watched)
     }
     kb_nodes[step->rank].arriving--;
     uint64_t delivered_ps = time_after(head_ps, data->tail_ps);
+    if (watched)
+        observe_data_arrived(data, head_ps, delivered_ps);
     if (data->arrived)
         data->arrived(data, head_ps, delivered_ps);
     else

@@ -151,6 +151,7 @@ static void credit_returned(struct message *message)
     struct ipcq_message *freed = message_of(message);
     struct ring *ring = freed->ring;
     ring->credits++;
+    observe_credit_returned(ring->source, ring->destination);
     ring->slot_of[ring->returned++ % kb_attrs.pe_ipcq_slots] = freed->slot;
     pool_give_back(&messages, freed);
     pe_wake(&kb_pe[ring->source]);
@@ -235,13 +236,15 @@ static void slot_take(struct ring *ring, struct command *command)
     event_at(event, time_after(now_ps, delay_ps));
 }
 
-/* Lets receives take slots in the order of sending, as far as they are full. */
-static void receives_go_on(struct ring *ring)
+/* Lets receives take slots in the order of sending, as far as they are full. `waited`: they were there first. */
+static void receives_go_on(struct ring *ring, bool waited)
 {
     while (!kb_pe[ring->destination].failed && ring->waiting && ring->received < ring->sent
            && ring_message(ring, ring->received)->full) {
         struct command *command = ring->waiting;
         ring->waiting = command->waiting;
+        if (waited)
+            observe_receive_goes_on(command);
         slot_take(ring, command);
     }
 }
@@ -252,7 +255,7 @@ void ipcq_receive(struct command *command)
     command->waiting = NULL;
     *(ring->waiting ? &ring->waiting_last->waiting : &ring->waiting) = command;
     ring->waiting_last = command;
-    receives_go_on(ring);
+    receives_go_on(ring, false);
 }
 
 void ipcq_slot_read(struct command *command)
@@ -265,7 +268,7 @@ static void slot_filled(struct message *delivered)
 {
     struct ipcq_message *message = message_of(delivered);
     message->full = true;
-    receives_go_on(message->ring);
+    receives_go_on(message->ring, true);
 }
 
 /* ---- sending */

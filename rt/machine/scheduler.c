@@ -56,9 +56,9 @@ bool serve_tile(struct pe *pe)
     token->event.order = event_order(pe_rank(pe, NODE_pe_scheduler), CLASS_SERVICE, command->number);
     token->event.fire = tile_is_fed;
     pe->feeds_now = end_ps == now_ps;
+    observe_tile_fed(token, end_ps);
     if (!pe->feeds_now)
         event_at(&token->event, end_ps);
-    observe_tile_fed(token, end_ps);
     return true;
 }
 
@@ -121,6 +121,7 @@ bool serve_command(struct pe *pe)
     uint32_t rank = pe_rank(pe, NODE_pe_scheduler);
     event_set(&pe->scheduled, event_order(rank, CLASS_SERVICE, command->number), 0, scheduled);
     pe->scheduling_since_ps = now_ps;
+    observe_scheduling_starts(command);
     event_at(&pe->scheduled, scheduler_end_ps(command, false, 0));
     return true;
 }

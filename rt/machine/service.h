@@ -92,7 +92,7 @@ ALWAYS_INLINE void service_begin(struct pe *pe, struct server *server, struct to
     if (busy)
         busy_begin(busy);
     stats.services++;
-    if (__builtin_expect(observed & (1u << MOMENT_service_starts | 1u << MOMENT_reserved), 0)) {
+    if (__builtin_expect(observed & (MOMENT_BIT(MOMENT_service_starts) | MOMENT_BIT(MOMENT_reserved)), 0)) {
         observe_service_starts(token);
         observed_cause = command_cause(token->command);
     }

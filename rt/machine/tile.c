@@ -63,7 +63,7 @@ void token_free(struct token *token)
  * without telling it: without, a stage ends with no call that registers would have to be saved for. */
 static inline bool tiles_observed(void)
 {
-    return __builtin_expect(observed & (1u << MOMENT_service_ends | 1u << MOMENT_tile_queued), 0);
+    return __builtin_expect(observed & (MOMENT_BIT(MOMENT_service_ends) | MOMENT_BIT(MOMENT_tile_queued)), 0);
 }
 
 /* Queues are sorted by (arrival, key): only tokens that came in this instant can have larger keys. */

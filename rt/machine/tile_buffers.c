@@ -12,6 +12,25 @@ void tile_buffers_link(struct pe *pe, struct token *token, struct token *below, 
         above->lower = token;
 }
 
+/* Whether a block that begins at `at` is within the region. */
+static bool lies_inside(uint64_t at, uint64_t bytes)
+{
+    return bytes <= kb_attrs.pe_tcm_reserved_bytes && at <= kb_attrs.pe_tcm_reserved_bytes - bytes;
+}
+
+bool tile_buffers_fit(const struct pe *pe, uint64_t bytes, const struct token *without)
+{
+    uint64_t at = 0;
+    for (const struct token *token = pe->lowest; token; token = token->higher) {
+        if (token == without)
+            continue;
+        if (token->block - at >= bytes)
+            break;
+        at = token->block + token->block_bytes;
+    }
+    return !bytes || lies_inside(at, bytes);
+}
+
 bool tile_buffers_take(struct pe *pe, struct token *token, uint64_t bytes)
 {
     struct token *below = NULL, *above = pe->lowest;
@@ -20,7 +39,7 @@ bool tile_buffers_take(struct pe *pe, struct token *token, uint64_t bytes)
         return true;
     for (; above && above->block - at < bytes; below = above, above = above->higher)
         at = above->block + above->block_bytes;
-    if (bytes > kb_attrs.pe_tcm_reserved_bytes || at > kb_attrs.pe_tcm_reserved_bytes - bytes)
+    if (!lies_inside(at, bytes))
         return false;
     token->block = at;
     token->block_bytes = bytes;

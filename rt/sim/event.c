@@ -309,6 +309,7 @@ bool front_refill(void)
 
 void event_at(struct event *event, uint64_t t_ps)
 {
+    observe_event_set_due(event, t_ps);
     event->t_ps = t_ps;
     if (t_ps == now_ps) {
         event->next = event_due;

@@ -130,8 +130,10 @@ void sim_sleep(struct sim_wait *wait)
 
 void sim_wake(struct sim_wait *wait)
 {
-    for (struct sim_program *program = wait->sleepers; program; program = program->next)
+    for (struct sim_program *program = wait->sleepers; program; program = program->next) {
         program->awake = programs.any_awake = true;
+        observe_program_wakes(program - programs.all);
+    }
     wait->sleepers = NULL;
 }
 
@@ -139,6 +141,7 @@ void sim_yield(void)
 {
     check_program();
     programs.acting->awake = programs.any_awake = true;
+    observe_program_wakes(sim_rank());
     coroutine_suspend(programs.acting->coro);
 }
 
@@ -205,6 +208,7 @@ static void programs_act(void)
         if (!program->acts)
             continue;
         programs.acting = program;
+        observe_program_acts(sim_rank());
         enum coroutine_end end = coroutine_resume(program->coro);
         if (end == COROUTINE_LOST)
             program_lost();

@@ -5,7 +5,7 @@
 
 _Static_assert((int)MOMENTS <= (int)MODELS_WATCH, "a bit of `observed` for each moment");
 
-uint32_t observed;
+uint64_t observed;
 struct cause observed_cause;
 const struct message *observed_message;
 
@@ -20,7 +20,7 @@ void observers_use(struct observer *const *list)
     for (unsigned i = 0; list[i]; i++) {
         assert(i < 32);
         list[i]->bit = 1u << i;
-#define MOMENT(name, parameters, arguments) list[i]->moments |= (list[i]->name ? 1u : 0u) << MOMENT_##name;
+#define MOMENT(name, parameters, arguments) list[i]->moments |= list[i]->name ? MOMENT_BIT(MOMENT_##name) : 0;
 #include "observer.def"
 #undef MOMENT
     }
@@ -32,8 +32,9 @@ void observer_watch(struct observer *observer, bool watches)
         return;
     assert(observer->bit);                              /* it is in the list */
     observer->watches = watches;
-    for (uint32_t left = observer->moments; left; left &= left - 1) {
-        uint32_t *those = &observers.watchers[__builtin_ctz(left)], moment = left & -left;
+    for (uint64_t left = observer->moments; left; left &= left - 1) {
+        uint32_t *those = &observers.watchers[__builtin_ctzll(left)];
+        uint64_t moment = left & -left;
         *those = watches ? *those | observer->bit : *those & ~observer->bit;
         observed = *those ? observed | moment : observed & ~moment;
     }

@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 struct command;
+struct data_message;
 struct event;
 struct group_pair;
 struct memory_request;
@@ -58,6 +59,9 @@ enum resource_kind {
     RESOURCE_KINDS
 };
 
+/* Why a kernel acts at a time of its own. */
+enum kernel_act { KERNEL_BEGINS, KERNEL_SUBMITS, KERNEL_DELAYS };
+
 enum moment {
 #define MOMENT(name, parameters, arguments) MOMENT_##name,
 #include "observer.def"
@@ -69,7 +73,7 @@ struct observer {
     const char *name;
     bool needs_every_event;                             /* there is no fast-forward while it watches */
     bool watches;                                       /* set by observer.c, like the next two */
-    uint32_t moments;                                   /* a bit for each moment that it has a handler for */
+    uint64_t moments;                                   /* a bit for each moment that it has a handler for */
     uint32_t bit;                                       /* its bit in a set of observers */
 #define MOMENT(name, parameters, arguments) void (*name) parameters;
 #include "observer.def"
@@ -86,8 +90,11 @@ void observer_watch(struct observer *observer, bool watches);
 bool observers_need_every_event(void);
 
 /* A bit for each moment that an observer watches, and one that is set if models of users serve the fabric or TCMs. */
-enum { MODELS_WATCH = 31 };
-extern uint32_t observed;
+enum { MODELS_WATCH = 63 };
+extern uint64_t observed;
+
+/* A moment as a bit of `observed`. */
+#define MOMENT_BIT(moment) (UINT64_C(1) << (moment))
 
 /* Whether an observer watches a moment. A hot function that cannot afford a call in its middle, because registers would
  * have to be saved around it, asks this first and is compiled twice: with and without the call. */
@@ -99,13 +106,13 @@ static inline bool is_observed(enum moment moment)
 /* Says that models of users serve the fabric or TCMs. */
 static inline void observe_models(void)
 {
-    observed |= UINT32_C(1) << MODELS_WATCH;
+    observed |= MOMENT_BIT(MODELS_WATCH);
 }
 
 /* The same for a function whose watched version also asks models of users. */
 static inline bool is_observed_or_modelled(enum moment moment)
 {
-    return __builtin_expect(observed & (UINT32_C(1) << moment | UINT32_C(1) << MODELS_WATCH), 0);
+    return __builtin_expect((observed & (MOMENT_BIT(moment) | MOMENT_BIT(MODELS_WATCH))) != 0, 0);
 }
 
 /* observe_NAME: tells the observers that watch it of a moment. */

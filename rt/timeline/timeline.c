@@ -464,11 +464,10 @@ static void call_begins(const struct tl *tl)
     kernel_acts(tl->pe);
 }
 
-static void kernel_will_act(uint64_t t_ps)
+static void kernel_will_act(const struct tl *tl, enum kernel_act act, uint64_t t_ps)
 {
-    const struct tl *tl = all_kernels.running;
-    if (!tl)
-        return;                                         /* it is about to begin */
+    if (act == KERNEL_BEGINS)
+        return;
     struct frame *frame = frame_of(tl);
     if (!frame->lane)
         return;

@@ -1,0 +1,843 @@
+/* causes.c: what made each event due, from the moments of the machine. */
+#include "causes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rates.h"
+#include "common/array.h"
+#include "common/hash.h"
+#include "launch/kernel.h"
+#include "machine/emitted.h"
+#include "machine/fabric.h"
+#include "machine/payload.h"
+#include "machine/service.h"
+#include "machine/tile.h"
+#include "machine/tile_buffers.h"
+#include "accounts.h"
+#include "sites.h"
+
+static const struct subject nobody = {.tile = NO_TILE, .stage = NO_STAGE};
+
+/* ---- a table by address: what events, tokens, commands and rings wait for */
+
+/* What an entry is about, in the lowest bits of its key. */
+enum about { ABOUT_EVENT, ABOUT_ARRIVAL, ABOUT_PARTS, ABOUT_RING };
+
+struct entry {
+    uintptr_t key;                                      /* 0: free */
+    uint64_t t_ps;                                      /* when it became so; of parts: the latest end */
+    uint64_t tick;                                      /* of an event: 1 if it ends the feed of a tile */
+    struct ref ref;
+};
+
+static struct {
+    struct entry *at;
+    size_t count;
+    unsigned bits;
+} table;
+
+enum { FIRST_BITS = 12 };
+
+static struct entry *entry_place(uintptr_t key)
+{
+    uint32_t mask = (UINT32_C(1) << table.bits) - 1, i = hash_bits(key, table.bits);
+    while (table.at[i].key && table.at[i].key != key)
+        i = (i + 1) & mask;
+    return &table.at[i];
+}
+
+static void table_grow(void)
+{
+    struct entry *old = table.at;
+    size_t room = (size_t)1 << table.bits, size;
+    table.bits++;
+    table.at = array_grown(NULL, &(size_t){0}, size = (size_t)1 << table.bits, sizeof *table.at);
+    memset(table.at, 0, size * sizeof *table.at);
+    for (size_t i = 0; i < room; i++)
+        if (old[i].key)
+            *entry_place(old[i].key) = old[i];
+    array_freed(old);
+}
+
+static uintptr_t key_of(const void *thing, enum about about)
+{
+    return (uintptr_t)thing | about;
+}
+
+/* The entry of a key, which is new if there was none. It stays where it is until another one is asked for. */
+static struct entry *entry_of(uintptr_t key)
+{
+    struct entry *entry = entry_place(key);
+    if (entry->key)
+        return entry;
+    if (2 * ++table.count >> table.bits) {
+        table_grow();
+        entry = entry_place(key);
+    }
+    entry->key = key;
+    return entry;
+}
+
+/* ---- conditions of starts */
+
+/* When a condition became true for the last time, and what made it so. It is of use in that instant only: whatever waited
+ * for it alone starts in it. */
+struct condition {
+    uint64_t t_ps, tick;                                /* tick: counts them; 0: it never did */
+    struct ref ref;
+};
+
+/* Things of which several are alike: slots, engines of a stage, credits. A start takes that which has been free for longest;
+ * that became free when so many before it had been taken. Only what became free in this instant matters. */
+enum { FREED = 16 };
+
+struct fifo {
+    uint64_t taken, freed;
+    struct condition at[FREED];
+};
+
+static const struct condition never;
+
+static struct condition fifo_take(struct fifo *fifo, uint64_t room)
+{
+    uint64_t taken = fifo->taken++;
+    return taken >= room && fifo->freed - (taken - room) <= FREED ? fifo->at[(taken - room) % FREED] : never;
+}
+
+static struct ref over(struct ref ref, enum edge edge)
+{
+    if (edge != EDGE_direct)
+        ref.edge = edge;
+    return ref;
+}
+
+/* ---- holders of resources */
+
+struct holder {
+    uint64_t free_ps;
+    uint32_t item;
+};
+
+static struct holder *holders[RESOURCE_KINDS];
+
+/* ---- who runs */
+
+struct made {
+    uint64_t t_ps;
+    struct ref ref;
+};
+
+static struct {
+    uint64_t tick, instant_ps;
+    struct ref cause, last, program;                    /* of who runs: it ends now; of the last event that fired, and
+                                                           of the last host program that acted */
+    struct subject who;
+    const struct event *event;                          /* that fires; NULL: Issue or a host program runs */
+    bool starts;                                        /* a service begins */
+    struct made made[16];                               /* ends of the reservations of who runs */
+    unsigned made_count;
+    uint64_t translation_ps, translation_at;            /* of its translation; 0: none */
+    struct made delivery;                               /* of the data message whose head has arrived; item 0: none has */
+    struct {
+        bool any;                                       /* pseudo channels were reserved: */
+        uint64_t first_ps, last_ps;                     /* the earliest start, the latest end, */
+        uint64_t first_number, last_number;
+        struct ref first, last;
+    } share;
+    uint64_t model_at;                                  /* of a memory that a model of a user serves; 0: none */
+    struct {
+        const struct event *event;                      /* the head's next arrival, over a link, */
+        struct ref start;                               /* from when it took that */
+        uint64_t link;
+    } head;
+    struct made control;                                /* the control message that was sent, and its event */
+    const struct event *control_event;
+    const struct tl *acts;                              /* the kernel that acts by itself */
+    enum kernel_act act;
+    uint32_t parts;                                     /* entries of ABOUT_PARTS that wait */
+    bool marked;                                        /* `program` is the end: causes_mark_end */
+} run;
+
+static struct {
+    struct fifo *servers;                               /* by server of the machine; of engines of a DMA, by the first */
+    struct fifo *slots;                                 /* by PE and stage */
+    struct ARRAY(struct fifo) credits;                  /* by ring */
+    struct condition *scheduler, *feeder, *buffer;      /* by PE; buffer: the next tile fits since then */
+    struct condition *turn;                             /* by PE and queue: what the start ahead had waited for last */
+    struct ref *program;                                /* by rank of host program: what woke it */
+    size_t programs;
+} when;
+
+static struct ref cause_now(void);
+
+static void fifo_free(struct fifo *fifo)
+{
+    struct ref cause = cause_now();
+    fifo->at[fifo->freed++ % FREED] = (struct condition){now_ps, ++run.tick, cause};
+}
+
+static void runs(struct ref cause, const struct subject *who, const struct event *event)
+{
+    run.cause = cause;
+    run.who = *who;
+    run.event = event;
+    run.starts = false;
+    run.made_count = 0;
+    run.translation_ps = 0;
+    run.delivery.ref.item = 0;
+    run.share.any = false;
+    run.model_at = 0;
+    run.head.event = NULL;
+}
+
+static struct subject subject_of(uint32_t item)
+{
+    const struct item *i = &items[item];
+    return (struct subject){i->kernel, i->number, i->tile, i->site, i->stage};
+}
+
+/* The cause of who runs, which ends now. Time has passed it only if the run was stopped. */
+static struct ref cause_now(void)
+{
+    if (items[run.cause.item].end_ps < now_ps)
+        run.cause = (struct ref){item_new(run.cause, now_ps, WORK_host, place_at(RESOURCE_NODE, 0), &nobody), EDGE_direct};
+    return run.cause;
+}
+
+static void make(uint64_t t_ps, struct ref ref)
+{
+    enum { MOST = sizeof run.made / sizeof *run.made };
+    if (run.made_count == MOST)
+        memmove(run.made, run.made + 1, (size_t)--run.made_count * sizeof *run.made);
+    run.made[run.made_count++] = (struct made){t_ps, ref};
+}
+
+/* What who runs has made that ends at t_ps. */
+static bool find(uint64_t t_ps, struct ref *ref)
+{
+    if (t_ps == now_ps) {
+        *ref = cause_now();
+        return true;
+    }
+    if (run.delivery.ref.item && run.delivery.t_ps == t_ps) {
+        *ref = run.delivery.ref;
+        return true;
+    }
+    if (run.share.any && run.delivery.ref.item && run.share.last_ps == t_ps) {
+        *ref = run.share.last;
+        return true;
+    }
+    for (unsigned i = run.made_count; i-- > 0;)
+        if (run.made[i].t_ps == t_ps) {
+            *ref = run.made[i].ref;
+            return true;
+        }
+    return false;
+}
+
+/* The latest of what it has made that ends before t_ps. */
+static struct ref before(uint64_t t_ps)
+{
+    struct made latest = {now_ps, cause_now()};
+    for (unsigned i = 0; i < run.made_count; i++)
+        if (run.made[i].t_ps < t_ps && run.made[i].t_ps >= latest.t_ps)
+            latest = run.made[i];
+    return latest.ref;
+}
+
+static struct ref extended(struct ref cause, uint64_t t_ps, enum work work, uint64_t at)
+{
+    return (struct ref){item_new(cause, t_ps, work, at, &run.who), EDGE_direct};
+}
+
+/* The memory of a pseudo channel. */
+static uint64_t at_slice(uint64_t share_at)
+{
+    uint64_t channel = share_at - place_at(RESOURCE_PSEUDO_CHANNEL, 0);
+    return place_at(RESOURCE_NODE, place_rank(slice_place((uint32_t)(channel / kb_attrs.hbm_ctrl_pcs))));
+}
+
+/* The chain of who runs up to t_ps. What it does in a time that nothing has reserved is `work`. */
+static struct ref chain(uint64_t t_ps, enum work work, uint64_t at)
+{
+    struct ref ref;
+    if (t_ps <= now_ps)
+        return cause_now();
+    if (run.share.any && !run.delivery.ref.item && t_ps >= run.share.first_ps)
+        return extended(run.share.first, t_ps, WORK_access, at_slice(run.share.first_number));
+    if (find(t_ps, &ref))
+        return ref;
+    if (run.model_at)
+        return extended(before(t_ps), t_ps, WORK_access, run.model_at);
+    if (run.translation_ps) {                           /* of a write: after the TCM has supplied the bytes */
+        if (!find(t_ps - run.translation_ps, &ref))
+            ref = before(t_ps);
+        return extended(ref, t_ps, WORK_translation, run.translation_at);
+    }
+    return extended(before(t_ps), t_ps, work, at);
+}
+
+/* ---- reservations */
+
+/* The chain to the grant of a request. Before a request of another PE's TCM comes the overhead of that. */
+static struct ref granted(const struct holder *holder, enum edge edge, uint64_t asked_ps, uint64_t start_ps, uint64_t at)
+{
+    if (start_ps > asked_ps && start_ps >= now_ps && holder->free_ps == start_ps)
+        return (struct ref){holder->item, edge};
+    unsigned kind = at >> 56;
+    if (kind == RESOURCE_TCM_READ || kind == RESOURCE_TCM_WRITE)
+        at = place_at(RESOURCE_NODE, pe_rank(&kb_pe[(uint32_t)at], NODE_pe_tcm));
+    return chain(start_ps, WORK_node, at);
+}
+
+/* The time of bytes in a pseudo channel, without row changes. */
+static uint64_t bytes_ps(uint64_t bytes)
+{
+    static uint64_t last_bytes, last_ps;
+    if (bytes != last_bytes) {
+        last_bytes = bytes;
+        last_ps = move_ps(bytes, kb_attrs.hbm_ctrl_pc_bw_bps);
+    }
+    return last_ps;
+}
+
+static void share_reserved(uint64_t number, uint64_t bytes, uint64_t asked_ps, uint64_t start_ps, uint64_t end_ps)
+{
+    uint64_t at = place_at(RESOURCE_PSEUDO_CHANNEL, number), row_end_ps = end_ps - bytes_ps(bytes);
+    struct holder *holder = &holders[RESOURCE_PSEUDO_CHANNEL][number];
+    struct ref start = granted(holder, EDGE_pseudo_channel, asked_ps, start_ps, at), end = start;
+    if (row_end_ps > start_ps)
+        end = extended(end, row_end_ps, WORK_row, at);
+    end = extended(end, end_ps, WORK_pseudo_channel, at);
+    *holder = (struct holder){end_ps, end.item};
+    bool any = run.share.any;
+    run.share.any = true;
+    if (!any || start_ps < run.share.first_ps || (start_ps == run.share.first_ps && at < run.share.first_number)) {
+        run.share.first_ps = start_ps;
+        run.share.first = start;
+        run.share.first_number = at;
+    }
+    if (!any || end_ps > run.share.last_ps || (end_ps == run.share.last_ps && at < run.share.last_number)) {
+        run.share.last_ps = end_ps;
+        run.share.last = end;
+        run.share.last_number = at;
+    }
+}
+
+static void reserved(enum resource_kind kind, uint64_t number, uint64_t bytes, uint64_t asked_ps, uint64_t start_ps,
+                     uint64_t end_ps)
+{
+    uint64_t at = place_at(kind, number);
+    struct holder *holder = holders[kind] ? &holders[kind][number] : NULL;
+    enum edge edge = kind == RESOURCE_NODE ? EDGE_node : kind == RESOURCE_LINK ? EDGE_link : EDGE_channel;
+    enum work work = kind == RESOURCE_NODE ? WORK_node : kind == RESOURCE_LINK ? WORK_link : WORK_channel;
+    if (kind == RESOURCE_HBM_MODEL || kind == RESOURCE_SRAM_MODEL) {
+        run.model_at = at;
+        return;
+    }
+    if (kind == RESOURCE_PSEUDO_CHANNEL) {
+        share_reserved(number, bytes, asked_ps, start_ps, end_ps);
+        return;
+    }
+    struct ref start = granted(holder, edge, asked_ps, start_ps, at);
+    struct ref end = extended(start, end_ps > now_ps ? end_ps : now_ps, work, at);
+    *holder = (struct holder){end_ps, end.item};
+    if (kind == RESOURCE_LINK) {
+        run.head.event = &observed_message->event;
+        run.head.start = start;
+        run.head.link = number;
+    } else {
+        make(start_ps, start);
+    }
+    make(end_ps, end);
+}
+
+static void translated(const struct pe *pe, uint64_t length_ps)
+{
+    run.translation_ps = length_ps;
+    run.translation_at = place_at(RESOURCE_NODE, pe_rank(pe, NODE_pe_mmu));
+    if (length_ps)
+        make(now_ps + length_ps, extended(cause_now(), now_ps + length_ps, WORK_translation, run.translation_at));
+}
+
+/* ---- messages */
+
+/* Whom a message is sent for: its cause; the tile and the line are those of who runs, if that is the same. */
+static void message_subject(const struct message *message)
+{
+    struct cause cause = message->cause;
+    if (run.who.kernel == cause.kernel && run.who.number == cause.number)
+        return;
+    run.who = nobody;
+    run.who.kernel = cause.kernel;
+    run.who.number = cause.number;
+}
+
+static void control_sent(const struct message *message, uint64_t leave_ps, uint64_t delivered_ps)
+{
+    struct ref leaves = chain(leave_ps, WORK_node, place_at(RESOURCE_NODE, message->route->from_rank));
+    if (!message->cause.kernel)
+        message_subject(message);
+    run.control = (struct made){delivered_ps, extended(leaves, delivered_ps, WORK_control, (uintptr_t)message->route)};
+    run.control_event = &message->event;
+}
+
+/* The narrowest link of a route; the first of several. */
+static uint64_t narrowest(const struct data_message *data)
+{
+    const struct route *route = data->message.route;
+    const struct step *least = route->steps;
+    for (const struct step *step = route->steps; step < route->steps + route->length; step++)
+        if (data->payload->link_ps[step->class] > data->payload->link_ps[least->class])
+            least = step;
+    return place_at(RESOURCE_LINK, least->link);
+}
+
+static void data_arrived(const struct data_message *data, uint64_t head_ps, uint64_t delivered_ps)
+{
+    struct ref head = chain(head_ps, WORK_node, place_at(RESOURCE_NODE, data->message.route->to_rank));
+    bool streams = data->tail_ps > data_drain_ps(data);
+    uint64_t at = streams ? place_at(RESOURCE_NODE, data->message.route->from_rank) : narrowest(data);
+    run.delivery = (struct made){delivered_ps, extended(head, delivered_ps, streams ? WORK_stream : WORK_link, at)};
+}
+
+static struct fifo *credits_of(uint32_t source, uint32_t destination)
+{
+    struct entry *entry = entry_of(((uintptr_t)source << 34 | (uintptr_t)destination << 4) + 16 + ABOUT_RING);
+    if (!entry->tick) {                                 /* its position + 1 */
+        *array_add(&when.credits) = (struct fifo){0};
+        entry->tick = when.credits.count;
+    }
+    return &when.credits.at[entry->tick - 1];
+}
+
+static void credit_returned(uint32_t source, uint32_t destination)
+{
+    fifo_free(credits_of(source, destination));
+}
+
+static void handover(enum edge edge, const struct subject *who)
+{
+    run.cause = (struct ref){item_new(over(cause_now(), edge), now_ps, WORK_handover, 0, who), EDGE_direct};
+}
+
+static struct subject command_subject(const struct command *command)
+{
+    return (struct subject){command->ask.serial, command->number, NO_TILE,
+                            site_number(command->ask.file, command->ask.line), NO_STAGE};
+}
+
+static void receive_goes_on(const struct command *receive)
+{
+    struct subject who = command_subject(receive);
+    run.cause = run.last;
+    handover(EDGE_message, &who);
+    run.who = who;
+}
+
+/* ---- events */
+
+/* Marks everything from which a path can go on. */
+static void collect(struct ref firing)
+{
+    items_keep(firing.item);
+    for (size_t i = 0; i < (size_t)1 << table.bits; i++)
+        if (table.at[i].ref.item && ((table.at[i].key & 3) == ABOUT_EVENT || (table.at[i].key & 3) == ABOUT_PARTS))
+            items_keep(table.at[i].ref.item);
+    for (unsigned kind = 0; kind < RESOURCE_KINDS; kind++)
+        for (uint64_t i = 0; holders[kind] && i < resource_count(kind); i++)
+            if (holders[kind][i].free_ps >= now_ps)
+                items_keep(holders[kind][i].item);
+    for (size_t i = 0; i < when.programs; i++)
+        items_keep(when.program[i].item);
+    items_keep(run.last.item);
+    items_keep(run.program.item);
+    items_collect();
+}
+
+static void event_fires(const struct event *event)
+{
+    struct entry *entry = entry_of(key_of(event, ABOUT_EVENT));
+    struct ref ref = entry->ref;
+    bool feeds = entry->tick;
+    entry->ref.item = 0;
+    entry->tick = 0;
+    if (items_live > items_wanted && now_ps > run.instant_ps)   /* no condition became true yet in this instant */
+        collect(ref);
+    struct subject who = subject_of(ref.item);
+    items_broken += items[ref.item].end_ps != now_ps;
+    run.last = ref;
+    run.instant_ps = now_ps;
+    runs(ref, &who, event);
+    if (feeds) {
+        const struct token *token = container_of(event, struct token, event);
+        when.feeder[pe_number(token->command->pe)] = (struct condition){now_ps, ++run.tick, ref};
+    }
+}
+
+static struct ref message_due(const struct event *event, uint64_t t_ps)
+{
+    uint32_t rank = event_rank(event);
+    if (event == run.control_event && run.control.t_ps == t_ps) {
+        run.control_event = NULL;
+        return run.control.ref;
+    }
+    if (event == run.head.event && t_ps > now_ps) {
+        run.head.event = NULL;
+        return extended(items[run.head.start.item].end_ps <= t_ps ? run.head.start : cause_now(), t_ps, WORK_wire,
+                        place_at(RESOURCE_LINK, run.head.link));
+    }
+    return chain(t_ps, WORK_node, place_at(RESOURCE_NODE, rank));
+}
+
+/* The kernel goes on because a command that it waits for is complete. */
+static struct ref wait_ends(const struct tl *tl)
+{
+    struct subject who = {tl->serial, tl->commands, NO_TILE, site_number(tl->call.file, tl->call.line), NO_STAGE};
+    struct ref cause = cause_now();
+    cause.edge = cause.edge == EDGE_direct ? EDGE_wait : cause.edge;
+    accounts_advance(tl, cause);
+    return (struct ref){item_new(cause, now_ps, WORK_handover, 0, &who), EDGE_direct};
+}
+
+static struct ref kernel_due(const struct event *event, uint64_t t_ps)
+{
+    static const enum work works[] = {[KERNEL_BEGINS] = WORK_barrier, [KERNEL_SUBMITS] = WORK_engine,
+                                      [KERNEL_DELAYS] = WORK_delay};
+    uint64_t at = place_at(RESOURCE_NODE, event_rank(event));
+    if (event_rank(event) == place_rank(place_host()))
+        return (struct ref){item_new(cause_now(), t_ps, WORK_host, at, &nobody), EDGE_direct};
+    const struct tl *tl = container_of(event, struct tl, event);
+    if (run.acts != tl)
+        return wait_ends(tl);
+    run.acts = NULL;
+    struct subject who = {tl->serial, tl->commands, NO_TILE, site_number(tl->call.file, tl->call.line), NO_STAGE};
+    struct ref ref = {item_new(cause_now(), t_ps, works[run.act], at, &who), EDGE_direct};
+    if (run.act != KERNEL_BEGINS)
+        accounts_advance(tl, ref);
+    return ref;
+}
+
+/* The end of a service, the arrival of a token over a link within a PE, or a fault. */
+static struct ref service_due(const struct event *event, uint64_t t_ps)
+{
+    struct ref ref;
+    uint64_t at = place_at(RESOURCE_NODE, event_rank(event));
+    if (run.parts) {
+        struct entry *entry = entry_of(key_of(container_of(event, struct token, event), ABOUT_PARTS));
+        bool late = entry->ref.item && entry->t_ps == t_ps && !find(t_ps, &ref);
+        if (entry->ref.item)
+            run.parts--;
+        if (late)
+            ref = entry->ref;
+        entry->ref.item = 0;
+        if (late)
+            return ref;
+    }
+    return chain(t_ps, run.starts ? WORK_engine : WORK_wire, at);
+}
+
+static void event_set_due(const struct event *event, uint64_t t_ps)
+{
+    struct entry *entry = entry_of(key_of(event, ABOUT_EVENT));
+    if (entry->tick)
+        return;
+    enum event_class class = order_class(event->order);
+    struct ref ref = class == CLASS_MESSAGE ? message_due(event, t_ps)
+                   : class == CLASS_KERNEL ? kernel_due(event, t_ps)
+                   : service_due(event, t_ps);
+    if (ref.edge != EDGE_direct)                        /* the item is of another one: whom the event is for is kept beside it */
+        ref = (struct ref){item_new(ref, t_ps, WORK_handover, 0, &run.who), EDGE_direct};
+    entry_of(key_of(event, ABOUT_EVENT))->ref = ref;
+}
+
+/* ---- kernels and host programs */
+
+static void kernel_will_act(const struct tl *tl, enum kernel_act act, uint64_t t_ps)
+{
+    (void)t_ps;
+    run.acts = tl;
+    run.act = act;
+}
+
+static void program_wakes(uint32_t rank)
+{
+    while (when.programs <= rank) {
+        when.program = realloc(when.program, (when.programs + 1) * sizeof *when.program);
+        when.program[when.programs++] = (struct ref){0, EDGE_direct};
+    }
+    when.program[rank] = run.starts ? run.last : cause_now();    /* Issue wakes none: nothing is due any more */
+}
+
+static void program_acts(uint32_t rank)
+{
+    if (run.marked)
+        return;
+    run.program = rank < when.programs ? when.program[rank] : (struct ref){0, EDGE_direct};
+    runs(run.program, &nobody, NULL);
+}
+
+/* ---- starts in Issue */
+
+struct choice {
+    uint64_t tick;
+    struct ref ref;
+};
+
+static void consider(struct choice *choice, struct condition condition, enum edge edge)
+{
+    if (condition.t_ps != now_ps || condition.tick <= choice->tick)
+        return;
+    choice->tick = condition.tick;
+    choice->ref = over(condition.ref, edge);
+}
+
+/* Begins a service whose cause is the choice. A model of a user may start what waits for nothing any more: then that has
+ * the cause of the last event. */
+static void begins(const struct choice *choice, const struct subject *who)
+{
+    struct ref ref = choice->tick ? choice->ref : run.last;
+    runs(ref, who, NULL);
+    items_broken += items[ref.item].end_ps != now_ps;
+    run.starts = true;
+}
+
+static struct fifo *slots_of(const struct pe *pe, unsigned stage)
+{
+    return &when.slots[(size_t)pe_number(pe) * STAGES + stage];
+}
+
+static uint64_t depth_of(unsigned stage)
+{
+    static const uint64_t *const depths[STAGES] = {
+#define STAGE(name, part, engine, busy) [STAGE_##name] = &kb_attrs.part##_queue_depth,
+#include "kb/stages.def"
+#undef STAGE
+    };
+    return *depths[stage];
+}
+
+static void consider_slot(struct choice *choice, const struct pe *pe, unsigned stage)
+{
+    consider(choice, fifo_take(slots_of(pe, stage), depth_of(stage)), EDGE_slot);
+}
+
+/* The engines that a server is one of: writes come first, reads before the sends, which come last. */
+static struct fifo *engines_of(const struct token *token, uint64_t *engines)
+{
+    const struct server *first = token->command->pe->servers;
+    enum stage_kind stage = token->stage->kind;
+    *engines = stage == STAGE_DMA_READ ? kb_attrs.pe_dma_rd_engines : stage == STAGE_DMA_WRITE ? kb_attrs.pe_dma_wr_engines : 1;
+    const struct server *server = stage == STAGE_DMA_READ ? first + kb_pe_servers - 1 - *engines
+                                : stage == STAGE_DMA_WRITE ? first : token->server;
+    return &when.servers[server - kb_servers];
+}
+
+static void arrives(const void *thing)
+{
+    struct entry *entry = entry_of(key_of(thing, ABOUT_ARRIVAL));
+    entry->t_ps = now_ps;
+    entry->tick = ++run.tick;
+    entry->ref = cause_now();
+}
+
+static void consider_arrival(struct choice *choice, const void *thing)
+{
+    const struct entry *entry = entry_of(key_of(thing, ABOUT_ARRIVAL));
+    consider(choice, (struct condition){entry->t_ps, entry->tick, entry->ref}, EDGE_direct);
+}
+
+static struct subject token_subject(const struct token *token)
+{
+    struct subject who = command_subject(token->command);
+    who.tile = (uint32_t)token->tile.id;
+    who.stage = token->stage->kind;
+    return who;
+}
+
+static void tile_queued(const struct token *token)
+{
+    arrives(token);
+}
+
+static void service_starts(const struct token *token)
+{
+    const struct pe *pe = token->command->pe;
+    enum stage_kind stage = token->stage->kind, next = token->stage[1].kind;
+    struct condition *turn = &when.turn[((size_t)pe_number(pe) * STAGES + stage) * 2 + token->direct];
+    struct choice choice = {0};
+    uint64_t engines;
+    struct fifo *servers = engines_of(token, &engines);
+    consider_arrival(&choice, token);
+    consider(&choice, fifo_take(servers, engines), EDGE_engine);
+    if (stage == STAGE_COMM)
+        consider(&choice, fifo_take(credits_of(pe_number(pe), token->command->ask.peer), kb_attrs.pe_ipcq_slots), EDGE_credit);
+    else
+        consider(&choice, *turn, EDGE_direct);
+    if (next != STAGE_NONE && next != stage)
+        consider_slot(&choice, pe, next);
+    struct subject who = token_subject(token);
+    begins(&choice, &who);
+    *turn = (struct condition){now_ps, choice.tick, choice.ref};
+    if (!token->direct && next != stage)
+        fifo_free(slots_of(pe, stage));
+}
+
+/* Whether there is room for the tile that the feeder would take now, once a token has given back its buffers. */
+static bool next_tile_fits(const struct pe *pe, const struct token *without)
+{
+    if (!pe->feeding || pe->feed)
+        return false;
+    struct tile tile = tiling_tile(pe->feeding, pe->fed);
+    return tile_buffers_fit(pe, tile.shape->buffer_bytes, without);
+}
+
+static void service_ends(const struct token *token)
+{
+    const struct pe *pe = token->command->pe;
+    uint64_t engines;
+    run.who = token_subject(token);
+    fifo_free(engines_of(token, &engines));
+    if (token->stage[1].kind == STAGE_NONE && token->block_bytes && next_tile_fits(pe, token) && !next_tile_fits(pe, NULL))
+        when.buffer[pe_number(pe)] = (struct condition){now_ps, ++run.tick, cause_now()};
+    if (run.parts && (token->stage->kind == STAGE_DMA_READ || token->stage->kind == STAGE_DMA_WRITE)) {
+        struct entry *entry = entry_of(key_of(token, ABOUT_PARTS));
+        run.parts -= entry->ref.item != 0;
+        entry->ref.item = 0;
+    }
+}
+
+static void part_known(const struct token *token, uint64_t end_ps)
+{
+    struct ref ref = chain(end_ps, WORK_engine, place_at(RESOURCE_NODE, pe_rank(token->command->pe, NODE_pe_dma)));
+    struct entry *entry = entry_of(key_of(token, ABOUT_PARTS));
+    run.parts += !entry->ref.item;
+    if (entry->ref.item && entry->t_ps > end_ps)
+        return;
+    entry->t_ps = end_ps;
+    entry->ref = ref;
+}
+
+static void command_submitted(const struct command *command)
+{
+    arrives(command);
+}
+
+static void scheduling_starts(const struct command *command)
+{
+    struct choice choice = {0};
+    struct subject who = command_subject(command);
+    consider_arrival(&choice, command);
+    consider(&choice, when.scheduler[pe_number(command->pe)], EDGE_engine);
+    begins(&choice, &who);
+}
+
+static void command_scheduled(const struct command *command)
+{
+    run.who = command_subject(command);
+    when.scheduler[pe_number(command->pe)] = (struct condition){now_ps, ++run.tick, cause_now()};
+    arrives(command);                                   /* of a composite: at the feeder */
+}
+
+static void tile_fed(const struct token *token, uint64_t end_ps)
+{
+    const struct pe *pe = token->command->pe;
+    uint32_t number = pe_number(pe);
+    struct choice choice = {0};
+    struct subject who = token_subject(token);
+    who.stage = NO_STAGE;
+    consider_arrival(&choice, token->command);
+    consider(&choice, when.feeder[number], EDGE_engine);
+    consider_slot(&choice, pe, token->stage->kind);
+    consider(&choice, when.buffer[number], EDGE_buffer);
+    begins(&choice, &who);
+    struct ref fed = extended(run.cause, end_ps, WORK_feed, place_at(RESOURCE_NODE, pe_rank(pe, NODE_pe_scheduler)));
+    struct entry *entry = entry_of(key_of(&token->event, ABOUT_EVENT));
+    entry->ref = fed;
+    entry->tick = 1;
+}
+
+/* ---- the run */
+
+void causes_mark_end(void)
+{
+    run.program = run.starts ? run.last : cause_now();
+    run.marked = true;
+}
+
+struct ref causes_of_end(void)
+{
+    return run.marked || items[run.program.item].end_ps == now_ps ? run.program : run.last;
+}
+
+static void *zeros(size_t count, size_t size)
+{
+    size_t room = 0;
+    void *at = array_grown(NULL, &room, count, size);
+    return memset(at, 0, count * size);
+}
+
+void causes_begin(void)
+{
+    uint32_t pes = pe_count();
+    causes_end();
+    items_begin();
+    memset(&run, 0, sizeof run);
+    run.who = nobody;
+    table.bits = FIRST_BITS;
+    table.at = zeros((size_t)1 << FIRST_BITS, sizeof *table.at);
+    for (unsigned kind = 0; kind < RESOURCE_KINDS; kind++)
+        if (kind != RESOURCE_HBM_MODEL && kind != RESOURCE_SRAM_MODEL)
+            holders[kind] = zeros(resource_count(kind), sizeof *holders[kind]);
+    when.servers = zeros((size_t)pes * kb_pe_servers, sizeof *when.servers);
+    when.slots = zeros((size_t)pes * STAGES, sizeof *when.slots);
+    when.scheduler = zeros(pes, sizeof *when.scheduler);
+    when.feeder = zeros(pes, sizeof *when.feeder);
+    when.buffer = zeros(pes, sizeof *when.buffer);
+    when.turn = zeros((size_t)pes * STAGES * 2, sizeof *when.turn);
+}
+
+void causes_end(void)
+{
+    items_end();
+    table.at = array_freed(table.at);
+    table.count = 0;
+    for (unsigned kind = 0; kind < RESOURCE_KINDS; kind++)
+        holders[kind] = array_freed(holders[kind]);
+    array_freed(when.servers);
+    array_freed(when.slots);
+    array_free(&when.credits);
+    array_freed(when.scheduler);
+    array_freed(when.feeder);
+    array_freed(when.buffer);
+    array_freed(when.turn);
+    free(when.program);
+    memset(&when, 0, sizeof when);
+}
+
+struct observer why_observer = {
+    .name = "why",
+    .needs_every_event = true,
+    .event_fires = event_fires,
+    .event_set_due = event_set_due,
+    .program_wakes = program_wakes,
+    .program_acts = program_acts,
+    .kernel_begins = accounts_kernel_begins,
+    .kernel_ends = accounts_kernel_ends,
+    .kernel_will_act = kernel_will_act,
+    .command_submitted = command_submitted,
+    .scheduling_starts = scheduling_starts,
+    .command_scheduled = command_scheduled,
+    .receive_goes_on = receive_goes_on,
+    .credit_returned = credit_returned,
+    .tile_fed = tile_fed,
+    .tile_queued = tile_queued,
+    .service_starts = service_starts,
+    .service_ends = service_ends,
+    .part_known = part_known,
+    .control_sent = control_sent,
+    .translated = translated,
+    .data_arrived = data_arrived,
+    .reserved = reserved,
+};

@@ -1,0 +1,181 @@
+/* path.c: follows causes back. */
+#include "path.h"
+
+#include <inttypes.h>
+
+#include "common/arena.h"
+#include "common/array.h"
+#include "launch/launch.h"
+#include "machine/emitted.h"
+#include "machine/fabric.h"
+#include "machine/memory.h"
+
+static const uint8_t edge_reasons[EDGES] = {
+#define EDGE(name, reason, meaning) [EDGE_##name] = REASON_##reason,
+#include "reasons.def"
+};
+
+static const uint8_t work_reasons[WORKS] = {
+#define WORK(name, reason, meaning) [WORK_##name] = REASON_##reason,
+#include "reasons.def"
+};
+
+/* The way back so far. */
+struct walk {
+    uint64_t from_ps;
+    void (*each)(const struct segment *segment, void *arg);
+    void *arg;
+    uint8_t edge;                                       /* over which the next item is reached, */
+    struct subject held_up;                             /* from this one */
+};
+
+static struct subject subject_of(const struct item *item)
+{
+    return (struct subject){item->kernel, item->number, item->tile, item->site, item->stage};
+}
+
+static bool is_launch(uint32_t request)
+{
+    for (const struct launch *launch = launches; launch; launch = launch->next)
+        if (launch->fanout.correlation == request)
+            return true;
+    return false;
+}
+
+/* A memory that feeds a delivery too slowly is a pseudo channel, or a channel of an sram or a TCM. */
+static uint8_t stream_reason(uint64_t at)
+{
+    return place_is_kind(rank_place((uint32_t)at), NODE_hbm_ctrl) ? REASON_pseudo_channel : REASON_channel;
+}
+
+/* `reason` is that of an item which is reached directly. */
+static void emit(struct walk *walk, const struct item *item, enum work work, uint8_t reason, uint64_t at,
+                 uint64_t begin_ps, uint64_t end_ps)
+{
+    struct segment segment = {begin_ps > walk->from_ps ? begin_ps : walk->from_ps, end_ps, .work = work,
+                              .edge = walk->edge, .at = at, .who = subject_of(item), .held_up = walk->held_up,
+                              .times = 1};
+    if (segment.end_ps <= segment.begin_ps)
+        return;
+    segment.reason = walk->edge != EDGE_direct ? edge_reasons[walk->edge] : reason;
+    walk->each(&segment, walk->arg);
+    walk->edge = EDGE_direct;
+}
+
+/* The wires and nodes of a control message, last first. */
+static void emit_control(struct walk *walk, const struct item *item)
+{
+    static struct ARRAY(struct segment) parts;
+    const struct route *route = (const struct route *)(uintptr_t)item->at;
+    bool launch = !item->kernel && is_launch(item->number);
+    uint64_t t_ps = item_begin_ps(item);
+    parts.count = 0;
+    for (struct traversal along = traversal_of(route->way); traversal_next(&along);) {
+        struct control_hop hop = control_hop(&route->way, along.hop);
+        uint64_t wire_ps = t_ps + hop.link_ps, node_ps = wire_ps + hop.node_ps;
+        *array_add(&parts) = (struct segment){t_ps, wire_ps, .work = WORK_wire,
+                                              .at = place_at(RESOURCE_LINK, along.hop.link)};
+        *array_add(&parts) = (struct segment){wire_ps, node_ps, .work = WORK_node,
+                                              .at = place_at(RESOURCE_NODE, along.rank)};
+        t_ps = node_ps;
+    }
+    for (size_t i = parts.count; i-- > 0;)
+        emit(walk, item, parts.at[i].work, launch ? REASON_launch : work_reasons[parts.at[i].work], parts.at[i].at,
+             parts.at[i].begin_ps, parts.at[i].end_ps);
+}
+
+/* What is handed on over an item of no length: the edge that leads to it, unless that is none, or the kernel's own wait
+ * for something that waited for another reason. */
+static void hand_on(struct walk *walk, const struct item *item)
+{
+    bool keeps = walk->edge != EDGE_direct && (walk->edge != EDGE_wait || item->edge == EDGE_direct);
+    if (keeps)
+        return;
+    walk->edge = item->edge;
+    walk->held_up = subject_of(item);
+}
+
+void path_walk(struct ref end, uint64_t from_ps, void (*each)(const struct segment *segment, void *arg), void *arg)
+{
+    struct walk walk = {from_ps, each, arg, end.edge, {.tile = NO_TILE, .stage = NO_STAGE}};
+    for (uint32_t i = end.item; i && items[i].end_ps > from_ps; i = items[i].cause) {
+        const struct item *item = &items[i];
+        if (item_begin_ps(item) == item->end_ps) {
+            hand_on(&walk, item);
+            continue;
+        }
+        if (item->work == WORK_control)
+            emit_control(&walk, item);
+        else
+            emit(&walk, item, item->work, item->work == WORK_stream ? stream_reason(item->at) : work_reasons[item->work],
+                 item->at, item_begin_ps(item), item->end_ps);
+        walk.edge = item->edge;
+        walk.held_up = subject_of(item);
+    }
+}
+
+struct segments ARRAY(struct segment);
+
+static void add(const struct segment *segment, void *arg)
+{
+    struct segments *segments = arg;
+    *array_add(segments) = *segment;
+}
+
+struct path path_to(struct ref end)
+{
+    struct segments all = {0};
+    path_walk(end, 0, add, &all);
+    for (size_t i = 0; i < all.count / 2; i++) {
+        struct segment swapped = all.at[i];
+        all.at[i] = all.at[all.count - 1 - i];
+        all.at[all.count - 1 - i] = swapped;
+    }
+    return (struct path){all.at, all.count, items[end.item].end_ps};
+}
+
+void path_free(struct path *path)
+{
+    path->segments = array_freed(path->segments);
+    path->count = 0;
+}
+
+const char *path_wrong(const struct path *path)
+{
+    uint64_t t_ps = 0, sum_ps = 0;
+    for (size_t i = 0; i < path->count; i++) {
+        const struct segment *segment = &path->segments[i];
+        if (segment->begin_ps != t_ps)
+            return arena_printf("a segment begins at %" PRIu64 " ps, the one before ends at %" PRIu64 " ps",
+                                segment->begin_ps, t_ps);
+        t_ps = segment->end_ps;
+        sum_ps += segment->end_ps - segment->begin_ps;
+    }
+    if (sum_ps != path->end_ps || t_ps != path->end_ps)
+        return arena_printf("its segments add up to %" PRIu64 " ps, it ends at %" PRIu64 " ps", sum_ps, path->end_ps);
+    return items_broken ? arena_printf("%" PRIu64 " causes do not end when what they cause begins", items_broken) : NULL;
+}
+
+const char *segment_place(const struct segment *segment, const char **channel)
+{
+    unsigned kind = segment->at >> 56;
+    uint64_t number = segment->at & ((UINT64_C(1) << 56) - 1);
+    struct place sram = {number / kb_shape.cubes, number % kb_shape.cubes, cube_sram()};
+    *channel = kind == RESOURCE_TCM_READ || kind == RESOURCE_SRAM_READ ? "read"
+             : kind == RESOURCE_TCM_WRITE || kind == RESOURCE_SRAM_WRITE ? "write"
+             : kind == RESOURCE_PSEUDO_CHANNEL ? arena_printf("%" PRIu64, number % kb_attrs.hbm_ctrl_pcs) : NULL;
+    switch (kind) {
+    case RESOURCE_NODE: return arena_printf("%s", place_name(rank_place((uint32_t)number)));
+    case RESOURCE_LINK: {
+        struct link_ends ends = link_ends(number);
+        const char *from = arena_printf("%s", place_name(ends.from));
+        return arena_printf("%s -> %s", from, place_name(ends.to));
+    }
+    case RESOURCE_PSEUDO_CHANNEL: return arena_printf("%s", place_name(slice_place(number / kb_attrs.hbm_ctrl_pcs)));
+    case RESOURCE_HBM_MODEL: return arena_printf("%s", place_name(slice_place(number)));
+    case RESOURCE_SRAM_READ:
+    case RESOURCE_SRAM_WRITE:
+    case RESOURCE_SRAM_MODEL: return arena_printf("%s", place_name(sram));
+    default: return arena_printf("%s", place_name(place_pe((uint32_t)number, NODE_pe_tcm)));
+    }
+}

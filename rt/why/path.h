@@ -1,0 +1,37 @@
+/* path.h: the critical path: the chain of causes from an item back to the beginning of the run, as segments of time. */
+#ifndef KB_PATH_H
+#define KB_PATH_H
+
+#include <stddef.h>
+
+#include "items.h"
+
+struct segment {
+    uint64_t begin_ps, end_ps;
+    uint8_t reason, work, edge;
+    uint64_t at;                                        /* place_at */
+    struct subject who, held_up;                        /* for whom it is; whom it held up, if edge is not EDGE_direct */
+    uint32_t times;                                     /* how many segments in a row are folded, equal but for the tile */
+};
+
+/* Goes back from an item along its causes, latest first, down to from_ps, where the last segment is clipped. */
+void path_walk(struct ref end, uint64_t from_ps, void (*each)(const struct segment *segment, void *arg), void *arg);
+
+struct path {
+    struct segment *segments;                           /* by time, not folded */
+    size_t count;
+    uint64_t end_ps;
+};
+
+/* The path to an item. path_free frees it. */
+struct path path_to(struct ref end);
+void path_free(struct path *path);
+
+/* Returns NULL, or what is wrong with a path: a gap, an overlap, a sum that is not its length. */
+const char *path_wrong(const struct path *path);
+
+/* The place of a segment: a node's id, or those of both ends of a link; in the arena. Sets *channel to the channel of a
+ * memory, or NULL. */
+const char *segment_place(const struct segment *segment, const char **channel);
+
+#endif

@@ -1,0 +1,60 @@
+/* sites.c: numbers for calls in sources. There are as many as calls in the programs: few, so a short search does. */
+#include "sites.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/arena.h"
+#include "common/array.h"
+#include "common/hash.h"
+
+enum { CHAIN_BITS = 8 };
+
+struct entry {
+    struct site site;
+    uint32_t next;
+};
+
+static struct ARRAY(struct entry) entries;
+static uint32_t chains[1 << CHAIN_BITS];                /* numbers: positions + 1 */
+static const char *stream;
+
+uint32_t site_number(const char *file, uint32_t line)
+{
+    if (!line)
+        return 0;
+    uint32_t *chain = &chains[hash_bits((uintptr_t)file + line, CHAIN_BITS)];
+    for (uint32_t i = *chain; i; i = entries.at[i - 1].next)
+        if (entries.at[i - 1].site.line == line && entries.at[i - 1].site.file == file)
+            return i;
+    *array_add(&entries) = (struct entry){{file, line}, *chain};
+    return *chain = (uint32_t)entries.count;
+}
+
+struct site site_of(uint32_t number)
+{
+    struct site site = {NULL, 0};
+    if (number)
+        site = entries.at[number - 1].site;
+    if (number && !site.file)
+        site.file = stream;
+    return site;
+}
+
+const char *site_name(uint32_t number)
+{
+    struct site site = site_of(number);
+    return site.line ? arena_printf("%s:%" PRIu32, site.file ? site.file : "-", site.line) : "";
+}
+
+void sites_name_stream(const char *path)
+{
+    stream = path;
+}
+
+void sites_reset(void)
+{
+    entries.count = 0;
+    memset(chains, 0, sizeof chains);
+    stream = NULL;
+}

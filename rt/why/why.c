@@ -1,0 +1,431 @@
+/* why.c: the critical path of a run: checked, summed by reason, resource and line, printed and written. */
+#include "why.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/human.h"
+#include "causes.h"
+#include "common/arena.h"
+#include "common/array.h"
+#include "common/fail.h"
+#include "accounts.h"
+#include "launch/launch.h"
+#include "machine/emitted.h"
+#include "machine/pe.h"
+#include "sites.h"
+
+bool why_on;
+
+static struct path path;
+
+void why_begin(const char *stream)
+{
+    if (!why_on)
+        return;
+    path_free(&path);
+    sites_reset();
+    sites_name_stream(stream);
+    accounts_reset();
+    causes_begin();
+    observer_watch(&why_observer, true);
+}
+
+void why_mark_end(void)
+{
+    if (why_on)
+        causes_mark_end();
+}
+
+const struct path *why_path(void)
+{
+    return &path;
+}
+
+/* ---- checks */
+
+static const char *account_wrong(const struct account *account)
+{
+    uint64_t sum_ps = 0, total_ps = account->end_ps - account->begin_ps;
+    for (unsigned reason = 0; reason < REASONS; reason++)
+        sum_ps += account->reason_ps[reason];
+    if (!account->tl || sum_ps == total_ps)
+        return NULL;
+    return arena_printf("the account of %s adds up to %" PRIu64 " ps, its kernel took %" PRIu64 " ps",
+                        pe_name(account->tl->pe), sum_ps, total_ps);
+}
+
+static const char *wrong(uint64_t end_ps, bool stopped)
+{
+    const char *why = path_wrong(&path);
+    if (!why && !stopped && path.end_ps != end_ps)
+        why = arena_printf("it ends at %" PRIu64 " ps, the run at %" PRIu64 " ps", path.end_ps, end_ps);
+    for (size_t i = 0; i < accounts.count && !why; i++)
+        why = account_wrong(&accounts.at[i]);
+    return why;
+}
+
+bool why_end(uint64_t end_ps, bool stopped)
+{
+    if (!why_on)
+        return true;
+    observer_watch(&why_observer, false);
+    path = path_to(causes_of_end());
+    accounts_close(end_ps);
+    const char *why = wrong(end_ps, stopped);
+    if (why)
+        message("%s: internal error: the critical path of --why: %s\n", program_name, why);
+    causes_end();
+    return !why;
+}
+
+/* ---- sums */
+
+struct sum {
+    uint64_t key, ps;
+    const struct segment *first;
+};
+
+struct sums ARRAY(struct sum);
+
+static int by_key(const void *a, const void *b)
+{
+    const struct sum *x = a, *y = b;
+    return x->key < y->key ? -1 : x->key > y->key ? 1 : x->first < y->first ? -1 : x->first > y->first;
+}
+
+static int by_length(const void *a, const void *b)
+{
+    const struct sum *x = a, *y = b;
+    return x->ps > y->ps ? -1 : x->ps < y->ps ? 1 : x->key < y->key ? -1 : x->key > y->key;
+}
+
+static uint64_t length_of(const struct segment *segment)
+{
+    return segment->end_ps - segment->begin_ps;
+}
+
+/* Sums the path by a key of its segments, the longest sum first. */
+static struct sums summed(uint64_t (*key)(const struct segment *segment))
+{
+    struct sums sums = {0};
+    size_t count = 0;
+    for (size_t i = 0; i < path.count; i++) {
+        const struct segment *segment = &path.segments[i];
+        *array_add(&sums) = (struct sum){key(segment), length_of(segment), segment};
+    }
+    if (sums.count)
+        qsort(sums.at, sums.count, sizeof *sums.at, by_key);
+    for (size_t i = 0; i < sums.count; i++)
+        if (count && sums.at[count - 1].key == sums.at[i].key)
+            sums.at[count - 1].ps += sums.at[i].ps;
+        else
+            sums.at[count++] = sums.at[i];
+    sums.count = count;
+    if (count)
+        qsort(sums.at, count, sizeof *sums.at, by_length);
+    return sums;
+}
+
+static uint64_t reason_key(const struct segment *segment)
+{
+    return segment->reason;
+}
+
+/* Channels of a memory count as the memory. */
+static uint64_t resource_key(const struct segment *segment)
+{
+    unsigned kind = segment->at >> 56;
+    uint64_t number = segment->at & ((UINT64_C(1) << 56) - 1);
+    switch (kind) {
+    case RESOURCE_TCM_WRITE: return place_at(RESOURCE_TCM_READ, number);
+    case RESOURCE_SRAM_WRITE:
+    case RESOURCE_SRAM_MODEL: return place_at(RESOURCE_SRAM_READ, number);
+    case RESOURCE_PSEUDO_CHANNEL: return place_at(RESOURCE_NODE, place_rank(slice_place(number / kb_attrs.hbm_ctrl_pcs)));
+    case RESOURCE_HBM_MODEL: return place_at(RESOURCE_NODE, place_rank(slice_place(number)));
+    default: return segment->at;
+    }
+}
+
+static const struct launch *launch_of(uint32_t request)
+{
+    for (const struct launch *launch = launches; launch; launch = launch->next)
+        if (launch->fanout.correlation == request)
+            return launch;
+    return NULL;
+}
+
+/* The call of a command; of what the host does, that of the launch. */
+static uint32_t segment_site(const struct segment *segment)
+{
+    const struct launch *launch = segment->who.kernel || !segment->who.number ? NULL : launch_of(segment->who.number);
+    return launch && launch->file ? site_number(launch->file, launch->line) : segment->who.site;
+}
+
+static uint64_t line_key(const struct segment *segment)
+{
+    return segment_site(segment);
+}
+
+static double share_of(uint64_t ps)
+{
+    return path.end_ps ? (double)ps / (double)path.end_ps : 0;
+}
+
+/* ---- for people */
+
+enum { LONGEST = 10, PRINTED = 8 };
+
+static int by_segment_length(const void *a, const void *b)
+{
+    const struct segment *x = *(const struct segment *const *)a, *y = *(const struct segment *const *)b;
+    return length_of(x) > length_of(y) ? -1 : length_of(x) < length_of(y) ? 1 : x < y ? -1 : x > y;
+}
+
+/* The longest segments of the path; returns how many there are. */
+static size_t longest(const struct segment *found[LONGEST])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < path.count; i++) {
+        const struct segment *segment = &path.segments[i];
+        if (count == LONGEST && length_of(segment) <= length_of(found[LONGEST - 1]))
+            continue;
+        found[count < LONGEST ? count++ : LONGEST - 1] = segment;
+        qsort(found, count, sizeof *found, by_segment_length);
+    }
+    return count;
+}
+
+static const char *place_text(const struct segment *segment)
+{
+    const char *channel, *place = segment_place(segment, &channel);
+    return channel ? arena_printf("%s %s", place, channel) : place;
+}
+
+/* "kernel gemm, sip0.cube0.pe3, command 7, tile 2, GEMM, gemm.c:12" */
+static const char *subject_text(const struct subject *who, uint32_t site)
+{
+    const struct tl *tl = kernel_of(who->kernel);
+    const char *text = tl ? arena_printf("kernel %s, %s, command %u", tl->name, pe_name(tl->pe), who->number)
+                     : who->number ? arena_printf("request %u", who->number) : "the host";
+    if (who->tile != NO_TILE)
+        text = arena_printf("%s, tile %u", text, who->tile);
+    if (who->stage != NO_STAGE)
+        text = arena_printf("%s, %s", text, stage_names[who->stage]);
+    return site ? arena_printf("%s, %s", text, site_name(site)) : text;
+}
+
+static void print_sums(FILE *out, const char *title, struct sums sums, const char *(*name)(const struct segment *))
+{
+    uint64_t rest_ps = 0;
+    fprintf(out, "  by %s\n", title);
+    for (size_t i = 0; i < sums.count; i++)
+        if (i < PRINTED)
+            fprintf(out, "    %5.1f %%  %9s  %s\n", 100 * share_of(sums.at[i].ps), human_time(sums.at[i].ps),
+                    name(sums.at[i].first));
+        else
+            rest_ps += sums.at[i].ps;
+    if (rest_ps)
+        fprintf(out, "    %5.1f %%  %9s  %zu others\n", 100 * share_of(rest_ps), human_time(rest_ps),
+                sums.count - PRINTED);
+    array_free(&sums);
+}
+
+static const char *reason_text(const struct segment *segment)
+{
+    return arena_printf("%-14s  %s", reason_names[segment->reason], reason_meanings[segment->reason]);
+}
+
+static const char *resource_text(const struct segment *segment)
+{
+    const char *channel;
+    return segment_place(segment, &channel);
+}
+
+static const char *line_text(const struct segment *segment)
+{
+    uint32_t site = segment_site(segment);
+    return site ? site_name(site) : "no call: the host, or the way of a launch";
+}
+
+void why_print(FILE *out)
+{
+    const struct segment *found[LONGEST];
+    if (!why_on)
+        return;
+    fprintf(out, "why          the critical path: %s in %zu segments\n", human_time(path.end_ps), path.count);
+    print_sums(out, "reason", summed(reason_key), reason_text);
+    print_sums(out, "resource", summed(resource_key), resource_text);
+    print_sums(out, "line", summed(line_key), line_text);
+    fprintf(out, "  longest\n");
+    size_t count = longest(found);
+    for (size_t i = 0; i < count; i++) {
+        const struct segment *segment = found[i];
+        fprintf(out, "    %9s  from %" PRIu64 " ps  %s: %s at %s, %s\n", human_time(length_of(segment)),
+                segment->begin_ps, reason_names[segment->reason], work_names[segment->work], place_text(segment),
+                subject_text(&segment->who, segment_site(segment)));
+    }
+}
+
+/* ---- as JSON */
+
+static void write_subject(struct json *json, const struct subject *who, uint32_t site)
+{
+    const struct tl *tl = kernel_of(who->kernel);
+    if (tl) {
+        json_string(json, "pe", pe_name(tl->pe));
+        json_string(json, "kernel", tl->name);
+        json_u64(json, "request", tl->request);
+        json_u64(json, "command", who->number);
+    } else if (who->number) {
+        json_u64(json, "request", who->number);
+    }
+    if (who->tile != NO_TILE)
+        json_u64(json, "tile", who->tile);
+    if (who->stage != NO_STAGE)
+        json_string(json, "stage", stage_names[who->stage]);
+    if (site)
+        json_string(json, "source", site_name(site));
+}
+
+static void write_segment(struct json *json, const struct segment *segment, uint64_t end_ps, uint32_t times)
+{
+    const char *channel, *place = segment_place(segment, &channel);
+    json_object(json, NULL);
+    json_u64(json, "begin_ps", segment->begin_ps);
+    json_u64(json, "end_ps", end_ps);
+    if (times > 1)
+        json_u64(json, "times", times);
+    json_string(json, "reason", reason_names[segment->reason]);
+    json_string(json, "work", work_names[segment->work]);
+    if (segment->edge != EDGE_direct)
+        json_string(json, "edge", edge_names[segment->edge]);
+    json_string(json, "at", place);
+    if (channel)
+        json_string(json, "channel", channel);
+    write_subject(json, &segment->who, segment_site(segment));
+    if (segment->edge != EDGE_direct) {
+        json_object(json, "held_up");
+        write_subject(json, &segment->held_up, segment->held_up.site);
+        json_object_end(json);
+    }
+    json_object_end(json);
+}
+
+static bool same_subject(const struct subject *a, const struct subject *b)
+{
+    return a->kernel == b->kernel && a->number == b->number && a->site == b->site && a->stage == b->stage;
+}
+
+/* Whether a segment is like the one before it, but for the tile. */
+static bool folds(const struct segment *a, const struct segment *b)
+{
+    return a->reason == b->reason && a->work == b->work && a->edge == b->edge && a->at == b->at
+           && same_subject(&a->who, &b->who) && same_subject(&a->held_up, &b->held_up);
+}
+
+static void write_segments(struct json *json)
+{
+    json_array(json, "segments");
+    for (size_t i = 0, next; i < path.count; i = next) {
+        for (next = i + 1; next < path.count && folds(&path.segments[i], &path.segments[next]);)
+            next++;
+        write_segment(json, &path.segments[i], path.segments[next - 1].end_ps, (uint32_t)(next - i));
+    }
+    json_array_end(json);
+}
+
+static void write_sums(struct json *json, const char *key, const char *name_key, struct sums sums,
+                       const char *(*name)(const struct segment *))
+{
+    json_array(json, key);
+    for (size_t i = 0; i < sums.count; i++) {
+        json_object(json, NULL);
+        json_string(json, name_key, name(sums.at[i].first));
+        json_u64(json, "ps", sums.at[i].ps);
+        json_double(json, "share", share_of(sums.at[i].ps));
+        json_object_end(json);
+    }
+    json_array_end(json);
+    array_free(&sums);
+}
+
+static const char *reason_name(const struct segment *segment)
+{
+    return reason_names[segment->reason];
+}
+
+static const char *line_name(const struct segment *segment)
+{
+    uint32_t site = segment_site(segment);
+    return site ? site_name(site) : NULL;
+}
+
+static void write_path(struct json *json)
+{
+    json_object(json, "path");
+    json_u64(json, "begin_ps", 0);
+    json_u64(json, "end_ps", path.end_ps);
+    json_u64(json, "count", path.count);
+    write_sums(json, "by_reason", "reason", summed(reason_key), reason_name);
+    write_sums(json, "by_resource", "at", summed(resource_key), resource_text);
+    write_sums(json, "by_line", "source", summed(line_key), line_name);
+    write_segments(json);
+    json_object_end(json);
+}
+
+static void write_longest(struct json *json)
+{
+    const struct segment *found[LONGEST];
+    size_t count = longest(found);
+    json_array(json, "longest");
+    for (size_t i = 0; i < count; i++)
+        write_segment(json, found[i], found[i]->end_ps, 1);
+    json_array_end(json);
+}
+
+static void write_reasons(struct json *json, const uint64_t reason_ps[REASONS])
+{
+    json_object(json, "reasons");
+    for (unsigned reason = 0; reason < REASONS; reason++)
+        if (reason_ps[reason])
+            json_u64(json, reason_names[reason], reason_ps[reason]);
+    json_object_end(json);
+}
+
+static void write_account(struct json *json)
+{
+    uint64_t sum_ps[REASONS] = {0};
+    json_object(json, "account");
+    json_array(json, "kernels");
+    for (size_t i = 0; i < accounts.count; i++) {
+        const struct account *account = &accounts.at[i];
+        if (!account->tl)
+            continue;
+        json_object(json, NULL);
+        json_string(json, "pe", pe_name(account->tl->pe));
+        json_string(json, "kernel", account->tl->name);
+        json_u64(json, "request", account->tl->request);
+        json_u64(json, "begin_ps", account->begin_ps);
+        json_u64(json, "end_ps", account->end_ps);
+        write_reasons(json, account->reason_ps);
+        json_object_end(json);
+        for (unsigned reason = 0; reason < REASONS; reason++)
+            sum_ps[reason] += account->reason_ps[reason];
+    }
+    json_array_end(json);
+    write_reasons(json, sum_ps);
+    json_object_end(json);
+}
+
+void why_write(struct json *json)
+{
+    if (!why_on)
+        return;
+    json_object(json, "why");
+    write_path(json);
+    write_longest(json);
+    write_account(json);
+    json_object_end(json);
+}

@@ -1,0 +1,27 @@
+/* why.h: --why: why a run took that long: its critical path, and the account of each PE. */
+#ifndef KB_WHY_H
+#define KB_WHY_H
+
+#include <stdio.h>
+
+#include "common/json.h"
+#include "path.h"
+
+extern bool why_on;
+
+/* Watches the run that begins. `stream`: the file of the command stream that is replayed; NULL: a bench runs. */
+void why_begin(const char *stream);
+
+/* The run ends now, as its host says, whatever still happens; later calls replace earlier ones. */
+void why_mark_end(void);
+
+/* The run has ended at end_ps. Works out its path and checks that it has no gap and adds up to end_ps, and that accounts
+ * add up; if not, says so as an internal error and returns false. `stopped`: no event led to end_ps. */
+bool why_end(uint64_t end_ps, bool stopped);
+
+/* Between why_end and the next why_begin. */
+const struct path *why_path(void);
+void why_print(FILE *out);
+void why_write(struct json *json);
+
+#endif

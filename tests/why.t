@@ -1,0 +1,139 @@
+#!/usr/bin/python3
+"""why: --why: the critical path has no gap and adds up; its segments are those that follow from the rules by hand, and
+those of the model in tests/oracle; every account is its kernel's time.
+
+limit: 120
+"""
+import json
+import os
+import re
+import sys
+
+from harness import GEMM, ROOT, SMALL, ok, read, run, scratch, simulator, suite, without_host
+
+sys.path.append(os.path.join(ROOT, "tests", "oracle"))
+import oracle                                                        # noqa: E402
+import why as causes                                                 # noqa: E402
+from stream import Stream                                            # noqa: E402
+from topology import Topology                                        # noqa: E402
+
+CASES = os.path.join(ROOT, "tests", "conformance")
+COMPARED = ("random_two_sips_mmu", "random_three_read_engines", "tile_buffer_pressure", "host_async_failure")
+DEFINITIONS = read(os.path.join(ROOT, "rt", "why", "reasons.def"))
+ENGINES = ("FETCH", "STORE", "GEMM", "MATH", "schedule", "call")     # services, which the oracle names
+
+
+def case(name):
+    folder = os.path.join(CASES, name)
+    return os.path.join(folder, "topo.yaml"), os.path.join(folder, "stream.yaml")
+
+
+def why(program, *words):
+    """Runs with --why. -> the result, what ended."""
+    path = scratch("result.json")
+    ended = run(program, *words, "--why", "--json", path)
+    return json.loads(read(path)), ended
+
+
+def replayed(name):
+    topology, stream = case(name)
+    return why(simulator(topology, name), "replay", stream)
+
+
+def hops(segments):
+    """(length, reason, work, edge, node) of the segments that are no hop of a launch."""
+    return [(one["end_ps"] - one["begin_ps"], one["reason"], one["work"], one.get("edge", "direct"),
+             one["at"].removeprefix("sip0.cube0.")) for one in segments if one["reason"] != "launch"]
+
+
+def by_hand():
+    """The load of docs/model.md, step by step."""
+    result, ended = replayed("single_dma_read")
+    segments = result["why"]["path"]["segments"]
+    want = [(2000, "engine", "engine", "direct", "pe0.pe_cpu"),
+            (1000, "engine", "engine", "direct", "pe0.pe_scheduler"),
+            (5, "wire", "wire", "direct", "pe0.pe_dma -> sip0.cube0.noc.r0c0"),
+            (1000, "node", "node", "direct", "noc.r0c0"),
+            (5, "wire", "wire", "direct", "noc.r0c0 -> sip0.cube0.hbm_ctrl.pe0"),
+            (5000, "node", "node", "direct", "hbm_ctrl.pe0"),
+            (30000, "access", "access", "direct", "hbm_ctrl.pe0"),
+            (5, "wire", "wire", "direct", "hbm_ctrl.pe0 -> sip0.cube0.noc.r0c0"),
+            (1000, "node", "node", "direct", "noc.r0c0"),
+            (5, "wire", "wire", "direct", "noc.r0c0 -> sip0.cube0.pe0.pe_dma"),
+            (2000, "node", "node", "direct", "pe0.pe_dma"),
+            (68000, "pseudo_channel", "stream", "direct", "hbm_ctrl.pe0"),
+            (16000, "wait", "channel", "wait", "pe0.pe_tcm")]
+    ok(hops(segments) == want, "a load's path is the steps of docs/model.md", hops(segments), ended.said)
+    account = result["why"]["account"]["kernels"]
+    ok([one["reasons"] for one in account] == [{"engine": 3000, "wire": 20, "node": 9000, "access": 30000,
+                                                "pseudo_channel": 68000, "wait": 16000}],
+       "its kernel's account has the same reasons", account)
+
+
+def has_no_gap(path, name):
+    segments = path["segments"]
+    ends = [0, *(one["end_ps"] for one in segments)]
+    ok(ends[:-1] == [one["begin_ps"] for one in segments] and ends[-1] == path["end_ps"]
+       and all(sum(one["ps"] for one in path[key]) == path["end_ps"] for key in ("by_reason", "by_resource", "by_line")),
+       f"{name}: segments follow each other from 0 to the end, and each sum is the whole", path["by_reason"])
+
+
+def add_up(account, name):
+    wrong = [one for one in account["kernels"] if sum(one["reasons"].values()) != one["end_ps"] - one["begin_ps"]]
+    ok(not wrong and account["kernels"], f"{name}: the account of each kernel is its time", wrong[:2])
+
+
+def difference(mine, theirs):
+    """The first segment that the oracle has otherwise; its segments are not folded."""
+    at = 0
+    for one in mine:
+        place = one["at"] + (f" {one['channel']}" if "channel" in one else "")
+        for _ in range(one.get("times", 1)):
+            other = theirs[at] if at < len(theirs) else None
+            at += 1
+            if not other or other.end > one["end_ps"] or other.begin < one["begin_ps"]:
+                return one, other
+            work = "engine" if other.work in ENGINES else "row" if other.work == "row_change" else other.work
+            inside = "_to_" in other.at                 # a link within a PE
+            if (work, other.edge) != (one["work"], one.get("edge", "direct")) or not (inside or other.at == place):
+                return one, other
+    return None if at == len(theirs) else (None, theirs[at])
+
+
+def like_the_oracle():
+    for name in COMPARED:
+        result, ended = replayed(name)
+        topology, stream = case(name)
+        machine = oracle.Machine(Topology(topology), Stream(stream)).run()
+        found = difference(result["why"]["path"]["segments"], causes.critical_path(machine))
+        ok(not found, f"{name}: the path is that of the oracle", found, ended.said)
+        has_no_gap(result["why"]["path"], name)
+        add_up(result["why"]["account"], name)
+
+
+def of_a_bench():
+    program = simulator(SMALL, "small")
+    result, ended = why(program, "run", "gemm", *GEMM)
+    paths = [scratch("plain.json"), scratch("exact.json")]
+    run(program, "run", "gemm", *GEMM, "--json", paths[0])
+    run(program, "run", "gemm", *GEMM, "--exact-events", "--json", paths[1])
+    found = result.pop("why")
+    ok(ended.returncode == 0, "a run with --why ends well", ended.said)
+    ok(without_host(json.dumps(result)) == without_host(json.dumps(json.loads(read(paths[0]))))
+       == without_host(json.dumps(json.loads(read(paths[1])))),
+       "--why changes no result")
+    has_no_gap(found["path"], "gemm")
+    add_up(found["account"], "gemm")
+    lines = [one["source"] for one in found["path"]["by_line"] if one["source"]]
+    ok(any(re.fullmatch(r"kernels/gemm\.[ch]:\d+", line) for line in lines), "lines of the kernel have their shares", lines)
+
+
+def documented():
+    page = read(os.path.join(ROOT, "docs", "why.md"))
+    rows = re.findall(r'^(REASON|EDGE|WORK)\((\w+), (?:(\w+), )?"(.*)"\)$', DEFINITIONS, re.M)
+    lacks = [name for kind, name, reason, meaning in rows if name not in ("start", "handover")
+             and not re.search(rf"^\| `{name}` \|(?: [^|]* \|)? {re.escape(meaning)} \|$", page, re.M)]
+    ok(rows and not lacks, "docs/why.md has each reason, edge and work with its meaning", lacks)
+
+
+suite(documented, by_hand, like_the_oracle, of_a_bench)
