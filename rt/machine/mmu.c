@@ -267,6 +267,7 @@ struct translation mmu_translate(struct pe *pe, const struct address_run *asked,
         uint64_t ps = model_looks_up_ps(pe, asked, count);
         struct translation t = translate(pe, asked, count);
         t.ps = ps;
+        observe_translated(pe, t.ps);
         return t;
     }
     struct mmu *mmu = mmu_of(pe);

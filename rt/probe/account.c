@@ -108,6 +108,7 @@ static void service_starts(const struct token *token)
 static void translated(const struct pe *pe, uint64_t length_ps)
 {
     (void)pe;
+    fill_until(now_ps);
     watch.translation_ps = length_ps;
 }
 

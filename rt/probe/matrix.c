@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/progress.h"
 #include "common/arena.h"
 #include "common/diag.h"
 #include "common/fail.h"
@@ -68,9 +69,9 @@ const struct matrix *matrix_measure(const char *pairs, const struct probe *asked
     struct matrix *matrix = arena_alloc(1, sizeof *matrix);
     matrix->from = side_read(pairs, arena_text(pairs, (size_t)(colon - pairs)), true);
     matrix->to = side_read(pairs, colon + 1, false);
-    matrix->ps = arena_alloc((size_t)matrix->from.count * matrix->to.count, sizeof *matrix->ps);
+    uint64_t at = 0, all = (uint64_t)matrix->from.count * matrix->to.count;
+    matrix->ps = arena_alloc(all, sizeof *matrix->ps);
     matrix->probe = *asked;
-    uint64_t at = 0;
     bool any = false;
     for (uint32_t row = 0; row < matrix->from.count; row++)
         for (uint32_t column = 0; column < matrix->to.count; column++, at++) {
@@ -82,7 +83,9 @@ const struct matrix *matrix_measure(const char *pairs, const struct probe *asked
             if (exists && !any)
                 matrix->probe = probe;
             any |= exists;
+            progress("matrix", at + 1, all);
         }
+    progress_end();
     if (any)
         return matrix;
     struct probe first = *asked;
