@@ -75,7 +75,7 @@ static void fill_until(uint64_t t_ps)
     } else if (watch.translation_ps && t_ps - watch.at_ps == watch.translation_ps) {
         step_until(STEP_translate, part_rank(NODE_pe_mmu), t_ps);
         watch.translation_ps = 0;
-    } else if (last && last->what == STEP_tcm) {        /* a model of a user says when, apart from its channel */
+    } else if (last && last->what == STEP_tcm) {        /* the other channel is later, or a model of a user says so */
         last->end_ps = watch.at_ps = t_ps;
     } else if (watch.pe != UINT32_MAX) {
         step_until(STEP_prepare, part_rank(NODE_pe_dma), t_ps);
@@ -182,11 +182,9 @@ static void node_taken(uint32_t rank, uint64_t asked_ps, uint64_t end_ps)
 /* The PE's own TCM moves the bytes: both of its channels at a time if they stay there. */
 static void tcm_taken(uint64_t asked_ps, uint64_t end_ps)
 {
-    struct account_step *last = last_step();
-    if (last && last->what == STEP_tcm && asked_ps == last->begin_ps) {
-        last->end_ps = watch.at_ps = end_ps > last->end_ps ? end_ps : last->end_ps;
-        return;
-    }
+    const struct account_step *last = last_step();
+    if (last && last->what == STEP_tcm && asked_ps == last->begin_ps)
+        return;                                         /* the command completes with the later of both */
     fill_until(asked_ps);
     watch.phase = AT_WORK;
     step_until(STEP_tcm, part_rank(NODE_pe_tcm), end_ps);

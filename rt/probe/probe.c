@@ -223,29 +223,34 @@ static uint32_t end_rank(struct end end)
     return place_rank(end_place(end));
 }
 
-/* Cuts what belongs to the transfer out of the steps of a request: from the message that `from` sends, or that asks
- * `from`, to the last step at `to`, or at whom asks. */
+/* The first message that a node sends, or the last; account.count: there is none. */
+static uint32_t message_from(uint32_t rank, bool is_last)
+{
+    uint32_t found = account.count;
+    for (uint32_t i = 0; i < account.count; i++)
+        if (account.steps[i].hops && account.steps[i].from == rank && (is_last || found == account.count))
+            found = i;
+    return found;
+}
+
+/* Cuts the transfer's part out of the steps of a request. Bytes of a memory are asked for and acknowledged, so that part
+ * begins and ends at the CPU; else it is what one end sends until it is at the other. A CPU sends down first, up last. */
 static void cut_part(struct probe *probe)
 {
-    bool returns = end_is_memory(probe->from.kind) || end_is_memory(probe->to.kind)
-                   || (probe->bytes && (probe->from.kind == END_PE || probe->to.kind == END_PE));
     bool up = probe->kind == TRANSFER_read || probe->kind == TRANSFER_answer;
-    uint32_t begin = returns && up ? end_rank(probe->to) : end_rank(probe->from);
-    uint32_t end = returns && !up ? end_rank(probe->from) : end_rank(probe->to);
-    uint32_t first = UINT32_MAX, last = UINT32_MAX;
-    for (uint32_t i = 0; i < account.count; i++)
-        if (account.steps[i].from == begin && account.steps[i].to != begin && (first == UINT32_MAX || (up && !returns)))
-            first = i;
-    for (uint32_t i = first; i < account.count && (returns || last == UINT32_MAX); i++)
-        if (account.steps[i].to == end && account.steps[i].from != end)
-            last = i;
-    if (last == UINT32_MAX)
+    struct end upper = up ? probe->to : probe->from, lower = up ? probe->from : probe->to;
+    bool answered = probe->bytes && !end_is_processor(lower.kind);
+    uint32_t begin = end_rank(answered ? upper : probe->from), end = end_rank(answered ? upper : probe->to);
+    uint32_t first = message_from(begin, up && !answered), last = first;
+    while (last < account.count && !(account.steps[last].hops && account.steps[last].to == end))
+        last++;
+    if (last == account.count)
         die("internal error: there is no message from %s to %s", end_name(probe->from), end_name(probe->to));
-    if (last + 1 < account.count && account.steps[last + 1].from == end && account.steps[last + 1].to == end)
+    if (last + 1 < account.count && account.steps[last + 1].what == STEP_drain && account.steps[last + 1].to == end)
         last++;
     probe->first_step = first;
     probe->steps = last + 1 - first;
-    probe->ps = probe->least_ps = probe->most_ps = probe->sum_ps = account.steps[last].end_ps - account.steps[first].begin_ps;
+    probe->ps = account.steps[last].end_ps - account.steps[first].begin_ps;
 }
 
 /* Checks that the steps add up to what was simulated. */

@@ -46,7 +46,7 @@ struct probe {
 
     /* Set by probe_run. */
     uint64_t ps;                                        /* from the begin of the first to the end of the last */
-    uint64_t least_ps, most_ps, sum_ps;                 /* of a single one of them */
+    uint64_t least_ps, most_ps, sum_ps;                 /* of single ones, if there are several */
     uint32_t first_step, steps;                         /* of one transfer, in account.steps */
 };
 
