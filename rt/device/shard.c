@@ -73,8 +73,9 @@ struct tl_shard tl_part_at(struct tl *tl, struct tl_shard shard, uint32_t axis, 
                            const char *file, uint32_t line)
 {
     struct call call = call_of(tl, "tl_part", file, line);
-    slice(&call, &shard, axis, first, count);
-    return shard;
+    struct tl_shard part = shard;
+    slice(&call, &part, axis, first, count);
+    return part;
 }
 
 struct tl_shard tl_every_at(struct tl *tl, struct tl_shard shard, uint32_t axis, uint64_t first, uint64_t step,

@@ -58,7 +58,7 @@ static inline uint64_t kb_move_ps(uint64_t bytes, uint64_t bw_bps)
         return 0;
     unsigned __int128 work = (unsigned __int128)bytes * 1000000000000u;
     if (!(work >> 64))
-        return (uint64_t)work / bw_bps + ((uint64_t)work % bw_bps != 0);
+        return kb_ceil_div((uint64_t)work, bw_bps);
     work = (work + bw_bps - 1) / bw_bps;
     return work >> 64 ? UINT64_MAX : (uint64_t)work;
 }
@@ -66,7 +66,10 @@ static inline uint64_t kb_move_ps(uint64_t bytes, uint64_t bw_bps)
 /* The time of clock cycles at clock_khz kHz, which is above 0, rounded up. */
 static inline uint64_t kb_cycles_ps(uint64_t cycles, uint64_t clock_khz)
 {
-    unsigned __int128 work = ((unsigned __int128)cycles * 1000000000u + clock_khz - 1) / clock_khz;
+    unsigned __int128 work = (unsigned __int128)cycles * 1000000000u;
+    if (!(work >> 64))
+        return kb_ceil_div((uint64_t)work, clock_khz);
+    work = (work + clock_khz - 1) / clock_khz;
     return work >> 64 ? UINT64_MAX : (uint64_t)work;
 }
 

@@ -111,6 +111,7 @@ struct command {
     uint8_t first_stage;                                /* of every tile, an enum stage_kind */
     uint64_t link_ps;                                   /* over the link from the scheduler to the part that serves it */
     uint64_t edge_row, edge_column;                     /* of tiles: the last, if it is smaller; UINT64_MAX: none is */
+    struct ring *ring;                                  /* send, recv: that it uses (ipcq.c) */
     struct ipcq_message *slot;                          /* recv: the slot that it reads */
     struct operand *operands;                           /* those that are worked out (operand.h), or NULL */
 };

@@ -24,6 +24,7 @@ static struct {
     struct {
         uint64_t bw_bps, latency_ps;
     } link[LINK_CLASSES];
+    bool modelled;                                      /* a model of a user says what nodes of a kind take */
 } spec;
 
 /* The longest that a node with a model of a user may handle a control message: 281 s. */
@@ -35,6 +36,7 @@ static struct {
     struct route **chains;                              /* by the hash of the way */
     unsigned bits;
     uint32_t count;
+    uint64_t *within;                                   /* latencies within a cube and 1, by direction and nodes */
 } routes;
 
 static enum node_kind place_kind(struct place place)
@@ -153,14 +155,40 @@ struct control_hop control_hop(const struct way *way, struct hop hop)
     return (struct control_hop){spec.link[hop.class].latency_ps, control_handled_ps(way, hop.to)};
 }
 
+static uint64_t hop_latency_ps(const struct traversal *along)
+{
+    struct control_hop hop = control_hop(&along->way, along->hop);
+    return hop.link_ps + hop.node_ps;
+}
+
+/* Goes on to the last node of a cube, and returns the latency of that. It is the same in all cubes, unless a model of a
+ * user says what a node takes. */
+static uint64_t cube_latency_ps(struct traversal *along)
+{
+    size_t nodes = kb_shape.cube_nodes;
+    if (!routes.within)
+        routes.within = arena_alloc(DIRECTIONS * nodes * nodes, sizeof *routes.within);
+    uint64_t *known = &routes.within[(along->way.direction * nodes + along->hop.to.node) * nodes + along->goal];
+    if (!*known) {
+        struct traversal walk = *along;
+        while (traversal_is_inside(&walk) && traversal_next(&walk))
+            *known += hop_latency_ps(&walk);
+        *known += 1;                                    /* 0: it is not known */
+    }
+    traversal_set(along, along->goal);
+    return *known - 1;
+}
+
 static uint64_t walk_latency_ps(const struct way *way)
 {
     uint64_t latency_ps = 0;
-    for (struct traversal along = traversal_of(*way); traversal_next(&along);) {
-        struct control_hop hop = control_hop(way, along.hop);
-        latency_ps += hop.link_ps + hop.node_ps;
+    for (struct traversal along = traversal_of(*way);;) {
+        if (!spec.modelled && traversal_is_inside(&along))
+            latency_ps += cube_latency_ps(&along);
+        if (!traversal_next(&along))
+            return latency_ps;
+        latency_ps += hop_latency_ps(&along);
     }
-    return latency_ps;
 }
 
 uint64_t route_latency_ps(struct route *route)
@@ -301,9 +329,11 @@ static void models_init(void)
 {
     pool_release(&waiting_heads);
     link_queues = NULL;
-    for (unsigned kind = 0; kind < NODE_KINDS; kind++)
+    for (unsigned kind = 0; kind < NODE_KINDS; kind++) {
+        spec.modelled |= kb_fabric_models[kind].handle != NULL;
         if (kb_fabric_models[kind].choose && !link_queues)
             link_queues = arena_alloc(link_count(), sizeof *link_queues);
+    }
     if (link_queues || kb_has_model[NODE_pe_tcm])
         observe_models();
 }

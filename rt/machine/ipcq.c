@@ -51,11 +51,12 @@ struct ring {
     struct ipcq_message **message;                      /* i, at i modulo the number of slots, until it is received */
     uint32_t *slot_of;                                  /* of message i, likewise */
     struct command *waiting, *waiting_last;             /* receives, linked by `waiting` */
+    struct route *data, *credit;                        /* to its memory, back to the sender; NULL: not used yet */
 };
 
 /* ---- all rings that were used, by their pair of PEs */
 
-enum { CHAIN_BITS = 12, CHAINS = 1 << CHAIN_BITS };
+enum { CHAIN_BITS = 14, CHAINS = 1 << CHAIN_BITS };
 
 static struct ring *chains[CHAINS];
 
@@ -90,10 +91,10 @@ static struct ipcq_message *ring_message(const struct ring *ring, uint64_t i)
     return ring->message[i % kb_attrs.pe_ipcq_slots];
 }
 
-static struct ring *command_ring(const struct command *command)
+void ipcq_submitted(struct command *command)
 {
     uint32_t own = pe_number(command->pe), peer = command->ask.peer;
-    return command->ask.kind == COMMAND_send ? ring_of(own, peer) : ring_of(peer, own);
+    command->ring = command->ask.kind == COMMAND_send ? ring_of(own, peer) : ring_of(peer, own);
 }
 
 /* ---- where slots are */
@@ -171,9 +172,11 @@ static uint64_t model_delay_ps(const struct ring *ring, enum kb_ring_event event
 /* Frees a slot: its credit goes back along the way between the two pe_dma. */
 static void slot_free(struct ring *ring, struct ipcq_message *message)
 {
-    struct way way = {place_pe(ring->source, NODE_pe_dma), place_pe(ring->destination, NODE_pe_dma), REQUEST};
     uint64_t leave_ps = time_after(now_ps, model_delay_ps(ring, KB_RING_CREDIT, message->bytes));
-    control_send(&message->data.message, route_back(route_of(way)), leave_ps, credit_returned);
+    if (!ring->credit)
+        ring->credit = route_back(route_of((struct way){place_pe(ring->source, NODE_pe_dma),
+                                                        place_pe(ring->destination, NODE_pe_dma), REQUEST}));
+    control_send(&message->data.message, ring->credit, leave_ps, credit_returned);
 }
 
 /* Whether the message has the length that the receive asks for. A receive of a command stream asks for none. */
@@ -251,7 +254,7 @@ static void receives_go_on(struct ring *ring, bool waited)
 
 void ipcq_receive(struct command *command)
 {
-    struct ring *ring = command_ring(command);
+    struct ring *ring = command->ring;
     command->waiting = NULL;
     *(ring->waiting ? &ring->waiting_last->waiting : &ring->waiting) = command;
     ring->waiting_last = command;
@@ -261,7 +264,7 @@ void ipcq_receive(struct command *command)
 void ipcq_slot_read(struct command *command)
 {
     data_received(command, command->slot);
-    slot_free(command_ring(command), command->slot);
+    slot_free(command->ring, command->slot);
 }
 
 static void slot_filled(struct message *delivered)
@@ -275,7 +278,7 @@ static void slot_filled(struct message *delivered)
 
 bool ipcq_has_credit(const struct command *send)
 {
-    return command_ring(send)->credits > 0;
+    return send->ring->credits > 0;
 }
 
 /* The data are at the ring's memory. The end of the write fills a slot in a TCM; else the memory then rings a
@@ -302,13 +305,13 @@ static void message_left(struct data_message *data, uint64_t link_free_ps)
 
 uint64_t ipcq_send_delay_ps(const struct command *send)
 {
-    return model_delay_ps(command_ring(send), KB_RING_SEND, send->ask.bytes);
+    return model_delay_ps(send->ring, KB_RING_SEND, send->ask.bytes);
 }
 
 void ipcq_send(struct token *token)
 {
     struct command *command = token->command;
-    struct ring *ring = command_ring(command);
+    struct ring *ring = command->ring;
     struct ipcq_message *message = pool_reuse(&messages, sizeof *message);
     uint64_t place = ring->sent++ % kb_attrs.pe_ipcq_slots;
     ring->message[place] = message;
@@ -321,17 +324,19 @@ void ipcq_send(struct token *token)
     message->data.message.cause = command_cause(command);
     command_hold(command);
     message->bytes = command->ask.bytes;
-    struct range range = slot_range(ring, message);
-    struct way way = {place_pe(ring->source, NODE_pe_dma), range_place(&range), REQUEST};
+    if (!ring->data) {
+        struct range range = slot_range(ring, message);
+        ring->data = route_of((struct way){place_pe(ring->source, NODE_pe_dma), range_place(&range), REQUEST});
+    }
     const struct payload *payload = payload_of(message->bytes);
     uint64_t leave_ps = tcm_read(command->pe, now_ps, payload);
     message->data.left = message_left;
-    data_send(&message->data, route_of(way), payload, leave_ps, 0, message_arrived);
+    data_send(&message->data, ring->data, payload, leave_ps, 0, message_arrived);
 }
 
 void ipcq_describe(const struct command *command, char *out, size_t room)
 {
-    const struct ring *ring = command_ring(command);
+    const struct ring *ring = command->ring;
     snprintf(out, room, "%" PRIu64 " sent, %" PRIu64 " received, %" PRIu64 " of %" PRIu64 " slots free at the sender",
              ring->sent, ring->received, ring->credits, kb_attrs.pe_ipcq_slots);
 }

@@ -7,6 +7,9 @@
 /* Returns why a send or receive cannot be submitted, or NULL. */
 const char *ipcq_refusal(const struct command *command);
 
+/* Finds the ring of a send or receive that is submitted. */
+void ipcq_submitted(struct command *command);
+
 /* Whether a send's ring has a free slot. */
 bool ipcq_has_credit(const struct command *send);
 

@@ -244,19 +244,6 @@ static void traversal_enter(struct traversal *along, struct hop hop)
                              * (kb_shape.noc_rows * kb_shape.noc_cols)];
 }
 
-/* Takes the step towards the last node of a cube. */
-static void traversal_inside(struct traversal *along)
-{
-    const struct cube_node *node = &kb_cube_nodes[along->hop.to.node];
-    uint32_t link = node->up != NO_LINK ? node->up : along->route[node->index];
-    if (link == NO_LINK)
-        link = along->goal_down;
-    along->hop.link = along->first_link + link;
-    along->hop.class = kb_cube_links[link].class;
-    along->hop.to.node = kb_cube_links[link].to;
-    along->rank = along->first_rank + along->hop.to.node;
-}
-
 struct traversal traversal_of(struct way way)
 {
     struct traversal along = {.way = way, .end_rank = place_rank(way.to)};
@@ -264,16 +251,8 @@ struct traversal traversal_of(struct way way)
     return along;
 }
 
-bool traversal_next(struct traversal *along)
+void traversal_leave(struct traversal *along)
 {
     struct place at = along->hop.to;
-    if (along->rank == along->end_rank)
-        return false;
-    if (at.cube == OUTSIDE)
-        traversal_enter(along, next_outside(&along->way, at));
-    else if (at.node == along->goal)
-        traversal_enter(along, next_cube(&along->way, at));
-    else
-        traversal_inside(along);
-    return true;
+    traversal_enter(along, at.cube == OUTSIDE ? next_outside(&along->way, at) : next_cube(&along->way, at));
 }

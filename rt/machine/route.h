@@ -123,7 +123,38 @@ struct traversal {
 
 struct traversal traversal_of(struct way way);
 
+/* Takes a step that is not inside a cube. */
+void traversal_leave(struct traversal *along);
+
+static inline bool traversal_is_inside(const struct traversal *along)
+{
+    return along->hop.to.cube != OUTSIDE && along->hop.to.node != along->goal;
+}
+
+/* Puts a traversal that is inside a cube at another node of that. */
+static inline void traversal_set(struct traversal *along, uint32_t node)
+{
+    along->hop.to.node = (uint16_t)node;
+    along->rank = along->first_rank + node;
+}
+
 /* Takes the next hop. Returns false if the way has ended. */
-bool traversal_next(struct traversal *along);
+static inline bool traversal_next(struct traversal *along)
+{
+    if (along->rank == along->end_rank)
+        return false;
+    if (!traversal_is_inside(along)) {
+        traversal_leave(along);
+        return true;
+    }
+    const struct cube_node *node = &kb_cube_nodes[along->hop.to.node];
+    uint32_t link = node->up != NO_LINK ? node->up : along->route[node->index];
+    if (link == NO_LINK)
+        link = along->goal_down;
+    along->hop.link = along->first_link + link;
+    along->hop.class = kb_cube_links[link].class;
+    traversal_set(along, kb_cube_links[link].to);
+    return true;
+}
 
 #endif

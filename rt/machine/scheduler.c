@@ -79,6 +79,8 @@ bool feed_end(struct pe *pe)
 void scheduler_submit(struct pe *pe, struct command *command)
 {
     engine_times(command);
+    if (command->ask.kind == COMMAND_send || command->ask.kind == COMMAND_recv)
+        ipcq_submitted(command);
     command->waiting = NULL;
     *(pe->submitted ? &pe->submitted_last->waiting : &pe->submitted) = command;
     pe->submitted_last = command;
@@ -99,8 +101,7 @@ static void scheduled(struct event *event)
         return;
     }
     if (!command_is_composite(command->ask.kind)) {
-        struct token *token = token_simple(command);
-        token_travel(token, engine_link_ps(STAGE_NONE, token->stage->kind));
+        token_travel(token_simple(command), command->link_ps);
         return;
     }
     command->waiting = NULL;

@@ -84,15 +84,12 @@ uint64_t tiling_count(const struct command *command, const struct tile_shape *sh
 
 /* ---- stages */
 
-static struct stage simple_stage(const struct command *command, uint32_t index)
-{
-    static const uint8_t kinds[COMMANDS] = {
+/* The stage of a simple command. */
+static const uint8_t simple_stages[COMMANDS] = {
 #define COMMAND(name, word, stage, ...) [COMMAND_##name] = STAGE_##stage,
 #include "kb/commands.def"
 #undef COMMAND
-    };
-    return (struct stage){.kind = index ? STAGE_NONE : kinds[command->ask.kind], .index = index, .op = command->ask.op};
-}
+};
 
 static struct stage math_stage(const struct command *command, uint32_t index)
 {
@@ -136,14 +133,7 @@ static struct stage gemm_stage(const struct command *command, enum tile_kind til
 
 static struct stage stage_of(const struct command *command, enum tile_kind tile, uint32_t index)
 {
-    switch (command->ask.kind) {
-    case COMMAND_gemm_tiles:
-        return gemm_stage(command, tile, index);
-    case COMMAND_math_tiles:
-        return math_stage(command, index);
-    default:
-        return simple_stage(command, index);
-    }
+    return command->ask.kind == COMMAND_gemm_tiles ? gemm_stage(command, tile, index) : math_stage(command, index);
 }
 
 /* ---- what the stages of a shape work on */
@@ -195,8 +185,6 @@ static uint64_t rounded(uint64_t bytes)
 static uint64_t buffer_bytes(const struct command *command, const struct tile_shape *shape)
 {
     uint64_t bytes = 0;
-    if (!command_is_composite(command->ask.kind))
-        return 0;
     if (!command->ask.pinned[OPERAND_A])
         bytes = rounded(block_bytes(command, shape, OPERAND_A));
     if (command->ask.kind == COMMAND_gemm_tiles && !command->ask.pinned[OPERAND_B])
@@ -284,11 +272,9 @@ static void planned_make(struct command *command, const struct planned_tile *pla
 static void list_shapes(struct command *command, const struct planned_tile *planned)
 {
     struct request *ask = &command->ask;
-    bool composite = command_is_composite(ask->kind);
     uint64_t epilogues = ask->epilogues * sizeof *ask->epilogue, tiles = planned ? command->tiles : 0;
-    uint64_t shapes = planned ? shapes_count(planned, tiles) : composite ? 4 * TILE_KINDS : 1;
-    uint64_t made = planned ? shapes : composite ? 8 : 1;
-    uint64_t stages = composite ? made * (ask->epilogues + STAGES_MOST) : 2;
+    uint64_t shapes = planned ? shapes_count(planned, tiles) : 4 * TILE_KINDS;
+    uint64_t stages = (planned ? shapes : 8) * (ask->epilogues + STAGES_MOST);
     struct tile *tile = command_plan(command, tiles * sizeof *tile + shapes * sizeof *command->shapes
                                                   + stages * sizeof(struct stage) + epilogues);
     command->shapes = (struct tile_shape *)(tile + tiles);
@@ -298,33 +284,47 @@ static void list_shapes(struct command *command, const struct planned_tile *plan
     memset(command->shapes, 0, shapes * sizeof *command->shapes);
     if (epilogues)
         ask->epilogue = memcpy(stage + stages, ask->epilogue, epilogues);
-    if (planned) {
+    if (planned)
         planned_make(command, planned, tile, stage);
-    } else if (composite) {
+    else
         corners_make(command, stage);
-    } else {
-        *command->shapes = (struct tile_shape){.m = ask->m, .k = ask->k, .n = ask->n, .kind = TILE_LAST};
-        shape_make(command, command->shapes, stage);
-    }
+}
+
+/* The plan of a simple command: one tile of one stage, in no buffers of the scheduler. */
+static void simple_make(struct command *command)
+{
+    const struct request *ask = &command->ask;
+    struct simple {
+        struct tile_shape shape;
+        struct stage stage, end;
+    } *plan = command_plan(command, sizeof *plan);
+    plan->shape = (struct tile_shape){.m = ask->m, .k = ask->k, .n = ask->n, .kind = TILE_LAST, .stages = &plan->stage};
+    plan->stage = (struct stage){.kind = simple_stages[ask->kind], .op = ask->op};
+    plan->stage.amount = amount_of(command, &plan->shape, &plan->stage);
+    plan->end.kind = STAGE_NONE;
+    command->shapes = &plan->shape;
+    command->shape_count = 1;
+    command->first_stage = plan->stage.kind;
+    command->tiles_m = command->tiles_k = command->tiles_n = command->tiles = command->tiles_left = 1;
+    command->edge_row = command->edge_column = UINT64_MAX;
 }
 
 void tiling_make(struct command *command)
 {
     struct request *ask = &command->ask;
-    command->tiles_m = command->tiles_k = command->tiles_n = 1;
-    command->edge_row = command->edge_column = UINT64_MAX;
-    if (command_is_composite(command->ask.kind)) {
-        command->tiles_m = ceil_div(ask->m, ask->tile_m);
-        command->tiles_n = ceil_div(ask->n, ask->tile_n);
-        command->edge_row = edge_of(ask->m, ask->tile_m, command->tiles_m);
-        command->edge_column = edge_of(ask->n, ask->tile_n, command->tiles_n);
+    if (!command_is_composite(ask->kind)) {
+        simple_make(command);
+        return;
     }
-    if (ask->kind == COMMAND_gemm_tiles)
-        command->tiles_k = ceil_div(ask->k, ask->tile_k);
+    command->tiles_m = ceil_div(ask->m, ask->tile_m);
+    command->tiles_k = ask->kind == COMMAND_gemm_tiles ? ceil_div(ask->k, ask->tile_k) : 1;
+    command->tiles_n = ceil_div(ask->n, ask->tile_n);
+    command->edge_row = edge_of(ask->m, ask->tile_m, command->tiles_m);
+    command->edge_column = edge_of(ask->n, ask->tile_n, command->tiles_n);
     command->tiles = product(product(command->tiles_m, command->tiles_n), command->tiles_k);
     for (uint32_t i = 0; i < ask->epilogues; i++)
         command->epilogue_count[ask->epilogue[i].scope]++;
-    const struct kb_plan *generator = command_is_composite(ask->kind) ? plan_generator() : NULL;
+    const struct kb_plan *generator = plan_generator();
     const struct planned_tile *planned = NULL;
     if (generator)
         command->plan_wrong = plan_generate(generator, command, &planned, &command->tiles);

@@ -238,7 +238,12 @@ uint64_t allocator_message_take(void)
 
 void allocator_message_free(uint64_t offset)
 {
-    *array_add(&allocator.free_slots) = offset / slot_bytes();
+    *array_add(&allocator.free_slots) = allocator_message_slot(offset);
+}
+
+uint64_t allocator_message_slot(uint64_t offset)
+{
+    return offset / slot_bytes();
 }
 
 /* ---- staging */

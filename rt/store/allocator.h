@@ -49,6 +49,9 @@ void allocator_describe(uint32_t memory, char *out, size_t size);
 uint64_t allocator_message_take(void);
 void allocator_message_free(uint64_t offset);
 
+/* The number of the slot that holds an offset, from 0 on. */
+uint64_t allocator_message_slot(uint64_t offset);
+
 /* The offset at which one of a PE's operands is brought together, or what a defect needs is kept; the same one as long as
  * its bytes fit. */
 enum { STAGING_OPERANDS = 16, STAGING_OF_DEFECTS = STAGING_OPERANDS };

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allocator.h"
+#include "common/array.h"
 #include "common/fail.h"
 #include "kb/arith.h"
 #include "operation.h"
@@ -13,9 +15,21 @@
 #include "store.h"
 
 static struct interval_map *memories;                   /* NULL before the first use */
+static struct ARRAY(struct interval_map) messages;      /* by slot: a copy finds its message among many at once */
 
-static struct interval_map *map_of(uint32_t memory)
+static struct interval_map *message_map(uint64_t slot)
 {
+    while (messages.count <= slot)
+        *array_add(&messages) = PIECES;
+    return &messages.at[slot];
+}
+
+/* The map that has the pieces of an offset of a memory. That of a message is valid until one of another slot is asked
+ * for. */
+static struct interval_map *map_of(uint32_t memory, uint64_t offset)
+{
+    if (memory == store_messages())
+        return message_map(allocator_message_slot(offset));
     if (!memories) {
         memories = calloc(store_count(), sizeof *memories);
         if (!memories)
@@ -49,7 +63,7 @@ void contents_fill(const struct fill *fill)
     for (uint32_t i = 0; i < tensor->shards; i++) {
         const struct shard *shard = &tensor->shard[i];
         uint64_t bytes = shard->elements * size;
-        set(map_of(shard->memory), shard->offset, bytes,
+        set(map_of(shard->memory, shard->offset), shard->offset, bytes,
             (struct piece){.kind = PIECE_filled, .number = i, .filled = filled});
     }
     filled_drop(filled);
@@ -60,8 +74,10 @@ void contents_fill(const struct fill *fill)
 /* Gives the bytes that only the store has a piece each, which can be copied. */
 static void name_stored(uint32_t memory, uint64_t begin, uint64_t end)
 {
-    struct interval_map *map = map_of(memory);
-    for (uint64_t at = begin; at < end && store_is_used();) {
+    if (!store_is_used())
+        return;
+    struct interval_map *map = map_of(memory, begin);
+    for (uint64_t at = begin; at < end;) {
         const struct interval *next = interval_find(map, at);
         uint64_t until = next ? kb_min(next->begin, end) : end;
         if (at < until)
@@ -109,7 +125,7 @@ static const struct piece *whole_patch_at(const struct interval_map *map, uint64
 /* Lays the elements over the range of their target, widened by the patches that begin or end in it. */
 static void put_patch(const struct view *to, struct source from)
 {
-    struct interval_map *map = map_of(to->memory), none = PIECES;
+    struct interval_map *map = map_of(to->memory, to->offset), none = PIECES;
     uint64_t begin = to->offset, end = begin + view_span(to);
     bool hides_all = view_is_dense(to);
     const struct piece *left = hides_all ? NULL : whole_patch_at(map, begin);
@@ -132,7 +148,7 @@ static void put_patch(const struct view *to, struct source from)
 static void put(const struct view *to, struct source from, uint64_t runs)
 {
     enum { FEW = 4 };                                   /* runs that are pieces at once */
-    struct interval_map *map = map_of(to->memory);
+    struct interval_map *map = map_of(to->memory, to->offset);
     uint64_t begin = to->offset, end = begin + view_span(to);
     bool as_pieces = runs <= FEW;
     if (!as_pieces)
@@ -150,10 +166,11 @@ void contents_copy(const struct view *to, const struct view *from)
     if (runs == 0)
         return;
     name_stored(from->memory, from->offset, from->offset + bytes);
+    struct interval_map *target = map_of(to->memory, to->offset), *source = map_of(from->memory, from->offset);
     if (runs == 1)
-        interval_copy(map_of(to->memory), to->offset, map_of(from->memory), from->offset, bytes);
+        interval_copy(target, to->offset, source, from->offset, bytes);
     else
-        put(to, (struct source){from, map_of(from->memory), from->offset, bytes}, runs);
+        put(to, (struct source){from, source, from->offset, bytes}, runs);
 }
 
 void contents_compute(const struct view *view, struct op_ref *maker)
@@ -163,7 +180,7 @@ void contents_compute(const struct view *view, struct op_ref *maker)
     if (bytes == 0)
         return;
     if (view_is_dense(view)) {
-        set(map_of(view->memory), view->offset, bytes, piece);
+        set(map_of(view->memory, view->offset), view->offset, bytes, piece);
         return;
     }
     struct view result = view_without_gaps(view);
@@ -178,7 +195,7 @@ void contents_compute(const struct view *view, struct op_ref *maker)
 
 struct op_ref *contents_maker(uint32_t memory, uint64_t offset, uint64_t bytes, uint64_t *first)
 {
-    return pieces_maker(map_of(memory), offset, bytes, first);
+    return pieces_maker(map_of(memory, offset), offset, bytes, first);
 }
 
 bool contents_pending(uint32_t memory, uint64_t offset, uint64_t bytes)
@@ -190,7 +207,7 @@ bool contents_pending(uint32_t memory, uint64_t offset, uint64_t bytes)
 void contents_read(uint32_t memory, uint64_t offset, uint64_t bytes, void *to)
 {
     name_stored(memory, offset, offset + bytes);
-    pieces_read(map_of(memory), offset, bytes, to);
+    pieces_read(map_of(memory, offset), offset, bytes, to);
 }
 
 /* ---- intervals */
@@ -199,6 +216,8 @@ void contents_begin_interval(void)
 {
     for (uint32_t i = 0; memories && i < store_count(); i++)
         interval_clear(&memories[i]);
+    for (size_t i = 0; i < messages.count; i++)
+        interval_clear(&messages.at[i]);
 }
 
 void contents_reset(void)
@@ -206,5 +225,6 @@ void contents_reset(void)
     contents_begin_interval();
     free(memories);
     memories = NULL;
+    array_free(&messages);
     pieces_reset();
 }
