@@ -12,7 +12,7 @@ struct payload {
     uint64_t link_ps[LINK_CLASSES];
     uint64_t tcm_read_ps, tcm_write_ps, sram_read_ps, sram_write_ps;
     uint64_t share_bytes, share_ps;                     /* whole stripes of HBM: of each pseudo channel; else 0 */
-    const struct payload *next;                         /* of the same hash */
+    struct payload *next;                               /* of the same hash */
 };
 
 /* Returns the payload of a length, which may be any number of bytes. */
