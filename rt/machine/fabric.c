@@ -269,12 +269,13 @@ static inline void head_at(struct data_message *data, uint32_t rank, uint64_t t_
 }
 
 /* The head arrives at the end of its route ahead of time, unless an event has to do that. Heads come to a pe_dma over its
- * one link, in the order in which they take it, and no two at a time, since a link of finite bandwidth is taken for a
- * while: so the node handles them in that order, whenever that is worked out. */
+ * one link, in the order in which they take it. Two arrive at one time only if the bandwidth has no limit and the router
+ * before the link had them in one round, in the order of their origins, which is also the order of their arrivals. So the
+ * node handles heads in the order in which they take its link, whenever that is worked out. */
 static inline bool arrives_ahead(struct data_message *data, const struct step *step, uint64_t arrival_ps)
 {
     struct fabric_node *node = &kb_nodes[step->rank];
-    if (data->arrived || !data->payload->link_ps[step->class] || node->arriving || node->free_ps > arrival_ps
+    if (data->arrived || node->arriving || node->free_ps > arrival_ps
         || is_observed(MOMENT_event_fires))
         return false;
     node->free_ps = time_after(arrival_ps, spec.overhead_ps[step->kind]);
