@@ -294,6 +294,7 @@ void fingerprint_group(struct fingerprint *print, const struct group *group)
 void fingerprint_machine(struct fingerprint *print, struct pe *const *pes, uint32_t count)
 {
     uint64_t kernel_ps;
+    deliveries_settle();
     for (uint32_t i = 0; i < count && !print->differs; i++)
         compare_pe(print, pes[i]);
     if (!print->differs && print->events != event_waiting(&kernel_ps))

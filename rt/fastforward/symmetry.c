@@ -15,6 +15,7 @@
 
 #include "common/array.h"
 #include "common/diag.h"
+#include "machine/dma.h"
 #include "machine/emitted.h"
 #include "machine/memory.h"
 #include "machine/scheduler.h"
@@ -266,6 +267,7 @@ static bool are_in_same_state(uint64_t *kernel_ps)
 {
     static struct fingerprint state;                    /* of the first group */
     state.labels = partition.node_label;
+    deliveries_settle();
     fingerprint_write(&state);
     for (uint32_t i = 0; i < partition.group_count; i++) {
         fingerprint_group(&state, &partition.groups[i]);
@@ -357,6 +359,7 @@ static void wake_group(const struct group *group)
 static void wake(void)
 {
     uint64_t sleepers = partition.group_count - 1;
+    deliveries_settle();
     observer_watch(&symmetry_observer, false);
     loop_alarm_set(UINT64_MAX);
     sleeping.services += (stats.services - sleeping.stats.services) * sleepers;

@@ -19,6 +19,7 @@
 #include "mmu.h"
 #include "operand.h"
 #include "sim/observer.h"
+#include "stats.h"
 #include "tile.h"
 
 static struct pool transfers;
@@ -86,6 +87,42 @@ static void read_arrived(struct data_message *data, uint64_t head_ps, uint64_t d
     data_deliver(data, delivered_ps, read_delivered);
 }
 
+/* The TCM's write channel is reserved as of delivered_ps. Until then, nothing else reserves it, unless an engine of the PE
+ * or a message that takes the last link to the PE settles this first. With one server of reads, there is no other read. A
+ * channel of no limit of bandwidth would end the service in the round after the delivery, and not in the first. */
+static bool read_take(struct data_message *data, uint64_t delivered_ps)
+{
+    struct transfer *transfer = container_of(data, struct transfer, data);
+    struct token *token = transfer->token;
+    struct channels *tcm = &token->command->pe->tcm;
+    uint64_t length = data->payload->tcm_write_ps;
+    if (kb_attrs.pe_dma_rd_engines > 1 || !length || tcm->write_free_ps > delivered_ps)
+        return false;
+    transfer->free_ps = tcm->write_free_ps;
+    tcm->write_free_ps = time_after(delivered_ps, length);
+    stats_tcm_write(data->payload->bytes, length, 1);
+    service_until(token, STAGE_DMA_READ, tcm->write_free_ps);
+    return true;
+}
+
+static void read_settle(struct data_message *data)
+{
+    struct transfer *transfer = container_of(data, struct transfer, data);
+    struct token *token = transfer->token;
+    uint64_t length = data->payload->tcm_write_ps, delivered_ps = token->event.t_ps - length;
+    if (delivered_ps <= now_ps) {                       /* its event would have been in the first round of its instant */
+        transfer_end(transfer);
+        return;
+    }
+    token->command->pe->tcm.write_free_ps = transfer->free_ps;
+    stats_tcm_write(data->payload->bytes, length, -1);
+    event_cancel(&token->event);
+    event_count--;
+    data_deliver(data, delivered_ps, read_delivered);
+}
+
+static const struct receiver reader = {read_delivered, read_take, read_settle};
+
 /* Of a DMA of several runs, only the last one left may be answered ahead of time: its token knows no other. */
 static void read_requested(struct message *message)
 {
@@ -95,7 +132,7 @@ static void read_requested(struct message *message)
     struct served served = memory_read(&transfer->range, data->payload, now_ps);
     observe_memory_served(transfer);
     if (transfer->token->transfer == transfer && transfer->token->parts == 1)
-        data_answer(data, route, data->payload, served, read_delivered);
+        data_answer(data, route, data->payload, served, &reader);
     else
         data_send(data, route, data->payload, served.first_ps, served.last_ps - served.first_ps, read_arrived);
 }
@@ -307,8 +344,21 @@ void transfer_move(struct transfer *transfer)
     address_decode(address, transfer->range.bytes, &transfer->range);
 }
 
+void read_end(struct token *token)
+{
+    kb_nodes[pe_rank(token->command->pe, NODE_pe_dma)].taken = NULL;
+    transfer_end(token->transfer);
+}
+
+void deliveries_settle(void)
+{
+    for (struct pe *pe = kb_pe; pe < kb_pe + pe_count(); pe++)
+        delivery_settle(&kb_nodes[pe_rank(pe, NODE_pe_dma)]);
+}
+
 void transfers_count_ahead(int count)
 {
+    deliveries_settle();
     for (struct server *server = kb_servers; server < kb_servers + pe_count() * kb_pe_servers; server++)
         if (server->token && server->token->transfer)
             data_count_ahead(&server->token->transfer->data, count);

@@ -9,6 +9,7 @@
 struct transfer {
     struct data_message data;                           /* request and response, or data and acknowledgement */
     struct token *token;
+    uint64_t free_ps;                                   /* of the TCM's write channel, before a delivery ahead of time */
     struct range range;
 };
 
@@ -24,6 +25,12 @@ void transfer_free(struct transfer *transfer);
 
 /* Sets the transfer's range to that of its token's tile, which has been replaced by another one of the same size. */
 void transfer_move(struct transfer *transfer);
+
+/* Ends the service of a read whose delivery was made ahead of time. */
+void read_end(struct token *token);
+
+/* Ends all deliveries that were made ahead of time (delivery_settle). */
+void deliveries_settle(void);
 
 /* Takes away what the transfers under way are counted for beyond now (count: -1), or adds it again (1). */
 void transfers_count_ahead(int count);

@@ -62,6 +62,8 @@ _Noreturn void service_too_long(const char *model, uint64_t length_ps)
 static inline uint64_t tcm_reserve_made(struct pe *pe, bool writes, uint64_t at_ps, uint64_t bytes, uint64_t length_ps,
                                         bool watched)
 {
+    if (writes)
+        delivery_settle(&kb_nodes[pe_rank(pe, NODE_pe_dma)]);
     uint64_t *free_ps = writes ? &pe->tcm.write_free_ps : &pe->tcm.read_free_ps;
     uint64_t start = reserve(free_ps, at_ps, length_ps);
     *(writes ? &stats.write_bytes[SPACE_TCM] : &stats.read_bytes[SPACE_TCM]) += bytes;

@@ -275,14 +275,26 @@ static inline void head_at(struct data_message *data, uint32_t rank, uint64_t t_
 static inline bool arrives_ahead(struct data_message *data, const struct step *step, uint64_t arrival_ps)
 {
     struct fabric_node *node = &kb_nodes[step->rank];
-    if (data->arrived || node->arriving || node->free_ps > arrival_ps
-        || is_observed(MOMENT_event_fires))
+    if (!data->receiver || node->arriving || node->free_ps > arrival_ps || is_observed(MOMENT_event_fires))
         return false;
     node->free_ps = time_after(arrival_ps, spec.overhead_ps[step->kind]);
     data->ahead_ps = arrival_ps;
     event_count++;
-    head_at(data, step->rank, time_after(node->free_ps, data->tail_ps), message_delivered);
+    uint64_t delivered_ps = time_after(node->free_ps, data->tail_ps);
+    if (data->receiver->take(data, delivered_ps)) {
+        node->taken = data;
+        event_count++;
+    } else {
+        head_at(data, step->rank, delivered_ps, message_delivered);
+    }
     return true;
+}
+
+__attribute__((noinline)) void delivery_settle_taken(struct fabric_node *node)
+{
+    struct data_message *data = node->taken;
+    node->taken = NULL;
+    data->receiver->settle(data);
 }
 
 /* The head takes the next link, at head_ps or when the link is free. Returns when the link is free again. */
@@ -299,6 +311,7 @@ static inline uint64_t link_take(struct data_message *data, uint64_t head_ps, bo
     uint64_t arrival_ps = time_after(start, spec.link[step->class].latency_ps);
     data->taken++;
     if (step->last) {
+        delivery_settle(&kb_nodes[step->rank]);         /* what comes now may use what that delivery has reserved */
         if (!watched && arrives_ahead(data, step, arrival_ps))
             return start + length;
         kb_nodes[step->rank].arriving++;
@@ -464,10 +477,10 @@ static inline void data_arrives_made(struct data_message *data, bool watched)
     uint64_t delivered_ps = time_after(head_ps, data->tail_ps);
     if (watched)
         observe_data_arrived(data, head_ps, delivered_ps);
-    if (data->arrived)
-        data->arrived(data, head_ps, delivered_ps);
+    if (data->receiver)
+        data_deliver(data, delivered_ps, data->receiver->delivered);
     else
-        data_deliver(data, delivered_ps, data->message.delivered);
+        data->arrived(data, head_ps, delivered_ps);
 }
 
 static __attribute__((cold, noinline)) void data_arrives_watched(struct data_message *data)
@@ -513,6 +526,7 @@ void data_send(struct data_message *data, struct route *route, const struct payl
                uint64_t stream_ps, void (*arrived)(struct data_message *, uint64_t, uint64_t))
 {
     data_make(data, route, payload, stream_ps);
+    data->receiver = NULL;
     data->arrived = arrived;
     data_leave_at(data, leave_ps);
 }
@@ -520,11 +534,11 @@ void data_send(struct data_message *data, struct route *route, const struct payl
 /* A memory's link is taken by nothing but what the memory has read. A response that leaves before any later one can take
  * it ahead of time, if none that was read before still waits for an event. */
 void data_answer(struct data_message *data, struct route *route, const struct payload *payload, struct served served,
-                 void (*delivered)(struct message *))
+                 const struct receiver *receiver)
 {
     data_make(data, route, payload, served.last_ps - served.first_ps);
-    data->arrived = NULL;
-    data->message.delivered = delivered;
+    data->receiver = receiver;
+    data->message.delivered = receiver->delivered;
     if (!served.in_order || served.first_ps == now_ps || kb_nodes[route->from_rank].departing
         || is_observed_or_modelled(MOMENT_reserved) || is_observed(MOMENT_event_fires)) {
         data_leave_at(data, served.first_ps);

@@ -11,11 +11,14 @@
 #include "sim/event.h"
 #include "sim/observer.h"
 
+struct data_message;
+
 /* The state of a node, and of a directed link. */
 struct fabric_node {
     uint64_t free_ps;
     uint64_t messages;                                  /* that it has sent, and so numbered */
     uint32_t departing, arriving;                       /* data that an event will have leave it, or end at it */
+    struct data_message *taken;                         /* whose delivery has been made ahead of time; or NULL */
 };
 
 struct fabric_link {
@@ -79,6 +82,15 @@ struct served {
     bool in_order;                                      /* the first bytes of any later read come later */
 };
 
+/* Who gets what a memory has read. */
+struct receiver {
+    void (*delivered)(struct message *message);         /* as an event, when all of it is there */
+    /* Takes the delivery ahead of time, which is due at delivered_ps. Returns false if an event has to do that. */
+    bool (*take)(struct data_message *data, uint64_t delivered_ps);
+    /* Ends that: the delivery has taken place if it is due by now; otherwise an event will do it. */
+    void (*settle)(struct data_message *data);
+};
+
 /* A message with payload. */
 struct data_message {
     struct message message;
@@ -88,8 +100,9 @@ struct data_message {
     const struct step *step;                            /* the next one of the route, */
     uint32_t taken;                                     /* and how many are behind it */
     uint64_t ahead_ps;                                  /* when the last step that was made ahead of time is due */
+    const struct receiver *receiver;                    /* of what a memory has read; else NULL */
     /* Called when the head has arrived at the last node: that handles it until head_ps, all bytes are there at
-     * delivered_ps. NULL: nothing handles it before it is delivered. */
+     * delivered_ps. Not for a receiver, which gets all bytes at once. */
     void (*arrived)(struct data_message *data, uint64_t head_ps, uint64_t delivered_ps);
     /* Called when the head takes the first link, which is free again at link_free_ps; may be NULL. */
     void (*left)(struct data_message *data, uint64_t link_free_ps);
@@ -99,10 +112,20 @@ struct data_message {
 void data_send(struct data_message *data, struct route *route, const struct payload *payload, uint64_t leave_ps,
                uint64_t stream_ps, void (*arrived)(struct data_message *, uint64_t, uint64_t));
 
-/* Sends what a memory has read to a pe_dma, and calls delivered when all of it is there. The departure and the arrival
- * are made ahead of time where that changes no time and nobody watches. */
+/* Sends what a memory has read to a pe_dma. The departure, the arrival and the delivery are made ahead of time where that
+ * changes no time and nobody watches. */
 void data_answer(struct data_message *data, struct route *route, const struct payload *payload, struct served served,
-                 void (*delivered)(struct message *));
+                 const struct receiver *receiver);
+
+/* Ends a delivery that was made ahead of time, if there is one at the node, so that the machine is in the same state as
+ * without it. */
+void delivery_settle_taken(struct fabric_node *node);
+
+static inline void delivery_settle(struct fabric_node *node)
+{
+    if (__builtin_expect(node->taken != NULL, 0))
+        delivery_settle_taken(node);
+}
 
 /* Statistics and the number of events count what is made ahead of time at once. Takes away what such a message is counted
  * for beyond now (count: -1), or adds it again (1). */

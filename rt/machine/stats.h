@@ -69,6 +69,13 @@ static inline void stats_link(uint64_t link, enum link_class class, uint64_t byt
         tell_reserved(RESOURCE_LINK, link, bytes, asked_ps, start_ps, start_ps + length_ps);
 }
 
+/* A read has written to its PE's TCM without waiting for the channel; count -1 takes that away again. */
+static inline void stats_tcm_write(uint64_t bytes, uint64_t length_ps, int count)
+{
+    stats.write_bytes[SPACE_TCM] += count * bytes;
+    stats.write_busy_ps[SPACE_TCM] += count * length_ps;
+}
+
 /* A request has taken the channel of an sram or a TCM for reads, or for writes. */
 static inline void stats_channel(enum space space, bool writes, uint32_t number, uint64_t bytes, uint64_t asked_ps,
                                  uint64_t start_ps, uint64_t length_ps, bool watched)

@@ -21,6 +21,7 @@
 #include "common/array.h"
 #include "common/fail.h"
 #include "common/pool.h"
+#include "dma.h"
 #include "emitted.h"
 #include "engine.h"
 #include "ipcq.h"
@@ -325,6 +326,8 @@ static __attribute__((noinline)) void read_ended(struct pe *pe, struct token *to
 ALWAYS_INLINE void end_service(struct token *token, enum stage_kind kind)
 {
     struct pe *pe = token->command->pe;
+    if (kind == STAGE_DMA_READ && token->transfer)
+        read_end(token);
     if (kind == STAGE_DMA_READ && kb_attrs.pe_dma_rd_engines > 1)
         read_ended(pe, token);
     else
