@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "../rt/common/arena.h"
+#include "better.h"
 #include "check.h"
 #include "fill.h"
 #include "numbers.h"
@@ -177,24 +178,36 @@ static void check_structure(const struct model *model, const struct node *keys)
 
 /* ---- numbers */
 
-bool renumber(const struct node *keys, struct numbers *numbers)
+/* Returns the model with keys replaced, or NULL after errors. */
+static const struct model *replace(const struct node *keys)
 {
+    if (!keys)
+        return base.model;
     unsigned errors = error_count();
     struct model *model = arena_alloc(1, sizeof *model);
-    struct plan plan = *base.plan;
+    struct layers layers = base.model->layers;
+    layers.set = overlay(layers.set, keys);
     *model = *base.model;
-    plan.model = model;
-    if (keys) {
-        struct layers layers = base.model->layers;
-        layers.set = overlay(layers.set, keys);
-        model->top = merge_layers(&layers);
-        fill_model(model, model->top, base.model->top);
-        check_model(model, true);
-    }
-    if (keys && error_count() == errors)
+    model->top = merge_layers(&layers);
+    fill_model(model, model->top, base.model->top);
+    check_model(model, true);
+    if (error_count() == errors)
         check_structure(model, keys);
-    if (error_count() != errors)
+    return error_count() == errors ? model : NULL;
+}
+
+bool renumber(const struct node *keys, struct numbers *numbers)
+{
+    struct plan plan = *base.plan;
+    plan.model = replace(keys);
+    if (!plan.model)
         return false;
     *numbers = numbers_of(&plan);
     return true;
+}
+
+struct better_keys renumber_better(const struct node *keys, struct better_by by)
+{
+    const struct model *model = replace(keys);
+    return model ? better_keys_of(model, by) : (struct better_keys){0};
 }

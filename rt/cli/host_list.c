@@ -1,6 +1,8 @@
 /* host_list.c: the host of a replayed stream, which takes its steps one after the other. */
 #include "host_list.h"
 
+#include <string.h>
+
 #include "common/arena.h"
 #include "launch/host_request.h"
 #include "launch/launch.h"
@@ -193,6 +195,7 @@ static void host_acts(void)
 
 void host_list_run(void *stream)
 {
+    memset(&list, 0, sizeof list);                      /* of a run before */
     list.stream = stream;
     list.runs = arena_alloc(list.stream->count + 1, sizeof *list.runs);
     host_acts();

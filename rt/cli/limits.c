@@ -1,6 +1,10 @@
 /* limits.c: --time-limit, --mem-limit, --sim-limit, --progress. */
 #include "limits.h"
 
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/progress.h"
 #include "common/fail.h"
 #include "common/quantity.h"
@@ -42,6 +46,16 @@ uint64_t parse_time(const char *option, const char *text)
 uint64_t parse_size(const char *option, const char *text)
 {
     return parse(option, text, DIMENSION_size, "B", "64 MiB");
+}
+
+uint64_t parse_seed(const char *text)
+{
+    char *end;
+    errno = 0;
+    uint64_t seed = strtoull(text, &end, 0);
+    if (!*text || *end || errno || strspn(text, "0123456789xabcdefABCDEF") != strlen(text))
+        usage_error("--seed %s: a whole number below 2^64 is needed", text);
+    return seed;
 }
 
 bool limits_option(int letter, const char *argument)

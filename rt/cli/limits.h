@@ -22,6 +22,9 @@ uint64_t parse_size(const char *option, const char *text);
 /* Parses a simulated time with its unit, in ps. */
 uint64_t parse_time(const char *option, const char *text);
 
+/* Parses a number of --seed. */
+uint64_t parse_seed(const char *text);
+
 extern struct watchdog_limits limits;
 
 #endif

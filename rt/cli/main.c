@@ -17,6 +17,7 @@
 #include "report.h"
 #include "run.h"
 #include "web.h"
+#include "whatif.h"
 
 static int list_main(int argc, char **argv);
 
@@ -28,7 +29,7 @@ static const struct subcommand list_subcommand = {
 
 static const struct subcommand *const subcommands[] = {
     &list_subcommand, &run_subcommand, &replay_subcommand, &oplog_subcommand, &data_subcommand, &info_subcommand,
-    &report_subcommand, &web_subcommand, &probe_subcommand,
+    &report_subcommand, &web_subcommand, &probe_subcommand, &whatif_subcommand,
 };
 
 static int list_main(int argc, char **argv)

@@ -100,6 +100,12 @@ const struct numbers *numbers_of_keys(const struct node *keys)
     return kept;
 }
 
+struct better_keys numbers_better(struct better_by by)
+{
+    begin();
+    return renumber_better(numbers.keys, by);
+}
+
 void numbers_put(const struct numbers *of_point)
 {
     if (!of_point && !numbers.other)

@@ -22,6 +22,9 @@ void numbers_options_end(void);
  * errors. */
 const struct numbers *numbers_of_keys(const struct node *keys);
 
+/* The number keys of the topology with those of the command line replaced, and a better number for each. */
+struct better_keys numbers_better(struct better_by by);
+
 /* Replaces the numbers, between two runs. NULL: by those of the command line. */
 void numbers_put(const struct numbers *numbers);
 

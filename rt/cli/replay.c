@@ -81,6 +81,26 @@ static void print_summary(const char *path)
            watchdog_ended() ? "interrupted" : result_good() ? "ok" : "failed", end_ps());
 }
 
+int replay_run(const struct command_stream *stream, uint64_t *end)
+{
+    machine_init();
+    fastforward_init();
+    watchdog_start(&limits, NULL);
+    sim_run(host_list_run, (void *)stream, 1, launches_deadlocked);
+    transfers_count_ahead(-1);
+    faults_report_rest();
+    watchdog_stop();
+    const char *broken = sim_failed() ? NULL : conservation_broken(result_good() && !watchdog_ended());
+    if (broken)
+        message("%s: %s\n", program_name, broken);
+    *end = end_ps();
+    if (broken)
+        return STATUS_HOST_FAILED;
+    if (watchdog_ended())
+        return watchdog_status();
+    return result_good() && !sim_failed() ? STATUS_GOOD : STATUS_RUN_FAILED;
+}
+
 static int replay_main(int argc, char **argv)
 {
     struct output_files files = {0};
@@ -101,16 +121,8 @@ static int replay_main(int argc, char **argv)
     observer_watch(&command_rows_observer, files.json);
     const char *slash = strrchr(path, '/');
     output_files_open(&files, slash ? slash + 1 : path);
-    machine_init();
-    fastforward_init();
-    watchdog_start(&limits, NULL);
-    sim_run(host_list_run, (void *)stream, 1, launches_deadlocked);
-    transfers_count_ahead(-1);
-    faults_report_rest();
-    watchdog_stop();
-    const char *broken = sim_failed() ? NULL : conservation_broken(result_good() && !watchdog_ended());
-    if (broken)
-        message("%s: %s\n", program_name, broken);
+    uint64_t end;
+    int status = replay_run(stream, &end);
     bool right = output_files_close(&files, end_ps(), write_result, &files);
     if (!output_files_take_standard_output(&files)) {
         print_summary(path);
@@ -118,9 +130,5 @@ static int replay_main(int argc, char **argv)
     }
     if (profile_on)
         profile_print();
-    if (broken || !right)
-        return STATUS_HOST_FAILED;
-    if (watchdog_ended())
-        return watchdog_status();
-    return result_good() && !sim_failed() ? STATUS_GOOD : STATUS_RUN_FAILED;
+    return right ? status : STATUS_HOST_FAILED;
 }

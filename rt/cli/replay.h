@@ -2,8 +2,15 @@
 #ifndef KB_REPLAY_H
 #define KB_REPLAY_H
 
+#include <stdint.h>
+
 #include "subcommand.h"
 
 extern const struct subcommand replay_subcommand;
+
+struct command_stream;
+
+/* Runs a stream, for the first time or after simulator_reset. Returns the exit status; *end_ps: when the run has ended. */
+int replay_run(const struct command_stream *stream, uint64_t *end_ps);
 
 #endif

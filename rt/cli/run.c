@@ -1,7 +1,6 @@
 /* run.c: `SIM run BENCH`: its options, and one run with its report. */
 #include "run.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,16 +73,6 @@ struct run_options {
     struct output_files files;
     const char *points;
 };
-
-static uint64_t parse_seed(const char *text)
-{
-    char *end;
-    errno = 0;
-    uint64_t seed = strtoull(text, &end, 0);
-    if (!*text || *end || errno || strspn(text, "0123456789xabcdefABCDEF") != strlen(text))
-        usage_error("--seed %s: a whole number below 2^64 is needed", text);
-    return seed;
-}
 
 static void set_data_mode(const char *text)
 {

@@ -217,6 +217,11 @@ int simulation_run(double began, struct host_times *times)
     return simulation.status;
 }
 
+const char *simulation_error(void)
+{
+    return simulation.fault ? simulation.fault : simulation.error;
+}
+
 static void silence(int stream)
 {
     int null = open("/dev/null", O_WRONLY);

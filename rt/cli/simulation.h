@@ -17,7 +17,10 @@ void simulation_in_points(void);
  * seconds of clock_seconds. Returns the exit status: good if all ended well and all that was checked is right. */
 int simulation_run(double began, struct host_times *times);
 
-/* In the run that is under way: forks a process in which it goes on, in silence. As fork(). */
+/* What has ended the last run before its time, or NULL. */
+const char *simulation_error(void);
+
+/* Forks a process which goes on, in silence; in a run that is under way, or between two. As fork(). */
 pid_t simulation_fork(void);
 
 /* Writes the result into an open object; `times` is its struct host_times. The last key is "status": a result without it

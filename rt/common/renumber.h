@@ -42,4 +42,28 @@ const struct node *renumber_both(const struct node *first, const struct node *se
  * among them that a key needs a build. */
 bool renumber(const struct node *keys, struct numbers *numbers);
 
+/* By how much a number is made better: times `up` if more of it is better, times `down` if less is. Infinite: to no limit,
+ * or to the least that the key takes; a key that has neither cannot be any better. */
+struct better_by {
+    bool infinite;
+    double up, down;
+};
+
+/* A number key of the topology, and a better number for it. */
+struct better_key {
+    const char *path;                                   /* "cube.noc.link_bw_gbs", "...cost.exp" */
+    const char *place;                                  /* "ref_sip.yaml:54", "--set", "default" */
+    const char *value, *changed;                        /* "256 GB/s"; changed NULL: it cannot be any better */
+    const char *set;                                    /* the changed value exactly, as --set takes it: "281600000000 B/s" */
+    const struct node *keys;                            /* for renumber */
+    double share;                                       /* of a time that is proportional to the key: what goes away */
+};
+
+/* Lists all number keys that need no build, in the order of the topology, with `keys` replaced before. */
+struct better_keys {
+    struct better_key *list;
+    size_t count;
+};
+struct better_keys renumber_better(const struct node *keys, struct better_by by);
+
 #endif

@@ -155,7 +155,7 @@ void param_write(struct json *json, const struct kb_param *p, const struct kb_va
     }
 }
 
-static const char *value_name(const struct kb_param *p, const struct kb_value *value)
+const char *param_text(const struct kb_param *p, const struct kb_value *value)
 {
     switch (p->type) {
     case KB_PARAM_INT: return arena_printf("%" PRIu64, value->number);
@@ -172,5 +172,5 @@ void param_list(FILE *out, const struct kb_param *p)
     const char *may_be = p->type == KB_PARAM_WORD ? p->words : p->type == KB_PARAM_BOOL ? "true false"
                          : p->type == KB_PARAM_TEXT ? "text" : bounds(p);
     const char *type = p->type == KB_PARAM_REAL ? "decimal, " : p->type == KB_PARAM_SIZE ? "size, " : "";
-    fprintf(out, "  %-10s = %-10s %s (%s%s)\n", p->name, value_name(p, &value), p->help, type, may_be);
+    fprintf(out, "  %-10s = %-10s %s (%s%s)\n", p->name, param_text(p, &value), p->help, type, may_be);
 }

@@ -18,6 +18,9 @@ bool param_within(const struct kb_param *p, const struct kb_value *value);
 /* The values that it can have, for messages: "a whole number from 1 to 64". */
 const char *param_domain(const struct kb_param *p);
 
+/* A value as text, for people: "64 KiB". */
+const char *param_text(const struct kb_param *p, const struct kb_value *value);
+
 void param_write(struct json *json, const struct kb_param *p, const struct kb_value *value);
 
 /* Prints a line of `list`: name, default, help, bounds. */

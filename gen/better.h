@@ -1,0 +1,11 @@
+/* better.h: the numbers of a machine, and a better one for each. */
+#ifndef GEN_BETTER_H
+#define GEN_BETTER_H
+
+#include "../rt/common/renumber.h"
+#include "model.h"
+
+/* The number keys of a checked model that need no build, in the order of schema.def. */
+struct better_keys better_keys_of(const struct model *model, struct better_by by);
+
+#endif

@@ -1,0 +1,469 @@
+/* whatif.c: `SIM whatif BENCH`: the run repeated with each number changed alone, and what that gains.
+ *
+ * The changes are made first, then all runs, in processes forked from this one: each takes the next change that nobody has
+ * taken, and leaves its answer in memory that they share. A process that a run has ended costs that one answer. */
+#include "whatif.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/human.h"
+#include "base/output.h"
+#include "base/stopwatch.h"
+#include "base/threads.h"
+#include "common/arena.h"
+#include "common/diag.h"
+#include "common/fail.h"
+#include "fastforward/fastforward.h"
+#include "host/bench.h"
+#include "host/param.h"
+#include "limits.h"
+#include "machine/emitted.h"
+#include "numbers.h"
+#include "oplog/oplog.h"
+#include "replay.h"
+#include "report/result.h"
+#include "reset.h"
+#include "sim/loop.h"
+#include "simulation.h"
+#include "store/fill.h"
+#include "stream.h"
+
+static int whatif_main(int argc, char **argv);
+
+static const struct cli_option options[] = {
+    {'b', "by", "FACTOR", "how much better each number is: 10% (the default), 2x, or inf: no limit, no time"},
+    {'a', "params", NULL, "also change the parameters of the bench that are numbers, up and down"},
+    {'r', "replay", "STREAM.yaml", "of a recorded command stream, in place of a bench"},
+    {'n', "jobs", "N", "processes that run at a time (one per processor)"},
+    {'j', "json", "FILE", "write the answer as JSON; - is standard output"},
+    {'s', "seed", "N", "seed of random values (0)"},
+    SET_OPTION,
+    LIMIT_OPTIONS,
+    {0},
+};
+
+const struct subcommand whatif_subcommand = {
+    "whatif", "BENCH [NAME=VALUE ...]", "shows what each number of the machine would gain",
+    "Changes each number of the topology alone, in its better direction, runs the bench again without data, and prints\n"
+    "what that gains, the largest gain first. The elasticity is the share of the run's time that is proportional to the\n"
+    "number: 1, and a number twice as good halves the run.",
+    options, whatif_main,
+};
+
+/* ---- changes */
+
+struct change {
+    const char *name, *place;                           /* of a key; place NULL: a parameter of the bench */
+    const char *value, *changed, *set;                  /* set: the changed value as --set or the bench takes it */
+    const struct numbers *numbers;                      /* NULL: as they are */
+    struct kb_value *params;                            /* NULL: as they are */
+    double share;                                       /* see struct better_key; of a parameter: its relative change */
+    const char *refused;                                /* why the topology cannot have this value; NULL: it can */
+};
+
+struct changes {
+    struct change *list;
+    size_t count;
+};
+
+struct whatif {
+    const char *by_text;
+    struct better_by by;
+    bool params;
+    const char *stream_path;
+    const struct command_stream *stream;                /* NULL: of a bench */
+    uint64_t end_ps;                                    /* of the run as it is */
+    struct changes changes;
+    const char **best;                                  /* keys that cannot be any better */
+    size_t best_count;
+};
+
+static struct change *add_change(struct changes *changes, struct change change)
+{
+    changes->list = arena_grow(changes->list, changes->count, sizeof *changes->list);
+    changes->list[changes->count] = change;
+    return &changes->list[changes->count++];
+}
+
+static void ignore(const char *text, void *arg)
+{
+    (void)text;
+    (void)arg;
+}
+
+/* A topology may refuse a value because of another key; that is an answer, not an error. */
+static void add_key(struct whatif *whatif, const struct better_key *key)
+{
+    if (!key->changed) {
+        whatif->best = arena_grow(whatif->best, whatif->best_count, sizeof *whatif->best);
+        whatif->best[whatif->best_count++] = key->path;
+        return;
+    }
+    struct change *change = add_change(&whatif->changes, (struct change){
+        .name = key->path, .place = key->place, .value = key->value, .changed = key->changed, .set = key->set,
+        .share = key->share});
+    message_set_take(ignore, NULL);
+    change->numbers = numbers_of_keys(key->keys);
+    message_set_take(NULL, NULL);
+    if (!change->numbers)
+        change->refused = errors_forget();
+}
+
+static void add_keys(struct whatif *whatif)
+{
+    struct better_keys keys = numbers_better(whatif->by);
+    for (size_t i = 0; i < keys.count; i++)
+        add_key(whatif, &keys.list[i]);
+}
+
+/* Adds a parameter times a factor, if that is another value within its bounds. */
+static void add_param(struct whatif *whatif, uint32_t number, double factor)
+{
+    const struct kb_bench *bench = bench_current;
+    const struct kb_param *param = &bench->params[number];
+    struct kb_value *values = arena_alloc(bench->count, sizeof *values), *changed = &values[number];
+    memcpy(values, bench_values, bench->count * sizeof *values);
+    double before = param->type == KB_PARAM_REAL ? changed->real : (double)changed->number, after = before * factor;
+    if (param->type == KB_PARAM_REAL)
+        changed->real = after;
+    else
+        after = (double)(changed->number = (uint64_t)(factor < 1 ? ceil(after) - (ceil(after) == before)
+                                                                 : floor(after) + (floor(after) == before)));
+    if (before == after || before == 0 || !param_within(param, changed))
+        return;
+    add_change(&whatif->changes, (struct change){
+        .name = param->name, .value = param_text(param, &bench_values[number]), .changed = param_text(param, changed),
+        .set = param_text(param, changed), .params = values, .share = after / before - 1});
+}
+
+static void add_params(struct whatif *whatif)
+{
+    for (uint32_t i = 0; i < bench_current->count; i++) {
+        enum kb_param_type type = bench_current->params[i].type;
+        if (type != KB_PARAM_INT && type != KB_PARAM_SIZE && type != KB_PARAM_REAL)
+            continue;
+        add_param(whatif, i, whatif->by.down);
+        add_param(whatif, i, whatif->by.up);
+    }
+}
+
+/* ---- runs */
+
+/* Of a run with a change, in memory that all processes share. */
+struct answer {
+    bool begun, ended;
+    int status;
+    uint64_t end_ps;
+    char why[200];
+};
+
+struct board {
+    uint64_t next;                                      /* the change that is to be taken next */
+    struct answer answers[];
+};
+
+/* Returns the exit status; *end_ps: when the run has ended. */
+static int run_once(const struct whatif *whatif, uint64_t *end_ps)
+{
+    struct host_times times = {0};
+    if (whatif->stream)
+        return replay_run(whatif->stream, end_ps);
+    int status = simulation_run(clock_seconds(), &times);
+    *end_ps = sim_now_ps();
+    return status;
+}
+
+static void answer(const struct whatif *whatif, const struct change *change, struct answer *answer)
+{
+    struct arena_mark mark = arena_mark();
+    struct kb_value *params = bench_values;
+    answer->begun = true;
+    numbers_put(change->numbers);
+    if (change->params)
+        bench_values = change->params;
+    answer->status = run_once(whatif, &answer->end_ps);
+    const char *why = whatif->stream ? NULL : simulation_error();
+    snprintf(answer->why, sizeof answer->why, "%s", why ? why : "");
+    bench_values = params;
+    simulator_reset();
+    arena_release(mark);
+    answer->ended = true;
+}
+
+static void work(const struct whatif *whatif, struct board *board)
+{
+    const struct changes *changes = &whatif->changes;
+    for (uint64_t i; (i = __atomic_fetch_add(&board->next, 1, __ATOMIC_RELAXED)) < changes->count;)
+        if (!changes->list[i].refused)
+            answer(whatif, &changes->list[i], &board->answers[i]);
+}
+
+/* Starts as many processes as there may be, and waits for all. A signal that ends one of them ends this one. */
+static void work_together(const struct whatif *whatif, struct board *board)
+{
+    fflush(stdout);
+    for (unsigned i = 0; i < thread_count; i++) {
+        pid_t child = simulation_fork();
+        if (child < 0)
+            die("cannot fork:");
+        if (child == 0) {
+            work(whatif, board);
+            _exit(STATUS_GOOD);
+        }
+    }
+    for (int status; wait(&status) > 0 || errno == EINTR;)
+        if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGINT || WTERMSIG(status) == SIGTERM))
+            fail_exit(128 + WTERMSIG(status));
+}
+
+static const struct board *all_answers(const struct whatif *whatif)
+{
+    size_t count = whatif->changes.count;
+    size_t bytes = sizeof(struct board) + count * sizeof(struct answer);
+    struct board *board = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (board == MAP_FAILED)
+        die("out of memory for %zu bytes:", bytes);
+    while (board->next < count)                         /* again if runs have ended all processes */
+        work_together(whatif, board);
+    return board;
+}
+
+/* ---- the table */
+
+struct row {
+    const struct change *change;
+    const struct answer *answer;
+    size_t number;
+    double gain;                                        /* share of the time that it saves */
+    double elasticity;
+};
+
+struct table {
+    struct row *rows;                                   /* those that changed the time, by gain */
+    size_t rows_count;
+    const struct change **same, **failed;               /* those that did not; those that could not be run */
+    const char **why;                                   /* of those that failed */
+    size_t same_count, failed_count;
+};
+
+static int by_gain(const void *a, const void *b)
+{
+    const struct row *x = a, *y = b;
+    if (x->answer->end_ps != y->answer->end_ps)
+        return x->answer->end_ps < y->answer->end_ps ? -1 : 1;
+    return x->number < y->number ? -1 : 1;
+}
+
+static const char *why_failed(const struct change *change, const struct answer *answer)
+{
+    if (change->refused)
+        return change->refused;
+    if (!answer->ended)
+        return "the run has ended its process";
+    return *answer->why ? answer->why : arena_printf("the run failed, status %d", answer->status);
+}
+
+static struct table make_table(const struct whatif *whatif, const struct board *board)
+{
+    const struct changes *changes = &whatif->changes;
+    struct table table = {.rows = arena_alloc(changes->count + 1, sizeof *table.rows),
+                          .same = arena_alloc(changes->count + 1, sizeof *table.same),
+                          .failed = arena_alloc(changes->count + 1, sizeof *table.failed),
+                          .why = arena_alloc(changes->count + 1, sizeof *table.why)};
+    for (size_t i = 0; i < changes->count; i++) {
+        const struct change *change = &changes->list[i];
+        const struct answer *of = &board->answers[i];
+        if (change->refused || !of->ended || of->status != STATUS_GOOD) {
+            table.why[table.failed_count] = why_failed(change, of);
+            table.failed[table.failed_count++] = change;
+        } else if (of->end_ps == whatif->end_ps) {
+            table.same[table.same_count++] = change;
+        } else {
+            double gain = 1 - (double)of->end_ps / (double)whatif->end_ps;
+            table.rows[table.rows_count++] = (struct row){change, of, i, gain,
+                                                          (change->place ? gain : -gain) / change->share};
+        }
+    }
+    qsort(table.rows, table.rows_count, sizeof *table.rows, by_gain);
+    return table;
+}
+
+static int64_t change_ps(const struct whatif *whatif, const struct row *row)
+{
+    return (int64_t)(row->answer->end_ps - whatif->end_ps);
+}
+
+static void print_table(const struct whatif *whatif, const struct table *table, FILE *out)
+{
+    fprintf(out, "%s on %s: %s simulated; what it gains if each number is better by %s\n",
+            whatif->stream ? whatif->stream_path : bench_current->name, kb_machine_name, human_time(whatif->end_ps),
+            whatif->by_text);
+    if (table->rows_count)
+        fprintf(out, "\n%9s %16s %10s  %-12s    %-12s  %-18s %s\n", "end", "end in ps", "elasticity", "value", "changed",
+                "place", "key");
+    for (size_t i = 0; i < table->rows_count; i++) {
+        const struct row *row = &table->rows[i];
+        const struct change *c = row->change;
+        fprintf(out, "%+7.2f %% %+16" PRId64 " %10.3f  %-12s -> %-12s  %-18s %s\n", -100 * row->gain,
+                change_ps(whatif, row), row->elasticity, c->value, c->changed, c->place ? c->place : "parameter", c->name);
+    }
+    for (size_t i = 0; i < table->failed_count; i++) {
+        const struct change *c = table->failed[i];
+        fprintf(out, "%sfails      %s: %s -> %s: %s\n", i ? "" : "\n", c->name, c->value, c->changed, table->why[i]);
+    }
+    if (table->same_count)
+        fprintf(out, "\nno change ");
+    for (size_t i = 0; i < table->same_count; i++)
+        fprintf(out, "%s %s", i ? "," : "", table->same[i]->name);
+    if (whatif->best_count)
+        fprintf(out, "%s\nbest already ", table->same_count ? "" : "\n");
+    for (size_t i = 0; i < whatif->best_count; i++)
+        fprintf(out, "%s %s", i ? "," : "", whatif->best[i]);
+    fputs(table->same_count || whatif->best_count ? "\n" : "", out);
+}
+
+/* ---- as JSON */
+
+struct result {
+    const struct whatif *whatif;
+    const struct table *table;
+};
+
+static void write_change(struct json *json, const struct change *change)
+{
+    json_string(json, change->place ? "key" : "param", change->name);
+    if (change->place)
+        json_string(json, "place", change->place);
+    json_string(json, "value", change->value);
+    json_string(json, "changed", change->changed);
+    json_string(json, "set", arena_printf("%s=%s", change->name, change->set));
+}
+
+static void write_result(struct json *json, void *arg)
+{
+    const struct whatif *whatif = ((const struct result *)arg)->whatif;
+    const struct table *table = ((const struct result *)arg)->table;
+    json_string(json, "system", kb_machine_name);
+    json_string(json, "topology", kb_topology_hash);
+    if (whatif->stream) {
+        json_string(json, "stream", whatif->stream_path);
+    } else {
+        json_string(json, "bench", bench_current->name);
+        bench_write_params(json, "params");
+        json_u64(json, "seed", fill_seed);
+    }
+    json_string(json, "by", whatif->by_text);
+    json_u64(json, "end_ps", whatif->end_ps);
+    json_array(json, "changes");
+    for (size_t i = 0; i < table->rows_count; i++) {
+        const struct row *row = &table->rows[i];
+        json_object(json, NULL);
+        write_change(json, row->change);
+        json_u64(json, "end_ps", row->answer->end_ps);
+        json_double(json, "gain", row->gain);
+        json_double(json, "elasticity", row->elasticity);
+        json_object_end(json);
+    }
+    json_array_end(json);
+    json_array(json, "failed");
+    for (size_t i = 0; i < table->failed_count; i++) {
+        json_object(json, NULL);
+        write_change(json, table->failed[i]);
+        json_string(json, "error", table->why[i]);
+        json_object_end(json);
+    }
+    json_array_end(json);
+    json_array(json, "unchanged");
+    for (size_t i = 0; i < table->same_count; i++)
+        json_string(json, NULL, table->same[i]->name);
+    json_array_end(json);
+    json_array(json, "best");
+    for (size_t i = 0; i < whatif->best_count; i++)
+        json_string(json, NULL, whatif->best[i]);
+    json_array_end(json);
+}
+
+/* ---- the subcommand */
+
+static struct better_by parse_by(const char *text)
+{
+    if (!strcmp(text, "inf"))
+        return (struct better_by){.infinite = true, .up = 1, .down = 1};
+    char *end;
+    double number = strspn(text, "0123456789.") ? strtod(text, &end) : 0;
+    if (number > 0 && number < 100 && !strcmp(end, "%"))
+        return (struct better_by){.up = 1 + number / 100, .down = 1 - number / 100};
+    if (number > 1 && number <= 1e6 && !strcmp(end, "x"))
+        return (struct better_by){.up = number, .down = 1 / number};
+    usage_error("--by %s: a share below 100%%, such as 10%%, a factor above 1, such as 2x, or inf is needed", text);
+}
+
+static struct whatif read_options(int argc, char **argv, const char **json)
+{
+    struct whatif read = {.by_text = "10%"};
+    fastforward_on = true;
+    for (int letter; (letter = subcommand_option(&whatif_subcommand, argc, argv)) != -1;)
+        switch (letter) {
+        case 'b': read.by_text = optarg; break;
+        case 'a': read.params = true; break;
+        case 'r': read.stream_path = optarg; break;
+        case 'n': threads_option(optarg); break;
+        case 'j': *json = optarg; break;
+        case 's': fill_seed = parse_seed(optarg); break;
+        default:
+            if (!numbers_option(letter, optarg))
+                limits_option(letter, optarg);
+        }
+    numbers_options_end();
+    read.by = parse_by(read.by_text);
+    if (read.stream_path && optind < argc)
+        usage_error("whatif --replay %s takes no bench: '%s'", read.stream_path, argv[optind]);
+    if (!read.stream_path && optind == argc)
+        usage_error("whatif needs a bench; `%s list` shows them", program_name);
+    if (read.stream_path && read.params)
+        usage_error("--params are those of a bench; --replay has none");
+    return read;
+}
+
+static int whatif_main(int argc, char **argv)
+{
+    const char *json = NULL;
+    struct whatif whatif = read_options(argc, argv, &json);
+    oplog_on = false;
+    threads_prepare();
+    if (whatif.stream_path)
+        whatif.stream = stream_read(whatif.stream_path);
+    else
+        bench_select(bench_find(argv[optind]), argc - optind - 1, argv + optind + 1);
+    add_keys(&whatif);
+    if (whatif.params && !whatif.by.infinite)
+        add_params(&whatif);
+    if (!whatif.stream) {
+        simulation_prepare();
+        simulation_in_points();
+    }
+    struct arena_mark mark = arena_mark();
+    int status = run_once(&whatif, &whatif.end_ps);
+    if (status != STATUS_GOOD)
+        return status;
+    simulator_reset();
+    arena_release(mark);
+    const struct board *board = all_answers(&whatif);
+    const struct table table = make_table(&whatif, board);
+    bool alone = json && !strcmp(json, "-");
+    if (!alone)
+        print_table(&whatif, &table, stdout);
+    if (json) {
+        struct output output = output_open(json);
+        json_write_output(&output, write_result, &(struct result){&whatif, &table});
+    }
+    return STATUS_GOOD;
+}

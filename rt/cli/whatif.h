@@ -1,0 +1,9 @@
+/* whatif.h: `SIM whatif`. */
+#ifndef KB_WHATIF_H
+#define KB_WHATIF_H
+
+#include "subcommand.h"
+
+extern const struct subcommand whatif_subcommand;
+
+#endif
