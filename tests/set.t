@@ -201,7 +201,7 @@ def options(program):
     before = run(units, "replay", os.path.join(stream, "stream.yaml"), "--json", "-").stdout
     slower = ("cube.hbm_ctrl.attrs.access_ns", "400")
     got = run(units, "replay", os.path.join(stream, "stream.yaml"), "--json", "-", *words([slower])).stdout
-    run(KBGEN, "topo.yaml", "-o", os.path.join(WHERE, "units"), *words([slower]), cwd=stream)
+    run(KBGEN, os.path.join(stream, "topo.yaml"), "-o", os.path.join(WHERE, "units"), *words([slower]))
     want = run(os.path.join(WHERE, "units"), "replay", os.path.join(stream, "stream.yaml"), "--json", "-").stdout
     ok(want == got and want != before, "replay takes --set", got[:300])
     log = os.path.join(WHERE, "log")
