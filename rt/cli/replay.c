@@ -21,6 +21,7 @@
 #include "output_files.h"
 #include "report/activity.h"
 #include "report/conservation.h"
+#include "report/ledger.h"
 #include "report/profile.h"
 #include "report/result.h"
 #include "sim/loop.h"
@@ -56,6 +57,8 @@ static void write_result(struct json *json, void *arg)
     const struct output_files *files = arg;
     result_write(json, end_ps(), files->trace_all);
     activity_write(json, end_ps());
+    if (files->report)
+        ledger_write(json);
     output_files_write_probes(json);
     why_write(json);
     if (profile_on) {
@@ -77,6 +80,8 @@ static void print_summary(const char *path)
                    (unsigned)launch->count, launch->submitted_ps, launch->done_ps,
                    launch->status == LAUNCH_OK ? "" : "  FAILED: ",
                    launch->status == LAUNCH_OK ? "" : launch_outcome(launch));
+    if (result_good() && !watchdog_ended())
+        ledger_print(stdout);
     printf("%s on %s: %s, end %" PRIu64 " ps\n", path, kb_machine_name,
            watchdog_ended() ? "interrupted" : result_good() ? "ok" : "failed", end_ps());
 }

@@ -38,6 +38,7 @@
 #include "reference/reference.h"
 #include "report/activity.h"
 #include "report/conservation.h"
+#include "report/ledger.h"
 #include "report/result.h"
 #include "sim/loop.h"
 #include "why/why.h"
@@ -256,6 +257,7 @@ void simulation_write(struct json *json, void *times)
     summary_write(json);
     injection_write(json);
     activity_write(json, sim_now_ps());
+    ledger_write(json);
     output_files_write_probes(json);
     why_write(json);
     summary_write_host(json, times);

@@ -11,6 +11,7 @@
 #include "common/array.h"
 #include "datapass/gemm.h"
 #include "datapass/math.h"
+#include "device.h"
 #include "hazards.h"
 #include "machine/mmu.h"
 #include "machine/pe.h"
@@ -197,6 +198,7 @@ static struct view second_view(const struct call *call, uint16_t op, const char 
                    row_only ? "row" : scale ? "row or single element" : "block, row, column or single element", m, n);
     check_matrix(call, &matrix);
     struct view view = matrix_view(call, &matrix);
+    untimed.operand_bytes += matrix.rows * matrix.columns * dtype_bytes[operand->dtype];
     if (matrix.rows == 1)
         view.stride[0] = 0;
     if (matrix.columns == 1)

@@ -17,6 +17,7 @@
 #include "sim/loop.h"
 
 struct kept_out kept_out;
+struct untimed untimed;
 
 static void state_free(struct tl *tl)
 {
@@ -52,6 +53,7 @@ void device_reset(void)
             state_free(pe->kernel);
     hazards_reset();
     kept_out = (struct kept_out){0};
+    untimed = (struct untimed){0};
 }
 
 /* ---- place and time */
@@ -110,6 +112,7 @@ void tl_after_at(struct tl *tl, tl_handle handle, const char *file, uint32_t lin
 {
     struct call call = call_of(tl, "tl_after", file, line);
     call_after(&call, handle);
+    untimed.after++;
 }
 
 void tl_data_op(struct tl *tl, bool is_data_op)

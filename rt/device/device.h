@@ -31,6 +31,12 @@ extern struct kept_out {
     struct call_site first;
 } kept_out;
 
+/* What kernels of this run have asked for that takes no simulated time. */
+extern struct untimed {
+    uint64_t operand_bytes;                             /* second operands of epilogues and math composites */
+    uint64_t after;                                     /* calls of tl_after */
+} untimed;
+
 static inline struct device_state *device_state(const struct tl *tl)
 {
     return tl->data;

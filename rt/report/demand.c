@@ -1,7 +1,9 @@
 /* demand.c: adds up the plans of commands that are complete. */
 #include "demand.h"
 
+#include "base/dtype.h"
 #include "base/rates.h"
+#include "datapass/math.h"
 #include "machine/emitted.h"
 #include "machine/pe.h"
 #include "machine/tiling.h"
@@ -13,6 +15,16 @@ static enum space ring_space(void)
 {
     return kb_attrs.pe_ipcq_buffer == BUFFER_TCM ? SPACE_TCM : kb_attrs.pe_ipcq_buffer == BUFFER_SRAM ? SPACE_SRAM
                                                                                                       : SPACE_HBM;
+}
+
+/* A block's rows follow each other in a row-major operand if it is as wide as that. */
+static void add_blocks(const struct command *command, const struct tile_shape *shape, unsigned operand, uint64_t tiles)
+{
+    bool is_a = command->ask.kind == COMMAND_gemm_tiles && operand == OPERAND_A;
+    bool is_b = command->ask.kind == COMMAND_gemm_tiles && operand == OPERAND_B;
+    bool is_whole = is_a ? shape->k == command->ask.k : shape->n == command->ask.n;
+    demand.blocks += tiles;
+    demand.block_rows += is_whole ? tiles : product(tiles, is_b ? shape->k : shape->m);
 }
 
 /* A DMA stage moves bytes between the memory of its operand and the PE's TCM. */
@@ -34,9 +46,15 @@ static void add_dma(const struct command *command, const struct stage *stage, bo
     demand.transfers += ask->runs.axes ? runs_number(&ask->runs) : tiles;
 }
 
-static void add_stage(const struct command *command, const struct stage *stage, uint64_t tiles)
+static void add_stage(const struct command *command, const struct tile_shape *shape, const struct stage *stage,
+                      uint64_t tiles)
 {
     uint64_t amount = product(stage->amount, tiles);
+    bool moves = stage->kind == STAGE_DMA_READ || stage->kind == STAGE_DMA_WRITE;
+    if (moves && command_is_composite(command->ask.kind))
+        add_blocks(command, shape, stage->operand, tiles);
+    if (stage->kind == STAGE_FETCH && demand.fetch_most < stage->amount)
+        demand.fetch_most = stage->amount;
     demand.services += tiles;
     switch ((enum stage_kind)stage->kind) {
     case STAGE_COMM:
@@ -56,7 +74,7 @@ static void add_stage(const struct command *command, const struct stage *stage, 
 static void add_shape(const struct command *command, const struct tile_shape *shape, uint64_t tiles)
 {
     for (const struct stage *stage = tiles ? shape->stages : NULL; stage && stage->kind != STAGE_NONE; stage++)
-        add_stage(command, stage, tiles);
+        add_stage(command, shape, stage, tiles);
 }
 
 /* A message counts when it is received, as the write of its slot; its read of the sender's TCM with the send. */
@@ -65,11 +83,23 @@ static void add_message(const struct command *receive)
     demand.write_bytes[ring_space()] += receive->ask.bytes;
     demand.fabric_bytes += receive->ask.bytes;
     demand.transfers++;
+    demand.messages++;
+}
+
+/* A command stream names ops without operands: these have the usual shape of the op. */
+static void add_epilogue(const struct request *ask, uint16_t op)
+{
+    struct op_traits traits = op_traits(op);
+    uint64_t elements = traits.second == SECOND_ROW ? ask->n : traits.second == SECOND_SCALE ? 1 : product(ask->m, ask->n);
+    if (traits.operands == 2)
+        demand.operand_bytes = sum(demand.operand_bytes, product(elements, dtype_bytes[ask->out_dtype]));
 }
 
 static void command_completed(const struct command *command)
 {
     demand.commands++;
+    for (uint32_t i = 0; i < command->ask.epilogues && !command->ask.file; i++)
+        add_epilogue(&command->ask, command->ask.epilogue[i].op);
     if (command->ask.kind == COMMAND_recv) {
         add_message(command);
         if (ring_space() == SPACE_TCM)                  /* the slot is the receiver's buffer: no stage reads it */

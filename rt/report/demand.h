@@ -19,6 +19,10 @@ extern struct demand {
     uint64_t virtual_read_bytes, virtual_write_bytes;
     uint64_t fabric_bytes;                              /* between a pe_dma and another node, those at virtual addresses apart */
     uint64_t transfers;                                 /* runs of bytes that DMA has moved, likewise */
+    uint64_t messages;                                  /* received */
+    uint64_t blocks, block_rows;                        /* of composites, that DMA has moved, and their rows in row-major operands */
+    uint64_t fetch_most;                                /* bytes that one FETCH has moved */
+    uint64_t operand_bytes;                             /* second operands of epilogues, of command streams */
 } demand;
 
 /* Watches all runs. */

@@ -28,6 +28,7 @@
 #include "machine/pe.h"
 #include "machine/stats.h"
 #include "machine/tiling.h"
+#include "ledger.h"
 #include "profile.h"
 #include "races/race.h"
 #include "reference/expect.h"
@@ -479,6 +480,8 @@ void summary_print(FILE *out, const struct host_times *host)
                 "theirs\n             was not computed, and what was verified does not have it\n", kept_out.commands,
                 kept_out.commands == 1 ? "" : "s", kept_out.kernel, kept_out.first.file, kept_out.first.line);
     races_print(out);
+    if (span_ps() && result_good())
+        ledger_print(out);
     double rate = host->simulation > 0 ? (double)event_count / host->simulation : 0;
     fprintf(out,
             "host         %s: set-up %s, simulation %s (%" PRIu64 " events, %s), data pass %s, reference %s\n",

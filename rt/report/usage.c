@@ -420,6 +420,17 @@ void usage_close(uint64_t end_ps)
     observer_watch(&usage_observer, false);
 }
 
+bool usage_longest_queue(enum resource_kind kind, uint64_t *number, uint64_t *length)
+{
+    *length = 0;
+    for (uint64_t i = 0; resources[kind] && i < resource_count(kind); i++)
+        if (longest_queue(&resources[kind][i].usage) > *length) {
+            *number = i;
+            *length = longest_queue(&resources[kind][i].usage);
+        }
+    return *length > 0;
+}
+
 /* ---- JSON: columns for a report: lists of numbers, by PE, cube, node or link */
 
 enum column { COLUMN_services, COLUMN_bytes, COLUMN_busy_ps, COLUMN_wait_ps, COLUMN_longest_queue, COLUMNS };
