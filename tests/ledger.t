@@ -102,17 +102,17 @@ def composites(program):
 
 
 def queues(program):
-    touched, ended, _ = ledger(program, "far", "--stats", scratch("stats.json"), pes="*")
-    links = json.loads(read(scratch("stats.json")))["links"]
-    nodes = json.loads(read(scratch("stats.json")))["nodes"]
+    counted, ended, of = ledger(program, "far", "--stats", scratch("stats.json"), pes="*")
+    stats = json.loads(read(scratch("stats.json")))
+    links, nodes = stats["links"], stats["nodes"]
     wait_ps = sum(row["wait_ps"] for row in links + nodes)
     longest = max(links, key=lambda row: row["longest_queue"])
-    entry = touched.get("buffers")
-    ok(has(entry, wait_ps=wait_ps, longest_queue=longest["longest_queue"])
-       and f"at most {longest['longest_queue']} for one link, at " in entry["text"],
-       "buffers: with --stats the waits and the longest queue are those of its rows", entry, longest)
-    plain = ledger(program, "far", pes="*")[0].get("buffers")
-    ok(has(plain, wait_ps=wait_ps) and "longest_queue" not in plain, "buffers: without --stats the waits alone", plain)
+    ok(has(counted.get("buffers"), wait_ps=wait_ps, waiting_permille=wait_ps * 1000 // of["end_ps"]),
+       "buffers: the waits are those of the rows of --stats", counted, wait_ps)
+    deepest = f" wait on average, at most {longest['longest_queue']} for one link, at {longest['from']}\n"
+    plain, short, _ = ledger(program, "far", pes="*")
+    ok(deepest in ended.stdout and "for one link" not in short.stdout and plain == counted,
+       "buffers: with --stats the summary has the longest queue and its place, and the ledger is the same", ended.said, longest)
     seen = ledger(program, "ring", pes="*")[0]
     ok(has(seen.get("rings"), messages=1) and has(seen["headers"], messages=2),
        "rings: a message through HBM is two messages of DMA", seen)

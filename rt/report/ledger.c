@@ -22,7 +22,8 @@ struct figure {
 
 struct entry {
     const char *name, *text;                            /* text: for people; NULL: the run has not touched it */
-    struct figure figures[3];
+    const char *more;                                   /* for the summary, which then shows the entry; or NULL */
+    struct figure figures[2];
     bool is_bounded;                                    /* the most that it can make of the run's time is known: */
     uint64_t most_permille;
 };
@@ -134,15 +135,12 @@ static void buffers_entry(struct entry *entry)
     if (!wait_ps)
         return;
     uint64_t waiting = permille(wait_ps, now_ps);
-    const char *deepest = "";
     entry->figures[0] = (struct figure){"wait_ps", wait_ps};
     entry->figures[1] = (struct figure){"waiting_permille", waiting};
-    if (usage_longest_queue(RESOURCE_LINK, &link, &longest)) {
-        deepest = arena_printf(", at most %" PRIu64 " for one link, at %s", longest, place_name(link_ends(link).from));
-        entry->figures[2] = (struct figure){"longest_queue", longest};
-    }
-    entry->text = arena_printf("buffers of routers are unbounded: %" PRIu64 ".%03" PRIu64 " messages wait on average%s",
-                               waiting / 1000, waiting % 1000, deepest);
+    entry->text = arena_printf("buffers of routers are unbounded: %" PRIu64 ".%03" PRIu64 " messages wait on average",
+                               waiting / 1000, waiting % 1000);
+    if (usage_longest_queue(RESOURCE_LINK, &link, &longest))
+        entry->more = arena_printf(", at most %" PRIu64 " for one link, at %s", longest, place_name(link_ends(link).from));
 }
 
 /* Small messages beside those of DMA: the busiest link carries that much more. */
@@ -243,12 +241,17 @@ void ledger_print(FILE *out)
 {
     struct entry entries[ENTRIES];
     unsigned count = entries_collect(entries), shown = 0;
-    for (; shown < count && entries[shown].most_permille >= SHOWN_PERMILLE; shown++)
-        fprintf(out, "%-12s %s (%s of the time at most)\n", shown ? "" : "not modelled", entries[shown].text,
-                percent(entries[shown].most_permille));
+    for (const struct entry *entry = entries; entry < entries + count; entry++) {
+        bool is_large = entry->most_permille >= SHOWN_PERMILLE;
+        if (!is_large && !entry->more)
+            continue;
+        fprintf(out, "%-12s %s%s%s\n", shown++ ? "" : "not modelled", entry->text, entry->more ? entry->more : "",
+                is_large ? arena_printf(" (%s of the time at most)", percent(entry->most_permille)) : "");
+    }
     if (shown < count)
         fprintf(out, "%-12s %u %s, of less than %d %% of the time or of unknown effect: --json has %s\n",
-                shown ? "" : "not modelled", count - shown, shown ? "more" : "simplifications", SHOWN_PERMILLE / 10,
+                shown ? "" : "not modelled", count - shown,
+                shown ? "more" : count > 1 ? "simplifications" : "simplification", SHOWN_PERMILLE / 10,
                 count - shown == 1 ? "it" : "them");
 }
 
@@ -267,7 +270,7 @@ void ledger_write(struct json *json)
             json_u64(json, "most_permille", entry->most_permille);
         else
             json_null(json, "most_permille");
-        for (const struct figure *figure = entry->figures; figure < entry->figures + 3 && figure->name; figure++)
+        for (const struct figure *figure = entry->figures; figure < entry->figures + 2 && figure->name; figure++)
             json_u64(json, figure->name, figure->value);
         json_object_end(json);
     }

@@ -1,7 +1,6 @@
 /* ledger.h: which simplifications of the model a run has touched, and how much (ledger.def).
  *
- * All figures are known at the end of a run: from statistics, from plans of commands (demand.h), and from --stats where
- * that watches. Where the most that a simplification can make of the run's time is known, it is in the entry. */
+ * All figures are known at the end of a run: from statistics and from plans of commands (demand.h). Where the most that a simplification can make of the run's time is known, it is in the entry. */
 #ifndef KB_LEDGER_H
 #define KB_LEDGER_H
 
@@ -9,10 +8,11 @@
 
 #include "common/json.h"
 
-/* Prints the entries that can make 1 % of the run's time or more, and how many others there are. */
+/* Prints the entries that can make 1 % of the run's time or more, and how many others there are; and the longest queue of
+ * a link, if --stats or --report has counted queues. */
 void ledger_print(FILE *out);
 
-/* Writes "ledger" into an open object: all entries; nothing if there are none. */
+/* Writes "ledger" into an open object: all entries; nothing if there are none. It is the same with and without --stats. */
 void ledger_write(struct json *json);
 
 #endif
