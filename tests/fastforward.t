@@ -142,7 +142,12 @@ class Drawn:
             value["mmu"] = self.maps
         if rng.random() < 0.2:
             value["memory"] = [{"do": "write", "to": [{"space": "hbm", "offset": 4096}], "bytes": 8192}]
-        return value | {"launches": [launch] * rng.choice((1, 1, 2)), "programs": programs}
+        launches = [launch] * rng.choice((1, 1, 2))
+        if "mmu" in value or rng.random() < 0.7:
+            return value | {"launches": launches, "programs": programs}
+        write = {"do": "write", "to": [{"space": "sram", "offset": 4096}], "bytes": 8192}
+        return {"name": "fastforward", "host": [step for one in launches for step in ({"do": "launch"} | one, write)],
+                "programs": programs}
 
 
 def drawn_machine(rng):

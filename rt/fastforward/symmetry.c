@@ -370,11 +370,23 @@ static void wake(void)
         wake_group(&partition.groups[i]);
 }
 
+static void wake_at(uint64_t t_ps)
+{
+    if (t_ps < loop_alarm_ps())
+        loop_alarm_set(t_ps);
+}
+
 static void kernel_will_act(const struct tl *tl, enum kernel_act act, uint64_t t_ps)
 {
     (void)tl, (void)act;
-    if (t_ps < loop_alarm_ps())
-        loop_alarm_set(t_ps);
+    wake_at(t_ps);
+}
+
+/* The host may act when it has the answer, which is at a later time. */
+static void kernel_ends(const struct tl *tl)
+{
+    (void)tl;
+    wake_at(now_ps);
 }
 
 /* The position of a PE in the representative: while PEs sleep, nothing else is under way. */
@@ -431,5 +443,6 @@ struct observer symmetry_observer = {
     .alarm_rings = wake,
     .programs_act = wake,
     .kernel_will_act = kernel_will_act,
+    .kernel_ends = kernel_ends,
     .command_completed = command_completed,
 };
