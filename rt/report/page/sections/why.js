@@ -1,0 +1,99 @@
+// why.js: the critical path, and what kernels spent their time on (--why).
+
+import {colourKeys, stackedBars} from "../bars.js";
+import {chartWidth, h, s, table, tableBehind} from "../dom.js";
+import {percent, ticks, time, timeUnit, whole} from "../format.js";
+import {peName, sum} from "../result.js";
+import {section} from "../sections.js";
+
+// Reasons in the order of pictures, by what one would change: `letter` is that of the path's columns.
+const reasonGroups = [
+    {name: "an engine works", colour: "gemm", reasons: ["engine"]},
+    {name: "an engine serves another", colour: "read", reasons: ["engine_busy"]},
+    {name: "memory", colour: "hbm", reasons: ["pseudo_channel", "row", "access", "translation"]},
+    {name: "scratchpad, its buffers and queues", colour: "fetch", reasons: ["channel", "buffer", "slot"]},
+    {name: "links and routers", colour: "write", reasons: ["link", "wire", "node"]},
+    {name: "messages of other PEs", colour: "comm", reasons: ["message", "credit"]},
+    {name: "the kernel's own waits", colour: "math", reasons: ["wait", "delay"]},
+    {name: "launch and host", colour: "scheduler", reasons: ["launch", "barrier", "host"]},
+];
+const reasonMeanings = {
+    engine: "an engine, the scheduler, the feeder or pe_cpu at work", engine_busy: "waiting for an engine that serves another", slot: "waiting for a slot of the next stage's queue",
+    buffer: "waiting for a tile buffer in the TCM", channel: "a channel of a TCM or an sram, at work or occupied by another", node: "a node handles a message or its head, or that of another",
+    link: "bytes over a link, own or of another message", wire: "latency of a link", access: "access time of a memory", pseudo_channel: "a pseudo channel of HBM, at work or occupied by another",
+    row: "a row change in HBM", translation: "address translation", credit: "waiting for a free slot of a ring", message: "waiting for a message of another PE",
+    wait: "the kernel waits for a command of its choice", delay: "a kernel delays", barrier: "a launch waits for its stamped start", launch: "a launch on its way to the PEs, or its answers", host: "a delay or a timeout of the host",
+};
+const groupOf = (reason) => reasonGroups.find((group) => group.reasons.includes(reason)) ?? reasonGroups.at(-1);
+
+// What the path was in at each time, as a strip.
+function pathStrip(run) {
+    const {names, row} = run.why.path.columns, wide = chartWidth(), high = 46, end = run.why.path.end_ps, unit = timeUnit(end), step = wide / row.length;
+    const groups = names.map(groupOf);
+    const svg = s("svg", {viewBox: `0 0 ${wide} ${high + 22}`, class: "path", role: "img", "aria-label": "The critical path over time"});
+    for (let from = 0, to; from < row.length; from = to) {
+        const group = groups[row.charCodeAt(from) - 97];
+        for (to = from + 1; to < row.length && groups[row.charCodeAt(to) - 97] === group;) to++;
+        svg.append(s("rect", {class: `fill-${group.colour}`, x: from * step, y: 0, width: (to - from) * step, height: high},
+                     s("title", {}, `${time(from / row.length * end)} to ${time(to / row.length * end)}: ${group.name}`)));
+    }
+    for (const tick of ticks(0, end / unit.ps, wide / 110))
+        svg.append(s("text", {class: `tick ${tick ? "mid" : ""}`, x: Math.min(tick * unit.ps / end * wide, wide - 18), y: high + 16}, `${Number(tick.toPrecision(4))}${tick ? "" : ` ${unit.name}`}`));
+    return [colourKeys(reasonGroups.filter((group) => groups.some((one, i) => one === group && row.includes(String.fromCharCode(97 + i))))), svg];
+}
+
+const shareBar = (share, colour) => s("svg", {class: "gauge", viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true"},
+    s("rect", {class: "track", width: 100, height: 10}), s("rect", {class: `fill-${colour}`, width: (100 * share).toFixed(2), height: 10}));
+
+const sumsTable = (title, rows, name, most) => table([
+    {title, of: name}, {title: "", of: (row) => row.reason ? shareBar(row.share, groupOf(row.reason).colour) : shareBar(row.share, "idle")},
+    {title: "of the path", number: true, of: (row) => percent(row.share)}, {title: "time", number: true, of: (row) => time(row.ps)},
+], rows.slice(0, most), {label: `The critical path by ${title}`});
+
+const whoText = (one) => [one.pe, one.command !== undefined && `command ${one.command}`, one.tile !== undefined && `tile ${one.tile}`, one.stage, one.source].filter(Boolean).join(", ");
+
+section({
+    id: "path", title: "Critical path", shows: (run) => run.why?.path,
+    about: (run) => `The chain of causes that ends with the run: each of its ${whole(run.why.path.count)} segments began when the one before ended, so they add up to ${time(run.why.path.end_ps)}. `
+        + "Less time in a segment ends the run that much earlier, until another chain takes longer. What is not on the path does not make the run longer.",
+    draw: (run) => {
+        const {path, longest, first} = run.why;
+        return [
+            first ? h("p", {class: "first"}, h("b", {}, "First: "), first) : null,
+            path.columns ? pathStrip(run) : null,
+            h("div", {class: "side"},
+              sumsTable("reason", path.by_reason, (row) => [h("b", {}, row.reason.replace("_", " ")), h("span", {class: "change"}, reasonMeanings[row.reason] ?? "")], 20),
+              h("div", {}, sumsTable("line", path.by_line, (row) => row.source ?? "no call: the host, or the way of a launch", 8), sumsTable("resource", path.by_resource, (row) => row.at, 8))),
+            tableBehind("Table: the longest segments", [
+                {title: "from", number: true, of: (one) => time(one.begin_ps)}, {title: "length", number: true, of: (one) => time(one.end_ps - one.begin_ps)},
+                {title: "reason", of: (one) => one.reason.replace("_", " ")}, {title: "where", of: (one) => one.at}, {title: "for", of: whoText},
+                {title: "held up", of: (one) => one.held_up ? whoText(one.held_up) : ""},
+            ], () => longest ?? []),
+            path.by_resource.length > 8 ? tableBehind("Table: all resources", [{title: "resource", of: (row) => row.at}, {title: "time", number: true, of: (row) => time(row.ps)}, {title: "of the path", number: true, of: (row) => percent(row.share)}], () => path.by_resource) : null,
+        ].flat().filter(Boolean);
+    },
+});
+
+section({
+    id: "account", title: "Where the time of kernels went", shows: (run) => run.why?.account?.pes && run.machine,
+    about: "The time of each PE's kernels, split by what they did or were blocked on at each moment; the parts add up to the time. PEs are sorted by the time in which no engine worked for them: the first one is the worst.",
+    draw: (run) => {
+        const {pes} = run.why.account, {machine} = run, count = Math.max(...Object.values(pes).map((list) => list.length)), unit = timeUnit(run.end_ps);
+        const of = (reason, pe) => pes[reason]?.[pe] ?? 0, groups = reasonGroups.filter((group) => group.reasons.some((reason) => pes[reason]?.some((ps) => ps)));
+        const inGroup = (group, pe) => sum(group.reasons.map((reason) => of(reason, pe))), total = (pe) => sum(groups.map((group) => inGroup(group, pe))), idle = (pe) => total(pe) - of("engine", pe);
+        const order = Array.from({length: count}, (_, pe) => pe).filter((pe) => total(pe)).sort((a, b) => idle(b) - idle(a) || a - b);
+        const spread = (group) => { const all = order.map((pe) => inGroup(group, pe)); return {group, least: Math.min(...all), mean: sum(all) / all.length, most: Math.max(...all)}; };
+        const whole = sum(order.map(total));
+        return [
+            stackedBars({order, parts: groups.map((group) => ({...group, of: (pe) => inGroup(group, pe) / unit.ps})), name: (pe) => peName(machine, pe), text: (pe) => `${time(idle(pe))} of ${time(total(pe))} without an engine at work`,
+                         unit: `${unit.name} of its kernels`, label: "The time of each PE's kernels by what they were blocked on, the worst first"}),
+            h("p", {class: "ends note"}, h("span", {}, `worst: ${peName(machine, order[0])}`), h("span", {}, `best: ${peName(machine, order.at(-1))}`)),
+            table([{title: "blocked on", of: (row) => row.group.name}, {title: "", of: (row) => shareBar(row.mean * order.length / whole, row.group.colour)}, {title: "of all", number: true, of: (row) => percent(row.mean * order.length / whole)},
+                   {title: "least", number: true, of: (row) => time(row.least)}, {title: "mean of a PE", number: true, of: (row) => time(row.mean)}, {title: "most", number: true, of: (row) => time(row.most)}], groups.map(spread), {label: "What kernels were blocked on"}),
+            tableBehind("Table: the account of each PE", [
+                {title: "PE", of: (pe) => peName(machine, pe)}, {title: "time", number: true, of: (pe) => time(total(pe))},
+                ...groups.flatMap((group) => group.reasons).filter((reason) => pes[reason]).map((reason) => ({title: reason.replace("_", " "), number: true, of: (pe) => time(of(reason, pe))})),
+            ], () => order),
+        ].flat();
+    },
+});
