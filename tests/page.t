@@ -153,6 +153,28 @@ def test_copy(program):
     ok([one["result"]["bench"] for one in data_of(ended.stdout)] == ["a", "b"], "a file with a result a line has as many runs", ended.stderr)
 
 
+def test_why(program):
+    """A page with the critical path, probes, and what-if of the same bench."""
+    paths = {name: scratch(name) for name in ("why.json", "why.html", "whatif.json", "both_why.html")}
+    ended = run(program, "run", *GEMM, "--why", "--probe-matrix", "pe:hbm", "--report", paths["why.html"], "--json", paths["why.json"])
+    result = json.loads(read(paths["why.json"]))
+    path, account = result["why"]["path"], result["why"]["account"]
+    names, row = path["columns"]["names"], path["columns"]["row"]
+    shown = [(one["reason"], one["share"], row.count(chr(ord("a") + names.index(one["reason"]))) / len(row)) for one in path["by_reason"]]
+    ok(ended.returncode == 0 and len(row) == 480 and all(abs(share - columns) < 0.1 for _, share, columns in shown), "columns of the critical path have its shares, nearly", *shown)
+    wrong = []
+    for pe in range(4):
+        want = sum(one["end_ps"] - one["begin_ps"] for one in account["kernels"] if one["pe"] == f"sip0.cube{pe // 2}.pe{pe % 2}")
+        got = sum(times[pe] for times in account["pes"].values())
+        wrong += [f"PE {pe}: {want} ps, got {got}"] if want != got else []
+    ok(not wrong, "the account of each PE adds up to the time of its kernels", *wrong)
+    changes = [{"key": "cube.noc.link_bw_gbs", "place": "small.yaml:7", "value": "64 GB/s", "changed": "70 GB/s", "end_ps": 90, "gain": 0.1, "elasticity": 0.9}]
+    write(paths["whatif.json"], json.dumps({"system": "small", "bench": "gemm", "by": "10%", "end_ps": 100, "changes": changes, "unchanged": ["a.b"], "failed": [], "best": []}))
+    ended = run(program, "report", paths["why.json"], paths["whatif.json"], "-o", paths["both_why.html"])
+    ok(ended.returncode == 0 and '"segments"' not in read(paths["both_why.html"]), "a page has no list of the segments of a critical path", ended.said)
+    return paths["both_why.html"]
+
+
 def test_sizes():
     """The pages of 128 and of 4,096 PEs; the second is looked at in the browser as well."""
     paths = {}
@@ -191,9 +213,9 @@ def main():
     run(program, "report", write(scratch("hostile.json"), json.dumps(strange)), "-o", hostile)
     bare = scratch("bare.html")
     run(program, "report", write(scratch("bare.json"), '{"system": "s", "end_ps": 5, "launches": []}'), "-o", bare)
-    largest = test_sizes()
+    largest, why = test_sizes(), test_why(program)
     if not SAN:
-        in_browser("page.mjs", 25, paths["gemm"][0], paths["reduce"][0], both, hostile, bare, largest)
+        in_browser("page.mjs", 25, paths["gemm"][0], paths["reduce"][0], both, hostile, bare, largest, why)
     done()
 
 

@@ -438,6 +438,22 @@ def collective():
     ok(len(used) == 4 and min(used) >= 1024, "all_reduce: a counter shows the buffers of each kernel", used)
 
 
+def critical_path():
+    program, path, json_path = simulator(SMALL), scratch("why.pftrace"), scratch("why.json")
+    run(program, "run", "gemm", *GEMM, "--why", "--timeline", path, "--json", json_path)
+    timeline, why = Timeline(path), json.loads(read(json_path))["why"]["path"]
+    slices = sorted(timeline.on("critical path"), key=lambda one: one.begin)
+    wrong = [f"{before.end} ps, then {one.begin} ps" for before, one in zip(slices, slices[1:]) if before.end != one.begin]
+    ok(len(slices) == why["count"] and slices[0].begin == 0 and slices[-1].end == why["end_ps"] and not wrong,
+       "the critical path is a track without a gap", len(slices), why["count"], *wrong[:3])
+    sums = collections.Counter()
+    for one in slices:
+        sums[one.name] += one.end - one.begin
+    ok(sums == {row["reason"]: row["ps"] for row in why["by_reason"]}, "its slices are named after their reasons", sums)
+    wrong = [one.args for one in slices if not re.match(r"\w+", one.args["at"]) or one.name == "engine" and not re.search(r"\.[ch]:\d+$", one.args.get("source", ""))]
+    ok(not wrong, "they say where, and for which line", *wrong[:3])
+
+
 def small_stacks():
     """Kernels with the smallest stacks cause the events of a trace that is larger than the buffer of its file."""
     program = simulator(SMALL, "small_stacks", settings=("cube.pe_template.components.pe_cpu.attrs.stack_kb=32 KiB",))
@@ -596,4 +612,4 @@ def mistakes():
        "a timeline may go to standard output, and the summary then to standard error", ended.stderr)
 
 
-suite(streams, ended_runs, models, bench, collective, small_stacks, names, *(() if SAN else (late,)), mistakes)
+suite(streams, ended_runs, models, bench, collective, critical_path, small_stacks, names, *(() if SAN else (late,)), mistakes)

@@ -172,6 +172,7 @@ bool output_files_close(struct output_files *files, uint64_t end_ps, void (*fill
     bool right = why_end(end_ps, watchdog_ended());
     trace_close();
     usage_close(end_ps);
+    why_write_track();
     timeline_close(end_ps);
     waves_close(end_ps);
     if (files->json)

@@ -62,7 +62,8 @@ void page_begin(FILE *out, bool served)
 static bool is_left_out(const char *path)
 {
     return !strcmp(path, "launches.commands") || !strcmp(path, "launches.pes") || !strcmp(path, "launches.responses")
-           || !strcmp(path, "memory.responses") || !strcmp(path, "host.profile") || !strcmp(path, "hbm_slices");
+           || !strcmp(path, "memory.responses") || !strcmp(path, "host.profile") || !strcmp(path, "hbm_slices")
+           || !strcmp(path, "why.path.segments") || !strcmp(path, "why.account.kernels");
 }
 
 static unsigned line_of(const char *text, const char *at)

@@ -81,7 +81,11 @@ struct counter {
     int64_t before;                                     /* its value before the window */
 };
 
+/* Ranks below the root; SIPs come after them. */
+enum { RANK_PATH, RANK_HOST, RANK_IN_FLIGHT };
+
 static struct {
+    bool opened;
     uint32_t root, links, *sips, *sip_links, *cubes, *cube_links, *memories;  /* tracks; 0: not made yet */
     struct lane *resources[RESOURCE_KINDS], requests;
     struct pe_tracks *pes;
@@ -276,7 +280,7 @@ static void link_count_change(enum link_class class, uint64_t t_ps, int64_t delt
     };
     if (!timeline.in_flight[class]) {
         timeline.in_flight[class] = signals_add(&timeline.signals) + 1;
-        struct counter counter = {perfetto_counter(timeline.root, names[class], 1 + class, true), 0};
+        struct counter counter = {perfetto_counter(timeline.root, names[class], RANK_IN_FLIGHT + class, true), 0};
         *array_add(&timeline.counters) = counter;
     }
     signals_change(&timeline.signals, timeline.in_flight[class] - 1, t_ps, delta);
@@ -827,7 +831,7 @@ static uint32_t host_lane(uint64_t begin_ps, uint64_t end_ps)
 {
     struct lane *lane = lane_at(&timeline.requests, begin_ps, end_ps);
     if (!lane->track)
-        lane->track = perfetto_track(timeline.root, "host", 0);
+        lane->track = perfetto_track(timeline.root, "host", RANK_HOST);
     return lane->track;
 }
 
@@ -883,6 +887,7 @@ void timeline_open(const char *path, const char *title)
 #undef STAGE
     };
     perfetto_open(path);
+    timeline.opened = true;
     timeline.root = perfetto_track(0, arena_printf("%s (1 ns here is 1 ps of simulated time)", title), 0);
     timeline.sips = arena_alloc(kb_shape.sips, sizeof *timeline.sips);
     timeline.sip_links = arena_alloc(kb_shape.sips, sizeof *timeline.sip_links);
@@ -910,6 +915,11 @@ void timeline_open(const char *path, const char *title)
         timeline.pes[pe].hidden = !window_has_pe(pe);
     timeline.signals.tell = counter_told;
     observer_watch(&timeline_observer, true);
+}
+
+uint32_t timeline_path_track(void)
+{
+    return timeline.opened ? perfetto_track(timeline.root, "critical path", RANK_PATH) : 0;
 }
 
 /* Writes what is under way at the end of the run. */

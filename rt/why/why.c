@@ -14,6 +14,7 @@
 #include "launch/launch.h"
 #include "machine/emitted.h"
 #include "machine/pe.h"
+#include "picture.h"
 #include "sites.h"
 
 bool why_on;
@@ -268,6 +269,12 @@ void why_print(FILE *out)
     }
 }
 
+void why_write_track(void)
+{
+    if (why_on)
+        picture_write_track(&path);
+}
+
 /* ---- as JSON */
 
 static void write_subject(struct json *json, const struct subject *who, uint32_t site)
@@ -372,6 +379,7 @@ static void write_path(struct json *json)
     write_sums(json, "by_resource", "at", summed(resource_key), resource_text);
     write_sums(json, "by_line", "source", summed(line_key), line_name);
     write_segments(json);
+    picture_write_columns(json, &path);
     json_object_end(json);
 }
 
@@ -416,6 +424,7 @@ static void write_account(struct json *json)
     }
     json_array_end(json);
     write_reasons(json, sum_ps);
+    picture_write_pes(json);
     json_object_end(json);
 }
 

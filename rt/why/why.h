@@ -24,4 +24,7 @@ const struct path *why_path(void);
 void why_print(FILE *out);
 void why_write(struct json *json);
 
+/* Writes the path as a track of the timeline, if there are both. Between why_end and timeline_close. */
+void why_write_track(void);
+
 #endif

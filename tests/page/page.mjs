@@ -1,4 +1,4 @@
-// page.mjs: the report page in Chromium: node page.mjs CHROMIUM SHOTS GEMM REDUCE BOTH HOSTILE BARE POD
+// page.mjs: the report page in Chromium: node page.mjs CHROMIUM SHOTS GEMM REDUCE BOTH HOSTILE BARE POD WHY
 //
 // Each check is a line of JSON on standard output: {ok, name, why}. Screenshots go to the folder SHOTS.
 
@@ -6,7 +6,7 @@ import {createRequire} from "node:module";
 import {join} from "node:path";
 
 const {chromium} = createRequire(join(process.env.NODE_PATH, "x.js"))("playwright-core");
-const [executablePath, shots, gemm, reduce, both, hostile, bare, pod] = process.argv.slice(2);
+const [executablePath, shots, gemm, reduce, both, hostile, bare, pod, why] = process.argv.slice(2);
 
 function check(passed, name, why) {
     console.log(JSON.stringify({ok: Boolean(passed), name, why: passed ? "" : JSON.stringify(why) ?? ""}));
@@ -110,6 +110,29 @@ check(t0 > 0 && t1 < run.activity.timeline.count && t1 - t0 < run.activity.timel
 const point = await text(page, "[data-point='the run'] title");
 check(point.includes("FLOP/s") && Math.abs(number(point) / [1, 1e3, 1e6, 1e9, 1e12, 1e15][" kMGTP".indexOf(/([kMGTP]?)FLOP/.exec(point)[1] || " ")] - 0) > 0, "the run is a point of the roofline", point);
 
+// ---- why, probes, what-if
+
+const whyPage = await open(why), [explained, changed] = await dataOf(whyPage), {path, account} = explained.why;
+check(path.segments === undefined && account.kernels === undefined, "the page has no long lists of segments and kernels");
+const strip = await whyPage.locator("#path svg.path rect").evaluateAll((all) => all.map((one) => Number(one.getAttribute("width"))));
+const stripWide = await whyPage.locator("#path svg.path").evaluate((one) => one.viewBox.baseVal.width);
+check(strip.length > 3 && Math.abs(strip.reduce((a, b) => a + b) - stripWide) < 0.5, "the critical path over time has no gap", strip);
+const reasons = await whyPage.locator("#path [aria-label='The critical path by reason'] tbody tr").evaluateAll((all) => all.map((one) => [one.querySelector("b").textContent, parseFloat(one.cells[2].textContent)]));
+check(reasons.length > 2 && reasons.every(([name, share], i) => name === path.by_reason[i].reason.replace("_", " ") && Math.abs(share - 100 * path.by_reason[i].share) < 0.06), "shares of the path are those of the result", reasons);
+await whyPage.locator("#account .behind summary").click();
+const accounts = await whyPage.locator("#account .behind tbody tr").evaluateAll((all) => all.map((one) => one.cells[0].textContent));
+const blocked = [0, 1, 2, 3].map((pe) => Object.entries(account.pes).reduce((sum, [name, list]) => sum + (name === "engine" ? 0 : list[pe]), 0));
+check(accounts.length === 4 && accounts[0] === ["sip0.cube0.pe0", "sip0.cube0.pe1", "sip0.cube1.pe0", "sip0.cube1.pe1"][blocked.indexOf(Math.max(...blocked))], "the account begins with the PE that was blocked for longest", [accounts, blocked]);
+check(await count(whyPage, "#account svg.bars g") === 4, "the account has a bar for each PE");
+await whyPage.locator("canvas.probes").focus();
+await whyPage.keyboard.press("ArrowRight");
+await whyPage.keyboard.press("ArrowDown");
+const {probe_matrix: matrix} = explained, toldProbe = await text(whyPage, "#probes .readout");
+check(toldProbe.startsWith(`${matrix.from[1]} to ${matrix.to[0]}: `) && Math.abs(number(toldProbe.slice(toldProbe.indexOf(": ")).split(",")[0]) - matrix.ps[1][0] / 1000) < 1, "arrow keys move over the probes, whose times are those of the result", [toldProbe, matrix.ps[1][0]]);
+await whyPage.locator("#contents select").selectOption("1");
+const gains = await whyPage.locator("#whatif table tbody tr").evaluateAll((all) => all.map((one) => one.cells[0].querySelector("b").textContent));
+check(JSON.stringify(gains) === JSON.stringify(changed.changes.map((one) => one.key ?? one.param)), "what-if has a row for each number that changes the time", gains);
+
 // ---- colours: the scale is even, and text on tiles can be read
 
 async function scaleOf(scheme) {
@@ -152,9 +175,9 @@ async function overlaps(view) {
         return boxes.flatMap((a, i) => boxes.slice(i + 1).filter((b) => a.box.left < b.box.right - 1 && b.box.left < a.box.right - 1 && a.box.top < b.box.bottom - 3 && b.box.top < a.box.bottom - 3).map((b) => `${a.told} / ${b.told}`));
     }));
 }
-for (const [name, file] of [["gemm", gemm], ["reduce", reduce]])
+for (const [name, file] of [["gemm", gemm], ["reduce", reduce], ["why", why]])
     for (const [width, scheme] of [[1280, "light"], [1280, "dark"], [400, "light"], [400, "dark"], [1280, "print"]]) {
-        if (name === "reduce" && width === 400 && scheme === "dark") continue;
+        if (name !== "gemm" && width === 400 && scheme === "dark") continue;
         const view = await open(file, {viewport: {width, height: 900}, colorScheme: scheme === "dark" ? "dark" : "light"});
         if (scheme === "print") await view.emulateMedia({media: "print"});
         const overflow = await view.evaluate(() => document.documentElement.scrollWidth - innerWidth), over = await overlaps(view);

@@ -1,7 +1,7 @@
 // why.js: the critical path, and what kernels spent their time on (--why).
 
 import {colourKeys, stackedBars} from "../bars.js";
-import {chartWidth, h, s, table, tableBehind} from "../dom.js";
+import {chartWidth, gauge, h, s, table, tableBehind} from "../dom.js";
 import {percent, ticks, time, timeUnit, whole} from "../format.js";
 import {peName, sum} from "../result.js";
 import {section} from "../sections.js";
@@ -46,7 +46,7 @@ const shareBar = (share, colour) => s("svg", {class: "gauge", viewBox: "0 0 100 
     s("rect", {class: "track", width: 100, height: 10}), s("rect", {class: `fill-${colour}`, width: (100 * share).toFixed(2), height: 10}));
 
 const sumsTable = (title, rows, name, most) => table([
-    {title, of: name}, {title: "", of: (row) => row.reason ? shareBar(row.share, groupOf(row.reason).colour) : shareBar(row.share, "idle")},
+    {title, of: name}, {title: "", of: (row) => row.reason ? shareBar(row.share, groupOf(row.reason).colour) : gauge(row.share)},
     {title: "of the path", number: true, of: (row) => percent(row.share)}, {title: "time", number: true, of: (row) => time(row.ps)},
 ], rows.slice(0, most), {label: `The critical path by ${title}`});
 
@@ -62,8 +62,9 @@ section({
             first ? h("p", {class: "first"}, h("b", {}, "First: "), first) : null,
             path.columns ? pathStrip(run) : null,
             h("div", {class: "side"},
-              sumsTable("reason", path.by_reason, (row) => [h("b", {}, row.reason.replace("_", " ")), h("span", {class: "change"}, reasonMeanings[row.reason] ?? "")], 20),
+              sumsTable("reason", path.by_reason, (row) => [h("b", {}, row.reason.replace("_", " ")), h("span", {class: "change"}, reasonMeanings[row.reason] ?? "")], 6),
               h("div", {}, sumsTable("line", path.by_line, (row) => row.source ?? "no call: the host, or the way of a launch", 8), sumsTable("resource", path.by_resource, (row) => row.at, 8))),
+            path.by_reason.length > 6 ? tableBehind("Table: all reasons", [{title: "reason", of: (row) => row.reason.replace("_", " ")}, {title: "meaning", of: (row) => reasonMeanings[row.reason] ?? ""}, {title: "time", number: true, of: (row) => time(row.ps)}, {title: "of the path", number: true, of: (row) => percent(row.share)}], () => path.by_reason) : null,
             tableBehind("Table: the longest segments", [
                 {title: "from", number: true, of: (one) => time(one.begin_ps)}, {title: "length", number: true, of: (one) => time(one.end_ps - one.begin_ps)},
                 {title: "reason", of: (one) => one.reason.replace("_", " ")}, {title: "where", of: (one) => one.at}, {title: "for", of: whoText},
@@ -75,7 +76,7 @@ section({
 });
 
 section({
-    id: "account", title: "Where the time of kernels went", shows: (run) => run.why?.account?.pes && run.machine,
+    id: "account", title: "Account", shows: (run) => run.why?.account?.pes && run.machine,
     about: "The time of each PE's kernels, split by what they did or were blocked on at each moment; the parts add up to the time. PEs are sorted by the time in which no engine worked for them: the first one is the worst.",
     draw: (run) => {
         const {pes} = run.why.account, {machine} = run, count = Math.max(...Object.values(pes).map((list) => list.length)), unit = timeUnit(run.end_ps);
