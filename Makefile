@@ -41,7 +41,7 @@ MAKEFLAGS += -j$(shell nproc)
 endif
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all units demo check check-quick asan sanitized fuzz bench valgrind mutants tidy bless install clean help FORCE
+.PHONY: all units demo check check-quick asan sanitized fuzz experiments bench valgrind mutants tidy bless install clean help FORCE
 .DELETE_ON_ERROR:
 .PRECIOUS: $(B)/re/%.c
 
@@ -76,6 +76,9 @@ sanitized: ## what they need, not run
 
 fuzz: all ## N random machines (100), drawn from SEED (1), against the model in tests/oracle
 	@BUILD=$(abspath $(B)) CC="$(CC)" tests/fuzz.t $(or $(N),100) $(or $(SEED),1)
+
+experiments: all ## N random machines (100), drawn from SEED (1), with other numbers than those that --why blames
+	@BUILD=$(abspath $(B)) CC="$(CC)" tests/experiments.t $(or $(N),100) $(or $(SEED),1)
 
 bench: all ## the goals of speed, measured, or those of ROW="NAME ..."; PAIRS=5, SHARED=../shared, JSON=FILE, HISTORY=1
 	@BUILD=$(abspath $(B)) CC="$(CC)" PAIRS=$(PAIRS) SHARED="$(SHARED)" JSON="$(JSON)" HISTORY=$(HISTORY) tests/bench/bench.py $(ROW)

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
-"""conformance: every case of a folder gives its expected result, trace and exit status, and the oracle's statistics.
+"""conformance: every case of a folder gives its expected result, trace and exit status, and the oracle's statistics,
+critical path and accounts.
 
 tests/conformance.t [FOLDER [CASE...]]: without arguments the cases of tests/conformance. limit: 400, quick
-Under the sanitizers the oracle is not asked for statistics: they are compared in the plain build.
+Under the sanitizers the oracle is not asked: what it would say is compared in the plain build.
 """
 import json
 import os
@@ -11,7 +12,8 @@ import sys
 sys.path[1:1] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), part) for part in ("oracle", "fuzz")]
 
 from harness import Broken, ROOT, Replay, SAN, SCRATCH, done, first_difference, ok, read      # noqa: E402
-from harness import result_difference, simulator, stats_difference              # noqa: E402
+from harness import result_difference, simulator, stats_difference, without_why  # noqa: E402
+import causes                                                   # noqa: E402
 import trial                                                    # noqa: E402
 from stream import Stream                                       # noqa: E402
 from topology import Topology                                   # noqa: E402
@@ -34,7 +36,7 @@ def complaints(case, got):
     wrong = []
     if got.status != status:
         wrong += [f"exit status: want {status}", got.said]
-    if difference := result_difference(want, got.result):
+    if difference := result_difference(want, without_why(got.result)):
         wrong.append("result, " + difference)
     if difference := first_difference(read(os.path.join(case, "trace.jsonl")), got.trace):
         wrong.append("trace, " + difference)
@@ -43,8 +45,11 @@ def complaints(case, got):
     oracle = trial.expected(Topology(os.path.join(case, "topo.yaml")), Stream(os.path.join(case, "stream.yaml")))
     if isinstance(oracle, str):
         wrong.append(oracle)
-    elif difference := stats_difference(oracle[2], got.stats):
+        return wrong
+    if difference := stats_difference(oracle[2], got.stats):
         wrong.append("statistics, " + difference)
+    if difference := causes.difference(got.result, oracle[3]):
+        wrong.append("causes, " + difference)
     return wrong
 
 
@@ -55,8 +60,8 @@ def check(case):
     except Broken as why:
         ok(False, f"kbgen makes the machine of {name}", why)
         return
-    wrong = complaints(case, Replay(program, os.path.join(case, "stream.yaml"), os.path.join(SCRATCH, name)))
-    ok(not wrong, f"{name} gives its expected result, trace, status and statistics", *wrong)
+    wrong = complaints(case, Replay(program, os.path.join(case, "stream.yaml"), os.path.join(SCRATCH, name), more=["--why"]))
+    ok(not wrong, f"{name} gives its expected result, trace, status, statistics and causes", *wrong)
 
 
 def main():

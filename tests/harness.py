@@ -278,12 +278,12 @@ def printed(ended, *names):
 class Replay:
     """What a simulator makes of a stream: exit status, result, trace and statistics as text, and all it said."""
 
-    def __init__(self, program, stream, stem, around=(), timeout_s=100):
+    def __init__(self, program, stream, stem, around=(), timeout_s=100, more=()):
         result_path, trace_path, stats_path = stem + ".json", stem + ".jsonl", stem + ".stats.json"
         remove(result_path, trace_path, stats_path)
         try:
             ended = run(*around, program, "replay", stream, "--json", result_path, "--trace", trace_path,
-                        "--stats", stats_path, timeout=timeout_s)
+                        "--stats", stats_path, *more, timeout=timeout_s)
             self.status, self.said = ended.returncode, ended.said
         except subprocess.TimeoutExpired as late:
             self.status, self.said = None, str(late)
@@ -305,6 +305,16 @@ def without_host(text):
     value = json.loads(text)
     value.pop("host", None)
     return json.dumps(value, sort_keys=True, indent=1) + "\n"
+
+
+def without_why(text):
+    """A result without its answer to --why; other text as it is."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    value.pop("why", None)
+    return json.dumps(value)
 
 
 def first_difference(want, got):

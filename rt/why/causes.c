@@ -213,19 +213,11 @@ static void make(uint64_t t_ps, struct ref ref)
     run.made[run.made_count++] = (struct made){t_ps, ref};
 }
 
-/* What who runs has made that ends at t_ps. */
-static bool find(uint64_t t_ps, struct ref *ref)
+/* What who runs has made that ends at t_ps, and can ask for a reservation: any but a delivery. */
+static bool find_asker(uint64_t t_ps, struct ref *ref)
 {
     if (t_ps == now_ps) {
         *ref = cause_now();
-        return true;
-    }
-    if (run.delivery.ref.item && run.delivery.t_ps == t_ps) {
-        *ref = run.delivery.ref;
-        return true;
-    }
-    if (run.share.any && run.delivery.ref.item && run.share.last_ps == t_ps) {
-        *ref = run.share.last;
         return true;
     }
     for (unsigned i = run.made_count; i-- > 0;)
@@ -234,6 +226,20 @@ static bool find(uint64_t t_ps, struct ref *ref)
             return true;
         }
     return false;
+}
+
+/* What who runs has made that ends at t_ps. */
+static bool find(uint64_t t_ps, struct ref *ref)
+{
+    if (t_ps != now_ps && run.delivery.ref.item && run.delivery.t_ps == t_ps) {
+        *ref = run.delivery.ref;
+        return true;
+    }
+    if (t_ps != now_ps && run.share.any && run.delivery.ref.item && run.share.last_ps == t_ps) {
+        *ref = run.share.last;
+        return true;
+    }
+    return find_asker(t_ps, ref);
 }
 
 /* The latest of what it has made that ends before t_ps. */
@@ -288,7 +294,10 @@ static struct ref granted(const struct holder *holder, enum edge edge, uint64_t 
     unsigned kind = at >> 56;
     if (kind == RESOURCE_TCM_READ || kind == RESOURCE_TCM_WRITE)
         at = place_at(RESOURCE_NODE, pe_rank(&kb_pe[(uint32_t)at], NODE_pe_tcm));
-    return chain(start_ps, WORK_node, at);
+    if (!run.delivery.ref.item)
+        return chain(start_ps, WORK_node, at);
+    struct ref ref;
+    return find_asker(start_ps, &ref) ? ref : extended(before(start_ps), start_ps, WORK_node, at);
 }
 
 /* The time of bytes in a pseudo channel, without row changes. */
@@ -374,9 +383,18 @@ static void message_subject(const struct message *message)
     run.who.number = cause.number;
 }
 
+/* An item that somebody has waited for is of another one. Whom it held up is kept beside it. */
+static struct ref for_who_runs(struct ref ref, uint64_t t_ps)
+{
+    if (ref.edge == EDGE_direct)
+        return ref;
+    return (struct ref){item_new(ref, t_ps, WORK_handover, 0, &run.who), EDGE_direct};
+}
+
 static void control_sent(const struct message *message, uint64_t leave_ps, uint64_t delivered_ps)
 {
-    struct ref leaves = chain(leave_ps, WORK_node, place_at(RESOURCE_NODE, message->route->from_rank));
+    uint64_t at = place_at(RESOURCE_NODE, message->route->from_rank);
+    struct ref leaves = for_who_runs(chain(leave_ps, WORK_node, at), leave_ps);
     if (!message->cause.kernel)
         message_subject(message);
     run.control = (struct made){delivered_ps, extended(leaves, delivered_ps, WORK_control, (uintptr_t)message->route)};
@@ -547,9 +565,7 @@ static void event_set_due(const struct event *event, uint64_t t_ps)
     struct ref ref = class == CLASS_MESSAGE ? message_due(event, t_ps)
                    : class == CLASS_KERNEL ? kernel_due(event, t_ps)
                    : service_due(event, t_ps);
-    if (ref.edge != EDGE_direct)                        /* the item is of another one: whom the event is for is kept beside it */
-        ref = (struct ref){item_new(ref, t_ps, WORK_handover, 0, &run.who), EDGE_direct};
-    entry_of(key_of(event, ABOUT_EVENT))->ref = ref;
+    entry_of(key_of(event, ABOUT_EVENT))->ref = for_who_runs(ref, t_ps);
 }
 
 /* ---- kernels and host programs */

@@ -6,13 +6,14 @@ import traceback
 
 import yaml
 
+import causes
 import invariants
 import oracle
 import result
 import usage
 import why
 from harness import (KBGEN, SAN, first_difference, normal, read, remove, result_difference, run, scratch,
-                     stats_difference)
+                     stats_difference, without_why)
 from stream import Stream
 from topology import Topology
 
@@ -62,15 +63,18 @@ class Machine:
     def complaints(self, stream_path, more=0):
         """What is wrong with the simulator's answer to a stream.
 
-        It is run again: for 0 and 1 of `more` with nobody who watches, so that events are made ahead of time, and for 0
-        with every tile simulated, else without a trace. For 3, under the sanitizers, it may leak no memory either.
+        For 0 and 2 of `more` it tells causes. It is run again: for 0 and 1 of `more` with nobody who watches, so that
+        events are made ahead of time, and for 0 with every tile simulated, else without a trace. For 3, under the
+        sanitizers, it may leak no memory either.
         """
         try:
-            status, got, trace, stats, said = self.replay(stream_path, leaks=more == 3)
+            status, told, trace, stats, said = self.replay(stream_path, leaks=more == 3,
+                                                           more=["--why"] if more % 2 == 0 else [])
         except subprocess.TimeoutExpired as late:
             return [str(late)]
         if status not in (0, 1):
             return [f"exit status {status}", said]
+        got = without_why(told)
         self.result = json.loads(got)
         wrong = []
         if not SAN:                                             # what the plain build says is compared there
@@ -79,7 +83,8 @@ class Machine:
                 return [want]
             wrong += [line for line in (difference("result", result_difference(want[0], got)),
                                         difference("trace", first_difference(want[1], trace)),
-                                        difference("statistics", stats_difference(want[2], stats))) if line]
+                                        difference("statistics", stats_difference(want[2], stats)),
+                                        more % 2 == 0 and causes.difference(told, want[3])) if line]
         if status != (0 if all_well(self.result) else 1):
             wrong.append(f"exit status {status}")
         wrong += invariants.broken(self.facts, self.result, trace, Stream(stream_path))

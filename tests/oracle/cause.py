@@ -3,15 +3,15 @@ from typing import NamedTuple
 
 
 class Owner(NamedTuple):
-    """For whom work is done: a kernel, or a stage of one of its tiles; -1 where there is none."""
+    """For whom work is done: a command of a PE, a tile, a stage of it."""
     pe: str
-    command: int = -1
-    tile: int = -1
-    stage: int = -1
+    command: int
+    tile: int | None = None
+    stage: str | None = None
 
 
 class Work:
-    """Takes `ps` from a moment on, somewhere; a control message has its path, since it consists of that path's hops."""
+    """Takes `ps` from a moment on, somewhere; that of a control message has its path: it consists of the path's hops."""
     __slots__ = ("since", "ps", "kind", "at", "path")
 
     def __init__(self, since, ps, kind, at, path):
@@ -19,12 +19,12 @@ class Work:
 
 
 class Moment:
-    """The end of some work. The edge says how that led to what happens now: `direct`, or through what had to be waited
-    for. `owner` is for whom it happens."""
-    __slots__ = ("time", "work", "edge", "owner")
+    """The end of some work. The edge says how that led to what happens now: `direct`, or over what had to be waited for,
+    which held up somebody. `owner` is for whom it happens."""
+    __slots__ = ("time", "work", "edge", "owner", "held_up")
 
-    def __init__(self, time, work=None, edge="direct", owner=None):
-        self.time, self.work, self.edge, self.owner = time, work, edge, owner
+    def __init__(self, time, work=None, edge="direct", owner=None, held_up=None):
+        self.time, self.work, self.edge, self.owner, self.held_up = time, work, edge, owner, held_up
 
     def then(self, ps, kind, at, path=None):
         """The end of work that begins now. Work that takes no time hands on its own cause."""
@@ -33,16 +33,16 @@ class Moment:
     def until(self, time, kind, at):
         return self.then(time - self.time, kind, at)
 
-    def along(self, path):
+    def along(self, path, kind):
         """The arrival of a control message."""
-        return self.then(path.latency, "control", None, path)
+        return self.then(path.latency, kind, None, path)
 
     def over(self, edge):
-        """The same moment for something that had to wait for it."""
+        """The same moment for something that had to wait for it, whose owner is told next."""
         return Moment(self.time, self.work, edge, self.owner)
 
     def of(self, owner):
-        return Moment(self.time, self.work, self.edge, owner)
+        return Moment(self.time, self.work, self.edge, owner, self.held_up or owner)
 
 
 START = Moment(0)

@@ -1,6 +1,7 @@
 """control: what the host asks of the machine, leg by leg: launches, memory requests, maps."""
-from units import half_up, move_ps, number
+from cause import Owner
 from simulation import KERNEL
+from units import half_up, move_ps, number
 
 
 class Gather:
@@ -41,32 +42,34 @@ class Request:
     def send(self):
         for sip in self.tree:
             path = self.fabric.route("host", f"sip{sip}.io_cpu")
-            self.fabric.control(path, self.sim.moment, lambda sip=sip, path=path: self.at_io(sip, path))
+            self.control(path, lambda sip=sip, path=path: self.at_io(sip, path))
+
+    def control(self, path, arrived):
+        self.fabric.control(path, self.sim.moment.of(None), arrived, self.kind_of_messages)
 
     def answer_on(self, path, gather):
         """Sends what was gathered back on a path, to the next gathering."""
-        return lambda failures: self.fabric.control(path.back(), self.sim.moment, lambda: gather.take(failures))
+        return lambda failures: self.control(path.back(), lambda: gather.take(failures))
 
     def at_io(self, sip, path):
         self.stamp(sip)
         gather = Gather(len(self.tree[sip]), self.answer_on(path, self.top), self.fast)
         for cube, pes in self.tree[sip].items():
             leg = self.fabric.route(f"sip{sip}.io_cpu", f"sip{sip}.cube{cube}.m_cpu")
-            self.fabric.control(leg, self.sim.moment,
-                                lambda pes=pes, leg=leg: self.at_m(pes, Gather(len(pes), self.answer_on(leg, gather),
-                                                                               self.fast), leg.nodes[-1].name))
+            self.control(leg, lambda pes=pes, leg=leg: self.at_m(pes, Gather(len(pes), self.answer_on(leg, gather),
+                                                                             self.fast), leg.nodes[-1].name))
 
     def at_m(self, pes, gather, m_cpu):
         for pe in pes:
             path = self.fabric.route(m_cpu, f"{pe.name}.{self.target}")
-            self.fabric.control(path, self.sim.moment, lambda pe=pe, path=path: self.at_pe(pe, gather, path))
+            self.control(path, lambda pe=pe, path=path: self.at_pe(pe, gather, path))
 
     def stamp(self, sip):
         pass
 
 
 class Map(Request):
-    target = "pe_mmu"
+    target, kind_of_messages = "pe_mmu", "control"
 
     def __init__(self, machine, pes, done, entry):
         super().__init__(machine, pes, done)
@@ -79,7 +82,7 @@ class Map(Request):
 
 
 class Launch(Request):
-    target = "pe_cpu"
+    target, kind_of_messages = "pe_cpu", "launch"
 
     def __init__(self, machine, programs, done, raw, position, expired):
         super().__init__(machine, list(programs), done, raw.get("on_failure") == "fail_fast")
@@ -110,7 +113,7 @@ class Launch(Request):
         for sip, cubes in self.tree.items():
             for cube, pes in cubes.items():
                 path = self.fabric.route("host", f"sip{sip}.cube{cube}.m_cpu")
-                self.fabric.control(path, self.sim.moment, lambda pes=pes, path=path: self.at_m(
+                self.control(path, lambda pes=pes, path=path: self.at_m(
                     pes, Gather(len(pes), self.answer_on(path, self.top), self.fast), path.nodes[-1].name))
 
     def at_m(self, pes, gather, m_cpu):
@@ -133,13 +136,14 @@ class Launch(Request):
 
     def at_pe(self, pe, gather, path):
         def answer(failure):
-            self.fabric.control(path.back(), self.sim.moment, lambda: gather.take([failure] if failure else []))
+            self.control(path.back(), lambda: gather.take([failure] if failure else []))
 
         def start():
             pe.start(self.programs[pe], answer, self.sim.now)
             self.kernels[pe] = pe.kernel
         when = {"barrier": self.start, "cube": self.starts.get(pe), "free": self.sim.now}[self.kind]
-        self.sim.at(self.sim.moment.until(when, "barrier", pe.node("cpu").name), pe.node("cpu"), KERNEL, (), start)
+        moment = self.sim.moment.of(Owner(pe.name, 0)).until(when, "barrier", pe.node("cpu").name)
+        self.sim.at(moment, pe.node("cpu"), KERNEL, (), start)
 
 
 class MemoryRequest:

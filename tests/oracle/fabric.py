@@ -176,9 +176,9 @@ class Fabric:
 
     # ---- messages
 
-    def control(self, path, leaves, delivered):
+    def control(self, path, leaves, delivered, kind="control"):
         """Calls `delivered` when a message without payload that leaves then has come to the end of its path."""
-        self.sim.at(leaves.along(path), path.nodes[-1], MESSAGE, path.nodes[0].next_key(), delivered)
+        self.sim.at(leaves.along(path, kind), path.nodes[-1], MESSAGE, path.nodes[0].next_key(), delivered)
 
     def data(self, path, size, leaves, head, stream=0, departed=None):
         """Sends a message of some bytes: `departed` is called with the moment at which the first link is done with it,

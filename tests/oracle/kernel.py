@@ -11,9 +11,9 @@ class Kernel:
     def __init__(self, pe, program, answer, now):
         self.pe, self.answer, self.commands = pe, answer, pe.commands
         self.start_ps, self.end_ps, self.fault = now, None, None
-        self.awaited, self.owner = set(), Owner(pe.name)
+        self.awaited = None         # the command that it waits for
         self.ids = {}
-        self.waits, self.waits_since = [], now      # (since, the moment at which it went on) of each wait
+        self.waits, self.waits_since = [], now      # (since, the moment at which it was over) of each wait
         self.serving = {True: 0, False: 0}          # of the computing engines, and of DMA
         self.since, self.busy_ps = {}, {True: 0, False: 0}
         self.body = self.steps(program)
@@ -23,8 +23,7 @@ class Kernel:
     def resume(self):
         if self.pe.stopped:
             return
-        self.waits.append((self.waits_since, self.pe.sim.moment))
-        self.waits_since = self.pe.sim.now
+        self.wait_over()
         try:
             wait = next(self.body)
         except StopIteration:
@@ -36,20 +35,23 @@ class Kernel:
         if isinstance(wait, Moment):
             self.resume_at(wait)
         else:
-            self.awaited = set(wait)
+            self.awaited = wait
+
+    def wait_over(self):
+        self.waits.append((self.waits_since, self.pe.sim.moment))
+        self.waits_since = self.pe.sim.now
 
     def resume_at(self, when):
         self.pe.sim.at(when, self.pe.node("cpu"), KERNEL, (), self.resume)
 
     def completed(self, command):
-        if command in self.awaited and not self.pe.stopped:
-            self.awaited.discard(command)
-            if not self.awaited:
-                moment = self.pe.sim.moment
-                self.resume_at(moment.over("wait") if moment.edge == "direct" else moment)
+        if command is self.awaited and not self.pe.stopped:
+            self.awaited = None
+            moment = self.pe.sim.moment
+            self.resume_at((moment.over("wait") if moment.edge == "direct" else moment).of(self.owner()))
 
     def steps(self, program):
-        """Yields moments to go on at, or commands to wait for."""
+        """Yields moments to go on at, or commands to wait for; of several it waits for one after the other."""
         for step in program:
             if step["do"] == "delay":
                 yield self.after(step["ps"], "delay")
@@ -57,16 +59,17 @@ class Kernel:
             if step["do"] == "wait":
                 awaited = [self.ids[name] for name in step["for"]]
             else:
-                yield self.after(self.pe.call_ps, "call")
+                yield self.after(self.pe.call_ps, "engine")
                 command = self.ids[step.get("id")] = self.pe.submit(step, self.checked(step))
                 awaited = [] if step["async"] else [command]
-            if waiting := [command for command in awaited if command.complete is None]:
-                yield waiting
-        if waiting := [command for command in self.pe.commands if command.complete is None]:
-            yield waiting
+            yield from (command for command in awaited if command.complete is None)
+        yield from (command for command in self.pe.commands if command.complete is None)
 
     def after(self, ps, kind):
-        return self.pe.sim.moment.of(self.owner).then(ps, kind, self.pe.node("cpu").name)
+        return self.pe.sim.moment.of(self.owner()).then(ps, kind, self.pe.node("cpu").name)
+
+    def owner(self):
+        return Owner(self.pe.name, len(self.pe.commands))
 
     def checked(self, step):
         """The command's tiles, if it may be submitted."""
@@ -88,7 +91,7 @@ class Kernel:
     def end(self, fault):
         self.fault = fault
         self.end_ps = self.pe.sim.now
-        self.waits.append((self.waits_since, self.pe.sim.moment))
+        self.wait_over()
         for compute in (True, False):
             self.busy_ps[compute] = self.busy_until(compute, self.end_ps)
         self.answer(fault and {"pe": self.pe.name, "rank": self.pe.node("cpu").rank, "code": fault.code,

@@ -43,6 +43,7 @@ class Token:
         self.block = None           # where its buffer lies
         self.arrived = self.began = None                # in the queue of its stage, in service
         self.ring = self.slot = None
+        self.owner = None           # of what its service does
 
     @property
     def stage(self):
@@ -193,9 +194,9 @@ class Pe:
                              (self.tcm.writing, self.tcm.write_rate))
             end = channel.reserve(self.sim.moment, move_ps(stage.size, slower(rate, self.link_rate)),
                                   stage.size)[1]
-            self.end_at(end.then(self.fetch_store_ps, kind, self.node("fetch_store").name), server, token)
+            self.end_at(end.then(self.fetch_store_ps, "engine", self.node("fetch_store").name), server, token)
         else:
-            self.end_at(self.sim.moment.then(stage.length, kind, self.node(ENGINES[kind]).name), server, token)
+            self.end_at(self.sim.moment.then(stage.length, "engine", self.node(ENGINES[kind]).name), server, token)
 
     def last_of(self, conditions, *owner):
         """The condition that became true last is the cause of what starts now."""
@@ -204,8 +205,8 @@ class Pe:
         return last
 
     def begin(self, server, token, arrival, *conditions):
-        last = self.last_of([token.came, server.idle.pop(0), *conditions], *token.key, token.index)
-        token.arrived, token.began = arrival, self.sim.now
+        last = self.last_of([token.came, server.idle.pop(0), *conditions], *token.key, token.stage.kind)
+        token.arrived, token.began, token.owner = arrival, self.sim.now, self.sim.moment.owner
         self.usages[USAGES[token.stage.kind]].waits.append((arrival, self.sim.now))
         self.gemm_flop += token.stage.flop
         self.kernel.busy(token.stage.kind, 1)
@@ -219,6 +220,7 @@ class Pe:
     def end(self, server, token):
         """The end of a service: the token moves on, or its tile is complete."""
         kind, engine = token.stage.kind, self.node(ENGINES[token.stage.kind])
+        self.sim.because_of(self.sim.moment.of(token.owner))
         server.idle.append(self.sim.mark("engine"))
         self.usages[USAGES[kind]].add(token.arrived, token.began, self.sim.now - token.began)
         self.kernel.busy(kind, -1)
@@ -240,7 +242,7 @@ class Pe:
             arrived()
             queue.put(token)
         if ps:
-            moment = self.sim.moment.then(ps, "wire", f"{self.name} {engine}_to_{to}")
+            moment = self.sim.moment.then(ps, "wire", self.node(to).name)
             self.sim.at(moment, self.node(to), SERVICE_END, token.key, arrive)
         else:
             arrive()
@@ -270,7 +272,7 @@ class Pe:
         command, usage, now = self.submissions.entries.pop(0)[-1], self.usages["pe_scheduler"], self.sim.now
         self.last_of([command.came, self.scheduler.idle.pop()], command.number)
         usage.waits.append((command.submitted, now))
-        end = self.sim.moment.then(self.schedule_ps, "schedule", self.node("scheduler").name)
+        end = self.sim.moment.then(self.schedule_ps, "engine", self.node("scheduler").name)
         self.sim.at(end, self.node("scheduler"), SERVICE_END, command.key,
                     lambda: (usage.add(command.submitted, now, self.schedule_ps), self.scheduled(command)))
         return True

@@ -1,5 +1,5 @@
 """ring: queues between PEs: slots, credits, messages on their way, receives that wait."""
-from cause import NEVER
+from cause import NEVER, Owner
 from memory import HBM, SRAM
 
 
@@ -78,10 +78,9 @@ class Ring:
             token, message = self.receivers.pop(0), self.full.pop(self.received)
             self.received += 1
             token.ring, token.slot = self, message
-            if self.buffer == "tcm":
-                self.to.complete_tile(token)
-            else:
-                self.to.direct["DMA_READ"].put(token)
+            moment = self.sim.moment.of(Owner(self.to.name, token.command.number))
+            go_on = self.to.complete_tile if self.buffer == "tcm" else self.to.direct["DMA_READ"].put
+            self.sim.happen(moment, lambda: go_on(token))
 
     def release(self, slot):
         """The slot is free again; the credit goes back to the source."""

@@ -82,6 +82,6 @@ class Channel:
         start = asked
         if self.free.time > asked.time:
             start = self.free.over(self.kind).of(asked.owner)
-        self.free = start.then(before, "row_change", self.name).then(length - before, self.kind, self.name)
+        self.free = start.then(before, "row", self.name).then(length - before, self.kind, self.name)
         self.usage.add(asked.time, start.time, length, size)
         return start, self.free

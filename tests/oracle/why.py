@@ -5,14 +5,29 @@ from cause import Owner
 from usage import kernels_of
 
 
+# The reason of a segment is its edge if that is not direct, else its work, unless they are called otherwise:
+OF_EDGES = {"engine": "engine_busy"}
+OF_WORKS = {"feed": "engine"}
+
+
 class Segment(NamedTuple):
     begin: int
     end: int
-    edge: str                       # what this held up, and how; direct: it led to it
+    edge: str                       # over which what follows was reached
+    reason: str
     work: str
     at: str
     owner: Owner | None
-    held_up: Owner | None           # for whom what follows happens
+    held_up: Owner | None           # for whom what had to wait happens
+
+
+def reason(edge, kind, part, at):
+    """Why time passes in a part of some work of a kind."""
+    if edge != "direct":
+        return OF_EDGES.get(edge, edge)
+    if kind == "stream":
+        return "pseudo_channel" if ".hbm_ctrl." in at else "channel"
+    return kind if kind == "launch" else OF_WORKS.get(part, part)
 
 
 def hops(path):
@@ -26,10 +41,11 @@ def hops(path):
 def path(moment):
     """The segments behind a moment, the last first."""
     while moment.work:
-        work, since, end, edge = moment.work, moment.work.since, moment.time, moment.edge
-        for ps, kind, at in hops(work.path) if work.path else [(work.ps, work.kind, work.at)]:
-            yield Segment(end - ps, end, edge, kind, at, since.owner, moment.owner)
-            end, edge = end - ps, "direct"
+        work, since, end, edge, held_up = moment.work, moment.work.since, moment.time, moment.edge, moment.held_up
+        for ps, part, at in hops(work.path) if work.path else [(work.ps, work.kind, work.at)]:
+            why = reason(edge, work.kind, part, at)
+            yield Segment(end - ps, end, edge, why, part, at, since.owner, held_up)
+            end, edge, held_up = end - ps, "direct", None
         assert end == since.time, "a work's parts are the work"
         moment = since
 
@@ -43,11 +59,10 @@ def clipped(segments, begin):
 
 
 def sums(segments):
-    """{(edge, work): ps}"""
+    """{reason: ps}"""
     found = {}
     for one in segments:
-        key = one.edge, one.work
-        found[key] = found.get(key, 0) + one.end - one.begin
+        found[one.reason] = found.get(one.reason, 0) + one.end - one.begin
     return found
 
 
@@ -69,5 +84,7 @@ def account(kernel):
 
 
 def value_of(machine):
-    accounts = [account(kernel) for kernel in kernels_of(machine) if kernel.end_ps is not None]
+    """The critical path, and {(PE, start): account} of the kernels that have returned."""
+    accounts = {(kernel.pe.name, kernel.start_ps): account(kernel)
+                for kernel in kernels_of(machine) if kernel.end_ps is not None and not kernel.fault}
     return critical_path(machine), accounts
