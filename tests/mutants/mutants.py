@@ -56,6 +56,7 @@ SUITES = {
     "rt/reference": "refs wrong_compute ops exec composites",
     "rt/report": "run profile list_info failures streams conformance page",
     "rt/timeline": "timeline",
+    "rt/probe": "probe",
     "rt/cli": "run streams failures list_info oplog conformance points web",
 }
 # Headers that unit tests of other rooms include as well.
