@@ -246,10 +246,11 @@ def steps():
             (("sip0.cube0.pe0", "host"), "control control control")):
         got = machine.probe(*words).get("steps", ())
         ok([step["what"] for step in got] == want.split(), f"the steps from {words[0]} to {words[1]} are {want}", *got)
-    if not SAN:
-        got = own_machine().probe("sip0.cube0.sram", "sip0.cube0.pe0", "--virtual").get("steps", ())
-        ok([step["what"] for step in got] == "call schedule prepare translate control data drain tcm".split(),
-           "models of pe_dma and pe_mmu have steps: prepare and translate", *got)
+    for words, want in () if SAN else (
+            (("sip0.cube0.sram", "sip0.cube0.pe0", "--virtual"), "call schedule prepare translate control data drain tcm"),
+            (("sip0.cube0.pe0", "sip0.cube0.pe0"), "call schedule prepare tcm")):
+        got = own_machine().probe(*words).get("steps", ())
+        ok([step["what"] for step in got] == want.split(), f"with models of users they are {want}", *got)
     plain = Machine(SMALL)
     at, moved = (plain.probe("sip0.cube0.hbm_ctrl.pe0" + offset, "sip0.cube0.pe0", "--bytes", "64") for offset in ("", "+0xfe0"))
     ok(at["ps"] > moved["ps"] == command_ps(plain, "load", (0, 0, 0), ("hbm", 0, 0, 0), 64, past=0xfe0),
