@@ -8,24 +8,12 @@ row of its table that begins with a command has the figures of that command.
 import json
 import os
 import re
-import shutil
 
-from harness import KBGEN, ROOT, bless, first_difference, ok, read, run, scratch, suite, write
-from shown import BLOCK, figures, picked, simulated
+from harness import ROOT, bless, first_difference, ok, read, run, suite, write
+from shown import BLOCK, figures, picked, reader, simulated
 
 GUIDE = os.path.join(ROOT, "docs", "guide.md")
 ROW = re.compile(r"(?m)^\| `(build/[^`]*)` \|.*$")
-
-
-def reader():
-    """Makes the folder of a reader who has built kbgen."""
-    folder = scratch("reader")
-    shutil.rmtree(folder, ignore_errors=True)
-    os.makedirs(os.path.join(folder, "build"))
-    os.symlink(KBGEN, os.path.join(folder, "build", "kbgen"))
-    for name in ("topologies", "docs"):
-        os.symlink(os.path.join(ROOT, name), os.path.join(folder, name))
-    return folder
 
 
 def uneven(folder, machine):

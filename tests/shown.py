@@ -4,7 +4,11 @@ A block whose first line is `$ COMMAND` shows what that prints, standard error f
 a block with one, each other line matches the next line of the output that begins with the same words. What depends on
 the host, its seconds and the last bits of an error, is not compared.
 """
+import os
 import re
+import shutil
+
+from harness import KBGEN, ROOT, scratch
 
 BLOCK = re.compile(r"(?<=^```text\n)\$ ([^\n]*)\n(.*?)(?=^```$)", re.M | re.S)
 BOUND = re.compile(r"(?m)^\w+ +(\d\S* \S+ \w+), (\S+ %) of (\d\S* \S+)$")
@@ -43,3 +47,14 @@ def figures(output):
     how much of it was reached. None if the bench states no problem."""
     found = [BOUND.search(output, output.index(name)) for name in ("\nproblem ", "\nalgorithm ") if name in output]
     return [found[0][3], *found[0].groups()[:2], *found[1].groups()[:2]] if len(found) == 2 else None
+
+
+def reader():
+    """Makes the folder of a reader who has built kbgen."""
+    folder = scratch("reader")
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(os.path.join(folder, "build"))
+    os.symlink(KBGEN, os.path.join(folder, "build", "kbgen"))
+    for name in ("topologies", "docs"):
+        os.symlink(os.path.join(ROOT, name), os.path.join(folder, name))
+    return folder

@@ -15,5 +15,6 @@ section({
             {title: "elasticity", number: true, of: (one) => one.elasticity === undefined || one.elasticity === null ? "" : one.elasticity.toFixed(2)},
         ], run.changes, {label: "What would help"}) : h("p", {}, "No number changed the time of the run."),
         (run.unchanged ?? []).length ? tableBehind(`Table: ${run.unchanged.length} that change nothing`, [{title: "number", of: (name) => name}], () => run.unchanged) : null,
+        (run.failed ?? []).length ? tableBehind(`Table: ${run.failed.length} that the run does not stand`, [{title: "number", of: (one) => one.key ?? one.param}, {title: "to", of: (one) => one.changed}, {title: "what happens", of: (one) => one.error}], () => run.failed) : null,
     ].filter(Boolean),
 });

@@ -1,0 +1,44 @@
+#!/usr/bin/python3
+"""seeing: the commands of docs/seeing.md print what it shows; BLESS=1 puts what they print there.
+plain build only, limit: 120
+
+Its `sh` blocks run first, in a folder of a reader. Commands of `text` blocks run in a shell, since some have a pipe.
+"""
+import os
+import re
+
+from harness import ROOT, bless, first_difference, ok, read, run, suite
+from shown import BLOCK, figures, picked, reader, simulated
+
+SEEING = os.path.join(ROOT, "docs", "seeing.md")
+ROW = re.compile(r"(?m)^\| `(build/[^`]*off)` \|(?!.*---).*$")
+
+
+def main():
+    text, folder, outputs = read(SEEING), reader(), {}
+    for body in re.findall(r"^```sh\n(.*?)^```$", text, re.M | re.S):
+        ended = run("sh", "-eux", "-c", body, cwd=folder)
+        ok(ended.returncode == 0 and "warning" not in ended.stderr, "the machine is built without a warning", ended.said)
+
+    def printed(command):
+        if command not in outputs:
+            ended = run("sh", "-c", command, cwd=folder)
+            outputs[command] = ended.stderr + ended.stdout
+        return outputs[command]
+
+    made = BLOCK.sub(lambda block: f"$ {block[1]}\n{picked(block[2], printed(block[1]))}", text)
+    made = ROW.sub(lambda row: row[0] if "..." in row[1] else f"| `{row[1]}` | {' | '.join(figures(printed(row[1])) or ['none'] * 5)} |", made)
+    bless(SEEING, made)
+    text = read(SEEING)
+    for was, now in zip(BLOCK.finditer(text), BLOCK.finditer(made)):
+        ok(now[2].strip() and not first_difference(simulated(was[2]), simulated(now[2])), f"the page shows what `{was[1]}` prints",
+           first_difference(was[2], now[2]))
+    ok("(nothing that begins as" not in made, "every line that the page shows is printed", *re.findall(r"\(nothing that .*", made))
+    rows = [(was[0], now[0]) for was, now in zip(ROW.finditer(text), ROW.finditer(made))]
+    ok(len(rows) == 5 and all(was == now for was, now in rows), "the table has the figures of its commands", *(now for was, now in rows if was != now))
+    lines = read(os.path.join(ROOT, "docs", "seeing", "dense.c")).splitlines()
+    for number, call in ((17, "tl_load_async"), (23, "tl_load("), (39, "tl_dot"), (41, "tl_store_async")):
+        ok(call in lines[number - 1], f"line {number} of dense.c is what the page says", lines[number - 1])
+
+
+suite(main)
