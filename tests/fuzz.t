@@ -4,9 +4,10 @@
 tests/fuzz.t [MACHINES [SEED [STREAMS]]]: each machine is a test, after one for each conformance case, which the oracle
 has to solve as well. The same seed draws the same machines and streams. A failing pair is shrunk and left in
 SCRATCH/failures/, as a case that tests/conformance.t runs. Every eighth machine is made by the other compiler, without
-optimisation. Of four streams, two tell their critical path, one is run again without a trace and two with nobody who
-watches. Under the sanitizers the same streams run on the first 28 of the 100 machines, once and without the oracle: what
-it would say of them, it says of the plain build. LeakSanitizer looks at every fourth.
+optimisation, and with one function for all servers. Of four streams, two tell their critical path, one is run again
+without a trace and two with nobody who watches. Under the sanitizers the same streams run on the first 28 of the 100
+machines, once and without the oracle: what it would say of them, it says of the plain build. LeakSanitizer looks at every
+fourth.
 """
 import multiprocessing
 import os
@@ -27,7 +28,7 @@ from topology import Topology                                   # noqa: E402
 
 MACHINES, SEED, STREAMS = (sys.argv[1:] + [None] * 3)[:3]
 MACHINES, SEED, STREAMS = int(MACHINES or (28 if SAN else 100)), SEED or "1", int(STREAMS or 20)
-OTHER = ("--cc", "gcc" if CC == "clang" else "clang", "-O", "0")
+OTHER = ("--cc", ("gcc" if CC == "clang" else "clang") + " -DKB_GENERAL", "-O", "0")
 FAILURES = scratch("failures")
 
 

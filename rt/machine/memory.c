@@ -94,27 +94,17 @@ struct hbm_rows hbm_rows(uint64_t a, uint64_t n, uint64_t i)
     return (struct hbm_rows){rest(quotient(a, piece) + i, pcs), share.row, share.row_end};
 }
 
-/* When a request is served, for how long it occupies its pseudo channels, and how long it waits for them. */
-struct tally {
-    struct served served;
-    uint64_t busy_ps, wait_ps;
+/* For how long a request occupies a pseudo channel, and from when on. */
+struct turn {
+    uint64_t start_ps, length_ps;
 };
 
-static inline void channel_serve(struct tally *tally, struct pseudo_channel *pc, struct share share, uint64_t t_ps,
-                                 bool watched)
+static inline struct turn channel_serve(struct pseudo_channel *pc, struct share share, uint64_t t_ps)
 {
     uint64_t misses = share.row_end - share.row + (pc->open_row != share.row + 1);
     uint64_t length = sum(product(misses, kb_attrs.hbm_ctrl_row_miss_ps), share.move_ps);
-    uint64_t start = reserve(&pc->free_ps, t_ps, length);
     pc->open_row = share.row_end + 1;
-    if (watched)
-        tell_reserved(RESOURCE_PSEUDO_CHANNEL, pc - kb_pseudo_channels, share.bytes, t_ps, start, pc->free_ps);
-    tally->busy_ps += length;
-    tally->wait_ps += start - t_ps;
-    if (tally->served.first_ps > start)
-        tally->served.first_ps = start;
-    if (tally->served.last_ps < pc->free_ps)
-        tally->served.last_ps = pc->free_ps;
+    return (struct turn){reserve(&pc->free_ps, t_ps, length), length};
 }
 
 /* Whether all pseudo channels of a slice are occupied until after first_ps, so that they serve nothing up to then. */
@@ -141,12 +131,24 @@ static __attribute__((noinline)) struct served shares_serve(const struct range *
     uint64_t touched = hbm_touches(a, n);
     bool watched = is_observed(MOMENT_reserved);
     struct pseudo_channel *channels = &kb_pseudo_channels[range->pe * pcs.by];
-    struct tally tally = {.served = {.first_ps = UINT64_MAX}};
-    for (uint64_t i = 0; i < touched; i++, at = at + 1 == pcs.by ? 0 : at + 1)
-        channel_serve(&tally, &channels[at], channel_share(a, n, i), t_ps, watched);
-    tally.served.in_order = are_later(channels, tally.served.first_ps);
-    count(range->pe, tally.busy_ps, tally.wait_ps);
-    return tally.served;
+    struct served served = {.first_ps = UINT64_MAX};
+    uint64_t busy_ps = 0, wait_ps = 0;
+    for (uint64_t i = 0; i < touched; i++, at = at + 1 == pcs.by ? 0 : at + 1) {
+        struct pseudo_channel *pc = &channels[at];
+        struct share share = channel_share(a, n, i);
+        struct turn turn = channel_serve(pc, share, t_ps);
+        if (watched)
+            tell_reserved(RESOURCE_PSEUDO_CHANNEL, pc - kb_pseudo_channels, share.bytes, t_ps, turn.start_ps, pc->free_ps);
+        busy_ps += turn.length_ps;
+        wait_ps += turn.start_ps - t_ps;
+        if (served.first_ps > turn.start_ps)
+            served.first_ps = turn.start_ps;
+        if (served.last_ps < pc->free_ps)
+            served.last_ps = pc->free_ps;
+    }
+    served.in_order = are_later(channels, served.first_ps);
+    count(range->pe, busy_ps, wait_ps);
+    return served;
 }
 
 /* Whether all pseudo channels of a slice are in the same state. */
@@ -169,13 +171,11 @@ static inline struct served hbm_serve(const struct range *range, const struct pa
     uint64_t from = quotient(range->offset, pcs);
     struct share share = {quotient(from, row), quotient(from + payload->share_bytes - 1, row), payload->share_bytes,
                           payload->share_ps};
-    struct tally tally = {.served = {.first_ps = UINT64_MAX}};
-    channel_serve(&tally, channels, share, t_ps, false);
-    for (uint64_t i = 1; i < pcs.by; i++)
-        channels[i] = channels[0];
-    tally.served.in_order = tally.served.last_ps > tally.served.first_ps;
-    count(range->pe, tally.busy_ps * pcs.by, tally.wait_ps * pcs.by);
-    return tally.served;
+    struct turn turn = channel_serve(channels, share, t_ps);
+    for (struct pseudo_channel *pc = channels + 1; pc < channels + pcs.by; pc++)
+        *pc = *channels;
+    count(range->pe, turn.length_ps * pcs.by, (turn.start_ps - t_ps) * pcs.by);
+    return (struct served){turn.start_ps, channels->free_ps, .in_order = turn.length_ps > 0};
 }
 
 struct served hbm_read(const struct range *range, const struct payload *payload, uint64_t t_ps)

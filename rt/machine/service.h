@@ -12,6 +12,14 @@
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
+/* Compiled for each server of the machine. With KB_GENERAL it is compiled once for all of them, as if the structure of the
+ * machine were not known: that is for measurements (docs/speed.md). */
+#ifdef KB_GENERAL
+#define PER_SERVER static __attribute__((noinline, noclone))
+#else
+#define PER_SERVER ALWAYS_INLINE
+#endif
+
 /* Orders tokens that arrived at the same time. */
 static inline bool key_before(const struct token *a, const struct token *b)
 {

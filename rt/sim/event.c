@@ -307,9 +307,8 @@ bool front_refill(void)
 
 /* ---- the queue */
 
-void event_at(struct event *event, uint64_t t_ps)
+static inline void event_add(struct event *event, uint64_t t_ps)
 {
-    observe_event_set_due(event, t_ps);
     event->t_ps = t_ps;
     if (t_ps == now_ps) {
         event->next = event_due;
@@ -318,6 +317,20 @@ void event_at(struct event *event, uint64_t t_ps)
     }
     assert(t_ps > now_ps);
     future_add(event);
+}
+
+static __attribute__((cold, noinline)) void event_add_watched(struct event *event, uint64_t t_ps)
+{
+    tell_event_set_due(event, t_ps);
+    event_add(event, t_ps);
+}
+
+void event_at(struct event *event, uint64_t t_ps)
+{
+    if (is_observed(MOMENT_event_set_due))
+        event_add_watched(event, t_ps);
+    else
+        event_add(event, t_ps);
 }
 
 void event_cancel(struct event *event)
