@@ -194,6 +194,9 @@ def options(program):
     got = run(program, "info", "--set", "cube.noc.link_bw_gbs=5", *words([change]))
     ok(want == got.stdout and "77 GB/s" in want, "info describes the machine with its replaced numbers; the last one counts",
        got.said)
+    ends = ("host", "sip0.cube1.sram")
+    built, got = run(path, "probe", *ends).stdout, run(program, "probe", *ends, *words([change])).stdout
+    ok(built == got and "77 GB/s" in got, "probe measures the machine with its replaced numbers", built, got)
     ended = run(program, "list", *words([change]))
     ok(ended.returncode == 2, "a subcommand that reads no number does not take --set", ended.said)
     stream = os.path.join(ROOT, "tests/conformance/units")

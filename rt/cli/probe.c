@@ -15,6 +15,7 @@
 #include "limits.h"
 #include "machine/emitted.h"
 #include "machine/fabric.h"
+#include "numbers.h"
 #include "probe/matrix.h"
 #include "probe/probe.h"
 #include "report/result.h"
@@ -32,6 +33,7 @@ static const struct cli_option options[] = {
      "all pairs of ends of two kinds, in place of FROM and TO: pe, hbm, sram, tcm, m_cpu,\n"
      "io_cpu, host, and cube: from the first PE of a cube to the sram of another"},
     {'j', "json", "FILE", "write the answer as JSON; - is standard output"},
+    SET_OPTION,
     {'o', "output", "FILE.npy", "write a matrix for NumPy: f8 of shape (2, from, to), ps and bytes per second"},
     {0},
 };
@@ -184,8 +186,10 @@ static int probe_main(int argc, char **argv)
         case 'v': probe.is_virtual = true; break;
         case 'm': pairs = optarg; break;
         case 'j': json_path = optarg; break;
-        default: npy_path = optarg;
+        case 'o': npy_path = optarg; break;
+        default: numbers_option(letter, optarg);
         }
+    numbers_options_end();
     if (argc - optind != (pairs ? 0 : 2))
         usage_error("probe takes two ends, or --matrix A:B; see %s probe --help", program_name);
     if (npy_path && !pairs)
