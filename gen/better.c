@@ -78,13 +78,6 @@ static const char *base_text(const struct key *key, double value)
                         : arena_printf("%.0f%s%s", value, *unit ? " " : "", unit);
 }
 
-static const struct node *scalar(const char *text)
-{
-    struct node *node = node_new((struct where){0}, NODE_SCALAR);
-    node->text = text;
-    return node;
-}
-
 /* Lists a number in base units. 0 of a bandwidth is no limit, else nothing that could be less. */
 static void list_number(struct listing *listing, const struct key *key, const char *path, struct where where, double value)
 {
@@ -98,7 +91,7 @@ static void list_number(struct listing *listing, const struct key *key, const ch
         row.changed = unlimited ? "no limit" : number_text(key, changed);
         row.share = unlimited ? 1 : key->better == BETTER_LESS ? 1 - changed / value : 1 - value / changed;
         row.set = unlimited ? "~" : base_text(key, changed);
-        row.keys = nest((struct where){0}, path, strlen(path), scalar(row.set));
+        row.keys = read_set(arena_printf("%s=%s", path, row.set));
     }
     keys->list = arena_grow(keys->list, keys->count, sizeof *keys->list);
     keys->list[keys->count++] = row;
