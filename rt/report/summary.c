@@ -212,15 +212,19 @@ static void save(void)
     transfers_count_ahead(1);
 }
 
-/* Bytes that were moved stay counted. */
+/* Bytes that were moved stay counted, and engines: those of a PE that has failed work for its kernel to the end. */
 static void restore(void)
 {
     transfers_count_ahead(-1);
-    struct stats now = stats;
-    stats = saved.stats;
-    memcpy(stats.read_bytes, now.read_bytes, sizeof stats.read_bytes);
-    memcpy(stats.write_bytes, now.write_bytes, sizeof stats.write_bytes);
-    memcpy(stats.link_bytes, now.link_bytes, sizeof stats.link_bytes);
+#define RESTORE(member) memcpy(&stats.member, &saved.stats.member, sizeof stats.member)
+    RESTORE(read_busy_ps);
+    RESTORE(read_wait_ps);
+    RESTORE(write_busy_ps);
+    RESTORE(write_wait_ps);
+    RESTORE(link_busy_ps);
+    RESTORE(link_wait_ps);
+    RESTORE(node_wait_ps);
+#undef RESTORE
     for (uint64_t i = 0; i < link_count(); i++)
         kb_links[i].busy_ps = saved.links_busy_ps[i];
     memcpy(kb_hbm, saved.slices, pe_count() * sizeof *kb_hbm);
