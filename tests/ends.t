@@ -242,7 +242,9 @@ def replays(program):
     ended = run(program, "replay", stream, "--sim-limit", "3 ms", "--json", path)
     result = json.loads(read(path) or "{}")
     ok(ended.returncode == 1 and result.get("interrupted") is True and result["ended_by"] == "--sim-limit"
-       and "interrupted, end 3000000000 ps" in ended.stdout, "--sim-limit ends a replay", ended.said)
+       and "interrupted, end 3000000000 ps" in ended.stdout and "UNFINISHED" in ended.stdout and "FAILED" not in ended.stdout
+       and re.search(r"\nhost   set-up .*, simulation .* \(\d+ events, .*/s\)\n", ended.stdout),
+       "--sim-limit ends a replay", ended.said)
 
 
 # ---- sweeps
@@ -364,6 +366,48 @@ def asked_in_data_pass(program):
     ok(process.returncode == 0 and said.count("\n  no kernel runs\n") > 2, "SIGUSR1 is answered in the data pass too", said)
 
 
+def data_pass_on_terminal(_):
+    """One level of gemms, which takes much longer than this test waits."""
+    program = small_machine("ends_large", [SOURCE], "cube.memory_map.hbm_slice_mb=256")
+    path = scratch("pass.json")
+    begin_s = time.monotonic()
+    status, said, out = on_terminal(program, "gemm", "m=16384", "k=4096", "n=8192", "--json", path, send=signal.SIGINT,
+                                    until=b"data pass")
+    host = json.loads(read(path) or "{}").get("host", {})
+    ok(status == 130 and re.search(r"\r\x1b\[Kdata pass +\d+ %", said) and out.endswith("end          status 130\n"),
+       "a level of the data pass shows its progress, and is ended by SIGINT", said, out)
+    ok(time.monotonic() - begin_s < 30 * SLOW and host.get("data_pass_s", 0) > 1.5 > 0.1 > host["reference_s"]
+       and host["setup_s"] + host["simulation_s"] < host["seconds"] - host["data_pass_s"] + 1e-6,
+       "the time of a data pass that is ended is that of the data pass", host)
+
+
+def outputs(program):
+    """The files of a run that is ended while its kernels run."""
+    names = {"json": "cut.json", "timeline": "cut.pftrace", "waves": "cut.vcd", "stats": "cut.stats", "trace": "cut.jsonl",
+             "report": "cut.html", "oplog": "cut.log"}
+    paths = {option: scratch(name) for option, name in names.items()}
+    for path in paths.values():
+        remove(path)
+    words = [word for option, path in paths.items() for word in ("--" + option, path)]
+    with subprocess.Popen([program, "run", "gemm", "m=4096", "k=1024", "n=2048", "tile_m=16", "tile_n=16", "tile_k=16",
+                           *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        wait_until(lambda: int(read(f"/proc/{process.pid}/stat").split()[13]) > 0.5 * os.sysconf("SC_CLK_TCK"))
+        process.send_signal(signal.SIGTERM)
+        status = process.wait(60 * SLOW)
+    result, stats = (json.loads(read(paths[option]) or "{}") for option in ("json", "stats"))
+    ok(status == 143 and interrupted(result, "SIGTERM", 143), "a run with all its outputs is ended in order", status, result)
+    ok(stats.get("interrupted") is True and stats["ended_by"] == "SIGTERM" and stats["end_ps"] == result["end_ps"],
+       "--stats of a run that was ended says so", list(stats))
+    ok(read(paths["waves"]).endswith("\n$comment interrupted by SIGTERM $end\n"), "--waves of a run that was ended says so")
+    with open(paths["timeline"], "rb") as file:
+        ok(b"interrupted by SIGTERM" in file.read(), "--timeline of a run that was ended says so")
+    rows = [json.loads(line) for line in read(paths["trace"]).splitlines()]
+    ok(rows and max(row["t"] for row in rows) <= result["end_ps"], "the trace of a run that was ended is complete up to there")
+    ok(read(paths["report"]).rstrip().endswith("</html>"), "the report of a run that was ended is complete")
+    shown = run(program, "oplog", paths["oplog"], "--summary")
+    ok(shown.returncode == 0 and "gemm" in shown.stdout, "the op log of a run that was ended can be read", shown.said)
+
+
 def lines_of_progress(program):
     ended, _ = end(program, "ends", "what=slow_delay", "--time-limit", "11", "--progress")
     ok(re.match(r"simulation, [0-9.]+ [mu]?s simulated, .*\n", ended.stderr) and "\x1b" not in ended.stderr,
@@ -389,7 +433,7 @@ def main():
     grouped()
     parts = [limits, signals, twice, unread, replays, sweeps, kept_answers, misuses, asked]
     if not SAN:                                         # what is printed while a run goes on: asked prints it too
-        parts += [stalled, progress, asked_in_data_pass, lines_of_progress, times]
+        parts += [stalled, progress, outputs, data_pass_on_terminal, asked_in_data_pass, lines_of_progress, times]
     for part in parts:
         part(program)
 

@@ -80,6 +80,24 @@ static void start(void)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
+/* Waits until the other threads have nothing left to do. */
+static void await_others(void)
+{
+    pthread_mutex_lock(&threads.mutex);
+    while (threads.working > 0)
+        pthread_cond_wait(&threads.ends, &threads.mutex);
+    pthread_mutex_unlock(&threads.mutex);
+    threads_at_work = false;
+}
+
+void threads_leave(void)
+{
+    if (!threads_at_work)
+        return;
+    __atomic_store_n(&threads.taken, threads.count, __ATOMIC_RELAXED);
+    await_others();
+}
+
 void threads_run(uint64_t count, void (*f)(uint64_t i, unsigned thread, void *arg), void *arg)
 {
     threads_prepare();
@@ -96,11 +114,7 @@ void threads_run(uint64_t count, void (*f)(uint64_t i, unsigned thread, void *ar
     pthread_cond_broadcast(&threads.begins);
     pthread_mutex_unlock(&threads.mutex);
     take(0);
-    pthread_mutex_lock(&threads.mutex);
-    while (threads.working > 0)
-        pthread_cond_wait(&threads.ends, &threads.mutex);
-    pthread_mutex_unlock(&threads.mutex);
-    threads_at_work = false;
+    await_others();
 }
 
 void threads_forked(void)

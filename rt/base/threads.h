@@ -20,6 +20,10 @@ void threads_prepare(void);
  * returns when all calls have returned. `thread` is below thread_count; the caller's is 0. */
 void threads_run(uint64_t count, void (*f)(uint64_t i, unsigned thread, void *arg), void *arg);
 
+/* For the caller's thread, out of an f from which it will not return: gives up the calls that have not begun, and returns
+ * when the other threads have ended theirs. Does nothing if no other thread is at work. */
+void threads_leave(void);
+
 /* In a forked process: the other threads have to be started again. */
 void threads_forked(void);
 

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/human.h"
+#include "base/stopwatch.h"
 #include "common/arena.h"
 #include "common/fail.h"
 #include "fastforward/fastforward.h"
@@ -70,11 +72,17 @@ static void write_result(struct json *json, void *arg)
     result_write_interruption(json);
 }
 
+/* Host seconds of the run: up to the start of the simulation, and of that. */
+static double setup_s, simulation_s;
+
 static void print_summary(const char *path)
 {
     for (const struct launch *launch = launches; launch; launch = launch->next)
         if (launch->status == LAUNCH_SKIPPED)
             printf("launch %-24s skipped\n", launch->program);
+        else if (launch->status == LAUNCH_RUNNING)
+            printf("launch %-24s %5u PEs  submitted %" PRIu64 " ps  UNFINISHED\n", launch->program,
+                   (unsigned)launch->count, launch->submitted_ps);
         else
             printf("launch %-24s %5u PEs  submitted %" PRIu64 " ps  done %" PRIu64 " ps%s%s\n", launch->program,
                    (unsigned)launch->count, launch->submitted_ps, launch->done_ps,
@@ -82,6 +90,9 @@ static void print_summary(const char *path)
                    launch->status == LAUNCH_OK ? "" : launch_outcome(launch));
     if (result_good() && !watchdog_ended())
         ledger_print(stdout);
+    double rate = simulation_s > 0 ? (double)event_count / simulation_s : 0;
+    printf("host   set-up %s, simulation %s (%" PRIu64 " events, %s)\n", human_seconds(setup_s),
+           human_seconds(simulation_s), event_count, human_count(rate, "/s"));
     printf("%s on %s: %s, end %" PRIu64 " ps\n", path, kb_machine_name,
            watchdog_ended() ? "interrupted" : result_good() ? "ok" : "failed", end_ps());
 }
@@ -91,7 +102,9 @@ int replay_run(const struct command_stream *stream, uint64_t *end)
     machine_init();
     fastforward_init();
     watchdog_start(&limits, NULL);
+    double began = clock_seconds();
     sim_run(host_list_run, (void *)stream, 1, launches_deadlocked);
+    simulation_s = clock_seconds() - began;
     transfers_count_ahead(-1);
     faults_report_rest();
     watchdog_stop();
@@ -109,6 +122,7 @@ int replay_run(const struct command_stream *stream, uint64_t *end)
 static int replay_main(int argc, char **argv)
 {
     struct output_files files = {0};
+    double began = clock_seconds();
     fastforward_on = true;
     for (int letter; (letter = subcommand_option(&replay_subcommand, argc, argv)) != -1;)
         switch (letter) {
@@ -127,6 +141,7 @@ static int replay_main(int argc, char **argv)
     const char *slash = strrchr(path, '/');
     output_files_open(&files, slash ? slash + 1 : path);
     uint64_t end;
+    setup_s = clock_seconds() - began;
     int status = replay_run(stream, &end);
     bool right = output_files_close(&files, end_ps(), write_result, &files);
     if (!output_files_take_standard_output(&files)) {

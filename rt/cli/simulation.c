@@ -66,8 +66,10 @@ static void bench_fault(const char *text)
 /* Leaves the last data pass, if that is what runs. */
 static void leave_pass(void)
 {
-    if (simulation.passes)
-        longjmp(simulation.out, 1);
+    if (!simulation.passes)
+        return;
+    threads_leave();
+    longjmp(simulation.out, 1);
 }
 
 /* The place of progress() where a run can be ended. */
@@ -206,6 +208,8 @@ int simulation_run(double began, struct host_times *times)
     bool good = simulate(times);
     watchdog_stop();
     simulation.process = 0;
+    exec_left();
+    reference_left();
     times->total = clock_seconds() - began;
     times->setup = times->total - times->simulation - exec_stats.seconds - reference_seconds;
     times->setup -= injection_seconds;                  /* forked and waited within the bench */

@@ -126,6 +126,18 @@ static void do_block(const struct task *task, void *scratch)
     gemm_block(grid, task->block, scratch);
 }
 
+/* The data pass that is under way: when it began, 0: none is; operations before this level, and of it. */
+static struct {
+    double began;
+    uint64_t done, level;
+} pass;
+
+/* A level may take long: its progress is shown, and it can be ended, after each task of the caller's thread. */
+static void show_progress(uint64_t tasks_done, uint64_t tasks)
+{
+    progress("data pass", pass.done + (uint64_t)((double)pass.level * (double)tasks_done / (double)tasks), oplog_count());
+}
+
 static void do_task(uint64_t i, unsigned thread, void *tasks)
 {
     const struct task *task = &((const struct tasks *)tasks)->at[i];
@@ -140,6 +152,13 @@ static void do_task(uint64_t i, unsigned thread, void *tasks)
         fill_write(&op->fill);
     else
         do_copy(&op->copy);
+}
+
+static void do_shared_task(uint64_t i, unsigned thread, void *tasks)
+{
+    do_task(i, thread, tasks);
+    if (thread == 0)
+        show_progress(i, ((const struct tasks *)tasks)->count);
 }
 
 /* In nanoseconds, roughly. */
@@ -161,7 +180,7 @@ static void run_tasks(const struct op *const *ops, uint32_t count, struct tasks 
     for (uint32_t i = 0; i < count && sum < WORTH_WAKING; i++)
         sum += effort(ops[i]);
     if (sum >= WORTH_WAKING || exec_check)
-        threads_run(tasks->count, do_task, tasks);
+        threads_run(tasks->count, do_shared_task, tasks);
     else
         for (uint64_t i = 0; i < tasks->count; i++)
             do_task(i, 0, tasks);
@@ -270,8 +289,10 @@ static void window_run(uint32_t count, uint64_t done)
 {
     uint32_t levels = window_sort(count), *start = window.start;
     for (uint32_t i = 1; i <= levels; i++) {
+        pass.done = done + start[i];
+        pass.level = start[i + 1] - start[i];
         run_level(window.sorted + start[i], start[i + 1] - start[i]);
-        progress("data pass", done + start[i + 1], oplog_count());
+        show_progress(1, 1);
     }
     for (uint32_t i = 0; i < count; i++)
         if (exec_difference.op != window.op[i])         /* the summary prints it */
@@ -284,7 +305,7 @@ void exec_data_pass(void)
     if (exec_begins && oplog_count())
         exec_begins();
     unsigned before = phase_enter(PHASE_data);
-    double began = clock_seconds();
+    pass.began = clock_seconds();
     struct oplog_reader reader;
     oplog_read(&reader);
     for (uint64_t done = 0, count; (count = window_read(&reader)); done += count)
@@ -292,8 +313,15 @@ void exec_data_pass(void)
     progress_end();
     exec_stats.ops += oplog_count();
     oplog_restart();
-    exec_stats.seconds += clock_seconds() - began;
+    exec_left();
     phase_leave(before);
+}
+
+void exec_left(void)
+{
+    if (pass.began > 0)
+        exec_stats.seconds += clock_seconds() - pass.began;
+    pass.began = 0;
 }
 
 void datapass_reset(void)

@@ -43,6 +43,9 @@ extern struct op *(*exec_next)(struct oplog_reader *reader);
 /* Called before each data pass over an interval that has operations; NULL: nothing is. */
 extern void (*exec_begins)(void);
 
+/* No data pass is under way any more: one that was left in its middle has taken the time up to now. */
+void exec_left(void);
+
 /* Forgets what data passes did and found. */
 void datapass_reset(void);
 

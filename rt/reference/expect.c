@@ -83,7 +83,7 @@ void kb_expect_close_at(kb_tensor tensor, kb_ref ref, const char *file, uint32_t
         return;
     exec_data_pass();
     unsigned before = phase_enter(PHASE_reference);
-    double began = clock_seconds();
+    reference_clock_start();
     compare_tensor(v, ref);
     v->unwritten = is_unwritten(tensor);
     if (v->unwritten && v->verdict != VERDICT_WRONG)
@@ -92,7 +92,7 @@ void kb_expect_close_at(kb_tensor tensor, kb_ref ref, const char *file, uint32_t
         tensor_each_row(tensor, false, find_writer, v);
     if (expect_compared)
         expect_compared(v);
-    reference_seconds += clock_seconds() - began;
+    reference_left();
     phase_leave(before);
 }
 

@@ -95,14 +95,26 @@ void reference_begin(struct call_site call)
     if (oplog_on)
         exec_data_pass();
     all.phase_before = phase_enter(PHASE_reference);
-    all.began = clock_seconds();
+    reference_clock_start();
 }
 
 kb_ref reference_end(struct reference *ref)
 {
-    reference_seconds += clock_seconds() - all.began;
+    reference_left();
     phase_leave(all.phase_before);
     return ref;
+}
+
+void reference_clock_start(void)
+{
+    all.began = clock_seconds();
+}
+
+void reference_left(void)
+{
+    if (all.began > 0)
+        reference_seconds += clock_seconds() - all.began;
+    all.began = 0;
 }
 
 /* ---- batches */

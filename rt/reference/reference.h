@@ -87,8 +87,11 @@ void reference_each_batch(uint64_t rows, uint64_t columns, void (*f)(uint64_t ro
 
 /* ---- the room */
 
-/* The host's seconds that references and comparisons took. */
+/* The host's seconds that references and comparisons took: from reference_clock_start to reference_left, which adds nothing
+ * if the clock does not run. One that was left in its middle is still running. */
 extern double reference_seconds;
+void reference_clock_start(void);
+void reference_left(void);
 
 /* The room's reset (cli/reset.c): frees all references and forgets what was verified. */
 void reference_reset(void);

@@ -410,6 +410,7 @@ static void write_all(struct json *json, void *end_ps)
     json_array(json, "schedulers");
     write_schedulers(json);
     json_array_end(json);
+    result_write_interruption(json);
 }
 
 void usage_close(uint64_t end_ps)

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "base/stopwatch.h"
+#include "base/threads.h"
 #include "common/arena.h"
 #include "common/fail.h"
 #include "coroutine.h"
@@ -172,6 +173,7 @@ void sim_abandon(void)
         return;
     sim_fail();
     sim_stop();
+    threads_leave();
     if (coroutine_current())
         coroutine_suspend(coroutine_current());
     longjmp(loop.out, 1);

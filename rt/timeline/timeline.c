@@ -14,6 +14,7 @@
 #include "common/fail.h"
 #include "launch/host_request.h"
 #include "launch/launch.h"
+#include "launch/watchdog.h"
 #include "machine/emitted.h"
 #include "machine/engine.h"
 #include "machine/pe.h"
@@ -985,6 +986,8 @@ void timeline_close(uint64_t end_ps)
     signals_finish(&timeline.signals);
     counters_begin();
     left_out_write(end_ps);
+    if (watchdog_ended())
+        perfetto_instant(timeline.root, perfetto_name(arena_printf("interrupted by %s", watchdog_ended())), end_ps);
     perfetto_close();
 }
 

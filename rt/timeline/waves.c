@@ -10,6 +10,7 @@
 #include "common/arena.h"
 #include "common/array.h"
 #include "common/fail.h"
+#include "launch/watchdog.h"
 #include "machine/emitted.h"
 #include "machine/engine.h"
 #include "machine/pe.h"
@@ -355,6 +356,8 @@ void waves_close(uint64_t end_ps)
     uint64_t last_ps = end_ps < window.to_ps ? end_ps : window.to_ps;
     if (waves.begun ? waves.written_ps < last_ps : window.from_ps < last_ps)
         put(arena_printf("#%" PRIu64 "\n", last_ps));
+    if (watchdog_ended())
+        put(arena_printf("$comment interrupted by %s $end\n", watchdog_ended()));
     sink_close(&waves.sink);
 }
 

@@ -1,7 +1,9 @@
 /* threads.c: work that is shared among threads is done once each, by as many threads as there are to be. */
 #define _GNU_SOURCE                                     /* sched_getaffinity */
 #include <sched.h>
+#include <setjmp.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/threads.h"
 #include "tap.h"
@@ -34,6 +36,32 @@ static bool shared(uint64_t count)
     return good;
 }
 
+/* The caller's thread leaves in the middle of its first part, while others are in theirs. */
+static jmp_buf out;
+static unsigned begun, ended;
+
+static void leaves(uint64_t i, unsigned thread, void *arg)
+{
+    (void)i, (void)arg;
+    __atomic_fetch_add(&begun, 1, __ATOMIC_RELAXED);
+    usleep(thread ? 2000 : 1000);
+    if (thread == 0) {
+        threads_leave();
+        longjmp(out, 1);
+    }
+    __atomic_fetch_add(&ended, 1, __ATOMIC_RELAXED);
+}
+
+static bool left(void)
+{
+    if (!setjmp(out))
+        threads_run(WORK, leaves, NULL);
+    unsigned then = begun;
+    bool good = !threads_at_work && ended == then - 1 && then < WORK;
+    usleep(10000);
+    return good && begun == then;
+}
+
 int main(void)
 {
     cpu_set_t set;
@@ -50,5 +78,7 @@ int main(void)
     expect(shared(WORK), "with fewer threads than before, the others do nothing");
     thread_count = 7;
     expect(shared(WORK), "with more threads than before, each part is done once");
+    expect(left(), "a caller that leaves waits for parts that others have begun, and no other part begins");
+    expect(shared(WORK), "after that, parts are shared as before");
     return tests_end();
 }
