@@ -128,11 +128,11 @@ static void read_requested(struct message *message)
 {
     struct transfer *transfer = transfer_of(message);
     struct data_message *data = &transfer->data;
-    struct route *route = route_back(message->route);
+    struct route *route = route_answer(message->route);
     struct served served = memory_read(&transfer->range, data->payload, now_ps);
     observe_memory_served(transfer);
     if (transfer->token->transfer == transfer && transfer->token->parts == 1)
-        data_answer(data, route, data->payload, served, &reader);
+        data_answer(data, route, data->payload, &served, &reader);
     else
         data_send(data, route, data->payload, served.first_ps, served.last_ps - served.first_ps, read_arrived);
 }
@@ -277,7 +277,7 @@ static void fault_start(const struct dma *dma)
         token_at(dma->token, at_ps, fault_due);
 }
 
-static void runs_resolve(struct token *token)
+static __attribute__((noinline)) void runs_resolve(struct token *token)
 {
     uint64_t bytes = token->stage->amount;
     struct dma dma = {.token = token,

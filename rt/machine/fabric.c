@@ -179,6 +179,13 @@ static uint64_t cube_latency_ps(struct traversal *along)
     return *known - 1;
 }
 
+struct route *route_answer_made(struct route *route)
+{
+    struct route *back = route_back(route);
+    route_list_steps(back);
+    return back;
+}
+
 static uint64_t walk_latency_ps(const struct way *way)
 {
     uint64_t latency_ps = 0;
@@ -233,14 +240,24 @@ static void message_delivered(struct event *event)
     message->delivered(message);
 }
 
+/* The same if somebody watches, or the latency of the route is not known yet. */
+static __attribute__((cold, noinline)) void control_leaves(struct message *message, uint64_t leave_ps)
+{
+    struct route *route = message->route;
+    uint64_t delivered_ps = time_after(leave_ps, route_latency_ps(route));
+    observe_control_sent(message, leave_ps, delivered_ps);
+    message_at(message, route->to_rank, delivered_ps, message_delivered);
+}
+
 void control_send(struct message *message, struct route *route, uint64_t leave_ps,
                   void (*delivered)(struct message *))
 {
     message_number(message, route);
     message->delivered = delivered;
-    uint64_t delivered_ps = time_after(leave_ps, route_latency_ps(route));
-    observe_control_sent(message, leave_ps, delivered_ps);
-    message_at(message, route->to_rank, delivered_ps, message_delivered);
+    if (route->latency_ps == UINT64_MAX || is_observed(MOMENT_control_sent))
+        control_leaves(message, leave_ps);
+    else
+        message_at(message, route->to_rank, time_after(leave_ps, route->latency_ps), message_delivered);
 }
 
 /* ---- data */
@@ -497,11 +514,9 @@ static void data_arrives(struct event *event)
         data_arrives_made(data_of(event), false);
 }
 
-/* Makes a message that is about to leave the start of its route. */
-static void data_make(struct data_message *data, struct route *route, const struct payload *payload, uint64_t stream_ps)
+/* Makes a message that is about to leave the start of its route, the steps of which are listed. */
+static inline void data_make(struct data_message *data, struct route *route, const struct payload *payload, uint64_t stream_ps)
 {
-    if (!route->length)
-        route_list_steps(route);
     message_number(&data->message, route);
     data->payload = payload;
     data->message.event.order = event_order(route->from_rank, CLASS_MESSAGE, route->from_rank);
@@ -511,7 +526,7 @@ static void data_make(struct data_message *data, struct route *route, const stru
     data->ahead_ps = 0;
 }
 
-static void data_leave_at(struct data_message *data, uint64_t leave_ps)
+static __attribute__((noinline)) void data_leave_at(struct data_message *data, uint64_t leave_ps)
 {
     uint32_t rank = data->message.route->from_rank;
     if (leave_ps == now_ps) {
@@ -525,6 +540,8 @@ static void data_leave_at(struct data_message *data, uint64_t leave_ps)
 void data_send(struct data_message *data, struct route *route, const struct payload *payload, uint64_t leave_ps,
                uint64_t stream_ps, void (*arrived)(struct data_message *, uint64_t, uint64_t))
 {
+    if (!route->length)
+        route_list_steps(route);
     data_make(data, route, payload, stream_ps);
     data->receiver = NULL;
     data->arrived = arrived;
@@ -533,20 +550,20 @@ void data_send(struct data_message *data, struct route *route, const struct payl
 
 /* A memory's link is taken by nothing but what the memory has read. A response that leaves before any later one can take
  * it ahead of time, if none that was read before still waits for an event. */
-void data_answer(struct data_message *data, struct route *route, const struct payload *payload, struct served served,
+void data_answer(struct data_message *data, struct route *route, const struct payload *payload, const struct served *served,
                  const struct receiver *receiver)
 {
-    data_make(data, route, payload, served.last_ps - served.first_ps);
+    data_make(data, route, payload, served->last_ps - served->first_ps);
     data->receiver = receiver;
     data->message.delivered = receiver->delivered;
-    if (!served.in_order || served.first_ps == now_ps || kb_nodes[route->from_rank].departing
+    if (!served->in_order || served->first_ps == now_ps || kb_nodes[route->from_rank].departing
         || is_observed_or_modelled(MOMENT_reserved) || is_observed(MOMENT_event_fires)) {
-        data_leave_at(data, served.first_ps);
+        data_leave_at(data, served->first_ps);
         return;
     }
-    data->ahead_ps = served.first_ps;
+    data->ahead_ps = served->first_ps;
     event_count++;
-    link_take(data, served.first_ps, false);
+    link_take(data, served->first_ps, false);
 }
 
 void data_count_ahead(const struct data_message *data, int count)

@@ -44,6 +44,13 @@ struct route {
 
 struct route *route_of(struct way way);
 struct route *route_back(struct route *route);
+struct route *route_answer_made(struct route *route);
+
+/* The way back, with its steps, for data_answer. */
+static inline struct route *route_answer(struct route *route)
+{
+    return __builtin_expect(route->back && route->back->length, 1) ? route->back : route_answer_made(route);
+}
 
 /* Lists the steps of a route, which data need. */
 void route_list_steps(struct route *route);
@@ -114,7 +121,7 @@ void data_send(struct data_message *data, struct route *route, const struct payl
 
 /* Sends what a memory has read to a pe_dma. The departure, the arrival and the delivery are made ahead of time where that
  * changes no time and nobody watches. */
-void data_answer(struct data_message *data, struct route *route, const struct payload *payload, struct served served,
+void data_answer(struct data_message *data, struct route *route, const struct payload *payload, const struct served *served,
                  const struct receiver *receiver);
 
 /* Ends a delivery that was made ahead of time, if there is one at the node, so that the machine is in the same state as
