@@ -23,7 +23,7 @@ KB_KERNEL(all_gather, struct all_gather_args)
             struct indices own = {base, step == 0 ? range.count : 0};
             unsigned actions = (step > 0 ? PIPELINE_RECV : PIPELINE_LOAD) | PIPELINE_STORE |
                                (step < p - 1 ? PIPELINE_SEND : 0);
-            pipeline_push(&pipeline, (struct segment){
+            pipeline_push(&pipeline, &(struct segment){
                 actions, ring_behind(&ring, 1), ring_ahead(&ring, 1), subrange(tl, in, own), subrange(tl, out, range),
                 range.count});
         }

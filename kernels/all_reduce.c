@@ -32,7 +32,7 @@ KB_KERNEL(all_reduce_ring, struct all_reduce_args)
             struct indices range = range_window(block, base, pipeline.segment);
             unsigned actions = (step > 0 ? PIPELINE_RECV : 0) | (step < p ? PIPELINE_LOAD : 0) |
                                (step >= p - 1 ? PIPELINE_STORE : 0) | (step < 2 * (p - 1) ? PIPELINE_SEND : 0);
-            pipeline_push(&pipeline, (struct segment){
+            pipeline_push(&pipeline, &(struct segment){
                 actions, ring_behind(&ring, 1), ring_ahead(&ring, 1), subrange(tl, in, range), subrange(tl, out, range),
                 range.count});
         }
@@ -83,9 +83,9 @@ static void exchange_ranges(struct halving *h, uint32_t rank, struct tl_shard fr
     for (uint64_t base = 0; base < kb_max(give.count, take.count); base += pipeline->segment) {
         struct indices g = range_window(give, base, pipeline->segment), t = range_window(take, base, pipeline->segment);
         struct tl_shard out = subrange(tl, h->out, t);
-        pipeline_push(pipeline, (struct segment){
+        pipeline_push(pipeline, &(struct segment){
             PIPELINE_LOAD | PIPELINE_SEND, rank, rank, subrange(tl, from, g), out, g.count});
-        pipeline_push(pipeline, (struct segment){
+        pipeline_push(pipeline, &(struct segment){
             PIPELINE_RECV | PIPELINE_STORE | actions, rank, rank, subrange(tl, from, t), out, t.count});
     }
     pipeline_drain(pipeline);
@@ -97,7 +97,7 @@ static void copy_vector(struct halving *h)
     struct indices all = {0, h->in.shape[0]};
     for (uint64_t base = 0; base < all.count; base += h->pipeline.segment) {
         struct indices range = range_window(all, base, h->pipeline.segment);
-        pipeline_push(&h->pipeline, (struct segment){
+        pipeline_push(&h->pipeline, &(struct segment){
             PIPELINE_LOAD | PIPELINE_STORE, 0, 0, subrange(h->tl, h->in, range), subrange(h->tl, h->out, range),
             range.count});
     }

@@ -24,11 +24,11 @@ KB_KERNEL(all_to_all, struct all_to_all_args)
             struct tl_shard give = tl_part(tl, in, 0, to * n + base, count);
             struct tl_shard take = tl_part(tl, out, 0, from * n + base, count);
             if (step == 0) {
-                pipeline_push(&pipeline, (struct segment){PIPELINE_LOAD | PIPELINE_STORE, from, to, give, take, count});
+                pipeline_push(&pipeline, &(struct segment){PIPELINE_LOAD | PIPELINE_STORE, from, to, give, take, count});
                 continue;
             }
-            pipeline_push(&pipeline, (struct segment){PIPELINE_LOAD | PIPELINE_SEND, from, to, give, take, count});
-            pipeline_push(&pipeline, (struct segment){PIPELINE_RECV | PIPELINE_STORE, from, to, give, take, count});
+            pipeline_push(&pipeline, &(struct segment){PIPELINE_LOAD | PIPELINE_SEND, from, to, give, take, count});
+            pipeline_push(&pipeline, &(struct segment){PIPELINE_RECV | PIPELINE_STORE, from, to, give, take, count});
         }
     pipeline_drain(&pipeline);
 }

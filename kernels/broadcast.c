@@ -31,7 +31,7 @@ static void chain_run(struct tl *tl, const struct chain_args *arg, const struct 
     pipeline_open(&pipeline, tl, in.dtype, arg->op, arg->chunk_bytes, n);
     for (uint64_t base = 0; base < n; base += pipeline.segment) {
         struct indices range = {base, kb_min(pipeline.segment, n - base)};
-        pipeline_push(&pipeline, (struct segment){
+        pipeline_push(&pipeline, &(struct segment){
             actions, ring_behind(ring, 1), ring_ahead(ring, 1), subrange(tl, in, range), subrange(tl, out, range),
             range.count});
     }

@@ -82,7 +82,7 @@ static inline void mesh_ring(struct pipeline *pipeline, const struct rank_ring *
             unsigned actions = (first ? 0 : PIPELINE_RECV) | (load ? PIPELINE_LOAD : 0) | (last ? 0 : PIPELINE_SEND) |
                                (store ? PIPELINE_STORE : 0);
             struct tl_shard part = subrange(pipeline->tl, all, range);
-            pipeline_push(pipeline, (struct segment){
+            pipeline_push(pipeline, &(struct segment){
                 actions, ring_behind(ring, 1), ring_ahead(ring, 1), part, part, range.count});
         }
     pipeline_drain(pipeline);

@@ -82,16 +82,16 @@ static inline uint64_t segment_chunks(const struct pipeline *pipeline, const str
 
 /* Chunk i of a segment's buffer. */
 static inline struct tl_shard segment_chunk(const struct pipeline *pipeline, const struct segment_in_flight *f,
-                                            struct tl_shard buffer, uint64_t i)
+                                            const struct tl_shard *buffer, uint64_t i)
 {
     uint64_t first = i * pipeline->chunk;
-    return tl_part(pipeline->tl, buffer, 0, first, kb_min(pipeline->chunk, f->segment.count - first));
+    return tl_part(pipeline->tl, *buffer, 0, first, kb_min(pipeline->chunk, f->segment.count - first));
 }
 
 /* The buffer that is sent and stored. */
-static inline struct tl_shard segment_result(const struct segment_in_flight *f)
+static inline const struct tl_shard *segment_result(const struct segment_in_flight *f)
 {
-    return f->segment.actions & PIPELINE_LOAD ? f->own : f->got;
+    return f->segment.actions & PIPELINE_LOAD ? &f->own : &f->got;
 }
 
 /* Issues the load and the receives of a segment. Does not block. */
@@ -101,7 +101,7 @@ static inline void segment_issue(struct pipeline *pipeline, struct segment_in_fl
     if (s->actions & PIPELINE_LOAD)
         f->load = tl_load_async(pipeline->tl, tl_part(pipeline->tl, f->own, 0, 0, s->count), s->in);
     for (uint64_t i = 0; s->actions & PIPELINE_RECV && i < segment_chunks(pipeline, f); i++)
-        f->recv[i] = tl_recv_async(pipeline->tl, s->from, segment_chunk(pipeline, f, f->got, i));
+        f->recv[i] = tl_recv_async(pipeline->tl, s->from, segment_chunk(pipeline, f, &f->got, i));
 }
 
 /* Sends chunk i on once it is reduced. */
@@ -122,17 +122,18 @@ static inline void segment_work(struct pipeline *pipeline, struct segment_in_fli
     if (s->actions & PIPELINE_LOAD)
         tl_wait(pipeline->tl, f->load);
     for (uint64_t i = 0; i < chunks; i++) {
-        struct tl_shard own = segment_chunk(pipeline, f, f->own, i), got = segment_chunk(pipeline, f, f->got, i);
         if (s->actions & PIPELINE_RECV)
             tl_wait(pipeline->tl, f->recv[i]);
-        if (s->actions & PIPELINE_RECV && s->actions & PIPELINE_LOAD)
-            f->math[i] = tl_math_async(pipeline->tl, pipeline->op, own, got, own);
+        if (s->actions & PIPELINE_RECV && s->actions & PIPELINE_LOAD) {
+            struct tl_shard own = segment_chunk(pipeline, f, &f->own, i);
+            f->math[i] = tl_math_async(pipeline->tl, pipeline->op, own, segment_chunk(pipeline, f, &f->got, i), own);
+        }
         if (i > 0)
             segment_pass(pipeline, f, i - 1);
     }
     segment_pass(pipeline, f, chunks - 1);
     if (s->actions & PIPELINE_STORE)
-        f->store = tl_store_async(pipeline->tl, s->out, tl_part(pipeline->tl, segment_result(f), 0, 0, s->count));
+        f->store = tl_store_async(pipeline->tl, s->out, tl_part(pipeline->tl, *segment_result(f), 0, 0, s->count));
 }
 
 /* Waits for the sends and the store of a segment, after which its buffers are free. */
@@ -151,15 +152,15 @@ static inline void pipeline_work(struct pipeline *pipeline)
 }
 
 /* Pushes a segment and works on those before it. The segment's load and receives have been issued on return. */
-static inline void pipeline_push(struct pipeline *pipeline, struct segment segment)
+static inline void pipeline_push(struct pipeline *pipeline, const struct segment *segment)
 {
-    if (segment.count == 0)
+    if (segment->count == 0)
         return;
     if (pipeline->pushed - pipeline->worked == pipeline->depth)
         pipeline_work(pipeline);
     struct segment_in_flight *f = &pipeline->flight[pipeline->pushed++ % pipeline->depth];
     segment_retire(pipeline, f);
-    f->segment = segment;
+    f->segment = *segment;
     segment_issue(pipeline, f);
     if (pipeline->pushed - pipeline->worked > 1)
         pipeline_work(pipeline);

@@ -25,7 +25,7 @@ KB_KERNEL(reduce_scatter, struct reduce_scatter_args)
             struct indices own = {base, step == p - 1 ? range.count : 0};
             unsigned actions = PIPELINE_LOAD | (step > 0 ? PIPELINE_RECV : 0) |
                                (step == p - 1 ? PIPELINE_STORE : PIPELINE_SEND);
-            pipeline_push(&pipeline, (struct segment){
+            pipeline_push(&pipeline, &(struct segment){
                 actions, ring_behind(&ring, 1), ring_ahead(&ring, 1), subrange(tl, in, range), subrange(tl, out, own),
                 range.count});
         }

@@ -4,13 +4,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "tables.h"
-
-uint32_t memory_count(void)
-{
-    return 2 * pe_count() + cube_count();
-}
-
 uint32_t memory_hbm(uint32_t pe)
 {
     return pe;

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "tables.h"
+
 enum space { SPACE_HBM, SPACE_TCM, SPACE_SRAM, SPACES };
 
 enum { OFFSET_BITS = 36 };
@@ -40,7 +42,11 @@ static inline uint64_t address_add(uint64_t address, uint64_t bytes)
  * and any length are safe. */
 const char *address_decode(uint64_t address, uint64_t bytes, struct range *range);
 
-uint32_t memory_count(void);
+static inline uint32_t memory_count(void)
+{
+    return 2 * pe_count() + cube_count();
+}
+
 uint64_t memory_size(uint32_t memory);
 /* The physical address of an offset of a memory. */
 uint64_t memory_address(uint32_t memory, uint64_t offset);

@@ -16,7 +16,7 @@
 #include "common/pool.h"
 #include "log.h"
 #include "machine/pe.h"
-#include "sim/loop.h"
+#include "sim/event.h"
 #include "store/allocator.h"
 #include "store/contents.h"
 
@@ -125,14 +125,14 @@ static void batch_settle(void);
 
 static bool batch_is_of_now(void)
 {
-    return batch.at[0]->op.at_ps == sim_now_ps();
+    return batch.at[0]->op.at_ps == now_ps;
 }
 
 static void append(struct oplog_entry *entry)
 {
     if (batch.count && !batch_is_of_now())
         batch_settle();
-    entry->op.at_ps = sim_now_ps();
+    entry->op.at_ps = now_ps;
     entry->op.id = calls++;
     *array_add(&batch) = entry;
 }
@@ -289,7 +289,7 @@ static void service_ends(const struct token *token)
     struct op_ref *op = command->ask.record;
     struct tile_stage stage = {.tile = token->tile.id, .stage = token->stage->index,
                                .node = pe_rank(command->pe, stage_node(token->stage->kind)),
-                               .start_ps = token->started_ps, .end_ps = sim_now_ps()};
+                               .start_ps = token->started_ps, .end_ps = now_ps};
     if (!op)
         return;
     if (op->services++ == 0 || stage.start_ps < op->start_ps) {
@@ -315,7 +315,7 @@ static void command_completed(const struct command *command)
     if (!op)
         return;
     if (op->services == 0)                              /* a receive that read nothing */
-        op->start_ps = op->end_ps = sim_now_ps();
+        op->start_ps = op->end_ps = now_ps;
     op->complete = true;
     if (op->id != NO_ID)
         record_services_of(op);

@@ -34,21 +34,6 @@ static uint64_t first_offset(uint32_t memory)
     return tcm ? kb_attrs.pe_tcm_reserved_bytes / FIRST_BYTES * FIRST_BYTES : 0;
 }
 
-uint32_t store_messages(void)
-{
-    return memory_count();
-}
-
-uint32_t store_staging(void)
-{
-    return memory_count() + 1;
-}
-
-uint32_t store_count(void)
-{
-    return memory_count() + 2;
-}
-
 uint64_t store_bytes(uint32_t memory)
 {
     return memory < store_messages() ? memory_size(memory) : hidden_bytes;

@@ -11,11 +11,24 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/address.h"
+
 /* Numbers of the memory that holds messages and of the one where operands are brought together, and the number of
  * memories with these. */
-uint32_t store_messages(void);
-uint32_t store_staging(void);
-uint32_t store_count(void);
+static inline uint32_t store_messages(void)
+{
+    return memory_count();
+}
+
+static inline uint32_t store_staging(void)
+{
+    return memory_count() + 1;
+}
+
+static inline uint32_t store_count(void)
+{
+    return memory_count() + 2;
+}
 
 /* Bytes of any of them. */
 uint64_t store_bytes(uint32_t memory);

@@ -25,26 +25,6 @@ struct view view_without_gaps(const struct view *like)
     return view;
 }
 
-uint64_t view_elements(const struct view *view)
-{
-    return view->shape[0] * view->shape[1] * view->shape[2] * view->shape[3];
-}
-
-uint64_t view_bytes_of(const struct view *view)
-{
-    return view_elements(view) * dtype_bytes[view->dtype];
-}
-
-uint64_t view_span(const struct view *view)
-{
-    uint64_t last = 0;
-    if (view_elements(view) == 0)
-        return 0;
-    for (unsigned axis = 0; axis < VIEW_RANK; axis++)
-        last += (view->shape[axis] - 1) * view->stride[axis];
-    return (last + 1) * dtype_bytes[view->dtype];
-}
-
 /* A walk over the runs of consecutive bytes of a view, or of two views of one shape, in both of which they are
  * consecutive. */
 enum { WALKED = 2 };

@@ -31,13 +31,27 @@ struct view view_matrix(uint32_t memory, enum dtype dtype, uint64_t offset, uint
 /* A view of the same shape with consecutive elements, row-major. */
 struct view view_without_gaps(const struct view *like);
 
-uint64_t view_elements(const struct view *view);
+static inline uint64_t view_elements(const struct view *view)
+{
+    return view->shape[0] * view->shape[1] * view->shape[2] * view->shape[3];
+}
 
 /* Bytes of its elements; an element that is repeated counts each time. */
-uint64_t view_bytes_of(const struct view *view);
+static inline uint64_t view_bytes_of(const struct view *view)
+{
+    return view_elements(view) * dtype_bytes[view->dtype];
+}
 
 /* Bytes from the first element to the end of the last; 0 for a view without elements. */
-uint64_t view_span(const struct view *view);
+static inline uint64_t view_span(const struct view *view)
+{
+    uint64_t last = 0;
+    if (view_elements(view) == 0)
+        return 0;
+    for (unsigned axis = 0; axis < VIEW_RANK; axis++)
+        last += (view->shape[axis] - 1) * view->stride[axis];
+    return (last + 1) * dtype_bytes[view->dtype];
+}
 
 /* Calls f for each longest run of consecutive bytes, in the order of elements. */
 void view_each_run(const struct view *view, void (*f)(uint64_t offset, uint64_t bytes, void *arg), void *arg);
