@@ -41,12 +41,13 @@ struct range call_range(const struct call *call, const char *what, uint64_t addr
     return range;
 }
 
-/* Says what is wrong with the size or the stride of an axis. */
-static _Noreturn void axis_fault(const struct call *call, const char *what, uint64_t size, bool too_many)
+/* Says what is wrong with the size or the stride of an axis; `before`: elements of the axes before. */
+static _Noreturn void axis_fault(const struct call *call, const char *what, uint64_t size, uint64_t before)
 {
+    uint64_t elements;
     if (size == 0)
         call_error(call, "%s is empty", what);
-    if (too_many)
+    if (__builtin_mul_overflow(before, size, &elements) || elements >> OFFSET_BITS)
         call_error(call, "%s has more elements than any memory", what);
     call_error(call, "the elements of %s reach further than any memory", what);
 }
@@ -58,12 +59,10 @@ struct view call_shape(const struct call *call, const char *what, const struct t
     struct view view = {.dtype = shard->dtype, .rank = shard->rank, .shape = {1, 1, 1, 1}};
     uint64_t elements = 1, last = 0, reach;             /* each stays below the size of the largest memory */
     for (uint32_t axis = 0; axis < shard->rank; axis++) {
-        uint64_t size = shard->shape[axis], stride = size > 1 ? shard->stride[axis] : 0;
-        bool too_many = __builtin_mul_overflow(elements, size, &elements) || elements >> OFFSET_BITS;
-        bool too_far = __builtin_mul_overflow(size - 1, stride, &reach) || (last += reach) >> OFFSET_BITS
-                       || reach >> OFFSET_BITS;
-        if (__builtin_expect(size == 0 || too_many || too_far, 0))
-            axis_fault(call, what, size, too_many);
+        uint64_t size = shard->shape[axis], stride = size > 1 ? shard->stride[axis] : 0, before = elements;
+        if (size == 0 || __builtin_mul_overflow(before, size, &elements) || elements >> OFFSET_BITS
+            || __builtin_mul_overflow(size - 1, stride, &reach) || (reach | (last += reach)) >> OFFSET_BITS)
+            axis_fault(call, what, size, before);
         view.shape[axis] = size;
         view.stride[axis] = stride;
     }

@@ -43,7 +43,7 @@ static void drop_all(struct outstanding_list *list)
         drop(&list->all.at[i]);
     array_free(&list->all);
     array_free(&list->areas);
-    list->first = 0;
+    list->first = list->first_area = 0;
 }
 
 void hazards_begin(struct tl *tl)
@@ -85,7 +85,7 @@ static void compact(const struct tl *tl, struct outstanding_list *list)
 {
     const struct command *pending = tl->first;          /* not complete, sorted by number as the list is */
     size_t count = list->all.count;
-    list->all.count = list->areas.count = list->first = 0;
+    list->all.count = list->areas.count = list->first = list->first_area = 0;
     for (size_t i = 0; i < count; i++) {
         struct outstanding *transfer = &list->all.at[i];
         while (pending && pending->number < transfer->number)
@@ -128,6 +128,10 @@ static void trim(struct outstanding_list *list)
     list->first = kb_min(list->first, list->all.count);
     while (list->areas.count && list->areas.at[list->areas.count - 1].first >= list->all.count)
         list->areas.count--;
+    if (list->first_area >= list->areas.count)          /* the last area may grow again */
+        list->first_area = list->areas.count ? list->areas.count - 1 : 0;
+    while (list->first_area + 1 < list->areas.count && list->areas.at[list->first_area + 1].first <= list->first)
+        list->first_area++;
 }
 
 /* Returns whether the list has the command. */
@@ -213,7 +217,7 @@ static struct outstanding *next_conflict(const struct outstanding_list *list, st
                                          uint64_t *first)
 {
     *next = kb_max(*next, list->first);
-    for (size_t a = 0; a < list->areas.count; a++) {
+    for (size_t a = list->first_area; a < list->areas.count; a++) {
         const struct area *area = &list->areas.at[a];
         size_t end = a + 1 < list->areas.count ? area[1].first : list->all.count;
         if (end <= *next || area->begin >= used->end || used->begin >= area->end)
@@ -262,7 +266,8 @@ void hazards_check_use(const struct call *call, const struct view *view)
     if (view->memory != own_tcm(call) || (!hazards->freed.root && hazards->receives.all.count == 0))
         return;
     struct used used = used_of(view);
-    check_freed(call, &used);
+    if (hazards->freed.root)
+        check_freed(call, &used);
     const struct outstanding *transfer = next_conflict(&hazards->receives, &used, &next, &first);
     if (transfer)
         conflict_fault(call, FAULT_KERNEL_ERROR, transfer, first, "cannot be used before tl_wait for");

@@ -34,6 +34,7 @@ struct outstanding_list {
     struct ARRAY(struct outstanding) all;
     struct ARRAY(struct area) areas;
     size_t first;                                       /* the kernel has waited for those before */
+    size_t first_area;                                  /* those before have none that it has not waited for */
 };
 
 /* The hazards of a kernel. */

@@ -50,8 +50,9 @@ struct coroutine {
     fcontext context, resumer;
     void (*body)(void *);
     void *arg;
-    char *stack;                                        /* the mapping, which begins with the guard */
-    size_t bytes;                                       /* of the stack, guard excluded */
+    char *mapping;                                      /* which begins with the guard, below the stack */
+    char *stack;
+    size_t bytes;                                       /* of the stack */
     struct coroutine *next;                                  /* free list */
     struct coroutine *older;                                 /* the one made before it */
     bool returned, lost;
@@ -69,13 +70,9 @@ static struct {
     bool closed;                                        /* a switch ends the process */
 } coroutines;
 
-/* Asked for once: each switch needs it. */
 static size_t page_bytes(void)
 {
-    static size_t bytes;
-    if (!bytes)
-        bytes = (size_t)sysconf(_SC_PAGESIZE);
-    return bytes;
+    return (size_t)sysconf(_SC_PAGESIZE);
 }
 
 static size_t guard_bytes(void)
@@ -86,11 +83,12 @@ static size_t guard_bytes(void)
 static void stack_map(struct coroutine *coro)
 {
     size_t guard = guard_bytes();
-    coro->stack = mmap(NULL, coro->bytes + guard, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (coro->stack == MAP_FAILED || mprotect(coro->stack + guard, coro->bytes, PROT_READ | PROT_WRITE))
+    coro->mapping = mmap(NULL, coro->bytes + guard, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (coro->mapping == MAP_FAILED || mprotect(coro->mapping + guard, coro->bytes, PROT_READ | PROT_WRITE))
         die("no memory for a kernel's stack of %zu bytes (vm.max_map_count, or a limit on address space?):",
             coro->bytes);
-    (void)VALGRIND_STACK_REGISTER(coro->stack + guard, coro->stack + guard + coro->bytes);
+    coro->stack = coro->mapping + guard;
+    (void)VALGRIND_STACK_REGISTER(coro->stack, coro->stack + coro->bytes);
 }
 
 /* What functions of the runtime that a kernel calls need of its stack, printf included. */
@@ -125,8 +123,7 @@ struct coroutine *coroutine_new(void (*body)(void *), void *arg, size_t stack_by
 
 static bool holds(const struct coroutine *coro, const char *address)
 {
-    uintptr_t at = (uintptr_t)address, bottom = (uintptr_t)coro->stack + guard_bytes();
-    return at >= bottom && at - bottom < coro->bytes;
+    return (uintptr_t)address - (uintptr_t)coro->stack < coro->bytes;
 }
 
 /* The coroutine on whose stack the one that runs is; NULL: its own, or a stack that belongs to no coroutine, which is
@@ -197,11 +194,10 @@ enum coroutine_end coroutine_resume(struct coroutine *coro)
         return COROUTINE_LOST;
     coroutines.resumed++;
     coroutines.current = coro;
-    char *bottom = coro->stack + guard_bytes();
     if (!coro->context)
-        coro->context = make_fcontext(bottom + coro->bytes, coro->bytes, run);
+        coro->context = make_fcontext(coro->stack + coro->bytes, coro->bytes, run);
 #ifdef KB_ASAN
-    __sanitizer_start_switch_fiber(&coro->resumer_fake_stack, bottom, coro->bytes);
+    __sanitizer_start_switch_fiber(&coro->resumer_fake_stack, coro->stack, coro->bytes);
 #endif
     coro->context = jump_fcontext(coro->context, coro).context;
 #ifdef KB_ASAN
@@ -233,8 +229,7 @@ size_t coroutine_stack_bytes(const struct coroutine *coro)
 
 bool coroutine_guards(const struct coroutine *coro, const void *address)
 {
-    uintptr_t at = (uintptr_t)address, guard = (uintptr_t)coro->stack;
-    return at >= guard && at - guard < guard_bytes();
+    return (uintptr_t)address - (uintptr_t)coro->mapping < guard_bytes();
 }
 
 bool coroutine_announced(void)
@@ -257,7 +252,7 @@ void coroutine_reset(void)
     coroutines.unused = coroutines.current = NULL;
     for (struct coroutine *coro = coroutines.newest; coro; coro = coro->older) {
 #ifdef KB_ASAN
-        ASAN_UNPOISON_MEMORY_REGION(coro->stack + guard_bytes(), coro->bytes);  /* its variables are gone */
+        ASAN_UNPOISON_MEMORY_REGION(coro->stack, coro->bytes);  /* its variables are gone */
 #endif
         coroutine_free(coro);
     }
