@@ -140,6 +140,7 @@ WRONG = (
     ("use_recv", 1, r"tl_recv_async: .* before tl_wait for recv"),
     ("use_touching", 1, r"tl_compute: .* before tl_wait for recv, command 2 "),
     ("use_apart", 1, r"tl_compute: .* before tl_wait for recv, command 3 "),
+    ("look_later", 1, r"PENDING_RESULT .* before tl_wait for dma_read, command 2 "),
     ("look_first", 1, r"PENDING_RESULT .* before tl_wait for dma_read, command 2 "),
     ("look_last", 1, r"PENDING_RESULT .* before tl_wait for dma_read, command 43 "),
     ("use_gemm", 1, r"tl_composite: .* before tl_wait for recv"),

@@ -128,8 +128,8 @@ static void trim(struct outstanding_list *list)
     list->first = kb_min(list->first, list->all.count);
     while (list->areas.count && list->areas.at[list->areas.count - 1].first >= list->all.count)
         list->areas.count--;
-    if (list->first_area >= list->areas.count)          /* the last area may grow again */
-        list->first_area = list->areas.count ? list->areas.count - 1 : 0;
+    if (list->areas.count == 0)
+        list->first_area = 0;
     while (list->first_area + 1 < list->areas.count && list->areas.at[list->first_area + 1].first <= list->first)
         list->first_area++;
 }

@@ -62,6 +62,12 @@ static void hasty(struct tl *tl, struct tl_shard x, struct tl_shard hbm)
         for (uint64_t i = is("use_touching") ? 1 : 2; i < 8; i++)
             tl_exp(tl, tl_part(tl, y, 0, i, 1), tl_part(tl, x, 0, i, 1));
     }
+    if (is("look_later")) {
+        tl_handle first = tl_load_async(tl, tl_part(tl, x, 0, 0, 1), tl_part(tl, hbm, 0, 0, 1));
+        for (uint64_t i = 2; i < 8; i += 2)
+            tl_load_async(tl, tl_part(tl, x, 0, i, 1), tl_part(tl, hbm, 0, i, 1));
+        tl_wait(tl, first), tl_data(tl, tl_part(tl, x, 0, 2, 1));
+    }
     if (is("look_first") || is("look_last")) {
         tl_handle far = tl_load_async(tl, tl_part(tl, x, 0, 6, 1), tl_part(tl, hbm, 0, 0, 1));
         tl_handle last = tl_load_async(tl, tl_part(tl, x, 0, is("look_first") ? 0 : 1, 1), tl_part(tl, hbm, 0, 0, 1));
@@ -144,7 +150,7 @@ KB_BENCH(misused, "what a kernel must not do",
          KB_WORD(what, "none peer number place self self_recv slot send_hbm recv_hbm send_empty send_reserved short "
                        "short_async never look_load look_beside look_between look_recv use_send use_store use_math "
                        "use_load "
-                       "use_source use_recv use_touching use_apart look_first look_last use_gemm free_load free_recv "
+                       "use_source use_recv use_touching use_apart look_later look_first look_last use_gemm free_load free_recv "
                        "free_other look_math look_copy wait_late "
                        "op no_op null_op shapes dtypes over odd math_hbm lanes full full_load last_bytes zero axes "
                        "dtype huge twice free_part free_inside fail", ""))
