@@ -178,13 +178,15 @@ def test_why(program):
 def test_sizes():
     """The pages of 128 and of 4,096 PEs; the second is looked at in the browser as well."""
     paths = {}
-    for name, words, most, of in (("ref_sip", ("gemm_2d",) if SAN else ("layer",), 1_000_000, "pe"), ("ref_pod", ("gemm", "m=65536", "k=128", "n=128"), 5_000_000, "cube"))[:1 if SAN else 2]:
+    for name, words, most, of in (("ref_sip", ("gemm_2d",) if SAN else ("layer", "--why", "--probe-matrix", "pe:pe"), 1_000_000, "pe"), ("ref_pod", ("gemm", "m=65536", "k=128", "n=128"), 5_000_000, "cube"))[:1 if SAN else 2]:
         program = simulator(topology(name), name)
         paths[name] = scratch(name + ".html")
         ended = run(program, "run", *words, "--data", "off", "--report", paths[name])
         [one] = data_of(read(paths[name])) or [{}]
         ok(ended.returncode == 0 and os.path.getsize(paths[name]) < most and one["result"]["activity"]["of"] == of and one["result"]["activity"]["frames"]["count"] >= 100,
            f"the page of {words[0]} on {name} has less than {most // 1_000_000} MB, and at least 100 frames", os.path.getsize(paths[name]), ended.said)
+        if "--why" in words:
+            ok(len(one["result"]["why"]["path"]["by_resource"]) == 100, "the page has the first resources of a long critical path")
     return paths.get("ref_pod")
 
 

@@ -8,7 +8,7 @@ enum { DEPTH_MOST = 64, PATH_MOST = 256 };
 struct copy {
     const char *at, *end;
     FILE *out;                                          /* NULL: what is read is left out */
-    bool (*drops)(const char *path);
+    size_t (*keeps)(const char *path);
     char path[PATH_MOST];                               /* keys of the objects around, joined by dots */
     unsigned depth;
     const char *wrong;
@@ -134,7 +134,7 @@ static bool copy_word(struct copy *copy)
 
 static bool copy_value(struct copy *copy);
 
-/* Appends the key that begins at copy->at to the path. Keys with escapes are not known to anyone who drops members. */
+/* Appends the key that begins at copy->at to the path. Nobody leaves out members whose keys have escapes. */
 static void path_enter(struct copy *copy)
 {
     const char *key = json_skip_space(copy->at, copy->end) + 1;
@@ -156,7 +156,7 @@ static bool copy_member(struct copy *copy, bool *first)
     size_t outside = strlen(copy->path);
     FILE *out = copy->out;
     path_enter(copy);
-    if (copy->drops(copy->path))
+    if (!copy->keeps(copy->path))
         copy->out = NULL;
     if (copy->out && !*first)
         put(copy, ',');
@@ -195,10 +195,18 @@ static bool copy_array(struct copy *copy)
     takes(copy, '[');
     if (takes(copy, ']'))
         return true;
+    FILE *out = copy->out;
+    size_t most = out ? copy->keeps(copy->path) : 0, count = 0;
     do {
+        if (count == most)
+            copy->out = NULL;
+        else if (count)
+            put(copy, ',');
         if (!copy_value(copy))
             return false;
-    } while (takes(copy, ','));
+        count += count < most;
+    } while (takes_comma(copy));
+    copy->out = out;
     return takes(copy, ']') || fails(copy, "a comma or ] is missing");
 }
 
@@ -227,9 +235,9 @@ static bool copy_value(struct copy *copy)
     return good;
 }
 
-const char *json_copy(FILE *out, const char **text, const char *end, bool (*drops)(const char *path))
+const char *json_copy(FILE *out, const char **text, const char *end, size_t (*keeps)(const char *path))
 {
-    struct copy copy = {.at = *text, .end = end, .out = out, .drops = drops};
+    struct copy copy = {.at = *text, .end = end, .out = out, .keeps = keeps};
     copy_value(&copy);
     *text = copy.at;
     return copy.wrong;

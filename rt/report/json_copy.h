@@ -4,12 +4,14 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 /* Copies the value that begins at *text, without white space and with '<' in texts as an escape, and moves *text behind
- * it. Members of objects are left out if `drops` says so of their path, such as "launches.commands". Returns NULL, or what
- * is wrong; then *text is where. */
-const char *json_copy(FILE *out, const char **text, const char *end, bool (*drops)(const char *path));
+ * it. `keeps` says of the path of a member, such as "launches.commands", how many elements of a list are copied: 0 leaves out
+ * the member, whatever it is; ALL_ELEMENTS keeps it whole. Returns NULL, or what is wrong; then *text is where. */
+#define ALL_ELEMENTS SIZE_MAX
+const char *json_copy(FILE *out, const char **text, const char *end, size_t (*keeps)(const char *path));
 
 /* The first byte of *text that is not white space, or `end`. */
 const char *json_skip_space(const char *text, const char *end);

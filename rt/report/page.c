@@ -58,12 +58,19 @@ void page_begin(FILE *out, bool served)
     has_run = false;
 }
 
-/* Long lists of rows that the page does not show. */
-static bool is_left_out(const char *path)
+/* Long lists of rows that the page does not show, or not all of. */
+static size_t shown(const char *path)
 {
-    return !strcmp(path, "launches.commands") || !strcmp(path, "launches.pes") || !strcmp(path, "launches.responses")
-           || !strcmp(path, "memory.responses") || !strcmp(path, "host.profile") || !strcmp(path, "hbm_slices")
-           || !strcmp(path, "why.path.segments") || !strcmp(path, "why.account.kernels");
+    static const struct {
+        const char *path;
+        size_t shown;
+    } lists[] = {{"launches.commands", 0}, {"launches.pes", 0}, {"launches.responses", 0}, {"memory.responses", 0},
+                 {"host.profile", 0}, {"hbm_slices", 0}, {"why.path.segments", 0}, {"why.account.kernels", 0},
+                 {"why.path.by_resource", 100}};
+    for (size_t i = 0; i < COUNT_OF(lists); i++)
+        if (!strcmp(path, lists[i].path))
+            return lists[i].shown;
+    return ALL_ELEMENTS;
 }
 
 static unsigned line_of(const char *text, const char *at)
@@ -83,9 +90,9 @@ const char *page_add(FILE *out, const char *name, const char *text, size_t lengt
         fprintf(out, "%s{\"file\":", has_run ? "," : "");
         has_run = true;
         const char *quoted = name ? json_quoted(name) : "null";
-        json_copy(out, &quoted, quoted + strlen(quoted), is_left_out);
+        json_copy(out, &quoted, quoted + strlen(quoted), shown);
         fputs(",\"result\":", out);
-        if ((wrong = json_copy(out, &at, end, is_left_out)))
+        if ((wrong = json_copy(out, &at, end, shown)))
             return arena_printf("line %u: %s", line_of(text, at), wrong);
         fputc('}', out);
         at = json_skip_space(at, end);
@@ -107,7 +114,7 @@ char *page_object(const char *text, size_t length)
     FILE *memory = open_memstream(&copy, &copied);
     if (!memory)
         return NULL;
-    bool good = at < text + length && *at == '{' && !json_copy(memory, &at, text + length, is_left_out);
+    bool good = at < text + length && *at == '{' && !json_copy(memory, &at, text + length, shown);
     if (!fclose(memory) && good)
         return copy;
     free(copy);

@@ -6,7 +6,7 @@ import {section} from "../sections.js";
 
 section({
     id: "ledger", title: "Not modelled", shows: (run) => run.ledger?.length,
-    about: "What the machine of this model leaves out and this run has touched, with the most by which the run could last longer if it did not. These are limits of the simulation, not of the kernel.",
+    about: "What the machine of this model leaves out and this run has touched, with the most by which the run could last longer if that were modelled. These are limits of the simulation, not of the kernel.",
     draw: (run) => [table([
         {title: "what", of: (entry) => [h("b", {}, entry.name), h("span", {class: "change"}, entry.text)]},
         {title: "at most", of: (entry) => entry.most_permille === null ? "not known" : [gauge(entry.most_permille / 1000), percent(entry.most_permille / 1000)]},

@@ -29,17 +29,17 @@ function drawProbes(run) {
         canvas.width = canvas.clientWidth * ratio;
         canvas.height = high * ratio;
         context.scale(ratio, ratio);
-        const gap = dx > 6 ? 0.6 : -0.3;
+        const gap = dx > 6 ? 0.6 : 0, edge = (i, step) => dx > 6 ? i * step : Math.round(i * step * ratio) / ratio;     // no seams between small cells
         ps.forEach((row, y) => row.forEach((one, x) => {
             if (one === null) return;
             context.fillStyle = colours[Number(heat((one - least) / spread).slice(1))];
-            context.fillRect(PROBE_LEFT + x * dx, y * dy, dx - gap, dy - gap);
+            context.fillRect(PROBE_LEFT + edge(x, dx), edge(y, dy), edge(x + 1, dx) - edge(x, dx) - gap, edge(y + 1, dy) - edge(y, dy) - gap);
         }));
         context.font = `12px ${colour("font")}`;
         context.fillStyle = colour("muted");
         context.textAlign = "right";
         const step = Math.max(1, Math.ceil(16 / dy));
-        for (let y = 0; y < from.length; y += step) context.fillText(from[y], PROBE_LEFT - 6, (y + 0.5) * dy + 4);
+        for (let y = 0; y < from.length; y += step) context.fillText(from[y], PROBE_LEFT - 6, Math.max(11, (y + 0.5) * dy + 4));
         if (at) {
             context.strokeStyle = colour("math");
             context.lineWidth = 2;

@@ -70,7 +70,7 @@ section({
                 {title: "reason", of: (one) => one.reason.replace("_", " ")}, {title: "where", of: (one) => one.at}, {title: "for", of: whoText},
                 {title: "held up", of: (one) => one.held_up ? whoText(one.held_up) : ""},
             ], () => longest ?? []),
-            path.by_resource.length > 8 ? tableBehind("Table: all resources", [{title: "resource", of: (row) => row.at}, {title: "time", number: true, of: (row) => time(row.ps)}, {title: "of the path", number: true, of: (row) => percent(row.share)}], () => path.by_resource) : null,
+            path.by_resource.length > 8 ? tableBehind("Table: more resources", [{title: "resource", of: (row) => row.at}, {title: "time", number: true, of: (row) => time(row.ps)}, {title: "of the path", number: true, of: (row) => percent(row.share)}], () => path.by_resource) : null,
         ].flat().filter(Boolean);
     },
 });
