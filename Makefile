@@ -163,6 +163,12 @@ $(B)/report.html.gz: $(B)/report.html
 $(B)/obj/rt/report/page.o: $(B)/report.html.gz
 $(B)/obj/rt/report/page.o: private local := -Irt $(own) $(if $(filter -O2,$(OPT)),-Os) -DPAGE='"$(B)/report.html.gz"'
 
+# So are the JSON Schemas.
+$(B)/schema.json.gz: rt/report/schema.json
+	$(Q)mkdir -p $(@D) && gzip -9nc $< > $@
+$(B)/obj/rt/cli/schema.o: $(B)/schema.json.gz
+$(B)/obj/rt/cli/schema.o: private local := -Irt $(own) $(if $(filter -O2,$(OPT)),-Os) -DSCHEMA='"$(B)/schema.json.gz"'
+
 # A unit test is one program; of the archives it takes what it uses.
 $(B)/unit/%: tests/unit/%.c $(B)/libgen.a $(archives) $(B)/flags
 	$(Q)mkdir -p $(@D) && $(CC) $(flags) $(WERROR) -Irt -I. -MMD -MP -MF $@.d -o $@ $< \

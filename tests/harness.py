@@ -73,8 +73,95 @@ def suite(*parts):
 
 
 def done():
+    if held.count:
+        ok(not held.wrong, "what simulators have written has the form of its schema", *sorted(held.wrong)[:20])
     print(f"1..{counted['run']}")
     sys.exit(1 if counted["failed"] else 0)
+
+
+# ---- schemas
+#
+# What a simulator writes is held against rt/report/schema.json. A suite writes many equal forms, and a validator in Python
+# is slow: of all values of one form, one is validated. A form has the keys, and each word; of other values it has the type.
+
+SCHEMAS = os.path.join(ROOT, "rt", "report", "schema.json")
+WORD = re.compile(r"[a-zA-Z_ ]{1,24}")
+HELD_LINES = 2000                                       # of a trace
+
+
+class Held:
+    """What was held against schemas: how much, the forms that are known, and what is wrong."""
+
+    def __init__(self):
+        self.count, self.forms, self.wrong, self.validators = 0, set(), set(), {}
+
+    def validator(self, what):
+        if what not in self.validators:
+            from jsonschema import Draft7Validator      # pylint: disable=import-outside-toplevel; it takes 0.1 s
+            document = json.loads(read(SCHEMAS))
+            self.validators[what] = Draft7Validator({"allOf": [{"$ref": f"#/definitions/{what}"}]} | document)
+        return self.validators[what]
+
+    def hold(self, what, value):
+        """Holds a value against the schema of `what`."""
+        self.count += 1
+        shape, value = form(value)
+        if (what, shape) in self.forms:
+            return
+        self.forms.add((what, shape))
+        self.wrong |= {f"{what}, {'.'.join(map(str, error.absolute_path))}: {error.message[:300]}"
+                       for error in self.validator(what).iter_errors(value)}
+
+
+held = Held()
+
+
+def form(value):
+    """The form of a value, and the value with one element of each form in its arrays."""
+    if isinstance(value, dict):
+        parts = {key: form(inner) for key, inner in value.items()}
+        return tuple((key, shape) for key, (shape, _) in parts.items()), {key: kept for key, (_, kept) in parts.items()}
+    if isinstance(value, list):
+        if len(value) > 2 and not isinstance(value[0], (dict, list, str)):
+            kinds = {(type(inner), inner is not None and inner < 0): inner for inner in value}
+            return ("list", frozenset(kinds)), list(kinds.values())
+        parts = {}
+        for inner in value:
+            shape, kept = form(inner)
+            parts.setdefault(shape, kept)
+        few = len(value) <= 2                           # lists of a fixed length are short
+        return ("list", few and len(value), frozenset(parts)), [form(inner)[1] for inner in value] if few else list(parts.values())
+    if isinstance(value, str):
+        return value if WORD.fullmatch(value) else str, value
+    return (type(value), value is not None and value < 0), value
+
+
+def hold_text(what, text, lines=None):
+    """Holds a JSON text, or each of its lines; what is no JSON is another check's concern."""
+    try:
+        values = [json.loads(line) for line in text.splitlines()[:lines]] if lines else [json.loads(text)]
+    except ValueError:
+        return
+    for value in values:
+        held.hold(what, value)
+
+
+def hold_outputs(words, stdout, cwd):
+    """Holds what a command of a simulator has written, if it is one."""
+    verb = next((word for word in words[1:] if word in ("run", "replay", "probe", "whatif")), None)
+    options = {word: path for word, path in zip(words, words[1:]) if word in ("--json", "--points", "--stats", "--trace")}
+    if "--points" in options:
+        options.setdefault("--json", "-")
+    what = {"--json": verb if verb in ("probe", "whatif") else "result", "--stats": "stats", "--trace": "trace"}
+    for option in what.keys() & options.keys() if verb else ():
+        path = os.path.join(cwd or ROOT, options[option])
+        text = stdout if options[option] == "-" else read(path) if os.path.isfile(path) else ""
+        if option == "--trace":
+            hold_text("trace", text, HELD_LINES)
+        elif "--points" in options and option == "--json":
+            hold_text("point", text, HELD_LINES)
+        else:
+            hold_text(what[option], text)
 
 
 # ---- commands and files
@@ -90,6 +177,7 @@ def run(*command, timeout=None, **options):
     ended = subprocess.run([str(word) for word in command], text=True, errors="replace", check=False,
                            timeout=timeout and timeout * SLOW, **options)
     ended.said = f"{' '.join(map(str, command))}: status {ended.returncode}\n{ended.stdout or ''}{ended.stderr or ''}"
+    hold_outputs([str(word) for word in command], ended.stdout or "", options.get("cwd"))
     return ended
 
 

@@ -11,16 +11,15 @@ import struct
 import sys
 
 import yaml
-from jsonschema import Draft7Validator
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[1:1] = [os.path.join(HERE, "fuzz")]
 
-from harness import (KBGEN, MMU, QUICK, ROOT, SAN, SMALL, ok, options_of, read, read_bytes, run, scratch, simulator,   # noqa: E402
-                     suite, topology, write)
+from harness import (KBGEN, MMU, QUICK, ROOT, SAN, SMALL, held, ok, options_of, read, read_bytes, run, scratch,   # noqa: E402
+                     simulator, suite, topology, write)
 import machines                                                 # noqa: E402
 
-SCHEMA = Draft7Validator(json.loads(read(os.path.join(ROOT, "docs", "probe.schema.json"))))
+SCHEMA = held.validator("probe")
 DRAWN = 1 if SAN or QUICK else 7
 
 

@@ -4,12 +4,10 @@ import json
 import os
 import re
 
-from jsonschema import Draft7Validator
-
-from harness import GEMM, KBGEN, ROOT, SAN, SMALL, folder, ok, read, run, scratch, simulator, small_machine, suite
+from harness import GEMM, KBGEN, ROOT, SAN, SMALL, folder, held, ok, read, run, scratch, simulator, small_machine, suite
 from harness import write
 
-SCHEMA = Draft7Validator(json.loads(read(os.path.join(ROOT, "docs", "whatif.schema.json"))))
+SCHEMA = held.validator("whatif")
 PE = "cube.pe_template.components."
 # Keys that decide what is compiled, and those without a better direction.
 NO_NUMBER = re.compile(r"(sips|cubes\.(rows|cols)|noc\.(rows|cols)|hbm_slices_per_cube|pcs|(rd|wr)_engines|ports|name|kind|"

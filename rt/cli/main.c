@@ -16,6 +16,7 @@
 #include "replay.h"
 #include "report.h"
 #include "run.h"
+#include "schema.h"
 #include "web.h"
 #include "whatif.h"
 
@@ -29,7 +30,7 @@ static const struct subcommand list_subcommand = {
 
 static const struct subcommand *const subcommands[] = {
     &list_subcommand, &run_subcommand, &replay_subcommand, &oplog_subcommand, &data_subcommand, &info_subcommand,
-    &report_subcommand, &web_subcommand, &probe_subcommand, &whatif_subcommand,
+    &report_subcommand, &web_subcommand, &probe_subcommand, &whatif_subcommand, &schema_subcommand,
 };
 
 static int list_main(int argc, char **argv)

@@ -3,37 +3,19 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
+#include "base/packed.h"
 #include "common/arena.h"
-#include "common/fail.h"
 #include "common/json.h"
 #include "json_copy.h"
 
-/* The page as the Makefile joins it, compressed by gzip: every simulator carries it. */
-__asm__(".pushsection .rodata\n"
-        "page_packed: .incbin \"" PAGE "\"\n"
-        "page_packed_end:\n"
-        ".popsection\n");
-extern const unsigned char page_packed[], page_packed_end[] __attribute__((visibility("hidden")));
+PACKED_FILE(page_packed, PAGE);                        /* as the Makefile joins it */
 
-/* Returns the page as a string. A gzip file ends with the length of what it holds, in four bytes from the lowest on. */
 static const char *page_html(void)
 {
-    static char *html;
-    if (html)
-        return html;
-    size_t packed = (size_t)(page_packed_end - page_packed);
-    const unsigned char *size = page_packed + packed - 4;
-    uInt length = size[0] | (uInt)size[1] << 8 | (uInt)size[2] << 16 | (uInt)size[3] << 24;
-    enum { GZIP_FORMAT = 16 + MAX_WBITS };
-    z_stream gzip = {.next_in = (z_const Bytef *)page_packed, .avail_in = (uInt)packed};
-    html = calloc(length + 1, 1);                       /* it outlives requests, whose memory is in the arena */
-    gzip.next_out = (Bytef *)html;
-    gzip.avail_out = length;
-    if (!html || inflateInit2(&gzip, GZIP_FORMAT) != Z_OK || inflate(&gzip, Z_FINISH) != Z_STREAM_END)
-        run_failed("zlib cannot unpack the report page");
-    inflateEnd(&gzip);
+    static char *html;                                  /* it outlives requests, whose memory is in the arena */
+    if (!html)
+        html = unpack(page_packed, page_packed_end, "the report page");
     return html;
 }
 
