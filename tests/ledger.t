@@ -83,6 +83,9 @@ def composites(program):
     seen, ended, _ = ledger(program, "composite")
     ok(has(seen.get("blocks"), blocks=12 + 12 + 6, rows=32 * (12 + 12 + 6)),
        "blocks: those of A and B for each tile and of C for each output, whose rows are 32 each", seen)
+    small = ledger(program, "composite", "tile=16")[0]
+    ok(has(small.get("blocks"), blocks=48 + 48 + 12, rows=48 * 32 + 48 * 16 + 12 * 32),
+       "blocks: those of B have as many rows as a tile has of k", small)
     ok(has(seen.get("registers"), bytes=2 * 32 * 32 * 2) and has(seen["headers"], messages=30),
        "registers: the operands of a tile", seen)
     lines = [line for line in ended.stdout.splitlines() if line.startswith(("not modelled", "             "))]
