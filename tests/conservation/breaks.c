@@ -53,6 +53,7 @@ static uint64_t unused_link(enum link_class class)
 static void tamper(const char *what)
 {
     static struct token token = {.block_bytes = 64};
+    static struct command command;
     token.block = 0;
     uint64_t noc = used_link(0, LINK_noc), much = UINT64_C(1) << 56;
     struct ring *ring = ring_of(0, 1);
@@ -80,7 +81,7 @@ static void tamper(const char *what)
     if (!strcmp(what, "tile_waits")) kb_pe[1].waiting = 1;
     if (!strcmp(what, "buffer_left")) kb_pe[0].lowest = &token;
     if (!strcmp(what, "data_left")) kb_nodes[7].arriving = 1;
-    if (!strcmp(what, "receive_waits")) ring->waiting = calloc(1, sizeof *ring->waiting);
+    if (!strcmp(what, "receive_waits")) ring->waiting = &command;
     if (!strcmp(what, "command_lost")) launches->runs[1].tl.commands++;
     if (!strcmp(what, "service_twice")) stats.services++;
     if (!strcmp(what, "operations")) stats.gemm_flops -= 2;
