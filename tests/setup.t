@@ -8,8 +8,8 @@ import shutil
 
 from harness import ROOT, SCRATCH, done, folder, ok, run, script
 
-ALL, WITHOUT_RE2C, WITHOUT_SIMPY = "echo installed", *(
-    f'case "$*" in *{name}*) echo config-files;; *) echo installed;; esac' for name in ("re2c", "simpy"))
+ALL, WITHOUT_RE2C, WITHOUT_SIMPY, WITHOUT_NPM = "echo installed", *(
+    f'case "$*" in *{name}*) echo config-files;; *) echo installed;; esac' for name in ("re2c", "simpy", "npm"))
 ROOT_USER, OTHER_USER = "echo 0", "echo 1000"
 APT, BROKEN_APT = 'echo "apt-get $*" >&2', 'case "$*" in *install*) exit 100;; esac'
 
@@ -47,6 +47,8 @@ ok(ended.returncode == 0 and installs(ended, "re2c"),
    "as root setup says what it installs, and installs it", ended.said)
 ended = setup("check", packages=WITHOUT_SIMPY)
 ok(ended.returncode == 0 and not ended.stderr, "the tests need no package of the peers", ended.said)
+ended = setup("check", packages=WITHOUT_NPM)
+ok(ended.returncode == 0 and installs(ended, "npm"), "the tests of pages get npm where there is none", ended.said)
 ended = setup("bench", packages=WITHOUT_SIMPY)
 ok(ended.returncode == 0 and installs(ended, "python3-simpy3"),
    "the bench installs the packages of the peers", ended.said)
