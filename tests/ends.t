@@ -11,7 +11,7 @@ import signal
 import subprocess
 import time
 
-from harness import ROOT, SAN, SLOW, ok, read, remove, run, scratch, simulator, small_machine, suite, topology
+from harness import ROOT, SAN, SLOW, hold_text, ok, read, remove, run, scratch, simulator, small_machine, suite, topology
 from harness import wait_until, write
 
 SOURCE = os.path.join(ROOT, "tests", "ends", "ends.c")
@@ -192,6 +192,7 @@ def signals(program):
         wait_until(lambda: int(read(f"/proc/{process.pid}/stat").split()[13]) > 0.2 * os.sysconf("SC_CLK_TCK"))
         process.send_signal(getattr(signal, name))
         status = process.wait(60 * SLOW)
+        hold_text("result", read(path))
         result = json.loads(read(path) or "{}")
         ok(status == want and interrupted(result, by, want), f"{name} ends a run in order" if not ignored else
            f"{name} that was ignored when the run began stays ignored", status, result)
@@ -285,6 +286,7 @@ def kept_answers(program):
             time.sleep(0.3)                             # the third point, which does not end, has begun
             process.send_signal(getattr(signal, name))
             status = process.wait(60 * SLOW)
+        hold_text("point", read(path), 2)
         answers = [json.loads(line) for line in read(path).splitlines()]
         kept = [answer.get("ended_by") for answer in answers]
         between = (status, kept) == (-getattr(signal, name), [None, None])         # or it has not begun yet

@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 
-from harness import Broken, ROOT, SAN, SCRATCH, SLOW, ok, read, read_bytes, run, scratch, small_machine, suite, wait_until
+from harness import Broken, ROOT, SAN, SCRATCH, SLOW, hold_text, ok, read, read_bytes, run, scratch, small_machine, suite, wait_until
 
 KERNEL = os.path.join(ROOT, "tests", "exec", "twice.c")
 
@@ -61,6 +61,7 @@ def interrupted(program):
         process.send_signal(signal.SIGINT)
         said = process.communicate(timeout=60 * SLOW)[1]
         left = [name for name in os.listdir(SCRATCH) if name.startswith("interrupted.json")]
+        hold_text("result", read(path))
         made = json.loads(read(path) or "{}")
         ok(left == ["interrupted.json"] and (process.returncode, made.get("interrupted", False)) in ((130, True), (0, False)),
            "Ctrl-C in the data pass ends the run with a report that says so", process.returncode, said, *left)

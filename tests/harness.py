@@ -86,7 +86,7 @@ def done():
 
 SCHEMAS = os.path.join(ROOT, "rt", "report", "schema.json")
 WORD = re.compile(r"[a-zA-Z_ ]{1,24}")
-HELD_LINES = 2000                                       # of a trace
+HELD_LINES = 2000                                       # of a trace or an op log
 
 
 class Held:
@@ -148,20 +148,27 @@ def hold_text(what, text, lines=None):
 
 def hold_outputs(words, stdout, cwd):
     """Holds what a command of a simulator has written, if it is one."""
-    verb = next((word for word in words[1:] if word in ("run", "replay", "probe", "whatif")), None)
-    options = {word: path for word, path in zip(words, words[1:]) if word in ("--json", "--points", "--stats", "--trace")}
-    if "--points" in options:
-        options.setdefault("--json", "-")
-    what = {"--json": verb if verb in ("probe", "whatif") else "result", "--stats": "stats", "--trace": "trace"}
-    for option in what.keys() & options.keys() if verb else ():
-        path = os.path.join(cwd or ROOT, options[option])
-        text = stdout if options[option] == "-" else read(path) if os.path.isfile(path) else ""
-        if option == "--trace":
-            hold_text("trace", text, HELD_LINES)
-        elif "--points" in options and option == "--json":
-            hold_text("point", text, HELD_LINES)
-        else:
-            hold_text(what[option], text)
+    verb = next((word for word in words[1:] if word in ("run", "replay", "probe", "whatif", "oplog")), None)
+    options = {word: path for word, path in zip(words, words[1:])
+               if word in ("--json", "--points", "--stats", "--trace", "--dump")}
+    if verb == "oplog" and "--summary" not in words:
+        hold_text("oplog", stdout, HELD_LINES)
+    elif verb in ("run", "replay"):
+        if options.get("--dump") == "plan":
+            hold_text("plan", "".join(line + "\n" for line in stdout.splitlines() if line.startswith("{")), HELD_LINES)
+        hold_output("point" if "--points" in options else "result",
+                    options.get("--json", "-" if "--points" in options else None), stdout, cwd)
+        hold_output("stats", options.get("--stats"), stdout, cwd)
+        hold_output("trace", options.get("--trace"), stdout, cwd)
+    elif verb:
+        hold_output(verb, options.get("--json"), stdout, cwd)
+
+
+def hold_output(what, path, stdout, cwd):
+    """Holds an output, if there is one: a file, or - for standard output."""
+    path = path and os.path.join(cwd or ROOT, path)
+    text = stdout if path and path.endswith("/-") else read(path) if path and os.path.isfile(path) else ""
+    hold_text(what, text, HELD_LINES if what in ("point", "trace") else None)
 
 
 # ---- commands and files

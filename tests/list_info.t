@@ -27,7 +27,7 @@ def small():
        "--version tells the topology and the version of kbgen", ended.said)
     ended = run(program, "--help")
     ok(says(ended, 0, "usage: ", "replay"), "--help shows the usage", ended.said)
-    for word in ("list", "run", "replay", "oplog", "data", "info", "probe"):
+    for word in ("list", "run", "replay", "oplog", "data", "info", "probe", "schema"):
         ended = run(program, word, "--help")
         ok(says(ended, 0, f"usage: {os.path.basename(program)} {word}", "Exit status: 0 good"),
            f"{word} --help shows the usage and the exit statuses", ended.said)

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """results: the JSON Schemas that a simulator prints, the lists of words that they repeat, and the keys of docs/results.md.
+plain build only
 
 What the simulators of all suites write is held against the schemas by harness.py. Here is what shows that this works.
 """
@@ -13,7 +14,7 @@ from jsonschema import Draft7Validator
 from harness import GEMM, ROOT, SCHEMAS, SMALL, Held, held, ok, read, run, scratch, simulator, suite
 
 DEFINITIONS = json.loads(read(SCHEMAS))["definitions"]
-WHAT = ("result", "point", "stats", "trace", "probe", "whatif")
+WHAT = ("result", "point", "stats", "trace", "oplog", "plan", "probe", "whatif")
 # The definitions of words, and what has them: a list of rt, and its words there.
 LISTS = (("fault", "kb/faults.def", r"^FAULT\((\w+)"), ("command", "kb/commands.def", r'^(?:COMMAND|COMPOSITE)\(\w+, "(\w+)"'),
          ("engine", "kb/engines.def", r'^ENGINE\(\w+, "([\w ]+)"'), ("stage", "kb/stages.def", r"^STAGE\((\w+)"),
@@ -65,11 +66,15 @@ def words():
 
 
 def documented():
-    """Keys and docs agree: what a table names in a column of keys is a key, and each key is named somewhere."""
+    """Keys and docs agree: what a table names in a column of keys is a key, and each key is named somewhere.
+
+    The keys of an op log are those of docs/data.md.
+    """
     page = read(os.path.join(ROOT, "docs", "results.md"))
+    log = read(os.path.join(ROOT, "docs", "data.md"))
     keys = {key for _, part in objects(DEFINITIONS) for key in part["properties"]}
-    named = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`\n]+)`", page))))
-    ok(not keys - named, "docs/results.md has every key of the schemas", *sorted(keys - named))
+    named = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`\n]+)`", page + log))))
+    ok(not keys - named, "docs/results.md or docs/data.md has every key of the schemas", *sorted(keys - named))
     first = [row for table in re.findall(r"^\| key[^\n]*\n\|[-|]+\n((?:\|[^\n]*\n)+)", page, re.M)
              for row in re.findall(r"^\| ([^|]*) \|", table, re.M)]
     in_tables = {word for cell in first for text in re.findall(r"`([^`]+)`", cell) for word in text.split(".")}

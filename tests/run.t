@@ -6,7 +6,7 @@ import shutil
 import signal
 import subprocess
 
-from harness import ROOT, SCRATCH, SLOW, SMALL, folder, ok, read, run, scratch, simulator, suite, wait_until
+from harness import ROOT, SCRATCH, SLOW, SMALL, folder, hold_text, ok, read, run, scratch, simulator, suite, wait_until
 from harness import without_host, write
 
 ONE = "system: {name: one}\nsip: {cubes: {rows: 1, cols: 1}}\n" \
@@ -196,6 +196,7 @@ def ended_early(program):
                and not left,
                f"a run that {' and '.join(names)} end at once leaves no file", begun, started.returncode, *left)
             continue
+        hold_text("result", read(os.path.join(place, "json")))
         made = json.loads(read(os.path.join(place, "json")) or "{}")
         ok(begun == left == ["json", "trace"] and started.returncode == want == made.get("status")
            and made["interrupted"] is True and made["ended_by"] == names[0] and list(made)[-1] == "status",

@@ -23,6 +23,8 @@ const struct subcommand schema_subcommand = {
     "  point    a line of --points\n"
     "  stats    --stats\n"
     "  trace    a line of --trace\n"
+    "  oplog    a line of oplog\n"
+    "  plan     a line of --dump plan\n"
     "  probe    --json of probe\n"
     "  whatif   --json of whatif\n",
     NULL, schema_main,
@@ -30,7 +32,7 @@ const struct subcommand schema_subcommand = {
 
 static int schema_main(int argc, char **argv)
 {
-    static const char *const kinds[] = {"result", "point", "stats", "trace", "probe", "whatif"};
+    static const char *const kinds[] = {"result", "point", "stats", "trace", "oplog", "plan", "probe", "whatif"};
     while (subcommand_option(&schema_subcommand, argc, argv) != -1)
         continue;
     const char *word = subcommand_argument(&schema_subcommand, argc, argv, "one kind of JSON");
