@@ -3,7 +3,7 @@
 
 #include <assert.h>
 
-_Static_assert((int)MOMENTS <= (int)MODELS_WATCH, "a bit of `observed` for each moment");
+_Static_assert((int)MOMENTS <= 64, "a bit of `observed` for each moment");
 
 uint64_t observed;
 struct cause observed_cause;

@@ -63,6 +63,7 @@ enum resource_kind {
 enum kernel_act { KERNEL_BEGINS, KERNEL_SUBMITS, KERNEL_DELAYS };
 
 enum moment {
+    MODELS_WATCH,                                       /* no moment: see `observed` */
 #define MOMENT(name, parameters, arguments) MOMENT_##name,
 #include "observer.def"
 #undef MOMENT
@@ -89,8 +90,8 @@ void observer_watch(struct observer *observer, bool watches);
 /* Whether one of those that watch needs every event. */
 bool observers_need_every_event(void);
 
-/* A bit for each moment that an observer watches, and one that is set if models of users serve the fabric or TCMs. */
-enum { MODELS_WATCH = 63 };
+/* A bit for each moment that an observer watches, and MODELS_WATCH, which is set if models of users serve the fabric or
+ * TCMs. */
 extern uint64_t observed;
 
 /* A moment as a bit of `observed`. */

@@ -121,6 +121,16 @@ struct holder {
 
 static struct holder *holders[RESOURCE_KINDS];
 
+/* Of a link or a pseudo channel: the item of what it serves is made when something waits for it, which is rare. */
+struct late_holder {
+    uint64_t free_ps, row_end_ps;                       /* row_end_ps: of a pseudo channel, when its rows are open */
+    struct ref start;                                   /* what led to its start */
+    struct subject who;
+    uint32_t item;                                      /* 0: not made yet */
+};
+
+static struct late_holder *late_holders[RESOURCE_KINDS];
+
 /* ---- who runs */
 
 struct made {
@@ -143,7 +153,7 @@ static struct {
         bool any;                                       /* pseudo channels were reserved: */
         uint64_t first_ps, last_ps;                     /* the earliest start, the latest end, */
         uint64_t first_number, last_number;
-        struct ref first, last;
+        struct ref first;
     } share;
     uint64_t model_at;                                  /* of a memory that a model of a user serves; 0: none */
     struct {
@@ -151,6 +161,7 @@ static struct {
         struct ref start;                               /* from when it took that */
         uint64_t link;
     } head;
+    uint64_t link_end_ps;                               /* when that link is free again; 0: it took none */
     struct made control;                                /* the control message that was sent, and its event */
     const struct event *control_event;
     const struct tl *acts;                              /* the kernel that acts by itself */
@@ -189,6 +200,7 @@ static void runs(struct ref cause, const struct subject *who, const struct event
     run.share.any = false;
     run.model_at = 0;
     run.head.event = NULL;
+    run.link_end_ps = 0;
 }
 
 static struct subject subject_of(uint32_t item)
@@ -213,11 +225,29 @@ static void make(uint64_t t_ps, struct ref ref)
     run.made[run.made_count++] = (struct made){t_ps, ref};
 }
 
+/* The end of what a link or a pseudo channel has served last. */
+static struct ref late_end(enum resource_kind kind, uint64_t number)
+{
+    struct late_holder *holder = &late_holders[kind][number];
+    uint64_t at = place_at(kind, number);
+    struct ref end = holder->start;
+    if (!holder->item) {
+        if (holder->row_end_ps > items[end.item].end_ps)
+            end = (struct ref){item_new(end, holder->row_end_ps, WORK_row, at, &holder->who), EDGE_direct};
+        holder->item = item_new(end, holder->free_ps, kind == RESOURCE_LINK ? WORK_link : WORK_pseudo_channel, at, &holder->who);
+    }
+    return (struct ref){holder->item, EDGE_direct};
+}
+
 /* What who runs has made that ends at t_ps, and can ask for a reservation: any but a delivery. */
 static bool find_asker(uint64_t t_ps, struct ref *ref)
 {
     if (t_ps == now_ps) {
         *ref = cause_now();
+        return true;
+    }
+    if (run.link_end_ps == t_ps) {
+        *ref = late_end(RESOURCE_LINK, run.head.link);
         return true;
     }
     for (unsigned i = run.made_count; i-- > 0;)
@@ -236,7 +266,7 @@ static bool find(uint64_t t_ps, struct ref *ref)
         return true;
     }
     if (t_ps != now_ps && run.share.any && run.delivery.ref.item && run.share.last_ps == t_ps) {
-        *ref = run.share.last;
+        *ref = late_end(RESOURCE_PSEUDO_CHANNEL, run.share.last_number);
         return true;
     }
     return find_asker(t_ps, ref);
@@ -258,9 +288,8 @@ static struct ref extended(struct ref cause, uint64_t t_ps, enum work work, uint
 }
 
 /* The memory of a pseudo channel. */
-static uint64_t at_slice(uint64_t share_at)
+static uint64_t at_slice(uint64_t channel)
 {
-    uint64_t channel = share_at - place_at(RESOURCE_PSEUDO_CHANNEL, 0);
     return place_at(RESOURCE_NODE, place_rank(slice_place((uint32_t)(channel / kb_attrs.hbm_ctrl_pcs))));
 }
 
@@ -286,6 +315,15 @@ static struct ref chain(uint64_t t_ps, enum work work, uint64_t at)
 
 /* ---- reservations */
 
+/* The chain to the start of a reservation that did not wait. A write's delivery does not ask for one. */
+static struct ref asked(uint64_t start_ps, uint64_t at)
+{
+    struct ref ref;
+    if (!run.delivery.ref.item)
+        return chain(start_ps, WORK_node, at);
+    return find_asker(start_ps, &ref) ? ref : extended(before(start_ps), start_ps, WORK_node, at);
+}
+
 /* The chain to the grant of a request. Before a request of another PE's TCM comes the overhead of that. */
 static struct ref granted(const struct holder *holder, enum edge edge, uint64_t asked_ps, uint64_t start_ps, uint64_t at)
 {
@@ -294,10 +332,7 @@ static struct ref granted(const struct holder *holder, enum edge edge, uint64_t 
     unsigned kind = at >> 56;
     if (kind == RESOURCE_TCM_READ || kind == RESOURCE_TCM_WRITE)
         at = place_at(RESOURCE_NODE, pe_rank(&kb_pe[(uint32_t)at], NODE_pe_tcm));
-    if (!run.delivery.ref.item)
-        return chain(start_ps, WORK_node, at);
-    struct ref ref;
-    return find_asker(start_ps, &ref) ? ref : extended(before(start_ps), start_ps, WORK_node, at);
+    return asked(start_ps, at);
 }
 
 /* The time of bytes in a pseudo channel, without row changes. */
@@ -311,26 +346,33 @@ static uint64_t bytes_ps(uint64_t bytes)
     return last_ps;
 }
 
+/* A link or a pseudo channel serves a request from start_ps on. Returns what leads to that. */
+static struct ref late_reserved(enum resource_kind kind, uint64_t number, uint64_t asked_ps, uint64_t start_ps,
+                                uint64_t row_end_ps, uint64_t end_ps)
+{
+    struct late_holder *holder = &late_holders[kind][number];
+    struct ref start;
+    if (start_ps > asked_ps && start_ps >= now_ps && holder->free_ps == start_ps)
+        start = (struct ref){late_end(kind, number).item, kind == RESOURCE_LINK ? EDGE_link : EDGE_pseudo_channel};
+    else
+        start = asked(start_ps, place_at(kind, number));
+    *holder = (struct late_holder){end_ps > now_ps ? end_ps : now_ps, row_end_ps, start, run.who, 0};
+    return start;
+}
+
 static void share_reserved(uint64_t number, uint64_t bytes, uint64_t asked_ps, uint64_t start_ps, uint64_t end_ps)
 {
-    uint64_t at = place_at(RESOURCE_PSEUDO_CHANNEL, number), row_end_ps = end_ps - bytes_ps(bytes);
-    struct holder *holder = &holders[RESOURCE_PSEUDO_CHANNEL][number];
-    struct ref start = granted(holder, EDGE_pseudo_channel, asked_ps, start_ps, at), end = start;
-    if (row_end_ps > start_ps)
-        end = extended(end, row_end_ps, WORK_row, at);
-    end = extended(end, end_ps, WORK_pseudo_channel, at);
-    *holder = (struct holder){end_ps, end.item};
+    struct ref start = late_reserved(RESOURCE_PSEUDO_CHANNEL, number, asked_ps, start_ps, end_ps - bytes_ps(bytes), end_ps);
     bool any = run.share.any;
     run.share.any = true;
-    if (!any || start_ps < run.share.first_ps || (start_ps == run.share.first_ps && at < run.share.first_number)) {
+    if (!any || start_ps < run.share.first_ps || (start_ps == run.share.first_ps && number < run.share.first_number)) {
         run.share.first_ps = start_ps;
         run.share.first = start;
-        run.share.first_number = at;
+        run.share.first_number = number;
     }
-    if (!any || end_ps > run.share.last_ps || (end_ps == run.share.last_ps && at < run.share.last_number)) {
+    if (!any || end_ps > run.share.last_ps || (end_ps == run.share.last_ps && number < run.share.last_number)) {
         run.share.last_ps = end_ps;
-        run.share.last = end;
-        run.share.last_number = at;
+        run.share.last_number = number;
     }
 }
 
@@ -339,8 +381,8 @@ static void reserved(enum resource_kind kind, uint64_t number, uint64_t bytes, u
 {
     uint64_t at = place_at(kind, number);
     struct holder *holder = holders[kind] ? &holders[kind][number] : NULL;
-    enum edge edge = kind == RESOURCE_NODE ? EDGE_node : kind == RESOURCE_LINK ? EDGE_link : EDGE_channel;
-    enum work work = kind == RESOURCE_NODE ? WORK_node : kind == RESOURCE_LINK ? WORK_link : WORK_channel;
+    enum edge edge = kind == RESOURCE_NODE ? EDGE_node : EDGE_channel;
+    enum work work = kind == RESOURCE_NODE ? WORK_node : WORK_channel;
     if (kind == RESOURCE_HBM_MODEL || kind == RESOURCE_SRAM_MODEL) {
         run.model_at = at;
         return;
@@ -349,16 +391,17 @@ static void reserved(enum resource_kind kind, uint64_t number, uint64_t bytes, u
         share_reserved(number, bytes, asked_ps, start_ps, end_ps);
         return;
     }
+    if (kind == RESOURCE_LINK) {
+        run.head.event = &observed_message->event;
+        run.head.start = late_reserved(kind, number, asked_ps, start_ps, 0, end_ps);
+        run.head.link = number;
+        run.link_end_ps = end_ps;
+        return;
+    }
     struct ref start = granted(holder, edge, asked_ps, start_ps, at);
     struct ref end = extended(start, end_ps > now_ps ? end_ps : now_ps, work, at);
     *holder = (struct holder){end_ps, end.item};
-    if (kind == RESOURCE_LINK) {
-        run.head.event = &observed_message->event;
-        run.head.start = start;
-        run.head.link = number;
-    } else {
-        make(start_ps, start);
-    }
+    make(start_ps, start);
     make(end_ps, end);
 }
 
@@ -467,6 +510,10 @@ static void collect(struct ref firing)
         for (uint64_t i = 0; holders[kind] && i < resource_count(kind); i++)
             if (holders[kind][i].free_ps >= now_ps)
                 items_keep(holders[kind][i].item);
+    for (unsigned kind = 0; kind < RESOURCE_KINDS; kind++)
+        for (uint64_t i = 0; late_holders[kind] && i < resource_count(kind); i++)
+            if (late_holders[kind][i].free_ps >= now_ps)
+                items_keep(late_holders[kind][i].item ? late_holders[kind][i].item : late_holders[kind][i].start.item);
     for (size_t i = 0; i < when.programs; i++)
         items_keep(when.program[i].item);
     items_keep(run.last.item);
@@ -541,19 +588,15 @@ static struct ref kernel_due(const struct event *event, uint64_t t_ps)
 static struct ref service_due(const struct event *event, uint64_t t_ps)
 {
     struct ref ref;
-    uint64_t at = place_at(RESOURCE_NODE, event_rank(event));
     if (run.parts) {
-        struct entry *entry = entry_of(key_of(container_of(event, struct token, event), ABOUT_PARTS));
-        bool late = entry->ref.item && entry->t_ps == t_ps && !find(t_ps, &ref);
-        if (entry->ref.item)
-            run.parts--;
-        if (late)
-            ref = entry->ref;
+        struct entry *entry = entry_place(key_of(container_of(event, struct token, event), ABOUT_PARTS));
+        struct ref part = entry->ref;
+        run.parts -= part.item != 0;
         entry->ref.item = 0;
-        if (late)
-            return ref;
+        if (part.item && entry->t_ps == t_ps && !find(t_ps, &ref))
+            return part;
     }
-    return chain(t_ps, run.starts ? WORK_engine : WORK_wire, at);
+    return chain(t_ps, run.starts ? WORK_engine : WORK_wire, place_at(RESOURCE_NODE, event_rank(event)));
 }
 
 static void event_set_due(const struct event *event, uint64_t t_ps)
@@ -565,7 +608,7 @@ static void event_set_due(const struct event *event, uint64_t t_ps)
     struct ref ref = class == CLASS_MESSAGE ? message_due(event, t_ps)
                    : class == CLASS_KERNEL ? kernel_due(event, t_ps)
                    : service_due(event, t_ps);
-    entry_of(key_of(event, ABOUT_EVENT))->ref = for_who_runs(ref, t_ps);
+    entry->ref = for_who_runs(ref, t_ps);
 }
 
 /* ---- kernels and host programs */
@@ -804,7 +847,9 @@ void causes_begin(void)
     table.bits = FIRST_BITS;
     table.at = zeros((size_t)1 << FIRST_BITS, sizeof *table.at);
     for (unsigned kind = 0; kind < RESOURCE_KINDS; kind++)
-        if (kind != RESOURCE_HBM_MODEL && kind != RESOURCE_SRAM_MODEL)
+        if (kind == RESOURCE_LINK || kind == RESOURCE_PSEUDO_CHANNEL)
+            late_holders[kind] = zeros(resource_count(kind), sizeof *late_holders[kind]);
+        else if (kind != RESOURCE_HBM_MODEL && kind != RESOURCE_SRAM_MODEL)
             holders[kind] = zeros(resource_count(kind), sizeof *holders[kind]);
     when.servers = zeros((size_t)pes * kb_pe_servers, sizeof *when.servers);
     when.slots = zeros((size_t)pes * STAGES, sizeof *when.slots);
@@ -819,8 +864,10 @@ void causes_end(void)
     items_end();
     table.at = array_freed(table.at);
     table.count = 0;
-    for (unsigned kind = 0; kind < RESOURCE_KINDS; kind++)
+    for (unsigned kind = 0; kind < RESOURCE_KINDS; kind++) {
         holders[kind] = array_freed(holders[kind]);
+        late_holders[kind] = array_freed(late_holders[kind]);
+    }
     array_freed(when.servers);
     array_freed(when.slots);
     array_free(&when.credits);

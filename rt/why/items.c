@@ -105,5 +105,5 @@ void items_collect(void)
             items[place].cause = pool.first;
             pool.first = (uint32_t)place;
         }
-    items_wanted = items_live < FIRST_ITEMS / 2 ? FIRST_ITEMS : 2 * items_live;
+    items_wanted = items_live < FIRST_ITEMS / 4 ? FIRST_ITEMS : items_live < UINT32_MAX / 4 ? 4 * items_live : UINT32_MAX;
 }

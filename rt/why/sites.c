@@ -17,18 +17,21 @@ struct entry {
 
 static struct ARRAY(struct entry) entries;
 static uint32_t chains[1 << CHAIN_BITS];                /* numbers: positions + 1 */
+static uint32_t last = 1;                               /* asked for */
 static const char *stream;
 
 uint32_t site_number(const char *file, uint32_t line)
 {
     if (!line)
         return 0;
+    if (entries.count && last <= entries.count && entries.at[last - 1].site.line == line && entries.at[last - 1].site.file == file)
+        return last;                                    /* as that of most starts: the same as of the one before */
     uint32_t *chain = &chains[hash_bits((uintptr_t)file + line, CHAIN_BITS)];
     for (uint32_t i = *chain; i; i = entries.at[i - 1].next)
         if (entries.at[i - 1].site.line == line && entries.at[i - 1].site.file == file)
-            return i;
+            return last = i;
     *array_add(&entries) = (struct entry){{file, line}, *chain};
-    return *chain = (uint32_t)entries.count;
+    return last = *chain = (uint32_t)entries.count;
 }
 
 struct site site_of(uint32_t number)
