@@ -8,10 +8,12 @@ import json
 import os
 import re
 
-from harness import GEMM, ROOT, SMALL, ok, read, run, scratch, simulator, suite, without_host
+from harness import GEMM, ROOT, SMALL, ok, read, run, scratch, simulator, small_machine, suite, without_host
 
 CASES = os.path.join(ROOT, "tests", "conformance")
-STREAMS = ("random_two_sips_mmu", "random_three_read_engines", "tile_buffer_pressure", "host_async_failure")
+STREAMS = ("random_six_cubes", "random_two_sips_memory", "feed_reserves_buffer", "host_delay_wait")  # each reason once
+SLOW = os.path.join(ROOT, "tests", "kernels", "slow.c")
+PART = "cube.pe_template.components."
 DEFINITIONS = read(os.path.join(ROOT, "rt", "why", "reasons.def"))
 
 
@@ -77,10 +79,51 @@ def add_up(account, name):
 
 def of_streams():
     """What segments they have is compared with the oracle in conformance.t and fuzz.t."""
+    reasons = set()
     for name in STREAMS:
         result, _ = replayed(name)
-        has_no_gap(result["why"]["path"], name)
-        add_up(result["why"]["account"], name)
+        found = result["why"]
+        has_no_gap(found["path"], name)
+        add_up(found["account"], name)
+        reasons |= {one["reason"] for one in found["path"]["by_reason"]}
+        for launch, of_path in zip(result["launches"], found["launches"]):
+            took = launch["done_ps"] - launch["submitted_ps"]
+            ok(sum(of_path["reasons"].values()) == took, f"{name}: the path of a launch is its time", of_path, took)
+    defined = set(re.findall(r'^REASON\((\w+), "', DEFINITIONS, re.M))
+    ok(reasons == defined, "each reason is on one of the paths", defined - reasons)
+
+
+def lines_of_a_stream():
+    result, _ = replayed("single_dma_read")
+    lines = {one["source"] for one in result["why"]["path"]["segments"] if "source" in one}
+    _, stream = case("single_dma_read")
+    want = 1 + next(at for at, line in enumerate(read(stream).splitlines()) if "do: load" in line)
+    ok(lines == {f"stream.yaml:{want}"}, "a command of a stream has its line there", lines)
+
+
+def advised(program, name, line, cause, key, *words):
+    result, ended = why(program, "run", *words, "--data", "off")
+    change = result["why"]["change"]
+    ok(change["line"] and re.fullmatch(line, change["line"]) and (change["cause"], change["key"]) == (cause, key)
+       and change["line_share"] > 0.5 and result["why"]["first"] in ended.stdout, f"{name}: --why says what to change first",
+       change, ended.said)
+    return change
+
+
+def advice():
+    """Kernels that are slow for one reason each."""
+    program = small_machine("slow", [SLOW])
+    source = read(SLOW).splitlines()
+    at = {word: 1 + next(i for i, line in enumerate(source) if word in line) for word in ("tl_load_async(", "tl_load_into(")}
+    advised(program, "loads of columns", rf"slow\.c:{at['tl_load_async(']}", "heads", PART + "pe_dma.attrs.overhead_ns",
+            "strided")
+    advised(program, "a wait after each load", rf"slow\.c:{at['tl_load_into(']}", "waits", "cube.hbm_ctrl.attrs.access_ns",
+            "waiting")
+    advised(program, "tiles that are too small", r"kernels/gemm\.h:\d+", "small_tiles", "cube.hbm_ctrl.attrs.access_ns",
+            "gemm", "m=64", "k=64", "n=64", "tile_m=8", "tile_k=8", "tile_n=8")
+    change = advised(program, "a ring with a slow link", r"kernels/pipeline\.h:\d+", "link", "sip.ucie.bw_gbs", "all_reduce",
+                     "size=65536", "--set", "sip.ucie.bw_gbs=1")
+    ok(change["place"] == "--set", "it says where the topology has the key", change)
 
 
 def of_a_bench():
@@ -94,6 +137,8 @@ def of_a_bench():
     ok(without_host(json.dumps(result)) == without_host(json.dumps(json.loads(read(paths[0]))))
        == without_host(json.dumps(json.loads(read(paths[1])))),
        "--why changes no result")
+    again = why(program, "run", "gemm", *GEMM, "--exact-events")[0]["why"]
+    ok(again == found, "the path is the same with --exact-events")
     has_no_gap(found["path"], "gemm")
     add_up(found["account"], "gemm")
     lines = [one["source"] for one in found["path"]["by_line"] if one["source"]]
@@ -108,4 +153,4 @@ def documented():
     ok(rows and not lacks, "docs/why.md has each reason, edge and work with its meaning", lacks)
 
 
-suite(documented, by_hand, of_streams, of_a_bench)
+suite(documented, by_hand, of_streams, lines_of_a_stream, of_a_bench, advice)

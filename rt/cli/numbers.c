@@ -106,6 +106,15 @@ struct better_keys numbers_better(struct better_by by)
     return renumber_better(numbers.keys, by);
 }
 
+const char *numbers_place(const char *key)
+{
+    struct better_keys keys = numbers_better((struct better_by){.up = 2, .down = 0.5});
+    for (const struct better_key *one = keys.list; one < keys.list + keys.count; one++)
+        if (!strcmp(one->path, key))
+            return one->place;
+    return NULL;
+}
+
 void numbers_put(const struct numbers *of_point)
 {
     if (!of_point && !numbers.other)

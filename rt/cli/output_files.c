@@ -11,6 +11,7 @@
 #include "launch/watchdog.h"
 #include "limits.h"
 #include "machine/emitted.h"
+#include "numbers.h"
 #include "probe/matrix.h"
 #include "report.h"
 #include "report/activity.h"
@@ -164,6 +165,7 @@ void output_files_open(struct output_files *files, const char *what)
         activity_watch();
     }
     observer_watch(&plan_observer, files->plans);
+    why_key_place = numbers_place;
     why_begin(what);
 }
 

@@ -311,6 +311,7 @@ static void read_command(const struct node *step, const struct command_form *for
     const struct node *word = composite ? NULL : node_get(step, "async");
     if (word)
         node_bool(word, "async", &async);
+    out->ask.line = step->where.line;                   /* without a file: it is the stream's */
     out->kind = STEP_COMMAND;
     out->blocks = !composite && !async;
 }

@@ -150,6 +150,7 @@ static void launch_ends(struct launch *launch, enum launch_status status)
     launch->done_ps = now_ps;
     for (uint32_t i = 0; i < launch->count; i++)
         stop_counting(&launch->runs[i]);
+    observe_launch_ends(launch);
     event_cancel(&launch->timeout);
     faults_report_rest();
     if (status != LAUNCH_OK && !bad)

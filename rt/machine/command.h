@@ -77,7 +77,7 @@ struct request {
     const struct epilogue *epilogue;                    /* in order within each scope; the command has a copy */
     uint32_t epilogues;
     const char *file;                                   /* the kernel's call; NULL in a command stream */
-    uint32_t line;
+    uint32_t line;                                      /* of the stream, if file is NULL */
     uint32_t serial;                                    /* of the kernel, over the run */
     struct op_ref *record;                              /* in the op log, held by the command until it is dropped; NULL:
                                                            it moves no data, or is of a command stream */

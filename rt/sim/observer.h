@@ -26,6 +26,7 @@ struct command;
 struct data_message;
 struct event;
 struct group_pair;
+struct launch;
 struct memory_request;
 struct message;
 struct pe;

@@ -138,6 +138,8 @@ struct made {
     struct ref ref;
 };
 
+struct launch_ends ARRAY(struct launch_end);
+
 static struct {
     uint64_t tick, instant_ps;
     struct ref cause, last, program;                    /* of who runs: it ends now; of the last event that fired, and
@@ -168,6 +170,7 @@ static struct {
     enum kernel_act act;
     uint32_t parts;                                     /* entries of ABOUT_PARTS that wait */
     bool marked;                                        /* `program` is the end: causes_mark_end */
+    struct launch_ends ends;
 } run;
 
 static struct {
@@ -518,6 +521,8 @@ static void collect(struct ref firing)
         items_keep(when.program[i].item);
     items_keep(run.last.item);
     items_keep(run.program.item);
+    for (size_t i = 0; i < run.ends.count; i++)
+        items_keep(run.ends.at[i].ref.item);
     items_collect();
 }
 
@@ -635,6 +640,12 @@ static void program_acts(uint32_t rank)
         return;
     run.program = rank < when.programs ? when.program[rank] : (struct ref){0, EDGE_direct};
     runs(run.program, &nobody, NULL);
+}
+
+static void launch_ends(const struct launch *launch)
+{
+    struct ref ref = run.starts ? run.last : cause_now();
+    *array_add(&run.ends) = (struct launch_end){launch, ref};
 }
 
 /* ---- starts in Issue */
@@ -778,8 +789,12 @@ static void part_known(const struct token *token, uint64_t end_ps)
     entry->ref = ref;
 }
 
+/* The call that has submitted it has a line as well; of a command stream, the command has it alone. */
 static void command_submitted(const struct command *command)
 {
+    struct item *call = &items[run.cause.item];
+    if (!call->site && call->work == WORK_engine && call->kernel == command->ask.serial)
+        call->site = site_number(command->ask.file, command->ask.line);
     arrives(command);
 }
 
@@ -837,6 +852,12 @@ static void *zeros(size_t count, size_t size)
     return memset(at, 0, count * size);
 }
 
+const struct launch_end *causes_of_launches(size_t *count)
+{
+    *count = run.ends.count;
+    return run.ends.at;
+}
+
 void causes_begin(void)
 {
     uint32_t pes = pe_count();
@@ -871,6 +892,7 @@ void causes_end(void)
     array_freed(when.servers);
     array_freed(when.slots);
     array_free(&when.credits);
+    array_free(&run.ends);
     array_freed(when.scheduler);
     array_freed(when.feeder);
     array_freed(when.buffer);
@@ -888,6 +910,7 @@ struct observer why_observer = {
     .program_acts = program_acts,
     .kernel_begins = accounts_kernel_begins,
     .kernel_ends = accounts_kernel_ends,
+    .launch_ends = launch_ends,
     .kernel_will_act = kernel_will_act,
     .command_submitted = command_submitted,
     .scheduling_starts = scheduling_starts,

@@ -7,6 +7,8 @@
 #ifndef KB_CAUSES_H
 #define KB_CAUSES_H
 
+#include <stddef.h>
+
 #include "items.h"
 #include "sim/observer.h"
 
@@ -16,6 +18,14 @@ struct ref causes_of_end(void);
 
 /* The run ends now, as its host says, whatever still happens; later calls replace earlier ones. */
 void causes_mark_end(void);
+
+/* What ended each launch for the host, in that order. */
+struct launch_end {
+    const struct launch *launch;
+    struct ref ref;
+};
+
+const struct launch_end *causes_of_launches(size_t *count);
 
 void causes_begin(void);
 void causes_end(void);

@@ -11,6 +11,7 @@
 #include "common/array.h"
 #include "common/fail.h"
 #include "accounts.h"
+#include "advice.h"
 #include "launch/launch.h"
 #include "machine/emitted.h"
 #include "machine/pe.h"
@@ -18,8 +19,18 @@
 #include "sites.h"
 
 bool why_on;
+const char *(*why_key_place)(const char *key);
 
 static struct path path;
+static struct advice advice;                            /* of it */
+
+/* The path of a launch, from its submission to the host's last answer. */
+struct launch_path {
+    const struct launch *launch;
+    uint64_t reason_ps[REASONS];
+};
+
+static struct ARRAY(struct launch_path) launch_paths;
 
 void why_begin(const char *stream)
 {
@@ -67,6 +78,22 @@ static const char *wrong(uint64_t end_ps, bool stopped)
     return why;
 }
 
+static void add_reason(const struct segment *segment, void *reason_ps)
+{
+    ((uint64_t *)reason_ps)[segment->reason] += segment->end_ps - segment->begin_ps;
+}
+
+static void launch_paths_make(void)
+{
+    size_t count;
+    const struct launch_end *ends = causes_of_launches(&count);
+    launch_paths.count = 0;
+    for (size_t i = 0; i < count; i++) {
+        *array_add(&launch_paths) = (struct launch_path){.launch = ends[i].launch};
+        path_walk(ends[i].ref, ends[i].launch->submitted_ps, add_reason, launch_paths.at[i].reason_ps);
+    }
+}
+
 bool why_end(uint64_t end_ps, bool stopped)
 {
     if (!why_on)
@@ -74,6 +101,8 @@ bool why_end(uint64_t end_ps, bool stopped)
     observer_watch(&why_observer, false);
     path = path_to(causes_of_end());
     accounts_close(end_ps);
+    advice = advice_of(&path, why_key_place);
+    launch_paths_make();
     const char *why = wrong(end_ps, stopped);
     if (why)
         message("%s: internal error: the critical path of --why: %s\n", program_name, why);
@@ -174,7 +203,7 @@ static double share_of(uint64_t ps)
     return path.end_ps ? (double)ps / (double)path.end_ps : 0;
 }
 
-/* ---- for people */
+/* ---- texts */
 
 enum { LONGEST = 10, PRINTED = 8 };
 
@@ -248,31 +277,6 @@ static const char *line_text(const struct segment *segment)
 {
     uint32_t site = segment_site(segment);
     return site ? site_name(site) : "no call: the host, or the way of a launch";
-}
-
-void why_print(FILE *out)
-{
-    const struct segment *found[LONGEST];
-    if (!why_on)
-        return;
-    fprintf(out, "why          the critical path: %s in %zu segments\n", human_time(path.end_ps), path.count);
-    print_sums(out, "reason", summed(reason_key), reason_text);
-    print_sums(out, "resource", summed(resource_key), resource_text);
-    print_sums(out, "line", summed(line_key), line_text);
-    fprintf(out, "  longest\n");
-    size_t count = longest(found);
-    for (size_t i = 0; i < count; i++) {
-        const struct segment *segment = found[i];
-        fprintf(out, "    %9s  from %" PRIu64 " ps  %s: %s at %s, %s\n", human_time(length_of(segment)),
-                segment->begin_ps, reason_names[segment->reason], work_names[segment->work], place_text(segment),
-                subject_text(&segment->who, segment_site(segment)));
-    }
-}
-
-void why_write_track(void)
-{
-    if (why_on)
-        picture_write_track(&path);
 }
 
 /* ---- as JSON */
@@ -393,6 +397,19 @@ static void write_longest(struct json *json)
     json_array_end(json);
 }
 
+static void write_advice(struct json *json)
+{
+    json_string(json, "first", advice.sentence);
+    json_object(json, "change");
+    json_string(json, "line", advice.site ? site_name(advice.site) : NULL);
+    json_double(json, "line_share", share_of(advice.line_ps));
+    json_string(json, "cause", advice.cause);
+    json_double(json, "cause_share", share_of(advice.cause_ps));
+    json_string(json, "key", advice.key);
+    json_string(json, "place", advice.key && why_key_place ? why_key_place(advice.key) : NULL);
+    json_object_end(json);
+}
+
 static void write_reasons(struct json *json, const uint64_t reason_ps[REASONS])
 {
     json_object(json, "reasons");
@@ -400,6 +417,52 @@ static void write_reasons(struct json *json, const uint64_t reason_ps[REASONS])
         if (reason_ps[reason])
             json_u64(json, reason_names[reason], reason_ps[reason]);
     json_object_end(json);
+}
+
+/* The kernel that took longest; the first of several. */
+static const struct account *longest_account(void)
+{
+    const struct account *worst = NULL;
+    for (const struct account *one = accounts.at; one < accounts.at + accounts.count; one++)
+        if (one->tl && (!worst || one->end_ps - one->begin_ps > worst->end_ps - worst->begin_ps))
+            worst = one;
+    return worst;
+}
+
+struct spread {
+    uint64_t least_ps, most_ps, sum_ps;
+};
+
+/* Of a reason, over all kernels. */
+static struct spread spread_of(unsigned reason)
+{
+    struct spread spread = {UINT64_MAX, 0, 0};
+    for (const struct account *one = accounts.at; one < accounts.at + accounts.count; one++) {
+        uint64_t ps = one->reason_ps[reason];
+        if (!one->tl)
+            continue;
+        spread.least_ps = ps < spread.least_ps ? ps : spread.least_ps;
+        spread.most_ps = ps > spread.most_ps ? ps : spread.most_ps;
+        spread.sum_ps += ps;
+    }
+    return spread;
+}
+
+static void write_spread(struct json *json)
+{
+    const struct account *worst = longest_account();
+    json_object(json, "spread");
+    for (unsigned reason = 0; reason < REASONS; reason++) {
+        struct spread spread = spread_of(reason);
+        if (!spread.most_ps)
+            continue;
+        json_object(json, reason_names[reason]);
+        json_u64(json, "least_ps", spread.least_ps);
+        json_u64(json, "most_ps", spread.most_ps);
+        json_object_end(json);
+    }
+    json_object_end(json);
+    json_string(json, "worst", worst ? pe_name(worst->tl->pe) : NULL);
 }
 
 static void write_account(struct json *json)
@@ -424,8 +487,25 @@ static void write_account(struct json *json)
     }
     json_array_end(json);
     write_reasons(json, sum_ps);
+    write_spread(json);
     picture_write_pes(json);
     json_object_end(json);
+}
+
+static void write_launches(struct json *json)
+{
+    json_array(json, "launches");
+    for (size_t i = 0; i < launch_paths.count; i++) {
+        const struct launch *launch = launch_paths.at[i].launch;
+        json_object(json, NULL);
+        json_u64(json, "request", launch->fanout.correlation);
+        json_string(json, "program", launch->program);
+        json_u64(json, "begin_ps", launch->submitted_ps);
+        json_u64(json, "end_ps", launch->done_ps);
+        write_reasons(json, launch_paths.at[i].reason_ps);
+        json_object_end(json);
+    }
+    json_array_end(json);
 }
 
 void why_write(struct json *json)
@@ -435,6 +515,55 @@ void why_write(struct json *json)
     json_object(json, "why");
     write_path(json);
     write_longest(json);
+    write_advice(json);
+    write_launches(json);
     write_account(json);
     json_object_end(json);
+}
+
+/* ---- for people */
+
+static void print_account(FILE *out)
+{
+    const struct account *worst = longest_account();
+    uint64_t total_ps = 0;
+    if (!worst)
+        return;
+    for (const struct account *one = accounts.at; one < accounts.at + accounts.count; one++)
+        total_ps += one->tl ? one->end_ps - one->begin_ps : 0;
+    fprintf(out, "account      of all kernels, and from the least to the most of one; the longest took %s on %s\n",
+            human_time(worst->end_ps - worst->begin_ps), pe_name(worst->tl->pe));
+    for (unsigned reason = 0; reason < REASONS; reason++) {
+        struct spread spread = spread_of(reason);
+        if (spread.sum_ps)
+            fprintf(out, "    %5.1f %%  %9s to %9s  %s\n", total_ps ? 100 * (double)spread.sum_ps / (double)total_ps : 0,
+                    human_time(spread.least_ps), human_time(spread.most_ps), reason_names[reason]);
+    }
+}
+
+void why_print(FILE *out)
+{
+    const struct segment *found[LONGEST];
+    if (!why_on)
+        return;
+    fprintf(out, "why          the critical path: %s in %zu segments\n", human_time(path.end_ps), path.count);
+    print_sums(out, "reason", summed(reason_key), reason_text);
+    print_sums(out, "resource", summed(resource_key), resource_text);
+    print_sums(out, "line", summed(line_key), line_text);
+    fprintf(out, "  longest\n");
+    size_t count = longest(found);
+    for (size_t i = 0; i < count; i++) {
+        const struct segment *segment = found[i];
+        fprintf(out, "    %9s  from %" PRIu64 " ps  %s: %s at %s, %s\n", human_time(length_of(segment)),
+                segment->begin_ps, reason_names[segment->reason], work_names[segment->work], place_text(segment),
+                subject_text(&segment->who, segment_site(segment)));
+    }
+    print_account(out);
+    fprintf(out, "change first %s\n", advice.sentence);
+}
+
+void why_write_track(void)
+{
+    if (why_on)
+        picture_write_track(&path);
 }

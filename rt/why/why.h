@@ -9,6 +9,9 @@
 
 extern bool why_on;
 
+/* Says where the topology has a key: "ref_sip.yaml:54"; NULL: nobody knows. */
+extern const char *(*why_key_place)(const char *key);
+
 /* Watches the run that begins. `stream`: the file of the command stream that is replayed; NULL: a bench runs. */
 void why_begin(const char *stream);
 

@@ -107,6 +107,20 @@ def timeline(setting):
                   {"ratio": cost, "ratio_gz": more, "on": on, "gz": compressed, "off": off})
 
 
+def why(setting):
+    """Every event is simulated on both sides."""
+    program = ref_sip(setting)
+    options = exact(program, "run")
+    if not options or not re.search("--why ", subprocess.run([program, "run", "--help"], capture_output=True,
+                                                             text=True, check=True).stdout):
+        raise NotMeasured("run has no --why")
+    command = (program, "run", "gemm", "--data", "off")
+    on, off = in_turn(setting.pairs, lambda: cpu_s(*command, "--why"), lambda: cpu_s(*command, *options))
+    cost = ratio(on, off)
+    return Result(times(cost), cost <= 2, f"{duration(median(on))} of CPU time with --why (gemm --data off on ref_sip), "
+                  f"{duration(median(off))} without", {"ratio": cost, "on": on, "off": off})
+
+
 def checks(setting):
     """What --profile says of the checks at the end of a run, against the simulation."""
     hosts, = in_turn(setting.pairs, lambda: bench_host(setting, "--data", "off", "--profile", bench="gemm"))
@@ -229,7 +243,7 @@ def whatif(setting):
 
 ROWS = [Row("scale", "<= 1.5x", scale, skips=True), Row("irregular-scale", "-", irregular_scale),
         Row("oplog", "<= 1.3x", oplog), Row("oplog-file", "<= 1.3x", oplog_file), Row("trace", "-", trace),
-        Row("timeline", "<= 3x", timeline), Row("checks", "<= 1 ms", checks),
+        Row("timeline", "<= 3x", timeline), Row("why", "<= 2x", why), Row("checks", "<= 1 ms", checks),
         Row("races", "<= 1.5x", races), Row("kernels", "-", kernels),
         Row("library-timing", "<= 0.9 s", lambda setting: library(setting, 0.9, "--data", "off")),
         Row("library-events", ">= 7 M/s", library_events), Row("resumption", "-", resumption),
