@@ -31,8 +31,9 @@ objects = $(patsubst %,$(B)/obj/%.o,$(basename $(1)))
 headers := $(wildcard rt/*/*.h rt/*/*.def kernels/*.h)
 kernels := $(patsubst %.c,$(B)/%.o,$(wildcard kernels/*.c))
 archives := $(B)/libkb.a $(B)/libcommon.a
-# What is compiled here has no debug information, which would be half of every simulator; what kbgen compiles for users has.
-own := $(if $(filter -O2,$(OPT)),-g0)
+# What is compiled here has no debug information, which would be half of every simulator, nor tables to unwind its stack;
+# what kbgen compiles for users has them.
+own := $(if $(filter -O2,$(OPT)),-g0 -fno-asynchronous-unwind-tables)
 units := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/*.c))
 
 # The processors are shared out once, by the outermost make.
