@@ -7,7 +7,7 @@
 #include "../rt/common/arena.h"
 
 /* Upper bounds of the runtime's state for each; generated code asserts them. */
-enum { PE_BYTES = 1024, SERVER_BYTES = 32, CHANNEL_BYTES = 16, CUBE_BYTES = 64, NODE_BYTES = 24, LINK_BYTES = 16 };
+enum { PE_BYTES = 1024, SERVER_BYTES = 32, CHANNEL_BYTES = 16, CUBE_BYTES = 64, NODE_BYTES = 32, LINK_BYTES = 16 };
 
 static const uint64_t state_most_bytes = UINT64_C(3) << 29;
 
