@@ -6,6 +6,7 @@ HBM, SRAM = "cube.hbm_ctrl.attrs.", "cube.sram.attrs."
 OVERHEADS = {"noc": "cube.noc.router", "port": "cube.port", "hbm_ctrl": "cube.hbm_ctrl.attrs", "sram": "cube.sram.attrs",
              "m_cpu": "cube.m_cpu.attrs", "io_cpu": "sip.io_cpu", "pcie_ep": "sip.pcie_ep", "switch": "system.switch",
              "host": "system.host"}
+MOST_RATE = 10 ** 15                                            # bytes per second, the most that a key can say
 LINKS = {"pcie": ("system.pcie.latency_ns", "system.pcie.bw_gbs"), "io": ("sip.io.latency_ns", "sip.io.bw_gbs"),
          "ucie": ("sip.ucie.latency_ns", "sip.ucie.bw_gbs"), "noc": ("cube.noc.pitch_mm", "cube.noc.link_bw_gbs"),
          "attach": ("cube.noc.attach.length_mm", "cube.noc.attach.bw_gbs")}
@@ -94,4 +95,5 @@ def faster(topology, key):
     part = topology.part(path)
     if name.endswith("_ghz"):
         return f"{key}={2 * part.khz(name)} kHz"
-    return f"{key}={2 * part.rate(name)} B/s" if part.rate(name) else None
+    rate = part.rate(name)
+    return None if rate is None else f"{key}={2 * rate} B/s" if 2 * rate <= MOST_RATE else f"{key}=~"
