@@ -56,6 +56,7 @@ SUITES = {
     "rt/reference": "refs wrong_compute ops exec composites",
     "rt/report": "run profile list_info failures streams conformance page",
     "rt/timeline": "timeline",
+    "rt/why": "why conformance fuzz",
     "rt/probe": "probe",
     "rt/cli": "run streams failures list_info oplog conformance points web",
 }
