@@ -150,7 +150,9 @@ def documented():
     rows = re.findall(r'^(REASON|EDGE|WORK)\((\w+), (?:(\w+), )?"(.*)"\)$', DEFINITIONS, re.M)
     lacks = [name for kind, name, reason, meaning in rows if name not in ("start", "handover")
              and not re.search(rf"^\| `{name}` \|(?: [^|]* \|)? {re.escape(meaning)} \|$", page, re.M)]
-    ok(rows and not lacks, "docs/why.md has each reason, edge and work with its meaning", lacks)
+    advice_rows = re.findall(r'^ADVICE\((\w+), "(.*)",\s+"(.*)"\)$', read(os.path.join(ROOT, "rt", "why", "advice.def")), re.M)
+    lacks += [name for name, what, change in advice_rows if f"| `{name}` | {what} | {change} |" not in page]
+    ok(rows and advice_rows and not lacks, "docs/why.md has each reason, edge, work and advice with its meaning", lacks)
 
 
 suite(documented, by_hand, of_streams, lines_of_a_stream, of_a_bench, advice)
