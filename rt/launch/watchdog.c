@@ -60,7 +60,7 @@ static struct {
 
 /* What the handlers write. */
 static volatile sig_atomic_t end, asked;                /* an enum end; SIGUSR1 came */
-static volatile double end_s;                           /* when `end` was set */
+static volatile double end_s, asked_s;                  /* when they were set */
 
 static struct {
     uint64_t calls, resumed;                            /* as they were when the kernel was last seen to act */
@@ -333,7 +333,7 @@ static void watch_stall(double now, void *context)
         stall.named = true;
         name_stalled(seconds);
     }
-    if (asked && seconds >= 2e-3 * TICK_MS) {
+    if (asked && seconds >= 2e-3 * TICK_MS && now - asked_s >= 2e-3 * TICK_MS) {
         asked = false;
         name_stalled(seconds);
     }
@@ -379,6 +379,8 @@ static void interrupted(int signal)
 static void asked_where(int signal)
 {
     (void)signal;
+    if (!asked)
+        asked_s = clock_seconds();
     asked = true;
     loop_ask();
 }
