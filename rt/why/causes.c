@@ -88,21 +88,20 @@ struct condition {
     struct ref ref;
 };
 
-/* Things of which several are alike: slots, engines of a stage, credits. A start takes that which has been free for longest;
- * that became free when so many before it had been taken. Only what became free in this instant matters. */
-enum { FREED = 16 };
-
+/* Things of which several are alike: slots, engines of a stage, credits. A start takes the one that has been free for
+ * longest, so with `room` of them the start number room + n takes the one that was freed as number n. Only those that became
+ * free in this instant can be a cause. */
 struct fifo {
-    uint64_t taken, freed;
-    struct condition at[FREED];
+    uint64_t taken, freed;                              /* how often one was */
+    struct ARRAY(struct condition) latest;              /* of those freed last, all in one instant; one more for each */
 };
 
 static const struct condition never;
 
 static struct condition fifo_take(struct fifo *fifo, uint64_t room)
 {
-    uint64_t taken = fifo->taken++;
-    return taken >= room && fifo->freed - (taken - room) <= FREED ? fifo->at[(taken - room) % FREED] : never;
+    uint64_t taken = fifo->taken++, first = room + fifo->freed - fifo->latest.count;
+    return taken >= first && taken - first < fifo->latest.count ? fifo->latest.at[taken - first] : never;
 }
 
 static struct ref over(struct ref ref, enum edge edge)
@@ -147,8 +146,7 @@ static struct {
     struct subject who;
     const struct event *event;                          /* that fires; NULL: Issue or a host program runs */
     bool starts;                                        /* a service begins */
-    struct made made[16];                               /* ends of the reservations of who runs */
-    unsigned made_count;
+    struct ARRAY(struct made) made;                     /* ends of the reservations of who runs */
     uint64_t translation_ps, translation_at;            /* of its translation; 0: none */
     struct made delivery;                               /* of the data message whose head has arrived; item 0: none has */
     struct {
@@ -171,11 +169,15 @@ static struct {
     uint32_t parts;                                     /* entries of ABOUT_PARTS that wait */
     bool marked;                                        /* `program` is the end: causes_mark_end */
     struct launch_ends ends;
+    struct {
+        uint64_t bytes, ps;
+    } moved;                                            /* bytes_ps of last */
 } run;
 
 static struct {
     struct fifo *servers;                               /* by server of the machine; of engines of a DMA, by the first */
     struct fifo *slots;                                 /* by PE and stage */
+    size_t server_count, slot_count;
     struct ARRAY(struct fifo) credits;                  /* by ring */
     struct condition *scheduler, *feeder, *buffer;      /* by PE; buffer: the next tile fits since then */
     struct condition *turn;                             /* by PE and queue: what the start ahead had waited for last */
@@ -188,7 +190,10 @@ static struct ref cause_now(void);
 static void fifo_free(struct fifo *fifo)
 {
     struct ref cause = cause_now();
-    fifo->at[fifo->freed++ % FREED] = (struct condition){now_ps, ++run.tick, cause};
+    if (fifo->latest.count && fifo->latest.at[0].t_ps != now_ps)
+        fifo->latest.count = 0;
+    *array_add(&fifo->latest) = (struct condition){now_ps, ++run.tick, cause};
+    fifo->freed++;
 }
 
 static void runs(struct ref cause, const struct subject *who, const struct event *event)
@@ -197,7 +202,7 @@ static void runs(struct ref cause, const struct subject *who, const struct event
     run.who = *who;
     run.event = event;
     run.starts = false;
-    run.made_count = 0;
+    run.made.count = 0;
     run.translation_ps = 0;
     run.delivery.ref.item = 0;
     run.share.any = false;
@@ -222,10 +227,7 @@ static struct ref cause_now(void)
 
 static void make(uint64_t t_ps, struct ref ref)
 {
-    enum { MOST = sizeof run.made / sizeof *run.made };
-    if (run.made_count == MOST)
-        memmove(run.made, run.made + 1, (size_t)--run.made_count * sizeof *run.made);
-    run.made[run.made_count++] = (struct made){t_ps, ref};
+    *array_add(&run.made) = (struct made){t_ps, ref};
 }
 
 /* The end of what a link or a pseudo channel has served last. */
@@ -253,9 +255,9 @@ static bool find_asker(uint64_t t_ps, struct ref *ref)
         *ref = late_end(RESOURCE_LINK, run.head.link);
         return true;
     }
-    for (unsigned i = run.made_count; i-- > 0;)
-        if (run.made[i].t_ps == t_ps) {
-            *ref = run.made[i].ref;
+    for (size_t i = run.made.count; i-- > 0;)
+        if (run.made.at[i].t_ps == t_ps) {
+            *ref = run.made.at[i].ref;
             return true;
         }
     return false;
@@ -279,9 +281,9 @@ static bool find(uint64_t t_ps, struct ref *ref)
 static struct ref before(uint64_t t_ps)
 {
     struct made latest = {now_ps, cause_now()};
-    for (unsigned i = 0; i < run.made_count; i++)
-        if (run.made[i].t_ps < t_ps && run.made[i].t_ps >= latest.t_ps)
-            latest = run.made[i];
+    for (size_t i = 0; i < run.made.count; i++)
+        if (run.made.at[i].t_ps < t_ps && run.made.at[i].t_ps >= latest.t_ps)
+            latest = run.made.at[i];
     return latest.ref;
 }
 
@@ -341,12 +343,11 @@ static struct ref granted(const struct holder *holder, enum edge edge, uint64_t 
 /* The time of bytes in a pseudo channel, without row changes. */
 static uint64_t bytes_ps(uint64_t bytes)
 {
-    static uint64_t last_bytes, last_ps;
-    if (bytes != last_bytes) {
-        last_bytes = bytes;
-        last_ps = move_ps(bytes, kb_attrs.hbm_ctrl_pc_bw_bps);
+    if (bytes != run.moved.bytes) {
+        run.moved.bytes = bytes;
+        run.moved.ps = move_ps(bytes, kb_attrs.hbm_ctrl_pc_bw_bps);
     }
-    return last_ps;
+    return run.moved.ps;
 }
 
 /* A link or a pseudo channel serves a request from start_ps on. Returns what leads to that. */
@@ -872,12 +873,21 @@ void causes_begin(void)
             late_holders[kind] = zeros(resource_count(kind), sizeof *late_holders[kind]);
         else if (kind != RESOURCE_HBM_MODEL && kind != RESOURCE_SRAM_MODEL)
             holders[kind] = zeros(resource_count(kind), sizeof *holders[kind]);
-    when.servers = zeros((size_t)pes * kb_pe_servers, sizeof *when.servers);
-    when.slots = zeros((size_t)pes * STAGES, sizeof *when.slots);
+    when.server_count = (size_t)pes * kb_pe_servers;
+    when.slot_count = (size_t)pes * STAGES;
+    when.servers = zeros(when.server_count, sizeof *when.servers);
+    when.slots = zeros(when.slot_count, sizeof *when.slots);
     when.scheduler = zeros(pes, sizeof *when.scheduler);
     when.feeder = zeros(pes, sizeof *when.feeder);
     when.buffer = zeros(pes, sizeof *when.buffer);
     when.turn = zeros((size_t)pes * STAGES * 2, sizeof *when.turn);
+}
+
+static struct fifo *fifos_freed(struct fifo *fifos, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        array_free(&fifos[i].latest);
+    return array_freed(fifos);
 }
 
 void causes_end(void)
@@ -889,10 +899,11 @@ void causes_end(void)
         holders[kind] = array_freed(holders[kind]);
         late_holders[kind] = array_freed(late_holders[kind]);
     }
-    array_freed(when.servers);
-    array_freed(when.slots);
-    array_free(&when.credits);
+    fifos_freed(when.servers, when.server_count);
+    fifos_freed(when.slots, when.slot_count);
+    fifos_freed(when.credits.at, when.credits.count);
     array_free(&run.ends);
+    array_free(&run.made);
     array_freed(when.scheduler);
     array_freed(when.feeder);
     array_freed(when.buffer);

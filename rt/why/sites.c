@@ -2,6 +2,7 @@
 #include "sites.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "common/arena.h"
@@ -20,15 +21,21 @@ static uint32_t chains[1 << CHAIN_BITS];                /* numbers: positions + 
 static uint32_t last = 1;                               /* asked for */
 static const char *stream;
 
+/* The same source can have several texts: one in each object that was compiled from it. */
+static bool is_at(const struct site *site, const char *file, uint32_t line)
+{
+    return site->line == line && (site->file == file || (site->file && file && !strcmp(site->file, file)));
+}
+
 uint32_t site_number(const char *file, uint32_t line)
 {
     if (!line)
         return 0;
-    if (entries.count && last <= entries.count && entries.at[last - 1].site.line == line && entries.at[last - 1].site.file == file)
+    if (last <= entries.count && is_at(&entries.at[last - 1].site, file, line))
         return last;                                    /* as that of most starts: the same as of the one before */
-    uint32_t *chain = &chains[hash_bits((uintptr_t)file + line, CHAIN_BITS)];
+    uint32_t *chain = &chains[hash_bits(line, CHAIN_BITS)];
     for (uint32_t i = *chain; i; i = entries.at[i - 1].next)
-        if (entries.at[i - 1].site.line == line && entries.at[i - 1].site.file == file)
+        if (is_at(&entries.at[i - 1].site, file, line))
             return last = i;
     *array_add(&entries) = (struct entry){{file, line}, *chain};
     return last = *chain = (uint32_t)entries.count;

@@ -68,6 +68,17 @@ static const char *account_wrong(const struct account *account)
                         pe_name(account->tl->pe), sum_ps, total_ps);
 }
 
+static const char *launch_path_wrong(const struct launch_path *of)
+{
+    uint64_t sum_ps = 0, took_ps = of->launch->done_ps - of->launch->submitted_ps;
+    for (unsigned reason = 0; reason < REASONS; reason++)
+        sum_ps += of->reason_ps[reason];
+    if (sum_ps == took_ps)
+        return NULL;
+    return arena_printf("the path of request %" PRIu64 " adds up to %" PRIu64 " ps, its launch took %" PRIu64 " ps",
+                        of->launch->fanout.correlation, sum_ps, took_ps);
+}
+
 static const char *wrong(uint64_t end_ps, bool stopped)
 {
     const char *why = path_wrong(&path);
@@ -75,6 +86,8 @@ static const char *wrong(uint64_t end_ps, bool stopped)
         why = arena_printf("it ends at %" PRIu64 " ps, the run at %" PRIu64 " ps", path.end_ps, end_ps);
     for (size_t i = 0; i < accounts.count && !why; i++)
         why = account_wrong(&accounts.at[i]);
+    for (size_t i = 0; i < launch_paths.count && !why; i++)
+        why = launch_path_wrong(&launch_paths.at[i]);
     return why;
 }
 

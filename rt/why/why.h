@@ -12,14 +12,16 @@ extern bool why_on;
 /* Says where the topology has a key: "ref_sip.yaml:54"; NULL: nobody knows. */
 extern const char *(*why_key_place)(const char *key);
 
-/* Watches the run that begins. `stream`: the file of the command stream that is replayed; NULL: a bench runs. */
+/* Watches the run that begins. `stream`: the name of the file of the command stream that is replayed; of a bench it is not
+ * used, since the calls of kernels have their own files. */
 void why_begin(const char *stream);
 
 /* The run ends now, as its host says, whatever still happens; later calls replace earlier ones. */
 void why_mark_end(void);
 
-/* The run has ended at end_ps. Works out its path and checks that it has no gap and adds up to end_ps, and that accounts
- * add up; if not, says so as an internal error and returns false. `stopped`: no event led to end_ps. */
+/* The run has ended at end_ps. Works out its path and checks that it has no gap and adds up to end_ps, and that
+ * accounts and the paths of launches add up; if not, says so as an internal error and returns false. `stopped`: no event
+ * led to end_ps. */
 bool why_end(uint64_t end_ps, bool stopped);
 
 /* Between why_end and the next why_begin. */
