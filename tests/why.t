@@ -8,7 +8,7 @@ import json
 import os
 import re
 
-from harness import GEMM, ROOT, SMALL, ok, read, run, scratch, simulator, small_machine, suite, without_host
+from harness import GEMM, KBGEN, ROOT, SMALL, ok, read, run, scratch, simulator, small_machine, suite, without_host, write
 
 CASES = os.path.join(ROOT, "tests", "conformance")
 STREAMS = ("random_six_cubes", "random_two_sips_memory", "feed_reserves_buffer", "host_delay_wait")  # each reason once
@@ -93,6 +93,35 @@ def of_streams():
     ok(reasons == defined, "each reason is on one of the paths", defined - reasons)
 
 
+CROWD = """
+sip: {cubes: {rows: 1, cols: 1}}
+cube:
+  memory_map: {hbm_slices_per_cube: 1, hbm_slice_mb: 64, sram_mb: 4}
+  noc: {rows: 2, cols: 2, link_bw_gbs: ~, router: {overhead_ns: 0}, attach: {bw_gbs: ~}}
+  hbm_ctrl: {attrs: {overhead_ns: 0, pc_bw_gbs: ~, row_miss_ns: 0}}
+  pe_template:
+    components:
+      pe_cpu: {attrs: {overhead_ns: 0}}
+      pe_scheduler: {attrs: {overhead_ns: 0}}
+      pe_dma: {attrs: {rd_engines: 20, overhead_ns: 0, queue_depth: 64}}
+      pe_tcm: {attrs: {write_bw_gbs: ~}}
+"""
+
+
+def many_in_an_instant():
+    """45 loads at once: in one instant all 20 engines become idle, and each load takes the one that became so first."""
+    program = simulator(write(scratch("crowd.yaml"), CROWD), "crowd")
+    stream = "launches: [{program: a, targets: [sip0.cube0.pe0]}]\nprograms:\n  a:\n" + "".join(
+        f"    - {{do: load, from: {{space: hbm, cube: 0, pe: 0, offset: {4096 * i}}}, to: {0x200000 + 256 * i}, bytes: 256,"
+        " async: true}\n"
+        for i in range(45))
+    result, ended = why(program, "replay", write(scratch("crowd_stream.yaml"), stream))
+    segments = [one for one in result["why"]["path"]["segments"] if one["reason"] != "launch"]
+    waits = [(one["command"], one["held_up"]["command"]) for one in segments if one["reason"] == "engine_busy"]
+    ok(waits == [(0, 20), (20, 40)] and segments[-1]["command"] == 40, "each start has the cause of its own engine, also if 20 become idle at once",
+       segments, ended.said)
+
+
 def lines_of_a_stream():
     result, _ = replayed("single_dma_read")
     lines = {one["source"] for one in result["why"]["path"]["segments"] if "source" in one}
@@ -121,6 +150,9 @@ def advice():
             "waiting")
     advised(program, "tiles that are too small", r"kernels/gemm\.h:\d+", "small_tiles", "cube.hbm_ctrl.attrs.access_ns",
             "gemm", "m=64", "k=64", "n=64", "tile_m=8", "tile_k=8", "tile_n=8")
+    for key in ("cube.pe_template.links.fetch_store_to_tcm_bw_gbs", PART + "pe_tcm.attrs.read_bw_gbs"):
+        advised(program, f"gemm with a slow {key}", r"kernels/gemm\.h:\d+", "channel", key, "gemm", "m=64", "k=64", "n=64",
+                "--set", f"{key}=1")
     change = advised(program, "a ring with a slow link", r"kernels/pipeline\.h:\d+", "link", "sip.ucie.bw_gbs", "all_reduce",
                      "size=65536", "--set", "sip.ucie.bw_gbs=1")
     ok(change["place"] == "--set", "it says where the topology has the key", change)
@@ -155,4 +187,22 @@ def documented():
     ok(rows and advice_rows and not lacks, "docs/why.md has each reason, edge, work and advice with its meaning", lacks)
 
 
-suite(documented, by_hand, of_streams, lines_of_a_stream, of_a_bench, advice)
+def keys_of(schema, path=""):
+    """The keys of a JSON Schema, with dots."""
+    for name, inside in schema.get("properties", {}).items():
+        yield path + name
+        yield from keys_of(inside, f"{path}{name}.")
+
+
+def names_keys():
+    """The keys in the advice are those of a topology."""
+    schema = set(keys_of(json.loads(run(KBGEN, "--dump", "schema").stdout)))
+    source = read(os.path.join(ROOT, "rt", "why", "advice.c"))
+    names = {PART * bool(part) + key
+             for part, key in re.findall(r'(PART )?"((?:system|sip|cube|pe_\w+)(?:\.\w+)+)"', source)}
+    kinds = read(os.path.join(ROOT, "rt", "kb", "kinds.def"))
+    names |= {f"{PART}{kind}.attrs.overhead_ns" for kind in re.findall(r"^PE_NODE\((\w+),", kinds, re.M)}
+    ok(len(names) > 40 and names <= schema, "each key in the advice is one of a topology", names - schema, len(names))
+
+
+suite(documented, names_keys, by_hand, of_streams, many_in_an_instant, lines_of_a_stream, of_a_bench, advice)

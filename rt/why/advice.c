@@ -2,9 +2,11 @@
 #include "advice.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/rates.h"
 #include "common/arena.h"
+#include "common/array.h"
 #include "machine/emitted.h"
 #include "machine/route.h"
 #include "machine/tiling.h"
@@ -62,22 +64,28 @@ struct cost {
     uint64_t fixed_ps;
 };
 
-static uint64_t number_of(const struct segment *segment)
-{
-    return segment->at & ((UINT64_C(1) << 56) - 1);
-}
-
 static enum node_kind kind_of(const struct segment *segment)
 {
-    if (segment->at >> 56 != RESOURCE_NODE)
+    if (place_resource(segment->at) != RESOURCE_NODE)
         return NODE_host;
-    struct place place = rank_place((uint32_t)number_of(segment));
+    struct place place = rank_place((uint32_t)place_number(segment->at));
     return place.cube == OUTSIDE ? place.node : kb_cube_nodes[place.node].kind;
 }
 
-static uint64_t length_of(const struct segment *segment)
+/* Whether a model of a user serves what a segment is at: no key governs that. */
+static bool is_modelled(const struct segment *segment)
 {
-    return segment->end_ps - segment->begin_ps;
+    switch (place_resource(segment->at)) {
+    case RESOURCE_LINK: return false;
+    case RESOURCE_TCM_READ:
+    case RESOURCE_TCM_WRITE: return kb_has_model[NODE_pe_tcm];
+    case RESOURCE_SRAM_READ:
+    case RESOURCE_SRAM_WRITE:
+    case RESOURCE_SRAM_MODEL: return kb_has_model[NODE_sram];
+    case RESOURCE_PSEUDO_CHANNEL:
+    case RESOURCE_HBM_MODEL: return kb_has_model[NODE_hbm_ctrl];
+    default: return kb_has_model[kind_of(segment)];
+    }
 }
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -103,14 +111,32 @@ static struct cost engine_cost(const struct segment *segment)
     }
 }
 
-static struct cost channel_cost(const struct segment *segment)
+/* Whether the link to the TCM is what limits a move between the TCM and the register file; 0: no limit. */
+static bool is_by_link(const struct segment *segment, uint64_t tcm_bps)
 {
-    switch (segment->at >> 56) {
-    case RESOURCE_SRAM_READ: return (struct cost){CAUSE_channel, "cube.sram.attrs.read_bw_gbs", 0};
-    case RESOURCE_SRAM_WRITE: return (struct cost){CAUSE_channel, "cube.sram.attrs.write_bw_gbs", 0};
-    case RESOURCE_TCM_READ: return (struct cost){CAUSE_channel, PART "pe_tcm.attrs.read_bw_gbs", 0};
-    default: return (struct cost){CAUSE_channel, PART "pe_tcm.attrs.write_bw_gbs", 0};
+    uint64_t link_bps = kb_attrs.links_fetch_store_to_tcm_bw_bps;
+    bool moves = segment->who.stage == STAGE_FETCH || segment->who.stage == STAGE_STORE;
+    return moves && link_bps && (!tcm_bps || link_bps < tcm_bps);
+}
+
+static const char *channel_key(const struct segment *segment)
+{
+    bool reads = place_resource(segment->at) == RESOURCE_TCM_READ;
+    switch (place_resource(segment->at)) {
+    case RESOURCE_SRAM_READ: return "cube.sram.attrs.read_bw_gbs";
+    case RESOURCE_SRAM_WRITE: return "cube.sram.attrs.write_bw_gbs";
+    default:
+        return is_by_link(segment, reads ? kb_attrs.pe_tcm_read_bw_bps : kb_attrs.pe_tcm_write_bw_bps)
+                   ? "cube.pe_template.links.fetch_store_to_tcm_bw_gbs"
+               : reads ? PART "pe_tcm.attrs.read_bw_gbs" : PART "pe_tcm.attrs.write_bw_gbs";
     }
+}
+
+/* A translation is one look-up in the TLB, and walks. */
+static const char *translation_key(uint64_t ps)
+{
+    uint64_t look_up_ps = kb_attrs.pe_mmu_tlb_overhead_ps;
+    return ps > look_up_ps && ps - look_up_ps >= look_up_ps ? PART "pe_mmu.attrs.walk_ns" : PART "pe_mmu.attrs.tlb_overhead_ns";
 }
 
 static struct cost stream_cost(const struct segment *segment)
@@ -122,25 +148,34 @@ static struct cost stream_cost(const struct segment *segment)
     }
 }
 
-static struct cost cost_of(const struct segment *segment)
+static struct cost built_in_cost(const struct segment *segment)
 {
     uint64_t ps = length_of(segment);
-    bool on_link = segment->at >> 56 == RESOURCE_LINK;
+    uint64_t number = place_number(segment->at);
+    bool on_link = place_resource(segment->at) == RESOURCE_LINK;
     switch ((enum work)segment->work) {
     case WORK_engine: return engine_cost(segment);
     case WORK_feed: return (struct cost){CAUSE_calls, PART "pe_scheduler.attrs.tile_overhead_ns", ps};
-    case WORK_channel: return channel_cost(segment);
+    case WORK_channel: return (struct cost){CAUSE_channel, channel_key(segment), 0};
     case WORK_pseudo_channel: return (struct cost){CAUSE_hbm, "cube.hbm_ctrl.attrs.pc_bw_gbs", 0};
     case WORK_stream: return stream_cost(segment);
     case WORK_row: return (struct cost){CAUSE_rows, "cube.hbm_ctrl.attrs.row_miss_ns", ps};
     case WORK_access: return (struct cost){CAUSE_latency, "cube.hbm_ctrl.attrs.access_ns", ps};
     case WORK_node: return (struct cost){CAUSE_heads, overheads[kind_of(segment)], ps};
-    case WORK_wire: return (struct cost){CAUSE_latency, on_link ? links[link_class(number_of(segment))].latency : NULL, ps};
-    case WORK_link: return (struct cost){CAUSE_link, links[link_class(number_of(segment))].bandwidth, 0};
-    case WORK_translation: return (struct cost){CAUSE_latency, PART "pe_mmu.attrs.walk_ns", ps};
+    case WORK_wire: return (struct cost){CAUSE_latency, on_link ? links[link_class(number)].latency : NULL, ps};
+    case WORK_link: return (struct cost){CAUSE_link, links[link_class(number)].bandwidth, 0};
+    case WORK_translation: return (struct cost){CAUSE_latency, translation_key(ps), ps};
     case WORK_delay: return (struct cost){CAUSE_delay, NULL, ps};
     default: return (struct cost){CAUSE_calls, NULL, ps};
     }
+}
+
+static struct cost cost_of(const struct segment *segment)
+{
+    struct cost cost = built_in_cost(segment);
+    if (is_modelled(segment))
+        cost.key = NULL;
+    return cost;
 }
 
 /* ---- lines */
@@ -250,39 +285,38 @@ static enum blame cause_of(struct line *line, const struct path *path, uint32_t 
     return most;
 }
 
+struct governed {
+    const char *key;
+    uint64_t ps;                                        /* that it governs */
+    const struct segment *longest;                      /* of those */
+};
+
 /* The key that governs most of what a line's time goes to, and of that the longest segment. */
 static const struct segment *governing(const struct path *path, uint32_t site, enum blame cause)
 {
-    enum { MOST = 64 };
-    static struct {
-        const char *key;
-        uint64_t ps;
-        const struct segment *longest;
-    } keys[MOST];
-    unsigned count = 0, most = 0;
+    static struct ARRAY(struct governed) keys;
+    size_t most = 0;
+    keys.count = 0;
     for (size_t i = 0; i < path->count; i++) {
         const struct segment *segment = &path->segments[i];
         if (segment->who.site != site || !segment->who.kernel)
             continue;
         struct cost cost = cost_of(segment);
         bool counts = cause == CAUSE_waits || (cause == CAUSE_small_tiles ? cost.fixed_ps > 0 : cost.cause == cause);
-        unsigned at = 0;
-        while (at < count && keys[at].key != cost.key)
-            at++;
-        if (!counts || !cost.key || at == MOST)
+        size_t at = 0;
+        if (!counts || !cost.key)
             continue;
-        if (at == count) {
-            keys[count].key = cost.key;
-            keys[count].ps = 0;
-            keys[count++].longest = segment;
-        }
-        keys[at].ps += cause == CAUSE_small_tiles ? cost.fixed_ps : length_of(segment);
-        if (length_of(segment) > length_of(keys[at].longest))
-            keys[at].longest = segment;
-        if (keys[at].ps > keys[most].ps)
+        while (at < keys.count && strcmp(keys.at[at].key, cost.key))
+            at++;
+        if (at == keys.count)
+            *array_add(&keys) = (struct governed){cost.key, 0, segment};
+        keys.at[at].ps += cause == CAUSE_small_tiles ? cost.fixed_ps : length_of(segment);
+        if (length_of(segment) > length_of(keys.at[at].longest))
+            keys.at[at].longest = segment;
+        if (keys.at[at].ps > keys.at[most].ps)
             most = at;
     }
-    return count ? keys[most].longest : NULL;
+    return keys.count ? keys.at[most].longest : NULL;
 }
 
 static unsigned percent(uint64_t ps, uint64_t of_ps)

@@ -334,7 +334,7 @@ static struct ref granted(const struct holder *holder, enum edge edge, uint64_t 
 {
     if (start_ps > asked_ps && start_ps >= now_ps && holder->free_ps == start_ps)
         return (struct ref){holder->item, edge};
-    unsigned kind = at >> 56;
+    unsigned kind = place_resource(at);
     if (kind == RESOURCE_TCM_READ || kind == RESOURCE_TCM_WRITE)
         at = place_at(RESOURCE_NODE, pe_rank(&kb_pe[(uint32_t)at], NODE_pe_tcm));
     return asked(start_ps, at);

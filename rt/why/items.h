@@ -60,6 +60,16 @@ static inline uint64_t place_at(unsigned resource, uint64_t number)
     return (uint64_t)resource << 56 | number;
 }
 
+static inline unsigned place_resource(uint64_t at)
+{
+    return at >> 56;
+}
+
+static inline uint64_t place_number(uint64_t at)
+{
+    return at & ((UINT64_C(1) << 56) - 1);
+}
+
 extern struct item *items;                              /* item 0 is the beginning of the run */
 extern uint32_t items_live;                             /* in use */
 extern uint32_t items_wanted;                           /* how many may be in use before a collection is worth it */

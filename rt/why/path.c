@@ -53,8 +53,7 @@ static void emit(struct walk *walk, const struct item *item, enum work work, uin
                  uint64_t begin_ps, uint64_t end_ps)
 {
     struct segment segment = {begin_ps > walk->from_ps ? begin_ps : walk->from_ps, end_ps, .work = work,
-                              .edge = walk->edge, .at = at, .who = subject_of(item), .held_up = walk->held_up,
-                              .times = 1};
+                              .edge = walk->edge, .at = at, .who = subject_of(item), .held_up = walk->held_up};
     if (segment.end_ps <= segment.begin_ps)
         return;
     segment.reason = walk->edge != EDGE_direct ? edge_reasons[walk->edge] : reason;
@@ -158,8 +157,8 @@ const char *path_wrong(const struct path *path)
 
 const char *segment_place(const struct segment *segment, const char **channel)
 {
-    unsigned kind = segment->at >> 56;
-    uint64_t number = segment->at & ((UINT64_C(1) << 56) - 1);
+    unsigned kind = place_resource(segment->at);
+    uint64_t number = place_number(segment->at);
     struct place sram = {number / kb_shape.cubes, number % kb_shape.cubes, cube_sram()};
     *channel = kind == RESOURCE_TCM_READ || kind == RESOURCE_SRAM_READ ? "read"
              : kind == RESOURCE_TCM_WRITE || kind == RESOURCE_SRAM_WRITE ? "write"

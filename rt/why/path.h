@@ -11,8 +11,12 @@ struct segment {
     uint8_t reason, work, edge;
     uint64_t at;                                        /* place_at */
     struct subject who, held_up;                        /* for whom it is; whom it held up, if edge is not EDGE_direct */
-    uint32_t times;                                     /* how many segments in a row are folded, equal but for the tile */
 };
+
+static inline uint64_t length_of(const struct segment *segment)
+{
+    return segment->end_ps - segment->begin_ps;
+}
 
 /* Goes back from an item along its causes, latest first, down to from_ps, where the last segment is clipped. */
 void path_walk(struct ref end, uint64_t from_ps, void (*each)(const struct segment *segment, void *arg), void *arg);

@@ -15,6 +15,8 @@
 
 enum { COLUMNS = 480 };
 
+_Static_assert(REASONS <= 26, "a column is a letter");
+
 /* The reason that takes most of each column. Segments are in the order of time, so each is visited once and once more for
  * each further column that it reaches into. */
 static void columns_fill(const struct path *path, char row[COLUMNS + 1])
@@ -24,7 +26,7 @@ static void columns_fill(const struct path *path, char row[COLUMNS + 1])
         uint64_t till_ps = path->end_ps / COLUMNS * (column + 1) + path->end_ps % COLUMNS * (column + 1) / COLUMNS;
         uint64_t from_ps = path->end_ps / COLUMNS * column + path->end_ps % COLUMNS * column / COLUMNS;
         uint64_t reason_ps[REASONS] = {0};
-        unsigned most = segment < end ? segment->reason : 0;
+        unsigned most = segment->reason;
         for (;; segment++) {
             uint64_t begin_ps = segment->begin_ps > from_ps ? segment->begin_ps : from_ps;
             uint64_t end_ps = segment->end_ps < till_ps ? segment->end_ps : till_ps;

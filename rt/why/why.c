@@ -50,11 +50,6 @@ void why_mark_end(void)
         causes_mark_end();
 }
 
-const struct path *why_path(void)
-{
-    return &path;
-}
-
 /* ---- checks */
 
 static const char *account_wrong(const struct account *account)
@@ -144,11 +139,6 @@ static int by_length(const void *a, const void *b)
     return x->ps > y->ps ? -1 : x->ps < y->ps ? 1 : x->key < y->key ? -1 : x->key > y->key;
 }
 
-static uint64_t length_of(const struct segment *segment)
-{
-    return segment->end_ps - segment->begin_ps;
-}
-
 /* Sums the path by a key of its segments, the longest sum first. */
 static struct sums summed(uint64_t (*key)(const struct segment *segment))
 {
@@ -179,8 +169,8 @@ static uint64_t reason_key(const struct segment *segment)
 /* Channels of a memory count as the memory. */
 static uint64_t resource_key(const struct segment *segment)
 {
-    unsigned kind = segment->at >> 56;
-    uint64_t number = segment->at & ((UINT64_C(1) << 56) - 1);
+    unsigned kind = place_resource(segment->at);
+    uint64_t number = place_number(segment->at);
     switch (kind) {
     case RESOURCE_TCM_WRITE: return place_at(RESOURCE_TCM_READ, number);
     case RESOURCE_SRAM_WRITE:
@@ -342,7 +332,7 @@ static bool same_subject(const struct subject *a, const struct subject *b)
     return a->kernel == b->kernel && a->number == b->number && a->site == b->site && a->stage == b->stage;
 }
 
-/* Whether a segment is like the one before it, but for the tile. */
+/* Whether a segment is like the one before it, whatever their tiles. */
 static bool folds(const struct segment *a, const struct segment *b)
 {
     return a->reason == b->reason && a->work == b->work && a->edge == b->edge && a->at == b->at

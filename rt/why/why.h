@@ -25,7 +25,6 @@ void why_mark_end(void);
 bool why_end(uint64_t end_ps, bool stopped);
 
 /* Between why_end and the next why_begin. */
-const struct path *why_path(void);
 void why_print(FILE *out);
 void why_write(struct json *json);
 
