@@ -115,12 +115,17 @@ def test_data(program, page, result):
 def test_refusals(program):
     rows = (
         ("", "line 1: a result begins with {"), ("[1]", "line 1: a result begins with {"),
-        ('{"a": 1} x', "line 1: a result begins with {"), ('{\n"a" 1}', "line 2: a colon is missing"),
+        ('{"system": "s", "end_ps": 1, "launches": []} x', "line 1: a result begins with {"), ('{\n"a" 1}', "line 2: a colon is missing"),
         ('{"a": 01}', "line 1: a comma or } is missing"), ('{"a": -}', "line 1: a number without digits"),
         ('{"a": "\x01"}', "line 1: a control character in a text"), ('{"a": "\\x"}', "line 1: an unknown escape in a text"),
         ('{"a": "\\u12"}', "line 1: \\u without four hexadecimal digits"), ('{"a": "', "line 1: a text without a closing quote"),
         ('{"a": nul}', "line 1: a value is missing"), ('{"a": [1 2]}', "line 1: a comma or ] is missing"),
         ('{"a"', "line 1: a colon is missing"), ('{"a":', "line 1: the text ends in a value"), ("{1: 2}", "line 1: a text in quotes is missing"),
+        ("{}", "line 1: 'system', the name of a machine, is missing or no text"), ('{"system": 1, "end_ps": 1, "launches": []}', "line 1: 'system', the name of a machine, is missing or no text"),
+        ('{"a": {"system": "s"}, "end_ps": 1, "launches": []}', "line 1: 'system', the name of a machine, is missing or no text"),
+        *((f'{{"system": "s", "end_ps": {end_ps}, "launches": []}}', "line 1: 'end_ps' is missing or no whole number of picoseconds") for end_ps in ('"<b>"', "-5", "1e999", "1.5", "null")),
+        ('{"system": "s", "end_ps": 1, "util": {}}', "line 1: 'launches' or 'changes' is missing or no list"),
+        ('{"system": "s", "end_ps": 1, "launches": []}\n{"system": "s", "end_ps": 1, "changes": 1}', "line 2: 'launches' or 'changes' is missing or no list"),
         ('{"a": ' + "[" * 80, "line 1: values are nested too deeply"),
     )
     for text, message in rows:
@@ -132,6 +137,14 @@ def test_refusals(program):
                            (("no.json", "-o", "x"), "cannot read no.json: No such file"), (("x", "-o", "no/x"), "cannot write no/x")):
         ended = run(program, "report", *words)
         ok(ended.returncode == 2 and message in ended.stderr, f"report {' '.join(words)}: {message}", ended.said)
+    result = write(scratch("own.json"), '{"system": "s", "end_ps": 5, "launches": []}')
+    for name, make in (("own.json", None), ("link.json", os.symlink), ("hard.json", os.link)):
+        page = scratch(name)
+        if make:
+            make(result, page)
+        ended = run(program, "report", result, "-o", page)
+        ok(ended.returncode == 2 and f"-o {page}: the page would replace the result {result}\n" in ended.stderr and read(result).startswith("{"),
+           f"report -o {name} does not replace the result that it shows", ended.said)
     for words, message in ((("--points", "p"), "--report is for one run"), (("--json", "f"), "--json and --report cannot both go to f")):
         ended = run(program, "run", "gemm", "--report", "f", *words)
         ok(ended.returncode == 2 and message in ended.stderr, f"--report f {' '.join(words)}: {message}", ended.said)
@@ -148,7 +161,7 @@ def test_copy(program):
        and data_of(ended.stdout)[0]["file"] == os.path.basename(path),
        "a result comes onto the page as it is, without the lists that it does not show", ended.stderr)
     ok(ended.stdout.count("<img") == 0 and ended.stdout.count("</script>") == 3, "no text of a result is markup on the page")
-    lines = write(scratch("lines.json"), '{"bench":"a","system":"s","end_ps":1}\n{"bench":"b","system":"s","end_ps":2}\n')
+    lines = write(scratch("lines.json"), '{"bench":"a","system":"s","end_ps":1,"launches":[]}\n{"bench":"b","system":"s","end_ps":2,"launches":[]}\n')
     ended = run(program, "report", lines, "-o", "-")
     ok([one["result"]["bench"] for one in data_of(ended.stdout)] == ["a", "b"], "a file with a result a line has as many runs", ended.stderr)
 

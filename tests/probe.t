@@ -363,6 +363,11 @@ REFUSED = (
     (("host", "sip0.cube0.pe0.pe_gemm"), "has no end 'sip0.cube0.pe0.pe_gemm' of a transfer; did you mean"),
     (("host+4", "sip0.io_cpu"), "host+4: only a memory has an offset"),
     (("sip0.cube0.sram+x", "host"), "sip0.cube0.sram+x: a whole number of bytes is needed behind '+', such as 0x1000"),
+    (("sip0.cube0.sram+0.5", "host"), "sip0.cube0.sram+0.5: a whole number of bytes is needed behind '+', such as 0x1000"),
+    (("sip0.cube0.pe0", "sip0.cube0.hbm_ctrl.pe0+0x7fffffffffff"), "sip0.cube0.hbm_ctrl.pe0+0x7fffffffffff is past the end of"
+     " the memory, which has SLICE bytes"),
+    (("host", "sip0.cube0.hbm_ctrl.pe0+1e99"), "is past the end of the memory, which has SLICE bytes"),
+    (("host", "sip0.cube0.hbm_ctrl.pe0+SLICE"), "is past the end of the memory, which has SLICE bytes"),
     (("sip0.cube0.sram", "sip0.cube0.hbm_ctrl.pe0"), "no transfer from sip0.cube0.sram to sip0.cube0.hbm_ctrl.pe0: an sram"
      " moves no bytes by itself, nor does an HBM slice: a PE loads them, and stores them"),
     (("sip0.cube0.pe0.pe_tcm", "sip0.cube0.pe1.pe_tcm"), "a TCM moves no bytes by itself, nor does a TCM"),
@@ -392,9 +397,11 @@ REFUSED = (
 
 def refusals():
     program = simulator(SMALL, "small")
-    sram = next(line for line in run(KBGEN, "--dump", "model", SMALL).stdout.splitlines() if "memory_map.sram_mb" in line).split()[1]
+    sram, slice_bytes = (next(line for line in run(KBGEN, "--dump", "model", SMALL).stdout.splitlines() if f"memory_map.{key}" in line).split()[1]
+                         for key in ("sram_mb", "hbm_slice_mb"))
     for words, why in REFUSED:
-        words = [sram if word == "SRAM" else word for word in words]
+        words = [sram if word == "SRAM" else word.replace("SLICE", slice_bytes) for word in words]
+        why = why.replace("SLICE", slice_bytes)
         ended = run(program, "probe", *words)
         ok(ended.returncode == 2 and why in ended.stderr and not ended.stdout,
            f"probe {' '.join(words)} is refused, with its reason", ended.said)

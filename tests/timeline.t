@@ -5,6 +5,7 @@ trace and the JSON of the same run say.
 limit: 120
 """
 import collections
+import decimal
 import gzip
 import json
 import os
@@ -499,8 +500,11 @@ def window(program, whole):
        *differences(want.elements(), shown(part).elements()))
     left = [one for one in part.instants if one.name == "left out"]
     outside = left[0].args["slices_outside"] if left else 0
-    ok(outside and f"left out: {outside} slices outside of {low} to {high} ps" in ended.stderr,
+    ok(outside and f"left out: {outside} slices before {exact(low)} or after {exact(high)}\n" in ended.stderr,
        "what a window leaves out is said on standard error and in the trace", ended.stderr)
+    for option, text, where in (("--timeline-from", "100 s", "before 100 s"), ("--timeline-to", "1 ns", "after 1 ns")):
+        ended = run(program, "run", "gemm", *GEMM, "--timeline", path, option, text)
+        ok(re.search(rf"left out: \d+ slices {where}\n", ended.stderr), f"{option} {text}: slices {where} are said to be left out", ended.stderr)
     begun = {track: [value for t_ps, value in values if t_ps <= low][-1:] for track, values in whole.values.items()}
     ok(all(values[0][0] >= low and values[-1][0] <= high for values in part.values.values())
        and all(part.values[track][0] == (low, value[0]) for track, value in begun.items() if value and value[0]),
@@ -560,6 +564,12 @@ def names():
        "names that are not UTF-8 become so", repr(root), ended.said)
 
 
+def exact(ps):
+    """A time with all its digits, in the largest unit that leaves digits before the point."""
+    unit = min((len(str(ps)) - 1) // 3, 4)
+    return f"{decimal.Decimal(ps).scaleb(-3 * unit).normalize():f} {('ps', 'ns', 'us', 'ms', 's')[unit]}"
+
+
 def late():
     """Times up to 2^63 ps, which take up to nine bytes; later ones are left out."""
     program = simulator(os.path.join(ROOT, "tests", "conformance", "single_dma_read", "topo.yaml"))
@@ -577,7 +587,7 @@ programs:
     path, late_path = write(scratch("late.yaml"), "name: late\n" + stream % (2 ** 63 // 1000 + 1)), scratch("late.pftrace")
     ended = run(program, "replay", path, "--timeline", late_path)
     ok(ended.returncode == 0 and not Timeline(late_path).slices
-       and f"slices outside of 0 to {2 ** 63 - 1} ps" in ended.stderr, "times that the format does not have are left out",
+       and f"slices after {exact(2 ** 63 - 1)}" in ended.stderr, "times that the format does not have are left out",
        ended.said)
 
 

@@ -148,7 +148,8 @@ def words(program):
     ok(row["place"] == "--set" and row["changed"] == "900 ns" and set_first["end_ps"] - row["end_ps"] == 400000,
        "--set comes before the changes", row)
     for wrong, said in ((("--by", "0%"), "--by 0%"), (("--by", "100%"), "--by 100%"), (("--by", "1x"), "--by 1x"),
-                        (("--by", "3"), "--by 3"), (("--replay", "x"), "takes no bench"), (("--jobs", "0"), "0")):
+                        (("--by", "3"), "--by 3"), (("--replay", "x"), "takes no bench"), (("--jobs", "0"), "--jobs 0: a whole number from 1 to 256 is needed"), (("--jobs", "-1"), "--jobs -1: a whole number"),
+                        (("--jobs", "99999999999"), "--jobs 99999999999: a whole number")):
         ended = run(program, "whatif", "gemm", *wrong)
         ok(ended.returncode == 2 and said in ended.stderr, f"whatif {' '.join(wrong)} is refused", ended.said)
     ended = run(program, "whatif")

@@ -1,6 +1,7 @@
 /* human.c: numbers for people. */
 #include "human.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 enum { BUFFERS = 16, BUFFER_BYTES = 48 };
@@ -25,10 +26,29 @@ static const char *scaled(double value, double step, const char *const *units, u
     return text;
 }
 
+static const char *const time_units[] = {"ps", "ns", "us", "ms", "s"};
+
 const char *human_time(uint64_t ps)
 {
-    static const char *const units[] = {"ps", "ns", "us", "ms", "s"};
-    return scaled((double)ps, 1000, units, 5, "");
+    return scaled((double)ps, 1000, time_units, 5, "");
+}
+
+const char *human_time_exact(uint64_t ps)
+{
+    uint64_t scale = 1;
+    unsigned unit = 0;
+    for (; unit < 4 && ps / scale >= 1000; unit++)
+        scale *= 1000;
+    unsigned digits = 3 * unit;
+    uint64_t part = ps % scale;
+    for (; digits > 0 && part % 10 == 0; digits--)
+        part /= 10;
+    char *text = buffer();
+    if (digits)
+        snprintf(text, BUFFER_BYTES, "%" PRIu64 ".%0*" PRIu64 " %s", ps / scale, (int)digits, part, time_units[unit]);
+    else
+        snprintf(text, BUFFER_BYTES, "%" PRIu64 " %s", ps / scale, time_units[unit]);
+    return text;
 }
 
 const char *human_bytes(uint64_t bytes)

@@ -46,11 +46,11 @@ static void *worker(void *arg)
     return NULL;
 }
 
-void threads_option(const char *text)
+void threads_option(const char *option, const char *text)
 {
     unsigned long number = strtoul(text, NULL, 10);
     if (!*text || strspn(text, "0123456789") != strlen(text) || number < 1 || number > THREADS_MOST)
-        usage_error("--threads %s: a whole number from 1 to %d is needed", text, THREADS_MOST);
+        usage_error("--%s %s: a whole number from 1 to %d is needed", option, text, THREADS_MOST);
     thread_count = (unsigned)number;
 }
 

@@ -10,8 +10,8 @@
 extern unsigned thread_count;
 enum { THREADS_MOST = 256 };
 
-/* Sets it by the option --threads; a wrong number is a usage error. */
-void threads_option(const char *text);
+/* Sets it by an option, such as "threads"; a wrong number is a usage error. */
+void threads_option(const char *option, const char *text);
 
 /* Sets thread_count if it is 0. */
 void threads_prepare(void);

@@ -104,7 +104,7 @@ static int data_main(int argc, char **argv)
     for (int letter; (letter = subcommand_option(&data_subcommand, argc, argv)) != -1;)
         switch (letter) {
         case 'd': exec_check = &recheck; break;
-        case 'n': threads_option(optarg); break;
+        case 'n': threads_option("threads", optarg); break;
         default: numbers_option(letter, optarg);
         }
     numbers_options_end();

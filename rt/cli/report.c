@@ -5,6 +5,7 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "common/arena.h"
 #include "common/fail.h"
@@ -57,6 +58,18 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
+/* Ends if the page would replace a result. */
+static void refuse_input(const char *page, char *const *results)
+{
+    struct stat output, input;
+    if (!strcmp(page, "-") || stat(page, &output) || !S_ISREG(output.st_mode))
+        return;
+    for (; *results; results++)
+        if (strcmp(*results, "-") && !stat(*results, &input) && input.st_dev == output.st_dev
+            && input.st_ino == output.st_ino)
+            usage_error("-o %s: the page would replace the result %s", page, *results);
+}
+
 static void add_file(FILE *out, const char *path)
 {
     size_t length;
@@ -77,6 +90,7 @@ static int report_main(int argc, char **argv)
         usage_error("report needs results; see %s report --help", program_name);
     if (!path)
         usage_error("report needs -o FILE, the page that it writes");
+    refuse_input(path, argv + optind);
     struct output output = output_open(path);
     page_begin(output.file, false);
     for (int i = optind; i < argc; i++)

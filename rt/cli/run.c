@@ -92,7 +92,7 @@ static struct run_options read_options(int argc, char **argv)
         switch (letter) {
         case 'd': set_data_mode(optarg); break;
         case 's': fill_seed = parse_seed(optarg); break;
-        case 'n': threads_option(optarg); break;
+        case 'n': threads_option("threads", optarg); break;
         case 'p': read.points = optarg; break;
         case 'o': files->oplog = optarg; break;
         case 'm': log_memory_bytes = parse_size("oplog-mem", optarg); break;

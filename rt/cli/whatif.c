@@ -415,7 +415,7 @@ static struct whatif read_options(int argc, char **argv, const char **json)
         case 'b': read.by_text = optarg; break;
         case 'a': read.params = true; break;
         case 'r': read.stream_path = optarg; break;
-        case 'n': threads_option(optarg); break;
+        case 'n': threads_option("jobs", optarg); break;
         case 'j': *json = optarg; break;
         case 's': fill_seed = parse_seed(optarg); break;
         default:

@@ -82,11 +82,15 @@ const char *end_name(struct end end)
     return arena_text(name, strlen(name));
 }
 
+static uint32_t end_memory(struct end memory)
+{
+    return memory.kind == END_HBM ? memory_hbm(memory.number)
+           : memory.kind == END_TCM ? memory_tcm(memory.number) : memory_sram(memory.number);
+}
+
 uint64_t end_address(struct end memory, uint64_t past)
 {
-    uint32_t number = memory.kind == END_HBM ? memory_hbm(memory.number)
-                      : memory.kind == END_TCM ? memory_tcm(memory.number) : memory_sram(memory.number);
-    return memory_address(number, memory.offset + past);
+    return memory_address(end_memory(memory), memory.offset + past);
 }
 
 /* ---- reading */
@@ -103,8 +107,11 @@ static uint64_t read_offset(const char *text, const char *plus, struct end end)
     why = quantity_lex(plus + 1, value, &unit);
     if (!why)
         why = quantity_scale(value, unit, DIMENSION_size, unit_named("B"));
-    if (why || mpq_sgn(value) < 0 || !quantity_whole(value, &offset) || offset > OFFSET_MASK)
+    if (why || mpq_sgn(value) < 0 || mpz_cmp_ui(mpq_denref(value), 1))
         usage_error("%s: a whole number of bytes is needed behind '+', such as 0x1000", text);
+    uint64_t size = memory_size(end_memory(end));
+    if (!quantity_whole(value, &offset) || offset >= size)
+        usage_error("%s is past the end of the memory, which has %" PRIu64 " bytes", text, size);
     mpq_clear(value);
     return offset;
 }

@@ -9,6 +9,7 @@ struct copy {
     const char *at, *end;
     FILE *out;                                          /* NULL: what is read is left out */
     size_t (*keeps)(const char *path);
+    void (*sees)(const char *path, const char *value, size_t length);
     char path[PATH_MOST];                               /* keys of the objects around, joined by dots */
     unsigned depth;
     const char *wrong;
@@ -147,7 +148,13 @@ static void path_enter(struct copy *copy)
 
 static bool copy_key_and_value(struct copy *copy)
 {
-    return copy_text(copy) && (takes(copy, ':') || fails(copy, "a colon is missing")) && copy_value(copy);
+    if (!copy_text(copy) || !(takes(copy, ':') || fails(copy, "a colon is missing")))
+        return false;
+    const char *value = json_skip_space(copy->at, copy->end);
+    bool good = copy_value(copy);
+    if (good && copy->sees)
+        copy->sees(copy->path, value, (size_t)(copy->at - value));
+    return good;
 }
 
 /* A member; `first`: nothing was written before it in its object. */
@@ -235,9 +242,10 @@ static bool copy_value(struct copy *copy)
     return good;
 }
 
-const char *json_copy(FILE *out, const char **text, const char *end, size_t (*keeps)(const char *path))
+const char *json_copy(FILE *out, const char **text, const char *end, size_t (*keeps)(const char *path),
+                      void (*sees)(const char *path, const char *value, size_t length))
 {
-    struct copy copy = {.at = *text, .end = end, .out = out, .keeps = keeps};
+    struct copy copy = {.at = *text, .end = end, .out = out, .keeps = keeps, .sees = sees};
     copy_value(&copy);
     *text = copy.at;
     return copy.wrong;

@@ -55,6 +55,28 @@ static size_t shown(const char *path)
     return ALL_ELEMENTS;
 }
 
+/* The keys that every result has: of runs `launches`, of what-ifs `changes`. */
+static struct {
+    bool system, end_ps, rows;
+} found;
+
+static void find(const char *path, const char *value, size_t length)
+{
+    if (!strcmp(path, "system"))
+        found.system = *value == '"';
+    else if (!strcmp(path, "end_ps"))
+        found.end_ps = strspn(value, "0123456789") >= length;
+    else if (!strcmp(path, "launches") || !strcmp(path, "changes"))
+        found.rows = *value == '[';
+}
+
+static const char *missing(void)
+{
+    return !found.system ? "'system', the name of a machine, is missing or no text"
+           : !found.end_ps ? "'end_ps' is missing or no whole number of picoseconds"
+           : !found.rows ? "'launches' or 'changes' is missing or no list" : NULL;
+}
+
 static unsigned line_of(const char *text, const char *at)
 {
     unsigned line = 1;
@@ -72,10 +94,14 @@ const char *page_add(FILE *out, const char *name, const char *text, size_t lengt
         fprintf(out, "%s{\"file\":", has_run ? "," : "");
         has_run = true;
         const char *quoted = name ? json_quoted(name) : "null";
-        json_copy(out, &quoted, quoted + strlen(quoted), shown);
+        json_copy(out, &quoted, quoted + strlen(quoted), shown, NULL);
         fputs(",\"result\":", out);
-        if ((wrong = json_copy(out, &at, end, shown)))
+        found.system = found.end_ps = found.rows = false;
+        const char *begin = at;
+        if ((wrong = json_copy(out, &at, end, shown, find)))
             return arena_printf("line %u: %s", line_of(text, at), wrong);
+        if ((wrong = missing()))
+            return arena_printf("line %u: %s", line_of(text, begin), wrong);
         fputc('}', out);
         at = json_skip_space(at, end);
     } while (at < end);
@@ -96,7 +122,7 @@ char *page_object(const char *text, size_t length)
     FILE *memory = open_memstream(&copy, &copied);
     if (!memory)
         return NULL;
-    bool good = at < text + length && *at == '{' && !json_copy(memory, &at, text + length, shown);
+    bool good = at < text + length && *at == '{' && !json_copy(memory, &at, text + length, shown, NULL);
     if (!fclose(memory) && good)
         return copy;
     free(copy);

@@ -13,7 +13,7 @@
 void page_begin(FILE *out, bool served);
 
 /* Adds the results in a JSON text, which may be several, one after the other. `name` says where they come from; NULL: it is
- * not worth telling. Returns NULL, or why the text is not JSON: "line 3: a comma or } is missing". */
+ * not worth telling. Returns NULL, or why they are none: "line 3: a comma or } is missing". */
 const char *page_add(FILE *out, const char *name, const char *text, size_t length);
 
 /* Writes the rest of the page. `members` of its data follow the runs: JSON, such as "web":{}; NULL: none. */

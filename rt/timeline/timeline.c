@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/human.h"
 #include "base/stopwatch.h"
 #include "common/arena.h"
 #include "common/array.h"
@@ -946,6 +947,15 @@ static void rest_write(uint64_t end_ps)
     }
 }
 
+/* Where the slices are that the window leaves out; it is bounded by INT64_MAX, which says nothing unless the run is longer. */
+static const char *outside_text(uint64_t end_ps)
+{
+    const char *from = human_time_exact(window.from_ps), *to = human_time_exact(window.to_ps);
+    if (window.to_ps == INT64_MAX && end_ps <= INT64_MAX)
+        return arena_printf("before %s", from);
+    return window.from_ps ? arena_printf("before %s or after %s", from, to) : arena_printf("after %s", to);
+}
+
 /* Says what is not shown, on standard error and in the trace. */
 static void left_out_write(uint64_t end_ps)
 {
@@ -958,8 +968,7 @@ static void left_out_write(uint64_t end_ps)
     perfetto_number(ARGUMENT_slices_of_other_pes, others);
     message("timeline: left out:");
     if (outside)
-        message(" %" PRIu64 " slices outside of %" PRIu64 " to %" PRIu64 " ps%s", outside, window.from_ps,
-                window.to_ps, others || rest ? ";" : "");
+        message(" %" PRIu64 " slices %s%s", outside, outside_text(end_ps), others || rest ? ";" : "");
     if (others)
         message(" %" PRIu64 " slices of other PEs than %s%s", others, window.pes, rest ? ";" : "");
     if (rest) {

@@ -10,6 +10,7 @@
 #include "common/arena.h"
 #include "common/array.h"
 #include "common/fail.h"
+#include "common/hash.h"
 #include "accounts.h"
 #include "advice.h"
 #include "launch/launch.h"
@@ -120,18 +121,15 @@ bool why_end(uint64_t end_ps, bool stopped)
 
 /* ---- sums */
 
+enum { CHAIN_BITS = 12 };
+
 struct sum {
     uint64_t key, ps;
     const struct segment *first;
+    uint32_t next;                                      /* of its chain */
 };
 
 struct sums ARRAY(struct sum);
-
-static int by_key(const void *a, const void *b)
-{
-    const struct sum *x = a, *y = b;
-    return x->key < y->key ? -1 : x->key > y->key ? 1 : x->first < y->first ? -1 : x->first > y->first;
-}
 
 static int by_length(const void *a, const void *b)
 {
@@ -139,25 +137,31 @@ static int by_length(const void *a, const void *b)
     return x->ps > y->ps ? -1 : x->ps < y->ps ? 1 : x->key < y->key ? -1 : x->key > y->key;
 }
 
-/* Sums the path by a key of its segments, the longest sum first. */
+static struct sum *sum_of(struct sums *sums, uint32_t *chain, const struct sum *empty)
+{
+    for (uint32_t i = *chain; i; i = sums->at[i - 1].next)
+        if (sums->at[i - 1].key == empty->key)
+            return &sums->at[i - 1];
+    struct sum *sum = array_add(sums);
+    *sum = *empty;
+    sum->next = *chain;
+    *chain = (uint32_t)sums->count;
+    return sum;
+}
+
+/* Sums the path by a key of its segments, the longest sum first. A path may have millions of segments, of few keys: a hash
+ * table of the keys, and no sort of the segments. */
 static struct sums summed(uint64_t (*key)(const struct segment *segment))
 {
     struct sums sums = {0};
-    size_t count = 0;
+    uint32_t chains[1 << CHAIN_BITS] = {0};             /* numbers: positions + 1 */
     for (size_t i = 0; i < path.count; i++) {
         const struct segment *segment = &path.segments[i];
-        *array_add(&sums) = (struct sum){key(segment), length_of(segment), segment};
+        struct sum empty = {.key = key(segment), .first = segment};
+        sum_of(&sums, &chains[hash_bits(empty.key, CHAIN_BITS)], &empty)->ps += length_of(segment);
     }
     if (sums.count)
-        qsort(sums.at, sums.count, sizeof *sums.at, by_key);
-    for (size_t i = 0; i < sums.count; i++)
-        if (count && sums.at[count - 1].key == sums.at[i].key)
-            sums.at[count - 1].ps += sums.at[i].ps;
-        else
-            sums.at[count++] = sums.at[i];
-    sums.count = count;
-    if (count)
-        qsort(sums.at, count, sizeof *sums.at, by_length);
+        qsort(sums.at, sums.count, sizeof *sums.at, by_length);
     return sums;
 }
 

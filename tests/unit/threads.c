@@ -69,7 +69,7 @@ int main(void)
     threads_prepare();
     int processors = CPU_COUNT(&set) < THREADS_MOST ? CPU_COUNT(&set) : THREADS_MOST;
     expect((int)thread_count == processors, "by default there are as many threads as processors");
-    threads_option("5");
+    threads_option("threads", "5");
     threads_prepare();
     expect(thread_count == 5, "an option says how many threads there are");
     expect(shared(WORK), "five threads do each part once");
