@@ -3,6 +3,9 @@
 import json
 import os
 import re
+import signal
+import subprocess
+import time
 
 from harness import GEMM, KBGEN, ROOT, SAN, SMALL, folder, held, ok, read, run, scratch, simulator, small_machine, suite
 from harness import write
@@ -33,7 +36,24 @@ KB_BENCH(touchy, "fails on some machines", KB_INT(launches, 2, 1, 2, "launches")
     for (uint64_t i = 0; i < kb_int(launches); i++)
         kb_wait(kb_launch(touchy, kb_pes("*"), &(struct nothing){0}));
 }
-"""
+KB_KERNEL(endless, struct nothing)
+{
+    (void)arg;
+    while (kb_attrs.pe_gemm_rows > 64)
+        tl_delay(tl, 100);
+}
+KB_BENCH(endless, "does not end on a machine with a larger array")
+{
+    kb_wait(kb_launch(endless, kb_pes("*"), &(struct nothing){0}));
+}
+KB_BENCH(wordy, "fails with many words on some machines", KB_SIZE(size, 35184372088832, 0, UINT64_MAX, "2^45"))
+{
+    (void)kb_size(size);
+    if (kb_attrs.pe_gemm_rows > 64)
+#line 1 "LONG"
+        (void)kb_int(nothing);
+}
+""".replace("LONG", 80 * "\u20ac")
 
 
 def whatif(program, *words):
@@ -152,6 +172,8 @@ def words(program):
                         (("--jobs", "99999999999"), "--jobs 99999999999: a whole number")):
         ended = run(program, "whatif", "gemm", *wrong)
         ok(ended.returncode == 2 and said in ended.stderr, f"whatif {' '.join(wrong)} is refused", ended.said)
+    ended = run(program, "whatif", "gemm", "--params", "--by", "inf")
+    ok(ended.returncode == 2 and "--params" in ended.stderr, "parameters cannot be changed without limit", ended.said)
     ended = run(program, "whatif")
     ok(ended.returncode == 2 and "needs a bench" in ended.stderr, "whatif needs a bench", ended.said)
 
@@ -166,6 +188,49 @@ def failures():
        and ("ended its process" if SAN else "SIGSEGV") in why["cols"] and "status 1" in why["rows"], "what fails says why", answer["failed"])
     ended = run(program, "whatif", "touchy", "--set", PE + "pe_gemm.attrs.rows=65")
     ok(ended.returncode == 1 and not ended.stdout and "exit" in ended.stderr, "a run that fails as it is has no table", ended.said)
+    late = run(program, "whatif", "touchy", "--set", PE + "pe_gemm.attrs.rows=65", "--json", scratch("nowhere") + "/answer.json")
+    ok(late.returncode == 2 and "cannot write" in late.stderr, "--json is opened before the first run", late.said)
+    answer = whatif(program, "wordy", "--params", "--by", "1000000x")
+    errors = {row["key"]: row["error"] for row in answer["failed"]}
+    ok(errors.get(PE + "pe_gemm.attrs.rows") == 65 * "\u20ac" + "...", "a long reason is cut between two characters", errors)
+    ok(answer["unchanged"].count("size") == 1, "a size that 64 bits do not hold is no change; the smaller one is", answer["unchanged"])
+    terminated(program)
+
+
+def children(pid):
+    return [int(word) for word in read(f"/proc/{pid}/task/{pid}/children").split()]
+
+
+def stat(pid):
+    """The state of a process, and the ticks of CPU time that it has taken; Z if there is none."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+            words = file.read().rsplit(")", 1)[1].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return "Z", 0
+    return words[0], int(words[11])
+
+
+def wait_until(holds):
+    end = time.monotonic() + 30
+    while not (answer := holds()) and time.monotonic() < end:
+        time.sleep(0.02)
+    return answer
+
+
+def terminated(program):
+    """The process that does not end goes with the one that has started it, or takes it along."""
+    for title, whom in (("SIGTERM to whatif", lambda pid, child: pid), ("SIGTERM to a process of it", lambda pid, child: child)):
+        with subprocess.Popen([program, "whatif", "endless", "--by", "20%", "--jobs", "2"], stdout=subprocess.DEVNULL) as process:
+            busy = wait_until(lambda: [pid for pid in children(process.pid) if stat(pid)[1] >= 30])
+            gone = False
+            if busy:
+                os.kill(whom(process.pid, busy[0]), signal.SIGTERM)
+                gone = wait_until(lambda: process.poll() is not None and stat(busy[0])[0] == "Z")
+            for pid in busy if not gone else ():
+                os.kill(pid, signal.SIGKILL)
+            process.kill()
+        ok(gone and process.returncode in (-15, 143), f"{title} ends all its processes", busy, process.returncode)
 
 
 def streams():

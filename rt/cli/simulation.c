@@ -5,8 +5,10 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/human.h"
@@ -237,11 +239,14 @@ static void silence(int stream)
 
 pid_t simulation_fork(void)
 {
-    pid_t child = traps_fork();
+    pid_t parent = getpid(), child = traps_fork();
     if (child < 0)
         die("cannot fork:");
     if (child)
         return child;
+    /* SIGKILL: a run takes other signals as its own end, and the process would go on. */
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
+        raise(SIGKILL);
     silence(STDOUT_FILENO);
     silence(STDERR_FILENO);
     simulation.process = getpid();

@@ -20,7 +20,8 @@ int simulation_run(double began, struct host_times *times);
 /* What has ended the last run before its time, or NULL. */
 const char *simulation_error(void);
 
-/* Forks a process which goes on, in silence; in a run that is under way, or between two. As fork(). */
+/* Forks a process which goes on, in silence; in a run that is under way, or between two. It ends with this process. As
+ * fork(). */
 pid_t simulation_fork(void);
 
 /* Writes the result into an open object; `times` is its struct host_times. The last key is "status": a result without it

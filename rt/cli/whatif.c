@@ -8,6 +8,7 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -132,12 +133,17 @@ static void add_param(struct whatif *whatif, uint32_t number, double factor)
     struct kb_value *values = arena_alloc(bench->count, sizeof *values), *changed = &values[number];
     memcpy(values, bench_values, bench->count * sizeof *values);
     double before = param->type == KB_PARAM_REAL ? changed->real : (double)changed->number, after = before * factor;
-    if (param->type == KB_PARAM_REAL)
+    if (before == 0)
+        return;
+    if (param->type == KB_PARAM_REAL) {
         changed->real = after;
-    else
-        after = (double)(changed->number = (uint64_t)(factor < 1 ? ceil(after) - (ceil(after) == before)
-                                                                 : floor(after) + (floor(after) == before)));
-    if (before == after || before == 0 || !param_within(param, changed))
+    } else {
+        after = factor < 1 ? ceil(after) - (ceil(after) == before) : floor(after) + (floor(after) == before);
+        if (after >= 0x1p64)                            /* before it is converted, which would be undefined */
+            return;
+        changed->number = (uint64_t)after;
+    }
+    if (before == after || !param_within(param, changed))
         return;
     add_change(&whatif->changes, (struct change){
         .name = param->name, .value = param_text(param, &bench_values[number]), .changed = param_text(param, changed),
@@ -157,12 +163,14 @@ static void add_params(struct whatif *whatif)
 
 /* ---- runs */
 
+enum { WHY_ROOM = 200 };
+
 /* Of a run with a change, in memory that all processes share. */
 struct answer {
     bool begun, ended;
     int status;
     uint64_t end_ps;
-    char why[200];
+    char why[WHY_ROOM];
 };
 
 struct board {
@@ -181,6 +189,21 @@ static int run_once(const struct whatif *whatif, uint64_t *end_ps)
     return status;
 }
 
+/* Keeps a text, or its beginning in whole characters of UTF-8 with dots behind it. */
+static void keep_why(char why[WHY_ROOM], const char *text)
+{
+    static const char dots[] = "...";
+    size_t length = strlen(text), most = WHY_ROOM - sizeof dots;
+    if (length < WHY_ROOM) {
+        memcpy(why, text, length + 1);
+        return;
+    }
+    while (most > 0 && ((unsigned char)text[most] & 0xc0) == 0x80)
+        most--;
+    memcpy(why, text, most);
+    memcpy(why + most, dots, sizeof dots);
+}
+
 static void answer(const struct whatif *whatif, const struct change *change, struct answer *answer)
 {
     struct arena_mark mark = arena_mark();
@@ -191,22 +214,34 @@ static void answer(const struct whatif *whatif, const struct change *change, str
         bench_values = change->params;
     answer->status = run_once(whatif, &answer->end_ps);
     const char *why = whatif->stream ? NULL : simulation_error();
-    snprintf(answer->why, sizeof answer->why, "%s", why ? why : "");
+    keep_why(answer->why, why ? why : "");
     bench_values = params;
     simulator_reset();
     arena_release(mark);
     answer->ended = true;
 }
 
-static void work(const struct whatif *whatif, struct board *board)
+static bool is_of_signal(int status)
 {
-    const struct changes *changes = &whatif->changes;
-    for (uint64_t i; (i = __atomic_fetch_add(&board->next, 1, __ATOMIC_RELAXED)) < changes->count;)
-        if (!changes->list[i].refused)
-            answer(whatif, &changes->list[i], &board->answers[i]);
+    return status == 128 + SIGINT || status == 128 + SIGTERM;
 }
 
-/* Starts as many processes as there may be, and waits for all. A signal that ends one of them ends this one. */
+/* Returns the exit status of the process: that of a run which a signal has ended, so that no other one begins. */
+static int work(const struct whatif *whatif, struct board *board)
+{
+    const struct changes *changes = &whatif->changes;
+    for (uint64_t i; (i = __atomic_fetch_add(&board->next, 1, __ATOMIC_RELAXED)) < changes->count;) {
+        if (changes->list[i].refused)
+            continue;
+        answer(whatif, &changes->list[i], &board->answers[i]);
+        if (is_of_signal(board->answers[i].status))
+            return board->answers[i].status;
+    }
+    return STATUS_GOOD;
+}
+
+/* Starts as many processes as there may be, and waits for all. A signal that ends one of them ends this one, and that
+ * ends the others (simulation_fork). */
 static void work_together(const struct whatif *whatif, struct board *board)
 {
     fflush(stdout);
@@ -214,14 +249,17 @@ static void work_together(const struct whatif *whatif, struct board *board)
         pid_t child = simulation_fork();
         if (child < 0)
             die("cannot fork:");
-        if (child == 0) {
-            work(whatif, board);
-            _exit(STATUS_GOOD);
-        }
+        if (child == 0)
+            _exit(work(whatif, board));
     }
-    for (int status; wait(&status) > 0 || errno == EINTR;)
-        if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGINT || WTERMSIG(status) == SIGTERM))
-            fail_exit(128 + WTERMSIG(status));
+    for (;;) {
+        int ended = 0;
+        if (wait(&ended) < 0 && errno != EINTR)
+            return;
+        int status = WIFSIGNALED(ended) ? 128 + WTERMSIG(ended) : WEXITSTATUS(ended);
+        if (is_of_signal(status))
+            fail_exit(status);
+    }
 }
 
 static const struct board *all_answers(const struct whatif *whatif)
@@ -428,6 +466,8 @@ static struct whatif read_options(int argc, char **argv, const char **json)
         usage_error("whatif --replay %s takes no bench: '%s'", read.stream_path, argv[optind]);
     if (!read.stream_path && optind == argc)
         usage_error("whatif needs a bench; `%s list` shows them", program_name);
+    if (read.params && read.by.infinite)
+        usage_error("--params needs a factor or a share; a parameter of a bench cannot be changed by inf");
     if (read.stream_path && read.params)
         usage_error("--params are those of a bench; --replay has none");
     return read;
@@ -444,12 +484,15 @@ static int whatif_main(int argc, char **argv)
     else
         bench_select(bench_find(argv[optind]), argc - optind - 1, argv + optind + 1);
     add_keys(&whatif);
-    if (whatif.params && !whatif.by.infinite)
+    if (whatif.params)
         add_params(&whatif);
     if (!whatif.stream) {
         simulation_prepare();
         simulation_in_points();
     }
+    struct output output = {0};
+    if (json)
+        output = output_open(json);
     struct arena_mark mark = arena_mark();
     int status = run_once(&whatif, &whatif.end_ps);
     if (status != STATUS_GOOD)
@@ -461,9 +504,7 @@ static int whatif_main(int argc, char **argv)
     bool alone = json && !strcmp(json, "-");
     if (!alone)
         print_table(&whatif, &table, stdout);
-    if (json) {
-        struct output output = output_open(json);
+    if (json)
         json_write_output(&output, write_result, &(struct result){&whatif, &table});
-    }
     return STATUS_GOOD;
 }
