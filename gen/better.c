@@ -18,7 +18,7 @@ struct listing {
     struct better_keys keys;
 };
 
-static const char *place_text(struct where where)
+const char *place_text(struct where where)
 {
     if (!where.file)
         return "default";

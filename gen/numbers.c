@@ -102,7 +102,8 @@ struct numbers numbers_of(const struct plan *plan)
 
 enum { KEPT_FILE = 'f', KEPT_SET = 's', KEPT_IMPL = 'i', TOPOLOGY_ROOM_STEP = 8192 };
 
-size_t topology_room(size_t length)
+/* The bytes reserved for a topology; a multiple of a step, so that most topologies share one structure. */
+static size_t topology_room(size_t length)
 {
     return (length / TOPOLOGY_ROOM_STEP + 1) * TOPOLOGY_ROOM_STEP;
 }

@@ -21,9 +21,6 @@ struct number topology_number(const struct model *model);
 /* What topology_number has written. *impls: the files of models. Returns the topology's path. */
 const char *read_topology(const char *kept, struct topology_text *text, struct impl_files *impls);
 
-/* The bytes reserved for a topology; a multiple of a step, so that most topologies share one structure. */
-size_t topology_room(size_t length);
-
 /* The bytes reserved for a machine's name, its final 0 included; a multiple of a step, so that most names share one
  * structure. */
 size_t name_room(const struct model *model);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "../rt/common/arena.h"
+#include "../rt/common/json.h"
 #include "better.h"
 #include "check.h"
 #include "fill.h"
@@ -121,26 +122,37 @@ static const struct key *structural(const struct key *of, const struct node *key
 
 /* ---- the command of a build */
 
-/* A value in YAML's flow style. */
+/* A value in YAML's flow style. A double-quoted scalar of YAML takes the escapes of JSON. */
 static const char *flow_text(const struct node *node)
 {
     const char *text = "";
     if (node->type == NODE_SCALAR)
-        return node->text;
+        return node->plain && !strpbrk(node->text, ",[]{}") ? node->text : json_quoted(node->text);
     for (size_t i = 0; i < node->count; i++) {
         const char *between = i ? ", " : "";
         if (node->type == NODE_SEQUENCE)
             text = arena_printf("%s%s%s", text, between, flow_text(node->items[i]));
         else
-            text = arena_printf("%s%s%s: %s", text, between, node->entries[i].key->text, flow_text(node->entries[i].value));
+            text = arena_printf("%s%s%s: %s", text, between, flow_text(node->entries[i].key), flow_text(node->entries[i].value));
     }
     return node->type == NODE_SEQUENCE ? arena_printf("[%s]", text) : arena_printf("{%s}", text);
 }
 
-static const char *command_word(const char *option, const char *text)
+/* A word as a shell takes it: quoted unless all its characters are known to mean nothing to a shell. */
+static const char *shell_word(const char *text)
 {
-    bool plain = !text[strcspn(text, " \t\n'\"\\$&|;<>()*?[]{}~#!`")];
-    return arena_printf(plain ? " %s %s" : " %s '%s'", option, text);
+    static const char harmless[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_%+=:,./@-";
+    const char *quoted = "'";
+    if (*text && !text[strspn(text, harmless)])
+        return text;
+    for (size_t length; text[length = strcspn(text, "'")]; text += length + 1)
+        quoted = arena_printf("%s%.*s'\\''", quoted, (int)length, text);
+    return arena_printf("%s%s'", quoted, text);
+}
+
+static const char *command_option(const char *option, const char *text)
+{
+    return arena_printf(" %s %s", option, shell_word(text));
 }
 
 /* A --set option for each key of a tree of schema keys. */
@@ -151,18 +163,18 @@ static const char *set_options(const struct key *of, const struct node *keys)
         const struct node *value = keys->entries[i].value;
         const struct key *key = schema_key(of, keys->entries[i].key->text);
         options = arena_printf("%s%s", options, key->kind == KIND_mapping ? set_options(key, value)
-                : command_word("--set", arena_printf("%s=%s", key->path, flow_text(value))));
+                : command_option("--set", arena_printf("%s=%s", key->path, flow_text(value))));
     }
     return options;
 }
 
 static const char *build_command(const struct node *keys)
 {
-    const char *command = arena_printf("kbgen %s", base.text.files[0]->path);
+    const char *command = arena_printf("kbgen %s", shell_word(base.text.files[0]->path));
     for (size_t i = 0; i < base.impls.count; i++)
-        command = arena_printf("%s%s", command, command_word("--impl", base.impls.list[i].path));
+        command = arena_printf("%s%s", command, command_option("--impl", base.impls.list[i].path));
     for (size_t i = 0; i < base.text.set_count; i++)
-        command = arena_printf("%s%s", command, command_word("--set", base.text.sets[i]));
+        command = arena_printf("%s%s", command, command_option("--set", base.text.sets[i]));
     return arena_printf("%s%s", command, set_options(schema(), keys));
 }
 
@@ -210,4 +222,22 @@ struct better_keys renumber_better(const struct node *keys, struct better_by by)
 {
     const struct model *model = replace(keys);
     return model ? better_keys_of(model, by) : (struct better_keys){0};
+}
+
+const char *renumber_place(const struct node *keys, const char *path)
+{
+    struct layers layers = base.model->layers;
+    layers.set = overlay(layers.set, keys);
+    const struct node *node = merge_layers(&layers);
+    const struct key *key = schema();
+    for (size_t length; *path; path += length + (path[length] == '.')) {
+        length = strcspn(path, ".");
+        const char *name = arena_text(path, length);
+        if (key->kind != KIND_dtypes && key->kind != KIND_ops)
+            key = schema_key(key, name);
+        if (!key)
+            return NULL;
+        node = node ? node_get(node, name) : NULL;
+    }
+    return place_text(node ? node->where : (struct where){0});
 }

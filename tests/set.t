@@ -7,6 +7,7 @@ import json
 import os
 import random
 import re
+import shlex
 import shutil
 import sys
 
@@ -186,6 +187,30 @@ def structure(program):
            f"--set {change} needs a build, and the command is named", ended.said)
 
 
+def command_of(message):
+    """The command that a message has, as a shell splits it."""
+    commands = re.findall(r"^\S+: (kbgen .*)", message, re.M)
+    return shlex.split(commands[0]) if commands else []
+
+
+def quoted_commands():
+    """Names that mean something to a shell or to YAML come out of the command as they went in."""
+    topology, other = "it's; echo $HOME.yaml", "x: y, 'z.yaml"
+    write(os.path.join(WHERE, topology), OWN)
+    write(os.path.join(WHERE, other), "{}\n")
+    path = os.path.join(WHERE, "quoted")
+    made = run(KBGEN, topology, "-o", path, cwd=WHERE, env=CACHED)
+    ok(made.returncode == 0, "kbgen makes a machine whose file has a quote in its name", made.said)
+    point = {"--set": {"include": other, "sip.io.attach": [{"cube": 1, "side": "e"}]}}
+    told = run(path, "run", "gemm", "--points", write(os.path.join(WHERE, "points.jsonl"), json.dumps(point) + "\n"))
+    command = command_of(told.stderr)
+    ok(command[:2] == ["kbgen", topology] and command[2:5:2] == ["--set", "--set"] and len(command) == 6
+       and command[3] == f'include="{other}"', "the command of a build quotes a path, and a text that YAML would take for more",
+       command, told.said)
+    made = run(KBGEN, *command[1:], "--check", cwd=WHERE)
+    ok(made.returncode == 0, "kbgen takes the command", made.said)
+
+
 def options(program):
     """What the option does beside replacing numbers."""
     change = ("cube.noc.link_bw_gbs", "77")
@@ -245,6 +270,7 @@ def main():
     several_keys(program)
     messages(program)
     structure(program)
+    quoted_commands()
     options(program)
     points(program)
 

@@ -1,7 +1,8 @@
 /* numbers.c: replaces the numbers of the machine in this process.
  *
  * The tables of numbers are constants, so that every function may keep what it has read. They are replaced while no run is
- * under way, in pages that are made writable for it. Who replaces nothing does not read the topology. */
+ * under way, in pages that are made writable for it. The topology is read when a number is replaced, or a key is looked up,
+ * for the first time. */
 #include "numbers.h"
 
 #include <stdint.h>
@@ -108,11 +109,8 @@ struct better_keys numbers_better(struct better_by by)
 
 const char *numbers_place(const char *key)
 {
-    struct better_keys keys = numbers_better((struct better_by){.up = 2, .down = 0.5});
-    for (const struct better_key *one = keys.list; one < keys.list + keys.count; one++)
-        if (!strcmp(one->path, key))
-            return one->place;
-    return NULL;
+    begin();
+    return renumber_place(numbers.keys, key);
 }
 
 void numbers_put(const struct numbers *of_point)

@@ -25,7 +25,7 @@ const struct numbers *numbers_of_keys(const struct node *keys);
 /* The number keys of the topology with those of the command line replaced, and a better number for each. */
 struct better_keys numbers_better(struct better_by by);
 
-/* Where the topology has a number key: "ref_sip.yaml:54", "--set", "default"; NULL: it has no such key. */
+/* Where the topology has a key: "ref_sip.yaml:54", "--set", "default"; NULL: topologies have no such key. */
 const char *numbers_place(const char *key);
 
 /* Replaces the numbers, between two runs. NULL: by those of the command line. */

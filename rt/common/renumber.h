@@ -59,11 +59,16 @@ struct better_key {
     double share;                                       /* of a time that is proportional to the key: what goes away */
 };
 
-/* Lists all number keys that need no build, in the order of the topology, with `keys` replaced before. */
+/* Lists all number keys that need no build, in the order of gen/schema.def, with `keys` replaced before. The list is empty
+ * after errors. */
 struct better_keys {
     struct better_key *list;
     size_t count;
 };
 struct better_keys renumber_better(const struct node *keys, struct better_by by);
+
+/* Returns where the topology, with `keys` replaced, has a key: "ref_sip.yaml:54", "--set", "default". NULL: topologies have
+ * no such key. */
+const char *renumber_place(const struct node *keys, const char *path);
 
 #endif
