@@ -176,6 +176,12 @@ def mistakes(program):
     ok(ended.stderr.count("error:") == 3, "run tells every wrong argument at once", ended.said)
 
 
+def under_way(place):
+    """Whether a run has its output files, and has written a part of its trace: it watches for signals by then."""
+    files = [os.path.join(place, name) for name in os.listdir(place)]
+    return len(files) == 2 and any(os.path.getsize(file) for file in files)
+
+
 def ended_early(program):
     """A run that SIGINT or SIGTERM ends leaves what it has; one that SIGHUP or a second signal ends leaves no file."""
     place = folder("early")
@@ -185,7 +191,7 @@ def ended_early(program):
         files = [word for file in ("json", "trace") for word in ("--" + file, os.path.join(place, file))]
         with subprocess.Popen([program, "run", "gemm", "m=8192", "k=1024", "n=4096", *files], cwd=ROOT,
                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as started:
-            wait_until(lambda: len(os.listdir(place)) == 2 or started.poll() is not None)
+            wait_until(lambda: under_way(place) or started.poll() is not None)
             begun = sorted(name.split(".")[0] for name in os.listdir(place) if name.endswith(".tmp"))
             for name in names:
                 started.send_signal(getattr(signal, name))

@@ -11,11 +11,6 @@
 const struct shape kb_shape = {.sips = 1, .cubes = 1, .pes = 1, .ops = KNOWN_OPS};
 const struct attrs kb_attrs = {.hbm_slice_bytes = 1 << 30, .sram_bytes = 1 << 20, .pe_tcm_size_bytes = 1 << 20};
 
-uint64_t sim_now_ps(void)
-{
-    return 0;
-}
-
 enum { DRAWS = 4000 };
 
 /* How steep an op is between two close values of one operand, and the larger of its slopes there. */

@@ -12,18 +12,12 @@
 #include "machine/tiling.h"
 #include "reference/recheck.h"
 #include "names.h"
+#include "sim/event.h"
 #include "store/contents.h"
 #include "tap.h"
 
 const struct shape kb_shape = {.sips = 1, .cubes = 1, .pes = 4};
 const struct attrs kb_attrs = {.hbm_slice_bytes = 1 << 30, .sram_bytes = 1 << 20, .pe_tcm_size_bytes = 1 << 20};
-
-static uint64_t time_ps;
-
-uint64_t sim_now_ps(void)
-{
-    return time_ps;
-}
 
 static void *scratch;
 
@@ -205,10 +199,10 @@ static void data_order(void)
     *word(0, 0) = 1;
     *word(0, 4) = 2;
     struct op later = copy(2, 0, 4, 0, 8), earlier = copy(1, 0, 0, 0, 4), read = copy(0, 0, 8, 3, 1 << 20);
-    time_ps = 100;
+    now_ps = 100;
     oplog_add(&later);
     oplog_add(&earlier);
-    time_ps = 101;
+    now_ps = 101;
     oplog_add(&read);
     oplog_settle(true, OP_OF_HOST);
     expect(seen(3, 1 << 20) == 1 && *word(3, 1 << 20) == 0, "pass 1 copies in data order, and leaves the store alone");
@@ -230,7 +224,7 @@ static void results_are_pending(void)
     *word(0, 0) = 3;
     *word(0, 4) = 5;
     struct op on = copy(1, 1, 16, 2, 0), over = copy(1, 0, 4, 1, 16);
-    time_ps = 200;
+    now_ps = 200;
     const struct op_ref *maker = oplog_add(&gemm);
     oplog_add(&on);
     oplog_add(&over);
@@ -241,7 +235,7 @@ static void results_are_pending(void)
     exec_data_pass();
     expect(*word(2, 0) == 15 && *word(1, 16) == 5 && !contents_pending(2, 0, 4),
            "after the data pass a result is known");
-    time_ps = 300;
+    now_ps = 300;
     *word(0, 0) = 7;
     oplog_add(&gemm);
     exec_data_pass();

@@ -21,11 +21,6 @@
 const struct shape kb_shape = {.sips = 1, .cubes = 1, .pes = 16, .ops = KNOWN_OPS};
 const struct attrs kb_attrs = {.hbm_slice_bytes = 1 << 30, .sram_bytes = 1 << 20, .pe_tcm_size_bytes = 1 << 20};
 
-uint64_t sim_now_ps(void)
-{
-    return 0;
-}
-
 static uint8_t *place(const struct view *v, uint64_t i, uint64_t j)
 {
     store_reach(v->memory, UINT64_C(1) << 20);

@@ -14,19 +14,13 @@
 #include "reference/recheck.h"
 #include "base/threads.h"
 #include "names.h"
+#include "sim/event.h"
 #include "tap.h"
 
 const struct shape kb_shape = {.sips = 1, .cubes = 1, .pes = 4, .ops = 256};
 const struct attrs kb_attrs = {.hbm_slice_bytes = 1 << 30, .sram_bytes = 1 << 20, .pe_tcm_size_bytes = 1 << 20};
 
 enum { MEMORIES = 3, BYTES = 1 << 15, OPS = 200, MOST_OPS = 2000 };
-
-static uint64_t time_ps;
-
-uint64_t sim_now_ps(void)
-{
-    return time_ps;
-}
 
 /* ---- random operations */
 
@@ -201,7 +195,7 @@ static void data_pass(unsigned threads)
     thread_count = threads;
     exec_check = &recheck;
     for (uint64_t i = 0; i < count; i++) {
-        time_ps++;
+        now_ps++;
         oplog_add(&ops[i]);
     }
     exec_data_pass();

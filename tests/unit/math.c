@@ -15,11 +15,6 @@
 const struct shape kb_shape = {.sips = 1, .cubes = 1, .pes = 4, .ops = KNOWN_OPS};
 const struct attrs kb_attrs = {.hbm_slice_bytes = 1 << 30, .sram_bytes = 1 << 20, .pe_tcm_size_bytes = 1 << 20};
 
-uint64_t sim_now_ps(void)
-{
-    return 0;
-}
-
 /* ---- views */
 
 static uint8_t *place(const struct view *v, const uint64_t index[VIEW_RANK])
