@@ -26,17 +26,12 @@ void accounts_kernel_begins(const struct tl *tl)
     *account_of(tl) = (struct account){.tl = tl, .begin_ps = now_ps, .counted_ps = now_ps};
 }
 
-static void add(const struct segment *segment, void *reason_ps)
-{
-    ((uint64_t *)reason_ps)[segment->reason] += segment->end_ps - segment->begin_ps;
-}
-
 void accounts_advance(const struct tl *tl, struct ref cause)
 {
     struct account *account = account_of(tl);
     if (account->ended)
         return;
-    path_walk(cause, account->counted_ps, add, account->reason_ps);
+    path_walk(cause, account->counted_ps, add_reason, account->reason_ps);
     account->acts_for = items[cause.item].work == WORK_delay ? REASON_delay : REASON_engine;
     account->counted_ps = items[cause.item].end_ps;
 }

@@ -211,12 +211,6 @@ static void runs(struct ref cause, const struct subject *who, const struct event
     run.link_end_ps = 0;
 }
 
-static struct subject subject_of(uint32_t item)
-{
-    const struct item *i = &items[item];
-    return (struct subject){i->kernel, i->number, i->tile, i->site, i->stage};
-}
-
 /* The cause of who runs, which ends now. Time has passed it only if the run was stopped. */
 static struct ref cause_now(void)
 {
@@ -536,7 +530,7 @@ static void event_fires(const struct event *event)
     entry->tick = 0;
     if (items_live > items_wanted && now_ps > run.instant_ps)   /* no condition became true yet in this instant */
         collect(ref);
-    struct subject who = subject_of(ref.item);
+    struct subject who = subject_of(&items[ref.item]);
     items_broken += items[ref.item].end_ps != now_ps;
     run.last = ref;
     run.instant_ps = now_ps;

@@ -86,6 +86,11 @@ static inline uint64_t item_begin_ps(const struct item *item)
     return items[item->cause].end_ps;
 }
 
+static inline struct subject subject_of(const struct item *item)
+{
+    return (struct subject){item->kernel, item->number, item->tile, item->site, item->stage};
+}
+
 /* A collection keeps the items from which a path can go on, and those behind them:
  *     for each of them: items_keep(item); then items_collect() */
 void items_keep(uint32_t item);

@@ -29,17 +29,27 @@ struct walk {
     struct subject held_up;                             /* from this one */
 };
 
-static struct subject subject_of(const struct item *item)
+/* The launches by request, as far as somebody has asked. */
+static struct {
+    struct ARRAY(const struct launch *) by_request;
+    const struct launch *last;                          /* that is in it */
+} known;
+
+const struct launch *launch_of(uint32_t request)
 {
-    return (struct subject){item->kernel, item->number, item->tile, item->site, item->stage};
+    const struct launch *next = known.last ? known.last->next : launches;
+    for (; next; next = next->next) {
+        while (known.by_request.count <= next->fanout.correlation)
+            *array_add(&known.by_request) = NULL;
+        known.by_request.at[next->fanout.correlation] = known.last = next;
+    }
+    return request < known.by_request.count ? known.by_request.at[request] : NULL;
 }
 
-static bool is_launch(uint32_t request)
+void launches_forget(void)
 {
-    for (const struct launch *launch = launches; launch; launch = launch->next)
-        if (launch->fanout.correlation == request)
-            return true;
-    return false;
+    known.by_request.count = 0;
+    known.last = NULL;
 }
 
 /* A memory that feeds a delivery too slowly is a pseudo channel, or a channel of an sram or a TCM. */
@@ -66,7 +76,7 @@ static void emit_control(struct walk *walk, const struct item *item)
 {
     static struct ARRAY(struct segment) parts;
     const struct route *route = (const struct route *)(uintptr_t)item->at;
-    bool launch = !item->kernel && is_launch(item->number);
+    bool launch = !item->kernel && launch_of((uint32_t)item->number);
     uint64_t t_ps = item_begin_ps(item);
     parts.count = 0;
     for (struct traversal along = traversal_of(route->way); traversal_next(&along);) {
@@ -111,6 +121,11 @@ void path_walk(struct ref end, uint64_t from_ps, void (*each)(const struct segme
         walk.edge = item->edge;
         walk.held_up = subject_of(item);
     }
+}
+
+void add_reason(const struct segment *segment, void *reason_ps)
+{
+    ((uint64_t *)reason_ps)[segment->reason] += length_of(segment);
 }
 
 struct segments ARRAY(struct segment);

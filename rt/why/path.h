@@ -6,6 +6,8 @@
 
 #include "items.h"
 
+struct launch;
+
 struct segment {
     uint64_t begin_ps, end_ps;
     uint8_t reason, work, edge;
@@ -26,6 +28,13 @@ struct path {
     size_t count;
     uint64_t end_ps;
 };
+
+/* The launch that is a request of the host; NULL: the request is no launch. launches_forget: before a run. */
+const struct launch *launch_of(uint32_t request);
+void launches_forget(void);
+
+/* Adds the length of a segment to the time of its reason: for path_walk, `reason_ps` has REASONS numbers. */
+void add_reason(const struct segment *segment, void *reason_ps);
 
 /* The path to an item. path_free frees it. */
 struct path path_to(struct ref end);

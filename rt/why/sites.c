@@ -41,7 +41,7 @@ uint32_t site_number(const char *file, uint32_t line)
     return last = *chain = (uint32_t)entries.count;
 }
 
-struct site site_of(uint32_t number)
+static struct site site_of(uint32_t number)
 {
     struct site site = {NULL, 0};
     if (number)

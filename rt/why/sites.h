@@ -12,8 +12,6 @@ struct site {
 /* The number of a call, from 1 on; 0 if it has no line. The file's text stays where it is. */
 uint32_t site_number(const char *file, uint32_t line);
 
-struct site site_of(uint32_t number);
-
 /* "gemm.c:12"; "" for 0. In the arena. */
 const char *site_name(uint32_t number);
 

@@ -38,6 +38,7 @@ void why_begin(const char *stream)
     if (!why_on)
         return;
     path_free(&path);
+    launches_forget();
     sites_reset();
     sites_name_stream(stream);
     accounts_reset();
@@ -85,11 +86,6 @@ static const char *wrong(uint64_t end_ps, bool stopped)
     for (size_t i = 0; i < launch_paths.count && !why; i++)
         why = launch_path_wrong(&launch_paths.at[i]);
     return why;
-}
-
-static void add_reason(const struct segment *segment, void *reason_ps)
-{
-    ((uint64_t *)reason_ps)[segment->reason] += segment->end_ps - segment->begin_ps;
 }
 
 static void launch_paths_make(void)
@@ -183,14 +179,6 @@ static uint64_t resource_key(const struct segment *segment)
     case RESOURCE_HBM_MODEL: return place_at(RESOURCE_NODE, place_rank(slice_place(number)));
     default: return segment->at;
     }
-}
-
-static const struct launch *launch_of(uint32_t request)
-{
-    for (const struct launch *launch = launches; launch; launch = launch->next)
-        if (launch->fanout.correlation == request)
-            return launch;
-    return NULL;
 }
 
 /* The call of a command; of what the host does, that of the launch. */
