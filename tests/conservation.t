@@ -26,6 +26,9 @@ BROKEN = {
     "wrong_link": "routers"}
 
 
+WHY = "internal error: the critical path of --why: the account of "
+
+
 def machine():
     """The simulator with the bench `breaks`; a file of the runtime is replaced in it, whose globals are there twice."""
     os.environ["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":detect_odr_violation=0"
@@ -77,11 +80,18 @@ def one_run(program):
     ok(result["status"] == 3 and result["error"].startswith(said("work")), "its result has the law", result)
     stream = write(scratch("stream.yaml"), "name: one\nprograms: { p: [ { do: delay, ns: 5 } ] }\n"
                    "launches: [ { program: p, targets: [\"*\"] } ]\n")
-    for breaks, status in ((False, 0), (True, 3)):
-        environment = os.environ | ({"BREAKS": "1"} if breaks else {})
-        ended = run(program, "replay", stream, env=environment)
-        ok(ended.returncode == status and (said("idle") in ended.stderr) == breaks,
-           f"a replay {'that breaks a law' if breaks else 'that breaks none'} has status {status}", ended.said)
+    for breaks, error in (("", None), ("data", said("idle")), ("account", WHY)):
+        ended = run(program, "replay", stream, "--why", "--json", path, env=os.environ | {"BREAKS": breaks})
+        result, outcome = json.loads(read(path)), "failed" if error else "ok"
+        ok(ended.returncode == (3 if error else 0) and (error or "") in ended.stderr
+           and f"stream.yaml on {result['system']}: {outcome}, end {result['end_ps']} ps\n" in ended.stdout
+           and ("error" in result) == bool(error) and result.get("error", "").startswith(error or "")
+           and "status" not in result, f"a replay says how it ends: {error or 'well'}", ended.said, result.get("error"))
+    ended = run(program, "run", "breaks", "--why", "--json", path, env=os.environ | {"BREAKS": "account"})
+    result = json.loads(read(path))
+    ok(ended.returncode == 3 and WHY in ended.stderr and ended.stdout.endswith("\nend          status 3\n")
+       and result["status"] == 3 and result["error"].startswith(WHY), "a run whose --why is wrong has status 3, its result too",
+       ended.said, result)
 
 
 def documented():

@@ -98,6 +98,8 @@ def refused(program):
                            (("--inject", "few"), "--inject few: a whole number of defects"),
                            (("--inject", "3", "--data", "off"), "--inject needs a data pass, which --data off leaves out"),
                            (("--inject", "3", "--trace", "-"), "--inject repeats the data pass: use it without --trace"),
+                           (("--inject", "3", "--probe-matrix", "pe:hbm", "--json", "-"), "use it without --probe-matrix"),
+                           (("--inject", "3", "--dump", "plan"), "use it without --dump"),
                            (("--inject", "3", "--points", "-"), "use it without --points")):
         ended = run(program, "run", "gemm", *words)
         ok(ended.returncode == 2 and message in ended.stderr, f"run {' '.join(words)} is refused", ended.said)

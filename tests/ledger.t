@@ -43,7 +43,7 @@ def replaced(path, begin, end, text):
 def documented():
     bullets = "".join(textwrap.fill(text, 120, initial_indent="- ", subsequent_indent="  ", break_long_words=False,
                                     break_on_hyphens=False) + "\n" for _, _, text in ROWS)
-    replaced(MODEL, "not touched. `--json` names them.\n\n", "\n## 17.", bullets)
+    replaced(MODEL, "not touched. `--json` names them; of `replay`, `--json` with `--report`.\n\n", "\n## 17.", bullets)
     replaced(RESULTS, "| simplification | figures |\n|---|---|\n", "\n## The trace:",
              "".join(f"| `{name}` | {figures} |\n" for name, figures, _ in ROWS if name))
 
@@ -137,6 +137,9 @@ def modelled(program):
     of = {entry["name"]: entry for entry in json.loads(read(scratch("replay.json")))["ledger"]}
     ok(ended.returncode == 0 and has(of.get("operands"), bytes=96 * 2) and "not modelled" in ended.stdout,
        "a replay has a ledger: in its summary, and with --report in its result", ended.said, of)
+    of_run = ledger(own, "composite")[1]
+    ok(": --json with --report has " in ended.stdout and ": --json has " in of_run.stdout,
+       "the summary says which options give the rest of the ledger", ended.said, of_run.said)
 
 
 def main():

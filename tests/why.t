@@ -122,6 +122,23 @@ def many_in_an_instant():
        segments, ended.said)
 
 
+def answer(text):
+    return re.search(r"^why  .*?^change first .*?$", text, re.M | re.S)
+
+
+def printed():
+    topology, stream = case("across_sips")
+    program = simulator(topology, "across_sips")
+    ended = run(program, "replay", stream, "--why")
+    rests = {len(rows) - 8 for rows in map(why(program, "replay", stream)[0]["why"]["path"].get, ("by_reason", "by_resource"))}
+    ok(1 in rests and " 1 other\n" in ended.stdout and all(f" {rest} other{'s'[:rest - 1]}\n" in ended.stdout for rest in rests),
+       "--why counts the reasons and resources that it does not print", ended.stdout, rests)
+    taken = run(program, "replay", stream, "--why", "--json", "-")
+    ok(answer(ended.stdout) and answer(taken.stderr) and answer(ended.stdout)[0] == answer(taken.stderr)[0]
+       and json.loads(taken.stdout)["why"], "a replay whose result takes standard output prints --why on standard error",
+       ended.said, taken.said)
+
+
 def lines_of_a_stream():
     result, _ = replayed("single_dma_read")
     lines = {one["source"] for one in result["why"]["path"]["segments"] if "source" in one}
@@ -205,4 +222,4 @@ def names_keys():
     ok(len(names) > 40 and names <= schema, "each key in the advice is one of a topology", names - schema, len(names))
 
 
-suite(documented, names_keys, by_hand, of_streams, many_in_an_instant, lines_of_a_stream, of_a_bench, advice)
+suite(documented, names_keys, by_hand, of_streams, many_in_an_instant, lines_of_a_stream, printed, of_a_bench, advice)

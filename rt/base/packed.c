@@ -16,7 +16,7 @@ char *unpack(const unsigned char *begin, const unsigned char *end, const char *w
     gzip.next_out = (Bytef *)text;
     gzip.avail_out = length;
     if (!text || inflateInit2(&gzip, GZIP_FORMAT) != Z_OK || inflate(&gzip, Z_FINISH) != Z_STREAM_END)
-        run_failed("zlib cannot unpack %s", what);
+        die("internal error: zlib cannot unpack %s", what);
     inflateEnd(&gzip);
     return text;
 }

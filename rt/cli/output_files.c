@@ -169,9 +169,8 @@ void output_files_open(struct output_files *files, const char *what)
     why_begin(what);
 }
 
-bool output_files_close(struct output_files *files, uint64_t end_ps, void (*fill)(struct json *, void *), void *arg)
+void output_files_close(struct output_files *files, uint64_t end_ps, void (*fill)(struct json *, void *), void *arg)
 {
-    bool right = why_end(end_ps, watchdog_ended());
     trace_close();
     usage_close(end_ps);
     why_write_track();
@@ -181,7 +180,6 @@ bool output_files_close(struct output_files *files, uint64_t end_ps, void (*fill
         json_write_output(&files->json_file, fill, arg);
     if (files->report)
         report_write(&files->report_file, fill, arg);
-    return right;
 }
 
 bool output_files_take_standard_output(const struct output_files *files)

@@ -58,9 +58,8 @@ void output_files_open(struct output_files *files, const char *what);
 /* The option of one of the files that a sweep cannot write; NULL: none is given. */
 const char *output_files_of_one_run(const struct output_files *files);
 
-/* Ends trace, statistics, timeline and waves at a time, and writes what `fill` says into the result. Returns false after
- * an internal error. */
-bool output_files_close(struct output_files *files, uint64_t end_ps, void (*fill)(struct json *, void *), void *arg);
+/* Ends trace, statistics, timeline and waves at a time, and writes what `fill` says into the result. After why_end. */
+void output_files_close(struct output_files *files, uint64_t end_ps, void (*fill)(struct json *, void *), void *arg);
 
 /* Whether one of them is standard output, which then has no place for a summary. */
 bool output_files_take_standard_output(const struct output_files *files);

@@ -49,6 +49,8 @@ const struct subcommand replay_subcommand = {
 
 /* ---- the subcommand */
 
+static const char *internal_error;                      /* of the run; NULL: there is none */
+
 static uint64_t end_ps(void)
 {
     return watchdog_ended() ? sim_now_ps() : host_list_end_ps();
@@ -70,10 +72,19 @@ static void write_result(struct json *json, void *arg)
         json_object_end(json);
     }
     result_write_interruption(json);
+    if (internal_error)
+        json_string(json, "error", internal_error);
 }
 
 /* Host seconds of the run: up to the start of the simulation, and of that. */
 static double setup_s, simulation_s;
+
+static const char *outcome(void)
+{
+    if (watchdog_ended() && !internal_error)
+        return "interrupted";
+    return result_good() && !sim_failed() && !internal_error ? "ok" : "failed";
+}
 
 static void print_summary(const char *path)
 {
@@ -89,12 +100,11 @@ static void print_summary(const char *path)
                    launch->status == LAUNCH_OK ? "" : "  FAILED: ",
                    launch->status == LAUNCH_OK ? "" : launch_outcome(launch));
     if (result_good() && !watchdog_ended())
-        ledger_print(stdout);
+        ledger_print(stdout, "--json with --report");
     double rate = simulation_s > 0 ? (double)event_count / simulation_s : 0;
     printf("host   set-up %s, simulation %s (%" PRIu64 " events, %s)\n", human_seconds(setup_s),
            human_seconds(simulation_s), event_count, human_count(rate, "/s"));
-    printf("%s on %s: %s, end %" PRIu64 " ps\n", path, kb_machine_name,
-           watchdog_ended() ? "interrupted" : result_good() ? "ok" : "failed", end_ps());
+    printf("%s on %s: %s, end %" PRIu64 " ps\n", path, kb_machine_name, outcome(), end_ps());
 }
 
 int replay_run(const struct command_stream *stream, uint64_t *end)
@@ -108,11 +118,12 @@ int replay_run(const struct command_stream *stream, uint64_t *end)
     transfers_count_ahead(-1);
     faults_report_rest();
     watchdog_stop();
-    const char *broken = sim_failed() ? NULL : conservation_broken(result_good() && !watchdog_ended());
-    if (broken)
-        message("%s: %s\n", program_name, broken);
+    internal_error = conservation_check(result_good() && !watchdog_ended());
     *end = end_ps();
-    if (broken)
+    const char *wrong = why_end(*end, watchdog_ended());
+    if (wrong)
+        internal_error = wrong;
+    if (internal_error)
         return STATUS_HOST_FAILED;
     if (watchdog_ended())
         return watchdog_status();
@@ -143,12 +154,12 @@ static int replay_main(int argc, char **argv)
     uint64_t end;
     setup_s = clock_seconds() - began;
     int status = replay_run(stream, &end);
-    bool right = output_files_close(&files, end_ps(), write_result, &files);
-    if (!output_files_take_standard_output(&files)) {
+    output_files_close(&files, end, write_result, &files);
+    bool takes_standard_output = output_files_take_standard_output(&files);
+    if (!takes_standard_output)
         print_summary(path);
-        why_print(stdout);
-    }
+    why_print(takes_standard_output ? stderr : stdout);
     if (profile_on)
         profile_print();
-    return right ? status : STATUS_HOST_FAILED;
+    return status;
 }

@@ -135,8 +135,7 @@ static int run_and_report(struct output_files *files, double began)
     int status = simulation_run(began, &times);
     injection_run_ended(status);
     log_close(status == STATUS_GOOD);
-    if (!output_files_close(files, sim_now_ps(), simulation_write, &times))
-        status = STATUS_HOST_FAILED;
+    output_files_close(files, sim_now_ps(), simulation_write, &times);
     FILE *out = output_files_take_standard_output(files) ? stderr : stdout;
     summary_print(out, &times);
     why_print(out);

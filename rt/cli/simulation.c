@@ -163,14 +163,12 @@ static bool last_pass(void)
     return !ended;
 }
 
-/* Says so if the run has broken a law of laws.def: a mistake of kbgen. Returns whether it has not. */
-static bool laws_hold(bool ended_well)
+/* The run ends with an internal error, if there is one: a mistake of kbgen. Returns whether there is none. */
+static bool holds(const char *internal_error)
 {
-    const char *broken = sim_failed() ? NULL : conservation_broken(ended_well);
-    if (!broken)
+    if (!internal_error)
         return true;
-    message("%s: %s\n", program_name, broken);
-    simulation.error = broken;
+    simulation.error = internal_error;
     simulation.status = STATUS_HOST_FAILED;
     return false;
 }
@@ -187,7 +185,7 @@ static bool simulate(struct host_times *times)
         watchdog_print_kernels();
     }
     faults_report_rest();
-    good &= laws_hold(good && !watchdog_ended());
+    good &= holds(conservation_check(good && !watchdog_ended()));
     bool logged = oplog_on && log_filed;
     if (good && (exec_check || logged))
         good = last_pass();
@@ -215,7 +213,7 @@ int simulation_run(double began, struct host_times *times)
     times->total = clock_seconds() - began;
     times->setup = times->total - times->simulation - exec_stats.seconds - reference_seconds;
     times->setup -= injection_seconds;                  /* forked and waited within the bench */
-    if (simulation.status == STATUS_HOST_FAILED)
+    if (!holds(why_end(sim_now_ps(), watchdog_ended())) || simulation.status == STATUS_HOST_FAILED)
         return simulation.status;
     if (watchdog_ended())
         simulation.status = watchdog_status();

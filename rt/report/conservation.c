@@ -7,6 +7,7 @@
 #include "base/rates.h"
 #include "base/stopwatch.h"
 #include "common/arena.h"
+#include "common/fail.h"
 #include "demand.h"
 #include "fastforward/symmetry.h"
 #include "host/bounds.h"
@@ -16,6 +17,7 @@
 #include "machine/emitted.h"
 #include "machine/ipcq.h"
 #include "machine/stats.h"
+#include "sim/loop.h"
 #include "summary.h"
 
 /* ---- what the laws have in common */
@@ -430,10 +432,14 @@ static const char *laws_broken(bool ended_well)
     return NULL;
 }
 
-const char *conservation_broken(bool ended_well)
+const char *conservation_check(bool ended_well)
 {
+    if (sim_failed())
+        return NULL;
     unsigned phase = phase_enter(PHASE_checks);
     const char *broken = laws_broken(ended_well);
     phase_leave(phase);
+    if (broken)
+        message("%s: %s\n", program_name, broken);
     return broken;
 }

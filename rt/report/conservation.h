@@ -7,9 +7,9 @@
 
 #include <stdbool.h>
 
-/* Checks all laws, or only those that hold for a run that was ended early. Returns NULL, or a
- * message, in the arena: the first law that does not hold, and where. While no event fires; a run that was left in the
- * middle of an event (sim_abandon) breaks laws. */
-const char *conservation_broken(bool ended_well);
+/* Checks all laws, or only those that hold for a run that was ended early. Says as an internal error, and returns, the
+ * first law that does not hold, and where; in the arena. Returns NULL if all hold, and for a run that has failed: it may
+ * have been left in the middle of an event (sim_abandon), which breaks laws. While no event fires. */
+const char *conservation_check(bool ended_well);
 
 #endif

@@ -237,7 +237,7 @@ static unsigned entries_collect(struct entry entries[ENTRIES])
     return count;
 }
 
-void ledger_print(FILE *out)
+void ledger_print(FILE *out, const char *option)
 {
     struct entry entries[ENTRIES];
     unsigned count = entries_collect(entries), shown = 0;
@@ -249,9 +249,9 @@ void ledger_print(FILE *out)
                 is_large ? arena_printf(" (%s of the time at most)", percent(entry->most_permille)) : "");
     }
     if (shown < count)
-        fprintf(out, "%-12s %u %s, of less than %d %% of the time or of unknown effect: --json has %s\n",
+        fprintf(out, "%-12s %u %s, of less than %d %% of the time or of unknown effect: %s has %s\n",
                 shown ? "" : "not modelled", count - shown,
-                shown ? "more" : count > 1 ? "simplifications" : "simplification", SHOWN_PERMILLE / 10,
+                shown ? "more" : count > 1 ? "simplifications" : "simplification", SHOWN_PERMILLE / 10, option,
                 count - shown == 1 ? "it" : "them");
 }
 

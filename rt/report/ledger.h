@@ -9,8 +9,8 @@
 #include "common/json.h"
 
 /* Prints the entries that can make 1 % of the run's time or more, and how many others there are; and the longest queue of
- * a link, if --stats or --report has counted queues. */
-void ledger_print(FILE *out);
+ * a link, if --stats or --report has counted queues. `option` writes all of them. */
+void ledger_print(FILE *out, const char *option);
 
 /* Writes "ledger" into an open object: all entries; nothing if there are none. It is the same with and without --stats. */
 void ledger_write(struct json *json);

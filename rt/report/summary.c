@@ -485,7 +485,7 @@ void summary_print(FILE *out, const struct host_times *host)
                 kept_out.commands == 1 ? "" : "s", kept_out.kernel, kept_out.first.file, kept_out.first.line);
     races_print(out);
     if (span_ps() && result_good())
-        ledger_print(out);
+        ledger_print(out, "--json");
     double rate = host->simulation > 0 ? (double)event_count / host->simulation : 0;
     fprintf(out,
             "host         %s: set-up %s, simulation %s (%" PRIu64 " events, %s), data pass %s, reference %s\n",

@@ -99,20 +99,22 @@ static void launch_paths_make(void)
     }
 }
 
-bool why_end(uint64_t end_ps, bool stopped)
+const char *why_end(uint64_t end_ps, bool stopped)
 {
     if (!why_on)
-        return true;
+        return NULL;
     observer_watch(&why_observer, false);
     path = path_to(causes_of_end());
     accounts_close(end_ps);
     advice = advice_of(&path, why_key_place);
     launch_paths_make();
     const char *why = wrong(end_ps, stopped);
-    if (why)
-        message("%s: internal error: the critical path of --why: %s\n", program_name, why);
+    if (why) {
+        why = arena_printf("internal error: the critical path of --why: %s", why);
+        message("%s: %s\n", program_name, why);
+    }
     causes_end();
-    return !why;
+    return why;
 }
 
 /* ---- sums */
@@ -252,8 +254,8 @@ static void print_sums(FILE *out, const char *title, struct sums sums, const cha
         else
             rest_ps += sums.at[i].ps;
     if (rest_ps)
-        fprintf(out, "    %5.1f %%  %9s  %zu others\n", 100 * share_of(rest_ps), human_time(rest_ps),
-                sums.count - PRINTED);
+        fprintf(out, "    %5.1f %%  %9s  %zu other%s\n", 100 * share_of(rest_ps), human_time(rest_ps),
+                sums.count - PRINTED, sums.count - PRINTED == 1 ? "" : "s");
     array_free(&sums);
 }
 

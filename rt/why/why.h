@@ -19,10 +19,10 @@ void why_begin(const char *stream);
 /* The run ends now, as its host says, whatever still happens; later calls replace earlier ones. */
 void why_mark_end(void);
 
-/* The run has ended at end_ps. Works out its path and checks that it has no gap and adds up to end_ps, and that
- * accounts and the paths of launches add up; if not, says so as an internal error and returns false. `stopped`: no event
- * led to end_ps. */
-bool why_end(uint64_t end_ps, bool stopped);
+/* The run has ended at end_ps. Works out its path and checks that it has no gap and adds up to end_ps, and that accounts
+ * and the paths of launches add up. Says as an internal error, and returns, what is wrong; in the arena. Returns NULL if
+ * nothing is. `stopped`: no event led to end_ps. */
+const char *why_end(uint64_t end_ps, bool stopped);
 
 /* Between why_end and the next why_begin. */
 void why_print(FILE *out);

@@ -1,7 +1,10 @@
 /* breaks.c: a run in which every part of a PE works, and after which one figure of the machine is wrong; for
- * tests/conservation.t. machine/ipcq.c is compiled into this file, in the place of the one in the library, because rings
- * are its own. */
+ * tests/conservation.t. Two files of the library are compiled into this one, which replaces them: machine/ipcq.c, because
+ * rings are its own, and why/accounts.c, to change an account before --why checks it. */
 #include "machine/ipcq.c"
+#define accounts_close accounts_close_rightly
+#include "why/accounts.c"
+#undef accounts_close
 
 #include <stdlib.h>
 
@@ -117,9 +120,25 @@ KB_BENCH(breaks, "a machine in which a law does not hold", KB_WORD(what, CHANGES
         kb_wait(kb_launch(delays, all, &(struct breaks_args){a, c}));
 }
 
-/* Before any run, a replay as well: data are on their way that nobody has sent. */
+/* What is changed in any run, a replay as well. */
+static bool breaks_always(const char *what)
+{
+    const char *given = getenv("BREAKS");
+    return given && !strcmp(given, what);
+}
+
+/* Data are on their way that nobody has sent. */
 __attribute__((constructor)) static void before_runs(void)
 {
-    if (getenv("BREAKS"))
+    if (breaks_always("data"))
         kb_nodes[7].departing = 1;
+}
+
+void accounts_close(uint64_t end_ps);
+
+void accounts_close(uint64_t end_ps)
+{
+    accounts_close_rightly(end_ps);
+    if (breaks_always("account"))
+        accounts.at[0].reason_ps[0]++;
 }
