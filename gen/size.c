@@ -6,8 +6,11 @@
 
 #include "../rt/common/arena.h"
 
-/* Upper bounds of the runtime's state for each; generated code asserts them. */
-enum { PE_BYTES = 1024, SERVER_BYTES = 32, CHANNEL_BYTES = 16, CUBE_BYTES = 64, NODE_BYTES = 32, LINK_BYTES = 16 };
+enum {
+    OTHER_SERVERS = 5,                                  /* of a PE, besides those of pe_dma for reads and writes, at most */
+#define STATE_SIZE(name, bytes) SIZE_##name = bytes,
+#include "../rt/kb/state_sizes.def"
+};
 
 static const uint64_t state_most_bytes = UINT64_C(3) << 29;
 
@@ -30,8 +33,10 @@ void measure(struct plan *plan)
     plan->all_nodes = SYSTEM_NODES + plan->sips * (uint64_t)SIP_NODES + plan->all_cubes * plan->node_count;
     plan->all_links = SYSTEM_LINKS + plan->sips * (uint64_t)(SIP_LINKS + plan->model->attach_count)
                     + plan->all_cubes * plan->link_count;
-    plan->state_bytes = plan->all_nodes * NODE_BYTES + plan->all_links * LINK_BYTES + plan->all_cubes * CUBE_BYTES
-                      + plan->all_pes * (PE_BYTES + engines * SERVER_BYTES + attr[ATTR_hbm_ctrl_pcs].n * CHANNEL_BYTES);
+    uint64_t pe_bytes = SIZE_pe + SIZE_hbm_slice + (engines + OTHER_SERVERS) * SIZE_server
+                      + attr[ATTR_hbm_ctrl_pcs].n * SIZE_pseudo_channel;
+    plan->state_bytes = plan->all_nodes * SIZE_fabric_node + plan->all_links * SIZE_fabric_link
+                      + plan->all_cubes * SIZE_channels + plan->all_pes * pe_bytes;
     if (plan->state_bytes > state_most_bytes)
         error_at(blame(plan->model), "%u SIPs of %u cubes of %u nodes need %llu MiB of state; a simulator holds %llu",
                  plan->sips, plan->cubes, plan->node_count, (unsigned long long)plan->state_bytes >> 20,

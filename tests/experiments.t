@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """experiments: what the critical path of random machines says is tried with other numbers. A run is shorter if the number
 with the largest share of its path is better. It is not longer if a time that is not on its path is longer by 1 ps. A path
-that moves is the exception, and is printed. plain build only, limit: 120
+that moves is an exception: it is printed, and few may move. plain build only, limit: 120
 
 tests/experiments.t [MACHINES [SEED]]
 """
@@ -26,6 +26,7 @@ MACHINES, SEED = (sys.argv[1:] + [None] * 2)[:2]
 MACHINES, SEED = int(MACHINES or 4), SEED or "1"
 LEAST = 6                                                       # commands of a stream that is worth it
 TRIES = 20
+MOVED_SHARE = 0.05                                              # the most that may move; of few experiments, one
 seen = Counter()
 
 
@@ -52,10 +53,10 @@ class Experiment:
             raise trial.Broken(said)
         return json.loads(got)
 
-    def shares(self):
-        """{key: ps of the path}."""
+    def shares(self, value):
+        """{key: ps of the path of a result}."""
         found = Counter()
-        for begin, end, _, _, work, at, *_ in causes.told(self.value["why"]["path"]):
+        for begin, end, _, _, work, at, *_ in causes.told(value["why"]["path"]):
             for key in keys.keys_of(work, at, self.topology):
                 found[key] += end - begin
         return found
@@ -78,11 +79,14 @@ class Experiment:
         return [] if as_said or moved else [ends]
 
     def complaints(self):
-        wrong, shares, end_ps = [], self.shares(), self.value["end_ps"]
+        wrong, shares, end_ps = [], self.shares(self.value), self.value["end_ps"]
         for key, _ in shares.most_common():
             if setting := keys.faster(self.topology, key):
                 other = self.measure(*self.with_it(key, setting))
-                wrong += self.judge("the largest share", other, other["end_ps"] < end_ps)
+                said = self.judge("the largest share", other, other["end_ps"] < end_ps)
+                if not said and other["end_ps"] >= end_ps and self.shares(other).most_common(1)[0][0] == key:
+                    said = ["the path has moved, and the key has the largest share of the new one, too"]
+                wrong += [key, *said] if said else []
                 break
         for key in keys.times(self.topology):
             if key not in shares and "ns_per_mm" not in key:
@@ -105,6 +109,9 @@ def main():
         shutil.rmtree(folder(f"{SEED}-{number}"))
     for (what, how), count in sorted(seen.items()):
         print(f"# {what}: {how} {count}")
+    moved = sum(count for (_, how), count in seen.items() if how == "moved")
+    ok(moved <= max(1, MOVED_SHARE * seen.total()), f"at most {MOVED_SHARE:.0%} of the paths move",
+       f"{moved} of {seen.total()}")
     done()
 
 

@@ -39,7 +39,7 @@ KILLED_SHARE = 0.95
 # The suites that are tried on a drawn mutant after the unit tests, by the folder of its file; first those that are quick
 # and find much.
 SUITES = {
-    "gen": "good errors routes schema templates kbgen list_info streams conformance impl",
+    "gen": "good errors routes schema templates kbgen list_info streams conformance impl set whatif",
     "gen/build": "kbgen impl conformance numbers",
     "rt/common": "good errors schema run streams kbgen races",
     "rt/base": "run failures list_info views host kernels ops conformance",
@@ -54,11 +54,11 @@ SUITES = {
     "rt/device": "device failures wrong_kernel wrong_compute kernels views races ops composites",
     "rt/host": "host npy list_info run refs points",
     "rt/reference": "refs wrong_compute ops exec composites",
-    "rt/report": "run profile list_info failures streams conformance page",
+    "rt/report": "run profile list_info failures streams conformance ledger results conservation page",
     "rt/timeline": "timeline",
     "rt/why": "why conformance fuzz",
     "rt/probe": "probe",
-    "rt/cli": "run streams failures list_info oplog conformance points web",
+    "rt/cli": "run streams failures list_info oplog conformance points set probe whatif web",
 }
 # Headers that unit tests of other rooms include as well.
 SHARED = {"machine/command", "machine/emitted", "machine/tiling", "base/dtype", "base/threads", "common/arena",
