@@ -78,7 +78,7 @@ sanitized: ## what they need, not run
 fuzz: all ## N random machines (100), drawn from SEED (1), against the model in tests/oracle
 	@BUILD=$(abspath $(B)) CC="$(CC)" tests/fuzz.t $(or $(N),100) $(or $(SEED),1)
 
-experiments: all ## N random machines (100), drawn from SEED (1), with other numbers than those that --why blames
+experiments: all ## checks --why on N random machines (100) of SEED (1): changes numbers and runs them again
 	@BUILD=$(abspath $(B)) CC="$(CC)" tests/experiments.t $(or $(N),100) $(or $(SEED),1)
 
 bench: all ## the goals of speed, measured, or those of ROW="NAME ..."; PAIRS=5, SHARED=../shared, JSON=FILE, HISTORY=1

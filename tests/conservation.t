@@ -22,7 +22,7 @@ BROKEN = {
     "sram_bytes": "roofline", "tcm_bytes": "roofline", "engine_serves": "idle", "tile_waits": "idle",
     "buffer_left": "idle", "data_left": "idle", "receive_waits": "idle", "command_lost": "commands",
     "service_twice": "work", "operations": "work", "gemm_ps": "work", "math_ps": "work", "too_fast": "peak",
-    "hbm_read": "memories", "tcm_written": "memories", "attach_bytes": "links", "ucie_bytes": "links",
+    "hbm_read": "memories", "hbm_read_more": "memories", "tcm_written": "memories", "attach_bytes": "links", "ucie_bytes": "links",
     "wrong_link": "routers"}
 
 
@@ -71,6 +71,14 @@ def ended_early(program):
            f"of a run that is ended early the laws are checked that then hold: {what}", ended.said)
 
 
+def unread(program):
+    """What nobody receives may be in the counts of memories besides what commands have asked for, and no more."""
+    for what, status in (("nothing", 0), ("hbm_read", 0), ("hbm_read_more", 3)):
+        ended = run(program, "run", "breaks", "unread=true", f"what={what}", "--data", "off")
+        ok(ended.returncode == status and (said("memories") in ended.stderr) == (status == 3),
+           f"with a message of 16 bytes that no PE receives, {what} has status {status}", ended.said)
+
+
 def one_run(program):
     path = scratch("run.json")
     ended = run(program, "run", "breaks", "what=service_twice", "--json", path)
@@ -108,7 +116,7 @@ def documented():
 def main():
     documented()
     program = machine()
-    for part in (broken, ended_early, one_run):
+    for part in (broken, ended_early, unread, one_run):
         part(program)
 
 

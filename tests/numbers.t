@@ -117,7 +117,7 @@ def numbers_only():
     same_as_full("a topology with other lines", "m", where, moved, "--cc", CC)
     if not SAN:
         first, other = (without_topology(os.path.join(where, name)) for name in ("first", "m"))
-        ok(first == other, "a topology with other lines gives the same bytes, but for the topology itself")
+        ok(first == other, "a topology with other lines gives the same bytes; only the topology itself differs")
     for what, change in STRUCTURES[::8 if SAN else 1]:
         title = f"a machine with another structure, {what},"
         made(title, True, log, where, topology, "-o", "s", "--cc", compiler, "--set", change)

@@ -8,7 +8,7 @@
 struct cli_option {
     char letter;                                        /* that subcommand_option returns; 0 behind the last option */
     const char *name;                                   /* "json"; "output" has the short form -o */
-    const char *argument;                               /* "FILE"; NULL: it takes none. One is taken once, "FILE ..." several times */
+    const char *argument;                               /* "FILE"; NULL: none; "FILE ...": the option can be repeated */
     const char *help;                                   /* lines */
 };
 

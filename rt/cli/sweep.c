@@ -1,7 +1,8 @@
 /* sweep.c: run after run in one process, each on a simulator that was reset.
  *
- * A point is a JSON object such as {"rows": 4096, "--seed": 7, "--set": {"cube.noc.link_bw_gbs": 512}}. YAML's flow style is a superset of JSON,
- * so the reader of topologies reads it and gives the places of errors. Names and texts need no quotes. */
+ * A point is a JSON object such as {"rows": 4096, "--seed": 7, "--set": {"cube.noc.link_bw_gbs": 512}}. YAML's flow style
+ * is a superset of JSON, so the reader of topologies reads it and gives the places of errors. Names and texts need no
+ * quotes. */
 #include "sweep.h"
 
 #include <inttypes.h>

@@ -374,8 +374,11 @@ struct visit {
 static void ring_visit(struct ring *ring, void *visitor)
 {
     const struct visit *to = visitor;
+    uint64_t unread_bytes = 0;
+    for (uint64_t i = ring->received; i < ring->sent; i++)
+        unread_bytes += ring_message(ring, i)->bytes;
     to->visit(&(struct ring_counts){ring->source, ring->destination, ring->credits, ring->sent, ring->received,
-                                    ring->returned, ring->waiting}, to->arg);
+                                    ring->returned, unread_bytes, ring->waiting}, to->arg);
 }
 
 void ipcq_visit(void (*visit)(const struct ring_counts *ring, void *arg), void *arg)

@@ -32,6 +32,7 @@ void ipcq_describe(const struct command *command, char *out, size_t room);
 struct ring_counts {
     uint32_t source, destination;                       /* PEs */
     uint64_t credits, sent, received, returned;         /* credits: slots that the sender may fill; others: totals */
+    uint64_t unread_bytes;                              /* of messages that were sent and not received */
     bool waits;                                         /* a receive waits */
 };
 

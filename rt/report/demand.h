@@ -17,10 +17,10 @@ extern struct demand {
     uint64_t read_bytes[SPACES], write_bytes[SPACES];   /* of memories */
     bool is_virtual;                                    /* the MMU has chosen memories: these bytes are in the two below */
     uint64_t virtual_read_bytes, virtual_write_bytes;
-    uint64_t fabric_bytes;                              /* between a pe_dma and another node, those at virtual addresses apart */
-    uint64_t transfers;                                 /* runs of bytes that DMA has moved, likewise */
+    uint64_t fabric_bytes;                              /* between a pe_dma and another node, at physical addresses */
+    uint64_t transfers;                                 /* runs of bytes that DMA has moved, likewise physical */
     uint64_t messages;                                  /* received */
-    uint64_t blocks, block_rows;                        /* of composites, that DMA has moved, and their rows in row-major operands */
+    uint64_t blocks, block_rows;                        /* that DMA has moved for composites; their rows if row-major */
     uint64_t fetch_most;                                /* bytes that one FETCH has moved */
     uint64_t operand_bytes;                             /* second operands of epilogues, of command streams */
 } demand;

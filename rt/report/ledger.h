@@ -1,6 +1,7 @@
 /* ledger.h: which simplifications of the model a run has touched, and how much (ledger.def).
  *
- * All figures are known at the end of a run: from statistics and from plans of commands (demand.h). Where the most that a simplification can make of the run's time is known, it is in the entry. */
+ * All figures are known at the end of a run: from statistics and from plans of commands (demand.h). An entry has the most
+ * that its simplification can make of the run's time, if that is known. */
 #ifndef KB_LEDGER_H
 #define KB_LEDGER_H
 

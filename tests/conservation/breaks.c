@@ -15,9 +15,9 @@
 #include "machine/tile_buffers.h"
 #include "report/demand.h"
 
-struct breaks_args { kb_tensor a, c; };
+struct breaks_args { kb_tensor a, c; bool unread; };
 
-/* Strided loads, a composite, messages in a circle. */
+/* Strided loads, a composite, messages in a circle; unread: and a last one of 16 bytes, which no PE receives. */
 KB_KERNEL(breaks, struct breaks_args)
 {
     struct tl_shard mine = tl_my_shard(tl, arg->a), x = tl_load(tl, mine), y = tl_alloc(tl, KB_f16, 64, 64);
@@ -29,6 +29,8 @@ KB_KERNEL(breaks, struct breaks_args)
     tl_send(tl, next, y);
     tl_recv(tl, before, x);
     tl_store(tl, mine, x);
+    if (arg->unread && !tl_pe(tl))
+        tl_send(tl, next, tl_alloc(tl, KB_f16, 1, 8));
 }
 
 KB_KERNEL(delays, struct breaks_args)
@@ -92,6 +94,7 @@ static void tamper(const char *what)
     if (!strcmp(what, "math_ps")) stats.busy_ps[ENGINE_MATH]--;
     if (!strcmp(what, "too_fast")) stats.gemm_flops += much, demand.gemm_flops += much;
     if (!strcmp(what, "hbm_read")) stats.read_bytes[SPACE_HBM] += 2;
+    if (!strcmp(what, "hbm_read_more")) stats.read_bytes[SPACE_HBM] += 32;
     if (!strcmp(what, "tcm_written")) stats.write_bytes[SPACE_TCM] -= 2;
     if (!strcmp(what, "attach_bytes")) stats.link_bytes[LINK_attach] -= 2;
     if (!strcmp(what, "ucie_bytes")) stats.link_bytes[LINK_ucie] += 2;
@@ -105,16 +108,16 @@ static void tamper(const char *what)
     "nothing kernel_too_late done_before_begin link_sum slice_sum slice_waits engine_busy pe_busy slice_busy link_busy "   \
     "tcm_busy sram_busy slot_lost slot_twice buffer_outside credit_lost received_unsent link_bytes hbm_bytes sram_bytes "  \
     "tcm_bytes engine_serves tile_waits buffer_left data_left receive_waits command_lost service_twice operations gemm_ps " \
-    "math_ps too_fast hbm_read tcm_written attach_bytes ucie_bytes wrong_link"
+    "math_ps too_fast hbm_read hbm_read_more tcm_written attach_bytes ucie_bytes wrong_link"
 
 KB_BENCH(breaks, "a machine in which a law does not hold", KB_WORD(what, CHANGES, "what is changed"),
-         KB_BOOL(again, false, "another launch follows"))
+         KB_BOOL(again, false, "another launch follows"), KB_BOOL(unread, false, "a message is not received"))
 {
     struct kb_pes all = kb_pes("*");
     kb_tensor a = kb_tensor_new("a", KB_f16, kb_2d(64 * all.count, 64), kb_rows(KB_HBM, all));
     kb_tensor c = kb_tensor_new("c", KB_f16, kb_2d(64 * all.count, 64), kb_rows(KB_HBM, all));
     kb_fill(a, 1);
-    kb_wait(kb_launch(breaks, all, &(struct breaks_args){a, c}));
+    kb_wait(kb_launch(breaks, all, &(struct breaks_args){a, c, kb_bool(unread)}));
     tamper(kb_word(what));
     if (kb_bool(again))
         kb_wait(kb_launch(delays, all, &(struct breaks_args){a, c}));
