@@ -2,7 +2,7 @@
 """escapes: benches and kernels that leave the simulation end with a message and a status, and leave no partial file."""
 import os
 
-from harness import KBGEN, ROOT, SAN, SCRATCH, SMALL, ok, run, scratch, small_machine, suite
+from harness import KBGEN, ROOT, SAN, SCRATCH, SMALL, ok, remove, run, scratch, small_machine, suite
 
 WANT = {                                                        # bench: status and message
     "spin": (1, "time stands still at 702080 ps"),
@@ -31,6 +31,14 @@ def outputs(program):
         with open("/dev/full", "w", encoding="utf-8") as full:
             ended = run(program, *words, stdout=full)
         ok(ended.returncode == 3, f"{words[0]} onto a full disk ends with status 3", f"status {ended.returncode}")
+    page, trace = scratch("page.html"), scratch("kept.trace")
+    for words in (["--json", "-"], ["--stats", "-"]):
+        for path in (page, trace):
+            remove(path)
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            ended = run(program, "run", "gemm", "m=8", "n=8", "k=8", *words, "--report", page, "--trace", trace, stdout=full)
+        ok(ended.returncode == 3 and "cannot write -: No space left" in ended.stderr and os.path.exists(page) and os.path.exists(trace),
+           f"a run whose {words[0]} cannot be written ends with status 3, and its other files are there", ended.stderr)
     for words in (["--json", ""], ["--json", "x", "--trace", "x"]):
         ended = run(program, "run", "gemm", *words)
         ok(ended.returncode == 2, f"outputs {words} are refused before the run", ended.said)

@@ -9,6 +9,22 @@ TWICE = """#include <kb/host.h>
 KB_BENCH(gemm, "another of this name") { }
 KB_BENCH(nothing, "does nothing") { }
 """
+# Texts with control characters and with bytes that are not UTF-8.
+RAW = r"""#include <kb/host.h>
+#include <kb/tl.h>
+struct none { int unused; };
+KB_KERNEL(raw, struct none)
+{
+    (void)arg;
+    tl_log(tl, "log\033[2J \xff.");
+    tl_fail(tl, 7, "fail\nline \x01.");
+}
+KB_BENCH(raw, "caf\xc3\xa9\nline \x01\xff.", KB_INT(n, 1, 1, 2, "help\033[2J\nline \xff."))
+{
+    kb_note("note\nline \x7f.");
+    kb_wait(kb_launch(raw, kb_pes("sip0.cube0.pe0"), &(struct none){0}));
+}
+"""
 
 
 def says(ended, status, *patterns):
@@ -77,7 +93,11 @@ def others():
         ended = run(made, *words)
         ok(says(ended, 2, r"error: there is another bench 'gemm', at "),
            f"two benches of one name are refused by {' '.join(words)}", ended.said)
-    made = small_machine("twice", [write(scratch("twice.c"), TWICE.replace("gemm", "other"))])
+    made = small_machine("twice", [write(scratch("twice.c"), TWICE.replace("gemm", "other")), write(scratch("raw.c"), RAW)])
+    said = run(made, "list").stdout + run(made, "run", "raw").said
+    for what, shown in {"a description": "raw: caf\u00e9?line ??. (", "the help of a parameter": " help?[2J?line ?. (", "a note": "note?line ?.\n",
+                        "a log": "log?[2J ?.\n", "a failure": "tl_fail: code 7: fail?line ?."}.items():
+        ok(shown in said, f"{what} is printed without control characters", said)
     ended = run(made, "run", "nothing")
     ok(says(ended, 0, "nothing on small: 0 ps simulated"), "a bench that does nothing takes 0 ps", ended.said)
     ended = run(made, "run", "nothing", "x=1")

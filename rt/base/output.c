@@ -1,6 +1,7 @@
 /* output.c: output files: written under a temporary name, then renamed. */
 #include "output.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -41,13 +42,38 @@ struct output output_open_lines(const char *path)
     return output;
 }
 
+static bool closing_several, one_failed;
+
+void outputs_begin_closing(void)
+{
+    closing_several = true;
+    one_failed = false;
+}
+
+void outputs_end_closing(void)
+{
+    closing_several = false;
+    if (one_failed)
+        fail_exit(STATUS_HOST_FAILED);
+}
+
+static void close_failed(const struct output *output)
+{
+    if (!closing_several)
+        die("cannot write %s:", output->path);
+    message("%s: cannot write %s: %s\n", program_name, output->path, strerror(errno));
+    one_failed = true;
+}
+
 void output_close(struct output *output)
 {
     bool failed = fflush(output->file) || ferror(output->file);
     if (output->file != stdout)
         failed |= fclose(output->file) != 0;
-    if (failed)
-        die("cannot write %s:", output->path);
+    if (failed) {
+        close_failed(output);
+        return;
+    }
     if (!output->temporary)
         return;
     if (rename(output->temporary, output->path))

@@ -20,4 +20,9 @@ struct output output_open_lines(const char *path);
 /* Completes the file. Dies if a write has failed. */
 void output_close(struct output *output);
 
+/* Completes several: between these two calls output_close says which file failed and returns, so that those behind it are
+ * completed; the second call ends with status 3 if one has failed. */
+void outputs_begin_closing(void);
+void outputs_end_closing(void);
+
 #endif

@@ -171,6 +171,7 @@ void output_files_open(struct output_files *files, const char *what)
 
 void output_files_close(struct output_files *files, uint64_t end_ps, void (*fill)(struct json *, void *), void *arg)
 {
+    outputs_begin_closing();
     trace_close();
     usage_close(end_ps);
     why_write_track();
@@ -180,6 +181,7 @@ void output_files_close(struct output_files *files, uint64_t end_ps, void (*fill
         json_write_output(&files->json_file, fill, arg);
     if (files->report)
         report_write(&files->report_file, fill, arg);
+    outputs_end_closing();
 }
 
 bool output_files_take_standard_output(const struct output_files *files)

@@ -53,6 +53,18 @@ static size_t put_char(char *to, const char *s, size_t bytes)
     return bytes;
 }
 
+const char *printable(const char *text)
+{
+    const char *end = text + strlen(text);
+    char *out = arena_alloc((size_t)(end - text) + 1, 1), *to = out;
+    for (size_t bytes; text < end; text += bytes) {
+        bytes = char_bytes(text, end);
+        to += put_char(to, text, bytes);
+    }
+    *to = '\0';
+    return out;
+}
+
 static void print_printable(const char *text)
 {
     static char out[MESSAGE_MOST * CHAR_MOST + sizeof("...")];

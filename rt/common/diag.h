@@ -33,6 +33,10 @@ void error_at(struct where at, const char *format, ...) __attribute__((format(pr
 /* Adds a note to an error; quotes the line unless its place is the last one shown. */
 void note_at(struct where at, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* A text as it may be printed, in the arena: '?' in place of control characters and of bytes that are not UTF-8, and a
+ * space for a tab. */
+const char *printable(const char *text);
+
 /* The number of errors since the start or the last errors_forget, those that were not printed included. */
 unsigned error_count(void);
 

@@ -10,6 +10,7 @@
 
 #include "buffer.h"
 #include "common/arena.h"
+#include "common/diag.h"
 #include "common/fail.h"
 #include "machine/emitted.h"
 #include "machine/pe.h"
@@ -136,7 +137,7 @@ void tl_fail_at(struct tl *tl, int code, const char *file, uint32_t line, const 
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    call_error(&call, "code %d: %s", code, text);
+    call_error(&call, "code %d: %s", code, printable(text));
 }
 
 void tl_log(struct tl *tl, const char *format, ...)
@@ -146,6 +147,8 @@ void tl_log(struct tl *tl, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    struct arena_mark mark = arena_mark();
     message("%" PRIu64 " ps %s kernel %s: %s\n", sim_now_ps(),
-            place_name(place_pe(pe_number(tl->pe), NODE_pe_cpu)), tl->name, text);
+            place_name(place_pe(pe_number(tl->pe), NODE_pe_cpu)), tl->name, printable(text));
+    arena_release(mark);
 }

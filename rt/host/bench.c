@@ -137,7 +137,7 @@ void bench_list(FILE *out)
     size_t count = bench_all(&all);
     fprintf(out, "benches:%s\n", count ? "" : " none");
     for (size_t i = 0; i < count; i++) {
-        fprintf(out, "%s: %s (%s)\n", all[i]->name, all[i]->what, all[i]->file);
+        fprintf(out, "%s: %s (%s)\n", all[i]->name, printable(all[i]->what), all[i]->file);
         for (uint32_t j = 0; j < all[i]->count; j++)
             param_list(out, &all[i]->params[j]);
     }

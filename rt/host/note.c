@@ -6,6 +6,7 @@
 
 #include "common/arena.h"
 #include "common/array.h"
+#include "common/diag.h"
 #include "kb/host.h"
 
 static struct ARRAY(const char *) notes;
@@ -39,7 +40,7 @@ void kb_note(const char *format, ...)
 void notes_print(FILE *out)
 {
     for (size_t i = 0; i < notes.count; i++)
-        fprintf(out, "note         %s\n", notes.at[i]);
+        fprintf(out, "note         %s\n", printable(notes.at[i]));
 }
 
 void notes_write(struct json *json)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/arena.h"
+#include "common/diag.h"
 #include "common/quantity.h"
 
 struct kb_value param_default(const struct kb_param *p)
@@ -172,5 +173,5 @@ void param_list(FILE *out, const struct kb_param *p)
     const char *may_be = p->type == KB_PARAM_WORD ? p->words : p->type == KB_PARAM_BOOL ? "true false"
                          : p->type == KB_PARAM_TEXT ? "text" : bounds(p);
     const char *type = p->type == KB_PARAM_REAL ? "decimal, " : p->type == KB_PARAM_SIZE ? "size, " : "";
-    fprintf(out, "  %-10s = %-10s %s (%s%s)\n", p->name, param_text(p, &value), p->help, type, may_be);
+    fprintf(out, "  %-10s = %-10s %s (%s%s)\n", p->name, param_text(p, &value), printable(p->help), type, may_be);
 }
