@@ -57,9 +57,9 @@ const char *printable(const char *text)
 {
     const char *end = text + strlen(text);
     char *out = arena_alloc((size_t)(end - text) + 1, 1), *to = out;
-    for (size_t bytes; text < end; text += bytes) {
-        bytes = char_bytes(text, end);
-        to += put_char(to, text, bytes);
+    for (size_t bytes, at = 0; text + at < end; at += bytes) {
+        bytes = char_bytes(text + at, end);
+        to += put_char(to, text + at, bytes);
     }
     *to = '\0';
     return out;
