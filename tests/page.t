@@ -9,7 +9,7 @@ import os
 import re
 import sys
 
-from harness import SAN, SMALL, done, in_browser, ok, read, run, scratch, simulator, topology, write
+from harness import ROOT, SAN, SMALL, done, in_browser, ok, read, run, scratch, simulator, topology, write
 
 LEVELS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_"
 GEMM = ("gemm", "m=512", "k=128", "n=256")
@@ -175,6 +175,8 @@ def test_why(program):
     names, row = path["columns"]["names"], path["columns"]["row"]
     shown = [(one["reason"], one["share"], row.count(chr(ord("a") + names.index(one["reason"]))) / len(row)) for one in path["by_reason"]]
     ok(ended.returncode == 0 and len(row) == 480 and all(abs(share - columns) < 0.1 for _, share, columns in shown), "columns of the critical path have its shares, nearly", *shown)
+    meanings = re.findall(r'^REASON\((\w+), "(.*)"\)$', read(os.path.join(ROOT, "rt", "why", "reasons.def")), re.M)
+    ok(list(zip(names, path["columns"]["meanings"])) == meanings, "the page has the meaning of each reason", path["columns"])
     wrong = []
     for pe in range(4):
         want = sum(one["end_ps"] - one["begin_ps"] for one in account["kernels"] if one["pe"] == f"sip0.cube{pe // 2}.pe{pe % 2}")

@@ -36,6 +36,12 @@ def main():
     ok("(nothing that begins as" not in made, "every line that the page shows is printed", *re.findall(r"\(nothing that .*", made))
     rows = [(was[0], now[0]) for was, now in zip(ROW.finditer(text), ROW.finditer(made))]
     ok(len(rows) == 5 and all(was == now for was, now in rows), "the table has the figures of its commands", *(now for was, now in rows if was != now))
+    cells = [[float(cell.split()[0]) for cell in row.split("|")[2:4]] for _, row in rows[1:]]
+    (first_us, problem_us), (last_us, _) = cells[0], cells[-1]
+    for page, said in ((text, f"takes {first_us / problem_us:.0f} times as long"),
+                       (text, f"The last one is {first_us / last_us:.0f} times as fast as the first one"),
+                       (read(os.path.join(ROOT, "README.md")), f"a slow kernel {first_us / last_us:.0f} times as fast")):
+        ok(said in page, f"the text has the figure of the table: {said}")
     lines = read(os.path.join(ROOT, "docs", "seeing", "dense.c")).splitlines()
     for number, call in ((17, "tl_load_async"), (23, "tl_load("), (39, "tl_dot"), (41, "tl_store_async")):
         ok(call in lines[number - 1], f"line {number} of dense.c is what the page says", lines[number - 1])

@@ -202,6 +202,10 @@ def documented():
     advice_rows = re.findall(r'^ADVICE\((\w+), "(.*)",\s+"(.*)"\)$', read(os.path.join(ROOT, "rt", "why", "advice.def")), re.M)
     lacks += [name for name, what, change in advice_rows if f"| `{name}` | {what} | {change} |" not in page]
     ok(rows and advice_rows and not lacks, "docs/why.md has each reason, edge, work and advice with its meaning", lacks)
+    script = read(os.path.join(ROOT, "rt", "report", "page", "sections", "why.js"))
+    grouped = [word for group in re.findall(r"reasons: \[([^\]]*)\]", script) for word in re.findall(r'"(\w+)"', group)]
+    reasons = [name for kind, name, *_ in rows if kind == "REASON"]
+    ok(sorted(grouped) == sorted(reasons), "each reason is in one group of the page's pictures", *set(grouped) ^ set(reasons))
 
 
 def keys_of(schema, path=""):

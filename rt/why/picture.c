@@ -52,6 +52,10 @@ void picture_write_columns(struct json *json, const struct path *path)
         json_string(json, NULL, reason_names[reason]);
     json_array_end(json);
     json_string(json, "row", row);
+    json_array(json, "meanings");
+    for (unsigned reason = 0; reason < REASONS; reason++)
+        json_string(json, NULL, reason_meanings[reason]);
+    json_array_end(json);
     json_object_end(json);
 }
 

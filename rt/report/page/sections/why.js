@@ -17,14 +17,8 @@ const reasonGroups = [
     {name: "the kernel's own waits", colour: "math", reasons: ["wait", "delay"]},
     {name: "launch and host", colour: "scheduler", reasons: ["launch", "barrier", "host"]},
 ];
-const reasonMeanings = {
-    engine: "an engine, the scheduler, the feeder or pe_cpu at work", engine_busy: "waiting for an engine that serves another", slot: "waiting for a slot of the next stage's queue",
-    buffer: "waiting for a tile buffer in the TCM", channel: "a channel of a TCM or an sram, at work or occupied by another", node: "a node handles a message or its head, or that of another",
-    link: "bytes over a link, own or of another message", wire: "latency of a link", access: "access time of a memory", pseudo_channel: "a pseudo channel of HBM, at work or occupied by another",
-    row: "a row change in HBM", translation: "address translation", credit: "waiting for a free slot of a ring", message: "waiting for a message of another PE",
-    wait: "the kernel waits for a command of its choice", delay: "a kernel delays", barrier: "a launch waits for its stamped start", launch: "a launch on its way to the PEs, or its answers", host: "a delay or a timeout of the host",
-};
-const groupOf = (reason) => reasonGroups.find((group) => group.reasons.includes(reason)) ?? reasonGroups.at(-1);
+const groupOf = (reason) => reasonGroups.find((group) => group.reasons.includes(reason));
+const meaningOf = ({columns}, reason) => columns?.meanings[columns.names.indexOf(reason)] ?? "";
 
 // What the path was in at each time, as a strip.
 function pathStrip(run) {
@@ -62,9 +56,9 @@ section({
             first ? h("p", {class: "first"}, h("b", {}, "First: "), first) : null,
             path.columns ? pathStrip(run) : null,
             h("div", {class: "side"},
-              sumsTable("reason", path.by_reason, (row) => [h("b", {}, row.reason.replace("_", " ")), h("span", {class: "change"}, reasonMeanings[row.reason] ?? "")], 6),
+              sumsTable("reason", path.by_reason, (row) => [h("b", {}, row.reason.replace("_", " ")), h("span", {class: "change"}, meaningOf(path, row.reason))], 6),
               h("div", {}, sumsTable("line", path.by_line, (row) => row.source ?? "no call: the host, or the way of a launch", 8), sumsTable("resource", path.by_resource, (row) => row.at, 8))),
-            path.by_reason.length > 6 ? tableBehind("Table: all reasons", [{title: "reason", of: (row) => row.reason.replace("_", " ")}, {title: "meaning", of: (row) => reasonMeanings[row.reason] ?? ""}, {title: "time", number: true, of: (row) => time(row.ps)}, {title: "of the path", number: true, of: (row) => percent(row.share)}], () => path.by_reason) : null,
+            path.by_reason.length > 6 ? tableBehind("Table: all reasons", [{title: "reason", of: (row) => row.reason.replace("_", " ")}, {title: "meaning", of: (row) => meaningOf(path, row.reason)}, {title: "time", number: true, of: (row) => time(row.ps)}, {title: "of the path", number: true, of: (row) => percent(row.share)}], () => path.by_reason) : null,
             tableBehind("Table: the longest segments", [
                 {title: "from", number: true, of: (one) => time(one.begin_ps)}, {title: "length", number: true, of: (one) => time(one.end_ps - one.begin_ps)},
                 {title: "reason", of: (one) => one.reason.replace("_", " ")}, {title: "where", of: (one) => one.at}, {title: "for", of: whoText},
