@@ -120,6 +120,7 @@ check(strip.length > 3 && Math.abs(strip.reduce((a, b) => a + b) - stripWide) < 
 const reasons = await whyPage.locator("#path [aria-label='The critical path by reason'] tbody tr").evaluateAll((all) => all.map((one) => [one.querySelector("b").textContent, parseFloat(one.cells[2].textContent)]));
 check(reasons.length > 2 && reasons.every(([name, share], i) => name === path.by_reason[i].reason.replace("_", " ") && Math.abs(share - 100 * path.by_reason[i].share) < 0.06), "shares of the path are those of the result", reasons);
 await whyPage.locator("#account .behind summary").click();
+await whyPage.locator("#account .behind tbody tr").first().waitFor();
 const accounts = await whyPage.locator("#account .behind tbody tr").evaluateAll((all) => all.map((one) => one.cells[0].textContent));
 const blocked = [0, 1, 2, 3].map((pe) => Object.entries(account.pes).reduce((sum, [name, list]) => sum + (name === "engine" ? 0 : list[pe]), 0));
 check(accounts.length === 4 && accounts[0] === ["sip0.cube0.pe0", "sip0.cube0.pe1", "sip0.cube1.pe0", "sip0.cube1.pe1"][blocked.indexOf(Math.max(...blocked))], "the account begins with the PE that was blocked for longest", [accounts, blocked]);
