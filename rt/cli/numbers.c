@@ -26,11 +26,15 @@ static const void *const places[REPLACED] = {
     [NUMBER_op_costs] = kb_op_costs, [NUMBER_name] = kb_machine_name, [NUMBER_hash] = kb_topology_hash,
 };
 
+extern const char etext[];                              /* of the linker: the end of the code */
+
+/* Code that ends in a page of these numbers stays executable. */
 static void make_writable(const struct number *number, const void *place)
 {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)place & -page;
     uintptr_t end = ((uintptr_t)place + number->length + page - 1) & -page;
-    if (mprotect((void *)begin, end - begin, PROT_READ | PROT_WRITE))
+    int code = begin < (uintptr_t)etext ? PROT_EXEC : 0;
+    if (mprotect((void *)begin, end - begin, PROT_READ | PROT_WRITE | code))
         die("cannot make the machine's numbers writable:");
 }
 
