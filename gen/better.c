@@ -51,7 +51,7 @@ static bool is_fine(const struct key *key)
     return key->kind == KIND_length || key->kind == KIND_ratio;
 }
 
-/* The better number for one above 0, in base units; the same if there is none. */
+/* Returns the number that is better than `value`, which is above 0, in base units; `value` if no number is better. */
 static double better_number(const struct key *key, double value, struct better_by by)
 {
     bool less = key->better == BETTER_LESS;
@@ -104,7 +104,7 @@ static void list_values(struct listing *listing, const struct key *key, const st
             list_number(listing, key, values[i].key, values[i].where, (double)values[i].n);
 }
 
-/* Lists a length or a ratio, of which the model has no number: in base units as the topology has it. */
+/* Lists a length or a ratio. The model has no number for it, so its value is read from the topology, in base units. */
 static void list_text(struct listing *listing, const struct key *key, const struct node *node)
 {
     struct source source = {key->path, key->standard, strlen(key->standard), 0};

@@ -49,7 +49,7 @@ const struct subcommand replay_subcommand = {
 
 /* ---- the subcommand */
 
-static const char *internal_error;                      /* of the run; NULL: there is none */
+static const char *internal_error;                      /* NULL: the run has met none */
 
 static uint64_t end_ps(void)
 {

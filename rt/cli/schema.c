@@ -1,5 +1,5 @@
 /* schema.c: `SIM schema WHAT`: the JSON Schemas of what a simulator writes. They are definitions of one document,
- * rt/report/schema.json; a schema is this document, of which one definition is the root. */
+ * rt/report/schema.json; a printed schema is this document with one definition as its root. */
 #include "schema.h"
 
 #include <stdio.h>

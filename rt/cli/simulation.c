@@ -163,7 +163,7 @@ static bool last_pass(void)
     return !ended;
 }
 
-/* The run ends with an internal error, if there is one: a mistake of kbgen. Returns whether there is none. */
+/* Records an internal error, which is a mistake of kbgen, as the end of the run. Returns whether the run has met none. */
 static bool holds(const char *internal_error)
 {
     if (!internal_error)

@@ -30,8 +30,8 @@ struct numbers {
  * must stay. */
 void renumber_begin(const char *text);
 
-/* Returns the mapping that an option KEY=VALUE of --set stands for, or that a dotted key with its value does. NULL after an
- * error. */
+/* Both return a mapping of the keys to replace: the first makes it from an option KEY=VALUE of --set, the second from a
+ * dotted key and its value. They return NULL after an error. */
 const struct node *renumber_option(const char *option);
 const struct node *renumber_key(const struct node *key, const struct node *value);
 

@@ -223,7 +223,7 @@ static uint32_t end_rank(struct end end)
     return place_rank(end_place(end));
 }
 
-/* The first message that a node sends, or the last; account.count: there is none. */
+/* Returns the number of the first or the last message that a node sends, account.count if the node sends none. */
 static uint32_t message_from(uint32_t rank, bool is_last)
 {
     uint32_t found = account.count;

@@ -89,12 +89,15 @@ def trace(setting):
                   "when off is not seen", {"ratio": cost, "services": services, "on": on, "off": off})
 
 
+def has_option(program, option):
+    return f"{option} " in subprocess.run([program, "run", "--help"], capture_output=True, text=True, check=True).stdout
+
+
 def timeline(setting):
     """Every event is simulated on both sides. The run has fewer slices than a timeline may have."""
     program = ref_sip(setting)
     options = exact(program, "run")
-    if not options or not re.search("--timeline ", subprocess.run([program, "run", "--help"], capture_output=True,
-                                                                  text=True, check=True).stdout):
+    if not options or not has_option(program, "--timeline"):
         raise NotMeasured("run has no --timeline")
     command = (program, "run", "gemm", "--data", "off")
     plain, zipped = setting.path("gemm.pftrace"), setting.path("gemm.pftrace.gz")
@@ -111,8 +114,7 @@ def why(setting):
     """Every event is simulated on both sides."""
     program = ref_sip(setting)
     options = exact(program, "run")
-    if not options or not re.search("--why ", subprocess.run([program, "run", "--help"], capture_output=True,
-                                                             text=True, check=True).stdout):
+    if not options or not has_option(program, "--why"):
         raise NotMeasured("run has no --why")
     command = (program, "run", "gemm", "--data", "off")
     on, off = in_turn(setting.pairs, lambda: cpu_s(*command, "--why"), lambda: cpu_s(*command, *options))
