@@ -22,9 +22,10 @@ B := build$(filter-out /gcc-O2-g,/$(call variant,$(OPT))$(if $(san),-san))
 # PIE whatever the compiler's default is, so that objects of gcc and clang link with one another.
 flags := -std=gnu11 -Wall -Wextra -Wdate-time -fPIE $(OPT) $(san) -ffile-prefix-map=$(CURDIR)=.
 common_libs := -lyaml -lgmp
+gen_libs := -lsqlite3
 rt_libs := -lboost_context -lz -lm -ldl -lpthread
 
-gen_src := $(wildcard gen/*.c gen/*.re gen/build/*.c)
+gen_src := $(wildcard gen/*.c gen/*.re gen/build/*.c gen/search/*.c)
 common_src := $(wildcard rt/common/*.c rt/common/*.re)
 rt_src := $(filter-out $(common_src),$(wildcard rt/*/*.c))
 objects = $(patsubst %,$(B)/obj/%.o,$(basename $(1)))
@@ -126,7 +127,7 @@ $(B)/prebuilt: $(B)/kbgen $(B)/runtime.o $(wildcard templates/*) $(headers)
 	$(Q)touch $@
 
 $(B)/kbgen: $(B)/obj/gen/main.o $(B)/libgen.a $(B)/libcommon.a
-	$(Q)$(CC) $(flags) -o $@ $^ $(common_libs)
+	$(Q)$(CC) $(flags) -o $@ $^ $(common_libs) $(gen_libs)
 	@echo $@
 
 $(B)/obj/gen/%.o: private local := $(own) -DKB_CC='"$(CC)"' -DKB_OPT='"$(OPT)"' -DKB_SAN='"$(san)"' -DKB_OWN='"$(own)"'
@@ -173,7 +174,7 @@ $(B)/obj/rt/cli/schema.o: private local := -Irt $(own) $(if $(filter -O2,$(OPT))
 # A unit test is one program; of the archives it takes what it uses.
 $(B)/unit/%: tests/unit/%.c $(B)/libgen.a $(archives) $(B)/flags
 	$(Q)mkdir -p $(@D) && $(CC) $(flags) $(WERROR) -Irt -I. -MMD -MP -MF $@.d -o $@ $< \
-	    -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(common_libs) $(rt_libs)
+	    -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(common_libs) $(gen_libs) $(rt_libs)
 
 # kbgen itself knows whether a simulator is up to date.
 # build/NAME: ## the simulator of topologies/NAME.yaml

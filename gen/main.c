@@ -8,10 +8,13 @@
  *                                      check_models        if not: the user's models define what that C calls
  *                                      build_simulator     patched, or compiled and linked with the runtime
  *
- * All errors of the input are found before anything is written. */
+ * All errors of the input are found before anything is written.
+ *
+ * Subcommands search spaces of such machines (gen/search). */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "../rt/common/arena.h"
@@ -26,7 +29,26 @@
 #include "check.h"
 #include "dump.h"
 #include "dump_schema.h"
+#include "emit.h"
 #include "options.h"
+#include "search/front.h"
+#include "search/point.h"
+#include "search/report.h"
+#include "search/search.h"
+
+static const struct subcommand *const subcommands[] = {
+    &search_subcommand, &front_subcommand, &point_subcommand, &report_subcommand,
+};
+
+static void version_print(void)
+{
+    puts("kbgen " KBGEN_VERSION);
+}
+
+static const struct subcommands_of program = {
+    version_print,
+    "Exit status: 0 good; 1 data are wrong; 2 wrong use or input; 3 the host system failed; 128 and more: ended by a signal.",
+};
 
 static void dump(enum dump what, const struct model *model, const struct plan *plan)
 {
@@ -136,6 +158,10 @@ int main(int argc, char **argv)
     temporary_set_before(processes_stop);
     signal(SIGXFSZ, SIG_IGN);                           /* a write beyond the file size limit then fails and is reported */
     signal(SIGTTOU, SIG_IGN);                           /* compilers, in the background, may write to the terminal */
+    subcommands_begin(&program);
+    for (size_t i = 0; i < COUNT_OF(subcommands); i++)
+        if (argc > 1 && !strcmp(argv[1], subcommands[i]->name))
+            return subcommands[i]->main(argc - 1, argv + 1);
     struct options options = options_read(argc, argv);
     if (options.dump == DUMP_schema) {
         dump(DUMP_schema, NULL, NULL);

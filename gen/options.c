@@ -38,6 +38,8 @@ static const char help[] =
     "  -v, --verbose        print how long each step takes\n"
     "  -h, --help, -V, --version\n"
     "\n"
+    "kbgen search SPACE.yaml searches a space of machines; kbgen front, point and report read what it has found.\n"
+    "\n"
     "A topology - is standard input. An option that takes one value is given once; those that are repeatable say so.\n"
     "\n"
     "Topologies that differ in numbers alone share one linked simulator, kept in build/kbgen.cache, or in\n"

@@ -13,7 +13,7 @@ from harness import ROOT, done, ok, read
 # The machine is before all that observes it, so it includes no observer.
 ROOMS = ("common", "base", "sim", "machine", "launch", "fastforward", "store", "oplog", "datapass", "races", "device",
          "host", "reference", "report", "timeline", "probe", "why", "cli")
-FOLDERS = (".", ".ci", "docs", "docs/guide", "gen", "gen/build", "kernels", "rt/kb", *(f"rt/{room}" for room in ROOMS),
+FOLDERS = (".", ".ci", "docs", "docs/guide", "gen", "gen/build", "gen/search", "kernels", "rt/kb", *(f"rt/{room}" for room in ROOMS),
            "rt/report/page", "rt/report/page/sections",
            "templates", "topologies", "topologies/impl", "tests", "tests/bench", "tests/fuzz", "tests/impl",
            "tests/mutants", "tests/oracle", "tests/page",
@@ -42,12 +42,13 @@ INTERFACE = {
 MAY_INCLUDE = {
     "gen": r"gen/[^/]+$|rt/common/[^/]+\.h$|rt/kb/[^/]+\.def$",
     "gen/build": r"gen/[^/]+\.h$|gen/build/[^/]+\.h$|rt/common/[^/]+\.h$",
+    "gen/search": r"gen/[^/]+\.h$|gen/(build|search)/[^/]+\.(h|def)$|rt/common/[^/]+\.h$|rt/report/metrics\.def$",
     "rt/kb": r"rt/kb/[^/]+$",
     "kernels": r"kernels/[^/]+\.h$",
 }
 MAY_INCLUDE |= {f"rt/{room}": rf"rt/({'|'.join(('kb',) + ROOMS[:place + 1])})/[^/]+$"
                 for place, room in enumerate(ROOMS)}
-MAIN = r"gen/build/[^/]+\.h$"                           # gen/main.c joins the passes and the build
+MAIN = r"gen/(build|search)/[^/]+\.h$"                  # gen/main.c joins the passes, the build and the subcommands
 
 
 def sources():

@@ -2,7 +2,7 @@
 #ifndef KB_DATA_H
 #define KB_DATA_H
 
-#include "subcommand.h"
+#include "common/subcommand.h"
 
 extern const struct subcommand data_subcommand;
 

@@ -2,7 +2,7 @@
 #ifndef KB_INFO_H
 #define KB_INFO_H
 
-#include "subcommand.h"
+#include "common/subcommand.h"
 
 extern const struct subcommand info_subcommand;
 

@@ -20,6 +20,16 @@
 #include "web.h"
 #include "whatif.h"
 
+static void version_print(void)
+{
+    printf("%s: topology %s, kbgen %s\n", kb_machine_name, kb_topology_hash, kb_version);
+}
+
+static const struct subcommands_of program = {
+    version_print,
+    "Exit status: 0 good; 1 the run failed, or data are wrong; 2 wrong use or input; 3 the host system failed.",
+};
+
 static int list_main(int argc, char **argv);
 
 static const struct subcommand list_subcommand = {
@@ -71,7 +81,7 @@ static int run_subcommand_of(int argc, char **argv)
     if (!strcmp(word, "--help") || !strcmp(word, "-h")) {
         help_print(stdout);
     } else if (!strcmp(word, "--version") || !strcmp(word, "-V")) {
-        version_print(stdout);
+        version_print();
     } else {
         const char *near = nearest_name(word, names, COUNT_OF(names));
         usage_error(near ? "no subcommand '%s'; did you mean '%s'?" : "no subcommand '%s'; see --help", word, near);
@@ -85,6 +95,7 @@ int main(int argc, char **argv)
     program_name = slash ? slash + 1 : argv[0];
     signal(SIGXFSZ, SIG_IGN);                           /* the write to a file that must not grow fails instead */
     observers_init();
+    subcommands_begin(&program);
     int status = run_subcommand_of(argc, argv);
     if (fflush(stdout) || ferror(stdout))
         die("write to standard output:");

@@ -2,7 +2,7 @@
 #ifndef KB_OPLOG_DUMP_H
 #define KB_OPLOG_DUMP_H
 
-#include "subcommand.h"
+#include "common/subcommand.h"
 
 extern const struct subcommand oplog_subcommand;
 

@@ -2,7 +2,7 @@
 #ifndef KB_CLI_PROBE_H
 #define KB_CLI_PROBE_H
 
-#include "subcommand.h"
+#include "common/subcommand.h"
 
 extern const struct subcommand probe_subcommand;
 

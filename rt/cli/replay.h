@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "subcommand.h"
+#include "common/subcommand.h"
 
 extern const struct subcommand replay_subcommand;
 

@@ -3,7 +3,7 @@
 #define KB_REPORT_H
 
 #include "report/result.h"
-#include "subcommand.h"
+#include "common/subcommand.h"
 
 extern const struct subcommand report_subcommand;
 

@@ -2,7 +2,7 @@
 #ifndef KB_RUN_H
 #define KB_RUN_H
 
-#include "subcommand.h"
+#include "common/subcommand.h"
 
 extern const struct subcommand run_subcommand;
 

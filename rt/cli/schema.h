@@ -2,7 +2,7 @@
 #ifndef KB_SCHEMA_H
 #define KB_SCHEMA_H
 
-#include "subcommand.h"
+#include "common/subcommand.h"
 
 extern const struct subcommand schema_subcommand;
 

@@ -2,7 +2,7 @@
 #ifndef KB_WEB_H
 #define KB_WEB_H
 
-#include "subcommand.h"
+#include "common/subcommand.h"
 
 extern const struct subcommand web_subcommand;
 

@@ -2,7 +2,7 @@
 #ifndef KB_WHATIF_H
 #define KB_WHATIF_H
 
-#include "subcommand.h"
+#include "common/subcommand.h"
 
 extern const struct subcommand whatif_subcommand;
 

@@ -3,39 +3,45 @@
 
 #include <assert.h>
 #include <getopt.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "common/arena.h"
-#include "common/command_line.h"
-#include "common/fail.h"
-#include "machine/emitted.h"
+#include "arena.h"
+#include "command_line.h"
+#include "fail.h"
 
 enum { OPTIONS_MOST = 40, HELP_COLUMN = 22 };
 
-void version_print(FILE *out)
+static const struct subcommands_of *program;
+
+void subcommands_begin(const struct subcommands_of *of)
 {
-    fprintf(out, "%s: topology %s, kbgen %s\n", kb_machine_name, kb_topology_hash, kb_version);
+    program = of;
 }
 
-static bool has_short_form(const struct cli_option *option)
+/* Returns an option's short form, or 0. */
+static char short_form(const struct cli_option *option)
 {
-    return !strcmp(option->name, "output");
+    return !strcmp(option->name, "output") ? 'o' : !strcmp(option->name, "jobs") ? 'j' : 0;
 }
 
 static void help_print(const struct subcommand *s)
 {
-    bool options = s->options;
+    const char *options = s->options ? " [OPTION ...]" : "";
     printf("usage: %s %s%s%s%s\n\n%s\n%s", program_name, s->name, *s->arguments ? " " : "", s->arguments,
-           options ? " [OPTION ...]" : "", s->help, options ? "\n" : "");
+           options, s->help, *options ? "\n" : "");
     for (const struct cli_option *o = s->options; o && o->letter; o++) {
-        int width = printf("  %s--%s%s%s", has_short_form(o) ? "-o, " : "", o->name, o->argument ? " " : "", o->argument ? o->argument : "");
+        int width = printf("  ");
+        if (short_form(o))
+            width += printf("-%c, ", short_form(o));
+        width += printf("--%s%s%s", o->name, o->argument ? " " : "", o->argument ? o->argument : "");
         for (const char *line = o->help; *line; width = 0) {
             int length = (int)strcspn(line, "\n");
             printf("%*s%.*s\n", HELP_COLUMN - width, "", length, line);
             line += length + (line[length] == '\n');
         }
     }
-    puts("\nExit status: 0 good; 1 the run failed, or data are wrong; 2 wrong use or input; 3 the host system failed.");
+    printf("\n%s\n", program->statuses);
 }
 
 static _Noreturn void end_good(void)
@@ -57,22 +63,24 @@ int subcommand_option(const struct subcommand *s, int argc, char **argv)
 {
     struct option options[OPTIONS_MOST + 3] = {{"help", no_argument, NULL, 'h'},
                                                {"version", no_argument, NULL, 'V'}};
-    const char *short_forms = ":hV";
+    const char *letters = ":hV";
     size_t count = 2;
     for (const struct cli_option *o = s->options; o && o->letter; o++) {
         assert(count < OPTIONS_MOST + 2);
         options[count++] = (struct option){o->name, o->argument ? required_argument : no_argument, NULL, o->letter};
-        if (has_short_form(o))
-            short_forms = ":hVo:";
+        if (short_form(o)) {
+            assert(short_form(o) == o->letter);
+            letters = arena_printf("%s%c:", letters, o->letter);
+        }
     }
     opterr = 0;
-    int letter = getopt_long(argc, argv, short_forms, options, NULL);
+    int letter = getopt_long(argc, argv, letters, options, NULL);
     switch (letter) {
     case 'h':
         help_print(s);
         end_good();
     case 'V':
-        version_print(stdout);
+        program->version_print();
         end_good();
     case '?':
     case ':':
