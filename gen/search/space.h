@@ -1,0 +1,113 @@
+/* space.h: a space file: machines and runs to search, as a product of finite axes.
+ *
+ * Requires nothing of the machine: names and values that only a topology or a simulator knows are checked by machine.h,
+ * workload.h and expression.h. Paths of a space begin at the folder of its file. */
+#ifndef GEN_SEARCH_SPACE_H
+#define GEN_SEARCH_SPACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../../rt/common/node.h"
+#include "../schema.h"
+
+/* A key of `space`. Its levels are numbered from 0. */
+struct axis {
+    const char *name;                                   /* "cube.noc.link_bw_gbs", "params.tile_m", "params.prefill.tile_m" */
+    struct where where;
+    const struct key *key;                              /* of the topology; NULL: a parameter */
+    const char *param, *workload;                       /* "tile_m", "prefill"; workload NULL: of all that have it */
+    uint64_t count;                                     /* levels: 1 to 2^32 */
+    bool ordered;                                       /* all levels are numbers */
+    bool whole;                                         /* its levels are whole numbers in between as well */
+    const struct node *values;                          /* as the file has them: a sequence, or a mapping with from and to */
+    struct axis_range *range;                           /* NULL: a list */
+};
+
+/* A level as a node at its place in the file, and as a text in YAML's flow style, which --set takes: "512", "64 KiB", "~",
+ * "{f16: 32}". Both are in the arena. */
+const struct node *axis_node(const struct axis *axis, uint64_t level);
+const char *axis_text(const struct axis *axis, uint64_t level);
+
+/* Finds the level with a value: a number, a word, or a text as axis_text gives it. Returns false if there is none. */
+bool axis_find(const struct axis *axis, const struct node *value, uint64_t *level);
+
+/* A run that each machine does: a bench, or a stream to replay. */
+struct workload {
+    const char *name;                                   /* of its metrics; by default that of the bench or of the stream's file */
+    const char *bench;                                  /* NULL: a stream is replayed */
+    const char *stream;                                 /* its path */
+    uint64_t weight;                                    /* its share in sums over workloads */
+    const struct node *params;                          /* a mapping; NULL: none are given */
+    struct where where;
+};
+
+/* A text of the file: an expression, and the name of a derived value. */
+struct expression_text {
+    const char *name;                                   /* NULL: a condition */
+    const char *text;
+    struct where where, name_where;
+};
+
+struct objective {
+    const char *name;
+    bool largest;                                       /* max; else min */
+    struct where where;
+};
+
+enum method_name {
+#define METHOD(name, doc) METHOD_##name,
+#include "methods.def"
+    METHODS
+};
+
+/* OPTION_nsga2_population ... */
+enum method_option {
+#define OPTION(method, name, kind, least, most, standard, doc) OPTION_##method##_##name,
+#include "methods.def"
+    METHOD_OPTIONS
+};
+
+extern const char *const method_names[METHODS];
+
+struct method_choice {
+    enum method_name name;
+    struct where where;
+    double number[METHOD_OPTIONS];                      /* by option; of an axis, its index */
+    const char *file[METHOD_OPTIONS];
+};
+
+struct space {
+    const struct source *source;                        /* the file */
+    const char *topology;                               /* path */
+    struct where topology_where;
+    char **impls, **kernels;                            /* paths: files of the user's, as --impl and -k take them */
+    size_t impl_count, kernel_count;
+    struct workload *workloads;
+    size_t workload_count;
+    struct axis *axes;
+    size_t axis_count;
+    struct expression_text *derive, *conditions;           /* `where` */
+    size_t derive_count, condition_count;
+    struct objective *objectives;
+    size_t objective_count;
+    struct method_choice method;
+    uint64_t budget_points;                             /* 0: no limit */
+    double budget_hours;                                /* 0: no limit */
+    uint64_t seed;                                      /* of the method */
+    uint64_t size;                                      /* points of the product; SPACE_HUGE: more than that */
+};
+#define SPACE_HUGE (UINT64_C(1) << 63)
+
+/* Reads a space file, "-" being standard input, and reports all its errors. `method` replaces the file's, as a value of
+ * its key `method`; NULL: it stays. Returns NULL if the file is no mapping. A file that cannot be read is a usage
+ * error. */
+struct space *space_read(const char *path, const char *method);
+
+/* Reads a space from its text, as a store keeps it; `path` as it was given. */
+struct space *space_of_text(const char *path, const char *text, size_t length);
+
+/* A value in YAML's flow style. */
+const char *flow_text(const struct node *node);
+
+#endif

@@ -1,0 +1,41 @@
+/* workload.h: the runs of a point: benches with their parameters, or streams; and the hash of a point.
+ *
+ * Parameters are those that a simulator lists (`SIM list --json`). */
+#ifndef GEN_SEARCH_WORKLOAD_H
+#define GEN_SEARCH_WORKLOAD_H
+
+#include "machine.h"
+#include "value.h"
+
+struct workloads;
+
+/* Checks a space's workloads and its axes that are parameters against what a simulator lists: unknown benches and
+ * parameters, and each value by itself. Reports all errors. `listing`: the output of `SIM list --json`. */
+struct workloads *workloads_begin(const struct space *space, const char *listing, size_t length);
+
+/* A parameter of a workload. */
+struct param {
+    const char *name;
+    unsigned workload;
+    enum sql_type type;
+    int axis;                                           /* -1: it is the same for all points */
+    struct sql_value value;                                 /* with axis -1 */
+};
+
+/* All parameters, workload by workload, in the order of the listing. */
+const struct param *workloads_params(const struct workloads *workloads, size_t *count);
+
+/* The values of all parameters at a vector of levels. */
+const struct sql_value *workload_values(const struct workloads *workloads, const uint32_t *levels);
+
+/* The arguments NAME=VALUE of a workload that are the same for all points; and a point's line for --points, without its
+ * newline: {"tile_m": 64, "--set": {...}}. */
+char **workload_arguments(const struct workloads *workloads, unsigned workload, size_t *count);
+const char *workload_line(const struct workloads *workloads, unsigned workload, const uint32_t *levels,
+                          const struct machine *machine);
+
+/* The hash of a point: of its machine and of its runs, with what they are simulated by. 32 hexadecimal digits.
+ * `values`: those of workload_values, or as the benches have used them. */
+const char *point_hash(const struct workloads *workloads, const struct machine *machine, const struct sql_value *values);
+
+#endif
