@@ -112,7 +112,7 @@ $(B)/lib%.a: $(B)/sources
 	$(Q)rm -f $@ && ar rcsD $@ $(filter %.o,$^)
 
 # The passes of kbgen that a simulator runs for --set. They share no name with the runtime but those of renumber.h.
-front_end := $(call objects,$(addprefix gen/,renumber.c better.c load.c fill.c check.c elab.c numbers.c schema.c impl.c words.c))
+front_end := $(call objects,$(addprefix gen/,renumber.c replace.c better.c load.c fill.c check.c elab.c numbers.c schema.c impl.c words.c))
 $(B)/front_end.o: $(front_end)
 	$(Q)$(CC) -nostdlib -r -o $@ $^ && objcopy --wildcard --keep-global-symbol='renumber*' $@
 

@@ -107,7 +107,4 @@ struct space *space_read(const char *path, const char *method);
 /* Reads a space from its text, as a store keeps it; `path` as it was given. */
 struct space *space_of_text(const char *path, const char *text, size_t length);
 
-/* A value in YAML's flow style. */
-const char *flow_text(const struct node *node);
-
 #endif

@@ -15,7 +15,7 @@
 #include "common/fail.h"
 
 static struct {
-    bool begun;                                         /* the topology was read */
+    struct renumbering *renumbering;                    /* of this simulator; NULL: the topology was not read yet */
     bool other;                                         /* the numbers in place are those of a point */
     const struct node *keys;                            /* of the --set options; NULL: there are none */
     struct numbers given;                               /* of the command line */
@@ -50,16 +50,15 @@ static void write_all(const struct numbers *from)
 /* Reads the topology, and computes the numbers of the command line. */
 static void begin(void)
 {
-    if (numbers.begun)
+    if (numbers.renumbering)
         return;
     arena_keep_begin();
-    renumber_begin(kb_topology);
-    if (!renumber(numbers.keys, &numbers.given))
+    numbers.renumbering = renumber_begin(kb_topology);
+    if (!renumber(numbers.renumbering, numbers.keys, &numbers.given))
         errors_end();
     for (enum number_of i = 0; i < REPLACED; i++)
         make_writable(&numbers.given.list[i], places[i]);
     arena_keep_end();
-    numbers.begun = true;
 }
 
 bool numbers_option(int letter, const char *argument)
@@ -97,7 +96,7 @@ const struct numbers *numbers_of_keys(const struct node *keys)
     begin();
     struct numbers *kept = new_numbers(), computed;
     struct arena_mark mark = arena_mark();
-    if (!renumber(renumber_both(numbers.keys, keys), &computed))
+    if (!renumber(numbers.renumbering, renumber_both(numbers.keys, keys), &computed))
         return NULL;
     for (enum number_of i = 0; i < REPLACED; i++)
         memcpy(kept->list[i].bytes, computed.list[i].bytes, kept->list[i].length);
@@ -108,13 +107,13 @@ const struct numbers *numbers_of_keys(const struct node *keys)
 struct better_keys numbers_better(struct better_by by)
 {
     begin();
-    return renumber_better(numbers.keys, by);
+    return renumber_better(numbers.renumbering, numbers.keys, by);
 }
 
 const char *numbers_place(const char *key)
 {
     begin();
-    return renumber_place(numbers.keys, key);
+    return renumber_place(numbers.renumbering, numbers.keys, key);
 }
 
 void numbers_put(const struct numbers *of_point)

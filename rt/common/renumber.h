@@ -26,9 +26,11 @@ struct numbers {
     struct number list[NUMBERS];
 };
 
-/* Reads the topology of this simulator from its text, NUMBER_topology. Call it once, before all else; what it allocates
- * must stay. */
-void renumber_begin(const char *text);
+/* A topology whose numbers are computed again and again. */
+struct renumbering;
+
+/* Reads the topology of a simulator from its text, NUMBER_topology. What it allocates must stay. */
+struct renumbering *renumber_begin(const char *text);
 
 /* Both return a mapping of the keys to replace: the first makes it from an option KEY=VALUE of --set, the second from a
  * dotted key and its value. They return NULL after an error. */
@@ -40,7 +42,7 @@ const struct node *renumber_both(const struct node *first, const struct node *se
 
 /* Computes the numbers of the topology with keys replaced; NULL: of the topology as it is. Returns false after errors,
  * among them that a key needs a build. */
-bool renumber(const struct node *keys, struct numbers *numbers);
+bool renumber(const struct renumbering *r, const struct node *keys, struct numbers *numbers);
 
 /* By how much a number is made better: times `up` if more of it is better, times `down` if less is. Infinite: to no limit,
  * or to the least that the key takes; a key that has neither cannot be any better. */
@@ -65,10 +67,10 @@ struct better_keys {
     struct better_key *list;
     size_t count;
 };
-struct better_keys renumber_better(const struct node *keys, struct better_by by);
+struct better_keys renumber_better(const struct renumbering *r, const struct node *keys, struct better_by by);
 
 /* Returns where the topology, with `keys` replaced, has a key: "ref_sip.yaml:54", "--set", "default". NULL: topologies have
  * no such key. */
-const char *renumber_place(const struct node *keys, const char *path);
+const char *renumber_place(const struct renumbering *r, const struct node *keys, const char *path);
 
 #endif
