@@ -388,6 +388,23 @@ size_t event_waiting(uint64_t *kernel_ps)
     return count;
 }
 
+static void list_each(const struct event *event, void (*each)(const struct event *event))
+{
+    for (; event; event = event->next)
+        each(event);
+}
+
+void event_each(void (*each)(const struct event *event))
+{
+    list_each(event_due, each);
+    list_each(firing, each);
+    for (const struct instant *at = event_soonest; at > front.instants; at--)
+        list_each(at->events, each);
+    for (unsigned slot = 0; rung.words && slot < SLOTS; slot++)
+        list_each(rung.slots[slot], each);
+    list_each(rung.top, each);
+}
+
 void event_drop(bool (*drop)(uint32_t rank))
 {
     for (struct event *event = future_take(), *next; event; event = next) {

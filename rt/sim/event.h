@@ -20,6 +20,7 @@ struct event {
     void (*fire)(struct event *event);
     uint64_t t_ps;                                      /* when it is due; the queue sets this and `next` */
     struct event *next;
+    uint64_t note;                                      /* of the observer of event_set_due, for event_fires */
 };
 
 /* The current time in ps. Only the queue sets it. */
@@ -135,6 +136,9 @@ static inline bool event_retire(void)
 /* Counts the events that are due at later times, those of kernels excepted, and sets *kernel_ps to the time of the
  * first of a kernel, UINT64_MAX if there is none. Events of kernels are resumptions and timeouts. */
 size_t event_waiting(uint64_t *kernel_ps);
+
+/* Shows all events that are due, those of the round that fires included, in no particular order. */
+void event_each(void (*each)(const struct event *event));
 
 /* Removes the events of later times at nodes for which drop(rank) is true, those of kernels excepted. */
 void event_drop(bool (*drop)(uint32_t rank));

@@ -14,6 +14,30 @@ static struct {
     uint32_t watchers[MOMENTS];                         /* a bit for each observer that watches, by its position */
 } observers;
 
+/* tells_NAME: calls the observers that watch, in the order of the list. One that a handler switches on is told from the
+ * next time on. */
+#define MOMENT(name, parameters, arguments)                                                                            \
+    static void tells_##name parameters                                                                                \
+    {                                                                                                                  \
+        for (uint32_t left = observers.watchers[MOMENT_##name]; left; left &= left - 1)                                \
+            observers.list[__builtin_ctz(left)]->name arguments;                                                       \
+    }                                                                                                                  \
+    void (*tell_##name) parameters = tells_##name;
+#include "observer.def"
+#undef MOMENT
+
+static void set_tellers(void)
+{
+#define MOMENT(name, parameters, arguments)                                                                            \
+    {                                                                                                                  \
+        uint32_t those = observers.watchers[MOMENT_##name];                                                            \
+        bool one = those && !(those & (those - 1));                                                                    \
+        tell_##name = one ? observers.list[__builtin_ctz(those)]->name : tells_##name;                                 \
+    }
+#include "observer.def"
+#undef MOMENT
+}
+
 void observers_use(struct observer *const *list)
 {
     observers.list = list;
@@ -38,6 +62,7 @@ void observer_watch(struct observer *observer, bool watches)
         *those = watches ? *those | observer->bit : *those & ~observer->bit;
         observed = *those ? observed | moment : observed & ~moment;
     }
+    set_tellers();
 }
 
 bool observers_need_every_event(void)
@@ -47,14 +72,3 @@ bool observers_need_every_event(void)
             return true;
     return false;
 }
-
-/* tell_NAME: calls the observers that watch, in the order of the list. One that a handler switches on is told from the
- * next time on. */
-#define MOMENT(name, parameters, arguments)                                                                            \
-    void tell_##name parameters                                                                                        \
-    {                                                                                                                  \
-        for (uint32_t left = observers.watchers[MOMENT_##name]; left; left &= left - 1)                                \
-            observers.list[__builtin_ctz(left)]->name arguments;                                                       \
-    }
-#include "observer.def"
-#undef MOMENT

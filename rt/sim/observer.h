@@ -117,9 +117,10 @@ static inline bool is_observed_or_modelled(enum moment moment)
     return __builtin_expect((observed & (MOMENT_BIT(moment) | MOMENT_BIT(MODELS_WATCH))) != 0, 0);
 }
 
-/* observe_NAME: tells the observers that watch it of a moment. */
+/* observe_NAME: tells the observers that watch it of a moment. tell_NAME is the handler of the one that does, or a function
+ * that calls those of several; only observer.c sets it. */
 #define MOMENT(name, parameters, arguments)                                                                            \
-    void tell_##name parameters;                                                                                       \
+    extern void (*tell_##name) parameters;                                                                             \
     static inline void observe_##name parameters                                                                       \
     {                                                                                                                  \
         if (is_observed(MOMENT_##name))                                                                                \

@@ -19,15 +19,29 @@
 
 static const struct subject nobody = {.tile = NO_TILE, .stage = NO_STAGE};
 
-/* ---- a table by address: what events, tokens, commands and rings wait for */
+/* ---- what made an event due: its note, which is for its observer to change */
+
+enum { NOTE_FEEDS = 1 << 8 };                           /* the event ends the feed of a tile, as tile_fed has said */
+
+static void note(const struct event *event, struct ref ref, unsigned feeds)
+{
+    ((struct event *)event)->note = (uint64_t)ref.item << 32 | feeds | ref.edge;
+}
+
+static struct ref noted(const struct event *event)
+{
+    return (struct ref){(uint32_t)(event->note >> 32), (uint8_t)event->note};
+}
+
+/* ---- a table by address: what tokens, commands and rings wait for */
 
 /* What an entry is about, in the lowest bits of its key. */
-enum about { ABOUT_EVENT, ABOUT_ARRIVAL, ABOUT_PARTS, ABOUT_RING };
+enum about { ABOUT_ARRIVAL, ABOUT_PARTS, ABOUT_RING };
 
 struct entry {
     uintptr_t key;                                      /* 0: free */
     uint64_t t_ps;                                      /* when it became so; of parts: the latest end */
-    uint64_t tick;                                      /* of an event: 1 if it ends the feed of a tile */
+    uint64_t tick;
     struct ref ref;
 };
 
@@ -196,10 +210,10 @@ static void fifo_free(struct fifo *fifo)
     fifo->freed++;
 }
 
-static void runs(struct ref cause, const struct subject *who, const struct event *event)
+static void runs(struct ref cause, struct subject who, const struct event *event)
 {
     run.cause = cause;
-    run.who = *who;
+    run.who = who;
     run.event = event;
     run.starts = false;
     run.made.count = 0;
@@ -215,7 +229,7 @@ static void runs(struct ref cause, const struct subject *who, const struct event
 static struct ref cause_now(void)
 {
     if (items[run.cause.item].end_ps < now_ps)
-        run.cause = (struct ref){item_new(run.cause, now_ps, WORK_host, place_at(RESOURCE_NODE, 0), &nobody), EDGE_direct};
+        run.cause = (struct ref){item_new(run.cause, now_ps, WORK_host, place_at(RESOURCE_NODE, 0), nobody), EDGE_direct};
     return run.cause;
 }
 
@@ -232,8 +246,8 @@ static struct ref late_end(enum resource_kind kind, uint64_t number)
     struct ref end = holder->start;
     if (!holder->item) {
         if (holder->row_end_ps > items[end.item].end_ps)
-            end = (struct ref){item_new(end, holder->row_end_ps, WORK_row, at, &holder->who), EDGE_direct};
-        holder->item = item_new(end, holder->free_ps, kind == RESOURCE_LINK ? WORK_link : WORK_pseudo_channel, at, &holder->who);
+            end = (struct ref){item_new(end, holder->row_end_ps, WORK_row, at, holder->who), EDGE_direct};
+        holder->item = item_new(end, holder->free_ps, kind == RESOURCE_LINK ? WORK_link : WORK_pseudo_channel, at, holder->who);
     }
     return (struct ref){holder->item, EDGE_direct};
 }
@@ -283,7 +297,7 @@ static struct ref before(uint64_t t_ps)
 
 static struct ref extended(struct ref cause, uint64_t t_ps, enum work work, uint64_t at)
 {
-    return (struct ref){item_new(cause, t_ps, work, at, &run.who), EDGE_direct};
+    return (struct ref){item_new(cause, t_ps, work, at, run.who), EDGE_direct};
 }
 
 /* The memory of a pseudo channel. */
@@ -429,7 +443,7 @@ static struct ref for_who_runs(struct ref ref, uint64_t t_ps)
 {
     if (ref.edge == EDGE_direct)
         return ref;
-    return (struct ref){item_new(ref, t_ps, WORK_handover, 0, &run.who), EDGE_direct};
+    return (struct ref){item_new(ref, t_ps, WORK_handover, 0, run.who), EDGE_direct};
 }
 
 static void control_sent(const struct message *message, uint64_t leave_ps, uint64_t delivered_ps)
@@ -476,33 +490,40 @@ static void credit_returned(uint32_t source, uint32_t destination)
     fifo_free(credits_of(source, destination));
 }
 
-static void handover(enum edge edge, const struct subject *who)
+static void handover(enum edge edge, struct subject who)
 {
     run.cause = (struct ref){item_new(over(cause_now(), edge), now_ps, WORK_handover, 0, who), EDGE_direct};
 }
 
 static struct subject command_subject(const struct command *command)
 {
-    return (struct subject){command->ask.serial, command->number, NO_TILE,
-                            site_number(command->ask.file, command->ask.line), NO_STAGE};
+    return (struct subject){command->ask.serial, command->number, NO_TILE, NO_STAGE,
+                            site_number(command->ask.file, command->ask.line)};
 }
 
 static void receive_goes_on(const struct command *receive)
 {
     struct subject who = command_subject(receive);
     run.cause = run.last;
-    handover(EDGE_message, &who);
+    handover(EDGE_message, who);
     run.who = who;
 }
 
 /* ---- events */
 
-/* Marks everything from which a path can go on. */
-static void collect(struct ref firing)
+static void keep_noted(const struct event *event)
 {
-    items_keep(firing.item);
+    items_keep(noted(event).item);
+}
+
+/* Marks everything from which a path can go on. */
+static void collect(const struct event *fires)
+{
+    items_collect_begin();
+    keep_noted(fires);
+    event_each(keep_noted);
     for (size_t i = 0; i < (size_t)1 << table.bits; i++)
-        if (table.at[i].ref.item && ((table.at[i].key & 3) == ABOUT_EVENT || (table.at[i].key & 3) == ABOUT_PARTS))
+        if (table.at[i].ref.item && (table.at[i].key & 3) == ABOUT_PARTS)
             items_keep(table.at[i].ref.item);
     for (unsigned kind = 0; kind < RESOURCE_KINDS; kind++)
         for (uint64_t i = 0; holders[kind] && i < resource_count(kind); i++)
@@ -518,26 +539,22 @@ static void collect(struct ref firing)
     items_keep(run.program.item);
     for (size_t i = 0; i < run.ends.count; i++)
         items_keep(run.ends.at[i].ref.item);
-    items_collect();
+    items_collect_end();
 }
 
 static void event_fires(const struct event *event)
 {
-    struct entry *entry = entry_of(key_of(event, ABOUT_EVENT));
-    struct ref ref = entry->ref;
-    bool feeds = entry->tick;
-    entry->ref.item = 0;
-    entry->tick = 0;
-    if (items_live > items_wanted && now_ps > run.instant_ps)   /* no condition became true yet in this instant */
-        collect(ref);
-    struct subject who = subject_of(&items[ref.item]);
+    struct ref ref = noted(event);
+    if (items_full && now_ps > run.instant_ps)          /* no condition became true yet in this instant */
+        collect(event);
     items_broken += items[ref.item].end_ps != now_ps;
     run.last = ref;
     run.instant_ps = now_ps;
-    runs(ref, &who, event);
-    if (feeds) {
+    runs(ref, items[ref.item].who, event);
+    if (event->note & NOTE_FEEDS) {
         const struct token *token = container_of(event, struct token, event);
         when.feeder[pe_number(token->command->pe)] = (struct condition){now_ps, ++run.tick, ref};
+        note(event, ref, 0);
     }
 }
 
@@ -556,14 +573,19 @@ static struct ref message_due(const struct event *event, uint64_t t_ps)
     return chain(t_ps, WORK_node, place_at(RESOURCE_NODE, rank));
 }
 
+static struct subject caller(const struct tl *tl)
+{
+    return (struct subject){tl->serial, tl->commands, NO_TILE, NO_STAGE, site_number(tl->call.file, tl->call.line)};
+}
+
 /* The kernel goes on because a command that it waits for is complete. */
 static struct ref wait_ends(const struct tl *tl)
 {
-    struct subject who = {tl->serial, tl->commands, NO_TILE, site_number(tl->call.file, tl->call.line), NO_STAGE};
+    struct subject who = caller(tl);
     struct ref cause = cause_now();
     cause.edge = cause.edge == EDGE_direct ? EDGE_wait : cause.edge;
     accounts_advance(tl, cause);
-    return (struct ref){item_new(cause, now_ps, WORK_handover, 0, &who), EDGE_direct};
+    return (struct ref){item_new(cause, now_ps, WORK_handover, 0, who), EDGE_direct};
 }
 
 static struct ref kernel_due(const struct event *event, uint64_t t_ps)
@@ -572,13 +594,13 @@ static struct ref kernel_due(const struct event *event, uint64_t t_ps)
                                       [KERNEL_DELAYS] = WORK_delay};
     uint64_t at = place_at(RESOURCE_NODE, event_rank(event));
     if (event_rank(event) == place_rank(place_host()))
-        return (struct ref){item_new(cause_now(), t_ps, WORK_host, at, &nobody), EDGE_direct};
+        return (struct ref){item_new(cause_now(), t_ps, WORK_host, at, nobody), EDGE_direct};
     const struct tl *tl = container_of(event, struct tl, event);
     if (run.acts != tl)
         return wait_ends(tl);
     run.acts = NULL;
-    struct subject who = {tl->serial, tl->commands, NO_TILE, site_number(tl->call.file, tl->call.line), NO_STAGE};
-    struct ref ref = {item_new(cause_now(), t_ps, works[run.act], at, &who), EDGE_direct};
+    struct subject who = caller(tl);
+    struct ref ref = {item_new(cause_now(), t_ps, works[run.act], at, who), EDGE_direct};
     if (run.act != KERNEL_BEGINS)
         accounts_advance(tl, ref);
     return ref;
@@ -601,14 +623,13 @@ static struct ref service_due(const struct event *event, uint64_t t_ps)
 
 static void event_set_due(const struct event *event, uint64_t t_ps)
 {
-    struct entry *entry = entry_of(key_of(event, ABOUT_EVENT));
-    if (entry->tick)
-        return;
     enum event_class class = order_class(event->order);
+    if (class == CLASS_SERVICE && event->note & NOTE_FEEDS)
+        return;
     struct ref ref = class == CLASS_MESSAGE ? message_due(event, t_ps)
                    : class == CLASS_KERNEL ? kernel_due(event, t_ps)
                    : service_due(event, t_ps);
-    entry->ref = for_who_runs(ref, t_ps);
+    note(event, for_who_runs(ref, t_ps), 0);
 }
 
 /* ---- kernels and host programs */
@@ -634,7 +655,7 @@ static void program_acts(uint32_t rank)
     if (run.marked)
         return;
     run.program = rank < when.programs ? when.program[rank] : (struct ref){0, EDGE_direct};
-    runs(run.program, &nobody, NULL);
+    runs(run.program, nobody, NULL);
 }
 
 static void launch_ends(const struct launch *launch)
@@ -660,7 +681,7 @@ static void consider(struct choice *choice, struct condition condition, enum edg
 
 /* Begins a service whose cause is the choice. A model of a user may start what waits for nothing any more: then that has
  * the cause of the last event. */
-static void begins(const struct choice *choice, const struct subject *who)
+static void begins(const struct choice *choice, struct subject who)
 {
     struct ref ref = choice->tick ? choice->ref : run.last;
     runs(ref, who, NULL);
@@ -743,7 +764,7 @@ static void service_starts(const struct token *token)
     if (next != STAGE_NONE && next != stage)
         consider_slot(&choice, pe, next);
     struct subject who = token_subject(token);
-    begins(&choice, &who);
+    begins(&choice, who);
     *turn = (struct condition){now_ps, choice.tick, choice.ref};
     if (!token->direct && next != stage)
         fifo_free(slots_of(pe, stage));
@@ -788,8 +809,8 @@ static void part_known(const struct token *token, uint64_t end_ps)
 static void command_submitted(const struct command *command)
 {
     struct item *call = &items[run.cause.item];
-    if (!call->site && call->work == WORK_engine && call->kernel == command->ask.serial)
-        call->site = site_number(command->ask.file, command->ask.line);
+    if (!call->who.site && call->work == WORK_engine && call->who.kernel == command->ask.serial)
+        call->who.site = site_number(command->ask.file, command->ask.line);
     arrives(command);
 }
 
@@ -799,7 +820,7 @@ static void scheduling_starts(const struct command *command)
     struct subject who = command_subject(command);
     consider_arrival(&choice, command);
     consider(&choice, when.scheduler[pe_number(command->pe)], EDGE_engine);
-    begins(&choice, &who);
+    begins(&choice, who);
 }
 
 static void command_scheduled(const struct command *command)
@@ -820,11 +841,9 @@ static void tile_fed(const struct token *token, uint64_t end_ps)
     consider(&choice, when.feeder[number], EDGE_engine);
     consider_slot(&choice, pe, token->stage->kind);
     consider(&choice, when.buffer[number], EDGE_buffer);
-    begins(&choice, &who);
+    begins(&choice, who);
     struct ref fed = extended(run.cause, end_ps, WORK_feed, place_at(RESOURCE_NODE, pe_rank(pe, NODE_pe_scheduler)));
-    struct entry *entry = entry_of(key_of(&token->event, ABOUT_EVENT));
-    entry->ref = fed;
-    entry->tick = 1;
+    note(&token->event, fed, NOTE_FEEDS);
 }
 
 /* ---- the run */

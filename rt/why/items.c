@@ -1,7 +1,7 @@
-/* items.c: the pool of items: an array with a free list, and its collection by mark and sweep. */
+/* items.c: the pool of items: an array, collected by marking. Nothing is swept: new items take the places without a mark. */
 #include "items.h"
 
-#include <stdlib.h>
+#include <string.h>
 
 #include "common/array.h"
 #include "common/fail.h"
@@ -32,78 +32,97 @@ const char *const stage_names[] = {
 #undef STAGE
 };
 
-enum { FIRST_ITEMS = 1 << 16 };
+_Static_assert(sizeof stage_names / sizeof *stage_names <= NO_STAGE, "a stage fits into its bits");
+
+enum { PLACES = 64, FIRST_ITEMS = 1 << 14 };            /* PLACES: those of one word of marks */
 
 struct item *items;
-uint32_t items_live, items_wanted;
+struct item_places item_places;
+bool items_full;
 uint64_t items_broken;
 
 static struct {
-    size_t count, room;                                 /* of the array */
-    uint32_t first;                                     /* of the free ones, linked by `cause`; 0: there is none */
+    size_t room;                                        /* of items; a multiple of PLACES */
+    uint64_t *marks;                                    /* a bit for each place that the last collection kept */
+    size_t marks_room;
 } pool;
+
+/* Makes room for as many items again, or for `wanted`. */
+static void pool_grow(size_t wanted)
+{
+    size_t before = pool.room / PLACES, most = (UINT32_MAX / PLACES) + 1;
+    size_t words = wanted > 2 * pool.room ? (wanted + PLACES - 1) / PLACES : 2 * before;
+    if (before == most)
+        run_failed("--why: the critical path has more than 2^32 segments");
+    words = words < most ? words : most;
+    items = array_grown(items, &(size_t){0}, words * PLACES, sizeof *items);
+    pool.marks = array_grown(pool.marks, &pool.marks_room, words, sizeof *pool.marks);
+    memset(pool.marks + before, 0, (words - before) * sizeof *pool.marks);
+    pool.room = words * PLACES;
+}
+
+static void places_at(size_t first)
+{
+    item_places = (struct item_places){~pool.marks[first / PLACES], (uint32_t)first};
+}
 
 void items_begin(void)
 {
     items_end();
-    items = array_grown(NULL, &pool.room, FIRST_ITEMS, sizeof *items);
-    items[0] = (struct item){.work = WORK_start, .tile = NO_TILE, .stage = NO_STAGE};
-    pool.count = items_live = 1;
-    items_wanted = FIRST_ITEMS;
+    pool_grow(FIRST_ITEMS);
+    items[0] = (struct item){.work = WORK_start, .who = {.tile = NO_TILE, .stage = NO_STAGE}};
+    pool.marks[0] = 1;
+    places_at(0);
 }
 
 void items_end(void)
 {
     items = array_freed(items);
-    pool.count = pool.room = pool.first = 0;
-    items_live = 0;
+    pool.marks = array_freed(pool.marks);
+    pool.room = pool.marks_room = 0;
+    items_full = false;
     items_broken = 0;
 }
 
-static uint32_t place_new(void)
+void item_places_next(void)
 {
-    uint32_t place = pool.first;
-    if (place) {
-        pool.first = items[place].cause;
-        return place;
-    }
-    if (pool.count == UINT32_MAX)
-        run_failed("--why: the critical path has more than 2^32 segments");
-    if (pool.count == pool.room)
-        items = array_grown(items, &pool.room, pool.count + 1, sizeof *items);
-    return (uint32_t)pool.count++;
-}
-
-uint32_t item_new(struct ref cause, uint64_t end_ps, enum work work, uint64_t at, const struct subject *who)
-{
-    uint32_t place = place_new();
-    items_broken += end_ps < items[cause.item].end_ps;
-    items_live++;
-    items[place] = (struct item){.end_ps = end_ps, .at = at, .cause = cause.item, .kernel = who->kernel,
-                                 .number = who->number, .tile = who->tile, .site = who->site, .work = work,
-                                 .edge = cause.edge, .stage = who->stage};
-    return place;
+    size_t first = item_places.first;
+    do {
+        first += PLACES;
+        if (first == pool.room) {
+            items_full = true;
+            pool_grow(0);
+        }
+    } while (!~pool.marks[first / PLACES]);
+    places_at(first);
 }
 
 /* ---- collection */
 
-void items_keep(uint32_t item)
+void items_collect_begin(void)
 {
-    for (; !items[item].marked && item; item = items[item].cause)
-        items[item].marked = true;
+    memset(pool.marks, 0, pool.room / PLACES * sizeof *pool.marks);
+    pool.marks[0] = 1;
 }
 
-void items_collect(void)
+void items_keep(uint32_t item)
 {
-    pool.first = 0;
-    items_live = 1;
-    for (size_t place = pool.count; place-- > 1;)
-        if (items[place].marked) {
-            items[place].marked = false;
-            items_live++;
-        } else {
-            items[place].cause = pool.first;
-            pool.first = (uint32_t)place;
-        }
-    items_wanted = items_live < FIRST_ITEMS / 4 ? FIRST_ITEMS : items_live < UINT32_MAX / 4 ? 4 * items_live : UINT32_MAX;
+    for (;; item = items[item].cause) {
+        uint64_t *mark = &pool.marks[item / PLACES], bit = UINT64_C(1) << item % PLACES;
+        if (*mark & bit)
+            return;
+        *mark |= bit;
+    }
+}
+
+/* A collection is worth it again when there are four times as many items as it has kept. */
+void items_collect_end(void)
+{
+    size_t kept = 0;
+    for (size_t word = 0; word < pool.room / PLACES; word++)
+        kept += (size_t)__builtin_popcountll(pool.marks[word]);
+    if (4 * kept > pool.room)
+        pool_grow(4 * kept);
+    items_full = false;
+    places_at(0);
 }

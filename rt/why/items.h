@@ -29,15 +29,15 @@ enum work {
 extern const char *const reason_names[REASONS], *const reason_meanings[REASONS], *const edge_names[EDGES],
     *const work_names[WORKS], *const stage_names[];
 
-enum { NO_TILE = UINT32_MAX, NO_STAGE = UINT8_MAX };
+enum { NO_TILE = UINT32_MAX, SITE_BITS = 28, STAGE_BITS = 4, NO_STAGE = (1 << STAGE_BITS) - 1 };
 
 /* For whom something is done. */
 struct subject {
     uint32_t kernel;                                    /* its serial number over the run; 0: the host */
     uint32_t number;                                    /* of the command in its kernel; of the host's request */
     uint32_t tile;                                      /* NO_TILE: none */
-    uint32_t site;                                      /* of the call in the source (sites.h); 0: not known */
-    uint8_t stage;                                      /* enum stage_kind, NO_STAGE: none */
+    uint32_t stage : STAGE_BITS;                        /* enum stage_kind, NO_STAGE: none */
+    uint32_t site : SITE_BITS;                          /* of the call in the source (sites.h); 0: not known */
 };
 
 /* The end of an item, and how it is waited for. */
@@ -49,9 +49,9 @@ struct ref {
 struct item {
     uint64_t end_ps;
     uint64_t at;                                        /* where: place_at; of WORK_control a struct route */
-    uint32_t cause, kernel, number, tile, site;         /* cause: the item whose end is its begin */
-    uint8_t work, edge, stage;                          /* edge: to its cause */
-    bool marked;
+    struct subject who;
+    uint32_t cause;                                     /* the item whose end is its begin */
+    uint8_t work, edge;                                 /* edge: to its cause */
 };
 
 /* Where an item is: a resource (enum resource_kind) and its number. */
@@ -71,29 +71,42 @@ static inline uint64_t place_number(uint64_t at)
 }
 
 extern struct item *items;                              /* item 0 is the beginning of the run */
-extern uint32_t items_live;                             /* in use */
-extern uint32_t items_wanted;                           /* how many may be in use before a collection is worth it */
+extern bool items_full;                                 /* a collection is worth it */
 extern uint64_t items_broken;                           /* found to begin before their causes end: a bug */
+
+/* Where the next items go: the places that the last collection did not mark. */
+extern struct item_places {
+    uint64_t free;                                      /* a bit for each place of 64 that is free */
+    uint32_t first;                                     /* of these 64 */
+} item_places;
 
 void items_begin(void);
 void items_end(void);
 
-/* A new item, which begins at the end of its cause. Ends the run with a message if there are 2^32. */
-uint32_t item_new(struct ref cause, uint64_t end_ps, enum work work, uint64_t at, const struct subject *who);
+/* Goes on to the next places of which one is free. Ends the run with a message if there are 2^32 items. */
+void item_places_next(void);
+
+/* A new item, which begins at the end of its cause. */
+static inline uint32_t item_new(struct ref cause, uint64_t end_ps, enum work work, uint64_t at, struct subject who)
+{
+    if (__builtin_expect(!item_places.free, 0))
+        item_places_next();
+    uint32_t place = item_places.first + (uint32_t)__builtin_ctzll(item_places.free);
+    item_places.free &= item_places.free - 1;
+    items_broken += end_ps < items[cause.item].end_ps;
+    items[place] = (struct item){end_ps, at, who, cause.item, (uint8_t)work, cause.edge};
+    return place;
+}
 
 static inline uint64_t item_begin_ps(const struct item *item)
 {
     return items[item->cause].end_ps;
 }
 
-static inline struct subject subject_of(const struct item *item)
-{
-    return (struct subject){item->kernel, item->number, item->tile, item->site, item->stage};
-}
-
 /* A collection keeps the items from which a path can go on, and those behind them:
- *     for each of them: items_keep(item); then items_collect() */
+ *     items_collect_begin(); for each of them: items_keep(item); then items_collect_end() */
+void items_collect_begin(void);
 void items_keep(uint32_t item);
-void items_collect(void);
+void items_collect_end(void);
 
 #endif

@@ -63,7 +63,7 @@ static void emit(struct walk *walk, const struct item *item, enum work work, uin
                  uint64_t begin_ps, uint64_t end_ps)
 {
     struct segment segment = {begin_ps > walk->from_ps ? begin_ps : walk->from_ps, end_ps, .work = work,
-                              .edge = walk->edge, .at = at, .who = subject_of(item), .held_up = walk->held_up};
+                              .edge = walk->edge, .at = at, .who = item->who, .held_up = walk->held_up};
     if (segment.end_ps <= segment.begin_ps)
         return;
     segment.reason = walk->edge != EDGE_direct ? edge_reasons[walk->edge] : reason;
@@ -76,7 +76,7 @@ static void emit_control(struct walk *walk, const struct item *item)
 {
     static struct ARRAY(struct segment) parts;
     const struct route *route = (const struct route *)(uintptr_t)item->at;
-    bool launch = !item->kernel && launch_of((uint32_t)item->number);
+    bool launch = !item->who.kernel && launch_of(item->who.number);
     uint64_t t_ps = item_begin_ps(item);
     parts.count = 0;
     for (struct traversal along = traversal_of(route->way); traversal_next(&along);) {
@@ -101,7 +101,7 @@ static void hand_on(struct walk *walk, const struct item *item)
     if (keeps)
         return;
     walk->edge = item->edge;
-    walk->held_up = subject_of(item);
+    walk->held_up = item->who;
 }
 
 void path_walk(struct ref end, uint64_t from_ps, void (*each)(const struct segment *segment, void *arg), void *arg)
@@ -119,7 +119,7 @@ void path_walk(struct ref end, uint64_t from_ps, void (*each)(const struct segme
             emit(&walk, item, item->work, item->work == WORK_stream ? stream_reason(item->at) : work_reasons[item->work],
                  item->at, item_begin_ps(item), item->end_ps);
         walk.edge = item->edge;
-        walk.held_up = subject_of(item);
+        walk.held_up = item->who;
     }
 }
 

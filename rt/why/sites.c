@@ -7,7 +7,9 @@
 
 #include "common/arena.h"
 #include "common/array.h"
+#include "common/fail.h"
 #include "common/hash.h"
+#include "items.h"
 
 enum { CHAIN_BITS = 8 };
 
@@ -37,6 +39,8 @@ uint32_t site_number(const char *file, uint32_t line)
     for (uint32_t i = *chain; i; i = entries.at[i - 1].next)
         if (is_at(&entries.at[i - 1].site, file, line))
             return last = i;
+    if (entries.count == (UINT32_C(1) << SITE_BITS) - 1)
+        run_failed("--why: the programs have more than 2^28 calls");
     *array_add(&entries) = (struct entry){{file, line}, *chain};
     return last = *chain = (uint32_t)entries.count;
 }
