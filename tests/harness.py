@@ -156,7 +156,7 @@ def hold_outputs(words, stdout, cwd):
     elif verb in ("run", "replay"):
         if options.get("--dump") == "plan":
             hold_text("plan", "".join(line + "\n" for line in stdout.splitlines() if line.startswith("{")), HELD_LINES)
-        hold_output("point" if "--points" in options else "result",
+        hold_output("metrics" if "--metrics" in words else "point" if "--points" in options else "result",
                     options.get("--json", "-" if "--points" in options else None), stdout, cwd)
         hold_output("stats", options.get("--stats"), stdout, cwd)
         hold_output("trace", options.get("--trace"), stdout, cwd)

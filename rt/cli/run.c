@@ -52,6 +52,7 @@ static const struct cli_option options[] = {
      "object of parameters, such as {\"m\": 64, \"--seed\": 7}; the command line gives\n"
      "the others, and \"--set\": {\"cube.noc.link_bw_gbs\": 512} replaces numbers. Each\n"
      "answer is a line of JSON, on standard output or in --json"},
+    {'a', "metrics", NULL, "of --points: each answer is a short line, with metrics alone (`schema metrics`)"},
     SET_OPTION,
     OUTPUT_OPTIONS,
     {'o', "oplog", "FILE", "write the op log, with every stage of every tile, for `oplog` and `data`"},
@@ -96,6 +97,7 @@ static struct run_options read_options(int argc, char **argv)
         case 'p': read.points = optarg; break;
         case 'o': files->oplog = optarg; break;
         case 'm': log_memory_bytes = parse_size("oplog-mem", optarg); break;
+        case 'a': sweep_metrics = true; break;
         case 'e': fastforward_on = false; break;
         case 'l': error_mode_option(optarg); break;
         case 'r': races_option(optarg); break;
@@ -112,6 +114,8 @@ static struct run_options read_options(int argc, char **argv)
     const char *of_one_run = output_files_of_one_run(files);
     if (!of_one_run && profile_on)
         of_one_run = "profile";
+    if (sweep_metrics && !read.points)
+        usage_error("--metrics says what the answers of --points are; it is not given");
     if (read.points && of_one_run)
         usage_error("--%s is for one run, but --points makes several: run the point by itself", of_one_run);
     if (injection_count && (read.points || of_one_run))
@@ -152,7 +156,7 @@ static int run_main(int argc, char **argv)
     struct run_options given = read_options(argc, argv);
     output_files_probe(&given.files);
     bench_select(bench_find(argv[optind]), argc - optind - 1, argv + optind + 1);
-    observer_watch(&command_rows_observer, given.files.json || given.points);
+    observer_watch(&command_rows_observer, given.files.json || (given.points && !sweep_metrics));
     observer_watch(&race_observer, true);
     simulation_prepare();
     if (given.points)

@@ -21,6 +21,7 @@ const struct subcommand schema_subcommand = {
     "Prints the JSON Schema (draft-07) of one kind of JSON that this simulator writes:\n\n"
     "  result   --json of run and replay\n"
     "  point    a line of --points\n"
+    "  metrics  a line of --points with --metrics\n"
     "  stats    --stats\n"
     "  trace    a line of --trace\n"
     "  oplog    a line of oplog\n"
@@ -32,7 +33,7 @@ const struct subcommand schema_subcommand = {
 
 static int schema_main(int argc, char **argv)
 {
-    static const char *const kinds[] = {"result", "point", "stats", "trace", "oplog", "plan", "probe", "whatif"};
+    static const char *const kinds[] = {"result", "point", "metrics", "stats", "trace", "oplog", "plan", "probe", "whatif"};
     while (subcommand_option(&schema_subcommand, argc, argv) != -1)
         continue;
     const char *word = subcommand_argument(&schema_subcommand, argc, argv, "one kind of JSON");

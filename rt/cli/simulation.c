@@ -222,6 +222,11 @@ int simulation_run(double began, struct host_times *times)
     return simulation.status;
 }
 
+int simulation_status(void)
+{
+    return simulation.status;
+}
+
 const char *simulation_error(void)
 {
     return simulation.fault ? simulation.fault : simulation.error;

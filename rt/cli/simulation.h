@@ -17,6 +17,9 @@ void simulation_in_points(void);
  * seconds of clock_seconds. Returns the exit status: good if all ended well and all that was checked is right. */
 int simulation_run(double began, struct host_times *times);
 
+/* The exit status of the last run. */
+int simulation_status(void);
+
 /* What has ended the last run before its time, or NULL. */
 const char *simulation_error(void);
 

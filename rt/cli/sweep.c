@@ -19,10 +19,14 @@
 #include "host/param.h"
 #include "launch/watchdog.h"
 #include "numbers.h"
+#include "report/metrics.h"
 #include "report/result.h"
 #include "reset.h"
+#include "sim/loop.h"
 #include "simulation.h"
 #include "store/fill.h"
+
+bool sweep_metrics;
 
 struct sweep_point {
     struct kb_value *values;                            /* in the order of the bench's parameters */
@@ -132,8 +136,23 @@ static bool is_blank(const struct source *line)
 
 enum { STATUS_SIGNALLED = 128 };                        /* a status from here on: a signal ends the sweep */
 
+/* A short answer: metrics alone. */
+struct answer {
+    uint64_t point;
+    const struct host_times *times;
+};
+
+static void metrics_answer(struct json *json, void *arg)
+{
+    const struct answer *answer = arg;
+    json_u64(json, "point", answer->point);
+    metrics_write(json, sim_now_ps());
+    json_u64(json, "host_us", (uint64_t)(answer->times->total * 1e6));
+    metrics_write_end(json, simulation_status(), simulation_error());
+}
+
 /* Runs a point and answers it. Returns the exit status of the run. */
-static int run_point(const struct sweep_point *point, const struct output *out)
+static int run_point(const struct sweep_point *point, uint64_t number, const struct output *out)
 {
     struct host_times times = {0};
     double began = clock_seconds();
@@ -141,7 +160,10 @@ static int run_point(const struct sweep_point *point, const struct output *out)
     fill_seed = point->seed;
     numbers_put(point->numbers);
     int status = simulation_run(began, &times);
-    json_write_line(out, simulation_write, &times);
+    if (sweep_metrics)
+        json_write_line(out, metrics_answer, &(struct answer){number, &times});
+    else
+        json_write_line(out, simulation_write, &times);
     simulator_reset();
     return status;
 }
@@ -170,7 +192,7 @@ static int sweep_file(const char *path, const char *to, const struct sweep_point
     for (size_t i = 0; i < count && status < STATUS_SIGNALLED; i++) {
         snprintf(prefix, sizeof prefix, "point %zu of %zu: ", i + 1, count);
         watchdog_prefix = prefix;
-        int of_point = run_point(&points[i], &out);
+        int of_point = run_point(&points[i], i + 1, &out);
         status = of_point > status ? of_point : status;
         arena_release(start);
     }
@@ -187,7 +209,10 @@ static void refusal_write(struct json *json, void *arg)
 {
     const struct refusal *refusal = arg;
     json_u64(json, "point", refusal->point);
-    json_string(json, "error", refusal->why);
+    if (sweep_metrics)
+        metrics_write_end(json, STATUS_WRONG_USE, refusal->why);
+    else
+        json_string(json, "error", refusal->why);
 }
 
 /* Answers each line of standard input before it reads the next one. */
@@ -213,7 +238,7 @@ static int sweep_standard_input(const char *to, const struct sweep_point *defaul
                 json_write_line(&out, refusal_write, &(struct refusal){points, errors_forget()});
                 of_line = STATUS_WRONG_USE;
             } else {
-                of_line = run_point(&point, &out);
+                of_line = run_point(&point, points, &out);
             }
         }
         status = of_line > status ? of_line : status;

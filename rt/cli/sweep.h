@@ -2,6 +2,11 @@
 #ifndef KB_SWEEP_H
 #define KB_SWEEP_H
 
+#include <stdbool.h>
+
+/* Each answer is short: the metrics alone (report/metrics.h). */
+extern bool sweep_metrics;
+
 /* Runs the selected bench for each point, a line of JSON with parameters, and answers each with a line of JSON, in that
  * order, flushed. "-" is standard input or output. Checks all lines of a file before the first run; lines of standard
  * input as they arrive. Returns the exit status: 0 good, 1 a run failed, 2 a line was wrong. Misuse by a bench ends the

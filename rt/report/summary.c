@@ -137,7 +137,7 @@ static void resources_collect(struct resource resources[RESOURCES])
 }
 
 /* The span: from the first kernel's start to the last one's end; 0 if none has run. */
-static uint64_t span_ps(void)
+uint64_t summary_span_ps(void)
 {
     uint64_t start = UINT64_MAX, end = 0;
     for (const struct launch *launch = launches; launch; launch = launch->next)
@@ -155,7 +155,7 @@ static uint64_t span_ps(void)
 /* A busy time as a share of the span times the servers. */
 static double share(uint64_t busy_ps, uint64_t servers)
 {
-    double all = (double)span_ps() * (double)servers;
+    double all = (double)summary_span_ps() * (double)servers;
     return all > 0 ? (double)busy_ps / all : 0;
 }
 
@@ -277,6 +277,15 @@ struct observer summary_observer = {
     .command_completed = command_completed,
 };
 
+uint64_t summary_peak_ppm(void)
+{
+    double peak_ps = 0;
+    for (unsigned dtype = 0; dtype < DTYPES; dtype++)
+        if (gemm_ops[dtype] > 0)
+            peak_ps += gemm_ops[dtype] / (peak_flops_per_pe(dtype) * (double)pe_count()) * 1e12;
+    return summary_span_ps() ? (uint64_t)(peak_ps / (double)summary_span_ps() * 1e6) : 0;
+}
+
 /* ---- text */
 
 static void print_launch(FILE *out, const struct launch *launch)
@@ -328,7 +337,7 @@ static void print_requests(FILE *out)
 /* Against the peak of all PEs. */
 static void print_work(FILE *out)
 {
-    const double *work = gemm_ops, seconds = (double)span_ps() * 1e-12;
+    const double *work = gemm_ops, seconds = (double)summary_span_ps() * 1e-12;
     for (unsigned dtype = 0; dtype < DTYPES; dtype++) {
         double peak = peak_flops_per_pe(dtype) * (double)pe_count();
         const char *unit = dtype_is_float(dtype) ? "FLOP" : "OP", *rate = dtype_is_float(dtype) ? "FLOP/s" : "OP/s";
@@ -460,7 +469,7 @@ void summary_print(FILE *out, const struct host_times *host)
     fprintf(out, "%s on %s: %s simulated\n", bench_current->name, kb_machine_name, human_time(now_ps));
     print_requests(out);
     print_launches(out);
-    if (span_ps() && result_good()) {
+    if (summary_span_ps() && result_good()) {
         print_work(out);
         fprintf(out, "busy, of the time from the first kernel's start to the last one's end\n");
         print_util(out, resources);
@@ -484,7 +493,7 @@ void summary_print(FILE *out, const struct host_times *host)
                 "theirs\n             was not computed, and what was verified does not have it\n", kept_out.commands,
                 kept_out.commands == 1 ? "" : "s", kept_out.kernel, kept_out.first.file, kept_out.first.line);
     races_print(out);
-    if (span_ps() && result_good())
+    if (summary_span_ps() && result_good())
         ledger_print(out, "--json");
     double rate = host->simulation > 0 ? (double)event_count / host->simulation : 0;
     fprintf(out,
@@ -522,7 +531,7 @@ static void write_util(struct json *json)
     struct resource resources[RESOURCES];
     resources_collect(resources);
     json_object(json, "util");
-    json_u64(json, "span_ps", span_ps());
+    json_u64(json, "span_ps", summary_span_ps());
     json_u64(json, "gemm_flop", stats.gemm_flops);
     for (const struct resource *r = resources; r < resources + RESOURCES; r++) {
         json_object(json, r->name);
@@ -543,7 +552,7 @@ static void write_share(struct json *json, const struct resource *r)
 {
     json_string(json, "resource", r->name);
     json_u64(json, "busy_permille",
-             (uint64_t)((unsigned __int128)r->busiest_ps * 1000 / product(span_ps(), r->busiest_servers)));
+             (uint64_t)((unsigned __int128)r->busiest_ps * 1000 / product(summary_span_ps(), r->busiest_servers)));
 }
 
 static void write_bound(struct json *json)
@@ -625,7 +634,7 @@ void summary_write(struct json *json)
     notes_write(json);
     figures_write(json);
     rooflines_write(json);
-    if (span_ps() && result_good())
+    if (summary_span_ps() && result_good())
         write_bound(json);
     utilisation_write(json);
 }

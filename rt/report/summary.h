@@ -23,6 +23,12 @@ void summary_write(struct json *json);
 /* Writes "util", "hbm_slices" and "bytes" into an open object; all figures are integers. */
 void utilisation_write(struct json *json);
 
+/* From the first kernel's start to the last one's end; 0 if none has run. */
+uint64_t summary_span_ps(void);
+
+/* The time that all complete gemms take at the peak rate of all PEs, in millionths of the span. */
+uint64_t summary_peak_ppm(void);
+
 extern const char *const engine_names[ENGINES];         /* "pe_dma read" */
 
 /* Servers of an engine in one PE. */
