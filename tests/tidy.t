@@ -42,7 +42,7 @@ INTERFACE = {
 MAY_INCLUDE = {
     "gen": r"gen/[^/]+$|rt/common/[^/]+\.h$|rt/kb/[^/]+\.def$",
     "gen/build": r"gen/[^/]+\.h$|gen/build/[^/]+\.h$|rt/common/[^/]+\.h$",
-    "gen/search": r"gen/[^/]+\.h$|gen/(build|search)/[^/]+\.(h|def)$|rt/common/[^/]+\.h$|rt/report/metrics\.def$",
+    "gen/search": r"gen/[^/]+\.h$|gen/(build|search)/[^/]+\.(h|def)$|rt/common/[^/]+\.h$|rt/kb/[^/]+\.def$|rt/report/metrics\.def$",
     "rt/kb": r"rt/kb/[^/]+$",
     "kernels": r"kernels/[^/]+\.h$",
 }
