@@ -31,7 +31,7 @@ void accounts_advance(const struct tl *tl, struct ref cause)
     struct account *account = account_of(tl);
     if (account->ended)
         return;
-    path_walk(cause, account->counted_ps, add_reason, account->reason_ps);
+    path_add_reasons(cause, account->counted_ps, account->reason_ps);
     account->acts_for = items[cause.item].work == WORK_delay ? REASON_delay : REASON_engine;
     account->counted_ps = items[cause.item].end_ps;
 }

@@ -134,12 +134,15 @@ struct holder {
 
 static struct holder *holders[RESOURCE_KINDS];
 
-/* Of a link or a pseudo channel: the item of what it serves is made when something waits for it, which is rare. */
+/* Of a node, a link or a pseudo channel: the item of what it serves is made when something waits for it, which is rare. */
 struct late_holder {
-    uint64_t free_ps, row_end_ps;                       /* row_end_ps: of a pseudo channel, when its rows are open */
+    uint64_t free_ps;
+    uint64_t first_end_ps;                              /* of what comes before the work itself: row changes of a pseudo
+                                                           channel; the node that hands a head on to a link. 0: nothing */
     struct ref start;                                   /* what led to its start */
     struct subject who;
     uint32_t item;                                      /* 0: not made yet */
+    uint32_t first_rank;                                /* of that node */
 };
 
 static struct late_holder *late_holders[RESOURCE_KINDS];
@@ -170,9 +173,12 @@ static struct {
         struct ref first;
     } share;
     uint64_t model_at;                                  /* of a memory that a model of a user serves; 0: none */
+    uint64_t node_end_ps;                               /* when a node has handled a head; 0: none does */
+    uint32_t node_rank;
     struct {
         const struct event *event;                      /* the head's next arrival, over a link, */
-        struct ref start;                               /* from when it took that */
+        struct ref start;                               /* from when it took that; from when its node handled it, */
+        bool passes;                                    /* if it took that then */
         uint64_t link;
     } head;
     uint64_t link_end_ps;                               /* when that link is free again; 0: it took none */
@@ -222,7 +228,7 @@ static void runs(struct ref cause, struct subject who, const struct event *event
     run.share.any = false;
     run.model_at = 0;
     run.head.event = NULL;
-    run.link_end_ps = 0;
+    run.link_end_ps = run.node_end_ps = 0;
 }
 
 /* The cause of who runs, which ends now. Time has passed it only if the run was stopped. */
@@ -238,16 +244,19 @@ static void make(uint64_t t_ps, struct ref ref)
     *array_add(&run.made) = (struct made){t_ps, ref};
 }
 
-/* The end of what a link or a pseudo channel has served last. */
+/* The end of what a node, a link or a pseudo channel has served last. */
 static struct ref late_end(enum resource_kind kind, uint64_t number)
 {
+    static const enum work works[RESOURCE_KINDS] = {[RESOURCE_NODE] = WORK_node, [RESOURCE_LINK] = WORK_link,
+                                                    [RESOURCE_PSEUDO_CHANNEL] = WORK_pseudo_channel};
     struct late_holder *holder = &late_holders[kind][number];
-    uint64_t at = place_at(kind, number);
+    uint64_t at = place_at(kind, number), first_at = kind == RESOURCE_LINK ? place_at(RESOURCE_NODE, holder->first_rank) : at;
     struct ref end = holder->start;
     if (!holder->item) {
-        if (holder->row_end_ps > items[end.item].end_ps)
-            end = (struct ref){item_new(end, holder->row_end_ps, WORK_row, at, holder->who), EDGE_direct};
-        holder->item = item_new(end, holder->free_ps, kind == RESOURCE_LINK ? WORK_link : WORK_pseudo_channel, at, holder->who);
+        if (holder->first_end_ps > items[end.item].end_ps)
+            end = (struct ref){item_new(end, holder->first_end_ps, kind == RESOURCE_LINK ? WORK_node : WORK_row, first_at,
+                                        holder->who), EDGE_direct};
+        holder->item = item_new(end, holder->free_ps, works[kind], at, holder->who);
     }
     return (struct ref){holder->item, EDGE_direct};
 }
@@ -268,6 +277,10 @@ static bool find_asker(uint64_t t_ps, struct ref *ref)
             *ref = run.made.at[i].ref;
             return true;
         }
+    if (run.node_end_ps == t_ps) {
+        *ref = late_end(RESOURCE_NODE, run.node_rank);
+        return true;
+    }
     return false;
 }
 
@@ -289,6 +302,8 @@ static bool find(uint64_t t_ps, struct ref *ref)
 static struct ref before(uint64_t t_ps)
 {
     struct made latest = {now_ps, cause_now()};
+    if (run.node_end_ps && run.node_end_ps < t_ps)
+        latest = (struct made){run.node_end_ps, late_end(RESOURCE_NODE, run.node_rank)};
     for (size_t i = 0; i < run.made.count; i++)
         if (run.made.at[i].t_ps < t_ps && run.made.at[i].t_ps >= latest.t_ps)
             latest = run.made.at[i];
@@ -337,11 +352,17 @@ static struct ref asked(uint64_t start_ps, uint64_t at)
     return find_asker(start_ps, &ref) ? ref : extended(before(start_ps), start_ps, WORK_node, at);
 }
 
-/* The chain to the grant of a request. Before a request of another PE's TCM comes the overhead of that. */
-static struct ref granted(const struct holder *holder, enum edge edge, uint64_t asked_ps, uint64_t start_ps, uint64_t at)
+/* Whether a grant is the end of what held the resource before. */
+static bool waited(uint64_t free_ps, uint64_t asked_ps, uint64_t start_ps)
 {
-    if (start_ps > asked_ps && start_ps >= now_ps && holder->free_ps == start_ps)
-        return (struct ref){holder->item, edge};
+    return start_ps > asked_ps && start_ps >= now_ps && free_ps == start_ps;
+}
+
+/* The chain to the grant of a channel. Before a request of another PE's TCM comes the overhead of that. */
+static struct ref granted(const struct holder *holder, uint64_t asked_ps, uint64_t start_ps, uint64_t at)
+{
+    if (waited(holder->free_ps, asked_ps, start_ps))
+        return (struct ref){holder->item, EDGE_channel};
     unsigned kind = place_resource(at);
     if (kind == RESOURCE_TCM_READ || kind == RESOURCE_TCM_WRITE)
         at = place_at(RESOURCE_NODE, pe_rank(&kb_pe[(uint32_t)at], NODE_pe_tcm));
@@ -358,18 +379,43 @@ static uint64_t bytes_ps(uint64_t bytes)
     return run.moved.ps;
 }
 
-/* A link or a pseudo channel serves a request from start_ps on. Returns what leads to that. */
+/* A node, a link or a pseudo channel serves a request from start_ps on. Returns what leads to that. */
 static struct ref late_reserved(enum resource_kind kind, uint64_t number, uint64_t asked_ps, uint64_t start_ps,
                                 uint64_t row_end_ps, uint64_t end_ps)
 {
+    static const enum edge edges[RESOURCE_KINDS] = {[RESOURCE_NODE] = EDGE_node, [RESOURCE_LINK] = EDGE_link,
+                                                    [RESOURCE_PSEUDO_CHANNEL] = EDGE_pseudo_channel};
     struct late_holder *holder = &late_holders[kind][number];
     struct ref start;
-    if (start_ps > asked_ps && start_ps >= now_ps && holder->free_ps == start_ps)
-        start = (struct ref){late_end(kind, number).item, kind == RESOURCE_LINK ? EDGE_link : EDGE_pseudo_channel};
+    if (waited(holder->free_ps, asked_ps, start_ps))
+        start = (struct ref){late_end(kind, number).item, edges[kind]};
     else
         start = asked(start_ps, place_at(kind, number));
-    *holder = (struct late_holder){end_ps > now_ps ? end_ps : now_ps, row_end_ps, start, run.who, 0};
+    *holder = (struct late_holder){end_ps > now_ps ? end_ps : now_ps, row_end_ps, start, run.who, 0, 0};
     return start;
+}
+
+static void node_reserved(uint64_t rank, uint64_t asked_ps, uint64_t start_ps, uint64_t end_ps)
+{
+    late_reserved(RESOURCE_NODE, rank, asked_ps, start_ps, 0, end_ps);
+    run.node_end_ps = end_ps;
+    run.node_rank = (uint32_t)rank;
+}
+
+/* The head of a message takes a link. If it does so as soon as its node has handled it, as it mostly does, both are one
+ * item. */
+static void link_reserved(uint64_t link, uint64_t asked_ps, uint64_t start_ps, uint64_t end_ps)
+{
+    run.head.event = &observed_message->event;
+    run.head.link = link;
+    run.head.passes = asked_ps == start_ps && start_ps == run.node_end_ps && start_ps > now_ps;
+    run.link_end_ps = end_ps;
+    if (!run.head.passes) {
+        run.head.start = late_reserved(RESOURCE_LINK, link, asked_ps, start_ps, 0, end_ps);
+        return;
+    }
+    run.head.start = late_holders[RESOURCE_NODE][run.node_rank].start;
+    late_holders[RESOURCE_LINK][link] = (struct late_holder){end_ps, start_ps, run.head.start, run.who, 0, run.node_rank};
 }
 
 static void share_reserved(uint64_t number, uint64_t bytes, uint64_t asked_ps, uint64_t start_ps, uint64_t end_ps)
@@ -392,26 +438,25 @@ static void reserved(enum resource_kind kind, uint64_t number, uint64_t bytes, u
                      uint64_t end_ps)
 {
     uint64_t at = place_at(kind, number);
-    struct holder *holder = holders[kind] ? &holders[kind][number] : NULL;
-    enum edge edge = kind == RESOURCE_NODE ? EDGE_node : EDGE_channel;
-    enum work work = kind == RESOURCE_NODE ? WORK_node : WORK_channel;
-    if (kind == RESOURCE_HBM_MODEL || kind == RESOURCE_SRAM_MODEL) {
-        run.model_at = at;
+    switch (kind) {
+    case RESOURCE_NODE:
+        node_reserved(number, asked_ps, start_ps, end_ps);
         return;
-    }
-    if (kind == RESOURCE_PSEUDO_CHANNEL) {
+    case RESOURCE_LINK:
+        link_reserved(number, asked_ps, start_ps, end_ps);
+        return;
+    case RESOURCE_PSEUDO_CHANNEL:
         share_reserved(number, bytes, asked_ps, start_ps, end_ps);
         return;
-    }
-    if (kind == RESOURCE_LINK) {
-        run.head.event = &observed_message->event;
-        run.head.start = late_reserved(kind, number, asked_ps, start_ps, 0, end_ps);
-        run.head.link = number;
-        run.link_end_ps = end_ps;
+    case RESOURCE_HBM_MODEL:
+    case RESOURCE_SRAM_MODEL:
+        run.model_at = at;
         return;
+    default: ;
     }
-    struct ref start = granted(holder, edge, asked_ps, start_ps, at);
-    struct ref end = extended(start, end_ps > now_ps ? end_ps : now_ps, work, at);
+    struct holder *holder = &holders[kind][number];
+    struct ref start = granted(holder, asked_ps, start_ps, at);
+    struct ref end = extended(start, end_ps > now_ps ? end_ps : now_ps, WORK_channel, at);
     *holder = (struct holder){end_ps, end.item};
     make(start_ps, start);
     make(end_ps, end);
@@ -526,11 +571,11 @@ static void collect(const struct event *fires)
         if (table.at[i].ref.item && (table.at[i].key & 3) == ABOUT_PARTS)
             items_keep(table.at[i].ref.item);
     for (unsigned kind = 0; kind < RESOURCE_KINDS; kind++)
-        for (uint64_t i = 0; holders[kind] && i < resource_count(kind); i++)
+        for (uint64_t i = 0, count = holders[kind] ? resource_count(kind) : 0; i < count; i++)
             if (holders[kind][i].free_ps >= now_ps)
                 items_keep(holders[kind][i].item);
     for (unsigned kind = 0; kind < RESOURCE_KINDS; kind++)
-        for (uint64_t i = 0; late_holders[kind] && i < resource_count(kind); i++)
+        for (uint64_t i = 0, count = late_holders[kind] ? resource_count(kind) : 0; i < count; i++)
             if (late_holders[kind][i].free_ps >= now_ps)
                 items_keep(late_holders[kind][i].item ? late_holders[kind][i].item : late_holders[kind][i].start.item);
     for (size_t i = 0; i < when.programs; i++)
@@ -558,6 +603,15 @@ static void event_fires(const struct event *event)
     }
 }
 
+/* The head of a message arrives at t_ps, which has passed its node without a wait for the link. */
+static struct ref head_passes(const struct event *event, uint64_t t_ps)
+{
+    const struct data_message *data = container_of(container_of(event, struct message, event), struct data_message, message);
+    struct ref arrives = extended(run.head.start, t_ps, WORK_hop, hop_at(run.node_rank, (uint32_t)run.head.link));
+    items[arrives.item].class = data->step[-1].class;
+    return arrives;
+}
+
 static struct ref message_due(const struct event *event, uint64_t t_ps)
 {
     uint32_t rank = event_rank(event);
@@ -567,6 +621,8 @@ static struct ref message_due(const struct event *event, uint64_t t_ps)
     }
     if (event == run.head.event && t_ps > now_ps) {
         run.head.event = NULL;
+        if (run.head.passes)
+            return head_passes(event, t_ps);
         return extended(items[run.head.start.item].end_ps <= t_ps ? run.head.start : cause_now(), t_ps, WORK_wire,
                         place_at(RESOURCE_LINK, run.head.link));
     }
@@ -882,7 +938,7 @@ void causes_begin(void)
     table.bits = FIRST_BITS;
     table.at = zeros((size_t)1 << FIRST_BITS, sizeof *table.at);
     for (unsigned kind = 0; kind < RESOURCE_KINDS; kind++)
-        if (kind == RESOURCE_LINK || kind == RESOURCE_PSEUDO_CHANNEL)
+        if (kind == RESOURCE_NODE || kind == RESOURCE_LINK || kind == RESOURCE_PSEUDO_CHANNEL)
             late_holders[kind] = zeros(resource_count(kind), sizeof *late_holders[kind]);
         else if (kind != RESOURCE_HBM_MODEL && kind != RESOURCE_SRAM_MODEL)
             holders[kind] = zeros(resource_count(kind), sizeof *holders[kind]);

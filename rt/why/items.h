@@ -48,10 +48,12 @@ struct ref {
 
 struct item {
     uint64_t end_ps;
-    uint64_t at;                                        /* where: place_at; of WORK_control a struct route */
+    uint64_t at;                                        /* where: place_at; of WORK_hop hop_at, of WORK_control a struct
+                                                           route */
     struct subject who;
     uint32_t cause;                                     /* the item whose end is its begin */
     uint8_t work, edge;                                 /* edge: to its cause */
+    uint8_t class;                                      /* of WORK_hop: that of the link */
 };
 
 /* Where an item is: a resource (enum resource_kind) and its number. */
@@ -68,6 +70,12 @@ static inline unsigned place_resource(uint64_t at)
 static inline uint64_t place_number(uint64_t at)
 {
     return at & ((UINT64_C(1) << 56) - 1);
+}
+
+/* The place of a hop: a node, and the next link. */
+static inline uint64_t hop_at(uint32_t rank, uint32_t link)
+{
+    return (uint64_t)link << 32 | rank;
 }
 
 extern struct item *items;                              /* item 0 is the beginning of the run */
@@ -94,7 +102,7 @@ static inline uint32_t item_new(struct ref cause, uint64_t end_ps, enum work wor
     uint32_t place = item_places.first + (uint32_t)__builtin_ctzll(item_places.free);
     item_places.free &= item_places.free - 1;
     items_broken += end_ps < items[cause.item].end_ps;
-    items[place] = (struct item){end_ps, at, who, cause.item, (uint8_t)work, cause.edge};
+    items[place] = (struct item){end_ps, at, who, cause.item, (uint8_t)work, cause.edge, 0};
     return place;
 }
 

@@ -9,6 +9,7 @@
 #include "machine/emitted.h"
 #include "machine/fabric.h"
 #include "machine/memory.h"
+#include "machine/service.h"
 
 static const uint8_t edge_reasons[EDGES] = {
 #define EDGE(name, reason, meaning) [EDGE_##name] = REASON_##reason,
@@ -20,10 +21,14 @@ static const uint8_t work_reasons[WORKS] = {
 #include "reasons.def"
 };
 
-/* The way back so far. */
+/* What is done with each segment. */
+typedef void each_segment(const struct segment *segment, void *arg);
+
+/* The way back so far. The functions that walk are compiled for each use of them, which mostly needs a part of what makes
+ * up a segment. */
 struct walk {
     uint64_t from_ps;
-    void (*each)(const struct segment *segment, void *arg);
+    each_segment *each;
     void *arg;
     uint8_t edge;                                       /* over which the next item is reached, */
     struct subject held_up;                             /* from this one */
@@ -59,7 +64,7 @@ static uint8_t stream_reason(uint64_t at)
 }
 
 /* `reason` is that of an item which is reached directly. */
-static void emit(struct walk *walk, const struct item *item, enum work work, uint8_t reason, uint64_t at,
+ALWAYS_INLINE void emit(struct walk *walk, const struct item *item, enum work work, uint8_t reason, uint64_t at,
                  uint64_t begin_ps, uint64_t end_ps)
 {
     struct segment segment = {begin_ps > walk->from_ps ? begin_ps : walk->from_ps, end_ps, .work = work,
@@ -72,7 +77,7 @@ static void emit(struct walk *walk, const struct item *item, enum work work, uin
 }
 
 /* The wires and nodes of a control message, last first. */
-static void emit_control(struct walk *walk, const struct item *item)
+ALWAYS_INLINE void emit_control(struct walk *walk, const struct item *item)
 {
     static struct ARRAY(struct segment) parts;
     const struct route *route = (const struct route *)(uintptr_t)item->at;
@@ -93,9 +98,19 @@ static void emit_control(struct walk *walk, const struct item *item)
              parts.at[i].begin_ps, parts.at[i].end_ps);
 }
 
+/* The wire of a hop, and the node before it. Links without latency take no time. */
+ALWAYS_INLINE void emit_hop(struct walk *walk, const struct item *item)
+{
+    uint64_t handled_ps = item->end_ps - link_latency_ps(item->class);
+    emit(walk, item, WORK_wire, REASON_wire, place_at(RESOURCE_LINK, item->at >> 32), handled_ps, item->end_ps);
+    if (walk->edge == EDGE_direct)
+        walk->held_up = item->who;
+    emit(walk, item, WORK_node, REASON_node, place_at(RESOURCE_NODE, (uint32_t)item->at), item_begin_ps(item), handled_ps);
+}
+
 /* What is handed on over an item of no length: the edge that leads to it, unless that is none, or the kernel's own wait
  * for something that waited for another reason. */
-static void hand_on(struct walk *walk, const struct item *item)
+ALWAYS_INLINE void hand_on(struct walk *walk, const struct item *item)
 {
     bool keeps = walk->edge != EDGE_direct && (walk->edge != EDGE_wait || item->edge == EDGE_direct);
     if (keeps)
@@ -104,7 +119,8 @@ static void hand_on(struct walk *walk, const struct item *item)
     walk->held_up = item->who;
 }
 
-void path_walk(struct ref end, uint64_t from_ps, void (*each)(const struct segment *segment, void *arg), void *arg)
+/* Goes back from an item along its causes, latest first, down to from_ps, where the last segment is clipped. */
+ALWAYS_INLINE void walk_back(struct ref end, uint64_t from_ps, each_segment *each, void *arg)
 {
     struct walk walk = {from_ps, each, arg, end.edge, {.tile = NO_TILE, .stage = NO_STAGE}};
     for (uint32_t i = end.item; i && items[i].end_ps > from_ps; i = items[i].cause) {
@@ -115,6 +131,8 @@ void path_walk(struct ref end, uint64_t from_ps, void (*each)(const struct segme
         }
         if (item->work == WORK_control)
             emit_control(&walk, item);
+        else if (item->work == WORK_hop)
+            emit_hop(&walk, item);
         else
             emit(&walk, item, item->work, item->work == WORK_stream ? stream_reason(item->at) : work_reasons[item->work],
                  item->at, item_begin_ps(item), item->end_ps);
@@ -123,14 +141,19 @@ void path_walk(struct ref end, uint64_t from_ps, void (*each)(const struct segme
     }
 }
 
-void add_reason(const struct segment *segment, void *reason_ps)
+static inline void add_reason(const struct segment *segment, void *reason_ps)
 {
     ((uint64_t *)reason_ps)[segment->reason] += length_of(segment);
 }
 
+void path_add_reasons(struct ref end, uint64_t from_ps, uint64_t reason_ps[REASONS])
+{
+    walk_back(end, from_ps, add_reason, reason_ps);
+}
+
 struct segments ARRAY(struct segment);
 
-static void add(const struct segment *segment, void *arg)
+static inline void add(const struct segment *segment, void *arg)
 {
     struct segments *segments = arg;
     *array_add(segments) = *segment;
@@ -139,7 +162,7 @@ static void add(const struct segment *segment, void *arg)
 struct path path_to(struct ref end)
 {
     struct segments all = {0};
-    path_walk(end, 0, add, &all);
+    walk_back(end, 0, add, &all);
     for (size_t i = 0; i < all.count / 2; i++) {
         struct segment swapped = all.at[i];
         all.at[i] = all.at[all.count - 1 - i];

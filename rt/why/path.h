@@ -20,9 +20,6 @@ static inline uint64_t length_of(const struct segment *segment)
     return segment->end_ps - segment->begin_ps;
 }
 
-/* Goes back from an item along its causes, latest first, down to from_ps, where the last segment is clipped. */
-void path_walk(struct ref end, uint64_t from_ps, void (*each)(const struct segment *segment, void *arg), void *arg);
-
 struct path {
     struct segment *segments;                           /* by time, not folded */
     size_t count;
@@ -33,8 +30,8 @@ struct path {
 const struct launch *launch_of(uint32_t request);
 void launches_forget(void);
 
-/* Adds the length of a segment to the time of its reason: for path_walk, `reason_ps` has REASONS numbers. */
-void add_reason(const struct segment *segment, void *reason_ps);
+/* Adds to the time of each reason what it has of the path to an item, from from_ps on. */
+void path_add_reasons(struct ref end, uint64_t from_ps, uint64_t reason_ps[REASONS]);
 
 /* The path to an item. path_free frees it. */
 struct path path_to(struct ref end);

@@ -95,7 +95,7 @@ static void launch_paths_make(void)
     launch_paths.count = 0;
     for (size_t i = 0; i < count; i++) {
         *array_add(&launch_paths) = (struct launch_path){.launch = ends[i].launch};
-        path_walk(ends[i].ref, ends[i].launch->submitted_ps, add_reason, launch_paths.at[i].reason_ps);
+        path_add_reasons(ends[i].ref, ends[i].launch->submitted_ps, launch_paths.at[i].reason_ps);
     }
 }
 
