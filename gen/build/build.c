@@ -45,7 +45,7 @@ static const char *folder_of(void *build)
 
 /* ---- what there is to compile */
 
-static void add_unit(struct build *build, struct unit unit)
+static void add_unit(struct build *build, struct translation_unit unit)
 {
     build->inputs.units[build->inputs.unit_count++] = unit;
 }
@@ -58,12 +58,12 @@ static void add_users_units(struct build *build)
         size_t length;
         if (!read_file(name, &length))
             usage_error("-k %s: %s", name, path_error(name));
-        add_unit(build, (struct unit){.name = name, .path = absolute_path(name),
+        add_unit(build, (struct translation_unit){.name = name, .path = absolute_path(name),
                                       .object = arena_printf("user%zu.o", i), .users = true});
     }
     for (size_t i = 0; i < options->impl_count; i++) {
         const struct impl *impl = &options->impls[i];
-        add_unit(build, (struct unit){.name = impl->file, .path = absolute_path(impl->file),
+        add_unit(build, (struct translation_unit){.name = impl->file, .path = absolute_path(impl->file),
                                       .object = arena_printf("own%zu.o", i), .users = true, .impl = impl});
     }
 }
@@ -90,7 +90,7 @@ static void add_joined_unit(struct build *build, const char *name, bool tables)
         if (file->name[strlen(file->name) - 1] == 'c' && is_table(file) == tables)
             joined.code = arena_printf("%s#include \"%s\"\n", joined.code, file->name);
     }
-    add_unit(build, (struct unit){.name = joined.name, .path = write_generated(build, &joined),
+    add_unit(build, (struct translation_unit){.name = joined.name, .path = write_generated(build, &joined),
                                   .object = arena_printf("%s.o", name), .tables = tables,
                                   .fingerprint = fingerprint_of_generated(emission, &joined)});
 }
@@ -163,7 +163,7 @@ static void keep_linked(const struct build *build, const char *path)
 
 /* ---- compile and link */
 
-static struct process compile_unit(const struct build *build, const struct unit *unit)
+static struct process compile_unit(const struct build *build, const struct translation_unit *unit)
 {
     struct process compiler = compile_command(build->inputs.options, unit);
     struct words *words = &compiler.words;
@@ -186,7 +186,7 @@ static struct process compile_unit(const struct build *build, const struct unit 
 }
 
 /* Writes a unit's object if it is in the cache. Tables are not cached: they differ wherever a compiler is needed. */
-static bool find_object(const struct build *build, const struct unit *unit)
+static bool find_object(const struct build *build, const struct translation_unit *unit)
 {
     size_t length;
     const char *bytes = unit->tables ? NULL : cache_find(object_name(&build->inputs, unit), &length);
@@ -195,7 +195,7 @@ static bool find_object(const struct build *build, const struct unit *unit)
     return bytes;
 }
 
-static void keep_object(const struct build *build, const struct unit *unit)
+static void keep_object(const struct build *build, const struct translation_unit *unit)
 {
     size_t length;
     const char *bytes = unit->tables ? NULL : read_file(unit->object, &length);
@@ -207,10 +207,10 @@ static void compile(struct build *build)
 {
     struct build_inputs *inputs = &build->inputs;
     struct process *compilers = arena_alloc(inputs->unit_count, sizeof *compilers);
-    struct unit **compiled = arena_alloc(inputs->unit_count, sizeof *compiled);
+    struct translation_unit **compiled = arena_alloc(inputs->unit_count, sizeof *compiled);
     size_t count = 0;
     for (size_t i = 0; i < inputs->unit_count; i++) {
-        struct unit *unit = &inputs->units[i];
+        struct translation_unit *unit = &inputs->units[i];
         unit->object = temporary(build->folder, unit->object);
         if (find_object(build, unit))
             continue;

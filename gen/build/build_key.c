@@ -103,7 +103,7 @@ static const char *hash_of_content(const char *path)
 }
 
 /* The cache's name for the includes of a file with this content, read by this compiler with these arguments. */
-static const char *includes_name(const struct build_inputs *inputs, const struct unit *unit)
+static const char *includes_name(const struct build_inputs *inputs, const struct translation_unit *unit)
 {
     struct process compiler = check_command(inputs->options, unit, inputs->emission);
     struct hash *hash = hash_begin();
@@ -140,7 +140,7 @@ static struct words files_of_rule(const char *rule)
 
 /* Asks the compiler which files a user's file includes; returns their fingerprint, and leaves in the unit what to cache:
  * the fingerprint, then a line for each file with the hash of its content. */
-static const char *ask_for_includes(const struct build_inputs *inputs, struct unit *unit)
+static const char *ask_for_includes(const struct build_inputs *inputs, struct translation_unit *unit)
 {
     struct process compiler = check_command(inputs->options, unit, inputs->emission);
     const char *rule = temporary(inputs->scratch(inputs->scratch_arg), "included");
@@ -170,7 +170,7 @@ static const char *ask_for_includes(const struct build_inputs *inputs, struct un
 }
 
 /* The same from the cache, or NULL: it is not there, or an included file has another content now. */
-static const char *recall_includes(const struct unit *unit)
+static const char *recall_includes(const struct translation_unit *unit)
 {
     size_t length;
     const char *memo = cache_find(unit->includes_name, &length);
@@ -190,7 +190,7 @@ static const char *recall_includes(const struct unit *unit)
     return included;
 }
 
-static const char *fingerprint_of_users(const struct build_inputs *inputs, struct unit *unit, bool ask)
+static const char *fingerprint_of_users(const struct build_inputs *inputs, struct translation_unit *unit, bool ask)
 {
     unit->includes_name = includes_name(inputs, unit);
     const char *included = recall_includes(unit);
@@ -218,7 +218,7 @@ const char *fingerprint_of_structure(struct build_inputs *inputs, bool ask)
     hash_text(hash, fingerprint_of_home());
     bool known = true;
     for (size_t i = 0; known && i < inputs->unit_count; i++) {
-        struct unit *unit = &inputs->units[i];
+        struct translation_unit *unit = &inputs->units[i];
         unit->fingerprint = fingerprint_of_users(inputs, unit, ask);
         known = unit->fingerprint;
         if (known)
@@ -237,7 +237,7 @@ const char *build_key(const struct emission *emission, const char *structure)
     return hash_end(hash);
 }
 
-const char *object_name(const struct build_inputs *inputs, const struct unit *unit)
+const char *object_name(const struct build_inputs *inputs, const struct translation_unit *unit)
 {
     struct hash *hash = hash_begin();
     hash_text(hash, inputs->tools.identity);
@@ -252,7 +252,7 @@ void keep_answers(const struct build_inputs *inputs)
     if (inputs->tools.memo)
         cache_keep(inputs->tools.name, inputs->tools.memo, strlen(inputs->tools.memo));
     for (size_t i = 0; i < inputs->unit_count; i++) {
-        const struct unit *unit = &inputs->units[i];
+        const struct translation_unit *unit = &inputs->units[i];
         if (unit->includes_memo)
             cache_keep(unit->includes_name, unit->includes_memo, strlen(unit->includes_memo));
     }

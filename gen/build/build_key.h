@@ -14,7 +14,7 @@ struct build_inputs {
     const struct emission *emission;
     struct toolchain tools;
     struct words compiler;                              /* with flags (compiler_with_flags) */
-    struct unit *units;
+    struct translation_unit *units;
     size_t unit_count;
     const char *(*scratch)(void *);                     /* gives a temporary folder, when one is needed */
     void *scratch_arg;
@@ -34,7 +34,7 @@ const char *fingerprint_of_structure(struct build_inputs *inputs, bool ask);
 const char *build_key(const struct emission *emission, const char *structure);
 
 /* The name under which the cache keeps the object of a unit, whatever other units the simulator has. */
-const char *object_name(const struct build_inputs *inputs, const struct unit *unit);
+const char *object_name(const struct build_inputs *inputs, const struct translation_unit *unit);
 
 /* Caches what the compiler said, once the simulator is made. */
 void keep_answers(const struct build_inputs *inputs);

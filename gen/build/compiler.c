@@ -73,7 +73,7 @@ static const char *alias_of(const char *model, const char *name)
 }
 
 /* The text that the compiler reads for a model. An #include cannot quote a quote. */
-static const char *model_source(const struct unit *unit, const struct emission *emission)
+static const char *model_source(const struct translation_unit *unit, const struct emission *emission)
 {
     const struct impl *impl = unit->impl;
     if (strpbrk(unit->path, "\"\n\\"))
@@ -88,7 +88,7 @@ static const char *model_source(const struct unit *unit, const struct emission *
 /* ---- one file */
 
 /* All of the command but the file. */
-static struct process command_for(const struct build_options *options, const struct unit *unit)
+static struct process command_for(const struct build_options *options, const struct translation_unit *unit)
 {
     const char *runtime = arena_printf("%s/rt", home_sources()), *library = arena_printf("%s/kernels", home_sources());
     int folder = (int)(strrchr(unit->path, '/') + 1 - unit->path);
@@ -105,14 +105,14 @@ static struct process command_for(const struct build_options *options, const str
     return compiler;
 }
 
-struct process compile_command(const struct build_options *options, const struct unit *unit)
+struct process compile_command(const struct build_options *options, const struct translation_unit *unit)
 {
     struct process compiler = command_for(options, unit);
     words_add(&compiler.words, unit->path);
     return compiler;
 }
 
-struct process check_command(const struct build_options *options, const struct unit *unit,
+struct process check_command(const struct build_options *options, const struct translation_unit *unit,
                              const struct emission *emission)
 {
     if (!unit->impl)
@@ -123,7 +123,7 @@ struct process check_command(const struct build_options *options, const struct u
     return compiler;
 }
 
-void compiler_refused(const struct process *compiler, const struct unit *unit)
+void compiler_refused(const struct process *compiler, const struct translation_unit *unit)
 {
     if (unit->users && WIFEXITED(compiler->status))
         usage_error("%s does not compile", unit->name);
@@ -144,7 +144,7 @@ void check_models(const struct model *model, const struct build_options *options
 {
     for (unsigned i = 0; i < model->impls_count; i++) {
         const struct impl *impl = &model->impls[i];
-        const struct unit unit = {.name = impl->file, .path = absolute_path(impl->file), .users = true, .impl = impl};
+        const struct translation_unit unit = {.name = impl->file, .path = absolute_path(impl->file), .users = true, .impl = impl};
         struct process compiler = check_command(options, &unit, emission);
         words_add(&compiler.words, "-S");
         words_add(&compiler.words, "-o");

@@ -20,7 +20,7 @@ struct build_options {
 };
 
 /* A file to compile. */
-struct unit {
+struct translation_unit {
     const char *name;                                   /* for messages */
     const char *path;                                   /* absolute */
     const char *object;                                 /* what the compiler makes of it */
@@ -39,16 +39,16 @@ struct words compiler_named(const struct build_options *options);
 struct words compiler_with_flags(const struct build_options *options);
 
 /* Compiles one file: everything but what to make of it, which the caller adds. */
-struct process compile_command(const struct build_options *options, const struct unit *unit);
+struct process compile_command(const struct build_options *options, const struct translation_unit *unit);
 
 /* The same for checks of a file of the user's. A component model is read from standard input, between the declarations
  * of the generated own.h, which a wrong signature contradicts, and aliases of the names that it must define. */
-struct process check_command(const struct build_options *options, const struct unit *unit,
+struct process check_command(const struct build_options *options, const struct translation_unit *unit,
                              const struct emission *emission);
 
 /* Ends kbgen after a compiler's refusal, which the compiler has explained on standard error: status 2 for a file of the
  * user's, 3 for any other. */
-_Noreturn void compiler_refused(const struct process *compiler, const struct unit *unit);
+_Noreturn void compiler_refused(const struct process *compiler, const struct translation_unit *unit);
 
 /* Requires: an emission. Compiles each of the user's component models once and reports, at the topology's `impl`, those
  * that do not compile or do not define the functions of rt/kb/impl.h. */
