@@ -72,6 +72,21 @@ def tie(made, path):
        f"read {read}, fetch {fetch}")
 
 
+def split(folder, path):
+    """A read of two pages: the run in the PE's own TCM, which is slow to read, ends after the one in memory."""
+    tree = machine(256, 1, 0, 64, 0, 128, "tcm", engines=1)
+    parts = tree["cube"]["pe_template"]["components"]
+    parts["pe_tcm"]["attrs"]["read_bw_gbs"] = 1
+    parts["pe_mmu"] = {"attrs": {"enabled": True, "page_kb": 4}}
+    os.makedirs(folder, exist_ok=True)
+    made = trial.Machine(folder, tree)
+    maps = [{"va": 0, "bytes": 4096, "to": {"space": "hbm"}}, {"va": 4096, "bytes": 4096, "to": {"space": "tcm", "offset": 1 << 19}}]
+    step = {"do": "load", "id": "a", "from": {"va": 2048}, "to": 9 << 16, "bytes": 4096}
+    trial.write_yaml(path, {"name": "split", "mmu": maps, "programs": {"p": [step]},
+                            "launches": [{"program": "p", "targets": ["sip0.cube0.pe0"]}]})
+    ok(same(made, path), "a read that ends with a run in the TCM takes the same time whether or not it is watched")
+
+
 def main():
     for name, tree in MACHINES.items():
         folder = scratch(name.replace(" ", "_"))
@@ -84,6 +99,7 @@ def main():
                 wrong.append(f"stream {which}")
         ok(not wrong, f"streams take the same time whether or not they are watched, if {name}", *wrong)
     tie(made, path)                                                 # on the last machine
+    split(scratch("split"), path)
     done()
 
 

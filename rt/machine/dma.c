@@ -98,6 +98,8 @@ static bool read_take(struct data_message *data, uint64_t delivered_ps)
     uint64_t length = data->payload->tcm_write_ps;
     if (kb_attrs.pe_dma_rd_engines > 1 || !length || tcm->write_free_ps > delivered_ps)
         return false;
+    if (token->end_ps > time_after(delivered_ps, length))   /* a run within the TCM takes longer */
+        return false;
     transfer->free_ps = tcm->write_free_ps;
     tcm->write_free_ps = time_after(delivered_ps, length);
     stats_tcm_write(data->payload->bytes, length, 1);

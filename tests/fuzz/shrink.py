@@ -34,7 +34,7 @@ def reduced(tree, fails):
         for path in list(paths(tree)):
             try:
                 smaller = without(tree, path)
-            except (KeyError, IndexError):
+            except (KeyError, IndexError, TypeError):
                 continue                                        # it went with another part
             tries += 1
             if tries > TRIES:
