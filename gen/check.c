@@ -140,7 +140,7 @@ struct model *check_topology(const char *path, struct topology_text *text, const
     model->top = merge_layers(&model->layers);
     fill_model(model, model->top, NULL);
     check_model(model, model->layers.whole);
-    if (model->layers.whole)
+    if (model->layers.whole && impls)
         match_impls(model, impls);
     return error_count() ? NULL : model;
 }

@@ -479,3 +479,13 @@ void fill_model(struct model *model, const struct node *top, const struct node *
     fill_mapping(&f, schema(), top, same_wires ? was : NULL, model);
     mpq_clear(f.ps_per_um);
 }
+
+void fill_alone(const struct key *key, const struct node *value)
+{
+    struct model model = { 0 };
+    struct filling f = { .model = &model };
+    mpq_init(f.ps_per_um);
+    find_ratio(&f, schema(), NULL);
+    fill_key(&f, key, value, NULL, &model);
+    mpq_clear(f.ps_per_um);
+}

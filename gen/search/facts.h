@@ -17,8 +17,15 @@ struct fact {
     const char *table;                                  /* NULL: a name without a table: "pes", "end_ps" */
     const char *column;
     const char *path;                                   /* another name, "cube.noc.link_bw_gbs", "params.tile_m"; NULL: none */
-    size_t index;                                       /* of a parameter or of a metric */
+    const struct key *key;                              /* of a FACT_KEY */
+    size_t index;                                       /* of a count, parameter or metric; of an entry of the key */
 };
+
+/* "gemm.rows" of "cube.pe_template.components.pe_gemm.attrs.rows". */
+const char *fact_short_name(const char *path);
+
+/* The name that an expression has for it: "pes", "gemm.rows". */
+const char *fact_name(const struct fact *fact);
 
 struct facts {
     struct fact *list;
@@ -32,7 +39,7 @@ struct metric_fact {
 };
 
 /* Lists the facts of a space's points. Metrics are given by the caller, in the order of facts_of_point.metrics. Reports
- * derived values and workloads whose names are taken. */
+ * derived values, workloads and parameters whose names are taken. `workloads` NULL: without parameters. */
 struct facts *facts_of(const struct space *space, const struct workloads *workloads, const struct metric_fact *metrics,
                        size_t metric_count);
 

@@ -5,7 +5,8 @@
 #ifndef GEN_SEARCH_MACHINE_H
 #define GEN_SEARCH_MACHINE_H
 
-#include "../model.h"
+#include "../impl.h"
+#include "../numbers.h"
 #include "space.h"
 
 struct machines;
@@ -13,10 +14,12 @@ struct machines;
 /* The machines that one simulator serves. */
 struct structure {
     unsigned number;                                    /* in the order in which they were met */
-    const char *name;                                   /* 32 hexadecimal digits: equal ones have equal structure */
+    const char *name;                                   /* 32 hexadecimal digits: of all that the simulator is built from,
+                                                           kbgen, the user's files by content and no numbers */
     char **sets;                                        /* --set options that build it: those of its first machine */
     size_t set_count;
-    const struct plan *plan;                            /* of its first machine */
+    struct impl_files impls;                            /* the files of models that its machines name */
+    const struct plan *plan;                            /* nodes, links and totals */
     void *owner;                                        /* for the use of the driver */
 };
 

@@ -8,29 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../../rt/common/node.h"
-#include "../schema.h"
-
-/* A key of `space`. Its levels are numbered from 0. */
-struct axis {
-    const char *name;                                   /* "cube.noc.link_bw_gbs", "params.tile_m", "params.prefill.tile_m" */
-    struct where where;
-    const struct key *key;                              /* of the topology; NULL: a parameter */
-    const char *param, *workload;                       /* "tile_m", "prefill"; workload NULL: of all that have it */
-    uint64_t count;                                     /* levels: 1 to 2^32 */
-    bool ordered;                                       /* all levels are numbers */
-    bool whole;                                         /* its levels are whole numbers in between as well */
-    const struct node *values;                          /* as the file has them: a sequence, or a mapping with from and to */
-    struct axis_range *range;                           /* NULL: a list */
-};
-
-/* A level as a node at its place in the file, and as a text in YAML's flow style, which --set takes: "512", "64 KiB", "~",
- * "{f16: 32}". Both are in the arena. */
-const struct node *axis_node(const struct axis *axis, uint64_t level);
-const char *axis_text(const struct axis *axis, uint64_t level);
-
-/* Finds the level with a value: a number, a word, or a text as axis_text gives it. Returns false if there is none. */
-bool axis_find(const struct axis *axis, const struct node *value, uint64_t *level);
+#include "axis.h"
 
 /* A run that each machine does: a bench, or a stream to replay. */
 struct workload {
@@ -70,6 +48,14 @@ enum method_option {
 
 extern const char *const method_names[METHODS];
 
+struct method_option_row {
+    enum method_name method;
+    const char *name;
+    enum { OPTION_KIND_count, OPTION_KIND_real, OPTION_KIND_file, OPTION_KIND_axis } kind;
+    double least, most, standard;
+};
+extern const struct method_option_row method_options[METHOD_OPTIONS];
+
 struct method_choice {
     enum method_name name;
     struct where where;
@@ -79,13 +65,14 @@ struct method_choice {
 
 struct space {
     const struct source *source;                        /* the file */
+    bool is_kept;                                       /* it comes from a store: its other files need not be there */
     const char *topology;                               /* path */
     struct where topology_where;
     char **impls, **kernels;                            /* paths: files of the user's, as --impl and -k take them */
     size_t impl_count, kernel_count;
     struct workload *workloads;
     size_t workload_count;
-    struct axis *axes;
+    struct axis *axes;                                  /* in the order of the file */
     size_t axis_count;
     struct expression_text *derive, *conditions;           /* `where` */
     size_t derive_count, condition_count;

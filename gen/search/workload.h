@@ -10,16 +10,18 @@
 struct workloads;
 
 /* Checks a space's workloads and its axes that are parameters against what a simulator lists: unknown benches and
- * parameters, and each value by itself. Reports all errors. `listing`: the output of `SIM list --json`. */
-struct workloads *workloads_begin(const struct space *space, const char *listing, size_t length);
+ * parameters, and each value by itself. Reports all errors. `listing`: the output of `SIM list --json`, which must stay. */
+struct workloads *workloads_begin(struct space *space, const char *listing, size_t length);
 
 /* A parameter of a workload. */
 struct param {
     const char *name;
     unsigned workload;
-    enum sql_type type;
+    enum param_kind { PARAM_int, PARAM_size, PARAM_real, PARAM_bool, PARAM_word, PARAM_text } kind;
     int axis;                                           /* -1: it is the same for all points */
-    struct sql_value value;                                 /* with axis -1 */
+    struct sql_value value;                             /* with axis -1; true is 1 */
+    const struct node *given;                           /* with axis -1: the space file's value; NULL: the default */
+    const struct node *row;                             /* in the listing */
 };
 
 /* All parameters, workload by workload, in the order of the listing. */

@@ -32,10 +32,15 @@ static const struct subcommands_of program = {
 
 static int list_main(int argc, char **argv);
 
+static const struct cli_option list_options[] = {
+    {'j', "json", NULL, "print the benches with their parameters as JSON"},
+    {0},
+};
+
 static const struct subcommand list_subcommand = {
     "list", "", "lists the benches with their parameters, and the kernels",
-    "Lists the benches with their parameters: name, default, meaning, bounds; and the kernels with their places.", NULL,
-    list_main,
+    "Lists the benches with their parameters: name, default, meaning, bounds; and the kernels with their places.",
+    list_options, list_main,
 };
 
 static const struct subcommand *const subcommands[] = {
@@ -45,11 +50,15 @@ static const struct subcommand *const subcommands[] = {
 
 static int list_main(int argc, char **argv)
 {
-    while (subcommand_option(&list_subcommand, argc, argv) != -1)
-        continue;
+    bool as_json = false;
+    for (int letter; (letter = subcommand_option(&list_subcommand, argc, argv)) != -1;)
+        as_json = letter == 'j';
     if (optind < argc)
         usage_error("list takes no arguments: '%s'", argv[optind]);
-    bench_list(stdout);
+    if (as_json)
+        bench_list_json(stdout);
+    else
+        bench_list(stdout);
     return STATUS_GOOD;
 }
 

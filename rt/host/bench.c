@@ -150,3 +150,27 @@ void bench_list(FILE *out)
     for (size_t i = 0; i < count; i++)
         fprintf(out, "  %-10s %s:%u\n", kernels[i]->name, kernels[i]->file, (unsigned)kernels[i]->line);
 }
+
+void bench_list_json(FILE *out)
+{
+    const struct kb_bench **all;
+    size_t count = bench_all(&all);
+    struct json json;
+    json_open(&json, out);
+    json_object(&json, NULL);
+    json_array(&json, "benches");
+    for (size_t i = 0; i < count; i++) {
+        json_object(&json, NULL);
+        json_string(&json, "name", all[i]->name);
+        json_string(&json, "what", all[i]->what);
+        json_string(&json, "file", all[i]->file);
+        json_array(&json, "params");
+        for (uint32_t j = 0; j < all[i]->count; j++)
+            param_describe(&json, &all[i]->params[j]);
+        json_array_end(&json);
+        json_object_end(&json);
+    }
+    json_array_end(&json);
+    json_object_end(&json);
+    json_close(&json);
+}

@@ -27,4 +27,7 @@ void bench_write_params(struct json *json, const char *key);
 /* Prints all benches with their parameters, and all kernels. */
 void bench_list(FILE *out);
 
+/* Writes the benches with their parameters as a JSON object. */
+void bench_list_json(FILE *out);
+
 #endif

@@ -175,3 +175,35 @@ void param_list(FILE *out, const struct kb_param *p)
     const char *type = p->type == KB_PARAM_REAL ? "decimal, " : p->type == KB_PARAM_SIZE ? "size, " : "";
     fprintf(out, "  %-10s = %-10s %s (%s%s)\n", p->name, param_text(p, &value), printable(p->help), type, may_be);
 }
+
+void param_describe(struct json *json, const struct kb_param *p)
+{
+    static const char *const types[] = {
+        [KB_PARAM_INT] = "int", [KB_PARAM_SIZE] = "size", [KB_PARAM_REAL] = "real", [KB_PARAM_BOOL] = "bool",
+        [KB_PARAM_WORD] = "word", [KB_PARAM_TEXT] = "text",
+    };
+    struct kb_value value = param_default(p);
+    struct kb_param standard = *p;
+    standard.name = "default";
+    json_object(json, NULL);
+    json_string(json, "name", p->name);
+    json_string(json, "type", types[p->type]);
+    param_write(json, &standard, &value);
+    if (p->type == KB_PARAM_INT || p->type == KB_PARAM_SIZE) {
+        json_u64(json, "least", p->least);
+        json_u64(json, "most", p->most);
+    } else if (p->type == KB_PARAM_REAL) {
+        json_double(json, "least", p->least_real);
+        json_double(json, "most", p->most_real);
+    } else if (p->type == KB_PARAM_WORD) {
+        json_array(json, "words");
+        for (const char *at = p->words; *at; at += strspn(at, " ")) {
+            size_t length = strcspn(at, " ");
+            json_string(json, NULL, arena_text(at, length));
+            at += length;
+        }
+        json_array_end(json);
+    }
+    json_string(json, "help", p->help);
+    json_object_end(json);
+}

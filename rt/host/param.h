@@ -26,4 +26,7 @@ void param_write(struct json *json, const struct kb_param *p, const struct kb_va
 /* Prints a line of `list`: name, default, help, bounds. */
 void param_list(FILE *out, const struct kb_param *p);
 
+/* Writes the same as a JSON object. */
+void param_describe(struct json *json, const struct kb_param *p);
+
 #endif
