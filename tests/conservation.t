@@ -95,11 +95,12 @@ def one_run(program):
            and f"stream.yaml on {result['system']}: {outcome}, end {result['end_ps']} ps\n" in ended.stdout
            and ("error" in result) == bool(error) and result.get("error", "").startswith(error or "")
            and "status" not in result, f"a replay says how it ends: {error or 'well'}", ended.said, result.get("error"))
-    ended = run(program, "run", "breaks", "--why", "--json", path, env=os.environ | {"BREAKS": "account"})
-    result = json.loads(read(path))
-    ok(ended.returncode == 3 and WHY in ended.stderr and ended.stdout.endswith("\nend          status 3\n")
-       and result["status"] == 3 and result["error"].startswith(WHY), "a run whose --why is wrong has status 3, its result too",
-       ended.said, result)
+    for breaks, error in (("account", WHY), ("engines", WHY + "pe_dma read of ")):
+        ended = run(program, "run", "breaks", "--why", "--json", path, env=os.environ | {"BREAKS": breaks})
+        result = json.loads(read(path))
+        ok(ended.returncode == 3 and error in ended.stderr and ended.stdout.endswith("\nend          status 3\n")
+           and result["status"] == 3 and result["error"].startswith(error),
+           f"a run whose --why is wrong has status 3, its result too: {breaks}", ended.said, result)
 
 
 def documented():

@@ -72,7 +72,64 @@ def has_no_gap(path, name):
        f"{name}: segments follow each other from 0 to the end, and each sum is the whole", path["by_reason"])
 
 
+def engines_by_hand():
+    """How the engines of a PE spend the time of a kernel. Times of an action and of the scheduler: 2,000 and 1,000 ps."""
+    result, ended = replayed("single_dma_read")
+    engines = result["why"]["account"]["kernels"][0]["engines"]
+    want = [{"engine": "pe_dma read", "busy_ps": 20 + 9000 + 30000 + 68000 + 16000, "idle": {"engine": 3000}},
+            {"engine": "pe_scheduler", "busy_ps": 1000, "idle": {
+                "engine": 2000, "wire": 20, "node": 9000, "access": 30000, "pseudo_channel": 68000, "wait": 16000}}]
+    ok(engines == want, "an engine is idle for what its service and the return of the kernel wait for", engines, ended.said)
+    # At 1 GHz: an op of 8 + 4096 / 128 * 4 cycles, and behind it on the shared slot a product of 64 + 64.
+    text = """launches: [{program: a, targets: [sip0.cube0.pe0]}]
+programs:
+  a:
+    - {do: math, op: exp, elems: 4096, dtype: f16, async: true}
+    - {do: gemm, m: 64, k: 64, n: 64, dtype: f16, async: true}
+"""
+    program = simulator(case("single_dma_read")[0], "single_dma_read")
+    result, ended = why(program, "replay", write(scratch("shared.yaml"), text))
+    engines = {one["engine"]: (one["busy_ps"], one["idle"]) for one in result["why"]["account"]["kernels"][0]["engines"]}
+    math, gemm = (8 + 4096 // 128 * 4) * 1000, (64 + 64) * 1000
+    want = {"pe_math": (math, {"engine": 2000 + 1000, "wait": gemm}),
+            "pe_gemm": (gemm, {"engine": 2000 + 1000, "engine_busy": math}),
+            "pe_scheduler": (2000, {"engine": 2000 + 1000, "engine_busy": math - 2000, "wait": gemm})}
+    ok(engines == want, "an engine is idle for another one that has their slot", engines, ended.said)
+    rows = {one["engine"]: one for one in result["why"]["account"]["engines"]}
+    ok(rows["pe_gemm"] == {
+        "engine": "pe_gemm", "servers": 1, "kernels": 1, "time_ps": 3000 + math + gemm, "busy_ps": gemm,
+        "idle": {"engine": 3000, "engine_busy": math}, "busy_spread": {"least_ps": gemm, "most_ps": gemm},
+        "idle_spread": {"engine": {"least_ps": 3000, "most_ps": 3000}, "engine_busy": {"least_ps": math, "most_ps": math}},
+        "worst": "sip0.cube0.pe0"}, "the sum over kernels of one kernel is that of the kernel", rows)
+    line = "    pe_gemm          47.9 %     128 ns to    128 ns; idle: 50.9 % engine_busy, 1.1 % engine; worst sip0.cube0.pe0\n"
+    ok(line in ended.stdout, "the summary has a line for each engine", ended.said)
+
+
+def engines_add_up(account, name):
+    """Sums, spreads and the worst, from the kernels."""
+    wrong, found = [], {}
+    for kernel in account["kernels"]:
+        for one in kernel["engines"]:
+            found.setdefault(one["engine"], []).append((kernel, one))
+    for row in account["engines"]:
+        mine = found.pop(row["engine"])
+        time = row["servers"] * sum(kernel["end_ps"] - kernel["begin_ps"] for kernel, _ in mine)
+        busy = [one["busy_ps"] for _, one in mine]
+        idle = {reason: [one["idle"].get(reason, 0) for _, one in mine] for reason in {*row["idle"]}.union(*(one["idle"] for _, one in mine))}
+        worst = max((sum(one["idle"].values()), -at) for at, (_, one) in enumerate(mine))
+        want = {"kernels": len(mine), "time_ps": time, "busy_ps": sum(busy), "idle": {name: sum(ps) for name, ps in idle.items()},
+                "busy_spread": {"least_ps": min(busy), "most_ps": max(busy)},
+                "idle_spread": {name: {"least_ps": min(ps), "most_ps": max(ps)} for name, ps in idle.items()},
+                "worst": mine[-worst[1]][0]["pe"]}
+        wrong += [(row, want)] * (want | {key: row[key] for key in ("engine", "servers")} != row
+                                  or time != row["busy_ps"] + sum(row["idle"].values()))
+        wrong += [kernel for kernel, one in mine if one["busy_ps"] + sum(one["idle"].values())
+                  != row["servers"] * (kernel["end_ps"] - kernel["begin_ps"])]
+    ok(not wrong and not found and account["engines"], f"{name}: busy and idle time of engines are the time of kernels", wrong[:1], found)
+
+
 def add_up(account, name):
+    engines_add_up(account, name)
     wrong = [one for one in account["kernels"] if sum(one["reasons"].values()) != one["end_ps"] - one["begin_ps"]]
     ok(not wrong and account["kernels"], f"{name}: the account of each kernel is its time", wrong[:2])
 
@@ -118,6 +175,14 @@ def many_in_an_instant():
     result, ended = why(program, "replay", write(scratch("crowd_stream.yaml"), stream))
     segments = [one for one in result["why"]["path"]["segments"] if one["reason"] != "launch"]
     waits = [(one["command"], one["held_up"]["command"]) for one in segments if one["reason"] == "engine_busy"]
+    late = segments[-1]["end_ps"] - segments[0]["begin_ps"]
+    idle, third = {}, [one for one in segments if 3 * (one["begin_ps"] - segments[0]["begin_ps"]) >= 2 * late]
+    for one in third:
+        idle[one["reason"]] = idle.get(one["reason"], 0) + 15 * (one["end_ps"] - one["begin_ps"])
+    idle["wait"], idle["engine_busy"] = idle.get("wait", 0), idle.get("engine_busy", 0)
+    reads = result["why"]["account"]["kernels"][0]["engines"][0]
+    ok(reads["busy_ps"] == 45 * late // 3 and reads["idle"] == {name: ps for name, ps in idle.items() if ps},
+       "15 of 20 engines are idle in the last third, for what the return waits for", reads, idle)
     ok(waits == [(0, 20), (20, 40)] and segments[-1]["command"] == 40, "each start has the cause of its own engine, also if 20 become idle at once",
        segments, ended.said)
 
@@ -226,4 +291,4 @@ def names_keys():
     ok(len(names) > 40 and names <= schema, "each key in the advice is one of a topology", names - schema, len(names))
 
 
-suite(documented, names_keys, by_hand, of_streams, many_in_an_instant, lines_of_a_stream, printed, of_a_bench, advice)
+suite(documented, names_keys, by_hand, engines_by_hand, of_streams, many_in_an_instant, lines_of_a_stream, printed, of_a_bench, advice)

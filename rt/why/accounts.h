@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "engines.h"
 #include "items.h"
 
 struct tl;
@@ -13,6 +14,7 @@ struct account {
     const struct tl *tl;
     uint64_t begin_ps, end_ps, counted_ps;              /* counted_ps: up to where it is accounted for */
     uint64_t reason_ps[REASONS];
+    uint32_t engines[ENGINES];                          /* their accounts (engines.h); 0: none */
     bool ended;
     uint8_t acts_for;                                   /* the reason of the last call or delay */
 };
@@ -27,9 +29,9 @@ extern struct accounts accounts;
 /* The kernel of a serial number. */
 const struct tl *kernel_of(uint32_t serial);
 
-/* The handlers of the moments of kernels. */
+/* A kernel begins; it has returned or failed, because of `last`. */
 void accounts_kernel_begins(const struct tl *tl);
-void accounts_kernel_ends(const struct tl *tl);
+void accounts_kernel_ends(const struct tl *tl, struct ref last);
 
 /* A kernel is accounted for up to now: what has made it go on. */
 void accounts_advance(const struct tl *tl, struct ref cause);

@@ -15,6 +15,7 @@
 #include "machine/tile.h"
 #include "machine/tile_buffers.h"
 #include "accounts.h"
+#include "engines.h"
 #include "sites.h"
 
 static const struct subject nobody = {.tile = NO_TILE, .stage = NO_STAGE};
@@ -714,6 +715,11 @@ static void program_acts(uint32_t rank)
     runs(run.program, nobody, NULL);
 }
 
+static void kernel_ends(const struct tl *tl)
+{
+    accounts_kernel_ends(tl, cause_now());
+}
+
 static void launch_ends(const struct launch *launch)
 {
     struct ref ref = run.starts ? run.last : cause_now();
@@ -821,6 +827,7 @@ static void service_starts(const struct token *token)
         consider_slot(&choice, pe, next);
     struct subject who = token_subject(token);
     begins(&choice, who);
+    engine_starts(pe, stage, run.cause);
     *turn = (struct condition){now_ps, choice.tick, choice.ref};
     if (!token->direct && next != stage)
         fifo_free(slots_of(pe, stage));
@@ -841,6 +848,7 @@ static void service_ends(const struct token *token)
     uint64_t engines;
     run.who = token_subject(token);
     fifo_free(engines_of(token, &engines));
+    engine_ends(pe, token->stage->kind);
     if (token->stage[1].kind == STAGE_NONE && token->block_bytes && next_tile_fits(pe, token) && !next_tile_fits(pe, NULL))
         when.buffer[pe_number(pe)] = (struct condition){now_ps, ++run.tick, cause_now()};
     if (run.parts && (token->stage->kind == STAGE_DMA_READ || token->stage->kind == STAGE_DMA_WRITE)) {
@@ -877,12 +885,14 @@ static void scheduling_starts(const struct command *command)
     consider_arrival(&choice, command);
     consider(&choice, when.scheduler[pe_number(command->pe)], EDGE_engine);
     begins(&choice, who);
+    engine_starts(command->pe, STAGE_NONE, run.cause);
 }
 
 static void command_scheduled(const struct command *command)
 {
     run.who = command_subject(command);
     when.scheduler[pe_number(command->pe)] = (struct condition){now_ps, ++run.tick, cause_now()};
+    engine_ends(command->pe, STAGE_NONE);
     arrives(command);                                   /* of a composite: at the feeder */
 }
 
@@ -989,7 +999,7 @@ struct observer why_observer = {
     .program_wakes = program_wakes,
     .program_acts = program_acts,
     .kernel_begins = accounts_kernel_begins,
-    .kernel_ends = accounts_kernel_ends,
+    .kernel_ends = kernel_ends,
     .launch_ends = launch_ends,
     .kernel_will_act = kernel_will_act,
     .command_submitted = command_submitted,

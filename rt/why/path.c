@@ -151,6 +151,15 @@ void path_add_reasons(struct ref end, uint64_t from_ps, uint64_t reason_ps[REASO
     walk_back(end, from_ps, add_reason, reason_ps);
 }
 
+void reasons_write(struct json *json, const char *key, const uint64_t reason_ps[REASONS])
+{
+    json_object(json, key);
+    for (unsigned reason = 0; reason < REASONS; reason++)
+        if (reason_ps[reason])
+            json_u64(json, reason_names[reason], reason_ps[reason]);
+    json_object_end(json);
+}
+
 struct segments ARRAY(struct segment);
 
 static inline void add(const struct segment *segment, void *arg)

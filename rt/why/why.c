@@ -42,6 +42,7 @@ void why_begin(const char *stream)
     sites_reset();
     sites_name_stream(stream);
     accounts_reset();
+    engines_begin();
     causes_begin();
     observer_watch(&why_observer, true);
 }
@@ -59,8 +60,10 @@ static const char *account_wrong(const struct account *account)
     uint64_t sum_ps = 0, total_ps = account->end_ps - account->begin_ps;
     for (unsigned reason = 0; reason < REASONS; reason++)
         sum_ps += account->reason_ps[reason];
-    if (!account->tl || sum_ps == total_ps)
+    if (!account->tl)
         return NULL;
+    if (sum_ps == total_ps)
+        return engines_wrong(account);
     return arena_printf("the account of %s adds up to %" PRIu64 " ps, its kernel took %" PRIu64 " ps",
                         pe_name(account->tl->pe), sum_ps, total_ps);
 }
@@ -114,6 +117,7 @@ const char *why_end(uint64_t end_ps, bool stopped)
         message("%s: %s\n", program_name, why);
     }
     causes_end();
+    engines_end();
     return why;
 }
 
@@ -407,15 +411,6 @@ static void write_advice(struct json *json)
     json_object_end(json);
 }
 
-static void write_reasons(struct json *json, const uint64_t reason_ps[REASONS])
-{
-    json_object(json, "reasons");
-    for (unsigned reason = 0; reason < REASONS; reason++)
-        if (reason_ps[reason])
-            json_u64(json, reason_names[reason], reason_ps[reason]);
-    json_object_end(json);
-}
-
 /* The kernel that took longest; the first of several. */
 static const struct account *longest_account(void)
 {
@@ -477,15 +472,17 @@ static void write_account(struct json *json)
         json_u64(json, "request", account->tl->request);
         json_u64(json, "begin_ps", account->begin_ps);
         json_u64(json, "end_ps", account->end_ps);
-        write_reasons(json, account->reason_ps);
+        reasons_write(json, "reasons", account->reason_ps);
+        engines_write_kernel(json, account);
         json_object_end(json);
         for (unsigned reason = 0; reason < REASONS; reason++)
             sum_ps[reason] += account->reason_ps[reason];
     }
     json_array_end(json);
-    write_reasons(json, sum_ps);
+    reasons_write(json, "reasons", sum_ps);
     write_spread(json);
     picture_write_pes(json);
+    engines_write(json);
     json_object_end(json);
 }
 
@@ -499,7 +496,7 @@ static void write_launches(struct json *json)
         json_string(json, "program", launch->program);
         json_u64(json, "begin_ps", launch->submitted_ps);
         json_u64(json, "end_ps", launch->done_ps);
-        write_reasons(json, launch_paths.at[i].reason_ps);
+        reasons_write(json, "reasons", launch_paths.at[i].reason_ps);
         json_object_end(json);
     }
     json_array_end(json);
@@ -556,6 +553,7 @@ void why_print(FILE *out)
                 subject_text(&segment->who, segment_site(segment)));
     }
     print_account(out);
+    engines_print(out);
     fprintf(out, "change first %s\n", advice.sentence);
 }
 

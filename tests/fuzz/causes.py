@@ -54,9 +54,15 @@ def difference(result, causes):
     value = json.loads(result)["why"]
     if said := path_difference(path, value["path"]):
         return said
-    told_accounts = {(one["pe"], one["begin_ps"]): one["reasons"] for one in value["account"]["kernels"]}
-    for place, want in accounts.items():
-        got = told_accounts.get(place)
+    told_accounts = {(one["pe"], one["begin_ps"]): one for one in value["account"]["kernels"]}
+    if accounts.keys() != told_accounts.keys():
+        return f"accounts: want {sorted(accounts)}, got {sorted(told_accounts)}"
+    for place, (want, engines) in accounts.items():
+        told_one = told_accounts[place]
+        got = told_one["reasons"]
         if got != {name: ps for name, ps in want.items() if ps}:
             return f"account of {place}:\nwant {want}\ngot  {got}"
+        got = {one["engine"]: (one["busy_ps"], one["idle"]) for one in told_one["engines"]}
+        if got != engines:
+            return f"engines of {place}:\nwant {engines}\ngot  {got}"
     return ""

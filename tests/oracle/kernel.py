@@ -7,6 +7,13 @@ from simulation import KERNEL
 COMPUTE = ("GEMM", "MATH")
 
 
+class Service:
+    """What a server of the PE does for an engine of results: begins at a moment, and may not end."""
+
+    def __init__(self, server, start):
+        self.server, self.start, self.end = server, start, None
+
+
 class Kernel:
     def __init__(self, pe, program, answer, now):
         self.pe, self.answer, self.commands = pe, answer, pe.commands
@@ -14,6 +21,8 @@ class Kernel:
         self.awaited = None         # the command that it waits for
         self.ids = {}
         self.waits, self.waits_since = [], now      # (since, the moment at which it was over) of each wait
+        self.due = None             # the moment at which it goes on, if that is known
+        self.services = {}          # by engine, in the order of their starts
         self.serving = {True: 0, False: 0}          # of the computing engines, and of DMA
         self.since, self.busy_ps = {}, {True: 0, False: 0}
         self.body = self.steps(program)
@@ -32,6 +41,7 @@ class Kernel:
         except Fault as fault:
             self.pe.fail(fault)
             return
+        self.due = None
         if isinstance(wait, Moment):
             self.resume_at(wait)
         else:
@@ -41,7 +51,14 @@ class Kernel:
         self.waits.append((self.waits_since, self.pe.sim.moment))
         self.waits_since = self.pe.sim.now
 
+    def serves(self, engine, server):
+        """A service starts, because of the moment."""
+        service = Service(server, self.pe.sim.moment)
+        self.services.setdefault(engine, []).append(service)
+        return service
+
     def resume_at(self, when):
+        self.due = when
         self.pe.sim.at(when, self.pe.node("cpu"), KERNEL, (), self.resume)
 
     def completed(self, command):
@@ -91,7 +108,8 @@ class Kernel:
     def end(self, fault):
         self.fault = fault
         self.end_ps = self.pe.sim.now
-        self.wait_over()
+        if not fault:
+            self.wait_over()
         for compute in (True, False):
             self.busy_ps[compute] = self.busy_until(compute, self.end_ps)
         self.answer(fault and {"pe": self.pe.name, "rank": self.pe.node("cpu").rank, "code": fault.code,

@@ -44,6 +44,7 @@ class Token:
         self.arrived = self.began = None                # in the queue of its stage, in service
         self.ring = self.slot = None
         self.owner = None           # of what its service does
+        self.service = None         # of the kernel (kernel.Service)
 
     @property
     def stage(self):
@@ -71,7 +72,7 @@ class Server:
     """`engines` places that serve the stages of `kinds`; those that are idle, by the mark since which they are."""
 
     def __init__(self, kinds, engines=1):
-        self.kinds, self.idle = kinds, [NEVER] * engines
+        self.kinds, self.engines, self.idle = kinds, engines, [NEVER] * engines
 
 
 class Pe:
@@ -141,6 +142,12 @@ class Pe:
             self.stopped = True
             self.kernel.end(fault)
 
+    def servers_of(self, engine):
+        """Those that serve for an engine of results, and a second one too."""
+        if engine == "pe_scheduler":
+            return [self.scheduler]
+        return [one for one in [*self.servers, self.comm] if any(USAGES[kind] == engine for kind in one.kinds)]
+
     # ---- issue
 
     def issue(self):
@@ -208,6 +215,7 @@ class Pe:
         last = self.last_of([token.came, server.idle.pop(0), *conditions], *token.key, token.stage.kind)
         token.arrived, token.began, token.owner = arrival, self.sim.now, self.sim.moment.owner
         self.usages[USAGES[token.stage.kind]].waits.append((arrival, self.sim.now))
+        token.service = self.kernel.serves(USAGES[token.stage.kind], server)
         self.gemm_flop += token.stage.flop
         self.kernel.busy(token.stage.kind, 1)
         self.trace("engine_start", self.node(ENGINES[token.stage.kind]), token.key, token.index)
@@ -224,6 +232,7 @@ class Pe:
         server.idle.append(self.sim.mark("engine"))
         self.usages[USAGES[kind]].add(token.arrived, token.began, self.sim.now - token.began)
         self.kernel.busy(kind, -1)
+        token.service.end = self.sim.now
         self.trace("engine_complete", engine, token.key, token.index)
         if kind == "FETCH":
             self.trace("tile_ready", engine, token.key, token.index)
@@ -272,6 +281,7 @@ class Pe:
         command, usage, now = self.submissions.entries.pop(0)[-1], self.usages["pe_scheduler"], self.sim.now
         self.last_of([command.came, self.scheduler.idle.pop()], command.number)
         usage.waits.append((command.submitted, now))
+        self.kernel.serves("pe_scheduler", self.scheduler).end = now + self.schedule_ps
         end = self.sim.moment.then(self.schedule_ps, "engine", self.node("scheduler").name)
         self.sim.at(end, self.node("scheduler"), SERVICE_END, command.key,
                     lambda: (usage.add(command.submitted, now, self.schedule_ps), self.scheduled(command)))

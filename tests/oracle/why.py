@@ -1,4 +1,6 @@
-"""why: the critical path: the work behind the end, one piece after the other, back to time 0; accounts of kernels."""
+"""why: the critical path: the work behind the end, one piece after the other, back to time 0; accounts of kernels and of
+engines."""
+import heapq
 from typing import NamedTuple
 
 from cause import Owner
@@ -76,15 +78,54 @@ def critical_path(machine):
     return segments[::-1]
 
 
-def account(kernel):
-    """What a kernel that has ended spent its time on."""
+def add(found, more):
+    for reason_, ps in more.items():
+        found[reason_] = found.get(reason_, 0) + ps
+
+
+def account(kernel, end):
+    """What a kernel spent its time on, up to its end: its waits, and what it was in then."""
     found = sums(segment for since, moment in kernel.waits for segment in clipped(path(moment), since))
-    assert sum(found.values()) == kernel.end_ps - kernel.start_ps, "a kernel's account is its time"
+    if kernel.due:
+        add(found, sums(one._replace(end=min(one.end, end)) for one in clipped(path(kernel.due), kernel.waits_since)))
+    else:
+        add(found, {"wait": end - kernel.waits_since})
+    assert sum(found.values()) == end - kernel.start_ps, "a kernel's account is its time"
+    return found
+
+
+def engine_account(kernel, end, server, services):
+    """(busy, {reason: ps}) of a server for one engine: of several places, a start takes the one that is idle for longest."""
+    busy, idle, since = 0, {}, [kernel.start_ps] * server.engines
+    for one in services:
+        until = end if one.end is None else min(one.end, end)
+        add(idle, sums(clipped(path(one.start), heapq.heapreplace(since, until))))
+        busy += until - one.start.time
+    for begin in since:
+        returned = kernel.end_ps is not None and not kernel.fault
+        add(idle, sums(clipped(path(kernel.waits[-1][1]), begin)) if returned else {"wait": end - begin})
+    return busy, idle
+
+
+def engine_accounts(kernel, end):
+    """{engine: (busy, {reason: ps})} of the engines that served for the kernel."""
+    found = {}
+    for engine, services in kernel.services.items():
+        busy, idle, servers = 0, {}, kernel.pe.servers_of(engine)
+        for server in servers:
+            of_server = engine_account(kernel, end, server, [one for one in services if one.server is server])
+            busy += of_server[0]
+            add(idle, of_server[1])
+        time = sum(server.engines for server in servers) * (end - kernel.start_ps)
+        assert busy + sum(idle.values()) == time, "an engine's account is its kernel's time"
+        found[engine] = busy, {name: ps for name, ps in idle.items() if ps}
     return found
 
 
 def value_of(machine):
-    """The critical path, and {(PE, start): account} of the kernels that have returned."""
-    accounts = {(kernel.pe.name, kernel.start_ps): account(kernel)
-                for kernel in kernels_of(machine) if kernel.end_ps is not None and not kernel.fault}
+    """The critical path, and {(PE, start): (account, engines)} of the kernels."""
+    accounts = {}
+    for kernel in kernels_of(machine):
+        end = machine.host.end.time if kernel.end_ps is None else kernel.end_ps
+        accounts[kernel.pe.name, kernel.start_ps] = account(kernel, end), engine_accounts(kernel, end)
     return critical_path(machine), accounts

@@ -125,6 +125,8 @@ const accounts = await whyPage.locator("#account .behind tbody tr").evaluateAll(
 const blocked = [0, 1, 2, 3].map((pe) => Object.entries(account.pes).reduce((sum, [name, list]) => sum + (name === "engine" ? 0 : list[pe]), 0));
 check(accounts.length === 4 && accounts[0] === ["sip0.cube0.pe0", "sip0.cube0.pe1", "sip0.cube1.pe0", "sip0.cube1.pe1"][blocked.indexOf(Math.max(...blocked))], "the account begins with the PE that was blocked for longest", [accounts, blocked]);
 check(await count(whyPage, "#account svg.bars g") === 4, "the account has a bar for each PE");
+const engineRows = await whyPage.locator("#engine-account [aria-label='How engines spent the time of kernels'] tbody tr").evaluateAll((all) => all.map((one) => [one.cells[0].textContent, parseFloat(one.cells[2].textContent), [...one.querySelectorAll("svg rect:not(.track)")].reduce((sum, part) => sum + Number(part.getAttribute("width")), 0)]));
+check(engineRows.length > 4 && engineRows.every(([name, busy, wide], i) => name === account.engines[i].engine && Math.abs(busy - 100 * account.engines[i].busy_ps / account.engines[i].time_ps) < 0.06 && Math.abs(wide - 100) < 0.1), "the account of engines has a full bar for each, busy as the result says", engineRows);
 await whyPage.locator("canvas.probes").focus();
 await whyPage.keyboard.press("ArrowRight");
 await whyPage.keyboard.press("ArrowDown");

@@ -92,3 +92,39 @@ section({
         ].flat();
     },
 });
+
+// A bar of the parts of a whole: [{colour, share}].
+function partsBar(parts) {
+    const svg = s("svg", {class: "gauge", viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true"}, s("rect", {class: "track", width: 100, height: 10}));
+    let x = 0;
+    for (const {colour, share} of parts) {
+        svg.append(s("rect", {class: `fill-${colour}`, x: x.toFixed(2), width: (100 * share).toFixed(2), height: 10}));
+        x += 100 * share;
+    }
+    return svg;
+}
+
+section({
+    id: "engine-account", title: "Account of engines", shows: (run) => run.why?.account?.engines?.some((row) => row.time_ps),
+    about: "The time of the kernels that an engine works for: busy, or idle because of what its next service waited for, and after its last service because of what the kernel's return waited for. The parts add up to the time, for each server of the engine.",
+    draw: (run) => {
+        const engines = run.why.account.engines.filter((row) => row.time_ps), busy = {name: "busy", colour: "gemm"}, groups = reasonGroups.map((group) => group.colour === busy.colour ? {...group, name: "another engine works", colour: "idle"} : group);
+        const idleIn = (row, group) => sum(group.reasons.map((reason) => row.idle[reason] ?? 0)), all = (row) => Object.entries(row.idle).sort(([, a], [, b]) => b - a);
+        const used = groups.filter((group) => engines.some((row) => idleIn(row, group)));
+        const lines = () => engines.flatMap((row) => [{row, what: "busy", ps: row.busy_ps, spread: row.busy_spread}, ...all(row).map(([reason, ps]) => ({row, what: `idle: ${reason.replace("_", " ")}`, ps, spread: row.idle_spread[reason]}))]);
+        return [
+            colourKeys([busy, ...used]),
+            table([
+                {title: "engine", of: (row) => row.engine},
+                {title: "", of: (row) => partsBar([{...busy, share: row.busy_ps / row.time_ps}, ...used.map((group) => ({...group, share: idleIn(row, group) / row.time_ps}))])},
+                {title: "busy", number: true, of: (row) => percent(row.busy_ps / row.time_ps)},
+                {title: "idle because of", of: (row) => all(row).slice(0, 3).map(([reason, ps]) => `${reason.replace("_", " ")} ${percent(ps / row.time_ps)}`).join(", ")},
+                {title: "idle for longest", of: (row) => row.worst},
+            ], engines, {label: "How engines spent the time of kernels"}),
+            tableBehind("Table: busy and idle time of each engine", [
+                {title: "engine", of: (line) => line.row.engine}, {title: "kernels", number: true, of: (line) => whole(line.row.kernels)}, {title: "", of: (line) => line.what}, {title: "of all", number: true, of: (line) => percent(line.ps / line.row.time_ps)},
+                {title: "time", number: true, of: (line) => time(line.ps)}, {title: "least of a kernel", number: true, of: (line) => time(line.spread.least_ps)}, {title: "most", number: true, of: (line) => time(line.spread.most_ps)},
+            ], lines),
+        ];
+    },
+});
