@@ -432,7 +432,7 @@ static void link_ask(struct data_message *data, uint64_t head_ps)
  * callers are compiled twice: for observers of reservations and models of users, and without them. */
 static inline uint64_t data_hop_made(struct data_message *data, uint64_t head_ps, bool watched)
 {
-    if (watched && kb_fabric_models[place_kind(rank_place(data_rank(data)))].choose) {
+    if (watched && link_queues && kb_fabric_models[place_kind(rank_place(data_rank(data)))].choose) {
         /* Only pe_dma, which has no such model, needs to know when its link is free. */
         assert(!data->left || data->taken);
         link_ask(data, head_ps);

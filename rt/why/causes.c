@@ -232,11 +232,16 @@ static void runs(struct ref cause, struct subject who, const struct event *event
     run.link_end_ps = run.node_end_ps = 0;
 }
 
+__attribute__((cold, noinline)) static void cause_follow(void)
+{
+    run.cause = (struct ref){item_new(run.cause, now_ps, WORK_host, place_at(RESOURCE_NODE, 0), nobody), EDGE_direct};
+}
+
 /* The cause of who runs, which ends now. Time has passed it only if the run was stopped. */
 static struct ref cause_now(void)
 {
-    if (items[run.cause.item].end_ps < now_ps)
-        run.cause = (struct ref){item_new(run.cause, now_ps, WORK_host, place_at(RESOURCE_NODE, 0), nobody), EDGE_direct};
+    if (__builtin_expect(items[run.cause.item].end_ps < now_ps, 0))
+        cause_follow();
     return run.cause;
 }
 
@@ -246,7 +251,7 @@ static void make(uint64_t t_ps, struct ref ref)
 }
 
 /* The end of what a node, a link or a pseudo channel has served last. */
-static struct ref late_end(enum resource_kind kind, uint64_t number)
+__attribute__((noinline)) static struct ref late_end(enum resource_kind kind, uint64_t number)
 {
     static const enum work works[RESOURCE_KINDS] = {[RESOURCE_NODE] = WORK_node, [RESOURCE_LINK] = WORK_link,
                                                     [RESOURCE_PSEUDO_CHANNEL] = WORK_pseudo_channel};
@@ -323,7 +328,7 @@ static uint64_t at_slice(uint64_t channel)
 }
 
 /* The chain of who runs up to t_ps. What it does in a time that nothing has reserved is `work`. */
-static struct ref chain(uint64_t t_ps, enum work work, uint64_t at)
+__attribute__((noinline)) static struct ref chain(uint64_t t_ps, enum work work, uint64_t at)
 {
     struct ref ref;
     if (t_ps <= now_ps)
@@ -348,6 +353,8 @@ static struct ref chain(uint64_t t_ps, enum work work, uint64_t at)
 static struct ref asked(uint64_t start_ps, uint64_t at)
 {
     struct ref ref;
+    if (start_ps == now_ps)
+        return cause_now();
     if (!run.delivery.ref.item)
         return chain(start_ps, WORK_node, at);
     return find_asker(start_ps, &ref) ? ref : extended(before(start_ps), start_ps, WORK_node, at);
@@ -381,7 +388,7 @@ static uint64_t bytes_ps(uint64_t bytes)
 }
 
 /* A node, a link or a pseudo channel serves a request from start_ps on. Returns what leads to that. */
-static struct ref late_reserved(enum resource_kind kind, uint64_t number, uint64_t asked_ps, uint64_t start_ps,
+static inline struct ref late_reserved(enum resource_kind kind, uint64_t number, uint64_t asked_ps, uint64_t start_ps,
                                 uint64_t row_end_ps, uint64_t end_ps)
 {
     static const enum edge edges[RESOURCE_KINDS] = {[RESOURCE_NODE] = EDGE_node, [RESOURCE_LINK] = EDGE_link,
@@ -396,7 +403,7 @@ static struct ref late_reserved(enum resource_kind kind, uint64_t number, uint64
     return start;
 }
 
-static void node_reserved(uint64_t rank, uint64_t asked_ps, uint64_t start_ps, uint64_t end_ps)
+__attribute__((noinline)) static void node_reserved(uint64_t rank, uint64_t asked_ps, uint64_t start_ps, uint64_t end_ps)
 {
     late_reserved(RESOURCE_NODE, rank, asked_ps, start_ps, 0, end_ps);
     run.node_end_ps = end_ps;
@@ -405,7 +412,7 @@ static void node_reserved(uint64_t rank, uint64_t asked_ps, uint64_t start_ps, u
 
 /* The head of a message takes a link. If it does so as soon as its node has handled it, as it mostly does, both are one
  * item. */
-static void link_reserved(uint64_t link, uint64_t asked_ps, uint64_t start_ps, uint64_t end_ps)
+__attribute__((noinline)) static void link_reserved(uint64_t link, uint64_t asked_ps, uint64_t start_ps, uint64_t end_ps)
 {
     run.head.event = &observed_message->event;
     run.head.link = link;
@@ -419,7 +426,7 @@ static void link_reserved(uint64_t link, uint64_t asked_ps, uint64_t start_ps, u
     late_holders[RESOURCE_LINK][link] = (struct late_holder){end_ps, start_ps, run.head.start, run.who, 0, run.node_rank};
 }
 
-static void share_reserved(uint64_t number, uint64_t bytes, uint64_t asked_ps, uint64_t start_ps, uint64_t end_ps)
+__attribute__((noinline)) static void share_reserved(uint64_t number, uint64_t bytes, uint64_t asked_ps, uint64_t start_ps, uint64_t end_ps)
 {
     struct ref start = late_reserved(RESOURCE_PSEUDO_CHANNEL, number, asked_ps, start_ps, end_ps - bytes_ps(bytes), end_ps);
     bool any = run.share.any;
@@ -435,32 +442,29 @@ static void share_reserved(uint64_t number, uint64_t bytes, uint64_t asked_ps, u
     }
 }
 
-static void reserved(enum resource_kind kind, uint64_t number, uint64_t bytes, uint64_t asked_ps, uint64_t start_ps,
-                     uint64_t end_ps)
+__attribute__((noinline)) static void channel_reserved(enum resource_kind kind, uint64_t number, uint64_t asked_ps,
+                                                       uint64_t start_ps, uint64_t end_ps)
 {
     uint64_t at = place_at(kind, number);
-    switch (kind) {
-    case RESOURCE_NODE:
-        node_reserved(number, asked_ps, start_ps, end_ps);
-        return;
-    case RESOURCE_LINK:
-        link_reserved(number, asked_ps, start_ps, end_ps);
-        return;
-    case RESOURCE_PSEUDO_CHANNEL:
-        share_reserved(number, bytes, asked_ps, start_ps, end_ps);
-        return;
-    case RESOURCE_HBM_MODEL:
-    case RESOURCE_SRAM_MODEL:
-        run.model_at = at;
-        return;
-    default: ;
-    }
     struct holder *holder = &holders[kind][number];
     struct ref start = granted(holder, asked_ps, start_ps, at);
     struct ref end = extended(start, end_ps > now_ps ? end_ps : now_ps, WORK_channel, at);
     *holder = (struct holder){end_ps, end.item};
     make(start_ps, start);
     make(end_ps, end);
+}
+
+static void reserved(enum resource_kind kind, uint64_t number, uint64_t bytes, uint64_t asked_ps, uint64_t start_ps,
+                     uint64_t end_ps)
+{
+    switch (kind) {
+    case RESOURCE_NODE: node_reserved(number, asked_ps, start_ps, end_ps); break;
+    case RESOURCE_LINK: link_reserved(number, asked_ps, start_ps, end_ps); break;
+    case RESOURCE_PSEUDO_CHANNEL: share_reserved(number, bytes, asked_ps, start_ps, end_ps); break;
+    case RESOURCE_HBM_MODEL:
+    case RESOURCE_SRAM_MODEL: run.model_at = place_at(kind, number); break;
+    default: channel_reserved(kind, number, asked_ps, start_ps, end_ps);
+    }
 }
 
 static void translated(const struct pe *pe, uint64_t length_ps)
@@ -563,7 +567,7 @@ static void keep_noted(const struct event *event)
 }
 
 /* Marks everything from which a path can go on. */
-static void collect(const struct event *fires)
+__attribute__((cold, noinline)) static void collect(const struct event *fires)
 {
     items_collect_begin();
     keep_noted(fires);
@@ -588,29 +592,40 @@ static void collect(const struct event *fires)
     items_collect_end();
 }
 
+__attribute__((noinline)) static void feed_ends(const struct event *event)
+{
+    const struct token *token = container_of(event, struct token, event);
+    when.feeder[pe_number(token->command->pe)] = (struct condition){now_ps, ++run.tick, run.last};
+    note(event, run.last, 0);
+}
+
 static void event_fires(const struct event *event)
 {
     struct ref ref = noted(event);
-    if (items_full && now_ps > run.instant_ps)          /* no condition became true yet in this instant */
+    if (__builtin_expect(items_full, 0) && now_ps > run.instant_ps) /* no condition became true yet in this instant */
         collect(event);
     items_broken += items[ref.item].end_ps != now_ps;
     run.last = ref;
     run.instant_ps = now_ps;
     runs(ref, items[ref.item].who, event);
-    if (event->note & NOTE_FEEDS) {
-        const struct token *token = container_of(event, struct token, event);
-        when.feeder[pe_number(token->command->pe)] = (struct condition){now_ps, ++run.tick, ref};
-        note(event, ref, 0);
-    }
+    if (event->note & NOTE_FEEDS)
+        feed_ends(event);
 }
 
-/* The head of a message arrives at t_ps, which has passed its node without a wait for the link. */
-static struct ref head_passes(const struct event *event, uint64_t t_ps)
+/* The head of a message that has taken a link arrives over it at t_ps. */
+static void head_due(const struct event *event, uint64_t t_ps)
 {
     const struct data_message *data = container_of(container_of(event, struct message, event), struct data_message, message);
-    struct ref arrives = extended(run.head.start, t_ps, WORK_hop, hop_at(run.node_rank, (uint32_t)run.head.link));
-    items[arrives.item].class = data->step[-1].class;
-    return arrives;
+    struct ref ref;
+    run.head.event = NULL;
+    if (run.head.passes) {
+        ref = extended(run.head.start, t_ps, WORK_hop, hop_at(run.node_rank, (uint32_t)run.head.link));
+        items[ref.item].class = data->step[-1].class;
+    } else {
+        ref = extended(items[run.head.start.item].end_ps <= t_ps ? run.head.start : cause_now(), t_ps, WORK_wire,
+                       place_at(RESOURCE_LINK, run.head.link));
+    }
+    note(event, ref, 0);
 }
 
 static struct ref message_due(const struct event *event, uint64_t t_ps)
@@ -619,13 +634,6 @@ static struct ref message_due(const struct event *event, uint64_t t_ps)
     if (event == run.control_event && run.control.t_ps == t_ps) {
         run.control_event = NULL;
         return run.control.ref;
-    }
-    if (event == run.head.event && t_ps > now_ps) {
-        run.head.event = NULL;
-        if (run.head.passes)
-            return head_passes(event, t_ps);
-        return extended(items[run.head.start.item].end_ps <= t_ps ? run.head.start : cause_now(), t_ps, WORK_wire,
-                        place_at(RESOURCE_LINK, run.head.link));
     }
     return chain(t_ps, WORK_node, place_at(RESOURCE_NODE, rank));
 }
@@ -678,7 +686,7 @@ static struct ref service_due(const struct event *event, uint64_t t_ps)
     return chain(t_ps, run.starts ? WORK_engine : WORK_wire, place_at(RESOURCE_NODE, event_rank(event)));
 }
 
-static void event_set_due(const struct event *event, uint64_t t_ps)
+__attribute__((noinline)) static void other_due(const struct event *event, uint64_t t_ps)
 {
     enum event_class class = order_class(event->order);
     if (class == CLASS_SERVICE && event->note & NOTE_FEEDS)
@@ -687,6 +695,14 @@ static void event_set_due(const struct event *event, uint64_t t_ps)
                    : class == CLASS_KERNEL ? kernel_due(event, t_ps)
                    : service_due(event, t_ps);
     note(event, for_who_runs(ref, t_ps), 0);
+}
+
+static void event_set_due(const struct event *event, uint64_t t_ps)
+{
+    if (event == run.head.event && t_ps > now_ps)
+        head_due(event, t_ps);
+    else
+        other_due(event, t_ps);
 }
 
 /* ---- kernels and host programs */
