@@ -22,7 +22,7 @@ B := build$(filter-out /gcc-O2-g,/$(call variant,$(OPT))$(if $(san),-san))
 # PIE whatever the compiler's default is, so that objects of gcc and clang link with one another.
 flags := -std=gnu11 -Wall -Wextra -Wdate-time -fPIE $(OPT) $(san) -ffile-prefix-map=$(CURDIR)=.
 common_libs := -lyaml -lgmp
-gen_libs := -lsqlite3
+gen_libs := -lsqlite3 -lm
 rt_libs := -lboost_context -lz -lm -ldl -lpthread
 
 gen_src := $(wildcard gen/*.c gen/*.re gen/build/*.c gen/search/*.c)

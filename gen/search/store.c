@@ -353,19 +353,68 @@ void store_put_trial(struct store *store, const struct store_trial *trial)
     arena_release(mark);
 }
 
-void store_trials(struct store *store, int64_t search, void (*each)(const struct store_trial *trial, void *arg), void *arg)
+static struct sql_value column_value(sqlite3_stmt *statement, int column)
 {
-    sqlite3_stmt *all = prepare(store, "SELECT number, hash, status, why FROM trial WHERE search = ?1 ORDER BY number");
+    switch (sqlite3_column_type(statement, column)) {
+    case SQLITE_INTEGER:
+        return (struct sql_value){SQL_INTEGER, sqlite3_column_int64(statement, column), 0, NULL};
+    case SQLITE_FLOAT:
+        return (struct sql_value){SQL_REAL, 0, sqlite3_column_double(statement, column), NULL};
+    case SQLITE_TEXT:
+        return (struct sql_value){SQL_TEXT, 0, 0, column_text(statement, column)};
+    default:
+        return (struct sql_value){SQL_NULL, 0, 0, NULL};
+    }
+}
+
+void store_trials(struct store *store, int64_t search, const char *const *columns, size_t count,
+                  void (*each)(const struct stored_trial *trial, void *arg), void *arg)
+{
+    enum { FIRST = 3 };
+    const char *names = "";
+    for (size_t i = 0; i < count; i++)
+        names = arena_printf("%s, point.%s", names, quoted(columns[i]));
+    sqlite3_stmt *all = prepare(store, arena_printf(
+        "SELECT number, trial.hash, coalesce(trial.status, point.status)%s FROM trial LEFT JOIN point"
+        " ON point.hash = trial.hash WHERE search = ?1 ORDER BY number", names));
     must(store, sqlite3_bind_int64(all, 1, search));
     for (int code; (code = sqlite3_step(all)) != SQLITE_DONE;) {
         must(store, code);
         struct arena_mark mark = arena_mark();
-        each(&(struct store_trial){.search = search, .number = (uint64_t)sqlite3_column_int64(all, 0),
-                                   .hash = column_text(all, 1), .status = column_text(all, 2),
-                                   .why = column_text(all, 3)}, arg);
+        struct sql_value *values = arena_alloc(count + 1, sizeof *values);
+        for (size_t i = 0; i < count; i++)
+            values[i] = column_value(all, FIRST + (int)i);
+        each(&(struct stored_trial){(uint64_t)sqlite3_column_int64(all, 0), column_text(all, 1), column_text(all, 2), values},
+             arg);
         arena_release(mark);
     }
     sqlite3_finalize(all);
+}
+
+static void unpack(const unsigned char *bytes, size_t length, uint32_t *levels, size_t count)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < count; i++) {
+        levels[i] = 0;
+        for (unsigned shift = 0; at < length; shift += 7) {
+            levels[i] |= (uint32_t)(bytes[at] & 127) << shift;
+            if (bytes[at++] < 128)
+                break;
+        }
+    }
+}
+
+bool store_levels(struct store *store, int64_t search, const char *hash, uint32_t *levels, size_t axes)
+{
+    sqlite3_stmt *find = prepare(store, "SELECT levels FROM trial WHERE search = ?1 AND hash = ?2 ORDER BY number LIMIT 1");
+    must(store, sqlite3_bind_int64(find, 1, search));
+    bind_text(store, find, 2, hash);
+    int code = sqlite3_step(find);
+    must(store, code);
+    if (code == SQLITE_ROW)
+        unpack(sqlite3_column_blob(find, 0), (size_t)sqlite3_column_bytes(find, 0), levels, axes);
+    sqlite3_finalize(find);
+    return code == SQLITE_ROW;
 }
 
 void store_put_verified(struct store *store, const char *hash, const char *status, const char *why)

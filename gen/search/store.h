@@ -69,8 +69,20 @@ struct store_trial {
 };
 void store_put_trial(struct store *store, const struct store_trial *trial);
 
-/* Calls a function with each trial of a search, in the order of numbers; without levels. */
-void store_trials(struct store *store, int64_t search, void (*each)(const struct store_trial *trial, void *arg), void *arg);
+/* What the store has of a trial. */
+struct stored_trial {
+    uint64_t number;
+    const char *hash;                                   /* NULL: it was not run */
+    const char *status;                                 /* "infeasible", or the word of its point */
+    const struct sql_value *values;                     /* of the columns that were asked for */
+};
+
+/* Calls a function with each trial of a search, in the order of numbers. */
+void store_trials(struct store *store, int64_t search, const char *const *columns, size_t count,
+                  void (*each)(const struct stored_trial *trial, void *arg), void *arg);
+
+/* Reads the levels of the first trial of a point. Returns false if there is none. */
+bool store_levels(struct store *store, int64_t search, const char *hash, uint32_t *levels, size_t axes);
 
 /* Records what a run with verified data has found. */
 void store_put_verified(struct store *store, const char *hash, const char *status, const char *why);
