@@ -455,28 +455,39 @@ static void fill_key(struct filling *f, const struct key *key, const struct node
     }
 }
 
-/* Finds the wire's time per length before all other keys are read, because every length needs it. Returns its node, NULL
- * for the default. */
-static const struct node *find_ratio(struct filling *f, const struct key *key, const struct node *node)
+/* Finds the wire's time per length below a key. *found: its node, NULL for the default. Returns NULL if it is elsewhere. */
+static const struct key *find_ratio(const struct key *key, const struct node *node, const struct node **found)
 {
-    const struct node *found = node;
-    if (key->kind == KIND_ratio)
-        read_ratio(key, node ? node : default_node(key), f->ps_per_um);
-    else
-        found = NULL;
-    for (size_t i = 0; key->kind == KIND_mapping && i < key->count && !found; i++)
-        found = find_ratio(f, &key->keys[i], node ? node_get(node, key->names[i]) : NULL);
-    return found;
+    if (key->kind == KIND_ratio) {
+        *found = node;
+        return key;
+    }
+    for (size_t i = 0; key->kind == KIND_mapping && i < key->count; i++) {
+        const struct key *ratio = find_ratio(&key->keys[i], node ? node_get(node, key->names[i]) : NULL, found);
+        if (ratio)
+            return ratio;
+    }
+    return NULL;
+}
+
+/* Begins to fill from a mapping; NULL: one that gives nothing. The wire's time per length is read before all other keys,
+ * because every length needs it. Returns its node. */
+static const struct node *filling_begin(struct filling *f, const struct node *top)
+{
+    const struct node *node = NULL;
+    const struct key *ratio = find_ratio(schema(), top, &node);
+    mpq_init(f->ps_per_um);
+    read_ratio(ratio, node ? node : default_node(ratio), f->ps_per_um);
+    return node;
 }
 
 void fill_model(struct model *model, const struct node *top, const struct node *was)
 {
     struct filling f = { .model = model };
-    mpq_init(f.ps_per_um);
-    bool same_wires = was && find_ratio(&f, schema(), was) == find_ratio(&f, schema(), top);
-    if (!was)
-        find_ratio(&f, schema(), top);
-    fill_mapping(&f, schema(), top, same_wires ? was : NULL, model);
+    const struct node *ratio = filling_begin(&f, top), *before = NULL;
+    if (was)
+        find_ratio(schema(), was, &before);
+    fill_mapping(&f, schema(), top, before == ratio ? was : NULL, model);
     mpq_clear(f.ps_per_um);
 }
 
@@ -484,8 +495,7 @@ void fill_alone(const struct key *key, const struct node *value)
 {
     struct model model = { 0 };
     struct filling f = { .model = &model };
-    mpq_init(f.ps_per_um);
-    find_ratio(&f, schema(), NULL);
+    filling_begin(&f, NULL);
     fill_key(&f, key, value, NULL, &model);
     mpq_clear(f.ps_per_um);
 }

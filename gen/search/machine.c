@@ -14,6 +14,7 @@
 #include "../build/home.h"
 #include "../check.h"
 #include "../emit.h"
+#include "../fill.h"
 #include "../replace.h"
 
 /* The compiler that the Makefile builds kbgen with. */
@@ -42,7 +43,8 @@ struct combination {
 
 struct machines {
     const struct space *space;
-    struct base base;
+    struct base base;                                   /* of all machines: its `plan` and `impls` are not used */
+    struct number topology;
     struct impl_files impls;                            /* all files of models; a machine names some of them */
     struct machine_key *keys;
     size_t key_count, may_build_count;
@@ -94,6 +96,41 @@ static void add_key(struct machines *machines, size_t i)
     machines->may_build_count += may;
 }
 
+static struct node *copy_tree(const struct node *node)
+{
+    if (node->type != NODE_MAPPING)
+        return (struct node *)node;
+    struct node *copy = node_new(node->where, NODE_MAPPING);
+    for (size_t i = 0; i < node->count; i++)
+        node_add(copy, node->entries[i].key, copy_tree(node->entries[i].value));
+    return copy;
+}
+
+/* Puts the levels of a machine into the tree. */
+static void set_tree(const struct machines *machines, const uint32_t *levels)
+{
+    for (size_t i = 0; i < machines->key_count; i++) {
+        const struct machine_key *key = &machines->keys[i];
+        const struct axis *axis = &machines->space->axes[key->axis];
+        key->within->entries[key->entry].value = (struct node *)axis_node(axis, levels ? levels[key->axis] : 0);
+    }
+}
+
+/* Fills the model that all machines are filled from: the topology with the first level of each key, whether these are a
+ * machine or not. A machine then fills what it has at other levels. */
+static void fill_first(struct machines *machines)
+{
+    if (!machines->key_count)
+        return;
+    struct model *model = arena_alloc(1, sizeof *model);
+    *model = *machines->base.model;
+    set_tree(machines, NULL);
+    model->layers.set = overlay(model->layers.set, copy_tree(machines->tree));
+    model->top = merge_layers(&model->layers);
+    fill_model(model, model->top, NULL);
+    machines->base.model = model;
+}
+
 static void hash_user_files(struct machines *machines)
 {
     const struct space *space = machines->space;
@@ -114,12 +151,15 @@ struct machines *machines_begin(const struct space *space)
     machines->base.model = check_topology(space->topology, &machines->base.text, NULL);
     if (!machines->base.model)
         return NULL;
-    machines->base.plan = elaborate(machines->base.model);
     machines->keys = arena_alloc(space->axis_count, sizeof *machines->keys);
     machines->tree = node_new(space->topology_where, NODE_MAPPING);
     for (size_t i = 0; i < space->axis_count; i++)
         if (space->axes[i].key)
             add_key(machines, i);
+    if (error_count())
+        return NULL;
+    machines->topology = topology_number(machines->base.model);
+    fill_first(machines);
     hash_user_files(machines);
     return machines;
 }
@@ -273,11 +313,7 @@ struct machine machine_of(struct machines *machines, const uint32_t *levels)
 {
     struct machine machine = {0};
     message_set_take(drop_message, NULL);
-    for (size_t i = 0; i < machines->key_count; i++) {
-        const struct machine_key *key = &machines->keys[i];
-        key->within->entries[key->entry].value =
-            (struct node *)axis_node(&machines->space->axes[key->axis], levels[key->axis]);
-    }
+    set_tree(machines, levels);
     struct model *model = fill_machine(machines);
     struct structure *structure = model ? structure_at(machines, levels) : NULL;
     if (structure) {
@@ -295,7 +331,7 @@ struct machine machine_of(struct machines *machines, const uint32_t *levels)
 
 struct number machines_topology(const struct machines *machines)
 {
-    return topology_number(machines->base.model);
+    return machines->topology;
 }
 
 void structure_build(const struct machines *machines, const struct structure *structure, const char *path, size_t jobs)
