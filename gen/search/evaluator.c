@@ -273,8 +273,9 @@ static const char *about_text(const struct evaluator *e, bool levels)
         die("out of memory");
     json_open(&json, out);
     json.one_line = true;
+    json_object(&json, NULL);
     write_about(&json, e, levels);
-    json_close(&json);
+    json_object_end(&json);
     if (fclose(out))
         die("out of memory");
     const char *kept = arena_text(text, length);

@@ -186,7 +186,7 @@ static void end_build(struct simulators *simulators, struct site *site)
         die("a simulator cannot be built: %s", said);
     site->state = is_good ? SITE_READY : SITE_BROKEN;
     if (!is_good)
-        site->why = or_die(strdup(*said ? said : "its build was killed"));
+        site->why = or_die(strdup(*said ? on_one_line(said) : "its build was killed"));
 }
 
 const char *simulators_program(struct simulators *simulators, struct structure *structure)
@@ -199,10 +199,9 @@ const char *simulators_program(struct simulators *simulators, struct structure *
             build(simulators, site, simulators->options->jobs);
         while (waitpid(builder, &status, 0) < 0 && errno == EINTR)
             continue;
-        const char *text = child_said(said);
+        message("%s%s", child_said(said), status ? "\n" : "");
         if (status)
-            (WIFEXITED(status) && WEXITSTATUS(status) == STATUS_HOST_FAILED ? die : usage_error)(
-                "the simulator of the space's first machine cannot be built: %s", text);
+            fail_exit(WIFEXITED(status) ? WEXITSTATUS(status) : STATUS_HOST_FAILED);
         site->state = SITE_READY;
     }
     return site->program;

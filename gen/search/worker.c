@@ -151,17 +151,23 @@ pid_t child_fork(int *errors)
 
 const char *child_said(int errors)
 {
-    char text[2048];
-    ssize_t length = pread(errors, text, sizeof text - 1, 0);
+    enum { SAID_MOST = 16384 };
+    char *text = arena_alloc(SAID_MOST + 1, 1);
+    ssize_t length = pread(errors, text, SAID_MOST, 0);
     close(errors);
-    text[length > 0 ? length : 0] = '\0';
-    size_t kept = strlen(text);
-    while (kept && text[kept - 1] == '\n')
-        text[--kept] = '\0';
-    for (char *c = text; *c; c++)
+    for (; length > 0 && text[length - 1] == '\n'; length--)
+        text[length - 1] = '\0';
+    return text;
+}
+
+const char *on_one_line(const char *text)
+{
+    enum { LINE_MOST = 1000 };
+    char *line = arena_text(text, strlen(text) < LINE_MOST ? strlen(text) : LINE_MOST);
+    for (char *c = line; *c; c++)
         if (*c == '\n')
             *c = ';';
-    return printable(text);
+    return printable(line);
 }
 
 static void pipe_or_die(int ends[2])

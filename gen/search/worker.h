@@ -79,7 +79,9 @@ const char *worker_epitaph(struct worker *worker);
 /* Forks a child that ends with this process; its standard error goes to a new file in memory. As fork(). */
 pid_t child_fork(int *errors);
 
-/* What such a child has written, on one line; closes the file. In the arena. */
+/* What such a child has written, without the last newline, and closes the file; a text as the reason of a row has it. Both
+ * are in the arena. */
 const char *child_said(int errors);
+const char *on_one_line(const char *text);
 
 #endif
