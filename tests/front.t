@@ -10,8 +10,8 @@ import random
 import re
 import struct
 
-from harness import KBGEN, done, ok, read_bytes, remove, run, scratch, write
-from stores import GEMM_ROWS, LINK, TILE, make_store
+from harness import KBGEN, SMALL, done, ok, read_bytes, remove, run, scratch, simulator, write
+from stores import GEMM_ROWS, LINK, TILE, kept, make_store
 
 
 def front(path, *options):
@@ -162,6 +162,38 @@ def test_size():
     ok(ended.returncode == 0 and cpu < 1, "100,000 points take less than a second", f"{cpu} s")
 
 
+def test_points():
+    """What kbgen point writes is the machine that the same --set options make, under the same hash."""
+    values = {LINK: 96, GEMM_ROWS: 8, TILE: 64, "cube.hbm_ctrl.attrs.row_miss_ns": "3.5 ns", "cube.pe_template.attrs.unused": None, "end_ps": 5, "area_mm2": 1.5}
+    axes = [name for name in values if "." in name]
+    points = [{"number": 3, "values": values, "hash": "ab" + 30 * "0"}, {"number": 4, "values": values | {LINK: 128.5}, "hash": "ac" + 30 * "0"},
+              {"number": 5, "values": values | {TILE: "it's"}, "hash": "cc" + 30 * "0", "status": "refused", "why": "too\nlarge"}]
+    path = make_store(scratch("points.db"), points, axes=axes, topology=kept(SMALL, ["cube.pe_template.components.pe_gemm.attrs.cols=16", "system.name=it"]),
+                      workloads=[{"name": "one", "bench": "gemm", "params": {"m": 64, "k": 64, "n": 64}, "weight": 1, "axes": [TILE]},
+                                 {"name": "two", "replay": "a b.yaml", "weight": 2, "axes": []}])
+    written = scratch("written.yaml")
+    ended = run(KBGEN, "point", path, "ab", "-o", written)
+    lines = ended.stdout.splitlines()
+    ok(ended.returncode == 0 and lines == [
+        f"point ab{30 * '0'}: trial 3 of search 1; ok; end_ps 5, area_mm2 1.5", f"kbgen {written} -o build/written",
+        "build/written run gemm m=64 k=64 n=64 tile_m=64", "build/written run gemm m=64 k=64 n=64 tile_m=64 --report written-one.html",
+        "build/written replay 'a b.yaml'", "build/written replay 'a b.yaml' --report written-two.html"],
+       "point tells what the point is, and the commands that build it, run it and make its reports", ended.said)
+    sets = (f"{LINK}=96", f"{GEMM_ROWS}=8", "cube.hbm_ctrl.attrs.row_miss_ns=3.5 ns", "cube.pe_template.components.pe_gemm.attrs.cols=16", "system.name=it")
+    ours, theirs = (run(simulator(file, name, settings=settings), "info").stdout for file, name, settings in ((written, "ours", ()), (SMALL, "theirs", sets)))
+    ok("topology" in ours and ours == theirs, "its topology is the machine that --set makes, hash included", ours, theirs)
+    printed_out = run(KBGEN, "point", path, "AC").stdout
+    ok("# kbgen point-ac0000000000.yaml -o build/point-ac0000000000" in printed_out and "link_bw_gbs: 128.5" in printed_out,
+       "without -o the topology is printed, with the commands as comments; digits may be capitals", printed_out[:600])
+    refused = run(KBGEN, "point", path, "cc")
+    ok("; refused: too?large;" in refused.stdout and "'tile_m=it'\\''s'" in refused.stdout, "a refused point is written as well; words are quoted for the shell", refused.stdout[:600])
+    for words, message in (((path, "a"), "several points of .* begin with a: ab0*, ac0*$"), ((path, "f"), "no point whose hash begins with f"), ((path, "xy"), "'xy' is no hash"),
+                           ((path,), "point takes a store and a hash"), ((path, "ab", "--search", "2"), "has no search 2"), ((path, "ab", "-o", path), "would be overwritten"),
+                           ((make_store(scratch("bare.db"), points), "ab"), "has no topology")):
+        ended = run(KBGEN, "point", *words)
+        ok(ended.returncode == 2 and re.search(message, ended.stderr, re.M) and not ended.stdout, f"point {' '.join(map(os.path.basename, words))}: {message}", ended.said)
+
+
 def main():
     test_fronts()
     test_one_objective()
@@ -173,6 +205,7 @@ def main():
     test_refusals(path)
     test_hostile()
     test_size()
+    test_points()
 
 
 main()

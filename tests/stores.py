@@ -29,6 +29,12 @@ def quoted(name):
     return '"' + name.replace('"', '""') + '"'
 
 
+def kept(path, sets=()):
+    """A topology of one file as a store has it: each text ends in a record separator."""
+    with open(path, encoding="utf-8") as file:
+        return "".join(f"{text}\x1e" for text in (f"f{os.path.basename(path)}", file.read(), *(f"s{one}" for one in sets)))
+
+
 def make_store(path, points, objectives=(("end_ps", "min"), ("area_mm2", "min")), derive=("area_mm2", "cost"), axes=(LINK, GEMM_ROWS, TILE),
                topology="", application=APPLICATION, version=1, about=None, workloads=None):
     """A store with one search of these points, {number, values, status, why, infeasible, hash}; None: without a search."""
