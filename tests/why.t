@@ -205,11 +205,28 @@ def printed():
 
 
 def lines_of_a_stream():
-    result, _ = replayed("single_dma_read")
-    lines = {one["source"] for one in result["why"]["path"]["segments"] if "source" in one}
-    _, stream = case("single_dma_read")
-    want = 1 + next(at for at, line in enumerate(read(stream).splitlines()) if "do: load" in line)
-    ok(lines == {f"stream.yaml:{want}"}, "a command of a stream has its line there", lines)
+    """Each step of a program has its line: what it does, and what is held up while it waits."""
+    text = """launches:
+  - {program: a, targets: [sip0.cube0.pe0]}
+programs:
+  a:
+    - {do: load, from: {space: hbm, offset: 0}, to: 0x200000, bytes: 4096}
+    - {do: load, id: second, from: {space: hbm, offset: 0}, to: 0x200000, bytes: 4096, async: true}
+    - {do: math, op: exp, elems: 16, dtype: f16, async: true}
+    - {do: wait, for: [second]}
+    - {do: delay, ns: 20}
+"""
+    program = simulator(case("single_dma_read")[0], "single_dma_read")
+    result, ended = why(program, "replay", write(scratch("lines.yaml"), text))
+    segments = [one for one in result["why"]["path"]["segments"]]
+    lines = {(one["reason"], one.get("source")) for one in segments if one["work"] in ("delay", "control", "wire") or one["reason"] == "launch"}
+    loads = [one for one in segments if one["work"] == "channel"]
+    calls = [one["source"] for one in segments if one["at"].endswith("pe_cpu") and one["work"] == "engine"]
+    want = {("launch", "lines.yaml:2"), ("delay", "lines.yaml:9"), ("wire", "lines.yaml:5"), ("wire", "lines.yaml:6")}
+    ok(lines == want and calls == ["lines.yaml:5", "lines.yaml:6"], "a launch, a delay and commands of a stream have their lines there",
+       lines, calls, ended.said)
+    ok([(one["source"], one["held_up"]["source"]) for one in loads] == [("lines.yaml:5",) * 2, ("lines.yaml:6", "lines.yaml:8")],
+       "a wait of a stream has its line there", loads)
 
 
 def advised(program, name, line, cause, key, *words):

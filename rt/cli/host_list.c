@@ -48,7 +48,8 @@ static uint64_t address_for(const struct stream_address *address, const struct p
 static void run_program(struct tl *tl, const void *arg)
 {
     const struct stream_program *program = arg;
-    for (const struct stream_step *step = program->steps; step < program->steps + program->count; step++)
+    for (const struct stream_step *step = program->steps; step < program->steps + program->count; step++) {
+        tl->call.line = step->line;                     /* without a file: it is the stream's */
         switch (step->kind) {
         case STEP_DELAY: kernel_delay(tl, step->delay_ps); break;
         case STEP_WAIT:
@@ -57,6 +58,7 @@ static void run_program(struct tl *tl, const void *arg)
             break;
         case STEP_COMMAND: {
             struct request ask = step->ask;
+            ask.line = step->line;
             for (unsigned i = 0; i < OPERANDS; i++) {
                 ask.address[i] = address_for(&step->address[i], tl->pe);
                 ask.virtual_address[i] = step->address[i].is_va && kb_attrs.pe_mmu_enabled;
@@ -66,6 +68,7 @@ static void run_program(struct tl *tl, const void *arg)
                 kernel_wait(tl, number);
         }
         }
+    }
 }
 
 /* ---- requests */

@@ -311,7 +311,6 @@ static void read_command(const struct node *step, const struct command_form *for
     const struct node *word = composite ? NULL : node_get(step, "async");
     if (word)
         node_bool(word, "async", &async);
-    out->ask.line = step->where.line;                   /* without a file: it is the stream's */
     out->kind = STEP_COMMAND;
     out->blocks = !composite && !async;
 }
@@ -343,6 +342,7 @@ static void read_step(const struct node *step, struct stream_step *out, struct i
     if (!node_is(step, NODE_MAPPING, "a step"))
         return;
     const struct node *name = required(step, "do");
+    out->line = step->where.line;
     for (size_t i = 0; i < COUNT_OF(forms); i++)
         words[i] = forms[i].word;
     if (!name || !node_choice(name, "do", words, WORDS, &word))
@@ -448,6 +448,7 @@ static void read_launch(const struct node *node, const struct command_stream *st
         launch->options.start = chosen;
     if (timeout)
         launch->options.timed = node_ps(timeout, "timeout_ns", UINT64_MAX, &launch->options.timeout_ps);
+    launch->options.line = node->where.line;
     uint32_t *taken = arena_alloc(pe_count(), sizeof *taken);
     if (!parts) {
         launch->parts = arena_alloc(1, sizeof *launch->parts);

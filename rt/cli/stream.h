@@ -24,7 +24,8 @@ enum step_kind { STEP_COMMAND, STEP_WAIT, STEP_DELAY };
 
 struct stream_step {
     enum step_kind kind;
-    struct request ask;                                 /* of a command, without its addresses */
+    uint32_t line;                                      /* in the stream's file */
+    struct request ask;                                 /* of a command, without its addresses and its line */
     struct stream_address address[OPERANDS];
     bool blocks;                                        /* the program waits for the command */
     uint32_t *awaited, awaited_count;                   /* of a wait: numbers of commands of the program */

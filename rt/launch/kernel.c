@@ -186,7 +186,7 @@ static void report(const struct tl *tl, enum fault code, struct place node, cons
                    const char *text)
 {
     struct fault_group fault = {.code = code, .request = tl->request, .kernel = tl->name,
-                                .file = file ? file : tl->call.file, .line = file ? line : tl->call.line,
+                                .file = line ? file : tl->call.file, .line = line ? line : tl->call.line,
                                 .first = node, .text = text};
     struct fault_group *group = group_of(&fault);
     if (group) {

@@ -42,7 +42,8 @@ struct tl {
     uint32_t serial;                                    /* number among all kernels of the run, from 1 on */
     struct command *first, *last;                       /* its commands that are not complete, by number */
     uint32_t commands;                                  /* submitted so far */
-    struct call_site call;                              /* the last one of the device library; no name: none yet */
+    struct call_site call;                              /* the last one of the device library; no name: none yet; of a
+                                                           command stream the line alone, of its step */
     void (*began)(struct tl *tl), (*ended)(struct tl *tl);
     struct failure failure;
     void *data;                                         /* of the device library */

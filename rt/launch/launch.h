@@ -30,7 +30,7 @@ struct launch_options {
     bool fail_fast;                                     /* the host gets the first failure at once, not at the end */
     bool timed;
     uint64_t timeout_ps;                                /* from the submission */
-    const char *file;                                   /* the host program's call; NULL in a command stream */
+    const char *file;                                   /* the host program's call; NULL: `line` is the stream's */
     uint32_t line;
 };
 

@@ -885,12 +885,8 @@ static void part_known(const struct token *token, uint64_t end_ps)
     entry->ref = ref;
 }
 
-/* The call that has submitted it has a line as well; of a command stream, the command has it alone. */
 static void command_submitted(const struct command *command)
 {
-    struct item *call = &items[run.cause.item];
-    if (!call->who.site && call->work == WORK_engine && call->who.kernel == command->ask.serial)
-        call->who.site = site_number(command->ask.file, command->ask.line);
     arrives(command);
 }
 

@@ -191,7 +191,7 @@ static uint64_t resource_key(const struct segment *segment)
 static uint32_t segment_site(const struct segment *segment)
 {
     const struct launch *launch = segment->who.kernel || !segment->who.number ? NULL : launch_of(segment->who.number);
-    return launch && launch->file ? site_number(launch->file, launch->line) : segment->who.site;
+    return launch && launch->line ? site_number(launch->file, launch->line) : segment->who.site;
 }
 
 static uint64_t line_key(const struct segment *segment)
