@@ -35,6 +35,7 @@
 #include "search/point.h"
 #include "search/report.h"
 #include "search/search.h"
+#include "search/space_schema.h"
 
 static const struct subcommand *const subcommands[] = {
     &search_subcommand, &front_subcommand, &point_subcommand, &report_subcommand,
@@ -67,6 +68,9 @@ static void dump(enum dump what, const struct model *model, const struct plan *p
         break;
     case DUMP_dot:
         dump_dot(stdout, plan);
+        break;
+    case DUMP_schema_space:
+        dump_schema_space(stdout);
         break;
     default:
         dump_schema(stdout);
@@ -163,8 +167,8 @@ int main(int argc, char **argv)
         if (argc > 1 && !strcmp(argv[1], subcommands[i]->name))
             return subcommands[i]->main(argc - 1, argv + 1);
     struct options options = options_read(argc, argv);
-    if (options.dump == DUMP_schema) {
-        dump(DUMP_schema, NULL, NULL);
+    if (options.dump >= DUMP_schema) {
+        dump(options.dump, NULL, NULL);
         return 0;
     }
     if (options.topology_count <= 1)

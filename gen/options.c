@@ -31,7 +31,8 @@ static const char help[] =
     "      --impl NAME.c    your model of the component whose impl is NAME in the topology (repeatable)\n"
     "      --set KEY=VALUE  override a key of the topology: --set cube.noc.link_bw_gbs=512 (repeatable)\n"
     "      --check          check the topology and stop\n"
-    "      --dump WHAT      print model, nodes, links, routes, dot (a graph for graphviz) or schema (JSON Schema)\n"
+    "      --dump WHAT      print model, nodes, links, routes, dot (a graph for graphviz), schema (JSON Schema)\n"
+    "                       or schema-space (that of a space file of kbgen search)\n"
     "      --cc CC          compile with CC (default: " KB_CC ")\n"
     "  -O LEVEL             optimisation of the generated code and of your files: 0 1 2 3 s g fast\n"
     "  -j, --jobs N         run N compilers, or make N topologies, at a time (default: one per processor)\n"
@@ -81,7 +82,7 @@ static unsigned choose(const char *option, const char *word, const char *const *
 
 static enum dump read_dump(const char *word)
 {
-    static const char *const words[] = {"model", "nodes", "links", "routes", "dot", "schema"};
+    static const char *const words[] = {"model", "nodes", "links", "routes", "dot", "schema", "schema-space"};
     return DUMP_model + choose("--dump", word, words, COUNT_OF(words));
 }
 
@@ -229,7 +230,7 @@ struct options options_read(int argc, char **argv)
     check_inputs(&options);
     if (options.topology_count > 1 && options.dump)
         usage_error("--dump takes one topology: %s and %s", argv[optind], argv[optind + 1]);
-    if (!options.topology && options.dump != DUMP_schema)
+    if (!options.topology && options.dump < DUMP_schema)
         usage_error("no topology file; kbgen --help says more");
     if (options.topology_count > 1)
         place_many(&options);

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 /* What to print instead of making a simulator. */
-enum dump { DUMP_NONE, DUMP_model, DUMP_nodes, DUMP_links, DUMP_routes, DUMP_dot, DUMP_schema, DUMPS };
+enum dump { DUMP_NONE, DUMP_model, DUMP_nodes, DUMP_links, DUMP_routes, DUMP_dot, DUMP_schema, DUMP_schema_space, DUMPS };
 
 struct options {
     const char *topology;                               /* the first one; NULL only with --dump schema */
