@@ -16,7 +16,7 @@ ROOMS = ("common", "base", "sim", "machine", "launch", "fastforward", "store", "
 FOLDERS = (".", ".ci", "docs", "docs/guide", "gen", "gen/build", "gen/search", "kernels", "rt/kb", *(f"rt/{room}" for room in ROOMS),
            "rt/report/page", "rt/report/page/sections",
            "templates", "topologies", "topologies/impl", "tests", "tests/bench", "tests/fuzz", "tests/impl",
-           "tests/mutants", "tests/oracle", "tests/page", "tests/search",
+           "tests/methods", "tests/mutants", "tests/oracle", "tests/page", "tests/search",
            "tests/unit")
 CODE = (".c", ".h", ".re", ".in", ".def")
 

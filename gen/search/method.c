@@ -5,12 +5,15 @@
 
 #include "../../rt/common/arena.h"
 #include "../../rt/common/diag.h"
+#include "halving.h"
 #include "method_kind.h"
+#include "nsga2.h"
 #include "sampling.h"
+#include "sobol.h"
 
 static const struct method_kind *const kinds[METHODS] = {
     [METHOD_grid] = &method_grid, [METHOD_list] = &method_list, [METHOD_random] = &method_random,
-    [METHOD_lhs] = &method_lhs,
+    [METHOD_lhs] = &method_lhs, [METHOD_sobol] = &method_sobol, [METHOD_nsga2] = &method_nsga2, [METHOD_halving] = &method_halving,
 };
 
 uint64_t method_space_size(const struct method_space *space)
