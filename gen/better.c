@@ -69,13 +69,9 @@ static double better_number(const struct key *key, double value, struct better_b
 
 static const char *base_text(const struct key *key, double value)
 {
-    static const char *const units[DIMENSIONS] = {
-        [DIMENSION_none] = "", [DIMENSION_time] = "ps", [DIMENSION_size] = "B", [DIMENSION_bandwidth] = "B/s",
-        [DIMENSION_clock] = "kHz", [DIMENSION_length] = "um",
-    };
-    const char *unit = units[schema_dimension(key)];
-    return is_fine(key) ? arena_printf("%.12g%s%s", value, *unit ? " " : "", unit)
-                        : arena_printf("%.0f%s%s", value, *unit ? " " : "", unit);
+    const struct unit *base = unit_base(schema_dimension(key));
+    const char *number = arena_printf(is_fine(key) ? "%.12g" : "%.0f", value);
+    return base ? arena_printf("%s %s", number, base->name) : number;
 }
 
 /* Lists a number in base units. 0 of a bandwidth is no limit, else nothing that could be less. */

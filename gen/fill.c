@@ -185,14 +185,10 @@ static const char *read_bare(const mpq_t value, struct impl_param *out)
 
 static const char *read_quantity(const char *unit, mpq_t value, struct impl_param *out)
 {
-    static const char *const base_units[DIMENSIONS] = {
-        [DIMENSION_time] = "ps", [DIMENSION_size] = "bytes", [DIMENSION_bandwidth] = "bytes/s",
-        [DIMENSION_clock] = "kHz", [DIMENSION_length] = "um",
-    };
     const struct unit *known = unit_named(unit);
     if (!known)
         return arena_printf("'%s' is no unit", unit);
-    out->unit = base_units[known->dimension];
+    out->unit = dimension_base[known->dimension];
     out->whole = true;
     const char *why = quantity_scale(value, unit, known->dimension, NULL);
     if (why)

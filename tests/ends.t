@@ -341,6 +341,10 @@ def progress(program):
                                     "tile_n=16", "tile_k=16", "--data", "off", send=signal.SIGINT, until=b" left")
     ok(status == 130 and re.search(r"\r\x1b\[Ksimulation \d+ %, .* simulated, .*, about [0-9.e+]+ s left", said),
        "the progress of composites has their share and the time left", said, out)
+    status, said, out = on_terminal(program, "ends", "what=fills", "--threads", "1", send=signal.SIGINT, until=b"%")
+    ok(status == 130 and re.search(r"\r\x1b\[Kset-up, [2-9]\d* s, fill \d+ %", said) and "\x1b" not in out
+       and re.search(r"\r\x1b\[Kends: ended by SIGINT after [\d.]+ s, at 0 ps simulated\r\n", said),
+       "a set-up of more than two seconds shows its progress on a terminal", said, out)
     status, said, out = on_terminal(program, "gemm", "m=64", "k=64", "n=64")
     ok(status == 0 and said == "" and "verified" in out, "a short run shows no progress", said)
 

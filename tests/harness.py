@@ -403,12 +403,13 @@ def without_host(text):
 
 
 def without_why(text):
-    """A result without its answer to --why; other text as it is."""
+    """A result of replay without what --why adds; other text as it is."""
     try:
         value = json.loads(text)
     except ValueError:
         return text
-    value.pop("why", None)
+    for key in ("why", "ledger"):
+        value.pop(key, None)
     return json.dumps(value)
 
 

@@ -94,8 +94,8 @@ def endless(program):
 
 
 def refused(program):
-    for words, message in ((("--inject", "0"), "--inject 0: a whole number of defects from 1 to 1000000 is needed"),
-                           (("--inject", "few"), "--inject few: a whole number of defects"),
+    for words, message in ((("--inject", "0"), "--inject 0: a whole number from 1 to 1000000 is needed"),
+                           (("--inject", "few"), "--inject few: a whole number from 1"),
                            (("--inject", "3", "--data", "off"), "--inject needs a data pass, which --data off leaves out"),
                            (("--inject", "3", "--trace", "-"), "--inject repeats the data pass: use it without --trace"),
                            (("--inject", "3", "--probe-matrix", "pe:hbm", "--json", "-"), "use it without --probe-matrix"),

@@ -605,7 +605,7 @@ def mistakes():
              "--timeline-from is after --timeline-to: 2000000 ps, 1000000 ps"),
             (["--timeline", path, "--timeline-to", "1"], "--timeline-to 1: a time such as 10 us is needed"),
             (["--timeline", path, "--timeline-pes", "cube*"], "--timeline-pes cube*: no PE of small has such a name"),
-            (["--waves", path, "--timeline-slices", "-1"], "--timeline-slices -1: a whole number is needed"),
+            (["--waves", path, "--timeline-slices", "-1"], "--timeline-slices -1: a whole number from 0"),
             (["--timeline", path, "--points", points], "--timeline is for one run"),
             (["--waves", path, "--points", points], "--waves is for one run")):
         ended = run(program, "run", "gemm", *words)

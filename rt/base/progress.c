@@ -17,6 +17,11 @@ static struct {
     bool line;                                          /* there is one on the terminal */
 } state;
 
+static volatile struct {
+    const char *name;
+    uint64_t done, all;
+} part;
+
 static bool on_terminal(void)
 {
     static int known = -1;
@@ -28,8 +33,10 @@ static bool on_terminal(void)
 bool progress_is_due(void)
 {
     double now = clock_seconds();
-    if (state.began == 0)
+    if (state.began == 0) {
+        progress_clear();                               /* the line of set-up */
         state.began = now;
+    }
     if (on_terminal())
         return now - state.began >= FIRST_S && now - state.shown >= TERMINAL_S;
     return progress_lines && now - (state.shown > state.began ? state.shown : state.began) >= LINES_S;
@@ -57,6 +64,35 @@ void progress(const char *what, uint64_t done, uint64_t all)
         snprintf(text + length, sizeof text - (size_t)length, ", about %s left",
                  human_seconds(elapsed * (1 - share) / share));
     progress_show(text);
+}
+
+void progress_part(const char *name, uint64_t done, uint64_t all)
+{
+    part.done = done;
+    part.all = all;
+    part.name = name;
+}
+
+/* snprintf takes no lock and no memory for these formats. A phase that shows its own progress is not set-up. */
+void progress_setup(const char *prefix, double seconds)
+{
+    double now = clock_seconds(), every_s = on_terminal() ? TERMINAL_S : LINES_S;
+    const char *name = part.name;
+    bool shows = on_terminal() ? seconds >= FIRST_S : progress_lines && seconds >= LINES_S;
+    if (!shows || state.began || now - state.shown < every_s)
+        return;
+    char text[240];
+    int length = snprintf(text, sizeof text, "%s%sset-up, %.0f s", on_terminal() ? "\r\033[K" : "", prefix, seconds);
+    if (name && part.all && length < (int)sizeof text)
+        length += snprintf(text + length, sizeof text - (size_t)length, ", %.60s %.0f %%", name,
+                           100 * (double)part.done / (double)part.all);
+    length = length < (int)sizeof text ? length : (int)sizeof text - 1;
+    state.line = on_terminal();
+    state.shown = now;
+    if (!on_terminal())
+        text[length++] = '\n';
+    if (write(STDERR_FILENO, text, (size_t)length) < 0)
+        return;
 }
 
 void progress_clear(void)

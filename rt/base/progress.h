@@ -19,6 +19,11 @@ void progress(const char *what, uint64_t done, uint64_t all);
 bool progress_is_due(void);
 void progress_show(const char *text);
 
+/* The same for set-up, which does not come by here: a signal handler calls progress_setup again and again, with the seconds
+ * that the bench's program has run. progress_part says how far a part of it is, for that line; a NULL name ends the part. */
+void progress_setup(const char *prefix, double seconds);
+void progress_part(const char *name, uint64_t done, uint64_t all);
+
 /* The phase is over: clears the line, if there is one. */
 void progress_end(void);
 

@@ -5,9 +5,9 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "common/command_line.h"
 #include "common/fail.h"
 
 unsigned thread_count;
@@ -48,10 +48,7 @@ static void *worker(void *arg)
 
 void threads_option(const char *option, const char *text)
 {
-    unsigned long number = strtoul(text, NULL, 10);
-    if (!*text || strspn(text, "0123456789") != strlen(text) || number < 1 || number > THREADS_MOST)
-        usage_error("--%s %s: a whole number from 1 to %d is needed", option, text, THREADS_MOST);
-    thread_count = (unsigned)number;
+    thread_count = (unsigned)option_whole(option, text, 1, THREADS_MOST);
 }
 
 void threads_prepare(void)

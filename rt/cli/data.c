@@ -12,6 +12,7 @@
 #include "base/stopwatch.h"
 #include "base/threads.h"
 #include "common/arena.h"
+#include "common/diag.h"
 #include "common/fail.h"
 #include "common/hash.h"
 #include "datapass/exec.h"
@@ -131,7 +132,7 @@ static int data_main(int argc, char **argv)
             printf("%-12s %s: %016" PRIx64 "\n", "computed", names->tensor[i]->name, hash_tensor(names->tensor[i]));
     if (exec_difference.op)
         summary_print_difference(stdout, &exec_difference);
-    printf("%s: %" PRIu64 " operations of bench %s in %s%s\n", path, found.ops, head.bench,
+    printf("%s: %" PRIu64 " operations of bench %s in %s%s\n", printable(path), found.ops, head.bench,
            human_seconds(exec_stats.seconds), found.good ? "" : "; the run did not end well");
     return same && !exec_difference.op ? STATUS_GOOD : STATUS_RUN_FAILED;
 }

@@ -20,6 +20,7 @@
 #include "base/threads.h"
 #include "common/arena.h"
 #include "common/array.h"
+#include "common/command_line.h"
 #include "common/fail.h"
 #include "datapass/exec.h"
 #include "datapass/defect.h"
@@ -361,11 +362,7 @@ static void pass_begins(void)
 
 void injection_option(const char *text)
 {
-    char *end;
-    errno = 0;
-    injection_count = strtoull(text, &end, 10);
-    if (*end || errno || *text < '0' || *text > '9' || !injection_count || injection_count > 1000000)
-        usage_error("--inject %s: a whole number of defects from 1 to 1000000 is needed", text);
+    injection_count = option_whole("inject", text, 1, 1000000);
 }
 
 void injection_begin(void)

@@ -1,12 +1,11 @@
 /* output_files.c: the files that `run` and `replay` write: result, trace, statistics, op log. */
 #include "output_files.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/arena.h"
+#include "common/command_line.h"
 #include "common/fail.h"
 #include "launch/watchdog.h"
 #include "limits.h"
@@ -38,16 +37,6 @@ static uint64_t window_time(const char *option, const char *text)
     return t_ps < INT64_MAX ? t_ps : INT64_MAX;
 }
 
-static uint64_t parse_slices(const char *text)
-{
-    char *end;
-    errno = 0;
-    uint64_t slices = strtoull(text, &end, 10);
-    if (!*text || *end || errno || strspn(text, "0123456789") != strlen(text))
-        usage_error("--timeline-slices %s: a whole number is needed", text);
-    return slices;
-}
-
 /* Takes an option that says what timeline and waves show. Returns false if the letter is not one of these. */
 static bool window_option(int letter, const char *argument)
 {
@@ -55,7 +44,7 @@ static bool window_option(int letter, const char *argument)
     case 'B': window.from_ps = window_time("timeline-from", argument); return true;
     case 'C': window.to_ps = window_time("timeline-to", argument); return true;
     case 'G': window.pes = argument; return true;
-    case 'N': window.slices = parse_slices(argument); return true;
+    case 'N': window.slices = option_whole("timeline-slices", argument, 0, UINT64_MAX); return true;
     default: return false;
     }
 }

@@ -3,12 +3,12 @@
 
 #include <getopt.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/human.h"
 #include "base/output.h"
 #include "common/arena.h"
+#include "common/command_line.h"
 #include "common/fail.h"
 #include "common/json.h"
 #include "host/bounds.h"
@@ -158,15 +158,6 @@ static void write_answer(struct json *json, void *arg)
 
 enum { LOAD_MOST = 1000000 };
 
-static uint64_t parse_load(const char *text)
-{
-    char *end;
-    unsigned long long load = strtoull(text, &end, 10);
-    if (strspn(text, "0123456789") != strlen(text) || !load || load > LOAD_MOST)
-        usage_error("--load %s: a whole number from 1 to %d is needed", text, LOAD_MOST);
-    return load;
-}
-
 static void print_answer(const struct answer *answer)
 {
     if (answer->matrix)
@@ -182,7 +173,7 @@ static int probe_main(int argc, char **argv)
     for (int letter; (letter = subcommand_option(&probe_subcommand, argc, argv)) != -1;)
         switch (letter) {
         case 'b': probe.bytes = parse_size("bytes", optarg); probe.sized = true; break;
-        case 'k': probe.load = parse_load(optarg); break;
+        case 'k': probe.load = option_whole("load", optarg, 1, LOAD_MOST); break;
         case 'v': probe.is_virtual = true; break;
         case 'm': pairs = optarg; break;
         case 'j': json_path = optarg; break;

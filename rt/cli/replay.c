@@ -9,6 +9,7 @@
 #include "base/human.h"
 #include "base/stopwatch.h"
 #include "common/arena.h"
+#include "common/diag.h"
 #include "common/fail.h"
 #include "fastforward/fastforward.h"
 #include "host_list.h"
@@ -61,8 +62,8 @@ static void write_result(struct json *json, void *arg)
     const struct output_files *files = arg;
     result_write(json, end_ps(), files->trace_all);
     activity_write(json, end_ps());
-    if (files->report)
-        ledger_write(json);
+    if (files->report || why_on)
+        ledger_write(json);                             /* without these, a result has the keys of its format alone */
     output_files_write_probes(json);
     why_write(json);
     if (profile_on) {
@@ -86,25 +87,27 @@ static const char *outcome(void)
     return result_good() && !sim_failed() && !internal_error ? "ok" : "failed";
 }
 
-static void print_summary(const char *path)
+static void print_summary(FILE *out, const char *path)
 {
-    for (const struct launch *launch = launches; launch; launch = launch->next)
+    for (const struct launch *launch = launches; launch; launch = launch->next) {
+        const char *program = printable(launch->program);
         if (launch->status == LAUNCH_SKIPPED)
-            printf("launch %-24s skipped\n", launch->program);
+            fprintf(out, "launch %-24s skipped\n", program);
         else if (launch->status == LAUNCH_RUNNING)
-            printf("launch %-24s %5u PEs  submitted %" PRIu64 " ps  UNFINISHED\n", launch->program,
-                   (unsigned)launch->count, launch->submitted_ps);
+            fprintf(out, "launch %-24s %5u PEs  submitted %" PRIu64 " ps  UNFINISHED\n", program,
+                    (unsigned)launch->count, launch->submitted_ps);
         else
-            printf("launch %-24s %5u PEs  submitted %" PRIu64 " ps  done %" PRIu64 " ps%s%s\n", launch->program,
-                   (unsigned)launch->count, launch->submitted_ps, launch->done_ps,
-                   launch->status == LAUNCH_OK ? "" : "  FAILED: ",
-                   launch->status == LAUNCH_OK ? "" : launch_outcome(launch));
+            fprintf(out, "launch %-24s %5u PEs  submitted %" PRIu64 " ps  done %" PRIu64 " ps%s%s\n", program,
+                    (unsigned)launch->count, launch->submitted_ps, launch->done_ps,
+                    launch->status == LAUNCH_OK ? "" : "  FAILED: ",
+                    launch->status == LAUNCH_OK ? "" : launch_outcome(launch));
+    }
     if (result_good() && !watchdog_ended())
-        ledger_print(stdout, "--json with --report");
+        ledger_print(out, "--json with --why or --report");
     double rate = simulation_s > 0 ? (double)event_count / simulation_s : 0;
-    printf("host   set-up %s, simulation %s (%" PRIu64 " events, %s)\n", human_seconds(setup_s),
-           human_seconds(simulation_s), event_count, human_count(rate, "/s"));
-    printf("%s on %s: %s, end %" PRIu64 " ps\n", path, kb_machine_name, outcome(), end_ps());
+    fprintf(out, "host   set-up %s, simulation %s (%" PRIu64 " events, %s)\n", human_seconds(setup_s),
+            human_seconds(simulation_s), event_count, human_count(rate, "/s"));
+    fprintf(out, "%s on %s: %s, end %" PRIu64 " ps\n", printable(path), kb_machine_name, outcome(), end_ps());
 }
 
 int replay_run(const struct command_stream *stream, uint64_t *end)
@@ -155,10 +158,9 @@ static int replay_main(int argc, char **argv)
     setup_s = clock_seconds() - began;
     int status = replay_run(stream, &end);
     output_files_close(&files, end, write_result, &files);
-    bool takes_standard_output = output_files_take_standard_output(&files);
-    if (!takes_standard_output)
-        print_summary(path);
-    why_print(takes_standard_output ? stderr : stdout);
+    FILE *out = output_files_take_standard_output(&files) ? stderr : stdout;
+    print_summary(out, path);
+    why_print(out);
     if (profile_on)
         profile_print();
     return status;

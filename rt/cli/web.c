@@ -20,6 +20,7 @@
 #include <time.h>
 
 #include "common/arena.h"
+#include "common/command_line.h"
 #include "common/fail.h"
 #include "common/json.h"
 #include "host/bench.h"
@@ -259,15 +260,6 @@ static void serve(const struct http_request *request, struct http_response *resp
 
 /* ---- the subcommand */
 
-static uint16_t read_port(const char *text)
-{
-    size_t length = strspn(text, "0123456789");
-    unsigned long port = strtoul(text, NULL, 10);
-    if (!length || length > 5 || text[length] || port > 65535)
-        usage_error("--port %s: a number up to 65535 is needed", text);
-    return (uint16_t)port;
-}
-
 /* Attends to the run until a signal ends the session. */
 static void attend(const sigset_t *signals)
 {
@@ -286,7 +278,7 @@ static int web_main(int argc, char **argv)
     uint16_t port = 0;
     sigset_t signals;
     while (subcommand_option(&web_subcommand, argc, argv) != -1)
-        port = read_port(optarg);
+        port = (uint16_t)option_whole("port", optarg, 0, UINT16_MAX);
     if (optind < argc)
         usage_error("web takes no arguments: '%s'", argv[optind]);
     web_runs_begin();

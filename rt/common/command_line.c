@@ -3,7 +3,10 @@
  * getopt_long's own messages have another form and know no nearest name. */
 #include "command_line.h"
 
+#include <errno.h>
+#include <inttypes.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "arena.h"
@@ -53,6 +56,15 @@ void option_refused(int letter, char *const *argv, const struct option *options,
     if (near)
         usage_error("no option '%s'; did you mean '--%s'?", option, near);
     usage_error("no option '%s'; %s lists the options", option, help);
+}
+
+uint64_t option_whole(const char *option, const char *text, uint64_t least, uint64_t most)
+{
+    errno = 0;
+    uint64_t number = strtoull(text, NULL, 10);
+    if (!*text || text[strspn(text, "0123456789")] || errno || number < least || number > most)
+        usage_error("--%s %s: a whole number from %" PRIu64 " to %" PRIu64 " is needed", option, text, least, most);
+    return number;
 }
 
 void option_once(const char *name, const char **given, const char *value)

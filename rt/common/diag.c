@@ -49,19 +49,28 @@ static size_t put_char(char *to, const char *s, size_t bytes)
         *to = lead == '\t' ? ' ' : '?';
         return 1;
     }
-    memcpy(to, s, bytes);
+    memmove(to, s, bytes);
     return bytes;
+}
+
+void make_printable(char *text, bool lines)
+{
+    const char *end = text + strlen(text);
+    char *to = text;                                    /* a replacement is not longer than its character */
+    for (size_t bytes, at = 0; text + at < end; at += bytes) {
+        bytes = char_bytes(text + at, end);
+        if (lines && text[at] == '\n')
+            *to++ = '\n';
+        else
+            to += put_char(to, text + at, bytes);
+    }
+    *to = '\0';
 }
 
 const char *printable(const char *text)
 {
-    const char *end = text + strlen(text);
-    char *out = arena_alloc((size_t)(end - text) + 1, 1), *to = out;
-    for (size_t bytes, at = 0; text + at < end; at += bytes) {
-        bytes = char_bytes(text + at, end);
-        to += put_char(to, text + at, bytes);
-    }
-    *to = '\0';
+    char *out = arena_printf("%s", text);
+    make_printable(out, false);
     return out;
 }
 

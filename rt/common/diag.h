@@ -2,6 +2,7 @@
 #ifndef KB_DIAG_H
 #define KB_DIAG_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "fail.h"
@@ -36,6 +37,9 @@ void note_at(struct where at, const char *format, ...) __attribute__((format(pri
 /* A text as it may be printed, in the arena: '?' in place of control characters and of bytes that are not UTF-8, and a
  * space for a tab. */
 const char *printable(const char *text);
+
+/* The same in place, except that line breaks stay if `lines` says so. */
+void make_printable(char *text, bool lines);
 
 /* The number of errors since the start or the last errors_forget, those that were not printed included. */
 unsigned error_count(void);

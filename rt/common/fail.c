@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "diag.h"
+
 const char *program_name = "kbgen";
 
 static struct {
@@ -46,13 +48,14 @@ void message_list(const char *format, va_list args)
 {
     if (hooks.before)
         hooks.before();
-    if (!hooks.take) {
-        vfprintf(stderr, format, args);
-        return;
-    }
     char *text;
     bool made = vasprintf(&text, format, args) >= 0;
-    hooks.take(made ? text : format, hooks.take_arg);   /* without memory, better that than nothing */
+    if (made)
+        make_printable(text, true);
+    if (hooks.take)
+        hooks.take(made ? text : format, hooks.take_arg);   /* without memory, better that than nothing */
+    else
+        fputs(made ? text : format, stderr);
     if (made)
         free(text);
 }
@@ -65,13 +68,26 @@ void message(const char *format, ...)
     va_end(args);
 }
 
+/* A text of one line: a line break can only be of a name that the user has given. */
+static void message_line(const char *format, va_list args)
+{
+    char *text;
+    if (vasprintf(&text, format, args) < 0) {
+        message("%s", format);
+        return;
+    }
+    make_printable(text, false);
+    message("%s", text);
+    free(text);
+}
+
 /* What the program has printed so far comes before its last words. */
 __attribute__((nonnull(1))) static void complain(const char *format, va_list args)
 {
     int error = errno;
     fflush(stdout);
     message("%s: ", program_name);
-    message_list(format, args);
+    message_line(format, args);
     size_t length = strlen(format);
     if (length && format[length - 1] == ':')
         message(" %s\n", strerror(error));
@@ -112,7 +128,7 @@ static _Noreturn void misuse_list(struct call_site call, const char *format, va_
     message("%s:%u: error: ", call.file, (unsigned)call.line);
     if (call.name)
         message("%s: ", call.name);
-    message_list(format, args);
+    message_line(format, args);
     message("\n");
     fail_exit(STATUS_WRONG_USE);
 }

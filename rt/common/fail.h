@@ -41,7 +41,7 @@ _Noreturn void fail_exit(int status);
  * exit() again. */
 void fail_set_exit(void (*leave)(int status, void *arg), void *arg);
 
-/* Writes text to standard error, or hands it on. */
+/* Writes text to standard error, or hands it on: without the control characters of what it quotes, except line breaks. */
 void message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void message_list(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
 

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 enum dimension {
-#define DIMENSION(name, phrase) DIMENSION_##name,
+#define DIMENSION(name, ...) DIMENSION_##name,
 #define UNIT(name, dimension, up, down)
 #include "units.def"
 #undef DIMENSION
@@ -27,11 +27,14 @@ struct unit {
 /* All units, by dimension; a NULL name ends the list. */
 extern const struct unit units[];
 
-/* "time", "a time" ... */
-extern const char *const dimension_name[DIMENSIONS], *const dimension_phrase[DIMENSIONS];
+/* "size", "a size", "bytes" ... */
+extern const char *const dimension_name[DIMENSIONS], *const dimension_phrase[DIMENSIONS], *const dimension_base[DIMENSIONS];
 
 /* The unit with a name, or NULL. */
 const struct unit *unit_named(const char *name);
+
+/* The base unit of a dimension, or NULL for a number without one. */
+const struct unit *unit_base(enum dimension dimension);
 
 /* The grammar of numbers as a regular expression, for the JSON Schema. */
 extern const char quantity_pattern[];

@@ -11,7 +11,7 @@
 enum { TEXT_MOST = 10000, MAGNITUDE_MOST = 40 };
 
 const struct unit units[] = {
-#define DIMENSION(name, phrase)
+#define DIMENSION(...)
 #define UNIT(name, dimension, up, down) { name, DIMENSION_##dimension, up, down },
 #include "units.def"
 #undef DIMENSION
@@ -20,7 +20,7 @@ const struct unit units[] = {
 };
 
 const char *const dimension_name[DIMENSIONS] = {
-#define DIMENSION(name, phrase) [DIMENSION_##name] = #name,
+#define DIMENSION(name, ...) [DIMENSION_##name] = #name,
 #define UNIT(name, dimension, up, down)
 #include "units.def"
 #undef DIMENSION
@@ -28,7 +28,15 @@ const char *const dimension_name[DIMENSIONS] = {
 };
 
 const char *const dimension_phrase[DIMENSIONS] = {
-#define DIMENSION(name, phrase) [DIMENSION_##name] = phrase,
+#define DIMENSION(name, phrase, base) [DIMENSION_##name] = phrase,
+#define UNIT(name, dimension, up, down)
+#include "units.def"
+#undef DIMENSION
+#undef UNIT
+};
+
+const char *const dimension_base[DIMENSIONS] = {
+#define DIMENSION(name, phrase, base) [DIMENSION_##name] = base,
 #define UNIT(name, dimension, up, down)
 #include "units.def"
 #undef DIMENSION
@@ -39,6 +47,14 @@ const struct unit *unit_named(const char *name)
 {
     for (const struct unit *unit = units; unit->name; unit++)
         if (!strcmp(unit->name, name))
+            return unit;
+    return NULL;
+}
+
+const struct unit *unit_base(enum dimension dimension)
+{
+    for (const struct unit *unit = units; unit->name; unit++)
+        if (unit->dimension == dimension && unit->up == 1 && unit->down == 1)
             return unit;
     return NULL;
 }

@@ -79,11 +79,11 @@ static bool set_parameter(const struct kb_bench *bench, const char *argument, bo
                             : param_parse(&bench->params[i], equals + 1, &bench_values[i]);
         given[i] = true;
         if (wrong)
-            message("%s: error: %s: %s %s\n", program_name, bench->name, argument, wrong);
+            message("%s: error: %s: %s %s\n", program_name, bench->name, printable(argument), wrong);
         return !wrong;
     }
     const char *near = nearest_name(name, names, bench->count);
-    message("%s: error: %s has no parameter '%s'", program_name, bench->name, name);
+    message("%s: error: %s has no parameter '%s'", program_name, bench->name, printable(name));
     message(near ? "; did you mean '%s'?\n" : "; `list` shows them\n", near);
     return false;
 }

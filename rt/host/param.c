@@ -173,7 +173,8 @@ void param_list(FILE *out, const struct kb_param *p)
     const char *may_be = p->type == KB_PARAM_WORD ? p->words : p->type == KB_PARAM_BOOL ? "true false"
                          : p->type == KB_PARAM_TEXT ? "text" : bounds(p);
     const char *type = p->type == KB_PARAM_REAL ? "decimal, " : p->type == KB_PARAM_SIZE ? "size, " : "";
-    fprintf(out, "  %-10s = %-10s %s (%s%s)\n", p->name, param_text(p, &value), printable(p->help), type, may_be);
+    fprintf(out, "  %-10s = %-10s %s (%s%s)\n", p->name, printable(param_text(p, &value)),
+            printable(p->help), type, may_be);
 }
 
 void param_describe(struct json *json, const struct kb_param *p)

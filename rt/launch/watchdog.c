@@ -329,6 +329,8 @@ static void watch_stall(double now, void *context)
         return;
     }
     double seconds = now - stall.since;
+    if (!all_kernels.running && !now_ps)
+        progress_setup(watchdog_prefix, seconds);
     if (all_kernels.running && seconds >= NAMED_S && !stall.named) {
         stall.named = true;
         name_stalled(seconds);

@@ -13,7 +13,12 @@
 #include "machine/stats.h"
 #include "usage.h"
 
-enum { SMALL_BYTES = 16, SHOWN_PERMILLE = 10 };         /* SMALL_BYTES: of a header, or of a control message */
+enum { SHOWN_PERMILLE = 10 };
+
+enum {
+#define FIGURE(name, value) LEDGER_##name = (value),
+#include "ledger.def"
+};
 
 struct figure {
     const char *name;
@@ -78,14 +83,13 @@ static uint64_t busiest_more_permille(uint64_t ps)
 
 static void refresh_entry(struct entry *entry)
 {
-    enum { LEAST_PERMILLE = 30, MOST_PERMILLE = 80 };
     uint64_t busy = permille(busiest_slice_ps(), product(now_ps, kb_attrs.hbm_ctrl_pcs));
     if (!busy || kb_has_model[NODE_hbm_ctrl])
         return;
     entry->text = arena_printf("no refresh: the busiest HBM slice is busy %s, of which real parts lose %d to %d %%",
-                               percent(busy), LEAST_PERMILLE / 10, MOST_PERMILLE / 10);
+                               percent(busy), LEDGER_REFRESH_LEAST_PERCENT, LEDGER_REFRESH_MOST_PERCENT);
     entry->figures[0] = (struct figure){"busy_permille", busy};
-    bound(entry, busy * MOST_PERMILLE / 1000);
+    bound(entry, busy * LEDGER_REFRESH_MOST_PERCENT / 100);
 }
 
 /* Pseudo channels are busy with bytes and with row changes. What they did for requests of the host between kernels is not
@@ -146,10 +150,10 @@ static void buffers_entry(struct entry *entry)
 /* Small messages beside those of DMA: the busiest link carries that much more. */
 static void add_small(struct entry *entry, const char *what)
 {
-    uint64_t more = permille(product(demand.transfers, SMALL_BYTES), demand.fabric_bytes);
+    uint64_t more = permille(product(demand.transfers, LEDGER_SMALL_BYTES), demand.fabric_bytes);
     if (!demand.transfers)
         return;
-    entry->text = arena_printf("%s: %d bytes for each of %s would be %s more", what, SMALL_BYTES,
+    entry->text = arena_printf("%s: %d bytes for each of %s would be %s more", what, LEDGER_SMALL_BYTES,
                                counted(demand.transfers, "message"), percent(more));
     entry->figures[0] = (struct figure){"messages", demand.transfers};
     entry->figures[1] = (struct figure){"more_permille", more};

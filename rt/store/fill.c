@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/dtype.h"
+#include "base/progress.h"
 #include "base/threads.h"
 #include "base/vector.h"
 #include "common/array.h"
@@ -138,7 +139,8 @@ static void write_batch(uint64_t i, unsigned thread, void *arg)
     const struct tensor *tensor = batches->writer.fill->tensor;
     const struct batch *batch = &batches->all.at[i];
     struct tensor_row first = tensor_row(tensor, batch->shard, batch->first);
-    (void)thread;
+    if (thread == 0)
+        progress_part("fill", i, batches->all.count);
     populate(first.memory, first.offset, (batch->end - batch->first) * first.count * dtype_bytes[tensor->dtype]);
     for (uint64_t i = batch->first; i < batch->end; i++) {
         struct tensor_row row = tensor_row(tensor, batch->shard, i);
@@ -152,7 +154,8 @@ static void write_copy(uint64_t i, unsigned thread, void *arg)
     const struct tensor *tensor = arg;
     const struct shard *from = &tensor->shard[0], *to = &tensor->shard[1 + i];
     uint64_t bytes = to->elements * dtype_bytes[tensor->dtype];
-    (void)thread;
+    if (thread == 0)
+        progress_part("copies of a fill", i, tensor->shards - 1);
     populate(to->memory, to->offset, bytes);
     store_copy(to->memory, to->offset, from->memory, from->offset, bytes);
 }
@@ -182,6 +185,7 @@ void fill_write(const struct fill *fill)
     if (copies)
         on_threads(tensor->elements * (tensor->shards - 1), tensor->shards - 1, write_copy, tensor);
     array_free(&batches.all);
+    progress_part(NULL, 0, 0);
 }
 
 /* Elements of a shard that may begin or end within a row of it. */

@@ -162,7 +162,7 @@ KB_KERNEL(scattered, struct ends_args)
 #define WORDS                                                                                                          \
     "none abort assert raise raise_abort free segv overflow exit _exit _Exit quick_exit exit_7 pthread_exit fork "    \
     "fork_exit fork_abort fork_exec tl_load tl_delay tl_fail tl_alloc jump_kernel jump_bench jump_wait loop loop_calls "  \
-    "loop_heap sleep delay slow_delay delay_0 loads heap fill"
+    "loop_heap sleep delay slow_delay delay_0 loads heap fill fills"
 
 static kb_tensor tensor(struct kb_pes pes)
 {
@@ -176,6 +176,9 @@ KB_BENCH(ends, "how a kernel ends", KB_WORD(what, WORDS, "how"))
     what = kb_word(what);
     struct kb_pes all = kb_pes("*");
     kb_tensor a = tensor(all);
+    kb_tensor large = is("fills") ? kb_tensor_new("large", KB_f16, kb_2d(1024, 1024), kb_rows(KB_HBM, all)) : NULL;
+    while (large)
+        kb_fill_normal(large, 0, 1);
     if (setjmp(in_bench) && is("jump_bench"))
         return;                                         /* jump_wait: waits again */
     kb_wait(kb_launch(ends, all, &(struct ends_args){a}));
