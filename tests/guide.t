@@ -9,8 +9,8 @@ import json
 import os
 import re
 
-from harness import ROOT, bless, first_difference, ok, read, run, suite, write
-from shown import BLOCK, figures, picked, reader, simulated
+from harness import ROOT, ok, read, run, suite, write
+from shown import figures, hold, reader
 
 GUIDE = os.path.join(ROOT, "docs", "guide.md")
 ROW = re.compile(r"(?m)^\| `(build/[^`]*)` \|.*$")
@@ -49,15 +49,10 @@ def main():
             outputs[command] = ended.stderr + ended.stdout
         return outputs[command]
 
-    made = BLOCK.sub(lambda block: f"$ {block[1]}\n{picked(block[2], printed(block[1]))}", text)
-    made = ROW.sub(lambda row: f"| `{row[1]}` | {' | '.join(figures(printed(row[1])) or ['none'] * 5)} |", made)
-    bless(GUIDE, made)
-    text = read(GUIDE)
-    for was, now in zip(BLOCK.finditer(text), BLOCK.finditer(made)):
-        ok(not first_difference(simulated(was[2]), simulated(now[2])), f"the guide shows what `{was[1]}` prints",
-           first_difference(was[2], now[2]))
-    ok("(nothing that begins as" not in made, "every line that the guide shows is printed",
-       *re.findall(r"\(nothing that .*", made))
+    def table_row(row):
+        return f"| `{row[1]}` | {' | '.join(figures(printed(row[1])) or ['none'] * 5)} |"
+
+    text, made = hold(GUIDE, printed, lambda page: ROW.sub(table_row, page))
     for machine in ("small", "ref_sip"):
         uneven(folder, machine)
     too_long(folder)

@@ -65,16 +65,60 @@ def words():
         ok(DEFINITIONS[name]["enum"] == list(want), f"the words of {name} are those of rt/{path}", *want)
 
 
-def documented():
-    """Keys and docs agree: what a table names in a column of keys is a key, and each key is named somewhere.
+# Where the keys of each definition are: sections of a page; of their tables the rows whose first cell names a key, or the first
+# cells of all rows ("").
+RESULT, ACTIVITY, PROBES, PLANS, LOG = "The result: `--json`", "Activity", "Probes", "Plans: `--dump plan`", "The op log"
+NUMBERS, TRACE, WHATIF = "Requests and their numbers", "The trace: `--trace`, `--trace-all`", "What if"
+PLACES = {
+    "result": [(RESULT, "")], "result.properties.race_check": [(RESULT, "race_check")], "memory_request": [(RESULT, "memory"), (RESULT, "failure"), NUMBERS], "failure": [(RESULT, "failure")],
+    "responses": [NUMBERS], "launch": [(RESULT, "pe_exec_ps"), (RESULT, "pes"), (RESULT, "commands"), (RESULT, "waiting"),
+                                       (RESULT, "failure"), (RESULT, "program"), (RESULT, "submitted_ps"), (RESULT, "status"), NUMBERS],
+    "pe": [(RESULT, "pes")], "command_row": [(RESULT, "commands")], "verification": [(RESULT, "verify")],
+    "wrong_element": [(RESULT, "verify")], "kept_out": [(RESULT, "kept_out")], "wrong_operation": [(RESULT, "first_wrong_op")],
+    "race": [(RESULT, "races")], "access": [(RESULT, "races")], "bounds": [(RESULT, "bounds")], "bound": [(RESULT, "bounds")],
+    "bottleneck": [(RESULT, "bound_by")], "utilisation": ["Utilisation"], "hbm_slice": ["Utilisation"], "bytes": ["Utilisation"],
+    "moved": ["Utilisation"], "injection": [(RESULT, "inject")], "defect": [(RESULT, "inject")], "machine": [ACTIVITY],
+    "activity": [ACTIVITY], "columns": [ACTIVITY], "ledger_entry": ["The ledger"], "host": [(RESULT, "host")],
+    "why": ["Why: `--why`"], "sums": ["Why: `--why`"], "segment": [("Why: `--why`", "path.segments")],
+    "refusal": ["Runs"], "stats": ["Statistics: `--stats`"], "usage": ["Statistics: `--stats`"], "command_event": [TRACE],
+    "reservation": [(TRACE, "reserved"), TRACE], "transit": [TRACE], "receipt": [TRACE], "moment": [TRACE], "operation": [LOG],
+    "view": [LOG], "copy_params": [LOG], "fill_params": [LOG], "gemm_params": [LOG], "math_params": [LOG], "tile_stage": [LOG],
+    "logged_reservation": [LOG], "content": [LOG], "plan_composite": [PLANS], "plan_tile": [PLANS], "probe": [PROBES],
+    "probed": [PROBES], "matrix": [PROBES], "probe_message": [PROBES], "hop": [PROBES], "probe_step": [PROBES],
+    "whatif": [WHATIF], "change": [WHATIF], "failed_change": [WHATIF],
+}
 
-    The keys of an op log are those of docs/data.md.
+
+def parts_of(page):
+    """The text of each section of a page, without those below it, by its heading."""
+    return dict(re.findall(r"^##+ ([^\n]*)\n(.*?)(?=^##|\Z)", page, re.M | re.S))
+
+
+def words_of(place, sections):
+    """What a section, or a row of its tables, names as code."""
+    heading, row = place if isinstance(place, tuple) else (place, None)
+    text = sections[heading]
+    if row == "":
+        text = "".join(re.findall(r"^\|[^|\n]*", text, re.M))
+    elif row:
+        text = "".join(line for line in re.findall(r"^\|[^\n]*", text, re.M) if f"`{row}`" in line.split(" | ")[0])
+    return set(re.findall(r"\w+", " ".join(re.findall(r"`([^`\n]+)`", text))))
+
+
+def documented():
+    """Keys and docs agree: what a table names in a column of keys is a key, and each key is named where its object is.
+
+    The keys of an op log are in docs/data.md, and those of a point that is refused in docs/sweeps.md.
     """
     page = read(os.path.join(ROOT, "docs", "results.md"))
-    log = read(os.path.join(ROOT, "docs", "data.md"))
+    log, sweeps = (read(os.path.join(ROOT, "docs", name)) for name in ("data.md", "sweeps.md"))
     keys = {key for _, part in objects(DEFINITIONS) for key in part["properties"]}
-    named = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`\n]+)`", page + log))))
-    ok(not keys - named, "docs/results.md or docs/data.md has every key of the schemas", *sorted(keys - named))
+    sections, missing = parts_of(sweeps) | parts_of(log) | parts_of(page), []
+    for path, part in objects(DEFINITIONS):
+        places = PLACES.get(path[1:]) or PLACES[path.split(".")[1]]
+        named = set().union(*(words_of(place, sections) for place in places))
+        missing += [f"{path[1:]}: {key} is not in {places}" for key in part["properties"] if key not in named]
+    ok(not missing, "the docs have every key of the schemas where they describe its object", *missing)
     first = [row for table in re.findall(r"^\| key[^\n]*\n\|[-|]+\n((?:\|[^\n]*\n)+)", page, re.M)
              for row in re.findall(r"^\| ([^|]*) \|", table, re.M)]
     in_tables = {word for cell in first for text in re.findall(r"`([^`]+)`", cell) for word in text.split(".")}

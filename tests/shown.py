@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 
-from harness import KBGEN, ROOT, scratch
+from harness import KBGEN, ROOT, bless, first_difference, ok, read, scratch
 
 BLOCK = re.compile(r"(?<=^```text\n)\$ ([^\n]*)\n(.*?)(?=^```$)", re.M | re.S)
 BOUND = re.compile(r"(?m)^\w+ +(\d\S* \S+ \w+), (\S+ %) of (\d\S* \S+)$")
@@ -40,6 +40,19 @@ def begins(line, want):
     """Whether a line matches a line of a block: the same indentation and the same first words."""
     indent = len(want) - len(want.lstrip())
     return len(line) - len(line.lstrip()) == indent and words_of(line).startswith(words_of(want))
+
+
+def hold(path, printed, rows=lambda text: text):
+    """Holds the blocks of a page against what their commands print, as `printed` says; `rows` makes its tables anew. Returns
+    the page as it is and as it should be; `make bless` writes that."""
+    made = rows(BLOCK.sub(lambda block: f"$ {block[1]}\n{picked(block[2], printed(block[1]))}", read(path)))
+    bless(path, made)
+    text, name = read(path), os.path.relpath(path, ROOT)
+    for was, now in zip(BLOCK.finditer(text), BLOCK.finditer(made)):
+        ok(now[2].strip() and not first_difference(simulated(was[2]), simulated(now[2])), f"{name} shows what `{was[1]}` prints",
+           first_difference(was[2], now[2]))
+    ok("(nothing that begins as" not in made, f"every line that {name} shows is printed", *re.findall(r"\(nothing that .*", made))
+    return text, made
 
 
 def figures(output):
