@@ -98,6 +98,15 @@ def others():
     for what, shown in {"a description": "raw: caf\u00e9?line ??. (", "the help of a parameter": " help?[2J?line ?. (", "a note": "note?line ?.\n",
                         "a log": "log?[2J ?.\n", "a failure": "tl_fail: code 7: fail?line ?."}.items():
         ok(shown in said, f"{what} is printed without control characters", said)
+    stream = write(scratch("\x1b]0;\n.yaml"), "name: s\nlaunches: [ { program: \"p\\e[2J\", targets: [\"sip0.cube0.pe0\"] } ]\n"
+                   "programs: { \"p\\e[2J\": [] }\n")
+    for words, shown in {("run", "raw", "n=\x1b[2J"): "raw: n=?[2J is not", ("run", "raw", "x\n\x1b=1"): "no parameter 'x??'",
+                         ("run", "\x1b\n"): "no bench '??'", ("run", "raw", "--races", "\x1b\n"): "--races ??: on, off",
+                         ("replay", "no\x1b\n"): "cannot open no??: ", ("run", "raw", "--\x1b"): "no option '--?'",
+                         ("replay", stream): "?]0;?.yaml on small: ok"}.items():
+        ended = run(made, *words)
+        ok(shown in ended.stdout + ended.stderr and "\x1b" not in ended.stdout + ended.stderr, f"{words[0]}: '{shown}' has no control characters",
+           repr(ended.said))
     ended = run(made, "run", "nothing")
     ok(says(ended, 0, "nothing on small: 0 ps simulated"), "a bench that does nothing takes 0 ps", ended.said)
     ended = run(made, "run", "nothing", "x=1")
