@@ -14,7 +14,7 @@ from jsonschema import Draft7Validator
 from harness import GEMM, ROOT, SCHEMAS, SMALL, Held, held, ok, read, run, scratch, simulator, suite
 
 DEFINITIONS = json.loads(read(SCHEMAS))["definitions"]
-WHAT = ("result", "point", "stats", "trace", "oplog", "plan", "probe", "whatif")
+WHAT = ("result", "point", "metrics", "stats", "trace", "oplog", "plan", "probe", "whatif")
 # The definitions of words, and what has them: a list of rt, and its words there.
 LISTS = (("fault", "kb/faults.def", r"^FAULT\((\w+)"), ("command", "kb/commands.def", r'^(?:COMMAND|COMPOSITE)\(\w+, "(\w+)"'),
          ("engine", "kb/engines.def", r'^ENGINE\(\w+, "([\w ]+)"'), ("stage", "kb/stages.def", r"^STAGE\((\w+)"),
@@ -80,7 +80,7 @@ PLACES = {
     "moved": ["Utilisation"], "injection": [(RESULT, "inject")], "defect": [(RESULT, "inject")], "machine": [ACTIVITY],
     "activity": [ACTIVITY], "columns": [ACTIVITY], "ledger_entry": ["The ledger"], "host": [(RESULT, "host")],
     "why": ["Why: `--why`"], "sums": ["Why: `--why`"], "segment": [("Why: `--why`", "path.segments")],
-    "refusal": ["Runs"], "stats": ["Statistics: `--stats`"], "usage": ["Statistics: `--stats`"], "command_event": [TRACE],
+    "refusal": ["Runs"], "metrics": ["Metrics"], "spread": [("Why: `--why`", "account.spread"), ("Why: `--why`", "account.engines")], "stats": ["Statistics: `--stats`"], "usage": ["Statistics: `--stats`"], "command_event": [TRACE],
     "reservation": [(TRACE, "reserved"), TRACE], "transit": [TRACE], "receipt": [TRACE], "moment": [TRACE], "operation": [LOG],
     "view": [LOG], "copy_params": [LOG], "fill_params": [LOG], "gemm_params": [LOG], "math_params": [LOG], "tile_stage": [LOG],
     "logged_reservation": [LOG], "content": [LOG], "plan_composite": [PLANS], "plan_tile": [PLANS], "probe": [PROBES],
@@ -113,11 +113,13 @@ def documented():
     page = read(os.path.join(ROOT, "docs", "results.md"))
     log, sweeps = (read(os.path.join(ROOT, "docs", name)) for name in ("data.md", "sweeps.md"))
     keys = {key for _, part in objects(DEFINITIONS) for key in part["properties"]}
+    of_class = re.compile(f"^({'|'.join(DEFINITIONS['link']['enum'])})_")
     sections, missing = parts_of(sweeps) | parts_of(log) | parts_of(page), []
     for path, part in objects(DEFINITIONS):
         places = PLACES.get(path[1:]) or PLACES[path.split(".")[1]]
         named = set().union(*(words_of(place, sections) for place in places))
-        missing += [f"{path[1:]}: {key} is not in {places}" for key in part["properties"] if key not in named]
+        missing += [f"{path[1:]}: {key} is not in {places}" for key in part["properties"]
+                    if not {key, of_class.sub("LINK_", key)} & named]
     ok(not missing, "the docs have every key of the schemas where they describe its object", *missing)
     first = [row for table in re.findall(r"^\| key[^\n]*\n\|[-|]+\n((?:\|[^\n]*\n)+)", page, re.M)
              for row in re.findall(r"^\| ([^|]*) \|", table, re.M)]
