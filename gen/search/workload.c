@@ -69,16 +69,24 @@ static bool read_real(const struct node *node, const struct param *p, struct sql
     return good;
 }
 
+/* A word may look like a number. */
 static bool read_word(const struct node *node, const struct param *p, struct sql_value *out)
 {
     const struct node *list = node_get(p->row, "words");
-    const char **words = arena_alloc(list->count, sizeof *words);
-    unsigned which = 0;
-    for (size_t i = 0; i < list->count; i++)
+    const char **words = arena_alloc(list->count, sizeof *words), *all = "";
+    bool is_word = node->type == NODE_SCALAR && !node->broken;
+    for (size_t i = 0; i < list->count; i++) {
         words[i] = list->items[i]->text;
-    bool good = node_choice(node, p->name, words, list->count, &which);
-    *out = (struct sql_value){.type = SQL_TEXT, .text = words[which]};
-    return good;
+        *out = (struct sql_value){.type = SQL_TEXT, .text = words[i]};
+        if (is_word && !strcmp(node->text, words[i]))
+            return true;
+        all = arena_printf("%s%s%s", all, i ? ", " : "", words[i]);
+    }
+    error_expected(node, p->name, arena_printf("one of %s", all), NULL);
+    const char *nearest = is_word ? nearest_name(node->text, words, list->count) : NULL;
+    if (nearest)
+        note_at(node->where, "did you mean '%s'?", nearest);
+    return false;
 }
 
 /* Reads a value as a simulator does; reports what is wrong with it. */
