@@ -465,12 +465,26 @@ static void print_summary(void)
         printf("front   %zu points: kbgen front %s\n", search.front_count, search.given.store);
 }
 
-/* Verifies the best points; of several objectives, points of the front. Returns whether all are right. */
+/* The hashes of the best points; of several objectives, of points of the front. */
+static size_t best_points(const char **hashes, size_t most)
+{
+    const struct objective *objective = search.space->objectives;
+    struct evaluator_store store = evaluator_store(search.evaluator);
+    if (search.space->objective_count == 1)
+        return store_best(store.store, store.search, objective->name, objective->largest, hashes, most);
+    size_t count = search.front_count < most ? search.front_count : most;
+    for (size_t i = 0; i < count; i++)
+        hashes[i] = search.front[i].hash;
+    return count;
+}
+
+/* Verifies the best points. Returns whether all are right. */
 static bool verify_best(void)
 {
-    size_t wrong = 0, count = search.front_count < search.given.verified ? search.front_count : search.given.verified;
+    const char **hashes = arena_alloc(search.given.verified, sizeof *hashes);
+    size_t wrong = 0, count = best_points(hashes, search.given.verified);
     for (size_t i = 0; i < count; i++)
-        wrong += !evaluator_verify(search.evaluator, search.front[i].hash);
+        wrong += !evaluator_verify(search.evaluator, hashes[i]);
     printf("verified  %zu points with data: %zu right, %zu not\n", count, count - wrong, wrong);
     return !wrong;
 }
@@ -486,7 +500,7 @@ static int search_main(int argc, char **argv)
         .exact_points = search.space->method.name == METHOD_lhs,
         .folder = absolute_path(arena_printf("%s.simulators", search.given.store)), .jobs = search.given.jobs,
         .time_limit = search.given.time_limit, .memory_limit = search.given.memory_limit,
-        .patience_s = search.given.patience_s > 0 ? 1.5 * search.given.patience_s + 5 : 0, .ended = ended});
+        .patience_s = search.given.patience_s > 0 ? 2 * search.given.patience_s + 5 : 0, .ended = ended});
     read_stored();
     search.began_ms = now_ms();
     int signal = run_points();

@@ -417,6 +417,22 @@ bool store_levels(struct store *store, int64_t search, const char *hash, uint32_
     return code == SQLITE_ROW;
 }
 
+size_t store_best(struct store *store, int64_t search, const char *column, bool largest, const char **hashes, size_t most)
+{
+    size_t count = 0;
+    sqlite3_stmt *best = prepare(store, arena_printf(
+        "SELECT hash FROM trial JOIN point USING(hash) WHERE search = ?1 AND trial.status IS NULL AND point.status = 'ok'"
+        " GROUP BY hash ORDER BY point.%s%s, min(number) LIMIT ?2", quoted(column), largest ? " DESC" : ""));
+    must(store, sqlite3_bind_int64(best, 1, search));
+    must(store, sqlite3_bind_int64(best, 2, (int64_t)most));
+    for (int code; (code = sqlite3_step(best)) != SQLITE_DONE;) {
+        must(store, code);
+        hashes[count++] = column_text(best, 0);
+    }
+    sqlite3_finalize(best);
+    return count;
+}
+
 void store_put_verified(struct store *store, const char *hash, const char *status, const char *why)
 {
     store_begin(store);

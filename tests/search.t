@@ -1,0 +1,313 @@
+#!/usr/bin/python3
+"""search: kbgen search stores every point of a space once, whatever ends it. limit: 300
+
+tests/search.t [KILLS [SEED]]: that many searches are killed at random moments (6, drawn from 1).
+"""
+import json
+import os
+import pty
+import random
+import re
+import resource
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+from harness import KBGEN, ROOT, SLOW, SMALL, folder, ok, read, remove, run, suite, wait_until, write
+
+KILLS, SEED = (sys.argv[1:] + [None] * 2)[:2]
+KILLS, SEED = int(KILLS or 6), SEED or "1"
+PERILS = os.path.join(ROOT, "tests", "search", "perils.c")
+HEAD = f"topology: {SMALL}\n"
+GEMM = HEAD + """bench: gemm
+params: { m: 128, k: 64, n: 96 }
+space:
+  cube.noc.link_bw_gbs: [128, 256, 512]
+  params.tile_m: [32, 64]
+  cube.pe_template.components.pe_gemm.attrs.rows: { from: 16, to: 64, scale: log2 }
+derive: { area: "pes * gemm.rows * 0.5" }
+where: [ "area <= 64", "end_ps < 2100000" ]
+objectives: { end_ps: min }
+method: grid
+"""
+ENDS = HEAD + f"""kernels: [{PERILS}]
+bench: perils
+space:
+  params.how: [good, fault, deadlock, kill, refused, loop, heap, stop]
+  cube.pe_template.components.pe_tcm.attrs.size_mb: [16, 1]
+  cube.pe_template.components.pe_tcm.attrs.reserved_mb: [0.5, 2]
+where: [ "params.how NOT IN ('loop', 'heap', 'stop') OR tcm.size_mb = 16 AND tcm.reserved_mb = 2" ]
+objectives: {{ end_ps: min }}
+method: grid
+"""
+SLOW_POINTS = HEAD + f"""kernels: [{PERILS}]
+bench: perils
+params: {{ how: good, us: 4000 }}
+space: {{ params.ns: {{ from: 1, to: 80, step: 1 }} }}
+objectives: {{ end_ps: max }}
+method: grid
+"""
+WHERE = folder("stores")
+
+
+def space(name, text):
+    return write(os.path.join(WHERE, name + ".yaml"), text)
+
+
+def store(name, text=None, keep=False):
+    """The path of a store; without `keep` there is none yet."""
+    path = os.path.join(WHERE, name + ".db")
+    if not keep:
+        remove(path, path + "-wal", path + "-shm")
+    if text:
+        space(name, text)
+    return path
+
+
+def command(name, path, *options):
+    # All stores share the simulators that the first one builds.
+    link = path + ".simulators"
+    if not os.path.lexists(link):
+        os.symlink(folder("simulators"), link)
+    return [KBGEN, "search", os.path.join(WHERE, name + ".yaml"), "-o", path, *options]
+
+
+def search(name, path, *options, **more):
+    return run(*command(name, path, *options), timeout=100, **more)
+
+
+def rows(path, sql):
+    with sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=30) as file:
+        return file.execute(sql).fetchall()
+
+
+def content(path):
+    """Everything that a store has, except figures of the host."""
+    columns = [f'"{name}"' for (name,) in rows(path, "SELECT name FROM pragma_table_info('point')") if name != "host_us"]
+    return (rows(path, f"SELECT {', '.join(columns)} FROM point ORDER BY hash"),
+            rows(path, "SELECT number, hash, status, why, levels FROM trial ORDER BY search, number"))
+
+
+def alive(path):
+    """Processes whose command line has a path: simulators of a store, or the search itself."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                words = file.read().decode(errors="replace")
+            with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+                state = file.read().rpartition(")")[2].split()[0]
+        except OSError:
+            continue
+        if path in words and state != "Z":
+            found.append((pid, words.replace("\0", " ")))
+    return found
+
+
+# ---- what a search finds
+
+def results():
+    path = store("gemm", GEMM)
+    ended = search("gemm", path, "-j", "2")
+    ok(ended.returncode == 0 and re.match(r".*: 18 of 18 points: \d+ ok, \d+ infeasible, 0 failed; 0 were known", ended.stdout),
+       "a search ends with how many points were good", ended.said)
+    trials = rows(path, 'SELECT number, t.hash, t.status, t.why, "cube.noc.link_bw_gbs", "params.tile_m",'
+                        ' "cube.pe_template.components.pe_gemm.attrs.rows", area, end_ps FROM trial t LEFT JOIN point p USING(hash)'
+                        " ORDER BY number")
+    ok([row[0] for row in trials] == list(range(18)), "each number of the grid has a trial", trials)
+    before = [row for row in trials if row[3] == "where: area <= 64"]
+    ok(len(before) == 6 and all(row[1] is None and row[2] == "infeasible" for row in before),
+       "a point that misses a condition is not run", trials)
+    ran = [row for row in trials if row[1]]
+    lines = "".join(json.dumps({"tile_m": row[5], "--set": {"cube.noc.link_bw_gbs": row[4],
+                    "cube.pe_template.components.pe_gemm.attrs.rows": row[6]}}) + "\n" for row in ran)
+    program = next(os.path.join(folder("simulators"), name) for name in os.listdir(folder("simulators")))
+    answers = run(program, "run", "gemm", "m=128", "k=64", "n=96", "--data", "off", "--metrics", "--points",
+                  write(os.path.join(WHERE, "lines"), lines))
+    want = [json.loads(line)["end_ps"] for line in answers.stdout.splitlines()]
+    ok(len(ran) == 12 and [row[8] for row in ran] == want, "metrics are those of runs of the simulator", want, ran)
+    ok(all(row[7] == 2 * row[6] * 4 * 0.5 / 2 for row in ran), "a derived value is a column", ran)
+    ok(all((row[2] == "infeasible") == (row[8] >= 2100000) for row in ran), "a condition on metrics is decided after the run", ran)
+    again = search("gemm", path, "-j", "2")
+    ok("18 were known, 0 run" in again.stdout, "the same command again runs nothing", again.said)
+    one = store("one", GEMM)
+    search("one", one, "-j", "1")
+    ok(content(one) == content(path), "one process at a time stores the same as two", content(one), content(path))
+    shell = run("sqlite3", "-header", "-column", path, "SELECT status, end_ps, area FROM point LIMIT 2")
+    ok(re.match(r"status +end_ps +area\n-+ +-+ +-+\nok +\d+ +[\d.]+\n", shell.stdout), "the store opens in SQLite's shell", shell.said)
+    verified = search("gemm", path, "--verify-best", "3")
+    ok(verified.returncode == 0 and "3 points with data: 3 right, 0 not" in verified.stdout
+       and len(rows(path, "SELECT * FROM verified WHERE status = 'ok'")) == 3, "the best points are verified with data", verified.said)
+
+
+def shards():
+    whole, parts = content(store("one", keep=True))[1], []
+    for part in range(3):
+        path = store(f"shard{part}", GEMM)
+        search(f"shard{part}", path, "--shard", f"{part}/3")
+        mode = rows(path, "PRAGMA journal_mode")
+        ok(mode == [("delete",)], f"shard {part} of 3 has a store without a write-ahead log", mode)
+        parts += content(path)[1]
+    ok(sorted(parts) == whole, "three shards have all trials, each once", parts)
+
+
+def refused():
+    path = store("other", GEMM)
+    for what, data, said in (("a text", b"hello, this is no database at all\n" * 40, "is no SQLite file"),):
+        write(path, data)
+        ended = search("other", path)
+        ok(ended.returncode == 2 and said in ended.stderr, f"{what} is refused as a store", ended.said)
+    for pragma, said in (("application_id = 7", "is an SQLite file, but no store of kbgen search"),
+                         ("user_version = 2", r"has version 2; this kbgen reads and writes version 1")):
+        path = store("other", GEMM)
+        search("other", path)
+        with sqlite3.connect(path) as file:
+            file.execute(f"PRAGMA {pragma}")
+        ended = search("other", path)
+        ok(ended.returncode == 2 and said in ended.stderr, f"a store with {pragma} is refused", ended.said)
+    path = store("other", GEMM)
+    search("other", path)
+    space("other", GEMM.replace("0.5", "0.25"))
+    ended = search("other", path)
+    ok(ended.returncode == 2 and "has area as another expression: pes * gemm.rows * 0.5" in ended.stderr,
+       "a derived value has one expression in a store", ended.said)
+
+
+# ---- points that fail
+
+def failures():
+    path = store("ends", ENDS)
+    ended = search("ends", path, "-j", "2", "--point-timeout", "0.3 s", "--mem-limit", "100 MiB")
+    size, reserved = (f'"cube.pe_template.components.pe_tcm.attrs.{name}_mb"' for name in ("size", "reserved"))
+    got = dict(rows(path, f'SELECT "params.how", status FROM point WHERE {size} = 16 AND {reserved} = 2'))
+    got["heap"] = "memory" if got.get("heap") == "time limit" else got.get("heap")      # whichever comes first
+    want = {"good": "ok", "fault": "fault", "deadlock": "deadlock", "loop": "time limit", "heap": "memory", "kill": "crashed",
+            "stop": "hung", "refused": "refused"}
+    ok(ended.returncode == 0 and got == want, "each way to fail is a row with its word", ended.said, got)
+    why = dict(rows(path, f'SELECT "params.how", why FROM point WHERE {size} = 16 AND {reserved} = 2'))
+    ok("KERNEL_ERROR" in why["fault"] and "waits for ever" in why["deadlock"] and why["kill"] == "signal 9"
+       and "sip9" in why["refused"] and why["good"] is None, "a failure has its reason", why)
+    bad = rows(path, f"SELECT DISTINCT status, why, exit, structure FROM point WHERE {size} = 1 AND {reserved} = 2")
+    ok(len(bad) == 1 and bad[0][0] == "refused" and "reserved_mb" in bad[0][1] and bad[0][2:] == (None, None)
+       and "error" not in ended.stderr, "a machine that kbgen refuses is a row with the message", bad, ended.said)
+    again = search("ends", path)
+    ok("0 run" in again.stdout, "points that have failed are not run again", again.said)
+    ok(not alive(path), "no process is left", alive(path))
+
+
+# ---- interruptions
+
+def undisturbed():
+    path = store("slow", SLOW_POINTS)
+    ended = search("slow", path, "-j", "2")
+    ok(ended.returncode == 0 and "80 ok" in ended.stdout, "a search with slow points ends", ended.said)
+    return content(path)
+
+
+def kill_at_random(draw, path, victim):
+    """Starts a search, kills it, or one of its simulators, at a random moment; returns its status or None."""
+    process = subprocess.Popen(command("slow", path, "-j", "2"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    time.sleep(draw.uniform(0, 0.3) * SLOW)
+    if victim == "simulator":
+        for pid, words in alive(path + ".simulators"):
+            if "--metrics" in words:
+                os.kill(int(pid), signal.SIGKILL)
+                break
+        return process.wait(timeout=100 * SLOW)
+    process.kill()
+    process.wait()
+    return None
+
+
+def kills():
+    want, draw, wrong, left, partial = undisturbed(), random.Random(SEED), [], [], 0
+    for number in range(KILLS):
+        path, victim = store("killed"), ("search", "simulator")[number % 2]
+        status = kill_at_random(draw, path, victim)
+        if victim == "search":
+            wait_until(lambda path=path: not alive(path), 5)
+            left += alive(path)
+            done = len(rows(path, "SELECT * FROM trial")) if os.path.exists(path) and rows(
+                path, "SELECT * FROM sqlite_schema WHERE name = 'trial'") else 0
+            partial += 0 < done < 80
+        again = search("slow", path, "-j", "2")
+        if content(path) != want or again.returncode or status not in (None, 0):
+            wrong.append(f"{number}: {victim}: {again.said}")
+    ok(not wrong, f"{KILLS} searches that were killed, or had a simulator killed, have the same content once they went on", *wrong)
+    ok(not left, "a search that is killed leaves no process", *left)
+    print(f"# {partial} of {(KILLS + 1) // 2} searches were killed while they had some of their points")
+
+
+def full_disk():
+    points = SLOW_POINTS.replace("to: 80", "to: 600").replace("us: 4000", "us: 0")
+    path, free = store("full", points), store("free", points)
+    limit = 50000
+
+    def small_files():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    search("full", path, "--points", "1")
+    ended = search("full", path, "-j", "2", preexec_fn=small_files)
+    ok(ended.returncode == 3 and "store" in ended.stderr, "a full disk ends a search with status 3", ended.said)
+    check = rows(path, "PRAGMA integrity_check")
+    ok(check == [("ok",)], "its store is whole", check)
+    again = search("full", path, "-j", "2")
+    search("free", free, "-j", "2")
+    ok(again.returncode == 0 and content(path) == content(free), "the search goes on when there is room again", again.said)
+    ok(not alive(path), "no process is left after a full disk", alive(path))
+
+
+def on_terminal(path, keys, *options):
+    """Runs a search on a terminal and types keys: (text to wait for, key); returns what it shows, its status and seconds
+    from the last key to the end."""
+    pid, terminal = pty.fork()
+    if not pid:
+        os.environ["COLUMNS"] = "100"
+        words = command("slow", path, *options)
+        os.execv(words[0], words)
+    shown, since, status = "", 0, None
+    end = time.monotonic() + 60 * SLOW
+    while time.monotonic() < end:
+        try:
+            shown += os.read(terminal, 4096).decode(errors="replace")
+        except OSError:
+            break
+        while keys and re.search(keys[0][0], shown):
+            os.write(terminal, keys.pop(0)[1].encode())
+            since = time.monotonic()
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    os.close(terminal)
+    return shown, status, time.monotonic() - since
+
+
+def ctrl_c():
+    want = content(store("slow", keep=True))
+    path = store("typed")
+    shown, status, _ = on_terminal(path, [(r"\d+ / 80 points, [\d.]+/s, 0 failed, best end_ps \d+", "\x03")], "-j", "1")
+    done = len(rows(path, "SELECT * FROM trial"))
+    ok(status == 130 and 0 < done < 80 and "the same command goes on" in shown, "Ctrl-C ends a search in order", shown, status, done)
+    again = search("slow", path)
+    ok(again.returncode == 0 and content(path) == want, "and the same command goes on", again.said)
+    write(os.path.join(WHERE, "slow.yaml"), SLOW_POINTS.replace("us: 4000", "us: 9000000"))
+    path = store("twice")
+    shown, status, seconds = on_terminal(path, [("/ 80 points", "\x03"), ("ending", "\x03")], "-j", "2")
+    ok(status == 130 and seconds < 3 * SLOW, "a second Ctrl-C ends it at once", shown, status, seconds)
+    ok(wait_until(lambda: not alive(path), 5), "no process is left after it", alive(path))
+    space("slow", SLOW_POINTS)
+
+
+def shared():
+    path = store("shared")
+    space("half", SLOW_POINTS.replace("to: 80", "to: 50"))
+    space("rest", SLOW_POINTS.replace("from: 1,", "from: 31,"))
+    both = [subprocess.Popen(command(name, path, "-j", "1"), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            for name in ("half", "rest")]
+    said = [process.communicate(timeout=100 * SLOW)[0] for process in both]
+    ok([process.returncode for process in both] == [0, 0], "two searches share a store", *said)
+    points, trials = content(path)
+    ok(points == content(store("slow", keep=True))[0] and len(trials) == 100, "each point is in it once, each trial in its search",
+       len(points), len(trials))
+
+
+suite(results, shards, refused, failures, kills, full_disk, ctrl_c, shared)
