@@ -10,7 +10,7 @@ import shutil
 
 from harness import KBGEN, ROOT, SCRATCH, done, ok, read, run, write
 
-PAGES = ("README.md", "docs/components.md", "docs/sweeps.md")       # in this order: files of one are used by the next
+PAGES = ("README.md", "docs/components.md", "docs/sweeps.md", "docs/search.md")       # in this order: files of one are used by the next
 
 
 def blocks(text):

@@ -79,7 +79,7 @@ def search(name, path, *options, **more):
 
 
 def rows(path, sql):
-    with sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=30) as file:
+    with sqlite3.connect(f"file:{path}?mode=rw", uri=True, timeout=30) as file:
         return file.execute(sql).fetchall()
 
 
