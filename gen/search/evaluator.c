@@ -254,6 +254,13 @@ static void write_about(struct json *json, const struct evaluator *e, bool level
             json_u64(json, "points", space->budget_points);
         return;
     }
+    if (space->method.name == METHOD_halving) {
+        const struct axis *fidelity = &space->axes[(size_t)space->method.number[OPTION_halving_fidelity]];
+        json_object(json, "fidelity");
+        json_string(json, "name", fidelity->name);
+        json_string(json, "value", axis_text(fidelity, fidelity->count - 1));
+        json_object_end(json);
+    }
     json_string(json, "path", space->source->path);
     json_array(json, "metrics");
     for (size_t i = 0; i < e->kept_count; i++)
@@ -303,6 +310,9 @@ static void open_store(struct evaluator *e)
     struct hash *hash = hash_begin();
     hash_text(hash, identity);
     hash_text(hash, topology);
+    for (size_t i = 0; i < METHOD_OPTIONS; i++)
+        if (space->method.file[i])
+            hash_file(hash, space->method.file[i]);
     const struct store_search search = {hash_end(hash), arena_text(space->source->text, space->source->length), topology,
                                         about_text(e, false), KBGEN_VERSION};
     e->store = store_open(e->options.store, e->options.is_shard);
@@ -679,6 +689,12 @@ struct simulators_load evaluator_load(const struct evaluator *e)
 struct evaluator_store evaluator_store(const struct evaluator *e)
 {
     return (struct evaluator_store){e->store, e->search};
+}
+
+const size_t *evaluator_kept(const struct evaluator *e, size_t *count)
+{
+    *count = e->kept_count;
+    return e->kept;
 }
 
 const char *evaluator_metric(const struct evaluator *e, size_t metric)

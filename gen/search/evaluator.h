@@ -67,6 +67,9 @@ struct evaluator_store evaluator_store(const struct evaluator *evaluator);
 /* The name of a metric in result.metrics: "end_ps", "prefill.end_ps"; NULL behind the last one. */
 const char *evaluator_metric(const struct evaluator *evaluator, size_t metric);
 
+/* The metrics that the store has: of a point that was known, result.metrics has no others. */
+const size_t *evaluator_kept(const struct evaluator *evaluator, size_t *count);
+
 /* Runs a stored point once more, with data that are verified, and stores the outcome. Returns whether it is right. */
 bool evaluator_verify(struct evaluator *evaluator, const char *hash);
 

@@ -149,6 +149,12 @@ static void next_rung(struct method *method)
     method->known += state->count;
 }
 
+static bool halving_is_result(const struct method *method, const uint32_t *levels)
+{
+    const struct halving *state = method->state;
+    return levels[state->fidelity] == state->rungs - 1;
+}
+
 static void halving_tell(struct method *method, uint64_t number, const struct evaluation *evaluation)
 {
     struct halving *state = method->state;
@@ -159,5 +165,6 @@ static void halving_tell(struct method *method, uint64_t number, const struct ev
 }
 
 const struct method_kind method_halving = {
-    .refusal = halving_refusal, .begin = halving_begin, .point = halving_point, .tell = halving_tell,
+    .refusal = halving_refusal, .begin = halving_begin, .point = halving_point,
+    .is_result = halving_is_result, .tell = halving_tell,
 };

@@ -10,6 +10,7 @@
 #include "nsga2.h"
 #include "sampling.h"
 #include "sobol.h"
+#include "vector.h"
 
 static const struct method_kind *const kinds[METHODS] = {
     [METHOD_grid] = &method_grid, [METHOD_list] = &method_list, [METHOD_random] = &method_random,
@@ -42,6 +43,8 @@ struct method_space *method_space_of(const struct space *space)
         .seed = space->seed, .points = space->budget_points, .choice = space->method,
     };
     const char *why = method_refusal(out);
+    if (space->method.name == METHOD_list && space->method.file[OPTION_list_file])
+        out->listed = vectors_of_file(space, space->method.file[OPTION_list_file], &out->listed_count);
     if (why)
         error_at(space->method.where, "%s", why);
     return out;
@@ -84,6 +87,11 @@ void method_point(const struct method *method, uint64_t number, uint32_t *levels
 {
     assert(number >= method->first && number < method->known);
     method->kind->point(method, number, levels);
+}
+
+bool method_is_result(const struct method *method, const uint32_t *levels)
+{
+    return !method->kind->is_result || method->kind->is_result(method, levels);
 }
 
 void method_tell(struct method *method, uint64_t number, const struct evaluation *evaluation)

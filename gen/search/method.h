@@ -73,6 +73,9 @@ uint64_t method_first(const struct method *method);
 /* Computes the levels of a point. */
 void method_point(const struct method *method, uint64_t number, uint32_t *levels);
 
+/* Whether a point counts as a result: of halving, only those of the last fidelity. */
+bool method_is_result(const struct method *method, const uint32_t *levels);
+
 /* Tells the evaluation of a point of the current batch, each exactly once. The last one begins the next batch. */
 void method_tell(struct method *method, uint64_t number, const struct evaluation *evaluation);
 

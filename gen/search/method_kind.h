@@ -11,12 +11,13 @@ struct method {
     void *state;                                        /* of the kind */
 };
 
-/* The functions of a method. `begin` sets known, total and state. NULL: there is nothing to do. */
+/* The functions of a method. `begin` sets known, total and state. NULL: there is nothing to do; of is_result: every point is one. */
 struct method_kind {
     const char *(*refusal)(const struct method_space *space);
     void (*begin)(struct method *method);
     void (*end)(struct method *method);
     void (*point)(const struct method *method, uint64_t number, uint32_t *levels);
+    bool (*is_result)(const struct method *method, const uint32_t *levels);
     void (*tell)(struct method *method, uint64_t number, const struct evaluation *evaluation);
 };
 

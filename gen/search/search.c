@@ -19,6 +19,7 @@
 #include "../../rt/common/quantity.h"
 #include "../build/compiler.h"
 #include "../build/timing.h"
+#include "ask.h"
 #include "evaluator.h"
 #include "method.h"
 
@@ -173,18 +174,21 @@ static struct given read_options(int argc, char **argv)
 static void read_space(const struct given *given)
 {
     struct space *space = search.space = space_read(given->path, given->method);
-    errors_end();
+    if (!space)
+        errors_end();
     if (given->has_seed)
         space->seed = given->seed;
     if (given->points || given->hours > 0) {
         space->budget_points = given->points;
         space->budget_hours = given->hours;
     }
+    space_check_budget(space);
+    errors_end();
     search.method_space = method_space_of(space);
     errors_end();
     enum method_name name = space->method.name;
     if (name == METHOD_ask)
-        usage_error("--method ask: this kbgen has no such method yet");
+        return;
     search.by_batches = name == METHOD_nsga2 || name == METHOD_halving;
     if (search.by_batches && given->shards > 1)
         usage_error("--shard: the points of %s follow from one another, so they cannot be computed in parts", method_names[name]);
@@ -256,7 +260,7 @@ static void ended(const struct result *result, void *arg)
     search.run += result->hash && !result->is_known;
     search.known += result->is_known;
     count_status(result->status);
-    if (is_good)
+    if (is_good && method_is_result(search.method, result->levels))
         add_to_front(result->number, result->hash, result->judgement->objectives);
     if (search.by_batches)
         method_tell(search.method, result->number, &(struct evaluation){
@@ -494,13 +498,17 @@ static int search_main(int argc, char **argv)
     search.given = read_options(argc, argv);
     signal(SIGPIPE, SIG_IGN);                           /* of a simulator that has ended */
     read_space(&search.given);
-    set_limit();
-    search.evaluator = evaluator_begin(&(struct evaluator_options){
+    enum method_name method = search.space->method.name;
+    struct evaluator_options evaluator = {
         .space = search.space, .store = search.given.store, .is_shard = search.given.shards > 1,
-        .exact_points = search.space->method.name == METHOD_lhs,
+        .exact_points = method == METHOD_lhs || method == METHOD_halving,
         .folder = absolute_path(arena_printf("%s.simulators", search.given.store)), .jobs = search.given.jobs,
         .time_limit = search.given.time_limit, .memory_limit = search.given.memory_limit,
-        .patience_s = search.given.patience_s > 0 ? 2 * search.given.patience_s + 5 : 0, .ended = ended});
+        .patience_s = search.given.patience_s > 0 ? 2 * search.given.patience_s + 5 : 0, .ended = ended};
+    if (method == METHOD_ask)
+        return ask(&evaluator);
+    set_limit();
+    search.evaluator = evaluator_begin(&evaluator);
     read_stored();
     search.began_ms = now_ms();
     int signal = run_points();

@@ -357,8 +357,7 @@ static void read_budget(struct space *space, const struct node *node)
         read_real(hours, hours_key, 1e-6, 1e6, &space->budget_hours);
 }
 
-/* Reports a method without the end that it needs. */
-static void check_budget(const struct space *space)
+void space_check_budget(const struct space *space)
 {
     static const struct {
         bool ends, needs_points;
@@ -405,7 +404,6 @@ static void read_top(struct space *space, const struct node *top, const char *me
         read_method(space, top, node_get(top, method_key));
     }
     read_budget(space, node_get(top, budget_key));
-    check_budget(space);
     if (seed)
         node_u64(seed, seed_key, 0, UINT64_MAX, &space->seed);
 }

@@ -91,6 +91,9 @@ struct space {
  * error. */
 struct space *space_read(const char *path, const char *method);
 
+/* Reports a method without the end that it needs; options of a command line may have given it one. */
+void space_check_budget(const struct space *space);
+
 /* Reads a space from its text, as a store keeps it; `path` as it was given. */
 struct space *space_of_text(const char *path, const char *text, size_t length);
 
