@@ -607,7 +607,7 @@ static void event_fires(const struct event *event)
     items_broken += items[ref.item].end_ps != now_ps;
     run.last = ref;
     run.instant_ps = now_ps;
-    runs(ref, items[ref.item].who, event);
+    runs(ref, items_about[ref.item].who, event);
     if (event->note & NOTE_FEEDS)
         feed_ends(event);
 }

@@ -1,4 +1,4 @@
-/* items.c: the pool of items: an array, collected by marking. Nothing is swept: new items take the places without a mark. */
+/* items.c: the pool of items: arrays, collected by marking. Nothing is swept: new items take the places without a mark. */
 #include "items.h"
 
 #include <string.h>
@@ -37,9 +37,11 @@ _Static_assert(sizeof stage_names / sizeof *stage_names <= NO_STAGE, "a stage fi
 enum { PLACES = 64, FIRST_ITEMS = 1 << 14 };            /* PLACES: those of one word of marks */
 
 struct item *items;
+struct item_about *items_about;
 struct item_places item_places;
 bool items_full;
 uint64_t items_broken;
+uint32_t items_collections;
 
 static struct {
     size_t room;                                        /* of items; a multiple of PLACES */
@@ -56,6 +58,7 @@ static void pool_grow(size_t wanted)
         run_failed("--why: the critical path has more than 2^32 segments");
     words = words < most ? words : most;
     items = array_grown(items, &(size_t){0}, words * PLACES, sizeof *items);
+    items_about = array_grown(items_about, &(size_t){0}, words * PLACES, sizeof *items_about);
     pool.marks = array_grown(pool.marks, &pool.marks_room, words, sizeof *pool.marks);
     memset(pool.marks + before, 0, (words - before) * sizeof *pool.marks);
     pool.room = words * PLACES;
@@ -70,7 +73,9 @@ void items_begin(void)
 {
     items_end();
     pool_grow(FIRST_ITEMS);
-    items[0] = (struct item){.work = WORK_start, .who = {.tile = NO_TILE, .stage = NO_STAGE}};
+    items_collections++;
+    items[0] = (struct item){.work = WORK_start};
+    items_about[0] = (struct item_about){.who = {.tile = NO_TILE, .stage = NO_STAGE}};
     pool.marks[0] = 1;
     places_at(0);
 }
@@ -78,6 +83,7 @@ void items_begin(void)
 void items_end(void)
 {
     items = array_freed(items);
+    items_about = array_freed(items_about);
     pool.marks = array_freed(pool.marks);
     pool.room = pool.marks_room = 0;
     items_full = false;
@@ -124,5 +130,6 @@ void items_collect_end(void)
     if (4 * kept > pool.room)
         pool_grow(4 * kept);
     items_full = false;
+    items_collections++;
     places_at(0);
 }

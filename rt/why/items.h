@@ -48,12 +48,17 @@ struct ref {
 
 struct item {
     uint64_t end_ps;
-    uint64_t at;                                        /* where: place_at; of WORK_hop hop_at, of WORK_control a struct
-                                                           route */
-    struct subject who;
     uint32_t cause;                                     /* the item whose end is its begin */
     uint8_t work, edge;                                 /* edge: to its cause */
     uint8_t class;                                      /* of WORK_hop: that of the link */
+    uint8_t depth;                                      /* of it in its chain, modulo 256: how many items have a length */
+};
+
+/* The rest of an item, which is not needed to follow causes. */
+struct item_about {
+    uint64_t at;                                        /* where: place_at; of WORK_hop hop_at, of WORK_control a struct
+                                                           route */
+    struct subject who;
 };
 
 /* Where an item is: a resource (enum resource_kind) and its number. */
@@ -79,6 +84,7 @@ static inline uint64_t hop_at(uint32_t rank, uint32_t link)
 }
 
 extern struct item *items;                              /* item 0 is the beginning of the run */
+extern struct item_about *items_about;
 extern bool items_full;                                 /* a collection is worth it */
 extern uint64_t items_broken;                           /* found to begin before their causes end: a bug */
 
@@ -101,8 +107,11 @@ static inline uint32_t item_new(struct ref cause, uint64_t end_ps, enum work wor
         item_places_next();
     uint32_t place = item_places.first + (uint32_t)__builtin_ctzll(item_places.free);
     item_places.free &= item_places.free - 1;
-    items_broken += end_ps < items[cause.item].end_ps;
-    items[place] = (struct item){end_ps, at, who, cause.item, (uint8_t)work, cause.edge, 0};
+    const struct item *before = &items[cause.item];
+    uint8_t depth = (uint8_t)(before->depth + (end_ps != before->end_ps));
+    items_broken += end_ps < before->end_ps;
+    items[place] = (struct item){end_ps, cause.item, (uint8_t)work, cause.edge, 0, depth};
+    items_about[place] = (struct item_about){at, who};
     return place;
 }
 
@@ -116,5 +125,7 @@ static inline uint64_t item_begin_ps(const struct item *item)
 void items_collect_begin(void);
 void items_keep(uint32_t item);
 void items_collect_end(void);
+
+extern uint32_t items_collections;                      /* how many there were: since one, an item's number may be another's */
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "common/arena.h"
 #include "common/array.h"
+#include "common/hash.h"
 #include "launch/launch.h"
 #include "machine/emitted.h"
 #include "machine/fabric.h"
@@ -64,11 +65,11 @@ static uint8_t stream_reason(uint64_t at)
 }
 
 /* `reason` is that of an item which is reached directly. */
-ALWAYS_INLINE void emit(struct walk *walk, const struct item *item, enum work work, uint8_t reason, uint64_t at,
-                 uint64_t begin_ps, uint64_t end_ps)
+ALWAYS_INLINE void emit(struct walk *walk, uint32_t item, enum work work, uint8_t reason, uint64_t at,
+                        uint64_t begin_ps, uint64_t end_ps)
 {
     struct segment segment = {begin_ps > walk->from_ps ? begin_ps : walk->from_ps, end_ps, .work = work,
-                              .edge = walk->edge, .at = at, .who = item->who, .held_up = walk->held_up};
+                              .edge = walk->edge, .at = at, .who = items_about[item].who, .held_up = walk->held_up};
     if (segment.end_ps <= segment.begin_ps)
         return;
     segment.reason = walk->edge != EDGE_direct ? edge_reasons[walk->edge] : reason;
@@ -77,12 +78,13 @@ ALWAYS_INLINE void emit(struct walk *walk, const struct item *item, enum work wo
 }
 
 /* The wires and nodes of a control message, last first. */
-ALWAYS_INLINE void emit_control(struct walk *walk, const struct item *item)
+ALWAYS_INLINE void emit_control(struct walk *walk, uint32_t item)
 {
     static struct ARRAY(struct segment) parts;
-    const struct route *route = (const struct route *)(uintptr_t)item->at;
-    bool launch = !item->who.kernel && launch_of(item->who.number);
-    uint64_t t_ps = item_begin_ps(item);
+    const struct item_about *about = &items_about[item];
+    const struct route *route = (const struct route *)(uintptr_t)about->at;
+    bool launch = !about->who.kernel && launch_of(about->who.number);
+    uint64_t t_ps = item_begin_ps(&items[item]);
     parts.count = 0;
     for (struct traversal along = traversal_of(route->way); traversal_next(&along);) {
         struct control_hop hop = control_hop(&route->way, along.hop);
@@ -99,46 +101,57 @@ ALWAYS_INLINE void emit_control(struct walk *walk, const struct item *item)
 }
 
 /* The wire of a hop, and the node before it. Links without latency take no time. */
-ALWAYS_INLINE void emit_hop(struct walk *walk, const struct item *item)
+ALWAYS_INLINE void emit_hop(struct walk *walk, uint32_t number)
 {
+    const struct item *item = &items[number];
+    const struct item_about *about = &items_about[number];
     uint64_t handled_ps = item->end_ps - link_latency_ps(item->class);
-    emit(walk, item, WORK_wire, REASON_wire, place_at(RESOURCE_LINK, item->at >> 32), handled_ps, item->end_ps);
+    emit(walk, number, WORK_wire, REASON_wire, place_at(RESOURCE_LINK, about->at >> 32), handled_ps, item->end_ps);
     if (walk->edge == EDGE_direct)
-        walk->held_up = item->who;
-    emit(walk, item, WORK_node, REASON_node, place_at(RESOURCE_NODE, (uint32_t)item->at), item_begin_ps(item), handled_ps);
+        walk->held_up = about->who;
+    emit(walk, number, WORK_node, REASON_node, place_at(RESOURCE_NODE, (uint32_t)about->at), item_begin_ps(item), handled_ps);
 }
 
 /* What is handed on over an item of no length: the edge that leads to it, unless that is none, or the kernel's own wait
  * for something that waited for another reason. */
-ALWAYS_INLINE void hand_on(struct walk *walk, const struct item *item)
+ALWAYS_INLINE void hand_on(struct walk *walk, uint32_t number)
 {
+    const struct item *item = &items[number];
     bool keeps = walk->edge != EDGE_direct && (walk->edge != EDGE_wait || item->edge == EDGE_direct);
     if (keeps)
         return;
     walk->edge = item->edge;
-    walk->held_up = item->who;
+    walk->held_up = items_about[number].who;
 }
 
-/* Goes back from an item along its causes, latest first, down to from_ps, where the last segment is clipped. */
-ALWAYS_INLINE void walk_back(struct ref end, uint64_t from_ps, each_segment *each, void *arg)
+static bool has_length(uint32_t item)
 {
-    struct walk walk = {from_ps, each, arg, end.edge, {.tile = NO_TILE, .stage = NO_STAGE}};
-    for (uint32_t i = end.item; i && items[i].end_ps > from_ps; i = items[i].cause) {
-        const struct item *item = &items[i];
-        if (item_begin_ps(item) == item->end_ps) {
-            hand_on(&walk, item);
-            continue;
-        }
-        if (item->work == WORK_control)
-            emit_control(&walk, item);
-        else if (item->work == WORK_hop)
-            emit_hop(&walk, item);
-        else
-            emit(&walk, item, item->work, item->work == WORK_stream ? stream_reason(item->at) : work_reasons[item->work],
-                 item->at, item_begin_ps(item), item->end_ps);
-        walk.edge = item->edge;
-        walk.held_up = item->who;
+    return item_begin_ps(&items[item]) != items[item].end_ps;
+}
+
+/* One item of the way back. Behind an item with a length, the way does not depend on what comes after it. */
+ALWAYS_INLINE void pass(struct walk *walk, uint32_t number)
+{
+    const struct item *item = &items[number];
+    if (!has_length(number)) {
+        hand_on(walk, number);
+        return;
     }
+    if (item->work == WORK_control)
+        emit_control(walk, number);
+    else if (item->work == WORK_hop)
+        emit_hop(walk, number);
+    else
+        emit(walk, number, item->work,
+             item->work == WORK_stream ? stream_reason(items_about[number].at) : work_reasons[item->work],
+             items_about[number].at, item_begin_ps(item), item->end_ps);
+    walk->edge = item->edge;
+    walk->held_up = items_about[number].who;
+}
+
+ALWAYS_INLINE struct walk walk_from(struct ref end, uint64_t from_ps, each_segment *each, void *arg)
+{
+    return (struct walk){from_ps, each, arg, end.edge, {.tile = NO_TILE, .stage = NO_STAGE}};
 }
 
 static inline void add_reason(const struct segment *segment, void *reason_ps)
@@ -146,9 +159,82 @@ static inline void add_reason(const struct segment *segment, void *reason_ps)
     ((uint64_t *)reason_ps)[segment->reason] += length_of(segment);
 }
 
+/* ---- shortcuts
+ *
+ * Kernels and engines wait for the same chains, again and again. So an item whose depth is a multiple of STRIDE has the sums
+ * of those behind it up to the next such item, that one included. They are made when a way passes the item for the second
+ * time. A table keeps the latest. */
+
+enum { STRIDE = 16, SHORTCUT_BITS = 13, FEW_REASONS = 6 };
+
+static struct shortcut {
+    uint32_t item, to;                                  /* to 0: there is none from this item */
+    uint32_t collections;                               /* items_collections when a way first passed the item */
+    bool made;
+    uint8_t count, reasons[FEW_REASONS];
+    uint64_t ps[FEW_REASONS];
+} shortcuts[1 << SHORTCUT_BITS];
+
+static bool may_have_shortcut(uint32_t item)
+{
+    return items[item].depth % STRIDE == 0 && has_length(item);
+}
+
+/* The next item that may have a shortcut; 0: there is none. Adds the times of the reasons up to there. */
+static uint32_t stride(uint32_t item, uint64_t reason_ps[REASONS])
+{
+    struct walk walk = walk_from((struct ref){item, items[item].edge}, 0, add_reason, reason_ps);
+    do {
+        item = items[item].cause;
+        if (item)
+            pass(&walk, item);
+    } while (item && !may_have_shortcut(item));
+    return item;
+}
+
+__attribute__((noinline)) static void shortcut_make(struct shortcut *shortcut, uint32_t item)
+{
+    uint64_t reason_ps[REASONS] = {0};
+    shortcut->made = true;
+    shortcut->to = stride(item, reason_ps);
+    for (unsigned reason = 0; reason < REASONS; reason++)
+        if (reason_ps[reason] && shortcut->count == FEW_REASONS) {
+            shortcut->to = 0;
+        } else if (reason_ps[reason]) {
+            shortcut->reasons[shortcut->count] = (uint8_t)reason;
+            shortcut->ps[shortcut->count++] = reason_ps[reason];
+        }
+}
+
+/* Takes shortcuts from an item that may have one as long as they do not lead beyond from_ps. Returns where they end. */
+static uint32_t shortcuts_take(uint32_t item, uint64_t from_ps, uint64_t reason_ps[REASONS])
+{
+    for (;;) {
+        struct shortcut *shortcut = &shortcuts[hash_bits(item, SHORTCUT_BITS)];
+        if (shortcut->item != item || shortcut->collections != items_collections) {
+            *shortcut = (struct shortcut){.item = item, .collections = items_collections};
+            return item;
+        }
+        if (!shortcut->made)
+            shortcut_make(shortcut, item);
+        if (!shortcut->to || item_begin_ps(&items[shortcut->to]) < from_ps)
+            return item;
+        for (unsigned i = 0; i < shortcut->count; i++)
+            reason_ps[shortcut->reasons[i]] += shortcut->ps[i];
+        item = shortcut->to;
+    }
+}
+
 void path_add_reasons(struct ref end, uint64_t from_ps, uint64_t reason_ps[REASONS])
 {
-    walk_back(end, from_ps, add_reason, reason_ps);
+    struct walk walk = walk_from(end, from_ps, add_reason, reason_ps);
+    for (uint32_t i = end.item; i && items[i].end_ps > from_ps; i = items[i].cause) {
+        pass(&walk, i);
+        if (may_have_shortcut(i)) {
+            i = shortcuts_take(i, from_ps, reason_ps);
+            walk.edge = items[i].edge;
+        }
+    }
 }
 
 void reasons_write(struct json *json, const char *key, const uint64_t reason_ps[REASONS])
@@ -171,7 +257,9 @@ static inline void add(const struct segment *segment, void *arg)
 struct path path_to(struct ref end)
 {
     struct segments all = {0};
-    walk_back(end, 0, add, &all);
+    struct walk walk = walk_from(end, 0, add, &all);
+    for (uint32_t i = end.item; i; i = items[i].cause)
+        pass(&walk, i);
     for (size_t i = 0; i < all.count / 2; i++) {
         struct segment swapped = all.at[i];
         all.at[i] = all.at[all.count - 1 - i];
