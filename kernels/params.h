@@ -10,6 +10,8 @@
  * was to choose it (0). Returns `used`. */
 static inline uint64_t param_used(const char *name, uint64_t asked, uint64_t used, const char *why)
 {
+    if (asked)
+        kb_param_used(name, asked, used);
     if (asked && asked != used)
         kb_note("%s=%llu: %llu is used, %s", name, (unsigned long long)asked, (unsigned long long)used, why);
     return used;

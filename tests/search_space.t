@@ -24,12 +24,12 @@ def text_of(**changes):
     return "".join(f"{key}: {value}\n" for key, value in (GOOD | changes).items() if value is not None)
 
 
-def search(text, *options, name="space"):
-    """Searches a space in a new store; returns how kbgen ended, and the store's path."""
+def search(text, *options, name="space", into=None):
+    """Searches a space in a new store, or in one that is there; returns how kbgen ended, and the store's path."""
     path = write(os.path.join(WHERE, name + ".yaml"), text)
-    store = os.path.join(WHERE, name + ".db")
+    store = into or os.path.join(WHERE, name + ".db")
     for old in (store, store + "-wal", store + "-shm"):
-        if os.path.exists(old):
+        if os.path.exists(old) and not into:
             os.remove(old)
     return run(KBGEN, "search", os.path.basename(path), "-o", store, "-j", "1", *options, cwd=WHERE), store
 
@@ -252,6 +252,11 @@ def same_machine():
         ended, store = search(text_of(**changes))
         ok(ended.returncode == 0 and rows(store, "SELECT count(*) FROM point") == [(points,)], f"{title}: {points} in the store",
            ended.said)
+    _, store = search(text_of(space="{ params.tile_m: [8, 64, 128, 4096] }"), name="tiles")
+    search(text_of(space="{ params.tile_m: [4096, 8192] }"), name="more", into=store)
+    got = rows(store, "SELECT count(*), count(DISTINCT point.hash) FROM trial JOIN point USING(hash)")
+    alone = rows(store, "SELECT count(*) FROM point")
+    ok(got == [(6, 2)] and alone == [(2,)], "tiles larger than the matrix are one point, in another search as well", got, alone)
     store = os.path.join(WHERE, "shared.db")
     if os.path.exists(store):
         os.remove(store)

@@ -31,6 +31,7 @@ struct trial {
 /* A point under way, or a trial without one; and the trials that ask for it. */
 struct point {
     char hash[HASH_CHARS + 1];                          /* "": conditions are not met */
+    char stored[HASH_CHARS + 1];                        /* its hash in the store, once it is complete */
     bool is_known;                                      /* in the store */
     unsigned left;                                      /* runs without an answer */
     struct structure *structure;                        /* NULL: the machine is refused */
@@ -447,6 +448,7 @@ static void free_point(struct evaluator *e, struct point *point)
     for (size_t i = 0; point->runs && i < e->space->workload_count; i++) {
         free(point->runs[i].status);
         free(point->runs[i].why);
+        free(point->runs[i].used);
         free(point->lines[i]);
     }
     for (struct trial *trial = point->trials, *next; trial; trial = next) {
@@ -504,7 +506,9 @@ void evaluator_add(struct evaluator *e, uint64_t number, const uint32_t *levels)
     if (!machine.refused)
         judgement = expressions_before(e->expressions, &(struct facts_of_point){&machine, params, NULL});
     bool runs = machine.refused || (!judgement.violated && !judgement.failed);
-    const char *hash = runs ? point_hash(e->workloads, &machine, params) : NULL;
+    const char *hash = runs ? point_hash(e->workloads, &machine, params) : NULL, *same = NULL;
+    if (hash && (same = store_alias(e->store, hash)))
+        hash = same;
     struct point *point = hash ? under_way(e, hash) : NULL;
     if (!point) {
         point = new_point(e, hash);
@@ -596,15 +600,35 @@ static void put_point(struct evaluator *e, const struct point *point, const uint
     for (size_t i = 0; point->metrics && i < e->kept_count; i++)
         kept[i] = point->metrics[e->kept[i]];
     store_put_point(e->store, &(struct store_point){
-        point->hash, point->structure ? point->structure->name : NULL, point->status, point->why, point->exit, point->host_us,
+        point->stored, point->structure ? point->structure->name : NULL, point->status, point->why, point->exit, point->host_us,
         values_of(e, levels, judgement), kept});
+}
+
+/* Returns the hash of the runs with the parameters that the benches have used: larger tiles than a matrix are all the same.
+ * The hash that was asked for becomes another name of it. */
+static const char *hash_as_used(struct evaluator *e, const struct point *point, const uint32_t *levels)
+{
+    struct sql_value *values = workload_values(e->workloads, levels);
+    bool differs = false;
+    for (unsigned w = 0; point->runs && w < e->space->workload_count; w++)
+        for (const char *at = point->runs[w].used; at && *at; at = strchr(at, ',') + 1) {
+            const char *equals = strchr(at, '=');
+            workload_use(e->workloads, w, arena_text(at, (size_t)(equals - at)), strtoull(equals + 1, NULL, 10), values);
+            differs = true;
+        }
+    if (!differs)
+        return point->hash;
+    struct machine machine = machine_of(e->machines, levels);
+    const char *hash = point_hash(e->workloads, &machine, values);
+    store_put_alias(e->store, point->hash, hash);
+    return hash;
 }
 
 /* Stores a trial, with its point the first time, and hands its result on. */
 static void end_trial(struct evaluator *e, const struct point *point, const struct trial *trial, bool first)
 {
     struct arena_mark mark = arena_mark();
-    struct result result = {.number = trial->number, .levels = trial->levels, .hash = *point->hash ? point->hash : NULL,
+    struct result result = {.number = trial->number, .levels = trial->levels, .hash = *point->hash ? point->stored : NULL,
                             .is_known = point->is_known || !first, .metrics = point->metrics};
     struct judgement judgement = {0};
     if (!*point->hash || point->metrics) {
@@ -635,9 +659,13 @@ static void flush(struct evaluator *e)
     if (!first)
         return;
     store_begin(e->store);
-    for (struct point *point = first; point; point = point->next_done)
+    for (struct point *point = first; point; point = point->next_done) {
+        struct arena_mark mark = arena_mark();
+        strcpy(point->stored, hash_as_used(e, point, point->trials->levels));
+        arena_release(mark);
         for (const struct trial *trial = point->trials; trial; trial = trial->next)
             end_trial(e, point, trial, trial == point->trials);
+    }
     store_commit(e->store);
     e->done = NULL;
     e->done_end = &e->done;

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -293,7 +294,7 @@ bool worker_is_late(const struct worker *worker, double seconds)
     return worker->runs.first && now_ms() - worker->since_ms > seconds * 1e3;
 }
 
-/* ---- answers: one flat object of integers and texts a line, as rt/report/metrics.c writes it */
+/* ---- answers: one object of integers and texts a line, as rt/report/metrics.c writes it */
 
 /* Reads a JSON string behind its first quote, in place; *at is moved behind the last one. */
 static char *read_string(char **at)
@@ -335,6 +336,24 @@ static void take_number(struct run *run, const char *key, int64_t number)
         run->host_us = (uint64_t)number;
 }
 
+/* Reads the object "used" behind its brace, in place. */
+static bool read_used(struct run *run, char **line)
+{
+    char text[1024] = "";
+    while (**line == '"') {
+        ++*line;
+        const char *name = read_string(line);
+        if (strncmp(*line, ": ", 2))
+            return false;
+        uint64_t number = strtoull(*line + 2, line, 10);
+        size_t length = strlen(text);
+        snprintf(text + length, sizeof text - length, "%s=%" PRIu64 ",", name, number);
+        *line += strspn(*line, ", ");
+    }
+    set_text(&run->used, text);
+    return *(*line)++ == '}';
+}
+
 /* Returns whether the line is an answer. */
 static bool read_answer(struct run *run, char *line)
 {
@@ -358,6 +377,10 @@ static bool read_answer(struct run *run, char *line)
                 set_text(&run->status, text);
             else if (!strcmp(key, "why"))
                 set_text(&run->why, text);
+        } else if (*line == '{') {
+            line++;
+            if (!read_used(run, &line))
+                return false;
         } else if (!strncmp(line, "null", 4)) {
             line += 4;
         } else {

@@ -29,6 +29,8 @@ struct run {
     /* Once it is answered: */
     char *status;                                       /* a word of status.def; malloc, as `why` */
     char *why;                                          /* NULL if it is "ok" */
+    char *used;                                         /* "tile_m=64,tile_n=32,": what the bench has used instead of the
+                                                           parameters given; NULL: these themselves; malloc */
     int exit;                                           /* status of the run; -1: the simulator did not say */
     int64_t metrics[METRICS];                           /* of one that is "ok" */
     uint64_t host_us;

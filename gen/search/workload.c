@@ -265,7 +265,7 @@ const struct param *workloads_params(const struct workloads *all, size_t *count)
 
 /* ---- a point */
 
-const struct sql_value *workload_values(const struct workloads *all, const uint32_t *levels)
+struct sql_value *workload_values(const struct workloads *all, const uint32_t *levels)
 {
     struct sql_value *values = arena_alloc(all->count + 1, sizeof *values);
     for (size_t i = 0; i < all->count; i++) {
@@ -278,6 +278,13 @@ const struct sql_value *workload_values(const struct workloads *all, const uint3
             read_value(axis_node(&all->space->axes[p->axis], levels[p->axis]), p, &values[i]);
     }
     return values;
+}
+
+void workload_use(const struct workloads *all, unsigned workload, const char *name, uint64_t used, struct sql_value *values)
+{
+    for (size_t i = 0; i < all->count; i++)
+        if (all->params[i].workload == workload && !strcmp(all->params[i].name, name))
+            values[i] = whole(used);
 }
 
 char **workload_arguments(const struct workloads *all, unsigned workload, size_t *count)

@@ -28,7 +28,11 @@ struct param {
 const struct param *workloads_params(const struct workloads *workloads, size_t *count);
 
 /* The values of all parameters at a vector of levels. */
-const struct sql_value *workload_values(const struct workloads *workloads, const uint32_t *levels);
+struct sql_value *workload_values(const struct workloads *workloads, const uint32_t *levels);
+
+/* Replaces a value by the one that a bench has used instead ("used" of its answer). */
+void workload_use(const struct workloads *workloads, unsigned workload, const char *name, uint64_t used,
+                  struct sql_value *values);
 
 /* The arguments NAME=VALUE of a workload that are the same for all points; and a point's line for --points, without its
  * newline: {"tile_m": 64, "--set": {...}}. */

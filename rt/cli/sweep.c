@@ -148,6 +148,7 @@ static void metrics_answer(struct json *json, void *arg)
     json_u64(json, "point", answer->point);
     metrics_write(json, sim_now_ps());
     json_u64(json, "host_us", (uint64_t)(answer->times->total * 1e6));
+    bench_write_used(json, "used");
     metrics_write_end(json, simulation_status(), simulation_error());
 }
 

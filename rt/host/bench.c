@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/arena.h"
+#include "common/array.h"
 #include "common/diag.h"
 #include "param.h"
 
@@ -16,6 +17,14 @@ extern const struct kb_kernel *const __stop_kb_kernels[] __attribute__((weak));
 
 const struct kb_bench *bench_current;
 struct kb_value *bench_values;
+
+/* What the bench has said of a parameter (kb_param_used). */
+struct used {
+    const char *name;
+    uint64_t asked, used;
+    bool differs;                                       /* from call to call */
+};
+static struct ARRAY(struct used) used;
 
 /* ---- benches */
 
@@ -127,6 +136,38 @@ void bench_write_params(struct json *json, const char *key)
     for (uint32_t i = 0; i < bench_current->count; i++)
         param_write(json, &bench_current->params[i], &bench_values[i]);
     json_object_end(json);
+}
+
+/* ---- parameters that count as another value */
+
+void kb_param_used(const char *name, uint64_t asked, uint64_t value)
+{
+    for (size_t i = 0; i < used.count; i++)
+        if (!strcmp(used.at[i].name, name)) {
+            used.at[i].differs |= used.at[i].used != value || used.at[i].asked != asked;
+            return;
+        }
+    *array_add(&used) = (struct used){name, asked, value, false};
+}
+
+void bench_write_used(struct json *json, const char *key)
+{
+    bool open = false;
+    for (size_t i = 0; i < used.count; i++) {
+        if (used.at[i].differs || used.at[i].used == used.at[i].asked)
+            continue;
+        if (!open)
+            json_object(json, key);
+        open = true;
+        json_u64(json, used.at[i].name, used.at[i].used);
+    }
+    if (open)
+        json_object_end(json);
+}
+
+void bench_used_reset(void)
+{
+    used.count = 0;
 }
 
 /* ---- list */

@@ -24,6 +24,12 @@ extern struct kb_value *bench_values;
 /* Writes its parameters as a JSON object. */
 void bench_write_params(struct json *json, const char *key);
 
+/* Writes those that count as another value than was given, as a JSON object; nothing if there are none. */
+void bench_write_used(struct json *json, const char *key);
+
+/* Forgets which those are. */
+void bench_used_reset(void);
+
 /* Prints all benches with their parameters, and all kernels. */
 void bench_list(FILE *out);
 

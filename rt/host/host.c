@@ -106,6 +106,7 @@ void host_reset(void)
     memset(&host, 0, sizeof host);
     figures_reset();
     notes_reset();
+    bench_used_reset();
     rooflines_reset();
     tensor_requests_reset();
     tensors_reset();

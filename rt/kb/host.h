@@ -64,6 +64,11 @@ uint32_t kb_ranks(void);
  * bytes. */
 void kb_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Says that a parameter was given as `asked` and counts as `used`, which a run that is given `used` would use as well.
+ * Answers of --metrics have it: a search knows by it that two runs are the same. If the calls for one parameter differ,
+ * it is not in the answer. */
+void kb_param_used(const char *name, uint64_t asked, uint64_t used);
+
 /* ---- sets of PEs: in rank order, no PE twice */
 
 struct kb_pes {
