@@ -21,10 +21,11 @@ import history
 import itself
 import memory
 import peers
+import searching
 import skipping
 from setting import CC, CORE, PEERS, ROOT, Broken, EndsDiffer, NotMeasured, Setting
 
-ROWS = [row for rows in (peers, itself, skipping, build_time, memory, data_pass) for row in rows.ROWS]
+ROWS = [row for rows in (peers, itself, skipping, build_time, memory, data_pass, searching) for row in rows.ROWS]
 FORM = "{:18} {:>12} {:>10}  {:6} {:5}  {}"
 DETAIL_AT, WIDTH = 58, 120
 METHOD = """\
