@@ -55,12 +55,13 @@ def by_hand():
             (1000, "node", "node", "direct", "noc.r0c0"),
             (5, "wire", "wire", "direct", "noc.r0c0 -> sip0.cube0.pe0.pe_dma"),
             (2000, "node", "node", "direct", "pe0.pe_dma"),
-            (68000, "pseudo_channel", "stream", "direct", "hbm_ctrl.pe0"),
+            (4000, "row", "row", "direct", "hbm_ctrl.pe0"),
+            (64000, "pseudo_channel", "stream", "direct", "hbm_ctrl.pe0"),
             (16000, "wait", "channel", "wait", "pe0.pe_tcm")]
     ok(hops(segments) == want, "a load's path is the steps of docs/model.md", hops(segments), ended.said)
     account = result["why"]["account"]["kernels"]
     ok([one["reasons"] for one in account] == [{"engine": 3000, "wire": 20, "node": 9000, "access": 30000,
-                                                "pseudo_channel": 68000, "wait": 16000}],
+                                                "pseudo_channel": 64000, "row": 4000, "wait": 16000}],
        "its kernel's account has the same reasons", account)
 
 
@@ -76,9 +77,9 @@ def engines_by_hand():
     """How the engines of a PE spend the time of a kernel. Times of an action and of the scheduler: 2,000 and 1,000 ps."""
     result, ended = replayed("single_dma_read")
     engines = result["why"]["account"]["kernels"][0]["engines"]
-    want = [{"engine": "pe_dma read", "busy_ps": 20 + 9000 + 30000 + 68000 + 16000, "idle": {"engine": 3000}},
+    want = [{"engine": "pe_dma read", "busy_ps": 20 + 9000 + 30000 + 4000 + 64000 + 16000, "idle": {"engine": 3000}},
             {"engine": "pe_scheduler", "busy_ps": 1000, "idle": {
-                "engine": 2000, "wire": 20, "node": 9000, "access": 30000, "pseudo_channel": 68000, "wait": 16000}}]
+                "engine": 2000, "wire": 20, "node": 9000, "access": 30000, "pseudo_channel": 64000, "row": 4000, "wait": 16000}}]
     ok(engines == want, "an engine is idle for what its service and the return of the kernel wait for", engines, ended.said)
     # At 1 GHz: an op of 8 + 4096 / 128 * 4 cycles, and behind it on the shared slot a product of 64 + 64.
     text = """launches: [{program: a, targets: [sip0.cube0.pe0]}]

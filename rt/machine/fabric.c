@@ -529,6 +529,7 @@ static inline void data_make(struct data_message *data, struct route *route, con
 static __attribute__((noinline)) void data_leave_at(struct data_message *data, uint64_t leave_ps)
 {
     uint32_t rank = data->message.route->from_rank;
+    observe_data_sent(data);
     if (leave_ps == now_ps) {
         data_leave(data);
         return;

@@ -37,12 +37,13 @@ static struct ref noted(const struct event *event)
 /* ---- a table by address: what tokens, commands and rings wait for */
 
 /* What an entry is about, in the lowest bits of its key. */
-enum about { ABOUT_ARRIVAL, ABOUT_PARTS, ABOUT_RING };
+enum about { ABOUT_ARRIVAL, ABOUT_PARTS, ABOUT_RING, ABOUT_READ };
 
 struct entry {
     uintptr_t key;                                      /* 0: free */
-    uint64_t t_ps;                                      /* when it became so; of parts: the latest end */
-    uint64_t tick;
+    uint64_t t_ps;                                      /* when it became so; of parts: the latest end; of a read: how long
+                                                           the pseudo channel that ends last starts after the first, */
+    uint64_t tick;                                      /* and how long it then changes rows */
     struct ref ref;
 };
 
@@ -171,6 +172,7 @@ static struct {
         bool any;                                       /* pseudo channels were reserved: */
         uint64_t first_ps, last_ps;                     /* the earliest start, the latest end, */
         uint64_t first_number, last_number;
+        uint64_t last_start_ps, last_row_ps;            /* of the one that ends last, and how long it changes rows */
         struct ref first;
     } share;
     uint64_t model_at;                                  /* of a memory that a model of a user serves; 0: none */
@@ -439,6 +441,8 @@ __attribute__((noinline)) static void share_reserved(uint64_t number, uint64_t b
     if (!any || end_ps > run.share.last_ps || (end_ps == run.share.last_ps && number < run.share.last_number)) {
         run.share.last_ps = end_ps;
         run.share.last_number = number;
+        run.share.last_start_ps = start_ps;
+        run.share.last_row_ps = end_ps - bytes_ps(bytes) - start_ps;
     }
 }
 
@@ -517,11 +521,33 @@ static uint64_t narrowest(const struct data_message *data)
     return place_at(RESOURCE_LINK, least->link);
 }
 
+static void data_sent(const struct data_message *data)
+{
+    if (!run.share.any || run.delivery.ref.item)
+        return;
+    struct entry *entry = entry_of(key_of(data, ABOUT_READ));
+    entry->t_ps = run.share.last_start_ps - run.share.first_ps;
+    entry->tick = run.share.last_row_ps;
+}
+
+/* HBM feeds a delivery as the pseudo channel that ends last has served the read: after others, and after row changes. */
+static struct ref fed_by_rows(struct ref head, uint64_t head_ps, const struct data_message *data, uint64_t at)
+{
+    const struct entry *entry = entry_place(key_of(data, ABOUT_READ));
+    if (!place_is_kind(rank_place(data->message.route->from_rank), NODE_hbm_ctrl) || !entry->tick)
+        return head;
+    if (entry->t_ps)
+        head = extended(head, head_ps + entry->t_ps, WORK_stream, at);
+    return extended(head, head_ps + entry->t_ps + entry->tick, WORK_row, at);
+}
+
 static void data_arrived(const struct data_message *data, uint64_t head_ps, uint64_t delivered_ps)
 {
     struct ref head = chain(head_ps, WORK_node, place_at(RESOURCE_NODE, data->message.route->to_rank));
     bool streams = data->tail_ps > data_drain_ps(data);
     uint64_t at = streams ? place_at(RESOURCE_NODE, data->message.route->from_rank) : narrowest(data);
+    if (streams)
+        head = fed_by_rows(head, head_ps, data, at);
     run.delivery = (struct made){delivered_ps, extended(head, delivered_ps, streams ? WORK_stream : WORK_link, at)};
 }
 
@@ -1026,6 +1052,7 @@ struct observer why_observer = {
     .part_known = part_known,
     .control_sent = control_sent,
     .translated = translated,
+    .data_sent = data_sent,
     .data_arrived = data_arrived,
     .reserved = reserved,
 };

@@ -180,14 +180,14 @@ class Fabric:
         """Calls `delivered` when a message without payload that leaves then has come to the end of its path."""
         self.sim.at(leaves.along(path, kind), path.nodes[-1], MESSAGE, path.nodes[0].next_key(), delivered)
 
-    def data(self, path, size, leaves, head, stream=0, departed=None):
+    def data(self, path, size, leaves, head, stream=(), departed=None):
         """Sends a message of some bytes: `departed` is called with the moment at which the first link is done with it,
         `head` when its head is at the last node, with the moment d at which it is done there, that of delivery, and
         the message's key."""
         message = Data(self.sim, path, size, stream, head, departed)
         self.later(leaves, path.nodes[0], message.key, message.depart)
 
-    def deliver(self, path, size, leaves, delivered, stream=0):
+    def deliver(self, path, size, leaves, delivered, stream=()):
         """Sends a message of some bytes, and calls `delivered` when all of it is there."""
         self.data(path, size, leaves, lambda _, when, key: self.later(when, path.nodes[-1], key, delivered), stream)
 
@@ -229,6 +229,8 @@ class Data:
     def delivery(self, done):
         """When all bytes are there: the narrowest link drains them, or the memory that they come from feeds them."""
         drain = move_ps(self.size, self.path.rate)
-        if self.stream > drain:
-            return done.then(self.stream, "stream", self.path.nodes[0].name)
+        if sum(ps for ps, _ in self.stream) > drain:
+            for ps, kind in self.stream:
+                done = done.then(ps, kind, self.path.nodes[0].name)
+            return done
         return done.then(drain, "link", self.path.narrowest.name)

@@ -44,7 +44,7 @@ class Hbm:
         return spans
 
     def reserve(self, a, n, when):
-        starts, ends = [], []
+        starts, ends, changes = [], [], []
         for p, (size, low, high) in sorted(self.spans(a, n).items()):
             first, last = low // self.row, high // self.row
             misses = last - first + 1 - (self.open[p] == first)
@@ -53,13 +53,18 @@ class Hbm:
             start, end = self.channels[p].reserve(when, change + move_ps(size, self.rate), size, change)
             starts.append(start)
             ends.append(end)
-        return min(starts, key=lambda start: start.time), latest(*ends)
+            changes.append(change)
+        first, last = min(starts, key=lambda start: start.time), latest(*ends)
+        of_last = ends.index(last)
+        waits, rows = starts[of_last].time - first.time, changes[of_last]
+        stream = (waits, "stream"), (rows, "row"), (last.time - first.time - waits - rows, "stream")
+        return first, last, stream if rows else [(last.time - first.time, "stream")]
 
     def read(self, a, n, when):
-        """-> when the response leaves, and its stream."""
+        """-> when the response leaves, and its stream: (ps, kind of work) of its parts."""
         self.moved["read"] += n
-        first, last = self.reserve(a, n, when)
-        return first.then(self.access, "access", self.node.name), last.time - first.time
+        first, _, stream = self.reserve(a, n, when)
+        return first.then(self.access, "access", self.node.name), stream
 
     def write(self, a, n, head, delivered):
         """-> when the write is done."""
@@ -86,7 +91,7 @@ class Ports:
     def read(self, _, n, when):
         asked = when.then(self.overhead, "node", self.name)
         start, end = self.reading.reserve(asked, move_ps(n, self.read_rate), n)
-        return start, end.time - start.time
+        return start, [(end.time - start.time, "stream")]
 
     def write(self, _, n, head, delivered):
         asked = head.then(self.overhead, "node", self.name)
