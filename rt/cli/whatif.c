@@ -43,8 +43,8 @@ static const struct cli_option options[] = {
     {'b', "by", "FACTOR", "how much better each number is: 10% (the default), 2x, or inf: no limit, no time"},
     {'a', "params", NULL, "also change the parameters of the bench that are numbers, up and down"},
     {'r', "replay", "STREAM.yaml", "of a recorded command stream, in place of a bench"},
-    {'n', "jobs", "N", "processes that run at a time (one per processor)"},
-    {'j', "json", "FILE", "write the answer as JSON; - is standard output"},
+    {'j', "jobs", "N", "processes that run at a time (one per processor)"},
+    {'n', "json", "FILE", "write the answer as JSON; - is standard output"},
     {'s', "seed", "N", "seed of random values (0)"},
     SET_OPTION,
     LIMIT_OPTIONS,
@@ -453,8 +453,8 @@ static struct whatif read_options(int argc, char **argv, const char **json)
         case 'b': read.by_text = optarg; break;
         case 'a': read.params = true; break;
         case 'r': read.stream_path = optarg; break;
-        case 'n': threads_option("jobs", optarg); break;
-        case 'j': *json = optarg; break;
+        case 'j': threads_option("jobs", optarg); break;
+        case 'n': *json = optarg; break;
         case 's': fill_seed = parse_seed(optarg); break;
         default:
             if (!numbers_option(letter, optarg))
