@@ -8,11 +8,12 @@ import json
 import os
 import re
 
-from harness import GEMM, KBGEN, ROOT, SMALL, ok, read, run, scratch, simulator, small_machine, suite, without_host, write
+from harness import GEMM, KBGEN, ROOT, SMALL, ok, read, run, scratch, simulator, small_machine, suite, verifies, without_host
+from harness import write
 
 CASES = os.path.join(ROOT, "tests", "conformance")
 STREAMS = ("random_six_cubes", "random_two_sips_memory", "feed_reserves_buffer", "host_delay_wait")  # each reason once
-SLOW = os.path.join(ROOT, "tests", "kernels", "slow.c")
+SLOW, ATTEND = (os.path.join(ROOT, "tests", "kernels", name) for name in ("slow.c", "attend.c"))
 PART = "cube.pe_template.components."
 DEFINITIONS = read(os.path.join(ROOT, "rt", "why", "reasons.def"))
 
@@ -241,13 +242,24 @@ def advised(program, name, line, cause, key, *words):
 
 def advice():
     """Kernels that are slow for one reason each."""
-    program = small_machine("slow", [SLOW])
-    source = read(SLOW).splitlines()
-    at = {word: 1 + next(i for i, line in enumerate(source) if word in line) for word in ("tl_load_async(", "tl_load_into(")}
+    program = small_machine("slow", [SLOW, ATTEND])
+    at = {word: 1 + next(i for i, line in enumerate(read(path).splitlines()) if word in line)
+          for path, word in ((SLOW, "tl_load_async("), (SLOW, "tl_load_into("), (ATTEND, "/* K */"))}
     advised(program, "loads of columns", rf"slow\.c:{at['tl_load_async(']}", "heads", PART + "pe_dma.attrs.overhead_ns",
             "strided")
     advised(program, "a wait after each load", rf"slow\.c:{at['tl_load_into(']}", "waits", "cube.hbm_ctrl.attrs.access_ns",
             "waiting")
+    words = ("attend", "queries=16", "keys=512", "dim=256", "tile=16")
+    advised(program, "an attention that reads K by columns", rf"attend\.c:{at['/* K */']}", "heads",
+            PART + "pe_dma.attrs.overhead_ns", *words, "layout=columns")
+    ends = {}
+    for layout in ("rows", "columns"):
+        found, ended = why(program, "run", *words, f"layout={layout}")
+        ends[layout] = found["end_ps"]
+        of_k = sum(one["share"] for one in found["why"]["path"]["by_line"] if one["source"] == f"attend.c:{at['/* K */']}")
+        ok(verifies(found) and (of_k > 0.5) == (layout == "columns"), f"an attention whose K lies by {layout} is right, and its loads of K "
+           f"{'take' if layout == 'columns' else 'do not take'} most of the path", of_k, ended.said)
+    ok(ends["rows"] < 0.9 * ends["columns"], "with K row by row the attention is faster", ends)
     advised(program, "tiles that are too small", r"kernels/gemm\.h:\d+", "small_tiles", "cube.hbm_ctrl.attrs.access_ns",
             "gemm", "m=64", "k=64", "n=64", "tile_m=8", "tile_k=8", "tile_n=8")
     for key in ("cube.pe_template.links.fetch_store_to_tcm_bw_gbs", PART + "pe_tcm.attrs.read_bw_gbs"):
