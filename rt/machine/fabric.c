@@ -12,7 +12,6 @@
 #include "common/arena.h"
 #include "common/array.h"
 #include "common/fail.h"
-#include "common/hash.h"
 #include "common/pool.h"
 #include "emitted.h"
 #include "kb/impl.h"
@@ -30,12 +29,8 @@ static struct {
 /* The longest that a node with a model of a user may handle a control message: 281 s. */
 #define CONTROL_MOST_PS (UINT64_C(1) << 48)
 
-enum { ROUTE_BITS = 12 };                               /* of the hash at first */
-
 static struct {
-    struct route **chains;                              /* by the hash of the way */
-    unsigned bits;
-    uint32_t count;
+    struct key_table table;
     uint64_t *within;                                   /* latencies within a cube and 1, by direction and nodes */
 } routes;
 
@@ -99,41 +94,17 @@ static uint64_t control_handled_ps(const struct way *way, struct place at)
 
 /* ---- routes */
 
-static struct route **route_chain(uint32_t from, uint32_t to, enum direction direction)
-{
-    uint64_t key = (uint64_t)from << (RANK_BITS + 1) | (uint64_t)to << 1 | direction;
-    return &routes.chains[hash_bits(key, routes.bits)];
-}
-
-/* Makes the table of routes as large as their number. */
-static void routes_grow(void)
-{
-    struct route **old = routes.chains;
-    size_t chains = old ? (size_t)1 << routes.bits : 0;
-    routes.bits = old ? routes.bits + 1 : ROUTE_BITS;
-    routes.chains = arena_alloc((size_t)1 << routes.bits, sizeof *routes.chains);
-    for (size_t i = 0; i < chains; i++)
-        for (struct route *route = old[i], *next; route; route = next) {
-            struct route **chain = route_chain(route->from_rank, route->to_rank, route->way.direction);
-            next = route->next;
-            route->next = *chain;
-            *chain = route;
-        }
-}
-
 struct route *route_of(struct way way)
 {
     uint32_t from = place_rank(way.from), to = place_rank(way.to);
-    if (!routes.chains || routes.count >> routes.bits)
-        routes_grow();
-    struct route **chain = route_chain(from, to, way.direction);
-    for (struct route *route = *chain; route; route = route->next)
-        if (route->from_rank == from && route->to_rank == to && route->way.direction == way.direction)
-            return route;
-    struct route *route = arena_alloc(1, sizeof *route);
-    *route = (struct route){.way = way, .from_rank = from, .to_rank = to, .latency_ps = UINT64_MAX, .next = *chain};
-    routes.count++;
-    return *chain = route;
+    uint64_t key = (uint64_t)from << (RANK_BITS + 1) | (uint64_t)to << 1 | way.direction;
+    struct route *route = key_table_find(&routes.table, key);
+    if (route)
+        return route;
+    route = arena_alloc(1, sizeof *route);
+    *route = (struct route){.way = way, .from_rank = from, .to_rank = to, .latency_ps = UINT64_MAX};
+    key_table_add(&routes.table, &route->link, key);
+    return route;
 }
 
 struct route *route_back(struct route *route)

@@ -34,12 +34,13 @@ struct step {
 
 /* A way, worked out: its steps, and its latency. There is one route for each way that is used. */
 struct route {
+    struct key_link link;                               /* in the table of routes, by their ends and direction */
     struct way way;
     uint32_t from_rank, to_rank;
     uint32_t length;                                    /* steps; 0: no data have been sent over it */
     const struct step *steps;
     uint64_t latency_ps;                                /* UINT64_MAX: no control message has been sent over it */
-    struct route *back, *next;                          /* the way back, NULL until it is used; of the same hash */
+    struct route *back;                                 /* the way back, NULL until it is used */
 };
 
 struct route *route_of(struct way way);

@@ -1,0 +1,35 @@
+/* key_table.c: hash tables with chaining grow. */
+#include "key_table.h"
+
+#include "arena.h"
+
+enum { FIRST_BITS = 10 };
+
+static void link_in(struct key_table *table, struct key_link *link)
+{
+    struct key_link **chain = &table->chains[hash_bits(link->key, table->bits)];
+    link->next = *chain;
+    *chain = link;
+}
+
+static void grow(struct key_table *table)
+{
+    struct key_link **old = table->chains;
+    size_t chains = old ? (size_t)1 << table->bits : 0;
+    table->bits = old ? table->bits + 1 : FIRST_BITS;
+    table->chains = arena_alloc((size_t)1 << table->bits, sizeof *table->chains);
+    for (size_t i = 0; i < chains; i++)
+        for (struct key_link *link = old[i], *next; link; link = next) {
+            next = link->next;
+            link_in(table, link);
+        }
+}
+
+void key_table_add(struct key_table *table, struct key_link *link, uint64_t key)
+{
+    if (!table->chains || table->count >> table->bits)
+        grow(table);
+    link->key = key;
+    link_in(table, link);
+    table->count++;
+}
