@@ -67,8 +67,9 @@ void open_rows_record(void)
         allocate();
     recording.count = 0;
     observer_watch(&open_rows_observer, true);
-    for (uint64_t i = 0; i < channel_count(); i++)
-        recording.rows_at_start[i] = kb_pseudo_channels[i].open_row;
+    for (uint32_t slice = 0; slice < pe_count(); slice++)
+        for (uint64_t i = 0; i < kb_attrs.hbm_ctrl_pcs; i++)
+            recording.rows_at_start[slice * kb_attrs.hbm_ctrl_pcs + i] = slice_channels(slice)[i].open_row;
 }
 
 static void memory_served(const struct transfer *transfer)
@@ -207,8 +208,8 @@ static void leave_open(const struct replay *replay)
     uint64_t pcs = kb_attrs.hbm_ctrl_pcs;
     for (size_t i = 0; i < recording.count; i++) {
         uint64_t first = recording.blocks[i].slice * pcs;
-        for (uint64_t pc = first; pc < first + pcs; pc++)
-            kb_pseudo_channels[pc].open_row = recording.rows[replay->uniform ? first : pc];
+        for (uint64_t pc = 0; pc < pcs; pc++)
+            slice_channels(recording.blocks[i].slice)[pc].open_row = recording.rows[first + (replay->uniform ? 0 : pc)];
     }
 }
 

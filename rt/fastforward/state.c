@@ -674,10 +674,12 @@ static void shift_shared(const struct shift *s)
 #define FABRIC_LINK(field, kind, when) SHIFT(FABRIC_LINK, field, kind)
 #include "machine/state.def"
     }
-    struct pseudo_channel *end = slice_channels(pe_count());
-    for (struct pseudo_channel *to = kb_pseudo_channels; to < end; to++) {
+    for (uint32_t i = 0; i < pe_count(); i++) {
+        struct pseudo_channel *channels = slice_channels(i);
+        for (struct pseudo_channel *to = channels; to < channels + kb_attrs.hbm_ctrl_pcs; to++) {
 #define PSEUDO_CHANNEL(field, kind, when) SHIFT(PSEUDO_CHANNEL, field, kind)
 #include "machine/state.def"
+        }
     }
     for (uint32_t i = 0; i < cube_count(); i++)
         shift_channels(s, &kb_sram[i]);

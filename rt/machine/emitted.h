@@ -26,10 +26,21 @@ struct state_image;
 void models_carry(struct state_image *image);
 void models_reset(void);
 
-/* The pseudo channels of a slice. */
-static inline struct pseudo_channel *slice_channels(uint32_t slice)
+/* The first of the pseudo channels of a slice, which only memory.c reads without slice_channels. */
+static inline struct pseudo_channel *slice_first_channel(uint32_t slice)
 {
     return &kb_pseudo_channels[slice * kb_attrs.hbm_ctrl_pcs];
+}
+
+/* The pseudo channels of a slice, each in its state. */
+static inline struct pseudo_channel *slice_channels(uint32_t slice)
+{
+    struct pseudo_channel *first = slice_first_channel(slice);
+    if (kb_hbm[slice].level)
+        for (struct pseudo_channel *pc = first + 1; pc < first + kb_attrs.hbm_ctrl_pcs; pc++)
+            *pc = *first;
+    kb_hbm[slice].level = false;
+    return first;
 }
 
 /* ---- models, specialised for this machine's structure */

@@ -130,7 +130,7 @@ static __attribute__((noinline)) struct served shares_serve(const struct range *
     uint64_t a = range->offset, n = range->bytes, first = quotient(a, piece), at = rest(first, pcs);
     uint64_t touched = hbm_touches(a, n);
     bool watched = is_observed(MOMENT_reserved);
-    struct pseudo_channel *channels = &kb_pseudo_channels[range->pe * pcs.by];
+    struct pseudo_channel *channels = slice_channels(range->pe);
     struct served served = {.first_ps = UINT64_MAX};
     uint64_t busy_ps = 0, wait_ps = 0;
     for (uint64_t i = 0; i < touched; i++, at = at + 1 == pcs.by ? 0 : at + 1) {
@@ -161,21 +161,22 @@ static inline bool are_level(const struct pseudo_channel *channels)
     return true;
 }
 
-/* Serves a request. If it is for whole stripes, all shares are the same, and what one pseudo channel does, all that are
- * level do. */
+/* Serves a request. If it is for whole stripes, all shares are the same, and if the pseudo channels are in the same state,
+ * they stay so: what the first does, all do. */
 static inline struct served hbm_serve(const struct range *range, const struct payload *payload, uint64_t t_ps)
 {
-    struct pseudo_channel *channels = &kb_pseudo_channels[range->pe * pcs.by];
-    if (!payload->share_bytes || rest(range->offset, stripe) || is_observed(MOMENT_reserved) || !are_level(channels))
+    struct pseudo_channel *first = slice_first_channel(range->pe);
+    bool *level = &kb_hbm[range->pe].level;
+    if (!payload->share_bytes || rest(range->offset, stripe) || is_observed(MOMENT_reserved)
+        || !(*level || are_level(first)))
         return shares_serve(range, t_ps);
     uint64_t from = quotient(range->offset, pcs);
     struct share share = {quotient(from, row), quotient(from + payload->share_bytes - 1, row), payload->share_bytes,
                           payload->share_ps};
-    struct turn turn = channel_serve(channels, share, t_ps);
-    for (struct pseudo_channel *pc = channels + 1; pc < channels + pcs.by; pc++)
-        *pc = *channels;
+    struct turn turn = channel_serve(first, share, t_ps);
+    *level = true;
     count(range->pe, turn.length_ps * pcs.by, (turn.start_ps - t_ps) * pcs.by);
-    return (struct served){turn.start_ps, channels->free_ps, .in_order = turn.length_ps > 0};
+    return (struct served){turn.start_ps, first->free_ps, .in_order = turn.length_ps > 0};
 }
 
 struct served hbm_read(const struct range *range, const struct payload *payload, uint64_t t_ps)

@@ -15,6 +15,7 @@ struct pseudo_channel {
 /* A PE's slice. Its state is in its pseudo channels, `pcs` rows of kb_pseudo_channels. */
 struct hbm_slice {
     uint64_t busy_ps, wait_ps;                          /* sums over its pseudo channels */
+    bool level;                                         /* all are in the state of the first, and only that is kept */
 };
 
 /* Of an sram or a TCM: one for reads, one for writes. */

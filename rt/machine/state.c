@@ -143,11 +143,13 @@ static void carry_memories(struct state_image *image)
 {
     for (uint32_t i = 0; i < cube_count(); i++)
         carry_channels(image, &kb_sram[i]);
-    for (struct pseudo_channel *pc = kb_pseudo_channels; pc < slice_channels(pe_count()); pc++) {
+    for (uint32_t i = 0; i < pe_count(); i++) {
+        struct hbm_slice *slice = &kb_hbm[i];
+        struct pseudo_channel *channels = slice_channels(i);
+        for (struct pseudo_channel *pc = channels; pc < channels + kb_attrs.hbm_ctrl_pcs; pc++) {
 #define PSEUDO_CHANNEL(field, kind, when) STATE_CARRY(PSEUDO_CHANNEL, pc, field, kind)
 #include "state.def"
-    }
-    for (struct hbm_slice *slice = kb_hbm; slice < kb_hbm + pe_count(); slice++) {
+        }
 #define SLICE(field, kind, when) STATE_CARRY(SLICE, slice, field, kind)
 #include "state.def"
     }
