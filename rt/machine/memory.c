@@ -124,15 +124,20 @@ static inline void count(uint32_t slice, uint64_t busy_ps, uint64_t wait_ps)
     stats.read_wait_ps[SPACE_HBM] += wait_ps;
 }
 
+/* What a request gets that occupies pseudo channels from start_ps to end_ps, and takes access_ps more. */
+static inline struct served served_of(uint64_t start_ps, uint64_t end_ps, uint64_t access_ps, bool in_order)
+{
+    return (struct served){time_after(start_ps, access_ps), time_after(end_ps, access_ps), in_order};
+}
+
 /* Serves a request share by share. */
-static __attribute__((noinline)) struct served shares_serve(const struct range *range, uint64_t t_ps)
+static __attribute__((noinline)) struct served shares_serve(const struct range *range, uint64_t t_ps, uint64_t access_ps)
 {
     uint64_t a = range->offset, n = range->bytes, first = quotient(a, piece), at = rest(first, pcs);
     uint64_t touched = hbm_touches(a, n);
     bool watched = is_observed(MOMENT_reserved);
     struct pseudo_channel *channels = slice_channels(range->pe);
-    struct served served = {.first_ps = UINT64_MAX};
-    uint64_t busy_ps = 0, wait_ps = 0;
+    uint64_t busy_ps = 0, wait_ps = 0, start_ps = UINT64_MAX, end_ps = 0;
     for (uint64_t i = 0; i < touched; i++, at = at + 1 == pcs.by ? 0 : at + 1) {
         struct pseudo_channel *pc = &channels[at];
         struct share share = channel_share(a, n, i);
@@ -141,14 +146,13 @@ static __attribute__((noinline)) struct served shares_serve(const struct range *
             tell_reserved(RESOURCE_PSEUDO_CHANNEL, pc - kb_pseudo_channels, share.bytes, t_ps, turn.start_ps, pc->free_ps);
         busy_ps += turn.length_ps;
         wait_ps += turn.start_ps - t_ps;
-        if (served.first_ps > turn.start_ps)
-            served.first_ps = turn.start_ps;
-        if (served.last_ps < pc->free_ps)
-            served.last_ps = pc->free_ps;
+        if (start_ps > turn.start_ps)
+            start_ps = turn.start_ps;
+        if (end_ps < pc->free_ps)
+            end_ps = pc->free_ps;
     }
-    served.in_order = are_later(channels, served.first_ps);
     count(range->pe, busy_ps, wait_ps);
-    return served;
+    return served_of(start_ps, end_ps, access_ps, are_later(channels, start_ps));
 }
 
 /* Whether all pseudo channels of a slice are in the same state. */
@@ -163,33 +167,31 @@ static inline bool are_level(const struct pseudo_channel *channels)
 
 /* Serves a request. If it is for whole stripes, all shares are the same, and if the pseudo channels are in the same state,
  * they stay so: what the first does, all do. */
-static inline struct served hbm_serve(const struct range *range, const struct payload *payload, uint64_t t_ps)
+static inline struct served hbm_serve(const struct range *range, const struct payload *payload, uint64_t t_ps,
+                                      uint64_t access_ps)
 {
     struct pseudo_channel *first = slice_first_channel(range->pe);
     bool *level = &kb_hbm[range->pe].level;
     if (!payload->share_bytes || rest(range->offset, stripe) || is_observed(MOMENT_reserved)
         || !(*level || are_level(first)))
-        return shares_serve(range, t_ps);
+        return shares_serve(range, t_ps, access_ps);
     uint64_t from = quotient(range->offset, pcs);
     struct share share = {quotient(from, row), quotient(from + payload->share_bytes - 1, row), payload->share_bytes,
                           payload->share_ps};
     struct turn turn = channel_serve(first, share, t_ps);
     *level = true;
     count(range->pe, turn.length_ps * pcs.by, (turn.start_ps - t_ps) * pcs.by);
-    return (struct served){turn.start_ps, first->free_ps, .in_order = turn.length_ps > 0};
+    return served_of(turn.start_ps, first->free_ps, access_ps, turn.length_ps > 0);
 }
 
 struct served hbm_read(const struct range *range, const struct payload *payload, uint64_t t_ps)
 {
-    struct served served = hbm_serve(range, payload, t_ps);
-    served.first_ps = time_after(served.first_ps, kb_attrs.hbm_ctrl_access_ps);
-    served.last_ps = time_after(served.last_ps, kb_attrs.hbm_ctrl_access_ps);
-    return served;
+    return hbm_serve(range, payload, t_ps, kb_attrs.hbm_ctrl_access_ps);
 }
 
 struct served hbm_write(const struct range *range, const struct payload *payload, uint64_t t_ps)
 {
-    return hbm_serve(range, payload, t_ps);
+    return hbm_serve(range, payload, t_ps, 0);
 }
 
 /* ---- sram and TCM */
