@@ -55,20 +55,37 @@ static struct event *merged(struct event *a, struct event *b)
     return first;
 }
 
-/* Takes the longest run from the front of a list, in rising or in falling order, and leaves the rest. The events of
- * most rounds are one run. Returns the run in rising order. */
-static struct event *run_take(struct event **rest)
+enum { FRONT_OF_RUN = 3 };
+
+/* Inserts an event into a run if it belongs behind one of the first ones. It is neither before the first nor after the
+ * last of the run. */
+static __attribute__((noinline)) bool run_insert(struct event *first, struct event *event)
+{
+    struct event *behind = first;
+    for (unsigned i = 1; i < FRONT_OF_RUN && before(behind->next, event); i++)
+        behind = behind->next;
+    if (before(behind->next, event))
+        return false;
+    event->next = behind->next;
+    behind->next = event;
+    return true;
+}
+
+/* Takes the longest run from the front of a list and leaves the rest. Each event of it belongs behind those taken so far
+ * or among the first FRONT_OF_RUN of them, as all events of most rounds do: the parts of a machine act in the order of their
+ * ranks, apart from neighbours, and each puts its event in at the head of the list. Returns the run in rising order. */
+static inline __attribute__((always_inline)) struct event *run_take(struct event **rest)
 {
     struct event *first = *rest, *last = first, *event = first->next;
     while (event) {
         struct event *next = event->next;
-        if (before(event, first)) {                     /* as it mostly is: events are put in at the head of their list */
+        if (before(event, first)) {
             event->next = first;
             first = event;
         } else if (before(last, event)) {
             last->next = event;
             last = event;
-        } else {
+        } else if (!run_insert(first, event)) {
             break;
         }
         event = next;
