@@ -7,16 +7,20 @@
 
 enum { CHUNK_BYTES = 1 << 15 };
 
+/* Lines of the host's caches: objects that are longer begin with one. */
+enum { LINE_BYTES = 64 };
+
 struct pool_chunk {
     struct pool_chunk *older;
-    _Alignas(max_align_t) char bytes[];
+    _Alignas(LINE_BYTES) char bytes[];
 };
 
 /* A chunk takes up memory of the system page by page, as its objects are taken. */
 static void chunk_add(struct pool *pool, size_t stride)
 {
     size_t bytes = stride > CHUNK_BYTES ? stride : CHUNK_BYTES / stride * stride;
-    struct pool_chunk *chunk = malloc(sizeof *chunk + bytes);
+    size_t lines = (bytes + LINE_BYTES - 1) / LINE_BYTES;
+    struct pool_chunk *chunk = aligned_alloc(LINE_BYTES, sizeof *chunk + lines * LINE_BYTES);
     if (!chunk)
         die("out of memory for %zu bytes:", bytes);
     chunk->older = pool->chunks;
@@ -27,8 +31,8 @@ static void chunk_add(struct pool *pool, size_t stride)
 
 void *pool_take_new(struct pool *pool, size_t size)
 {
-    enum { ALIGNMENT = _Alignof(max_align_t) };
-    size_t stride = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    size_t alignment = size > LINE_BYTES ? LINE_BYTES : _Alignof(max_align_t);
+    size_t stride = (size + alignment - 1) / alignment * alignment;
     assert(size && (!pool->size || pool->size == size));
     pool->size = size;
     if (pool->next == pool->end)

@@ -89,17 +89,20 @@ struct submitter {
     void (*faulted)(const struct command *command, enum fault code, enum node_kind part, const char *message);
 };
 
+/* What each stage of a tile needs follows the end of `ask`, together. */
 struct command {
     struct request ask;
     struct pe *pe;
+    uint32_t number;                                    /* from 0 in each launch */
+    bool complete;
+    uint8_t first_stage;                                /* of every tile, an enum stage_kind */
+    uint64_t tiles_left;
     const struct submitter *submitter;
     const char *kernel;                                 /* name of the kernel that submitted it, for messages */
     struct command *next, *before;                      /* of the same kernel and not complete, by number */
     struct command *waiting;                            /* behind it for the scheduler, then for the feeder */
-    uint32_t number;                                    /* from 0 in each launch */
-    bool complete;
     uint64_t submitted_ps, complete_ps;
-    uint64_t tiles_m, tiles_k, tiles_n, tiles, tiles_left;
+    uint64_t tiles_m, tiles_k, tiles_n, tiles;
     uint32_t epilogue_count[SCOPES];
     void *plan;                                         /* memory for its epilogues and stages, */
     uint64_t plan_bytes;                                /* which the next command at this place in the pool keeps */
@@ -108,7 +111,6 @@ struct command {
     const char *plan_wrong;                             /* what is wrong with that plan; NULL: nothing */
     struct tile_shape *shapes;                          /* of its tiles (tiling.h) */
     uint32_t shape_count;
-    uint8_t first_stage;                                /* of every tile, an enum stage_kind */
     uint64_t link_ps;                                   /* over the link from the scheduler to the part that serves it */
     uint64_t edge_row, edge_column;                     /* of tiles: the last, if it is smaller; UINT64_MAX: none is */
     struct ring *ring;                                  /* send, recv: that it uses (ipcq.c) */

@@ -9,6 +9,7 @@
 
 #include <inttypes.h>
 
+#include "common/arena.h"
 #include "common/array.h"
 #include "common/pool.h"
 #include "emitted.h"
@@ -256,19 +257,28 @@ static void block_start(struct token *token, const struct operand *operand)
 
 /* ---- faults: at the end of the translation, which a write begins when the TCM has supplied all its bytes */
 
+struct dma_fault {
+    const char *why;                                    /* what is wrong with the address; NULL: it is unmapped */
+    uint64_t address;
+};
+
 static void fault_due(struct event *event)
 {
     const struct token *token = container_of(event, struct token, event);
-    if (token->fault_why)
+    const struct dma_fault *fault = token->fault;
+    if (fault->why)
         command_fault(token->command, FAULT_BAD_ADDRESS, NODE_pe_dma, "tile %" PRIu64 ": %s: %s", token->tile.id,
-                      address_name(token->fault_address), token->fault_why);
+                      address_name(fault->address), fault->why);
     else
         command_fault(token->command, FAULT_PAGE_FAULT, NODE_pe_mmu,
-                      "tile %" PRIu64 ": the page at 0x%" PRIx64 " is unmapped", token->tile.id, token->fault_address);
+                      "tile %" PRIu64 ": the page at 0x%" PRIx64 " is unmapped", token->tile.id, fault->address);
 }
 
-static void fault_start(const struct dma *dma)
+static void fault_start(const struct dma *dma, const char *why, uint64_t address)
 {
+    struct dma_fault *fault = arena_alloc(1, sizeof *fault);
+    *fault = (struct dma_fault){why, address};
+    dma->token->fault = fault;
     uint64_t at_ps = now_ps;
     if (!dma->reads)
         at_ps = tcm_read(dma->pe, now_ps, payload_of(dma->bytes));
@@ -288,16 +298,13 @@ static __attribute__((noinline)) void runs_resolve(struct token *token)
                       .bytes = bytes,
                       .translation = translate(token, bytes)};
     const struct address_run *bad;
-    if (dma.translation.unmapped) {
-        token->fault_why = NULL;
-        token->fault_address = dma.translation.page;
-        fault_start(&dma);
-    } else if ((token->fault_why = ranges_decode(&dma.translation, &bad))) {
-        token->fault_address = bad->address;
-        fault_start(&dma);
-    } else {
+    const char *why;
+    if (dma.translation.unmapped)
+        fault_start(&dma, NULL, dma.translation.page);
+    else if ((why = ranges_decode(&dma.translation, &bad)))
+        fault_start(&dma, why, bad->address);
+    else
         runs_start(&dma);
-    }
 }
 
 void dma_start(struct token *token)

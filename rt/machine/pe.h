@@ -10,26 +10,29 @@
 #include "sim/event.h"
 #include "tiling.h"
 
-struct tl;
+struct dma_fault;
 struct mmu;
+struct tl;
 
+/* In lines of the host's caches of 64 bytes, as struct pe: what waits or ends; a service; the tile. */
 struct token {
     struct event event;                                 /* the end of its service, or its arrival at the next engine */
     struct token *next;                                 /* behind it in a queue */
     struct command *command;
     const struct stage *stage;                          /* that it waits for or is in; the next one follows it */
+
     struct server *server;                              /* that serves it */
     uint64_t arrival_ps, started_ps;
-    struct tile tile;
-    uint32_t parts;                                     /* of a DMA: runs whose end is not known yet, */
-    uint64_t end_ps;                                    /* and the latest end of the others */
     struct transfer *transfer;                          /* of a DMA: the last of its runs over the fabric, under way */
-    const char *fault_why;                              /* of a DMA: what is wrong with the address; NULL: unmapped */
-    uint64_t fault_address;
+    uint32_t parts;                                     /* of a DMA: runs whose end is not known yet, */
     bool direct;                                        /* of a simple command */
     bool dispatched;                                    /* has entered its first queue */
+    uint64_t end_ps;                                    /* of a DMA: the latest end of its other runs */
     uint64_t block, block_bytes;                        /* its tile buffers in the reserved region */
+
+    struct tile tile;
     struct token *lower, *higher;                       /* tokens with buffers, by address */
+    const struct dma_fault *fault;                      /* of a DMA that has one */
 };
 
 /* First in, first out: by (arrival, key). */
@@ -49,9 +52,9 @@ struct busy {
     uint64_t since_ps, total_ps;
 };
 
-/* What the Issue step reads comes first, together. */
+/* What tiles of composites need comes first, together: queues; slots and servers; the feeder; the TCM. */
 struct pe {
-    uint32_t rank;                                      /* of its first node, pe_cpu */
+    _Alignas(64) uint32_t rank;                         /* of its first node, pe_cpu */
     uint32_t waiting;                                   /* a bit for each queue that holds a token: of `queue`, from
                                                            WAITS_DIRECT on of `direct` */
     struct server *servers;                             /* kb_pe_servers */
@@ -63,17 +66,17 @@ struct pe {
     bool lacks_room;                                    /* next_feed waits for buffers to be released */
     uint64_t services;
     struct busy dma, compute;
-    struct command *submitted, *scheduling;             /* scheduler: the SubmissionQueue, linked by `waiting` */
+    struct command *submitted;                          /* the SubmissionQueue, linked by `waiting` */
     struct command *feeding;                            /* feeder: composites; the first is being fed */
     uint64_t fed;                                       /* tiles of the first that were begun */
     struct token *feed, *next_feed;                     /* on its way from the feeder; the next, not yet begun */
+    struct channels tcm;
     struct token *lowest;                               /* of the tokens with buffers */
     struct tile last_tile;                              /* the last one that there is a token for */
 
+    struct command *scheduling;                         /* that the scheduler has taken from the SubmissionQueue */
     struct queue direct[STAGES];                        /* of simple commands, unbounded */
     struct tl *kernel;                                  /* that runs, or ran last, on it */
-    struct channels tcm;
-
     struct command *submitted_last, *feeding_last;
     struct event scheduled;                             /* of the command that is `scheduling` */
     uint64_t scheduling_since_ps;

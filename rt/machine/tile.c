@@ -253,10 +253,11 @@ bool serve_chosen(struct pe *pe, struct server *server, enum stage_kind stage)
 static __attribute__((noinline)) void tile_complete(struct pe *pe, struct token *token)
 {
     struct command *command = token->command;
+    bool direct = token->direct;
     pe_wake(pe);
     tile_buffers_release(token);
     token_free(token);
-    if (command->ask.kind == COMMAND_recv)
+    if (direct && command->ask.kind == COMMAND_recv)
         ipcq_slot_read(command);
     scheduler_tile_ended(command);
 }
