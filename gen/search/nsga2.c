@@ -1,9 +1,10 @@
 /* nsga2.c: NSGA-II on a lattice.
  *
  * The first generation is a Latin hypercube. Then the best half of parents and children are the parents of the next
- * generation. A child comes of two parents, each the better one of two drawn: of ordered axes by simulated binary crossover
- * and polynomial mutation of the level, rounded, and of other axes by exchange and another level. No point is asked for
- * twice. */
+ * generation. A child comes of two parents, each the better one of two drawn. Half of the ordered axes are crossed by
+ * simulated binary crossover, rounded to levels; all are exchanged with probability 1/2, without which the children stay so
+ * near their parents that a search of ZDT2 is left with one end of its front. Mutation is polynomial on ordered axes, and
+ * any other level on others. No point is asked for twice. */
 #include "nsga2.h"
 
 #include <math.h>
@@ -87,11 +88,11 @@ static uint32_t mutate_level(struct draws *draws, uint64_t count, uint32_t level
 static void cross(struct draws *draws, const struct method_space *space, uint32_t *a, uint32_t *b)
 {
     for (size_t i = 0; i < space->axis_count; i++) {
-        if (a[i] == b[i] || draw_chance(draws, 0.5))
+        if (a[i] == b[i])
             continue;
-        if (space->axes[i].ordered) {
+        if (space->axes[i].ordered && draw_chance(draws, 0.5)) {
             cross_levels(draws, space->axes[i].count, &a[i], &b[i]);
-        } else {
+        } else if (draw_chance(draws, 0.5)) {
             uint32_t level = a[i];
             a[i] = b[i];
             b[i] = level;
