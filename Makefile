@@ -157,13 +157,19 @@ $(B)/kernels/%.o: kernels/%.c $(B)/flags
 # The report page is joined from its parts, compressed and embedded.
 dygraphs := /usr/share/javascript/dygraphs
 dygraphs_licence := /usr/share/doc/libjs-dygraphs/copyright
-page_src := $(wildcard rt/report/page/* rt/report/page/sections/*)
+page_src := $(wildcard rt/report/page/*.* rt/report/page/sections/*) rt/report/page/assemble
 $(B)/report.html: $(page_src) $(dygraphs)/dygraph.min.js $(dygraphs)/dygraph.min.css $(dygraphs_licence)
-	$(Q)mkdir -p $(@D) && rt/report/page/assemble $(dygraphs) $(dygraphs_licence) > $@
+	$(Q)mkdir -p $(@D) && rt/report/page/assemble run $(dygraphs) $(dygraphs_licence) > $@
 $(B)/report.html.gz: $(B)/report.html
 	$(Q)gzip -9nc $< > $@
 $(B)/obj/rt/report/page.o: $(B)/report.html.gz
 $(B)/obj/rt/report/page.o: private local := -Irt $(own) $(if $(filter -O2,$(OPT)),-Os) -DPAGE='"$(B)/report.html.gz"'
+
+# kbgen has the page of a search, joined from the same parts and its own.
+$(B)/search.html: $(page_src) $(wildcard rt/report/page/search/*)
+	$(Q)mkdir -p $(@D) && rt/report/page/assemble search > $@
+$(B)/obj/gen/search/report.o: $(B)/search.html
+$(B)/obj/gen/search/report.o: private local := $(own) -DPAGE='"$(B)/search.html"'
 
 # So are the JSON Schemas.
 $(B)/schema.json.gz: rt/report/schema.json

@@ -9,6 +9,7 @@ import os
 import random
 import re
 import struct
+import sys
 
 from harness import KBGEN, SMALL, done, ok, read_bytes, remove, run, scratch, simulator, write
 from stores import GEMM_ROWS, LINK, TILE, kept, make_store
@@ -151,6 +152,21 @@ def test_hostile():
     ok(ended.returncode == 0 and "\x1b" not in ended.stdout + ended.stderr, "a table shows no control characters", ended.said)
 
 
+def test_fidelity():
+    points = [{"number": i, "values": {"end_ps": 100 - i, TILE: 64 if i % 2 else 128}} for i in range(20)]
+    found = front(make_store(scratch("halving.db"), points, objectives=[("end_ps", "min")], fidelity={"name": TILE, "value": "128"}))
+    ok([row["end_ps"] for row in found["front"]] == list(range(82, 101, 2)) and found["partial"] == 10, "points below the last fidelity are no results", found)
+
+
+def test_killed():
+    """A search that is killed leaves a log, which belongs to its store."""
+    path = scratch("killed.db")
+    make_store(path, [{"number": 1, "values": {"end_ps": 9}}], objectives=[("end_ps", "min")])
+    code = f"import os, sqlite3; s = sqlite3.connect({path!r}); s.execute('UPDATE point SET end_ps = 7'); s.commit(); os.kill(os.getpid(), 9)"
+    run(sys.executable, "-c", code)
+    ok(os.path.getsize(path + "-wal") > 0 and front(path)["front"][0]["end_ps"] == 7, "what a killed search has left in its log is read", os.listdir(os.path.dirname(path)))
+
+
 def test_size():
     draw = random.Random(3)
     points = [{"number": i, "values": {"end_ps": draw.randrange(10**12), "area_mm2": draw.random()}} for i in range(100000)]
@@ -204,6 +220,8 @@ def main():
     test_forms(path, points)
     test_refusals(path)
     test_hostile()
+    test_fidelity()
+    test_killed()
     test_size()
     test_points()
 

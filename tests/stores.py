@@ -36,7 +36,7 @@ def kept(path, sets=()):
 
 
 def make_store(path, points, objectives=(("end_ps", "min"), ("area_mm2", "min")), derive=("area_mm2", "cost"), axes=(LINK, GEMM_ROWS, TILE),
-               topology="", application=APPLICATION, version=1, about=None, workloads=None):
+               topology="", application=APPLICATION, version=1, about=None, workloads=None, fidelity=None):
     """A store with one search of these points, {number, values, status, why, infeasible, hash}; None: without a search."""
     for end in ("", "-wal", "-shm"):
         if os.path.exists(path + end):
@@ -52,7 +52,7 @@ def make_store(path, points, objectives=(("end_ps", "min"), ("area_mm2", "min"))
             "derive": [{"name": name, "expression": "1 + 1"} for name in derive], "where": ["area_mm2 <= 800"],
             "objectives": [{"name": name, "goal": goal} for name, goal in objectives],
             "workloads": workloads or [{"name": "gemm", "bench": "gemm", "params": {"m": 512, "k": 128, "n": 256}, "weight": 1}],
-            "method": "random", "seed": 1, "path": "space.yaml", "kernels": [], "impls": []})
+            "method": "random", "seed": 1, "path": "space.yaml", "kernels": [], "impls": []} | ({"fidelity": fidelity} if fidelity else {}))
         store.execute("INSERT INTO search VALUES(1, ?, 'topology: small.yaml', ?, ?, '2026-11-22T20:00:00Z', '0.1')", ("0" * 32, topology, about))
     rows, trials = [], []
     for point in points or ():

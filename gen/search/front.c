@@ -10,8 +10,8 @@
 #include "../../rt/common/array.h"
 #include "../../rt/common/diag.h"
 #include "../../rt/common/json.h"
+#include "best.h"
 #include "file_out.h"
-#include "pareto.h"
 #include "rows.h"
 #include "stored.h"
 
@@ -123,123 +123,24 @@ static void set_objectives(struct stored *stored, const struct front_options *o)
     }
 }
 
-/* ---- the points of the front */
-
-/* What is known of the points of a search. */
-struct census {
-    size_t points, failed, infeasible, without;         /* without: an objective is no number */
-};
-
-struct candidates ARRAY(struct row);
-struct values ARRAY(objective_value);
-
-/* Reads an objective of a good point, so that less is better. Returns false if it is no number. */
-static bool read_objective(const struct stored_objective *objective, sqlite3_stmt *query, int column, objective_value *value)
-{
-    int type = sqlite3_column_type(query, column);
-    if (type != SQLITE_INTEGER && type != SQLITE_FLOAT)
-        return false;
-    *value = type == SQLITE_INTEGER ? (objective_value)sqlite3_column_int64(query, column) : (objective_value)sqlite3_column_double(query, column);
-    if (objective->largest)
-        *value = -*value;
-    return true;
-}
-
-/* Reads the points that may be on the front, with their objectives. */
-static struct census read_candidates(const struct stored *stored, const struct stored_points *points, struct candidates *candidates,
-                                     struct values *values)
-{
-    struct census census = {0};
-    const char *list = "";
-    for (size_t i = 0; i < stored->objective_count; i++)
-        list = arena_printf("%s, %s", list, stored->objectives[i].column->quoted);
-    sqlite3_stmt *query = stored_query(stored, "SELECT hash, status = 'ok'%s FROM point", list);
-    while (stored_next(stored, query)) {
-        struct point_hash hash = stored_hash(stored, query, 0);
-        const struct stored_point *known = stored_point(points, hash);
-        if (!known)
-            continue;
-        bool good = sqlite3_column_int(query, 1);
-        census.points++;
-        census.failed += !good;
-        census.infeasible += good && known->infeasible;
-        if (!good || known->infeasible)
-            continue;
-        array_reserve(values, values->count + stored->objective_count);
-        bool whole = true;
-        for (size_t i = 0; i < stored->objective_count; i++)
-            whole &= read_objective(&stored->objectives[i], query, 2 + (int)i, &values->at[values->count + i]);
-        census.without += !whole;
-        if (!whole)
-            continue;
-        values->count += stored->objective_count;
-        *array_add(candidates) = (struct row){hash, known->number, 1, false};
-    }
-    return census;
-}
-
-static bool is_same(const objective_value *a, const objective_value *b, size_t objectives)
-{
-    for (size_t i = 0; i < objectives; i++)
-        if (a[i] != b[i])
-            return false;
-    return true;
-}
-
 static int by_trial(const void *left, const void *right)
 {
     const struct row *a = left, *b = right;
     return (a->trial > b->trial) - (a->trial < b->trial);
 }
 
-/* Adds the rows of points with equal objectives, by trial: with `ties` all of them, else the first one. */
-static void add_group(const struct candidates *candidates, const uint32_t *members, size_t count, bool ties, struct candidates *front)
+/* Lists the first points of the search that have run, by their first trial. */
+static struct best list_all(const struct stored_points *points, uint64_t most)
 {
-    size_t first = front->count;
-    for (size_t i = 0; i < count; i++) {
-        struct row row = candidates->at[members[i]];
-        row.same = count;
-        *array_add(front) = row;
-    }
-    qsort(front->at + first, count, sizeof *front->at, by_trial);
-    if (!ties)
-        front->count = first + 1;
-}
-
-/* Lists the front in the order of its objectives; with one objective, the best points. */
-static void list_front(const struct candidates *candidates, const struct values *values, const struct front_options *o, size_t objectives,
-                       struct candidates *front)
-{
-    uint32_t *order = malloc((candidates->count + 1) * sizeof *order);
-    if (!order)
-        die("not enough memory for %zu points", candidates->count);
-    size_t count = candidates->count;
-    if (objectives == 1)
-        pareto_sort(values->at, count, objectives, order);
-    else
-        count = pareto_front(values->at, count, objectives, order);
-    uint64_t most = o->rows ? o->rows : objectives == 1 ? ROWS_OF_ONE : UINT64_MAX;
-    for (size_t i = 0, next; i < count && front->count < most; i = next) {
-        for (next = i + 1; next < count && is_same(&values->at[order[i] * objectives], &values->at[order[next] * objectives], objectives);)
-            next++;
-        add_group(candidates, order + i, next - i, o->ties, front);
-    }
-    if (front->count > most)
-        front->count = most;
-    free(order);
-}
-
-/* Lists all points of the search that have run, by the number of their first trial. */
-static void list_all(const struct stored_points *points, const struct front_options *o, struct candidates *all)
-{
-    array_reserve(all, points->count);
+    struct best all = {.rows = malloc((points->count + 1) * sizeof *all.rows)};
+    if (!all.rows)
+        die("not enough memory for %zu points", points->count);
     for (size_t i = 0; i < stored_slots(points); i++)
         if (points->slots[i].used)
-            *array_add(all) = (struct row){points->slots[i].hash, points->slots[i].number, 1, points->slots[i].infeasible};
-    if (all->count)
-        qsort(all->at, all->count, sizeof *all->at, by_trial);
-    if (o->rows && all->count > o->rows)
-        all->count = o->rows;
+            all.rows[all.count++] = (struct row){points->slots[i].hash, points->slots[i].number, 1, points->slots[i].infeasible};
+    qsort(all.rows, all.count, sizeof *all.rows, by_trial);
+    all.count = all.count < most ? all.count : most;
+    return all;
 }
 
 /* ---- columns */
@@ -313,20 +214,23 @@ static void write_json(FILE *out, const struct stored *stored, const struct rows
                 stored->objectives[i].largest ? "max" : "min");
     fputs("],\n", out);
     if (!all)
-        fprintf(out, " \"points\": %zu,\n \"failed\": %zu,\n \"infeasible\": %zu,\n \"without\": %zu,\n", census->points,
-                census->failed, census->infeasible, census->without);
+        fprintf(out, " \"points\": %zu,\n \"failed\": %zu,\n \"partial\": %zu,\n \"infeasible\": %zu,\n \"without\": %zu,\n", census->points,
+                census->failed, census->partial, census->infeasible, census->without);
     fprintf(out, " \"%s\": ", all ? "all" : "front");
     rows_json(out, rows);
     fputs("\n}\n", out);
 }
 
 /* Says below a table what it shows. */
-static void tell_census(const struct stored *stored, const struct candidates *front, const struct census *census)
+static void tell_census(const struct stored *stored, const struct best *best)
 {
+    const struct census *census = &best->census;
     fflush(stdout);
-    message("%zu %s of %zu points", front->count, stored->objective_count == 1 ? "best" : "on the front", census->points);
+    message("%zu %s of %zu points", best->count, stored->objective_count == 1 ? "best" : "on the front", census->points);
     if (census->failed)
         message("; %zu failed", census->failed);
+    if (census->partial)
+        message("; %zu at a lower fidelity", census->partial);
     if (census->infeasible)
         message("; %zu infeasible", census->infeasible);
     if (census->without)
@@ -369,21 +273,12 @@ static int front_main(int argc, char **argv)
         usage_error("search %" PRId64 " of %s has no objective; name one: --objective end_ps:min", stored.search, stored.path);
 
     struct stored_points points = stored_points(&stored);
-    struct candidates candidates = {0}, list = {0};
-    struct values values = {0};
-    struct census census = {0};
-    if (o.all) {
-        list_all(&points, &o, &list);
-    } else {
-        census = read_candidates(&stored, &points, &candidates, &values);
-        list_front(&candidates, &values, &o, stored.objective_count, &list);
-    }
+    uint64_t most = o.rows ? o.rows : stored.objective_count == 1 && !o.all ? ROWS_OF_ONE : UINT64_MAX;
+    struct best best = o.all ? list_all(&points, most) : best_points(&stored, &points, o.ties, most);
     stored_points_free(&points);
-    array_free(&candidates);
-    array_free(&values);
 
     struct columns columns = {0};
-    struct rows rows = {.stored = &stored, .list = list.at, .count = list.count};
+    struct rows rows = {.stored = &stored, .list = best.rows, .count = best.count};
     if (o.columns)
         add_named(&columns, &stored, o.columns);
     else if (o.form == FORM_TABLE)
@@ -392,11 +287,11 @@ static int front_main(int argc, char **argv)
         add_complete(&columns, &stored, o.all);
     rows.columns = columns.at;
     rows.column_count = columns.count;
-    write_rows(&stored, &o, &rows, &census);
+    write_rows(&stored, &o, &rows, &best.census);
     if (o.form == FORM_TABLE && !o.all)
-        tell_census(&stored, &list, &census);
+        tell_census(&stored, &best);
     array_free(&columns);
-    array_free(&list);
+    free(best.rows);
     stored_close(&stored);
     return STATUS_GOOD;
 }

@@ -112,7 +112,9 @@ static void open_file(struct stored *stored)
     bool writable = !slash || !access(slash == folder ? "/" : arena_text(folder, (size_t)(slash - folder)), W_OK);
     if (alone && !writable)
         path = immutable_uri(path);
-    if (sqlite3_open_v2(path, &stored->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | (path == folder ? 0 : SQLITE_OPEN_URI), NULL) != SQLITE_OK)
+    /* A search that was killed has left a log, from which SQLite restores the shared memory: it writes then. */
+    int flags = path == folder ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY | SQLITE_OPEN_URI;
+    if (sqlite3_open_v2(path, &stored->db, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
         failed(stored);
     free(real);
     sqlite3_busy_timeout(stored->db, BUSY_MS);
@@ -218,17 +220,40 @@ static void list_objectives(struct stored *stored)
     }
 }
 
+static void run(const struct stored *stored, const char *sql)
+{
+    if (sqlite3_exec(stored->db, sql, NULL, NULL, NULL) != SQLITE_OK)
+        failed(stored);
+}
+
+/* Successive halving: points below the last fidelity are no results. */
+static void read_fidelity(struct stored *stored)
+{
+    sqlite3_stmt *query = stored_query(stored, "SELECT value ->> 'name', value ->> 'value' FROM (SELECT ?1 -> '$.fidelity' AS value) WHERE value IS NOT NULL");
+    sqlite3_bind_text(query, 1, stored->about, -1, SQLITE_STATIC);
+    stored->partial = "0";
+    while (stored_next(stored, query)) {
+        const char *name = stored_text(query, 0), *value = stored_text(query, 1);
+        if (!name || !value)
+            continue;
+        char *unequal = sqlite3_mprintf("CAST(%s AS TEXT) IS NOT %Q", stored_column(stored, name, stored->path)->quoted, value);
+        stored->partial = arena_printf("%s", unequal);
+        sqlite3_free(unequal);
+    }
+}
+
 struct stored stored_open(const char *path, int64_t search)
 {
     struct stored stored = {.path = path};
     open_file(&stored);
-    sqlite3_finalize(stored_query(&stored, "PRAGMA mmap_size = %d", 1 << 30));
-    if (sqlite3_exec(stored.db, "BEGIN", NULL, NULL, NULL) != SQLITE_OK)
-        failed(&stored);
+    run(&stored, "PRAGMA query_only = 1");
+    run(&stored, "PRAGMA mmap_size = 1073741824");
+    run(&stored, "BEGIN");
     check_kind(&stored);
     choose_search(&stored, search);
     list_columns(&stored);
     list_objectives(&stored);
+    read_fidelity(&stored);
     return stored;
 }
 

@@ -35,6 +35,7 @@ struct stored {
     size_t count;
     struct stored_objective *objectives;
     size_t objective_count;
+    const char *partial;                                /* a condition of SQL: a point is below the last fidelity */
 };
 
 /* Opens a store and chooses a search by its number; 0: the last one that was begun. A path that is no such store, a damaged

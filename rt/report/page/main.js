@@ -2,14 +2,9 @@
 
 import {forgetPainters, h, repaint, select} from "./dom.js";
 import {runName, runs, web} from "./result.js";
-import {sections} from "./sections.js";
+import {drawSection, sections} from "./sections.js";
 import {head} from "./sections/summary.js";
 import {startSession} from "./web.js";
-
-function drawSection(one, run) {
-    const about = typeof one.about === "function" ? one.about(run) : one.about;
-    return h("section", {id: one.id, "aria-labelledby": `${one.id}-title`}, h("h2", {id: `${one.id}-title`}, one.title), h("p", {class: "about"}, about), one.draw(run));
-}
 
 function show(run) {
     forgetPainters();
