@@ -3,6 +3,7 @@
 
 tests/search.t [KILLS [SEED]]: that many searches are killed at random moments (6, drawn from 1).
 """
+import contextlib
 import json
 import os
 import pty
@@ -218,12 +219,13 @@ def kill_at_random(draw, path, victim):
     """Starts a search, kills it, or one of its simulators, at a random moment; returns its status or None."""
     process = subprocess.Popen(command("slow", path, "-j", "2"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     if draw.random() < 0.8:                             # else before it has begun
-        wait_until(lambda: trials_of(path))
+        wait_until(lambda: trials_of(path) or process.poll() is not None)
     time.sleep(draw.uniform(0, 0.15))
     if victim == "simulator":
         for pid, words in alive(path + ".simulators"):
             if "--metrics" in words:
-                os.kill(int(pid), signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):        # it has ended by itself
+                    os.kill(int(pid), signal.SIGKILL)
                 break
         return process.wait(timeout=100 * SLOW)
     process.kill()
