@@ -362,6 +362,9 @@ struct evaluator *evaluator_begin(const struct evaluator_options *options)
     e->options = *options;
     e->space = options->space;
     e->done_end = &e->done;
+    for (size_t i = 0; i < e->space->workload_count; i++)
+        if (e->space->workloads[i].stream)
+            error_at(e->space->workloads[i].where, "a search runs benches; a stream is run by `SIM replay` alone");
     e->machines = machines_begin(e->space);
     errors_end();
     e->simulators_options = (struct simulators_options){
@@ -575,13 +578,20 @@ static struct sql_value level_value(const struct axis *axis, uint32_t level)
     return (struct sql_value){SQL_TEXT, 0, 0, text};
 }
 
-static const struct sql_value *values_of(const struct evaluator *e, const uint32_t *levels, const struct judgement *judgement)
+/* Of trials that are one point, whichever comes first writes the columns: a parameter that is a number is in them as the
+ * first workload that takes it has used it. */
+static const struct sql_value *values_of(const struct evaluator *e, const uint32_t *levels, const struct sql_value *used,
+                                         const struct judgement *judgement)
 {
     const struct space *space = e->space;
     struct sql_value *values = arena_alloc(e->value_count, sizeof *values);
-    size_t count = 0;
+    size_t count = 0, param_count;
+    const struct param *params = workloads_params(e->workloads, &param_count);
     for (size_t i = 0; i < space->axis_count; i++)
         values[count++] = level_value(&space->axes[i], levels[i]);
+    for (size_t i = param_count; i-- > 0;)
+        if (params[i].axis >= 0 && space->axes[params[i].axis].ordered && used[i].type == SQL_INTEGER)
+            values[params[i].axis] = used[i];
     for (size_t i = 0; i < space->derive_count; i++, count++)
         if (judgement)
             values[count] = judgement->derived[i];
@@ -594,34 +604,59 @@ static const struct sql_value *values_of(const struct evaluator *e, const uint32
     return values;
 }
 
-static void put_point(struct evaluator *e, const struct point *point, const uint32_t *levels, const struct judgement *judgement)
-{
-    int64_t *kept = arena_alloc(e->kept_count, sizeof *kept);
-    for (size_t i = 0; point->metrics && i < e->kept_count; i++)
-        kept[i] = point->metrics[e->kept[i]];
-    store_put_point(e->store, &(struct store_point){
-        point->stored, point->structure ? point->structure->name : NULL, point->status, point->why, point->exit, point->host_us,
-        values_of(e, levels, judgement), kept});
-}
-
-/* Returns the hash of the runs with the parameters that the benches have used: larger tiles than a matrix are all the same.
- * The hash that was asked for becomes another name of it. */
-static const char *hash_as_used(struct evaluator *e, const struct point *point, const uint32_t *levels)
+/* Returns the values of all parameters as the benches have used them: larger tiles than a matrix are all the same. */
+static struct sql_value *values_used(const struct evaluator *e, const struct point *point, const uint32_t *levels, bool *differ)
 {
     struct sql_value *values = workload_values(e->workloads, levels);
-    bool differs = false;
+    *differ = false;
     for (unsigned w = 0; point->runs && w < e->space->workload_count; w++)
         for (const char *at = point->runs[w].used; at && *at; at = strchr(at, ',') + 1) {
             const char *equals = strchr(at, '=');
             workload_use(e->workloads, w, arena_text(at, (size_t)(equals - at)), strtoull(equals + 1, NULL, 10), values);
-            differs = true;
+            *differ = true;
         }
-    if (!differs)
+    return values;
+}
+
+/* Returns the hash of the runs with the parameters that were used. The hash that was asked for becomes another name of it. */
+static const char *hash_as_used(struct evaluator *e, const struct point *point, const uint32_t *levels)
+{
+    bool differ;
+    const struct sql_value *values = values_used(e, point, levels, &differ);
+    if (!differ)
         return point->hash;
     struct machine machine = machine_of(e->machines, levels);
     const char *hash = point_hash(e->workloads, &machine, values);
     store_put_alias(e->store, point->hash, hash);
     return hash;
+}
+
+static void judge(struct evaluator *e, const struct point *point, const uint32_t *levels, const struct sql_value *params,
+                  struct judgement *judgement)
+{
+    struct machine machine = machine_of(e->machines, levels);
+    struct facts_of_point facts = {&machine, params, NULL};
+    *judgement = expressions_before(e->expressions, &facts);
+    facts.metrics = point->metrics;
+    if (point->metrics)
+        expressions_after(e->expressions, &facts, judgement);
+}
+
+static void put_point(struct evaluator *e, const struct point *point, const uint32_t *levels, const struct judgement *asked)
+{
+    bool differ;
+    const struct sql_value *used = values_used(e, point, levels, &differ);
+    struct judgement judgement;
+    if (asked && differ) {
+        judge(e, point, levels, used, &judgement);
+        asked = &judgement;
+    }
+    int64_t *kept = arena_alloc(e->kept_count, sizeof *kept);
+    for (size_t i = 0; point->metrics && i < e->kept_count; i++)
+        kept[i] = point->metrics[e->kept[i]];
+    store_put_point(e->store, &(struct store_point){
+        point->stored, point->structure ? point->structure->name : NULL, point->status, point->why, point->exit, point->host_us,
+        values_of(e, levels, used, asked), kept});
 }
 
 /* Stores a trial, with its point the first time, and hands its result on. */
@@ -632,12 +667,7 @@ static void end_trial(struct evaluator *e, const struct point *point, const stru
                             .is_known = point->is_known || !first, .metrics = point->metrics};
     struct judgement judgement = {0};
     if (!*point->hash || point->metrics) {
-        struct machine machine = machine_of(e->machines, trial->levels);
-        struct facts_of_point facts = {&machine, workload_values(e->workloads, trial->levels), NULL};
-        judgement = expressions_before(e->expressions, &facts);
-        facts.metrics = point->metrics;
-        if (point->metrics)
-            expressions_after(e->expressions, &facts, &judgement);
+        judge(e, point, trial->levels, workload_values(e->workloads, trial->levels), &judgement);
         result.judgement = &judgement;
     }
     bool is_infeasible = result.judgement && (judgement.violated || judgement.failed);
