@@ -230,12 +230,12 @@ def levels():
     """The levels of ranges, as stored."""
     for space, want in (("{ cube.noc.link_bw_gbs: { from: 0.1, to: 0.5, step: 0.1 } }", [0.1, 0.2, 0.3, 0.4, 0.5]),
                         ("{ cube.noc.link_bw_gbs: { from: 64, to: 500, step: 200 } }", [64, 264, 464]),
-                        ("{ params.tile_m: { from: 16, to: 100, scale: log2 } }", [16, 32, 64]),
-                        ("{ params.tile_m: { from: 1, to: 64, count: 4, scale: log } }", [1, 4, 16, 64]),
-                        ("{ params.tile_m: { from: 1, to: 6, count: 3 } }", [1, 4, 6]),
+                        ("{ params.m: { from: 16, to: 100, scale: log2 } }", [16, 32, 64]),
+                        ("{ params.m: { from: 1, to: 64, count: 4, scale: log } }", [1, 4, 16, 64]),
+                        ("{ params.m: { from: 1, to: 6, count: 3 } }", [1, 4, 6]),
                         ("{ cube.noc.link_bw_gbs: { from: 1, to: 2, count: 3 } }", [1, 1.5, 2])):
         key = space.split()[1].rstrip(":")
-        _, store = search(text_of(space=space))
+        _, store = search(text_of(space=space, params="{ k: 64, n: 64 }"))
         with sqlite3.connect(store) as db:
             got = [float(row[0]) for row in db.execute(
                 f'SELECT "{key}" FROM trial JOIN point USING(hash) ORDER BY number')] if os.path.exists(store) else None
