@@ -122,6 +122,25 @@ def partners():
     ok(wait_until(lambda: rows("signal", "SELECT count(*) FROM trial") == [(1,)]), "with its results stored")
 
 
+def lists():
+    """The method list reads points as they are asked for here, and as tables."""
+    def searched(text):
+        file = write(os.path.join(WHERE, "points"), text)
+        done = subprocess.run([KBGEN, "search", SPACE, "-o", os.path.join(WHERE, "list.db"), "--method",
+                               json.dumps({"name": "list", "file": file})], text=True, capture_output=True, check=False)
+        return done.returncode, done.stdout + done.stderr
+    status, said = searched("".join(json.dumps(point(rows=r)) + "\n" for r in (8, 16, 32)))
+    ok(status == 0 and "3 of 3 points: 3 ok" in said, "the method list takes points from JSON lines", said)
+    names = list(point())
+    status, said = searched(",".join(["hash", *names[::-1]]) + "\r\n" + '"a,""b""",16,16,8,128\r\n\r\nc,32,16,64,"256"\r\n')
+    stored = rows("list", 'SELECT end_ps > 0, "cube.noc.link_bw_gbs", "params.tile_n" FROM trial JOIN point USING (hash) WHERE search = 2')
+    ok(status == 0 and sorted(stored) == [(1, 128, 16), (1, 256, 32)],
+       "and from CSV with columns in any order, other columns and quotes", said, stored)
+    status, said = searched(",".join(names) + "\n100,8,16,16\n128,8\n")
+    ok(status == 2 and "points:2:1: error: cube.noc.link_bw_gbs has no such level" in said and "the line has 2 fields" in said
+       and "points:3:" in said, "all faults of such a file are reported at their places", said)
+
+
 def optuna():
     driver = os.path.join(ROOT, "docs", "search", "optuna_ask.py")
     path = os.path.dirname(KBGEN) + ":" + os.environ["PATH"]
@@ -138,4 +157,4 @@ def optuna():
            f"Optuna's {sampler} drives a search, and its best trials are the front of the store", best, front, done.stderr)
 
 
-suite(protocol, flow, partners, optuna)
+suite(protocol, flow, lists, partners, optuna)
