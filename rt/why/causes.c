@@ -81,18 +81,20 @@ static uintptr_t key_of(const void *thing, enum about about)
     return (uintptr_t)thing | about;
 }
 
-/* The entry of a key, which is new if there was none. It stays where it is until another one is asked for. */
-static struct entry *entry_of(uintptr_t key)
+__attribute__((noinline)) static struct entry *entry_new(uintptr_t key)
 {
-    struct entry *entry = entry_place(key);
-    if (entry->key)
-        return entry;
-    if (2 * ++table.count >> table.bits) {
+    if (2 * ++table.count >> table.bits)
         table_grow();
-        entry = entry_place(key);
-    }
+    struct entry *entry = entry_place(key);
     entry->key = key;
     return entry;
+}
+
+/* The entry of a key, which is new if there was none. It stays where it is until another one is asked for. */
+static inline struct entry *entry_of(uintptr_t key)
+{
+    struct entry *entry = entry_place(key);
+    return entry->key ? entry : entry_new(key);
 }
 
 /* ---- conditions of starts */

@@ -2,6 +2,7 @@
 #include "path.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "common/arena.h"
 #include "common/array.h"
@@ -162,15 +163,14 @@ static inline void add_reason(const struct segment *segment, void *reason_ps)
 /* ---- shortcuts
  *
  * Kernels and engines wait for the same chains, again and again. So an item whose depth is a multiple of STRIDE has the sums
- * of those behind it up to the next such item, that one included. They are made when a way passes the item for the second
- * time. A table keeps the latest. */
+ * of those behind it up to the next such item, that one included, once a way has passed all of them. A table keeps the
+ * latest. */
 
 enum { STRIDE = 16, SHORTCUT_BITS = 13, FEW_REASONS = 6 };
 
 static struct shortcut {
     uint32_t item, to;                                  /* to 0: there is none from this item */
-    uint32_t collections;                               /* items_collections when a way first passed the item */
-    bool made;
+    uint32_t collections;                               /* items_collections when it was made */
     uint8_t count, reasons[FEW_REASONS];
     uint64_t ps[FEW_REASONS];
 } shortcuts[1 << SHORTCUT_BITS];
@@ -180,60 +180,48 @@ static bool may_have_shortcut(uint32_t item)
     return items[item].depth % STRIDE == 0 && has_length(item);
 }
 
-/* The next item that may have a shortcut; 0: there is none. Adds the times of the reasons up to there. */
-static uint32_t stride(uint32_t item, uint64_t reason_ps[REASONS])
+/* NULL: there is none yet. */
+static const struct shortcut *shortcut_from(uint32_t item)
 {
-    struct walk walk = walk_from((struct ref){item, items[item].edge}, 0, add_reason, reason_ps);
-    do {
-        item = items[item].cause;
-        if (item)
-            pass(&walk, item);
-    } while (item && !may_have_shortcut(item));
-    return item;
+    const struct shortcut *shortcut = &shortcuts[hash_bits(item, SHORTCUT_BITS)];
+    return shortcut->item == item && shortcut->collections == items_collections ? shortcut : NULL;
 }
 
-__attribute__((noinline)) static void shortcut_make(struct shortcut *shortcut, uint32_t item)
+/* The sums from an item to another one have become `now` from `then`. */
+__attribute__((noinline)) static void shortcut_make(uint32_t item, uint32_t to, const uint64_t *then, const uint64_t *now)
 {
-    uint64_t reason_ps[REASONS] = {0};
-    shortcut->made = true;
-    shortcut->to = stride(item, reason_ps);
+    struct shortcut made = {.item = item, .to = to, .collections = items_collections};
     for (unsigned reason = 0; reason < REASONS; reason++)
-        if (reason_ps[reason] && shortcut->count == FEW_REASONS) {
-            shortcut->to = 0;
-        } else if (reason_ps[reason]) {
-            shortcut->reasons[shortcut->count] = (uint8_t)reason;
-            shortcut->ps[shortcut->count++] = reason_ps[reason];
+        if (now[reason] != then[reason] && made.count == FEW_REASONS) {
+            made.to = 0;
+        } else if (now[reason] != then[reason]) {
+            made.reasons[made.count] = (uint8_t)reason;
+            made.ps[made.count++] = now[reason] - then[reason];
         }
-}
-
-/* Takes shortcuts from an item that may have one as long as they do not lead beyond from_ps. Returns where they end. */
-static uint32_t shortcuts_take(uint32_t item, uint64_t from_ps, uint64_t reason_ps[REASONS])
-{
-    for (;;) {
-        struct shortcut *shortcut = &shortcuts[hash_bits(item, SHORTCUT_BITS)];
-        if (shortcut->item != item || shortcut->collections != items_collections) {
-            *shortcut = (struct shortcut){.item = item, .collections = items_collections};
-            return item;
-        }
-        if (!shortcut->made)
-            shortcut_make(shortcut, item);
-        if (!shortcut->to || item_begin_ps(&items[shortcut->to]) < from_ps)
-            return item;
-        for (unsigned i = 0; i < shortcut->count; i++)
-            reason_ps[shortcut->reasons[i]] += shortcut->ps[i];
-        item = shortcut->to;
-    }
+    shortcuts[hash_bits(item, SHORTCUT_BITS)] = made;
 }
 
 void path_add_reasons(struct ref end, uint64_t from_ps, uint64_t reason_ps[REASONS])
 {
+    uint64_t then[REASONS];
+    uint32_t since = 0;                                 /* the item that has no shortcut yet; 0: there is none */
     struct walk walk = walk_from(end, from_ps, add_reason, reason_ps);
     for (uint32_t i = end.item; i && items[i].end_ps > from_ps; i = items[i].cause) {
         pass(&walk, i);
-        if (may_have_shortcut(i)) {
-            i = shortcuts_take(i, from_ps, reason_ps);
-            walk.edge = items[i].edge;
+        if (!may_have_shortcut(i))
+            continue;
+        if (since && item_begin_ps(&items[i]) >= from_ps)
+            shortcut_make(since, i, then, reason_ps);
+        const struct shortcut *shortcut;
+        while ((shortcut = shortcut_from(i)) && shortcut->to && item_begin_ps(&items[shortcut->to]) >= from_ps) {
+            for (unsigned k = 0; k < shortcut->count; k++)
+                reason_ps[shortcut->reasons[k]] += shortcut->ps[k];
+            i = shortcut->to;
         }
+        walk.edge = items[i].edge;
+        since = shortcut ? 0 : i;
+        if (since)
+            memcpy(then, reason_ps, sizeof then);
     }
 }
 
