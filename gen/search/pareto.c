@@ -30,12 +30,17 @@ static int compare(const void *left, const void *right, void *arg)
     return order ? order : (a > b) - (a < b);
 }
 
+static void sort(const objective_value *values, size_t count, size_t objectives, uint32_t *order)
+{
+    struct points points = {values, objectives};
+    qsort_r(order, count, sizeof *order, compare, &points);
+}
+
 void pareto_sort(const objective_value *values, size_t count, size_t objectives, uint32_t *order)
 {
     for (size_t i = 0; i < count; i++)
         order[i] = (uint32_t)i;
-    struct points points = {values, objectives};
-    qsort_r(order, count, sizeof *order, compare, &points);
+    sort(values, count, objectives, order);
 }
 
 static bool as_good(const objective_value *a, const objective_value *b, size_t objectives)
@@ -44,6 +49,34 @@ static bool as_good(const objective_value *a, const objective_value *b, size_t o
         if (a[i] > b[i])
             return false;
     return true;
+}
+
+/* The point with the least sum of objectives, each as a share of its range: it dominates most of the others. */
+static const objective_value *strongest(const objective_value *values, size_t count, size_t objectives)
+{
+    const objective_value *best = NULL;
+    objective_value least = 0;
+    objective_value *low = calloc(2 * objectives + 1, sizeof *low), *scale = low + objectives;
+    if (!low)
+        die("not enough memory for %zu objectives", objectives);
+    for (size_t j = 0; j < objectives; j++) {
+        objective_value high = low[j] = count ? values[j] : 0;
+        for (size_t i = 1; i < count; i++) {
+            objective_value value = values[i * objectives + j];
+            low[j] = value < low[j] ? value : low[j];
+            high = value > high ? value : high;
+        }
+        scale[j] = high > low[j] ? 1 / (high - low[j]) : 0;
+    }
+    for (size_t i = 0; i < count; i++) {
+        objective_value sum = 0;
+        for (size_t j = 0; j < objectives; j++)
+            sum += (values[i * objectives + j] - low[j]) * scale[j];
+        if (!best || sum < least)
+            best = values + i * objectives, least = sum;
+    }
+    free(low);
+    return best;
 }
 
 /* Whether one of `found` points of the front dominates a point that comes later in the order and equals none of them. Of
@@ -66,7 +99,15 @@ static bool is_dominated(const struct points *points, uint32_t *tried, size_t fo
 
 size_t pareto_front(const objective_value *values, size_t count, size_t objectives, uint32_t *order)
 {
-    pareto_sort(values, count, objectives, order);
+    const objective_value *strong = strongest(values, count, objectives);
+    size_t left = 0;                                    /* what it does not dominate is sorted */
+    for (size_t i = 0; i < count; i++) {
+        const objective_value *point = values + i * objectives;
+        if (!as_good(strong, point, objectives) || !compare_values(strong, point, objectives))
+            order[left++] = (uint32_t)i;
+    }
+    count = left;
+    sort(values, count, objectives, order);
     struct points points = {values, objectives};
     uint32_t *tried = malloc((count + 1) * sizeof *tried);      /* a point for each vector of the front */
     if (!tried)

@@ -325,9 +325,13 @@ static void rehash(struct stored_points *points, unsigned bits)
 
 struct stored_points stored_points(const struct stored *stored)
 {
-    enum { FIRST_BITS = 12 };
+    enum { FIRST_BITS = 12, EXPECTED_MOST = 1 << 22 };
     struct stored_points points = {0};
-    rehash(&points, FIRST_BITS);
+    int64_t expected = number_of(stored, "SELECT max(number) FROM trial WHERE search = ?1");
+    unsigned bits = FIRST_BITS;
+    while (expected < EXPECTED_MOST && 1 << bits < 2 * expected)
+        bits++;
+    rehash(&points, bits);
     sqlite3_stmt *query = stored_query(stored, "SELECT hash, number, status IS NOT NULL FROM trial WHERE search = %" PRId64 " AND hash IS NOT NULL", stored->search);
     while (stored_next(stored, query)) {
         struct point_hash hash = stored_hash(stored, query, 0);
