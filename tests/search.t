@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""search: kbgen search stores every point of a space once, whatever ends it. limit: 300
+"""search: kbgen search stores every point of a space once, whatever ends it. plain build only, limit: 300
 
 tests/search.t [KILLS [SEED]]: that many searches are killed at random moments (6, drawn from 1).
 """
