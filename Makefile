@@ -206,6 +206,7 @@ install: all ## into DESTDIR and PREFIX
 	$(Q)install -D -m 644 -t "$(to)/share/kbgen/templates" $(wildcard templates/*)
 	$(Q)install -D -m 644 -t "$(to)/share/kbgen/topologies" $(wildcard topologies/*.yaml)
 	$(Q)install -D -m 644 -t "$(to)/share/kbgen/topologies/impl" $(wildcard topologies/impl/*)
+	$(Q)install -D -m 644 -t "$(to)/share/kbgen/topologies/search" $(wildcard topologies/search/*)
 	$(Q)for file in $(headers); do install -D -m 644 $$file "$(to)/share/kbgen/$$file" || exit; done
 
 -include $(shell find $(B)/obj $(B)/kernels $(B)/unit -name '*.d' 2>/dev/null)

@@ -210,7 +210,18 @@ def test_points():
         ok(ended.returncode == 2 and re.search(message, ended.stderr, re.M) and not ended.stdout, f"point {' '.join(map(os.path.basename, words))}: {message}", ended.said)
 
 
+def test_help():
+    for name in ("search", "front", "point", "report"):
+        ended = run(KBGEN, name, "--help")
+        ok(ended.returncode == 0 and ended.stdout.startswith(f"usage: kbgen {name} ") and "Exit status: 0 good" in ended.stdout
+           and "\n\n\n" not in ended.stdout, f"{name} --help shows the usage and the exit statuses", ended.said)
+        options = re.findall(r"^  -.*", ended.stdout, re.M)
+        run_together = [line for line in options if not re.search(r"^  (-\w, )?--[a-z-]+( \S+)*  +\S", line)]
+        ok(len(options) > 1 and not run_together, f"{name} --help has a gap between each option and what it does", *run_together)
+
+
 def main():
+    test_help()
     test_fronts()
     test_one_objective()
     points = [{"number": i, "values": {"end_ps": None if i % 20 == 5 else 1000 - 7 * i, "area_mm2": 0.1 + i * 3, GEMM_ROWS: 8 + i,

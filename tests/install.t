@@ -4,7 +4,7 @@ import hashlib
 import os
 import shutil
 
-from harness import KBGEN, ROOT, SMALL, done, folder, make, ok, read_bytes, run, same_bytes, scratch
+from harness import KBGEN, ROOT, SMALL, done, folder, make, ok, read_bytes, run, same_bytes, scratch, write
 
 HOME = scratch("root/usr")
 PROGRAM = os.path.join(HOME, "bin", "kbgen")
@@ -34,6 +34,19 @@ works("a kernel finds the installed headers of the library", PROGRAM, "small.yam
 works("the kbgen of the tree makes the same machine", KBGEN, "small.yaml", "-o", "of-tree")
 same_bytes(os.path.join(WORK, "build", "small"), os.path.join(WORK, "of-tree"),
            "an installed kbgen and that of the tree make simulators of the same bytes")
+write(os.path.join(WORK, "space.yaml"), """topology: small.yaml
+bench: gemm
+params: { m: 32, k: 32, n: 32 }
+space: { params.tile_m: [16, 32] }
+objectives: { end_ps: min }
+method: grid
+""")
+works("an installed kbgen searches a space", PROGRAM, "search", "space.yaml", "-j", "1")
+works("an installed kbgen prints what it has found", PROGRAM, "front", "space.db")
+for place in ("", "impl", "search"):
+    of_tree, installed = ({name for name in os.listdir(os.path.join(where, "topologies", place)) if "." in name}
+                          for where in (ROOT, os.path.join(HOME, "share", "kbgen")))
+    ok(of_tree == installed, f"all files of topologies/{place} are installed", *of_tree ^ installed)
 ok(before == sums(), "kbgen writes nothing to where it is installed")
 shutil.move(os.path.join(HOME, "lib", "kbgen"), os.path.join(HOME, "lib", "elsewhere"))
 refused = run(PROGRAM, "small.yaml", "-o", "none", cwd=WORK)

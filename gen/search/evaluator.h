@@ -56,8 +56,7 @@ bool evaluator_drains(struct evaluator *evaluator);
 
 struct simulators_load evaluator_load(const struct evaluator *evaluator);
 
-/* The store, the number of the search in it, and the names of its columns: `values` of keys and derived values, of which
- * the last ones are the objectives that are neither, then `metrics`. */
+/* The store, and the number of the search in it. */
 struct evaluator_store {
     struct store *store;
     int64_t search;

@@ -29,6 +29,9 @@ struct reads {
     size_t count;
 };
 
+/* When an expression can be computed: before the runs of a point, or after them, since it needs metrics. */
+enum expression_when { EXPRESSION_BEFORE, EXPRESSION_AFTER };
+
 struct expression {
     const struct expression_text *text;
     const char *what;                                   /* "derive: area_mm2", "where: area_mm2 <= 800" */
@@ -517,16 +520,6 @@ void expressions_end(struct expressions *x)
     for (size_t i = 0; i < x->count; i++)
         sqlite3_finalize(x->list[i].statement);
     sqlite3_close(x->db);
-}
-
-enum expression_when expression_of_derived(const struct expressions *x, size_t derived)
-{
-    return x->list[derived].when;
-}
-
-enum expression_when expression_of_condition(const struct expressions *x, size_t condition)
-{
-    return x->list[x->space->derive_count + condition].when;
 }
 
 const size_t *expressions_metrics(const struct expressions *x, size_t *count)

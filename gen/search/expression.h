@@ -20,16 +20,11 @@ struct expressions;
 struct expressions *expressions_begin(const struct space *space, const struct facts *facts);
 void expressions_end(struct expressions *expressions);
 
-/* When an expression can be computed: before a run, or after it, since it needs metrics. */
-enum expression_when { EXPRESSION_BEFORE, EXPRESSION_AFTER };
-enum expression_when expression_of_derived(const struct expressions *expressions, size_t derived);
-enum expression_when expression_of_condition(const struct expressions *expressions, size_t condition);
-
 /* The metrics that expressions or objectives name, each once: indices into the facts. */
 const size_t *expressions_metrics(const struct expressions *expressions, size_t *count);
 
-/* What the expressions say of a point. Both arrays are as long as the space's; `derived` is NULL and `met` true where a
- * expression is not computed yet. */
+/* What the expressions say of a point. Both arrays are as long as the space's; `derived` is NULL and `met` true where an
+ * expression is still to be computed. */
 struct judgement {
     struct sql_value *derived;
     bool *met;                                          /* by condition */

@@ -45,7 +45,7 @@ struct facts *facts_of(const struct space *space, const struct workloads *worklo
 
 struct facts_of_point {
     const struct machine *machine;
-    const struct sql_value *params;                         /* of workload_values */
+    const struct sql_value *params;                     /* of workload_values */
     const int64_t *metrics;                             /* NULL before the runs */
 };
 

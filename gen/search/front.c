@@ -38,7 +38,7 @@ static const struct cli_option options[] = {
 const struct subcommand front_subcommand = {
     "front", "STORE.db", "prints the best points of a store",
     "Prints the Pareto front of a search, or with one objective its best points: as a table, or with all keys and figures\n"
-    "as CSV, JSON or an array. Points that failed and points that a condition refuses are not on it.\n",
+    "as CSV, JSON or an array. Points that failed and points that a condition refuses are not on it.",
     options, front_main,
 };
 

@@ -26,7 +26,7 @@ static const struct cli_option options[] = {
 const struct subcommand point_subcommand = {
     "point", "STORE.db HASH", "writes the machine of a stored point as a topology",
     "Writes the machine of a stored point as one topology, which needs no other file, and how to repeat the point.\n"
-    "HASH may be the first digits of a hash, if only one point has them.\n",
+    "HASH may be the first digits of a hash, if only one point has them.",
     options, point_main,
 };
 
@@ -56,7 +56,8 @@ static const char *find_hash(const struct stored *stored, const char *digits)
     return found;
 }
 
-/* The number of the last search that has a point, among those up to `most`; 0: none. *trial: its first trial there. */
+/* Returns the number of the last search that has a point, or of `only` unless that is 0; 0 if there is none. *trial: the
+ * first trial there that is the point. */
 static int64_t search_of(const struct stored *stored, const char *hash, int64_t only, int64_t *trial)
 {
     sqlite3_stmt *query = stored_query(stored, "SELECT search, min(number) FROM trial WHERE hash = ?1 AND ?2 IN (0, search) GROUP BY search ORDER BY search DESC LIMIT 1");
@@ -129,7 +130,7 @@ static void write_commands(FILE *out, const char *before, const struct stored *s
     if (stem > 5 && !strcmp(base + stem - 5, ".yaml"))
         stem -= 5;
     const char *program = repeat_quoted(arena_printf("build/%.*s", (int)stem, base));
-    fprintf(out, "%s%s %s -o %s%s\n", before, "kbgen", repeat_quoted(topology), program, printable(repeat_build_options(stored)));
+    fprintf(out, "%skbgen %s -o %s%s\n", before, repeat_quoted(topology), program, printable(repeat_build_options(stored)));
     struct repeat_workloads workloads = repeat_workloads(stored);
     for (size_t i = 0; i < workloads.count; i++) {
         const struct repeat_workload *workload = &workloads.list[i];

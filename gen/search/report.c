@@ -42,7 +42,7 @@ static const struct cli_option options[] = {
 const struct subcommand report_subcommand = {
     "report", "STORE.db -o FILE.html", "writes a page with pictures of a search",
     "Writes a page about a search, for a browser: its front, which keys lead where, what each key is worth, failures by\n"
-    "reason; and for each point its topology and the commands that repeat it. The page needs no network.\n",
+    "reason; and for each point its topology and the commands that repeat it. The page needs no network.",
     options, report_main,
 };
 

@@ -47,7 +47,7 @@ static const char *read_path(const struct space *space, const struct node *node,
     if (!node_string(node, what, &text))
         return NULL;
     const char *path = resolve(space, text);
-    if (space->is_kept || access(path, R_OK) == 0)
+    if (access(path, R_OK) == 0)
         return path;
     error_at(node->where, "cannot read '%s': %s", path, path_error(path));
     return NULL;
@@ -408,25 +408,13 @@ static void read_top(struct space *space, const struct node *top, const char *me
         node_u64(seed, seed_key, 0, UINT64_MAX, &space->seed);
 }
 
-static struct space *space_of(const struct source *source, bool is_kept, const char *method)
+struct space *space_read(const char *path, const char *method)
 {
     struct space *space = arena_alloc(1, sizeof *space);
-    *space = (struct space){.source = source, .is_kept = is_kept, .seed = 1};
-    const struct node *top = yaml_document(source);
+    *space = (struct space){.source = source_given(path), .seed = 1};
+    const struct node *top = yaml_document(space->source);
     if (!top || !node_is(top, NODE_MAPPING, "a space"))
         return NULL;
     read_top(space, top, method);
     return space;
-}
-
-struct space *space_read(const char *path, const char *method)
-{
-    return space_of(source_given(path), false, method);
-}
-
-struct space *space_of_text(const char *path, const char *text, size_t length)
-{
-    struct source *source = arena_alloc(1, sizeof *source);
-    *source = (struct source){path, text, length, 0};
-    return space_of(source, true, NULL);
 }

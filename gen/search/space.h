@@ -65,7 +65,6 @@ struct method_choice {
 
 struct space {
     const struct source *source;                        /* the file */
-    bool is_kept;                                       /* it comes from a store: its other files need not be there */
     const char *topology;                               /* path */
     struct where topology_where;
     char **impls, **kernels;                            /* paths: files of the user's, as --impl and -k take them */
@@ -74,7 +73,7 @@ struct space {
     size_t workload_count;
     struct axis *axes;                                  /* in the order of the file */
     size_t axis_count;
-    struct expression_text *derive, *conditions;           /* `where` */
+    struct expression_text *derive, *conditions;        /* `where` */
     size_t derive_count, condition_count;
     struct objective *objectives;
     size_t objective_count;
@@ -93,8 +92,5 @@ struct space *space_read(const char *path, const char *method);
 
 /* Reports a method without the end that it needs; options of a command line may have given it one. */
 void space_check_budget(const struct space *space);
-
-/* Reads a space from its text, as a store keeps it; `path` as it was given. */
-struct space *space_of_text(const char *path, const char *text, size_t length);
 
 #endif

@@ -10,7 +10,7 @@
 #include "command_line.h"
 #include "fail.h"
 
-enum { OPTIONS_MOST = 40, HELP_COLUMN = 22 };
+enum { OPTIONS_MOST = 40, HELP_COLUMN = 22, GAP = 2 };
 
 static const struct subcommands_of *program;
 
@@ -37,7 +37,7 @@ static void help_print(const struct subcommand *s)
         width += printf("--%s%s%s", o->name, o->argument ? " " : "", o->argument ? o->argument : "");
         for (const char *line = o->help; *line; width = 0) {
             int length = (int)strcspn(line, "\n");
-            printf("%*s%.*s\n", HELP_COLUMN - width, "", length, line);
+            printf("%*s%.*s\n", width + GAP > HELP_COLUMN ? GAP : HELP_COLUMN - width, "", length, line);
             line += length + (line[length] == '\n');
         }
     }
