@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 
-from harness import KBGEN, ROOT, SLOW, SMALL, folder, ok, read, remove, run, suite, wait_until, write
+from harness import KBGEN, ROOT, SLOW, SMALL, folder, ok, read, remove, run, simulator, suite, wait_until, write
 
 KILLS, SEED = (sys.argv[1:] + [None] * 2)[:2]
 KILLS, SEED = int(KILLS or 6), SEED or "1"
@@ -48,6 +48,22 @@ bench: perils
 params: {{ how: good, us: 4000 }}
 space: {{ params.ns: {{ from: 1, to: 80, step: 1 }} }}
 objectives: {{ end_ps: max }}
+method: grid
+"""
+CASE = os.path.join(ROOT, "tests", "conformance", "mmu_tlb_misses")
+PAGE = "cube.pe_template.components.pe_mmu.attrs.page_kb"
+STREAM = f"""topology: {CASE}/topo.yaml
+replay: {CASE}/stream.yaml
+space: {{ sip.cubes.cols: [1, 2], cube.noc.link_bw_gbs: [64, 128], {PAGE}: [4, 8, 64] }}
+objectives: {{ end_ps: min }}
+method: grid
+"""
+MIXED = f"""topology: {CASE}/topo.yaml
+workloads:
+  - {{ name: trace, replay: {CASE}/stream.yaml, weight: 3 }}
+  - {{ bench: gemm, params: {{ m: 64, k: 64, n: 64 }} }}
+space: {{ cube.noc.link_bw_gbs: [64, 128], params.tile_m: [16, 32] }}
+objectives: {{ end_ps: min }}
 method: grid
 """
 WHERE = folder("stores")
@@ -168,16 +184,56 @@ def refused():
             file.execute(f"PRAGMA {pragma}")
         ended = search("other", path)
         ok(ended.returncode == 2 and said in ended.stderr, f"a store with {pragma} is refused", ended.said)
-    stream = write(os.path.join(WHERE, "stream.yaml"), "host: []\n")
-    space("other", f"topology: {SMALL}\nreplay: {stream}\nspace: {{ cube.noc.link_bw_gbs: [128] }}\nobjectives: {{ end_ps: min }}\nmethod: grid\n")
-    ended = search("other", store("other"))
-    ok(ended.returncode == 2 and "other.yaml:2:9: error: a search runs benches" in ended.stderr, "a stream is refused", ended.said)
     path = store("other", GEMM)
     search("other", path)
     space("other", GEMM.replace("0.5", "0.25"))
     ended = search("other", path)
     ok(ended.returncode == 2 and "has area as another expression: pes * gemm.rows * 0.5" in ended.stderr,
        "a derived value has one expression in a store", ended.said)
+
+
+# ---- command streams
+
+def replayed(program, stream, *settings):
+    sets = [word for setting in settings for word in ("--set", setting)]
+    ended = run(program, "replay", stream, *sets, "--json", "-")
+    return json.loads(ended.stdout)["end_ps"] if ended.returncode == 0 else None
+
+
+def streams():
+    # The number of pages of a map depends on a number of the machine; a page of 64 KiB does not fit to its address.
+    columns = f'"sip.cubes.cols", "cube.noc.link_bw_gbs", "{PAGE}"'
+    path, stream = store("stream", STREAM), os.path.join(CASE, "stream.yaml")
+    ended = search("stream", path, "-j", "2")
+    got = rows(path, f"SELECT {columns}, status, end_ps, why FROM point ORDER BY 1, 2, 3")
+    programs = {cols: simulator(os.path.join(CASE, "topo.yaml"), f"cols{cols}", settings=(f"sip.cubes.cols={cols}",))
+                for cols in (1, 2)}
+    want = [(cols, gbs, page, replayed(programs[cols], stream, f"cube.noc.link_bw_gbs={gbs}", f"{PAGE}={page}"))
+            for cols in (1, 2) for gbs in (64, 128) for page in (4, 8, 64)]
+    ok(ended.returncode == 0 and [row[:3] + row[4:5] for row in got] == want and len({row[3] for row in want}) == 5,
+       "points of a stream end when its replay with --set does", ended.said, got, want)
+    ok(all((row[3] == "refused" and "is no multiple of the page" in row[5]) == (row[2] == 64) for row in got),
+       "a machine for which the stream is wrong is refused, with the reason", got)
+    own = os.path.join(WHERE, "own.yaml")
+    for name, extra, said in (("the same content", "", "12 were known, 0 run"), ("another content", "# another\n", "0 were known, 12 run")):
+        write(own, read(stream) + extra)
+        space("stream", STREAM.replace(stream, own))
+        again = search("stream", path)
+        ok(said in again.stdout, f"a stream in another file with {name} is {'another' if extra else 'the same'} workload", again.said)
+    ended = search("stream", path, "--verify-best", "1")
+    ok(ended.returncode == 2 and "has no data to verify" in ended.stderr, "a stream cannot be verified", ended.said)
+    path = store("mixed", MIXED)
+    ended = search("mixed", path)
+    got = rows(path, 'SELECT "cube.noc.link_bw_gbs", "trace.end_ps", end_ps - 3 * "trace.end_ps" - "gemm.end_ps", "gemm.end_ps" > 0 FROM point')
+    want = [(gbs, replayed(programs[1], stream, f"cube.noc.link_bw_gbs={gbs}"), 0, 1) for gbs in (64, 64, 128, 128)]
+    ok(ended.returncode == 0 and sorted(got) == want, "a stream and a bench are workloads of one search", ended.said, got, want)
+    for case, ending in (("deadlock", "waits for ever"), ("timeout", "timed out"), ("host_memory_bad", "a write of memory failed with BAD_ADDRESS")):
+        of_case = os.path.join(ROOT, "tests", "conformance", case, "stream.yaml")
+        lines = write(os.path.join(WHERE, "lines"), '{}\n{"--set": {"cube.noc.link_bw_gbs": 64}}\n')
+        ended = run(programs[2], "replay", of_case, "--metrics", "--points", lines)
+        answers = [json.loads(line) for line in ended.stdout.splitlines()]
+        ok(ended.returncode == 1 and len(answers) == 2 and all(ending in answer["why"] for answer in answers),
+           f"each point of the stream {case} says how it failed", ended.said)
 
 
 # ---- points that fail
@@ -324,4 +380,4 @@ def shared():
        len(points), len(trials))
 
 
-suite(results, shards, refused, failures, kills, full_disk, ctrl_c, shared)
+suite(results, shards, refused, streams, failures, kills, full_disk, ctrl_c, shared)

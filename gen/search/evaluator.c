@@ -314,6 +314,9 @@ static void open_store(struct evaluator *e)
     for (size_t i = 0; i < METHOD_OPTIONS; i++)
         if (space->method.file[i])
             hash_file(hash, space->method.file[i]);
+    for (size_t i = 0; i < space->workload_count; i++)
+        if (space->workloads[i].stream)
+            hash_file(hash, space->workloads[i].stream);
     const struct store_search search = {hash_end(hash), arena_text(space->source->text, space->source->length), topology,
                                         about_text(e, false), KBGEN_VERSION};
     e->store = store_open(e->options.store, e->options.is_shard);
@@ -362,9 +365,6 @@ struct evaluator *evaluator_begin(const struct evaluator_options *options)
     e->options = *options;
     e->space = options->space;
     e->done_end = &e->done;
-    for (size_t i = 0; i < e->space->workload_count; i++)
-        if (e->space->workloads[i].stream)
-            error_at(e->space->workloads[i].where, "a search runs benches; a stream is run by `SIM replay` alone");
     e->machines = machines_begin(e->space);
     errors_end();
     e->simulators_options = (struct simulators_options){

@@ -186,6 +186,9 @@ static void read_space(const struct given *given)
     errors_end();
     search.method_space = method_space_of(space);
     errors_end();
+    for (size_t i = 0; given->verified && i < space->workload_count; i++)
+        if (space->workloads[i].stream)
+            usage_error("--verify-best: %s is a command stream, which has no data to verify", space->workloads[i].name);
     enum method_name name = space->method.name;
     if (name == METHOD_ask)
         return;

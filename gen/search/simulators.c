@@ -224,18 +224,21 @@ static void give_up(struct simulators *simulators, struct site *site, struct run
 static char *const *command(const struct simulators *simulators, const struct site *site, unsigned workload)
 {
     const struct simulators_options *options = simulators->options;
-    const char *bench = options->space->workloads[workload].bench;
+    const struct workload *what = &options->space->workloads[workload];
     struct words words = {0};
     size_t count;
     char **arguments = workload_arguments(options->workloads, workload, &count);
-    const char *const fixed[] = {"--points", "-", "--metrics", "--threads", "1", "--data", options->verifies ? "verify" : "off"};
+    const char *const both[] = {"--points", "-", "--metrics"};
+    const char *const of_bench[] = {"--threads", "1", "--data", options->verifies ? "verify" : "off"};
     words_add(&words, site->program);
-    words_add(&words, "run");
-    words_add(&words, bench);
+    words_add(&words, what->bench ? "run" : "replay");
+    words_add(&words, what->bench ? what->bench : what->stream);
     for (size_t i = 0; i < count; i++)
         words_add(&words, arguments[i]);
-    for (size_t i = 0; i < COUNT_OF(fixed); i++)
-        words_add(&words, fixed[i]);
+    for (size_t i = 0; i < COUNT_OF(both); i++)
+        words_add(&words, both[i]);
+    for (size_t i = 0; what->bench && i < COUNT_OF(of_bench); i++)
+        words_add(&words, of_bench[i]);
     if (options->time_limit) {
         words_add(&words, "--time-limit");
         words_add(&words, options->time_limit);

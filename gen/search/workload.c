@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "../../rt/common/arena.h"
+#include "../../rt/common/fail.h"
 #include "../../rt/common/hash.h"
 #include "../../rt/common/json.h"
 #include "../../rt/common/read.h"
@@ -231,10 +232,14 @@ static void take_axes(struct workloads *all)
     }
 }
 
-static const char *hash_of_file(const char *path)
+static const char *hash_of_content(const char *path)
 {
+    size_t length;
+    const char *text = read_file(path, &length);
+    if (!text)
+        die("read %s:", path);
     struct hash *hash = hash_begin();
-    hash_file(hash, path);
+    hash_add(hash, text, length);
     return hash_end(hash);
 }
 
@@ -251,7 +256,7 @@ struct workloads *workloads_begin(struct space *space, const char *listing, size
     for (unsigned i = 0; i < space->workload_count; i++) {
         add_workload(all, i, read);
         if (space->workloads[i].stream)
-            all->streams[i] = hash_of_file(space->workloads[i].stream);
+            all->streams[i] = hash_of_content(space->workloads[i].stream);
     }
     take_axes(all);
     return all;

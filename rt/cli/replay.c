@@ -11,6 +11,7 @@
 #include "common/arena.h"
 #include "common/diag.h"
 #include "common/fail.h"
+#include "common/yaml.h"
 #include "fastforward/fastforward.h"
 #include "host_list.h"
 #include "launch/deadlock.h"
@@ -30,6 +31,7 @@
 #include "sim/loop.h"
 #include "sim/observer.h"
 #include "stream.h"
+#include "sweep.h"
 #include "why/why.h"
 
 static int replay_main(int argc, char **argv);
@@ -40,6 +42,11 @@ static const struct cli_option options[] = {
     {'e', "exact-events", NULL, "simulate every event, skip nothing that repeats: same results, more slowly"},
     {'f', "profile", NULL, "report where the host's time went, by kind of event"},
     LIMIT_OPTIONS,
+    {'p', "points", "FILE",
+     "sweep: one run for each line of FILE, - is standard input. A line is a JSON\n"
+     "object, {\"--set\": {\"cube.noc.link_bw_gbs\": 512}}, whose numbers are replaced.\n"
+     "Each answer is a line of JSON, on standard output or in --json"},
+    {'a', "metrics", NULL, "of --points, which needs it: each answer has metrics alone (`schema metrics`)"},
     {0},
 };
 
@@ -133,15 +140,35 @@ int replay_run(const struct command_stream *stream, uint64_t *end)
     return result_good() && !sim_failed() ? STATUS_GOOD : STATUS_RUN_FAILED;
 }
 
+const char *replay_error(void)
+{
+    return internal_error;
+}
+
+static int replay_points(const char *path, const char *points, const struct output_files *files)
+{
+    const char *of_one_run = profile_on ? "profile" : output_files_of_one_run(files);
+    if (!sweep_metrics)
+        usage_error("--points of a stream needs --metrics");
+    if (of_one_run)
+        usage_error("--%s is for one run, but --points makes several: run the point by itself", of_one_run);
+    if (!strcmp(path, "-") && !strcmp(points, "-"))
+        usage_error("replay - and --points - cannot both read standard input");
+    return sweep_run(source_given(path), points, files->json ? files->json : "-");
+}
+
 static int replay_main(int argc, char **argv)
 {
     struct output_files files = {0};
+    const char *points = NULL;
     double began = clock_seconds();
     fastforward_on = true;
     for (int letter; (letter = subcommand_option(&replay_subcommand, argc, argv)) != -1;)
         switch (letter) {
         case 'e': fastforward_on = false; break;
         case 'f': profile_start(); break;
+        case 'p': points = optarg; break;
+        case 'a': sweep_metrics = true; break;
         default:
             if (!output_files_option(&files, letter, optarg) && !numbers_option(letter, optarg))
                 limits_option(letter, optarg);
@@ -149,6 +176,10 @@ static int replay_main(int argc, char **argv)
     numbers_options_end();
     const char *path = subcommand_argument(&replay_subcommand, argc, argv, "one command stream");
     output_files_check(&files);
+    if (points)
+        return replay_points(path, points, &files);
+    if (sweep_metrics)
+        usage_error("--metrics says what the answers of --points are; it is not given");
     output_files_probe(&files);
     const struct command_stream *stream = stream_read(path);
     observer_watch(&command_rows_observer, files.json);

@@ -160,6 +160,6 @@ static int run_main(int argc, char **argv)
     observer_watch(&race_observer, true);
     simulation_prepare();
     if (given.points)
-        return sweep_run(given.points, given.files.json ? given.files.json : "-");
+        return sweep_run(NULL, given.points, given.files.json ? given.files.json : "-");
     return run_and_report(&given.files, began);
 }

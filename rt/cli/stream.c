@@ -728,16 +728,15 @@ static void read_lists(const struct node *root, struct host_reader *reader)
             read_host_step(launches->items[i], FORM_LAUNCH, false, reader);
 }
 
-const struct command_stream *stream_read(const char *path)
+const struct command_stream *stream_of(const struct source *text)
 {
     static const char *const keys[] = {"name", "host", "mmu", "memory", "launches", "programs"};
     struct command_stream *stream = arena_alloc(1, sizeof *stream);
     struct host_reader reader = {.stream = stream};
-    const struct node *root = yaml_read(path);
-    if (!root || !node_is(root, NODE_MAPPING, "a command stream")) {
-        errors_end();
-        return stream;
-    }
+    unsigned before = error_count();
+    const struct node *root = yaml_document(text);
+    if (!root || !node_is(root, NODE_MAPPING, "a command stream"))
+        return NULL;
     node_check_keys(root, "a command stream", keys, COUNT_OF(keys));
     const char *name;
     if (node_get(root, "name"))
@@ -751,6 +750,12 @@ const struct command_stream *stream_read(const char *path)
             step->map.count = count;
         }
     check_in_flight(&reader);
+    return error_count() == before ? stream : NULL;
+}
+
+const struct command_stream *stream_read(const char *path)
+{
+    const struct command_stream *stream = stream_of(source_given(path));
     errors_end();
     return stream;
 }

@@ -85,7 +85,13 @@ struct command_stream {
     uint32_t program_count;
 };
 
-/* Reads a stream for this machine. Reports all its errors, and ends with status 2 if there is one. */
+struct source;
+
+/* Reads a stream for this machine with its present numbers: the page size decides how many pages a map has. Reports all
+ * its errors, and ends with status 2 if there is one. */
 const struct command_stream *stream_read(const char *path);
+
+/* The same from a text, which must live as long as the stream. Returns NULL after errors. */
+const struct command_stream *stream_of(const struct source *text);
 
 #endif

@@ -19,14 +19,18 @@
 #include "host/param.h"
 #include "launch/watchdog.h"
 #include "numbers.h"
+#include "replay.h"
 #include "report/metrics.h"
 #include "report/result.h"
 #include "reset.h"
 #include "sim/loop.h"
 #include "simulation.h"
 #include "store/fill.h"
+#include "stream.h"
 
 bool sweep_metrics;
+
+static const struct source *swept_stream;              /* NULL: the selected bench is swept */
 
 struct sweep_point {
     struct kb_value *values;                            /* in the order of the bench's parameters */
@@ -78,7 +82,14 @@ static bool read_numbers(const struct node *node, const struct numbers **out)
 static bool read_entry(const struct node_entry *entry, struct sweep_point *point)
 {
     const struct kb_bench *bench = bench_current;
-    const char *key = entry->key->text, **names = arena_alloc(bench->count + 2, sizeof *names);
+    const char *key = entry->key->text;
+    if (!strcmp(key, set_key))
+        return read_numbers(entry->value, &point->numbers);
+    if (swept_stream) {
+        error_unknown_key(entry->key, "a point of a stream", (const char *[]){set_key}, 1);
+        return false;
+    }
+    const char **names = arena_alloc(bench->count + 2, sizeof *names);
     for (uint32_t i = 0; i < bench->count; i++) {
         names[i] = bench->params[i].name;
         if (!strcmp(key, names[i]))
@@ -86,8 +97,6 @@ static bool read_entry(const struct node_entry *entry, struct sweep_point *point
     }
     if (!strcmp(key, seed_key))
         return node_u64(entry->value, seed_key, 0, UINT64_MAX, &point->seed);
-    if (!strcmp(key, set_key))
-        return read_numbers(entry->value, &point->numbers);
     names[bench->count] = seed_key;
     names[bench->count + 1] = set_key;
     error_unknown_key(entry->key, arena_printf("a point of %s", bench->name), names, bench->count + 2);
@@ -113,9 +122,10 @@ static bool read_point(const struct source *line, const struct sweep_point *defa
     const struct node *node = is_object(line) ? yaml_document(line) : NULL;
     point->seed = defaults->seed;
     point->numbers = NULL;
-    point->values = arena_alloc(bench_current->count, sizeof *point->values);
-    if (bench_current->count)
-        memcpy(point->values, defaults->values, bench_current->count * sizeof *point->values);
+    uint32_t params = swept_stream ? 0 : bench_current->count;
+    point->values = arena_alloc(params, sizeof *point->values);
+    if (params)
+        memcpy(point->values, defaults->values, params * sizeof *point->values);
     bool good = node;
     for (size_t i = 0; node && i < node->count; i++)
         good &= read_entry(&node->entries[i], point);
@@ -138,31 +148,68 @@ enum { STATUS_SIGNALLED = 128 };                        /* a status from here on
 
 /* A short answer: metrics alone. */
 struct answer {
-    uint64_t point;
-    const struct host_times *times;
+    uint64_t point, end_ps;
+    double seconds;                                     /* of the host */
+    int status;
+    const char *error;
 };
 
 static void metrics_answer(struct json *json, void *arg)
 {
     const struct answer *answer = arg;
     json_u64(json, "point", answer->point);
-    metrics_write(json, sim_now_ps());
-    json_u64(json, "host_us", (uint64_t)(answer->times->total * 1e6));
+    metrics_write(json, answer->end_ps);
+    json_u64(json, "host_us", (uint64_t)(answer->seconds * 1e6));
     bench_write_used(json, "used");
-    metrics_write_end(json, simulation_status(), simulation_error());
+    metrics_write_end(json, answer->status, answer->error);
+}
+
+struct refusal {
+    uint64_t point;
+    const char *why;
+};
+
+static void refusal_write(struct json *json, void *arg)
+{
+    const struct refusal *refusal = arg;
+    json_u64(json, "point", refusal->point);
+    if (sweep_metrics)
+        metrics_write_end(json, STATUS_WRONG_USE, refusal->why);
+    else
+        json_string(json, "error", refusal->why);
+}
+
+/* Replays the stream, which is read again: what it says may depend on the numbers. */
+static int replay_point(uint64_t number, const struct output *out)
+{
+    struct answer answer = {.point = number};
+    double began = clock_seconds();
+    const struct command_stream *stream = stream_of(swept_stream);
+    if (!stream) {
+        json_write_line(out, refusal_write, &(struct refusal){number, errors_forget()});
+        return STATUS_WRONG_USE;
+    }
+    answer.status = replay_run(stream, &answer.end_ps);
+    answer.error = replay_error();
+    answer.seconds = clock_seconds() - began;
+    json_write_line(out, metrics_answer, &answer);
+    simulator_reset();
+    return answer.status;
 }
 
 /* Runs a point and answers it. Returns the exit status of the run. */
 static int run_point(const struct sweep_point *point, uint64_t number, const struct output *out)
 {
+    numbers_put(point->numbers);
+    if (swept_stream)
+        return replay_point(number, out);
     struct host_times times = {0};
     double began = clock_seconds();
     bench_values = point->values;
     fill_seed = point->seed;
-    numbers_put(point->numbers);
     int status = simulation_run(began, &times);
     if (sweep_metrics)
-        json_write_line(out, metrics_answer, &(struct answer){number, &times});
+        json_write_line(out, metrics_answer, &(struct answer){number, sim_now_ps(), times.total, status, simulation_error()});
     else
         json_write_line(out, simulation_write, &times);
     simulator_reset();
@@ -201,21 +248,6 @@ static int sweep_file(const char *path, const char *to, const struct sweep_point
     return status;
 }
 
-struct refusal {
-    uint64_t point;
-    const char *why;
-};
-
-static void refusal_write(struct json *json, void *arg)
-{
-    const struct refusal *refusal = arg;
-    json_u64(json, "point", refusal->point);
-    if (sweep_metrics)
-        metrics_write_end(json, STATUS_WRONG_USE, refusal->why);
-    else
-        json_string(json, "error", refusal->why);
-}
-
 /* Answers each line of standard input before it reads the next one. */
 static int sweep_standard_input(const char *to, const struct sweep_point *defaults)
 {
@@ -252,8 +284,9 @@ static int sweep_standard_input(const char *to, const struct sweep_point *defaul
     return status;
 }
 
-int sweep_run(const char *from, const char *to)
+int sweep_run(const struct source *stream, const char *from, const char *to)
 {
+    swept_stream = stream;
     const struct sweep_point defaults = {bench_values, fill_seed, NULL};
     simulation_in_points();
     return strcmp(from, "-") ? sweep_file(from, to, &defaults) : sweep_standard_input(to, &defaults);

@@ -1,6 +1,7 @@
 /* metrics.c: the short answer of a point, from counters that every run keeps. */
 #include "metrics.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "common/arena.h"
@@ -8,6 +9,7 @@
 #include "datapass/exec.h"
 #include "demand.h"
 #include "kb/arith.h"
+#include "launch/host_request.h"
 #include "launch/launch.h"
 #include "launch/watchdog.h"
 #include "machine/dma.h"
@@ -94,13 +96,26 @@ static enum ending ending_of(int status)
     return ENDING_fault;
 }
 
+static const char *memory_outcome(void)
+{
+    for (const struct memory_request *request = memory_requests; request; request = request->next) {
+        const struct failure *failure = &request->failure;
+        if (failure->set)
+            return arena_printf("a %s of memory failed with %s at %s, %" PRIu64 " ps", request->writes ? "write" : "read",
+                                fault_names[failure->code], place_name(failure->node), failure->t_ps);
+    }
+    return NULL;
+}
+
 /* What an answer says of a run that did not end well. */
 static const char *reason(enum ending ending, const char *error)
 {
     const struct launch *bad = launch_bad();
     if (ending == ENDING_wrong_data)
         return "results differ from their references; a run by itself says where";
-    return bad && !error ? launch_outcome(bad) : error ? error : watchdog_ended();
+    if (error || watchdog_ended())
+        return error ? error : watchdog_ended();
+    return bad ? launch_outcome(bad) : memory_outcome();
 }
 
 void metrics_write_end(struct json *json, int status, const char *error)
