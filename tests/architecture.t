@@ -73,6 +73,15 @@ calls = {"check": "check_topology", "elab": "elaborate", "wire": "wire", "size":
 order = [calls[name] for name in passes if name in calls]
 ok(order == re.findall(rf"\b({'|'.join(calls.values())})\b(?=[:,])", head),
    "docs/architecture.md has the passes in the order of gen/main.c", *order)
+# Rows of files of gen/search, each of which knows the rows above it.
+place = {name: row for row, line in enumerate(PAGE.splitlines()) if line.startswith("| [")
+         for name in re.findall(r"\(\.\./gen/search/(\w+)\.c\)", line)}
+wrong = [f"{path} includes {of}.h" for path in FILES if re.match(r"gen/search/\w+\.[ch]$", path)
+         for name in [os.path.basename(path)[:-2]] for of in re.findall(r'^#include "(\w+)\.h"', read(os.path.join(ROOT, path)), re.M)
+         if place.get(of, 0) > place.get(name, len(PAGE))]
+ok(len(place) > 25 and wrong == ["gen/search/axis.c includes facts.h"],
+   "files of gen/search include headers of their row of docs/architecture.md and of rows above it, axis.c those of facts as well", *wrong)
+
 rt = {path: read(os.path.join(ROOT, path)) for path in FILES if path.startswith("rt/") and path.endswith(".c")}
 observers = [name for text in rt.values() for name in re.findall(r"^struct observer (\w+) = ", text, re.M)]
 wrong = [f"{name} is not in rt/cli/observers.c" for name in observers if f"&{name}," not in rt["rt/cli/observers.c"]]

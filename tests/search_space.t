@@ -55,7 +55,7 @@ def keys_of_the_file():
     refuses("an unknown key is refused with the nearest one",
             ["wrong.yaml:7:1: error: unknown key 'objectivs' in a space", "did you mean 'objectives'?"], objectivs="{}")
     refuses("each key that must be there is asked for", ["error: topology must be given", "error: space must be given",
-            "error: objectives must be given", "error: method must be given", "a 'bench' or a stream to 'replay'"],
+            "error: objectives must be given", "error: method must be given: one of grid, list, random, lhs, sobol, nsga2, halving, ask\n", "a 'bench' or a stream to 'replay'"],
             topology=None, space=None, objectives=None, method=None, bench=None)
     refuses("a topology that is not there is refused at its place, with the nearest file",
             ["wrong.yaml:1:11: error: cannot read 'smal.yaml'", "did you mean 'small.yaml'?"], topology="smal.yaml")

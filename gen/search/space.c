@@ -256,6 +256,11 @@ const char *const method_names[METHODS] = {
 #include "methods.def"
 };
 
+static const char all_methods[] =
+#define METHOD(name, doc) ", " #name
+#include "methods.def"
+;
+
 const struct method_option_row method_options[METHOD_OPTIONS] = {
 #define OPTION(method, name, kind, least, most, standard, doc)                                                         \
     {METHOD_##method, #name, OPTION_KIND_##kind, least, most, standard},
@@ -331,7 +336,7 @@ static void read_method(struct space *space, const struct node *top, const struc
 {
     unsigned name;
     if (!node) {
-        error_at(top->where, "method must be given: one of grid, list, random, lhs, sobol, nsga2, halving, ask");
+        error_at(top->where, "method must be given: one of %s", all_methods + strlen(", "));
         return;
     }
     const struct node *word = node->type == NODE_MAPPING ? node_get(node, name_key) : node;
