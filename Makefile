@@ -171,7 +171,7 @@ $(B)/search.html: $(page_src) $(wildcard rt/report/page/search/*)
 $(B)/obj/gen/search/report.o: $(B)/search.html
 $(B)/obj/gen/search/report.o: private local := $(own) -DPAGE='"$(B)/search.html"'
 
-# So are the JSON Schemas.
+# The JSON Schemas of results are compressed and embedded as well.
 $(B)/schema.json.gz: rt/report/schema.json
 	$(Q)mkdir -p $(@D) && gzip -9nc $< > $@
 $(B)/obj/rt/cli/schema.o: $(B)/schema.json.gz

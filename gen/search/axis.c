@@ -417,7 +417,7 @@ static bool find_key(struct axis *axis, struct where where)
 
 static bool find_param(struct axis *axis, struct where where)
 {
-    const char *name = axis->name + strlen("params."), *dot = strchr(name, '.');
+    const char *name = axis->name + strlen(AXIS_PARAMS), *dot = strchr(name, '.');
     axis->workload = dot ? arena_text(name, (size_t)(dot - name)) : NULL;
     axis->param = dot ? dot + 1 : name;
     if (is_identifier(axis->param) && (!dot || is_identifier(axis->workload)))
@@ -468,7 +468,7 @@ bool axis_read(struct axis *axis, const struct node *name, const struct node *va
     unsigned errors = error_count();
     *axis = (struct axis){.name = name->text, .where = name->where};
     struct where where = name->where;
-    bool good = !strncmp(name->text, "params.", strlen("params.")) ? find_param(axis, where) : find_key(axis, where);
+    bool good = !strncmp(name->text, AXIS_PARAMS, strlen(AXIS_PARAMS)) ? find_param(axis, where) : find_key(axis, where);
     if (values->type == NODE_SEQUENCE)
         good &= read_list(axis, values);
     else if (values->type == NODE_MAPPING)

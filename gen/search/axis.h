@@ -10,6 +10,9 @@
 
 #define AXIS_LEVELS_MOST (UINT64_C(1) << 32)
 
+/* Names of parameters begin so. */
+#define AXIS_PARAMS "params."
+
 /* Levels are numbered from 0. */
 struct axis {
     const char *name;                                   /* "cube.noc.link_bw_gbs", "params.tile_m", "params.prefill.tile_m" */

@@ -8,6 +8,7 @@
 
 #include "../../rt/common/arena.h"
 #include "../../rt/common/diag.h"
+#include "axis.h"
 #include "file_out.h"
 #include "repeat.h"
 #include "stored.h"
@@ -92,7 +93,7 @@ static struct stored_machine read_machine(const struct stored *stored, const cha
     for (size_t i = 0; i < stored->count; i++) {
         const struct stored_column *column = &stored->columns[i];
         machine.values[i] = repeat_value(row, (int)i);
-        if (column->role == COLUMN_AXIS && machine.values[i] && strncmp(column->name, "params.", 7))
+        if (column->role == COLUMN_AXIS && machine.values[i] && strncmp(column->name, AXIS_PARAMS, strlen(AXIS_PARAMS)))
             machine.sets[machine.set_count++] = arena_printf("%s=%s", column->name, machine.values[i]);
         if (!strcmp(column->name, "status"))
             machine.told = machine.values[i];

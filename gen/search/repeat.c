@@ -10,6 +10,7 @@
 #include "../impl.h"
 #include "../load.h"
 #include "../numbers.h"
+#include "axis.h"
 
 /* ---- the topology */
 
@@ -149,10 +150,9 @@ static bool is_denied(const struct stored *stored, const struct repeat_workload 
 
 const char *repeat_param_name(const struct stored *stored, const struct repeat_workload *workload, const char *axis)
 {
-    static const char params[] = "params.";
-    if (strncmp(axis, params, strlen(params)) || is_denied(stored, workload, axis))
+    if (strncmp(axis, AXIS_PARAMS, strlen(AXIS_PARAMS)) || is_denied(stored, workload, axis))
         return NULL;
-    const char *name = axis + strlen(params), *dot = strchr(name, '.');
+    const char *name = axis + strlen(AXIS_PARAMS), *dot = strchr(name, '.');
     if (!dot)
         return name;
     return strlen(workload->name) == (size_t)(dot - name) && !strncmp(name, workload->name, (size_t)(dot - name)) ? dot + 1 : NULL;

@@ -9,6 +9,7 @@
 #include "../../rt/common/arena.h"
 #include "../../rt/common/diag.h"
 #include "../../rt/common/json.h"
+#include "facts.h"
 
 const struct row_column row_trial = {"trial", "?2"}, row_same = {"points", "?3"};
 
@@ -20,21 +21,7 @@ struct row_column row_column_of(const struct stored_column *column)
 
 const char *row_short_name(const char *name)
 {
-    const char *last = strrchr(name, '.');
-    if (!last || !strncmp(name, "params.", 7))
-        return name;
-    for (const char *end = last; end > name;) {
-        const char *begin = end;
-        while (begin > name && begin[-1] != '.')
-            begin--;
-        size_t length = (size_t)(end - begin);
-        if (strncmp(begin, "attrs.", 6) && strncmp(begin, "components.", 11)) {
-            size_t prefix = strncmp(begin, "pe_", 3) ? 0 : 3;
-            return arena_printf("%.*s%s", (int)(length - prefix), begin + prefix, last);
-        }
-        end = begin > name ? begin - 1 : name;
-    }
-    return last + 1;
+    return strncmp(name, AXIS_PARAMS, strlen(AXIS_PARAMS)) ? fact_short_name(name) : name;
 }
 
 /* ---- reading rows: `visit` gets the statement at each one */
