@@ -43,6 +43,15 @@ where: [ "params.how NOT IN ('loop', 'heap', 'stop') OR tcm.size_mb = 16 AND tcm
 objectives: {{ end_ps: min }}
 method: grid
 """
+HALVING = HEAD + """bench: gemm
+params: { n: 64 }
+space:
+  params.k: [32, 128]
+  params.m: [16, 32, 64]
+objectives: { end_ps: min }
+method: { name: halving, fidelity: params.k }
+budget: { points: 4 }
+"""
 SLOW_POINTS = HEAD + f"""kernels: [{PERILS}]
 bench: perils
 params: {{ how: good, us: 4000 }}
@@ -190,6 +199,46 @@ def refused():
     ended = search("other", path)
     ok(ended.returncode == 2 and "has area as another expression: pes * gemm.rows * 0.5" in ended.stderr,
        "a derived value has one expression in a store", ended.said)
+
+
+def odd_stores():
+    path = store("foreign", GEMM)
+    with sqlite3.connect(path) as file:
+        file.execute("CREATE TABLE theirs(x)")
+    before = read(path)
+    ended = search("foreign", path)
+    ok(ended.returncode == 2 and "no store of kbgen search" in ended.stderr and read(path) == before,
+       "a database of another program is refused and left as it is", ended.said)
+    for name in (":memory:", "file:x?mode=memory"):
+        store(name)
+        words = command("foreign", os.path.join(WHERE, name))
+        ended = run(*words[:-1], name, "--points", "1", cwd=WHERE)
+        ok(ended.returncode == 0 and os.path.exists(os.path.join(WHERE, name)), f"{name} is a file like any other", ended.said)
+    ended = run(KBGEN, "search", os.path.join(WHERE, "foreign.yaml"), "-o", "", cwd=WHERE)
+    ok(ended.returncode == 2 and "needs a name" in ended.stderr, "a store has a name", ended.said)
+
+
+# ---- the best points once more, with data
+
+def verified():
+    path = store("halving", HALVING)
+    ended = search("halving", path, "--verify-best", "9")
+    found = rows(path, 'SELECT "params.k" FROM verified JOIN point USING(hash)')
+    ok(ended.returncode == 0 and found and set(found) == {(128,)}, "only results of the last fidelity are verified", found, ended.said)
+    path = store("wrong", ENDS.replace("good, fault", "good, wrong, fault").replace("[16, 1]", "[16]").replace("[0.5, 2]", "[2]")
+                 .replace("NOT IN ('loop', 'heap', 'stop')", "IN ('good', 'wrong')").replace(" OR tcm.size_mb = 16 AND tcm.reserved_mb = 2", ""))
+    ended = search("wrong", path, "--verify-best", "2")
+    found = rows(path, 'SELECT "params.how", v.status FROM verified v JOIN point USING(hash) ORDER BY 1')
+    ok(ended.returncode == 1 and found == [("good", "ok"), ("wrong", "wrong data")], "wrong data are found, and are status 1",
+       found, ended.said)
+    path = store("long", SLOW_POINTS.replace("us: 4000", "us: 500000").replace("to: 80", "to: 3"))
+    running = subprocess.Popen(command("long", path, "-j", "3", "--verify-best", "3"), stdout=subprocess.PIPE, text=True)
+    stored = wait_until(lambda: os.path.exists(path) and rows(path, "SELECT 1 FROM sqlite_schema WHERE name = 'trial'")
+                        and len(rows(path, "SELECT * FROM trial")) == 3, 30)
+    running.send_signal(signal.SIGINT)
+    running.communicate(timeout=30)
+    ok(stored and running.returncode == -signal.SIGINT, "Ctrl-C ends the verification at once", running.returncode)
+    ok(wait_until(lambda: not alive(path), 5), "and no process is left", alive(path))
 
 
 # ---- command streams
@@ -380,4 +429,4 @@ def shared():
        len(points), len(trials))
 
 
-suite(results, shards, refused, streams, failures, kills, full_disk, ctrl_c, shared)
+suite(results, shards, refused, odd_stores, verified, streams, failures, kills, full_disk, ctrl_c, shared)

@@ -683,7 +683,7 @@ static void end_trial(struct evaluator *e, const struct point *point, const stru
     arena_release(mark);
 }
 
-static void flush(struct evaluator *e)
+void evaluator_flush(struct evaluator *e)
 {
     struct point *first = e->done;
     if (!first)
@@ -724,7 +724,7 @@ void evaluator_turn(struct evaluator *e, int other, int wait_ms)
     struct simulators_load load = simulators_load(e->simulators);
     bool is_idle = !load.waiting && !load.running && !load.builds;
     if (is_idle || e->done_count >= FLUSH_MOST || now_ms() - e->flushed_ms > FLUSH_MS)
-        flush(e);
+        evaluator_flush(e);
     arena_release(mark);
 }
 
@@ -793,7 +793,7 @@ bool evaluator_verify(struct evaluator *e, const char *hash)
 void evaluator_end(struct evaluator *e)
 {
     simulators_end(e->simulators);
-    flush(e);
+    evaluator_flush(e);
     store_close(e->store);
     expressions_end(e->expressions);
 }

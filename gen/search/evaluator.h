@@ -54,6 +54,9 @@ void evaluator_turn(struct evaluator *evaluator, int other, int wait_ms);
 /* Nothing new is begun, what runs is finished; returns whether something still runs. */
 bool evaluator_drains(struct evaluator *evaluator);
 
+/* Stores the points that have ended. */
+void evaluator_flush(struct evaluator *evaluator);
+
 struct simulators_load evaluator_load(const struct evaluator *evaluator);
 
 /* The store, and the number of the search in it. */

@@ -168,6 +168,8 @@ static struct given read_options(int argc, char **argv)
     given.path = subcommand_argument(&search_subcommand, argc, argv, "one space file");
     if (!given.store)
         given.store = default_store(given.path);
+    if (!*given.store)
+        usage_error("-o: the store needs a name");
     return given;
 }
 
@@ -401,13 +403,19 @@ static void show_progress(bool last)
     arena_release(mark);
 }
 
-static int signals_begin(void)
+static sigset_t end_signals(void)
 {
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGHUP);
+    return set;
+}
+
+static int signals_begin(void)
+{
+    sigset_t set = end_signals();
     sigprocmask(SIG_BLOCK, &set, NULL);
     int file = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
     if (file < 0)
@@ -450,6 +458,7 @@ static int run_points(void)
         show_progress(false);
     }
     show_progress(true);
+    evaluator_flush(search.evaluator);
     close(signals);
     return ended_by;
 }
@@ -472,22 +481,30 @@ static void print_summary(void)
         printf("front   %zu points: kbgen front %s\n", search.front_count, search.given.store);
 }
 
+static bool is_result(const uint32_t *levels, const void *method)
+{
+    return method_is_result(method, levels);
+}
+
 /* The hashes of the best points; of several objectives, of points of the front. */
 static size_t best_points(const char **hashes, size_t most)
 {
     const struct objective *objective = search.space->objectives;
     struct evaluator_store store = evaluator_store(search.evaluator);
     if (search.space->objective_count == 1)
-        return store_best(store.store, store.search, objective->name, objective->largest, hashes, most);
+        return store_best(store.store, store.search, objective->name, objective->largest,
+                          &(struct store_filter){search.space->axis_count, is_result, search.method}, hashes, most);
     size_t count = search.front_count < most ? search.front_count : most;
     for (size_t i = 0; i < count; i++)
         hashes[i] = search.front[i].hash;
     return count;
 }
 
-/* Verifies the best points. Returns whether all are right. */
+/* Verifies the best points. Returns whether all are right. All points are stored by now: a signal ends it at once. */
 static bool verify_best(void)
 {
+    sigset_t signals = end_signals();
+    sigprocmask(SIG_UNBLOCK, &signals, NULL);
     const char **hashes = arena_alloc(search.given.verified, sizeof *hashes);
     size_t wrong = 0, count = best_points(hashes, search.given.verified);
     for (size_t i = 0; i < count; i++)

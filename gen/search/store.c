@@ -138,17 +138,25 @@ static void make_tables(struct store *store)
     run(store, "COMMIT");
 }
 
+/* SQLite takes ":memory:" and "file:x" for something else than names of files. */
+static const char *file_name(const char *path)
+{
+    return *path == '/' ? path : arena_printf("./%s", path);
+}
+
 struct store *store_open(const char *path, bool shared)
 {
     struct store *store = arena_alloc(1, sizeof *store);
     store->path = path;
-    if (sqlite3_open_v2(path, &store->file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) != SQLITE_OK)
+    if (sqlite3_open_v2(file_name(path), &store->file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) != SQLITE_OK)
         usage_error("store %s: %s", path, sqlite3_errmsg(store->file));
     must(store, sqlite3_busy_timeout(store->file, PATIENCE_MS));
     int code = sqlite3_exec(store->file, "SELECT 1 FROM sqlite_schema", NULL, NULL, NULL);
     if (code == SQLITE_NOTADB)
         usage_error("%s is no SQLite file", path);
     must(store, code);
+    if (number_of(store, "SELECT count(*) FROM sqlite_schema"))
+        check_kind(store);                              /* before the log's kind of another program's file is changed */
     run(store, shared ? "PRAGMA journal_mode = DELETE" : "PRAGMA journal_mode = WAL");
     run(store, "PRAGMA synchronous = NORMAL; PRAGMA cache_size = -65536");
     make_tables(store);
@@ -417,17 +425,29 @@ bool store_levels(struct store *store, int64_t search, const char *hash, uint32_
     return code == SQLITE_ROW;
 }
 
-size_t store_best(struct store *store, int64_t search, const char *column, bool largest, const char **hashes, size_t most)
+static bool is_among(const char *hash, const char *const *hashes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(hash, hashes[i]))
+            return true;
+    return false;
+}
+
+size_t store_best(struct store *store, int64_t search, const char *column, bool largest, const struct store_filter *filter,
+                  const char **hashes, size_t most)
 {
     size_t count = 0;
+    uint32_t *levels = arena_alloc(filter->axes + 1, sizeof *levels);
     sqlite3_stmt *best = prepare(store, arena_printf(
-        "SELECT hash FROM trial JOIN point USING(hash) WHERE search = ?1 AND trial.status IS NULL AND point.status = 'ok'"
-        " GROUP BY hash ORDER BY point.%s%s, min(number) LIMIT ?2", quoted(column), largest ? " DESC" : ""));
+        "SELECT hash, levels FROM trial JOIN point USING(hash) WHERE search = ?1 AND trial.status IS NULL"
+        " AND point.status = 'ok' ORDER BY point.%s%s, number", quoted(column), largest ? " DESC" : ""));
     must(store, sqlite3_bind_int64(best, 1, search));
-    must(store, sqlite3_bind_int64(best, 2, (int64_t)most));
-    for (int code; (code = sqlite3_step(best)) != SQLITE_DONE;) {
+    for (int code; count < most && (code = sqlite3_step(best)) != SQLITE_DONE;) {
         must(store, code);
-        hashes[count++] = column_text(best, 0);
+        const char *hash = (const char *)sqlite3_column_text(best, 0);
+        unpack(sqlite3_column_blob(best, 1), (size_t)sqlite3_column_bytes(best, 1), levels, filter->axes);
+        if (filter->takes(levels, filter->arg) && !is_among(hash, hashes, count))
+            hashes[count++] = arena_text(hash, strlen(hash));
     }
     sqlite3_finalize(best);
     return count;

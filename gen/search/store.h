@@ -84,9 +84,16 @@ void store_trials(struct store *store, int64_t search, const char *const *column
 /* Reads the levels of the first trial of a point. Returns false if there is none. */
 bool store_levels(struct store *store, int64_t search, const char *hash, uint32_t *levels, size_t axes);
 
-/* Lists the hashes of up to `most` good points of a search, the best ones by a column first; in the arena. Returns how many
- * there are. */
-size_t store_best(struct store *store, int64_t search, const char *column, bool largest, const char **hashes, size_t most);
+struct store_filter {
+    size_t axes;
+    bool (*takes)(const uint32_t *levels, const void *arg);
+    const void *arg;
+};
+
+/* Lists the hashes of up to `most` good points of a search that the filter takes, the best ones by a column first; in the
+ * arena. Returns how many there are. */
+size_t store_best(struct store *store, int64_t search, const char *column, bool largest, const struct store_filter *filter,
+                  const char **hashes, size_t most);
 
 /* Records what a run with verified data has found. */
 void store_put_verified(struct store *store, const char *hash, const char *status, const char *why);

@@ -170,7 +170,7 @@ static void read_csv_line(struct reading *reading, const size_t *columns)
         if (columns[i] < count)
             read_level(&space->axes[i], fields[columns[i]], &levels[i]);
         else
-            error_at(fields[count - 1]->where, "the line has %zu fields, and %s is the %zuth one", count, space->axes[i].name,
+            error_at(fields[count - 1]->where, "the line has %zu fields, and %s is field %zu", count, space->axes[i].name,
                      columns[i] + 1);
     }
 }
