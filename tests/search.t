@@ -216,6 +216,12 @@ def odd_stores():
         ok(ended.returncode == 0 and os.path.exists(os.path.join(WHERE, name)), f"{name} is a file like any other", ended.said)
     ended = run(KBGEN, "search", os.path.join(WHERE, "foreign.yaml"), "-o", "", cwd=WHERE)
     ok(ended.returncode == 2 and "needs a name" in ended.stderr, "a store has a name", ended.said)
+    path = store("limits", GEMM)
+    for words in (("--mem-limit", "much"), ("--mem-limit", "0"), ("--mem-limit", "1 s"), ("--point-timeout", "-1 s"),
+                  ("--point-timeout", "0.1 ps")):
+        ended = search("limits", path, *words)
+        ok(ended.returncode == 2 and " ".join(words) in ended.stderr and not os.path.exists(path),
+           f"{' '.join(words)} is refused before a point has it", ended.said)
 
 
 # ---- the best points once more, with data

@@ -22,6 +22,7 @@
 #include "ask.h"
 #include "evaluator.h"
 #include "method.h"
+#include "repeat.h"
 
 static int search_main(int argc, char **argv);
 
@@ -99,19 +100,33 @@ static uint64_t whole_number(const char *option, const char *text, uint64_t leas
     return number;
 }
 
-static double seconds(const char *option, const char *text)
+/* Returns a time or a size in base units. Simulators are given the text: what they would refuse is refused here. */
+static uint64_t quantity_of(const char *option, const char *text, enum dimension dimension, const char *bare, const char *example)
 {
+    uint64_t number = 0;
     const char *unit, *why;
     mpq_t value;
     mpq_init(value);
     why = quantity_lex(text, value, &unit);
     if (!why)
-        why = quantity_scale(value, unit, DIMENSION_time, unit_named("s"));
-    if (why)
-        usage_error("%s %s: a time is needed, such as 30 s%s%s", option, text, *why ? "; " : "", why);
-    double number = mpq_get_d(value) * 1e-12;
+        why = quantity_scale(value, unit, dimension, unit_named(bare));
+    if (why || mpq_sgn(value) < 0 || !quantity_whole(value, &number))
+        usage_error("%s %s: %s is needed, such as %s%s%s", option, text, dimension_phrase[dimension], example,
+                    why && *why ? "; " : "", why ? why : "");
     mpq_clear(value);
     return number;
+}
+
+static double seconds(const char *option, const char *text)
+{
+    return (double)quantity_of(option, text, DIMENSION_time, "s", "30 s") * 1e-12;
+}
+
+static const char *size_text(const char *option, const char *text)
+{
+    if (!quantity_of(option, text, DIMENSION_size, "B", "2 GiB"))
+        usage_error("%s %s: a limit must not be 0", option, text);
+    return text;
 }
 
 static void shard_option(struct given *given, const char *text)
@@ -159,7 +174,7 @@ static struct given read_options(int argc, char **argv)
         case 'H': given.hours = hours(optarg); break;
         case 's': given.seed = whole_number("--seed", optarg, 0, UINT64_MAX), given.has_seed = true; break;
         case 't': given.patience_s = seconds("--point-timeout", optarg), given.time_limit = optarg; break;
-        case 'M': given.memory_limit = optarg; break;
+        case 'M': given.memory_limit = size_text("--mem-limit", optarg); break;
         case 'S': shard_option(&given, optarg); break;
         default: given.verified = whole_number("--verify-best", optarg, 1, 1000000); break;
         }
@@ -478,7 +493,7 @@ static void print_summary(void)
     if (search.space->objective_count == 1 && search.front_count)
         printf("best    %s  %s\n", best_text(), search.front[0].hash);
     else if (search.front_count)
-        printf("front   %zu points: kbgen front %s\n", search.front_count, search.given.store);
+        printf("front   %zu points: kbgen front %s\n", search.front_count, repeat_quoted(search.given.store));
 }
 
 static bool is_result(const uint32_t *levels, const void *method)
