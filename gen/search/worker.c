@@ -394,6 +394,25 @@ static bool read_answer(struct run *run, char *line)
     return *line == '}' && run->status && run->exit >= 0;
 }
 
+/* Keeps the end of what is said. Returns whether something was. */
+static bool hear(struct worker *worker)
+{
+    static char chunk[CHUNK];
+    ssize_t got = read(worker->errors, chunk, sizeof chunk);
+    if (got == 0) {
+        close(worker->errors);
+        worker->errors = -1;
+    }
+    if (got <= 0)
+        return false;
+    size_t kept = strlen(worker->last_words), new = (size_t)got < LAST_WORDS ? (size_t)got : LAST_WORDS;
+    size_t over = kept + new > LAST_WORDS ? kept + new - LAST_WORDS : 0;
+    memmove(worker->last_words, worker->last_words + over, kept - over);
+    memcpy(worker->last_words + kept - over, chunk + got - new, new);
+    worker->last_words[kept - over + new] = '\0';
+    return true;
+}
+
 static void answer(struct worker *worker, char *line, struct run_list *answered)
 {
     struct run *run = worker->runs.first;
@@ -401,6 +420,11 @@ static void answer(struct worker *worker, char *line, struct run_list *answered)
         worker->is_broken = true;
         worker_kill(worker);
         return;
+    }
+    if (strcmp(run->status, "ok")) {                    /* what it has said is not of the next run, which may crash */
+        while (worker->errors >= 0 && hear(worker))
+            continue;
+        worker->last_words[0] = '\0';
     }
     run_list_add(answered, run_list_take(&worker->runs));
     double now = now_ms(), took = now - worker->since_ms;
@@ -425,24 +449,6 @@ static bool receive(struct worker *worker, struct run_list *answered)
     }
     text_drop(&worker->received, done);
     return got > 0;
-}
-
-/* Keeps the end of what is said. */
-static void hear(struct worker *worker)
-{
-    static char chunk[CHUNK];
-    ssize_t got = read(worker->errors, chunk, sizeof chunk);
-    if (got == 0) {
-        close(worker->errors);
-        worker->errors = -1;
-    }
-    if (got <= 0)
-        return;
-    size_t kept = strlen(worker->last_words), new = (size_t)got < LAST_WORDS ? (size_t)got : LAST_WORDS;
-    size_t over = kept + new > LAST_WORDS ? kept + new - LAST_WORDS : 0;
-    memmove(worker->last_words, worker->last_words + over, kept - over);
-    memcpy(worker->last_words + kept - over, chunk + got - new, new);
-    worker->last_words[kept - over + new] = '\0';
 }
 
 void worker_polls(const struct worker *worker, struct pollfd *polls)
