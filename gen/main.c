@@ -32,13 +32,14 @@
 #include "emit.h"
 #include "options.h"
 #include "search/front.h"
+#include "search/merge.h"
 #include "search/point.h"
 #include "search/report.h"
 #include "search/search.h"
 #include "search/space_schema.h"
 
 static const struct subcommand *const subcommands[] = {
-    &search_subcommand, &front_subcommand, &point_subcommand, &report_subcommand,
+    &search_subcommand, &front_subcommand, &point_subcommand, &report_subcommand, &merge_subcommand,
 };
 
 static void version_print(void)

@@ -39,7 +39,7 @@ static const char help[] =
     "  -v, --verbose        print how long each step takes\n"
     "  -h, --help, -V, --version\n"
     "\n"
-    "kbgen search SPACE.yaml searches a space of machines; kbgen front, point and report read what it has found.\n"
+    "kbgen search SPACE.yaml searches a space of machines; kbgen front, point, report and merge take what it has found.\n"
     "\n"
     "A topology - is standard input. An option that takes one value is given once; those that are repeatable say so.\n"
     "\n"

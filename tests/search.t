@@ -170,9 +170,11 @@ def results():
 
 def shards():
     whole, parts = content(store("one", keep=True))[1], []
+    remove(*(store("shard", keep=True).replace(".db", f".{part}-of-3.db") for part in range(3)))
     for part in range(3):
-        path = store(f"shard{part}", GEMM)
-        search(f"shard{part}", path, "--shard", f"{part}/3")
+        path = store("shard", GEMM if part == 0 else None, keep=part > 0)
+        search("shard", path, "--shard", f"{part}/3")
+        path = path.replace(".db", f".{part}-of-3.db")
         mode = rows(path, "PRAGMA journal_mode")
         ok(mode == [("delete",)], f"shard {part} of 3 has a store without a write-ahead log", mode)
         parts += content(path)[1]
@@ -289,6 +291,16 @@ def streams():
         answers = [json.loads(line) for line in ended.stdout.splitlines()]
         ok(ended.returncode == 1 and len(answers) == 2 and all(ending in answer["why"] for answer in answers),
            f"each point of the stream {case} says how it failed", ended.said)
+
+
+def edited_kernel():
+    own = write(os.path.join(WHERE, "own.c"), read(PERILS))
+    path = store("edited", HEAD + f"kernels: [{own}]\nbench: perils\nparams: {{ how: good }}\nspace: {{ params.ns: [1, 2] }}\n"
+                                  "objectives: { end_ps: min }\nmethod: grid\n")
+    search("edited", path)
+    write(own, read(PERILS) + "/* another */\n")
+    again = search("edited", path)
+    ok("0 were known, 2 run" in again.stdout, "after a kernel was edited, all points run again", again.said)
 
 
 # ---- points that fail
@@ -435,4 +447,4 @@ def shared():
        len(points), len(trials))
 
 
-suite(results, shards, refused, odd_stores, verified, streams, failures, kills, full_disk, ctrl_c, shared)
+suite(results, shards, refused, odd_stores, verified, streams, edited_kernel, failures, kills, full_disk, ctrl_c, shared)

@@ -14,6 +14,7 @@
 #include "../../rt/common/fail.h"
 #include "../../rt/common/hash.h"
 #include "../../rt/common/json.h"
+#include "../build/build_key.h"
 #include "../build/process.h"
 #include "../build/timing.h"
 #include "../emit.h"
@@ -311,6 +312,11 @@ static void open_store(struct evaluator *e)
     struct hash *hash = hash_begin();
     hash_text(hash, identity);
     hash_text(hash, topology);
+    hash_text(hash, fingerprint_of_home());
+    for (size_t i = 0; i < space->kernel_count; i++)
+        hash_file(hash, space->kernels[i]);
+    for (size_t i = 0; i < space->impl_count; i++)
+        hash_file(hash, space->impls[i]);
     for (size_t i = 0; i < METHOD_OPTIONS; i++)
         if (space->method.file[i])
             hash_file(hash, space->method.file[i]);

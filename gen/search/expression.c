@@ -344,7 +344,7 @@ static const char *mentioned_tables(const struct expressions *x, const char *tex
 static sqlite3_stmt *prepare(struct expressions *x, const char *text, unsigned depth, const char *inner, const char *outer)
 {
     sqlite3_stmt *statement = NULL;
-    const char *open = "((" + (2 - depth), *close = "))" + (2 - depth), *tail;
+    const char *open = &"(("[2 - depth], *close = &"))"[2 - depth], *tail;
     const char *sql = arena_printf("SELECT (SELECT %s%s\n%s%s)%s", open, text, close, inner, outer);
     x->selects = 0;
     x->refused = NULL;
@@ -566,7 +566,7 @@ static void blame(struct judgement *judgement, const char *why)
 static struct sql_value compute(struct expressions *x, const struct expression *e, const struct facts_of_point *point,
                                 struct judgement *judgement)
 {
-    struct sql_value value = {SQL_NULL};
+    struct sql_value value = {.type = SQL_NULL};
     for (size_t i = 0; i < e->reads.count; i++)
         bind(e->statement, (int)i + 1, value_of(x, e->reads.list[i], point, judgement));
     x->is_late = false;

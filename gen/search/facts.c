@@ -244,7 +244,7 @@ static struct sql_value key_value(const struct model *model, const struct key *k
     case KIND_ops: return integer(model->ops[index].cost.n);
     case KIND_bandwidth:
         if (value->n == 0)
-            return (struct sql_value){SQL_NULL};        /* no limit */
+            return (struct sql_value){.type = SQL_NULL};       /* no limit */
         break;
     default: break;
     }

@@ -144,7 +144,8 @@ static struct shown choose(const struct stored_points *points, const struct best
             all[count++] = (struct row){points->slots[i].hash, points->slots[i].number, 1, points->slots[i].infeasible};
     qsort(all, count, sizeof *all, by_hash);
     count = count < most ? count : most;
-    memcpy(all + count, front->rows, front->count * sizeof *all);
+    if (front->count)
+        memcpy(all + count, front->rows, front->count * sizeof *all);
     count += front->count;
     qsort(all, count, sizeof *all, by_trial);
     struct shown shown = {.list = all, .on_front = calloc(count + 1, sizeof(bool))};
@@ -154,7 +155,8 @@ static struct shown choose(const struct stored_points *points, const struct best
     struct row *sorted = malloc((front->count + 1) * sizeof *sorted);
     if (!shown.on_front || !sorted)
         die("not enough memory for %zu points", points->count);
-    memcpy(sorted, front->rows, front->count * sizeof *sorted);
+    if (front->count)
+        memcpy(sorted, front->rows, front->count * sizeof *sorted);
     qsort(sorted, front->count, sizeof *sorted, by_hash);
     for (size_t i = 0; i < shown.count; i++)
         shown.on_front[i] = bsearch(&all[i], sorted, front->count, sizeof *sorted, by_hash) != NULL;

@@ -21,8 +21,11 @@
 #include "../build/timing.h"
 #include "ask.h"
 #include "evaluator.h"
+#include "merge.h"
 #include "method.h"
 #include "repeat.h"
+#include "shard.h"
+#include "slurm.h"
 
 static int search_main(int argc, char **argv);
 
@@ -30,12 +33,17 @@ static const struct cli_option options[] = {
     {'o', "output", "NAME.db", "the store (the name of the space file, with .db, in the current folder)"},
     {'j', "jobs", "N", "run N simulators at a time (one per processor)"},
     {'m', "method", "METHOD", "instead of the file's: grid, random, \"{name: nsga2, population: 32}\""},
-    {'p', "points", "N", "instead of the file's budget: end after so many points"},
-    {'H', "hours", "H", "instead of the file's budget: end after so much time"},
+    {'p', "points", "N", "instead of the file's budget: end after that number of points"},
+    {'H', "hours", "H", "instead of the file's budget: end after that time"},
     {'s', "seed", "N", "instead of the file's"},
     {'t', "point-timeout", "TIME", "end a run of a point after this host time, such as 30 s (600 s; 0 s: never)"},
     {'M', "mem-limit", "SIZE", "end a run of a point when its simulator has more memory than this, such as 2 GiB"},
-    {'S', "shard", "I/N", "only the points whose number leaves remainder I, of N parts"},
+    {'S', "shard", "I/N", "only the points whose number leaves remainder I, of N parts, to NAME.I-of-N.db beside the store;\n"
+                          "auto, auto/N: the part of this task of a job array (Slurm, LSF, Kubernetes ...)"},
+    {'e', "engine", "slurm", "as jobs of Slurm instead of processes of this host"},
+    {'T', "tasks", "N", "of the array of jobs (16)"},
+    {'b', "sbatch", "WORDS", "further options for sbatch, such as \"--partition=x --time=1:00:00\""},
+    {'d', "dry-run", NULL, "print the scripts and commands of --engine and stop"},
     {'v', "verify-best", "N", "at the end, run the N best points once more with verified data"},
     {0},
 };
@@ -50,11 +58,12 @@ const struct subcommand search_subcommand = {
 enum { WINDOW = 4096, WAIT_MS = 200, PROGRESS_MS = 200 };
 
 struct given {
-    const char *path, *store, *method, *time_limit, *memory_limit;
+    const char *path, *store, *method, *time_limit, *memory_limit, *engine, *sbatch, *tasks;
     size_t jobs, verified;
-    uint64_t points, seed, shard, shards;
+    uint64_t points, seed;
+    struct shard shard;
     double hours, patience_s;
-    bool has_seed;
+    bool has_seed, is_dry;
 };
 
 /* A trial that no other one is better than in all objectives. */
@@ -69,6 +78,8 @@ struct count {
     uint64_t count;
 };
 
+enum { STORED = 1, TOLD };                              /* TOLD: the method has its evaluation as well */
+
 static struct {
     struct given given;
     struct space *space;
@@ -77,8 +88,8 @@ static struct {
     struct evaluator *evaluator;
     bool by_batches;                                    /* the method is told evaluations */
     uint64_t next, limit;                               /* numbers */
-    unsigned char *is_done;                             /* by number, of trials that the store had; NULL: by batches */
-    uint64_t done_room;
+    unsigned char *stored;                              /* by number: what is known of trials that the store had */
+    uint64_t stored_room, news;                         /* news: how many those are */
     uint64_t total, done, known, run;                   /* trials; METHOD_ENDLESS: not known; run: simulated by this search */
     struct count *counts;                               /* by status */
     size_t count_count;
@@ -129,15 +140,6 @@ static const char *size_text(const char *option, const char *text)
     return text;
 }
 
-static void shard_option(struct given *given, const char *text)
-{
-    const char *slash = strchr(text, '/');
-    if (!slash)
-        usage_error("--shard takes I/N, such as 0/8; not '%s'", text);
-    given->shards = whole_number("--shard", slash + 1, 1, 1000000);
-    given->shard = whole_number("--shard", arena_text(text, (size_t)(slash - text)), 0, given->shards - 1);
-}
-
 static double hours(const char *text)
 {
     char *end;
@@ -162,9 +164,26 @@ static const char *default_store(const char *path)
     return arena_printf("%s.db", arena_text(name, dot && dot != name ? (size_t)(dot - name) : strlen(name)));
 }
 
+/* The driver of an engine evaluates no part itself. */
+static void check_engine(struct given *given)
+{
+    if (!given->engine && (given->tasks || given->sbatch || given->is_dry))
+        usage_error("--tasks, --sbatch and --dry-run need --engine slurm");
+    if (!given->engine)
+        return;
+    if (strcmp(given->engine, "slurm"))
+        usage_error("--engine takes slurm; not '%s'; other engines run kbgen search with --shard auto", given->engine);
+    if (given->shard.count > 1)
+        usage_error("--engine and --shard: a shard is what a task of the engine evaluates");
+    if (!strcmp(given->path, "-"))
+        usage_error("--engine slurm needs a space file that its tasks can read; not standard input");
+    uint64_t tasks = given->tasks ? whole_number("--tasks", given->tasks, 1, 100000) : 16;
+    given->shard = (struct shard){tasks, tasks};
+}
+
 static struct given read_options(int argc, char **argv)
 {
-    struct given given = {.jobs = processors(), .patience_s = 600, .time_limit = "600 s", .shards = 1};
+    struct given given = {.jobs = processors(), .patience_s = 600, .time_limit = "600 s", .shard = {0, 1}};
     for (int letter; (letter = subcommand_option(&search_subcommand, argc, argv)) != -1;)
         switch (letter) {
         case 'o': given.store = optarg; break;
@@ -175,16 +194,19 @@ static struct given read_options(int argc, char **argv)
         case 's': given.seed = whole_number("--seed", optarg, 0, UINT64_MAX), given.has_seed = true; break;
         case 't': given.patience_s = seconds("--point-timeout", optarg), given.time_limit = optarg; break;
         case 'M': given.memory_limit = size_text("--mem-limit", optarg); break;
-        case 'S': shard_option(&given, optarg); break;
+        case 'S': given.shard = shard_read(optarg); break;
+        case 'e': given.engine = optarg; break;
+        case 'T': given.tasks = optarg; break;
+        case 'b': given.sbatch = optarg; break;
+        case 'd': given.is_dry = true; break;
         default: given.verified = whole_number("--verify-best", optarg, 1, 1000000); break;
         }
-    if (given.patience_s <= 0)
-        given.time_limit = NULL;
     given.path = subcommand_argument(&search_subcommand, argc, argv, "one space file");
     if (!given.store)
         given.store = default_store(given.path);
     if (!*given.store)
         usage_error("-o: the store needs a name");
+    check_engine(&given);
     return given;
 }
 
@@ -207,11 +229,11 @@ static void read_space(const struct given *given)
         if (space->workloads[i].stream)
             usage_error("--verify-best: %s is a command stream, which has no data to verify", space->workloads[i].name);
     enum method_name name = space->method.name;
+    if (name == METHOD_ask && given->shard.count > 1)
+        usage_error("--method ask: the program that asks shares its points out, so there is no --shard and no --engine");
     if (name == METHOD_ask)
         return;
     search.by_batches = name == METHOD_nsga2 || name == METHOD_halving;
-    if (search.by_batches && given->shards > 1)
-        usage_error("--shard: the points of %s follow from one another, so they cannot be computed in parts", method_names[name]);
     search.method = method_begin(search.method_space);
 }
 
@@ -282,8 +304,11 @@ static void ended(const struct result *result, void *arg)
     count_status(result->status);
     if (is_good && method_is_result(search.method, result->levels))
         add_to_front(result->number, result->hash, result->judgement->objectives);
-    if (search.by_batches)
-        method_tell(search.method, result->number, &(struct evaluation){
+    if (!search.by_batches)
+        return;
+    if (result->number < search.stored_room)
+        search.stored[result->number] = TOLD;
+    method_tell(search.method, result->number, &(struct evaluation){
             .failed = !is_good && (!result->judgement || !result->judgement->violated),
             .violated = result->judgement ? result->judgement->violated : 0,
             .objectives = is_good ? result->judgement->objectives : NULL});
@@ -294,17 +319,22 @@ static void found(const struct stored_trial *trial, void *arg)
 {
     (void)arg;
     const struct space *space = search.space;
-    if (trial->number >= search.done_room) {
-        uint64_t room = 2 * trial->number + 1024;
-        search.is_done = realloc(search.is_done, room);
-        if (!search.is_done)
-            die("out of memory");
-        memset(search.is_done + search.done_room, 0, room - search.done_room);
-        search.done_room = room;
-    }
-    search.is_done[trial->number] = 1;
     if (trial->number >= search.limit)
         return;
+    if (trial->number >= search.stored_room) {
+        uint64_t room = 2 * trial->number + 1024;
+        search.stored = realloc(search.stored, room);
+        if (!search.stored)
+            die("out of memory");
+        memset(search.stored + search.stored_room, 0, room - search.stored_room);
+        search.stored_room = room;
+    }
+    if (search.stored[trial->number])
+        return;                                         /* it was found before */
+    search.stored[trial->number] = STORED;
+    search.news++;
+    if (search.by_batches)
+        return;                                         /* it will be evaluated again, for the method */
     search.done++;
     search.known++;
     count_status(trial->status);
@@ -325,9 +355,13 @@ static void set_limit(void)
 {
     uint64_t all = method_total(search.method), budget = search.space->budget_points;
     search.limit = budget && budget < all ? budget : all;
-    uint64_t shards = search.given.shards;
-    search.total = search.limit == METHOD_ENDLESS ? METHOD_ENDLESS
-                 : search.limit / shards + (search.given.shard < search.limit % shards);
+    struct shard shard = search.given.shard;
+    if (search.limit == METHOD_ENDLESS || (search.by_batches && shard.count > 1))
+        search.total = METHOD_ENDLESS;
+    else if (shard.index == shard.count)
+        search.total = search.limit;
+    else
+        search.total = search.limit / shard.count + (shard.index < search.limit % shard.count);
     if (search.limit == METHOD_ENDLESS && !(search.space->budget_hours > 0))
         usage_error("%s: the method has no end, and there is no budget of points or hours", search.given.path);
 }
@@ -339,18 +373,32 @@ static void read_stored(void)
     const char **names = arena_alloc(space->objective_count + 1, sizeof *names);
     for (size_t i = 0; i < space->objective_count; i++)
         names[i] = space->objectives[i].name;
-    if (!search.by_batches)
+    if (!search.by_batches || search.given.shard.count > 1)
         store_trials(store.store, store.search, names, space->objective_count, found, NULL);
+}
+
+/* Whether this process evaluates a trial. Of other shards, it evaluates again what is stored, if the method has to be told. */
+static bool is_taken(uint64_t number)
+{
+    unsigned char stored = number < search.stored_room ? search.stored[number] : 0;
+    return stored ? search.by_batches && stored != TOLD : number % search.given.shard.count == search.given.shard.index;
+}
+
+/* The numbers below this one can be computed now, and are asked for. */
+static uint64_t known_limit(void)
+{
+    uint64_t known = method_known(search.method), total = method_total(search.method);
+    known = known < total ? known : total;
+    return known < search.limit ? known : search.limit;
 }
 
 /* Begins the next trial. Returns false if there is none now. */
 static bool begin_next(uint32_t *levels)
 {
-    while (search.next < search.limit
-           && (search.next % search.given.shards != search.given.shard
-               || (search.next < search.done_room && search.is_done[search.next])))
+    uint64_t limit = known_limit();
+    while (search.next < limit && !is_taken(search.next))
         search.next++;
-    if (search.next >= search.limit || search.next >= method_known(search.method) || search.next >= method_total(search.method))
+    if (search.next >= limit)
         return false;
     method_point(search.method, search.next, levels);
     evaluator_add(search.evaluator, search.next++, levels);
@@ -528,25 +576,108 @@ static bool verify_best(void)
     return !wrong;
 }
 
+/* ---- on an engine */
+
+/* The options of this command that its tasks need, as a shell reads them. */
+static const char *task_options(const struct given *given)
+{
+    const char *text = "";
+    if (given->method)
+        text = arena_printf("%s --method %s", text, repeat_quoted(given->method));
+    if (given->points)
+        text = arena_printf("%s --points %" PRIu64, text, given->points);
+    if (given->hours > 0)
+        text = arena_printf("%s --hours %.17g", text, given->hours);
+    if (given->has_seed)
+        text = arena_printf("%s --seed %" PRIu64, text, given->seed);
+    if (given->time_limit)
+        text = arena_printf("%s --point-timeout %s", text, repeat_quoted(given->time_limit));
+    if (given->memory_limit)
+        text = arena_printf("%s --mem-limit %s", text, repeat_quoted(given->memory_limit));
+    return text;
+}
+
+/* The tasks that have to evaluate something now. */
+static struct slurm_round next_round(uint64_t *tasks, unsigned char *has_work)
+{
+    uint64_t count = search.given.shard.count, limit = known_limit(), missing = 0;
+    struct slurm_round round = {tasks, 0};
+    memset(has_work, 0, count);
+    for (uint64_t number = search.by_batches ? method_first(search.method) : 0; number < limit && missing < count; number++)
+        if (number >= search.stored_room || !search.stored[number]) {
+            missing += !has_work[number % count];
+            has_work[number % count] = 1;
+        }
+    for (uint64_t i = 0; i < count; i++)
+        if (has_work[i])
+            tasks[round.count++] = i;
+    return round;
+}
+
+/* Reads what the store has by now. Returns a signal that has come, or 0. */
+static int catch_up(void)
+{
+    read_stored();
+    if (!search.by_batches)
+        return 0;
+    search.next = method_first(search.method);
+    return run_points();
+}
+
+/* Submits round after round until the store has all points. Returns the signal that has ended it, or 0. */
+static int run_rounds(const struct slurm *slurm)
+{
+    uint64_t *tasks = arena_alloc(slurm->tasks, sizeof *tasks), before = UINT64_MAX;
+    unsigned char *has_work = arena_alloc(slurm->tasks, 1);
+    int signals = signals_begin(), ended_by = 0;
+    slurm_prepare(slurm);
+    while (!ended_by && !is_over_time() && !(ended_by = catch_up())) {
+        struct slurm_round round = next_round(tasks, has_work);
+        if (!round.count)
+            break;
+        if (search.news == before)
+            die("the last jobs have stored no point; %s.slurm has their logs", slurm->store);
+        before = search.news;
+        ended_by = slurm_run(slurm, &round, signals);
+        if (ended_by)
+            read_stored();
+    }
+    close(signals);
+    return ended_by;
+}
+
 static int search_main(int argc, char **argv)
 {
     search.given = read_options(argc, argv);
+    struct given *given = &search.given;
     signal(SIGPIPE, SIG_IGN);                           /* of a simulator that has ended */
-    read_space(&search.given);
+    read_space(given);
     enum method_name method = search.space->method.name;
+    const char *store = absolute_path(given->store);
+    struct slurm slurm = {absolute_path(given->path), store, task_options(given), given->sbatch, given->shard.count};
+    bool is_shard = given->shard.count > 1 && !given->engine;
+    if (is_shard)
+        given->store = shard_store(given->store, given->shard);
     struct evaluator_options evaluator = {
-        .space = search.space, .store = search.given.store, .is_shard = search.given.shards > 1,
+        .space = search.space, .store = given->store, .is_shard = given->shard.count > 1,
         .exact_points = method == METHOD_lhs || method == METHOD_halving,
-        .folder = absolute_path(arena_printf("%s.simulators", search.given.store)), .jobs = search.given.jobs,
-        .time_limit = search.given.time_limit, .memory_limit = search.given.memory_limit,
-        .patience_s = search.given.patience_s > 0 ? 2 * search.given.patience_s + 5 : 0, .ended = ended};
+        .folder = arena_printf("%s.simulators", store), .jobs = given->jobs,
+        .time_limit = given->patience_s > 0 ? given->time_limit : NULL, .memory_limit = given->memory_limit,
+        .patience_s = given->patience_s > 0 ? 2 * given->patience_s + 5 : 0, .ended = ended};
     if (method == METHOD_ask)
         return ask(&evaluator);
     set_limit();
+    if (given->is_dry) {
+        slurm_print(&slurm);
+        return STATUS_GOOD;
+    }
+    if (search.by_batches && is_shard && access(store, F_OK) == 0)
+        merge_store(given->store, store);
     search.evaluator = evaluator_begin(&evaluator);
-    read_stored();
     search.began_ms = now_ms();
-    int signal = run_points();
+    if (!given->engine)
+        read_stored();
+    int signal = given->engine ? run_rounds(&slurm) : run_points();
     bool is_right = signal || !search.given.verified || verify_best();
     evaluator_end(search.evaluator);
     print_summary();

@@ -272,28 +272,39 @@ void store_columns(struct store *store, const char *const *names, size_t values,
 
 /* ---- points and trials */
 
+static void read_metrics(const struct store *store, struct store_point *point)
+{
+    for (size_t i = 0; i < store->metrics; i++)
+        point->metrics[i] = sqlite3_column_int64(store->point, FIXED_COLUMNS + (int)i);
+}
+
+static bool has_metrics(const struct store *store)
+{
+    for (size_t i = 0; i < store->metrics; i++)
+        if (sqlite3_column_type(store->point, FIXED_COLUMNS + (int)i) == SQLITE_NULL)
+            return false;
+    return true;
+}
+
 bool store_point(struct store *store, const char *hash, struct store_point *point)
 {
     sqlite3_stmt *find = store->point;
-    must(store, sqlite3_reset(find));
     bind_text(store, find, 1, hash);
     int code = sqlite3_step(find);
     must(store, code);
-    if (code != SQLITE_ROW)
-        return false;
-    point->hash = (const char *)sqlite3_column_text(find, 0);
-    point->structure = (const char *)sqlite3_column_text(find, 1);
-    point->status = (const char *)sqlite3_column_text(find, 2);
-    point->why = (const char *)sqlite3_column_text(find, 3);
-    point->exit = sqlite3_column_type(find, 4) == SQLITE_NULL ? -1 : sqlite3_column_int(find, 4);
-    point->host_us = (uint64_t)sqlite3_column_int64(find, 5);
-    bool is_good = !strcmp(point->status, "ok");
-    for (size_t i = 0; i < store->metrics; i++) {
-        if (is_good && sqlite3_column_type(find, FIXED_COLUMNS + (int)i) == SQLITE_NULL)
-            return false;
-        point->metrics[i] = sqlite3_column_int64(find, FIXED_COLUMNS + (int)i);
+    bool found = code == SQLITE_ROW;
+    if (found) {
+        point->hash = column_text(find, 0);
+        point->structure = column_text(find, 1);
+        point->status = column_text(find, 2);
+        point->why = column_text(find, 3);
+        point->exit = sqlite3_column_type(find, 4) == SQLITE_NULL ? -1 : sqlite3_column_int(find, 4);
+        point->host_us = (uint64_t)sqlite3_column_int64(find, 5);
+        found = strcmp(point->status, "ok") || has_metrics(store);
+        read_metrics(store, point);
     }
-    return true;
+    must(store, sqlite3_reset(find));                   /* a statement that is not at its end keeps others from writing */
+    return found;
 }
 
 void store_put_point(struct store *store, const struct store_point *point)

@@ -38,7 +38,7 @@ const char *store_derived(struct store *store, const char *name, const char *exp
 /* Makes the columns of points that the rest of this search reads and writes: keys and derived values, then metrics. */
 void store_columns(struct store *store, const char *const *names, size_t values, size_t metrics);
 
-/* A point. All texts of one that was read stay until the next call of store_point. */
+/* A point. The texts of one that was read are in the arena. */
 struct store_point {
     const char *hash, *structure;                       /* structure NULL: the machine was refused */
     const char *status, *why;

@@ -1,0 +1,233 @@
+#!/usr/bin/python3
+"""slurm: searches in parts: shards of any engine, their stores merged, and a real Slurm. limit: 300; plain build only
+
+tests/slurm.t [POINTS]: that many points go through Slurm (400) while a simulator, a task, a node and the controller are killed.
+"""
+import os
+import random
+import re
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(1, os.path.join(HERE, "slurm"))
+
+from harness import KBGEN, SMALL, folder, ok, read, remove, run, skip, suite, wait_until, write     # noqa: E402
+from rig import Rig                                                                                 # noqa: E402
+
+POINTS = int(sys.argv[1]) if sys.argv[1:] else 400
+PERILS = os.path.join(HERE, "search", "perils.c")
+WHERE = folder("stores")
+SPACE = f"""topology: {SMALL}
+kernels: [{PERILS}]
+bench: perils
+params: {{ how: good, us: 100000 }}
+space: {{ params.ns: {{ from: 1, to: {POINTS}, step: 1 }} }}
+derive: {{ far: "abs(params.ns - 17)" }}
+objectives: {{ far: min }}
+method: grid
+"""
+QUICK_SPACE = SPACE.replace("us: 100000", "us: 0").replace(f"to: {POINTS}", "to: 24")
+# The variables of the task with index 2 of 4, and whether they tell the 4.
+ENGINES = {
+    "Slurm": ({"SLURM_ARRAY_TASK_ID": 7, "SLURM_ARRAY_TASK_MIN": 1, "SLURM_ARRAY_TASK_MAX": 10, "SLURM_ARRAY_TASK_STEP": 3}, True),
+    "LSF": ({"LSB_JOBINDEX": 3, "LSB_JOBINDEX_END": 4, "LSB_JOBINDEX_STEP": 1}, True),
+    "Grid Engine": ({"SGE_TASK_ID": 3, "SGE_TASK_FIRST": 1, "SGE_TASK_LAST": 4, "SGE_TASK_STEPSIZE": 1}, True),
+    "PBS": ({"PBS_ARRAY_INDEX": 2}, False),
+    "Kubernetes": ({"JOB_COMPLETION_INDEX": 2}, False),
+    "AWS Batch": ({"AWS_BATCH_JOB_ARRAY_INDEX": 2, "AWS_BATCH_JOB_ARRAY_SIZE": 4}, True),
+    "a step of Slurm": ({"SLURM_PROCID": 2, "SLURM_NTASKS": 4}, True),
+    "Open MPI": ({"OMPI_COMM_WORLD_RANK": 2, "OMPI_COMM_WORLD_SIZE": 4}, True),
+    "MPICH": ({"PMI_RANK": 2, "PMI_SIZE": 4}, True),
+}
+
+
+def store(name, text):
+    """The paths of a space file and of a store that does not exist; all share the simulators that the first one builds."""
+    path = os.path.join(WHERE, name + ".db")
+    for old in os.listdir(WHERE):
+        if old.startswith((name + ".db-", name + ".db", name + ".")) and not old.endswith(".simulators"):
+            shutil.rmtree(os.path.join(WHERE, old), ignore_errors=True)
+            remove(os.path.join(WHERE, old))
+    if not os.path.lexists(path + ".simulators"):
+        os.symlink(folder("simulators"), path + ".simulators")
+    return write(os.path.join(WHERE, name + ".yaml"), text), path
+
+
+def search(space, path, *options, **more):
+    return run(KBGEN, "search", space, "-o", path, *options, timeout=250, **more)
+
+
+def rows(path, sql):
+    with sqlite3.connect(f"file:{path}?mode=rw", uri=True, timeout=30) as file:
+        return file.execute(sql).fetchall()
+
+
+def content(path):
+    """Everything that a store has, except figures of the host."""
+    columns = [f'"{name}"' for (name,) in rows(path, "SELECT name FROM pragma_table_info('point')") if name != "host_us"]
+    return (rows(path, f"SELECT {', '.join(columns)} FROM point ORDER BY hash"),
+            rows(path, "SELECT number, hash, status, why, levels FROM trial ORDER BY search, number"))
+
+
+# ---- shards and their stores
+
+def environments():
+    clean = {name: value for name, value in os.environ.items() if not re.match("(SLURM|LSB|SGE|PBS|OMPI|PMI|JOB|AWS)_", name)}
+    space, path = store("engines", QUICK_SPACE)
+    for name, (variables, whole) in ENGINES.items():
+        env = clean | {key: str(value) for key, value in variables.items()}
+        ended = search(space, path, "--shard", "auto" if whole else "auto/4", env=env)
+        ok(ended.returncode == 0 and "engines.2-of-4.db: 6 of 6 points" in ended.stdout, f"a task of {name} finds its part", ended.said)
+        remove(path.replace(".db", ".2-of-4.db"))
+        if not whole:
+            ended = search(space, path, "--shard", "auto", env=env)
+            ok(ended.returncode == 2 and "--shard auto/N does" in ended.stderr, f"{name} does not tell how many parts there are",
+               ended.said)
+    ended = search(space, path, "--shard", "auto", env=clean)
+    ok(ended.returncode == 2 and "none of SLURM_ARRAY_TASK_ID, " in ended.stderr, "without an engine there is no part", ended.said)
+    for wrong in ("4/4", "1", "x/4", "1/0", "-1/4", "auto/x", "1/9999999"):
+        ended = search(space, path, "--shard", wrong, env=clean)
+        ok(ended.returncode == 2 and "--shard" in ended.stderr, f"--shard {wrong} is refused", ended.said)
+
+
+def merge():
+    space, path = store("whole", QUICK_SPACE)
+    search(space, path)
+    parts = [path.replace(".db", f".{part}-of-3.db") for part in range(3)]
+    for part in range(3):
+        search(space, path, "--shard", f"{part}/3")
+    ok(rows(parts[0], "PRAGMA journal_mode") == [("delete",)], "the store of a shard has no write-ahead log")
+    merged = os.path.join(WHERE, "merged.db")
+    remove(merged)
+    ended = run(KBGEN, "merge", merged, *parts)
+    ok(ended.returncode == 0 and content(merged) == content(path), "three shards have what the whole search has", ended.said)
+    run(KBGEN, "merge", merged, *parts, path)
+    ok(content(merged) == content(path), "merging again changes nothing")
+    other, elsewhere = store("other", QUICK_SPACE.replace("abs(params.ns - 17)", "params.ns"))
+    search(other, elsewhere)
+    ended = run(KBGEN, "merge", merged, elsewhere)
+    ok(ended.returncode == 2 and "'far' is " in ended.stderr and content(merged) == content(path),
+       "a store in which a name means something else is refused", ended.said)
+    rows(elsewhere, "CREATE TRIGGER t AFTER INSERT ON trial BEGIN DELETE FROM point; END")
+    for wrong, why in ((elsewhere, "triggers"), (merged, "into itself"), (space, "no store"), ("/nowhere", "no such file")):
+        ended = run(KBGEN, "merge", merged, wrong)
+        ok(ended.returncode == 2 and why in ended.stderr, f"merge refuses: {why}", ended.said)
+    ended = run(KBGEN, "merge", merged)
+    ok(ended.returncode == 2, "merge needs a store to add", ended.said)
+
+
+def parallel():
+    if not shutil.which("parallel"):
+        skip("GNU parallel runs all parts", "it is not installed")
+        return
+    space, path = store("parallel", QUICK_SPACE)
+    ended = run("parallel", "--will-cite", "-j2", f"{KBGEN} search {space} -o {path} --shard auto/3 # {{}}", ":::", "a", "b", "c")
+    parts = [path.replace(".db", f".{part}-of-3.db") for part in range(3)]
+    run(KBGEN, "merge", path, *parts)
+    ok(content(path) == content(os.path.join(WHERE, "whole.db")), "GNU parallel runs all parts", ended.said)
+
+
+def dry_run():
+    space, path = store("it's dry", QUICK_SPACE)
+    ended = search(space, path, "--engine", "slurm", "--tasks", "3", "--dry-run", "--sbatch", "--partition=x --time=1:00:00", "--seed", "7")
+    ok(ended.returncode == 0 and "--array=0-2 --partition=x --time=1:00:00 " in ended.stdout and "--seed 7" in ended.stdout
+       and not os.path.exists(path), "--dry-run prints what it would submit and does nothing", ended.said)
+    script = write(os.path.join(WHERE, "dry.sh"), ended.stdout.split("# Task")[0] + "\nset -- \n" +
+                   re.search(r"(?s)\nfor shard in.*?\ndone\n", ended.stdout).group(0) + 'echo "$#"\n')
+    ok(run("sh", "-n", script).returncode == 0, "the scripts are those of a shell, whatever a path contains")
+    for words in (["--engine", "x"], ["--dry-run"], ["--tasks", "3"], ["--engine", "slurm", "--shard", "0/2"],
+                  ["--engine", "slurm", "--tasks", "0"]):
+        ended = search(space, path, *words)
+        ok(ended.returncode == 2, f"refused: {' '.join(words)}", ended.said)
+
+
+# ---- a real Slurm
+
+def victims(path, word):
+    """Processes with two words in their command lines."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            words = read(f"/proc/{pid}/cmdline")
+        except OSError:
+            continue
+        if word in words and path in words and not os.path.basename(words.split("\0")[0]).startswith("slurm"):
+            found.append(int(pid))
+    return found
+
+
+def kill_one(name, *words):
+    """Kills one such process; they come and go."""
+    def gone():
+        pids = victims(*words)
+        try:
+            return pids and os.kill(random.choice(pids), signal.SIGKILL) is None
+        except ProcessLookupError:
+            return False
+    ok(wait_until(gone), f"{name} is killed")
+
+
+def stored(path):
+    """Trials in all parts."""
+    count = 0
+    for name in os.listdir(WHERE):
+        if re.fullmatch(re.escape(os.path.basename(path)[:-3]) + r"\.\d+-of-\d+\.db", name):
+            try:
+                count += rows(os.path.join(WHERE, name), "SELECT count(*) FROM trial")[0][0]
+            except sqlite3.Error:
+                continue
+    return count
+
+
+def killed(rig):
+    space, path = store("killed", SPACE)
+    with subprocess.Popen([KBGEN, "search", space, "-o", path, "--engine", "slurm", "--tasks", "8"], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True) as driver:
+        wait_until(lambda: stored(path) > POINTS // 20, 60)
+        kill_one("a simulator", "--metrics", "perils")
+        kill_one("a task", path, "--shard")
+        rig.kill("slurmd.n3")
+        rig.start_node("n3")
+        rig.kill("slurmctld", tree=False)
+        time.sleep(2)
+        rig.start_controller()
+        said, _ = driver.communicate(timeout=250)
+    counts = rows(path, "SELECT count(*), count(DISTINCT number), count(DISTINCT hash), min(number), max(number) FROM trial")
+    ok(driver.returncode == 0 and counts == [(POINTS, POINTS, POINTS, 0, POINTS - 1)],
+       f"with all of them killed, {POINTS} of {POINTS} points are there, each once", said, counts)
+    quick, alone = store("alone", SPACE.replace("us: 100000", "us: 0"))
+    search(quick, alone)
+    ends = "SELECT number, end_ps, far FROM trial JOIN point USING(hash) ORDER BY number"
+    ok(rows(path, ends) == rows(alone, ends), "they are those of a search on this machine")
+
+
+def generations(_):
+    text = QUICK_SPACE.replace("method: grid", "method: {name: nsga2, population: 8}\nbudget: {points: 16}")
+    space, path = store("nsga2", text)
+    ended = search(space, path, "--engine", "slurm", "--tasks", "3")
+    _, alone = store("nsga2 alone", text)
+    search(space, alone)
+    ok(content(path) == content(alone), "nsga2 takes one array for each generation, and has the points of this machine", ended.said)
+
+
+def refused(_):
+    space, path = store("refused", QUICK_SPACE)
+    ended = search(space, path, "--engine", "slurm", "--sbatch", "--partition=none")
+    ok(ended.returncode == 3 and "sbatch" in ended.stderr, "a partition that does not exist is told", ended.said)
+
+
+def slurm():
+    if os.getuid() != 0 or not shutil.which("slurmctld"):
+        skip("a real Slurm runs a search in parts", "slurm-wlm is not installed, or this is not root")
+        return
+    with Rig(folder("rig"), 4, 2) as rig:
+        for part in (refused, generations, killed):
+            part(rig)
+
+
+suite(environments, merge, parallel, dry_run, slurm)

@@ -1,0 +1,108 @@
+"""rig: a real Slurm of several nodes on this host: loopback, without munge, cgroups and services."""
+import os
+import signal
+import socket
+import subprocess
+import time
+
+CONFIG = """ClusterName=kbgen
+SlurmctldHost=localhost(127.0.0.1)
+SlurmUser=root
+SlurmdUser=root
+SlurmctldPort={port}
+AuthType=auth/none
+AuthInfo=cred_expire=5
+CredType=cred/none
+CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool.%n
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd.%n.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd.%n.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+MpiDefault=none
+SwitchType=switch/none
+ReturnToService=2
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+SchedulerType=sched/backfill
+SchedulerParameters=batch_sched_delay=0,sched_interval=1,bf_interval=1,sched_min_interval=0
+SlurmdParameters=config_overrides
+SlurmdTimeout=10
+KillWait=2
+"""
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+class Rig:
+    """Use it in a `with`: at its end everything that it has started is gone."""
+
+    def __init__(self, folder, nodes, cpus):
+        self.folder, self.names = folder, [f"n{i}" for i in range(1, nodes + 1)]
+        self.config = os.path.join(folder, "slurm.conf")
+        os.makedirs(os.path.join(folder, "state"), exist_ok=True)
+        host = socket.gethostname().split(".")[0]
+        with open(self.config, "w", encoding="utf-8") as file:
+            file.write(CONFIG.format(folder=folder, port=free_port()))
+            for name in self.names:
+                file.write(f"NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={free_port()} CPUs={cpus} "
+                           "RealMemory=1000 State=UNKNOWN\n")
+            file.write("PartitionName=sim Nodes=ALL Default=YES MaxTime=INFINITE State=UP\n")
+
+    def __enter__(self):
+        os.environ["SLURM_CONF"] = self.config
+        self.start_controller("-c")
+        for name in self.names:
+            self.start_node(name)
+        for _ in range(300):
+            if self.idle() == len(self.names):
+                return self
+            time.sleep(0.1)
+        self.__exit__()
+        raise OSError(f"the nodes are not idle after 30 s: see {self.folder}")
+
+    def __exit__(self, *_):
+        for name in (*(f"slurmd.{name}" for name in self.names), "slurmctld"):
+            self.kill(name)
+
+    def start_controller(self, *options):
+        subprocess.run(["slurmctld", *options, "-f", self.config], check=True)
+
+    def start_node(self, name):
+        subprocess.run(["slurmd", "-N", name, "-f", self.config], check=True)
+
+    def idle(self):
+        said = subprocess.run(["sinfo", "-h", "-t", "idle", "-o", "%D"], capture_output=True, text=True, check=False)
+        return int(said.stdout) if said.stdout.strip().isdigit() else 0
+
+    def kill(self, name, tree=True):
+        """Ends a daemon at once, and all that it has started."""
+        try:
+            with open(os.path.join(self.folder, f"{name}.pid"), encoding="utf-8") as file:
+                pid = int(file.read())
+        except (OSError, ValueError):
+            return
+        for one in [pid, *(descendants(pid) if tree else ())]:
+            try:
+                os.kill(one, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+
+
+def descendants(pid):
+    """Processes below one, children first."""
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="utf-8") as file:
+            children = [int(word) for word in file.read().split()]
+    except OSError:
+        return []
+    return children + [inner for child in children for inner in descendants(child)]
