@@ -132,6 +132,16 @@ def parallel():
     ok(content(path) == content(os.path.join(WHERE, "whole.db")), "GNU parallel runs all parts", ended.said)
 
 
+def without_slurm():
+    space, path = store("none", QUICK_SPACE)
+    bare = folder("bare")
+    for tool in ("gcc", "clang", "ld", "as", "sh"):
+        if shutil.which(tool) and not os.path.lexists(os.path.join(bare, tool)):
+            os.symlink(shutil.which(tool), os.path.join(bare, tool))
+    ended = search(space, path, "--engine", "slurm", env=os.environ | {"PATH": bare})
+    ok(ended.returncode == 3 and "run sbatch (this host has no Slurm" in ended.stderr, "a host without Slurm says so", ended.said)
+
+
 def dry_run():
     space, path = store("it's dry", QUICK_SPACE)
     ended = search(space, path, "--engine", "slurm", "--tasks", "3", "--dry-run", "--sbatch", "--partition=x --time=1:00:00", "--seed", "7")
@@ -189,7 +199,7 @@ def killed(rig):
     with subprocess.Popen([KBGEN, "search", space, "-o", path, "--engine", "slurm", "--tasks", "8"], stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True) as driver:
         wait_until(lambda: stored(path) > POINTS // 20, 60)
-        kill_one("a simulator", "--metrics", "perils")
+        kill_one("a simulator", path + ".simulators", "--metrics")
         kill_one("a task", path, "--shard")
         rig.kill("slurmd.n3")
         rig.start_node("n3")
@@ -199,7 +209,7 @@ def killed(rig):
         said, _ = driver.communicate(timeout=250)
     counts = rows(path, "SELECT count(*), count(DISTINCT number), count(DISTINCT hash), min(number), max(number) FROM trial")
     ok(driver.returncode == 0 and counts == [(POINTS, POINTS, POINTS, 0, POINTS - 1)],
-       f"with all of them killed, {POINTS} of {POINTS} points are there, each once", said, counts)
+       f"with all of them killed, {POINTS} of {POINTS} points are there, each once", f"status {driver.returncode}", said, counts)
     quick, alone = store("alone", SPACE.replace("us: 100000", "us: 0"))
     search(quick, alone)
     ends = "SELECT number, end_ps, far FROM trial JOIN point USING(hash) ORDER BY number"
@@ -225,9 +235,12 @@ def slurm():
     if os.getuid() != 0 or not shutil.which("slurmctld"):
         skip("a real Slurm runs a search in parts", "slurm-wlm is not installed, or this is not root")
         return
+    if not os.path.ismount("/sys/fs/cgroup"):
+        skip("a real Slurm runs a search in parts", "slurmd does not start without /sys/fs/cgroup")
+        return
     with Rig(folder("rig"), 4, 2) as rig:
         for part in (refused, generations, killed):
             part(rig)
 
 
-suite(environments, merge, parallel, dry_run, slurm)
+suite(environments, merge, parallel, without_slurm, dry_run, slurm)

@@ -116,7 +116,7 @@ static void start(struct process *job, int output, int stream)
     posix_spawnattr_setsigmask(&attributes, &before);
     errno = posix_spawnp(&job->pid, args.word[0], &actions, &attributes, (char *const *)args.word, environ);
     if (errno)
-        die("run %s (install a C compiler, or name one with --cc):", args.word[0]);
+        die("run %s (%s):", args.word[0], job->needs ? job->needs : "install a C compiler, or name one with --cc");
     sigprocmask(SIG_SETMASK, &before, NULL);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);

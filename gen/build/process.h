@@ -11,6 +11,7 @@
 struct process {
     struct words words;                                 /* program and arguments */
     const char *what;                                   /* for -v */
+    const char *needs;                                  /* what to do if there is no such program; NULL: it is a compiler */
     const char *input;                                  /* its standard input; NULL: nothing */
     double ms;                                          /* run time */
     int status;                                         /* of waitpid, once it has ended */

@@ -55,7 +55,7 @@ const struct subcommand search_subcommand = {
     options, search_main,
 };
 
-enum { WINDOW = 4096, WAIT_MS = 200, PROGRESS_MS = 200 };
+enum { FRUITLESS_MOST = 3, WINDOW = 4096, WAIT_MS = 200, PROGRESS_MS = 200 };
 
 struct given {
     const char *path, *store, *method, *time_limit, *memory_limit, *engine, *sbatch, *tasks;
@@ -624,18 +624,21 @@ static int catch_up(void)
     return run_points();
 }
 
-/* Submits round after round until the store has all points. Returns the signal that has ended it, or 0. */
+/* Submits round after round until the store has all points. A controller that was killed may have lost its jobs, so a round
+ * without a new point is tried again. Returns the signal that has ended it, or 0. */
 static int run_rounds(const struct slurm *slurm)
 {
     uint64_t *tasks = arena_alloc(slurm->tasks, sizeof *tasks), before = UINT64_MAX;
     unsigned char *has_work = arena_alloc(slurm->tasks, 1);
+    unsigned fruitless = 0;
     int signals = signals_begin(), ended_by = 0;
     slurm_prepare(slurm);
     while (!ended_by && !is_over_time() && !(ended_by = catch_up())) {
         struct slurm_round round = next_round(tasks, has_work);
         if (!round.count)
             break;
-        if (search.news == before)
+        fruitless = search.news == before ? fruitless + 1 : 0;
+        if (fruitless == FRUITLESS_MOST)
             die("the last jobs have stored no point; %s.slurm has their logs", slurm->store);
         before = search.news;
         ended_by = slurm_run(slurm, &round, signals);

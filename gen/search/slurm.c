@@ -22,7 +22,9 @@
 #include "repeat.h"
 #include "shard.h"
 
-enum { POLL_MS = 1000 };
+enum { POLL_MS = 1000, EMPTY_LISTS = 2 };              /* a controller that has just begun may list nothing */
+
+static const char no_slurm[] = "this host has no Slurm; any engine can run kbgen search with --shard auto";
 
 static const char *folder_of(const struct slurm *slurm)
 {
@@ -172,7 +174,7 @@ void slurm_print(const struct slurm *slurm)
 /* What a list of states says: how many tasks wait and run. Returns false if the list cannot be had. */
 static bool list_jobs(const char *name, size_t *waiting, size_t *running)
 {
-    struct process job = {.what = "squeue"};
+    struct process job = {.what = "squeue", .needs = no_slurm};
     size_t length;
     words_add(&job.words, "squeue");
     words_add(&job.words, "--noheader");
@@ -189,7 +191,7 @@ static bool list_jobs(const char *name, size_t *waiting, size_t *running)
 /* Submits a script; returns the number of the job. While no controller answers, it tries again. */
 static const char *submit(struct words words)
 {
-    struct process job = {.words = words, .what = "sbatch"};
+    struct process job = {.words = words, .what = "sbatch", .needs = no_slurm};
     size_t length, waiting, running;
     const char *said = process_output(&job, &length);
     while (job.status && !list_jobs("kbgen", &waiting, &running)) {
@@ -204,7 +206,7 @@ static const char *submit(struct words words)
 
 static void cancel(const char *array)
 {
-    struct process job = {.what = "scancel"};
+    struct process job = {.what = "scancel", .needs = no_slurm};
     words_add(&job.words, "scancel");
     words_add(&job.words, array);
     processes_run(&job, 1, 1);
@@ -236,6 +238,7 @@ int slurm_run(const struct slurm *slurm, const struct slurm_round *round, int si
     const char *array = submit(sbatch_array(slurm, name, round));
     submit(sbatch_merge(slurm, name, array));
     int ended_by = 0;
+    unsigned empty = 0;
     for (size_t waiting, running;;) {
         int signal = wait_for_signal(signals);
         if (signal && ended_by)
@@ -246,7 +249,8 @@ int slurm_run(const struct slurm *slurm, const struct slurm_round *round, int si
         }
         bool is_known = list_jobs(name, &waiting, &running);
         show(array, is_known, waiting, running);
-        if (is_known && !waiting && !running)
+        empty = is_known && !waiting && !running ? empty + 1 : 0;
+        if (empty == EMPTY_LISTS)
             break;
     }
     if (isatty(STDERR_FILENO))
