@@ -44,7 +44,7 @@ def free_port():
 
 
 class Rig:
-    """Use it in a `with`: at its end everything that it has started is gone."""
+    """Begin it, then use it in a `with`: at its end everything that it has started is gone."""
 
     def __init__(self, folder, nodes, cpus):
         self.folder, self.names = folder, [f"n{i}" for i in range(1, nodes + 1)]
@@ -58,17 +58,20 @@ class Rig:
                            "RealMemory=1000 State=UNKNOWN\n")
             file.write("PartitionName=sim Nodes=ALL Default=YES MaxTime=INFINITE State=UP\n")
 
-    def __enter__(self):
+    def begin(self):
+        """Raises OSError or CalledProcessError if Slurm does not start on this host, such as one without cgroups."""
         os.environ["SLURM_CONF"] = self.config
         self.start_controller("-c")
         for name in self.names:
             self.start_node(name)
         for _ in range(300):
             if self.idle() == len(self.names):
-                return self
+                return
             time.sleep(0.1)
-        self.__exit__()
         raise OSError(f"the nodes are not idle after 30 s: see {self.folder}")
+
+    def __enter__(self):
+        return self
 
     def __exit__(self, *_):
         for name in (*(f"slurmd.{name}" for name in self.names), "slurmctld"):
