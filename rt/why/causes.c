@@ -169,6 +169,8 @@ static struct {
     bool starts;                                        /* a service begins */
     struct ARRAY(struct made) made;                     /* ends of the reservations of who runs */
     uint64_t translation_ps, translation_at;            /* of its translation; 0: none */
+    struct made supply;                                 /* the channel that it has reserved first: of a write, that supplies
+                                                           the bytes that leave the PE; item 0: none */
     struct made delivery;                               /* of the data message whose head has arrived; item 0: none has */
     struct {
         bool any;                                       /* pseudo channels were reserved: */
@@ -229,6 +231,7 @@ static void runs(struct ref cause, struct subject who, const struct event *event
     run.starts = false;
     run.made.count = 0;
     run.translation_ps = 0;
+    run.supply.ref.item = 0;
     run.delivery.ref.item = 0;
     run.share.any = false;
     run.model_at = 0;
@@ -344,9 +347,8 @@ __attribute__((noinline)) static struct ref chain(uint64_t t_ps, enum work work,
     if (run.model_at)
         return extended(before(t_ps), t_ps, WORK_access, run.model_at);
     if (run.translation_ps) {                           /* of a write: after the TCM has supplied the bytes */
-        if (!find(t_ps - run.translation_ps, &ref))
-            ref = before(t_ps);
-        return extended(ref, t_ps, WORK_translation, run.translation_at);
+        bool supplies = run.supply.ref.item && run.supply.t_ps == t_ps - run.translation_ps;
+        return extended(supplies ? run.supply.ref : before(t_ps), t_ps, WORK_translation, run.translation_at);
     }
     return extended(before(t_ps), t_ps, work, at);
 }
@@ -456,6 +458,8 @@ __attribute__((noinline)) static void channel_reserved(enum resource_kind kind, 
     struct ref start = granted(holder, asked_ps, start_ps, at);
     struct ref end = extended(start, end_ps > now_ps ? end_ps : now_ps, WORK_channel, at);
     *holder = (struct holder){end_ps, end.item};
+    if (!run.supply.ref.item)
+        run.supply = (struct made){end_ps, end};
     make(start_ps, start);
     make(end_ps, end);
 }
@@ -512,13 +516,24 @@ static void control_sent(const struct message *message, uint64_t leave_ps, uint6
     run.control_event = &message->event;
 }
 
+/* Whether the first of two classes of links has less bandwidth; the times of few bytes may be equal all the same. */
+static bool is_narrower(unsigned class, unsigned other)
+{
+    static const uint64_t *const bps[LINK_CLASSES] = {
+#define LINK(name, bw, latency) &kb_attrs.bw,
+#include "kb/links.def"
+#undef LINK
+    };
+    return *bps[class] && (!*bps[other] || *bps[class] < *bps[other]);
+}
+
 /* The narrowest link of a route; the first of several. */
 static uint64_t narrowest(const struct data_message *data)
 {
     const struct route *route = data->message.route;
     const struct step *least = route->steps;
     for (const struct step *step = route->steps; step < route->steps + route->length; step++)
-        if (data->payload->link_ps[step->class] > data->payload->link_ps[least->class])
+        if (is_narrower(step->class, least->class))
             least = step;
     return place_at(RESOURCE_LINK, least->link);
 }
