@@ -123,7 +123,7 @@ static void place_many(struct options *options)
         options->folder = read_output(output, true);
 }
 
-static size_t processors(void)
+size_t processors(void)
 {
     cpu_set_t set;
     return sched_getaffinity(0, sizeof set, &set) == 0 ? (size_t)CPU_COUNT(&set) : 1;

@@ -21,6 +21,9 @@ struct options {
     bool check, emit_c, keep, verbose;
 };
 
+/* The processors that kbgen may use, the default of -j; at least 1. */
+size_t processors(void);
+
 /* Reads the command line; exits when it is wrong, and after --help and --version. */
 struct options options_read(int argc, char **argv);
 

@@ -17,6 +17,7 @@ import sys
 import time
 
 from harness import KBGEN, ROOT, SLOW, SMALL, folder, ok, read, remove, run, simulator, suite, wait_until, write
+from stores import content, rows
 
 KILLS, SEED = (sys.argv[1:] + [None] * 2)[:2]
 KILLS, SEED = int(KILLS or 6), SEED or "1"
@@ -102,18 +103,6 @@ def command(name, path, *options):
 
 def search(name, path, *options, **more):
     return run(*command(name, path, *options), timeout=100, **more)
-
-
-def rows(path, sql):
-    with sqlite3.connect(f"file:{path}?mode=rw", uri=True, timeout=30) as file:
-        return file.execute(sql).fetchall()
-
-
-def content(path):
-    """Everything that a store has, except figures of the host."""
-    columns = [f'"{name}"' for (name,) in rows(path, "SELECT name FROM pragma_table_info('point')") if name != "host_us"]
-    return (rows(path, f"SELECT {', '.join(columns)} FROM point ORDER BY hash"),
-            rows(path, "SELECT number, hash, status, why, levels FROM trial ORDER BY search, number"))
 
 
 def alive(path):

@@ -1,8 +1,7 @@
 #!/usr/bin/python3
 """slurm: searches in parts: shards of any engine, their stores merged, and a real Slurm. limit: 300; plain build only
 
-tests/slurm.t [POINTS]: that many points go through Slurm while a simulator, a task, a node and the controller are killed, after
-which Slurm may take minutes to run tasks again; none by default.
+tests/slurm.t [POINTS]: that many points go through Slurm (400) while a simulator, a task, a node and the controller are killed.
 """
 import os
 import random
@@ -19,20 +18,21 @@ sys.path.insert(1, os.path.join(HERE, "slurm"))
 
 from harness import KBGEN, SMALL, folder, ok, read, remove, run, skip, suite, wait_until, write     # noqa: E402
 from rig import Rig                                                                                 # noqa: E402
+from stores import content, rows                                                                    # noqa: E402
 
-POINTS = int(sys.argv[1]) if sys.argv[1:] else 0
+POINTS = int(sys.argv[1]) if sys.argv[1:] else 400
 PERILS = os.path.join(HERE, "search", "perils.c")
 WHERE = folder("stores")
 SPACE = f"""topology: {SMALL}
 kernels: [{PERILS}]
 bench: perils
 params: {{ how: good, us: 100000 }}
-space: {{ params.ns: {{ from: 1, to: {POINTS or 24}, step: 1 }} }}
+space: {{ params.ns: {{ from: 1, to: {POINTS}, step: 1 }} }}
 derive: {{ far: "abs(params.ns - 17)" }}
 objectives: {{ far: min }}
 method: grid
 """
-QUICK_SPACE = SPACE.replace("us: 100000", "us: 0").replace(f"to: {POINTS or 24}", "to: 24")
+QUICK_SPACE = SPACE.replace("us: 100000", "us: 0").replace(f"to: {POINTS}", "to: 24")
 # The variables of the task with index 2 of 4, and whether they tell the 4.
 ENGINES = {
     "Slurm": ({"SLURM_ARRAY_TASK_ID": 7, "SLURM_ARRAY_TASK_MIN": 1, "SLURM_ARRAY_TASK_MAX": 10, "SLURM_ARRAY_TASK_STEP": 3}, True),
@@ -61,18 +61,6 @@ def store(name, text):
 
 def search(space, path, *options, **more):
     return run(KBGEN, "search", space, "-o", path, *options, timeout=250, **more)
-
-
-def rows(path, sql):
-    with sqlite3.connect(f"file:{path}?mode=rw", uri=True, timeout=30) as file:
-        return file.execute(sql).fetchall()
-
-
-def content(path):
-    """Everything that a store has, except figures of the host."""
-    columns = [f'"{name}"' for (name,) in rows(path, "SELECT name FROM pragma_table_info('point')") if name != "host_us"]
-    return (rows(path, f"SELECT {', '.join(columns)} FROM point ORDER BY hash"),
-            rows(path, "SELECT number, hash, status, why, levels FROM trial ORDER BY search, number"))
 
 
 # ---- shards and their stores
@@ -202,9 +190,9 @@ def killed(rig):
         wait_until(lambda: stored(path) > POINTS // 20, 60)
         kill_one("a simulator", path + ".simulators", "--metrics")
         kill_one("a task", path, "--shard")
-        rig.kill("slurmd.n3")
+        rig.kill_node("n3")
         rig.start_node("n3")
-        rig.kill("slurmctld", tree=False)
+        rig.kill_controller()
         time.sleep(2)
         rig.start_controller()
         said, _ = driver.communicate(timeout=250)
@@ -244,7 +232,7 @@ def slurm():
         skip("a real Slurm runs a search in parts", f"Slurm does not start on this host: {str(why)[:200]}; see {rig.folder}")
         return
     with rig:
-        for part in (refused, generations, killed) if POINTS else (refused, generations):
+        for part in (refused, generations, killed):
             part(rig)
 
 

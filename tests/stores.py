@@ -1,4 +1,4 @@
-"""stores: makes stores of kbgen search, by their documented schema, with Python's own SQLite."""
+"""stores: makes and reads stores of kbgen search, by their documented schema, with Python's own SQLite."""
 import hashlib
 import json
 import os
@@ -64,3 +64,15 @@ def make_store(path, points, objectives=(("end_ps", "min"), ("area_mm2", "min"))
     store.commit()
     store.close()
     return path
+
+
+def rows(path, sql):
+    with sqlite3.connect(f"file:{path}?mode=rw", uri=True, timeout=30) as file:
+        return file.execute(sql).fetchall()
+
+
+def content(path):
+    """Everything that a store has, except figures of the host."""
+    columns = [f'"{name}"' for (name,) in rows(path, "SELECT name FROM pragma_table_info('point')") if name != "host_us"]
+    return (rows(path, f"SELECT {', '.join(columns)} FROM point ORDER BY hash"),
+            rows(path, "SELECT number, hash, status, why, levels FROM trial ORDER BY search, number"))

@@ -28,7 +28,7 @@ struct axis_range {
     struct where where;
 };
 
-/* A number, or a text that is none, and its level. */
+/* The value of a level: a number, or a text that cannot be read as one. */
 struct axis_number {
     const char *text;                                   /* equal values have equal texts */
     uint64_t level;

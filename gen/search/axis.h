@@ -39,7 +39,7 @@ void axis_make_whole(struct axis *axis);
 const struct node *axis_node(const struct axis *axis, uint64_t level);
 const char *axis_text(const struct axis *axis, uint64_t level);
 
-/* Finds the level with a value. Returns false if there is none. */
+/* Finds the level that has a value. Returns false if no level has it. */
 bool axis_find(const struct axis *axis, const struct node *value, uint64_t *level);
 
 #endif

@@ -92,7 +92,7 @@ static const char *full_name(const struct expressions *x, size_t i)
     return is_derived(x, i) ? column_of(x, i) : fact_name(&x->facts->list[i]);
 }
 
-/* Finds what a column of a table is. Returns name_count if there is none. */
+/* Finds what a column of a table is. Returns name_count if the table has no such column. */
 static size_t find(const struct expressions *x, const char *table, const char *column)
 {
     bool plain = !strcmp(table, plain_table);
@@ -149,7 +149,7 @@ static void execute(struct expressions *x, const char *sql)
         die("SQLite: %s", sqlite3_errmsg(x->db));
 }
 
-/* Whether any expression mentions a name: tables have no columns beyond these, of which SQLite allows 2000. */
+/* Whether any expression mentions a name. Only such names become columns of tables, since SQLite allows 2000. */
 static bool is_mentioned(const struct expressions *x, const char *name)
 {
     for (size_t i = 0; i < x->count; i++)
@@ -353,8 +353,8 @@ static sqlite3_stmt *prepare(struct expressions *x, const char *text, unsigned d
     return statement;
 }
 
-/* Finds what is wrong with an expression and what it reads. It must be one expression however deep in parentheses it is:
- * so none of its own parentheses or comments leads out of them. */
+/* Finds what is wrong with an expression and what it reads. It is prepared in one and in two pairs of parentheses: a
+ * text that closes the first pair itself, or hides its end in a comment, fails in one of them. */
 static bool discover(struct expressions *x, struct expression *e)
 {
     unsigned errors = error_count();

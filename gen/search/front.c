@@ -174,7 +174,7 @@ static void add_named(struct columns *columns, const struct stored *stored, cons
         usage_error("--columns takes names of columns, as in --columns hash,end_ps");
 }
 
-/* The columns of a table for people: the hash, objectives, how many points a row stands for, and what distinguishes rows. */
+/* The columns of a table for people: the hash, objectives, the number of points that share a row, and what differs between rows. */
 static void add_telling(struct columns *columns, const struct stored *stored, const struct rows *rows, bool all)
 {
     add_column(columns, row_column_of(&stored->columns[0]));

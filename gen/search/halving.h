@@ -13,7 +13,7 @@ extern const struct method_kind method_halving;
 /* Points of a rung, if the first one has n. */
 uint64_t halving_rung(uint64_t n, uint64_t keep, uint64_t rung);
 
-/* The largest n such that all rungs have at most `points` points; 0 if there is none. */
+/* The largest n for which all rungs together have at most `points` points; 0 if even n = 1 has more. */
 uint64_t halving_points(uint64_t points, uint64_t keep, uint64_t rungs);
 
 #endif

@@ -1,11 +1,8 @@
 /* search.c: `kbgen search`: takes points from a method, has them evaluated, tells how far it is. */
-#define _GNU_SOURCE                                     /* sched_getaffinity */
 #include "search.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,10 +12,11 @@
 #include <unistd.h>
 
 #include "../../rt/common/arena.h"
+#include "../../rt/common/command_line.h"
 #include "../../rt/common/diag.h"
-#include "../../rt/common/quantity.h"
 #include "../build/compiler.h"
 #include "../build/timing.h"
+#include "../options.h"
 #include "ask.h"
 #include "evaluator.h"
 #include "merge.h"
@@ -101,42 +99,15 @@ static struct {
 
 /* ---- options */
 
-static uint64_t whole_number(const char *option, const char *text, uint64_t least, uint64_t most)
-{
-    char *end;
-    errno = 0;
-    uint64_t number = strtoull(text, &end, 10);
-    if (!*text || *end || errno || strspn(text, "0123456789") != strlen(text) || number < least || number > most)
-        usage_error("%s takes a whole number from %" PRIu64 " to %" PRIu64 "; not '%s'", option, least, most, text);
-    return number;
-}
-
-/* Returns a time or a size in base units. Simulators are given the text: what they would refuse is refused here. */
-static uint64_t quantity_of(const char *option, const char *text, enum dimension dimension, const char *bare, const char *example)
-{
-    uint64_t number = 0;
-    const char *unit, *why;
-    mpq_t value;
-    mpq_init(value);
-    why = quantity_lex(text, value, &unit);
-    if (!why)
-        why = quantity_scale(value, unit, dimension, unit_named(bare));
-    if (why || mpq_sgn(value) < 0 || !quantity_whole(value, &number))
-        usage_error("%s %s: %s is needed, such as %s%s%s", option, text, dimension_phrase[dimension], example,
-                    why && *why ? "; " : "", why ? why : "");
-    mpq_clear(value);
-    return number;
-}
-
 static double seconds(const char *option, const char *text)
 {
-    return (double)quantity_of(option, text, DIMENSION_time, "s", "30 s") * 1e-12;
+    return (double)option_quantity(option, text, DIMENSION_time, "s", "30 s") * 1e-12;
 }
 
 static const char *size_text(const char *option, const char *text)
 {
-    if (!quantity_of(option, text, DIMENSION_size, "B", "2 GiB"))
-        usage_error("%s %s: a limit must not be 0", option, text);
+    if (!option_quantity(option, text, DIMENSION_size, "B", "2 GiB"))
+        usage_error("--%s %s: a limit must not be 0", option, text);
     return text;
 }
 
@@ -147,12 +118,6 @@ static double hours(const char *text)
     if (end == text || *end || !(number > 0))
         usage_error("--hours takes a number above 0; not '%s'", text);
     return number;
-}
-
-static size_t processors(void)
-{
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? (size_t)CPU_COUNT(&set) : 1;
 }
 
 /* "llama.db" of "studies/llama.yaml". */
@@ -177,7 +142,7 @@ static void check_engine(struct given *given)
         usage_error("--engine and --shard: a shard is what a task of the engine evaluates");
     if (!strcmp(given->path, "-"))
         usage_error("--engine slurm needs a space file that its tasks can read; not standard input");
-    uint64_t tasks = given->tasks ? whole_number("--tasks", given->tasks, 1, 100000) : 16;
+    uint64_t tasks = given->tasks ? option_whole("tasks", given->tasks, 1, 100000) : 16;
     given->shard = (struct shard){tasks, tasks};
 }
 
@@ -187,19 +152,19 @@ static struct given read_options(int argc, char **argv)
     for (int letter; (letter = subcommand_option(&search_subcommand, argc, argv)) != -1;)
         switch (letter) {
         case 'o': given.store = optarg; break;
-        case 'j': given.jobs = whole_number("-j", optarg, 1, 1024); break;
+        case 'j': given.jobs = option_whole("jobs", optarg, 1, 1024); break;
         case 'm': given.method = optarg; break;
-        case 'p': given.points = whole_number("--points", optarg, 1, UINT64_MAX >> 1); break;
+        case 'p': given.points = option_whole("points", optarg, 1, UINT64_MAX >> 1); break;
         case 'H': given.hours = hours(optarg); break;
-        case 's': given.seed = whole_number("--seed", optarg, 0, UINT64_MAX), given.has_seed = true; break;
-        case 't': given.patience_s = seconds("--point-timeout", optarg), given.time_limit = optarg; break;
-        case 'M': given.memory_limit = size_text("--mem-limit", optarg); break;
+        case 's': given.seed = option_whole("seed", optarg, 0, UINT64_MAX), given.has_seed = true; break;
+        case 't': given.patience_s = seconds("point-timeout", optarg), given.time_limit = optarg; break;
+        case 'M': given.memory_limit = size_text("mem-limit", optarg); break;
         case 'S': given.shard = shard_read(optarg); break;
         case 'e': given.engine = optarg; break;
         case 'T': given.tasks = optarg; break;
         case 'b': given.sbatch = optarg; break;
         case 'd': given.is_dry = true; break;
-        default: given.verified = whole_number("--verify-best", optarg, 1, 1000000); break;
+        default: given.verified = option_whole("verify-best", optarg, 1, 1000000); break;
         }
     given.path = subcommand_argument(&search_subcommand, argc, argv, "one space file");
     if (!given.store)
@@ -233,7 +198,7 @@ static void read_space(const struct given *given)
         usage_error("--method ask: the program that asks shares its points out, so there is no --shard and no --engine");
     if (name == METHOD_ask)
         return;
-    search.by_batches = name == METHOD_nsga2 || name == METHOD_halving;
+    search.by_batches = method_orders[name] == ORDER_BY_BATCHES;
     search.method = method_begin(search.method_space);
 }
 
@@ -663,7 +628,7 @@ static int search_main(int argc, char **argv)
         given->store = shard_store(given->store, given->shard);
     struct evaluator_options evaluator = {
         .space = search.space, .store = given->store, .is_shard = given->shard.count > 1,
-        .exact_points = method == METHOD_lhs || method == METHOD_halving,
+        .exact_points = method_budgets[method] == BUDGET_POINTS,
         .folder = arena_printf("%s.simulators", store), .jobs = given->jobs,
         .time_limit = given->patience_s > 0 ? given->time_limit : NULL, .memory_limit = given->memory_limit,
         .patience_s = given->patience_s > 0 ? 2 * given->patience_s + 5 : 0, .ended = ended};

@@ -171,7 +171,25 @@ void slurm_print(const struct slurm *slurm)
 
 /* ---- jobs */
 
-/* What a list of states says: how many tasks wait and run. Returns false if the list cannot be had. */
+static void run_quietly(const char *program, const char *verb, const char *job)
+{
+    struct process process = {.what = program, .needs = no_slurm};
+    words_add(&process.words, program);
+    if (verb)
+        words_add(&process.words, verb);
+    words_add(&process.words, job);
+    processes_run(&process, 1, 1);
+}
+
+/* Slurm holds a task that it could not start, as after its controller was killed, until somebody releases it. */
+static void release_if_held(const char *line, size_t length)
+{
+    const char *text = arena_text(line, length), *job = strchr(text, ' '), *reason = job ? strchr(job + 1, ' ') : NULL;
+    if (reason && !strcmp(reason, " launch failed requeued held"))
+        run_quietly("scontrol", "release", arena_text(job + 1, (size_t)(reason - job - 1)));
+}
+
+/* Counts tasks that wait and run. Returns false if their list cannot be had. */
 static bool list_jobs(const char *name, size_t *waiting, size_t *running)
 {
     struct process job = {.what = "squeue", .needs = no_slurm};
@@ -179,12 +197,15 @@ static bool list_jobs(const char *name, size_t *waiting, size_t *running)
     words_add(&job.words, "squeue");
     words_add(&job.words, "--noheader");
     words_add(&job.words, "--array");
-    words_add(&job.words, "--format=%T");
+    words_add(&job.words, "--format=%T %i %r");         /* "PENDING 12_3 Dependency" */
     words_add(&job.words, arena_printf("--name=%s", name));
     const char *text = process_output(&job, &length);
     *waiting = *running = 0;
-    for (; *text; text += strcspn(text, "\n"), text += *text == '\n')
-        (*(strncmp(text, "PENDING", 7) ? running : waiting))++;
+    for (; *text; text += length + (text[length] == '\n')) {
+        length = strcspn(text, "\n");
+        (*(strncmp(text, "PENDING ", 8) ? running : waiting))++;
+        release_if_held(text, length);
+    }
     return job.status == 0;
 }
 
@@ -202,14 +223,6 @@ static const char *submit(struct words words)
     if (job.status || !digits)
         die("sbatch has refused a job");
     return arena_text(said, digits);
-}
-
-static void cancel(const char *array)
-{
-    struct process job = {.what = "scancel", .needs = no_slurm};
-    words_add(&job.words, "scancel");
-    words_add(&job.words, array);
-    processes_run(&job, 1, 1);
 }
 
 /* Waits a moment; returns a signal that has come, or 0. */
@@ -245,7 +258,7 @@ int slurm_run(const struct slurm *slurm, const struct slurm_round *round, int si
             break;
         if (signal) {
             ended_by = signal;
-            cancel(array);
+            run_quietly("scancel", NULL, array);
         }
         bool is_known = list_jobs(name, &waiting, &running);
         show(array, is_known, waiting, running);

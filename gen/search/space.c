@@ -252,12 +252,22 @@ static void read_objectives(struct space *space, const struct node *top)
 /* ---- method */
 
 const char *const method_names[METHODS] = {
-#define METHOD(name, doc) #name,
+#define METHOD(name, order, budget, doc) #name,
+#include "methods.def"
+};
+
+const enum method_order method_orders[METHODS] = {
+#define METHOD(name, order, budget, doc) ORDER_##order,
+#include "methods.def"
+};
+
+const enum method_budget method_budgets[METHODS] = {
+#define METHOD(name, order, budget, doc) BUDGET_##budget,
 #include "methods.def"
 };
 
 static const char all_methods[] =
-#define METHOD(name, doc) ", " #name
+#define METHOD(name, order, budget, doc) ", " #name
 #include "methods.def"
 ;
 
@@ -364,17 +374,12 @@ static void read_budget(struct space *space, const struct node *node)
 
 void space_check_budget(const struct space *space)
 {
-    static const struct {
-        bool ends, needs_points;
-    } methods[METHODS] = {
-        [METHOD_grid] = {true, false}, [METHOD_list] = {true, false}, [METHOD_ask] = {true, false},
-        [METHOD_lhs] = {false, true}, [METHOD_halving] = {false, true},
-    };
-    if (!space->method.where.file || methods[space->method.name].ends || space->budget_points)
+    enum method_budget needs = method_budgets[space->method.name];
+    if (!space->method.where.file || needs == BUDGET_NONE || space->budget_points)
         return;
-    if (methods[space->method.name].needs_points || space->budget_hours == 0)
+    if (needs == BUDGET_POINTS || space->budget_hours == 0)
         error_at(space->method.where, "the method %s needs a budget: { points: 1000 }%s", method_names[space->method.name],
-                 methods[space->method.name].needs_points ? "" : " or { hours: 2 }");
+                 needs == BUDGET_POINTS ? "" : " or { hours: 2 }");
 }
 
 /* ---- the file */

@@ -34,7 +34,7 @@ struct objective {
 };
 
 enum method_name {
-#define METHOD(name, doc) METHOD_##name,
+#define METHOD(name, order, budget, doc) METHOD_##name,
 #include "methods.def"
     METHODS
 };
@@ -47,6 +47,12 @@ enum method_option {
 };
 
 extern const char *const method_names[METHODS];
+
+/* Columns of methods.def. */
+enum method_order { ORDER_BY_NUMBER, ORDER_BY_BATCHES, ORDER_ASKED };
+enum method_budget { BUDGET_NONE, BUDGET_ANY, BUDGET_POINTS };
+extern const enum method_order method_orders[METHODS];
+extern const enum method_budget method_budgets[METHODS];
 
 struct method_option_row {
     enum method_name method;

@@ -6,29 +6,10 @@
 #include <string.h>
 
 #include "base/progress.h"
+#include "common/command_line.h"
 #include "common/fail.h"
-#include "common/quantity.h"
 
 struct watchdog_limits limits;
-
-static uint64_t parse(const char *option, const char *text, enum dimension dimension, const char *bare,
-                      const char *example)
-{
-    uint64_t number = 0;
-    const char *unit, *why;
-    mpq_t value;
-    mpq_init(value);
-    why = quantity_lex(text, value, &unit);
-    if (!why)
-        why = quantity_scale(value, unit, dimension, bare ? unit_named(bare) : NULL);
-    if (!why && dimension == DIMENSION_time && !bare && !*unit)
-        why = "a number without a unit";
-    if (why || mpq_sgn(value) < 0 || !quantity_whole(value, &number))
-        usage_error("--%s %s: %s such as %s is needed%s%s", option, text, dimension_phrase[dimension], example,
-                    why && *why ? ": " : "", why ? why : "");
-    mpq_clear(value);
-    return number;
-}
 
 /* Zero would mean that there is no limit. */
 static uint64_t not_zero(const char *option, const char *text, uint64_t limit)
@@ -40,12 +21,12 @@ static uint64_t not_zero(const char *option, const char *text, uint64_t limit)
 
 uint64_t parse_time(const char *option, const char *text)
 {
-    return parse(option, text, DIMENSION_time, NULL, "10 us");
+    return option_quantity(option, text, DIMENSION_time, NULL, "10 us");
 }
 
 uint64_t parse_size(const char *option, const char *text)
 {
-    return parse(option, text, DIMENSION_size, "B", "64 MiB");
+    return option_quantity(option, text, DIMENSION_size, "B", "64 MiB");
 }
 
 uint64_t parse_seed(const char *text)
@@ -63,13 +44,13 @@ bool limits_option(int letter, const char *argument)
     switch (letter) {
     case 'L':
         limits.seconds = (double)not_zero("time-limit", argument,
-                                          parse("time-limit", argument, DIMENSION_time, "s", "30 s")) * 1e-12;
+                                          option_quantity("time-limit", argument, DIMENSION_time, "s", "30 s")) * 1e-12;
         return true;
     case 'M':
         limits.bytes = not_zero("mem-limit", argument, parse_size("mem-limit", argument));
         return true;
     case 'T':
-        limits.ps = not_zero("sim-limit", argument, parse("sim-limit", argument, DIMENSION_time, NULL, "10 ms"));
+        limits.ps = not_zero("sim-limit", argument, option_quantity("sim-limit", argument, DIMENSION_time, NULL, "10 ms"));
         return true;
     case 'P':
         progress_lines = true;

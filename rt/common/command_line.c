@@ -67,6 +67,24 @@ uint64_t option_whole(const char *option, const char *text, uint64_t least, uint
     return number;
 }
 
+uint64_t option_quantity(const char *option, const char *text, enum dimension dimension, const char *bare, const char *example)
+{
+    uint64_t number = 0;
+    const char *unit, *why;
+    mpq_t value;
+    mpq_init(value);
+    why = quantity_lex(text, value, &unit);
+    if (!why)
+        why = quantity_scale(value, unit, dimension, bare ? unit_named(bare) : NULL);
+    if (!why && dimension == DIMENSION_time && !bare && !*unit)
+        why = "a number without a unit";
+    if (why || mpq_sgn(value) < 0 || !quantity_whole(value, &number))
+        usage_error("--%s %s: %s such as %s is needed%s%s", option, text, dimension_phrase[dimension], example,
+                    why && *why ? ": " : "", why ? why : "");
+    mpq_clear(value);
+    return number;
+}
+
 void option_once(const char *name, const char **given, const char *value)
 {
     if (*given)

@@ -1,5 +1,6 @@
 """rig: a real Slurm of several nodes on this host: loopback, without munge, cgroups and services."""
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -47,6 +48,7 @@ class Rig:
     """Begin it, then use it in a `with`: at its end everything that it has started is gone."""
 
     def __init__(self, folder, nodes, cpus):
+        shutil.rmtree(folder, ignore_errors=True)                       # spools of an earlier one have its jobs
         self.folder, self.names = folder, [f"n{i}" for i in range(1, nodes + 1)]
         self.config = os.path.join(folder, "slurm.conf")
         os.makedirs(os.path.join(folder, "state"), exist_ok=True)
@@ -74,8 +76,9 @@ class Rig:
         return self
 
     def __exit__(self, *_):
-        for name in (*(f"slurmd.{name}" for name in self.names), "slurmctld"):
-            self.kill(name)
+        """Ends all processes that have this Slurm in their environment: daemons, steps, tasks and what those started."""
+        for pid in self.processes():
+            kill(pid)
 
     def start_controller(self, *options):
         subprocess.run(["slurmctld", *options, "-f", self.config], check=True)
@@ -87,25 +90,41 @@ class Rig:
         said = subprocess.run(["sinfo", "-h", "-t", "idle", "-o", "%D"], capture_output=True, text=True, check=False)
         return int(said.stdout) if said.stdout.strip().isdigit() else 0
 
-    def kill(self, name, tree=True):
-        """Ends a daemon at once, and all that it has started."""
-        try:
-            with open(os.path.join(self.folder, f"{name}.pid"), encoding="utf-8") as file:
-                pid = int(file.read())
-        except (OSError, ValueError):
-            return
-        for one in [pid, *(descendants(pid) if tree else ())]:
-            try:
-                os.kill(one, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
+    def kill_controller(self):
+        with open(os.path.join(self.folder, "slurmctld.pid"), encoding="utf-8") as file:
+            kill(int(file.read()))
+
+    def kill_node(self, name):
+        """Ends a node's daemon at once, its steps and their tasks."""
+        with open(os.path.join(self.folder, f"slurmd.{name}.pid"), encoding="utf-8") as file:
+            kill(int(file.read()))
+        tasks = [pid for pid in self.processes() if f"SLURMD_NODENAME={name}" in strings(pid, "environ")]
+        for pid in {parent(pid) for pid in tasks} | set(tasks):
+            if pid in tasks or strings(pid, "comm")[0].startswith("slurmstepd"):
+                kill(pid)
+
+    def processes(self):
+        mine = f"SLURM_CONF={self.config}"
+        return [int(pid) for pid in os.listdir("/proc")
+                if pid.isdigit() and int(pid) != os.getpid() and mine in strings(pid, "environ")]
 
 
-def descendants(pid):
-    """Processes below one, children first."""
+def strings(pid, name):
+    """The texts of a file of a process; none once it has ended."""
     try:
-        with open(f"/proc/{pid}/task/{pid}/children", encoding="utf-8") as file:
-            children = [int(word) for word in file.read().split()]
+        with open(f"/proc/{pid}/{name}", encoding="utf-8", errors="replace") as file:
+            return file.read().split("\0")
     except OSError:
-        return []
-    return children + [inner for child in children for inner in descendants(child)]
+        return [""]
+
+
+def parent(pid):
+    stat = strings(pid, "stat")[0].rpartition(")")[2].split()
+    return int(stat[1]) if stat else 0
+
+
+def kill(pid):
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass

@@ -319,7 +319,7 @@ static void read_evaluation(struct method *method, uint64_t number, size_t objec
 static int play(char **arguments)
 {
     static const char *const names[METHODS] = {
-#define METHOD(name, doc) #name,
+#define METHOD(name, order, budget, doc) #name,
 #include "gen/search/methods.def"
     };
     static const char *const options[METHOD_OPTIONS] = {
