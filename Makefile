@@ -134,7 +134,7 @@ $(B)/obj/gen/%.o: private local := $(own) -DKB_CC='"$(CC)"' -DKB_OPT='"$(OPT)"' 
 # What every simulator runs and no topology compiles again may take its time to be compiled; what a run does once is small.
 # Loops become vector instructions if nobody asks for errno or traps; values are the same with and without.
 $(B)/obj/rt/%.o: private local := -Irt -fno-math-errno -fno-trapping-math $(own) $(if $(filter -O2,$(OPT)),-O3)
-$(B)/obj/rt/cli/%.o $(B)/obj/rt/report/%.o $(B)/obj/rt/host/%.o: private local := -Irt $(own) $(if $(filter -O2,$(OPT)),-Os)
+$(B)/obj/rt/cli/%.o $(B)/obj/rt/session/%.o $(B)/obj/rt/report/%.o $(B)/obj/rt/host/%.o: private local := -Irt $(own) $(if $(filter -O2,$(OPT)),-Os)
 compile = $(Q)mkdir -p $(@D) && $(CC) $(flags) $(WERROR) $(local) -MMD -MP -c -o $@ $<
 
 $(B)/obj/%.o: %.c $(B)/flags

@@ -84,7 +84,7 @@ ok(len(place) > 25 and wrong == ["gen/search/axis.c includes facts.h"],
 
 rt = {path: read(os.path.join(ROOT, path)) for path in FILES if path.startswith("rt/") and path.endswith(".c")}
 observers = [name for text in rt.values() for name in re.findall(r"^struct observer (\w+) = ", text, re.M)]
-wrong = [f"{name} is not in rt/cli/observers.c" for name in observers if f"&{name}," not in rt["rt/cli/observers.c"]]
+wrong = [f"{name} is not in rt/session/observers.c" for name in observers if f"&{name}," not in rt["rt/session/observers.c"]]
 wrong += [f"{name} never watches" for name in observers
           if not any(f"observer_watch(&{name}, " in text for text in rt.values())]
 ok(len(observers) > 9 and not wrong, "every observer of rt is in the list of observers, and can be switched on", *wrong)

@@ -15,7 +15,7 @@ bool op_known(uint16_t op);
 /* "gemm_f16", by the dtype of the inputs. */
 const char *gemm_name(enum dtype dtype);
 
-/* The room's reset (cli/reset.c): forgets the names that the machine lacks. */
+/* The room's reset (session/reset.c): forgets the names that the machine lacks. */
 void base_reset(void);
 
 #endif

@@ -17,11 +17,11 @@
 #include "common/hash.h"
 #include "datapass/exec.h"
 #include "machine/tiling.h"
-#include "numbers.h"
 #include "oplog/log.h"
 #include "reference/expect.h"
 #include "reference/recheck.h"
 #include "report/summary.h"
+#include "session/numbers.h"
 
 static int data_main(int argc, char **argv);
 

@@ -11,7 +11,7 @@
 #include "host/bounds.h"
 #include "machine/emitted.h"
 #include "machine/tiling.h"
-#include "numbers.h"
+#include "session/numbers.h"
 
 static int info_main(int argc, char **argv);
 

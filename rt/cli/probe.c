@@ -15,11 +15,11 @@
 #include "limits.h"
 #include "machine/emitted.h"
 #include "machine/fabric.h"
-#include "numbers.h"
 #include "probe/matrix.h"
 #include "probe/probe.h"
 #include "report/result.h"
-#include "reset.h"
+#include "session/numbers.h"
+#include "session/reset.h"
 
 static int probe_main(int argc, char **argv);
 

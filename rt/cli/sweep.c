@@ -18,15 +18,15 @@
 #include "host/bench.h"
 #include "host/param.h"
 #include "launch/watchdog.h"
-#include "numbers.h"
 #include "replay.h"
 #include "report/metrics.h"
 #include "report/result.h"
-#include "reset.h"
+#include "session/numbers.h"
+#include "session/reset.h"
+#include "session/stream.h"
 #include "sim/loop.h"
 #include "simulation.h"
 #include "store/fill.h"
-#include "stream.h"
 
 bool sweep_metrics;
 

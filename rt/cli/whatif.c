@@ -27,15 +27,15 @@
 #include "host/param.h"
 #include "limits.h"
 #include "machine/emitted.h"
-#include "numbers.h"
 #include "oplog/oplog.h"
 #include "replay.h"
 #include "report/result.h"
-#include "reset.h"
+#include "session/numbers.h"
+#include "session/reset.h"
+#include "session/stream.h"
 #include "sim/loop.h"
 #include "simulation.h"
 #include "store/fill.h"
-#include "stream.h"
 
 static int whatif_main(int argc, char **argv);
 

@@ -45,7 +45,7 @@ static inline struct device_state *device_state(const struct tl *tl)
 /* The kernel_fn of every kernel of the device library; `arg` is a struct kernel_start. */
 void device_run(struct tl *tl, const void *arg);
 
-/* The room's reset (cli/reset.c): frees what the kernels of all PEs hold, also of those that did not end. */
+/* The room's reset (session/reset.c): frees what the kernels of all PEs hold, also of those that did not end. */
 void device_reset(void);
 
 #endif

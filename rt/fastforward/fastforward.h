@@ -23,7 +23,7 @@ extern struct observer fastforward_observer, comparison_observer;
 /* At the start of each run, when tables and options are known. */
 void fastforward_init(void);
 
-/* Resets the room (cli/reset.c): nothing is skipped so far, and no PE sleeps. */
+/* Resets the room (session/reset.c): nothing is skipped so far, and no PE sleeps. */
 void fastforward_reset(void);
 
 #endif

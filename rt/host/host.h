@@ -26,7 +26,7 @@ _Noreturn void host_stop(struct call_site call, const char *why);
 /* Called when no event is due any more: reports the ranks that wait in kb_barrier. */
 void host_deadlocked(void);
 
-/* The room's reset (cli/reset.c). */
+/* The room's reset (session/reset.c). */
 void host_reset(void);
 
 #endif

@@ -84,7 +84,7 @@ uint64_t run_compute_ps(const struct kernel_run *run, uint64_t t_ps);
 /* All launches of this run, in the order of submission. */
 extern struct launch *launches;
 
-/* Resets the room (cli/reset.c): no launch, no request. */
+/* Resets the room (session/reset.c): no launch, no request. */
 void launch_reset(void);
 
 extern const struct handler launch_handlers[];

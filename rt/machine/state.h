@@ -7,7 +7,7 @@
 /* Sets up the machine at the start of each run, when its tables and attributes are known. */
 void machine_init(void);
 
-/* Resets the room (cli/reset.c): everything in the machine is as before a run. */
+/* Resets the room (session/reset.c): everything in the machine is as before a run. */
 void machine_reset(void);
 
 /* Saves time and state of the machine in an image, in place of what that holds. Results and the contents of memories are

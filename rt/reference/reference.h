@@ -93,7 +93,7 @@ extern double reference_seconds;
 void reference_clock_start(void);
 void reference_left(void);
 
-/* The room's reset (cli/reset.c): frees all references and forgets what was verified. */
+/* The room's reset (session/reset.c): frees all references and forgets what was verified. */
 void reference_reset(void);
 
 #endif

@@ -41,7 +41,7 @@ void summary_write_host(struct json *json, const struct host_times *host);
 struct difference;
 void summary_print_difference(FILE *out, const struct difference *difference);
 
-/* The room's reset (cli/reset.c): nothing is left of a run. */
+/* The room's reset (session/reset.c): nothing is left of a run. */
 void report_reset(void);
 
 #endif

@@ -16,7 +16,7 @@
  * wait, calls stuck(), lets the programs act that it has woken, and returns false. */
 bool sim_run(void (*body)(void *), void *arg, uint32_t ranks, void (*stuck)(void));
 
-/* Resets the room (cli/reset.c): time is 0, nothing is due, all stacks are free. */
+/* Resets the room (session/reset.c): time is 0, nothing is due, all stacks are free. */
 void sim_reset(void);
 
 /* The simulated time in ps. */

@@ -8,7 +8,7 @@
  * To add an observer:
  *     1. define a struct observer with the handlers of its moments in the room it belongs to, and declare it in the
  *        header of that file;
- *     2. add it to the list in cli/observers.c: of one moment, observers are told in the order of that list;
+ *     2. add it to the list in session/observers.c: of one moment, observers are told in the order of that list;
  *     3. call observer_watch where an option or the start of a run turns it on.
  * To add a moment: a row in observer.def, and a call of observe_NAME where it happens.
  *

@@ -51,7 +51,7 @@ void store_read(uint32_t memory, uint64_t offset, uint64_t bytes, void *to);
 /* Whether any byte was ever addressable; if none was, all are zero. */
 bool store_is_used(void);
 
-/* The room's reset (cli/reset.c): every byte of every memory is zero, nothing is allocated, there are no references. */
+/* The room's reset (session/reset.c): every byte of every memory is zero, nothing is allocated, there are no references. */
 void store_reset(void);
 
 #endif
