@@ -257,6 +257,15 @@ static void make(uint64_t t_ps, struct ref ref)
     *array_add(&run.made) = (struct made){t_ps, ref};
 }
 
+/* Whether who runs has made the end of a reservation. */
+static bool is_own(uint32_t item)
+{
+    for (size_t i = 0; i < run.made.count; i++)
+        if (run.made.at[i].ref.item == item)
+            return true;
+    return false;
+}
+
 /* The end of what a node, a link or a pseudo channel has served last. */
 __attribute__((noinline)) static struct ref late_end(enum resource_kind kind, uint64_t number)
 {
@@ -455,12 +464,14 @@ __attribute__((noinline)) static void channel_reserved(enum resource_kind kind, 
 {
     uint64_t at = place_at(kind, number);
     struct holder *holder = &holders[kind][number];
+    bool behind_own = is_own(holder->item);
     struct ref start = granted(holder, asked_ps, start_ps, at);
     struct ref end = extended(start, end_ps > now_ps ? end_ps : now_ps, WORK_channel, at);
     *holder = (struct holder){end_ps, end.item};
     if (!run.supply.ref.item)
         run.supply = (struct made){end_ps, end};
-    make(start_ps, start);
+    if (!behind_own)                                    /* else that end is made already; what follows it did not wait */
+        make(start_ps, start);
     make(end_ps, end);
 }
 
