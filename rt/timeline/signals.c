@@ -1,13 +1,65 @@
-/* signals.c: changes of this instant are made in place, later ones wait in a heap. */
+/* signals.c: changes are collected, and made when there are many of past times. To sort these costs less than to keep all
+ * changes in the order of time. */
 #include "signals.h"
 
+#include <string.h>
+
 #include "sim/event.h"
+
+enum { MANY = 1 << 12, DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };     /* the digits of times by which they are sorted */
 
 uint32_t signals_add(struct signals *signals)
 {
     *array_add(&signals->all) = (struct signal){0};
     return (uint32_t)signals->all.count - 1;
 }
+
+/* ---- changes that are due */
+
+/* Moves the changes of times before end_ps to `due`. */
+static void take_before(struct signals *signals, uint64_t end_ps)
+{
+    size_t left = 0, count = signals->changes.count;
+    struct signal_change *changes = signals->changes.at;
+    array_reserve(&signals->due, count);
+    signals->due.count = 0;
+    for (size_t i = 0; i < count; i++)
+        if (changes[i].t_ps < end_ps)
+            signals->due.at[signals->due.count++] = changes[i];
+        else
+            changes[left++] = changes[i];
+    signals->changes.count = left;
+}
+
+/* Sorts changes by their times with a radix sort. Returns where they are then: in one of the two arrays. */
+static struct signal_change *sorted(struct signal_change *changes, struct signal_change *other, size_t count)
+{
+    static uint32_t places[DIGITS];
+    uint64_t first_ps = UINT64_MAX, last_ps = 0;
+    for (size_t i = 0; i < count; i++) {
+        first_ps = changes[i].t_ps < first_ps ? changes[i].t_ps : first_ps;
+        last_ps = changes[i].t_ps > last_ps ? changes[i].t_ps : last_ps;
+    }
+    for (unsigned shift = 0; shift < 64 && count && (last_ps - first_ps) >> shift; shift += DIGIT_BITS) {
+        uint32_t place = 0;
+        memset(places, 0, sizeof places);
+        for (size_t i = 0; i < count; i++)
+            places[(changes[i].t_ps - first_ps) >> shift & (DIGITS - 1)]++;
+        for (unsigned digit = 0; digit < DIGITS; digit++) {
+            uint32_t equal = places[digit];
+            places[digit] = place;
+            place += equal;
+        }
+        for (size_t i = 0; i < count; i++)
+            other[places[(changes[i].t_ps - first_ps) >> shift & (DIGITS - 1)]++] = changes[i];
+        struct signal_change *swapped = changes;
+        changes = other;
+        other = swapped;
+    }
+    return changes;
+}
+
+/* ---- signals */
 
 static void change(struct signals *signals, uint32_t number, int64_t delta)
 {
@@ -33,68 +85,28 @@ static void tell(struct signals *signals, uint64_t t_ps)
     signals->changed.count = 0;
 }
 
-/* ---- the heap */
-
-static void later_add(struct signals *signals, struct later_change added)
+void signals_tell_before(struct signals *signals, uint64_t end_ps)
 {
-    (void)array_add(&signals->later);
-    struct later_change *heap = signals->later.at;
-    size_t at = signals->later.count - 1;
-    for (; at && heap[(at - 1) / 2].t_ps > added.t_ps; at = (at - 1) / 2)
-        heap[at] = heap[(at - 1) / 2];
-    heap[at] = added;
-}
-
-static struct later_change later_take(struct signals *signals)
-{
-    struct later_change *heap = signals->later.at, first = heap[0], moved = heap[--signals->later.count];
-    size_t count = signals->later.count, at = 0;
-    for (size_t child; (child = 2 * at + 1) < count; at = child) {
-        child += child + 1 < count && heap[child + 1].t_ps < heap[child].t_ps;
-        if (heap[child].t_ps >= moved.t_ps)
-            break;
-        heap[at] = heap[child];
-    }
-    heap[at] = moved;
-    return first;
-}
-
-/* Makes and tells the changes of all times before end_ps that lie in the heap. */
-static void tell_before(struct signals *signals, uint64_t end_ps)
-{
-    while (signals->later.count && signals->later.at[0].t_ps < end_ps) {
-        uint64_t t_ps = signals->later.at[0].t_ps;
-        while (signals->later.count && signals->later.at[0].t_ps == t_ps) {
-            struct later_change next = later_take(signals);
-            change(signals, next.number, next.delta);
-        }
+    take_before(signals, end_ps);
+    size_t count = signals->due.count;
+    array_reserve(&signals->other, count);
+    const struct signal_change *next = sorted(signals->due.at, signals->other.at, count);
+    for (const struct signal_change *end = next + count; next < end;) {
+        uint64_t t_ps = next->t_ps;
+        for (; next < end && next->t_ps == t_ps; next++)
+            change(signals, next->number, next->delta);
         tell(signals, t_ps);
     }
-}
-
-/* ---- changes */
-
-void signals_change(struct signals *signals, uint32_t number, uint64_t t_ps, int64_t delta)
-{
-    if (t_ps > now_ps) {
-        later_add(signals, (struct later_change){t_ps, delta, number});
-        return;
-    }
-    tell_before(signals, now_ps);
-    change(signals, number, delta);
-}
-
-void signals_instant_ends(struct signals *signals)
-{
-    tell_before(signals, now_ps);
-    while (signals->later.count && signals->later.at[0].t_ps == now_ps) {
-        struct later_change next = later_take(signals);
-        change(signals, next.number, next.delta);
-    }
-    tell(signals, now_ps);
+    signals->enough = 2 * signals->changes.count + MANY;
 }
 
 void signals_finish(struct signals *signals)
 {
-    tell_before(signals, UINT64_MAX);
+    signals_tell_before(signals, UINT64_MAX);
+}
+
+void signals_instant_ends(struct signals *signals)
+{
+    if (signals->changes.count >= signals->enough)
+        signals_tell_before(signals, now_ps + 1);
 }

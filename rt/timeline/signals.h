@@ -1,5 +1,5 @@
-/* signals.h: integers that change over time. Changes of later times may be made in advance; each signal is told of in
- * the order of time, once per time at most, and only if its value is another one then. */
+/* signals.h: integers that change over time. Each signal is told of in the order of time, once per time at most, and only
+ * if its value is another one then. */
 #ifndef KB_SIGNALS_H
 #define KB_SIGNALS_H
 
@@ -13,27 +13,35 @@ struct signal {
     bool changed;                                       /* it is in the list of those that changed */
 };
 
+struct signal_change {
+    uint64_t t_ps;
+    int64_t delta;
+    uint32_t number;
+};
+
 struct signals {
     /* Says that a signal has a value from t_ps on. */
     void (*tell)(uint32_t number, uint64_t t_ps, int64_t value);
     struct ARRAY(struct signal) all;                    /* by number */
     struct ARRAY(uint32_t) changed;
-    struct ARRAY(struct later_change) later;            /* a binary heap, the earliest first */
-};
-
-struct later_change {
-    uint64_t t_ps;
-    int64_t delta;
-    uint32_t number;
+    struct ARRAY(struct signal_change) changes, due, other;     /* not told of yet; those that are sorted, and a second
+                                                           array for that */
+    size_t enough;                                      /* changes to sort them */
 };
 
 /* Adds a signal, whose value is 0. Returns its number. */
 uint32_t signals_add(struct signals *signals);
 
 /* Adds to a signal's value at t_ps, now or later. */
-void signals_change(struct signals *signals, uint32_t number, uint64_t t_ps, int64_t delta);
+static inline void signals_change(struct signals *signals, uint32_t number, uint64_t t_ps, int64_t delta)
+{
+    *array_add(&signals->changes) = (struct signal_change){t_ps, delta, number};
+}
 
-/* Tells of all changes up to now. Called at the end of each instant. */
+/* Tells of the changes of all times before end_ps, at most now + 1, to which no more changes are added. */
+void signals_tell_before(struct signals *signals, uint64_t end_ps);
+
+/* Tells of the changes up to now, if these are many. Called at the end of each instant. */
 void signals_instant_ends(struct signals *signals);
 
 /* Tells of all other changes. */

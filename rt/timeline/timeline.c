@@ -121,6 +121,7 @@ static struct {
 /* The timeline has all the slices that it may have: only what is open in it has to be ended. */
 static void leave_out_rest(void)
 {
+    signals_tell_before(&timeline.signals, now_ps);
     timeline.left_out.rest = true;
     timeline.left_out.rest_ps = now_ps;
     observer_watch(&timeline_observer, false);
