@@ -4,10 +4,9 @@
 
 #include <stddef.h>
 
+#include "../rt/common/version.h"
 #include "numbers.h"
 #include "plan.h"
-
-#define KBGEN_VERSION "0.1.0"
 
 /* A generated file. */
 struct emitted {

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "../rt/common/arena.h"
+#include "../rt/common/completion.h"
 #include "../rt/common/diag.h"
 #include "../rt/common/temporary.h"
 #include "build/batch.h"
@@ -31,6 +32,7 @@
 #include "dump_schema.h"
 #include "emit.h"
 #include "options.h"
+#include "schema.h"
 #include "search/front.h"
 #include "search/merge.h"
 #include "search/point.h"
@@ -39,7 +41,7 @@
 #include "search/space_schema.h"
 
 static const struct subcommand *const subcommands[] = {
-    &search_subcommand, &front_subcommand, &point_subcommand, &report_subcommand, &merge_subcommand,
+    &search_subcommand, &front_subcommand, &point_subcommand, &report_subcommand, &merge_subcommand, NULL,
 };
 
 static void version_print(void)
@@ -47,9 +49,29 @@ static void version_print(void)
     puts("kbgen " KBGEN_VERSION);
 }
 
-static const struct subcommands_of program = {
-    version_print,
-    "Exit status: 0 good; 1 data are wrong; 2 wrong use or input; 3 the host system failed; 128 and more: ended by a signal.",
+static void offer_keys(const struct key *of)
+{
+    for (size_t i = 0; i < of->count; i++)
+        if (of->keys[i].count)
+            offer_keys(&of->keys[i]);
+        else
+            completion_offer(arena_printf("%s=", of->keys[i].path), of->keys[i].doc);
+}
+
+/* Offers the keys of a topology for --set. */
+static void offer(const char *argument, const char *first)
+{
+    (void)first;
+    if (!strcmp(argument, "KEY=VALUE"))
+        offer_keys(schema());
+}
+
+static const struct program program = {
+    .about = "makes simulators of AI accelerators from their descriptions",
+    .alone = &make_subcommand, .subcommands = subcommands, .notes = options_notes,
+    .statuses = "Exit status: 0 good; 1 data are wrong; 2 wrong use or input; 3 the host system failed (no compiler, disk full);\n"
+                "128 and more: ended by a signal.",
+    .version_print = version_print, .offer = offer,
 };
 
 static void dump(enum dump what, const struct model *model, const struct plan *plan)
@@ -163,10 +185,10 @@ int main(int argc, char **argv)
     temporary_set_before(processes_stop);
     signal(SIGXFSZ, SIG_IGN);                           /* a write beyond the file size limit then fails and is reported */
     signal(SIGTTOU, SIG_IGN);                           /* compilers, in the background, may write to the terminal */
-    subcommands_begin(&program);
-    for (size_t i = 0; i < COUNT_OF(subcommands); i++)
-        if (argc > 1 && !strcmp(argv[1], subcommands[i]->name))
-            return subcommands[i]->main(argc - 1, argv + 1);
+    program_begin(&program, argc, argv);
+    const struct subcommand *subcommand = argc > 1 ? subcommand_named(argv[1]) : NULL;
+    if (subcommand)
+        return subcommand->main(argc - 1, argv + 1);
     struct options options = options_read(argc, argv);
     if (options.dump >= DUMP_schema) {
         dump(options.dump, NULL, NULL);

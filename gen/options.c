@@ -11,85 +11,64 @@
 #include <string.h>
 
 #include "../rt/common/arena.h"
-#include "../rt/common/command_line.h"
 #include "../rt/common/diag.h"
-#include "emit.h"
 
 /* The compiler that the Makefile builds kbgen with. */
 #ifndef KB_CC
 #define KB_CC "cc"
 #endif
 
-static const char help[] =
-    "usage: kbgen TOPOLOGY.yaml ... [OPTION ...]\n"
-    "Makes a simulator of the machine that each topology file describes: build/NAME below the current folder.\n"
-    "\n"
-    "  -o, --output PATH    write to PATH instead; for several topologies to PATH/NAME, where PATH ends with a slash\n"
-    "      --emit exe|c     c: write the generated sources only, to the folder build/NAME.c, or PATH\n"
-    "      --keep           keep the generated sources, in the folder build/NAME.c, or PATH.c\n"
-    "  -k, --kernel FILE.c  add a kernel file to those that are built in (repeatable)\n"
-    "      --impl NAME.c    your model of the component whose impl is NAME in the topology (repeatable)\n"
-    "      --set KEY=VALUE  override a key of the topology: --set cube.noc.link_bw_gbs=512 (repeatable)\n"
-    "      --check          check the topology and stop\n"
-    "      --dump WHAT      print model, nodes, links, routes, dot (a graph for graphviz), schema (JSON Schema)\n"
-    "                       or schema-space (that of a space file of kbgen search)\n"
-    "      --cc CC          compile with CC (default: " KB_CC ")\n"
-    "  -O LEVEL             optimisation of the generated code and of your files: 0 1 2 3 s g fast\n"
-    "  -j, --jobs N         run N compilers, or make N topologies, at a time (default: one per processor)\n"
-    "  -v, --verbose        print how long each step takes\n"
-    "  -h, --help, -V, --version\n"
-    "\n"
-    "kbgen search SPACE.yaml searches a space of machines; kbgen front, point, report and merge take what it has found.\n"
-    "\n"
-    "A topology - is standard input. An option that takes one value is given once; those that are repeatable say so.\n"
-    "\n"
-    "Topologies that differ in numbers alone share one linked simulator, kept in build/kbgen.cache, or in\n"
-    "$KBGEN_CACHE (empty: nowhere). The cache takes up to 256 MiB and may be removed at any time. What another\n"
-    "user can have written in it is not used.\n"
-    "$KBGEN_HOME names the tree with templates, headers and archives, if it is not beside kbgen.\n"
-    "Exit status: 0 good, 2 wrong usage or input, 3 the system failed (no compiler, disk full).\n";
+enum { OPTION_EMIT = 'e', OPTION_KEEP = 'K', OPTION_IMPL = 'i', OPTION_SET = 's', OPTION_CHECK = 'c', OPTION_DUMP = 'd', OPTION_CC = 'C' };
 
-enum { OPTION_EMIT = 256, OPTION_KEEP, OPTION_IMPL, OPTION_SET, OPTION_CHECK, OPTION_DUMP, OPTION_CC };
+#define DUMP_WORDS "model|nodes|links|routes|dot|schema|schema-space"
+#define LEVEL_WORDS "0|1|2|3|s|g|fast"
+#define EMIT_WORDS "exe|c"
 
-static const struct option longs[] = {
-    {"output", required_argument, NULL, 'o'},
-    {"emit", required_argument, NULL, OPTION_EMIT},
-    {"keep", no_argument, NULL, OPTION_KEEP},
-    {"kernel", required_argument, NULL, 'k'},
-    {"impl", required_argument, NULL, OPTION_IMPL},
-    {"set", required_argument, NULL, OPTION_SET},
-    {"check", no_argument, NULL, OPTION_CHECK},
-    {"dump", required_argument, NULL, OPTION_DUMP},
-    {"cc", required_argument, NULL, OPTION_CC},
-    {"jobs", required_argument, NULL, 'j'},
-    {"verbose", no_argument, NULL, 'v'},
-    {"help", no_argument, NULL, 'h'},
-    {"version", no_argument, NULL, 'V'},
+static const struct cli_option list[] = {
+    {'o', "output", "PATH", "write to PATH instead; for several topologies to PATH/NAME, where PATH ends with a slash"},
+    {OPTION_EMIT, "emit", "WHAT: " EMIT_WORDS,
+     "exe: the simulator (the default);\n"
+     "c: the generated sources only, to the folder build/NAME.c, or PATH"},
+    {OPTION_KEEP, "keep", NULL, "keep the generated sources, in the folder build/NAME.c, or PATH.c"},
+    {'k', "kernel", "FILE.c ...", "add a kernel file to those that are built in"},
+    {OPTION_IMPL, "impl", "NAME.c ...", "your model of the component whose impl is NAME in the topology"},
+    {OPTION_SET, "set", "KEY=VALUE ...", "override a key of the topology: --set cube.noc.link_bw_gbs=512"},
+    {OPTION_CHECK, "check", NULL, "check the topology and stop"},
+    {OPTION_DUMP, "dump", "WHAT: " DUMP_WORDS,
+     "print model, nodes, links, routes, dot (a graph for graphviz), schema (JSON Schema)\n"
+     "or schema-space (that of a space file of kbgen search)"},
+    {OPTION_CC, "cc", "CC", "compile with CC (default: " KB_CC ")"},
+    {'O', "optimise", "LEVEL: " LEVEL_WORDS, "optimisation of the generated code and of your files: 0 1 2 3 s g fast"},
+    {'j', "jobs", "N", "run N compilers, or make N topologies, at a time (default: one per processor)"},
+    {'v', "verbose", NULL, "print how long each step takes"},
     {0},
 };
 
-/* The index of an option's word among those that it accepts. */
-static unsigned choose(const char *option, const char *word, const char *const *words, size_t count)
+const struct subcommand make_subcommand = {
+    .name = "", .arguments = "TOPOLOGY.yaml ...",
+    .help = "Makes a simulator of the machine that each topology file describes: build/NAME below the current folder.\n"
+            "A topology - is standard input. An option is given once, unless \"...\" follows its value.",
+    .options = list,
+};
+
+const char options_notes[] =
+    "Topologies that differ in numbers alone share one linked simulator, kept in build/kbgen.cache, or in\n"
+    "$KBGEN_CACHE (empty: nowhere). The cache takes up to 256 MiB and may be removed at any time. What another\n"
+    "user can have written in it is not used.\n"
+    "$KBGEN_HOME names the tree with templates, headers and archives, if it is not beside kbgen.";
+
+/* The index of an option's word among those that it accepts, which '|' separates. */
+static unsigned choose(const char *option, const char *word, const char *words)
 {
     char *all = "";
-    for (unsigned i = 0; i < count; i++) {
-        if (!strcmp(word, words[i]))
+    for (unsigned i = 0; *words; i++) {
+        size_t length = strcspn(words, "|");
+        if (strlen(word) == length && !strncmp(word, words, length))
             return i;
-        all = arena_printf("%s%s%s", all, i ? ", " : "", words[i]);
+        all = arena_printf("%s%s%.*s", all, i ? ", " : "", (int)length, words);
+        words += length + (words[length] == '|');
     }
     usage_error("%s takes one of %s; not '%s'", option, all, word);
-}
-
-static enum dump read_dump(const char *word)
-{
-    static const char *const words[] = {"model", "nodes", "links", "routes", "dot", "schema", "schema-space"};
-    return DUMP_model + choose("--dump", word, words, COUNT_OF(words));
-}
-
-static const char *read_level(const char *word)
-{
-    static const char *const words[] = {"0", "1", "2", "3", "s", "g", "fast"};
-    return words[choose("-O", word, words, COUNT_OF(words))];
 }
 
 static size_t read_jobs(const char *word)
@@ -129,13 +108,6 @@ size_t processors(void)
     return sched_getaffinity(0, sizeof set, &set) == 0 ? (size_t)CPU_COUNT(&set) : 1;
 }
 
-static void finish(const char *text)
-{
-    if (printf("%s", text) < 0 || fflush(stdout) != 0)
-        die("write to standard output:");
-    exit(0);
-}
-
 static void add(char ***list, size_t *count, char *word)
 {
     *list = arena_grow(*list, *count, sizeof **list);
@@ -144,13 +116,12 @@ static void add(char ***list, size_t *count, char *word)
 
 static void take(struct options *options, int option)
 {
-    static const char *const forms[] = {"exe", "c"};
     switch (option) {
     case 'o':
         options->output = optarg;
         break;
     case OPTION_EMIT:
-        options->emit_c = choose("--emit", optarg, forms, COUNT_OF(forms));
+        options->emit_c = choose("--emit", optarg, EMIT_WORDS);
         break;
     case OPTION_KEEP:
         options->keep = true;
@@ -168,13 +139,14 @@ static void take(struct options *options, int option)
         options->check = true;
         break;
     case OPTION_DUMP:
-        options->dump = read_dump(optarg);
+        options->dump = DUMP_model + choose("--dump", optarg, DUMP_WORDS);
         break;
     case OPTION_CC:
         options->cc = optarg;
         break;
     case 'O':
-        options->level = read_level(optarg);
+        choose("-O", optarg, LEVEL_WORDS);
+        options->level = optarg;
         break;
     case 'j':
         options->jobs = read_jobs(optarg);
@@ -182,27 +154,7 @@ static void take(struct options *options, int option)
     case 'v':
         options->verbose = true;
         break;
-    case 'h':
-        finish(help);
-        break;
-    case 'V':
-        finish("kbgen " KBGEN_VERSION "\n");
-        break;
     }
-}
-
-/* Refuses an option that takes one value and is given a second one. */
-static void check_once(int option)
-{
-    static const struct {
-        int option;
-        const char *name;
-    } single[] = {{'o', "-o"}, {OPTION_EMIT, "--emit"}, {OPTION_DUMP, "--dump"}, {OPTION_CC, "--cc"}, {'O', "-O"},
-                  {'j', "-j"}};
-    static const char *given[COUNT_OF(single)];
-    for (size_t i = 0; i < COUNT_OF(single); i++)
-        if (single[i].option == option)
-            option_once(single[i].name, &given[i], optarg);
 }
 
 static void check_inputs(const struct options *options)
@@ -217,13 +169,8 @@ static void check_inputs(const struct options *options)
 struct options options_read(int argc, char **argv)
 {
     struct options options = {.cc = KB_CC, .folder = "build", .jobs = processors()};
-    opterr = 0;
-    for (int option; (option = getopt_long(argc, argv, ":o:k:O:j:vhV", longs, NULL)) >= 0;) {
-        if (option == '?' || option == ':')
-            option_refused(option, argv, longs, "kbgen --help");
-        check_once(option);
+    for (int option; (option = subcommand_option(&make_subcommand, argc, argv)) != -1;)
         take(&options, option);
-    }
     options.topologies = argv + optind;
     options.topology_count = (size_t)(argc - optind);
     options.topology = options.topologies[0];

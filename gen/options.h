@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "../rt/common/subcommand.h"
+
 /* What to print instead of making a simulator. */
 enum dump { DUMP_NONE, DUMP_model, DUMP_nodes, DUMP_links, DUMP_routes, DUMP_dot, DUMP_schema, DUMP_schema_space, DUMPS };
 
@@ -20,6 +22,10 @@ struct options {
     enum dump dump;
     bool check, emit_c, keep, verbose;
 };
+
+/* What kbgen does without a subcommand; options_read reads its options. And what --help says behind them. */
+extern const struct subcommand make_subcommand;
+extern const char options_notes[];
 
 /* The processors that kbgen may use, the default of -j; at least 1. */
 size_t processors(void);

@@ -38,7 +38,7 @@ static const struct cli_option options[] = {
     {'M', "mem-limit", "SIZE", "end a run of a point when its simulator has more memory than this, such as 2 GiB"},
     {'S', "shard", "I/N", "only the points whose number leaves remainder I, of N parts, to NAME.I-of-N.db beside the store;\n"
                           "auto, auto/N: the part of this task of a job array (Slurm, LSF, Kubernetes ...)"},
-    {'e', "engine", "slurm", "as jobs of Slurm instead of processes of this host"},
+    {'e', "engine", "ENGINE: slurm", "slurm: as jobs of Slurm instead of processes of this host"},
     {'T', "tasks", "N", "of the array of jobs (16)"},
     {'b', "sbatch", "WORDS", "further options for sbatch, such as \"--partition=x --time=1:00:00\""},
     {'d', "dry-run", NULL, "print the scripts and commands of --engine and stop"},

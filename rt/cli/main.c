@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/arena.h"
+#include "common/completion.h"
 #include "common/diag.h"
 #include "data.h"
 #include "host/bench.h"
@@ -16,6 +17,7 @@
 #include "report.h"
 #include "run.h"
 #include "schema.h"
+#include "session/numbers.h"
 #include "session/observers.h"
 #include "web.h"
 #include "whatif.h"
@@ -24,11 +26,6 @@ static void version_print(void)
 {
     printf("%s: topology %s, kbgen %s\n", kb_machine_name, kb_topology_hash, kb_version);
 }
-
-static const struct subcommands_of program = {
-    version_print,
-    "Exit status: 0 good; 1 the run failed, or data are wrong; 2 wrong use or input; 3 the host system failed.",
-};
 
 static int list_main(int argc, char **argv);
 
@@ -45,7 +42,7 @@ static const struct subcommand list_subcommand = {
 
 static const struct subcommand *const subcommands[] = {
     &list_subcommand, &run_subcommand, &replay_subcommand, &oplog_subcommand, &data_subcommand, &info_subcommand,
-    &report_subcommand, &web_subcommand, &probe_subcommand, &whatif_subcommand, &schema_subcommand,
+    &report_subcommand, &web_subcommand, &probe_subcommand, &whatif_subcommand, &schema_subcommand, NULL,
 };
 
 static int list_main(int argc, char **argv)
@@ -62,39 +59,75 @@ static int list_main(int argc, char **argv)
     return STATUS_GOOD;
 }
 
+static void offer_benches(void)
+{
+    const struct kb_bench **all;
+    for (size_t i = 0, count = bench_all(&all); i < count; i++)
+        completion_offer(all[i]->name, all[i]->what);
+}
+
+static void offer_parameters(const char *bench)
+{
+    const struct kb_bench **all;
+    for (size_t i = 0, count = bench_all(&all); i < count; i++)
+        for (size_t j = 0; !strcmp(all[i]->name, bench) && j < all[i]->count; j++)
+            completion_offer(arena_printf("%s=", all[i]->params[j].name), all[i]->params[j].help);
+}
+
+/* Offers benches, parameters of the bench that is named, numbers of the topology and ends of probes. */
+static void offer(const char *argument, const char *first)
+{
+    if (!strcmp(argument, "BENCH"))
+        offer_benches();
+    else if (!strcmp(argument, "NAME=VALUE") && first)
+        offer_parameters(first);
+    else if (!strcmp(argument, "KEY=VALUE"))
+        numbers_offer();
+}
+
+static const struct program program = {
+    .about = "a simulator that kbgen has made of a machine",
+    .subcommands = subcommands,
+    .notes = "A simulator of one machine, which kbgen has made of its description. It is named after the machine: ref_sip, say.",
+    .statuses = "Exit status: 0 good; 1 the run failed, or data are wrong; 2 wrong use or input; 3 the host system failed.",
+    .version_print = version_print, .offer = offer,
+};
+
 static void help_print(FILE *out)
 {
     fprintf(out, "usage: %s SUBCOMMAND ...\n\nA simulator of the machine %s, topology %s.\n\n", program_name,
             kb_machine_name, kb_topology_hash);
-    for (size_t i = 0; i < COUNT_OF(subcommands); i++) {
-        int width = fprintf(out, "  %s %s", subcommands[i]->name, subcommands[i]->arguments);
-        fprintf(out, "%*s%s\n", width < 34 ? 34 - width : 1, "", subcommands[i]->summary);
-    }
+    subcommands_print(out);
     fprintf(out, "\n%s SUBCOMMAND --help describes its options; %s --version names the machine.\n", program_name,
             program_name);
 }
 
-static int run_subcommand_of(int argc, char **argv)
+static _Noreturn void refuse(const char *word)
 {
     const char *names[COUNT_OF(subcommands)];
+    size_t count = 0;
+    for (; subcommands[count]; count++)
+        names[count] = subcommands[count]->name;
+    const char *near = nearest_name(word, names, count);
+    usage_error(near ? "no subcommand '%s'; did you mean '%s'?" : "no subcommand '%s'; see --help", word, near);
+}
+
+static int run_subcommand_of(int argc, char **argv)
+{
     if (argc < 2) {
         help_print(stderr);
         return STATUS_WRONG_USE;
     }
     const char *word = argv[1];
-    for (size_t i = 0; i < COUNT_OF(subcommands); i++) {
-        names[i] = subcommands[i]->name;
-        if (!strcmp(word, names[i]))
-            return subcommands[i]->main(argc - 1, argv + 1);
-    }
-    if (!strcmp(word, "--help") || !strcmp(word, "-h")) {
+    const struct subcommand *subcommand = subcommand_named(word);
+    if (subcommand)
+        return subcommand->main(argc - 1, argv + 1);
+    if (!strcmp(word, "--help") || !strcmp(word, "-h"))
         help_print(stdout);
-    } else if (!strcmp(word, "--version") || !strcmp(word, "-V")) {
+    else if (!strcmp(word, "--version") || !strcmp(word, "-V"))
         version_print();
-    } else {
-        const char *near = nearest_name(word, names, COUNT_OF(names));
-        usage_error(near ? "no subcommand '%s'; did you mean '%s'?" : "no subcommand '%s'; see --help", word, near);
-    }
+    else
+        refuse(word);
     return STATUS_GOOD;
 }
 
@@ -104,7 +137,7 @@ int main(int argc, char **argv)
     program_name = slash ? slash + 1 : argv[0];
     signal(SIGXFSZ, SIG_IGN);                           /* the write to a file that must not grow fails instead */
     observers_init();
-    subcommands_begin(&program);
+    program_begin(&program, argc, argv);
     int status = run_subcommand_of(argc, argv);
     if (fflush(stdout) || ferror(stdout))
         die("write to standard output:");

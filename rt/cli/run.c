@@ -31,15 +31,15 @@
 static int run_main(int argc, char **argv);
 
 static const struct cli_option options[] = {
-    {'d', "data", "MODE",
-     "off: simulate time alone, without data\n"
-     "verify (the default): compute, and compare results with references\n"
+    {'d', "data", "MODE: off|verify|debug",
+     "off: simulate time alone, without data;\n"
+     "verify (the default): compute, and compare results with references;\n"
      "debug: also compare every operation, name the first wrong one"},
-    {'l', "tolerance", "KIND",
+    {'l', "tolerance", "KIND: bounds|worst|plain",
      "what an element may be off by. bounds (the default): by its error analysis\n"
      "(docs/data.md); worst: the same with all errors added up; plain: 1e-5, 1e-3 or\n"
      "1e-2 of f32, f16 or bf16, relative to the expected value and to 1"},
-    {'r', "races", "WHICH",
+    {'r', "races", "WHICH: on|off",
      "look for races, accesses to the same bytes that nothing orders: on; off; or a\n"
      "number: among the first operations. By default 1048576 with data, else off"},
     {'i', "inject", "N",

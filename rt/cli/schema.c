@@ -17,7 +17,7 @@ PACKED_FILE(schema_packed, SCHEMA);
 static int schema_main(int argc, char **argv);
 
 const struct subcommand schema_subcommand = {
-    "schema", "WHAT", "prints the JSON Schema of a result, or of other JSON that is written",
+    "schema", "WHAT: result|point|metrics|stats|trace|oplog|plan|probe|whatif", "prints the JSON Schema of a result, or of other JSON that is written",
     "Prints the JSON Schema (draft-07) of one kind of JSON that this simulator writes:\n\n"
     "  result   --json of run and replay\n"
     "  point    a line of --points\n"
