@@ -186,6 +186,8 @@ def failures():
     why = {row["key"].rsplit(".", 1)[1]: row["error"] for row in answer["failed"]}
     ok(set(why) == {"reserved_mb", "rows", "cols"} and "are more than" in why["reserved_mb"] and "reserved part is the default" not in why["reserved_mb"]
        and ("ended its process" if SAN else "SIGSEGV") in why["cols"] and "status 1" in why["rows"], "what fails says why", answer["failed"])
+    ok([row["key"].rsplit(".", 1)[1] for row in answer["failed"] if row["refused"]] == ["reserved_mb"],
+       "a value that the topology refuses is told from a run that fails", answer["failed"])
     ended = run(program, "whatif", "touchy", "--set", PE + "pe_gemm.attrs.rows=65")
     ok(ended.returncode == 1 and not ended.stdout and "exit" in ended.stderr, "a run that fails as it is has no table", ended.said)
     late = run(program, "whatif", "touchy", "--set", PE + "pe_gemm.attrs.rows=65", "--json", scratch("nowhere") + "/answer.json")
@@ -244,6 +246,28 @@ def streams():
     ok(answer["stream"] == stream and len(placed) > 2 and all(name in line for name, line in placed),
        "the answer names the stream, and the line of each key", placed)
     by_hand("of a stream", topology, answer, ("replay", stream))
+    pages()
+
+
+def pages():
+    """A stream that maps two pages of 4 KiB: at an even one, and at an odd one, which a machine with pages of 8 KiB refuses."""
+    program = simulator(os.path.join(ROOT, "tests/conformance/mmu_tlb_misses/topo.yaml"), "mmu_tlb_misses")
+    text = """host:
+  - {do: map, va: ADDRESS, bytes: 0x2000, to: {space: hbm}, targets: [sip0.cube0.pe0]}
+  - {do: launch, program: a, targets: [sip0.cube0.pe0]}
+programs:
+  a: [{do: load, from: {va: ADDRESS}, to: 0x200000, bytes: 0x2000}]
+"""
+    key = PE + "pe_mmu.attrs.page_kb"
+    even, odd = (write(scratch(f"at_{at}.yaml"), text.replace("ADDRESS", at)) for at in ("0x10000", "0x11000"))
+    rows = {row["key"]: row for row in whatif(program, "--replay", even, "--by", "2x")["changes"]}
+    larger = json.loads(run(program, "replay", even, "--set", key + "=8", "--json", "-").stdout)
+    ok(rows.get(key, {}).get("end_ps") == larger["end_ps"], "a larger page takes the pages of that size", rows.get(key), larger["end_ps"])
+    refused = {row["key"]: row for row in whatif(program, "--replay", odd, "--by", "2x")["failed"] if row["refused"]}
+    said = "virtual address 0x11000 is no multiple of the page, 8192 bytes"
+    ok(refused.get(key, {}).get("error") == said, "a page size that the stream does not allow is refused", refused)
+    ended = run(program, "whatif", "--replay", odd, "--by", "2x")
+    ok(re.search(rf"^refused +{re.escape(key)}: 4 KiB -> 8 KiB: {said}$", ended.stdout, re.M), "the table says so", ended.said)
 
 
 def main():

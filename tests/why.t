@@ -231,6 +231,61 @@ programs:
        "a wait of a stream has its line there", loads)
 
 
+def lines_of_the_host():
+    """Its steps have their lines: requests with their messages, delays and timeouts."""
+    name = "host_delay_wait"
+    result, ended = replayed(name)
+    segments = result["why"]["path"]["segments"]
+    lines = [int(one["source"].removeprefix("stream.yaml:")) for one in segments if "source" in one]
+    words = {number: re.search(r"do: (\w+)", line)[1] for number, line in enumerate(read(case(name)[1]).splitlines(), 1) if "do:" in line}
+    found = [words[line] for line, before in zip(lines, [None, *lines]) if line != before]
+    delays = [one["end_ps"] - one["begin_ps"] for one in segments if one["work"] == "host"]
+    ok(len(lines) == len(segments) and found == ["delay", "read", "delay", "delay", "map"] and delays == [700500, 12250, 5000000],
+       "delays, a read and a map of the host have their lines", found, delays, ended.said)
+    ok([one["source"] for one in result["why"]["launches"]] == ["stream.yaml:4", "stream.yaml:10"],
+       "each launch has its line", result["why"]["launches"])
+    text = """host:
+  - {do: launch, program: a, targets: [sip0.cube0.pe0], timeout_ns: 1000}
+programs:
+  a: [{do: delay, ns: 90000}]
+"""
+    result, ended = why(simulator(case("single_dma_read")[0], "single_dma_read"), "replay", write(scratch("late.yaml"), text))
+    last = result["why"]["path"]["segments"][-1]
+    ok((last["work"], last.get("source"), last["end_ps"]) == ("host", "late.yaml:2", 1000000), "a timeout has the line of its launch", last,
+       ended.said)
+
+
+SPLIT = """
+sip: {cubes: {rows: 1, cols: 1}}
+cube:
+  memory_map: {hbm_slices_per_cube: 2, hbm_slice_mb: 64, sram_mb: 4}
+  noc: {rows: 2, cols: 2}
+  hbm_ctrl: {attrs: {pcs: 2, interleave_bytes: 256, pc_bw_gbs: 1, row_miss_ns: MISS}}
+"""
+
+
+def holder_of_a_split_read():
+    """Two PEs read at once: one 256 bytes of a row of the second pseudo channel, the other 512 bytes of another row of
+    both. Its bytes come as the second pseudo channel has served both, 256 ns each, and a row change each."""
+    stream = """host:
+  - {do: launch, parts: [{program: one, targets: [sip0.cube0.pe0]}, {program: both, targets: [sip0.cube0.pe1]}]}
+programs:
+  one: [{do: load, from: {space: hbm, pe: 0, offset: 0x100100}, to: 0x200000, bytes: 256}]
+  both: [{do: delay, ns: 50}, {do: load, from: {space: hbm, pe: 0, offset: 0}, to: 0x200000, bytes: 512}]
+"""
+    path = write(scratch("split.yaml"), stream)
+    for miss in (0, 7):
+        program = simulator(write(scratch(f"split{miss}.yaml"), SPLIT.replace("MISS", str(miss))), f"split{miss}")
+        result, ended = why(program, "replay", path)
+        found = [(one["reason"], one["pe"], one.get("source"), one.get("held_up", {}).get("pe"), one["end_ps"] - one["begin_ps"])
+                 for one in result["why"]["path"]["segments"] if one["at"].endswith("hbm_ctrl.pe0") and one["reason"] in ("row", "pseudo_channel")]
+        own = [("row", "sip0.cube0.pe1", "split.yaml:5", None, miss * 1000)] * bool(miss)
+        ok(found and found[0][:4] == ("pseudo_channel", "sip0.cube0.pe0", "split.yaml:4", "sip0.cube0.pe1")
+           and 0 < found[0][4] < 256000 + miss * 1000
+           and found[1:] == [*own, ("pseudo_channel", "sip0.cube0.pe1", "split.yaml:5", None, 256000)],
+           f"a read of two pseudo channels names who held one of them, with row changes of {miss} ns", found, ended.said)
+
+
 def advised(program, name, line, cause, key, *words):
     result, ended = why(program, "run", *words, "--data", "off")
     change = result["why"]["change"]
@@ -321,4 +376,4 @@ def names_keys():
     ok(len(names) > 40 and names <= schema, "each key in the advice is one of a topology", names - schema, len(names))
 
 
-suite(documented, names_keys, by_hand, engines_by_hand, of_streams, many_in_an_instant, lines_of_a_stream, printed, of_a_bench, advice)
+suite(documented, names_keys, by_hand, engines_by_hand, of_streams, many_in_an_instant, lines_of_a_stream, lines_of_the_host, holder_of_a_split_read, printed, of_a_bench, advice)

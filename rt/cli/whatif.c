@@ -22,6 +22,7 @@
 #include "common/arena.h"
 #include "common/diag.h"
 #include "common/fail.h"
+#include "common/yaml.h"
 #include "fastforward/fastforward.h"
 #include "host/bench.h"
 #include "host/param.h"
@@ -80,7 +81,7 @@ struct whatif {
     struct better_by by;
     bool params;
     const char *stream_path;
-    const struct command_stream *stream;                /* NULL: of a bench */
+    const struct source *stream;                        /* NULL: of a bench */
     uint64_t end_ps;                                    /* of the run as it is */
     struct changes changes;
     const char **best;                                  /* keys that cannot be any better */
@@ -167,7 +168,8 @@ enum { WHY_ROOM = 200 };
 
 /* Of a run with a change, in memory that all processes share. */
 struct answer {
-    bool begun, ended;
+    bool ended;
+    bool refused;                                       /* the stream cannot be run on the changed machine */
     int status;
     uint64_t end_ps;
     char why[WHY_ROOM];
@@ -178,15 +180,31 @@ struct board {
     struct answer answers[];
 };
 
-/* Returns the exit status; *end_ps: when the run has ended. */
-static int run_once(const struct whatif *whatif, uint64_t *end_ps)
+static int run_bench(uint64_t *end_ps)
 {
     struct host_times times = {0};
-    if (whatif->stream)
-        return replay_run(whatif->stream, end_ps);
     int status = simulation_run(clock_seconds(), &times);
     *end_ps = sim_now_ps();
     return status;
+}
+
+/* Reads the stream for the machine as it is now. Returns NULL if that cannot run it. */
+static const struct command_stream *read_stream(const struct whatif *whatif)
+{
+    message_set_take(ignore, NULL);
+    const struct command_stream *stream = stream_of(whatif->stream);
+    message_set_take(NULL, NULL);
+    return stream;
+}
+
+/* The run without changes. Returns the exit status. */
+static int run_unchanged(struct whatif *whatif)
+{
+    if (!whatif->stream)
+        return run_bench(&whatif->end_ps);
+    const struct command_stream *stream = stream_of(whatif->stream);
+    errors_end();
+    return replay_run(stream, &whatif->end_ps);
 }
 
 /* Keeps a text, or its beginning in whole characters of UTF-8 with dots behind it. */
@@ -204,18 +222,33 @@ static void keep_why(char why[WHY_ROOM], const char *text)
     memcpy(why + most, dots, sizeof dots);
 }
 
+/* Replays the stream, which is read again: what it says may depend on the numbers. */
+static const char *answer_of_stream(const struct whatif *whatif, struct answer *answer)
+{
+    const struct command_stream *stream = read_stream(whatif);
+    answer->refused = !stream;
+    if (!stream)
+        return errors_forget();
+    answer->status = replay_run(stream, &answer->end_ps);
+    return replay_error();
+}
+
+static const char *answer_of_bench(const struct change *change, struct answer *answer)
+{
+    struct kb_value *params = bench_values;
+    if (change->params)
+        bench_values = change->params;
+    answer->status = run_bench(&answer->end_ps);
+    bench_values = params;
+    return simulation_error();
+}
+
 static void answer(const struct whatif *whatif, const struct change *change, struct answer *answer)
 {
     struct arena_mark mark = arena_mark();
-    struct kb_value *params = bench_values;
-    answer->begun = true;
     numbers_put(change->numbers);
-    if (change->params)
-        bench_values = change->params;
-    answer->status = run_once(whatif, &answer->end_ps);
-    const char *why = whatif->stream ? NULL : simulation_error();
+    const char *why = whatif->stream ? answer_of_stream(whatif, answer) : answer_of_bench(change, answer);
     keep_why(answer->why, why ? why : "");
-    bench_values = params;
     simulator_reset();
     arena_release(mark);
     answer->ended = true;
@@ -287,8 +320,9 @@ struct row {
 struct table {
     struct row *rows;                                   /* those that changed the time, by gain */
     size_t rows_count;
-    const struct change **same, **failed;               /* those that did not; those that could not be run */
-    const char **why;                                   /* of those that failed */
+    const struct change **same, **failed;               /* those that did not; those that could not be run, */
+    const char **why;                                   /* and why */
+    bool *refused;                                      /* of these: the topology or the stream cannot have the value */
     size_t same_count, failed_count;
 };
 
@@ -315,12 +349,14 @@ static struct table make_table(const struct whatif *whatif, const struct board *
     struct table table = {.rows = arena_alloc(changes->count + 1, sizeof *table.rows),
                           .same = arena_alloc(changes->count + 1, sizeof *table.same),
                           .failed = arena_alloc(changes->count + 1, sizeof *table.failed),
-                          .why = arena_alloc(changes->count + 1, sizeof *table.why)};
+                          .why = arena_alloc(changes->count + 1, sizeof *table.why),
+                          .refused = arena_alloc(changes->count + 1, sizeof *table.refused)};
     for (size_t i = 0; i < changes->count; i++) {
         const struct change *change = &changes->list[i];
         const struct answer *of = &board->answers[i];
-        if (change->refused || !of->ended || of->status != STATUS_GOOD) {
+        if (change->refused || !of->ended || of->refused || of->status != STATUS_GOOD) {
             table.why[table.failed_count] = why_failed(change, of);
+            table.refused[table.failed_count] = change->refused || of->refused;
             table.failed[table.failed_count++] = change;
         } else if (of->end_ps == whatif->end_ps) {
             table.same[table.same_count++] = change;
@@ -355,7 +391,8 @@ static void print_table(const struct whatif *whatif, const struct table *table, 
     }
     for (size_t i = 0; i < table->failed_count; i++) {
         const struct change *c = table->failed[i];
-        fprintf(out, "%sfails      %s: %s -> %s: %s\n", i ? "" : "\n", c->name, c->value, c->changed, table->why[i]);
+        fprintf(out, "%s%-10s %s: %s -> %s: %s\n", i ? "" : "\n", table->refused[i] ? "refused" : "fails", c->name, c->value,
+                c->changed, table->why[i]);
     }
     if (table->same_count)
         fprintf(out, "\nno change ");
@@ -416,6 +453,7 @@ static void write_result(struct json *json, void *arg)
         json_object(json, NULL);
         write_change(json, table->failed[i]);
         json_string(json, "error", table->why[i]);
+        json_bool(json, "refused", table->refused[i]);
         json_object_end(json);
     }
     json_array_end(json);
@@ -480,7 +518,7 @@ static int whatif_main(int argc, char **argv)
     oplog_on = false;
     threads_prepare();
     if (whatif.stream_path)
-        whatif.stream = stream_read(whatif.stream_path);
+        whatif.stream = source_given(whatif.stream_path);
     else
         bench_select(bench_find(argv[optind]), argc - optind - 1, argv + optind + 1);
     add_keys(&whatif);
@@ -494,7 +532,7 @@ static int whatif_main(int argc, char **argv)
     if (json)
         output = output_open(json);
     struct arena_mark mark = arena_mark();
-    int status = run_once(&whatif, &whatif.end_ps);
+    int status = run_unchanged(&whatif);
     if (status != STATUS_GOOD)
         return status;
     simulator_reset();

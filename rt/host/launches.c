@@ -93,6 +93,7 @@ kb_future kb_launch_at(const struct kb_part *asked, struct kb_options options, c
                                   .start = (enum launch_start)options.start, .file = file, .line = line};
     if (__builtin_mul_overflow(options.timeout_ns, UINT64_C(1000), &made.timeout_ps))
         misuse_of(call, "a timeout of %" PRIu64 " ns does not fit into simulated time, 2^64 ps", options.timeout_ns);
+    observe_host_calls(file, line);
     return launch_submit(parts, count, &made);
 }
 

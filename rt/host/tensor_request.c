@@ -9,6 +9,7 @@
 #include "host.h"
 #include "launch/host_request.h"
 #include "sim/loop.h"
+#include "sim/observer.h"
 
 struct kb_request {
     struct call_site call;
@@ -65,6 +66,7 @@ static void request_ended(void *owner)
     whole->failed = whole->request->failure.set;
     if (whole->failed)
         whole->next = whole->shards;
+    observe_host_calls(whole->call.file, whole->call.line);
     go_on(whole);
 }
 
@@ -76,6 +78,7 @@ struct kb_request *tensor_request_begin(struct call_site call, const struct tens
     whole->requested = arena_alloc(shards, sizeof *whole->requested);
     *(requests ? &last->later : &requests) = whole;
     last = whole;
+    observe_host_calls(call.file, call.line);
     go_on(whole);
     return whole;
 }

@@ -9,6 +9,7 @@
 #include "machine/emitted.h"
 #include "machine/pe.h"
 #include "sim/loop.h"
+#include "sim/observer.h"
 #include "why/why.h"
 
 /* A step that has begun. */
@@ -146,6 +147,7 @@ static void delay_ended(void)
 static void begin(const struct host_step *step, struct step_run *run)
 {
     struct fanout *fanout = NULL;
+    observe_host_calls(NULL, step->line);
     switch (step->kind) {
     case HOST_MAP:
         if (step->map.count)

@@ -546,7 +546,7 @@ static void read_host_step(const struct node *node, unsigned form, bool listed, 
     struct host_step *step = &reader->stream->steps[reader->stream->count];
     const char *keys[COUNT_OF(host_form->keys) + 3];
     size_t count = 0;
-    *step = (struct host_step){.kind = host_form->kind};
+    *step = (struct host_step){.kind = host_form->kind, .line = node->where.line};
     if (listed || step->kind == HOST_MEMORY)
         keys[count++] = "do";
     for (const char *const *key = host_form->keys; *key; key++)

@@ -70,6 +70,7 @@ enum host_step_kind { HOST_MAP, HOST_MEMORY, HOST_LAUNCH, HOST_WAIT, HOST_DELAY 
 /* What the host does: a request, a wait for requests, or a delay. */
 struct host_step {
     enum host_step_kind kind;
+    uint32_t line;                                      /* in the stream's file */
     bool async;                                         /* the host goes on at once */
     struct stream_map map;
     struct stream_memory memory;

@@ -44,7 +44,7 @@ struct entry {
     uint64_t t_ps;                                      /* when it became so; of parts: the latest end; of a read: how long
                                                            the pseudo channel that ends last starts after the first, */
     uint64_t tick;                                      /* and how long it then changes rows */
-    struct ref ref;
+    struct ref ref;                                     /* of a read: what held that channel before; item 0: nothing */
 };
 
 static struct {
@@ -177,7 +177,7 @@ static struct {
         uint64_t first_ps, last_ps;                     /* the earliest start, the latest end, */
         uint64_t first_number, last_number;
         uint64_t last_start_ps, last_row_ps;            /* of the one that ends last, and how long it changes rows */
-        struct ref first;
+        struct ref first, last;                         /* what led to these starts */
     } share;
     uint64_t model_at;                                  /* of a memory that a model of a user serves; 0: none */
     uint64_t node_end_ps;                               /* when a node has handled a head; 0: none does */
@@ -191,6 +191,7 @@ static struct {
     uint64_t link_end_ps;                               /* when that link is free again; 0: it took none */
     struct made control;                                /* the control message that was sent, and its event */
     const struct event *control_event;
+    struct subject host;                                /* with the line of what it does */
     const struct tl *acts;                              /* the kernel that acts by itself */
     enum kernel_act act;
     uint32_t parts;                                     /* entries of ABOUT_PARTS that wait */
@@ -454,6 +455,7 @@ __attribute__((noinline)) static void share_reserved(uint64_t number, uint64_t b
     if (!any || end_ps > run.share.last_ps || (end_ps == run.share.last_ps && number < run.share.last_number)) {
         run.share.last_ps = end_ps;
         run.share.last_number = number;
+        run.share.last = start;
         run.share.last_start_ps = start_ps;
         run.share.last_row_ps = end_ps - bytes_ps(bytes) - start_ps;
     }
@@ -498,15 +500,18 @@ static void translated(const struct pe *pe, uint64_t length_ps)
 
 /* ---- messages */
 
-/* Whom a message is sent for: its cause; the tile and the line are those of who runs, if that is the same. */
+/* Whom a message is sent for: its cause; the tile and the line are those of who runs, if that is the same or the host. */
 static void message_subject(const struct message *message)
 {
     struct cause cause = message->cause;
     if (run.who.kernel == cause.kernel && run.who.number == cause.number)
         return;
+    bool host_sends = !cause.kernel && !run.who.kernel && !run.who.number;
+    uint32_t site = host_sends ? run.who.site : 0;
     run.who = nobody;
     run.who.kernel = cause.kernel;
     run.who.number = cause.number;
+    run.who.site = site;
 }
 
 /* An item that somebody has waited for is of another one. Whom it held up is kept beside it. */
@@ -556,17 +561,17 @@ static void data_sent(const struct data_message *data)
     struct entry *entry = entry_of(key_of(data, ABOUT_READ));
     entry->t_ps = run.share.last_start_ps - run.share.first_ps;
     entry->tick = run.share.last_row_ps;
+    entry->ref = entry->t_ps ? run.share.last : (struct ref){0, EDGE_direct};
 }
 
-/* HBM feeds a delivery as the pseudo channel that ends last has served the read: after others, and after row changes. */
-static struct ref fed_by_rows(struct ref head, uint64_t head_ps, const struct data_message *data, uint64_t at)
+/* HBM feeds a delivery as the pseudo channel that ends last has served the read: after another, and after row changes. */
+static struct ref fed_by_hbm(struct ref head, uint64_t head_ps, const struct entry *read, uint64_t at)
 {
-    const struct entry *entry = entry_place(key_of(data, ABOUT_READ));
-    if (!place_is_kind(rank_place(data->message.route->from_rank), NODE_hbm_ctrl) || !entry->tick)
-        return head;
-    if (entry->t_ps)
-        head = extended(head, head_ps + entry->t_ps, WORK_stream, at);
-    return extended(head, head_ps + entry->t_ps + entry->tick, WORK_row, at);
+    if (read->ref.item) {
+        struct subject holder = items_about[read->ref.item].who;
+        head = (struct ref){item_new(head, head_ps + read->t_ps, WORK_stream, at, holder), EDGE_pseudo_channel};
+    }
+    return read->tick ? extended(head, head_ps + read->t_ps + read->tick, WORK_row, at) : head;
 }
 
 static void data_arrived(const struct data_message *data, uint64_t head_ps, uint64_t delivered_ps)
@@ -574,8 +579,11 @@ static void data_arrived(const struct data_message *data, uint64_t head_ps, uint
     struct ref head = chain(head_ps, WORK_node, place_at(RESOURCE_NODE, data->message.route->to_rank));
     bool streams = data->tail_ps > data_drain_ps(data);
     uint64_t at = streams ? place_at(RESOURCE_NODE, data->message.route->from_rank) : narrowest(data);
-    if (streams)
-        head = fed_by_rows(head, head_ps, data, at);
+    if (place_is_kind(rank_place(data->message.route->from_rank), NODE_hbm_ctrl)) {
+        struct entry *read = entry_place(key_of(data, ABOUT_READ));
+        head = streams ? fed_by_hbm(head, head_ps, read, at) : head;
+        read->ref.item = 0;
+    }
     run.delivery = (struct made){delivered_ps, extended(head, delivered_ps, streams ? WORK_stream : WORK_link, at)};
 }
 
@@ -627,7 +635,7 @@ __attribute__((cold, noinline)) static void collect(const struct event *fires)
     keep_noted(fires);
     event_each(keep_noted);
     for (size_t i = 0; i < (size_t)1 << table.bits; i++)
-        if (table.at[i].ref.item && (table.at[i].key & 3) == ABOUT_PARTS)
+        if (table.at[i].ref.item && ((table.at[i].key & 3) == ABOUT_PARTS || (table.at[i].key & 3) == ABOUT_READ))
             items_keep(table.at[i].ref.item);
     for (unsigned kind = 0; kind < RESOURCE_KINDS; kind++)
         for (uint64_t i = 0, count = holders[kind] ? resource_count(kind) : 0; i < count; i++)
@@ -713,7 +721,7 @@ static struct ref kernel_due(const struct event *event, uint64_t t_ps)
                                       [KERNEL_DELAYS] = WORK_delay};
     uint64_t at = place_at(RESOURCE_NODE, event_rank(event));
     if (event_rank(event) == place_rank(place_host()))
-        return (struct ref){item_new(cause_now(), t_ps, WORK_host, at, nobody), EDGE_direct};
+        return (struct ref){item_new(cause_now(), t_ps, WORK_host, at, run.host), EDGE_direct};
     const struct tl *tl = container_of(event, struct tl, event);
     if (run.acts != tl)
         return wait_ends(tl);
@@ -766,6 +774,13 @@ static void kernel_will_act(const struct tl *tl, enum kernel_act act, uint64_t t
     (void)t_ps;
     run.acts = tl;
     run.act = act;
+}
+
+static void host_calls(const char *file, uint32_t line)
+{
+    run.host = nobody;
+    run.host.site = site_number(file, line);
+    run.who = run.host;
 }
 
 static void program_wakes(uint32_t rank)
@@ -1010,7 +1025,7 @@ void causes_begin(void)
     causes_end();
     items_begin();
     memset(&run, 0, sizeof run);
-    run.who = nobody;
+    run.who = run.host = nobody;
     table.bits = FIRST_BITS;
     table.at = zeros((size_t)1 << FIRST_BITS, sizeof *table.at);
     for (unsigned kind = 0; kind < RESOURCE_KINDS; kind++)
@@ -1066,6 +1081,7 @@ struct observer why_observer = {
     .program_acts = program_acts,
     .kernel_begins = accounts_kernel_begins,
     .kernel_ends = kernel_ends,
+    .host_calls = host_calls,
     .launch_ends = launch_ends,
     .kernel_will_act = kernel_will_act,
     .command_submitted = command_submitted,

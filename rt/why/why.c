@@ -497,6 +497,8 @@ static void write_launches(struct json *json)
         json_u64(json, "begin_ps", launch->submitted_ps);
         json_u64(json, "end_ps", launch->done_ps);
         reasons_write(json, "reasons", launch_paths.at[i].reason_ps);
+        if (launch->line)
+            json_string(json, "source", site_name(site_number(launch->file, launch->line)));
         json_object_end(json);
     }
     json_array_end(json);

@@ -229,8 +229,15 @@ class Data:
     def delivery(self, done):
         """When all bytes are there: the narrowest link drains them, or the memory that they come from feeds them."""
         drain = move_ps(self.size, self.path.rate)
-        if sum(ps for ps, _ in self.stream) > drain:
-            for ps, kind in self.stream:
-                done = done.then(ps, kind, self.path.nodes[0].name)
+        if sum(ps for ps, *_ in self.stream) > drain:
+            for ps, kind, other in self.stream:
+                done = self.fed(done, ps, kind, other)
             return done
         return done.then(drain, "link", self.path.narrowest.name)
+
+    def fed(self, done, ps, kind, other):
+        """After a part of the time that a memory takes; if it serves another one then, that has held up this one."""
+        name = self.path.nodes[0].name
+        if not other:
+            return done.then(ps, kind, name)
+        return done.of(other).then(ps, kind, name).over("pseudo_channel").of(done.owner)

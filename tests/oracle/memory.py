@@ -57,11 +57,12 @@ class Hbm:
         first, last = min(starts, key=lambda start: start.time), latest(*ends)
         of_last = ends.index(last)
         waits, rows = starts[of_last].time - first.time, changes[of_last]
-        stream = (waits, "stream"), (rows, "row"), (last.time - first.time - waits - rows, "stream")
-        return first, last, stream if rows else [(last.time - first.time, "stream")]
+        stream = (waits, "stream", starts[of_last].work.since.owner if waits else None), (rows, "row", None), (last.time - first.time - waits - rows, "stream", None)
+        return first, last, stream
 
     def read(self, a, n, when):
-        """-> when the response leaves, and its stream: (ps, kind of work) of its parts."""
+        """-> when the response leaves, and its stream: (ps, kind of work, whom it is done for if that is another) of its
+        parts."""
         self.moved["read"] += n
         first, _, stream = self.reserve(a, n, when)
         return first.then(self.access, "access", self.node.name), stream
@@ -91,7 +92,7 @@ class Ports:
     def read(self, _, n, when):
         asked = when.then(self.overhead, "node", self.name)
         start, end = self.reading.reserve(asked, move_ps(n, self.read_rate), n)
-        return start, [(end.time - start.time, "stream")]
+        return start, [(end.time - start.time, "stream", None)]
 
     def write(self, _, n, head, delivered):
         asked = head.then(self.overhead, "node", self.name)
