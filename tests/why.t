@@ -251,6 +251,10 @@ programs:
 """
     result, ended = why(simulator(case("single_dma_read")[0], "single_dma_read"), "replay", write(scratch("late.yaml"), text))
     last = result["why"]["path"]["segments"][-1]
+    idle, ended_idle = why(simulator(case("single_dma_read")[0], "single_dma_read"), "replay",
+                           write(scratch("idle.yaml"), "host: [{do: delay, ns: 2000.25}]\n"))
+    ok(ended_idle.returncode == 0 and idle["why"]["path"]["segments"] == [] and idle["end_ps"] == 0,
+       "a stream without a request ends at 0, whatever it delays: its path is empty", ended_idle.said)
     ok((last["work"], last.get("source"), last["end_ps"]) == ("host", "late.yaml:2", 1000000), "a timeout has the line of its launch", last,
        ended.said)
 

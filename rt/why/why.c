@@ -107,7 +107,7 @@ const char *why_end(uint64_t end_ps, bool stopped)
     if (!why_on)
         return NULL;
     observer_watch(&why_observer, false);
-    path = path_to(causes_of_end());
+    path = path_to(end_ps ? causes_of_end() : (struct ref){0, EDGE_direct});   /* 0: only delays have ended */
     accounts_close(end_ps);
     advice = advice_of(&path, why_key_place);
     launch_paths_make();

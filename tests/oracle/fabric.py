@@ -240,4 +240,4 @@ class Data:
         name = self.path.nodes[0].name
         if not other:
             return done.then(ps, kind, name)
-        return done.of(other).then(ps, kind, name).over("pseudo_channel").of(done.owner)
+        return done.of(other.owner).then(ps, kind, name).over("pseudo_channel").of(done.owner)

@@ -57,12 +57,13 @@ class Hbm:
         first, last = min(starts, key=lambda start: start.time), latest(*ends)
         of_last = ends.index(last)
         waits, rows = starts[of_last].time - first.time, changes[of_last]
-        stream = (waits, "stream", starts[of_last].work.since.owner if waits else None), (rows, "row", None), (last.time - first.time - waits - rows, "stream", None)
+        others = [(waits, "stream", starts[of_last].work.since)] if waits else []
+        stream = *others, (rows, "row", None), (last.time - first.time - waits - rows, "stream", None)
         return first, last, stream
 
     def read(self, a, n, when):
-        """-> when the response leaves, and its stream: (ps, kind of work, whom it is done for if that is another) of its
-        parts."""
+        """-> when the response leaves, and its stream: (ps, kind of work, a moment of another request if it is
+        done for that) of its parts."""
         self.moved["read"] += n
         first, _, stream = self.reserve(a, n, when)
         return first.then(self.access, "access", self.node.name), stream
