@@ -136,6 +136,11 @@ def lists():
     stored = rows("list", 'SELECT end_ps > 0, "cube.noc.link_bw_gbs", "params.tile_n" FROM trial JOIN point USING (hash) WHERE search = 2')
     ok(status == 0 and sorted(stored) == [(1, 128, 16), (1, 256, 32)],
        "and from CSV with columns in any order, other columns and quotes", said, stored)
+    status, said = searched(",".join(["note", *names]) + '\n"two\nlines, and a ""quote""",128,8,16,16\n"\n\n",256,8,16,"16"\n')
+    ok(status == 0 and "2 of 2 points: 2 ok" in said, "a field in quotation marks may have newlines", said)
+    status, said = searched(",".join(["note", *names]) + '\n"two\nlines",128,8,16,17\n"a"b,128,8,16,16\n"open,128,8,16,16\n128,8\n')
+    ok(status == 2 and "points:3:17: error: params.tile_n has no such level" in said and "points:4:1: error: behind the closing" in said
+       and "points:5:1: error: the field has no closing quotation mark" in said and said.count("error:") == 3, "faults behind such a field have their own lines", said)
     status, said = searched(",".join(names) + "\n100,8,16,16\n128,8\n")
     ok(status == 2 and "points:2:1: error: cube.noc.link_bw_gbs has no such level" in said and "the line has 2 fields" in said
        and "points:3:" in said, "all faults of such a file are reported at their places", said)

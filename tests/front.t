@@ -122,7 +122,7 @@ def test_refusals(path):
     write(scratch("cut.db"), data[:len(data) // 2])
     rows = (
         ((scratch("no.db"),), 2, "cannot read .*no.db: No such file"), ((scratch("text.db"),), 2, "is not a store of kbgen search: it is no SQLite file"),
-        ((scratch("empty.db"),), 2, "is not a store of kbgen search: it is empty"), ((scratch("old.db"),), 2, "version 99; this kbgen reads version 1"),
+        ((scratch("empty.db"),), 2, "is not a store of kbgen search: it is empty"), ((scratch("old.db"),), 2, "version 99; this kbgen reads versions up to 2"),
         ((scratch("other.db"),), 2, "it is a SQLite file of another program"), ((scratch("none.db"),), 2, "has no search yet"),
         ((scratch("about.db"),), 2, "`about` of search 1 is no JSON"), ((scratch("cut.db"),), 2, "is damaged: "),
         ((path, "--search", "7"), 2, "has no search 7"), ((path, "--search", "x"), 2, "--search takes the number"),

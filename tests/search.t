@@ -17,7 +17,7 @@ import sys
 import time
 
 from harness import KBGEN, ROOT, SLOW, SMALL, folder, ok, read, remove, run, simulator, suite, wait_until, write
-from stores import content, rows
+from stores import GEMM_ROWS, LINK, content, downgrade, rows
 
 KILLS, SEED = (sys.argv[1:] + [None] * 2)[:2]
 KILLS, SEED = int(KILLS or 6), SEED or "1"
@@ -153,8 +153,9 @@ def results():
     shell = run("sqlite3", "-header", "-column", path, "SELECT status, end_ps, area FROM point LIMIT 2")
     ok(re.match(r"status +end_ps +area\n-+ +-+ +-+\nok +\d+ +[\d.]+\n", shell.stdout), "the store opens in SQLite's shell", shell.said)
     verified = search("gemm", path, "--verify-best", "3")
-    ok(verified.returncode == 0 and "3 points with data: 3 right, 0 not" in verified.stdout
-       and len(rows(path, "SELECT * FROM verified WHERE status = 'ok'")) == 3, "the best points are verified with data", verified.said)
+    ok(verified.returncode == 0 and "3 points: 3 right, 0 not" in verified.stdout
+       and rows(path, "SELECT count(*), min(max_err) > 0, max(max_err) < 0.1 FROM verified WHERE status = 'ok'") == [(3, 1, 1)],
+       "the best points are verified with data", verified.said, rows(path, "SELECT * FROM verified"))
 
 
 def shards():
@@ -174,10 +175,11 @@ def refused():
     path = store("other", GEMM)
     for what, data, said in (("a text", b"hello, this is no database at all\n" * 40, "is no SQLite file"),):
         write(path, data)
-        ended = search("other", path)
-        ok(ended.returncode == 2 and said in ended.stderr, f"{what} is refused as a store", ended.said)
+        ended = run(KBGEN, "search", os.path.join(WHERE, "other.yaml"), "-o", path)
+        ok(ended.returncode == 2 and said in ended.stderr and not os.path.exists(path + ".simulators"),
+           f"{what} is refused as a store, before anything is built", ended.said)
     for pragma, said in (("application_id = 7", "is an SQLite file, but no store of kbgen search"),
-                         ("user_version = 2", r"has version 2; this kbgen reads and writes version 1")):
+                         ("user_version = 3", r"has version 3; this kbgen reads and writes versions up to 2")):
         path = store("other", GEMM)
         search("other", path)
         with sqlite3.connect(path) as file:
@@ -190,6 +192,36 @@ def refused():
     ended = search("other", path)
     ok(ended.returncode == 2 and "has area as another expression: pes * gemm.rows * 0.5" in ended.stderr,
        "a derived value has one expression in a store", ended.said)
+
+
+def clipped():
+    """A tile that is larger than a bank is another one: expressions have the one that was used, also when the store has the point."""
+    text = GEMM.replace("[32, 64]", "[512]").replace("128, 256, 512", "128").replace('"pes * gemm.rows * 0.5"', '"params.tile_m"')
+    path = store("clipped", text.replace("area <= 64", "area > 64"))
+    used = "SELECT area, \"params.tile_m\", trial.status FROM trial JOIN point USING(hash)"
+    search("clipped", path)
+    first = rows(path, used)
+    ok(first == [(32, 32, "infeasible")] * 3, "a condition and a derived value see the parameter that the bench has used", first)
+    point = {LINK: 128, "params.tile_m": 512, GEMM_ROWS: 16}
+    lines = write(os.path.join(WHERE, "asked"), json.dumps({"id": 1, "point": point}) + "\n")
+    for cached in (False, True):
+        with open(lines, encoding="utf-8") as given:
+            answer = json.loads(search("clipped", store("asked", keep=cached), "--method", "ask", stdin=given).stdout.splitlines()[1])
+        ok(answer["metrics"]["area"] == 32 and answer["cached"] == cached and answer["status"] == "infeasible",
+           f"so does the answer to whom asks{', when the store knows the point' if cached else ''}", answer)
+
+
+def older():
+    path = downgrade(store("gemm", keep=True))
+    want = content(path)
+    front = run(KBGEN, "front", path)
+    ok(front.returncode == 0 and rows(path, "PRAGMA user_version") == [(1,)], "a front reads a store of version 1", front.said)
+    merged = store("merged")
+    ended = run(KBGEN, "merge", merged, path)
+    ok(ended.returncode == 0 and content(merged) == want, "merge takes a store of version 1", ended.said)
+    ended = search("gemm", path, "--verify-best", "1")
+    ok("0 run" in ended.stdout and rows(path, "PRAGMA user_version") == [(2,)] and content(path) == want
+       and rows(path, "SELECT count(max_err) FROM verified") == [(1,)], "a search makes it one of version 2, and goes on", ended.said)
 
 
 def odd_stores():
@@ -266,8 +298,13 @@ def streams():
         space("stream", STREAM.replace(stream, own))
         again = search("stream", path)
         ok(said in again.stdout, f"a stream in another file with {name} is {'another' if extra else 'the same'} workload", again.said)
-    ended = search("stream", path, "--verify-best", "1")
-    ok(ended.returncode == 2 and "has no data to verify" in ended.stderr, "a stream cannot be verified", ended.said)
+    ended = search("stream", path, "--verify-best", "2")
+    ok(ended.returncode == 0 and "2 points: 2 right, 0 not" in ended.stdout
+       and rows(path, "SELECT status, max_err FROM verified") == [("ok", None)] * 2, "points of a stream are run once more, event by event", ended.said)
+    rows(path, "UPDATE point SET end_ps = end_ps - 1 WHERE hash IN (SELECT hash FROM verified)")
+    ended = search("stream", path, "--verify-best", "2")
+    ok(ended.returncode == 1 and "2 points: 0 right, 2 not" in ended.stdout
+       and rows(path, "SELECT DISTINCT status FROM verified") == [("different",)], "a result that is not that of the run before is told", ended.said)
     path = store("mixed", MIXED)
     ended = search("mixed", path)
     got = rows(path, 'SELECT "cube.noc.link_bw_gbs", "trace.end_ps", end_ps - 3 * "trace.end_ps" - "gemm.end_ps", "gemm.end_ps" > 0 FROM point')
@@ -436,4 +473,4 @@ def shared():
        len(points), len(trials))
 
 
-suite(results, shards, refused, odd_stores, verified, streams, edited_kernel, failures, kills, full_disk, ctrl_c, shared)
+suite(results, shards, refused, clipped, older, odd_stores, verified, streams, edited_kernel, failures, kills, full_disk, ctrl_c, shared)

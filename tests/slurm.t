@@ -16,7 +16,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(1, os.path.join(HERE, "slurm"))
 
-from harness import KBGEN, SMALL, folder, ok, read, remove, run, skip, suite, wait_until, write     # noqa: E402
+from harness import KBGEN, SMALL, folder, ok, read, read_bytes, remove, run, script, skip, suite, wait_until, write     # noqa: E402
 from rig import Rig                                                                                 # noqa: E402
 from stores import content, rows                                                                    # noqa: E402
 
@@ -134,7 +134,7 @@ def without_slurm():
 def dry_run():
     space, path = store("it's dry", QUICK_SPACE)
     ended = search(space, path, "--engine", "slurm", "--tasks", "3", "--dry-run", "--sbatch", "--partition=x --time=1:00:00", "--seed", "7")
-    ok(ended.returncode == 0 and "--array=0-2 --partition=x --time=1:00:00 " in ended.stdout and "--seed 7" in ended.stdout
+    ok(ended.returncode == 0 and "--array=0-2 --partition=x --time=1:00:00 " in ended.stdout and "--seed 7 " in ended.stdout
        and not os.path.exists(path), "--dry-run prints what it would submit and does nothing", ended.said)
     script = write(os.path.join(WHERE, "dry.sh"), ended.stdout.split("# Task")[0] + "\nset -- \n" +
                    re.search(r"(?s)\nfor shard in.*?\ndone\n", ended.stdout).group(0) + 'echo "$#"\n')
@@ -143,6 +143,41 @@ def dry_run():
                   ["--engine", "slurm", "--tasks", "0"]):
         ended = search(space, path, *words)
         ok(ended.returncode == 2, f"refused: {' '.join(words)}", ended.said)
+
+
+def node_copies():
+    def task(part, tmp):
+        remove(path.replace(".db", f".{part}-of-2.db"))
+        env = {name: value for name, value in os.environ.items() if name not in ("TMPDIR", "SLURM_TMPDIR")}
+        return search(space, path, "--shard", f"{part}/2", "--node-copies", env=env | tmp)
+    space, path = store("copies", QUICK_SPACE)
+    tmp = folder("node")
+    copies = os.path.join(tmp, f"kbgen-{os.geteuid()}")
+    shutil.rmtree(copies, ignore_errors=True)
+    first, second = task(0, {"SLURM_TMPDIR": tmp, "TMPDIR": "/nowhere"}), task(1, {"TMPDIR": tmp})
+    names = sorted(os.listdir(copies))
+    ok(first.returncode == second.returncode == 0 and len(names) == 2 and names[1] == "lock",
+       "with --node-copies, tasks of a node share one copy of a simulator in its folder", first.said, second.said, names)
+    program = os.path.join(path + ".simulators", names[0])
+    ok(read_bytes(program) == read_bytes(os.path.join(copies, names[0])), "which is the simulator")
+    merged = path.replace(".db", "-merged.db")
+    remove(merged)
+    run(KBGEN, "merge", merged, *(path.replace(".db", f".{part}-of-2.db") for part in range(2)))
+    ok(content(merged) == content(os.path.join(WHERE, "whole.db")), "and they have the points of one search")
+    write(os.path.join(copies, names[0]), "#!/bin/sh\nexit 7\n")
+    ended = task(0, {"TMPDIR": tmp})
+    ok("12 of 12 points: 0 ok" in ended.stdout, "the copy is what they run", ended.said)
+    os.chmod(copies, 0o777)
+    for variables, said in (({"TMPDIR": tmp}, "only this user can write to"), ({}, "neither SLURM_TMPDIR nor TMPDIR is set"),
+                            ({"TMPDIR": "/nowhere"}, "cannot make folder")):
+        ended = task(0, variables)
+        ok(ended.returncode == 2 and said in ended.stderr, f"refused: a folder for copies: {said}", ended.said)
+    shutil.rmtree(copies)
+    folder("node", os.path.basename(copies), names[0] + ".part")
+    os.chmod(copies, 0o700)
+    ended = task(0, {"TMPDIR": tmp})
+    ok(ended.returncode == 0 and "12 ok" in ended.stdout and "Is a directory; simulators run from where they are" in ended.stderr,
+       "if no copy can be made, simulators run from where they are", ended.said)
 
 
 # ---- a real Slurm
@@ -207,11 +242,24 @@ def killed(rig):
 
 def generations(_):
     text = QUICK_SPACE.replace("method: grid", "method: {name: nsga2, population: 8}\nbudget: {points: 16}")
+    text = text.replace("space: {", "space: { sip.cubes.cols: [1, 2], cube.noc.rows: [2, 3, 4],")
+    text += 'where: [ "cubes.cols = 1 OR noc.rows = 2" ]\n'
     space, path = store("nsga2", text)
-    ended = search(space, path, "--engine", "slurm", "--tasks", "3")
+    built = shutil.rmtree(folder("structures")) or folder("structures")
+    os.unlink(path + ".simulators")
+    os.symlink(built, path + ".simulators")
+    record = write(os.path.join(WHERE, "record"), "")
+    script(os.path.join(folder("wrapper"), "sbatch"), f'ls {built} | tr "\\n" " " >> {record}; echo >> {record}\n'
+           f'exec {shutil.which("sbatch")} "$@"\n')
+    ended = search(space, path, "--engine", "slurm", "--tasks", "3", "--node-copies",
+                   env=os.environ | {"TMPDIR": folder("node"), "PATH": folder("wrapper") + ":" + os.environ["PATH"]})
     _, alone = store("nsga2 alone", text)
     search(space, alone)
     ok(content(path) == content(alone), "nsga2 takes one array for each generation, and has the points of this machine", ended.said)
+    lists = [line.split() for line in read(record).splitlines()]
+    needed = rows(path, "SELECT count(DISTINCT structure) FROM point")[0][0]
+    ok(len(lists) == 4 and len(lists[0]) > 1 and len(lists[2]) == needed and sorted(os.listdir(built)) == sorted(lists[2]),
+       "before an array is submitted, the simulators that its points need are built, and no others", lists, needed, ended.said)
 
 
 def refused(_):
@@ -236,4 +284,4 @@ def slurm():
             part(rig)
 
 
-suite(environments, merge, parallel, without_slurm, dry_run, slurm)
+suite(environments, merge, parallel, without_slurm, dry_run, node_copies, slurm)

@@ -15,9 +15,9 @@ CREATE TABLE search(id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, space TEX
  about TEXT NOT NULL, begun TEXT NOT NULL, kbgen TEXT NOT NULL) STRICT;
 CREATE TABLE trial(search INTEGER NOT NULL, number INTEGER NOT NULL, hash TEXT, status TEXT, why TEXT, levels BLOB,
  PRIMARY KEY(search, number)) STRICT, WITHOUT ROWID;
-CREATE TABLE alias(asked TEXT PRIMARY KEY, hash TEXT NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE alias(asked TEXT PRIMARY KEY, hash TEXT NOT NULL, used TEXT) STRICT, WITHOUT ROWID;
 CREATE TABLE derived(name TEXT PRIMARY KEY, expression TEXT NOT NULL) STRICT;
-CREATE TABLE verified(hash TEXT PRIMARY KEY, status TEXT NOT NULL, why TEXT) STRICT, WITHOUT ROWID;
+CREATE TABLE verified(hash TEXT PRIMARY KEY, status TEXT NOT NULL, why TEXT, max_err REAL) STRICT, WITHOUT ROWID;
 """
 
 
@@ -36,7 +36,7 @@ def kept(path, sets=()):
 
 
 def make_store(path, points, objectives=(("end_ps", "min"), ("area_mm2", "min")), derive=("area_mm2", "cost"), axes=(LINK, GEMM_ROWS, TILE),
-               topology="", application=APPLICATION, version=1, about=None, workloads=None, fidelity=None):
+               topology="", application=APPLICATION, version=2, about=None, workloads=None, fidelity=None):
     """A store with one search of these points, {number, values, status, why, infeasible, hash}; None: without a search."""
     for end in ("", "-wal", "-shm"):
         if os.path.exists(path + end):
@@ -63,6 +63,13 @@ def make_store(path, points, objectives=(("end_ps", "min"), ("area_mm2", "min"))
     store.executemany("INSERT INTO trial VALUES(?, ?, ?, ?, ?, ?)", trials)
     store.commit()
     store.close()
+    return path
+
+
+def downgrade(path):
+    """Makes a store one of version 1."""
+    with sqlite3.connect(path) as store:
+        store.executescript("ALTER TABLE alias DROP COLUMN used; ALTER TABLE verified DROP COLUMN max_err; PRAGMA user_version = 1")
     return path
 
 

@@ -6,6 +6,7 @@
 #include "evaluator.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include "../../rt/common/fail.h"
 #include "../../rt/common/hash.h"
 #include "../../rt/common/json.h"
+#include "../../rt/common/key_table.h"
 #include "../build/build_key.h"
 #include "../build/process.h"
 #include "../build/timing.h"
@@ -37,6 +39,8 @@ struct point {
     unsigned left;                                      /* runs without an answer */
     struct structure *structure;                        /* NULL: the machine is refused */
     char *status, *why;                                 /* once it is complete; malloc */
+    char *used;                                         /* "0.tile_m=64,": what workload 0 has used instead of a parameter of the
+                                                           first trial; NULL: what was asked for; malloc */
     int exit;
     uint64_t host_us;
     int64_t *metrics;                                   /* of a good one: all; of one of the store: those that it has */
@@ -69,6 +73,7 @@ struct evaluator {
     struct point *buckets[BUCKETS];
     struct point *done, **done_end;
     size_t done_count, pending;
+    struct key_table prepared;                          /* combinations of levels whose simulator is, or is being, built */
     double flushed_ms;
 };
 
@@ -371,11 +376,12 @@ struct evaluator *evaluator_begin(const struct evaluator_options *options)
     e->options = *options;
     e->space = options->space;
     e->done_end = &e->done;
+    store_check(options->store);
     e->machines = machines_begin(e->space);
     errors_end();
     e->simulators_options = (struct simulators_options){
         .machines = e->machines, .space = e->space, .folder = options->folder, .jobs = options->jobs,
-        .time_limit = options->time_limit, .memory_limit = options->memory_limit, .patience_s = options->patience_s};
+        .copies = options->copies, .time_limit = options->time_limit, .memory_limit = options->memory_limit, .patience_s = options->patience_s};
     e->simulators = simulators_begin(&e->simulators_options);
     read_listing(e);
     errors_end();
@@ -470,6 +476,7 @@ static void free_point(struct evaluator *e, struct point *point)
     free(point->metrics);
     free(point->status);
     free(point->why);
+    free(point->used);
     free(point);
 }
 
@@ -506,21 +513,41 @@ static void begin_runs(struct evaluator *e, struct point *point, const struct ma
     }
 }
 
+/* Whether the conditions that need no metrics are met. */
+static bool may_run(struct evaluator *e, const struct machine *machine, const struct sql_value *params)
+{
+    struct judgement judgement = expressions_before(e->expressions, &(struct facts_of_point){machine, params, NULL});
+    return !judgement.violated && !judgement.failed;
+}
+
+void evaluator_prepare(struct evaluator *e, const uint32_t *levels)
+{
+    uint64_t combination = machines_combination(e->machines, levels);
+    if (key_table_find(&e->prepared, combination))
+        return;
+    struct arena_mark mark = arena_mark();
+    struct machine machine = machine_of(e->machines, levels);
+    bool needed = !machine.refused && may_run(e, &machine, workload_values(e->workloads, levels));
+    if (needed)
+        simulators_prepare(e->simulators, machine.structure);
+    arena_release(mark);
+    if (needed)
+        key_table_add(&e->prepared, arena_alloc(1, sizeof(struct key_link)), combination);
+}
+
 void evaluator_add(struct evaluator *e, uint64_t number, const uint32_t *levels)
 {
     struct arena_mark mark = arena_mark();
     struct machine machine = machine_of(e->machines, levels);
     const struct sql_value *params = workload_values(e->workloads, levels);
-    struct judgement judgement = {0};
-    if (!machine.refused)
-        judgement = expressions_before(e->expressions, &(struct facts_of_point){&machine, params, NULL});
-    bool runs = machine.refused || (!judgement.violated && !judgement.failed);
-    const char *hash = runs ? point_hash(e->workloads, &machine, params) : NULL, *same = NULL;
-    if (hash && (same = store_alias(e->store, hash)))
+    bool runs = machine.refused || may_run(e, &machine, params);
+    const char *hash = runs ? point_hash(e->workloads, &machine, params) : NULL, *same = NULL, *used = NULL;
+    if (hash && (same = store_alias(e->store, hash, &used)))
         hash = same;
     struct point *point = hash ? under_way(e, hash) : NULL;
     if (!point) {
         point = new_point(e, hash);
+        point->used = kept_text(used);
         if (!hash || find_stored(e, point)) {
             complete(e, point);
         } else if (machine.refused) {
@@ -550,9 +577,22 @@ static void sum_metrics(const struct evaluator *e, struct point *point)
         }
 }
 
+static void note_used(const struct evaluator *e, struct point *point)
+{
+    const char *all = "";
+    for (size_t w = 0; w < e->space->workload_count; w++)
+        for (const char *at = point->runs[w].used, *next; at && *at; at = next) {
+            next = strchr(at, ',') + 1;
+            all = arena_printf("%s%zu.%.*s", all, w, (int)(next - at), at);
+        }
+    if (*all)
+        point->used = kept_text(all);
+}
+
 /* A point fails as the first of its workloads does. */
 static void runs_ended(struct evaluator *e, struct point *point)
 {
+    note_used(e, point);
     for (size_t w = 0; w < e->space->workload_count; w++)
         point->host_us += point->runs[w].host_us;
     for (size_t w = 0; w < e->space->workload_count; w++) {
@@ -610,30 +650,27 @@ static const struct sql_value *values_of(const struct evaluator *e, const uint32
     return values;
 }
 
-/* Returns the values of all parameters as the benches have used them: larger tiles than a matrix are all the same. */
-static struct sql_value *values_used(const struct evaluator *e, const struct point *point, const uint32_t *levels, bool *differ)
+/* The values of all parameters as the benches have used them: larger tiles than a matrix are all the same. */
+static struct sql_value *values_used(const struct evaluator *e, const struct point *point)
 {
-    struct sql_value *values = workload_values(e->workloads, levels);
-    *differ = false;
-    for (unsigned w = 0; point->runs && w < e->space->workload_count; w++)
-        for (const char *at = point->runs[w].used; at && *at; at = strchr(at, ',') + 1) {
-            const char *equals = strchr(at, '=');
-            workload_use(e->workloads, w, arena_text(at, (size_t)(equals - at)), strtoull(equals + 1, NULL, 10), values);
-            *differ = true;
-        }
+    struct sql_value *values = workload_values(e->workloads, point->trials->levels);
+    for (const char *at = point->used; at && *at; at = strchr(at, ',') + 1) {
+        char *name;
+        unsigned workload = (unsigned)strtoul(at, &name, 10);
+        const char *equals = strchr(++name, '=');
+        workload_use(e->workloads, workload, arena_text(name, (size_t)(equals - name)), strtoull(equals + 1, NULL, 10), values);
+    }
     return values;
 }
 
 /* Returns the hash of the runs with the parameters that were used. The hash that was asked for becomes another name of it. */
-static const char *hash_as_used(struct evaluator *e, const struct point *point, const uint32_t *levels)
+static const char *hash_as_used(struct evaluator *e, const struct point *point, const struct sql_value *used)
 {
-    bool differ;
-    const struct sql_value *values = values_used(e, point, levels, &differ);
-    if (!differ)
+    if (!point->used || point->is_known)
         return point->hash;
-    struct machine machine = machine_of(e->machines, levels);
-    const char *hash = point_hash(e->workloads, &machine, values);
-    store_put_alias(e->store, point->hash, hash);
+    struct machine machine = machine_of(e->machines, point->trials->levels);
+    const char *hash = point_hash(e->workloads, &machine, used);
+    store_put_alias(e->store, point->hash, hash, point->used);
     return hash;
 }
 
@@ -648,39 +685,34 @@ static void judge(struct evaluator *e, const struct point *point, const uint32_t
         expressions_after(e->expressions, &facts, judgement);
 }
 
-static void put_point(struct evaluator *e, const struct point *point, const uint32_t *levels, const struct judgement *asked)
+static void put_point(struct evaluator *e, const struct point *point, const struct sql_value *used, const struct judgement *judgement)
 {
-    bool differ;
-    const struct sql_value *used = values_used(e, point, levels, &differ);
-    struct judgement judgement;
-    if (asked && differ) {
-        judge(e, point, levels, used, &judgement);
-        asked = &judgement;
-    }
     int64_t *kept = arena_alloc(e->kept_count, sizeof *kept);
     for (size_t i = 0; point->metrics && i < e->kept_count; i++)
         kept[i] = point->metrics[e->kept[i]];
     store_put_point(e->store, &(struct store_point){
         point->stored, point->structure ? point->structure->name : NULL, point->status, point->why, point->exit, point->host_us,
-        values_of(e, levels, used, asked), kept});
+        values_of(e, point->trials->levels, used, judgement), kept});
 }
 
-/* Stores a trial, with its point the first time, and hands its result on. */
-static void end_trial(struct evaluator *e, const struct point *point, const struct trial *trial, bool first)
+/* Stores a trial, with its point the first time, and hands its result on. All trials of a point are judged by the parameters
+ * that its runs have used, which are what the store has. */
+static void end_trial(struct evaluator *e, const struct point *point, const struct trial *trial, const struct sql_value *used)
 {
     struct arena_mark mark = arena_mark();
+    bool first = trial == point->trials;
     struct result result = {.number = trial->number, .levels = trial->levels, .hash = *point->hash ? point->stored : NULL,
                             .is_known = point->is_known || !first, .metrics = point->metrics};
     struct judgement judgement = {0};
     if (!*point->hash || point->metrics) {
-        judge(e, point, trial->levels, workload_values(e->workloads, trial->levels), &judgement);
+        judge(e, point, trial->levels, used, &judgement);
         result.judgement = &judgement;
     }
     bool is_infeasible = result.judgement && (judgement.violated || judgement.failed);
     result.status = is_infeasible ? "infeasible" : point->status;
     result.why = is_infeasible ? judgement.why : point->why;
     if (*point->hash && first && !point->is_known)
-        put_point(e, point, trial->levels, result.judgement);
+        put_point(e, point, used, result.judgement);
     store_put_trial(e->store, &(struct store_trial){
         e->search, trial->number, result.hash, is_infeasible ? result.status : NULL, is_infeasible ? result.why : NULL,
         trial->levels, e->space->axis_count});
@@ -697,10 +729,11 @@ void evaluator_flush(struct evaluator *e)
     store_begin(e->store);
     for (struct point *point = first; point; point = point->next_done) {
         struct arena_mark mark = arena_mark();
-        strcpy(point->stored, hash_as_used(e, point, point->trials->levels));
-        arena_release(mark);
+        const struct sql_value *used = values_used(e, point);
+        strcpy(point->stored, hash_as_used(e, point, used));
         for (const struct trial *trial = point->trials; trial; trial = trial->next)
-            end_trial(e, point, trial, trial == point->trials);
+            end_trial(e, point, trial, used);
+        arena_release(mark);
     }
     store_commit(e->store);
     e->done = NULL;
@@ -766,34 +799,54 @@ const char *evaluator_metric(const struct evaluator *e, size_t metric)
     return metric < e->metric_count ? metric_name(&e->metrics[metric]) : NULL;
 }
 
-bool evaluator_verify(struct evaluator *e, const char *hash)
+/* Runs a point once more, verified, until it is complete. */
+static void run_verified(struct evaluator *e, struct point *point, const uint32_t *levels)
 {
     unsigned count = (unsigned)e->space->workload_count;
-    uint32_t *levels = arena_alloc(e->space->axis_count + 1, sizeof *levels);
-    if (!store_levels(e->store, e->search, hash, levels, e->space->axis_count))
-        die("store %s: it has no trial of point %s", e->options.store, hash);
     struct simulators_options *options = arena_alloc(1, sizeof *options);
     *options = e->simulators_options;
     options->verifies = true;
     struct machine machine = machine_of(e->machines, levels);
     struct simulators *simulators = simulators_begin(options);
-    struct run *runs = arena_alloc(count, sizeof *runs);
-    const char *status = "ok", *why = NULL;
+    point->structure = machine.structure;
+    point->runs = arena_alloc(count, sizeof *point->runs);
     for (unsigned i = 0; i < count; i++) {
-        runs[i].line = workload_line(e->workloads, i, levels, &machine);
-        simulators_add(simulators, machine.structure, i, &runs[i]);
+        point->runs[i].line = workload_line(e->workloads, i, levels, &machine);
+        simulators_add(simulators, machine.structure, i, &point->runs[i]);
     }
     for (struct run_list done = {0}; done.count < count;)
         simulators_turn(simulators, -1, 1000, &done);
-    for (unsigned i = count; i-- > 0;)
-        if (strcmp(runs[i].status, "ok")) {
-            status = runs[i].status;
-            why = runs[i].why;
-        }
     simulators_end(simulators);
-    store_put_verified(e->store, hash, status, why);
+    runs_ended(e, point);
+}
+
+/* Whether a point has the metrics that the store has. */
+static bool has_stored_metrics(const struct evaluator *e, const struct point *point, const struct point *stored)
+{
+    for (size_t i = 0; i < e->kept_count; i++)
+        if (point->metrics[e->kept[i]] != stored->metrics[e->kept[i]])
+            return false;
+    return true;
+}
+
+bool evaluator_verify(struct evaluator *e, const char *hash)
+{
+    uint32_t *levels = arena_alloc(e->space->axis_count + 1, sizeof *levels);
+    struct point point = {.exit = -1}, stored = {.exit = -1};
+    strcpy(stored.hash, hash);
+    if (!store_levels(e->store, e->search, hash, levels, e->space->axis_count) || !find_stored(e, &stored))
+        die("store %s: it has no trial of point %s", e->options.store, hash);
+    run_verified(e, &point, levels);
+    struct store_verified verified = {.hash = hash, .status = point.status, .why = point.why, .max_err = NAN};
+    for (size_t i = 0; i < e->space->workload_count; i++)
+        verified.max_err = fmax(verified.max_err, point.runs[i].max_err);
+    if (point.metrics && !has_stored_metrics(e, &point, &stored)) {
+        verified.status = "different";
+        verified.why = "the metrics are not those of the run before";
+    }
+    store_put_verified(e->store, &verified);
     store_commit(e->store);
-    return !strcmp(status, "ok");
+    return !strcmp(verified.status, "ok");
 }
 
 void evaluator_end(struct evaluator *e)

@@ -26,6 +26,7 @@ struct evaluator_options {
     bool is_shard;                                      /* of a search on several hosts: a store without write-ahead log */
     bool exact_points;                                  /* the number of points is part of what the search is */
     const char *folder;                                 /* for simulators */
+    const char *copies;                                 /* as simulators.h has it */
     size_t jobs;
     const char *time_limit, *memory_limit;              /* of a point, as a simulator takes them; NULL: none */
     double patience_s;
@@ -41,6 +42,9 @@ struct evaluator *evaluator_begin(const struct evaluator_options *options);
 
 /* Ends all processes, and writes what is complete. */
 void evaluator_end(struct evaluator *evaluator);
+
+/* Has the simulator of a trial built, unless it will not be run; evaluator_turn does so. */
+void evaluator_prepare(struct evaluator *evaluator, const uint32_t *levels);
 
 /* Begins a trial. */
 void evaluator_add(struct evaluator *evaluator, uint64_t number, const uint32_t *levels);
@@ -72,7 +76,8 @@ const char *evaluator_metric(const struct evaluator *evaluator, size_t metric);
 /* The metrics that the store has: of a point that was known, result.metrics has no others. */
 const size_t *evaluator_kept(const struct evaluator *evaluator, size_t *count);
 
-/* Runs a stored point once more, with data that are verified, and stores the outcome. Returns whether it is right. */
+/* Runs a stored point once more, with data that are verified, or every event of a command stream, and stores the outcome.
+ * Returns whether it is right, and has the metrics that it had. */
 bool evaluator_verify(struct evaluator *evaluator, const char *hash);
 
 #endif

@@ -237,7 +237,15 @@ static uint32_t *deciding_levels(const struct machines *machines, const uint32_t
     return deciding;
 }
 
-/* The same, remembered by the levels that decide it. What it makes stays. */
+uint64_t machines_combination(const struct machines *machines, const uint32_t *levels)
+{
+    struct arena_mark mark = arena_mark();
+    uint64_t hash = hash_bytes(0, deciding_levels(machines, levels), machines->may_build_count * sizeof *levels);
+    arena_release(mark);
+    return hash;
+}
+
+/* The structure, remembered by the levels that decide it. What it makes stays. */
 static struct structure *structure_at(struct machines *machines, const uint32_t *levels)
 {
     size_t bytes = machines->may_build_count * sizeof *levels;

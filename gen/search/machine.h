@@ -39,6 +39,9 @@ struct machines *machines_begin(const struct space *space);
  * structures, which stay. It takes some 30 us. */
 struct machine machine_of(struct machines *machines, const uint32_t *levels);
 
+/* A number that tells apart the combinations of levels that may decide the structure. */
+uint64_t machines_combination(const struct machines *machines, const uint32_t *levels);
+
 /* The --set options of a machine, one for each key of the space, and their number. */
 char **machine_sets(const struct machines *machines, const uint32_t *levels, size_t *count);
 

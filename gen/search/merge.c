@@ -80,8 +80,8 @@ static void attach(const struct merging *m)
     if (number(m, "PRAGMA other.application_id") != STORE_APPLICATION)
         usage_error("%s is no store of kbgen search", m->from);
     int64_t version = number(m, "PRAGMA other.user_version");
-    if (version != STORE_VERSION)
-        usage_error("store %s has version %" PRId64 "; this kbgen reads and writes version %d", m->from, version, STORE_VERSION);
+    if (version < 1 || version > STORE_VERSION)
+        usage_error("store %s has version %" PRId64 "; this kbgen reads and writes versions up to %d", m->from, version, STORE_VERSION);
     if (number(m, "SELECT count(*) FROM other.sqlite_schema WHERE type NOT IN ('table', 'index')"))
         usage_error("store %s has been changed: it has triggers or views", m->from);
 }
@@ -131,8 +131,13 @@ static void add_rows(const struct merging *m)
     run(m, "INSERT OR IGNORE INTO main.trial(search, number, hash, status, why, levels)"
            " SELECT mine.id, t.number, t.hash, t.status, t.why, t.levels FROM other.trial t"
            " JOIN other.search theirs ON theirs.id = t.search JOIN main.search mine ON mine.hash = theirs.hash");
-    run(m, "INSERT OR IGNORE INTO main.alias SELECT * FROM other.alias");
-    run(m, "INSERT OR IGNORE INTO main.verified SELECT * FROM other.verified");
+    if (number(m, "PRAGMA other.user_version") == 1) {      /* it does not say what was used, nor how large errors were */
+        run(m, "INSERT OR IGNORE INTO main.verified(hash, status, why) SELECT hash, status, why FROM other.verified");
+        return;
+    }
+    run(m, "INSERT OR IGNORE INTO main.alias(asked, hash, used) SELECT asked, hash, used FROM other.alias");
+    run(m, "INSERT OR IGNORE INTO main.verified(hash, status, why, max_err)"
+           " SELECT hash, status, why, max_err FROM other.verified");
 }
 
 static void open_store(struct merging *m)

@@ -21,6 +21,7 @@
 #include "evaluator.h"
 #include "merge.h"
 #include "method.h"
+#include "node_copy.h"
 #include "repeat.h"
 #include "shard.h"
 #include "slurm.h"
@@ -42,7 +43,8 @@ static const struct cli_option options[] = {
     {'T', "tasks", "N", "of the array of jobs (16)"},
     {'b', "sbatch", "WORDS", "further options for sbatch, such as \"--partition=x --time=1:00:00\""},
     {'d', "dry-run", NULL, "print the scripts and commands of --engine and stop"},
-    {'v', "verify-best", "N", "at the end, run the N best points once more with verified data"},
+    {'c', "node-copies", NULL, "run copies of the simulators in $SLURM_TMPDIR, or $TMPDIR: tasks do not read a shared disk"},
+    {'v', "verify-best", "N", "at the end, run the N best points once more with verified data; of a command stream, with every event"},
     {0},
 };
 
@@ -53,7 +55,7 @@ const struct subcommand search_subcommand = {
     options, search_main,
 };
 
-enum { FRUITLESS_MOST = 3, WINDOW = 4096, WAIT_MS = 200, PROGRESS_MS = 200 };
+enum { FRUITLESS_MOST = 3, PLANNED_MOST = 4000000, WINDOW = 4096, WAIT_MS = 200, PROGRESS_MS = 200 };
 
 struct given {
     const char *path, *store, *method, *time_limit, *memory_limit, *engine, *sbatch, *tasks;
@@ -61,7 +63,7 @@ struct given {
     uint64_t points, seed;
     struct shard shard;
     double hours, patience_s;
-    bool has_seed, is_dry;
+    bool has_seed, is_dry, copies;
 };
 
 /* A trial that no other one is better than in all objectives. */
@@ -164,6 +166,7 @@ static struct given read_options(int argc, char **argv)
         case 'T': given.tasks = optarg; break;
         case 'b': given.sbatch = optarg; break;
         case 'd': given.is_dry = true; break;
+        case 'c': given.copies = true; break;
         default: given.verified = option_whole("verify-best", optarg, 1, 1000000); break;
         }
     given.path = subcommand_argument(&search_subcommand, argc, argv, "one space file");
@@ -190,9 +193,6 @@ static void read_space(const struct given *given)
     errors_end();
     search.method_space = method_space_of(space);
     errors_end();
-    for (size_t i = 0; given->verified && i < space->workload_count; i++)
-        if (space->workloads[i].stream)
-            usage_error("--verify-best: %s is a command stream, which has no data to verify", space->workloads[i].name);
     enum method_name name = space->method.name;
     if (name == METHOD_ask && given->shard.count > 1)
         usage_error("--method ask: the program that asks shares its points out, so there is no --shard and no --engine");
@@ -537,7 +537,7 @@ static bool verify_best(void)
     size_t wrong = 0, count = best_points(hashes, search.given.verified);
     for (size_t i = 0; i < count; i++)
         wrong += !evaluator_verify(search.evaluator, hashes[i]);
-    printf("verified  %zu points with data: %zu right, %zu not\n", count, count - wrong, wrong);
+    printf("verified  %zu points: %zu right, %zu not\n", count, count - wrong, wrong);
     return !wrong;
 }
 
@@ -559,6 +559,8 @@ static const char *task_options(const struct given *given)
         text = arena_printf("%s --point-timeout %s", text, repeat_quoted(given->time_limit));
     if (given->memory_limit)
         text = arena_printf("%s --mem-limit %s", text, repeat_quoted(given->memory_limit));
+    if (given->copies)
+        text = arena_printf("%s --node-copies", text);
     return text;
 }
 
@@ -589,6 +591,29 @@ static int catch_up(void)
     return run_points();
 }
 
+/* Builds the simulators that the trials of a round need, so that no two tasks build the same one. Returns a signal that has
+ * come, or 0. */
+static int build_round(int signals)
+{
+    uint32_t *levels = arena_alloc(search.space->axis_count + 1, sizeof *levels);
+    uint64_t first = search.by_batches ? method_first(search.method) : 0, limit = known_limit();
+    for (uint64_t number = first; number < limit && number - first < PLANNED_MOST; number++)
+        if (number >= search.stored_room || !search.stored[number]) {
+            method_point(search.method, number, levels);
+            evaluator_prepare(search.evaluator, levels);
+        }
+    struct simulators_load load;
+    while (load = evaluator_load(search.evaluator), load.builds + load.unbuilt > 0) {
+        evaluator_turn(search.evaluator, signals, WAIT_MS);
+        int signal = signal_of(signals);
+        if (signal)
+            return signal;
+        show_progress(false);
+    }
+    show_progress(true);
+    return 0;
+}
+
 /* Submits round after round until the store has all points. A controller that was killed may have lost its jobs, so a round
  * without a new point is tried again. Returns the signal that has ended it, or 0. */
 static int run_rounds(const struct slurm *slurm)
@@ -606,7 +631,9 @@ static int run_rounds(const struct slurm *slurm)
         if (fruitless == FRUITLESS_MOST)
             die("the last jobs have stored no point; %s.slurm has their logs", slurm->store);
         before = search.news;
-        ended_by = slurm_run(slurm, &round, signals);
+        ended_by = build_round(signals);
+        if (!ended_by)
+            ended_by = slurm_run(slurm, &round, signals);
         if (ended_by)
             read_stored();
     }
@@ -630,7 +657,7 @@ static int search_main(int argc, char **argv)
         .space = search.space, .store = given->store, .is_shard = given->shard.count > 1,
         .exact_points = method_budgets[method] == BUDGET_POINTS,
         .folder = arena_printf("%s.simulators", store), .jobs = given->jobs,
-        .time_limit = given->patience_s > 0 ? given->time_limit : NULL, .memory_limit = given->memory_limit,
+        .copies = given->copies && !given->engine ? node_copies_begin() : NULL, .time_limit = given->patience_s > 0 ? given->time_limit : NULL, .memory_limit = given->memory_limit,
         .patience_s = given->patience_s > 0 ? 2 * given->patience_s + 5 : 0, .ended = ended};
     if (method == METHOD_ask)
         return ask(&evaluator);

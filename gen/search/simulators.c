@@ -18,6 +18,7 @@
 #include "../build/build_key.h"
 #include "../build/output.h"
 #include "../words.h"
+#include "node_copy.h"
 
 enum { IDLE_MOST = 16, CRASHES_MOST = 2 };
 
@@ -34,6 +35,7 @@ struct site {
     struct run_list *waiting;                           /* by workload */
     struct site *next;                                  /* in the list of those with runs that wait */
     bool is_listed;
+    bool is_wanted;                                     /* it is to be built, even without a run */
 };
 
 /* A process, on a site. */
@@ -48,7 +50,7 @@ struct seat {
 struct simulators {
     const struct simulators_options *options;
     struct site **sites;                                /* by number of the structure; NULL: not met yet */
-    size_t site_count, waiting, builds;
+    size_t site_count, waiting, builds, unbuilt;
     struct site *first, **end;                          /* with runs that wait, or a build */
     struct seat *seats;
     size_t seat_count, seat_room;
@@ -153,6 +155,16 @@ void simulators_add(struct simulators *simulators, struct structure *structure, 
     list_site(simulators, site);
 }
 
+void simulators_prepare(struct simulators *simulators, struct structure *structure)
+{
+    struct site *site = site_of(simulators, structure);
+    if (site->state != SITE_NEW || site->is_wanted)
+        return;
+    site->is_wanted = true;
+    simulators->unbuilt++;
+    list_site(simulators, site);
+}
+
 /* ---- builds */
 
 static _Noreturn void build(const struct simulators *simulators, const struct site *site, size_t jobs)
@@ -171,6 +183,7 @@ static void begin_build(struct simulators *simulators, struct site *site)
         die("watch a build:");
     site->state = SITE_BUILDING;
     simulators->builds++;
+    simulators->unbuilt -= site->is_wanted;
 }
 
 static void end_build(struct simulators *simulators, struct site *site)
@@ -221,6 +234,12 @@ static void give_up(struct simulators *simulators, struct site *site, struct run
 
 /* ---- processes */
 
+/* The path of a file, or of its copy on this node. */
+static const char *copied(const struct simulators_options *options, const char *path, const char *name)
+{
+    return options->copies ? node_copy(options->copies, path, name) : path;
+}
+
 static char *const *command(const struct simulators *simulators, const struct site *site, unsigned workload)
 {
     const struct simulators_options *options = simulators->options;
@@ -230,15 +249,17 @@ static char *const *command(const struct simulators *simulators, const struct si
     char **arguments = workload_arguments(options->workloads, workload, &count);
     const char *const both[] = {"--points", "-", "--metrics"};
     const char *const of_bench[] = {"--threads", "1", "--data", options->verifies ? "verify" : "off"};
-    words_add(&words, site->program);
+    words_add(&words, copied(options, site->program, strrchr(site->program, '/') + 1));
     words_add(&words, what->bench ? "run" : "replay");
-    words_add(&words, what->bench ? what->bench : what->stream);
+    words_add(&words, what->bench ? what->bench : copied(options, what->stream, workload_stream(options->workloads, workload)));
     for (size_t i = 0; i < count; i++)
         words_add(&words, arguments[i]);
     for (size_t i = 0; i < COUNT_OF(both); i++)
         words_add(&words, both[i]);
     for (size_t i = 0; what->bench && i < COUNT_OF(of_bench); i++)
         words_add(&words, of_bench[i]);
+    if (!what->bench && options->verifies)
+        words_add(&words, "--exact-events");
     if (options->time_limit) {
         words_add(&words, "--time-limit");
         words_add(&words, options->time_limit);
@@ -332,7 +353,7 @@ static void assign(struct simulators *simulators, struct run_list *done)
         next = site->next;
         if (site->state == SITE_BROKEN)
             give_up(simulators, site, done);
-        if (site->state == SITE_NEW && free && site_waiting(simulators, site)) {
+        if (site->state == SITE_NEW && free && (site->is_wanted || site_waiting(simulators, site))) {
             begin_build(simulators, site);
             free--;
         }
@@ -341,7 +362,7 @@ static void assign(struct simulators *simulators, struct run_list *done)
                 struct seat *seat = idle_seat(simulators, site, w);
                 fill(simulators, seat ? seat : new_seat(simulators, site, w));
             }
-        site->is_listed = site->state == SITE_BUILDING || site_waiting(simulators, site);
+        site->is_listed = site->state == SITE_BUILDING || (site->state == SITE_NEW && site->is_wanted) || site_waiting(simulators, site);
         if (!site->is_listed)
             continue;
         *simulators->end = site;
@@ -426,7 +447,7 @@ void simulators_turn(struct simulators *simulators, int other, int wait_ms, stru
 
 struct simulators_load simulators_load(const struct simulators *simulators)
 {
-    struct simulators_load load = {simulators->waiting, 0, simulators->builds, simulators->seat_count};
+    struct simulators_load load = {simulators->waiting, 0, simulators->builds, simulators->unbuilt, simulators->seat_count};
     for (size_t i = 0; i < simulators->seat_count; i++)
         load.running += worker_load(simulators->seats[i].worker);
     return load;

@@ -18,7 +18,8 @@ struct simulators_options {
     size_t jobs;
     const char *time_limit, *memory_limit;              /* for --time-limit and --mem-limit; NULL: none */
     double patience_s;                                  /* a process that answers nothing for so long is killed; 0: never */
-    bool verifies;                                      /* runs have data */
+    const char *copies;                                 /* the folder of node_copies_begin; NULL: simulators run from where they are */
+    bool verifies;                                      /* runs have verified data; of streams, every event is simulated */
 };
 
 /* `options` stays the caller's and must live as long. */
@@ -27,12 +28,16 @@ struct simulators *simulators_begin(const struct simulators_options *options);
 /* Builds the simulator of a structure now, and returns its path. Errors of the build end kbgen. */
 const char *simulators_program(struct simulators *simulators, struct structure *structure);
 
+/* Has the simulator of a structure built, unless it is there; simulators_turn does so. */
+void simulators_prepare(struct simulators *simulators, struct structure *structure);
+
 /* Adds a run of a workload. */
 void simulators_add(struct simulators *simulators, struct structure *structure, unsigned workload, struct run *run);
 
-/* How many runs wait for a process, and how many are under way; of how many builds. */
+/* How many runs wait for a process, and how many are under way; builds under way, and those to come of
+ * simulators_prepare. */
 struct simulators_load {
-    size_t waiting, running, builds, processes;
+    size_t waiting, running, builds, unbuilt, processes;
 };
 struct simulators_load simulators_load(const struct simulators *simulators);
 

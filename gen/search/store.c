@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "../../rt/common/arena.h"
 #include "../../rt/common/fail.h"
@@ -30,9 +31,12 @@ static const char schema[] =
     " host_us INTEGER) STRICT, WITHOUT ROWID;"
     "CREATE TABLE trial(search INTEGER NOT NULL, number INTEGER NOT NULL, hash TEXT, status TEXT, why TEXT, levels BLOB,"
     " PRIMARY KEY(search, number)) STRICT, WITHOUT ROWID;"
-    "CREATE TABLE alias(asked TEXT PRIMARY KEY, hash TEXT NOT NULL) STRICT, WITHOUT ROWID;"
+    "CREATE TABLE alias(asked TEXT PRIMARY KEY, hash TEXT NOT NULL, used TEXT) STRICT, WITHOUT ROWID;"
     "CREATE TABLE derived(name TEXT PRIMARY KEY, expression TEXT NOT NULL) STRICT;"
-    "CREATE TABLE verified(hash TEXT PRIMARY KEY, status TEXT NOT NULL, why TEXT) STRICT, WITHOUT ROWID;";
+    "CREATE TABLE verified(hash TEXT PRIMARY KEY, status TEXT NOT NULL, why TEXT, max_err REAL) STRICT, WITHOUT ROWID;";
+
+/* What a store of version 1 lacks. */
+static const char since_1[] = "ALTER TABLE alias ADD COLUMN used TEXT; ALTER TABLE verified ADD COLUMN max_err REAL;";
 
 /* ---- SQLite */
 
@@ -122,12 +126,12 @@ static void check_kind(const struct store *store)
     int64_t application = number_of(store, "PRAGMA application_id"), version = number_of(store, "PRAGMA user_version");
     if (application != STORE_APPLICATION)
         usage_error("%s is an SQLite file, but no store of kbgen search", store->path);
-    if (version != STORE_VERSION)
-        usage_error("store %s has version %lld; this kbgen reads and writes version %d", store->path, (long long)version,
+    if (version < 1 || version > STORE_VERSION)
+        usage_error("store %s has version %lld; this kbgen reads and writes versions up to %d", store->path, (long long)version,
                     STORE_VERSION);
 }
 
-/* Makes the tables of a new file. Another search may be doing the same. */
+/* Makes the tables of a new file, and brings one of version 1 up to date. Another search may be doing the same. */
 static void make_tables(struct store *store)
 {
     run(store, "BEGIN IMMEDIATE");
@@ -135,6 +139,9 @@ static void make_tables(struct store *store)
         run(store, schema);
         run(store, arena_printf("PRAGMA application_id = %d; PRAGMA user_version = %d", STORE_APPLICATION, STORE_VERSION));
     }
+    check_kind(store);
+    if (number_of(store, "PRAGMA user_version") == 1)
+        run(store, arena_printf("%s PRAGMA user_version = %d", since_1, STORE_VERSION));
     run(store, "COMMIT");
 }
 
@@ -144,11 +151,12 @@ static const char *file_name(const char *path)
     return *path == '/' ? path : arena_printf("./%s", path);
 }
 
-struct store *store_open(const char *path, bool shared)
+/* Opens a file that is a store, or is to become one. */
+static struct store *open_file(const char *path, int flags)
 {
     struct store *store = arena_alloc(1, sizeof *store);
     store->path = path;
-    if (sqlite3_open_v2(file_name(path), &store->file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) != SQLITE_OK)
+    if (sqlite3_open_v2(file_name(path), &store->file, flags, NULL) != SQLITE_OK)
         usage_error("store %s: %s", path, sqlite3_errmsg(store->file));
     must(store, sqlite3_busy_timeout(store->file, PATIENCE_MS));
     int code = sqlite3_exec(store->file, "SELECT 1 FROM sqlite_schema", NULL, NULL, NULL);
@@ -157,14 +165,27 @@ struct store *store_open(const char *path, bool shared)
     must(store, code);
     if (number_of(store, "SELECT count(*) FROM sqlite_schema"))
         check_kind(store);                              /* before the log's kind of another program's file is changed */
+    return store;
+}
+
+void store_check(const char *path)
+{
+    if (access(path, F_OK) != 0)
+        return;
+    struct store *store = open_file(path, SQLITE_OPEN_READWRITE);
+    must(store, sqlite3_close(store->file));
+}
+
+struct store *store_open(const char *path, bool shared)
+{
+    struct store *store = open_file(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
     run(store, shared ? "PRAGMA journal_mode = DELETE" : "PRAGMA journal_mode = WAL");
     run(store, "PRAGMA synchronous = NORMAL; PRAGMA cache_size = -65536");
     make_tables(store);
-    check_kind(store);
-    store->alias = prepare(store, "SELECT hash FROM alias WHERE asked = ?1");
-    store->put_alias = prepare(store, "INSERT OR IGNORE INTO alias VALUES(?1, ?2)");
+    store->alias = prepare(store, "SELECT hash, used FROM alias WHERE asked = ?1 AND used IS NOT NULL");
+    store->put_alias = prepare(store, "INSERT OR REPLACE INTO alias(asked, hash, used) VALUES(?1, ?2, ?3)");
     store->put_trial = prepare(store, "INSERT OR IGNORE INTO trial VALUES(?1, ?2, ?3, ?4, ?5, ?6)");
-    store->put_verified = prepare(store, "INSERT OR REPLACE INTO verified VALUES(?1, ?2, ?3)");
+    store->put_verified = prepare(store, "INSERT OR REPLACE INTO verified(hash, status, why, max_err) VALUES(?1, ?2, ?3, ?4)");
     return store;
 }
 
@@ -326,20 +347,22 @@ void store_put_point(struct store *store, const struct store_point *point)
     finish(store, put);
 }
 
-const char *store_alias(struct store *store, const char *asked)
+const char *store_alias(struct store *store, const char *asked, const char **used)
 {
     bind_text(store, store->alias, 1, asked);
     must(store, sqlite3_step(store->alias));
     const char *hash = column_text(store->alias, 0);
+    *used = column_text(store->alias, 1);
     must(store, sqlite3_reset(store->alias));
     return hash;
 }
 
-void store_put_alias(struct store *store, const char *asked, const char *hash)
+void store_put_alias(struct store *store, const char *asked, const char *hash, const char *used)
 {
     store_begin(store);
     bind_text(store, store->put_alias, 1, asked);
     bind_text(store, store->put_alias, 2, hash);
+    bind_text(store, store->put_alias, 3, used);
     finish(store, store->put_alias);
 }
 
@@ -464,11 +487,13 @@ size_t store_best(struct store *store, int64_t search, const char *column, bool 
     return count;
 }
 
-void store_put_verified(struct store *store, const char *hash, const char *status, const char *why)
+void store_put_verified(struct store *store, const struct store_verified *verified)
 {
+    sqlite3_stmt *put = store->put_verified;
     store_begin(store);
-    bind_text(store, store->put_verified, 1, hash);
-    bind_text(store, store->put_verified, 2, status);
-    bind_text(store, store->put_verified, 3, why);
-    finish(store, store->put_verified);
+    bind_text(store, put, 1, verified->hash);
+    bind_text(store, put, 2, verified->status);
+    bind_text(store, put, 3, verified->why);
+    must(store, sqlite3_bind_double(put, 4, verified->max_err));        /* NAN is NULL */
+    finish(store, put);
 }

@@ -10,7 +10,7 @@
 
 #include "value.h"
 
-enum { STORE_APPLICATION = 0x6b62676e, STORE_VERSION = 1 };    /* application_id "kbgn", user_version */
+enum { STORE_APPLICATION = 0x6b62676e, STORE_VERSION = 2 };    /* application_id "kbgn", user_version */
 
 struct store;
 
@@ -38,6 +38,9 @@ const char *store_derived(struct store *store, const char *name, const char *exp
 /* Makes the columns of points that the rest of this search reads and writes: keys and derived values, then metrics. */
 void store_columns(struct store *store, const char *const *names, size_t values, size_t metrics);
 
+/* Ends kbgen with status 2 if there is a file that is no store which store_open would take. Writes nothing. */
+void store_check(const char *path);
+
 /* A point. The texts of one that was read are in the arena. */
 struct store_point {
     const char *hash, *structure;                       /* structure NULL: the machine was refused */
@@ -55,9 +58,10 @@ bool store_point(struct store *store, const char *hash, struct store_point *poin
 /* Writes a point. One that is there stays; metrics that it lacks are added. */
 void store_put_point(struct store *store, const struct store_point *point);
 
-/* The point that a hash of parameters as asked for leads to: the one of the parameters that were used. NULL: itself. */
-const char *store_alias(struct store *store, const char *asked);
-void store_put_alias(struct store *store, const char *asked, const char *hash);
+/* The point that a hash of parameters as asked for leads to: the one of the parameters that were used, `used`, a text of the
+ * caller's. NULL: itself. */
+const char *store_alias(struct store *store, const char *asked, const char **used);
+void store_put_alias(struct store *store, const char *asked, const char *hash, const char *used);
 
 struct store_trial {
     int64_t search;
@@ -95,7 +99,11 @@ struct store_filter {
 size_t store_best(struct store *store, int64_t search, const char *column, bool largest, const struct store_filter *filter,
                   const char **hashes, size_t most);
 
-/* Records what a run with verified data has found. */
-void store_put_verified(struct store *store, const char *hash, const char *status, const char *why);
+/* What the run of a point once more has found. */
+struct store_verified {
+    const char *hash, *status, *why;
+    double max_err;                                     /* the largest error of an element; NAN: none was compared */
+};
+void store_put_verified(struct store *store, const struct store_verified *verified);
 
 #endif

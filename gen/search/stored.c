@@ -131,8 +131,8 @@ static void check_kind(const struct stored *stored)
         usage_error("%s is not a store of kbgen search: it is %s", stored->path,
                     number_of(stored, "SELECT count(*) FROM sqlite_schema") ? "a SQLite file of another program" : "empty");
     int64_t version = number_of(stored, "PRAGMA user_version");
-    if (version != STORE_VERSION)
-        usage_error("%s is a store of version %" PRId64 "; this kbgen reads version %d", stored->path, version, STORE_VERSION);
+    if (version < 1 || version > STORE_VERSION)
+        usage_error("%s is a store of version %" PRId64 "; this kbgen reads versions up to %d", stored->path, version, STORE_VERSION);
 }
 
 static void choose_search(struct stored *stored, int64_t search)

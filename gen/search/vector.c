@@ -66,23 +66,37 @@ struct reading {
     const struct space *space;
     const struct source *line;                          /* NULL: there is none left */
     const struct source *file;
+    bool is_csv;
     size_t at;                                          /* the next line begins here */
     unsigned number;
     struct vectors vectors;
     uint64_t count;
 };
 
-/* Goes to the next line that is not blank. Returns false at the end. */
+/* The length of a record of CSV: between quotation marks, a field may have newlines. */
+static size_t record_length(const char *text)
+{
+    size_t length = 0;
+    for (bool is_quoted = false; text[length] && (is_quoted || text[length] != '\n'); length++)
+        is_quoted ^= text[length] == '"';
+    return length;
+}
+
+/* Goes to the next line that is not blank, of CSV to the next record. Returns false at the end. */
 static bool next_line(struct reading *reading)
 {
     const struct source *file = reading->file;
     while (reading->at < file->length) {
         const char *text = file->text + reading->at;
-        size_t length = strcspn(text, "\n"), kept = length > 0 && text[length - 1] == '\r' ? length - 1 : length;
+        size_t length = reading->is_csv ? record_length(text) : strcspn(text, "\n");
+        size_t kept = length > 0 && text[length - 1] == '\r' ? length - 1 : length;
         struct source *line = arena_alloc(1, sizeof *line);
-        *line = (struct source){file->path, arena_text(text, kept), kept, reading->number++};
+        *line = (struct source){file->path, arena_text(text, kept), kept, reading->number};
         reading->line = line;
         reading->at += length + 1;
+        reading->number++;
+        for (size_t i = 0; i < length; i++)
+            reading->number += text[i] == '\n';
         if (strspn(line->text, " \t") < line->length)
             return true;
     }
@@ -109,16 +123,25 @@ static void read_json_line(struct reading *reading)
 /* Reads a field of CSV, quoted or not, as a scalar, or in YAML's flow style. Returns where the next one begins, or NULL. */
 static const char *read_field(const struct source *line, const char *at, const struct node **out)
 {
-    struct where where = {line, line->lines_before + 1, (unsigned)(at - line->text) + 1};
+    struct where where = {line, line->lines_before + 1, 1};
+    for (const char *before = line->text; before < at; before++) {
+        where.line += *before == '\n';
+        where.col = *before == '\n' ? 1 : where.col + 1;
+    }
     struct node *node = node_new(where, NODE_SCALAR);
-    bool is_quoted = *at == '"';
+    bool is_quoted = *at == '"', is_closed = !is_quoted;
     char *text = arena_text(at, strlen(at)), *to = text;
     for (at += is_quoted; *at && (is_quoted || *at != ','); at++) {
-        if (is_quoted && *at == '"' && *++at != '"')
+        is_closed = *at == '"' && is_quoted && *++at != '"';
+        if (is_closed)
             break;
         *to++ = *at;
     }
     *to = '\0';
+    if (is_quoted && !is_closed)
+        error_at(where, "the field has no closing quotation mark");
+    else if (*at && *at != ',')
+        error_at(where, "behind the closing quotation mark of a field comes a comma, or the next line");
     node->text = text;
     node->plain = true;
     *out = node;
@@ -164,8 +187,11 @@ static void read_csv_line(struct reading *reading, const size_t *columns)
 {
     const struct space *space = reading->space;
     const struct node **fields;
+    unsigned errors = error_count();
     size_t count = read_fields(reading->line, &fields);
     uint32_t *levels = new_vector(reading);
+    if (error_count() != errors)
+        return;
     for (size_t i = 0; i < space->axis_count; i++) {
         if (columns[i] < count)
             read_level(&space->axes[i], fields[columns[i]], &levels[i]);
@@ -180,6 +206,7 @@ uint32_t *vectors_of_file(const struct space *space, const char *path, uint64_t 
     struct reading reading = {.space = space, .file = source_given(path)};
     const size_t *columns = NULL;
     bool is_json = reading.file->text[strspn(reading.file->text, " \t\r\n")] == '{';
+    reading.is_csv = !is_json;
     if (!is_json && next_line(&reading) && !(columns = read_header(&reading)))
         return NULL;
     /* The text of a line is needed as long as a message may quote it. */

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -358,6 +359,7 @@ static bool read_used(struct run *run, char **line)
 static bool read_answer(struct run *run, char *line)
 {
     run->exit = -1;
+    run->max_err = NAN;
     if (*line++ != '{')
         return false;
     while (*line == '"' || *line == ',' || *line == ' ') {
@@ -385,7 +387,10 @@ static bool read_answer(struct run *run, char *line)
             line += 4;
         } else {
             char *end;
-            take_number(run, key, (int64_t)strtoull(line, &end, 10));
+            if (!strcmp(key, "max_err"))
+                run->max_err = strtod(line, &end);
+            else
+                take_number(run, key, (int64_t)strtoull(line, &end, 10));
             if (end == line)
                 return false;
             line = end;

@@ -33,6 +33,7 @@ struct run {
                                                            parameters given; NULL: these themselves; malloc */
     int exit;                                           /* status of the run; -1: the simulator did not say */
     int64_t metrics[METRICS];                           /* of one that is "ok" */
+    double max_err;                                     /* the largest error of verified data; NAN: none were */
     uint64_t host_us;
 };
 

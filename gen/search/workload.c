@@ -313,6 +313,11 @@ const char *workload_line(const struct workloads *all, unsigned workload, const 
     return arena_printf("%s\"--set\": %s}", line, machine->numbers);
 }
 
+const char *workload_stream(const struct workloads *all, unsigned workload)
+{
+    return all->streams[workload];
+}
+
 static void hash_value(struct hash *hash, struct sql_value value)
 {
     hash_number(hash, value.type);

@@ -40,6 +40,9 @@ char **workload_arguments(const struct workloads *workloads, unsigned workload, 
 const char *workload_line(const struct workloads *workloads, unsigned workload, const uint32_t *levels,
                           const struct machine *machine);
 
+/* A hash of the command stream of a workload, which is no bench. */
+const char *workload_stream(const struct workloads *workloads, unsigned workload);
+
 /* The hash of a point: of its machine and of its runs, with what they are simulated by. 32 hexadecimal digits.
  * `values`: those of workload_values, or as the benches have used them. */
 const char *point_hash(const struct workloads *workloads, const struct machine *machine, const struct sql_value *values);

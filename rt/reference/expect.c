@@ -104,6 +104,15 @@ bool verification_failed(void)
     return false;
 }
 
+double verification_error(void)
+{
+    double most = NAN;
+    for (const struct verification *v = verifications; v; v = v->next)
+        if (v->verdict != VERDICT_SKIPPED)
+            most = fmax(most, v->max_error);            /* fmax ignores a NAN */
+    return most;
+}
+
 /* ---- what is said */
 
 static void print_first_wrong(FILE *out, const struct verification *v)

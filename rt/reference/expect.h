@@ -49,6 +49,9 @@ extern void (*expect_compared)(const struct verification *v);
 /* Whether one of them is neither right with some power nor skipped. */
 bool verification_failed(void);
 
+/* The largest error of all tensors that were compared; NAN: none was. */
+double verification_error(void);
+
 void verifications_print(FILE *out);
 void verifications_write(struct json *json);            /* "verify" into an open object */
 

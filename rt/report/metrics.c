@@ -2,6 +2,7 @@
 #include "metrics.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "common/arena.h"
@@ -121,6 +122,8 @@ static const char *reason(enum ending ending, const char *error)
 void metrics_write_end(struct json *json, int status, const char *error)
 {
     enum ending ending = ending_of(status);
+    if (!isnan(verification_error()))
+        json_double(json, "max_err", verification_error());
     json_u64(json, "status", (uint64_t)status);
     json_string(json, "ended", words[ending]);
     if (ending != ENDING_ok)
