@@ -9,6 +9,7 @@
 #include "common/diag.h"
 #include "data.h"
 #include "host/bench.h"
+#include "import.h"
 #include "info.h"
 #include "machine/emitted.h"
 #include "oplog_dump.h"
@@ -42,7 +43,8 @@ static const struct subcommand list_subcommand = {
 
 static const struct subcommand *const subcommands[] = {
     &list_subcommand, &run_subcommand, &replay_subcommand, &oplog_subcommand, &data_subcommand, &info_subcommand,
-    &report_subcommand, &web_subcommand, &probe_subcommand, &whatif_subcommand, &schema_subcommand, NULL,
+    &report_subcommand, &web_subcommand, &probe_subcommand, &whatif_subcommand, &import_subcommand,
+    &schema_subcommand, NULL,
 };
 
 static int list_main(int argc, char **argv)

@@ -13,6 +13,7 @@
 #include "probe/matrix.h"
 #include "report.h"
 #include "report/activity.h"
+#include "report/command_log.h"
 #include "report/plan_dump.h"
 #include "report/profile.h"
 #include "report/trace.h"
@@ -54,6 +55,7 @@ bool output_files_option(struct output_files *files, int letter, const char *arg
     switch (letter) {
     case 'j': files->json = argument; return true;
     case 't': files->trace = argument; return true;
+    case 'F': files->commands = argument; return true;
     case 'A': files->trace_all = true; return true;
     case 'S': files->stats = argument; return true;
     case 'E': files->timeline = argument; return true;
@@ -74,7 +76,7 @@ bool output_files_option(struct output_files *files, int letter, const char *arg
 
 const char *output_files_of_one_run(const struct output_files *files)
 {
-    return files->trace ? "trace" : files->stats ? "stats" : files->oplog ? "oplog" : files->timeline ? "timeline"
+    return files->trace ? "trace" : files->commands ? "command-log" : files->stats ? "stats" : files->oplog ? "oplog" : files->timeline ? "timeline"
            : files->waves ? "waves" : files->report ? "report" : files->pairs ? "probe-matrix"
            : files->plans ? "dump" : why_on ? "why" : NULL;
 }
@@ -99,7 +101,8 @@ static void window_check(const struct output_files *files)
 void output_files_check(const struct output_files *files)
 {
     const char *const options[][2] = {
-        {"json", files->json}, {"trace", files->trace}, {"stats", files->stats}, {"oplog", files->oplog},
+        {"json", files->json}, {"trace", files->trace}, {"command-log", files->commands},
+        {"stats", files->stats}, {"oplog", files->oplog},
         {"timeline", files->timeline}, {"waves", files->waves},
         {"report", files->report}, {"dump", files->plans ? "-" : NULL}};
     for (size_t i = 0; i < COUNT_OF(options); i++)
@@ -143,6 +146,8 @@ void output_files_open(struct output_files *files, const char *what)
         files->json_file = output_open(files->json);
     if (files->trace)
         trace_open(files->trace, files->trace_all);
+    if (files->commands)
+        command_log_open(files->commands);
     if (files->stats)
         usage_open(files->stats);
     if (files->timeline)
@@ -162,6 +167,7 @@ void output_files_close(struct output_files *files, uint64_t end_ps, void (*fill
 {
     outputs_begin_closing();
     trace_close();
+    command_log_close();
     usage_close(end_ps);
     why_write_track();
     timeline_close(end_ps);
@@ -176,6 +182,7 @@ void output_files_close(struct output_files *files, uint64_t end_ps, void (*fill
 bool output_files_take_standard_output(const struct output_files *files)
 {
     return files->plans || is_standard_output(files->json) || is_standard_output(files->trace)
+           || is_standard_output(files->commands)
            || is_standard_output(files->stats) || is_standard_output(files->timeline)
            || is_standard_output(files->waves) || is_standard_output(files->report);
 }

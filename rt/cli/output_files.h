@@ -13,6 +13,8 @@
     {'t', "trace", "FILE", "write the trace events, one JSON object a line; - is standard output"},                    \
     {'A', "trace-all", NULL, "the trace and the op log also tell of nodes, links, memories and messages,\n"             \
                              "and name the host's request of each row"},                                               \
+    {'F', "command-log", "FILE", "write the commands with their fields and times as a firmware log, which `import` reads;\n" \
+                                 "- is standard output"},                                                              \
     {'E', "timeline", "FILE",                                                                                          \
      "write what each part did when, as a trace for ui.perfetto.dev; FILE.gz is compressed"},                           \
     {'W', "waves", "FILE",                                                                                             \
@@ -33,7 +35,7 @@
                           "of one shape once"}
 
 struct output_files {
-    const char *json, *trace, *stats, *oplog, *timeline, *waves, *report;    /* paths; "-": standard output; NULL: not given */
+    const char *json, *trace, *commands, *stats, *oplog, *timeline, *waves, *report;    /* paths; "-": standard output; NULL: not given */
     const char *pairs;                                  /* of --probe-matrix */
     bool trace_all, plans, windowed;                    /* windowed: an option says what timeline and waves show */
     struct output json_file, report_file;

@@ -2,6 +2,7 @@
 #include "pe.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/stopwatch.h"
 #include "common/arena.h"
@@ -22,6 +23,16 @@ const char *pe_name(const struct pe *pe)
     snprintf(name, sizeof names[0], "sip%u.cube%u.pe%u", (unsigned)(cube / kb_shape.cubes),
              (unsigned)(cube % kb_shape.cubes), (unsigned)(number % kb_shape.pes));
     return name;
+}
+
+bool pe_numbered(const char *name, uint32_t *number)
+{
+    unsigned sip, cube, pe;
+    if (sscanf(name, "sip%3u.cube%3u.pe%3u", &sip, &cube, &pe) != 3 || sip >= kb_shape.sips || cube >= kb_shape.cubes
+        || pe >= kb_shape.pes)
+        return false;
+    *number = (sip * kb_shape.cubes + cube) * kb_shape.pes + pe;
+    return !strcmp(name, pe_name(&kb_pe[*number]));
 }
 
 /* ---- the Issue step */

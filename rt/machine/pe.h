@@ -99,6 +99,9 @@ uint32_t pe_number(const struct pe *pe) __attribute__((const));
 /* "sip0.cube3.pe5"; in one of four buffers that later calls use again. */
 const char *pe_name(const struct pe *pe);
 
+/* Finds the number of the PE of a name, in this spelling alone. Returns false if there is none. */
+bool pe_numbered(const char *name, uint32_t *number);
+
 /* The rank of one of its nodes. */
 static inline uint32_t pe_rank(const struct pe *pe, enum node_kind part)
 {

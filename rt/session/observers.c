@@ -10,6 +10,7 @@
 #include "probe/account.h"
 #include "races/race.h"
 #include "report/activity.h"
+#include "report/command_log.h"
 #include "report/demand.h"
 #include "report/plan_dump.h"
 #include "report/profile.h"
@@ -31,6 +32,7 @@ static struct observer *const all[] = {
     &plan_observer,                                     /* --dump plan */
     &trace_observer,                                    /* --trace */
     &components_observer,                               /* --trace-all with --trace */
+    &command_log_observer,                              /* --command-log */
     &usage_observer,                                    /* --stats, --report */
     &activity_observer,                                 /* --report */
     &timeline_observer,                                 /* --timeline */

@@ -9,6 +9,7 @@
 #include "base/ops.h"
 #include "common/arena.h"
 #include "common/diag.h"
+#include "common/key_table.h"
 #include "common/read.h"
 #include "common/yaml.h"
 #include "host/glob.h"
@@ -85,29 +86,49 @@ static void read_host_address(const struct node *node, const char *what, struct 
 
 /* ---- ids */
 
-/* The ids of the commands or of the steps above, by number; NULL: it has none. */
+/* The ids of the commands or of the steps above. */
 struct ids {
-    const char **at;
-    uint32_t count;
+    uint32_t count;                                     /* commands or steps, those without an id included */
+    struct key_table table;                             /* of struct id */
     const char *things, *thing;                         /* "commands", "command" */
 };
 
-/* The number of an id; the count if it is unknown. */
-static uint32_t id_number(const struct ids *ids, const char *id)
+struct id {
+    struct key_link link;                               /* by a hash of the text; the texts of one hash are a list: */
+    struct id *next;
+    const char *text;
+    uint32_t number;
+};
+
+/* The id of a text; NULL if it is unknown. */
+static const struct id *id_find(const struct ids *ids, const char *text)
 {
-    uint32_t number = 0;
-    while (number < ids->count && !(ids->at[number] && !strcmp(ids->at[number], id)))
-        number++;
-    return number;
+    const struct id *id = key_table_find(&ids->table, hash_bytes(0, text, strlen(text)));
+    while (id && strcmp(id->text, text))
+        id = id->next;
+    return id;
 }
 
-/* Adds the id of one more; NULL: it has none. */
+/* Adds one more, with an id or, NULL, without. */
 static void id_add(struct ids *ids, const struct node *value)
 {
-    const char *id = NULL;
-    if (value && node_string(value, "id", &id) && id_number(ids, id) < ids->count)
-        error_at(value->where, "two %s have the id '%s'", ids->things, id);
-    ids->at[ids->count++] = id;
+    const char *text;
+    uint32_t number = ids->count++;
+    if (!value || !node_string(value, "id", &text))
+        return;
+    if (id_find(ids, text)) {
+        error_at(value->where, "two %s have the id '%s'", ids->things, text);
+        return;
+    }
+    uint64_t hash = hash_bytes(0, text, strlen(text));
+    struct id *id = arena_alloc(1, sizeof *id), *same = key_table_find(&ids->table, hash);
+    *id = (struct id){.text = text, .number = number};
+    if (same) {
+        id->next = same->next;
+        same->next = id;
+    } else {
+        key_table_add(&ids->table, &id->link, hash);
+    }
 }
 
 /* What a wait waits for. */
@@ -121,27 +142,20 @@ static void read_awaited(const struct node *wait, const struct ids *ids, uint32_
     for (size_t i = 0; i < names->count; i++) {
         if (!node_string(names->items[i], "an id", &id))
             continue;
-        uint32_t number = id_number(ids, id);
-        if (number == ids->count)
+        const struct id *found = id_find(ids, id);
+        if (!found)
             error_at(names->items[i]->where, "no %s above has the id '%s'", ids->thing, id);
         else
-            (*awaited)[(*count)++] = number;
+            (*awaited)[(*count)++] = found->number;
     }
 }
 
 /* ---- commands of a program */
 
-/* Reads the PE of an id such as sip0.cube3.pe5, in this spelling alone. */
 static void read_peer(const struct node *value, const char *key, uint32_t *out)
 {
     const char *id;
-    unsigned sip, cube, pe;
-    if (!node_string(value, key, &id))
-        return;
-    bool good = sscanf(id, "sip%3u.cube%3u.pe%3u", &sip, &cube, &pe) == 3 && sip < kb_shape.sips
-                && cube < kb_shape.cubes && pe < kb_shape.pes;
-    *out = good ? (sip * kb_shape.cubes + cube) * kb_shape.pes + pe : 0;
-    if (!good || strcmp(id, pe_name(&kb_pe[*out])))
+    if (node_string(value, key, &id) && !pe_numbered(id, out))
         error_at(value->where, "there is no PE '%s'; ids are like sip0.cube0.pe0", id);
 }
 
@@ -366,10 +380,10 @@ static void read_program(const struct node *steps, struct stream_program *progra
     if (!node_is(steps, NODE_SEQUENCE, "a program"))
         return;
     program->steps = arena_alloc(steps->count + 1, sizeof *program->steps);
-    ids.at = arena_alloc(steps->count + 1, sizeof *ids.at);
     for (size_t i = 0; i < steps->count; i++)
         read_step(steps->items[i], &program->steps[program->count++], &ids);
     program->commands = ids.count;
+    program->ids = ids.table;
 }
 
 /* ---- PEs */
@@ -681,6 +695,79 @@ static void check_in_flight(const struct host_reader *reader)
     }
 }
 
+/* ---- parts of a stream that come from elsewhere */
+
+static const struct command_field *find_field(const struct command_form *form, const char *key)
+{
+    for (const struct command_field *field = form->fields; field->key; field++)
+        if (!strcmp(field->key, key))
+            return field;
+    return NULL;
+}
+
+static enum stream_key kind_of_field(const struct command_field *field)
+{
+    switch (field->type) {
+    case FIELD_ADDRESS: return STREAM_KEY_ADDRESS;
+    case FIELD_PEER: return STREAM_KEY_PE;
+    case FIELD_PINNED: return STREAM_KEY_WORDS;
+    case FIELD_TILE: return STREAM_KEY_SIZES;
+    default: return STREAM_KEY_VALUE;
+    }
+}
+
+enum stream_key stream_key(const char *word, const char *op, const char *key)
+{
+    enum stream_key kind = NO_STREAM_KEY;
+    const struct command_field *field;
+    for (size_t i = 0; i < COUNT_OF(forms) + COUNT_OF(composites); i++) {
+        bool composite = i >= COUNT_OF(forms);
+        const struct command_form *form = composite ? &composites[i - COUNT_OF(forms)] : &forms[i];
+        bool meant = !word || (composite ? !strcmp(word, "composite") && op && !strcmp(op, form->word) : !strcmp(word, form->word));
+        if (meant && (field = find_field(form, key)))
+            kind = kind_of_field(field);
+    }
+    for (const struct host_form *form = host_forms; !kind && form < host_forms + HOST_FORMS; form++)
+        for (const char *const *name = form->keys; *name && (!word || !strcmp(word, form->word)); name++)
+            if (!strcmp(*name, key))
+                kind = STREAM_KEY_VALUE;
+    return kind ? kind : (!word || !strcmp(word, "composite")) && !strcmp(key, "op") ? STREAM_KEY_VALUE : NO_STREAM_KEY;
+}
+
+bool stream_host_word(const char *word)
+{
+    for (unsigned form = 0; form < FORM_LAUNCH; form++)
+        if (!strcmp(word, host_forms[form].word))
+            return true;
+    return false;
+}
+
+bool stream_step_check(const struct node *step)
+{
+    struct ids ids = {.things = "commands", .thing = "command"};
+    struct stream_step read = {0};
+    unsigned before = error_count();
+    read_step(step, &read, &ids);
+    return error_count() == before;
+}
+
+bool stream_host_check(const struct node *step)
+{
+    struct host_step steps[1];
+    const struct node *nodes[1];
+    struct command_stream stream = {.steps = steps};
+    struct host_reader reader = {.stream = &stream, .nodes = nodes};
+    unsigned before = error_count();
+    read_word_step(step, "a step of the host", 0, FORM_LAUNCH - 1, true, &reader);
+    return error_count() == before;
+}
+
+uint32_t stream_command_number(const struct stream_program *program, const char *id)
+{
+    const struct id *found = id_find(&(struct ids){.table = program->ids}, id);
+    return found ? found->number : program->commands;
+}
+
 /* ---- the file */
 
 /* The number of items of a sequence; 0 if it is missing or something else. */
@@ -714,8 +801,7 @@ static void read_lists(const struct node *root, struct host_reader *reader)
     size_t launched = item_count(launches, "launches"), all = listed + mapped + requested + launched;
     reader->stream->steps = arena_alloc(all + 1, sizeof *reader->stream->steps);
     reader->nodes = arena_alloc(all + 1, sizeof *reader->nodes);
-    reader->ids = (struct ids){.at = arena_alloc(all + 1, sizeof *reader->ids.at), .things = "steps of the host",
-                               .thing = "step"};
+    reader->ids = (struct ids){.things = "steps of the host", .thing = "step"};
     for (size_t i = 0; i < listed; i++)
         read_word_step(host->items[i], "a step of the host", 0, HOST_FORMS - 1, true, reader);
     for (size_t i = 0; i < mapped; i++)

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/address.h"
+#include "common/key_table.h"
 #include "launch/launch.h"
 #include "machine/command.h"
 
@@ -37,6 +38,7 @@ struct stream_program {
     const char *name;
     struct stream_step *steps;
     uint32_t count, commands;
+    struct key_table ids;                               /* of its commands (stream_command_number) */
 };
 
 struct stream_part {
@@ -94,5 +96,25 @@ const struct command_stream *stream_read(const char *path);
 
 /* The same from a text, which must live as long as the stream. Returns NULL after errors. */
 const struct command_stream *stream_of(const struct source *text);
+
+/* The number of a program's command; the number of its commands if none has the id. */
+uint32_t stream_command_number(const struct stream_program *program, const char *id);
+
+/* ---- parts of a stream that come from elsewhere */
+
+struct node;
+
+/* What a stream has at a key of a step: an address, a PE, words, sizes, or any other value. */
+enum stream_key { NO_STREAM_KEY, STREAM_KEY_ADDRESS, STREAM_KEY_PE, STREAM_KEY_WORDS, STREAM_KEY_SIZES, STREAM_KEY_VALUE };
+
+/* Of a step `do: WORD`, of a composite with `op: OP`; NULL: of any step. */
+enum stream_key stream_key(const char *word, const char *op, const char *key);
+
+/* Whether a word is that of a map, an unmap, a read or a write of the host. */
+bool stream_host_word(const char *word);
+
+/* Check a step of a program that waits for nothing, and one of those of the host, as those of a stream. */
+bool stream_step_check(const struct node *step);
+bool stream_host_check(const struct node *step);
 
 #endif
