@@ -132,11 +132,13 @@ def forms(program):
                         ("records that are not in order", "\n".join((lines := CSV.splitlines())[:3] + sorted(lines[3:], reverse=True)))):
         again = imported(program, text)
         ok(again.stdout == made.stdout, f"the same with {title}", again.said)
-    us = imported(program, HEAD.replace("t_ns", "t_us") + "1.5,0,load,hbm,0x200000,64\n1.75094,0,load,hbm,0x200000,64\n")
-    cycles = imported(program, HEAD.replace("t_ns", "t_cycles") + "3000,0,load,hbm,0x200000,64\n3501.88,0,load,hbm,0x200000,64\n", "--clock", "2 GHz")
-    epoch = imported(program, HEAD + "".join(f"{1700000000 * 10**9 + at}.9,0,load,hbm,0x200000,64\n" for at in (0, 250)).replace("250.9", "251.84"))
-    ok("delay, ns: 248.940 }" in us.stdout and us.stdout == cycles.stdout == epoch.stdout, "times are exact in every unit, and since any instant",
+    us = imported(program, HEAD.replace("t_ns", "t_us") + "1.5,0,load,hbm,0x200000,64\n1.7509406,0,load,hbm,0x200000,64\n")
+    cycles = imported(program, HEAD.replace("t_ns", "t_cycles") + "3000,0,load,hbm,0x200000,64\n3501.8811,0,load,hbm,0x200000,64\n", "--clock", "2 GHz")
+    epoch = imported(program, HEAD + "".join(f"{1700000000 * 10**9 + at}.9,0,load,hbm,0x200000,64\n" for at in (0, 250)).replace("250.9", "251.8406"))
+    ok("delay, ns: 248.941 }" in us.stdout and us.stdout == cycles.stdout == epoch.stdout, "times are exact in every unit, and since any instant",
        us.said, cycles.said, epoch.said)
+    fast = imported(program, HEAD + "".join(f"{at},0,load,hbm,0x200000,64\n" for at in (100, 100.5, 101, 200)))
+    ok(fast.stdout.count("delay") == 1 and "delay, ns: 94 }" in fast.stdout, "commands faster than pe_cpu's overhead are caught up with later", fast.said)
     host = imported(program, '{"do": "map", "va": 0, "bytes": 65536, "to": {"space": "hbm", "offset": 0}}\n{"t_ns": 1, "pe": 0, "do": "begin"}\n')
     ok("host:\n  - { \"do\": \"map\"" in host.stdout and "\n  - { do: launch, parts: [" in host.stdout, "a map of the host comes before its launch", host.said)
     lost = imported(program, "t_ns,pe,cmd,do,from,to,bytes\n1,0,0,load,hbm,0x200000,64\n3,0,2,load,hbm,0x200000,64\n")
