@@ -67,7 +67,7 @@ struct entry {
 };
 
 /* The program of a PE in a launch. */
-struct program {
+struct pe_program {
     uint32_t launch, pe;
     struct text text;                                   /* its steps as YAML, without the delay before the first */
     bool submits, begun;                                /* it has a command; begin_ps is known */
@@ -90,7 +90,7 @@ static struct {
     uint64_t clock_khz;
     const char *path;
     struct ARRAY(struct entry) entries;
-    struct ARRAY(struct program *) all;
+    struct ARRAY(struct pe_program *) all;
     struct ARRAY(struct host_step_text) host;
     struct ARRAY(const char *) ignored;                 /* keys that are not known */
     uint64_t launches, commands, unknown_ends, missing;
@@ -141,7 +141,7 @@ static void put_value(struct text *text, const struct node *node)
 
 /* ---- ids */
 
-static bool id_is_known(const struct program *program, const char *text)
+static bool id_is_known(const struct pe_program *program, const char *text)
 {
     const struct id_seen *id = key_table_find(&program->ids, hash_bytes(0, text, strlen(text)));
     while (id && strcmp(id->text, text))
@@ -149,7 +149,7 @@ static bool id_is_known(const struct program *program, const char *text)
     return id;
 }
 
-static void id_keep(struct program *program, const char *text)
+static void id_keep(struct pe_program *program, const char *text)
 {
     uint64_t hash = hash_bytes(0, text, strlen(text));
     arena_keep_begin();
@@ -395,7 +395,7 @@ static int by_time(const void *a, const void *b)
 }
 
 /* The program that an entry belongs to; `before` is that of the entry before it, or NULL. Returns NULL after an error. */
-static struct program *program_of(const struct entry *entry, struct program *before)
+static struct pe_program *program_of(const struct entry *entry, struct pe_program *before)
 {
     const struct command_record *record = &entry->record;
     if (before && before->pe != record->pe)
@@ -410,7 +410,7 @@ static struct program *program_of(const struct entry *entry, struct program *bef
     }
     if (before && before->launch == launch)
         return before;
-    struct program *program = arena_alloc(1, sizeof *program);
+    struct pe_program *program = arena_alloc(1, sizeof *program);
     program->launch = (uint32_t)launch;
     program->pe = record->pe;
     *array_add(&import.all) = program;
@@ -418,7 +418,7 @@ static struct program *program_of(const struct entry *entry, struct program *bef
 }
 
 /* Adds the delay before a submission at a time of the log. A program that is behind the log catches up later. */
-static void keep_time(struct program *program, const struct entry *entry)
+static void keep_time(struct pe_program *program, const struct entry *entry)
 {
     log_ps overhead = kb_attrs.pe_cpu_overhead_ps, gap = entry->record.start_ps - program->clock_ps - overhead;
     if (!program->submits || program->clock_unknown) {
@@ -436,7 +436,7 @@ static void keep_time(struct program *program, const struct entry *entry)
     }
 }
 
-static void check_number(struct program *program, const struct entry *entry)
+static void check_number(struct pe_program *program, const struct entry *entry)
 {
     const struct command_record *record = &entry->record;
     if (!record->has_number)
@@ -451,7 +451,7 @@ static void check_number(struct program *program, const struct entry *entry)
         program->commands = (uint32_t)record->number;
 }
 
-static void take_command(struct program *program, const struct entry *entry)
+static void take_command(struct pe_program *program, const struct entry *entry)
 {
     const struct command_record *record = &entry->record;
     bool composite = entry->kind == ENTRY_COMPOSITE;
@@ -485,7 +485,7 @@ static void take_command(struct program *program, const struct entry *entry)
     }
 }
 
-static void take_wait(struct program *program, const struct entry *entry)
+static void take_wait(struct pe_program *program, const struct entry *entry)
 {
     const char *pe = pe_name(&kb_pe[program->pe]);
     if (!program->submits) {
@@ -504,7 +504,7 @@ static void take_wait(struct program *program, const struct entry *entry)
     program->clock_unknown = false;
 }
 
-static void take_begin(struct program *program, const struct entry *entry)
+static void take_begin(struct pe_program *program, const struct entry *entry)
 {
     if (program->submits || program->begun)
         error_at(entry->where, "the kernel of %s has begun already", pe_name(&kb_pe[program->pe]));
@@ -513,7 +513,7 @@ static void take_begin(struct program *program, const struct entry *entry)
 }
 
 /* The end of a kernel is a delay if no command is known to have ended then. */
-static void take_end(struct program *program, const struct entry *entry)
+static void take_end(struct pe_program *program, const struct entry *entry)
 {
     log_ps from = program->submits ? program->clock_ps : program->begin_ps, gap = entry->record.start_ps - from;
     if (gap > 0 && gap <= INT64_MAX && entry->record.start_ps > program->latest_ps && (program->submits || program->begun)
@@ -524,10 +524,10 @@ static void take_end(struct program *program, const struct entry *entry)
 
 static void make_programs(void)
 {
-    struct program *program = NULL;
+    struct pe_program *program = NULL;
     qsort(import.entries.at, import.entries.count, sizeof *import.entries.at, by_time);
     for (const struct entry *entry = import.entries.at; entry < import.entries.at + import.entries.count; entry++) {
-        struct program *of_entry = program_of(entry, program);
+        struct pe_program *of_entry = program_of(entry, program);
         if (!of_entry)
             continue;
         program = of_entry;
@@ -550,7 +550,7 @@ static void make_programs(void)
 
 static int by_place(const void *a, const void *b)
 {
-    const struct program *x = *(struct program *const *)a, *y = *(struct program *const *)b;
+    const struct pe_program *x = *(struct pe_program *const *)a, *y = *(struct pe_program *const *)b;
     BY(x->launch, y->launch);
     BY(x->pe, y->pe);
     return 0;
@@ -559,7 +559,7 @@ static int by_place(const void *a, const void *b)
 /* Of one launch, by the text, then by the PE. */
 static int by_text(const void *a, const void *b)
 {
-    const struct program *x = *(struct program *const *)a, *y = *(struct program *const *)b;
+    const struct pe_program *x = *(struct pe_program *const *)a, *y = *(struct pe_program *const *)b;
     BY(x->first_ps, y->first_ps);
     BY(x->text.count, y->text.count);
     int order = x->text.count ? memcmp(x->text.at, y->text.at, x->text.count) : 0;
@@ -567,12 +567,12 @@ static int by_text(const void *a, const void *b)
 }
 
 /* When the kernels of a launch begin: as late as their records allow. */
-static log_ps begin_of(struct program *const *programs, size_t count)
+static log_ps begin_of(struct pe_program *const *programs, size_t count)
 {
     log_ps begin = 0;
     bool known = false;
     for (size_t i = 0; i < count; i++) {
-        const struct program *program = programs[i];
+        const struct pe_program *program = programs[i];
         log_ps earliest = program->first_ps - kb_attrs.pe_cpu_overhead_ps;
         if (program->begun && (!program->submits || program->begin_ps < earliest))
             earliest = program->begin_ps;
@@ -584,7 +584,7 @@ static log_ps begin_of(struct program *const *programs, size_t count)
     return begin;
 }
 
-static void write_program(FILE *out, const struct program *program, log_ps begin, unsigned number)
+static void write_program(FILE *out, const struct pe_program *program, log_ps begin, unsigned number)
 {
     fprintf(out, "  p%u:%s\n", number, program->text.count ? "" : " []");
     log_ps first = program->submits ? program->first_ps - kb_attrs.pe_cpu_overhead_ps - begin : 0;
@@ -596,14 +596,14 @@ static void write_program(FILE *out, const struct program *program, log_ps begin
 }
 
 /* Whether two programs of one launch are the same. */
-static bool are_equal(const struct program *x, const struct program *y)
+static bool are_equal(const struct pe_program *x, const struct pe_program *y)
 {
     return x->first_ps == y->first_ps && x->text.count == y->text.count
            && (!x->text.count || !memcmp(x->text.at, y->text.at, x->text.count));
 }
 
 /* Writes the programs of a launch, from p`number` on, and adds the launch to the list of what the host does. */
-static void write_launch(FILE *out, struct program **programs, size_t count, unsigned *number, struct text *list)
+static void write_launch(FILE *out, struct pe_program **programs, size_t count, unsigned *number, struct text *list)
 {
     log_ps begin = begin_of(programs, count);
     put(list, import.host.count ? "  - { do: launch, parts: [" : "  - { parts: [");
@@ -634,7 +634,7 @@ static void write_stream(FILE *out)
     qsort(import.all.at, import.all.count, sizeof *import.all.at, by_place);
     fprintf(out, "name: %s\nprograms:%s\n", json_quoted(slash ? slash + 1 : import.path), import.all.count ? "" : " {}");
     for (size_t i = 0; i < import.all.count; i = end) {
-        struct program **first = &import.all.at[i];
+        struct pe_program **first = &import.all.at[i];
         for (end = i; end < import.all.count && import.all.at[end]->launch == (*first)->launch;)
             end++;
         put_host_steps(&list, &host, (*first)->launch);
