@@ -122,11 +122,22 @@ def part_ps(rows, done_ps, begin, stop, returns, up):
 
 # ---- pairs
 
+def spread_is_right(said):
+    """Complaints of several transfers: the times of hops are those of a message, those of steps those of a transfer."""
+    wrong = [step for step in said["spread"] if "hops" in step
+             and abs(sum(hop["mean_ps"] for hop in step["hops"]) - step["mean_ps"]) > 1e-6 * step["mean_ps"]]
+    wrong += [part for step in said["spread"] for part in (step, *step.get("hops", ()))
+              if not part["least_ps"] <= part["mean_ps"] * (1 + 1e-9) <= part["most_ps"] * (1 + 2e-9)]
+    if abs(sum(step["mean_ps"] for step in said["spread"]) - said["mean_ps"]) > 1e-6 * said["mean_ps"]:
+        wrong.append((said["mean_ps"], said["spread"]))
+    return wrong
+
+
 def whole_is_right(said, want, words):
     """Complaints of a probe: its time, its steps and hops."""
     if said["ps"] != want:
         return [f"{words}: {said['ps']} ps, the replay has {want}"]
-    wrong, at = [], 0
+    wrong, at = spread_is_right(said) if "spread" in said else [], 0
     rate = said["bytes"] * said["load"] * 1e12 / want
     if abs(said["bandwidth_bps"] - rate) > 1e-9 * rate:
         wrong.append(f"{words}: {said['bandwidth_bps']} bytes/s, not {rate}")
@@ -309,11 +320,34 @@ def by_hand():
     path = scratch("m.npy")
     ended = run(program, "probe", "--matrix", "m_cpu:pe", "-o", path)
     ok(ended.returncode == 0 and ended.stdout.count("sip0.cube0.m_cpu") == 4, "a matrix is printed, a line for each pair", ended.said)
+    under_load(machine, way(1))
     data = read_bytes(path)
     header = b"'fortran_order': False, 'shape': (2, 1, 4), }"
     ok(data[:6] == b"\x93NUMPY" and header in data and b"'descr': '<f8'" in data
        and struct.unpack("<4d", data[-64:-32]) == tuple(3010.0 + 1020 * hop for hop in (1, 0, 2, 1)),
        "-o writes times and bandwidths for NumPy", data)
+
+
+def under_load(machine, way):
+    """Four stores of 4096 bytes to the next PE. A call takes 2000 and pe_scheduler 1000, so the fourth command is at pe_dma,
+    which has one engine for writes, 3 calls after the first. There it waits until the engine has served three others."""
+    load, call = 4, 2000
+    said = machine.probe("sip0.cube0.pe0", "sip0.cube0.pe1", "--load", str(load))
+    service = 8000 + way + 16000 + way
+    want = {"call": (call, call, call), "schedule": (1000, 1000, 1000), "tcm": (8000, 8000, 8000),
+            "dispatch": (0, (load - 1) * (service - call) / 2, (load - 1) * (service - call)),
+            "data": (way, way, way), "write": (16000, 16000, 16000), "control": (way, way, way)}
+    got = {step["what"]: (step["least_ps"], step["mean_ps"], step["most_ps"]) for step in said["spread"]}
+    ok(got == want and said["most_ps"] == sum(most for _, _, most in want.values()), "steps under load are as worked out by hand", got, want)
+    ended = run(machine.program, "probe", "sip0.cube0.pe0", "sip0.cube0.pe1", "--load", str(load))
+    row = " ".join(f"{ps:12.0f}" for ps in want["dispatch"]) + "  dispatch at sip0.cube0.pe0.pe_dma: "
+    hops = sum(len(step.get("hops", ())) for step in said["spread"])
+    ok(row in ended.stdout and ended.stdout.count("\n") == 3 + len(want) + hops + 3, "they are printed, with their hops", ended.said)
+    links = json.loads(run(machine.program, "probe", "host", "sip0.cube0.hbm_ctrl.pe0", "--bytes", "64000", "--load", "3", "--json", "-").stdout)["probe"]
+    first = links["spread"][0]["hops"][0]
+    wait = 64000 * 1000 // 64                            # one message takes the link at 64 GB/s
+    ok((first["mean_ps"] - first["least_ps"], first["most_ps"] - first["least_ps"]) == (wait, 2 * wait),
+       "requests of the host wait at the first link for those before them", first)
 
 
 def as_single():

@@ -27,7 +27,7 @@ static const struct cli_option options[] = {
     {'b', "bytes", "SIZE",
      "of the transfer: 4096 to or from a memory, and between PEs; between CPUs, and a CPU and\n"
      "a PE, by default a message without payload"},
-    {'k', "load", "K", "K such transfers at once, of consecutive bytes"},
+    {'k', "load", "K", "K such transfers at once, of consecutive bytes: what each step takes, from the least to the most"},
     {'v', "virtual", NULL, "pe_mmu translates the address of the load or store, with an empty TLB"},
     {'m', "matrix", "A:B",
      "all pairs of ends of two kinds, in place of FROM and TO: pe, hbm, sram, tcm, m_cpu,\n"
@@ -40,7 +40,7 @@ static const struct cli_option options[] = {
 
 const struct subcommand probe_subcommand = {
     "probe", "FROM TO", "simulates one transfer in an idle machine, hop by hop",
-    "Simulates one transfer in an idle machine and shows its way, hop by hop. FROM and TO are ends such as host,\n"
+    "Simulates one transfer in an idle machine, or K at once, and shows its way, hop by hop. FROM and TO are ends such as host,\n"
     "sip0.io_cpu, sip0.cube0.m_cpu, sip0.cube0.sram, sip0.cube0.hbm_ctrl.pe0, sip0.cube0.pe0 and its TCM,\n"
     "sip0.cube0.pe0.pe_tcm; that of a memory may have an offset: sip0.cube0.sram+0x1000.",
     options, probe_main,
@@ -53,34 +53,65 @@ static const char *rank_name(uint32_t rank)
     return place_name(rank_place(rank));
 }
 
-static void print_hop(const struct account_hop *hop, uint64_t begin_ps)
+static void print_link(enum link_class link, uint32_t rank)
 {
-    uint64_t bps = link_bw_bps(hop->link);
-    printf("%12" PRIu64 " %12" PRIu64 "    %-7s %8" PRIu64 "  %-11s  %s\n", hop->arrives_ps - begin_ps,
-           hop->ready_ps - hop->arrives_ps, link_class_names[hop->link], link_latency_ps(hop->link),
-           bps ? human_count((double)bps, "B/s") : "no limit", rank_name(hop->rank));
+    uint64_t bps = link_bw_bps(link);
+    printf("  %-7s %8" PRIu64 "  %-11s  %s\n", link_class_names[link], link_latency_ps(link),
+           bps ? human_count((double)bps, "B/s") : "no limit", rank_name(rank));
+}
+
+static void print_what(enum step_what what, uint64_t bytes, uint32_t from_rank, uint32_t to, bool is_message)
+{
+    const char *from = arena_printf("%s", rank_name(from_rank));
+    if (!is_message)
+        printf("%s at %s: %s\n", step_words[what], rank_name(to), step_phrases[what]);
+    else if (bytes)
+        printf("%s: %" PRIu64 " bytes, %s to %s\n", step_words[what], bytes, from, rank_name(to));
+    else
+        printf("%s: %s to %s\n", step_words[what], from, rank_name(to));
 }
 
 static void print_step(const struct account_step *step, uint64_t begin_ps)
 {
     printf("%12" PRIu64 " %12" PRIu64 "  ", step->begin_ps - begin_ps, step->end_ps - step->begin_ps);
-    if (step->hops) {
-        const char *from = arena_printf("%s", rank_name(step->from));
-        printf("%s: ", step_words[step->what]);
-        if (step->bytes)
-            printf("%" PRIu64 " bytes, ", step->bytes);
-        printf("%s to %s\n", from, rank_name(step->to));
-    } else {
-        printf("%s at %s: %s\n", step_words[step->what], rank_name(step->to), step_phrases[step->what]);
+    print_what(step->what, step->bytes, step->from, step->to, step->hops);
+    for (uint32_t i = 0; i < step->hops; i++) {
+        const struct account_hop *hop = &account.hops[step->first_hop + i];
+        printf("%12" PRIu64 " %12" PRIu64 "  ", hop->arrives_ps - begin_ps, hop->ready_ps - hop->arrives_ps);
+        print_link(hop->link, hop->rank);
     }
-    for (uint32_t i = 0; i < step->hops; i++)
-        print_hop(&account.hops[step->first_hop + i], begin_ps);
+}
+
+static void print_spread(const struct spread *took, uint64_t load)
+{
+    printf("%12" PRIu64 " %12.0f %12" PRIu64 "  ", spread_least_ps(took, load), (double)took->sum_ps / (double)load,
+           took->most_ps);
+}
+
+static void print_row(const struct account_row *row, uint64_t load)
+{
+    print_spread(&row->took, load);
+    print_what(row->what, row->bytes, row->from, row->to, row->hops);
+    for (uint32_t i = 0; i < row->hops; i++) {
+        print_spread(&row->hop[i].took, load);
+        print_link(row->hop[i].link, row->hop[i].rank);
+    }
 }
 
 static void print_rate(uint64_t bytes, double bps)
 {
     if (bytes)
         printf(", %s", bps > 0 ? human_count(bps, "B/s") : "no time");
+}
+
+/* What each step took, of several transfers; their means add up to that of a transfer. */
+static void print_rows(const struct probe *probe)
+{
+    printf("\n    least ps      mean ps      most ps  step;   link  latency ps  bandwidth    and the node behind it\n");
+    for (uint32_t i = 0; i < account.row_count; i++)
+        print_row(&account.rows[i], probe->load);
+    print_spread(&(struct spread){probe->load, probe->least_ps, probe->most_ps, probe->sum_ps}, probe->load);
+    puts("each transfer");
 }
 
 static void print_probe(const struct probe *probe)
@@ -96,10 +127,10 @@ static void print_probe(const struct probe *probe)
         printf("\n       at ps     takes ps  step;   link  latency ps  bandwidth    and the node behind it, with its overhead\n");
     for (uint32_t i = 0; i < probe->steps; i++)
         print_step(&account.steps[probe->first_step + i], begin_ps);
-    printf("%s%12" PRIu64 " ps in all", probe->steps ? "\n" : "", probe->ps);
-    print_rate(probe->bytes, probe_bps(probe));
     if (probe->load > 1)
-        printf("; each takes %" PRIu64 " to %" PRIu64 " ps", probe->least_ps, probe->most_ps);
+        print_rows(probe);
+    printf("\n%12" PRIu64 " ps in all", probe->ps);
+    print_rate(probe->bytes, probe_bps(probe));
     putchar('\n');
 }
 
@@ -203,7 +234,7 @@ static int probe_main(int argc, char **argv)
     if (pairs)
         answer.matrix = matrix_measure(pairs, &probe, simulator_reset);
     else
-        probe_run(&probe, probe.load == 1);
+        probe_run(&probe, true);
     if (json_path)
         json_write_output(&json, write_answer, &answer);
     if (npy_path) {

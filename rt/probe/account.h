@@ -1,7 +1,7 @@
-/* account.h: what a transfer in an idle machine does, step by step.
+/* account.h: what a transfer in an idle machine does, step by step; of several at once, what each step took.
  *
- * An observer follows the one transfer of the machine. Its steps have no gap and do not overlap: each begins when the one
- * before ends. Times come from the machine itself, not from rules of their own. */
+ * An observer follows the transfers of the machine. The steps of one have no gap and do not overlap: each begins when the
+ * one before ends. Times come from the machine itself, not from rules of their own. */
 #ifndef KB_PROBE_ACCOUNT_H
 #define KB_PROBE_ACCOUNT_H
 
@@ -34,15 +34,45 @@ struct account_step {
     uint32_t first_hop, hops;                           /* of a message, in account.hops */
 };
 
+/* Times of which there are several. */
+struct spread {
+    uint64_t times, least_ps, most_ps, sum_ps;
+};
+
+/* The least time of `count` transfers, of which some may lack the step. */
+static inline uint64_t spread_least_ps(const struct spread *spread, uint64_t count)
+{
+    return spread->times < count ? 0 : spread->least_ps;
+}
+
+/* A step of several transfers; those that lack it took no time for it. */
+struct account_row {
+    enum step_what what;
+    uint32_t from, to;
+    uint64_t bytes;
+    struct spread took;
+    uint32_t hops;
+    struct account_hop_row {
+        uint32_t rank;
+        enum link_class link;
+        struct spread took;                             /* from when the node before it has handled the head */
+    } *hop;
+};
+
+/* Memory of malloc, until account_reset. */
 extern struct account {
-    struct account_step *steps;                         /* memory of malloc, until account_reset */
+    struct account_step *steps;                         /* of a single transfer */
     struct account_hop *hops;
     uint32_t count;
-    bool broken;                                        /* steps overlap: the transfer was not alone */
+    struct account_row *rows;                           /* of several */
+    uint32_t row_count;
+    uint64_t sum_ps;                                    /* of the times of these */
+    bool broken;                                        /* steps of a transfer overlap */
 } account;
 
-/* Begins an account; it watches from now on. `pe` acts, by a command of a kernel, or UINT32_MAX: the host does. */
-void account_begin(uint32_t pe);
+/* Begins an account of `count` transfers; it watches from now on. `pe` acts, by commands of a kernel, or UINT32_MAX: the
+ * host does. */
+void account_begin(uint32_t pe, uint64_t count);
 
 /* Ends it, and works `account` out. */
 void account_end(void);

@@ -268,6 +268,17 @@ static void check_steps(const struct probe *probe)
             end_name(probe->from), end_name(probe->to), sum_ps, probe->ps);
 }
 
+/* Checks that the steps of several transfers add up to their times. */
+static void check_rows(const struct probe *probe)
+{
+    uint64_t sum_ps = 0;
+    for (uint32_t i = 0; i < account.row_count; i++)
+        sum_ps += account.rows[i].took.sum_ps;
+    if (account.broken || sum_ps != probe->sum_ps || account.sum_ps != probe->sum_ps)
+        die("internal error: the steps of %" PRIu64 " transfers add up to %" PRIu64 " ps, the transfers to %" PRIu64 " ps",
+            probe->load, sum_ps, probe->sum_ps);
+}
+
 void probe_run(struct probe *probe, bool follow)
 {
     probe->least_ps = UINT64_MAX;
@@ -276,12 +287,16 @@ void probe_run(struct probe *probe, bool follow)
     follow |= probe->is_part;
     machine_init();
     if (follow)
-        account_begin(is_command(probe) ? probe->pe : UINT32_MAX);
+        account_begin(is_command(probe) ? probe->pe : UINT32_MAX, probe->load);
     if (!sim_run(run_transfers, probe, 1, launches_deadlocked))
         run_failed("the transfer from %s to %s does not end", end_name(probe->from), end_name(probe->to));
     if (!follow)
         return;
     account_end();
+    if (probe->load > 1) {
+        check_rows(probe);
+        return;
+    }
     probe->steps = account.count;
     if (probe->is_part)
         cut_part(probe);
@@ -295,30 +310,40 @@ double probe_bps(const struct probe *probe)
 
 /* ---- JSON */
 
+static void write_link(struct json *json, enum link_class link, uint32_t rank)
+{
+    json_string(json, "link", link_class_names[link]);
+    json_u64(json, "latency_ps", link_latency_ps(link));
+    if (link_bw_bps(link))
+        json_u64(json, "bandwidth_bps", link_bw_bps(link));
+    else
+        json_null(json, "bandwidth_bps");
+    json_string(json, "node", place_name(rank_place(rank)));
+}
+
 /* Times count from the begin of the transfer. */
 static void write_hop(struct json *json, const struct account_hop *hop, uint64_t zero_ps)
 {
     json_object(json, NULL);
-    json_string(json, "link", link_class_names[hop->link]);
-    json_u64(json, "latency_ps", link_latency_ps(hop->link));
-    if (link_bw_bps(hop->link))
-        json_u64(json, "bandwidth_bps", link_bw_bps(hop->link));
-    else
-        json_null(json, "bandwidth_bps");
-    json_string(json, "node", place_name(rank_place(hop->rank)));
+    write_link(json, hop->link, hop->rank);
     json_u64(json, "arrives_ps", hop->arrives_ps - zero_ps);
     json_u64(json, "overhead_ps", hop->ready_ps - hop->arrives_ps);
     json_object_end(json);
+}
+
+static void write_what(struct json *json, enum step_what what, uint32_t from, uint32_t to, bool is_message)
+{
+    json_string(json, "what", step_words[what]);
+    if (is_message)
+        json_string(json, "from", place_name(rank_place(from)));
+    json_string(json, is_message ? "to" : "node", place_name(rank_place(to)));
 }
 
 static void write_step(struct json *json, const struct account_step *step, uint64_t zero_ps)
 {
     bool is_message = step->hops;
     json_object(json, NULL);
-    json_string(json, "what", step_words[step->what]);
-    if (is_message)
-        json_string(json, "from", place_name(rank_place(step->from)));
-    json_string(json, is_message ? "to" : "node", place_name(rank_place(step->to)));
+    write_what(json, step->what, step->from, step->to, is_message);
     json_u64(json, "begin_ps", step->begin_ps - zero_ps);
     json_u64(json, "end_ps", step->end_ps - zero_ps);
     if (is_message) {
@@ -326,6 +351,32 @@ static void write_step(struct json *json, const struct account_step *step, uint6
         json_array(json, "hops");
         for (uint32_t i = 0; i < step->hops; i++)
             write_hop(json, &account.hops[step->first_hop + i], zero_ps);
+        json_array_end(json);
+    }
+    json_object_end(json);
+}
+
+static void write_spread(struct json *json, const struct spread *spread, uint64_t load)
+{
+    json_u64(json, "least_ps", spread_least_ps(spread, load));
+    json_u64(json, "most_ps", spread->most_ps);
+    json_double(json, "mean_ps", (double)spread->sum_ps / (double)load);
+}
+
+static void write_row(struct json *json, const struct account_row *row, uint64_t load)
+{
+    json_object(json, NULL);
+    write_what(json, row->what, row->from, row->to, row->hops);
+    write_spread(json, &row->took, load);
+    if (row->hops) {
+        json_u64(json, "bytes", row->bytes);
+        json_array(json, "hops");
+        for (uint32_t i = 0; i < row->hops; i++) {
+            json_object(json, NULL);
+            write_link(json, row->hop[i].link, row->hop[i].rank);
+            write_spread(json, &row->hop[i].took, load);
+            json_object_end(json);
+        }
         json_array_end(json);
     }
     json_object_end(json);
@@ -346,10 +397,16 @@ void probe_write(struct json *json, const struct probe *probe)
         json_u64(json, "most_ps", probe->most_ps);
         json_double(json, "mean_ps", (double)probe->sum_ps / (double)probe->load);
     }
-    if (!probe->steps)
-        return;
-    json_array(json, "steps");
-    for (uint32_t i = 0; i < probe->steps; i++)
-        write_step(json, &account.steps[probe->first_step + i], account.steps[probe->first_step].begin_ps);
-    json_array_end(json);
+    if (probe->steps) {
+        json_array(json, "steps");
+        for (uint32_t i = 0; i < probe->steps; i++)
+            write_step(json, &account.steps[probe->first_step + i], account.steps[probe->first_step].begin_ps);
+        json_array_end(json);
+    }
+    if (probe->load > 1 && account.row_count) {
+        json_array(json, "spread");
+        for (uint32_t i = 0; i < account.row_count; i++)
+            write_row(json, &account.rows[i], probe->load);
+        json_array_end(json);
+    }
 }

@@ -53,8 +53,7 @@ struct probe {
 /* Works out what a transfer is. Returns NULL, or why there is none, in the arena: "an sram moves no bytes by itself". */
 const char *probe_plan(struct probe *probe);
 
-/* Simulates it on a machine that was reset. `follow`: makes an account of a single transfer. A part of a request always
- * needs that. */
+/* Simulates it on a machine that was reset. `follow`: makes an account, which a part of a request always needs. */
 void probe_run(struct probe *probe, bool follow);
 
 /* Bytes per second of all of them; 0: it has no bytes, or takes no time. */
