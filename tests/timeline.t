@@ -73,6 +73,7 @@ class Timeline:
         assert decoded.returncode == 0, decoded.said
         self.packets = messages(decoded.stdout)["packet"]
         self.strings = collections.defaultdict(dict)
+        self.clocks, self.clock_of = {}, {}                 # of sequences: what they show, whether they are incremental
         self.tracks, self.counters, self.slices, self.instants, self.wrong = {}, {}, [], [], []
         self.values = collections.defaultdict(list)
         self.stacks, events = collections.defaultdict(list), []
@@ -82,7 +83,23 @@ class Timeline:
             self.event(event, t_ps, order)
         self.wrong += [f"{self.tracks[track]}: a slice does not end" for track, stack in self.stacks.items() if stack]
 
+    def time(self, packet):
+        """The time of a packet on the trace's clock, which all others of a trace of ours begin with."""
+        sequence, t_ps = first(packet, "trusted_packet_sequence_id"), int(first(packet, "timestamp"))
+        clock = self.clocks.get((sequence, first(packet, "timestamp_clock_id", self.clock_of.get(sequence))))
+        if clock and clock["is_incremental"]:
+            clock["t_ps"] += t_ps
+            t_ps = clock["t_ps"]
+        return t_ps
+
     def take(self, packet, order, events):
+        sequence = first(packet, "trusted_packet_sequence_id")
+        for defaults in packet["trace_packet_defaults"]:
+            self.clock_of[sequence] = first(defaults, "timestamp_clock_id")
+        for clock in (clock for snapshot in packet["clock_snapshot"] for clock in snapshot["clocks"]):
+            t_ps, number = int(first(clock, "timestamp")), first(clock, "clock_id")
+            self.wrong += [f"clock {number} does not begin at 0"] * bool(t_ps)
+            self.clocks[sequence, number] = {"t_ps": t_ps, "is_incremental": first(clock, "is_incremental") == "true"}
         for data in packet["interned_data"]:
             for kind, entries in data.items():
                 for entry in entries:
@@ -96,7 +113,7 @@ class Timeline:
             if "counter" in track:
                 self.counters[uuid] = self.tracks[uuid]
         for event in packet["track_event"]:
-            t_ps = int(first(packet, "timestamp"))
+            t_ps = self.time(packet)
             self.name(event)
             events.append((t_ps, order, t_ps, event))
 

@@ -1,7 +1,8 @@
 /* perfetto.c: messages of Perfetto's trace format, by the field numbers of its published definitions.
  *
- * A trace is a sequence of packets. All packets with events are of one sequence, which interns its strings: each is
- * written once, in a packet before the first event that refers to its number.
+ * A trace is a list of packets, each of one of two sequences. Slices are of the first one, which interns its strings: each
+ * is written once, in a packet before the first event that refers to its number. Values of counters are of the second one.
+ * They come in the order of time, so its clock is incremental: a packet has the time since the one before.
  *
  * An event is built at its place in the buffer of the file, and completed when the next one begins: its track and its time,
  * which differ most from those of the event before, stand together at the end, since that compresses best. Nearly all
@@ -20,8 +21,11 @@
 /* ---- field numbers */
 
 enum { TRACE_PACKET = 1 };
-enum { PACKET_TIMESTAMP = 8, PACKET_SEQUENCE = 10, PACKET_EVENT = 11, PACKET_INTERNED = 12, PACKET_FLAGS = 13,
-       PACKET_TRACK = 60 };
+enum { PACKET_CLOCKS = 6, PACKET_TIMESTAMP = 8, PACKET_SEQUENCE = 10, PACKET_EVENT = 11, PACKET_INTERNED = 12,
+       PACKET_FLAGS = 13, PACKET_DEFAULTS = 59, PACKET_TRACK = 60 };
+enum { CLOCKS_CLOCK = 1, CLOCK_NUMBER = 1, CLOCK_TIMESTAMP = 2, CLOCK_IS_INCREMENTAL = 3, DEFAULTS_CLOCK = 58 };
+enum { TRACE_CLOCK = 6, INCREMENTAL_CLOCK = 64 };       /* that of packets without another one; the first of a sequence's own */
+enum { SLICES = 1, COUNTERS };                          /* the sequences */
 enum { FLAG_CLEARED = 1, FLAG_NEEDS_STATE = 2 };        /* of PACKET_FLAGS: it is the first; it refers to strings */
 enum { TRACK_UUID = 1, TRACK_NAME = 2, TRACK_PARENT = 5, TRACK_COUNTER = 8, TRACK_CHILD_ORDERING = 11, TRACK_RANK = 12 };
 enum { ORDERING_EXPLICIT = 3 };
@@ -147,6 +151,7 @@ static struct {
     size_t count;                                       /* bytes of the event under construction; 0: there is none */
     uint32_t track;                                     /* of it */
     uint64_t t_ps;
+    uint64_t counted_ps;                                /* the time of the last value of a counter */
 } writer;
 
 static struct builder packet, part, inner;
@@ -162,13 +167,14 @@ static void event_grown(const uint8_t *end)
     writer.count = (size_t)(end - writer.sink.bytes) - writer.sink.count;
 }
 
-/* An event begins with these bytes, of which LENGTH and the type are filled in; one without strings, with the bytes of the
- * other list. */
+/* Events begin with these bytes, of which LENGTH and the type of one with strings are filled in. */
 enum { LENGTH = 0, LENGTH_END = 128 };                  /* lengths below it take one byte */
-#define HEAD TRACE_PACKET << 3 | WIRE_BYTES, LENGTH, PACKET_SEQUENCE << 3, 1
+#define HEAD(sequence) TRACE_PACKET << 3 | WIRE_BYTES, LENGTH, PACKET_SEQUENCE << 3, sequence
+#define STATE_HEAD(sequence) HEAD(sequence), PACKET_FLAGS << 3, FLAG_NEEDS_STATE
 #define EVENT_HEAD PACKET_EVENT << 3 | WIRE_BYTES, LENGTH, EVENT_TYPE << 3
-static const uint8_t head[] = {HEAD, PACKET_FLAGS << 3, FLAG_NEEDS_STATE, EVENT_HEAD}, short_head[] = {HEAD, EVENT_HEAD};
-enum { PACKET_START = 2, EVENT_START = sizeof head - 1, SHORT_START = sizeof short_head - 1 };
+static const uint8_t head[] = {STATE_HEAD(SLICES), EVENT_HEAD}, end_head[] = {HEAD(SLICES), EVENT_HEAD, TYPE_END},
+                     count_head[] = {STATE_HEAD(COUNTERS), EVENT_HEAD, TYPE_COUNTER};
+enum { PACKET_START = 2, EVENT_START = sizeof head - 1, END_START = sizeof end_head - 2, COUNT_START = sizeof count_head - 2 };
 
 /* Completes an event whose lengths take more than one byte; its time has time_bytes. */
 static __attribute__((cold, noinline)) void event_end_long(uint8_t *start, size_t event_bytes, size_t time_bytes)
@@ -186,49 +192,72 @@ static __attribute__((cold, noinline)) void event_end_long(uint8_t *start, size_
     writer.sink.count += made_bytes + event_bytes + time_bytes;
 }
 
+/* Completes an event whose bytes are those from `start` to `at`. Returns its end. */
+static inline uint8_t *event_completed(uint8_t *start, uint8_t *at, size_t event_start, uint32_t track, uint64_t t_ps)
+{
+    at = put_number(at, EVENT_TRACK, track);
+    start[event_start - 1] = (uint8_t)(at - start - (ptrdiff_t)event_start);
+    at = put_timestamp(at, t_ps);
+    start[PACKET_START - 1] = (uint8_t)(at - start - PACKET_START);
+    return at;
+}
+
 static void event_end(void)
 {
     if (!writer.count)
         return;
     uint8_t *at = event_room(2 * SMALL_FIELD), *start = at - writer.count;
-    at = put_number(at, EVENT_TRACK, writer.track);
-    uint8_t *end = put_timestamp(at, writer.t_ps);
+    uint8_t *end = event_completed(start, at, EVENT_START, writer.track, writer.t_ps);
     writer.count = 0;
-    if (end - start >= LENGTH_END) {
-        event_end_long(start, (size_t)(at - start) - EVENT_START, (size_t)(end - at));
+    if (end - start < LENGTH_END) {
+        writer.sink.count += (size_t)(end - start);
         return;
     }
-    start[PACKET_START - 1] = (uint8_t)(end - start - PACKET_START);
-    start[EVENT_START - 1] = (uint8_t)(at - start - EVENT_START);
-    writer.sink.count += (size_t)(end - start);
+    at = put_number(at, EVENT_TRACK, writer.track);
+    event_end_long(start, (size_t)(at - start) - EVENT_START, (size_t)(end - at));
+}
+
+static inline uint8_t *put_begin(uint8_t *start, uint8_t type, uint32_t name)
+{
+    memcpy(start, head, sizeof head);
+    start[sizeof head] = type;
+    return put_number(start + sizeof head + 1, EVENT_NAME, name);
+}
+
+static inline uint8_t *put_end(uint8_t *start, uint32_t track, uint64_t t_ps)
+{
+    memcpy(start, end_head, sizeof end_head);
+    return event_completed(start, start + sizeof end_head, END_START, track, t_ps);
+}
+
+static inline uint8_t *put_argument(uint8_t *at, enum perfetto_argument argument, unsigned field, uint64_t value)
+{
+    at = put_varint(at, EVENT_ANNOTATION << 3 | WIRE_BYTES);
+    uint8_t *length = at++;                             /* below 128 */
+    at = put_number(put_number(at, ANNOTATION_NAME, argument + 1u), field, value);
+    *length = (uint8_t)(at - length - 1);
+    return at;
 }
 
 /* Begins an event that ends when the next one begins. */
 static inline void event_begin(uint8_t type, uint32_t track, uint64_t t_ps, uint32_t name)
 {
     event_end();
-    uint8_t *start = event_room(EVENT_MOST);
-    memcpy(start, head, sizeof head);
-    start[sizeof head] = type;
     writer.track = track;
     writer.t_ps = t_ps;
-    event_grown(put_number(start + sizeof head + 1, EVENT_NAME, name));
+    event_grown(put_begin(event_room(EVENT_MOST), type, name));
 }
 
-/* Writes an event of which all is known: it is short. */
-static inline void event_write(uint8_t type, uint32_t track, uint64_t t_ps, const int64_t *value)
+/* Where events are written of which all is known, with room for EVENT_MOST bytes. */
+static inline uint8_t *events_room(void)
 {
     event_end();
-    uint8_t *start = event_room(EVENT_MOST), *at = start + sizeof short_head;
-    memcpy(start, short_head, sizeof short_head);
-    *at++ = type;
-    if (value)
-        at = put_number(at, EVENT_COUNTER_VALUE, (uint64_t)*value);
-    at = put_number(at, EVENT_TRACK, track);
-    start[SHORT_START - 1] = (uint8_t)(at - start - SHORT_START);
-    at = put_timestamp(at, t_ps);
-    start[PACKET_START - 1] = (uint8_t)(at - start - PACKET_START);
-    writer.sink.count += (size_t)(at - start);
+    return event_room(EVENT_MOST);
+}
+
+static inline void events_written(const uint8_t *end)
+{
+    writer.sink.count = (size_t)(end - writer.sink.bytes);
 }
 
 /* Writes another packet, before the event under construction. */
@@ -292,7 +321,7 @@ static void interned_write(unsigned field, uint32_t number, const char *text, ui
     if (is_source)
         add_number(&inner, SOURCE_LINE, line);
     add_message(&part, field, &inner);
-    add_number(&packet, PACKET_SEQUENCE, 1);
+    add_number(&packet, PACKET_SEQUENCE, SLICES);
     add_number(&packet, PACKET_FLAGS, FLAG_NEEDS_STATE);
     add_message(&packet, PACKET_INTERNED, &part);
     packet_write(&packet);
@@ -353,7 +382,7 @@ static uint32_t track_write(uint32_t parent, const char *name, uint32_t rank, co
     if (counter)
         add_message(&part, TRACK_COUNTER, counter);
     add_message(&packet, PACKET_TRACK, &part);
-    add_number(&packet, PACKET_SEQUENCE, 1);
+    add_number(&packet, PACKET_SEQUENCE, SLICES);
     packet_write(&packet);
     return writer.tracks;
 }
@@ -384,18 +413,24 @@ void perfetto_instant(uint32_t track, uint32_t name, uint64_t t_ps)
 
 void perfetto_end(uint32_t track, uint64_t t_ps)
 {
-    event_write(TYPE_END, track, t_ps, NULL);
+    events_written(put_end(events_room(), track, t_ps));
+}
+
+void perfetto_slice(uint32_t track, uint32_t name, uint64_t begin_ps, uint64_t end_ps, const struct perfetto_value *values,
+                    size_t count)
+{
+    uint8_t *start = events_room(), *at = put_begin(start, TYPE_BEGIN, name);
+    for (const struct perfetto_value *value = values; value < values + count; value++)
+        at = put_argument(at, value->argument, value->is_text ? ANNOTATION_STRING : ANNOTATION_UINT, value->number);
+    at = event_completed(start, at, EVENT_START, track, begin_ps);
+    assert(at - start < LENGTH_END);
+    events_written(put_end(at, track, end_ps));
 }
 
 static inline void add_argument(enum perfetto_argument argument, unsigned field, uint64_t value)
 {
     assert(writer.count);                               /* there is an event that it belongs to */
-    uint8_t *at = writer.sink.bytes + writer.sink.count + writer.count, *length;
-    at = put_varint(at, EVENT_ANNOTATION << 3 | WIRE_BYTES);
-    length = at++;                                      /* below 128 */
-    at = put_number(put_number(at, ANNOTATION_NAME, argument + 1u), field, value);
-    *length = (uint8_t)(at - length - 1);
-    event_grown(at);
+    event_grown(put_argument(writer.sink.bytes + writer.sink.count + writer.count, argument, field, value));
 }
 
 void perfetto_number(enum perfetto_argument argument, uint64_t number)
@@ -422,10 +457,45 @@ void perfetto_flow(uint64_t flow, bool ends)
 
 void perfetto_count(uint32_t counter, uint64_t t_ps, int64_t value)
 {
-    event_write(TYPE_COUNTER, counter, t_ps, &value);
+    assert(t_ps >= writer.counted_ps);
+    uint8_t *start = events_room();
+    memcpy(start, count_head, sizeof count_head);
+    uint8_t *at = put_number(start + sizeof count_head, EVENT_COUNTER_VALUE, (uint64_t)value);
+    events_written(event_completed(start, at, COUNT_START, counter, t_ps - writer.counted_ps));
+    writer.counted_ps = t_ps;
 }
 
 /* ---- the file */
+
+/* The first packet of a sequence. */
+static void sequence_begin(uint32_t sequence)
+{
+    packet.count = 0;
+    add_number(&packet, PACKET_SEQUENCE, sequence);
+    add_number(&packet, PACKET_FLAGS, FLAG_CLEARED);
+}
+
+static void add_clock(struct builder *clocks, uint32_t number, bool is_incremental)
+{
+    inner.count = 0;
+    add_number(&inner, CLOCK_NUMBER, number);
+    add_number(&inner, CLOCK_TIMESTAMP, 0);
+    if (is_incremental)
+        add_number(&inner, CLOCK_IS_INCREMENTAL, true);
+    add_message(clocks, CLOCKS_CLOCK, &inner);
+}
+
+/* Says that both clocks begin at 0, and that packets of the sequence have the times of its own one. */
+static void add_incremental_clock(void)
+{
+    part.count = 0;
+    add_clock(&part, TRACE_CLOCK, false);
+    add_clock(&part, INCREMENTAL_CLOCK, true);
+    add_message(&packet, PACKET_CLOCKS, &part);
+    part.count = 0;
+    add_number(&part, DEFAULTS_CLOCK, INCREMENTAL_CLOCK);
+    add_message(&packet, PACKET_DEFAULTS, &part);
+}
 
 void perfetto_open(const char *path)
 {
@@ -435,8 +505,10 @@ void perfetto_open(const char *path)
 #undef ARGUMENT
     };
     writer.sink = sink_open(path);
-    add_number(&packet, PACKET_SEQUENCE, 1);
-    add_number(&packet, PACKET_FLAGS, FLAG_CLEARED);
+    sequence_begin(SLICES);
+    packet_write(&packet);
+    sequence_begin(COUNTERS);
+    add_incremental_clock();
     packet_write(&packet);
     for (uint32_t i = 0; i < ARGUMENTS; i++)
         interned_write(INTERNED_ANNOTATION_NAMES, i + 1, arguments[i], 0);

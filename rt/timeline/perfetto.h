@@ -7,6 +7,7 @@
 #define KB_PERFETTO_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum perfetto_argument {
@@ -48,7 +49,17 @@ void perfetto_flow(uint64_t flow, bool ends);
 /* Ends the innermost slice of a track. */
 void perfetto_end(uint32_t track, uint64_t t_ps);
 
-/* The value of a counter from now on. */
+/* A slice within which there is none, and whose arguments are at most 6. */
+struct perfetto_value {
+    enum perfetto_argument argument;
+    bool is_text;                                       /* perfetto_text */
+    uint64_t number;
+};
+
+void perfetto_slice(uint32_t track, uint32_t name, uint64_t begin_ps, uint64_t end_ps, const struct perfetto_value *values,
+                    size_t count);
+
+/* The value of a counter from a time on, which is not before that of the last call for any counter. */
 void perfetto_count(uint32_t counter, uint64_t t_ps, int64_t value);
 
 #endif

@@ -97,7 +97,8 @@ void signals_tell_before(struct signals *signals, uint64_t end_ps)
             change(signals, next->number, next->delta);
         tell(signals, t_ps);
     }
-    signals->enough = 2 * signals->changes.count + MANY;
+    signals->batch = signals->batch < MANY ? 2 * signals->batch + 1 : MANY;     /* the first ones are small: a short run has several */
+    signals->enough = 2 * signals->changes.count + signals->batch;
 }
 
 void signals_finish(struct signals *signals)

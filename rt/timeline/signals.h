@@ -26,7 +26,7 @@ struct signals {
     struct ARRAY(uint32_t) changed;
     struct ARRAY(struct signal_change) changes, due, other;     /* not told of yet; those that are sorted, and a second
                                                            array for that */
-    size_t enough;                                      /* changes to sort them */
+    size_t batch, enough;                               /* changes after which they are sorted: more than are left, enough in all */
 };
 
 /* Adds a signal, whose value is 0. Returns its number. */

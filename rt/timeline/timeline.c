@@ -816,16 +816,18 @@ static void reserved(enum resource_kind kind, uint64_t number, uint64_t bytes, u
         struct lane_place place = resource_place(kind, number);
         lane->track = perfetto_track(place.parent, place.name, place.rank);
     }
-    perfetto_begin(lane->track, actor.name, start_ps);
-    perfetto_number(cause.kernel ? ARGUMENT_command : ARGUMENT_request, cause.number);
-    perfetto_number(ARGUMENT_bytes, bytes);
+    struct perfetto_value values[5];
+    size_t count = 0;
+    values[count++] = (struct perfetto_value){cause.kernel ? ARGUMENT_command : ARGUMENT_request, false, cause.number};
+    values[count++] = (struct perfetto_value){ARGUMENT_bytes, false, bytes};
     if (start_ps > asked_ps)
-        perfetto_number(ARGUMENT_waited_ps, start_ps - asked_ps);
+        values[count++] = (struct perfetto_value){ARGUMENT_waited_ps, false, start_ps - asked_ps};
     if (kind == RESOURCE_LINK) {
-        perfetto_word(ARGUMENT_from, node_text(observed_message->route->from_rank));
-        perfetto_word(ARGUMENT_to, node_text(observed_message->route->to_rank));
+        const struct route *route = observed_message->route;
+        values[count++] = (struct perfetto_value){ARGUMENT_from, true, node_text(route->from_rank)};
+        values[count++] = (struct perfetto_value){ARGUMENT_to, true, node_text(route->to_rank)};
     }
-    perfetto_end(lane->track, end_ps);
+    perfetto_slice(lane->track, actor.name, start_ps, end_ps, values, count);
 }
 
 /* ---- requests of the host, at the end of the run. They are few: there is no limit to their number. */
