@@ -18,6 +18,7 @@ import streams                                                  # noqa: E402
 import trial                                                    # noqa: E402
 
 STREAMS = 8 if SAN else 40
+MEETINGS = 10 if SAN else 60                            # streams on the machines of near()
 
 
 def machine(attach, length, node, pc, access, sram, buffer, interleave=64, engines=3, tcm=256):
@@ -87,6 +88,60 @@ def split(folder, path):
     ok(same(made, path), "a read that ends with a run in the TCM takes the same time whether or not it is watched")
 
 
+def near(router, access, miss):
+    """Machines on which reads from the slice next to the PE are put off: blocks are whole stripes, and every time is a
+    multiple of 1 ns, so that what comes to the slices, routers and PEs meets these reads often in the same instant.
+    """
+    tree = machine(64, 50, 2, 16, access, 64, "tcm", engines=1, tcm=64)
+    tree["cube"]["noc"] |= {"pitch_mm": 100, "link_bw_gbs": 64}
+    tree["cube"]["noc"]["router"]["overhead_ns"] = router
+    tree["cube"]["hbm_ctrl"]["attrs"] |= {"row_bytes": 1024, "row_miss_ns": miss}
+    parts = tree["cube"]["pe_template"]["components"]
+    parts["pe_tcm"]["attrs"]["read_bw_gbs"] = 64
+    parts["pe_cpu"]["attrs"]["overhead_ns"] = 1
+    return tree
+
+
+NEAR = {"rows cost nothing": near(1, 4, 0), "rows take time": near(1, 3, 2), "routers take no time": near(0, 4, 1)}
+
+
+def meeting(rng):
+    """A stream of composites that read whole stripes, mostly next to their PE, and of what meets these reads."""
+    def place():
+        pe = rng.choice(("own", "own", "own", *range(4)))
+        return {"space": "hbm", "pe": pe, "offset": 256 * rng.randrange(64)} if rng.random() < 0.9 else {"space": "sram"}
+
+    def step():
+        kind, size = rng.random(), rng.choice((8, 16, 24))
+        if kind < 0.6:
+            return {"do": "composite", "op": "math", "fn": "relu", "m": size, "n": 16, "tile": [8, 8], "dtype": "f32",
+                    "src": place(), "dst": place()}
+        if kind < 0.75:
+            return {"do": "load", "from": place(), "to": 9 << 16, "bytes": rng.choice((256, 64, 1024))}
+        if kind < 0.9:
+            return {"do": "store", "from": 9 << 16, "to": place(), "bytes": rng.choice((256, 64, 1024))}
+        return {"do": "delay", "ns": rng.randrange(40)}
+
+    def program():
+        steps = [step() for _ in range(rng.randrange(2, 8))]
+        return [one if one["do"] == "delay" else {"do": one["do"], "id": f"s{i}"} | one for i, one in enumerate(steps)]
+
+    return {"name": "meeting", "programs": {f"p{pe}": program() for pe in range(4)},
+            "launches": [{"parts": [{"program": f"p{pe}", "targets": [f"sip0.cube0.pe{pe}"]} for pe in range(4)]}]}
+
+
+def meet():
+    for name, tree in NEAR.items():
+        folder = scratch(name.replace(" ", "_"))
+        os.makedirs(folder, exist_ok=True)
+        made, path, wrong = trial.Machine(folder, tree), os.path.join(folder, "stream.yaml"), []
+        for which in range(MEETINGS):
+            trial.write_yaml(path, meeting(random.Random(f"{name}/{which}")))
+            if not same(made, path):
+                wrong.append(f"stream {which}")
+        ok(not wrong, f"a read that is put off meets what comes to its way, if {name}", *wrong)
+
+
 def main():
     for name, tree in MACHINES.items():
         folder = scratch(name.replace(" ", "_"))
@@ -98,6 +153,7 @@ def main():
             if not same(made, path):
                 wrong.append(f"stream {which}")
         ok(not wrong, f"streams take the same time whether or not they are watched, if {name}", *wrong)
+    meet()
     tie(made, path)                                                 # on the last machine
     split(scratch("split"), path)
     done()

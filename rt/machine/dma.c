@@ -18,6 +18,7 @@
 #include "kb/impl.h"
 #include "memory.h"
 #include "mmu.h"
+#include "near_read.h"
 #include "operand.h"
 #include "sim/observer.h"
 #include "stats.h"
@@ -34,6 +35,7 @@ struct transfer *transfer_new(struct token *token, const struct range *range)
     struct transfer *transfer = pool_reuse(&transfers, sizeof *transfer);
     transfer->token = token;
     transfer->range = *range;
+    transfer->near = NULL;
     transfer->data.message.cause = command_cause(token->command);
     token->transfer = transfer;
     return transfer;
@@ -108,9 +110,14 @@ static bool read_take(struct data_message *data, uint64_t delivered_ps)
     return true;
 }
 
-static void read_settle(struct data_message *data)
+static void read_settle(struct data_message *data, const struct event *by)
 {
     struct transfer *transfer = container_of(data, struct transfer, data);
+    if (transfer->near) {
+        if (near_read_settle(transfer, by))
+            transfer_end(transfer);
+        return;
+    }
     struct token *token = transfer->token;
     uint64_t length = data->payload->tcm_write_ps, delivered_ps = token->event.t_ps - length;
     if (delivered_ps <= now_ps) {                       /* its event would have been in the first round of its instant */
@@ -124,14 +131,15 @@ static void read_settle(struct data_message *data)
     data_deliver(data, delivered_ps, read_delivered);
 }
 
-static const struct receiver reader = {read_delivered, read_take, read_settle};
+const struct receiver reader = {read_delivered, read_take, read_settle};
 
 /* Of a DMA of several runs, only the last one left may be answered ahead of time: its token knows no other. */
-static void read_requested(struct message *message)
+void read_requested(struct message *message)
 {
     struct transfer *transfer = transfer_of(message);
     struct data_message *data = &transfer->data;
     struct route *route = route_answer(message->route);
+    delivery_settle(&kb_nodes[route->from_rank], &message->event);
     struct served served = memory_read(&transfer->range, data->payload, now_ps);
     observe_memory_served(transfer);
     if (transfer->token->transfer == transfer && transfer->token->parts == 1)
@@ -249,8 +257,11 @@ static void block_start(struct token *token, const struct operand *operand)
     bool reads = token->stage->kind == STAGE_DMA_READ;
     struct transfer *transfer = transfer_new(token, &operand->first);
     transfer->range.offset = operand_offset(operand, &token->tile);
+    transfer->data.payload = operand->payload;
     token->parts = 1;
     token->end_ps = 0;
+    if (operand->is_near && near_read_start(transfer, &token->command->operands[token->stage->operand].near))
+        return;
     uint64_t leave_ps = reads ? now_ps : tcm_read(token->command->pe, now_ps, operand->payload);
     transfer_send(transfer, reads, operand->route, operand->payload, leave_ps);
 }
@@ -355,6 +366,8 @@ void transfer_move(struct transfer *transfer)
 
 void read_end(struct token *token)
 {
+    if (token->transfer->near)
+        near_read_end(token->transfer);
     kb_nodes[pe_rank(token->command->pe, NODE_pe_dma)].taken = NULL;
     transfer_end(token->transfer);
 }
@@ -362,7 +375,7 @@ void read_end(struct token *token)
 void deliveries_settle(void)
 {
     for (struct pe *pe = kb_pe; pe < kb_pe + pe_count(); pe++)
-        delivery_settle(&kb_nodes[pe_rank(pe, NODE_pe_dma)]);
+        delivery_settle(&kb_nodes[pe_rank(pe, NODE_pe_dma)], NULL);
 }
 
 void transfers_count_ahead(int count)

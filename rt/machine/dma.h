@@ -5,12 +5,16 @@
 #include "memory.h"
 #include "pe.h"
 
+struct near_read;
+
 /* One physical run of a DMA_READ or DMA_WRITE over the fabric. */
 struct transfer {
     struct data_message data;                           /* request and response, or data and acknowledgement */
     struct token *token;
     uint64_t free_ps;                                   /* of the TCM's write channel, before a delivery ahead of time */
     struct range range;
+    struct near_read *near;                             /* of a read that is put off; else NULL */
+    struct hbm_turn turn;                               /* that it has then at its slice */
 };
 
 /* Starts the service of a DMA_READ or DMA_WRITE. */
@@ -25,6 +29,10 @@ void transfer_free(struct transfer *transfer);
 
 /* Sets the transfer's range to that of its token's tile, which has been replaced by another one of the same size. */
 void transfer_move(struct transfer *transfer);
+
+/* The request of a read has reached its memory; who gets the response. */
+void read_requested(struct message *message);
+extern const struct receiver reader;
 
 /* Ends the service of a read whose delivery was made ahead of time. */
 void read_end(struct token *token);

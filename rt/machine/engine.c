@@ -63,7 +63,7 @@ static inline uint64_t tcm_reserve_made(struct pe *pe, bool writes, uint64_t at_
                                         bool watched)
 {
     if (writes)
-        delivery_settle(&kb_nodes[pe_rank(pe, NODE_pe_dma)]);
+        delivery_settle(&kb_nodes[pe_rank(pe, NODE_pe_dma)], NULL);
     uint64_t *free_ps = writes ? &pe->tcm.write_free_ps : &pe->tcm.read_free_ps;
     uint64_t start = reserve(free_ps, at_ps, length_ps);
     *(writes ? &stats.write_bytes[SPACE_TCM] : &stats.read_bytes[SPACE_TCM]) += bytes;

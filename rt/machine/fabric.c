@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/rates.h"
 #include "common/arena.h"
 #include "common/array.h"
 #include "common/fail.h"
@@ -193,7 +194,7 @@ __attribute__((noinline)) void route_list_steps(struct route *route)
 static void message_number(struct message *message, struct route *route)
 {
     message->route = route;
-    message->event.key = ++kb_nodes[route->from_rank].messages;
+    control_number(message, &kb_nodes[route->from_rank]);
 }
 
 static void message_at(struct message *message, uint32_t rank, uint64_t t_ps, void (*fire)(struct event *))
@@ -229,6 +230,17 @@ void control_send(struct message *message, struct route *route, uint64_t leave_p
         control_leaves(message, leave_ps);
     else
         message_at(message, route->to_rank, time_after(leave_ps, route->latency_ps), message_delivered);
+}
+
+void control_catch_up(struct message *message, struct route *route, uint64_t delivered_ps,
+                      void (*delivered)(struct message *), const struct event *by)
+{
+    struct event *event = &message->event;
+    message->route = route;
+    message->delivered = delivered;
+    event_set(event, event_order(route->to_rank, CLASS_MESSAGE, route->from_rank), event->key, message_delivered);
+    event->t_ps = delivered_ps;
+    event_catch_up(event, by);
 }
 
 /* ---- data */
@@ -278,11 +290,12 @@ static inline bool arrives_ahead(struct data_message *data, const struct step *s
     return true;
 }
 
-__attribute__((noinline)) void delivery_settle_taken(struct fabric_node *node)
+__attribute__((noinline)) void delivery_settle_taken(struct fabric_node *node, const struct event *by)
 {
-    struct data_message *data = node->taken;
-    node->taken = NULL;
-    data->receiver->settle(data);
+    for (struct data_message *data; (data = node->taken);) {    /* one that was put off may then be delivered ahead of time */
+        node->taken = NULL;
+        data->receiver->settle(data, by);
+    }
 }
 
 /* The head takes the next link, at head_ps or when the link is free. Returns when the link is free again. */
@@ -299,7 +312,7 @@ static inline uint64_t link_take(struct data_message *data, uint64_t head_ps, bo
     uint64_t arrival_ps = time_after(start, spec.link[step->class].latency_ps);
     data->taken++;
     if (step->last) {
-        delivery_settle(&kb_nodes[step->rank]);         /* what comes now may use what that delivery has reserved */
+        delivery_settle(&kb_nodes[step->rank], NULL);   /* what comes now may use what that delivery has reserved */
         if (!watched && arrives_ahead(data, step, arrival_ps))
             return start + length;
         kb_nodes[step->rank].arriving++;
@@ -456,6 +469,7 @@ static inline uint64_t data_handled_ps(const struct data_message *data, const st
 static inline void data_arrives_made(struct data_message *data, bool watched)
 {
     const struct step *step = data->step - 1;
+    delivery_settle(&kb_nodes[step->rank], &data->message.event);
     uint64_t head_ps = data_handled_ps(data, step, watched);
     if (!step->last) {
         data_hop(data, head_ps, watched);
@@ -536,6 +550,38 @@ void data_answer(struct data_message *data, struct route *route, const struct pa
     data->ahead_ps = served->first_ps;
     event_count++;
     link_take(data, served->first_ps, false);
+}
+
+/* ---- ways from a memory to a pe_dma at the same router */
+
+bool near_way_make(struct near_way *way, struct route *request, const struct payload *payload)
+{
+    const struct route *route = route_answer(request);
+    enum { HOPS = sizeof way->hop / sizeof way->hop[0] };
+    if (route->length != HOPS || spec.modelled)
+        return false;
+    uint64_t at_ps = 0;
+    way->memory = &kb_nodes[route->from_rank];
+    way->bytes = payload->bytes;
+    for (unsigned i = 0; i < HOPS; i++) {
+        const struct step *step = &route->steps[i];
+        uint64_t arrives_ps = sum(at_ps, spec.link[step->class].latency_ps);
+        way->hop[i] = (struct near_hop){&kb_links[step->link], &kb_nodes[step->rank], step->class,
+                                        payload->link_ps[step->class], at_ps, arrives_ps,
+                                        sum(arrives_ps, spec.overhead_ps[step->kind])};
+        at_ps = way->hop[i].handled_ps;
+    }
+    return true;
+}
+
+void near_way_take(const struct near_way *way, uint64_t leave_ps)
+{
+    way->memory->messages++;
+    for (const struct near_hop *hop = way->hop; hop < way->hop + sizeof way->hop / sizeof *hop; hop++) {
+        hop->link->free_ps = leave_ps + hop->leaves_ps + hop->length_ps;
+        hop->node->free_ps = leave_ps + hop->handled_ps;
+        stats_link(hop->link - kb_links, hop->class, way->bytes, leave_ps, leave_ps, hop->length_ps, false);
+    }
 }
 
 void data_count_ahead(const struct data_message *data, int count)

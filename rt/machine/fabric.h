@@ -18,7 +18,8 @@ struct fabric_node {
     uint64_t free_ps;
     uint64_t messages;                                  /* that it has sent, and so numbered */
     uint32_t departing, arriving;                       /* data that an event will have leave it, or end at it */
-    struct data_message *taken;                         /* whose delivery has been made ahead of time; or NULL */
+    struct data_message *taken;                         /* that was delivered there ahead of time, or will be there and was
+                                                           put off; or NULL */
 };
 
 struct fabric_link {
@@ -81,6 +82,15 @@ struct message {
 void control_send(struct message *message, struct route *route, uint64_t leave_ps,
                   void (*delivered)(struct message *));
 
+/* Numbers a control message that `from` sends now and whose delivery is put off; catches up with that (event_catch_up). */
+static inline void control_number(struct message *message, struct fabric_node *from)
+{
+    message->event.key = ++from->messages;
+}
+
+void control_catch_up(struct message *message, struct route *route, uint64_t delivered_ps,
+                      void (*delivered)(struct message *), const struct event *by);
+
 /* Whether an event is the delivery of a message, control or data. */
 bool event_is_message(const struct event *event);
 
@@ -95,8 +105,8 @@ struct receiver {
     void (*delivered)(struct message *message);         /* as an event, when all of it is there */
     /* Takes the delivery ahead of time, which is due at delivered_ps. Returns false if an event has to do that. */
     bool (*take)(struct data_message *data, uint64_t delivered_ps);
-    /* Ends that: the delivery has taken place if it is due by now; otherwise an event will do it. */
-    void (*settle)(struct data_message *data);
+    /* Ends that: what is due by now has taken place; events will do the rest. `by`: as event_catch_up has it. */
+    void (*settle)(struct data_message *data, const struct event *by);
 };
 
 /* A message with payload. */
@@ -125,15 +135,52 @@ void data_send(struct data_message *data, struct route *route, const struct payl
 void data_answer(struct data_message *data, struct route *route, const struct payload *payload, const struct served *served,
                  const struct receiver *receiver);
 
-/* Ends a delivery that was made ahead of time, if there is one at the node, so that the machine is in the same state as
- * without it. */
-void delivery_settle_taken(struct fabric_node *node);
+/* Ends what was made ahead of time or put off at the node, if there is anything, so that the machine is in the same state as
+ * without it. `by` is the event that meets it there, NULL if that is none of a message. */
+void delivery_settle_taken(struct fabric_node *node, const struct event *by);
 
-static inline void delivery_settle(struct fabric_node *node)
+static inline void delivery_settle(struct fabric_node *node, const struct event *by)
 {
     if (__builtin_expect(node->taken != NULL, 0))
-        delivery_settle_taken(node);
+        delivery_settle_taken(node, by);
 }
+
+/* The way of a response from a memory to a pe_dma at the same router: the node and the link of each of its two hops, and
+ * when its head reaches and leaves them if nothing is in its way. Times count from when it leaves the memory. */
+struct near_way {
+    struct fabric_node *memory;
+    struct near_hop {
+        struct fabric_link *link;
+        struct fabric_node *node;
+        enum link_class class;
+        uint64_t length_ps;                             /* for which the link is occupied */
+        uint64_t leaves_ps, arrives_ps, handled_ps;
+    } hop[2];
+    uint64_t bytes;
+};
+
+/* Works that out for a payload. Returns false if the response takes another way. */
+bool near_way_make(struct near_way *way, struct route *request, const struct payload *payload);
+
+/* Whether nothing that is under way now keeps a response waiting that leaves the memory at leave_ps. */
+static inline bool near_way_is_free(const struct near_way *way, uint64_t leave_ps)
+{
+    const struct near_hop *to_router = &way->hop[0], *to_dma = &way->hop[1];
+    return !way->memory->departing && !way->memory->taken && !to_router->node->taken && !to_dma->node->taken
+           && !to_dma->node->arriving && to_router->link->free_ps <= leave_ps
+           && to_router->node->free_ps <= leave_ps + to_router->arrives_ps
+           && to_dma->link->free_ps <= leave_ps + to_dma->leaves_ps
+           && to_dma->node->free_ps <= leave_ps + to_dma->arrives_ps;
+}
+
+/* Marks the nodes of the way: a response will take it that is put off. Whatever comes to them settles that first. */
+static inline void near_way_mark(const struct near_way *way, struct data_message *data)
+{
+    way->memory->taken = way->hop[0].node->taken = way->hop[1].node->taken = data;
+}
+
+/* A response has taken the way. */
+void near_way_take(const struct near_way *way, uint64_t leave_ps);
 
 /* Statistics and the number of events count what is made ahead of time at once. Takes away what such a message is counted
  * for beyond now (count: -1), or adds it again (1). */

@@ -94,17 +94,18 @@ struct hbm_rows hbm_rows(uint64_t a, uint64_t n, uint64_t i)
     return (struct hbm_rows){rest(quotient(a, piece) + i, pcs), share.row, share.row_end};
 }
 
-/* For how long a request occupies a pseudo channel, and from when on. */
-struct turn {
-    uint64_t start_ps, length_ps;
-};
-
-static inline struct turn channel_serve(struct pseudo_channel *pc, struct share share, uint64_t t_ps)
+/* The turn of a request that asks a pseudo channel at t_ps. */
+static inline struct hbm_turn turn_of(const struct pseudo_channel *pc, struct share share, uint64_t t_ps)
 {
     uint64_t misses = share.row_end - share.row + (pc->open_row != share.row + 1);
     uint64_t length = sum(product(misses, kb_attrs.hbm_ctrl_row_miss_ps), share.move_ps);
-    pc->open_row = share.row_end + 1;
-    return (struct turn){reserve(&pc->free_ps, t_ps, length), length};
+    return (struct hbm_turn){t_ps, pc->free_ps > t_ps ? pc->free_ps : t_ps, length, share.row_end};
+}
+
+static inline void turn_take(struct pseudo_channel *pc, const struct hbm_turn *turn)
+{
+    pc->open_row = turn->row_end + 1;
+    pc->free_ps = time_after(turn->start_ps, turn->length_ps);
 }
 
 /* Whether all pseudo channels of a slice are occupied until after first_ps, so that they serve nothing up to then. */
@@ -141,7 +142,8 @@ static __attribute__((noinline)) struct served shares_serve(const struct range *
     for (uint64_t i = 0; i < touched; i++, at = at + 1 == pcs.by ? 0 : at + 1) {
         struct pseudo_channel *pc = &channels[at];
         struct share share = channel_share(a, n, i);
-        struct turn turn = channel_serve(pc, share, t_ps);
+        struct hbm_turn turn = turn_of(pc, share, t_ps);
+        turn_take(pc, &turn);
         if (watched)
             tell_reserved(RESOURCE_PSEUDO_CHANNEL, pc - kb_pseudo_channels, share.bytes, t_ps, turn.start_ps, pc->free_ps);
         busy_ps += turn.length_ps;
@@ -165,23 +167,46 @@ static inline bool are_level(const struct pseudo_channel *channels)
     return true;
 }
 
-/* Serves a request. If it is for whole stripes, all shares are the same, and if the pseudo channels are in the same state,
- * they stay so: what the first does, all do. */
-static inline struct served hbm_serve(const struct range *range, const struct payload *payload, uint64_t t_ps,
-                                      uint64_t access_ps)
+/* If a request is for whole stripes, all shares are the same, and if the pseudo channels are in the same state, they stay
+ * so: what the first does, all do. */
+static inline bool level_turn(const struct range *range, const struct payload *payload, uint64_t t_ps, struct hbm_turn *turn)
 {
-    struct pseudo_channel *first = slice_first_channel(range->pe);
-    bool *level = &kb_hbm[range->pe].level;
-    if (!payload->share_bytes || rest(range->offset, stripe) || is_observed(MOMENT_reserved)
-        || !(*level || are_level(first)))
-        return shares_serve(range, t_ps, access_ps);
+    const struct pseudo_channel *first = slice_first_channel(range->pe);
+    if (!payload->share_bytes || rest(range->offset, stripe) || !(kb_hbm[range->pe].level || are_level(first)))
+        return false;
     uint64_t from = quotient(range->offset, pcs);
     struct share share = {quotient(from, row), quotient(from + payload->share_bytes - 1, row), payload->share_bytes,
                           payload->share_ps};
-    struct turn turn = channel_serve(first, share, t_ps);
-    *level = true;
-    count(range->pe, turn.length_ps * pcs.by, (turn.start_ps - t_ps) * pcs.by);
-    return served_of(turn.start_ps, first->free_ps, access_ps, turn.length_ps > 0);
+    *turn = turn_of(first, share, t_ps);
+    return true;
+}
+
+static inline void level_take(uint32_t slice, const struct hbm_turn *turn)
+{
+    turn_take(slice_first_channel(slice), turn);
+    kb_hbm[slice].level = true;
+    count(slice, turn->length_ps * pcs.by, (turn->start_ps - turn->asked_ps) * pcs.by);
+}
+
+bool hbm_turn(const struct range *range, const struct payload *payload, uint64_t t_ps, struct hbm_turn *turn)
+{
+    return level_turn(range, payload, t_ps, turn);
+}
+
+void hbm_take(const struct range *range, const struct hbm_turn *turn)
+{
+    stats.read_bytes[SPACE_HBM] += range->bytes;
+    level_take(range->pe, turn);
+}
+
+static inline struct served hbm_serve(const struct range *range, const struct payload *payload, uint64_t t_ps,
+                                      uint64_t access_ps)
+{
+    struct hbm_turn turn;
+    if (is_observed(MOMENT_reserved) || !level_turn(range, payload, t_ps, &turn))
+        return shares_serve(range, t_ps, access_ps);
+    level_take(range->pe, &turn);
+    return served_of(turn.start_ps, turn.start_ps + turn.length_ps, access_ps, turn.length_ps > 0);
 }
 
 struct served hbm_read(const struct range *range, const struct payload *payload, uint64_t t_ps)

@@ -52,6 +52,15 @@ struct hbm_rows {
 
 struct hbm_rows hbm_rows(uint64_t a, uint64_t n, uint64_t i);
 
+/* The turn of a read that reaches a slice at asked_ps: what each pseudo channel serves, and when. Only of reads for whole
+ * stripes, while all pseudo channels are in the same state: returns false of others. It takes effect by hbm_take. */
+struct hbm_turn {
+    uint64_t asked_ps, start_ps, length_ps, row_end;
+};
+
+bool hbm_turn(const struct range *range, const struct payload *payload, uint64_t asked_ps, struct hbm_turn *turn);
+void hbm_take(const struct range *range, const struct hbm_turn *turn);
+
 /* ---- built-in models: a request that reaches its memory at t_ps. The payload is that of the range. */
 
 struct served hbm_read(const struct range *range, const struct payload *payload, uint64_t t_ps);

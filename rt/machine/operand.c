@@ -52,6 +52,7 @@ static bool operand_make(struct operand *operand, const struct command *command,
     operand->stride_n = stride(command, number, first, 0, 0, 1);
     operand->payload = payload_of(operand->first.bytes);
     operand->route = memory_route(command->pe, &operand->first);
+    operand->is_near = stage->kind == STAGE_DMA_READ && near_read_make(&operand->near, operand);
     return true;
 }
 

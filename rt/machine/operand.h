@@ -2,7 +2,7 @@
 #ifndef KB_OPERAND_H
 #define KB_OPERAND_H
 
-#include "memory.h"
+#include "near_read.h"
 #include "tiling.h"
 
 /* An operand that lies in one memory, at physical addresses. */
@@ -11,6 +11,8 @@ struct operand {
     uint64_t stride_m, stride_k, stride_n;              /* bytes from a block to that of the next tile along an edge */
     const struct payload *payload;                      /* of a block */
     struct route *route;                                /* from the PE to the memory */
+    bool is_near;                                       /* its reads may be put off: `near` */
+    struct near_read near;
 };
 
 /* Works out the operands of a command that has a plan, if it is a composite and its plan the built-in one. Stages of

@@ -35,7 +35,7 @@ static void list_remove(struct event **link, const struct event *event)
 struct event *event_due;
 uint64_t event_count;
 
-static struct event *firing;                            /* the rest of the round that fires */
+struct event *event_firing;
 
 static bool before(const struct event *a, const struct event *b)
 {
@@ -123,10 +123,15 @@ static struct event *sorted(struct event *list)
 void event_fire_several(void)
 {
     phase_enter(PHASE_queue);
-    firing = sorted(event_due);
+    event_firing = sorted(event_due);
     event_due = NULL;
-    for (struct event *event; (event = firing);) {
-        firing = event->next;                           /* once it has fired, it may wait for something else */
+    event_fire_rest();
+}
+
+void event_fire_rest(void)
+{
+    for (struct event *event; (event = event_firing);) {
+        event_firing = event->next;                     /* once it has fired, it may wait for something else */
         event_fire(event);
     }
 }
@@ -359,8 +364,38 @@ void event_cancel(struct event *event)
             later_remove(event);
     } else if (event->t_ps == now_ps) {
         list_remove(&event_due, event);
-        list_remove(&firing, event);
+        list_remove(&event_firing, event);
     }
+}
+
+/* ---- events that were put off */
+
+static void firing_add(struct event *event)
+{
+    struct event **link = &event_firing;
+    while (*link && before(*link, event))
+        link = &(*link)->next;
+    event->next = *link;
+    *link = event;
+}
+
+void event_catch_up(struct event *event, const struct event *by)
+{
+    uint64_t real_now_ps = now_ps;
+    while (event->t_ps < now_ps || (event->t_ps == now_ps && !(by && before(by, event)))) {
+        now_ps = event->t_ps;
+        event_fire(event);
+        bool due_again = event->t_ps > now_ps;
+        if (due_again)
+            event_cancel(event);
+        now_ps = real_now_ps;
+        if (!due_again)
+            return;
+    }
+    if (event->t_ps > now_ps)
+        event_at(event, event->t_ps);
+    else
+        firing_add(event);
 }
 
 _Noreturn void time_runs_out(void)
@@ -414,7 +449,7 @@ static void list_each(const struct event *event, void (*each)(const struct event
 void event_each(void (*each)(const struct event *event))
 {
     list_each(event_due, each);
-    list_each(firing, each);
+    list_each(event_firing, each);
     for (const struct instant *at = event_soonest; at > front.instants; at--)
         list_each(at->events, each);
     for (unsigned slot = 0; rung.words && slot < SLOTS; slot++)
@@ -452,6 +487,6 @@ void event_restart(uint64_t t_ps)
 void event_reset(void)
 {
     future_take();
-    event_due = firing = NULL;
+    event_due = event_firing = NULL;
     now_ps = event_count = 0;
 }

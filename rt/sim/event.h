@@ -116,7 +116,11 @@ static inline void event_fire(struct event *event)
     event->fire(event);
 }
 
+/* The rest of the round that fires, sorted. Only the queue changes it. */
+extern struct event *event_firing;
+
 void event_fire_several(void);
+void event_fire_rest(void);
 
 /* The Retire step of a round: fires what is due. Returns false if nothing is. */
 static inline bool event_retire(void)
@@ -129,9 +133,17 @@ static inline bool event_retire(void)
     } else {
         event_due = NULL;
         event_fire(event);
+        if (__builtin_expect(event_firing != NULL, 0))
+            event_fire_rest();
     }
     return true;
 }
+
+/* Catches up with an event that was put off, and is not due: its time and handler are set. If it would have fired by now,
+ * it fires, at its time, as often as it makes itself due again by now, which is never at the same time. Otherwise it is due
+ * from now on, in this round or later. An event of this time would have fired if it goes before `by`, the event that fires;
+ * NULL: all events of the round have fired. */
+void event_catch_up(struct event *event, const struct event *by);
 
 /* Counts the events that are due at later times, those of kernels excepted, and sets *kernel_ps to the time of the
  * first of a kernel, UINT64_MAX if there is none. Events of kernels are resumptions and timeouts. */

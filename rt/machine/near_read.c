@@ -1,0 +1,114 @@
+/* near_read.c: reads of HBM next to the PE, computed as one sum.
+ *
+ *     request  ->  slice  ->  link, router  ->  link, pe_dma  ->  TCM
+ *     asked_ps     leave_ps                                       end
+ *
+ * That is exact, because all that it is computed from stays as it is: before anything else uses a part of the way, which is
+ * reserved (near_way_mark), the read is settled, and there is one server of reads. */
+#include "near_read.h"
+
+#include "base/rates.h"
+#include "dma.h"
+#include "emitted.h"
+#include "operand.h"
+#include "sim/observer.h"
+#include "stats.h"
+#include "tile.h"
+
+enum { PAUSES_MOST = 1 << 10 };
+
+bool near_read_make(struct near_read *near, const struct operand *operand)
+{
+    const struct payload *payload = operand->payload;
+    if (operand->first.space != SPACE_HBM || kb_has_model[NODE_hbm_ctrl] || kb_attrs.pe_dma_rd_engines > 1
+        || !payload->tcm_write_ps || !near_way_make(&near->way, operand->route, payload))
+        return false;
+    uint64_t to_router_ps = near->way.hop[0].length_ps, to_dma_ps = near->way.hop[1].length_ps;
+    near->route = operand->route;
+    near->request_ps = route_latency_ps(operand->route);
+    near->narrow_ps = to_router_ps > to_dma_ps ? to_router_ps : to_dma_ps;
+    near->pause = near->pauses = 0;
+    return true;
+}
+
+/* Somebody watches what happens on the way, or takes part in it. */
+static inline bool is_watched(void)
+{
+    return observed & (MOMENT_BIT(MODELS_WATCH) | MOMENT_BIT(MOMENT_event_fires) | MOMENT_BIT(MOMENT_event_set_due)
+                       | MOMENT_BIT(MOMENT_control_sent) | MOMENT_BIT(MOMENT_data_sent) | MOMENT_BIT(MOMENT_memory_served)
+                       | MOMENT_BIT(MOMENT_data_arrived) | MOMENT_BIT(MOMENT_reserved));
+}
+
+/* When the response leaves the slice, and when all of it is at pe_dma. */
+static inline uint64_t leave_ps(const struct hbm_turn *turn)
+{
+    return sum(turn->start_ps, kb_attrs.hbm_ctrl_access_ps);
+}
+
+static inline uint64_t delivered_ps(const struct near_read *near, const struct hbm_turn *turn)
+{
+    uint64_t tail_ps = turn->length_ps > near->narrow_ps ? turn->length_ps : near->narrow_ps;
+    return sum(sum(leave_ps(turn), near->way.hop[1].handled_ps), tail_ps);
+}
+
+bool near_read_start(struct transfer *transfer, struct near_read *near)
+{
+    struct data_message *data = &transfer->data;
+    struct token *token = transfer->token;
+    struct hbm_turn *turn = &transfer->turn;
+    if (is_watched())
+        return false;
+    if (near->pause) {
+        near->pause--;
+        return false;
+    }
+    if (!hbm_turn(&transfer->range, data->payload, sum(now_ps, near->request_ps), turn) || !turn->length_ps
+        || !near_way_is_free(&near->way, leave_ps(turn)))
+        return false;
+    uint64_t written_ps = delivered_ps(near, turn), end_ps = sum(written_ps, data->payload->tcm_write_ps);
+    if (token->command->pe->tcm.write_free_ps > written_ps || end_ps == UINT64_MAX)
+        return false;
+    transfer->near = near;
+    control_number(&data->message, near->way.hop[1].node);
+    data->receiver = &reader;
+    near_way_mark(&near->way, data);
+    service_until(token, STAGE_DMA_READ, end_ps);
+    return true;
+}
+
+static void put_off_no_longer(struct transfer *transfer)
+{
+    near_way_mark(&transfer->near->way, NULL);
+    transfer->near = NULL;
+}
+
+/* Its events: the request at the slice, the departure unless that is at once, the head at router and pe_dma, the delivery. */
+void near_read_end(struct transfer *transfer)
+{
+    const struct near_read *near = transfer->near;
+    const struct hbm_turn *turn = &transfer->turn;
+    const struct payload *payload = transfer->data.payload;
+    event_count += 4 + (leave_ps(turn) > turn->asked_ps);
+    hbm_take(&transfer->range, turn);
+    near_way_take(&near->way, leave_ps(turn));
+    transfer->token->command->pe->tcm.write_free_ps = now_ps;
+    stats_tcm_write(payload->bytes, payload->tcm_write_ps, 1);
+    transfer->near->pauses /= 2;
+    put_off_no_longer(transfer);
+}
+
+bool near_read_settle(struct transfer *transfer, const struct event *by)
+{
+    struct near_read *near = transfer->near;
+    struct event *end = &transfer->token->event;
+    if (end->t_ps == now_ps) {                          /* its other events were due before, since the TCM takes time */
+        near_read_end(transfer);
+        return true;
+    }
+    put_off_no_longer(transfer);
+    near->pauses = near->pauses < PAUSES_MOST ? 2 * near->pauses + 1 : PAUSES_MOST;
+    near->pause = near->pauses;
+    event_cancel(end);
+    control_catch_up(&transfer->data.message, near->route, transfer->turn.asked_ps, read_requested, by);
+    return false;
+}

@@ -1,0 +1,37 @@
+/* near_read.h: reads of HBM next to the PE, computed as one sum.
+ *
+ * A read of a composite's block from a slice at the PE's own router is put off when it starts, if nothing is in its way: its
+ * end is known then, and only that is an event. The state of what it uses stays as it is until it ends. Whoever meets it
+ * before, at the slice, the router, pe_dma or the TCM, settles it first: what is due by then happens as if it had been
+ * events, and events do the rest. */
+#ifndef KB_NEAR_READ_H
+#define KB_NEAR_READ_H
+
+#include "memory.h"
+
+struct operand;
+struct transfer;
+
+/* What the reads of an operand have in common. */
+struct near_read {
+    struct near_way way;
+    struct route *route;                                /* of requests */
+    uint64_t request_ps;                                /* until the request reaches the slice */
+    uint64_t narrow_ps;                                 /* the longest that the response occupies a link */
+    uint32_t pause, pauses;                             /* reads left that are not put off; how many follow one that had to
+                                                           be settled */
+};
+
+/* Returns false if no read of an operand can be put off. */
+bool near_read_make(struct near_read *near, const struct operand *operand);
+
+/* Puts a read off that starts now. Returns false if it has to go as events. */
+bool near_read_start(struct transfer *transfer, struct near_read *near);
+
+/* A read that was put off ends now. */
+void near_read_end(struct transfer *transfer);
+
+/* Settles a read that was put off. `by`: as event_catch_up has it. Returns whether it has ended. */
+bool near_read_settle(struct transfer *transfer, const struct event *by);
+
+#endif
