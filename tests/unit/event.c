@@ -292,6 +292,64 @@ static void cancelled(void)
     expect("a cancelled event makes no instant", "none");
 }
 
+/* Events that were put off, which an event catches up with when it fires. */
+static struct probe put_off[3];
+static bool all_done;                                   /* the events of the round are */
+
+static void catch_up(struct event *event)
+{
+    fire(event);
+    for (unsigned i = 0; i < sizeof put_off / sizeof *put_off; i++)
+        event_catch_up(&put_off[i].event, all_done ? NULL : event);
+}
+
+static void fire_again(struct event *event)
+{
+    fire(event);
+    if (event->t_ps + 2 < event->note)                  /* of these tests: until when */
+        event_at(event, now_ps + 2);
+}
+
+static void catch_up_at(uint64_t t_ps, bool alone)
+{
+    struct probe meets = probe('m', 5, CLASS_MESSAGE, 0, 0), last = probe('z', 9, CLASS_MESSAGE, 0, 0);
+    meets.event.fire = catch_up;
+    for (unsigned i = 0; i < 3; i++)
+        put_off[i].event.t_ps = t_ps;
+    event_at(&meets.event, t_ps);
+    if (!alone)
+        event_at(&last.event, t_ps);
+    run_instant();
+}
+
+static void caught_up(void)
+{
+    uint64_t t_ps = now_ps + 100;
+    for (unsigned i = 0; i < 3; i++)
+        put_off[i] = probe('a' + (char)i, 4 + i, CLASS_MESSAGE, 1, 0);
+    catch_up_at(t_ps, false);
+    expect("an event that was put off fires at its place in a round", "mabcz.");
+    catch_up_at(t_ps + 10, true);
+    expect("the same behind the only event of a round", "mabc.");
+    all_done = true;
+    catch_up_at(t_ps + 20, true);
+    expect("when a round has fired, so has what was put off until then", "mabc.");
+
+    struct probe again = probe('r', 1, CLASS_MESSAGE, 0, 0);
+    event_at(&put_off[0].event, t_ps + 30);
+    run_instant();
+    memset(fired, 0, sizeof fired);
+    again.event.fire = fire_again;
+    again.event.t_ps = t_ps + 21;
+    again.event.note = t_ps + 35;
+    event_catch_up(&again.event, NULL);
+    strcat(fired, now_ps == t_ps + 30 ? "|" : "?");
+    while (event_next_instant())
+        event_retire();
+    expect("what was put off fires as often as it was due, and then when it is due", "rrrrr|rr");
+    all_done = false;
+}
+
 /* Many events close together, alone, far behind the start of what they are kept in; each makes one a little later. */
 enum { CROWD = 40, BEFORE = 31 };
 
@@ -338,6 +396,7 @@ int main(void)
     in_rounds();
     in_time();
     cancelled();
+    caught_up();
     against_model();
     at_the_end_of_time();
     in_crowd();
