@@ -8,7 +8,7 @@ CC := gcc
 endif
 san_opt := -O1 -g1
 OPT ?= $(if $(filter-out 0,$(SAN)),$(san_opt),-O2 -g)
-PREFIX ?= /usr/local
+PREFIX ?= $(or $(prefix),/usr/local)
 Q := $(if $(V),,@)
 
 # gcc takes more variables for unset when it instruments code.
@@ -43,7 +43,7 @@ MAKEFLAGS += -j$(shell nproc)
 endif
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all units demo check check-quick asan sanitized fuzz experiments bench valgrind mutants tidy bless install clean help FORCE
+.PHONY: all units demo check check-quick asan sanitized fuzz experiments bench valgrind mutants tidy bless tree install uninstall clean help FORCE
 .DELETE_ON_ERROR:
 .PRECIOUS: $(B)/re/%.c
 
@@ -197,16 +197,18 @@ $(B)/sources: FORCE
 	@mkdir -p $(B); echo $(sort $(gen_src) $(rt_src) $(common_src)) | cmp -s - $@ || \
 	    echo $(sort $(gen_src) $(rt_src) $(common_src)) > $@
 
+# What is installed is laid out in one tree, which uninstall walks as well.
+tree := $(B)/tree
 to := $(DESTDIR)$(PREFIX)
-install: all ## into DESTDIR and PREFIX
-	$(Q)install -D -t "$(to)/bin" $(B)/kbgen
-	$(Q)install -D -m 644 -t "$(to)/lib/kbgen" $(B)/runtime.o
-	$(Q)install -D -m 644 -t "$(to)/lib/kbgen/prebuilt" $(B)/prebuilt/*
-	$(Q)install -D -m 644 $(dygraphs_licence) "$(to)/share/kbgen/licences/dygraphs"
-	$(Q)install -D -m 644 -t "$(to)/share/kbgen/templates" $(wildcard templates/*)
-	$(Q)install -D -m 644 -t "$(to)/share/kbgen/topologies" $(wildcard topologies/*.yaml)
-	$(Q)install -D -m 644 -t "$(to)/share/kbgen/topologies/impl" $(wildcard topologies/impl/*)
-	$(Q)install -D -m 644 -t "$(to)/share/kbgen/topologies/search" $(wildcard topologies/search/*)
-	$(Q)for file in $(headers); do install -D -m 644 $$file "$(to)/share/kbgen/$$file" || exit; done
+tree: all
+	$(Q)gen/packaging/stage $(B) $(tree)
+
+install: tree ## into DESTDIR and PREFIX
+	$(Q)mkdir -p "$(to)"
+	$(Q)(cd $(tree) && find . -type f -print0 | tar --null --verbatim-files-from -T - --mode=u=rwX,go=rX -cf -) | tar -C "$(to)" -xf - --no-same-owner
+
+uninstall: tree ## removes the same files, and the folders that are kbgen's alone
+	$(Q)(cd $(tree) && find . -type f -print0) | (cd "$(to)" && xargs -0 rm -f)
+	$(Q)(cd $(tree) && find . -depth -type d -path '*kbgen*' -print0) | (cd "$(to)" && xargs -0 rmdir --ignore-fail-on-non-empty)
 
 -include $(shell find $(B)/obj $(B)/kernels $(B)/unit -name '*.d' 2>/dev/null)

@@ -21,8 +21,10 @@
 #include "../rt/common/completion.h"
 #include "../rt/common/diag.h"
 #include "../rt/common/temporary.h"
+#include "../rt/common/yaml.h"
 #include "build/batch.h"
 #include "build/build.h"
+#include "build/depfile.h"
 #include "build/home.h"
 #include "build/output.h"
 #include "build/process.h"
@@ -129,8 +131,18 @@ static void check_output(const struct options *options, const char *output)
         out_check_file(output, options->impls[i]);
 }
 
+static void write_depfile(const char *output, const struct topology_text *text, const struct build *build)
+{
+    struct words files = {0};
+    for (size_t i = 0; i < text->file_count; i++)
+        if (strcmp(text->files[i]->path, STANDARD_INPUT))
+            words_add(&files, text->files[i]->path);
+    build_list_files(build, &files);
+    depfile_write(output, &files);
+}
+
 /* Makes C of the plan and a simulator of the C, as far as the options ask for it. */
-static void make(const struct options *options, const struct plan *plan)
+static void make(const struct options *options, const struct topology_text *text, const struct plan *plan)
 {
     const struct model *model = plan->model;
     const char *output = options->output ? options->output
@@ -160,6 +172,8 @@ static void make(const struct options *options, const struct plan *plan)
         write_emission(generated, &emission);
     if (build)
         build_simulator(build);
+    if (options->depfile)
+        write_depfile(output, text, build);
 }
 
 static int run(struct options *options)
@@ -175,7 +189,7 @@ static int run(struct options *options)
     if (options->dump)
         dump(options->dump, model, plan);
     else if (!options->check || model->impls_count)
-        make(options, plan);
+        make(options, &text, plan);
     return 0;
 }
 

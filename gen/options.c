@@ -40,6 +40,8 @@ static const struct cli_option list[] = {
     {OPTION_CC, "cc", "CC", "compile with CC (default: " KB_CC ")"},
     {'O', "optimise", "LEVEL: " LEVEL_WORDS, "optimisation of the generated code and of your files: 0 1 2 3 s g fast"},
     {'j', "jobs", "N", "run N compilers, or make N topologies, at a time (default: one per processor)"},
+    {'M', "depfile", NULL,
+     "also write PATH.d, a rule for make and ninja with all files that the simulator is made of"},
     {'v', "verbose", NULL, "print how long each step takes"},
     {0},
 };
@@ -151,6 +153,9 @@ static void take(struct options *options, int option)
     case 'j':
         options->jobs = read_jobs(optarg);
         break;
+    case 'M':
+        options->depfile = true;
+        break;
     case 'v':
         options->verbose = true;
         break;
@@ -179,6 +184,8 @@ struct options options_read(int argc, char **argv)
         usage_error("--dump takes one topology: %s and %s", argv[optind], argv[optind + 1]);
     if (!options.topology && options.dump < DUMP_schema)
         usage_error("no topology file; kbgen --help says more");
+    if (options.depfile && (options.check || options.emit_c || options.dump))
+        usage_error("-MD is of a simulator: use it without --check, --dump and --emit c");
     if (options.topology_count > 1)
         place_many(&options);
     else if (options.output)

@@ -1,12 +1,14 @@
 #!/usr/bin/python3
-"""install: kbgen works from where `make install` puts it, read-only and without the tree. plain build only"""
+"""install: kbgen works from where `make install` puts it, read-only and without the tree, and simulators are parts of builds by
+make, ninja and CMake. plain build only"""
 import hashlib
 import os
+import re
 import shutil
 
-from harness import KBGEN, ROOT, SMALL, done, folder, make, ok, read_bytes, run, same_bytes, scratch, write
+from harness import KBGEN, ROOT, SCRATCH, SMALL, done, folder, make, ok, read, read_bytes, run, same_bytes, scratch, skip, write
 
-HOME = scratch("root/usr")
+HOME = scratch("root of all/usr")
 PROGRAM = os.path.join(HOME, "bin", "kbgen")
 
 
@@ -21,8 +23,139 @@ def works(name, program, *words):
     ok(ended.returncode == 0, name, ended.said)
 
 
-made = make("install", "DESTDIR=" + scratch("root"), "PREFIX=/usr")
+def changes(title, build, file, program, is_made):
+    """Whether a build makes a simulator again after a file has been touched."""
+    before_ns = os.stat(program).st_mtime_ns
+    if file:
+        os.utime(file)
+    ended = build()
+    ok(ended.returncode == 0 and (os.stat(program).st_mtime_ns > before_ns) == is_made, title, ended.said)
+
+
+def is_rebuilt(tool, build, where, program):
+    """A simulator is made again if a file is newer that it was made of: known from its depfile, no rule names them."""
+    ended = build()
+    if not ok(ended.returncode == 0 and run(program, "run", "own").returncode in (0, 1), f"{tool} makes a simulator", ended.said):
+        return
+    changes(f"{tool} makes nothing again when nothing has changed", build, None, program, False)
+    for what, file in (("the topology", "small.yaml"), ("a file that it includes", "parts/wires.yaml"),
+                       ("a kernel", "my kernel.c"), ("a header that the kernel includes", "own.h"), ("kbgen", PROGRAM)):
+        changes(f"{tool} makes a simulator again when {what} is newer", build, os.path.join(where, file), program, True)
+        changes(f"{tool} does so once for {what}", build, None, program, False)
+    os.remove(os.path.join(where, "own.h"))
+    write(os.path.join(where, "my kernel.c"), KERNEL.replace('#include "own.h"\n', ""))
+    changes(f"{tool} goes on when a header is gone that was included", build, None, program, True)
+
+
+KERNEL = """#include <kb/host.h>
+#include "own.h"
+KB_BENCH(own, "nothing", KB_INT(n, 1, 1, 2, "a number")) { }
+"""
+MAKEFILE = r"""
+out/small: small.yaml; kbgen small.yaml -k my\ kernel.c -o out/small -MD
+-include out/small.d
+"""
+NINJA = """
+rule kbgen
+  command = kbgen small.yaml -k "my kernel.c" -o $out -MD
+  depfile = $out.d
+  deps = gcc
+build out/small: kbgen small.yaml
+"""
+CMAKE = """cmake_minimum_required(VERSION 3.20)
+project(accelerator NONE)
+find_package(kbgen 0.1 REQUIRED)
+kbgen_add_simulator(small small.yaml KERNELS "my kernel.c" OUTPUT "${CMAKE_BINARY_DIR}/out/small" SET system.host.overhead_ns=7)
+kbgen_add_simulator(two ${kbgen_TOPOLOGIES}/small.yaml)
+add_custom_target(listing ALL COMMAND simulator::two list > ${CMAKE_BINARY_DIR}/listing)
+"""
+
+
+def project(name, **files):
+    """A folder with a topology that includes a file, a kernel and a header, and with build files."""
+    where = folder(name)
+    write(os.path.join(where, "small.yaml"), "include: parts/wires.yaml\n" + read(SMALL))
+    write(os.path.join(folder(name, "parts"), "wires.yaml"), "system: { wire: { ns_per_mm: 0.01 } }\n")
+    write(os.path.join(where, "my kernel.c"), KERNEL)
+    write(os.path.join(where, "own.h"), "/* nothing */\n")
+    for file, text in files.items():
+        write(os.path.join(where, file.replace("_", ".")), text)
+    return where
+
+
+def by_make():
+    where = project("by make", Makefile=MAKEFILE)
+    is_rebuilt("make", lambda: run("make", "-C", where, env=ENVIRONMENT), where, os.path.join(where, "out/small"))
+
+
+def by_ninja():
+    if not shutil.which("ninja"):
+        return skip("ninja makes a simulator", "there is no ninja")
+    where = project("by ninja", build_ninja=NINJA)
+    return is_rebuilt("ninja", lambda: run("ninja", "-C", where, env=ENVIRONMENT), where, os.path.join(where, "out/small"))
+
+
+def by_cmake(generator):
+    if not shutil.which("cmake") or generator == "Ninja" and not shutil.which("ninja"):
+        return skip(f"CMake makes a simulator by {generator}", "there is no cmake or ninja")
+    where = project("by cmake and " + generator, CMakeLists_txt=CMAKE)
+    out = os.path.join(where, "out of source")
+    made = run("cmake", "-G", generator, "-S", where, "-B", out, "-DCMAKE_PREFIX_PATH=" + HOME, env=ENVIRONMENT)
+    if not ok(made.returncode == 0, f"CMake finds the package kbgen, for {generator}", made.said):
+        return None
+    is_rebuilt(f"CMake with {generator}", lambda: run("cmake", "--build", out, env=ENVIRONMENT), where, os.path.join(out, "out/small"))
+    shown = run(os.path.join(out, "out/small"), "info").stdout
+    ok("gemm" in read(os.path.join(out, "listing")) and shown, f"a custom command of {generator} runs a simulator by its name")
+    return None
+
+
+def packages():
+    """Programs that look for kbgen by its package find the files that are installed."""
+    if not shutil.which("pkg-config"):
+        return skip("pkg-config finds kbgen", "there is no pkg-config")
+    where = ENVIRONMENT | {"PKG_CONFIG_PATH": os.path.join(HOME, "share/pkgconfig")}
+    asked = {word: run("pkg-config", word, "kbgen", env=where).stdout.strip().replace("\\", "")
+             for word in ("--modversion", "--variable=kbgen", "--variable=includedir", "--variable=topologies")}
+    ok(run(PROGRAM, "--version").stdout == f"kbgen {asked['--modversion']}\n", "pkg-config knows the version of kbgen", asked)
+    ok(all(os.path.exists(path) for word, path in asked.items() if "variable" in word)
+       and os.path.exists(asked["--variable=includedir"] + "/kb/tl.h"), "pkg-config knows where its files are", asked)
+    return None
+
+
+def made_by_programs():
+    """Manual pages and completion are what the programs print."""
+    share = os.path.join(HOME, "share")
+    for file, words in (("man/man1/kbgen.1", ("--man",)), ("bash-completion/completions/kbgen", ("--completion", "bash")),
+                        ("zsh/site-functions/_kbgen", ("--completion", "zsh")),
+                        ("fish/vendor_completions.d/kbgen.fish", ("--completion", "fish"))):
+        ok(read(os.path.join(share, file)) == run(PROGRAM, *words).stdout, f"{file} is installed")
+    page = read(os.path.join(share, "man/man1/kbgen-sim.1"))
+    ok(".Dt KBGEN-SIM 1" in page and "\n.Ss whatif\n" in page, "man/man1/kbgen-sim.1 is installed")
+
+
+def licences():
+    """The licences of all that a simulator contains are there."""
+    words = {"LICENSE": "MIT", "libgmp": "LGPL", "LGPL-3": "LESSER GENERAL PUBLIC", "GPL-3": "GENERAL PUBLIC", "libyaml": "Kirill Simonov",
+             "boost": "all copies of\nthe Software|copies of the\nSoftware", "libxxhash": "Yann Collet", "zlib1g": "Mark Adler",
+             "libjs-dygraphs": "Dan Vanderkam"}
+    where = os.path.join(HOME, "share/doc/kbgen/licences")
+    ok(set(os.listdir(where)) == set(words), "there is a licence for each part", *os.listdir(where))
+    for file, word in words.items():
+        ok(re.search(word, read(os.path.join(where, file))), f"the licence {file} is the right one")
+
+
+shutil.rmtree(SCRATCH)
+ENVIRONMENT = os.environ | {"PATH": f"{os.path.dirname(PROGRAM)}:{os.environ['PATH']}", "KBGEN_CACHE": scratch("cache")}
+write(os.path.join(folder("root of all", "usr", "bin"), "stranger"), "")
+made = make("install", "DESTDIR=" + scratch("root of all"), "PREFIX=/usr")
 ok(made.returncode == 0, "make install succeeds", made.said)
+packages()
+made_by_programs()
+licences()
+by_make()
+by_ninja()
+for one in ("Unix Makefiles", "Ninja"):
+    by_cmake(one)
 run("chmod", "-R", "a-w", HOME)
 before, WORK = sums(), folder("work")
 for source in (SMALL, os.path.join(ROOT, "docs", "guide", "11_your_own.c")):
@@ -52,5 +185,11 @@ shutil.move(os.path.join(HOME, "lib", "kbgen"), os.path.join(HOME, "lib", "elsew
 refused = run(PROGRAM, "small.yaml", "-o", "none", cwd=WORK)
 ok(refused.returncode == 3 and refused.stderr and not os.path.exists(os.path.join(WORK, "none")),
    "kbgen without its archives says so and ends with status 3", refused.said)
-run("chmod", "-R", "u+w", scratch("root"))
+run("chmod", "-R", "u+w", HOME)
+shutil.move(os.path.join(HOME, "lib", "elsewhere"), os.path.join(HOME, "lib", "kbgen"))
+gone = make("uninstall", "DESTDIR=" + scratch("root of all"), "PREFIX=/usr")
+left = [name for path in before for name in (path,) if os.path.exists(name)]
+kept = [path for path, folders, names in os.walk(HOME) if "kbgen" in path]
+ok(gone.returncode == 0 and left == [os.path.join(HOME, "bin", "stranger")] and not kept,
+   "make uninstall removes all that it has installed, and nothing else", gone.said, *left, *kept)
 done()

@@ -36,7 +36,7 @@ def words_of(subcommand):
 
 
 def options_of(text):
-    return set(re.findall(r"^ +(?:-\w, )?--([\w-]+)", text, re.M))
+    return set(re.findall(r"^ +(?:-\w+, )?--([\w-]+)", text, re.M))
 
 
 def knows_all(program, subcommands, page):

@@ -13,7 +13,7 @@ from harness import ROOT, done, ok, read
 # The machine is before all that observes it, so it includes no observer.
 ROOMS = ("common", "base", "sim", "machine", "launch", "fastforward", "store", "oplog", "datapass", "races", "device",
          "host", "reference", "report", "timeline", "probe", "why", "session", "bringup", "cli")
-FOLDERS = (".", ".ci", "docs", "docs/guide", "docs/search", "gen", "gen/build", "gen/search", "kernels", "rt/kb", *(f"rt/{room}" for room in ROOMS),
+FOLDERS = (".", ".ci", "docs", "docs/guide", "docs/search", "gen", "gen/build", "gen/packaging", "gen/search", "kernels", "rt/kb", *(f"rt/{room}" for room in ROOMS),
            "rt/report/page", "rt/report/page/search", "rt/report/page/sections",
            "templates", "topologies", "topologies/impl", "tests", "tests/bench", "tests/fuzz", "tests/impl",
            "tests/methods", "tests/mutants", "tests/oracle", "tests/page", "tests/search",

@@ -284,3 +284,19 @@ void build_simulator(struct build *build)
     if (build->linked.bytes)
         timing_pass("put other numbers into a linked simulator: no compiler, no linker");
 }
+
+void build_list_files(const struct build *build, struct words *files)
+{
+    const char *templates = arena_printf("%s/templates", home_sources());
+    words_add(files, home_program());
+    words_add(files, home_runtime());
+    words_of_folder(files, templates, ".in", arena_printf("%s/", templates));
+    for (size_t i = 0; i < build->inputs.unit_count; i++) {
+        const struct translation_unit *unit = &build->inputs.units[i];
+        if (unit->users)
+            words_add(files, unit->name);
+        for (size_t j = 0; j < unit->includes.count; j++)
+            if (strcmp(unit->includes.word[j], unit->path))
+                words_add(files, unit->includes.word[j]);
+    }
+}

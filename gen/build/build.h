@@ -21,4 +21,7 @@ bool build_is_known(struct build *build);
  * user's does not compile. */
 void build_simulator(struct build *build);
 
+/* Adds all files that a built simulator was made of, except its topology: the user's with what they include, and kbgen's. */
+void build_list_files(const struct build *build, struct words *files);
+
 #endif

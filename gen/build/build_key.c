@@ -159,6 +159,7 @@ static const char *ask_for_includes(const struct build_inputs *inputs, struct tr
     for (size_t i = 0; i < files.count; i++)
         if (strcmp(files.word[i], "-")) {
             const char *content = hash_of_content(files.word[i]);
+            words_add(&unit->includes, files.word[i]);
             hash_text(hash, content);
             memo = arena_printf("%s%s %s\n", memo, content, files.word[i]);
         }
@@ -170,7 +171,7 @@ static const char *ask_for_includes(const struct build_inputs *inputs, struct tr
 }
 
 /* The same from the cache, or NULL: it is not there, or an included file has another content now. */
-static const char *recall_includes(const struct translation_unit *unit)
+static const char *recall_includes(struct translation_unit *unit)
 {
     size_t length;
     const char *memo = cache_find(unit->includes_name, &length);
@@ -178,15 +179,18 @@ static const char *recall_includes(const struct translation_unit *unit)
         return NULL;
     size_t end = strcspn(memo, "\n");
     const char *included = arena_text(memo, end), *line = memo + end;
+    struct words files = {0};
     for (line += *line == '\n'; *line; line += end + (line[end] == '\n')) {
         end = strcspn(line, "\n");
         const char *blank = strchr(line, ' ');
         if (!blank || blank >= line + end)
             return NULL;
-        const char *content = hash_of_content(arena_text(blank + 1, (size_t)(line + end - blank - 1)));
+        const char *path = arena_text(blank + 1, (size_t)(line + end - blank - 1)), *content = hash_of_content(path);
+        words_add(&files, path);
         if (strncmp(line, content, (size_t)(blank - line)) || content[blank - line])
             return NULL;
     }
+    unit->includes = files;
     return included;
 }
 

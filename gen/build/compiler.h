@@ -28,7 +28,8 @@ struct translation_unit {
     bool tables;                                        /* generated, with the numbers */
     const struct impl *impl;                            /* the component model that it is, or NULL */
     const char *fingerprint;                            /* of its content and of all that it includes */
-    const char *includes_name, *includes_memo;          /* its includes, to cache for the next call; or NULL */
+    struct words includes;                              /* the files that it includes, and itself */
+    const char *includes_name, *includes_memo;          /* these, to cache for the next call; or NULL */
 };
 
 /* `path` as an absolute one. */

@@ -20,7 +20,7 @@ const char *option_short(const struct cli_option *option)
     /* One name has the same short form wherever it is an option. Two letters are one with a fixed argument, as gcc's -MD. */
     static const struct {
         const char *name, *form;
-    } forms[] = {{"output", "o"}, {"jobs", "j"}, {"kernel", "k"}, {"optimise", "O"}, {"verbose", "v"}, {"help", "h"},
+    } forms[] = {{"output", "o"}, {"jobs", "j"}, {"kernel", "k"}, {"optimise", "O"}, {"depfile", "MD"}, {"verbose", "v"}, {"help", "h"},
                {"version", "V"}};
     for (size_t i = 0; i < COUNT_OF(forms); i++)
         if (!strcmp(option->name, forms[i].name))
@@ -129,6 +129,16 @@ static void check_once(const struct cli_option *options, int letter)
         }
 }
 
+/* Refuses -Mx where the option is -MD, which for getopt is -M with the argument D. */
+static void check_letters(const struct cli_option *options, int letter)
+{
+    for (const struct cli_option *o = options; o && o->letter; o++) {
+        const char *form = o->letter == letter ? option_short(o) : NULL;
+        if (form && form[1] && optarg && strcmp(optarg, form + 1))
+            usage_error("no option '-%c%s'; did you mean '-%s'?", *form, optarg, form);
+    }
+}
+
 /* The options of a subcommand as getopt_long takes them. */
 struct getopt_options {
     struct option list[OPTIONS_MOST + 1];
@@ -143,7 +153,7 @@ static void add_options(struct getopt_options *to, const struct cli_option *opti
         assert(to->count < OPTIONS_MOST && (!form || *form == o->letter));
         to->list[to->count++] = (struct option){o->name, o->argument ? required_argument : no_argument, NULL, o->letter};
         if (form)
-            to->letters = arena_printf("%s%c%s", to->letters, o->letter, o->argument ? ":" : "");
+            to->letters = arena_printf("%s%c%s", to->letters, o->letter, o->argument || form[1] ? ":" : "");
     }
 }
 
@@ -166,6 +176,7 @@ int subcommand_option(const struct subcommand *s, int argc, char **argv)
         option_refused(letter, argv, options.list,
                        arena_printf("%s%s%s --help", program_name, *s->name ? " " : "", s->name));
     default:
+        check_letters(s->options, letter);
         check_once(s->options, letter);
         return letter;
     }

@@ -1,0 +1,12 @@
+# kbgen-config-version.cmake: which versions find_package(kbgen VERSION) accepts: before 1.0 the same minor version.
+set(PACKAGE_VERSION "@VERSION@")
+string(REGEX MATCH "^[0-9]+\\.[0-9]+" _kbgen_own "${PACKAGE_VERSION}")
+string(REGEX MATCH "^[0-9]+\\.[0-9]+" _kbgen_asked "${PACKAGE_FIND_VERSION}")
+if(PACKAGE_FIND_VERSION VERSION_GREATER PACKAGE_VERSION OR (_kbgen_asked AND NOT _kbgen_asked VERSION_EQUAL _kbgen_own))
+  set(PACKAGE_VERSION_COMPATIBLE FALSE)
+else()
+  set(PACKAGE_VERSION_COMPATIBLE TRUE)
+  if(PACKAGE_FIND_VERSION VERSION_EQUAL PACKAGE_VERSION)
+    set(PACKAGE_VERSION_EXACT TRUE)
+  endif()
+endif()
