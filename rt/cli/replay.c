@@ -55,13 +55,40 @@ const struct subcommand replay_subcommand = {
     options, replay_main,
 };
 
+/* ---- the host program */
+
+static struct {
+    struct host_list *list;
+    bool over;
+    struct sim_wait waiter;
+} host;
+
+static void host_over(void *owner)
+{
+    (void)owner;
+    host.over = true;
+    sim_wake(&host.waiter);
+}
+
+static void host_run(void *stream)
+{
+    host.list = NULL;
+    host.over = false;
+    host.list = host_list_begin(stream, 0, host_over, NULL);
+    if (!host.over)
+        sim_sleep(&host.waiter);
+    host_list_end(host.list);
+}
+
 /* ---- the subcommand */
 
 static const char *internal_error;                      /* NULL: the run has met none */
 
 static uint64_t end_ps(void)
 {
-    return watchdog_ended() ? sim_now_ps() : host_list_end_ps();
+    if (watchdog_ended())
+        return sim_now_ps();
+    return host.list ? host_list_end_ps(host.list) : 0;
 }
 
 static void write_result(struct json *json, void *arg)
@@ -123,7 +150,7 @@ int replay_run(const struct command_stream *stream, uint64_t *end)
     fastforward_init();
     watchdog_start(&limits, NULL);
     double began = clock_seconds();
-    sim_run(host_list_run, (void *)stream, 1, launches_deadlocked);
+    sim_run(host_run, (void *)stream, 1, launches_deadlocked);
     simulation_s = clock_seconds() - began;
     transfers_count_ahead(-1);
     faults_report_rest();

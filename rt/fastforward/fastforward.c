@@ -7,6 +7,7 @@
 
 #include "base/stopwatch.h"
 #include "common/arena.h"
+#include "launch/fanout.h"
 #include "machine/emitted.h"
 #include "machine/plan_generator.h"
 #include "period.h"
@@ -32,7 +33,7 @@ static struct {
     uint64_t symmetry_tiles;                            /* that a PE needs for a comparison for symmetry */
     const struct pe *leader;                            /* NULL: no PE has enough tiles left */
     uint64_t leader_fed;                                /* tiles fed by it at which the next comparison is due */
-    uint64_t resumed;                                   /* coroutine_resumed at the last comparison */
+    uint64_t resumed, requests;                         /* coroutine_resumed and fanout_count at the last comparison */
 } feeding;
 
 void fastforward_reset(void)
@@ -113,12 +114,14 @@ static const struct pe *find_leader(void)
     return NULL;
 }
 
-/* Whether something other than tiles has happened since the last comparison: a composite has begun or ended, or the code
- * of a kernel or of a host program has run. */
+/* Whether something other than tiles has happened since the last comparison: a composite has begun or ended, the code of a
+ * kernel or of a host program has run, or the host has begun a request. */
 static bool is_disturbed(void)
 {
-    bool disturbed = !feeding.awake_known || feeding.resumed != coroutine_resumed();
+    bool disturbed = !feeding.awake_known || feeding.requests != fanout_count();
+    disturbed |= feeding.resumed != coroutine_resumed();
     feeding.resumed = coroutine_resumed();
+    feeding.requests = fanout_count();
     return disturbed;
 }
 

@@ -212,6 +212,11 @@ void fanout_wait(struct fanout *fanout)
         sim_sleep(&fanout->waiter);
 }
 
+uint64_t fanout_count(void)
+{
+    return correlations;
+}
+
 void fanout_reset(void)
 {
     correlations = 0;

@@ -75,6 +75,9 @@ uint64_t leg_latency_ps(const struct leg *leg);
 struct leg *leg_of(struct message *message);
 uint32_t leg_leaf(const struct leg *leaf);
 
+/* How many fanouts were planned: requests of the host in this run. */
+uint64_t fanout_count(void);
+
 /* Numbers fanouts from 1 again. */
 void fanout_reset(void);
 

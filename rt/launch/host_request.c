@@ -280,10 +280,12 @@ struct fanout *map_request_submit(const uint32_t *pes, const uint64_t *addresses
 
 static void host_delay_ended(struct event *event)
 {
-    container_of(event, struct host_delay, event)->ended();
+    struct host_delay *delay = container_of(event, struct host_delay, event);
+    delay->ended(delay);
 }
 
-void host_delay_begin(struct host_delay *delay, uint64_t ps, uint64_t position, void (*ended)(void))
+void host_delay_begin(struct host_delay *delay, uint64_t ps, uint64_t position,
+                      void (*ended)(struct host_delay *delay))
 {
     delay->ended = ended;
     event_set(&delay->event, event_order(place_rank(place_host()), CLASS_KERNEL, 0), position, host_delay_ended);

@@ -37,14 +37,15 @@ extern struct memory_request *memory_requests;
 struct fanout *map_request_submit(const uint32_t *pes, const uint64_t *addresses, uint32_t count, uint64_t va,
                                   uint64_t pages);
 
-/* A delay of the host: calls ended() in the event in which it ends. */
+/* A delay of the host: calls ended(delay) in the event in which it ends. */
 struct host_delay {
     struct event event;
-    void (*ended)(void);
+    void (*ended)(struct host_delay *delay);
 };
 
 /* `position` in what the host does orders its delays and timeouts of one instant. */
-void host_delay_begin(struct host_delay *delay, uint64_t ps, uint64_t position, void (*ended)(void));
+void host_delay_begin(struct host_delay *delay, uint64_t ps, uint64_t position,
+                      void (*ended)(struct host_delay *delay));
 
 /* Does nothing if the delay has ended, or has not begun. */
 void host_delay_cancel(struct host_delay *delay);

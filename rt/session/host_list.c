@@ -14,23 +14,25 @@
 
 /* A step that has begun. */
 struct step_run {
+    struct host_list *list;
     const struct launch *launch;                        /* what it submitted, by its kind */
     const struct memory_request *memory;
     bool complete;
 };
 
-static struct {
+struct host_list {
     const struct command_stream *stream;
+    uint64_t position;                                  /* of the step before the first in what the host does */
     struct step_run *runs;                              /* by step */
     uint32_t next;                                      /* the step that the host is at */
     bool begun;                                         /* that step has begun */
     uint32_t in_flight;
     bool stopped;                                       /* a request has not ended well */
-    bool over;
     struct host_delay delay;
     uint64_t end_ps;
-    struct sim_wait waiter;                             /* the host program */
-} list;
+    void (*ended)(void *owner);
+    void *owner;
+};
 
 /* ---- the programs of kernels */
 
@@ -116,37 +118,41 @@ static struct fanout *submit_launch(const struct stream_launch *stream_launch, s
 
 /* ---- the list */
 
-static void host_acts(void);
+static void host_acts(struct host_list *list);
 
 /* The run ends with the last request that does. */
-static void ends_now(void)
+static void ends_now(struct host_list *list)
 {
-    list.end_ps = now_ps;
+    list->end_ps = now_ps;
     why_mark_end();
 }
 
 static void request_ended(void *owner)
 {
     struct step_run *run = owner;
+    struct host_list *list = run->list;
     run->complete = true;
-    list.in_flight--;
-    ends_now();
+    list->in_flight--;
+    ends_now(list);
     if ((run->launch && run->launch->status != LAUNCH_OK) || (run->memory && run->memory->failure.set)) {
-        list.stopped = true;
-        host_delay_cancel(&list.delay);
+        list->stopped = true;
+        host_delay_cancel(&list->delay);
     }
-    host_acts();
+    host_acts(list);
 }
 
-static void delay_ended(void)
+static void delay_ended(struct host_delay *delay)
 {
-    list.runs[list.next].complete = true;
-    host_acts();
+    struct host_list *list = container_of(delay, struct host_list, delay);
+    list->runs[list->next].complete = true;
+    host_acts(list);
 }
 
-static void begin(const struct host_step *step, struct step_run *run)
+static void begin(struct host_list *list, const struct host_step *step, struct step_run *run)
 {
     struct fanout *fanout = NULL;
+    uint64_t position = list->position + list->next + 1;
+    run->list = list;
     observe_host_calls(NULL, step->line);
     switch (step->kind) {
     case HOST_MAP:
@@ -154,66 +160,69 @@ static void begin(const struct host_step *step, struct step_run *run)
             fanout = submit_map(&step->map);
         break;
     case HOST_MEMORY: fanout = submit_memory(&step->memory, run); break;
-    case HOST_LAUNCH: fanout = submit_launch(&step->launch, run, list.next + 1); break;
+    case HOST_LAUNCH: fanout = submit_launch(&step->launch, run, position); break;
     case HOST_DELAY:
-        host_delay_begin(&list.delay, step->delay_ps, list.next + 1, delay_ended);
+        host_delay_begin(&list->delay, step->delay_ps, position, delay_ended);
         return;
     case HOST_WAIT: return;
     }
     if (!fanout) {                                      /* a map of no PE */
         run->complete = true;
-        ends_now();
+        ends_now(list);
         return;
     }
     fanout->ended = request_ended;
     fanout->owner = run;
-    list.in_flight++;
+    list->in_flight++;
 }
 
 /* Whether the host can go on to the step after this one. */
-static bool has_passed(const struct host_step *step, const struct step_run *run)
+static bool has_passed(const struct host_list *list, const struct host_step *step, const struct step_run *run)
 {
     if (step->kind != HOST_WAIT)
         return step->async || run->complete;
     for (uint32_t i = 0; i < step->awaited_count; i++)
-        if (!list.runs[step->awaited[i]].complete)
+        if (!list->runs[step->awaited[i]].complete)
             return false;
     return true;
 }
 
 /* Takes as many steps as the host can take now. */
-static void host_acts(void)
+static void host_acts(struct host_list *list)
 {
-    for (; !list.stopped && list.next < list.stream->count; list.next++, list.begun = false) {
-        const struct host_step *step = &list.stream->steps[list.next];
-        if (!list.begun)
-            begin(step, &list.runs[list.next]);
-        list.begun = true;
-        if (!has_passed(step, &list.runs[list.next]))
+    for (; !list->stopped && list->next < list->stream->count; list->next++, list->begun = false) {
+        const struct host_step *step = &list->stream->steps[list->next];
+        if (!list->begun)
+            begin(list, step, &list->runs[list->next]);
+        list->begun = true;
+        if (!has_passed(list, step, &list->runs[list->next]))
             return;
     }
-    if (list.in_flight)
-        return;
-    list.over = true;
-    sim_wake(&list.waiter);
+    if (!list->in_flight)
+        list->ended(list->owner);
 }
 
-void host_list_run(void *stream)
+struct host_list *host_list_begin(const struct command_stream *stream, uint64_t position, void (*ended)(void *owner),
+                                  void *owner)
 {
-    memset(&list, 0, sizeof list);                      /* of a run before */
-    list.stream = stream;
-    list.runs = arena_alloc(list.stream->count + 1, sizeof *list.runs);
-    host_acts();
-    if (!list.over)
-        sim_sleep(&list.waiter);
-    for (list.next += list.begun; list.next < list.stream->count; list.next++) {
-        const struct stream_launch *launch = &list.stream->steps[list.next].launch;
+    struct host_list *list = arena_alloc(1, sizeof *list);
+    *list = (struct host_list){.stream = stream, .position = position, .ended = ended, .owner = owner};
+    list->runs = arena_alloc(stream->count + 1, sizeof *list->runs);
+    host_acts(list);
+    return list;
+}
+
+bool host_list_end(struct host_list *list)
+{
+    for (list->next += list->begun; list->next < list->stream->count; list->next++) {
+        const struct stream_launch *launch = &list->stream->steps[list->next].launch;
         if (launch->count)
             launch_skip(parts_of(launch), launch->count);
     }
+    return !list->stopped;
 }
 
-uint64_t host_list_end_ps(void)
+uint64_t host_list_end_ps(const struct host_list *list)
 {
-    return list.end_ps;
+    return list->end_ps;
 }

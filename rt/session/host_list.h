@@ -1,15 +1,24 @@
-/* host_list.h: the host of a replayed stream, which takes its steps one after the other. */
+/* host_list.h: the host of a command stream, which takes its steps one after the other.
+ *
+ * The host acts in place: in the event that completes what it waited for. After a request that did not end well it submits
+ * nothing more and waits for what is in flight. */
 #ifndef KB_HOST_LIST_H
 #define KB_HOST_LIST_H
 
 #include "stream.h"
 
-/* The body of the host program (sim_run) of a stream. The host acts in place: in the event that completes what it waited
- * for. After a request that did not end well it submits nothing more, skips the launches that are left, and waits for
- * what is in flight. */
-void host_list_run(void *stream);
+struct host_list;
 
-/* When the last request was complete: the end of the run. 0 if there was none. */
-uint64_t host_list_end_ps(void);
+/* Begins with the steps of a stream, in this instant. Calls ended(owner) in the event in which the last request is
+ * complete, which may be during this call. `position` orders delays and timeouts of one instant: those of this host have
+ * the numbers after it. */
+struct host_list *host_list_begin(const struct command_stream *stream, uint64_t position, void (*ended)(void *owner),
+                                  void *owner);
+
+/* Records the launches that are left, after `ended`, as skipped. Returns whether all requests have ended well. */
+bool host_list_end(struct host_list *list);
+
+/* When the last request so far was complete; 0 if none was. */
+uint64_t host_list_end_ps(const struct host_list *list);
 
 #endif

@@ -478,6 +478,12 @@ void event_skip(uint64_t d_ps)
     }
 }
 
+void event_pass(uint64_t t_ps)
+{
+    assert(!event_due && t_ps >= now_ps && t_ps < event_next_ps());
+    now_ps = t_ps;
+}
+
 void event_restart(uint64_t t_ps)
 {
     assert(!event_soonest->events && !rung.words && !rung.top);

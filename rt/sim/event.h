@@ -95,6 +95,12 @@ extern struct instant {
 
 bool front_refill(void);
 
+/* When the next instant is that has events; UINT64_MAX: nothing is due any more. */
+static inline uint64_t event_next_ps(void)
+{
+    return event_soonest->events || front_refill() ? event_soonest->t_ps : UINT64_MAX;
+}
+
 /* Moves time to the next instant. Returns false if nothing is due any more. */
 static inline bool event_next_instant(void)
 {
@@ -158,6 +164,9 @@ void event_drop(bool (*drop)(uint32_t rank));
 /* Moves time on by d_ps, and with it all events of later times, those of kernels excepted. No event may be due now, and
  * no event of a kernel before the new time. Ends the run with a message if a time does not fit into 64 bits. */
 void event_skip(uint64_t d_ps);
+
+/* Moves time on to t_ps, before which no event is due. None may be due now. */
+void event_pass(uint64_t t_ps);
 
 /* Sets the time, which may be earlier than now. No event may wait. */
 void event_restart(uint64_t t_ps);

@@ -38,7 +38,7 @@ static struct {
     volatile sig_atomic_t asked;
     uint64_t limit_ps, alarm_ps;
     void (*limit_reached)(void);
-    bool runs, stopped;
+    bool runs, stopped, paused;
     jmp_buf out;                                        /* of sim_run */
 } loop = {.attend_ps = UINT64_MAX, .limit_ps = UINT64_MAX, .alarm_ps = UINT64_MAX};
 
@@ -298,6 +298,67 @@ __attribute__((noinline)) static bool run_instants(void)
             return !goes_on();
     return true;
 }
+
+/* ---- without host programs */
+
+void sim_begin(void)
+{
+    programs.all = programs.acting = arena_alloc(1, sizeof *programs.all);     /* the host is rank 0 of 1 */
+    programs.count = programs.alive = 1;
+    programs.any_awake = programs.ended = programs.failed = false;
+    programs.seconds = 0;
+    loop.stopped = false;
+    plan_attention();
+}
+
+/* Fast-forward skips nothing beyond the limit of time, so the instant that ends here is the last one. */
+void sim_pause(void)
+{
+    loop.paused = true;
+    loop_limit_set(now_ps, NULL);
+}
+
+void sim_host_acts(void)
+{
+    observe_programs_act();
+}
+
+uint64_t sim_next_ps(void)
+{
+    return event_due || loop_issue.due ? now_ps : event_next_ps();
+}
+
+void sim_pass(uint64_t until_ps)
+{
+    if (now_ps < until_ps && until_ps < sim_next_ps())
+        event_pass(until_ps);
+}
+
+static enum sim_stop instants_up_to(uint64_t until_ps)
+{
+    for (uint64_t next_ps; (next_ps = sim_next_ps()) <= until_ps && next_ps < UINT64_MAX;) {
+        if (next_ps > now_ps)
+            event_next_instant();
+        if (!run_instant())
+            return SIM_STOPPED;
+        if (loop.paused)
+            return SIM_PAUSED;
+    }
+    return event_next_ps() == UINT64_MAX ? SIM_IDLE : SIM_REACHED;
+}
+
+enum sim_stop sim_advance(uint64_t until_ps)
+{
+    loop.paused = false;
+    loop_limit_set(until_ps, NULL);
+    enum sim_stop stop = instants_up_to(until_ps);
+    if (stop == SIM_REACHED)
+        sim_pass(until_ps);
+    loop_limit_set(UINT64_MAX, NULL);
+    return stop;
+}
+
+/* ---- with host programs */
 
 bool sim_run(void (*body)(void *), void *arg, uint32_t ranks, void (*stuck)(void))
 {

@@ -16,6 +16,33 @@
  * wait, calls stuck(), lets the programs act that it has woken, and returns false. */
 bool sim_run(void (*body)(void *), void *arg, uint32_t ranks, void (*stuck)(void));
 
+/* ---- a run without host programs: whoever calls these functions is the host, and acts between them, at the end of an
+ * instant. How a span of time is divided into calls makes no difference to what happens in it. */
+
+/* Begins the run at time 0. */
+void sim_begin(void);
+
+enum sim_stop { SIM_PAUSED, SIM_REACHED, SIM_IDLE, SIM_STOPPED };
+
+/* Lets time pass up to until_ps, that instant included (REACHED), or up to the end of an instant in which sim_pause was called
+ * (PAUSED). If nothing is due any more, time stays at the last instant that had events (IDLE). STOPPED: the run has ended, by
+ * sim_stop. */
+enum sim_stop sim_advance(uint64_t until_ps);
+
+/* Makes sim_advance return at the end of this instant. */
+void sim_pause(void);
+
+/* Moves time on to until_ps if nothing is due before. */
+void sim_pass(uint64_t until_ps);
+
+/* When the next event is due, now or later; UINT64_MAX: none is. */
+uint64_t sim_next_ps(void);
+
+/* The host acts: nothing sleeps that it could tell from others. Called before it submits anything or reads state. */
+void sim_host_acts(void);
+
+/* ---- */
+
 /* Resets the room (session/reset.c): time is 0, nothing is due, all stacks are free. */
 void sim_reset(void);
 
