@@ -1,6 +1,7 @@
 /* json.c: a writer of JSON. */
 #include "json.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +13,15 @@ void json_open(struct json *json, FILE *out)
     *json = (struct json){.out = out, .first = true};
 }
 
+void json_visit(struct json *json, struct json_numbers *numbers)
+{
+    *json = (struct json){.numbers = numbers, .first = true};
+}
+
 void json_close(struct json *json)
 {
-    fputc('\n', json->out);
+    if (json->out)
+        fputc('\n', json->out);
 }
 
 /* A byte of a text as JSON writes it; returns the length. */
@@ -55,9 +62,26 @@ static void text_write(FILE *out, const char *text)
     fputc('"', out);
 }
 
-/* Before a value come the comma, the new line and the key. */
-static void before_value(struct json *json, const char *key)
+/* Puts the path of a value after that of what it is in. */
+static void path_extend(struct json *json, const char *key)
 {
+    struct json_numbers *numbers = json->numbers;
+    size_t length = numbers->level[json->depth].length, room = sizeof numbers->path - length;
+    const char *dot = length ? "." : "";
+    if (key)
+        snprintf(numbers->path + length, room, "%s%s", dot, key);
+    else
+        snprintf(numbers->path + length, room, "%s%" PRIu64, dot, numbers->level[json->depth].index++);
+}
+
+/* Before a value come the comma, the new line and the key. Returns whether the value is written. */
+static bool before_value(struct json *json, const char *key)
+{
+    if (!json->out) {
+        if (json->depth)
+            path_extend(json, key);
+        return false;
+    }
     if (!json->first)
         fputc(',', json->out);
     if (json->depth && !json->one_line)
@@ -69,19 +93,27 @@ static void before_value(struct json *json, const char *key)
         text_write(json->out, key);
         fputs(": ", json->out);
     }
+    return true;
 }
 
 static void begin(struct json *json, const char *key, char bracket)
 {
-    before_value(json, key);
-    fputc(bracket, json->out);
+    if (before_value(json, key))
+        fputc(bracket, json->out);
     json->depth++;
     json->first = true;
+    if (!json->out) {
+        assert(json->depth < JSON_LEVELS);
+        json->numbers->level[json->depth].length = json->depth > 1 ? strlen(json->numbers->path) : 0;
+        json->numbers->level[json->depth].index = 0;
+    }
 }
 
 static void end(struct json *json, char bracket)
 {
     json->depth--;
+    if (!json->out)
+        return;
     if (!json->first && !json->one_line)
         fprintf(json->out, "\n%*s", json->depth, "");
     fputc(bracket, json->out);
@@ -114,14 +146,16 @@ void json_string(struct json *json, const char *key, const char *value)
         json_null(json, key);
         return;
     }
-    before_value(json, key);
-    text_write(json->out, value);
+    if (before_value(json, key))
+        text_write(json->out, value);
 }
 
 void json_u64(struct json *json, const char *key, uint64_t value)
 {
-    before_value(json, key);
-    fprintf(json->out, "%" PRIu64, value);
+    if (before_value(json, key))
+        fprintf(json->out, "%" PRIu64, value);
+    else
+        json->numbers->number(json->numbers->user, json->numbers->path, value);
 }
 
 void json_double(struct json *json, const char *key, double value)
@@ -136,18 +170,18 @@ void json_double(struct json *json, const char *key, double value)
         if (strtod(digits, NULL) == value)
             break;
     }
-    before_value(json, key);
-    fputs(digits, json->out);
+    if (before_value(json, key))
+        fputs(digits, json->out);
 }
 
 void json_null(struct json *json, const char *key)
 {
-    before_value(json, key);
-    fputs("null", json->out);
+    if (before_value(json, key))
+        fputs("null", json->out);
 }
 
 void json_bool(struct json *json, const char *key, bool value)
 {
-    before_value(json, key);
-    fputs(value ? "true" : "false", json->out);
+    if (before_value(json, key))
+        fputs(value ? "true" : "false", json->out);
 }

@@ -1,4 +1,5 @@
-/* json.h: a writer of JSON, indented by one space per level. Keys are NULL inside arrays. */
+/* json.h: a writer of JSON, indented by one space per level. Keys are NULL inside arrays. It writes a text, or visits the
+ * numbers of what would be written. */
 #ifndef KB_JSON_H
 #define KB_JSON_H
 
@@ -6,8 +7,22 @@
 #include <stdint.h>
 #include <stdio.h>
 
+enum { JSON_LEVELS = 16, JSON_PATH_BYTES = 512 };
+
+/* Gets each whole number with its path, "launches.0.pes.3.dma_ps", which is valid during the call. */
+struct json_numbers {
+    void (*number)(void *user, const char *path, uint64_t value);
+    void *user;
+    char path[JSON_PATH_BYTES];
+    struct {
+        size_t length;                                  /* of the path to an object or array */
+        uint64_t index;                                 /* of the next element of an array */
+    } level[JSON_LEVELS];
+};
+
 struct json {
-    FILE *out;
+    FILE *out;                                          /* NULL: `numbers` are visited */
+    struct json_numbers *numbers;
     int depth;
     bool first;
     bool one_line;                                      /* set it after json_open */
@@ -17,6 +32,7 @@ struct json {
 const char *json_quoted(const char *text);
 
 void json_open(struct json *json, FILE *out);
+void json_visit(struct json *json, struct json_numbers *numbers);            /* instead of json_open */
 void json_close(struct json *json);                     /* a newline; the caller closes the file */
 void json_object(struct json *json, const char *key);
 void json_object_end(struct json *json);

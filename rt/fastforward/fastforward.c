@@ -58,6 +58,22 @@ void fastforward_init(void)
     period_init();
 }
 
+static void find_awake(void);
+
+void fastforward_follow(void)
+{
+    bool on = fastforward_on && !observers_need_every_event();
+    if (on == fastforward_observer.watches)
+        return;
+    observe_programs_act();                             /* who sleeps wakes */
+    observer_watch(&fastforward_observer, on);
+    observer_watch(&comparison_observer, false);
+    feeding.leader = NULL;
+    period_forget();
+    find_awake();
+    feeding.awake_known = false;
+}
+
 static bool has_many_loops(const struct pe *pe)
 {
     return pe->feeding && !pe->failed && (pe->feeding->tiles - pe->fed) / pe->feeding->tiles_k >= LEADER_LOOPS;

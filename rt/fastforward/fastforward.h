@@ -23,6 +23,10 @@ extern struct observer fastforward_observer, comparison_observer;
 /* At the start of each run, when tables and options are known. */
 void fastforward_init(void);
 
+/* The same in the middle of a run, at the end of an instant, when an observer that needs every event begins or ends to
+ * watch. */
+void fastforward_follow(void);
+
 /* Resets the room (session/reset.c): nothing is skipped so far, and no PE sleeps. */
 void fastforward_reset(void);
 

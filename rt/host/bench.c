@@ -72,6 +72,15 @@ const struct kb_bench *bench_find(const char *name)
     usage_error("no bench '%s'; `%s list` shows them", name, program_name);
 }
 
+const struct kb_kernel *kernel_find(const char *name)
+{
+    size_t count = (size_t)(__stop_kb_kernels - __start_kb_kernels);
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(__start_kb_kernels[i]->name, name))
+            return __start_kb_kernels[i];
+    return NULL;
+}
+
 /* ---- parameters */
 
 /* Sets the parameter of a NAME=VALUE argument. Reports what is wrong with it and returns false. */

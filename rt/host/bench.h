@@ -13,6 +13,9 @@ size_t bench_all(const struct kb_bench ***all);
 /* Finds a bench by name; an unknown name is a usage error, which suggests the nearest one. */
 const struct kb_bench *bench_find(const char *name);
 
+/* Finds a kernel by name; NULL: there is none. */
+const struct kb_kernel *kernel_find(const char *name);
+
 /* Selects a bench, with the values of NAME=VALUE arguments and the defaults of the other parameters. Reports all wrong
  * arguments, and ends with status 2 if there is one. */
 void bench_select(const struct kb_bench *bench, int count, char *const *arguments);

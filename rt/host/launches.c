@@ -58,8 +58,7 @@ static void check_parts(struct call_site call, const struct kb_part *parts, uint
     check_idle(call, parts);
 }
 
-/* A part as the machine runs it, with a copy of its arguments. */
-static struct launch_part machine_part(const struct kb_part *part)
+struct launch_part launches_part(const struct kb_part *part)
 {
     struct kernel_start *start = arena_alloc(1, sizeof *start);
     void *arg = arena_alloc(1, part->kernel->arg_bytes);
@@ -85,7 +84,7 @@ kb_future kb_launch_at(const struct kb_part *asked, struct kb_options options, c
         misuse_of(call, "there is no start number %u", (unsigned)options.start);
     struct launch_part *parts = arena_alloc(count, sizeof *parts);
     for (uint32_t i = 0; i < count; i++)
-        parts[i] = machine_part(&asked[i]);
+        parts[i] = launches_part(&asked[i]);
     if (launch_bad())
         launch_skip(parts, count);
     host_check_launches(call);

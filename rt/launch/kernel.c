@@ -136,6 +136,17 @@ void kernel_delay(struct tl *tl, uint64_t ps)
     pause(tl, KERNEL_DELAYS, ps);
 }
 
+void kernel_sleep(struct tl *tl)
+{
+    coroutine_suspend(tl->coro);
+}
+
+void kernel_go_on(struct tl *tl)
+{
+    if (!tl->failure.set)
+        kernel_acts_at(tl, KERNEL_DELAYS, now_ps, kernel_resumes);
+}
+
 /* ---- faults */
 
 /* Faults that are equal apart from the PE, the time and the numbers in their text: the same kernel of the same launch at

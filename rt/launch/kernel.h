@@ -81,6 +81,10 @@ void kernel_wait(struct tl *tl, uint32_t number);
 /* Waits for a time, 0 included. */
 void kernel_delay(struct tl *tl, uint64_t ps);
 
+/* Waits until kernel_go_on, which the host calls, and lets the kernel go on in this instant. */
+void kernel_sleep(struct tl *tl);
+void kernel_go_on(struct tl *tl);
+
 /* Stops the kernel with a fault at the call of file and line; NULL, 0: there is none. The first fault of a kernel ends
  * it in this instant, and its PE starts nothing more. The message is for people. */
 _Noreturn void kernel_fault(struct tl *tl, enum fault code, const char *file, uint32_t line, const char *format, ...)

@@ -43,6 +43,9 @@ void deliveries_settle(void);
 /* Takes away what the transfers under way are counted for beyond now (count: -1), or adds it again (1). */
 void transfers_count_ahead(int count);
 
+/* When the first of the steps after now is due that were made ahead of time; UINT64_MAX: there is none. */
+uint64_t transfers_next_ps(void);
+
 /* Forgets all transfers. */
 void transfers_reset(void);
 

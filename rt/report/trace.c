@@ -34,6 +34,7 @@ struct trace_entry {
 };
 
 static struct output output;
+static struct trace_visitor visitor;
 static struct ARRAY(struct trace_entry) entries;        /* of this instant */
 static struct ARRAY(const struct tl *) kernels;         /* by serial number, from 1 on */
 
@@ -42,6 +43,12 @@ void trace_open(const char *path, bool all)
     output = output_open(path);
     observer_watch(&trace_observer, true);
     observer_watch(&components_observer, all);
+}
+
+void trace_visit(struct trace_visitor visits)
+{
+    visitor = visits;
+    observer_watch(&trace_observer, visits.event);
 }
 
 /* ---- handlers of moments */
@@ -113,14 +120,20 @@ static void instant_ends(void)
         qsort(entries.at, entries.count, sizeof *entries.at, compare);
     for (size_t i = 0; i < entries.count; i++) {
         const struct trace_entry *e = &entries.at[i];
-        fprintf(output.file,
-                "{\"t\":%" PRIu64 ",\"ev\":\"%s\",\"node\":\"%s\",\"cmd\":%" PRIu32 ",\"tile\":%" PRId64
-                ",\"stage\":%" PRId64,
-                now_ps, trace_names[e->kind], place_name(rank_place(e->rank)), e->command, (int64_t)e->tile - 1,
-                e->stage);
+        char line[512];
+        int length = snprintf(line, sizeof line,
+                              "{\"t\":%" PRIu64 ",\"ev\":\"%s\",\"node\":\"%s\",\"cmd\":%" PRIu32 ",\"tile\":%" PRId64
+                              ",\"stage\":%" PRId64,
+                              now_ps, trace_names[e->kind], place_name(rank_place(e->rank)), e->command,
+                              (int64_t)e->tile - 1, e->stage);
         if (components_observer.watches)
-            fprintf(output.file, ",\"request\":%" PRIu64, e->request);
-        fputs("}\n", output.file);
+            length += snprintf(line + length, sizeof line - (size_t)length, ",\"request\":%" PRIu64, e->request);
+        line[length] = '}';
+        line[length + 1] = '\0';
+        if (visitor.event)
+            visitor.event(visitor.user, now_ps, trace_names[e->kind], line);
+        else
+            fprintf(output.file, "%s\n", line);
     }
     entries.count = 0;
 }

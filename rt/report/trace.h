@@ -13,4 +13,12 @@ void trace_open(const char *path, bool all);
 /* Ends the trace, if there is one: the file appears under its name. */
 void trace_close(void);
 
+/* Hands each event, in the order of a trace, to a function instead of a file: its time, its name, which stays, and its line,
+ * without the end, during the call. NULL: no more. */
+struct trace_visitor {
+    void (*event)(void *user, uint64_t t_ps, const char *name, const char *line);
+    void *user;
+};
+void trace_visit(struct trace_visitor visitor);
+
 #endif

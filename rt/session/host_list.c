@@ -8,6 +8,7 @@
 #include "launch/launch.h"
 #include "machine/emitted.h"
 #include "machine/pe.h"
+#include "program.h"
 #include "sim/loop.h"
 #include "sim/observer.h"
 #include "why/why.h"
@@ -28,51 +29,12 @@ struct host_list {
     bool begun;                                         /* that step has begun */
     uint32_t in_flight;
     bool stopped;                                       /* a request has not ended well */
+    const struct failure *failure;                      /* of the first request that had one */
     struct host_delay delay;
     uint64_t end_ps;
     void (*ended)(void *owner);
     void *owner;
 };
-
-/* ---- the programs of kernels */
-
-/* The address for the PE that uses it. */
-static uint64_t address_for(const struct stream_address *address, const struct pe *pe)
-{
-    if (address->is_va)
-        return address->va;
-    uint32_t number = pe_number(pe), cube = number / kb_shape.pes;
-    uint32_t own_pe = address->space == SPACE_SRAM ? 0 : number % kb_shape.pes;
-    return address_make(address->space, address->sip == OWN ? cube / kb_shape.cubes : (uint32_t)address->sip,
-                        address->cube == OWN ? cube % kb_shape.cubes : (uint32_t)address->cube,
-                        address->pe == OWN ? own_pe : (uint32_t)address->pe, address->offset);
-}
-
-static void run_program(struct tl *tl, const void *arg)
-{
-    const struct stream_program *program = arg;
-    for (const struct stream_step *step = program->steps; step < program->steps + program->count; step++) {
-        tl->call.line = step->line;                     /* without a file: it is the stream's */
-        switch (step->kind) {
-        case STEP_DELAY: kernel_delay(tl, step->delay_ps); break;
-        case STEP_WAIT:
-            for (uint32_t i = 0; i < step->awaited_count; i++)
-                kernel_wait(tl, step->awaited[i]);
-            break;
-        case STEP_COMMAND: {
-            struct request ask = step->ask;
-            ask.line = step->line;
-            for (unsigned i = 0; i < OPERANDS; i++) {
-                ask.address[i] = address_for(&step->address[i], tl->pe);
-                ask.virtual_address[i] = step->address[i].is_va && kb_attrs.pe_mmu_enabled;
-            }
-            uint32_t number = kernel_submit(tl, &ask)->number;
-            if (step->blocks)
-                kernel_wait(tl, number);
-        }
-        }
-    }
-}
 
 /* ---- requests */
 
@@ -80,7 +42,7 @@ static struct fanout *submit_map(const struct stream_map *map)
 {
     uint64_t *addresses = map->unmaps ? NULL : arena_alloc(map->count, sizeof *addresses);
     for (uint32_t i = 0; addresses && i < map->count; i++)
-        addresses[i] = address_for(&map->to, &kb_pe[map->pes[i]]);
+        addresses[i] = program_address(&map->to, &kb_pe[map->pes[i]]);
     return map_request_submit(map->pes, addresses, map->count, map->va, map->pages);
 }
 
@@ -89,7 +51,7 @@ static struct fanout *submit_memory(const struct stream_memory *memory, struct s
     struct memory_request *request = arena_alloc(1, sizeof *request);
     uint64_t *addresses = arena_alloc(memory->count, sizeof *addresses);
     for (uint32_t i = 0; i < memory->count; i++)
-        addresses[i] = address_for(&memory->addresses[i], &kb_pe[0]);
+        addresses[i] = program_address(&memory->addresses[i], &kb_pe[0]);
     *request = (struct memory_request){.writes = memory->writes, .addresses = addresses, .count = memory->count,
                                        .bytes = memory->bytes};
     memory_request_submit(request);
@@ -102,7 +64,7 @@ static struct launch_part *parts_of(const struct stream_launch *launch)
     struct launch_part *parts = arena_alloc(launch->count, sizeof *parts);
     for (uint32_t i = 0; i < launch->count; i++) {
         const struct stream_part *part = &launch->parts[i];
-        parts[i] = (struct launch_part){part->program->name, run_program, part->program, part->pes, part->count};
+        parts[i] = (struct launch_part){part->program->name, program_run, part->program, part->pes, part->count};
     }
     return parts;
 }
@@ -127,6 +89,14 @@ static void ends_now(struct host_list *list)
     why_mark_end();
 }
 
+/* What the request of a step has met; NULL: nothing. */
+static const struct failure *failure_of(const struct step_run *run)
+{
+    if (run->memory)
+        return run->memory->failure.set ? &run->memory->failure : NULL;
+    return run->launch && run->launch->failed ? &run->launch->failed->tl.failure : NULL;
+}
+
 static void request_ended(void *owner)
 {
     struct step_run *run = owner;
@@ -134,6 +104,8 @@ static void request_ended(void *owner)
     run->complete = true;
     list->in_flight--;
     ends_now(list);
+    if (!list->failure)
+        list->failure = failure_of(run);
     if ((run->launch && run->launch->status != LAUNCH_OK) || (run->memory && run->memory->failure.set)) {
         list->stopped = true;
         host_delay_cancel(&list->delay);
@@ -225,4 +197,14 @@ bool host_list_end(struct host_list *list)
 uint64_t host_list_end_ps(const struct host_list *list)
 {
     return list->end_ps;
+}
+
+const struct failure *host_list_failure(const struct host_list *list)
+{
+    return list->failure;
+}
+
+const struct host_list *host_list_of(const struct fanout *fanout)
+{
+    return fanout->ended == request_ended ? ((const struct step_run *)fanout->owner)->list : NULL;
 }

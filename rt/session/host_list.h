@@ -7,6 +7,7 @@
 
 #include "stream.h"
 
+struct failure;
 struct host_list;
 
 /* Begins with the steps of a stream, in this instant. Calls ended(owner) in the event in which the last request is
@@ -20,5 +21,12 @@ bool host_list_end(struct host_list *list);
 
 /* When the last request so far was complete; 0 if none was. */
 uint64_t host_list_end_ps(const struct host_list *list);
+
+/* The first failure that a request of it has met; NULL: none has. */
+const struct failure *host_list_failure(const struct host_list *list);
+
+/* The host that has submitted a request; NULL: another host has. */
+struct fanout;
+const struct host_list *host_list_of(const struct fanout *fanout);
 
 #endif

@@ -386,6 +386,23 @@ static void read_program(const struct node *steps, struct stream_program *progra
     program->ids = ids.table;
 }
 
+struct ids *stream_ids(void)
+{
+    struct ids *ids = arena_alloc(1, sizeof *ids);
+    *ids = (struct ids){.things = "commands", .thing = "command"};
+    return ids;
+}
+
+const struct stream_step *stream_step_of(const struct source *text, struct ids *ids)
+{
+    struct stream_step *step = arena_alloc(1, sizeof *step);
+    unsigned before = error_count();
+    const struct node *node = yaml_document(text);
+    if (node)
+        read_step(node, step, ids);
+    return node && error_count() == before ? step : NULL;
+}
+
 /* ---- PEs */
 
 /* Reads globs over the ids of PEs. `taken`: by PE, the part of this launch that has it, from 1 on. */

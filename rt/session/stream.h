@@ -117,4 +117,10 @@ bool stream_host_word(const char *word);
 bool stream_step_check(const struct node *step);
 bool stream_host_check(const struct node *step);
 
+/* Steps of a program that come one at a time, each as a text that must live as long as the run. An id is one of the steps
+ * before it. Returns NULL after errors; the id of such a step may be taken. */
+struct ids;
+struct ids *stream_ids(void);
+const struct stream_step *stream_step_of(const struct source *text, struct ids *ids);
+
 #endif

@@ -1,0 +1,137 @@
+/* program.c: kernels that submit and await what a stream, or somebody outside, tells them. */
+#include "program.h"
+
+#include "common/arena.h"
+#include "machine/emitted.h"
+#include "machine/pe.h"
+
+uint64_t program_address(const struct stream_address *address, const struct pe *pe)
+{
+    if (address->is_va)
+        return address->va;
+    uint32_t number = pe_number(pe), cube = number / kb_shape.pes;
+    uint32_t own_pe = address->space == SPACE_SRAM ? 0 : number % kb_shape.pes;
+    return address_make(address->space, address->sip == OWN ? cube / kb_shape.cubes : (uint32_t)address->sip,
+                        address->cube == OWN ? cube % kb_shape.cubes : (uint32_t)address->cube,
+                        address->pe == OWN ? own_pe : (uint32_t)address->pe, address->offset);
+}
+
+static void submit(struct tl *tl, const struct stream_step *step)
+{
+    struct request ask = step->ask;
+    ask.line = step->line;
+    for (unsigned i = 0; i < OPERANDS; i++) {
+        ask.address[i] = program_address(&step->address[i], tl->pe);
+        ask.virtual_address[i] = step->address[i].is_va && kb_attrs.pe_mmu_enabled;
+    }
+    uint32_t number = kernel_submit(tl, &ask)->number;
+    if (step->blocks)
+        kernel_wait(tl, number);
+}
+
+static void take(struct tl *tl, const struct stream_step *step)
+{
+    tl->call.line = step->line;                         /* without a file: it is the stream's */
+    switch (step->kind) {
+    case STEP_DELAY: kernel_delay(tl, step->delay_ps); break;
+    case STEP_WAIT:
+        for (uint32_t i = 0; i < step->awaited_count; i++)
+            kernel_wait(tl, step->awaited[i]);
+        break;
+    case STEP_COMMAND: submit(tl, step); break;
+    }
+}
+
+void program_run(struct tl *tl, const void *arg)
+{
+    const struct stream_program *program = arg;
+    for (const struct stream_step *step = program->steps; step < program->steps + program->count; step++)
+        take(tl, step);
+}
+
+/* ---- steps from outside */
+
+/* A step that its PE has not taken. */
+struct fed_step {
+    const struct stream_step *step;
+    struct fed_step *next;
+};
+
+struct fed_program {
+    const char *name;
+    struct fed_pe {
+        struct ids *ids;
+        struct fed_step *first, *last;
+        struct tl *waits;                               /* its kernel, which has no step; NULL: it does not wait */
+    } *pes;                                             /* in rank order */
+    uint32_t count;
+    bool ended;
+};
+
+struct fed_program *fed_program_new(const char *name, uint32_t pes)
+{
+    struct fed_program *program = arena_alloc(1, sizeof *program);
+    *program = (struct fed_program){.name = name, .pes = arena_alloc(pes, sizeof *program->pes), .count = pes};
+    for (uint32_t i = 0; i < pes; i++)
+        program->pes[i].ids = stream_ids();
+    return program;
+}
+
+void fed_program_run(struct tl *tl, const void *arg)
+{
+    const struct fed_program *program = arg;
+    struct fed_pe *pe = &program->pes[tl->index];
+    for (;;) {
+        while (pe->first) {
+            const struct stream_step *step = pe->first->step;
+            pe->first = pe->first->next;
+            take(tl, step);
+        }
+        if (program->ended)
+            return;
+        pe->waits = tl;
+        kernel_sleep(tl);
+    }
+}
+
+struct ids *fed_program_ids(struct fed_program *program, uint32_t i)
+{
+    return program->pes[i].ids;
+}
+
+static void go_on(struct fed_pe *pe)
+{
+    if (pe->waits)
+        kernel_go_on(pe->waits);
+    pe->waits = NULL;
+}
+
+void fed_program_add(struct fed_program *program, uint32_t i, const struct stream_step *step)
+{
+    struct fed_pe *pe = &program->pes[i];
+    struct fed_step *fed = arena_alloc(1, sizeof *fed);
+    fed->step = step;
+    *(pe->first ? &pe->last->next : &pe->first) = fed;
+    pe->last = fed;
+    go_on(pe);
+}
+
+void fed_program_end(struct fed_program *program)
+{
+    program->ended = true;
+    for (uint32_t i = 0; i < program->count; i++)
+        go_on(&program->pes[i]);
+}
+
+bool fed_program_ended(const struct fed_program *program)
+{
+    return program->ended;
+}
+
+bool fed_program_waits(const struct fed_program *program)
+{
+    for (uint32_t i = 0; i < program->count; i++)
+        if (program->pes[i].waits && !program->pes[i].waits->failure.set)
+            return true;
+    return false;
+}
