@@ -72,9 +72,9 @@ static void host_over(void *owner)
 
 static void host_run(void *stream)
 {
-    host.list = NULL;
     host.over = false;
-    host.list = host_list_begin(stream, 0, host_over, NULL);
+    host.list = host_list_new(stream, 0, host_over, NULL);
+    host_list_begin(host.list);
     if (!host.over)
         sim_sleep(&host.waiter);
     host_list_end(host.list);

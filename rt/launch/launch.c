@@ -18,6 +18,11 @@ struct launch *launches;
 static struct launch *last_launch;
 static const struct launch *bad;
 
+struct launch *launch_last(void)
+{
+    return last_launch;
+}
+
 /* ---- the kernels of a launch */
 
 static int compare_pes(const void *a, const void *b)

@@ -84,6 +84,9 @@ uint64_t run_compute_ps(const struct kernel_run *run, uint64_t t_ps);
 /* All launches of this run, in the order of submission. */
 extern struct launch *launches;
 
+/* The last one; NULL: there is none. */
+struct launch *launch_last(void);
+
 /* Resets the room (session/reset.c): no launch, no request. */
 void launch_reset(void);
 

@@ -174,14 +174,17 @@ static void host_acts(struct host_list *list)
         list->ended(list->owner);
 }
 
-struct host_list *host_list_begin(const struct command_stream *stream, uint64_t position, void (*ended)(void *owner),
-                                  void *owner)
+struct host_list *host_list_new(const struct command_stream *stream, uint64_t position, void (*ended)(void *owner), void *owner)
 {
     struct host_list *list = arena_alloc(1, sizeof *list);
     *list = (struct host_list){.stream = stream, .position = position, .ended = ended, .owner = owner};
     list->runs = arena_alloc(stream->count + 1, sizeof *list->runs);
-    host_acts(list);
     return list;
+}
+
+void host_list_begin(struct host_list *list)
+{
+    host_acts(list);
 }
 
 bool host_list_end(struct host_list *list)

@@ -10,11 +10,13 @@
 struct failure;
 struct host_list;
 
-/* Begins with the steps of a stream, in this instant. Calls ended(owner) in the event in which the last request is
- * complete, which may be during this call. `position` orders delays and timeouts of one instant: those of this host have
- * the numbers after it. */
-struct host_list *host_list_begin(const struct command_stream *stream, uint64_t position, void (*ended)(void *owner),
-                                  void *owner);
+/* The host of a stream. `position` orders delays and timeouts of one instant: those of this host have the numbers after
+ * it. */
+struct host_list *host_list_new(const struct command_stream *stream, uint64_t position, void (*ended)(void *owner), void *owner);
+
+/* Begins with its steps, in this instant. Calls ended(owner) in the event in which the last request is complete, which may
+ * be during this call. */
+void host_list_begin(struct host_list *list);
 
 /* Records the launches that are left, after `ended`, as skipped. Returns whether all requests have ended well. */
 bool host_list_end(struct host_list *list);

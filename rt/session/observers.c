@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 
+#include "fault_stop.h"
 #include "fastforward/fastforward.h"
 #include "fastforward/open_rows.h"
 #include "fastforward/symmetry.h"
@@ -46,6 +47,7 @@ static struct observer *const all[] = {
     &command_rows_observer,                             /* --json, --points */
     &summary_observer,                                  /* always */
     &demand_observer,                                   /* always */
+    &fault_stop_observer,                               /* while another program asks for it */
     &comparison_observer,                               /* last: it may change the machine at the end of an instant */
     NULL,
 };

@@ -58,7 +58,6 @@ struct fed_step {
 };
 
 struct fed_program {
-    const char *name;
     struct fed_pe {
         struct ids *ids;
         struct fed_step *first, *last;
@@ -68,10 +67,10 @@ struct fed_program {
     bool ended;
 };
 
-struct fed_program *fed_program_new(const char *name, uint32_t pes)
+struct fed_program *fed_program_new(uint32_t pes)
 {
     struct fed_program *program = arena_alloc(1, sizeof *program);
-    *program = (struct fed_program){.name = name, .pes = arena_alloc(pes, sizeof *program->pes), .count = pes};
+    *program = (struct fed_program){.pes = arena_alloc(pes, sizeof *program->pes), .count = pes};
     for (uint32_t i = 0; i < pes; i++)
         program->pes[i].ids = stream_ids();
     return program;

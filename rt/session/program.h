@@ -14,7 +14,7 @@ void program_run(struct tl *tl, const void *program);
 /* A program that gets its steps from outside, for each PE of a launch its own. */
 struct fed_program;
 
-struct fed_program *fed_program_new(const char *name, uint32_t pes);
+struct fed_program *fed_program_new(uint32_t pes);
 
 /* The kernel_fn of a struct fed_program. A kernel that has no step waits. */
 void fed_program_run(struct tl *tl, const void *program);
