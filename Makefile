@@ -27,7 +27,8 @@ rt_libs := -lboost_context -lz -lm -ldl -lpthread
 
 gen_src := $(wildcard gen/*.c gen/*.re gen/build/*.c gen/search/*.c)
 common_src := $(wildcard rt/common/*.c rt/common/*.re)
-rt_src := $(filter-out $(common_src),$(wildcard rt/*/*.c))
+embed_src := $(wildcard rt/embed/*.c)
+rt_src := $(filter-out $(common_src) $(embed_src),$(wildcard rt/*/*.c))
 objects = $(patsubst %,$(B)/obj/%.o,$(basename $(1)))
 headers := $(wildcard rt/*/*.h rt/*/*.def kernels/*.h)
 kernels := $(patsubst %.c,$(B)/%.o,$(wildcard kernels/*.c))
@@ -47,7 +48,7 @@ MAKEFLAGS += --no-print-directory
 .DELETE_ON_ERROR:
 .PRECIOUS: $(B)/re/%.c
 
-all: $(B)/kbgen $(B)/runtime.o $(if $(san),,$(B)/prebuilt) ## kbgen and what simulators are linked with (the default)
+all: $(B)/kbgen $(B)/runtime.o $(B)/image.o $(B)/front.o $(if $(san),,$(B)/prebuilt) ## kbgen and what simulators are linked with (the default)
 	@:
 
 demo: ## installs what is missing, builds ref_sip, runs a verified GEMM on its 128 PEs
@@ -120,9 +121,18 @@ $(B)/front_end.o: $(front_end)
 $(B)/runtime.o: $(kernels) $(archives) $(B)/front_end.o
 	$(Q)$(CC) -nostdlib -r -o $@ $(kernels) $(B)/front_end.o -Wl,--whole-archive $(archives) -Wl,--no-whole-archive
 
+# The same for the image of an instance (rt/embed): of the archives what it uses; its own files come first.
+image := $(filter-out %/front.o,$(call objects,$(embed_src)))
+$(B)/image.o: $(kernels) $(image) $(archives) $(B)/front_end.o
+	$(Q)$(CC) -nostdlib -r -o $@ $(kernels) $(B)/front_end.o $(image) -Wl,--start-group $(archives) -Wl,--end-group
+
+# What a library has besides images.
+$(B)/front.o: $(B)/obj/rt/embed/front.o
+	$(Q)cp $< $@
+
 # The generated code of these machines, compiled; many others have the same. They are entries of kbgen's cache, which it
 # also looks for here: an entry that is out of date is not found, since its name is a hash of all that it was made from.
-$(B)/prebuilt: $(B)/kbgen $(B)/runtime.o $(wildcard templates/*) $(headers)
+$(B)/prebuilt: $(B)/kbgen $(B)/runtime.o $(wildcard templates/*.in) $(headers)
 	$(Q)rm -rf $@ && KBGEN_CACHE=$@ $(B)/kbgen topologies/ref_sip.yaml -o $@/simulator && rm $@/simulator*
 	$(Q)touch $@
 
@@ -134,7 +144,11 @@ $(B)/obj/gen/%.o: private local := $(own) -DKB_CC='"$(CC)"' -DKB_OPT='"$(OPT)"' 
 # What every simulator runs and no topology compiles again may take its time to be compiled; what a run does once is small.
 # Loops become vector instructions if nobody asks for errno or traps; values are the same with and without.
 $(B)/obj/rt/%.o: private local := -Irt -fno-math-errno -fno-trapping-math $(own) $(if $(filter -O2,$(OPT)),-O3)
-$(B)/obj/rt/cli/%.o $(B)/obj/rt/session/%.o $(B)/obj/rt/report/%.o $(B)/obj/rt/host/%.o: private local := -Irt $(own) $(if $(filter -O2,$(OPT)),-Os)
+$(B)/obj/rt/cli/%.o $(B)/obj/rt/session/%.o $(B)/obj/rt/report/%.o $(B)/obj/rt/host/%.o $(B)/obj/rt/embed/%.o: private local := -Irt $(own) $(if $(filter -O2,$(OPT)),-Os)
+# The front is compiled as a shared library is.
+$(B)/obj/rt/embed/front.o: private local := -Irt $(own) -fPIC
+# The compiler must not take malloc for a function that it knows where that is defined.
+$(B)/obj/rt/embed/memory.o: private local := -Irt $(own) -fno-builtin
 compile = $(Q)mkdir -p $(@D) && $(CC) $(flags) $(WERROR) $(local) -MMD -MP -c -o $@ $<
 
 $(B)/obj/%.o: %.c $(B)/flags
@@ -194,8 +208,8 @@ said = { echo '$(CC) $(flags) $(own) $(wildcard /usr/include/valgrind/valgrind.h
 $(B)/flags: FORCE
 	@mkdir -p $(B); $(said) | cmp -s - $@ || $(said) > $@
 $(B)/sources: FORCE
-	@mkdir -p $(B); echo $(sort $(gen_src) $(rt_src) $(common_src)) | cmp -s - $@ || \
-	    echo $(sort $(gen_src) $(rt_src) $(common_src)) > $@
+	@mkdir -p $(B); echo $(sort $(gen_src) $(rt_src) $(embed_src) $(common_src)) | cmp -s - $@ || \
+	    echo $(sort $(gen_src) $(rt_src) $(embed_src) $(common_src)) > $@
 
 # What is installed is laid out in one tree, which uninstall walks as well.
 tree := $(B)/tree

@@ -118,7 +118,7 @@ static struct plan *lay_out(const struct model *model)
 /* Checks that the output would not overwrite an input, nor a folder. */
 static void check_output(const struct options *options, const char *output)
 {
-    if (options->emit_c)
+    if (options->emit_c || options->emit_lib)
         return out_check_folder(output);
     if (faccessat(AT_FDCWD, output, F_OK, AT_SYMLINK_NOFOLLOW) != 0)
         return;                                         /* there is no such file */
@@ -146,12 +146,13 @@ static void make(const struct options *options, const struct topology_text *text
 {
     const struct model *model = plan->model;
     const char *output = options->output ? options->output
-                       : arena_printf("%s/%s%s", options->folder, model->name, options->emit_c ? ".c" : "");
+                       : arena_printf("%s/%s%s", options->folder, model->name, options->emit_c ? ".c" : options->emit_lib ? ".lib" : "");
     const char *generated = options->emit_c ? output : arena_printf("%s.c", output);
     const struct build_options build_options = {
         .path = output, .cc = options->cc, .level = options->level, .jobs = options->jobs,
         .kernels = options->kernels, .kernel_count = options->kernel_count,
         .impls = model->impls, .impl_count = model->impls_count,
+        .library = options->emit_lib ? model->name : NULL, .hash = topology_hash(plan),
     };
     if (!options->check) {
         claim_name(model);

@@ -22,13 +22,14 @@ enum { OPTION_EMIT = 'e', OPTION_KEEP = 'K', OPTION_IMPL = 'i', OPTION_SET = 's'
 
 #define DUMP_WORDS "model|nodes|links|routes|dot|schema|schema-space"
 #define LEVEL_WORDS "0|1|2|3|s|g|fast"
-#define EMIT_WORDS "exe|c"
+#define EMIT_WORDS "exe|c|lib"
 
 static const struct cli_option list[] = {
     {'o', "output", "PATH", "write to PATH instead; for several topologies to PATH/NAME, where PATH ends with a slash"},
     {OPTION_EMIT, "emit", "WHAT: " EMIT_WORDS,
      "exe: the simulator (the default);\n"
-     "c: the generated sources only, to the folder build/NAME.c, or PATH"},
+     "c: the generated sources only, to the folder build/NAME.c, or PATH;\n"
+     "lib: a library for other programs, in the folder build/NAME.lib, or PATH"},
     {OPTION_KEEP, "keep", NULL, "keep the generated sources, in the folder build/NAME.c, or PATH.c"},
     {'k', "kernel", "FILE.c ...", "add a kernel file to those that are built in"},
     {OPTION_IMPL, "impl", "NAME.c ...", "your model of the component whose impl is NAME in the topology"},
@@ -123,8 +124,12 @@ static void take(struct options *options, int option)
         options->output = optarg;
         break;
     case OPTION_EMIT:
-        options->emit_c = choose("--emit", optarg, EMIT_WORDS);
+    {
+        unsigned form = choose("--emit", optarg, EMIT_WORDS);
+        options->emit_c = form == 1;
+        options->emit_lib = form == 2;
         break;
+    }
     case OPTION_KEEP:
         options->keep = true;
         break;
@@ -189,6 +194,6 @@ struct options options_read(int argc, char **argv)
     if (options.topology_count > 1)
         place_many(&options);
     else if (options.output)
-        options.output = read_output(options.output, options.emit_c);
+        options.output = read_output(options.output, options.emit_c || options.emit_lib);
     return options;
 }

@@ -20,7 +20,7 @@ struct options {
     char **sets, **kernels, **impls;
     size_t set_count, kernel_count, impl_count, jobs;
     enum dump dump;
-    bool check, emit_c, keep, depfile, verbose;
+    bool check, emit_c, emit_lib, keep, depfile, verbose;
 };
 
 /* What kbgen does without a subcommand; options_read reads its options. And what --help says behind them. */

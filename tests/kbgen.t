@@ -89,7 +89,7 @@ def usage(topology):
         refused(f"a second {option}", 2, f"^kbgen: {name} is given twice, as '{one}' and '{other}'; it takes one value\n$",
                 topology, option, one, option, other)
     refused("an unknown --dump", 2, "--dump takes one of model, nodes, .*; not 'node'", topology, "--dump", "node")
-    refused("an unknown --emit", 2, "--emit takes one of exe, c; not 'so'", topology, "--emit", "so")
+    refused("an unknown --emit", 2, "--emit takes one of exe, c, lib; not 'so'", topology, "--emit", "so")
     refused("an unknown -O", 2, "-O takes one of 0, 1, .*; not '4'", topology, "-O4")
     for jobs in ("0", "x", "1e3", "", "9999999999999999999999"):
         refused(f"-j {jobs!r}", 2, "-j takes a number", topology, "-j", jobs)

@@ -15,6 +15,7 @@
 #include "cache.h"
 #include "elf.h"
 #include "home.h"
+#include "library.h"
 #include "output.h"
 #include "timing.h"
 
@@ -125,13 +126,17 @@ static void set_structure(struct build *build, const char *structure)
 {
     build->structure = arena_printf("simulator-%s", structure);
     build->key = build_key(build->inputs.emission, structure);
-    build->is_there = elf_has_key(build->inputs.options->path, build->key);
+    const struct build_options *options = build->inputs.options;
+    const char *carrier = options->library ? library_file(options->path, options->library) : options->path;
+    build->is_there = elf_has_key(carrier, build->key);
 }
 
 /* Looks in the cache for a linked simulator of the same structure, and puts key and numbers into it. */
 static bool find_linked(struct build *build)
 {
     struct elf *linked = &build->linked;
+    if (build->inputs.options->library)
+        return false;
     linked->bytes = cache_find(build->structure, &linked->length);
     if (linked->bytes && !elf_patch(*linked, build->key, &build->inputs.emission->numbers))
         linked->bytes = NULL;
@@ -174,6 +179,8 @@ static struct process compile_unit(const struct build *build, const struct trans
     }
     if (!unit->users)
         words_split(words, KB_OWN);
+    else if (build->inputs.options->library)
+        words_add(words, "-fPIC");                      /* a kernel may have variables of threads */
     if (unit->tables) {                                 /* numbers must not be folded into code or debug information */
         words_add(words, "-g0");
         words_add(words, "-fno-lto");
@@ -248,6 +255,24 @@ static void link_units(const struct build *build, const char *program)
     timing("  link", linker.ms);
 }
 
+static void build_library(struct build *build)
+{
+    const struct build_inputs *inputs = &build->inputs;
+    struct library library = {
+        .name = inputs->options->library, .hash = inputs->options->hash, .folder = inputs->options->path, .scratch = folder_of(build), .key = build->key,
+        .compiler = &inputs->compiler, .libraries = &inputs->tools.libraries,
+        .has_users = inputs->options->kernel_count || inputs->options->impl_count,
+    };
+    add_generated_units(build);
+    compile(build);
+    for (size_t i = 0; i < inputs->unit_count; i++)
+        words_add(&library.objects, inputs->units[i].object);
+    library_make(&library);
+    keep_answers(inputs);
+    timing_pass("compile and link");
+    cache_trim();
+}
+
 static void build_from_sources(struct build *build, const char *program)
 {
     add_generated_units(build);
@@ -269,6 +294,8 @@ void build_simulator(struct build *build)
         keep_answers(&build->inputs);
         return timing_pass("leave the simulator as it is: it was made of the same inputs");
     }
+    if (build->inputs.options->library)
+        return build_library(build);
     const char *program = temporary(folder_of(build), "simulator");
     if (!build->linked.bytes) {
         cache_enter(build->structure);                  /* another kbgen may be building the same: look again after it */

@@ -210,6 +210,19 @@ static const char *fingerprint_of_users(const struct build_inputs *inputs, struc
 
 /* ---- all of it */
 
+/* What a library is made of besides. */
+static void hash_library(struct hash *hash, const char *name)
+{
+    const char *templates = arena_printf("%s/templates/lib", home_sources());
+    struct words files = {0};
+    words_of_folder(&files, templates, ".in", arena_printf("%s/", templates));
+    words_add(&files, home_image());
+    words_add(&files, home_front());
+    hash_text(hash, "library");
+    hash_text(hash, name);
+    hash_files(hash, &files);
+}
+
 const char *fingerprint_of_structure(struct build_inputs *inputs, bool ask)
 {
     struct words named = compiler_named(inputs->options);
@@ -220,6 +233,8 @@ const char *fingerprint_of_structure(struct build_inputs *inputs, bool ask)
     hash_words(hash, &inputs->compiler, 1);
     hash_emission(hash, inputs->emission);
     hash_text(hash, fingerprint_of_home());
+    if (inputs->options->library)
+        hash_library(hash, inputs->options->library);
     bool known = true;
     for (size_t i = 0; known && i < inputs->unit_count; i++) {
         struct translation_unit *unit = &inputs->units[i];
@@ -248,6 +263,7 @@ const char *object_name(const struct build_inputs *inputs, const struct translat
     hash_text(hash, fingerprint_of_home());
     hash_words(hash, &inputs->compiler, 1);
     hash_text(hash, unit->fingerprint);
+    hash_number(hash, inputs->options->library && unit->users);     /* they are compiled otherwise */
     return arena_printf("object-%s", hash_end(hash));
 }
 

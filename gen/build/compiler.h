@@ -9,7 +9,8 @@
 
 /* What to build and how, as the command line says. */
 struct build_options {
-    const char *path;                                   /* of the simulator */
+    const char *path;                                   /* of the simulator, or the folder of the library */
+    const char *library, *hash;                         /* the machine's name and hash: make a library; or NULL */
     const char *cc;                                     /* the compiler, maybe with arguments */
     const char *level;                                  /* of optimisation, or NULL: as kbgen was built */
     char *const *kernels;                               /* the user's kernel files */

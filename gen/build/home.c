@@ -69,6 +69,16 @@ const char *home_runtime(void)
     return arena_printf("%s/" RUNTIME, compiled());
 }
 
+const char *home_image(void)
+{
+    return arena_printf("%s/image.o", compiled());
+}
+
+const char *home_front(void)
+{
+    return arena_printf("%s/front.o", compiled());
+}
+
 const char *home_prebuilt(void)
 {
     return arena_printf("%s/prebuilt", compiled());

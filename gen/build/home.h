@@ -11,6 +11,10 @@ const char *home_sources(void);
 /* The object of the runtime and the library's kernels, with which every simulator is linked; found likewise. */
 const char *home_runtime(void);
 
+/* The objects of which libraries are linked: the runtime as it is in an instance, and what has the calls. */
+const char *home_image(void);
+const char *home_front(void);
+
 /* The folder of the cache entries that were made together with kbgen; there may be none. */
 const char *home_prebuilt(void);
 

@@ -27,13 +27,13 @@
 #include "launch/watchdog.h"
 #include "machine/emitted.h"
 #include "machine/pe.h"
+#include "process.h"
 #include "reference/error.h"
 #include "reference/expect.h"
-#include "simulation.h"
+#include "session/simulation.h"
 #include "store/fill.h"
 
 uint64_t injection_count;
-double injection_seconds;
 
 /* A defect is in the interval of the op log with its number; what became of it, in memory that the processes share. */
 struct injected {
@@ -281,7 +281,7 @@ static bool rehearse(void)
     injection.rehearsed = true;
     injection.counts_file = memory_file("places");
     injection.results_file = memory_file("results");
-    pid_t child = simulation_fork();
+    pid_t child = process_fork();
     if (child == 0) {
         injection.role = ROLE_REHEARSAL;
         return false;
@@ -306,7 +306,7 @@ static void limit_time(void)
 /* The run with a defect. Returns false in its process. */
 static bool run_with(struct injected *injected)
 {
-    pid_t child = simulation_fork();
+    pid_t child = process_fork();
     if (child) {
         double seconds;
         int ended = wait_for(child, &seconds);
@@ -357,7 +357,7 @@ static void pass_begins(void)
     else if (injection.role == ROLE_USER)
         run_defects();
     injection.interval++;
-    injection_seconds += clock_seconds() - began;
+    simulation_extras.seconds += clock_seconds() - began;
 }
 
 void injection_option(const char *text)
@@ -437,7 +437,7 @@ void injection_print(FILE *out)
     count_fates(fates);
     fprintf(out, "injected     %" PRIu64 " defects: %" PRIu64 " detected, %" PRIu64 " missed, %" PRIu64
             " harmless: no result changes by more than its rounding; in %s\n", injection.count, fates[FATE_DETECTED],
-            fates[FATE_MISSED], fates[FATE_HARMLESS], human_seconds(injection_seconds));
+            fates[FATE_MISSED], fates[FATE_HARMLESS], human_seconds(simulation_extras.seconds));
     if (fates[FATE_NOT_RUN])
         fprintf(out, "  %" PRIu64 " defects did not come to an end\n", fates[FATE_NOT_RUN]);
     for (uint64_t i = 0; i < injection.count; i++)

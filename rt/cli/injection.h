@@ -16,9 +16,6 @@
 extern uint64_t injection_count;
 void injection_option(const char *text);
 
-/* The host's seconds that it took. */
-extern double injection_seconds;
-
 /* Before the run. */
 void injection_begin(void);
 

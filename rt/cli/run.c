@@ -9,6 +9,7 @@
 #include "base/threads.h"
 #include "common/arena.h"
 #include "common/fail.h"
+#include "data.h"
 #include "datapass/exec.h"
 #include "fastforward/fastforward.h"
 #include "host/bench.h"
@@ -16,14 +17,15 @@
 #include "limits.h"
 #include "oplog/log.h"
 #include "output_files.h"
+#include "process.h"
 #include "races/race.h"
 #include "reference/error.h"
 #include "reference/recheck.h"
 #include "report/profile.h"
 #include "report/summary.h"
 #include "session/numbers.h"
+#include "session/simulation.h"
 #include "sim/loop.h"
-#include "simulation.h"
 #include "store/fill.h"
 #include "sweep.h"
 #include "why/why.h"
@@ -136,7 +138,7 @@ static int run_and_report(struct output_files *files, double began)
     }
     struct host_times times = {0};
     injection_begin();
-    int status = simulation_run(began, &times);
+    int status = simulation_run(began, &limits, &times);
     injection_run_ended(status);
     log_close(status == STATUS_GOOD);
     output_files_close(files, sim_now_ps(), simulation_write, &times);
@@ -158,7 +160,10 @@ static int run_main(int argc, char **argv)
     bench_select(bench_find(argv[optind]), argc - optind - 1, argv + optind + 1);
     observer_watch(&command_rows_observer, given.files.json || (given.points && !sweep_metrics));
     observer_watch(&race_observer, true);
-    simulation_prepare();
+    simulation_extras.pass_done = data_record_hashes;
+    simulation_extras.write_checks = injection_write;
+    simulation_extras.write_probes = output_files_write_probes;
+    process_prepare();
     if (given.points)
         return sweep_run(NULL, given.points, given.files.json ? given.files.json : "-");
     return run_and_report(&given.files, began);

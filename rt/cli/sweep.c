@@ -18,14 +18,15 @@
 #include "host/bench.h"
 #include "host/param.h"
 #include "launch/watchdog.h"
+#include "limits.h"
 #include "replay.h"
 #include "report/metrics.h"
 #include "report/result.h"
 #include "session/numbers.h"
 #include "session/reset.h"
+#include "session/simulation.h"
 #include "session/stream.h"
 #include "sim/loop.h"
-#include "simulation.h"
 #include "store/fill.h"
 
 bool sweep_metrics;
@@ -207,7 +208,7 @@ static int run_point(const struct sweep_point *point, uint64_t number, const str
     double began = clock_seconds();
     bench_values = point->values;
     fill_seed = point->seed;
-    int status = simulation_run(began, &times);
+    int status = simulation_run(began, &limits, &times);
     if (sweep_metrics)
         json_write_line(out, metrics_answer, &(struct answer){number, sim_now_ps(), times.total, status, simulation_error()});
     else

@@ -29,13 +29,14 @@
 #include "limits.h"
 #include "machine/emitted.h"
 #include "oplog/oplog.h"
+#include "process.h"
 #include "replay.h"
 #include "report/result.h"
 #include "session/numbers.h"
 #include "session/reset.h"
+#include "session/simulation.h"
 #include "session/stream.h"
 #include "sim/loop.h"
-#include "simulation.h"
 #include "store/fill.h"
 
 static int whatif_main(int argc, char **argv);
@@ -183,7 +184,7 @@ struct board {
 static int run_bench(uint64_t *end_ps)
 {
     struct host_times times = {0};
-    int status = simulation_run(clock_seconds(), &times);
+    int status = simulation_run(clock_seconds(), &limits, &times);
     *end_ps = sim_now_ps();
     return status;
 }
@@ -274,12 +275,12 @@ static int work(const struct whatif *whatif, struct board *board)
 }
 
 /* Starts as many processes as there may be, and waits for all. A signal that ends one of them ends this one, and that
- * ends the others (simulation_fork). */
+ * ends the others (process_fork). */
 static void work_together(const struct whatif *whatif, struct board *board)
 {
     fflush(stdout);
     for (unsigned i = 0; i < thread_count; i++) {
-        pid_t child = simulation_fork();
+        pid_t child = process_fork();
         if (child < 0)
             die("cannot fork:");
         if (child == 0)
@@ -525,7 +526,7 @@ static int whatif_main(int argc, char **argv)
     if (whatif.params)
         add_params(&whatif);
     if (!whatif.stream) {
-        simulation_prepare();
+        process_prepare();
         simulation_in_points();
     }
     struct output output = {0};

@@ -8,15 +8,18 @@
 #include <assert.h>
 #include <string.h>
 
-/* A tree of one. */
-static void node_init(struct interval *node, uint64_t begin, uint64_t end)
+/* Spreads numbers over all priorities. */
+static uint32_t priority_of(uint64_t number)
 {
-    static _Thread_local uint32_t priority = 1;         /* xorshift */
-    static _Thread_local uint64_t number;
-    priority ^= priority << 13;
-    priority ^= priority >> 17;
-    priority ^= priority << 5;
-    *node = (struct interval){.begin = begin, .end = end, .last_end = end, .number = ++number, .priority = priority};
+    uint64_t mixed = number * UINT64_C(0x9e3779b97f4a7c15);
+    return (uint32_t)((mixed ^ mixed >> 29) * UINT64_C(0xbf58476d1ce4e5b9) >> 32);
+}
+
+/* A tree of one. */
+static void node_init(struct interval *node, uint64_t number, uint64_t begin, uint64_t end)
+{
+    *node = (struct interval){.begin = begin, .end = end, .last_end = end, .number = number,
+                              .priority = priority_of(number)};
 }
 
 static struct interval *updated(struct interval *tree)
@@ -136,7 +139,7 @@ static struct interval *interval_new(struct interval_kind *kind, const struct in
 {
     struct interval *made = pool_reuse(&kind->pool, kind->size);
     memcpy(made, value, kind->size);
-    node_init(made, begin, end);
+    node_init(made, ++kind->made, begin, end);
     if (kind->copied)
         kind->copied(made);
     if (kind->advance && begin > value->begin)
@@ -346,7 +349,7 @@ void interval_add(struct interval_map *map, struct interval *interval)
 {
     struct interval *low, *high;
     assert(interval->begin < interval->end);
-    node_init(interval, interval->begin, interval->end);
+    node_init(interval, ++map->added, interval->begin, interval->end);
     split(map->root, interval->begin, interval->number, &low, &high);
     map->root = join(join(low, interval), high);
 }

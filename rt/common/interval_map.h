@@ -35,12 +35,14 @@ struct interval_kind {
     bool (*continues)(const struct interval *low, const struct interval *high);     /* high begins where low ends: one
                                                                                        interval can be both */
     struct pool pool;                                   /* of all maps of the kind */
+    uint64_t made;                                      /* intervals, in all of them */
 };
 
 /* A map without intervals: root NULL. A map of disjoint intervals has a kind, one of overlapping intervals NULL. */
 struct interval_map {
     struct interval *root;
     struct interval_kind *kind;
+    uint64_t added;                                     /* overlapping intervals */
 };
 
 /* The interval of the lowest begin that ends after a position; NULL: there is none. In a disjoint map: the one that

@@ -181,6 +181,17 @@ void bench_used_reset(void)
 
 /* ---- list */
 
+size_t kernel_all(const struct kb_kernel ***out)
+{
+    size_t count = (size_t)(__stop_kb_kernels - __start_kb_kernels);
+    const struct kb_kernel **all = arena_alloc(count, sizeof *all);
+    if (count)
+        memcpy(all, __start_kb_kernels, count * sizeof *all);
+    qsort(all, count, sizeof *all, kernels_by_name);
+    *out = all;
+    return count;
+}
+
 void bench_list(FILE *out)
 {
     const struct kb_bench **all;
@@ -191,36 +202,50 @@ void bench_list(FILE *out)
         for (uint32_t j = 0; j < all[i]->count; j++)
             param_list(out, &all[i]->params[j]);
     }
-    count = (size_t)(__stop_kb_kernels - __start_kb_kernels);
-    const struct kb_kernel **kernels = arena_alloc(count, sizeof *kernels);
-    if (count)
-        memcpy(kernels, __start_kb_kernels, count * sizeof *kernels);
-    qsort(kernels, count, sizeof *kernels, kernels_by_name);
+    const struct kb_kernel **kernels;
+    count = kernel_all(&kernels);
     fprintf(out, "kernels:%s\n", count ? "" : " none");
     for (size_t i = 0; i < count; i++)
         fprintf(out, "  %-10s %s:%u\n", kernels[i]->name, kernels[i]->file, (unsigned)kernels[i]->line);
 }
 
-void bench_list_json(FILE *out)
+void bench_list_write(struct json *json)
 {
     const struct kb_bench **all;
+    const struct kb_kernel **kernels;
     size_t count = bench_all(&all);
+    json_array(json, "benches");
+    for (size_t i = 0; i < count; i++) {
+        json_object(json, NULL);
+        json_string(json, "name", all[i]->name);
+        json_string(json, "what", all[i]->what);
+        json_string(json, "file", all[i]->file);
+        json_array(json, "params");
+        for (uint32_t j = 0; j < all[i]->count; j++)
+            param_describe(json, &all[i]->params[j]);
+        json_array_end(json);
+        json_object_end(json);
+    }
+    json_array_end(json);
+    count = kernel_all(&kernels);
+    json_array(json, "kernels");
+    for (size_t i = 0; i < count; i++) {
+        json_object(json, NULL);
+        json_string(json, "name", kernels[i]->name);
+        json_string(json, "file", kernels[i]->file);
+        json_u64(json, "line", kernels[i]->line);
+        json_u64(json, "arg_bytes", kernels[i]->arg_bytes);
+        json_object_end(json);
+    }
+    json_array_end(json);
+}
+
+void bench_list_json(FILE *out)
+{
     struct json json;
     json_open(&json, out);
     json_object(&json, NULL);
-    json_array(&json, "benches");
-    for (size_t i = 0; i < count; i++) {
-        json_object(&json, NULL);
-        json_string(&json, "name", all[i]->name);
-        json_string(&json, "what", all[i]->what);
-        json_string(&json, "file", all[i]->file);
-        json_array(&json, "params");
-        for (uint32_t j = 0; j < all[i]->count; j++)
-            param_describe(&json, &all[i]->params[j]);
-        json_array_end(&json);
-        json_object_end(&json);
-    }
-    json_array_end(&json);
+    bench_list_write(&json);
     json_object_end(&json);
     json_close(&json);
 }

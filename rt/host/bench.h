@@ -36,7 +36,11 @@ void bench_used_reset(void);
 /* Prints all benches with their parameters, and all kernels. */
 void bench_list(FILE *out);
 
-/* Writes the benches with their parameters as a JSON object. */
+/* All kernels, by name. Returns how many there are. */
+size_t kernel_all(const struct kb_kernel ***all);
+
+/* Writes the benches with their parameters, and the kernels, into an open object; as a JSON object. */
+void bench_list_write(struct json *json);
 void bench_list_json(FILE *out);
 
 #endif

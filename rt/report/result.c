@@ -336,6 +336,11 @@ static void write_object(FILE *file, bool one_line, void (*fill)(struct json *, 
     json_close(&json);
 }
 
+void json_write_file(FILE *file, void (*fill)(struct json *, void *), void *arg)
+{
+    write_object(file, false, fill, arg);
+}
+
 void json_write_output(struct output *output, void (*fill)(struct json *, void *), void *arg)
 {
     write_object(output->file, false, fill, arg);

@@ -23,6 +23,9 @@ void command_rows_reset(void);
 /* "interrupted" and "ended_by", if the run was ended from outside. */
 void result_write_interruption(struct json *json);
 
+/* Writes one object; `fill` gets it open. */
+void json_write_file(FILE *file, void (*fill)(struct json *, void *), void *arg);
+
 /* Writes one object into an output that was opened before the run, and completes it. `fill` gets the open object. */
 void json_write_output(struct output *output, void (*fill)(struct json *, void *), void *arg);
 

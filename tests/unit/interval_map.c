@@ -48,7 +48,7 @@ static struct interval_kind pieces = {
     .size = sizeof(struct piece), .copied = piece_copied, .dropped = piece_dropped, .advance = piece_advance,
     .continues = piece_continues,
 };
-static struct interval_map map[MAPS] = {{NULL, &pieces}, {NULL, &pieces}};
+static struct interval_map map[MAPS] = {{.kind = &pieces}, {.kind = &pieces}};
 static struct byte model[MAPS][POSITIONS];
 
 /* A heap by priority, with the last end of each subtree. */
@@ -174,7 +174,7 @@ static unsigned height(const struct interval *tree)
 static void balance(void)
 {
     struct interval_kind plain = {.size = sizeof(struct interval)};
-    struct interval_map many = {NULL, &plain};
+    struct interval_map many = {.kind = &plain};
     for (uint64_t i = 0; i < 100000; i++)
         interval_set(&many, &(struct interval){.begin = 2 * i, .end = 2 * i + 1});
     expect(count_of(many.root) == 100000, "without `continues` neighbours stay apart");

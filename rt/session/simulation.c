@@ -2,23 +2,16 @@
 #define _GNU_SOURCE                                     /* gettid */
 #include "simulation.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <setjmp.h>
-#include <signal.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/human.h"
-#include "base/leave.h"
-#include "base/progress.h"
 #include "base/stopwatch.h"
 #include "base/threads.h"
 #include "common/arena.h"
 #include "common/fail.h"
-#include "data.h"
 #include "datapass/exec.h"
 #include "fastforward/fastforward.h"
 #include "host/bench.h"
@@ -27,14 +20,11 @@
 #include "host/tensor_request.h"
 #include "launch/deadlock.h"
 #include "launch/launch.h"
-#include "launch/trap.h"
-#include "injection.h"
-#include "limits.h"
+#include "launch/watchdog.h"
 #include "machine/dma.h"
 #include "machine/emitted.h"
 #include "machine/state.h"
 #include "oplog/log.h"
-#include "output_files.h"
 #include "races/race.h"
 #include "reference/expect.h"
 #include "reference/reference.h"
@@ -56,8 +46,20 @@ static struct {
     char line[1024], last_line[1024];                   /* of messages: incomplete, complete */
 } simulation;
 
-/* Ends the run, from the bench's coroutine. */
-static void bench_fault(const char *text)
+static void nothing(void)
+{
+}
+
+static void nothing_to_write(struct json *json)
+{
+    (void)json;
+}
+
+struct simulation_extras simulation_extras = {
+    .pass_done = nothing, .write_checks = nothing_to_write, .write_probes = nothing_to_write,
+};
+
+void simulation_bench_fault(const char *text)
 {
     simulation.fault = arena_printf("%s; %s", text, host_last_call());
     message("fault: bench %s, %" PRIu64 " ps: %s\n", bench_current->name, sim_now_ps(), simulation.fault);
@@ -74,32 +76,41 @@ static void leave_pass(void)
     longjmp(simulation.out, 1);
 }
 
-/* The place of progress() where a run can be ended. */
-static void attend(void)
+void simulation_in_points(void)
+{
+    simulation.in_point = true;
+}
+
+bool simulation_is_under_way(void)
+{
+    return simulation.process == getpid();
+}
+
+void simulation_forked(void)
+{
+    simulation.process = getpid();
+    simulation.thread = gettid();
+}
+
+void simulation_fails(int status)
+{
+    bool is_reported = status == STATUS_RUN_FAILED || (status != STATUS_GOOD && simulation.in_point);
+    if (!is_reported || !simulation_is_under_way() || simulation.thread != gettid())
+        return;
+    simulation.status = status;
+    simulation.error = arena_text(simulation.last_line, strlen(simulation.last_line));
+    sim_abandon();
+    leave_pass();
+}
+
+void simulation_attend(void)
 {
     if (watchdog_ends_here())
         leave_pass();
 }
 
-/* What fail_exit does. A run that has failed still reports, and a sweep goes on with its next point. */
-static void ends(int status, void *arg)
+void simulation_said(const char *text)
 {
-    (void)arg;
-    bool is_reported = status == STATUS_RUN_FAILED || (status != STATUS_GOOD && simulation.in_point);
-    if (is_reported && simulation.process == getpid() && simulation.thread == gettid()) {
-        simulation.status = status;
-        simulation.error = arena_text(simulation.last_line, strlen(simulation.last_line));
-        sim_abandon();
-        leave_pass();
-    }
-    leave_process(status);
-}
-
-/* Writes messages, and keeps the last line for the result. */
-static void take(const char *text, void *arg)
-{
-    (void)arg;
-    fputs(text, stderr);
     for (; *text; text++) {
         size_t length = strlen(simulation.line);
         if (*text == '\n') {
@@ -110,31 +121,6 @@ static void take(const char *text, void *arg)
             simulation.line[length + 1] = '\0';
         }
     }
-}
-
-/* At the exit of the process: a run that did not end must not look like a good one, whatever has ended the process. */
-static void at_exit(int status, void *arg)
-{
-    (void)arg;
-    if (simulation.process != getpid() || status)
-        return;
-    leave_watch(NULL);
-    message("%s: the process ends at %" PRIu64 " ps; the run did not\n", program_name, sim_now_ps());
-    _exit(STATUS_RUN_FAILED);
-}
-
-void simulation_prepare(void)
-{
-    on_exit(at_exit, NULL);
-    traps_catch(bench_fault);
-    fail_set_exit(ends, NULL);
-    message_set_take(take, NULL);
-    progress_attend = attend;
-}
-
-void simulation_in_points(void)
-{
-    simulation.in_point = true;
 }
 
 /* The host program. */
@@ -191,11 +177,11 @@ static bool simulate(struct host_times *times)
         good = last_pass();
     oplog_settle(true, OP_OF_HOST);                     /* also of a run that ended early */
     if (good && logged)
-        data_record_hashes();
+        simulation_extras.pass_done();
     return good && !verification_failed() && !exec_difference.op && !races_found();
 }
 
-int simulation_run(double began, struct host_times *times)
+int simulation_run(double began, const struct watchdog_limits *limits, struct host_times *times)
 {
     simulation.process = getpid();
     simulation.thread = gettid();
@@ -204,7 +190,7 @@ int simulation_run(double began, struct host_times *times)
     races_begin(oplog_on);
     machine_init();
     fastforward_init();
-    watchdog_start(&limits, host_last_call);
+    watchdog_start(limits, host_last_call);
     bool good = simulate(times);
     watchdog_stop();
     simulation.process = 0;
@@ -212,7 +198,7 @@ int simulation_run(double began, struct host_times *times)
     reference_left();
     times->total = clock_seconds() - began;
     times->setup = times->total - times->simulation - exec_stats.seconds - reference_seconds;
-    times->setup -= injection_seconds;                  /* forked and waited within the bench */
+    times->setup -= simulation_extras.seconds;
     if (!holds(why_end(sim_now_ps(), watchdog_ended())) || simulation.status == STATUS_HOST_FAILED)
         return simulation.status;
     if (watchdog_ended())
@@ -232,32 +218,6 @@ const char *simulation_error(void)
     return simulation.fault ? simulation.fault : simulation.error;
 }
 
-static void silence(int stream)
-{
-    int null = open("/dev/null", O_WRONLY);
-    if (null < 0 || dup2(null, stream) < 0)
-        die("cannot open /dev/null:");
-    close(null);
-}
-
-pid_t simulation_fork(void)
-{
-    pid_t parent = getpid(), child = traps_fork();
-    if (child < 0)
-        die("cannot fork:");
-    if (child)
-        return child;
-    /* SIGKILL: a run takes other signals as its own end, and the process would go on. */
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
-        raise(SIGKILL);
-    silence(STDOUT_FILENO);
-    silence(STDERR_FILENO);
-    simulation.process = getpid();
-    simulation.thread = gettid();
-    threads_forked();
-    return 0;
-}
-
 void simulation_write(struct json *json, void *times)
 {
     json_string(json, "bench", bench_current->name);
@@ -267,10 +227,10 @@ void simulation_write(struct json *json, void *times)
         json_string(json, "fault", simulation.fault);
     result_write(json, sim_now_ps(), true);
     summary_write(json);
-    injection_write(json);
+    simulation_extras.write_checks(json);
     activity_write(json, sim_now_ps());
     ledger_write(json);
-    output_files_write_probes(json);
+    simulation_extras.write_probes(json);
     why_write(json);
     summary_write_host(json, times);
     simulation_write_end(json, simulation.status);

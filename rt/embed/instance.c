@@ -1,0 +1,193 @@
+/* instance.c: an instance as a whole, and the table of its calls. */
+#include "instance.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/address.h"
+#include "base/stopwatch.h"
+#include "base/threads.h"
+#include "common/arena.h"
+#include "common/diag.h"
+#include "common/fail.h"
+#include "datapass/exec.h"
+#include "failure.h"
+#include "fastforward/fastforward.h"
+#include "guest.h"
+#include "host/bench.h"
+#include "machine/emitted.h"
+#include "memory.h"
+#include "oplog/log.h"
+#include "oplog/oplog.h"
+#include "races/race.h"
+#include "report/result.h"
+#include "session/numbers.h"
+#include "session/observers.h"
+#include "session/reset.h"
+#include "session/simulation.h"
+#include "sim/observer.h"
+#include "store/fill.h"
+
+static struct {
+    struct arena_mark mark;                             /* what a reset keeps of the arena */
+    bool used, runs_bench;
+    bool data, fast;                                    /* as configured; a run may clear fastforward_on */
+    struct host_times times;                            /* of the bench */
+} instance;
+
+static const struct watchdog_limits no_limits;
+
+bool instance_is_new(void)
+{
+    return !instance.used;
+}
+
+void instance_is_used(void)
+{
+    instance.used = true;
+}
+
+/* ---- begin and end */
+
+static void set_numbers(const struct kb_sim_config *config)
+{
+    for (uint64_t i = 0; i < config->set_count; i++)
+        numbers_option('K', config->set[i]);
+    numbers_options_end();
+}
+
+static void begin_run(void)
+{
+    oplog_on = instance.data;
+    fastforward_on = instance.fast;
+    instance.used = instance.runs_bench = false;
+    observer_watch(&command_rows_observer, true);
+    observer_watch(&race_observer, true);
+}
+
+static enum kb_status begin(struct image_host *host, const struct kb_sim_config *config)
+{
+    memory_begin(host->memory, host->memory_bytes);
+    failure_begin(host, config);
+    guest_begin();
+    program_name = kb_machine_name;
+    if (config->data > KB_SIM_DATA_OFF)
+        return refuse(KB_WRONG, "data %u: KB_SIM_DATA_VERIFY or KB_SIM_DATA_OFF is needed", config->data);
+    if (config->set_count && !config->set)
+        return refuse(KB_WRONG, "set is NULL, and set_count is not 0");
+    if (config->threads > THREADS_MOST)
+        return refuse(KB_WRONG, "threads %u: at most %d", config->threads, THREADS_MOST);
+    if (config->reserved)
+        return refuse(KB_WRONG, "a reserved field is not 0");
+    observers_init();
+    set_numbers(config);
+    instance.data = config->data == KB_SIM_DATA_VERIFY;
+    instance.fast = !config->exact_events;
+    fill_seed = config->seed;
+    thread_count = config->threads ? config->threads : 1;
+    log_memory_bytes = UINT64_MAX;                      /* never in a file */
+    begin_run();
+    instance.mark = arena_mark();
+    return KB_OK;
+}
+
+static void end(void)
+{
+    guest_end();
+}
+
+static enum kb_status reset(void)
+{
+    simulator_reset();
+    arena_release(instance.mark);
+    errors_forget();
+    begin_run();
+    return KB_OK;
+}
+
+/* ---- benches */
+
+static enum kb_status run_bench(const char *bench, const char *const *params, uint64_t count)
+{
+    if (instance.used)
+        return refuse(KB_WRONG, "a bench begins at time 0, but the instance was used: kb_sim_reset makes it new");
+    double began = clock_seconds();
+    bench_select(bench_find(bench), (int)count, (char *const *)params);
+    instance.used = instance.runs_bench = true;
+    failure_machine_works();
+    int status = simulation_run(began, &no_limits, &instance.times);
+    failure_machine_rests();
+    return status == STATUS_GOOD ? KB_OK : status == STATUS_RUN_FAILED ? KB_RUN_FAILED : KB_HOST_FAILED;
+}
+
+/* ---- results */
+
+static enum kb_status text_end(uint64_t size, uint64_t *needed)
+{
+    *needed = guest_text_end();
+    if (size && size < *needed)
+        return refuse(KB_TOO_SMALL, "the text has %llu bytes, the buffer %llu", (unsigned long long)*needed,
+                      (unsigned long long)size);
+    return KB_OK;
+}
+
+static enum kb_status result_json(char *buffer, uint64_t size, uint64_t *needed)
+{
+    if (!instance.runs_bench)
+        return refuse(KB_WRONG, "there is no result: no bench has run");
+    json_write_file(guest_text_begin(buffer, size), simulation_write, &instance.times);
+    return text_end(size, needed);
+}
+
+static void write_memories(struct json *json)
+{
+    json_array(json, "memories");
+    for (uint32_t i = 0; i < memory_count(); i++) {
+        uint64_t address = memory_address(i, 0);
+        char name[64];
+        snprintf(name, sizeof name, "%s", address_name(address));
+        name[strcspn(name, "+")] = '\0';
+        json_object(json, NULL);
+        json_string(json, "name", name);
+        json_u64(json, "address", address);
+        json_u64(json, "bytes", memory_size(i));
+        json_object_end(json);
+    }
+    json_array_end(json);
+}
+
+static void write_pes(struct json *json)
+{
+    json_array(json, "pes");
+    for (uint32_t i = 0; i < pe_count(); i++)
+        json_string(json, NULL, pe_name(&kb_pe[i]));
+    json_array_end(json);
+}
+
+static void write_description(struct json *json, void *arg)
+{
+    (void)arg;
+    json_string(json, "name", kb_machine_name);
+    json_string(json, "hash", kb_topology_hash);
+    json_string(json, "kbgen", kb_version);
+    json_u64(json, "abi", KB_ABI_VERSION);
+    json_u64(json, "sips", kb_shape.sips);
+    json_u64(json, "cubes_of_a_sip", kb_shape.cubes);
+    json_u64(json, "pes_of_a_cube", kb_shape.pes);
+    write_pes(json);
+    write_memories(json);
+    bench_list_write(json);
+}
+
+static enum kb_status describe(char *buffer, uint64_t size, uint64_t *needed)
+{
+    json_write_file(guest_text_begin(buffer, size), write_description, NULL);
+    return text_end(size, needed);
+}
+
+/* ---- the table */
+
+const struct kb_image kb_image = {
+    .abi = KB_ABI_VERSION, .table_bytes = sizeof kb_image,
+    .begin = begin, .end = end, .reset = reset, .run_bench = run_bench, .result_json = result_json, .describe = describe,
+};

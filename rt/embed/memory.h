@@ -1,0 +1,17 @@
+/* memory.h: the memory of an instance, in place of that of the process.
+ *
+ * malloc and its relatives, and mmap of anonymous memory, are functions of the image: all code in it (the runtime, the
+ * kernels, the libraries that are linked into it) allocates from the addresses that the front has reserved. So an
+ * instance is freed as a whole, whatever its calls have left behind, and instances do not wait for one another. */
+#ifndef KB_EMBED_MEMORY_H
+#define KB_EMBED_MEMORY_H
+
+#include <stdint.h>
+
+/* Takes [base, base + bytes), reserved without access, whose ends are those of pages. Before it, there is no memory. */
+void memory_begin(char *base, uint64_t bytes);
+
+/* How many bytes from the base on have been in use. Those behind were never touched. */
+uint64_t memory_used_bytes(void);
+
+#endif
