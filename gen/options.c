@@ -1,17 +1,15 @@
 /* options.c: kbgen's command line. */
-#define _GNU_SOURCE                                     /* sched_getaffinity */
-
 #include "options.h"
 
 #include <errno.h>
 #include <getopt.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../rt/common/arena.h"
 #include "../rt/common/diag.h"
+#include "../rt/common/processors.h"
 
 /* The compiler that the Makefile builds kbgen with. */
 #ifndef KB_CC
@@ -105,12 +103,6 @@ static void place_many(struct options *options)
         options->folder = read_output(output, true);
 }
 
-size_t processors(void)
-{
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? (size_t)CPU_COUNT(&set) : 1;
-}
-
 static void add(char ***list, size_t *count, char *word)
 {
     *list = arena_grow(*list, *count, sizeof **list);
@@ -178,7 +170,7 @@ static void check_inputs(const struct options *options)
 
 struct options options_read(int argc, char **argv)
 {
-    struct options options = {.cc = KB_CC, .folder = "build", .jobs = processors()};
+    struct options options = {.cc = KB_CC, .folder = "build", .jobs = processor_count()};
     for (int option; (option = subcommand_option(&make_subcommand, argc, argv)) != -1;)
         take(&options, option);
     options.topologies = argv + optind;

@@ -27,9 +27,6 @@ struct options {
 extern const struct subcommand make_subcommand;
 extern const char options_notes[];
 
-/* The processors that kbgen may use, the default of -j; at least 1. */
-size_t processors(void);
-
 /* Reads the command line; exits when it is wrong, and after --help and --version. */
 struct options options_read(int argc, char **argv);
 

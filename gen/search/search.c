@@ -14,6 +14,7 @@
 #include "../../rt/common/arena.h"
 #include "../../rt/common/command_line.h"
 #include "../../rt/common/diag.h"
+#include "../../rt/common/processors.h"
 #include "../build/compiler.h"
 #include "../build/timing.h"
 #include "../options.h"
@@ -150,7 +151,7 @@ static void check_engine(struct given *given)
 
 static struct given read_options(int argc, char **argv)
 {
-    struct given given = {.jobs = processors(), .patience_s = 600, .time_limit = "600 s", .shard = {0, 1}};
+    struct given given = {.jobs = processor_count(), .patience_s = 600, .time_limit = "600 s", .shard = {0, 1}};
     for (int letter; (letter = subcommand_option(&search_subcommand, argc, argv)) != -1;)
         switch (letter) {
         case 'o': given.store = optarg; break;

@@ -1,14 +1,13 @@
 /* threads.c: the threads of the data pass and of references, which wait for work until the program ends. */
-#define _GNU_SOURCE                                     /* sched_getaffinity */
 #include "threads.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "common/command_line.h"
 #include "common/fail.h"
+#include "common/processors.h"
 
 unsigned thread_count;
 volatile sig_atomic_t threads_at_work;
@@ -53,11 +52,10 @@ void threads_option(const char *option, const char *text)
 
 void threads_prepare(void)
 {
-    cpu_set_t set;
     if (thread_count > 0)
         return;
-    int processors = sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
-    thread_count = processors < THREADS_MOST ? (unsigned)processors : THREADS_MOST;
+    unsigned processors = processor_count();
+    thread_count = processors < THREADS_MOST ? processors : THREADS_MOST;
 }
 
 /* Signals are left to the thread that simulates. */
