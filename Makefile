@@ -44,7 +44,7 @@ MAKEFLAGS += -j$(shell nproc)
 endif
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all units demo check check-quick asan sanitized fuzz experiments bench valgrind mutants tidy bless tree install uninstall clean help FORCE
+.PHONY: all units demo check check-quick asan sanitized fuzz experiments bench valgrind mutants tidy bless tree install uninstall deb clean help FORCE
 .DELETE_ON_ERROR:
 .PRECIOUS: $(B)/re/%.c
 
@@ -220,6 +220,10 @@ tree: all
 install: tree ## into DESTDIR and PREFIX
 	$(Q)mkdir -p "$(to)"
 	$(Q)(cd $(tree) && find . -type f -print0 | tar --null --verbatim-files-from -T - --mode=u=rwX,go=rX -cf -) | tar -C "$(to)" -xf - --no-same-owner
+
+deb: tree ## the Debian package build/deb/kbgen_VERSION_ARCHITECTURE.deb, by debhelper
+	$(Q)gen/packaging/deb $(B) $(tree)
+	@ls $(B)/deb/*.deb
 
 uninstall: tree ## removes the same files, and the folders that are kbgen's alone
 	$(Q)(cd $(tree) && find . -type f -print0) | (cd "$(to)" && xargs -0 rm -f)
