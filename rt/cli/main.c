@@ -76,7 +76,14 @@ static void offer_parameters(const char *bench)
             completion_offer(arena_printf("%s=", all[i]->params[j].name), all[i]->params[j].help);
 }
 
-/* Offers benches, parameters of the bench that is named, numbers of the topology and ends of probes. */
+static void offer_numbers(void)
+{
+    const struct better_keys keys = numbers_better((struct better_by){.up = 2, .down = 0.5});
+    for (size_t i = 0; i < keys.count; i++)
+        completion_offer(arena_printf("%s=", keys.list[i].path), arena_printf("%s, %s", keys.list[i].value, keys.list[i].place));
+}
+
+/* Offers benches, parameters of the bench that is named and numbers of the topology. */
 static void offer(const char *argument, const char *first)
 {
     if (!strcmp(argument, "BENCH"))
@@ -84,7 +91,7 @@ static void offer(const char *argument, const char *first)
     else if (!strcmp(argument, "NAME=VALUE") && first)
         offer_parameters(first);
     else if (!strcmp(argument, "KEY=VALUE"))
-        numbers_offer();
+        offer_numbers();
 }
 
 static const struct program program = {

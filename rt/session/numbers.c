@@ -12,7 +12,6 @@
 
 #include "base/tables.h"
 #include "common/arena.h"
-#include "common/completion.h"
 #include "common/fail.h"
 
 static struct {
@@ -109,13 +108,6 @@ struct better_keys numbers_better(struct better_by by)
 {
     begin();
     return renumber_better(numbers.renumbering, numbers.keys, by);
-}
-
-void numbers_offer(void)
-{
-    const struct better_keys keys = numbers_better((struct better_by){.up = 2, .down = 0.5});
-    for (size_t i = 0; i < keys.count; i++)
-        completion_offer(arena_printf("%s=", keys.list[i].path), arena_printf("%s, %s", keys.list[i].value, keys.list[i].place));
 }
 
 const char *numbers_place(const char *key)

@@ -25,9 +25,6 @@ const struct numbers *numbers_of_keys(const struct node *keys);
 /* The number keys of the topology with those of the command line replaced, and a better number for each. */
 struct better_keys numbers_better(struct better_by by);
 
-/* Offers the keys of --set on a command line that is completed, with the numbers that they have. */
-void numbers_offer(void);
-
 /* Where the topology has a key: "ref_sip.yaml:54", "--set", "default"; NULL: topologies have no such key. */
 const char *numbers_place(const char *key);
 
