@@ -129,6 +129,17 @@ def made_by_programs():
                         ("zsh/site-functions/_kbgen", ("--completion", "zsh")),
                         ("fish/vendor_completions.d/kbgen.fish", ("--completion", "fish"))):
         ok(read(os.path.join(share, file)) == run(PROGRAM, *words).stdout, f"{file} is installed")
+    header = read(os.path.join(ROOT, "rt/kb/sim.h"))
+    functions = re.findall(r"^[a-z][\w *]*?\b(kb_\w+)\(", header, re.M)
+    page = read(os.path.join(share, "man/man3/kb_sim.3"))
+    missing = [name for name in functions if f"{name}(" not in page or not os.path.exists(os.path.join(share, f"man/man3/{name}.3"))]
+    ok(len(functions) > 20 and not missing, "each function of kb/sim.h is in kb_sim(3), and has a page that leads to it", *missing)
+    if shutil.which("mandoc"):
+        said = run("mandoc", "-Tlint", os.path.join(share, "man/man3/kb_sim.3")).stdout.splitlines()
+        said = [line for line in said if "referenced manual not found" not in line]
+        ok(not said, "mandoc has nothing to say of kb_sim(3)", *said)
+    else:
+        skip("mandoc reads kb_sim(3)", "there is no mandoc")
     page = read(os.path.join(share, "man/man1/kbgen-sim.1"))
     ok(".Dt KBGEN-SIM 1" in page and "\n.Ss whatif\n" in page, "man/man1/kbgen-sim.1 is installed")
 
