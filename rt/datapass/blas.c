@@ -17,21 +17,36 @@ typedef void dgemm_fn(int order, int ta, int tb, int m, int n, int k, double alp
 static sgemm_fn *sgemm;
 static dgemm_fn *dgemm;
 
+static void *library;
+
+void blas_prepare(void)
+{
+    static const char variable[] = "OPENBLAS_NUM_THREADS";
+    static const char *const names[] = {"libopenblas.so.0", "libopenblas.so"};
+    const char *given = getenv(variable);
+    char *before = given ? arena_printf("%s", given) : NULL;
+    setenv(variable, "1", 1);                           /* else it starts a thread per processor as it is loaded */
+    for (unsigned i = 0; i < COUNT_OF(names) && !library; i++)
+        library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+    if (before)
+        setenv(variable, before, 1);
+    else
+        unsetenv(variable);
+}
+
 static void *library_open(void)
 {
-    static const char *const names[] = {"libopenblas.so.0", "libopenblas.so"};
-    for (unsigned i = 0; i < COUNT_OF(names); i++) {
-        void *library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-        if (library)
-            return library;
-    }
+    if (!library)
+        blas_prepare();
+    if (library)
+        return library;
     die("cannot load OpenBLAS, which the data pass computes with (%s): install libopenblas0-pthread, or use --data off",
         dlerror());
 }
 
-static void *symbol(void *library, const char *name)
+static void *symbol(void *blas, const char *name)
 {
-    void *found = dlsym(library, name);
+    void *found = dlsym(blas, name);
     if (!found)
         die("the OpenBLAS of this system has no %s", name);
     return found;
@@ -41,12 +56,11 @@ void blas_open(void)
 {
     if (sgemm)
         return;
-    setenv("OPENBLAS_NUM_THREADS", "1", 1);             /* else it starts a thread per processor as it is loaded */
-    void *library = library_open();
-    void (*set_threads)(int) = (void (*)(int))symbol(library, "openblas_set_num_threads");
+    void *blas = library_open();
+    void (*set_threads)(int) = (void (*)(int))symbol(blas, "openblas_set_num_threads");
     set_threads(1);
-    dgemm = (dgemm_fn *)symbol(library, "cblas_dgemm");
-    sgemm = (sgemm_fn *)symbol(library, "cblas_sgemm");
+    dgemm = (dgemm_fn *)symbol(blas, "cblas_dgemm");
+    sgemm = (sgemm_fn *)symbol(blas, "cblas_sgemm");
 }
 
 void blas_sgemm(uint64_t m, uint64_t n, uint64_t k, const float *a, uint64_t lda, const float *b, uint64_t ldb,

@@ -7,6 +7,9 @@
 
 #include <stdint.h>
 
+/* Loads the library ahead of its use, if there is one. Not for several threads. */
+void blas_prepare(void);
+
 /* Loads the library; ends the program with status 3 and what to install if there is none. Not for several threads. */
 void blas_open(void);
 

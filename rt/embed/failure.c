@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/fail.h"
+#include "memory.h"
 #include "session/simulation.h"
 
 enum { LINE_BYTES = 1024 };
@@ -51,7 +52,8 @@ static void leave(int status, void *arg)
 {
     (void)arg;
     simulation_fails(status);
-    failure_leave(status == STATUS_RUN_FAILED ? KB_RUN_FAILED : status == STATUS_WRONG_USE ? KB_WRONG : KB_HOST_FAILED);
+    failure_leave(memory_is_exhausted() ? KB_NO_MEMORY : status == STATUS_RUN_FAILED ? KB_RUN_FAILED
+                  : status == STATUS_WRONG_USE ? KB_WRONG : KB_HOST_FAILED);
 }
 
 /* Adds a line to the text of the call, as far as there is a place for it. */

@@ -11,6 +11,7 @@
 #include "base/leave.h"
 #include "base/progress.h"
 #include "common/arena.h"
+#include "common/completion.h"
 #include "common/fail.h"
 #include "common/temporary.h"
 #include "failure.h"
@@ -28,7 +29,7 @@
 #undef stdout
 #undef stderr
 FILE *stdout, *stderr;
-int optind, optopt;
+int optind, optopt, opterr;
 char *optarg;
 
 /* ---- streams */
@@ -194,6 +195,11 @@ void progress_end(void)
 
 void progress_clear(void)
 {
+}
+
+void completion_offer(const char *word, const char *about)
+{
+    (void)word, (void)about;
 }
 
 void temporary_add(const char *path)

@@ -2,8 +2,8 @@
  *
  *     exit, _exit, abort ...      of a kernel: its fault, as in a simulator; else the failure of the call
  *     stdout, stderr              one stream, which nobody reads unless the image asks for it
- *     base/leave, base/progress, common/temporary, launch/trap, launch/watchdog
- *                                 handlers of signals, timers and exits: nothing; guest.c defines their functions, and
+ *     base/leave, base/progress, common/completion, common/temporary, launch/trap, launch/watchdog
+ *                                 handlers of signals, timers, exits, a command line: nothing; guest.c defines their functions, and
  *                                 the linker takes these first
  */
 #ifndef KB_EMBED_GUEST_H

@@ -10,7 +10,7 @@
 #include "common/arena.h"
 #include "common/diag.h"
 #include "common/fail.h"
-#include "datapass/exec.h"
+#include "datapass/blas.h"
 #include "failure.h"
 #include "fastforward/fastforward.h"
 #include "guest.h"
@@ -86,6 +86,8 @@ static enum kb_status begin(struct image_host *host, const struct kb_sim_config 
     fill_seed = config->seed;
     thread_count = config->threads ? config->threads : 1;
     log_memory_bytes = UINT64_MAX;                      /* never in a file */
+    if (instance.data)
+        blas_prepare();                                 /* later calls load nothing */
     begin_run();
     instance.mark = arena_mark();
     return KB_OK;
@@ -94,6 +96,7 @@ static enum kb_status begin(struct image_host *host, const struct kb_sim_config 
 static void end(void)
 {
     guest_end();
+    memory_end();
 }
 
 static enum kb_status reset(void)

@@ -10,13 +10,14 @@
 
 #include <errno.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "common/pool.h"
 
 /* The linker would export what the C library has as well. */
 #pragma GCC visibility push(hidden)
@@ -42,6 +43,7 @@ static struct {
     struct run *runs;                                   /* by address */
     struct block *unused[CLASSES];                      /* each with the next one's address behind its head */
     char *slab, *slab_end;                              /* the rest of the newest slab */
+    bool exhausted;
     atomic_flag locked;
 } memory = {.locked = ATOMIC_FLAG_INIT};
 
@@ -49,6 +51,16 @@ void memory_begin(char *base, uint64_t bytes)
 {
     memory.base = memory.fresh = base;
     memory.end = base + bytes;
+}
+
+void memory_end(void)
+{
+    ASAN_UNPOISON_MEMORY_REGION(memory.base, memory_used_bytes());
+}
+
+bool memory_is_exhausted(void)
+{
+    return memory.exhausted;
 }
 
 uint64_t memory_used_bytes(void)
@@ -104,8 +116,10 @@ static char *pages_take(uint64_t bytes, int protection)
         return protection == (PROT_READ | PROT_WRITE) || mprotect(at, bytes, protection) == 0 ? at : NULL;
     }
     char *at = memory.fresh;
-    if (!at || (uint64_t)(memory.end - at) < bytes || (protection != PROT_NONE && mprotect(at, bytes, protection)))
+    if (!at || (uint64_t)(memory.end - at) < bytes || (protection != PROT_NONE && mprotect(at, bytes, protection))) {
+        memory.exhausted = true;
         return NULL;
+    }
     memory.fresh = at + bytes;
     return at;
 }
@@ -261,12 +275,23 @@ void *calloc(size_t count, size_t size)
     return at && !is_new ? memset(at, 0, bytes) : at;
 }
 
+/* The block that malloc has returned as `at`. What is none ends the caller, as in the C library. */
+static struct block *block_of(void *at)
+{
+    struct block *head = (struct block *)at - 1;
+    bool inside = (char *)head >= memory.base && (char *)at <= memory.fresh && (uintptr_t)at % ALIGNMENT == 0;
+    struct block *block = inside ? (struct block *)((char *)head - head->before) : NULL;
+    if (!inside || (char *)block < memory.base || block->class > CLASSES || block->bytes > memory_used_bytes()
+        || block->bytes < sizeof *block)
+        abort();
+    return block;
+}
+
 void free(void *at)
 {
     if (!at)
         return;
-    struct block *head = (struct block *)at - 1;
-    struct block *block = (struct block *)((char *)head - head->before);
+    struct block *block = block_of(at);
     lock();
     if (block->class == CLASSES) {
         pages_give_back((char *)block, block->bytes);
@@ -281,6 +306,7 @@ void *realloc(void *at, size_t bytes)
 {
     if (!at)
         return malloc(bytes);
+    block_of(at);
     const struct block *head = (struct block *)at - 1;
     uint64_t held = head->bytes - sizeof *head;
     if (bytes <= held && bytes >= held / 2)

@@ -1,0 +1,434 @@
+/* contract.c: what every instance of a library holds to (kb/sim.h): each check is a line "ok WHAT" or "not ok WHAT: WHY". */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <kb/sim.h>
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+/* The machines of the two libraries that the program is linked with. */
+extern const struct kb_machine kb_machine_small, kb_machine_ref_sip;
+
+static void check(bool good, const char *what, const char *why)
+{
+    printf("%sok %s", good ? "" : "not ", what);
+    for (printf(good ? "" : ": "); !good && *why; why++)
+        putchar(*why == '\n' ? ' ' : *why);
+    putchar('\n');
+}
+
+static struct kb_sim_config config_of(const struct kb_machine *machine)
+{
+    return (struct kb_sim_config){.struct_size = sizeof(struct kb_sim_config), .machine = machine};
+}
+
+static kb_sim *make(const struct kb_sim_config *config)
+{
+    kb_sim *sim;
+    if (kb_sim_create(config, &sim) != KB_OK) {
+        printf("not ok kb_sim_create: %s\n", kb_last_error(NULL));
+        exit(1);
+    }
+    return sim;
+}
+
+static char *result_of(kb_sim *sim)
+{
+    uint64_t bytes = 0;
+    if (kb_sim_result_json(sim, NULL, 0, &bytes) != KB_OK)
+        return strdup("");
+    char *text = malloc(bytes);
+    return kb_sim_result_json(sim, text, bytes, &bytes) == KB_OK ? text : strdup("");
+}
+
+static void save(const char *path, const char *text)
+{
+    FILE *out = fopen(path, "w");
+    fputs(text, out);
+    fclose(out);
+}
+
+/* ---- many instances on several threads */
+
+enum { INSTANCES = 64, THREADS = 8 };
+
+static struct {
+    kb_sim *sim;
+    enum kb_status status;
+    char *text;
+} many[INSTANCES];
+
+static const char *const sizes[] = {"m=64", "m=96", "m=160", "m=224"};
+
+/* The instances of a thread take turns: all are made, each runs, each is asked. */
+static void *turns(void *arg)
+{
+    size_t first = (size_t)arg;
+    for (size_t i = first; i < INSTANCES; i += THREADS) {
+        struct kb_sim_config config = config_of(i % 2 ? &kb_machine_ref_sip : &kb_machine_small);
+        config.seed = i / 2 % 2;
+        many[i].status = kb_sim_create(&config, &many[i].sim);
+    }
+    for (size_t i = first; i < INSTANCES; i += THREADS)
+        if (many[i].status == KB_OK)
+            many[i].status = kb_sim_run_bench(many[i].sim, "gemm", (const char *[]){sizes[i / 4 % 4], "n=64", "k=64"}, 3);
+    return NULL;
+}
+
+/* The same instances, by other threads than those that have made them. */
+static void *ask(void *arg)
+{
+    for (size_t i = (size_t)arg; i < INSTANCES; i += THREADS) {
+        many[i].text = many[i].status == KB_OK ? result_of(many[i].sim) : strdup(kb_status_name(many[i].status));
+        kb_sim_destroy(many[i].sim);
+    }
+    return NULL;
+}
+
+static void on_threads(void *(*body)(void *))
+{
+    pthread_t threads[THREADS];
+    for (size_t i = 0; i < THREADS; i++)
+        pthread_create(&threads[i], NULL, body, (void *)i);
+    for (size_t i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+}
+
+static int run_many(void)
+{
+    on_threads(turns);
+    on_threads(ask);
+    for (size_t i = 0; i < INSTANCES; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "many-%zu.json", i);
+        save(path, many[i].text);
+        free(many[i].text);
+    }
+    return 0;
+}
+
+/* ---- wrong calls */
+
+static kb_sim *in_callback;
+static enum kb_status of_callback;
+static char text_of_callback[256];
+
+static void log_calls(void *user, const char *line)
+{
+    (void)user, (void)line;
+    uint64_t bytes;
+    of_callback = kb_sim_result_json(in_callback, NULL, 0, &bytes);
+    snprintf(text_of_callback, sizeof text_of_callback, "%s", kb_last_error(in_callback));
+}
+
+static void *other_thread(void *arg)
+{
+    uint64_t bytes;
+    enum kb_status *status = arg;
+    *status = kb_sim_describe(in_callback, NULL, 0, &bytes);
+    return NULL;
+}
+
+static void log_threads(void *user, const char *line)
+{
+    pthread_t thread;
+    (void)line;
+    pthread_create(&thread, NULL, other_thread, user);
+    pthread_join(thread, NULL);
+}
+
+static void is(enum kb_status got, enum kb_status wanted, const kb_sim *sim, const char *said, const char *what)
+{
+    char why[512];
+    const char *text = kb_last_error(sim);
+    snprintf(why, sizeof why, "%s, '%s', wanted %s, '%s'", kb_status_name(got), text, kb_status_name(wanted), said);
+    check(got == wanted && strstr(text, said), what, why);
+}
+
+/* A configuration of a later version: one field more. */
+struct later_config {
+    struct kb_sim_config config;
+    uint64_t field;
+};
+
+static void wrong_configurations(void)
+{
+    kb_sim *sim = (kb_sim *)1;
+    struct kb_sim_config config = config_of(NULL);
+    is(kb_sim_create(NULL, &sim), KB_WRONG, NULL, "the configuration is NULL", "kb_sim_create without a configuration");
+    check(!sim, "after a failure there is no instance", "sim is not NULL");
+    is(kb_sim_create(&config, NULL), KB_WRONG, NULL, "is NULL", "kb_sim_create without a place for the instance");
+    config.struct_size = 4;
+    is(kb_sim_create(&config, &sim), KB_WRONG, NULL, "struct_size 4", "a struct_size that is too small");
+    config.struct_size = UINT64_MAX;
+    is(kb_sim_create(&config, &sim), KB_WRONG, NULL, "struct_size", "a struct_size that is too large");
+    struct later_config later = {config_of(NULL), 0};
+    later.config.struct_size = sizeof later;
+    check(kb_sim_create(&later.config, &sim) == KB_OK && kb_sim_destroy(sim) == KB_OK,
+          "a struct of a later version whose fields are 0 is taken", kb_last_error(NULL));
+    later.field = 1;
+    is(kb_sim_create(&later.config, &sim), KB_WRONG, NULL, "does not have", "a struct of a later version that asks for more");
+    config = config_of(NULL);
+    config.data = 7;
+    is(kb_sim_create(&config, &sim), KB_WRONG, NULL, "data 7", "an unknown data mode");
+    config = config_of(NULL);
+    config.memory_bytes = UINT64_MAX;
+    is(kb_sim_create(&config, &sim), KB_WRONG, NULL, "memory_bytes", "more memory than there are addresses");
+    config = config_of(NULL);
+    config.set_count = 1;
+    is(kb_sim_create(&config, &sim), KB_WRONG, NULL, "set is NULL", "a count of settings without settings");
+    config.set = (const char *[]){NULL};
+    is(kb_sim_create(&config, &sim), KB_WRONG, NULL, "set[0] is NULL", "a setting that is NULL");
+    config.set = (const char *[]){"cube.noc.link_bw_gb=1"};
+    is(kb_sim_create(&config, &sim), KB_WRONG, NULL, "did you mean 'link_bw_gbs'", "a setting of an unknown key");
+    config.set = (const char *[]){"sip.cubes.rows=2"};
+    is(kb_sim_create(&config, &sim), KB_WRONG, NULL, "sip.cubes.rows", "a setting that needs a build");
+}
+
+static void wrong_handles(void)
+{
+    struct kb_sim_config config = config_of(NULL);
+    kb_sim *sim = make(&config), *other = make(&config);
+    uint64_t bytes;
+    is(kb_sim_destroy(NULL), KB_WRONG, NULL, "the instance is NULL", "a handle that is NULL");
+    is(kb_sim_reset((kb_sim *)0x1234), KB_WRONG, NULL, "no instance", "a handle that is none");
+    is(kb_sim_reset((kb_sim *)((char *)sim + 8)), KB_WRONG, NULL, "no instance", "an address within a handle's slot");
+    check(kb_sim_destroy(sim) == KB_OK, "an instance is destroyed", kb_last_error(sim));
+    is(kb_sim_destroy(sim), KB_WRONG, NULL, "destroyed", "a handle of a destroyed instance");
+    kb_sim *next = make(&config);
+    is(kb_sim_describe(sim, NULL, 0, &bytes), KB_WRONG, NULL, "destroyed", "the same when its slot is in use again");
+    check(kb_sim_describe(next, NULL, 0, &bytes) == KB_OK, "the instance in that slot is not concerned", kb_last_error(next));
+    is(kb_sim_describe(other, NULL, 0, NULL), KB_WRONG, other, "needed is NULL", "a place for a size that is NULL");
+    check(!*kb_last_error(next), "an error of one instance is not that of another", kb_last_error(next));
+    kb_sim_destroy(other);
+    kb_sim_destroy(next);
+}
+
+static void wrong_arguments(void)
+{
+    struct kb_sim_config config = config_of(NULL);
+    kb_sim *sim = make(&config);
+    char text[8];
+    uint64_t bytes;
+    is(kb_sim_run_bench(sim, NULL, NULL, 0), KB_WRONG, sim, "bench is NULL", "a bench that is NULL");
+    is(kb_sim_run_bench(sim, "gem", NULL, 0), KB_WRONG, sim, "no bench 'gem'; did you mean 'gemm'?", "an unknown bench");
+    is(kb_sim_run_bench(sim, "gemm", NULL, 2), KB_WRONG, sim, "params is NULL", "a count of parameters without parameters");
+    is(kb_sim_run_bench(sim, "gemm", (const char *[]){NULL}, 1), KB_WRONG, sim, "is NULL", "a parameter that is NULL");
+    is(kb_sim_run_bench(sim, "gemm", (const char *[]){"m=x"}, 1), KB_WRONG, sim, "m=x", "a parameter with a wrong value");
+    is(kb_sim_result_json(sim, text, sizeof text, NULL), KB_WRONG, sim, "needed is NULL", "a result without a place for its size");
+    enum kb_status status = kb_sim_run_bench(sim, "gemm", (const char *[]){"m=64", "n=64", "k=64"}, 3);
+    check(status == KB_OK, "after refusals a bench runs", kb_last_error(sim));
+    memset(text, 'x', sizeof text);
+    is(kb_sim_result_json(sim, text, sizeof text, &bytes), KB_TOO_SMALL, sim, "the buffer 8", "a buffer that is too small");
+    is(kb_sim_run_bench(sim, "gemm", NULL, 0), KB_WRONG, sim, "kb_sim_reset", "a second bench without a reset");
+    check(kb_sim_reset(sim) == KB_OK, "a reset", kb_last_error(sim));
+    status = kb_sim_run_bench(sim, "gemm", (const char *[]){"m=64", "n=64", "k=64"}, 3);
+    check(status == KB_OK, "after it a bench runs", kb_last_error(sim));
+    kb_sim_destroy(sim);
+}
+
+static void ended(void)
+{
+    struct kb_sim_config config = config_of(NULL);
+    config.memory_bytes = 1 << 20;
+    kb_sim *sim = make(&config);
+    uint64_t bytes;
+    is(kb_sim_run_bench(sim, "gemm", NULL, 0), KB_NO_MEMORY, sim, "memory", "a run that needs more memory than the limit");
+    is(kb_sim_describe(sim, NULL, 0, &bytes), KB_ENDED, sim, "has ended", "the instance has ended");
+    check(kb_sim_reset(sim) == KB_OK && kb_sim_describe(sim, NULL, 0, &bytes) == KB_OK, "a reset makes it new", kb_last_error(sim));
+    check(kb_sim_destroy(sim) == KB_OK, "and it can be destroyed", kb_last_error(sim));
+}
+
+static void wrong_callers(void)
+{
+    struct kb_sim_config config = config_of(NULL);
+    enum kb_status of_thread = KB_OK;
+    config.log = log_calls;
+    in_callback = make(&config);
+    kb_sim_run_bench(in_callback, "gem", NULL, 0);
+    check(of_callback == KB_BUSY && strstr(text_of_callback, "another call"), "a call from a callback of the instance",
+          text_of_callback);
+    kb_sim_destroy(in_callback);
+    config.log = log_threads;
+    config.user = &of_thread;
+    in_callback = make(&config);
+    kb_sim_run_bench(in_callback, "gem", NULL, 0);
+    check(of_thread == KB_BUSY, "a call from another thread at the same time", kb_status_name(of_thread));
+    kb_sim_destroy(in_callback);
+}
+
+static int run_wrong(void)
+{
+    wrong_configurations();
+    wrong_handles();
+    wrong_arguments();
+    wrong_callers();
+    ended();
+    return 0;
+}
+
+/* ---- kernels and benches that would end the process */
+
+static int run_ends(void)
+{
+    static const char *const ways[] = {"exit", "_exit", "_Exit", "quick_exit", "exit_7", "pthread_exit", "abort", "assert",
+                                       "free", "jump_kernel", "jump_bench"};
+    static const char *const benches[] = {"ends", "bench_ends"};
+    struct kb_sim_config config = config_of(&kb_machine_small);
+    kb_sim *sim = make(&config);
+    for (size_t i = 0; i < COUNT_OF(ways); i++)
+        for (size_t j = 0; j < COUNT_OF(benches) && (j == 0 || strncmp(ways[i], "jump", 4)); j++) {
+            char what[32], path[64];
+            snprintf(what, sizeof what, "what=%s", ways[i]);
+            enum kb_status status = kb_sim_run_bench(sim, benches[j], (const char *[]){what}, 1);
+            snprintf(path, sizeof path, "%s-%s.json", benches[j], ways[i]);
+            char *text = result_of(sim);
+            save(path, text);
+            free(text);
+            is(status, KB_RUN_FAILED, sim, "fault:", what);
+            is(kb_sim_reset(sim), KB_OK, NULL, "", "and a reset makes the instance new");
+        }
+    char why[64];
+    enum kb_status status = kb_sim_run_bench(sim, "gemm", (const char *[]){"m=64", "n=64", "k=64"}, 3);
+    snprintf(why, sizeof why, "%s", kb_status_name(status));
+    check(status == KB_OK, "after all of these a bench runs", why);
+    kb_sim_destroy(sim);
+    return 0;
+}
+
+/* ---- what it asks of the system */
+
+/* From now on calls of the system other than those for memory end the process. */
+static void allow_memory_alone(void)
+{
+    static const int allowed[] = {SYS_mmap, SYS_munmap, SYS_mprotect, SYS_madvise, SYS_mremap, SYS_brk, SYS_getpid,
+                                  SYS_gettid, SYS_clock_gettime, SYS_exit_group, SYS_write};
+    struct sock_filter filter[2 * COUNT_OF(allowed) + 3];
+    size_t count = 0;
+    filter[count++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+    for (size_t i = 0; i < COUNT_OF(allowed); i++) {
+        filter[count++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)allowed[i], 0, 1);
+        filter[count++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    }
+    filter[count++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+    const struct sock_fprog program = {(unsigned short)count, filter};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) {
+        printf("skip no seccomp: %s\n", strerror(errno));
+        exit(0);
+    }
+}
+
+static int run_quiet(void)
+{
+    struct kb_sim_config config = config_of(&kb_machine_small);
+    kb_sim *sim = make(&config);
+    fflush(stdout);
+    allow_memory_alone();
+    enum kb_status status = kb_sim_run_bench(sim, "gemm", (const char *[]){"m=64", "n=64", "k=64"}, 3);
+    char *text = result_of(sim);
+    bool good = status == KB_OK && *text && kb_sim_reset(sim) == KB_OK;
+    good = good && kb_sim_run_bench(sim, "ends", (const char *[]){"what=exit"}, 1) == KB_RUN_FAILED;
+    if (write(STDOUT_FILENO, good ? "ok quiet\n" : "not ok quiet\n", good ? 9 : 13) < 0)
+        return 1;
+    syscall(SYS_exit_group, 0);
+    return 0;
+}
+
+/* ---- again and again */
+
+static long status_kib(const char *key)
+{
+    char line[256];
+    long value = -1;
+    FILE *in = fopen("/proc/self/status", "r");
+    while (in && fgets(line, sizeof line, in))
+        if (!strncmp(line, key, strlen(key)))
+            value = strtol(line + strlen(key) + 1, NULL, 10);
+    if (in)
+        fclose(in);
+    return value;
+}
+
+static long open_files(void)
+{
+    long count = 0;
+    DIR *entries = opendir("/proc/self/fd");
+    while (readdir(entries))
+        count++;
+    closedir(entries);
+    return count;
+}
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static int run_loop(const char *times)
+{
+    struct kb_sim_config config = config_of(&kb_machine_small);
+    long kib = 0, files = 0, most = strtol(times, NULL, 10);
+    double least = 1;
+    char why[128];
+    for (long i = 0; i < most; i++) {
+        if (i == most / 4) {
+            kib = status_kib("VmRSS");
+            files = open_files();
+        }
+        double began = seconds();
+        kb_sim *sim = make(&config);
+        double took = seconds() - began;
+        least = took < least ? took : least;
+        if (i % 4 == 0)
+            kb_sim_run_bench(sim, i % 8 ? "ends" : "gemm", (const char *[]){i % 8 ? "what=exit" : "m=64"}, 1);
+        kb_sim_destroy(sim);
+    }
+    snprintf(why, sizeof why, "%ld KiB more", status_kib("VmRSS") - kib);
+    check(status_kib("VmRSS") - kib < 512, "instances that are made and destroyed leave no memory behind", why);
+    check(open_files() == files, "nor files", "more are open");
+    printf("create_ms %.3f\n", least * 1e3);
+    return 0;
+}
+
+/* ---- what an instance costs */
+
+static int run_cost(void)
+{
+    struct kb_sim_config config = config_of(&kb_machine_ref_sip);
+    kb_sim *first = make(&config);
+    long before = status_kib("VmRSS");
+    double least = 1;
+    enum { MORE = 16 };
+    for (int i = 0; i < MORE; i++) {
+        double began = seconds();
+        make(&config);
+        double took = seconds() - began;
+        least = took < least ? took : least;
+    }
+    printf("create_ms %.3f\ninstance_kib %ld\n", least * 1e3, (status_kib("VmRSS") - before) / MORE);
+    kb_sim_destroy(first);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "";
+    return !strcmp(what, "many") ? run_many() : !strcmp(what, "wrong") ? run_wrong() : !strcmp(what, "ends") ? run_ends()
+         : !strcmp(what, "quiet") ? run_quiet() : !strcmp(what, "cost") ? run_cost()
+         : !strcmp(what, "loop") && argc > 2 ? run_loop(argv[2]) : 2;
+}
