@@ -17,6 +17,14 @@ void *array_grown(void *at, size_t *room, size_t n, size_t size)
     return at;
 }
 
+void *array_zeros(size_t n, size_t size)
+{
+    void *at = calloc(n ? n : 1, size);
+    if (!at)
+        die("out of memory for an array of %zu elements of %zu bytes", n, size);
+    return at;
+}
+
 void *array_freed(void *at)
 {
     free(at);

@@ -33,4 +33,7 @@
 void *array_grown(void *at, size_t *room, size_t n, size_t size);
 void *array_freed(void *at);
 
+/* n elements of a size that are all 0, which array_freed frees. Dies if there is no memory. */
+void *array_zeros(size_t n, size_t size);
+
 #endif

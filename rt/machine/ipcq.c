@@ -46,7 +46,7 @@ static struct pool messages;
 
 struct ring {
     uint32_t source, destination;
-    struct ring *next;                                  /* in its chain of the hash table */
+    struct ring *next, *older;                          /* in its chain of the hash table; in the list of all */
     uint64_t credits, sent, received, returned;         /* credits: free slots known to the sender; others: totals */
     struct ipcq_message **message;                      /* i, at i modulo the number of slots, until it is received */
     uint32_t *slot_of;                                  /* of message i, likewise */
@@ -58,7 +58,7 @@ struct ring {
 
 enum { CHAIN_BITS = 14, CHAINS = 1 << CHAIN_BITS };
 
-static struct ring *chains[CHAINS];
+static struct ring *chains[CHAINS], *newest;
 
 /* Puts a ring into its state at the start: nothing was sent on it. */
 static void ring_clear(struct ring *ring, void *arg)
@@ -78,11 +78,11 @@ static struct ring *ring_of(uint32_t source, uint32_t destination)
         if (ring->source == source && ring->destination == destination)
             return ring;
     struct ring *ring = arena_alloc(1, sizeof *ring);
-    *ring = (struct ring){.source = source, .destination = destination, .next = *chain};
+    *ring = (struct ring){.source = source, .destination = destination, .next = *chain, .older = newest};
     ring->message = arena_alloc(kb_attrs.pe_ipcq_slots, sizeof *ring->message);
     ring->slot_of = arena_alloc(kb_attrs.pe_ipcq_slots, sizeof *ring->slot_of);
     ring_clear(ring, NULL);
-    return *chain = ring;
+    return newest = *chain = ring;
 }
 
 /* Message number i, which was sent and not received. */
@@ -345,6 +345,7 @@ void ipcq_reset(void)
 {
     pool_release(&messages);
     memset(chains, 0, sizeof chains);
+    newest = NULL;
 }
 
 /* ---- save and restore */
@@ -361,9 +362,8 @@ STATE_LISTED_END
 /* Calls act for each ring that was used. */
 static void each_ring(void (*act)(struct ring *ring, void *arg), void *arg)
 {
-    for (struct ring **chain = chains; chain < chains + CHAINS; chain++)
-        for (struct ring *ring = *chain; ring; ring = ring->next)
-            act(ring, arg);
+    for (struct ring *ring = newest; ring; ring = ring->older)
+        act(ring, arg);
 }
 
 struct visit {

@@ -7,6 +7,7 @@
 #include "base/rates.h"
 #include "base/stopwatch.h"
 #include "common/arena.h"
+#include "common/array.h"
 #include "common/fail.h"
 #include "demand.h"
 #include "fastforward/symmetry.h"
@@ -27,11 +28,18 @@ struct host_bytes {
     uint64_t all, read[SPACES], written[SPACES];
 };
 
-/* Gathered once for a check. */
+struct busy_link {
+    uint32_t number;
+    enum link_class class;
+};
+
+/* Gathered once for a check: most of its time would go into passes over all links and rings. */
 static struct {
     uint64_t free_ps;                                   /* the end of the last reservation, or now */
     uint64_t unread, unread_bytes;                      /* messages that were sent and not received */
+    const char *credits, *waits;                        /* of rings: what breaks their law; a receive that waits; or NULL */
     struct host_bytes host;
+    struct ARRAY(struct busy_link) links;               /* that were busy */
 } at_end;
 
 static uint64_t later(uint64_t a, uint64_t b)
@@ -44,6 +52,22 @@ static void gather_ring(const struct ring_counts *ring, void *arg)
     (void)arg;
     at_end.unread += ring->sent - ring->received;
     at_end.unread_bytes += ring->unread_bytes;
+    if (ring->received > ring->sent || ring->returned > ring->received
+        || ring->credits + ring->sent - ring->returned != kb_attrs.pe_ipcq_slots)
+        at_end.credits = arena_printf(
+            "from %s to %s: %" PRIu64 " credits, %" PRIu64 " sent, %" PRIu64 " received, %" PRIu64 " freed, of %" PRIu64
+            " slots", pe_name(&kb_pe[ring->source]), pe_name(&kb_pe[ring->destination]), ring->credits, ring->sent,
+            ring->received, ring->returned, (uint64_t)kb_attrs.pe_ipcq_slots);
+    if (ring->waits)
+        at_end.waits = arena_printf("a receive of %s from %s waits", pe_name(&kb_pe[ring->destination]),
+                                    pe_name(&kb_pe[ring->source]));
+}
+
+static void gather_link(uint32_t link)
+{
+    at_end.free_ps = later(at_end.free_ps, kb_links[link].free_ps);
+    if (kb_links[link].busy_ps)
+        *array_add(&at_end.links) = (struct busy_link){link, link_class(link)};
 }
 
 static void gather_request(const struct memory_request *request)
@@ -72,10 +96,11 @@ static uint64_t slice_free_ps(uint32_t slice)
 static void gather(void)
 {
     at_end.free_ps = now_ps;
-    at_end.unread = at_end.unread_bytes = 0;
+    at_end.unread = at_end.unread_bytes = at_end.links.count = 0;
+    at_end.credits = at_end.waits = NULL;
     at_end.host = (struct host_bytes){0};
-    for (uint64_t link = 0; link < link_count(); link++)
-        at_end.free_ps = later(at_end.free_ps, kb_links[link].free_ps);
+    for (uint32_t link = 0, links = (uint32_t)link_count(); link < links; link++)
+        gather_link(link);
     for (uint32_t pe = 0; pe < pe_count(); pe++)
         at_end.free_ps = later(at_end.free_ps, later(slice_free_ps(pe), channels_free_ps(&kb_pe[pe].tcm)));
     for (uint32_t cube = 0; cube < cube_count(); cube++)
@@ -133,9 +158,8 @@ static const char *sums_broken(void)
     const char *broken = unless_equal("busy time of HBM slices", slices_ps, stats.read_busy_ps[SPACE_HBM]);
     if (!broken)
         broken = unless_equal("waits for HBM slices", waits_ps, stats.read_wait_ps[SPACE_HBM]);
-    for (uint64_t link = 0; link < link_count(); link++)
-        if (kb_links[link].busy_ps)
-            links_ps[link_class(link)] += kb_links[link].busy_ps;
+    for (size_t i = 0; i < at_end.links.count; i++)
+        links_ps[at_end.links.at[i].class] += kb_links[at_end.links.at[i].number].busy_ps;
     for (unsigned class = 0; class < LINK_CLASSES && !broken; class++)
         broken = unless_equal(class_name(class), links_ps[class], stats.link_busy_ps[class]);
     return broken;
@@ -168,10 +192,12 @@ static const char *busy_broken(void)
         if (!broken && !kb_has_model[NODE_hbm_ctrl])
             broken = longer("HBM slice", kb_hbm[pe].busy_ps, kb_attrs.hbm_ctrl_pcs, slice_free_ps(pe));
     }
-    for (uint64_t link = 0; link < link_count() && !broken; link++)
+    for (size_t i = 0; i < at_end.links.count && !broken; i++) {
+        uint32_t link = at_end.links.at[i].number;
         if (kb_links[link].busy_ps > later(now_ps, kb_links[link].free_ps))
             broken = longer(arena_printf("the link behind %s", place_name(link_ends(link).from)), kb_links[link].busy_ps,
                             1, later(now_ps, kb_links[link].free_ps));
+    }
     if (!broken && !kb_has_model[NODE_pe_tcm])
         broken = channels_busy(SPACE_TCM, pe_count());
     return broken || kb_has_model[NODE_sram] ? broken : channels_busy(SPACE_SRAM, cube_count());
@@ -265,36 +291,15 @@ static const char *buffers_broken(void)
     return NULL;
 }
 
-static void check_ring(const struct ring_counts *ring, void *broken)
-{
-    if (ring->received <= ring->sent && ring->returned <= ring->received
-        && ring->credits + ring->sent - ring->returned == kb_attrs.pe_ipcq_slots)
-        return;
-    *(const char **)broken = arena_printf(
-        "from %s to %s: %" PRIu64 " credits, %" PRIu64 " sent, %" PRIu64 " received, %" PRIu64 " freed, of %" PRIu64
-        " slots", pe_name(&kb_pe[ring->source]), pe_name(&kb_pe[ring->destination]), ring->credits, ring->sent,
-        ring->received, ring->returned, (uint64_t)kb_attrs.pe_ipcq_slots);
-}
-
 static const char *credits_broken(void)
 {
-    const char *broken = NULL;
-    ipcq_visit(check_ring, &broken);
-    return broken;
+    return at_end.credits;
 }
 
 /* ---- a run that has ended well */
 
-static void check_waits(const struct ring_counts *ring, void *broken)
-{
-    if (ring->waits)
-        *(const char **)broken = arena_printf("a receive of %s from %s waits", pe_name(&kb_pe[ring->destination]),
-                                              pe_name(&kb_pe[ring->source]));
-}
-
 static const char *idle_broken(void)
 {
-    const char *broken = NULL;
     for (const struct pe *pe = kb_pe; pe < kb_pe + pe_count(); pe++) {
         bool serves = pe->dma.servers || pe->compute.servers;
         for (const struct server *server = pe->servers; server < pe->servers + kb_pe_servers; server++)
@@ -309,8 +314,7 @@ static const char *idle_broken(void)
     for (uint32_t rank = 0; rank < node_count() && !at_end.unread; rank++)
         if (kb_nodes[rank].departing || kb_nodes[rank].arriving)
             return arena_printf("data leave %s, or come to it", place_name(rank_place(rank)));
-    ipcq_visit(check_waits, &broken);
-    return broken;
+    return at_end.waits;
 }
 
 static const char *commands_broken(void)
@@ -380,34 +384,42 @@ static const char *links_broken(void)
                           2 * at_end.unread_bytes);
 }
 
+/* Bytes that come to a node and leave it, over links. */
+struct flow {
+    double in, out;
+};
+
+static const char *flow_broken(struct place place, const struct flow *flow)
+{
+    bool passes_on = place_is_kind(place, NODE_router) || place_is_kind(place, NODE_port);
+    return passes_on ? arena_printf("%s: %.0f bytes come, %.0f go", place_name(place), flow->in, flow->out) : NULL;
+}
+
 /* A link is busy for the time of each message rounded up to whole ps: so the bytes of its busy time are too many by less
  * than those of a ps for each message. */
 static const char *routers_broken(void)
 {
-    struct arena_mark mark = arena_mark();
-    double *in = arena_alloc(node_count(), sizeof *in), *out = arena_alloc(node_count(), sizeof *out), most_bps = 0;
+    double most_bps = 0;
     for (unsigned class = 0; class < LINK_CLASSES; class++) {
         if (link_bw_bps(class) == 0 || memory_requests || at_end.unread || demand.is_virtual)
             return NULL;                                /* bytes are not known by busy times, or not all have arrived */
         most_bps = fmax(most_bps, (double)link_bw_bps(class));
     }
-    for (uint64_t link = 0; link < link_count(); link++) {
-        if (!kb_links[link].busy_ps)
-            continue;
-        struct link_ends ends = link_ends(link);
-        double bytes = (double)kb_links[link].busy_ps * 1e-12 * (double)link_bw_bps(link_class(link));
-        out[place_rank(ends.from)] += bytes;
-        in[place_rank(ends.to)] += bytes;
-    }
     double slack = (double)demand.transfers * most_bps * 1e-12 + 1;
-    for (uint32_t rank = 0; rank < node_count(); rank++) {
-        struct place place = rank_place(rank);
-        if (fabs(in[rank] - out[rank]) > slack + 1e-9 * in[rank]
-            && (place_is_kind(place, NODE_router) || place_is_kind(place, NODE_port)))
-            return arena_printf("%s: %.0f bytes come, %.0f go", place_name(place), in[rank], out[rank]);
+    struct flow *flows = array_zeros(node_count(), sizeof *flows);
+    const char *broken = NULL;
+    for (size_t i = 0; i < at_end.links.count; i++) {
+        struct busy_link link = at_end.links.at[i];
+        struct link_ends ends = link_ends(link.number);
+        double bytes = (double)kb_links[link.number].busy_ps * 1e-12 * (double)link_bw_bps(link.class);
+        flows[place_rank(ends.from)].out += bytes;
+        flows[place_rank(ends.to)].in += bytes;
     }
-    arena_release(mark);
-    return NULL;
+    for (uint32_t rank = 0; rank < node_count() && !broken; rank++)
+        if (fabs(flows[rank].in - flows[rank].out) > slack + 1e-9 * flows[rank].in)
+            broken = flow_broken(rank_place(rank), &flows[rank]);
+    array_freed(flows);
+    return broken;
 }
 
 /* ---- all of them */

@@ -66,10 +66,9 @@ static struct entry *entry_place(uintptr_t key)
 static void table_grow(void)
 {
     struct entry *old = table.at;
-    size_t room = (size_t)1 << table.bits, size;
+    size_t room = (size_t)1 << table.bits;
     table.bits++;
-    table.at = array_grown(NULL, &(size_t){0}, size = (size_t)1 << table.bits, sizeof *table.at);
-    memset(table.at, 0, size * sizeof *table.at);
+    table.at = array_zeros((size_t)1 << table.bits, sizeof *table.at);
     for (size_t i = 0; i < room; i++)
         if (old[i].key)
             *entry_place(old[i].key) = old[i];
@@ -1006,13 +1005,6 @@ struct ref causes_of_end(void)
     return run.marked || items[run.program.item].end_ps == now_ps ? run.program : run.last;
 }
 
-static void *zeros(size_t count, size_t size)
-{
-    size_t room = 0;
-    void *at = array_grown(NULL, &room, count, size);
-    return memset(at, 0, count * size);
-}
-
 const struct launch_end *causes_of_launches(size_t *count)
 {
     *count = run.ends.count;
@@ -1027,20 +1019,20 @@ void causes_begin(void)
     memset(&run, 0, sizeof run);
     run.who = run.host = nobody;
     table.bits = FIRST_BITS;
-    table.at = zeros((size_t)1 << FIRST_BITS, sizeof *table.at);
+    table.at = array_zeros((size_t)1 << FIRST_BITS, sizeof *table.at);
     for (unsigned kind = 0; kind < RESOURCE_KINDS; kind++)
         if (kind == RESOURCE_NODE || kind == RESOURCE_LINK || kind == RESOURCE_PSEUDO_CHANNEL)
-            late_holders[kind] = zeros(resource_count(kind), sizeof *late_holders[kind]);
+            late_holders[kind] = array_zeros(resource_count(kind), sizeof *late_holders[kind]);
         else if (kind != RESOURCE_HBM_MODEL && kind != RESOURCE_SRAM_MODEL)
-            holders[kind] = zeros(resource_count(kind), sizeof *holders[kind]);
+            holders[kind] = array_zeros(resource_count(kind), sizeof *holders[kind]);
     when.server_count = (size_t)pes * kb_pe_servers;
     when.slot_count = (size_t)pes * STAGES;
-    when.servers = zeros(when.server_count, sizeof *when.servers);
-    when.slots = zeros(when.slot_count, sizeof *when.slots);
-    when.scheduler = zeros(pes, sizeof *when.scheduler);
-    when.feeder = zeros(pes, sizeof *when.feeder);
-    when.buffer = zeros(pes, sizeof *when.buffer);
-    when.turn = zeros((size_t)pes * STAGES * 2, sizeof *when.turn);
+    when.servers = array_zeros(when.server_count, sizeof *when.servers);
+    when.slots = array_zeros(when.slot_count, sizeof *when.slots);
+    when.scheduler = array_zeros(pes, sizeof *when.scheduler);
+    when.feeder = array_zeros(pes, sizeof *when.feeder);
+    when.buffer = array_zeros(pes, sizeof *when.buffer);
+    when.turn = array_zeros((size_t)pes * STAGES * 2, sizeof *when.turn);
 }
 
 static struct fifo *fifos_freed(struct fifo *fifos, size_t count)

@@ -46,9 +46,9 @@ static const struct engine_account *engine_account_of(const struct account *acco
     return number ? &engine_accounts.at[number - 1] : NULL;
 }
 
-static struct engine_account *account_for(const struct account *account, unsigned unit)
+static inline struct engine_account *account_for(struct account *account, unsigned unit)
 {
-    uint32_t *number = &accounts.at[account->tl->serial - 1].engines[engine_of[unit]];
+    uint32_t *number = &account->engines[engine_of[unit]];
     if (!*number) {
         *array_add(&engine_accounts) = (struct engine_account){0};
         *number = (uint32_t)engine_accounts.count;
@@ -67,7 +67,7 @@ static uint64_t *idle_since(uint32_t pe, unsigned unit, uint64_t number)
     return &state.idle_since_ps[(size_t)pe * state.servers_of_pe + state.first[unit] + number % state.servers[unit]];
 }
 
-static const struct account *account_on(uint32_t pe)
+static struct account *account_on(uint32_t pe)
 {
     return state.kernel[pe] ? &accounts.at[state.kernel[pe] - 1] : NULL;
 }
@@ -77,25 +77,26 @@ void engine_starts(const struct pe *pe, enum stage_kind stage, struct ref cause)
     uint32_t number = pe_number(pe);
     unsigned unit = unit_of(stage);
     const uint64_t *since_ps = idle_since(number, unit, state.units[number][unit].starts++);
-    const struct account *account = account_on(number);
+    struct account *account = account_on(number);
     if (!account)
         return;
     struct engine_account *of = account_for(account, unit);
     of->busy_ps -= now_ps;
-    path_add_reasons(cause, *since_ps, of->idle_ps);
+    if (*since_ps < now_ps)
+        path_add_reasons(cause, *since_ps, of->idle_ps);
 }
 
 void engine_ends(const struct pe *pe, enum stage_kind stage)
 {
     uint32_t number = pe_number(pe);
     unsigned unit = unit_of(stage);
-    const struct account *account = account_on(number);
+    struct account *account = account_on(number);
     *idle_since(number, unit, state.units[number][unit].ends++) = now_ps;
     if (account)
         account_for(account, unit)->busy_ps += now_ps;
 }
 
-void engines_kernel_begins(const struct account *account)
+void engines_kernel_begins(struct account *account)
 {
     uint32_t pe = pe_number(account->tl->pe);
     state.kernel[pe] = account->tl->serial;
@@ -109,7 +110,7 @@ void engines_kernel_begins(const struct account *account)
     }
 }
 
-void engines_kernel_ends(const struct account *account, const struct ref *last)
+void engines_kernel_ends(struct account *account, const struct ref *last)
 {
     uint32_t pe = pe_number(account->tl->pe);
     for (unsigned unit = 0; unit < UNITS; unit++) {
@@ -127,12 +128,6 @@ void engines_kernel_ends(const struct account *account, const struct ref *last)
     state.kernel[pe] = 0;
 }
 
-static void *zeros(size_t count, size_t size)
-{
-    void *at = array_grown(NULL, &(size_t){0}, count, size);
-    return memset(at, 0, count * size);
-}
-
 void engines_begin(void)
 {
     uint32_t pes = pe_count();
@@ -145,9 +140,9 @@ void engines_begin(void)
         state.first[unit] = state.servers_of_pe;
         state.servers_of_pe += state.servers[unit];
     }
-    state.units = zeros(pes, sizeof *state.units);
-    state.idle_since_ps = zeros((size_t)pes * state.servers_of_pe, sizeof *state.idle_since_ps);
-    state.kernel = zeros(pes, sizeof *state.kernel);
+    state.units = array_zeros(pes, sizeof *state.units);
+    state.idle_since_ps = array_zeros((size_t)pes * state.servers_of_pe, sizeof *state.idle_since_ps);
+    state.kernel = array_zeros(pes, sizeof *state.kernel);
 }
 
 void engines_end(void)

@@ -20,8 +20,8 @@ void engines_begin(void);
 void engines_end(void);                                 /* the accounts remain until engines_begin */
 
 /* The kernel of an account begins, or ends at account->end_ps. `last`: what led to its return; NULL: it has not returned. */
-void engines_kernel_begins(const struct account *account);
-void engines_kernel_ends(const struct account *account, const struct ref *last);
+void engines_kernel_begins(struct account *account);
+void engines_kernel_ends(struct account *account, const struct ref *last);
 
 /* A service of a stage starts, because of `cause`, or ends; STAGE_NONE: of the scheduler. */
 void engine_starts(const struct pe *pe, enum stage_kind stage, struct ref cause);

@@ -18,9 +18,9 @@ struct entry {
     uint32_t next;
 };
 
+struct site_known sites_known[1 << SITES_KNOWN_BITS];
 static struct ARRAY(struct entry) entries;
 static uint32_t chains[1 << CHAIN_BITS];                /* numbers: positions + 1 */
-static uint32_t last = 1;                               /* asked for */
 static const char *stream;
 
 /* The same source can have several texts: one in each object that was compiled from it. */
@@ -29,20 +29,24 @@ static bool is_at(const struct site *site, const char *file, uint32_t line)
     return site->line == line && (site->file == file || (site->file && file && !strcmp(site->file, file)));
 }
 
-uint32_t site_number(const char *file, uint32_t line)
+static uint32_t number_of(const char *file, uint32_t line)
 {
     if (!line)
         return 0;
-    if (last <= entries.count && is_at(&entries.at[last - 1].site, file, line))
-        return last;                                    /* as that of most starts: the same as of the one before */
     uint32_t *chain = &chains[hash_bits(line, CHAIN_BITS)];
     for (uint32_t i = *chain; i; i = entries.at[i - 1].next)
         if (is_at(&entries.at[i - 1].site, file, line))
-            return last = i;
+            return i;
     if (entries.count == (UINT32_C(1) << SITE_BITS) - 1)
         run_failed("--why: the programs have more than 2^28 calls");
     *array_add(&entries) = (struct entry){{file, line}, *chain};
-    return last = *chain = (uint32_t)entries.count;
+    return *chain = (uint32_t)entries.count;
+}
+
+uint32_t site_number_found(struct site_known *known, const char *file, uint32_t line)
+{
+    *known = (struct site_known){file, line, number_of(file, line)};
+    return known->number;
 }
 
 static struct site site_of(uint32_t number)
@@ -70,5 +74,6 @@ void sites_reset(void)
 {
     entries.count = 0;
     memset(chains, 0, sizeof chains);
+    memset(sites_known, 0, sizeof sites_known);
     stream = NULL;
 }
