@@ -10,6 +10,7 @@
 #include "common/arena.h"
 #include "common/diag.h"
 #include "common/fail.h"
+#include "data.h"
 #include "datapass/blas.h"
 #include "failure.h"
 #include "fastforward/fastforward.h"
@@ -24,6 +25,7 @@
 #include "session/numbers.h"
 #include "session/observers.h"
 #include "session/reset.h"
+#include "session.h"
 #include "session/simulation.h"
 #include "sim/observer.h"
 #include "store/fill.h"
@@ -45,6 +47,19 @@ bool instance_is_new(void)
 void instance_is_used(void)
 {
     instance.used = true;
+}
+
+bool instance_ran_bench(void)
+{
+    return instance.runs_bench;
+}
+
+void instance_write_result(struct json *json)
+{
+    if (instance.runs_bench)
+        simulation_write(json, &instance.times);
+    else
+        session_write(json);
 }
 
 /* ---- begin and end */
@@ -79,6 +94,7 @@ static enum kb_status begin(struct image_host *host, const struct kb_sim_config 
         return refuse(KB_WRONG, "threads %u: at most %d", config->threads, THREADS_MOST);
     if (config->reserved)
         return refuse(KB_WRONG, "a reserved field is not 0");
+    session_begin(config);
     observers_init();
     set_numbers(config);
     instance.data = config->data == KB_SIM_DATA_VERIFY;
@@ -101,6 +117,8 @@ static void end(void)
 
 static enum kb_status reset(void)
 {
+    session_reset();
+    data_reset();
     simulator_reset();
     arena_release(instance.mark);
     errors_forget();
@@ -134,11 +152,17 @@ static enum kb_status text_end(uint64_t size, uint64_t *needed)
     return KB_OK;
 }
 
+static void write_result(struct json *json, void *arg)
+{
+    (void)arg;
+    instance_write_result(json);
+}
+
 static enum kb_status result_json(char *buffer, uint64_t size, uint64_t *needed)
 {
-    if (!instance.runs_bench)
-        return refuse(KB_WRONG, "there is no result: no bench has run");
-    json_write_file(guest_text_begin(buffer, size), simulation_write, &instance.times);
+    if (instance_is_new())
+        return refuse(KB_WRONG, "there is no result: nothing has run");
+    json_write_file(guest_text_begin(buffer, size), write_result, NULL);
     return text_end(size, needed);
 }
 
@@ -193,4 +217,10 @@ static enum kb_status describe(char *buffer, uint64_t size, uint64_t *needed)
 const struct kb_image kb_image = {
     .abi = KB_ABI_VERSION, .table_bytes = sizeof kb_image,
     .begin = begin, .end = end, .reset = reset, .run_bench = run_bench, .result_json = result_json, .describe = describe,
+    .run = session_run, .now_ps = session_now_ps, .next_ps = session_next_ps, .poll = session_poll,
+    .poll_pe = session_poll_pe, .launch = session_launch, .replay = session_replay, .program = session_program,
+    .command = session_command, .program_end = session_program_end, .map = session_map, .transfer = data_transfer,
+    .poke = data_poke, .peek = data_peek, .tensor = data_tensor, .tensor_set = data_tensor_set,
+    .tensor_get = data_tensor_get, .tensor_shard = data_tensor_shard, .stat = session_stat, .stats = session_stats,
+    .trace = session_trace,
 };

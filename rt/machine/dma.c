@@ -386,23 +386,30 @@ void transfers_count_ahead(int count)
             data_count_ahead(&server->token->transfer->data, count);
 }
 
+/* The same of one transfer. */
+static uint64_t transfer_next_ps(const struct transfer *transfer)
+{
+    const struct token *token = transfer->token;
+    const struct data_message *data = &transfer->data;
+    if (transfer->near)
+        return near_read_next_ps(transfer);
+    if (data->ahead_ps > now_ps)
+        return data->ahead_ps;
+    if (kb_nodes[pe_rank(token->command->pe, NODE_pe_dma)].taken != data)
+        return UINT64_MAX;
+    uint64_t delivered_ps = token->event.t_ps - data->payload->tcm_write_ps;
+    return delivered_ps > now_ps ? delivered_ps : UINT64_MAX;
+}
+
 uint64_t transfers_next_ps(void)
 {
-    uint64_t next_ps = UINT64_MAX;
+    uint64_t first_ps = UINT64_MAX;
     for (const struct server *server = kb_servers; server < kb_servers + pe_count() * kb_pe_servers; server++) {
-        const struct token *token = server->token;
-        const struct data_message *data = token && token->transfer ? &token->transfer->data : NULL;
-        if (!data)
-            continue;
-        if (data->ahead_ps > now_ps && data->ahead_ps < next_ps)
-            next_ps = data->ahead_ps;
-        if (kb_nodes[pe_rank(token->command->pe, NODE_pe_dma)].taken != data)
-            continue;
-        uint64_t delivered_ps = token->event.t_ps - data->payload->tcm_write_ps;
-        if (delivered_ps > now_ps && delivered_ps < next_ps)
-            next_ps = delivered_ps;
+        const struct transfer *transfer = server->token ? server->token->transfer : NULL;
+        uint64_t next_ps = transfer ? transfer_next_ps(transfer) : UINT64_MAX;
+        first_ps = next_ps < first_ps ? next_ps : first_ps;
     }
-    return next_ps;
+    return first_ps;
 }
 
 void transfers_reset(void)

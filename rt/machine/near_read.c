@@ -112,3 +112,16 @@ bool near_read_settle(struct transfer *transfer, const struct event *by)
     control_catch_up(&transfer->data.message, near->route, transfer->turn.asked_ps, read_requested, by);
     return false;
 }
+
+uint64_t near_read_next_ps(const struct transfer *transfer)
+{
+    const struct near_read *near = transfer->near;
+    const struct hbm_turn *turn = &transfer->turn;
+    uint64_t left_ps = leave_ps(turn);
+    const uint64_t steps_ps[] = {turn->asked_ps, left_ps, left_ps + near->way.hop[0].arrives_ps,
+                                 left_ps + near->way.hop[1].arrives_ps, delivered_ps(near, turn)};
+    for (unsigned i = 0; i < sizeof steps_ps / sizeof *steps_ps; i++)
+        if (steps_ps[i] > now_ps)
+            return steps_ps[i];
+    return transfer->token->event.t_ps;
+}

@@ -34,4 +34,7 @@ void near_read_end(struct transfer *transfer);
 /* Settles a read that was put off. `by`: as event_catch_up has it. Returns whether it has ended. */
 bool near_read_settle(struct transfer *transfer, const struct event *by);
 
+/* When the first of its steps after now is due. */
+uint64_t near_read_next_ps(const struct transfer *transfer);
+
 #endif

@@ -1,0 +1,315 @@
+/* steps.c LIBRARY MODE INPUT JSON TRACE [SEED]: runs a command stream in an instance of a library, and writes the
+ * result and, unless TRACE is "", the trace.
+ *
+ *     whole    INPUT is a stream: kb_sim_replay, and one kb_sim_run to its end
+ *     slices   the same in random slices, with looks at kb_sim_next_ps, which must be tight
+ *     steps    INPUT is a list of calls (tests/embed_steps.t): what the stream's host does, done from outside, and the
+ *              commands of its programs one at a time */
+#include <dlfcn.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <kb/sim.h>
+
+static void *library;
+static kb_sim *sim;
+static uint64_t random_state;
+
+#define CALL(name) ((__typeof__(&name))dlsym(library, #name))
+
+static void check(enum kb_status status, const char *what)
+{
+    if (status == KB_OK)
+        return;
+    printf("%s: status %d: %s\n", what, (int)status, CALL(kb_last_error)(sim));
+    exit(1);
+}
+
+#define TRY(name, ...) check(CALL(name)(__VA_ARGS__), #name)
+
+static uint64_t random_below(uint64_t n)
+{
+    random_state = random_state * UINT64_C(6364136223846793005) + 1442695040888963407;
+    return (random_state >> 33) % n;
+}
+
+static char *read_all(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    char *text = calloc(1, 1 << 22);
+    if (!file || !text || fread(text, 1, (1 << 22) - 1, file) == 0)
+        exit(2);
+    fclose(file);
+    return text;
+}
+
+static void write_event(void *trace, const struct kb_sim_event *event)
+{
+    fprintf(trace, "%s\n", event->line);
+}
+
+/* Requests that are complete and were not attended to, in the order of their ends. */
+enum { NUMBERS = 4096 };
+static uint64_t completed[NUMBERS];
+static bool completed_well[NUMBERS];
+static unsigned completions;
+
+static void is_complete(void *user, const struct kb_sim_result *result)
+{
+    (void)user;
+    completed[completions] = result->request;
+    completed_well[completions++] = result->outcome == KB_SIM_OK;
+}
+
+/* ---- slices */
+
+static uint64_t events(void)
+{
+    uint64_t count;
+    TRY(kb_sim_stat, sim, "events", &count);
+    return count;
+}
+
+static uint64_t now(void)
+{
+    uint64_t now_ps;
+    TRY(kb_sim_now_ps, sim, &now_ps);
+    return now_ps;
+}
+
+/* Lets time pass up to the next event, and checks that nothing happens before. */
+static void check_next(uint64_t next_ps)
+{
+    if (completions || next_ps == UINT64_MAX || next_ps == now())
+        return;
+    uint64_t before = events();
+    TRY(kb_sim_run, sim, next_ps - 1, 0, NULL);
+    if (events() != before)
+        printf("something happens before %" PRIu64 " ps\n", next_ps);
+    TRY(kb_sim_run, sim, next_ps, 0, NULL);
+    if (events() == before)
+        printf("nothing happens at %" PRIu64 " ps\n", next_ps);
+}
+
+static void run_in_slices(void)
+{
+    struct kb_sim_stop why = {.struct_size = sizeof why};
+    for (unsigned slices = 0; slices < 4000; slices++) {
+        uint64_t next_ps, slice_ps = random_below(UINT64_C(1) << random_below(28));
+        TRY(kb_sim_next_ps, sim, &next_ps);
+        if (random_below(4) == 0)
+            check_next(next_ps);
+        if (completions)
+            return;
+        TRY(kb_sim_run, sim, now() + slice_ps, KB_STOP_COMPLETED | KB_STOP_DEADLOCK, &why);
+        if (why.reason != KB_STOP_UNTIL)
+            return;
+    }
+    TRY(kb_sim_run, sim, UINT64_MAX, KB_STOP_COMPLETED | KB_STOP_DEADLOCK, &why);
+}
+
+/* ---- steps */
+
+enum { STEPS = 4096 };
+
+static struct step {
+    char kind;                                          /* of a call, w: a wait, d: a delay */
+    bool async, complete;
+    char *text;                                         /* its lines */
+    uint64_t request;
+} steps[STEPS];
+
+static unsigned step_count, at;
+static bool begun, stopped;
+static uint64_t delay_end_ps = UINT64_MAX;
+static unsigned numbers(char **line, uint64_t *out)
+{
+    unsigned count = 0;
+    char *end = *line + strcspn(*line, "\n");
+    while (*line < end) {
+        out[count++] = strtoull(*line, line, 0);
+        *line += strspn(*line, " ");
+    }
+    *line = *end ? end + 1 : end;
+    return count;
+}
+
+/* "NAME\nSTART FAIL_FAST TIMEOUT PE ...\n" and, for each command, "PE STEP\n". */
+static uint64_t launch(char *text)
+{
+    uint64_t n[NUMBERS], request;
+    uint32_t pes[NUMBERS];
+    char *name = text, *line = strchr(text, '\n') + 1;
+    line[-1] = '\0';
+    unsigned count = numbers(&line, n) - 3;
+    for (unsigned i = 0; i < count; i++)
+        pes[i] = (uint32_t)n[3 + i];
+    struct kb_sim_launch ask = {.struct_size = sizeof ask, .kernel = name, .pes = pes, .pe_count = count,
+                                .start = (uint32_t)n[0], .fail_fast = (uint32_t)n[1], .timeout_ps = n[2]};
+    TRY(kb_sim_program, sim, &ask, &request);
+    while (*line) {
+        uint32_t pe = (uint32_t)strtoul(line, &line, 10);
+        size_t length = strcspn(line, "\n");
+        TRY(kb_sim_command, sim, request, pe, line, length);
+        line += length + 1;
+    }
+    TRY(kb_sim_program_end, sim, request);
+    line[-1] = '\n';
+    return request;
+}
+
+/* "UNMAPS VA PAGES PE ADDRESS PE ADDRESS ...\n". */
+static uint64_t map(char *text)
+{
+    uint64_t n[NUMBERS], addresses[NUMBERS], request;
+    uint32_t pes[NUMBERS];
+    unsigned count = (numbers(&text, n) - 3) / 2;
+    for (unsigned i = 0; i < count; i++) {
+        pes[i] = (uint32_t)n[3 + 2 * i];
+        addresses[i] = n[4 + 2 * i];
+    }
+    if (!count)
+        return 0;
+    if (n[0])
+        TRY(kb_sim_unmap, sim, pes, count, n[1], n[2], &request);
+    else
+        TRY(kb_sim_map, sim, pes, addresses, count, n[1], n[2], &request);
+    return request;
+}
+
+/* "WRITES BYTES ADDRESS ...\n". */
+static uint64_t transfer(char *text)
+{
+    uint64_t n[NUMBERS], request;
+    unsigned count = numbers(&text, n) - 2;
+    if (n[0])
+        TRY(kb_sim_write, sim, n + 2, count, n[1], NULL, &request);
+    else
+        TRY(kb_sim_read, sim, n + 2, count, n[1], NULL, &request);
+    return request;
+}
+
+static bool all_awaited(char *text)
+{
+    uint64_t n[NUMBERS];
+    unsigned count = numbers(&text, n);
+    for (unsigned i = 0; i < count; i++)
+        if (!steps[n[i]].complete)
+            return false;
+    return true;
+}
+
+static void begin(struct step *step)
+{
+    switch (step->kind) {
+    case 'l': step->request = launch(step->text); break;
+    case 'm': step->request = map(step->text); break;
+    case 't': step->request = transfer(step->text); break;
+    case 'd': delay_end_ps = now() + strtoull(step->text, NULL, 10); break;
+    }
+    if (step->kind == 'm' && !step->request)
+        step->complete = true;
+}
+
+static void host_acts(void)
+{
+    for (; !stopped && at < step_count; at++, begun = false) {
+        struct step *step = &steps[at];
+        if (!begun)
+            begin(step);
+        begun = true;
+        if (step->kind == 'w' ? !all_awaited(step->text) : !step->async && !step->complete)
+            return;
+    }
+}
+
+static void take_completions(void)
+{
+    for (unsigned i = 0; i < completions; i++) {
+        for (unsigned j = 0; j < step_count; j++)
+            steps[j].complete |= steps[j].request == completed[i];
+        stopped |= !completed_well[i];
+        host_acts();
+    }
+    completions = 0;
+}
+
+static void run_steps(char *text)
+{
+    struct kb_sim_stop why = {.struct_size = sizeof why};
+    for (char *line = text; *line; step_count++) {      /* each begins with "#KIND ASYNC" */
+        char *end = strstr(line + 1, "\n#");
+        steps[step_count] = (struct step){.kind = line[1], .async = line[3] == '1', .text = strchr(line, '\n') + 1};
+        line = end ? end + 1 : line + strlen(line);
+        if (end)
+            *end = '\n';
+    }
+    for (unsigned i = 0; i + 1 < step_count; i++) {     /* each text ends where the next begins */
+        size_t length = (size_t)(steps[i + 1].text - steps[i].text);
+        char *own = calloc(1, length + 1);
+        memcpy(own, steps[i].text, length);
+        *(strstr(own, "#") ? strstr(own, "#") : own + length) = '\0';
+        steps[i].text = own;
+    }
+    host_acts();
+    for (;;) {
+        uint64_t until_ps = stopped ? UINT64_MAX : delay_end_ps;
+        TRY(kb_sim_run, sim, until_ps, KB_STOP_COMPLETED | KB_STOP_DEADLOCK, &why);
+        take_completions();
+        if (why.reason == KB_STOP_UNTIL && !stopped) {
+            delay_end_ps = UINT64_MAX;
+            steps[at].complete = true;
+            host_acts();
+        } else if (why.reason == KB_STOP_IDLE) {
+            return;
+        }
+    }
+}
+
+/* ---- the program */
+
+int main(int argc, char **argv)
+{
+    if (argc < 6)
+        return 2;
+    library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        printf("%s\n", dlerror());
+        return 2;
+    }
+    const char *mode = argv[2];
+    char *input = read_all(argv[3]);
+    uint64_t request, needed;
+    random_state = argc > 6 ? strtoull(argv[6], NULL, 10) : 0;
+    struct kb_sim_config config = {.struct_size = sizeof config, .completed = is_complete, .data = KB_SIM_DATA_OFF,
+                                   .exact_events = getenv("EXACT") != NULL};
+    check(CALL(kb_sim_create)(&config, &sim), "kb_sim_create");
+    FILE *trace = *argv[5] ? fopen(argv[5], "w") : NULL;
+    if (trace)
+        TRY(kb_sim_trace, sim, write_event, trace);
+    if (!strcmp(mode, "steps")) {
+        run_steps(input);
+    } else {
+        TRY(kb_sim_replay, sim, input, strlen(input), &request);
+        if (!strcmp(mode, "slices"))
+            run_in_slices();
+        else
+            TRY(kb_sim_run, sim, UINT64_MAX, KB_STOP_COMPLETED | KB_STOP_DEADLOCK, NULL);
+    }
+    TRY(kb_sim_result_json, sim, NULL, 0, &needed);
+    char *json = malloc(needed);
+    TRY(kb_sim_result_json, sim, json, needed, &needed);
+    FILE *out = fopen(argv[4], "w");
+    if (!out || !json)
+        return 2;
+    fputs(json, out);
+    fclose(out);
+    if (trace)
+        fclose(trace);
+    free(json);
+    TRY(kb_sim_destroy, sim);
+    return 0;
+}
