@@ -131,14 +131,15 @@ static void check_output(const struct options *options, const char *output)
         out_check_file(output, options->impls[i]);
 }
 
-static void write_depfile(const char *output, const struct topology_text *text, const struct build *build)
+/* Of a library the rule is that of its file for linkers. */
+static void write_depfile(const char *output, const char *made, const struct topology_text *text, const struct build *build)
 {
     struct words files = {0};
     for (size_t i = 0; i < text->file_count; i++)
         if (strcmp(text->files[i]->path, STANDARD_INPUT))
             words_add(&files, text->files[i]->path);
     build_list_files(build, &files);
-    depfile_write(output, &files);
+    depfile_write(arena_printf("%s.d", output), made, &files);
 }
 
 /* Makes C of the plan and a simulator of the C, as far as the options ask for it. */
@@ -174,7 +175,7 @@ static void make(const struct options *options, const struct topology_text *text
     if (build)
         build_simulator(build);
     if (options->depfile)
-        write_depfile(output, text, build);
+        write_depfile(output, options->emit_lib ? arena_printf("%s/lib%s.so", output, model->name) : output, text, build);
 }
 
 static int run(struct options *options)

@@ -40,7 +40,7 @@ static const struct cli_option list[] = {
     {'O', "optimise", "LEVEL: " LEVEL_WORDS, "optimisation of the generated code and of your files: 0 1 2 3 s g fast"},
     {'j', "jobs", "N", "run N compilers, or make N topologies, at a time (default: one per processor)"},
     {'M', "depfile", NULL,
-     "also write PATH.d, a rule for make and ninja with all files that the simulator is made of"},
+     "also write PATH.d, a rule for make and ninja with all files that the simulator or library is made of"},
     {'v', "verbose", NULL, "print how long each step takes"},
     {0},
 };

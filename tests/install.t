@@ -63,11 +63,28 @@ rule kbgen
 build out/small: kbgen small.yaml
 """
 CMAKE = """cmake_minimum_required(VERSION 3.20)
-project(accelerator NONE)
+project(accelerator C)
 find_package(kbgen 0.1 REQUIRED)
 kbgen_add_simulator(small small.yaml KERNELS "my kernel.c" OUTPUT "${CMAKE_BINARY_DIR}/out/small" SET system.host.overhead_ns=7)
 kbgen_add_simulator(two ${kbgen_TOPOLOGIES}/small.yaml)
+kbgen_add_library(duo small.yaml KERNELS "my kernel.c")
+foreach(kind IN ITEMS duo duo_static)
+  add_executable(with_${kind} user.c)
+  target_link_libraries(with_${kind} library::${kind})
+endforeach()
 add_custom_target(listing ALL COMMAND simulator::two list > ${CMAKE_BINARY_DIR}/listing)
+"""
+
+
+USER = """#include <kb/sim.h>
+#include <duo.h>
+#include <stdio.h>
+int main(void)
+{
+    struct kb_sim_config config = {.struct_size = sizeof config};
+    kb_sim *sim;
+    return kb_sim_create(&config, &sim) != KB_OK || puts(kb_library_name()) < 0 || kb_sim_destroy(sim) != KB_OK;
+}
 """
 
 
@@ -98,14 +115,22 @@ def by_ninja():
 def by_cmake(generator):
     if not shutil.which("cmake") or generator == "Ninja" and not shutil.which("ninja"):
         return skip(f"CMake makes a simulator by {generator}", "there is no cmake or ninja")
-    where = project("by cmake and " + generator, CMakeLists_txt=CMAKE)
+    where = project("by cmake and " + generator, CMakeLists_txt=CMAKE, user_c=USER)
     out = os.path.join(where, "out of source")
     made = run("cmake", "-G", generator, "-S", where, "-B", out, "-DCMAKE_PREFIX_PATH=" + HOME, env=ENVIRONMENT)
     if not ok(made.returncode == 0, f"CMake finds the package kbgen, for {generator}", made.said):
         return None
-    is_rebuilt(f"CMake with {generator}", lambda: run("cmake", "--build", out, env=ENVIRONMENT), where, os.path.join(out, "out/small"))
-    shown = run(os.path.join(out, "out/small"), "info").stdout
-    ok("gemm" in read(os.path.join(out, "listing")) and shown, f"a custom command of {generator} runs a simulator by its name")
+    build = lambda: run("cmake", "--build", out, env=ENVIRONMENT)     # noqa: E731
+    build()
+    ok("gemm" in read(os.path.join(out, "listing")), f"a custom command of {generator} runs a simulator by its name")
+    for kind in ("duo", "duo_static"):
+        ended = run(os.path.join(out, "with_" + kind))
+        ok(ended.stdout == "duo\n" and ended.returncode == 0, f"by {generator}, a program is linked with the library {kind}", ended.said)
+    library = os.path.join(out, "simulators/duo.lib/libduo.so")
+    changes(f"{generator} makes a library again when a file that its topology includes is newer", build,
+            os.path.join(where, "parts/wires.yaml"), library, True)
+    changes(f"{generator} makes it once", build, None, library, False)
+    is_rebuilt(f"CMake with {generator}", build, where, os.path.join(out, "out/small"))
     return None
 
 

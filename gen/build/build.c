@@ -316,8 +316,14 @@ void build_list_files(const struct build *build, struct words *files)
 {
     const char *templates = arena_printf("%s/templates", home_sources());
     words_add(files, home_program());
-    words_add(files, home_runtime());
     words_of_folder(files, templates, ".in", arena_printf("%s/", templates));
+    if (build->inputs.options->library) {
+        words_add(files, home_image());
+        words_add(files, home_front());
+        words_of_folder(files, arena_printf("%s/lib", templates), ".in", arena_printf("%s/lib/", templates));
+    } else {
+        words_add(files, home_runtime());
+    }
     for (size_t i = 0; i < build->inputs.unit_count; i++) {
         const struct translation_unit *unit = &build->inputs.units[i];
         if (unit->users)

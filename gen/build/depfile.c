@@ -33,9 +33,9 @@ static bool is_repeated(const struct words *files, size_t index)
     return false;
 }
 
-void depfile_write(const char *path, const struct words *files)
+void depfile_write(const char *path, const char *simulator, const struct words *files)
 {
-    const char *rule = arena_printf("%s:", quoted(path)), *others = "";
+    const char *rule = arena_printf("%s:", quoted(simulator)), *others = "";
     for (size_t i = 0; i < files->count; i++) {
         if (is_repeated(files, i))
             continue;
@@ -43,10 +43,10 @@ void depfile_write(const char *path, const struct words *files)
         rule = arena_printf("%s \\\n  %s", rule, file);
         others = arena_printf("%s\n%s:\n", others, file);
     }
-    const char *text = arena_printf("%s\n%s", rule, others), *final = arena_printf("%s.d", path);
+    const char *text = arena_printf("%s\n%s", rule, others);
     const char *written = temporary(temporary_folder(path, true), "rule.d");
     write_file(written, text, strlen(text));
-    move_into_place(written, final);
-    if (utimensat(AT_FDCWD, path, NULL, 0))
-        die("cannot give %s the present time:", path);
+    move_into_place(written, path);
+    if (utimensat(AT_FDCWD, simulator, NULL, 0))
+        die("cannot give %s the present time:", simulator);
 }
