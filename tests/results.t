@@ -85,6 +85,7 @@ PLACES = {
     "view": [LOG], "copy_params": [LOG], "fill_params": [LOG], "gemm_params": [LOG], "math_params": [LOG], "tile_stage": [LOG],
     "logged_reservation": [LOG], "content": [LOG], "plan_composite": [PLANS], "plan_tile": [PLANS], "probe": [PROBES],
     "probed": [PROBES], "matrix": [PROBES], "probe_message": [PROBES], "hop": [PROBES], "probe_step": [PROBES],
+    "probe_spread": [PROBES], "hop_spread": [PROBES],
     "whatif": [WHATIF], "change": [WHATIF], "failed_change": [WHATIF],
 }
 
