@@ -166,7 +166,7 @@ static inline void add_reason(const struct segment *segment, void *reason_ps)
  * of those behind it up to the next such item, that one included, once a way has passed all of them. A table keeps the
  * latest. */
 
-enum { STRIDE = 16, SHORTCUT_BITS = 13, FEW_REASONS = 6 };
+enum { STRIDE = 16, SHORTCUT_BITS = 15, FEW_REASONS = 6 };
 
 static struct shortcut {
     uint32_t item, to;                                  /* to 0: there is none from this item */
