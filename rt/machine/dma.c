@@ -35,7 +35,6 @@ struct transfer *transfer_new(struct token *token, const struct range *range)
     struct transfer *transfer = pool_reuse(&transfers, sizeof *transfer);
     transfer->token = token;
     transfer->range = *range;
-    transfer->near = NULL;
     transfer->data.message.cause = command_cause(token->command);
     token->transfer = transfer;
     return transfer;
@@ -113,7 +112,7 @@ static bool read_take(struct data_message *data, uint64_t delivered_ps)
 static void read_settle(struct data_message *data, const struct event *by)
 {
     struct transfer *transfer = container_of(data, struct transfer, data);
-    if (transfer->near) {
+    if (is_put_off(data)) {
         if (near_read_settle(transfer, by))
             transfer_end(transfer);
         return;
@@ -252,7 +251,7 @@ static void runs_start(const struct dma *dma)
 }
 
 /* Starts to move a block of an operand that is worked out: one run in another memory, without translation. */
-static void block_start(struct token *token, const struct operand *operand)
+static void block_start(struct token *token, struct operand *operand)
 {
     bool reads = token->stage->kind == STAGE_DMA_READ;
     struct transfer *transfer = transfer_new(token, &operand->first);
@@ -260,7 +259,7 @@ static void block_start(struct token *token, const struct operand *operand)
     transfer->data.payload = operand->payload;
     token->parts = 1;
     token->end_ps = 0;
-    if (operand->is_near && near_read_start(transfer, &token->command->operands[token->stage->operand].near))
+    if (reads && near_read_start(transfer, &operand->near))
         return;
     uint64_t leave_ps = reads ? now_ps : tcm_read(token->command->pe, now_ps, operand->payload);
     transfer_send(transfer, reads, operand->route, operand->payload, leave_ps);
@@ -320,7 +319,7 @@ static __attribute__((noinline)) void runs_resolve(struct token *token)
 
 void dma_start(struct token *token)
 {
-    const struct operand *operand = token->stage->moves;
+    struct operand *operand = token->stage->moves;
     if (operand)
         block_start(token, operand);
     else
@@ -366,7 +365,7 @@ void transfer_move(struct transfer *transfer)
 
 void read_end(struct token *token)
 {
-    if (token->transfer->near)
+    if (is_put_off(&token->transfer->data))
         near_read_end(token->transfer);
     kb_nodes[pe_rank(token->command->pe, NODE_pe_dma)].taken = NULL;
     transfer_end(token->transfer);

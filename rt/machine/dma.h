@@ -5,16 +5,12 @@
 #include "memory.h"
 #include "pe.h"
 
-struct near_read;
-
 /* One physical run of a DMA_READ or DMA_WRITE over the fabric. */
 struct transfer {
     struct data_message data;                           /* request and response, or data and acknowledgement */
     struct token *token;
     uint64_t free_ps;                                   /* of the TCM's write channel, before a delivery ahead of time */
     struct range range;
-    struct near_read *near;                             /* of a read that is put off; else NULL */
-    struct hbm_turn turn;                               /* that it has then at its slice */
 };
 
 /* Starts the service of a DMA_READ or DMA_WRITE. */

@@ -117,7 +117,8 @@ struct data_message {
                                                            links taken, or the time that the source takes to supply all */
     const struct step *step;                            /* the next one of the route, */
     uint32_t taken;                                     /* and how many are behind it */
-    uint64_t ahead_ps;                                  /* when the last step that was made ahead of time is due */
+    uint64_t ahead_ps;                                  /* when the last step that was made ahead of time is due; UINT64_MAX:
+                                                           all of its way is put off (near_read.h) */
     const struct receiver *receiver;                    /* of what a memory has read; else NULL */
     /* Called when the head has arrived at the last node: that handles it until head_ps, all bytes are there at
      * delivered_ps. Not for a receiver, which gets all bytes at once. */

@@ -17,18 +17,18 @@
 
 enum { PAUSES_MOST = 1 << 10 };
 
-bool near_read_make(struct near_read *near, const struct operand *operand)
+void near_read_make(struct near_read *near, const struct operand *operand)
 {
     const struct payload *payload = operand->payload;
+    near->pause = NEAR_NEVER;
     if (operand->first.space != SPACE_HBM || kb_has_model[NODE_hbm_ctrl] || kb_attrs.pe_dma_rd_engines > 1
         || !payload->tcm_write_ps || !near_way_make(&near->way, operand->route, payload))
-        return false;
+        return;
     uint64_t to_router_ps = near->way.hop[0].length_ps, to_dma_ps = near->way.hop[1].length_ps;
     near->route = operand->route;
     near->request_ps = route_latency_ps(operand->route);
     near->narrow_ps = to_router_ps > to_dma_ps ? to_router_ps : to_dma_ps;
     near->pause = near->pauses = 0;
-    return true;
 }
 
 /* Somebody watches what happens on the way, or takes part in it. */
@@ -51,55 +51,54 @@ static inline uint64_t delivered_ps(const struct near_read *near, const struct h
     return sum(sum(leave_ps(turn), near->way.hop[1].handled_ps), tail_ps);
 }
 
-bool near_read_start(struct transfer *transfer, struct near_read *near)
+bool near_read_try(struct transfer *transfer, struct near_read *near)
 {
     struct data_message *data = &transfer->data;
     struct token *token = transfer->token;
-    struct hbm_turn *turn = &transfer->turn;
-    if (is_watched())
-        return false;
-    if (near->pause) {
-        near->pause--;
-        return false;
-    }
-    if (!hbm_turn(&transfer->range, data->payload, sum(now_ps, near->request_ps), turn) || !turn->length_ps
+    struct hbm_turn *turn = &near->turn;
+    if (is_watched() || !hbm_turn(&transfer->range, data->payload, sum(now_ps, near->request_ps), turn) || !turn->length_ps
         || !near_way_is_free(&near->way, leave_ps(turn)))
         return false;
     uint64_t written_ps = delivered_ps(near, turn), end_ps = sum(written_ps, data->payload->tcm_write_ps);
     if (token->command->pe->tcm.write_free_ps > written_ps || end_ps == UINT64_MAX)
         return false;
-    transfer->near = near;
     control_number(&data->message, near->way.hop[1].node);
     data->receiver = &reader;
+    data->ahead_ps = UINT64_MAX;
     near_way_mark(&near->way, data);
     service_until(token, STAGE_DMA_READ, end_ps);
     return true;
 }
 
+static struct near_read *near_of(const struct transfer *transfer)
+{
+    return &transfer->token->stage->moves->near;
+}
+
 static void put_off_no_longer(struct transfer *transfer)
 {
-    near_way_mark(&transfer->near->way, NULL);
-    transfer->near = NULL;
+    near_way_mark(&near_of(transfer)->way, NULL);
+    transfer->data.ahead_ps = 0;
 }
 
 /* Its events: the request at the slice, the departure unless that is at once, the head at router and pe_dma, the delivery. */
 void near_read_end(struct transfer *transfer)
 {
-    const struct near_read *near = transfer->near;
-    const struct hbm_turn *turn = &transfer->turn;
+    struct near_read *near = near_of(transfer);
+    const struct hbm_turn *turn = &near->turn;
     const struct payload *payload = transfer->data.payload;
     event_count += 4 + (leave_ps(turn) > turn->asked_ps);
     hbm_take(&transfer->range, turn);
     near_way_take(&near->way, leave_ps(turn));
     transfer->token->command->pe->tcm.write_free_ps = now_ps;
     stats_tcm_write(payload->bytes, payload->tcm_write_ps, 1);
-    transfer->near->pauses /= 2;
+    near->pauses /= 2;
     put_off_no_longer(transfer);
 }
 
 bool near_read_settle(struct transfer *transfer, const struct event *by)
 {
-    struct near_read *near = transfer->near;
+    struct near_read *near = near_of(transfer);
     struct event *end = &transfer->token->event;
     if (end->t_ps == now_ps) {                          /* its other events were due before, since the TCM takes time */
         near_read_end(transfer);
@@ -109,7 +108,7 @@ bool near_read_settle(struct transfer *transfer, const struct event *by)
     near->pauses = near->pauses < PAUSES_MOST ? 2 * near->pauses + 1 : PAUSES_MOST;
     near->pause = near->pauses;
     event_cancel(end);
-    control_catch_up(&transfer->data.message, near->route, transfer->turn.asked_ps, read_requested, by);
+    control_catch_up(&transfer->data.message, near->route, near->turn.asked_ps, read_requested, by);
     return false;
 }
 

@@ -7,26 +7,45 @@
 #ifndef KB_NEAR_READ_H
 #define KB_NEAR_READ_H
 
+#include "fabric.h"
 #include "memory.h"
 
 struct operand;
 struct transfer;
 
+enum { NEAR_NEVER = UINT32_MAX };
+
 /* What the reads of an operand have in common. */
 struct near_read {
-    struct near_way way;
+    uint32_t pause, pauses;                             /* reads left that go as events, NEAR_NEVER: all do; how many follow
+                                                           one that had to be settled */
     struct route *route;                                /* of requests */
     uint64_t request_ps;                                /* until the request reaches the slice */
     uint64_t narrow_ps;                                 /* the longest that the response occupies a link */
-    uint32_t pause, pauses;                             /* reads left that are not put off; how many follow one that had to
-                                                           be settled */
+    struct hbm_turn turn;                               /* of the read that is put off: there is one server of reads */
+    struct near_way way;
 };
 
-/* Returns false if no read of an operand can be put off. */
-bool near_read_make(struct near_read *near, const struct operand *operand);
+void near_read_make(struct near_read *near, const struct operand *operand);
+
+/* The same as below once it is its turn. */
+bool near_read_try(struct transfer *transfer, struct near_read *near);
 
 /* Puts a read off that starts now. Returns false if it has to go as events. */
-bool near_read_start(struct transfer *transfer, struct near_read *near);
+static inline bool near_read_start(struct transfer *transfer, struct near_read *near)
+{
+    if (near->pause)
+        near->pause -= near->pause != NEAR_NEVER;
+    else
+        return near_read_try(transfer, near);
+    return false;
+}
+
+/* Whether a read is put off. */
+static inline bool is_put_off(const struct data_message *data)
+{
+    return data->ahead_ps == UINT64_MAX;
+}
 
 /* A read that was put off ends now. */
 void near_read_end(struct transfer *transfer);

@@ -52,7 +52,7 @@ static bool operand_make(struct operand *operand, const struct command *command,
     operand->stride_n = stride(command, number, first, 0, 0, 1);
     operand->payload = payload_of(operand->first.bytes);
     operand->route = memory_route(command->pe, &operand->first);
-    operand->is_near = stage->kind == STAGE_DMA_READ && near_read_make(&operand->near, operand);
+    near_read_make(&operand->near, operand);
     return true;
 }
 
@@ -61,7 +61,7 @@ void operands_make(struct command *command)
     if (!command_is_composite(command->ask.kind) || command->planned)
         return;
     struct operand *operands = command_operands(command);
-    const struct operand *made[OPERANDS] = {NULL};
+    struct operand *made[OPERANDS] = {NULL};
     struct tile first = tiling_tile(command, 0);
     for (struct tile_shape *shape = command->shapes; shape < command->shapes + command->shape_count; shape++) {
         if (!shape->stages || shape->m != first.shape->m || shape->k != first.shape->k || shape->n != first.shape->n)

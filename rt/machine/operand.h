@@ -11,7 +11,6 @@ struct operand {
     uint64_t stride_m, stride_k, stride_n;              /* bytes from a block to that of the next tile along an edge */
     const struct payload *payload;                      /* of a block */
     struct route *route;                                /* from the PE to the memory */
-    bool is_near;                                       /* its reads may be put off: `near` */
     struct near_read near;
 };
 

@@ -37,7 +37,7 @@ struct stage {
     uint64_t ps;                                        /* by the built-in models of engines (engine.h) */
     uint64_t link_ps;                                   /* over the link to the part that serves the next stage */
     uint64_t order;                                     /* of the events of a tile at the part that serves it */
-    const struct operand *moves;                        /* DMA of a block that is worked out (operand.h); else NULL */
+    struct operand *moves;                              /* DMA of a block that is worked out (operand.h); else NULL */
 };
 
 /* What tiles of equal size and stages have in common. A command has few shapes: its tiles differ only at the far edges
