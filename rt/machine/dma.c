@@ -216,24 +216,20 @@ static uint64_t move_inside(struct pe *pe, uint64_t at_ps, const struct payload 
     return read_ps > write_ps ? read_ps : write_ps;
 }
 
-/* Sends the request of a read, or the data of a write. */
-static void transfer_send(struct transfer *transfer, bool reads, struct route *route, const struct payload *payload,
-                          uint64_t leave_ps)
-{
-    transfer->data.payload = payload;
-    if (reads)
-        control_send(&transfer->data.message, route, leave_ps, read_requested);
-    else
-        data_send(&transfer->data, route, payload, leave_ps, 0, write_arrived);
-}
-
 static void run_start(const struct dma *dma, const struct range *range, uint64_t translated_ps, uint64_t leave_ps)
 {
     const struct payload *payload = payload_of(range->bytes);
-    if (range_is_own_tcm(range, dma->pe))
+    if (range_is_own_tcm(range, dma->pe)) {
         part_known(dma->token, move_inside(dma->pe, translated_ps, payload), false);
+        return;
+    }
+    struct transfer *transfer = transfer_new(dma->token, range);
+    struct route *route = memory_route(dma->pe, range);
+    transfer->data.payload = payload;
+    if (dma->reads)
+        control_send(&transfer->data.message, route, leave_ps, read_requested);
     else
-        transfer_send(transfer_new(dma->token, range), dma->reads, memory_route(dma->pe, range), payload, leave_ps);
+        data_send(&transfer->data, route, payload, leave_ps, 0, write_arrived);
 }
 
 static void runs_start(const struct dma *dma)
@@ -253,16 +249,16 @@ static void runs_start(const struct dma *dma)
 /* Starts to move a block of an operand that is worked out: one run in another memory, without translation. */
 static void block_start(struct token *token, struct operand *operand)
 {
-    bool reads = token->stage->kind == STAGE_DMA_READ;
     struct transfer *transfer = transfer_new(token, &operand->first);
     transfer->range.offset = operand_offset(operand, &token->tile);
     transfer->data.payload = operand->payload;
     token->parts = 1;
     token->end_ps = 0;
-    if (reads && near_read_start(transfer, &operand->near))
-        return;
-    uint64_t leave_ps = reads ? now_ps : tcm_read(token->command->pe, now_ps, operand->payload);
-    transfer_send(transfer, reads, operand->route, operand->payload, leave_ps);
+    if (token->stage->kind == STAGE_DMA_WRITE)
+        data_write(&transfer->data, operand->route, operand->payload,
+                   tcm_read(token->command->pe, now_ps, operand->payload), write_arrived);
+    else if (!near_read_start(transfer, &operand->near))
+        control_send(&transfer->data.message, operand->route, now_ps, read_requested);
 }
 
 /* ---- faults: at the end of the translation, which a write begins when the TCM has supplied all its bytes */

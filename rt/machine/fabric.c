@@ -534,22 +534,43 @@ void data_send(struct data_message *data, struct route *route, const struct payl
     data_leave_at(data, leave_ps);
 }
 
-/* A memory's link is taken by nothing but what the memory has read. A response that leaves before any later one can take
- * it ahead of time, if none that was read before still waits for an event. */
+/* The same for a message that leaves after all that its node has sent before, and before all that it will send. It can take
+ * the first link ahead of time, which nothing but this node feeds, if none of those before still waits for an event. */
+static inline void data_leave_in_order(struct data_message *data, uint64_t leave_ps)
+{
+    const uint64_t watched = MOMENT_BIT(MODELS_WATCH) | MOMENT_BIT(MOMENT_event_fires) | MOMENT_BIT(MOMENT_data_sent)
+                             | MOMENT_BIT(MOMENT_reserved);
+    if (leave_ps == now_ps || kb_nodes[data->message.route->from_rank].departing || observed & watched) {
+        data_leave_at(data, leave_ps);
+        return;
+    }
+    data->ahead_ps = leave_ps;
+    event_count++;
+    link_take(data, leave_ps, false);
+}
+
 void data_answer(struct data_message *data, struct route *route, const struct payload *payload, const struct served *served,
                  const struct receiver *receiver)
 {
     data_make(data, route, payload, served->last_ps - served->first_ps);
     data->receiver = receiver;
     data->message.delivered = receiver->delivered;
-    if (!served->in_order || served->first_ps == now_ps || kb_nodes[route->from_rank].departing
-        || is_observed_or_modelled(MOMENT_reserved) || is_observed(MOMENT_event_fires)) {
+    if (served->in_order)
+        data_leave_in_order(data, served->first_ps);
+    else
         data_leave_at(data, served->first_ps);
-        return;
-    }
-    data->ahead_ps = served->first_ps;
-    event_count++;
-    link_take(data, served->first_ps, false);
+}
+
+/* What a TCM has read leaves in that order, since it has one channel for reads; a translation only delays it. */
+void data_write(struct data_message *data, struct route *route, const struct payload *payload, uint64_t leave_ps,
+                void (*arrived)(struct data_message *, uint64_t, uint64_t))
+{
+    if (!route->length)
+        route_list_steps(route);
+    data_make(data, route, payload, 0);
+    data->receiver = NULL;
+    data->arrived = arrived;
+    data_leave_in_order(data, leave_ps);
 }
 
 /* ---- ways from a memory to a pe_dma at the same router */

@@ -136,6 +136,11 @@ void data_send(struct data_message *data, struct route *route, const struct payl
 void data_answer(struct data_message *data, struct route *route, const struct payload *payload, const struct served *served,
                  const struct receiver *receiver);
 
+/* Sends data that a pe_dma has read from its TCM up to leave_ps, and that leave then. The departure is made ahead of time
+ * likewise. */
+void data_write(struct data_message *data, struct route *route, const struct payload *payload, uint64_t leave_ps,
+                void (*arrived)(struct data_message *, uint64_t, uint64_t));
+
 /* Ends what was made ahead of time or put off at the node, if there is anything, so that the machine is in the same state as
  * without it. `by` is the event that meets it there, NULL if that is none of a message. */
 void delivery_settle_taken(struct fabric_node *node, const struct event *by);
