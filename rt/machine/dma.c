@@ -386,7 +386,7 @@ static uint64_t transfer_next_ps(const struct transfer *transfer)
 {
     const struct token *token = transfer->token;
     const struct data_message *data = &transfer->data;
-    if (transfer->near)
+    if (is_put_off(data))
         return near_read_next_ps(transfer);
     if (data->ahead_ps > now_ps)
         return data->ahead_ps;

@@ -114,8 +114,8 @@ bool near_read_settle(struct transfer *transfer, const struct event *by)
 
 uint64_t near_read_next_ps(const struct transfer *transfer)
 {
-    const struct near_read *near = transfer->near;
-    const struct hbm_turn *turn = &transfer->turn;
+    const struct near_read *near = near_of(transfer);
+    const struct hbm_turn *turn = &near->turn;
     uint64_t left_ps = leave_ps(turn);
     const uint64_t steps_ps[] = {turn->asked_ps, left_ps, left_ps + near->way.hop[0].arrives_ps,
                                  left_ps + near->way.hop[1].arrives_ps, delivered_ps(near, turn)};
