@@ -78,8 +78,13 @@ static const char *base_text(const struct key *key, double value)
 static void list_number(struct listing *listing, const struct key *key, const char *path, struct where where, double value)
 {
     struct better_keys *keys = &listing->keys;
-    struct better_key row = {.path = path, .place = place_text(where), .value = number_text(key, value)};
-    bool is_bandwidth = key->kind == KIND_bandwidth, unlimited = listing->by.infinite && is_bandwidth;
+    bool is_bandwidth = key->kind == KIND_bandwidth;
+    struct better_key row = {
+        .path = path, .place = place_text(where), .value = number_text(key, value), .number = value,
+        .least = key->least ? bound(key, key->least) : 1, .most = bound(key, key->most), .whole = !is_fine(key),
+        .more_is_better = key->better == BETTER_MORE, .unlimited = is_bandwidth, .dimension = schema_dimension(key),
+        .shown = schema_unit(key), .base = unit_base(schema_dimension(key))};
+    bool unlimited = listing->by.infinite && is_bandwidth;
     if (value == 0 && is_bandwidth)
         row.value = "no limit";
     double changed = value > 0 ? better_number(key, value, listing->by) : value;

@@ -148,7 +148,7 @@ def hold_text(what, text, lines=None):
 
 def hold_outputs(words, stdout, cwd):
     """Holds what a command of a simulator has written, if it is one."""
-    verb = next((word for word in words[1:] if word in ("run", "replay", "probe", "whatif", "oplog")), None)
+    verb = next((word for word in words[1:] if word in ("run", "replay", "probe", "whatif", "compare", "oplog")), None)
     options = {word: path for word, path in zip(words, words[1:])
                if word in ("--json", "--points", "--stats", "--trace", "--dump")}
     if verb == "oplog" and "--summary" not in words:

@@ -14,7 +14,7 @@ from jsonschema import Draft7Validator
 from harness import GEMM, ROOT, SCHEMAS, SMALL, Held, held, ok, read, run, scratch, simulator, suite
 
 DEFINITIONS = json.loads(read(SCHEMAS))["definitions"]
-WHAT = ("result", "point", "metrics", "stats", "trace", "oplog", "plan", "probe", "whatif")
+WHAT = ("result", "point", "metrics", "stats", "trace", "oplog", "plan", "probe", "whatif", "compare")
 # The definitions of words, and what has them: a list of rt, and its words there.
 LISTS = (("fault", "kb/faults.def", r"^FAULT\((\w+)"), ("command", "kb/commands.def", r'^(?:COMMAND|COMPOSITE)\(\w+, "(\w+)"'),
          ("engine", "kb/engines.def", r'^ENGINE\(\w+, "([\w ]+)"'), ("stage", "kb/stages.def", r"^STAGE\((\w+)"),
@@ -68,7 +68,7 @@ def words():
 # Where the keys of each definition are: sections of a page; of their tables the rows whose first cell names a key, or the first
 # cells of all rows ("").
 RESULT, ACTIVITY, PROBES, PLANS, LOG = "The result: `--json`", "Activity", "Probes", "Plans: `--dump plan`", "The op log"
-NUMBERS, TRACE, WHATIF = "Requests and their numbers", "The trace: `--trace`, `--trace-all`", "What if"
+NUMBERS, TRACE, WHATIF, COMPARE = "Requests and their numbers", "The trace: `--trace`, `--trace-all`", "What if", "Compare"
 PLACES = {
     "result": [(RESULT, "")], "result.properties.race_check": [(RESULT, "race_check")], "memory_request": [(RESULT, "memory"), (RESULT, "failure"), NUMBERS], "failure": [(RESULT, "failure")],
     "responses": [NUMBERS], "launch": [(RESULT, "pe_exec_ps"), (RESULT, "pes"), (RESULT, "commands"), (RESULT, "waiting"),
@@ -87,6 +87,7 @@ PLACES = {
     "probed": [PROBES], "matrix": [PROBES], "probe_message": [PROBES], "hop": [PROBES], "probe_step": [PROBES],
     "probe_spread": [PROBES], "hop_spread": [PROBES],
     "whatif": [WHATIF], "change": [WHATIF], "failed_change": [WHATIF],
+    "compare": [COMPARE], "time_errors": [COMPARE], "worst_error": [COMPARE], "divergence": [COMPARE], "fit": [COMPARE], "fitted_constant": [COMPARE],
 }
 
 

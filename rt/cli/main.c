@@ -7,6 +7,7 @@
 #include "common/arena.h"
 #include "common/completion.h"
 #include "common/diag.h"
+#include "compare.h"
 #include "data.h"
 #include "host/bench.h"
 #include "import.h"
@@ -43,7 +44,7 @@ static const struct subcommand list_subcommand = {
 
 static const struct subcommand *const subcommands[] = {
     &list_subcommand, &run_subcommand, &replay_subcommand, &oplog_subcommand, &data_subcommand, &info_subcommand,
-    &report_subcommand, &web_subcommand, &probe_subcommand, &whatif_subcommand, &import_subcommand,
+    &report_subcommand, &web_subcommand, &probe_subcommand, &whatif_subcommand, &import_subcommand, &compare_subcommand,
     &schema_subcommand, NULL,
 };
 

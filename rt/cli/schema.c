@@ -27,13 +27,14 @@ const struct subcommand schema_subcommand = {
     "  oplog    a line of oplog\n"
     "  plan     a line of --dump plan\n"
     "  probe    --json of probe\n"
-    "  whatif   --json of whatif\n",
+    "  whatif   --json of whatif\n"
+    "  compare  --json of compare\n",
     NULL, schema_main,
 };
 
 static int schema_main(int argc, char **argv)
 {
-    static const char *const kinds[] = {"result", "point", "metrics", "stats", "trace", "oplog", "plan", "probe", "whatif"};
+    static const char *const kinds[] = {"result", "point", "metrics", "stats", "trace", "oplog", "plan", "probe", "whatif", "compare"};
     while (subcommand_option(&schema_subcommand, argc, argv) != -1)
         continue;
     const char *word = subcommand_argument(&schema_subcommand, argc, argv, "one kind of JSON");

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "node.h"
+#include "quantity.h"
 
 /* An object of the simulator that a topology's numbers make, without structure. */
 struct number {
@@ -58,6 +59,13 @@ struct better_key {
     const char *value, *changed;                        /* "256 GB/s"; changed NULL: it cannot be any better */
     const char *set;                                    /* the changed value exactly, as --set takes it: "281600000000 B/s" */
     const struct node *keys;                            /* for renumber */
+    double number;                                      /* in base units; of a bandwidth, 0 is no limit */
+    double least, most;                                 /* its bounds */
+    bool whole;                                         /* it is a whole number of base units */
+    bool more_is_better;
+    bool unlimited;                                     /* it may have no limit */
+    enum dimension dimension;
+    const struct unit *shown, *base;                    /* that values are shown in, and the base unit; NULL: none */
     double share;                                       /* of a time that is proportional to the key: what goes away */
 };
 

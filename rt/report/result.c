@@ -92,6 +92,19 @@ static struct command_row command_row(const struct tl *tl, uint32_t number)
     return read[number % ROWS];
 }
 
+void result_commands(void (*each)(const struct command_row_read *row, void *arg), void *arg)
+{
+    for (const struct launch *launch = launches; launch; launch = launch->next)
+        for (uint32_t i = 0; i < launch->count; i++) {
+            const struct tl *tl = &launch->runs[i].tl;
+            for (uint32_t number = 0; number < tl->commands; number++) {
+                struct command_row row = command_row(tl, number);
+                each(&(struct command_row_read){tl, number, row.kind, row.complete_ps != NOT_COMPLETE, row.submitted_ps, row.complete_ps},
+                     arg);
+            }
+        }
+}
+
 void command_rows_reset(void)
 {
     spool_clear(&spool);

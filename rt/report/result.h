@@ -3,9 +3,12 @@
 #define KB_RESULT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/output.h"
 #include "common/json.h"
+
+struct tl;
 
 /* Keeps a row for each command. It has to watch a run whose result is written. */
 extern struct observer command_rows_observer;
@@ -16,6 +19,18 @@ bool result_good(void);
 /* Writes "system", "end_ps", "memory" if there were memory requests, and "launches" into an open object; of
  * each, with_ids: the number of the request and the answers to it. */
 void result_write(struct json *json, uint64_t end_ps, bool with_ids);
+
+/* The row of a command. */
+struct command_row_read {
+    const struct tl *tl;                                /* the kernel that submitted it */
+    uint32_t number;
+    uint8_t kind;
+    bool complete;
+    uint64_t submitted_ps, complete_ps;
+};
+
+/* Calls `each` for each row, by launch, PE and number. */
+void result_commands(void (*each)(const struct command_row_read *row, void *arg), void *arg);
 
 /* Removes all rows of commands. */
 void command_rows_reset(void);
