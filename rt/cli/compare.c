@@ -25,13 +25,14 @@
 #include "machine/emitted.h"
 #include "machine/pe.h"
 #include "oplog/oplog.h"
+#include "process.h"
 #include "replay.h"
 #include "report/result.h"
 #include "session/numbers.h"
 #include "session/reset.h"
+#include "session/simulation.h"
 #include "session/stream.h"
 #include "sim/observer.h"
-#include "simulation.h"
 #include "store/fill.h"
 
 static int compare_main(int argc, char **argv);
@@ -92,7 +93,7 @@ static int run_now(void)
     uint64_t end_ps;
     struct host_times times = {0};
     if (!options_given.stream)
-        return simulation_run(clock_seconds(), &times);
+        return simulation_run(clock_seconds(), &limits, &times);
     const struct command_stream *stream = present_stream();
     return stream ? replay_run(stream, &end_ps) : STATUS_WRONG_USE;
 }
@@ -130,7 +131,7 @@ static void prepare_bench(void)
     if (!count)
         usage_error("--bench needs a bench; `%s list` shows them", program_name);
     bench_select(bench_find(words[0]), count - 1, words + 1);
-    simulation_prepare();
+    process_prepare();
     simulation_in_points();
 }
 
