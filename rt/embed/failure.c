@@ -39,6 +39,11 @@ void failure_machine_rests(void)
     failure.machine_works = false;
 }
 
+void failure_ends(void)
+{
+    failure.host->ended = true;
+}
+
 void failure_leave(enum kb_status status)
 {
     failure.host->ended |= failure.machine_works;

@@ -17,6 +17,9 @@ enum kb_status refuse(enum kb_status status, const char *format, ...) __attribut
 void failure_machine_works(void);
 void failure_machine_rests(void);
 
+/* The instance has ended: nothing but a reset is possible. */
+void failure_ends(void);
+
 /* Leaves the call that is under way, from wherever it is. */
 _Noreturn void failure_leave(enum kb_status status);
 

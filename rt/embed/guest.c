@@ -13,6 +13,7 @@
 #include "common/arena.h"
 #include "common/completion.h"
 #include "common/fail.h"
+#include "common/pool.h"
 #include "common/temporary.h"
 #include "failure.h"
 #include "launch/kernel.h"
@@ -31,6 +32,9 @@
 FILE *stdout, *stderr;
 int optind, optopt, opterr;
 char *optarg;
+#ifdef POOL_ASAN
+int __asan_option_detect_stack_use_after_return;        /* coroutines have no second stacks for it */
+#endif
 
 /* ---- streams */
 

@@ -102,6 +102,7 @@ static enum kb_status begin(struct image_host *host, const struct kb_sim_config 
     fill_seed = config->seed;
     thread_count = config->threads ? config->threads : 1;
     log_memory_bytes = UINT64_MAX;                      /* never in a file */
+    simulation_in_points();
     if (instance.data)
         blas_prepare();                                 /* later calls load nothing */
     begin_run();
@@ -138,7 +139,10 @@ static enum kb_status run_bench(const char *bench, const char *const *params, ui
     failure_machine_works();
     int status = simulation_run(began, &no_limits, &instance.times);
     failure_machine_rests();
-    return status == STATUS_GOOD ? KB_OK : status == STATUS_RUN_FAILED ? KB_RUN_FAILED : KB_HOST_FAILED;
+    if (memory_is_exhausted())
+        failure_ends();
+    return memory_is_exhausted() ? KB_NO_MEMORY : status == STATUS_GOOD ? KB_OK
+         : status == STATUS_RUN_FAILED ? KB_RUN_FAILED : status == STATUS_WRONG_USE ? KB_WRONG : KB_HOST_FAILED;
 }
 
 /* ---- results */

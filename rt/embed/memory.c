@@ -127,6 +127,7 @@ static char *pages_take(uint64_t bytes, int protection)
 /* Gives pages back. A free run can be written, and is 0 apart from its head. */
 static void pages_give_back(char *at, uint64_t bytes)
 {
+    ASAN_UNPOISON_MEMORY_REGION(at, bytes);
     madvise(at, bytes, MADV_DONTNEED);
     if (mprotect(at, bytes, PROT_READ | PROT_WRITE))
         return;
@@ -280,9 +281,10 @@ static struct block *block_of(void *at)
 {
     struct block *head = (struct block *)at - 1;
     bool inside = (char *)head >= memory.base && (char *)at <= memory.fresh && (uintptr_t)at % ALIGNMENT == 0;
-    struct block *block = inside ? (struct block *)((char *)head - head->before) : NULL;
-    if (!inside || (char *)block < memory.base || block->class > CLASSES || block->bytes > memory_used_bytes()
-        || block->bytes < sizeof *block)
+    if (!inside || head->before % ALIGNMENT || head->before > (uint64_t)((char *)head - memory.base))
+        abort();
+    struct block *block = (struct block *)((char *)head - head->before);
+    if (block->class > CLASSES || block->bytes > memory_used_bytes() || block->bytes < sizeof *block)
         abort();
     return block;
 }
@@ -296,6 +298,7 @@ void free(void *at)
     if (block->class == CLASSES) {
         pages_give_back((char *)block, block->bytes);
     } else {
+        ASAN_UNPOISON_MEMORY_REGION(block, block->bytes);
         *next_of(block) = memory.unused[block->class];
         memory.unused[block->class] = block;
     }

@@ -248,7 +248,8 @@ enum kb_status kb_sim_tensor_shard(kb_sim *sim, struct tensor *tensor, uint64_t 
 /* ---- benches */
 
 /* Runs a bench that is linked into the library, with its parameters "NAME=VALUE", to its end, as `SIM run` does: the
- * instance must be new or reset. Returns KB_RUN_FAILED for what `SIM run` returns status 1 for. */
+ * instance must be new or reset. Returns KB_RUN_FAILED for what `SIM run` returns status 1 for, KB_WRONG if a call of the bench
+ * is wrong use; in both cases there is a result. */
 enum kb_status kb_sim_run_bench(kb_sim *sim, const char *bench, const char *const *params, uint64_t count);
 
 /* ---- results */
