@@ -78,6 +78,37 @@ static struct {
 
 static const char *const sizes[] = {"m=64", "m=96", "m=160", "m=224"};
 
+/* Every second quarter of the instances replays the stream of the test's folder, the others run benches. */
+static bool has_stream(size_t i)
+{
+    return i / 16 % 2;
+}
+
+static char stream[4096];
+static size_t stream_length;
+
+/* The streams of a thread's instances in slices, one slice of each after the other. */
+static void slices(size_t first)
+{
+    uint64_t slice_ps = 1000 * (first + 1);
+    for (size_t i = first; i < INSTANCES; i += THREADS) {
+        uint64_t request;
+        if (has_stream(i) && many[i].status == KB_OK)
+            many[i].status = kb_sim_replay(many[i].sim, stream, stream_length, &request);
+    }
+    bool goes_on = true;
+    for (uint64_t until_ps = slice_ps; goes_on; until_ps += slice_ps) {
+        goes_on = false;
+        for (size_t i = first; i < INSTANCES; i += THREADS) {
+            struct kb_sim_stop why = {.struct_size = sizeof why};
+            if (!has_stream(i) || many[i].status != KB_OK)
+                continue;
+            many[i].status = kb_sim_run(many[i].sim, until_ps, KB_STOP_IDLE, &why);
+            goes_on |= why.reason == KB_STOP_UNTIL;
+        }
+    }
+}
+
 /* The instances of a thread take turns: all are made, each runs, each is asked. */
 static void *turns(void *arg)
 {
@@ -88,8 +119,9 @@ static void *turns(void *arg)
         many[i].status = kb_sim_create(&config, &many[i].sim);
     }
     for (size_t i = first; i < INSTANCES; i += THREADS)
-        if (many[i].status == KB_OK)
+        if (many[i].status == KB_OK && !has_stream(i))
             many[i].status = kb_sim_run_bench(many[i].sim, "gemm", (const char *[]){sizes[i / 4 % 4], "n=64", "k=64"}, 3);
+    slices(first);
     return NULL;
 }
 
@@ -114,6 +146,10 @@ static void on_threads(void *(*body)(void *))
 
 static int run_many(void)
 {
+    FILE *in = fopen("stream.yaml", "r");
+    stream_length = in ? fread(stream, 1, sizeof stream, in) : 0;
+    if (in)
+        fclose(in);
     on_threads(turns);
     on_threads(ask);
     for (size_t i = 0; i < INSTANCES; i++) {
@@ -245,6 +281,87 @@ static void wrong_arguments(void)
     kb_sim_destroy(sim);
 }
 
+static int no_visitor(void *user, const char *name, uint64_t value)
+{
+    (void)user, (void)name, (void)value;
+    return 0;
+}
+
+/* Every call with a handle that is none, and with each pointer that must not be NULL. */
+static void wrong_pointers(void)
+{
+    struct kb_sim_config config = config_of(NULL);
+    kb_sim *sim = make(&config);
+    uint64_t n = 0, at[1] = {0};
+    uint32_t pe[1] = {0};
+    struct tensor *tensor = NULL;
+    struct kb_sim_result result = {.struct_size = sizeof result};
+    struct kb_sim_pe_result of_pe = {.struct_size = sizeof of_pe};
+    struct kb_sim_stop stop = {.struct_size = 1};
+    struct kb_sim_launch launch = {.struct_size = sizeof launch}, other = launch;
+    struct kb_sim_tensor of = {.struct_size = sizeof of};
+    other.kernel = "gemm", other.pe_count = 1;
+#define NONE(call) is(call, KB_WRONG, NULL, "NULL", #call)
+#define WRONG(call, said) is(call, KB_WRONG, sim, said, #call)
+    NONE(kb_sim_reset(NULL));
+    NONE(kb_sim_run(NULL, 0, 0, NULL));
+    NONE(kb_sim_now_ps(NULL, &n));
+    NONE(kb_sim_next_ps(NULL, &n));
+    NONE(kb_sim_poll(NULL, 1, &result));
+    NONE(kb_sim_poll_pe(NULL, 1, 0, &of_pe));
+    NONE(kb_sim_replay(NULL, "", 0, &n));
+    NONE(kb_sim_command(NULL, 1, 0, "", 0));
+    NONE(kb_sim_program_end(NULL, 1));
+    NONE(kb_sim_poke(NULL, 0, at, 8));
+    NONE(kb_sim_trace(NULL, NULL, NULL));
+    NONE(kb_sim_save(NULL, NULL, 0, &n));
+    WRONG(kb_sim_run(sim, 0, 0, &stop), "struct_size 1");
+    WRONG(kb_sim_now_ps(sim, NULL), "now_ps is NULL");
+    WRONG(kb_sim_next_ps(sim, NULL), "next_ps is NULL");
+    WRONG(kb_sim_poll(sim, 1, NULL), "result is NULL");
+    WRONG(kb_sim_poll(sim, 1, &result), "1");
+    WRONG(kb_sim_poll_pe(sim, 1, 0, NULL), "result is NULL");
+    WRONG(kb_sim_poll_pe(sim, 1, 0, &of_pe), "1");
+    WRONG(kb_sim_launch(sim, NULL, &n), "launch is NULL");
+    WRONG(kb_sim_launch(sim, &launch, &n), "kernel is NULL");
+    WRONG(kb_sim_launch(sim, &other, NULL), "request is NULL");
+    WRONG(kb_sim_launch(sim, &other, &n), "pes is NULL");
+    other.pes = pe;
+    WRONG(kb_sim_launch(sim, &other, &n), "bytes");
+    other.kernel = "gem";
+    WRONG(kb_sim_launch(sim, &other, &n), "no kernel 'gem'");
+    WRONG(kb_sim_program(sim, NULL, &n), "launch is NULL");
+    WRONG(kb_sim_program(sim, &launch, NULL), "request is NULL");
+    WRONG(kb_sim_replay(sim, NULL, 0, &n), "text is NULL");
+    WRONG(kb_sim_replay(sim, "x: [", 4, &n), "");
+    WRONG(kb_sim_command(sim, 1, 0, NULL, 0), "text is NULL");
+    WRONG(kb_sim_command(sim, 1, 0, "{}", 2), "1");
+    WRONG(kb_sim_program_end(sim, 1), "1");
+    WRONG(kb_sim_map(sim, NULL, at, 1, 0, 1, &n), "pes is NULL");
+    WRONG(kb_sim_unmap(sim, NULL, 1, 0, 1, &n), "pes is NULL");
+    WRONG(kb_sim_write(sim, NULL, 1, 8, at, &n), "addresses is NULL");
+    WRONG(kb_sim_read(sim, at, 1, 8, NULL, NULL), "request is NULL");
+    at[0] = UINT64_MAX;
+    WRONG(kb_sim_read(sim, at, 1, 8, NULL, &n), "");
+    WRONG(kb_sim_poke(sim, 0, NULL, 8), "data is NULL");
+    WRONG(kb_sim_peek(sim, UINT64_MAX, at, 8), "");
+    WRONG(kb_sim_tensor(sim, NULL, &tensor), "tensor is NULL");
+    WRONG(kb_sim_tensor(sim, &of, &tensor), "name is NULL");
+    WRONG(kb_sim_tensor_set(sim, NULL, at, 8), "tensor is NULL");
+    WRONG(kb_sim_tensor_set(sim, (struct tensor *)at, at, 8), "");
+    WRONG(kb_sim_tensor_get(sim, NULL, at, 8), "tensor is NULL");
+    WRONG(kb_sim_tensor_shard(sim, NULL, 0, &n, &n), "tensor is NULL");
+    WRONG(kb_sim_stat(sim, NULL, &n), "name is NULL");
+    WRONG(kb_sim_stat(sim, "nothing", &n), "nothing");
+    WRONG(kb_sim_stats(sim, NULL, NULL), "visitor is NULL");
+    WRONG(kb_sim_describe(sim, NULL, 8, &n), "buffer is NULL");
+    WRONG(kb_sim_save(sim, NULL, 0, NULL), "needed is NULL");
+    WRONG(kb_sim_restore(sim, NULL, 0), "buffer is NULL");
+    check(kb_sim_stats(sim, no_visitor, NULL) == KB_OK && kb_sim_run(sim, 1000, 0, NULL) == KB_OK && kb_sim_now_ps(sim, &n) == KB_OK
+          && n == 1000, "after all of these time passes", kb_last_error(sim));
+    kb_sim_destroy(sim);
+}
+
 static void ended(void)
 {
     struct kb_sim_config config = config_of(NULL);
@@ -281,6 +398,7 @@ static int run_wrong(void)
     wrong_handles();
     wrong_arguments();
     wrong_callers();
+    wrong_pointers();
     ended();
     return 0;
 }
