@@ -60,7 +60,7 @@ static struct session {
     struct owner *owners;                               /* by PE */
     uint64_t running;                                   /* requests */
     uint64_t positions;                                 /* given to what orders timeouts and delays of one instant */
-    uint64_t end_ps;                                    /* of the last request that is complete */
+    uint64_t end_ps;                                    /* of the last request that is complete, streams excepted */
     struct session_request *complete, **complete_end;   /* whose completion the program was not told of */
     uint32_t stop_mask;                                 /* of the call that is under way */
     uint64_t stop_request;                              /* the first that is complete, */
@@ -186,7 +186,9 @@ static void tell_completions(void)
 static void complete(struct session_request *request, enum kb_sim_outcome outcome)
 {
     request->outcome = outcome;
-    request->done_ps = session.end_ps = now_ps;
+    request->done_ps = now_ps;
+    if (!request->list)
+        session.end_ps = now_ps;
     session.running--;
     *session.complete_end = request;
     session.complete_end = &request->next;
@@ -628,10 +630,22 @@ enum kb_status session_transfer(bool writes, const uint64_t *addresses, uint64_t
 
 /* ---- results */
 
+/* A stream ends when its last request does, whatever delays follow. */
+static uint64_t end_ps(void)
+{
+    uint64_t last_ps = session.end_ps;
+    for (size_t i = 0; i < session.requests.count; i++) {
+        const struct host_list *list = session.requests.at[i]->list;
+        if (list && host_list_end_ps(list) > last_ps)
+            last_ps = host_list_end_ps(list);
+    }
+    return last_ps;
+}
+
 void session_write(struct json *json)
 {
     sim_host_acts();
-    result_write(json, session.end_ps, false);
+    result_write(json, end_ps(), false);
 }
 
 /* Writes all that kb_sim_stat has names for. */

@@ -188,13 +188,13 @@ struct kb_sim_launch {
 
 enum kb_status kb_sim_launch(kb_sim *sim, const struct kb_sim_launch *launch, uint64_t *request);
 
-/* A command stream (docs/cli.md), as a text; it is complete when its host list is. Its launches and requests have numbers
- * of their own, that of the stream is the first. */
+/* A command stream (docs/cli.md), as a text. It is one request, complete when the steps of its host are; its launches and
+ * requests are in the result. */
 enum kb_status kb_sim_replay(kb_sim *sim, const char *text, uint64_t length, uint64_t *request);
 
 /* The same by firmware, a command at a time: a launch (`kernel`, `arg` and `arg_bytes` are 0) of a program that has no
- * commands yet; commands for its PEs, each as a step of a stream's program ("{do: dma_read, ...}", "{wait: [0]}",
- * "{delay_ns: 5}"), which a PE takes in their order; and the end of the program of all PEs, after which the launch can
+ * commands yet; commands for its PEs, each as a step of a stream's program ("{do: load, id: x, ...}", "{do: wait, for: [x]}",
+ * "{do: delay, ns: 5}"), which a PE takes in their order; and the end of the program of all PEs, after which the launch can
  * complete. A PE that has no step waits without a deadlock until there is one. */
 enum kb_status kb_sim_program(kb_sim *sim, const struct kb_sim_launch *launch, uint64_t *request);
 enum kb_status kb_sim_command(kb_sim *sim, uint64_t request, uint32_t pe, const char *text, uint64_t length);

@@ -226,6 +226,14 @@ static void host_acts(void)
     }
 }
 
+static bool running(void)
+{
+    for (unsigned i = 0; i < step_count; i++)
+        if (steps[i].request && !steps[i].complete)
+            return true;
+    return false;
+}
+
 static void take_completions(void)
 {
     for (unsigned i = 0; i < completions; i++) {
@@ -256,6 +264,8 @@ static void run_steps(char *text)
     }
     host_acts();
     for (;;) {
+        if ((at == step_count || stopped) && !running())
+            return;
         uint64_t until_ps = stopped ? UINT64_MAX : delay_end_ps;
         TRY(kb_sim_run, sim, until_ps, KB_STOP_COMPLETED | KB_STOP_DEADLOCK, &why);
         take_completions();
