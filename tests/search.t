@@ -10,13 +10,14 @@ import pty
 import random
 import re
 import resource
+import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
 
-from harness import KBGEN, ROOT, SLOW, SMALL, folder, ok, read, remove, run, simulator, suite, wait_until, write
+from harness import KBGEN, ROOT, SLOW, SMALL, folder, ok, read, remove, run, simulator, skip, suite, wait_until, write
 from stores import GEMM_ROWS, LINK, content, downgrade, rows
 
 KILLS, SEED = (sys.argv[1:] + [None] * 2)[:2]
@@ -421,6 +422,33 @@ def full_disk():
     ok(not alive(path), "no process is left after a full disk", alive(path))
 
 
+# In a mount namespace, which ends with its shell: a disk of 1 MiB that is nearly full, and has room again later.
+SMALL_DISK = """
+mount -t tmpfs -o size=1m none "$1" || exit 77
+cd "$1" && ln -s "$2" full.db.simulators && head -c 900k /dev/zero > filler
+"$3" search "$4" -o full.db -j 2
+echo "first status $?"
+cp full.db full.db-* "$5" && rm filler && "$3" search "$4" -o full.db -j 2 && cp full.db "$6"
+"""
+
+
+def small_disk():
+    name = "a real disk of 1 MiB that is full ends a search with status 3, with a good store, which goes on"
+    early, late, free = folder("early"), store("late"), store("free", keep=True)
+    space("full", SLOW_POINTS.replace("to: 80", "to: 600").replace("us: 4000", "us: 0"))
+    if not shutil.which("unshare"):
+        skip(name, "there is no unshare")
+        return
+    ended = run("unshare", "--mount", "sh", "-c", SMALL_DISK, "sh", folder("disk"), folder("simulators"), KBGEN,
+                os.path.join(WHERE, "full.yaml"), early, late, timeout=100)
+    if ended.returncode == 77 or "unshare failed" in ended.stderr:
+        skip(name, "this user cannot mount a disk")
+        return
+    first = os.path.join(early, "full.db")
+    ok(ended.returncode == 0 and "first status 3" in ended.stdout and "disk is full" in ended.stderr and 0 < trials_of(first) < 600
+       and rows(first, "PRAGMA integrity_check") == [("ok",)] and content(late) == content(free), name, ended.said, trials_of(first))
+
+
 def on_terminal(path, keys, *options):
     """Runs a search on a terminal and types keys: (text to wait for, key); returns what it shows, its status and seconds
     from the last key to the end."""
@@ -473,4 +501,4 @@ def shared():
        len(points), len(trials))
 
 
-suite(results, shards, refused, clipped, older, odd_stores, verified, streams, edited_kernel, failures, kills, full_disk, ctrl_c, shared)
+suite(results, shards, refused, clipped, older, odd_stores, verified, streams, edited_kernel, failures, kills, full_disk, small_disk, ctrl_c, shared)

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "../../rt/common/arena.h"
+#include "../../rt/common/diag.h"
 #include "../../rt/common/fail.h"
 #include "../build/home.h"
 #include "../build/process.h"
@@ -164,7 +165,8 @@ void slurm_print(const struct slurm *slurm)
         tasks[i] = i;
     struct words array = sbatch_array(slurm, "kbgen", &(struct slurm_round){tasks, slurm->tasks});
     struct words merge = sbatch_merge(slurm, "kbgen", "JOB");
-    printf("# %s/array.sh\n%s\n# %s/merge.sh\n%s\n", folder_of(slurm), array_script(slurm), folder_of(slurm), merge_script(slurm));
+    const char *folder = printable(folder_of(slurm));
+    printf("# %s/array.sh\n%s\n# %s/merge.sh\n%s\n", folder, array_script(slurm), folder, merge_script(slurm));
     print_command(&array);
     print_command(&merge);
 }

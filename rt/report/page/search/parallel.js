@@ -27,20 +27,21 @@ section({
     draw: () => {
         const list = axesOf(worthOf), view = {colour: objectives[0]?.column ?? shown.at(-1)}, readout = h("p", {class: "readout", "aria-live": "polite"});
         const scales = new Map(list.map((column) => [column, scaleOf(column, prefersLog(column), 5)]));
+        // Where each line crosses each axis, which no brush changes: points of one level are spread by their hashes.
+        const spread = (column, a, point) => column.levels ? (parseInt(points.hash[point].slice((a * 3) % 28, (a * 3) % 28 + 4), 16) / 65535 - 0.5) * 0.5 / column.levels.length : 0;
+        const places = list.map((column, a) => Float32Array.from(good, (point) => scales.get(column).at(column.values[point]) + spread(column, a, point)));
         let quick = false, wideNow = 0;
         const xOf = (i) => LINES_SIDE + i * (wideNow - 2 * LINES_SIDE) / (list.length - 1), yOf = (place) => LINES_TOP + (1 - place) * (LINES_HIGH - LINES_TOP - LINES_FOOT);
 
         const overlay = s("svg", {class: "brushes", "aria-hidden": "false"});
         const {canvas, redraw} = plane("lines", "Parallel coordinates; the table below has the points inside all brushes", LINES_HIGH, (context, wide) => {
             wideNow = wide;
-            const places = list.map((column) => good.map((point) => scales.get(column).at(column.values[point])));
             const scale = scaleOf(view.colour, prefersLog(view.colour)), colours = heatColours(), steps = colours.map(() => []), outside = [];
             good.forEach((point, i) => {
                 const share = scale.at(view.colour.values[point]);
                 (chosen.inside[point] ? steps[Number.isNaN(share) ? 0 : heatStep(share)] : outside).push(i);
             });
             const keep = Math.max(1, Math.ceil(good.length / (quick ? WHILE_BRUSHED : LINES_MOST)));
-            const spread = list.map((column, a) => column.levels ? good.map((point) => (parseInt(points.hash[point].slice((a * 3) % 28, (a * 3) % 28 + 4), 16) / 65535 - 0.5) * 0.5 / column.levels.length) : null);
             const lines = (which, style, alpha) => {
                 context.strokeStyle = style;
                 context.globalAlpha = alpha;
@@ -50,7 +51,7 @@ section({
                     for (let a = 0; a < list.length; a++) {
                         const place = places[a][which[n]];
                         if (Number.isNaN(place)) { pen = false; continue; }
-                        const x = xOf(a), y = yOf(place + (spread[a] ? spread[a][which[n]] : 0));
+                        const x = xOf(a), y = yOf(place);
                         if (pen) context.lineTo(x, y);
                         else context.moveTo(x, y);
                         pen = true;
