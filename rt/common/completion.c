@@ -64,7 +64,8 @@ static void offer_argument(const struct line *line, const char *argument)
 static const struct cli_option *option_of(const struct subcommand *s, const char *word)
 {
     bool is_long = !strncmp(word, "--", 2);
-    for (const struct cli_option *o = s ? s->options : NULL; o && o->letter; o++) {
+    bool is_option = word[0] == '-' && word[1];
+    for (const struct cli_option *o = s && is_option ? s->options : NULL; o && o->letter; o++) {
         const char *form = option_short(o);
         size_t length = strlen(o->name);
         if (is_long ? !strncmp(word + 2, o->name, length) && (!word[2 + length] || word[2 + length] == '=')
@@ -83,7 +84,7 @@ static bool has_value(const char *word)
 static bool is_given(const struct cli_option *option, const struct line *line, int count, char *const *words)
 {
     for (int i = 0; i < count; i++)
-        if (words[i][0] == '-' && words[i][1] && option_of(line->subcommand, words[i]) == option)
+        if (option_of(line->subcommand, words[i]) == option)
             return true;
     return false;
 }
