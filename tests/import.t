@@ -141,6 +141,9 @@ def forms(program):
     ok(fast.stdout.count("delay") == 1 and "delay, ns: 94 }" in fast.stdout, "commands faster than pe_cpu's overhead are caught up with later", fast.said)
     host = imported(program, '{"do": "map", "va": 0, "bytes": 65536, "to": {"space": "hbm", "offset": 0}}\n{"t_ns": 1, "pe": 0, "do": "begin"}\n')
     ok("host:\n  - { \"do\": \"map\"" in host.stdout and "\n  - { do: launch, parts: [" in host.stdout, "a map of the host comes before its launch", host.said)
+    alone = imported(program, '{"do": "read", "bytes": 64, "from": [{"space": "sram"}]}\n', name="alone")
+    replayed = run(program, "replay", write(scratch("alone.yaml"), alone.stdout))
+    ok(replayed.returncode == 0 and "host:\n  - { \"do\": \"read\"" in alone.stdout, "a log may have steps of the host alone", alone.said, replayed.said)
     lost = imported(program, "t_ns,pe,cmd,do,from,to,bytes\n1,0,0,load,hbm,0x200000,64\n3,0,2,load,hbm,0x200000,64\n")
     ok(lost.returncode == 0 and "log.csv:3: sip0.cube0.pe0: command 2 comes after 1 commands: records are missing" in lost.stderr,
        "records that are missing are told", lost.said)

@@ -525,7 +525,8 @@ static void take_end(struct pe_program *program, const struct entry *entry)
 static void make_programs(void)
 {
     struct pe_program *program = NULL;
-    qsort(import.entries.at, import.entries.count, sizeof *import.entries.at, by_time);
+    if (import.entries.count)
+        qsort(import.entries.at, import.entries.count, sizeof *import.entries.at, by_time);
     for (const struct entry *entry = import.entries.at; entry < import.entries.at + import.entries.count; entry++) {
         struct pe_program *of_entry = program_of(entry, program);
         if (!of_entry)
@@ -592,7 +593,8 @@ static void write_program(FILE *out, const struct pe_program *program, log_ps be
         error_at(program->last, "the PEs of launch %u begin more than 100 days apart", (unsigned)program->launch);
     else if (first > 0)
         fputs(delay_text((uint64_t)first), out);
-    fwrite(program->text.at, 1, program->text.count, out);
+    if (program->text.count)
+        fwrite(program->text.at, 1, program->text.count, out);
 }
 
 /* Whether two programs of one launch are the same. */
@@ -631,7 +633,8 @@ static void write_stream(FILE *out)
     struct text list = {0};
     unsigned number = 0;
     size_t end, host = 0;
-    qsort(import.all.at, import.all.count, sizeof *import.all.at, by_place);
+    if (import.all.count)
+        qsort(import.all.at, import.all.count, sizeof *import.all.at, by_place);
     fprintf(out, "name: %s\nprograms:%s\n", json_quoted(slash ? slash + 1 : import.path), import.all.count ? "" : " {}");
     for (size_t i = 0; i < import.all.count; i = end) {
         struct pe_program **first = &import.all.at[i];
