@@ -17,6 +17,7 @@ CASES = ("accel_slot_contention", "bad_address", "host_delay_wait", "host_reques
          "mmu_tlb_misses",         "ports_2", "random_failure_then_deadlock", "random_hbm_rings", "random_six_cubes", "random_three_read_engines",
          "random_two_sips_memory", "start_cube_two_sips", "timeout_tie", "wait_next_round")
 SEEDS = (1, 2)
+FORKED = "random_hbm_rings"
 
 
 def program():
@@ -111,6 +112,10 @@ def stream(steps, name):
         got = outputs(steps, library, mode, text, "{json}", "{trace}" if traced else "", *seed)
         wrong = differences(got, want, traced)
         ok(not wrong and "happens" not in got[0], f"{name}: {mode} {' '.join(seed)}", *wrong, got[0])
+    if name == FORKED:
+        got = outputs(steps, library, "forks", text, "{json}", "", "3")
+        ok(not differences(got, want, False) and "\n0 of 1000 continuations differ" in got[0], f"{name}: forked 1,000 times on its way",
+           *differences(got, want, False), got[0])
     got = outputs(steps, library, "steps", write(scratch(name + ".calls"), calls(topology, text)), "{json}", "{trace}")
     got, want = ((said, without_skipped(result), trace) for said, result, trace in (got, want))
     ok(not differences(got, want, True), f"{name}: from outside", *differences(got, want, True), got[0])

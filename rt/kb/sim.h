@@ -192,10 +192,10 @@ enum kb_status kb_sim_launch(kb_sim *sim, const struct kb_sim_launch *launch, ui
  * requests are in the result. */
 enum kb_status kb_sim_replay(kb_sim *sim, const char *text, uint64_t length, uint64_t *request);
 
-/* The same by firmware, a command at a time: a launch (`kernel`, `arg` and `arg_bytes` are 0) of a program that has no
- * commands yet; commands for its PEs, each as a step of a stream's program ("{do: load, id: x, ...}", "{do: wait, for: [x]}",
- * "{do: delay, ns: 5}"), which a PE takes in their order; and the end of the program of all PEs, after which the launch can
- * complete. A PE that has no step waits without a deadlock until there is one. */
+/* The same by firmware, a command at a time: a launch (`kernel`: a name for the result, or NULL; no argument) of a
+ * program that has no commands yet; commands for its PEs, each as a step of a stream's program ("{do: load, id: x, ...}",
+ * "{do: wait, for: [x]}", "{do: delay, ns: 5}"), which a PE takes in their order; and the end of the program of all PEs,
+ * after which the launch can complete. A PE that has no step waits without a deadlock until there is one. */
 enum kb_status kb_sim_program(kb_sim *sim, const struct kb_sim_launch *launch, uint64_t *request);
 enum kb_status kb_sim_command(kb_sim *sim, uint64_t request, uint32_t pe, const char *text, uint64_t length);
 enum kb_status kb_sim_program_end(kb_sim *sim, uint64_t request);
@@ -281,8 +281,9 @@ enum kb_status kb_sim_trace(kb_sim *sim, void (*visitor)(void *user, const struc
 
 /* ---- state */
 
-/* Copies the state into a buffer, whose size *needed says as for kb_sim_result_json; and takes it back, in an instance
- * of the same machine and configuration. docs/embedding.md says what is possible when, and what it costs. */
+/* fork() copies instances with their machines, at any moment between two calls: a child goes on as its parent would have
+ * (docs/embedding.md). A state as bytes, of the size that *needed says as for kb_sim_result_json, which another instance of
+ * the same machine and configuration takes back, is not available in this version: both calls return KB_WRONG. */
 enum kb_status kb_sim_save(kb_sim *sim, void *buffer, uint64_t size, uint64_t *needed);
 enum kb_status kb_sim_restore(kb_sim *sim, const void *buffer, uint64_t size);
 

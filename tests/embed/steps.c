@@ -3,6 +3,8 @@
  *
  *     whole    INPUT is a stream: kb_sim_replay, and one kb_sim_run to its end
  *     slices   the same in random slices, with looks at kb_sim_next_ps, which must be tight
+ *     forks    the same, but at a random time the process is forked 1,000 times; each child goes on in slices of its own, to
+ *              the same result as this process, which goes on last
  *     steps    INPUT is a list of calls (tests/embed_steps.t): what the stream's host does, done from outside, and the
  *              commands of its programs one at a time */
 #include <dlfcn.h>
@@ -11,6 +13,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <kb/sim.h>
 
@@ -109,6 +114,47 @@ static void run_in_slices(void)
             return;
     }
     TRY(kb_sim_run, sim, UINT64_MAX, KB_STOP_COMPLETED | KB_STOP_DEADLOCK, &why);
+}
+
+/* ---- results */
+
+static char *result(void)
+{
+    uint64_t needed;
+    TRY(kb_sim_result_json, sim, NULL, 0, &needed);
+    char *json = malloc(needed);
+    TRY(kb_sim_result_json, sim, json, needed, &needed);
+    return json;
+}
+
+/* ---- forks */
+
+enum { FORKS = 1000, SLICES_BEFORE = 40 };
+
+static void run_forked(const char *text)
+{
+    char *results = mmap(NULL, strlen(text) + (1 << 20), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    int status, forked = 0, differ = 0;
+    for (unsigned i = 0; i < SLICES_BEFORE && !completions; i++)
+        TRY(kb_sim_run, sim, now() + random_below(1 << 16), KB_STOP_COMPLETED | KB_STOP_DEADLOCK, NULL);
+    for (unsigned i = 0; i < FORKS && !completions; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            random_state = i;
+            run_in_slices();
+            char *json = result();
+            if (i == 0)
+                strcpy(results, json);                  /* the first child says what the others have to get */
+            _exit(strcmp(results, json) != 0);
+        }
+        waitpid(child, &status, 0);
+        forked++;
+        differ += status != 0;
+    }
+    run_in_slices();
+    if (completions && strcmp(results, result()) != 0)
+        differ++;
+    printf("%d of %d continuations differ\n", differ, forked);
 }
 
 /* ---- steps */
@@ -292,7 +338,7 @@ int main(int argc, char **argv)
     }
     const char *mode = argv[2];
     char *input = read_all(argv[3]);
-    uint64_t request, needed;
+    uint64_t request;
     random_state = argc > 6 ? strtoull(argv[6], NULL, 10) : 0;
     struct kb_sim_config config = {.struct_size = sizeof config, .completed = is_complete, .data = KB_SIM_DATA_OFF,
                                    .exact_events = getenv("EXACT") != NULL};
@@ -306,12 +352,12 @@ int main(int argc, char **argv)
         TRY(kb_sim_replay, sim, input, strlen(input), &request);
         if (!strcmp(mode, "slices"))
             run_in_slices();
+        else if (!strcmp(mode, "forks"))
+            run_forked(input);
         else
             TRY(kb_sim_run, sim, UINT64_MAX, KB_STOP_COMPLETED | KB_STOP_DEADLOCK, NULL);
     }
-    TRY(kb_sim_result_json, sim, NULL, 0, &needed);
-    char *json = malloc(needed);
-    TRY(kb_sim_result_json, sim, json, needed, &needed);
+    char *json = result();
     FILE *out = fopen(argv[4], "w");
     if (!out || !json)
         return 2;
