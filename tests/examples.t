@@ -9,6 +9,7 @@ import re
 from harness import KBGEN, ROOT, folder, ok, read, run, scratch, suite
 
 EXAMPLES = os.path.join(ROOT, "docs", "examples")
+PAGE = read(os.path.join(ROOT, "docs", "embedding.md"))
 
 
 def example(name, file):
@@ -40,6 +41,7 @@ def driver():
        "driver: it is told of the fault, resets the device, and gets what it asked for", ended.said)
     ok("\ndevice: fault: PAGE_FAULT at sip0.cube0.pe0.pe_mmu," in ended.stdout, "driver: the device's log says so", ended.said)
     ok(run(program).stdout == ended.stdout, "driver: two runs say the same")
+    ok(f"```text\n$ build/driver\n{ended.stdout}```" in PAGE, "driver: docs/embedding.md shows what it prints", ended.said)
 
 
 def verilator():
@@ -60,6 +62,7 @@ def verilator():
            f"verilator: with {words[0]} the RTL gets its bytes back", ended.said)
     ok(found[0] == found[1] and 10 * cycles[0] < cycles[1],
        "verilator: cycles in which nothing happens are left out, and make no difference", found, cycles)
+    ok(f"{cycles[0]} of {cycles[1]:,} cycles" in PAGE, "verilator: docs/embedding.md has their number", cycles)
 
 
 def systemc():
