@@ -802,16 +802,16 @@ const char *evaluator_metric(const struct evaluator *e, size_t metric)
 /* Runs a point once more, verified, until it is complete. */
 static void run_verified(struct evaluator *e, struct point *point, const uint32_t *levels)
 {
-    unsigned count = (unsigned)e->space->workload_count;
+    size_t count = e->space->workload_count;
     struct simulators_options *options = arena_alloc(1, sizeof *options);
     *options = e->simulators_options;
     options->verifies = true;
     struct machine machine = machine_of(e->machines, levels);
     struct simulators *simulators = simulators_begin(options);
-    point->structure = machine.structure;
-    point->runs = arena_alloc(count, sizeof *point->runs);
+    point->runs = or_die(calloc(count, sizeof *point->runs));
+    point->lines = or_die(calloc(count, sizeof *point->lines));
     for (unsigned i = 0; i < count; i++) {
-        point->runs[i].line = workload_line(e->workloads, i, levels, &machine);
+        point->runs[i].line = point->lines[i] = kept_text(workload_line(e->workloads, i, levels, &machine));
         simulators_add(simulators, machine.structure, i, &point->runs[i]);
     }
     for (struct run_list done = {0}; done.count < count;)
@@ -832,21 +832,23 @@ static bool has_stored_metrics(const struct evaluator *e, const struct point *po
 bool evaluator_verify(struct evaluator *e, const char *hash)
 {
     uint32_t *levels = arena_alloc(e->space->axis_count + 1, sizeof *levels);
-    struct point point = {.exit = -1}, stored = {.exit = -1};
-    strcpy(stored.hash, hash);
-    if (!store_levels(e->store, e->search, hash, levels, e->space->axis_count) || !find_stored(e, &stored))
+    struct point *point = new_point(e, NULL), *stored = new_point(e, hash);
+    if (!store_levels(e->store, e->search, hash, levels, e->space->axis_count) || !find_stored(e, stored))
         die("store %s: it has no trial of point %s", e->options.store, hash);
-    run_verified(e, &point, levels);
-    struct store_verified verified = {.hash = hash, .status = point.status, .why = point.why, .max_err = NAN};
+    run_verified(e, point, levels);
+    struct store_verified verified = {.hash = hash, .status = point->status, .why = point->why, .max_err = NAN};
     for (size_t i = 0; i < e->space->workload_count; i++)
-        verified.max_err = fmax(verified.max_err, point.runs[i].max_err);
-    if (point.metrics && !has_stored_metrics(e, &point, &stored)) {
+        verified.max_err = fmax(verified.max_err, point->runs[i].max_err);
+    if (point->metrics && !has_stored_metrics(e, point, stored)) {
         verified.status = "different";
         verified.why = "the metrics are not those of the run before";
     }
     store_put_verified(e->store, &verified);
     store_commit(e->store);
-    return !strcmp(verified.status, "ok");
+    bool is_right = !strcmp(verified.status, "ok");
+    free_point(e, point);
+    free_point(e, stored);
+    return is_right;
 }
 
 void evaluator_end(struct evaluator *e)

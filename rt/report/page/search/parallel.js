@@ -8,7 +8,7 @@ import {worthOf} from "./effects.js";
 import {columnLegend, heatColours, heatStep, plane} from "./plane.js";
 
 const LINES_HIGH = 400, LINES_TOP = 62, LINES_FOOT = 26, LINES_SIDE = 46, AXES_MOST = 14, AXIS_WIDE = 78;
-const LINES_MOST = 5000, WHILE_BRUSHED = 1500;          // that are drawn at rest, and while a brush moves
+const LINES_MOST = 5000, WHILE_BRUSHED = 800;          // that are drawn at rest, and while a brush moves
 const ROWS_MOST = 200;
 
 // The axes: keys that differ, then objectives; those keys that explain most where there are more than fit.
