@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """embed_steps: a library lets time pass in slices of any size, with the result and the trace of the simulator; so it does
-when what a stream's host does comes from outside, and the commands of its programs one at a time. limit: 200"""
+when what a stream's host does comes from outside, and the commands of its programs one at a time. limit: 200, plain build only
+"""
 import json
 import os
 import sys
