@@ -127,6 +127,11 @@ def joins(program, path):
     ok(isinstance(alone, dict) and "starts" not in alone and all(kind["mean_error_ps"] == 0 for kind in alone["durations"]), "durations alone are compared", alone)
     starts = compare(program, "--replay", path, "--fit", "none", log("join.csv", named, ("t_ns", "pe", "cmd")))
     ok(isinstance(starts, dict) and starts["durations"] == [] and starts["starts"]["mean_error_ps"] == 0, "starts alone are compared", starts)
+    two = write(scratch("two.yaml"), read(path).replace("launches:\n", "launches:\n  - { program: p1, targets: [sip0.cube0.pe1] }\n"))
+    records = measure(rows(program, ("replay", two), {}), 1, 0, 0)
+    for columns in (("t_ns", "done_ns", "pe", "launch", "cmd"), ("t_ns", "done_ns", "pe", "cmd"), ("t_ns", "done_ns", "pe")):
+        answer = compare(program, "--replay", two, "--fit", "none", log("join.csv", records, columns))
+        ok(isinstance(answer, dict) and zeros(answer) and answer["commands"] == 180, f"records of two launches are joined by {' '.join(columns[2:])}", answer)
     fewer = [row for row in named if row["cmd"] % 7] + [named[0] | {"cmd": 900}]
     answer = compare(program, "--replay", path, "--fit", "none", log("join.csv", fewer))
     ok(answer["only_simulated"] == 18 and answer["only_measured"] == 1 and zeros(answer), "commands that one side lacks are counted", answer)
