@@ -225,7 +225,7 @@ run("chmod", "-R", "u+w", HOME)
 shutil.move(os.path.join(HOME, "lib", "elsewhere"), os.path.join(HOME, "lib", "kbgen"))
 gone = make("uninstall", "DESTDIR=" + scratch("root of all"), "PREFIX=/usr")
 left = [name for path in before for name in (path,) if os.path.exists(name)]
-kept = [path for path, folders, names in os.walk(HOME) if "kbgen" in path]
+kept = [path for path, folders, names in os.walk(HOME) if "kbgen" in os.path.relpath(path, HOME)]
 ok(gone.returncode == 0 and left == [os.path.join(HOME, "bin", "stranger")] and not kept,
    "make uninstall removes all that it has installed, and nothing else", gone.said, *left, *kept)
 done()
