@@ -65,8 +65,6 @@ static void write_view(struct json *json, const char *key, const struct view *vi
 
 static void write_gemm(struct json *json, const struct gemm *gemm)
 {
-    static const char *const scopes[SCOPES] = {[SCOPE_K_TILE] = "k_tile", [SCOPE_OUTPUT_TILE] = "output_tile",
-                                               [SCOPE_ONCE] = "once"};
     write_view(json, "a", &gemm->a);
     write_view(json, "b", &gemm->b);
     write_view(json, "c", &gemm->c);
@@ -76,7 +74,7 @@ static void write_gemm(struct json *json, const struct gemm *gemm)
     for (const struct gemm_epilogue *e = gemm->epilogue; e < gemm->epilogue + gemm->epilogues; e++) {
         json_object(json, NULL);
         json_string(json, "op", op_name(e->op));
-        json_string(json, "scope", scopes[e->scope]);
+        json_string(json, "scope", scope_words[e->scope]);
         if (e->has_operand)
             write_view(json, "operand", &e->operand);
         if (e->has_scalar)

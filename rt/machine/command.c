@@ -15,6 +15,12 @@ const char *const command_words[COMMANDS] = {
 #undef COMMAND
 };
 
+const char *const scope_words[SCOPES] = {
+#define SCOPE(name, word) [SCOPE_##name] = word,
+#include "kb/scopes.def"
+#undef SCOPE
+};
+
 const char *const fault_names[FAULTS] = {
 #define FAULT(code) #code,
 #include "kb/faults.def"

@@ -47,7 +47,14 @@ static inline bool command_is_composite(enum command_kind kind)
     }
 }
 
-enum scope { SCOPE_K_TILE, SCOPE_OUTPUT_TILE, SCOPE_ONCE, SCOPES };
+enum scope {
+#define SCOPE(name, word) SCOPE_##name,
+#include "kb/scopes.def"
+#undef SCOPE
+    SCOPES
+};
+
+extern const char *const scope_words[SCOPES];
 
 /* Tiles of one kind have the same stages: those that only add to their output tile; the last k of an output tile, which
  * stores it; the last tile of all. */

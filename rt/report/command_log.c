@@ -42,13 +42,11 @@ static void write_move(struct json *json, const struct command *command, const c
 
 static void write_epilogue(struct json *json, const struct request *ask)
 {
-    static const char *const scopes[SCOPES] = {
-        [SCOPE_K_TILE] = "k_tile", [SCOPE_OUTPUT_TILE] = "output_tile", [SCOPE_ONCE] = "once"};
     json_array(json, "epilogue");
     for (uint32_t i = 0; i < ask->epilogues; i++) {
         json_object(json, NULL);
         json_string(json, "op", op_name(ask->epilogue[i].op));
-        json_string(json, "scope", scopes[ask->epilogue[i].scope]);
+        json_string(json, "scope", scope_words[ask->epilogue[i].scope]);
         json_object_end(json);
     }
     json_array_end(json);
