@@ -231,9 +231,9 @@ def wrong_use(program, path):
         ok(ended.returncode == 2 and said in ended.stderr, f"what was simulated is refused: {name}", ended.said[:500])
     for words, said in (((good,), "needs what was simulated"), ((trace, good, "--fit", ACCESS), "needs --replay"), ((path, good, "--fit", "hbm"), "has no such number"),
                         ((path, good, "--fit", "cube.hbm_ctrl.attrs.acess_ns"), "did you mean 'cube.hbm_ctrl.attrs.access_ns'?"),
-                        ((path, good, "--fit", ACCESS, "--fit", ACCESS), "is given twice"), ((path, good, "--fit", "none", "--fit", "auto"), "--fit none"),
+                        ((path, good, "--fit", ACCESS, "--fit", ACCESS), "is given twice"), ((path, good, "--fit", "none", "--fit", ACCESS), "--fit none"),
                         ((path, good, "--tolerance", "-1 ns"), "--tolerance"), ((path, good, "--align", "last"), "--align last"),
-                        ((good, "--bench", ""), "--bench needs a bench"), ((good, "--bench", "gemm", "--replay", path), "two runs")):
+                        ((good, "--bench", ""), "--bench needs a bench"), ((good, "--bench", "gemm" + 1025 * " M=1"), "--bench has more than 1025 words"), ((good, "--bench", "gemm", "--replay", path), "two runs")):
         ended = run(program, "compare", *words)
         ok(ended.returncode == 2 and said in ended.stderr, f"compare refuses {' '.join(words[1:])[-60:]}", ended.said[:500])
     other = run(program, "compare", trace, good, "--replay", path, "--set", ACCESS + "=50", "--fit", "none")

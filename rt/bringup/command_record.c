@@ -8,6 +8,7 @@
 #include "base/tables.h"
 #include "common/arena.h"
 #include "common/read.h"
+#include "machine/emitted.h"
 #include "machine/pe.h"
 
 enum { TIME_BITS_MOST = 76 };
@@ -30,12 +31,13 @@ static enum time_kind time_kind(const char *key, const char **unit)
     return !strcmp(*unit, cycles) || (known && known->dimension == DIMENSION_time) ? kind : NO_TIME;
 }
 
+const char *const command_record_keys[] = {"pe", "launch", "cmd", "id", "async", "do", "t_ns", "done_ns", "took_ns", NULL};
+
 bool command_record_has(const char *key)
 {
-    static const char *const keys[] = {"pe", "launch", "cmd", "id", "async", "do"};
     const char *unit;
-    for (size_t i = 0; i < COUNT_OF(keys); i++)
-        if (!strcmp(key, keys[i]))
+    for (const char *const *known = command_record_keys; *known; known++)
+        if (!strcmp(key, *known))
             return true;
     return time_kind(key, &unit) != NO_TIME;
 }
@@ -155,7 +157,7 @@ bool command_record_read(const struct node *fields, uint64_t clock_khz, struct c
     const struct node *pe = node_get(fields, "pe"), *launch = node_get(fields, "launch"), *number = node_get(fields, "cmd");
     const struct node *id = node_get(fields, "id"), *async = node_get(fields, "async"), *word = node_get(fields, "do");
     bool asynchronous = true;
-    *out = (struct command_record){.fields = fields};
+    *out = (struct command_record){.fields = fields, .where = fields->where};
     bool good = read_times(fields, clock_khz, out);
     good &= !pe || (out->has_pe = read_pe(pe, &out->pe));
     good &= !launch || (out->has_launch = node_u64(launch, "launch", 0, UINT32_MAX, &out->launch));
@@ -164,7 +166,36 @@ bool command_record_read(const struct node *fields, uint64_t clock_khz, struct c
     good &= !async || node_bool(async, "async", &asynchronous);
     good &= !word || node_string(word, "do", &out->word);
     out->waited = !asynchronous;
+    out->ends = out->word && !strcmp(out->word, "end");
     out->word_where = word ? word->where : fields->where;
     out->id_where = id ? id->where : fields->where;
     return good;
+}
+
+void command_order_add(struct command_order *pes, struct command_record *record)
+{
+    struct command_order *pe = &pes[record->pe];
+    if (!pe->known)
+        *pe = (struct command_order){.known = true, .has_launch = record->has_launch, .first = record->where};
+    if (record->has_launch != pe->has_launch) {
+        error_at(record->where, "the record has %s 'launch', but others of %s have %s", record->has_launch ? "a" : "no",
+                 pe_name(&kb_pe[record->pe]), record->has_launch ? "none" : "one");
+        note_at(pe->first, "such as this one");
+    }
+    pe->ps = record->has_start ? record->start_ps : pe->ps;
+    pe->number = record->has_number ? record->number : pe->number;
+    record->order_ps = pe->ps;
+    record->order_number = pe->number;
+}
+
+int command_order_compare(const void *a, const void *b)
+{
+    const struct command_record *x = a, *y = b;
+    BY(x->pe, y->pe);
+    BY(x->launch, y->launch);
+    BY(x->order_ps, y->order_ps);
+    BY(x->ends, y->ends);
+    BY(x->order_number, y->order_number);
+    BY(x->where.line, y->where.line);
+    return 0;
 }

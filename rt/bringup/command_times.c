@@ -14,8 +14,6 @@
 #include "record_log.h"
 #include "report/result.h"
 
-#define BY(a, b) do { if ((a) != (b)) return (a) < (b) ? -1 : 1; } while (0)
-
 static int by_number(const void *a, const void *b)
 {
     const struct command_times *x = a, *y = b;
@@ -25,7 +23,7 @@ static int by_number(const void *a, const void *b)
     return 0;
 }
 
-void command_list_sort(struct command_list *list)
+static void command_list_sort(struct command_list *list)
 {
     if (list->count)
         qsort(list->at, list->count, sizeof *list->at, by_number);
@@ -197,14 +195,10 @@ static void read_result(struct command_list *list, const struct source *file)
 
 /* ---- of a firmware log */
 
-struct log_entry {
-    struct command_record record;
-    struct where where;
-};
-
 struct log_reader {
     uint64_t clock_khz;
-    struct ARRAY(struct log_entry) entries;
+    struct command_order *order;
+    struct ARRAY(struct command_record) records;
 };
 
 static bool is_command_word(const char *word)
@@ -224,44 +218,30 @@ static const char *kept_text(const char *text)
 static void read_log_record(const struct node *fields, void *arg)
 {
     struct log_reader *reader = arg;
-    struct log_entry entry = {.where = fields->where};
-    if (!command_record_read(fields, reader->clock_khz, &entry.record))
+    struct command_record record;
+    if (!command_record_read(fields, reader->clock_khz, &record))
         return;
-    if (entry.record.word && !is_command_word(entry.record.word))
+    if (record.word && !is_command_word(record.word))
         return;
-    if (!entry.record.has_pe) {
+    if (!record.has_pe) {
         error_at(fields->where, "'pe' is missing: the PE of the record");
         return;
     }
-    if (!entry.record.has_start && !entry.record.has_took) {
+    if (!record.has_start && !record.has_took) {
         error_at(fields->where, "the record has no time: 't_ns', or 'took_ns', or 't_us' ...");
         return;
     }
-    if (entry.record.has_took && entry.record.took_ps > INT64_MAX / 4) {
+    if (record.has_took && record.took_ps > INT64_MAX / 4) {
         error_at(fields->where, "the command takes more than 20 days");
         return;
     }
+    command_order_add(reader->order, &record);
     arena_keep_begin();
-    entry.record.fields = NULL;
-    entry.record.id = kept_text(entry.record.id);
-    entry.record.word = kept_text(entry.record.word);
-    *array_add(&reader->entries) = entry;
+    record.fields = NULL;
+    record.id = kept_text(record.id);
+    record.word = kept_text(record.word);
+    *array_add(&reader->records) = record;
     arena_keep_end();
-}
-
-static int by_issue(const void *a, const void *b)
-{
-    const struct log_entry *x = a, *y = b;
-    const struct command_record *r = &x->record, *s = &y->record;
-    BY(r->pe, s->pe);
-    if (r->has_launch && s->has_launch)
-        BY(r->launch, s->launch);
-    if (r->has_start && s->has_start)
-        BY(r->start_ps, s->start_ps);
-    if (r->has_number && s->has_number)
-        BY(r->number, s->number);
-    BY(x->where.line, y->where.line);
-    return 0;
 }
 
 /* Times since the first one. */
@@ -269,17 +249,17 @@ static void set_times(struct log_reader *reader)
 {
     log_ps first = 0;
     bool known = false;
-    for (size_t i = 0; i < reader->entries.count; i++) {
-        const struct command_record *record = &reader->entries.at[i].record;
+    for (size_t i = 0; i < reader->records.count; i++) {
+        const struct command_record *record = &reader->records.at[i];
         if (record->has_start && (!known || record->start_ps < first))
             first = record->start_ps;
         known |= record->has_start;
     }
-    for (size_t i = 0; i < reader->entries.count; i++) {
-        struct log_entry *entry = &reader->entries.at[i];
-        entry->record.start_ps = entry->record.has_start ? entry->record.start_ps - first : 0;
-        if (entry->record.start_ps > INT64_MAX / 4) {
-            error_at(entry->where, "the record is more than 20 days after the first one");
+    for (size_t i = 0; i < reader->records.count; i++) {
+        struct command_record *record = &reader->records.at[i];
+        record->start_ps = record->has_start ? record->start_ps - first : 0;
+        if (record->start_ps > INT64_MAX / 4) {
+            error_at(record->where, "the record is more than 20 days after the first one");
             return;
         }
     }
@@ -319,10 +299,9 @@ static size_t first_of_pe(const struct command_list *list, uint32_t pe)
 }
 
 /* Which command a record is of. Returns false after an error. */
-static bool set_number(const struct log_entry *entry, struct pe_position *at, const struct command_list *simulated, number_of_id *find,
+static bool set_number(const struct command_record *record, struct pe_position *at, const struct command_list *simulated, number_of_id *find,
                        struct command_times *times)
 {
-    const struct command_record *record = &entry->record;
     go_to_launch(at, record);
     times->launch = at->launch;
     if (record->has_number) {
@@ -349,7 +328,7 @@ static bool set_number(const struct log_entry *entry, struct pe_position *at, co
 void command_list_read_measured(struct command_list *list, const struct source *file, uint64_t clock_khz,
                                 const struct command_list *simulated, number_of_id *find)
 {
-    struct log_reader reader = {.clock_khz = clock_khz};
+    struct log_reader reader = {.clock_khz = clock_khz, .order = arena_alloc(pe_count(), sizeof *reader.order)};
     struct pe_position at = {0};
     unsigned before = error_count();
     record_log_read(file, read_log_record, &reader);
@@ -357,15 +336,14 @@ void command_list_read_measured(struct command_list *list, const struct source *
         set_times(&reader);
     if (error_count() > before)
         return;
-    if (reader.entries.count)
-        qsort(reader.entries.at, reader.entries.count, sizeof *reader.entries.at, by_issue);
-    for (size_t i = 0; i < reader.entries.count; i++) {
-        const struct log_entry *entry = &reader.entries.at[i];
-        const struct command_record *record = &entry->record;
+    if (reader.records.count)
+        qsort(reader.records.at, reader.records.count, sizeof *reader.records.at, command_order_compare);
+    for (size_t i = 0; i < reader.records.count; i++) {
+        const struct command_record *record = &reader.records.at[i];
         struct command_times times = {
             .pe = record->pe, .word = record->word, .id = record->id, .has_start = record->has_start, .has_took = record->has_took,
-            .start_ps = (int64_t)record->start_ps, .took_ps = record->has_took ? (int64_t)record->took_ps : 0, .line = entry->where.line};
-        if (set_number(entry, &at, simulated, find, &times))
+            .start_ps = (int64_t)record->start_ps, .took_ps = record->has_took ? (int64_t)record->took_ps : 0, .line = record->where.line};
+        if (set_number(record, &at, simulated, find, &times))
             *array_add(list) = times;
     }
     command_list_sort(list);
@@ -375,7 +353,7 @@ void command_list_read_measured(struct command_list *list, const struct source *
                      pe_name(&kb_pe[list->at[i].pe]));
             note_at((struct where){file, list->at[i - 1].line, 1}, "here");
         }
-    array_free(&reader.entries);
+    array_free(&reader.records);
 }
 
 /* ---- of any file */

@@ -37,9 +37,6 @@ typedef uint32_t number_of_id(uint32_t pe, uint32_t launch, const char *id);
 void command_list_read_measured(struct command_list *list, const struct source *file, uint64_t clock_khz,
                                 const struct command_list *simulated, number_of_id *find);
 
-/* Sorts by PE, launch and number. */
-void command_list_sort(struct command_list *list);
-
 /* The command of a sorted list; NULL if there is none. */
 const struct command_times *command_list_find(const struct command_list *list, const struct command_times *key);
 

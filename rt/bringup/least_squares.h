@@ -18,10 +18,10 @@ void least_squares_begin(struct least_squares *squares, unsigned unknowns);
 /* Adds the row sum(coefficients[i] * x[i]) = value. */
 void least_squares_add(struct least_squares *squares, const double *coefficients, double value);
 
-/* The x whose squares of what is left of the rows have the least sum. Unknowns that the rows do not determine are 0. */
+/* Solves for the x that minimises the sum of squared residuals. Unknowns that the rows do not determine are 0. */
 void least_squares_solve(const struct least_squares *squares, double *x);
 
-/* That sum. */
+/* Returns the minimum: the sum of squared residuals. */
 double least_squares_rest(const struct least_squares *squares);
 
 /* The variance of each x if that of each value is 1; HUGE_VAL if the rows do not determine it. */

@@ -160,7 +160,7 @@ static struct node *read_quoted(struct reader *r)
         if (found && *found)
             r->at++;
         if (!c) {
-            error_at(place(r, backslash), "this is no escape of JSON that stands for a character");
+            error_at(place(r, backslash), "this JSON escape is no character");
             return NULL;
         }
         to = put_utf8(to, c);

@@ -40,7 +40,7 @@ static int compare_main(int argc, char **argv);
 static const struct cli_option options[] = {
     {'r', "replay", "STREAM.yaml", "the simulated run: a command stream. It is run again and again for the fit"},
     {'b', "bench", "'BENCH NAME=VALUE ...'", "likewise, a bench"},
-    {'f', "fit", "KEY ...: auto|none",
+    {'f', "fit", "KEY ...: none",
      "a number of the topology to fit. Without it, those that explain the measured times;\n"
      "none: no fit"},
     {'t', "tolerance", "SHARE", "a start or a duration diverges if it is off by more: 5% (the default), or a time, 100 ns"},
@@ -73,7 +73,7 @@ static struct {
     const char *stream_path, *bench, *measured_path, *simulated_path;
     const char **keys;
     size_t key_count;
-    bool automatic, no_fit, aligned;
+    bool no_fit, aligned;
     struct tolerance tolerance;
     uint64_t clock_khz;
     const struct source *stream_text;
@@ -125,9 +125,13 @@ static void prepare_bench(void)
 {
     char *words[1 + 1024], *rest = arena_text(options_given.bench, strlen(options_given.bench));
     int count = 0;
-    for (char *word; (word = strsep(&rest, " "));)
-        if (*word && count < (int)COUNT_OF(words))
-            words[count++] = word;
+    for (char *word; (word = strsep(&rest, " "));) {
+        if (!*word)
+            continue;
+        if (count == (int)COUNT_OF(words))
+            usage_error("--bench has more than %zu words", COUNT_OF(words));
+        words[count++] = word;
+    }
     if (!count)
         usage_error("--bench needs a bench; `%s list` shows them", program_name);
     bench_select(bench_find(words[0]), count - 1, words + 1);
@@ -457,9 +461,8 @@ static struct tolerance parse_tolerance(const char *text)
 
 static void add_key(const char *key)
 {
-    if (!strcmp(key, "auto") || !strcmp(key, "none")) {
-        options_given.automatic |= *key == 'a';
-        options_given.no_fit |= *key == 'n';
+    if (!strcmp(key, "none")) {
+        options_given.no_fit = true;
         return;
     }
     options_given.keys = arena_grow(options_given.keys, options_given.key_count, sizeof *options_given.keys);
@@ -505,12 +508,10 @@ static void check_options(int given)
 {
     if (options_given.stream_path && options_given.bench)
         usage_error("--replay and --bench are two runs; one is needed");
-    if (!has_run() && options_given.automatic + options_given.key_count)
+    if (!has_run() && options_given.key_count)
         usage_error("--fit runs the machine again and again: it needs --replay STREAM.yaml or --bench 'BENCH ...'");
-    if (options_given.no_fit && options_given.automatic + options_given.key_count)
+    if (options_given.no_fit && options_given.key_count)
         usage_error("--fit none is given beside a fit");
-    if (options_given.automatic && options_given.key_count)
-        usage_error("--fit auto finds the keys; others are given too");
     if (given < 1 || given > 2 || (given == 1 && !has_run()))
         usage_error("compare needs what was simulated and what was measured: compare SIMULATED MEASURED; or, with --replay or --bench, what was measured");
 }

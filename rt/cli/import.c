@@ -59,8 +59,7 @@ struct awaited {
 
 /* A record of a PE. */
 struct entry {
-    struct command_record record;                       /* without its fields */
-    struct where where;
+    struct command_record record;                       /* without its fields; the first member, for sorting */
     const char *step;                                   /* of a command, as YAML without its end */
     struct ARRAY(struct awaited) awaited;               /* of a wait */
     enum { ENTRY_COMMAND, ENTRY_COMPOSITE, ENTRY_WAIT, ENTRY_BEGIN, ENTRY_END } kind;
@@ -89,6 +88,7 @@ struct host_step_text {
 static struct {
     uint64_t clock_khz;
     const char *path;
+    struct command_order *order;                        /* of each PE */
     struct ARRAY(struct entry) entries;
     struct ARRAY(struct pe_program *) all;
     struct ARRAY(struct host_step_text) host;
@@ -184,8 +184,8 @@ static bool add_address_word(struct node *address, struct where where, const cha
 {
     static const char *const levels[] = {"sip", "cube", "pe"}, *const spaces[] = {"hbm", "sram", "tcm"};
     for (size_t i = 0; i < COUNT_OF(levels); i++) {
-        size_t length = strlen(levels[i]), digits = strspn(word, levels[i]) >= length ? strspn(word + length, "0123456789") : 0;
-        if (!strncmp(word, levels[i], length) && digits && !word[length + digits]) {
+        size_t length = strlen(levels[i]);
+        if (!strncmp(word, levels[i], length) && word[length] && !word[length + strspn(word + length, "0123456789")]) {
             add_entry(address, where, levels[i], new_scalar(where, word + length, true));
             return true;
         }
@@ -251,14 +251,17 @@ static struct node *pe_node(struct node *value)
 
 static void ignore_key(const struct node *key)
 {
-    static const char *const own[] = {"t_ns", "done_ns", "took_ns", "pe", "launch", "cmd", "id", "async", "do", "for", "bytes",
-                                      "dtype", "from", "to", "elems", "tile"};
     for (size_t i = 0; i < import.ignored.count; i++)
         if (!strcmp(import.ignored.at[i], key->text))
             return;
     if (import.ignored.count == DIAG_MOST)
         return;
-    const char *near = nearest_name(key->text, own, COUNT_OF(own));
+    const char *names[STREAM_KEYS_MOST + 32] = {"for"};
+    size_t count = 1;
+    for (const char *const *own = command_record_keys; *own; own++)
+        names[count++] = *own;
+    count += stream_keys(&names[count]);
+    const char *near = nearest_name(key->text, names, count);
     message("%s:%u:%u: '%s' is not known and ignored%s\n", key->where.file->path, key->where.line, key->where.col,
             printable(key->text), near ? arena_printf("; did you mean '%s'?", near) : "");
     arena_keep_begin();
@@ -329,7 +332,7 @@ static void keep_host_step(const struct command_record *record)
 
 static void keep_entry(const struct command_record *record, struct node *step)
 {
-    struct entry entry = {.record = *record, .where = record->fields->where};
+    struct entry entry = {.record = *record};
     struct text text = {0};
     if (step)
         put_value(&text, step);
@@ -343,6 +346,7 @@ static void keep_entry(const struct command_record *record, struct node *step)
     if (entry.kind == ENTRY_WAIT)
         keep_awaited(&entry, record->fields);
     entry.record.fields = NULL;
+    command_order_add(import.order, &entry.record);
     *array_add(&import.entries) = entry;
     arena_keep_end();
     array_free(&text);
@@ -376,25 +380,7 @@ static void read_record(const struct node *fields, void *arg)
 
 /* ---- programs */
 
-#define BY(a, b) do { if ((a) != (b)) return (a) < (b) ? -1 : 1; } while (0)
-
-/* The order in which a PE issued the records. Of one time, their numbers tell. */
-static int by_time(const void *a, const void *b)
-{
-    const struct entry *x = a, *y = b;
-    const struct command_record *r = &x->record, *s = &y->record;
-    BY(r->pe, s->pe);
-    if (r->has_launch && s->has_launch)
-        BY(r->launch, s->launch);
-    BY(r->start_ps, s->start_ps);
-    BY(x->kind == ENTRY_END, y->kind == ENTRY_END);
-    if (r->has_number && s->has_number)
-        BY(r->number, s->number);
-    BY(x->where.line, y->where.line);
-    return 0;
-}
-
-/* The program that an entry belongs to; `before` is that of the entry before it, or NULL. Returns NULL after an error. */
+/* The program that an entry belongs to; `before` is that of the entry before it, or NULL. */
 static struct pe_program *program_of(const struct entry *entry, struct pe_program *before)
 {
     const struct command_record *record = &entry->record;
@@ -403,11 +389,6 @@ static struct pe_program *program_of(const struct entry *entry, struct pe_progra
     uint64_t launch = record->has_launch ? record->launch : before ? before->launch : 0;
     if (!record->has_launch && record->has_number && record->number == 0 && before && before->commands)
         launch++;                                       /* commands are numbered from 0 on again */
-    if (before && before->launch > launch) {
-        error_at(entry->where, "%s was in launch %u already", pe_name(&kb_pe[record->pe]), (unsigned)before->launch);
-        note_at(before->last, "here");
-        return NULL;
-    }
     if (before && before->launch == launch)
         return before;
     struct pe_program *program = arena_alloc(1, sizeof *program);
@@ -427,7 +408,7 @@ static void keep_time(struct pe_program *program, const struct entry *entry)
         program->submits = true;
         program->clock_unknown = false;
     } else if (gap > INT64_MAX) {
-        error_at(entry->where, "the record is more than 100 days after the one before it");
+        error_at(entry->record.where, "the record is more than 100 days after the one before it");
     } else if (gap > 0) {
         put(&program->text, delay_text((uint64_t)gap));
         program->clock_ps = entry->record.start_ps;
@@ -443,9 +424,9 @@ static void check_number(struct pe_program *program, const struct entry *entry)
         return;
     const char *pe = pe_name(&kb_pe[record->pe]);
     if (record->number < program->commands)
-        error_at(entry->where, "%s: command %" PRIu64 " is here twice, or is later than those after it", pe, record->number);
+        error_at(entry->record.where, "%s: command %" PRIu64 " is here twice, or is later than those after it", pe, record->number);
     else if (record->number > program->commands && !import.missing++)
-        message("%s:%u: %s: command %" PRIu64 " comes after %u commands: records are missing\n", import.path, entry->where.line,
+        message("%s:%u: %s: command %" PRIu64 " comes after %u commands: records are missing\n", import.path, entry->record.where.line,
                 pe, record->number, (unsigned)program->commands);
     if (record->number > program->commands)
         program->commands = (uint32_t)record->number;
@@ -489,7 +470,7 @@ static void take_wait(struct pe_program *program, const struct entry *entry)
 {
     const char *pe = pe_name(&kb_pe[program->pe]);
     if (!program->submits) {
-        error_at(entry->where, "%s waits, but has issued no command", pe);
+        error_at(entry->record.where, "%s waits, but has issued no command", pe);
         return;
     }
     put(&program->text, "    - { do: wait, for: [");
@@ -507,7 +488,7 @@ static void take_wait(struct pe_program *program, const struct entry *entry)
 static void take_begin(struct pe_program *program, const struct entry *entry)
 {
     if (program->submits || program->begun)
-        error_at(entry->where, "the kernel of %s has begun already", pe_name(&kb_pe[program->pe]));
+        error_at(entry->record.where, "the kernel of %s has begun already", pe_name(&kb_pe[program->pe]));
     program->begun = true;
     program->begin_ps = entry->record.start_ps;
 }
@@ -526,14 +507,11 @@ static void make_programs(void)
 {
     struct pe_program *program = NULL;
     if (import.entries.count)
-        qsort(import.entries.at, import.entries.count, sizeof *import.entries.at, by_time);
+        qsort(import.entries.at, import.entries.count, sizeof *import.entries.at, command_order_compare);
     for (const struct entry *entry = import.entries.at; entry < import.entries.at + import.entries.count; entry++) {
-        struct pe_program *of_entry = program_of(entry, program);
-        if (!of_entry)
-            continue;
-        program = of_entry;
+        program = program_of(entry, program);
         if (program->ended) {
-            error_at(entry->where, "the kernel of %s has ended", pe_name(&kb_pe[program->pe]));
+            error_at(entry->record.where, "the kernel of %s has ended", pe_name(&kb_pe[program->pe]));
             note_at(program->last, "here");
             continue;
         }
@@ -543,7 +521,7 @@ static void make_programs(void)
         case ENTRY_WAIT: take_wait(program, entry); break;
         default: take_command(program, entry); break;
         }
-        program->last = entry->where;
+        program->last = entry->record.where;
     }
 }
 
@@ -660,6 +638,7 @@ static int import_main(int argc, char **argv)
         }
     numbers_options_end();
     import.path = subcommand_argument(&import_subcommand, argc, argv, "one firmware log");
+    import.order = arena_alloc(pe_count(), sizeof *import.order);
     record_log_read(source_given(import.path), read_record, NULL);
     if (!error_count())
         make_programs();

@@ -203,9 +203,12 @@ static void read_pinned(const struct node *pinned, struct request *ask)
 static void read_epilogue(const struct node *node, struct request *ask)
 {
     static const char *const keys[] = {"op", "scope"};
-    static const char *const scopes[] = {"k_tile", "output_tile", "once", "per_k_tile", "per_output_tile"};
-    static const enum scope meant[COUNT_OF(scopes)] = {SCOPE_K_TILE, SCOPE_OUTPUT_TILE, SCOPE_ONCE, SCOPE_K_TILE,
-                                                       SCOPE_OUTPUT_TILE};
+    static const char *const scopes[] = {
+#define SCOPE(name, word) [SCOPE_##name] = word,
+#include "kb/scopes.def"
+#undef SCOPE
+        "per_k_tile", "per_output_tile",                /* other words for the first two */
+    };
     if (!node_is(node, NODE_SEQUENCE, "epilogue"))
         return;
     struct epilogue *epilogue = arena_alloc(node->count + 1, sizeof *epilogue);
@@ -219,7 +222,7 @@ static void read_epilogue(const struct node *node, struct request *ask)
         if (op)
             read_op(op, "op", &epilogue[i].op);
         if (!name || node_choice(name, "scope", scopes, COUNT_OF(scopes), &scope))
-            epilogue[i].scope = (uint8_t)meant[scope];
+            epilogue[i].scope = (uint8_t)(scope % SCOPES);
     }
     ask->epilogue = epilogue;
     ask->epilogues = node->count;
@@ -749,6 +752,21 @@ enum stream_key stream_key(const char *word, const char *op, const char *key)
             if (!strcmp(*name, key))
                 kind = STREAM_KEY_VALUE;
     return kind ? kind : (!word || !strcmp(word, "composite")) && !strcmp(key, "op") ? STREAM_KEY_VALUE : NO_STREAM_KEY;
+}
+
+size_t stream_keys(const char **names)
+{
+    size_t count = 0;
+    names[count++] = "op";
+    for (size_t i = 0; i < COUNT_OF(forms) + COUNT_OF(composites); i++) {
+        const struct command_form *form = i < COUNT_OF(forms) ? &forms[i] : &composites[i - COUNT_OF(forms)];
+        for (const struct command_field *field = form->fields; field->key && count < STREAM_KEYS_MOST; field++)
+            names[count++] = field->key;
+    }
+    for (const struct host_form *form = host_forms; form < host_forms + HOST_FORMS; form++)
+        for (const char *const *name = form->keys; *name && count < STREAM_KEYS_MOST; name++)
+            names[count++] = *name;
+    return count;
 }
 
 bool stream_host_word(const char *word)

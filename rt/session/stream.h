@@ -110,6 +110,10 @@ enum stream_key { NO_STREAM_KEY, STREAM_KEY_ADDRESS, STREAM_KEY_PE, STREAM_KEY_W
 /* Of a step `do: WORD`, of a composite with `op: OP`; NULL: of any step. */
 enum stream_key stream_key(const char *word, const char *op, const char *key);
 
+/* Writes the keys of all steps to `names`, of STREAM_KEYS_MOST elements. Returns their number; some are there twice. */
+enum { STREAM_KEYS_MOST = 256 };
+size_t stream_keys(const char **names);
+
 /* Whether a word is that of a map, an unmap, a read or a write of the host. */
 bool stream_host_word(const char *word);
 
