@@ -3,8 +3,8 @@
 
 optuna_nsga2.py SEEDS [PROBLEM...] prints as JSON what each crossover for real variables reaches with the seeds from 1 on; a run
 takes 30 s of processor time, all of them with 11 seeds two hours. optuna_nsga2.json has the runs that were done: the first seed
-of the crossovers, more of some; tests/methods.t holds kbgen's NSGA-II against the best of them, and against the fronts
-themselves. optuna_nsga2.py --check N compares N points of each problem with those of a study of Optuna's.
+of each crossover, three of uniform on dtlz2, uniform alone on zdt3; tests/methods.t holds kbgen's NSGA-II against the best of
+them, and against the fronts themselves. optuna_nsga2.py --check N compares N points of each problem with those of a study of Optuna's.
 
 The sampler is Optuna's own, its bookkeeping is not, for a tenth of the time: a study copies its trials for each new one, the
 sampler goes through all of them, and compares them by a slow function. The points are the same.
