@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 
-from harness import KBGEN, ROOT, SCRATCH, SMALL, done, folder, make, ok, read, read_bytes, run, same_bytes, scratch, skip, write
+from harness import BUILD, KBGEN, ROOT, SCRATCH, SMALL, done, folder, make, ok, read, read_bytes, run, same_bytes, scratch, skip, write
 
 HOME = scratch("root of all/usr")
 PROGRAM = os.path.join(HOME, "bin", "kbgen")
@@ -169,6 +169,15 @@ def made_by_programs():
     ok(".Dt KBGEN-SIM 1" in page and "\n.Ss whatif\n" in page, "man/man1/kbgen-sim.1 is installed")
 
 
+def without_notices():
+    """Where Debian's notices of licences are missing, make install says so and installs all else."""
+    where = folder("no notices")
+    ended = run(os.path.join(ROOT, "gen/packaging/stage"), BUILD, scratch("tree"), env=os.environ | {"HOST_SHARE": where})
+    have = sorted(os.listdir(scratch("tree/share/doc/kbgen/licences")))
+    ok(ended.returncode == 0 and have == ["LICENSE"] and ended.stderr.count(": its notice is not installed\n") == 8,
+       "notices that the host does not have are named and left out", ended.said, *have)
+
+
 def licences():
     """The licences of all that a simulator contains are there."""
     words = {"LICENSE": "MIT", "libgmp": "LGPL", "LGPL-3": "LESSER GENERAL PUBLIC", "GPL-3": "GENERAL PUBLIC", "libyaml": "Kirill Simonov",
@@ -188,6 +197,7 @@ ok(made.returncode == 0, "make install succeeds", made.said)
 packages()
 made_by_programs()
 licences()
+without_notices()
 by_make()
 by_ninja()
 for one in ("Unix Makefiles", "Ninja"):
