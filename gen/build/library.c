@@ -230,7 +230,8 @@ struct hole {
     const char *name, *value;
 };
 
-/* A template of templates/lib with its holes, $name$, filled. */
+/* A template of templates/lib with its holes, $name$, filled. tmpl_expand is of no use here: these are not only C, and what
+ * SystemVerilog ($fatal) and pkg-config (${pcfiledir}) begin with a '$' are errors there. */
 static const char *filled(const char *path, const struct hole *holes, size_t count)
 {
     size_t length;

@@ -142,7 +142,7 @@ void data_write(struct data_message *data, struct route *route, const struct pay
                 void (*arrived)(struct data_message *, uint64_t, uint64_t));
 
 /* Ends what was made ahead of time or put off at the node, if there is anything, so that the machine is in the same state as
- * without it. `by` is the event that meets it there, NULL if that is none of a message. */
+ * without it. `by` is the event that meets it there, NULL: not the event of a message. */
 void delivery_settle_taken(struct fabric_node *node, const struct event *by);
 
 static inline void delivery_settle(struct fabric_node *node, const struct event *by)

@@ -28,7 +28,7 @@ struct near_read {
 
 void near_read_make(struct near_read *near, const struct operand *operand);
 
-/* The same as below once it is its turn. */
+/* Tries to compute the read as one sum. Returns false if something is in its way. */
 bool near_read_try(struct transfer *transfer, struct near_read *near);
 
 /* Puts a read off that starts now. Returns false if it has to go as events. */

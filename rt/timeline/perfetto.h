@@ -49,7 +49,7 @@ void perfetto_flow(uint64_t flow, bool ends);
 /* Ends the innermost slice of a track. */
 void perfetto_end(uint32_t track, uint64_t t_ps);
 
-/* A slice within which there is none, and whose arguments are at most 6. */
+/* A slice without nested slices, with at most 6 arguments. */
 struct perfetto_value {
     enum perfetto_argument argument;
     bool is_text;                                       /* perfetto_text */
