@@ -140,10 +140,12 @@ def packages():
         return skip("pkg-config finds kbgen", "there is no pkg-config")
     where = ENVIRONMENT | {"PKG_CONFIG_PATH": os.path.join(HOME, "share/pkgconfig")}
     asked = {word: run("pkg-config", word, "kbgen", env=where).stdout.strip().replace("\\", "")
-             for word in ("--modversion", "--variable=kbgen", "--variable=includedir", "--variable=topologies")}
+             for word in ("--modversion", "--variable=kbgen", "--variable=includedir", "--variable=topologies",
+                          "--variable=pythondir")}
     ok(run(PROGRAM, "--version").stdout == f"kbgen {asked['--modversion']}\n", "pkg-config knows the version of kbgen", asked)
     ok(all(os.path.exists(path) for word, path in asked.items() if "variable" in word)
-       and os.path.exists(asked["--variable=includedir"] + "/kb/tl.h"), "pkg-config knows where its files are", asked)
+       and os.path.exists(asked["--variable=includedir"] + "/kb/tl.h")
+       and os.path.exists(asked["--variable=pythondir"] + "/kbsim.py"), "pkg-config knows where its files are", asked)
     return None
 
 
