@@ -147,7 +147,7 @@ $(B)/obj/rt/%.o: private local := -Irt -fno-math-errno -fno-trapping-math $(own)
 $(B)/obj/rt/cli/%.o $(B)/obj/rt/session/%.o $(B)/obj/rt/report/%.o $(B)/obj/rt/host/%.o $(B)/obj/rt/embed/%.o: private local := -Irt $(own) $(if $(filter -O2,$(OPT)),-Os)
 # The front is compiled as a shared library is.
 $(B)/obj/rt/embed/front.o: private local := -Irt $(own) -fPIC
-# The compiler must not take malloc for a function that it knows where that is defined.
+# -fno-builtin: memory.c defines malloc itself.
 $(B)/obj/rt/embed/memory.o: private local := -Irt $(own) -fno-builtin
 compile = $(Q)mkdir -p $(@D) && $(CC) $(flags) $(WERROR) $(local) -MMD -MP -c -o $@ $<
 

@@ -82,20 +82,22 @@ def without_skipped(text):
     return json.dumps(result, indent=1)
 
 
-def outputs(*command):
+def outputs(what, statuses, *command):
     """What a command says, and the result and the trace that it writes."""
     result, trace = scratch("out.json"), scratch("out.trace")
     for path in (result, trace):
         if os.path.exists(path):
             os.remove(path)
     ended = run(*(word.format(json=result, trace=trace) for word in command))
+    ok(ended.returncode in statuses, f"{what} ends with status {' or '.join(map(str, statuses))}", ended.returncode, ended.said)
     return ended.said, *(read(path) if os.path.exists(path) else "" for path in (result, trace))
 
 
 def differences(got, want, traced):
     """What a run of a library has written that the simulator has not."""
     pairs = [("result", want[1], got[1])] + [("trace", want[2], got[2])] * traced
-    return [f"{what}, {difference}" for what, one, other in pairs if (difference := first_difference(one, other))]
+    return [f"{what}, {difference}" for what, one, other in pairs
+            if (difference := first_difference(one, other) if one else "the simulator has written none")]
 
 
 def stream(steps, name):
@@ -108,16 +110,17 @@ def stream(steps, name):
     if not ok(libraries, f"{name}: kbgen makes a library", made.said):
         return
     library = os.path.join(folder, libraries[0])
-    want = outputs(simulator(topology), "replay", text, "--json", "{json}", "--trace", "{trace}")
+    want = outputs(f"{name}: the simulator", (0, 1), simulator(topology), "replay", text, "--json", "{json}", "--trace", "{trace}")
     for traced, mode, *seed in ((True, "whole"), *((seed % 2 == 1, "slices", str(seed)) for seed in SEEDS)):
-        got = outputs(steps, library, mode, text, "{json}", "{trace}" if traced else "", *seed)
+        got = outputs(f"{name}: {mode}", (0,), steps, library, mode, text, "{json}", "{trace}" if traced else "", *seed)
         wrong = differences(got, want, traced)
         ok(not wrong and "happens" not in got[0], f"{name}: {mode} {' '.join(seed)}", *wrong, got[0])
     if name == FORKED:
-        got = outputs(steps, library, "forks", text, "{json}", "", "3")
+        got = outputs(f"{name}: forks", (0,), steps, library, "forks", text, "{json}", "", "3")
         ok(not differences(got, want, False) and "\n0 of 1000 continuations differ" in got[0], f"{name}: forked 1,000 times on its way",
            *differences(got, want, False), got[0])
-    got = outputs(steps, library, "steps", write(scratch(name + ".calls"), calls(topology, text)), "{json}", "{trace}")
+    listed = write(scratch(name + ".calls"), calls(topology, text))
+    got = outputs(f"{name}: calls", (0,), steps, library, "steps", listed, "{json}", "{trace}")
     got, want = ((said, without_skipped(result), trace) for said, result, trace in (got, want))
     ok(not differences(got, want, True), f"{name}: from outside", *differences(got, want, True), got[0])
 

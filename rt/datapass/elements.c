@@ -14,14 +14,6 @@ struct elements elements_of(const struct view *view, uint64_t element, uint64_t 
     return (struct elements){.at = at + element * dtype_bytes[view->dtype], .dtype = view->dtype, .stride = stride};
 }
 
-struct elements elements_behind(const struct elements *e, uint64_t count)
-{
-    struct elements behind = *e;
-    if (e->at)
-        behind.at += count * e->stride * dtype_bytes[e->dtype];
-    return behind;
-}
-
 static void convert(const struct elements *e, const void *from, bool floats, union lane *to, size_t count)
 {
     if (floats)

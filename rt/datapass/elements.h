@@ -23,9 +23,6 @@ struct elements {
 /* The elements of a view in `base`, from the one that lies `element` elements behind its first on. */
 struct elements elements_of(const struct view *view, uint64_t element, uint64_t stride);
 
-/* The elements that begin `count` strides further on. */
-struct elements elements_behind(const struct elements *e, uint64_t count);
-
 /* Loads elements as f32 or as i32; floats only as f32. */
 void elements_load(const struct elements *e, bool floats, union lane *to, size_t count);
 

@@ -29,7 +29,9 @@ static void record(const char *name, struct tensor *tensor, const void *data)
 {
     struct op op = {.kind = OPKIND_memory, .name = name, .pe = OP_OF_HOST,
                     .fill = {.tensor = tensor, .kind = KB_GIVEN, .given = data}};
+    failure_machine_works();
     oplog_add(&op);
+    failure_machine_rests();
 }
 
 /* Bytes of a memory as the one shard of a tensor, which is what the op log knows of the host. */
@@ -58,7 +60,9 @@ static enum kb_status decode(uint64_t address, uint64_t bytes, struct range *ran
 /* Makes sure that results in a range are computed. */
 static enum kb_status compute(const struct range *range)
 {
+    failure_machine_works();
     oplog_settle(true, OP_OF_HOST);
+    failure_machine_rests();
     if (!contents_pending(range->memory, range->offset, range->bytes))
         return KB_OK;
     if (!oplog_on)

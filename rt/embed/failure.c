@@ -1,12 +1,12 @@
 /* failure.c: from the one failure exit of the runtime to the caller of the API. */
 #include "failure.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/fail.h"
-#include "memory.h"
 #include "session/simulation.h"
 
 enum { LINE_BYTES = 1024 };
@@ -52,21 +52,33 @@ void failure_leave(enum kb_status status)
     longjmp(failure.host->out, 1);
 }
 
-/* What fail_exit does. */
-static void leave(int status, void *arg)
-{
-    (void)arg;
-    simulation_fails(status);
-    failure_leave(memory_is_exhausted() ? KB_NO_MEMORY : status == STATUS_RUN_FAILED ? KB_RUN_FAILED
-                  : status == STATUS_WRONG_USE ? KB_WRONG : KB_HOST_FAILED);
-}
-
 /* Adds a line to the text of the call, as far as there is a place for it. */
 static void text_add(const char *line)
 {
     char *text = failure.host->text;
     size_t length = strlen(text), size = sizeof failure.host->text;
     snprintf(text + length, size - length, "%s%s", length ? "\n" : "", line);
+}
+
+enum kb_status failure_status(int status)
+{
+    if (failure.host->exhausted) {
+        char line[LINE_BYTES];
+        snprintf(line, sizeof line, "the instance has %" PRIu64 " bytes of memory: memory_bytes of its configuration",
+                 failure.host->memory_bytes);
+        text_add(line);
+        return KB_NO_MEMORY;
+    }
+    return status == STATUS_GOOD ? KB_OK : status == STATUS_RUN_FAILED ? KB_RUN_FAILED
+         : status == STATUS_WRONG_USE ? KB_WRONG : KB_HOST_FAILED;
+}
+
+/* What fail_exit does. */
+static void leave(int status, void *arg)
+{
+    (void)arg;
+    simulation_fails(status);
+    failure_leave(failure_status(status));
 }
 
 static void line_ends(void)

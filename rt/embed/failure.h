@@ -17,6 +17,10 @@ enum kb_status refuse(enum kb_status status, const char *format, ...) __attribut
 void failure_machine_works(void);
 void failure_machine_rests(void);
 
+/* The status of the call for an exit status of the run: KB_NO_MEMORY, with a line in the text, if an allocation of the
+ * call has failed. */
+enum kb_status failure_status(int status);
+
 /* The instance has ended: nothing but a reset is possible. */
 void failure_ends(void);
 

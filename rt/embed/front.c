@@ -134,6 +134,7 @@ __attribute__((noinline)) static enum kb_status enter(const kb_sim *sim, const c
     if (slot && atomic_compare_exchange_strong(&slot->word, &idle, word_of(use, IN_CALL))) {
         *out = slot;
         slot->instance.host->text[0] = '\0';
+        slot->instance.host->exhausted = false;
         return KB_OK;
     }
     if (slot && idle == word_of(use, IN_CALL))
@@ -409,16 +410,13 @@ __attribute__((noinline)) static enum kb_status begin(kb_sim *sim, const char *c
             break;                                                                                                     \
         if (wrong_)                                                                                                    \
             status = refused(slot_, "%s", wrong_);                                                                     \
-        else if (!slot_->instance.image->name)                                                                         \
-            status = refused(slot_, "this library does not have it");                                                  \
         else                                                                                                           \
             status = IMAGE_CALL(&slot_->instance, name(__VA_ARGS__));                                                  \
         status = leave(sim, __func__, slot_, status);                                                                  \
     } while (0)
 
-/* What is wrong with a pointer. */
+/* What is wrong with a pointer, or NULL: the first wrong one is NEEDS(a) ?: NEEDS(b). */
 #define NEEDS(pointer) ((pointer) ? NULL : #pointer " is NULL")
-#define NEEDS_BOTH(a, b) ((a) ? NEEDS(b) : #a " is NULL")
 #define NEEDS_BYTES(pointer, bytes) ((pointer) || !(bytes) ? NULL : #pointer " is NULL, and " #bytes " is not 0")
 
 /* An instance that has ended still holds things that nobody knows: a new image takes its place. */
@@ -504,8 +502,8 @@ enum kb_status kb_sim_launch(kb_sim *sim, const struct kb_sim_launch *launch, ui
         return status;
     const char *kernel = full.kernel;
     const uint32_t *pes = full.pes;
-    CALL(status, sim, NEEDS_BOTH(kernel, request) ? NEEDS_BOTH(kernel, request) : NEEDS_BYTES(pes, full.pe_count), launch,
-         &full, request);
+    uint64_t pe_count = full.pe_count;
+    CALL(status, sim, NEEDS(kernel) ?: NEEDS(request) ?: NEEDS_BYTES(pes, pe_count), launch, &full, request);
     return status;
 }
 
@@ -516,14 +514,15 @@ enum kb_status kb_sim_program(kb_sim *sim, const struct kb_sim_launch *launch, u
     if (status != KB_OK)
         return status;
     const uint32_t *pes = full.pes;
-    CALL(status, sim, NEEDS(request) ? NEEDS(request) : NEEDS_BYTES(pes, full.pe_count), program, &full, request);
+    uint64_t pe_count = full.pe_count;
+    CALL(status, sim, NEEDS(request) ?: NEEDS_BYTES(pes, pe_count), program, &full, request);
     return status;
 }
 
 enum kb_status kb_sim_replay(kb_sim *sim, const char *text, uint64_t length, uint64_t *request)
 {
     enum kb_status status;
-    CALL(status, sim, NEEDS_BOTH(text, request), replay, text, length, request);
+    CALL(status, sim, NEEDS(text) ?: NEEDS(request), replay, text, length, request);
     return status;
 }
 
@@ -545,8 +544,8 @@ enum kb_status kb_sim_map(kb_sim *sim, const uint32_t *pes, const uint64_t *addr
                           uint64_t pages, uint64_t *request)
 {
     enum kb_status status;
-    CALL(status, sim, NEEDS_BOTH(pes, addresses) ? NEEDS_BOTH(pes, addresses) : NEEDS(request), map, pes, addresses, count,
-         va, pages, request);
+    CALL(status, sim, NEEDS(pes) ?: NEEDS(addresses) ?: NEEDS(request), map, pes, addresses, count, va, pages,
+         request);
     return status;
 }
 
@@ -554,7 +553,7 @@ enum kb_status kb_sim_unmap(kb_sim *sim, const uint32_t *pes, uint64_t count, ui
                             uint64_t *request)
 {
     enum kb_status status;
-    CALL(status, sim, NEEDS_BOTH(pes, request), map, pes, NULL, count, va, pages, request);
+    CALL(status, sim, NEEDS(pes) ?: NEEDS(request), map, pes, NULL, count, va, pages, request);
     return status;
 }
 
@@ -562,7 +561,7 @@ enum kb_status kb_sim_write(kb_sim *sim, const uint64_t *addresses, uint64_t cou
                             uint64_t *request)
 {
     enum kb_status status;
-    CALL(status, sim, NEEDS_BOTH(addresses, request), transfer, true, addresses, count, bytes, (void *)data, request);
+    CALL(status, sim, NEEDS(addresses) ?: NEEDS(request), transfer, true, addresses, count, bytes, (void *)data, request);
     return status;
 }
 
@@ -570,7 +569,7 @@ enum kb_status kb_sim_read(kb_sim *sim, const uint64_t *addresses, uint64_t coun
                            uint64_t *request)
 {
     enum kb_status status;
-    CALL(status, sim, NEEDS_BOTH(addresses, request), transfer, false, addresses, count, bytes, data, request);
+    CALL(status, sim, NEEDS(addresses) ?: NEEDS(request), transfer, false, addresses, count, bytes, data, request);
     return status;
 }
 
@@ -596,35 +595,36 @@ enum kb_status kb_sim_tensor(kb_sim *sim, const struct kb_sim_tensor *tensor, st
         return status;
     const char *name = full.name;
     const uint32_t *pes = full.pes;
-    CALL(status, sim, NEEDS_BOTH(name, made) ? NEEDS_BOTH(name, made) : NEEDS_BYTES(pes, full.pe_count), tensor, &full, made);
+    uint64_t pe_count = full.pe_count;
+    CALL(status, sim, NEEDS(name) ?: NEEDS(made) ?: NEEDS_BYTES(pes, pe_count), tensor, &full, made);
     return status;
 }
 
 enum kb_status kb_sim_tensor_set(kb_sim *sim, struct tensor *tensor, const void *data, uint64_t bytes)
 {
     enum kb_status status;
-    CALL(status, sim, NEEDS_BOTH(tensor, data), tensor_set, tensor, data, bytes);
+    CALL(status, sim, NEEDS(tensor) ?: NEEDS(data), tensor_set, tensor, data, bytes);
     return status;
 }
 
 enum kb_status kb_sim_tensor_get(kb_sim *sim, struct tensor *tensor, void *data, uint64_t bytes)
 {
     enum kb_status status;
-    CALL(status, sim, NEEDS_BOTH(tensor, data), tensor_get, tensor, data, bytes);
+    CALL(status, sim, NEEDS(tensor) ?: NEEDS(data), tensor_get, tensor, data, bytes);
     return status;
 }
 
 enum kb_status kb_sim_tensor_shard(kb_sim *sim, struct tensor *tensor, uint64_t i, uint64_t *address, uint64_t *bytes)
 {
     enum kb_status status;
-    CALL(status, sim, NEEDS(tensor) ? NEEDS(tensor) : NEEDS_BOTH(address, bytes), tensor_shard, tensor, i, address, bytes);
+    CALL(status, sim, NEEDS(tensor) ?: NEEDS(address) ?: NEEDS(bytes), tensor_shard, tensor, i, address, bytes);
     return status;
 }
 
 enum kb_status kb_sim_run_bench(kb_sim *sim, const char *bench, const char *const *params, uint64_t count)
 {
     enum kb_status status;
-    const char *wrong_argument = NEEDS(bench) ? NEEDS(bench) : NEEDS_BYTES(params, count);
+    const char *wrong_argument = NEEDS(bench) ?: NEEDS_BYTES(params, count);
     for (uint64_t i = 0; !wrong_argument && i < count; i++)
         wrong_argument = params[i] ? NULL : "one of params is NULL";
     CALL(status, sim, wrong_argument, run_bench, bench, params, count);
@@ -634,21 +634,21 @@ enum kb_status kb_sim_run_bench(kb_sim *sim, const char *bench, const char *cons
 enum kb_status kb_sim_result_json(kb_sim *sim, char *buffer, uint64_t size, uint64_t *needed)
 {
     enum kb_status status;
-    CALL(status, sim, NEEDS(needed) ? NEEDS(needed) : NEEDS_BYTES(buffer, size), result_json, buffer, size, needed);
+    CALL(status, sim, NEEDS(needed) ?: NEEDS_BYTES(buffer, size), result_json, buffer, size, needed);
     return status;
 }
 
 enum kb_status kb_sim_describe(kb_sim *sim, char *buffer, uint64_t size, uint64_t *needed)
 {
     enum kb_status status;
-    CALL(status, sim, NEEDS(needed) ? NEEDS(needed) : NEEDS_BYTES(buffer, size), describe, buffer, size, needed);
+    CALL(status, sim, NEEDS(needed) ?: NEEDS_BYTES(buffer, size), describe, buffer, size, needed);
     return status;
 }
 
 enum kb_status kb_sim_stat(kb_sim *sim, const char *name, uint64_t *value)
 {
     enum kb_status status;
-    CALL(status, sim, NEEDS_BOTH(name, value), stat, name, value);
+    CALL(status, sim, NEEDS(name) ?: NEEDS(value), stat, name, value);
     return status;
 }
 
@@ -663,19 +663,5 @@ enum kb_status kb_sim_trace(kb_sim *sim, void (*visitor)(void *user, const struc
 {
     enum kb_status status;
     CALL(status, sim, NULL, trace, visitor, user);
-    return status;
-}
-
-enum kb_status kb_sim_save(kb_sim *sim, void *buffer, uint64_t size, uint64_t *needed)
-{
-    enum kb_status status;
-    CALL(status, sim, NEEDS(needed) ? NEEDS(needed) : NEEDS_BYTES(buffer, size), save, buffer, size, needed);
-    return status;
-}
-
-enum kb_status kb_sim_restore(kb_sim *sim, const void *buffer, uint64_t size)
-{
-    enum kb_status status;
-    CALL(status, sim, NEEDS(buffer), restore, buffer, size);
     return status;
 }

@@ -22,6 +22,7 @@ struct image_host {
     jmp_buf out;                                        /* of the call that is under way: failures go there, */
     enum kb_status failed;                              /* with this status */
     bool ended;                                         /* in the middle of the machine's work: KB_ENDED from now on */
+    bool exhausted;                                     /* an allocation of the call has failed: false when it begins */
     char text[IMAGE_TEXT_BYTES];                        /* what was wrong with the call: "" when it begins */
 };
 
@@ -58,8 +59,6 @@ struct kb_image {
     enum kb_status (*stat)(const char *name, uint64_t *value);
     enum kb_status (*stats)(int (*visitor)(void *user, const char *name, uint64_t value), void *user);
     enum kb_status (*trace)(void (*visitor)(void *user, const struct kb_sim_event *event), void *user);
-    enum kb_status (*save)(void *buffer, uint64_t size, uint64_t *needed);
-    enum kb_status (*restore)(const void *buffer, uint64_t size);
 };
 
 /* The only symbol that an image exports (embed/instance.c). */

@@ -82,10 +82,11 @@ static void begin_run(void)
 
 static enum kb_status begin(struct image_host *host, const struct kb_sim_config *config)
 {
-    memory_begin(host->memory, host->memory_bytes);
+    memory_begin(host);
     failure_begin(host, config);
     guest_begin();
     program_name = kb_machine_name;
+    bench_list_name = "kb_sim_describe";
     if (config->data > KB_SIM_DATA_OFF)
         return refuse(KB_WRONG, "data %u: KB_SIM_DATA_VERIFY or KB_SIM_DATA_OFF is needed", config->data);
     if (config->set_count && !config->set)
@@ -137,12 +138,11 @@ static enum kb_status run_bench(const char *bench, const char *const *params, ui
     bench_select(bench_find(bench), (int)count, (char *const *)params);
     instance.used = instance.runs_bench = true;
     failure_machine_works();
-    int status = simulation_run(began, &no_limits, &instance.times);
+    enum kb_status status = failure_status(simulation_run(began, &no_limits, &instance.times));
     failure_machine_rests();
-    if (memory_is_exhausted())
+    if (status == KB_NO_MEMORY)
         failure_ends();
-    return memory_is_exhausted() ? KB_NO_MEMORY : status == STATUS_GOOD ? KB_OK
-         : status == STATUS_RUN_FAILED ? KB_RUN_FAILED : status == STATUS_WRONG_USE ? KB_WRONG : KB_HOST_FAILED;
+    return status;
 }
 
 /* ---- results */

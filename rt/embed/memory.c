@@ -43,29 +43,26 @@ static struct {
     struct run *runs;                                   /* by address */
     struct block *unused[CLASSES];                      /* each with the next one's address behind its head */
     char *slab, *slab_end;                              /* the rest of the newest slab */
-    bool exhausted;
+    struct image_host *host;                            /* NULL: before memory_begin */
     atomic_flag locked;
 } memory = {.locked = ATOMIC_FLAG_INIT};
 
-void memory_begin(char *base, uint64_t bytes)
+/* How many bytes from the base on have been in use. Those behind were never touched. */
+static uint64_t used_bytes(void)
 {
-    memory.base = memory.fresh = base;
-    memory.end = base + bytes;
+    return (uint64_t)(memory.fresh - memory.base);
+}
+
+void memory_begin(struct image_host *host)
+{
+    memory.host = host;
+    memory.base = memory.fresh = host->memory;
+    memory.end = host->memory + host->memory_bytes;
 }
 
 void memory_end(void)
 {
-    ASAN_UNPOISON_MEMORY_REGION(memory.base, memory_used_bytes());
-}
-
-bool memory_is_exhausted(void)
-{
-    return memory.exhausted;
-}
-
-uint64_t memory_used_bytes(void)
-{
-    return (uint64_t)(memory.fresh - memory.base);
+    ASAN_UNPOISON_MEMORY_REGION(memory.base, used_bytes());
 }
 
 static void lock(void)
@@ -117,7 +114,8 @@ static char *pages_take(uint64_t bytes, int protection)
     }
     char *at = memory.fresh;
     if (!at || (uint64_t)(memory.end - at) < bytes || (protection != PROT_NONE && mprotect(at, bytes, protection))) {
-        memory.exhausted = true;
+        if (memory.host)
+            memory.host->exhausted = true;
         return NULL;
     }
     memory.fresh = at + bytes;
@@ -276,7 +274,7 @@ void *calloc(size_t count, size_t size)
     return at && !is_new ? memset(at, 0, bytes) : at;
 }
 
-/* The block that malloc has returned as `at`. What is none ends the caller, as in the C library. */
+/* The block that malloc has returned as `at`. Any other pointer ends the caller, as in the C library. */
 static struct block *block_of(void *at)
 {
     struct block *head = (struct block *)at - 1;
@@ -284,7 +282,7 @@ static struct block *block_of(void *at)
     if (!inside || head->before % ALIGNMENT || head->before > (uint64_t)((char *)head - memory.base))
         abort();
     struct block *block = (struct block *)((char *)head - head->before);
-    if (block->class > CLASSES || block->bytes > memory_used_bytes() || block->bytes < sizeof *block)
+    if (block->class > CLASSES || block->bytes > used_bytes() || block->bytes < sizeof *block)
         abort();
     return block;
 }

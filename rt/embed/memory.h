@@ -6,19 +6,13 @@
 #ifndef KB_EMBED_MEMORY_H
 #define KB_EMBED_MEMORY_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "image.h"
 
-/* Takes [base, base + bytes), reserved without access, whose ends are those of pages. Before it, there is no memory. */
-void memory_begin(char *base, uint64_t bytes);
+/* Takes the memory of the host, reserved without access, whose ends are those of pages. Before it, there is no memory.
+ * host->exhausted is set when an allocation fails. */
+void memory_begin(struct image_host *host);
 
 /* Before the addresses are given back. */
 void memory_end(void);
-
-/* Whether an allocation has failed. */
-bool memory_is_exhausted(void);
-
-/* How many bytes from the base on have been in use. Those behind were never touched. */
-uint64_t memory_used_bytes(void);
 
 #endif

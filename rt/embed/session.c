@@ -318,11 +318,10 @@ enum kb_status session_run(uint64_t until_ps, uint32_t stop_mask, struct kb_sim_
     enum kb_sim_reason reason = advance(until_ps);
     failure_machine_rests();
     session.stop_mask = 0;
-    if (why)
-        *why = (struct kb_sim_stop){
-            .struct_size = sizeof *why, .now_ps = now_ps, .reason = reason,
-            .request = reason == KB_STOP_FAULT       ? session.fault_request
-                       : reason == KB_STOP_COMPLETED ? session.stop_request : 0};
+    *why = (struct kb_sim_stop){
+        .struct_size = sizeof *why, .now_ps = now_ps, .reason = reason,
+        .request = reason == KB_STOP_FAULT       ? session.fault_request
+                   : reason == KB_STOP_COMPLETED ? session.stop_request : 0};
     return KB_OK;
 }
 

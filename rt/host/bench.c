@@ -56,6 +56,13 @@ size_t bench_all(const struct kb_bench ***out)
     return count;
 }
 
+const char *bench_list_name;
+
+static const char *list_name(void)
+{
+    return bench_list_name ? bench_list_name : arena_printf("`%s list`", program_name);
+}
+
 const struct kb_bench *bench_find(const char *name)
 {
     const struct kb_bench **all;
@@ -69,7 +76,7 @@ const struct kb_bench *bench_find(const char *name)
     const char *near = nearest_name(name, names, count);
     if (near)
         usage_error("no bench '%s'; did you mean '%s'?", name, near);
-    usage_error("no bench '%s'; `%s list` shows them", name, program_name);
+    usage_error("no bench '%s'; %s shows them", name, list_name());
 }
 
 const struct kb_kernel *kernel_find(const char *name)
@@ -102,7 +109,10 @@ static bool set_parameter(const struct kb_bench *bench, const char *argument, bo
     }
     const char *near = nearest_name(name, names, bench->count);
     message("%s: error: %s has no parameter '%s'", program_name, bench->name, printable(name));
-    message(near ? "; did you mean '%s'?\n" : "; `list` shows them\n", near);
+    if (near)
+        message("; did you mean '%s'?\n", near);
+    else
+        message("; %s shows them\n", list_name());
     return false;
 }
 

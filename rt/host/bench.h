@@ -10,6 +10,9 @@
 /* All benches, by name. Returns how many there are. */
 size_t bench_all(const struct kb_bench ***all);
 
+/* What shows the benches, for messages; NULL: the subcommand list. */
+extern const char *bench_list_name;
+
 /* Finds a bench by name; an unknown name is a usage error, which suggests the nearest one. */
 const struct kb_bench *bench_find(const char *name);
 

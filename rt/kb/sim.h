@@ -9,8 +9,9 @@
  *     if (kb_sim_create(&config, &sim) != KB_OK)
  *         puts(kb_last_error(NULL));
  *
- * Every call returns a status. If it is not KB_OK, kb_last_error has a text, and what the call was to do was not begun,
- * unless the status is KB_ENDED or KB_RUN_FAILED. Faults of the simulated machine are results, not errors.
+ * Every call returns a status. If it is not KB_OK, kb_last_error has a text. If KB_NO_MEMORY or KB_HOST_FAILED has left
+ * the machine in the middle of its work, every later call returns KB_ENDED until kb_sim_reset; otherwise nothing has
+ * changed, except by a bench that has run. Faults of the simulated machine are results, not errors.
  *
  * An instance is used by one thread at a time, which may change between calls; different instances do not know of one
  * another. A call for an instance that is in a call of another thread, or whose callback makes the call, returns KB_BUSY.
@@ -40,7 +41,7 @@ enum kb_status {
     KB_HOST_FAILED,                                     /* the host system, or kbgen itself, has failed */
     KB_BUSY,                                            /* the instance is in another call */
     KB_NO_MEMORY,                                       /* the limit of the instance's memory, or the host's */
-    KB_TOO_SMALL,                                       /* the caller's buffer is */
+    KB_TOO_SMALL,                                       /* the caller's buffer is too small */
     KB_ENDED                                            /* an earlier call has failed in the middle of the machine's work:
                                                            only kb_sim_reset and kb_sim_destroy are possible */
 };
@@ -127,8 +128,7 @@ enum kb_status kb_sim_run(kb_sim *sim, uint64_t until_ps, uint32_t stop_mask, st
 /* The simulated time. */
 enum kb_status kb_sim_now_ps(kb_sim *sim, uint64_t *now_ps);
 
-/* The earliest time at which anything happens if the program asks for nothing more: nothing does before, something does
- * then. UINT64_MAX: nothing is due. */
+/* The time at which the next thing happens if the program asks for nothing before it. UINT64_MAX: nothing is due. */
 enum kb_status kb_sim_next_ps(kb_sim *sim, uint64_t *next_ps);
 
 /* ---- requests
@@ -278,14 +278,6 @@ struct kb_sim_event {
 
 /* From now on the visitor gets each event, in the order of a trace, as the instants end. NULL: no more. */
 enum kb_status kb_sim_trace(kb_sim *sim, void (*visitor)(void *user, const struct kb_sim_event *event), void *user);
-
-/* ---- state */
-
-/* fork() copies instances with their machines, at any moment between two calls: a child goes on as its parent would have
- * (docs/embedding.md). A state as bytes, of the size that *needed says as for kb_sim_result_json, which another instance of
- * the same machine and configuration takes back, is not available in this version: both calls return KB_WRONG. */
-enum kb_status kb_sim_save(kb_sim *sim, void *buffer, uint64_t size, uint64_t *needed);
-enum kb_status kb_sim_restore(kb_sim *sim, const void *buffer, uint64_t size);
 
 #ifdef __cplusplus
 }

@@ -208,11 +208,6 @@ int simulation_run(double began, const struct watchdog_limits *limits, struct ho
     return simulation.status;
 }
 
-int simulation_status(void)
-{
-    return simulation.status;
-}
-
 const char *simulation_error(void)
 {
     return simulation.fault ? simulation.fault : simulation.error;

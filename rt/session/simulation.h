@@ -14,9 +14,6 @@ int simulation_run(double began, const struct watchdog_limits *limits, struct ho
 /* From now on each run is a point of a sweep: whatever would end the program ends the run, and is its "error". */
 void simulation_in_points(void);
 
-/* The exit status of the last run. */
-int simulation_status(void);
-
 /* What has ended the last run before its time, or NULL. */
 const char *simulation_error(void);
 
