@@ -18,6 +18,7 @@
 #include "host/bench.h"
 #include "host/launches.h"
 #include "instance.h"
+#include "kb/arith.h"
 #include "launch/deadlock.h"
 #include "launch/host_request.h"
 #include "launch/launch.h"
@@ -46,7 +47,14 @@ struct session_request {
     const struct memory_request *memory;                /* of a write or read; */
     struct host_list *list;                             /* of a stream, */
     const struct launch *before;                        /* and the last launch before its own */
-    struct session_request *next;                       /* that is complete, after it */
+    struct session_request *next;                       /* that runs, or that is complete, after it */
+    struct session_request **link;                      /* of one that runs: what points to it */
+};
+
+/* The name of a node that a failure was at. */
+struct node_name {
+    struct node_name *next;
+    char text[];
 };
 
 /* Who has a PE. */
@@ -58,9 +66,10 @@ struct owner {
 static struct session {
     struct ARRAY(struct session_request *) requests;    /* by number, from 1 on */
     struct owner *owners;                               /* by PE */
-    uint64_t running;                                   /* requests */
+    struct session_request *running;                    /* the newest first */
+    struct node_name *names;                            /* each node once */
     uint64_t positions;                                 /* given to what orders timeouts and delays of one instant */
-    uint64_t end_ps;                                    /* of the last request that is complete, streams excepted */
+    uint64_t end_ps;                                    /* of the last request that is complete */
     struct session_request *complete, **complete_end;   /* whose completion the program was not told of */
     uint32_t stop_mask;                                 /* of the call that is under way */
     uint64_t stop_request;                              /* the first that is complete, */
@@ -80,9 +89,20 @@ static struct session_request *request_new(enum kb_sim_request kind, uint64_t *n
     struct session_request *request = arena_alloc(1, sizeof *request);
     *array_add(&session.requests) = request;
     *number = session.requests.count;
-    *request = (struct session_request){.number = *number, .kind = kind, .submitted_ps = now_ps, .done_ps = UINT64_MAX};
-    session.running++;
+    *request = (struct session_request){.number = *number, .kind = kind, .submitted_ps = now_ps, .done_ps = UINT64_MAX,
+                                        .next = session.running, .link = &session.running};
+    if (request->next)
+        request->next->link = &request->next;
+    session.running = request;
     return request;
+}
+
+static void stop_running(struct session_request *request)
+{
+    *request->link = request->next;
+    if (request->next)
+        request->next->link = request->link;
+    request->next = NULL;
 }
 
 static struct session_request *request_of(uint64_t number)
@@ -112,11 +132,17 @@ static enum kb_sim_outcome launch_outcome_of(enum launch_status status)
     return outcomes[status];
 }
 
-/* The name of a node, which place_name keeps only until its next call. */
+/* The name of a node, which place_name keeps only until its next call, until the reset. */
 static const char *node_name(struct place node)
 {
-    static char name[96];
-    return strcpy(name, place_name(node));
+    const char *name = place_name(node);
+    for (const struct node_name *known = session.names; known; known = known->next)
+        if (!strcmp(known->text, name))
+            return known->text;
+    struct node_name *added = arena_alloc(1, sizeof *added + strlen(name) + 1);
+    added->next = session.names;
+    session.names = added;
+    return strcpy(added->text, name);
 }
 
 static void result_fill(const struct session_request *request, struct kb_sim_result *result)
@@ -187,9 +213,8 @@ static void complete(struct session_request *request, enum kb_sim_outcome outcom
 {
     request->outcome = outcome;
     request->done_ps = now_ps;
-    if (!request->list)
-        session.end_ps = now_ps;
-    session.running--;
+    session.end_ps = kb_max(session.end_ps, request->list ? host_list_end_ps(request->list) : now_ps);
+    stop_running(request);
     *session.complete_end = request;
     session.complete_end = &request->next;
     sim_pause();
@@ -217,12 +242,7 @@ static void request_awaits(struct session_request *request, struct fanout *fanou
 static const struct session_request *request_of_launch(const struct launch *launch)
 {
     const struct host_list *list = host_list_of(&launch->fanout);
-    for (size_t i = 0; i < session.requests.count; i++) {
-        const struct session_request *request = session.requests.at[i];
-        if (request->launch == launch || (list && request->list == list))
-            return request;
-    }
-    return NULL;
+    return list ? host_list_owner(list) : launch->fanout.owner;
 }
 
 static void kernel_failed(const struct tl *tl)
@@ -255,11 +275,9 @@ enum kb_status session_next_ps(uint64_t *next_ps)
 /* Whether a PE waits for the program's next step. */
 static bool program_is_awaited(void)
 {
-    for (size_t i = 0; i < session.requests.count; i++) {
-        const struct session_request *request = session.requests.at[i];
-        if (request->program && request->outcome == KB_SIM_RUNNING && fed_program_waits(request->program))
+    for (const struct session_request *request = session.running; request; request = request->next)
+        if (request->program && fed_program_waits(request->program))
             return true;
-    }
     return false;
 }
 
@@ -562,6 +580,18 @@ enum kb_status session_replay(const char *text, uint64_t length, uint64_t *numbe
 
 /* ---- maps */
 
+/* A PE of a map, and the address that its pages are mapped to. */
+struct mapped {
+    uint32_t pe;
+    uint64_t address;
+};
+
+static int compare_mapped(const void *a, const void *b)
+{
+    const struct mapped *x = a, *y = b;
+    return compare_pes(&x->pe, &y->pe);
+}
+
 enum kb_status session_map(const uint32_t *pes, const uint64_t *addresses, uint64_t count, uint64_t va, uint64_t pages,
                            uint64_t *number)
 {
@@ -577,16 +607,18 @@ enum kb_status session_map(const uint32_t *pes, const uint64_t *addresses, uint6
     const char *wrong = map_pages(va, bytes, &known);
     if (wrong)
         return refuse(KB_WRONG, "%s", wrong);
-    uint32_t *in_order = sorted(pes, count);
+    struct mapped *mapped = arena_alloc(count, sizeof *mapped);
+    for (uint64_t i = 0; i < count; i++)
+        mapped[i] = (struct mapped){pes[i], addresses ? addresses[i] : 0};
+    qsort(mapped, count, sizeof *mapped, compare_mapped);
+    uint32_t *in_order = arena_alloc(count, sizeof *in_order);
     uint64_t *to = addresses ? arena_alloc(count, sizeof *to) : NULL;
     for (uint64_t i = 0; i < count; i++) {
-        if (i && in_order[i] == in_order[i - 1])
-            return refuse(KB_WRONG, "%s is given twice", pe_name(&kb_pe[in_order[i]]));
-        uint64_t asked = 0;
-        while (pes[asked] != in_order[i])
-            asked++;
+        if (i && mapped[i].pe == mapped[i - 1].pe)
+            return refuse(KB_WRONG, "%s is given twice", pe_name(&kb_pe[mapped[i].pe]));
+        in_order[i] = mapped[i].pe;
         if (to)
-            to[i] = addresses[asked];
+            to[i] = mapped[i].address;
     }
     failure_machine_works();
     struct session_request *request = request_new(to ? KB_SIM_MAP : KB_SIM_UNMAP, number);
@@ -633,11 +665,9 @@ enum kb_status session_transfer(bool writes, const uint64_t *addresses, uint64_t
 static uint64_t end_ps(void)
 {
     uint64_t last_ps = session.end_ps;
-    for (size_t i = 0; i < session.requests.count; i++) {
-        const struct host_list *list = session.requests.at[i]->list;
-        if (list && host_list_end_ps(list) > last_ps)
-            last_ps = host_list_end_ps(list);
-    }
+    for (const struct session_request *request = session.running; request; request = request->next)
+        if (request->list)
+            last_ps = kb_max(last_ps, host_list_end_ps(request->list));
     return last_ps;
 }
 
@@ -678,10 +708,25 @@ static void find(void *arg, const char *path, uint64_t value)
     wanted->found = true;
 }
 
+/* Finds what is known without a walk over all requests. */
+static bool find_total(const char *name, uint64_t *value)
+{
+    bool is_end = !strcmp(name, "end_ps");
+    if (!is_end && strcmp(name, "events"))
+        return false;
+    sim_host_acts();
+    transfers_count_ahead(-1);
+    *value = is_end ? end_ps() : event_count;
+    transfers_count_ahead(1);
+    return true;
+}
+
 enum kb_status session_stat(const char *name, uint64_t *value)
 {
     if (!instance_ran_bench())
         session_opens();
+    if (!instance_ran_bench() && find_total(name, value))
+        return KB_OK;
     struct wanted wanted = {name, value, false};
     write_all(&(struct json_numbers){.number = find, .user = &wanted});
     return wanted.found ? KB_OK : refuse(KB_WRONG, "the result has no number '%s'", name);

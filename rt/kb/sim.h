@@ -134,7 +134,10 @@ enum kb_status kb_sim_next_ps(kb_sim *sim, uint64_t *next_ps);
 /* ---- requests
  *
  * Each is submitted at the present time, at the end of that instant, and has a number from 1 on, which the call returns.
- * The request is complete when the host has the answer: kb_sim_poll and the callback `completed` have its result. */
+ * The request is complete when the host has the answer: kb_sim_poll and the callback `completed` have its result.
+ *
+ * Requests and what results have of them are kept until a reset, 1 to 2 KiB each and more for launches of many PEs. A program
+ * that runs for days resets the instance now and then. */
 
 enum kb_sim_outcome {
     KB_SIM_RUNNING, KB_SIM_OK, KB_SIM_FAILED, KB_SIM_TIMEOUT, KB_SIM_DEADLOCK, KB_SIM_SKIPPED
@@ -151,7 +154,7 @@ struct kb_sim_result {
     uint64_t start_ps;                                  /* of a launch: when its first kernel began; UINT64_MAX: none has */
     uint64_t done_ps;                                   /* when the host had the answer; UINT64_MAX: it has none */
     uint64_t pe_count;                                  /* PEs of a launch, for kb_sim_poll_pe; else 0 */
-    const char *failure;                                /* "PAGE_FAULT", or NULL; valid until the instance's next call */
+    const char *failure;                                /* "PAGE_FAULT", or NULL; valid until the instance is reset */
     const char *failure_node;                           /* where: "sip0.cube0.pe1.pe_mmu", or NULL; likewise */
     uint64_t failure_ps;                                /* when, UINT64_MAX: there is none */
     uint64_t failure_pe;                                /* whose PE; UINT64_MAX: none */
@@ -264,7 +267,8 @@ enum kb_status kb_sim_result_json(kb_sim *sim, char *buffer, uint64_t size, uint
 enum kb_status kb_sim_describe(kb_sim *sim, char *buffer, uint64_t size, uint64_t *needed);
 
 /* A number of the JSON result by its path ("end_ps", "launches.0.pes.3.dma_ps"), and all of them in the order in which
- * the result has them. The visitor returns 0, or anything else to stop. */
+ * the result has them. The visitor returns 0, or anything else to stop. The cost of a call grows with the number of requests
+ * since the reset; that of "end_ps" and "events" does not. */
 enum kb_status kb_sim_stat(kb_sim *sim, const char *name, uint64_t *value);
 enum kb_status kb_sim_stats(kb_sim *sim, int (*visitor)(void *user, const char *name, uint64_t value), void *user);
 

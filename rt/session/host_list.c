@@ -207,6 +207,11 @@ const struct failure *host_list_failure(const struct host_list *list)
     return list->failure;
 }
 
+void *host_list_owner(const struct host_list *list)
+{
+    return list->owner;
+}
+
 const struct host_list *host_list_of(const struct fanout *fanout)
 {
     return fanout->ended == request_ended ? ((const struct step_run *)fanout->owner)->list : NULL;

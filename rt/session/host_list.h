@@ -27,6 +27,9 @@ uint64_t host_list_end_ps(const struct host_list *list);
 /* The first failure that a request of it has met; NULL: none has. */
 const struct failure *host_list_failure(const struct host_list *list);
 
+/* The owner that it was made with. */
+void *host_list_owner(const struct host_list *list);
+
 /* The host that has submitted a request; NULL: another host has. */
 struct fanout;
 const struct host_list *host_list_of(const struct fanout *fanout);

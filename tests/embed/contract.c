@@ -473,6 +473,79 @@ static void wrong_callers(void)
     kb_sim_destroy(in_callback);
 }
 
+/* ---- many requests */
+
+enum { FAILED = 2, REQUESTS = 4000 };
+
+static struct kb_sim_result failed[FAILED];
+static size_t failures;
+
+static void keep_failed(void *user, const struct kb_sim_result *result)
+{
+    (void)user;
+    if (result->outcome == KB_SIM_FAILED && failures < FAILED)
+        failed[failures++] = *result;
+}
+
+/* Failures of two requests in one call of kb_sim_run. */
+static void two_failures(void)
+{
+    struct kb_sim_config config = config_of(&kb_machine_ref_sip);
+    config.completed = keep_failed;
+    kb_sim *sim = make(&config);
+    struct kb_sim_result polled = {.struct_size = sizeof polled};
+    uint64_t request, beyond = UINT64_C(0xffffffffff);
+    char why[256];
+    for (uint64_t cube = 0; cube < FAILED; cube++)
+        kb_sim_read(sim, (uint64_t[]){cube << 40 | beyond}, 1, 64, NULL, &request);
+    check(kb_sim_run(sim, UINT64_MAX, 0, NULL) == KB_OK && failures == FAILED, "two requests fail in one call", kb_last_error(sim));
+    kb_sim_poll(sim, request, &polled);
+    snprintf(why, sizeof why, "%s, %s, %s", failed[0].failure_node, failed[1].failure_node, polled.failure_node);
+    check(strcmp(failed[0].failure_node, failed[1].failure_node) && !strcmp(failed[1].failure_node, polled.failure_node),
+          "each keeps the name of its node", why);
+    kb_sim_destroy(sim);
+}
+
+static double seconds(void);
+
+struct totals {
+    uint64_t end_ps, events;
+};
+
+static int keep_total(void *user, const char *name, uint64_t value)
+{
+    struct totals *totals = user;
+    if (!strcmp(name, "end_ps"))
+        totals->end_ps = value;
+    else if (!strcmp(name, "events"))
+        totals->events = value;
+    return 0;
+}
+
+static void many_requests(void)
+{
+    struct kb_sim_config config = config_of(&kb_machine_small);
+    kb_sim *sim = make(&config);
+    struct totals totals = {0};
+    uint64_t request, end_ps = 0, events = 0, wanted = 0, hbm = hbm_of(sim);
+    char why[64];
+    for (int i = 0; i < REQUESTS; i++)
+        kb_sim_write(sim, &hbm, 1, 64, NULL, &request);
+    kb_sim_run(sim, 10000000, 0, NULL);
+    kb_sim_stats(sim, keep_total, &totals);
+    check(kb_sim_stat(sim, "end_ps", &end_ps) == KB_OK && kb_sim_stat(sim, "events", &events) == KB_OK && end_ps && events
+          && end_ps == totals.end_ps && events == totals.events, "totals asked by name are those of the whole result", "");
+    kb_sim_run(sim, UINT64_MAX, 0, NULL);
+    kb_sim_now_ps(sim, &wanted);
+    double began = seconds();
+    for (int i = 0; i < REQUESTS; i++)
+        kb_sim_stat(sim, "end_ps", &end_ps);
+    double took = seconds() - began;
+    snprintf(why, sizeof why, "%f s, %llu and %llu ps", took, (unsigned long long)end_ps, (unsigned long long)wanted);
+    check(took < 1 && end_ps && end_ps == wanted, "end_ps after thousands of requests is one number", why);
+    kb_sim_destroy(sim);
+}
+
 static int run_wrong(void)
 {
     wrong_configurations();
@@ -482,6 +555,8 @@ static int run_wrong(void)
     wrong_pointers();
     ended();
     exhausted();
+    two_failures();
+    many_requests();
     return 0;
 }
 
