@@ -97,7 +97,7 @@ def differences(got, want, traced):
     """What a run of a library has written that the simulator has not."""
     pairs = [("result", want[1], got[1])] + [("trace", want[2], got[2])] * traced
     return [f"{what}, {difference}" for what, one, other in pairs
-            if (difference := first_difference(one, other) if one else "the simulator has written none")]
+            if (difference := first_difference(one, other) if want[1] else "the simulator has written no result")]
 
 
 def stream(steps, name):
