@@ -12,7 +12,7 @@
 #include "failure.h"
 #include "host/tensor_data.h"
 #include "oplog/oplog.h"
-#include "session.h"
+#include "requests.h"
 #include "store/contents.h"
 #include "store/tensor.h"
 
@@ -76,7 +76,7 @@ static enum kb_status compute(const struct range *range)
 enum kb_status data_poke(uint64_t address, const void *data, uint64_t bytes)
 {
     struct range range;
-    enum kb_status status = session_opens();
+    enum kb_status status = requests_opens();
     if (status == KB_OK)
         status = decode(address, bytes, &range);
     if (status == KB_OK)
@@ -101,10 +101,10 @@ enum kb_status data_transfer(bool writes, const uint64_t *addresses, uint64_t co
                              uint64_t *request)
 {
     struct range range;
-    enum kb_status status = session_opens();
+    enum kb_status status = requests_opens();
     bool moves = data;
     if (status == KB_OK)
-        status = session_check_transfer(addresses, count, bytes);
+        status = requests_check_transfer(addresses, count, bytes);
     for (uint64_t i = 0; i < count && status == KB_OK && moves; i++)
         moves = !address_decode(addresses[i], bytes, &range);       /* else the request fails, and moves nothing */
     for (uint64_t i = 0; i < count && status == KB_OK && moves; i++) {
@@ -115,7 +115,7 @@ enum kb_status data_transfer(bool writes, const uint64_t *addresses, uint64_t co
         else if ((status = compute(&range)) == KB_OK)
             contents_read(range.memory, range.offset, bytes, at);
     }
-    return status == KB_OK ? session_transfer(writes, addresses, count, bytes, request) : status;
+    return status == KB_OK ? requests_transfer(writes, addresses, count, bytes, request) : status;
 }
 
 /* ---- tensors */
@@ -136,9 +136,9 @@ static enum kb_status check_bytes(const struct tensor *tensor, uint64_t bytes)
 
 enum kb_status data_tensor(const struct kb_sim_tensor *ask, struct tensor **made)
 {
-    enum kb_status status = session_opens();
+    enum kb_status status = requests_opens();
     if (status == KB_OK)
-        status = session_check_pes(ask->pes, ask->pe_count);
+        status = requests_check_pes(ask->pes, ask->pe_count);
     if (status != KB_OK)
         return status;
     if (ask->rank > KB_RANK || ask->space > KB_SRAM || ask->split > KB_COPIES)

@@ -22,10 +22,10 @@
 #include "oplog/oplog.h"
 #include "races/race.h"
 #include "report/result.h"
+#include "requests.h"
 #include "session/numbers.h"
 #include "session/observers.h"
 #include "session/reset.h"
-#include "session.h"
 #include "session/simulation.h"
 #include "sim/observer.h"
 #include "store/fill.h"
@@ -59,7 +59,7 @@ void instance_write_result(struct json *json)
     if (instance.runs_bench)
         simulation_write(json, &instance.times);
     else
-        session_write(json);
+        requests_write(json);
 }
 
 /* ---- begin and end */
@@ -95,7 +95,7 @@ static enum kb_status begin(struct image_host *host, const struct kb_sim_config 
         return refuse(KB_WRONG, "threads %u: at most %d", config->threads, THREADS_MOST);
     if (config->reserved)
         return refuse(KB_WRONG, "a reserved field is not 0");
-    session_begin(config);
+    requests_begin(config);
     observers_init();
     set_numbers(config);
     instance.data = config->data == KB_SIM_DATA_VERIFY;
@@ -119,7 +119,7 @@ static void end(void)
 
 static enum kb_status reset(void)
 {
-    session_reset();
+    requests_reset();
     data_reset();
     simulator_reset();
     arena_release(instance.mark);
@@ -221,10 +221,10 @@ static enum kb_status describe(char *buffer, uint64_t size, uint64_t *needed)
 const struct kb_image kb_image = {
     .abi = KB_ABI_VERSION, .table_bytes = sizeof kb_image,
     .begin = begin, .end = end, .reset = reset, .run_bench = run_bench, .result_json = result_json, .describe = describe,
-    .run = session_run, .now_ps = session_now_ps, .next_ps = session_next_ps, .poll = session_poll,
-    .poll_pe = session_poll_pe, .launch = session_launch, .replay = session_replay, .program = session_program,
-    .command = session_command, .program_end = session_program_end, .map = session_map, .transfer = data_transfer,
+    .run = requests_run, .now_ps = requests_now_ps, .next_ps = requests_next_ps, .poll = requests_poll,
+    .poll_pe = requests_poll_pe, .launch = requests_launch, .replay = requests_replay, .program = requests_program,
+    .command = requests_command, .program_end = requests_program_end, .map = requests_map, .transfer = data_transfer,
     .poke = data_poke, .peek = data_peek, .tensor = data_tensor, .tensor_set = data_tensor_set,
-    .tensor_get = data_tensor_get, .tensor_shard = data_tensor_shard, .stat = session_stat, .stats = session_stats,
-    .trace = session_trace,
+    .tensor_get = data_tensor_get, .tensor_shard = data_tensor_shard, .stat = requests_stat, .stats = requests_stats,
+    .trace = requests_trace,
 };

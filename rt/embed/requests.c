@@ -1,8 +1,8 @@
-/* session.c: a run whose host is another program: time in slices, requests, what became of them.
+/* requests.c: a run whose host is another program: time in slices, requests, what became of them.
  *
  * The program acts where the host of a bench does: at the end of an instant. What the machine does ahead of time or skips
  * depends on no later act of a host, or ends at the limit of time (sim_advance), so slices of any size give the same. */
-#include "session.h"
+#include "requests.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@
 #include "sim/loop.h"
 
 /* A request of the program. */
-struct session_request {
+struct caller_request {
     uint64_t number;
     enum kb_sim_request kind;
     enum kb_sim_outcome outcome;                        /* RUNNING until the host has the answer */
@@ -47,8 +47,8 @@ struct session_request {
     const struct memory_request *memory;                /* of a write or read; */
     struct host_list *list;                             /* of a stream, */
     const struct launch *before;                        /* and the last launch before its own */
-    struct session_request *next;                       /* that runs, or that is complete, after it */
-    struct session_request **link;                      /* of one that runs: what points to it */
+    struct caller_request *next;                        /* that runs, or that is complete, after it */
+    struct caller_request **link;                       /* of one that runs: what points to it */
 };
 
 /* The name of a node that a failure was at. */
@@ -60,17 +60,17 @@ struct node_name {
 /* Who has a PE. */
 struct owner {
     const struct kernel_run *run;                       /* launched last on it */
-    const struct session_request *stream;               /* that may launch on it */
+    const struct caller_request *stream;                /* that may launch on it */
 };
 
-static struct session {
-    struct ARRAY(struct session_request *) requests;    /* by number, from 1 on */
+static struct requests {
+    struct ARRAY(struct caller_request *) all;          /* by number, from 1 on */
     struct owner *owners;                               /* by PE */
-    struct session_request *running;                    /* the newest first */
+    struct caller_request *running;                     /* the newest first */
     struct node_name *names;                            /* each node once */
     uint64_t positions;                                 /* given to what orders timeouts and delays of one instant */
     uint64_t end_ps;                                    /* of the last request that is complete */
-    struct session_request *complete, **complete_end;   /* whose completion the program was not told of */
+    struct caller_request *complete, **complete_end;    /* whose completion the program was not told of */
     uint32_t stop_mask;                                 /* of the call that is under way */
     uint64_t stop_request;                              /* the first that is complete, */
     uint64_t fault_request;                             /* or has failed, in that call; 0: none */
@@ -80,24 +80,24 @@ static struct session {
         void (*event)(void *user, const struct kb_sim_event *event);
         void *user;
     } trace;
-} session;
+} requests;
 
 /* ---- requests */
 
-static struct session_request *request_new(enum kb_sim_request kind, uint64_t *number)
+static struct caller_request *request_new(enum kb_sim_request kind, uint64_t *number)
 {
-    struct session_request *request = arena_alloc(1, sizeof *request);
-    *array_add(&session.requests) = request;
-    *number = session.requests.count;
-    *request = (struct session_request){.number = *number, .kind = kind, .submitted_ps = now_ps, .done_ps = UINT64_MAX,
-                                        .next = session.running, .link = &session.running};
+    struct caller_request *request = arena_alloc(1, sizeof *request);
+    *array_add(&requests.all) = request;
+    *number = requests.all.count;
+    *request = (struct caller_request){.number = *number, .kind = kind, .submitted_ps = now_ps, .done_ps = UINT64_MAX,
+                                       .next = requests.running, .link = &requests.running};
     if (request->next)
         request->next->link = &request->next;
-    session.running = request;
+    requests.running = request;
     return request;
 }
 
-static void stop_running(struct session_request *request)
+static void stop_running(struct caller_request *request)
 {
     *request->link = request->next;
     if (request->next)
@@ -105,17 +105,17 @@ static void stop_running(struct session_request *request)
     request->next = NULL;
 }
 
-static struct session_request *request_of(uint64_t number)
+static struct caller_request *request_of(uint64_t number)
 {
-    return number && number <= session.requests.count ? session.requests.at[number - 1] : NULL;
+    return number && number <= requests.all.count ? requests.all.at[number - 1] : NULL;
 }
 
 static enum kb_status no_request(uint64_t number)
 {
-    return refuse(KB_WRONG, "there is no request %" PRIu64 "; the last one is %zu", number, session.requests.count);
+    return refuse(KB_WRONG, "there is no request %" PRIu64 "; the last one is %zu", number, requests.all.count);
 }
 
-static const struct failure *failure_of(const struct session_request *request)
+static const struct failure *failure_of(const struct caller_request *request)
 {
     if (request->list)
         return host_list_failure(request->list);
@@ -136,16 +136,16 @@ static enum kb_sim_outcome launch_outcome_of(enum launch_status status)
 static const char *node_name(struct place node)
 {
     const char *name = place_name(node);
-    for (const struct node_name *known = session.names; known; known = known->next)
+    for (const struct node_name *known = requests.names; known; known = known->next)
         if (!strcmp(known->text, name))
             return known->text;
     struct node_name *added = arena_alloc(1, sizeof *added + strlen(name) + 1);
-    added->next = session.names;
-    session.names = added;
+    added->next = requests.names;
+    requests.names = added;
     return strcpy(added->text, name);
 }
 
-static void result_fill(const struct session_request *request, struct kb_sim_result *result)
+static void result_fill(const struct caller_request *request, struct kb_sim_result *result)
 {
     const struct failure *failure = request->outcome == KB_SIM_RUNNING ? NULL : failure_of(request);
     const struct launch *launch = request->launch;
@@ -159,18 +159,18 @@ static void result_fill(const struct session_request *request, struct kb_sim_res
         .failure_pe = failed ? pe_number(failed->tl.pe) : UINT64_MAX};
 }
 
-enum kb_status session_poll(uint64_t number, struct kb_sim_result *result)
+enum kb_status requests_poll(uint64_t number, struct kb_sim_result *result)
 {
-    const struct session_request *request = request_of(number);
+    const struct caller_request *request = request_of(number);
     if (!request)
         return no_request(number);
     result_fill(request, result);
     return KB_OK;
 }
 
-enum kb_status session_poll_pe(uint64_t number, uint64_t i, struct kb_sim_pe_result *result)
+enum kb_status requests_poll_pe(uint64_t number, uint64_t i, struct kb_sim_pe_result *result)
 {
-    const struct session_request *request = request_of(number);
+    const struct caller_request *request = request_of(number);
     if (!request)
         return no_request(number);
     const struct launch *launch = request->launch;
@@ -194,35 +194,35 @@ enum kb_status session_poll_pe(uint64_t number, uint64_t i, struct kb_sim_pe_res
 
 static void tell_completions(void)
 {
-    while (session.complete) {
-        struct session_request *request = session.complete;
-        session.complete = request->next;
-        if (!session.stop_request)
-            session.stop_request = request->number;
-        if (request->outcome != KB_SIM_OK && !session.fault_request)
-            session.fault_request = request->number;
+    while (requests.complete) {
+        struct caller_request *request = requests.complete;
+        requests.complete = request->next;
+        if (!requests.stop_request)
+            requests.stop_request = request->number;
+        if (request->outcome != KB_SIM_OK && !requests.fault_request)
+            requests.fault_request = request->number;
         struct kb_sim_result result;
         result_fill(request, &result);
-        if (session.completed)
-            session.completed(session.user, &result);
+        if (requests.completed)
+            requests.completed(requests.user, &result);
     }
-    session.complete_end = &session.complete;
+    requests.complete_end = &requests.complete;
 }
 
-static void complete(struct session_request *request, enum kb_sim_outcome outcome)
+static void complete(struct caller_request *request, enum kb_sim_outcome outcome)
 {
     request->outcome = outcome;
     request->done_ps = now_ps;
-    session.end_ps = kb_max(session.end_ps, request->list ? host_list_end_ps(request->list) : now_ps);
+    requests.end_ps = kb_max(requests.end_ps, request->list ? host_list_end_ps(request->list) : now_ps);
     stop_running(request);
-    *session.complete_end = request;
-    session.complete_end = &request->next;
+    *requests.complete_end = request;
+    requests.complete_end = &request->next;
     sim_pause();
 }
 
 static void request_ended(void *owner)
 {
-    struct session_request *request = owner;
+    struct caller_request *request = owner;
     enum kb_sim_outcome outcome = KB_SIM_OK;
     if (request->launch)
         outcome = launch_outcome_of(request->launch->status);
@@ -231,7 +231,7 @@ static void request_ended(void *owner)
     complete(request, outcome);
 }
 
-static void request_awaits(struct session_request *request, struct fanout *fanout)
+static void request_awaits(struct caller_request *request, struct fanout *fanout)
 {
     fanout->ended = request_ended;
     fanout->owner = request;
@@ -239,7 +239,7 @@ static void request_awaits(struct session_request *request, struct fanout *fanou
 
 /* ---- faults of kernels, while the program asked to be stopped by them */
 
-static const struct session_request *request_of_launch(const struct launch *launch)
+static const struct caller_request *request_of_launch(const struct launch *launch)
 {
     const struct host_list *list = host_list_of(&launch->fanout);
     return list ? host_list_owner(list) : launch->fanout.owner;
@@ -247,21 +247,21 @@ static const struct session_request *request_of_launch(const struct launch *laun
 
 static void kernel_failed(const struct tl *tl)
 {
-    const struct session_request *request = request_of_launch(tl->launch);
-    if (!session.fault_request)
-        session.fault_request = request->number;
+    const struct caller_request *request = request_of_launch(tl->launch);
+    if (!requests.fault_request)
+        requests.fault_request = request->number;
     sim_pause();
 }
 
 /* ---- time */
 
-enum kb_status session_now_ps(uint64_t *t_ps)
+enum kb_status requests_now_ps(uint64_t *t_ps)
 {
     *t_ps = now_ps;
     return KB_OK;
 }
 
-enum kb_status session_next_ps(uint64_t *next_ps)
+enum kb_status requests_next_ps(uint64_t *next_ps)
 {
     if (instance_is_new()) {
         *next_ps = UINT64_MAX;
@@ -275,7 +275,7 @@ enum kb_status session_next_ps(uint64_t *next_ps)
 /* Whether a PE waits for the program's next step. */
 static bool program_is_awaited(void)
 {
-    for (const struct session_request *request = session.running; request; request = request->next)
+    for (const struct caller_request *request = requests.running; request; request = request->next)
         if (request->program && fed_program_waits(request->program))
             return true;
     return false;
@@ -284,12 +284,12 @@ static bool program_is_awaited(void)
 /* Nothing is due any more. Returns why time stops here; UNTIL: it goes on, and nothing happens. */
 static enum kb_sim_reason idle(uint64_t until_ps)
 {
-    if (session.stop_mask & KB_STOP_DEADLOCK && session.running && !program_is_awaited()) {
+    if (requests.stop_mask & KB_STOP_DEADLOCK && requests.running && !program_is_awaited()) {
         launches_deadlocked();
         tell_completions();
         return KB_STOP_DEADLOCK;
     }
-    if (session.stop_mask & KB_STOP_IDLE || until_ps == UINT64_MAX)
+    if (requests.stop_mask & KB_STOP_IDLE || until_ps == UINT64_MAX)
         return KB_STOP_IDLE;
     sim_pass(until_ps);
     return KB_STOP_UNTIL;
@@ -298,9 +298,9 @@ static enum kb_sim_reason idle(uint64_t until_ps)
 /* Why the program is stopped at the end of this instant; UNTIL: it is not. */
 static enum kb_sim_reason stop_reason(void)
 {
-    if (session.stop_mask & KB_STOP_FAULT && session.fault_request)
+    if (requests.stop_mask & KB_STOP_FAULT && requests.fault_request)
         return KB_STOP_FAULT;
-    return session.stop_mask & KB_STOP_COMPLETED && session.stop_request ? KB_STOP_COMPLETED : KB_STOP_UNTIL;
+    return requests.stop_mask & KB_STOP_COMPLETED && requests.stop_request ? KB_STOP_COMPLETED : KB_STOP_UNTIL;
 }
 
 /* Goes on after each instant in which a request is complete, of which the program is told then. */
@@ -319,9 +319,9 @@ static enum kb_sim_reason advance(uint64_t until_ps)
     }
 }
 
-enum kb_status session_run(uint64_t until_ps, uint32_t stop_mask, struct kb_sim_stop *why)
+enum kb_status requests_run(uint64_t until_ps, uint32_t stop_mask, struct kb_sim_stop *why)
 {
-    enum kb_status opens = session_opens();
+    enum kb_status opens = requests_opens();
     if (opens != KB_OK)
         return opens;
     enum { REASONS = KB_STOP_UNTIL | KB_STOP_COMPLETED | KB_STOP_FAULT | KB_STOP_IDLE | KB_STOP_DEADLOCK };
@@ -329,23 +329,23 @@ enum kb_status session_run(uint64_t until_ps, uint32_t stop_mask, struct kb_sim_
         return refuse(KB_WRONG, "time is %" PRIu64 " ps already, and cannot go back to %" PRIu64 " ps", now_ps, until_ps);
     if (stop_mask & ~(uint32_t)REASONS)
         return refuse(KB_WRONG, "the stop mask 0x%" PRIx32 " has bits that are no enum kb_sim_reason", stop_mask);
-    session.stop_mask = stop_mask;
-    session.stop_request = session.fault_request = 0;
+    requests.stop_mask = stop_mask;
+    requests.stop_request = requests.fault_request = 0;
     fault_stop_set(stop_mask & KB_STOP_FAULT ? kernel_failed : NULL);
     failure_machine_works();
     enum kb_sim_reason reason = advance(until_ps);
     failure_machine_rests();
-    session.stop_mask = 0;
+    requests.stop_mask = 0;
     *why = (struct kb_sim_stop){
         .struct_size = sizeof *why, .now_ps = now_ps, .reason = reason,
-        .request = reason == KB_STOP_FAULT       ? session.fault_request
-                   : reason == KB_STOP_COMPLETED ? session.stop_request : 0};
+        .request = reason == KB_STOP_FAULT       ? requests.fault_request
+                   : reason == KB_STOP_COMPLETED ? requests.stop_request : 0};
     return KB_OK;
 }
 
 /* ---- PEs that requests are for */
 
-enum kb_status session_check_pes(const uint32_t *pes, uint64_t count)
+enum kb_status requests_check_pes(const uint32_t *pes, uint64_t count)
 {
     if (count == 0)
         return refuse(KB_WRONG, "there is no PE");
@@ -373,7 +373,7 @@ static uint32_t *sorted(const uint32_t *pes, uint64_t count)
 /* Whether a PE can be launched on. */
 static enum kb_status check_idle(uint32_t pe)
 {
-    const struct owner *owner = &session.owners[pe];
+    const struct owner *owner = &requests.owners[pe];
     if (owner->stream && owner->stream->outcome == KB_SIM_RUNNING)
         return refuse(KB_WRONG, "request %" PRIu64 ", a stream, uses %s", owner->stream->number, pe_name(&kb_pe[pe]));
     if (owner->run && !owner->run->ended)
@@ -387,14 +387,14 @@ static enum kb_status check_idle(uint32_t pe)
 static void own(const struct launch *launch)
 {
     for (uint32_t i = 0; i < launch->count; i++)
-        session.owners[pe_number(launch->runs[i].tl.pe)].run = &launch->runs[i];
+        requests.owners[pe_number(launch->runs[i].tl.pe)].run = &launch->runs[i];
 }
 
 /* ---- launches */
 
 static enum kb_status check_launch(const struct kb_sim_launch *ask)
 {
-    enum kb_status status = session_check_pes(ask->pes, ask->pe_count);
+    enum kb_status status = requests_check_pes(ask->pes, ask->pe_count);
     if (status != KB_OK)
         return status;
     if (ask->start > KB_SIM_START_FREE)
@@ -412,11 +412,11 @@ static enum kb_status check_launch(const struct kb_sim_launch *ask)
     return KB_OK;
 }
 
-static void submit(struct session_request *request, const struct kb_sim_launch *ask, struct launch_part *part)
+static void submit(struct caller_request *request, const struct kb_sim_launch *ask, struct launch_part *part)
 {
     struct launch_options options = {.start = (enum launch_start)ask->start, .fail_fast = ask->fail_fast,
                                      .timed = ask->timeout_ps, .timeout_ps = ask->timeout_ps,
-                                     .position = ++session.positions};
+                                     .position = ++requests.positions};
     part->pes = sorted(ask->pes, ask->pe_count);
     part->count = (uint32_t)ask->pe_count;
     sim_host_acts();
@@ -428,9 +428,9 @@ static void submit(struct session_request *request, const struct kb_sim_launch *
 
 _Static_assert((int)KB_SIM_START_CUBE == START_CUBE && (int)KB_SIM_START_FREE == START_FREE, "one enumeration");
 
-enum kb_status session_launch(const struct kb_sim_launch *ask, uint64_t *number)
+enum kb_status requests_launch(const struct kb_sim_launch *ask, uint64_t *number)
 {
-    enum kb_status opens = session_opens();
+    enum kb_status opens = requests_opens();
     if (opens != KB_OK)
         return opens;
     const struct kb_kernel *kernel = kernel_find(ask->kernel);
@@ -454,9 +454,9 @@ enum kb_status session_launch(const struct kb_sim_launch *ask, uint64_t *number)
 
 /* ---- programs, a command at a time */
 
-enum kb_status session_program(const struct kb_sim_launch *ask, uint64_t *number)
+enum kb_status requests_program(const struct kb_sim_launch *ask, uint64_t *number)
 {
-    enum kb_status opens = session_opens();
+    enum kb_status opens = requests_opens();
     if (opens != KB_OK)
         return opens;
     enum kb_status status = check_launch(ask);
@@ -464,14 +464,14 @@ enum kb_status session_program(const struct kb_sim_launch *ask, uint64_t *number
         return status;
     const char *name = ask->kernel ? arena_text(ask->kernel, strlen(ask->kernel)) : "program";
     failure_machine_works();
-    struct session_request *request = request_new(KB_SIM_PROGRAM, number);
+    struct caller_request *request = request_new(KB_SIM_PROGRAM, number);
     request->program = fed_program_new((uint32_t)ask->pe_count);
     submit(request, ask, &(struct launch_part){.program = name, .body = fed_program_run, .arg = request->program});
     failure_machine_rests();
     return KB_OK;
 }
 
-static enum kb_status find_program(uint64_t number, struct session_request **request)
+static enum kb_status find_program(uint64_t number, struct caller_request **request)
 {
     *request = request_of(number);
     if (!*request)
@@ -491,9 +491,9 @@ static const struct source *source_of(const char *name, const char *text, uint64
     return source;
 }
 
-enum kb_status session_command(uint64_t number, uint32_t pe, const char *text, uint64_t length)
+enum kb_status requests_command(uint64_t number, uint32_t pe, const char *text, uint64_t length)
 {
-    struct session_request *request;
+    struct caller_request *request;
     enum kb_status status = find_program(number, &request);
     if (status != KB_OK)
         return status;
@@ -512,9 +512,9 @@ enum kb_status session_command(uint64_t number, uint32_t pe, const char *text, u
     return KB_OK;
 }
 
-enum kb_status session_program_end(uint64_t number)
+enum kb_status requests_program_end(uint64_t number)
 {
-    struct session_request *request;
+    struct caller_request *request;
     enum kb_status status = find_program(number, &request);
     if (status != KB_OK)
         return status;
@@ -527,7 +527,7 @@ enum kb_status session_program_end(uint64_t number)
 
 static void stream_ended(void *owner)
 {
-    struct session_request *request = owner;
+    struct caller_request *request = owner;
     bool good = host_list_end(request->list);
     for (struct launch *launch = request->before ? request->before->next : launches; launch; launch = launch->next)
         if (host_list_of(&launch->fanout) == request->list)
@@ -547,17 +547,17 @@ static enum kb_status check_stream(const struct command_stream *stream)
     return KB_OK;
 }
 
-static void own_for_stream(const struct command_stream *stream, const struct session_request *request)
+static void own_for_stream(const struct command_stream *stream, const struct caller_request *request)
 {
     for (const struct host_step *step = stream->steps; step < stream->steps + stream->count; step++)
         for (const struct stream_part *part = step->launch.parts; part < step->launch.parts + step->launch.count; part++)
             for (uint32_t i = 0; i < part->count; i++)
-                session.owners[part->pes[i]].stream = request;
+                requests.owners[part->pes[i]].stream = request;
 }
 
-enum kb_status session_replay(const char *text, uint64_t length, uint64_t *number)
+enum kb_status requests_replay(const char *text, uint64_t length, uint64_t *number)
 {
-    enum kb_status opens = session_opens();
+    enum kb_status opens = requests_opens();
     if (opens != KB_OK)
         return opens;
     const struct command_stream *stream = stream_of(source_of("kb_sim_replay", text, length));
@@ -567,10 +567,10 @@ enum kb_status session_replay(const char *text, uint64_t length, uint64_t *numbe
     if (status != KB_OK)
         return status;
     failure_machine_works();
-    struct session_request *request = request_new(KB_SIM_STREAM, number);
+    struct caller_request *request = request_new(KB_SIM_STREAM, number);
     request->before = launch_last();
-    request->list = host_list_new(stream, session.positions, stream_ended, request);
-    session.positions += stream->count;
+    request->list = host_list_new(stream, requests.positions, stream_ended, request);
+    requests.positions += stream->count;
     own_for_stream(stream, request);
     sim_host_acts();
     host_list_begin(request->list);
@@ -592,13 +592,13 @@ static int compare_mapped(const void *a, const void *b)
     return compare_pes(&x->pe, &y->pe);
 }
 
-enum kb_status session_map(const uint32_t *pes, const uint64_t *addresses, uint64_t count, uint64_t va, uint64_t pages,
+enum kb_status requests_map(const uint32_t *pes, const uint64_t *addresses, uint64_t count, uint64_t va, uint64_t pages,
                            uint64_t *number)
 {
-    enum kb_status opens = session_opens();
+    enum kb_status opens = requests_opens();
     if (opens != KB_OK)
         return opens;
-    enum kb_status status = session_check_pes(pes, count);
+    enum kb_status status = requests_check_pes(pes, count);
     uint64_t page = kb_attrs.pe_mmu_page_bytes, bytes, known;
     if (status != KB_OK)
         return status;
@@ -621,7 +621,7 @@ enum kb_status session_map(const uint32_t *pes, const uint64_t *addresses, uint6
             to[i] = mapped[i].address;
     }
     failure_machine_works();
-    struct session_request *request = request_new(to ? KB_SIM_MAP : KB_SIM_UNMAP, number);
+    struct caller_request *request = request_new(to ? KB_SIM_MAP : KB_SIM_UNMAP, number);
     sim_host_acts();
     request_awaits(request, map_request_submit(in_order, to, (uint32_t)count, va, pages));
     failure_machine_rests();
@@ -630,7 +630,7 @@ enum kb_status session_map(const uint32_t *pes, const uint64_t *addresses, uint6
 
 /* ---- writes and reads */
 
-enum kb_status session_check_transfer(const uint64_t *addresses, uint64_t count, uint64_t bytes)
+enum kb_status requests_check_transfer(const uint64_t *addresses, uint64_t count, uint64_t bytes)
 {
     uint64_t all;
     if (count == 0 || bytes == 0 || count > UINT32_MAX || __builtin_mul_overflow(count, bytes, &all))
@@ -643,14 +643,14 @@ enum kb_status session_check_transfer(const uint64_t *addresses, uint64_t count,
     return KB_OK;
 }
 
-enum kb_status session_transfer(bool writes, const uint64_t *addresses, uint64_t count, uint64_t bytes, uint64_t *number)
+enum kb_status requests_transfer(bool writes, const uint64_t *addresses, uint64_t count, uint64_t bytes, uint64_t *number)
 {
     uint64_t *copy = arena_alloc(count, sizeof *copy);
     memcpy(copy, addresses, count * sizeof *copy);
     struct memory_request *memory = arena_alloc(1, sizeof *memory);
     *memory = (struct memory_request){.writes = writes, .addresses = copy, .count = (uint32_t)count, .bytes = bytes};
     failure_machine_works();
-    struct session_request *request = request_new(writes ? KB_SIM_WRITE : KB_SIM_READ, number);
+    struct caller_request *request = request_new(writes ? KB_SIM_WRITE : KB_SIM_READ, number);
     sim_host_acts();
     memory_request_submit(memory);
     request->memory = memory;
@@ -664,14 +664,14 @@ enum kb_status session_transfer(bool writes, const uint64_t *addresses, uint64_t
 /* A stream ends when its last request does, whatever delays follow. */
 static uint64_t end_ps(void)
 {
-    uint64_t last_ps = session.end_ps;
-    for (const struct session_request *request = session.running; request; request = request->next)
+    uint64_t last_ps = requests.end_ps;
+    for (const struct caller_request *request = requests.running; request; request = request->next)
         if (request->list)
             last_ps = kb_max(last_ps, host_list_end_ps(request->list));
     return last_ps;
 }
 
-void session_write(struct json *json)
+void requests_write(struct json *json)
 {
     sim_host_acts();
     result_write(json, end_ps(), false);
@@ -721,10 +721,10 @@ static bool find_total(const char *name, uint64_t *value)
     return true;
 }
 
-enum kb_status session_stat(const char *name, uint64_t *value)
+enum kb_status requests_stat(const char *name, uint64_t *value)
 {
     if (!instance_ran_bench())
-        session_opens();
+        requests_opens();
     if (!instance_ran_bench() && find_total(name, value))
         return KB_OK;
     struct wanted wanted = {name, value, false};
@@ -744,10 +744,10 @@ static void visit(void *arg, const char *path, uint64_t value)
     to->stopped = to->stopped || to->visitor(to->user, path, value);
 }
 
-enum kb_status session_stats(int (*visitor)(void *user, const char *name, uint64_t value), void *user)
+enum kb_status requests_stats(int (*visitor)(void *user, const char *name, uint64_t value), void *user)
 {
     if (!instance_ran_bench())
-        session_opens();
+        requests_opens();
     struct visit to = {visitor, user, false};
     write_all(&(struct json_numbers){.number = visit, .user = &to});
     return KB_OK;
@@ -758,15 +758,15 @@ enum kb_status session_stats(int (*visitor)(void *user, const char *name, uint64
 static void trace_event(void *arg, uint64_t t_ps, const char *name, const char *line)
 {
     (void)arg;
-    session.trace.event(session.trace.user,
+    requests.trace.event(requests.trace.user,
                         &(struct kb_sim_event){.struct_size = sizeof(struct kb_sim_event), .t_ps = t_ps, .event = name,
                                                .line = line});
 }
 
-enum kb_status session_trace(void (*visitor)(void *user, const struct kb_sim_event *event), void *user)
+enum kb_status requests_trace(void (*visitor)(void *user, const struct kb_sim_event *event), void *user)
 {
-    session.trace.event = visitor;
-    session.trace.user = user;
+    requests.trace.event = visitor;
+    requests.trace.user = user;
     trace_visit((struct trace_visitor){visitor ? trace_event : NULL, NULL});
     fastforward_follow();
     return KB_OK;
@@ -774,32 +774,32 @@ enum kb_status session_trace(void (*visitor)(void *user, const struct kb_sim_eve
 
 /* ---- begin and reset */
 
-void session_begin(const struct kb_sim_config *config)
+void requests_begin(const struct kb_sim_config *config)
 {
-    session.user = config->user;
-    session.completed = config->completed;
+    requests.user = config->user;
+    requests.completed = config->completed;
 }
 
-enum kb_status session_opens(void)
+enum kb_status requests_opens(void)
 {
     if (instance_ran_bench())
         return refuse(KB_WRONG, "a bench has run in the instance: kb_sim_reset makes it new");
     if (!instance_is_new())
         return KB_OK;
     instance_is_used();
-    session.complete_end = &session.complete;
+    requests.complete_end = &requests.complete;
     machine_init();
     fastforward_init();
     sim_begin();
-    session.owners = arena_alloc(pe_count(), sizeof *session.owners);
+    requests.owners = arena_alloc(pe_count(), sizeof *requests.owners);
     return KB_OK;
 }
 
-void session_reset(void)
+void requests_reset(void)
 {
-    if (session.trace.event)
+    if (requests.trace.event)
         trace_visit((struct trace_visitor){0});
     fault_stop_set(NULL);
-    array_free(&session.requests);
-    session = (struct session){.user = session.user, .completed = session.completed};
+    array_free(&requests.all);
+    requests = (struct requests){.user = requests.user, .completed = requests.completed};
 }
