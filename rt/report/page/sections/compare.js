@@ -43,7 +43,7 @@ function figureCell(row, run) {
     return [row.text(figure), h("span", {class: `change ${better}`}, difference(first, figure))];
 }
 
-const bars = (name) => h("div", {class: "pair"}, runs.map((run) => {
+const bars = (name) => h("div", {class: "pair"}, runs.filter((run) => run.util).map((run) => {
     const share = utilShare(run, name);
     return h("div", {class: "bar", title: `${runName(run)}: ${percent(share)}`}, h("span", {class: "letter"}, runLetter(run)),
              gauge(share), h("span", {class: "number"}, percent(share)));
