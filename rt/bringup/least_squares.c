@@ -46,7 +46,7 @@ void least_squares_solve(const struct least_squares *squares, double *x)
     }
 }
 
-double least_squares_rest(const struct least_squares *squares)
+double least_squares_residual_sum(const struct least_squares *squares)
 {
     double root = squares->r[squares->unknowns][squares->unknowns];
     return root * root;

@@ -22,7 +22,7 @@ void least_squares_add(struct least_squares *squares, const double *coefficients
 void least_squares_solve(const struct least_squares *squares, double *x);
 
 /* Returns the minimum: the sum of squared residuals. */
-double least_squares_rest(const struct least_squares *squares);
+double least_squares_residual_sum(const struct least_squares *squares);
 
 /* The variance of each x if that of each value is 1; HUGE_VAL if the rows do not determine it. */
 void least_squares_variances(const struct least_squares *squares, double *variances);
