@@ -432,13 +432,13 @@ static void exhausted(void)
     enum { LARGE_BYTES = 200 << 20 };
     static const char *const params[] = {"m=64", "n=64", "k=64"};
     struct kb_sim_config config = config_of(&kb_machine_ref_sip);
-    config.memory_bytes = 64 << 20;
+    config.memory_bytes = (SANITIZED ? 192 : 64) << 20;         /* its stacks are larger */
     kb_sim *sim = make(&config);
     uint64_t n = 0, request, hbm = hbm_of(sim);
     char *data = calloc(1, LARGE_BYTES);
     is(kb_sim_run_bench(sim, "gemm", params, 3), KB_OK, NULL, "", "a run within the limit of memory");
     is(kb_sim_reset(sim), KB_OK, NULL, "", "a reset after it");
-    is(kb_sim_replay(sim, data, LARGE_BYTES, &request), KB_NO_MEMORY, sim, "67108864 bytes of memory: memory_bytes",
+    is(kb_sim_replay(sim, data, LARGE_BYTES, &request), KB_NO_MEMORY, sim, "bytes of memory: memory_bytes",
        "a stream beyond the limit");
     is(kb_sim_now_ps(sim, &n), KB_OK, NULL, "", "the instance has not ended by it");
     is(kb_sim_poke(sim, hbm, data, 64), KB_OK, NULL, "", "a poke within the limit");
@@ -447,7 +447,7 @@ static void exhausted(void)
     is(kb_sim_run_bench(sim, "gemm", params, 3), KB_OK, NULL, "", "the run again");
     is(kb_sim_now_ps(sim, &n), KB_OK, NULL, "", "and its time");
     is(kb_sim_reset(sim), KB_OK, NULL, "", "a reset after the run again");
-    is(kb_sim_poke(sim, hbm, data, LARGE_BYTES), KB_NO_MEMORY, sim, "67108864 bytes of memory: memory_bytes", "a poke beyond the limit");
+    is(kb_sim_poke(sim, hbm, data, LARGE_BYTES), KB_NO_MEMORY, sim, "bytes of memory: memory_bytes", "a poke beyond the limit");
     is(kb_sim_poke(sim, hbm, data, 64), KB_ENDED, sim, "has ended", "the bytes have not all been written: the instance has ended");
     is(kb_sim_reset(sim), KB_OK, NULL, "", "a reset after the poke");
     is(kb_sim_run_bench(sim, "gemm", params, 3), KB_OK, NULL, "", "the run once more");
