@@ -300,7 +300,7 @@ static void add_header(struct moves *moves, const struct library *library)
     const char *path = arena_printf("%s/rt/kb/sim.h", home_sources()), *text = read_file(path, &length);
     if (!text)
         die("read %s:", path);
-    move(moves, write_text(library, "sim.h", text), arena_printf("%s/kb/sim.h", library->folder));
+    move(moves, write_text(library, "kb-sim.h", text), arena_printf("%s/kb/sim.h", library->folder));
 }
 
 static void make_folder(const char *path)

@@ -23,6 +23,10 @@ void blas_prepare(void)
 {
     static const char variable[] = "OPENBLAS_NUM_THREADS";
     static const char *const names[] = {"libopenblas.so.0", "libopenblas.so"};
+    for (unsigned i = 0; i < COUNT_OF(names) && !library; i++)
+        library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+    if (library)
+        return;                                         /* another instance or the program itself has loaded it */
     const char *given = getenv(variable);
     char *before = given ? arena_printf("%s", given) : NULL;
     setenv(variable, "1", 1);                           /* else it starts a thread per processor as it is loaded */

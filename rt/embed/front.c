@@ -5,17 +5,20 @@
  * atomic word: a call takes an idle instance, and gives it back.
  *
  * An image is loaded from a file in memory of its own, since the dynamic linker loads one file only once. That file stays
- * open: its name, /proc/PID/fd/N, is what tells it from others, and where debuggers look for symbols. */
+ * open: its name, /proc/PID/fd/N, is what tells it from others, and where debuggers look for symbols. If the program has
+ * closed it, the number is used again, but no name of a loaded image is. */
 #define _GNU_SOURCE                                     /* memfd_create */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "image.h"
@@ -23,6 +26,7 @@
 enum { SLOTS = 4096, USE_SHIFT = 48, PAGE = 4096 };
 #define MEMORY_BYTES (UINT64_C(64) << 30)               /* if the program does not say how many */
 #define MEMORY_LEAST_BYTES (UINT64_C(1) << 30)
+#define MEMORY_SMALLEST_BYTES (UINT64_C(1) << 20)        /* that a program may ask for */
 #define MEMORY_MOST_BYTES (UINT64_C(1) << 46)
 enum { STRUCT_MOST_BYTES = 4096 };                      /* of any version of a struct */
 
@@ -34,6 +38,7 @@ struct instance {
     const struct kb_image *image;
     void *library;
     int file;
+    struct stat file_is;                                /* else the program has closed the file, and opened another one */
     struct image_host *host;                            /* in addresses that are mapped for it, before those of the image */
     uint64_t mapped_bytes;
 };
@@ -46,6 +51,10 @@ struct slot {
 };
 
 static struct slot slots[SLOTS];
+
+/* Held while an image is loaded and begins, which changes OPENBLAS_NUM_THREADS for a moment (datapass/blas.c). Recursive,
+ * since the log callback may make another instance. */
+static pthread_mutex_t loading = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
 /* The machine of the library: the first one that is linked, if there are several. */
 extern const struct kb_machine kb_machine_of_library;
@@ -240,13 +249,32 @@ static int image_file(const struct kb_machine *machine)
     return file;
 }
 
+/* Whether the dynamic linker has an image of this name. */
+static bool is_loaded(const char *path)
+{
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+    if (library)
+        dlclose(library);
+    return library;
+}
+
+/* Moves the file to a number whose name no loaded image has. */
+static void file_name(int *file, char *path, size_t size)
+{
+    while (snprintf(path, size, "/proc/%ld/fd/%d", (long)getpid(), *file), *file >= 0 && is_loaded(path)) {
+        int next = fcntl(*file, F_DUPFD_CLOEXEC, *file + 1);
+        close(*file);
+        *file = next;
+    }
+}
+
 static enum kb_status image_load(struct instance *instance, const struct kb_machine *machine)
 {
     char path[64];
     instance->file = image_file(machine);
-    if (instance->file < 0)
+    file_name(&instance->file, path, sizeof path);
+    if (instance->file < 0 || fstat(instance->file, &instance->file_is))
         return wrong(NULL, KB_HOST_FAILED, "kb_sim_create: cannot make a file in memory: %s", strerror(errno));
-    snprintf(path, sizeof path, "/proc/%ld/fd/%d", (long)getpid(), instance->file);
     instance->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     const struct kb_image *image = instance->library ? dlsym(instance->library, "kb_image") : NULL;
     if (!image)
@@ -261,6 +289,8 @@ static enum kb_status image_load(struct instance *instance, const struct kb_mach
 static enum kb_status memory_reserve(struct instance *instance, uint64_t asked)
 {
     uint64_t head = (sizeof *instance->host + PAGE - 1) / PAGE * PAGE;
+    if (asked && asked < MEMORY_SMALLEST_BYTES)
+        return wrong(NULL, KB_WRONG, "kb_sim_create: memory_bytes %llu: at least 2^20", (unsigned long long)asked);
     if (asked > MEMORY_MOST_BYTES)
         return wrong(NULL, KB_WRONG, "kb_sim_create: memory_bytes %llu: at most 2^46", (unsigned long long)asked);
     uint64_t bytes = asked ? (asked + PAGE - 1) / PAGE * PAGE : MEMORY_BYTES;
@@ -285,7 +315,9 @@ static void instance_free(const struct instance *instance)
         instance->image->end();
     if (instance->library)
         dlclose(instance->library);
-    if (instance->file >= 0)
+    struct stat is;
+    if (instance->file >= 0 && fstat(instance->file, &is) == 0 && is.st_dev == instance->file_is.st_dev
+        && is.st_ino == instance->file_is.st_ino)
         close(instance->file);
     if (instance->host)
         munmap(instance->host, instance->mapped_bytes);
@@ -304,6 +336,7 @@ static enum kb_status instance_make(struct instance *instance, const struct kb_s
         return wrong(NULL, KB_WRONG, "kb_sim_create: the machine is of version %u of the library, this is %u",
                      (unsigned)machine->abi, (unsigned)KB_ABI_VERSION);
     enum kb_status status = memory_reserve(instance, config->memory_bytes);
+    pthread_mutex_lock(&loading);
     if (status == KB_OK)
         status = image_load(instance, machine);
     if (status == KB_OK) {
@@ -311,6 +344,7 @@ static enum kb_status instance_make(struct instance *instance, const struct kb_s
         if (status != KB_OK)
             wrong(NULL, status, "kb_sim_create: %s", instance->host->text);
     }
+    pthread_mutex_unlock(&loading);
     if (status != KB_OK)
         instance_free(instance);
     return status;

@@ -91,8 +91,8 @@ static enum kb_status begin(struct image_host *host, const struct kb_sim_config 
         return refuse(KB_WRONG, "data %u: KB_SIM_DATA_VERIFY or KB_SIM_DATA_OFF is needed", config->data);
     if (config->set_count && !config->set)
         return refuse(KB_WRONG, "set is NULL, and set_count is not 0");
-    if (config->threads > THREADS_MOST)
-        return refuse(KB_WRONG, "threads %u: at most %d", config->threads, THREADS_MOST);
+    if (config->threads > 1)
+        return refuse(KB_WRONG, "threads %u: 0 or 1 is needed: data passes run on the calling thread", config->threads);
     if (config->reserved)
         return refuse(KB_WRONG, "a reserved field is not 0");
     requests_begin(config);
@@ -101,7 +101,7 @@ static enum kb_status begin(struct image_host *host, const struct kb_sim_config 
     instance.data = config->data == KB_SIM_DATA_VERIFY;
     instance.fast = !config->exact_events;
     fill_seed = config->seed;
-    thread_count = config->threads ? config->threads : 1;
+    thread_count = 1;
     log_memory_bytes = UINT64_MAX;                      /* never in a file */
     simulation_in_points();
     if (instance.data)

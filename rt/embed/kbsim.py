@@ -308,7 +308,7 @@ class Machine:
         set           a dict of numbers to replace: {"cube.noc.link_bw_gbs": 512}
         data          whether data are computed, and benches verify them; False: time alone
         memory_bytes  the most that the instance allocates; 0: 64 GiB of addresses
-        threads       of the data pass; 1: none but the calling thread
+        threads       0 or 1: data passes run on the calling thread
         exact_events  whether every event is simulated
         log           gets each line of messages, a str, at the end of the call that it is of
         completed     gets the dict of poll of each request that is complete, at its time

@@ -632,8 +632,9 @@ enum kb_status requests_map(const uint32_t *pes, const uint64_t *addresses, uint
 
 enum kb_status requests_check_transfer(const uint64_t *addresses, uint64_t count, uint64_t bytes)
 {
+    enum { MOST_SHIFT = 46 };                           /* bytes, whose time is far below 2^64 ps */
     uint64_t all;
-    if (count == 0 || bytes == 0 || count > UINT32_MAX || __builtin_mul_overflow(count, bytes, &all))
+    if (count == 0 || bytes == 0 || count > UINT32_MAX || __builtin_mul_overflow(count, bytes, &all) || all >> MOST_SHIFT)
         return refuse(KB_WRONG, "%" PRIu64 " bytes at each of %" PRIu64 " addresses cannot be moved", bytes, count);
     for (uint64_t i = 0; i < count; i++) {
         uint32_t sip = addresses[i] >> 48 & 0xff, cube = addresses[i] >> 40 & 0xff;
@@ -721,10 +722,15 @@ static bool find_total(const char *name, uint64_t *value)
     return true;
 }
 
+static enum kb_status nothing_ran(void)
+{
+    return refuse(KB_WRONG, "there is no result: nothing has run");
+}
+
 enum kb_status requests_stat(const char *name, uint64_t *value)
 {
-    if (!instance_ran_bench())
-        requests_opens();
+    if (instance_is_new())
+        return nothing_ran();
     if (!instance_ran_bench() && find_total(name, value))
         return KB_OK;
     struct wanted wanted = {name, value, false};
@@ -746,8 +752,8 @@ static void visit(void *arg, const char *path, uint64_t value)
 
 enum kb_status requests_stats(int (*visitor)(void *user, const char *name, uint64_t value), void *user)
 {
-    if (!instance_ran_bench())
-        requests_opens();
+    if (instance_is_new())
+        return nothing_ran();
     struct visit to = {visitor, user, false};
     write_all(&(struct json_numbers){.number = visit, .user = &to});
     return KB_OK;

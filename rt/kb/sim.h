@@ -74,9 +74,9 @@ struct kb_sim_config {
     uint64_t seed;                                      /* of random values, as --seed */
     const char *const *set;                             /* numbers to replace, "cube.noc.link_bw_gbs=512", as --set */
     uint64_t set_count;
-    uint64_t memory_bytes;                              /* the most that the instance allocates; 0: 64 GiB of addresses */
+    uint64_t memory_bytes;                              /* the most that it allocates, 2^20 to 2^46; 0: 64 GiB of addresses */
     uint32_t data;                                      /* enum kb_sim_data */
-    uint32_t threads;                                   /* of the data pass; 0 and 1: the calling thread, no other */
+    uint32_t threads;                                   /* 0 or 1: data passes run on the calling thread */
     uint32_t exact_events;                              /* not 0: simulates every event, as --exact-events */
     uint32_t reserved;                                  /* 0 */
     void *user;                                         /* the first argument of both callbacks */
@@ -121,7 +121,9 @@ struct kb_sim_stop {
 
 /* Lets time pass up to until_ps, that instant included, and never beyond; or up to the end of the first instant in which
  * something of stop_mask happens (a sum of enum kb_sim_reason; KB_STOP_UNTIL counts without being named). If nothing is
- * due and the mask has neither IDLE nor DEADLOCK, time is until_ps afterwards; with UINT64_MAX it stops as IDLE does.
+ * due and the mask has no IDLE, time is until_ps afterwards; with UINT64_MAX it stops as IDLE does. DEADLOCK stops it only
+ * if there are requests that are not complete, and no program waits for its next command: alone, when nothing runs, it
+ * does nothing.
  * `why` may be NULL. How a span is divided into calls makes no difference to anything. */
 enum kb_status kb_sim_run(kb_sim *sim, uint64_t until_ps, uint32_t stop_mask, struct kb_sim_stop *why);
 
@@ -192,13 +194,15 @@ struct kb_sim_launch {
 enum kb_status kb_sim_launch(kb_sim *sim, const struct kb_sim_launch *launch, uint64_t *request);
 
 /* A command stream (docs/cli.md), as a text. It is one request, complete when the steps of its host are; its launches and
- * requests are in the result. */
+ * requests are in the result. A stream is time alone, as with `SIM replay`: its loads, stores, writes and reads move no
+ * bytes, and memory is afterwards what it was before. */
 enum kb_status kb_sim_replay(kb_sim *sim, const char *text, uint64_t length, uint64_t *request);
 
 /* The same by firmware, a command at a time: a launch (`kernel`: a name for the result, or NULL; no argument) of a
  * program that has no commands yet; commands for its PEs, each as a step of a stream's program ("{do: load, id: x, ...}",
  * "{do: wait, for: [x]}", "{do: delay, ns: 5}"), which a PE takes in their order; and the end of the program of all PEs,
- * after which the launch can complete. A PE that has no step waits without a deadlock until there is one. */
+ * after which the launch can complete. A PE that has no step waits without a deadlock until there is one. As a stream,
+ * a program is time alone, and leaves memory as it is. */
 enum kb_status kb_sim_program(kb_sim *sim, const struct kb_sim_launch *launch, uint64_t *request);
 enum kb_status kb_sim_command(kb_sim *sim, uint64_t request, uint32_t pe, const char *text, uint64_t length);
 enum kb_status kb_sim_program_end(kb_sim *sim, uint64_t request);
@@ -267,8 +271,8 @@ enum kb_status kb_sim_result_json(kb_sim *sim, char *buffer, uint64_t size, uint
 enum kb_status kb_sim_describe(kb_sim *sim, char *buffer, uint64_t size, uint64_t *needed);
 
 /* A number of the JSON result by its path ("end_ps", "launches.0.pes.3.dma_ps"), and all of them in the order in which
- * the result has them. The visitor returns 0, or anything else to stop. The cost of a call grows with the number of requests
- * since the reset; that of "end_ps" and "events" does not. */
+ * the result has them; none before anything has run. The visitor returns 0, or anything else to stop. The cost of a call
+ * grows with the number of requests since the reset; that of "end_ps" and "events" does not. */
 enum kb_status kb_sim_stat(kb_sim *sim, const char *name, uint64_t *value);
 enum kb_status kb_sim_stats(kb_sim *sim, int (*visitor)(void *user, const char *name, uint64_t value), void *user);
 

@@ -115,6 +115,13 @@ bool allocator_host_take(uint32_t memory, uint64_t bytes, uint64_t *offset)
     return true;
 }
 
+void allocator_host_take_back(uint32_t memory, uint64_t offset, uint64_t bytes)
+{
+    struct in_use *host = in_use(memory);
+    host->host_end = offset;
+    host->host_bytes -= bytes;
+}
+
 uint64_t allocator_host_bytes(uint32_t memory)
 {
     return in_use(memory)->host_bytes;

@@ -20,6 +20,9 @@ uint64_t allocator_host_left(uint32_t memory);
 /* Gives bytes to the host; returns false if fewer are left. */
 bool allocator_host_take(uint32_t memory, uint64_t bytes, uint64_t *offset);
 
+/* Takes back the bytes that the host was given last in a memory. */
+void allocator_host_take_back(uint32_t memory, uint64_t offset, uint64_t bytes);
+
 /* Bytes that the host has. */
 uint64_t allocator_host_bytes(uint32_t memory);
 

@@ -109,11 +109,15 @@ static void shard_place(struct tensor *t, uint32_t i, struct call_site call)
     shard->view = shard_view(t, i);
     shard->elements = shard->view.shape[0] * shard->view.shape[1] * shard->view.shape[2] * shard->view.shape[3];
     uint64_t bytes = shard->elements * dtype_bytes[t->dtype];
-    if (!allocator_host_take(shard->memory, bytes, &shard->offset))
+    if (!allocator_host_take(shard->memory, bytes, &shard->offset)) {
+        uint64_t left = allocator_host_left(shard->memory), held = allocator_host_bytes(shard->memory);
+        while (i-- > 0)                                 /* a library goes on without the tensor */
+            allocator_host_take_back(t->shard[i].memory, t->shard[i].offset,
+                                     t->shard[i].elements * dtype_bytes[t->dtype]);
         misuse_of(call, "no room for tensor '%s' at %s: %" PRIu64 " bytes asked for, %" PRIu64 " left, %" PRIu64
                   " held by tensors and %" PRIu64 " by a kernel", t->name, address_name(memory_address(shard->memory, 0)),
-                  bytes, allocator_host_left(shard->memory), allocator_host_bytes(shard->memory),
-                  allocator_kernel_bytes(shard->memory));
+                  bytes, left, held, allocator_kernel_bytes(shard->memory));
+    }
     shard->view.addr = memory_address(shard->memory, shard->offset);
 }
 

@@ -226,6 +226,11 @@ static void wrong_configurations(void)
     config.data = 7;
     is(kb_sim_create(&config, &sim), KB_WRONG, NULL, "data 7", "an unknown data mode");
     config = config_of(NULL);
+    config.threads = 2;
+    is(kb_sim_create(&config, &sim), KB_WRONG, NULL, "threads 2: 0 or 1", "a data pass on several threads");
+    config = config_of(NULL);
+    config.memory_bytes = 65536;
+    is(kb_sim_create(&config, &sim), KB_WRONG, NULL, "memory_bytes 65536: at least", "less memory than an instance needs");
     config.memory_bytes = UINT64_MAX;
     is(kb_sim_create(&config, &sim), KB_WRONG, NULL, "memory_bytes", "more memory than there are addresses");
     config = config_of(NULL);
@@ -258,6 +263,12 @@ static void wrong_handles(void)
     kb_sim_destroy(next);
 }
 
+static int no_visitor(void *user, const char *name, uint64_t value)
+{
+    (void)user, (void)name, (void)value;
+    return 0;
+}
+
 static void wrong_arguments(void)
 {
     struct kb_sim_config config = config_of(NULL);
@@ -270,6 +281,8 @@ static void wrong_arguments(void)
     is(kb_sim_run_bench(sim, "gemm", (const char *[]){NULL}, 1), KB_WRONG, sim, "is NULL", "a parameter that is NULL");
     is(kb_sim_run_bench(sim, "gemm", (const char *[]){"m=x"}, 1), KB_WRONG, sim, "m=x", "a parameter with a wrong value");
     is(kb_sim_result_json(sim, text, sizeof text, NULL), KB_WRONG, sim, "needed is NULL", "a result without a place for its size");
+    is(kb_sim_stat(sim, "end_ps", &bytes), KB_WRONG, sim, "nothing has run", "a number of the result before anything has run");
+    is(kb_sim_stats(sim, no_visitor, NULL), KB_WRONG, sim, "nothing has run", "all numbers before anything has run");
     enum kb_status status = kb_sim_run_bench(sim, "gemm", (const char *[]){"m=64", "n=64", "k=64"}, 3);
     check(status == KB_OK, "after refusals a bench runs", kb_last_error(sim));
     memset(text, 'x', sizeof text);
@@ -279,12 +292,6 @@ static void wrong_arguments(void)
     status = kb_sim_run_bench(sim, "gemm", (const char *[]){"m=64", "n=64", "k=64"}, 3);
     check(status == KB_OK, "after it a bench runs", kb_last_error(sim));
     kb_sim_destroy(sim);
-}
-
-static int no_visitor(void *user, const char *name, uint64_t value)
-{
-    (void)user, (void)name, (void)value;
-    return 0;
 }
 
 /* Every call with a handle that is NULL, and with each pointer that must not be NULL. */
@@ -367,6 +374,7 @@ static void wrong_pointers(void)
     WRONG(kb_sim_write(sim, at, 1, 8, at, NULL), "request is NULL");
     WRONG(kb_sim_read(sim, NULL, 1, 8, at, &n), "addresses is NULL");
     WRONG(kb_sim_read(sim, at, 1, 8, at, NULL), "request is NULL");
+    WRONG(kb_sim_write(sim, (uint64_t[]){0, 0}, 2, UINT64_C(1) << 62, NULL, &n), "cannot be moved");
     WRONG(kb_sim_read(sim, beyond, 1, 8, NULL, &n), "there is no sip255.cube255");
     WRONG(kb_sim_poke(sim, 0, NULL, 8), "data is NULL, and bytes is not 0");
     WRONG(kb_sim_peek(sim, 0, NULL, 8), "data is NULL, and bytes is not 0");
@@ -453,6 +461,51 @@ static void exhausted(void)
     is(kb_sim_run_bench(sim, "gemm", params, 3), KB_OK, NULL, "", "the run once more");
     free(data);
     kb_sim_destroy(sim);
+}
+
+/* Copies for a full memory, again and again, and then a tensor for the other memory. */
+static void refused_tensor(void)
+{
+    enum { TCM = 1, WHOLE = 0, COPIES = 4 };            /* of kb/host.h */
+    struct kb_sim_config config = config_of(&kb_machine_ref_sip);
+    kb_sim *sim = make(&config);
+    struct tensor *made;
+    struct kb_sim_tensor full = {.struct_size = sizeof full, .name = "t", .rank = 1, .size = {1 << 14}, .space = TCM,
+                                 .split = WHOLE, .pes = (uint32_t[]){1}, .pe_count = 1}, copies = full, other = full;
+    copies.split = COPIES, copies.pes = (uint32_t[]){0, 1}, copies.pe_count = 2;
+    other.pes = copies.pes;
+    while (kb_sim_tensor(sim, &full, &made) == KB_OK)
+        continue;
+    for (int i = 0; i < 4096; i++)
+        kb_sim_tensor(sim, &copies, &made);
+    is(kb_sim_tensor(sim, &copies, &made), KB_WRONG, sim, "no room for tensor 't' at sip0.cube0.pe1", "copies for a full memory");
+    is(kb_sim_tensor(sim, &other, &made), KB_OK, NULL, "", "refused copies hold nothing in other memories");
+    kb_sim_destroy(sim);
+}
+
+static void close_files(void)
+{
+    for (int file = 3; file < 256; file++)
+        close(file);
+}
+
+/* A program that closes all files from 3 on, as daemons do: each instance still has an image for itself. */
+static void closed_files(void)
+{
+    struct kb_sim_config config = config_of(NULL);
+    kb_sim *first = make(&config);
+    uint64_t n = 0;
+    is(kb_sim_run(first, 1000, 0, NULL), KB_OK, NULL, "", "time passes in an instance");
+    close_files();
+    kb_sim *second = make(&config);
+    check(kb_sim_now_ps(second, &n) == KB_OK && n == 0, "an instance whose file has the number of one that was closed is new", "");
+    is(kb_sim_run(second, 5000, 0, NULL), KB_OK, NULL, "", "time passes in it");
+    check(kb_sim_now_ps(first, &n) == KB_OK && n == 1000, "and not in the first one", "");
+    close_files();
+    int file = dup(STDOUT_FILENO), other = dup(STDOUT_FILENO);
+    kb_sim_destroy(first);
+    kb_sim_destroy(second);
+    check(close(file) == 0 && close(other) == 0, "files of the program are left open", strerror(errno));
 }
 
 static void wrong_callers(void)
@@ -555,6 +608,8 @@ static int run_wrong(void)
     wrong_pointers();
     ended();
     exhausted();
+    refused_tensor();
+    closed_files();
     two_failures();
     many_requests();
     return 0;
