@@ -334,8 +334,10 @@ void command_list_read_measured(struct command_list *list, const struct source *
     record_log_read(file, read_log_record, &reader);
     if (error_count() == before)
         set_times(&reader);
-    if (error_count() > before)
+    if (error_count() > before) {
+        array_free(&reader.records);
         return;
+    }
     if (reader.records.count)
         qsort(reader.records.at, reader.records.count, sizeof *reader.records.at, command_order_compare);
     for (size_t i = 0; i < reader.records.count; i++) {

@@ -533,8 +533,12 @@ static void read_simulated(struct command_list *list, const char *path)
         differs = run.at[i].start_ps != list->at[i].start_ps || run.at[i].took_ps != list->at[i].took_ps;
     if (differs)
         message("%s: %s is of another run or machine than the one that is run now; the fit begins with the latter\n", program_name, path);
-    if (!path || (differs && !options_given.no_fit))
+    if (!path || (differs && !options_given.no_fit)) {
+        array_free(list);
         *list = run;
+    } else {
+        array_free(&run);
+    }
 }
 
 static int compare_main(int argc, char **argv)
