@@ -44,7 +44,7 @@ MAKEFLAGS += -j$(shell nproc)
 endif
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all units demo check check-quick asan sanitized fuzz experiments bench valgrind mutants tidy bless tree install uninstall deb clean help FORCE
+.PHONY: all units demo check check-quick asan sanitized fuzz experiments bench fidelity valgrind mutants tidy bless tree install uninstall deb clean help FORCE
 .DELETE_ON_ERROR:
 .PRECIOUS: $(B)/re/%.c
 
@@ -85,6 +85,9 @@ experiments: all ## checks --why on N random machines (100) of SEED (1): changes
 
 bench: all ## the goals of speed, measured, or those of ROW="NAME ..."; PAIRS=5, SHARED=../shared, JSON=FILE, HISTORY=1
 	@BUILD=$(abspath $(B)) CC="$(CC)" PAIRS=$(PAIRS) SHARED="$(SHARED)" JSON="$(JSON)" HISTORY=$(HISTORY) tests/bench/bench.py $(ROW)
+
+fidelity: all ## simulated times against measured ones of real chips, or those of SET=FOLDER; ROWS=FILE: other rows
+	@BUILD=$(abspath $(B)) ROWS="$(ROWS)" fidelity/fidelity.py $(if $(SET),"$(SET)")
 
 valgrind: ## small machines and the big one under valgrind
 	@$(MAKE) T=valgrind check
@@ -147,6 +150,8 @@ $(B)/obj/rt/%.o: private local := -Irt -fno-math-errno -fno-trapping-math $(own)
 $(B)/obj/rt/cli/%.o $(B)/obj/rt/session/%.o $(B)/obj/rt/report/%.o $(B)/obj/rt/host/%.o $(B)/obj/rt/embed/%.o: private local := -Irt $(own) $(if $(filter -O2,$(OPT)),-Os)
 # The front is compiled as a shared library is.
 $(B)/obj/rt/embed/front.o: private local := -Irt $(own) -fPIC
+# It reads and copies all of an instance.
+$(B)/obj/rt/embed/saved.o $(B)/obj/rt/report/conservation.o: private local := -Irt $(own) $(if $(filter -O2,$(OPT)),-O3)
 # -fno-builtin: memory.c defines malloc itself.
 $(B)/obj/rt/embed/memory.o: private local := -Irt $(own) -fno-builtin
 compile = $(Q)mkdir -p $(@D) && $(CC) $(flags) $(WERROR) $(local) -MMD -MP -c -o $@ $<
@@ -221,7 +226,7 @@ install: tree ## into DESTDIR and PREFIX
 	$(Q)mkdir -p "$(to)"
 	$(Q)(cd $(tree) && find . -type f -print0 | tar --null --verbatim-files-from -T - --mode=u=rwX,go=rX -cf -) | tar -C "$(to)" -xf - --no-same-owner
 
-deb: tree ## the Debian package build/deb/kbgen_VERSION_ARCHITECTURE.deb, by debhelper
+deb: tree ## the Debian package build/deb/kbgen_VERSION_ARCHITECTURE.deb, by debhelper; MAINTAINER="NAME <ADDRESS>"
 	$(Q)gen/packaging/deb $(B) $(tree)
 	@ls $(B)/deb/*.deb
 

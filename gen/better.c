@@ -10,6 +10,7 @@
 #include "../rt/common/arena.h"
 #include "../rt/common/read.h"
 #include "../rt/common/yaml.h"
+#include "replace.h"
 #include "schema.h"
 
 struct listing {
@@ -74,35 +75,46 @@ static const char *base_text(const struct key *key, double value)
     return base ? arena_printf("%s %s", number, base->name) : number;
 }
 
-/* Lists a number in base units. 0 of a bandwidth is no limit, else nothing that could be less. */
-static void list_number(struct listing *listing, const struct key *key, const char *path, struct where where, double value)
+/* Lists a number in base units, without `keys`, and with the value alone in `set`. A limit of 0 means that there is no limit;
+ * any other number of 0 cannot be less. The row holds until the next one. */
+static struct better_key *list_number(struct listing *listing, const struct key *key, const char *path, struct where where, double value)
 {
     struct better_keys *keys = &listing->keys;
-    bool is_bandwidth = key->kind == KIND_bandwidth;
+    bool is_limit = schema_is_limit(key);
     struct better_key row = {
         .path = path, .place = place_text(where), .value = number_text(key, value), .number = value,
         .least = key->least ? bound(key, key->least) : 1, .most = bound(key, key->most), .whole = !is_fine(key),
-        .more_is_better = key->better == BETTER_MORE, .unlimited = is_bandwidth, .dimension = schema_dimension(key),
+        .more_is_better = key->better != BETTER_LESS, .unlimited = is_limit, .dimension = schema_dimension(key),
         .shown = schema_unit(key), .base = unit_base(schema_dimension(key))};
-    bool unlimited = listing->by.infinite && is_bandwidth;
-    if (value == 0 && is_bandwidth)
+    bool unlimited = listing->by.infinite && is_limit;
+    if (value == 0 && is_limit)
         row.value = "no limit";
     double changed = value > 0 ? better_number(key, value, listing->by) : value;
     if (value > 0 && (unlimited || changed != value)) {
         row.changed = unlimited ? "no limit" : number_text(key, changed);
         row.share = unlimited ? 1 : key->better == BETTER_LESS ? 1 - changed / value : 1 - value / changed;
         row.set = unlimited ? "~" : base_text(key, changed);
-        row.keys = read_set(arena_printf("%s=%s", path, row.set));
     }
     keys->list = arena_grow(keys->list, keys->count, sizeof *keys->list);
-    keys->list[keys->count++] = row;
+    keys->list[keys->count] = row;
+    return &keys->list[keys->count++];
+}
+
+/* Lists a number that --set can replace. */
+static void list_settable(struct listing *listing, const struct key *key, const char *path, struct where where, double value)
+{
+    struct better_key *row = list_number(listing, key, path, where, value);
+    if (!row->changed)
+        return;
+    row->set = arena_printf("%s=%s", path, row->set);
+    row->keys = read_set(row->set);
 }
 
 static void list_values(struct listing *listing, const struct key *key, const struct value *values, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (values[i].n)
-            list_number(listing, key, values[i].key, values[i].where, (double)values[i].n);
+            list_settable(listing, key, values[i].key, values[i].where, (double)values[i].n);
 }
 
 /* Lists a length or a ratio. The model has no number for it, so its value is read from the topology, in base units. */
@@ -113,8 +125,41 @@ static void list_text(struct listing *listing, const struct key *key, const stru
     mpq_t value;
     mpq_init(value);
     node_number(node ? node : yaml_value(&source, 0), schema_dimension(key), schema_unit(key), value);
-    list_number(listing, key, key->path, where, mpq_get_d(value));
+    list_settable(listing, key, key->path, where, mpq_get_d(value));
     mpq_clear(value);
+}
+
+/* A list with one key of one entry replaced. */
+static const struct node *list_with(const struct node *list, size_t entry, const char *name, const char *value)
+{
+    struct node *with = arena_alloc(1, sizeof *with);
+    struct node **items = arena_alloc(list->count, sizeof *items);
+    memcpy(items, list->items, list->count * sizeof *items);
+    items[entry] = (struct node *)overlay(items[entry], read_set(arena_printf("%s=%s", name, value)));
+    *with = *list;
+    with->items = items;
+    return with;
+}
+
+static void list_of_entry(struct listing *listing, const struct key *list, const struct node *node, size_t entry,
+                          const char *name, const struct value *value)
+{
+    const char *path = arena_printf("%s[%zu].%s", list->path, entry, name);
+    struct better_key *row = list_number(listing, schema_key(list, name), path, value->where, (double)value->n);
+    row->in_list = true;
+    if (!row->changed)
+        return;
+    const struct node *with = list_with(node, entry, name, row->set);
+    row->set = arena_printf("%s=%s", list->path, flow_text(with));
+    row->keys = nest(node->where, list->path, strlen(list->path), with);
+}
+
+static void list_chip_links(struct listing *listing, const struct key *key, const struct node *node)
+{
+    for (size_t i = 0; i < listing->model->chip_link_count; i++) {
+        list_of_entry(listing, key, node, i, "bw_gbs", &listing->model->chip_links[i].bw);
+        list_of_entry(listing, key, node, i, "latency_ns", &listing->model->chip_links[i].latency);
+    }
 }
 
 /* `node`: that of the key in the topology, or NULL. */
@@ -125,7 +170,9 @@ static void list_key(struct listing *listing, const struct key *key, const struc
     if (key->kind == KIND_mapping)
         for (size_t i = 0; i < key->count; i++)
             list_key(listing, &key->keys[i], node ? node_get(node, key->names[i]) : NULL);
-    else if (key->better != BETTER_LESS && key->better != BETTER_MORE)
+    else if (key->kind == KIND_chip_links)
+        list_chip_links(listing, key, node);
+    else if (key->better == BETTER_BUILT || key->better == BETTER_EITHER)
         return;
     else if (is_fine(key))
         list_text(listing, key, node);
@@ -135,7 +182,7 @@ static void list_key(struct listing *listing, const struct key *key, const struc
         for (unsigned i = 0; i < model->ops_count; i++)
             list_values(listing, key, &model->ops[i].cost, 1);
     else
-        list_number(listing, key, key->path, value->where, (double)value->n);
+        list_settable(listing, key, key->path, value->where, (double)value->n);
 }
 
 struct better_keys better_keys_of(const struct model *model, struct better_by by)

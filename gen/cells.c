@@ -206,8 +206,12 @@ static void fill_topology(struct table *table, const struct model *model)
 
 static const char *node_key(const struct plan *plan, const struct plan_node *node)
 {
-    return node->kind < NODE_router ? plan->model->single_at[node->kind - NODE_m_cpu].key
-         : plan->model->pe_at ? "cube.pe_layout.explicit" : NULL;
+    const struct layout *slices = &plan->model->hbm_layout;
+    if (node->kind < NODE_router)
+        return plan->model->single_at[node->kind - NODE_m_cpu].key;
+    if (node->kind == NODE_hbm_ctrl && (slices->at || slices->word != HBM_LAYOUT_PES))
+        return slices->at ? "cube.hbm_layout.explicit" : NULL;
+    return plan->model->pe_layout.at ? "cube.pe_layout.explicit" : NULL;
 }
 
 static void fill_nodes(struct table *table, const struct plan *plan)
@@ -221,11 +225,22 @@ static void fill_nodes(struct table *table, const struct plan *plan)
     }
 }
 
+/* How fast a link is, as an expression. */
+static const char *link_text(const struct plan_link *link)
+{
+    static const char *const speeds[LINK_SPEEDS] = {
+#define LINK(name, bw, latency) [LINK_##name] = "LINK_" #name,
+#define WRAP(name, bw, latency) [SPEED_##name] = "SPEED_" #name,
+#include "../rt/kb/links.def"
+    };
+    return speeds[link->speed];
+}
+
 static void fill_links(struct table *table, const struct plan *plan)
 {
     for (unsigned i = 0; i < plan->link_count; i++) {
         const struct plan_link *l = &plan->links[i];
-        add_row(table, text("LINK_%s", link_class_names[l->class]), number_text(l->from), or_none(l->to, "NO_NODE"),
+        add_row(table, link_text(l), number_text(l->from), or_none(l->to, "NO_NODE"),
                 number_text(i), text("%s to %s", node_name(plan, l->from), l->to != NO_NODE ? node_name(plan, l->to)
                                 : l->class == LINK_ucie ? "the next cube" : "io_cpu"));
     }
@@ -248,13 +263,37 @@ static const char *const direction_names[DIRECTIONS] = {"request", "response"};
 
 static void fill_routes(struct table *table, const struct plan *plan)
 {
-    for (unsigned row = 0; row < DIRECTIONS * plan->target_count; row++) {
+    for (unsigned row = 0; row < plan->planes * DIRECTIONS * plan->target_count; row++) {
         const unsigned *next = plan->routes + row * plan->routers;
+        unsigned plane = row / plan->target_count / DIRECTIONS, direction = row / plan->target_count % DIRECTIONS;
         char *entries = arena_alloc(plan->routers, sizeof "NO_LINK, "), *end = entries;
         for (unsigned i = 0; i < plan->routers; i++)
             end += sprintf(end, next[i] == NO_LINK ? "%sNO_LINK" : "%s%u", i ? ", " : "", next[i]);
-        unsigned target = plan_router(plan->targets[row % plan->target_count]);
-        add_row(table, entries, text("%s to %s", direction_names[row / plan->target_count], node_name(plan, target)));
+        unsigned target = plan_router(plan, plane * plan->routers + plan->targets[row % plan->target_count]);
+        add_row(table, entries, text("%s to %s", direction_names[direction], node_name(plan, target)));
+    }
+}
+
+/* The ends of links between chips, and the next one on the way from each SIP to another. */
+static void fill_chips(struct table *links, struct table *routes, struct table *numbers, const struct plan *plan)
+{
+    const struct model *m = plan->model;
+    for (unsigned number = 0; number < m->chip_link_count; number++) {
+        const struct model_chip_link *l = &m->chip_links[number];
+        const char *ends[COUNT_OF(l->end)];
+        for (size_t i = 0; i < COUNT_OF(l->end); i++)
+            ends[i] = text("{%u, %u, SIDE_%c}", (unsigned)l->end[i].sip, (unsigned)l->end[i].cube,
+                           side_letters[l->end[i].side] - 'a' + 'A');
+        add_row(links, ends[0], ends[1], place_text(l->where, "system.links"));
+        add_row(numbers, attr_text("bw_bps", l->bw.n), attr_text("latency_ps", l->latency.n),
+                place_text(l->where, "system.links"));
+    }
+    for (unsigned row = 0; m->chip_link_count && row < DIRECTIONS * plan->sips; row++) {
+        const unsigned *next = plan->chip_routes + row * plan->sips;
+        char *entries = arena_alloc(plan->sips, sizeof "NO_CHIP_LINK, "), *end = entries;
+        for (unsigned i = 0; i < plan->sips; i++)
+            end += sprintf(end, next[i] == NO_CHIP_LINK ? "%sNO_CHIP_LINK" : "%s%u", i ? ", " : "", next[i]);
+        add_row(routes, entries, text("%s to sip%u", direction_names[row / plan->sips], row % plan->sips));
     }
 }
 
@@ -301,8 +340,10 @@ static uint64_t node_total(const struct plan *plan, enum component part)
     switch (part) {
     case COMPONENT_host: case COMPONENT_switch: return 1;
     case COMPONENT_pcie_ep: case COMPONENT_io_cpu: return plan->sips;
-    case COMPONENT_m_cpu: case COMPONENT_sram: return plan->all_cubes;
-    case COMPONENT_router: return plan->all_cubes * plan->routers;
+    case COMPONENT_m_cpu: return plan->all_cubes;
+    case COMPONENT_sram: return plan->all_cubes * plan->srams;
+    case COMPONENT_hbm_ctrl: return plan->all_slices;
+    case COMPONENT_router: return plan->all_cubes * plan->planes * plan->routers;
     case COMPONENT_port: return plan->all_cubes * SIDES;
     default: return plan->all_pes;
     }
@@ -363,16 +404,25 @@ static void fill_counts(struct table *once, const struct plan *plan)
     set_value(once, "noc_rows", &m->noc_rows);
     set_value(once, "noc_cols", &m->noc_cols);
     set_value(once, "pes", &m->pes);
+    set_value(once, "slices", &m->slices);
     set_value(once, "pcs", &m->attr[ATTR_hbm_ctrl_pcs]);
     set_value(once, "rd_engines", &m->attr[ATTR_pe_dma_rd_engines]);
     set_value(once, "wr_engines", &m->attr[ATTR_pe_dma_wr_engines]);
+    set_cell(once, "planes", number_text(plan->planes));
+    set_cell(once, "plane_links", number_text(plan->plane_links));
     set_cell(once, "cubes", number_text(plan->cubes));
+    set_cell(once, "chip_links", number_text(m->chip_link_count));
+    set_cell(once, "plane_of_read", number_text(m->plane_of[PLANE_OF_read].n));
+    set_cell(once, "plane_of_write", number_text(m->plane_of[PLANE_OF_write].n));
+    set_cell(once, "plane_of_message", number_text(m->plane_of[PLANE_OF_message].n));
     set_cell(once, "attachments", number_text(m->attach_count));
     set_cell(once, "targets", number_text(plan->target_count));
     set_cell(once, "cube_nodes", number_text(plan->node_count));
     set_cell(once, "cube_links", number_text(plan->link_count));
     set_cell(once, "ops", number_text(m->ops_count));
     set_cell(once, "all_cubes", number_text(plan->all_cubes));
+    set_cell(once, "srams", number_text(plan->srams));
+    set_cell(once, "all_slices", number_text(plan->all_slices));
     set_cell(once, "all_pes", number_text(plan->all_pes));
     set_cell(once, "all_nodes", number_text(plan->all_nodes));
     set_cell(once, "all_links", number_text(plan->all_links));
@@ -421,6 +471,8 @@ const struct cells *fill_cells(const struct plan *plan, const char *version)
 {
     const struct model *model = plan->model;
     const bool accel_shared = model->accel_shared;
+    const bool own_answers = model->response.n, closed_rows = model->cube_wrap.n & WRAP_ROWS;
+    const bool closed_cols = model->cube_wrap.n & WRAP_COLS, chips = model->chip_link_count > 0;
     const bool ports_2 = model->attr[ATTR_pe_fetch_store_ports].n == 2;
     const bool own_hbm_ctrl = own_impl(model, COMPONENT_hbm_ctrl), own_sram = own_impl(model, COMPONENT_sram);
     const bool own_pe_cpu = own_impl(model, COMPONENT_pe_cpu), own_pe_dma = own_impl(model, COMPONENT_pe_dma);
@@ -446,6 +498,7 @@ const struct cells *fill_cells(const struct plan *plan, const char *version)
     fill_attachments(&tables[TABLE_attachment], &tables[TABLE_nearest], plan);
     fill_routes(&tables[TABLE_route], plan);
     fill_cube_routes(&tables[TABLE_cube_route], plan);
+    fill_chips(&tables[TABLE_chip_link], &tables[TABLE_chip_route], &tables[TABLE_chip_number], plan);
     fill_own(tables, plan);
     fill_own_params(&tables[TABLE_param], &tables[TABLE_ratio], model);
     fill_engines(&tables[TABLE_rd_engine], model->attr[ATTR_pe_dma_rd_engines].n);

@@ -10,7 +10,7 @@
 #include "../rt/common/arena.h"
 #include "schema.h"
 
-/* More than the longest node name, "sip255.cube255.pe63.pe_fetch_store", needs. */
+/* More than the longest node name, "sip255.cube255.pe255.pe_fetch_store", needs. */
 enum { NAME_BYTES = 64 };
 
 /* ---- nodes */
@@ -28,15 +28,18 @@ void dump_nodes(FILE *out, const struct plan *plan)
 {
     const char **names = names_of(plan);
     unsigned rank = SYSTEM_NODES;
-    fprintf(out, "# rank, node, router it hangs on\n0 host\n1 switch\n");
+    fprintf(out, "# rank, node, %s\n0 host\n1 switch\n",
+            plan->planes > 1 ? "routers it hangs on, one of each plane" : "router it hangs on");
     for (unsigned sip = 0; sip < plan->sips; sip++) {
         fprintf(out, "%u sip%u.pcie_ep\n%u sip%u.io_cpu\n", rank, sip, rank + 1, sip);
         rank += SIP_NODES;
         for (unsigned cube = 0; cube < plan->cubes; cube++) {
             for (unsigned i = 0; i < plan->node_count; i++, rank++) {
                 unsigned router = plan->nodes[i].router;
-                fprintf(out, "%u sip%u.cube%u.%s%s%s\n", rank, sip, cube, names[i], router == NO_NODE ? "" : " ",
-                        router == NO_NODE ? "" : names[router]);
+                fprintf(out, "%u sip%u.cube%u.%s", rank, sip, cube, names[i]);
+                for (unsigned plane = 0; router != NO_NODE && plane < plan->planes; plane++)
+                    fprintf(out, " %s", names[router + plane * plan->routers]);
+                fputc('\n', out);
             }
         }
     }
@@ -52,24 +55,35 @@ struct lister {
     uint64_t number;
 };
 
-static void put_link(struct lister *l, enum link_class class, const char *from, const char *to)
+static void put_numbered(struct lister *l, const char *class, const char *from, const char *to, uint64_t latency_ps,
+                         uint64_t bw_bps)
 {
-    static const enum attr bw[] = {
-#define LINK(name, bw, latency) ATTR_##bw,
-#include "../rt/kb/links.def"
-#undef LINK
-    }, latency[] = {
-#define LINK(name, bw, latency) ATTR_##latency,
-#include "../rt/kb/links.def"
-#undef LINK
-    };
-    const struct value *attr = l->plan->model->attr;
-    fprintf(l->out, "%llu %s %s %s %llu ", (unsigned long long)l->number++, from, to, link_class_names[class],
-            (unsigned long long)attr[latency[class]].n);
-    if (attr[bw[class]].n)
-        fprintf(l->out, "%llu\n", (unsigned long long)attr[bw[class]].n);
+    fprintf(l->out, "%llu %s %s %s %llu ", (unsigned long long)l->number++, from, to, class, (unsigned long long)latency_ps);
+    if (bw_bps)
+        fprintf(l->out, "%llu\n", (unsigned long long)bw_bps);
     else
         fprintf(l->out, "~\n");
+}
+
+/* Prints a link as fast as all of its class, or as a wrap link. */
+static void put_link(struct lister *l, enum link_class class, enum link_speed speed, const char *from, const char *to)
+{
+    static const enum attr bw[LINK_SPEEDS] = {
+#define LINK(name, bw, latency) [LINK_##name] = ATTR_##bw,
+#define WRAP(name, bw, latency) [SPEED_##name] = ATTR_##bw,
+#include "../rt/kb/links.def"
+    }, latency[LINK_SPEEDS] = {
+#define LINK(name, bw, latency) [LINK_##name] = ATTR_##latency,
+#define WRAP(name, bw, latency) [SPEED_##name] = ATTR_##latency,
+#include "../rt/kb/links.def"
+    };
+    const struct value *attr = l->plan->model->attr;
+    put_numbered(l, link_class_names[class], from, to, attr[latency[speed]].n, attr[bw[speed]].n);
+}
+
+static void put_class_link(struct lister *l, enum link_class class, const char *from, const char *to)
+{
+    put_link(l, class, (enum link_speed)class, from, to);
 }
 
 /* ---- links within a PE: tiles travel on a wire, bytes move between a TCM and its fetch_store; a use takes no time that
@@ -118,7 +132,7 @@ static bool far_end(const struct plan *plan, const struct plan_link *link, unsig
         return attached(plan->model, cube, link->side);
     }
     int next = grid_neighbour(plan->cube_grid, cube, link->side);
-    snprintf(name, NAME_BYTES, "sip%u.cube%d.port.%c", sip, next, side_letters[(link->side + 2) % SIDES]);
+    snprintf(name, NAME_BYTES, "sip%u.cube%d.port.%c", sip, next, side_letters[opposite_side(link->side)]);
     return next >= 0;
 }
 
@@ -131,7 +145,7 @@ static void put_cube_links(struct lister *l, unsigned sip, unsigned cube)
         if (link->to != NO_NODE)
             snprintf(to, sizeof to, "sip%u.cube%u.%s", sip, cube, l->names[link->to]);
         if (link->to != NO_NODE || far_end(l->plan, link, sip, cube, to))
-            put_link(l, link->class, from, to);
+            put_link(l, link->class, link->speed, from, to);
         else
             l->number++;
     }
@@ -141,26 +155,43 @@ static void put_sip_links(struct lister *l, unsigned sip)
 {
     const struct model *model = l->plan->model;
     const char *pcie_ep = arena_printf("sip%u.pcie_ep", sip), *io_cpu = arena_printf("sip%u.io_cpu", sip);
-    put_link(l, LINK_pcie, "switch", pcie_ep);
-    put_link(l, LINK_pcie, pcie_ep, "switch");
-    put_link(l, LINK_io, pcie_ep, io_cpu);
-    put_link(l, LINK_io, io_cpu, pcie_ep);
+    put_class_link(l, LINK_pcie, "switch", pcie_ep);
+    put_class_link(l, LINK_pcie, pcie_ep, "switch");
+    put_class_link(l, LINK_io, pcie_ep, io_cpu);
+    put_class_link(l, LINK_io, io_cpu, pcie_ep);
     for (unsigned i = 0; i < model->attach_count; i++)
-        put_link(l, LINK_io, io_cpu, arena_printf("sip%u.cube%u.port.%c", sip, (unsigned)model->attach[i].cube,
-                                                  side_letters[model->attach[i].side]));
+        put_class_link(l, LINK_io, io_cpu, arena_printf("sip%u.cube%u.port.%c", sip, (unsigned)model->attach[i].cube,
+                                                        side_letters[model->attach[i].side]));
+}
+
+static const char *chip_end_name(const struct model_chip_end *end)
+{
+    return arena_printf("sip%u.cube%u.port.%c", (unsigned)end->sip, (unsigned)end->cube, side_letters[end->side]);
+}
+
+static void put_chip_links(struct lister *l)
+{
+    const struct model *model = l->plan->model;
+    for (unsigned i = 0; i < model->chip_link_count; i++) {
+        const struct model_chip_link *link = &model->chip_links[i];
+        const char *a = chip_end_name(&link->end[0]), *b = chip_end_name(&link->end[1]);
+        put_numbered(l, link_class_names[LINK_chip], a, b, link->latency.n, link->bw.n);
+        put_numbered(l, link_class_names[LINK_chip], b, a, link->latency.n, link->bw.n);
+    }
 }
 
 void dump_links(FILE *out, const struct plan *plan)
 {
     struct lister l = {out, plan, names_of(plan), 0};
     fprintf(out, "# number, from, to, class, latency in ps, bandwidth in bytes/s; links within a PE have no number\n");
-    put_link(&l, LINK_pcie, "host", "switch");
-    put_link(&l, LINK_pcie, "switch", "host");
+    put_class_link(&l, LINK_pcie, "host", "switch");
+    put_class_link(&l, LINK_pcie, "switch", "host");
     for (unsigned sip = 0; sip < plan->sips; sip++) {
         put_sip_links(&l, sip);
         for (unsigned cube = 0; cube < plan->cubes; cube++)
             put_cube_links(&l, sip, cube);
     }
+    put_chip_links(&l);
     assert(l.number == plan->all_links);
     for (unsigned sip = 0; sip < plan->sips; sip++)
         for (unsigned cube = 0; cube < plan->cubes; cube++)
@@ -172,16 +203,29 @@ void dump_links(FILE *out, const struct plan *plan)
 
 static const char *const direction_names[DIRECTIONS] = {"request", "response"};
 
-/* Prints the steps between two routers of a cube. */
-static void walk_routers(FILE *out, const struct plan *plan, enum direction direction, unsigned from, unsigned target)
+/* Prints the steps between two routers of a cube, in a plane. */
+static void walk_routers(FILE *out, const struct plan *plan, unsigned table, unsigned from, unsigned target)
 {
-    const unsigned *next = plan->routes + (direction * plan->target_count + target) * plan->routers;
+    const unsigned *next = plan->routes + (table * plan->target_count + target) * plan->routers;
     unsigned steps = 0;
     for (unsigned at = from; at != plan->targets[target];) {
         const struct plan_link *link = &plan->links[next[at]];
-        assert(next[at] != NO_LINK && link->from == plan_router(at) && steps++ < plan->routers);
+        assert(next[at] != NO_LINK && link->from == plan_router(plan, at) && steps++ < plan->routers);
         fprintf(out, " %c", side_letters[link->side]);
         at = plan->nodes[link->to].index;
+    }
+}
+
+static void dump_plane_routes(FILE *out, const struct plan *plan, const char **names, unsigned plane,
+                              enum direction direction)
+{
+    unsigned first = plan_router(plan, plane * plan->routers);
+    for (unsigned from = 0; from < plan->routers; from++) {
+        for (unsigned target = 0; target < plan->target_count; target++) {
+            fprintf(out, "%s %s %s", direction_names[direction], names[first + from], names[first + plan->targets[target]]);
+            walk_routers(out, plan, plane * DIRECTIONS + direction, from, target);
+            fputc('\n', out);
+        }
     }
 }
 
@@ -198,19 +242,34 @@ static void walk_cubes(FILE *out, const struct plan *plan, enum direction direct
     }
 }
 
+/* Prints the links between chips from SIP to SIP, by their numbers in the topology. */
+static void dump_chip_routes(FILE *out, const struct plan *plan, enum direction direction)
+{
+    const struct model_chip_link *links = plan->model->chip_links;
+    for (unsigned from = 0; from < plan->sips; from++) {
+        for (unsigned to = 0; to < plan->sips; to++) {
+            const unsigned *next = plan->chip_routes + ((unsigned)direction * plan->sips + to) * plan->sips;
+            if (next[from] == NO_CHIP_LINK)
+                continue;
+            fprintf(out, "%s sip%u sip%u", direction_names[direction], from, to);
+            for (unsigned at = from, steps = 0; at != to; at = (unsigned)links[next[at] / 2].end[(next[at] + 1) % 2].sip) {
+                assert(next[at] != NO_CHIP_LINK && steps++ < plan->sips);
+                fprintf(out, " %u", next[at] / 2);
+            }
+            fputc('\n', out);
+        }
+    }
+}
+
 void dump_routes(FILE *out, const struct plan *plan)
 {
     const char **names = names_of(plan);
     fprintf(out, "# in a cube, from router to router; in a SIP, from cube to cube: n e s w\n");
     for (enum direction direction = REQUEST; direction < DIRECTIONS; direction++) {
-        for (unsigned from = 0; from < plan->routers; from++) {
-            for (unsigned target = 0; target < plan->target_count; target++) {
-                fprintf(out, "%s %s %s", direction_names[direction], names[plan_router(from)],
-                        names[plan_router(plan->targets[target])]);
-                walk_routers(out, plan, direction, from, target);
-                fputc('\n', out);
-            }
-        }
+        if (direction == RESPONSE && plan->model->response.n)
+            continue;                                   /* answers have ways of their own, as requests have */
+        for (unsigned plane = 0; plane < plan->planes; plane++)
+            dump_plane_routes(out, plan, names, plane, direction);
         for (unsigned from = 0; from < plan->cubes; from++) {
             for (unsigned to = 0; to < plan->cubes; to++) {
                 fprintf(out, "%s cube%u cube%u", direction_names[direction], from, to);
@@ -224,6 +283,12 @@ void dump_routes(FILE *out, const struct plan *plan)
         const struct model_attachment *a = &plan->model->attach[plan->nearest[cube]];
         fprintf(out, "io cube%u cube%u.port.%c\n", cube, (unsigned)a->cube, side_letters[a->side]);
     }
+    if (!plan->chip_routes)
+        return;
+    fprintf(out, "# the links from chip to chip, by their numbers\n");
+    dump_chip_routes(out, plan, REQUEST);
+    if (!plan->model->response.n)
+        dump_chip_routes(out, plan, RESPONSE);
 }
 
 /* ---- a graph */
@@ -253,6 +318,15 @@ static void put_sip(FILE *out, const struct plan *plan, unsigned sip)
     }
     fprintf(out, "  }\n");
     put_edge(out, "switch", pcie_ep, LINK_pcie);
+}
+
+static void put_chip_edges(FILE *out, const struct model *model)
+{
+    for (unsigned i = 0; i < model->chip_link_count; i++) {
+        const struct model_chip_link *link = &model->chip_links[i];
+        put_edge(out, arena_printf("sip%u.cube%u", (unsigned)link->end[0].sip, (unsigned)link->end[0].cube),
+                 arena_printf("sip%u.cube%u", (unsigned)link->end[1].sip, (unsigned)link->end[1].cube), LINK_chip);
+    }
 }
 
 /* Prints the parts of a PE and the links between them. */
@@ -292,6 +366,7 @@ void dump_dot(FILE *out, const struct plan *plan)
     put_edge(out, "host", "switch", LINK_pcie);
     for (unsigned sip = 0; sip < plan->sips; sip++)
         put_sip(out, plan, sip);
+    put_chip_edges(out, plan->model);
     put_cube(out, plan);
     fprintf(out, "}\n");
 }
@@ -314,8 +389,10 @@ static const char *value_text(const struct key *key, uint64_t n)
     case KIND_bandwidth: return n ? arena_printf("%" PRIu64 " bytes/s", n) : "no limit";
     case KIND_clock: return arena_printf("%" PRIu64 " kHz", n);
     case KIND_size: return arena_printf("%" PRIu64 " bytes", n);
+    case KIND_size_limit: return n ? arena_printf("%" PRIu64 " bytes", n) : "no limit";
+    case KIND_count_limit: return n ? arena_printf("%" PRIu64, n) : "no limit";
     case KIND_flag: return n ? "true" : "false";
-    case KIND_choice:
+    case KIND_choice: case KIND_either:
         schema_words(key, words, COUNT_OF(words));
         return words[n];
     default: return arena_printf("%" PRIu64, n);
@@ -340,12 +417,39 @@ static void dump_router(FILE *out, const struct key *key, const struct router_at
     row(out, key->path, arena_printf("[%" PRIu64 ", %" PRIu64 "]", at->row, at->col), at->where);
 }
 
-static void dump_list(FILE *out, const struct key *key, const struct model *model)
+static void dump_attachments(FILE *out, const struct key *key, const struct model *model)
 {
     for (unsigned i = 0; i < model->attach_count; i++) {
         const struct model_attachment *at = &model->attach[i];
         row(out, key->path, arena_printf("cube %" PRIu64 ", side %c", at->cube, "nesw"[at->side]), at->where);
     }
+}
+
+/* The word of a choice below a key. */
+static const char *word_below(const struct key *key, const char *name, uint64_t n)
+{
+    return value_text(schema_key(key, name), n);
+}
+
+static void dump_planes(FILE *out, const struct key *key, const struct model *model)
+{
+    for (unsigned i = 0; i < model->plane_count; i++) {
+        const struct model_plane *plane = &model->planes[i];
+        row(out, key->path, arena_printf("%s, %s", word_below(key, "order", plane->y_first),
+                                         word_below(key, "direction", plane->direction)), plane->where);
+    }
+}
+
+static void dump_chip_links(FILE *out, const struct key *key, const struct model *model)
+{
+    for (unsigned i = 0; i < model->chip_link_count; i++) {
+        const struct model_chip_link *link = &model->chip_links[i];
+        const char *ends = arena_printf("%s to %s", chip_end_name(&link->end[0]), chip_end_name(&link->end[1]));
+        row(out, key->path, arena_printf("%s, %s, %s", ends, value_text(schema_key(key, "bw_gbs"), link->bw.n),
+                                         value_text(schema_key(key, "latency_ns"), link->latency.n)), link->where);
+    }
+    if (!model->chip_link_count)
+        row(out, key->path, "none", (struct where){0});
 }
 
 static void dump_params(FILE *out, const struct impl_params *params)
@@ -365,14 +469,17 @@ static void dump_key(FILE *out, const struct key *key, const struct model *model
 {
     const void *target = (const char *)model + key->target;
     const struct text *text = target;
+    const struct layout *layout = target;
     switch (key->kind) {
     case KIND_mapping: dump_keys(out, key, model); break;
-    case KIND_list: dump_list(out, key, model); break;
+    case KIND_attachments: dump_attachments(out, key, model); break;
+    case KIND_planes: dump_planes(out, key, model); break;
+    case KIND_chip_links: dump_chip_links(out, key, model); break;
     case KIND_either:
-        if (model->pe_at)
+        if (layout->at)
             dump_keys(out, key, model);
         else
-            row(out, key->path, key->standard, model->layout_where);
+            row(out, key->path, value_text(key, layout->word), layout->where);
         break;
     case KIND_path: case KIND_constant: break;          /* these kinds have no value */
     case KIND_params: dump_params(out, target); break;
@@ -380,12 +487,12 @@ static void dump_key(FILE *out, const struct key *key, const struct model *model
     case KIND_impl: case KIND_name: case KIND_resource:
         row(out, key->path, text->text ? text->text : "none", text->where);
         break;
-    case KIND_time: case KIND_length: case KIND_bandwidth: case KIND_clock: case KIND_size: case KIND_count:
-    case KIND_choice: case KIND_flag: dump_values(out, key, target, 1); break;
+    case KIND_time: case KIND_length: case KIND_bandwidth: case KIND_clock: case KIND_size:
+    case KIND_size_limit: case KIND_count: case KIND_count_limit: case KIND_choice: case KIND_flag: dump_values(out, key, target, 1); break;
     case KIND_router: dump_router(out, key, target); break;
     case KIND_routers:
-        for (unsigned i = 0; i < model->pe_at_count; i++)
-            dump_router(out, key, &model->pe_at[i]);
+        for (unsigned i = 0; i < layout->count; i++)
+            dump_router(out, key, &layout->at[i]);
         break;
     case KIND_dtypes: dump_values(out, key, target, DTYPES); break;
     case KIND_ops: dump_ops(out, model); break;

@@ -9,6 +9,7 @@
 #include "../rt/common/json.h"
 #include "../rt/common/read.h"
 #include "../rt/common/yaml.h"
+#include "../rt/kb/keys.def"
 #include "dump_schema.h"
 #include "schema.h"
 
@@ -37,6 +38,8 @@ static const char *json_of(const struct node *node)
     case NODE_SCALAR:
         break;
     }
+    if (node_is_null(node))
+        return "null";
     mpq_init(number);
     bool bare = node_is_bool(node) || !node_number(node, DIMENSION_none, NULL, number);
     mpq_clear(number);
@@ -118,7 +121,9 @@ static const char *keys_of(const struct key *key, const char *indent);
 static const char *number_form(const struct key *key)
 {
     enum dimension dimension = schema_dimension(key);
-    const char *null = key->kind == KIND_bandwidth ? ", {\"type\": \"null\"}" : "";
+    const char *null = schema_is_limit(key) ? ", {\"type\": \"null\"}" : "";
+    if (key->kind == KIND_count_limit)
+        return arena_printf("\"anyOf\": [{\"type\": \"integer\", %s}%s]", bounds(key), null);
     if (dimension == DIMENSION_none)
         return arena_printf("\"type\": \"%s\", %s", key->kind == KIND_ratio ? "number" : "integer", bounds(key));
     return arena_printf("\"anyOf\": [{\"type\": \"number\", %s}, %s%s]", bounds(key), quantity_form(dimension), null);
@@ -145,16 +150,21 @@ static const char *pair_form(const struct key *key)
     return arena_printf("\"type\": \"array\", \"minItems\": 2, \"maxItems\": 2, \"items\": {%s}", number_form(key));
 }
 
+static const char *list_form(const struct key *key, const char *bounds, const char *indent)
+{
+    return arena_printf("\"type\": \"array\", %s\"items\": {%s}", bounds, keys_of(key, indent));
+}
+
 static const char *form(const struct key *key, const char *indent)
 {
     switch (key->kind) {
     case KIND_mapping:
         return keys_of(key, indent);
-    case KIND_list:
-        return arena_printf("\"type\": \"array\", \"minItems\": 1, \"uniqueItems\": true, \"items\": {%s}",
-                            keys_of(key, indent));
+    case KIND_attachments: return list_form(key, "\"minItems\": 1, \"uniqueItems\": true, ", indent);
+    case KIND_planes: return list_form(key, "\"minItems\": 1, \"maxItems\": " DIGITS(PLANES_MOST) ", ", indent);
+    case KIND_chip_links: return list_form(key, "\"uniqueItems\": true, ", indent);
     case KIND_either:
-        return arena_printf("\"anyOf\": [{\"const\": \"%s\"}, {%s}]", key->standard, keys_of(key, indent));
+        return arena_printf("\"anyOf\": [{%s}, {%s}]", words_form(key), keys_of(key, indent));
     case KIND_path: return text_form("^(?!/)(?!(.*/)?\\.\\.(/|$)).+$");
     case KIND_constant: return arena_printf("\"const\": \"%s\"", key->form);
     case KIND_impl: return text_form(arena_printf("^(builtin\\.%s|" IDENTIFIER ")$", key->form));
@@ -163,7 +173,7 @@ static const char *form(const struct key *key, const char *indent)
     case KIND_name: return text_form("^" IDENTIFIER "$");
     case KIND_resource: return arena_printf("\"anyOf\": [{%s}, {\"type\": \"null\"}]", text_form("^" IDENTIFIER "$"));
     case KIND_ratio: case KIND_time: case KIND_length: case KIND_bandwidth: case KIND_clock: case KIND_size:
-    case KIND_count:
+    case KIND_size_limit: case KIND_count: case KIND_count_limit:
         return number_form(key);
     case KIND_choice: return words_form(key);
     case KIND_flag: return "\"type\": \"boolean\"";
@@ -181,7 +191,7 @@ static const char *property(const struct key *key, const char *indent)
     const struct unit *unit = schema_unit(key);
     const char *doc = unit ? arena_printf("%s (a bare number counts %s)", key->doc, unit->name) : key->doc;
     const char *standard = "";
-    if (key->standard && key->kind != KIND_path) {
+    if (key->standard && *key->standard) {
         const struct source source = { key->path, key->standard, strlen(key->standard), 0 };
         standard = arena_printf("\"default\": %s, ", json_of(yaml_value(&source, 0)));
     }
@@ -196,7 +206,7 @@ static const char *keys_of(const struct key *key, const char *indent)
     for (size_t i = 0; i < key->count; i++) {
         const struct key *child = &key->keys[i];
         properties = join(properties, ",\n", property(child, within));
-        if (!child->standard && child->kind != KIND_mapping)
+        if (key_must_be_given(child))
             required = join(required, ", ", json_quoted(child->name));
     }
     if (*required)

@@ -42,29 +42,45 @@ static unsigned list_quadrant(struct grid grid, struct quadrant q, unsigned *rou
     return count;
 }
 
-/* Places the PEs in the layout `corners`: each corner gets an equal share. */
-static void place_in_corners(struct grid grid, unsigned pes, unsigned *router_of_pe)
+/* Places PEs or HBM slices in the layout `corners`: each corner gets an equal share. */
+static void place_in_corners(struct grid grid, unsigned all, unsigned *router_of)
 {
     unsigned *routers = arena_alloc(grid.rows * grid.cols, sizeof *routers);
-    unsigned pe = 0;
+    unsigned placed = 0;
     for (enum corner corner = NW; corner < CORNERS; corner++) {
         unsigned count = list_quadrant(grid, quadrant_of(grid, corner), routers);
-        for (unsigned i = 0; pe < pes && 4 * pe / pes == corner; i++)
-            router_of_pe[pe++] = routers[i % count];
+        for (unsigned i = 0; placed < all && 4 * placed / all == corner; i++)
+            router_of[placed++] = routers[i % count];
     }
-    assert(pe == pes);
+    assert(placed == all);
 }
 
-static unsigned *place_pes(const struct model *model, struct grid grid, unsigned pes)
+/* The router of a PE or an HBM slice, and the place of the key that names it. */
+struct site {
+    unsigned router;
+    struct where where;
+};
+
+/* Places all PEs, or all HBM slices, in the corners or where the layout says. */
+static struct site *place(const struct layout *layout, struct grid grid, unsigned all)
 {
-    unsigned *router_of_pe = arena_alloc(pes, sizeof *router_of_pe);
-    if (!model->pe_at) {
-        place_in_corners(grid, pes, router_of_pe);
-        return router_of_pe;
-    }
-    for (unsigned pe = 0; pe < pes; pe++)
-        router_of_pe[pe] = (unsigned)(model->pe_at[pe].row * grid.cols + model->pe_at[pe].col);
-    return router_of_pe;
+    struct site *sites = arena_alloc(all + 1, sizeof *sites);
+    unsigned *router_of = arena_alloc(all + 1, sizeof *router_of);
+    if (!layout->at)
+        place_in_corners(grid, all, router_of);
+    for (unsigned i = 0; i < all; i++)
+        sites[i] = layout->at ? (struct site){(unsigned)(layout->at[i].row * grid.cols + layout->at[i].col),
+                                              layout->at[i].where}
+                              : (struct site){.router = router_of[i]};
+    return sites;
+}
+
+/* Places the HBM slices; by the layout `pes`, each is at the router of the PE of its number. */
+static const struct site *place_slices(const struct plan *plan, const struct site *pes)
+{
+    const struct layout *layout = &plan->model->hbm_layout;
+    bool with_pes = !layout->at && layout->word == HBM_LAYOUT_PES;
+    return with_pes ? pes : place(layout, plan->router_grid, plan->slices);
 }
 
 /* The router of a port: the middle one of the edge. */
@@ -79,15 +95,17 @@ static void add(struct plan *plan, enum node_kind kind, unsigned index, unsigned
 {
     plan->nodes[plan->node_count++] = (struct plan_node){
         .kind = kind, .index = index, .where = where,
-        .router = router == NO_NODE ? NO_NODE : plan_router(router),
+        .router = router == NO_NODE ? NO_NODE : plan_router(plan, router),
         .target = NO_TARGET, .up = NO_LINK, .down = NO_LINK,
     };
 }
 
-/* A node that names its router. */
+/* A node that names its router, if the cube has one. */
 static void add_single(struct plan *plan, enum node_kind kind, const struct router_at *at)
 {
     assert(at->key);                                    /* schema.def has it */
+    if (kind == NODE_sram && !plan->srams)
+        return;
     add(plan, kind, 0, (unsigned)(at->row * plan->router_grid.cols + at->col), at->where);
 }
 
@@ -101,27 +119,27 @@ static bool hangs_on_router(enum node_kind kind)
     return hangs_on[kind];
 }
 
-static void add_pe(struct plan *plan, unsigned pe, unsigned router, struct where where)
+static void add_pe(struct plan *plan, unsigned pe, struct site at)
 {
     for (enum node_kind kind = NODE_pe_cpu; kind < NODE_KINDS; kind++)
-        add(plan, kind, pe, hangs_on_router(kind) ? router : NO_NODE, where);
+        add(plan, kind, pe, hangs_on_router(kind) ? at.router : NO_NODE, at.where);
 }
 
-/* Lists the nodes of a cube in rank order; `router_of_pe` has the router of each PE. */
-static void add_nodes(struct plan *plan, const unsigned *router_of_pe)
+/* Lists the nodes of a cube in rank order, with the sites of its PEs and of its HBM slices. */
+static void add_nodes(struct plan *plan, const struct site *pes, const struct site *slices)
 {
     const struct model *m = plan->model;
     struct where nowhere = {0};
 #define CUBE_SINGLE(kind) add_single(plan, NODE_##kind, &m->single_at[SINGLE_##kind]);
 #include "../rt/kb/kinds.def"
-    for (unsigned i = 0; i < plan->routers; i++)
+    for (unsigned i = 0; i < plan->planes * plan->routers; i++)
         add(plan, NODE_router, i, NO_NODE, nowhere);
     for (enum side side = SIDE_N; side < SIDES; side++)
         add(plan, NODE_port, side, router_of_port(plan->router_grid, side), nowhere);
+    for (unsigned slice = 0; slice < plan->slices; slice++)
+        add(plan, NODE_hbm_ctrl, slice, slices[slice].router, slices[slice].where);
     for (unsigned pe = 0; pe < plan->pes; pe++)
-        add(plan, NODE_hbm_ctrl, pe, router_of_pe[pe], m->pe_at ? m->pe_at[pe].where : nowhere);
-    for (unsigned pe = 0; pe < plan->pes; pe++)
-        add_pe(plan, pe, router_of_pe[pe], m->pe_at ? m->pe_at[pe].where : nowhere);
+        add_pe(plan, pe, pes[pe]);
 }
 
 struct plan *elaborate(const struct model *model)
@@ -129,12 +147,17 @@ struct plan *elaborate(const struct model *model)
     struct plan *plan = arena_alloc(1, sizeof *plan);
     plan->model = model;
     plan->sips = (unsigned)model->sips.n;
-    plan->cube_grid = (struct grid){(unsigned)model->cube_rows.n, (unsigned)model->cube_cols.n};
-    plan->router_grid = (struct grid){(unsigned)model->noc_rows.n, (unsigned)model->noc_cols.n};
+    plan->cube_grid = (struct grid){(unsigned)model->cube_rows.n, (unsigned)model->cube_cols.n, (unsigned)model->cube_wrap.n};
+    plan->router_grid = (struct grid){(unsigned)model->noc_rows.n, (unsigned)model->noc_cols.n, (unsigned)model->noc_wrap.n};
     plan->cubes = plan->cube_grid.rows * plan->cube_grid.cols;
     plan->routers = plan->router_grid.rows * plan->router_grid.cols;
+    plan->planes = model->plane_count;
     plan->pes = (unsigned)model->pes.n;
-    plan->nodes = arena_alloc(CUBE_SINGLES + plan->routers + SIDES + plan->pes * (1 + PE_NODES), sizeof *plan->nodes);
-    add_nodes(plan, place_pes(model, plan->router_grid, plan->pes));
+    plan->slices = (unsigned)model->slices.n;
+    plan->srams = model->attr[ATTR_sram_bytes].n > 0;
+    plan->nodes = arena_alloc(CUBE_SINGLES + plan->planes * plan->routers + SIDES + plan->slices
+                                  + plan->pes * PE_NODES, sizeof *plan->nodes);
+    const struct site *pes = place(&model->pe_layout, plan->router_grid, plan->pes);
+    add_nodes(plan, pes, place_slices(plan, pes));
     return plan;
 }

@@ -7,6 +7,7 @@
 #include "../rt/common/arena.h"
 #include "../rt/common/read.h"
 #include "../rt/common/yaml.h"
+#include "../rt/kb/keys.def"
 #include "fill.h"
 #include "schema.h"
 
@@ -39,7 +40,7 @@ static const char *read_exact(const struct key *key, const struct node *node, mp
 /* Rounds by the rule of the key's kind. */
 static const char *to_integer(const struct key *key, const mpq_t value, uint64_t *out)
 {
-    if (key->kind == KIND_size)
+    if (key->kind == KIND_size || key->kind == KIND_size_limit)
         return quantity_whole(value, out) ? NULL : "that is no whole number of bytes";
     if (schema_dimension(key) == DIMENSION_none)
         return quantity_whole(value, out) ? NULL : out_of_bounds;
@@ -65,12 +66,12 @@ static const char *read_integer(const struct key *key, const struct node *node, 
 static void fill_number(const struct key *key, const struct node *node, struct value *out, const mpq_t ps_per_um)
 {
     struct value value = { 0, node->where, key->path };
-    bool infinite = key->kind == KIND_bandwidth && node_is_null(node);
+    bool infinite = schema_is_limit(key) && node_is_null(node);
     const char *why = infinite ? NULL : read_integer(key, node, ps_per_um, &value.n);
     *out = why ? (struct value){ 0 } : value;
     if (!why)
         return;
-    if (key->kind == KIND_bandwidth && node_is_nothing(node))
+    if (schema_is_limit(key) && node_is_nothing(node))
         error_expected(node, key->path, schema_expects(key), "~ is no limit");
     else
         error_expected(node, key->path, schema_expects(key), why);
@@ -251,12 +252,16 @@ static void fill_default(struct filling *f, const struct key *key, const struct 
     static const struct node nothing = { .type = NODE_MAPPING };
     if (key->kind == KIND_path || key->kind == KIND_params)
         return;
-    if (key->kind == KIND_mapping)
+    if (key_must_be_given(key)) {
+        if (within)
+            error_at(within->where, "%s must be given", key->path);
+    } else if (key->kind == KIND_mapping) {
         fill_key(f, key, &nothing, NULL, base);
-    else if (key->standard)
+    } else if (!*key->standard) {
+        *(struct value *)((char *)base + key->target) = (struct value){ .key = key->path };
+    } else {
         fill_key(f, key, default_node(key), NULL, base);
-    else if (within)
-        error_at(within->where, "%s must be given", key->path);
+    }
 }
 
 static void fill_mapping(struct filling *f, const struct key *key, const struct node *node, const struct node *was,
@@ -284,7 +289,9 @@ static void fill_mapping(struct filling *f, const struct key *key, const struct 
             fill_default(f, &key->keys[i], all_known ? node : NULL, base);
 }
 
-static void fill_list(struct filling *f, const struct key *key, const struct node *node)
+/* ---- lists. An entry with an error is left out */
+
+static void fill_attachments(struct filling *f, const struct key *key, const struct node *node)
 {
     struct model *model = f->model;
     model->attach = NULL;
@@ -294,26 +301,84 @@ static void fill_list(struct filling *f, const struct key *key, const struct nod
     if (node->count == 0)
         error_at(node->where, "%s must have an entry", key->path);
     for (size_t i = 0; i < node->count; i++) {
+        struct key element = schema_element(key, i);
         struct attachment_keys read = { 0 };
-        fill_mapping(f, key, node->items[i], NULL, &read);
+        fill_mapping(f, &element, node->items[i], NULL, &read);
         if (!read.cube.key || !read.side.key)
             continue;
         model->attach = arena_grow(model->attach, model->attach_count, sizeof(*model->attach));
         model->attach[model->attach_count++] = (struct model_attachment){
-            .cube = read.cube.n, .side = (unsigned)read.side.n, .where = node->items[i]->where
+            .cube = read.cube.n, .side = (unsigned)read.side.n, .where = node->items[i]->where, .key = element.path
         };
+    }
+}
+
+static void fill_planes(struct filling *f, const struct key *key, const struct node *node)
+{
+    struct model *model = f->model;
+    model->planes = NULL;
+    model->plane_count = 0;
+    if (!node_is(node, NODE_SEQUENCE, key->path))
+        return;
+    if (node->count == 0 || node->count > PLANES_MOST)
+        error_at(node->where, "%s must have 1 to %u entries", key->path, PLANES_MOST);
+    for (size_t i = 0; i < node->count; i++) {
+        struct key element = schema_element(key, i);
+        struct plane_keys read = { 0 };                 /* one that is wrong counts, with defaults: it is one error */
+        fill_mapping(f, &element, node->items[i], NULL, &read);
+        model->planes = arena_grow(model->planes, model->plane_count, sizeof(*model->planes));
+        model->planes[model->plane_count++] = (struct model_plane){
+            .y_first = read.order.n, .direction = (enum ring_direction)read.direction.n, .where = node->items[i]->where,
+            .key = element.path
+        };
+    }
+}
+
+static bool read_chip_end(const struct chip_end_keys *read, struct model_chip_end *end)
+{
+    *end = (struct model_chip_end){ read->sip.n, read->cube.n, (unsigned)read->side.n };
+    return read->sip.key && read->cube.key && read->side.key;
+}
+
+static void fill_chip_links(struct filling *f, const struct key *key, const struct node *node)
+{
+    struct model *model = f->model;
+    model->chip_links = NULL;
+    model->chip_link_count = 0;
+    if (!node_is(node, NODE_SEQUENCE, key->path))
+        return;
+    for (size_t i = 0; i < node->count; i++) {
+        struct key element = schema_element(key, i);
+        struct chip_link_keys read = { 0 };
+        struct model_chip_link link = { .where = node->items[i]->where, .key = element.path };
+        fill_mapping(f, &element, node->items[i], NULL, &read);
+        link.bw = read.bw;
+        link.latency = read.latency;
+        bool good = read_chip_end(&read.a, &link.end[0]);
+        good &= read_chip_end(&read.b, &link.end[1]);
+        if (!good || !link.bw.key || !link.latency.key)
+            continue;
+        model->chip_links = arena_grow(model->chip_links, model->chip_link_count, sizeof(*model->chip_links));
+        model->chip_links[model->chip_link_count++] = link;
     }
 }
 
 static void fill_either(struct filling *f, const struct key *key, const struct node *node, void *base)
 {
-    f->model->pe_at = NULL;
-    f->model->pe_at_count = 0;
-    f->model->layout_where = node->where;
-    if (node->type == NODE_MAPPING)
+    struct layout *out = (void *)((char *)base + key->target);
+    const char *words[8];
+    size_t count = schema_words(key, words, COUNT_OF(words)), word = count;
+    *out = (struct layout){ .word = (unsigned)count, .where = node->where };   /* no word, unless it is read */
+    if (node->type == NODE_MAPPING) {
         fill_mapping(f, key, node, NULL, base);
-    else if (node->type != NODE_SCALAR || strcmp(node->text, key->standard))
+        return;
+    }
+    if (node->type == NODE_SCALAR)
+        word = index_of(node->text, words, count);
+    if (word == count)
         error_expected(node, key->path, schema_expects(key), NULL);
+    else
+        out->word = (unsigned)word;
 }
 
 static void fill_constant(const struct key *key, const struct node *node)
@@ -410,19 +475,19 @@ static bool read_router(const struct key *key, const struct node *node, struct r
     return row.key && col.key;
 }
 
-static void fill_routers(struct filling *f, const struct key *key, const struct node *node)
+static void fill_routers(const struct key *key, const struct node *node, struct layout *out)
 {
     if (!node_is(node, NODE_SEQUENCE, key->path))
         return;
     struct router_at *list = arena_alloc(node->count + 1, sizeof(*list));
     bool good = true;
-    for (size_t i = 0; i < node->count; i++)
-        good &= read_router(key, node->items[i], &list[i]);
+    for (size_t i = 0; i < node->count; i++) {
+        struct key element = schema_element(key, i);
+        good &= read_router(&element, node->items[i], &list[i]);
+    }
     if (!good)
         return;
-    f->model->pe_at = list;
-    f->model->pe_at_count = (unsigned)node->count;
-    f->model->layout_where = node->where;
+    *out = (struct layout){ .at = list, .count = (unsigned)node->count, .where = node->where };
 }
 
 static void fill_key(struct filling *f, const struct key *key, const struct node *node, const struct node *was,
@@ -431,7 +496,9 @@ static void fill_key(struct filling *f, const struct key *key, const struct node
     void *target = (char *)base + key->target;
     switch (key->kind) {
     case KIND_mapping: fill_mapping(f, key, node, was, base); break;
-    case KIND_list: fill_list(f, key, node); break;
+    case KIND_attachments: fill_attachments(f, key, node); break;
+    case KIND_planes: fill_planes(f, key, node); break;
+    case KIND_chip_links: fill_chip_links(f, key, node); break;
     case KIND_either: fill_either(f, key, node, base); break;
     case KIND_path: break;                              /* read by load.c */
     case KIND_constant: fill_constant(key, node); break;
@@ -439,13 +506,14 @@ static void fill_key(struct filling *f, const struct key *key, const struct node
     case KIND_params: fill_params(key, node, target); break;
     case KIND_name: case KIND_resource: fill_name(key, node, target); break;
     case KIND_ratio: fill_ratio(key, node, target); break;
-    case KIND_time: case KIND_length: case KIND_bandwidth: case KIND_clock: case KIND_size: case KIND_count:
+    case KIND_time: case KIND_length: case KIND_bandwidth: case KIND_clock: case KIND_size:
+    case KIND_size_limit: case KIND_count: case KIND_count_limit:
         fill_number(key, node, target, f->ps_per_um);
         break;
     case KIND_choice: fill_choice(key, node, target); break;
     case KIND_flag: fill_flag(key, node, target); break;
     case KIND_router: read_router(key, node, target); break;
-    case KIND_routers: fill_routers(f, key, node); break;
+    case KIND_routers: fill_routers(key, node, target); break;
     case KIND_dtypes: fill_dtypes(key, default_node(key), node, target); break;
     case KIND_ops: fill_ops(key, default_node(key), node, f->model); break;
     }
@@ -494,4 +562,29 @@ void fill_alone(const struct key *key, const struct node *value)
     filling_begin(&f, NULL);
     fill_key(&f, key, value, NULL, &model);
     mpq_clear(f.ps_per_um);
+}
+
+uint64_t fill_length(const struct model *model, const char *path, uint64_t times)
+{
+    struct filling f = { .model = NULL };
+    const struct key *key = schema();
+    const struct node *node = model->top;
+    uint64_t ps = 0;
+    mpq_t value, factor;
+    for (size_t length; *path; path += length + (path[length] == '.')) {
+        length = strcspn(path, ".");
+        const char *name = arena_text(path, length);
+        key = schema_key(key, name);
+        node = node ? node_get(node, name) : NULL;
+    }
+    filling_begin(&f, model->top);
+    mpq_inits(value, factor, NULL);
+    if (!read_exact(key, node ? node : default_node(key), value)) {
+        mpq_set_ui(factor, times, 1);
+        mpq_mul(value, value, factor);
+        mpq_mul(value, value, f.ps_per_um);
+        quantity_round(value, &ps);
+    }
+    mpq_clears(value, factor, f.ps_per_um, NULL);
+    return ps;
 }

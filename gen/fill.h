@@ -14,4 +14,8 @@ void fill_model(struct model *model, const struct node *top, const struct node *
 /* Reports what is wrong with a value of a key, whatever the other keys are. */
 void fill_alone(const struct key *key, const struct node *value);
 
+/* The time of a wire that is `times` as long as a key of a filled model says, rounded once. `path`: the dotted path of the
+ * key, which is a length. */
+uint64_t fill_length(const struct model *model, const char *path, uint64_t times);
+
 #endif

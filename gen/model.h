@@ -58,11 +58,47 @@ struct router_at {
     const char *key;                                    /* "cube.m_cpu.at"; NULL: no key gives it */
 };
 
+/* Where the PEs or the HBM slices of a cube are: by a rule, or a router for each. */
+struct layout {
+    unsigned word;                                      /* the rule: which word of the key's form */
+    struct router_at *at;                               /* NULL: by the rule */
+    unsigned count;
+    struct where where;
+};
+
+enum { HBM_LAYOUT_PES, HBM_LAYOUT_CORNERS };            /* the words of cube.hbm_layout */
+
 struct model_attachment {
     uint64_t cube;
     unsigned side;                                      /* 0..3: n e s w */
     struct where where;
+    const char *key;                                    /* with its number: sip.io.attach[0] */
 };
+
+/* A plane of the networks of a cube. */
+struct model_plane {
+    bool y_first;
+    enum ring_direction { RING_SHORTEST, RING_PLUS, RING_MINUS } direction;    /* along closed rows and columns */
+    struct where where;
+    const char *key;                                    /* with its number */
+};
+
+/* A link between two SIPs. */
+struct model_chip_link {
+    struct model_chip_end {
+        uint64_t sip, cube;
+        unsigned side;                                  /* 0..3: n e s w */
+    } end[2];                                           /* a, b */
+    struct value bw, latency;
+    struct where where;
+    const char *key;
+};
+
+/* What data carry, by which their plane is chosen. */
+enum plane_of { PLANE_OF_read, PLANE_OF_write, PLANE_OF_message, PLANES_OF };
+
+/* Which lines of a grid are closed to rings: the words of `wrap`. */
+enum wrap { WRAP_ROWS = 1, WRAP_COLS = 2 };
 
 struct model_op {
     const char *name;
@@ -108,7 +144,14 @@ struct model {
     struct text gemm_resource, math_resource;           /* their shared_resource */
     struct text impl[COMPONENTS];                       /* "builtin.pe_dma" */
     struct impl_params params[COMPONENTS];
-    struct value sips, cube_rows, cube_cols, noc_rows, noc_cols, pes;
+    struct value sips, cube_rows, cube_cols, noc_rows, noc_cols, pes, slices;
+    struct value noc_wrap, cube_wrap;                   /* of enum wrap */
+    struct value response;                              /* 1: own */
+    struct value plane_of[PLANES_OF];
+    struct model_plane *planes;
+    unsigned plane_count;
+    struct model_chip_link *chip_links;
+    unsigned chip_link_count;
     struct value attr[ATTRS];
     struct value k_per_cycle[DTYPES], lanes[DTYPES];    /* 0: the engine lacks the dtype */
     struct model_op *ops;                               /* those of ops.def in their order, then the topology's own */
@@ -117,9 +160,7 @@ struct model {
     struct model_attachment *attach;
     unsigned attach_count;
     struct router_at single_at[CUBE_SINGLES];
-    struct router_at *pe_at;                            /* explicit layout: one per PE; NULL: corners */
-    unsigned pe_at_count;
-    struct where layout_where;
+    struct layout pe_layout, hbm_layout;
     struct impl *impls;                                 /* components that are no builtins, in the order of enum component */
     unsigned impls_count;
 };

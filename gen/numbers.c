@@ -26,6 +26,34 @@ static void hash_own(struct hash *hash, const struct model *model)
     }
 }
 
+static void hash_optional(struct hash *hash, const char *name, uint64_t n)
+{
+    if (!n)
+        return;
+    hash_text(hash, name);
+    hash_number(hash, n);
+}
+
+/* Adds what decides routes where it is not the default. */
+static void hash_routes(struct hash *hash, const struct model *m)
+{
+    hash_optional(hash, "noc_wrap", m->noc_wrap.n);
+    hash_optional(hash, "cube_wrap", m->cube_wrap.n);
+    hash_optional(hash, "response", m->response.n);
+    for (unsigned i = 0; i < m->plane_count; i++)
+        hash_optional(hash, arena_printf("plane%u", i), (i ? 1 : 0) + 2 * m->planes[i].direction + 8 * m->planes[i].y_first);
+    for (enum plane_of i = 0; i < PLANES_OF; i++)
+        hash_optional(hash, arena_printf("plane_of%u", i), m->plane_of[i].n);
+    for (unsigned i = 0; i < m->chip_link_count; i++) {
+        const struct model_chip_link *link = &m->chip_links[i];
+        hash_text(hash, "chip_link");
+        for (const struct model_chip_end *end = link->end; end < link->end + COUNT_OF(link->end); end++)
+            hash_number(hash, (end->sip << 8 | end->cube) * SIDES + end->side);
+        hash_number(hash, link->bw.n);
+        hash_number(hash, link->latency.n);
+    }
+}
+
 const char *topology_hash(const struct plan *plan)
 {
     const struct model *m = plan->model;
@@ -33,11 +61,17 @@ const char *topology_hash(const struct plan *plan)
     struct hash *hash = hash_begin();
     hash_add(hash, counts, sizeof counts);
     hash_number(hash, m->accel_shared);
-    for (enum attr i = 0; i < ATTRS; i++)
-        hash_number(hash, m->attr[i].n);
-    for (enum dtype i = 0; i < DTYPES; i++) {
+#define ATTR(name) hash_number(hash, m->attr[ATTR_##name].n);
+#define OPTIONAL_ATTR(name) hash_optional(hash, #name, m->attr[ATTR_##name].n);
+#include "../rt/kb/attrs.def"
+#undef ATTR
+    for (enum dtype i = 0; i < DTYPE_f8e4m3; i++) {
         hash_number(hash, m->k_per_cycle[i].n);
         hash_number(hash, m->lanes[i].n);
+    }
+    for (enum dtype i = DTYPE_f8e4m3; i < DTYPES; i++) {    /* that no engine has unless the topology says so */
+        hash_optional(hash, "k_per_cycle", m->k_per_cycle[i].n ? i * (UINT64_C(1) << 32) + m->k_per_cycle[i].n : 0);
+        hash_optional(hash, "lanes", m->lanes[i].n ? i * (UINT64_C(1) << 32) + m->lanes[i].n : 0);
     }
     for (unsigned i = 0; i < m->ops_count; i++) {
         hash_text(hash, m->ops[i].name);
@@ -47,6 +81,9 @@ const char *topology_hash(const struct plan *plan)
         hash_number(hash, m->attach[i].cube * SIDES + m->attach[i].side);
     for (unsigned i = 0; i < plan->node_count; i++)
         hash_number(hash, plan->nodes[i].router);
+    if (m->slices.n != m->pes.n)
+        hash_number(hash, m->slices.n);
+    hash_routes(hash, m);
     hash_own(hash, m);
     return hash_end(hash);
 }
@@ -83,6 +120,7 @@ struct numbers numbers_of(const struct plan *plan)
     struct number k_per_cycle = new_number("kb_gemm_k_per_cycle", DTYPES * sizeof(uint64_t));
     struct number lanes = new_number("kb_math_lanes", DTYPES * sizeof(uint64_t));
     struct number costs = new_number("kb_op_costs", m->ops_count * sizeof(uint64_t));
+    struct number chips = new_number("kb_chip_speeds", m->chip_link_count * 2 * sizeof(uint64_t));
     for (enum attr i = 0; i < ATTRS; i++)
         put(&attrs, i, m->attr[i].n);
     for (enum dtype i = 0; i < DTYPES; i++) {
@@ -91,10 +129,14 @@ struct numbers numbers_of(const struct plan *plan)
     }
     for (unsigned i = 0; i < m->ops_count; i++)
         put(&costs, i, m->ops[i].cost.n);
+    for (unsigned i = 0; i < m->chip_link_count; i++) {
+        put(&chips, 2 * i, m->chip_links[i].bw.n);
+        put(&chips, 2 * i + 1, m->chip_links[i].latency.n);
+    }
     return (struct numbers){{
         [NUMBER_attrs] = attrs, [NUMBER_k_per_cycle] = k_per_cycle, [NUMBER_lanes] = lanes, [NUMBER_op_costs] = costs,
         [NUMBER_name] = new_text("kb_machine_name", m->name, name_room(m)),
-        [NUMBER_hash] = new_text("kb_topology_hash", hash, strlen(hash) + 1),
+        [NUMBER_hash] = new_text("kb_topology_hash", hash, strlen(hash) + 1), [NUMBER_chips] = chips,
     }};
 }
 

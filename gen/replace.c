@@ -64,6 +64,26 @@ static const char *attachments_text(const struct model *model)
     return text;
 }
 
+static const char *planes_text(const struct model *model)
+{
+    const char *text = "";
+    for (unsigned i = 0; i < model->plane_count; i++)
+        text = arena_printf("%s%u/%u ", text, model->planes[i].y_first, model->planes[i].direction);
+    return text;
+}
+
+/* What chip links join; their latencies and bandwidths are numbers. */
+static const char *chip_links_text(const struct model *model)
+{
+    const char *text = "";
+    for (unsigned i = 0; i < model->chip_link_count; i++) {
+        const struct model_chip_end *a = &model->chip_links[i].end[0], *b = &model->chip_links[i].end[1];
+        text = arena_printf("%s%" PRIu64 "/%" PRIu64 "/%u-%" PRIu64 "/%" PRIu64 "/%u ", text, a->sip, a->cube, a->side,
+                            b->sip, b->cube, b->side);
+    }
+    return text;
+}
+
 static const char *ops_text(const struct model *model)
 {
     const char *text = "";
@@ -83,10 +103,10 @@ static const char *params_text(const struct impl_params *params)
     return text;
 }
 
-/* Whether a key places nodes: then it decides with other keys. */
+/* Whether a key decides with other keys: it places nodes, or what it places may not exist. */
 static bool places_nodes(const struct key *key)
 {
-    return key->kind == KIND_either || key->kind == KIND_router;
+    return key->kind == KIND_either || key->kind == KIND_router || key->better == BETTER_MORE_OR_NONE;
 }
 
 /* What a key that places no nodes makes of the structure; NULL: nothing, it is a number or a group of keys. */
@@ -95,7 +115,9 @@ static const char *structure_text(const struct key *key, const struct model *mod
     const void *value = (const char *)model + key->target;
     switch (key->kind) {
     case KIND_mapping: case KIND_constant: case KIND_path: return NULL;
-    case KIND_list: return attachments_text(model);
+    case KIND_attachments: return attachments_text(model);
+    case KIND_planes: return planes_text(model);
+    case KIND_chip_links: return chip_links_text(model);
     case KIND_impl: return ((const struct text *)value)->text;
     case KIND_params: return params_text(value);
     case KIND_name: return arena_printf("%zu", name_room(model));

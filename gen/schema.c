@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../rt/common/arena.h"
+#include "../rt/kb/keys.def"
 #include "schema.h"
 
 struct row {
@@ -12,7 +13,7 @@ struct row {
 };
 
 #define IN(member) offsetof(struct model, member)
-#define IN_ENTRY(member) offsetof(struct attachment_keys, member)
+#define IN_ENTRY(of, member) offsetof(struct of, member)
 #define NOTHING 0
 
 static const struct row rows[] = {
@@ -20,6 +21,8 @@ static const struct row rows[] = {
     { { #name, NULL, KIND_##kind, BETTER_##better, form, least, most, standard, doc, target, NULL, NULL, 0 }, ROW_KEY },
 #define OPEN_AS(name, kind, standard, doc) \
     { { #name, NULL, KIND_##kind, BETTER_EITHER, "", NULL, NULL, standard, doc, 0, NULL, NULL, 0 }, ROW_OPEN },
+#define OPEN_EITHER(name, form, standard, target, doc) \
+    { { #name, NULL, KIND_either, BETTER_EITHER, form, NULL, NULL, standard, doc, IN(target), NULL, NULL, 0 }, ROW_OPEN },
 #define CLOSE() { { .name = NULL }, ROW_CLOSE },
 #include "schema.def"
 };
@@ -57,12 +60,41 @@ const struct key *schema(void)
     return &root;
 }
 
+/* A key and the keys below it, with other paths. */
+static struct key key_at(const struct key *key, const char *path)
+{
+    struct key copy = *key;
+    copy.path = path;
+    copy.keys = arena_alloc(key->count, sizeof(*copy.keys));
+    for (size_t i = 0; i < key->count; i++)
+        copy.keys[i] = key_at(&key->keys[i], arena_printf("%s.%s", path, key->names[i]));
+    return copy;
+}
+
+struct key schema_element(const struct key *list, size_t i)
+{
+    return key_at(list, arena_printf("%s[%zu]", list->path, i));
+}
+
 const struct key *schema_key(const struct key *of, const char *name)
 {
     for (size_t i = 0; i < of->count; i++)
         if (!strcmp(of->keys[i].name, name))
             return &of->keys[i];
     return NULL;
+}
+
+bool key_must_be_given(const struct key *key)
+{
+    for (size_t i = 0; key->kind == KIND_mapping && i < key->count; i++)
+        if (key_must_be_given(&key->keys[i]))
+            return true;
+    return key->kind != KIND_mapping && !key->standard;
+}
+
+bool schema_is_limit(const struct key *key)
+{
+    return key->kind == KIND_bandwidth || key->kind == KIND_size_limit || key->kind == KIND_count_limit;
 }
 
 enum dimension schema_dimension(const struct key *key)
@@ -90,24 +122,33 @@ void schema_number(const struct key *key, const char *text, mpq_t value)
 
 static const char *expects_number(const struct key *key)
 {
-    const char *phrase = dimension_phrase[schema_dimension(key)], *orelse = key->kind == KIND_bandwidth ? ", or ~" : "";
+    const char *phrase = dimension_phrase[schema_dimension(key)], *orelse = schema_is_limit(key) ? ", or ~" : "";
     if (key->kind > KIND_ratio && schema_dimension(key) == DIMENSION_none)
         phrase = "a whole number";
     const char *unit = *key->form && !strpbrk(key->most, " ") ? arena_printf(" %s", key->form) : "";
     if (!key->least)
         return arena_printf("%s above 0 and up to %s%s%s", phrase, key->most, unit, orelse);
-    return arena_printf("%s from %s to %s%s", phrase, key->least, key->most, unit);
+    return arena_printf("%s from %s to %s%s%s", phrase, key->least, key->most, unit, orelse);
+}
+
+static const char *expects_either(const struct key *key)
+{
+    const char *words[8], *text = "";
+    size_t count = schema_words(key, words, COUNT_OF(words));
+    for (size_t i = 0; i < count; i++)
+        text = arena_printf("%s%s'%s'", text, i ? ", " : "", words[i]);
+    return arena_printf("%s or a mapping with %s", text, key->names[0]);
 }
 
 const char *schema_expects(const struct key *key)
 {
     switch (key->kind) {
     case KIND_ratio: case KIND_time: case KIND_length: case KIND_bandwidth: case KIND_clock: case KIND_size:
-    case KIND_count: case KIND_dtypes: case KIND_ops:
+    case KIND_size_limit: case KIND_count: case KIND_count_limit: case KIND_dtypes: case KIND_ops:
         return expects_number(key);
     case KIND_mapping: case KIND_params: return "a mapping";
-    case KIND_list: return "a sequence of mappings";
-    case KIND_either: return arena_printf("'%s' or a mapping with %s", key->standard, key->names[0]);
+    case KIND_attachments: case KIND_planes: case KIND_chip_links: return "a sequence of mappings";
+    case KIND_either: return expects_either(key);
     case KIND_path: return "a relative path below the file's own folder";
     case KIND_constant: return key->form;
     case KIND_impl: return arena_printf("builtin.%s or the name of a C file", key->form);

@@ -1,4 +1,5 @@
-/* all_reduce.c: every rank gets the reduction of all ranks' vectors, by a ring or by recursive halving and doubling.
+/* all_reduce.c: every rank gets the reduction of all ranks' vectors: by a ring, by recursive halving and doubling, or in
+ * levels.
  *
  * Ring: the vector is cut into a block per rank. Each block goes once around the ring, is reduced with each rank's own
  * part on the way, and is complete at the last rank; from there it goes around again and is stored. Every rank sends
@@ -7,14 +8,30 @@
  * Halving and doubling: pairs of ranks exchange halves and each keeps the reduced half; then pairs of pairs exchange
  * quarters, and so on; doubling goes the same way back. It sends as many bytes as the ring, but takes 2 log2(p) steps
  * instead of 2 (p - 1), which suits short vectors. The largest parts go to the nearest ranks. Ranks beyond a power of
- * two give their vector to a neighbour and get the result from it. */
-#include "collective.h"
+ * two give their vector to a neighbour and get the result from it.
+ *
+ * Levels: each PE reduces a block of the vectors of its cube, which it loads from all of them; then a block of that
+ * block over the cubes of its SIP; that is halved and doubled over the SIPs; and it stores its results with its peers
+ * the same way back.
+ *
+ * Multicast: the same within a SIP, but then its vector goes to a few leads, in their TCMs. Between SIPs, whose messages pass
+ * one switch one after the other, leads move the longest pieces that there can be: they halve their shares, and each sends
+ * what it has then to all ranks at once (spread.h).
+ *
+ * auto estimates the time of each and takes the shortest. */
+#include "spread.h"
 
 struct all_reduce_args {
     kb_tensor in, out;                                  /* `in`: a row per rank; `out`: a copy per rank */
     struct kb_order order;
     const char *op;
     uint64_t chunk_bytes;
+    struct levels levels;
+    struct spread_ranks ranks;
+    kb_tensor lead;                                     /* a row for each lead of each SIP */
+    uint32_t leads, reducers;                           /* of a SIP; cubes that reduce its vectors for them */
+    uint64_t cut;                                       /* elements that leads load at once, if there are two such pieces */
+    bool has_data;                                      /* false: levels do not follow what p PEs reduce through p memories */
 };
 
 /* ---- ring */
@@ -61,10 +78,9 @@ static uint32_t rank_of_id(const struct halving *h, uint32_t id)
     return h->ring.rank[index_of_id(h->extra, id)];
 }
 
-/* The range that an id still holds after the exchanges with the ids that differ in the bits below `mask`. */
-static struct indices held_range(const struct halving *h, uint32_t id, uint32_t mask)
+/* The part of a range that a number still holds after the exchanges with those that differ in the bits below `mask`. */
+static struct indices part_held(struct indices range, uint32_t id, uint32_t mask)
 {
-    struct indices range = {0, h->in.shape[0]};
     for (uint32_t bit = 1; bit < mask; bit <<= 1) {
         uint64_t low = range.count / 2;
         range = id & bit ? (struct indices){range.first + low, range.count - low} : (struct indices){range.first, low};
@@ -107,15 +123,16 @@ static void copy_vector(struct halving *h)
 /* Halves and doubles among the ids. `from` holds this rank's vector, or its reduction with its partner's. */
 static void halve_and_double(struct halving *h, struct tl_shard from)
 {
+    struct indices all = {0, h->in.shape[0]};
     for (uint32_t mask = 1; mask < h->ids; mask <<= 1) {
         uint32_t peer = h->id ^ mask;
-        exchange_ranges(h, rank_of_id(h, peer), from, held_range(h, peer, 2 * mask), held_range(h, h->id, 2 * mask),
+        exchange_ranges(h, rank_of_id(h, peer), from, part_held(all, peer, 2 * mask), part_held(all, h->id, 2 * mask),
                         PIPELINE_LOAD);
         from = h->out;
     }
     for (uint32_t mask = h->ids / 2; mask > 0; mask >>= 1) {
         uint32_t peer = h->id ^ mask;
-        exchange_ranges(h, rank_of_id(h, peer), from, held_range(h, h->id, 2 * mask), held_range(h, peer, 2 * mask), 0);
+        exchange_ranges(h, rank_of_id(h, peer), from, part_held(all, h->id, 2 * mask), part_held(all, peer, 2 * mask), 0);
     }
 }
 
@@ -171,25 +188,478 @@ static struct kb_work halving_bound(struct kb_pes pes, struct kb_order order, ui
     return bound;
 }
 
+static bool power_of_two(uint32_t count)
+{
+    return (count & (count - 1)) == 0;
+}
+
+/* ---- multicast */
+
+/* The block of a range that is for the peer with an index. */
+static struct indices peer_block(struct indices range, const struct peers *peers, uint32_t at)
+{
+    struct indices block = block_range(range.count, peers->count, at);
+    return (struct indices){range.first + block.first, block.count};
+}
+
+/* What the peer with an index, and those that differ from it in lower bits than `mask`, hold together of a range. */
+static struct indices peer_held(struct indices range, const struct peers *peers, uint32_t at, uint32_t mask)
+{
+    uint64_t first = peer_block(range, peers, at & ~(mask - 1)).first;
+    struct indices last = peer_block(range, peers, at | (mask - 1));
+    return (struct indices){first, last.first + last.count - first};
+}
+
+static void meet(struct tl *tl, struct notices *notices, uint32_t rank)
+{
+    notify(tl, notices, rank);
+    await_notice(tl, notices, rank);
+}
+
+/* A lead's share of the vector, in its TCM and in those of its peers in other SIPs. */
+struct lead {
+    struct peers rows, ranks;                           /* those of the leads of all SIPs that have this share */
+    struct indices share;
+    const struct all_reduce_args *arg;
+    uint64_t n;                                         /* elements of the vector */
+};
+
+static struct tl_shard lead_part(struct tl *tl, const struct lead *lead, uint32_t sip, struct indices range)
+{
+    struct tl_shard all = flattened(tl_shard(tl, lead->arg->lead, peer_rank(&lead->rows, sip)));
+    return tl_part(tl, all, 0, range.first - lead->share.first, range.count);
+}
+
+/* Loads a range of another SIP's share and adds it to that of this one; half of it is added while the rest is loaded. */
+static void lead_add(struct tl *tl, const struct lead *lead, uint32_t sip, struct indices range, struct tl_shard got)
+{
+    uint64_t most = range.count < 2 * lead->arg->cut ? range.count : kb_ceil_div(range.count, 2);
+    tl_handle load[2] = {NULL, NULL};
+    for (uint64_t base = 0, i = 0; base < range.count; base += most, i++)
+        load[i] = tl_load_async(tl, tl_part(tl, got, 0, base, kb_min(most, range.count - base)),
+                                lead_part(tl, lead, sip, range_window(range, base, most)));
+    for (uint64_t base = 0, i = 0; base < range.count; base += most, i++) {
+        struct tl_shard mine = lead_part(tl, lead, lead->ranks.at, range_window(range, base, most));
+        tl_wait(tl, load[i]);
+        tl_math(tl, lead->arg->op, mine, tl_part(tl, got, 0, base, mine.shape[0]), mine);
+    }
+}
+
+/* Reduces the share over the SIPs; each SIP keeps its block. This goes by halving if the number of SIPs is a power of two, else
+ * block by block. */
+static void lead_reduce(struct tl *tl, struct notices *notices, const struct lead *lead)
+{
+    const struct peers *all = &lead->ranks;
+    struct indices block = peer_block(lead->share, all, all->at);
+    bool halves = power_of_two(all->count);
+    uint64_t longest = halves ? kb_ceil_div(lead->share.count, 2) + all->count : block.count;
+    struct tl_shard got = tl_alloc(tl, lead_part(tl, lead, all->at, lead->share).dtype, kb_max(longest, 1));
+    for (uint32_t mask = all->count / 2; halves && mask > 0; mask >>= 1) {
+        struct indices kept = peer_held(lead->share, all, all->at, mask);
+        meet(tl, notices, peer_rank(all, all->at ^ mask));
+        if (kept.count)
+            lead_add(tl, lead, all->at ^ mask, kept, got);
+    }
+    if (!halves)
+        peers_barrier(tl, notices, all);
+    for (uint32_t i = 1; !halves && i < all->count; i++)
+        if (block.count)
+            lead_add(tl, lead, (all->at + i) % all->count, block, got);
+    tl_free(tl, got);
+}
+
+/* The leads of a SIP are the first PEs of its first cubes. */
+static struct indices lead_share(uint64_t n, uint32_t leads, uint32_t lead)
+{
+    return block_range(n, leads, lead);
+}
+
+/* What this PE reduces in its cube and of that in its SIP goes to the leads, whose shares have it. */
+static void push_to_leads(struct mover *mover, const struct all_reduce_args *arg, const struct peers *sip,
+                          struct indices part)
+{
+    uint32_t number = tl_pe(mover->tl) / (arg->levels.pes * arg->levels.cubes);
+    uint64_t n = flattened(tl_my_shard(mover->tl, arg->out)).shape[0];
+    for (uint32_t i = 0; i < arg->leads; i++) {
+        struct indices share = lead_share(n, arg->leads, i);
+        uint64_t first = kb_max(part.first, share.first), end = kb_min(part.first + part.count, share.first + share.count);
+        if (first < end)
+            mover_push(mover, (struct span){arg->out, *sip, first, 0},
+                       (struct span){arg->lead, only(number * arg->leads + i), first - share.first, 0}, end - first, 2);
+    }
+    mover_drain(mover);
+}
+
+/* What is sent to all ranks, in the order of shares: each SIP's block of them. */
+static struct indices lead_block(const void *of, uint64_t sender)
+{
+    const struct lead *lead = of;
+    uint32_t sips = lead->ranks.count;
+    return peer_block(lead_share(lead->n, lead->arg->leads, (uint32_t)(sender / sips)), &lead->ranks, (uint32_t)(sender % sips));
+}
+
+static uint32_t lead_rank(const void *of, uint64_t sender)
+{
+    const struct lead *lead = of;
+    const struct levels *levels = &lead->arg->levels;
+    uint64_t share = sender / levels->sips, sip = sender % levels->sips;
+    return (uint32_t)((sip * levels->cubes + share) * levels->pes);
+}
+
+static void load_of_share(struct tl *tl, const void *of, struct tl_shard buffer, struct indices range)
+{
+    const struct lead *lead = of;
+    tl_load_into(tl, buffer, lead_part(tl, lead, lead->ranks.at, range));
+}
+
+KB_KERNEL(all_reduce_multicast, struct all_reduce_args)
+{
+    const struct levels *levels = &arg->levels;
+    struct notices notices = notices_open(tl);
+    struct peers cube = level_peers(tl, levels, LEVEL_CUBE), sip = level_peers(tl, levels, LEVEL_SIP);
+    struct peers all = level_peers(tl, levels, LEVEL_SYSTEM);
+    struct tl_shard out = flattened(tl_my_shard(tl, arg->out));
+    struct indices block = peer_block((struct indices){0, out.shape[0]}, &cube, cube.at);
+    struct indices part = block_range(block.count, arg->reducers, sip.at);
+    struct mover mover;
+    mover_open(&mover, tl, out.dtype, arg->op);
+    mover_push(&mover, (struct span){arg->in, cube, block.first, 0}, (struct span){arg->out, only(tl_pe(tl)), block.first, 0},
+               block.count, 4);
+    mover_drain(&mover);
+    peers_barrier(tl, &notices, &sip);
+    if (sip.at < arg->reducers)
+        push_to_leads(&mover, arg, &sip, (struct indices){block.first + part.first, part.count});
+    mover_close(&mover);
+    peers_gather(tl, &notices, &cube);
+    if (cube.at == 0)
+        peers_barrier(tl, &notices, &sip);
+    bool leads = cube.at == 0 && sip.at < arg->leads;
+    struct lead lead = {{sip.at, arg->leads, all.count, all.at}, all,
+                        lead_share(out.shape[0], arg->leads, leads ? sip.at : 0), arg, out.shape[0]};
+    if (leads && all.count > 1)
+        lead_reduce(tl, &notices, &lead);
+    notices_close(tl, &notices);
+
+    struct spread spread;
+    spread_open(&spread, tl, out, &arg->ranks, arg->chunk_bytes);
+    uint64_t count = (uint64_t)arg->leads * all.count;
+    spread_all(&spread, &(struct senders){
+        .count = count, .longest = block_longest(block_longest(out.shape[0], arg->leads), all.count),
+        .mine = sip.at < arg->leads ? sip.at * all.count + all.at : count, .part = lead_block, .rank = lead_rank,
+        .load = load_of_share, .of = &lead});
+}
+
+/* ---- levels */
+
+/* What a PE needs for each level. */
+struct level_run {
+    struct tl *tl;
+    const struct all_reduce_args *arg;
+    struct notices notices;
+    struct mover mover;
+    struct peers peers[LEVELS];
+    struct indices block, part;                         /* of this PE in its cube, and of that in its SIP */
+};
+
+/* All PEs of this SIP meet those of another one. Only two notices pass the switch. */
+static void meet_sip(struct level_run *run, uint32_t sip)
+{
+    struct tl *tl = run->tl;
+    struct peers *cube = &run->peers[LEVEL_CUBE], *cubes = &run->peers[LEVEL_SIP];
+    peers_gather(tl, &run->notices, cube);
+    if (cube->at == 0)
+        peers_gather(tl, &run->notices, cubes);
+    if (cube->at == 0 && cubes->at == 0)
+        meet(tl, &run->notices, peer_rank(&run->peers[LEVEL_SYSTEM], sip));
+    if (cube->at == 0)
+        peers_release(tl, &run->notices, cubes);
+    peers_release(tl, &run->notices, cube);
+}
+
+/* Reduces this PE's part over the SIPs, by halving, and gets all of it back, by doubling, in memory. */
+static void exchange_parts(struct level_run *run)
+{
+    const struct peers *all = &run->peers[LEVEL_SYSTEM];
+    uint32_t mine = tl_pe(run->tl), mask = 1;
+    for (; mask < all->count; mask <<= 1) {
+        uint32_t peer = peer_rank(all, all->at ^ mask), low = mine < peer ? mine : peer;
+        struct indices kept = part_held(run->part, all->at, 2 * mask);
+        struct peers both = {low, kb_max(mine, peer) - low, 2, mine != low};
+        meet_sip(run, all->at ^ mask);
+        mover_push(&run->mover, (struct span){run->arg->out, both, kept.first, 0},
+                   (struct span){run->arg->out, only(mine), kept.first, 0}, kept.count, 1);
+        mover_drain(&run->mover);
+    }
+    for (mask >>= 1; mask > 0; mask >>= 1) {
+        uint32_t peer = peer_rank(all, all->at ^ mask);
+        struct indices got = part_held(run->part, all->at ^ mask, 2 * mask);
+        meet_sip(run, all->at ^ mask);
+        mover_push(&run->mover, (struct span){run->arg->out, only(peer), got.first, 0},
+                   (struct span){run->arg->out, only(mine), got.first, 0}, got.count, 1);
+        mover_drain(&run->mover);
+    }
+}
+
+/* The same where the number of SIPs is no power of two: each reduces one block of the part and stores it with all. */
+static void gather_parts(struct level_run *run)
+{
+    const struct peers *all = &run->peers[LEVEL_SYSTEM];
+    struct indices block = peer_block(run->part, all, all->at);
+    struct span own = {run->arg->out, only(tl_pe(run->tl)), block.first, 0};
+    peers_barrier(run->tl, &run->notices, all);
+    mover_push(&run->mover, (struct span){run->arg->out, *all, block.first, 0}, own, block.count, 1);
+    mover_drain(&run->mover);
+    mover_push(&run->mover, own, (struct span){run->arg->out, *all, block.first, 1}, block.count, 1);
+    mover_drain(&run->mover);
+    peers_barrier(run->tl, &run->notices, all);
+}
+
+KB_KERNEL(all_reduce_levels, struct all_reduce_args)
+{
+    tl_data_op_default(tl, arg->has_data);
+    struct tl_shard in = flattened(tl_my_shard(tl, arg->in));
+    struct level_run run = {.tl = tl, .arg = arg, .notices = notices_open(tl)};
+    struct peers *cube = &run.peers[LEVEL_CUBE], *sip = &run.peers[LEVEL_SIP];
+    for (enum level level = LEVEL_CUBE; level < LEVELS; level++)
+        run.peers[level] = level_peers(tl, &arg->levels, level);
+    run.block = peer_block((struct indices){0, in.shape[0]}, cube, cube->at);
+    run.part = peer_block(run.block, sip, sip->at);
+    struct peers mine = only(tl_pe(tl));
+    struct span block = {arg->out, mine, run.block.first, 0}, part = {arg->out, mine, run.part.first, 0};
+    mover_open(&run.mover, tl, in.dtype, arg->op);
+    mover_push(&run.mover, (struct span){arg->in, *cube, block.from, 0}, block, run.block.count, 4);
+    mover_drain(&run.mover);
+    if (sip->count > 1) {
+        peers_barrier(tl, &run.notices, sip);
+        mover_push(&run.mover, (struct span){arg->out, *sip, part.from, 0}, part, run.part.count, 4);
+        mover_drain(&run.mover);
+    }
+    if (arg->levels.sips > 1 && power_of_two(arg->levels.sips))
+        exchange_parts(&run);
+    else if (arg->levels.sips > 1)
+        gather_parts(&run);
+    if (sip->count > 1) {
+        mover_push(&run.mover, part, (struct span){arg->out, *sip, part.from, 1}, run.part.count, 4);
+        mover_drain(&run.mover);
+        peers_barrier(tl, &run.notices, sip);
+    }
+    mover_push(&run.mover, block, (struct span){arg->out, *cube, block.from, 1}, run.block.count, 4);
+    mover_drain(&run.mover);
+}
+
+/* ---- what each algorithm moves, and an estimate of its time */
+
+/* The exchange of a step between SIPs: each PE, of `in_sip` of each SIP, gets `bytes` from that of the SIP whose number differs
+ * in one bit. */
+static void add_exchange(kb_traffic traffic, struct kb_pes pes, uint32_t in_sip, uint32_t mask, uint64_t bytes)
+{
+    for (uint32_t i = 0; i < pes.count; i++) {
+        uint32_t peer = (i / in_sip ^ mask) * in_sip + i % in_sip;
+        if (peer < pes.count)
+            kb_traffic_add(traffic, pes.pe[i], pes.pe[peer], bytes);
+    }
+}
+
+static uint64_t exchange_ps(struct kb_pes pes, uint32_t in_sip, uint32_t mask, uint64_t bytes)
+{
+    kb_traffic traffic = kb_traffic_new();
+    add_exchange(traffic, pes, in_sip, mask, bytes);
+    return kb_traffic_ps(traffic);
+}
+
+static struct kb_work levels_bound(struct kb_pes pes, const struct levels *l, uint64_t bytes)
+{
+    struct kb_work bound = {.traffic = kb_traffic_new()};
+    uint64_t part = bytes / l->pes / l->cubes;
+    bound.latency_ps += 2 * level_traffic(bound.traffic, pes, 1, l->pes, 2 * (bytes / l->pes));
+    bound.latency_ps += 2 * level_traffic(bound.traffic, pes, l->pes, l->cubes, 2 * part);
+    for (uint32_t mask = 1; mask < l->sips; mask <<= 1) {
+        add_exchange(bound.traffic, pes, l->pes * l->cubes, mask, part / (2 * mask) * 2);
+        bound.latency_ps += 2 * kb_latency_ps(pes.pe[0], pes.pe[pes.count - 1]);
+    }
+    return bound;
+}
+
+/* The leads of each SIP, with their shares. */
+static struct kb_pes lead_pes(struct kb_pes pes, const struct levels *l, uint32_t leads)
+{
+    uint32_t *lead = kb_array(uint32_t, l->sips * leads), count = l->sips * leads;
+    for (uint32_t i = 0; i < count; i++)
+        lead[i] = pes.pe[(i / leads * l->cubes + i % leads) * l->pes];
+    return (struct kb_pes){lead, count};
+}
+
+/* The fewest leads of a SIP whose TCMs hold their shares one and a half times, with other buffers; 0: not even the first PEs
+ * of all cubes do. */
+static uint32_t leads_of(const struct collective *c, const struct levels *l)
+{
+    uint64_t bytes = c->n * c->element_bytes, room = kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes;
+    uint64_t taken = c->space == KB_TCM ? 2 * bytes : 0;
+    for (uint32_t leads = 1; leads <= l->cubes; leads++)
+        if (block_longest(c->n, leads) * c->element_bytes * 3 / 2 + taken < room - room / 8)
+            return leads;
+    return 0;
+}
+
+/* How many cubes reduce the vectors of a SIP: as many as have parts that a lead takes as long to receive as pe_dma takes for a
+ * message. */
+static uint32_t reducers_of(const struct collective *c, const struct levels *l)
+{
+    uint64_t block_ps = kb_move_ps(block_longest(c->n, l->pes) * c->element_bytes, kb_attrs.noc_link_bw_bps);
+    return (uint32_t)kb_clamp(block_ps / kb_max(kb_attrs.pe_dma_overhead_ps, 1), 1, l->cubes);
+}
+
+/* The elements that take as long between SIPs as the switch takes for a message of each SIP. */
+static uint64_t cut_of(const struct collective *c, uint64_t sips)
+{
+    uint64_t bytes = 2 * (uint64_t)((unsigned __int128)switch_ps(sips, sips) * kb_attrs.pcie_bw_bps / 1000000000000u);
+    return kb_max(bytes, 1 << 16) / c->element_bytes;
+}
+
+/* What the leads send to the last PE: all of the vector, which takes no link twice. */
+static void add_spread(kb_traffic traffic, struct kb_pes pes, struct kb_pes leads, uint64_t bytes)
+{
+    for (uint32_t i = 0; i < leads.count; i++)
+        if (leads.pe[i] != pes.pe[pes.count - 1])
+            kb_traffic_add(traffic, leads.pe[i], pes.pe[pes.count - 1], bytes / leads.count);
+}
+
+static struct kb_work multicast_bound(struct kb_pes pes, const struct levels *l, struct kb_pes leads, uint64_t bytes)
+{
+    struct kb_work bound = {.traffic = kb_traffic_new()};
+    uint32_t in_sip = leads.count / l->sips;
+    uint64_t far_ps = leads.count > 1 ? kb_latency_ps(leads.pe[0], leads.pe[leads.count - 1]) : 0;
+    bound.latency_ps += level_traffic(bound.traffic, pes, 1, l->pes, bytes / l->pes);
+    bound.latency_ps += level_traffic(bound.traffic, pes, l->pes, l->cubes, bytes / l->pes / l->cubes);
+    for (uint32_t mask = 1; mask < l->sips; mask <<= 1) {
+        add_exchange(bound.traffic, leads, in_sip, mask, bytes / in_sip / (l->sips / mask));
+        bound.latency_ps += 2 * far_ps;
+    }
+    add_spread(bound.traffic, pes, leads, bytes);
+    bound.latency_ps += far_ps;
+    return bound;
+}
+
+/* Halving and doubling read the vector three times and write it twice unless two of it fit into the TCM; only then do they
+ * not move most of it at the same time. The last steps go to other SIPs, with a message from each PE. */
+static uint64_t halving_estimate_ps(const struct collective *c, const struct kb_work *bound)
+{
+    uint64_t bytes = c->n * c->element_bytes, links_ps = kb_traffic_ps(bound->traffic);
+    uint64_t room = kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes, ps = bound->latency_ps;
+    uint64_t in_sip = kb_ceil_div(c->p, c->sips);
+    if (bytes <= room / 2) {
+        ps += kb_memory_ps(c->space, bytes, bytes) + links_ps + links_ps / 2;
+    } else {
+        uint64_t memory_ps = kb_memory_ps(c->space, 3 * bytes, 2 * bytes);
+        ps += kb_max(memory_ps, links_ps) + kb_min(memory_ps, links_ps) / 4;
+    }
+    for (uint64_t ids = 1; ids < c->p; ids *= 2) {
+        bytes = kb_ceil_div(bytes, 2);
+        ps += 3 * command_ps() + (ids >= in_sip ? 2 * switch_ps(c->sips, c->p * kb_ceil_div(bytes, c->chunk)) : 0);
+    }
+    return ps;
+}
+
+/* What the PEs of a SIP take to reduce their vectors, or to give the result back: they wait for some way on each level, and
+ * those of a cube meet at its memories. */
+static uint64_t sip_estimate_ps(const struct collective *c, const struct levels *l)
+{
+    uint64_t bytes = c->n * c->element_bytes, memory_ps = kb_memory_ps(c->space, bytes, 0);
+    kb_traffic traffic = kb_traffic_new();
+    uint64_t near_ps = level_traffic(traffic, c->pes, 1, l->pes, 0);
+    uint64_t across_ps = level_traffic(traffic, c->pes, l->pes, l->cubes, bytes / l->pes / l->cubes);
+    uint64_t ps = l->pes * (command_ps() + near_ps / 2) + memory_ps + (l->pes > 1 ? memory_ps / 2 : 0);
+    if (l->cubes > 1)
+        ps += l->cubes * (command_ps() + across_ps / 2) + kb_traffic_ps(traffic) + memory_ps / l->pes;
+    for (uint32_t i = 1; i < l->cubes; i *= 2)
+        ps += across_ps + command_ps();
+    return ps;
+}
+
+/* A step between SIPs has a notice, and a load whose request and data go one way each. */
+static uint64_t levels_estimate_ps(const struct collective *c, const struct levels *l)
+{
+    uint64_t bytes = c->n * c->element_bytes, part = bytes / l->pes / l->cubes, ps = 2 * sip_estimate_ps(c, l);
+    uint64_t far_ps = kb_latency_ps(c->pes.pe[0], c->pes.pe[c->p - 1]);
+    uint64_t buffer = (kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes) / MOVER_BUFFERS;
+    for (uint32_t mask = 1; mask < l->sips; mask <<= 1) {
+        uint64_t some = part / (2 * mask);
+        ps += 2 * (3 * far_ps + kb_max(exchange_ps(c->pes, l->pes * l->cubes, mask, some),
+                                       switch_ps(l->sips, c->p * kb_ceil_div(some, buffer))));
+    }
+    return ps;
+}
+
+/* The vectors of a SIP are reduced, its leads get the result and halve their shares in steps, and all ranks write the vector
+ * that they send. */
+static uint64_t multicast_estimate_ps(const struct collective *c, const struct levels *l, struct kb_pes leads)
+{
+    if (leads.count == 0)
+        return UINT64_MAX;
+    uint64_t bytes = c->n * c->element_bytes, in_sip = leads.count / l->sips;
+    uint64_t far_ps = leads.count > 1 ? kb_latency_ps(leads.pe[0], leads.pe[leads.count - 1]) : 0;
+    uint64_t ps = sip_estimate_ps(c, l) + kb_move_ps(bytes / in_sip, kb_attrs.noc_link_bw_bps) + 17 * command_ps();
+    for (uint32_t mask = 1; mask < l->sips; mask <<= 1)
+        ps += 3 * far_ps + kb_max(exchange_ps(leads, (uint32_t)in_sip, mask, bytes / in_sip / (l->sips / mask)),
+                                  switch_ps(l->sips, leads.count));
+    kb_traffic spread = kb_traffic_new();
+    add_spread(spread, c->pes, leads, bytes);
+    uint64_t messages = leads.count * kb_ceil_div(bytes / leads.count, c->chunk);
+    uint64_t sends_ps = kb_max(kb_traffic_ps(spread), switch_ps(l->sips, messages));
+    return ps + far_ps + sends_ps + kb_memory_ps(c->space, 0, bytes) +
+           kb_ceil_div(messages, SPREAD_MESSAGES) * command_ps();
+}
+
+enum algorithm { RING, HALVING, IN_LEVELS, MULTICAST, ALGORITHMS };
+
+static const char *const algorithm_names[ALGORITHMS] = {"ring", "halving", "levels", "multicast"};
+
+static kb_future launch_of(enum algorithm algorithm, struct kb_pes pes, const struct all_reduce_args *args)
+{
+    if (algorithm == RING)
+        return kb_launch(all_reduce_ring, pes, args);
+    if (algorithm == HALVING)
+        return kb_launch(all_reduce_halving, pes, args);
+    return algorithm == MULTICAST ? kb_launch(all_reduce_multicast, pes, args) : kb_launch(all_reduce_levels, pes, args);
+}
+
 KB_BENCH(all_reduce, "every PE gets the reduction of all vectors",
          COLLECTIVE_PARAMS("f16 bf16 f32 i32 i8", "elements of each vector"), REDUCTION_PARAMS,
-         KB_WORD(algorithm, "ring halving", "a ring, or recursive halving and doubling"))
+         KB_WORD(algorithm, "auto ring halving levels multicast",
+                 "a ring; recursive halving and doubling; cubes, SIPs and the system in turn, and back, or back by messages to "
+                 "all PEs at once; or the shortest of these"))
 {
     struct collective c = reduction_params();
-    uint64_t bytes = c.n * c.element_bytes;
-    bool ring = kb_word(algorithm)[0] == 'r';
+    struct levels levels = levels_of(c.pes);
+    uint64_t bytes = c.n * c.element_bytes, sent_bytes = 2 * (c.n - block_longest(c.n, c.p)) * c.element_bytes;
+    uint32_t number = leads_of(&c, &levels), count = number || kb_word(algorithm)[0] == 'm' ? ALGORITHMS : MULTICAST;
+    struct kb_pes leads = lead_pes(c.pes, &levels, number);
+    struct kb_work bound[ALGORITHMS] = {
+        [RING] = ring_bound(c.pes, c.order, sent_bytes, 2), [HALVING] = halving_bound(c.pes, c.order, bytes),
+        [IN_LEVELS] = levels_bound(c.pes, &levels, bytes)};
+    if (number)
+        bound[MULTICAST] = multicast_bound(c.pes, &levels, leads, bytes);
+    enum algorithm algorithm = algorithm_used(algorithm_names, count, (const uint64_t[]){
+        [RING] = ring_estimate_ps(&c, &bound[RING], 2),
+        [HALVING] = halving_estimate_ps(&c, &bound[HALVING]),
+        [IN_LEVELS] = levels_estimate_ps(&c, &levels),
+        [MULTICAST] = multicast_estimate_ps(&c, &levels, leads)});
+    if (algorithm == MULTICAST && !number) {
+        kb_note("algorithm=multicast: levels is used, the vector does not fit into the TCMs of the first PEs of all cubes");
+        algorithm = IN_LEVELS;
+    }
 
     kb_tensor in = kb_tensor_new("in", c.dtype, kb_2d(c.p, c.n), kb_rows(c.space, c.pes));
     kb_tensor out = kb_tensor_new("out", c.dtype, kb_2d(1, c.n), kb_copies(c.space, c.pes));
     collective_fill(in, c.dtype, c.op);
-    struct all_reduce_args args = {in, out, c.order, c.op, c.chunk};
-    kb_future launch = ring ? kb_launch(all_reduce_ring, c.pes, &args) : kb_launch(all_reduce_halving, c.pes, &args);
+    struct all_reduce_args args = {in, out, c.order, c.op, c.chunk, levels, spread_ranks(levels), NULL, number,
+                                   reducers_of(&c, &levels), cut_of(&c, levels.sips), kb_has_data()};
+    if (algorithm == MULTICAST)
+        args.lead = kb_tensor_new("lead", c.dtype, kb_2d(leads.count, block_longest(c.n, number)), kb_rows(KB_TCM, leads));
+    kb_future launch = launch_of(algorithm, c.pes, &args);
     kb_wait(launch);
 
-    uint64_t sent_bytes = 2 * (c.n - block_longest(c.n, c.p)) * c.element_bytes;
-    struct kb_work bound = ring ? ring_bound(c.pes, c.order, sent_bytes, 2)
-                                         : halving_bound(c.pes, c.order, bytes);
-    bound.memory_ps = kb_memory_ps(c.space, bytes, bytes);
-    collective_report(launch, &c, in, out, bytes, 2 * (c.p - 1), c.p, &bound);
+    bound[algorithm].memory_ps = kb_memory_ps(c.space, bytes, bytes);
+    collective_report(launch, &c, in, out, bytes, 2 * (c.p - 1), c.p, &bound[algorithm]);
     kb_expect_close(out, kb_ref_reduce(in, c.op));
 }

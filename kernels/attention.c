@@ -1,17 +1,60 @@
 /* attention.c: O = softmax(Q K^T / sqrt(head_dim)) V of many heads: flash attention (attention.h).
  *
- * Neighbouring PEs share a kv head, or a PE has several, and the rows of those heads lie in the HBM of those PEs. A
- * score takes 2 head_dim multiply-adds of pe_gemm, and a comparison, a subtraction, an exponential and an addition of
+ * Neighbouring PEs share a kv head, or a PE has several, and the rows of those heads lie in the HBM of those PEs. Each PE
+ * reads all keys and values that its queries see, for which the links between SIPs are slow. So the PEs that share a head
+ * are in one SIP or, with fewer kv heads than SIPs, in as many as pay by an estimate of the time: most often in one, and
+ * other SIPs have nothing to do.
+ *
+ * If a head's team has more than two cubes, each cube first gets a copy of its keys and values, since all PEs of the team
+ * read the same ones: over the links between cubes each cube then reads them once.
+ *
+ * A score takes 2 head_dim multiply-adds of pe_gemm, and a comparison, a subtraction, an exponential and an addition of
  * pe_math: the sum of both times bounds the kernel. */
 #include <kb/host.h>
 #include <kb/measure.h>
 
 #include "attention.h"
+#include "levels.h"
 #include "params.h"
 
-KB_KERNEL(attention_heads, struct attention)
+struct attention_args {
+    struct attention a;
+    kb_tensor k, v;                                     /* a head's for each cube; or NULL */
+    uint32_t cube;                                      /* PEs of a cube */
+};
+
+/* Copies this PE's part of the copy of a head, as many rows at a time as fit. */
+static void copy_part(struct tl *tl, const struct attention *a, kb_tensor from, kb_tensor to, uint64_t head)
 {
-    attention(tl, arg, attention_share(arg, tl_pe(tl), tl_num_pes(tl)));
+    struct tl_shard mine = tl_my_shard(tl, to);
+    uint64_t row = mine.shape[1] * kb_dtype_bytes(a->dtype), most = kb_clamp(tl_room_bytes(tl) / row, 1, mine.shape[0]);
+    struct tl_shard buffer = tl_alloc(tl, a->dtype, most, mine.shape[1]);
+    for (uint64_t first = 0, count; first < mine.shape[0]; first += count) {
+        struct transfers loads = {.begun = 0};
+        count = kb_min(most, mine.shape[0] - first);
+        struct tl_shard rows = tl_part(tl, buffer, 0, 0, count);
+        rect_load(tl, &loads, rows, (struct rect){from, head * a->keys + first, mine.first[1]});
+        transfers_wait(tl, &loads);
+        tl_store(tl, tl_part(tl, mine, 0, first, count), rows);
+    }
+    tl_free(tl, buffer);
+}
+
+KB_KERNEL(attention_heads, struct attention_args)
+{
+    struct attention a = arg->a;
+    struct attention_share share = attention_share(&a, tl_pe(tl), tl_num_pes(tl));
+    if (arg->k) {
+        struct peers cube = {tl_pe(tl) / arg->cube * arg->cube, 1, arg->cube, tl_pe(tl) % arg->cube};
+        struct notices notices = notices_open(tl);
+        copy_part(tl, &a, a.k, arg->k, share.head);
+        copy_part(tl, &a, a.v, arg->v, share.head);
+        peers_barrier(tl, &notices, &cube);
+        notices_close(tl, &notices);
+        share.copy = tl_pe(tl) / arg->cube;
+        a.k = arg->k, a.v = arg->v, a.copied = true;
+    }
+    attention(tl, &a, share);
 }
 
 /* Makes a tensor with `length` rows and `cols` columns for each kv head. */
@@ -30,12 +73,51 @@ static struct kb_place keys_place(const struct attention *a, struct kb_pes pes)
 {
     uint64_t members = pes.count / a->kv_heads, cols = kb_min(members, kb_ceil_div(a->head_dim, LEAST_COLS));
     if (a->side_by_side)
-        return kb_cols(KB_HBM, pes);
+        return kb_cols(kb_main_memory(), pes);
     if (pes.count % a->kv_heads)
-        return kb_rows(KB_HBM, pes);
+        return kb_rows(kb_main_memory(), pes);
     while (members % cols)
         cols--;
-    return kb_blocks(KB_HBM, pes, pes.count / (uint32_t)cols, (uint32_t)cols);
+    return kb_blocks(kb_main_memory(), pes, pes.count / (uint32_t)cols, (uint32_t)cols);
+}
+
+/* How long a team of all PEs of some SIPs works on a kv head. Each PE reads the keys and values once for each of its
+ * turns; those of other SIPs cross the links between SIPs. */
+static uint64_t team_ps(struct attention a, uint32_t sips, uint64_t in_sip, uint64_t room_bytes)
+{
+    uint64_t members = sips * in_sip, kv = 2 * a.keys * a.head_dim * kb_dtype_bytes(a.dtype) / (a.causal ? 2 : 1);
+    if (!attention_plan(&a, members * a.kv_heads, room_bytes))
+        return UINT64_MAX;
+    uint64_t read = kb_product(kv * in_sip, kb_ceil_div(attention_blocks(&a), members));
+    uint64_t far_ps = sips > 1 ? sips_exchange_ps(kb_scaled(read, sips - 1, sips), 1) : 0;
+    return kb_max(attention_team_ps(&a, a.tile, members), far_ps);
+}
+
+/* The SIPs of a kv head for which its team takes the shortest time. */
+static uint32_t sips_of_head(const struct attention *a, uint64_t room_bytes)
+{
+    uint32_t sips = sips_count(), in_sip = kb_pes("*").count / sips, best = 1;
+    uint64_t best_ps = UINT64_MAX;
+    for (uint32_t i = 1; sips > 1 && i * a->kv_heads <= sips; i++) {
+        uint64_t ps = team_ps(*a, i, in_sip, room_bytes);
+        if (ps < best_ps)
+            best = i, best_ps = ps;
+    }
+    return best;
+}
+
+/* Whether each cube gets a copy of its head: a team is of more than two whole cubes, each PE of which has columns. */
+static bool copies_pay(const struct attention *a, struct kb_pes pes, uint32_t cube)
+{
+    uint64_t team = pes.count / a->kv_heads;
+    return !a->side_by_side && pes.count % a->kv_heads == 0 && team % cube == 0 && team > 2 * cube && a->head_dim >= cube;
+}
+
+/* Makes a tensor with a head for each cube, by columns over its PEs. */
+static kb_tensor copies_tensor(const char *name, const struct attention *a, struct kb_pes pes, uint32_t cube)
+{
+    uint32_t cubes = pes.count / cube;
+    return kb_tensor_new(name, a->dtype, kb_2d(cubes * a->keys, a->head_dim), kb_blocks(kb_main_memory(), pes, cubes, cube));
 }
 
 KB_BENCH(attention, "softmax(Q K^T / sqrt(head_dim)) V of many heads, with K and V in tiles",
@@ -57,18 +139,24 @@ KB_BENCH(attention, "softmax(Q K^T / sqrt(head_dim)) V of many heads, with K and
         .dtype = kb_dtype(kb_word(dtype)), .causal = kb_bool(causal), .side_by_side = kb_bool(side_by_side),
         .block = kb_int(block), .tile = kb_int(tile),
     };
-    struct kb_pes pes = kb_pes("*");
+    uint64_t room_bytes = kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes;
+    struct kb_pes pes = attention_pes(&a, sips_of_head(&a, room_bytes));
     uint64_t width = attention_group(&a) * a.head_dim;
-    a.q = heads_tensor("q", &a, a.queries, width, kb_rows(KB_HBM, pes));
+    a.q = heads_tensor("q", &a, a.queries, width, kb_rows(kb_main_memory(), pes));
     a.k = heads_tensor("k", &a, a.keys, a.head_dim, keys_place(&a, pes));
     a.v = heads_tensor("v", &a, a.keys, a.head_dim, keys_place(&a, pes));
-    a.o = heads_tensor("o", &a, a.queries, width, kb_rows(KB_HBM, pes));
+    a.o = heads_tensor("o", &a, a.queries, width, kb_rows(kb_main_memory(), pes));
     attention_fill(&a);
     kb_ref expected = kb_ref_attention(a.q, a.k, a.v, a.heads, a.kv_heads, a.causal, a.side_by_side);
-    attention_plan(&a, pes.count, kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes);
+    attention_plan(&a, pes.count, room_bytes);
     param_used("block", kb_int(block), a.block, "the queries of a head or what fits into the TCM");
     param_used("tile", kb_int(tile), a.tile, "the keys of a head or what fits into the TCM");
-    kb_future launch = kb_launch(attention_heads, pes, &a);
+    struct attention_args args = {.a = a, .cube = kb_machine_pes("sip0.cube0.*").count};
+    if (copies_pay(&a, pes, args.cube)) {
+        args.k = copies_tensor("k of a cube", &a, pes, args.cube);
+        args.v = copies_tensor("v of a cube", &a, pes, args.cube);
+    }
+    kb_future launch = kb_launch(attention_heads, pes, &args);
     kb_wait(launch);
 
     uint64_t hidden = a.causal ? a.queries * (a.queries - 1) / 2 : 0;

@@ -16,6 +16,7 @@
 #include <kb/measure.h>
 #include <kb/tl.h>
 
+#include "sips.h"
 #include "transfers.h"
 
 /* ---- the problem, and how it is shared out: known to host and device */
@@ -28,7 +29,7 @@ struct attention {
     kb_tensor q, k, v, o;
     uint64_t heads, kv_heads, queries, keys, head_dim;
     enum kb_dtype dtype;
-    bool causal, side_by_side;
+    bool causal, side_by_side, copied;                  /* copied: K and V have copies of heads, one for some PEs each */
     uint64_t block, tile;                               /* queries of a block, keys of a tile: set by attention_plan */
 };
 
@@ -47,6 +48,7 @@ static inline uint64_t attention_sees(const struct attention *a, uint64_t first,
  * blocks of queries in turn, back and forth, so that with a causal mask each has early blocks and late ones. */
 struct attention_share {
     uint64_t head, end, member, members;                /* member: number of this PE in its team */
+    uint64_t copy;                                      /* its only head's number in K and V, if copied; else 0 */
 };
 
 /* The share of PE `pe` of `pes`. Neighbouring PEs form a team for each kv head or, with more heads than PEs, each PE is
@@ -99,7 +101,7 @@ static inline uint64_t attention_block_ps(const struct attention *a, uint64_t i,
     uint64_t rows = count * attention_group(a), scores = rows * keys, tiles = kb_ceil_div(keys, tile);
     uint64_t tile_ps = 10 * kb_cycles_ps(kb_attrs.pe_math_fill_cycles, kb_attrs.pe_math_clock_khz) +
                        kb_math_ps(KB_f32, 2 * rows * a->head_dim);
-    uint64_t dma_ps = kb_memory_ps(KB_HBM, 2 * keys * a->head_dim * kb_dtype_bytes(a->dtype), 0);
+    uint64_t dma_ps = kb_memory_ps(kb_main_memory(), 2 * keys * a->head_dim * kb_dtype_bytes(a->dtype), 0);
     uint64_t compute_ps = kb_gemm_ps(a->dtype, 2 * a->head_dim * scores) + tiles * tile_ps +
                           kb_math_ps(a->dtype, attention_ops() * scores);
     return kb_max(compute_ps, 3 * dma_ps);              /* loads wait for their first bytes and for other PEs' loads */
@@ -144,7 +146,21 @@ static inline bool attention_plan(struct attention *a, uint64_t pes, uint64_t ro
     return a->tile > 0;
 }
 
-/* ---- the data, in benches */
+/* ---- in benches */
+
+/* The PEs of the teams, neighbours for each kv head: those of the same number of SIPs for each head or, with several heads
+ * for each SIP, as many of its PEs for each. With more heads than PEs, all PEs. */
+static inline struct kb_pes attention_pes(const struct attention *a, uint32_t sips_of_head)
+{
+    struct kb_pes all = kb_pes("*");
+    uint32_t sips = sips_count(), in_sip = all.count / sips, heads = (uint32_t)kb_ceil_div(a->kv_heads, sips);
+    if (sips == 1 || heads > in_sip)
+        return all;
+    uint32_t team = sips_of_head * in_sip / heads, count = (uint32_t)a->kv_heads * team, *pe = kb_array(uint32_t, count);
+    for (uint32_t i = 0; i < count; i++)
+        pe[i] = all.pe[i / (heads * team) * sips_of_head * in_sip + i % (heads * team)];
+    return (struct kb_pes){pe, count};
+}
 
 /* Scores have a standard deviation of 1; in bf16, of 1/4, because scores of 1 or more that are rounded to 8 bits leave
  * little of the result certain. Causal results then are means of few values or of many: with a mean of V beside 0 they are
@@ -244,20 +260,26 @@ static inline struct tl_shard block_rows(const struct attention_pe *pe, struct t
     return tl_reshape(pe->tl, tl_part(pe->tl, rows, 0, 0, t->rows), t->queries, pe->group * pe->a->head_dim);
 }
 
+/* The number of the tile's head in K and V. */
+static inline uint64_t kv_head(const struct attention_pe *pe, const struct key_tile *t)
+{
+    return pe->a->copied ? pe->share.copy : t->head;
+}
+
 static inline void load_keys(struct attention_pe *pe, const struct key_tile *t)
 {
     const struct attention *a = pe->a;
     if (t->number == 0)
         rect_load(pe->tl, &pe->q_loads, block_rows(pe, pe->q, t), block_rect(pe, a->q, t));
     rect_load(pe->tl, &pe->k_loads, tl_part(pe->tl, pe->k, 0, 0, t->count),
-              head_rect(a, a->k, t->head, a->keys, t->first, a->head_dim));
+              head_rect(a, a->k, kv_head(pe, t), a->keys, t->first, a->head_dim));
 }
 
 static inline void load_values(struct attention_pe *pe, const struct key_tile *t)
 {
     const struct attention *a = pe->a;
     rect_load(pe->tl, &pe->v_loads, tl_part(pe->tl, pe->v, 0, 0, t->count),
-              head_rect(a, a->v, t->head, a->keys, t->first, a->head_dim));
+              head_rect(a, a->v, kv_head(pe, t), a->keys, t->first, a->head_dim));
 }
 
 /* ---- the online softmax */

@@ -29,19 +29,19 @@ KB_KERNEL(batched_gemm, struct batched_gemm_args)
 KB_BENCH(batched_gemm, "C[i] = A[i] B[i], the batch over all PEs",
          KB_INT(batch, 512, 1, 1 << 24, "products in the batch"), KB_INT(m, 256, 1, 1 << 24, "rows of each A and C"),
          KB_INT(k, 256, 1, 1 << 24, "columns of A, rows of B"), KB_INT(n, 256, 1, 1 << 24, "columns of B and C"),
-         KB_WORD(dtype, "f16 bf16 f32 i8", "dtype of A, B and C; with i8, C is i32"), TILE_PARAMS)
+         KB_WORD(dtype, "f16 bf16 f32 i8 f8e4m3 f8e5m2", "dtype of A, B and C; with i8, C is i32, with an f8 bf16"), TILE_PARAMS)
 {
     uint64_t batch = kb_int(batch), m = kb_int(m), k = kb_int(k), n = kb_int(n);
-    enum kb_dtype dtype = kb_dtype(kb_word(dtype)), out = dtype == KB_i8 ? KB_i32 : dtype;
+    enum kb_dtype dtype = kb_dtype(kb_word(dtype)), out = product_dtype(dtype);
     double most = dtype == KB_i8 ? 128 : 1;
     struct kb_pes pes = kb_pes("*");
-    kb_tensor a = kb_tensor_new("a", dtype, kb_3d(batch, m, k), kb_rows(KB_HBM, pes));
-    kb_tensor b = kb_tensor_new("b", dtype, kb_3d(batch, k, n), kb_rows(KB_HBM, pes));
-    kb_tensor c = kb_tensor_new("c", out, kb_3d(batch, m, n), kb_rows(KB_HBM, pes));
+    kb_tensor a = kb_tensor_new("a", dtype, kb_3d(batch, m, k), kb_rows(kb_main_memory(), pes));
+    kb_tensor b = kb_tensor_new("b", dtype, kb_3d(batch, k, n), kb_rows(kb_main_memory(), pes));
+    kb_tensor c = kb_tensor_new("c", out, kb_3d(batch, m, n), kb_rows(kb_main_memory(), pes));
     kb_fill_uniform(a, -most, most);
     kb_fill_uniform(b, -most, most);
 
-    struct gemm_problem one = {m, k, n, dtype, out, false, false};
+    struct gemm_problem one = {m, k, n, dtype, out, false, false, 0};
     struct gemm_tile tile = tile_params(&one, tile_choose(&one));
     kb_future launch = kb_launch(batched_gemm, pes, &(struct batched_gemm_args){a, b, c, tile});
     kb_wait(launch);

@@ -9,6 +9,7 @@
 
 #include "params.h"
 #include "pipeline.h"
+#include "sips.h"
 #include <kb/host.h>
 #include <kb/measure.h>
 
@@ -119,18 +120,30 @@ struct collective {
     enum kb_space space;
     const char *op;                                     /* of a reduction, for tl_math and kb_ref_reduce; else NULL */
     uint64_t n, p, element_bytes;                       /* elements of the vector, ranks */
+    uint64_t sips;                                      /* that have ranks */
     uint64_t chunk;                                     /* bytes of the largest message */
 };
+
+/* The memory of the parameter `space`. Where there is no HBM, the default is the memory that there is. */
+static inline enum kb_space collective_space(void)
+{
+    enum kb_space memory = kb_main_memory();
+    if (kb_word(space)[0] != 'h')
+        return kb_word(space)[0] == 's' ? KB_SRAM : KB_TCM;
+    if (memory != KB_HBM)
+        kb_note("space=hbm: sram is used, the machine has no HBM");
+    return memory;
+}
 
 static inline struct collective collective_params(void)
 {
     struct kb_pes pes = kb_pes(kb_text(pes));
     enum kb_dtype dtype = kb_dtype(kb_word(dtype));
-    char space = kb_word(space)[0];
     return (struct collective){
         .pes = pes, .order = kb_snake(pes), .dtype = dtype,
-        .space = space == 'h' ? KB_HBM : space == 's' ? KB_SRAM : KB_TCM,
+        .space = collective_space(),
         .n = kb_int(size), .p = pes.count, .element_bytes = kb_dtype_bytes(dtype),
+        .sips = sips_of(pes),
         .chunk = param_at_most("chunk", kb_int(chunk), pipeline_message_bytes(), "a slot of a ring or a quarter of the TCM"),
     };
 }
@@ -195,6 +208,60 @@ static inline void collective_report(kb_future launch, const struct collective *
     uint64_t algbw = mul_div(bytes, 1000000000000u, time_ps);
     kb_figure("algbw", algbw, KB_BYTES_PER_S);
     kb_figure("busbw", mul_div(algbw, up, down), KB_BYTES_PER_S);
+}
+
+/* ---- the choice of an algorithm */
+
+/* What a command that moves data costs besides its bytes. */
+static inline uint64_t command_ps(void)
+{
+    return kb_attrs.pe_cpu_overhead_ps + kb_attrs.pe_scheduler_overhead_ps + kb_attrs.pe_dma_overhead_ps;
+}
+
+/* The steps of a ring follow one another, and a message waits until one of the slots is free, which takes the way there and
+ * back. A ring loads and stores while it sends. */
+static inline uint64_t ring_estimate_ps(const struct collective *c, const struct kb_work *bound, uint32_t rounds)
+{
+    uint64_t bytes = c->n * c->element_bytes, messages = kb_ceil_div(block_longest(c->n, c->p) * c->element_bytes, c->chunk);
+    uint64_t far_ps = 0, message_ps = 0;
+    for (uint32_t i = 0; i < c->order.count; i++) {
+        uint32_t from = c->pes.pe[c->order.position[i]], to = c->pes.pe[c->order.position[(i + 1) % c->order.count]];
+        if (kb_latency_ps(from, to) <= far_ps)
+            continue;
+        kb_traffic one = kb_traffic_new();
+        kb_traffic_add(one, from, to, kb_min(c->chunk, block_longest(c->n, c->p) * c->element_bytes));
+        far_ps = kb_latency_ps(from, to);
+        message_ps = kb_traffic_ps(one);
+    }
+    uint64_t step_ps = (command_ps() + switch_ps(c->sips, c->sips)) * messages;
+    uint64_t steps_ps = bound->latency_ps + rounds * c->p * step_ps;
+    uint64_t slots_ps = rounds * c->p * messages * (2 * far_ps + message_ps + command_ps()) / kb_attrs.pe_ipcq_slots;
+    return kb_max(kb_max(steps_ps, slots_ps), bound->latency_ps + kb_max(kb_traffic_ps(bound->traffic),
+                                                                         kb_memory_ps(c->space, bytes, bytes)));
+}
+
+/* The algorithm that a bench was asked for by name, or the one with the shortest estimate, which a note says. There are two
+ * to four; their names differ in their first letter, and from "auto". */
+static inline uint32_t algorithm_used(const char *const *names, uint32_t count, const uint64_t *estimate_ps)
+{
+    double us[4] = {0};
+    uint32_t best = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (kb_word(algorithm)[0] == names[i][0])
+            return i;
+        best = estimate_ps[i] < estimate_ps[best] ? i : best;
+        us[i] = (double)estimate_ps[i] / 1e6;
+    }
+    if (count == 2)
+        kb_note("algorithm=auto: %s is used, estimated at %.2f us (%s %.2f, %s %.2f)", names[best], us[best], names[0], us[0],
+                names[1], us[1]);
+    else if (count == 3)
+        kb_note("algorithm=auto: %s is used, estimated at %.2f us (%s %.2f, %s %.2f, %s %.2f)", names[best], us[best],
+                names[0], us[0], names[1], us[1], names[2], us[2]);
+    else
+        kb_note("algorithm=auto: %s is used, estimated at %.2f us (%s %.2f, %s %.2f, %s %.2f, %s %.2f)", names[best], us[best],
+                names[0], us[0], names[1], us[1], names[2], us[2], names[3], us[3]);
+    return best;
 }
 
 #endif

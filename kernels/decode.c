@@ -4,7 +4,7 @@
  * as attention.h does. It then sends its partial result to the first PE of the team: O, its sums of weights, and the
  * maxima that both are relative to. The first PE rescales all partial results to the largest maximum and adds them up.
  * Every key and value is read once, and used for no more rows than a group has heads, so the memories bound the
- * kernel. */
+ * kernel. A team is in one SIP or, with fewer kv heads than SIPs, in as many as pay by an estimate of the time. */
 #include <kb/host.h>
 
 #include "attention.h"
@@ -114,6 +114,23 @@ KB_KERNEL(decode, struct attention)
         decode_head(&pe, head);
 }
 
+/* The SIPs of a kv head for which decoding takes the shortest time: they share its keys and values; queries and partial
+ * results pass the switch between them one by one. */
+static uint32_t sips_of_head(const struct attention *a)
+{
+    uint32_t sips = sips_count(), best = 1;
+    uint64_t in_sip = kb_pes("*").count / sips, best_ps = UINT64_MAX;
+    uint64_t bytes = 2 * a->keys * a->head_dim * kb_dtype_bytes(a->dtype);
+    for (uint32_t i = 1; sips > 1 && i * a->kv_heads <= sips; i++) {
+        uint64_t ps = kb_memory_ps(kb_main_memory(), bytes / (i * in_sip), 0), far = a->kv_heads * (i - 1) * in_sip;
+        if (i > 1)
+            ps += switch_ps(i, 2 * far) + sips_exchange_ps(far * partial_bytes(a), 2);
+        if (ps < best_ps)
+            best = i, best_ps = ps;
+    }
+    return best;
+}
+
 KB_BENCH(decode, "attention of one query per sequence to a long cache of keys and values",
          KB_INT(batch, 2, 1, 1 << 16, "sequences"),
          KB_INT(heads, 32, 1, 1 << 16, "heads of Q in a sequence"),
@@ -123,18 +140,18 @@ KB_BENCH(decode, "attention of one query per sequence to a long cache of keys an
          KB_WORD(dtype, "f16 bf16 f32", "dtype of all tensors"),
          KB_INT(tile, 0, 0, 1 << 16, "keys of a tile; 0: a third of a PE's keys"))
 {
-    struct kb_pes pes = kb_pes("*");
     struct attention a = {
         .heads = kb_int(batch) * kb_int(heads), .kv_heads = kb_int(batch) * kb_int(kv_heads), .queries = 1,
         .keys = kb_int(keys), .head_dim = kb_int(head_dim), .dtype = kb_dtype(kb_word(dtype)), .tile = kb_int(tile),
     };
+    struct kb_pes pes = attention_pes(&a, sips_of_head(&a));
     uint64_t width = attention_group(&a) * a.head_dim, cols = kb_attrs.pe_gemm_cols;
     if (a.tile == 0)                                    /* nothing overlaps the first and the last tile */
         a.tile = kb_ceil_div(a.kv_heads * a.keys, pes.count * TILES * cols) * cols;
-    a.q = kb_tensor_new("q", a.dtype, kb_2d(a.kv_heads, width), kb_rows(KB_HBM, pes));
-    a.k = kb_tensor_new("k", a.dtype, kb_2d(a.kv_heads * a.keys, a.head_dim), kb_rows(KB_HBM, pes));
-    a.v = kb_tensor_new("v", a.dtype, kb_2d(a.kv_heads * a.keys, a.head_dim), kb_rows(KB_HBM, pes));
-    a.o = kb_tensor_new("o", a.dtype, kb_2d(a.kv_heads, width), kb_rows(KB_HBM, pes));
+    a.q = kb_tensor_new("q", a.dtype, kb_2d(a.kv_heads, width), kb_rows(kb_main_memory(), pes));
+    a.k = kb_tensor_new("k", a.dtype, kb_2d(a.kv_heads * a.keys, a.head_dim), kb_rows(kb_main_memory(), pes));
+    a.v = kb_tensor_new("v", a.dtype, kb_2d(a.kv_heads * a.keys, a.head_dim), kb_rows(kb_main_memory(), pes));
+    a.o = kb_tensor_new("o", a.dtype, kb_2d(a.kv_heads, width), kb_rows(kb_main_memory(), pes));
     attention_fill(&a);
     kb_ref expected = kb_ref_attention(a.q, a.k, a.v, .heads = a.heads, .kv_heads = a.kv_heads);
     uint64_t room = 7 * partials_bytes(), own = (attention_group(&a) + 1) * partial_bytes(&a);

@@ -15,7 +15,7 @@ KB_BENCH(dequant_gemm, "C = scale * (A B) of i8, rows of A and C over all PEs", 
     enum kb_dtype out = kb_dtype(kb_word(dtype));
     struct kb_pes pes = kb_pes("*");
     struct gemm_args arg = gemm_new(KB_i8, out, pes);
-    arg.scale = kb_tensor_new("scale", KB_f32, kb_1d(kb_int(n)), kb_copies(KB_HBM, pes));
+    arg.scale = kb_tensor_new("scale", KB_f32, kb_1d(kb_int(n)), kb_copies(kb_main_memory(), pes));
     kb_fill_uniform(arg.scale, 1e-5, 1e-4);
 
     kb_future launch = kb_launch(dequant_gemm, pes, &arg);

@@ -83,16 +83,16 @@ KB_BENCH(elementwise, "act(scale * x + bias) + residual in one pass, rows over a
     struct elementwise_args args = {
         .scale = kb_real(scale), .act = kb_word(act), .buffers = kb_int(buffers), .block_rows = kb_int(block_rows),
         .block_cols = kb_int(block_cols),
-        .x = kb_tensor_new("x", dtype, kb_2d(rows, cols), kb_rows(KB_HBM, pes)),
-        .y = kb_tensor_new("y", dtype, kb_2d(rows, cols), kb_rows(KB_HBM, pes)),
+        .x = kb_tensor_new("x", dtype, kb_2d(rows, cols), kb_rows(kb_main_memory(), pes)),
+        .y = kb_tensor_new("y", dtype, kb_2d(rows, cols), kb_rows(kb_main_memory(), pes)),
     };
     kb_fill_uniform(args.x, -most, most);
     if (kb_bool(bias)) {
-        args.bias = kb_tensor_new("bias", dtype, kb_2d(1, cols), kb_copies(KB_HBM, pes));
+        args.bias = kb_tensor_new("bias", dtype, kb_2d(1, cols), kb_copies(kb_main_memory(), pes));
         kb_fill_uniform(args.bias, -most, most);
     }
     if (kb_bool(residual)) {
-        args.residual = kb_tensor_new("residual", dtype, kb_2d(rows, cols), kb_rows(KB_HBM, pes));
+        args.residual = kb_tensor_new("residual", dtype, kb_2d(rows, cols), kb_rows(kb_main_memory(), pes));
         kb_fill_uniform(args.residual, -most, most);
     }
 
@@ -104,6 +104,8 @@ KB_BENCH(elementwise, "act(scale * x + bias) + residual in one pass, rows over a
     uint64_t rows_of_bias = kb_bool(bias) ? pes.count < rows ? pes.count : rows : 0;
     kb_roofline(launch, &(struct kb_problem){
         .math_dtype = whole ? dtype : KB_f32, .math = ops * n, .reads = {args.x, args.bias, args.residual},
-        .writes = {args.y} }, &(struct kb_work){ .hbm_written = bytes, .hbm_read = bytes * (kb_bool(residual) ? 2 : 1) + rows_of_bias * cols * kb_dtype_bytes(dtype) });
+        .writes = {args.y} }, &(struct kb_work){
+        .hbm_written = bytes,
+        .hbm_read = bytes * (kb_bool(residual) ? 2 : 1) + rows_of_bias * cols * kb_dtype_bytes(dtype) });
     kb_expect_close(args.y, expected(&args));
 }

@@ -1,69 +1,63 @@
 /* gather.c: embedding gather: row t of y is row ids[t] of a table whose rows are split over all PEs.
  *
- * Each PE has some tokens and their rows of y. It loads their ids, reads them, and loads each row from the memory of
- * the PE that has it, several loads ahead of the stores. Ids are in any order, so every row is a separate load; rows
- * too long for all the buffers are moved in pieces.
+ * Each PE has some tokens and their rows of y. It loads their ids, reads them, and loads the rows from the memories of the
+ * PEs that have them, some rows with each command and several commands ahead of the stores; rows too long for all the
+ * buffers are moved in pieces.
  *
- * The bounds: every row is read once, written once, and crosses the links. A read engine waits for one row before it
- * requests the next, so the latency of each row keeps the kernel from its bounds. */
+ * The bounds: every row is read once, written once, and crosses the links. All rows of a command are requested at once,
+ * one after the other by pe_dma, so their latencies overlap. */
 #include "collective.h"
 
-enum { BUFFERS = 16, AHEAD = 8 };                       /* AHEAD: how many rows the loads are ahead of the stores */
+enum { BUFFERS = 4, COMMANDS = 8, RUNS = 4096 };        /* commands that load the rows of a PE, at least; runs of one */
 
 struct gather_args {
     kb_tensor table, ids, y;                            /* vocab x dim; tokens; tokens x dim */
-    uint64_t vocab;
 };
 
-/* The row of an id in the shard that has it. Fails with KERNEL_ERROR if the table has no such row. */
-static struct tl_shard table_row(struct tl *tl, const struct gather_args *arg, int32_t id)
-{
-    if (id < 0 || (uint64_t)id >= arg->vocab)
-        tl_fail(tl, 1, "the id %d is not among the table's %llu rows", (int)id, (unsigned long long)arg->vocab);
-    struct tl_shard shard = tl_shard(tl, arg->table, block_owner(arg->vocab, tl_num_pes(tl), (uint64_t)id));
-    return tl_part(tl, shard, 0, (uint64_t)id - shard.first[0], 1);
-}
-
-/* Copies a range of columns of the rows of some ids, one for each row of y. */
+/* Copies a range of columns of the rows of some ids, one for each row of y, `most` rows at a time. */
 static void copy_rows(struct tl *tl, const struct gather_args *arg, const int32_t *id, struct tl_shard y,
-                      struct indices cols)
+                      struct indices cols, uint64_t most)
 {
     struct tl_shard buffer[BUFFERS];
-    tl_handle load[BUFFERS], store[BUFFERS];
-    uint64_t tokens = y.shape[0];
+    tl_handle load[BUFFERS], store[BUFFERS] = {NULL};
+    uint64_t parts = kb_ceil_div(y.shape[0], most);
+    struct tl_rows table = tl_rows_part(arg->table, cols.first, cols.count);
+    y = tl_part(tl, y, 1, cols.first, cols.count);
     for (uint32_t i = 0; i < BUFFERS; i++)
-        buffer[i] = tl_alloc(tl, y.dtype, 1, cols.count);
-    for (uint64_t t = 0; t < tokens + AHEAD; t++) {
-        if (t < tokens) {
-            if (t >= BUFFERS)
-                tl_wait(tl, store[t % BUFFERS]);
-            struct tl_shard row = tl_part(tl, table_row(tl, arg, id[t]), 1, cols.first, cols.count);
-            load[t % BUFFERS] = tl_load_async(tl, buffer[t % BUFFERS], row);
+        buffer[i] = tl_alloc(tl, y.dtype, most, cols.count);
+    for (uint64_t i = 0; i < parts + BUFFERS / 2; i++) {
+        uint64_t at = i % BUFFERS, done = (i + BUFFERS / 2) % BUFFERS, first = (i - BUFFERS / 2) * most;
+        if (i < parts) {
+            uint64_t count = kb_min(most, y.shape[0] - i * most);
+            if (store[at])
+                tl_wait(tl, store[at]);
+            load[at] = tl_load_rows_async(tl, tl_part(tl, buffer[at], 0, 0, count), table, id + i * most);
         }
-        if (t >= AHEAD && t - AHEAD < tokens) {
-            uint64_t done = t - AHEAD;
-            struct tl_shard to = tl_part(tl, tl_part(tl, y, 0, done, 1), 1, cols.first, cols.count);
-            tl_wait(tl, load[done % BUFFERS]);
-            store[done % BUFFERS] = tl_store_async(tl, to, buffer[done % BUFFERS]);
+        if (i >= BUFFERS / 2) {
+            uint64_t count = kb_min(most, y.shape[0] - first);
+            tl_wait(tl, load[done]);
+            store[done] = tl_store_async(tl, tl_part(tl, y, 0, first, count), tl_part(tl, buffer[done], 0, 0, count));
         }
     }
-    for (uint64_t t = tokens > BUFFERS ? tokens - BUFFERS : 0; t < tokens; t++)
-        tl_wait(tl, store[t % BUFFERS]);
-    for (uint32_t i = 0; i < BUFFERS; i++)
+    for (uint32_t i = 0; i < BUFFERS; i++) {
+        if (store[i])
+            tl_wait(tl, store[i]);
         tl_free(tl, buffer[i]);
+    }
 }
 
 KB_KERNEL(gather, struct gather_args)
 {
     struct tl_shard ids = tl_my_shard(tl, arg->ids), y = tl_my_shard(tl, arg->y);
-    uint64_t size = kb_dtype_bytes(y.dtype), dim = y.shape[1], most = tl_room_bytes(tl) / (2 * BUFFERS) / size;
-    uint64_t some = tl_room_bytes(tl) / 2 / kb_dtype_bytes(ids.dtype);
+    uint64_t size = kb_dtype_bytes(y.dtype), dim = y.shape[1], room = tl_room_bytes(tl) / 2;
+    uint64_t some = room / kb_dtype_bytes(ids.dtype), a_buffer = kb_max(room / BUFFERS / size, 65) - 64;
+    uint64_t wide = kb_min(dim, a_buffer), most = kb_min(kb_ceil_div(y.shape[0], COMMANDS), a_buffer / wide);
     for (uint64_t token = 0; token < y.shape[0]; token += some) {
         uint64_t count = kb_min(some, y.shape[0] - token);
         struct tl_shard loaded = tl_load(tl, tl_part(tl, ids, 0, token, count));
-        for (uint64_t col = 0; col < dim; col += most)
+        for (uint64_t col = 0; col < dim; col += wide)
             copy_rows(tl, arg, tl_data(tl, loaded), tl_part(tl, y, 0, token, count),
-                      (struct indices){col, kb_min(most, dim - col)});
+                      (struct indices){col, kb_min(wide, dim - col)}, kb_min(most, RUNS));
         tl_free(tl, loaded);
     }
 }
@@ -120,14 +114,14 @@ KB_BENCH(gather, "rows of a table that is split over all PEs, by ids in memory",
     uint64_t row_bytes = dim * kb_dtype_bytes(dtype);
     struct kb_pes pes = kb_pes("*");
 
-    kb_tensor table = kb_tensor_new("table", dtype, kb_2d(vocab, dim), kb_rows(KB_HBM, pes));
-    kb_tensor ids = kb_tensor_new("ids", KB_i32, kb_1d(tokens), kb_rows(KB_HBM, pes));
-    kb_tensor y = kb_tensor_new("y", dtype, kb_2d(tokens, dim), kb_rows(KB_HBM, pes));
+    kb_tensor table = kb_tensor_new("table", dtype, kb_2d(vocab, dim), kb_rows(kb_main_memory(), pes));
+    kb_tensor ids = kb_tensor_new("ids", KB_i32, kb_1d(tokens), kb_rows(kb_main_memory(), pes));
+    kb_tensor y = kb_tensor_new("y", dtype, kb_2d(tokens, dim), kb_rows(kb_main_memory(), pes));
     kb_fill_uniform(table, 0, 128);
     kb_fill_uniform(ids, 0, (double)(used ? used : vocab));
     double *id = kb_array(double, tokens);
     kb_peek_many(ids, 0, tokens, id);
-    kb_future launch = kb_launch(gather, pes, &(struct gather_args){table, ids, y, vocab});
+    kb_future launch = kb_launch(gather, pes, &(struct gather_args){table, ids, y});
     kb_wait(launch);
 
     kb_roofline(launch, &(struct kb_problem){ .reads = {ids}, .read_bytes = rows_named(id, tokens, vocab) * row_bytes,

@@ -7,7 +7,8 @@
  * The PEs of a cube load a panel together, as an all-gather around a ring: each PE loads some of the columns from HBM
  * and passes on, as messages, what it has loaded or received, because the HBM is what everything else needs. The first
  * rows of A, the head, are loaded at the same time and stay in the TCM until the panel is complete: the parts of both
- * that have arrived are multiplied at once.
+ * that have arrived are multiplied at once. What a PE loads is several parts where it is much wider than the array.
+ * Nothing overlaps the load of the first panel if there is no room for a head: then it is a narrow one.
  *
  *             step 0   1   2   3 ...      columns in the order of arrival: own ones, then the neighbour's, ...
  *     rows 0     0     1   2   3          the step in which this part of C is computed
@@ -30,7 +31,8 @@ struct gemm_args {
     const char *activation;                             /* the last op, of one operand; NULL: none */
     struct gemm_tile tile;
     uint64_t panel, head;                               /* columns of B, rows of A in the TCM; 0: none */
-    uint32_t ring;                                      /* PEs that load a panel together */
+    uint64_t first;                                     /* columns of the first panel */
+    uint32_t ring, pieces;                              /* PEs that load a panel together; parts of what each loads */
 };
 
 /* ---- in kernels */
@@ -67,34 +69,49 @@ struct gemm_panel {
     struct tl_shard a, head, c;                         /* all rows of A; the first ones in the TCM; their block of C */
 };
 
+/* The steps in which a panel arrives: the pieces of each PE in turn. */
+static inline uint32_t gemm_steps(const struct gemm_args *arg)
+{
+    return arg->ring * arg->pieces;
+}
+
 /* The columns that arrive in step i, as a part of `all` columns, which are along `axis`; a shape of 0 if none do. */
 static inline struct tl_shard gemm_step(struct tl *tl, const struct gemm_args *arg, struct tl_shard all, uint32_t axis,
                                         uint32_t i)
 {
     uint64_t n = all.shape[axis], cols = kb_attrs.pe_gemm_cols;
-    uint64_t step = kb_ceil_div(kb_ceil_div(n, arg->ring), cols) * cols;
-    uint64_t first = (tl_pe(tl) + arg->ring - i) % arg->ring * step;
+    uint64_t step = kb_ceil_div(kb_ceil_div(n, gemm_steps(arg)), cols) * cols;
+    uint64_t owner = (tl_pe(tl) + arg->ring - i / arg->pieces) % arg->ring;
+    uint64_t first = (owner * arg->pieces + i % arg->pieces) * step;
     struct tl_shard none = all;
     none.shape[axis] = 0;
     return first < n ? tl_part(tl, all, axis, first, kb_min(step, n - first)) : none;
 }
 
-/* Gets the columns of step i, from HBM in step 0 and from the neighbour in the others, and sends them on. */
-static inline void gemm_columns(struct tl *tl, const struct gemm_args *arg, const struct gemm_panel *p, uint32_t i)
+/* Starts to load the columns of step i if they are this PE's own. Returns NULL if they are not. */
+static inline tl_handle gemm_own(struct tl *tl, const struct gemm_args *arg, const struct gemm_panel *p, uint32_t i)
 {
-    uint32_t ring = arg->ring, at = tl_pe(tl) % ring, base = tl_pe(tl) - at;
+    struct tl_shard columns = gemm_step(tl, arg, p->b, 0, i);
+    return i < arg->pieces && columns.shape[0] ? tl_load_async(tl, columns, gemm_step(tl, arg, p->from, 0, i)) : NULL;
+}
+
+/* Gets the columns of step i, those of its own load or else the neighbour's, and sends them on. */
+static inline void gemm_columns(struct tl *tl, const struct gemm_args *arg, const struct gemm_panel *p, uint32_t i,
+                                tl_handle own)
+{
+    uint32_t ring = arg->ring, at = tl_pe(tl) % ring, base = tl_pe(tl) - at, hop = i / arg->pieces;
     struct tl_shard columns = gemm_step(tl, arg, p->b, 0, i);
     uint64_t elements = columns.shape[0] * columns.shape[1], slot = tl_slot_bytes(tl) / kb_dtype_bytes(columns.dtype);
     if (elements == 0)
         return;
-    if (i == 0)
-        tl_load_into(tl, columns, gemm_step(tl, arg, p->from, 0, 0));
+    if (own)
+        tl_wait(tl, own);
     columns = tl_reshape(tl, columns, elements);
     for (uint64_t j = 0; ring > 1 && j < elements; j += slot) {
         struct tl_shard message = tl_part(tl, columns, 0, j, kb_min(slot, elements - j));
-        if (i > 0)
+        if (hop > 0)
             tl_recv(tl, base + (at + ring - 1) % ring, message);
-        if (i + 1 < ring)
+        if (hop + 1 < ring)
             tl_send_async(tl, base + (at + 1) % ring, message);
     }
 }
@@ -120,15 +137,15 @@ static inline tl_handle gemm_head(struct tl *tl, const struct gemm_args *arg, co
     return tl_load_async(tl, tl_part(tl, p->head, 0, first, count), tl_part(tl, p->a, 0, first, count));
 }
 
-/* Loads a panel and multiplies the head with it. */
+/* Loads a panel and multiplies the head with it. The next columns of its own and the next rows are loaded meanwhile. */
 static inline void gemm_gather(struct tl *tl, const struct gemm_args *arg, const struct gemm_panel *p)
 {
     uint64_t rows = p->head.shape[0];
-    tl_handle next = NULL;
-    for (uint32_t i = 0; i < arg->ring; i++) {
-        gemm_columns(tl, arg, p, i);
-        if (i == 0)
-            next = gemm_head(tl, arg, p, 0);
+    tl_handle own = gemm_own(tl, arg, p, 0), next = gemm_head(tl, arg, p, 0);
+    for (uint32_t i = 0; i < gemm_steps(arg); i++) {
+        tl_handle ahead = gemm_own(tl, arg, p, i + 1);
+        gemm_columns(tl, arg, p, i, own);
+        own = ahead;
         if (next) {
             tl_wait(tl, next);
             next = gemm_head(tl, arg, p, i + 1);
@@ -167,13 +184,13 @@ static inline void gemm_on_pe(struct tl *tl, const struct gemm_args *arg)
         return;
     tl_handle done[2] = {0};
     struct tl_shard head = a;
-    head.shape[0] = kb_min(kb_min(arg->head, rows / 2), arg->ring * arg->tile.m);
+    head.shape[0] = kb_min(kb_min(arg->head, rows / 2), gemm_steps(arg) * arg->tile.m);
     if (head.shape[0])
         head = tl_alloc(tl, a.dtype, head.shape[0], head.shape[1]);
-    for (uint64_t first = 0, i = 0; first < n; first += arg->panel, i++, head.shape[0] = 0) {
-        uint64_t count = kb_min(arg->panel, n - first);
+    for (uint64_t first = 0, count = arg->first, i = 0; first < n; first += count, i++, head.shape[0] = 0) {
+        count = kb_min(i ? arg->panel : count, n - first);
         if (i < 2)
-            kept[i] = tl_alloc(tl, b.dtype, count, b.shape[1]);
+            kept[i] = tl_alloc(tl, b.dtype, kb_min(arg->panel, n), b.shape[1]);
         if (done[i % 2])
             tl_wait(tl, done[i % 2]);
         struct gemm_panel panel = {.from = tl_part(tl, b, 0, first, count), .b = tl_part(tl, kept[i % 2], 0, 0, count),
@@ -190,6 +207,18 @@ static inline void gemm_on_pe(struct tl *tl, const struct gemm_args *arg)
     KB_INT(m, m_, 1, 1 << 24, "rows of A and C"), KB_INT(k, k_, 1, 1 << 24, "columns of A, rows of B"),                \
     KB_INT(n, n_, 1, 1 << 24, "columns of B and C"), TILE_PARAMS
 
+enum { GEMM_STEPS = 8 };                                /* the steps in which a panel arrives, at least, if it is wide */
+
+/* The columns of the first of several panels: no more than keep the array busy while a PE loads the next panel. */
+static inline uint64_t gemm_first_panel(const struct gemm_args *arg, const struct gemm_problem *gemm)
+{
+    uint64_t loaded = (gemm->m + kb_ceil_div(arg->panel, arg->ring)) * gemm->k * kb_dtype_bytes(gemm->in);
+    uint64_t step = kb_attrs.pe_gemm_cols, cols = step, load_ps = kb_memory_ps(kb_main_memory(), loaded, 0);
+    while (cols < arg->panel && kb_gemm_ps(gemm->in, gemm->m * gemm->k * cols) < load_ps)
+        cols += step;
+    return kb_min(cols, arg->panel);
+}
+
 /* Chooses what stays in the TCMs, and the tiles. */
 static inline void gemm_plan(struct gemm_args *arg, struct gemm_problem gemm)
 {
@@ -197,8 +226,12 @@ static inline void gemm_plan(struct gemm_args *arg, struct gemm_problem gemm)
     uint64_t room = kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes;
     arg->panel = tile_panel(&gemm, room);
     arg->ring = kb_pes("sip0.cube0.*").count;
+    arg->pieces = (uint32_t)kb_ceil_div(GEMM_STEPS, arg->ring);
+    arg->first = arg->panel;
     if (arg->panel == gemm.n)
         arg->head = (room - gemm.n * depth) / depth / array * array;
+    else if (arg->panel)
+        arg->first = gemm_first_panel(arg, &gemm);
     if (arg->panel) {
         gemm.pin_b = true;
         gemm.n = arg->panel;
@@ -212,15 +245,15 @@ static inline struct gemm_args gemm_new(enum kb_dtype in, enum kb_dtype out, str
     uint64_t m = kb_int(m), k = kb_int(k), n = kb_int(n);
     double most = in == KB_i8 ? 128 : 1;
     struct gemm_args arg = {
-        .a = kb_tensor_new("a", in, kb_2d(m, k), kb_rows(KB_HBM, pes)),
-        .b = kb_tensor_new("b", in, kb_2d(n, k), kb_copies(KB_HBM, pes)),
-        .c = kb_tensor_new("c", out, kb_2d(m, n), kb_rows(KB_HBM, pes)),
+        .a = kb_tensor_new("a", in, kb_2d(m, k), kb_rows(kb_main_memory(), pes)),
+        .b = kb_tensor_new("b", in, kb_2d(n, k), kb_copies(kb_main_memory(), pes)),
+        .c = kb_tensor_new("c", out, kb_2d(m, n), kb_rows(kb_main_memory(), pes)),
     };
     if (kb_has_data()) {                                /* times do not depend on the values */
         kb_fill_uniform(arg.a, -most, most);
         kb_fill_uniform(arg.b, -most, most);
     }
-    gemm_plan(&arg, (struct gemm_problem){kb_ceil_div(m, pes.count), k, n, in, out, false, false});
+    gemm_plan(&arg, (struct gemm_problem){kb_ceil_div(m, pes.count), k, n, in, out, false, false, 0});
     return arg;
 }
 

@@ -11,18 +11,18 @@ KB_KERNEL(gemm_bias_gelu, struct gemm_args)
 }
 
 KB_BENCH(gemm_bias_gelu, "C = gelu(A B + bias), rows of A and C over all PEs", GEMM_PARAMS(98304, 704, 1024),
-         KB_WORD(dtype, "f16 bf16 f32", "dtype of all tensors"))
+         KB_WORD(dtype, "f16 bf16 f32 f8e4m3 f8e5m2", "dtype of A and B, and of bias and C; with an f8, those are bf16"))
 {
-    enum kb_dtype dtype = kb_dtype(kb_word(dtype));
+    enum kb_dtype dtype = kb_dtype(kb_word(dtype)), out = product_dtype(dtype);
     struct kb_pes pes = kb_pes("*");
-    struct gemm_args arg = gemm_new(dtype, dtype, pes);
-    arg.bias = kb_tensor_new("bias", dtype, kb_1d(kb_int(n)), kb_copies(KB_HBM, pes));
+    struct gemm_args arg = gemm_new(dtype, out, pes);
+    arg.bias = kb_tensor_new("bias", out, kb_1d(kb_int(n)), kb_copies(kb_main_memory(), pes));
     arg.activation = "gelu";
     kb_fill_uniform(arg.bias, -1, 1);
 
     kb_future launch = kb_launch(gemm_bias_gelu, pes, &arg);
     kb_wait(launch);
-    gemm_roofline(launch, &arg, pes, dtype, dtype, 2 * kb_int(m) * kb_int(n));
+    gemm_roofline(launch, &arg, pes, dtype, out, 2 * kb_int(m) * kb_int(n));
 
     kb_ref expected = kb_ref_gemm(arg.a, kb_ref_transpose(arg.b));
     kb_ref_bias(expected, arg.bias);

@@ -1,5 +1,5 @@
-/* layer.c: a transformer layer as in Llama, tensor-parallel over all PEs of a launch: of Llama-3-8B's shapes, or with
- * each dimension divided by a scale.
+/* layer.c: a transformer layer as in Llama, tensor-parallel over the PEs of as few SIPs as pay: of Llama-3-8B's shapes, or
+ * with each dimension divided by a scale.
  *
  *     a = x + attention(rotary(rmsnorm(x) Wq, rmsnorm(x) Wk), rmsnorm(x) Wv) Wo
  *     y = a + (silu(rmsnorm(a) Wgate) * rmsnorm(a) Wup) Wdown
@@ -13,11 +13,15 @@
  * Tokens are processed in chunks that fit into the TCM, in the matrix `wide`: first all chunks up to Q, K and V, then
  * attention, then all chunks through the rest. Weights are read once for each chunk.
  *
+ * Another SIP takes over a share of the weights and of the multiply-adds, but the partial sums then cross the links between
+ * SIPs. The layer is spread over that number of SIPs for which an estimate of the sum of both times is the shortest.
+ *
  * With few tokens the reads of the weights bound the layer, with many tokens the multiply-adds. It reaches neither
  * bound: partial sums of all tokens cross the mesh four times, in steps that wait for one another. The figures say how
  * much of the time the first PE spends in each phase. */
 #include "attention.h"
 #include "mesh.h"
+#include "sips.h"
 #include "skinny_gemm.h"
 
 enum { MOST_TOKENS = 4096, HEAD_DIM = 128 };
@@ -361,7 +365,7 @@ static kb_tensor weights_tensor(const char *name, enum kb_dtype dtype, uint64_t 
 
 /* Makes the table of angles: a column for each position, with the cosine of each pair of columns of a head, then the
  * sines. */
-static kb_tensor angles_tensor(uint64_t tokens)
+static kb_tensor angles_tensor(uint64_t tokens, uint32_t sips)
 {
     float *values = kb_has_data() ? kb_array(float, HEAD_DIM * tokens) : NULL;     /* times do not depend on them */
     for (uint64_t pair = 0; values && pair < HEAD_DIM / 2; pair++) {
@@ -371,7 +375,8 @@ static kb_tensor angles_tensor(uint64_t tokens)
             values[(HEAD_DIM / 2 + pair) * tokens + at] = __builtin_sin(at * frequency);
         }
     }
-    kb_tensor rope = kb_tensor_new("rope", KB_f32, kb_2d(HEAD_DIM, tokens), kb_copies(KB_SRAM, kb_pes("*.pe0")));
+    enum kb_space of_cube = kb_has_space(KB_SRAM) ? KB_SRAM : KB_HBM;
+    kb_tensor rope = kb_tensor_new("rope", KB_f32, kb_2d(HEAD_DIM, tokens), kb_copies(of_cube, sips_first("*.pe0", sips)));
     kb_write(rope, values);
     return rope;
 }
@@ -388,7 +393,8 @@ static kb_tensor heads_tensor(const char *name, const struct layer_args *arg, st
             pe[count++] = with;
     }
     struct kb_pes owners = {pe, count};
-    return kb_tensor_new(name, arg->attention.dtype, kb_2d(arg->tokens, heads * HEAD_DIM), kb_cols(KB_HBM, owners));
+    return kb_tensor_new(name, arg->attention.dtype, kb_2d(arg->tokens, heads * HEAD_DIM),
+                         kb_cols(kb_main_memory(), owners));
 }
 
 /* The tokens of a chunk that fit into `room` bytes. A token takes a row of `wide`, its share of this PE's rows, and the
@@ -402,24 +408,41 @@ static uint64_t tokens_that_fit(const struct layer_args *arg, uint64_t ffn, uint
     return kb_clamp(room > norm ? (room - norm) / a_token : 1, 1, arg->tokens);
 }
 
-static void make_tensors(struct layer_args *arg, struct kb_pes pes, uint64_t ffn)
+/* The number of SIPs over which the layer is spread: on each, its PEs do their share of the multiply-adds and read their
+ * weights; four times a sum or a gather of all tokens crosses the links between SIPs, in no more steps than there are cubes. */
+static uint32_t layer_sips(enum kb_dtype dtype, uint64_t tokens, uint64_t d, uint64_t params)
+{
+    uint32_t sips = sips_count(), in_sip = kb_pes("sip0.*").count, best = 1;
+    uint64_t best_ps = UINT64_MAX, cubes = in_sip / kb_pes("sip0.cube0.*").count;
+    for (uint32_t i = 1; i <= sips; i++) {
+        uint64_t share = params / (i * in_sip), size = kb_dtype_bytes(dtype);
+        uint64_t ps = kb_max(kb_gemm_ps(dtype, tokens * share), kb_memory_ps(kb_main_memory(), share * size, 0));
+        if (i > 1)
+            ps += 4 * sips_exchange_ps(tokens * d * size, cubes * i);
+        if (ps < best_ps)
+            best = i, best_ps = ps;
+    }
+    return best;
+}
+
+static void make_tensors(struct layer_args *arg, struct kb_pes pes, uint32_t sips, uint64_t ffn)
 {
     enum kb_dtype dtype = arg->attention.dtype;
     struct attention *a = &arg->attention;
-    struct kb_place by_rows = kb_rows(KB_HBM, pes), by_cols = kb_cols(KB_HBM, pes);
+    struct kb_place by_rows = kb_rows(kb_main_memory(), pes), by_cols = kb_cols(kb_main_memory(), pes);
     uint64_t d = arg->d;
     arg->x = kb_tensor_new("x", dtype, kb_2d(arg->tokens, d), by_rows);
     arg->y = kb_tensor_new("y", dtype, kb_2d(arg->tokens, d), by_rows);
     kb_fill_uniform(arg->x, -1, 1);
     for (uint32_t i = 0; i < 2; i++) {
-        arg->gain[i] = kb_tensor_new("gain", dtype, kb_1d(d), kb_copies(KB_HBM, pes));
+        arg->gain[i] = kb_tensor_new("gain", dtype, kb_1d(d), kb_copies(kb_main_memory(), pes));
         kb_fill_uniform(arg->gain[i], 0.5, 1.5);
     }
     a->q = heads_tensor("q", arg, pes, a->heads, 0, a->heads);
     a->k = heads_tensor("k", arg, pes, a->kv_heads, 0, 2 * a->kv_heads);
     a->v = heads_tensor("v", arg, pes, a->kv_heads, a->kv_heads, 2 * a->kv_heads);
     a->o = heads_tensor("o", arg, pes, a->heads, 0, a->heads);
-    arg->rope = angles_tensor(arg->tokens);
+    arg->rope = angles_tensor(arg->tokens, sips);
     arg->qkv = weights_tensor("qkv", dtype, d, pes.count * arg->qkv_cols, by_cols);
     arg->out = weights_tensor("out", dtype, d, d, by_rows);
     arg->gate = weights_tensor("gate", dtype, d, ffn, by_cols);
@@ -436,7 +459,9 @@ KB_BENCH(layer, "a transformer layer, tensor-parallel: Llama-3-8B's shapes, or e
     uint64_t scale = kb_word(scale)[0] - '0', tokens = kb_int(tokens), d = 4096 / scale, ffn = 14336 / scale;
     uint64_t heads = 32 / scale, kv_heads = 8 / scale, kv_cols = kv_heads * HEAD_DIM;
     enum kb_dtype dtype = kb_dtype(kb_word(dtype));
-    struct kb_pes pes = kb_pes("*");
+    uint64_t params = d * (2 * d + 2 * kv_cols + 3 * ffn);
+    uint32_t sips = layer_sips(dtype, tokens, d, params);
+    struct kb_pes pes = sips_first("*", sips);
     pes.count = kb_min(pes.count, d / 2);
     struct layer_args args = {
         .order = kb_snake(pes), .tokens = tokens, .d = d, .weight_bytes = kb_size(tile),
@@ -451,11 +476,11 @@ KB_BENCH(layer, "a transformer layer, tensor-parallel: Llama-3-8B's shapes, or e
     if (kb_int(chunk))
         args.chunk = param_at_most("chunk", kb_int(chunk), args.chunk, "the tokens or what fits into the TCM");
     attention_plan(&args.attention, pes.count, left - 4096);
-    make_tensors(&args, pes, ffn);
+    make_tensors(&args, pes, sips, ffn);
     kb_future launch = kb_launch(transformer_layer, pes, &args);
     kb_wait(launch);
 
-    uint64_t size = kb_dtype_bytes(dtype), params = d * (2 * d + 2 * kv_cols + 3 * ffn), rows = tokens * d * size;
+    uint64_t size = kb_dtype_bytes(dtype), rows = tokens * d * size;
     uint64_t chunks = kb_ceil_div(tokens, args.chunk);  /* each reads all weights */
     uint64_t attended = 2 * rows + 2 * tokens * kv_cols * size;     /* Q, K, V and O */
     kb_roofline(launch, &(struct kb_problem){

@@ -13,14 +13,6 @@ struct layernorm_args {
     uint64_t block_rows, block_cols;
 };
 
-/* Turns the variance of a row into the factor of the row, 1 / sqrt(variance + eps). */
-static tl_handle reciprocal_root(struct tl *tl, tl_handle done, struct tl_shard variance, double eps)
-{
-    stream_then(tl, done, tl_add_async(tl, variance, variance, tl_number(eps)));
-    stream_then(tl, done, tl_rsqrt_async(tl, variance, variance));
-    return done;
-}
-
 static void scale_rows(struct tl *tl, struct stream *s, tl_handle done, struct tl_shard factor)
 {
     struct tl_shard x = s->in[0], gain = s->in[1], bias = s->in[2];
@@ -43,7 +35,7 @@ static void whole_rows(struct tl *tl, struct stream *s, const struct layernorm_a
         stream_then(tl, done, tl_sub_async(tl, x, x, mean));
         stream_then(tl, done, tl_mul_async(tl, squares, x, x));
         stream_then(tl, done, tl_mean_async(tl, variance, squares, 1));
-        scale_rows(tl, s, reciprocal_root(tl, done, variance, arg->eps), variance);
+        scale_rows(tl, s, stream_reciprocal_root(tl, done, variance, arg->eps), variance);
     }
 }
 
@@ -111,7 +103,7 @@ KB_KERNEL(layernorm, struct layernorm_args)
     s = stream_of(tl, reads);
     compute_moments(tl, &s, all);
     tl_handle done = tl_mul_async(tl, all.squares, all.squares, tl_number(1.0 / (double)x.shape[1]));
-    done = reciprocal_root(tl, done, all.squares, arg->eps);
+    done = stream_reciprocal_root(tl, done, all.squares, arg->eps);
     s = stream_of(tl, plan);
     while (stream_next(&s)) {
         stream_then(tl, done, tl_sub_async(tl, s.in[0], s.in[0], stream_part(&s, all.mean, s.at)));
@@ -130,10 +122,10 @@ KB_BENCH(layernorm, "layer norm of each row, rows over all PEs",
     enum kb_dtype dtype = kb_dtype(kb_word(dtype));
     struct kb_pes pes = kb_pes(kb_text(pes));
 
-    kb_tensor x = kb_tensor_new("x", dtype, kb_2d(rows, cols), kb_rows(KB_HBM, pes));
-    kb_tensor gain = kb_tensor_new("gain", dtype, kb_2d(1, cols), kb_copies(KB_HBM, pes));
-    kb_tensor bias = kb_tensor_new("bias", dtype, kb_2d(1, cols), kb_copies(KB_HBM, pes));
-    kb_tensor y = kb_tensor_new("y", dtype, kb_2d(rows, cols), kb_rows(KB_HBM, pes));
+    kb_tensor x = kb_tensor_new("x", dtype, kb_2d(rows, cols), kb_rows(kb_main_memory(), pes));
+    kb_tensor gain = kb_tensor_new("gain", dtype, kb_2d(1, cols), kb_copies(kb_main_memory(), pes));
+    kb_tensor bias = kb_tensor_new("bias", dtype, kb_2d(1, cols), kb_copies(kb_main_memory(), pes));
+    kb_tensor y = kb_tensor_new("y", dtype, kb_2d(rows, cols), kb_rows(kb_main_memory(), pes));
     kb_fill_uniform(x, -3, 4);
     kb_fill_uniform(gain, 0.8, 1.2);
     kb_fill_uniform(bias, -1, 1);

@@ -1,17 +1,18 @@
 /* mesh.h: hierarchical reduce-scatter and all-gather of a matrix that every PE holds in its TCM, one axis of the
  * machine after the other.
  *
- * The PEs form a mesh of three axes: the PEs of a cube, the cubes of a row, the rows of cubes. A reduce-scatter goes
- * around the ring of a cube first, which leaves each of its PEs a part of the rows; those parts go around the rings of
- * the next axis, and so on. The number of steps is the sum of the axes' lengths instead of their product, and the
- * nearest PEs exchange the most bytes. An all-gather goes the same way back. One after the other they are an
- * all-reduce. */
+ * The PEs form a mesh of three axes: the PEs of a cube, the cubes of a row, the rows of cubes. The PEs of a large cube
+ * have two axes, of nearly equal lengths. A reduce-scatter goes around the ring of a cube first, which leaves each of
+ * its PEs a part of the rows; those parts go around the rings of the next axis, and so on. The number of steps is the
+ * sum of the axes' lengths instead of their product, and so is that of the roundings of a sum; the nearest PEs exchange
+ * the most bytes. An all-gather goes the same way back. One after the other they are an all-reduce. */
 #ifndef MESH_H
 #define MESH_H
 
 #include "collective.h"
 
-enum { MESH_AXES = 3, MESH_LONGEST = 512 };             /* MESH_LONGEST: most PEs along an axis */
+/* Most PEs along an axis, and along the only one of a cube. */
+enum { MESH_AXES = 4, MESH_LONGEST = 512, MESH_LONGEST_IN_CUBE = 16 };
 
 struct mesh {
     uint32_t axes;
@@ -30,6 +31,18 @@ static inline void mesh_add_axis(struct tl *tl, struct mesh *mesh, uint32_t stri
     mesh->axis[axis] = (struct rank_ring){at, count, mesh->rank[axis]};
 }
 
+/* The length of the first axis of a cube: of all its PEs or, if they are many, the largest divisor of their number that
+ * leaves a longer second axis. */
+static inline uint32_t mesh_first_of_cube(uint32_t pes)
+{
+    uint32_t first = pes;
+    if (pes > MESH_LONGEST_IN_CUBE)
+        do
+            first--;
+        while (first > pes / first || pes % first);
+    return first > 1 ? first : pes;
+}
+
 /* Makes the mesh of the launch's PEs. Its axes follow the cubes and their rows where the launch has whole cubes and
  * whole rows of them; otherwise it has fewer, longer axes. Do not move the mesh: its rings point into it.
  * Fails with KERNEL_ERROR if an axis has more than MESH_LONGEST PEs. */
@@ -46,7 +59,9 @@ static inline void mesh_open(struct mesh *mesh, struct tl *tl)
         columns++;
     if (p / pes % columns)
         columns = p / pes;
-    mesh_add_axis(tl, mesh, 1, pes);
+    uint32_t first = mesh_first_of_cube(pes);
+    mesh_add_axis(tl, mesh, 1, first);
+    mesh_add_axis(tl, mesh, first, pes / first);
     mesh_add_axis(tl, mesh, pes, columns);
     mesh_add_axis(tl, mesh, pes * columns, p / pes / columns);
 }

@@ -8,8 +8,8 @@
  *   scatter:  it stores each resulting row with the token, in a separate slot for this choice and member;
  *   combine:  after a barrier, each PE adds up its tokens' slots, weighted by their gates.
  * An expert without tokens reads no weights. With few tokens per expert the memories bound the kernel: the weights of
- * every expert in use are read once. The loads and stores of single rows and the fullest expert keep it from the
- * bound. */
+ * every expert in use are read once. The rows of an expert are loaded by one command; the stores of single rows and the
+ * fullest expert keep the kernel from the bound. */
 #include "collective.h"
 #include "skinny_gemm.h"
 
@@ -45,11 +45,10 @@ static void expert_rows(struct tl *tl, const struct moe_args *arg, uint64_t expe
     struct tl_shard x = tl_alloc(tl, up.dtype, rows, arg->d), y = tl_alloc(tl, up.dtype, rows, arg->d);
     struct tl_shard h = tl_alloc(tl, up.dtype, rows, up.shape[1]);
     tl_handle moved[MOST_ROWS];
+    int32_t token[MOST_ROWS];
     for (uint64_t i = 0; i < rows; i++)
-        moved[i] = tl_load_async(tl, tl_part(tl, x, 0, i, 1),
-                                 token_row(tl, arg->x, arg->tokens, choice[i] / arg->top));
-    for (uint64_t i = 0; i < rows; i++)
-        tl_wait(tl, moved[i]);
+        token[i] = (int32_t)(choice[i] / arg->top);
+    tl_load_rows(tl, x, arg->x, token);
     tl_wait(tl, skinny_gemm(tl, h, x, up, arg->weight_bytes, "silu"));
     tl_wait(tl, skinny_gemm(tl, y, h, down, arg->weight_bytes, NULL));
     for (uint64_t i = 0; i < rows; i++) {
@@ -214,18 +213,18 @@ KB_BENCH(moe, "a mixture-of-experts step, routed by ids in memory",
     struct moe_args args = {.up = up, .down = down, .tokens = tokens, .d = d, .ffn = ffn, .experts = experts,
                             .weight_bytes = kb_size(tile),
                             .members = members, .top = top, .order = kb_snake(pes)};
-    args.x = kb_tensor_new("x", dtype, kb_2d(tokens, d), kb_rows(KB_HBM, pes));
-    args.y = kb_tensor_new("y", dtype, kb_2d(tokens, d), kb_rows(KB_HBM, pes));
-    args.ids = kb_tensor_new("ids", KB_i32, kb_2d(tokens, top), kb_copies(KB_HBM, pes));
-    args.gates = kb_tensor_new("gates", KB_f32, kb_2d(tokens, top), kb_copies(KB_HBM, pes));
-    args.slots = kb_tensor_new("slots", dtype, kb_3d(tokens, top * members, d), kb_rows(KB_HBM, pes));
+    args.x = kb_tensor_new("x", dtype, kb_2d(tokens, d), kb_rows(kb_main_memory(), pes));
+    args.y = kb_tensor_new("y", dtype, kb_2d(tokens, d), kb_rows(kb_main_memory(), pes));
+    args.ids = kb_tensor_new("ids", KB_i32, kb_2d(tokens, top), kb_copies(kb_main_memory(), pes));
+    args.gates = kb_tensor_new("gates", KB_f32, kb_2d(tokens, top), kb_copies(kb_main_memory(), pes));
+    args.slots = kb_tensor_new("slots", dtype, kb_3d(tokens, top * members, d), kb_rows(kb_main_memory(), pes));
     kb_fill_uniform(args.x, -1, 1);
     kb_fill_uniform(args.gates, 0.9, 1);
     kb_write(args.ids, ids);
     for (uint64_t e = 0; e < experts; e++) {
         struct kb_pes group = {pes.pe + first_pe(e, experts, pes.count), members};
-        up[e] = kb_tensor_new("up", dtype, kb_2d(d, ffn), kb_cols(KB_HBM, group));
-        down[e] = kb_tensor_new("down", dtype, kb_2d(ffn, d), kb_rows(KB_HBM, group));
+        up[e] = kb_tensor_new("up", dtype, kb_2d(d, ffn), kb_cols(kb_main_memory(), group));
+        down[e] = kb_tensor_new("down", dtype, kb_2d(ffn, d), kb_rows(kb_main_memory(), group));
         if (!kb_has_data())
             continue;
         kb_fill_uniform(up[e], -1 / __builtin_sqrt(d), 1 / __builtin_sqrt(d));

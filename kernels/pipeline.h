@@ -42,6 +42,8 @@ struct pipeline {
     const char *op;                                     /* of tl_math */
     uint64_t chunk, segment;                            /* largest message, largest segment, in elements */
     uint32_t depth;                                     /* most segments in flight */
+    const uint32_t *all;                                /* every SEND goes to these PEs at once, */
+    uint32_t receivers;                                 /* of this number; 0: to that of its segment */
     uint64_t pushed, worked;                            /* segments so far */
     struct segment_in_flight flight[PIPELINE_SEGMENTS];
 };
@@ -110,8 +112,13 @@ static inline void segment_pass(struct pipeline *pipeline, struct segment_in_fli
     const unsigned both = PIPELINE_LOAD | PIPELINE_RECV;
     if ((f->segment.actions & both) == both)
         tl_wait(pipeline->tl, f->math[i]);
-    if (f->segment.actions & PIPELINE_SEND)
-        f->send[i] = tl_send_async(pipeline->tl, f->segment.to, segment_chunk(pipeline, f, segment_result(f), i));
+    if (!(f->segment.actions & PIPELINE_SEND))
+        return;
+    struct tl_shard chunk = segment_chunk(pipeline, f, segment_result(f), i);
+    if (pipeline->receivers)
+        f->send[i] = tl_multicast_async(pipeline->tl, pipeline->all, pipeline->receivers, chunk);
+    else
+        f->send[i] = tl_send_async(pipeline->tl, f->segment.to, chunk);
 }
 
 /* Reduces a segment chunk by chunk: each chunk is sent while the next one is reduced. */

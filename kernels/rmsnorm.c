@@ -13,14 +13,6 @@ struct rmsnorm_args {
     uint64_t block_rows, block_cols;
 };
 
-/* Turns the mean of a row's squares into the factor of the row, 1 / sqrt(mean + eps). */
-static tl_handle reciprocal_root(struct tl *tl, tl_handle done, struct tl_shard mean, double eps)
-{
-    stream_then(tl, done, tl_add_async(tl, mean, mean, tl_number(eps)));
-    stream_then(tl, done, tl_rsqrt_async(tl, mean, mean));
-    return done;
-}
-
 static void scale_rows(struct tl *tl, struct stream *s, tl_handle done, struct tl_shard factor)
 {
     struct tl_shard x = s->in[0], gain = s->in[1];
@@ -38,7 +30,7 @@ static void whole_rows(struct tl *tl, struct stream *s, const struct rmsnorm_arg
         struct tl_shard mean = tl_part(tl, means, 0, 0, s->at.rows);
         tl_handle done = tl_mul_async(tl, squares, s->in[0], s->in[0]);
         stream_then(tl, done, tl_mean_async(tl, mean, squares, 1));
-        scale_rows(tl, s, reciprocal_root(tl, done, mean, arg->eps), mean);
+        scale_rows(tl, s, stream_reciprocal_root(tl, done, mean, arg->eps), mean);
     }
 }
 
@@ -79,7 +71,7 @@ KB_KERNEL(rmsnorm, struct rmsnorm_args)
     s = stream_of(tl, reads);
     sum_squares(tl, &s, sums);
     tl_handle done = tl_mul_async(tl, sums, sums, tl_number(1.0 / (double)x.shape[1]));
-    done = reciprocal_root(tl, done, sums, arg->eps);
+    done = stream_reciprocal_root(tl, done, sums, arg->eps);
     s = stream_of(tl, plan);
     while (stream_next(&s))
         scale_rows(tl, &s, done, stream_part(&s, sums, s.at));
@@ -96,9 +88,9 @@ KB_BENCH(rmsnorm, "root mean square norm of each row, rows over all PEs",
     enum kb_dtype dtype = kb_dtype(kb_word(dtype));
     struct kb_pes pes = kb_pes(kb_text(pes));
 
-    kb_tensor x = kb_tensor_new("x", dtype, kb_2d(rows, cols), kb_rows(KB_HBM, pes));
-    kb_tensor gain = kb_tensor_new("gain", dtype, kb_2d(1, cols), kb_copies(KB_HBM, pes));
-    kb_tensor y = kb_tensor_new("y", dtype, kb_2d(rows, cols), kb_rows(KB_HBM, pes));
+    kb_tensor x = kb_tensor_new("x", dtype, kb_2d(rows, cols), kb_rows(kb_main_memory(), pes));
+    kb_tensor gain = kb_tensor_new("gain", dtype, kb_2d(1, cols), kb_copies(kb_main_memory(), pes));
+    kb_tensor y = kb_tensor_new("y", dtype, kb_2d(rows, cols), kb_rows(kb_main_memory(), pes));
     kb_fill_uniform(x, -4, 4);
     kb_fill_uniform(gain, 0.8, 1.2);
     kb_future launch = kb_launch(rmsnorm, pes, &(struct rmsnorm_args){

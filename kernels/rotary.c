@@ -130,9 +130,9 @@ KB_BENCH(rotary, "rotary position embedding, tokens over all PEs",
     enum kb_dtype dtype = kb_dtype(kb_word(dtype));
     struct kb_pes pes = kb_pes(kb_text(pes));
 
-    kb_tensor x = kb_tensor_new("x", dtype, dims, kb_rows(KB_HBM, pes));
-    kb_tensor y = kb_tensor_new("y", dtype, dims, kb_rows(KB_HBM, pes));
-    kb_tensor table = kb_tensor_new("table", KB_f32, kb_2d(tokens, head_dim), kb_rows(KB_HBM, pes));
+    kb_tensor x = kb_tensor_new("x", dtype, dims, kb_rows(kb_main_memory(), pes));
+    kb_tensor y = kb_tensor_new("y", dtype, dims, kb_rows(kb_main_memory(), pes));
+    kb_tensor table = kb_tensor_new("table", KB_f32, kb_2d(tokens, head_dim), kb_rows(kb_main_memory(), pes));
     const float *angles = angle_table(tokens, points, kb_real(theta));
     kb_fill_uniform(x, -2, 2);
     kb_write(table, angles);

@@ -57,8 +57,8 @@ KB_BENCH(row_reduce, "sum, mean, max or min of each row, rows over all PEs",
     struct kb_pes pes = kb_pes(kb_text(pes));
     struct reduction reduction = reduction_of(kb_word(op));
 
-    kb_tensor x = kb_tensor_new("x", dtype, kb_2d(rows, cols), kb_rows(KB_HBM, pes));
-    kb_tensor y = kb_tensor_new("y", out, kb_2d(rows, 1), kb_rows(KB_HBM, pes));
+    kb_tensor x = kb_tensor_new("x", dtype, kb_2d(rows, cols), kb_rows(kb_main_memory(), pes));
+    kb_tensor y = kb_tensor_new("y", out, kb_2d(rows, 1), kb_rows(kb_main_memory(), pes));
     reduction_fill(x, dtype);
     kb_future launch = kb_launch(row_reduce, pes, &(struct row_reduce_args){
         x, y, reduction, kb_int(buffers), kb_int(block_rows), kb_int(block_cols)});

@@ -125,11 +125,11 @@ static void make_tensors(uint32_t group)
     enum kb_dtype dtype = kb_dtype(kb_word(dtype));
     uint64_t batch = kb_int(batch), d = kb_int(d), hidden = kb_int(hidden);
     shared.launch = kb_array(kb_future, kb_ranks());
-    shared.x = kb_tensor_new("x", dtype, kb_2d(batch, d), kb_rows(KB_HBM, pes_of_sips(0, group)));
-    shared.y = kb_tensor_new("y", dtype, kb_2d(batch, d), kb_rows(KB_HBM, pes_of_sips(0, group)));
+    shared.x = kb_tensor_new("x", dtype, kb_2d(batch, d), kb_rows(kb_main_memory(), pes_of_sips(0, group)));
+    shared.y = kb_tensor_new("y", dtype, kb_2d(batch, d), kb_rows(kb_main_memory(), pes_of_sips(0, group)));
     kb_fill_uniform(shared.x, -1, 1);
     for (uint32_t i = 0; i < group; i++) {
-        struct kb_place copies = kb_copies(KB_HBM, pes_of_sips(i, group));
+        struct kb_place copies = kb_copies(kb_main_memory(), pes_of_sips(i, group));
         uint64_t part = block_range(hidden, group, i).count;
         shared.w1[i] = kb_tensor_new("w1", dtype, kb_2d(d, part), copies);
         shared.w2[i] = kb_tensor_new("w2", dtype, kb_2d(part, d), copies);

@@ -108,8 +108,8 @@ KB_BENCH(softmax, "softmax of each row, rows over all PEs",
     enum kb_dtype dtype = kb_dtype(kb_word(dtype));
     struct kb_pes pes = kb_pes(kb_text(pes));
 
-    kb_tensor x = kb_tensor_new("x", dtype, kb_2d(rows, cols), kb_rows(KB_HBM, pes));
-    kb_tensor y = kb_tensor_new("y", dtype, kb_2d(rows, cols), kb_rows(KB_HBM, pes));
+    kb_tensor x = kb_tensor_new("x", dtype, kb_2d(rows, cols), kb_rows(kb_main_memory(), pes));
+    kb_tensor y = kb_tensor_new("y", dtype, kb_2d(rows, cols), kb_rows(kb_main_memory(), pes));
     double most = dtype == KB_bf16 ? 0.5 : 40;          /* few elements have most of a row's sum; bf16 is too coarse for it */
     kb_fill_uniform(x, -most, most);
     kb_future launch = kb_launch(softmax, pes, &(struct softmax_args){

@@ -114,8 +114,8 @@ static inline uint64_t stream_math_ps(const struct stream *s, uint64_t commands,
 /* How long a DMA engine is busy with `transfers` transfers of `bytes` bytes in all. */
 static inline uint64_t stream_dma_ps(uint64_t transfers, uint64_t bytes)
 {
-    return transfers * (kb_attrs.pe_dma_overhead_ps + kb_attrs.hbm_ctrl_access_ps) + kb_memory_ps(KB_HBM, bytes, 0) +
-           kb_memory_ps(KB_TCM, bytes, 0);
+    return transfers * (kb_attrs.pe_dma_overhead_ps + kb_attrs.hbm_ctrl_access_ps) +
+           kb_memory_ps(kb_main_memory(), bytes, 0) + kb_memory_ps(KB_TCM, bytes, 0);
 }
 
 /* An estimate of the time of the stream in blocks of `block` elements: the slowest of reading, writing, the HBM, which
@@ -124,7 +124,7 @@ static inline uint64_t stream_ps(const struct stream *s, uint64_t block)
 {
     uint64_t all = s->all_rows * s->all_cols, last = s->even ? block : block / STREAM_TAPER;
     uint64_t blocks = kb_ceil_div(all, block) + !s->even, in = s->loads.bytes, out = s->stores.bytes;
-    uint64_t slowest = kb_memory_ps(KB_HBM, all * in, all * out);
+    uint64_t slowest = kb_memory_ps(kb_main_memory(), all * in, all * out);
     slowest = kb_max(slowest, stream_dma_ps(blocks * s->loads.count, all * in));
     slowest = kb_max(slowest, stream_dma_ps(blocks * s->stores.count, all * out));
     slowest = kb_max(slowest, stream_math_ps(s, blocks * s->ops, all));
@@ -376,6 +376,14 @@ static inline bool stream_next(struct stream *s)
  *     tl_handle done = tl_sub_async(tl, x, x, m);
  *     stream_then(tl, done, tl_exp_async(tl, x, x)); */
 #define stream_then(tl, handle, call) (tl_after(tl, handle), (void)((handle) = (call)))
+
+/* Turns the mean of a row's squares into the factor that normalises the row, 1 / sqrt(mean + eps). */
+static inline tl_handle stream_reciprocal_root(struct tl *tl, tl_handle done, struct tl_shard mean, double eps)
+{
+    stream_then(tl, done, tl_add_async(tl, mean, mean, tl_number(eps)));
+    stream_then(tl, done, tl_rsqrt_async(tl, mean, mean));
+    return done;
+}
 
 /* ---- in benches */
 

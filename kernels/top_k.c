@@ -169,10 +169,10 @@ KB_BENCH(top_k, "the k largest elements of each row and their columns, rows over
         position[i] = (float)i;
 
     struct top_k_args arg = {.k = k, .buffers = kb_int(buffers), .block_rows = kb_int(block_rows)};
-    arg.x = kb_tensor_new("x", dtype, kb_2d(rows, cols), kb_rows(KB_HBM, pes));
-    arg.positions = kb_tensor_new("positions", KB_f32, kb_2d(1, PIECE), kb_copies(KB_HBM, pes));
-    arg.values = kb_tensor_new("values", dtype, kb_2d(rows, k), kb_rows(KB_HBM, pes));
-    arg.columns = kb_tensor_new("columns", KB_i32, kb_2d(rows, k), kb_rows(KB_HBM, pes));
+    arg.x = kb_tensor_new("x", dtype, kb_2d(rows, cols), kb_rows(kb_main_memory(), pes));
+    arg.positions = kb_tensor_new("positions", KB_f32, kb_2d(1, PIECE), kb_copies(kb_main_memory(), pes));
+    arg.values = kb_tensor_new("values", dtype, kb_2d(rows, k), kb_rows(kb_main_memory(), pes));
+    arg.columns = kb_tensor_new("columns", KB_i32, kb_2d(rows, k), kb_rows(kb_main_memory(), pes));
     kb_fill_uniform(arg.x, kb_bool(alike) ? 1024 : -1, kb_bool(alike) ? 1032 : 1);
     kb_write(arg.positions, position);
     kb_future launch = kb_launch(top_k, pes, &arg);

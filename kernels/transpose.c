@@ -1,5 +1,6 @@
-/* transpose.c: y = x transposed, with the rows of x and of y split over all PEs: every PE has a block for every other
- * PE.
+/* transpose.c: y = x transposed, with the rows of x and of y split over the PEs of some SIPs: every PE has a block for every
+ * other PE. Most of what several SIPs have crosses the links between them, and the switch handles each block by itself: so
+ * x and y lie in as many SIPs as pay by an estimate of the time, most often in one.
  *
  * pe_math and pe_gemm do nothing: DMA and messages move the elements. A load scatters rows of x into the columns of a
  * buffer in the TCM, which costs no more than any other load. The buffer then holds blocks in the order of y. Each
@@ -14,6 +15,7 @@
  *
  * The bounds: every byte is read once, written once, and crosses the links to its PE. */
 #include "collective.h"
+#include "sips.h"
 #include "transfers.h"
 #include <kb/attrs.h>
 
@@ -209,7 +211,25 @@ static kb_traffic block_traffic(struct kb_pes pes, uint64_t m, uint64_t n, uint6
     return traffic;
 }
 
-KB_BENCH(transpose, "y = x transposed, rows of both over all PEs",
+/* How many SIPs transpose the matrix in the shortest time, of those whose HBM has room for x and y. Several SIPs share what
+ * takes one_ps in one SIP, and exchange all blocks but those of their own PEs. */
+static uint32_t transpose_sips(uint64_t m, uint64_t n, uint64_t element_bytes)
+{
+    struct kb_pes one = sips_first("*", 1);
+    uint32_t least = sips_least(2 * m * n * element_bytes), best = least;
+    uint64_t one_ps = kb_traffic_ps(block_traffic(one, m, n, element_bytes)), best_ps = UINT64_MAX;
+    for (uint32_t i = least; i <= sips_count(); i++) {
+        uint64_t pes = (uint64_t)i * one.count, messages = kb_min(pes * (pes - one.count), m * n), ps = one_ps / i;
+        uint64_t given = kb_scaled(m * n * element_bytes, i - 1, (uint64_t)i * i);
+        if (i > 1)
+            ps += kb_max(sips_exchange_ps(given, 1), switch_ps(i, messages));
+        if (ps < best_ps)
+            best = i, best_ps = ps;
+    }
+    return best;
+}
+
+KB_BENCH(transpose, "y = x transposed, rows of both over the PEs of a SIP, or of several if that pays",
          KB_INT(m, 4096, 1, 1 << 24, "rows of x"),
          KB_INT(n, 8192, 1, 1 << 24, "columns of x"),
          KB_WORD(dtype, "f16 bf16 f32 i32 i8", "dtype of the elements"),
@@ -218,10 +238,10 @@ KB_BENCH(transpose, "y = x transposed, rows of both over all PEs",
     uint64_t m = kb_int(m), n = kb_int(n);
     enum kb_dtype dtype = kb_dtype(kb_word(dtype));
     uint64_t size = kb_dtype_bytes(dtype);
-    struct kb_pes pes = kb_pes("*");
+    struct kb_pes pes = sips_first("*", transpose_sips(m, n, size));
 
-    kb_tensor x = kb_tensor_new("x", dtype, kb_2d(m, n), kb_rows(KB_HBM, pes));
-    kb_tensor y = kb_tensor_new("y", dtype, kb_2d(n, m), kb_rows(KB_HBM, pes));
+    kb_tensor x = kb_tensor_new("x", dtype, kb_2d(m, n), kb_rows(kb_main_memory(), pes));
+    kb_tensor y = kb_tensor_new("y", dtype, kb_2d(n, m), kb_rows(kb_main_memory(), pes));
     kb_fill_uniform(x, -128, 128);
 
     struct transpose_args arg = {.x = x, .y = y, .m = m, .n = n};

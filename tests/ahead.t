@@ -11,14 +11,14 @@ import random
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[1:1] = [os.path.join(HERE, "oracle"), os.path.join(HERE, "fuzz")]
+sys.path[1:1] = [os.path.join(HERE, folder) for folder in ("oracle", "fuzz", "embed")]
 
 from harness import SAN, done, normal, ok, scratch              # noqa: E402
 import streams                                                  # noqa: E402
 import trial                                                    # noqa: E402
 
 STREAMS = 8 if SAN else 40
-MEETINGS = 10 if SAN else 60                            # streams on the machines of near()
+MEETINGS = 10 if SAN else 60                            # streams on the machines of near() and computing()
 
 
 def machine(attach, length, node, pc, access, sram, buffer, interleave=64, engines=3, tcm=256):
@@ -37,6 +37,12 @@ def machine(attach, length, node, pc, access, sram, buffer, interleave=64, engin
                      "pe_template": {"components": {kind: {"attrs": attrs} for kind, attrs in parts.items()}}}}
 
 
+def in_planes(tree):
+    """The machine with a plane for each kind of data."""
+    tree["cube"]["noc"] |= {"planes": [{}, {"order": "yx"}, {}], "plane_of": {"read": 0, "write": 1, "message": 2}}
+    return tree
+
+
 MACHINES = {
     "links are long": machine(64, 500, 5, 16, 10, 128, "tcm"),
     "links have no limit of bandwidth": machine(None, 100, 20, 16, 0, None, "tcm"),
@@ -45,6 +51,7 @@ MACHINES = {
     "pseudo channels are unlike": machine(256, 10, 0, 2, 0, 64, "sram", 1024),
     "reads come one at a time": machine(64, 500, 5, 16, 10, 128, "tcm", engines=1),
     "messages come between reads": machine(None, 10, 20, 64, 0, 128, "tcm", engines=1, tcm=4),
+    "data come in planes": in_planes(machine(16, 10, 20, 64, 0, 128, "tcm")),
     "TCMs have no limit of bandwidth": machine(256, 10, 0, 16, 0, 128, "tcm", engines=1, tcm=None),
 }
 
@@ -86,6 +93,29 @@ def split(folder, path):
     trial.write_yaml(path, {"name": "split", "mmu": maps, "programs": {"p": [step]},
                             "launches": [{"program": "p", "targets": ["sip0.cube0.pe0"]}]})
     ok(same(made, path), "a read that ends with a run in the TCM takes the same time whether or not it is watched")
+
+
+def rows_of_host(made, path):
+    """A read of the host opens the same row in all pseudo channels of a slice; then a load reads in one of them."""
+    stripe = 4 * 64
+    load = {"do": "load", "id": "a", "from": {"space": "hbm", "offset": stripe - 64}, "to": 1 << 19, "bytes": 64}
+    trial.write_yaml(path, {"name": "rows", "programs": {"p": [load]}, "host": [
+        {"do": "read", "from": [{"space": "hbm"}], "bytes": stripe},
+        {"do": "launch", "program": "p", "targets": ["sip0.cube0.pe0"]}]})
+    ok(same(made, path), "rows that a request of the host has opened stay open when it ends, whether or not it is watched")
+
+
+def planes(folder, path):
+    """Two loads wait for one link to their PE; a message comes over the link of another plane before the second one."""
+    os.makedirs(folder, exist_ok=True)
+    made = trial.Machine(folder, in_planes(machine(16, 10, 20, 64, 0, 128, "tcm")))
+    loads = [{"do": "load", "id": f"l{i}", "from": {"space": "hbm", "pe": i + 2}, "to": (8 + i) << 16,
+              "bytes": 1 << 14, "async": True} for i in range(2)]
+    sends = [{"do": "delay", "ns": 300}, {"do": "send", "to": "sip0.cube0.pe0", "from": 1 << 19, "bytes": 64}]
+    receive = {"do": "recv", "from": "sip0.cube0.pe1", "to": 9 << 17}
+    launch = {"parts": [{"program": f"p{pe}", "targets": [f"sip0.cube0.pe{pe}"]} for pe in range(2)]}
+    trial.write_yaml(path, {"name": "planes", "launches": [launch], "programs": {"p0": [*loads, receive, {"do": "delay", "ns": 9999}], "p1": sends}})
+    ok(same(made, path), "a message passes data that wait for the link of another plane, whether or not it is watched")
 
 
 def near(router, access, miss):
@@ -130,16 +160,81 @@ def meeting(rng):
             "launches": [{"parts": [{"program": f"p{pe}", "targets": [f"sip0.cube0.pe{pe}"]} for pe in range(4)]}]}
 
 
-def meet():
-    for name, tree in NEAR.items():
+def computing(shared, ports, fetch, link, overhead=0, room="8 KiB"):
+    """Machines on which ends of services of compute engines are deferred. Every time is a multiple of 1 ns, so that what comes
+    to these engines often meets the ends in the same instant. A fetch takes less time than a gemm, or more; the buffers of all
+    tiles have room, or those of few.
+    """
+    tree = machine(64, 50, 2, 64, 4, 64, "tcm", engines=1, tcm=64)
+    parts = tree["cube"]["pe_template"]["components"]
+    parts["pe_tcm"]["attrs"] |= {"read_bw_gbs": fetch, "size_mb": "640 KiB", "reserved_mb": room}
+    parts["pe_cpu"]["attrs"]["overhead_ns"] = overhead
+    parts["pe_scheduler"]["attrs"] = {"overhead_ns": overhead, "tile_overhead_ns": 0}
+    parts["pe_fetch_store"] = {"attrs": {"ports": ports, "queue_depth": 2}}
+    engines = {"pe_gemm": {"rows": 8, "cols": 8, "fill_cycles": 2, "queue_depth": 2},
+               "pe_math": {"fill_cycles": 1, "lanes": {"f16": 32, "f32": 16}, "queue_depth": 2}}
+    for kind, attrs in engines.items():
+        parts[kind] = {"attrs": attrs | ({} if shared else {"shared_resource": None})}
+    if link:
+        tree["cube"]["pe_template"]["links"] = {link + "_mm": 200}
+    return tree
+
+
+COMPUTING = {
+    "engines share a server": computing(True, 1, 64, None),
+    "engines are apart": computing(False, 2, 256, None),
+    "a fetch takes long": computing(False, 1, 8, None, 1),
+    "tiles wait for room": computing(False, 2, 64, None, room="1 KiB"),
+    "tiles take time to pe_math": computing(False, 1, 256, "gemm_to_math", 3),
+    "commands take time to pe_math": computing(True, 2, 64, "scheduler_to_math"),
+}
+
+
+def deferring(rng):
+    """A stream of gemms with many steps of k, of commands for the same engines, and of what ends them."""
+    def gemm():
+        size, k = rng.choice((8, 16)), 8 * rng.randrange(2, 9)
+        pinned = rng.choice(("ab", "ab", "a", ""))
+        places = {name: {"space": "tcm", "offset": 1 << 19} if name in pinned else
+                  {"space": "hbm", "pe": rng.choice(("own", "own", 1)), "offset": 256 * rng.randrange(64)} for name in "ab"}
+        step = {"do": "composite", "op": "gemm", "m": size, "k": k, "n": 8, "tile": [8, 8, 8], "dtype": rng.choice(("f16", "f32")),
+                "pinned": list(pinned), "c": {"space": "hbm", "offset": rng.choice((0, 4096, 1 << 34 if rng.random() < 0.1 else 0))}} | places
+        if rng.random() < 0.4:
+            step["epilogue"] = [{"op": "relu", "scope": rng.choice(("k_tile", "output_tile"))} for _ in range(rng.choice((1, 2)))]
+        return step
+
+    def step():
+        kind, later = rng.random(), {"async": True} if rng.random() < 0.7 else {}
+        if kind < 0.45:
+            return gemm()
+        if kind < 0.6:
+            return {"do": "math", "op": "relu", "elems": rng.choice((16, 64, 256)), "dtype": "f16"} | later
+        if kind < 0.7:
+            return {"do": "gemm", "m": 8, "k": 8 * rng.randrange(1, 4), "n": 8, "dtype": "f16"} | later
+        if kind < 0.8:
+            return {"do": "load", "from": {"space": "hbm"}, "to": 1 << 19, "bytes": rng.choice((64, 1024))} | later
+        return {"do": "delay", "ns": rng.randrange(60)}
+
+    def program():
+        steps = [step() for _ in range(rng.randrange(2, 9))]
+        return [one if one["do"] == "delay" else {"do": one["do"], "id": f"s{i}"} | one for i, one in enumerate(steps)]
+
+    launch = {"parts": [{"program": f"p{pe}", "targets": [f"sip0.cube0.pe{pe}"]} for pe in range(2)]}
+    if rng.random() < 0.3:
+        launch["timeout_ns"] = rng.randrange(600, 1500)
+    return {"name": "deferring", "programs": {f"p{pe}": program() for pe in range(2)}, "launches": [launch]}
+
+
+def meet(machines, stream, what):
+    for name, tree in machines.items():
         folder = scratch(name.replace(" ", "_"))
         os.makedirs(folder, exist_ok=True)
         made, path, wrong = trial.Machine(folder, tree), os.path.join(folder, "stream.yaml"), []
         for which in range(MEETINGS):
-            trial.write_yaml(path, meeting(random.Random(f"{name}/{which}")))
+            trial.write_yaml(path, stream(random.Random(f"{name}/{which}")))
             if not same(made, path):
                 wrong.append(f"stream {which}")
-        ok(not wrong, f"a read that is put off meets what comes to its way, if {name}", *wrong)
+        ok(not wrong, f"{what}, if {name}", *wrong)
 
 
 def main():
@@ -153,9 +248,12 @@ def main():
             if not same(made, path):
                 wrong.append(f"stream {which}")
         ok(not wrong, f"streams take the same time whether or not they are watched, if {name}", *wrong)
-    meet()
+    meet(NEAR, meeting, "a read that is put off meets what comes to its way")
+    meet(COMPUTING, deferring, "ends that are deferred change no time")
     tie(made, path)                                                 # on the last machine
     split(scratch("split"), path)
+    rows_of_host(made, path)
+    planes(scratch("planes"), path)
     done()
 
 

@@ -8,7 +8,7 @@ import json
 import os
 import re
 
-from harness import ROOT, bless, ok, read, run, simulator, suite, topology
+from harness import ROOT, bless, ok, read, run, scratch, simulator, suite, topology, write
 from shown import figures
 
 TABLE = os.path.join(ROOT, "docs", "kernels.md")
@@ -62,6 +62,29 @@ def same_problem(program):
            f"gemms that read a matrix again reach less of the problem's bound than of their own: {m} x {k} x {n}", *bounds)
 
 
+LIMITS = "cube.pe_template.components."
+
+
+def limits():
+    """What a machine's pe_cpu takes before a kernel, and the bandwidth of its pe_dma, are in the bounds; no run is faster."""
+    machine = write(scratch("limits.yaml"), "system: { name: limits }\nsip: { cubes: { rows: 1, cols: 1 } }\ncube: { memory_map: { hbm_slices_per_cube: 2 }, "
+                    "noc: { rows: 2, cols: 2 }, pe_template: { components: { pe_dma: { attrs: { rd_engines: 2, wr_engines: 4 } } } } }\n")
+    program = simulator(machine)
+
+    def measured(*numbers):
+        words = [word for number in numbers for word in ("--set", LIMITS + number)]
+        made = json.loads(run(program, "run", "elementwise", "rows=65536", "cols=64", "--data", "off", "--json", "-", *words).stdout)["bounds"][0]
+        ok(0 < made["problem"]["bound_ps"] <= made["algorithm"]["bound_ps"] <= made["time_ps"], f"no run is faster than its bound: {numbers}", made)
+        return made["problem"]
+    plain, launch = measured(), measured("pe_cpu.attrs.launch_ns=5000")
+    ok(launch["launch_ps"] == plain["launch_ps"] + 5000000 and launch["bound_ps"] == plain["bound_ps"] + 5000000,
+       "each launch takes launch_ns longer, and its bound is as much longer", plain, launch)
+    tensor = 65536 * 64 * 4
+    for which, engines, moved in (("rd", 2, 2 * tensor + 64 * 4), ("wr", 4, tensor)):       # x, residual and bias; y
+        slow = measured(f"pe_dma.attrs.{which}_bw_gbs=1")
+        ok(slow["link_ps"] == moved // 2 * 1000 // engines and slow["by"] == "link", f"engines of 1 GB/s bound what PEs move: {which}", slow)
+
+
 # ---- words
 
 COMMON = set("a all an and as at by every for from in is it its most no nothing of on one or other so than that the then "
@@ -105,7 +128,7 @@ def words(program):
         ok(ended.returncode == 0 and not missing, f"docs/results.md has each word of the summary of {' '.join((name, *params))}",
            *sorted(missing), ended.said if ended.returncode else None)
     text = read(os.path.join(ROOT, "docs", "results.md"))
-    rows = {kind: re.findall(rf'^{kind}\((\w+)(?:, "([^"]*)")?', read(os.path.join(ROOT, "rt", "kb", file)), re.M)
+    rows = {kind: re.findall(rf'^(?:OWN_)?{kind}\((\w+)(?:, "([^"]*)")?', read(os.path.join(ROOT, "rt", "kb", file)), re.M)
             for kind, file in (("ENGINE", "engines.def"), ("LINK", "links.def"))}
     named = [word for _, word in rows["ENGINE"]] + [f"{link} links" for link, _ in rows["LINK"]]
     missing = [word for word in named + ["hbm", "tcm", "sram", "nodes"] if f"`{word}`" not in text]
@@ -123,6 +146,7 @@ def main():
     program = simulator(topology("ref_sip"))
     verified_by_suites(program)
     same_problem(program)
+    limits()
     words(program)
     before, _, was = read(TABLE).partition(HEAD)
     now = "".join(row(program, bench, *words)

@@ -7,7 +7,7 @@ import re
 
 from harness import SAN, ok, result, run, scratch, simulator, suite, sweep, topology, write
 
-MACHINE = """system: {{ name: {name}, sips: {sips} }}
+MACHINE = """system: {{ name: {name}, sips: {sips}, switch: {{ overhead_ns: 1000 }} }}
 sip: {{ cubes: {{ rows: {rows}, cols: {cols} }} }}
 cube:
   memory_map: {{ hbm_slices_per_cube: {pes}, hbm_slice_mb: 16, sram_mb: 2 }}
@@ -27,10 +27,15 @@ SHAPES = {
     "eight_hbm": (1, 2, 2, 2, 3, 1, "hbm", 2),
     "unordered": (1, 1, 1, 4, 9, "64 B", "hbm", 2),     # slots are freed in another order than they were filled
     "pairs": (2, 1, 2, 3, 4, 1, "sram", 1),
+    "three_sips": (3, 1, 2, 2, 2, 2, "tcm", 1),
+    "leads": (4, 1, 2, 4, 4, 1, "tcm", 1),              # of each SIP, one PE exchanges short vectors, two longer ones
+    "one_of_leads": (1, 1, 2, 4, 4, 1, "tcm", 1),       # a SIP of these
 }
-REDUCING = (("all_reduce", "algorithm=ring"), ("all_reduce", "algorithm=halving"), ("reduce_scatter",),
-            ("reduce", "root=1"))
-MOVING = (("all_gather",), ("all_to_all",), ("broadcast", "root=2"))
+REDUCING = (("all_reduce", "algorithm=ring"), ("all_reduce", "algorithm=halving"),
+            ("all_reduce", "algorithm=levels"), ("all_reduce", "algorithm=multicast"), ("reduce_scatter", "algorithm=ring"),
+            ("reduce_scatter", "algorithm=levels"), ("reduce", "root=1"))
+MOVING = (("all_gather", "algorithm=ring"), ("all_gather", "algorithm=multicast"), ("all_to_all", "algorithm=pairs"),
+          ("all_to_all", "algorithm=levels"), ("broadcast", "root=2"), ("broadcast", "root=1", "algorithm=chain"))
 DTYPES = ("f32", "f16", "bf16", "i32", "i8")
 SETS = ("*", "sip0.cube0.pe0", "*.pe0", "*.cube?.pe1", "sip*.cube0.*")
 
@@ -74,8 +79,9 @@ def every(program, name):
                                             ("min", "max", "mul") for dtype in DTYPES
                                             if has_power(op, dtype, SHAPES[name])])
         ok(not wrong, f"{' '.join(bench)} on machine {name} verifies for every op", *wrong)
-    for bench in REDUCING + MOVING + (("barrier",),):
-        more = {} if bench == ("barrier",) else {"size": 3001, "chunk": 100, "space": "sram"}
+    barriers = (("barrier", "algorithm=levels"), ("barrier", "algorithm=dissemination"))
+    for bench in REDUCING + MOVING + barriers:
+        more = {} if bench in barriers else {"size": 3001, "chunk": 100, "space": "sram"}
         wrong = bad_points(program, bench, [more | {"pes": pes} for pes in SETS
                                             if name not in ("one", "three") or pes != "*.cube?.pe1"])
         ok(not wrong, f"{' '.join(bench)} on machine {name} verifies for every set of PEs", *wrong)
@@ -86,6 +92,51 @@ def many(program, name, dtypes=DTYPES[:4]):
     for bench in REDUCING[:2]:
         wrong = bad_points(program, bench, [{"dtype": dtype, "size": size} for dtype in dtypes for size in (1, 30011)])
         ok(not wrong, f"{' '.join(bench)} on {name} verifies", *wrong)
+
+
+def leads(program):
+    """The PEs of a SIP that exchange its vector, by its length: one, two; other forms if the TCMs are too small."""
+    for algorithm in ("multicast", "levels", "auto"):
+        wrong = bad_points(program, ("all_reduce", f"algorithm={algorithm}"),
+                           [{"dtype": dtype, "size": size} for dtype in ("f32", "i32") for size in
+                            (3, 8000, 9001, 18001, 40003, 100001)])
+        ok(not wrong, f"all_reduce algorithm={algorithm} of four SIPs verifies for every number of leads", *wrong)
+
+
+def chooses(program):
+    """auto says what it takes and what it estimates, and is not slower than the slowest of its choices."""
+    for bench, size, algorithms in (("all_reduce", ("size=100",), ("ring", "halving", "levels", "multicast")),
+                                    ("all_reduce", ("size=10000",), ("ring", "halving", "levels", "multicast")),
+                                    ("all_gather", ("size=1000",), ("ring", "multicast")),
+                                    ("reduce_scatter", ("size=1000",), ("ring", "levels")),
+                                    ("all_to_all", ("size=1000",), ("pairs", "levels")),
+                                    ("barrier", (), ("dissemination", "levels"))):
+        took = {}
+        for algorithm in algorithms + ("auto",):
+            ended, made = result(program, bench, *size, f"algorithm={algorithm}", "--data", "off")
+            took[algorithm] = made["figures"]["time_ps"]
+            note = [note for note in made.get("notes", []) if note.startswith("algorithm=auto: ")]
+            used = re.match(r"algorithm=auto: (\w+) is used, estimated at [\d.]+ us \((.*)\)$", note[0]) if note else None
+            ok(not note if algorithm != "auto" else used and used[1] in algorithms and took["auto"] == took[used[1]] and
+               all(f"{name} " in used[2] for name in algorithms) and took["auto"] < max(took.values()),
+               f"{bench} {' '.join(size)} algorithm={algorithm} says what it chooses", note, took, ended.said)
+
+
+def chooses_within(four, one):
+    """What auto estimates for the PEs of one SIP is the same whether the machine has others or not."""
+    for bench, *size in (("all_reduce", "size=100"), ("all_gather", "size=1000"), ("reduce_scatter", "size=1000"),
+                         ("all_to_all", "size=1000"), ("barrier",)):
+        notes = [result(program, bench, *size, "pes=sip0.*", "--data", "off")[1].get("notes") for program in (four, one)]
+        ok(notes[0] and notes[0] == notes[1], f"{bench} of one SIP of four is estimated as on a machine of one SIP", *notes)
+
+
+def estimates(program, name):
+    """The time that is estimated for a barrier is off by a fifth at most."""
+    for algorithm in ("dissemination", "levels"):
+        took = result(program, "barrier", f"algorithm={algorithm}")[1]["figures"]["one_barrier_ps"] / 1e6
+        note = "".join(result(program, "barrier")[1]["notes"])
+        estimated = float(re.search(rf"[(, ]{algorithm} ([\d.]+)[,)]", note)[1])
+        ok(abs(estimated - took) <= took / 5, f"a barrier by {algorithm} on {name} takes about what is estimated: {took:.2f} us", note)
 
 
 def measures(program):
@@ -109,7 +160,7 @@ def measures(program):
 
 def ring_is_near(program):
     """No two messages between neighbours in the ring of ref_sip share a link."""
-    ended, made = result(program, "all_gather", "size=1280000", "dtype=f16", "--data", "off")
+    ended, made = result(program, "all_gather", "size=1280000", "dtype=f16", "algorithm=ring", "--data", "off")
     want = -(-127 * 20000 * 10**12 // (128 * 10**9))
     ok(made["figures"]["link_bound_ps"] == want,
        f"the busiest link of an all_gather on 128 PEs takes {want} ps: one message at a time", ended.said)
@@ -117,7 +168,7 @@ def ring_is_near(program):
 
 MISTAKES = (
     (("all_reduce", "dtype=i8", "chunk=0"), r"chunk=0 is out of bounds"),
-    (("all_reduce", "dtype=f32", "chunk=3"), r"KERNEL_ERROR(.|\n)*a message of 3 bytes holds no element"),
+    (("all_reduce", "dtype=f32", "chunk=3", "algorithm=ring"), r"KERNEL_ERROR(.|\n)*a message of 3 bytes holds no element"),
     (("all_reduce", "pes=sip7.*"), r"no PE matches 'sip7\.\*'"),
     (("barrier", "dtype=f32"), r"barrier has no parameter 'dtype'"),
 )
@@ -130,11 +181,18 @@ def mistakes(program):
 
 
 def main():
-    for name in ("one", "three", "eight_hbm", "pairs") if not SAN else ("three",):
+    for name in ("one", "three", "eight_hbm", "pairs", "three_sips") if not SAN else ("three",):
         every(machine(name), name)
-    said = bad(machine("unordered"), "all_gather", "size=20011")
-    ok(not said, "all_gather verifies where slots are freed in another order than they are filled", said)
+    for algorithm in ("ring", "multicast"):
+        said = bad(machine("unordered"), "all_gather", "size=20011", f"algorithm={algorithm}")
+        ok(not said, f"all_gather algorithm={algorithm} verifies where slots are freed in another order than they are filled",
+           said)
     eight = machine("eight")
+    leads(machine("leads"))
+    chooses(machine("leads"))
+    chooses_within(machine("leads"), machine("one_of_leads"))
+    estimates(machine("leads"), "4 SIPs")
+    estimates(simulator(topology("small")), "small")
     many(eight, "8 PEs")
     measures(eight)
     mistakes(eight)
@@ -144,6 +202,7 @@ def main():
         # Sums of 128 numbers of bf16, rounded at each rank, have bounds of 7 % at least.
         many(big, "128 PEs", ("f32", "f16", "i32"))
         ring_is_near(big)
+        estimates(big, "128 PEs")
 
 
 suite(main)

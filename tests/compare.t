@@ -112,6 +112,20 @@ def by_hand(program, path):
     ok(unaligned["offset_ps"] == 0 and abs(unaligned["starts"]["bias_ps"]) > 1e5, "clocks may stay as they are", unaligned["starts"])
 
 
+def late_start(program, path):
+    """A share of a start is one of the time since the first one, not of the command's duration."""
+    base = sorted(rows(program, ("replay", path), {}), key=lambda row: (row["t_ps"], row["pe"], row["cmd"]))
+    first, last = base[0], base[-1]
+    for share in 0.04, 0.065:
+        shift = share * (last["t_ps"] - first["t_ps"])
+        moved = [*base[:-1], last | {"t_ps": last["t_ps"] + shift, "done_ps": last["done_ps"] + shift}]
+        answer = compare(program, "--replay", path, "--fit", "none", log("late.csv", measure(moved, 1, 0, 0)))
+        found = answer["divergence"]
+        wanted = (last["pe"], last["cmd"]) if share > 0.05 else None
+        ok(shift > 0.1 * (last["done_ps"] - last["t_ps"]) and (found and (found["pe"], found["cmd"])) == wanted,
+           f"a start {100 * share:g} % of the run late {'diverges' if wanted else 'does not diverge'}", found, last)
+
+
 def joins(program, path):
     """A record says which command it is of by number, by id, or by its place."""
     records = measure(rows(program, ("replay", path), {}), 1, 0, 0)
@@ -167,6 +181,29 @@ def fits(program, path):
             ok(not wrong, f"the fit finds {title}, seed {seed}", *wrong)
 
 
+def standard_errors(program):
+    """The error that is stated is that of the fit: for commands that are all alike, and with gaps that the log itself gave."""
+    steps = "".join("    - { do: load, from: { space: hbm, offset: 0 }, to: 0x200000, bytes: 4096 }\n    - { do: gemm, m: 64, k: 64, n: 64, dtype: f16 }\n"
+                    for _ in range(60))
+    path = write(scratch("alike.yaml"), f"launches:\n  - {{ program: p0, targets: [sip0.cube0.pe0] }}\nprograms:\n  p0:\n{steps}")
+    constants, columns = {ACCESS: 37, CLOCK: 0.8}, ("t_ns", "done_ns", "pe", "do", "from", "to", "bytes", "m", "k", "n", "dtype")
+    device = rows(program, ("replay", path), constants)
+    far = []
+    for seed in range(1, 7):
+        measured = [row | ({"from": "hbm", "to": "0x200000", "bytes": 4096, "m": "", "k": "", "n": "", "dtype": ""} if row["do"] == "load" else
+                           {"from": "", "to": "", "bytes": "", "m": 64, "k": 64, "n": 64, "dtype": "f16"}) for row in measure(device, seed, 0.01, 0)]
+        file, imported = log("alike.csv", measured, columns), scratch("imported.yaml")
+        run(program, "import", file, "-o", imported)
+        for simulated in (path, imported):
+            answer = compare(program, "--replay", simulated, file, *(word for key in constants for word in ("--fit", key)))
+            got = {constant["key"]: constant for constant in answer["fit"]["constants"]} if isinstance(answer, dict) else {}
+            for key, value in constants.items():
+                away = (got[key]["number"] - value) / got[key]["standard_error"] if key in got else 1e9
+                if abs(away) > 3.5:
+                    far.append(f"seed {seed}, {simulated}: {key} is {away:.1f} standard errors away")
+    ok(not far, "constants are within 3.5 standard errors of those of the device", *far)
+
+
 def automatic(program, path):
     """Without keys, the fit finds which constants differ."""
     for constants in ({CLOCK: 1.4}, {ACCESS: 70, PE + "pe_math.attrs.clock_ghz": 0.5}):
@@ -210,6 +247,7 @@ def wrong_use(program, path):
     bad = {
         "empty": ("", "the log has no record"), "header": ("t_ns,pe\n", "has no command of"), "time": ("pe,cmd\n0,0\n", "2:1: error: the record has no time"),
         "twice": ("t_ns,pe,cmd\n1,0,1\n2,0,1\n", "3:1: error: command 1 of sip0.cube0.pe0 is here twice"), "pe": ("t_ns,pe\n1,7\n", "2:3: error: pe must be"),
+        "word": ("t_ns,pe,cmd,do\n1,0,0,laod\n", "2:7: error: there is no command 'laod'; did you mean 'load'?"),
         "id": ("t_ns,pe,id\n1,0,nobody\n", "2:5: error: no command of sip0.cube0.pe0 has the id 'nobody'"),
         "kind": ("t_ns,pe,cmd,do\n1,0,0,send\n", "2:1: error: this is a send, but in the simulation sip0.cube0.pe0, launch 0, command 0 is a"),
         "long": ("t_ns,took_ns,pe\n1,1e18,0\n", "2:1: error: the command takes more than 20 days"),
@@ -245,8 +283,10 @@ def main():
     path = stream("device", 11, 60, 2)
     simulated_files(program, path)
     by_hand(program, path)
+    late_start(program, path)
     joins(program, path)
     fits(program, path)
+    standard_errors(program)
     if not SAN:                                         # hundreds of runs, which fits() makes a few of
         automatic(program, path)
     undetermined(program, path)

@@ -6,7 +6,7 @@ Under the sanitizers a quarter of the forms are on 128 PEs, all of them on 1 and
 import itertools
 import os
 
-from harness import LANES, ROOT, SAN, ok, simulator, suite, sweep, topology, verifies
+from harness import LANES, ROOT, SAN, ok, result, simulator, suite, sweep, topology, verifies
 
 KERNEL = os.path.join(ROOT, "tests", "host", "composites.c")
 # Sets of PEs, each with another number of rows.
@@ -36,6 +36,16 @@ def gemms():
     yield {"dtype": "i8", "out": "i8", "epilogues": "quant"}
 
 
+def with_axes():
+    """Matrices whose rows and columns are at one distance each, or over several axes, with elements that are in several."""
+    for rows, cols in (("6*5", "4*1"), ("6*1", "4*7"), ("1*99", "3*0"), ("4*10 3*5", "5*1"), ("2*40 3*8 4*1", "6*1"),
+                       ("3*20 3*1", "2*10 2*1"), ("2*72 3*12 3*3", "3*12 9*1"), ("2*3 2*50 4*5", "2*7 3*25 2*1"),
+                       ("1*5 7*2", "1*9 3*1 1*4"), ("3*8 8*1 2*24", "3*24")):
+        for dtype, out in (("f16", "f16"), ("bf16", "f32"), ("f32", "f32"), ("i8", "i32")):
+            for of_b in False, True:
+                yield {"dtype": dtype, "out": out, "rows": rows, "cols": cols, "of_b": of_b}
+
+
 def maths():
     for dtype in ("f32", "f16", "bf16"):
         for op in ("copy", "neg", "abs", "relu", "exp", "tanh", "sigmoid", "gelu", "silu"):
@@ -57,7 +67,7 @@ def maths():
 
 def every(program, bench, cases):
     """Every operation is verified by itself, and the result as well where no epilogue is of another scope."""
-    points = [case | {"pes": pes, "m": m, "--seed": number}
+    points = [case | ({"pes": pes, "--seed": number} if bench == "axes_of" else {"pes": pes, "m": m, "--seed": number})
               for number, (case, (pes, m)) in enumerate(itertools.product(cases, SETS))
               if not SAN or pes != "*" or number % 4 == 2]
     ended, answers = sweep(program, bench, points, "--data", "debug")
@@ -68,10 +78,19 @@ def every(program, bench, cases):
     ok(ended.returncode == 0, f"the sweep of {bench} ends with status 0", ended.said[-2000:])
 
 
+def times(program):
+    """The rows of axes of its own are fetched in the time of rows at one distance."""
+    made = [result(program, "axes_of", f"rows={rows}", "cols=10*2", "pes=sip0.cube0.pe0") for rows in ("24*2", "6*5 4*7")]
+    ok(made[0][1]["end_ps"] == made[1][1]["end_ps"] and all(ended.returncode == 0 for ended, _ in made),
+       "axes of its own do not change the time of an operand", *(ended.said for ended, _ in made))
+
+
 def main():
     made = simulator(topology("ref_sip"), "composites", [KERNEL], [LANES])
     every(made, "gemm_of", gemms())
     every(made, "math_of", maths())
+    every(made, "axes_of", with_axes())
+    times(made)
 
 
 suite(main)

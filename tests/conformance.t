@@ -14,7 +14,7 @@ sys.path[1:1] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), part) 
 from harness import Broken, ROOT, Replay, SAN, SCRATCH, done, first_difference, ok, read      # noqa: E402
 from harness import result_difference, simulator, stats_difference, without_why  # noqa: E402
 import causes                                                   # noqa: E402
-import trial                                                    # noqa: E402
+from cases import expected                                      # noqa: E402
 from stream import Stream                                       # noqa: E402
 from topology import Topology                                   # noqa: E402
 
@@ -36,13 +36,15 @@ def complaints(case, got):
     wrong = []
     if got.status != status:
         wrong += [f"exit status: want {status}", got.said]
+    if not got.result:
+        return wrong or ["there is no result", got.said]
     if difference := result_difference(want, without_why(got.result)):
         wrong.append("result, " + difference)
     if difference := first_difference(read(os.path.join(case, "trace.jsonl")), got.trace):
         wrong.append("trace, " + difference)
     if SAN:
         return wrong
-    oracle = trial.expected(Topology(os.path.join(case, "topo.yaml")), Stream(os.path.join(case, "stream.yaml")))
+    oracle = expected(Topology(os.path.join(case, "topo.yaml")), Stream(os.path.join(case, "stream.yaml")))
     if isinstance(oracle, str):
         wrong.append(oracle)
         return wrong
@@ -60,7 +62,7 @@ def check(case):
     except Broken as why:
         ok(False, f"kbgen makes the machine of {name}", why)
         return
-    wrong = complaints(case, Replay(program, os.path.join(case, "stream.yaml"), os.path.join(SCRATCH, name), more=["--why"]))
+    wrong = complaints(case, Replay(program, os.path.join(case, "stream.yaml"), os.path.join(SCRATCH, name), more=["--why-launches"]))
     ok(not wrong, f"{name} gives its expected result, trace, status, statistics and causes", *wrong)
 
 

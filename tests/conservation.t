@@ -22,19 +22,19 @@ BROKEN = {
     "sram_bytes": "roofline", "tcm_bytes": "roofline", "engine_serves": "idle", "tile_waits": "idle",
     "buffer_left": "idle", "data_left": "idle", "receive_waits": "idle", "command_lost": "commands",
     "service_twice": "work", "operations": "work", "gemm_ps": "work", "math_ps": "work", "too_fast": "peak",
-    "hbm_read": "memories", "hbm_read_more": "memories", "tcm_written": "memories", "attach_bytes": "links", "ucie_bytes": "links",
-    "wrong_link": "routers"}
+    "hbm_read": "memories", "hbm_read_more": "memories", "tcm_written": "memories", "attach_bytes": "links",
+    "attach_lost": "links", "ucie_bytes": "links", "wrong_link": "routers"}
 
 
 WHY = "internal error: the critical path of --why: the account of "
 
 
-def machine():
-    """The simulator with the bench `breaks`; a file of the runtime is replaced in it, whose globals are there twice."""
+def machine(topology=SMALL, name="breaks"):
+    """A simulator with the bench `breaks`; a file of the runtime is replaced in it, whose globals are there twice."""
     os.environ["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":detect_odr_violation=0"
-    program = os.path.join(SCRATCH, "breaks")
+    program = os.path.join(SCRATCH, name)
     source = os.path.join(ROOT, "tests", "conservation", "breaks.c")
-    made = run(KBGEN, SMALL, "-k", source, "--cc", CC + " -Wl,-z,muldefs", "-o", program)
+    made = run(KBGEN, topology, "-k", source, "--cc", CC + " -Wl,-z,muldefs", "-o", program)
     if made.returncode:
         sys.exit(made.said)
     return program
@@ -79,6 +79,22 @@ def unread(program):
            f"with a message of 16 bytes that no PE receives, {what} has status {status}", ended.said)
 
 
+def in_rings():
+    """Where rows of cubes are closed, messages from and to another SIP go on at the port that they come to the cube by: the
+    host's PCIe is at port.w of cube 0."""
+    for sips, changes in ((1, ("nothing", "attach_bytes", "ucie_bytes")), (2, ("nothing", "attach_lost"))):
+        topology = write(scratch("rings.yaml"), f"""system: {{ name: rings, sips: {sips} }}
+sip: {{ cubes: {{ rows: 1, cols: 3, wrap: rows }} }}
+cube: {{ memory_map: {{ hbm_slices_per_cube: 2, hbm_slice_mb: 64, sram_mb: 4 }}, noc: {{ rows: 2, cols: 2 }} }}
+""")
+        program = machine(topology, f"rings{sips}")
+        for what in changes:
+            ended = run(program, "run", "breaks", f"what={what}", "--data", "off")
+            holds = what == "nothing"
+            ok(ended.returncode == (0 if holds else 3) and (said("links") in ended.stderr) == (not holds),
+               f"in rings of cubes of {sips} SIPs, law links {'holds' if holds else 'is broken by ' + what}", ended.said)
+
+
 def one_run(program):
     path = scratch("run.json")
     ended = run(program, "run", "breaks", "what=service_twice", "--json", path)
@@ -119,6 +135,7 @@ def main():
     program = machine()
     for part in (broken, ended_early, unread, one_run):
         part(program)
+    in_rings()
 
 
 suite(main)

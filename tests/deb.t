@@ -42,12 +42,13 @@ missing = [tool for tool in ("dpkg-buildpackage", "dh") if not shutil.which(tool
 if missing:
     skip("make deb makes a package", f"there is no {missing[0]}")
     done()
-made = make("deb", "tree=" + scratch("tree"))
+made = make("deb", "tree=" + scratch("tree"), "MAINTAINER=J. O'Doe <doe@example.org>")
 packages = glob.glob(os.path.join(BUILD, "deb", "*.deb"))
 if ok(made.returncode == 0 and len(packages) == 1, "make deb makes a package", made.said):
     fields = run("dpkg-deb", "-f", packages[0]).stdout
     ok("\nDepends: " in fields and "libgmp10" in fields and "libsqlite3-0" in fields and "gcc | c-compiler" in fields,
        "the package needs its libraries and a compiler", fields)
+    ok("\nMaintainer: J. O'Doe <doe@example.org>\n" in fields, "the package has the maintainer that make was given", fields)
     if shutil.which("lintian"):
         said = [line for line in run("lintian", "--tag-display-limit", "0", packages[0]).stdout.splitlines() if line[:2] in ("E:", "W:")]
         ok(not said, "lintian has no error and no warning to tell", *said)

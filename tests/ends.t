@@ -186,7 +186,7 @@ def signals(program):
         remove(path)
         before = signal.getsignal(signal.SIGINT)
         signal.signal(signal.SIGINT, signal.SIG_IGN if ignored else before)     # a child inherits what is ignored
-        process = subprocess.Popen([program, "run", "ends", "what=delay", "--time-limit", "2", "--json", path],
+        process = subprocess.Popen([program, "run", "ends", "what=delay", "--time-limit", f"{2 * SLOW}", "--json", path],
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         signal.signal(signal.SIGINT, before)
         wait_until(lambda: int(read(f"/proc/{process.pid}/stat").split()[13]) > 0.2 * os.sysconf("SC_CLK_TCK"))
@@ -198,13 +198,19 @@ def signals(program):
            f"{name} that was ignored when the run began stays ignored", status, result)
 
 
+def is_pending(pid, number):
+    """Whether a process has not got a signal yet that was sent to it."""
+    pending = re.search(r"(?m)^ShdPnd:\t(\w+)$", read(f"/proc/{pid}/status"))
+    return bool(int(pending[1], 16) >> (number - 1) & 1)
+
+
 def twice(program):
     """A second signal while the run comes to its end: the kernel does not come back for half a second."""
     with subprocess.Popen([program, "run", "ends", "what=loop"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                           text=True) as process:
         wait_until(lambda: int(read(f"/proc/{process.pid}/stat").split()[13]) > 0.2 * os.sysconf("SC_CLK_TCK"))
         process.send_signal(signal.SIGINT)
-        time.sleep(0.1)
+        wait_until(lambda: not is_pending(process.pid, signal.SIGINT))
         process.send_signal(signal.SIGINT)
         said = process.stdout.read()
     ok(process.returncode == -signal.SIGINT and not said, "the second SIGINT ends the process at once", said)
@@ -256,7 +262,7 @@ def sweeps(program):
     points = ["none", *(what for one in bad for what in (one, "none"))]
     lines = write(scratch("bad.jsonl"), "".join(json.dumps({"what": what}) + "\n" for what in points))
     path = scratch("answers.jsonl")
-    ended = run(program, "run", "ends", "--points", lines, "--json", path, "--time-limit", "0.3")
+    ended = run(program, "run", "ends", "--points", lines, "--json", path, "--time-limit", f"{0.3 * SLOW}")
     answers = [json.loads(line) for line in read(path).splitlines()]
     ok(len(answers) == len(points) and [answer["params"]["what"] for answer in answers] == points
        and ended.returncode == 1, "a sweep goes on after points that end in any way", ended.said)
@@ -266,7 +272,7 @@ def sweeps(program):
              for what, answer in zip(points, answers) if what == "none"]
     ok(len(set(ended)) == 1, "a point after a bad one has the same result as before", *set(ended))
     took_s = {what: answer["host"]["seconds"] for what, answer in zip(points, answers) if answer.get("ended_by")}
-    ok(took_s and min(took_s.values()) >= 0.3, "each point of a sweep has the whole time of the limit", took_s)
+    ok(took_s and min(took_s.values()) >= 0.3 * SLOW, "each point of a sweep has the whole time of the limit", took_s)
     stops = {what: answer.get("ended_by") for what, answer in zip(points, answers)}
     ok(stops["loop"] == stops["delay"] == "--time-limit" and not stops["none"] and not stops["exit"],
        "an answer says what has ended its point", stops)
@@ -306,10 +312,10 @@ def misuses(program):
 
 # ---- progress
 
-def on_terminal(program, *words, send=None, until=b"\n", timeout=60):
+def on_terminal(program, *words, verb="run", send=None, until=b"\n", timeout=60):
     """What a run writes to standard error, a terminal; `send` is a signal for when it has written `until`."""
     terminal, its_side = os.openpty()
-    with subprocess.Popen([program, "run", *words], stdout=subprocess.PIPE, stderr=its_side) as process:
+    with subprocess.Popen([program, verb, *words], stdout=subprocess.PIPE, stderr=its_side) as process:
         os.close(its_side)
         said, end_s = b"", time.monotonic() + timeout * SLOW
         while time.monotonic() < end_s:
@@ -332,7 +338,7 @@ def on_terminal(program, *words, send=None, until=b"\n", timeout=60):
 
 def progress(program):
     status, said, out = on_terminal(program, "ends", "what=delay", send=signal.SIGINT, until=b"simulated, ")
-    ok(status == 130 and re.search(r"\r\x1b\[Ksimulation, [0-9.]+ m?s simulated, [0-9.]+ [kM]?events, [0-9.]+ [kM]/s", said)
+    ok(status == 130 and re.search(r"\r\x1b\[Ksimulation 12 %, [0-9.]+ m?s simulated, [0-9.]+ [kM]?events, [0-9.]+ [kM]/s", said)
        and "\x1b" not in out, "a simulation of more than two seconds shows its progress on a terminal", said, out)
     ok(re.search(r"\r\x1b\[Kends: ended by SIGINT after .*\r\n  kernel ends on 4 PEs, the first is ", said)
        and "\nINTERRUPTED  by SIGINT" in out and out.endswith("end          status 130\n"),
@@ -341,8 +347,24 @@ def progress(program):
                                     "tile_n=16", "tile_k=16", "--data", "off", send=signal.SIGINT, until=b" left")
     ok(status == 130 and re.search(r"\r\x1b\[Ksimulation \d+ %, .* simulated, .*, about [0-9.e+]+ s left", said),
        "the progress of composites has their share and the time left", said, out)
+    for what, rows, why in (("half", 800, "complete commands, once a kernel of its function has ended"),
+                            ("all", 1600, "the bytes of tensors, in a first launch without composites")):
+        status, said, out = on_terminal(program, "reads", f"what={what}", "--exact-events", "--json", scratch("reads.json"),
+                                        send=signal.SIGINT, until=b" left")
+        read_rows = json.loads(read(scratch("reads.json")))["bytes"]["hbm"]["read"] / 128
+        shares = [int(share) for share in re.findall(r"simulation (\d+) %, .* simulated, .*, about [0-9.]+ m?s left", said)]
+        ok(status == 130 and shares and abs(shares[-1] - 100 * read_rows / rows) < 6, f"the progress of kernels goes by {why}",
+           shares, read_rows, said)
+    gemm = "{do: composite, op: gemm, m: 4096, k: 2048, n: 2048, tile: [16, 16, 16], dtype: f16, " \
+           "a: {space: hbm, offset: 0}, b: {space: hbm, offset: 0}, c: {space: hbm, offset: 0x1000000}, out_dtype: f16}"
+    stream = write(scratch("four.yaml"), "launches: [{program: four, targets: [sip0.cube0.pe0]}]\n"
+                   f"programs: {{four: [{', '.join([gemm] * 4)}]}}\n")
+    status, said, out = on_terminal(program, stream, "--exact-events", verb="replay", send=signal.SIGINT, until=b" left")
+    shares = [int(share) for share in re.findall(r"simulation (\d+) %, .* left", said)]
+    now = re.search(r" waits for command (\d), composite", said)
+    ok(status == 130 and now and shares and 25 * int(now[1]) <= shares[-1] < 25 * int(now[1]) + 25, "the progress of a replay knows the commands to come", shares, said)
     status, said, out = on_terminal(program, "ends", "what=fills", "--threads", "1", send=signal.SIGINT, until=b"%")
-    ok(status == 130 and re.search(r"\r\x1b\[Kset-up, [2-9]\d* s, fill \d+ %", said) and "\x1b" not in out
+    ok(status == 130 and re.search(r"\r\x1b\[Kset-up, (?:[2-9]|\d\d+) s, fill \d+ %", said) and "\x1b" not in out
        and re.search(r"\r\x1b\[Kends: ended by SIGINT after [\d.]+ s, at 0 ps simulated\r\n", said),
        "a set-up of more than two seconds shows its progress on a terminal", said, out)
     status, said, out = on_terminal(program, "gemm", "m=64", "k=64", "n=64")
@@ -350,15 +372,18 @@ def progress(program):
 
 
 def asked(program):
-    for what, want in (("delay", r"simulation, .* simulated, .*\n  kernel ends on 4 PEs, the first is sip0\.cube0\.pe0; its "
+    for what, want in (("delay", r"simulation 12 %, .* simulated, .*\n  kernel ends on 4 PEs, the first is sip0\.cube0\.pe0; its "
                         r"last call is tl_delay"), ("loop", r"kernel ends on sip0\.cube0\.pe1 has made no device call for "
                                                     r"\d+ s; its last one is tl_alloc")):
-        with subprocess.Popen([program, "run", "ends", f"what={what}", "--time-limit", "3"], stdout=subprocess.DEVNULL,
-                              stderr=subprocess.PIPE, text=True) as process:
-            time.sleep(1)
+        with subprocess.Popen([program, "run", "ends", f"what={what}"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                              text=True) as process:
+            wait_until(lambda: int(read(f"/proc/{process.pid}/stat").split()[13]) > 0.2 * os.sysconf("SC_CLK_TCK"))
             process.send_signal(signal.SIGUSR1)
-            said = process.stderr.read()
-        ok(process.returncode == 1 and re.match(rf"ends: {want}", said), f"SIGUSR1 prints where a run is: {what}", said)
+            said = "".join(process.stderr.readline() for _ in range(1 + want.count("\\n")))
+            going_on = process.poll() is None
+            process.send_signal(signal.SIGINT)
+            process.stderr.read()
+        ok(going_on and process.returncode == 130 and re.match(rf"ends: {want}", said), f"SIGUSR1 prints where a run is: {what}", said)
 
 
 def asked_in_data_pass(program):
@@ -416,7 +441,7 @@ def outputs(program):
 
 def lines_of_progress(program):
     ended, _ = end(program, "ends", "what=slow_delay", "--time-limit", "11", "--progress")
-    ok(re.match(r"simulation, [0-9.]+ [mu]?s simulated, .*\n", ended.stderr) and "\x1b" not in ended.stderr,
+    ok(re.match(r"simulation 12 %, [0-9.]+ [mu]?s simulated, .*\n", ended.stderr) and "\x1b" not in ended.stderr,
        "--progress prints a line every 10 s without a terminal", ended.said)
 
 

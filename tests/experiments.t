@@ -13,7 +13,7 @@ import sys
 from collections import Counter
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[1:1] = [os.path.join(HERE, "oracle"), os.path.join(HERE, "fuzz")]
+sys.path[1:1] = [os.path.join(HERE, folder) for folder in ("oracle", "fuzz", "embed")]
 
 from harness import done, folder, ok                            # noqa: E402
 import causes                                                   # noqa: E402
@@ -23,10 +23,10 @@ import streams                                                  # noqa: E402
 import trial                                                    # noqa: E402
 
 MACHINES, SEED = (sys.argv[1:] + [None] * 2)[:2]
-MACHINES, SEED = int(MACHINES or 4), SEED or "1"
+MACHINES, SEED = int(MACHINES or 8), SEED or "1"
 LEAST = 6                                                       # commands of a stream that is worth it
 TRIES = 20
-MOVED_SHARE = 0.05                                              # the most that may move; of few experiments, one
+MOVED_SHARE = 0.02                                              # the most that may move; of few experiments, one
 seen = Counter()
 
 

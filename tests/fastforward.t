@@ -14,7 +14,7 @@ import shutil
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[1:1] = [os.path.join(HERE, "oracle"), os.path.join(HERE, "fuzz")]
+sys.path[1:1] = [os.path.join(HERE, folder) for folder in ("oracle", "fuzz", "embed")]
 
 from harness import (QUICK, SAN, done, first_difference, folder, ok, read, result_difference, run,     # noqa: E402
                      scratch, small_machine, without_host)
@@ -27,6 +27,7 @@ MACHINES, SEED, STREAMS = int(MACHINES or (5 if QUICK else 8 if SAN else 25)), S
 BENCH = os.path.join(HERE, "fastforward", "apart.c")
 SHAPES = (16, 8, 16), (12, 4, 40), (50, 1, 60), (4, 60, 8), (2, 3, 300)                # tiles along m, k, n
 DTYPES = {"f32": 4, "f16": 2}
+HBM = {"space": "hbm"}
 
 
 class Drawn:
@@ -44,11 +45,13 @@ class Drawn:
         if self.maps and rng.random() < 0.3:
             return {"va": self.va + rng.choice((0, 4096, apart))}
         space = "hbm" if self.apart else rng.choice(("hbm", "hbm", "hbm", "hbm", "sram", "sram", "tcm"))
+        if space == "sram" and not facts.has_sram:
+            space = "hbm"
         low = facts.low if space == "tcm" else 0
         if facts.sizes[space] < low + size:
             space, low = "hbm", 0
         value = {"space": space}
-        for key, count in (("sip", facts.sips), ("cube", facts.cubes), ("pe", facts.pes_of_cube)):
+        for key, count in (("sip", facts.sips), ("cube", facts.cubes), ("pe", facts.count(space))):
             if rng.random() < 0.3 and not self.apart and (key, space) != ("pe", "sram"):
                 value[key] = rng.randrange(count)
         room = max(0, facts.sizes[space] - size - low)
@@ -150,12 +153,15 @@ class Drawn:
                 "programs": programs}
 
 
-def drawn_machine(rng):
-    """A random machine. On most, the pattern of rows and interleaving of the HBM repeats soon."""
-    tree = machines.machine(rng)
+def drawn_machine(number):
+    """A random machine, with HBM. On most, the pattern of rows and interleaving of the HBM repeats soon."""
+    rng = random.Random(f"{SEED}/{number}")
+    tree = machines.machine(rng, machines.drawn_parts(random.Random(f"{SEED}/{number}/parts")))
+    while not tree["cube"]["memory_map"]["hbm_slices_per_cube"]:
+        tree = machines.machine(rng)
     if rng.random() < 0.8:
         tree["cube"]["hbm_ctrl"]["attrs"] |= {"interleave_bytes": 256, "row_bytes": rng.choice((256, 1024))}
-        tree["cube"]["memory_map"] |= {"hbm_slice_mb": 16, "sram_mb": 4}
+        tree["cube"]["memory_map"] |= {"hbm_slice_mb": 16, "sram_mb": 4 if tree["cube"]["memory_map"]["sram_mb"] else 0}
         components = tree["cube"]["pe_template"]["components"]
         components["pe_tcm"]["attrs"] |= {"size_mb": 1, "reserved_mb": "512 KiB"}
         components["pe_mmu"]["attrs"]["enabled"] = rng.random() < 0.2
@@ -186,7 +192,7 @@ def machine_holds(number):
     where = folder(f"{SEED}-{number}")
     total = [0, 0, 0]
     try:
-        machine = trial.Machine(where, drawn_machine(random.Random(f"{SEED}/{number}")), ("-k", BENCH))
+        machine = trial.Machine(where, drawn_machine(number), ("-k", BENCH))
     except trial.Broken as why:
         return [why], total
     if difference := counts_differ(machine.program, random.Random(f"{SEED}/{number}/bench")):
@@ -236,9 +242,13 @@ def gemm(m, k, n, **more):
             "dtype": "f16"} | more
 
 
-def holds(title, programs, skips=True):
+PERIODS, SLEEP, EVENTS = "periods are skipped exactly", "PEs sleep exactly", "every event is simulated"
+
+
+def holds(title, programs, what=PERIODS, settings=()):
     """A machine with a PE for each program gives the results of --exact-events, and skips periods if it is to."""
-    name, program = title.split()[0], small_machine("small", ())
+    name = title.split()[0]
+    program = small_machine(name if settings else "small", (), *settings)
     parts = [{"program": f"p{pe}", "targets": [f"sip0.cube0.pe{pe}"]} for pe in range(len(programs))]
     path, got, want, got_stats, want_stats = (scratch(f"{name}.{end}") for end in (
         "yaml", "got", "want", "got_stats", "want_stats"))
@@ -252,8 +262,8 @@ def holds(title, programs, skips=True):
         run(program, "replay", path, "--exact-events", "--json", want, "--stats", want_stats)
         difference = ended.returncode or (result_difference(read(want), without_host(read(got)))
                                           or first_difference(read(want_stats), read(got_stats)))
-    ok(ended.returncode == 0 and bool(skipped) == skips and not difference,
-       f"{'periods are skipped exactly' if skips else 'PEs sleep exactly'} if {title}", difference, ended.said)
+    ok(ended.returncode == 0 and bool(skipped) == (what == PERIODS) and not difference, f"{what} if {title}", difference,
+       ended.said)
 
 
 def single_streams():
@@ -269,7 +279,17 @@ def single_streams():
     cast = {"do": "composite", "id": "c", "op": "math", "fn": "cast", "m": 32, "n": 32, "tile": [8, 8], "dtype": "f32",
             "out_dtype": "f32", "src": {"space": "hbm"}, "dst": {"space": "hbm", "offset": 1 << 20}}
     meet = {"do": "load", "from": {"space": "hbm", "cube": 0, "pe": 1}, "to": 1 << 21, "bytes": 4096}
-    holds("they wake before their first write leaves", [[cast, {"do": "delay", "ns": 20}, meet]] * 2, skips=False)
+    holds("they wake before their first write leaves", [[cast, {"do": "delay", "ns": 20}, meet]] * 2, what=SLEEP)
+
+
+def keys():
+    """Keys of machines that keep fast-forward, and those of pe_dma, which do not."""
+    parts, many = "cube.pe_template.components.", [gemm(40, 4, 40, a=HBM, b=HBM | {"offset": 1 << 20}, c=HBM | {"offset": 2 << 20})]
+    holds("operands have blocks of their own, and arrays and kernels wait", [many], settings=[
+        parts + one for one in ("pe_tcm.attrs.buffers=operands", "pe_gemm.attrs.block_cycles=5", "pe_cpu.attrs.launch_ns=100")])
+    for setting in ("reads=paired", "rd_bw_gbs=20", "wr_bw_gbs=20", "max_request_bytes=4096", "request_ns=1",
+                    "requests_in_flight=2"):
+        holds(f"pe_dma has {setting}", [many], EVENTS, [f"{parts}pe_dma.attrs.{setting}"])
 
 
 def main():
@@ -282,6 +302,7 @@ def main():
            f"{total[1]} + {total[2]} of {total[0]} services", *complaints)
     time_ends()
     single_streams()
+    keys()
     ok(services[1] * 10 > services[0],
        f"at least a tenth of the stage services lies in skipped periods: {services[1]} of {services[0]}")
     ok(services[2] * 20 > services[0],

@@ -50,6 +50,8 @@ def roofline(program):
        figures["time_ps"] == launch["pe_exec_ps"] and 0 < figures["memory_bound_ps"] < narrow and
        0 < figures["link_bound_ps"] == int(words[8]) < narrow,
        "the bounds of math, memory and links add up from the work", ended.stdout, figures)
+    ok(int(words[10]) == int(words[8]) and int(words[11]) >= 2 * int(words[8]),
+       "a message to several PEs takes each link once", words[8:])
     ok(bounds["time_ps"] == launch["done_ps"] - launch["submitted_ps"] and
        all(one["bound_ps"] == one["launch_ps"] + narrow + wide and one["by"] == "math" and
            one["reached_permille"] == one["bound_ps"] * 1000 // bounds["time_ps"] for one in (problem, algorithm)),

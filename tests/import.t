@@ -7,9 +7,10 @@ import re
 from harness import GEMM, ROOT, SMALL, ok, read, run, scratch, simulator, suite, write
 
 # Cases whose PEs do all that happens: no map, no memory request, no failure, kernels that start at a barrier.
-CASES = ("epilogue_once", "gemm_k_loop", "random_two_launches", "ring_order", "tie_of_stages", "two_composites")
+CASES = ("epilogue_once", "gemm_k_loop", "multicast_cubes_credit", "random_two_launches", "ring_order", "tie_of_stages", "two_composites")
 HEAD = "t_ns,pe,do,from,to,bytes\n"
 LOAD = "100,0,load,hbm,0x200000,64\n"
+LATE = ("--set", "cube.pe_template.components.pe_cpu.attrs.launch_ns=100")
 
 # Of one log: as CSV and as JSON lines.
 CSV = """# a comment, a column that nobody knows, a blank line
@@ -52,6 +53,9 @@ WRONG = (
     ("a JSON line ends", '{"t_ns": 1, "pe": 0, "do": "load"\n', "1:34: error: '}' or ',' is missing here"),
     ("a JSON line that was cut in a text", '{"t_ns": 1, "pe": "sip0\n', "1:19: error: this text has no end on its line"),
     ("a JSON line that was cut before a value", '{"t_ns":\n', "1:9: error: the line ends where a value is missing"),
+    ("a list of a cell ends with a word", HEAD + "1,0,send,0x200000,1|,64\n", "2:19: error: '1|' is no list: a word of it is empty"),
+    ("a list of a cell begins with a word", HEAD + "1,0,send,0x200000,|1,64\n", "2:19: error: '|1' is no list: a word of it is empty"),
+    ("a list of a cell has words between its separators", HEAD + "1,0,send,0x200000,0 | |1,64\n", "2:19: error: '0 | |1' is no list"),
     ("each JSON line is an object", '{"t_ns": 1, "pe": 0, "do": "begin"}\n[1]\n', "2:1: error: a record must be a JSON object"),
     ("a JSON line is one object", '{"t_ns": 1, "pe": 0, "do": "begin"} {}\n', "1:37: error: the record has ended before this"),
     ("a key is there once", '{"t_ns": 1, "t_ns": 2}\n', "1:13: error: 't_ns' is here twice"),
@@ -96,12 +100,12 @@ def times(result):
     return result["end_ps"], [(launch["start_ps"], launch["done_ps"], launch["pes"], launch["commands"]) for launch in result["launches"]]
 
 
-def round_trip(program, name, *command):
-    """Runs, logs, imports and replays. Returns the two results."""
+def round_trip(program, name, *command, numbers=()):
+    """Runs, logs, imports and replays, with options that replace numbers of the machine. Returns the two results."""
     log, stream = scratch(name + ".jsonl"), scratch(name + ".yaml")
-    first = run(program, *command, "--command-log", log, "--json", "-")
-    made = run(program, "import", log, "-o", stream)
-    second = run(program, "replay", stream, "--json", "-", "--command-log", scratch(name + ".again"))
+    first = run(program, *command, "--command-log", log, "--json", "-", *numbers)
+    made = run(program, "import", log, "-o", stream, *numbers)
+    second = run(program, "replay", stream, "--json", "-", "--command-log", scratch(name + ".again"), *numbers)
     if made.returncode or second.returncode:
         return None, made.said + second.said
     return json.loads(first.stdout), json.loads(second.stdout)
@@ -119,6 +123,8 @@ def bench(program):
     first, second = round_trip(program, "gemm", "run", "gemm", *GEMM, "--data", "off")
     ok(first and len(first["launches"][0]["commands"]) > 1 and times(first) == times(second), "a bench becomes a stream of the same times",
        first or second)
+    first, second = round_trip(program, "late", "run", "gemm", *GEMM, "--data", "off", numbers=LATE)
+    ok(first and times(first) == times(second), "so it does if a kernel's body begins after its start", first or second)
 
 
 def imported(program, text, *options, name="log.csv"):
@@ -144,13 +150,19 @@ def forms(program):
     tie = imported(program, "t_ns,pe,cmd,do,op,elems,dtype,id,for,pined\n1,0,1,math,add,8,f16,b,,1\n1,0,,wait,,,,,a b,\n1,0,0,math,add,8,f16,a,,\n")
     ok(re.search(r'id: "a".*\n.*id: "b".*\n.*for: \["a", "b"\]', tie.stdout), "of one time, numbers tell the order, and a record without one follows the one above it", tie.said)
     ok("'pined' is not known and ignored; did you mean 'pinned'?" in tie.stderr, "a column that is nearly the key of a step is named", tie.said)
+    begun = imported(program, "t_ns,pe,do,op,elems,dtype\n1000,0,begin,,,\n1000,1,begin,,,\n1200,0,math,add,8,f16\n1150,1,end,,,\n",
+                     *LATE)
+    ok("ns: 98 }\n    - { do: math" in begun.stdout and "ns: 50 }\n" in begun.stdout, "a kernel's time begins launch_ns after its start", begun.said)
+    several = imported(program, HEAD + "1,0,send,0x200000,1|sip0.cube0.pe1,64\n2,0,send,0x200000,1,64\n")
+    ok("to: [sip0.cube0.pe1, sip0.cube0.pe1]" in several.stdout.replace('"', "") and "to: sip0.cube0.pe1," in several.stdout,
+       "a send goes to one PE or to a list", several.said)
     host = imported(program, '{"do": "map", "va": 0, "bytes": 65536, "to": {"space": "hbm", "offset": 0}}\n{"t_ns": 1, "pe": 0, "do": "begin"}\n')
     ok("host:\n  - { \"do\": \"map\"" in host.stdout and "\n  - { do: launch, parts: [" in host.stdout, "a map of the host comes before its launch", host.said)
     alone = imported(program, '{"do": "read", "bytes": 64, "from": [{"space": "sram"}]}\n', name="alone")
     replayed = run(program, "replay", write(scratch("alone.yaml"), alone.stdout))
     ok(replayed.returncode == 0 and "host:\n  - { \"do\": \"read\"" in alone.stdout, "a log may have steps of the host alone", alone.said, replayed.said)
     lost = imported(program, "t_ns,pe,cmd,do,from,to,bytes\n1,0,0,load,hbm,0x200000,64\n3,0,2,load,hbm,0x200000,64\n")
-    ok(lost.returncode == 0 and "log.csv:3: sip0.cube0.pe0: command 2 comes after 1 commands: records are missing" in lost.stderr,
+    ok(lost.returncode == 0 and "log.csv:3: sip0.cube0.pe0: command 2 follows, but 1 comes next: records are missing" in lost.stderr,
        "records that are missing are told", lost.said)
 
 
@@ -161,6 +173,9 @@ def wrong(program):
         ok(ended.returncode == 2 and f"wrong:{said}" in ended.stderr.split("\n")[0] and not os.path.exists(out), title, ended.said[:600])
     many = imported(program, HEAD + 50 * LOAD.replace("load", "laod"), name="wrong")
     ok(many.returncode == 2 and "30 more errors" in many.stderr, "all errors are counted", many.stderr[-200:])
+    log = write(scratch("itself.csv"), HEAD + LOAD)
+    ended = run(program, "import", log, "-o", log)
+    ok(ended.returncode == 2 and "the stream would replace the log" in ended.stderr and read(log) == HEAD + LOAD, "a log is not replaced", ended.said)
     none = run(program, "import", scratch("nowhere"))
     ok(none.returncode == 2 and "cannot open" in none.stderr, "a log has to be there", none.said)
 

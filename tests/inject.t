@@ -21,6 +21,7 @@ POINTS = {
     "attention": ("queries=96", "heads=4", "kv_heads=2", "head_dim=32", "block=32", "tile=32"),
     "barrier": ("count=2",), "batched_gemm": ("batch=6", "m=40", "k=70", "n=48", *TILES),
     "broadcast": ("size=6000",), "col_reduce": ("rows=200", "cols=64"),
+    "conv2d": ("batch=3", "h=13", "w=11", "c=5", "filters=7"),
     "data_parallel": ("batch=40", "d=48", "hidden=64"), "hybrid_parallel": ("batch=40", "d=64", "hidden=48", "group=1"),
     "decode": ("batch=2", "heads=4", "kv_heads=2", "keys=300", "head_dim=32"),
     "dequant_gemm": ("m=64", "k=96", "n=48", *TILES), "elementwise": ("rows=64", "cols=96"),
@@ -30,7 +31,7 @@ POINTS = {
     "moe": ("tokens=16", "d=48", "ffn=64", "experts=4"), "reduce": ("size=6000",),
     "reduce_scatter": ("size=6000", "dtype=f32"), "rmsnorm": ("rows=64", "cols=96"),
     "rotary": ("tokens=30", "heads=2", "points=16"), "row_reduce": ("rows=200", "cols=64"),
-    "softmax": ("rows=64", "cols=96"), "top_k": ("rows=40", "cols=64", "k=4"), "transpose": ("m=64", "n=96"),
+    "softmax": ("rows=64", "cols=96"), "spmv": ("m=1003", "n=701", "density=0.03"), "top_k": ("rows=40", "cols=64", "k=4"), "transpose": ("m=64", "n=96"),
 }
 
 

@@ -12,7 +12,7 @@ import re
 from harness import ROOT, ok, run, simulator, suite, sweep
 
 EIGHT = os.path.join(ROOT, "tests", "library", "eight.yaml")
-LIMITED = {"tile_m", "tile_k", "tile_n", "tile", "block", "block_rows", "block_cols", "buffers", "chunk", "group", "used",
+LIMITED = {"tile_m", "tile_k", "tile_n", "tile", "block", "block_rows", "block_cols", "buffers", "chunk", "group", "used", "slice",
            "root"}
 ALSO = {"top_k": {"k"}}                                 # names that mean something else in other benches
 LEAST = {"buffers": 1}                                  # what is asked for; the others: the most
@@ -20,10 +20,11 @@ ABOUT = {("layer", "tile"), ("moe", "tile")}            # bytes, of products of 
 SMALL = {
     "attention": {"heads": 4, "kv_heads": 2, "queries": 48, "head_dim": 16},
     "batched_gemm": {"batch": 9, "m": 70, "k": 60, "n": 50},
+    "conv2d": {"batch": 3, "h": 9, "w": 8, "c": 5, "filters": 20},
     "hybrid_parallel": {"batch": 20, "d": 16, "hidden": 24},
     "decode": {"heads": 4, "kv_heads": 2, "keys": 96, "head_dim": 16}, "gather": {"vocab": 50, "dim": 8, "tokens": 40},
     "layer": {"tokens": 6}, "moe": {"tokens": 8, "d": 32, "ffn": 64, "experts": 4}, "rotary": {"tokens": 64},
-    "transpose": {"m": 60, "n": 70}, "top_k": {"rows": 64, "cols": 20},
+    "spmv": {"m": 64, "n": 60, "density": 0.2}, "transpose": {"m": 60, "n": 70}, "top_k": {"rows": 64, "cols": 20},
 }
 PARAM = re.compile(r"^  (\w+) += (\S+) .*?(?:([\d.]+(?: \w+)?) to (\d[\d.]*(?: \w+)?)\))?$", re.M)
 BENCH = re.compile(r"(?m)^(\w+): .*\(kernels/\w+\.c\)\n((?:  .*\n)*)")
@@ -43,9 +44,14 @@ def whole(text):
     return int(text.removesuffix(" GiB")) << (30 if text.endswith("GiB") else 0)
 
 
+def notes_of(answer):
+    """The notes of a run about values that it could not take."""
+    return [note for note in (answer or {}).get("notes", []) if not note.startswith("algorithm=auto: ")]
+
+
 def used(answer, name, asked):
-    """The value that the only note of a run names."""
-    notes = (answer or {}).get("notes", [])
+    """The value that the only such note of a run names."""
+    notes = notes_of(answer)
     found = re.fullmatch(rf"{name}={asked}: (\d+) is used, .*", notes[0]) if len(notes) == 1 else None
     return int(found[1]) if found else None
 
@@ -64,7 +70,7 @@ def every(program, bench, params):
     same = [name for name in asked if taken[name] is not None and (bench, name) not in ABOUT]
     _, then = sweep(program, bench, [{**sizes, name: taken[name]} for name in same], "--data", "off")
     wrong = [(name, taken[name], answer and answer.get("notes")) for name, answer in zip(same, then)
-             if not answer or "notes" in answer or
+             if not answer or notes_of(answer) or
              answer["launches"] != first[list(asked).index(name)]["launches"]]
     ok(not wrong, f"{bench} does the same with the values that it names: {', '.join(same)}", *wrong)
     return len(asked)

@@ -12,7 +12,7 @@ from plan import KNOWN_OPS as ORACLES                           # noqa: E402
 DOCS = os.path.join(ROOT, "docs", "ops.md")
 DOMAINS = {"FLOATS": "floats", "ALL": "floats or integers", "COMPARE": "floats or integers; gives u8",
            "CHOICE": "x of u8; y and z of floats or integers", "CAST": "any to any", "QUANT": "any to integers",
-           "DEQUANT": "any to floats"}
+           "DEQUANT": "any to floats", "LOOKUP": "x of any, as the result; y of integers"}
 SECOND = {"ANY": "", "ROW": "y is a row", "SCALE": "y is a row or one element"}
 CALLED_BY_NAME = {"bias_add"}                           # the same as bias
 

@@ -5,8 +5,9 @@ Under the sanitizers each case is on one of the sets of PEs.
 """
 import itertools
 import os
+import re
 
-from harness import LANES, ROOT, SAN, math_ops, ok, simulator, suite, sweep, topology, verifies
+from harness import LANES, ROOT, SAN, math_ops, ok, result, run, simulator, suite, sweep, topology, verifies
 
 KERNEL = os.path.join(ROOT, "tests", "host", "ops.c")
 FLOATS, WHOLE = ("f32", "f16", "bf16"), ("i32", "i16", "i8", "u8")
@@ -75,6 +76,31 @@ def points():
         yield case | {"pes": pes, "m": size[0], "n": size[1], "async": number % 2 == 1, "--seed": number}
 
 
+def lookups():
+    """Each dtype by each of positions, buffers with gaps, positions that are broadcast or where the result goes."""
+    for number, (dtype, other) in enumerate(itertools.product(FLOATS + WHOLE, ("i32", "i16", "u8", "i8"))):
+        yield {"dtype": dtype, "with": other, "row": number % 2 == 1, "strided": number % 3 == 1, "async": number % 4 > 1}
+    for pes, rows, cols in (("sip0.cube3.pe5", 1, 1), ("sip0.cube2.*", 3, 4001), ("*", 61, 5)):
+        yield {"pes": pes, "rows": rows, "cols": cols, "n": 3000}
+    yield {"dtype": "i32", "in_place": True}
+    yield {"dtype": "i32", "in_place": True, "cols": 3000}
+
+
+def look(program):
+    every = list(lookups())
+    ended, answers = sweep(program, "look", every, "--data", "debug")
+    for point, answer in zip(every, answers):
+        ok(verifies(answer), f"elements are looked up: {point}", answer, ended.said[-2000:] if not answer else "")
+    for word, said in (("past=900", r"is \d\d\d, but x has 100 elements"), ("below=true", r"is -\d, but x has 100 elements")):
+        ended = run(program, "run", "look", word, "pes=sip0.cube0.pe0")
+        ok(ended.returncode == 1 and re.search(r"KERNEL_ERROR .* tl_compute: position \d+ of y " + said + r"\n  called at \S*ops\.c:\d+",
+                                               ended.stderr), f"a position outside x is refused: {word}", ended.said)
+    times = [result(program, "look", f"dtype={dtype}", "with=i32", "pes=sip0.cube0.pe0", "rows=64", "cols=64")[1]["launches"][0]["compute_ps"]
+             for dtype in ("f32", "f16")]
+    ok(times == [(100 + 4096 // 64) * 1000, (100 + 4096 // 8) * 1000],
+       "a lookup takes the time of its elements in the lanes of the result, or of the positions if these are larger", times)
+
+
 def main():
     made, every = simulator(topology("ref_sip"), "ops", [KERNEL], [LANES]), list(points())
     ended, answers = sweep(made, "op", every)
@@ -82,6 +108,7 @@ def main():
         said = " ".join(f"{key}={value}" for key, value in point.items())
         ok(verifies(answer), f"op {said} gives its reference", answer, ended.said[-2000:] if not answer else "")
     ok(ended.returncode == 0, "the sweep of ops ends with status 0", ended.said[-2000:])
+    look(made)
 
 
 suite(main)

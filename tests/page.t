@@ -12,7 +12,7 @@ import sys
 from harness import ROOT, SAN, SMALL, done, in_browser, ok, read, run, scratch, simulator, topology, write
 
 LEVELS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_"
-GEMM = ("gemm", "m=512", "k=128", "n=256")
+GEMM = ("gemm", "m=1024", "k=128", "n=512")
 DROPPED = ("commands", "pes", "responses")
 HOSTILE = "</script><img id=injected src=x onerror=alert(1)><!--"
 
@@ -205,6 +205,25 @@ def test_sizes():
     return paths.get("ref_pod")
 
 
+def test_long_links():
+    """A page of two SIPs that a link joins, whose cubes and routers are in rings, with two planes of routers."""
+    topology = write(scratch("rings.yaml"), """system:
+  name: rings
+  sips: 2
+  links: [{ a: { sip: 0, cube: 0, side: n }, b: { sip: 1, cube: 2, side: s }, bw_gbs: 50, latency_ns: 300 }]
+sip: { cubes: { rows: 1, cols: 3, wrap: rows } }
+cube:
+  memory_map: { hbm_slices_per_cube: 2, hbm_slice_mb: 64, sram_mb: 4 }
+  noc: { rows: 3, cols: 3, wrap: both, planes: [{}, { order: yx }], plane_of: { message: 1 } }
+""")
+    path = scratch("rings.html")
+    ended = run(simulator(topology, "rings"), "run", "all_reduce", "size=65536", "--report", path)
+    machine = data_of(read(path))[0]["result"]["machine"]
+    ok(ended.returncode == 0 and machine["closed"] == ["cube_rows", "router_rows", "router_cols"] and machine["chips"] == [[0, 0, 0, 1, 2, 2]],
+       "a page knows what is closed to rings, and the links between chips", machine, ended.said)
+    return path
+
+
 def main():
     program = simulator(SMALL, "small")
     paths = {}
@@ -230,9 +249,9 @@ def main():
     run(program, "report", write(scratch("hostile.json"), json.dumps(strange)), "-o", hostile)
     bare = scratch("bare.html")
     run(program, "report", write(scratch("bare.json"), '{"system": "s", "end_ps": 5, "launches": []}'), "-o", bare)
-    largest, why = test_sizes(), test_why(program)
+    largest, why, rings = test_sizes(), test_why(program), test_long_links()
     if not SAN:
-        in_browser("page.mjs", 25, paths["gemm"][0], paths["reduce"][0], both, hostile, bare, largest, why)
+        in_browser("page.mjs", 25, paths["gemm"][0], paths["reduce"][0], both, hostile, bare, largest, why, rings)
     done()
 
 

@@ -127,7 +127,7 @@ def wrong_lines(program):
             ("{\"m\": \"64\"}", "3:7", "m must be a whole number from 1 to 16777216, not the text '64'"),
             ("{\"m\": [64]}", "3:7", "m must be a whole number from 1 to 16777216, not a sequence"),
             ("{\"bias\": 1}", "3:10", "bias must be true or false, not '1'"),
-            ("{\"dtype\": \"f61\"}", "3:11", "dtype must be one of: f16 bf16 f32 i8, not the text 'f61'"),
+            ("{\"dtype\": \"f61\"}", "3:11", "dtype must be one of: f16 bf16 f32 i8 f8e4m3 f8e5m2, not the text 'f61'"),
             ("{\"--seed\": -1}", "3:12", "--seed must be a whole number from 0 to 18446744073709551615, not '-1'"),
             ("{\"m\": 1, \"m\": 2}", "3:10", "")):
         write(file, "{}\n\n" + line + "\n{}\n")

@@ -30,7 +30,8 @@ SHIPPED = [
     ("all_reduce", "size=70000", "chunk=512", "space=sram"),
     ("all_reduce", "size=3001", "algorithm=halving", "chunk=64"),
     ("all_gather", "size=5003", "space=tcm"), ("reduce_scatter", "size=5003", "op=max"), ("all_to_all", "size=5003"),
-    ("broadcast", "size=5003", "root=2"), ("reduce", "size=5003", "root=1", "dtype=i8"), ("barrier",),
+    ("broadcast", "size=5003", "root=2"), ("broadcast", "size=5003", "root=2", "algorithm=chain"),
+    ("reduce", "size=5003", "root=1", "dtype=i8"), ("barrier",),
 ]
 
 

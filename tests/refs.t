@@ -5,6 +5,7 @@ import json
 import math
 import os
 import random
+import re
 import struct
 
 from harness import ROOT, SAN, math_ops, ok, read, run, scratch, small_machine, suite, write
@@ -196,6 +197,41 @@ def gemms(program):
     x = drawn("f16", (2, 3, 5))
     made = [x.at(i, k, j) for i, j, k in indices((2, 5, 3))]
     compare(program, "transpose", Array("f16", (2, 5, 3), made), "transpose of the last two of three axes", x=x)
+
+
+def convolved(x, w, height, kernel_h, kernel_w, stride, pad):
+    """x in NHWC with all images in one axis, w in OHWI; the values and the shape of the result."""
+    (lines, width, channels), filters = x.shape, w.shape[0]
+    down, across = (height + 2 * pad - kernel_h) // stride + 1, (width + 2 * pad - kernel_w) // stride + 1
+    made = []
+    for image, oy, ox, f in indices((lines // height, down, across, filters)):
+        inside = [(ky, kx) for ky, kx in indices((kernel_h, kernel_w))
+                  if 0 <= oy * stride + ky - pad < height and 0 <= ox * stride + kx - pad < width]
+        made.append(math.fsum(x.at(image * height + oy * stride + ky - pad, ox * stride + kx - pad, c)
+                              * w.at(f, (ky * kernel_w + kx) * channels + c)
+                              for ky, kx in inside for c in range(channels)))
+    return made, (lines // height * down, across, filters)
+
+
+def convolutions(program):
+    for dtype in ("f32", "f16", "bf16", "i8"):
+        for height, kernel_h, kernel_w, stride, pad in ((5, 3, 3, 1, 1), (6, 3, 2, 2, 0), (5, 1, 1, 3, 0), (4, 2, 5, 1, 3)):
+            x, w = drawn(dtype, (2 * height, 7, 3)), drawn(dtype, (2, kernel_h * kernel_w * 3))
+            made, shape = convolved(x, w, height, kernel_h, kernel_w, stride, pad)
+            compare(program, "conv2d", Array("i32" if dtype == "i8" else dtype, shape, made),
+                    f"a convolution of {dtype}, {kernel_h} x {kernel_w}, stride {stride}, padding {pad}", x=x, y=w,
+                    op=f"{height} {kernel_h} {kernel_w} {stride} {pad}")
+    x, w, flat = drawn("f32", (10, 7, 3)), drawn("f32", (2, 27)), drawn("f32", (10, 21))
+    for said, images, op in ((r"w has 27 columns; a patch has 3 x 2 x 3", x, "5 3 2 1 1"),
+                             (r"x has 10 rows, which are no images of 4", x, "4 3 3 1 1"),
+                             (r"x has 10 rows, which are no images of 0", x, "0 3 3 1 1"),
+                             (r"a kernel of 9 with a stride of 1 has no position in 5 elements and a padding of 1", x, "5 9 1 1 1"),
+                             (r"a kernel of 3 with a stride of 0 has no position", x, "5 3 3 0 1"),
+                             (r"x has to have 3 axes, and w 2", flat, "5 3 3 1 1")):
+        ended = run(program, "run", "refs", "what=conv2d", "x=" + images.save("x"), "y=" + w.save("y"), "op=" + op,
+                    "out=" + w.save("out"))
+        ok(ended.returncode == 2 and re.search(r"refs\.c:\d+: kb_ref_conv2d: " + said, ended.stderr),
+           f"a convolution is refused: {said}", ended.said)
 
 
 def reductions(program):

@@ -18,7 +18,7 @@ WHAT = ("result", "point", "metrics", "stats", "trace", "oplog", "plan", "probe"
 # The definitions of words, and what has them: a list of rt, and its words there.
 LISTS = (("fault", "kb/faults.def", r"^FAULT\((\w+)"), ("command", "kb/commands.def", r'^(?:COMMAND|COMPOSITE)\(\w+, "(\w+)"'),
          ("engine", "kb/engines.def", r'^ENGINE\(\w+, "([\w ]+)"'), ("stage", "kb/stages.def", r"^STAGE\((\w+)"),
-         ("link", "kb/links.def", r"^LINK\((\w+)"), ("dtype", "kb/dtypes.def", r"^DTYPE\((\w+)"),
+         ("link", "kb/links.def", r"^(?:OWN_)?LINK\((\w+)"), ("dtype", "kb/dtypes.def", r"^DTYPE\((\w+)"),
          ("reason", "why/reasons.def", r"^REASON\((\w+)"), ("edge", "why/reasons.def", r"^EDGE\((\w+)"),
          ("work", "why/reasons.def", r"^WORK\((\w+)"), ("simplification", "report/ledger.def", r"^LEDGER\((\w+)"),
          ("event", "kb/trace.def", r"^TRACE\((\w+)"))

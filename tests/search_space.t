@@ -104,7 +104,7 @@ def keys_of_the_space():
             ("{ params.m: [1] }", "params.m is given by 'params' as well"),
             ("{ params.tile_m: [1, x] }", "tile_m must be a whole number from 0 to 16777216, not 'x'"),
             ("{ params.tile_m: { from: 0, to: 99999999, step: 1 } }", "not '99999999'"),
-            ("{ params.dtype: [f16, f33] }", ["dtype must be one of f16, bf16, f32, i8, not 'f33'", "did you mean 'f32'?"]),
+            ("{ params.dtype: [f16, f33] }", ["dtype must be one of f16, bf16, f32, i8, f8e4m3, f8e5m2, not 'f33'", "did you mean 'f32'?"]),
             ("{ params.: [1] }", "must be params.NAME or params.WORKLOAD.NAME"),
             ("{ params.gem.tile_m: [1] }", "no workload gem has a parameter 'tile_m'")):
         refuses(f"a space is refused: {space}", message, space=space)

@@ -37,10 +37,17 @@ RUNS = (("gemm", {"m": 64, "k": 64, "n": 64, "tile_m": 32, "tile_k": 32, "tile_n
 OTHERS = {
     "system.name": "renamed", "system.wire.ns_per_mm": "0.3", "sip.io.attach": "[{cube: 1, side: e}]",
     "cube.m_cpu.at": "[1, 0]", "cube.sram.at": "[0, 0]", "cube.pe_layout": "{explicit: [[0, 1], [1, 0]]}",
+    "cube.hbm_layout": "corners", "cube.pes": "3",
     PE + "pe_mmu.attrs.enabled": "true", PE + "pe_ipcq.attrs.buffer": "sram",
     PE + "pe_gemm.attrs.shared_resource": "accel_slot", PE + "pe_math.attrs.shared_resource": "mine",
     PE + "pe_math.attrs.cost": "{exp: 9, gelu_own: 3}", PE + "pe_tcm.attrs.size_mb": "2",
     PE + "pe_ipcq.attrs.overhead_ns": "0", PE + "pe_tcm.attrs.reserved_mb": "0.75", PE + "pe_ipcq.attrs.slot_kb": "8",
+    PE + "pe_tcm.attrs.buffers": "operands", PE + "pe_dma.attrs.reads": "paired",
+    PE + "pe_dma.attrs.max_request_bytes": "700", PE + "pe_dma.attrs.requests_in_flight": "3",
+    "cube.noc.planes": "[{order: yx}]", "cube.noc.response": "own",
+    # Alone, any other value is wrong.
+    "cube.noc.wrap": "none", "sip.cubes.wrap": "none", "system.links": "[]", "cube.noc.plane_of.read": "0",
+    "cube.noc.plane_of.write": "0", "cube.noc.plane_of.message": "0",
 }
 
 
@@ -54,6 +61,7 @@ def schema_keys(schema, path=""):
             yield key, value
 
 
+LINKS = "[{a: {sip: 0, cube: 1, side: e}, b: {sip: 1, cube: 1, side: e}, bw_gbs: %s, latency_ns: %s}]"
 KEYS = dict(schema_keys(json.loads(run(KBGEN, "--dump", "schema").stdout)))
 
 
@@ -148,7 +156,11 @@ def each_key(program):
     changes = [[(key, value_of(key, draw))] for key in KEYS]
     changes += [[(PE + "pe_math.attrs.cost", "{exp: 9, div: 1}")], [("system.name", 70 * "n")],
                 [("sip.ucie.bw_gbs", "~")], [("cube.noc.rows", "2")],
-                [("cube.pe_layout", "{explicit: [[0, 0], [1, 0]]}")]]          # as it is
+                [("cube.pe_layout", "{explicit: [[0, 0], [1, 0]]}")],          # as it is
+                [("cube.noc.rows", "3"), ("cube.noc.wrap", "cols")], [("sip.cubes.cols", "3"), ("sip.cubes.wrap", "rows")],
+                [("cube.noc.planes", "[{}, {order: yx}]")],
+                [("cube.noc.planes", "[{}, {}]"), ("cube.noc.plane_of.write", "1")],
+                [("system.sips", "2"), ("system.links", LINKS % (50, 300))]]
     built = compare("a key by itself gives what a build gives", program, changes[::12 if SAN else 1])
     ok(SAN or built >= 17, "keys that decide what is compiled are among them", built)
 
@@ -174,6 +186,23 @@ def messages(program):
         got = run(program, "run", "gemm", "--data", "off", *options)
         ok(want.returncode == got.returncode == 2 and want.stderr == got.stderr and len(want.stderr) > 20,
            f"--set {' '.join(wrong)} is refused as a build refuses it", want.said, got.said)
+
+
+def chip_links():
+    """The bandwidths and latencies of links between chips are numbers of a run; what they join is not."""
+    sizes = ("--set", "system.sips=2", "--set", "system.links=" + LINKS % (50, 300))
+    other = "system.links=" + LINKS % (7, 40)
+    program, built = (os.path.join(WHERE, name) for name in ("linked", "linked_otherwise"))
+    made = run(KBGEN, "base.yaml", "-o", program, "--set", BUILT_WITH, *sizes, cwd=WHERE, env=CACHED)
+    again = run(KBGEN, "base.yaml", "-v", "-o", built, "--set", BUILT_WITH, *sizes, "--set", other, cwd=WHERE, env=CACHED)
+    ok(made.returncode == 0 and SAYS in again.stderr, "a machine whose links between chips have other numbers is not compiled",
+       made.said, again.said)
+    bench = "run", "all_reduce", "size=4096", "--data", "off", "--json", "-"
+    want, got, first = (run(path, *bench, *more).stdout for path, more in ((built, ()), (program, ("--set", other)), (program, ())))
+    ok(compact(want) == compact(got) != compact(first), "other numbers of links between chips give what a build gives",
+       want[:300], got[:300])
+    moved = run(program, *bench, "--set", other.replace("side: e}, bw", "side: s}, bw"))
+    ok(moved.returncode == 2 and "another value needs a build" in moved.stderr, "a link to another side needs a build", moved.said)
 
 
 def structure(program):
@@ -267,6 +296,7 @@ def points(program):
 def main():
     program = machine()
     each_key(program)
+    chip_links()
     several_keys(program)
     messages(program)
     structure(program)

@@ -15,7 +15,7 @@ ROOMS = ("common", "base", "sim", "machine", "launch", "fastforward", "store", "
          "host", "reference", "report", "timeline", "probe", "why", "session", "embed", "bringup", "cli")
 FOLDERS = (".", ".ci", "docs", "docs/guide", "docs/search", "gen", "gen/build", "gen/packaging", "gen/search", "kernels", "rt/kb", *(f"rt/{room}" for room in ROOMS),
            "rt/report/page", "rt/report/page/search", "rt/report/page/sections",
-           "templates", "topologies", "topologies/impl", "tests", "tests/bench", "tests/fuzz", "tests/impl",
+           "templates", "topologies", "topologies/impl", "tests", "tests/bench", "tests/embed", "tests/fuzz", "tests/impl",
            "tests/methods", "tests/mutants", "tests/oracle", "tests/page", "tests/search",
            "tests/unit")
 CODE = (".c", ".h", ".re", ".in", ".def")

@@ -15,7 +15,7 @@ import shutil
 from harness import GEMM, ROOT, SAN, SMALL, ok, read, read_bytes, remove, run, scratch, simulator, skip, suite, without_host, write
 
 # The sanitizers see the rings, and the long events of a launch on 128 PEs; the other cases go the same ways.
-CASES = ("random_hbm_rings", "launch_barrier", *(("random_two_sips_memory", "random_two_launches") if not SAN else ()))
+CASES = ("random_hbm_rings", "launch_barrier", "multicast_cubes_credit", *(("random_two_sips_memory", "random_two_launches") if not SAN else ()))
 PROTO = os.path.join(ROOT, "tests", "perfetto.proto")
 LINE = re.compile(r'\s*(?:(\w+) \{|(\})|(\w+): (?:"((?:[^"\\]|\\.)*)"|(\S+)))$')
 STAGES = dict(re.findall(r"^STAGE\((\w+), (\w+),", read(os.path.join(ROOT, "rt", "kb", "stages.def")), re.M))
@@ -476,7 +476,7 @@ def small_stacks():
     """Kernels with the smallest stacks cause the events of a trace that is larger than the buffer of its file."""
     program = simulator(SMALL, "small_stacks", settings=("cube.pe_template.components.pe_cpu.attrs.stack_kb=32 KiB",))
     path = scratch("small_stacks.pftrace.gz")
-    ended = run(program, "run", "all_reduce", "size=65536", "chunk=512", "--data", "off", "--timeline", path)
+    ended = run(program, "run", "all_reduce", "size=65536", "chunk=512", "algorithm=ring", "--data", "off", "--timeline", path)
     ok(ended.returncode == 0 and len(gzip.decompress(read_bytes(path))) > 2 << 20, "a timeline needs no more of the stack of a kernel than there is",
        ended.said)
 

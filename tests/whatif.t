@@ -13,8 +13,9 @@ from harness import write
 SCHEMA = held.validator("whatif")
 PE = "cube.pe_template.components."
 # Keys that decide what is compiled, and those without a better direction.
-NO_NUMBER = re.compile(r"(sips|cubes\.(rows|cols)|noc\.(rows|cols)|hbm_slices_per_cube|pcs|(rd|wr)_engines|ports|name|kind|"
-                       r"impl|params|include|at|attach|pe_layout|shared_resource|enabled|buffer)$")
+NO_NUMBER = re.compile(r"(sips|pes|cubes\.(rows|cols)|noc\.(rows|cols)|hbm_slices_per_cube|pcs|(rd|wr)_engines|ports|reads|name|kind|"
+                       r"impl|params|include|at|attach|pe_layout|hbm_layout|shared_resource|enabled|buffer|buffers|"
+                       r"wrap|response|planes|plane_of\.\w+|links)$")
 # A kernel that does not come back on a machine with a larger array, and a bench that refuses a larger SRAM.
 KERNEL = """#include <stdlib.h>
 #include <unistd.h>
@@ -65,7 +66,7 @@ def whatif(program, *words):
     return answer
 
 
-def by_hand(title, topology, answer, run_of):
+def by_hand(title, topology, answer, run_of, least=6):
     """The ends of runs on machines built with each changed number."""
     wrong = []
     changes = [(change["set"], change["end_ps"]) for change in answer["changes"]]
@@ -76,7 +77,7 @@ def by_hand(title, topology, answer, run_of):
         if got != want:
             wrong.append(f"--set {change}: whatif says {want}, a build {got}")
     ends = [end for _, end in changes]
-    ok(len(changes) >= 6 and not wrong and ends == sorted(ends), f"{title}: {len(changes)} changes are those of builds, sorted by gain",
+    ok(len(changes) >= least and not wrong and ends == sorted(ends), f"{title}: {len(changes)} changes are those of builds, sorted by gain",
        *wrong)
 
 
@@ -246,7 +247,23 @@ def streams():
     ok(answer["stream"] == stream and len(placed) > 2 and all(name in line for name, line in placed),
        "the answer names the stream, and the line of each key", placed)
     by_hand("of a stream", topology, answer, ("replay", stream))
+    chip_links()
     pages()
+
+
+def chip_links():
+    """Each link between chips has its own numbers; --set takes the list that they are in."""
+    case = os.path.join(ROOT, "tests/conformance/chip_links_ring")
+    topology, stream = os.path.join(case, "topo.yaml"), os.path.join(case, "stream.yaml")
+    answer = whatif(simulator(topology, "chip_links_ring"), "--replay", stream)
+    listed = [change["key"] for change in answer["changes"] + answer["failed"]] + answer["unchanged"] + answer["best"]
+    wanted = [f"system.links[{link}].{key}" for link in range(4) for key in ("bw_gbs", "latency_ns")]
+    ok(sorted(key for key in listed if "[" in key) == wanted, "bandwidth and latency of each link between chips are listed once", listed)
+    answer["changes"] = [change for change in answer["changes"] if change["set"].startswith("system.links=")]
+    gains = {change["key"]: change["gain"] for change in answer["changes"]}
+    ok(len(gains) == 4 and gains["system.links[1].latency_ns"] > gains["system.links[2].latency_ns"] > gains["system.links[0].latency_ns"] > 0,
+       "the link that most goes over gains most", gains)
+    by_hand("of links between chips", topology, answer, ("replay", stream), least=4)
 
 
 def pages():

@@ -68,10 +68,60 @@ def by_hand():
 
 def has_no_gap(path, name):
     segments = path["segments"]
-    ends = [0, *(one["end_ps"] for one in segments)]
+    ends = [path["begin_ps"], *(one["end_ps"] for one in segments)]
     ok(ends[:-1] == [one["begin_ps"] for one in segments] and ends[-1] == path["end_ps"]
-       and all(sum(one["ps"] for one in path[key]) == path["end_ps"] for key in ("by_reason", "by_resource", "by_line")),
-       f"{name}: segments follow each other from 0 to the end, and each sum is the whole", path["by_reason"])
+       and all(sum(one["ps"] for one in path[key]) == path["end_ps"] - path["begin_ps"] for key in ("by_reason", "by_resource", "by_line")),
+       f"{name}: segments follow each other from begin to end, and each sum is the whole", path["by_reason"])
+
+
+def of_launches():
+    """The path of each launch, from its submission to the last answer. The second one begins when the first one has ended, so
+    both paths are that of the run."""
+    text = """launches:
+  - {program: a, targets: [sip0.cube0.pe0]}
+  - {program: b, targets: [sip0.cube0.pe0]}
+programs:
+  a: [{do: load, from: {space: hbm, offset: 0}, to: 0x200000, bytes: 4096}]
+  b: [{do: delay, ns: 20}]
+"""
+    program, stream = simulator(case("single_dma_read")[0], "single_dma_read"), write(scratch("two.yaml"), text)
+    plain = why(program, "replay", stream)[0]
+    result, ended = why(program, "replay", stream, "--why-launches")
+    found, paths = result["why"], [one["path"] for one in result["why"]["launches"]]
+    ok(len(paths) == 2 and sum((one["segments"] for one in paths), []) == found["path"]["segments"]
+       and found["path"]["count"] == sum(one["count"] for one in paths), "the segments of two launches are those of the run", paths)
+    for launch, path in zip(found["launches"], paths):
+        has_no_gap(path, f"launch {launch['program']}")
+        sums = {one["reason"]: one["ps"] for one in path["by_reason"]}
+        ok((path["begin_ps"], path["end_ps"], sums) == (launch["begin_ps"], launch["end_ps"], launch["reasons"]),
+           f"launch {launch['program']}: its path has its times and reasons", launch)
+    titles = re.findall(r"^launch       (\w), request (\d), from (\d+) ps: .* in (\d+) segments$", ended.stdout, re.M)
+    ok(titles == [("a", "1", "0", str(paths[0]["count"])), ("b", "2", str(paths[1]["begin_ps"]), str(paths[1]["count"]))],
+       "the summary has the path of each launch", titles, ended.stdout)
+    for one in found["launches"]:
+        del one["path"]
+    ok(result == plain, "nothing else in the result is changed by --why-launches")
+    ended = run(program, "replay", stream, "--why-launches")
+    ok(ended.returncode == 0 and "\nwhy  " in ended.stdout and "\nlaunch       b, request 2" in ended.stdout,
+       "--why-launches includes --why", ended.said)
+
+
+def of_a_late_launch():
+    """A launch waits for bytes of another one that came before: its path begins with its submission, amid their time."""
+    stream = write(scratch("late_launch.yaml"), """host:
+  - {do: launch, program: long, targets: [sip0.cube0.pe0], async: true}
+  - {do: delay, ns: 3000}
+  - {do: launch, program: short, targets: [sip0.cube0.pe1]}
+programs:
+  long: [{do: load, from: {space: hbm, pe: 0, offset: 0}, to: 0x200000, bytes: 0x80000}]
+  short: [{do: load, from: {space: hbm, pe: 0, offset: 0}, to: 0x200000, bytes: 256}]
+""")
+    result, ended = why(simulator(write(scratch("late.yaml"), SPLIT.replace("MISS", "0")), "late"), "replay", stream, "--why-launches")
+    late = next(one for one in result["why"]["launches"] if one["program"] == "short")
+    first = late["path"]["segments"][0]
+    has_no_gap(late["path"], "a launch that waits for another one")
+    ok(late["begin_ps"] == first["begin_ps"] == 3000000 and first["reason"] == "pseudo_channel" and first["pe"] == "sip0.cube0.pe0",
+       "a path is cut where its launch was submitted", first, ended.said)
 
 
 def engines_by_hand():
@@ -290,6 +340,28 @@ programs:
            f"a read of two pseudo channels names who held one of them, with row changes of {miss} ns", found, ended.said)
 
 
+def holders_of_a_split_read():
+    """The second pseudo channel serves two reads of 256 bytes, each in a row of its own, before the one that needs both."""
+    path = write(scratch("holders.yaml"), """host:
+  - {do: launch, parts: [{program: two, targets: [sip0.cube0.pe0]}, {program: both, targets: [sip0.cube0.pe1]}]}
+programs:
+  two:
+    - {do: load, from: {space: hbm, pe: 0, offset: 0x100100}, to: 0x200000, bytes: 256, id: c0, async: true}
+    - {do: load, from: {space: hbm, pe: 0, offset: 0x200100}, to: 0x210000, bytes: 256, id: c1, async: true}
+    - {do: wait, for: [c0, c1]}
+  both: [{do: delay, ns: 50}, {do: load, from: {space: hbm, pe: 0, offset: 0}, to: 0x200000, bytes: 512}]
+""")
+    topology = SPLIT.replace("MISS", "7") + "  pe_template: {components: {pe_dma: {attrs: {rd_engines: 2}}}}\n"
+    result, ended = why(simulator(write(scratch("split_two.yaml"), topology), "split_two"), "replay", path)
+    found = [(one["reason"], one["pe"], one.get("source"), one.get("held_up", {}).get("source"), one["end_ps"] - one["begin_ps"])
+             for one in result["why"]["path"]["segments"] if one["at"].endswith("hbm_ctrl.pe0") and one["reason"] in ("row", "pseudo_channel")]
+    one, other = "sip0.cube0.pe0", "sip0.cube0.pe1"
+    ok(found and found[0][:4] == ("pseudo_channel", one, "holders.yaml:5", "holders.yaml:6") and 0 < found[0][4] < 256000 and found[1:] == [
+        ("row", one, "holders.yaml:6", None, 7000), ("pseudo_channel", one, "holders.yaml:6", "holders.yaml:8", 256000),
+        ("row", other, "holders.yaml:8", None, 7000), ("pseudo_channel", other, "holders.yaml:8", None, 256000)],
+       "a read of two pseudo channels names all who held one of them", found, ended.said)
+
+
 def advised(program, name, line, cause, key, *words):
     result, ended = why(program, "run", *words, "--data", "off")
     change = result["why"]["change"]
@@ -325,7 +397,7 @@ def advice():
         advised(program, f"gemm with a slow {key}", r"kernels/gemm\.h:\d+", "channel", key, "gemm", "m=64", "k=64", "n=64",
                 "--set", f"{key}=1")
     change = advised(program, "a ring with a slow link", r"kernels/pipeline\.h:\d+", "link", "sip.ucie.bw_gbs", "all_reduce",
-                     "size=65536", "--set", "sip.ucie.bw_gbs=1")
+                     "size=65536", "algorithm=ring", "--set", "sip.ucie.bw_gbs=1")
     ok(change["place"] == "--set", "it says where the topology has the key", change)
 
 
@@ -380,4 +452,4 @@ def names_keys():
     ok(len(names) > 40 and names <= schema, "each key in the advice is one of a topology", names - schema, len(names))
 
 
-suite(documented, names_keys, by_hand, engines_by_hand, of_streams, many_in_an_instant, lines_of_a_stream, lines_of_the_host, holder_of_a_split_read, printed, of_a_bench, advice)
+suite(documented, names_keys, by_hand, of_launches, of_a_late_launch, engines_by_hand, of_streams, many_in_an_instant, lines_of_a_stream, lines_of_the_host, holder_of_a_split_read, holders_of_a_split_read, printed, of_a_bench, advice)

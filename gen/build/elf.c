@@ -140,6 +140,8 @@ bool elf_patch(struct elf program, const char *key, const struct numbers *number
     memcpy(at, id, KEY_BYTES);
     for (size_t i = 0; i < NUMBERS; i++) {
         const struct number *number = &numbers->list[i];
+        if (!number->length)
+            continue;
         at = find_number(program, number);
         if (!at)
             return false;

@@ -459,8 +459,8 @@ static void check_values(const struct axis *axis)
 static bool takes_whole(const struct axis *axis)
 {
     enum kind kind = axis->key->kind;
-    return kind == KIND_count || kind == KIND_dtypes || kind == KIND_ops || (kind == KIND_size && axis->range
-        && !strcmp(axis->range->unit, "B"));
+    return kind == KIND_count || kind == KIND_count_limit || kind == KIND_dtypes || kind == KIND_ops
+        || ((kind == KIND_size || kind == KIND_size_limit) && axis->range && !strcmp(axis->range->unit, "B"));
 }
 
 bool axis_read(struct axis *axis, const struct node *name, const struct node *values)

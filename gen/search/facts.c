@@ -89,7 +89,7 @@ static void add_keys(struct facts *facts, const struct key *of)
             for (fact.index = 0; fact.index < COUNT_OF(op_names); fact.index++)
                 add_path(facts, fact, arena_printf("%s.%s", key->path, op_names[fact.index]));
             break;
-        case KIND_list: case KIND_either: case KIND_path: case KIND_constant: case KIND_params: case KIND_router:
+        case KIND_attachments: case KIND_planes: case KIND_chip_links: case KIND_either: case KIND_path: case KIND_constant: case KIND_params: case KIND_router:
         case KIND_routers:
             break;
         default: add_path(facts, fact, key->path);
@@ -202,8 +202,9 @@ static struct sql_value count_value(const struct model *model, enum count_of whi
     switch (which) {
     case COUNT_sips: return integer(sips);
     case COUNT_cubes: return integer(cubes);
-    case COUNT_routers: return integer(cubes * model->noc_rows.n * model->noc_cols.n);
-    default: return integer(cubes * model->pes.n);
+    case COUNT_routers: return integer(cubes * model->plane_count * model->noc_rows.n * model->noc_cols.n);
+    case COUNT_pes: return integer(cubes * model->pes.n);
+    default: return integer(cubes * model->slices.n);
     }
 }
 
@@ -242,7 +243,7 @@ static struct sql_value key_value(const struct model *model, const struct key *k
     case KIND_choice: return text(schema_words(key, words, COUNT_OF(words)) > value->n ? words[value->n] : NULL);
     case KIND_dtypes: return integer(value[index].n);
     case KIND_ops: return integer(model->ops[index].cost.n);
-    case KIND_bandwidth:
+    case KIND_bandwidth: case KIND_size_limit: case KIND_count_limit:
         if (value->n == 0)
             return (struct sql_value){.type = SQL_NULL};       /* no limit */
         break;

@@ -61,8 +61,8 @@ static bool may_build(const struct axis *axis)
 {
     switch (axis->key->kind) {
     case KIND_ratio: case KIND_time: case KIND_length: case KIND_bandwidth: case KIND_clock: case KIND_size:
-    case KIND_count: case KIND_choice: case KIND_flag:
-        return axis->key->better == BETTER_BUILT;
+    case KIND_size_limit: case KIND_count: case KIND_count_limit: case KIND_choice: case KIND_flag:
+        return axis->key->better == BETTER_BUILT || axis->key->better == BETTER_MORE_OR_NONE;
     case KIND_dtypes: return false;
     case KIND_ops: return !axis->entry;
     default: return true;

@@ -9,11 +9,11 @@
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../../rt/common/arena.h"
 #include "../../rt/common/diag.h"
+#include "../../rt/common/path_error.h"
 #include "store.h"
 
 enum { PATIENCE_MS = 600000 };
@@ -157,12 +157,6 @@ static bool has_log(const char *path)
     if (file)
         fclose(file);
     return has;
-}
-
-static bool is_same_file(const char *a, const char *b)
-{
-    struct stat x, y;
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
 void merge_store(const char *into, const char *from)

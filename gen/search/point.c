@@ -42,7 +42,8 @@ static const char *find_hash(const struct stored *stored, const char *digits)
     }
     if (!*prefix || strlen(prefix) > HASH_DIGITS)
         usage_error("a hash of a point has 1 to %d digits; not %zu", HASH_DIGITS, strlen(prefix));
-    sqlite3_stmt *query = stored_query(stored, "SELECT hash FROM point WHERE hash >= '%s' AND hash < '%sg' LIMIT %d", prefix, prefix, CANDIDATES_SHOWN + 1);
+    sqlite3_stmt *query = stored_query(stored, "SELECT hash FROM point WHERE hash >= '%s' AND hash < '%sg' LIMIT %d", prefix,
+                                       prefix, CANDIDATES_SHOWN + 1);
     const char *found = NULL, *list = "";
     size_t count = 0;
     while (stored_next(stored, query)) {
@@ -61,7 +62,8 @@ static const char *find_hash(const struct stored *stored, const char *digits)
  * first trial there that is the point. */
 static int64_t search_of(const struct stored *stored, const char *hash, int64_t only, int64_t *trial)
 {
-    sqlite3_stmt *query = stored_query(stored, "SELECT search, min(number) FROM trial WHERE hash = ?1 AND ?2 IN (0, search) GROUP BY search ORDER BY search DESC LIMIT 1");
+    sqlite3_stmt *query = stored_query(stored, "SELECT search, min(number) FROM trial WHERE hash = ?1 AND ?2 IN (0, search) "
+                                               "GROUP BY search ORDER BY search DESC LIMIT 1");
     sqlite3_bind_text(query, 1, hash, -1, SQLITE_STATIC);
     sqlite3_bind_int64(query, 2, only);
     int64_t search = 0;

@@ -316,7 +316,8 @@ static void put_topology(const struct page *page)
         if (page->columns[i]->role != COLUMN_AXIS)
             continue;
         bool any = false;
-        sqlite3_stmt *query = stored_query(page->stored, "SELECT DISTINCT %s FROM point WHERE %s GLOB '[{[]*'", page->columns[i]->quoted, page->columns[i]->quoted);
+        const char *column = page->columns[i]->quoted;
+        sqlite3_stmt *query = stored_query(page->stored, "SELECT DISTINCT %s FROM point WHERE %s GLOB '[{[]*'", column, column);
         while (stored_next(page->stored, query)) {
             const char *value = stored_text(query, 0);
             const struct node *tree = read_set(arena_printf("value=%s", value));

@@ -322,8 +322,10 @@ void rows_npy(FILE *out, const struct rows *rows)
                               field->text ? arena_printf("|S%zu", field->length) : field->real ? "<f8" : "<i8");
     }
     header = arena_printf("%s], 'fortran_order': False, 'shape': (%zu,), }", header, npy.count);
-    size_t total = NPY_PREAMBLE + strlen(header) + 1, length = (total + NPY_ALIGNMENT - 1) / NPY_ALIGNMENT * NPY_ALIGNMENT - NPY_PREAMBLE;
-    const unsigned char preamble[NPY_PREAMBLE] = {0x93, 'N', 'U', 'M', 'P', 'Y', 2, 0, length & 0xff, length >> 8 & 0xff, length >> 16 & 0xff, length >> 24 & 0xff};
+    size_t total = NPY_PREAMBLE + strlen(header) + 1;
+    size_t length = (total + NPY_ALIGNMENT - 1) / NPY_ALIGNMENT * NPY_ALIGNMENT - NPY_PREAMBLE;
+    const unsigned char preamble[NPY_PREAMBLE] = {0x93, 'N', 'U', 'M', 'P', 'Y', 2, 0, length & 0xff, length >> 8 & 0xff,
+                                                  length >> 16 & 0xff, length >> 24 & 0xff};
     fwrite(preamble, 1, sizeof preamble, out);
     fprintf(out, "%-*s\n", (int)length - 1, header);
     each_row(rows, write_record, &npy);

@@ -658,7 +658,8 @@ static int search_main(int argc, char **argv)
         .space = search.space, .store = given->store, .is_shard = given->shard.count > 1,
         .exact_points = method_budgets[method] == BUDGET_POINTS,
         .folder = arena_printf("%s.simulators", store), .jobs = given->jobs,
-        .copies = given->copies && !given->engine ? node_copies_begin() : NULL, .time_limit = given->patience_s > 0 ? given->time_limit : NULL, .memory_limit = given->memory_limit,
+        .copies = given->copies && !given->engine ? node_copies_begin() : NULL,
+        .time_limit = given->patience_s > 0 ? given->time_limit : NULL, .memory_limit = given->memory_limit,
         .patience_s = given->patience_s > 0 ? 2 * given->patience_s + 5 : 0, .ended = ended};
     if (method == METHOD_ask)
         return ask(&evaluator);

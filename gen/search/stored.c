@@ -229,7 +229,8 @@ static void run(const struct stored *stored, const char *sql)
 /* Successive halving: points below the last fidelity are no results. */
 static void read_fidelity(struct stored *stored)
 {
-    sqlite3_stmt *query = stored_query(stored, "SELECT value ->> 'name', value ->> 'value' FROM (SELECT ?1 -> '$.fidelity' AS value) WHERE value IS NOT NULL");
+    sqlite3_stmt *query = stored_query(stored, "SELECT value ->> 'name', value ->> 'value' "
+                                               "FROM (SELECT ?1 -> '$.fidelity' AS value) WHERE value IS NOT NULL");
     sqlite3_bind_text(query, 1, stored->about, -1, SQLITE_STATIC);
     stored->partial = "0";
     while (stored_next(stored, query)) {
@@ -332,7 +333,8 @@ struct stored_points stored_points(const struct stored *stored)
     while (expected < EXPECTED_MOST && 1 << bits < 2 * expected)
         bits++;
     rehash(&points, bits);
-    sqlite3_stmt *query = stored_query(stored, "SELECT hash, number, status IS NOT NULL FROM trial WHERE search = %" PRId64 " AND hash IS NOT NULL", stored->search);
+    sqlite3_stmt *query = stored_query(stored, "SELECT hash, number, status IS NOT NULL FROM trial WHERE search = %" PRId64
+                                       " AND hash IS NOT NULL", stored->search);
     while (stored_next(stored, query)) {
         struct point_hash hash = stored_hash(stored, query, 0);
         struct stored_point *slot = slot_of(&points, hash);

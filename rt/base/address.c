@@ -4,34 +4,77 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-uint32_t memory_hbm(uint32_t pe)
+uint32_t memory_hbm(uint32_t slice)
 {
-    return pe;
+    return slice;
 }
 
 uint32_t memory_tcm(uint32_t pe)
 {
-    return pe_count() + pe;
+    return slice_count() + pe;
 }
 
 uint32_t memory_sram(uint32_t cube)
 {
-    return 2 * pe_count() + cube;
+    return slice_count() + pe_count() + cube;
+}
+
+/* The memories of a space in a cube, and the first one of the machine. */
+static inline uint32_t in_cube(enum space space)
+{
+    return space == SPACE_HBM ? kb_shape.slices : space == SPACE_TCM ? kb_shape.pes : kb_shape.srams;
+}
+
+static inline uint32_t first_memory(enum space space)
+{
+    return space == SPACE_HBM ? memory_hbm(0) : space == SPACE_TCM ? memory_tcm(0) : memory_sram(0);
+}
+
+enum space memory_space(uint32_t memory)
+{
+    return memory < memory_tcm(0) ? SPACE_HBM : memory < memory_sram(0) ? SPACE_TCM : SPACE_SRAM;
 }
 
 uint64_t memory_size(uint32_t memory)
 {
-    if (memory < pe_count())
-        return kb_attrs.hbm_slice_bytes;
-    return memory < 2 * pe_count() ? kb_attrs.pe_tcm_size_bytes : kb_attrs.sram_bytes;
+    enum space space = memory_space(memory);
+    return space == SPACE_HBM ? kb_attrs.hbm_slice_bytes : space == SPACE_TCM ? kb_attrs.pe_tcm_size_bytes : kb_attrs.sram_bytes;
 }
 
 uint64_t memory_address(uint32_t memory, uint64_t offset)
 {
-    enum space space = memory < pe_count() ? SPACE_HBM : memory < 2 * pe_count() ? SPACE_TCM : SPACE_SRAM;
-    uint32_t pe = space == SPACE_SRAM ? 0 : memory % pe_count() % kb_shape.pes;
-    uint32_t cube = space == SPACE_SRAM ? memory - 2 * pe_count() : memory % pe_count() / kb_shape.pes;
-    return address_make(space, cube / kb_shape.cubes, cube % kb_shape.cubes, pe, offset);
+    enum space space = memory_space(memory);
+    uint32_t number = memory - first_memory(space), cube = number / in_cube(space);
+    return address_make(space, cube / kb_shape.cubes, cube % kb_shape.cubes, number % in_cube(space), offset);
+}
+
+uint32_t own_slice(uint32_t pe)
+{
+    return pe / kb_shape.pes * kb_shape.slices + pe % kb_shape.pes * kb_shape.slices / kb_shape.pes;
+}
+
+bool space_exists(enum space space)
+{
+    return in_cube(space) > 0;
+}
+
+enum space ring_space(void)
+{
+    static const enum space spaces[] = {[BUFFER_tcm] = SPACE_TCM, [BUFFER_sram] = SPACE_SRAM, [BUFFER_hbm] = SPACE_HBM};
+    return spaces[kb_attrs.pe_ipcq_buffer];
+}
+
+uint32_t own_memory(enum space space, uint32_t pe)
+{
+    return space == SPACE_HBM ? memory_hbm(own_slice(pe)) : space == SPACE_TCM ? memory_tcm(pe)
+         : memory_sram(pe / kb_shape.pes);
+}
+
+static const char *none_such(enum space space)
+{
+    if (!space_exists(space))
+        return space == SPACE_HBM ? "the machine has no HBM" : "the machine has no sram";
+    return space == SPACE_HBM ? "there is no such HBM slice" : "there is no such PE";
 }
 
 static const char *decode_range(struct range *range)
@@ -54,13 +97,11 @@ const char *address_decode(uint64_t address, uint64_t bytes, struct range *range
         return "there is no such cube";
     if (space >= SPACES)
         return "there is no such space";
-    if (pe >= (space == SPACE_SRAM ? 1 : kb_shape.pes))
-        return "there is no such PE";
-    uint32_t cube_of_all = sip * kb_shape.cubes + cube, pe_of_all = cube_of_all * kb_shape.pes + pe;
-    *range = (struct range){.space = space, .pe = pe_of_all, .sip = sip, .cube = cube_of_all, .bytes = bytes,
-                            .offset = address & OFFSET_MASK};
-    range->memory = space == SPACE_HBM ? memory_hbm(pe_of_all)
-                    : space == SPACE_TCM ? memory_tcm(pe_of_all) : memory_sram(cube_of_all);
+    if (pe >= in_cube(space))
+        return none_such(space);
+    uint32_t cube_of_all = sip * kb_shape.cubes + cube, number = cube_of_all * in_cube(space) + pe;
+    *range = (struct range){.space = space, .memory = first_memory(space) + number, .number = number, .sip = sip,
+                            .cube = cube_of_all, .offset = address & OFFSET_MASK, .bytes = bytes};
     return decode_range(range);
 }
 

@@ -86,6 +86,56 @@ float bf16_to_f32(uint16_t half)
     return f32_of((uint32_t)half << 16);
 }
 
+/* ---- OCP 8-bit formats: e4m3 has no infinities and saturates at 448, e5m2 is the upper half of an f16 */
+
+/* Rounds a magnitude that is no NaN to a float of some bits of mantissa, whose exponent has a bias: the bits of f32's
+ * exponents from `normal` on stay normal. May carry beyond the largest value. */
+static uint32_t narrow_magnitude(uint32_t magnitude, unsigned mantissa, unsigned normal)
+{
+    unsigned shift = 23 - mantissa, exponent = magnitude >> 23;
+    if (exponent >= normal)
+        return shift_to_even(magnitude - ((normal - 1) << 23), shift);
+    if (exponent + mantissa + 1 < normal)               /* below half of the smallest denormal */
+        return 0;
+    return shift_to_even((magnitude & 0x7fffff) | 0x800000, shift + normal - exponent);
+}
+
+uint8_t f32_to_f8e4m3(float value)
+{
+    uint32_t bits = f32_bits(value), magnitude = bits & 0x7fffffff;
+    uint8_t sign = bits >> 24 & 0x80;
+    if (magnitude > 0x7f800000)
+        return sign | 0x7f;
+    uint32_t narrow = narrow_magnitude(magnitude, 3, 121);
+    return sign | (narrow < 0x7e ? narrow : 0x7e);
+}
+
+uint8_t f32_to_f8e5m2(float value)
+{
+    uint32_t bits = f32_bits(value), magnitude = bits & 0x7fffffff;
+    uint8_t sign = bits >> 24 & 0x80;
+    if (magnitude > 0x7f800000)
+        return sign | 0x7e | (magnitude >> 21 & 3);
+    uint32_t narrow = narrow_magnitude(magnitude, 2, 113);
+    return sign | (narrow < 0x7c ? narrow : 0x7c);
+}
+
+float f8e4m3_to_f32(uint8_t byte)
+{
+    uint32_t sign = (uint32_t)(byte & 0x80) << 24, exponent = byte >> 3 & 0xf, mantissa = byte & 7;
+    if ((byte & 0x7f) == 0x7f)
+        return f32_of(sign | 0x7fc00000);
+    if (exponent)
+        return f32_of(sign | (exponent + 120) << 23 | mantissa << 20);
+    float value = (float)mantissa * 0x1p-9f;
+    return sign ? -value : value;
+}
+
+float f8e5m2_to_f32(uint8_t byte)
+{
+    return f16_to_f32((uint16_t)(byte << 8));
+}
+
 bool dtype_is_float(enum dtype dtype)
 {
     static const bool is_float[] = {
@@ -154,7 +204,7 @@ static double limited(double value, double least, double most)
     return value < least ? least : value > most ? most : value;
 }
 
-/* An f32 that rounds to f16 and bf16 as `value` does: rounding to odd keeps the bit that decides a tie. */
+/* An f32 that rounds to narrower floats as `value` does: rounding to odd keeps the bit that decides a tie. */
 static float f32_odd(double value)
 {
     float near = (float)value;
@@ -170,6 +220,8 @@ static void put(enum dtype dtype, double value, void *to, size_t i)
     case DTYPE_f32: ((float *)to)[i] = (float)value; break;
     case DTYPE_f16: ((uint16_t *)to)[i] = f32_to_f16(f32_odd(value)); break;
     case DTYPE_bf16: ((uint16_t *)to)[i] = f32_to_bf16(f32_odd(value)); break;
+    case DTYPE_f8e4m3: ((uint8_t *)to)[i] = f32_to_f8e4m3(f32_odd(value)); break;
+    case DTYPE_f8e5m2: ((uint8_t *)to)[i] = f32_to_f8e5m2(f32_odd(value)); break;
     case DTYPE_i32: ((int32_t *)to)[i] = (int32_t)limited(value, INT32_MIN, INT32_MAX); break;
     case DTYPE_i16: ((int16_t *)to)[i] = (int16_t)limited(value, INT16_MIN, INT16_MAX); break;
     case DTYPE_i8: ((int8_t *)to)[i] = (int8_t)limited(value, INT8_MIN, INT8_MAX); break;
@@ -184,6 +236,8 @@ static double get(enum dtype dtype, const void *from, size_t i)
     case DTYPE_f32: return ((const float *)from)[i];
     case DTYPE_f16: return f16_to_f32(((const uint16_t *)from)[i]);
     case DTYPE_bf16: return bf16_to_f32(((const uint16_t *)from)[i]);
+    case DTYPE_f8e4m3: return f8e4m3_to_f32(((const uint8_t *)from)[i]);
+    case DTYPE_f8e5m2: return f8e5m2_to_f32(((const uint8_t *)from)[i]);
     case DTYPE_i32: return ((const int32_t *)from)[i];
     case DTYPE_i16: return ((const int16_t *)from)[i];
     case DTYPE_i8: return ((const int8_t *)from)[i];
@@ -263,6 +317,8 @@ void dtype_to_f32(enum dtype dtype, const void *from, float *to, size_t count)
     case DTYPE_f32: memcpy(to, from, count * sizeof(float)); break;
     case DTYPE_f16: f16_to_f32_all(from, to, count); break;
     EACH(bf16, to[i] = bf16_to_f32(FROM(uint16_t)));
+    EACH(f8e4m3, to[i] = f8e4m3_to_f32(FROM(uint8_t)));
+    EACH(f8e5m2, to[i] = f8e5m2_to_f32(FROM(uint8_t)));
     EACH(i32, to[i] = (float)FROM(int32_t));
     EACH(i16, to[i] = FROM(int16_t));
     EACH(i8, to[i] = FROM(int8_t));
@@ -292,6 +348,8 @@ void dtype_from_f32(enum dtype dtype, const float *from, void *to, size_t count)
     case DTYPE_f32: memcpy(to, from, count * sizeof(float)); break;
     case DTYPE_f16: f32_to_f16_all(from, to, count); break;
     EACH(bf16, TO(uint16_t) = f32_to_bf16(from[i]));
+    EACH(f8e4m3, TO(uint8_t) = f32_to_f8e4m3(from[i]));
+    EACH(f8e5m2, TO(uint8_t) = f32_to_f8e5m2(from[i]));
     EACH(i32, put(DTYPE_i32, from[i], to, i));
     EACH(i16, TO(int16_t) = (int16_t)narrow_whole(from[i], INT16_MIN, INT16_MAX));
     EACH(i8, TO(int8_t) = (int8_t)narrow_whole(from[i], INT8_MIN, INT8_MAX));
@@ -321,6 +379,8 @@ void dtype_from_i32(enum dtype dtype, const int32_t *from, void *to, size_t coun
     EACH(f32, TO(float) = (float)from[i]);
     EACH(f16, put(DTYPE_f16, from[i], to, i));
     EACH(bf16, put(DTYPE_bf16, from[i], to, i));
+    EACH(f8e4m3, put(DTYPE_f8e4m3, from[i], to, i));
+    EACH(f8e5m2, put(DTYPE_f8e5m2, from[i], to, i));
     case DTYPES: break;
     }
 }
@@ -382,7 +442,8 @@ double dtype_in_range(enum dtype dtype, double value)
     uint32_t element;
     dtype_from_f64(dtype, &value, &element, 1);
     double stored = dtype_value(dtype, &element);
-    return dtype_is_float(dtype) && isfinite(stored) ? value : stored;
+    bool saturates = dtype == DTYPE_f8e4m3 && fabs(value) > 448;
+    return dtype_is_float(dtype) && isfinite(stored) && !saturates ? value : stored;
 }
 
 bool dtype_close(enum dtype dtype, double got, double expected, double allowed)
@@ -395,6 +456,7 @@ bool dtype_close(enum dtype dtype, double got, double expected, double allowed)
 
 double dtype_tolerance(enum dtype dtype)
 {
-    static const double by_dtype[DTYPES] = {[DTYPE_f32] = 1e-5, [DTYPE_f16] = 1e-3, [DTYPE_bf16] = 1e-2};
+    static const double by_dtype[DTYPES] = {[DTYPE_f32] = 1e-5, [DTYPE_f16] = 1e-3, [DTYPE_bf16] = 1e-2,
+                                            [DTYPE_f8e4m3] = 0.125, [DTYPE_f8e5m2] = 0.25};
     return by_dtype[dtype];
 }

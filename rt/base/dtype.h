@@ -1,6 +1,7 @@
 /* dtype.h: element types, and conversions between them.
  *
- * To a float type, values are rounded to nearest even, denormals are kept and NaN stays NaN. To an integer type, they are
+ * To a float type, values are rounded to nearest even, denormals are kept and NaN stays NaN; f8e4m3,
+ * which has no infinities, saturates. To an integer type, they are
  * rounded to nearest even and saturate, and NaN becomes 0. */
 #ifndef KB_DTYPE_H
 #define KB_DTYPE_H
@@ -37,7 +38,7 @@ double dtype_value(enum dtype dtype, const void *element);
 /* A whole number as an integer dtype that wraps has it: its low bits. */
 double dtype_wrapped(enum dtype dtype, int64_t whole);
 
-/* A value as the dtype's range allows: beyond it, the nearest end of an integer's range, or an infinity. */
+/* A value as the dtype's range allows: beyond it, the nearest end of the range of an integer or of f8e4m3, or an infinity. */
 double dtype_in_range(enum dtype dtype, double value);
 
 /* Whether an element's value is what the dtype has for an expected value, or for one that differs from it by at most
@@ -51,5 +52,9 @@ uint16_t f32_to_f16(float value);
 float f16_to_f32(uint16_t half);
 uint16_t f32_to_bf16(float value);
 float bf16_to_f32(uint16_t half);
+uint8_t f32_to_f8e4m3(float value);
+float f8e4m3_to_f32(uint8_t byte);
+uint8_t f32_to_f8e5m2(float value);
+float f8e5m2_to_f32(uint8_t byte);
 
 #endif

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "kb/attrs.h"
+#include "kb/keys.def"
 
 enum dtype {
 #define DTYPE(name, bytes, is_float) DTYPE_##name,
@@ -25,9 +26,17 @@ enum math_op {
 
 enum link_class {
 #define LINK(name, bw, latency) LINK_##name,
+#define OWN_LINK(name) LINK_##name,
 #include "kb/links.def"
-#undef LINK
     LINK_CLASSES
+};
+
+/* How fast a link is, in a list: as all of its class, as a wrap link, or, from LINK_SPEEDS on, as a chip link. */
+enum link_speed {
+    LAST_CLASS_SPEED = LINK_CLASSES - 1,
+#define WRAP(name, bw, latency) SPEED_##name,
+#include "kb/links.def"
+    LINK_SPEEDS
 };
 
 enum node_kind {
@@ -38,16 +47,22 @@ enum node_kind {
 
 enum side { SIDE_N, SIDE_E, SIDE_S, SIDE_W, SIDES };
 
-enum ring_buffer { BUFFER_TCM, BUFFER_SRAM, BUFFER_HBM };
+enum ring_buffer { PE_IPCQ_BUFFER(CHOICE_NUMBER) };
 
 /* Counts. */
 struct shape {
     uint32_t sips, cube_rows, cube_cols, cubes;         /* cubes: of one SIP */
-    uint32_t noc_rows, noc_cols, pes;                   /* pes: of one cube */
+    uint32_t noc_rows, noc_cols, pes;                   /* pes: of one cube, as are slices and srams */
+    uint32_t slices, srams;                             /* HBM slices; srams: 0 or 1 */
+    uint32_t planes, plane_links;                       /* networks of a cube; links between routers and of attachments of one */
+    uint8_t plane_of_read, plane_of_write, plane_of_message;    /* of data; all else is in plane 0 */
     uint32_t attachments, targets; /* of an io_cpu to cubes; distinct routers with something attached */
     uint32_t cube_nodes, cube_links;
     uint32_t ops;                                       /* math ops: the known ones and the topology's own */
     bool accel_shared;                                  /* pe_gemm and pe_math are one server */
+    bool own_answers;                                   /* answers have ways of their own, instead of going back */
+    bool closed_rows, closed_cols;                      /* rings of cubes */
+    const struct chip_network *chips;                   /* links between SIPs; NULL: there are none */
 };
 
 extern const struct shape kb_shape;
@@ -62,15 +77,15 @@ struct cube_node {
 
 /* A directed link that begins in a cube. `to` of a ucie or io link is NO_NODE: it is in another cube, or the io_cpu. */
 struct cube_link {
-    uint8_t class;
+    uint8_t speed;                                      /* enum link_class or enum link_speed */
     uint16_t from, to;                                  /* nodes of the cube */
 };
 
-enum { NO_TARGET = 0xffff, NO_LINK = 0xffff, NO_NODE = 0xffff };
+enum { NO_TARGET = 0xffff, NO_LINK = 0xffff, NO_NODE = 0xffff, NO_CHIP_LINK = 0xffff };
 
-/* The order of a cube's links: first those between routers and of attachments, in any order; then, per side n e s w, the
- * ucie link out of that port; last, per side, the link from that port to the io_cpu. Sides without such a link have a row
- * as well. */
+/* The order of a cube's links: first, plane by plane and in the same order in each, those between routers and of
+ * attachments; then, per side n e s w, the ucie link out of that port; last, per side, the link from that port to the
+ * io_cpu. Sides without such a link have a row as well. Tables name the links of all planes by their numbers in plane 0. */
 static inline uint32_t cube_link_ucie(const struct shape *s, enum side side)
 {
     return s->cube_links - 2 * SIDES + side;
@@ -82,7 +97,28 @@ struct attachment {
     uint8_t side;
 };
 
-/* A request goes X first; its response takes the same way back, so it goes Y first. */
+/* A link between the ports of cubes of two SIPs; its bandwidth in bytes/s and its latency. */
+struct chip_link {
+    struct chip_end {
+        uint16_t sip, cube;
+        uint8_t side;
+    } end[2];                                           /* a, b */
+};
+
+struct chip_speed {
+    uint64_t bw_bps, latency_ps;
+};
+
+struct chip_network {
+    uint32_t count;
+    const struct chip_link *links;
+    /* The next link from a SIP towards another: [direction][to][from], 2 * its number, + 1 if it is taken from its end b;
+     * NO_CHIP_LINK: the SIP is reached, or they are not joined. */
+    const uint16_t *routes;
+    const struct chip_speed *speeds;
+};
+
+/* Where a response goes back on its request's way, it has tables of its own. */
 enum direction { REQUEST, RESPONSE, DIRECTIONS };
 
 /* The next step from one cube to another of the same SIP: a side, or HERE. */
@@ -94,15 +130,16 @@ enum { SYSTEM_NODES = NODE_pcie_ep, SIP_NODES = NODE_m_cpu - NODE_pcie_ep, PE_NO
 
 /* Positions within a cube; place_rank() of machine/route.h gives their ranks. */
 static inline uint32_t cube_m_cpu(void) { return 0; }
-static inline uint32_t cube_sram(void) { return NODE_sram - NODE_m_cpu; }
+static inline uint32_t cube_sram(void) { return NODE_sram - NODE_m_cpu; } /* if the cube has one */
+static inline uint32_t cube_router(const struct shape *s, uint32_t router) { return CUBE_SINGLES - 1 + s->srams + router; }
 static inline uint32_t cube_port(const struct shape *s, enum side side)
 {
-    return CUBE_SINGLES + s->noc_rows * s->noc_cols + side;
+    return cube_router(s, s->planes * s->noc_rows * s->noc_cols) + side;
 }
-static inline uint32_t cube_hbm_ctrl(const struct shape *s, uint32_t pe) { return cube_port(s, SIDES) + pe; }
+static inline uint32_t cube_hbm_ctrl(const struct shape *s, uint32_t slice) { return cube_port(s, SIDES) + slice; }
 static inline uint32_t cube_pe_node(const struct shape *s, uint32_t pe, enum node_kind kind)
 {
-    return cube_hbm_ctrl(s, s->pes) + pe * PE_NODES + (kind - NODE_pe_cpu);
+    return cube_hbm_ctrl(s, s->slices) + pe * PE_NODES + (kind - NODE_pe_cpu);
 }
 
 /* ---- what emitted code defines, const */
@@ -119,11 +156,13 @@ extern const uint64_t kb_math_lanes[DTYPES];            /* 0: the engine lacks t
 /* Math ops, kb_shape.ops: the known ones in their order, then those that the topology names in pe_math's cost. */
 extern const char *const kb_op_names[];
 extern const uint64_t kb_op_costs[];
+/* Of kb_shape.chips, only if that is not NULL. */
+extern const struct chip_speed kb_chip_speeds[];
 extern const struct cube_node kb_cube_nodes[];          /* kb_shape.cube_nodes */
 extern const struct cube_link kb_cube_links[];          /* kb_shape.cube_links */
 extern const struct attachment kb_attachments[];        /* kb_shape.attachments */
 extern const uint16_t kb_nearest_attachment[];          /* per cube of a SIP */
-/* The link from a router towards that of a target: [direction][target][router, row-major]; NO_LINK: it is there. */
+/* The link from a router towards that of a target: [plane][direction][target][router, row-major]; NO_LINK: it is there. */
 extern const uint16_t kb_route[];
 /* The next step from a cube towards another: [direction][to][from], a side or HERE. */
 extern const uint8_t kb_cube_route[];
@@ -137,6 +176,17 @@ static inline uint32_t pe_count(void)
 static inline uint32_t cube_count(void)
 {
     return kb_shape.sips * kb_shape.cubes;
+}
+
+/* HBM slices and srams of the whole machine. */
+static inline uint32_t slice_count(void)
+{
+    return cube_count() * kb_shape.slices;
+}
+
+static inline uint32_t sram_count(void)
+{
+    return cube_count() * kb_shape.srams;
 }
 
 #endif

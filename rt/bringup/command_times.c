@@ -13,6 +13,7 @@
 #include "machine/pe.h"
 #include "record_log.h"
 #include "report/result.h"
+#include "session/stream.h"
 
 static int by_number(const void *a, const void *b)
 {
@@ -209,6 +210,22 @@ static bool is_command_word(const char *word)
     return false;
 }
 
+/* A word that is no command's is one of kernels or of the host; else it is an error. */
+static void check_other_word(const struct command_record *record)
+{
+    static const char *const kernels[] = {"wait", "begin", "end"};
+    const char *known[COMMANDS + COUNT_OF(kernels)];
+    for (size_t i = 0; i < COUNT_OF(kernels); i++)
+        if (!strcmp(record->word, kernels[i]))
+            return;
+    if (stream_host_word(record->word))
+        return;
+    memcpy(known, command_words, sizeof command_words);
+    memcpy(known + COMMANDS, kernels, sizeof kernels);
+    const char *near = nearest_name(record->word, known, COUNT_OF(known));
+    error_at(record->word_where, near ? "there is no command '%s'; did you mean '%s'?" : "there is no command '%s'", record->word, near);
+}
+
 static const char *kept_text(const char *text)
 {
     return text ? arena_text(text, strlen(text)) : NULL;
@@ -221,8 +238,10 @@ static void read_log_record(const struct node *fields, void *arg)
     struct command_record record;
     if (!command_record_read(fields, reader->clock_khz, &record))
         return;
-    if (record.word && !is_command_word(record.word))
+    if (record.word && !is_command_word(record.word)) {
+        check_other_word(&record);
         return;
+    }
     if (!record.has_pe) {
         error_at(fields->where, "'pe' is missing: the PE of the record");
         return;

@@ -164,15 +164,18 @@ static double mean_absolute_residual_ps(const struct fit *fit, const int64_t *ev
 
 /* ---- scales */
 
-static const struct fit *sorted_fit;
+struct scaled {
+    struct observation *observation;
+    double length_ps;                                   /* simulated: that of commands that are alike is the same */
+    double residual_ps;                                 /* absolute */
+};
 
 static int by_length(const void *a, const void *b)
 {
-    const struct observation *x = &sorted_fit->observations.at[*(const uint32_t *)a];
-    const struct observation *y = &sorted_fit->observations.at[*(const uint32_t *)b];
-    if (x->is_gap != y->is_gap)
-        return x->is_gap - y->is_gap;
-    return (x->measured_ps > y->measured_ps) - (x->measured_ps < y->measured_ps);
+    const struct scaled *x = a, *y = b;
+    if (x->observation->is_gap != y->observation->is_gap)
+        return x->observation->is_gap - y->observation->is_gap;
+    return (x->length_ps > y->length_ps) - (x->length_ps < y->length_ps);
 }
 
 static int by_value(const void *a, const void *b)
@@ -181,31 +184,68 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Each residual is scaled by the median absolute residual of observations of similar length and of the same kind. */
+/* The median residual from `first` to before `end`, widened to at least 2 * NEIGHBOURS + 1 of one kind, as long as there
+ * are any. `values` has room for them. */
+static double median_near(const struct scaled *sorted, size_t count, size_t first, size_t end, double *values)
+{
+    const bool is_gap = sorted[first].observation->is_gap;
+    size_t wanted = end - first, middle = first + wanted / 2;
+    if (wanted < 2 * NEIGHBOURS + 1) {
+        while (first > 0 && middle - first < NEIGHBOURS && sorted[first - 1].observation->is_gap == is_gap)
+            first--;
+        while (end < count && end - first < 2 * NEIGHBOURS + 1 && sorted[end].observation->is_gap == is_gap)
+            end++;
+        while (first > 0 && end - first < 2 * NEIGHBOURS + 1 && sorted[first - 1].observation->is_gap == is_gap)
+            first--;
+    }
+    size_t found = end - first;
+    for (size_t i = 0; i < found; i++)
+        values[i] = sorted[first + i].residual_ps;
+    qsort(values, found, sizeof *values, by_value);
+    return found % 2 ? values[found / 2] : (values[found / 2 - 1] + values[found / 2]) / 2;
+}
+
+/* Sets the scales of observations with a residual, sorted: all of equal length have one. */
+static void scale_groups(struct scaled *sorted, size_t count)
+{
+    double *values = arena_alloc(count + 1, sizeof *values);
+    for (size_t first = 0, end; first < count; first = end) {
+        for (end = first + 1; end < count && by_length(&sorted[first], &sorted[end]) == 0;)
+            end++;
+        double scale_ps = fmax(deviation_of_median * median_near(sorted, count, first, end, values), least_scale_ps);
+        for (size_t i = first; i < end; i++)
+            sorted[i].observation->scale_ps = scale_ps;
+    }
+}
+
+/* Each residual is scaled by the median absolute residual of observations of its kind and of similar simulated length.
+ * Residuals of 0 do not count for it: a stream that was made of the log has its gaps. Such observations get the scale of
+ * the next shorter one that has a residual. */
 void fit_set_scales(struct fit *fit, const int64_t *events)
 {
     struct arena_mark mark = arena_mark();
-    size_t count = fit->observations.count;
-    uint32_t *order = arena_alloc(count, sizeof *order);
-    double *residuals = arena_alloc(count, sizeof *residuals);
+    size_t count = fit->observations.count, with_residual = 0;
+    struct scaled *all = arena_alloc(count + 1, sizeof *all), *sorted = arena_alloc(count + 1, sizeof *sorted);
     for (size_t i = 0; i < count; i++) {
-        order[i] = (uint32_t)i;
-        residuals[i] = fabs(fit_simulated_ps(&fit->observations.at[i], events) - fit->observations.at[i].measured_ps);
+        struct observation *o = &fit->observations.at[i];
+        double length_ps = fit_simulated_ps(o, events);
+        all[i] = (struct scaled){o, length_ps, fabs(length_ps - o->measured_ps)};
     }
-    sorted_fit = fit;
-    qsort(order, count, sizeof *order, by_length);
-    for (size_t i = 0; i < count; i++) {
-        struct observation *o = &fit->observations.at[order[i]];
-        double near[2 * NEIGHBOURS + 1];
-        size_t found = 0, first = i > NEIGHBOURS ? i - NEIGHBOURS : 0;
-        if (first + 2 * NEIGHBOURS >= count)
-            first = count > 2 * NEIGHBOURS + 1 ? count - 2 * NEIGHBOURS - 1 : 0;
-        for (size_t j = first; j < count && j <= first + 2 * NEIGHBOURS; j++)
-            if (fit->observations.at[order[j]].is_gap == o->is_gap)
-                near[found++] = residuals[order[j]];
-        qsort(near, found, sizeof *near, by_value);
-        double median = found % 2 ? near[found / 2] : (near[found / 2 - 1] + near[found / 2]) / 2;
-        o->scale_ps = fmax(deviation_of_median * median, least_scale_ps);
+    qsort(all, count, sizeof *all, by_length);
+    for (size_t i = 0; i < count; i++)
+        if (all[i].residual_ps > 0)
+            sorted[with_residual++] = all[i];
+    scale_groups(sorted, with_residual);
+    for (size_t i = 0, behind = 0; i < count; i++) {
+        if (all[i].residual_ps > 0) {
+            behind++;
+            continue;
+        }
+        const struct scaled *near = behind > 0 ? &sorted[behind - 1] : sorted;
+        if (behind < with_residual && near->observation->is_gap != all[i].observation->is_gap)
+            near = &sorted[behind];
+        bool has_near = with_residual > 0 && near->observation->is_gap == all[i].observation->is_gap;
+        all[i].observation->scale_ps = has_near ? near->observation->scale_ps : least_scale_ps;
     }
     arena_release(mark);
 }
@@ -608,8 +648,17 @@ static void flat_columns_compute(struct fit *fit, const int64_t *now, int64_t *s
     }
 }
 
-/* Sets the standard error of each chosen constant, and names those that others stand in for. A constant on which nothing
- * depends becomes that of the topology. */
+/* The observations with a residual. */
+static size_t residuals_count(const struct fit *fit, const int64_t *events)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < fit->observations.count; i++)
+        count += residual(&fit->observations.at[i], events) != 0;
+    return count;
+}
+
+/* Sets the standard error of each chosen constant, and names the constants that explain the same times as another one. A
+ * constant on which no time depends becomes that of the topology. */
 static void set_errors(struct fit *fit, int64_t *now)
 {
     struct arena_mark mark = arena_mark();
@@ -630,7 +679,7 @@ static void set_errors(struct fit *fit, int64_t *now)
     }
     struct least_squares exact = fit_linear_problem(fit, now, columns, count), squares = damped(exact, damping_of_errors);
     least_squares_variances(&squares, variances);
-    double freedom = (double)fit->observations.count - count, residual_variance = fit_loss(fit, now) / fmax(freedom, 1);
+    double freedom = (double)residuals_count(fit, now) - count, residual_variance = fit_loss(fit, now) / fmax(freedom, 1);
     for (unsigned j = 0; j < count; j++) {
         struct constant *c = &fit->constants.at[columns[j].constant];
         double u = fmax(c->u, c->unit), x = fit_number(c, c->u), error = sqrt(residual_variance * variances[j]) * columns[j].scale;
@@ -699,7 +748,9 @@ static void observe_launch(struct fit *fit, const struct command_list *measured,
             continue;
         /* The event before the issue: what the kernel may have waited for, or its last call. */
         const struct known_event *from = last_until(ends, known, s->start_ps);
-        if (has_before && (!from || from->simulated_ps < before.simulated_ps))
+        /* In a stream that was made of the log, starts are those of the log, whatever ends when. */
+        bool of_log = s->start_ps - before.simulated_ps == m->start_ps - before.measured_ps;
+        if (has_before && (!from || from->simulated_ps < before.simulated_ps || of_log))
             from = &before;
         if (from && from->event / 2 != i)
             add_observation(fit, (uint32_t)(2 * i), from->event, true, m->start_ps - from->measured_ps);
@@ -734,6 +785,8 @@ static void list_constants(struct fit *fit)
 {
     struct better_keys keys = numbers_better((struct better_by){.up = 1.1, .down = 0.9});
     for (size_t i = 0; i < keys.count; i++) {
+        if (keys.list[i].in_list)
+            continue;
         struct constant c = {.key = keys.list[i], .is_rate = keys.list[i].more_is_better};
         c.unit = unit_of(&c.key, c.is_rate);
         c.u = c.start = u_of_number(&c, c.key.number);

@@ -326,7 +326,8 @@ static const char *signed_time(double ps)
 static void print_errors(FILE *out, const char *title, const struct errors *e, bool durations)
 {
     double n = (double)e->count;
-    const char *simulated = durations ? human_time((uint64_t)(e->simulated_ps / n)) : "", *measured = durations ? human_time((uint64_t)(e->measured_ps / n)) : "";
+    const char *simulated = durations ? human_time((uint64_t)(e->simulated_ps / n)) : "";
+    const char *measured = durations ? human_time((uint64_t)(e->measured_ps / n)) : "";
     const char *share = durations && e->measured_ps > 0 ? arena_printf("%+.2f %%", 100 * e->sum_ps / e->measured_ps) : "";
     fprintf(out, "%-10s %8" PRIu64 "  %11s  %11s  %11s %10s  %11s  %11s  %s\n", title, e->count, simulated, measured, signed_time(e->sum_ps / n), share,
             human_time((uint64_t)(e->absolute_ps / n)), signed_time(e->worst_ps), command_name(e->worst->simulated));
@@ -359,7 +360,8 @@ static void print_divergence(FILE *out, const struct comparison *c)
 
 static void print_comparison(FILE *out, const struct comparison *c)
 {
-    fprintf(out, "%s on %s against %s: %zu commands", printable(options_given.simulated_path), kb_machine_name, printable(options_given.measured_path), c->count);
+    fprintf(out, "%s on %s against %s: %zu commands", printable(options_given.simulated_path), kb_machine_name,
+            printable(options_given.measured_path), c->count);
     if (c->only_simulated)
         fprintf(out, "; %zu simulated ones were not measured", c->only_simulated);
     if (c->only_measured)

@@ -1,8 +1,8 @@
 /* import.c: `SIM import LOG`: a firmware log as a command stream.
  *
  * All records are read and checked, then taken in the order of PE and time. Each PE of a launch gets a program, whose text
- * grows record by record. A program is a clock: a submission takes pe_cpu's overhead, and a delay before it fills the time
- * up to the record's. Programs of equal texts become one. */
+ * grows record by record. A program is a clock, which begins pe_cpu's launch_ns after the kernel's start: a submission takes
+ * pe_cpu's overhead, and a delay before it fills the time up to the record's. Programs of equal texts become one. */
 #include "import.h"
 
 #include <getopt.h>
@@ -21,6 +21,7 @@
 #include "common/diag.h"
 #include "common/json.h"
 #include "common/key_table.h"
+#include "common/path_error.h"
 #include "common/read.h"
 #include "common/yaml.h"
 #include "machine/emitted.h"
@@ -224,16 +225,25 @@ static struct node *address_node(struct node *value)
     return address;
 }
 
-/* A list of words of a cell, such as "64x64x64", "a b" or "c0;c1". */
+/* A list of words of a cell, such as "64x64x64", "a b" or "c0; c1": blanks or one of the separators are between two. */
 static struct node *list_node(struct node *value, const char *separators)
 {
     if (value->type != NODE_SCALAR)
         return value;
     struct node *list = node_new(value->where, NODE_SEQUENCE);
-    char *rest = arena_text(value->text, strlen(value->text));
-    for (char *word; (word = strsep(&rest, separators));)
-        if (*word)
-            node_append(list, new_scalar(value->where, word, true));
+    const char *at = value->text + strspn(value->text, " "), *ends = arena_printf(" %s", separators);
+    while (*at) {
+        size_t length = strcspn(at, ends), blanks = strspn(at + length, " ");
+        const char *separator = at + length + blanks;
+        if (!length || (*separator && strchr(separators, *separator) && !separator[1 + strspn(separator + 1, " ")])) {
+            error_at(value->where, "'%s' is no list: a word of it is empty", value->text);
+            value->broken = true;
+            return value;
+        }
+        node_append(list, new_scalar(value->where, arena_text(at, length), true));
+        at = separator + (*separator && strchr(separators, *separator));
+        at += strspn(at, " ");
+    }
     return list;
 }
 
@@ -247,6 +257,20 @@ static struct node *pe_node(struct node *value)
     if (!node_u64(&plain, "a PE", 0, pe_count() - 1, &number))
         return value;
     return new_scalar(value->where, arena_printf("%s", pe_name(&kb_pe[number])), true);
+}
+
+/* A PE, or a list of them. */
+static struct node *pes_node(struct node *value)
+{
+    bool in_cell = value->type == NODE_SCALAR && value->text[strcspn(value->text, " ;|")];
+    if (in_cell)
+        value = list_node(value, ";|");
+    if (value->type != NODE_SEQUENCE)
+        return pe_node(value);
+    struct node *list = node_new(value->where, NODE_SEQUENCE);
+    for (size_t i = 0; i < value->count; i++)
+        node_append(list, pe_node(value->items[i]));
+    return list;
 }
 
 static void ignore_key(const struct node *key)
@@ -281,8 +305,9 @@ static struct node *step_node(const struct command_record *record)
         switch (stream_key(record->word, op && op->type == NODE_SCALAR ? op->text : NULL, key->text)) {
         case STREAM_KEY_ADDRESS: value = address_node(value); break;
         case STREAM_KEY_PE: value = pe_node(value); break;
-        case STREAM_KEY_WORDS: value = list_node(value, " ;|"); break;
-        case STREAM_KEY_SIZES: value = list_node(value, " ;x"); break;
+        case STREAM_KEY_PES: value = pes_node(value); break;
+        case STREAM_KEY_WORDS: value = list_node(value, ";|"); break;
+        case STREAM_KEY_SIZES: value = list_node(value, ";x"); break;
         case STREAM_KEY_VALUE: break;
         case NO_STREAM_KEY:
             if (strcmp(key->text, "do") && stream_key(NULL, NULL, key->text) == NO_STREAM_KEY) {
@@ -304,7 +329,7 @@ static void keep_awaited(struct entry *entry, const struct node *fields)
         error_at(fields->where, "a wait needs 'for': the ids of the commands that it waits for");
         return;
     }
-    names = list_node(names, " ;");
+    names = list_node(names, ";");
     if (!node_is(names, NODE_SEQUENCE, "for"))
         return;
     for (size_t i = 0; i < names->count; i++) {
@@ -426,7 +451,7 @@ static void check_number(struct pe_program *program, const struct entry *entry)
     if (record->number < program->commands)
         error_at(entry->record.where, "%s: command %" PRIu64 " is here twice, or is later than those after it", pe, record->number);
     else if (record->number > program->commands && !import.missing++)
-        message("%s:%u: %s: command %" PRIu64 " comes after %u commands: records are missing\n", import.path, entry->record.where.line,
+        message("%s:%u: %s: command %" PRIu64 " follows, but %u comes next: records are missing\n", import.path, entry->record.where.line,
                 pe, record->number, (unsigned)program->commands);
     if (record->number > program->commands)
         program->commands = (uint32_t)record->number;
@@ -496,7 +521,8 @@ static void take_begin(struct pe_program *program, const struct entry *entry)
 /* The end of a kernel is a delay if no command is known to have ended then. */
 static void take_end(struct pe_program *program, const struct entry *entry)
 {
-    log_ps from = program->submits ? program->clock_ps : program->begin_ps, gap = entry->record.start_ps - from;
+    log_ps from = program->submits ? program->clock_ps : program->begin_ps + kb_attrs.pe_cpu_launch_ps;
+    log_ps gap = entry->record.start_ps - from;
     if (gap > 0 && gap <= INT64_MAX && entry->record.start_ps > program->latest_ps && (program->submits || program->begun)
         && !program->clock_unknown)
         put(&program->text, delay_text((uint64_t)gap));
@@ -545,6 +571,12 @@ static int by_text(const void *a, const void *b)
     return order ? order : by_place(a, b);
 }
 
+/* The latest start of a kernel whose first command is that of a program. */
+static log_ps latest_start(const struct pe_program *program)
+{
+    return program->first_ps - (log_ps)kb_attrs.pe_cpu_overhead_ps - (log_ps)kb_attrs.pe_cpu_launch_ps;
+}
+
 /* When the kernels of a launch begin: as late as their records allow. */
 static log_ps begin_of(struct pe_program *const *programs, size_t count)
 {
@@ -552,7 +584,7 @@ static log_ps begin_of(struct pe_program *const *programs, size_t count)
     bool known = false;
     for (size_t i = 0; i < count; i++) {
         const struct pe_program *program = programs[i];
-        log_ps earliest = program->first_ps - kb_attrs.pe_cpu_overhead_ps;
+        log_ps earliest = latest_start(program);
         if (program->begun && (!program->submits || program->begin_ps < earliest))
             earliest = program->begin_ps;
         if ((program->begun || program->submits) && (!known || earliest < begin)) {
@@ -566,7 +598,7 @@ static log_ps begin_of(struct pe_program *const *programs, size_t count)
 static void write_program(FILE *out, const struct pe_program *program, log_ps begin, unsigned number)
 {
     fprintf(out, "  p%u:%s\n", number, program->text.count ? "" : " []");
-    log_ps first = program->submits ? program->first_ps - kb_attrs.pe_cpu_overhead_ps - begin : 0;
+    log_ps first = program->submits ? latest_start(program) - begin : 0;
     if (first > INT64_MAX)
         error_at(program->last, "the PEs of launch %u begin more than 100 days apart", (unsigned)program->launch);
     else if (first > 0)
@@ -645,6 +677,8 @@ static int import_main(int argc, char **argv)
     if (!error_count() && !import.all.count && !import.host.count)
         usage_error("%s has no command", import.path);
     errors_end();
+    if (strcmp(to, "-") && is_same_file(to, import.path))
+        usage_error("-o %s: the stream would replace the log", to);
     struct output out = output_open(to);
     write_stream(out.file);
     errors_end();
@@ -653,7 +687,8 @@ static int import_main(int argc, char **argv)
     if (import.unknown_ends)
         message("%s: of %" PRIu64 " commands that were waited for, done_ns is not known: what follows is issued at once\n",
                 import.path, import.unknown_ends);
-    fprintf(said, "%s: %" PRIu64 " commands, %zu programs of PEs, %" PRIu64 " launch%s\n", printable(import.path), import.commands,
-            import.all.count, import.launches, import.launches == 1 ? "" : "es");
+    fprintf(said, "%s: %" PRIu64 " command%s, %zu program%s of PEs, %" PRIu64 " launch%s\n", printable(import.path), import.commands,
+            import.commands == 1 ? "" : "s", import.all.count, import.all.count == 1 ? "" : "s", import.launches,
+            import.launches == 1 ? "" : "es");
     return STATUS_GOOD;
 }

@@ -81,7 +81,8 @@ static void offer_numbers(void)
 {
     const struct better_keys keys = numbers_better((struct better_by){.up = 2, .down = 0.5});
     for (size_t i = 0; i < keys.count; i++)
-        completion_offer(arena_printf("%s=", keys.list[i].path), arena_printf("%s, %s", keys.list[i].value, keys.list[i].place));
+        if (!keys.list[i].in_list)
+            completion_offer(arena_printf("%s=", keys.list[i].path), arena_printf("%s, %s", keys.list[i].value, keys.list[i].place));
 }
 
 /* Offers benches, parameters of the bench that is named and numbers of the topology. */

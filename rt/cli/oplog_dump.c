@@ -40,14 +40,6 @@ const struct subcommand oplog_subcommand = {
 
 /* ---- what an operation does, as JSON */
 
-static void write_numbers(struct json *json, const char *key, const uint64_t *numbers, uint32_t count)
-{
-    json_array(json, key);
-    for (uint32_t i = 0; i < count; i++)
-        json_u64(json, NULL, numbers[i]);
-    json_array_end(json);
-}
-
 static void write_view(struct json *json, const char *key, const struct view *view)
 {
     json_object(json, key);
@@ -58,8 +50,8 @@ static void write_view(struct json *json, const char *key, const struct view *vi
     else
         json_string(json, "at", address_name(memory_address(view->memory, view->offset)));
     json_string(json, "dtype", dtype_words[view->dtype]);
-    write_numbers(json, "shape", view->shape, view->rank);
-    write_numbers(json, "stride", view->stride, view->rank);
+    json_u64_array(json, "shape", view->shape, view->rank);
+    json_u64_array(json, "stride", view->stride, view->rank);
     json_object_end(json);
 }
 
@@ -69,7 +61,7 @@ static void write_gemm(struct json *json, const struct gemm *gemm)
     write_view(json, "b", &gemm->b);
     write_view(json, "c", &gemm->c);
     json_string(json, "acc", dtype_is_float(gemm->a.dtype) ? "f32" : "i32");
-    write_numbers(json, "tile", (uint64_t[]){gemm->tile_m, gemm->tile_k, gemm->tile_n}, 3);
+    json_u64_array(json, "tile", (uint64_t[]){gemm->tile_m, gemm->tile_k, gemm->tile_n}, 3);
     json_array(json, "epilogues");
     for (const struct gemm_epilogue *e = gemm->epilogue; e < gemm->epilogue + gemm->epilogues; e++) {
         json_object(json, NULL);

@@ -62,6 +62,7 @@ bool output_files_option(struct output_files *files, int letter, const char *arg
     case 'W': files->waves = argument; return true;
     case 'R': files->report = argument; return true;
     case 'Q': files->pairs = argument; return true;
+    case 'X': why_on = why_launches = true; return true;
     case 'Y': why_on = true; return true;
     case 'D':
         if (strcmp(argument, "plan"))

@@ -31,6 +31,7 @@
     {'Q', "probe-matrix", "A:B", "the result also has the transfers of all pairs of two kinds of ends, such as pe:hbm, each alone\n" \
                                  "in an idle machine; as `probe --matrix`"},                                            \
     {'Y', "why", NULL, "report why the run took that long: its critical path, by reason, resource and line"},                 \
+    {'X', "why-launches", NULL, "--why, and the same path of each launch, from its submission to the last answer"},     \
     {'D', "dump", "WHAT: plan", "plan: print the tiles and stages of composites as JSON, a line each; composites\n"           \
                           "of one shape once"}
 

@@ -53,11 +53,11 @@ static const char *rank_name(uint32_t rank)
     return place_name(rank_place(rank));
 }
 
-static void print_link(enum link_class link, uint32_t rank)
+static void print_link(uint32_t speed, uint32_t rank)
 {
-    uint64_t bps = link_bw_bps(link);
-    printf("  %-7s %8" PRIu64 "  %-11s  %s\n", link_class_names[link], link_latency_ps(link),
-           bps ? human_count((double)bps, "B/s") : "no limit", rank_name(rank));
+    const struct link_rate *rate = link_rate(speed);
+    printf("  %-7s %8" PRIu64 "  %-11s  %s\n", link_class_names[speed_class(speed)], rate->latency_ps,
+           rate->bw_bps ? human_count((double)rate->bw_bps, "B/s") : "no limit", rank_name(rank));
 }
 
 static void print_what(enum step_what what, uint64_t bytes, uint32_t from_rank, uint32_t to, bool is_message)
@@ -78,7 +78,7 @@ static void print_step(const struct account_step *step, uint64_t begin_ps)
     for (uint32_t i = 0; i < step->hops; i++) {
         const struct account_hop *hop = &account.hops[step->first_hop + i];
         printf("%12" PRIu64 " %12" PRIu64 "  ", hop->arrives_ps - begin_ps, hop->ready_ps - hop->arrives_ps);
-        print_link(hop->link, hop->rank);
+        print_link(hop->speed, hop->rank);
     }
 }
 
@@ -94,7 +94,7 @@ static void print_row(const struct account_row *row, uint64_t load)
     print_what(row->what, row->bytes, row->from, row->to, row->hops);
     for (uint32_t i = 0; i < row->hops; i++) {
         print_spread(&row->hop[i].took, load);
-        print_link(row->hop[i].link, row->hop[i].rank);
+        print_link(row->hop[i].speed, row->hop[i].rank);
     }
 }
 

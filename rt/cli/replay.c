@@ -28,6 +28,7 @@
 #include "report/result.h"
 #include "session/host_list.h"
 #include "session/numbers.h"
+#include "session/program.h"
 #include "session/stream.h"
 #include "sim/loop.h"
 #include "sim/observer.h"
@@ -148,7 +149,7 @@ int replay_run(const struct command_stream *stream, uint64_t *end)
 {
     machine_init();
     fastforward_init();
-    watchdog_start(&limits, NULL);
+    watchdog_start(&limits, &(struct watchdog_run){.commands = program_commands});
     double began = clock_seconds();
     sim_run(host_run, (void *)stream, 1, launches_deadlocked);
     simulation_s = clock_seconds() - began;

@@ -5,7 +5,6 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "common/arena.h"
 #include "common/fail.h"
@@ -61,12 +60,10 @@ static const char *base_name(const char *path)
 /* Ends if the page would replace a result. */
 static void refuse_input(const char *page, char *const *results)
 {
-    struct stat output, input;
-    if (!strcmp(page, "-") || stat(page, &output) || !S_ISREG(output.st_mode))
+    if (!strcmp(page, "-"))
         return;
     for (; *results; results++)
-        if (strcmp(*results, "-") && !stat(*results, &input) && input.st_dev == output.st_dev
-            && input.st_ino == output.st_ino)
+        if (strcmp(*results, "-") && is_same_file(page, *results))
             usage_error("-o %s: the page would replace the result %s", page, *results);
 }
 

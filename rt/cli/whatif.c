@@ -65,7 +65,7 @@ const struct subcommand whatif_subcommand = {
 
 struct change {
     const char *name, *place;                           /* of a key; place NULL: a parameter of the bench */
-    const char *value, *changed, *set;                  /* set: the changed value as --set or the bench takes it */
+    const char *value, *changed, *set;                  /* set: the change as --set or the bench takes it, NAME=VALUE */
     const struct numbers *numbers;                      /* NULL: as they are */
     struct kb_value *params;                            /* NULL: as they are */
     double share;                                       /* see struct better_key; of a parameter: its relative change */
@@ -149,7 +149,7 @@ static void add_param(struct whatif *whatif, uint32_t number, double factor)
         return;
     add_change(&whatif->changes, (struct change){
         .name = param->name, .value = param_text(param, &bench_values[number]), .changed = param_text(param, changed),
-        .set = param_text(param, changed), .params = values, .share = after / before - 1});
+        .set = arena_printf("%s=%s", param->name, param_text(param, changed)), .params = values, .share = after / before - 1});
 }
 
 static void add_params(struct whatif *whatif)
@@ -420,7 +420,7 @@ static void write_change(struct json *json, const struct change *change)
         json_string(json, "place", change->place);
     json_string(json, "value", change->value);
     json_string(json, "changed", change->changed);
-    json_string(json, "set", arena_printf("%s=%s", change->name, change->set));
+    json_string(json, "set", change->set);
 }
 
 static void write_result(struct json *json, void *arg)

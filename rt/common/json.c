@@ -158,6 +158,14 @@ void json_u64(struct json *json, const char *key, uint64_t value)
         json->numbers->number(json->numbers->user, json->numbers->path, value);
 }
 
+void json_u64_array(struct json *json, const char *key, const uint64_t *values, size_t count)
+{
+    json_array(json, key);
+    for (size_t i = 0; i < count; i++)
+        json_u64(json, NULL, values[i]);
+    json_array_end(json);
+}
+
 void json_double(struct json *json, const char *key, double value)
 {
     char digits[32];

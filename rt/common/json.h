@@ -40,6 +40,7 @@ void json_array(struct json *json, const char *key);
 void json_array_end(struct json *json);
 void json_string(struct json *json, const char *key, const char *value);     /* NULL: null */
 void json_u64(struct json *json, const char *key, uint64_t value);
+void json_u64_array(struct json *json, const char *key, const uint64_t *values, size_t count);
 void json_double(struct json *json, const char *key, double value);          /* shortest that reads back the same */
 void json_bool(struct json *json, const char *key, bool value);
 void json_null(struct json *json, const char *key);

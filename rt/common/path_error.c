@@ -1,11 +1,11 @@
-/* path_error.c: what to say of a file that cannot be opened: why, and the nearest name that is there. */
+/* path_error.c: of a file that cannot be opened, why, and the nearest name that is there; two paths of one file. */
 #include "path_error.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "arena.h"
@@ -62,4 +62,10 @@ const char *path_error(const char *path)
                      : NULL;
     errno = error;
     return what ? arena_printf("%s; %s", strerror(error), what) : strerror(error);
+}
+
+bool is_same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }

@@ -16,12 +16,12 @@
 struct number {
     const char *symbol;
     char *bytes;
-    size_t length;
+    size_t length;                                      /* 0: the machine has no such object */
 };
 
 /* The objects that replacing keys may change, and the topology itself, as text. */
-enum number_of { NUMBER_attrs, NUMBER_k_per_cycle, NUMBER_lanes, NUMBER_op_costs, NUMBER_name, NUMBER_hash, NUMBER_topology,
-                 NUMBERS, REPLACED = NUMBER_topology };
+enum number_of { NUMBER_attrs, NUMBER_k_per_cycle, NUMBER_lanes, NUMBER_op_costs, NUMBER_name, NUMBER_hash, NUMBER_chips,
+                 NUMBER_topology, NUMBERS, REPLACED = NUMBER_topology };
 
 struct numbers {
     struct number list[NUMBERS];
@@ -54,10 +54,11 @@ struct better_by {
 
 /* A number key of the topology, and a better number for it. */
 struct better_key {
-    const char *path;                                   /* "cube.noc.link_bw_gbs", "...cost.exp" */
+    const char *path;                                   /* "cube.noc.link_bw_gbs", "...cost.exp", "system.links[0].bw_gbs" */
+    bool in_list;                                       /* it is of an entry of a list, which --set replaces as a whole */
     const char *place;                                  /* "ref_sip.yaml:54", "--set", "default" */
     const char *value, *changed;                        /* "256 GB/s"; changed NULL: it cannot be any better */
-    const char *set;                                    /* the changed value exactly, as --set takes it: "281600000000 B/s" */
+    const char *set;                                    /* the change exactly, as --set takes it: "KEY=281600000000 B/s" */
     const struct node *keys;                            /* for renumber */
     double number;                                      /* in base units; of a bandwidth, 0 is no limit */
     double least, most;                                 /* its bounds */

@@ -168,7 +168,7 @@ static uint64_t effort(const struct op *op)
     if (op->kind == OPKIND_gemm)
         return op->gemm.c.shape[0] * op->gemm.c.shape[1] * op->gemm.a.shape[1] / PRODUCTS;
     if (op->kind == OPKIND_math)
-        return view_elements(op->math.operands ? &op->math.operand[0] : &op->math.to);
+        return view_elements(op->math.axis != NO_AXIS ? &op->math.operand[0] : &op->math.to);
     return op->pe == OP_OF_HOST ? 0 : view_elements(&op->copy.to) / 8;
 }
 

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/dtype.h"
 #include "base/ops.h"
@@ -47,6 +48,18 @@ static bool scaling_defined(const struct math *math, bool quant, char why[MATH_W
     return true;
 }
 
+/* LOOKUP. */
+static bool lookup_defined(const struct math *math, char why[MATH_WHY])
+{
+    const char *name = op_name(math->op), *of = dtype_words[math->operand[0].dtype];
+    if (math->to.dtype != math->operand[0].dtype)
+        return refused(why, "%s of %s does not give %s", name, of, dtype_words[math->to.dtype]);
+    if (math->has_scalar || dtype_is_float(math->operand[1].dtype))
+        return refused(why, "the positions of %s are %s; a buffer of %s", name,
+                       math->has_scalar ? "a number" : dtype_words[math->operand[1].dtype], "integers is needed");
+    return true;
+}
+
 /* All that is computed with, and the result if it is no truth value, are floats, or all are integers. */
 static bool classes_agree(const struct math *math, enum op_domain domain, char why[MATH_WHY])
 {
@@ -71,6 +84,8 @@ bool math_defined(const struct math *math, char why[MATH_WHY])
     const struct view *x = math_subject(math);
     if (domain == DOMAIN_CAST)
         return true;
+    if (domain == DOMAIN_LOOKUP)
+        return lookup_defined(math, why);
     if (domain == DOMAIN_QUANT || domain == DOMAIN_DEQUANT)
         return scaling_defined(math, domain == DOMAIN_QUANT, why);
     if (domain == DOMAIN_FLOATS && !dtype_is_float(x->dtype))
@@ -92,7 +107,8 @@ bool math_overlaps(const struct math *math)
     const struct view *to = &math->to;
     for (unsigned i = 0; i < math_views(math); i++) {
         const struct view *x = &math->operand[i];
-        bool same = to->offset == x->offset && dtype_bytes[to->dtype] == dtype_bytes[x->dtype] && math->axis == NO_AXIS;
+        bool looked_up = i == 0 && op_traits(math->op).domain == DOMAIN_LOOKUP;
+        bool same = !looked_up && to->offset == x->offset && dtype_bytes[to->dtype] == dtype_bytes[x->dtype] && math->axis == NO_AXIS;
         for (unsigned axis = 0; same && axis < to->rank; axis++)
             same = to->shape[axis] == 1 || to->stride[axis] == x->stride[axis];
         if (!same && view_overlap(to, x))
@@ -224,10 +240,11 @@ static void add_axis(struct iteration *all, unsigned axis)
         all->stride[v][all->axes - 1] = all->view[v]->stride[axis];
 }
 
-static struct iteration iteration_of(const struct math *math)
+/* Over the operands from the first one on that are as large as the result. */
+static struct iteration iteration_of(const struct math *math, unsigned first)
 {
     struct iteration all = {.math = math};
-    for (unsigned i = 0; i < math_views(math); i++)
+    for (unsigned i = first; i < math_views(math); i++)
         all.view[all.views++] = &math->operand[i];
     all.view[all.views++] = &math->to;
     for (unsigned axis = 0; axis < VIEW_RANK; axis++)
@@ -286,8 +303,27 @@ static void compute(const struct iteration *all, uint64_t first, size_t count)
     elements_store(&to, floats, domain != DOMAIN_CAST, x, count);
 }
 
+/* Looks up at most CHUNK elements. A position beyond the buffer, which no kernel can ask for, gives 0: data that a defect
+ * has changed (defect.h) may have one. */
+static void look_up(const struct iteration *all, uint64_t first, size_t count)
+{
+    const struct view *x = &all->math->operand[0];
+    uint64_t size = dtype_bytes[x->dtype];
+    union lane position[CHUNK];
+    struct elements from = line_of(all, 0, first), to = line_of(all, 1, first);
+    elements_load(&from, false, position, count);
+    for (size_t i = 0; i < count; i++) {
+        uint8_t *element = to.at + i * to.stride * size;
+        if (position[i].i >= 0 && (uint64_t)position[i].i < x->shape[0])
+            memcpy(element, view_at(x, (uint64_t)position[i].i, 0), size);
+        else
+            memset(element, 0, size);
+    }
+}
+
 void math_run(const struct math *math)
 {
+    bool looks_up = op_traits(math->op).domain == DOMAIN_LOOKUP;
     uint64_t index[VIEW_RANK] = {0};
     view_reach(&math->to);
     for (unsigned i = 0; i < math_views(math); i++)
@@ -296,10 +332,10 @@ void math_run(const struct math *math)
         math_reduce(math);
         return;
     }
-    struct iteration all = iteration_of(math);
+    struct iteration all = iteration_of(math, looks_up);
     uint64_t length = all.shape[all.axes - 1];
     do
         for (uint64_t first = 0; first < length; first += CHUNK)
-            compute(&all, first, length - first < CHUNK ? length - first : CHUNK);
+            (looks_up ? look_up : compute)(&all, first, length - first < CHUNK ? length - first : CHUNK);
     while (next_line(&all, index));
 }

@@ -104,6 +104,13 @@ static void copy_run(uint64_t offset, uint64_t bytes, void *arg)
     cursor->to += bytes;
 }
 
+void buffer_read(const struct call *call, const struct view *view, void *to)
+{
+    hazards_check_read(call, view);
+    oplog_settle(false, device_state(call->tl)->pe);
+    view_each_run(view, copy_run, &(struct data_cursor){call, view->memory, to});
+}
+
 const void *tl_data_at(struct tl *tl, struct tl_shard shard, const char *file, uint32_t line)
 {
     struct call call = call_of(tl, "tl_data", file, line);
@@ -111,14 +118,12 @@ const void *tl_data_at(struct tl *tl, struct tl_shard shard, const char *file, u
     struct view view = call_view(&call, "the buffer", &shard);
     if (view.memory != own_tcm(tl))
         call_error(&call, "the buffer at %s is not in this PE's TCM: load it first", address_name(shard.addr));
-    hazards_check_read(&call, &view);
-    oplog_settle(false, state->pe);
     uint64_t bytes = view_bytes_of(&view);
     struct data_copy *copy = malloc(sizeof *copy + bytes);
     if (!copy)
         die("no memory for %" PRIu64 " bytes of data:", bytes);
     copy->next = state->copies;
     state->copies = copy;
-    view_each_run(&view, copy_run, &(struct data_cursor){&call, view.memory, (char *)copy->bytes});
+    buffer_read(&call, &view, copy->bytes);
     return copy->bytes;
 }

@@ -137,7 +137,7 @@ void call_gemm_dtypes(const struct call *call, uint8_t a, uint8_t b)
     if (a != b)
         call_error(call, "a is %s and b is %s; they have to be the same", dtype_words[a], dtype_words[b]);
     if (!dtype_is_float(a) && a != DTYPE_i8)
-        call_error(call, "a gemm of %s is not supported; f32, f16, bf16 and i8 are", dtype_words[a]);
+        call_error(call, "a gemm of %s is not supported; floats and i8 are", dtype_words[a]);
 }
 
 uint32_t call_peer(const struct call *call, uint32_t peer)
@@ -228,7 +228,7 @@ tl_handle call_submit_recorded(const struct call *call, struct request *ask, str
 {
     struct device_state *state = device_state(call->tl);
     state->after.count = 0;
-    if (state->keeps_next_out && !recorded && kept_out.commands++ == 0) {
+    if (state->keeps_next_out && !recorded && oplog_on && kept_out.commands++ == 0) {
         kept_out.kernel = call->tl->name;
         kept_out.first = call->site;
     }

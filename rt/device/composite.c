@@ -5,6 +5,7 @@
  * there: these copies are part of the data pass, not of the timing. */
 #include <inttypes.h>
 
+#include "axes.h"
 #include "base/dtype.h"
 #include "base/ops.h"
 #include "call.h"
@@ -13,6 +14,7 @@
 #include "datapass/math.h"
 #include "device.h"
 #include "hazards.h"
+#include "kb/arith.h"
 #include "machine/mmu.h"
 #include "machine/pe.h"
 #include "machine/tiling.h"
@@ -38,13 +40,33 @@ struct matrix {
     unsigned area;                                      /* AREA_A ...; AREA_EPILOGUE + i */
     bool pinned;
     bool moves;                                         /* the DMA reads or writes it */
-    bool transposable, written;
+    bool transposable, written;                         /* transposable: it may also have axes of its own */
 };
 
 /* Returns whether a second operand was given: one that was not is all 0. */
 static bool is_given(const struct tl_operand *operand)
 {
-    return operand->is_number || operand->addr || operand->rows || operand->ld || operand->dtype || operand->unfit;
+    return operand->is_number || operand->addr || operand->rows || operand->ld || operand->dtype || operand->unfit
+           || operand->axes;
+}
+
+/* KERNEL_ERROR: axes that the operand cannot have, that give another matrix, or that reach beyond the shard. */
+static void check_axes(const struct call *call, const struct matrix *matrix)
+{
+    const struct tl_operand *o = matrix->operand;
+    const char *name = matrix->name;
+    if (!matrix->transposable)
+        call_error(call, "%s has axes of its own; only a and b of a gemm can have them", name);
+    if (!matrix->pinned)
+        call_error(call, "%s has axes of its own, and is not pinned", name);
+    if (call_translates(o->is_virtual))
+        call_error(call, "%s has axes of its own, and is at a virtual address", name);
+    uint64_t rows = axes_product(o->axes->row), columns = axes_product(o->axes->col), reach = axes_reach(o->axes);
+    if (rows != matrix->rows || columns != matrix->columns)
+        call_error(call, "%s is %" PRIu64 " x %" PRIu64 " by its axes, but the op needs %" PRIu64 " x %" PRIu64, name,
+                   rows, columns, matrix->rows, matrix->columns);
+    if (reach >= o->span)
+        call_error(call, "%s reaches element %" PRIu64 " by its axes, but its shard has %" PRIu64, name, reach, o->span);
 }
 
 /* KERNEL_ERROR: a number, no dtype, not a matrix, or too small. */
@@ -59,6 +81,10 @@ static void check_matrix(const struct call *call, const struct matrix *matrix)
         call_error(call, "%s has no dtype", name);
     if (o->transposed && !matrix->transposable)
         call_error(call, "%s is transposed; only a and b of a gemm can be", name);
+    if (o->axes && !o->unfit) {
+        check_axes(call, matrix);
+        return;
+    }
     if (o->unfit)
         call_error(call, "%s is made of a shard that is not a matrix with consecutive elements in its rows", name);
     if ((o->ld && o->ld < row) || o->ld >> SIZE_BITS)
@@ -80,6 +106,8 @@ static uint64_t leading_dimension(const struct matrix *matrix)
  * that the timing moves from the address on lie within what is checked here. */
 static uint64_t span_bytes(const struct call *call, const struct matrix *matrix)
 {
+    if (matrix->operand->axes)
+        return kb_product(kb_sum(axes_reach(matrix->operand->axes), 1), dtype_bytes[matrix->operand->dtype]);
     bool transposed = matrix->operand->transposed;
     uint64_t lines = transposed ? matrix->columns : matrix->rows, length = transposed ? matrix->rows : matrix->columns;
     uint64_t ld = leading_dimension(matrix), elements;
@@ -147,6 +175,33 @@ static void record_copies(const struct call *call, const struct matrix *matrix, 
     }
 }
 
+static void record_copy(const struct view *from, const struct view *to, void *call)
+{
+    struct op op = {.kind = OPKIND_memory, .name = "gather", .copy = {*from, *to}};
+    hazards_check_use(call, from);
+    call_record(call, &op);
+}
+
+/* The elements of an operand with axes of its own, as a view where they lie, or brought together. */
+static struct view view_with_axes(const struct call *call, const struct matrix *matrix, const struct range *range)
+{
+    struct axes axes = axes_of(matrix->operand->axes);
+    struct view view = {.memory = range->memory, .dtype = matrix->operand->dtype, .offset = range->offset};
+    if (axes_view(&axes, &view)) {
+        hazards_check_use(call, &view);
+        return view;
+    }
+    uint64_t bytes = kb_product(kb_product(matrix->rows, matrix->columns), dtype_bytes[view.dtype]);
+    if (bytes > OFFSET_MASK)
+        call_error(call, "%s has %" PRIu64 " x %" PRIu64 " elements, more than any memory", matrix->name, matrix->rows,
+                   matrix->columns);
+    uint64_t offset = allocator_staging(pe_number(call->tl->pe), matrix->area, bytes);
+    struct view together = view_matrix(store_staging(), view.dtype, offset, matrix->rows, matrix->columns,
+                                       matrix->columns);
+    axes_each_copy(&axes, &view, &together, record_copy, (void *)call);
+    return together;
+}
+
 /* Returns the matrix as the data pass uses it; rank 0 if its DMA will fault because a page is unmapped. */
 static struct view matrix_view(const struct call *call, const struct matrix *matrix)
 {
@@ -156,7 +211,7 @@ static struct view matrix_view(const struct call *call, const struct matrix *mat
         return (struct view){.dtype = o->dtype};
     for (size_t i = 0; i < found->count; i++) {
         const struct range *r = &found->at[i];
-        if (matrix->pinned && !(r->space == SPACE_TCM && r->pe == pe_number(call->tl->pe)))
+        if (matrix->pinned && !(r->space == SPACE_TCM && r->number == pe_number(call->tl->pe)))
             call_error(call, "%s is pinned, but at %s, not in this PE's TCM", matrix->name, address_name(o->addr));
         struct view page = view_bytes(r->memory, r->offset, r->bytes);
         if (found->count > 1)
@@ -165,6 +220,8 @@ static struct view matrix_view(const struct call *call, const struct matrix *mat
     if (found->at[0].offset % dtype_bytes[o->dtype])
         call_fault(call, FAULT_BAD_ADDRESS, "%s at %s is not aligned to %s", matrix->name, address_name(o->addr),
                    dtype_words[o->dtype]);
+    if (o->axes)
+        return view_with_axes(call, matrix, &found->at[0]);
     if (found->count == 1) {
         struct view view = view_in(matrix, found->at[0].memory, found->at[0].offset);
         hazards_check_use(call, &view);
@@ -250,7 +307,8 @@ static uint16_t check_epilogue(const struct call *call, const struct tl_composit
 {
     uint16_t op = op_number(e->op ? e->op : "");
     unsigned operands = op_traits(op).operands;
-    if (operands == 0 || operands > 2 || op_traits(op).domain == DOMAIN_COMPARE)
+    enum op_domain domain = (enum op_domain)op_traits(op).domain;
+    if (operands == 0 || operands > 2 || domain == DOMAIN_COMPARE || domain == DOMAIN_LOOKUP)
         call_error(call, "'%s' is not an epilogue", e->op ? e->op : "");
     if (operands == 1 && is_given(&e->operand))
         call_error(call, "epilogue %s takes no operand, but one is given", e->op);
@@ -288,6 +346,31 @@ static void set_epilogues(const struct call *call, const struct tl_composite *as
 
 /* ---- gemm */
 
+struct meeting {
+    const struct view *c;
+    bool found;
+};
+
+static void look_for_overlap(const struct view *from, const struct view *to, void *arg)
+{
+    struct meeting *meeting = arg;
+    (void)to;
+    meeting->found |= view_overlap(meeting->c, from);
+}
+
+/* Whether c has bytes of an operand, which may have been brought together. */
+static bool overlaps(const struct call *call, const struct view *c, const struct matrix *matrix, const struct view *view)
+{
+    if (!matrix->operand->axes || view->memory != store_staging())
+        return view_overlap(c, view);
+    const struct range *range = &locate(call, matrix)->at[0];
+    struct axes axes = axes_of(matrix->operand->axes);
+    struct view from = {.memory = range->memory, .dtype = view->dtype, .offset = range->offset};
+    struct meeting meeting = {.c = c};
+    axes_each_copy(&axes, &from, view, look_for_overlap, &meeting);
+    return meeting.found;
+}
+
 static tl_handle submit_gemm(const struct call *call, const struct tl_composite *ask)
 {
     static const char *const sizes[] = {"m", "k", "n"}, *const tiles[] = {"tile[0]", "tile[1]", "tile[2]"};
@@ -322,7 +405,7 @@ static tl_handle submit_gemm(const struct call *call, const struct tl_composite 
         if (epilogues[i].has_operand)
             epilogues[i].operand = second_view(call, epilogues[i].op, "the operand of an epilogue",
                                                &ask->epilogue[i].operand, ask->m, ask->n, AREA_EPILOGUE + i);
-    if (view_overlap(&g->c, &g->a) || view_overlap(&g->c, &g->b))
+    if (overlaps(call, &g->c, &a, &g->a) || overlaps(call, &g->c, &b, &g->b))
         call_error(call, "c overlaps a or b");
     for (uint32_t i = 0; i < g->epilogues; i++)
         if (epilogues[i].has_operand && view_overlap(&g->c, &epilogues[i].operand))
@@ -355,7 +438,7 @@ static uint16_t check_math(const struct call *call, const struct tl_composite *a
     const char *name = ask->math ? ask->math : "";
     uint16_t op = op_number(name);
     unsigned operands = op_traits(op).operands;
-    if (operands == 0 || operands > 2)
+    if (operands == 0 || operands > 2 || op_traits(op).domain == DOMAIN_LOOKUP)
         call_error(call, "'%s' is not an elementwise op of one or two operands", name);
     if (operands == 1 && is_given(&ask->src2))
         call_error(call, "%s takes one operand, but src2 is given", name);

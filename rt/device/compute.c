@@ -3,8 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/dtype.h"
 #include "base/ops.h"
+#include "buffer.h"
 #include "call.h"
+#include "common/array.h"
 #include "datapass/math.h"
 
 enum { SHAPE_NAME = 100 };
@@ -69,6 +72,31 @@ static void check_row(const struct call *call, const struct math *math)
                    row_only ? "" : " or single element");
 }
 
+/* Reads the positions that a lookup asks for, and checks them: they are of data that the kernel could look at now. */
+static void check_positions(const struct call *call, const struct tl_shard *shard, uint64_t count)
+{
+    struct view view = call_buffer(call, "y", shard);
+    uint64_t positions = view_elements(&view);
+    static struct ARRAY(uint8_t) bytes;
+    array_reserve(&bytes, view_bytes_of(&view));
+    buffer_read(call, &view, bytes.at);
+    for (uint64_t i = 0; i < positions; i++) {
+        int64_t position = (int64_t)dtype_value(view.dtype, bytes.at + i * dtype_bytes[view.dtype]);
+        if (position < 0 || (uint64_t)position >= count)
+            call_error(call, "position %" PRIu64 " of y is %" PRId64 ", but x has %" PRIu64 " elements", i, position,
+                       count);
+    }
+}
+
+/* The buffer that a lookup is in. */
+static struct view looked_up(const struct call *call, const struct tl_shard *shard)
+{
+    struct view x = call_buffer(call, "x", shard);
+    if (x.rank != 1)
+        call_error(call, "x has %" PRIu32 " axes; it is a buffer of one", x.rank);
+    return x;
+}
+
 static void set_operands(const struct call *call, const struct tl_compute *ask, struct math *math)
 {
     static const char *const names[] = {"x", "y", "z"};
@@ -81,6 +109,10 @@ static void set_operands(const struct call *call, const struct tl_compute *ask, 
                        math->operands == 1 ? "" : "s", names[i], i < math->operands ? "missing" : "given");
         if (i >= math->operands)
             continue;
+        if (i == 0 && op_traits(math->op).domain == DOMAIN_LOOKUP && !is_number(given[i])) {
+            math->operand[i] = looked_up(call, given[i]);
+            continue;
+        }
         if (!is_number(given[i])) {
             math->operand[i] = broadcast(call, names[i], given[i], &math->to);
             continue;
@@ -152,9 +184,14 @@ static tl_handle submit_math(const struct call *call, const struct tl_compute *a
     check_row(call, math);
     if (math_overlaps(math))
         call_error(call, "the result overlaps a part of an operand");
-    /* The lanes are those of the larger dtype, of the operand or of the result. */
-    const struct view *x = math_subject(math);
+    /* The lanes are those of the larger dtype, of the operand or of the result; of a lookup, of the result or of the
+     * positions. */
+    const struct view *x = math_subject(math), *y = &math->operand[1];
     uint8_t dtype = dtype_bytes[math->to.dtype] > dtype_bytes[x->dtype] ? math->to.dtype : x->dtype;
+    if (op_traits(math->op).domain == DOMAIN_LOOKUP) {
+        check_positions(call, &ask->y, x->shape[0]);
+        dtype = dtype_bytes[y->dtype] > dtype_bytes[dtype] ? y->dtype : dtype;
+    }
     static struct request timed;
     timed = (struct request){.kind = COMMAND_math, .dtype = dtype, .op = math->op,
                              .n = view_elements(reduces ? &math->operand[0] : &math->to)};

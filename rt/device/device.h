@@ -42,6 +42,9 @@ static inline struct device_state *device_state(const struct tl *tl)
     return tl->data;
 }
 
+/* The shard of a tensor that is placed with a PE, by its number; NULL if there is none. */
+const struct tl_shard *shard_with(kb_tensor tensor, uint32_t pe);
+
 /* The kernel_fn of every kernel of the device library; `arg` is a struct kernel_start. */
 void device_run(struct tl *tl, const void *arg);
 

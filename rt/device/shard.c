@@ -30,12 +30,9 @@ struct tl_shard tl_shard_at(struct tl *tl, kb_tensor tensor, uint64_t i, const c
     return tensor->shard[i].view;
 }
 
-struct tl_shard tl_my_shard_at(struct tl *tl, kb_tensor tensor, const char *file, uint32_t line)
+const struct tl_shard *shard_with(kb_tensor tensor, uint32_t pe)
 {
-    struct call call = call_of(tl, "tl_my_shard", file, line);
-    if (!tensor)
-        call_error(&call, "there is no tensor");
-    uint32_t pe = device_state(tl)->pe, low = 0, high = tensor->shards;
+    uint32_t low = 0, high = tensor->shards;
     while (low < high) {                                /* shards are sorted by PE */
         uint32_t middle = low + (high - low) / 2;
         if (tensor->shard[middle].pe < pe)
@@ -43,9 +40,18 @@ struct tl_shard tl_my_shard_at(struct tl *tl, kb_tensor tensor, const char *file
         else
             high = middle;
     }
-    if (low == tensor->shards || tensor->shard[low].pe != pe)
+    return low < tensor->shards && tensor->shard[low].pe == pe ? &tensor->shard[low].view : NULL;
+}
+
+struct tl_shard tl_my_shard_at(struct tl *tl, kb_tensor tensor, const char *file, uint32_t line)
+{
+    struct call call = call_of(tl, "tl_my_shard", file, line);
+    if (!tensor)
+        call_error(&call, "there is no tensor");
+    const struct tl_shard *shard = shard_with(tensor, device_state(tl)->pe);
+    if (!shard)
         call_error(&call, "tensor '%s' is not placed with this PE", tensor->name);
-    return tensor->shard[low].view;
+    return *shard;
 }
 
 /* ---- other shards of the same elements */

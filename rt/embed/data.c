@@ -40,8 +40,8 @@ static struct tensor *tensor_of_bytes(const char *name, const struct range *rang
     struct tensor *tensor = arena_alloc(1, sizeof *tensor);
     uint32_t *pe = arena_alloc(1, sizeof *pe);
     struct shard *shard = arena_alloc(1, sizeof *shard);
-    *pe = range->pe;
-    *shard = (struct shard){.memory = range->memory, .offset = range->offset, .elements = range->bytes, .pe = range->pe,
+    *pe = range->number;
+    *shard = (struct shard){.memory = range->memory, .offset = range->offset, .elements = range->bytes, .pe = range->number,
                             .view = {.addr = address, .dtype = DTYPE_u8, .rank = 1,
                                      .shape = {range->bytes, 1, 1, 1}, .stride = {1, 0, 0, 0}}};
     *tensor = (struct tensor){.name = name, .dtype = DTYPE_u8, .dims = {1, {range->bytes}},

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/threads.h"
 #include "common/fail.h"
 #include "session/simulation.h"
 
@@ -46,6 +47,7 @@ void failure_ends(void)
 
 void failure_leave(enum kb_status status)
 {
+    threads_leave();
     failure.host->ended |= failure.machine_works;
     failure.machine_works = false;
     failure.host->failed = status;
@@ -77,6 +79,7 @@ enum kb_status failure_status(int status)
 static void leave(int status, void *arg)
 {
     (void)arg;
+    threads_give_up(status);
     simulation_fails(status);
     failure_leave(failure_status(status));
 }
@@ -93,6 +96,8 @@ static void line_ends(void)
 static void take(const char *text, void *arg)
 {
     (void)arg;
+    if (threads_take_message(text))
+        return;
     simulation_said(text);
     for (; *text; text++)
         if (*text == '\n')

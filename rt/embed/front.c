@@ -17,8 +17,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "image.h"
@@ -154,6 +156,7 @@ __attribute__((noinline)) static enum kb_status enter(const kb_sim *sim, const c
 /* Gives the instance back, and keeps the text of a call that has failed. */
 static enum kb_status leave(const kb_sim *sim, const char *call, struct slot *slot, enum kb_status status)
 {
+    slot->instance.image->rest();
     if (status != KB_OK)
         wrong(sim, status, "%s: %s", call, *slot->instance.host->text ? slot->instance.host->text : kb_status_name(status));
     atomic_store(&slot->word, word_of(atomic_load(&slot->word) >> 8, IDLE));
@@ -268,6 +271,19 @@ static void file_name(int *file, char *path, size_t size)
     }
 }
 
+/* A number that no other image has: of the time of its making, the process, and random bytes that the system gave it. */
+static void image_name(uint64_t id[2])
+{
+    static _Atomic uint64_t made;
+    const void *random = (const void *)getauxval(AT_RANDOM);
+    struct timespec now = {0};
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (random)
+        memcpy(id, random, 2 * sizeof *id);
+    id[0] += (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+    id[1] += atomic_fetch_add(&made, 1) << 32 | (uint32_t)getpid();
+}
+
 static enum kb_status image_load(struct instance *instance, const struct kb_machine *machine)
 {
     char path[64];
@@ -306,6 +322,7 @@ static enum kb_status memory_reserve(struct instance *instance, uint64_t asked)
     instance->mapped_bytes = head + bytes;
     instance->host->memory = at + head;
     instance->host->memory_bytes = bytes;
+    image_name(instance->host->id);
     return KB_OK;
 }
 
@@ -475,6 +492,27 @@ enum kb_status kb_sim_reset(kb_sim *sim)
         return status;
     slot = entered;
     status = slot->instance.host->ended ? again(slot) : IMAGE_CALL(&slot->instance, reset());
+    return leave(sim, __func__, slot, status);
+}
+
+enum kb_status kb_sim_save(kb_sim *sim, void *buffer, uint64_t size, uint64_t *needed)
+{
+    enum kb_status status;
+    CALL(status, sim, NEEDS(needed) ?: NEEDS_BYTES(buffer, size), save, buffer, size, needed);
+    return status;
+}
+
+/* Also of an instance that has ended: all that it has is what it had then. */
+enum kb_status kb_sim_restore(kb_sim *sim, const void *buffer, uint64_t size)
+{
+    struct slot *entered = NULL, *volatile slot;
+    enum kb_status status = enter(sim, __func__, &entered);
+    if (status != KB_OK)
+        return status;
+    slot = entered;
+    status = buffer ? IMAGE_CALL(&slot->instance, restore(buffer, size)) : refused(slot, "buffer is NULL");
+    if (status == KB_OK)
+        slot->instance.host->ended = false;
     return leave(sim, __func__, slot, status);
 }
 

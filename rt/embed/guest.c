@@ -10,6 +10,7 @@
 
 #include "base/leave.h"
 #include "base/progress.h"
+#include "base/threads.h"
 #include "common/arena.h"
 #include "common/completion.h"
 #include "common/fail.h"
@@ -87,11 +88,18 @@ uint64_t guest_text_end(void)
     return text.length;
 }
 
+void guest_rests(void)
+{
+    fflush(stdout);
+}
+
 /* ---- ends */
 
 /* A kernel or bench has called what would end the process, or an assertion of it has failed. */
 static _Noreturn void ends(const char *text)
 {
+    if (threads_take_message(text) && threads_take_message("\n"))
+        threads_give_up(STATUS_HOST_FAILED);
     struct tl *tl = all_kernels.running;
     if (tl)
         kernel_fault(tl, FAULT_KERNEL_ERROR, NULL, 0, "%s; %s", text, kernel_last_call(tl));
@@ -220,9 +228,9 @@ void temporary_remove_all(void)
 {
 }
 
-void watchdog_start(const struct watchdog_limits *limits, const char *(*bench_call)(void))
+void watchdog_start(const struct watchdog_limits *limits, const struct watchdog_run *run)
 {
-    (void)limits, (void)bench_call;
+    (void)limits, (void)run;
 }
 
 void watchdog_stop(void)

@@ -21,4 +21,7 @@ void guest_end(void);
 FILE *guest_text_begin(char *buffer, uint64_t size);
 uint64_t guest_text_end(void);
 
+/* Nothing is left in the stream's buffer. */
+void guest_rests(void);
+
 #endif

@@ -21,6 +21,7 @@ struct image_host {
     uint64_t memory_bytes;                              /* image allocates is there (embed/memory.c) */
     jmp_buf out;                                        /* of the call that is under way: failures go there, */
     enum kb_status failed;                              /* with this status */
+    uint64_t id[2];                                     /* of no other image, in no other process but forks of this one */
     bool ended;                                         /* in the middle of the machine's work: KB_ENDED from now on */
     bool exhausted;                                     /* an allocation of the call has failed: false when it begins */
     char text[IMAGE_TEXT_BYTES];                        /* what was wrong with the call: "" when it begins */
@@ -32,7 +33,10 @@ struct kb_image {
     uint32_t abi, table_bytes;                          /* KB_ABI_VERSION; sizeof(struct kb_image) */
     enum kb_status (*begin)(struct image_host *host, const struct kb_sim_config *config);
     void (*end)(void);                                  /* before its memory is freed */
+    void (*rest)(void);                                 /* after each call, however it has ended: joins its threads */
     enum kb_status (*reset)(void);
+    enum kb_status (*save)(char *buffer, uint64_t size, uint64_t *needed);
+    enum kb_status (*restore)(const char *buffer, uint64_t size);
     enum kb_status (*run)(uint64_t until_ps, uint32_t stop_mask, struct kb_sim_stop *why);
     enum kb_status (*now_ps)(uint64_t *now_ps);
     enum kb_status (*next_ps)(uint64_t *next_ps);

@@ -23,6 +23,7 @@
 #include "races/race.h"
 #include "report/result.h"
 #include "requests.h"
+#include "saved.h"
 #include "session/numbers.h"
 #include "session/observers.h"
 #include "session/reset.h"
@@ -85,14 +86,15 @@ static enum kb_status begin(struct image_host *host, const struct kb_sim_config 
     memory_begin(host);
     failure_begin(host, config);
     guest_begin();
+    saved_begin(host);
     program_name = kb_machine_name;
     bench_list_name = "kb_sim_describe";
     if (config->data > KB_SIM_DATA_OFF)
         return refuse(KB_WRONG, "data %u: KB_SIM_DATA_VERIFY or KB_SIM_DATA_OFF is needed", config->data);
     if (config->set_count && !config->set)
         return refuse(KB_WRONG, "set is NULL, and set_count is not 0");
-    if (config->threads > 1)
-        return refuse(KB_WRONG, "threads %u: 0 or 1 is needed: data passes run on the calling thread", config->threads);
+    if (config->threads > THREADS_MOST)
+        return refuse(KB_WRONG, "threads %u: at most %d", config->threads, THREADS_MOST);
     if (config->reserved)
         return refuse(KB_WRONG, "a reserved field is not 0");
     requests_begin(config);
@@ -101,7 +103,7 @@ static enum kb_status begin(struct image_host *host, const struct kb_sim_config 
     instance.data = config->data == KB_SIM_DATA_VERIFY;
     instance.fast = !config->exact_events;
     fill_seed = config->seed;
-    thread_count = 1;
+    thread_count = config->threads ? config->threads : 1;
     log_memory_bytes = UINT64_MAX;                      /* never in a file */
     simulation_in_points();
     if (instance.data)
@@ -126,6 +128,16 @@ static enum kb_status reset(void)
     errors_forget();
     begin_run();
     return KB_OK;
+}
+
+/* The visitor of a trace stays the present one. */
+static enum kb_status restore(const char *buffer, uint64_t size)
+{
+    struct trace_call trace = requests_trace_call();
+    enum kb_status status = saved_restore(buffer, size);
+    if (status == KB_OK)
+        requests_trace(trace.visitor, trace.user);
+    return status;
 }
 
 /* ---- benches */
@@ -220,7 +232,8 @@ static enum kb_status describe(char *buffer, uint64_t size, uint64_t *needed)
 
 const struct kb_image kb_image = {
     .abi = KB_ABI_VERSION, .table_bytes = sizeof kb_image,
-    .begin = begin, .end = end, .reset = reset, .run_bench = run_bench, .result_json = result_json, .describe = describe,
+    .begin = begin, .end = end, .rest = threads_end, .reset = reset, .save = saved_write, .restore = restore,
+    .run_bench = run_bench, .result_json = result_json, .describe = describe,
     .run = requests_run, .now_ps = requests_now_ps, .next_ps = requests_next_ps, .poll = requests_poll,
     .poll_pe = requests_poll_pe, .launch = requests_launch, .replay = requests_replay, .program = requests_program,
     .command = requests_command, .program_end = requests_program_end, .map = requests_map, .transfer = data_transfer,

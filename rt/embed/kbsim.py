@@ -38,9 +38,10 @@ STARTS = ("barrier", "cube", "free")
 STOPS = {"until": 1, "completed": 2, "fault": 4, "idle": 8, "deadlock": 16}
 SPACES = ("hbm", "tcm", "sram")
 SPLITS = ("whole", "rows", "cols", "blocks", "copies")
-# Dtypes in the order of kb/dtypes.def: the name in NumPy, and in the buffer protocol. Elements of bf16 are their 16 bits.
+# Dtypes in the order of kb/dtypes.def: the name in NumPy, and in the buffer protocol. Elements of bf16 and
+# of the floats of 8 bits are their bits.
 DTYPES = {"f32": ("float32", "f"), "f16": ("float16", "e"), "bf16": ("uint16", "H"), "i32": ("int32", "i"),
-          "i16": ("int16", "h"), "i8": ("int8", "b"), "u8": ("uint8", "B")}
+          "i16": ("int16", "h"), "i8": ("int8", "b"), "u8": ("uint8", "B"), "f8e4m3": ("uint8", "B"), "f8e5m2": ("uint8", "B")}
 RANK = 4                                                # the most axes of a tensor
 
 
@@ -113,7 +114,7 @@ STRUCTS = {"kb_sim_config": _Config, "kb_sim_stop": _Stop, "kb_sim_result": _Res
 
 _PES, _U64S, _U64_OUT = POINTER(c_uint32), POINTER(c_uint64), POINTER(c_uint64)
 _CALLS = {                                              # arguments after the instance
-    "destroy": (), "reset": (), "run": (c_uint64, c_uint32, POINTER(_Stop)), "now_ps": (_U64_OUT,), "next_ps": (_U64_OUT,),
+    "destroy": (), "reset": (), "save": (c_void_p, c_uint64, _U64_OUT), "restore": (c_void_p, c_uint64), "run": (c_uint64, c_uint32, POINTER(_Stop)), "now_ps": (_U64_OUT,), "next_ps": (_U64_OUT,),
     "poll": (c_uint64, POINTER(_Result)), "poll_pe": (c_uint64, c_uint64, POINTER(_PeResult)),
     "launch": (POINTER(_Launch), _U64_OUT), "replay": (c_char_p, c_uint64, _U64_OUT), "program": (POINTER(_Launch), _U64_OUT),
     "command": (c_uint64, c_uint32, c_char_p, c_uint64), "program_end": (c_uint64,),
@@ -308,7 +309,7 @@ class Machine:
         set           a dict of numbers to replace: {"cube.noc.link_bw_gbs": 512}
         data          whether data are computed, and benches verify them; False: time alone
         memory_bytes  the most that the instance allocates; 0: 64 GiB of addresses
-        threads       0 or 1: data passes run on the calling thread
+        threads       of a data pass, the calling one among them
         exact_events  whether every event is simulated
         log           gets each line of messages, a str, at the end of the call that it is of
         completed     gets the dict of poll of each request that is complete, at its time
@@ -380,7 +381,8 @@ class Instance:
     from another thread or from its own callback raises Error with KB_BUSY. Different instances run in parallel."""
 
     def __init__(self, machine, *, seed, set, data, memory_bytes, threads, exact_events, log, completed):
-        self.machine, self._handle, self._resets = machine, None, 0
+        self.machine, self._handle = machine, None
+        self._tensors, self._tensors_made = frozenset(), 0    # numbers of those that there are
         self._hooks = _Hooks(log, completed)
         pairs = _texts(set or {}, "set")
         config = _sized(_Config, seed=_number(seed, "seed"), set=pairs, set_count=len(pairs),
@@ -449,8 +451,24 @@ class Instance:
     def reset(self):
         """Makes the instance what it was when it was created. Its tensors and requests are no more."""
         status, text = self._status("reset")
-        self._resets += status != "KB_BUSY"
+        if status != "KB_BUSY":
+            self._tensors = frozenset()
         self._end(status, text)
+
+    def save(self):
+        """The state of the instance, a State: its memories, requests and kernels in flight. A copy of this process by os.fork
+        is the cheaper way to several continuations."""
+        buffer = ctypes.create_string_buffer(self._u64("save", None, 0))
+        self._u64("save", buffer, len(buffer))
+        return State(self, buffer)
+
+    def restore(self, state):
+        """Puts a State of this instance back, any number of times: what follows is what followed then. Requests and tensors
+        are those of the state; the visitor of `trace` stays what it is."""
+        if not isinstance(state, State):
+            raise TypeError(f"a State is needed, not {type(state).__name__}")
+        self._call("restore", state.buffer, len(state.buffer))
+        self._tensors = state.tensors
 
     # ---- time
 
@@ -674,13 +692,26 @@ class Instance:
         self._end(status, text)
 
 
+class State:
+    """What Instance.save returns; `buffer` has its bytes."""
+
+    def __init__(self, sim, buffer):
+        self.buffer, self.tensors = buffer, sim._tensors
+
+    def __repr__(self):
+        return f"<kbsim.State of {len(self.buffer)} bytes>"
+
+
 class Tensor:
     """A tensor of an Instance, which goes into arguments of kernels: `name`, `shape`, `dtype`. It ends with the instance's
-    reset."""
+    reset, and with a restore of a state that it is not in."""
 
     def __init__(self, sim, handle, name, shape, dtype, shards):
         self.name, self.shape, self.dtype = name, shape, dtype
-        self._sim, self._handle, self._resets, self._shards = sim, handle, sim._resets, shards
+        self._sim, self._handle, self._shards = sim, handle, shards
+        sim._tensors_made += 1
+        self._number = sim._tensors_made
+        sim._tensors |= {self._number}
 
     def __repr__(self):
         return f"<kbsim.Tensor {self.name}: {self.dtype}{list(self.shape)}>"
@@ -688,8 +719,8 @@ class Tensor:
     def _pointer(self, sim):
         if sim is not self._sim:
             raise ValueError(f"tensor {self.name!r} is of another instance")
-        if self._resets != sim._resets:
-            raise ValueError(f"tensor {self.name!r} was made before the instance was reset")
+        if self._number not in sim._tensors:
+            raise ValueError(f"tensor {self.name!r} was made before the instance was reset or restored")
         return self._handle
 
     def _checked(self, data, what, fills=False):

@@ -47,8 +47,7 @@ static struct {
     atomic_flag locked;
 } memory = {.locked = ATOMIC_FLAG_INIT};
 
-/* How many bytes from the base on have been in use. Those behind were never touched. */
-static uint64_t used_bytes(void)
+uint64_t memory_used(void)
 {
     return (uint64_t)(memory.fresh - memory.base);
 }
@@ -62,7 +61,22 @@ void memory_begin(struct image_host *host)
 
 void memory_end(void)
 {
-    ASAN_UNPOISON_MEMORY_REGION(memory.base, used_bytes());
+    ASAN_UNPOISON_MEMORY_REGION(memory.base, memory_used());
+}
+
+bool memory_open(uint64_t bytes)
+{
+    return mprotect(memory.base, bytes, PROT_READ | PROT_WRITE) == 0;
+}
+
+void memory_forget(uint64_t bytes)
+{
+    ASAN_UNPOISON_MEMORY_REGION(memory.base, bytes);
+}
+
+void memory_close(uint64_t bytes)
+{
+    mprotect(memory.fresh, bytes - memory_used(), PROT_NONE);
 }
 
 static void lock(void)
@@ -282,7 +296,7 @@ static struct block *block_of(void *at)
     if (!inside || head->before % ALIGNMENT || head->before > (uint64_t)((char *)head - memory.base))
         abort();
     struct block *block = (struct block *)((char *)head - head->before);
-    if (block->class > CLASSES || block->bytes > used_bytes() || block->bytes < sizeof *block)
+    if (block->class > CLASSES || block->bytes > memory_used() || block->bytes < sizeof *block)
         abort();
     return block;
 }

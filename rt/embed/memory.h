@@ -15,4 +15,15 @@ void memory_begin(struct image_host *host);
 /* Before the addresses are given back. */
 void memory_end(void);
 
+/* How many of its bytes have been in use, from the first one on. */
+uint64_t memory_used(void);
+
+/* Makes the first `bytes` bytes, all of those in use among them, accessible, those of guards too. Returns false if the system
+ * refuses. memory_close makes those that were never in use, which are 0 again, not accessible. */
+bool memory_open(uint64_t bytes);
+void memory_close(uint64_t bytes);
+
+/* Tells the address sanitizer that the first `bytes` bytes become others. */
+void memory_forget(uint64_t bytes);
+
 #endif

@@ -76,10 +76,7 @@ static struct requests {
     uint64_t fault_request;                             /* or has failed, in that call; 0: none */
     void *user;
     void (*completed)(void *user, const struct kb_sim_result *result);
-    struct {
-        void (*event)(void *user, const struct kb_sim_event *event);
-        void *user;
-    } trace;
+    struct trace_call trace;
 } requests;
 
 /* ---- requests */
@@ -491,6 +488,13 @@ static const struct source *source_of(const char *name, const char *text, uint64
     return source;
 }
 
+/* Refuses it: the messages, with lines and columns, are the text of the call. */
+static enum kb_status wrong_text(void)
+{
+    errors_forget();
+    return KB_WRONG;
+}
+
 enum kb_status requests_command(uint64_t number, uint32_t pe, const char *text, uint64_t length)
 {
     struct caller_request *request;
@@ -503,10 +507,9 @@ enum kb_status requests_command(uint64_t number, uint32_t pe, const char *text, 
         i++;
     if (i == launch->count)
         return refuse(KB_WRONG, "PE %" PRIu32 " is not one of request %" PRIu64, pe, number);
-    const struct stream_step *step =
-        stream_step_of(source_of("kb_sim_command", text, length), fed_program_ids(request->program, i));
+    const struct stream_step *step = stream_step_of(source_of("command", text, length), fed_program_ids(request->program, i));
     if (!step)
-        return refuse(KB_WRONG, "%s", errors_forget());
+        return wrong_text();
     sim_host_acts();
     fed_program_add(request->program, i, step);
     return KB_OK;
@@ -560,9 +563,9 @@ enum kb_status requests_replay(const char *text, uint64_t length, uint64_t *numb
     enum kb_status opens = requests_opens();
     if (opens != KB_OK)
         return opens;
-    const struct command_stream *stream = stream_of(source_of("kb_sim_replay", text, length));
+    const struct command_stream *stream = stream_of(source_of("stream", text, length));
     if (!stream)
-        return refuse(KB_WRONG, "%s", errors_forget());
+        return wrong_text();
     enum kb_status status = check_stream(stream);
     if (status != KB_OK)
         return status;
@@ -678,6 +681,16 @@ void requests_write(struct json *json)
     result_write(json, end_ps(), false);
 }
 
+/* Writes the counters of the machine. */
+static void write_counters(struct json *json)
+{
+    sim_host_acts();
+    transfers_count_ahead(-1);
+    utilisation_write(json);
+    json_u64(json, "events", event_count);
+    transfers_count_ahead(1);
+}
+
 /* Writes all that kb_sim_stat has names for. */
 static void write_all(struct json_numbers *numbers)
 {
@@ -685,13 +698,37 @@ static void write_all(struct json_numbers *numbers)
     json_visit(&json, numbers);
     json_object(&json, NULL);
     instance_write_result(&json);
-    if (!instance_ran_bench()) {
-        transfers_count_ahead(-1);
-        utilisation_write(&json);
-        json_u64(&json, "events", event_count);
-        transfers_count_ahead(1);
-    }
+    if (!instance_ran_bench())
+        write_counters(&json);
     json_object_end(&json);
+}
+
+/* Writes the part that has a number with this name, without a walk over all requests. Returns false if that is not known. */
+static bool write_part(struct json_numbers *numbers, const char *name)
+{
+    static const struct {
+        const char *list;
+        void (*write)(struct json *json, uint64_t i, bool with_ids);
+    } lists[] = {{"launches", result_write_launch}, {"memory", result_write_memory}};
+    struct json json;
+    json_visit(&json, numbers);
+    json_object(&json, NULL);
+    for (size_t i = 0; i < COUNT_OF(lists); i++) {
+        size_t length = strlen(lists[i].list);
+        if (strncmp(name, lists[i].list, length) || name[length] != '.')
+            continue;
+        uint64_t which = strtoull(name + length + 1, NULL, 10);
+        if (!instance_ran_bench())
+            sim_host_acts();
+        json_array(&json, lists[i].list);
+        numbers->level[json.depth].index = which;
+        lists[i].write(&json, which, instance_ran_bench());
+        return true;
+    }
+    if (instance_ran_bench())
+        return false;
+    write_counters(&json);
+    return true;
 }
 
 struct wanted {
@@ -734,7 +771,9 @@ enum kb_status requests_stat(const char *name, uint64_t *value)
     if (!instance_ran_bench() && find_total(name, value))
         return KB_OK;
     struct wanted wanted = {name, value, false};
-    write_all(&(struct json_numbers){.number = find, .user = &wanted});
+    struct json_numbers numbers = {.number = find, .user = &wanted};
+    if (!write_part(&numbers, name))
+        write_all(&numbers);
     return wanted.found ? KB_OK : refuse(KB_WRONG, "the result has no number '%s'", name);
 }
 
@@ -764,15 +803,21 @@ enum kb_status requests_stats(int (*visitor)(void *user, const char *name, uint6
 static void trace_event(void *arg, uint64_t t_ps, const char *name, const char *line)
 {
     (void)arg;
-    requests.trace.event(requests.trace.user,
+    requests.trace.visitor(requests.trace.user,
                         &(struct kb_sim_event){.struct_size = sizeof(struct kb_sim_event), .t_ps = t_ps, .event = name,
                                                .line = line});
 }
 
+struct trace_call requests_trace_call(void)
+{
+    return requests.trace;
+}
+
 enum kb_status requests_trace(void (*visitor)(void *user, const struct kb_sim_event *event), void *user)
 {
-    requests.trace.event = visitor;
-    requests.trace.user = user;
+    if (visitor && !requests.trace.visitor)
+        machine_settle();                               /* it is told of all that happens from now on */
+    requests.trace = (struct trace_call){visitor, user};
     trace_visit((struct trace_visitor){visitor ? trace_event : NULL, NULL});
     fastforward_follow();
     return KB_OK;
@@ -803,7 +848,7 @@ enum kb_status requests_opens(void)
 
 void requests_reset(void)
 {
-    if (requests.trace.event)
+    if (requests.trace.visitor)
         trace_visit((struct trace_visitor){0});
     fault_stop_set(NULL);
     array_free(&requests.all);

@@ -42,4 +42,11 @@ enum kb_status requests_stat(const char *name, uint64_t *value);
 enum kb_status requests_stats(int (*visitor)(void *user, const char *name, uint64_t value), void *user);
 enum kb_status requests_trace(void (*visitor)(void *user, const struct kb_sim_event *event), void *user);
 
+/* What the last call of requests_trace was. */
+struct trace_call {
+    void (*visitor)(void *user, const struct kb_sim_event *event);
+    void *user;
+};
+struct trace_call requests_trace_call(void);
+
 #endif

@@ -10,6 +10,7 @@
 #include "launch/fanout.h"
 #include "machine/emitted.h"
 #include "machine/plan_generator.h"
+#include "machine/dma_requests.h"
 #include "period.h"
 #include "sim/coroutine.h"
 #include "sim/observer.h"
@@ -50,7 +51,7 @@ void fastforward_reset(void)
 
 void fastforward_init(void)
 {
-    fastforward_on &= !observers_need_every_event() && !kb_own_models && !plan_generator();
+    fastforward_on &= !observers_need_every_event() && !kb_own_models && !plan_generator() && !dma_has_requests();
     observer_watch(&fastforward_observer, fastforward_on);
     if (!fastforward_on)
         return;

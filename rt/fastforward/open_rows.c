@@ -44,7 +44,7 @@ static struct {
 
 static uint64_t channel_count(void)
 {
-    return pe_count() * kb_attrs.hbm_ctrl_pcs;
+    return slice_count() * kb_attrs.hbm_ctrl_pcs;
 }
 
 /* Longer periods than there is room for are not skipped. Memory that is not touched takes none of the system's. */
@@ -67,7 +67,7 @@ void open_rows_record(void)
         allocate();
     recording.count = 0;
     observer_watch(&open_rows_observer, true);
-    for (uint32_t slice = 0; slice < pe_count(); slice++)
+    for (uint32_t slice = 0; slice < slice_count(); slice++)
         for (uint64_t i = 0; i < kb_attrs.hbm_ctrl_pcs; i++)
             recording.rows_at_start[slice * kb_attrs.hbm_ctrl_pcs + i] = slice_channels(slice)[i].open_row;
 }
@@ -82,7 +82,7 @@ static void memory_served(const struct transfer *transfer)
         return;
     }
     recording.requests[recording.count++] = (struct recorded){
-        .command = token->command, .id = token->tile.id, .bytes = transfer->range.bytes, .slice = transfer->range.pe,
+        .command = token->command, .id = token->tile.id, .bytes = transfer->range.bytes, .slice = transfer->range.number,
         .operand = token->stage->operand};
 }
 

@@ -180,13 +180,21 @@ static void compare_data(struct fingerprint *print, const struct data_message *d
 #include "machine/state.def"
 }
 
+static void compare_buffer(struct fingerprint *print, const struct buffer *buffer)
+{
+#define BUFFER(field, kind, when) COMPARE(BUFFER, buffer, field, kind, when)
+#include "machine/state.def"
+}
+
 static void compare_token(struct fingerprint *print, const struct token *token, enum token_site site)
 {
 #define WHEN_ARRIVED site != TOKEN_MOVING
 #define WHEN_SERVED site == TOKEN_SERVED
-#define WHEN_PLACED token->block_bytes
 #define TOKEN(field, kind, when) COMPARE(TOKEN, token, field, kind, when)
 #include "machine/state.def"
+    const struct buffer *buffer;
+    tile_buffers_for(buffer, token)
+        compare_buffer(print, buffer);
     if (site == TOKEN_SERVED && token->transfer)
         compare_data(print, &token->transfer->data);
     if (token_is_due(token, site))
@@ -294,7 +302,7 @@ void fingerprint_group(struct fingerprint *print, const struct group *group)
 void fingerprint_machine(struct fingerprint *print, struct pe *const *pes, uint32_t count)
 {
     uint64_t kernel_ps;
-    deliveries_settle();
+    machine_settle();
     for (uint32_t i = 0; i < count && !print->differs; i++)
         compare_pe(print, pes[i]);
     if (!print->differs && print->events != event_waiting(&kernel_ps))
@@ -303,7 +311,7 @@ void fingerprint_machine(struct fingerprint *print, struct pe *const *pes, uint3
         compare_node(print, &kb_nodes[i]);
     for (uint64_t i = 0; i < link_count() && !print->differs; i++)
         compare_link(print, &kb_links[i]);
-    for (uint32_t i = 0; i < pe_count() && !print->differs; i++)
+    for (uint32_t i = 0; i < slice_count() && !print->differs; i++)
         compare_slice(print, i);
     for (uint32_t i = 0; i < cube_count() && !print->differs; i++)
         compare_channels(print, &kb_sram[i]);
@@ -330,7 +338,8 @@ void state_drop_tiles(struct pe *pe)
     memset(pe->queue, 0, sizeof pe->queue);
     for (uint32_t i = 0; i < kb_pe_servers; i++)
         pe->servers[i].token = NULL;
-    pe->travelling = pe->feed = pe->lowest = NULL;
+    pe->travelling = pe->feed = NULL;
+    pe->lowest = NULL;
     pe->dma.servers = pe->compute.servers = 0;
 }
 
@@ -352,7 +361,7 @@ static uint32_t copy_rank(const struct copy *copy, uint32_t rank)
 static struct route *copy_route(const struct copy *copy, const struct route *route)
 {
     return route_of((struct way){rank_place(copy_rank(copy, route->from_rank)),
-                                 rank_place(copy_rank(copy, route->to_rank)), route->way.direction});
+                                 rank_place(copy_rank(copy, route->to_rank)), route->way.direction, route->way.plane});
 }
 
 INLINE void copy_field(const struct copy *c, enum state_kind kind, void *to, const void *from, size_t bytes)
@@ -422,6 +431,12 @@ static void copy_transfer(struct copy *c, struct token *token, const struct tran
     data_count_event(to, 1);
 }
 
+static void copy_buffer(const struct copy *c, struct buffer *to, const struct buffer *from)
+{
+#define BUFFER(field, kind, when) COPY(BUFFER, field, kind)
+#include "machine/state.def"
+}
+
 static struct token *copy_token(struct copy *c, const struct token *from, enum token_site site)
 {
     struct tile tile = tiling_tile(c->composite, from->tile.id);
@@ -429,6 +444,8 @@ static struct token *copy_token(struct copy *c, const struct token *from, enum t
     c->stages = tile.shape->stages;
 #define TOKEN(field, kind, when) COPY(TOKEN, field, kind)
 #include "machine/state.def"
+    for (unsigned i = 0; i < OPERANDS; i++)
+        copy_buffer(c, &to->buffer[i], &from->buffer[i]);
     if (token_is_due(from, site))
         copy_event(c, &to->event, &from->event, c->composite->number);
     return to;
@@ -474,14 +491,10 @@ static void copy_channels(const struct copy *c, struct channels *to, const struc
 /* Links a token with buffers into its PE's list by address. */
 static void link_buffers(struct visitor *visitor, struct token *token)
 {
-    struct pe *pe = token->command->pe;
-    struct token *below = NULL, *above = pe->lowest;
+    struct buffer *buffer;
     (void)visitor;
-    if (!token->block_bytes)
-        return;
-    for (; above && above->block < token->block; below = above, above = above->higher)
-        ;
-    tile_buffers_link(pe, token, below, above);
+    tile_buffers_for(buffer, token)
+        tile_buffer_link(token->command->pe, buffer);
 }
 
 static void copy_tokens(struct copy *c, struct pe *to, const struct pe *from)
@@ -674,7 +687,7 @@ static void shift_shared(const struct shift *s)
 #define FABRIC_LINK(field, kind, when) SHIFT(FABRIC_LINK, field, kind)
 #include "machine/state.def"
     }
-    for (uint32_t i = 0; i < pe_count(); i++) {
+    for (uint32_t i = 0; i < slice_count(); i++) {
         struct pseudo_channel *channels = slice_channels(i);
         for (struct pseudo_channel *to = channels; to < channels + kb_attrs.hbm_ctrl_pcs; to++) {
 #define PSEUDO_CHANNEL(field, kind, when) SHIFT(PSEUDO_CHANNEL, field, kind)
@@ -772,10 +785,10 @@ size_t state_group_counters(const struct group *group, uint64_t **counters)
 size_t state_machine_counters(uint64_t **counters)
 {
     struct counter_list list = {.at = counters};
-    for (uint32_t i = 0; i < pe_count(); i++) {
+    for (uint32_t i = 0; i < pe_count(); i++)
         list_pe(&list, &kb_pe[i]);
+    for (uint32_t i = 0; i < slice_count(); i++)
         list_slice(&list, &kb_hbm[i]);
-    }
     for (uint64_t i = 0; i < link_count(); i++)
         list_link(&list, &kb_links[i]);
     return list.count;

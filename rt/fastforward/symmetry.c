@@ -83,7 +83,7 @@ static void make_tables(void)
 /* Calls node and link for each that a PE uses, in a fixed order. */
 struct walk {
     void (*node)(struct walk *walk, uint32_t rank);
-    void (*link)(struct walk *walk, uint64_t link, enum link_class class);
+    void (*link)(struct walk *walk, uint64_t link, uint32_t speed);
     uint32_t pe;                                        /* position of the PE */
     struct group *group;
     struct fingerprint *print;
@@ -94,9 +94,17 @@ static void walk_way(struct walk *walk, struct way way)
     struct traversal along = traversal_of(way);
     walk->node(walk, along.rank);
     while (traversal_next(&along)) {
-        walk->link(walk, along.hop.link, along.hop.class);
+        walk->link(walk, along.hop.link, along.hop.speed);
         walk->node(walk, along.rank);
     }
+}
+
+/* A request to read, or an acknowledgement, uses nothing, and takes its time. That is equal where the ways of data are, unless
+ * it takes another way than they do. */
+static void walk_control(struct walk *walk, struct way way)
+{
+    if (walk->print && (kb_shape.own_answers || kb_shape.planes > 1))
+        fingerprint_add(walk->print, route_latency_ps(route_of(way)));
 }
 
 /* Returns false if a part of an operand is in a TCM, or outside its memory. */
@@ -110,8 +118,9 @@ static bool walk_composite(struct walk *walk, const struct pe *pe, const struct 
         if (address_decode(command->ask.address[operand], tiling_extent(command, operand), &range) ||
             range.space == SPACE_TCM)
             return false;
-        struct way way = {dma, range_place(&range), REQUEST};
-        walk_way(walk, operand == OPERAND_C ? way : way_back(way));
+        struct way request = way_of(dma, range_place(&range), operand == OPERAND_C ? kb_shape.plane_of_write : 0);
+        walk_way(walk, operand == OPERAND_C ? request : way_answer(request, kb_shape.plane_of_read));
+        walk_control(walk, operand == OPERAND_C ? way_answer(request, 0) : request);
     }
     return true;
 }
@@ -147,9 +156,9 @@ static void unite_node(struct walk *walk, uint32_t rank)
     unite(&partition.node_user[rank], walk->pe);
 }
 
-static void unite_link(struct walk *walk, uint64_t link, enum link_class class)
+static void unite_link(struct walk *walk, uint64_t link, uint32_t speed)
 {
-    (void)class;
+    (void)speed;
     unite(&partition.link_user[link], walk->pe);
 }
 
@@ -197,7 +206,7 @@ static void label_node(struct walk *walk, uint32_t rank)
     fingerprint_add(walk->print, place.cube == OUTSIDE ? place.node : kb_cube_nodes[place.node].kind);
 }
 
-static void label_link(struct walk *walk, uint64_t link, enum link_class class)
+static void label_link(struct walk *walk, uint64_t link, uint32_t speed)
 {
     struct group *group = walk->group;
     if (partition.link_label[link] == NONE) {
@@ -205,7 +214,7 @@ static void label_link(struct walk *walk, uint64_t link, enum link_class class)
         partition.links[(group->link - partition.links) + group->links++] = link;
     }
     fingerprint_add(walk->print, partition.link_label[link]);
-    fingerprint_add(walk->print, class);
+    fingerprint_add(walk->print, speed);
 }
 
 static int compare_ranks(const void *x, const void *y, void *nodes)
@@ -267,7 +276,7 @@ static bool are_in_same_state(uint64_t *kernel_ps)
 {
     static struct fingerprint state;                    /* of the first group */
     state.labels = partition.node_label;
-    deliveries_settle();
+    machine_settle();
     fingerprint_write(&state);
     for (uint32_t i = 0; i < partition.group_count; i++) {
         fingerprint_group(&state, &partition.groups[i]);
@@ -359,7 +368,7 @@ static void wake_group(const struct group *group)
 static void wake(void)
 {
     uint64_t sleepers = partition.group_count - 1;
-    deliveries_settle();
+    machine_settle();
     observer_watch(&symmetry_observer, false);
     loop_alarm_set(UINT64_MAX);
     sleeping.services += (stats.services - sleeping.stats.services) * sleepers;

@@ -2,19 +2,22 @@
  * and the summary. */
 #include "bounds.h"
 
+#include "base/address.h"
 #include "base/ops.h"
 #include "base/rates.h"
 #include "common/arena.h"
 #include "kb/measure.h"
 #include "machine/emitted.h"
+#include "machine/engine.h"
 #include "machine/fabric.h"
+#include "machine/memory.h"
 
 /* ---- peak rates */
 
 const char *const link_class_names[LINK_CLASSES] = {
 #define LINK(name, bw, latency) #name,
+#define OWN_LINK(name) #name,
 #include "kb/links.def"
-#undef LINK
 };
 
 double peak_flops_per_pe(enum dtype dtype)
@@ -24,7 +27,7 @@ double peak_flops_per_pe(enum dtype dtype)
            (double)a->pe_gemm_clock_khz * 1000;
 }
 
-double peak_hbm_bps_per_pe(void)
+double peak_hbm_bps_per_slice(void)
 {
     return (double)kb_attrs.hbm_ctrl_pcs * (double)kb_attrs.hbm_ctrl_pc_bw_bps;
 }
@@ -36,12 +39,30 @@ uint64_t peak_links(enum link_class class)
     switch (class) {
     case LINK_pcie: return 2 + 2 * (uint64_t)s->sips;
     case LINK_io: return (2 + 2 * (uint64_t)s->attachments) * s->sips;
-    case LINK_ucie: return 2 * (rows * (cols - 1) + cols * (rows - 1)) * s->sips;
+    case LINK_ucie: return 2 * (rows * (cols - !s->closed_rows) + cols * (rows - !s->closed_cols)) * s->sips;
+    case LINK_chip: return s->chips ? 2 * (uint64_t)s->chips->count : 0;
     default:                                            /* inside cubes, whose tables list every existing link */
         for (uint32_t i = 0; i < s->cube_links; i++)
-            of_cube += kb_cube_links[i].class == class;
+            of_cube += speed_class(kb_cube_links[i].speed) == class;
         return of_cube * s->cubes * s->sips;
     }
+}
+
+bool links_exist(enum link_class class)
+{
+    return class != LINK_chip || kb_shape.chips;
+}
+
+static uint64_t largest_chip_bps(void)
+{
+    uint64_t most = 0;
+    for (uint32_t i = 0; kb_shape.chips && i < kb_shape.chips->count; i++) {
+        uint64_t bps = kb_shape.chips->speeds[i].bw_bps;
+        if (!bps)
+            return 0;
+        most = bps > most ? bps : most;
+    }
+    return most;
 }
 
 uint64_t link_bw_bps(enum link_class class)
@@ -49,8 +70,7 @@ uint64_t link_bw_bps(enum link_class class)
     switch (class) {
 #define LINK(name, bw, latency) case LINK_##name: return kb_attrs.bw;
 #include "kb/links.def"
-#undef LINK
-    default: return 0;
+    default: return largest_chip_bps();
     }
 }
 
@@ -60,6 +80,18 @@ uint64_t kb_gemm_ps(enum kb_dtype dtype, uint64_t macs)
 {
     uint64_t a_cycle = product(product(kb_attrs.pe_gemm_rows, kb_attrs.pe_gemm_cols), kb_gemm_k_per_cycle[dtype]);
     return a_cycle ? cycles_ps(ceil_div(macs, a_cycle), kb_attrs.pe_gemm_clock_khz) : 0;
+}
+
+uint64_t kb_gemm_k_step(enum kb_dtype dtype)
+{
+    return kb_gemm_k_per_cycle[dtype];
+}
+
+uint64_t kb_gemm_tile_ps(enum kb_dtype dtype, uint64_t m, uint64_t k, uint64_t n)
+{
+    uint64_t k_per_cycle = kb_gemm_k_per_cycle[dtype];
+    return k_per_cycle ? builtin_pe_gemm_service(&(struct kb_gemm_request){.m = m, .k = k, .n = n,
+                                                                           .k_per_cycle = k_per_cycle}) : 0;
 }
 
 uint64_t kb_math_ps(enum kb_dtype dtype, uint64_t elements)
@@ -92,32 +124,36 @@ uint64_t kb_memory_ps(enum kb_space space, uint64_t read_bytes, uint64_t write_b
 struct traffic {
     struct link_load {
         uint64_t bytes;
-        enum link_class class;
+        uint32_t speed;
+        uint32_t message;                               /* the last one that was counted here */
     } *load;                                            /* by number of the link over the machine */
+    uint32_t messages;                                  /* those that are added together count as one */
 };
 
 static struct way write_way(uint32_t from, uint32_t to)
 {
     struct place queue = place_pe(to, NODE_pe_dma);
-    if (kb_attrs.pe_ipcq_buffer == BUFFER_SRAM)
+    if (kb_attrs.pe_ipcq_buffer == BUFFER_sram && kb_shape.srams)
         queue.node = cube_sram();
-    if (kb_attrs.pe_ipcq_buffer == BUFFER_HBM)
-        queue.node = cube_hbm_ctrl(&kb_shape, to % kb_shape.pes);
-    return (struct way){place_pe(from, NODE_pe_dma), queue, REQUEST};
+    if (kb_attrs.pe_ipcq_buffer == BUFFER_hbm && kb_shape.slices)
+        queue = slice_place(own_slice(to));
+    return way_of(place_pe(from, NODE_pe_dma), queue, kb_shape.plane_of_message);
 }
 
 /* The way of the data that the receiver reads from its queue, which is not in its TCM. */
 static struct way read_way(uint32_t to)
 {
-    struct way write = write_way(to, to);
-    return (struct way){write.to, write.from, RESPONSE};
+    return way_answer(write_way(to, to), kb_shape.plane_of_read);
 }
 
+/* Adds bytes to the links of a way that the last message has not taken yet. */
 static void add_bytes(struct traffic *traffic, struct way way, uint64_t bytes)
 {
     for (struct traversal along = traversal_of(way); traversal_next(&along);) {
-        traffic->load[along.hop.link].class = along.hop.class;
-        traffic->load[along.hop.link].bytes += bytes;
+        struct link_load *load = &traffic->load[along.hop.link];
+        load->speed = along.hop.speed;
+        load->bytes += load->message == traffic->messages ? 0 : bytes;
+        load->message = traffic->messages;
     }
 }
 
@@ -128,18 +164,27 @@ kb_traffic kb_traffic_new(void)
     return traffic;
 }
 
+void kb_traffic_multicast(kb_traffic traffic, uint32_t from, const uint32_t *to, uint32_t count, uint64_t bytes)
+{
+    traffic->messages++;
+    for (uint32_t i = 0; i < count; i++)
+        add_bytes(traffic, write_way(from, to[i]), bytes);
+    for (uint32_t i = 0; kb_attrs.pe_ipcq_buffer != BUFFER_tcm && i < count; i++) {
+        traffic->messages++;
+        add_bytes(traffic, read_way(to[i]), bytes);
+    }
+}
+
 void kb_traffic_add(kb_traffic traffic, uint32_t from, uint32_t to, uint64_t bytes)
 {
-    add_bytes(traffic, write_way(from, to), bytes);
-    if (kb_attrs.pe_ipcq_buffer != BUFFER_TCM)
-        add_bytes(traffic, read_way(to), bytes);
+    kb_traffic_multicast(traffic, from, &to, 1, bytes);
 }
 
 uint64_t kb_traffic_ps(kb_traffic traffic)
 {
     uint64_t longest = 0;
     for (const struct link_load *load = traffic->load; load < traffic->load + link_count(); load++) {
-        uint64_t busy = move_ps(load->bytes, link_bw_bps(load->class));
+        uint64_t busy = move_ps(load->bytes, link_rate(load->speed)->bw_bps);
         longest = busy > longest ? busy : longest;
     }
     return longest;
@@ -149,5 +194,5 @@ uint64_t kb_latency_ps(uint32_t from, uint32_t to)
 {
     struct way write = write_way(from, to), read = read_way(to);
     uint64_t latency = route_latency_ps(route_of(write));
-    return kb_attrs.pe_ipcq_buffer == BUFFER_TCM ? latency : latency + route_latency_ps(route_of(read));
+    return kb_attrs.pe_ipcq_buffer == BUFFER_tcm ? latency : latency + route_latency_ps(route_of(read));
 }

@@ -38,26 +38,28 @@ static struct ARRAY(struct roofline) rooflines;
 
 /* ---- latencies of idle parts */
 
-static uint64_t there_and_back_ps(struct place from, struct place to)
+/* Of control messages, or of data in the planes of the request and of the answer. */
+static uint64_t there_and_back_ps(struct place from, struct place to, uint8_t plane, uint8_t answer_plane)
 {
-    struct way way = {from, to, REQUEST}, back = way_back(way);
+    struct way way = way_of(from, to, plane), back = way_answer(way, answer_plane);
     return sum(route_latency_ps(route_of(way)), route_latency_ps(route_of(back)));
 }
 
-/* The least time of a launch: to the PE that is nearest to the host, past io_cpu or by it, and of the answer. */
+/* The least time of a launch: to the PE that is nearest to the host, past io_cpu or by it, of what its pe_cpu takes
+ * before the kernel's body, and of the answer. */
 static uint64_t launch_ps(void)
 {
     uint64_t least = UINT64_MAX;
     for (uint32_t cube = 0; cube < kb_shape.cubes; cube++) {
         struct place m_cpu = place_m_cpu(0, cube), io_cpu = place_io_cpu(0);
-        uint64_t through_ps = sum(there_and_back_ps(place_host(), io_cpu), there_and_back_ps(io_cpu, m_cpu));
-        uint64_t down_ps = kb_min(through_ps, there_and_back_ps(place_host(), m_cpu));
+        uint64_t through_ps = sum(there_and_back_ps(place_host(), io_cpu, 0, 0), there_and_back_ps(io_cpu, m_cpu, 0, 0));
+        uint64_t down_ps = kb_min(through_ps, there_and_back_ps(place_host(), m_cpu, 0, 0));
         for (uint32_t pe = 0; pe < kb_shape.pes; pe++) {
-            uint64_t pe_ps = there_and_back_ps(m_cpu, place_pe(cube * kb_shape.pes + pe, NODE_pe_cpu));
+            uint64_t pe_ps = there_and_back_ps(m_cpu, place_pe(cube * kb_shape.pes + pe, NODE_pe_cpu), 0, 0);
             least = kb_min(least, sum(down_ps, pe_ps));
         }
     }
-    return least;
+    return sum(least, kb_attrs.pe_cpu_launch_ps);
 }
 
 /* The least time from a PE to a memory of its cube and back. */
@@ -65,10 +67,12 @@ static uint64_t memory_latency_ps(enum kb_space space)
 {
     uint64_t least = UINT64_MAX;
     for (uint32_t pe = 0; pe < kb_shape.pes; pe++)
-        for (uint32_t slice = 0; slice < (space == KB_HBM ? kb_shape.pes : 1); slice++) {
+        for (uint32_t slice = 0; slice < (space == KB_HBM ? kb_shape.slices : kb_shape.srams); slice++) {
             struct place dma = place_pe(pe, NODE_pe_dma), memory = dma;
             memory.node = space == KB_HBM ? cube_hbm_ctrl(&kb_shape, slice) : cube_sram();
-            least = kb_min(least, there_and_back_ps(dma, memory));
+            uint64_t read_ps = there_and_back_ps(dma, memory, 0, kb_shape.plane_of_read);
+            uint64_t write_ps = there_and_back_ps(dma, memory, kb_shape.plane_of_write, 0);
+            least = kb_min(least, kb_min(read_ps, write_ps));
         }
     return least;
 }
@@ -88,7 +92,8 @@ static uint64_t tensor_bytes(struct call_site call, const struct tensor *tensor,
 
 static struct bytes problem_bytes(struct call_site call, const struct kb_problem *problem)
 {
-    struct bytes bytes = {.read[KB_HBM] = problem->read_bytes};
+    struct bytes bytes = {0};
+    bytes.read[kb_main_memory()] = problem->read_bytes;
     for (unsigned i = 0; i < KB_OPERANDS; i++) {
         const struct tensor *read = problem->reads[i], *written = problem->writes[i];
         if (read)
@@ -99,19 +104,30 @@ static struct bytes problem_bytes(struct call_site call, const struct kb_problem
     return bytes;
 }
 
+static struct bytes bytes_of(const struct kb_work *work)
+{
+    struct bytes bytes = {.read = {[KB_SRAM] = work->sram_read}, .written = {[KB_SRAM] = work->sram_written}};
+    enum kb_space memory = kb_main_memory();
+    bytes.read[memory] = sum(bytes.read[memory], work->hbm_read);
+    bytes.written[memory] = sum(bytes.written[memory], work->hbm_written);
+    return bytes;
+}
+
 /* ---- parts */
 
-/* How many PEs work, and in how many cubes. */
+/* How many PEs work, and how many HBM slices and srams they have. */
 struct workers {
-    uint64_t pes, cubes;
+    uint64_t pes, slices, srams;
 };
 
 static struct workers workers_of(const struct launch *launch)
 {
-    struct workers workers = {launch->count, 0};
-    for (uint32_t i = 0; i < launch->count; i++)        /* in rank order: the PEs of a cube are neighbours */
-        workers.cubes += i == 0 || pe_number(launch->runs[i].tl.pe) / kb_shape.pes !=
-                                       pe_number(launch->runs[i - 1].tl.pe) / kb_shape.pes;
+    struct workers workers = {.pes = launch->count};
+    for (uint32_t i = 0; i < launch->count; i++) {      /* in rank order: PEs that share a memory are neighbours */
+        uint32_t pe = pe_number(launch->runs[i].tl.pe), before = i ? pe_number(launch->runs[i - 1].tl.pe) : 0;
+        workers.srams += kb_shape.srams && (i == 0 || pe / kb_shape.pes != before / kb_shape.pes);
+        workers.slices += kb_shape.slices && (i == 0 || own_slice(pe) != own_slice(before));
+    }
     return workers;
 }
 
@@ -128,16 +144,25 @@ static void bound_engines(struct bound *bound, struct workers workers, const str
 
 static void bound_memories(struct bound *bound, struct workers workers, const struct bytes *bytes)
 {
-    const uint64_t memories[] = {[KB_HBM] = workers.pes, [KB_TCM] = workers.pes, [KB_SRAM] = workers.cubes};
+    const uint64_t memories[] = {[KB_HBM] = workers.slices, [KB_TCM] = workers.pes, [KB_SRAM] = workers.srams};
     for (enum kb_space space = KB_HBM; space <= KB_SRAM; space++) {
         uint64_t n = memories[space];
+        if (!n)
+            continue;
         uint64_t ps = kb_memory_ps(space, ceil_div(bytes->read[space], n), ceil_div(bytes->written[space], n));
         bound->part_ps[PART_MEMORY] = kb_max(bound->part_ps[PART_MEMORY], ps);
     }
 }
 
-/* Every byte that a PE reads leaves its memory by the memory's link, and reaches the PE by the PE's; every byte that it
- * writes goes the other way. */
+/* The bandwidth of all engines of a pe_dma for reads or for writes. 0: none of them is limited. */
+static uint64_t dma_bw_bps(bool writes)
+{
+    return writes ? product(kb_attrs.pe_dma_wr_engines, kb_attrs.pe_dma_wr_bw_bps)
+                  : product(kb_attrs.pe_dma_rd_engines, kb_attrs.pe_dma_rd_bw_bps);
+}
+
+/* Every byte that a PE reads leaves its memory by the memory's link, and reaches the PE by the PE's and by its pe_dma;
+ * every byte that it writes goes the other way. */
 static uint64_t attach_link_ps(struct workers workers, const struct bytes *bytes)
 {
     uint64_t bw_bps = link_bw_bps(LINK_attach), longest = 0;
@@ -145,7 +170,9 @@ static uint64_t attach_link_ps(struct workers workers, const struct bytes *bytes
     for (unsigned i = 0; i < 2; i++) {
         uint64_t hbm = directions[i][KB_HBM], sram = directions[i][KB_SRAM];
         longest = kb_max(longest, move_ps(ceil_div(hbm + sram, workers.pes), bw_bps));
-        longest = kb_max(longest, move_ps(ceil_div(sram, workers.cubes), bw_bps));
+        longest = kb_max(longest, move_ps(ceil_div(hbm + sram, workers.pes), dma_bw_bps(i)));
+        longest = kb_max(longest, workers.slices ? move_ps(ceil_div(hbm, workers.slices), bw_bps) : 0);
+        longest = kb_max(longest, workers.srams ? move_ps(ceil_div(sram, workers.srams), bw_bps) : 0);
     }
     return longest;
 }
@@ -181,7 +208,7 @@ static struct bound bound_of(struct workers workers, const struct kb_problem *pr
 
 static struct bound problem_bound(const struct kb_problem *problem, const struct bytes *bytes, uint64_t launched_ps)
 {
-    struct workers all = {pe_count(), cube_count()};
+    struct workers all = {pe_count(), slice_count(), sram_count()};
     return bound_of(all, problem, bytes, &(struct kb_work){0}, launched_ps);
 }
 
@@ -195,8 +222,7 @@ static struct bound algorithm_bound(const struct launch *launch, const struct kb
     if (work->math || work->math_f32)
         done.math = work->math, done.math_f32 = work->math_f32;
     if (work->hbm_read || work->hbm_written || work->sram_read || work->sram_written)
-        moved = (struct bytes){.read = {[KB_HBM] = work->hbm_read, [KB_SRAM] = work->sram_read},
-                               .written = {[KB_HBM] = work->hbm_written, [KB_SRAM] = work->sram_written}};
+        moved = bytes_of(work);
     return bound_of(workers_of(launch), &done, &moved, work, launched_ps);
 }
 

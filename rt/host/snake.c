@@ -84,3 +84,13 @@ struct kb_order kb_snake(struct kb_pes pes)
     }
     return best;
 }
+
+struct kb_order kb_order_from(struct kb_order order, uint32_t position)
+{
+    uint32_t first = 0, *from = arena_alloc(order.count, sizeof *from);
+    while (first < order.count && order.position[first] != position)
+        first++;
+    for (uint32_t i = 0; i < order.count; i++)
+        from[i] = order.position[(first + i) % order.count];
+    return (struct kb_order){from, order.count};
+}

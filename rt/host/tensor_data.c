@@ -36,6 +36,7 @@ static void record_fill(struct call_site call, const char *name, const struct fi
     struct op op = {.kind = OPKIND_memory, .name = name, .pe = OP_OF_HOST, .file = call.file, .line = call.line,
                     .fill = *fill};
     oplog_add(&op);
+    tensor_filled(fill->tensor);
 }
 
 /* ---- fills */
@@ -178,6 +179,7 @@ static const struct npy_dtype {
 } npy_dtypes[DTYPES] = {
     [DTYPE_f32] = {"f", "<f4"}, [DTYPE_f16] = {"f", "<f2"}, [DTYPE_bf16] = {"Vu", "<V2"}, [DTYPE_i32] = {"i", "<i4"},
     [DTYPE_i16] = {"i", "<i2"}, [DTYPE_i8] = {"i", "|i1"},  [DTYPE_u8] = {"ub", "|u1"},
+    [DTYPE_f8e4m3] = {"Vu", "|V1"}, [DTYPE_f8e5m2] = {"Vu", "|V1"},
 };
 
 static void check_npy(struct call_site call, const struct tensor *tensor, const char *path)

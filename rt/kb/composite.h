@@ -2,12 +2,26 @@
 #ifndef KB_COMPOSITE_H
 #define KB_COMPOSITE_H
 
+/* The axes over which the rows of a matrix run, and its columns, the last axis fastest. Axes of size 0 are left out.
+ * Strides count elements. An element may be in several rows and columns. */
+enum { TL_AXES = 3 };
+
+struct tl_axis {
+    uint64_t size, stride;
+};
+
+struct tl_axes {
+    struct tl_axis row[TL_AXES], col[TL_AXES];
+};
+
 /* A matrix that a composite reads or writes: row-major, with `ld` elements from row to row. If transposed, element (i,
  * j) lies at element i of row j. Only a and b of a gemm can be transposed; it changes their data, not their time. */
 struct tl_operand {
     uint64_t addr, ld;                                  /* ld 0: no gaps between rows */
     uint64_t rows, cols;                                /* the shape; at least what the composite needs; 0: that */
     double number;                                      /* if is_number */
+    const struct tl_axes *axes;                         /* tl_in_axes; else NULL */
+    uint64_t span;                                      /* with axes: the elements from addr on that they may reach */
     uint8_t dtype;
     bool transposed, is_virtual, is_number;
     bool unfit;                                         /* made of a shard that is not such a matrix: KERNEL_ERROR */
@@ -39,6 +53,23 @@ static inline struct tl_operand tl_in(struct tl_shard shard)
 static inline struct tl_operand tl_out(struct tl_shard shard)
 {
     return tl_in(shard);
+}
+
+/* An operand of elements of a shard, from its first one on, with axes of its own, as the patches of a convolution are:
+ *     struct tl_axes patches = {.row = {{oh, stride * w * c}, {ow, stride * c}}, .col = {{kh, w * c}, {kw * c, 1}}};
+ *     .a = tl_in_axes(x, &patches), .pin_a = true
+ * Only a and b of a gemm can have axes; they lie in this PE's TCM and are pinned. Their time is that of any pinned
+ * operand: an element is fetched once for each place of a tile that it is in. */
+static inline struct tl_operand tl_in_axes(struct tl_shard shard, const struct tl_axes *axes)
+{
+    struct tl_operand operand = {.addr = shard.addr, .dtype = shard.dtype, .is_virtual = shard.is_virtual, .axes = axes,
+                                 .span = 1};
+    operand.unfit = shard.rank < 1 || shard.rank > KB_RANK;
+    for (uint32_t axis = 0; axis < KB_RANK && axis < shard.rank; axis++) {
+        operand.span += (shard.shape[axis] - 1) * shard.stride[axis];
+        operand.unfit |= shard.shape[axis] == 0;
+    }
+    return operand;
 }
 
 enum tl_op { TL_GEMM, TL_MATH };
@@ -91,12 +122,13 @@ struct tl_composite {
  * address on: the same number of bytes, within those that the rows span.
  *
  * KERNEL_ERROR: a size or tile that is 0 or above 2^40 - 1; a leading dimension below the length of a row; a shard that
- * is smaller than the matrix; a dtype, op, scope or operand that is not defined; more than TL_EPILOGUES epilogues, or
- * any for math; a pinned operand that is not in this PE's TCM; a result that overlaps an operand (math: unless it is
- * the same matrix); an engine that lacks the dtype or the op. BAD_ADDRESS: outside a memory, or not aligned to the
- * dtype. PAGE_FAULT: a page that is not mapped: of an operand that the DMA does not move, or that has gaps, at the
- * call, of others when the DMA translates it. TILE_TOO_LARGE: the buffers of a tile do not fit into the region of the
- * TCM that the scheduler reserves. */
+ * is smaller than the matrix; axes whose sizes are not those of the matrix, or that reach beyond their shard; axes of an
+ * operand that is not a or b of a gemm, not pinned or at a virtual address; a dtype, op, scope or operand that is not
+ * defined; more than TL_EPILOGUES epilogues, or any for math; a pinned operand that is not in this PE's TCM; a result
+ * that overlaps an operand (math: unless it is the same matrix); an engine that lacks the dtype or the op. BAD_ADDRESS:
+ * outside a memory, or not aligned to the dtype. PAGE_FAULT: a page that is not mapped: of an operand that the DMA does not
+ * move, or that has gaps, at the call, of others when the DMA translates it. TILE_TOO_LARGE: the buffers of a tile do not
+ * fit into the region of the TCM that the scheduler reserves. */
 #define tl_composite(tl, ...) tl_composite_at(tl, __VA_ARGS__, __FILE__, __LINE__)
 
 /* ---- what the macros call */

@@ -84,13 +84,20 @@ struct kb_pes {
 
 /* ---- tensors: no call takes time */
 
+enum kb_space { KB_HBM, KB_TCM, KB_SRAM };
+
+/* Whether the machine has memories of this kind. It always has TCMs. */
+bool kb_has_space(enum kb_space space);
+
+/* The memories that hold what is large: the HBM; the srams of a machine that has srams alone. */
+enum kb_space kb_main_memory(void);
+
 /* The placement of a tensor: the memories, and the split over PEs. A split is as even as possible: shard i of p has the
  * indices [i * n / p, (i + 1) * n / p), rounded down. */
-enum kb_space { KB_HBM, KB_TCM, KB_SRAM };
 enum kb_split { KB_WHOLE, KB_ROWS, KB_COLS, KB_BLOCKS, KB_COPIES };
 
 struct kb_place {
-    enum kb_space space;                                /* each PE's HBM slice, TCM, or its cube's sram */
+    enum kb_space space;                                /* each PE's own HBM slice, TCM, or its cube's sram */
     enum kb_split split;
     struct kb_pes pes;
     uint32_t rows, cols;                                /* the grid of KB_BLOCKS */
@@ -117,8 +124,9 @@ struct kb_dims {
 #define kb_4d(x, y, z, w) ((struct kb_dims){4, {x, y, z, w}})
 
 /* Makes a tensor of zeros with 1 to 4 axes, none of size 0. Every shard is dense, row-major, and begins at the next
- * 64-byte boundary of its memory, from address 0 on or, in a TCM, from the end of the reserved region on. The name is
- * for messages and results. If a shard does not fit, the run ends with status 2 and says how much room is left. */
+ * 64-byte boundary of its memory, from address 0 on or, in a TCM, from the end of the reserved region on. PEs can share a
+ * memory: an sram, or a slice of which there are fewer than PEs. The name is for messages and results. If a shard does
+ * not fit, or the machine has no such memory, the run ends with status 2 and says so, and how much room is left. */
 #define kb_tensor_new(name, dtype, dims, place) kb_tensor_new_at(name, dtype, dims, place, __FILE__, __LINE__)
 
 /* Sets every element to a value; to random values that are uniform in [low, high), whole numbers for an integer dtype;

@@ -108,7 +108,8 @@ struct kb_served {
 
 struct kb_head_request {
     uint32_t node;                                      /* its number among the nodes of the kind, over the machine */
-    uint32_t source, destination;                       /* ranks of the nodes where the message begins and ends */
+    uint32_t source, destination;                       /* ranks of the nodes where the message begins and ends; while it
+                                                           goes to several ends, the first of them */
     uint64_t bytes;                                     /* of its payload; 0: a control message */
     uint64_t at_ps;                                     /* when the head arrives; 0 for a control message */
 };
@@ -212,7 +213,8 @@ struct kb_page_request {
 /* ---- pe_ipcq: returns a delay of a message between two PEs */
 
 enum kb_ring_event {
-    KB_RING_SEND,                                       /* before the sender's TCM is read */
+    KB_RING_SEND,                                       /* before the sender's TCM is read; of a send to several PEs each
+                                                           ring is asked, and the longest delay counts */
     KB_RING_RECEIVE,                                    /* before a receive, for which the slot is full, takes it */
     KB_RING_CREDIT                                      /* before the credit for a free slot leaves */
 };
@@ -245,6 +247,6 @@ struct kb_ring_request {
     {                                                                                                                  \
         return sizeof name##_states;                                                                                   \
     }                                                                                                                  \
-    _Static_assert(sizeof(struct name) <= (1u << 30) / name##_nodes, "all states fit into 1 GiB")
+    _Static_assert(UINT64_C(1) * sizeof(struct name) * name##_nodes <= 1u << 30, "all states fit into 1 GiB")
 
 #endif

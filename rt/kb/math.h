@@ -119,6 +119,14 @@ static inline struct tl_shard tl_number(double number)
 #define tl_where(tl, to, c, x, y) KB_TERNARY(, tl, "where", to, c, x, y)
 #define tl_where_async(tl, to, c, x, y) KB_TERNARY(_async, tl, "where", to, c, x, y)
 
+/* to = x[y], element by element: x is a buffer of one axis, of the dtype of `to`, and y has positions in it, integers that
+ * are broadcast to the shape of `to`. It takes the time of an op on the elements of `to`, in the lanes of the larger dtype,
+ * of `to` or of y; a machine whose pe_math looks up fewer elements in a cycle says so by pe_math's `cost` of gather. The
+ * positions are checked at the call, so they are data that tl_data could return then: PENDING_RESULT otherwise.
+ * KERNEL_ERROR: a position below 0 or beyond x. */
+#define tl_gather(tl, to, x, y) KB_BINARY(, tl, "gather", to, x, y)
+#define tl_gather_async(tl, to, x, y) KB_BINARY(_async, tl, "gather", to, x, y)
+
 /* to = x in the dtype of `to`, from any dtype to any dtype: rounded to nearest even; integers saturate, and a NaN
  * becomes the integer 0. */
 #define tl_cast(tl, to, x) KB_UNARY(, tl, "cast", to, x)

@@ -1,6 +1,6 @@
 /* measure.h: the host library: how a bench compares a launch with the machine: an order of PEs for rings, the least
  * time that links, memories and engines need for some work, and figures for the summary. No call takes simulated
- * time. Kernels may call kb_memory_ps, kb_gemm_ps, kb_math_ps and kb_op_cost too. */
+ * time. Kernels may call kb_memory_ps, kb_gemm_ps, kb_gemm_tile_ps, kb_gemm_k_step, kb_math_ps and kb_op_cost too. */
 #ifndef KB_MEASURE_H
 #define KB_MEASURE_H
 
@@ -18,7 +18,10 @@ struct kb_order {
  * it takes the one for which a message from each PE to the next loads the busiest link least. */
 struct kb_order kb_snake(struct kb_pes pes);
 
-/* ---- traffic: messages between PEs, as tl_send and tl_recv move them over the fabric */
+/* The order that begins with a position, and goes round at its end; the same order if that is not in it. */
+struct kb_order kb_order_from(struct kb_order order, uint32_t position);
+
+/* ---- traffic: messages between PEs, as tl_send, tl_multicast and tl_recv move them over the fabric */
 
 typedef struct traffic *kb_traffic;
 
@@ -27,6 +30,10 @@ kb_traffic kb_traffic_new(void);
 
 /* Adds messages of `bytes` bytes in all from one PE to another, which are named by their numbers over the machine. */
 void kb_traffic_add(kb_traffic traffic, uint32_t from, uint32_t to, uint64_t bytes);
+
+/* The same for messages from one PE to `count` others at once, as tl_multicast sends them: each link of their ways carries
+ * the bytes once. */
+void kb_traffic_multicast(kb_traffic traffic, uint32_t from, const uint32_t *to, uint32_t count, uint64_t bytes);
 
 /* How long the busiest link is busy with the traffic, in ps: no algorithm with this traffic takes less time. */
 uint64_t kb_traffic_ps(kb_traffic traffic);
@@ -43,6 +50,11 @@ uint64_t kb_latency_ps(uint32_t from, uint32_t to);
 uint64_t kb_gemm_ps(enum kb_dtype dtype, uint64_t macs);
 uint64_t kb_math_ps(enum kb_dtype dtype, uint64_t elements);
 
+/* How long pe_gemm is busy with one tile of m x k x n, with its fill and the parts of the array that are idle, in ps; and
+ * how many elements along k it multiplies in a cycle. 0 if it lacks the dtype. */
+uint64_t kb_gemm_tile_ps(enum kb_dtype dtype, uint64_t m, uint64_t k, uint64_t n);
+uint64_t kb_gemm_k_step(enum kb_dtype dtype);
+
 /* The cost of an op on this machine, in ops of cost 1, such as 4 for "exp". 0 if pe_math lacks the op. */
 uint64_t kb_op_cost(const char *op);
 
@@ -51,9 +63,9 @@ uint64_t kb_op_cost(const char *op);
 enum { KB_OPERANDS = 16 };                              /* most tensors of a problem that are read, or written */
 
 /* What a problem requires of any algorithm: each element of the tensors `reads` read once, of copies those of one copy;
- * each element of `writes` written once, in every copy; `read_bytes` bytes of HBM beside those, of tensors that are
- * read in part; multiply-adds; elements of ops, times the op's cost, in the lanes of math_dtype (math) and in those of
- * f32 (math_f32). Members that are not set are 0; a NULL among the tensors is left out. */
+ * each element of `writes` written once, in every copy; `read_bytes` bytes of kb_main_memory beside those, of tensors
+ * that are read in part; multiply-adds; elements of ops, times the op's cost, in the lanes of math_dtype (math) and in
+ * those of f32 (math_f32). Members that are not set are 0; a NULL among the tensors is left out. */
 struct kb_problem {
     enum kb_dtype gemm_dtype, math_dtype;
     uint64_t macs, math, math_f32, read_bytes;
@@ -61,9 +73,10 @@ struct kb_problem {
 };
 
 /* What an algorithm does where that is more than the problem requires, of all PEs together: multiply-adds; ops, as in
- * the problem; bytes that it reads and writes in the HBM slices and in the cubes' srams; messages; the time of the
- * busiest memory (memory_ps) and of the longest chain of messages that wait for one another (latency_ps). The problem's
- * figure holds for macs that are 0, for ops if both math and math_f32 are, and for bytes if all four of them are. */
+ * the problem; bytes that it reads and writes in the HBM slices, which count for the srams where they are
+ * kb_main_memory, and in the cubes' srams; messages; the time of the busiest memory (memory_ps) and of the longest chain
+ * of messages that wait for one another (latency_ps). The problem's figure holds for macs that are 0, for ops if both
+ * math and math_f32 are, and for bytes if all four of them are. */
 struct kb_work {
     uint64_t macs, math, math_f32;
     uint64_t hbm_read, hbm_written, sram_read, sram_written;

@@ -29,6 +29,16 @@ struct kb_values {
 /* The product of m x k and k x n matrices, of floats, or of i8 with a result of i32.
  * Operands with more than two axes, of equal sizes except the last two, are batches of matrices. */
 #define kb_ref_gemm(a, b) kb_ref_gemm_at(kb_values(a), kb_values(b), __FILE__, __LINE__)
+/* The convolution of tensors of floats, or of i8 with a result of i32. x is (images * height) x width x channels (NHWC, the
+ * rows of all images one above the other), w is filters x (kernel_h * kernel_w * channels) (OHWI), and the result is
+ * (images * out_h) x out_w x filters, where out_h = (height + 2 pad - kernel_h) / stride + 1, rounded down:
+ *     kb_ref_conv2d(x, w, .height = 56, .kernel_h = 3, .kernel_w = 3, .stride = 1, .pad = 1) */
+struct kb_conv2d {
+    uint64_t height, kernel_h, kernel_w, stride, pad;
+};
+
+#define kb_ref_conv2d(x, w, ...) kb_ref_conv2d_at(x, w, (struct kb_conv2d){__VA_ARGS__}, __FILE__, __LINE__)
+
 /* In place, as epilogues do it before the result is rounded: adds a row of n to each row; replaces
  * negative elements by 0 (NaN stays). */
 #define kb_ref_bias(ref, row) kb_ref_bias_at(ref, kb_values(row), __FILE__, __LINE__)
@@ -104,8 +114,9 @@ struct kb_attention {
 /* Runs the data pass and compares the elements of every copy with a reference of the same shape, apart from axes of size
  * 1. The run ends with status 1, after the bench, if an element is off by more than its bound: the rounding to the
  * tensor's dtype and five standard deviations of its error (`run --tolerance` has others); or if the bounds are too large
- * against the data for the comparison to mean anything. Integers must be equal, and so must exact references of the tensor's dtype: copies, signs and choices of what tensors hold. NaN is right where NaN
- * is expected. The summary has the largest error, and the first wrong element with its index. */
+ * against the data for the comparison to mean anything. Integers must be equal, and so must exact references of the
+ * tensor's dtype: copies, signs and choices of what tensors hold. NaN is right where NaN is expected. The summary has the
+ * largest error, and the first wrong element with its index. */
 #define kb_expect_close(tensor, ref) kb_expect_close_at(tensor, ref, __FILE__, __LINE__)
 
 /* ---- what the macros call */
@@ -124,6 +135,7 @@ static inline struct kb_values kb_values_of_number(double number)
 }
 
 kb_ref kb_ref_gemm_at(struct kb_values a, struct kb_values b, const char *file, uint32_t line);
+kb_ref kb_ref_conv2d_at(kb_tensor x, kb_tensor w, struct kb_conv2d how, const char *file, uint32_t line);
 void kb_ref_bias_at(kb_ref ref, struct kb_values row, const char *file, uint32_t line);
 void kb_ref_relu_at(kb_ref ref, const char *file, uint32_t line);
 void kb_ref_unrounded_at(kb_ref ref, const char *file, uint32_t line);

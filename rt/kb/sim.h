@@ -10,8 +10,8 @@
  *         puts(kb_last_error(NULL));
  *
  * Every call returns a status. If it is not KB_OK, kb_last_error has a text. If KB_NO_MEMORY or KB_HOST_FAILED has left
- * the machine in the middle of its work, every later call returns KB_ENDED until kb_sim_reset; otherwise nothing has
- * changed, except by a bench that has run. Faults of the simulated machine are results, not errors.
+ * the machine in the middle of its work, every later call returns KB_ENDED until kb_sim_reset or kb_sim_restore; otherwise
+ * nothing has changed, except by a bench that has run. Faults of the simulated machine are results, not errors.
  *
  * An instance is used by one thread at a time, which may change between calls; different instances do not know of one
  * another. A call for an instance that is in a call of another thread, or whose callback makes the call, returns KB_BUSY.
@@ -43,7 +43,8 @@ enum kb_status {
     KB_NO_MEMORY,                                       /* the limit of the instance's memory, or the host's */
     KB_TOO_SMALL,                                       /* the caller's buffer is too small */
     KB_ENDED                                            /* an earlier call has failed in the middle of the machine's work:
-                                                           only kb_sim_reset and kb_sim_destroy are possible */
+                                                           only kb_sim_reset, kb_sim_restore and kb_sim_destroy
+                                                           are possible */
 };
 
 /* ---- what the library is */
@@ -76,7 +77,7 @@ struct kb_sim_config {
     uint64_t set_count;
     uint64_t memory_bytes;                              /* the most that it allocates, 2^20 to 2^46; 0: 64 GiB of addresses */
     uint32_t data;                                      /* enum kb_sim_data */
-    uint32_t threads;                                   /* 0 or 1: data passes run on the calling thread */
+    uint32_t threads;                                   /* of a data pass, the calling one among them, up to 256; 0: 1 */
     uint32_t exact_events;                              /* not 0: simulates every event, as --exact-events */
     uint32_t reserved;                                  /* 0 */
     void *user;                                         /* the first argument of both callbacks */
@@ -92,6 +93,16 @@ enum kb_status kb_sim_destroy(kb_sim *sim);
 
 /* Makes the instance what it was after kb_sim_create. */
 enum kb_status kb_sim_reset(kb_sim *sim);
+
+/* Writes the state of the instance to a buffer of `size` bytes, *needed being how many the state has; a buffer of 0 bytes asks
+ * for the size alone. Kernels and requests may be under way; the state is exact: who goes on from it gets the same bytes.
+ *
+ * kb_sim_restore puts a state back into the instance that it was saved from, in this process or one that fork() has made of
+ * it since the instance was created. Requests and tensors are those of the state again: what was made after it is invalid.
+ * The visitor of kb_sim_trace and callbacks stay what they are now. An instance that KB_ENDED is returned for goes on, unless
+ * it was reset. KB_WRONG: the state is damaged or that of another instance; nothing has changed. */
+enum kb_status kb_sim_save(kb_sim *sim, void *buffer, uint64_t size, uint64_t *needed);
+enum kb_status kb_sim_restore(kb_sim *sim, const void *buffer, uint64_t size);
 
 /* What was wrong with the last call of this thread for an instance that did not return KB_OK: one or more lines; "" if
  * the last failure of this thread was another instance's. NULL: kb_sim_create, or a call with an invalid handle. Valid
@@ -271,8 +282,9 @@ enum kb_status kb_sim_result_json(kb_sim *sim, char *buffer, uint64_t size, uint
 enum kb_status kb_sim_describe(kb_sim *sim, char *buffer, uint64_t size, uint64_t *needed);
 
 /* A number of the JSON result by its path ("end_ps", "launches.0.pes.3.dma_ps"), and all of them in the order in which
- * the result has them; none before anything has run. The visitor returns 0, or anything else to stop. The cost of a call
- * grows with the number of requests since the reset; that of "end_ps" and "events" does not. */
+ * the result has them; none before anything has run. The visitor returns 0, or anything else to stop. The cost of
+ * kb_sim_stats grows with the number of requests since the reset, that of a number with the machine or the launch that it is of,
+ * and after a bench with the whole result. */
 enum kb_status kb_sim_stat(kb_sim *sim, const char *name, uint64_t *value);
 enum kb_status kb_sim_stats(kb_sim *sim, int (*visitor)(void *user, const char *name, uint64_t value), void *user);
 

@@ -196,6 +196,49 @@ uint64_t tl_room_bytes(struct tl *tl);
 #define tl_store(tl, to, from) tl_store_at(tl, to, from, __FILE__, __LINE__)
 #define tl_store_async(tl, to, from) tl_store_async_at(tl, to, from, __FILE__, __LINE__)
 
+/* Loads rows of a tensor or of a shard into a buffer of n rows, its first axis: its row i becomes row row[i] of `from`.
+ * `row` is an array of n int32_t, which the kernel computes or has from tl_data; it is read at the call. A row of a tensor
+ * comes from the shard that has it, of copies this PE's own; the other axes are as in the buffer. One DMA command: its
+ * runs are those of the rows, in this order, where runs that follow each other in the list and in memory are joined; the
+ * list itself takes no time. tl_store_rows stores a buffer's rows to such rows.
+ * KERNEL_ERROR, besides those of tl_load: a null pointer; there is no such row; the rows of the tensor are split; a row is
+ * stored twice. */
+#define tl_load_rows(tl, to, from, row) tl_load_rows_at(tl, to, TL_ROWS(from), row, __FILE__, __LINE__)
+#define tl_load_rows_async(tl, to, from, row) tl_load_rows_async_at(tl, to, TL_ROWS(from), row, __FILE__, __LINE__)
+#define tl_store_rows(tl, to, row, from) tl_store_rows_at(tl, TL_ROWS(to), row, from, __FILE__, __LINE__)
+#define tl_store_rows_async(tl, to, row, from) tl_store_rows_async_at(tl, TL_ROWS(to), row, from, __FILE__, __LINE__)
+
+struct tl_rows {
+    kb_tensor tensor;                                   /* if of_tensor */
+    struct tl_shard shard;
+    uint64_t first, cols;                               /* of the last axis of a tensor; cols 0: all */
+    bool of_tensor;
+};
+
+#define TL_ROWS(x)                                                                                                     \
+    _Generic((x), kb_tensor: tl_rows_of_tensor, struct tl_shard: tl_rows_of_shard, struct tl_rows: tl_rows_as_given)(x)
+
+/* The rows of a tensor, of whose last axis only `cols` indices from `first` on. */
+static inline struct tl_rows tl_rows_part(kb_tensor tensor, uint64_t first, uint64_t cols)
+{
+    return (struct tl_rows){.tensor = tensor, .first = first, .cols = cols, .of_tensor = true};
+}
+
+static inline struct tl_rows tl_rows_of_tensor(kb_tensor tensor)
+{
+    return (struct tl_rows){.tensor = tensor, .of_tensor = true};
+}
+
+static inline struct tl_rows tl_rows_of_shard(struct tl_shard shard)
+{
+    return (struct tl_rows){.shard = shard};
+}
+
+static inline struct tl_rows tl_rows_as_given(struct tl_rows rows)
+{
+    return rows;
+}
+
 /* A copy of a buffer's elements as they are now, row-major and dense, in its dtype. The copy lives until the kernel
  * ends. No time. KERNEL_ERROR: the buffer is not in this PE's TCM, or was freed. PENDING_RESULT, with the operation and
  * its line: some bytes are the result of a compute, or a copy of such a result; or the load or receive that writes them
@@ -214,6 +257,14 @@ uint64_t tl_slots(const struct tl *tl);
  * its memory. */
 #define tl_send(tl, peer, buffer) tl_send_at(tl, peer, buffer, __FILE__, __LINE__)
 #define tl_send_async(tl, peer, buffer) tl_send_async_at(tl, peer, buffer, __FILE__, __LINE__)
+
+/* Sends a buffer's bytes to each of some peers: tl_multicast(tl, peers, count, buffer), with an array of uint32_t. It is one
+ * command and one message, which takes each link of its ways once. Each peer receives it with a tl_recv of its own. Waits
+ * for a free slot of every ring, then blocks until the bytes have left. To one peer it is tl_send.
+ * KERNEL_ERROR: as tl_send, for any of the peers; a null pointer; a count of 0, or above the machine's PEs; a peer
+ * is there twice. */
+#define tl_multicast(tl, ...) tl_multicast_at(tl, __VA_ARGS__, __FILE__, __LINE__)
+#define tl_multicast_async(tl, ...) tl_multicast_async_at(tl, __VA_ARGS__, __FILE__, __LINE__)
 
 /* Receives the next message from a peer, in the order of sending, into a buffer of the same number of bytes. Blocks
  * until the bytes are there. With _async the buffer keeps its contents until the receive completes, and no call may
@@ -284,8 +335,20 @@ void tl_load_into_at(struct tl *tl, struct tl_shard to, struct tl_shard from, co
 tl_handle tl_load_async_at(struct tl *tl, struct tl_shard to, struct tl_shard from, const char *file, uint32_t line);
 void tl_store_at(struct tl *tl, struct tl_shard to, struct tl_shard from, const char *file, uint32_t line);
 tl_handle tl_store_async_at(struct tl *tl, struct tl_shard to, struct tl_shard from, const char *file, uint32_t line);
+void tl_load_rows_at(struct tl *tl, struct tl_shard to, struct tl_rows from, const int32_t *row, const char *file,
+                     uint32_t line);
+tl_handle tl_load_rows_async_at(struct tl *tl, struct tl_shard to, struct tl_rows from, const int32_t *row,
+                                const char *file, uint32_t line);
+void tl_store_rows_at(struct tl *tl, struct tl_rows to, const int32_t *row, struct tl_shard from, const char *file,
+                      uint32_t line);
+tl_handle tl_store_rows_async_at(struct tl *tl, struct tl_rows to, const int32_t *row, struct tl_shard from,
+                                 const char *file, uint32_t line);
 void tl_send_at(struct tl *tl, uint32_t peer, struct tl_shard buffer, const char *file, uint32_t line);
 tl_handle tl_send_async_at(struct tl *tl, uint32_t peer, struct tl_shard buffer, const char *file, uint32_t line);
+void tl_multicast_at(struct tl *tl, const uint32_t *peers, uint32_t count, struct tl_shard buffer, const char *file,
+                     uint32_t line);
+tl_handle tl_multicast_async_at(struct tl *tl, const uint32_t *peers, uint32_t count, struct tl_shard buffer,
+                                const char *file, uint32_t line);
 void tl_recv_at(struct tl *tl, uint32_t peer, struct tl_shard buffer, const char *file, uint32_t line);
 tl_handle tl_recv_async_at(struct tl *tl, uint32_t peer, struct tl_shard buffer, const char *file, uint32_t line);
 _Noreturn void tl_fail_at(struct tl *tl, int code, const char *file, uint32_t line, const char *format, ...)

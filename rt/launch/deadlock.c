@@ -32,7 +32,7 @@ static const struct pe *waits_for(const struct pe *pe)
 {
     const struct command *command = pe->kernel->awaited;
     bool rings = command && (command->ask.kind == COMMAND_send || command->ask.kind == COMMAND_recv);
-    return rings ? &kb_pe[command->ask.peer] : NULL;
+    return rings ? &kb_pe[ipcq_awaits(command)] : NULL;
 }
 
 /* ---- one PE */

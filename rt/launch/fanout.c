@@ -43,6 +43,7 @@ static struct place m_cpu_of(const struct leg *leg)
 
 void fanout_plan(struct fanout *fanout, const uint32_t *cube, uint32_t count)
 {
+    const uint8_t plane = fanout->writes ? kb_shape.plane_of_write : 0;
     fanout->correlation = ++correlations;
     fanout->leaf_count = count;
     fanout->failed = NO_LEAF;
@@ -56,7 +57,7 @@ void fanout_plan(struct fanout *fanout, const uint32_t *cube, uint32_t count)
     }
     for (uint32_t i = 0; i < fanout->sip_count; i++) {
         struct leg *sip = &fanout->sips[i];
-        sip->way = (struct way){place_host(), place_io_cpu(sip->cube / kb_shape.cubes), REQUEST};
+        sip->way = way_of(place_host(), place_io_cpu(sip->cube / kb_shape.cubes), plane);
         fanout->cube_count += legs_make(fanout, fanout->cubes + fanout->cube_count, sip, sip->first, sip->end, cube, 1);
     }
     struct cause cause = {0, (uint32_t)fanout->correlation};
@@ -65,12 +66,12 @@ void fanout_plan(struct fanout *fanout, const uint32_t *cube, uint32_t count)
     for (uint32_t i = 0; i < fanout->cube_count; i++) {
         struct leg *leg = &fanout->cubes[i];
         leg->data.message.cause = cause;
-        leg->way = (struct way){leg->above ? leg->above->way.to : place_host(), m_cpu_of(leg), REQUEST};
+        leg->way = way_of(leg->above ? leg->above->way.to : place_host(), m_cpu_of(leg), plane);
         leg->awaited = leg->end - leg->first;
         for (uint32_t j = leg->first; j < leg->end; j++)
             fanout->leaves[j] = (struct leg){.fanout = fanout, .above = leg, .first = j, .end = j + 1, .cube = cube[j],
                                               .failed = NO_LEAF, .data.message.cause = cause,
-                                              .way = {.from = leg->way.to, .direction = REQUEST}};
+                                              .way = {.from = leg->way.to, .direction = REQUEST, .plane = plane}};
     }
 }
 
@@ -150,8 +151,10 @@ void fanout_end(struct fanout *fanout)
 
 static void leg_answer(struct leg *leg, void (*delivered)(struct message *))
 {
+    struct route *request = leg->data.message.route;
+    bool payload = leg->fanout->reads && leg->failed == NO_LEAF;
     leg->answered = true;
-    leg_send(leg, route_back(leg->data.message.route), leg->fanout->reads && leg->failed == NO_LEAF, delivered);
+    leg_send(leg, payload ? route_answer(request) : route_back(request), payload, delivered);
 }
 
 static void io_cpu_answered(struct message *message)

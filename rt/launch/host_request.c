@@ -90,7 +90,8 @@ static void read_reached(struct message *message)
     const struct payload *payload = payload_of(range->bytes);
     delivery_settle(&kb_nodes[message->route->to_rank], &message->event);
     struct served served = memory_read(range, payload, now_ps);
-    data_send(&leg->data, route_back(message->route), payload, served.first_ps, served.last_ps - served.first_ps, response_arrived);
+    data_send(&leg->data, route_answer(message->route), payload, served.first_ps, served.last_ps - served.first_ps,
+              response_arrived);
 }
 
 static void write_arrived(struct data_message *data, uint64_t head_ps, uint64_t delivered_ps)

@@ -12,6 +12,7 @@
 #include "common/arena.h"
 #include "common/array.h"
 #include "common/fail.h"
+#include "machine/deferred.h"
 #include "machine/emitted.h"
 #include "machine/operand.h"
 #include "machine/pe.h"
@@ -62,14 +63,6 @@ static void kernel_resumes(struct event *event)
     kernel_run(container_of(event, struct tl, event));
 }
 
-static void kernel_begins(struct event *event)
-{
-    struct tl *tl = container_of(event, struct tl, event);
-    tl->began(tl);
-    observe_kernel_begins(tl);
-    kernel_run(tl);
-}
-
 static void kernel_at(struct tl *tl, uint64_t t_ps, void (*fire)(struct event *))
 {
     event_set(&tl->event, event_order(pe_rank(tl->pe, NODE_pe_cpu), CLASS_KERNEL, 0), 0, fire);
@@ -81,6 +74,17 @@ static void kernel_acts_at(struct tl *tl, enum kernel_act act, uint64_t t_ps, vo
 {
     observe_kernel_will_act(tl, act, t_ps);
     kernel_at(tl, t_ps, fire);
+}
+
+static void kernel_begins(struct event *event)
+{
+    struct tl *tl = container_of(event, struct tl, event);
+    tl->began(tl);
+    observe_kernel_begins(tl);
+    if (kb_attrs.pe_cpu_launch_ps)
+        kernel_acts_at(tl, KERNEL_LAUNCHES, time_after(now_ps, kb_attrs.pe_cpu_launch_ps), kernel_resumes);
+    else
+        kernel_run(tl);
 }
 
 void kernel_start(struct tl *tl, uint64_t t_ps, void (*began)(struct tl *), void (*ended)(struct tl *))
@@ -235,6 +239,8 @@ static void failed(struct tl *tl, enum fault code, struct place node, const char
         return;
     report(tl, code, node, file, line, text);
     tl->failure = (struct failure){true, code, node, now_ps};
+    deferred_end(tl->pe);
+    deferred_make_events(tl->pe);
     tl->pe->failed = true;
     kernel_end(tl);
 }

@@ -11,6 +11,7 @@
 #include "common/arena.h"
 #include "common/fail.h"
 #include "host_request.h"
+#include "machine/deferred.h"
 #include "machine/emitted.h"
 #include "machine/pe.h"
 
@@ -89,6 +90,12 @@ static void pe_answered(struct message *message)
     fanout_leaf_answered(leaf, run_of(leaf)->tl.failure.set);
 }
 
+static uint64_t compute_busy_ps(struct pe *pe, uint64_t t_ps)
+{
+    deferred_end(pe);
+    return busy_total_ps(&pe->compute, t_ps);
+}
+
 static void kernel_began(struct tl *tl)
 {
     struct kernel_run *run = container_of(tl, struct kernel_run, tl);
@@ -99,7 +106,7 @@ static void kernel_began(struct tl *tl)
     if (run->counted)                                   /* the host has given it up */
         return;
     run->dma_ps = busy_total_ps(&tl->pe->dma, now_ps);
-    run->compute_ps = busy_total_ps(&tl->pe->compute, now_ps);
+    run->compute_ps = compute_busy_ps(tl->pe, now_ps);
 }
 
 /* Ends the count of a PE's busy times. */
@@ -127,7 +134,7 @@ uint64_t run_dma_ps(const struct kernel_run *run, uint64_t t_ps)
 
 uint64_t run_compute_ps(const struct kernel_run *run, uint64_t t_ps)
 {
-    return run->counted || !run->started ? run->compute_ps : busy_total_ps(&run->tl.pe->compute, t_ps) - run->compute_ps;
+    return run->counted || !run->started ? run->compute_ps : compute_busy_ps(run->tl.pe, t_ps) - run->compute_ps;
 }
 
 static void pe_cpu_reached(struct message *message)

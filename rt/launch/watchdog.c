@@ -51,7 +51,7 @@ static const struct {
 
 static struct {
     struct watchdog_limits limits;
-    const char *(*bench_call)(void);
+    struct watchdog_run run;
     double began;
     timer_t timer;
     struct sigaction before[4];                         /* of `signals` */
@@ -143,27 +143,81 @@ void watchdog_print_kernels(void)
 
 /* ---- progress */
 
-/* How much of what they were given the kernels have done: those that have ended, and the tiles of the commands that the
- * others wait for. Negative: not known. */
+/* How many commands a kernel has had: the last one of each body that has ended tells it for those that have not, unless
+ * the run knows it. */
+struct known_body {
+    kernel_fn *body;
+    double commands;
+};
+
+struct known_bodies {
+    struct known_body at[GROUPS];
+    unsigned count;
+};
+
+static struct known_body *known_body(struct known_bodies *known, kernel_fn *body)
+{
+    for (unsigned i = 0; i < known->count; i++)
+        if (known->at[i].body == body)
+            return &known->at[i];
+    return NULL;
+}
+
+static void note_body(struct known_bodies *known, const struct tl *tl)
+{
+    struct known_body *body = known_body(known, tl->body);
+    if (!body && known->count < GROUPS)
+        *(body = &known->at[known->count++]) = (struct known_body){.body = tl->body};
+    if (body)
+        body->commands = (double)tl->commands;
+}
+
+/* How many commands a kernel will have had, or 0 if that is not known. */
+static double commands_of(struct known_bodies *bodies, const struct tl *tl)
+{
+    if (dog.run.commands)
+        return (double)dog.run.commands(tl);
+    const struct known_body *body = known_body(bodies, tl->body);
+    return body ? body->commands : 0;
+}
+
+/* The part that a kernel has done that has not ended, from 0 to 1: of its commands, else of the tiles of the composites
+ * that are not complete. Sets *known if it knows that. */
+static double part_done(struct known_bodies *bodies, const struct tl *tl, bool *known)
+{
+    double commands = commands_of(bodies, tl);
+    double complete = (double)tl->commands, tiles = 0, left = 0;
+    for (const struct command *command = tl->first; command; command = command->next) {
+        bool composite = command_is_composite(command->ask.kind) && command->tiles;
+        complete -= composite ? (double)command->tiles_left / (double)command->tiles : 1;
+        tiles += composite ? (double)command->tiles : 0;
+        left += composite ? (double)command->tiles_left : 0;
+    }
+    *known |= tiles > 0 || commands > 0;
+    if (commands > 0)
+        return complete < commands ? complete / commands : 1;
+    return tiles > 0 ? 1 - left / tiles : 0;
+}
+
+/* How much of the launches that there have been is done: kernels that have ended, and parts of the others. Negative: not
+ * known. */
 static double share_done(void)
 {
+    struct known_bodies bodies = {.count = 0};
     double done = 0, all = 0;
     bool known = false;
     for (const struct launch *launch = launches; launch; launch = launch->next) {
-        for (uint32_t i = 0; launch->status == LAUNCH_RUNNING && i < launch->count; i++) {
-            const struct kernel_run *run = &launch->runs[i];
-            double tiles = 0, left = 0;
-            for (const struct command *command = run->ended ? NULL : run->tl.first; command; command = command->next) {
-                bool composite = command_is_composite(command->ask.kind);
-                tiles += composite ? (double)command->tiles : 0;
-                left += composite ? (double)command->tiles_left : 0;
-            }
-            known |= run->ended || tiles > 0;
-            done += run->ended ? 1 : tiles > 0 ? 1 - left / tiles : 0;
-            all++;
+        for (const struct kernel_run *run = launch->runs; run < launch->runs + launch->count; run++) {
+            if (run->ended)
+                note_body(&bodies, &run->tl);
+            known |= run->ended;
         }
+        bool runs = launch->status == LAUNCH_RUNNING;
+        for (const struct kernel_run *run = launch->runs; run < launch->runs + launch->count; run++)
+            done += run->ended || !runs ? 1 : run->started ? part_done(&bodies, &run->tl, &known) : 0;
+        all += launch->count;
     }
-    return known ? done / all : -1;
+    return known ? done / all : dog.run.part_done ? dog.run.part_done() : -1;
 }
 
 /* "simulation 42 %, 1.2 ms simulated, 3.4 M events, 2 M/s, about 3 s left". `began`: when simulation has begun. */
@@ -298,7 +352,7 @@ static _Noreturn void left_behind(void)
                 pe_name(tl->pe), kernel_last_call(tl));
     else
         message("  the bench does not come back to the simulator and is left where it is; %s\n",
-                dog.bench_call ? dog.bench_call() : "");
+                dog.run.bench_call ? dog.run.bench_call() : "");
     for (;;) {
         sim_abandon();
         coroutine_suspend(coroutine_current());
@@ -416,10 +470,10 @@ static void signals_watch(void)
     }
 }
 
-void watchdog_start(const struct watchdog_limits *limits, const char *(*bench_call)(void))
+void watchdog_start(const struct watchdog_limits *limits, const struct watchdog_run *run)
 {
     dog.limits = *limits;
-    dog.bench_call = bench_call;
+    dog.run = *run;
     dog.began = stall.since = clock_seconds();
     dog.said = false;
     dog.runs = true;

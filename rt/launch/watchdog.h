@@ -15,9 +15,20 @@ struct watchdog_limits {
     uint64_t ps;                                        /* simulated; 0: no limit */
 };
 
+struct tl;
+
+/* What is known of the run besides its launches; each may be NULL. */
+struct watchdog_run {
+    const char *(*bench_call)(void);                    /* where the bench is that acts */
+    /* For the progress: how many commands a kernel submits in all; and the part of the first launch that is done, 0 to 1,
+     * negative if that is not known. */
+    uint64_t (*commands)(const struct tl *tl);
+    double (*part_done)(void);
+};
+
 /* Starts to watch a run, which is about to begin. Until watchdog_stop, SIGINT and SIGTERM end it, and SIGUSR1 prints
- * where it is. `bench_call` says where the bench is that acts; NULL: there is none. */
-void watchdog_start(const struct watchdog_limits *limits, const char *(*bench_call)(void));
+ * where it is. */
+void watchdog_start(const struct watchdog_limits *limits, const struct watchdog_run *run);
 void watchdog_stop(void);
 
 /* A place where the run can be ended, outside of the loop: calls sim_abandon if it is to end, and returns whether it is

@@ -3,9 +3,11 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "common/arena.h"
 #include "common/pool.h"
+#include "kb/arith.h"
 #include "operand.h"
 #include "sim/observer.h"
 
@@ -31,11 +33,24 @@ const char *const fault_names[FAULTS] = {
 static struct pool commands;
 static struct pool operands;                            /* of composites under way */
 
+/* Copies the list of runs. */
+static void keep_list(struct command *command)
+{
+    struct request *ask = &command->ask;
+    if (ask->listed > command->list_capacity) {
+        command->list_capacity = kb_max(2 * command->list_capacity, ask->listed);
+        command->list = arena_alloc(command->list_capacity, sizeof *command->list);
+    }
+    ask->list = memcpy(command->list, ask->list, ask->listed * sizeof *command->list);
+}
+
 struct command *command_new(const struct request *ask)
 {
     struct command *command = pool_reuse(&commands, sizeof *command);
-    *command =
-        (struct command){.ask = *ask, .holders = 1, .plan = command->plan, .plan_bytes = command->plan_bytes};
+    *command = (struct command){.ask = *ask, .holders = 1, .plan = command->plan, .plan_bytes = command->plan_bytes,
+                                .list = command->list, .list_capacity = command->list_capacity};
+    if (ask->listed)
+        keep_list(command);
     return command;
 }
 

@@ -78,7 +78,12 @@ struct request {
     uint64_t tcm, bytes;                                /* load, store, send, recv: offset in the own TCM; length, 0
                                                            for a recv of a stream, which takes any */
     struct runs runs;                                   /* load, store: of the memory side; no axes: one run */
-    uint32_t peer;                                      /* send, recv: the other PE, over the machine */
+    const struct address_run *list;                     /* load, store: of the memory side, in place of `runs`; the command
+                                                           has a copy */
+    uint32_t listed;                                    /* how many; 0: no list */
+    uint32_t peer;                                      /* send, recv: the other PE, over the machine; of a list the
+                                                           first */
+    uint32_t peers;                                     /* send: number of the list of PEs it goes to (peers.h); 0: one */
     uint64_t m, k, n;                                   /* gemm, gemm_tiles; math_tiles: m, n; math: n elements */
     uint64_t tile_m, tile_k, tile_n;
     const struct epilogue *epilogue;                    /* in order within each scope; the command has a copy */
@@ -113,14 +118,17 @@ struct command {
     uint32_t epilogue_count[SCOPES];
     void *plan;                                         /* memory for its epilogues and stages, */
     uint64_t plan_bytes;                                /* which the next command at this place in the pool keeps */
+    struct address_run *list;                           /* memory for its list of runs, */
+    uint64_t list_capacity;                             /* likewise */
     uint32_t holders;                                   /* how many hold it; at first the machine does */
+    uint32_t multicast;                                 /* send to several PEs: what it uses (ipcq.c); else 0 */
     const struct tile *planned;                         /* its tiles, if a user's generator has planned it; else NULL */
     const char *plan_wrong;                             /* what is wrong with that plan; NULL: nothing */
     struct tile_shape *shapes;                          /* of its tiles (tiling.h) */
     uint32_t shape_count;
     uint64_t link_ps;                                   /* over the link from the scheduler to the part that serves it */
     uint64_t edge_row, edge_column;                     /* of tiles: the last, if it is smaller; UINT64_MAX: none is */
-    struct ring *ring;                                  /* send, recv: that it uses (ipcq.c) */
+    struct ring *ring;                                  /* send, recv: that it uses (ipcq.c); NULL: several */
     struct ipcq_message *slot;                          /* recv: the slot that it reads */
     struct operand *operands;                           /* those that are worked out (operand.h), or NULL */
 };

@@ -12,6 +12,7 @@
 #include "common/arena.h"
 #include "common/array.h"
 #include "common/pool.h"
+#include "deferred.h"
 #include "emitted.h"
 #include "engine.h"
 #include "ipcq.h"
@@ -20,11 +21,12 @@
 #include "mmu.h"
 #include "near_read.h"
 #include "operand.h"
+#include "dma_requests.h"
 #include "sim/observer.h"
 #include "stats.h"
 #include "tile.h"
 
-static struct pool transfers;
+struct pool transfers;
 
 /* Of the DMA that is being started: the runs that it asks for, if there are several, and their ranges of memories. */
 static struct ARRAY(struct address_run) runs;
@@ -40,26 +42,12 @@ struct transfer *transfer_new(struct token *token, const struct range *range)
     return transfer;
 }
 
-void transfer_free(struct transfer *transfer)
-{
-    pool_give_back(&transfers, transfer);
-}
-
-static struct token *transfer_end(struct transfer *transfer)
-{
-    struct token *token = transfer->token;
-    transfer_free(transfer);
-    token->transfer = NULL;
-    return token;
-}
-
 static struct transfer *transfer_of(struct message *message)
 {
     return container_of(message, struct transfer, data.message);
 }
 
-/* The end of one run of the stage is known. Only an acknowledgement ends the stage in place. */
-static void part_known(struct token *token, uint64_t end_ps, bool acknowledged)
+void dma_part_known(struct token *token, uint64_t end_ps, bool acknowledged)
 {
     if (token->end_ps < end_ps)
         token->end_ps = end_ps;
@@ -80,7 +68,7 @@ static void read_delivered(struct message *message)
     struct transfer *transfer = transfer_of(message);
     const struct payload *payload = transfer->data.payload;
     struct token *token = transfer_end(transfer);
-    part_known(token, tcm_write(token->command->pe, now_ps, payload), false);
+    dma_part_known(token, tcm_write(token->command->pe, now_ps, payload), false);
 }
 
 static void read_arrived(struct data_message *data, uint64_t head_ps, uint64_t delivered_ps)
@@ -113,8 +101,7 @@ static void read_settle(struct data_message *data, const struct event *by)
 {
     struct transfer *transfer = container_of(data, struct transfer, data);
     if (is_put_off(data)) {
-        if (near_read_settle(transfer, by))
-            transfer_end(transfer);
+        near_read_settle(transfer, by);
         return;
     }
     struct token *token = transfer->token;
@@ -151,7 +138,7 @@ void read_requested(struct message *message)
 
 static void write_acknowledged(struct message *message)
 {
-    part_known(transfer_end(transfer_of(message)), now_ps, true);
+    dma_part_known(transfer_end(transfer_of(message)), now_ps, true);
 }
 
 static void write_arrived(struct data_message *data, uint64_t head_ps, uint64_t delivered_ps)
@@ -172,25 +159,28 @@ struct dma {
     struct translation translation;
 };
 
-/* Translates the addresses of a stage. Physical ones take no time. */
-static struct translation translate(const struct token *token, uint64_t bytes)
+/* Translates the addresses of an operand, from from_ps on. Physical ones take no time. */
+static struct translation translate(const struct token *token, unsigned operand, uint64_t bytes, uint64_t from_ps)
 {
     const struct command *command = token->command;
     const struct request *ask = &command->ask;
-    uint64_t address = tiling_address(command, &token->tile, token->stage->operand);
-    bool is_virtual = ask->virtual_address[token->stage->operand];
+    uint64_t address = tiling_address(command, &token->tile, operand);
+    bool is_virtual = ask->virtual_address[operand];
     static struct address_run one;                      /* most DMAs ask for one run */
     const struct address_run *asked = &one;
     size_t count = 1;
     one = (struct address_run){address, bytes};
-    if (ask->runs.axes) {
+    if (ask->listed) {
+        asked = ask->list;
+        count = ask->listed;
+    } else if (ask->runs.axes) {
         count = runs_number(&ask->runs);
         array_reserve(&runs, count);
         runs_list(&ask->runs, address, is_virtual, runs.at);
         asked = runs.at;
     }
     if (is_virtual)
-        return mmu_translate(command->pe, asked, count);
+        return mmu_translate(command->pe, asked, count, from_ps);
     return (struct translation){.runs = asked, .count = count};
 }
 
@@ -220,11 +210,11 @@ static void run_start(const struct dma *dma, const struct range *range, uint64_t
 {
     const struct payload *payload = payload_of(range->bytes);
     if (range_is_own_tcm(range, dma->pe)) {
-        part_known(dma->token, move_inside(dma->pe, translated_ps, payload), false);
+        dma_part_known(dma->token, move_inside(dma->pe, translated_ps, payload), false);
         return;
     }
     struct transfer *transfer = transfer_new(dma->token, range);
-    struct route *route = memory_route(dma->pe, range);
+    struct route *route = memory_route(dma->pe, range, dma->reads);
     transfer->data.payload = payload;
     if (dma->reads)
         control_send(&transfer->data.message, route, leave_ps, read_requested);
@@ -232,14 +222,21 @@ static void run_start(const struct dma *dma, const struct range *range, uint64_t
         data_send(&transfer->data, route, payload, leave_ps, 0, write_arrived);
 }
 
-static void runs_start(const struct dma *dma)
+/* When the runs may leave: what is written, when the TCM has supplied all of it and the addresses are translated. */
+static uint64_t runs_leave_ps(const struct dma *dma, uint64_t translated_ps)
 {
-    uint64_t translated_ps = time_after(now_ps, dma->translation.ps), leave_ps = translated_ps, leaving = 0;
+    uint64_t leaving = 0;
     for (size_t i = 0; i < ranges.count; i++)
         if (!range_is_own_tcm(&ranges.at[i], dma->pe))
             leaving += ranges.at[i].bytes;
     if (!dma->reads && leaving)
-        leave_ps = time_after(tcm_read(dma->pe, now_ps, payload_of(leaving)), dma->translation.ps);
+        return time_after(tcm_read(dma->pe, now_ps, payload_of(leaving)), dma->translation.ps);
+    return translated_ps;
+}
+
+static void runs_start(const struct dma *dma)
+{
+    uint64_t translated_ps = time_after(now_ps, dma->translation.ps), leave_ps = runs_leave_ps(dma, translated_ps);
     dma->token->parts = ranges.count;
     dma->token->end_ps = 0;
     for (size_t i = 0; i < ranges.count; i++)
@@ -280,37 +277,93 @@ static void fault_due(struct event *event)
                       "tile %" PRIu64 ": the page at 0x%" PRIx64 " is unmapped", token->tile.id, fault->address);
 }
 
-static void fault_start(const struct dma *dma, const char *why, uint64_t address)
+/* Returns whether it is due now, which the caller sees to. */
+static bool fault_start(const struct dma *dma, const struct dma_fault *found, uint64_t from_ps)
 {
     struct dma_fault *fault = arena_alloc(1, sizeof *fault);
-    *fault = (struct dma_fault){why, address};
+    *fault = *found;
     dma->token->fault = fault;
-    uint64_t at_ps = now_ps;
+    uint64_t at_ps = from_ps;
     if (!dma->reads)
         at_ps = tcm_read(dma->pe, now_ps, payload_of(dma->bytes));
     at_ps = time_after(at_ps, dma->translation.ps);
-    if (at_ps == now_ps)
-        fault_due(&dma->token->event);
-    else
+    if (at_ps != now_ps)
         token_at(dma->token, at_ps, fault_due);
+    return at_ps == now_ps;
+}
+
+/* Finds the runs of an operand: fills in dma->translation and `ranges`. Returns whether it is at fault, and how. */
+static bool runs_find(struct dma *dma, unsigned operand, uint64_t from_ps, struct dma_fault *fault)
+{
+    const struct address_run *bad;
+    dma->translation = translate(dma->token, operand, dma->bytes, from_ps);
+    *fault = (struct dma_fault){NULL, dma->translation.page};
+    if (dma->translation.unmapped)
+        return true;
+    fault->why = ranges_decode(&dma->translation, &bad);
+    if (fault->why)
+        fault->address = bad->address;
+    return fault->why;
+}
+
+/* ---- limited requests, or two operands */
+
+static void runs_add(const struct dma *dma, struct dma_requests *requests, uint64_t translated_ps)
+{
+    uint64_t leave_ps = runs_leave_ps(dma, translated_ps);
+    for (const struct range *range = ranges.at; range < ranges.at + ranges.count; range++) {
+        if (!range_is_own_tcm(range, dma->pe)) {
+            dma_requests_add(requests, range, leave_ps);
+            continue;
+        }
+        dma->token->parts++;
+        dma_part_known(dma->token, move_inside(dma->pe, translated_ps, payload_of(range->bytes)), false);
+    }
+}
+
+/* Of two operands, the second is translated after the first: its requests leave after both. The requests of the first leave
+ * even if the second is at fault, but the stage does not end then. A later fault is put off before the requests leave: one
+ * of them may do so when the translation ends that has found it, and is not what makes it due. They leave before a fault
+ * that is due now, which ends the kernel that they are for. */
+static void limited_start(struct dma *dma)
+{
+    const struct stage *stage = dma->token->stage;
+    bool two = stage->operand == OPERANDS_A_B;
+    struct dma_requests *requests = dma_requests_begin(dma->token);
+    struct dma_fault fault;
+    uint64_t from_ps = now_ps;
+    for (unsigned i = 0; i < 1u + two; i++) {
+        unsigned operand = two ? OPERAND_A + i : stage->operand;
+        if (two)
+            dma->bytes = tiling_block_bytes(dma->token->command, dma->token->tile.shape, operand);
+        if (runs_find(dma, operand, from_ps, &fault)) {
+            dma->token->parts++;
+            bool now = fault_start(dma, &fault, from_ps);
+            dma_requests_leave(requests);
+            if (now)
+                fault_due(&dma->token->event);
+            return;
+        }
+        from_ps = time_after(from_ps, dma->translation.ps);
+        runs_add(dma, requests, from_ps);
+    }
+    dma_requests_leave(requests);
 }
 
 static __attribute__((noinline)) void runs_resolve(struct token *token)
 {
-    uint64_t bytes = token->stage->amount;
+    const struct stage *stage = token->stage;
     struct dma dma = {.token = token,
                       .pe = token->command->pe,
-                      .reads = token->stage->kind == STAGE_DMA_READ,
-                      .bytes = bytes,
-                      .translation = translate(token, bytes)};
-    const struct address_run *bad;
-    const char *why;
-    if (dma.translation.unmapped)
-        fault_start(&dma, NULL, dma.translation.page);
-    else if ((why = ranges_decode(&dma.translation, &bad)))
-        fault_start(&dma, why, bad->address);
-    else
+                      .reads = stage->kind == STAGE_DMA_READ,
+                      .bytes = stage->amount};
+    struct dma_fault fault;
+    if (dma_stage_has_requests(stage))
+        limited_start(&dma);
+    else if (!runs_find(&dma, stage->operand, now_ps, &fault))
         runs_start(&dma);
+    else if (fault_start(&dma, &fault, now_ps))
+        fault_due(&token->event);
 }
 
 void dma_start(struct token *token)
@@ -361,21 +414,24 @@ void transfer_move(struct transfer *transfer)
 
 void read_end(struct token *token)
 {
-    if (is_put_off(&token->transfer->data))
-        near_read_end(token->transfer);
+    if (is_put_off(&token->transfer->data)) {
+        near_read_end(token);
+        return;
+    }
     kb_nodes[pe_rank(token->command->pe, NODE_pe_dma)].taken = NULL;
     transfer_end(token->transfer);
 }
 
-void deliveries_settle(void)
+void machine_settle(void)
 {
+    deferred_settle();
     for (struct pe *pe = kb_pe; pe < kb_pe + pe_count(); pe++)
         delivery_settle(&kb_nodes[pe_rank(pe, NODE_pe_dma)], NULL);
 }
 
 void transfers_count_ahead(int count)
 {
-    deliveries_settle();
+    machine_settle();
     for (struct server *server = kb_servers; server < kb_servers + pe_count() * kb_pe_servers; server++)
         if (server->token && server->token->transfer)
             data_count_ahead(&server->token->transfer->data, count);
@@ -398,7 +454,7 @@ static uint64_t transfer_next_ps(const struct transfer *transfer)
 
 uint64_t transfers_next_ps(void)
 {
-    uint64_t first_ps = UINT64_MAX;
+    uint64_t first_ps = deferred_next_ps();
     for (const struct server *server = kb_servers; server < kb_servers + pe_count() * kb_pe_servers; server++) {
         const struct transfer *transfer = server->token ? server->token->transfer : NULL;
         uint64_t next_ps = transfer ? transfer_next_ps(transfer) : UINT64_MAX;

@@ -16,7 +16,7 @@ extern const uint32_t kb_pe_servers;                    /* servers of one PE, sc
 extern struct pe kb_pe[];                               /* sips * cubes * pes */
 extern struct server kb_servers[];                      /* kb_pe_servers of each PE, one PE after the other */
 extern struct channels kb_sram[];                       /* sips * cubes */
-extern struct hbm_slice kb_hbm[];                       /* as kb_pe */
+extern struct hbm_slice kb_hbm[];                       /* sips * cubes * slices */
 extern struct pseudo_channel kb_pseudo_channels[];      /* pcs of each slice */
 extern struct fabric_node kb_nodes[];                   /* by rank */
 extern struct fabric_link kb_links[];                   /* directed; route.c numbers them */
@@ -26,7 +26,7 @@ struct state_image;
 void models_carry(struct state_image *image);
 void models_reset(void);
 
-/* The first of the pseudo channels of a slice, which only memory.c reads without slice_channels. */
+/* The first of the pseudo channels of a slice, which only memory.c reads without slice_channels, and slice_free_ps. */
 static inline struct pseudo_channel *slice_first_channel(uint32_t slice)
 {
     return &kb_pseudo_channels[slice * kb_attrs.hbm_ctrl_pcs];
@@ -43,10 +43,23 @@ static inline struct pseudo_channel *slice_channels(uint32_t slice)
     return first;
 }
 
+/* When all pseudo channels of a slice are free. */
+static inline uint64_t slice_free_ps(uint32_t slice)
+{
+    const struct pseudo_channel *first = slice_first_channel(slice);
+    uint64_t free_ps = first->free_ps;
+    for (uint64_t i = 1; i < kb_attrs.hbm_ctrl_pcs && !kb_hbm[slice].level; i++)
+        free_ps = first[i].free_ps > free_ps ? first[i].free_ps : free_ps;
+    return free_ps;
+}
+
 /* ---- models, specialised for this machine's structure */
 
 /* One Issue step of a PE: starts everything that can start. */
 void pe_issue(struct pe *pe);
+
+/* The deferred ends of services before a time take place, and what those before past_ps let start starts (deferred.h). */
+void pe_end_deferred(struct pe *pe, uint64_t before_ps, uint64_t past_ps);
 
 /* Starts the service of a token's stage, which is out of its queue: service_ended follows, in place or by an event. */
 void service_start(struct token *token);

@@ -7,6 +7,7 @@
 
 #include "base/rates.h"
 #include "common/fail.h"
+#include "deferred.h"
 #include "emitted.h"
 
 uint64_t engine_link_ps(enum stage_kind from, enum stage_kind to)
@@ -49,6 +50,7 @@ void engine_times(struct command *command)
             stage->ps = stage_ps(command, shape, stage);
             stage->link_ps = stage[1].kind == STAGE_NONE ? 0 : engine_link_ps(stage->kind, stage[1].kind);
         }
+    deferrable_mark(command);
 }
 
 _Noreturn void service_too_long(const char *model, uint64_t length_ps)

@@ -60,7 +60,8 @@ static inline uint64_t service_end_ps(const char *model, uint64_t length_ps)
 static inline uint64_t builtin_pe_gemm_service(const struct kb_gemm_request *ask)
 {
     uint64_t tiles = product(ceil_div(ask->m, kb_attrs.pe_gemm_rows), ceil_div(ask->n, kb_attrs.pe_gemm_cols));
-    uint64_t cycles = sum(kb_attrs.pe_gemm_fill_cycles, product(tiles, ceil_div(ask->k, ask->k_per_cycle)));
+    uint64_t steps = sum(ceil_div(ask->k, ask->k_per_cycle), kb_attrs.pe_gemm_block_cycles);
+    uint64_t cycles = sum(kb_attrs.pe_gemm_fill_cycles, product(tiles, steps));
     return sum(kb_attrs.pe_gemm_overhead_ps, cycles_ps(cycles, kb_attrs.pe_gemm_clock_khz));
 }
 

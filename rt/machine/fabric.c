@@ -16,15 +16,14 @@
 #include "common/pool.h"
 #include "emitted.h"
 #include "kb/impl.h"
+#include "state_fields.h"
 #include "stats.h"
 
-/* Attributes by kind of node and by class of link. */
+/* Attributes by kind of node and by speed of link. */
 static struct {
-    uint64_t overhead_ps[NODE_KINDS];
-    struct {
-        uint64_t bw_bps, latency_ps;
-    } link[LINK_CLASSES];
     bool modelled;                                      /* a model of a user says what nodes of a kind take */
+    uint64_t overhead_ps[NODE_KINDS];
+    struct link_rate link[LINK_SPEEDS + CHIP_LINKS_MOST];
 } spec;
 
 /* The longest that a node with a model of a user may handle a control message: 281 s. */
@@ -32,7 +31,7 @@ static struct {
 
 static struct {
     struct key_table table;
-    uint64_t *within;                                   /* latencies within a cube and 1, by direction and nodes */
+    uint64_t *within;                                   /* latencies between routers of a cube and 1, in the order of kb_route */
 } routes;
 
 static enum node_kind place_kind(struct place place)
@@ -42,13 +41,24 @@ static enum node_kind place_kind(struct place place)
 
 static void models_init(void);
 
+/* Whether data come to a pe_dma in several planes, and so over several links. */
+static bool data_planes_differ(void)
+{
+    const struct shape *s = &kb_shape;
+    return s->plane_of_read != s->plane_of_write || s->plane_of_read != s->plane_of_message;
+}
+
 void fabric_init(void)
 {
     models_init();
-#define LINK(name, bw, latency)                                                                                        \
-    spec.link[LINK_##name].bw_bps = kb_attrs.bw, spec.link[LINK_##name].latency_ps = kb_attrs.latency;
+    route_init();
+#define LINK(name, bw, latency) spec.link[LINK_##name] = (struct link_rate){kb_attrs.bw, kb_attrs.latency};
+#define WRAP(name, bw, latency) spec.link[SPEED_##name] = (struct link_rate){kb_attrs.bw, kb_attrs.latency};
 #include "kb/links.def"
-#undef LINK
+    for (uint32_t speed = LINK_SPEEDS; speed < link_speed_count(); speed++)
+        spec.link[speed] = (struct link_rate){chip_speed(speed)->bw_bps, chip_speed(speed)->latency_ps};
+    if (data_planes_differ())
+        observe_planes();
 #define NODE(kind) spec.overhead_ps[NODE_##kind] = kb_attrs.kind##_overhead_ps;
 #include "kb/kinds.def"
 }
@@ -61,7 +71,7 @@ static uint32_t node_number(struct place place)
     if (place.cube == OUTSIDE)
         return place.node < SYSTEM_NODES ? 0 : place.sip;
     const struct cube_node *node = &kb_cube_nodes[place.node];
-    uint32_t in_cube = node->kind == NODE_router ? kb_shape.noc_rows * kb_shape.noc_cols
+    uint32_t in_cube = node->kind == NODE_router ? kb_shape.planes * kb_shape.noc_rows * kb_shape.noc_cols
                      : node->kind == NODE_port ? SIDES : 1;
     return place_cube(place) * in_cube + node->index;
 }
@@ -95,10 +105,14 @@ static uint64_t control_handled_ps(const struct way *way, struct place at)
 
 /* ---- routes */
 
+/* What a way has besides its ends: the direction and the plane. */
+enum { WAY_BITS = 3 };
+_Static_assert(DIRECTIONS * PLANES_MOST <= 1 << WAY_BITS && 2 * RANK_BITS + WAY_BITS <= 64, "ways have keys of 64 bits");
+
 struct route *route_of(struct way way)
 {
     uint32_t from = place_rank(way.from), to = place_rank(way.to);
-    uint64_t key = (uint64_t)from << (RANK_BITS + 1) | (uint64_t)to << 1 | way.direction;
+    uint64_t key = (uint64_t)from << (RANK_BITS + WAY_BITS) | (uint64_t)to << WAY_BITS | way.plane << 1 | way.direction;
     struct route *route = key_table_find(&routes.table, key);
     if (route)
         return route;
@@ -108,62 +122,69 @@ struct route *route_of(struct way way)
     return route;
 }
 
-struct route *route_back(struct route *route)
+struct route *route_back(struct route *request)
 {
-    if (!route->back) {
-        route->back = route_of(way_back(route->way));
-        route->back->back = route;
-    }
-    return route->back;
+    if (!request->back)
+        request->back = route_of(way_answer(request->way, 0));
+    return request->back;
 }
 
-uint64_t link_latency_ps(enum link_class class)
+struct route *route_answer_made(struct route *request)
 {
-    return spec.link[class].latency_ps;
+    request->answer = route_of(way_answer(request->way, kb_shape.plane_of_read));
+    if (!request->answer->length)
+        route_list_steps(request->answer);
+    return request->answer;
+}
+
+const struct link_rate *link_rate(uint32_t speed)
+{
+    return &spec.link[speed];
 }
 
 struct control_hop control_hop(const struct way *way, struct hop hop)
 {
-    return (struct control_hop){spec.link[hop.class].latency_ps, control_handled_ps(way, hop.to)};
+    return (struct control_hop){spec.link[hop.speed].latency_ps, control_handled_ps(way, hop.to)};
 }
 
-static uint64_t hop_latency_ps(const struct traversal *along)
+static inline uint64_t hop_latency_ps(const struct traversal *along)
 {
+    if (!spec.modelled)
+        return spec.link[along->hop.speed].latency_ps + spec.overhead_ps[place_kind(along->hop.to)];
     struct control_hop hop = control_hop(&along->way, along->hop);
     return hop.link_ps + hop.node_ps;
 }
 
-/* Goes on to the last node of a cube, and returns the latency of that. It is the same in all cubes, unless a model of a
- * user says what a node takes. */
-static uint64_t cube_latency_ps(struct traversal *along)
+static bool is_at_router(const struct traversal *along)
 {
-    size_t nodes = kb_shape.cube_nodes;
+    return kb_cube_nodes[along->hop.to.node].kind == NODE_router;
+}
+
+/* Goes on from a router of a cube to the router of the last node in it, and returns the latency of that. It is the same in
+ * all cubes, unless a model of a user says what a node takes. */
+static uint64_t routers_latency_ps(struct traversal *along)
+{
+    const size_t rows = (size_t)kb_shape.planes * DIRECTIONS * kb_shape.targets, routers = kb_shape.noc_rows * kb_shape.noc_cols;
+    uint32_t last = along->links[along->goal_down].from;
     if (!routes.within)
-        routes.within = arena_alloc(DIRECTIONS * nodes * nodes, sizeof *routes.within);
-    uint64_t *known = &routes.within[(along->way.direction * nodes + along->hop.to.node) * nodes + along->goal];
+        routes.within = arena_alloc(rows * routers, sizeof *routes.within);
+    uint64_t *known = &routes.within[&along->route[kb_cube_nodes[along->hop.to.node].index] - kb_route];
     if (!*known) {
         struct traversal walk = *along;
-        while (traversal_is_inside(&walk) && traversal_next(&walk))
+        while (walk.hop.to.node != last && traversal_next(&walk))
             *known += hop_latency_ps(&walk);
         *known += 1;                                    /* 0: it is not known */
     }
-    traversal_set(along, along->goal);
+    traversal_set(along, last);
     return *known - 1;
-}
-
-struct route *route_answer_made(struct route *route)
-{
-    struct route *back = route_back(route);
-    route_list_steps(back);
-    return back;
 }
 
 static uint64_t walk_latency_ps(const struct way *way)
 {
     uint64_t latency_ps = 0;
     for (struct traversal along = traversal_of(*way);;) {
-        if (!spec.modelled && traversal_is_inside(&along))
-            latency_ps += cube_latency_ps(&along);
+        if (!spec.modelled && traversal_is_inside(&along) && is_at_router(&along))
+            latency_ps += routers_latency_ps(&along);
         if (!traversal_next(&along))
             return latency_ps;
         latency_ps += hop_latency_ps(&along);
@@ -182,7 +203,8 @@ __attribute__((noinline)) void route_list_steps(struct route *route)
     static struct ARRAY(struct step) steps;
     steps.count = 0;
     for (struct traversal along = traversal_of(route->way); traversal_next(&along);)
-        *array_add(&steps) = (struct step){along.hop.link, along.rank, along.hop.class, place_kind(along.hop.to),
+        *array_add(&steps) = (struct step){along.hop.link, along.rank, (uint16_t)along.hop.speed,
+                                           speed_class(along.hop.speed), place_kind(along.hop.to),
                                            along.rank == route->to_rank};
     route->length = steps.count;
     route->steps = memcpy(arena_alloc(steps.count, sizeof *steps.at), steps.at, steps.count * sizeof *steps.at);
@@ -271,11 +293,13 @@ static inline void head_at(struct data_message *data, uint32_t rank, uint64_t t_
 /* The head arrives at the end of its route ahead of time, unless an event has to do that. Heads come to a pe_dma over its
  * one link, in the order in which they take it. Two arrive at one time only if the bandwidth has no limit and the router
  * before the link had them in one round, in the order of their origins, which is also the order of their arrivals. So the
- * node handles heads in the order in which they take its link, whenever that is worked out. */
+ * node handles heads in the order in which they take its link, whenever that is worked out. Several planes have a link each
+ * to a pe_dma: where more than one of them has data, an event has to do it. */
 static inline bool arrives_ahead(struct data_message *data, const struct step *step, uint64_t arrival_ps)
 {
+    const uint64_t events = MOMENT_BIT(PLANES_MEET) | MOMENT_BIT(MOMENT_event_fires);
     struct fabric_node *node = &kb_nodes[step->rank];
-    if (!data->receiver || node->arriving || node->free_ps > arrival_ps || is_observed(MOMENT_event_fires))
+    if (!data->receiver || node->arriving || node->free_ps > arrival_ps || is_any_observed(events))
         return false;
     node->free_ps = time_after(arrival_ps, spec.overhead_ps[step->kind]);
     data->ahead_ps = arrival_ps;
@@ -298,18 +322,19 @@ __attribute__((noinline)) void delivery_settle_taken(struct fabric_node *node, c
     }
 }
 
-/* The head takes the next link, at head_ps or when the link is free. Returns when the link is free again. */
-static inline uint64_t link_take(struct data_message *data, uint64_t head_ps, bool watched)
+/* The head takes the next link, at head_ps or when the link is free; `arrives` is its arrival at the next node. Returns when
+ * the link is free again. */
+static inline uint64_t link_take(struct data_message *data, uint64_t head_ps, void (*arrives)(struct event *), bool watched)
 {
     const struct step *step = data->step++;
-    uint64_t length = data->payload->link_ps[step->class];
+    uint64_t length = data->payload->link_ps[step->speed];
     uint64_t start = reserve(&kb_links[step->link].free_ps, head_ps, length);
     if (watched)
         observed_message = &data->message;
-    stats_link(step->link, step->class, data->payload->bytes, head_ps, start, length, watched);
+    stats_link(&kb_links[step->link], step->class, data->payload->bytes, head_ps, start, length, watched);
     if (data->tail_ps < length)
         data->tail_ps = length;
-    uint64_t arrival_ps = time_after(start, spec.link[step->class].latency_ps);
+    uint64_t arrival_ps = time_after(start, spec.link[step->speed].latency_ps);
     data->taken++;
     if (step->last) {
         delivery_settle(&kb_nodes[step->rank], NULL);   /* what comes now may use what that delivery has reserved */
@@ -317,7 +342,7 @@ static inline uint64_t link_take(struct data_message *data, uint64_t head_ps, bo
             return start + length;
         kb_nodes[step->rank].arriving++;
     }
-    head_at(data, step->rank, arrival_ps, data_arrives);
+    head_at(data, step->rank, arrival_ps, arrives);
     return start + length;
 }
 
@@ -326,6 +351,7 @@ struct waiting_head {
     struct waiting_head *next;
     struct data_message *data;
     uint64_t arrived_ps, head_ps;
+    void (*arrives)(struct event *event);
 };
 
 /* The heads that wait for a link which begins at a node with a model of a user. */
@@ -382,7 +408,7 @@ static void link_is_free(struct event *event)
             queue->end = link;
         queue->count--;
         observed_cause = head->data->message.cause;
-        link_take(head->data, head->head_ps, true);
+        link_take(head->data, head->head_ps, head->arrives, true);
         pool_give_back(&waiting_heads, head);
     }
     if (queue->count)
@@ -390,17 +416,17 @@ static void link_is_free(struct event *event)
 }
 
 /* The head leaves a node with a model of a user: it takes the next link if that is free, or waits for it. */
-static void link_ask(struct data_message *data, uint64_t head_ps)
+static void link_ask(struct data_message *data, uint64_t head_ps, void (*arrives)(struct event *))
 {
     uint32_t rank = data_rank(data), link = data->step->link;
     struct link_queue *queue = &link_queues[link];
     uint64_t free_ps = kb_links[link].free_ps;
     if (!queue->count && free_ps <= now_ps) {
-        link_take(data, head_ps, true);
+        link_take(data, head_ps, arrives, true);
         return;
     }
     struct waiting_head *head = pool_reuse(&waiting_heads, sizeof *head);
-    *head = (struct waiting_head){NULL, data, now_ps, head_ps};
+    *head = (struct waiting_head){NULL, data, now_ps, head_ps, arrives};
     if (!queue->count++) {
         queue->from = rank_place(rank);
         queue->end = &queue->first;
@@ -414,31 +440,32 @@ static void link_ask(struct data_message *data, uint64_t head_ps)
 
 /* The head leaves a node over the next link of its way. Returns when the link is free again. This function and its
  * callers are compiled twice: for observers of reservations and models of users, and without them. */
-static inline uint64_t data_hop_made(struct data_message *data, uint64_t head_ps, bool watched)
+static inline uint64_t data_hop_made(struct data_message *data, uint64_t head_ps, void (*arrives)(struct event *), bool watched)
 {
     if (watched && link_queues && kb_fabric_models[place_kind(rank_place(data_rank(data)))].choose) {
         /* Only pe_dma, which has no such model, needs to know when its link is free. */
         assert(!data->left || data->taken);
-        link_ask(data, head_ps);
+        link_ask(data, head_ps, arrives);
         return 0;
     }
-    return link_take(data, head_ps, watched);
+    return link_take(data, head_ps, arrives, watched);
 }
 
-static __attribute__((cold, noinline)) uint64_t data_hop_watched(struct data_message *data, uint64_t head_ps)
+static __attribute__((cold, noinline)) uint64_t data_hop_watched(struct data_message *data, uint64_t head_ps,
+                                                                 void (*arrives)(struct event *))
 {
     observed_cause = data->message.cause;
-    return data_hop_made(data, head_ps, true);
+    return data_hop_made(data, head_ps, arrives, true);
 }
 
-static inline uint64_t data_hop(struct data_message *data, uint64_t head_ps, bool watched)
+static inline uint64_t data_hop(struct data_message *data, uint64_t head_ps, void (*arrives)(struct event *), bool watched)
 {
-    return watched ? data_hop_watched(data, head_ps) : data_hop_made(data, head_ps, false);
+    return watched ? data_hop_watched(data, head_ps, arrives) : data_hop_made(data, head_ps, arrives, false);
 }
 
 static void data_leave(struct data_message *data)
 {
-    uint64_t free_ps = data_hop(data, now_ps, is_observed_or_modelled(MOMENT_reserved));
+    uint64_t free_ps = data_hop(data, now_ps, data_arrives, is_observed_or_modelled(MOMENT_reserved));
     if (data->left)
         data->left(data, free_ps);
 }
@@ -466,13 +493,19 @@ static inline uint64_t data_handled_ps(const struct data_message *data, const st
     return start_ps + overhead;
 }
 
+/* The head has arrived at a node. Returns when that has handled it. */
+static inline uint64_t head_arrives(const struct data_message *data, const struct step *step, bool watched)
+{
+    delivery_settle(&kb_nodes[step->rank], &data->message.event);
+    return data_handled_ps(data, step, watched);
+}
+
 static inline void data_arrives_made(struct data_message *data, bool watched)
 {
     const struct step *step = data->step - 1;
-    delivery_settle(&kb_nodes[step->rank], &data->message.event);
-    uint64_t head_ps = data_handled_ps(data, step, watched);
+    uint64_t head_ps = head_arrives(data, step, watched);
     if (!step->last) {
-        data_hop(data, head_ps, watched);
+        data_hop(data, head_ps, data_arrives, watched);
         return;
     }
     kb_nodes[step->rank].arriving--;
@@ -546,7 +579,7 @@ static inline void data_leave_in_order(struct data_message *data, uint64_t leave
     }
     data->ahead_ps = leave_ps;
     event_count++;
-    link_take(data, leave_ps, false);
+    link_take(data, leave_ps, data_arrives, false);
 }
 
 void data_answer(struct data_message *data, struct route *route, const struct payload *payload, const struct served *served,
@@ -573,6 +606,139 @@ void data_write(struct data_message *data, struct route *route, const struct pay
     data_leave_in_order(data, leave_ps);
 }
 
+/* ---- messages to several ends: while a head goes to several of them it has events of its own */
+
+static uint64_t *copied_bytes;                          /* by rank; NULL: no head has divided */
+
+uint64_t node_copied_bytes(uint32_t rank)
+{
+    return copied_bytes ? copied_bytes[rank] : 0;
+}
+
+uint32_t routes_shared(const struct route *a, const struct route *b)
+{
+    uint32_t shared = 0;
+    while (shared < a->length && shared < b->length && a->steps[shared].link == b->steps[shared].link)
+        shared++;
+    return shared;
+}
+
+static void branches_arrive(struct event *event);
+
+static uint64_t branch_hop(struct branch *head, uint64_t head_ps, bool watched)
+{
+    return data_hop(&head->data, head_ps, head->ends > 1 ? branches_arrive : data_arrives, watched);
+}
+
+/* Makes the head of a branch one that is as far on its way as another one. */
+static void branch_begin(struct branch *branch, const struct branch *from)
+{
+    struct data_message *data = &branch->data;
+    const struct data_message *head = &from->data;
+    data->message.event.order = head->message.event.order;
+    data->message.event.key = head->message.event.key;
+    data->payload = head->payload;
+    data->tail_ps = head->tail_ps;
+    data->taken = head->taken;
+    data->step = data->message.route->steps + head->taken;
+    data->ahead_ps = 0;
+    data->receiver = NULL;
+    data->arrived = head->arrived;
+    data->left = NULL;
+}
+
+/* Divides a head among the links over which its ends are reached from its node. Returns the number of heads. */
+static uint32_t head_divide(struct branch *head)
+{
+    uint32_t ends = head->ends, heads = 1;
+    struct branch *branch = head->next, *part = head;
+    for (head->ends = 1; --ends; branch = branch->next) {
+        if (branch->shared == head->data.taken) {
+            heads++;
+            part = branch;
+            part->ends = 0;
+            branch_begin(part, head);
+        }
+        part->ends++;
+    }
+    return heads;
+}
+
+/* Counts what divided heads carry out of a node more than came there. */
+static void copies_count(uint32_t rank, uint64_t bytes)
+{
+    if (!copied_bytes)
+        copied_bytes = arena_alloc(node_count(), sizeof *copied_bytes);
+    copied_bytes[rank] += bytes;
+}
+
+static void branches_arrive_made(struct branch *head, bool watched)
+{
+    struct data_message *data = &head->data;
+    const struct step *step = data->step - 1;
+    uint64_t head_ps = head_arrives(data, step, watched);
+    uint32_t heads = head_divide(head);
+    copies_count(step->rank, (heads - 1) * data->payload->bytes);
+    for (struct branch *part = head; heads; heads--) {
+        branch_hop(part, head_ps, watched);
+        for (uint32_t ends = part->ends; ends; ends--)
+            part = part->next;
+    }
+}
+
+static void branches_arrive(struct event *event)
+{
+    struct branch *head = container_of(data_of(event), struct branch, data);
+    bool watched = is_observed_or_modelled(MOMENT_reserved);
+    if (watched)
+        observed_cause = head->data.message.cause;
+    branches_arrive_made(head, watched);
+}
+
+static void branches_leave(struct branch *head)
+{
+    head->data.left(&head->data, branch_hop(head, now_ps, is_observed_or_modelled(MOMENT_reserved)));
+}
+
+static void branches_leave_late(struct event *event)
+{
+    struct data_message *data = data_of(event);
+    kb_nodes[data->message.route->from_rank].departing--;
+    branches_leave(container_of(data, struct branch, data));
+}
+
+void branches_send(struct branch *first, const struct payload *payload, uint64_t leave_ps,
+                   void (*arrived)(struct data_message *, uint64_t, uint64_t))
+{
+    struct data_message *data = &first->data;
+    uint32_t from = data->message.route->from_rank;
+    data_make(data, data->message.route, payload, 0);
+    data->receiver = NULL;
+    data->arrived = arrived;
+    first->ends = 1;
+    for (const struct branch *branch = first->next; branch; branch = branch->next) {
+        assert(branch->shared > 0);
+        first->ends++;
+    }
+    observe_data_sent(data);
+    if (leave_ps == now_ps) {
+        branches_leave(first);
+        return;
+    }
+    kb_nodes[from].departing++;
+    message_at(&data->message, from, leave_ps, branches_leave_late);
+}
+
+void fabric_carry(struct state_image *image)
+{
+    bool any = copied_bytes;
+    state_carry(image, &any, sizeof any);
+    if (any != (copied_bytes != NULL))
+        copied_bytes = any ? arena_alloc(node_count(), sizeof *copied_bytes) : NULL;
+    if (any)
+        state_carry(image, copied_bytes, node_count() * sizeof *copied_bytes);
+}
+
 /* ---- ways from a memory to a pe_dma at the same router */
 
 bool near_way_make(struct near_way *way, struct route *request, const struct payload *payload)
@@ -586,23 +752,13 @@ bool near_way_make(struct near_way *way, struct route *request, const struct pay
     way->bytes = payload->bytes;
     for (unsigned i = 0; i < HOPS; i++) {
         const struct step *step = &route->steps[i];
-        uint64_t arrives_ps = sum(at_ps, spec.link[step->class].latency_ps);
+        uint64_t arrives_ps = sum(at_ps, spec.link[step->speed].latency_ps);
         way->hop[i] = (struct near_hop){&kb_links[step->link], &kb_nodes[step->rank], step->class,
-                                        payload->link_ps[step->class], at_ps, arrives_ps,
+                                        payload->link_ps[step->speed], at_ps, arrives_ps,
                                         sum(arrives_ps, spec.overhead_ps[step->kind])};
         at_ps = way->hop[i].handled_ps;
     }
     return true;
-}
-
-void near_way_take(const struct near_way *way, uint64_t leave_ps)
-{
-    way->memory->messages++;
-    for (const struct near_hop *hop = way->hop; hop < way->hop + sizeof way->hop / sizeof *hop; hop++) {
-        hop->link->free_ps = leave_ps + hop->leaves_ps + hop->length_ps;
-        hop->node->free_ps = leave_ps + hop->handled_ps;
-        stats_link(hop->link - kb_links, hop->class, way->bytes, leave_ps, leave_ps, hop->length_ps, false);
-    }
 }
 
 void data_count_ahead(const struct data_message *data, int count)
@@ -613,7 +769,7 @@ void data_count_ahead(const struct data_message *data, int count)
     if (data->taken > 1)                                /* it is the arrival, which did not wait */
         return;
     const struct step *step = data->message.route->steps;
-    uint64_t length = data->payload->link_ps[step->class], start = data->message.event.t_ps - spec.link[step->class].latency_ps;
+    uint64_t length = data->payload->link_ps[step->speed], start = data->message.event.t_ps - spec.link[step->speed].latency_ps;
     stats.link_bytes[step->class] += count * data->payload->bytes;
     stats.link_busy_ps[step->class] += count * length;
     stats.link_wait_ps[step->class] += count * (start - data->ahead_ps);
@@ -635,8 +791,8 @@ uint64_t data_drain_ps(const struct data_message *data)
     const struct route *route = data->message.route;
     uint64_t drain_ps = 0;
     for (const struct step *step = route->steps; step < route->steps + route->length; step++)
-        if (drain_ps < data->payload->link_ps[step->class])
-            drain_ps = data->payload->link_ps[step->class];
+        if (drain_ps < data->payload->link_ps[step->speed])
+            drain_ps = data->payload->link_ps[step->speed];
     return drain_ps;
 }
 
@@ -652,6 +808,7 @@ void data_deliver(struct data_message *data, uint64_t delivered_ps, void (*deliv
 void fabric_reset(void)
 {
     memset(&routes, 0, sizeof routes);
+    copied_bytes = NULL;
 }
 
 bool data_under_way(const struct data_message *data)
@@ -667,5 +824,7 @@ bool event_is_message(const struct event *event)
 const struct handler fabric_handlers[] = {
     HANDLER(data_arrives, "data head at a node"),
     HANDLER(data_leaves, "data leave their source"),
+    HANDLER(branches_arrive, "data head of several ends at a node"),
+    HANDLER(branches_leave_late, "data of several ends leave their source"),
     HANDLER(link_is_free, "a link that heads wait for is free"),
     {0}};

@@ -29,29 +29,31 @@ struct fabric_link {
 /* A link of a route, and the node behind it. */
 struct step {
     uint32_t link, rank;
+    uint16_t speed;                                     /* as link_speed says */
     uint8_t class, kind;                                /* enum link_class; enum node_kind */
     bool last;                                          /* of the route */
 };
 
 /* A way, worked out: its steps, and its latency. There is one route for each way that is used. */
 struct route {
-    struct key_link link;                               /* in the table of routes, by their ends and direction */
+    struct key_link link;                               /* in the table of routes, by their ends, direction and plane */
     struct way way;
     uint32_t from_rank, to_rank;
     uint32_t length;                                    /* steps; 0: no data have been sent over it */
     const struct step *steps;
     uint64_t latency_ps;                                /* UINT64_MAX: no control message has been sent over it */
-    struct route *back;                                 /* the way back, NULL until it is used */
+    struct route *back, *answer;                        /* of answers to a request; NULL until they are used */
 };
 
 struct route *route_of(struct way way);
-struct route *route_back(struct route *route);
-struct route *route_answer_made(struct route *route);
 
-/* The way back, with its steps, for data_answer. */
-static inline struct route *route_answer(struct route *route)
+/* The ways of answers to a request: of a control message; of what a read has read, with its steps. */
+struct route *route_back(struct route *request);
+struct route *route_answer_made(struct route *request);
+
+static inline struct route *route_answer(struct route *request)
 {
-    return __builtin_expect(route->back && route->back->length, 1) ? route->back : route_answer_made(route);
+    return __builtin_expect(request->answer && request->answer->length, 1) ? request->answer : route_answer_made(request);
 }
 
 /* Lists the steps of a route, which data need. */
@@ -60,8 +62,12 @@ void route_list_steps(struct route *route);
 /* The sum of all link latencies of a route and of the overheads of all its nodes but the first. */
 uint64_t route_latency_ps(struct route *route);
 
-/* The latency of every link of a class. */
-uint64_t link_latency_ps(enum link_class class);
+/* What a link of a speed has. */
+struct link_rate {
+    uint64_t bw_bps, latency_ps;                        /* 0 bytes/s: no limit */
+};
+
+const struct link_rate *link_rate(uint32_t speed);
 
 /* What a hop adds to the latency of a control message: the link, and the node behind it. */
 struct control_hop {
@@ -131,6 +137,31 @@ struct data_message {
 void data_send(struct data_message *data, struct route *route, const struct payload *payload, uint64_t leave_ps,
                uint64_t stream_ps, void (*arrived)(struct data_message *, uint64_t, uint64_t));
 
+/* ---- a message to several ends */
+
+/* The steps that two routes from one node have in common. */
+uint32_t routes_shared(const struct route *a, const struct route *b);
+
+/* A part of such a message: what arrives at one of its ends. The way of the message is the union of its routes, a tree; its
+ * head divides where they part. Branches are in the order of the ranks of the nodes behind those links. */
+struct branch {
+    struct data_message data;                           /* the route is that to its end */
+    struct branch *next;                                /* NULL: it is the last */
+    uint32_t shared;                                    /* steps that its route has in common with that of the branch before */
+    uint32_t ends;                                      /* of the branch whose head is on its way: to how many ends that goes,
+                                                           its own first */
+};
+
+/* Sends data to the ends of a list of branches, whose routes differ behind their first link. The first has the function
+ * `left`. */
+void branches_send(struct branch *first, const struct payload *payload, uint64_t leave_ps,
+                   void (*arrived)(struct data_message *, uint64_t, uint64_t));
+
+/* The bytes that the heads of divided messages have carried out of a node beyond those that came there. */
+uint64_t node_copied_bytes(uint32_t rank);
+
+/* ---- ahead of time */
+
 /* Sends what a memory has read to a pe_dma. The departure, the arrival and the delivery are made ahead of time where that
  * changes no time and nobody watches. */
 void data_answer(struct data_message *data, struct route *route, const struct payload *payload, const struct served *served,
@@ -185,9 +216,6 @@ static inline void near_way_mark(const struct near_way *way, struct data_message
     way->memory->taken = way->hop[0].node->taken = way->hop[1].node->taken = data;
 }
 
-/* A response has taken the way. */
-void near_way_take(const struct near_way *way, uint64_t leave_ps);
-
 /* Statistics and the number of events count what is made ahead of time at once. Takes away what such a message is counted
  * for beyond now (count: -1), or adds it again (1). */
 void data_count_ahead(const struct data_message *data, int count);
@@ -212,6 +240,10 @@ uint32_t model_choose(struct place at, unsigned kind, const struct kb_waiting_he
 
 /* Reads the attributes of nodes and links, at the start of each run. */
 void fabric_init(void);
+
+/* Saves or restores what heads of divided messages have carried (state_fields.h). */
+struct state_image;
+void fabric_carry(struct state_image *image);
 
 /* Forgets all routes. */
 void fabric_reset(void);

@@ -2,6 +2,7 @@
  *
  *     send    takes a credit; TCM read -> data to the ring's memory; ends when the first link is free of the message
  *             -> when the data are written and, in sram or HBM, a doorbell has come to the receiver, the slot is full
+ *             to several PEs: takes a credit of each ring; the data go to each memory once, and are written to each ring
  *     recv    waits for the next full slot, in the order of sending; in a TCM it is complete at once, else it reads the
  *             slot (DMA_READ) -> the slot is free: a credit goes back to the sender
  *
@@ -11,17 +12,20 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/address.h"
 #include "base/rates.h"
 #include "common/arena.h"
-#include "common/hash.h"
+#include "common/array.h"
+#include "common/key_table.h"
 #include "common/pool.h"
 #include "emitted.h"
 #include "engine.h"
 #include "kb/impl.h"
 #include "memory.h"
+#include "peers.h"
 #include "scheduler.h"
 #include "sim/observer.h"
 #include "state_fields.h"
@@ -30,9 +34,10 @@
 
 struct ring;
 
-/* A message, from the send to the return of its credit. */
+/* A message on a ring, from the send to the return of its credit. */
 struct ipcq_message {
-    struct data_message data;                           /* the data, then the doorbell, then the credit */
+    struct branch branch;                               /* its data: the data, then the doorbell, then the credit */
+    struct ipcq_message *beside;                        /* of a send to several PEs: the next in the same memory */
     struct ring *ring;
     struct token *token;                                /* of the send, until its service ends */
     struct command *send;                               /* held until it is received */
@@ -48,6 +53,7 @@ struct ring {
     uint32_t source, destination;
     struct ring *next, *older;                          /* in its chain of the hash table; in the list of all */
     uint64_t credits, sent, received, returned;         /* credits: free slots known to the sender; others: totals */
+    uint64_t passed;                                    /* the last search in which a send that waits for it was passed */
     struct ipcq_message **message;                      /* i, at i modulo the number of slots, until it is received */
     uint32_t *slot_of;                                  /* of message i, likewise */
     struct command *waiting, *waiting_last;             /* receives, linked by `waiting` */
@@ -91,12 +97,6 @@ static struct ipcq_message *ring_message(const struct ring *ring, uint64_t i)
     return ring->message[i % kb_attrs.pe_ipcq_slots];
 }
 
-void ipcq_submitted(struct command *command)
-{
-    uint32_t own = pe_number(command->pe), peer = command->ask.peer;
-    command->ring = command->ask.kind == COMMAND_send ? ring_of(own, peer) : ring_of(peer, own);
-}
-
 /* ---- where slots are */
 
 static uint64_t ring_bytes(void)
@@ -106,45 +106,164 @@ static uint64_t ring_bytes(void)
 
 static uint32_t ring_memory(uint32_t destination)
 {
-    return kb_attrs.pe_ipcq_buffer == BUFFER_SRAM ? memory_sram(destination / kb_shape.pes) : memory_hbm(destination);
+    return own_memory(ring_space(), destination);
+}
+
+/* Whether all of a sender's rings lie in their memories. */
+static bool rings_fit(uint32_t source)
+{
+    return kb_attrs.pe_ipcq_buffer == BUFFER_tcm
+        || (space_exists(ring_space()) && product(source + UINT64_C(1), ring_bytes()) <= memory_size(ring_memory(source)));
 }
 
 /* Rings are at the end of the memory, downwards by the number of the sending PE. */
-static uint64_t slot_address(const struct ring *ring, const struct ipcq_message *message)
+static uint64_t slot_address(const struct ring *ring, uint32_t slot)
 {
     uint32_t memory = ring_memory(ring->destination);
-    uint64_t slot = message->slot * kb_attrs.pe_ipcq_slot_bytes;
-    return memory_address(memory, memory_size(memory) - (ring->source + 1) * ring_bytes() + slot);
+    uint64_t offset = slot * kb_attrs.pe_ipcq_slot_bytes;
+    return memory_address(memory, memory_size(memory) - (ring->source + 1) * ring_bytes() + offset);
 }
 
-static struct range slot_range(const struct ring *ring, const struct ipcq_message *message)
+static struct range slot_range(const struct ring *ring, uint32_t slot, uint64_t bytes)
 {
-    struct range range = {.space = SPACE_TCM, .pe = ring->destination, .bytes = message->bytes};
-    if (kb_attrs.pe_ipcq_buffer != BUFFER_TCM)
-        address_decode(slot_address(ring, message), message->bytes, &range);
+    struct range range = {.space = SPACE_TCM, .number = ring->destination, .bytes = bytes};
+    if (kb_attrs.pe_ipcq_buffer != BUFFER_tcm)
+        address_decode(slot_address(ring, slot), bytes, &range);
     return range;
 }
 
-const char *ipcq_refusal(const struct command *command)
+static inline const char *peer_refusal(const struct command *command, uint32_t peer)
 {
-    uint32_t own = pe_number(command->pe);
-    if (command->ask.peer == own)
+    if (&kb_pe[peer] == command->pe)
         return "a PE has no ring to or from itself";
     if (command->ask.kind != COMMAND_send)
         return NULL;
     if (command->ask.bytes > kb_attrs.pe_ipcq_slot_bytes)
         return "it is larger than a slot of the ring";
-    if (kb_attrs.pe_ipcq_buffer != BUFFER_TCM
-        && product(own + UINT64_C(1), ring_bytes()) > memory_size(ring_memory(command->ask.peer)))
-        return "the ring lies below the start of its memory";
+    if (!rings_fit(pe_number(command->pe)))
+        return space_exists(ring_space()) ? "the ring lies below the start of its memory" : "the ring's memory does not exist";
     return NULL;
+}
+
+static __attribute__((cold, noinline)) const char *list_refusal(const struct command *command)
+{
+    struct pe_list peers = peers_of(&command->ask);
+    const char *why = NULL;
+    for (uint32_t i = 0; i < peers.count && !why; i++)
+        why = i && peers.pe[i] == peers.pe[i - 1] ? "it names a PE twice" : peer_refusal(command, peers.pe[i]);
+    return why;
+}
+
+const char *ipcq_refusal(const struct command *command)
+{
+    if (__builtin_expect(command->ask.peers, 0))
+        return list_refusal(command);
+    return peer_refusal(command, command->ask.peer);
+}
+
+/* ---- what a send to several PEs uses: the same each time that a PE sends to these */
+
+/* A memory that holds rings of it, and the way there. */
+struct multicast_end {
+    struct route *route;
+    uint32_t shared;                                    /* steps that its route has in common with that of the end before */
+    uint32_t first, count;                              /* its rings in multicast->ring, in the order of their destinations */
+};
+
+struct multicast {
+    struct key_link link;                               /* by source and list */
+    uint32_t number;                                    /* from 1 on */
+    uint32_t rings, ends;
+    struct ring **ring;                                 /* end by end */
+    struct multicast_end *end;                          /* as branches are ordered */
+};
+
+static struct {
+    struct key_table table;
+    struct ARRAY(struct multicast *) by_number;         /* number n at n - 1 */
+} multicasts;
+
+static inline struct route *ring_route(struct ring *ring)
+{
+    if (!ring->data) {
+        struct range range = slot_range(ring, 0, 0);
+        ring->data = route_of(way_of(place_pe(ring->source, NODE_pe_dma), range_place(&range), kb_shape.plane_of_message));
+    }
+    if (!ring->data->length)
+        route_list_steps(ring->data);
+    return ring->data;
+}
+
+/* Orders rings by the routes to their memories, as branches are ordered, and in one memory by destination. */
+static int in_branch_order(const void *x, const void *y)
+{
+    const struct ring *a = *(struct ring *const *)x, *b = *(struct ring *const *)y;
+    if (a->data == b->data)
+        return a->destination < b->destination ? -1 : a->destination > b->destination;
+    uint32_t shared = routes_shared(a->data, b->data);
+    return a->data->steps[shared].rank < b->data->steps[shared].rank ? -1 : 1;
+}
+
+static void ends_make(struct multicast *multicast)
+{
+    struct multicast_end *end = NULL;
+    multicast->end = arena_alloc(multicast->rings, sizeof *multicast->end);
+    for (uint32_t i = 0; i < multicast->rings; i++) {
+        struct route *route = multicast->ring[i]->data;
+        if (!end || end->route != route) {
+            end = &multicast->end[multicast->ends++];
+            *end = (struct multicast_end){route, i ? routes_shared(end[-1].route, route) : 0, i, 0};
+        }
+        end->count++;
+    }
+}
+
+static __attribute__((cold, noinline)) uint32_t multicast_number(uint32_t source, const struct request *ask)
+{
+    uint64_t key = (uint64_t)source << 32 | ask->peers;
+    struct multicast *multicast = key_table_find(&multicasts.table, key);
+    if (multicast)
+        return multicast->number;
+    struct pe_list peers = peers_of(ask);
+    multicast = arena_alloc(1, sizeof *multicast);
+    multicast->rings = peers.count;
+    multicast->ring = arena_alloc(peers.count, sizeof *multicast->ring);
+    for (uint32_t i = 0; i < peers.count; i++) {
+        multicast->ring[i] = ring_of(source, peers.pe[i]);
+        ring_route(multicast->ring[i]);
+    }
+    qsort(multicast->ring, multicast->rings, sizeof *multicast->ring, in_branch_order);
+    ends_make(multicast);
+    key_table_add(&multicasts.table, &multicast->link, key);
+    *array_add(&multicasts.by_number) = multicast;
+    return multicast->number = (uint32_t)multicasts.by_number.count;
+}
+
+static const struct multicast *multicast_of(const struct command *send)
+{
+    return multicasts.by_number.at[send->multicast - 1];
+}
+
+uint32_t ipcq_ends(const struct command *send)
+{
+    return send->multicast ? multicast_of(send)->ends : 1;
+}
+
+void ipcq_submitted(struct command *command)
+{
+    uint32_t own = pe_number(command->pe), peer = command->ask.peer;
+    if (__builtin_expect(command->ask.peers, 0)) {
+        command->multicast = multicast_number(own, &command->ask);
+        return;
+    }
+    command->ring = command->ask.kind == COMMAND_send ? ring_of(own, peer) : ring_of(peer, own);
 }
 
 /* ---- receiving */
 
 static struct ipcq_message *message_of(struct message *message)
 {
-    return container_of(message, struct ipcq_message, data.message);
+    return container_of(message, struct ipcq_message, branch.data.message);
 }
 
 static void credit_returned(struct message *message)
@@ -174,9 +293,9 @@ static void slot_free(struct ring *ring, struct ipcq_message *message)
 {
     uint64_t leave_ps = time_after(now_ps, model_delay_ps(ring, KB_RING_CREDIT, message->bytes));
     if (!ring->credit)
-        ring->credit = route_back(route_of((struct way){place_pe(ring->source, NODE_pe_dma),
-                                                        place_pe(ring->destination, NODE_pe_dma), REQUEST}));
-    control_send(&message->data.message, ring->credit, leave_ps, credit_returned);
+        ring->credit = route_back(route_of(way_of(place_pe(ring->source, NODE_pe_dma),
+                                                  place_pe(ring->destination, NODE_pe_dma), 0)));
+    control_send(&message->branch.data.message, ring->credit, leave_ps, credit_returned);
 }
 
 /* Whether the message has the length that the receive asks for. A receive of a command stream asks for none. */
@@ -202,13 +321,13 @@ static void data_received(const struct command *receive, struct ipcq_message *me
 /* The receive has the next slot. */
 static void slot_taken(struct ring *ring, struct command *command, struct ipcq_message *message)
 {
-    if (kb_attrs.pe_ipcq_buffer == BUFFER_TCM) {
+    if (kb_attrs.pe_ipcq_buffer == BUFFER_tcm) {
         data_received(command, message);
         slot_free(ring, message);
         scheduler_tile_ended(command);
         return;
     }
-    command->ask.address[OPERAND_A] = slot_address(ring, message);
+    command->ask.address[OPERAND_A] = slot_address(ring, message->slot);
     command->slot = message;
     token_read_slot(command);
 }
@@ -233,7 +352,7 @@ static void slot_take(struct ring *ring, struct command *command)
         return;
     }
     message->receive = command;
-    struct event *event = &message->data.message.event;
+    struct event *event = &message->branch.data.message.event;
     event_set(event, event_order(pe_rank(command->pe, NODE_pe_ipcq), CLASS_SERVICE, command->number), 0,
               slot_taken_late);
     event_at(event, time_after(now_ps, delay_ps));
@@ -274,44 +393,148 @@ static void slot_filled(struct message *delivered)
     receives_go_on(message->ring, true);
 }
 
+/* ---- which send is next */
+
+/* The rings of a send. */
+struct rings {
+    struct ring *const *ring;
+    uint32_t count;
+};
+
+static struct rings rings_of(const struct command *send)
+{
+    if (!send->multicast)
+        return (struct rings){&send->ring, 1};
+    const struct multicast *multicast = multicast_of(send);
+    return (struct rings){multicast->ring, multicast->rings};
+}
+
+static struct ring *ring_without_credit(const struct command *send)
+{
+    struct rings rings = rings_of(send);
+    for (uint32_t i = 0; i < rings.count; i++)
+        if (!rings.ring[i]->credits)
+            return rings.ring[i];
+    return NULL;
+}
+
+bool ipcq_has_credits(const struct command *send)
+{
+    return !ring_without_credit(send);
+}
+
+bool ipcq_share(const struct command *send, const struct command *other)
+{
+    struct rings a = rings_of(send), b = rings_of(other);
+    for (uint32_t i = 0; i < a.count; i++)
+        for (uint32_t j = 0; j < b.count; j++)
+            if (a.ring[i] == b.ring[j])
+                return true;
+    return false;
+}
+
+static uint64_t searches;
+
+/* Whether a send that waits for one of its rings was passed in this search. */
+static bool was_passed(struct rings rings)
+{
+    for (uint32_t i = 0; i < rings.count; i++)
+        if (rings.ring[i]->passed == searches)
+            return true;
+    return false;
+}
+
+/* Passes sends that wait. What comes after them in a ring waits too; of a send to one PE, the ring itself says so. */
+static __attribute__((noinline)) struct token *send_search(const struct queue *queue, struct token **before)
+{
+    struct token *token = queue->head;
+    bool marked = false;
+    searches++;
+    *before = NULL;
+    for (; token; *before = token, token = token->next) {
+        struct rings rings = rings_of(token->command);
+        if (ipcq_has_credits(token->command) && !(marked && was_passed(rings)))
+            return token;
+        for (uint32_t i = 0; i < rings.count && (marked || rings.count > 1); i++)
+            rings.ring[i]->passed = searches;
+        marked |= rings.count > 1;
+    }
+    return NULL;
+}
+
+struct token *ipcq_next(const struct queue *queue, struct token **before)
+{
+    struct token *token = queue->head;
+    *before = NULL;
+    if (!token || (token->command->ring && token->command->ring->credits))
+        return token;
+    return send_search(queue, before);
+}
+
 /* ---- sending */
 
-bool ipcq_has_credit(const struct command *send)
+/* Writes the data of a message to its slot. */
+static uint64_t slot_write(struct ipcq_message *message, const struct payload *payload, uint64_t head_ps, uint64_t delivered_ps)
 {
-    return send->ring->credits > 0;
+    struct range range = slot_range(message->ring, message->slot, message->bytes);
+    return memory_write_done_ps(&range, payload, head_ps, delivered_ps);
+}
+
+/* The memory of a ring, at the end of a route, rings a doorbell when the slot is written. */
+static void doorbell_send(struct ipcq_message *message, struct place memory, uint64_t done_ps)
+{
+    struct way doorbell = way_of(memory, place_pe(message->ring->destination, NODE_pe_dma), 0);
+    control_send(&message->branch.data.message, route_of(doorbell), done_ps, slot_filled);
 }
 
 /* The data are at the ring's memory. The end of the write fills a slot in a TCM; else the memory then rings a
  * doorbell. */
 static void message_arrived(struct data_message *data, uint64_t head_ps, uint64_t delivered_ps)
 {
-    struct ipcq_message *message = container_of(data, struct ipcq_message, data);
-    struct range range = slot_range(message->ring, message);
-    uint64_t done_ps = memory_write_done_ps(&range, data->payload, head_ps, delivered_ps);
-    if (kb_attrs.pe_ipcq_buffer == BUFFER_TCM) {
+    struct ipcq_message *message = container_of(data, struct ipcq_message, branch.data);
+    uint64_t done_ps = slot_write(message, data->payload, head_ps, delivered_ps);
+    if (kb_attrs.pe_ipcq_buffer == BUFFER_tcm)
         data_deliver(data, done_ps, slot_filled);
+    else
+        doorbell_send(message, data->message.route->way.to, done_ps);
+}
+
+/* The data are at a memory that holds several of their rings. */
+static void messages_arrived(struct data_message *data, uint64_t head_ps, uint64_t delivered_ps)
+{
+    struct ipcq_message *message = container_of(data, struct ipcq_message, branch.data);
+    struct place memory = data->message.route->way.to;
+    if (kb_attrs.pe_ipcq_buffer == BUFFER_tcm) {
+        message_arrived(data, head_ps, delivered_ps);
         return;
     }
-    struct way doorbell = {data->message.route->way.to, place_pe(message->ring->destination, NODE_pe_dma), REQUEST};
-    control_send(&data->message, route_of(doorbell), done_ps, slot_filled);
+    for (struct ipcq_message *next; message; message = next) {
+        next = message->beside;
+        doorbell_send(message, memory, slot_write(message, data->payload, head_ps, delivered_ps));
+    }
 }
 
 /* The service of a send ends when the first link is free of the message. */
 static void message_left(struct data_message *data, uint64_t link_free_ps)
 {
-    struct ipcq_message *message = container_of(data, struct ipcq_message, data);
+    struct ipcq_message *message = container_of(data, struct ipcq_message, branch.data);
     service_until(message->token, STAGE_COMM, link_free_ps);
 }
 
 uint64_t ipcq_send_delay_ps(const struct command *send)
 {
-    return model_delay_ps(send->ring, KB_RING_SEND, send->ask.bytes);
+    struct rings rings = rings_of(send);
+    uint64_t most_ps = 0;
+    for (uint32_t i = 0; i < rings.count; i++) {
+        uint64_t delay_ps = model_delay_ps(rings.ring[i], KB_RING_SEND, send->ask.bytes);
+        most_ps = delay_ps > most_ps ? delay_ps : most_ps;
+    }
+    return most_ps;
 }
 
-void ipcq_send(struct token *token)
+/* A new message on a ring, which it takes a slot of. */
+static inline struct ipcq_message *message_new(struct ring *ring, struct command *command)
 {
-    struct command *command = token->command;
-    struct ring *ring = command->ring;
     struct ipcq_message *message = pool_reuse(&messages, sizeof *message);
     uint64_t place = ring->sent++ % kb_attrs.pe_ipcq_slots;
     ring->message[place] = message;
@@ -319,24 +542,88 @@ void ipcq_send(struct token *token)
     message->full = false;
     ring->credits--;
     message->ring = ring;
-    message->token = token;
     message->send = command;
-    message->data.message.cause = command_cause(command);
+    message->branch.data.message.cause = command_cause(command);
     command_hold(command);
     message->bytes = command->ask.bytes;
-    if (!ring->data) {
-        struct range range = slot_range(ring, message);
-        ring->data = route_of((struct way){place_pe(ring->source, NODE_pe_dma), range_place(&range), REQUEST});
+    return message;
+}
+
+/* The first branch of a send to several PEs, with the others behind it. */
+static struct branch *branches_new(struct command *command)
+{
+    const struct multicast *multicast = multicast_of(command);
+    struct branch *first = NULL, **to = &first;
+    for (const struct multicast_end *end = multicast->end; end < multicast->end + multicast->ends; end++) {
+        struct ipcq_message *message = NULL, **beside = &message;
+        for (uint32_t i = 0; i < end->count; i++, beside = &(*beside)->beside)
+            *beside = message_new(multicast->ring[end->first + i], command);
+        *beside = NULL;
+        message->branch.data.message.route = end->route;
+        message->branch.shared = end->shared;
+        *to = &message->branch;
+        to = &message->branch.next;
     }
+    *to = NULL;
+    return first;
+}
+
+static __attribute__((noinline)) void multicast_send(struct token *token)
+{
+    struct command *command = token->command;
+    struct branch *first = branches_new(command);
+    const struct payload *payload = payload_of(command->ask.bytes);
+    container_of(first, struct ipcq_message, branch)->token = token;
+    first->data.left = message_left;
+    branches_send(first, payload, tcm_read(command->pe, now_ps, payload), messages_arrived);
+}
+
+void ipcq_send(struct token *token)
+{
+    struct command *command = token->command;
+    struct ring *ring = command->ring;
+    if (!ring) {
+        multicast_send(token);
+        return;
+    }
+    struct ipcq_message *message = message_new(ring, command);
     const struct payload *payload = payload_of(message->bytes);
-    uint64_t leave_ps = tcm_read(command->pe, now_ps, payload);
-    message->data.left = message_left;
-    data_send(&message->data, ring->data, payload, leave_ps, 0, message_arrived);
+    message->token = token;
+    message->branch.data.left = message_left;
+    if (!ring->data)
+        ring_route(ring);
+    data_send(&message->branch.data, ring->data, payload, tcm_read(command->pe, now_ps, payload), 0, message_arrived);
+}
+
+/* ---- who waits for whom */
+
+/* The ring that a send waits for: one without a free slot, its own or that of a send which it cannot pass. NULL: none. */
+static const struct ring *awaited_ring(const struct command *send)
+{
+    const struct ring *ring = ring_without_credit(send);
+    if (ring)
+        return ring;
+    for (const struct token *token = send->pe->direct[STAGE_COMM].head; token && token->command != send; token = token->next)
+        if (ipcq_share(token->command, send))
+            return awaited_ring(token->command);
+    return NULL;
+}
+
+static const struct ring *ring_awaited_by(const struct command *command)
+{
+    const struct ring *ring = command->ask.kind == COMMAND_send ? awaited_ring(command) : NULL;
+    return ring ? ring : *rings_of(command).ring;
+}
+
+uint32_t ipcq_awaits(const struct command *command)
+{
+    const struct ring *ring = ring_awaited_by(command);
+    return command->ask.kind == COMMAND_send ? ring->destination : ring->source;
 }
 
 void ipcq_describe(const struct command *command, char *out, size_t room)
 {
-    const struct ring *ring = command->ring;
+    const struct ring *ring = ring_awaited_by(command);
     snprintf(out, room, "%" PRIu64 " sent, %" PRIu64 " received, %" PRIu64 " of %" PRIu64 " slots free at the sender",
              ring->sent, ring->received, ring->credits, kb_attrs.pe_ipcq_slots);
 }
@@ -346,6 +633,8 @@ void ipcq_reset(void)
     pool_release(&messages);
     memset(chains, 0, sizeof chains);
     newest = NULL;
+    array_free(&multicasts.by_number);
+    memset(&multicasts, 0, sizeof multicasts);
 }
 
 /* ---- save and restore */

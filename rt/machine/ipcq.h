@@ -7,17 +7,25 @@
 /* Returns why a send or receive cannot be submitted, or NULL. */
 const char *ipcq_refusal(const struct command *command);
 
-/* Finds the ring of a send or receive that is submitted. */
+/* Finds the rings of a send or receive that is submitted. */
 void ipcq_submitted(struct command *command);
 
-/* Whether a send's ring has a free slot. */
-bool ipcq_has_credit(const struct command *send);
+/* The first send of a queue that may start: each of its rings has a free slot, and none before it that waits has a ring in
+ * common with it. Returns NULL if none may. *before: the one before it in the queue, NULL if it is the head. */
+struct token *ipcq_next(const struct queue *queue, struct token **before);
 
-/* What the model of a user of pe_ipcq adds before that. */
+/* Whether each ring of a send has a free slot; whether two sends have a ring in common. */
+bool ipcq_has_credits(const struct command *send);
+bool ipcq_share(const struct command *send, const struct command *other);
+
+/* What the model of a user of pe_ipcq adds before a send starts: of several rings the longest. */
 uint64_t ipcq_send_delay_ps(const struct command *send);
 
-/* Starts the service of a send: it takes a slot. */
+/* Starts the service of a send: it takes a slot of each of its rings. */
 void ipcq_send(struct token *token);
+
+/* The number of memories that a send was written to: its message arrived once at each. */
+uint32_t ipcq_ends(const struct command *send);
 
 /* Lets a receive, which the scheduler has taken, wait for the next message of its ring. */
 void ipcq_receive(struct command *command);
@@ -25,7 +33,10 @@ void ipcq_receive(struct command *command);
 /* Called when the DMA_READ of a receive's slot, in sram or HBM, has ended: frees the slot. */
 void ipcq_slot_read(struct command *command);
 
-/* Describes the ring of a send or receive for people: messages sent and received, slots free at the sender. */
+/* The PE at the other end of the ring that a send or receive waits for; of a send that waits for none, of one of its rings. */
+uint32_t ipcq_awaits(const struct command *command);
+
+/* Describes that ring for people: messages sent and received, slots free at the sender. */
 void ipcq_describe(const struct command *command, char *out, size_t room);
 
 /* Calls `visit` with the counts of each ring that was used. */

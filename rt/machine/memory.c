@@ -10,38 +10,40 @@
 #include "base/rates.h"
 #include "common/fail.h"
 #include "emitted.h"
+#include "hbm.h"
 #include "kb/impl.h"
 #include "pe.h"
 #include "stats.h"
 
 struct place slice_place(uint32_t slice)
 {
-    uint32_t cube = slice / kb_shape.pes;
+    uint32_t cube = slice / kb_shape.slices;
     return (struct place){cube / kb_shape.cubes, cube % kb_shape.cubes,
-                          cube_hbm_ctrl(&kb_shape, slice % kb_shape.pes)};
+                          cube_hbm_ctrl(&kb_shape, slice % kb_shape.slices)};
 }
 
 struct place range_place(const struct range *range)
 {
     switch (range->space) {
     case SPACE_HBM:
-        return slice_place(range->pe);
+        return slice_place(range->number);
     case SPACE_SRAM:
         return (struct place){range->sip, range->cube % kb_shape.cubes, cube_sram()};
     default:
-        return place_pe(range->pe, NODE_pe_dma);
+        return place_pe(range->number, NODE_pe_dma);
     }
 }
 
 bool range_is_own_tcm(const struct range *range, const struct pe *pe)
 {
-    return range->space == SPACE_TCM && range->pe == pe_number(pe);
+    return range->space == SPACE_TCM && range->number == pe_number(pe);
 }
 
 /* ---- HBM */
 
-/* Interleaving; channels of a slice; a stripe: a piece of each of them; bytes of a row. */
-static struct divisor piece, pcs, stripe, row;
+/* Interleaving; channels of a slice; bytes of a row. */
+static struct divisor piece, pcs, row;
+struct divisor hbm_stripe, hbm_rows_bytes;
 
 /* The length of a share of a pseudo channel, and its time: most shares are as long as the one before. */
 static struct {
@@ -53,8 +55,9 @@ void memory_init(void)
     last_share.bytes = last_share.move_ps = 0;
     piece = divisor_of(kb_attrs.hbm_ctrl_interleave_bytes);
     pcs = divisor_of(kb_attrs.hbm_ctrl_pcs);
-    stripe = divisor_of(piece.by * pcs.by);
     row = divisor_of(kb_attrs.hbm_ctrl_row_bytes);
+    hbm_stripe = divisor_of(piece.by * pcs.by);
+    hbm_rows_bytes = divisor_of(product(row.by, pcs.by));
 }
 
 /* The part of a request that one pseudo channel serves. */
@@ -94,20 +97,6 @@ struct hbm_rows hbm_rows(uint64_t a, uint64_t n, uint64_t i)
     return (struct hbm_rows){rest(quotient(a, piece) + i, pcs), share.row, share.row_end};
 }
 
-/* The turn of a request that asks a pseudo channel at t_ps. */
-static inline struct hbm_turn turn_of(const struct pseudo_channel *pc, struct share share, uint64_t t_ps)
-{
-    uint64_t misses = share.row_end - share.row + (pc->open_row != share.row + 1);
-    uint64_t length = sum(product(misses, kb_attrs.hbm_ctrl_row_miss_ps), share.move_ps);
-    return (struct hbm_turn){t_ps, pc->free_ps > t_ps ? pc->free_ps : t_ps, length, share.row_end};
-}
-
-static inline void turn_take(struct pseudo_channel *pc, const struct hbm_turn *turn)
-{
-    pc->open_row = turn->row_end + 1;
-    pc->free_ps = time_after(turn->start_ps, turn->length_ps);
-}
-
 /* Whether all pseudo channels of a slice are occupied until after first_ps, so that they serve nothing up to then. */
 static bool are_later(const struct pseudo_channel *channels, uint64_t first_ps)
 {
@@ -115,14 +104,6 @@ static bool are_later(const struct pseudo_channel *channels, uint64_t first_ps)
         if (pc->free_ps <= first_ps)
             return false;
     return true;
-}
-
-static inline void count(uint32_t slice, uint64_t busy_ps, uint64_t wait_ps)
-{
-    kb_hbm[slice].busy_ps += busy_ps;
-    kb_hbm[slice].wait_ps += wait_ps;
-    stats.read_busy_ps[SPACE_HBM] += busy_ps;
-    stats.read_wait_ps[SPACE_HBM] += wait_ps;
 }
 
 /* What a request gets that occupies pseudo channels from start_ps to end_ps, and takes access_ps more. */
@@ -137,13 +118,13 @@ static __attribute__((noinline)) struct served shares_serve(const struct range *
     uint64_t a = range->offset, n = range->bytes, first = quotient(a, piece), at = rest(first, pcs);
     uint64_t touched = hbm_touches(a, n);
     bool watched = is_observed(MOMENT_reserved);
-    struct pseudo_channel *channels = slice_channels(range->pe);
+    struct pseudo_channel *channels = slice_channels(range->number);
     uint64_t busy_ps = 0, wait_ps = 0, start_ps = UINT64_MAX, end_ps = 0;
     for (uint64_t i = 0; i < touched; i++, at = at + 1 == pcs.by ? 0 : at + 1) {
         struct pseudo_channel *pc = &channels[at];
         struct share share = channel_share(a, n, i);
-        struct hbm_turn turn = turn_of(pc, share, t_ps);
-        turn_take(pc, &turn);
+        struct hbm_turn turn = hbm_turn_of(pc, share.row, share.row_end, share.move_ps, t_ps);
+        hbm_turn_take(pc, &turn);
         if (watched)
             tell_reserved(RESOURCE_PSEUDO_CHANNEL, pc - kb_pseudo_channels, share.bytes, t_ps, turn.start_ps, pc->free_ps);
         busy_ps += turn.length_ps;
@@ -153,12 +134,11 @@ static __attribute__((noinline)) struct served shares_serve(const struct range *
         if (end_ps < pc->free_ps)
             end_ps = pc->free_ps;
     }
-    count(range->pe, busy_ps, wait_ps);
+    hbm_count(&kb_hbm[range->number], busy_ps, wait_ps);
     return served_of(start_ps, end_ps, access_ps, are_later(channels, start_ps));
 }
 
-/* Whether all pseudo channels of a slice are in the same state. */
-static inline bool are_level(const struct pseudo_channel *channels)
+bool hbm_are_level(const struct pseudo_channel *channels)
 {
     const struct pseudo_channel *first = channels;
     for (const struct pseudo_channel *pc = channels + 1; pc < channels + pcs.by; pc++)
@@ -167,45 +147,15 @@ static inline bool are_level(const struct pseudo_channel *channels)
     return true;
 }
 
-/* If a request is for whole stripes, all shares are the same, and if the pseudo channels are in the same state, they stay
- * so: what the first does, all do. */
-static inline bool level_turn(const struct range *range, const struct payload *payload, uint64_t t_ps, struct hbm_turn *turn)
-{
-    const struct pseudo_channel *first = slice_first_channel(range->pe);
-    if (!payload->share_bytes || rest(range->offset, stripe) || !(kb_hbm[range->pe].level || are_level(first)))
-        return false;
-    uint64_t from = quotient(range->offset, pcs);
-    struct share share = {quotient(from, row), quotient(from + payload->share_bytes - 1, row), payload->share_bytes,
-                          payload->share_ps};
-    *turn = turn_of(first, share, t_ps);
-    return true;
-}
-
-static inline void level_take(uint32_t slice, const struct hbm_turn *turn)
-{
-    turn_take(slice_first_channel(slice), turn);
-    kb_hbm[slice].level = true;
-    count(slice, turn->length_ps * pcs.by, (turn->start_ps - turn->asked_ps) * pcs.by);
-}
-
-bool hbm_turn(const struct range *range, const struct payload *payload, uint64_t t_ps, struct hbm_turn *turn)
-{
-    return level_turn(range, payload, t_ps, turn);
-}
-
-void hbm_take(const struct range *range, const struct hbm_turn *turn)
-{
-    stats.read_bytes[SPACE_HBM] += range->bytes;
-    level_take(range->pe, turn);
-}
-
 static inline struct served hbm_serve(const struct range *range, const struct payload *payload, uint64_t t_ps,
                                       uint64_t access_ps)
 {
+    struct hbm_slice *slice = &kb_hbm[range->number];
+    struct pseudo_channel *first = slice_first_channel(range->number);
     struct hbm_turn turn;
-    if (is_observed(MOMENT_reserved) || !level_turn(range, payload, t_ps, &turn))
+    if (is_observed(MOMENT_reserved) || !hbm_level_turn(slice, first, range->offset, payload, t_ps, &turn))
         return shares_serve(range, t_ps, access_ps);
-    level_take(range->pe, &turn);
+    hbm_level_take(slice, first, &turn);
     return served_of(turn.start_ps, turn.start_ps + turn.length_ps, access_ps, turn.length_ps > 0);
 }
 
@@ -246,22 +196,21 @@ struct served sram_write(const struct range *range, const struct payload *payloa
 
 struct served tcm_serve_read(const struct range *range, const struct payload *payload, uint64_t t_ps)
 {
-    return port_serve(&kb_pe[range->pe].tcm.read_free_ps, time_after(t_ps, kb_attrs.pe_tcm_overhead_ps), range->bytes,
-                      payload->tcm_read_ps, SPACE_TCM, false, range->pe);
+    return port_serve(&kb_pe[range->number].tcm.read_free_ps, time_after(t_ps, kb_attrs.pe_tcm_overhead_ps), range->bytes,
+                      payload->tcm_read_ps, SPACE_TCM, false, range->number);
 }
 
 struct served tcm_serve_write(const struct range *range, const struct payload *payload, uint64_t t_ps)
 {
-    return port_serve(&kb_pe[range->pe].tcm.write_free_ps, time_after(t_ps, kb_attrs.pe_tcm_overhead_ps), range->bytes,
-                      payload->tcm_write_ps, SPACE_TCM, true, range->pe);
+    return port_serve(&kb_pe[range->number].tcm.write_free_ps, time_after(t_ps, kb_attrs.pe_tcm_overhead_ps), range->bytes,
+                      payload->tcm_write_ps, SPACE_TCM, true, range->number);
 }
 
 /* ---- models of users */
 
 struct kb_memory_request own_ask(const struct range *range, uint64_t t_ps, bool writes)
 {
-    uint32_t memory = range->space == SPACE_HBM ? range->pe : range->cube;
-    return (struct kb_memory_request){memory, writes, range->offset, range->bytes, t_ps};
+    return (struct kb_memory_request){range->number, writes, range->offset, range->bytes, t_ps};
 }
 
 /* A sum of times that does not fit is UINT64_MAX. */

@@ -12,7 +12,7 @@ struct pseudo_channel {
     uint64_t open_row;                                  /* its number + 1; 0: closed */
 };
 
-/* A PE's slice. Its state is in its pseudo channels, `pcs` rows of kb_pseudo_channels. */
+/* A slice. Its state is in its pseudo channels, `pcs` rows of kb_pseudo_channels. */
 struct hbm_slice {
     uint64_t busy_ps, wait_ps;                          /* sums over its pseudo channels */
     bool level;                                         /* all are in the state of the first, and only that is kept */
@@ -52,14 +52,10 @@ struct hbm_rows {
 
 struct hbm_rows hbm_rows(uint64_t a, uint64_t n, uint64_t i);
 
-/* The turn of a read that reaches a slice at asked_ps: what each pseudo channel serves, and when. Only of reads for whole
- * stripes, while all pseudo channels are in the same state: returns false of others. It takes effect by hbm_take. */
+/* The turn of a request at a pseudo channel: when it asks for it, when it is served, and the last row that it opens. */
 struct hbm_turn {
     uint64_t asked_ps, start_ps, length_ps, row_end;
 };
-
-bool hbm_turn(const struct range *range, const struct payload *payload, uint64_t asked_ps, struct hbm_turn *turn);
-void hbm_take(const struct range *range, const struct hbm_turn *turn);
 
 /* ---- built-in models: a request that reaches its memory at t_ps. The payload is that of the range. */
 

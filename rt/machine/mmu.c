@@ -261,13 +261,13 @@ static __attribute__((cold)) uint64_t model_looks_up_ps(struct pe *pe, const str
     return ps;
 }
 
-struct translation mmu_translate(struct pe *pe, const struct address_run *asked, size_t count)
+struct translation mmu_translate(struct pe *pe, const struct address_run *asked, size_t count, uint64_t from_ps)
 {
     if (kb_has_model[NODE_pe_mmu]) {
         uint64_t ps = model_looks_up_ps(pe, asked, count);
         struct translation t = translate(pe, asked, count);
         t.ps = ps;
-        observe_translated(pe, t.ps);
+        observe_translated(pe, from_ps, t.ps);
         return t;
     }
     struct mmu *mmu = mmu_of(pe);
@@ -276,7 +276,7 @@ struct translation mmu_translate(struct pe *pe, const struct address_run *asked,
     runs.count = 0;
     for (size_t i = 0; i < count; i++)
         translate_run(mmu, &asked[i], true, &looked_up, &t);
-    observe_translated(pe, t.ps);
+    observe_translated(pe, from_ps, t.ps);
     return t;
 }
 

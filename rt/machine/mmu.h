@@ -19,9 +19,9 @@ struct translation {
     size_t count;
 };
 
-/* Translates virtual runs, in the order of their addresses, for one DMA: looks up each page once, in that order; a miss
- * walks the table and replaces the least recently used entry of the TLB. */
-struct translation mmu_translate(struct pe *pe, const struct address_run *asked, size_t count);
+/* Translates virtual runs, in the order of their addresses, for one DMA, whose translation takes time from from_ps on: looks
+ * up each page once, now, in that order; a miss walks the table and replaces the least recently used entry of the TLB. */
+struct translation mmu_translate(struct pe *pe, const struct address_run *asked, size_t count, uint64_t from_ps);
 
 /* Translates [va, va + bytes) without taking time and without using the TLB. */
 struct translation mmu_look(struct pe *pe, uint64_t va, uint64_t bytes);

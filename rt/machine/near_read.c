@@ -10,6 +10,7 @@
 #include "base/rates.h"
 #include "dma.h"
 #include "emitted.h"
+#include "hbm.h"
 #include "operand.h"
 #include "sim/observer.h"
 #include "stats.h"
@@ -25,6 +26,8 @@ void near_read_make(struct near_read *near, const struct operand *operand)
         || !payload->tcm_write_ps || !near_way_make(&near->way, operand->route, payload))
         return;
     uint64_t to_router_ps = near->way.hop[0].length_ps, to_dma_ps = near->way.hop[1].length_ps;
+    near->slice = &kb_hbm[operand->first.number];
+    near->channel = slice_first_channel(operand->first.number);
     near->route = operand->route;
     near->request_ps = route_latency_ps(operand->route);
     near->narrow_ps = to_router_ps > to_dma_ps ? to_router_ps : to_dma_ps;
@@ -51,12 +54,17 @@ static inline uint64_t delivered_ps(const struct near_read *near, const struct h
     return sum(sum(leave_ps(turn), near->way.hop[1].handled_ps), tail_ps);
 }
 
+static inline bool turn_find(struct near_read *near, const struct transfer *transfer, uint64_t asked_ps)
+{
+    return hbm_level_turn(near->slice, near->channel, transfer->range.offset, transfer->data.payload, asked_ps, &near->turn);
+}
+
 bool near_read_try(struct transfer *transfer, struct near_read *near)
 {
     struct data_message *data = &transfer->data;
     struct token *token = transfer->token;
     struct hbm_turn *turn = &near->turn;
-    if (is_watched() || !hbm_turn(&transfer->range, data->payload, sum(now_ps, near->request_ps), turn) || !turn->length_ps
+    if (is_watched() || !turn_find(near, transfer, sum(now_ps, near->request_ps)) || !turn->length_ps
         || !near_way_is_free(&near->way, leave_ps(turn)))
         return false;
     uint64_t written_ps = delivered_ps(near, turn), end_ps = sum(written_ps, data->payload->tcm_write_ps);
@@ -75,41 +83,50 @@ static struct near_read *near_of(const struct transfer *transfer)
     return &transfer->token->stage->moves->near;
 }
 
-static void put_off_no_longer(struct transfer *transfer)
+/* The response of a read has taken its way. */
+static inline void near_way_take(const struct near_way *way, uint64_t leave_ps)
 {
-    near_way_mark(&near_of(transfer)->way, NULL);
-    transfer->data.ahead_ps = 0;
+    way->memory->messages++;
+    for (const struct near_hop *hop = way->hop; hop < way->hop + sizeof way->hop / sizeof *hop; hop++) {
+        hop->link->free_ps = leave_ps + hop->leaves_ps + hop->length_ps;
+        hop->node->free_ps = leave_ps + hop->handled_ps;
+        stats_link(hop->link, hop->class, way->bytes, leave_ps, leave_ps, hop->length_ps, false);
+    }
 }
 
 /* Its events: the request at the slice, the departure unless that is at once, the head at router and pe_dma, the delivery. */
-void near_read_end(struct transfer *transfer)
+void near_read_end(struct token *token)
 {
-    struct near_read *near = near_of(transfer);
+    struct near_read *near = &token->stage->moves->near;
     const struct hbm_turn *turn = &near->turn;
-    const struct payload *payload = transfer->data.payload;
-    event_count += 4 + (leave_ps(turn) > turn->asked_ps);
-    hbm_take(&transfer->range, turn);
-    near_way_take(&near->way, leave_ps(turn));
-    transfer->token->command->pe->tcm.write_free_ps = now_ps;
+    const struct payload *payload = token->transfer->data.payload;
+    uint64_t left_ps = leave_ps(turn);
+    event_count += 4 + (left_ps > turn->asked_ps);
+    stats.read_bytes[SPACE_HBM] += payload->bytes;
+    hbm_level_take(near->slice, near->channel, turn);
+    near_way_take(&near->way, left_ps);
+    token->command->pe->tcm.write_free_ps = now_ps;
     stats_tcm_write(payload->bytes, payload->tcm_write_ps, 1);
     near->pauses /= 2;
-    put_off_no_longer(transfer);
+    near_way_mark(&near->way, NULL);
+    token->transfer->data.ahead_ps = 0;
+    transfer_end(token->transfer);
 }
 
-bool near_read_settle(struct transfer *transfer, const struct event *by)
+void near_read_settle(struct transfer *transfer, const struct event *by)
 {
     struct near_read *near = near_of(transfer);
     struct event *end = &transfer->token->event;
     if (end->t_ps == now_ps) {                          /* its other events were due before, since the TCM takes time */
-        near_read_end(transfer);
-        return true;
+        near_read_end(transfer->token);
+        return;
     }
-    put_off_no_longer(transfer);
+    near_way_mark(&near->way, NULL);
+    transfer->data.ahead_ps = 0;
     near->pauses = near->pauses < PAUSES_MOST ? 2 * near->pauses + 1 : PAUSES_MOST;
     near->pause = near->pauses;
     event_cancel(end);
     control_catch_up(&transfer->data.message, near->route, near->turn.asked_ps, read_requested, by);
-    return false;
 }
 
 uint64_t near_read_next_ps(const struct transfer *transfer)

@@ -11,6 +11,7 @@
 #include "memory.h"
 
 struct operand;
+struct token;
 struct transfer;
 
 enum { NEAR_NEVER = UINT32_MAX };
@@ -19,6 +20,8 @@ enum { NEAR_NEVER = UINT32_MAX };
 struct near_read {
     uint32_t pause, pauses;                             /* reads left that go as events, NEAR_NEVER: all do; how many follow
                                                            one that had to be settled */
+    struct hbm_slice *slice;
+    struct pseudo_channel *channel;                     /* its first */
     struct route *route;                                /* of requests */
     uint64_t request_ps;                                /* until the request reaches the slice */
     uint64_t narrow_ps;                                 /* the longest that the response occupies a link */
@@ -47,11 +50,11 @@ static inline bool is_put_off(const struct data_message *data)
     return data->ahead_ps == UINT64_MAX;
 }
 
-/* A read that was put off ends now. */
-void near_read_end(struct transfer *transfer);
+/* The read of a token, which was put off, ends now, and its transfer. */
+void near_read_end(struct token *token);
 
-/* Settles a read that was put off. `by`: as event_catch_up has it. Returns whether it has ended. */
-bool near_read_settle(struct transfer *transfer, const struct event *by);
+/* Settles a read that was put off. `by`: as event_catch_up has it. */
+void near_read_settle(struct transfer *transfer, const struct event *by);
 
 /* When the first of its steps after now is due. */
 uint64_t near_read_next_ps(const struct transfer *transfer);

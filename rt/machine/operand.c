@@ -5,6 +5,7 @@
 
 #include "common/hash.h"
 #include "pe.h"
+#include "dma_requests.h"
 
 enum { KNOWN_BITS = 10 };
 
@@ -14,13 +15,14 @@ static struct {
     struct route *route;
 } known[1 << KNOWN_BITS];
 
-struct route *memory_route(const struct pe *pe, const struct range *range)
+struct route *memory_route(const struct pe *pe, const struct range *range, bool reads)
 {
-    uint64_t key = (uint64_t)pe->rank << 32 | range->memory;    /* not 0: the host has rank 0 */
+    uint64_t plane = reads ? 0 : kb_shape.plane_of_write;
+    uint64_t key = plane << 62 | (uint64_t)pe->rank << 32 | range->memory;    /* not 0: the host has rank 0 */
     size_t slot = hash_bits(key, KNOWN_BITS);
     if (known[slot].key != key) {
         known[slot].key = key;
-        known[slot].route = route_of((struct way){place_pe(pe_number(pe), NODE_pe_dma), range_place(range), REQUEST});
+        known[slot].route = route_of(way_of(place_pe(pe_number(pe), NODE_pe_dma), range_place(range), (uint8_t)plane));
     }
     return known[slot].route;
 }
@@ -51,7 +53,7 @@ static bool operand_make(struct operand *operand, const struct command *command,
     operand->stride_k = stride(command, number, first, 0, 1, 0);
     operand->stride_n = stride(command, number, first, 0, 0, 1);
     operand->payload = payload_of(operand->first.bytes);
-    operand->route = memory_route(command->pe, &operand->first);
+    operand->route = memory_route(command->pe, &operand->first, stage->kind == STAGE_DMA_READ);
     near_read_make(&operand->near, operand);
     return true;
 }
@@ -68,7 +70,7 @@ void operands_make(struct command *command)
             continue;
         for (struct stage *stage = shape->stages; stage->kind != STAGE_NONE; stage++) {
             unsigned number = stage->operand;
-            if (stage->kind != STAGE_DMA_READ && stage->kind != STAGE_DMA_WRITE)
+            if ((stage->kind != STAGE_DMA_READ && stage->kind != STAGE_DMA_WRITE) || dma_stage_has_requests(stage))
                 continue;
             if (!made[number] && operand_make(&operands[number], command, stage))
                 made[number] = &operands[number];

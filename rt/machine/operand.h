@@ -28,7 +28,7 @@ static inline uint64_t operand_offset(const struct operand *operand, const struc
            + tile->i_n * operand->stride_n;
 }
 
-/* The route of a PE's requests for a range, and of its data to it. */
-struct route *memory_route(const struct pe *pe, const struct range *range);
+/* The route of a PE's requests to read a range, or of the data that it writes to it. */
+struct route *memory_route(const struct pe *pe, const struct range *range, bool reads);
 
 #endif

@@ -11,9 +11,9 @@
 struct payload {
     struct key_link link;                               /* in the table of payloads, by their length */
     uint64_t bytes;
-    uint64_t link_ps[LINK_CLASSES];
     uint64_t tcm_read_ps, tcm_write_ps, sram_read_ps, sram_write_ps;
     uint64_t share_bytes, share_ps;                     /* whole stripes of HBM: of each pseudo channel; else 0 */
+    uint64_t link_ps[];                                 /* by speed of a link */
 };
 
 /* Returns the payload of a length, which may be any number of bytes. */

@@ -14,6 +14,12 @@ struct dma_fault;
 struct mmu;
 struct tl;
 
+/* Buffers of a tile in the reserved region of the TCM. */
+struct buffer {
+    uint64_t at, bytes;                                 /* 0 bytes: there is none */
+    struct buffer *higher, **link;                      /* the next one by address; what points to this one */
+};
+
 /* In lines of the host's caches of 64 bytes, as struct pe: what waits or ends; a service; the tile. */
 struct token {
     struct event event;                                 /* the end of its service, or its arrival at the next engine */
@@ -28,11 +34,10 @@ struct token {
     bool direct;                                        /* of a simple command */
     bool dispatched;                                    /* has entered its first queue */
     uint64_t end_ps;                                    /* of a DMA: the latest end of its other runs */
-    uint64_t block, block_bytes;                        /* its tile buffers in the reserved region */
 
     struct tile tile;
-    struct token *lower, *higher;                       /* tokens with buffers, by address */
     const struct dma_fault *fault;                      /* of a DMA that has one */
+    struct buffer buffer[OPERANDS];                     /* one, or one for each operand; first those that there are */
 };
 
 /* First in, first out: by (arrival, key). */
@@ -71,7 +76,8 @@ struct pe {
     uint64_t fed;                                       /* tiles of the first that were begun */
     struct token *feed, *next_feed;                     /* on its way from the feeder; the next, not yet begun */
     struct channels tcm;
-    struct token *lowest;                               /* of the tokens with buffers */
+    struct event *deferred;                             /* ends of services without an event, by time (deferred.h) */
+    struct buffer *lowest;                              /* of those of all tiles */
     struct tile last_tile;                              /* the last one that there is a token for */
 
     struct command *scheduling;                         /* that the scheduler has taken from the SubmissionQueue */

@@ -72,13 +72,34 @@ static inline uint32_t place_cube(struct place place)
 /* The number of the slice of an hbm_ctrl. */
 static inline uint32_t place_slice(struct place place)
 {
-    return place_cube(place) * kb_shape.pes + kb_cube_nodes[place.node].index;
+    return place_cube(place) * kb_shape.slices + kb_cube_nodes[place.node].index;
 }
 
 /* ---- links: directed, numbered over the machine: kb_links */
 
-uint64_t link_count(void);
-enum link_class link_class(uint64_t link);
+uint64_t link_count(void) __attribute__((const));
+uint32_t cube_first_link(struct place cube);            /* of those that begin in it, in the order of kb_cube_links */
+
+/* How fast a link is, an enum link_speed or beyond, and the class of links of a speed. Links between chips that are equally
+ * fast have one speed. */
+enum { CHIP_LINKS_MOST = 256 * 64 / 2 };                /* 256 SIPs of 64 sides without a neighbour */
+
+uint32_t link_speed(uint64_t link);
+uint32_t link_speed_count(void);
+const struct chip_speed *chip_speed(uint32_t speed);    /* from LINK_SPEEDS on */
+
+/* Finds the speeds of links between chips, at the start of each run. */
+void route_init(void);
+
+static inline enum link_class speed_class(uint32_t speed)
+{
+    return speed < LINK_CLASSES ? (enum link_class)speed : speed < LINK_SPEEDS ? LINK_noc : LINK_chip;
+}
+
+static inline enum link_class link_class(uint64_t link)
+{
+    return speed_class(link_speed(link));
+}
 
 /* The nodes that a link leads from and to; the numbers of links that lead nowhere must not be asked for. */
 struct link_ends {
@@ -89,21 +110,27 @@ struct link_ends link_ends(uint64_t link);
 
 /* ---- ways */
 
-/* A way from one node to another: of a request, or back along the same nodes. */
+/* A way from one node to another, in a plane: of a request, or backwards on that of a request. */
 struct way {
     struct place from, to;
-    enum direction direction;
+    uint16_t direction, plane;                          /* enum direction; below kb_shape.planes */
 };
 
-static inline struct way way_back(struct way way)
+static inline struct way way_of(struct place from, struct place to, uint8_t plane)
 {
-    return (struct way){way.to, way.from, way.direction == REQUEST ? RESPONSE : REQUEST};
+    return (struct way){from, to, REQUEST, plane};
+}
+
+/* The way of what answers a request in a plane: backwards on the way that the request would take in it, or a way of its
+ * own. */
+static inline struct way way_answer(struct way request, uint8_t plane)
+{
+    return (struct way){request.to, request.from, kb_shape.own_answers ? REQUEST : RESPONSE, plane};
 }
 
 /* A step of a way. */
 struct hop {
-    uint32_t link;
-    enum link_class class;
+    uint32_t link, speed;                               /* speed: as link_speed says */
     struct place to;
 };
 
@@ -116,14 +143,19 @@ struct traversal {
     struct way way;
     struct hop hop;                                     /* the last one; at first its `to` is where the way begins */
     uint32_t rank, end_rank;                            /* of hop.to, of the way's end */
-    uint32_t first_link, first_rank;                    /* inside a cube: of the cube, */
+    const struct cube_link *links;                      /* those of a cube in the plane */
+    const uint16_t *routes;                             /* the table of the plane and direction, by target and router */
+    uint32_t first_link, first_rank;                    /* inside a cube: its first link of the plane, its first rank, */
     uint32_t goal, goal_down;                           /* its last node on the way, and the link down to that, */
     const uint16_t *route;                              /* and the link to take at each router; NO_LINK: goal_down */
+    bool over_chips;                                    /* from SIP to SIP by links between chips: */
+    struct attachment chip_exit;                        /* where it leaves this SIP, */
+    uint32_t chip_link;                                 /* and by which link, as chip_network.routes has it */
 };
 
 struct traversal traversal_of(struct way way);
 
-/* Takes a step that is not inside a cube. */
+/* Takes a step that is not inside a cube. It may leave a cube at once by the port that it came in by. */
 void traversal_leave(struct traversal *along);
 
 static inline bool traversal_is_inside(const struct traversal *along)
@@ -152,8 +184,8 @@ static inline bool traversal_next(struct traversal *along)
     if (link == NO_LINK)
         link = along->goal_down;
     along->hop.link = along->first_link + link;
-    along->hop.class = kb_cube_links[link].class;
-    traversal_set(along, kb_cube_links[link].to);
+    along->hop.speed = along->links[link].speed;
+    traversal_set(along, along->links[link].to);
     return true;
 }
 

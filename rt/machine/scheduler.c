@@ -5,6 +5,7 @@
 #include <assert.h>
 
 #include "base/rates.h"
+#include "deferred.h"
 #include "emitted.h"
 #include "engine.h"
 #include "ipcq.h"
@@ -41,7 +42,7 @@ bool serve_tile(struct pe *pe)
     if (!pe->next_feed)
         pe->next_feed = next_token(pe, command);
     struct token *token = pe->next_feed;
-    pe->lacks_room = !tile_buffers_take(pe, token, token->tile.shape->buffer_bytes);
+    pe->lacks_room = !tile_buffers_take(pe, token);
     if (pe->lacks_room)
         return false;
     pe->free_slots[token->stage->kind]--;
@@ -101,6 +102,7 @@ static void scheduled(struct event *event)
         return;
     }
     if (!command_is_composite(command->ask.kind)) {
+        deferred_end(pe);
         token_travel(token_simple(command), command->link_ps);
         return;
     }

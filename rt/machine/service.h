@@ -6,6 +6,7 @@
 #define KB_SERVICE_H
 
 #include "emitted.h"
+#include "engine.h"
 #include "pe.h"
 #include "sim/observer.h"
 #include "stats.h"
@@ -104,6 +105,17 @@ ALWAYS_INLINE void service_begin(struct pe *pe, struct server *server, struct to
         observe_service_starts(token);
         observed_cause = command_cause(token->command);
     }
+}
+
+/* The service of a token ends now. */
+ALWAYS_INLINE void service_end(struct pe *pe, struct token *token, enum stage_kind stage)
+{
+    struct busy *busy = stage_busy(pe, stage);
+    token->server->token = NULL;
+    token->server->held = false;
+    if (busy)
+        busy_end(busy);
+    stats_service(engine_of(stage), token->arrival_ps, token->started_ps);
 }
 
 /* Takes the first token of a stage's queues out of them and begins its service. */

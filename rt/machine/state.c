@@ -9,6 +9,8 @@
 #include "ipcq.h"
 #include "mmu.h"
 #include "operand.h"
+#include "peers.h"
+#include "dma_requests.h"
 #include "stats.h"
 #include "tile.h"
 
@@ -33,6 +35,11 @@ STATE_LISTED(server)
 STATE_LISTED_END
 STATE_LISTED(token)
 #define TOKEN STATE_LISTED_FIELD
+#define TOKEN_EACH STATE_LISTED_ARRAY
+#include "state.def"
+STATE_LISTED_END
+STATE_LISTED(buffer)
+#define BUFFER STATE_LISTED_FIELD
 #include "state.def"
 STATE_LISTED_END
 STATE_LISTED(event)
@@ -101,8 +108,8 @@ void machine_reset(void)
     memset(kb_pe, 0, pe_count() * sizeof *kb_pe);
     memset(kb_servers, 0, pe_count() * kb_pe_servers * sizeof *kb_servers);
     memset(kb_sram, 0, cube_count() * sizeof *kb_sram);
-    memset(kb_hbm, 0, pe_count() * sizeof *kb_hbm);
-    memset(kb_pseudo_channels, 0, pe_count() * kb_attrs.hbm_ctrl_pcs * sizeof *kb_pseudo_channels);
+    memset(kb_hbm, 0, slice_count() * sizeof *kb_hbm);
+    memset(kb_pseudo_channels, 0, slice_count() * kb_attrs.hbm_ctrl_pcs * sizeof *kb_pseudo_channels);
     memset(kb_nodes, 0, node_count() * sizeof *kb_nodes);
     memset(kb_links, 0, link_count() * sizeof *kb_links);
     models_reset();
@@ -111,7 +118,9 @@ void machine_reset(void)
     operands_reset();
     tokens_reset();
     transfers_reset();
+    dma_requests_reset();
     ipcq_reset();
+    peers_reset();
     mmu_reset();
     commands_reset();
 }
@@ -143,7 +152,7 @@ static void carry_memories(struct state_image *image)
 {
     for (uint32_t i = 0; i < cube_count(); i++)
         carry_channels(image, &kb_sram[i]);
-    for (uint32_t i = 0; i < pe_count(); i++) {
+    for (uint32_t i = 0; i < slice_count(); i++) {
         struct hbm_slice *slice = &kb_hbm[i];
         struct pseudo_channel *channels = slice_channels(i);
         for (struct pseudo_channel *pc = channels; pc < channels + kb_attrs.hbm_ctrl_pcs; pc++) {
@@ -178,6 +187,7 @@ static void carry_machine(struct state_image *image)
     carry_memories(image);
     carry_fabric(image);
     models_carry(image);
+    fabric_carry(image);
     ipcq_carry(image);
     state_carry(image, &stats, sizeof stats);
 }

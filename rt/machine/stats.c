@@ -25,10 +25,11 @@ uint64_t resource_count(enum resource_kind kind)
     switch (kind) {
     case RESOURCE_NODE: return node_count();
     case RESOURCE_LINK: return link_count();
-    case RESOURCE_PSEUDO_CHANNEL: return pe_count() * kb_attrs.hbm_ctrl_pcs;
+    case RESOURCE_PSEUDO_CHANNEL: return slice_count() * kb_attrs.hbm_ctrl_pcs;
+    case RESOURCE_HBM_MODEL: return slice_count();
     case RESOURCE_SRAM_READ:
     case RESOURCE_SRAM_WRITE:
-    case RESOURCE_SRAM_MODEL: return cube_count();
+    case RESOURCE_SRAM_MODEL: return sram_count();
     default: return pe_count();
     }
 }

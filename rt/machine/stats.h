@@ -58,15 +58,15 @@ static inline void stats_node(uint32_t rank, uint64_t bytes, uint64_t asked_ps, 
         tell_reserved(RESOURCE_NODE, rank, bytes, asked_ps, start_ps, start_ps + length_ps);
 }
 
-static inline void stats_link(uint64_t link, enum link_class class, uint64_t bytes, uint64_t asked_ps,
+static inline void stats_link(struct fabric_link *link, enum link_class class, uint64_t bytes, uint64_t asked_ps,
                               uint64_t start_ps, uint64_t length_ps, bool watched)
 {
     stats.link_bytes[class] += bytes;
     stats.link_busy_ps[class] += length_ps;
     stats.link_wait_ps[class] += start_ps - asked_ps;
-    kb_links[link].busy_ps += length_ps;
+    link->busy_ps += length_ps;
     if (watched)
-        tell_reserved(RESOURCE_LINK, link, bytes, asked_ps, start_ps, start_ps + length_ps);
+        tell_reserved(RESOURCE_LINK, link - kb_links, bytes, asked_ps, start_ps, start_ps + length_ps);
 }
 
 /* A read has written to its PE's TCM without waiting for the channel; count -1 takes that away again. */

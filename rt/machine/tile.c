@@ -21,6 +21,7 @@
 #include "common/array.h"
 #include "common/fail.h"
 #include "common/pool.h"
+#include "deferred.h"
 #include "dma.h"
 #include "emitted.h"
 #include "engine.h"
@@ -42,7 +43,7 @@ struct token *token_new(struct command *command, const struct tile *tile)
     token->command = command;
     token->tile = *tile;
     token->stage = tile->shape->stages;
-    token->block_bytes = 0;
+    token->buffer[0].bytes = 0;
     token->transfer = NULL;
     token->direct = !command_is_composite(command->ask.kind);
     token->dispatched = false;
@@ -107,6 +108,7 @@ static void token_arrived(struct event *event)
     while (*link != token)
         link = &(*link)->next;
     *link = token->next;
+    deferred_end(pe);
     token_enqueue(pe, token, true);
 }
 
@@ -140,6 +142,11 @@ void token_travel(struct token *token, uint64_t link_ps)
         travel(token->command->pe, token, link_ps, false);
 }
 
+void token_queue(struct pe *pe, struct token *token)
+{
+    token_enqueue(pe, token, true);
+}
+
 void token_read_slot(struct command *receive)
 {
     receive->shapes->stages->amount = receive->ask.bytes;   /* that of the message: only now is it known */
@@ -161,11 +168,7 @@ static bool begin(struct pe *pe, struct server *server, struct token *token)
 bool serve_send(struct pe *pe, struct server *server)
 {
     struct queue *queue = &pe->direct[STAGE_COMM];
-    struct token *before = NULL, *token = pe->failed ? NULL : queue->head;
-    while (token && !ipcq_has_credit(token->command)) {
-        before = token;
-        token = token->next;
-    }
+    struct token *before, *token = pe->failed ? NULL : ipcq_next(queue, &before);
     if (!token)
         return false;
     *(before ? &before->next : &queue->head) = token->next;
@@ -187,12 +190,12 @@ uint64_t token_bytes(const struct token *token)
     return token->stage->amount;
 }
 
-/* Whether a token before this one in its queue has to go before it: of the same command, or a message to the same PE. */
+/* Whether a token before this one in its queue has to go before it: of the same command, or a message on the same ring. */
 static bool must_wait(const struct token *first, const struct token *token)
 {
     for (; first != token; first = first->next)
         if (first->command == token->command
-            || (token->stage->kind == STAGE_COMM && first->command->ask.peer == token->command->ask.peer))
+            || (token->stage->kind == STAGE_COMM && ipcq_share(first->command, token->command)))
             return true;
     return false;
 }
@@ -205,8 +208,8 @@ static void choices_add(const struct pe *pe, struct queue *queue)
     for (struct token **link = &queue->head; *link; link = &(*link)->next) {
         struct token *token = *link;
         enum stage_kind stage = token->stage->kind, next = token->stage[1].kind;
-        bool slot = stage == STAGE_COMM ? ipcq_has_credit(token->command)
-                                        : next == STAGE_NONE || next == stage || pe->free_slots[next];
+        bool slot = stage == STAGE_COMM ? ipcq_has_credits(token->command)
+                                       : next == STAGE_NONE || next == stage || pe->free_slots[next];
         *array_add(&links) = link;
         *array_add(&choices) = (struct kb_waiting_transfer){
             token->command->number, token->tile.id, token_bytes(token), !token->direct, link == &queue->head,
@@ -250,7 +253,7 @@ bool serve_chosen(struct pe *pe, struct server *server, enum stage_kind stage)
 
 /* ---- the end of a service, and of a tile */
 
-static __attribute__((noinline)) void tile_complete(struct pe *pe, struct token *token)
+__attribute__((noinline)) void tile_complete(struct pe *pe, struct token *token)
 {
     struct command *command = token->command;
     bool direct = token->direct;
@@ -265,12 +268,7 @@ static __attribute__((noinline)) void tile_complete(struct pe *pe, struct token 
 ALWAYS_INLINE void stage_ended_made(struct pe *pe, struct token *token, enum stage_kind kind, bool watched)
 {
     const struct stage *stage = token->stage;
-    struct busy *busy = stage_busy(pe, kind);
-    token->server->token = NULL;
-    token->server->held = false;
-    if (busy)
-        busy_end(busy);
-    stats_service(engine_of(kind), token->arrival_ps, token->started_ps);
+    service_end(pe, token, kind);
     if (watched)
         observe_service_ends(token);
     token->stage++;
@@ -285,10 +283,20 @@ static __attribute__((cold, noinline)) void stage_ended_watched(struct pe *pe, s
     stage_ended_made(pe, token, token->stage->kind, true);
 }
 
+/* Earlier ends come first, which have been deferred. */
+static __attribute__((noinline)) void stage_ended_late(struct pe *pe, struct token *token)
+{
+    deferred_end(pe);
+    stage_ended_made(pe, token, token->stage->kind, false);
+}
+
 ALWAYS_INLINE void stage_ended(struct pe *pe, struct token *token, enum stage_kind kind)
 {
+    bool may_defer = kind == STAGE_FETCH || kind == STAGE_GEMM || kind == STAGE_MATH;
     if (tiles_observed())
         stage_ended_watched(pe, token);
+    else if (may_defer && pe->deferred)
+        stage_ended_late(pe, token);
     else
         stage_ended_made(pe, token, kind, false);
 }

@@ -23,6 +23,9 @@ static inline void token_at(struct token *token, uint64_t t_ps, void (*fire)(str
 /* Sends the token over a PE-internal link to the queue of its stage; at once if the link takes 0 ps. */
 void token_travel(struct token *token, uint64_t link_ps);
 
+/* Puts the token into the queue of its stage. */
+void token_queue(struct pe *pe, struct token *token);
+
 /* Puts a receive, whose slot is full, into the queue of direct reads. */
 void token_read_slot(struct command *receive);
 
@@ -42,6 +45,9 @@ static inline void service_ended(struct token *token)
 {
     service_end_events[token->stage->kind](&token->event);
 }
+
+/* The last service of a tile has ended. */
+void tile_complete(struct pe *pe, struct token *token);
 
 /* ---- parts of a PE's Issue step: each starts at most one service, and returns whether it did (the others: service.h) */
 

@@ -8,6 +8,9 @@
 #include "common/array.h"
 #include "plan_generator.h"
 
+enum { PE_TCM_BUFFERS(CHOICE_NUMBER) };
+enum { PE_DMA_READS(CHOICE_NUMBER) };
+
 /* ---- shapes and tiles */
 
 /* Whether the last tile along an axis is smaller: its position, or UINT64_MAX. */
@@ -108,13 +111,21 @@ static struct stage epilogue_stage(const struct command *command, enum scope sco
             return (struct stage){.kind = STAGE_MATH, .index = index, .op = epilogue->op};
 }
 
-/* All tiles: [DMA_READ A] [DMA_READ B] FETCH GEMM, MATH for each op of scope k_tile.
+/* Whether a gemm's tiles read both operands in one stage. */
+static bool is_paired(const struct command *command)
+{
+    return kb_attrs.pe_dma_reads == READS_paired && !command->ask.pinned[OPERAND_A] && !command->ask.pinned[OPERAND_B];
+}
+
+/* All tiles: [DMA_READ A] [DMA_READ B], or DMA_READ of both; FETCH GEMM, MATH for each op of scope k_tile.
  * Tiles that store: MATH for each op of scope output_tile and, in the last tile, once; STORE DMA_WRITE. */
 static struct stage gemm_stage(const struct command *command, enum tile_kind tile, uint32_t index)
 {
     uint32_t left = index;
+    if (is_paired(command) && left-- == 0)
+        return (struct stage){.kind = STAGE_DMA_READ, .index = index, .operand = OPERANDS_A_B};
     for (unsigned operand = OPERAND_A; operand <= OPERAND_B; operand++)
-        if (!command->ask.pinned[operand] && left-- == 0)
+        if (!is_paired(command) && !command->ask.pinned[operand] && left-- == 0)
             return (struct stage){.kind = STAGE_DMA_READ, .index = index, .operand = operand};
     if (left < 2)
         return (struct stage){.kind = left ? STAGE_GEMM : STAGE_FETCH, .index = index};
@@ -138,7 +149,7 @@ static struct stage stage_of(const struct command *command, enum tile_kind tile,
 
 /* ---- what the stages of a shape work on */
 
-static uint64_t block_bytes(const struct command *command, const struct tile_shape *shape, unsigned operand)
+uint64_t tiling_block_bytes(const struct command *command, const struct tile_shape *shape, unsigned operand)
 {
     const struct request *ask = &command->ask;
     bool gemm = ask->kind == COMMAND_gemm_tiles;
@@ -150,8 +161,8 @@ static uint64_t block_bytes(const struct command *command, const struct tile_sha
 /* FETCH brings the blocks of A and B to the register file, pinned ones included. */
 static uint64_t fetch_bytes(const struct command *command, const struct tile_shape *shape)
 {
-    uint64_t bytes = block_bytes(command, shape, OPERAND_A);
-    return command->ask.kind == COMMAND_gemm_tiles ? sum(bytes, block_bytes(command, shape, OPERAND_B)) : bytes;
+    uint64_t bytes = tiling_block_bytes(command, shape, OPERAND_A);
+    return command->ask.kind == COMMAND_gemm_tiles ? sum(bytes, tiling_block_bytes(command, shape, OPERAND_B)) : bytes;
 }
 
 static uint64_t amount_of(const struct command *command, const struct tile_shape *shape, const struct stage *stage)
@@ -162,11 +173,15 @@ static uint64_t amount_of(const struct command *command, const struct tile_shape
         return ask->bytes;
     case STAGE_DMA_READ:
     case STAGE_DMA_WRITE:
-        return command_is_composite(ask->kind) ? block_bytes(command, shape, stage->operand) : ask->bytes;
+        if (!command_is_composite(ask->kind))
+            return ask->bytes;
+        if (stage->operand != OPERANDS_A_B)
+            return tiling_block_bytes(command, shape, stage->operand);
+        return sum(tiling_block_bytes(command, shape, OPERAND_A), tiling_block_bytes(command, shape, OPERAND_B));
     case STAGE_FETCH:
         return fetch_bytes(command, shape);
     case STAGE_STORE:
-        return block_bytes(command, shape, OPERAND_C);
+        return tiling_block_bytes(command, shape, OPERAND_C);
     case STAGE_GEMM:
         return product(2, product(product(shape->m, shape->k), shape->n));
     case STAGE_MATH:
@@ -182,14 +197,20 @@ static uint64_t rounded(uint64_t bytes)
     return product(ceil_div(bytes, 64), 64);
 }
 
-static uint64_t buffer_bytes(const struct command *command, const struct tile_shape *shape)
+/* Lists the buffers of a shape: its inputs that are not pinned, and the output of a tile that stores. */
+static void buffers_make(const struct command *command, struct tile_shape *shape)
 {
-    uint64_t bytes = 0;
-    if (!command->ask.pinned[OPERAND_A])
-        bytes = rounded(block_bytes(command, shape, OPERAND_A));
-    if (command->ask.kind == COMMAND_gemm_tiles && !command->ask.pinned[OPERAND_B])
-        bytes = sum(bytes, rounded(block_bytes(command, shape, OPERAND_B)));
-    return shape->kind != TILE_ADDS ? sum(bytes, rounded(block_bytes(command, shape, OPERAND_C))) : bytes;
+    unsigned own = 0;
+    for (unsigned operand = OPERAND_A; operand < OPERANDS; operand++) {
+        if (!tiling_moves(command, operand) || (operand == OPERAND_C && shape->kind == TILE_ADDS))
+            continue;
+        uint64_t bytes = rounded(tiling_block_bytes(command, shape, operand));
+        shape->buffer_bytes = sum(shape->buffer_bytes, bytes);
+        if (bytes && kb_attrs.pe_tcm_buffers == BUFFERS_operands)
+            shape->buffer[own++] = bytes;
+    }
+    if (kb_attrs.pe_tcm_buffers == BUFFERS_block)
+        shape->buffer[0] = shape->buffer_bytes;
 }
 
 /* ---- the plan of a command: its shapes, the stages of each, epilogues, and the tiles that were planned, in one block
@@ -201,7 +222,7 @@ enum { STAGES_MOST = 7 };                               /* epilogues apart: two 
 static struct stage *shape_make(const struct command *command, struct tile_shape *shape, struct stage *to)
 {
     uint32_t index = 0;
-    shape->buffer_bytes = buffer_bytes(command, shape);
+    buffers_make(command, shape);
     shape->stages = to;
     do {
         *to = stage_of(command, shape->kind, index++);

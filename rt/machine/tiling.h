@@ -28,11 +28,14 @@ static inline enum node_kind stage_node(enum stage_kind stage)
     return nodes[stage];
 }
 
+enum { OPERANDS_A_B = OPERANDS };                       /* a stage reads both */
+
 struct stage {
     uint8_t kind;                                       /* enum stage_kind */
-    uint8_t operand;                                    /* of DMA_READ and DMA_WRITE: which one moves */
+    uint8_t operand;                                    /* of DMA_READ and DMA_WRITE: which one moves, or OPERANDS_A_B */
     uint16_t op;                                        /* of MATH */
-    uint32_t index;                                     /* in the tile's plan */
+    uint32_t index : 31;                                /* in the tile's plan */
+    uint32_t deferrable : 1;                            /* its end needs no event (deferred.h) */
     uint64_t amount;                                    /* bytes that move; GEMM: operations; MATH: elements */
     uint64_t ps;                                        /* by the built-in models of engines (engine.h) */
     uint64_t link_ps;                                   /* over the link to the part that serves the next stage */
@@ -47,6 +50,8 @@ struct tile_shape {
     enum tile_kind kind;
     uint64_t buffer_bytes;                              /* inputs that are not pinned, and the output of a tile that
                                                            stores, each rounded up to 64 */
+    uint64_t buffer[OPERANDS];                          /* the buffers that this takes: all in one, or each its own; those
+                                                           of 0 bytes come last */
     struct stage *stages;                               /* STAGE_NONE after the last; NULL: no tile has this shape */
 };
 
@@ -70,6 +75,9 @@ uint64_t tiling_count(const struct command *command, const struct tile_shape *sh
 
 /* The address of an operand's block of a tile. */
 uint64_t tiling_address(const struct command *command, const struct tile *tile, unsigned operand);
+
+/* The bytes of an operand's block of tiles of a shape. */
+uint64_t tiling_block_bytes(const struct command *command, const struct tile_shape *shape, unsigned operand);
 
 /* Whether DMA moves an operand of a composite, and the bytes of all its blocks. */
 bool tiling_moves(const struct command *command, unsigned operand);

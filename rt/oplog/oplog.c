@@ -117,6 +117,7 @@ static struct oplog_entry *entry_new(const struct op *op)
     ref->kernel = op->kernel;
     ref->file = op->file;
     ref->line = op->line;
+    ref->receivers = op->receivers;
     ref->entry = entry;
     return entry;
 }
@@ -174,7 +175,7 @@ struct observer oplog_observer = {
 
 /* ---- pass 1 */
 
-/* A message gets its buffer when pass 1 comes to its send, and frees it when pass 1 comes to its receive: in the data
+/* A message gets its buffer when pass 1 comes to its send, and frees it when pass 1 comes to its last receive: in the data
  * pass, in the same order, the buffer holds the same message. */
 static void issue_copy(struct oplog_entry *entry)
 {
@@ -184,7 +185,7 @@ static void issue_copy(struct oplog_entry *entry)
     if (entry->send)
         copy->from.offset = entry->send->message;
     contents_copy(&copy->to, &copy->from);
-    if (entry->send)
+    if (entry->send && --entry->send->receivers == 0)
         allocator_message_free(copy->from.offset);
 }
 
@@ -264,14 +265,16 @@ static void settle(struct oplog_entry *entry)
     entry_drop(entry);
 }
 
+/* A run that ends in here, for lack of memory, has settled none of the rest. */
 static void batch_settle(void)
 {
     unsigned before = phase_enter(PHASE_oplog);
+    uint64_t count = batch.count;
     if (!batch_is_sorted())
-        qsort(batch.at, batch.count, sizeof *batch.at, in_data_order);
-    for (uint64_t i = 0; i < batch.count; i++)
-        settle(batch.at[i]);
+        qsort(batch.at, count, sizeof *batch.at, in_data_order);
     batch.count = 0;
+    for (uint64_t i = 0; i < count; i++)
+        settle(batch.at[i]);
     phase_leave(before);
 }
 

@@ -34,6 +34,7 @@ struct op {
     uint32_t serial;                                    /* of the kernel, over the run; 0: the host */
     uint64_t request;                                   /* of the host that launched the kernel */
     uint32_t command;                                   /* number in the kernel */
+    uint32_t receivers;                                 /* of a send that is recorded: PEs that get its message */
     const char *kernel, *file;
     uint32_t line;
     uint32_t afters;                                    /* explicit dependencies: */

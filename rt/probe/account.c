@@ -155,7 +155,7 @@ static void add_to_rows(void)
         for (uint32_t i = 0; i < step->hops && i < row->hops; i++) {
             const struct account_hop *hop = &of->hops.at[step->first_hop + i];
             row->hop[i].rank = hop->rank;
-            row->hop[i].link = hop->link;
+            row->hop[i].speed = hop->speed;
             spread_add(&row->hop[i].took, hop->ready_ps - ready_ps);
             ready_ps = hop->ready_ps;
         }
@@ -203,9 +203,9 @@ static void service_starts(const struct token *token)
         step_until(STEP_dispatch, pe_rank(token->command->pe, NODE_pe_dma), now_ps);
 }
 
-static void translated(const struct pe *pe, uint64_t length_ps)
+static void translated(const struct pe *pe, uint64_t from_ps, uint64_t length_ps)
 {
-    (void)pe;
+    (void)pe, (void)from_ps;
     if (!is_followed(observed_cause))
         return;
     fill_until(now_ps);
@@ -241,7 +241,7 @@ static void control_sent(const struct message *message, uint64_t leave_ps, uint6
         struct control_hop hop = control_hop(way, along.hop);
         uint64_t arrives_ps = t_ps + hop.link_ps;
         t_ps = arrives_ps + hop.node_ps;
-        *array_add(&of->hops) = (struct account_hop){along.rank, along.hop.class, arrives_ps, t_ps};
+        *array_add(&of->hops) = (struct account_hop){along.rank, along.hop.speed, arrives_ps, t_ps};
     }
     account.broken |= t_ps != delivered_ps;
     *array_add(&of->steps) = step;
@@ -261,9 +261,9 @@ static void link_taken(uint64_t link, uint64_t bytes, uint64_t asked_ps, uint64_
             .begin_ps = asked_ps, .bytes = bytes, .first_hop = of->hops.count};
         of->on_its_way = true;
     }
-    enum link_class class = link_class(link);
-    uint64_t arrives_ps = start_ps + link_latency_ps(class);
-    *array_add(&of->hops) = (struct account_hop){place_rank(link_ends(link).to), class, arrives_ps, arrives_ps};
+    uint32_t speed = link_speed(link);
+    uint64_t arrives_ps = start_ps + link_rate(speed)->latency_ps;
+    *array_add(&of->hops) = (struct account_hop){place_rank(link_ends(link).to), speed, arrives_ps, arrives_ps};
     last_step()->hops++;
 }
 

@@ -22,7 +22,7 @@ extern const char *const step_words[STEP_WHATS], *const step_phrases[STEP_WHATS]
 /* A link of a message's way, and the node behind it. */
 struct account_hop {
     uint32_t rank;                                      /* of the node */
-    enum link_class link;
+    uint32_t speed;                                     /* of the link, as link_speed says */
     uint64_t arrives_ps, ready_ps;                      /* the head is at the node; the node has handled it */
 };
 
@@ -53,8 +53,7 @@ struct account_row {
     struct spread took;
     uint32_t hops;
     struct account_hop_row {
-        uint32_t rank;
-        enum link_class link;
+        uint32_t rank, speed;
         struct spread took;                             /* from when the node before it has handled the head */
     } *hop;
 };

@@ -33,8 +33,9 @@ uint32_t end_count(enum end_kind kind)
     switch (kind) {
     case END_HOST: return 1;
     case END_IO_CPU: return kb_shape.sips;
-    case END_M_CPU:
-    case END_SRAM: return cube_count();
+    case END_M_CPU: return cube_count();
+    case END_SRAM: return sram_count();
+    case END_HBM: return slice_count();
     default: return pe_count();
     }
 }
@@ -44,6 +45,12 @@ struct end end_make(enum end_kind kind, uint32_t number)
     return (struct end){kind, number, kind == END_TCM ? kb_attrs.pe_tcm_reserved_bytes : 0};
 }
 
+struct end end_of_cube(uint32_t cube)
+{
+    enum end_kind kind = kb_shape.srams ? END_SRAM : kb_shape.slices ? END_HBM : END_TCM;
+    return end_make(kind, end_count(kind) / cube_count() * cube);
+}
+
 uint32_t end_cube(struct end end)
 {
     switch (end.kind) {
@@ -51,6 +58,7 @@ uint32_t end_cube(struct end end)
     case END_IO_CPU: return UINT32_MAX;
     case END_M_CPU:
     case END_SRAM: return end.number;
+    case END_HBM: return end.number / kb_shape.slices;
     default: return end.number / kb_shape.pes;
     }
 }

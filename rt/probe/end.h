@@ -25,6 +25,8 @@ uint32_t end_count(enum end_kind kind);
 
 /* The first byte of an end that may hold data of kernels: behind the scheduler's region in a TCM. */
 struct end end_make(enum end_kind kind, uint32_t number);
+/* The memory of a cube that stands for it: its sram; without one its first HBM slice, else the TCM of its first PE. */
+struct end end_of_cube(uint32_t cube);
 
 /* "sip0.cube3.hbm_ctrl.pe5", in the arena; without its offset. */
 const char *end_name(struct end end);

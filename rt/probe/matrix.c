@@ -15,18 +15,25 @@
 
 static const char cube_word[] = "cube";
 
-/* A side of cubes is one of their first PEs if it begins transfers, else of their srams. */
+/* A side of cubes is one of their first PEs if it begins transfers, else of memories. */
+static struct matrix_side side_of_cubes(bool begins)
+{
+    enum end_kind kind = begins ? END_PE : end_of_cube(0).kind;
+    return (struct matrix_side){cube_word, kind, cube_count(), end_count(kind) / cube_count()};
+}
+
 static struct matrix_side side_read(const char *pairs, const char *word, bool begins)
 {
     const char *words[END_KINDS + 1];
     for (unsigned kind = 0; kind < END_KINDS; kind++) {
         words[kind] = end_words[kind];
+        if (!strcmp(word, words[kind]) && !end_count(kind))
+            usage_error("matrix %s: %s has no %s", pairs, kb_machine_name, word);
         if (!strcmp(word, words[kind]))
             return (struct matrix_side){words[kind], kind, end_count(kind), 1};
     }
     if (!strcmp(word, cube_word))
-        return begins ? (struct matrix_side){cube_word, END_PE, cube_count(), kb_shape.pes}
-                      : (struct matrix_side){cube_word, END_SRAM, cube_count(), 1};
+        return side_of_cubes(begins);
     words[END_KINDS] = cube_word;
     const char *near = nearest_name(word, words, COUNT_OF(words));
     if (near)

@@ -59,7 +59,7 @@ static struct end as_memory(struct end end)
 static struct end memory_below(struct end processor)
 {
     uint32_t cube = processor.kind == END_M_CPU ? processor.number : end_sip(processor) * kb_shape.cubes;
-    return end_make(END_SRAM, cube);
+    return end_of_cube(cube);
 }
 
 static const char *plan_command(struct probe *probe)
@@ -86,7 +86,7 @@ static const char *plan_request(struct probe *probe)
     probe->is_part = upper.kind != END_HOST || end_is_processor(lower.kind) || !probe->bytes;
     if (!probe->bytes) {
         probe->kind = down ? TRANSFER_launch : TRANSFER_answer;
-        probe->pe = lower.kind == END_PE ? lower.number : memory_below(lower).number * kb_shape.pes;
+        probe->pe = lower.kind == END_PE ? lower.number : end_cube(memory_below(lower)) * kb_shape.pes;
     } else {
         probe->kind = down ? TRANSFER_write : TRANSFER_read;
         probe->memory = end_is_processor(lower.kind) ? memory_below(lower) : as_memory(lower);
@@ -310,12 +310,13 @@ double probe_bps(const struct probe *probe)
 
 /* ---- JSON */
 
-static void write_link(struct json *json, enum link_class link, uint32_t rank)
+static void write_link(struct json *json, uint32_t speed, uint32_t rank)
 {
-    json_string(json, "link", link_class_names[link]);
-    json_u64(json, "latency_ps", link_latency_ps(link));
-    if (link_bw_bps(link))
-        json_u64(json, "bandwidth_bps", link_bw_bps(link));
+    const struct link_rate *rate = link_rate(speed);
+    json_string(json, "link", link_class_names[speed_class(speed)]);
+    json_u64(json, "latency_ps", rate->latency_ps);
+    if (rate->bw_bps)
+        json_u64(json, "bandwidth_bps", rate->bw_bps);
     else
         json_null(json, "bandwidth_bps");
     json_string(json, "node", place_name(rank_place(rank)));
@@ -325,7 +326,7 @@ static void write_link(struct json *json, enum link_class link, uint32_t rank)
 static void write_hop(struct json *json, const struct account_hop *hop, uint64_t zero_ps)
 {
     json_object(json, NULL);
-    write_link(json, hop->link, hop->rank);
+    write_link(json, hop->speed, hop->rank);
     json_u64(json, "arrives_ps", hop->arrives_ps - zero_ps);
     json_u64(json, "overhead_ps", hop->ready_ps - hop->arrives_ps);
     json_object_end(json);
@@ -373,7 +374,7 @@ static void write_row(struct json *json, const struct account_row *row, uint64_t
         json_array(json, "hops");
         for (uint32_t i = 0; i < row->hops; i++) {
             json_object(json, NULL);
-            write_link(json, row->hop[i].link, row->hop[i].rank);
+            write_link(json, row->hop[i].speed, row->hop[i].rank);
             write_spread(json, &row->hop[i].took, load);
             json_object_end(json);
         }

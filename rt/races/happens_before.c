@@ -43,7 +43,7 @@ struct thread {
 static struct {
     struct thread *threads;                             /* by PE over the machine */
     struct vector_clock *host;
-    struct pool clocks, ops, links, chains, places;
+    struct pool clocks, ops, links, chains, places, receipts;
     uint64_t searches;
     struct ARRAY(struct hb_op *) found;                 /* of the search along tl_after that is under way */
 } hb;
@@ -205,6 +205,14 @@ static bool comes_after(const struct hb_op *b, const struct hb_op *a)
 
 /* ---- operations that are over */
 
+static void receipts_drop(struct hb_op *send)
+{
+    for (struct hb_receipt *receipt; (receipt = send->received.next);) {
+        send->received.next = receipt->next;
+        pool_give_back(&hb.receipts, receipt);
+    }
+}
+
 static void known_drop(struct hb_op *op)
 {
     vector_clock_drop(op->known);
@@ -219,6 +227,7 @@ void hb_drop(struct hb_op *op)
     links_drop(&op->later_sends);
     behind_drop(op);
     chain_drop(op->place.chain);
+    receipts_drop(op);
     hb_drop(op->from);
     known_drop(op);
     op->op->hb = NULL;
@@ -283,10 +292,11 @@ static void search_all(struct hb_op *op)
 
 /* ---- messages */
 
-void hb_sends(struct hb_op *send)
+void hb_sends(struct hb_op *send, uint32_t receivers)
 {
     send->sent = ++thread_of(send->pe)->clock;
-    hb_hold(send);                                      /* by who receives it */
+    send->unreceived = receivers;
+    send->holders += receivers;
     search_all(send);
     for (size_t i = 1; i < hb.found.count; i++)
         link_add(&hb.found.at[i]->later_sends, send);
@@ -319,7 +329,10 @@ static bool knows(const struct hb_op *op, uint32_t pe, uint32_t clock)
 
 static bool knows_message(const struct hb_op *op, const struct hb_op *send)
 {
-    return op->from == send || knows(op, send->received_by, send->received);
+    bool known = op->from == send;
+    for (const struct hb_receipt *receipt = &send->received; receipt && !known; receipt = receipt->next)
+        known = knows(op, receipt->pe, receipt->clock);
+    return known;
 }
 
 static bool knows_end(const struct hb_op *b, const struct hb_op *a)
@@ -339,6 +352,20 @@ bool happens_before(const struct hb_op *a, const struct hb_op *b)
 
 /* ---- what kernels do */
 
+/* A receive was waited for: who knows of that knows the message. The last one leaves nobody who will learn from it. */
+static void receipt_add(struct hb_op *send, uint32_t pe, uint32_t clock)
+{
+    if (send->received.clock) {
+        struct hb_receipt *receipt = pool_take(&hb.receipts, sizeof *receipt);
+        *receipt = send->received;
+        send->received.next = receipt;
+    }
+    send->received.clock = clock;
+    send->received.pe = pe;
+    if (--send->unreceived == 0)
+        known_drop(send);
+}
+
 /* A kernel knows the end of an operation, and what its message carried. */
 static void waited_for(struct thread *thread, struct hb_op *op)
 {
@@ -346,9 +373,7 @@ static void waited_for(struct thread *thread, struct hb_op *op)
     if (op->from) {
         vector_clock_learn(&thread->known, op->from->known);
         vector_clock_learn_of(&thread->known, op->from->pe, op->from->sent);
-        op->from->received = op->waited;
-        op->from->received_by = op->pe;
-        known_drop(op->from);
+        receipt_add(op->from, op->pe, op->waited);
     }
     hb_compared(op);
     *(op->newer ? &op->newer->older : &thread->newest) = op->older;
@@ -448,6 +473,7 @@ void hb_reset(void)
     pool_release(&hb.links);
     pool_release(&hb.chains);
     pool_release(&hb.places);
+    pool_release(&hb.receipts);
     array_free(&hb.found);
     memset(&hb, 0, sizeof hb);
 }

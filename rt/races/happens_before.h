@@ -38,6 +38,12 @@ struct hb_place {
     struct hb_place *next;                              /* of a list */
 };
 
+/* A wait for the receive of a message. */
+struct hb_receipt {
+    uint32_t clock, pe;                                 /* clock 0: there was none */
+    struct hb_receipt *next;
+};
+
 struct hb_op {
     struct op_ref *op;
     uint32_t pe, number;                                /* PE over the machine; number of the command */
@@ -45,7 +51,8 @@ struct hb_op {
     uint32_t clock;                                     /* of its PE at its call */
     struct vector_clock *known;                         /* of its kernel at its call; NULL: no longer needed */
     uint32_t waited, sent;                              /* clock at which it was waited for; of a send: at its call */
-    uint32_t received, received_by;                     /* of a send: clock and PE of the wait for its receive */
+    uint32_t unreceived;                                /* of a send: receives that were not waited for */
+    struct hb_receipt received;                         /* of a send: list of the others */
     struct hb_link *after, *later_sends;                /* what it comes after by tl_after; sends that come after it */
     struct hb_place place;                              /* in a chain, once it is named; chain NULL: it is not */
     struct hb_place *behind;                            /* of each chain, the last place that it comes after, unless
@@ -68,8 +75,8 @@ static inline struct hb_op *hb_hold(struct hb_op *op)
 
 void hb_drop(struct hb_op *op);
 
-/* The operation is a send. */
-void hb_sends(struct hb_op *send);
+/* The operation is a send, to a number of PEs. */
+void hb_sends(struct hb_op *send, uint32_t receivers);
 
 /* A receive has got the message of a send. */
 void hb_received(struct hb_op *receive, struct hb_op *send);

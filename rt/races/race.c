@@ -200,7 +200,7 @@ void race_called(uint32_t pe, uint32_t number, struct op_ref *ref, const struct 
     }
     op_each_view(op, access_add, called);
     if (op->kind == OPKIND_memory && op->copy.to.memory == store_messages())
-        hb_sends(called);
+        hb_sends(called, op->receivers);
 }
 
 void race_not_called(void)

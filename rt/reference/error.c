@@ -7,8 +7,10 @@
 
 enum error_mode error_mode;
 
-const double error_unit[DTYPES] = {[DTYPE_f32] = 0x1p-24, [DTYPE_f16] = 0x1p-11, [DTYPE_bf16] = 0x1p-8};
-const double error_least[DTYPES] = {[DTYPE_f32] = 0x1p-150, [DTYPE_f16] = 0x1p-25, [DTYPE_bf16] = 0x1p-134};
+const double error_unit[DTYPES] = {[DTYPE_f32] = 0x1p-24, [DTYPE_f16] = 0x1p-11, [DTYPE_bf16] = 0x1p-8,
+                                    [DTYPE_f8e4m3] = 0x1p-4, [DTYPE_f8e5m2] = 0x1p-3};
+const double error_least[DTYPES] = {[DTYPE_f32] = 0x1p-150, [DTYPE_f16] = 0x1p-25, [DTYPE_bf16] = 0x1p-134,
+                                     [DTYPE_f8e4m3] = 0x1p-10, [DTYPE_f8e5m2] = 0x1p-17};
 
 void error_mode_option(const char *text)
 {

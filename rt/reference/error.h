@@ -27,7 +27,8 @@ void error_mode_option(const char *text);
  * errors that are not quite independent, and for the orders in which kernels add up (docs/data.md). */
 #define ERROR_MARGIN 5.0
 
-/* The relative error of a rounding to nearest: 2^-24 for f32, 2^-11 for f16, 2^-8 for bf16; 0 for integers. And its
+/* The relative error of a rounding to nearest: 2^-24 for f32, 2^-11 for f16, 2^-8 for bf16, 2^-4 for f8e4m3, 2^-3 for
+ * f8e5m2; 0 for integers. And its
  * largest error among denormals: half of the smallest. */
 extern const double error_unit[DTYPES], error_least[DTYPES];
 

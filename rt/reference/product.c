@@ -39,7 +39,8 @@ static void copy_row(struct tensor_row run, void *matrix)
 /* Takes an operand over: what was gathered is not used afterwards. */
 static struct matrix matrix_of(struct gathered *g)
 {
-    struct matrix m = {g->dtype, !g->exact, g->elements, NULL, g->own_value, g->own_error, NULL};
+    struct matrix m = {.dtype = g->dtype, .computed = !g->exact, .elements = g->elements, .value = g->own_value,
+                       .error = g->own_error};
     if (!m.value) {
         m.value = reference_alloc(g->elements, sizeof *m.value);
         memcpy(m.value, g->value, g->elements * sizeof *m.value);
@@ -56,12 +57,52 @@ static void matrix_free(struct matrix *m)
     free(m->raw), free(m->value), free(m->error), free(m->single);
 }
 
-void matrix_values(const struct matrix *m, uint64_t first, uint64_t count, double *to)
+/* Copies elements out as f64. */
+static void matrix_values(const struct matrix *m, uint64_t first, uint64_t count, double *to)
 {
     if (m->raw)
         dtype_to_f64(m->dtype, m->raw + first * dtype_bytes[m->dtype], to, count);
     else
         memcpy(to, m->value + first, count * sizeof *to);
+}
+
+/* ---- rows of the first operand */
+
+/* Copies `count` elements of a tensor out, as f64 or, of integers, as f32. */
+static void copy_elements(const struct matrix *m, uint64_t first, uint64_t count, void *to)
+{
+    if (m->single)
+        memcpy(to, m->single + first, count * sizeof *m->single);
+    else
+        matrix_values(m, first, count, to);
+}
+
+/* Row i of a matrix of patches. */
+static void patch_row(const struct matrix *m, uint64_t i, uint8_t *to)
+{
+    const struct patches *p = &m->patches;
+    uint64_t size = m->single ? sizeof *m->single : sizeof *m->value;
+    uint64_t x = i % p->out_width * p->stride, y = i / p->out_width % p->out_height * p->stride;
+    uint64_t image = i / p->out_width / p->out_height * p->height;
+    for (uint64_t ky = 0; ky < p->kernel_h; ky++)
+        for (uint64_t kx = 0; kx < p->kernel_w; kx++, to += p->channels * size) {
+            uint64_t row = y + ky - p->pad, column = x + kx - p->pad;       /* beyond the image if they wrap */
+            if (row < p->height && column < p->width)
+                copy_elements(m, ((image + row) * p->width + column) * p->channels, p->channels, to);
+            else
+                memset(to, 0, p->channels * size);
+        }
+}
+
+void product_rows(const struct product *product, struct product_panel panel, void *to)
+{
+    const struct matrix *m = &product->a;
+    uint64_t depth = product->depth;
+    uint64_t size = m->single ? sizeof *m->single : sizeof *m->value;
+    if (!m->patches.height)
+        copy_elements(m, panel.row * depth, panel.rows * depth, to);
+    for (uint64_t i = 0; i < panel.rows && m->patches.height; i++)
+        patch_row(m, panel.row + i, (uint8_t *)to + i * depth * size);
 }
 
 /* ---- powers of operands */
@@ -273,7 +314,7 @@ static void multiply_floats(const struct product *p, struct product_panel panel,
 {
     const double *b = p->b.value + panel.row / p->rows * p->depth * p->columns;
     double *a = reference_scratch(panel.rows * p->depth, sizeof *a);
-    matrix_values(&p->a, panel.row * p->depth, panel.rows * p->depth, a);
+    product_rows(p, panel, a);
     blas_dgemm(panel.rows, p->columns, p->depth, a, p->depth, b, p->columns, 0, value, p->columns);
     if (error)
         panel_errors(p, panel, a, value, error);
@@ -284,10 +325,13 @@ static void multiply_floats(const struct product *p, struct product_panel panel,
 static void multiply_integers(const struct product *p, struct product_panel panel, double *value)
 {
     enum { DEPTH = 1024 };                              /* DEPTH * 2^7 * 2^7 <= 2^24 */
-    const float *a = p->a.single + panel.row * p->depth;
+    float *patches = p->a.patches.height ? reference_scratch(panel.rows * p->depth, sizeof *patches) : NULL;
+    const float *a = patches ? patches : p->a.single + panel.row * p->depth;
     const float *b = p->b.single + panel.row / p->rows * p->depth * p->columns;
     uint64_t count = panel.rows * p->columns;
     float *sums = reference_scratch(count, sizeof *sums);
+    if (patches)
+        product_rows(p, panel, patches);
     for (uint64_t k = 0; k < p->depth; k += DEPTH) {
         blas_sgemm(panel.rows, p->columns, kb_min(DEPTH, p->depth - k), a + k, p->depth, b + k * p->columns, p->columns,
                    0, sums, p->columns);
@@ -297,6 +341,7 @@ static void multiply_integers(const struct product *p, struct product_panel pane
     for (uint64_t i = 0; i < count; i++)
         value[i] = dtype_wrapped(DTYPE_i32, (int64_t)value[i]);
     free(sums);
+    free(patches);
 }
 
 void product_compute(const struct reference *ref, struct product_panel panel, double *value, float *error)
@@ -399,21 +444,11 @@ static void make_singles(struct matrix *m)
     m->raw = NULL, m->value = NULL;
 }
 
-kb_ref kb_ref_gemm_at(struct kb_values a, struct kb_values b, const char *file, uint32_t line)
+/* Makes the reference of a product whose operands and sizes are set; computes it at once unless it is large. */
+static struct reference *product_new(struct product *p, struct kb_dims dims)
 {
-    struct call_site call = {"kb_ref_gemm", file, line};
-    reference_begin(call);
-    struct product *p = calloc(1, sizeof *p);
-    if (!p)
-        die("no memory for a reference:");
-    struct gathered of_a = operand(call, a, &p->a), of_b = operand(call, b, &p->b);
-    check_gemm(call, &of_a, &of_b);
-    bool floats = dtype_is_float(of_a.dtype);
-    struct kb_dims dims = of_a.dims;
-    p->columns = dims.size[dims.rank - 1] = of_b.dims.size[dims.rank - 1];
-    p->rows = dims.size[dims.rank - 2];
-    p->depth = of_a.dims.size[dims.rank - 1];
-    struct reference *ref = reference_new(dims, floats ? of_a.dtype : DTYPE_i32, NULL, NULL);
+    bool floats = dtype_is_float(p->a.dtype);
+    struct reference *ref = reference_new(dims, floats ? p->a.dtype : DTYPE_i32, NULL, NULL);
     ref->product = p;
     ref->exact = !floats;
     if (ref->elements) {
@@ -428,7 +463,76 @@ kb_ref kb_ref_gemm_at(struct kb_values a, struct kb_values b, const char *file, 
     }
     if (kb_product(ref->elements, p->depth) < LARGE)
         product_evaluate(ref);
-    return reference_end(ref);
+    return ref;
+}
+
+kb_ref kb_ref_gemm_at(struct kb_values a, struct kb_values b, const char *file, uint32_t line)
+{
+    struct call_site call = {"kb_ref_gemm", file, line};
+    reference_begin(call);
+    struct product *p = calloc(1, sizeof *p);
+    if (!p)
+        die("no memory for a reference:");
+    struct gathered of_a = operand(call, a, &p->a), of_b = operand(call, b, &p->b);
+    check_gemm(call, &of_a, &of_b);
+    struct kb_dims dims = of_a.dims;
+    p->columns = dims.size[dims.rank - 1] = of_b.dims.size[dims.rank - 1];
+    p->rows = dims.size[dims.rank - 2];
+    p->depth = of_a.dims.size[dims.rank - 1];
+    return reference_end(product_new(p, dims));
+}
+
+/* ---- convolutions */
+
+/* The positions that a kernel has along an axis. Misuse if it has none. */
+static uint64_t positions(struct call_site call, uint64_t size, uint64_t kernel, const struct kb_conv2d *how)
+{
+    enum { MOST_PAD = 1 << 30 };
+    if (how->stride == 0 || kernel == 0 || how->pad > MOST_PAD || size + 2 * how->pad < kernel)
+        misuse_of(call, "a kernel of %" PRIu64 " with a stride of %" PRIu64 " has no position in %" PRIu64
+                  " elements and a padding of %" PRIu64, kernel, how->stride, size, how->pad);
+    return (size + 2 * how->pad - kernel) / how->stride + 1;
+}
+
+/* Sets the patches of x, of which w has `depth` elements in each row. */
+static void set_patches(struct call_site call, const struct kb_conv2d *how, const struct kb_dims *x, uint64_t depth,
+                        struct patches *p)
+{
+    if (how->height == 0 || x->size[0] % how->height)
+        misuse_of(call, "x has %" PRIu64 " rows, which are no images of %" PRIu64, x->size[0], how->height);
+    *p = (struct patches){.height = how->height, .width = x->size[1], .channels = x->size[2],
+                          .kernel_h = how->kernel_h, .kernel_w = how->kernel_w, .stride = how->stride, .pad = how->pad};
+    p->out_height = positions(call, p->height, p->kernel_h, how);
+    p->out_width = positions(call, p->width, p->kernel_w, how);
+    if (kb_product(kb_product(p->kernel_h, p->kernel_w), p->channels) != depth)
+        misuse_of(call, "w has %" PRIu64 " columns; a patch has %" PRIu64 " x %" PRIu64 " x %" PRIu64, depth, p->kernel_h,
+                  p->kernel_w, p->channels);
+}
+
+kb_ref kb_ref_conv2d_at(kb_tensor x, kb_tensor w, struct kb_conv2d how, const char *file, uint32_t line)
+{
+    struct call_site call = {"kb_ref_conv2d", file, line};
+    kb_ref columns = kb_ref_transpose_at(kb_values(w), file, line);
+    reference_begin(call);
+    struct product *p = calloc(1, sizeof *p);
+    if (!p)
+        die("no memory for a reference:");
+    if (!x)
+        misuse_of(call, "there is no tensor x");
+    if (x->dims.rank != 3 || columns->dims.rank != 2)
+        misuse_of(call, "x has to have 3 axes, and w 2");
+    struct gathered of_b = operand(call, kb_values(columns), &p->b), of_a = operand(call, kb_values(x), &p->a);
+    struct kb_dims as_rows = kb_2d(1, of_b.dims.size[0]);
+    set_patches(call, &how, &of_a.dims, of_b.dims.size[0], &p->a.patches);
+    of_a.dims = as_rows;
+    check_gemm(call, &of_a, &of_b);
+    const struct patches *patches = &p->a.patches;
+    struct kb_dims dims = kb_3d(x->dims.size[0] / how.height * patches->out_height, patches->out_width,
+                                of_b.dims.size[1]);
+    p->rows = dims.size[0] * dims.size[1];
+    p->columns = dims.size[2];
+    p->depth = of_b.dims.size[0];
+    return reference_end(product_new(p, dims));
 }
 
 /* ---- bias and relu, in place */

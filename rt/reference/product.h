@@ -5,6 +5,14 @@
 
 #include "reference.h"
 
+/* The patches of images, one in each row of a matrix: those of the output's positions, row by row of the image. A position
+ * outside the image is 0. */
+struct patches {
+    uint64_t height, width, channels;                   /* of an image; 0: the matrix is not one of patches */
+    uint64_t out_height, out_width;
+    uint64_t kernel_h, kernel_w, stride, pad;
+};
+
 /* An operand: a batch of matrices. */
 struct matrix {
     enum dtype dtype;
@@ -14,6 +22,7 @@ struct matrix {
     double *value;
     float *error;                                       /* NULL: 0 */
     float *single;                                      /* of integers: their values instead of raw and value */
+    struct patches patches;                             /* of the images that raw or single has */
 };
 
 /* Powers of the values or errors of an operand, over the largest of them, so that f32 holds them and their products. */
@@ -36,9 +45,6 @@ struct product {
     bool relu;
 };
 
-/* Copies elements out as f64. */
-void matrix_values(const struct matrix *m, uint64_t first, uint64_t count, double *to);
-
 /* Computes the values and errors of a reference that is a product; does nothing to others. */
 void product_evaluate(struct reference *ref);
 
@@ -54,6 +60,9 @@ struct product_panel {
 };
 
 struct product_panel product_panel(const struct reference *ref, uint64_t i);
+
+/* Copies the panel's rows of the first operand out: f64, or f32 of integers. */
+void product_rows(const struct product *product, struct product_panel panel, void *to);
 
 /* Computes a panel: rows x columns values, and their errors, which integers do not have. Several threads may call. */
 void product_compute(const struct reference *ref, struct product_panel panel, double *value, float *error);

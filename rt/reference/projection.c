@@ -123,7 +123,7 @@ bool projection_passes(const struct projection *p, struct product_panel panel, c
     double *a = reference_scratch(panel.rows * depth, sizeof *a), *row = reference_scratch(p->width, sizeof *row);
     double *expected = reference_scratch(panel.rows * p->width, sizeof *expected);
     bool passes = true;
-    matrix_values(&product->a, panel.row * depth, panel.rows * depth, a);
+    product_rows(product, panel, a);
     blas_dgemm(panel.rows, p->width, depth, a, depth, p->b + matrix * depth * p->width, p->width, 0, expected, p->width);
     for (uint64_t i = 0; i < panel.rows && passes; i++) {
         double a_terms;

@@ -246,6 +246,11 @@ static struct expected expect_element(const struct math *math, const uint64_t in
     const struct evaluator *evaluator = evaluator_of(math->op, math->relation);
     bool whole = is_whole(math);
     double x[MATH_OPERANDS] = {0};
+    if (op_traits(math->op).domain == DOMAIN_LOOKUP) {
+        double position = element(&math->operand[1], index);
+        bool inside = position >= 0 && position < (double)math->operand[0].shape[0];
+        return (struct expected){inside ? element(&math->operand[0], (uint64_t[VIEW_RANK]){(uint64_t)position}) : 0, 0};
+    }
     for (unsigned i = 0; i < math->operands; i++)
         if (math->has_scalar && i + 1 == math->operands)
             x[i] = whole ? math->scalar : (double)(float)math->scalar;

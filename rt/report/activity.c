@@ -38,6 +38,7 @@ struct work {
 static struct {
     uint64_t **rows[SERIES];                            /* by unit, cube or link; NULL until something is counted */
     uint64_t unit_pes, units;                           /* PEs of a unit */
+    uint64_t unit_slices;                               /* HBM slices of a row: one, those of a cube or of a SIP */
     bool few_links;                                     /* links inside cubes have rows as well */
     uint64_t width_ps, bins;
     uint64_t *kernel_since_ps;                          /* by PE; NO_KERNEL: none runs */
@@ -49,7 +50,12 @@ static struct {
 
 static uint64_t row_count(unsigned series)
 {
-    return series == SERIES_LINK ? link_count() : series == SERIES_SRAM ? cube_count() : activity.units;
+    switch (series) {
+    case SERIES_LINK: return link_count();
+    case SERIES_SRAM: return sram_count();
+    case SERIES_HBM: case SERIES_HBM_BYTES: return slice_count() / activity.unit_slices;
+    default: return activity.units;
+    }
 }
 
 /* ---- bins */
@@ -158,8 +164,8 @@ static void command_scheduled(const struct command *command)
 
 static void hbm_reserved(uint64_t slice, uint64_t bytes, uint64_t start_ps, uint64_t end_ps)
 {
-    count_busy(SERIES_HBM, slice / activity.unit_pes, start_ps, end_ps);
-    count(SERIES_HBM_BYTES, slice / activity.unit_pes, start_ps, end_ps, bytes);
+    count_busy(SERIES_HBM, slice / activity.unit_slices, start_ps, end_ps);
+    count(SERIES_HBM_BYTES, slice / activity.unit_slices, start_ps, end_ps, bytes);
     if (observed_cause.kernel)
         work_of(observed_cause)->hbm_bytes += bytes;
 }
@@ -207,6 +213,7 @@ void activity_watch(void)
     const struct shape *s = &kb_shape;
     activity.unit_pes = pe_count() <= UNITS_MOST ? 1 : cube_count() <= UNITS_MOST ? s->pes : s->pes * s->cubes;
     activity.units = pe_count() / activity.unit_pes;
+    activity.unit_slices = activity.unit_pes == 1 || !s->slices ? 1 : activity.unit_pes / s->pes * s->slices;
     activity.few_links = link_count() <= LINKS_MOST;
     activity.bins = activity.units <= FEW_UNITS ? BINS_OF_FEW : BINS;
     activity.width_ps = 1;
@@ -220,19 +227,40 @@ void activity_watch(void)
 
 /* ---- JSON: the machine */
 
-static void write_numbers(struct json *json, const char *key, uint64_t first, uint64_t second)
-{
-    json_array(json, key);
-    json_u64(json, NULL, first);
-    json_u64(json, NULL, second);
-    json_array_end(json);
-}
-
 /* The router of a cube's node: row and column. */
 static void write_position(struct json *json, const struct cube_node *node)
 {
     uint32_t router = node->kind == NODE_router ? node->index : kb_cube_nodes[kb_cube_links[node->up].to].index;
-    write_numbers(json, "at", router / kb_shape.noc_cols, router % kb_shape.noc_cols);
+    router %= kb_shape.noc_rows * kb_shape.noc_cols;    /* the routers of all planes have the same places */
+    json_u64_array(json, "at", (uint64_t[]){router / kb_shape.noc_cols, router % kb_shape.noc_cols}, 2);
+}
+
+static bool has_speed(enum link_speed speed)
+{
+    for (uint32_t i = 0; i < kb_shape.cube_links; i++)
+        if (kb_cube_links[i].speed == speed)
+            return true;
+    return false;
+}
+
+/* What is closed to rings, and the ports that links between chips join: SIP, cube and side of both ends. */
+static void write_long_links(struct json *json)
+{
+    const struct shape *s = &kb_shape;
+    const struct { const char *name; bool closed; } rings[] = {
+        {"cube_rows", s->closed_rows}, {"cube_cols", s->closed_cols},
+        {"router_rows", has_speed(SPEED_row_wrap)}, {"router_cols", has_speed(SPEED_col_wrap)}};
+    json_array(json, "closed");
+    for (size_t i = 0; i < COUNT_OF(rings); i++)
+        if (rings[i].closed)
+            json_string(json, NULL, rings[i].name);
+    json_array_end(json);
+    json_array(json, "chips");
+    for (uint32_t i = 0; s->chips && i < s->chips->count; i++) {
+        const struct chip_end *a = &s->chips->links[i].end[0], *b = &s->chips->links[i].end[1];
+        json_u64_array(json, NULL, (uint64_t[]){a->sip, a->cube, a->side, b->sip, b->cube, b->side}, 6);
+    }
+    json_array_end(json);
 }
 
 /* The nodes of a cube that are at a router; and the cubes, with the side of the port, that have a link to their io_cpu. */
@@ -258,8 +286,9 @@ static void write_nodes(struct json *json)
     json_array_end(json);
     json_array(json, "io");
     for (uint32_t i = 0; i < kb_shape.attachments; i++)
-        write_numbers(json, NULL, kb_attachments[i].cube, kb_attachments[i].side);
+        json_u64_array(json, NULL, (uint64_t[]){kb_attachments[i].cube, kb_attachments[i].side}, 2);
     json_array_end(json);
+    write_long_links(json);
 }
 
 static void write_rates(struct json *json)
@@ -269,10 +298,11 @@ static void write_rates(struct json *json)
         if (kb_gemm_k_per_cycle[dtype])
             json_double(json, dtype_words[dtype], peak_flops_per_pe(dtype) * (double)pe_count());
     json_object_end(json);
-    json_double(json, "hbm_bps", peak_hbm_bps_per_pe() * (double)pe_count());
+    json_double(json, "hbm_bps", peak_hbm_bps_per_slice() * (double)slice_count());
     json_object(json, "link_bps");
     for (unsigned class = 0; class < LINK_CLASSES; class++)
-        json_u64(json, link_class_names[class], link_bw_bps(class));
+        if (links_exist(class))
+            json_u64(json, link_class_names[class], link_bw_bps(class));
     json_object_end(json);
     json_object(json, "servers");
     for (unsigned engine = 0; engine < ENGINES; engine++)
@@ -289,10 +319,11 @@ static void write_machine(struct json *json)
     json_string(json, "topology", kb_topology_hash);
     json_string(json, "kbgen", kb_version);
     json_u64(json, "sips", s->sips);
-    write_numbers(json, "cubes", s->cube_rows, s->cube_cols);
-    write_numbers(json, "routers", s->noc_rows, s->noc_cols);
+    json_u64_array(json, "cubes", (uint64_t[]){s->cube_rows, s->cube_cols}, 2);
+    json_u64_array(json, "routers", (uint64_t[]){s->noc_rows, s->noc_cols}, 2);
     json_u64(json, "cube_pes", s->pes);
-    write_numbers(json, "first_ranks", SYSTEM_NODES, SIP_NODES);
+    json_u64(json, "cube_slices", s->slices);
+    json_u64_array(json, "first_ranks", (uint64_t[]){SYSTEM_NODES, SIP_NODES}, 2);
     json_u64(json, "cube_nodes", s->cube_nodes);
     write_nodes(json);
     write_rates(json);
@@ -402,6 +433,7 @@ static void write_series(struct json *json, const char *name, unsigned series, s
 static void write_frames(struct json *json, struct frames frames)
 {
     double width_ps = (double)(activity.width_ps * frames.bins), pes = (double)activity.unit_pes * width_ps;
+    double slices = (double)activity.unit_slices * width_ps;
     json_object(json, "frames");
     json_u64(json, "width_ps", activity.width_ps * frames.bins);
     json_u64(json, "count", frames.count);
@@ -411,9 +443,9 @@ static void write_frames(struct json *json, struct frames frames)
                      1 / (pes * (double)engine_servers(engine)));
     write_series(json, "kernel", SERIES_KERNEL, frames, pes, 1 / pes);
     write_series(json, "waiting", SERIES_WAITING, frames, 0, 1 / pes);
-    write_series(json, "hbm", SERIES_HBM, frames, pes * (double)kb_attrs.hbm_ctrl_pcs,
-                 1 / (pes * (double)kb_attrs.hbm_ctrl_pcs));
-    write_series(json, "hbm bytes", SERIES_HBM_BYTES, frames, 0, 1e12 / pes);
+    write_series(json, "hbm", SERIES_HBM, frames, slices * (double)kb_attrs.hbm_ctrl_pcs,
+                 1 / (slices * (double)kb_attrs.hbm_ctrl_pcs));
+    write_series(json, "hbm bytes", SERIES_HBM_BYTES, frames, 0, 1e12 / slices);
     write_series(json, "tcm bytes", SERIES_TCM_BYTES, frames, 0, 1e12 / pes);
     write_series(json, "sram", SERIES_SRAM, frames, 2 * width_ps, 1 / (2 * width_ps));
     write_series(json, "links", SERIES_LINK, frames, width_ps, 1 / width_ps);

@@ -9,6 +9,7 @@
 #include "launch/launch.h"
 #include "machine/emitted.h"
 #include "machine/pe.h"
+#include "machine/peers.h"
 
 static struct output output;
 
@@ -36,8 +37,22 @@ static void write_move(struct json *json, const struct command *command, const c
     write_address(json, memory, command, OPERAND_A);
     json_u64(json, tcm, command->ask.tcm);
     json_u64(json, "bytes", command->ask.bytes);
-    if (command->ask.runs.axes)
+    if (command->ask.listed)
+        json_u64(json, "runs", command->ask.listed);
+    else if (command->ask.runs.axes)
         json_u64(json, "runs", runs_number(&command->ask.runs));
+}
+
+/* The PE that a send goes to, or a list of them. */
+static void write_peers(struct json *json, const char *key, const struct request *ask)
+{
+    struct pe_list peers = peers_of(ask);
+    if (peers.count > 1)
+        json_array(json, key);
+    for (uint32_t i = 0; i < peers.count; i++)
+        json_string(json, peers.count > 1 ? NULL : key, pe_name(&kb_pe[peers.pe[i]]));
+    if (peers.count > 1)
+        json_array_end(json);
 }
 
 static void write_epilogue(struct json *json, const struct request *ask)
@@ -52,20 +67,12 @@ static void write_epilogue(struct json *json, const struct request *ask)
     json_array_end(json);
 }
 
-static void write_sizes(struct json *json, const char *key, const uint64_t *sizes, unsigned count)
-{
-    json_array(json, key);
-    for (unsigned i = 0; i < count; i++)
-        json_u64(json, NULL, sizes[i]);
-    json_array_end(json);
-}
-
 static void write_gemm_tiles(struct json *json, const struct command *command)
 {
     static const char *const operands[] = {"a", "b"};
     const struct request *ask = &command->ask;
     json_string(json, "op", "gemm");
-    write_sizes(json, "tile", (uint64_t[]){ask->tile_m, ask->tile_k, ask->tile_n}, 3);
+    json_u64_array(json, "tile", (uint64_t[]){ask->tile_m, ask->tile_k, ask->tile_n}, 3);
     json_string(json, "out_dtype", dtype_words[ask->out_dtype]);
     json_array(json, "pinned");
     for (unsigned i = 0; i < 2; i++)
@@ -87,7 +94,7 @@ static void write_math_tiles(struct json *json, const struct command *command)
     json_string(json, "fn", op_name(ask->op));
     json_u64(json, "m", ask->m);
     json_u64(json, "n", ask->n);
-    write_sizes(json, "tile", (uint64_t[]){ask->tile_m, ask->tile_n}, 2);
+    json_u64_array(json, "tile", (uint64_t[]){ask->tile_m, ask->tile_n}, 2);
     json_string(json, "dtype", dtype_words[ask->dtype]);
     json_string(json, "out_dtype", dtype_words[ask->out_dtype]);
     write_address(json, "src", command, OPERAND_A);
@@ -109,7 +116,7 @@ static void write_fields(struct json *json, const struct command *command)
     case COMMAND_load: write_move(json, command, "from", "to"); break;
     case COMMAND_store: write_move(json, command, "to", "from"); break;
     case COMMAND_send:
-        json_string(json, "to", pe_name(&kb_pe[ask->peer]));
+        write_peers(json, "to", ask);
         json_u64(json, "from", ask->tcm);
         json_u64(json, "bytes", ask->bytes);
         break;

@@ -5,17 +5,13 @@
 #include "base/rates.h"
 #include "datapass/math.h"
 #include "machine/emitted.h"
+#include "machine/ipcq.h"
 #include "machine/pe.h"
+#include "machine/peers.h"
 #include "machine/tiling.h"
 #include "sim/observer.h"
 
 struct demand demand;
-
-static enum space ring_space(void)
-{
-    return kb_attrs.pe_ipcq_buffer == BUFFER_TCM ? SPACE_TCM : kb_attrs.pe_ipcq_buffer == BUFFER_SRAM ? SPACE_SRAM
-                                                                                                      : SPACE_HBM;
-}
 
 /* A block's rows follow each other in a row-major operand if it is as wide as that. */
 static void add_blocks(const struct command *command, const struct tile_shape *shape, unsigned operand, uint64_t tiles)
@@ -27,41 +23,72 @@ static void add_blocks(const struct command *command, const struct tile_shape *s
     demand.block_rows += is_whole ? tiles : product(tiles, is_b ? shape->k : shape->m);
 }
 
-/* A DMA stage moves bytes between the memory of its operand and the PE's TCM. */
-static void add_dma(const struct command *command, const struct stage *stage, bool reads, uint64_t bytes, uint64_t tiles)
+/* Bytes between a memory and the PE's TCM, in some transfers. */
+static void add_run(const struct command *command, uint64_t address, bool reads, uint64_t bytes, uint64_t transfers)
 {
-    const struct request *ask = &command->ask;
     struct range range;
-    *(reads ? &demand.write_bytes[SPACE_TCM] : &demand.read_bytes[SPACE_TCM]) += bytes;
-    if (ask->virtual_address[stage->operand]) {
-        demand.is_virtual = true;
-        *(reads ? &demand.virtual_read_bytes : &demand.virtual_write_bytes) += bytes;
-        return;
-    }
-    address_decode(ask->address[stage->operand], 0, &range);
+    address_decode(address, 0, &range);
     *(reads ? &demand.read_bytes[range.space] : &demand.write_bytes[range.space]) += bytes;
     if (range_is_own_tcm(&range, command->pe))
         return;
     demand.fabric_bytes += bytes;
-    demand.transfers += ask->runs.axes ? runs_number(&ask->runs) : tiles;
+    demand.transfers += transfers;
+}
+
+/* A DMA stage moves bytes between the memory of an operand, or those of its list, and the PE's TCM. */
+static void add_dma(const struct command *command, unsigned operand, bool reads, uint64_t bytes, uint64_t tiles)
+{
+    const struct request *ask = &command->ask;
+    *(reads ? &demand.write_bytes[SPACE_TCM] : &demand.read_bytes[SPACE_TCM]) += bytes;
+    if (ask->virtual_address[operand]) {
+        demand.is_virtual = true;
+        *(reads ? &demand.virtual_read_bytes : &demand.virtual_write_bytes) += bytes;
+        return;
+    }
+    for (uint32_t i = 0; i < ask->listed; i++)
+        add_run(command, ask->list[i].address, reads, ask->list[i].bytes, 1);
+    if (!ask->listed)
+        add_run(command, ask->address[operand], reads, bytes, ask->runs.axes ? runs_number(&ask->runs) : tiles);
+}
+
+/* A send to several PEs puts one message on the first link of their ways, and one on the last link to each memory. */
+static __attribute__((cold, noinline)) void add_multicast(const struct command *send)
+{
+    uint32_t messages = peers_of(&send->ask).count;
+    demand.shared_bytes += (2 * messages - 1 - ipcq_ends(send)) * send->ask.bytes;
+}
+
+static void add_dma_stage(const struct command *command, const struct tile_shape *shape, const struct stage *stage,
+                          uint64_t tiles)
+{
+    bool reads = stage->kind == STAGE_DMA_READ, both = stage->operand == OPERANDS_A_B;
+    if (!command_is_composite(command->ask.kind)) {
+        add_dma(command, stage->operand, reads, product(stage->amount, tiles), tiles);
+        return;
+    }
+    for (unsigned operand = both ? OPERAND_A : stage->operand; operand <= (both ? OPERAND_B : stage->operand); operand++) {
+        add_blocks(command, shape, operand, tiles);
+        add_dma(command, operand, reads, product(tiling_block_bytes(command, shape, operand), tiles), tiles);
+    }
 }
 
 static void add_stage(const struct command *command, const struct tile_shape *shape, const struct stage *stage,
                       uint64_t tiles)
 {
     uint64_t amount = product(stage->amount, tiles);
-    bool moves = stage->kind == STAGE_DMA_READ || stage->kind == STAGE_DMA_WRITE;
-    if (moves && command_is_composite(command->ask.kind))
-        add_blocks(command, shape, stage->operand, tiles);
     if (stage->kind == STAGE_FETCH && demand.fetch_most < stage->amount)
         demand.fetch_most = stage->amount;
     demand.services += tiles;
     switch ((enum stage_kind)stage->kind) {
     case STAGE_COMM:
+        if (command->multicast)
+            add_multicast(command);
+        demand.read_bytes[SPACE_TCM] += amount;
+        break;
     case STAGE_FETCH: demand.read_bytes[SPACE_TCM] += amount; break;
     case STAGE_STORE: demand.write_bytes[SPACE_TCM] += amount; break;
-    case STAGE_DMA_READ: add_dma(command, stage, true, amount, tiles); break;
-    case STAGE_DMA_WRITE: add_dma(command, stage, false, amount, tiles); break;
+    case STAGE_DMA_READ:
+    case STAGE_DMA_WRITE: add_dma_stage(command, shape, stage, tiles); break;
     case STAGE_GEMM:
         demand.gemm_flops = sum(demand.gemm_flops, amount);
         demand.gemm_ps += product(stage->ps, tiles);

@@ -20,6 +20,8 @@ extern struct demand {
     uint64_t fabric_bytes;                              /* between a pe_dma and another node, at physical addresses */
     uint64_t transfers;                                 /* runs of bytes that DMA has moved, likewise physical */
     uint64_t messages;                                  /* received */
+    uint64_t shared_bytes;                              /* that did not take a first or last link again: of sends to several
+                                                           PEs */
     uint64_t blocks, block_rows;                        /* that DMA has moved for composites; their rows if row-major */
     uint64_t fetch_most;                                /* bytes that one FETCH has moved */
     uint64_t operand_bytes;                             /* second operands of epilogues, of command streams */

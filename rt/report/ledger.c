@@ -68,7 +68,7 @@ static uint64_t busiest_link_permille(void)
 static uint64_t busiest_slice_ps(void)
 {
     uint64_t busiest_ps = 0;
-    for (uint32_t slice = 0; slice < pe_count(); slice++)
+    for (uint32_t slice = 0; slice < slice_count(); slice++)
         busiest_ps = kb_max(busiest_ps, kb_hbm[slice].busy_ps);
     return busiest_ps;
 }
@@ -173,7 +173,7 @@ static void control_entry(struct entry *entry)
 
 static void rings_entry(struct entry *entry)
 {
-    if (!demand.messages || kb_attrs.pe_ipcq_buffer == BUFFER_TCM)
+    if (!demand.messages || kb_attrs.pe_ipcq_buffer == BUFFER_tcm)
         return;
     entry->text = arena_printf("messages under way are in no memory: %s through rings in sram or HBM",
                                counted(demand.messages, "message"));

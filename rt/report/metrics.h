@@ -7,8 +7,8 @@
 /* Writes all metrics into an open object. */
 void metrics_write(struct json *json, uint64_t end_ps);
 
-/* Writes "max_err" if data were compared, "status", how the run has ended (rt/kb/endings.def) and why. `error` is the last message of what has ended it
- * before its time; NULL: nothing has. */
+/* Writes "max_err" if data were compared, "status", how the run has ended (rt/kb/endings.def) and why. `error` is the last
+ * message of what has ended it before its time; NULL: nothing has. */
 void metrics_write_end(struct json *json, int status, const char *error);
 
 #endif

@@ -65,14 +65,6 @@ static void line_end(struct json *json)
     json_close(json);
 }
 
-static void write_numbers(struct json *json, const char *key, const uint64_t *numbers, size_t count)
-{
-    json_array(json, key);
-    for (size_t i = 0; i < count; i++)
-        json_u64(json, NULL, numbers[i]);
-    json_array_end(json);
-}
-
 static void print_command(const struct command *command)
 {
     const struct request *ask = &command->ask;
@@ -82,8 +74,8 @@ static void print_command(const struct command *command)
                                                                          ask->tile_n};
     struct json json = line_begin();
     json_string(&json, "composite", gemm ? "gemm" : op_name(ask->op));
-    write_numbers(&json, "size", size, gemm ? 3 : 2);
-    write_numbers(&json, "tile", tile, gemm ? 3 : 2);
+    json_u64_array(&json, "size", size, gemm ? 3 : 2);
+    json_u64_array(&json, "tile", tile, gemm ? 3 : 2);
     json_string(&json, "dtype", dtype_words[ask->dtype]);
     json_string(&json, "out_dtype", dtype_words[ask->out_dtype]);
     json_u64(&json, "tiles", command->tiles);
@@ -107,7 +99,7 @@ static void write_stage(struct json *json, const struct command *command, const 
 #include "kb/stages.def"
 #undef STAGE
     };
-    static const char *const operands[2][OPERANDS] = {{"src", NULL, "dst"}, {"a", "b", "c"}};
+    static const char *const operands[2][OPERANDS_A_B + 1] = {{"src", NULL, "dst", NULL}, {"a", "b", "c", "ab"}};
     bool gemm = command->ask.kind == COMMAND_gemm_tiles;
     json_object(json, NULL);
     json_string(json, "stage", names[stage->kind]);
@@ -138,10 +130,10 @@ static void print_tile(const struct command *command, const struct tile *tile)
     uint64_t k = tile->i_k * (planned ? 1 : ask->tile_k);
     struct json json = line_begin();
     json_u64(&json, "tile", tile->id);
-    write_numbers(&json, "m", (uint64_t[]){m, tile->shape->m}, 2);
+    json_u64_array(&json, "m", (uint64_t[]){m, tile->shape->m}, 2);
     if (gemm)
-        write_numbers(&json, "k", (uint64_t[]){k, tile->shape->k}, 2);
-    write_numbers(&json, "n", (uint64_t[]){n, tile->shape->n}, 2);
+        json_u64_array(&json, "k", (uint64_t[]){k, tile->shape->k}, 2);
+    json_u64_array(&json, "n", (uint64_t[]){n, tile->shape->n}, 2);
     json_u64(&json, "buffer_bytes", tile->shape->buffer_bytes);
     json_array(&json, "stages");
     for (const struct stage *stage = tile->shape->stages; stage->kind != STAGE_NONE; stage++)

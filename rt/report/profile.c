@@ -19,6 +19,7 @@
 #include "machine/dma.h"
 #include "machine/fabric.h"
 #include "machine/ipcq.h"
+#include "machine/dma_requests.h"
 #include "machine/scheduler.h"
 #include "machine/stats.h"
 #include "machine/tile.h"
@@ -74,7 +75,7 @@ void profile_start(void)
 {
     static const struct handler *const lists[] = {
         dma_handlers, fabric_handlers, fanout_handlers, host_request_handlers, ipcq_handlers,
-        kernel_handlers, launch_handlers, scheduler_handlers, tile_handlers};
+        kernel_handlers, launch_handlers, dma_requests_handlers, scheduler_handlers, tile_handlers};
     for (unsigned stage = 0; stage < STAGES; stage++) {
         void (*ends)(void) = (void (*)(void))service_end_events[stage];
         *slot_of(ends) = (struct slot){ends, FIRST_SERVICE + stage};

@@ -330,6 +330,24 @@ void result_write(struct json *json, uint64_t end_ps, bool with_ids)
     json_array_end(json);
 }
 
+void result_write_launch(struct json *json, uint64_t i, bool with_ids)
+{
+    const struct launch *launch = launches;
+    for (; launch && i; i--)
+        launch = launch->next;
+    if (launch)
+        write_launch(json, launch, with_ids);
+}
+
+void result_write_memory(struct json *json, uint64_t i, bool with_ids)
+{
+    const struct memory_request *request = memory_requests;
+    for (; request && i; i--)
+        request = request->next;
+    if (request)
+        write_memory_request(json, request, with_ids);
+}
+
 void result_write_interruption(struct json *json)
 {
     if (!watchdog_ended())

@@ -20,6 +20,10 @@ bool result_good(void);
  * each, with_ids: the number of the request and the answers to it. */
 void result_write(struct json *json, uint64_t end_ps, bool with_ids);
 
+/* Write the i-th element of its lists `launches` and `memory`, if there is one. */
+void result_write_launch(struct json *json, uint64_t i, bool with_ids);
+void result_write_memory(struct json *json, uint64_t i, bool with_ids);
+
 /* The row of a command. */
 struct command_row_read {
     const struct tl *tl;                                /* the kernel that submitted it */

@@ -41,14 +41,14 @@
 static const char *const space_names[SPACES] = {[SPACE_HBM] = "hbm", [SPACE_TCM] = "tcm", [SPACE_SRAM] = "sram"};
 static const char *const link_names[LINK_CLASSES] = {
 #define LINK(name, bw, latency) #name " links",
+#define OWN_LINK(name) #name " links",
 #include "kb/links.def"
-#undef LINK
 };
 
 /* ---- how busy each kind of resource was */
 
 struct resource {
-    const char *name;                                   /* "pe_gemm", "hbm", "noc links" */
+    const char *name;                                   /* "pe_gemm", "hbm", "noc links"; NULL: the machine has none */
     uint64_t busy_ps, servers;                          /* sum over its servers */
     uint64_t busiest_ps, busiest_servers;               /* of the busiest slice or link; of all servers if not known */
     uint64_t wait_ps;                                   /* sum over its requests, from the request to the start */
@@ -96,10 +96,10 @@ static struct resource accelerator(void)
 static struct resource hbm(void)
 {
     struct resource all = pooled("hbm", stats.read_busy_ps[SPACE_HBM], stats.read_wait_ps[SPACE_HBM],
-                                 pe_count() * kb_attrs.hbm_ctrl_pcs);
+                                 slice_count() * kb_attrs.hbm_ctrl_pcs);
     all.busiest_ps = 0;
     all.busiest_servers = kb_attrs.hbm_ctrl_pcs;
-    for (uint64_t i = 0; i < pe_count(); i++)
+    for (uint64_t i = 0; i < slice_count(); i++)
         if (kb_hbm[i].busy_ps > all.busiest_ps)
             all.busiest_ps = kb_hbm[i].busy_ps;
     return all;
@@ -117,7 +117,8 @@ static struct resource writes(const char *name, enum space space, uint64_t memor
 
 static struct resource links(enum link_class class)
 {
-    return (struct resource){link_names[class], stats.link_busy_ps[class], peak_links(class), link_busiest_ps(class), 1,
+    const char *name = links_exist(class) ? link_names[class] : NULL;
+    return (struct resource){name, stats.link_busy_ps[class], peak_links(class), link_busiest_ps(class), 1,
                              stats.link_wait_ps[class]};
 }
 
@@ -130,8 +131,8 @@ static void resources_collect(struct resource resources[RESOURCES])
     *next++ = hbm();
     *next++ = reads("tcm read", SPACE_TCM, pe_count());
     *next++ = writes("tcm write", SPACE_TCM, pe_count());
-    *next++ = reads("sram read", SPACE_SRAM, cube_count());
-    *next++ = writes("sram write", SPACE_SRAM, cube_count());
+    *next++ = reads("sram read", SPACE_SRAM, sram_count());
+    *next++ = writes("sram write", SPACE_SRAM, sram_count());
     for (unsigned class = 0; class < LINK_CLASSES; class++)
         *next++ = links(class);
 }
@@ -204,11 +205,11 @@ static void save(void)
     saved.stats = stats;
     if (!saved.slices) {
         saved.links_busy_ps = arena_alloc(link_count(), sizeof *saved.links_busy_ps);
-        saved.slices = arena_alloc(pe_count(), sizeof *saved.slices);
+        saved.slices = arena_alloc(slice_count(), sizeof *saved.slices);
     }
     for (uint64_t i = 0; i < link_count(); i++)
         saved.links_busy_ps[i] = kb_links[i].busy_ps;
-    memcpy(saved.slices, kb_hbm, pe_count() * sizeof *kb_hbm);
+    memcpy(saved.slices, kb_hbm, slice_count() * sizeof *kb_hbm);
     transfers_count_ahead(1);
 }
 
@@ -227,7 +228,10 @@ static void restore(void)
 #undef RESTORE
     for (uint64_t i = 0; i < link_count(); i++)
         kb_links[i].busy_ps = saved.links_busy_ps[i];
-    memcpy(kb_hbm, saved.slices, pe_count() * sizeof *kb_hbm);
+    for (uint32_t i = 0; i < slice_count(); i++) {      /* but not how the slice keeps the state of its channels */
+        kb_hbm[i].busy_ps = saved.slices[i].busy_ps;
+        kb_hbm[i].wait_ps = saved.slices[i].wait_ps;
+    }
     transfers_count_ahead(1);
 }
 
@@ -534,6 +538,8 @@ static void write_util(struct json *json)
     json_u64(json, "span_ps", summary_span_ps());
     json_u64(json, "gemm_flop", stats.gemm_flops);
     for (const struct resource *r = resources; r < resources + RESOURCES; r++) {
+        if (!r->name)
+            continue;
         json_object(json, r->name);
         json_u64(json, "busy_ps", r->busy_ps);
         json_u64(json, "servers", r->servers);
@@ -578,7 +584,7 @@ static void write_bound(struct json *json)
 static void write_slices(struct json *json)
 {
     json_array(json, "hbm_slices");
-    for (uint32_t i = 0; i < pe_count(); i++) {
+    for (uint32_t i = 0; i < slice_count(); i++) {
         if (!kb_hbm[i].busy_ps && !kb_hbm[i].wait_ps)
             continue;
         json_object(json, NULL);
@@ -608,7 +614,8 @@ void utilisation_write(struct json *json)
     write_moved(json, "sram", stats.read_bytes[SPACE_SRAM], stats.write_bytes[SPACE_SRAM]);
     json_object(json, "links");
     for (unsigned class = 0; class < LINK_CLASSES; class++)
-        json_u64(json, link_class_names[class], stats.link_bytes[class]);
+        if (links_exist(class))
+            json_u64(json, link_class_names[class], stats.link_bytes[class]);
     json_object_end(json);
     json_object_end(json);
 }

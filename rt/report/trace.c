@@ -241,12 +241,12 @@ static void control_sent(const struct message *message, uint64_t leave_ps, uint6
     row_end(&row);
 }
 
-static void translated(const struct pe *pe, uint64_t length_ps)
+static void translated(const struct pe *pe, uint64_t from_ps, uint64_t length_ps)
 {
     struct json row = row_begin("translated");
     json_string(&row, "node", place_name(rank_place(pe_rank(pe, NODE_pe_mmu))));
-    json_u64(&row, "start", now_ps);
-    json_u64(&row, "end", now_ps + length_ps);
+    json_u64(&row, "start", from_ps);
+    json_u64(&row, "end", from_ps + length_ps);
     write_cause(&row, observed_cause);
     row_end(&row);
 }

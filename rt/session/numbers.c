@@ -28,6 +28,11 @@ static const void *const places[REPLACED] = {
 
 extern const char etext[];                              /* of the linker: the end of the code */
 
+static const void *place_of(enum number_of number)
+{
+    return number == NUMBER_chips ? kb_shape.chips->speeds : places[number];
+}
+
 /* Code that ends in a page of these numbers stays executable. */
 static void make_writable(const struct number *number, const void *place)
 {
@@ -41,7 +46,9 @@ static void make_writable(const struct number *number, const void *place)
 static void write_all(const struct numbers *from)
 {
     for (enum number_of i = 0; i < REPLACED; i++) {
-        void *place = (void *)places[i];
+        if (!from->list[i].length)
+            continue;
+        void *place = (void *)place_of(i);
         __asm__("" : "+r"(place));                      /* the compiler need not know that this is a constant */
         memcpy(place, from->list[i].bytes, from->list[i].length);
     }
@@ -57,7 +64,8 @@ static void begin(void)
     if (!renumber(numbers.renumbering, numbers.keys, &numbers.given))
         errors_end();
     for (enum number_of i = 0; i < REPLACED; i++)
-        make_writable(&numbers.given.list[i], places[i]);
+        if (numbers.given.list[i].length)
+            make_writable(&numbers.given.list[i], place_of(i));
     arena_keep_end();
 }
 

@@ -4,6 +4,7 @@
 #include "common/arena.h"
 #include "machine/emitted.h"
 #include "machine/pe.h"
+#include "machine/peers.h"
 
 uint64_t program_address(const struct stream_address *address, const struct pe *pe)
 {
@@ -11,6 +12,8 @@ uint64_t program_address(const struct stream_address *address, const struct pe *
         return address->va;
     uint32_t number = pe_number(pe), cube = number / kb_shape.pes;
     uint32_t own_pe = address->space == SPACE_SRAM ? 0 : number % kb_shape.pes;
+    if (address->space == SPACE_HBM && kb_shape.slices)
+        own_pe = own_slice(number) % kb_shape.slices;
     return address_make(address->space, address->sip == OWN ? cube / kb_shape.cubes : (uint32_t)address->sip,
                         address->cube == OWN ? cube % kb_shape.cubes : (uint32_t)address->cube,
                         address->pe == OWN ? own_pe : (uint32_t)address->pe, address->offset);
@@ -20,6 +23,8 @@ static void submit(struct tl *tl, const struct stream_step *step)
 {
     struct request ask = step->ask;
     ask.line = step->line;
+    if (step->peer_count)
+        peers_set(&ask, step->peers, step->peer_count);
     for (unsigned i = 0; i < OPERANDS; i++) {
         ask.address[i] = program_address(&step->address[i], tl->pe);
         ask.virtual_address[i] = step->address[i].is_va && kb_attrs.pe_mmu_enabled;
@@ -47,6 +52,12 @@ void program_run(struct tl *tl, const void *arg)
     const struct stream_program *program = arg;
     for (const struct stream_step *step = program->steps; step < program->steps + program->count; step++)
         take(tl, step);
+}
+
+uint64_t program_commands(const struct tl *tl)
+{
+    const struct stream_program *program = tl->arg;
+    return program->commands;
 }
 
 /* ---- steps from outside */

@@ -11,6 +11,9 @@ uint64_t program_address(const struct stream_address *address, const struct pe *
 /* The kernel_fn of a struct stream_program. */
 void program_run(struct tl *tl, const void *program);
 
+/* How many commands such a kernel submits. */
+uint64_t program_commands(const struct tl *tl);
+
 /* A program that gets its steps from outside, for each PE of a launch its own. */
 struct fed_program;
 

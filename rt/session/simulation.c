@@ -24,6 +24,7 @@
 #include "machine/dma.h"
 #include "machine/emitted.h"
 #include "machine/state.h"
+#include "machine/stats.h"
 #include "oplog/log.h"
 #include "races/race.h"
 #include "reference/expect.h"
@@ -33,6 +34,7 @@
 #include "report/ledger.h"
 #include "report/result.h"
 #include "sim/loop.h"
+#include "store/tensor.h"
 #include "why/why.h"
 
 static struct {
@@ -181,6 +183,22 @@ static bool simulate(struct host_times *times)
     return good && !verification_failed() && !exec_difference.op && !races_found();
 }
 
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* An estimate of how much a first launch has done, which mostly reads what the host has filled, and writes the rest: the
+ * part of all these bytes that has been moved. Negative: none has. */
+static double tensors_moved(void)
+{
+    struct tensors_bytes bytes = tensors_bytes();
+    uint64_t filled = smaller(bytes.filled, bytes.all);
+    uint64_t read = smaller(stats.read_bytes[SPACE_HBM] + stats.read_bytes[SPACE_SRAM], filled);
+    uint64_t written = smaller(stats.write_bytes[SPACE_HBM] + stats.write_bytes[SPACE_SRAM], bytes.all - filled);
+    return read || written ? (double)(read + written) / (double)bytes.all : -1;
+}
+
 int simulation_run(double began, const struct watchdog_limits *limits, struct host_times *times)
 {
     simulation.process = getpid();
@@ -190,7 +208,7 @@ int simulation_run(double began, const struct watchdog_limits *limits, struct ho
     races_begin(oplog_on);
     machine_init();
     fastforward_init();
-    watchdog_start(limits, host_last_call);
+    watchdog_start(limits, &(struct watchdog_run){.bench_call = host_last_call, .part_done = tensors_moved});
     bool good = simulate(times);
     watchdog_stop();
     simulation.process = 0;

@@ -159,6 +159,23 @@ static void read_peer(const struct node *value, const char *key, uint32_t *out)
         error_at(value->where, "there is no PE '%s'; ids are like sip0.cube0.pe0", id);
 }
 
+/* Reads the PE, or the list of PEs, that a send goes to. */
+static void read_peers(const struct node *value, const char *key, struct stream_step *out)
+{
+    if (value->type != NODE_SEQUENCE) {
+        read_peer(value, key, &out->ask.peer);
+        return;
+    }
+    if (!value->count) {
+        error_at(value->where, "'%s' must name at least one PE", key);
+        return;
+    }
+    out->peers = arena_alloc(value->count, sizeof *out->peers);
+    out->peer_count = (uint32_t)value->count;
+    for (size_t i = 0; i < value->count; i++)
+        read_peer(value->items[i], "a PE", &out->peers[i]);
+}
+
 static void read_op(const struct node *value, const char *key, uint16_t *out)
 {
     const char *name;
@@ -232,6 +249,7 @@ static void read_epilogue(const struct node *node, struct request *ask)
 enum field_type {
     FIELD_ADDRESS,                                      /* `to`: the operand; a pinned one may be missing */
     FIELD_OFFSET, FIELD_COUNT, FIELD_PEER, FIELD_OP,    /* `to`: offset in the request; a count is at least 1 */
+    FIELD_PEERS,                                        /* one PE, or a list */
     FIELD_DTYPE,                                        /* of operands and, without out_dtype, of the result */
     FIELD_OUT_DTYPE, FIELD_PINNED, FIELD_EPILOGUE,      /* may be missing */
     FIELD_TILE,                                         /* `to`: how many sizes */
@@ -257,7 +275,7 @@ static const struct command_form {
     {"math", "a math", COMMAND_math,
      {{"op", FIELD_OP, IN(op)}, {"elems", FIELD_COUNT, IN(n)}, {"dtype", FIELD_DTYPE, 0}}},
     {"send", "a send", COMMAND_send,
-     {{"to", FIELD_PEER, IN(peer)}, {"from", FIELD_OFFSET, IN(tcm)}, {"bytes", FIELD_COUNT, IN(bytes)}}},
+     {{"to", FIELD_PEERS, 0}, {"from", FIELD_OFFSET, IN(tcm)}, {"bytes", FIELD_COUNT, IN(bytes)}}},
     {"recv", "a recv", COMMAND_recv, {{"from", FIELD_PEER, IN(peer)}, {"to", FIELD_OFFSET, IN(tcm)}}},
 };
 
@@ -294,6 +312,7 @@ static void read_field(const struct node *step, const struct command_field *fiel
     case FIELD_OFFSET: node_u64(value, key, 0, UINT64_MAX, to); break;
     case FIELD_COUNT: node_u64(value, key, 1, UINT64_MAX, to); break;
     case FIELD_PEER: read_peer(value, key, to); break;
+    case FIELD_PEERS: read_peers(value, key, out); break;
     case FIELD_OP: read_op(value, key, to); break;
     case FIELD_DTYPE:
         read_dtype(value, key, &ask->dtype);
@@ -730,6 +749,7 @@ static enum stream_key kind_of_field(const struct command_field *field)
     switch (field->type) {
     case FIELD_ADDRESS: return STREAM_KEY_ADDRESS;
     case FIELD_PEER: return STREAM_KEY_PE;
+    case FIELD_PEERS: return STREAM_KEY_PES;
     case FIELD_PINNED: return STREAM_KEY_WORDS;
     case FIELD_TILE: return STREAM_KEY_SIZES;
     default: return STREAM_KEY_VALUE;

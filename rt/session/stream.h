@@ -26,7 +26,8 @@ enum step_kind { STEP_COMMAND, STEP_WAIT, STEP_DELAY };
 struct stream_step {
     enum step_kind kind;
     uint32_t line;                                      /* in the stream's file */
-    struct request ask;                                 /* of a command, without its addresses and its line */
+    struct request ask;                                 /* of a command, without its addresses, its line and its list of PEs */
+    uint32_t *peers, peer_count;                        /* the list of PEs that a send goes to */
     struct stream_address address[OPERANDS];
     bool blocks;                                        /* the program waits for the command */
     uint32_t *awaited, awaited_count;                   /* of a wait: numbers of commands of the program */
@@ -105,7 +106,7 @@ uint32_t stream_command_number(const struct stream_program *program, const char 
 struct node;
 
 /* What a stream has at a key of a step: an address, a PE, words, sizes, or any other value. */
-enum stream_key { NO_STREAM_KEY, STREAM_KEY_ADDRESS, STREAM_KEY_PE, STREAM_KEY_WORDS, STREAM_KEY_SIZES, STREAM_KEY_VALUE };
+enum stream_key { NO_STREAM_KEY, STREAM_KEY_ADDRESS, STREAM_KEY_PE, STREAM_KEY_PES, STREAM_KEY_WORDS, STREAM_KEY_SIZES, STREAM_KEY_VALUE };
 
 /* Of a step `do: WORD`, of a composite with `op: OP`; NULL: of any step. */
 enum stream_key stream_key(const char *word, const char *op, const char *key);

@@ -232,6 +232,14 @@ bool coroutine_guards(const struct coroutine *coro, const void *address)
     return (uintptr_t)address - (uintptr_t)coro->mapping < guard_bytes();
 }
 
+bool coroutines_guard(void)
+{
+    bool all = true;
+    for (const struct coroutine *coro = coroutines.newest; coro; coro = coro->older)
+        all &= mprotect(coro->mapping, guard_bytes(), PROT_NONE) == 0;
+    return all;
+}
+
 bool coroutine_announced(void)
 {
 #ifdef KB_ASAN

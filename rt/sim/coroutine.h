@@ -37,6 +37,9 @@ void coroutine_suspend(struct coroutine *coro);
 size_t coroutine_stack_bytes(const struct coroutine *coro);
 bool coroutine_guards(const struct coroutine *coro, const void *address);
 
+/* Makes the guards of all stacks inaccessible again. Returns false if the system refuses. */
+bool coroutines_guard(void);
+
 /* Whether this build has the address sanitizer, which is told of switches and reports traps itself. */
 bool coroutine_announced(void);
 

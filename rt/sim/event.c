@@ -1,12 +1,14 @@
-/* event.c: the event queue: a ladder queue with one rung.
+/* event.c: the event queue: a ladder queue with two rungs.
  *
  *     front     a short sorted array: the soonest instants, up to front.last_ps
- *     rung      slots of equal length, unsorted: the events after these
- *     top       a list, unsorted: the events after the last slot
+ *     near      slots of equal length, unsorted: the events after these
+ *     far       likewise, of longer slots: the events after the last slot of `near`, if they are many
+ *     top       a list, unsorted: the events after the last slots
  *
  * If few events are pending, as is mostly so, all of them are in the front. When the front is full, its later half moves
- * to the rung. When it is empty, the first slot of the rung that has events moves to it. When the rung is empty, too, it
- * begins again where the top does. The length of a slot follows how many instants its slots turn out to have.
+ * to `near`. When it is empty, the first slot of `near` that has events moves to it. When `near` is empty, too, it
+ * begins again where the top does or, if tens of thousands of events are pending, in the first slot of `far`. The length of
+ * a slot of `near` follows how many instants its slots turn out to have.
  *
  * Events of an instant, a slot or the top are linked in place; nothing is allocated. Only the events of one round are
  * sorted. */
@@ -136,102 +138,203 @@ void event_fire_rest(void)
     }
 }
 
-/* ---- rung and top */
+/* ---- rungs and top */
 
 enum {
-    SLOTS = 512,
+    SLOTS_SHIFT = 9,
+    SLOTS = 1 << SLOTS_SHIFT,
     WORDS = SLOTS / 64,
     FEW = 3,                                            /* if a slot has fewer instants, on average, it is too short */
     MANY = 10,                                          /* if it has more, it is too long */
-    NARROWER = 2                                        /* by how much the shift falls when a slot overflows the front */
+    NARROWER = 2,                                       /* by how much the shift falls when a slot overflows the front */
+    CROWD = MANY * SLOTS                                /* more events than this in the top are spread over `far` */
 };
 
-static struct {
-    uint64_t start_ps;                                  /* of the first slot; no event after the front is due before */
+struct rung {
+    uint64_t start_ps;                                  /* of the first slot; the first one of `near` has what is before, too */
+    uint64_t count;                                     /* of slots: SLOTS, fewer if `far` goes on before, 0 if it is not in use */
     uint64_t occupied[WORDS];                           /* a bit for each slot that is not empty */
     uint32_t words;                                     /* a bit for each word that is not 0 */
     unsigned shift;                                     /* a slot is 2^shift ps long */
     struct event *slots[SLOTS];
-    uint32_t refills;                                   /* of the front since it began, and the instants that came so */
-    uint64_t instants;
-    struct event *top;
-} rung;
+};
+
+/* No event in `far` or the top is due before the end of `near`, and none in the top before the end of `far`. */
+static struct rung near, far;
+static struct event *top;
+
+static struct {
+    uint32_t refills;                                   /* of the front since `near` began, */
+    uint64_t instants;                                  /* and the instants that came so */
+} drawn;
+
+/* Not less than the rung's count if the event is before the rung, or after it. */
+static uint64_t slot_of(const struct rung *rung, const struct event *event)
+{
+    return (event->t_ps - rung->start_ps) >> rung->shift;
+}
+
+static void rung_add(struct rung *rung, uint64_t slot, struct event *event)
+{
+    rung->occupied[slot / 64] |= UINT64_C(1) << slot % 64;
+    rung->words |= 1u << slot / 64;
+    event->next = rung->slots[slot];
+    rung->slots[slot] = event;
+}
+
+/* The list of an event that is not in a slot of `near` by its time: a rung and its slot; NULL: the top. */
+static struct rung *outer_rung(const struct event *event, uint64_t *slot)
+{
+    *slot = 0;
+    if (event->t_ps < near.start_ps)
+        return &near;
+    *slot = slot_of(&far, event);
+    return *slot < far.count ? &far : NULL;
+}
+
+static __attribute__((noinline)) void outer_add(struct event *event)
+{
+    uint64_t slot;
+    struct rung *rung = outer_rung(event, &slot);
+    if (rung) {
+        rung_add(rung, slot, event);
+        return;
+    }
+    event->next = top;
+    top = event;
+}
 
 static void later_add(struct event *event)
 {
-    uint64_t slot = (event->t_ps - rung.start_ps) >> rung.shift;
-    struct event **list = &rung.top;
-    if (slot < SLOTS) {
-        list = &rung.slots[slot];
-        rung.occupied[slot / 64] |= UINT64_C(1) << slot % 64;
-        rung.words |= 1u << slot / 64;
-    }
-    event->next = *list;
-    *list = event;
+    uint64_t slot = slot_of(&near, event);
+    if (slot < near.count)
+        rung_add(&near, slot, event);
+    else
+        outer_add(event);
 }
 
-static void slot_emptied(unsigned slot)
+static void slot_emptied(struct rung *rung, unsigned slot)
 {
-    rung.slots[slot] = NULL;
-    rung.occupied[slot / 64] &= ~(UINT64_C(1) << slot % 64);
-    if (!rung.occupied[slot / 64])
-        rung.words &= ~(1u << slot / 64);
+    rung->slots[slot] = NULL;
+    rung->occupied[slot / 64] &= ~(UINT64_C(1) << slot % 64);
+    if (!rung->occupied[slot / 64])
+        rung->words &= ~(1u << slot / 64);
 }
 
-static unsigned first_slot(void)
+static unsigned first_slot(const struct rung *rung)
 {
-    unsigned word = (unsigned)__builtin_ctz(rung.words);
-    return word * 64 + (unsigned)__builtin_ctzll(rung.occupied[word]);
+    unsigned word = (unsigned)__builtin_ctz(rung->words);
+    return word * 64 + (unsigned)__builtin_ctzll(rung->occupied[word]);
+}
+
+/* Takes the events of a slot. */
+static struct event *slot_take(struct rung *rung, unsigned slot)
+{
+    struct event *events = rung->slots[slot];
+    slot_emptied(rung, slot);
+    return events;
+}
+
+static uint64_t slot_start_ps(const struct rung *rung, uint64_t slot)
+{
+    return rung->start_ps + (slot << rung->shift);
 }
 
 static void later_remove(const struct event *event)
 {
-    uint64_t slot = (event->t_ps - rung.start_ps) >> rung.shift;
-    if (slot >= SLOTS) {
-        list_remove(&rung.top, event);
+    struct rung *rung = &near;
+    uint64_t slot = slot_of(rung, event);
+    if (slot >= rung->count)
+        rung = outer_rung(event, &slot);
+    if (!rung) {
+        list_remove(&top, event);
         return;
     }
-    list_remove(&rung.slots[slot], event);
-    if (!rung.slots[slot])
-        slot_emptied((unsigned)slot);
+    list_remove(&rung->slots[slot], event);
+    if (!rung->slots[slot])
+        slot_emptied(rung, (unsigned)slot);
 }
 
-/* Begins the rung again. All later events move to where they are now. */
-static void rung_begin(uint64_t start_ps, unsigned shift)
+/* Adds the events of a list to the rungs and the top. */
+static void all_later_add(struct event *events)
 {
-    struct event *events = rung.top;
-    while (rung.words) {
-        unsigned slot = first_slot();
-        for (struct event *event = rung.slots[slot], *next; event; event = next) {
-            next = event->next;
-            event->next = events;
-            events = event;
-        }
-        slot_emptied(slot);
-    }
-    rung.top = NULL;
-    rung.start_ps = start_ps;
-    rung.shift = shift;
-    rung.refills = 0;
-    rung.instants = 0;
     for (struct event *next; events; events = next) {
         next = events->next;
         later_add(events);
     }
 }
 
-/* Begins the rung, which is empty, where the top does. */
-static void rung_follow(void)
+/* Begins `near`, which is empty, with at most `count` slots. */
+static void near_begin(uint64_t start_ps, unsigned shift, uint64_t count)
+{
+    near.start_ps = start_ps;
+    near.shift = shift;
+    near.count = count < SLOTS ? count : SLOTS;
+    drawn.refills = 0;
+    drawn.instants = 0;
+}
+
+/* Begins `near` again with shorter slots, for what is left of its time. */
+static void near_narrow(uint64_t start_ps)
+{
+    struct event *events = NULL;
+    unsigned shift = near.shift > NARROWER ? near.shift - NARROWER : 0;
+    uint64_t left_ps = slot_start_ps(&near, near.count) - start_ps;
+    while (near.words)
+        for (struct event *event = slot_take(&near, first_slot(&near)), *next; event; event = next) {
+            next = event->next;
+            event->next = events;
+            events = event;
+        }
+    near_begin(start_ps, shift, left_ps >> shift);
+    all_later_add(events);
+}
+
+/* The shift of slots as long as those of `near` should have been. */
+static unsigned better_shift(void)
+{
+    if (drawn.instants < (uint64_t)FEW * drawn.refills)
+        return near.shift + 1;
+    return near.shift - (drawn.instants > (uint64_t)MANY * drawn.refills && near.shift > 0);
+}
+
+/* The time of the first event of a list, and how many there are. */
+static uint64_t list_first_ps(const struct event *event, uint64_t *count)
 {
     uint64_t first_ps = UINT64_MAX;
-    unsigned shift = rung.shift;
-    if (rung.instants < (uint64_t)FEW * rung.refills)
-        shift++;
-    else if (rung.instants > (uint64_t)MANY * rung.refills && shift > 0)
-        shift--;
-    for (const struct event *event = rung.top; event; event = event->next)
+    for (*count = 0; event; event = event->next, ++*count)
         first_ps = event->t_ps < first_ps ? event->t_ps : first_ps;
-    rung_begin(first_ps, shift);
+    return first_ps;
+}
+
+/* Begins `near`, which is empty, in the first slot of `far` that has events, up to the end of that slot at the most. */
+static void near_follow_far(unsigned shift)
+{
+    uint64_t events_count;
+    unsigned slot = first_slot(&far);
+    struct event *events = slot_take(&far, slot);
+    uint64_t first_ps = list_first_ps(events, &events_count), end_ps = slot_start_ps(&far, slot + 1);
+    while ((end_ps - first_ps) >> shift == 0)
+        shift--;
+    uint64_t count = (end_ps - first_ps) >> shift;
+    near_begin(count <= SLOTS ? end_ps - (count << shift) : first_ps, shift, count);
+    all_later_add(events);
+}
+
+/* Begins `near`, which is empty as `far` is, where the top does; it goes on in `far` if there are too many events. */
+static void near_follow_top(unsigned shift)
+{
+    uint64_t count, first_ps = list_first_ps(top, &count);
+    struct event *events = top;
+    top = NULL;
+    near_begin(first_ps, shift, SLOTS);
+    far.count = 0;
+    if (count > CROWD && shift + SLOTS_SHIFT < 64) {
+        far.start_ps = first_ps;
+        far.shift = shift + SLOTS_SHIFT;
+        far.count = SLOTS;
+    }
+    all_later_add(events);
 }
 
 /* ---- the front */
@@ -278,8 +381,10 @@ static void front_remove(const struct event *event)
 __attribute__((noinline)) static void front_spill(void)
 {
     struct instant *last = &front.instants[FRONT / 2];
-    if (!rung.words && !rung.top)
-        rung_begin(now_ps, 62 - (unsigned)__builtin_clzll((last->t_ps - event_soonest->t_ps) | 2));
+    if (!near.words && !far.words && !top) {
+        near_begin(now_ps, 62 - (unsigned)__builtin_clzll((last->t_ps - event_soonest->t_ps) | 2), SLOTS);
+        far.count = 0;
+    }
     front.last_ps = last->t_ps - 1;
     for (struct instant *at = &front.instants[1]; at <= last; at++)
         for (struct event *event = at->events, *next; event; event = next) {
@@ -304,26 +409,27 @@ static void future_add(struct event *event)
 bool front_refill(void)
 {
     front.last_ps = UINT64_MAX;
-    if (!rung.words) {
-        if (!rung.top)
+    if (!near.words) {
+        if (far.words)
+            near_follow_far(better_shift());
+        else if (top)
+            near_follow_top(better_shift());
+        else
             return false;
-        rung_follow();
     }
-    unsigned slot = first_slot();
-    uint64_t first_ps = rung.start_ps + ((uint64_t)slot << rung.shift);
-    uint64_t last_ps = first_ps + (UINT64_C(1) << rung.shift) - 1;
-    struct event *events = rung.slots[slot];
-    slot_emptied(slot);
-    if (rung.words || rung.top)                         /* otherwise last_ps may have wrapped */
+    unsigned slot = first_slot(&near);
+    uint64_t first_ps = slot_start_ps(&near, slot), last_ps = first_ps + (UINT64_C(1) << near.shift) - 1;
+    struct event *events = slot_take(&near, slot);
+    if (near.words || far.words || top)                 /* otherwise last_ps may have wrapped */
         front.last_ps = last_ps;
     for (struct event *next; events; events = next) {
         next = events->next;
         future_add(events);
     }
-    rung.refills++;
-    rung.instants += (uint64_t)(event_soonest - front.instants);
-    if (front.last_ps < last_ps && rung.shift > 0)
-        rung_begin(first_ps, rung.shift > NARROWER ? rung.shift - NARROWER : 0);
+    drawn.refills++;
+    drawn.instants += (uint64_t)(event_soonest - front.instants);
+    if (front.last_ps < last_ps && near.shift > 0)
+        near_narrow(first_ps);
     return true;
 }
 
@@ -452,9 +558,11 @@ void event_each(void (*each)(const struct event *event))
     list_each(event_firing, each);
     for (const struct instant *at = event_soonest; at > front.instants; at--)
         list_each(at->events, each);
-    for (unsigned slot = 0; rung.words && slot < SLOTS; slot++)
-        list_each(rung.slots[slot], each);
-    list_each(rung.top, each);
+    for (unsigned slot = 0; slot < SLOTS; slot++) {
+        list_each(near.slots[slot], each);
+        list_each(far.slots[slot], each);
+    }
+    list_each(top, each);
 }
 
 void event_drop(bool (*drop)(uint32_t rank))
@@ -486,7 +594,7 @@ void event_pass(uint64_t t_ps)
 
 void event_restart(uint64_t t_ps)
 {
-    assert(!event_soonest->events && !rung.words && !rung.top);
+    assert(!event_soonest->events && !near.words && !far.words && !top);
     now_ps = t_ps;
 }
 

@@ -24,6 +24,7 @@ struct sim_program {
 struct issue loop_issue;
 void (*loop_attend)(void);
 volatile sig_atomic_t loop_ends;
+uint64_t loop_several_rounds_ps = UINT64_MAX;
 
 static struct {
     struct sim_program *all, *acting;                   /* all: by rank */
@@ -46,6 +47,7 @@ void sim_reset(void)
 {
     programs.all = programs.acting = NULL;
     loop.stopped = false;
+    loop_several_rounds_ps = UINT64_MAX;
     loop_issue = (struct issue){0};
     loop_alarm_set(UINT64_MAX);
     event_reset();
@@ -263,6 +265,7 @@ static inline bool goes_on(void)
 
 static void round_passes(uint32_t *rounds)
 {
+    loop_several_rounds_ps = now_ps;
     if (++*rounds == ROUNDS_MOST)
         time_stands_still();
 }

@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "event.h"
+
 /* Runs the machine, and body(arg) as a host program for each of `ranks` ranks, from time 0 until all programs have
  * returned or one has ended the run. The rest of that instant is run, too. If nothing is due any more while programs
  * wait, calls stuck(), lets the programs act that it has woken, and returns false. */
@@ -54,6 +56,14 @@ extern struct issue {
     bool due;
     void (*step)(void);
 } loop_issue;
+
+/* The last instant that had more than one round; UINT64_MAX: none had. Whether this is the first round of an instant. */
+extern uint64_t loop_several_rounds_ps;
+
+static inline bool loop_is_first_round(void)
+{
+    return loop_several_rounds_ps != now_ps;
+}
 
 /* What the loop attends to before a round: requests, the limit of time, the alarm. */
 

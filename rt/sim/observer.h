@@ -61,10 +61,10 @@ enum resource_kind {
 };
 
 /* Why a kernel acts at a time of its own. */
-enum kernel_act { KERNEL_BEGINS, KERNEL_SUBMITS, KERNEL_DELAYS };
+enum kernel_act { KERNEL_BEGINS, KERNEL_LAUNCHES, KERNEL_SUBMITS, KERNEL_DELAYS };
 
 enum moment {
-    MODELS_WATCH,                                       /* no moment: see `observed` */
+    MODELS_WATCH, PLANES_MEET,                          /* no moments: see `observed` */
 #define MOMENT(name, parameters, arguments) MOMENT_##name,
 #include "observer.def"
 #undef MOMENT
@@ -91,8 +91,8 @@ void observer_watch(struct observer *observer, bool watches);
 /* Whether one of those that watch needs every event. */
 bool observers_need_every_event(void);
 
-/* A bit for each moment that an observer watches, and MODELS_WATCH, which is set if models of users serve the fabric or
- * TCMs. */
+/* A bit for each moment that an observer watches; MODELS_WATCH, which is set if models of users serve the fabric or TCMs;
+ * PLANES_MEET, which is set if data come to a pe_dma in several planes. */
 extern uint64_t observed;
 
 /* A moment as a bit of `observed`. */
@@ -105,10 +105,22 @@ static inline bool is_observed(enum moment moment)
     return __builtin_expect(observed >> moment & 1, 0);
 }
 
+/* The same for any of several bits. */
+static inline bool is_any_observed(uint64_t bits)
+{
+    return __builtin_expect((observed & bits) != 0, 0);
+}
+
 /* Says that models of users serve the fabric or TCMs. */
 static inline void observe_models(void)
 {
     observed |= MOMENT_BIT(MODELS_WATCH);
+}
+
+/* Says that data come to a pe_dma in several planes. */
+static inline void observe_planes(void)
+{
+    observed |= MOMENT_BIT(PLANES_MEET);
 }
 
 /* The same for a function whose watched version also asks models of users. */

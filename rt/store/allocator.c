@@ -46,20 +46,13 @@ static struct in_use *in_use(uint32_t memory)
     return &allocator.memory[memory];
 }
 
-static enum space space_of(uint32_t memory)
-{
-    uint32_t pes = pe_count();
-    return memory < pes ? SPACE_HBM : memory < 2 * pes ? SPACE_TCM : SPACE_SRAM;
-}
-
 /* The end of what can be given out: IPCQ rings of all PEs lie at the upper end of each memory of the space that
  * pe_ipcq's buffer names. In a TCM they lie outside the addressable part. */
 static uint64_t limit(uint32_t memory)
 {
-    enum space space = space_of(memory);
+    enum space space = memory_space(memory);
     uint64_t size = memory_size(memory), pes = pe_count();
-    bool rings = (space == SPACE_HBM && kb_attrs.pe_ipcq_buffer == BUFFER_HBM) ||
-                 (space == SPACE_SRAM && kb_attrs.pe_ipcq_buffer == BUFFER_SRAM);
+    bool rings = space != SPACE_TCM && space == ring_space();
     unsigned __int128 ring_bytes =
         rings ? (unsigned __int128)pes * kb_attrs.pe_ipcq_slots * kb_attrs.pe_ipcq_slot_bytes : 0;
     return ring_bytes < size ? size - (uint64_t)ring_bytes : 0;
@@ -77,7 +70,7 @@ static uint64_t gap(uint64_t from, uint64_t to)
 
 static uint64_t above_host(uint32_t memory)
 {
-    uint64_t reserved = space_of(memory) == SPACE_TCM ? kb_attrs.pe_tcm_reserved_bytes : 0;
+    uint64_t reserved = memory_space(memory) == SPACE_TCM ? kb_attrs.pe_tcm_reserved_bytes : 0;
     uint64_t end = in_use(memory)->host_end;
     return aligned(end > reserved ? end : reserved);
 }

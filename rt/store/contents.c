@@ -63,8 +63,12 @@ void contents_fill(const struct fill *fill)
     for (uint32_t i = 0; i < tensor->shards; i++) {
         const struct shard *shard = &tensor->shard[i];
         uint64_t bytes = shard->elements * size;
-        set(map_of(shard->memory, shard->offset), shard->offset, bytes,
-            (struct piece){.kind = PIECE_filled, .number = i, .filled = filled});
+        struct piece piece = {.kind = PIECE_filled, .number = i, .filled = filled};
+        if (tensor_shard_is_dense(tensor, shard)) {
+            piece.number = NO_SHARD;
+            piece.offset = bytes ? tensor_row(tensor, shard, 0).position * size : 0;
+        }
+        set(map_of(shard->memory, shard->offset), shard->offset, bytes, piece);
     }
     filled_drop(filled);
 }

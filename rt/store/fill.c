@@ -188,10 +188,14 @@ void fill_write(const struct fill *fill)
     progress_part(NULL, 0, 0);
 }
 
-/* Elements of a shard that may begin or end within a row of it. */
+/* Elements of a shard that may begin or end within a row of it; NULL: of the tensor. */
 static void read_elements(const struct writer *w, const struct shard *shard, uint64_t first, uint64_t count, uint8_t *to)
 {
     const struct tensor *tensor = w->fill->tensor;
+    if (!shard) {
+        write_elements(w, first, count, to);
+        return;
+    }
     uint64_t columns = shard->view.shape[shard->view.rank - 1];
     while (count) {
         uint64_t column = first % columns, run = kb_min(columns - column, count);

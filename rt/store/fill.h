@@ -18,7 +18,7 @@ extern uint64_t fill_seed;
  * each time. */
 void fill_write(const struct fill *fill);
 
-/* Writes bytes [offset, offset + bytes) of a shard as the fill makes them. */
+/* Writes bytes [offset, offset + bytes) of a shard as the fill makes them; NULL: of the whole tensor. */
 void fill_read(const struct fill *fill, const struct shard *shard, uint64_t offset, uint64_t bytes, void *to);
 
 #endif

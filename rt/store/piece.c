@@ -278,7 +278,8 @@ static void read_piece(const struct piece *piece, uint64_t from, uint64_t bytes,
     if (piece->kind == PIECE_stored)
         store_read(piece->number, offset, bytes, to);
     else if (piece->kind == PIECE_filled)
-        fill_read(&piece->filled->fill, &piece->filled->fill.tensor->shard[piece->number], offset, bytes, to);
+        fill_read(&piece->filled->fill, piece->number == NO_SHARD ? NULL : &piece->filled->fill.tensor->shard[piece->number],
+                  offset, bytes, to);
     else if (piece->kind == PIECE_patched) {
         patch_apply(piece->patch);
         pieces_read(&piece->patch->map, offset, bytes, to);

@@ -29,11 +29,15 @@ struct filled {
 
 void filled_drop(struct filled *filled);
 
+/* A shard whose elements are at consecutive positions in its tensor is part of that: pieces of several such shards can
+ * continue one another. */
+enum { NO_SHARD = UINT32_MAX };
+
 struct piece {
     struct interval interval;
     enum piece_kind kind;
-    uint32_t number;                                    /* stored: of the memory; filled: of the shard */
-    uint64_t offset;                                    /* of its first byte in the memory, shard or patch */
+    uint32_t number;                                    /* stored: of the memory; filled: of the shard, or NO_SHARD */
+    uint64_t offset;                                    /* of its first byte in the memory, shard (NO_SHARD: tensor) or patch */
     union {
         struct filled *filled;
         struct op_ref *maker;

@@ -13,10 +13,12 @@
 #include "machine/fabric.h"
 
 static uint32_t tensors;
+static struct tensors_bytes bytes_of_tensors;
 
-static uint32_t memory_of(enum kb_space space, uint32_t pe)
+static enum space space_of(enum kb_space space)
 {
-    return space == KB_HBM ? memory_hbm(pe) : space == KB_TCM ? memory_tcm(pe) : memory_sram(pe / kb_shape.pes);
+    static const enum space spaces[] = {[KB_HBM] = SPACE_HBM, [KB_TCM] = SPACE_TCM, [KB_SRAM] = SPACE_SRAM};
+    return spaces[space];
 }
 
 /* ---- checks */
@@ -56,6 +58,8 @@ static void check_place(const char *name, struct kb_dims dims, const struct kb_p
     if ((unsigned)place->space > KB_SRAM || (unsigned)place->split > KB_COPIES)
         misuse_of(call, "tensor '%s': there is no placement in space number %u, split number %u", name,
                   (unsigned)place->space, (unsigned)place->split);
+    if (!kb_has_space(place->space))
+        misuse_of(call, "tensor '%s': the machine has no %s", name, place->space == KB_HBM ? "HBM" : "sram");
     if (place->split == KB_WHOLE && place->pes.count != 1)
         misuse_of(call, "tensor '%s' is placed with one PE, but %u are named: use kb_copies or a split", name,
                   place->pes.count);
@@ -66,6 +70,16 @@ static void check_place(const char *name, struct kb_dims dims, const struct kb_p
     if ((uint64_t)place->rows * place->cols != place->pes.count)
         misuse_of(call, "a grid of %u x %u for tensor '%s' is not the %u PEs of its placement", place->rows,
                   place->cols, name, place->pes.count);
+}
+
+bool kb_has_space(enum kb_space space)
+{
+    return (unsigned)space <= KB_SRAM && space_exists(space_of(space));
+}
+
+enum kb_space kb_main_memory(void)
+{
+    return !kb_has_space(KB_HBM) && kb_has_space(KB_SRAM) ? KB_SRAM : KB_HBM;
 }
 
 /* ---- placement */
@@ -105,7 +119,7 @@ static void shard_place(struct tensor *t, uint32_t i, struct call_site call)
 {
     struct shard *shard = &t->shard[i];
     shard->pe = t->place.pes.pe[i];
-    shard->memory = memory_of(t->place.space, shard->pe);
+    shard->memory = own_memory(space_of(t->place.space), shard->pe);
     shard->view = shard_view(t, i);
     shard->elements = shard->view.shape[0] * shard->view.shape[1] * shard->view.shape[2] * shard->view.shape[3];
     uint64_t bytes = shard->elements * dtype_bytes[t->dtype];
@@ -119,6 +133,15 @@ static void shard_place(struct tensor *t, uint32_t i, struct call_site call)
                   bytes, left, held, allocator_kernel_bytes(shard->memory));
     }
     shard->view.addr = memory_address(shard->memory, shard->offset);
+}
+
+/* What a tensor takes of HBM or srams. */
+static uint64_t shared_bytes(const struct tensor *t)
+{
+    uint64_t elements = 0;
+    for (uint32_t i = 0; i < t->shards && t->place.space != KB_TCM; i++)
+        elements += t->shard[i].elements;
+    return elements * dtype_bytes[t->dtype];
 }
 
 kb_tensor kb_tensor_new_at(const char *name, enum kb_dtype dtype, struct kb_dims dims, struct kb_place place,
@@ -141,6 +164,7 @@ kb_tensor kb_tensor_new_at(const char *name, enum kb_dtype dtype, struct kb_dims
     t->shard = arena_alloc(t->shards, sizeof *t->shard);
     for (uint32_t i = 0; i < t->shards; i++)
         shard_place(t, i, call);
+    bytes_of_tensors.all += shared_bytes(t);
     return t;
 }
 
@@ -172,6 +196,15 @@ struct tensor_row tensor_row(const struct tensor *t, const struct shard *shard, 
     return (struct tensor_row){shard->memory, offset, position, v->shape[last]};
 }
 
+bool tensor_shard_is_dense(const struct tensor *t, const struct shard *shard)
+{
+    uint64_t rows = tensor_rows(shard);
+    if (shard->elements == 0)
+        return true;
+    struct tensor_row first = tensor_row(t, shard, 0), last = tensor_row(t, shard, rows - 1);
+    return last.position + last.count - first.position == shard->elements;
+}
+
 void tensor_each_row(const struct tensor *t, bool all_copies, void (*f)(struct tensor_row run, void *arg), void *arg)
 {
     uint32_t shards = t->place.split == KB_COPIES && !all_copies ? 1 : t->shards;
@@ -199,7 +232,18 @@ void tensor_index_name(const struct tensor *t, uint64_t position, char *name)
     sprintf(name + used, "]");
 }
 
+void tensor_filled(const struct tensor *t)
+{
+    bytes_of_tensors.filled += shared_bytes(t);
+}
+
+struct tensors_bytes tensors_bytes(void)
+{
+    return bytes_of_tensors;
+}
+
 void tensors_reset(void)
 {
     tensors = 0;
+    bytes_of_tensors = (struct tensors_bytes){0};
 }

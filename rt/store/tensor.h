@@ -37,6 +37,9 @@ void tensor_check(struct call_site call, const struct tensor *tensor);
 uint64_t tensor_rows(const struct shard *shard);
 struct tensor_row tensor_row(const struct tensor *tensor, const struct shard *shard, uint64_t row);
 
+/* Whether all elements of a shard are at consecutive positions in the tensor. */
+bool tensor_shard_is_dense(const struct tensor *tensor, const struct shard *shard);
+
 /* Calls f for every row of the tensor; if its shards are copies, for the rows of the first one or of all. */
 void tensor_each_row(const struct tensor *tensor, bool all_copies, void (*f)(struct tensor_row run, void *arg), void *arg);
 
@@ -46,7 +49,17 @@ void tensor_index(const struct tensor *tensor, uint64_t position, uint64_t index
 /* The index of a position as "[3, 17]", into a buffer of at least 96 bytes. */
 void tensor_index_name(const struct tensor *tensor, uint64_t position, char *name);
 
-/* The next tensor is number 0. */
+/* Bytes of HBM and srams: those that tensors take, and those of tensors that were filled. */
+struct tensors_bytes {
+    uint64_t all, filled;
+};
+
+struct tensors_bytes tensors_bytes(void);
+
+/* The host has filled a tensor. */
+void tensor_filled(const struct tensor *tensor);
+
+/* There are none: the next tensor is number 0. */
 void tensors_reset(void);
 
 #endif

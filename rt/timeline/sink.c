@@ -10,7 +10,7 @@
 #include "common/arena.h"
 #include "common/fail.h"
 
-enum { BUFFER_BYTES = 1 << 17, ROOM_BYTES = 2 * BUFFER_BYTES, LEVEL = 1, LEVEL_BYTES = ISAL_DEF_LVL1_DEFAULT };
+enum { BUFFER_BYTES = 1 << 17, ROOM_BYTES = 2 * BUFFER_BYTES, LEVEL = 2, LEVEL_BYTES = ISAL_DEF_LVL2_DEFAULT };
 
 struct compressor {
     struct isal_zstream stream;

@@ -19,6 +19,8 @@
 #include "machine/emitted.h"
 #include "machine/engine.h"
 #include "machine/pe.h"
+#include "machine/peers.h"
+#include "machine/tile_buffers.h"
 #include "perfetto.h"
 #include "report/summary.h"
 #include "signals.h"
@@ -45,7 +47,7 @@ enum { RANK_KERNEL, RANK_COMMANDS, RANK_SCHEDULER, RANK_FEEDER, RANK_SERVERS, RA
 /* A message in a ring, from the start of the send to the receive. */
 struct sent {
     struct cause send;
-    uint64_t begin_ps, bytes;
+    uint64_t begin_ps, bytes, flow;
     uint32_t source_line;
 };
 
@@ -255,9 +257,10 @@ static uint64_t tile_flow(const struct command *command, uint64_t tile)
     return flow_of(FLOW_TILE, command->ask.serial, command->number, tile);
 }
 
-static uint64_t message_flow(struct cause send)
+/* The flow of a send's message to the peer at a position of its list. */
+static uint64_t message_flow(const struct command *send, uint32_t position)
 {
-    return flow_of(FLOW_MESSAGE, send.kernel, send.number, 0);
+    return flow_of(FLOW_MESSAGE, send->ask.serial, send->number, position);
 }
 
 /* ---- counters */
@@ -278,8 +281,8 @@ static void link_count_change(enum link_class class, uint64_t t_ps, int64_t delt
 {
     static const char *const names[LINK_CLASSES] = {
 #define LINK(name, bw, latency) "bytes in flight: " #name,
+#define OWN_LINK(name) "bytes in flight: " #name,
 #include "kb/links.def"
-#undef LINK
     };
     if (!timeline.in_flight[class]) {
         timeline.in_flight[class] = signals_add(&timeline.signals) + 1;
@@ -574,8 +577,8 @@ static void tile_fed(const struct token *token, uint64_t end_ps)
     struct pe_tracks *tracks = pe_tracks(command->pe);
     if (tracks->hidden)
         return;
-    if (token->block_bytes)
-        count(&tracks->tcm_counter, command->pe, "TCM in use", RANK_COUNTERS, true, now_ps, (int64_t)token->block_bytes);
+    if (token->buffer[0].bytes)
+        count(&tracks->tcm_counter, command->pe, "TCM in use", RANK_COUNTERS, true, now_ps, (int64_t)tile_buffers_bytes(token));
     if (!takes(now_ps, end_ps))
         return;
     uint32_t track = pe_lane(command->pe, &tracks->feeder, "feeder", RANK_FEEDER, now_ps, end_ps);
@@ -621,11 +624,15 @@ static struct ring_tracks *ring_of(const struct pe *destination, uint32_t source
 
 static void message_sent(const struct command *send)
 {
-    const struct pe *destination = &kb_pe[send->ask.peer];
-    if (pe_tracks(destination)->hidden)
-        return;
-    struct sent sent = {command_cause(send), now_ps, send->ask.bytes, perfetto_source(send->ask.file, send->ask.line)};
-    *array_add(&ring_of(destination, pe_number(send->pe))->sent) = sent;
+    struct pe_list peers = peers_of(&send->ask);
+    for (uint32_t i = 0; i < peers.count; i++) {
+        const struct pe *destination = &kb_pe[peers.pe[i]];
+        if (pe_tracks(destination)->hidden)
+            continue;
+        struct sent sent = {command_cause(send), now_ps, send->ask.bytes, message_flow(send, i),
+                            perfetto_source(send->ask.file, send->ask.line)};
+        *array_add(&ring_of(destination, pe_number(send->pe))->sent) = sent;
+    }
 }
 
 static void sent_write(const struct pe *destination, struct ring_tracks *ring, const struct sent *sent, uint64_t end_ps,
@@ -646,7 +653,7 @@ static void sent_write(const struct pe *destination, struct ring_tracks *ring, c
         perfetto_number(ARGUMENT_receive, receive->number);
     perfetto_number(ARGUMENT_bytes, sent->bytes);
     perfetto_at(sent->source_line);
-    perfetto_flow(message_flow(sent->send), false);
+    perfetto_flow(sent->flow, false);
     perfetto_end(lane->track, end_ps);
 }
 
@@ -659,11 +666,11 @@ static void message_received(const struct command *receive, const struct command
     size_t i = 0;
     while (ring->sent.at[i].send.kernel != cause.kernel || ring->sent.at[i].send.number != cause.number)
         i++;
+    timeline.received.receive = receive;
+    timeline.received.flow = ring->sent.at[i].flow;
     sent_write(receive->pe, ring, &ring->sent.at[i], now_ps, receive);
     ring->sent.count--;
     memmove(&ring->sent.at[i], &ring->sent.at[i + 1], (ring->sent.count - i) * sizeof *ring->sent.at);
-    timeline.received.receive = receive;
-    timeline.received.flow = message_flow(cause);
 }
 
 /* ---- services */
@@ -709,8 +716,8 @@ static void service_write(const struct token *token, uint64_t end_ps)
     perfetto_begin(track, timeline.names[stage], token->started_ps);
     service_arguments(token);
     perfetto_flow(tile_flow(command, token->tile.id), false);
-    if (stage == STAGE_COMM)
-        perfetto_flow(message_flow(command_cause(command)), false);
+    for (uint32_t i = 0, count = stage == STAGE_COMM ? peers_of(&command->ask).count : 0; i < count; i++)
+        perfetto_flow(message_flow(command, i), false);
     perfetto_end(track, end_ps);
 }
 
@@ -725,9 +732,9 @@ static void service_ends(const struct token *token)
         timeline.last_tile.command = command;
         timeline.last_tile.tile = token->tile.id;
     }
-    if (!tracks->hidden && token->block_bytes)
+    if (!tracks->hidden && token->buffer[0].bytes)
         count(&tracks->tcm_counter, command->pe, "TCM in use", RANK_COUNTERS, true, now_ps,
-              -(int64_t)token->block_bytes);
+              -(int64_t)tile_buffers_bytes(token));
 }
 
 /* ---- links and memories */

@@ -14,6 +14,7 @@
 #include "machine/emitted.h"
 #include "machine/engine.h"
 #include "machine/pe.h"
+#include "machine/peers.h"
 #include "report/summary.h"
 #include "signals.h"
 #include "sink.h"
@@ -172,8 +173,9 @@ static void service_starts(const struct token *token)
         return;
     depth_changes(token, -1);
     busy_changes(token, 1);
-    if (token->stage->kind == STAGE_COMM)
-        change(credits_of(command->pe, command->ask.peer), now_ps, -1);
+    struct pe_list peers = token->stage->kind == STAGE_COMM ? peers_of(&command->ask) : (struct pe_list){0};
+    for (uint32_t i = 0; i < peers.count; i++)
+        change(credits_of(command->pe, peers.pe[i]), now_ps, -1);
 }
 
 static void service_ends(const struct token *token)

@@ -11,6 +11,7 @@
 #include "machine/emitted.h"
 #include "machine/fabric.h"
 #include "machine/payload.h"
+#include "machine/peers.h"
 #include "machine/service.h"
 #include "machine/tile.h"
 #include "machine/tile_buffers.h"
@@ -37,7 +38,7 @@ static struct ref noted(const struct event *event)
 /* ---- a table by address: what tokens, commands and rings wait for */
 
 /* What an entry is about, in the lowest bits of its key. */
-enum about { ABOUT_ARRIVAL, ABOUT_PARTS, ABOUT_RING, ABOUT_READ };
+enum about { ABOUT_ARRIVAL, ABOUT_PARTS, ABOUT_RING, ABOUT_READ, ABOUT_REQUEST, ABOUT_MASK = 7 };
 
 struct entry {
     uintptr_t key;                                      /* 0: free */
@@ -489,12 +490,23 @@ static void reserved(enum resource_kind kind, uint64_t number, uint64_t bytes, u
     }
 }
 
-static void translated(const struct pe *pe, uint64_t length_ps)
+static void translated(const struct pe *pe, uint64_t from_ps, uint64_t length_ps)
 {
-    run.translation_ps = length_ps;
-    run.translation_at = place_at(RESOURCE_NODE, pe_rank(pe, NODE_pe_mmu));
+    uint64_t at = place_at(RESOURCE_NODE, pe_rank(pe, NODE_pe_mmu));
     if (length_ps)
-        make(now_ps + length_ps, extended(cause_now(), now_ps + length_ps, WORK_translation, run.translation_at));
+        make(from_ps + length_ps, extended(chain(from_ps, WORK_translation, at), from_ps + length_ps, WORK_translation, at));
+    run.translation_ps = length_ps;
+    run.translation_at = at;
+}
+
+/* The next request is spaced from the one before, or else leaves when it can: then that is found by its time. */
+static void request_leaves(const struct token *token, uint64_t leave_ps, bool spaced)
+{
+    uint64_t at = place_at(RESOURCE_NODE, pe_rank(token->command->pe, NODE_pe_dma));
+    struct entry *entry = entry_of(key_of(token, ABOUT_REQUEST));
+    struct ref ref = spaced ? extended(entry->ref, leave_ps, WORK_engine, at) : chain(leave_ps, WORK_engine, at);
+    make(leave_ps, ref);
+    entry->ref = ref;
 }
 
 /* ---- messages */
@@ -531,15 +543,11 @@ static void control_sent(const struct message *message, uint64_t leave_ps, uint6
     run.control_event = &message->event;
 }
 
-/* Whether the first of two classes of links has less bandwidth; the times of few bytes may be equal all the same. */
-static bool is_narrower(unsigned class, unsigned other)
+/* Whether the first of two links has less bandwidth; the times of few bytes may be equal all the same. */
+static bool is_narrower(const struct step *step, const struct step *other)
 {
-    static const uint64_t *const bps[LINK_CLASSES] = {
-#define LINK(name, bw, latency) &kb_attrs.bw,
-#include "kb/links.def"
-#undef LINK
-    };
-    return *bps[class] && (!*bps[other] || *bps[class] < *bps[other]);
+    uint64_t bps = link_rate(step->speed)->bw_bps, other_bps = link_rate(other->speed)->bw_bps;
+    return bps && (!other_bps || bps < other_bps);
 }
 
 /* The narrowest link of a route; the first of several. */
@@ -548,7 +556,7 @@ static uint64_t narrowest(const struct data_message *data)
     const struct route *route = data->message.route;
     const struct step *least = route->steps;
     for (const struct step *step = route->steps; step < route->steps + route->length; step++)
-        if (is_narrower(step->class, least->class))
+        if (is_narrower(step, least))
             least = step;
     return place_at(RESOURCE_LINK, least->link);
 }
@@ -563,13 +571,29 @@ static void data_sent(const struct data_message *data)
     entry->ref = entry->t_ps ? run.share.last : (struct ref){0, EDGE_direct};
 }
 
-/* HBM feeds a delivery as the pseudo channel that ends last has served the read: after another, and after row changes. */
+/* Does again, behind `head`, what a pseudo channel did from since_ps on until it was free for the read: the bytes and the row
+ * changes of all that held it. */
+static struct ref held_by_others(struct ref head, struct ref last, uint64_t since_ps, uint64_t at)
+{
+    static struct ARRAY(struct ref) held;               /* the latest first */
+    for (struct ref ref = last; items[ref.item].end_ps > since_ps; ref = (struct ref){items[ref.item].cause, items[ref.item].edge})
+        *array_add(&held) = ref;
+    while (held.count) {
+        struct ref ref = held.at[--held.count];
+        const struct item *item = &items[ref.item];
+        uint64_t begin_ps = item_begin_ps(item) > since_ps ? item_begin_ps(item) : since_ps;
+        enum work work = item->work == WORK_row ? WORK_row : WORK_stream;
+        head = (struct ref){item_new(head, items[head.item].end_ps + item->end_ps - begin_ps, work, at,
+                                     items_about[ref.item].who), ref.edge};
+    }
+    return head;
+}
+
+/* HBM feeds a delivery as the pseudo channel that ends last has served the read: after others, and after row changes. */
 static struct ref fed_by_hbm(struct ref head, uint64_t head_ps, const struct entry *read, uint64_t at)
 {
-    if (read->ref.item) {
-        struct subject holder = items_about[read->ref.item].who;
-        head = (struct ref){item_new(head, head_ps + read->t_ps, WORK_stream, at, holder), EDGE_pseudo_channel};
-    }
+    if (read->ref.item)
+        head = held_by_others(head, read->ref, items[read->ref.item].end_ps - read->t_ps, at);
     return read->tick ? extended(head, head_ps + read->t_ps + read->tick, WORK_row, at) : head;
 }
 
@@ -627,6 +651,8 @@ static void keep_noted(const struct event *event)
     items_keep(noted(event).item);
 }
 
+enum { KEPT = 1 << ABOUT_PARTS | 1 << ABOUT_READ | 1 << ABOUT_REQUEST };    /* entries of what is under way */
+
 /* Marks everything from which a path can go on. */
 __attribute__((cold, noinline)) static void collect(const struct event *fires)
 {
@@ -634,7 +660,7 @@ __attribute__((cold, noinline)) static void collect(const struct event *fires)
     keep_noted(fires);
     event_each(keep_noted);
     for (size_t i = 0; i < (size_t)1 << table.bits; i++)
-        if (table.at[i].ref.item && ((table.at[i].key & 3) == ABOUT_PARTS || (table.at[i].key & 3) == ABOUT_READ))
+        if (table.at[i].ref.item && (1u << (table.at[i].key & ABOUT_MASK) & KEPT))
             items_keep(table.at[i].ref.item);
     for (unsigned kind = 0; kind < RESOURCE_KINDS; kind++)
         for (uint64_t i = 0, count = holders[kind] ? resource_count(kind) : 0; i < count; i++)
@@ -676,16 +702,13 @@ static void event_fires(const struct event *event)
 /* The head of a message that has taken a link arrives over it at t_ps. */
 static void head_due(const struct event *event, uint64_t t_ps)
 {
-    const struct data_message *data = container_of(container_of(event, struct message, event), struct data_message, message);
     struct ref ref;
     run.head.event = NULL;
-    if (run.head.passes) {
+    if (run.head.passes)
         ref = extended(run.head.start, t_ps, WORK_hop, hop_at(run.node_rank, (uint32_t)run.head.link));
-        items[ref.item].class = data->step[-1].class;
-    } else {
+    else
         ref = extended(items[run.head.start.item].end_ps <= t_ps ? run.head.start : cause_now(), t_ps, WORK_wire,
                        place_at(RESOURCE_LINK, run.head.link));
-    }
     note(event, ref, 0);
 }
 
@@ -716,8 +739,8 @@ static struct ref wait_ends(const struct tl *tl)
 
 static struct ref kernel_due(const struct event *event, uint64_t t_ps)
 {
-    static const enum work works[] = {[KERNEL_BEGINS] = WORK_barrier, [KERNEL_SUBMITS] = WORK_engine,
-                                      [KERNEL_DELAYS] = WORK_delay};
+    static const enum work works[] = {[KERNEL_BEGINS] = WORK_barrier, [KERNEL_LAUNCHES] = WORK_engine,
+                                      [KERNEL_SUBMITS] = WORK_engine, [KERNEL_DELAYS] = WORK_delay};
     uint64_t at = place_at(RESOURCE_NODE, event_rank(event));
     if (event_rank(event) == place_rank(place_host()))
         return (struct ref){item_new(cause_now(), t_ps, WORK_host, at, run.host), EDGE_direct};
@@ -893,6 +916,13 @@ static void tile_queued(const struct token *token)
     arrives(token);
 }
 
+static void consider_credits(struct choice *choice, const struct command *send)
+{
+    struct pe_list peers = peers_of(&send->ask);
+    for (uint32_t i = 0; i < peers.count; i++)
+        consider(choice, fifo_take(credits_of(pe_number(send->pe), peers.pe[i]), kb_attrs.pe_ipcq_slots), EDGE_credit);
+}
+
 static void service_starts(const struct token *token)
 {
     const struct pe *pe = token->command->pe;
@@ -904,7 +934,7 @@ static void service_starts(const struct token *token)
     consider_arrival(&choice, token);
     consider(&choice, fifo_take(servers, engines), EDGE_engine);
     if (stage == STAGE_COMM)
-        consider(&choice, fifo_take(credits_of(pe_number(pe), token->command->ask.peer), kb_attrs.pe_ipcq_slots), EDGE_credit);
+        consider_credits(&choice, token->command);
     else
         consider(&choice, *turn, EDGE_direct);
     if (next != STAGE_NONE && next != stage)
@@ -923,7 +953,7 @@ static bool next_tile_fits(const struct pe *pe, const struct token *without)
     if (!pe->feeding || pe->feed)
         return false;
     struct tile tile = tiling_tile(pe->feeding, pe->fed);
-    return tile_buffers_fit(pe, tile.shape->buffer_bytes, without);
+    return tile_buffers_fit(pe, tile.shape, without);
 }
 
 static void service_ends(const struct token *token)
@@ -933,8 +963,10 @@ static void service_ends(const struct token *token)
     run.who = token_subject(token);
     fifo_free(engines_of(token, &engines));
     engine_ends(pe, token->stage->kind);
-    if (token->stage[1].kind == STAGE_NONE && token->block_bytes && next_tile_fits(pe, token) && !next_tile_fits(pe, NULL))
+    if (token->stage[1].kind == STAGE_NONE && token->buffer[0].bytes && next_tile_fits(pe, token) && !next_tile_fits(pe, NULL))
         when.buffer[pe_number(pe)] = (struct condition){now_ps, ++run.tick, cause_now()};
+    if (token->stage->kind == STAGE_DMA_READ || token->stage->kind == STAGE_DMA_WRITE)
+        entry_place(key_of(token, ABOUT_REQUEST))->ref.item = 0;
     if (run.parts && (token->stage->kind == STAGE_DMA_READ || token->stage->kind == STAGE_DMA_WRITE)) {
         struct entry *entry = entry_of(key_of(token, ABOUT_PARTS));
         run.parts -= entry->ref.item != 0;
@@ -1088,6 +1120,7 @@ struct observer why_observer = {
     .part_known = part_known,
     .control_sent = control_sent,
     .translated = translated,
+    .request_leaves = request_leaves,
     .data_sent = data_sent,
     .data_arrived = data_arrived,
     .reserved = reserved,

@@ -50,7 +50,6 @@ struct item {
     uint64_t end_ps;
     uint32_t cause;                                     /* the item whose end is its begin */
     uint8_t work, edge;                                 /* edge: to its cause */
-    uint8_t class;                                      /* of WORK_hop: that of the link */
     uint8_t depth;                                      /* of it in its chain, modulo 256: how many items have a length */
 };
 
@@ -110,7 +109,7 @@ static inline uint32_t item_new(struct ref cause, uint64_t end_ps, enum work wor
     const struct item *before = &items[cause.item];
     uint8_t depth = (uint8_t)(before->depth + (end_ps != before->end_ps));
     items_broken += end_ps < before->end_ps;
-    items[place] = (struct item){end_ps, cause.item, (uint8_t)work, cause.edge, 0, depth};
+    items[place] = (struct item){end_ps, cause.item, (uint8_t)work, cause.edge, depth};
     items_about[place] = (struct item_about){at, who};
     return place;
 }

@@ -106,7 +106,7 @@ ALWAYS_INLINE void emit_hop(struct walk *walk, uint32_t number)
 {
     const struct item *item = &items[number];
     const struct item_about *about = &items_about[number];
-    uint64_t handled_ps = item->end_ps - link_latency_ps(item->class);
+    uint64_t handled_ps = item->end_ps - link_rate(link_speed(about->at >> 32))->latency_ps;
     emit(walk, number, WORK_wire, REASON_wire, place_at(RESOURCE_LINK, about->at >> 32), handled_ps, item->end_ps);
     if (walk->edge == EDGE_direct)
         walk->held_up = about->who;
@@ -242,18 +242,19 @@ static inline void add(const struct segment *segment, void *arg)
     *array_add(segments) = *segment;
 }
 
-struct path path_to(struct ref end)
+struct path path_to(struct ref end, uint64_t from_ps)
 {
     struct segments all = {0};
-    struct walk walk = walk_from(end, 0, add, &all);
-    for (uint32_t i = end.item; i; i = items[i].cause)
+    struct walk walk = walk_from(end, from_ps, add, &all);
+    for (uint32_t i = end.item; i && items[i].end_ps > from_ps; i = items[i].cause)
         pass(&walk, i);
     for (size_t i = 0; i < all.count / 2; i++) {
         struct segment swapped = all.at[i];
         all.at[i] = all.at[all.count - 1 - i];
         all.at[all.count - 1 - i] = swapped;
     }
-    return (struct path){all.at, all.count, items[end.item].end_ps};
+    uint64_t end_ps = items[end.item].end_ps;
+    return (struct path){all.at, all.count, from_ps, end_ps > from_ps ? end_ps : from_ps};
 }
 
 void path_free(struct path *path)
@@ -264,7 +265,7 @@ void path_free(struct path *path)
 
 const char *path_wrong(const struct path *path)
 {
-    uint64_t t_ps = 0, sum_ps = 0;
+    uint64_t t_ps = path->begin_ps, sum_ps = 0;
     for (size_t i = 0; i < path->count; i++) {
         const struct segment *segment = &path->segments[i];
         if (segment->begin_ps != t_ps)
@@ -273,8 +274,9 @@ const char *path_wrong(const struct path *path)
         t_ps = segment->end_ps;
         sum_ps += segment->end_ps - segment->begin_ps;
     }
-    if (sum_ps != path->end_ps || t_ps != path->end_ps)
-        return arena_printf("its segments add up to %" PRIu64 " ps, it ends at %" PRIu64 " ps", sum_ps, path->end_ps);
+    if (sum_ps != path->end_ps - path->begin_ps || t_ps != path->end_ps)
+        return arena_printf("its segments add up to %" PRIu64 " ps, it goes from %" PRIu64 " to %" PRIu64 " ps", sum_ps,
+                            path->begin_ps, path->end_ps);
     return items_broken ? arena_printf("%" PRIu64 " causes do not end when what they cause begins", items_broken) : NULL;
 }
 

@@ -24,7 +24,7 @@ static inline uint64_t length_of(const struct segment *segment)
 struct path {
     struct segment *segments;                           /* by time, not folded */
     size_t count;
-    uint64_t end_ps;
+    uint64_t begin_ps, end_ps;
 };
 
 /* The launch that is a request of the host; NULL: the request is no launch. launches_forget: before a run. */
@@ -37,8 +37,8 @@ void path_add_reasons(struct ref end, uint64_t from_ps, uint64_t reason_ps[REASO
 /* Writes the reasons that took time as an object. */
 void reasons_write(struct json *json, const char *key, const uint64_t reason_ps[REASONS]);
 
-/* The path to an item. path_free frees it. */
-struct path path_to(struct ref end);
+/* The path to an item, from from_ps on. path_free frees it. */
+struct path path_to(struct ref end, uint64_t from_ps);
 void path_free(struct path *path);
 
 /* Returns NULL, or what is wrong with a path: a gap, an overlap, a sum that is not its length. */

@@ -7,7 +7,7 @@
 #include "common/json.h"
 #include "path.h"
 
-extern bool why_on;
+extern bool why_on, why_launches;                       /* why_launches: with the segments of each launch's path */
 
 /* Says where the topology has a key: "ref_sip.yaml:54"; NULL: nobody knows. */
 extern const char *(*why_key_place)(const char *key);

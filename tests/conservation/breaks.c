@@ -57,9 +57,9 @@ static uint64_t unused_link(enum link_class class)
 
 static void tamper(const char *what)
 {
-    static struct token token = {.block_bytes = 64};
+    static struct buffer buffer = {.bytes = 64};
     static struct command command;
-    token.block = 0;
+    buffer.at = 0;
     uint64_t noc = used_link(0, LINK_noc), much = UINT64_C(1) << 56;
     struct ring *ring = ring_of(0, 1);
     if (!strcmp(what, "kernel_too_late")) launches->runs[0].end_ps = launches->done_ps + 1;
@@ -75,7 +75,7 @@ static void tamper(const char *what)
     if (!strcmp(what, "sram_busy")) stats.read_busy_ps[SPACE_SRAM] += much;
     if (!strcmp(what, "slot_lost")) kb_pe[1].free_slots[STAGE_GEMM]--;
     if (!strcmp(what, "slot_twice")) kb_pe[0].free_slots[STAGE_DMA_READ]++;
-    if (!strcmp(what, "buffer_outside")) token.block = kb_attrs.pe_tcm_reserved_bytes, kb_pe[0].lowest = &token;
+    if (!strcmp(what, "buffer_outside")) buffer.at = kb_attrs.pe_tcm_reserved_bytes, kb_pe[0].lowest = &buffer;
     if (!strcmp(what, "credit_lost")) ring->credits--;
     if (!strcmp(what, "received_unsent")) ring->received++;
     if (!strcmp(what, "link_bytes")) stats.link_bytes[LINK_noc] += much;
@@ -84,7 +84,7 @@ static void tamper(const char *what)
     if (!strcmp(what, "tcm_bytes")) stats.read_bytes[SPACE_TCM] += much;
     if (!strcmp(what, "engine_serves")) kb_pe[1].dma.servers = 1;
     if (!strcmp(what, "tile_waits")) kb_pe[1].waiting = 1;
-    if (!strcmp(what, "buffer_left")) kb_pe[0].lowest = &token;
+    if (!strcmp(what, "buffer_left")) kb_pe[0].lowest = &buffer;
     if (!strcmp(what, "data_left")) kb_nodes[7].arriving = 1;
     if (!strcmp(what, "receive_waits")) ring->waiting = &command;
     if (!strcmp(what, "command_lost")) launches->runs[1].tl.commands++;
@@ -97,6 +97,7 @@ static void tamper(const char *what)
     if (!strcmp(what, "hbm_read_more")) stats.read_bytes[SPACE_HBM] += 32;
     if (!strcmp(what, "tcm_written")) stats.write_bytes[SPACE_TCM] -= 2;
     if (!strcmp(what, "attach_bytes")) stats.link_bytes[LINK_attach] -= 2;
+    if (!strcmp(what, "attach_lost")) stats.link_bytes[LINK_attach] -= stats.link_bytes[LINK_attach] / 8;
     if (!strcmp(what, "ucie_bytes")) stats.link_bytes[LINK_ucie] += 2;
     if (!strcmp(what, "wrong_link")) {
         kb_links[unused_link(LINK_noc)].busy_ps = kb_links[noc].busy_ps;
@@ -108,7 +109,7 @@ static void tamper(const char *what)
     "nothing kernel_too_late done_before_begin link_sum slice_sum slice_waits engine_busy pe_busy slice_busy link_busy "   \
     "tcm_busy sram_busy slot_lost slot_twice buffer_outside credit_lost received_unsent link_bytes hbm_bytes sram_bytes "  \
     "tcm_bytes engine_serves tile_waits buffer_left data_left receive_waits command_lost service_twice operations gemm_ps " \
-    "math_ps too_fast hbm_read hbm_read_more tcm_written attach_bytes ucie_bytes wrong_link"
+    "math_ps too_fast hbm_read hbm_read_more tcm_written attach_bytes attach_lost ucie_bytes wrong_link"
 
 KB_BENCH(breaks, "a machine in which a law does not hold", KB_WORD(what, CHANGES, "what is changed"),
          KB_BOOL(again, false, "another launch follows"), KB_BOOL(unread, false, "a message is not received"))

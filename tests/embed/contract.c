@@ -10,8 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,6 +29,8 @@
 
 /* The machines of the two libraries that the program is linked with. */
 extern const struct kb_machine kb_machine_small, kb_machine_ref_sip;
+
+static long status_kib(const char *key);
 
 static void check(bool good, const char *what, const char *why)
 {
@@ -226,8 +231,8 @@ static void wrong_configurations(void)
     config.data = 7;
     is(kb_sim_create(&config, &sim), KB_WRONG, NULL, "data 7", "an unknown data mode");
     config = config_of(NULL);
-    config.threads = 2;
-    is(kb_sim_create(&config, &sim), KB_WRONG, NULL, "threads 2: 0 or 1", "a data pass on several threads");
+    config.threads = 257;
+    is(kb_sim_create(&config, &sim), KB_WRONG, NULL, "threads 257: at most 256", "a data pass on too many threads");
     config = config_of(NULL);
     config.memory_bytes = 65536;
     is(kb_sim_create(&config, &sim), KB_WRONG, NULL, "memory_bytes 65536: at least", "less memory than an instance needs");
@@ -361,7 +366,7 @@ static void wrong_pointers(void)
     WRONG(kb_sim_program(sim, &nowhere, &n), "pes is NULL, and pe_count is not 0");
     WRONG(kb_sim_replay(sim, NULL, 0, &n), "text is NULL");
     WRONG(kb_sim_replay(sim, "", 0, NULL), "request is NULL");
-    WRONG(kb_sim_replay(sim, "x: [", 4, &n), "did not find expected node content");
+    WRONG(kb_sim_replay(sim, "x: [", 4, &n), "stream:1:5: error: did not find expected node content");
     WRONG(kb_sim_command(sim, 1, 0, NULL, 0), "text is NULL");
     WRONG(kb_sim_command(sim, 1, 0, "{}", 2), "there is no request 1;");
     WRONG(kb_sim_program_end(sim, 1), "there is no request 1;");
@@ -483,6 +488,144 @@ static void refused_tensor(void)
     kb_sim_destroy(sim);
 }
 
+/* ---- states */
+
+struct state {
+    void *at;
+    uint64_t bytes;
+};
+
+static struct state state_of(kb_sim *sim)
+{
+    struct state state = {0};
+    kb_sim_save(sim, NULL, 0, &state.bytes);
+    state.at = malloc(state.bytes);
+    if (kb_sim_save(sim, state.at, state.bytes, &state.bytes) != KB_OK)
+        state.bytes = 0;
+    return state;
+}
+
+static enum kb_status restore(kb_sim *sim, struct state state)
+{
+    return kb_sim_restore(sim, state.at, state.bytes);
+}
+
+static void wrong_states(void)
+{
+    struct kb_sim_config config = config_of(NULL);
+    kb_sim *sim = make(&config), *other = make(&config);
+    uint64_t n = 0;
+    kb_sim_run(sim, 1000, 0, NULL);
+    struct state state = state_of(sim);
+    kb_sim_run(sim, 2000, 0, NULL);
+    is(kb_sim_save(sim, NULL, 8, &n), KB_WRONG, sim, "buffer is NULL, and size is not 0", "a save to a buffer that is NULL");
+    is(kb_sim_save(sim, state.at, state.bytes, NULL), KB_WRONG, sim, "needed is NULL", "a save without a place for its size");
+    is(kb_sim_save(NULL, NULL, 0, &n), KB_WRONG, NULL, "the instance is NULL", "a save of no instance");
+    is(kb_sim_restore(NULL, state.at, state.bytes), KB_WRONG, NULL, "the instance is NULL", "a restore of no instance");
+    is(kb_sim_save(sim, (char[8]){0}, 8, &n), KB_TOO_SMALL, sim, "the buffer 8", "a save to a buffer that is too small");
+    is(kb_sim_restore(sim, NULL, 8), KB_WRONG, sim, "buffer is NULL", "a state that is NULL");
+    is(kb_sim_restore(sim, "", 0), KB_WRONG, sim, "no state", "a state without bytes");
+    is(kb_sim_restore(sim, other, sizeof(uint64_t)), KB_WRONG, sim, "no state", "a state that is something else");
+    is(kb_sim_restore(sim, state.at, state.bytes - 1), KB_WRONG, sim, "the buffer", "a part of a state");
+    is(restore(other, state), KB_WRONG, other, "of another instance", "a state of another instance");
+    enum { BYTES = 16, MEMORY_BYTES = 40 };             /* places of the numbers of bytes that a state begins with */
+    for (uint64_t at = MEMORY_BYTES; at < state.bytes; at += state.bytes / 5) {
+        ((char *)state.at)[at] ^= 16;
+        is(restore(sim, state), KB_WRONG, sim, "damaged", "a state with one other bit");
+        ((char *)state.at)[at] ^= 16;
+    }
+    memset((char *)state.at + BYTES, 0, sizeof state.bytes);
+    is(restore(sim, state), KB_WRONG, sim, "damaged", "a state that says that it has no bytes");
+    memcpy((char *)state.at + BYTES, &state.bytes, sizeof state.bytes);
+    check(kb_sim_now_ps(sim, &n) == KB_OK && n == 2000, "after all of these time is what it was", "");
+    check(restore(sim, state) == KB_OK && kb_sim_now_ps(sim, &n) == KB_OK && n == 1000, "the state itself is restored", "");
+    kb_sim_reset(sim);
+    check(restore(sim, state) == KB_OK && kb_sim_now_ps(sim, &n) == KB_OK && n == 1000, "also after a reset", "");
+    kb_sim_destroy(sim);
+    sim = make(&config);
+    is(restore(sim, state), KB_WRONG, sim, "of another instance", "a state of the instance that was in the same slot");
+    kb_sim_destroy(sim);
+    kb_sim_destroy(other);
+    free(state.at);
+}
+
+/* How many ranges of addresses nobody may touch: guards of stacks, and what was not used yet. */
+static int guarded(void)
+{
+    char line[512], rights[8];
+    int count = 0;
+    FILE *in = fopen("/proc/self/maps", "r");
+    while (in && fgets(line, sizeof line, in))
+        count += sscanf(line, "%*s %7s", rights) == 1 && !strcmp(rights, "---p");
+    if (in)
+        fclose(in);
+    return count;
+}
+
+/* An instance that has ended goes on from a state, but not after a reset, which has made it anew. */
+static void ended_states(void)
+{
+    static const char *const params[] = {"m=64", "n=64", "k=64"};
+    struct kb_sim_config config = config_of(&kb_machine_ref_sip);
+    config.memory_bytes = (SANITIZED ? 192 : 64) << 20;
+    kb_sim *sim = make(&config);
+    enum { LARGE_BYTES = 200 << 20 };
+    char *data = calloc(1, LARGE_BYTES);
+    uint64_t hbm = hbm_of(sim), n;
+    struct state fresh = state_of(sim);
+    is(kb_sim_run_bench(sim, "gemm", params, 3), KB_OK, NULL, "", "a bench");
+    char *result = result_of(sim);
+    int guards = guarded();
+    struct state after = state_of(sim);
+    check(guards > 32 && guarded() == guards, "a save leaves the guards of stacks", "");
+    is(restore(sim, fresh), KB_OK, NULL, "", "the state before the bench");
+    check(restore(sim, after) == KB_OK && guarded() == guards, "a restore sets them again", "");
+    free(after.at);
+    is(restore(sim, fresh), KB_OK, NULL, "", "the state before the bench");
+    is(kb_sim_poke(sim, hbm, data, LARGE_BYTES), KB_NO_MEMORY, sim, "memory_bytes", "a poke beyond the limit of memory");
+    is(kb_sim_save(sim, NULL, 0, &n), KB_ENDED, sim, "has ended", "an instance that has ended has no state");
+    is(restore(sim, fresh), KB_OK, NULL, "", "but goes on from an earlier one");
+    is(kb_sim_run_bench(sim, "gemm", params, 3), KB_OK, NULL, "", "with the bench again");
+    char *again = result_of(sim), *end = strstr(result, "\"host\": {");
+    check(end && strlen(result) > 1000 && !strncmp(result, again, (size_t)(end - result)), "and its result", "another one");
+    kb_sim_reset(sim);
+    kb_sim_poke(sim, hbm, data, LARGE_BYTES);
+    is(kb_sim_reset(sim), KB_OK, NULL, "", "an instance that has ended is reset");
+    is(restore(sim, fresh), KB_WRONG, sim, "of another instance", "a state from before is not one of it");
+    kb_sim_destroy(sim);
+    free(again), free(result), free(data), free(fresh.at);
+}
+
+/* A child goes on, and its state goes back to its parent. */
+static void forked_states(void)
+{
+    enum { MOST_BYTES = 64 << 20 };
+    struct kb_sim_config config = config_of(&kb_machine_small);
+    kb_sim *sim = make(&config);
+    struct state *shared = mmap(NULL, MOST_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    uint64_t request, hbm = hbm_of(sim), n = 0;
+    int status;
+    kb_sim_write(sim, &hbm, 1, 4096, NULL, &request);
+    kb_sim_run(sim, 1000, 0, NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        kb_sim_write(sim, &hbm, 1, 64, NULL, &request);
+        kb_sim_run(sim, 5000, 0, NULL);
+        enum kb_status saves = kb_sim_save(sim, shared + 1, MOST_BYTES - sizeof *shared, &shared->bytes);
+        _exit(saves != KB_OK);
+    }
+    waitpid(child, &status, 0);
+    kb_sim_run(sim, UINT64_MAX, 0, NULL);
+    is(kb_sim_restore(sim, shared + 1, shared->bytes), KB_OK, NULL, "", "the state of a child goes back to its parent");
+    kb_sim_now_ps(sim, &n);
+    kb_sim_run(sim, UINT64_MAX, 0, NULL);
+    struct kb_sim_result polled = {.struct_size = sizeof polled};
+    check(n == 5000 && kb_sim_poll(sim, 2, &polled) == KB_OK && polled.outcome == KB_SIM_OK && polled.submitted_ps == 1000,
+          "which goes on from there", kb_last_error(sim));
+    munmap(shared, MOST_BYTES);
+    kb_sim_destroy(sim);
+}
+
 static void close_files(void)
 {
     for (int file = 3; file < 256; file++)
@@ -506,6 +649,40 @@ static void closed_files(void)
     kb_sim_destroy(first);
     kb_sim_destroy(second);
     check(close(file) == 0 && close(other) == 0, "files of the program are left open", strerror(errno));
+}
+
+/* A data pass on several threads: its result, its end, and its limit of memory. */
+static void threads(void)
+{
+    static const char *const params[] = {"m=1024", "n=512", "k=64"};
+    struct kb_sim_config config = config_of(&kb_machine_ref_sip);
+    char *results[2], why[64];
+    for (unsigned i = 0; i < 2; i++) {
+        config.threads = 1 + 3 * i;
+        kb_sim *sim = make(&config);
+        is(kb_sim_run_bench(sim, "gemm", params, 3), KB_OK, NULL, "", i ? "a bench whose data pass has four threads" : "and one");
+        results[i] = result_of(sim);
+        snprintf(why, sizeof why, "%ld threads", status_kib("Threads"));
+        check(status_kib("Threads") == 1, "no thread is left when the call ends", why);
+        kb_sim_reset(sim);
+        is(kb_sim_run_bench(sim, "gemm", params, 3), KB_OK, NULL, "", "the bench again");
+        kb_sim_destroy(sim);
+    }
+    char *end = strstr(results[0], "\"host\": {");
+    check(end && !strncmp(results[0], results[1], (size_t)(end - results[0])), "the result does not depend on threads", "it does");
+    free(results[0]), free(results[1]);
+    bool good = true;
+    unsigned without = 0;
+    for (config.memory_bytes = UINT64_C(24) << 20; config.memory_bytes < UINT64_C(144) << 20; config.memory_bytes += UINT64_C(3) << 20) {
+        kb_sim *sim = make(&config);
+        enum kb_status status = kb_sim_run_bench(sim, "gemm", params, 3);
+        without += status == KB_NO_MEMORY;
+        good &= status == KB_OK || (status == KB_NO_MEMORY && strstr(kb_last_error(sim), "memory_bytes") != NULL);
+        good &= status_kib("Threads") == 1 && kb_sim_reset(sim) == KB_OK;
+        kb_sim_destroy(sim);
+    }
+    snprintf(why, sizeof why, "%u of 40 without memory", without);
+    check(good && (without > 2 || SANITIZED), "any limit of memory is a status, on whatever thread it is met", why);
 }
 
 static void wrong_callers(void)
@@ -559,10 +736,120 @@ static void two_failures(void)
     kb_sim_destroy(sim);
 }
 
+/* Two requests that are complete in one instant. */
+static void tie(void)
+{
+    struct kb_sim_config config = config_of(&kb_machine_ref_sip);
+    kb_sim *sim = make(&config);
+    struct kb_sim_stop why = {.struct_size = sizeof why};
+    struct kb_sim_result results[2] = {{.struct_size = sizeof *results}, {.struct_size = sizeof *results}};
+    uint64_t requests[2], page = UINT64_C(2) << 20;
+    for (uint64_t i = 0; i < 2; i++)
+        kb_sim_map(sim, (uint32_t[]){3}, (uint64_t[]){hbm_of(sim)}, 1, i * page, 1, &requests[i]);
+    kb_sim_run(sim, UINT64_MAX, KB_STOP_COMPLETED, &why);
+    for (uint64_t i = 0; i < 2; i++)
+        kb_sim_poll(sim, requests[i], &results[i]);
+    check(results[0].done_ps == why.now_ps && results[1].done_ps == why.now_ps && why.request == requests[0],
+          "of two requests that are complete in one instant the stop names the first", kb_last_error(sim));
+    kb_sim_destroy(sim);
+}
+
+/* A PE that has failed waits for no step: if nothing else can happen, that is a deadlock. */
+static void failed_program(void)
+{
+    static const char load[] = "{do: load, async: true, from: {space: hbm, offset: 0xfffffffff}, to: 0x200000, bytes: 64}";
+    static const char recv[] = "{do: recv, from: sip0.cube0.pe3, to: 0x200000}";
+    struct kb_sim_config config = config_of(&kb_machine_ref_sip);
+    kb_sim *sim = make(&config);
+    struct kb_sim_launch launch = {.struct_size = sizeof launch, .pes = (uint32_t[]){3, 4}, .pe_count = 2};
+    struct kb_sim_stop why = {.struct_size = sizeof why};
+    uint64_t request;
+    char said[64];
+    kb_sim_program(sim, &launch, &request);
+    check(kb_sim_command(sim, request, 4, recv, sizeof recv - 1) == KB_OK, "a PE waits for a message", kb_last_error(sim));
+    kb_sim_run(sim, UINT64_MAX, KB_STOP_DEADLOCK, &why);
+    check(why.reason == KB_STOP_IDLE, "it is no deadlock while another PE waits for a step", "it is");
+    check(kb_sim_command(sim, request, 3, load, sizeof load - 1) == KB_OK, "that has a fault", kb_last_error(sim));
+    kb_sim_run(sim, UINT64_MAX, KB_STOP_DEADLOCK, &why);
+    snprintf(said, sizeof said, "reason %u", why.reason);
+    check(why.reason == KB_STOP_DEADLOCK, "then it is", said);
+    kb_sim_destroy(sim);
+}
+
+/* A stream that has failed ends its delay: nothing is due any more. */
+static void failed_stream(void)
+{
+    static const char text[] = "programs: {bad: [{do: load, from: {space: hbm, offset: 0xfffffffff}, to: 0x200000, bytes: 64}]}\n"
+                               "host: [{do: launch, program: bad, targets: [sip0.cube0.pe0], async: true}, {do: delay, ns: 1000000}]\n";
+    struct kb_sim_config config = config_of(&kb_machine_ref_sip);
+    kb_sim *sim = make(&config);
+    struct kb_sim_result result = {.struct_size = sizeof result};
+    uint64_t request, now_ps = 0, next_ps = 0;
+    kb_sim_replay(sim, text, sizeof text - 1, &request);
+    kb_sim_run(sim, UINT64_MAX, KB_STOP_FAULT, NULL);
+    kb_sim_run(sim, UINT64_MAX, KB_STOP_COMPLETED, NULL);
+    kb_sim_poll(sim, request, &result);
+    kb_sim_now_ps(sim, &now_ps);
+    kb_sim_next_ps(sim, &next_ps);
+    check(result.outcome == KB_SIM_FAILED && result.done_ps == now_ps && next_ps == UINT64_MAX, "a stream that has failed delays no more",
+          kb_last_error(sim));
+    kb_sim_destroy(sim);
+}
+
+/* What a restore does without goes back to the system. */
+static void restored_memory(void)
+{
+    enum { BYTES = 32 << 20 };
+    struct kb_sim_config config = config_of(&kb_machine_ref_sip);
+    kb_sim *sim = make(&config);
+    uint64_t hbm = hbm_of(sim);
+    struct state fresh = state_of(sim);
+    char *data = malloc(BYTES), why[128];
+    memset(data, 1, BYTES);
+    long kib = status_kib("VmRSS");
+    kb_sim_poke(sim, hbm, data, BYTES);
+    long more = status_kib("VmRSS") - kib;
+    is(restore(sim, fresh), KB_OK, NULL, "", "the state before a large poke");
+    long left = status_kib("VmRSS") - kib;
+    snprintf(why, sizeof why, "%ld KiB more with it, %ld KiB after it", more, left);
+    check(SANITIZED || (more > BYTES / 2048 && left < more / 4), "its memory goes back to the system", why);
+    kb_sim_destroy(sim);
+    free(data), free(fresh.at);
+}
+
+/* A stop at the instant in which a kernel fails, before the host has the answer. */
+static void stop_at_fault(void)
+{
+    static const char load[] = "{do: load, from: {space: hbm, offset: 0xfffffffff}, to: 0x200000, bytes: 64}";
+    struct kb_sim_config config = config_of(&kb_machine_ref_sip);
+    kb_sim *sim = make(&config);
+    struct kb_sim_launch launch = {.struct_size = sizeof launch, .pes = (uint32_t[]){3}, .pe_count = 1};
+    struct kb_sim_stop why = {.struct_size = sizeof why}, then = why;
+    struct kb_sim_result result = {.struct_size = sizeof result};
+    uint64_t request;
+    kb_sim_program(sim, &launch, &request);
+    kb_sim_command(sim, request, 3, load, sizeof load - 1);
+    kb_sim_program_end(sim, request);
+    kb_sim_run(sim, UINT64_MAX, KB_STOP_FAULT, &why);
+    kb_sim_poll(sim, request, &result);
+    check(why.reason == KB_STOP_FAULT && why.request == request && result.outcome == KB_SIM_RUNNING, "time stops at a fault",
+          kb_last_error(sim));
+    kb_sim_run(sim, UINT64_MAX, KB_STOP_COMPLETED, &then);
+    kb_sim_poll(sim, request, &result);
+    check(then.reason == KB_STOP_COMPLETED && then.now_ps > why.now_ps && result.outcome == KB_SIM_FAILED
+          && result.failure_ps == why.now_ps, "and then when the host has the answer", kb_last_error(sim));
+    kb_sim_destroy(sim);
+}
+
 static double seconds(void);
+
+enum { KEPT = 2000 };
 
 struct totals {
     uint64_t end_ps, events;
+    char name[KEPT][64];                                /* of some of all numbers */
+    uint64_t value[KEPT];
+    size_t count, kept;
 };
 
 static int keep_total(void *user, const char *name, uint64_t value)
@@ -572,14 +859,30 @@ static int keep_total(void *user, const char *name, uint64_t value)
         totals->end_ps = value;
     else if (!strcmp(name, "events"))
         totals->events = value;
+    if (totals->count++ % 9 == 0 && totals->kept < KEPT) {
+        snprintf(totals->name[totals->kept], sizeof *totals->name, "%s", name);
+        totals->value[totals->kept++] = value;
+    }
     return 0;
+}
+
+/* Whether numbers asked by their names are those of the whole result. */
+static bool are_same(kb_sim *sim, const struct totals *totals)
+{
+    uint64_t value;
+    for (size_t i = 0; i < totals->kept; i++)
+        if (kb_sim_stat(sim, totals->name[i], &value) != KB_OK || value != totals->value[i]) {
+            printf("not ok %s\n", totals->name[i]);
+            return false;
+        }
+    return totals->kept > 20;
 }
 
 static void many_requests(void)
 {
     struct kb_sim_config config = config_of(&kb_machine_small);
     kb_sim *sim = make(&config);
-    struct totals totals = {0};
+    static struct totals totals, of_bench;
     uint64_t request, end_ps = 0, events = 0, wanted = 0, hbm = hbm_of(sim);
     char why[64];
     for (int i = 0; i < REQUESTS; i++)
@@ -588,6 +891,9 @@ static void many_requests(void)
     kb_sim_stats(sim, keep_total, &totals);
     check(kb_sim_stat(sim, "end_ps", &end_ps) == KB_OK && kb_sim_stat(sim, "events", &events) == KB_OK && end_ps && events
           && end_ps == totals.end_ps && events == totals.events, "totals asked by name are those of the whole result", "");
+    check(are_same(sim, &totals), "so are numbers of requests and of the machine", "");
+    is(kb_sim_stat(sim, "memory.4000.done_ps", &end_ps), KB_WRONG, sim, "no number 'memory.4000.done_ps'", "a number of no request");
+    is(kb_sim_stat(sim, "memory.3999.done_p", &end_ps), KB_WRONG, sim, "no number", "no number of a request");
     kb_sim_run(sim, UINT64_MAX, 0, NULL);
     kb_sim_now_ps(sim, &wanted);
     double began = seconds();
@@ -596,6 +902,10 @@ static void many_requests(void)
     double took = seconds() - began;
     snprintf(why, sizeof why, "%f s, %llu and %llu ps", took, (unsigned long long)end_ps, (unsigned long long)wanted);
     check(took < 1 && end_ps && end_ps == wanted, "end_ps after thousands of requests is one number", why);
+    kb_sim_reset(sim);
+    kb_sim_run_bench(sim, "gemm", (const char *[]){"m=64", "n=64", "k=64"}, 3);
+    kb_sim_stats(sim, keep_total, &of_bench);
+    check(are_same(sim, &of_bench), "and numbers of a bench", "");
     kb_sim_destroy(sim);
 }
 
@@ -609,8 +919,17 @@ static int run_wrong(void)
     ended();
     exhausted();
     refused_tensor();
+    wrong_states();
+    ended_states();
+    forked_states();
+    threads();
     closed_files();
     two_failures();
+    tie();
+    failed_program();
+    failed_stream();
+    restored_memory();
+    stop_at_fault();
     many_requests();
     return 0;
 }
@@ -674,7 +993,9 @@ static int run_quiet(void)
     allow_memory_alone();
     enum kb_status status = kb_sim_run_bench(sim, "gemm", (const char *[]){"m=64", "n=64", "k=64"}, 3);
     char *text = result_of(sim);
-    bool good = status == KB_OK && *text && kb_sim_reset(sim) == KB_OK;
+    struct state state = state_of(sim);
+    bool good = status == KB_OK && *text && state.bytes && kb_sim_reset(sim) == KB_OK && restore(sim, state) == KB_OK;
+    good = good && kb_sim_reset(sim) == KB_OK;
     good = good && kb_sim_run_bench(sim, "ends", (const char *[]){"what=exit"}, 1) == KB_RUN_FAILED;
     if (write(STDOUT_FILENO, good ? "ok quiet\n" : "not ok quiet\n", good ? 9 : 13) < 0)
         return 1;
@@ -742,20 +1063,82 @@ static int run_loop(const char *times)
 
 /* ---- what an instance costs */
 
+enum { MORE = 16 };
+
+/* What files in memory take, the images of instances. */
+static long images_kib(void)
+{
+    struct stat file;
+    long kib = 0;
+    for (int i = 0; i < 1024; i++)
+        if (!fstat(i, &file) && S_ISREG(file.st_mode) && file.st_nlink == 0)
+            kib += file.st_blocks / 2;
+    return kib;
+}
+
+/* The time of this thread, which others on the same processor do not share. */
+static double own_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* The least of several times. */
+static void least(double *of, double began)
+{
+    double took = own_seconds() - began;
+    *of = *of == 0 || took < *of ? took : *of;
+}
+
+static void fork_once(void)
+{
+    pid_t child = fork();
+    if (child == 0)
+        _exit(0);
+    waitpid(child, NULL, 0);
+}
+
 static int run_cost(void)
 {
     struct kb_sim_config config = config_of(&kb_machine_ref_sip);
-    kb_sim *first = make(&config);
-    long before = status_kib("VmRSS");
-    double least = 1;
-    enum { MORE = 16 };
+    kb_sim *first = make(&config), *more[MORE];
+    double create = 0, reset = 0, save = 0, restored = 0, forks = 0, destroy = 0;
+    long before = status_kib("RssAnon"), images = images_kib();
     for (int i = 0; i < MORE; i++) {
-        double began = seconds();
-        make(&config);
-        double took = seconds() - began;
-        least = took < least ? took : least;
+        double began = own_seconds();
+        more[i] = make(&config);
+        least(&create, began);
     }
-    printf("create_ms %.3f\ninstance_kib %ld\n", least * 1e3, (status_kib("VmRSS") - before) / MORE);
+    long image = (images_kib() - images) / MORE, kib = (status_kib("RssAnon") - before) / MORE + image;
+    struct state state = state_of(first);
+    printf("new_state_kib %llu\n", (unsigned long long)state.bytes >> 10);
+    for (int i = 0; i < MORE; i++) {
+        kb_sim_run_bench(more[i], "gemm", (const char *[]){"m=256", "n=256", "k=256"}, 3);
+        free(state.at);
+        state = state_of(more[i]);
+        double began = own_seconds();
+        kb_sim_save(more[i], state.at, state.bytes, &state.bytes);
+        least(&save, began);
+        began = own_seconds();
+        restore(more[i], state);
+        least(&restored, began);
+        began = own_seconds();
+        fork_once();
+        least(&forks, began);
+        began = own_seconds();
+        kb_sim_reset(more[i]);
+        least(&reset, began);
+    }
+    for (int i = 0; i < MORE; i++) {
+        double began = own_seconds();
+        kb_sim_destroy(more[i]);
+        least(&destroy, began);
+    }
+    printf("create_ms %.3f\ninstance_kib %ld\nimage_kib %ld\nreset_ms %.3f\ndestroy_ms %.3f\n", create * 1e3, kib, image, reset * 1e3, destroy * 1e3);
+    printf("state_kib %llu\nsave_ms %.3f\nrestore_ms %.3f\nfork_ms %.3f\n", (unsigned long long)state.bytes >> 10, save * 1e3,
+           restored * 1e3, forks * 1e3);
+    free(state.at);
     kb_sim_destroy(first);
     return 0;
 }

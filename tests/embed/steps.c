@@ -1,10 +1,12 @@
-/* steps.c LIBRARY MODE INPUT JSON TRACE [SEED]: runs a command stream in an instance of a library, and writes the
- * result and, unless TRACE is "", the trace.
+/* steps.c: runs a command stream in an instance of a library, and writes the result and, unless TRACE is "", the trace:
+ * LIBRARY MODE INPUT JSON TRACE [SEED]
  *
  *     whole    INPUT is a stream: kb_sim_replay, and one kb_sim_run to its end
  *     slices   the same in random slices, with looks at kb_sim_next_ps, which must be tight
  *     forks    the same, but at a random time the process is forked 1,000 times; each child goes on in slices of its own, to
  *              the same result as this process, which goes on last
+ *     looks    the same in slices, of which every second one is traced, and only those
+ *     saves    the same in slices; at random times the state is saved, something else is done, and the state is restored
  *     steps    INPUT is a list of calls (tests/embed_steps.t): what the stream's host does, done from outside, and the
  *              commands of its programs one at a time */
 #include <dlfcn.h>
@@ -51,9 +53,12 @@ static char *read_all(const char *path)
     return text;
 }
 
+static bool astray;                                     /* what happens is to be undone */
+
 static void write_event(void *trace, const struct kb_sim_event *event)
 {
-    fprintf(trace, "%s\n", event->line);
+    if (!astray)
+        fprintf(trace, "%s\n", event->line);
 }
 
 /* Requests that are complete and were not attended to, in the order of their ends. */
@@ -155,6 +160,95 @@ static void run_forked(const char *text)
     if (completions && strcmp(results, result()) != 0)
         differ++;
     printf("%d of %d continuations differ\n", differ, forked);
+}
+
+/* ---- saves */
+
+enum { SAVES = 120 };
+
+static void *save(uint64_t *bytes)
+{
+    TRY(kb_sim_save, sim, NULL, 0, bytes);
+    void *state = malloc(*bytes);
+    TRY(kb_sim_save, sim, state, *bytes, bytes);
+    return state;
+}
+
+/* Goes on for a while or to the end, begins something else, or begins anew. */
+static void stray(const char *text)
+{
+    uint64_t request;
+    astray = true;
+    switch (random_below(4)) {
+    case 0: TRY(kb_sim_run, sim, now() + random_below(1 << 20), 0, NULL); break;
+    case 1: run_in_slices(); break;
+    case 2:
+        TRY(kb_sim_write, sim, &(uint64_t){0}, 1, 64, NULL, &request);
+        TRY(kb_sim_run, sim, now() + random_below(1 << 20), 0, NULL);
+        break;
+    case 3:
+        TRY(kb_sim_reset, sim);
+        TRY(kb_sim_replay, sim, text, strlen(text), &request);
+        TRY(kb_sim_run, sim, random_below(1 << 24), 0, NULL);
+        break;
+    }
+    astray = false;
+    completions = 0;
+}
+
+/* What is saved is that of before, byte by byte. */
+static bool is_same(const void *state, uint64_t bytes)
+{
+    uint64_t again;
+    void *now_is = save(&again);
+    bool same = again == bytes && !memcmp(state, now_is, bytes);
+    free(now_is);
+    return same;
+}
+
+static void run_saved(const char *text, FILE *trace)
+{
+    struct kb_sim_stop why = {.struct_size = sizeof why};
+    uint64_t bytes;
+    unsigned saved = 0, differ = 0;
+    while (!completions && saved < SAVES) {
+        void *state = save(&bytes);
+        stray(text);
+        if (trace)                                      /* a reset has ended it */
+            TRY(kb_sim_trace, sim, write_event, trace);
+        TRY(kb_sim_restore, sim, state, bytes);
+        differ += !is_same(state, bytes);
+        saved++;
+        free(state);
+        TRY(kb_sim_run, sim, now() + random_below(UINT64_C(1) << random_below(18)), KB_STOP_COMPLETED | KB_STOP_DEADLOCK, &why);
+        if (why.reason != KB_STOP_UNTIL)
+            break;
+    }
+    if (!completions)
+        run_in_slices();
+    printf("%u states, %u differ when restored\n", saved, differ);
+}
+
+/* ---- looks */
+
+enum { LOOKS = 400 };
+
+static void run_looked_at(FILE *trace)
+{
+    struct kb_sim_stop why = {.struct_size = sizeof why};
+    for (unsigned slice = 0; slice < LOOKS && !completions; slice++) {
+        bool looks = slice % 2;
+        uint64_t from_ps = now();
+        TRY(kb_sim_trace, sim, looks ? write_event : NULL, trace);
+        TRY(kb_sim_run, sim, from_ps + random_below(UINT64_C(1) << random_below(20)), KB_STOP_COMPLETED | KB_STOP_DEADLOCK, &why);
+        if (looks)
+            printf("looked from %" PRIu64 " to %" PRIu64 "\n", from_ps, now());
+        if (why.reason != KB_STOP_UNTIL)
+            return;
+    }
+    TRY(kb_sim_trace, sim, NULL, NULL);
+    if (!completions)
+        run_in_slices();
 }
 
 /* ---- steps */
@@ -313,7 +407,8 @@ static void run_steps(char *text)
         if ((at == step_count || stopped) && !running())
             return;
         uint64_t until_ps = stopped ? UINT64_MAX : delay_end_ps;
-        TRY(kb_sim_run, sim, until_ps, KB_STOP_COMPLETED | KB_STOP_DEADLOCK, &why);
+        bool waits = until_ps != UINT64_MAX;            /* who does something later may yet wake who waits now */
+        TRY(kb_sim_run, sim, until_ps, KB_STOP_COMPLETED | (waits ? 0 : KB_STOP_DEADLOCK), &why);
         take_completions();
         if (why.reason == KB_STOP_UNTIL && !stopped) {
             delay_end_ps = UINT64_MAX;
@@ -344,7 +439,7 @@ int main(int argc, char **argv)
                                    .exact_events = getenv("EXACT") != NULL};
     check(CALL(kb_sim_create)(&config, &sim), "kb_sim_create");
     FILE *trace = *argv[5] ? fopen(argv[5], "w") : NULL;
-    if (trace)
+    if (trace && strcmp(mode, "looks"))
         TRY(kb_sim_trace, sim, write_event, trace);
     if (!strcmp(mode, "steps")) {
         run_steps(input);
@@ -352,8 +447,12 @@ int main(int argc, char **argv)
         TRY(kb_sim_replay, sim, input, strlen(input), &request);
         if (!strcmp(mode, "slices"))
             run_in_slices();
+        else if (!strcmp(mode, "looks"))
+            run_looked_at(trace);
         else if (!strcmp(mode, "forks"))
             run_forked(input);
+        else if (!strcmp(mode, "saves"))
+            run_saved(input, trace);
         else
             TRY(kb_sim_run, sim, UINT64_MAX, KB_STOP_COMPLETED | KB_STOP_DEADLOCK, NULL);
     }

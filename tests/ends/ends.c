@@ -204,6 +204,31 @@ KB_BENCH(scattered, "PEs at ten places", KB_WORD(what, WORDS, "nothing"))
     kb_wait(kb_launch(scattered, all, &(struct ends_args){tensor(all)}));
 }
 
+enum { ROWS = 400 };
+
+/* Reads rows one after the other: half of them, PE 0 without pauses, or all of them. */
+KB_KERNEL(reads, struct ends_args)
+{
+    struct tl_shard mine = tl_my_shard(tl, arg->a);
+    for (unsigned row = 0; row < (is("half") ? ROWS / 2 : ROWS); row++) {
+        struct tl_shard loaded = tl_load(tl, tl_part(tl, mine, 0, row, 1));
+        if (is("all") || tl_pe(tl)) {
+            usleep(5000);
+            tl_delay(tl, 100000);
+        }
+        tl_free(tl, loaded);
+    }
+}
+
+KB_BENCH(reads, "kernels of which each has a known length", KB_WORD(what, "half all", "of the rows"))
+{
+    what = kb_word(what);
+    struct kb_pes all = kb_pes("*");
+    kb_tensor a = kb_tensor_new("a", KB_f16, kb_2d(ROWS * all.count, 64), kb_rows(KB_HBM, all));
+    kb_fill(a, 1);
+    kb_wait(kb_launch(reads, all, &(struct ends_args){a}));
+}
+
 KB_BENCH(fails, "two mistakes on every PE", KB_WORD(what, WORDS, "nothing"))
 {
     struct kb_pes all = kb_pes("*");

@@ -50,10 +50,17 @@ def path_difference(want, got):
 
 def difference(result, causes):
     """Where a result's answer to --why differs from what the oracle knows; empty if it does not."""
-    path, accounts = causes
+    path, accounts, launches = causes
     value = json.loads(result)["why"]
     if said := path_difference(path, value["path"]):
         return said
+    told_launches = sorted(value["launches"], key=lambda one: one["request"])
+    if len(launches) != len(told_launches):
+        return f"paths of launches: want {len(launches)}, got {len(told_launches)}"
+    for (begin, want), one in zip(launches, told_launches):
+        said = "" if begin == one["begin_ps"] == one["path"]["begin_ps"] else f"it begins at {one['begin_ps']}, not {begin}"
+        if said := said or path_difference(want, one["path"]):
+            return f"launch of request {one['request']}: {said}"
     told_accounts = {(one["pe"], one["begin_ps"]): one for one in value["account"]["kernels"]}
     if accounts.keys() != told_accounts.keys():
         return f"accounts: want {sorted(accounts)}, got {sorted(told_accounts)}"

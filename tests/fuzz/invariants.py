@@ -29,6 +29,7 @@ class Place:
 
     def __init__(self, name):
         self.sip, self.cube, self.number = (int(part.lstrip("sipcube")) for part in name.split("."))
+        self.slice = 0
 
 
 def broken(machine, result, trace, stream):

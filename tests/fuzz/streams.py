@@ -4,10 +4,12 @@ import copy
 from stream import chosen, parts_of
 
 DTYPES = ("f16", "f16", "bf16", "f32", "i8")
+F8 = ("f8e4m3", "f8e5m2")
 OPS = ("relu", "exp", "add", "bias_add", "tanh", "gelu", "cast")
 SIZES = (1, 64, 64, 256, 512, 4096, 4096, 5000, 3000)
 FIRST_VA = 0x10000000
 REGION = 0x10000
+SPACES = ("hbm", "sram", "tcm")
 
 
 class Facts:
@@ -15,15 +17,23 @@ class Facts:
 
     def __init__(self, topology):
         self.sips, self.cubes = topology.sips, topology.cube_rows * topology.cube_cols
-        self.pes_of_cube, self.attached = topology.pes, topology.attach
+        self.pes_of_cube, self.slices = topology.pes, topology.slices
         sizes, tcm, mmu, rings = (topology.part("cube.memory_map"), topology.pe("pe_tcm"), topology.pe("pe_mmu"),
                                   topology.pe("pe_ipcq"))
         self.sizes = {"hbm": sizes.bytes("hbm_slice_mb"), "sram": sizes.bytes("sram_mb"), "tcm": tcm.bytes("size_mb")}
         self.low = tcm.bytes("reserved_mb")
+        self.has_sram = topology.has_sram
+        self.spaces = ["hbm"] * 3 * (topology.slices > 0) + ["sram"] * topology.has_sram + ["tcm"]
+        self.gemm_dtypes = [one for one in F8 if one in topology.pe("pe_gemm").counts("k_per_cycle")]
+        self.math_dtypes = [one for one in F8 if one in topology.pe("pe_math").counts("lanes")]
         self.mmu, self.page = mmu.values["enabled"] == "true", mmu.bytes("page_kb")
         self.slot = rings.bytes("slot_kb")
         self.pes = [f"sip{s}.cube{c}.pe{p}" for s in range(self.sips) for c in range(self.cubes)
                     for p in range(self.pes_of_cube)]
+
+    def count(self, space):
+        """Of the memories of a kind in a cube that an address may name."""
+        return self.slices if space == "hbm" else self.pes_of_cube
 
 
 class Drawn:
@@ -41,18 +51,19 @@ class Drawn:
     # ---- addresses
 
     def offset(self, space, size):
-        """A place in a memory for some bytes: often the same, sometimes odd, seldom beyond the end."""
+        """A place in a memory for some bytes: often the same, sometimes odd, seldom beyond the end, or where there is
+        no memory."""
         rng, low, end = self.rng, self.facts.low if space == "tcm" else 0, self.facts.sizes[space]
         if self.wrong():
-            return rng.choice((end, end - size + 1 if size > 1 else end, (1 << 36) - 1, max(0, low - 1)))
+            return rng.choice((end, max(0, end - size + 1) if size > 1 else end, (1 << 36) - 1, max(0, low - 1)))
         room = max(0, end - low - size)
         return low + min(room, rng.choice((0, 0, 64, 256, 4096, 0x4000, 0x8000, rng.randrange(room + 1))))
 
     def physical(self, size):
         rng, facts = self.rng, self.facts
-        value = {"space": rng.choice(("hbm", "hbm", "hbm", "sram", "tcm"))}
-        for key, count in (("sip", facts.sips), ("cube", facts.cubes), ("pe", facts.pes_of_cube)):
-            if rng.random() < 0.25 and not (key == "pe" and value["space"] == "sram"):
+        value = {"space": rng.choice(SPACES if self.wrong() else facts.spaces)}
+        for key, count in (("sip", facts.sips), ("cube", facts.cubes), ("pe", facts.count(value["space"]))):
+            if rng.random() < 0.25 and count and not (key == "pe" and value["space"] == "sram"):
                 value[key] = rng.choice((rng.randrange(count), rng.randrange(count), "own"))
             if self.wrong() and key != "sip":
                 value[key] = rng.choice((count, 200))
@@ -63,8 +74,8 @@ class Drawn:
     def number(self, size):
         """A physical address as the number it is: what a va is with the MMU off."""
         value, rng, facts = self.physical(size), self.rng, self.facts
-        sip, cube, pe = (value.get(key) if isinstance(value.get(key), int) else rng.randrange(count) for key, count in
-                         (("sip", facts.sips), ("cube", facts.cubes), ("pe", facts.pes_of_cube)))
+        sip, cube, pe = (value.get(key) if isinstance(value.get(key), int) else rng.randrange(count or 1)
+                         for key, count in (("sip", facts.sips), ("cube", facts.cubes), ("pe", facts.count(value["space"]))))
         space = {"hbm": 0, "tcm": 1, "sram": 2}[value["space"]]
         if space == 2 and not self.wrong():
             pe = 0
@@ -86,14 +97,14 @@ class Drawn:
         """Regions one after the other; several may lie in one memory, side by side or over each other."""
         rng, facts, maps = self.rng, self.facts, []
         for i in range(rng.randrange(1, 7)):
-            to = {"space": rng.choice(("hbm", "hbm", "sram", "tcm"))}
+            to = {"space": rng.choice(SPACES if self.wrong() else facts.spaces)}
             size = facts.sizes[to["space"]]
             places = [at for at in (i * REGION, 0, REGION, facts.low) if at + REGION <= size]
             if to["space"] == "tcm":
                 places = [at for at in places if at >= facts.low]
             to["offset"] = rng.choice(places or [0])
-            for key, count in (("cube", facts.cubes), ("pe", facts.pes_of_cube)):
-                if rng.random() < 0.2 and not (key == "pe" and to["space"] == "sram"):
+            for key, count in (("cube", facts.cubes), ("pe", facts.count(to["space"]))):
+                if rng.random() < 0.2 and count and not (key == "pe" and to["space"] == "sram"):
                     to[key] = rng.randrange(count)
             hole = self.hostile and rng.random() < 0.3
             va = FIRST_VA + i * REGION
@@ -124,10 +135,14 @@ class Drawn:
         return self.blocking({"do": "store", "from": self.near(size), "to": self.address(size), "bytes": size})
 
     def dtype(self):
-        return self.rng.choice(("u8", "i32", "i16")) if self.wrong() else self.rng.choice(DTYPES)
+        if self.wrong():
+            return self.rng.choice(("u8", "i32", "i16", *F8))
+        return self.rng.choice(self.facts.gemm_dtypes * 3 + list(DTYPES))
 
     def math_dtype(self):
-        return self.rng.choice(("u8", "i8", "i16")) if self.wrong() else self.rng.choice(("f16", "bf16", "f32"))
+        if self.wrong():
+            return self.rng.choice(("u8", "i8", "i16", *F8))
+        return self.rng.choice(self.facts.math_dtypes + ["f16", "bf16", "f32"])
 
     def op(self):
         return "nonesuch" if self.wrong() else self.rng.choice(OPS)
@@ -163,7 +178,7 @@ class Drawn:
         step |= {name: self.address(size * k * 4) for name, size in (("a", m), ("b", n)) if name not in pinned}
         if pinned:
             step["pinned"] = pinned
-        if step["dtype"] not in ("f16", "bf16", "f32") or rng.random() < 0.5:
+        if step["dtype"] not in ("f16", "bf16", "f32", *self.facts.math_dtypes) or rng.random() < 0.5:
             step["out_dtype"] = self.math_dtype()
         if rng.random() < 0.5:
             step["epilogue"] = [{"op": self.op(), "scope": rng.choice(("k_tile", "output_tile", "output_tile", "once"))}
@@ -195,19 +210,28 @@ class Drawn:
         pe, size = self.rng.choice(self.facts.pes), self.rng.choice((1, 64, self.facts.slot))
         if self.rng.random() < 0.3:
             return self.blocking({"do": "recv", "from": pe, "to": self.near(size)})
-        return self.blocking({"do": "send", "to": pe, "from": self.near(size), "bytes": size})
+        return self.blocking({"do": "send", "to": self.several([pe]), "from": self.near(size), "bytes": size})
+
+    def several(self, pes):
+        """The destinations of a send: a list of one is the same as that one."""
+        if self.wrong():
+            pes = pes + [self.rng.choice(self.facts.pes)]
+        return pes if len(pes) > 1 or self.rng.random() < 0.1 else pes[0]
 
     def messages(self, programs):
         """Sends and receives between PEs that have a program of their own; nearly all match."""
-        rng, names = self.rng, list(programs)
+        rng, facts, names = self.rng, self.facts, list(programs)
         for _ in range(rng.choice((0, 2, 5, 9))):
-            source, to = rng.choice(names), rng.choice(names)
-            if source == to and not self.wrong():
+            source, to = rng.choice(names), [rng.choice(names)]
+            if rng.random() < 0.3:
+                to = rng.sample(names, rng.randrange(1, len(names) + 1))
+            to = [one for one in to if one != source or self.wrong()]
+            if not to:
                 continue
             size = min(self.facts.slot, rng.choice(SIZES)) + (self.wrong() and self.facts.slot)
-            send = self.blocking({"do": "send", "to": to, "from": self.near(size), "bytes": size})
-            receive = self.blocking({"do": "recv", "from": source, "to": self.near(size)})
-            for name, step in ((source, send), (to, receive)):
+            send = self.blocking({"do": "send", "to": self.several(to), "from": self.near(size), "bytes": size})
+            receives = [(one, self.blocking({"do": "recv", "from": source, "to": self.near(size)})) for one in to]
+            for name, step in [(source, send), *receives]:
                 if not self.wrong():
                     programs[name].insert(rng.randrange(len(programs[name]) + 1), step)
 

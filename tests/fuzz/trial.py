@@ -2,16 +2,13 @@
 import json
 import os
 import subprocess
-import traceback
 
 import yaml
 
 import causes
 import invariants
-import oracle
-import result
-import usage
-import why
+import through
+from cases import expected
 from harness import (KBGEN, SAN, first_difference, normal, read, remove, result_difference, run, scratch,
                      stats_difference, without_why)
 from stream import Stream
@@ -44,10 +41,25 @@ class Machine:
         self.topology = Topology(self.topo_path)
         self.facts = invariants.Machine(self.topology)
         self.result = None                                      # of the last replay that gave one
-        made = run(KBGEN, self.topo_path, "-o", self.program, *options,
-                   env=os.environ | {"KBGEN_CACHE": scratch("kbgen.cache")})
+        self.library = None
+        self.env = {"env": os.environ | {"KBGEN_CACHE": scratch("kbgen.cache")}}
+        made = run(KBGEN, self.topo_path, "-o", self.program, *options, **self.env)
         if made.returncode:
             raise Broken(made.said)
+
+    def make_library(self):
+        self.library, said = through.library(self.topo_path, os.path.join(self.folder, "lib"), **self.env)
+        if not self.library:
+            raise Broken(said)
+
+    def library_complaints(self, steps, stream_path, seed):
+        """What is wrong with the library's answer to a stream, which the simulator has just answered."""
+        if not self.library:
+            return []
+        _, result, trace, *_ = self.replay(stream_path, stats=False)
+        case = through.Through(steps, self.library, self.topo_path, stream_path, result, trace, os.path.join(self.folder, "through"))
+        modes = (("whole", True), ("steps", True), ("saves" if seed % 2 else "slices", seed % 4 < 2))
+        return [line for mode, traced in modes for line in case.complaints(mode, traced, seed)[0]]
 
     def replay(self, stream, trace=True, leaks=True, stats=True, more=()):
         """-> (exit status, result, trace, statistics, all that it said).
@@ -69,7 +81,7 @@ class Machine:
         """
         try:
             status, told, trace, stats, said = self.replay(stream_path, leaks=more == 3,
-                                                           more=["--why"] if more % 2 == 0 else [])
+                                                           more=["--why-launches"] if more % 2 == 0 else [])
         except subprocess.TimeoutExpired as late:
             return [str(late)]
         if status not in (0, 1):
@@ -104,13 +116,3 @@ def difference(what, where):
 
 def all_well(value):
     return all(one["status"] == "ok" for one in value["launches"] + value.get("memory", []))
-
-
-def expected(topology, stream):
-    """The oracle's result, trace, statistics and causes, or why it has none."""
-    try:
-        machine = oracle.Machine(topology, stream).run()
-        return (json.dumps(result.result(machine)), "".join(result.trace(machine)), json.dumps(usage.value_of(machine)),
-                why.value_of(machine))
-    except Exception:                                           # any fault of the oracle is a finding
-        return "the oracle fails: " + traceback.format_exc()

@@ -120,6 +120,80 @@ KB_BENCH(gemm_of, "a gemm with epilogues", KB_TEXT(dtype, "f16", "of a and b"), 
     kb_expect_close(args.c, whole ? kb_ref_cast(expected, kb_dtype(kb_text(out))) : expected);
 }
 
+/* ---- operands with axes of their own */
+
+struct axes_args { kb_tensor x, y, c; struct tl_axes axes; uint64_t tile; bool of_b; };
+
+/* The rows, or the columns. */
+static uint64_t all_of(const struct tl_axis *axis)
+{
+    uint64_t all = 1;
+    for (uint32_t i = 0; i < TL_AXES; i++)
+        all *= axis[i].size ? axis[i].size : 1;
+    return all;
+}
+
+/* How far index i of the rows or columns is behind the first. */
+static uint64_t distance(const struct tl_axis *axis, uint64_t i)
+{
+    uint64_t far = 0;
+    for (uint32_t at = TL_AXES; at-- > 0;) {
+        far += axis[at].size ? i % axis[at].size * axis[at].stride : 0;
+        i /= axis[at].size ? axis[at].size : 1;
+    }
+    return far;
+}
+
+KB_KERNEL(axes_of, struct axes_args)
+{
+    struct tl_shard x = tl_load(tl, tl_my_shard(tl, arg->x)), y = tl_my_shard(tl, arg->y), c = tl_my_shard(tl, arg->c);
+    struct tl_operand with_axes = tl_in_axes(tl_part(tl, x, 0, 3, x.shape[0] - 3), &arg->axes);
+    struct tl_composite ask = {.op = TL_GEMM, .m = c.shape[0], .k = arg->of_b ? y.shape[1] : y.shape[0],
+                               .n = c.shape[1], .tile = {arg->tile, arg->tile, arg->tile}, .c = tl_out(c),
+                               .a = arg->of_b ? tl_in(y) : with_axes, .b = arg->of_b ? with_axes : tl_in(y),
+                               .pin_a = !arg->of_b, .pin_b = arg->of_b};
+    for (int i = 0; i < 2; i++)                         /* the second time over what the first has brought together */
+        tl_wait(tl, tl_composite(tl, &ask));
+}
+
+/* "3*14 2*1": sizes and strides. */
+static void axes_in(struct tl_axis axis[TL_AXES], const char *text)
+{
+    char *at = (char *)text;
+    for (uint32_t i = 0; i < TL_AXES && *at; i++) {
+        axis[i].size = strtoull(at, &at, 10);
+        axis[i].stride = strtoull(at + 1, &at, 10);
+    }
+}
+
+KB_BENCH(axes_of, "a gemm of an operand with axes of its own", KB_TEXT(dtype, "f16", "of a and b"),
+         KB_TEXT(out, "f16", "of c"), KB_TEXT(rows, "2*9 3*1", ""), KB_TEXT(cols, "5*1", ""),
+         KB_INT(other, 7, 1, 4096, "columns of b, or rows of a"), KB_INT(tile, 8, 1, 4096, ""),
+         KB_BOOL(of_b, false, "it is b"), KB_TEXT(pes, "*", ""))
+{
+    struct kb_pes pes = kb_pes(kb_text(pes));
+    struct axes_args args = {.tile = kb_int(tile), .of_b = kb_bool(of_b)};
+    axes_in(args.axes.row, kb_text(rows));
+    axes_in(args.axes.col, kb_text(cols));
+    uint64_t rows = all_of(args.axes.row), cols = all_of(args.axes.col), other = kb_int(other);
+    uint64_t last = distance(args.axes.row, rows - 1) + distance(args.axes.col, cols - 1), count = last + 4;
+    args.x = filled("x", kb_text(dtype), kb_1d(count), kb_copies(KB_HBM, pes));
+    args.y = filled("y", kb_text(dtype), args.of_b ? kb_2d(other, rows) : kb_2d(cols, other), kb_copies(KB_HBM, pes));
+    args.c = kb_tensor_new("c", kb_dtype(kb_text(out)), args.of_b ? kb_2d(other, cols) : kb_2d(rows, other),
+                           kb_copies(KB_HBM, pes));
+    double *x = kb_array(double, count), *matrix = kb_array(double, rows * cols);
+    kb_peek_many(args.x, 0, count, x);
+    for (uint64_t i = 0; i < rows; i++)
+        for (uint64_t j = 0; j < cols; j++)
+            matrix[i * cols + j] = x[3 + distance(args.axes.row, i) + distance(args.axes.col, j)];
+    kb_wait(kb_launch(axes_of, pes, &args));
+    kb_ref given = kb_ref_given(matrix, kb_2d(rows, cols));
+    if (kb_text(dtype)[0] == 'i')
+        given = kb_ref_cast(given, KB_i8);
+    given = kb_ref_exact(given);
+    kb_expect_close(args.c, args.of_b ? kb_ref_gemm(args.y, given) : kb_ref_gemm(given, args.y));
+}
+
 /* ---- math */
 
 struct math_args { kb_tensor x, y, to; const char *op; bool column, in_place; };

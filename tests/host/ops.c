@@ -192,3 +192,51 @@ KB_BENCH(op, "an op on every PE, against its reference", KB_TEXT(op, "exp", "op"
     kb_wait(kb_launch(op, pes, &args));
     kb_expect_close(args.to, reference(op, form, &args));
 }
+
+/* ---- lookups */
+
+struct look_args { kb_tensor x, y, to; bool async, strided, in_place; };
+
+KB_KERNEL(look, struct look_args)
+{
+    struct tl_shard x = load(tl, arg->x), y = load(tl, arg->y), out = tl_my_shard(tl, arg->to), to = room(tl, out);
+    if (arg->strided) {                                 /* every other element of all three, y the other way round */
+        struct tl_shard wide = tl_alloc(tl, x.dtype, 2 * x.shape[0]), large = tl_alloc(tl, y.dtype, y.shape[1], y.shape[0]);
+        tl_load_into(tl, tl_every(tl, wide, 0, 1, 2), tl_my_shard(tl, arg->x));
+        tl_load_into(tl, tl_transposed(tl, large, 0, 1), tl_my_shard(tl, arg->y));
+        x = tl_every(tl, wide, 0, 1, 2);
+        y = tl_transposed(tl, large, 0, 1);
+        to = tl_every(tl, tl_alloc(tl, out.dtype, out.shape[0], 2 * out.shape[1]), 1, 0, 2);
+    }
+    if (arg->in_place)
+        to = y;
+    if (arg->async)
+        tl_wait(tl, tl_gather_async(tl, to, x, y));
+    else
+        tl_gather(tl, to, x, y);
+    tl_store(tl, out, to);
+}
+
+KB_BENCH(look, "elements by their positions", KB_TEXT(dtype, "f32", ""), KB_TEXT(with, "i32", "of the positions"),
+         KB_INT(n, 100, 1, 1 << 20, "elements of x"), KB_INT(rows, 7, 1, 4096, ""), KB_INT(cols, 33, 1, 4096, ""),
+         KB_BOOL(row, false, "the positions are one row"), KB_BOOL(strided, false, ""), KB_BOOL(async, false, ""),
+         KB_INT(past, 0, 0, 1000, "positions beyond x that may be drawn"), KB_BOOL(below, false, "positions below 0"),
+         KB_BOOL(in_place, false, "the result takes the place of the positions"), KB_TEXT(pes, "*", ""))
+{
+    struct kb_pes pes = kb_pes(kb_text(pes));
+    uint64_t n = kb_int(n), rows = kb_int(rows), cols = kb_int(cols), all = kb_bool(row) ? 1 : rows;
+    enum kb_dtype dtype = kb_dtype(kb_text(dtype));
+    kb_tensor x = kb_tensor_new("x", dtype, kb_1d(n), kb_copies(KB_HBM, pes));
+    kb_tensor y = kb_tensor_new("y", kb_dtype(kb_text(with)), kb_2d(all, cols), kb_copies(KB_HBM, pes));
+    kb_tensor to = kb_tensor_new("to", dtype, kb_2d(rows, cols), kb_copies(KB_HBM, pes));
+    kb_fill_uniform(x, dtype == KB_u8 ? 0 : -100, 100);
+    kb_fill_uniform(y, kb_bool(below) ? -5 : 0, (double)(n + kb_int(past)));
+    double *value = kb_array(double, n), *position = kb_array(double, all * cols), *want = kb_array(double, rows * cols);
+    kb_peek_many(x, 0, n, value);
+    kb_peek_many(y, 0, all * cols, position);
+    kb_wait(kb_launch(look, pes, &(struct look_args){x, y, to, kb_bool(async), kb_bool(strided), kb_bool(in_place)}));
+    for (uint64_t i = 0; i < rows * cols; i++)
+        want[i] = value[(uint64_t)position[i % (all * cols)]];
+    kb_ref given = kb_ref_given(want, kb_2d(rows, cols));
+    kb_expect_close(to, kb_ref_exact(kb_ref_cast(given, dtype)));
+}

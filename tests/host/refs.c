@@ -40,6 +40,12 @@ static kb_ref reference(const char *what, const char *op, kb_tensor x, kb_tensor
     if (!strcmp(what, "gemm")) return kb_ref_gemm(x, y);
     if (!strcmp(what, "gemm_at")) return kb_ref_gemm(kb_ref_transpose(x), y);
     if (!strcmp(what, "gemm_bt")) return kb_ref_gemm(x, kb_ref_transpose(y));
+    if (!strcmp(what, "conv2d")) {                      /* op: height, kernel, stride and pad */
+        uint64_t how[5] = {0};
+        for (char *at = (char *)op, i = 0; i < 5; i++)
+            how[(int)i] = strtoull(at, &at, 10);
+        return kb_ref_conv2d(x, y, how[0], how[1], how[2], how[3], how[4]);
+    }
     if (!strcmp(what, "transpose")) return kb_ref_transpose(x);
     if (!strcmp(what, "sum")) return kb_ref_sum(x, axis);
     if (!strcmp(what, "mean")) return kb_ref_mean(x, axis);

@@ -20,6 +20,11 @@ KB_BENCH(roofline, "bounds of work that nobody did")
     kb_traffic traffic = kb_traffic_new();
     kb_traffic_add(traffic, pes.pe[0], pes.pe[pes.count - 1], 4096);
     printf("link %u\n", (unsigned)kb_traffic_ps(traffic));
+    kb_traffic at_once = kb_traffic_new(), each = kb_traffic_new();
+    kb_traffic_multicast(at_once, pes.pe[0], pes.pe + 1, pes.count - 1, 4096);
+    for (uint32_t i = 1; i < pes.count; i++)
+        kb_traffic_add(each, pes.pe[0], pes.pe[i], 4096);
+    printf("multicast %u %u\n", (unsigned)kb_traffic_ps(at_once), (unsigned)kb_traffic_ps(each));
     kb_future launch = kb_launch(waits, pes, &(struct args){80000000});
     kb_wait(launch);
     kb_roofline(launch, &(struct kb_problem){

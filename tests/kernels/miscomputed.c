@@ -46,6 +46,17 @@ static void simple(struct tl *tl)
     if (is("missing")) tl_compute(tl, &(struct tl_compute){.op = "where", .to = x, .x = u8, .y = x});
     if (is("folded")) tl_exp(tl, folded, x);
     if (is("row_over")) tl_add(tl, x, x, tl_part(tl, x, 0, 1, 1));
+    struct tl_shard table = tl_alloc(tl, KB_f32, 20), at = tl_alloc(tl, KB_i32, 6), other = tl_alloc(tl, KB_i32, 6);
+    tl_gather(tl, x, table, at);
+    tl_gather(tl, other, at, at);                       /* at is both */
+    if (is("look_axes")) tl_gather(tl, y, x, at);
+    if (is("look_shape")) tl_gather(tl, y, table, tl_part(tl, at, 0, 0, 5));
+    if (is("look_dtype")) tl_gather(tl, i, table, at);
+    if (is("look_floats")) tl_gather(tl, y, table, row);
+    if (is("look_number")) tl_gather(tl, y, table, tl_number(1));
+    if (is("look_over")) tl_gather(tl, tl_part(tl, table, 0, 3, 6), table, at);
+    if (is("look_pending")) tl_mul(tl, at, at, tl_number(2)), tl_gather(tl, y, table, at);
+    if (is("look_self")) tl_gather(tl, at, at, i8);
     if (is("relation")) tl_cmp(tl, u8, x, (enum tl_relation)6, x);
 }
 
@@ -75,6 +86,7 @@ static void gemms(struct tl *tl, struct tl_shard far)
     whole.c = tl_out(i32);
     if (is("view")) ask.m = 9;
     if (is("e_where")) ask.epilogue[0].op = "where";
+    if (is("e_gather")) ask.epilogue[0] = after("gather", a);
     if (is("e_cmp")) ask.epilogue[0] = after("cmp", a);
     if (is("e_scope")) ask.epilogue[0] = (struct tl_epilogue){"relu", (enum tl_scope)3, {0}};
     if (is("e_missing")) ask.epilogue[0].op = "add";
@@ -96,7 +108,7 @@ static void gemms(struct tl *tl, struct tl_shard far)
 static void maths(struct tl *tl, struct tl_shard far)
 {
     struct tl_shard x = tl_part(tl, tl_part(tl, far, 0, 0, 8), 1, 0, 8), y = tl_part(tl, far, 0, 16, 8);
-    struct tl_composite ask = {.op = TL_MATH, .math = "exp", .m = 8, .n = 8, .tile = {8, 8}, .src = tl_in(x),
+    struct tl_composite ask = {.op = TL_MATH, .math = is("m_gather") ? "gather" : "exp", .m = 8, .n = 8, .tile = {8, 8}, .src = tl_in(x),
                                .dst = tl_out(tl_part(tl, y, 1, 0, 8))};
     if (strncmp(what, "m_", 2))
         return;

@@ -53,6 +53,33 @@ static void composites(struct tl *tl, struct tl_shard a, struct tl_shard c)
         ask.a.ld = ask.b.ld = ask.c.ld = ask.a.rows = ask.b.rows = ask.c.rows = 0;
         ask.tile[0] = ask.tile[2] = ask.m = ask.n = 1200, ask.k = 16;
     }
+    static struct tl_axes axes = {.row = {{4, 16}, {2, 8}}, .col = {{2, 4}, {4, 1}}};
+    struct tl_axes apart = {.row = {{8, 8}}, .col = {{2, 4}, {4, 1}}}, wide = apart, narrow = apart, huge = apart;
+    struct tl_axes halves = {.row = {{2, UINT64_C(1) << 62}, {2, UINT64_C(1) << 62}, {2, 0}}, .col = {{8, 0}}};
+    struct tl_axes many = {.row = {{1 << 17, 0}, {2, 3}, {2, 1}}, .col = {{1 << 17, 0}, {2, 3}, {2, 1}}};
+    wide.row[0].stride = 9, narrow.col[1].size = 3, huge.row[0].stride = huge.col[0].stride = UINT64_MAX / 3;
+    if (strstr(what, "axes_") == what) {
+        struct tl_shard own = tl_load(tl, a);
+        if (is("axes_freed")) tl_free(tl, own);
+        apart.row[0] = (struct tl_axis){2, 8}, apart.row[1] = (struct tl_axis){4, 16};
+        ask.a = tl_in_axes(own, &apart), ask.pin_a = true;
+        if (is("axes_unpinned")) ask.pin_a = false;
+        if (is("axes_size")) ask.a.axes = &narrow;
+        if (is("axes_reach")) ask.a.axes = &wide;
+        if (is("axes_huge")) ask.a.axes = &huge;
+        if (is("axes_wrapped"))                         /* 2^64 + 2 bytes */
+            ask.a = tl_in_axes((struct tl_shard){own.addr, KB_f16, 1, {2}, {UINT64_C(1) << 63}}, &halves);
+        if (is("axes_many")) {                          /* 2^39 bytes */
+            ask.a = tl_in_axes(own, &many);
+            ask.a.rows = ask.b.rows = ask.c.rows = ask.b.ld = ask.c.ld = 0;
+            ask.m = ask.k = UINT64_C(1) << 19;
+        }
+        if (is("axes_of_c")) ask.c = tl_in_axes(c, &axes);
+        if (is("axes_elsewhere")) ask.a = tl_in_axes(a, &axes);
+        if (is("axes_overlap")) ask.c = tl_out(own);
+        if (is("axes_empty")) ask.a = tl_in_axes((struct tl_shard){.addr = own.addr, .dtype = KB_f16}, &apart);
+        if (is("axes_odd")) ask.a.addr++;
+    }
     tl_composite(tl, &ask);
 }
 
@@ -87,8 +114,9 @@ KB_KERNEL(mistake, struct mistake_args)
 
 KB_BENCH(mistake, "what cannot be",
          KB_WORD(what, "none zero huge tile op ld transposed dtypes u8 no_dtype unfit pinned overlap odd nowhere "
-                       "past epilogue bias epilogues tile_size tile_last no_shard not_mine no_tensor no_tensor_shards "
-                       "no_axes no_handle part axis "
+                       "past epilogue bias epilogues tile_size tile_last axes_good axes_freed axes_unpinned axes_size axes_reach "
+                       "axes_huge axes_wrapped axes_many axes_of_c axes_elsewhere axes_overlap axes_empty axes_odd no_shard not_mine no_tensor "
+                       "no_tensor_shards no_axes no_handle part axis "
                        "full empty strided data_of_hbm store_of_hbm store_shape reserved pending pending_copy "
                        "rank_order on_failure busy axes no_elements too_many whole grid pes room peek peek_many array dtype "
                        "ref_shape "

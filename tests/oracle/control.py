@@ -49,7 +49,7 @@ class Request:
 
     def answer_on(self, path, gather):
         """Sends what was gathered back on a path, to the next gathering."""
-        return lambda failures: self.control(path.back(), lambda: gather.take(failures))
+        return lambda failures: self.control(self.fabric.answer(path), lambda: gather.take(failures))
 
     def at_io(self, sip, path):
         self.stamp(sip)
@@ -136,7 +136,7 @@ class Launch(Request):
 
     def at_pe(self, pe, gather, path):
         def answer(failure):
-            self.control(path.back(), lambda: gather.take([failure] if failure else []))
+            self.control(self.fabric.answer(path), lambda: gather.take([failure] if failure else []))
 
         def start():
             pe.start(self.programs[pe], answer, self.sim.now)
@@ -152,6 +152,7 @@ class MemoryRequest:
     def __init__(self, machine, writes, addresses, size, done):
         self.machine, self.sim, self.fabric = machine, machine.sim, machine.fabric
         self.writes, self.size = writes, size
+        self.carries = "write" if writes else None              # what goes down the legs
         self.tree = by_cube(addresses, lambda address: (address >> 48 & 255, address >> 40 & 255))
         self.top = Gather(len(self.tree), done)
         self.submitted, self.xfer_ps = machine.sim.now, 0
@@ -166,21 +167,22 @@ class MemoryRequest:
         """Answers with the data read, or with a control message."""
         def answer(failures):
             if self.writes or failures:
-                self.fabric.control(path.back(), self.sim.moment, lambda: gather.take(failures))
+                self.fabric.control(self.fabric.answer(path), self.sim.moment, lambda: gather.take(failures))
             else:
-                self.fabric.deliver(path.back(), count * self.size, self.sim.moment, lambda: gather.take([]))
+                self.fabric.deliver(self.fabric.answer(path, "read"), count * self.size, self.sim.moment,
+                                    lambda: gather.take([]))
         return answer
 
     def send(self):
         for sip, cubes in self.tree.items():
-            path, count = self.fabric.route("host", f"sip{sip}.io_cpu"), sum(map(len, cubes.values()))
+            path, count = self.fabric.route("host", f"sip{sip}.io_cpu", self.carries), sum(map(len, cubes.values()))
             gather = Gather(len(cubes), self.up(path, count, self.top))
             self.down(path, count, lambda sip=sip, gather=gather: self.at_io(sip, gather))
 
     def at_io(self, sip, above):
         for cube, addresses in self.tree[sip].items():
             m_cpu = f"sip{sip}.cube{cube}.m_cpu"
-            path = self.fabric.route(f"sip{sip}.io_cpu", m_cpu)
+            path = self.fabric.route(f"sip{sip}.io_cpu", m_cpu, self.carries)
             gather = Gather(len(addresses), self.up(path, len(addresses), above))
             self.down(path, len(addresses), lambda m_cpu=m_cpu, addresses=addresses, gather=gather:
                       self.at_m(m_cpu, addresses, gather))
@@ -207,18 +209,21 @@ class MemoryRequest:
                 channel[0]()
         gather.answer = answer_and_go_on
         for memory, offset in places:
-            path = self.fabric.route(m_cpu, memory.node.name)
-            self.xfer_ps = max(self.xfer_ps, move_ps(self.size, path.rate))
+            path = self.fabric.route(m_cpu, memory.node.name, self.carries)
+            way = path if self.writes else self.fabric.answer(path, "read")
+            self.xfer_ps = max(self.xfer_ps, move_ps(self.size, way.rate))
             (self.write if self.writes else self.read)(path, memory, offset, gather)
 
     def write(self, path, memory, offset, gather):
         def arrived(head, delivered, _):
             done = memory.write(offset, self.size, head, delivered)
-            self.fabric.control(path.back(), done, lambda: gather.take([]))
+            self.fabric.control(self.fabric.answer(path), done, lambda: gather.take([]))
         self.fabric.data(path, self.size, self.sim.moment, arrived)
 
     def read(self, path, memory, offset, gather):
+        back = self.fabric.answer(path, "read")
+
         def arrived():
             leaves, stream = memory.read(offset, self.size, self.sim.moment)
-            self.fabric.deliver(path.back(), self.size, leaves, lambda: gather.take([]), stream)
+            self.fabric.deliver(back, self.size, leaves, lambda: gather.take([]), stream)
         self.fabric.control(path, self.sim.moment, arrived)

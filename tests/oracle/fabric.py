@@ -1,8 +1,10 @@
-"""fabric: nodes in rank order, links, fixed routes, and the two kinds of message."""
+"""fabric: nodes in rank order, links, and the two kinds of message."""
+import itertools
+
+from routes import OPPOSITE, Routes, router
 from simulation import MESSAGE, Channel
 from units import move_ps
 
-OPPOSITE = {"n": "s", "s": "n", "e": "w", "w": "e"}
 PE_PARTS = ("pe_cpu", "pe_scheduler", "pe_dma", "pe_fetch_store", "pe_gemm", "pe_math", "pe_tcm", "pe_mmu", "pe_ipcq")
 
 
@@ -35,14 +37,11 @@ class Path:
         self.narrowest = min(self.links, key=lambda link: (link.rate is None, link.rate))
         self.rate = self.narrowest.rate
 
-    def back(self):
-        return Path(self.fabric, self.names[::-1])
-
 
 class Fabric:
     def __init__(self, sim, topo):
         self.sim, self.topo = sim, topo
-        self.nodes, self.links, self.routes = {}, {}, {}
+        self.nodes, self.links, self.paths = {}, {}, {}
         self.add("host", topo.part("system.host"))
         self.add("switch", topo.part("system.switch"))
         for sip in range(topo.sips):
@@ -52,6 +51,9 @@ class Fabric:
         for sip in range(topo.sips):
             self.join("pcie", "switch", f"sip{sip}.pcie_ep", pcie.rate("bw_gbs"), pcie.ps("latency_ns"))
             self.join_sip(sip)
+        for one in topo.chip_links:
+            self.join("chip", one.a, one.b, one.rate, one.latency)
+        self.routes = Routes(topo, self.nodes)
 
     # ---- elaboration
 
@@ -69,16 +71,15 @@ class Fabric:
     def add_cube(self, sip, cube):
         topo, name = self.topo, f"sip{sip}.cube{cube}"
         place = {"sip": sip, "cube": cube}
-        for kind in ("m_cpu", "sram"):
+        for kind in ("m_cpu", "sram") if topo.has_sram else ("m_cpu",):
             at = topo.part("cube." + kind).place("at")
             self.add(f"{name}.{kind}", topo.part(f"cube.{kind}.attrs"), at=at, **place)
-        for r in range(topo.rows):
-            for c in range(topo.cols):
-                self.add(f"{name}.noc.r{r}c{c}", topo.part("cube.noc.router"), at=(r, c), **place)
+        for plane, r, c in itertools.product(range(len(topo.planes)), range(topo.rows), range(topo.cols)):
+            self.add(router(name, plane, r, c), topo.part("cube.noc.router"), at=(r, c), **place)
         for side in "nesw":
             self.add(f"{name}.port.{side}", topo.part("cube.port"), at=topo.ports[side], **place)
-        for p, at in enumerate(topo.routers):
-            self.add(f"{name}.hbm_ctrl.pe{p}", topo.part("cube.hbm_ctrl.attrs"), at=at, **place)
+        for s, at in enumerate(topo.slice_routers):
+            self.add(f"{name}.hbm_ctrl.pe{s}", topo.part("cube.hbm_ctrl.attrs"), at=at, **place)
         for p, at in enumerate(topo.routers):
             for kind in PE_PARTS:
                 self.add(f"{name}.pe{p}.{kind}", topo.pe(kind), at=at, **place)
@@ -95,84 +96,43 @@ class Fabric:
                       io.ps("latency_ns"))
         for cube in range(topo.cube_rows * topo.cube_cols):
             self.join_cube(f"sip{sip}.cube{cube}")
-            for side, other in (("e", cube + 1), ("s", cube + topo.cube_cols)):
-                if (cube % topo.cube_cols + 1 < topo.cube_cols) if side == "e" else (
-                        cube // topo.cube_cols + 1 < topo.cube_rows):
-                    self.join("ucie", f"sip{sip}.cube{cube}.port.{side}",
-                              f"sip{sip}.cube{other}.port.{OPPOSITE[side]}", ucie.rate("bw_gbs"),
-                              ucie.ps("latency_ns"))
+        for (r, c), other, along_row, _ in topo.cube_grid.neighbours():
+            side = "e" if along_row else "s"
+            a, b = (f"sip{sip}.cube{row * topo.cube_cols + col}.port" for row, col in ((r, c), other))
+            self.join("ucie", f"{a}.{side}", f"{b}.{OPPOSITE[side]}", ucie.rate("bw_gbs"), ucie.ps("latency_ns"))
 
     def join_cube(self, name):
         topo, noc, attach = self.topo, self.topo.part("cube.noc"), self.topo.part("cube.noc.attach")
-        for r in range(topo.rows):
-            for c in range(topo.cols):
-                for other in ((r, c + 1), (r + 1, c)):
-                    if other[0] < topo.rows and other[1] < topo.cols:
-                        self.join("noc", f"{name}.noc.r{r}c{c}", f"{name}.noc.r{other[0]}c{other[1]}",
-                                  noc.rate("link_bw_gbs"), noc.wire_ps("pitch_mm"))
-        hung = ["m_cpu", "sram"] + ["port." + side for side in "nesw"]
+        hung = ["m_cpu"] + ["sram"] * topo.has_sram + ["port." + side for side in "nesw"]
+        hung += [f"hbm_ctrl.pe{s}" for s in range(topo.slices)]
         for p in range(topo.pes):
-            hung += [f"hbm_ctrl.pe{p}", f"pe{p}.pe_dma", f"pe{p}.pe_cpu", f"pe{p}.pe_mmu"]
-        for one in hung:
-            r, c = self.nodes[f"{name}.{one}"].at
-            self.join("attach", f"{name}.{one}", f"{name}.noc.r{r}c{c}", attach.rate("bw_gbs"), attach.wire_ps("length_mm"))
+            hung += [f"pe{p}.pe_dma", f"pe{p}.pe_cpu", f"pe{p}.pe_mmu"]
+        for plane in range(len(topo.planes)):
+            for at, other, _, pitches in topo.router_grid.neighbours():
+                self.join("noc", router(name, plane, *at), router(name, plane, *other), noc.rate("link_bw_gbs"),
+                          noc.wire_ps("pitch_mm", pitches))
+            for one in hung:
+                at = self.nodes[f"{name}.{one}"].at
+                self.join("attach", f"{name}.{one}", router(name, plane, *at), attach.rate("bw_gbs"),
+                          attach.wire_ps("length_mm"))
 
     # ---- routes
 
-    def route(self, a, b):
-        if (a, b) not in self.routes:
-            self.routes[a, b] = Path(self, self.find(self.nodes[a], self.nodes[b]))
-        return self.routes[a, b]
+    def route(self, a, b, carries=None):
+        """The way of a control message, or of data: of a `read`, a `write` or a `message`."""
+        return self.path(a, b, self.topo.plane_of[carries])
 
-    def find(self, a, b):
-        if a.cube is not None and b.cube is not None and a.sip == b.sip:
-            return [a.name] + self.across(a.sip, a.cube, a.at, b.cube, b.at) + [b.name]
-        up = [f"sip{a.sip}.io_cpu", f"sip{a.sip}.pcie_ep", "switch"]
-        if a.name == "host":
-            up = ["host", "switch"]
-        elif a.cube is not None:
-            cube, side = self.attached(a.cube)
-            up = [a.name, *self.across(a.sip, a.cube, a.at, cube, self.topo.ports[side]),
-                  f"sip{a.sip}.cube{cube}.port.{side}", *up]
-        down = [f"sip{b.sip}.pcie_ep", f"sip{b.sip}.io_cpu"]
-        if b.cube is not None:
-            cube, side = self.attached(b.cube)
-            down += [f"sip{b.sip}.cube{cube}.port.{side}",
-                     *self.across(b.sip, cube, self.topo.ports[side], b.cube, b.at), b.name]
-        if a.sip == b.sip:                      # from an io_cpu into its own SIP
-            return [a.name] + down[2:]
-        return up + down
+    def answer(self, path, carries=None):
+        """The way of the answer to a request that went along a path."""
+        a, b, plane = path.names[0], path.names[-1], self.topo.plane_of[carries]
+        return self.path(b, a, plane) if self.topo.own_response else self.path(a, b, plane, back=True)
 
-    def attached(self, cube):
-        """The attachment that a cube uses; min takes the first listed of equal ones."""
-        cols = self.topo.cube_cols
-        def hops(other):
-            return abs(other // cols - cube // cols) + abs(other % cols - cube % cols)
-        return min(self.topo.attach, key=lambda one: (hops(one[0]), one[0]))
-
-    def across(self, sip, cube, at, to_cube, to_at):
-        """The routers and ports from a router to another, over cubes and inside each: X first, then Y."""
-        names, cols = [], self.topo.cube_cols
-        while cube != to_cube:
-            if cube % cols != to_cube % cols:
-                side, step = ("e", 1) if to_cube % cols > cube % cols else ("w", -1)
-            else:
-                side, step = ("s", cols) if to_cube > cube else ("n", -cols)
-            names += self.inside(sip, cube, at, self.topo.ports[side]) + [f"sip{sip}.cube{cube}.port.{side}"]
-            cube, at = cube + step, self.topo.ports[OPPOSITE[side]]
-            names.append(f"sip{sip}.cube{cube}.port.{OPPOSITE[side]}")
-        return names + self.inside(sip, cube, at, to_at)
-
-    @staticmethod
-    def inside(sip, cube, at, to):
-        (r, c), places = at, [at]
-        while c != to[1]:
-            c += 1 if c < to[1] else -1
-            places.append((r, c))
-        while r != to[0]:
-            r += 1 if r < to[0] else -1
-            places.append((r, c))
-        return [f"sip{sip}.cube{cube}.noc.r{r}c{c}" for r, c in places]
+    def path(self, a, b, plane, back=False):
+        which = a, b, plane, back
+        if which not in self.paths:
+            names = self.routes.find(self.nodes[a], self.nodes[b], plane)
+            self.paths[which] = Path(self, names[::-1] if back else names)
+        return self.paths[which]
 
     # ---- messages
 
@@ -184,8 +144,13 @@ class Fabric:
         """Sends a message of some bytes: `departed` is called with the moment at which the first link is done with it,
         `head` when its head is at the last node, with the moment d at which it is done there, that of delivery, and
         the message's key."""
-        message = Data(self.sim, path, size, stream, head, departed)
-        self.later(leaves, path.nodes[0], message.key, message.depart)
+        self.multicast([(path, head)], size, leaves, stream, departed)
+
+    def multicast(self, ends, size, leaves, stream=(), departed=None):
+        """One message to several ends, (path, head) each, from one node; where paths have come together, heads are
+        called in their order."""
+        message = Data(self.sim, ends, size, stream, departed)
+        self.later(leaves, message.source, message.key, message.depart)
 
     def deliver(self, path, size, leaves, delivered, stream=()):
         """Sends a message of some bytes, and calls `delivered` when all of it is there."""
@@ -200,44 +165,56 @@ class Fabric:
 
 
 class Data:
-    def __init__(self, sim, path, size, stream, head, departed):
-        self.sim, self.path, self.size, self.stream = sim, path, size, stream
-        self.head, self.departed = head, departed
-        self.key = path.nodes[0].next_key()
+    """Its paths are a tree: where they part, the head goes on over each link."""
+
+    def __init__(self, sim, ends, size, stream, departed):
+        self.sim, self.ends, self.size, self.stream, self.departed = sim, ends, size, stream, departed
+        self.source = ends[0][0].nodes[0]
+        self.key = self.source.next_key()
 
     def depart(self):
-        done = self.send(0, self.sim.moment)
+        done = self.send(0, self.sim.moment, self.ends)
         if self.departed:
             self.departed(done)
 
-    def send(self, i, ready):
-        """On to node i + 1; returns when the link is done with the message."""
-        link = self.path.links[i]
-        start, end = link.reserve(ready, move_ps(self.size, link.rate), self.size)
-        self.sim.at(start.then(link.latency, "wire", link.name), self.path.nodes[i + 1], MESSAGE, self.key,
-                    lambda: self.arrive(i + 1))
-        return end
+    def send(self, i, ready, ends):
+        """On to the nodes i + 1 of some ends, by rank; returns when the first link is done with the message."""
+        done = []
+        by_rank = sorted(ends, key=lambda end: end[0].nodes[i + 1].rank)
+        for node, group in itertools.groupby(by_rank, key=lambda end: end[0].nodes[i + 1]):
+            group = list(group)
+            link = group[0][0].links[i]
+            start, end = link.reserve(ready, move_ps(self.size, link.rate), self.size)
+            self.sim.at(start.then(link.latency, "wire", link.name), node, MESSAGE, self.key,
+                        lambda group=group: self.arrive(i + 1, group))
+            done.append(end)
+        return done[0]
 
-    def arrive(self, i):
-        node = self.path.nodes[i]
+    def arrive(self, i, ends):
+        node = ends[0][0].nodes[i]
         _, done = node.reserve(self.sim.moment, node.overhead, self.size)
-        if i + 1 < len(self.path.nodes):
-            self.send(i, done)
-        else:
-            self.head(done, self.delivery(done), self.key)
+        here, on = ([end for end in ends if (len(end[0].nodes) == i + 1) == ended] for ended in (True, False))
+        assert not (here and on), "a message ends where no other passes"
+        if on:
+            self.send(i, done, on)
+        for path, head in here:
+            head(done, self.delivery(path, done), self.key)
 
-    def delivery(self, done):
+    def delivery(self, path, done):
         """When all bytes are there: the narrowest link drains them, or the memory that they come from feeds them."""
-        drain = move_ps(self.size, self.path.rate)
-        if sum(ps for ps, *_ in self.stream) > drain:
-            for ps, kind, other in self.stream:
-                done = self.fed(done, ps, kind, other)
-            return done
-        return done.then(drain, "link", self.path.narrowest.name)
+        drain = move_ps(self.size, path.rate)
+        if sum(part.ps for part in self.stream) > drain:
+            return self.fed(done)
+        return done.then(drain, "link", path.narrowest.name)
 
-    def fed(self, done, ps, kind, other):
-        """After a part of the time that a memory takes; if it serves another one then, that has held up this one."""
-        name = self.path.nodes[0].name
-        if not other:
-            return done.then(ps, kind, name)
-        return done.of(other.owner).then(ps, kind, name).over("pseudo_channel").of(done.owner)
+    def fed(self, done):
+        """As the memory feeds it; what that does for others in between holds up whoever comes next."""
+        mine = done.owner
+        for part, follows in zip(self.stream, [*self.stream[1:], None]):
+            if part.for_other:
+                done = done.of(part.owner).then(part.ps, part.kind, self.source.name)
+                done = done if part.edge == "direct" else done.over(part.edge)
+                done = done.of(follows.owner if follows.for_other else mine)
+            else:
+                done = done.then(part.ps, part.kind, self.source.name)
+        return done

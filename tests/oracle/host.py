@@ -20,6 +20,7 @@ class Host:
         self.stopped, self.timer, self.end = False, None, START     # its end: what the host was told last
         self.ids = {step["id"]: at for at, step in enumerate(self.steps) if "id" in step}
         self.launches, self.memory = [], []             # reports, in the order of the file
+        self.ends = {}                                  # report -> the moment of its end, of those that have ended
         self.reports = {at: self.report(step) for at, step in enumerate(self.steps)}
         programs = [self.programs_of(step) for step in self.steps if step["do"] == "launch"]
         self.targets = [pe for pe in machine.pes.values() if any(pe in one for one in programs)]
@@ -85,9 +86,8 @@ class Host:
 
     def over(self, at, bad):
         """A request is over for the host."""
-        del self.flying[at]
+        self.end = self.ends[self.flying.pop(at)] = self.sim.moment
         self.complete.add(at)
-        self.end = self.sim.moment
         if bad:
             self.stopped = True
             if self.timer:
@@ -97,9 +97,10 @@ class Host:
 
     def deadlocked(self):
         """Nothing is left to happen."""
+        self.end = self.sim.moment
         for report in self.flying.values():
             report.deadlocked(self.sim.now)
-        self.end = self.sim.moment
+            self.ends[report] = self.end
 
     def instant_over(self):
         for report in self.launches:
@@ -114,7 +115,7 @@ class Host:
             names = chosen(step["targets"], self.machine.pes)
             pes = [pe for pe in self.machine.pes.values() if pe.name in names]
         entry = (whole(step["va"]), whole(step["bytes"]),
-                 lambda pe: place(step["to"], pe.sip, pe.cube, pe.number) if step["do"] == "map" else None)
+                 lambda pe: place(step["to"], pe.sip, pe.cube, pe.number, pe.slice) if step["do"] == "map" else None)
         if pes:
             Map(self.machine, pes, answered, entry).send()
         else:
@@ -124,7 +125,7 @@ class Host:
 
     def memory_request(self, step, answered):
         writes = step["do"] == "write"
-        addresses = [place(value, 0, 0, 0) for value in step["to" if writes else "from"]]
+        addresses = [place(value, 0, 0, 0, 0) for value in step["to" if writes else "from"]]
         return MemoryRequest(self.machine, writes, addresses, whole(step["bytes"]), answered)
 
     def programs_of(self, raw):

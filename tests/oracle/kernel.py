@@ -69,6 +69,8 @@ class Kernel:
 
     def steps(self, program):
         """Yields moments to go on at, or commands to wait for; of several it waits for one after the other."""
+        if self.pe.launch_ps:
+            yield self.after(self.pe.launch_ps, "engine")
         for step in program:
             if step["do"] == "delay":
                 yield self.after(step["ps"], "delay")
@@ -99,7 +101,7 @@ class Kernel:
             raise Fault("KERNEL_ERROR", pe.node("cpu"))
         if "tcm" in step and not pe.tcm.low <= step["tcm"] <= pe.tcm.size - step["bytes"]:
             raise Fault("BAD_ADDRESS", pe.node("dma"))
-        if any(tile.buffer > pe.tcm.low for tile in tiles):
+        if any(sum(tile.buffers) > pe.tcm.low for tile in tiles):
             raise Fault("TILE_TOO_LARGE", pe.node("scheduler"))
         return tiles
 

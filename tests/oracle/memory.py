@@ -1,5 +1,7 @@
 """memory: HBM slices, srams and TCMs as they answer requests, and physical addresses."""
-from cause import latest
+from typing import NamedTuple
+
+from cause import Owner, latest
 from simulation import Channel
 from units import move_ps
 
@@ -15,6 +17,27 @@ def physical(space, sip, cube, pe, offset):
 def plus(address, more):
     """Added to the offset field, without carry."""
     return address - address % OFFSETS + (address + more) % OFFSETS
+
+
+class Part(NamedTuple):
+    """Of the time in which a memory feeds a response: what kind of work, and if that is done for another request, for whom,
+    and over which edge it leads to what follows."""
+    ps: int
+    kind: str
+    for_other: bool = False
+    owner: Owner | None = None
+    edge: str = "direct"
+
+
+def held(moment, since):
+    """What a pseudo channel did for others from a time up to a moment."""
+    parts = []
+    while moment.time > since:
+        work = moment.work
+        parts.append(Part(moment.time - max(since, work.since.time), "row" if work.kind == "row" else "stream",
+                          True, work.since.owner, moment.edge))
+        moment = work.since
+    return parts[::-1]
 
 
 class Hbm:
@@ -56,14 +79,12 @@ class Hbm:
             changes.append(change)
         first, last = min(starts, key=lambda start: start.time), latest(*ends)
         of_last = ends.index(last)
-        waits, rows = starts[of_last].time - first.time, changes[of_last]
-        others = [(waits, "stream", starts[of_last].work.since)] if waits else []
-        stream = *others, (rows, "row", None), (last.time - first.time - waits - rows, "stream", None)
+        start, rows = starts[of_last], changes[of_last]
+        stream = *held(start, first.time), Part(rows, "row"), Part(last.time - start.time - rows, "stream")
         return first, last, stream
 
     def read(self, a, n, when):
-        """-> when the response leaves, and its stream: (ps, kind of work, a moment of another request if it is
-        done for that) of its parts."""
+        """-> when the response leaves, and the parts of its stream."""
         self.moved["read"] += n
         first, _, stream = self.reserve(a, n, when)
         return first.then(self.access, "access", self.node.name), stream
@@ -93,7 +114,7 @@ class Ports:
     def read(self, _, n, when):
         asked = when.then(self.overhead, "node", self.name)
         start, end = self.reading.reserve(asked, move_ps(n, self.read_rate), n)
-        return start, [(end.time - start.time, "stream", None)]
+        return start, [Part(end.time - start.time, "stream")]
 
     def write(self, _, n, head, delivered):
         asked = head.then(self.overhead, "node", self.name)
@@ -116,11 +137,13 @@ class Memories:
         for sip in range(topo.sips):
             for cube in range(topo.cube_rows * topo.cube_cols):
                 name = f"sip{sip}.cube{cube}"
-                self.found[SRAM, sip, cube, 0] = Ports(nodes[name + ".sram"], name + ".sram",
-                                                       topo.part("cube.sram.attrs"), sizes.bytes("sram_mb"))
-                for p in range(topo.pes):
-                    self.found[HBM, sip, cube, p] = Hbm(nodes[f"{name}.hbm_ctrl.pe{p}"],
+                if topo.has_sram:
+                    self.found[SRAM, sip, cube, 0] = Ports(nodes[name + ".sram"], name + ".sram",
+                                                           topo.part("cube.sram.attrs"), sizes.bytes("sram_mb"))
+                for s in range(topo.slices):
+                    self.found[HBM, sip, cube, s] = Hbm(nodes[f"{name}.hbm_ctrl.pe{s}"],
                                                         topo.part("cube.hbm_ctrl.attrs"), sizes.bytes("hbm_slice_mb"))
+                for p in range(topo.pes):
                     self.found[TCM, sip, cube, p] = Ports(nodes[f"{name}.pe{p}.pe_dma"], f"{name}.pe{p}.pe_tcm",
                                                           tcm, tcm.bytes("size_mb"), low, tcm.ps("overhead_ns"))
 

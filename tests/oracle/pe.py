@@ -40,7 +40,7 @@ class Token:
         self.tile = command.tiles[tile_id]
         self.key = (command.number, tile_id)
         self.index = 0
-        self.block = None           # where its buffer lies
+        self.blocks = []            # where its buffers lie
         self.arrived = self.began = None                # in the queue of its stage, in service
         self.ring = self.slot = None
         self.owner = None           # of what its service does
@@ -81,6 +81,7 @@ class Pe:
         self.sip, self.cube, self.number = sip, cube, number
         self.name = f"sip{sip}.cube{cube}.pe{number}"
         topo = self.topo = machine.topo
+        self.slice = topo.own_slice(number)
         self.depths = {kind: topo.pe("pe_" + ENGINES[kind]).count("queue_depth") for kind in ORDER}
         self.queues = {kind: Queue(self.sim, depth) for kind, depth in self.depths.items()}
         self.direct = {kind: Queue(self.sim) for kind in ORDER + ("COMM",)}
@@ -90,7 +91,9 @@ class Pe:
         self.tcm = machine.memories.found[1, sip, cube, number]
         self.mmu = Mmu(topo, self.node("mmu"), self.node("dma"), machine.memories)
         scheduler = topo.pe("pe_scheduler")
-        self.call_ps, self.schedule_ps = topo.pe("pe_cpu").ps("overhead_ns"), scheduler.ps("overhead_ns")
+        self.call_ps, self.launch_ps = (topo.pe("pe_cpu").ps(key) for key in ("overhead_ns", "launch_ns"))
+        self.schedule_ps = scheduler.ps("overhead_ns")
+        self.limits = dma.Limits(topo.pe("pe_dma"))
         self.feed_ps = scheduler.ps("tile_overhead_ns")
         self.fetch_store_ps = topo.pe("pe_fetch_store").ps("overhead_ns")
         self.link_rate = topo.part("cube.pe_template.links").rate("fetch_store_to_tcm_bw_gbs")
@@ -258,9 +261,10 @@ class Pe:
 
     def complete_tile(self, token):
         command = token.command
-        if token.block:
+        if token.blocks:
             fitted = self.next_fits()
-            self.blocks.remove(token.block)
+            for block in token.blocks:
+                self.blocks.remove(block)
             if self.next_fits() and not fitted:
                 self.fitted = self.sim.mark("buffer")
         if token.ring and command.step["do"] == "recv":
@@ -309,14 +313,12 @@ class Pe:
             return False
         command = self.feeds.entries[0][-1]
         token = Token(command, self.next_tile)
-        queue, size = self.queues[token.stage.kind], token.tile.buffer
-        start = self.place_for(size)
-        if start is None or not queue.free:
+        queue, blocks = self.queues[token.stage.kind], self.blocks_for(token.tile)
+        if blocks is None or not queue.free:
             return False
         self.last_of([command.came, self.feeder.idle.pop(), queue.free.pop(0), self.fitted], *token.key)
-        if size:
-            token.block = (start, start + size)
-            bisect.insort(self.blocks, token.block)
+        token.blocks = blocks
+        self.blocks = sorted(self.blocks + blocks)
         end = self.sim.moment.then(self.feed_ps, "feed", self.node("scheduler").name)
         self.sim.at(end, self.node("scheduler"), SERVICE_END, token.key, lambda: self.fed(token))
         return True
@@ -333,32 +335,37 @@ class Pe:
         """Whether there is room for the tile that the feeder would take now."""
         if not (self.feeder.idle and self.feeds.entries):
             return False
-        return self.place_for(self.feeds.entries[0][-1].tiles[self.next_tile].buffer) is not None
+        return self.blocks_for(self.feeds.entries[0][-1].tiles[self.next_tile]) is not None
 
-    def place_for(self, size):
-        """The lowest place where a block fits, None if there is none now."""
-        place = 0
-        for start, end in self.blocks:
-            if place + size <= start:
-                return place
-            place = end
-        return place if place + size <= self.tcm.low else None
+    def blocks_for(self, tile):
+        """The (start, end) of a tile's blocks, each at the lowest place where it fits; None if one does not fit now."""
+        found = []
+        for size in tile.buffers:
+            place = 0
+            for start, end in sorted(self.blocks + found):
+                if place + size <= start:
+                    break
+                place = end
+            if place + size > self.tcm.low:
+                return None
+            found.append((place, place + size))
+        return found
 
     # ---- sends
 
     def start_send(self):
-        """The earliest send, one a ring, whose ring has a free slot."""
+        """The earliest send whose rings have a free slot each, and that shares none with an earlier one that waits."""
         if not self.comm.idle:
             return False
-        waiting, rings = self.direct["COMM"].entries, set()
+        waiting, passed = self.direct["COMM"].entries, set()
         for i, (arrival, _, token) in enumerate(waiting):
-            ring = self.machine.rings.of(self.name, token.command.step["to"])
-            if ring not in rings and ring.free:
+            rings = [self.machine.rings.of(self.name, to) for to in token.command.step["to"]]
+            if all(ring.free and ring not in passed for ring in rings):
                 del waiting[i]
-                self.begin(self.comm, token, arrival, ring.free[0][-1])
-                ring.send(self, token)
+                self.begin(self.comm, token, arrival, *(ring.free[0][-1] for ring in rings))
+                self.machine.rings.send(self, token, rings)
                 return True
-            rings.add(ring)
+            passed.update(rings)
         return False
 
     # ---- the end of the run

@@ -4,27 +4,41 @@ from typing import NamedTuple
 from units import DTYPE_BYTES, ceil_div, cycles_ps, round64
 
 KNOWN_OPS = set("""copy neg abs relu exp log sqrt rsqrt recip tanh sigmoid gelu silu add sub mul div max min sum mean
-                   where cmp cast bias bias_add scale quant dequant""".split())
+                   where cmp cast bias bias_add scale quant dequant
+                   gather""".split())
+
+
+class Range(NamedTuple):
+    """Bytes of an operand, from an offset on."""
+    operand: object
+    offset: int
+    size: int
 
 
 class Stage(NamedTuple):
     kind: str
     size: int = 0                   # bytes
-    operand: object = None          # of a DMA: its address is this operand's, and
-    offset: int = 0                 # so many bytes on
+    ranges: tuple = ()              # of a DMA: what it moves
     length: int = 0                 # ps of a computation
     flop: int = 0                   # of a GEMM
 
 
 class Tile(NamedTuple):
     stages: list
-    buffer: int                     # bytes of its block in the reserved region
+    buffers: list                   # bytes of its blocks in the reserved region
+
+
+def dma(kind, *ranges):
+    return Stage(kind, sum(one.size for one in ranges), ranges)
 
 
 class Engines:
-    """The computing engines' cycle counts. What an engine lacks is a LookupError."""
+    """What the engines make of tiles: cycle counts, stages that read, blocks of buffers. What an engine lacks is a
+    LookupError."""
 
     def __init__(self, topo):
+        self.paired = topo.pe("pe_dma").values["reads"] == "paired"
+        self.block_each = topo.pe("pe_tcm").values["buffers"] == "operands"
         self.gemm_part, self.math_part = topo.pe("pe_gemm"), topo.pe("pe_math")
         self.k_per_cycle = self.gemm_part.counts("k_per_cycle")
         self.lanes, self.cost = self.math_part.counts("lanes"), self.math_part.counts("cost")
@@ -32,7 +46,7 @@ class Engines:
     def gemm(self, m, k, n, dtype):
         part = self.gemm_part
         cycles = part.count("fill_cycles") + (ceil_div(m, part.count("rows")) * ceil_div(n, part.count("cols"))
-                                              * ceil_div(k, self.k_per_cycle[dtype]))
+                                              * (ceil_div(k, self.k_per_cycle[dtype]) + part.count("block_cycles")))
         return Stage("GEMM", length=part.ps("overhead_ns") + cycles_ps(cycles, part.khz("clock_ghz")), flop=2 * m * k * n)
 
     def math(self, op, elements, dtype):
@@ -41,6 +55,16 @@ class Engines:
             raise LookupError(op)
         cycles = part.count("fill_cycles") + ceil_div(elements, self.lanes[dtype]) * self.cost.get(op, 1)
         return Stage("MATH", length=part.ps("overhead_ns") + cycles_ps(cycles, part.khz("clock_ghz")))
+
+
+    def reads(self, ranges):
+        """The stages that read some operands."""
+        return [dma("DMA_READ", *ranges)] if self.paired and ranges else [dma("DMA_READ", one) for one in ranges]
+
+    def buffers(self, sizes):
+        """The blocks of a tile: one for each operand, or one for all."""
+        sizes = [round64(size) for size in sizes]
+        return sizes if self.block_each else [sum(sizes)] if sizes else []
 
 
 def pieces(whole, tile):
@@ -55,17 +79,17 @@ def block_start(i, j, rows, cols, tile_rows, tile_cols):
 def tiles_of(step, engines):
     do = step["do"]
     if do == "load":
-        return [Tile([Stage("DMA_READ", step["bytes"], step["from"])], 0)]
+        return [Tile([dma("DMA_READ", Range(step["from"], 0, step["bytes"]))], [])]
     if do == "store":
-        return [Tile([Stage("DMA_WRITE", step["bytes"], step["to"])], 0)]
+        return [Tile([dma("DMA_WRITE", Range(step["to"], 0, step["bytes"]))], [])]
     if do == "gemm":
-        return [Tile([engines.gemm(step["m"], step["k"], step["n"], step["dtype"])], 0)]
+        return [Tile([engines.gemm(step["m"], step["k"], step["n"], step["dtype"])], [])]
     if do == "math":
-        return [Tile([engines.math(step["op"], step["elems"], step["dtype"])], 0)]
+        return [Tile([engines.math(step["op"], step["elems"], step["dtype"])], [])]
     if do == "send":
-        return [Tile([Stage("COMM", step["bytes"])], 0)]
+        return [Tile([Stage("COMM", step["bytes"])], [])]
     if do == "recv":
-        return [Tile([Stage("DMA_READ")], 0)]
+        return [Tile([Stage("DMA_READ")], [])]
     return list(gemm_tiles(step, engines) if step["op"] == "gemm" else math_tiles(step, engines))
 
 
@@ -82,22 +106,20 @@ def gemm_tile(step, engines, at, last):
     whole_m, whole_k, whole_n = step["m"], step["k"], step["n"]
     m, kk, n = pieces(whole_m, tile_m)[i], pieces(whole_k, tile_k)[k], pieces(whole_n, tile_n)[j]
     size, out_size = DTYPE_BYTES[step["dtype"]], DTYPE_BYTES[step["out_dtype"]]
-    stages, buffer = [], 0
-    inputs = (("a", m * kk * size, block_start(i, k, whole_m, whole_k, tile_m, tile_k) * size),
-              ("b", kk * n * size, block_start(k, j, whole_k, whole_n, tile_k, tile_n) * size))
-    for name, length, offset in inputs:
-        if name not in step["pinned"]:
-            stages.append(Stage("DMA_READ", length, step[name], offset))
-            buffer += round64(length)
+    inputs = (("a", block_start(i, k, whole_m, whole_k, tile_m, tile_k) * size, m * kk * size),
+              ("b", block_start(k, j, whole_k, whole_n, tile_k, tile_n) * size, kk * n * size))
+    ranges = [Range(step[name], offset, length) for name, offset, length in inputs if name not in step["pinned"]]
+    sizes = [one.size for one in ranges]
+    stages = engines.reads(ranges)
     stages += [Stage("FETCH", (m * kk + kk * n) * size), engines.gemm(m, kk, n, step["dtype"])]
     scopes = ["k_tile"] + ["output_tile"] * last[1] + ["once"] * all(last)
     stages += [engines.math(one["op"], m * n, step["out_dtype"])
                for scope in scopes for one in step["epilogue"] if one["scope"] == scope]
     if last[1]:
         offset = block_start(i, j, whole_m, whole_n, tile_m, tile_n) * out_size
-        stages += [Stage("STORE", m * n * out_size), Stage("DMA_WRITE", m * n * out_size, step["c"], offset)]
-        buffer += round64(m * n * out_size)
-    return Tile(stages, buffer)
+        sizes.append(m * n * out_size)
+        stages += [Stage("STORE", sizes[-1]), dma("DMA_WRITE", Range(step["c"], offset, sizes[-1]))]
+    return Tile(stages, engines.buffers(sizes))
 
 
 def math_tiles(step, engines):
@@ -105,8 +127,8 @@ def math_tiles(step, engines):
     (tile_m, tile_n), whole_m, whole_n = step["tile"], step["m"], step["n"]
     for i, m in enumerate(pieces(whole_m, tile_m)):
         for j, n in enumerate(pieces(whole_n, tile_n)):
-            start = block_start(i, j, whole_m, whole_n, tile_m, tile_n)
-            yield Tile([Stage("DMA_READ", m * n * size, step["src"], start * size), Stage("FETCH", m * n * size),
-                        engines.math(step["fn"], m * n, step["dtype"]), Stage("STORE", m * n * out_size),
-                        Stage("DMA_WRITE", m * n * out_size, step["dst"], start * out_size)],
-                       round64(m * n * size) + round64(m * n * out_size))
+            start, read, written = block_start(i, j, whole_m, whole_n, tile_m, tile_n), m * n * size, m * n * out_size
+            yield Tile([dma("DMA_READ", Range(step["src"], start * size, read)), Stage("FETCH", read),
+                        engines.math(step["fn"], m * n, step["dtype"]), Stage("STORE", written),
+                        dma("DMA_WRITE", Range(step["dst"], start * out_size, written))],
+                       engines.buffers([read, written]))

@@ -19,8 +19,16 @@ class Rings:
         """Whether a send or receive may be submitted."""
         if step["do"] == "recv":
             return step["from"] != name
-        return (step["to"] != name and step["bytes"] <= self.slot_bytes
-                and (self.buffer == "tcm" or self.of(name, step["to"]).start >= 0))
+        to = step["to"]
+        return (name not in to and len(set(to)) == len(to) and step["bytes"] <= self.slot_bytes
+                and (self.buffer == "tcm" or all(self.of(name, one).start >= 0 for one in to)))
+
+    def send(self, pe, token, rings):
+        """The COMM service: the message leaves when it is read, and the service ends when the first link has it."""
+        size = token.stage.size
+        leaves = pe.tcm.reserve_read(size, pe.sim.moment)
+        ends = [ring.end_of(size) for ring in sorted(rings, key=lambda ring: ring.to.node("dma").rank)]
+        pe.fabric.multicast(ends, size, leaves, departed=lambda done: pe.end_at(done, pe.comm, token))
 
     def receive(self, pe, token):
         ring = self.of(token.command.step["from"], pe.name)
@@ -39,26 +47,23 @@ class Ring:
         self.full = {}                              # number of a message that lies in its slot -> (slot, bytes)
         self.receivers = []
         self.path = self.fabric.route(source.node("dma").name, to.node("dma").name)
-        found = rings.machine.memories.found
-        self.memory = (to.tcm if self.buffer == "tcm" else found[SRAM, to.sip, to.cube, 0] if self.buffer == "sram"
-                       else found[HBM, to.sip, to.cube, to.number])
+        found = rings.machine.memories.found                    # none: the memory does not exist
+        self.memory = (to.tcm if self.buffer == "tcm" else found.get((SRAM, to.sip, to.cube, 0))
+                       if self.buffer == "sram" else found.get((HBM, to.sip, to.cube, to.slice)))
         place = list(rings.machine.pes).index(source.name)
-        self.start = self.memory.size - (place + 1) * self.slots * self.slot_bytes
+        self.start = (self.memory.size if self.memory else 0) - (place + 1) * self.slots * self.slot_bytes
 
     def slot_place(self, message):
         """What a receive reads: (memory, offset, bytes)."""
         slot, size = message
         return self.memory, self.start + slot * self.slot_bytes, size
 
-    def send(self, pe, token):
-        """The COMM service: the message leaves when it is read, and the service ends when the first link has it."""
-        slot, _ = self.free.pop(0)
-        size, number = token.stage.size, self.sent
+    def end_of(self, size):
+        """Takes a slot; where a message to it ends: (path, what its head does)."""
+        (slot, _), number = self.free.pop(0), self.sent
         self.sent += 1
-        leaves = pe.tcm.reserve_read(size, pe.sim.moment)
-        path = self.fabric.route(pe.node("dma").name, self.memory.node.name)
-        self.fabric.data(path, size, leaves, lambda *head: self.arrived(path, number, (slot, size), *head),
-                         departed=lambda done: pe.end_at(done, pe.comm, token))
+        path = self.fabric.route(self.source.node("dma").name, self.memory.node.name, "message")
+        return path, lambda *head: self.arrived(path, number, (slot, size), *head)
 
     def arrived(self, path, number, message, head, delivered, key):
         done = self.memory.write(self.slot_place(message)[1], message[1], head, delivered)
@@ -86,4 +91,4 @@ class Ring:
         """The slot is free again; the credit goes back to the source."""
         def credit():
             self.free.append((slot, self.sim.mark("credit")))
-        self.fabric.control(self.path.back(), self.sim.moment, credit)
+        self.fabric.control(self.fabric.answer(self.path), self.sim.moment, credit)

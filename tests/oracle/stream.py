@@ -23,17 +23,17 @@ def own_or(value, own):
     return own if value in (None, "own") else whole(value)
 
 
-def place(value, sip, cube, pe):
-    """The physical address of {space, sip, cube, pe, offset}, seen from a PE."""
-    space = SPACES[value["space"]]
-    return physical(space, own_or(value.get("sip"), sip), own_or(value.get("cube"), cube),
-                    own_or(value.get("pe"), 0 if value["space"] == "sram" else pe), whole(value.get("offset", "0")))
+def place(value, sip, cube, pe, own_slice):
+    """The physical address of {space, sip, cube, pe, offset}, seen from a PE with its slice of HBM."""
+    own = {"hbm": own_slice, "tcm": pe, "sram": 0}[value["space"]]
+    return physical(SPACES[value["space"]], own_or(value.get("sip"), sip), own_or(value.get("cube"), cube),
+                    own_or(value.get("pe"), own), whole(value.get("offset", "0")))
 
 
 def operand(value, pe):
     if "va" in value:
         return Operand(True, whole(value["va"]))
-    return Operand(False, place(value, pe.sip, pe.cube, pe.number))
+    return Operand(False, place(value, pe.sip, pe.cube, pe.number, pe.slice))
 
 
 def step_for(raw, pe):
@@ -48,6 +48,7 @@ def step_for(raw, pe):
         step[far], step["tcm"] = operand(step[far], pe), whole(step[near])
     if do == "send":
         step["tcm"] = whole(step["from"])
+        step["to"] = step["to"] if isinstance(step["to"], list) else [step["to"]]
     if do == "composite":
         step["tile"] = [whole(side) for side in step["tile"]]
         step["out_dtype"] = step.get("out_dtype", step["dtype"])

@@ -3,7 +3,7 @@ import math
 import re
 from fractions import Fraction
 
-DTYPE_BYTES = {"f32": 4, "f16": 2, "bf16": 2, "i32": 4, "i16": 2, "i8": 1, "u8": 1}
+DTYPE_BYTES = {"f32": 4, "f16": 2, "bf16": 2, "i32": 4, "i16": 2, "i8": 1, "u8": 1, "f8e4m3": 1, "f8e5m2": 1}
 
 UNITS = {
     "time": {"ps": Fraction(1, 10**12), "ns": Fraction(1, 10**9), "us": Fraction(1, 10**6), "ms": Fraction(1, 1000),

@@ -2,7 +2,7 @@
 import itertools
 
 ENGINES = ("pe_dma read", "pe_dma write", "pe_dma comm", "pe_fetch_store", "pe_gemm", "pe_math", "pe_scheduler")
-LINK_KINDS = ("pcie", "io", "ucie", "noc", "attach")
+LINK_KINDS = ("pcie", "io", "ucie", "chip", "noc", "attach")
 
 
 class Usage:
@@ -116,6 +116,10 @@ def span(machine):
     return max(ends) - min(kernel.start_ps for kernel in kernels) if kernels else 0
 
 
+def link_kinds(machine):
+    return tuple(kind for kind in LINK_KINDS if kind != "chip" or machine.topo.chip_links)
+
+
 def util(machine, memories):
     pes = list(machine.pes.values())
     value = {"span_ps": span(machine), "gemm_flop": sum(pe.gemm_flop for pe in pes)}
@@ -125,12 +129,13 @@ def util(machine, memories):
     both = pes[0].shared and value["pe_gemm"]["busy_ps"] and value["pe_math"]["busy_ps"]
     value["pe_gemm+math"] = resource(computing if both else [], len(pes))
     slices = [[usage for _, usage in named] for space, _, named in memories if space == 0]
-    value["hbm"] = resource(sum(slices, []), sum(map(len, slices)), slices, len(slices[0]))
+    value["hbm"] = resource(sum(slices, []), sum(map(len, slices)), slices or [[]],
+                            machine.topo.part("cube.hbm_ctrl.attrs").count("pcs"))
     for space, name in ((1, "tcm"), (2, "sram")):
         for side, which in enumerate(("read", "write")):
             usages = [named[side][1] for one, _, named in memories if one == space]
             value[f"{name} {which}"] = resource(usages, len(usages))
-    for kind in LINK_KINDS:
+    for kind in link_kinds(machine):
         usages = [link.usage for link in machine.fabric.links.values() if link.links == kind]
         value[kind + " links"] = (resource(usages, len(usages), [[one] for one in usages], 1) if usages else
                                   resource([], 0, [[]], 1))
@@ -144,7 +149,7 @@ def moved(machine, memories):
                     "write": sum(memory.moved["write"] for one, memory, _ in memories if one == space)}
              for space, name in ((0, "hbm"), (1, "tcm"), (2, "sram"))}
     links = machine.fabric.links.values()
-    value["links"] = {kind: sum(link.usage.size for link in links if link.links == kind) for kind in LINK_KINDS}
+    value["links"] = {kind: sum(link.usage.size for link in links if link.links == kind) for kind in link_kinds(machine)}
     return value
 
 

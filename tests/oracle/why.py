@@ -122,10 +122,20 @@ def engine_accounts(kernel, end):
     return found
 
 
+def launch_paths(machine):
+    """(submitted, segments in order of time) of each launch that has ended for the host, in the order of the file."""
+    for report in machine.host.launches:
+        if report in machine.host.ends:
+            begin, end = report.launch.submitted, machine.host.ends[report]
+            found = list(clipped(path(end), begin))[::-1]
+            assert sum(one.end - one.begin for one in found) == end.time - begin, "a launch's path is its time"
+            yield begin, found
+
+
 def value_of(machine):
-    """The critical path, and {(PE, start): (account, engines)} of the kernels."""
+    """The critical path; {(PE, start): (account, engines)} of the kernels; the paths of launches."""
     accounts = {}
     for kernel in kernels_of(machine):
         end = machine.host.end.time if kernel.end_ps is None else kernel.end_ps
         accounts[kernel.pe.name, kernel.start_ps] = account(kernel, end), engine_accounts(kernel, end)
-    return critical_path(machine), accounts
+    return critical_path(machine), accounts, list(launch_paths(machine))

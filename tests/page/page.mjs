@@ -1,12 +1,14 @@
-// page.mjs: the report page in Chromium: node page.mjs CHROMIUM SHOTS GEMM REDUCE BOTH HOSTILE BARE POD WHY
+// page.mjs: the report page in Chromium: node page.mjs CHROMIUM SHOTS GEMM REDUCE BOTH HOSTILE BARE POD WHY RINGS
 //
 // Each check is a line of JSON on standard output: {ok, name, why}. Screenshots go to the folder SHOTS.
 
 import {createRequire} from "node:module";
 import {join} from "node:path";
 
+import {drawn} from "./drawn.mjs";
+
 const {chromium} = createRequire(join(process.env.NODE_PATH, "x.js"))("playwright-core");
-const [executablePath, shots, gemm, reduce, both, hostile, bare, pod, why] = process.argv.slice(2);
+const [executablePath, shots, gemm, reduce, both, hostile, bare, pod, why, rings] = process.argv.slice(2);
 
 function check(passed, name, why) {
     console.log(JSON.stringify({ok: Boolean(passed), name, why: passed ? "" : JSON.stringify(why) ?? ""}));
@@ -22,7 +24,7 @@ async function open(file, options = {}) {
     page.on("request", (request) => request.url() !== `file://${file}` && asked.push(request.url()));
     page.on("dialog", (dialog) => { said.push(`${file}: a dialog`); dialog.dismiss(); });
     await page.goto(`file://${file}`);
-    await page.waitForTimeout(150);
+    await drawn(page);
     return page;
 }
 
@@ -65,8 +67,8 @@ check(/ to /.test(await clock.textContent()), "the slider says which time it sho
 await page.locator("button.whole").click();
 check(JSON.stringify(await figures()) === JSON.stringify(wholeRun) && (await clock.textContent()).startsWith("whole run"), "a click goes back to the whole run");
 await page.locator(".play").click();
-await page.waitForFunction(() => Number(document.getElementById("time").value) > 2, null, {timeout: 20000});
-check(await text(page, ".play") === "Pause", "Play runs through frames");
+const pause = await text(page, ".play"), runs = await page.waitForFunction(() => Number(document.getElementById("time").value) > 2, null, {timeout: 20000}).then(() => true, () => false);
+check(pause === "Pause" && runs, "Play runs through frames", pause);
 await page.locator(".play").click();
 await page.locator("#busy .chart").scrollIntoViewIfNeeded();
 const box = await page.locator("#busy .chart").boundingBox();
@@ -182,7 +184,7 @@ for (const [name, file] of [["gemm", gemm], ["reduce", reduce], ["why", why]])
     for (const [width, scheme] of [[1280, "light"], [1280, "dark"], [400, "light"], [400, "dark"], [1280, "print"]]) {
         if (name !== "gemm" && width === 400 && scheme === "dark") continue;
         const view = await open(file, {viewport: {width, height: 900}, colorScheme: scheme === "dark" ? "dark" : "light"});
-        if (scheme === "print") await view.emulateMedia({media: "print"});
+        if (scheme === "print") await view.emulateMedia({media: "print"}), await drawn(view);
         const overflow = await view.evaluate(() => document.documentElement.scrollWidth - innerWidth), over = await overlaps(view);
         check(overflow <= 0 && !over.length, `${name}, ${width} pixels, ${scheme}: nothing is wider than the page, no labels overlap`, [overflow, over]);
         await view.screenshot({path: join(shots, `${name}-${width}-${scheme}.png`), fullPage: true});
@@ -192,13 +194,13 @@ for (const [name, file] of [["gemm", gemm], ["reduce", reduce], ["why", why]])
 
 // ---- several runs
 
-const pair = await open(both), runs = await dataOf(pair);
+const pair = await open(both), two = await dataOf(pair);
 check(await count(pair, "#compare thead th") === 3 && (await text(pair, "#compare h2")) === "Comparison", "a page of two runs compares them");
-const change = await text(pair, "#compare tbody tr:first-child .change"), exact = 100 * (runs[1].end_ps / runs[0].end_ps - 1);
+const change = await text(pair, "#compare tbody tr:first-child .change"), exact = 100 * (two[1].end_ps / two[0].end_ps - 1);
 check(Math.abs(number(change) - Math.abs(exact)) <= 0.5 && change.startsWith(exact > 0 ? "+" : "−"), "the difference of the times is right", [change, exact]);
 check(await count(pair, "#compare .pair .bar") >= 8, "busy shares stand side by side");
 await pair.locator("nav select").selectOption("1");
-check((await pair.title()).startsWith("B ") && number(await text(pair, "[data-figure='Simulated time'] .note")) === runs[1].end_ps, "the other run can be chosen", await pair.title());
+check((await pair.title()).startsWith("B ") && number(await text(pair, "[data-figure='Simulated time'] .note")) === two[1].end_ps, "the other run can be chosen", await pair.title());
 await pair.screenshot({path: join(shots, "compare-1280-light.png"), fullPage: true});
 
 // ---- texts of a result
@@ -208,6 +210,18 @@ check(await count(strange, "#injected") === 0 && (await text(strange, "h1")).inc
 check(await count(strange, ".verdict.bad") === 1 && (await text(strange, "[data-figure=Verified] .figure")).includes("1 not right"), "a wrong result looks wrong");
 const plain = await open(bare);
 check(await count(plain, "main section") === 1, "a result with hardly a key has hardly a section");
+
+// ---- a machine with rings and a link between chips
+
+const ring = await open(rings), [ringed] = await dataOf(ring), {links: of} = ringed.activity;
+const ways = await ring.locator(".plan .link").evaluateAll((all) => all.map((one) => [Number(one.dataset.link), one.getTotalLength()]));
+const inPlan = (kind) => ways.filter(([i]) => of.class[i] === kind), used = (kind) => of.class.filter((one) => one === kind).length;
+check(["noc", "ucie", "chip"].every((kind) => used(kind) > 1 && inPlan(kind).length === used(kind)), "the floorplan has every used link of rings and between chips", ["noc", "ucie", "chip"].map((kind) => [kind, used(kind), inPlan(kind).length]));
+check([...inPlan("noc"), ...inPlan("ucie")].every(([, length]) => length < 60), "a link that closes a ring does not cross what is between its ends", ways);
+check(await count(ring, ".plan .wire.chip") === 1 && await count(ring, ".plan .wire.ucie") === 6 && await count(ring, ".plan .wire.noc") === 6 * 18, "the floorplan has every link that exists");
+const places = await ring.locator(".plan .link.noc").evaluateAll((all) => all.map((one) => one.getAttribute("d")));
+check(new Set(places).size === places.length, "links of two planes are side by side");
+await ring.screenshot({path: join(shots, "rings-1280-light.png"), fullPage: true});
 
 // ---- a machine of 4,096 PEs
 

@@ -6,6 +6,8 @@
 import {createRequire} from "node:module";
 import {join} from "node:path";
 
+import {drawn} from "./drawn.mjs";
+
 const {chromium} = createRequire(join(process.env.NODE_PATH, "x.js"))("playwright-core");
 const [executablePath, shots, file, hostile, single, empty, large, told] = process.argv.slice(2), expected = JSON.parse(told);
 
@@ -23,7 +25,7 @@ async function open(path, options = {}) {
     page.on("request", (request) => decodeURI(request.url()) !== `file://${path}` && asked.push(request.url()));
     page.on("dialog", (dialog) => { said.push(`${path}: a dialog`); dialog.dismiss(); });
     await page.goto(`file://${encodeURI(path)}`);
-    await page.waitForTimeout(250);
+    await drawn(page);
     return page;
 }
 
@@ -52,6 +54,7 @@ check(number(await text(page, "[data-figure=Points] .figure")) === data.counts.p
 check(Number(await page.locator("canvas.scatter").getAttribute("data-drawn")) >= good.length, "the scatter has a dot for each good point", good.length);
 check(await inkOf(page, "canvas.scatter") > 12 && await inkOf(page, "canvas.lines") > 12, "the pictures have colours");
 await page.locator("#front .behind summary").click();
+await page.locator("#front .behind tbody tr").first().waitFor();
 check(await count(page, "#front .behind tbody tr") === data.counts.front, "the table behind the scatter has the whole front");
 
 const effects = Object.fromEntries(await page.locator("#effects figure.effect").evaluateAll((all) => all.map((one) => [one.dataset.key, parseFloat(one.querySelector("figcaption").lastChild.textContent)])));
@@ -92,6 +95,7 @@ await page.locator("#front select").first().selectOption({label: "gemm.rows"});
 await page.locator("#front select").nth(2).selectOption({label: "cost"});
 check((await text(page, "#front .legend figcaption")) === "colour: cost", "another column has its legend");
 await page.locator("[data-log=y]").click();
+await drawn(page);
 check(await inkOf(page, "canvas.scatter") > 12, "a logarithmic axis draws as well");
 const axis = page.locator(".axis[data-axis='1'] .grip");
 await axis.scrollIntoViewIfNeeded();
@@ -105,6 +109,7 @@ const rows = columnOf("cube.pe_template.components.pe_gemm.attrs.rows").values, 
 check(await inside() === want, "a brush keeps the points of a level", [await inside(), want]);
 check(number(await text(page, "#effects .note")) === want, "main effects follow the brush", await text(page, "#effects .note"));
 await page.locator("#lines .behind summary").click();
+await page.locator("#lines .behind tbody tr").first().waitFor();
 const brushed = await page.locator("#lines .behind tbody tr").evaluateAll((all) => all.map((one) => one.cells[2].textContent));
 check(brushed.length === Math.min(200, want) && brushed.every((one) => one === "128"), "so does the table behind the lines", brushed.slice(0, 5));
 await page.locator("#lines").screenshot({path: join(shots, "search-brushed.png")});
@@ -128,7 +133,7 @@ for (const [name, path] of [["search", file], ["single", single]])
     for (const [width, scheme] of [[1280, "light"], [1280, "dark"], [400, "light"], [400, "dark"], [1280, "print"]]) {
         if (name === "single" && (scheme !== "light" || width !== 400)) continue;
         const view = await open(path, {viewport: {width, height: 900}, colorScheme: scheme === "dark" ? "dark" : "light"});
-        if (scheme === "print") await view.emulateMedia({media: "print"}), await view.waitForTimeout(200);
+        if (scheme === "print") await view.emulateMedia({media: "print"}), await drawn(view);
         const overflow = await view.evaluate(() => document.documentElement.scrollWidth - innerWidth), over = await overlaps(view);
         check(overflow <= 0 && !over.length, `${name}, ${width} pixels, ${scheme}: nothing is wider than the page, no labels overlap`, [overflow, over]);
         await view.screenshot({path: join(shots, `${name}-${width}-${scheme}.png`), fullPage: true});
@@ -148,7 +153,7 @@ check(await count(nothing, "main section") === 1 && (await text(nothing, ".verdi
 // ---- 20,000 points
 
 const big = await open(large);
-await big.waitForFunction(() => document.querySelector("canvas.lines").dataset.lines, null, {timeout: 40000});
+await big.waitForFunction(() => document.querySelector("canvas.lines").dataset.lines && document.querySelector("canvas.scatter").dataset.drawn, null, {timeout: 40000});
 check(Number(await big.locator("canvas.scatter").getAttribute("data-drawn")) > 10000, "a page of 20,000 points opens");
 const all = await text(big, "#lines .readout b"), wide = big.locator(".axis[data-axis='2'] .grip");
 await wide.scrollIntoViewIfNeeded();

@@ -123,20 +123,20 @@ static bool change_start(struct pe *pe)
 
 static bool change_block(struct pe *pe)
 {
-    struct token *highest = pe->lowest;
+    struct buffer *highest = pe->lowest;
     while (highest && highest->higher)
         highest = highest->higher;
-    if (!highest || highest->block + highest->block_bytes + 64 > kb_attrs.pe_tcm_reserved_bytes)
+    if (!highest || highest->at + highest->bytes + 64 > kb_attrs.pe_tcm_reserved_bytes)
         return false;
-    highest->block += 64;
+    highest->at += 64;
     return true;
 }
 
 /* Whether tiles of the composite before are under way: nothing needs to be changed. */
 static bool change_owner(struct pe *pe)
 {
-    for (struct token *token = pe->lowest; token; token = token->higher)
-        if (token->command != pe->feeding)
+    for (struct buffer *buffer = pe->lowest; buffer; buffer = buffer->higher)
+        if (container_of(buffer, struct token, buffer[0])->command != pe->feeding)
             return true;
     return false;
 }
@@ -327,7 +327,7 @@ static bool change_link(struct pe *pe)
     struct place dma = place_pe(pe_number(pe), NODE_pe_dma);
     struct range range;
     address_decode(pe->feeding->ask.address[OPERAND_B], 1, &range);
-    struct traversal along = traversal_of(way_back((struct way){dma, range_place(&range), REQUEST}));
+    struct traversal along = traversal_of(way_answer(way_of(dma, range_place(&range), 0), 0));
     return traversal_next(&along) && occupy(&kb_links[along.hop.link].free_ps);
 }
 
@@ -342,7 +342,7 @@ static const struct change {
     bool (*act)(struct pe *pe);
 } changes[] = {
     {"TOKEN tile", change_tile}, {"TOKEN stage", change_stage}, {"TOKEN arrival_ps", change_arrival},
-    {"TOKEN started_ps", change_start}, {"TOKEN block", change_block}, {"TOKEN command", change_owner},
+    {"TOKEN started_ps", change_start}, {"BUFFER at", change_block}, {"TOKEN command", change_owner},
     {"SERVER started", change_service}, {"EVENT key", change_number}, {"EVENT t_ps", change_due},
     {"DATA taken", change_taken}, {"DATA tail_ps", change_tail}, {"MESSAGE delivered", change_delivered},
     {"PE fed", change_fed}, {"PE failed", change_failed}, {"PE direct", change_direct},

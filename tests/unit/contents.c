@@ -6,10 +6,11 @@
 #include "machine/emitted.h"
 #include "store/contents.h"
 #include "store/operation.h"
+#include "store/piece.h"
 #include "store/store.h"
 #include "tap.h"
 
-const struct shape kb_shape = {.sips = 1, .cubes = 1, .pes = 4};
+const struct shape kb_shape = {.sips = 1, .cubes = 1, .pes = 4, .slices = 4, .srams = 1};
 const struct attrs kb_attrs = {.hbm_slice_bytes = 1 << 20, .sram_bytes = 1 << 20, .pe_tcm_size_bytes = 1 << 20};
 
 enum { MEMORIES = 3, SIZE = 900, MAKERS = 4, STEPS = 20000 };
@@ -271,6 +272,39 @@ static void loop(void)
     expect(good, "copies of zeros give zeros, however often they lie over one another");
 }
 
+/* Shards of consecutive rows, copied side by side as an all-gather does, are one piece: a copy of all makes no more. */
+static void side_by_side(void)
+{
+    enum { SHARDS = 64 };
+    struct shard shard[SHARDS];
+    struct tensor tensor = {.dtype = DTYPE_f32, .dims = {.rank = 2, .size = {SHARDS, 2, 1, 1}}, .elements = 2 * SHARDS,
+                            .shard = shard, .shards = SHARDS};
+    uint8_t got[SHARDS * 8], want[SHARDS * 8];
+    struct view part = {.memory = 1, .dtype = DTYPE_f32, .rank = 1, .shape = {2, 1, 1, 1}, .stride = {1}}, to = part;
+    for (uint32_t i = 0; i < SHARDS; i++)
+        shard[i] = (struct shard){
+            .memory = 1, .elements = 2, .offset = (i * 17 % SHARDS) * 8,
+            .view = {.rank = 2, .shape = {1, 2, 1, 1}, .first = {i, 0}, .stride = {2, 1}}};
+    struct fill fill = {.tensor = &tensor, .kind = KB_UNIFORM, .x = 0, .y = 100};
+    store_reset();
+    contents_fill(&fill);
+    to.memory = 0;
+    for (uint32_t i = 0; i < SHARDS; i++) {
+        part.offset = shard[i].offset;
+        to.offset = i * 8;
+        contents_copy(&to, &part);
+        fill_read(&fill, &shard[i], 0, 8, want + i * 8);
+    }
+    contents_read(0, 0, sizeof got, got);
+    uint64_t before = piece_kind.made;
+    struct view all = {.memory = 0, .dtype = DTYPE_f32, .rank = 1, .shape = {SHARDS * 2, 1, 1, 1}, .stride = {1}}, copy = all;
+    copy.memory = 2;
+    contents_copy(&copy, &all);
+    expect(memcmp(got, want, sizeof got) == 0 && piece_kind.made - before == 1,
+           "shards that are copied side by side are one piece: %u", (unsigned)(piece_kind.made - before));
+    contents_reset();
+}
+
 int main(void)
 {
     fill_seed = 1;
@@ -279,6 +313,7 @@ int main(void)
     random_steps(true, true, "they do over bytes of the store");
     random_steps(true, false, "they do over bytes of the store, unread");
     loop();
+    side_by_side();
     store_reset();
     return tests_end();
 }

@@ -155,8 +155,76 @@ static bool close_ones(void)
            dtype_close(DTYPE_i8, 127, 300, 0) && !dtype_close(DTYPE_i8, 126, 300, 0);
 }
 
+/* ---- the 8-bit formats, by their definition: sign, exponent, mantissa */
+
+struct format {
+    int mantissa, bias;
+    bool infinities;
+};
+
+/* The value of a byte; beyond the largest value, as if the exponent went on. */
+static double defined_value(struct format f, unsigned magnitude)
+{
+    int exponent = (int)(magnitude >> f.mantissa), mantissa = (int)(magnitude & ((1u << f.mantissa) - 1)), one = 1 << f.mantissa;
+    return exponent ? ldexp(one + mantissa, exponent - f.bias - f.mantissa) : ldexp(mantissa, 1 - f.bias - f.mantissa);
+}
+
+/* The byte that is nearest to a value, the even one of two: found among all. */
+static uint8_t defined_byte(struct format f, double value)
+{
+    unsigned most = f.infinities ? 0x7c : 0x7f, best = 0;
+    for (unsigned byte = 1; byte <= most; byte++) {
+        double away = fabs(defined_value(f, byte) - fabs(value)), least = fabs(defined_value(f, best) - fabs(value));
+        if (away < least || (away == least && byte % 2 == 0))
+            best = byte;
+    }
+    if (!f.infinities && best == 0x7f)
+        best = 0x7e;
+    return (uint8_t)(best | (signbit(value) ? 0x80 : 0));
+}
+
+static bool narrow(enum dtype dtype, struct format f)
+{
+    bool good = true;
+    unsigned most = f.infinities ? 0x7b : 0x7e;
+    for (unsigned byte = 0; byte < 256; byte++) {
+        uint8_t element = (uint8_t)byte, back;
+        double value = dtype_value(dtype, &element), sign = byte & 0x80 ? -1 : 1;
+        float single = (float)value;
+        dtype_from_f32(dtype, &single, &back, 1);
+        if ((byte & 0x7f) <= most)
+            good &= value == sign * defined_value(f, byte & 0x7f) && back == byte;
+        else if (f.infinities && (byte & 0x7f) == 0x7c)
+            good &= isinf(value) && back == byte;
+        else
+            good &= isnan(value) && (back & 0x7f) > (f.infinities ? 0x7c : 0x7e);
+    }
+    for (unsigned byte = 0; byte <= most; byte++) {
+        double low = defined_value(f, byte), high = defined_value(f, byte + 1);
+        float near[] = {(float)low, (float)((low + high) / 2), (float)high, (float)(high * 1.01), (float)(low * 0.99)};
+        for (unsigned i = 0; i < 5; i++) {
+            float around[] = {nextafterf(near[i], -INFINITY), near[i], nextafterf(near[i], INFINITY)};
+            for (unsigned j = 0; j < 6; j++) {
+                float value = j < 3 ? around[j] : -around[j - 3];
+                double tie = j % 3 == 1 ? value * (1 + 0x1p-40) : value;
+                uint8_t got, got_f64;
+                dtype_from_f32(dtype, &value, &got, 1);
+                dtype_from_f64(dtype, &tie, &got_f64, 1);
+                good &= got == defined_byte(f, value) && got_f64 == defined_byte(f, tie);
+            }
+        }
+    }
+    float beyond[] = {INFINITY, -INFINITY, 1e30f, NAN};
+    uint8_t got[4], infinite = f.infinities ? 0x7c : 0x7e;
+    dtype_from_f32(dtype, beyond, got, 4);
+    return good && got[0] == infinite && got[1] == (infinite | 0x80) && got[2] == infinite && (got[3] & 0x7f) > infinite;
+}
+
 int main(void)
 {
+    expect(narrow(DTYPE_f8e4m3, (struct format){3, 7, false}), "f8e4m3 is as defined: all values, neighbours, ties, the ends");
+    expect(narrow(DTYPE_f8e5m2, (struct format){2, 15, true}), "f8e5m2 is as defined: all values, neighbours, ties, the ends");
+    expect(dtype_close(DTYPE_f8e4m3, 448, 1e6, 0) && !dtype_close(DTYPE_f8e4m3, 416, 1e6, 0), "f8e4m3 saturates in comparisons");
     expect(exact(DTYPE_f16, f16_to_f32, f32_to_f16, 5), "every f16 is the same after f32 and back");
     expect(exact(DTYPE_bf16, bf16_to_f32, f32_to_bf16, 8), "every bf16 is the same after f32 and back");
     expect(rounds(DTYPE_f16, 5, 0x7bff), "f16 rounds to nearest even everywhere, from f64 once");

@@ -8,7 +8,7 @@
 #include "names.h"
 #include "tap.h"
 
-const struct shape kb_shape = {.sips = 1, .cubes = 1, .pes = 1, .ops = KNOWN_OPS};
+const struct shape kb_shape = {.sips = 1, .cubes = 1, .pes = 1, .slices = 1, .srams = 1, .ops = KNOWN_OPS};
 const struct attrs kb_attrs = {.hbm_slice_bytes = 1 << 30, .sram_bytes = 1 << 20, .pe_tcm_size_bytes = 1 << 20};
 
 enum { DRAWS = 4000 };

@@ -89,6 +89,77 @@ static void in_time(void)
     expect("instants are in the order of time, each once", "good");
 }
 
+/* Tens of thousands of events that wait, each for several times. */
+enum { PENDING = 60000 };
+
+static uint64_t pending_fires, pending_last_ps;
+static bool pending_in_order;
+
+static void pending_fire(struct event *event)
+{
+    pending_in_order &= event->t_ps == now_ps && now_ps >= pending_last_ps;
+    pending_last_ps = now_ps;
+    if (pending_fires == 4 * PENDING)
+        return;
+    pending_fires++;
+    event_at(event, now_ps + 1 + pending_fires * 7919 % (pending_fires % 5 ? 100000 : 1000000000));
+}
+
+static void many_pending(void)
+{
+    static struct probe probes[PENDING];
+    uint64_t fires = 0;
+    pending_in_order = true;
+    for (uint64_t i = 0; i < PENDING; i++) {
+        probes[i] = probe('t', i, CLASS_SERVICE, 0, 0);
+        probes[i].event.fire = pending_fire;
+        event_at(&probes[i].event, now_ps + 1 + i * 7919 % PENDING * (i % 7 ? 4000 : 1));
+    }
+    for (uint64_t i = 0; i < PENDING; i += 3)
+        event_cancel(&probes[i].event);
+    pending_last_ps = now_ps;
+    uint64_t before = event_count;
+    while (event_next_instant())
+        while (event_retire())
+            ;
+    fires = event_count - before;
+    strcpy(fired, pending_in_order && fires == PENDING - PENDING / 3 + 4 * PENDING ? "good" : "bad");
+    expect("tens of thousands of events fire in the order of time, each once", "good");
+}
+
+/* When the queue knows the next event, which is far off, time goes on to before it, and many events are put before it. */
+static void passed(void)
+{
+    enum { EACH = 100 };
+    static struct probe probes[3][EACH];
+    const uint64_t after_ps[3] = {1000, 1000000000, 500000000};
+    uint64_t start_ps = now_ps;
+    bool good = true;
+    for (unsigned part = 0; part < 3; part++)
+        for (uint64_t i = 0; i < EACH; i++)
+            probes[part][i] = probe('t', i, CLASS_SERVICE, 0, 0);
+    for (unsigned part = 0; part < 2; part++)
+        for (uint64_t i = 0; i < EACH; i++)
+            event_at(&probes[part][i].event, start_ps + after_ps[part] + i * 10);
+    for (unsigned turn = 0; turn < 3; turn++) {
+        unsigned part = turn ? 3 - turn : 0;
+        if (turn == 1) {
+            good &= event_next_ps() == start_ps + after_ps[1];
+            event_pass(start_ps + 400000000);
+            for (uint64_t i = 0; i < EACH; i++)
+                event_at(&probes[2][i].event, start_ps + after_ps[2] + i * 10);
+        }
+        for (uint64_t i = 0; i < EACH; i++) {
+            good &= event_next_instant() && now_ps == start_ps + after_ps[part] + i * 10;
+            while (event_retire())
+                memset(fired, 0, sizeof fired);
+        }
+    }
+    strcpy(fired, good ? "good" : "bad");
+    expect("events before one that was the next one fire first", "good");
+    event_reset();
+}
+
 /* Random events against a model that knows of each event whether it waits, and until when. */
 enum { MODEL_MOST = 3000 };
 
@@ -400,6 +471,8 @@ int main(void)
     against_model();
     at_the_end_of_time();
     in_crowd();
+    many_pending();
+    passed();
     printf("1..%d\n", tests);
     return 0;
 }

@@ -16,7 +16,7 @@
 #include "store/contents.h"
 #include "tap.h"
 
-const struct shape kb_shape = {.sips = 1, .cubes = 1, .pes = 4};
+const struct shape kb_shape = {.sips = 1, .cubes = 1, .pes = 4, .slices = 4, .srams = 1};
 const struct attrs kb_attrs = {.hbm_slice_bytes = 1 << 30, .sram_bytes = 1 << 20, .pe_tcm_size_bytes = 1 << 20};
 
 static void *scratch;
@@ -68,13 +68,16 @@ static double expected(const struct gemm *g, uint64_t i, uint64_t j)
 
 static bool right(const struct gemm *g)
 {
-    static const double by_dtype[DTYPES] = {[DTYPE_f32] = 1e-5, [DTYPE_f16] = 1e-3, [DTYPE_bf16] = 1e-2};
+    static const double by_dtype[DTYPES] = {[DTYPE_f32] = 1e-5, [DTYPE_f16] = 1e-3, [DTYPE_bf16] = 1e-2,
+                                            [DTYPE_f8e4m3] = 0.0625, [DTYPE_f8e5m2] = 0.125};
     double tolerance = by_dtype[g->c.dtype];
     for (uint64_t i = 0; i < g->c.shape[0]; i++)
         for (uint64_t j = 0; j < g->c.shape[1]; j++) {
             double want = expected(g, i, j), got = at(&g->c, i, j);
             if (g->c.dtype == DTYPE_i8)
                 want = fmin(127, fmax(-128, want));
+            if (g->c.dtype == DTYPE_f8e4m3)
+                want = fmin(448, fmax(-448, want));
             if (fabs(got - want) > tolerance * (sqrt((double)g->a.shape[1]) + fabs(want))) {
                 printf("# dtypes %d and %d [%lu, %lu] of %lu x %lu x %lu: got %g, want %g\n", (int)g->a.dtype,
                        (int)g->c.dtype, i, j, g->c.shape[0], g->a.shape[1], g->c.shape[1], got, want);
@@ -82,7 +85,7 @@ static bool right(const struct gemm *g)
             }
         }
     for (uint64_t i = 0; i + 1 < g->c.shape[0] && g->c.stride[0] > g->c.shape[1]; i++)
-        if (at(&g->c, i, g->c.shape[1]) != 99)           /* between the rows nothing is written */
+        if (at(&g->c, i, g->c.shape[1]) != 96)           /* between the rows nothing is written */
             return false;
     return true;
 }
@@ -94,7 +97,7 @@ static bool rechecked(const struct gemm *g)
     if (recheck.gemm(&op).op)
         return false;
     uint64_t row = below(g->c.shape[0]), column = below(g->c.shape[1]);
-    double wrong = at(&g->c, row, column) > 0 ? -100 : 100;
+    double wrong = at(&g->c, row, column) > 0 ? -96 : 96;
     dtype_from_f64(g->c.dtype, &wrong, element(&g->c, row, column), 1);
     struct difference found = recheck.gemm(&op);
     return found.op == &op && found.index[0] == row && found.index[1] == column && found.got == wrong;
@@ -122,7 +125,7 @@ static bool gemms(enum dtype in, enum dtype out, uint64_t m, uint64_t k, uint64_
         g.c = view_matrix(2, out, 64, rows, columns, columns + 1);
         for (uint64_t j = 0; j < rows; j++)
             memset(element(&g.c, j, columns), 0, 4);
-        double guard = 99;
+        double guard = 96;
         for (uint64_t j = 0; j < rows; j++)
             dtype_from_f64(out, &guard, element(&g.c, j, columns), 1);
         gemm_run(&g, scratch);
@@ -136,6 +139,8 @@ static void all_gemms(void)
     expect(gemms(DTYPE_f32, DTYPE_f32, 40, 60, 50, 60), "f32 gemms with epilogues of every scope are right");
     expect(gemms(DTYPE_f16, DTYPE_f16, 40, 60, 50, 60), "f16 gemms are right");
     expect(gemms(DTYPE_bf16, DTYPE_bf16, 40, 60, 50, 60), "bf16 gemms are right");
+    expect(gemms(DTYPE_f8e4m3, DTYPE_f8e4m3, 40, 60, 50, 60), "f8e4m3 gemms are right");
+    expect(gemms(DTYPE_f8e5m2, DTYPE_f32, 40, 60, 50, 60), "f8e5m2 gemms to f32 are right: they accumulate in f32");
     expect(gemms(DTYPE_f16, DTYPE_f32, 40, 60, 50, 20), "f16 gemms with results in f32 are right");
     expect(gemms(DTYPE_i8, DTYPE_i32, 40, 60, 50, 60), "i8 gemms are exact");
     expect(gemms(DTYPE_i8, DTYPE_i8, 20, 10, 20, 20), "i8 gemms saturate in i8");

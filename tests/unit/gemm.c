@@ -1,5 +1,6 @@
 /* gemm.c: gemms of transposed operands with every epilogue in every scope, against their definition; and the check of
  * every operation, which has to agree with both and to find what is wrong. */
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@
 #include "names.h"
 #include "tap.h"
 
-const struct shape kb_shape = {.sips = 1, .cubes = 1, .pes = 16, .ops = KNOWN_OPS};
+const struct shape kb_shape = {.sips = 1, .cubes = 1, .pes = 16, .slices = 16, .srams = 1, .ops = KNOWN_OPS};
 const struct attrs kb_attrs = {.hbm_slice_bytes = 1 << 30, .sram_bytes = 1 << 20, .pe_tcm_size_bytes = 1 << 20};
 
 static uint8_t *place(const struct view *v, uint64_t i, uint64_t j)
@@ -92,7 +93,7 @@ static void apply(const struct gemm *g, const struct gemm_epilogue *e, uint64_t 
         double above = function(e->op, c, x + sum->error, y), below_it = function(e->op, c, x - sum->error, y);
         sum->value = function(e->op, c, x, y);
         sum->error = fmax(fabs(above - sum->value), fabs(below_it - sum->value)) + 1e-6 * fabs(sum->value);
-        if (isnan(above) || isnan(below_it))
+        if (isnan(above) || isnan(below_it) || fabs(sum->value) + sum->error > FLT_MAX)     /* f32 may be infinite */
             sum->error = INFINITY;
     }
 }
@@ -124,13 +125,15 @@ static struct sum defined(const struct gemm *g, uint64_t i, uint64_t j)
 
 static bool element_right(const struct gemm *g, uint64_t i, uint64_t j)
 {
-    static const double by_dtype[DTYPES] = {[DTYPE_f32] = 1e-6, [DTYPE_f16] = 5e-4, [DTYPE_bf16] = 4e-3};
+    static const double by_dtype[DTYPES] = {[DTYPE_f32] = 1e-6, [DTYPE_f16] = 5e-4, [DTYPE_bf16] = 4e-3,
+                                            [DTYPE_f8e4m3] = 0.0626, [DTYPE_f8e5m2] = 0.126};
+    static const double least[DTYPES] = {[DTYPE_f8e4m3] = 0x1p-10, [DTYPE_f8e5m2] = 0x1p-17};   /* half of a denormal */
     enum dtype c = g->c.dtype;
     struct sum want = defined(g, i, j);
     double got = at(&g->c, i, j), near = rounded(c, want.value);
     double spread = fmax(rounded(c, want.value + want.error) - near, near - rounded(c, want.value - want.error));
     if (got == near || isinf(want.error) || isnan(want.value) ||
-        fabs(got - near) <= spread + by_dtype[c] * fabs(near) + (dtype_is_float(c) ? 1e-7 : 0))
+        fabs(got - near) <= spread + by_dtype[c] * fabs(near) + (dtype_is_float(c) ? 1e-7 : 0) + least[c])
         return true;
     printf("# %s to %s, [%lu, %lu]: got %.9g, want %.9g, error %g;", dtype_words[g->a.dtype], dtype_words[c], i, j, got,
            near, want.error);
@@ -158,6 +161,12 @@ static bool right(const struct gemm *g)
     return good;
 }
 
+/* A float of 8 bits. */
+static bool is_narrow(enum dtype dtype)
+{
+    return dtype == DTYPE_f8e4m3 || dtype == DTYPE_f8e5m2;
+}
+
 /* An epilogue of an op, with an operand of any form that it may have. */
 static struct gemm_epilogue epilogue(const struct gemm *g, uint16_t op, bool floats, uint32_t number)
 {
@@ -171,6 +180,8 @@ static struct gemm_epilogue epilogue(const struct gemm *g, uint16_t op, bool flo
         e.has_scalar = true;
         e.scalar = f32 ? 0.625 : 3;
     }
+    if (op == OP_cast && is_narrow(g->c.dtype))         /* roundings of each k tile to 8 bits are not independent */
+        e.scope = SCOPE_OUTPUT_TILE;
     e.operand = matrix(3 + number, f32 ? DTYPE_f32 : DTYPE_i32, m, n);
     if (form & 1)
         e.operand.stride[0] = 0;
@@ -191,7 +202,7 @@ static bool is_usable(uint16_t op, enum dtype c, bool floats)
         math.to.dtype = c;
     if (op == OP_dequant)
         math.to.dtype = DTYPE_f32;
-    return math.operands > 0 && math.operands < 3 && op != OP_cmp && math_defined(&math, why);
+    return math.operands > 0 && math.operands < 3 && op != OP_cmp && op != OP_gather && math_defined(&math, why);
 }
 
 /* Gemms whose first epilogue is of this op, and some with another one behind it. */
@@ -220,14 +231,16 @@ static bool gemms(uint16_t op, enum dtype in, enum dtype out)
     return good;
 }
 
-static void all_ops(void)
+/* Of the pairs with, or without, a float of 8 bits. */
+static void all_ops(bool narrow)
 {
     for (uint16_t op = 0; op < KNOWN_OPS; op++) {
         bool good = true;
         unsigned pairs = 0;
         for (unsigned in = 0; in < DTYPES; in++)
             for (unsigned out = 0; out < DTYPES; out++)
-                if ((dtype_is_float(in) || in == DTYPE_i8) && is_usable(op, out, dtype_is_float(in))) {
+                if ((is_narrow(in) || is_narrow(out)) == narrow && (dtype_is_float(in) || in == DTYPE_i8)
+                    && is_usable(op, out, dtype_is_float(in))) {
                     good &= gemms(op, in, out);
                     pairs++;
                 }
@@ -309,7 +322,8 @@ static void groups(void)
 int main(void)
 {
     blas_open();
-    all_ops();
+    all_ops(false);
+    all_ops(true);
     finds();
     groups();
     return tests_end();

@@ -17,7 +17,7 @@
 #include "sim/event.h"
 #include "tap.h"
 
-const struct shape kb_shape = {.sips = 1, .cubes = 1, .pes = 4, .ops = 256};
+const struct shape kb_shape = {.sips = 1, .cubes = 1, .pes = 4, .slices = 4, .srams = 1, .ops = 256};
 const struct attrs kb_attrs = {.hbm_slice_bytes = 1 << 30, .sram_bytes = 1 << 20, .pe_tcm_size_bytes = 1 << 20};
 
 enum { MEMORIES = 3, BYTES = 1 << 15, OPS = 200, MOST_OPS = 2000 };

@@ -12,7 +12,7 @@
 #include "names.h"
 #include "tap.h"
 
-const struct shape kb_shape = {.sips = 1, .cubes = 1, .pes = 4, .ops = KNOWN_OPS};
+const struct shape kb_shape = {.sips = 1, .cubes = 1, .pes = 4, .slices = 4, .srams = 1, .ops = KNOWN_OPS};
 const struct attrs kb_attrs = {.hbm_slice_bytes = 1 << 30, .sram_bytes = 1 << 20, .pe_tcm_size_bytes = 1 << 20};
 
 /* ---- views */
@@ -125,16 +125,21 @@ static long double defined(const struct math *m, const double x[MATH_OPERANDS])
     return op_defined(m->op, x[0], m->operands == 1 ? 0 : x[1]);
 }
 
+/* Half of the smallest denormal. */
+static const double least_of[DTYPES] = {[DTYPE_f8e4m3] = 0x1p-10, [DTYPE_f8e5m2] = 0x1p-17};
+
 /* Exact, but for one rounding of a result to f32 and another one to its dtype, and what libm is off by. */
 static bool is_close(const struct math *m, double got, long double want)
 {
-    static const double by_dtype[DTYPES] = {[DTYPE_f32] = 4e-6, [DTYPE_f16] = 6e-4, [DTYPE_bf16] = 4.1e-3};
+    static const double by_dtype[DTYPES] = {[DTYPE_f32] = 4e-6, [DTYPE_f16] = 6e-4, [DTYPE_bf16] = 4.1e-3,
+                                            [DTYPE_f8e4m3] = 0.0626, [DTYPE_f8e5m2] = 0.126};
     double stored = dtype_in_range(m->to.dtype, (double)want), most = fabs(stored);
     if (got == stored || (isnan(got) && isnan((double)want)) || (m->op == OP_silu && isnan(got) && isinf((double)want)))
         return true;
     if ((m->op == OP_silu || m->op == OP_gelu) && isnan((double)want))
         return got == 0 || isnan(got);
     return fabs(got - stored) <= by_dtype[m->to.dtype] * most + (dtype_is_float(m->to.dtype) ? 6e-7 : 0)
+               + least_of[m->to.dtype]
         || (isinf(got) && fabs(stored) > 3.3e38);
 }
 
@@ -208,6 +213,8 @@ static bool elementwise(uint16_t op, enum dtype from, enum dtype to)
 static void elementwise_ops(void)
 {
     for (uint16_t op = 0; op < KNOWN_OPS; op++) {
+        if (op == OP_gather)
+            continue;
         bool good = op_traits(op).operands > 0 || op_traits(op).reduction;
         unsigned pairs = 0;
         for (unsigned from = 0; from < DTYPES && op_traits(op).operands; from++)
@@ -226,6 +233,68 @@ static void elementwise_ops(void)
                 good &= !is_defined || elementwise(op, from, to);
             }
         expect(good, "elements are right of the op %s, of %u pairs of dtypes", kb_op_names[op], pairs);
+    }
+}
+
+/* ---- lookups */
+
+/* Fills positions of `count` elements: the first, the last, any. */
+static void fill_positions(const struct view *v, uint64_t count)
+{
+    uint64_t index[VIEW_RANK];
+    for (uint64_t i = 0; i < view_elements(v); i++) {
+        index_of(v->shape, i, index);
+        double position = (double)(i == 0 ? count - 1 : i == 1 ? 0 : below(count));
+        dtype_from_f64(v->dtype, &position, place(v, index), 1);
+    }
+}
+
+/* Lookups of a dtype by positions of another one in all shapes; in place of the positions where the dtypes agree. */
+static bool looks_up(enum dtype of, enum dtype by)
+{
+    bool good = true;
+    for (unsigned times = 0; times < 6 * SHAPES && good; times++) {
+        const uint64_t *shape = shapes[times % SHAPES], line[VIEW_RANK] = {1 + below(by == DTYPE_i8 ? 127 : 255), 1, 1, 1};
+        struct math m = {.op = OP_gather, .operands = 2, .axis = NO_AXIS, .to = view(3, of, shape, 0),
+                         .operand = {view(0, of, line, 0), view(1, by, shape, 0)}};
+        char why[MATH_WHY];
+        fill(&m.operand[0], false);
+        fill_positions(&m.operand[1], line[0]);
+        if (of == by && below(3) == 0)
+            m.to = m.operand[1];
+        uint64_t count = view_elements(&m.to), index[VIEW_RANK];
+        double *want = malloc(count * sizeof *want);
+        for (uint64_t i = 0; i < count; i++) {
+            index_of(shape, i, index);
+            want[i] = at(&m.operand[0], (const uint64_t[VIEW_RANK]){(uint64_t)at(&m.operand[1], index)});
+        }
+        double *expected = recheck.expect_math(&m);
+        struct op op = {.kind = OPKIND_math, .math = m};
+        good = math_defined(&m, why);
+        math_run(&m);
+        good &= !recheck.math(&op, expected).op;
+        for (uint64_t i = 0; i < count && good; i++) {
+            index_of(shape, i, index);
+            double got = at(&m.to, index);
+            if (got != want[i] && !(isnan(got) && isnan(want[i])))
+                good = say(&m, index, got, want[i]);
+        }
+        free(want);
+    }
+    return good;
+}
+
+static void lookups(void)
+{
+    for (unsigned of = 0; of < DTYPES; of++) {
+        bool good = true;
+        for (unsigned by = 0; by < DTYPES; by++) {
+            struct math m = {.op = OP_gather, .operands = 2, .to.dtype = of, .operand = {{.dtype = of}, {.dtype = by}}};
+            char why[MATH_WHY] = "";
+            good &= math_defined(&m, why) == !dtype_is_float(by);
+            good &= dtype_is_float(by) || looks_up(of, by);
+        }
+        expect(good, "elements are looked up: %s by positions of every integer dtype", dtype_words[of]);
     }
 }
 
@@ -261,7 +330,7 @@ static bool reduces(uint16_t op, enum dtype from, enum dtype to, const uint64_t 
         double want = op == OP_max ? (double)most : op == OP_min ? (double)least : op == OP_mean ? mean : (double)sum;
         want = is_whole ? kept(to, op == OP_sum ? wrapped : (int64_t)want) : nan ? (double)NAN : want;
         double stored = dtype_in_range(to, want);
-        double allowed = dtype_tolerance(to) * (fabs(stored) + 1e-2 * (double)sizes) + 1e-7;
+        double allowed = dtype_tolerance(to) * (fabs(stored) + 1e-2 * (double)sizes) + 1e-7 + least_of[to];
         if (got != stored && !(isnan(got) && nan) && !(fabs(got - stored) <= allowed))
             good = say(&m, index, got, stored);
     }
@@ -324,6 +393,7 @@ static void rechecked(void)
 int main(void)
 {
     elementwise_ops();
+    lookups();
     reductions();
     same_bits();
     rechecked();

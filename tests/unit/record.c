@@ -9,8 +9,8 @@
 #include "machine/tiling.h"
 #include "tap.h"
 
-const struct shape kb_shape = {.sips = 1, .cube_rows = 1, .cube_cols = 1, .cubes = 1, .pes = 4, .cube_nodes = 60,
-                               .ops = KNOWN_OPS};
+const struct shape kb_shape = {.sips = 1, .cube_rows = 1, .cube_cols = 1, .cubes = 1, .pes = 4, .slices = 4, .srams = 1,
+                               .cube_nodes = 60, .ops = KNOWN_OPS};
 const struct attrs kb_attrs = {.hbm_slice_bytes = 1 << 30, .sram_bytes = 1 << 20, .pe_tcm_size_bytes = 1 << 20};
 
 static bool same_view(const struct view *a, const struct view *b)

@@ -6,7 +6,7 @@
 #include "store/store.h"
 #include "tap.h"
 
-const struct shape kb_shape = {.sips = 1, .cubes = 2, .pes = 2};
+const struct shape kb_shape = {.sips = 1, .cubes = 2, .pes = 2, .slices = 2, .srams = 1};
 const struct attrs kb_attrs = {.hbm_slice_bytes = UINT64_C(64) << 30, .sram_bytes = 1000,
                                .pe_tcm_size_bytes = 4 << 20, .pe_tcm_reserved_bytes = (2 << 20) + 100};
 

@@ -30,8 +30,21 @@ static void check(enum kb_status status)
 static struct kb_sim_result await(uint64_t request)
 {
     struct kb_sim_result result = {.struct_size = sizeof result};
-    while (check(kb_sim_poll(device, request, &result)), result.outcome == KB_SIM_RUNNING)
-        check(kb_sim_run(device, UINT64_MAX, KB_STOP_COMPLETED, NULL));
+    struct kb_sim_stop stop = {.struct_size = sizeof stop};
+    while (check(kb_sim_poll(device, request, &result)), result.outcome == KB_SIM_RUNNING) {
+        check(kb_sim_run(device, UINT64_MAX, KB_STOP_COMPLETED, &stop));
+        if (stop.reason == KB_STOP_DEADLOCK)
+            exit(fprintf(stderr, "driver: the device hangs\n") > 0);
+    }
+    return result;
+}
+
+/* The same for a request that has no reason to fail. */
+static struct kb_sim_result complete(uint64_t request)
+{
+    struct kb_sim_result result = await(request);
+    if (result.outcome != KB_SIM_OK)
+        exit(fprintf(stderr, "driver: %s at %s\n", result.failure, result.failure_node) > 0);
     return result;
 }
 
@@ -60,7 +73,7 @@ static void move(struct tensor *tensor, float *data, bool writes)
         float *rows = data + i * (ROWS / PES) * COLS;
         check(writes ? kb_sim_write(device, &address, 1, bytes, rows, &request)
                      : kb_sim_read(device, &address, 1, bytes, rows, &request));
-        struct kb_sim_result result = await(request);
+        struct kb_sim_result result = complete(request);
         printf("driver: %s %llu bytes in %.3f us\n", writes ? "wrote" : "read", (unsigned long long)bytes,
                (double)(result.done_ps - result.submitted_ps) * 1e-6);
     }
@@ -72,7 +85,7 @@ static void map(struct tensor *tensor, uint64_t va)
     for (uint64_t i = 0; i < PES; i++)
         check(kb_sim_tensor_shard(device, tensor, i, &address[i], &bytes));
     check(kb_sim_map(device, pes, address, PES, va, (bytes + PAGE - 1) / PAGE, &request));
-    await(request);
+    complete(request);
 }
 
 static struct kb_sim_result launch(struct tensor *x, struct tensor *y)

@@ -49,6 +49,10 @@ export const chartWidth = () => Math.max(340, Math.min(960, document.body.client
 
 export const swatch = (name) => h("span", {class: `swatch c-${name}`, "aria-hidden": "true"});
 
+// Calls `act` in the frame after each change of an element's size. In the frame itself it could change sizes again, of which
+// browsers complain.
+export const onResize = (element, act) => new ResizeObserver(() => requestAnimationFrame(act)).observe(element);
+
 // Calls `draw` now and whenever colours change: another scheme, or paper.
 const painters = new Set();
 export function paint(draw) {

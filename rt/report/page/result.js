@@ -72,7 +72,14 @@ export function peName(machine, pe) {
     return `sip${Math.floor(cube / cubes)}.cube${cube % cubes}.pe${pe % machine.cube_pes}`;
 }
 
-// A unit is what a row of frames is of: a PE; in a large machine a cube or a SIP.
+export const sliceCount = (machine) => peCount(machine) / machine.cube_pes * machine.cube_slices;
+
+export const sliceName = (machine, slice) => peName(machine, Math.floor(slice / machine.cube_slices) * machine.cube_pes).replace(/pe0$/, `hbm_ctrl.pe${slice % machine.cube_slices}`);
+
+// The HBM slice that a PE calls its own.
+export const ownSlice = (machine, pe) => Math.floor(pe / machine.cube_pes) * machine.cube_slices + Math.floor(pe % machine.cube_pes * machine.cube_slices / machine.cube_pes);
+
+// A unit is what a row of frames is of: a PE; in a large machine a cube or a SIP. Rows of HBM are of a slice, or likewise.
 export function unitPes(run) {
     const machine = run.machine;
     return {pe: 1, cube: machine.cube_pes, sip: machine.cube_pes * machine.cubes[0] * machine.cubes[1]}[run.activity.of];

@@ -1,7 +1,7 @@
 // plane.js: a canvas that is as sharp as the screen, and the colours of amounts on it.
 
 import {good, prefersLog, scaleOf} from "./data.js";
-import {h, paint} from "../dom.js";
+import {h, onResize, paint} from "../dom.js";
 
 // Calls `draw` with the context and the size in CSS pixels whenever the size or the colours change; returns the canvas and
 // a function that draws again, at most once a frame.
@@ -24,7 +24,7 @@ export function plane(kind, label, high, draw) {
         waits = true;
         requestAnimationFrame(now);
     };
-    new ResizeObserver(() => canvas.clientWidth !== wide && redraw()).observe(canvas);
+    onResize(canvas, () => canvas.clientWidth !== wide && redraw());
     paint(redraw);
     addEventListener("beforeprint", now);
     return {canvas, redraw};

@@ -1,6 +1,6 @@
 // probe.js: times of single transfers between all pairs of ends in an idle machine, as a heat map.
 
-import {colour, h, paint, tableBehind} from "../dom.js";
+import {colour, h, onResize, paint, tableBehind} from "../dom.js";
 import {bytes, count, digits, time} from "../format.js";
 import {heat, legend} from "../scales.js";
 import {section} from "../sections.js";
@@ -62,7 +62,7 @@ function drawProbes(run) {
         event.preventDefault();
         point((at?.x ?? -step[0]) + step[0], (at?.y ?? -step[1]) + step[1]);
     });
-    new ResizeObserver(draw).observe(canvas);
+    onResize(canvas, draw);
     requestAnimationFrame(() => paint(draw));
     const all = (row) => row.filter((one) => one !== null), mean = (list) => list.reduce((a, b) => a + b, 0) / list.length;
     const few = to.length <= PROBE_TABLE;

@@ -35,13 +35,13 @@ function drawRoofline(run) {
     svg.append(s("polyline", {class: "roof", points: `${x(foot)},${y(foot * machine.hbm_bps)} ${x(ridge)},${y(peak.flops)} ${x(x1)},${y(peak.flops)}`}),
                s("text", {class: "label end", x: wide - ROOF_RIGHT, y: y(peak.flops) - 9}, `${peak.dtype} peak, ${count(peak.flops, "FLOP/s")}`));
     const slopeX = Math.sqrt(foot * ridge), angle = Math.atan2(y(foot * machine.hbm_bps) - y(peak.flops), x(ridge) - x(foot)) * -180 / Math.PI;
-    svg.append(wide < 600 ? s("text", {class: "label", x: x(slopeX) + 12, y: y(slopeX * machine.hbm_bps) + 16}, `HBM, ${count(machine.hbm_bps, "B/s")}`)
-        : s("text", {class: "label mid", transform: `translate(${x(slopeX)} ${y(slopeX * machine.hbm_bps) - 9}) rotate(${angle})`}, `HBM, ${count(machine.hbm_bps, "B/s")}`));
     for (const point of [...points].reverse()) {
         svg.append(s("circle", {class: point.whole ? "point whole" : "point", cx: x(point.x), cy: y(point.y), r: point.whole ? 7 : 4.5, "data-point": point.name}, s("title", {}, `${point.name}: ${count(point.y, "FLOP/s")}`)));
         if (point.whole) svg.append(s("line", {class: "drop", x1: x(point.x), x2: x(point.x), y1: y(point.y) + 7, y2: ROOF_HIGH - ROOF_FOOT}),
                                     s("text", {class: "label strong mid", x: Math.max(ROOF_LEFT + 90, Math.min(wide - ROOF_RIGHT - 90, x(point.x))), y: y(point.y) + 30}, `${point.name}: ${count(point.y, "FLOP/s")}`));
     }
+    svg.append(wide < 600 ? s("text", {class: "label", x: x(slopeX) + 12, y: y(slopeX * machine.hbm_bps) + 16}, `HBM, ${count(machine.hbm_bps, "B/s")}`)
+        : s("text", {class: "label mid", transform: `translate(${x(slopeX)} ${y(slopeX * machine.hbm_bps) - 9}) rotate(${angle})`}, `HBM, ${count(machine.hbm_bps, "B/s")}`));
     svg.append(s("text", {class: "tick mid", x: (ROOF_LEFT + wide - ROOF_RIGHT) / 2, y: ROOF_HIGH - 6}, "FLOP per byte of HBM"));
     const roof = (point) => Math.min(peak.flops, point.x * machine.hbm_bps);
     return [svg, tableBehind("Table: points of the roofline", [

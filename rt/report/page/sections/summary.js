@@ -77,7 +77,7 @@ function facts(run) {
         if (peak.flops) add(`peak in ${peak.dtype}`, count(peak.flops, "FLOP/s"));
     }
     for (const [name, figure] of Object.entries(run.figures ?? {}))
-        add(`figure ${name}`, name.endsWith("_ps") ? time(figure) : String(figure));
+        add(`figure ${name}`, name.endsWith("_ps") ? time(figure) : name.endsWith("_bytes_per_s") ? count(figure, "B/s") : String(figure));
     for (const note of run.notes ?? []) add("note", note);
     if (run.host) add("host", `${digits(run.host.seconds)} s, ${whole(run.host.events)} events`);
     if (run.file) add("file", run.file);

@@ -1,6 +1,6 @@
 // timeline.js: what each PE did at each time, as a picture of PEs x time that zooms.
 
-import {colour, h, paint, swatch, tableBehind} from "../dom.js";
+import {colour, h, onResize, paint, swatch, tableBehind} from "../dom.js";
 import {percent, ticks, time, timeUnit} from "../format.js";
 import {engines, unitName} from "../result.js";
 import {section} from "../sections.js";
@@ -128,7 +128,7 @@ function drawTimeline(run) {
         event.preventDefault();
         acts[event.key]();
     });
-    new ResizeObserver(draw).observe(canvas);
+    onResize(canvas, draw);
     requestAnimationFrame(() => paint(draw));
     const button = (text, label, act) => h("button", {type: "button", "aria-label": label, onclick: act}, text);
     return [
