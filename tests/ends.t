@@ -186,7 +186,7 @@ def signals(program):
         remove(path)
         before = signal.getsignal(signal.SIGINT)
         signal.signal(signal.SIGINT, signal.SIG_IGN if ignored else before)     # a child inherits what is ignored
-        process = subprocess.Popen([program, "run", "ends", "what=delay", "--time-limit", f"{2 * SLOW}", "--json", path],
+        process = subprocess.Popen([program, "run", "ends", "what=delay", "--time-limit", f"{2 * SLOW:.3f}", "--json", path],
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         signal.signal(signal.SIGINT, before)
         wait_until(lambda: int(read(f"/proc/{process.pid}/stat").split()[13]) > 0.2 * os.sysconf("SC_CLK_TCK"))
@@ -261,8 +261,8 @@ def sweeps(program):
                              "loop", "delay", "delay_0")]
     points = ["none", *(what for one in bad for what in (one, "none"))]
     lines = write(scratch("bad.jsonl"), "".join(json.dumps({"what": what}) + "\n" for what in points))
-    path = scratch("answers.jsonl")
-    ended = run(program, "run", "ends", "--points", lines, "--json", path, "--time-limit", f"{0.3 * SLOW}")
+    path, limit_s = scratch("answers.jsonl"), f"{0.3 * SLOW:.3f}"
+    ended = run(program, "run", "ends", "--points", lines, "--json", path, "--time-limit", limit_s)
     answers = [json.loads(line) for line in read(path).splitlines()]
     ok(len(answers) == len(points) and [answer["params"]["what"] for answer in answers] == points
        and ended.returncode == 1, "a sweep goes on after points that end in any way", ended.said)
@@ -272,7 +272,7 @@ def sweeps(program):
              for what, answer in zip(points, answers) if what == "none"]
     ok(len(set(ended)) == 1, "a point after a bad one has the same result as before", *set(ended))
     took_s = {what: answer["host"]["seconds"] for what, answer in zip(points, answers) if answer.get("ended_by")}
-    ok(took_s and min(took_s.values()) >= 0.3 * SLOW, "each point of a sweep has the whole time of the limit", took_s)
+    ok(took_s and min(took_s.values()) >= float(limit_s), "each point of a sweep has the whole time of the limit", took_s)
     stops = {what: answer.get("ended_by") for what, answer in zip(points, answers)}
     ok(stops["loop"] == stops["delay"] == "--time-limit" and not stops["none"] and not stops["exit"],
        "an answer says what has ended its point", stops)

@@ -31,6 +31,7 @@
 extern const struct kb_machine kb_machine_small, kb_machine_ref_sip;
 
 static long status_kib(const char *key);
+static bool alone(void);
 
 static void check(bool good, const char *what, const char *why)
 {
@@ -663,7 +664,7 @@ static void threads(void)
         is(kb_sim_run_bench(sim, "gemm", params, 3), KB_OK, NULL, "", i ? "a bench whose data pass has four threads" : "and one");
         results[i] = result_of(sim);
         snprintf(why, sizeof why, "%ld threads", status_kib("Threads"));
-        check(status_kib("Threads") == 1, "no thread is left when the call ends", why);
+        check(alone(), "no thread is left when the call ends", why);
         kb_sim_reset(sim);
         is(kb_sim_run_bench(sim, "gemm", params, 3), KB_OK, NULL, "", "the bench again");
         kb_sim_destroy(sim);
@@ -671,18 +672,22 @@ static void threads(void)
     char *end = strstr(results[0], "\"host\": {");
     check(end && !strncmp(results[0], results[1], (size_t)(end - results[0])), "the result does not depend on threads", "it does");
     free(results[0]), free(results[1]);
-    bool good = true;
+    const char *wrong = NULL;
     unsigned without = 0;
     for (config.memory_bytes = UINT64_C(24) << 20; config.memory_bytes < UINT64_C(144) << 20; config.memory_bytes += UINT64_C(3) << 20) {
         kb_sim *sim = make(&config);
         enum kb_status status = kb_sim_run_bench(sim, "gemm", params, 3);
         without += status == KB_NO_MEMORY;
-        good &= status == KB_OK || (status == KB_NO_MEMORY && strstr(kb_last_error(sim), "memory_bytes") != NULL);
-        good &= status_kib("Threads") == 1 && kb_sim_reset(sim) == KB_OK;
+        if (status != KB_OK && (status != KB_NO_MEMORY || !strstr(kb_last_error(sim), "memory_bytes")))
+            wrong = "another status or text";
+        if (!alone())
+            wrong = "a thread is left";
+        if (kb_sim_reset(sim) != KB_OK)
+            wrong = "no reset after it";
         kb_sim_destroy(sim);
     }
-    snprintf(why, sizeof why, "%u of 40 without memory", without);
-    check(good && (without > 2 || SANITIZED), "any limit of memory is a status, on whatever thread it is met", why);
+    snprintf(why, sizeof why, "%u of 40 without memory; %s", without, wrong ? wrong : "each as it should be");
+    check(!wrong && (without > 2 || SANITIZED), "any limit of memory is a status, on whatever thread it is met", why);
 }
 
 static void wrong_callers(void)
@@ -965,11 +970,12 @@ static int run_ends(void)
 
 /* ---- what it asks of the system */
 
-/* From now on calls of the system other than those for memory end the process. */
+/* From now on calls of the system other than those for memory end the process. (OpenBLAS says by mbind where its
+ * buffer should be, with the kernels of some processors.) */
 static void allow_memory_alone(void)
 {
-    static const int allowed[] = {SYS_mmap, SYS_munmap, SYS_mprotect, SYS_madvise, SYS_mremap, SYS_brk, SYS_getpid,
-                                  SYS_gettid, SYS_clock_gettime, SYS_exit_group, SYS_write};
+    static const int allowed[] = {SYS_mmap, SYS_munmap, SYS_mprotect, SYS_madvise, SYS_mremap, SYS_mbind, SYS_brk,
+                                  SYS_getpid, SYS_gettid, SYS_clock_gettime, SYS_exit_group, SYS_write};
     struct sock_filter filter[2 * COUNT_OF(allowed) + 3];
     size_t count = 0;
     filter[count++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
@@ -1016,6 +1022,14 @@ static long status_kib(const char *key)
     if (in)
         fclose(in);
     return value;
+}
+
+/* Whether this is the only thread; one that was joined is listed for a moment more. */
+static bool alone(void)
+{
+    for (int turn = 0; turn < 2000 && status_kib("Threads") != 1; turn++)
+        usleep(1000);
+    return status_kib("Threads") == 1;
 }
 
 static long open_files(void)
