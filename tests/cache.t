@@ -7,7 +7,6 @@ import signal
 import struct
 import subprocess
 import tempfile
-import time
 
 from harness import BUILD, CC, KBGEN, ROOT, SAN, SCRATCH, folder, ok, read, read_bytes, run, script, skip, suite
 from harness import wait_until, write
@@ -301,8 +300,7 @@ exec {CC} "$@"
         wait_until(lambda: "begun" in read(log))
         process.send_signal(name)
         ended = process.wait()
-        time.sleep(0.7)
-        said = read(log).split()
+        said = wait_until(lambda: len(words := read(log).split()) > 1 and words) or []
         ok(ended == -name and said == ["begun", "there"] and not os.listdir(os.path.join(where, "out")),
            f"{name.name} to kbgen alone ends a compiler's own children before their files are removed", ended, *said)
     stubborn = script(os.path.join(where, "stubborn"),
