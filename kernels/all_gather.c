@@ -127,6 +127,7 @@ KB_BENCH(all_gather, "every PE gets the blocks of all PEs",
 {
     struct collective c = collective_params();
     uint64_t longest = block_longest(c.n, c.p), bytes = c.n * c.element_bytes;
+    collective_fits(&c, tcm_padded(longest * c.element_bytes) + tcm_padded(bytes), longest, SPREAD_BATCHES);
     struct levels levels = levels_of(c.pes);
     uint64_t group = kb_clamp(c.chunk / (longest * c.element_bytes * levels.pes), 1, levels.cubes) * levels.pes;
     struct kb_work bound[ALGORITHMS] = {

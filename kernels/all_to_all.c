@@ -62,7 +62,7 @@ static struct tl_shard blocks_part(struct tl *tl, const struct blocks *blocks, u
 /* How many rows of `width` blocks fit into a buffer, and into a transfer. */
 static uint64_t rows_at_once(uint64_t room_bytes, uint64_t width, uint64_t block_bytes)
 {
-    return kb_clamp(kb_min(room_bytes / (width * block_bytes), 4096 / width), 1, UINT64_MAX);
+    return kb_clamp(kb_min(room_bytes / (width * block_bytes), TL_RUNS_MOST / width), 1, UINT64_MAX);
 }
 
 /* This rank has rows with a block for each of some peers. Block i of all rows goes to peer i, which has the rows of the
@@ -158,6 +158,14 @@ static uint64_t levels_estimate_ps(const struct collective *c, const struct leve
            3 * kb_memory_ps(c->space, bytes, bytes);
 }
 
+/* What levels need of a TCM for a window of a block: two notices and two buffers of a row of blocks, and the vectors between
+ * the levels if they lie there too. */
+static uint64_t levels_room_bytes(const struct collective *c, uint64_t widest, uint64_t window)
+{
+    uint64_t bytes = window * c->element_bytes, between = c->space == KB_TCM ? 2 * tcm_padded(c->p * bytes) : 0;
+    return between + 2 * 64 + 2 * (tcm_padded(widest * bytes) + 64);
+}
+
 KB_BENCH(all_to_all, "every PE sends a different block to every PE",
          COLLECTIVE_PARAMS("f16 bf16 f32 i32 i8", "elements of each vector, rounded up to blocks of equal size"),
          KB_WORD(algorithm, "auto pairs levels", "each pair of PEs; cubes, SIPs and the system in turn; or the shorter of both"))
@@ -165,16 +173,22 @@ KB_BENCH(all_to_all, "every PE sends a different block to every PE",
     struct collective c = collective_params();
     struct levels levels = levels_of(c.pes);
     uint64_t block = block_longest(c.n, c.p), block_bytes = block * c.element_bytes, bytes = c.p * block_bytes;
-    uint64_t room = kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes;
+    uint64_t room = tcm_allocatable_bytes(), held = 2 * tcm_padded(bytes);
     uint64_t widest = kb_max(kb_max(levels.pes, levels.cubes), levels.sips), window = room / 4 / widest;
     if (c.space == KB_TCM)                              /* the vectors leave room for those between levels, and buffers */
         window = kb_min(window, (room - kb_min(2 * bytes, room)) / 16 * 7 / (c.p + widest));
     window = kb_clamp(window / c.element_bytes, 1, block);
+    bool fits = collective_room(&c, held) >= levels_room_bytes(&c, widest, window);
     struct kb_work bound = levels_bound(&c, &levels, block_bytes);
     static const char *const names[] = {[PAIRS] = "pairs", [IN_LEVELS] = "levels"};
     enum algorithm algorithm = algorithm_used(names, ALGORITHMS, (const uint64_t[]){
         [PAIRS] = pairs_estimate_ps(&c, &bound, kb_ceil_div(block_bytes, c.chunk)),
-        [IN_LEVELS] = levels_estimate_ps(&c, &levels, &bound, kb_ceil_div(block, window))});
+        [IN_LEVELS] = fits ? levels_estimate_ps(&c, &levels, &bound, kb_ceil_div(block, window)) : UINT64_MAX});
+    if (algorithm == IN_LEVELS && !fits)
+        kb_refuse("levels need %llu bytes of a TCM, in which %llu are left: make size smaller, or take algorithm=pairs",
+                  (unsigned long long)levels_room_bytes(&c, widest, window), (unsigned long long)collective_room(&c, held));
+    if (algorithm == PAIRS)
+        collective_fits(&c, held, block, 0);
     if (algorithm == PAIRS)
         bound = pairs_bound(c.pes, block_bytes);
 

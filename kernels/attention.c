@@ -139,7 +139,7 @@ KB_BENCH(attention, "softmax(Q K^T / sqrt(head_dim)) V of many heads, with K and
         .dtype = kb_dtype(kb_word(dtype)), .causal = kb_bool(causal), .side_by_side = kb_bool(side_by_side),
         .block = kb_int(block), .tile = kb_int(tile),
     };
-    uint64_t room_bytes = kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes;
+    uint64_t room_bytes = tcm_allocatable_bytes();
     struct kb_pes pes = attention_pes(&a, sips_of_head(&a, room_bytes));
     uint64_t width = attention_group(&a) * a.head_dim;
     a.q = heads_tensor("q", &a, a.queries, width, kb_rows(kb_main_memory(), pes));

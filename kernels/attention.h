@@ -17,6 +17,7 @@
 #include <kb/tl.h>
 
 #include "sips.h"
+#include "tcm.h"
 #include "transfers.h"
 
 /* ---- the problem, and how it is shared out: known to host and device */

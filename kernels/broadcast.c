@@ -89,6 +89,7 @@ KB_BENCH(broadcast, "every PE gets one PE's vector",
     uint32_t root = (uint32_t)param_used("root", kb_int(root), kb_int(root) % c.pes.count, "modulo the number of ranks");
     uint64_t bytes = c.n * c.element_bytes;
     bool at_once = kb_word(algorithm)[0] == 'm';
+    collective_fits(&c, 2 * tcm_padded(bytes), c.n, 0);
     c.order = kb_order_from(c.order, root);
 
     kb_tensor in = kb_tensor_new("in", c.dtype, kb_2d(1, c.n), kb_on(c.space, ((struct kb_pes){c.pes.pe + root, 1})));
@@ -110,6 +111,7 @@ KB_BENCH(reduce, "one PE gets the reduction of all vectors",
     uint32_t root = (uint32_t)param_used("root", kb_int(root), kb_int(root) % c.pes.count, "modulo the number of ranks");
     uint64_t bytes = c.n * c.element_bytes;
     c.order = kb_order_from(c.order, root);
+    collective_fits(&c, 2 * tcm_padded(bytes), c.n, 0);
 
     kb_tensor in = kb_tensor_new("in", c.dtype, kb_2d(c.p, c.n), kb_rows(c.space, c.pes));
     kb_tensor out = kb_tensor_new("out", c.dtype, kb_2d(1, c.n), kb_on(c.space, ((struct kb_pes){c.pes.pe + root, 1})));

@@ -135,6 +135,19 @@ static inline enum kb_space collective_space(void)
     return memory;
 }
 
+/* The parameter `chunk`, as far as a message can have it: it holds an element, and a spread, whose messages are at most a
+ * sixteenth of the TCM, has one of these too. */
+static inline uint64_t collective_chunk(uint64_t element_bytes)
+{
+    uint64_t asked = kb_int(chunk), most = pipeline_message_bytes(), least = kb_min(most, tcm_allocatable_bytes() / 16);
+    if (least < element_bytes)
+        kb_refuse("an element of %llu bytes does not fit into a message: a slot of pe_ipcq has %llu bytes (slot_kb), and a "
+                  "sixteenth of what kernels have of a TCM %llu", (unsigned long long)element_bytes,
+                  (unsigned long long)kb_attrs.pe_ipcq_slot_bytes, (unsigned long long)tcm_allocatable_bytes() / 16);
+    return param_used("chunk", asked, kb_clamp(asked, element_bytes, most),
+                      asked < element_bytes ? "an element" : "a slot of a ring or a quarter of the TCM");
+}
+
 static inline struct collective collective_params(void)
 {
     struct kb_pes pes = kb_pes(kb_text(pes));
@@ -144,8 +157,35 @@ static inline struct collective collective_params(void)
         .space = collective_space(),
         .n = kb_int(size), .p = pes.count, .element_bytes = kb_dtype_bytes(dtype),
         .sips = sips_of(pes),
-        .chunk = param_at_most("chunk", kb_int(chunk), pipeline_message_bytes(), "a slot of a ring or a quarter of the TCM"),
+        .chunk = collective_chunk(kb_dtype_bytes(dtype)),
     };
+}
+
+/* What tensors that take `held` bytes of each memory leave of a TCM, with paddings. */
+static inline uint64_t collective_room(const struct collective *c, uint64_t held)
+{
+    uint64_t room = tcm_allocatable_bytes();
+    return c->space == KB_TCM ? room - kb_min(held, room) : room;
+}
+
+/* Makes messages short enough for the buffers of a pipeline, whose segments have at most `longest` elements, and for those of
+ * a spread (0: there is none), beside tensors that take `held` bytes of a TCM. Refuses the run if messages of one element
+ * are too long. */
+static inline void collective_fits(struct collective *c, uint64_t held, uint64_t longest, uint64_t spread_buffers)
+{
+    uint64_t room = collective_room(c, held), buffer = room / 2 / 64 * 64, chunk = c->chunk;
+    if (kb_min(kb_product(longest, c->element_bytes), chunk * pipeline_chunks(chunk)) > buffer)
+        chunk = buffer / pipeline_chunks(c->element_bytes);
+    if (spread_buffers && kb_min(chunk, tcm_allocatable_bytes() / 16) > room / spread_buffers / 64 * 64)
+        chunk = room / spread_buffers / 64 * 64;
+    if (chunk < c->element_bytes)
+        kb_refuse("space=tcm: the vectors take %llu bytes of a TCM, in which kernels have %llu, and leave no room for "
+                  "messages: make size smaller", (unsigned long long)held, (unsigned long long)tcm_allocatable_bytes());
+    if (chunk == c->chunk)
+        return;
+    c->chunk = chunk;
+    kb_param_used("chunk", kb_int(chunk), chunk);
+    kb_note("space=tcm: messages of %llu bytes are used, for which the vectors leave room", (unsigned long long)chunk);
 }
 
 static inline struct collective reduction_params(void)
@@ -240,27 +280,22 @@ static inline uint64_t ring_estimate_ps(const struct collective *c, const struct
                                                                          kb_memory_ps(c->space, bytes, bytes)));
 }
 
-/* The algorithm that a bench was asked for by name, or the one with the shortest estimate, which a note says. There are two
- * to four; their names differ in their first letter, and from "auto". */
+/* The algorithm that a bench was asked for by name, or the one with the shortest estimate, which a note says: UINT64_MAX for
+ * one that cannot run. There are at most four; their names differ in their first letter, and from "auto". */
 static inline uint32_t algorithm_used(const char *const *names, uint32_t count, const uint64_t *estimate_ps)
 {
-    double us[4] = {0};
-    uint32_t best = 0;
+    char each[256] = "";
+    uint32_t best = 0, length = 0;
     for (uint32_t i = 0; i < count; i++) {
         if (kb_word(algorithm)[0] == names[i][0])
             return i;
         best = estimate_ps[i] < estimate_ps[best] ? i : best;
-        us[i] = (double)estimate_ps[i] / 1e6;
+        if (estimate_ps[i] < UINT64_MAX)
+            length += (uint32_t)__builtin_snprintf(each + length, sizeof each - length, "%s%s %.2f", length ? ", " : "",
+                                                   names[i], (double)estimate_ps[i] / 1e6);
     }
-    if (count == 2)
-        kb_note("algorithm=auto: %s is used, estimated at %.2f us (%s %.2f, %s %.2f)", names[best], us[best], names[0], us[0],
-                names[1], us[1]);
-    else if (count == 3)
-        kb_note("algorithm=auto: %s is used, estimated at %.2f us (%s %.2f, %s %.2f, %s %.2f)", names[best], us[best],
-                names[0], us[0], names[1], us[1], names[2], us[2]);
-    else
-        kb_note("algorithm=auto: %s is used, estimated at %.2f us (%s %.2f, %s %.2f, %s %.2f, %s %.2f)", names[best], us[best],
-                names[0], us[0], names[1], us[1], names[2], us[2], names[3], us[3]);
+    if (estimate_ps[best] < UINT64_MAX)
+        kb_note("algorithm=auto: %s is used, estimated at %.2f us (%s)", names[best], (double)estimate_ps[best] / 1e6, each);
     return best;
 }
 

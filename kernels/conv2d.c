@@ -17,7 +17,7 @@
 #include "tiles.h"
 #include "transfers.h"
 
-enum { SLABS = 4, WEIGHT_PIECES = 16, RUNS = 4096 };    /* buffers; loads of the first panel; runs of a command */
+enum { SLABS = 4, WEIGHT_PIECES = 16 };                 /* buffers; loads of the first panel */
 
 /* A layer; of images that are one above the other where no patch has positions of two. */
 struct conv {
@@ -166,7 +166,7 @@ static void load_lines(struct conv_pe *pe, struct slab_buffer *buffer, struct tl
     for (uint64_t i = 0, lines; i < to.shape[0]; i += lines) {
         struct tl_shard shard = tl_shard(tl, x, shard_of_row(tl, x, row + i * step));
         uint64_t at = row + i * step - shard.first[0];
-        lines = kb_min(kb_min(to.shape[0] - i, kb_ceil_div(shard.shape[0] - at, step)), RUNS);
+        lines = kb_min(kb_min(to.shape[0] - i, kb_ceil_div(shard.shape[0] - at, step)), TL_RUNS_MOST);
         struct tl_shard from = tl_every(tl, tl_part(tl, shard, 0, at, (lines - 1) * step + 1), 0, 0, step);
         from = tl_part(tl, from, 1, columns.at, to.shape[1]);
         transfers_add(tl, &buffer->loading, tl_load_async(tl, tl_part(tl, to, 0, i, lines), from));
@@ -378,19 +378,25 @@ static uint64_t estimate(const struct conv_args *arg, enum kb_dtype in, enum kb_
     return kb_max(array_ps, kb_memory_ps(kb_main_memory(), read, written));
 }
 
-/* Sets how many buffers of a PE's slabs fit into `room` bytes beside the weights. Returns false if not even two do. */
-static bool buffers_fit(struct conv_args *arg, uint64_t size, uint64_t room, uint64_t rows)
+/* The bytes of a buffer for the slabs of a PE with `rows` output rows. */
+static uint64_t slab_bytes(const struct conv_args *arg, uint64_t size, uint64_t rows)
 {
     const struct conv *conv = &arg->conv;
-    uint64_t panels = arg->streams ? 0 : arg->panel < conv->filters ? 2 : 1, most = 0;
-    uint64_t weights = depth_of(conv) * arg->panel * size * panels;
+    uint64_t most = 0;
     for (uint64_t row = 0; row < rows;) {
         struct slab slab = slab_at(arg, 0, row, rows);
         most = kb_max(most, slab.images * window_of_lines(conv, slab).count);
         row += slab_rows(slab);
     }
-    uint64_t bytes = most * window_of_columns(conv).count * conv->channels * size + 64;
-    arg->buffers = room > weights ? (uint32_t)kb_min((room - weights) / bytes, SLABS) : 0;
+    return most * window_of_columns(conv).count * conv->channels * size + 64;
+}
+
+/* Sets how many buffers of a PE's slabs fit into `room` bytes beside the weights. Returns false if not even two do. */
+static bool buffers_fit(struct conv_args *arg, uint64_t size, uint64_t room, uint64_t rows)
+{
+    uint64_t panels = arg->streams ? 0 : arg->panel < arg->conv.filters ? 2 : 1;
+    uint64_t weights = depth_of(&arg->conv) * arg->panel * size * panels;
+    arg->buffers = room > weights ? (uint32_t)kb_min((room - weights) / slab_bytes(arg, size, rows), SLABS) : 0;
     return arg->buffers >= 2;
 }
 
@@ -405,7 +411,7 @@ static struct gemm_tile choose_tile(const struct conv_args *arg, enum kb_dtype i
 static void choose_slabs(struct conv_args arg, enum kb_dtype in, enum kb_dtype out, uint64_t rows,
                          struct conv_args *best, uint64_t *best_ps)
 {
-    uint64_t room = kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes, lines = kb_min(rows, arg.conv.out_h);
+    uint64_t room = tcm_allocatable_bytes(), lines = kb_min(rows, arg.conv.out_h);
     for (arg.images = rows / arg.conv.out_h; arg.images || lines; arg.images = arg.images * 7 / 8) {
         arg.lines = arg.images ? arg.conv.out_h : lines;
         arg.first_images = arg.images;
@@ -426,7 +432,8 @@ static void choose_slabs(struct conv_args arg, enum kb_dtype in, enum kb_dtype o
     }
 }
 
-/* Chooses panel, slabs and buffers: of those that fit what is estimated to be the fastest; if none fits, the smallest. */
+/* Chooses panel, slabs and buffers: of those that fit what is estimated to be the fastest; if none does, one buffer for a row
+ * of outputs at a time. Refuses the run if not even that fits. */
 static void conv_plan(struct conv_args *arg, enum kb_dtype in, enum kb_dtype out, uint64_t rows)
 {
     const struct conv *conv = &arg->conv;
@@ -440,6 +447,12 @@ static void conv_plan(struct conv_args *arg, enum kb_dtype in, enum kb_dtype out
     for (arg->panel = conv->filters; arg->panel;
          arg->panel = arg->panel > cols ? tile_even(conv->filters, cols, arg->panel / 2) : arg->panel / 2)
         choose_slabs(*arg, in, out, rows, &best, &best_ps);
+    uint64_t room = tcm_allocatable_bytes(), size = kb_dtype_bytes(in);
+    if (best_ps == UINT64_MAX && !buffers_fit(&best, size, room, rows) && best.buffers == 0)
+        kb_refuse("a row of outputs needs %llu bytes of a TCM, %llu lines of %llu columns of %llu channels, and kernels have "
+                  "%llu: make c, w or kernel_h smaller", (unsigned long long)slab_bytes(&best, size, rows),
+                  (unsigned long long)conv->kernel_h, (unsigned long long)window_of_columns(conv).count,
+                  (unsigned long long)conv->channels, (unsigned long long)room);
     *arg = best;
     struct gemm_problem gemm = {rows * conv->out_w, depth_of(conv), arg->panel, in, out, true, !arg->streams, 0};
     arg->tile = tile_params(&gemm, arg->streams && arg->tile.m ? arg->tile : choose_tile(arg, in, out, rows));

@@ -21,7 +21,7 @@ static uint64_t partial_bytes(const struct attention *a)
 /* The room in the TCM for the partial results of several heads and members. */
 static uint64_t partials_bytes(void)
 {
-    return (kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes) / 8;
+    return tcm_allocatable_bytes() / 8;
 }
 
 /* Works through the keys [first, end) of a head. Returns the last tile. */

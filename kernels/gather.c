@@ -8,7 +8,7 @@
  * one after the other by pe_dma, so their latencies overlap. */
 #include "collective.h"
 
-enum { BUFFERS = 4, COMMANDS = 8, RUNS = 4096 };        /* commands that load the rows of a PE, at least; runs of one */
+enum { BUFFERS = 4, COMMANDS = 8 };                     /* commands that load the rows of a PE, at least */
 
 struct gather_args {
     kb_tensor table, ids, y;                            /* vocab x dim; tokens; tokens x dim */
@@ -57,7 +57,7 @@ KB_KERNEL(gather, struct gather_args)
         struct tl_shard loaded = tl_load(tl, tl_part(tl, ids, 0, token, count));
         for (uint64_t col = 0; col < dim; col += wide)
             copy_rows(tl, arg, tl_data(tl, loaded), tl_part(tl, y, 0, token, count),
-                      (struct indices){col, kb_min(wide, dim - col)}, kb_min(most, RUNS));
+                      (struct indices){col, kb_min(wide, dim - col)}, kb_min(most, TL_RUNS_MOST));
         tl_free(tl, loaded);
     }
 }

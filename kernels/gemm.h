@@ -223,7 +223,7 @@ static inline uint64_t gemm_first_panel(const struct gemm_args *arg, const struc
 static inline void gemm_plan(struct gemm_args *arg, struct gemm_problem gemm)
 {
     uint64_t depth = gemm.k * kb_dtype_bytes(gemm.in), array = kb_attrs.pe_gemm_rows;
-    uint64_t room = kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes;
+    uint64_t room = tcm_allocatable_bytes();
     arg->panel = tile_panel(&gemm, room);
     arg->ring = kb_pes("sip0.cube0.*").count;
     arg->pieces = (uint32_t)kb_ceil_div(GEMM_STEPS, arg->ring);

@@ -199,7 +199,7 @@ static kb_traffic least_traffic(const struct gemm_2d_args *arg, struct kb_pes pe
  * of B or none. */
 static void plan_panels(struct gemm_2d_args *arg, uint64_t shard_cols, uint64_t column_bytes)
 {
-    uint64_t room = kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes, kept = 0;
+    uint64_t room = tcm_allocatable_bytes(), kept = 0;
     bool alone = arg->rows == 1;
     for (arg->cuts = 1; kept == 0 && arg->cuts <= (alone ? 1 : shard_cols); arg->cuts++) {
         arg->wide = kb_ceil_div(shard_cols, arg->cuts);

@@ -470,7 +470,7 @@ KB_BENCH(layer, "a transformer layer, tensor-parallel: Llama-3-8B's shapes, or e
         .attention = {.heads = heads, .kv_heads = kv_heads, .queries = tokens, .keys = tokens, .head_dim = HEAD_DIM,
                       .dtype = dtype, .causal = true, .side_by_side = true},
     };
-    uint64_t room = kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes, left = room - room * 3 / 16;
+    uint64_t room = tcm_allocatable_bytes(), left = room - room * 3 / 16;
     args.message_bytes = room / 128;
     args.chunk = tokens_that_fit(&args, ffn, pes.count, left);
     if (kb_int(chunk))

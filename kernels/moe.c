@@ -12,8 +12,10 @@
  * fullest expert keep the kernel from the bound. */
 #include "collective.h"
 #include "skinny_gemm.h"
+#include "transfers.h"
 
-enum { MOST_TOP = 2, MOST_ROWS = 128 };                 /* experts of a token; rows of an expert at a time */
+/* Experts of a token; rows of an expert at a time; what the buffers of both parts may need to begin at multiples of 64 bytes. */
+enum { MOST_TOP = 2, MOST_ROWS = 128, EXPERT_PADDING = 3 * 64, COMBINE_PADDING = 5 * 64 };
 
 struct moe_args {
     kb_tensor x, y;                                     /* tokens x d, rows over all PEs */
@@ -63,12 +65,18 @@ static void expert_rows(struct tl *tl, const struct moe_args *arg, uint64_t expe
     tl_free(tl, x);
 }
 
+/* What a member needs of a TCM for each row of an expert: the row of x, that of y, and what it has of the hidden layer. */
+static uint64_t expert_row_bytes(const struct moe_args *arg, uint64_t size)
+{
+    return (2 * arg->d + block_longest(arg->ffn, arg->members)) * size;
+}
+
 /* Works on all choices of one expert, as many at a time as fit into the TCM. */
 static void run_expert(struct tl *tl, const struct moe_args *arg, const int32_t *ids, uint64_t expert, uint64_t member)
 {
-    uint64_t size = kb_dtype_bytes(tl_shard(tl, arg->x, 0).dtype);
-    uint64_t a_row = (2 * arg->d + block_longest(arg->ffn, arg->members)) * size;
-    uint64_t most = kb_clamp((tl_room_bytes(tl) - 192) / a_row, 1, MOST_ROWS), choice[MOST_ROWS], rows = 0;
+    uint64_t size = kb_dtype_bytes(tl_shard(tl, arg->x, 0).dtype), room = tl_room_bytes(tl);
+    uint64_t most = kb_clamp((room - kb_min(room, EXPERT_PADDING)) / expert_row_bytes(arg, size), 1, MOST_ROWS);
+    uint64_t choice[MOST_ROWS], rows = 0;
     for (uint64_t i = 0; i < arg->tokens * arg->top; i++) {
         if ((uint64_t)ids[i] == expert)
             choice[rows++] = i;
@@ -79,14 +87,20 @@ static void run_expert(struct tl *tl, const struct moe_args *arg, const int32_t 
     }
 }
 
-/* For some tokens: y = the sum over their choices of gate * the sum over the members' slots. */
+/* What combining needs of a TCM for a column of a token, at most. */
+static uint64_t combine_col_bytes(const struct moe_args *arg)
+{
+    return (arg->top * arg->members + 5) * 4;
+}
+
+/* For some columns of some tokens: y = the sum over their choices of gate * the sum over the members' slots. */
 static void combine(struct tl *tl, const struct moe_args *arg, struct tl_shard y, struct tl_shard slots,
                     struct tl_shard gates)
 {
-    uint64_t rows = y.shape[0];
+    uint64_t rows = y.shape[0], cols = y.shape[1];
     struct tl_shard got = tl_load(tl, slots), gate = tl_reshape(tl, tl_load(tl, gates), rows, arg->top, 1);
-    struct tl_shard out = tl_alloc(tl, y.dtype, rows, 1, arg->d);
-    struct tl_shard sum = tl_alloc(tl, KB_f32, rows, 1, arg->d), term = tl_alloc(tl, KB_f32, rows, 1, arg->d);
+    struct tl_shard out = tl_alloc(tl, y.dtype, rows, 1, cols);
+    struct tl_shard sum = tl_alloc(tl, KB_f32, rows, 1, cols), term = tl_alloc(tl, KB_f32, rows, 1, cols);
     for (uint64_t i = 0; i < arg->top; i++) {
         struct tl_shard to = i ? term : sum;
         tl_sum(tl, to, tl_part(tl, got, 1, i * arg->members, arg->members), 1);
@@ -95,7 +109,7 @@ static void combine(struct tl *tl, const struct moe_args *arg, struct tl_shard y
             tl_add(tl, sum, sum, term);
     }
     tl_cast(tl, out, sum);
-    tl_store(tl, y, tl_reshape(tl, out, rows, arg->d));
+    tl_store(tl, y, tl_reshape(tl, out, rows, cols));
     tl_free(tl, term);
     tl_free(tl, sum);
     tl_free(tl, out);
@@ -116,12 +130,17 @@ KB_KERNEL(moe, struct moe_args)
     dissemination_barrier(tl, &ring);
     struct tl_shard y = tl_my_shard(tl, arg->y), slots = tl_my_shard(tl, arg->slots);
     struct tl_shard gates = tl_part(tl, tl_my_shard(tl, arg->gates), 0, y.first[0], y.shape[0]);
-    uint64_t a_row = (arg->top * arg->members + 5) * arg->d * 4;
-    uint64_t step = kb_clamp(tl_room_bytes(tl) / a_row, 1, y.shape[0]);
+    uint64_t a_col = combine_col_bytes(arg), room = tl_room_bytes(tl);
+    room -= kb_min(room, COMBINE_PADDING);
+    uint64_t cols = kb_clamp(room / a_col, 1, arg->d);
+    uint64_t step = kb_clamp(room / (a_col * arg->d), 1, y.shape[0]);
     for (uint64_t row = 0; row < y.shape[0]; row += step) {
         uint64_t rows = kb_min(step, y.shape[0] - row);
-        combine(tl, arg, tl_part(tl, y, 0, row, rows), tl_part(tl, slots, 0, row, rows),
-                tl_part(tl, gates, 0, row, rows));
+        for (uint64_t col = 0; col < arg->d; col += cols) {
+            uint64_t some = kb_min(cols, arg->d - col);
+            combine(tl, arg, submatrix(tl, y, row, rows, col, some),
+                    tl_part(tl, tl_part(tl, slots, 0, row, rows), 2, col, some), tl_part(tl, gates, 0, row, rows));
+        }
     }
 }
 
@@ -213,6 +232,12 @@ KB_BENCH(moe, "a mixture-of-experts step, routed by ids in memory",
     struct moe_args args = {.up = up, .down = down, .tokens = tokens, .d = d, .ffn = ffn, .experts = experts,
                             .weight_bytes = kb_size(tile),
                             .members = members, .top = top, .order = kb_snake(pes)};
+    uint64_t row = EXPERT_PADDING + expert_row_bytes(&args, kb_dtype_bytes(dtype)), of_ids = tcm_padded(tokens * top * 4);
+    uint64_t need = of_ids + kb_max(row, COMBINE_PADDING + combine_col_bytes(&args));
+    if (need > tcm_allocatable_bytes())
+        kb_refuse("a PE needs %llu bytes of its TCM, for the experts of all tokens and for one row of x, y and the hidden layer, "
+                  "and kernels have %llu: make tokens, d or ffn smaller", (unsigned long long)need,
+                  (unsigned long long)tcm_allocatable_bytes());
     args.x = kb_tensor_new("x", dtype, kb_2d(tokens, d), kb_rows(kb_main_memory(), pes));
     args.y = kb_tensor_new("y", dtype, kb_2d(tokens, d), kb_rows(kb_main_memory(), pes));
     args.ids = kb_tensor_new("ids", KB_i32, kb_2d(tokens, top), kb_copies(kb_main_memory(), pes));

@@ -14,6 +14,7 @@
 #ifndef PIPELINE_H
 #define PIPELINE_H
 
+#include "tcm.h"
 #include <kb/arith.h>
 #include <kb/attrs.h>
 #include <kb/tl.h>
@@ -51,7 +52,13 @@ struct pipeline {
 /* The largest message: a slot, or a quarter of the TCM where that is smaller. */
 static inline uint64_t pipeline_message_bytes(void)
 {
-    return kb_min(kb_attrs.pe_ipcq_slot_bytes, (kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes) / 4);
+    return kb_min(kb_attrs.pe_ipcq_slot_bytes, tcm_allocatable_bytes() / 4);
+}
+
+/* The chunks of a segment: as many as there are slots, of which no send then waits; at most a quarter of the TCM. */
+static inline uint64_t pipeline_chunks(uint64_t message_bytes)
+{
+    return kb_min(kb_min(kb_attrs.pe_ipcq_slots, PIPELINE_CHUNKS), tcm_allocatable_bytes() / 4 / message_bytes);
 }
 
 /* Opens a pipeline for segments of up to `longest` elements. A chunk has chunk_bytes, at most
@@ -60,12 +67,11 @@ static inline uint64_t pipeline_message_bytes(void)
 static inline void pipeline_open(struct pipeline *pipeline, struct tl *tl, enum kb_dtype dtype, const char *op,
                                  uint64_t chunk_bytes, uint64_t longest)
 {
-    uint64_t size = kb_dtype_bytes(dtype), most = (kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes) / 4;
-    uint64_t message = kb_min(chunk_bytes, pipeline_message_bytes());
+    uint64_t size = kb_dtype_bytes(dtype), message = kb_min(chunk_bytes, pipeline_message_bytes());
     if (message < size)
         tl_fail(tl, 1, "a message of %llu bytes holds no element", (unsigned long long)message);
     *pipeline = (struct pipeline){.tl = tl, .op = op, .chunk = message / size};
-    pipeline->segment = pipeline->chunk * kb_min(kb_min(tl_slots(tl), PIPELINE_CHUNKS), most / message);
+    pipeline->segment = pipeline->chunk * pipeline_chunks(message);
     uint64_t buffer = kb_min(pipeline->segment, longest);
     if (buffer == 0)
         return;

@@ -170,6 +170,9 @@ static uint64_t levels_estimate_ps(const struct collective *c, const struct leve
            units_ps(c, l, bound, units);
 }
 
+/* What levels need of a TCM at least: two notices, and a piece of 64 bytes in each buffer of a mover, with as much in between. */
+enum { MOVER_LEAST_ROOM = 2 * 64 + MOVER_BUFFERS * 2 * 64 };
+
 enum algorithm { RING, IN_LEVELS, ALGORITHMS };
 
 KB_BENCH(reduce_scatter, "every PE gets its block of the reduction of all vectors",
@@ -185,20 +188,30 @@ KB_BENCH(reduce_scatter, "every PE gets its block of the reduction of all vector
         if (in_sip % i == 0 && units_ps(&c, &levels, &bound[IN_LEVELS], i) <
                                    units_ps(&c, &levels, &bound[IN_LEVELS], units))
             units = i;
+    struct units all = {c.n, c.p, in_sip / units};
+    uint64_t shares = kb_ceil_div(c.p / all.ranks, levels.pes), turns = kb_ceil_div(c.p / all.ranks, in_sip);
+    uint64_t of_cube = shares * units_longest(&all), of_sip = turns * units_longest(&all);
+    uint64_t held = tcm_padded(c.n * c.element_bytes) + tcm_padded(longest * c.element_bytes);
+    uint64_t between = tcm_padded(of_cube * c.element_bytes) + tcm_padded(of_sip * c.element_bytes);
+    between = (c.space == KB_TCM ? between : 0) + MOVER_LEAST_ROOM;
+    bool fits = collective_room(&c, held) >= between;
     static const char *const names[] = {[RING] = "ring", [IN_LEVELS] = "levels"};
     enum algorithm algorithm = algorithm_used(names, ALGORITHMS, (const uint64_t[]){
         [RING] = ring_estimate_ps(&c, &bound[RING], 1),
-        [IN_LEVELS] = levels_estimate_ps(&c, &levels, &bound[IN_LEVELS], units)});
+        [IN_LEVELS] = fits ? levels_estimate_ps(&c, &levels, &bound[IN_LEVELS], units) : UINT64_MAX});
+    if (algorithm == IN_LEVELS && !fits)
+        kb_refuse("levels need %llu bytes of a TCM, in which %llu are left: make size smaller, or take algorithm=ring",
+                  (unsigned long long)between, (unsigned long long)collective_room(&c, held));
+    if (algorithm == RING)
+        collective_fits(&c, held, longest, 0);
 
     kb_tensor in = kb_tensor_new("in", c.dtype, kb_2d(c.p, c.n), kb_rows(c.space, c.pes));
     kb_tensor out = kb_tensor_new("out", c.dtype, kb_2d(1, c.n), kb_cols(c.space, c.pes));
     collective_fill(in, c.dtype, c.op);
     struct reduce_scatter_args args = {in, out, c.order, c.op, c.chunk, levels, in_sip / units, NULL, NULL};
     if (algorithm == IN_LEVELS) {
-        struct units all = {c.n, c.p, args.unit};
-        uint64_t shares = kb_ceil_div(c.p / all.ranks, levels.pes), turns = kb_ceil_div(c.p / all.ranks, in_sip);
-        args.of_cube = kb_tensor_new("of_cube", c.dtype, kb_2d(c.p, shares * units_longest(&all)), kb_rows(c.space, c.pes));
-        args.of_sip = kb_tensor_new("of_sip", c.dtype, kb_2d(c.p, turns * units_longest(&all)), kb_rows(c.space, c.pes));
+        args.of_cube = kb_tensor_new("of_cube", c.dtype, kb_2d(c.p, of_cube), kb_rows(c.space, c.pes));
+        args.of_sip = kb_tensor_new("of_sip", c.dtype, kb_2d(c.p, of_sip), kb_rows(c.space, c.pes));
     }
     kb_future launch = algorithm == RING ? kb_launch(reduce_scatter_ring, c.pes, &args)
                                          : kb_launch(reduce_scatter_levels, c.pes, &args);

@@ -9,14 +9,15 @@
  *     all slices of a window done                   -- gather: sums in the order of rows  -->  rows of y, stored
  *
  * A copy of x lies in each PE's HBM and stays in its TCM; a padded element has the column behind the last one, where the
- * kernel puts a 0. Slices are loaded while others are computed. The HBM bounds the kernel where pe_math does three
+ * kernel puts a 0. Slices are loaded while others are computed, in pieces of some columns where they do not fit into the
+ * TCM. The HBM bounds the kernel where pe_math does three
  * operations on an element in less time than its value and column take to be read. */
 #include "collective.h"
 #include "transfers.h"
 #include <kb/attrs.h>
 #include <kb/measure.h>
 
-enum { BUFFERS = 3 };                                   /* slices in the TCM */
+enum { BUFFERS = 3 };                                   /* pieces of slices in the TCM */
 
 struct spmv_args {
     kb_tensor values, columns;                          /* a row for each PE: its slices, one after the other */
@@ -24,14 +25,17 @@ struct spmv_args {
                                                            where it is among the sorted ones of its window */
     kb_tensor x, y;                                     /* n, a copy per PE; m, split over the PEs */
     uint64_t slice, window;                             /* rows; window: a multiple of slice */
-    uint64_t largest;                                   /* elements of a slice, at most */
+    uint64_t largest;                                   /* elements of a piece of a slice, at most */
+    bool pieces;                                        /* some slices have several */
 };
 
 /* ---- on a PE */
 
-/* A slice: its rows and their elements, and where they begin among all of the PE. */
+/* A piece of a slice: `columns` elements of each of its rows, from `column` on; where they begin among all of the PE; the
+ * pieces before it. */
 struct slice {
-    uint64_t number, row, rows, length, first;
+    uint64_t number, row, rows, length;
+    uint64_t column, columns, first, turn;
 };
 
 struct slice_buffer {
@@ -43,31 +47,38 @@ struct spmv_pe {
     struct tl *tl;
     const struct spmv_args *arg;
     struct slice_buffer buffer[BUFFERS];
-    struct tl_shard values, columns, x, found, products, sums;
+    struct tl_shard values, columns, x, found, products, sums, more;       /* more: sums of a further piece */
     const int32_t *length;
     uint64_t rows;
     tl_handle last;                                     /* each command of pe_math follows the one before */
 };
 
-/* Goes to the next slice, which ends with its window. Returns false if there is none. */
+/* Goes to the next piece of a slice, which ends with its window. Returns false if there is none. */
 static bool slice_next(const struct spmv_pe *pe, struct slice *s)
 {
     uint64_t window = pe->arg->window, row = s->row + s->rows;
-    if (row >= pe->rows)
+    bool whole = s->column + s->columns == s->length;
+    if (whole && row >= pe->rows)
         return false;
-    s->first += s->rows * s->length;
-    s->number += s->rows > 0;
-    s->row = row;
-    s->rows = kb_min(kb_min(pe->arg->slice, window - row % window), pe->rows - row);
-    s->length = (uint64_t)pe->length[s->number];
+    s->first += s->rows * s->columns;
+    s->turn += s->rows > 0;
+    s->column += s->columns;
+    if (whole) {
+        s->number += s->rows > 0;
+        s->row = row;
+        s->rows = kb_min(kb_min(pe->arg->slice, window - row % window), pe->rows - row);
+        s->length = (uint64_t)pe->length[s->number];
+        s->column = 0;
+    }
+    s->columns = kb_min(s->length - s->column, pe->arg->largest / s->rows);
     return true;
 }
 
 static void load_slice(struct spmv_pe *pe, const struct slice *s)
 {
     struct tl *tl = pe->tl;
-    struct slice_buffer *buffer = &pe->buffer[s->number % BUFFERS];
-    uint64_t count = s->rows * s->length;
+    struct slice_buffer *buffer = &pe->buffer[s->turn % BUFFERS];
+    uint64_t count = s->rows * s->columns;
     if (buffer->computed)
         tl_wait(tl, buffer->computed);
     buffer->loading[0] = buffer->loading[1] = NULL;
@@ -84,14 +95,14 @@ static void load_slice(struct spmv_pe *pe, const struct slice *s)
 
 static struct tl_shard as_slice(struct tl *tl, struct tl_shard buffer, const struct slice *s)
 {
-    return tl_reshape(tl, tl_part(tl, buffer, 0, 0, s->rows * s->length), s->length, s->rows);
+    return tl_reshape(tl, tl_part(tl, buffer, 0, 0, s->rows * s->columns), s->columns, s->rows);
 }
 
-/* Adds up the products of a slice's rows, into their places in the window. */
+/* Adds up the products of a piece of a slice, into the places of its rows in the window. */
 static void compute_slice(struct spmv_pe *pe, const struct slice *s)
 {
     struct tl *tl = pe->tl;
-    struct slice_buffer *buffer = &pe->buffer[s->number % BUFFERS];
+    struct slice_buffer *buffer = &pe->buffer[s->turn % BUFFERS];
     struct tl_shard sums = tl_part(tl, pe->sums, 0, s->row % pe->arg->window, s->rows);
     if (s->length == 0) {
         struct tl_shard zero = tl_part(tl, pe->x, 0, pe->x.shape[0] - 1, 1);
@@ -104,7 +115,10 @@ static void compute_slice(struct spmv_pe *pe, const struct slice *s)
     tl_wait(tl, buffer->loading[1]);
     then(pe, tl_mul_async(tl, products, found, as_slice(tl, buffer->values, s)));
     buffer->computed = pe->last;
-    then(pe, tl_sum_async(tl, sums, products, 0));
+    struct tl_shard to = s->column ? tl_part(tl, pe->more, 0, 0, s->rows) : sums;
+    then(pe, tl_sum_async(tl, to, products, 0));
+    if (s->column)
+        then(pe, tl_add_async(tl, sums, sums, to));
 }
 
 /* Stores the rows of a window, in the order of y. */
@@ -149,13 +163,15 @@ KB_KERNEL(spmv, struct spmv_args)
     pe.found = tl_alloc(tl, x.dtype, arg->largest);
     pe.products = tl_alloc(tl, KB_f32, arg->largest);
     pe.sums = tl_alloc(tl, KB_f32, kb_min(arg->window, pe.rows));
+    if (arg->pieces)
+        pe.more = tl_alloc(tl, KB_f32, kb_min(arg->slice, pe.rows));
     struct slice at = {0}, ahead = {0};
     bool more = slice_next(&pe, &ahead);
     for (uint32_t i = 0; i < BUFFERS; i++) {
         pe.buffer[i].values = tl_alloc(tl, x.dtype, arg->largest);
         pe.buffer[i].columns = tl_alloc(tl, KB_i32, arg->largest);
     }
-    for (; more && ahead.number + 1 < BUFFERS; more = slice_next(&pe, &ahead))
+    for (; more && ahead.turn + 1 < BUFFERS; more = slice_next(&pe, &ahead))
         load_slice(&pe, &ahead);
     tl_wait(tl, loading);
     struct tl_shard first = tl_part(tl, pe.x, 0, 0, 1);
@@ -167,7 +183,7 @@ KB_KERNEL(spmv, struct spmv_args)
             more = slice_next(&pe, &ahead);
         }
         uint64_t end = at.row + at.rows, window = at.row / arg->window * arg->window;
-        if (end % arg->window == 0 || end == pe.rows)
+        if (at.column + at.columns == at.length && (end % arg->window == 0 || end == pe.rows))
             store_window(&pe, y, places, window, end - window);
     }
 }
@@ -304,6 +320,17 @@ static uint64_t lanes_of_sums(void)
     return many_ps ? kb_max(mul_div(many, kb_math_ps(KB_f32, 1), many_ps), 1) : 1;
 }
 
+/* The elements of a piece for which a TCM has room beside x, lengths, sums and what stores a window; 0: none. */
+static uint64_t piece_room(const struct sliced *a, uint64_t size)
+{
+    uint64_t rows = block_longest(a->m, a->pes), window = kb_min(a->window, rows), each = BUFFERS * (size + 4) + size + 4;
+    uint64_t slices = kb_ceil_div(rows, a->window) * kb_ceil_div(window, a->slice);
+    uint64_t fixed = tcm_padded((a->n + 1) * size) + tcm_padded(4 * slices) + 3 * tcm_padded(4 * window)
+                     + tcm_padded(size * window) + tcm_padded(4 * kb_min(a->slice, rows)) + (2 * BUFFERS + 2) * 64;
+    uint64_t room = tcm_allocatable_bytes();
+    return room > fixed ? (room - fixed) / each : 0;
+}
+
 static kb_tensor written(const char *name, struct kb_pes pes, uint64_t count, const int32_t *data)
 {
     kb_tensor tensor = kb_tensor_new(name, KB_i32, kb_2d(pes.count, count), kb_rows(kb_main_memory(), pes));
@@ -321,7 +348,10 @@ KB_BENCH(spmv, "y = A x for a sparse matrix in slices (SELL), rows over all PEs"
 {
     enum kb_dtype dtype = kb_dtype(kb_word(dtype));
     struct kb_pes pes = kb_pes("*");
-    uint64_t size = kb_dtype_bytes(dtype), room = kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes;
+    if (dtype != KB_f32 && !kb_math_ps(KB_i32, 1))
+        kb_refuse("pe_math has no lanes for i32, with which columns of %s are looked up: take dtype=f32, or a machine with "
+                  "pe_math.attrs.lanes for i32", kb_word(dtype));
+    uint64_t size = kb_dtype_bytes(dtype), room = tcm_allocatable_bytes();
     struct sliced a = {.pes = pes.count, .m = kb_int(m)};
     a.n = param_at_most("n", kb_int(n), kb_max(room / 2 / size, 2) - 1, "what of x fits into half of a TCM");
     uint64_t state = kb_int(seed), rows = block_longest(a.m, a.pes);
@@ -332,9 +362,17 @@ KB_BENCH(spmv, "y = A x for a sparse matrix in slices (SELL), rows over all PEs"
     uint64_t left = (room - (a.n + 1) * size - room / 16) / 4 * 3, lanes = lanes_of_sums();
     uint64_t fit = kb_max(left / (BUFFERS * (size + 4) + size + 4) / a.longest, 1);
     uint64_t chosen = kb_clamp(kb_ceil_div(rows / 4, lanes) * lanes, 1, kb_min(fit, rows));
-    a.slice = param_at_most("slice", kb_int(slice), kb_min(fit, rows), "the rows of a PE or what fits into the TCM");
-    a.slice = a.slice ? a.slice : chosen;
+    a.slice = kb_int(slice) ? kb_min(kb_int(slice), kb_min(fit, rows)) : chosen;
     a.window = kb_max(kb_min(rows, room / 16 / 16) / a.slice, 1) * a.slice;
+    while (piece_room(&a, size) < kb_min(a.slice, rows) && a.slice > 1) {
+        a.slice = kb_ceil_div(a.slice, 2);
+        a.window = kb_max(kb_min(rows, room / 16 / 16) / a.slice, 1) * a.slice;
+    }
+    param_used("slice", kb_int(slice), a.slice, "the rows of a PE or what fits into the TCM");
+    if (piece_room(&a, size) == 0)
+        kb_refuse("a TCM, in which kernels have %llu bytes, does not hold x of %llu bytes, and the lengths and sums of a PE's "
+                  "%llu rows: make n or m smaller", (unsigned long long)room, (unsigned long long)((a.n + 1) * size),
+                  (unsigned long long)rows);
     a.sorted = kb_array(struct sorted_row, a.m);
     a.begin = kb_array(uint64_t, a.longest + 1);
     sort_rows(&a);
@@ -344,13 +382,14 @@ KB_BENCH(spmv, "y = A x for a sparse matrix in slices (SELL), rows over all PEs"
     a.columns = kb_array(int32_t, a.pes * a.elements);
     fill_slices(&a, &state);
 
+    uint64_t most = piece_room(&a, size);
     struct spmv_args arg = {
         .values = kb_tensor_new("values", dtype, kb_2d(a.pes, a.elements), kb_rows(kb_main_memory(), pes)),
         .columns = written("columns", pes, a.elements, a.columns),
         .lengths = written("lengths", pes, a.slices, a.lengths), .places = written("places", pes, rows, a.places),
         .x = kb_tensor_new("x", dtype, kb_1d(a.n), kb_copies(kb_main_memory(), pes)),
         .y = kb_tensor_new("y", dtype, kb_1d(a.m), kb_rows(kb_main_memory(), pes)),
-        .slice = a.slice, .window = a.window, .largest = kb_max(a.largest, 1),
+        .slice = a.slice, .window = a.window, .largest = kb_clamp(a.largest, 1, most), .pieces = a.largest > most,
     };
     kb_fill_uniform(arg.values, -1, 1);
     kb_fill_uniform(arg.x, -1, 1);

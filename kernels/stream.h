@@ -20,10 +20,9 @@
 #include <kb/measure.h>
 #include <kb/tl.h>
 
-/* STREAM_RUNS: the most rows in a block whose rows have gaps between them in memory, since each is a run for the DMA.
- * STREAM_TAPER: the first and the last block are 1 / STREAM_TAPER of the others, because nothing overlaps the load of
+/* STREAM_TAPER: the first and the last block are 1 / STREAM_TAPER of the others, because nothing overlaps the load of
  * the first one and the store of the last one. */
-enum { STREAM_OPERANDS = 4, STREAM_BUFFERS = 8, STREAM_RUNS = 4096, STREAM_TAPER = 4 };
+enum { STREAM_OPERANDS = 4, STREAM_BUFFERS = 8, STREAM_TAPER = 4 };
 
 struct stream_block {
     uint64_t row, rows, col, cols;
@@ -156,7 +155,7 @@ static inline void stream_choose(struct stream *s)
     s->block_cols = kb_clamp(s->block_cols, 1, longest);
     if (s->block_rows == 0)
         s->block_rows = best / s->block_cols;
-    fit = kb_clamp(stream_fit(s, s->block_cols), 1, stream_dense(s) ? s->all_rows : STREAM_RUNS);
+    fit = kb_clamp(stream_fit(s, s->block_cols), 1, stream_dense(s) ? s->all_rows : TL_RUNS_MOST);
     s->block_rows = kb_clamp(s->block_rows, 1, fit);
 }
 

@@ -21,6 +21,7 @@
 #define TILES_H
 
 #include "params.h"
+#include "tcm.h"
 #include <kb/arith.h>
 #include <kb/attrs.h>
 #include <kb/host.h>

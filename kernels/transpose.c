@@ -184,7 +184,7 @@ KB_KERNEL(transpose, struct transpose_args)
 static void plan_blocks(struct transpose_args *arg, uint64_t p, uint64_t element_bytes, uint64_t group)
 {
     uint64_t slot = kb_max(kb_attrs.pe_ipcq_slot_bytes / element_bytes, 1);
-    uint64_t room = (kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes) / (2 * BUFFERS) / 64 * 64;
+    uint64_t room = tcm_allocatable_bytes() / (2 * BUFFERS) / 64 * 64;
     uint64_t most = kb_min(room / element_bytes, TRANSFERS_MAX / 2 * slot);
     uint64_t rows = block_longest(arg->m, p), cols = block_longest(arg->n, p);
     arg->rows = kb_min(rows, slot);

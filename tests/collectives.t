@@ -168,7 +168,8 @@ def ring_is_near(program):
 
 MISTAKES = (
     (("all_reduce", "dtype=i8", "chunk=0"), r"chunk=0 is out of bounds"),
-    (("all_reduce", "dtype=f32", "chunk=3", "algorithm=ring"), r"KERNEL_ERROR(.|\n)*a message of 3 bytes holds no element"),
+    (("all_reduce", "dtype=f32", "--set", "cube.pe_template.components.pe_ipcq.attrs.slot_kb=2 B"),
+     r"error: all_reduce: an element of 4 bytes does not fit into a message: a slot of pe_ipcq has 2 bytes \(slot_kb\)"),
     (("all_reduce", "pes=sip7.*"), r"no PE matches 'sip7\.\*'"),
     (("barrier", "dtype=f32"), r"barrier has no parameter 'dtype'"),
 )

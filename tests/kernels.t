@@ -101,6 +101,8 @@ MISTAKES = (
     ("axes_elsewhere", 1, r"a is pinned, but at sip0\.cube0\.hbm_ctrl\.pe0\+0x0, not in this PE's TCM"),
     ("axes_overlap", 1, r"c overlaps a or b"),
     ("axes_empty", 1, r"a is made of a shard that is not a matrix"),
+    ("axes_transposed", 1, r"a has axes of its own, and is transposed: its axes say where each element lies"),
+    ("axes_ld", 1, r"a has axes of its own, and a leading dimension: its axes say where each element lies"),
     ("axes_odd", 1, r"BAD_ADDRESS.* a at .*pe_tcm\+0x200081 is not aligned to f16"),
     ("no_shard", 1, r"tl_shard: tensor 'a' has 1 shards, there is no 1"),
     ("not_mine", 1, r"tl_my_shard: tensor 'far' is not placed with this PE"),

@@ -75,16 +75,77 @@ def refused():
     ok(not wrong, "on tcm_alone collectives verify in TCMs, and other benches are refused", *wrong)
 
 
-def tight():
+FULL = 8192                                             # f16 elements of two vectors that fill a TCM of small_tcm
+
+
+def tight(program):
     """Vectors that leave little of a TCM: what is kept between the levels, and the buffers, take no more than the rest."""
     points = [{"size": size, "dtype": "f16", "space": "tcm", "algorithm": "levels"} for size in (3000, 5000, 7000)]
-    _, answers = sweep(program_of("small_tcm"), "all_to_all", points)
+    _, answers = sweep(program, "all_to_all", points)
     ok(all(map(verifies, answers)), "on small_tcm all_to_all in levels verifies beside vectors that fill the TCM", answers)
+    for bench in ("all_to_all", "broadcast", "reduce"):
+        points = [{"size": FULL - left // 4, "dtype": "f16", "space": "tcm"} for left in (128, 192, 256, 640, 1024)]
+        _, answers = sweep(program, bench, points)
+        ok(all(map(verifies, answers)), f"on small_tcm {bench} verifies beside vectors that leave 128 to 1,024 bytes", answers)
+    for bench, sizes in (("all_gather", (13000,)), ("reduce_scatter", (8192, 13000))):
+        _, answers = sweep(program, bench, [{"size": size, "dtype": "f16", "space": "tcm"} for size in sizes])
+        ok(all(map(verifies, answers)), f"on small_tcm {bench} verifies beside vectors that fill the TCM", answers)
+
+
+LONG = (
+    ("spmv", {"m": 100, "n": 2000, "density": 1}), ("spmv", {"m": 1000, "n": 4000, "density": 0.5}),
+    ("spmv", {"m": 3000, "n": 3000, "density": 0.001, "slice": 3000}),
+    ("conv2d", {"h": 5, "w": 5, "c": 700, "batch": 4, "filters": 8}),
+    ("moe", {"tokens": 12, "d": 3000, "ffn": 16, "experts": 4}),
+)
+
+
+def long_lines(program):
+    """Rows of a matrix, lines of an image and tokens that are nearly as long as a TCM."""
+    for bench, point in LONG:
+        _, answers = sweep(program, bench, [point])
+        ok(verifies(answers[0]), f"on small_tcm {bench} verifies with lines that are long for its TCM: {point}", answers)
+
+
+REFUSED = (
+    ("spmv dtype=f16", r"pe_math has no lanes for i32, with which columns of f16 are looked up: take dtype=f32, or .*"),
+    ("spmv m=60000000 n=30", r"a TCM, in which kernels have 32768 bytes, does not hold x of "
+     r"124 bytes, and the lengths and sums of a PE's 15000000 rows: make n or m smaller"),
+    ("conv2d h=5 w=500 c=70 batch=4 filters=8", r"a row of outputs needs 210904 bytes of a TCM, 3 lines of 502 columns of 70 "
+     r"channels, and kernels have 32768: make c, w or kernel_h smaller"),
+    ("moe tokens=12 d=8900 ffn=16 experts=4", r"a PE needs 35952 bytes of its TCM, .*, and kernels have 32768: make tokens, d "
+     r"or ffn smaller"),
+    (f"all_to_all space=tcm size={FULL}", r"space=tcm: the vectors take 32768 bytes of a TCM, .*: make size smaller"),
+    (f"all_to_all space=tcm algorithm=levels size={FULL - 8}", r"levels need 512 bytes of a TCM, in which 0 are left: .*"),
+    ("broadcast space=tcm size=9000", r"space=tcm: the vectors take 36096 bytes of a TCM, .*"),
+)
+
+
+def refused_before(program):
+    """What cannot run on a machine is refused before its launch, with what is missing and which parameter to change."""
+    for words, said in REFUSED:
+        ended = run(program, "run", *words.split())
+        bench = words.split()[0]
+        ok(ended.returncode == 2 and re.search(rf"^kernels/\w+\.[ch]:\d+: error: {bench}: {said}$", ended.stderr, re.M)
+           and "fault" not in ended.stderr, f"on small_tcm {words} is refused", ended.said)
+
+
+def one_byte(program):
+    """A chunk is at least an element."""
+    for bench in OTHERS:
+        if bench != "barrier":
+            _, answers = sweep(program, bench, [{"chunk": 1, "size": 100, "dtype": dtype} for dtype in ("f16", "f32")])
+            ok(all(map(verifies, answers)) and [answer["notes"][0] for answer in answers] == [
+                f"chunk=1: {least} is used, an element" for least in (2, 4)], f"{bench} chunk=1 sends one element at a time", answers)
 
 
 def main():
     if not CHOSEN:
-        tight()
+        program = simulator(os.path.join(FOLDER, "small_tcm.yaml"))
+        tight(program)
+        long_lines(program)
+        refused_before(program)
+        one_byte(program)
     for machine in CHOSEN or machines():
         if machine == "tcm_alone":
             refused()

@@ -61,6 +61,9 @@ static void check_axes(const struct call *call, const struct matrix *matrix)
         call_error(call, "%s has axes of its own, and is not pinned", name);
     if (call_translates(o->is_virtual))
         call_error(call, "%s has axes of its own, and is at a virtual address", name);
+    if (o->transposed || o->ld)
+        call_error(call, "%s has axes of its own, and %s: its axes say where each element lies", name,
+                   o->transposed ? "is transposed" : "a leading dimension");
     uint64_t rows = axes_product(o->axes->row), columns = axes_product(o->axes->col), reach = axes_reach(o->axes);
     if (rows != matrix->rows || columns != matrix->columns)
         call_error(call, "%s is %" PRIu64 " x %" PRIu64 " by its axes, but the op needs %" PRIu64 " x %" PRIu64, name,

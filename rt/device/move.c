@@ -38,7 +38,7 @@ enum mapping { IN_ONE, IN_PARTS, UNMAPPED };
 /* Translates runs of virtual addresses. IN_ONE: in memory they have the same distances, and begin at *address. */
 static enum mapping translate(const struct call *call, const struct runs *runs, uint64_t *address)
 {
-    static struct address_run list[RUNS_MOST];
+    static struct address_run list[TL_RUNS_MOST];
     uint64_t first = 0, count = runs_number(runs);
     runs_list(runs, *address, true, list);
     for (uint64_t i = 0; i < count; i++) {
@@ -162,9 +162,9 @@ static void find_runs(const struct call *call, struct sides *sides)
     struct runs *runs = &sides->runs;
     if (!runs_of(runs, far->shape, far->stride, dtype_bytes[far->dtype]))
         call_error(call, "elements of the shard overlap");
-    if (runs_number(runs) > RUNS_MOST)
+    if (runs_number(runs) > TL_RUNS_MOST)
         call_error(call, "the shard has %" PRIu64 " runs of consecutive bytes; a command has at most %d",
-                   runs_number(runs), RUNS_MOST);
+                   runs_number(runs), TL_RUNS_MOST);
     const struct tl_shard *memory = &sides->memory;
     if (!call_translates(memory->is_virtual) && (memory->addr & OFFSET_MASK) + runs_span(runs) > OFFSET_MASK + 1)
         call_fault(call, FAULT_BAD_ADDRESS, "the shard at %s: it runs past the end of the memory",
@@ -397,8 +397,8 @@ static bool add_rows(const struct call *call, const struct row_list *list, uint6
     sides.buffer.shape[0] = count;
     sides.near.offset += bytes;
     sides.near.shape[0] = count;
-    if (listed.count + number > RUNS_MOST)
-        call_error(call, "the rows have more than %d runs of consecutive bytes, the most of a command", RUNS_MOST);
+    if (listed.count + number > TL_RUNS_MOST)
+        call_error(call, "the rows have more than %d runs of consecutive bytes, the most of a command", TL_RUNS_MOST);
     array_reserve(&listed, listed.count + number);
     struct address_run *next = &listed.at[listed.count], *last = listed.count ? next - 1 : NULL;
     runs_list(&sides.runs, rows->addr, call_translates(rows->is_virtual), next);

@@ -1,6 +1,8 @@
 /* bench.c: benches and kernels, which the linker collects in two sections, and the parameters of the selected bench. */
 #include "bench.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -147,6 +149,16 @@ const struct kb_value *kb_param_at(const char *name, enum kb_param_type type, co
         if (!strcmp(bench_current->params[i].name, name) && bench_current->params[i].type == type)
             return &bench_values[i];
     misuse(file, line, "bench %s has no parameter '%s' of this type", bench_current->name, name);
+}
+
+void kb_refuse_at(const char *file, uint32_t line, const char *format, ...)
+{
+    char why[512];                                      /* a longer one is cut */
+    va_list list;
+    va_start(list, format);
+    vsnprintf(why, sizeof why, format, list);
+    va_end(list);
+    misuse(file, line, "%s: %s", bench_current->name, why);
 }
 
 void bench_write_params(struct json *json, const char *key)

@@ -64,6 +64,11 @@ uint32_t kb_ranks(void);
  * bytes. */
 void kb_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Ends the run with status 2, as wrong use of a call does: with these parameters the bench cannot run on this machine. The
+ * message names the bench; it says what is missing, how much of it there is, and what to change. It has at most 511
+ * bytes. */
+#define kb_refuse(...) kb_refuse_at(__FILE__, __LINE__, __VA_ARGS__)
+
 /* Says that a parameter was given as `asked` and counts as `used`, which a run that is given `used` would use as well.
  * Answers of --metrics have it: a search knows by it that two runs are the same. If the calls for one parameter differ,
  * it is not in the answer. */
@@ -284,6 +289,7 @@ const struct kb_value *kb_param_at(const char *name, enum kb_param_type type, co
 enum kb_dtype kb_dtype_at(const char *name, const char *file, uint32_t line);
 struct kb_pes kb_pes_at(const char *glob, bool machine, const char *file, uint32_t line);
 void kb_barrier_at(const char *file, uint32_t line);
+_Noreturn void kb_refuse_at(const char *file, uint32_t line, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void kb_write_at(kb_tensor tensor, const void *data, const char *file, uint32_t line);
 void kb_read_at(kb_tensor tensor, void *data, const char *file, uint32_t line);
 kb_request kb_write_async_at(kb_tensor tensor, const void *data, const char *file, uint32_t line);

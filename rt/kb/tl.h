@@ -178,12 +178,14 @@ uint64_t tl_room_bytes(struct tl *tl);
  * here; a load, store, send or receive of it is in flight. */
 #define tl_free(tl, buffer) tl_free_at(tl, buffer, __FILE__, __LINE__)
 
+enum { TL_RUNS_MOST = 4096 };                           /* runs of a load or store, which is one command */
+
 /* Loads a shard into a buffer of the same shape and dtype, which it allocates as tl_alloc does. One DMA command; blocks
  * until the bytes are there. Returns the buffer.
  *
  * Both sides of a load or store may have any strides for which no elements overlap. The DMA sends one request for each
  * longest run of consecutive bytes on the memory side, all at the same time; the TCM side takes the time of its bytes.
- * KERNEL_ERROR: more than 4,096 runs; both sides have bytes in common, unless both are dense. PAGE_FAULT, when the DMA
+ * KERNEL_ERROR: more than TL_RUNS_MOST runs; both sides have bytes in common, unless both are dense. PAGE_FAULT, when the DMA
  * translates the address: a page is not mapped. BAD_ADDRESS, likewise: it is mapped to no memory. */
 #define tl_load(tl, shard) tl_load_at(tl, shard, __FILE__, __LINE__)
 

@@ -7,7 +7,7 @@
 
 #include "base/address.h"
 
-enum { RUN_AXES = 4, RUNS_MOST = 4096 };                /* RUNS_MOST: runs of one command */
+enum { RUN_AXES = 4 };
 
 /* Piece (i, j, ...) begins i * distance[0] + j * distance[1] + ... bytes after the first. Axes are sorted by distance,
  * the shortest first, and each is longer than all before it together, so the pieces in the order of their indices, the

@@ -79,6 +79,8 @@ static void composites(struct tl *tl, struct tl_shard a, struct tl_shard c)
         if (is("axes_overlap")) ask.c = tl_out(own);
         if (is("axes_empty")) ask.a = tl_in_axes((struct tl_shard){.addr = own.addr, .dtype = KB_f16}, &apart);
         if (is("axes_odd")) ask.a.addr++;
+        if (is("axes_transposed")) ask.a.transposed = true;
+        if (is("axes_ld")) ask.a.ld = 64;
     }
     tl_composite(tl, &ask);
 }
@@ -115,7 +117,7 @@ KB_KERNEL(mistake, struct mistake_args)
 KB_BENCH(mistake, "what cannot be",
          KB_WORD(what, "none zero huge tile op ld transposed dtypes u8 no_dtype unfit pinned overlap odd nowhere "
                        "past epilogue bias epilogues tile_size tile_last axes_good axes_freed axes_unpinned axes_size axes_reach "
-                       "axes_huge axes_wrapped axes_many axes_of_c axes_elsewhere axes_overlap axes_empty axes_odd no_shard not_mine no_tensor "
+                       "axes_huge axes_wrapped axes_many axes_of_c axes_elsewhere axes_overlap axes_empty axes_odd axes_transposed axes_ld no_shard not_mine no_tensor "
                        "no_tensor_shards no_axes no_handle part axis "
                        "full empty strided data_of_hbm store_of_hbm store_shape reserved pending pending_copy "
                        "rank_order on_failure busy axes no_elements too_many whole grid pes room peek peek_many array dtype "
