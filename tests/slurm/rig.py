@@ -6,6 +6,8 @@ import socket
 import subprocess
 import time
 
+from harness import SLOW
+
 CONFIG = """ClusterName=kbgen
 SlurmctldHost=localhost(127.0.0.1)
 SlurmUser=root
@@ -63,14 +65,16 @@ class Rig:
     def begin(self):
         """Raises OSError or CalledProcessError if Slurm does not start on this host, such as one without cgroups."""
         os.environ["SLURM_CONF"] = self.config
+        socket.getaddrinfo(socket.gethostname(), None)                  # the controller needs the host's address
         self.start_controller("-c")
         for name in self.names:
             self.start_node(name)
-        for _ in range(300):
+        end = time.monotonic() + 30 * SLOW
+        while time.monotonic() < end:
             if self.idle() == len(self.names):
                 return
             time.sleep(0.1)
-        raise OSError(f"the nodes are not idle after 30 s: see {self.folder}")
+        raise OSError(f"the nodes are not idle after {30 * SLOW:.0f} s: see {self.folder}")
 
     def __enter__(self):
         return self
@@ -87,7 +91,12 @@ class Rig:
         subprocess.run(["slurmd", "-N", name, "-f", self.config], check=True)
 
     def idle(self):
-        said = subprocess.run(["sinfo", "-h", "-t", "idle", "-o", "%D"], capture_output=True, text=True, check=False)
+        """How many nodes are idle; without a controller, sinfo asks for minutes."""
+        try:
+            said = subprocess.run(["sinfo", "-h", "-t", "idle", "-o", "%D"], capture_output=True, text=True, check=False,
+                                  timeout=5 * SLOW)
+        except subprocess.TimeoutExpired:
+            return 0
         return int(said.stdout) if said.stdout.strip().isdigit() else 0
 
     def kill_controller(self):
