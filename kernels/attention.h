@@ -16,6 +16,7 @@
 #include <kb/measure.h>
 #include <kb/tl.h>
 
+#include "column_numbers.h"
 #include "sips.h"
 #include "tcm.h"
 #include "transfers.h"
@@ -285,19 +286,12 @@ static inline void load_values(struct attention_pe *pe, const struct key_tile *t
 
 /* ---- the online softmax */
 
-/* Makes a mask whose element (i, j) is 1 for j <= i. The column numbers are made by doubling: those from n on are those
- * from 0 on, plus n; the first one is 0 because nothing is below -inf. */
+/* Makes a mask whose element (i, j) is 1 for j <= i. */
 static inline void causal_mask(struct tl *tl, struct tl_shard mask)
 {
     uint64_t n = mask.shape[0];
     struct tl_shard column = tl_alloc(tl, KB_f32, 1, n);
-    struct tl_shard zero = tl_part(tl, column, 1, 0, 1), none = submatrix(tl, mask, 0, 1, 0, 1);
-    tl_cmp(tl, none, zero, TL_LT, tl_number(-__builtin_inf()));
-    tl_cast(tl, zero, none);
-    for (uint64_t known = 1; known < n; known *= 2) {
-        uint64_t more = kb_min(known, n - known);
-        tl_add(tl, tl_part(tl, column, 1, known, more), tl_part(tl, column, 1, 0, more), tl_number((double)known));
-    }
+    tl_wait(tl, column_numbers(tl, column, submatrix(tl, mask, 0, 1, 0, 1)));
     tl_cmp(tl, mask, column, TL_LE, tl_transposed(tl, column, 0, 1));
     tl_free(tl, column);
 }

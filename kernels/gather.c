@@ -101,6 +101,29 @@ static uint64_t rows_named(const double *id, uint64_t tokens, uint64_t vocab)
     return rows;
 }
 
+/* The SIPs over which the gather takes the shortest time: those that hold the table and y at least. Of i SIPs, each gets a
+ * row from another one i - 1 times out of i, in a message of its own. */
+static uint32_t gather_sips(uint64_t tokens, uint64_t vocab, uint64_t row_bytes)
+{
+    struct kb_pes one = sips_first("*", 1);
+    uint64_t bytes = tokens * row_bytes, best_ps = UINT64_MAX;
+    uint32_t least = sips_least((tokens + vocab) * row_bytes), best = least;
+    kb_traffic within = kb_traffic_new();
+    for (uint32_t from = 0; from < one.count; from++)
+        for (uint32_t to = 0; to < one.count; to++)
+            if (from != to)
+                kb_traffic_add(within, one.pe[from], one.pe[to], kb_ceil_div(bytes, (uint64_t)one.count * one.count));
+    for (uint32_t i = least; i <= sips_count(); i++) {
+        uint64_t far = bytes / i - bytes / i / i, rows = tokens - tokens / i;
+        uint64_t ps = kb_max(kb_traffic_ps(within) / i / i, kb_memory_ps(kb_main_memory(), bytes / i / one.count, bytes / i / one.count));
+        if (i > 1)
+            ps = kb_max(ps, kb_max(sips_exchange_ps(far, 1), switch_ps(i, rows)));
+        if (ps < best_ps)
+            best = i, best_ps = ps;
+    }
+    return best;
+}
+
 KB_BENCH(gather, "rows of a table that is split over all PEs, by ids in memory",
          KB_INT(vocab, 4096, 1, INT32_MAX, "rows of the table"),
          KB_INT(dim, 8192, 1, 1 << 24, "columns of the table"),
@@ -112,7 +135,7 @@ KB_BENCH(gather, "rows of a table that is split over all PEs, by ids in memory",
     uint64_t used = param_at_most("used", kb_int(used), vocab, "all rows of the table");
     enum kb_dtype dtype = kb_dtype(kb_word(dtype));
     uint64_t row_bytes = dim * kb_dtype_bytes(dtype);
-    struct kb_pes pes = kb_pes("*");
+    struct kb_pes pes = sips_first("*", gather_sips(tokens, vocab, row_bytes));
 
     kb_tensor table = kb_tensor_new("table", dtype, kb_2d(vocab, dim), kb_rows(kb_main_memory(), pes));
     kb_tensor ids = kb_tensor_new("ids", KB_i32, kb_1d(tokens), kb_rows(kb_main_memory(), pes));

@@ -10,7 +10,7 @@
  * An expert without tokens reads no weights. With few tokens per expert the memories bound the kernel: the weights of
  * every expert in use are read once. The rows of an expert are loaded by one command; the stores of single rows and the
  * fullest expert keep the kernel from the bound. */
-#include "collective.h"
+#include "levels.h"
 #include "skinny_gemm.h"
 #include "transfers.h"
 
@@ -24,6 +24,7 @@ struct moe_args {
     const kb_tensor *up, *down;                         /* by expert: columns, rows split over its members */
     uint64_t tokens, d, ffn, experts, members, top, weight_bytes;
     struct kb_order order;
+    struct levels levels;
 };
 
 /* The first member of an expert; the others follow it. */
@@ -127,7 +128,12 @@ KB_KERNEL(moe, struct moe_args)
         if (first <= tl_pe(tl) && tl_pe(tl) < first + arg->members)
             run_expert(tl, arg, ids, e, tl_pe(tl) - first);
     }
-    dissemination_barrier(tl, &ring);
+    if (arg->levels.sips > 1) {
+        struct notices notices = notices_open(tl);
+        levels_barrier(tl, &notices, &arg->levels);
+        notices_close(tl, &notices);
+    } else
+        dissemination_barrier(tl, &ring);
     struct tl_shard y = tl_my_shard(tl, arg->y), slots = tl_my_shard(tl, arg->slots);
     struct tl_shard gates = tl_part(tl, tl_my_shard(tl, arg->gates), 0, y.first[0], y.shape[0]);
     uint64_t a_col = combine_col_bytes(arg), room = tl_room_bytes(tl);
@@ -210,6 +216,38 @@ static kb_ref expected(const struct moe_args *arg, const bool *used)
     return y;
 }
 
+/* PEs and members of each expert. */
+struct moe_plan {
+    struct kb_pes pes;
+    uint64_t members;
+};
+
+/* Chooses SIPs and members for the shortest time: that in which the PE with most weights of the `active` experts reads them,
+ * and that of the messages between SIPs, which are, for each choice and member, the row of x, the result and its acknowledgement. In one
+ * SIP, an expert has as many members as there are. */
+static struct moe_plan plan_moe(uint64_t choices, uint64_t d, uint64_t ffn, uint64_t experts, uint64_t active, uint64_t size,
+                                uint64_t all_bytes)
+{
+    uint32_t in_sip = kb_machine_pes("sip0.*").count;
+    struct moe_plan best = {kb_pes("*"), 0};
+    uint64_t best_ps = UINT64_MAX;
+    for (uint32_t i = sips_least(all_bytes); i <= sips_count(); i++) {
+        uint64_t pes = (uint64_t)i * in_sip, most = kb_clamp(kb_min(pes / experts, ffn), 1, pes);
+        for (uint64_t members = most; members; members = i > 1 ? members / 2 : 0) {
+            uint64_t of_pe = kb_ceil_div(active, kb_min(pes, experts)) * 2 * d * block_longest(ffn, members) * size;
+            uint64_t far = choices * members - choices * members / i;
+            uint64_t ps = kb_memory_ps(kb_main_memory(), of_pe, 0);
+            if (i > 1)
+                ps += kb_max(switch_ps(i, 3 * far), sips_exchange_ps(2 * far * d * size / i, 4));
+            if (ps >= best_ps)
+                continue;
+            best_ps = ps;
+            best = (struct moe_plan){sips_first("*", i), members};
+        }
+    }
+    return best;
+}
+
 KB_BENCH(moe, "a mixture-of-experts step, routed by ids in memory",
          KB_INT(tokens, 128, 1, 1 << 14, "rows of x and y"), KB_INT(d, 1024, 1, 1 << 16, "columns of x and y"),
          KB_INT(ffn, 1024, 1, 1 << 20, "columns of the hidden layer of an expert"),
@@ -217,11 +255,10 @@ KB_BENCH(moe, "a mixture-of-experts step, routed by ids in memory",
          KB_WORD(routing, "random skewed empty", "any expert; half of the choices the first; every other one unused"),
          KB_WORD(dtype, "f16 bf16 f32", "dtype of x, y and weights"), SKINNY_GEMM_PARAM)
 {
-    struct kb_pes pes = kb_pes("*");
     enum kb_dtype dtype = kb_dtype(kb_word(dtype));
     uint64_t tokens = kb_int(tokens), d = kb_int(d), ffn = kb_int(ffn), experts = kb_int(experts), top = kb_int(top);
     kb_tensor *up = kb_array(kb_tensor, experts), *down = kb_array(kb_tensor, experts);
-    uint64_t members = kb_clamp(kb_min(pes.count / experts, ffn), 1, pes.count), active = 0;
+    uint64_t size = kb_dtype_bytes(dtype), active = 0;
     int32_t *ids = kb_array(int32_t, tokens * top);
     bool *used = kb_array(bool, experts);
     draw_routing(ids, tokens, top, experts, kb_word(routing)[0]);
@@ -229,10 +266,14 @@ KB_BENCH(moe, "a mixture-of-experts step, routed by ids in memory",
         active += !used[ids[i]];
         used[ids[i]] = true;
     }
+    struct moe_plan plan = plan_moe(tokens * top, d, ffn, experts, active, size, (2 * experts * ffn + 4 * tokens) * d * size);
+    struct kb_pes pes = plan.pes;
+    uint64_t members = plan.members;
     struct moe_args args = {.up = up, .down = down, .tokens = tokens, .d = d, .ffn = ffn, .experts = experts,
                             .weight_bytes = kb_size(tile),
-                            .members = members, .top = top, .order = kb_snake(pes)};
-    uint64_t row = EXPERT_PADDING + expert_row_bytes(&args, kb_dtype_bytes(dtype)), of_ids = tcm_padded(tokens * top * 4);
+                            .members = members, .top = top, .order = kb_snake(pes),
+                            .levels = levels_of(pes)};
+    uint64_t row = EXPERT_PADDING + expert_row_bytes(&args, size), of_ids = tcm_padded(tokens * top * 4);
     uint64_t need = of_ids + kb_max(row, COMBINE_PADDING + combine_col_bytes(&args));
     if (need > tcm_allocatable_bytes())
         kb_refuse("a PE needs %llu bytes of its TCM, for the experts of all tokens and for one row of x, y and the hidden layer, "
@@ -258,7 +299,7 @@ KB_BENCH(moe, "a mixture-of-experts step, routed by ids in memory",
     kb_future launch = kb_launch(moe, pes, &args);
     kb_wait(launch);
 
-    uint64_t size = kb_dtype_bytes(dtype), weights = active * 2 * d * ffn * size;
+    uint64_t weights = active * 2 * d * ffn * size;
     uint64_t rows = tokens * d * size, routing = tokens * top * 4;
     uint64_t choices = members * top * rows;            /* rows that are gathered; slots, which are written and read */
     kb_roofline(launch, &(struct kb_problem){

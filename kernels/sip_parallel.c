@@ -9,8 +9,9 @@
  * Otherwise each SIP of a group has columns of w1 and the same rows of w2, and gets a partial sum of each element of y.
  * The SIPs then exchange partial sums over PCIe: each adds up a part of each PE's rows.
  *
- * Within a SIP the rows are split over the PEs, each of which has the SIP's weights in its HBM. x and y lie in the first
- * SIP of each group. The programs share the tensors: the first one makes them, which takes no time, while the others wait
+ * Within a SIP the rows are split over the PEs, each of which has the SIP's weights in its HBM. Where SIPs exchange sums, few
+ * PEs of each have rows if that takes less time: each sends messages of its own, which pass one switch. x and y lie in the
+ * first SIP of each group. The programs share the tensors: the first one makes them, which takes no time, while the others wait
  * at a barrier; each then launches the kernel on its own SIP. */
 #include "collective.h"
 #include "skinny_gemm.h"
@@ -18,7 +19,8 @@
 struct mlp_args {
     kb_tensor x, y;                                     /* batch x d, rows over the PEs of the first SIP of each group */
     kb_tensor w1, w2;                                   /* d x hidden, hidden x d: this SIP's part, a copy per PE */
-    uint32_t group, member, peer;                       /* SIPs of a group; this SIP's number in it; the group's first PE */
+    uint32_t group, member, peer, in_sip;               /* SIPs of a group; this SIP's number in it; the group's first PE;
+                                                           the PEs of a SIP */
     uint64_t shard;                                     /* of x and y, of the first PE of this SIP */
     uint64_t message;                                   /* elements of a message of partial sums */
     uint64_t widest;                                    /* the most columns of w1 that a SIP has */
@@ -44,12 +46,12 @@ static void add_partial_sums(struct tl *tl, const struct mlp_args *arg, struct t
             uint32_t to = (arg->member + i) % arg->group;
             struct tl_shard part = part_of_sip(tl, arg, sums, to, base, most);
             if (part.rank)
-                tl_send(tl, TL_NUMBER(arg->peer + to * tl_num_pes(tl) + tl_pe(tl)), part);
+                tl_send(tl, TL_NUMBER(arg->peer + to * arg->in_sip + tl_pe(tl)), part);
         }
         for (uint32_t i = 1; i < arg->group && own.rank; i++) {
             uint32_t from = (arg->member + arg->group - i) % arg->group;
             struct tl_shard part = tl_part(tl, got, 0, 0, own.shape[0]);
-            tl_recv(tl, TL_NUMBER(arg->peer + from * tl_num_pes(tl) + tl_pe(tl)), part);
+            tl_recv(tl, TL_NUMBER(arg->peer + from * arg->in_sip + tl_pe(tl)), part);
             tl_add(tl, own, own, part);
         }
         if (own.rank) {
@@ -62,15 +64,17 @@ static void add_partial_sums(struct tl *tl, const struct mlp_args *arg, struct t
     tl_free(tl, got);
 }
 
-/* How many rows of x, of the hidden layer and of sums fit into the TCM at a time: the same for all PEs that exchange
- * sums. */
-static uint64_t rows_that_fit(struct tl *tl, const struct mlp_args *arg, struct tl_shard x)
+/* What a row of x, of the hidden layer and of sums takes of a TCM. */
+static uint64_t row_bytes(uint64_t d, uint64_t widest, uint64_t size)
 {
-    uint64_t size = kb_dtype_bytes(x.dtype), room = tl_room_bytes(tl), messages = 8 * arg->message + 512;
-    uint64_t row = (x.shape[1] + arg->widest) * size + 4 * x.shape[1], fit = room > messages ? (room - messages) / row : 0;
-    if (fit == 0)
-        tl_fail(tl, 1, "a row of %llu bytes does not fit into the TCM", (unsigned long long)row);
-    return kb_min(fit, x.shape[0]);
+    return (d + widest) * size + 4 * d;
+}
+
+/* How many rows fit into `room` bytes at a time, beside what messages of partial sums are added and rounded in. */
+static uint64_t rows_that_fit(uint64_t room, uint64_t message, uint64_t a_row)
+{
+    uint64_t messages = 8 * message + 512;
+    return room > messages ? (room - messages) / a_row : 0;
 }
 
 KB_KERNEL(mlp, struct mlp_args)
@@ -80,7 +84,8 @@ KB_KERNEL(mlp, struct mlp_args)
     uint64_t d = x.shape[1], hidden = w1.shape[1];
     if (x.shape[0] == 0)                                /* there are more PEs than rows */
         return;
-    uint64_t step = rows_that_fit(tl, arg, x);
+    uint64_t step = kb_min(rows_that_fit(tl_room_bytes(tl), arg->message, row_bytes(d, arg->widest, kb_dtype_bytes(x.dtype))),
+                           x.shape[0]);
     struct tl_shard in = tl_alloc(tl, x.dtype, step, d), h = tl_alloc(tl, x.dtype, step, hidden);
     struct tl_shard sums = tl_alloc(tl, KB_f32, step, d);
     for (uint64_t row = 0; row < x.shape[0]; row += step) {
@@ -102,6 +107,7 @@ enum { MOST_SIPS = 64 };                                /* of a group */
 static struct shared {
     kb_tensor x, y, w1[MOST_SIPS], w2[MOST_SIPS];       /* w1 and w2 by member of a group */
     kb_future *launch;                                  /* by SIP */
+    uint32_t of_sip;                                    /* PEs of a SIP that have rows */
 } shared;
 
 #define MLP_PARAMS                                                                                                     \
@@ -109,13 +115,13 @@ static struct shared {
     KB_INT(hidden, 1024, 1, 1 << 20, "columns of w1, rows of w2"),                                                     \
     KB_WORD(dtype, "f16 bf16 f32", "dtype of all tensors")
 
-/* The PEs of every `stride`-th SIP from `first` on. */
+/* The PEs of every `stride`-th SIP from `first` on that have rows. */
 static struct kb_pes pes_of_sips(uint32_t first, uint32_t stride)
 {
-    uint32_t of_sip = kb_pes("*").count, sips = (kb_ranks() - first + stride - 1) / stride;
+    uint32_t in_sip = kb_pes("*").count, of_sip = shared.of_sip, sips = (kb_ranks() - first + stride - 1) / stride;
     uint32_t *pe = kb_array(uint32_t, sips * of_sip);
     for (uint32_t i = 0; i < sips * of_sip; i++)
-        pe[i] = (first + i / of_sip * stride) * of_sip + i % of_sip;
+        pe[i] = (first + i / of_sip * stride) * in_sip + i % of_sip;
     return (struct kb_pes){pe, sips * of_sip};
 }
 
@@ -156,24 +162,24 @@ static kb_ref expected(uint32_t group)
 }
 
 /* The partial sums that the SIPs of each group send each other. */
-static kb_traffic sums_traffic(uint32_t group, uint32_t of_sip)
+static kb_traffic sums_traffic(uint32_t group)
 {
     kb_traffic traffic = kb_traffic_new();
-    uint32_t groups = kb_ranks() / group, sharers = groups * of_sip;
+    uint32_t in_sip = kb_pes("*").count, of_sip = shared.of_sip, groups = kb_ranks() / group, sharers = groups * of_sip;
     for (uint32_t i = 0; i < sharers; i++) {            /* PEs that have rows of x, and their peers */
-        uint32_t first = i / of_sip * group * of_sip + i % of_sip;
+        uint32_t first = i / of_sip * group * in_sip + i % of_sip;
         uint64_t elements = block_range(kb_int(batch), sharers, i).count * kb_int(d);
         for (uint32_t from = 0; from < group; from++)
             for (uint32_t to = 0; to < group; to++)
                 if (from != to)
-                    kb_traffic_add(traffic, first + from * of_sip, first + to * of_sip,
+                    kb_traffic_add(traffic, first + from * in_sip, first + to * in_sip,
                                    block_range(elements, group, to).count * 4);
     }
     return traffic;
 }
 
 /* Reports the roofline of the launch that took longest. The algorithm is that of one SIP: its share of the work. */
-static void report(uint32_t group, uint32_t of_sip)
+static void report(uint32_t group)
 {
     enum kb_dtype dtype = kb_dtype(kb_word(dtype));
     uint64_t batch = kb_int(batch), d = kb_int(d), hidden = kb_int(hidden), size = kb_dtype_bytes(dtype);
@@ -184,30 +190,72 @@ static void report(uint32_t group, uint32_t of_sip)
             longest = shared.launch[i];
     struct kb_problem problem = {.gemm_dtype = dtype, .macs = 2 * batch * d * hidden,
                                  .reads = {shared.x}, .writes = {shared.y}, .read_bytes = 2 * d * hidden * size};
-    uint64_t readers = kb_min(of_sip, kb_max(batch * group / sips, 1)), weights = 2 * d * part * size;
+    uint64_t readers = kb_min(shared.of_sip, kb_max(batch * group / sips, 1)), weights = 2 * d * part * size;
     kb_roofline(longest, &problem, &(struct kb_work){
         .macs = kb_ceil_div(problem.macs, sips), .hbm_read = readers * weights + kb_ceil_div(batch * d * size, sips),
-        .hbm_written = kb_ceil_div(batch * d * size, sips), .traffic = group > 1 ? sums_traffic(group, of_sip) : NULL });
+        .hbm_written = kb_ceil_div(batch * d * size, sips), .traffic = group > 1 ? sums_traffic(group) : NULL });
+}
+
+/* The elements of a message of partial sums: a slot; it is added and rounded in a small part of the TCM. */
+static uint64_t sums_message(void)
+{
+    return kb_max(kb_min(kb_attrs.pe_ipcq_slot_bytes, tcm_allocatable_bytes() / 16) / 4, 1);
+}
+
+/* How long a group of several SIPs takes with `of_sip` PEs of each: these multiply their rows, the SIPs exchange sums, the first
+ * one gives x to the others and gets y from them, and each message passes the switch. */
+static uint64_t mlp_ps(uint32_t group, uint64_t of_sip)
+{
+    enum kb_dtype dtype = kb_dtype(kb_word(dtype));
+    uint64_t d = kb_int(d), part = block_longest(kb_int(hidden), group), size = kb_dtype_bytes(dtype);
+    uint64_t batch = kb_ceil_div(kb_int(batch) * group, kb_ranks()), rows = kb_ceil_div(batch, of_sip);
+    uint64_t step = rows_that_fit(tcm_allocatable_bytes(), sums_message(), row_bytes(d, part, size));
+    uint64_t turns = kb_ceil_div(rows, kb_max(step, 1)), some = kb_ceil_div(rows, turns);
+    uint64_t product_ps = kb_gemm_tile_ps(dtype, some, d, part) + kb_gemm_tile_ps(dtype, some, part, d);
+    uint64_t read_ps = kb_memory_ps(kb_main_memory(), 2 * d * part * size, 0), others = group - 1;
+    uint64_t messages = others * kb_ceil_div(kb_ceil_div(some * d, group), sums_message()) + 1;
+    uint64_t passes = kb_min(of_sip, batch) * turns * kb_ranks() * messages;
+    uint64_t sent = kb_ceil_div(batch * d * others, group) * 4 + batch * d * size;
+    return turns * kb_max(product_ps, read_ps) + kb_max(switch_ps(group, passes), sips_exchange_ps(sent, 3 * turns));
+}
+
+/* The number of PEs of a SIP for which a group takes the shortest time. SIPs that exchange nothing use all of theirs. */
+static uint32_t pes_that_pay(uint32_t group)
+{
+    uint32_t in_sip = kb_pes("*").count, best = in_sip;
+    if (group == 1)
+        return in_sip;
+    for (uint32_t i = in_sip; i-- > 1;)
+        if (mlp_ps(group, i) < mlp_ps(group, best))
+            best = i;
+    return best;
 }
 
 /* The program of a SIP, in a group of `group` SIPs. */
 static void run_mlp(uint32_t group)
 {
-    struct kb_pes own = kb_pes("*");
-    uint32_t first = kb_rank() / group * group;         /* SIP of the group */
-    if (kb_rank() == 0)
+    uint32_t first = kb_rank() / group * group, in_sip = kb_pes("*").count;     /* SIP of the group */
+    uint64_t message = sums_message(), size = kb_dtype_bytes(kb_dtype(kb_word(dtype)));
+    uint64_t widest = block_longest(kb_int(hidden), group), a_row = row_bytes(kb_int(d), widest, size);
+    if (rows_that_fit(tcm_allocatable_bytes(), message, a_row) == 0)
+        kb_refuse("a row of x, of the hidden layer and of sums takes %llu bytes of a TCM, in which kernels have %llu beside "
+                  "messages: make d or hidden smaller", (unsigned long long)a_row,
+                  (unsigned long long)(tcm_allocatable_bytes() - kb_min(tcm_allocatable_bytes(), 8 * message + 512)));
+    if (kb_rank() == 0) {
+        shared.of_sip = pes_that_pay(group);
         make_tensors(group);
+    }
     kb_barrier();
     uint32_t member = kb_rank() - first;
-    uint64_t message = kb_clamp(kb_attrs.pe_ipcq_slot_bytes / 4, 1, 4096);
+    struct kb_pes own = {kb_pes("*").pe, shared.of_sip};
     shared.launch[kb_rank()] = kb_launch(mlp, own, &(struct mlp_args){
-        shared.x, shared.y, shared.w1[member], shared.w2[member], group, member, first * own.count,
-        first / group * own.count, message, block_longest(kb_int(hidden), group)});
+        shared.x, shared.y, shared.w1[member], shared.w2[member], group, member, first * in_sip, in_sip,
+        first / group * own.count, message, widest});
     kb_wait(shared.launch[kb_rank()]);
     kb_barrier();
     if (kb_rank() > 0)
         return;
-    report(group, own.count);
+    report(group);
     kb_expect_close(shared.y, expected(group));
 }
 

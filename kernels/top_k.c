@@ -9,13 +9,14 @@
  * pieces before it.
  *
  * Elements must be numbers above -inf. */
+#include "column_numbers.h"
 #include "stream.h"
 #include "transfers.h"
 
 enum { PIECE = 2048, MOST_K = 256 };                    /* columns of a piece; largest k */
 
 struct top_k_args {
-    kb_tensor x, positions, values, columns;            /* positions: 0 to PIECE - 1 in f32, a copy per PE */
+    kb_tensor x, values, columns;
     uint64_t k;
     uint32_t buffers;
     uint64_t block_rows;
@@ -25,6 +26,7 @@ struct top_k {
     struct tl *tl;
     uint64_t k;
     struct tl_shard positions;                          /* a row of f16 */
+    tl_handle numbered;                                 /* the command that ends it */
     struct tl_shard hits, found, places;                /* of a block: u8, f16; k columns within a piece, in f16 */
     struct tl_shard values, columns;                    /* the k largest of each row so far; columns in f32 */
     struct tl_shard both_values, both_columns, both_hits, both_found;   /* of a block: 2 k of each row, to be merged */
@@ -77,13 +79,13 @@ static void merge_piece(struct top_k *t, struct tl_shard x, struct stream_block 
 }
 
 /* Works on some rows whose results fit into the TCM. */
-static void top_k_of_rows(struct tl *tl, const struct top_k_args *arg, struct tl_shard positions, uint64_t row,
-                          uint64_t rows)
+static void top_k_of_rows(struct tl *tl, const struct top_k_args *arg, struct tl_shard positions, tl_handle numbered,
+                          uint64_t row, uint64_t rows)
 {
     struct tl_shard x = tl_part(tl, tl_my_shard(tl, arg->x), 0, row, rows);
     struct tl_shard values = tl_part(tl, tl_my_shard(tl, arg->values), 0, row, rows);
     struct tl_shard columns = tl_part(tl, tl_my_shard(tl, arg->columns), 0, row, rows);
-    struct top_k t = {.tl = tl, .k = arg->k, .positions = positions};
+    struct top_k t = {.tl = tl, .k = arg->k, .positions = positions, .numbered = numbered};
     t.values = tl_alloc(tl, x.dtype, rows, t.k);
     t.columns = tl_alloc(tl, KB_f32, rows, t.k);
     struct tl_shard counted = tl_alloc(tl, KB_i32, rows, t.k);
@@ -99,8 +101,10 @@ static void top_k_of_rows(struct tl *tl, const struct top_k_args *arg, struct tl
     t.both_columns = tl_alloc(tl, KB_f32, s.block_rows, 2 * t.k);
     t.both_hits = tl_alloc(tl, KB_u8, s.block_rows, 2 * t.k);
     t.both_found = tl_alloc(tl, KB_f32, s.block_rows, 2 * t.k);
-    while (stream_next(&s))
+    while (stream_next(&s)) {
+        tl_wait(tl, t.numbered);                        /* while the first block was loaded */
         merge_piece(&t, s.in[0], s.at);
+    }
     tl_cast(tl, counted, t.columns);
     tl_handle stored = tl_store_async(tl, values, t.values);
     tl_store(tl, columns, counted);
@@ -114,13 +118,15 @@ static void top_k_of_rows(struct tl *tl, const struct top_k_args *arg, struct tl
 KB_KERNEL(top_k, struct top_k_args)
 {
     uint64_t rows = tl_my_shard(tl, arg->x).shape[0];
-    struct tl_shard loaded = tl_load(tl, tl_my_shard(tl, arg->positions)), positions = tl_alloc(tl, KB_f16, 1, PIECE);
-    tl_cast(tl, positions, loaded);
-    tl_free(tl, loaded);
+    if (rows == 0)                                      /* there are more PEs than rows */
+        return;
+    struct tl_shard positions = tl_alloc(tl, KB_f16, 1, kb_min(tl_my_shard(tl, arg->x).shape[1], PIECE));
+    struct tl_shard none = tl_alloc(tl, KB_u8, 1, 1);
+    tl_handle numbered = column_numbers(tl, positions, none);
     uint64_t row_bytes = arg->k * (kb_dtype_bytes(tl_my_shard(tl, arg->x).dtype) + 4 + 4);
     uint64_t most = kb_clamp(tl_room_bytes(tl) / 4 / row_bytes, 1, rows);
     for (uint64_t row = 0; row < rows; row += most)
-        top_k_of_rows(tl, arg, positions, row, kb_min(most, rows - row));
+        top_k_of_rows(tl, arg, positions, numbered, row, kb_min(most, rows - row));
 }
 
 /* ---- the bench */
@@ -164,17 +170,12 @@ KB_BENCH(top_k, "the k largest elements of each row and their columns, rows over
     uint64_t rows = kb_int(rows), cols = kb_int(cols), k = param_at_most("k", kb_int(k), cols, "all columns"), n = rows * cols;
     enum kb_dtype dtype = kb_dtype(kb_word(dtype));
     struct kb_pes pes = kb_pes(kb_text(pes));
-    float position[PIECE];
-    for (uint32_t i = 0; i < PIECE; i++)
-        position[i] = (float)i;
 
     struct top_k_args arg = {.k = k, .buffers = kb_int(buffers), .block_rows = kb_int(block_rows)};
     arg.x = kb_tensor_new("x", dtype, kb_2d(rows, cols), kb_rows(kb_main_memory(), pes));
-    arg.positions = kb_tensor_new("positions", KB_f32, kb_2d(1, PIECE), kb_copies(kb_main_memory(), pes));
     arg.values = kb_tensor_new("values", dtype, kb_2d(rows, k), kb_rows(kb_main_memory(), pes));
     arg.columns = kb_tensor_new("columns", KB_i32, kb_2d(rows, k), kb_rows(kb_main_memory(), pes));
     kb_fill_uniform(arg.x, kb_bool(alike) ? 1024 : -1, kb_bool(alike) ? 1032 : 1);
-    kb_write(arg.positions, position);
     kb_future launch = kb_launch(top_k, pes, &arg);
     kb_wait(launch);
 
