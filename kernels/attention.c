@@ -2,8 +2,8 @@
  *
  * Neighbouring PEs share a kv head, or a PE has several, and the rows of those heads lie in the HBM of those PEs. Each PE
  * reads all keys and values that its queries see, for which the links between SIPs are slow. So the PEs that share a head
- * are in one SIP or, with fewer kv heads than SIPs, in as many as pay by an estimate of the time: most often in one, and
- * other SIPs have nothing to do.
+ * are in one SIP or, with fewer kv heads than SIPs, in as many as pay by an estimate of the time: most often in one. Several
+ * heads share a SIP where that takes less time than a SIP for each. Other SIPs have nothing to do.
  *
  * If a head's team has more than two cubes, each cube first gets a copy of its keys and values, since all PEs of the team
  * read the same ones: over the links between cubes each cube then reads them once.
@@ -81,36 +81,67 @@ static struct kb_place keys_place(const struct attention *a, struct kb_pes pes)
     return kb_blocks(kb_main_memory(), pes, pes.count / (uint32_t)cols, (uint32_t)cols);
 }
 
-/* How long a team of all PEs of some SIPs works on a kv head. Each PE reads the keys and values once for each of its
- * turns; those of other SIPs cross the links between SIPs. */
-static uint64_t team_ps(struct attention a, uint32_t sips, uint64_t in_sip, uint64_t room_bytes)
-{
-    uint64_t members = sips * in_sip, kv = 2 * a.keys * a.head_dim * kb_dtype_bytes(a.dtype) / (a.causal ? 2 : 1);
-    if (!attention_plan(&a, members * a.kv_heads, room_bytes))
-        return UINT64_MAX;
-    uint64_t read = kb_product(kv * in_sip, kb_ceil_div(attention_blocks(&a), members));
-    uint64_t far_ps = sips > 1 ? sips_exchange_ps(kb_scaled(read, sips - 1, sips), 1) : 0;
-    return kb_max(attention_team_ps(&a, a.tile, members), far_ps);
-}
-
-/* The SIPs of a kv head for which its team takes the shortest time. */
-static uint32_t sips_of_head(const struct attention *a, uint64_t room_bytes)
-{
-    uint32_t sips = sips_count(), in_sip = kb_pes("*").count / sips, best = 1;
-    uint64_t best_ps = UINT64_MAX;
-    for (uint32_t i = 1; sips > 1 && i * a->kv_heads <= sips; i++) {
-        uint64_t ps = team_ps(*a, i, in_sip, room_bytes);
-        if (ps < best_ps)
-            best = i, best_ps = ps;
-    }
-    return best;
-}
-
 /* Whether each cube gets a copy of its head: a team is of more than two whole cubes, each PE of which has columns. */
 static bool copies_pay(const struct attention *a, struct kb_pes pes, uint32_t cube)
 {
     uint64_t team = pes.count / a->kv_heads;
     return !a->side_by_side && pes.count % a->kv_heads == 0 && team % cube == 0 && team > 2 * cube && a->head_dim >= cube;
+}
+
+/* How long the links are busy if each of the first `count` PEs of a set reads `bytes`, evenly from all of them. */
+static uint64_t shared_ps(struct kb_pes pes, uint32_t count, uint64_t bytes)
+{
+    kb_traffic traffic = kb_traffic_new();
+    for (uint32_t from = 0; from < count; from++)
+        for (uint32_t to = 0; to < count; to++)
+            if (from != to)
+                kb_traffic_add(traffic, pes.pe[from], pes.pe[to], bytes / count);
+    return kb_traffic_ps(traffic);
+}
+
+/* How long attention takes with these PEs, of `of_head` SIPs for a kv head. A PE reads the keys and values once for each of its
+ * turns, from all PEs of its team or, if side by side, from all; where cubes get copies, from its cube, which has read them
+ * piece by piece, a shard of rows each. Half of what attention_team_ps has for loads, and half of the copies, is hidden behind
+ * the computation, which attention on ref_pod of 1,024 to 16,384 queries shows. */
+static uint64_t attention_ps(struct attention a, struct kb_pes pes, uint32_t of_head, uint64_t room_bytes)
+{
+    struct levels machine = levels_of_machine();
+    uint64_t in_sip = (uint64_t)machine.pes * machine.cubes, members = kb_max(pes.count / a.kv_heads, 1);
+    uint64_t kv = 2 * a.keys * a.head_dim * kb_dtype_bytes(a.dtype), sips = kb_ceil_div(pes.count, in_sip);
+    if (!attention_plan(&a, pes.count, room_bytes))
+        return UINT64_MAX;
+    uint64_t heads = kb_ceil_div(a.kv_heads, pes.count), turns = kb_ceil_div(attention_blocks(&a), members) * heads;
+    uint64_t scores = kb_product(attention_group(&a) * a.queries, a.keys / (a.causal ? 2 : 1)) / members * heads;
+    uint64_t read = kb_product(kv / (a.causal ? 2 : 1), turns), apart = a.side_by_side ? sips : of_head;
+    uint32_t sharing = (uint32_t)kb_min(a.side_by_side ? pes.count : members, in_sip);
+    uint64_t ps = kb_gemm_ps(a.dtype, 2 * a.head_dim * scores) + kb_math_ps(a.dtype, attention_ops() * scores) +
+                  heads * attention_team_ps(&a, a.tile, members) / 2;
+    if (copies_pay(&a, pes, machine.pes)) {
+        uint64_t piece_ps = kb_attrs.pe_dma_overhead_ps + kb_latency_ps(pes.pe[0], pes.pe[sharing - 1]);
+        ps += shared_ps(pes, sharing, kv / machine.pes) / 2 + 2 * keys_place(&a, pes).rows / a.kv_heads * piece_ps;
+        sharing = machine.pes;
+    }
+    uint64_t links_ps = shared_ps(pes, sharing, read);
+    if (apart > 1)
+        links_ps = kb_max(links_ps, sips_exchange_ps(kb_scaled(kb_product(read, in_sip), apart - 1, apart), 1));
+    return kb_max(ps, links_ps);
+}
+
+/* The PEs with which attention takes the shortest time: of the SIPs that hold its tensors at least, with some heads for each SIP or
+ * some SIPs for each head. */
+static struct kb_pes pes_that_pay(const struct attention *a, uint64_t room_bytes)
+{
+    uint64_t rows = a->kv_heads * a->keys + a->heads * a->queries, best_ps = UINT64_MAX;
+    uint32_t sips = sips_count(), least = sips_least(2 * rows * a->head_dim * kb_dtype_bytes(a->dtype));
+    struct kb_pes best = attention_pes(a, sips, 1);
+    for (uint32_t i = least; sips > 1 && i <= sips; i++)
+        for (uint32_t of_head = 1; of_head == 1 || (i == sips && of_head * a->kv_heads <= sips); of_head++) {
+            struct kb_pes pes = attention_pes(a, i, of_head);
+            uint64_t ps = attention_ps(*a, pes, of_head, room_bytes);
+            if (ps < best_ps)
+                best = pes, best_ps = ps;
+        }
+    return best;
 }
 
 /* Makes a tensor with a head for each cube, by columns over its PEs. */
@@ -140,7 +171,7 @@ KB_BENCH(attention, "softmax(Q K^T / sqrt(head_dim)) V of many heads, with K and
         .block = kb_int(block), .tile = kb_int(tile),
     };
     uint64_t room_bytes = tcm_allocatable_bytes();
-    struct kb_pes pes = attention_pes(&a, sips_of_head(&a, room_bytes));
+    struct kb_pes pes = pes_that_pay(&a, room_bytes);
     uint64_t width = attention_group(&a) * a.head_dim;
     a.q = heads_tensor("q", &a, a.queries, width, kb_rows(kb_main_memory(), pes));
     a.k = heads_tensor("k", &a, a.keys, a.head_dim, keys_place(&a, pes));

@@ -150,14 +150,14 @@ static inline bool attention_plan(struct attention *a, uint64_t pes, uint64_t ro
 
 /* ---- in benches */
 
-/* The PEs of the teams, neighbours for each kv head: those of the same number of SIPs for each head or, with several heads
- * for each SIP, as many of its PEs for each. With more heads than PEs, all PEs. */
-static inline struct kb_pes attention_pes(const struct attention *a, uint32_t sips_of_head)
+/* The PEs of the teams, neighbours for each kv head, in `sips` SIPs at most: those of the same number of SIPs for each head or,
+ * with several heads for each SIP, as many of its PEs for each. With more heads than PEs, all PEs of these SIPs. */
+static inline struct kb_pes attention_pes(const struct attention *a, uint32_t sips, uint32_t sips_of_head)
 {
     struct kb_pes all = kb_pes("*");
-    uint32_t sips = sips_count(), in_sip = all.count / sips, heads = (uint32_t)kb_ceil_div(a->kv_heads, sips);
-    if (sips == 1 || heads > in_sip)
-        return all;
+    uint32_t in_sip = all.count / sips_count(), heads = (uint32_t)kb_ceil_div(a->kv_heads, sips);
+    if (sips_count() == 1 || heads > in_sip)
+        return (struct kb_pes){all.pe, sips * in_sip};
     uint32_t team = sips_of_head * in_sip / heads, count = (uint32_t)a->kv_heads * team, *pe = kb_array(uint32_t, count);
     for (uint32_t i = 0; i < count; i++)
         pe[i] = all.pe[i / (heads * team) * sips_of_head * in_sip + i % (heads * team)];

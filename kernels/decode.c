@@ -114,20 +114,36 @@ KB_KERNEL(decode, struct attention)
         decode_head(&pe, head);
 }
 
-/* The SIPs of a kv head for which decoding takes the shortest time: they share its keys and values; queries and partial
- * results pass the switch between them one by one. */
-static uint32_t sips_of_head(const struct attention *a)
+/* How long decoding takes with these PEs, of `sips_of_head` SIPs for a head: a PE reads its keys and values; the first of a
+ * team gets the partial results, some heads at a time, in a message from each of the others. Those of other SIPs pass
+ * the switch, and so do queries. */
+static uint64_t decode_ps(const struct attention *a, uint64_t pes, uint32_t sips_of_head)
 {
-    uint32_t sips = sips_count(), best = 1;
-    uint64_t in_sip = kb_pes("*").count / sips, best_ps = UINT64_MAX;
-    uint64_t bytes = 2 * a->keys * a->head_dim * kb_dtype_bytes(a->dtype);
-    for (uint32_t i = 1; sips > 1 && i * a->kv_heads <= sips; i++) {
-        uint64_t ps = kb_memory_ps(kb_main_memory(), bytes / (i * in_sip), 0), far = a->kv_heads * (i - 1) * in_sip;
-        if (i > 1)
-            ps += switch_ps(i, 2 * far) + sips_exchange_ps(far * partial_bytes(a), 2);
-        if (ps < best_ps)
-            best = i, best_ps = ps;
-    }
+    uint64_t turns = kb_ceil_div(a->kv_heads, pes), members = kb_max(pes / a->kv_heads, 1), row = partial_bytes(a);
+    uint64_t bytes = kb_ceil_div(2 * a->keys * a->head_dim * kb_dtype_bytes(a->dtype), members), group = attention_group(a);
+    uint64_t at_once = kb_clamp(kb_min(kb_attrs.pe_ipcq_slot_bytes / row, partials_bytes() / row / members), 1, group);
+    uint64_t message_ps = kb_max(kb_attrs.pe_dma_overhead_ps, kb_move_ps(at_once * row, kb_attrs.noc_link_bw_bps));
+    uint64_t messages = (members - 1) * kb_ceil_div(group, at_once), far = a->kv_heads * (members - members / sips_of_head);
+    uint64_t ps = turns * (kb_memory_ps(kb_main_memory(), bytes, 0) + messages * message_ps);
+    if (sips_of_head > 1)
+        ps += switch_ps(sips_of_head, 2 * far * kb_ceil_div(group, at_once)) + sips_exchange_ps(far * group * row, 2);
+    return ps;
+}
+
+/* The PEs with which decoding takes the shortest time: of the SIPs that hold the keys and values at least, with some heads for
+ * each SIP or some SIPs for each head. */
+static struct kb_pes decode_pes(const struct attention *a)
+{
+    uint32_t sips = sips_count(), least = sips_least(2 * a->kv_heads * a->keys * a->head_dim * kb_dtype_bytes(a->dtype));
+    struct kb_pes best = attention_pes(a, sips, 1);
+    uint64_t best_ps = UINT64_MAX;
+    for (uint32_t i = least; i <= sips; i++)
+        for (uint32_t of_head = 1; of_head == 1 || (i == sips && of_head * a->kv_heads <= sips); of_head++) {
+            struct kb_pes pes = attention_pes(a, i, of_head);
+            uint64_t ps = decode_ps(a, pes.count, of_head);
+            if (ps < best_ps)
+                best = pes, best_ps = ps;
+        }
     return best;
 }
 
@@ -144,7 +160,7 @@ KB_BENCH(decode, "attention of one query per sequence to a long cache of keys an
         .heads = kb_int(batch) * kb_int(heads), .kv_heads = kb_int(batch) * kb_int(kv_heads), .queries = 1,
         .keys = kb_int(keys), .head_dim = kb_int(head_dim), .dtype = kb_dtype(kb_word(dtype)), .tile = kb_int(tile),
     };
-    struct kb_pes pes = attention_pes(&a, sips_of_head(&a));
+    struct kb_pes pes = decode_pes(&a);
     uint64_t width = attention_group(&a) * a.head_dim, cols = kb_attrs.pe_gemm_cols;
     if (a.tile == 0)                                    /* nothing overlaps the first and the last tile */
         a.tile = kb_ceil_div(a.kv_heads * a.keys, pes.count * TILES * cols) * cols;
