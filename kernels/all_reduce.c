@@ -14,7 +14,10 @@
  * block over the cubes of its SIP; that is halved and doubled over the SIPs; and it stores its results with its peers
  * the same way back.
  *
- * Multicast: the same within a SIP, but then its vector goes to a few leads, in their TCMs. Between SIPs, whose messages pass
+ * Windows: the same in windows of the vector, with an exchanger in each cube that does no other work. So the links between SIPs,
+ * which are the slowest, carry one window while the next one is reduced over the SIP and the one before is spread in it.
+ *
+ * Multicast: as levels within a SIP, but then its vector goes to a few leads, in their TCMs. Between SIPs, whose messages pass
  * one switch one after the other, leads move the longest pieces that there can be: they halve their shares, and each sends
  * what it has then to all ranks at once (spread.h).
  *
@@ -30,6 +33,7 @@ struct all_reduce_args {
     struct spread_ranks ranks;
     kb_tensor lead;                                     /* a row for each lead of each SIP */
     uint32_t leads, reducers;                           /* of a SIP; cubes that reduce its vectors for them */
+    uint32_t windows;                                   /* of the vector */
     uint64_t cut;                                       /* elements that leads load at once, if there are two such pieces */
     bool has_data;                                      /* false: levels do not follow what p PEs reduce through p memories */
 };
@@ -414,6 +418,14 @@ static void gather_parts(struct level_run *run)
     peers_barrier(run->tl, &run->notices, all);
 }
 
+static void exchange_sips(struct level_run *run)
+{
+    if (power_of_two(run->arg->levels.sips))
+        exchange_parts(run);
+    else
+        gather_parts(run);
+}
+
 KB_KERNEL(all_reduce_levels, struct all_reduce_args)
 {
     tl_data_op_default(tl, arg->has_data);
@@ -434,10 +446,8 @@ KB_KERNEL(all_reduce_levels, struct all_reduce_args)
         mover_push(&run.mover, (struct span){arg->out, *sip, part.from, 0}, part, run.part.count, 4);
         mover_drain(&run.mover);
     }
-    if (arg->levels.sips > 1 && power_of_two(arg->levels.sips))
-        exchange_parts(&run);
-    else if (arg->levels.sips > 1)
-        gather_parts(&run);
+    if (arg->levels.sips > 1)
+        exchange_sips(&run);
     if (sip->count > 1) {
         mover_push(&run.mover, part, (struct span){arg->out, *sip, part.from, 1}, run.part.count, 4);
         mover_drain(&run.mover);
@@ -445,6 +455,105 @@ KB_KERNEL(all_reduce_levels, struct all_reduce_args)
     }
     mover_push(&run.mover, block, (struct span){arg->out, *cube, block.from, 1}, run.block.count, 4);
     mover_drain(&run.mover);
+}
+
+/* ---- windows
+ *
+ * A window has a unit for each cube, which the cube's first PE, the exchanger, exchanges with those of other SIPs. A unit has a
+ * part for each of the other PEs, the workers. */
+
+/* How many windows workers reduce before they spread the first one: it is exchanged while they reduce the second. */
+enum { WINDOWS_AHEAD = 2 };
+
+struct window_run {
+    struct level_run level;
+    struct peers cube, workers, cubes;                  /* the PEs of the cube; without the first; those with this number */
+};
+
+/* What a cube exchanges of a window, and what a worker of each cube reduces and spreads of that. */
+static struct indices window_unit(const struct window_run *run, uint32_t window, uint32_t cube)
+{
+    uint64_t n = flattened(tl_my_shard(run->level.tl, run->level.arg->out)).shape[0];
+    return peer_block(block_range(n, run->level.arg->windows, window), &run->cubes, cube);
+}
+
+static struct indices window_part(const struct window_run *run, uint32_t window, uint32_t cube)
+{
+    return peer_block(window_unit(run, window, cube), &run->workers, run->workers.at);
+}
+
+static void window_push(struct window_run *run, kb_tensor tensor, struct peers from, struct indices part, struct peers to,
+                        uint32_t skip)
+{
+    kb_tensor out = run->level.arg->out;
+    mover_push(&run->level.mover, (struct span){tensor, from, part.first, 0}, (struct span){out, to, part.first, skip},
+               part.count, 1);
+}
+
+/* Reduces a window over the cube and spreads an earlier one in it: one reads while the other one writes. The unit that the
+ * exchanger of this cube has exchanged is not stored with it: other SIPs may still load theirs from there. */
+static void window_in_cube(struct window_run *run, uint32_t reduce, uint32_t spread)
+{
+    const struct all_reduce_args *arg = run->level.arg;
+    struct peers mine = only(tl_pe(run->level.tl));
+    for (uint32_t cube = 0; cube < run->cubes.count; cube++) {
+        if (reduce < arg->windows)
+            window_push(run, arg->in, run->cube, window_part(run, reduce, cube), mine, 0);
+        if (spread < arg->windows)
+            window_push(run, arg->out, mine, window_part(run, spread, cube), cube == run->cubes.at ? run->workers : run->cube, 1);
+    }
+    mover_drain(&run->level.mover);
+}
+
+static void work(struct window_run *run)
+{
+    struct tl *tl = run->level.tl;
+    const struct all_reduce_args *arg = run->level.arg;
+    struct notices *notices = &run->level.notices;
+    struct peers exchanger = only(run->cube.first);
+    for (uint32_t i = 0; i < arg->windows + WINDOWS_AHEAD; i++) {
+        uint32_t spread = i - WINDOWS_AHEAD;            /* before the first one: beyond the last one */
+        if (spread < arg->windows) {
+            peers_release(tl, notices, &run->cube);
+            window_push(run, arg->out, exchanger, window_part(run, spread, run->cubes.at), run->cubes, 0);
+            mover_drain(&run->level.mover);
+            peers_barrier(tl, notices, &run->cubes);
+        }
+        window_in_cube(run, i, spread);
+        if (i < arg->windows) {
+            peers_barrier(tl, notices, &run->cubes);
+            window_push(run, arg->out, run->cubes, window_part(run, i, run->cubes.at), exchanger, 0);
+            mover_drain(&run->level.mover);
+            peers_gather(tl, notices, &run->cube);
+        }
+    }
+}
+
+static void exchange(struct window_run *run)
+{
+    for (uint32_t window = 0; window < run->level.arg->windows; window++) {
+        run->level.part = window_unit(run, window, run->cubes.at);
+        peers_gather(run->level.tl, &run->level.notices, &run->cube);
+        exchange_sips(&run->level);
+        peers_release(run->level.tl, &run->level.notices, &run->cube);
+    }
+}
+
+KB_KERNEL(all_reduce_windows, struct all_reduce_args)
+{
+    tl_data_op_default(tl, arg->has_data);
+    struct window_run run = {.level = {.tl = tl, .arg = arg, .notices = notices_open(tl)},
+                             .cube = level_peers(tl, &arg->levels, LEVEL_CUBE),
+                             .cubes = level_peers(tl, &arg->levels, LEVEL_SIP)};
+    run.workers = (struct peers){run.cube.first + 1, 1, run.cube.count - 1, run.cube.at ? run.cube.at - 1 : 0};
+    run.level.peers[LEVEL_CUBE] = only(tl_pe(tl));      /* exchangers meet alone */
+    run.level.peers[LEVEL_SIP] = run.cubes;
+    run.level.peers[LEVEL_SYSTEM] = level_peers(tl, &arg->levels, LEVEL_SYSTEM);
+    mover_open(&run.level.mover, tl, flattened(tl_my_shard(tl, arg->in)).dtype, arg->op);
+    if (run.cube.at > 0)
+        work(&run);
+    else
+        exchange(&run);
 }
 
 /* ---- what each algorithm moves, and an estimate of its time */
@@ -476,6 +585,55 @@ static struct kb_work levels_bound(struct kb_pes pes, const struct levels *l, ui
     for (uint32_t mask = 1; mask < l->sips; mask <<= 1) {
         add_exchange(bound.traffic, pes, l->pes * l->cubes, mask, part / (2 * mask) * 2);
         bound.latency_ps += 2 * kb_latency_ps(pes.pe[0], pes.pe[pes.count - 1]);
+    }
+    return bound;
+}
+
+/* What a mover's buffer can hold at most. */
+static uint64_t mover_buffer_bytes(void)
+{
+    return kb_max((kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes) / MOVER_BUFFERS, 1);
+}
+
+/* `count` PEs of each cube, from its PE `first` on. */
+static struct kb_pes cube_pes(struct kb_pes pes, const struct levels *l, uint32_t first, uint32_t count)
+{
+    uint32_t cubes = l->cubes * l->sips, *some = kb_array(uint32_t, cubes * count);
+    for (uint32_t i = 0; i < cubes * count; i++)
+        some[i] = pes.pe[i / count * l->pes + first + i % count];
+    return (struct kb_pes){some, cubes * count};
+}
+
+/* How many windows overlap: as many as have parts that are not too short; more than four hide little more. 0: there are no SIPs
+ * to exchange with, or no workers. */
+static uint32_t windows_of(const struct collective *c, const struct levels *l)
+{
+    if (l->sips == 1 || l->pes == 1)
+        return 0;
+    uint64_t part = c->n * c->element_bytes / l->cubes / (l->pes - 1);
+    return (uint32_t)(kb_int(windows) ? kb_int(windows) : kb_clamp(part / (MOVER_LEAST_BYTES / 2), 1, 4));
+}
+
+/* Workers load what they reduce from all PEs of their cube and store the result with them. */
+static struct kb_work windows_bound(struct kb_pes pes, const struct levels *l, uint64_t bytes)
+{
+    struct kb_work bound = {.traffic = kb_traffic_new()};
+    if (l->sips == 1 || l->pes == 1)
+        return bound;
+    struct kb_pes exchangers = cube_pes(pes, l, 0, 1), workers = cube_pes(pes, l, 1, l->pes - 1);
+    uint64_t block = bytes / (l->pes - 1), part = block / l->cubes;
+    for (uint32_t i = 0; i < workers.count; i++)
+        for (uint32_t j = 0; j < l->pes; j++) {
+            uint32_t worker = workers.pe[i], peer = pes.pe[i / (l->pes - 1) * l->pes + j];
+            if (worker != peer) {
+                kb_traffic_add(bound.traffic, peer, worker, block);
+                kb_traffic_add(bound.traffic, worker, peer, block);
+            }
+        }
+    bound.latency_ps += 2 * level_traffic(bound.traffic, workers, l->pes - 1, l->cubes, 2 * part);
+    for (uint32_t mask = 1; mask < l->sips; mask <<= 1) {
+        add_exchange(bound.traffic, exchangers, l->cubes, mask, bytes / l->cubes / (2 * mask) * 2);
+        bound.latency_ps += 2 * kb_latency_ps(exchangers.pe[0], exchangers.pe[exchangers.count - 1]);
     }
     return bound;
 }
@@ -560,34 +718,68 @@ static uint64_t halving_estimate_ps(const struct collective *c, const struct kb_
     return ps;
 }
 
-/* What the PEs of a SIP take to reduce their vectors, or to give the result back: they wait for some way on each level, and
- * those of a cube meet at its memories. */
-static uint64_t sip_estimate_ps(const struct collective *c, const struct levels *l)
+/* What the PEs of a cube take to reduce their vectors, or to give the result back: they wait for some way, and meet at their
+ * memories. */
+static uint64_t cube_estimate_ps(const struct collective *c, const struct levels *l)
 {
     uint64_t bytes = c->n * c->element_bytes, memory_ps = kb_memory_ps(c->space, bytes, 0);
+    uint64_t near_ps = level_traffic(kb_traffic_new(), c->pes, 1, l->pes, 0);
+    return l->pes * (command_ps() + near_ps / 2) + memory_ps + (l->pes > 1 ? memory_ps / 2 : 0);
+}
+
+/* The same for the cubes of a SIP. */
+static uint64_t cubes_estimate_ps(const struct collective *c, const struct levels *l)
+{
+    uint64_t bytes = c->n * c->element_bytes, ps = 0;
     kb_traffic traffic = kb_traffic_new();
-    uint64_t near_ps = level_traffic(traffic, c->pes, 1, l->pes, 0);
     uint64_t across_ps = level_traffic(traffic, c->pes, l->pes, l->cubes, bytes / l->pes / l->cubes);
-    uint64_t ps = l->pes * (command_ps() + near_ps / 2) + memory_ps + (l->pes > 1 ? memory_ps / 2 : 0);
     if (l->cubes > 1)
-        ps += l->cubes * (command_ps() + across_ps / 2) + kb_traffic_ps(traffic) + memory_ps / l->pes;
+        ps += l->cubes * (command_ps() + across_ps / 2) + kb_traffic_ps(traffic) + kb_memory_ps(c->space, bytes, 0) / l->pes;
     for (uint32_t i = 1; i < l->cubes; i *= 2)
         ps += across_ps + command_ps();
     return ps;
 }
 
-/* A step between SIPs has a notice, and a load whose request and data go one way each. */
-static uint64_t levels_estimate_ps(const struct collective *c, const struct levels *l)
+static uint64_t sip_estimate_ps(const struct collective *c, const struct levels *l)
 {
-    uint64_t bytes = c->n * c->element_bytes, part = bytes / l->pes / l->cubes, ps = 2 * sip_estimate_ps(c, l);
-    uint64_t far_ps = kb_latency_ps(c->pes.pe[0], c->pes.pe[c->p - 1]);
-    uint64_t buffer = (kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes) / MOVER_BUFFERS;
+    return cube_estimate_ps(c, l) + cubes_estimate_ps(c, l);
+}
+
+/* What PEs, `in_sip` of each SIP, take to halve `bytes` each with those of other SIPs, and to double them. A step has a notice,
+ * and a load whose request and data go one way each. */
+static uint64_t exchange_estimate_ps(const struct levels *l, struct kb_pes pes, uint32_t in_sip, uint64_t bytes)
+{
+    uint64_t far_ps = kb_latency_ps(pes.pe[0], pes.pe[pes.count - 1]), ps = 0;
     for (uint32_t mask = 1; mask < l->sips; mask <<= 1) {
-        uint64_t some = part / (2 * mask);
-        ps += 2 * (3 * far_ps + kb_max(exchange_ps(c->pes, l->pes * l->cubes, mask, some),
-                                       switch_ps(l->sips, c->p * kb_ceil_div(some, buffer))));
+        uint64_t some = bytes / (2 * mask);
+        ps += 2 * (3 * far_ps + kb_max(exchange_ps(pes, in_sip, mask, some),
+                                       switch_ps(l->sips, pes.count * kb_ceil_div(some, mover_buffer_bytes()))));
     }
     return ps;
+}
+
+static uint64_t levels_estimate_ps(const struct collective *c, const struct levels *l)
+{
+    uint64_t part = c->n * c->element_bytes / l->pes / l->cubes;
+    return 2 * sip_estimate_ps(c, l) + exchange_estimate_ps(l, c->pes, l->pes * l->cubes, part);
+}
+
+/* Workers and exchangers have all windows to do, and those that are faster wait for the others except in one. What workers read
+ * and write at the same time meets at the memories of a cube. Exchangers are few: links wait for their requests, and while they
+ * load what they add. */
+static uint64_t windows_estimate_ps(const struct collective *c, const struct levels *l, uint32_t windows)
+{
+    if (windows == 0)
+        return UINT64_MAX;
+    struct collective window = *c;
+    window.n = kb_ceil_div(c->n, windows);
+    struct kb_pes exchangers = cube_pes(c->pes, l, 0, 1);
+    uint64_t unit = window.n * c->element_bytes / l->cubes, loads = 2 * kb_ceil_div(unit, mover_buffer_bytes());
+    uint64_t far_ps = kb_latency_ps(exchangers.pe[0], exchangers.pe[exchangers.count - 1]);
+    uint64_t work_ps = 2 * (mul_div(cube_estimate_ps(&window, l), l->pes + 1, l->pes - 1) + cubes_estimate_ps(&window, l));
+    uint64_t exchange_ps = exchange_estimate_ps(l, exchangers, l->cubes, unit) + kb_product(loads, 2 * far_ps) +
+                           kb_memory_ps(c->space, 2 * unit, 0);
+    return kb_sum(kb_product(windows, kb_max(work_ps, exchange_ps)), kb_min(work_ps, exchange_ps));
 }
 
 /* The vectors of a SIP are reduced, its leads get the result and halve their shares in steps, and all ranks write the vector
@@ -610,9 +802,9 @@ static uint64_t multicast_estimate_ps(const struct collective *c, const struct l
            kb_ceil_div(messages, SPREAD_MESSAGES) * command_ps();
 }
 
-enum algorithm { RING, HALVING, IN_LEVELS, MULTICAST, ALGORITHMS };
+enum algorithm { RING, HALVING, IN_LEVELS, MULTICAST, WINDOWS, ALGORITHMS };
 
-static const char *const algorithm_names[ALGORITHMS] = {"ring", "halving", "levels", "multicast"};
+static const char *const algorithm_names[ALGORITHMS] = {"ring", "halving", "levels", "multicast", "windows"};
 
 static kb_future launch_of(enum algorithm algorithm, struct kb_pes pes, const struct all_reduce_args *args)
 {
@@ -620,32 +812,40 @@ static kb_future launch_of(enum algorithm algorithm, struct kb_pes pes, const st
         return kb_launch(all_reduce_ring, pes, args);
     if (algorithm == HALVING)
         return kb_launch(all_reduce_halving, pes, args);
+    if (algorithm == WINDOWS)
+        return kb_launch(all_reduce_windows, pes, args);
     return algorithm == MULTICAST ? kb_launch(all_reduce_multicast, pes, args) : kb_launch(all_reduce_levels, pes, args);
 }
 
 KB_BENCH(all_reduce, "every PE gets the reduction of all vectors",
          COLLECTIVE_PARAMS("f16 bf16 f32 i32 i8", "elements of each vector"), REDUCTION_PARAMS,
-         KB_WORD(algorithm, "auto ring halving levels multicast",
-                 "a ring; recursive halving and doubling; cubes, SIPs and the system in turn, and back, or back by messages to "
-                 "all PEs at once; or the shortest of these"))
+         KB_INT(windows, 0, 0, 1 << 20, "windows of algorithm=windows; 0: chosen"),
+         KB_WORD(algorithm, "auto ring halving levels multicast windows",
+                 "a ring; recursive halving and doubling; cubes, SIPs and the system in turn, and back; the same in windows, which "
+                 "overlap; or back by messages to all PEs at once; or the shortest of these"))
 {
     struct collective c = reduction_params();
     struct levels levels = levels_of(c.pes);
     uint64_t bytes = c.n * c.element_bytes, sent_bytes = 2 * (c.n - block_longest(c.n, c.p)) * c.element_bytes;
-    uint32_t number = leads_of(&c, &levels), count = number || kb_word(algorithm)[0] == 'm' ? ALGORITHMS : MULTICAST;
+    uint32_t number = leads_of(&c, &levels), windows = windows_of(&c, &levels);
     struct kb_pes leads = lead_pes(c.pes, &levels, number);
     struct kb_work bound[ALGORITHMS] = {
         [RING] = ring_bound(c.pes, c.order, sent_bytes, 2), [HALVING] = halving_bound(c.pes, c.order, bytes),
-        [IN_LEVELS] = levels_bound(c.pes, &levels, bytes)};
+        [IN_LEVELS] = levels_bound(c.pes, &levels, bytes), [WINDOWS] = windows_bound(c.pes, &levels, bytes)};
     if (number)
         bound[MULTICAST] = multicast_bound(c.pes, &levels, leads, bytes);
-    enum algorithm algorithm = algorithm_used(algorithm_names, count, (const uint64_t[]){
+    enum algorithm algorithm = algorithm_used(algorithm_names, ALGORITHMS, (const uint64_t[]){
         [RING] = ring_estimate_ps(&c, &bound[RING], 2),
         [HALVING] = halving_estimate_ps(&c, &bound[HALVING]),
         [IN_LEVELS] = levels_estimate_ps(&c, &levels),
-        [MULTICAST] = multicast_estimate_ps(&c, &levels, leads)});
+        [MULTICAST] = multicast_estimate_ps(&c, &levels, leads),
+        [WINDOWS] = windows_estimate_ps(&c, &levels, windows)});
     if (algorithm == MULTICAST && !number) {
         kb_note("algorithm=multicast: levels is used, the vector does not fit into the TCMs of the first PEs of all cubes");
+        algorithm = IN_LEVELS;
+    }
+    if (algorithm == WINDOWS && !windows) {
+        kb_note("algorithm=windows: levels is used, there are no cubes of several PEs in several SIPs");
         algorithm = IN_LEVELS;
     }
 
@@ -653,7 +853,7 @@ KB_BENCH(all_reduce, "every PE gets the reduction of all vectors",
     kb_tensor out = kb_tensor_new("out", c.dtype, kb_2d(1, c.n), kb_copies(c.space, c.pes));
     collective_fill(in, c.dtype, c.op);
     struct all_reduce_args args = {in, out, c.order, c.op, c.chunk, levels, spread_ranks(levels), NULL, number,
-                                   reducers_of(&c, &levels), cut_of(&c, levels.sips), kb_has_data()};
+                                   reducers_of(&c, &levels), windows, cut_of(&c, levels.sips), kb_has_data()};
     if (algorithm == MULTICAST)
         args.lead = kb_tensor_new("lead", c.dtype, kb_2d(leads.count, block_longest(c.n, number)), kb_rows(KB_TCM, leads));
     kb_future launch = launch_of(algorithm, c.pes, &args);

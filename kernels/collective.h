@@ -281,7 +281,7 @@ static inline uint64_t ring_estimate_ps(const struct collective *c, const struct
 }
 
 /* The algorithm that a bench was asked for by name, or the one with the shortest estimate, which a note says: UINT64_MAX for
- * one that cannot run. There are at most four; their names differ in their first letter, and from "auto". */
+ * one that cannot run. Their names differ in their first letter, and from "auto". */
 static inline uint32_t algorithm_used(const char *const *names, uint32_t count, const uint64_t *estimate_ps)
 {
     char each[256] = "";

@@ -5,7 +5,7 @@ The machines have tiny slots and TCMs, so that short vectors take many rounds an
 """
 import re
 
-from harness import SAN, ok, result, run, scratch, simulator, suite, sweep, topology, write
+from harness import SAN, ok, read, result, run, scratch, simulator, suite, sweep, topology, write
 
 MACHINE = """system: {{ name: {name}, sips: {sips}, switch: {{ overhead_ns: 1000 }} }}
 sip: {{ cubes: {{ rows: {rows}, cols: {cols} }} }}
@@ -32,7 +32,8 @@ SHAPES = {
     "one_of_leads": (1, 1, 2, 4, 4, 1, "tcm", 1),       # a SIP of these
 }
 REDUCING = (("all_reduce", "algorithm=ring"), ("all_reduce", "algorithm=halving"),
-            ("all_reduce", "algorithm=levels"), ("all_reduce", "algorithm=multicast"), ("reduce_scatter", "algorithm=ring"),
+            ("all_reduce", "algorithm=levels"), ("all_reduce", "algorithm=multicast"),
+            ("all_reduce", "algorithm=windows", "windows=3"), ("reduce_scatter", "algorithm=ring"),
             ("reduce_scatter", "algorithm=levels"), ("reduce", "root=1"))
 MOVING = (("all_gather", "algorithm=ring"), ("all_gather", "algorithm=multicast"), ("all_to_all", "algorithm=pairs"),
           ("all_to_all", "algorithm=levels"), ("broadcast", "root=2"), ("broadcast", "root=1", "algorithm=chain"))
@@ -96,7 +97,7 @@ def many(program, name, dtypes=DTYPES[:4]):
 
 def leads(program):
     """The PEs of a SIP that exchange its vector, by its length: one, two; other forms if the TCMs are too small."""
-    for algorithm in ("multicast", "levels", "auto"):
+    for algorithm in ("multicast", "levels", "windows", "auto"):
         wrong = bad_points(program, ("all_reduce", f"algorithm={algorithm}"),
                            [{"dtype": dtype, "size": size} for dtype in ("f32", "i32") for size in
                             (3, 8000, 9001, 18001, 40003, 100001)])
@@ -105,8 +106,8 @@ def leads(program):
 
 def chooses(program):
     """auto says what it takes and what it estimates, and is not slower than the slowest of its choices."""
-    for bench, size, algorithms in (("all_reduce", ("size=100",), ("ring", "halving", "levels", "multicast")),
-                                    ("all_reduce", ("size=10000",), ("ring", "halving", "levels", "multicast")),
+    for bench, size, algorithms in (("all_reduce", ("size=100",), ("ring", "halving", "levels", "multicast", "windows")),
+                                    ("all_reduce", ("size=10000",), ("ring", "halving", "levels", "multicast", "windows")),
                                     ("all_gather", ("size=1000",), ("ring", "multicast")),
                                     ("reduce_scatter", ("size=1000",), ("ring", "levels")),
                                     ("all_to_all", ("size=1000",), ("pairs", "levels")),
@@ -137,6 +138,19 @@ def estimates(program, name):
         note = "".join(result(program, "barrier")[1]["notes"])
         estimated = float(re.search(rf"[(, ]{algorithm} ([\d.]+)[,)]", note)[1])
         ok(abs(estimated - took) <= took / 5, f"a barrier by {algorithm} on {name} takes about what is estimated: {took:.2f} us", note)
+
+
+def long_vectors():
+    """Between SIPs a long vector is exchanged window by window, which is faster than one level after the other."""
+    path = write(scratch("four_sips.yaml"), re.sub(r"\n  sips: 1 ", "\n  sips: 4 ", read(topology("ref_sip"))))
+    took = {}
+    for algorithm in ("levels", "auto"):
+        ended, made = result(simulator(path), "all_reduce", "size=12000000", f"algorithm={algorithm}", "--data", "off")
+        took[algorithm] = made["figures"]["time_ps"] / 1e6
+    note = "".join(made.get("notes", []))
+    used = re.search(r"auto: windows is used, estimated at ([\d.]+) us", note)
+    ok(used and took["auto"] < 0.9 * took["levels"], "a long vector goes in windows, at less than 0.9 of the time of levels", took, note)
+    ok(used and abs(float(used[1]) - took["auto"]) < took["auto"] / 4, "windows take about what is estimated", took, note)
 
 
 def measures(program):
@@ -203,6 +217,7 @@ def main():
         # Sums of 128 numbers of bf16, rounded at each rank, have bounds of 7 % at least.
         many(big, "128 PEs", ("f32", "f16", "i32"))
         ring_is_near(big)
+        long_vectors()
         estimates(big, "128 PEs")
 
 
