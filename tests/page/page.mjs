@@ -6,6 +6,7 @@ import {createRequire} from "node:module";
 import {join} from "node:path";
 
 import {drawn} from "./drawn.mjs";
+import {paperScale, wrongLooks} from "./looks.mjs";
 
 const {chromium} = createRequire(join(process.env.NODE_PATH, "x.js"))("playwright-core");
 const [executablePath, shots, gemm, reduce, both, hostile, bare, pod, why, rings] = process.argv.slice(2);
@@ -174,23 +175,21 @@ for (const scheme of ["light", "dark"]) {
 
 // ---- no width or scheme breaks the page; pictures of it
 
-async function overlaps(view) {
-    return view.evaluate(() => [...document.querySelectorAll("main svg:not(.plan)")].flatMap((svg) => {
-        const boxes = [...svg.querySelectorAll("text")].map((one) => ({told: one.textContent, box: one.getBoundingClientRect()})).filter((one) => one.box.width > 0);
-        return boxes.flatMap((a, i) => boxes.slice(i + 1).filter((b) => a.box.left < b.box.right - 1 && b.box.left < a.box.right - 1 && a.box.top < b.box.bottom - 3 && b.box.top < a.box.bottom - 3).map((b) => `${a.told} / ${b.told}`));
-    }));
-}
-for (const [name, file] of [["gemm", gemm], ["reduce", reduce], ["why", why]])
+for (const [name, file] of [["gemm", gemm], ["reduce", reduce], ["why", why], ["compare", both]])
     for (const [width, scheme] of [[1280, "light"], [1280, "dark"], [400, "light"], [400, "dark"], [1280, "print"]]) {
         if (name !== "gemm" && width === 400 && scheme === "dark") continue;
         const view = await open(file, {viewport: {width, height: 900}, colorScheme: scheme === "dark" ? "dark" : "light"});
         if (scheme === "print") await view.emulateMedia({media: "print"}), await drawn(view);
-        const overflow = await view.evaluate(() => document.documentElement.scrollWidth - innerWidth), over = await overlaps(view);
-        check(overflow <= 0 && !over.length, `${name}, ${width} pixels, ${scheme}: nothing is wider than the page, no labels overlap`, [overflow, over]);
+        const wrong = await wrongLooks(view);
+        check(!wrong.length, `${name}, ${width} pixels, ${scheme}: nothing is too wide, broken or faint, no labels overlap`, wrong);
         await view.screenshot({path: join(shots, `${name}-${width}-${scheme}.png`), fullPage: true});
-        if (scheme === "print" && name === "gemm") check((await view.pdf({format: "A4"})).length > 20000, "the page prints");
         await view.close();
     }
+for (const [width, colorScheme] of [[1280, "dark"], [400, "light"]]) {
+    const view = await open(why, {viewport: {width, height: 900}, colorScheme}), pdf = await view.pdf({format: "A4"});
+    check(paperScale(pdf) > 0.999, `a page of ${width} pixels fits on paper`, paperScale(pdf));
+    await view.close();
+}
 
 // ---- several runs
 
@@ -201,7 +200,6 @@ check(Math.abs(number(change) - Math.abs(exact)) <= 0.5 && change.startsWith(exa
 check(await count(pair, "#compare .pair .bar") >= 8, "busy shares stand side by side");
 await pair.locator("nav select").selectOption("1");
 check((await pair.title()).startsWith("B ") && number(await text(pair, "[data-figure='Simulated time'] .note")) === two[1].end_ps, "the other run can be chosen", await pair.title());
-await pair.screenshot({path: join(shots, "compare-1280-light.png"), fullPage: true});
 
 // ---- texts of a result
 

@@ -7,6 +7,7 @@ import {createRequire} from "node:module";
 import {join} from "node:path";
 
 import {drawn} from "./drawn.mjs";
+import {paperScale, wrongLooks} from "./looks.mjs";
 
 const {chromium} = createRequire(join(process.env.NODE_PATH, "x.js"))("playwright-core");
 const [executablePath, shots, file, hostile, single, empty, large, told] = process.argv.slice(2), expected = JSON.parse(told);
@@ -123,23 +124,21 @@ check(some > 0 && some < good.length && await inside() === good.length, "the key
 
 // ---- no width or scheme breaks the page; pictures of it
 
-async function overlaps(view) {
-    return view.evaluate(() => [...document.querySelectorAll("main svg")].flatMap((svg) => {
-        const boxes = [...svg.querySelectorAll("text")].map((one) => ({told: one.textContent, box: one.getBoundingClientRect()})).filter((one) => one.box.width > 0);
-        return boxes.flatMap((a, i) => boxes.slice(i + 1).filter((b) => a.box.left < b.box.right - 1 && b.box.left < a.box.right - 1 && a.box.top < b.box.bottom - 3 && b.box.top < a.box.bottom - 3).map((b) => `${a.told} / ${b.told}`));
-    }));
-}
 for (const [name, path] of [["search", file], ["single", single]])
     for (const [width, scheme] of [[1280, "light"], [1280, "dark"], [400, "light"], [400, "dark"], [1280, "print"]]) {
         if (name === "single" && (scheme !== "light" || width !== 400)) continue;
         const view = await open(path, {viewport: {width, height: 900}, colorScheme: scheme === "dark" ? "dark" : "light"});
         if (scheme === "print") await view.emulateMedia({media: "print"}), await drawn(view);
-        const overflow = await view.evaluate(() => document.documentElement.scrollWidth - innerWidth), over = await overlaps(view);
-        check(overflow <= 0 && !over.length, `${name}, ${width} pixels, ${scheme}: nothing is wider than the page, no labels overlap`, [overflow, over]);
+        const wrong = await wrongLooks(view);
+        check(!wrong.length, `${name}, ${width} pixels, ${scheme}: nothing is too wide, broken or faint, no labels overlap`, wrong);
         await view.screenshot({path: join(shots, `${name}-${width}-${scheme}.png`), fullPage: true});
-        if (scheme === "print") check((await view.pdf({format: "A4"})).length > 20000, "the page prints");
         await view.close();
     }
+for (const width of [1280, 400]) {
+    const view = await open(file, {viewport: {width, height: 900}}), scale = paperScale(await view.pdf({format: "A4"}));
+    check(scale > 0.999, `a page of ${width} pixels fits on paper`, scale);
+    await view.close();
+}
 const one = await open(single);
 check(await count(one, "[data-figure=Front]") === 0 && (await one.locator("main section").evaluateAll((all) => all.map((section) => section.id))).includes("effects"), "a search with one objective has no front, and all else");
 

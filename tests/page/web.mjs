@@ -5,6 +5,9 @@
 import {createRequire} from "node:module";
 import {join} from "node:path";
 
+import {drawn} from "./drawn.mjs";
+import {wrongLooks} from "./looks.mjs";
+
 const {chromium} = createRequire(join(process.env.NODE_PATH, "x.js"))("playwright-core");
 const [executablePath, shots, address] = process.argv.slice(2);
 
@@ -26,6 +29,7 @@ const run = async () => {
 };
 
 check(await page.locator("#session option").count() > 20, "the form has the benches");
+check(!await page.locator("#contents").isVisible(), "without a report there is no list of its sections");
 await page.locator("[name=m]").fill("x");
 await page.locator("#session button[type=submit]").click();
 await page.waitForFunction(() => document.getElementById("status").textContent.startsWith("Not run"));
@@ -42,7 +46,14 @@ check(await page.locator("#compare thead th").count() === 3 && await page.locato
 check((await page.locator("h1").last().textContent()).includes("k=128"), "a run is named by its parameters", await page.locator("h1").last().textContent());
 await page.locator("#session select").first().selectOption("many");
 check(await page.locator("[name=rounds]").count() === 1, "another bench has its own fields");
-await page.screenshot({path: join(shots, "web-1280-light.png"), fullPage: true});
+for (const [width, colorScheme] of [[1280, "light"], [1280, "dark"], [400, "light"]]) {
+    await page.setViewportSize({width, height: 900});
+    await page.emulateMedia({colorScheme});
+    await drawn(page);
+    const wrong = await wrongLooks(page);
+    check(!wrong.length, `${width} pixels, ${colorScheme}: nothing is too wide, broken or faint, no labels overlap`, wrong);
+    await page.screenshot({path: join(shots, `web-${width}-${colorScheme}.png`), fullPage: true});
+}
 check(said.length === 1 && said[0].includes("400"), "the console tells of the refused run alone", said);
 check(!elsewhere.length, "nothing is asked of anyone else", elsewhere);
 await browser.close();

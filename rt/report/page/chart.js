@@ -47,7 +47,11 @@ export function timeChart(frames, series, pick) {
             unhighlightCallback: rest,
             clickCallback: (event, x) => pick(Math.max(0, Math.min(frames.count - 1, Math.floor(x / step)))),
         });
-        paint(() => graph.updateOptions(colours()));
+        const picture = box.firstElementChild;
+        paint(() => {
+            picture.style.zoom = box.clientWidth / parseFloat(picture.style.width);    // on paper: Chromium prints no canvas whose size has changed just before
+            graph.updateOptions(colours());
+        });
     };
     rest();
     return {element: h("div", {}, box, readout), start};

@@ -63,6 +63,13 @@ export const forgetPainters = () => painters.clear();
 export function repaint() {
     for (const draw of painters) draw();
 }
+// On paper the page has other sizes and the light colours. It has them before it is laid out for paper: what changes later
+// is not laid out well.
+for (const [event, paper] of [["beforeprint", true], ["afterprint", false]])
+    addEventListener(event, () => {
+        document.documentElement.classList.toggle("paper", paper);
+        repaint();
+    });
 for (const query of ["(prefers-color-scheme: dark)", "print"]) matchMedia(query).addEventListener("change", repaint);
 
 export const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();

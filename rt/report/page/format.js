@@ -1,4 +1,6 @@
-// format.js: numbers for people: few digits, and a unit.
+// format.js: numbers for people: few digits, and a unit in the same line.
+
+const TIE = "\u00a0";
 
 // Three to four significant digits, without an exponent.
 export function digits(x) {
@@ -11,14 +13,17 @@ export function digits(x) {
 function scaled(x, steps, units) {
     let i = 0;
     while (i < units.length - 1 && Math.abs(x) >= steps) x /= steps, i++;
-    return `${digits(x)} ${units[i]}`;
+    return `${digits(x)}${TIE}${units[i]}`;
 }
 
 export const time = (ps) => scaled(ps, 1000, ["ps", "ns", "µs", "ms", "s"]);
 export const bytes = (n) => scaled(n, 1024, ["B", "KiB", "MiB", "GiB", "TiB", "PiB"]);
 export const count = (n, unit) => scaled(n, 1000, ["", "k", "M", "G", "T", "P", "E"].map((prefix) => prefix + unit));
 export const whole = (n) => n.toLocaleString("en-US");
-export const percent = (share) => share > 0 && share < 0.0005 ? "< 0.1 %" : `${(100 * share).toFixed(1)} %`;
+export const percent = (share) => share > 0 && share < 0.0005 ? `<${TIE}0.1${TIE}%` : `${(100 * share).toFixed(1)}${TIE}%`;
+
+// A text in which numbers keep their units.
+export const tied = (text) => text.replace(/(\d) (?=%|[kMGT]?i?B\b|[pnµm]?s\b)/g, `$1${TIE}`);
 
 // All ticks of an axis in the unit that fits its end.
 export function timeUnit(most) {

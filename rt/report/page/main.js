@@ -1,6 +1,6 @@
 // main.js: puts the page together: head, list of sections, sections of the chosen run.
 
-import {forgetPainters, h, repaint, select} from "./dom.js";
+import {forgetPainters, h, select} from "./dom.js";
 import {runName, runs, web} from "./result.js";
 import {drawSection, sections} from "./sections.js";
 import {head} from "./sections/summary.js";
@@ -16,7 +16,5 @@ function show(run) {
     document.getElementById("sections").replaceChildren(...shown.map((one) => drawSection(one, run)));
 }
 
-addEventListener("beforeprint", repaint);
-addEventListener("afterprint", repaint);
 if (web) startSession(show);
 else show(runs[0]);

@@ -7,7 +7,7 @@ import {section} from "../sections.js";
 
 section({
     id: "failures", title: "Failures", shows: () => data.failures.length > 0,
-    about: () => `Points that did not end well, or that a condition of the search refuses, by reason. ${data.failures.length >= data.failures_most ? "The most frequent ones are shown. " : ""}A click on an example shows its machine below.`,
+    about: () => `Points that did not end well, or that a condition of the search refuses, by reason. ${data.failures.length >= data.failures_most ? "The most frequent ones are shown. " : ""}A click on an example shows its machine above.`,
     draw: () => {
         const all = data.failures.reduce((sum, one) => sum + one.count, 0), number = new Map(points.hash.map((hash, point) => [hash, point]));
         const example = (one) => !one.example ? `trial ${whole(one.trial)}`

@@ -1,7 +1,7 @@
 // main.js: puts the page of a search together: head, list of sections, sections.
 
 import {data, onChoice} from "./data.js";
-import {h, repaint} from "../dom.js";
+import {h} from "../dom.js";
 import {drawSection, sections} from "../sections.js";
 import {searchHead} from "./space.js";
 
@@ -11,5 +11,3 @@ document.getElementById("head").replaceChildren(...searchHead());
 document.getElementById("contents").replaceChildren(h("ul", {}, visible.map((one) => h("li", {}, h("a", {href: `#${one.id}`}, one.title)))));
 document.getElementById("sections").replaceChildren(...visible.map((one) => drawSection(one)));
 onChoice((what) => what === "point" && document.activeElement?.classList.contains("link") && document.getElementById("point").scrollIntoView());
-addEventListener("beforeprint", repaint);
-addEventListener("afterprint", repaint);

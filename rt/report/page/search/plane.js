@@ -25,8 +25,7 @@ export function plane(kind, label, high, draw) {
         requestAnimationFrame(now);
     };
     onResize(canvas, () => canvas.clientWidth !== wide && redraw());
-    paint(redraw);
-    addEventListener("beforeprint", now);
+    paint(now);
     return {canvas, redraw};
 }
 

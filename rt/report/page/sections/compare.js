@@ -51,16 +51,16 @@ const bars = (name) => h("div", {class: "pair"}, runs.filter((run) => run.util).
 
 section({
     id: "compare", title: "Comparison", shows: () => runs.length > 1,
-    about: "Figures of all runs; behind each is its difference from the first run. Below, the share of the time for which each kind of resource was busy.",
+    about: "Figures of all runs; below each is its difference from the first run. The bars are the share of the time for which each kind of resource was busy.",
     draw: () => {
         const names = [...new Set(runs.flatMap(utilNames))];
         return [
             h("ol", {class: "runs"}, runs.map((run) => h("li", {}, h("b", {}, runName(run)), " ", verdict(run)))),
-            table([{title: "", of: (row) => row.name},
-                   ...runs.map((run) => ({title: runName(run), number: true, of: (row) => figureCell(row, run)}))],
-                  comparedFigures(), {label: "Comparison"}),
-            h("h3", {}, "Busy"),
-            h("div", {class: "pairs"}, names.map((name) => [h("div", {class: "name"}, name), bars(name)])),
+            h("div", {class: "side"},
+              table([{title: "", of: (row) => row.name},
+                     ...runs.map((run) => ({title: runName(run), number: true, of: (row) => figureCell(row, run)}))],
+                    comparedFigures(), {label: "Comparison"}),
+              h("div", {}, h("h3", {}, "Busy"), h("div", {class: "pairs"}, names.map((name) => [h("div", {class: "name"}, name), bars(name)])))),
         ];
     },
 });

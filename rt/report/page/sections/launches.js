@@ -14,12 +14,13 @@ function requestsOf(run) {
 
 function drawRequests(run, requests) {
     const wide = chartWidth(), left = wide < 600 ? 96 : 150, shown = requests.slice(0, REQUESTS_ROWS_MOST), high = shown.length * REQUESTS_ROW + REQUESTS_FOOT, unit = timeUnit(run.end_ps);
+    const most = wide < 600 ? 13 : 20;
     const x = (ps) => left + ps / run.end_ps * (wide - left - 20);
     const svg = s("svg", {viewBox: `0 0 ${wide} ${high}`, class: "requests", role: "img", "aria-label": "Launches and memory requests in time; the table below has them"});
     for (const tick of ticks(0, run.end_ps / unit.ps, wide / 110)) svg.append(s("line", {class: "grid", x1: x(tick * unit.ps), x2: x(tick * unit.ps), y1: 0, y2: high - REQUESTS_FOOT}), s("text", {class: "tick mid", x: x(tick * unit.ps), y: high - REQUESTS_FOOT + 18}, `${Number(tick.toPrecision(6))} ${unit.name}`));
     shown.forEach((one, i) => {
         const bar = (from, to, kind) => s("rect", {class: kind, x: x(from), y: i * REQUESTS_ROW + 3, width: Math.max(1.5, x(to) - x(from)), height: REQUESTS_ROW - 6, rx: 2});
-        svg.append(s("text", {class: "tick end", x: left - 8, y: i * REQUESTS_ROW + REQUESTS_ROW / 2 + 4}, one.name.slice(0, wide < 600 ? 13 : 20)), bar(one.from, one.to, one.what === "launch" ? "way" : "fill-hbm"));
+        svg.append(s("text", {class: "tick end", x: left - 8, y: i * REQUESTS_ROW + REQUESTS_ROW / 2 + 4}, one.name.length > most ? `${one.name.slice(0, most - 1)}…` : one.name), bar(one.from, one.to, one.what === "launch" ? "way" : "fill-hbm"));
         if (one.what === "launch" && one.start !== null) svg.append(bar(one.start, Math.min(one.to, one.start + one.launch.pe_exec_ps), one.status === "ok" ? "fill-gemm" : "fill-bad"));
     });
     return svg;

@@ -34,7 +34,9 @@ function drawRoofline(run) {
     const foot = Math.max(x0, y0 / machine.hbm_bps);
     svg.append(s("polyline", {class: "roof", points: `${x(foot)},${y(foot * machine.hbm_bps)} ${x(ridge)},${y(peak.flops)} ${x(x1)},${y(peak.flops)}`}),
                s("text", {class: "label end", x: wide - ROOF_RIGHT, y: y(peak.flops) - 9}, `${peak.dtype} peak, ${count(peak.flops, "FLOP/s")}`));
-    const slopeX = Math.sqrt(foot * ridge), angle = Math.atan2(y(foot * machine.hbm_bps) - y(peak.flops), x(ridge) - x(foot)) * -180 / Math.PI;
+    // The label of the slope, at its middle or, if the run is there, towards its farther end.
+    const place = Math.log(points[0].x / foot) / Math.log(ridge / foot);
+    const slopeX = foot * (ridge / foot) ** (Math.abs(place - 0.5) > 0.35 ? 0.5 : place < 0.5 ? 0.8 : 0.2), angle = Math.atan2(y(foot * machine.hbm_bps) - y(peak.flops), x(ridge) - x(foot)) * -180 / Math.PI;
     for (const point of [...points].reverse()) {
         svg.append(s("circle", {class: point.whole ? "point whole" : "point", cx: x(point.x), cy: y(point.y), r: point.whole ? 7 : 4.5, "data-point": point.name}, s("title", {}, `${point.name}: ${count(point.y, "FLOP/s")}`)));
         if (point.whole) svg.append(s("line", {class: "drop", x1: x(point.x), x2: x(point.x), y1: y(point.y) + 7, y2: ROOF_HIGH - ROOF_FOOT}),
