@@ -355,14 +355,18 @@ def progress(program):
         shares = [int(share) for share in re.findall(r"simulation (\d+) %, .* simulated, .*, about [0-9.]+ m?s left", said)]
         ok(status == 130 and shares and abs(shares[-1] - 100 * read_rows / rows) < 6, f"the progress of kernels goes by {why}",
            shares, read_rows, said)
-    gemm = "{do: composite, op: gemm, m: 4096, k: 2048, n: 2048, tile: [16, 16, 16], dtype: f16, " \
-           "a: {space: hbm, offset: 0}, b: {space: hbm, offset: 0}, c: {space: hbm, offset: 0x1000000}, out_dtype: f16}"
-    stream = write(scratch("four.yaml"), "launches: [{program: four, targets: [sip0.cube0.pe0]}]\n"
-                   f"programs: {{four: [{', '.join([gemm] * 4)}]}}\n")
-    status, said, out = on_terminal(program, stream, "--exact-events", verb="replay", send=signal.SIGINT, until=b" left")
-    shares = [int(share) for share in re.findall(r"simulation (\d+) %, .* left", said)]
-    now = re.search(r" waits for command (\d), composite", said)
-    ok(status == 130 and now and shares and 25 * int(now[1]) <= shares[-1] < 25 * int(now[1]) + 25, "the progress of a replay knows the commands to come", shares, said)
+    for count, size, waits in ((4, "m: 4096, k: 8192, n: 2048", False), (400, "m: 512, k: 4096, n: 512", True)):
+        steps = "".join(f"  - {{id: g{i}, do: composite, op: gemm, {size}, tile: [16, 16, 16], dtype: f16, out_dtype: f16, "
+                        "a: {space: hbm, offset: 0}, b: {space: hbm, offset: 0}, c: {space: hbm, offset: 0x1000000}}\n"
+                        + (f"  - {{do: wait, for: [g{i}]}}\n" if waits else "") for i in range(count))
+        stream = write(scratch("products.yaml"), f"launches: [{{program: products, targets: [sip0.cube0.pe0]}}]\nprograms:\n  products:\n{steps}")
+        status, said, out = on_terminal(program, stream, "--exact-events", "--json", scratch("products.json"), verb="replay",
+                                        send=signal.SIGINT, until=b" left")
+        shares = [int(share) for share in re.findall(r"simulation (\d+) %, .* left", said)]
+        commands = json.loads(read(scratch("products.json")))["launches"][0]["commands"]
+        complete = 100 * sum(bool(command["complete_ps"]) for command in commands) / count
+        ok(status == 130 and shares and complete - 6 <= shares[-1] <= complete + 100 / count,
+           f"the progress of a replay knows the commands to come ({count})", shares, complete, said)
     status, said, out = on_terminal(program, "ends", "what=fills", "--threads", "1", send=signal.SIGINT, until=b"%")
     ok(status == 130 and re.search(r"\r\x1b\[Kset-up, (?:[2-9]|\d\d+) s, fill \d+ %", said) and "\x1b" not in out
        and re.search(r"\r\x1b\[Kends: ended by SIGINT after [\d.]+ s, at 0 ps simulated\r\n", said),
