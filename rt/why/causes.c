@@ -18,6 +18,7 @@
 #include "accounts.h"
 #include "engines.h"
 #include "sites.h"
+#include "sums.h"
 
 static const struct subject nobody = {.tile = NO_TILE, .stage = NO_STAGE};
 
@@ -109,17 +110,23 @@ struct condition {
 /* Things of which several are alike: slots, engines of a stage, credits. A start takes the one that has been free for
  * longest, so with `room` of them the start number room + n takes the one that was freed as number n. Only those that became
  * free in this instant can be a cause. */
+struct conditions ARRAY(struct condition);
+
 struct fifo {
     uint64_t taken, freed;                              /* how often one was */
-    struct ARRAY(struct condition) latest;              /* of those freed last, all in one instant; one more for each */
+    uint64_t count;                                     /* of those freed last, all in one instant: */
+    struct condition first;                             /* mostly there is only this one */
+    struct conditions others;
 };
 
 static const struct condition never;
 
 static struct condition fifo_take(struct fifo *fifo, uint64_t room)
 {
-    uint64_t taken = fifo->taken++, first = room + fifo->freed - fifo->latest.count;
-    return taken >= first && taken - first < fifo->latest.count ? fifo->latest.at[taken - first] : never;
+    uint64_t taken = fifo->taken++, first = room + fifo->freed - fifo->count;
+    if (taken < first || taken - first >= fifo->count)
+        return never;
+    return taken == first ? fifo->first : fifo->others.at[taken - first - 1];
 }
 
 static struct ref over(struct ref ref, enum edge edge)
@@ -218,9 +225,14 @@ static struct ref cause_now(void);
 static void fifo_free(struct fifo *fifo)
 {
     struct ref cause = cause_now();
-    if (fifo->latest.count && fifo->latest.at[0].t_ps != now_ps)
-        fifo->latest.count = 0;
-    *array_add(&fifo->latest) = (struct condition){now_ps, ++run.tick, cause};
+    struct condition freed = {now_ps, ++run.tick, cause};
+    if (fifo->count && fifo->first.t_ps != now_ps)
+        fifo->count = fifo->others.count = 0;
+    if (fifo->count)
+        *array_add(&fifo->others) = freed;
+    else
+        fifo->first = freed;
+    fifo->count++;
     fifo->freed++;
 }
 
@@ -466,7 +478,7 @@ __attribute__((noinline)) static void channel_reserved(enum resource_kind kind, 
 {
     uint64_t at = place_at(kind, number);
     struct holder *holder = &holders[kind][number];
-    bool behind_own = is_own(holder->item);
+    bool behind_own = holder->free_ps >= now_ps && is_own(holder->item);
     struct ref start = granted(holder, asked_ps, start_ps, at);
     struct ref end = extended(start, end_ps > now_ps ? end_ps : now_ps, WORK_channel, at);
     *holder = (struct holder){end_ps, end.item};
@@ -583,8 +595,8 @@ static struct ref held_by_others(struct ref head, struct ref last, uint64_t sinc
         const struct item *item = &items[ref.item];
         uint64_t begin_ps = item_begin_ps(item) > since_ps ? item_begin_ps(item) : since_ps;
         enum work work = item->work == WORK_row ? WORK_row : WORK_stream;
-        head = (struct ref){item_new(head, items[head.item].end_ps + item->end_ps - begin_ps, work, at,
-                                     items_about[ref.item].who), ref.edge};
+        head = (struct ref){item_detailed(head, items[head.item].end_ps + item->end_ps - begin_ps, work, work == WORK_stream,
+                                          at, items_about[ref.item].who), ref.edge};
     }
     return head;
 }
@@ -600,14 +612,16 @@ static struct ref fed_by_hbm(struct ref head, uint64_t head_ps, const struct ent
 static void data_arrived(const struct data_message *data, uint64_t head_ps, uint64_t delivered_ps)
 {
     struct ref head = chain(head_ps, WORK_node, place_at(RESOURCE_NODE, data->message.route->to_rank));
+    bool of_hbm = place_is_kind(rank_place(data->message.route->from_rank), NODE_hbm_ctrl);
     bool streams = data->tail_ps > data_drain_ps(data);
     uint64_t at = streams ? place_at(RESOURCE_NODE, data->message.route->from_rank) : narrowest(data);
-    if (place_is_kind(rank_place(data->message.route->from_rank), NODE_hbm_ctrl)) {
+    if (of_hbm) {
         struct entry *read = entry_place(key_of(data, ABOUT_READ));
         head = streams ? fed_by_hbm(head, head_ps, read, at) : head;
         read->ref.item = 0;
     }
-    run.delivery = (struct made){delivered_ps, extended(head, delivered_ps, streams ? WORK_stream : WORK_link, at)};
+    uint32_t item = item_detailed(head, delivered_ps, streams ? WORK_stream : WORK_link, streams && of_hbm, at, run.who);
+    run.delivery = (struct made){delivered_ps, {item, EDGE_direct}};
 }
 
 static struct fifo *credits_of(uint32_t source, uint32_t destination)
@@ -656,6 +670,7 @@ enum { KEPT = 1 << ABOUT_PARTS | 1 << ABOUT_READ | 1 << ABOUT_REQUEST };    /* e
 /* Marks everything from which a path can go on. */
 __attribute__((cold, noinline)) static void collect(const struct event *fires)
 {
+    sums_settle();
     items_collect_begin();
     keep_noted(fires);
     event_each(keep_noted);
@@ -677,6 +692,7 @@ __attribute__((cold, noinline)) static void collect(const struct event *fires)
     for (size_t i = 0; i < run.ends.count; i++)
         items_keep(run.ends.at[i].ref.item);
     items_collect_end();
+    sums_collected();
 }
 
 __attribute__((noinline)) static void feed_ends(const struct event *event)
@@ -686,9 +702,21 @@ __attribute__((noinline)) static void feed_ends(const struct event *event)
     note(event, run.last, 0);
 }
 
+/* An event that fires soon, mostly the one after the next; NULL: none is known. */
+static inline const struct event *event_soon(void)
+{
+    const struct event *next = event_firing ? event_firing : event_soonest->events;
+    return next && next != event_firing && event_soonest[-1].events ? event_soonest[-1].events : next;
+}
+
 static void event_fires(const struct event *event)
 {
     struct ref ref = noted(event);
+    const struct event *soon = event_soon();
+    if (soon) {                                         /* its item is seldom in the cache: fetched until then */
+        __builtin_prefetch(&items[noted(soon).item]);
+        __builtin_prefetch(&items_about[noted(soon).item]);
+    }
     if (__builtin_expect(items_full, 0) && now_ps > run.instant_ps) /* no condition became true yet in this instant */
         collect(event);
     items_broken += items[ref.item].end_ps != now_ps;
@@ -699,13 +727,21 @@ static void event_fires(const struct event *event)
         feed_ends(event);
 }
 
+/* The node that handles a head, and the wire behind it, over which that arrives at t_ps. */
+static inline struct ref hop(uint64_t t_ps)
+{
+    uint64_t wire_ps = t_ps - run.node_end_ps, at = hop_at(run.node_rank, (uint32_t)run.head.link);
+    uint16_t detail = wire_ps < LONG_WIRE ? (uint16_t)wire_ps : LONG_WIRE;
+    return (struct ref){item_detailed(run.head.start, t_ps, WORK_hop, detail, at, run.who), EDGE_direct};
+}
+
 /* The head of a message that has taken a link arrives over it at t_ps. */
 static void head_due(const struct event *event, uint64_t t_ps)
 {
     struct ref ref;
     run.head.event = NULL;
     if (run.head.passes)
-        ref = extended(run.head.start, t_ps, WORK_hop, hop_at(run.node_rank, (uint32_t)run.head.link));
+        ref = hop(t_ps);
     else
         ref = extended(items[run.head.start.item].end_ps <= t_ps ? run.head.start : cause_now(), t_ps, WORK_wire,
                        place_at(RESOURCE_LINK, run.head.link));
@@ -1048,6 +1084,7 @@ void causes_begin(void)
     uint32_t pes = pe_count();
     causes_end();
     items_begin();
+    sums_begin();
     memset(&run, 0, sizeof run);
     run.who = run.host = nobody;
     table.bits = FIRST_BITS;
@@ -1070,7 +1107,7 @@ void causes_begin(void)
 static struct fifo *fifos_freed(struct fifo *fifos, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        array_free(&fifos[i].latest);
+        array_free(&fifos[i].others);
     return array_freed(fifos);
 }
 

@@ -5,6 +5,17 @@
 
 #include "common/array.h"
 #include "common/fail.h"
+#include "machine/fabric.h"
+
+const uint8_t edge_reasons[EDGES] = {
+#define EDGE(name, reason, meaning) [EDGE_##name] = REASON_##reason,
+#include "reasons.def"
+};
+
+const uint8_t work_reasons[WORKS] = {
+#define WORK(name, reason, meaning) [WORK_##name] = REASON_##reason,
+#include "reasons.def"
+};
 
 const char *const reason_names[REASONS] = {
 #define REASON(name, meaning) #name,
@@ -34,19 +45,19 @@ const char *const stage_names[] = {
 
 _Static_assert(sizeof stage_names / sizeof *stage_names <= NO_STAGE, "a stage fits into its bits");
 
-enum { PLACES = 64, FIRST_ITEMS = 1 << 14 };            /* PLACES: those of one word of marks */
+enum { PLACES = 64, FIRST_ITEMS = 1 << 14, FACTOR = 6 };  /* PLACES: those of one word of marks */
 
 struct item *items;
 struct item_about *items_about;
 struct item_places item_places;
 bool items_full;
 uint64_t items_broken;
-uint32_t items_collections;
 
 static struct {
     size_t room;                                        /* of items; a multiple of PLACES */
     uint64_t *marks;                                    /* a bit for each place that the last collection kept */
     size_t marks_room;
+    bool forgets;                                       /* a collection marks anew what it keeps */
 } pool;
 
 /* Makes room for as many items again, or for `wanted`. */
@@ -73,7 +84,6 @@ void items_begin(void)
 {
     items_end();
     pool_grow(FIRST_ITEMS);
-    items_collections++;
     items[0] = (struct item){.work = WORK_start};
     items_about[0] = (struct item_about){.who = {.tile = NO_TILE, .stage = NO_STAGE}};
     pool.marks[0] = 1;
@@ -86,7 +96,7 @@ void items_end(void)
     items_about = array_freed(items_about);
     pool.marks = array_freed(pool.marks);
     pool.room = pool.marks_room = 0;
-    items_full = false;
+    items_full = pool.forgets = false;
     items_broken = 0;
 }
 
@@ -95,41 +105,74 @@ void item_places_next(void)
     size_t first = item_places.first;
     do {
         first += PLACES;
-        if (first == pool.room) {
-            items_full = true;
+        items_full |= first >= pool.room - pool.room / 8;     /* the rest is for the instant that ends first */
+        if (first == pool.room)
             pool_grow(0);
-        }
     } while (!~pool.marks[first / PLACES]);
     places_at(first);
 }
 
-/* ---- collection */
+uint64_t long_wire_ps(uint32_t hop)
+{
+    return link_rate(link_speed(items_about[hop].at >> 32))->latency_ps;
+}
+
+/* ---- collection: by generations. The old one, of marked items, is looked through when it has half of the places. */
 
 void items_collect_begin(void)
 {
-    memset(pool.marks, 0, pool.room / PLACES * sizeof *pool.marks);
-    pool.marks[0] = 1;
+    if (pool.forgets)
+        memset(pool.marks, 0, pool.room / PLACES * sizeof *pool.marks);
+    pool.marks[0] |= 1;
+}
+
+/* The ways back that are under way. They are followed in turn, so that their items are fetched at the same time. */
+enum { WAYS = 16 };
+
+static struct {
+    uint32_t item[WAYS];
+    unsigned count;
+} ways;
+
+/* A step of each of them. A way ends at an item that has a mark. */
+static void ways_advance(void)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < ways.count; i++) {
+        uint32_t item = ways.item[i];
+        uint64_t *mark = &pool.marks[item / PLACES], bit = UINT64_C(1) << item % PLACES;
+        if (*mark & bit)
+            continue;
+        *mark |= bit;
+        ways.item[count] = items[item].cause;
+        __builtin_prefetch(&items[ways.item[count++]]);
+    }
+    ways.count = count;
 }
 
 void items_keep(uint32_t item)
 {
-    for (;; item = items[item].cause) {
-        uint64_t *mark = &pool.marks[item / PLACES], bit = UINT64_C(1) << item % PLACES;
-        if (*mark & bit)
-            return;
-        *mark |= bit;
-    }
+    __builtin_prefetch(&items[item]);
+    ways.item[ways.count++] = item;
+    while (ways.count == WAYS)
+        ways_advance();
 }
 
-/* A collection is worth it again when there are four times as many items as it has kept. */
+bool items_has_kept(uint32_t item)
+{
+    return pool.marks[item / PLACES] >> item % PLACES & 1;
+}
+
 void items_collect_end(void)
 {
     size_t kept = 0;
+    while (ways.count)
+        ways_advance();
     for (size_t word = 0; word < pool.room / PLACES; word++)
         kept += (size_t)__builtin_popcountll(pool.marks[word]);
-    if (4 * kept > pool.room)
-        pool_grow(4 * kept);
+    if (pool.forgets && FACTOR * kept > pool.room)
+        pool_grow(FACTOR * kept);
+    pool.forgets = 2 * kept > pool.room;
     items_full = false;
-    items_collections++;
     places_at(0);
 }

@@ -26,6 +26,7 @@ enum work {
     WORKS
 };
 
+extern const uint8_t edge_reasons[EDGES], work_reasons[WORKS];       /* enum reason */
 extern const char *const reason_names[REASONS], *const reason_meanings[REASONS], *const edge_names[EDGES],
     *const work_names[WORKS], *const stage_names[];
 
@@ -46,12 +47,21 @@ struct ref {
     uint8_t edge;
 };
 
+enum { WORK_BITS = 5, EDGE_BITS = 4, DEPTH_BITS = 7 };
+
 struct item {
     uint64_t end_ps;
     uint32_t cause;                                     /* the item whose end is its begin */
-    uint8_t work, edge;                                 /* edge: to its cause */
-    uint8_t depth;                                      /* of it in its chain, modulo 256: how many items have a length */
+    uint32_t work : WORK_BITS;
+    uint32_t edge : EDGE_BITS;                          /* to its cause */
+    uint32_t depth : DEPTH_BITS;                        /* of it in its chain: how many items have a length, modulo 128 */
+    uint32_t detail : 16;                               /* of WORK_hop: of its end, how many ps are the wire; of WORK_stream 1:
+                                                           out of HBM */
 };
+
+_Static_assert(WORKS <= 1 << WORK_BITS, "a work fits into its bits");
+_Static_assert(EDGES <= 1 << EDGE_BITS, "an edge fits into its bits");
+_Static_assert(sizeof(struct item) == 16, "four items are a cache line, and causes are followed without more");
 
 /* The rest of an item, which is not needed to follow causes. */
 struct item_about {
@@ -100,18 +110,24 @@ void items_end(void);
 void item_places_next(void);
 
 /* A new item, which begins at the end of its cause. */
-static inline uint32_t item_new(struct ref cause, uint64_t end_ps, enum work work, uint64_t at, struct subject who)
+static inline uint32_t item_detailed(struct ref cause, uint64_t end_ps, enum work work, uint16_t detail, uint64_t at,
+                                     struct subject who)
 {
     if (__builtin_expect(!item_places.free, 0))
         item_places_next();
     uint32_t place = item_places.first + (uint32_t)__builtin_ctzll(item_places.free);
     item_places.free &= item_places.free - 1;
     const struct item *before = &items[cause.item];
-    uint8_t depth = (uint8_t)(before->depth + (end_ps != before->end_ps));
+    unsigned depth = before->depth + (end_ps != before->end_ps);
     items_broken += end_ps < before->end_ps;
-    items[place] = (struct item){end_ps, cause.item, (uint8_t)work, cause.edge, depth};
+    items[place] = (struct item){end_ps, cause.item, work, cause.edge, depth & ((1 << DEPTH_BITS) - 1), detail};
     items_about[place] = (struct item_about){at, who};
     return place;
+}
+
+static inline uint32_t item_new(struct ref cause, uint64_t end_ps, enum work work, uint64_t at, struct subject who)
+{
+    return item_detailed(cause, end_ps, work, 0, at, who);
 }
 
 static inline uint64_t item_begin_ps(const struct item *item)
@@ -119,12 +135,39 @@ static inline uint64_t item_begin_ps(const struct item *item)
     return items[item->cause].end_ps;
 }
 
+/* The detail of a hop with a wire that takes long: it is known from the link. */
+enum { LONG_WIRE = UINT16_MAX };
+
+uint64_t long_wire_ps(uint32_t hop);
+
+/* How long the wire of a hop is. */
+static inline uint64_t hop_wire_ps(uint32_t hop)
+{
+    return items[hop].detail == LONG_WIRE ? long_wire_ps(hop) : items[hop].detail;
+}
+
+/* The reason of an item that is reached directly. A memory that feeds a delivery too slowly is a pseudo channel, or a channel
+ * of an sram or a TCM. */
+static inline uint8_t item_reason(const struct item *item)
+{
+    return item->work == WORK_stream && !item->detail ? REASON_channel : work_reasons[item->work];
+}
+
+/* Whether an item of no length hands on its own edge instead of the one that leads to it: if that is none, or the kernel's
+ * own wait for something that waited for another reason. */
+static inline bool edge_hands_on(uint8_t to, uint8_t own)
+{
+    return to == EDGE_direct || (to == EDGE_wait && own != EDGE_direct);
+}
+
 /* A collection keeps the items from which a path can go on, and those behind them:
- *     items_collect_begin(); for each of them: items_keep(item); then items_collect_end() */
+ *     items_collect_begin(); for each of them: items_keep(item); then items_collect_end()
+ * Most collections also keep all that the one before has kept, and follow no causes further than to these. */
 void items_collect_begin(void);
 void items_keep(uint32_t item);
 void items_collect_end(void);
 
-extern uint32_t items_collections;                      /* how many there were: since one, an item's number may be another's */
+/* Whether the last collection has kept an item that was there before it. */
+bool items_has_kept(uint32_t item);
 
 #endif

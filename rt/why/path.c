@@ -6,32 +6,16 @@
 
 #include "common/arena.h"
 #include "common/array.h"
-#include "common/hash.h"
 #include "launch/launch.h"
 #include "machine/emitted.h"
 #include "machine/fabric.h"
-#include "machine/memory.h"
-#include "machine/service.h"
 
-static const uint8_t edge_reasons[EDGES] = {
-#define EDGE(name, reason, meaning) [EDGE_##name] = REASON_##reason,
-#include "reasons.def"
-};
+struct segments ARRAY(struct segment);
 
-static const uint8_t work_reasons[WORKS] = {
-#define WORK(name, reason, meaning) [WORK_##name] = REASON_##reason,
-#include "reasons.def"
-};
-
-/* What is done with each segment. */
-typedef void each_segment(const struct segment *segment, void *arg);
-
-/* The way back so far. The functions that walk are compiled for each use of them, which mostly needs a part of what makes
- * up a segment. */
+/* The way back so far. */
 struct walk {
     uint64_t from_ps;
-    each_segment *each;
-    void *arg;
+    struct segments *segments;
     uint8_t edge;                                       /* over which the next item is reached, */
     struct subject held_up;                             /* from this one */
 };
@@ -59,27 +43,20 @@ void launches_forget(void)
     known.last = NULL;
 }
 
-/* A memory that feeds a delivery too slowly is a pseudo channel, or a channel of an sram or a TCM. */
-static uint8_t stream_reason(uint64_t at)
-{
-    return place_is_kind(rank_place((uint32_t)at), NODE_hbm_ctrl) ? REASON_pseudo_channel : REASON_channel;
-}
-
 /* `reason` is that of an item which is reached directly. */
-ALWAYS_INLINE void emit(struct walk *walk, uint32_t item, enum work work, uint8_t reason, uint64_t at,
-                        uint64_t begin_ps, uint64_t end_ps)
+static void emit(struct walk *walk, uint32_t item, enum work work, uint8_t reason, uint64_t at, uint64_t begin_ps, uint64_t end_ps)
 {
     struct segment segment = {begin_ps > walk->from_ps ? begin_ps : walk->from_ps, end_ps, .work = work,
                               .edge = walk->edge, .at = at, .who = items_about[item].who, .held_up = walk->held_up};
     if (segment.end_ps <= segment.begin_ps)
         return;
     segment.reason = walk->edge != EDGE_direct ? edge_reasons[walk->edge] : reason;
-    walk->each(&segment, walk->arg);
+    *array_add(walk->segments) = segment;
     walk->edge = EDGE_direct;
 }
 
 /* The wires and nodes of a control message, last first. */
-ALWAYS_INLINE void emit_control(struct walk *walk, uint32_t item)
+static void emit_control(struct walk *walk, uint32_t item)
 {
     static struct ARRAY(struct segment) parts;
     const struct item_about *about = &items_about[item];
@@ -102,24 +79,22 @@ ALWAYS_INLINE void emit_control(struct walk *walk, uint32_t item)
 }
 
 /* The wire of a hop, and the node before it. Links without latency take no time. */
-ALWAYS_INLINE void emit_hop(struct walk *walk, uint32_t number)
+static void emit_hop(struct walk *walk, uint32_t number)
 {
     const struct item *item = &items[number];
     const struct item_about *about = &items_about[number];
-    uint64_t handled_ps = item->end_ps - link_rate(link_speed(about->at >> 32))->latency_ps;
+    uint64_t handled_ps = item->end_ps - hop_wire_ps(number);
     emit(walk, number, WORK_wire, REASON_wire, place_at(RESOURCE_LINK, about->at >> 32), handled_ps, item->end_ps);
     if (walk->edge == EDGE_direct)
         walk->held_up = about->who;
     emit(walk, number, WORK_node, REASON_node, place_at(RESOURCE_NODE, (uint32_t)about->at), item_begin_ps(item), handled_ps);
 }
 
-/* What is handed on over an item of no length: the edge that leads to it, unless that is none, or the kernel's own wait
- * for something that waited for another reason. */
-ALWAYS_INLINE void hand_on(struct walk *walk, uint32_t number)
+/* Over an item of no length. */
+static void hand_on(struct walk *walk, uint32_t number)
 {
     const struct item *item = &items[number];
-    bool keeps = walk->edge != EDGE_direct && (walk->edge != EDGE_wait || item->edge == EDGE_direct);
-    if (keeps)
+    if (!edge_hands_on(walk->edge, item->edge))
         return;
     walk->edge = item->edge;
     walk->held_up = items_about[number].who;
@@ -131,7 +106,7 @@ static bool has_length(uint32_t item)
 }
 
 /* One item of the way back. Behind an item with a length, the way does not depend on what comes after it. */
-ALWAYS_INLINE void pass(struct walk *walk, uint32_t number)
+static void pass(struct walk *walk, uint32_t number)
 {
     const struct item *item = &items[number];
     if (!has_length(number)) {
@@ -143,86 +118,9 @@ ALWAYS_INLINE void pass(struct walk *walk, uint32_t number)
     else if (item->work == WORK_hop)
         emit_hop(walk, number);
     else
-        emit(walk, number, item->work,
-             item->work == WORK_stream ? stream_reason(items_about[number].at) : work_reasons[item->work],
-             items_about[number].at, item_begin_ps(item), item->end_ps);
+        emit(walk, number, item->work, item_reason(item), items_about[number].at, item_begin_ps(item), item->end_ps);
     walk->edge = item->edge;
     walk->held_up = items_about[number].who;
-}
-
-ALWAYS_INLINE struct walk walk_from(struct ref end, uint64_t from_ps, each_segment *each, void *arg)
-{
-    return (struct walk){from_ps, each, arg, end.edge, {.tile = NO_TILE, .stage = NO_STAGE}};
-}
-
-static inline void add_reason(const struct segment *segment, void *reason_ps)
-{
-    ((uint64_t *)reason_ps)[segment->reason] += length_of(segment);
-}
-
-/* ---- shortcuts
- *
- * Kernels and engines wait for the same chains, again and again. So an item whose depth is a multiple of STRIDE has the sums
- * of those behind it up to the next such item, that one included, once a way has passed all of them. A table keeps the
- * latest. */
-
-enum { STRIDE = 16, SHORTCUT_BITS = 15, FEW_REASONS = 6 };
-
-static struct shortcut {
-    uint32_t item, to;                                  /* to 0: there is none from this item */
-    uint32_t collections;                               /* items_collections when it was made */
-    uint8_t count, reasons[FEW_REASONS];
-    uint64_t ps[FEW_REASONS];
-} shortcuts[1 << SHORTCUT_BITS];
-
-static bool may_have_shortcut(uint32_t item)
-{
-    return items[item].depth % STRIDE == 0 && has_length(item);
-}
-
-/* NULL: there is none yet. */
-static const struct shortcut *shortcut_from(uint32_t item)
-{
-    const struct shortcut *shortcut = &shortcuts[hash_bits(item, SHORTCUT_BITS)];
-    return shortcut->item == item && shortcut->collections == items_collections ? shortcut : NULL;
-}
-
-/* The sums from an item to another one have become `now` from `then`. */
-__attribute__((noinline)) static void shortcut_make(uint32_t item, uint32_t to, const uint64_t *then, const uint64_t *now)
-{
-    struct shortcut made = {.item = item, .to = to, .collections = items_collections};
-    for (unsigned reason = 0; reason < REASONS; reason++)
-        if (now[reason] != then[reason] && made.count == FEW_REASONS) {
-            made.to = 0;
-        } else if (now[reason] != then[reason]) {
-            made.reasons[made.count] = (uint8_t)reason;
-            made.ps[made.count++] = now[reason] - then[reason];
-        }
-    shortcuts[hash_bits(item, SHORTCUT_BITS)] = made;
-}
-
-void path_add_reasons(struct ref end, uint64_t from_ps, uint64_t reason_ps[REASONS])
-{
-    uint64_t then[REASONS];
-    uint32_t since = 0;                                 /* the item that has no shortcut yet; 0: there is none */
-    struct walk walk = walk_from(end, from_ps, add_reason, reason_ps);
-    for (uint32_t i = end.item; i && items[i].end_ps > from_ps; i = items[i].cause) {
-        pass(&walk, i);
-        if (!may_have_shortcut(i))
-            continue;
-        if (since && item_begin_ps(&items[i]) >= from_ps)
-            shortcut_make(since, i, then, reason_ps);
-        const struct shortcut *shortcut;
-        while ((shortcut = shortcut_from(i)) && shortcut->to && item_begin_ps(&items[shortcut->to]) >= from_ps) {
-            for (unsigned k = 0; k < shortcut->count; k++)
-                reason_ps[shortcut->reasons[k]] += shortcut->ps[k];
-            i = shortcut->to;
-        }
-        walk.edge = items[i].edge;
-        since = shortcut ? 0 : i;
-        if (since)
-            memcpy(then, reason_ps, sizeof then);
-    }
 }
 
 void reasons_write(struct json *json, const char *key, const uint64_t reason_ps[REASONS])
@@ -234,18 +132,10 @@ void reasons_write(struct json *json, const char *key, const uint64_t reason_ps[
     json_object_end(json);
 }
 
-struct segments ARRAY(struct segment);
-
-static inline void add(const struct segment *segment, void *arg)
-{
-    struct segments *segments = arg;
-    *array_add(segments) = *segment;
-}
-
 struct path path_to(struct ref end, uint64_t from_ps)
 {
     struct segments all = {0};
-    struct walk walk = walk_from(end, from_ps, add, &all);
+    struct walk walk = {from_ps, &all, end.edge, {.tile = NO_TILE, .stage = NO_STAGE}};
     for (uint32_t i = end.item; i && items[i].end_ps > from_ps; i = items[i].cause)
         pass(&walk, i);
     for (size_t i = 0; i < all.count / 2; i++) {

@@ -31,9 +31,6 @@ struct path {
 const struct launch *launch_of(uint32_t request);
 void launches_forget(void);
 
-/* Adds to the time of each reason what it has of the path to an item, from from_ps on. */
-void path_add_reasons(struct ref end, uint64_t from_ps, uint64_t reason_ps[REASONS]);
-
 /* Writes the reasons that took time as an object. */
 void reasons_write(struct json *json, const char *key, const uint64_t reason_ps[REASONS]);
 

@@ -17,6 +17,7 @@
 #include "path_report.h"
 #include "picture.h"
 #include "sites.h"
+#include "sums.h"
 
 bool why_on, why_launches;
 const char *(*why_key_place)(const char *key);
@@ -122,7 +123,7 @@ static void launch_paths_make(void)
     for (size_t i = 0; i < count; i++) {
         uint64_t from_ps = ends[i].launch->submitted_ps;
         *array_add(&launch_paths) = (struct launch_path){.launch = ends[i].launch};
-        path_add_reasons(ends[i].ref, from_ps, launch_paths.at[i].reason_ps);
+        sums_add(ends[i].ref, from_ps, launch_paths.at[i].reason_ps);
         if (why_launches)
             launch_paths.at[i].path = path_to(ends[i].ref, from_ps);
     }
