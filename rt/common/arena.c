@@ -145,9 +145,28 @@ static char *read_all(int fd, size_t *length)
     return kept;
 }
 
+/* Reads a regular file to where it stays. Returns NULL if the file is none, or has grown. */
+static char *read_regular(int fd, size_t *length)
+{
+    struct stat status;
+    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size <= 0 || status.st_size > FILE_MOST_BYTES)
+        return NULL;
+    size_t size = (size_t)status.st_size, count = 0;
+    char *text = arena_alloc(size + 1, 1);
+    ssize_t got;
+    do {
+        got = pread(fd, text + count, size + 1 - count, (off_t)count);
+        count += got > 0 ? (size_t)got : 0;
+    } while ((got > 0 && count <= size) || (got < 0 && errno == EINTR));
+    *length = count;
+    return got == 0 ? text : NULL;
+}
+
 static char *read_opened(int fd, size_t *length)
 {
-    char *text = read_all(fd, length);
+    char *text = read_regular(fd, length);
+    if (!text)
+        text = read_all(fd, length);
     int error = errno;
     close(fd);
     errno = error;
