@@ -34,8 +34,9 @@ headers := $(wildcard rt/*/*.h rt/*/*.def kernels/*.h)
 kernels := $(patsubst %.c,$(B)/%.o,$(wildcard kernels/*.c))
 archives := $(B)/libkb.a $(B)/libcommon.a
 # What is compiled here has no debug information, which would be half of every simulator, nor tables to unwind its stack;
-# what kbgen compiles for users has them.
+# what kbgen compiles for users has them. With OPT="-O3 -g" all of it has them, and all symbols, for a profile.
 own := $(if $(filter -O2,$(OPT)),-g0 -fno-asynchronous-unwind-tables)
+small := $(if $(filter -O2,$(OPT)),-Os)
 units := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/*.c))
 
 # The processors are shared out once, by the outermost make.
@@ -117,17 +118,21 @@ $(B)/lib%.a: $(B)/sources
 
 # The passes of kbgen that a simulator runs for --set. They share no name with the runtime but those of renumber.h.
 front_end := $(call objects,$(addprefix gen/,renumber.c replace.c better.c load.c fill.c check.c elab.c numbers.c schema.c impl.c words.c))
+$(front_end): private local := $(own) $(small)
 $(B)/front_end.o: $(front_end)
 	$(Q)$(CC) -nostdlib -r -o $@ $^ && objcopy --wildcard --keep-global-symbol='renumber*' $@
 
-# The runtime and the kernels as one object, which takes a linker less time than archives.
-$(B)/runtime.o: $(kernels) $(archives) $(B)/front_end.o
-	$(Q)$(CC) -nostdlib -r -o $@ $(kernels) $(B)/front_end.o -Wl,--whole-archive $(archives) -Wl,--no-whole-archive
+# The runtime and the kernels as one object, which takes a linker less time than archives. Static functions have symbols in
+# kernels alone: a debugger finds those that a user may look for.
+$(B)/models.o: $(archives) $(B)/front_end.o
+	$(Q)$(CC) -nostdlib -r $(if $(filter -O2,$(OPT)),-Xlinker --discard-all) -o $@ $(B)/front_end.o -Wl,--whole-archive $(archives) -Wl,--no-whole-archive
+$(B)/runtime.o: $(B)/kernels.o $(B)/models.o
+	$(Q)$(CC) -nostdlib -r -o $@ $^
 
 # The same for the image of an instance (rt/embed): of the archives what it uses; its own files come first.
 image := $(filter-out %/front.o,$(call objects,$(embed_src)))
-$(B)/image.o: $(kernels) $(image) $(archives) $(B)/front_end.o
-	$(Q)$(CC) -nostdlib -r -o $@ $(kernels) $(B)/front_end.o $(image) -Wl,--start-group $(archives) -Wl,--end-group
+$(B)/image.o: $(B)/kernels.o $(image) $(archives) $(B)/front_end.o
+	$(Q)$(CC) -nostdlib -r -o $@ $(B)/kernels.o $(B)/front_end.o $(image) -Wl,--start-group $(archives) -Wl,--end-group
 
 # What a library has besides images.
 $(B)/front.o: $(B)/obj/rt/embed/front.o
@@ -144,14 +149,27 @@ $(B)/kbgen: $(B)/obj/gen/main.o $(B)/libgen.a $(B)/libcommon.a
 	@echo $@
 
 $(B)/obj/gen/%.o: private local := $(own) -DKB_CC='"$(CC)"' -DKB_OPT='"$(OPT)"' -DKB_SAN='"$(san)"' -DKB_OWN='"$(own)"'
-# What every simulator runs and no topology compiles again may take its time to be compiled; what a run does once is small.
-# Loops become vector instructions if nobody asks for errno or traps; values are the same with and without.
-$(B)/obj/rt/%.o: private local := -Irt -fno-math-errno -fno-trapping-math $(own) $(if $(filter -O2,$(OPT)),-O3)
-$(B)/obj/rt/cli/%.o $(B)/obj/rt/session/%.o $(B)/obj/rt/report/%.o $(B)/obj/rt/host/%.o $(B)/obj/rt/embed/%.o: private local := -Irt $(own) $(if $(filter -O2,$(OPT)),-Os)
+# What every simulator runs and no topology compiles again may take its time to be compiled. Loops become vector
+# instructions if nobody asks for errno or traps; values are the same with and without. `dense` rooms do without copies of
+# loops and functions; what a run does once, and what only some runs ask for, is small.
+in_rooms = $(foreach room,$(1),$(B)/obj/rt/$(room)/%.o)
+in_files = $(foreach file,$(1),$(B)/obj/rt/$(file).o)
+models := -Irt -fno-math-errno -fno-trapping-math $(own)
+fast := $(if $(filter -O2,$(OPT)),-O3)
+dense := $(if $(fast),$(if $(findstring clang,$(CC)),,-ftree-loop-vectorize -fvect-cost-model=dynamic -fno-align-functions -fno-align-jumps -fno-align-labels))
+$(B)/obj/rt/%.o: private local := $(models) $(fast)
+$(call in_rooms,base common fastforward oplog races reference store): private local := $(models) $(dense)
+$(call in_rooms,bringup cli embed host probe report session timeline why): private local := -Irt $(own) $(small)
+$(call in_files,$(addprefix base/,human leave output packed progress) $(addprefix launch/,deadlock host_request trap watchdog) \
+    $(addprefix common/,command_line completion diag fail json key_table manual merge node path_error processors quantity read subcommand yaml) \
+    $(addprefix reference/,error expect recheck)): private local := -Irt $(own) $(small)
+# These are run at each event, or for each piece of a memory.
+$(call in_files,common/interval_map store/view): private local := $(models) $(fast)
+$(call in_files,report/conservation why/causes why/path): private local := $(models) $(dense)
 # The front is compiled as a shared library is.
 $(B)/obj/rt/embed/front.o: private local := -Irt $(own) -fPIC
 # It reads and copies all of an instance.
-$(B)/obj/rt/embed/saved.o $(B)/obj/rt/report/conservation.o: private local := -Irt $(own) $(if $(filter -O2,$(OPT)),-O3)
+$(B)/obj/rt/embed/saved.o: private local := -Irt $(own) $(fast)
 # -fno-builtin: memory.c defines malloc itself.
 $(B)/obj/rt/embed/memory.o: private local := -Irt $(own) -fno-builtin
 compile = $(Q)mkdir -p $(@D) && $(CC) $(flags) $(WERROR) $(local) -MMD -MP -c -o $@ $<
@@ -166,10 +184,16 @@ $(B)/re/%.c: %.re
 	$(Q)mkdir -p $(@D) && re2c -i --no-generation-date -o $@ $<
 
 # No frame of a kernel passes over the guard of its stack. Optimised for size, kernels take half the space; but gcc then
-# copies shards by string instructions, which take longer than a call of memcpy.
+# copies shards by string instructions, which take longer than a call of memcpy. As one program, they have one copy of each
+# function of their headers, of whose names one is left.
 # The sanitizers make most of their compilation, but little of their runs: without optimisation it takes a third.
-small := -Os $(if $(findstring clang,$(CC)),,-mstringop-strategy=libcall)
-$(B)/kernels/%.o: private local := -Irt -fstack-clash-protection $(own) $(if $(filter -O2,$(OPT)),$(small)) $(if $(san),-O0)
+one_program := $(if $(small),$(if $(san)$(findstring clang,$(CC)),,-flto -flto-partition=one))
+of_kernels := -Irt -fstack-clash-protection $(own) $(if $(one_program),-Oz -mstringop-strategy=libcall -fno-tree-sra -fno-gcse -fno-tree-loop-im -fno-inline-functions-called-once,$(small)) \
+    $(one_program) $(if $(san),-O0)
+$(B)/kernels/%.o: private local = $(of_kernels) $(if $(one_program),-frandom-seed=$*)
+$(B)/kernels.o: $(kernels)
+	$(Q)$(CC) $(if $(one_program),$(flags) $(of_kernels) -flinker-output=nolto-rel -frandom-seed=kernels) -nostdlib -r -o $@ $^
+	$(if $(one_program),$(Q)objcopy --wildcard --strip-symbol='*.lto_priv.[1-9]*' $@)
 $(B)/kernels/%.o: kernels/%.c $(B)/flags
 	$(compile)
 
@@ -182,7 +206,7 @@ $(B)/report.html: $(page_src) $(dygraphs)/dygraph.min.js $(dygraphs)/dygraph.min
 $(B)/report.html.gz: $(B)/report.html
 	$(Q)gzip -9nc $< > $@
 $(B)/obj/rt/report/page.o: $(B)/report.html.gz
-$(B)/obj/rt/report/page.o: private local := -Irt $(own) $(if $(filter -O2,$(OPT)),-Os) -DPAGE='"$(B)/report.html.gz"'
+$(B)/obj/rt/report/page.o: private local := -Irt $(own) $(small) -DPAGE='"$(B)/report.html.gz"'
 
 # kbgen has the page of a search, joined from the same parts and its own.
 $(B)/search.html: $(page_src) $(wildcard rt/report/page/search/*)
@@ -194,7 +218,7 @@ $(B)/obj/gen/search/report.o: private local := $(own) -DPAGE='"$(B)/search.html"
 $(B)/schema.json.gz: rt/report/schema.json
 	$(Q)mkdir -p $(@D) && gzip -9nc $< > $@
 $(B)/obj/rt/cli/schema.o: $(B)/schema.json.gz
-$(B)/obj/rt/cli/schema.o: private local := -Irt $(own) $(if $(filter -O2,$(OPT)),-Os) -DSCHEMA='"$(B)/schema.json.gz"'
+$(B)/obj/rt/cli/schema.o: private local := -Irt $(own) $(small) -DSCHEMA='"$(B)/schema.json.gz"'
 
 # A unit test is one program; of the archives it takes what it uses.
 $(B)/unit/%: tests/unit/%.c $(B)/libgen.a $(archives) $(B)/flags
@@ -209,7 +233,7 @@ $(B)/%: topologies/%.yaml all FORCE
 
 # These two change when what they hold changes: other flags or another compiler build again, as does a header that is
 # used where it is installed; and an archive does not keep the object of a source that is gone.
-said = { echo '$(CC) $(flags) $(own) $(wildcard /usr/include/valgrind/valgrind.h)'; $(CC) --version; }
+said = { echo '$(CC) $(flags) $(own) $(small) $(fast) $(dense) $(of_kernels) $(wildcard /usr/include/valgrind/valgrind.h)'; $(CC) --version; }
 $(B)/flags: FORCE
 	@mkdir -p $(B); $(said) | cmp -s - $@ || $(said) > $@
 $(B)/sources: FORCE

@@ -260,7 +260,7 @@ static void build_library(struct build *build)
     const struct build_inputs *inputs = &build->inputs;
     struct library library = {
         .name = inputs->options->library, .hash = inputs->options->hash, .folder = inputs->options->path, .scratch = folder_of(build), .key = build->key,
-        .compiler = &inputs->compiler, .libraries = &inputs->tools.libraries,
+        .compiler = &inputs->compiler, .libraries = &inputs->tools.archives,
         .has_users = inputs->options->kernel_count || inputs->options->impl_count,
     };
     add_generated_units(build);

@@ -5,6 +5,7 @@
  * too. */
 #include "toolchain.h"
 
+#include <gnu/libc-version.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,6 +80,8 @@ static bool recall_line(struct toolchain *tools, const char *line)
         tools->identity = rest;
     else if (!strncmp(line, "library ", strlen("library ")))
         words_add(&tools->libraries, rest);
+    else if (!strncmp(line, "archive ", strlen("archive ")))
+        words_add(&tools->archives, rest);
     else if (!strncmp(line, "file ", strlen("file "))) {
         const char *state = state_of(rest_of(rest));
         return !strncmp(rest, state, strlen(state)) && rest[strlen(state)] == ' ';
@@ -127,10 +130,10 @@ static struct words library_folders(const struct words *compiler)
     return folders;
 }
 
-/* Links a library as an archive if there is one, so that the simulator also runs where the library is not installed. */
-static void add_library(struct toolchain *tools, struct hash *hash, const struct words *folders, const char *name)
+/* The argument that links a library as an archive if there is one, so that what is linked also runs where the library is
+ * not installed. */
+static const char *archive_of(struct toolchain *tools, struct hash *hash, const struct words *folders, const char *name)
 {
-    const char *word = arena_printf("-l%s", name);
     for (size_t i = 0; i < folders->count; i++) {
         const char *path = arena_printf("%s/lib%s.a", folders->word[i], name);
         size_t length;
@@ -139,10 +142,9 @@ static void add_library(struct toolchain *tools, struct hash *hash, const struct
             continue;
         add_file(tools, path);
         hash_add(hash, archive, length);
-        word = arena_printf("-l:lib%s.a", name);
-        break;
+        return arena_printf("-l:lib%s.a", name);
     }
-    words_add(&tools->libraries, word);
+    return arena_printf("-l%s", name);
 }
 
 /* The path of a program that the compiler would run, or its bare name. */
@@ -154,27 +156,45 @@ static const char *part_of(const struct words *compiler, const char *name)
     return status == 0 ? program_path(arena_text(said, strcspn(said, "\n"))) : NULL;
 }
 
-/* The gold linker takes a third of the time of the usual one. */
-static void prefer_gold(struct toolchain *tools, struct hash *hash, const struct words *compiler)
+static void use_option(struct toolchain *tools, struct hash *hash, const char *option)
 {
-    const char *path = part_of(compiler, "ld.gold");
-    if (!path || access(path, X_OK))
-        return;
-    add_file(tools, path);
-    hash_text(hash, "gold");
-    words_add(&tools->libraries, "-fuse-ld=gold");
+    hash_text(hash, option);
+    words_add(&tools->libraries, option);
 }
 
+/* Options that make a simulator smaller, if the linker has them: 4,000 addresses to relocate as bit maps, which the C library
+ * reads since 2.36, and no padding between code and constants. */
+static void find_options(struct toolchain *tools, struct hash *hash, const struct words *compiler)
+{
+    int status;
+    unsigned major = 0, minor = 0;
+    const char *said = ask_for(compiler, "-Wl,--help", "ask for the linker's options", &status);
+    sscanf(gnu_get_libc_version(), "%u.%u", &major, &minor);
+    if (strstr(said, "-z pack-relative-relocs") && (major > 2 || (major == 2 && minor >= 36)))
+        use_option(tools, hash, "-Wl,-z,pack-relative-relocs");
+    if (strstr(said, "-z noseparate-code"))
+        use_option(tools, hash, "-Wl,-z,noseparate-code");
+}
+
+/* The programs of every Debian system need GMP and zlib: a simulator loads these two. */
 static void find_libraries(struct toolchain *tools, struct hash *hash, const struct words *compiler)
 {
-    static const char *const archives[] = {"yaml", "gmp", "boost_context", "z"};
+    static const struct {
+        const char *name, *simulators;
+    } libraries[] = {{"yaml", NULL}, {"gmp", "-lgmp"}, {"boost_context", NULL}, {"z", "-lz"}};
     struct words folders = library_folders(compiler);
-    prefer_gold(tools, hash, compiler);
-    for (size_t i = 0; i < COUNT_OF(archives); i++)
-        add_library(tools, hash, &folders, archives[i]);
+    find_options(tools, hash, compiler);
+    for (size_t i = 0; i < COUNT_OF(libraries); i++) {
+        const char *archive = archive_of(tools, hash, &folders, libraries[i].name);
+        words_add(&tools->archives, archive);
+        words_add(&tools->libraries, libraries[i].simulators ? libraries[i].simulators : archive);
+    }
+    words_split(&tools->archives, "-lm -ldl -lpthread");
     words_split(&tools->libraries, "-lm -ldl -lpthread");
     for (size_t i = 0; i < tools->libraries.count; i++)
         add_line(tools, "library", "", tools->libraries.word[i]);
+    for (size_t i = 0; i < tools->archives.count; i++)
+        add_line(tools, "archive", "", tools->archives.word[i]);
 }
 
 /* Adds the programs that the compiler consists of, as far as it names them. */

@@ -8,7 +8,8 @@
 
 struct toolchain {
     const char *identity;                               /* a hash: equal for equal compilers, wherever they are installed */
-    struct words libraries;                             /* linker arguments */
+    struct words libraries;                             /* linker arguments of a simulator */
+    struct words archives;                              /* those of an image, which loads no library but the C library */
     const char *name, *memo;                            /* name and content of the cache entry; memo NULL: it is there already */
 };
 
