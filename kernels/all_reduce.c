@@ -17,9 +17,9 @@
  * Windows: the same in windows of the vector, with an exchanger in each cube that does no other work. So the links between SIPs,
  * which are the slowest, carry one window while the next one is reduced over the SIP and the one before is spread in it.
  *
- * Multicast: as levels within a SIP, but then its vector goes to a few leads, in their TCMs. Between SIPs, whose messages pass
- * one switch one after the other, leads move the longest pieces that there can be: they halve their shares, and each sends
- * what it has then to all ranks at once (spread.h).
+ * Multicast: within a SIP, short vectors are reduced by messages, longer ones as in levels, and a few leads get the result, in
+ * their TCMs. Between SIPs, whose messages pass one switch one after the other, leads move the longest pieces that there can be:
+ * they halve their shares, and each sends what it has then to all ranks at once (spread.h).
  *
  * auto estimates the time of each and takes the shortest. */
 #include "spread.h"
@@ -34,6 +34,7 @@ struct all_reduce_args {
     kb_tensor lead;                                     /* a row for each lead of each SIP */
     uint32_t leads, reducers;                           /* of a SIP; cubes that reduce its vectors for them */
     uint32_t windows;                                   /* of the vector */
+    uint64_t chunk;                                     /* elements that go through a SIP as a message; 0: parts are loaded */
     uint64_t cut;                                       /* elements that leads load at once, if there are two such pieces */
     bool has_data;                                      /* false: levels do not follow what p PEs reduce through p memories */
 };
@@ -249,6 +250,14 @@ static void lead_add(struct tl *tl, const struct lead *lead, uint32_t sip, struc
     }
 }
 
+/* Which SIP's block of a share is the sender's with a number. The switch serves SIPs in the order of their numbers, so that the
+ * first ones end their steps last, behind what others send already. Their blocks come last, and those of four SIPs that follow
+ * one another in the vector are stored together. */
+static uint32_t sip_of_sender(uint32_t sips, uint32_t number)
+{
+    return sips % 4 == 0 ? (sips / 4 - 1 - number / 4) * 4 + number % 4 : sips - 1 - number;
+}
+
 /* Reduces the share over the SIPs; each SIP keeps its block. This goes by halving if the number of SIPs is a power of two, else
  * block by block. */
 static void lead_reduce(struct tl *tl, struct notices *notices, const struct lead *lead)
@@ -278,6 +287,13 @@ static struct indices lead_share(uint64_t n, uint32_t leads, uint32_t lead)
     return block_range(n, leads, lead);
 }
 
+/* What two ranges have in common. */
+static struct indices range_common(struct indices a, struct indices b)
+{
+    uint64_t first = kb_max(a.first, b.first), end = kb_min(a.first + a.count, b.first + b.count);
+    return (struct indices){first, end > first ? end - first : 0};
+}
+
 /* What this PE reduces in its cube and of that in its SIP goes to the leads, whose shares have it. */
 static void push_to_leads(struct mover *mover, const struct all_reduce_args *arg, const struct peers *sip,
                           struct indices part)
@@ -294,19 +310,136 @@ static void push_to_leads(struct mover *mover, const struct all_reduce_args *arg
     mover_drain(mover);
 }
 
+/* ---- a SIP's vectors in chunks, which are messages
+ *
+ * Chunk i is added up in each cube by the PE with number i % pes, and these sums are added up by that PE of one of the cubes,
+ * which sends the result to the leads. A PE loads its own vector only, from beginning to end: no two meet at a memory, and what
+ * they send takes less time than what they load. */
+struct chunks {
+    struct tl *tl;
+    const struct all_reduce_args *arg;
+    const struct peers *cube, *sip;
+    struct tl_shard in, sum, got;                       /* got: a chunk from each peer, one after the other */
+    struct chunk_round {
+        struct tl_shard memory;                         /* a chunk for each PE of the cube */
+        tl_handle load;
+        struct transfers sends;
+    } round[2];
+};
+
+static struct indices chunk_of(const struct chunks *chunks, uint64_t round, uint32_t pe)
+{
+    uint64_t n = chunks->in.shape[0], first = (round * chunks->cube->count + pe) * chunks->arg->chunk;
+    return range_window((struct indices){0, n}, kb_min(first, n), chunks->arg->chunk);
+}
+
+static void chunks_load(struct chunks *chunks, uint64_t number)
+{
+    struct chunk_round *round = &chunks->round[number % 2];
+    uint64_t most = chunks->cube->count * chunks->arg->chunk;
+    struct indices range = range_window((struct indices){0, chunks->in.shape[0]}, number * most, most);
+    transfers_wait(chunks->tl, &round->sends);
+    if (range.count)
+        round->load = tl_load_async(chunks->tl, tl_part(chunks->tl, round->memory, 0, 0, range.count),
+                                    subrange(chunks->tl, chunks->in, range));
+}
+
+/* Adds up in `sum` what this PE and its peers have of a chunk. */
+static void chunks_add(struct chunks *chunks, const struct peers *peers, struct tl_shard sum, struct tl_shard mine)
+{
+    struct tl *tl = chunks->tl;
+    uint64_t count = mine.shape[0];
+    if (peers->count == 1 && sum.addr != mine.addr)
+        tl_load_into(tl, sum, mine);
+    for (uint32_t i = 1; i < peers->count; i++) {
+        struct tl_shard got = tl_part(tl, chunks->got, 0, i % 2 * chunks->arg->chunk, count);
+        tl_recv(tl, peer_rank(peers, peers->at + peers->count - i), got);
+        tl_math(tl, chunks->arg->op, sum, i == 1 ? mine : sum, got);
+    }
+}
+
+/* Sends its chunks of a round to the PEs of the cube, and adds up that of this PE. */
+static void chunks_round(struct chunks *chunks, uint64_t number)
+{
+    struct tl *tl = chunks->tl;
+    const struct peers *cube = chunks->cube;
+    struct chunk_round *round = &chunks->round[number % 2];
+    uint64_t chunk = chunks->arg->chunk;
+    tl_wait(tl, round->load);
+    for (uint32_t i = 1; i < cube->count; i++) {
+        uint32_t pe = (cube->at + i) % cube->count;
+        uint64_t count = chunk_of(chunks, number, pe).count;
+        if (count)
+            transfers_add(tl, &round->sends, tl_send_async(tl, peer_rank(cube, pe),
+                                                           tl_part(tl, round->memory, 0, pe * chunk, count)));
+    }
+    chunks_load(chunks, number + 1);
+    uint64_t count = chunk_of(chunks, number, cube->at).count;
+    if (count == 0)
+        return;
+    struct tl_shard mine = tl_part(tl, round->memory, 0, cube->at * chunk, count);
+    if (number == chunks->sip->at) {
+        chunks_add(chunks, cube, tl_part(tl, chunks->sum, 0, 0, count), mine);
+    } else {
+        chunks_add(chunks, cube, mine, mine);
+        transfers_add(tl, &round->sends, tl_send_async(tl, peer_rank(chunks->sip, number), mine));
+    }
+}
+
+/* Stores what leads have of a range in their TCMs. */
+static void store_with_leads(struct tl *tl, const struct all_reduce_args *arg, struct tl_shard from, struct indices range)
+{
+    uint32_t number = tl_pe(tl) / (arg->levels.pes * arg->levels.cubes);
+    uint64_t n = flattened(tl_my_shard(tl, arg->out)).shape[0];
+    for (uint32_t i = 0; i < arg->leads; i++) {
+        struct indices share = lead_share(n, arg->leads, i), both = range_common(range, share);
+        if (both.count)
+            tl_store(tl, tl_part(tl, flattened(tl_shard(tl, arg->lead, number * arg->leads + i)), 0, both.first - share.first,
+                                 both.count), tl_part(tl, from, 0, both.first - range.first, both.count));
+    }
+}
+
+static void reduce_chunks(struct tl *tl, const struct all_reduce_args *arg, const struct peers *cube, const struct peers *sip)
+{
+    struct chunks chunks = {.tl = tl, .arg = arg, .cube = cube, .sip = sip, .in = flattened(tl_my_shard(tl, arg->in))};
+    enum kb_dtype dtype = chunks.in.dtype;
+    uint64_t rounds = kb_ceil_div(chunks.in.shape[0], arg->chunk * cube->count);
+    chunks.sum = tl_alloc(tl, dtype, arg->chunk);
+    chunks.got = tl_alloc(tl, dtype, 2 * arg->chunk);
+    for (uint32_t i = 0; i < 2; i++)
+        chunks.round[i].memory = tl_alloc(tl, dtype, cube->count * arg->chunk);
+    chunks_load(&chunks, 0);
+    for (uint64_t round = 0; round < rounds; round++)
+        chunks_round(&chunks, round);
+    struct indices mine = sip->at < rounds ? chunk_of(&chunks, sip->at, cube->at) : (struct indices){0, 0};
+    if (mine.count) {
+        struct tl_shard sum = tl_part(tl, chunks.sum, 0, 0, mine.count);
+        if (sip->count > 1)
+            chunks_add(&chunks, sip, sum, sum);
+        store_with_leads(tl, arg, sum, mine);
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        transfers_wait(tl, &chunks.round[i].sends);
+        tl_free(tl, chunks.round[i].memory);
+    }
+    tl_free(tl, chunks.got);
+    tl_free(tl, chunks.sum);
+}
+
 /* What is sent to all ranks, in the order of shares: each SIP's block of them. */
 static struct indices lead_block(const void *of, uint64_t sender)
 {
     const struct lead *lead = of;
     uint32_t sips = lead->ranks.count;
-    return peer_block(lead_share(lead->n, lead->arg->leads, (uint32_t)(sender / sips)), &lead->ranks, (uint32_t)(sender % sips));
+    return peer_block(lead_share(lead->n, lead->arg->leads, (uint32_t)(sender / sips)), &lead->ranks,
+                      sip_of_sender(sips, (uint32_t)(sender % sips)));
 }
 
 static uint32_t lead_rank(const void *of, uint64_t sender)
 {
     const struct lead *lead = of;
     const struct levels *levels = &lead->arg->levels;
-    uint64_t share = sender / levels->sips, sip = sender % levels->sips;
+    uint64_t share = sender / levels->sips, sip = sip_of_sender(levels->sips, (uint32_t)(sender % levels->sips));
     return (uint32_t)((sip * levels->cubes + share) * levels->pes);
 }
 
@@ -316,6 +449,24 @@ static void load_of_share(struct tl *tl, const void *of, struct tl_shard buffer,
     tl_load_into(tl, buffer, lead_part(tl, lead, lead->ranks.at, range));
 }
 
+/* The same for a longer vector, whose blocks PEs load from one another's memories. */
+static void reduce_blocks(struct tl *tl, struct notices *notices, const struct all_reduce_args *arg, const struct peers *cube,
+                          const struct peers *sip)
+{
+    struct tl_shard out = flattened(tl_my_shard(tl, arg->out));
+    struct indices block = peer_block((struct indices){0, out.shape[0]}, cube, cube->at);
+    struct indices part = block_range(block.count, arg->reducers, sip->at);
+    struct mover mover;
+    mover_open(&mover, tl, out.dtype, arg->op);
+    mover_push(&mover, (struct span){arg->in, *cube, block.first, 0}, (struct span){arg->out, only(tl_pe(tl)), block.first, 0},
+               block.count, 4);
+    mover_drain(&mover);
+    peers_barrier(tl, notices, sip);
+    if (sip->at < arg->reducers)
+        push_to_leads(&mover, arg, sip, (struct indices){block.first + part.first, part.count});
+    mover_close(&mover);
+}
+
 KB_KERNEL(all_reduce_multicast, struct all_reduce_args)
 {
     const struct levels *levels = &arg->levels;
@@ -323,17 +474,10 @@ KB_KERNEL(all_reduce_multicast, struct all_reduce_args)
     struct peers cube = level_peers(tl, levels, LEVEL_CUBE), sip = level_peers(tl, levels, LEVEL_SIP);
     struct peers all = level_peers(tl, levels, LEVEL_SYSTEM);
     struct tl_shard out = flattened(tl_my_shard(tl, arg->out));
-    struct indices block = peer_block((struct indices){0, out.shape[0]}, &cube, cube.at);
-    struct indices part = block_range(block.count, arg->reducers, sip.at);
-    struct mover mover;
-    mover_open(&mover, tl, out.dtype, arg->op);
-    mover_push(&mover, (struct span){arg->in, cube, block.first, 0}, (struct span){arg->out, only(tl_pe(tl)), block.first, 0},
-               block.count, 4);
-    mover_drain(&mover);
-    peers_barrier(tl, &notices, &sip);
-    if (sip.at < arg->reducers)
-        push_to_leads(&mover, arg, &sip, (struct indices){block.first + part.first, part.count});
-    mover_close(&mover);
+    if (arg->chunk)
+        reduce_chunks(tl, arg, &cube, &sip);
+    else
+        reduce_blocks(tl, &notices, arg, &cube, &sip);
     peers_gather(tl, &notices, &cube);
     if (cube.at == 0)
         peers_barrier(tl, &notices, &sip);
@@ -349,7 +493,8 @@ KB_KERNEL(all_reduce_multicast, struct all_reduce_args)
     uint64_t count = (uint64_t)arg->leads * all.count;
     spread_all(&spread, &(struct senders){
         .count = count, .longest = block_longest(block_longest(out.shape[0], arg->leads), all.count),
-        .mine = sip.at < arg->leads ? sip.at * all.count + all.at : count, .part = lead_block, .rank = lead_rank,
+        .mine = sip.at < arg->leads ? sip.at * all.count + sip_of_sender(all.count, all.at) : count,
+        .part = lead_block, .rank = lead_rank,
         .load = load_of_share, .of = &lead});
 }
 
@@ -667,6 +812,19 @@ static uint32_t reducers_of(const struct collective *c, const struct levels *l)
     return (uint32_t)kb_clamp(block_ps / kb_max(kb_attrs.pe_dma_overhead_ps, 1), 1, l->cubes);
 }
 
+/* The elements of a chunk: those of a message, or of half of one so that the PEs of more cubes add up. 0: a PE would add up more
+ * than one chunk over its SIP, or TCMs have no room for those of two rounds besides the leads' shares. */
+static uint64_t chunk_of_vector(const struct collective *c, const struct levels *l, uint32_t leads)
+{
+    uint64_t message = c->chunk / c->element_bytes, room = kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes;
+    if (message < 2 || leads == 0)
+        return 0;
+    uint64_t rounds = kb_max(kb_ceil_div(c->n, message * l->pes), kb_min(l->cubes / 2, c->n / (message / 2 * l->pes)));
+    uint64_t chunk = kb_ceil_div(c->n, rounds * l->pes);
+    uint64_t taken = (c->space == KB_TCM ? 2 * c->n : 0) + block_longest(c->n, leads) + chunk * (2 * l->pes + 3);
+    return rounds <= l->cubes && kb_product(taken, c->element_bytes) + 4096 < room ? chunk : 0;
+}
+
 /* The elements that take as long between SIPs as the switch takes for a message of each SIP. */
 static uint64_t cut_of(const struct collective *c, uint64_t sips)
 {
@@ -782,15 +940,25 @@ static uint64_t windows_estimate_ps(const struct collective *c, const struct lev
     return kb_sum(kb_product(windows, kb_max(work_ps, exchange_ps)), kb_min(work_ps, exchange_ps));
 }
 
+/* The same in chunks: a round loads a chunk for each PE of the cube and adds up what they send, most of it at the same time. At
+ * the end PEs of a cube get their chunks from all cubes, over two of its ports at least. */
+static uint64_t chunks_estimate_ps(const struct collective *c, const struct levels *l, uint64_t chunk)
+{
+    uint64_t rounds = kb_ceil_div(c->n, chunk * l->pes), bytes = chunk * l->pes * c->element_bytes;
+    return rounds * (kb_memory_ps(c->space, bytes, 0) + 2 * command_ps()) + (l->pes + l->cubes) * 3 * command_ps() / 2 +
+           (l->cubes > 1 ? kb_move_ps(l->cubes * bytes / 2, kb_attrs.noc_link_bw_bps) : 0);
+}
+
 /* The vectors of a SIP are reduced, its leads get the result and halve their shares in steps, and all ranks write the vector
  * that they send. */
-static uint64_t multicast_estimate_ps(const struct collective *c, const struct levels *l, struct kb_pes leads)
+static uint64_t multicast_estimate_ps(const struct collective *c, const struct levels *l, struct kb_pes leads, uint64_t chunk)
 {
     if (leads.count == 0)
         return UINT64_MAX;
     uint64_t bytes = c->n * c->element_bytes, in_sip = leads.count / l->sips;
     uint64_t far_ps = leads.count > 1 ? kb_latency_ps(leads.pe[0], leads.pe[leads.count - 1]) : 0;
-    uint64_t ps = sip_estimate_ps(c, l) + kb_move_ps(bytes / in_sip, kb_attrs.noc_link_bw_bps) + 17 * command_ps();
+    uint64_t ps = (chunk ? chunks_estimate_ps(c, l, chunk) : sip_estimate_ps(c, l)) +
+                  kb_move_ps(bytes / in_sip, kb_attrs.noc_link_bw_bps) + 17 * command_ps();
     for (uint32_t mask = 1; mask < l->sips; mask <<= 1)
         ps += 3 * far_ps + kb_max(exchange_ps(leads, (uint32_t)in_sip, mask, bytes / in_sip / (l->sips / mask)),
                                   switch_ps(l->sips, leads.count));
@@ -821,13 +989,14 @@ KB_BENCH(all_reduce, "every PE gets the reduction of all vectors",
          COLLECTIVE_PARAMS("f16 bf16 f32 i32 i8", "elements of each vector"), REDUCTION_PARAMS,
          KB_INT(windows, 0, 0, 1 << 20, "windows of algorithm=windows; 0: chosen"),
          KB_WORD(algorithm, "auto ring halving levels multicast windows",
-                 "a ring; recursive halving and doubling; cubes, SIPs and the system in turn, and back; the same in windows, which "
-                 "overlap; or back by messages to all PEs at once; or the shortest of these"))
+                 "a ring; recursive halving and doubling; cubes, SIPs and the system in turn, and back; the same in windows, "
+                 "which overlap; or back by messages to all PEs at once; or the shortest of these"))
 {
     struct collective c = reduction_params();
     struct levels levels = levels_of(c.pes);
     uint64_t bytes = c.n * c.element_bytes, sent_bytes = 2 * (c.n - block_longest(c.n, c.p)) * c.element_bytes;
     uint32_t number = leads_of(&c, &levels), windows = windows_of(&c, &levels);
+    uint64_t chunk = chunk_of_vector(&c, &levels, number);
     struct kb_pes leads = lead_pes(c.pes, &levels, number);
     struct kb_work bound[ALGORITHMS] = {
         [RING] = ring_bound(c.pes, c.order, sent_bytes, 2), [HALVING] = halving_bound(c.pes, c.order, bytes),
@@ -838,7 +1007,7 @@ KB_BENCH(all_reduce, "every PE gets the reduction of all vectors",
         [RING] = ring_estimate_ps(&c, &bound[RING], 2),
         [HALVING] = halving_estimate_ps(&c, &bound[HALVING]),
         [IN_LEVELS] = levels_estimate_ps(&c, &levels),
-        [MULTICAST] = multicast_estimate_ps(&c, &levels, leads),
+        [MULTICAST] = multicast_estimate_ps(&c, &levels, leads, chunk),
         [WINDOWS] = windows_estimate_ps(&c, &levels, windows)});
     if (algorithm == MULTICAST && !number) {
         kb_note("algorithm=multicast: levels is used, the vector does not fit into the TCMs of the first PEs of all cubes");
@@ -853,7 +1022,7 @@ KB_BENCH(all_reduce, "every PE gets the reduction of all vectors",
     kb_tensor out = kb_tensor_new("out", c.dtype, kb_2d(1, c.n), kb_copies(c.space, c.pes));
     collective_fill(in, c.dtype, c.op);
     struct all_reduce_args args = {in, out, c.order, c.op, c.chunk, levels, spread_ranks(levels), NULL, number,
-                                   reducers_of(&c, &levels), windows, cut_of(&c, levels.sips), kb_has_data()};
+                                   reducers_of(&c, &levels), windows, chunk, cut_of(&c, levels.sips), kb_has_data()};
     if (algorithm == MULTICAST)
         args.lead = kb_tensor_new("lead", c.dtype, kb_2d(leads.count, block_longest(c.n, number)), kb_rows(KB_TCM, leads));
     kb_future launch = launch_of(algorithm, c.pes, &args);
