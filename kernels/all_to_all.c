@@ -138,24 +138,27 @@ static struct kb_work levels_bound(const struct collective *c, const struct leve
 
 enum algorithm { PAIRS, IN_LEVELS, ALGORITHMS };
 
-/* Pairs have three commands for each block, each message between SIPs passes the switch, and links carry about what those
+/* Pairs have three commands for each segment of a block, each message between SIPs passes the switch, and links carry about what those
  * of levels do. Levels have a barrier each. */
 static uint64_t pairs_estimate_ps(const struct collective *c, const struct kb_work *levels, uint64_t messages)
 {
     uint64_t bytes = c->p * block_longest(c->n, c->p) * c->element_bytes;
+    if (c->p == 1)                                      /* it sends nothing */
+        return collective_memory_ps(c, bytes, bytes) + 2 * command_ps();
+    uint64_t segments = kb_ceil_div(messages, pipeline_chunks(c->chunk));
     uint64_t in_sip = kb_ceil_div(c->p, c->sips), passes_ps = switch_ps(c->sips, c->p * (c->p - in_sip) * messages);
     return levels->latency_ps + kb_max(kb_max(kb_traffic_ps(levels->traffic), passes_ps),
-                                       kb_max(kb_memory_ps(c->space, bytes, bytes), 3 * command_ps() * c->p * messages));
+                                       kb_max(collective_memory_ps(c, bytes, bytes), 3 * command_ps() * c->p * segments));
 }
 
 static uint64_t levels_estimate_ps(const struct collective *c, const struct levels *l, const struct kb_work *bound,
                                    uint64_t windows)
 {
     uint64_t bytes = c->p * block_longest(c->n, c->p) * c->element_bytes, messages = l->pes * l->cubes * (l->sips - 1);
-    uint64_t commands = 2 * (l->pes + l->cubes + l->sips) + 3 * 4 * (l->pes + l->cubes + l->sips);
+    uint64_t peers = l->pes + l->cubes + l->sips, commands = 4 * peers;     /* a store for each, and three barriers */
     return windows * (4 * bound->latency_ps + commands * command_ps()) +
            kb_max(kb_traffic_ps(bound->traffic), windows * switch_ps(l->sips, 2 * l->sips * messages)) +
-           3 * kb_memory_ps(c->space, bytes, bytes);
+           3 * collective_memory_ps(c, bytes, bytes);
 }
 
 /* What levels need of a TCM for a window of a block: two notices and two buffers of a row of blocks, and the vectors between
@@ -175,8 +178,10 @@ KB_BENCH(all_to_all, "every PE sends a different block to every PE",
     uint64_t block = block_longest(c.n, c.p), block_bytes = block * c.element_bytes, bytes = c.p * block_bytes;
     uint64_t room = tcm_allocatable_bytes(), held = 2 * tcm_padded(bytes);
     uint64_t widest = kb_max(kb_max(levels.pes, levels.cubes), levels.sips), window = room / 4 / widest;
-    if (c.space == KB_TCM)                              /* the vectors leave room for those between levels, and buffers */
-        window = kb_min(window, (room - kb_min(2 * bytes, room)) / 16 * 7 / (c.p + widest));
+    if (c.space == KB_TCM) {                            /* for two vectors between levels and two buffers, with paddings */
+        uint64_t left = collective_room(&c, held);
+        window = kb_min(window, (left - left / 8) / (2 * (c.p + widest)));
+    }
     window = kb_clamp(window / c.element_bytes, 1, block);
     bool fits = collective_room(&c, held) >= levels_room_bytes(&c, widest, window);
     struct kb_work bound = levels_bound(&c, &levels, block_bytes);

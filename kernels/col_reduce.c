@@ -256,7 +256,8 @@ static uint32_t sips_that_pay(struct kb_pes pes, struct levels l, uint64_t rows,
     uint32_t in_sip = l.pes * l.cubes, best = 1;
     uint64_t best_ps = kb_memory_ps(kb_main_memory(), bytes / in_sip, 0), row_ps = l.sips > 1 ? sips_exchange_ps(row_bytes, 0) : 0;
     for (uint32_t i = 2; i <= l.sips && rows >= (uint64_t)i * in_sip; i++) {
-        uint64_t ps = kb_memory_ps(kb_main_memory(), bytes / in_sip / i, 0) + (i - 1) * (kb_max(row_ps, switch_ps(i, 1)) + command_ps());
+        uint64_t ps = kb_memory_ps(kb_main_memory(), bytes / in_sip / i, 0);
+        ps += (i - 1) * (kb_max(row_ps, switch_ps(i, 1)) + command_ps());
         ps += WAITS * kb_latency_ps(pes.pe[0], pes.pe[in_sip - 1]) + kb_latency_ps(pes.pe[0], pes.pe[in_sip]);
         if (ps < best_ps || (i <= sips_least(bytes) && best < i))
             best = i, best_ps = ps;

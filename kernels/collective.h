@@ -258,11 +258,35 @@ static inline uint64_t command_ps(void)
     return kb_attrs.pe_cpu_overhead_ps + kb_attrs.pe_scheduler_overhead_ps + kb_attrs.pe_dma_overhead_ps;
 }
 
+/* The ranks of a cube. */
+static inline uint64_t collective_sharing(const struct collective *c)
+{
+    return kb_min(c->p, kb_machine_pes("sip0.cube0.*").count);
+}
+
+/* How long the memory of the vectors is busy if each rank reads and writes these bytes: an sram is that of all ranks of a cube,
+ * behind a link between routers. */
+static inline uint64_t collective_memory_ps(const struct collective *c, uint64_t read_bytes, uint64_t write_bytes)
+{
+    uint64_t memory_ps = kb_memory_ps(c->space, read_bytes, write_bytes);
+    if (c->space != KB_SRAM)
+        return memory_ps;
+    uint64_t link_ps = kb_move_ps(kb_sum(read_bytes, write_bytes), kb_attrs.noc_link_bw_bps);
+    return kb_max(link_ps, kb_product(collective_sharing(c), memory_ps));
+}
+
 /* The steps of a ring follow one another, and a message waits until one of the slots is free, which takes the way there and
- * back. A ring loads and stores while it sends. */
+ * back, and the reduction if there is one. A ring loads and stores while it sends. In one round, the reduced vector or what is
+ * gathered is only a block of each rank. */
 static inline uint64_t ring_estimate_ps(const struct collective *c, const struct kb_work *bound, uint32_t rounds)
 {
-    uint64_t bytes = c->n * c->element_bytes, messages = kb_ceil_div(block_longest(c->n, c->p) * c->element_bytes, c->chunk);
+    uint64_t bytes = c->n * c->element_bytes, part = rounds == 1 ? block_longest(c->n, c->p) * c->element_bytes : bytes;
+    uint64_t steps = rounds * c->p, memory_ps = collective_memory_ps(c, c->op ? bytes : part, c->op ? part : bytes);
+    if (c->space == KB_SRAM)                            /* each step of each rank of a cube loads or stores */
+        memory_ps = kb_max(memory_ps, kb_product(steps * collective_sharing(c), kb_attrs.sram_overhead_ps));
+    if (c->p == 1)                                      /* it sends nothing */
+        return memory_ps + command_ps();
+    uint64_t messages = kb_ceil_div(block_longest(c->n, c->p) * c->element_bytes, c->chunk);
     uint64_t far_ps = 0, message_ps = 0;
     for (uint32_t i = 0; i < c->order.count; i++) {
         uint32_t from = c->pes.pe[c->order.position[i]], to = c->pes.pe[c->order.position[(i + 1) % c->order.count]];
@@ -273,11 +297,15 @@ static inline uint64_t ring_estimate_ps(const struct collective *c, const struct
         far_ps = kb_latency_ps(from, to);
         message_ps = kb_traffic_ps(one);
     }
+    bool adds = c->op && messages > kb_attrs.pe_ipcq_slots;     /* a slot is free only when its message is added */
+    uint64_t math_ps = !adds ? 0 : kb_attrs.pe_cpu_overhead_ps + kb_attrs.pe_scheduler_overhead_ps +
+                                   kb_cycles_ps(kb_attrs.pe_math_fill_cycles, kb_attrs.pe_math_clock_khz) +
+                                   kb_math_ps(c->dtype, kb_min(c->chunk / c->element_bytes, block_longest(c->n, c->p)));
     uint64_t step_ps = (command_ps() + switch_ps(c->sips, c->sips)) * messages;
-    uint64_t steps_ps = bound->latency_ps + rounds * c->p * step_ps;
-    uint64_t slots_ps = rounds * c->p * messages * (2 * far_ps + message_ps + command_ps()) / kb_attrs.pe_ipcq_slots;
-    return kb_max(kb_max(steps_ps, slots_ps), bound->latency_ps + kb_max(kb_traffic_ps(bound->traffic),
-                                                                         kb_memory_ps(c->space, bytes, bytes)));
+    uint64_t steps_ps = bound->latency_ps + steps * step_ps;
+    uint64_t slots_ps = steps * messages * (2 * far_ps + message_ps + command_ps() + math_ps) /
+                        kb_attrs.pe_ipcq_slots;
+    return kb_max(kb_max(steps_ps, slots_ps), bound->latency_ps + kb_max(kb_traffic_ps(bound->traffic), memory_ps));
 }
 
 /* The algorithm that a bench was asked for by name, or the one with the shortest estimate, which a note says: UINT64_MAX for

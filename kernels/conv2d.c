@@ -17,7 +17,9 @@
 #include "tiles.h"
 #include "transfers.h"
 
-enum { SLABS = 4, WEIGHT_PIECES = 16 };                 /* buffers; loads of the first panel */
+/* Buffers; loads of the first panel. Streamed weights add 1 / STREAMED_PART to the estimated time, since their tiles and slabs
+ * wait for one another. */
+enum { SLABS = 4, WEIGHT_PIECES = 16, STREAMED_PART = 12 };
 
 /* A layer; of images that are one above the other where no patch has positions of two. */
 struct conv {
@@ -249,7 +251,8 @@ static void multiply(struct conv_pe *pe, const struct turn *turn, uint64_t first
     struct tl_shard weights = tl_part(tl, pe->arg->streams ? pe->w : pe->weights[panel], 0, first, count);
     struct tl_shard y = tl_part(tl, pe->y, 0, turn->slab.row - pe->first, slab_rows(turn->slab));
     y = tl_reshape(tl, y, y.shape[0] * y.shape[1], y.shape[2]);
-    bool last = !pe->arg->streams && turn->slab.row + slab_rows(turn->slab) == pe->end && turn->filter + pe->arg->panel >= conv->filters;
+    bool last = !pe->arg->streams && turn->slab.row + slab_rows(turn->slab) == pe->end &&
+                turn->filter + pe->arg->panel >= conv->filters;
     uint64_t tile_m = last ? kb_min(pe->arg->tile.m, kb_attrs.pe_gemm_rows) : pe->arg->tile.m;  /* little is left to write */
     struct tl_composite gemm = {
         .op = TL_GEMM, .m = y.shape[0], .k = pe->w.shape[1], .n = count,
@@ -423,7 +426,7 @@ static void choose_slabs(struct conv_args arg, enum kb_dtype in, enum kb_dtype o
             arg.tile = choose_tile(&arg, in, out, slab_rows(slab_at(&arg, 1, 0, rows)));
         for (uint32_t whole = 0; whole < 1 + (arg.images > 1); whole++, arg.first_images = 1) {
             uint64_t ps = estimate(&arg, in, out, rows);
-            ps += arg.streams ? ps / 4 : 0;             /* tiles of weights and slabs wait for one another */
+            ps += arg.streams ? ps / STREAMED_PART : 0;
             if (ps < *best_ps) {
                 *best = arg;
                 *best_ps = ps;

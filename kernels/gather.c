@@ -115,7 +115,8 @@ static uint32_t gather_sips(uint64_t tokens, uint64_t vocab, uint64_t row_bytes)
                 kb_traffic_add(within, one.pe[from], one.pe[to], kb_ceil_div(bytes, (uint64_t)one.count * one.count));
     for (uint32_t i = least; i <= sips_count(); i++) {
         uint64_t far = bytes / i - bytes / i / i, rows = tokens - tokens / i;
-        uint64_t ps = kb_max(kb_traffic_ps(within) / i / i, kb_memory_ps(kb_main_memory(), bytes / i / one.count, bytes / i / one.count));
+        uint64_t of_pe = bytes / i / one.count, ps = kb_memory_ps(kb_main_memory(), of_pe, of_pe);
+        ps = kb_max(ps, kb_traffic_ps(within) / i / i);
         if (i > 1)
             ps = kb_max(ps, kb_max(sips_exchange_ps(far, 1), switch_ps(i, rows)));
         if (ps < best_ps)

@@ -90,7 +90,8 @@ static kb_traffic sums_traffic(struct kb_pes pes, uint32_t split, uint64_t bytes
 
 KB_BENCH(gemm_split_k, "C = A B, columns of C over the cubes, k over the PEs of a cube",
          KB_INT(m, 16, 1, 1 << 24, "rows of A and C"), KB_INT(k, 16384, 1, 1 << 24, "columns of A, rows of B"),
-         KB_INT(n, 8192, 1, 1 << 24, "columns of B and C"), KB_WORD(dtype, "f16 bf16 f32 f8e4m3 f8e5m2", "dtype of A, B and C; with an f8, C is bf16"),
+         KB_INT(n, 8192, 1, 1 << 24, "columns of B and C"),
+         KB_WORD(dtype, "f16 bf16 f32 f8e4m3 f8e5m2", "dtype of A, B and C; with an f8, C is bf16"),
          TILE_PARAMS)
 {
     uint64_t m = kb_int(m), k = kb_int(k), n = kb_int(n);
@@ -109,8 +110,7 @@ KB_BENCH(gemm_split_k, "C = A B, columns of C over the cubes, k over the PEs of 
     struct gemm_problem part = {m, deep, wide, dtype, KB_f32, false, false, 0};
     struct gemm_tile tile = tile_choose(&part);
     tile.k = kb_min(tile.k, kb_ceil_div(deep, 4));      /* so that the array ends soon after the last read */
-    uint64_t room = tcm_allocatable_bytes() / 32;     /* half of it holds sums */
-    uint64_t message = kb_clamp(kb_attrs.pe_ipcq_slot_bytes / 4, 1, kb_max(room, 1));
+    uint64_t message = kb_max(kb_min(kb_attrs.pe_ipcq_slot_bytes, tcm_allocatable_bytes() / 8) / 4, 1);    /* half holds sums */
     tile = tile_params(&part, tile);
     kb_future launch = kb_launch(gemm_split_k, pes, &(struct split_k_args){a, b, c, tile, message, split});
     kb_wait(launch);

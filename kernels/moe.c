@@ -223,8 +223,8 @@ struct moe_plan {
 };
 
 /* Chooses SIPs and members for the shortest time: that in which the PE with most weights of the `active` experts reads them,
- * and that of the messages between SIPs, which are, for each choice and member, the row of x, the result and its acknowledgement. In one
- * SIP, an expert has as many members as there are. */
+ * and that of the messages between SIPs, which are, for each choice and member, the row of x, the result and its
+ * acknowledgement. In one SIP, an expert has as many members as there are. */
 static struct moe_plan plan_moe(uint64_t choices, uint64_t d, uint64_t ffn, uint64_t experts, uint64_t active, uint64_t size,
                                 uint64_t all_bytes)
 {

@@ -159,14 +159,14 @@ static uint64_t units_ps(const struct collective *c, const struct levels *l, con
     if (l->sips > 1)
         loads_ps = (l->sips - 1) * (2 * kb_latency_ps(c->pes.pe[0], c->pes.pe[c->p - 1]) + command_ps());
     return kb_max(kb_max(switch_ps(l->sips, l->sips * units * (l->sips - 1)), kb_traffic_ps(bound->traffic)), loads_ps) +
-           turns * kb_memory_ps(c->space, 2 * bytes, 2 * bytes) + (turns * l->cubes + 2 * ranks) * command_ps();
+           turns * collective_memory_ps(c, 2 * bytes, 2 * bytes) + (turns * l->cubes + 2 * ranks) * command_ps();
 }
 
 static uint64_t levels_estimate_ps(const struct collective *c, const struct levels *l, const struct kb_work *bound,
                                    uint64_t units)
 {
     uint64_t bytes = c->n * c->element_bytes, commands = 2 * (l->pes + l->cubes) + 8;
-    return 4 * bound->latency_ps + kb_memory_ps(c->space, bytes + bytes / 2, bytes / l->pes) + commands * command_ps() +
+    return 4 * bound->latency_ps + collective_memory_ps(c, bytes + bytes / 2, bytes / l->pes) + commands * command_ps() +
            units_ps(c, l, bound, units);
 }
 

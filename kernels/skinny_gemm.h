@@ -7,6 +7,10 @@
 
 #include "tiles.h"
 
+/* The tiles of the weights: nothing overlaps the load of the first one and the product of the last one, which are so a third of
+ * the time at most. The least bytes of one: their load takes several times the fixed time of a command of the DMA. */
+enum { SKINNY_TILES = 6, SKINNY_LEAST_BYTES = 32 << 10 };
+
 #define SKINNY_GEMM_PARAM KB_SIZE(tile, 0, 0, 1ull << 36, "bytes of weights in a tile; 0: chosen for the machine")
 
 /* Submits to = op(x w) as one composite: x is m x k in this PE's TCM, w is k x n in a memory, `to` is m x n anywhere.
@@ -18,7 +22,7 @@ static inline tl_handle skinny_gemm(struct tl *tl, struct tl_shard to, struct tl
     uint64_t m = x.shape[0], k = x.shape[1], n = w.shape[1], size = kb_dtype_bytes(w.dtype);
     uint64_t reserved = kb_attrs.pe_tcm_reserved_bytes, cols = kb_attrs.pe_gemm_cols;
     uint64_t rows = tile_even(m, 1, kb_clamp(reserved / 4 / (cols * kb_dtype_bytes(to.dtype)), 1, m));
-    uint64_t bytes = weight_bytes ? weight_bytes : kb_clamp(k * n * size / 6, 32 << 10, reserved / 8);
+    uint64_t bytes = weight_bytes ? weight_bytes : kb_clamp(k * n * size / SKINNY_TILES, SKINNY_LEAST_BYTES, reserved / 8);
     uint64_t tile_n = kb_clamp(reserved / 4 / (rows * kb_dtype_bytes(to.dtype)) / cols * cols, 1, n);
     if (weight_bytes > k * tile_n * size)
         param_used("tile", weight_bytes, k * tile_n * size, "the weights of a product or what fits into the TCM");

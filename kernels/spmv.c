@@ -17,7 +17,9 @@
 #include <kb/attrs.h>
 #include <kb/measure.h>
 
-enum { BUFFERS = 3 };                                   /* pieces of slices in the TCM */
+/* Pieces of slices in the TCM; the part of the TCM that is for the rows of a window, 1 / WINDOW_PART; the bytes of each row: its
+ * sum, the sum in its place, that place, and y. */
+enum { BUFFERS = 3, WINDOW_PART = 16, WINDOW_ROW_BYTES = 16 };
 
 struct spmv_args {
     kb_tensor values, columns;                          /* a row for each PE: its slices, one after the other */
@@ -320,6 +322,13 @@ static uint64_t lanes_of_sums(void)
     return many_ps ? kb_max(mul_div(many, kb_math_ps(KB_f32, 1), many_ps), 1) : 1;
 }
 
+/* The rows of a window: whole slices, one at least. */
+static uint64_t window_of(const struct sliced *a)
+{
+    uint64_t rows = kb_min(block_longest(a->m, a->pes), tcm_allocatable_bytes() / WINDOW_PART / WINDOW_ROW_BYTES);
+    return kb_max(rows / a->slice, 1) * a->slice;
+}
+
 /* The elements of a piece for which a TCM has room beside x, lengths, sums and what stores a window; 0: none. */
 static uint64_t piece_room(const struct sliced *a, uint64_t size)
 {
@@ -359,14 +368,14 @@ KB_BENCH(spmv, "y = A x for a sparse matrix in slices (SELL), rows over all PEs"
     for (uint64_t i = 0; i < a.m; i++)
         a.longest = kb_max(a.longest, a.length[i]);
     /* Beside x and the rows of a window, three quarters of what is left hold values, columns, what is found and products. */
-    uint64_t left = (room - (a.n + 1) * size - room / 16) / 4 * 3, lanes = lanes_of_sums();
+    uint64_t left = (room - (a.n + 1) * size - room / WINDOW_PART) / 4 * 3, lanes = lanes_of_sums();
     uint64_t fit = kb_max(left / (BUFFERS * (size + 4) + size + 4) / a.longest, 1);
     uint64_t chosen = kb_clamp(kb_ceil_div(rows / 4, lanes) * lanes, 1, kb_min(fit, rows));
     a.slice = kb_int(slice) ? kb_min(kb_int(slice), kb_min(fit, rows)) : chosen;
-    a.window = kb_max(kb_min(rows, room / 16 / 16) / a.slice, 1) * a.slice;
+    a.window = window_of(&a);
     while (piece_room(&a, size) < kb_min(a.slice, rows) && a.slice > 1) {
         a.slice = kb_ceil_div(a.slice, 2);
-        a.window = kb_max(kb_min(rows, room / 16 / 16) / a.slice, 1) * a.slice;
+        a.window = window_of(&a);
     }
     param_used("slice", kb_int(slice), a.slice, "the rows of a PE or what fits into the TCM");
     if (piece_room(&a, size) == 0)

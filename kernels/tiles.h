@@ -32,7 +32,8 @@ struct gemm_tile {
     uint64_t m, k, n;
 };
 
-/* The dtype that a product of matrices of a dtype has: with i8 the accumulators', with an f8 one in which sums keep their digits. */
+/* The dtype that a product of matrices of a dtype has: with i8 the accumulators', with an f8 one in which sums keep their
+ * digits. */
 static inline enum kb_dtype product_dtype(enum kb_dtype in)
 {
     if (in == KB_f8e4m3 || in == KB_f8e5m2)

@@ -123,6 +123,16 @@ def chooses(program):
                f"{bench} {' '.join(size)} algorithm={algorithm} says what it chooses", note, took, ended.said)
 
 
+def chooses_best(program, name, *points):
+    """What auto takes is at most a tenth slower than the best."""
+    for bench, size, space, algorithms in points:
+        took = {}
+        for algorithm in algorithms + ("auto",):
+            _, made = result(program, bench, f"size={size}", f"space={space}", f"algorithm={algorithm}", "--data", "off")
+            took[algorithm] = made["figures"]["time_ps"]
+        ok(took["auto"] <= 1.1 * min(took.values()), f"{bench} size={size} space={space} on {name} takes a good algorithm", took)
+
+
 def chooses_within(four, one):
     """What auto estimates for the PEs of one SIP is the same whether the machine has others or not."""
     for bench, *size in (("all_reduce", "size=100"), ("all_gather", "size=1000"), ("reduce_scatter", "size=1000"),
@@ -219,7 +229,12 @@ def main():
     chooses(machine("leads"))
     chooses_within(machine("leads"), machine("one_of_leads"))
     estimates(machine("leads"), "4 SIPs")
-    estimates(simulator(topology("small")), "small")
+    small = simulator(topology("small"))
+    estimates(small, "small")
+    gather, scatter, exchange = ("ring", "multicast"), ("ring", "levels"), ("pairs", "levels")
+    chooses_best(small, "small", ("all_gather", 100000, "hbm", gather), ("all_gather", 1000000, "hbm", gather),
+                 ("all_gather", 100000, "sram", gather), ("all_to_all", 1000000, "sram", exchange),
+                 ("all_to_all", 100000, "tcm", exchange), ("reduce_scatter", 1000000, "sram", scatter))
     many(eight, "8 PEs")
     measures(eight)
     mistakes(eight)
@@ -231,6 +246,8 @@ def main():
         ring_is_near(big)
         short_vectors(big)
         long_vectors()
+        chooses_best(big, "128 PEs", ("all_gather", 4000000, "hbm", gather), ("all_to_all", 100000, "hbm", exchange),
+                     ("all_to_all", 100000, "tcm", exchange), ("reduce_scatter", 1000000, "hbm", scatter))
         estimates(big, "128 PEs")
 
 
