@@ -322,6 +322,18 @@ __attribute__((noinline)) void delivery_settle_taken(struct fabric_node *node, c
     }
 }
 
+/* The head takes the last link of its way, and arrives at arrival_ps. */
+static __attribute__((noinline)) void last_link_taken(struct data_message *data, uint64_t arrival_ps,
+                                                      void (*arrives)(struct event *), bool watched)
+{
+    const struct step *step = data->step - 1;
+    delivery_settle(&kb_nodes[step->rank], NULL);       /* what comes now may use what that delivery has reserved */
+    if (!watched && arrives_ahead(data, step, arrival_ps))
+        return;
+    kb_nodes[step->rank].arriving++;
+    head_at(data, step->rank, arrival_ps, arrives);
+}
+
 /* The head takes the next link, at head_ps or when the link is free; `arrives` is its arrival at the next node. Returns when
  * the link is free again. */
 static inline uint64_t link_take(struct data_message *data, uint64_t head_ps, void (*arrives)(struct event *), bool watched)
@@ -336,13 +348,10 @@ static inline uint64_t link_take(struct data_message *data, uint64_t head_ps, vo
         data->tail_ps = length;
     uint64_t arrival_ps = time_after(start, spec.link[step->speed].latency_ps);
     data->taken++;
-    if (step->last) {
-        delivery_settle(&kb_nodes[step->rank], NULL);   /* what comes now may use what that delivery has reserved */
-        if (!watched && arrives_ahead(data, step, arrival_ps))
-            return start + length;
-        kb_nodes[step->rank].arriving++;
-    }
-    head_at(data, step->rank, arrival_ps, arrives);
+    if (step->last)
+        last_link_taken(data, arrival_ps, arrives, watched);
+    else
+        head_at(data, step->rank, arrival_ps, arrives);
     return start + length;
 }
 
@@ -493,22 +502,16 @@ static inline uint64_t data_handled_ps(const struct data_message *data, const st
     return start_ps + overhead;
 }
 
-/* The head has arrived at a node. Returns when that has handled it. */
-static inline uint64_t head_arrives(const struct data_message *data, const struct step *step, bool watched)
+/* The head arrives at a node, where something may have been made ahead of time. */
+static inline void head_settles(const struct data_message *data, const struct step *step)
 {
     delivery_settle(&kb_nodes[step->rank], &data->message.event);
-    return data_handled_ps(data, step, watched);
 }
 
-static inline void data_arrives_made(struct data_message *data, bool watched)
+/* The node at the end of the way has handled the head. */
+static __attribute__((noinline)) void data_arrived(struct data_message *data, uint64_t head_ps, bool watched)
 {
-    const struct step *step = data->step - 1;
-    uint64_t head_ps = head_arrives(data, step, watched);
-    if (!step->last) {
-        data_hop(data, head_ps, data_arrives, watched);
-        return;
-    }
-    kb_nodes[step->rank].arriving--;
+    kb_nodes[data->step[-1].rank].arriving--;
     uint64_t delivered_ps = time_after(head_ps, data->tail_ps);
     if (watched)
         observe_data_arrived(data, head_ps, delivered_ps);
@@ -518,18 +521,34 @@ static inline void data_arrives_made(struct data_message *data, bool watched)
         data->arrived(data, head_ps, delivered_ps);
 }
 
+static inline void data_handled(struct data_message *data, const struct step *step, bool watched)
+{
+    uint64_t head_ps = data_handled_ps(data, step, watched);
+    if (step->last)
+        data_arrived(data, head_ps, watched);
+    else
+        data_hop(data, head_ps, data_arrives, watched);
+}
+
+/* A head arrives that somebody watches, or that meets something which was made ahead of time. */
 static __attribute__((cold, noinline)) void data_arrives_watched(struct data_message *data)
 {
-    observed_cause = data->message.cause;
-    data_arrives_made(data, true);
+    const struct step *step = data->step - 1;
+    head_settles(data, step);
+    bool watched = is_observed_or_modelled(MOMENT_reserved);
+    if (watched)
+        observed_cause = data->message.cause;
+    data_handled(data, step, watched);
 }
 
 static void data_arrives(struct event *event)
 {
-    if (is_observed_or_modelled(MOMENT_reserved))
-        data_arrives_watched(data_of(event));
+    struct data_message *data = data_of(event);
+    const struct step *step = data->step - 1;
+    if (__builtin_expect(is_observed_or_modelled(MOMENT_reserved) || kb_nodes[step->rank].taken, 0))
+        data_arrives_watched(data);
     else
-        data_arrives_made(data_of(event), false);
+        data_handled(data, step, false);
 }
 
 /* Makes a message that is about to leave the start of its route, the steps of which are listed. */
@@ -676,7 +695,8 @@ static void branches_arrive_made(struct branch *head, bool watched)
 {
     struct data_message *data = &head->data;
     const struct step *step = data->step - 1;
-    uint64_t head_ps = head_arrives(data, step, watched);
+    head_settles(data, step);
+    uint64_t head_ps = data_handled_ps(data, step, watched);
     uint32_t heads = head_divide(head);
     copies_count(step->rank, (heads - 1) * data->payload->bytes);
     for (struct branch *part = head; heads; heads--) {

@@ -122,11 +122,10 @@ static struct event *sorted(struct event *list)
     return list ? all_merged(run, list) : run;
 }
 
-void event_fire_several(void)
+void event_fire_several(struct event *events)
 {
     phase_enter(PHASE_queue);
-    event_firing = sorted(event_due);
-    event_due = NULL;
+    event_firing = sorted(events);
     event_fire_rest();
 }
 
@@ -348,34 +347,10 @@ static struct {
 
 struct instant *event_soonest = front.instants;
 
-static void front_add(struct event *event)
-{
-    uint64_t t_ps = event->t_ps;
-    struct instant *at = event_soonest;
-    while (at->t_ps < t_ps)
-        at--;
-    if (at->t_ps == t_ps && at > front.instants) {
-        event->next = at->events;
-        at->events = event;
-        return;
-    }
-    for (at = ++event_soonest; at[-1].t_ps < t_ps; at--)
-        *at = at[-1];
-    event->next = NULL;
-    *at = (struct instant){t_ps, event};
-}
-
-static void front_remove(const struct event *event)
-{
-    struct instant *at = event_soonest;
-    while (at->t_ps < event->t_ps)
-        at--;
-    list_remove(&at->events, event);
-    if (!at->events && at > front.instants) {
-        memmove(at, at + 1, (size_t)(event_soonest - at) * sizeof *at);
-        event_soonest--;
-    }
-}
+/* The event that was last put into the front, and its time; 0 ps: it may have left it. The next one is often due at the same
+ * time, and joins it. It has left the front when that time has come, but nothing becomes due then any more. */
+static struct event *last_added;
+static uint64_t last_added_ps;
 
 /* Moves the later half of the front, which is full, to the rung. */
 __attribute__((noinline)) static void front_spill(void)
@@ -385,6 +360,7 @@ __attribute__((noinline)) static void front_spill(void)
         near_begin(now_ps, 62 - (unsigned)__builtin_clzll((last->t_ps - event_soonest->t_ps) | 2), SLOTS);
         far.count = 0;
     }
+    last_added_ps = 0;
     front.last_ps = last->t_ps - 1;
     for (struct instant *at = &front.instants[1]; at <= last; at++)
         for (struct event *event = at->events, *next; event; event = next) {
@@ -395,15 +371,55 @@ __attribute__((noinline)) static void front_spill(void)
     event_soonest -= FRONT / 2;
 }
 
-static void future_add(struct event *event)
+/* Adds an event to an instant that has others. The sooner ones were moved up for a new instant, and move back. */
+static __attribute__((noinline)) void front_join(struct event *event, struct instant *at)
+{
+    event->next = at->events;
+    at->events = event;
+    for (event_soonest--; at < event_soonest; at++)
+        at[1] = at[2];
+}
+
+static inline __attribute__((always_inline)) void future_add(struct event *event)
 {
     if (event->t_ps > front.last_ps) {
         later_add(event);
         return;
     }
-    front_add(event);
+    uint64_t t_ps = event->t_ps;
+    struct instant *at = event_soonest;
+    if (last_added_ps == t_ps) {
+        event->next = last_added->next;
+        last_added->next = event;
+        last_added = event;
+        return;
+    }
+    event->next = NULL;
+    last_added_ps = t_ps;
+    last_added = event;
+    for (; at->t_ps < t_ps; at--)
+        at[1] = at[0];
+    event_soonest++;
+    if (at->t_ps == t_ps && at > front.instants) {
+        front_join(event, at);
+        return;
+    }
+    at[1] = (struct instant){t_ps, event};
     if (event_soonest == &front.instants[FRONT])
         front_spill();
+}
+
+static void front_remove(const struct event *event)
+{
+    last_added_ps = 0;
+    struct instant *at = event_soonest;
+    while (at->t_ps < event->t_ps)
+        at--;
+    list_remove(&at->events, event);
+    if (!at->events && at > front.instants) {
+        memmove(at, at + 1, (size_t)(event_soonest - at) * sizeof *at);
+        event_soonest--;
+    }
 }
 
 bool front_refill(void)
@@ -438,12 +454,12 @@ bool front_refill(void)
 static inline void event_add(struct event *event, uint64_t t_ps)
 {
     event->t_ps = t_ps;
-    if (t_ps == now_ps) {
+    if (t_ps <= now_ps) {
+        assert(t_ps == now_ps);
         event->next = event_due;
         event_due = event;
         return;
     }
-    assert(t_ps > now_ps);
     future_add(event);
 }
 
@@ -488,6 +504,7 @@ static void firing_add(struct event *event)
 void event_catch_up(struct event *event, const struct event *by)
 {
     uint64_t real_now_ps = now_ps;
+    last_added_ps = 0;                                  /* what follows may become due at times that have passed */
     while (event->t_ps < now_ps || (event->t_ps == now_ps && !(by && before(by, event)))) {
         now_ps = event->t_ps;
         event_fire(event);
@@ -528,6 +545,7 @@ static struct event *future_take(void)
         }
         event_soonest--;
     }
+    last_added_ps = 0;
     return all;
 }
 
@@ -595,6 +613,7 @@ void event_pass(uint64_t t_ps)
 void event_restart(uint64_t t_ps)
 {
     assert(!event_soonest->events && !near.words && !far.words && !top);
+    last_added_ps = 0;
     now_ps = t_ps;
 }
 

@@ -101,15 +101,35 @@ static inline uint64_t event_next_ps(void)
     return event_soonest->events || front_refill() ? event_soonest->t_ps : UINT64_MAX;
 }
 
+/* Moves time to the next instant, and takes the events of its first round from the queue. NULL: nothing is due any more. */
+static inline struct event *event_take_instant(void)
+{
+    struct event *events = event_soonest->events;
+    if (!events) {
+        if (!front_refill())
+            return NULL;
+        events = event_soonest->events;
+    }
+    now_ps = event_soonest->t_ps;
+    event_soonest--;
+    return events;
+}
+
+/* Takes the events of the next round from the queue. */
+static inline struct event *event_take_round(void)
+{
+    struct event *events = event_due;
+    event_due = NULL;
+    return events;
+}
+
 /* Moves time to the next instant. Returns false if nothing is due any more. */
 static inline bool event_next_instant(void)
 {
-    if (!event_soonest->events && !front_refill())
-        return false;
-    now_ps = event_soonest->t_ps;
-    event_due = event_soonest->events;
-    event_soonest--;
-    return true;
+    struct event *events = event_take_instant();
+    if (events)
+        event_due = events;
+    return events;
 }
 
 /* Events of the model so far. Who carries one out in place, without the queue, counts it here. */
@@ -125,24 +145,28 @@ static inline void event_fire(struct event *event)
 /* The rest of the round that fires, sorted. Only the queue changes it. */
 extern struct event *event_firing;
 
-void event_fire_several(void);
+void event_fire_several(struct event *events);
 void event_fire_rest(void);
 
-/* The Retire step of a round: fires what is due. Returns false if nothing is. */
-static inline bool event_retire(void)
+/* The Retire step of a round: fires its events, which were taken from the queue. */
+static inline void event_fire_round(struct event *events)
 {
-    struct event *event = event_due;
-    if (!event)
-        return false;
-    if (event->next) {
-        event_fire_several();
+    if (events->next) {
+        event_fire_several(events);
     } else {
-        event_due = NULL;
-        event_fire(event);
+        event_fire(events);
         if (__builtin_expect(event_firing != NULL, 0))
             event_fire_rest();
     }
-    return true;
+}
+
+/* The same for the next round. Returns false if nothing is due. */
+static inline bool event_retire(void)
+{
+    struct event *events = event_take_round();
+    if (events)
+        event_fire_round(events);
+    return events;
 }
 
 /* Catches up with an event that was put off, and is not due: its time and handler are set. If it would have fired by now,

@@ -254,10 +254,15 @@ __attribute__((noinline, cold)) static void attend(void)
     plan_attention();
 }
 
+static inline bool wants_attention(void)
+{
+    return __builtin_expect(now_ps >= atomic_load_explicit(&loop.attend_ps, memory_order_relaxed), 0);
+}
+
 /* Attends to what asks for it. Returns whether the run goes on. */
 static inline bool goes_on(void)
 {
-    if (__builtin_expect(now_ps < atomic_load_explicit(&loop.attend_ps, memory_order_relaxed), 1))
+    if (!wants_attention())
         return true;
     attend();
     return !loop.stopped;
@@ -270,22 +275,37 @@ static void round_passes(uint32_t *rounds)
         time_stands_still();
 }
 
-/* Runs the rounds of an instant, and the programs that its events wake. Returns false if the run was stopped. */
-static inline bool run_instant(void)
+/* Attends before a round whose events were taken from the queue. Returns its events, which may be others now. */
+__attribute__((noinline, cold)) static struct event *attend_before(struct event *events)
+{
+    event_due = events;
+    attend();
+    return loop.stopped ? NULL : event_take_round();
+}
+
+/* Runs the rounds of an instant, and the programs that its events wake. `events` are those of its first round, taken from the
+ * queue; NULL: there are none. Returns false if the run was stopped. */
+static inline bool run_instant(struct event *events)
 {
     for (uint32_t rounds = 0;; round_passes(&rounds)) {
-        if (!goes_on())
-            return false;
-        event_retire();
+        if (wants_attention()) {
+            events = attend_before(events);
+            if (loop.stopped)
+                return false;
+        }
+        if (events)
+            event_fire_round(events);
         if (loop_issue.due)
             loop_issue.step();
-        if (event_due)
+        events = event_take_round();
+        if (events)
             continue;
         if (!programs.any_awake)
             break;
         programs_act();
         if (loop_issue.due)
             loop_issue.step();
+        events = event_take_round();
     }
     observe_instant_ends();
     phase_enter(PHASE_queue);
@@ -296,9 +316,12 @@ static inline bool run_instant(void)
  * would keep its variables out of registers. */
 __attribute__((noinline)) static bool run_instants(void)
 {
-    while (run_instant() && !programs.ended)
-        if (!event_next_instant())
+    struct event *events = event_take_round();
+    while (run_instant(events) && !programs.ended) {
+        events = event_take_instant();
+        if (!events)
             return !goes_on();
+    }
     return true;
 }
 
@@ -340,9 +363,7 @@ void sim_pass(uint64_t until_ps)
 static enum sim_stop instants_up_to(uint64_t until_ps)
 {
     for (uint64_t next_ps; (next_ps = sim_next_ps()) <= until_ps && next_ps < UINT64_MAX;) {
-        if (next_ps > now_ps)
-            event_next_instant();
-        if (!run_instant())
+        if (!run_instant(next_ps > now_ps ? event_take_instant() : event_take_round()))
             return SIM_STOPPED;
         if (loop.paused)
             return SIM_PAUSED;
