@@ -24,14 +24,16 @@ static void tile_is_fed(struct event *event)
     pe_wake(pe);
 }
 
-/* The token of the next tile to be fed. */
+/* The token of the next tile to be fed. The tile behind it is worked out ahead: a host processor waits when it copies what it
+ * has just written in other pieces. */
 static struct token *next_token(struct pe *pe, struct command *command)
 {
-    if (pe->fed && pe->last_tile.id + 1 == pe->fed)
-        tiling_next(command, &pe->last_tile);
-    else
-        pe->last_tile = tiling_tile(command, pe->fed);
-    return token_new(command, &pe->last_tile);
+    if (!pe->fed || pe->next_tile.id != pe->fed)
+        pe->next_tile = tiling_tile(command, pe->fed);
+    struct token *token = token_new(command, &pe->next_tile);
+    if (pe->fed + 1 < command->tiles)
+        tiling_next(command, &pe->next_tile);
+    return token;
 }
 
 bool serve_tile(struct pe *pe)
