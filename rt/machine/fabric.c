@@ -764,17 +764,18 @@ void fabric_carry(struct state_image *image)
 bool near_way_make(struct near_way *way, struct route *request, const struct payload *payload)
 {
     const struct route *route = route_answer(request);
-    enum { HOPS = sizeof way->hop / sizeof way->hop[0] };
-    if (route->length != HOPS || spec.modelled)
+    if (route->length != NEAR_HOPS || spec.modelled)
         return false;
+    assert(route->steps[0].speed == route->steps[1].speed);     /* both are links of a node to its router */
     uint64_t at_ps = 0;
     way->memory = &kb_nodes[route->from_rank];
+    way->class = (enum link_class)route->steps->class;
+    way->length_ps = payload->link_ps[route->steps->speed];
     way->bytes = payload->bytes;
-    for (unsigned i = 0; i < HOPS; i++) {
+    for (unsigned i = 0; i < NEAR_HOPS; i++) {
         const struct step *step = &route->steps[i];
         uint64_t arrives_ps = sum(at_ps, spec.link[step->speed].latency_ps);
-        way->hop[i] = (struct near_hop){&kb_links[step->link], &kb_nodes[step->rank], step->class,
-                                        payload->link_ps[step->speed], at_ps, arrives_ps,
+        way->hop[i] = (struct near_hop){&kb_links[step->link], &kb_nodes[step->rank], at_ps, arrives_ps,
                                         sum(arrives_ps, spec.overhead_ps[step->kind])};
         at_ps = way->hop[i].handled_ps;
     }

@@ -184,15 +184,17 @@ static inline void delivery_settle(struct fabric_node *node, const struct event 
 
 /* The way of a response from a memory to a pe_dma at the same router: the node and the link of each of its two hops, and
  * when its head reaches and leaves them if nothing is in its way. Times count from when it leaves the memory. */
+enum { NEAR_HOPS = 2 };
+
 struct near_way {
     struct fabric_node *memory;
     struct near_hop {
         struct fabric_link *link;
         struct fabric_node *node;
-        enum link_class class;
-        uint64_t length_ps;                             /* for which the link is occupied */
         uint64_t leaves_ps, arrives_ps, handled_ps;
-    } hop[2];
+    } hop[NEAR_HOPS];
+    enum link_class class;                              /* of both links, */
+    uint64_t length_ps;                                 /* for which each is occupied */
     uint64_t bytes;
 };
 

@@ -25,12 +25,10 @@ void near_read_make(struct near_read *near, const struct operand *operand)
     if (operand->first.space != SPACE_HBM || kb_has_model[NODE_hbm_ctrl] || kb_attrs.pe_dma_rd_engines > 1
         || !payload->tcm_write_ps || !near_way_make(&near->way, operand->route, payload))
         return;
-    uint64_t to_router_ps = near->way.hop[0].length_ps, to_dma_ps = near->way.hop[1].length_ps;
     near->slice = &kb_hbm[operand->first.number];
     near->channel = slice_first_channel(operand->first.number);
     near->route = operand->route;
     near->request_ps = route_latency_ps(operand->route);
-    near->narrow_ps = to_router_ps > to_dma_ps ? to_router_ps : to_dma_ps;
     near->pause = near->pauses = 0;
 }
 
@@ -50,7 +48,7 @@ static inline uint64_t leave_ps(const struct hbm_turn *turn)
 
 static inline uint64_t delivered_ps(const struct near_read *near, const struct hbm_turn *turn)
 {
-    uint64_t tail_ps = turn->length_ps > near->narrow_ps ? turn->length_ps : near->narrow_ps;
+    uint64_t tail_ps = turn->length_ps > near->way.length_ps ? turn->length_ps : near->way.length_ps;
     return sum(sum(leave_ps(turn), near->way.hop[1].handled_ps), tail_ps);
 }
 
@@ -87,11 +85,13 @@ static struct near_read *near_of(const struct transfer *transfer)
 static inline void near_way_take(const struct near_way *way, uint64_t leave_ps)
 {
     way->memory->messages++;
-    for (const struct near_hop *hop = way->hop; hop < way->hop + sizeof way->hop / sizeof *hop; hop++) {
-        hop->link->free_ps = leave_ps + hop->leaves_ps + hop->length_ps;
+    for (const struct near_hop *hop = way->hop; hop < way->hop + NEAR_HOPS; hop++) {
+        hop->link->free_ps = leave_ps + hop->leaves_ps + way->length_ps;
+        hop->link->busy_ps += way->length_ps;
         hop->node->free_ps = leave_ps + hop->handled_ps;
-        stats_link(hop->link, hop->class, way->bytes, leave_ps, leave_ps, hop->length_ps, false);
     }
+    stats.link_bytes[way->class] += NEAR_HOPS * way->bytes;
+    stats.link_busy_ps[way->class] += NEAR_HOPS * way->length_ps;
 }
 
 /* Its events: the request at the slice, the departure unless that is at once, the head at router and pe_dma, the delivery. */

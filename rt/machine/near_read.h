@@ -24,7 +24,6 @@ struct near_read {
     struct pseudo_channel *channel;                     /* its first */
     struct route *route;                                /* of requests */
     uint64_t request_ps;                                /* until the request reaches the slice */
-    uint64_t narrow_ps;                                 /* the longest that the response occupies a link */
     struct hbm_turn turn;                               /* of the read that is put off: there is one server of reads */
     struct near_way way;
 };
