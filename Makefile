@@ -36,7 +36,7 @@ archives := $(B)/libkb.a $(B)/libcommon.a
 # What is compiled here has no debug information, which would be half of every simulator, nor tables to unwind its stack;
 # what kbgen compiles for users has them. With OPT="-O3 -g" all of it has them, and all symbols, for a profile.
 own := $(if $(filter -O2,$(OPT)),-g0 -fno-asynchronous-unwind-tables)
-small := $(if $(filter -O2,$(OPT)),-Os)
+small := $(if $(filter -O2,$(OPT)),$(if $(findstring clang,$(CC)),-Os,-Oz))
 units := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/*.c))
 
 # The processors are shared out once, by the outermost make.
@@ -156,16 +156,16 @@ in_rooms = $(foreach room,$(1),$(B)/obj/rt/$(room)/%.o)
 in_files = $(foreach file,$(1),$(B)/obj/rt/$(file).o)
 models := -Irt -fno-math-errno -fno-trapping-math $(own)
 fast := $(if $(filter -O2,$(OPT)),-O3)
-dense := $(if $(fast),$(if $(findstring clang,$(CC)),,-ftree-loop-vectorize -fvect-cost-model=dynamic -fno-align-functions -fno-align-jumps -fno-align-labels))
+dense := $(if $(fast),$(if $(findstring clang,$(CC)),,-ftree-loop-vectorize -fvect-cost-model=dynamic -fno-align-functions -fno-align-jumps -fno-align-labels -fno-align-loops))
 $(B)/obj/rt/%.o: private local := $(models) $(fast)
-$(call in_rooms,base common fastforward oplog races reference store): private local := $(models) $(dense)
+$(call in_rooms,base common fastforward launch oplog races reference store): private local := $(models) $(dense)
 $(call in_rooms,bringup cli embed host probe report session timeline why): private local := -Irt $(own) $(small)
 $(call in_files,$(addprefix base/,human leave output packed progress) $(addprefix launch/,deadlock host_request trap watchdog) \
     $(addprefix common/,command_line completion diag fail json key_table manual merge node path_error processors quantity read subcommand yaml) \
     $(addprefix reference/,error expect recheck)): private local := -Irt $(own) $(small)
 # These are run at each event, or for each piece of a memory.
 $(call in_files,common/interval_map store/view): private local := $(models) $(fast)
-$(call in_files,report/conservation why/causes why/path): private local := $(models) $(dense)
+$(call in_files,why/causes why/path): private local := $(models) $(dense)
 # The front is compiled as a shared library is.
 $(B)/obj/rt/embed/front.o: private local := -Irt $(own) -fPIC
 # It reads and copies all of an instance.
@@ -188,12 +188,12 @@ $(B)/re/%.c: %.re
 # function of their headers, of whose names one is left.
 # The sanitizers make most of their compilation, but little of their runs: without optimisation it takes a third.
 one_program := $(if $(small),$(if $(san)$(findstring clang,$(CC)),,-flto -flto-partition=one))
-of_kernels := -Irt -fstack-clash-protection $(own) $(if $(one_program),-Oz -mstringop-strategy=libcall -fno-tree-sra -fno-gcse -fno-tree-loop-im -fno-inline-functions-called-once,$(small)) \
+of_kernels := -Irt -fstack-clash-protection $(own) $(if $(one_program),-Oz -mstringop-strategy=libcall -fno-tree-sra -fno-gcse -fno-tree-loop-im -fno-ivopts -fno-schedule-insns2 -fno-inline-functions-called-once,$(small)) \
     $(one_program) $(if $(san),-O0)
 $(B)/kernels/%.o: private local = $(of_kernels) $(if $(one_program),-frandom-seed=$*)
 $(B)/kernels.o: $(kernels)
 	$(Q)$(CC) $(if $(one_program),$(flags) $(of_kernels) -flinker-output=nolto-rel -frandom-seed=kernels) -nostdlib -r -o $@ $^
-	$(if $(one_program),$(Q)objcopy --wildcard --strip-symbol='*.lto_priv.[1-9]*' $@)
+	$(if $(one_program),$(Q)objcopy --wildcard --strip-symbol='*.lto_priv.[1-9]*' $(foreach data,entry bench params kernel,--strip-symbol='*_kb_$(data)') --strip-symbol='*_kb_bench_entry' $@)
 $(B)/kernels/%.o: kernels/%.c $(B)/flags
 	$(compile)
 
