@@ -39,7 +39,7 @@ class LaunchReport:
         self.done, self.status = sim.now, "ok"
         if failures:
             self.status, self.failure = "failed", failure_of(failures, "pe", "code", "node", "t_ps")
-        if self.launch.timer and self.launch.timer in sim.events:
+        if self.launch.timer:
             sim.cancel(self.launch.timer)
         return bool(failures)
 
