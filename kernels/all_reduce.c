@@ -36,6 +36,7 @@ struct all_reduce_args {
     uint32_t windows;                                   /* of the vector */
     uint64_t chunk;                                     /* elements that go through a SIP as a message; 0: parts are loaded */
     uint64_t cut;                                       /* elements that leads load at once, if there are two such pieces */
+    bool copies;                                        /* halving loads the vector into the TCM, and stores it at the end */
     bool has_data;                                      /* false: levels do not follow what p PEs reduce through p memories */
 };
 
@@ -146,8 +147,7 @@ KB_KERNEL(all_reduce_halving, struct all_reduce_args)
     struct tl_shard out = flattened(tl_my_shard(tl, arg->out));
     struct halving h = {.tl = tl, .ring = ring_of(tl, arg->order), .in = flattened(tl_my_shard(tl, arg->in)),
                         .out = out, .ids = 1};
-    bool in_tcm = h.in.shape[0] <= tl_room_bytes(tl) / 2 / kb_dtype_bytes(h.in.dtype);
-    if (in_tcm)                                         /* all steps then load and store within the TCM */
+    if (arg->copies)                                    /* all steps then load and store within the TCM */
         h.in = h.out = tl_load(tl, h.in);
     struct indices all = {0, h.in.shape[0]}, none = {0, 0};
     while (h.ids <= h.ring.count / 2)
@@ -167,7 +167,7 @@ KB_KERNEL(all_reduce_halving, struct all_reduce_args)
         halve_and_double(&h, paired ? h.out : h.in);
     if (paired)
         exchange_ranges(&h, partner, h.out, first ? none : all, first ? all : none, 0);
-    if (in_tcm)
+    if (arg->copies)
         tl_store(tl, out, h.out);
 }
 
@@ -734,10 +734,41 @@ static struct kb_work levels_bound(struct kb_pes pes, const struct levels *l, ui
     return bound;
 }
 
-/* What a mover's buffer can hold at most. */
-static uint64_t mover_buffer_bytes(void)
+/* What `in` and `out` take of each memory. */
+static uint64_t held_bytes(const struct collective *c)
 {
-    return kb_max((kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes) / MOVER_BUFFERS, 1);
+    return 2 * tcm_padded(c->n * c->element_bytes);
+}
+
+/* What is left of a TCM. */
+static uint64_t room_bytes(const struct collective *c)
+{
+    return collective_room(c, held_bytes(c));
+}
+
+/* What a mover's buffer can hold at most. */
+static uint64_t mover_buffer_bytes(const struct collective *c)
+{
+    return kb_max(room_bytes(c) / MOVER_BUFFERS, 1);
+}
+
+/* Whether halving has room for its vector in the TCM, as much again, and the buffers of a pipeline: all steps then load and
+ * store within the TCM. */
+static bool halving_copies(const struct collective *c)
+{
+    uint64_t bytes = tcm_padded(c->n * c->element_bytes), room = room_bytes(c);
+    uint64_t buffer = kb_min(bytes, tcm_padded(c->chunk * pipeline_chunks(c->chunk)));
+    return bytes <= room / 2 && bytes + 2 * buffer <= room;
+}
+
+/* The same with messages for which the vectors leave room; their segments have at most `longest` elements. `chunk` is 0 if
+ * there is no room for one element. */
+static struct collective with_shorter_messages(const struct collective *c, uint64_t longest)
+{
+    struct collective with = *c;
+    with.chunk = collective_chunk_that_fits(c, held_bytes(c), longest, 0);
+    with.chunk = with.chunk < c->element_bytes ? 0 : with.chunk;
+    return with;
 }
 
 /* `count` PEs of each cube, from its PE `first` on. */
@@ -792,15 +823,17 @@ static struct kb_pes lead_pes(struct kb_pes pes, const struct levels *l, uint32_
     return (struct kb_pes){lead, count};
 }
 
-/* The fewest leads of a SIP whose TCMs hold their shares one and a half times, with other buffers; 0: not even the first PEs
- * of all cubes do. */
+/* The fewest leads of a SIP whose TCMs hold their shares one and a half times, and leave an eighth for other buffers, or their
+ * shares, notices and the messages that they send; 0: not even the first PEs of all cubes do. */
 static uint32_t leads_of(const struct collective *c, const struct levels *l)
 {
-    uint64_t bytes = c->n * c->element_bytes, room = kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes;
-    uint64_t taken = c->space == KB_TCM ? 2 * bytes : 0;
-    for (uint32_t leads = 1; leads <= l->cubes; leads++)
-        if (block_longest(c->n, leads) * c->element_bytes * 3 / 2 + taken < room - room / 8)
+    uint64_t room = room_bytes(c), other = tcm_allocatable_bytes() / 8;
+    uint64_t messages = SPREAD_BATCHES * tcm_padded(spread_message_bytes(c->chunk)) + 2 * 64;
+    for (uint32_t leads = 1; leads <= l->cubes; leads++) {
+        uint64_t share = block_longest(c->n, leads) * c->element_bytes;
+        if (share * 3 / 2 + other < room && tcm_padded(share) + messages <= room)
             return leads;
+    }
     return 0;
 }
 
@@ -816,13 +849,14 @@ static uint32_t reducers_of(const struct collective *c, const struct levels *l)
  * than one chunk over its SIP, or TCMs have no room for those of two rounds besides the leads' shares. */
 static uint64_t chunk_of_vector(const struct collective *c, const struct levels *l, uint32_t leads)
 {
-    uint64_t message = c->chunk / c->element_bytes, room = kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes;
+    uint64_t message = c->chunk / c->element_bytes, size = c->element_bytes;
     if (message < 2 || leads == 0)
         return 0;
     uint64_t rounds = kb_max(kb_ceil_div(c->n, message * l->pes), kb_min(l->cubes / 2, c->n / (message / 2 * l->pes)));
     uint64_t chunk = kb_ceil_div(c->n, rounds * l->pes);
-    uint64_t taken = (c->space == KB_TCM ? 2 * c->n : 0) + block_longest(c->n, leads) + chunk * (2 * l->pes + 3);
-    return rounds <= l->cubes && kb_product(taken, c->element_bytes) + 4096 < room ? chunk : 0;
+    uint64_t taken = tcm_padded(block_longest(c->n, leads) * size) + 2 * 64 + 2 * tcm_padded(chunk * l->pes * size) +
+                     tcm_padded(2 * chunk * size) + tcm_padded(chunk * size);
+    return rounds <= l->cubes && taken <= room_bytes(c) ? chunk : 0;
 }
 
 /* The elements that take as long between SIPs as the switch takes for a message of each SIP. */
@@ -856,14 +890,13 @@ static struct kb_work multicast_bound(struct kb_pes pes, const struct levels *l,
     return bound;
 }
 
-/* Halving and doubling read the vector three times and write it twice unless two of it fit into the TCM; only then do they
+/* Halving and doubling read the vector three times and write it twice unless they copy it to the TCM; only then do they
  * not move most of it at the same time. The last steps go to other SIPs, with a message from each PE. */
 static uint64_t halving_estimate_ps(const struct collective *c, const struct kb_work *bound)
 {
     uint64_t bytes = c->n * c->element_bytes, links_ps = kb_traffic_ps(bound->traffic);
-    uint64_t room = kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes, ps = bound->latency_ps;
-    uint64_t in_sip = kb_ceil_div(c->p, c->sips);
-    if (bytes <= room / 2) {
+    uint64_t ps = bound->latency_ps, in_sip = kb_ceil_div(c->p, c->sips);
+    if (halving_copies(c)) {
         ps += kb_memory_ps(c->space, bytes, bytes) + links_ps + links_ps / 2;
     } else {
         uint64_t memory_ps = kb_memory_ps(c->space, 3 * bytes, 2 * bytes);
@@ -905,13 +938,14 @@ static uint64_t sip_estimate_ps(const struct collective *c, const struct levels 
 
 /* What PEs, `in_sip` of each SIP, take to halve `bytes` each with those of other SIPs, and to double them. A step has a notice,
  * and a load whose request and data go one way each. */
-static uint64_t exchange_estimate_ps(const struct levels *l, struct kb_pes pes, uint32_t in_sip, uint64_t bytes)
+static uint64_t exchange_estimate_ps(const struct collective *c, const struct levels *l, struct kb_pes pes, uint32_t in_sip,
+                                     uint64_t bytes)
 {
     uint64_t far_ps = kb_latency_ps(pes.pe[0], pes.pe[pes.count - 1]), ps = 0;
     for (uint32_t mask = 1; mask < l->sips; mask <<= 1) {
         uint64_t some = bytes / (2 * mask);
         ps += 2 * (3 * far_ps + kb_max(exchange_ps(pes, in_sip, mask, some),
-                                       switch_ps(l->sips, pes.count * kb_ceil_div(some, mover_buffer_bytes()))));
+                                       switch_ps(l->sips, pes.count * kb_ceil_div(some, mover_buffer_bytes(c)))));
     }
     return ps;
 }
@@ -919,7 +953,7 @@ static uint64_t exchange_estimate_ps(const struct levels *l, struct kb_pes pes, 
 static uint64_t levels_estimate_ps(const struct collective *c, const struct levels *l)
 {
     uint64_t part = c->n * c->element_bytes / l->pes / l->cubes;
-    return 2 * sip_estimate_ps(c, l) + exchange_estimate_ps(l, c->pes, l->pes * l->cubes, part);
+    return 2 * sip_estimate_ps(c, l) + exchange_estimate_ps(c, l, c->pes, l->pes * l->cubes, part);
 }
 
 /* Workers and exchangers have all windows to do, and those that are faster wait for the others except in one. What workers read
@@ -932,10 +966,10 @@ static uint64_t windows_estimate_ps(const struct collective *c, const struct lev
     struct collective window = *c;
     window.n = kb_ceil_div(c->n, windows);
     struct kb_pes exchangers = cube_pes(c->pes, l, 0, 1);
-    uint64_t unit = window.n * c->element_bytes / l->cubes, loads = 2 * kb_ceil_div(unit, mover_buffer_bytes());
+    uint64_t unit = window.n * c->element_bytes / l->cubes, loads = 2 * kb_ceil_div(unit, mover_buffer_bytes(c));
     uint64_t far_ps = kb_latency_ps(exchangers.pe[0], exchangers.pe[exchangers.count - 1]);
     uint64_t work_ps = 2 * (mul_div(cube_estimate_ps(&window, l), l->pes + 1, l->pes - 1) + cubes_estimate_ps(&window, l));
-    uint64_t exchange_ps = exchange_estimate_ps(l, exchangers, l->cubes, unit) + kb_product(loads, 2 * far_ps) +
+    uint64_t exchange_ps = exchange_estimate_ps(c, l, exchangers, l->cubes, unit) + kb_product(loads, 2 * far_ps) +
                            kb_memory_ps(c->space, 2 * unit, 0);
     return kb_sum(kb_product(windows, kb_max(work_ps, exchange_ps)), kb_min(work_ps, exchange_ps));
 }
@@ -997,6 +1031,9 @@ KB_BENCH(all_reduce, "every PE gets the reduction of all vectors",
     uint64_t bytes = c.n * c.element_bytes, sent_bytes = 2 * (c.n - block_longest(c.n, c.p)) * c.element_bytes;
     uint32_t number = leads_of(&c, &levels), windows = windows_of(&c, &levels);
     uint64_t chunk = chunk_of_vector(&c, &levels, number);
+    bool copies = halving_copies(&c), fits = room_bytes(&c) >= MOVER_LEAST_ROOM;
+    struct collective ring = with_shorter_messages(&c, block_longest(c.n, c.p));
+    struct collective halving = copies ? c : with_shorter_messages(&c, c.n);
     struct kb_pes leads = lead_pes(c.pes, &levels, number);
     struct kb_work bound[ALGORITHMS] = {
         [RING] = ring_bound(c.pes, c.order, sent_bytes, 2), [HALVING] = halving_bound(c.pes, c.order, bytes),
@@ -1004,11 +1041,11 @@ KB_BENCH(all_reduce, "every PE gets the reduction of all vectors",
     if (number)
         bound[MULTICAST] = multicast_bound(c.pes, &levels, leads, bytes);
     enum algorithm algorithm = algorithm_used(algorithm_names, ALGORITHMS, (const uint64_t[]){
-        [RING] = ring_estimate_ps(&c, &bound[RING], 2),
-        [HALVING] = halving_estimate_ps(&c, &bound[HALVING]),
-        [IN_LEVELS] = levels_estimate_ps(&c, &levels),
+        [RING] = ring.chunk ? ring_estimate_ps(&ring, &bound[RING], 2) : UINT64_MAX,
+        [HALVING] = halving.chunk ? halving_estimate_ps(&halving, &bound[HALVING]) : UINT64_MAX,
+        [IN_LEVELS] = fits ? levels_estimate_ps(&c, &levels) : UINT64_MAX,
         [MULTICAST] = multicast_estimate_ps(&c, &levels, leads, chunk),
-        [WINDOWS] = windows_estimate_ps(&c, &levels, windows)});
+        [WINDOWS] = fits ? windows_estimate_ps(&c, &levels, windows) : UINT64_MAX});
     if (algorithm == MULTICAST && !number) {
         kb_note("algorithm=multicast: levels is used, the vector does not fit into the TCMs of the first PEs of all cubes");
         algorithm = IN_LEVELS;
@@ -1017,12 +1054,17 @@ KB_BENCH(all_reduce, "every PE gets the reduction of all vectors",
         kb_note("algorithm=windows: levels is used, there are no cubes of several PEs in several SIPs");
         algorithm = IN_LEVELS;
     }
+    if ((algorithm == IN_LEVELS || algorithm == WINDOWS) && !fits)
+        kb_refuse("levels need %u bytes of a TCM, in which %llu are left: make size smaller, or take algorithm=ring",
+                  MOVER_LEAST_ROOM, (unsigned long long)room_bytes(&c));
+    if (algorithm == RING || (algorithm == HALVING && !copies))
+        collective_fits(&c, held_bytes(&c), algorithm == RING ? block_longest(c.n, c.p) : c.n, 0);
 
     kb_tensor in = kb_tensor_new("in", c.dtype, kb_2d(c.p, c.n), kb_rows(c.space, c.pes));
     kb_tensor out = kb_tensor_new("out", c.dtype, kb_2d(1, c.n), kb_copies(c.space, c.pes));
     collective_fill(in, c.dtype, c.op);
     struct all_reduce_args args = {in, out, c.order, c.op, c.chunk, levels, spread_ranks(levels), NULL, number,
-                                   reducers_of(&c, &levels), windows, chunk, cut_of(&c, levels.sips), kb_has_data()};
+                                   reducers_of(&c, &levels), windows, chunk, cut_of(&c, levels.sips), copies, kb_has_data()};
     if (algorithm == MULTICAST)
         args.lead = kb_tensor_new("lead", c.dtype, kb_2d(leads.count, block_longest(c.n, number)), kb_rows(KB_TCM, leads));
     kb_future launch = launch_of(algorithm, c.pes, &args);

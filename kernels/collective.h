@@ -168,16 +168,23 @@ static inline uint64_t collective_room(const struct collective *c, uint64_t held
     return c->space == KB_TCM ? room - kb_min(held, room) : room;
 }
 
-/* Makes messages short enough for the buffers of a pipeline, whose segments have at most `longest` elements, and for those of
- * a spread (0: there is none), beside tensors that take `held` bytes of a TCM. Refuses the run if messages of one element
- * are too long. */
-static inline void collective_fits(struct collective *c, uint64_t held, uint64_t longest, uint64_t spread_buffers)
+/* The bytes of messages that are short enough for the buffers of a pipeline, whose segments have at most `longest` elements, and
+ * for those of a spread (0: there is none), beside tensors that take `held` bytes of a TCM. */
+static inline uint64_t collective_chunk_that_fits(const struct collective *c, uint64_t held, uint64_t longest,
+                                                  uint64_t spread_buffers)
 {
     uint64_t room = collective_room(c, held), buffer = room / 2 / 64 * 64, chunk = c->chunk;
     if (kb_min(kb_product(longest, c->element_bytes), chunk * pipeline_chunks(chunk)) > buffer)
         chunk = buffer / pipeline_chunks(c->element_bytes);
     if (spread_buffers && kb_min(chunk, tcm_allocatable_bytes() / 16) > room / spread_buffers / 64 * 64)
         chunk = room / spread_buffers / 64 * 64;
+    return chunk;
+}
+
+/* Makes messages as short as that. Refuses the run if messages of one element are too long. */
+static inline void collective_fits(struct collective *c, uint64_t held, uint64_t longest, uint64_t spread_buffers)
+{
+    uint64_t chunk = collective_chunk_that_fits(c, held, longest, spread_buffers);
     if (chunk < c->element_bytes)
         kb_refuse("space=tcm: the vectors take %llu bytes of a TCM, in which kernels have %llu, and leave no room for "
                   "messages: make size smaller", (unsigned long long)held, (unsigned long long)tcm_allocatable_bytes());

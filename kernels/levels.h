@@ -288,6 +288,10 @@ static inline void mover_drain(struct mover *mover)
 
 /* ---- in benches */
 
+/* What notices and a mover need of a TCM at least: two notices, and a piece of 64 bytes in each buffer of the mover, with as much
+ * in between. */
+enum { MOVER_LEAST_ROOM = 2 * 64 + MOVER_BUFFERS * 2 * 64 };
+
 /* The messages of a level: each PE exchanges `bytes` in all with each of its peers, there and back. Returns the longest
  * way. */
 static inline uint64_t level_traffic(kb_traffic traffic, struct kb_pes pes, uint32_t stride, uint32_t count, uint64_t bytes)

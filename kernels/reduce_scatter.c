@@ -170,9 +170,6 @@ static uint64_t levels_estimate_ps(const struct collective *c, const struct leve
            units_ps(c, l, bound, units);
 }
 
-/* What levels need of a TCM at least: two notices, and a piece of 64 bytes in each buffer of a mover, with as much in between. */
-enum { MOVER_LEAST_ROOM = 2 * 64 + MOVER_BUFFERS * 2 * 64 };
-
 enum algorithm { RING, IN_LEVELS, ALGORITHMS };
 
 KB_BENCH(reduce_scatter, "every PE gets its block of the reduction of all vectors",

@@ -29,11 +29,16 @@ struct spread {
     uint32_t filled;                                    /* batches so far */
 };
 
-/* The elements of the longest message: the same on every PE. Fails with KERNEL_ERROR if it holds none. */
+/* The bytes of the longest message: those of a chunk, or a sixteenth of the TCM. */
+static inline uint64_t spread_message_bytes(uint64_t chunk_bytes)
+{
+    return kb_min(chunk_bytes, kb_min(pipeline_message_bytes(), tcm_allocatable_bytes() / 16));
+}
+
+/* Its elements: the same on every PE. Fails with KERNEL_ERROR if it holds none. */
 static inline uint64_t spread_longest(struct tl *tl, enum kb_dtype dtype, uint64_t chunk_bytes)
 {
-    uint64_t room = kb_attrs.pe_tcm_size_bytes - kb_attrs.pe_tcm_reserved_bytes;
-    uint64_t bytes = kb_min(chunk_bytes, kb_min(pipeline_message_bytes(), room / 16));
+    uint64_t bytes = spread_message_bytes(chunk_bytes);
     if (bytes < kb_dtype_bytes(dtype))
         tl_fail(tl, 1, "a message of %llu bytes holds no element", (unsigned long long)bytes);
     return bytes / kb_dtype_bytes(dtype);

@@ -29,6 +29,7 @@ SHAPES = {
     "pairs": (2, 1, 2, 3, 4, 1, "sram", 1),
     "three_sips": (3, 1, 2, 2, 2, 2, "tcm", 1),
     "leads": (4, 1, 2, 4, 4, 1, "tcm", 1),              # of each SIP, one PE exchanges short vectors, two longer ones
+    "long_slots": (2, 1, 5, 2, 8, 4, "hbm", 1),         # buffers of a pipeline or of a spread take much of a TCM
     "one_of_leads": (1, 1, 2, 4, 4, 1, "tcm", 1),       # a SIP of these
 }
 REDUCING = (("all_reduce", "algorithm=ring"), ("all_reduce", "algorithm=halving"),
@@ -102,6 +103,15 @@ def leads(program):
                            [{"dtype": dtype, "size": size} for dtype in ("f32", "i32") for size in
                             (3, 8000, 9001, 18001, 40003, 100001)])
         ok(not wrong, f"all_reduce algorithm={algorithm} of four SIPs verifies for every number of leads", *wrong)
+
+
+def beside_vectors(program):
+    """Vectors that leave a half, a quarter and a bit, 1,536, 768 and 256 bytes of a TCM of 64 KiB: what algorithms need fits into that."""
+    for algorithm in ("ring", "halving", "levels", "multicast", "windows", "auto"):
+        sizes = (4096, 6200, 8000, 8096, 8160) if algorithm in ("ring", "halving", "auto") else (4096, 6200, 8000, 8096)
+        wrong = bad_points(program, ("all_reduce", f"algorithm={algorithm}", "space=tcm"),
+                           [{"dtype": "f32", "size": size} for size in sizes])
+        ok(not wrong, f"all_reduce algorithm={algorithm} on long_slots verifies beside vectors that fill the TCM", *wrong)
 
 
 def chooses(program):
@@ -226,6 +236,7 @@ def main():
            said)
     eight = machine("eight")
     leads(machine("leads"))
+    beside_vectors(machine("long_slots"))
     chooses(machine("leads"))
     chooses_within(machine("leads"), machine("one_of_leads"))
     estimates(machine("leads"), "4 SIPs")

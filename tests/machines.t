@@ -83,7 +83,7 @@ def tight(program):
     points = [{"size": size, "dtype": "f16", "space": "tcm", "algorithm": "levels"} for size in (3000, 5000, 7000)]
     _, answers = sweep(program, "all_to_all", points)
     ok(all(map(verifies, answers)), "on small_tcm all_to_all in levels verifies beside vectors that fill the TCM", answers)
-    for bench in ("all_to_all", "broadcast", "reduce"):
+    for bench in ("all_reduce", "all_to_all", "broadcast", "reduce"):
         points = [{"size": FULL - left // 4, "dtype": "f16", "space": "tcm"} for left in (128, 192, 256, 640, 1024)]
         _, answers = sweep(program, bench, points)
         ok(all(map(verifies, answers)), f"on small_tcm {bench} verifies beside vectors that leave 128 to 1,024 bytes", answers)
@@ -117,6 +117,8 @@ REFUSED = (
      r"or ffn smaller"),
     (f"all_to_all space=tcm size={FULL}", r"space=tcm: the vectors take 32768 bytes of a TCM, .*: make size smaller"),
     (f"all_to_all space=tcm algorithm=levels size={FULL - 8}", r"levels need 512 bytes of a TCM, in which 0 are left: .*"),
+    (f"all_reduce space=tcm size={FULL}", r"space=tcm: the vectors take 32768 bytes of a TCM, .*: make size smaller"),
+    (f"all_reduce space=tcm algorithm=levels size={FULL - 64}", r"levels need 512 bytes of a TCM, in which 256 are left: .*"),
     ("broadcast space=tcm size=9000", r"space=tcm: the vectors take 36096 bytes of a TCM, .*"),
 )
 
