@@ -185,15 +185,21 @@ $(B)/re/%.c: %.re
 
 # No frame of a kernel passes over the guard of its stack. Optimised for size, kernels take half the space; but gcc then
 # copies shards by string instructions, which take longer than a call of memcpy. As one program, they have one copy of each
-# function of their headers, of whose names one is left.
+# function of their headers, of whose names one is left: a debugger finds each function, if two files call theirs alike the
+# second one by its name and a number.
 # The sanitizers make most of their compilation, but little of their runs: without optimisation it takes a third.
 one_program := $(if $(small),$(if $(san)$(findstring clang,$(CC)),,-flto -flto-partition=one))
 of_kernels := -Irt -fstack-clash-protection $(own) $(if $(one_program),-Oz -mstringop-strategy=libcall -fno-tree-sra -fno-gcse -fno-tree-loop-im -fno-ivopts -fno-schedule-insns2 -fno-inline-functions-called-once,$(small)) \
     $(one_program) $(if $(san),-O0)
+name_functions = $$3 ~ /\.lto_priv\./ { \
+    if ($$2 != "t" || named[$$1]++) print $$3 > "$@.strip"; \
+    else { name = $$3; sub(/\.lto_priv(\.0$$)?/, "", name); print $$3, name > "$@.rename" } }
 $(B)/kernels/%.o: private local = $(of_kernels) $(if $(one_program),-frandom-seed=$*)
 $(B)/kernels.o: $(kernels)
 	$(Q)$(CC) $(if $(one_program),$(flags) $(of_kernels) -flinker-output=nolto-rel -frandom-seed=kernels) -nostdlib -r -o $@ $^
-	$(if $(one_program),$(Q)objcopy --wildcard --strip-symbol='*.lto_priv.[1-9]*' $(foreach data,entry bench params kernel,--strip-symbol='*_kb_$(data)') --strip-symbol='*_kb_bench_entry' $@)
+	$(if $(one_program),$(Q)nm -n $@ | awk '$(name_functions)' && \
+	    objcopy --wildcard $(foreach data,entry bench params kernel,--strip-symbol='*_kb_$(data)') --strip-symbol='*_kb_bench_entry' $@ && \
+	    objcopy --strip-symbols=$@.strip --redefine-syms=$@.rename $@)
 $(B)/kernels/%.o: kernels/%.c $(B)/flags
 	$(compile)
 

@@ -11,8 +11,8 @@ import signal
 import subprocess
 import time
 
-from harness import ROOT, SAN, SLOW, hold_text, ok, read, remove, run, scratch, simulator, small_machine, suite, topology
-from harness import wait_until, write
+from harness import BUILD, CC, ROOT, SAN, SLOW, hold_text, ok, read, remove, run, scratch, simulator, small_machine, suite
+from harness import topology, wait_until, write
 
 SOURCE = os.path.join(ROOT, "tests", "ends", "ends.c")
 
@@ -100,6 +100,14 @@ def from_outside(program):
     process.send_signal(signal.SIGSEGV)
     status = process.wait(60)
     ok(busy and status == -signal.SIGSEGV, "a signal of another process is no fault of the kernel that runs", status)
+
+
+def names():
+    """Two kernels of the library have a function exchange_blocks each; gcc makes one program of all kernels."""
+    if SAN or "clang" in CC:
+        return
+    found = re.findall(r"(?m)^\w+ t (exchange_blocks\S*)$", run("nm", os.path.join(BUILD, "kernels.o")).stdout)
+    ok(len(found) == 2, "a debugger finds both functions of one name in the library's kernels", *found)
 
 
 # ---- messages
@@ -466,6 +474,7 @@ def main():
     if not SAN:
         from_outside(program)
     grouped()
+    names()
     parts = [limits, signals, twice, unread, replays, sweeps, kept_answers, misuses, asked]
     if not SAN:                                         # what is printed while a run goes on: asked prints it too
         parts += [stalled, progress, outputs, data_pass_on_terminal, asked_in_data_pass, lines_of_progress, times]
