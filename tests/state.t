@@ -60,7 +60,7 @@ FIRST = {
     "SHIFT CHANNELS read_free_ps": ("plain", "math"), "SHIFT CHANNELS write_free_ps": ("slow", "math"),
     "SHIFT PSEUDO_CHANNEL free_ps": ("hbm", "gemm"), "SHIFT FABRIC_NODE free_ps": ("nodes", "gemm"),
     "SHIFT FABRIC_LINK free_ps": ("cubes", "sram"), "SHIFT DATA ahead_ps": ("hbm", "gemm"),
-    "COPY DATA ahead_ps": ("cubes", "gemm"),
+    "COPY DATA ahead_ps": ("plain", "math"),
 }
 # Rows of a request, which is changed from the start, that need another program.
 PROGRAMS = {"REQUEST kind": "pinned b", "REQUEST pinned": "pinned", "REQUEST op": "math", "EPILOGUE op": "epilogue",

@@ -162,8 +162,8 @@ static void use_option(struct toolchain *tools, struct hash *hash, const char *o
     words_add(&tools->libraries, option);
 }
 
-/* Options that make a simulator smaller, if the linker has them: 4,000 addresses to relocate as bit maps, which the C library
- * reads since 2.36, and no padding between code and constants. */
+/* Options that make a simulator smaller, if the linker has them. One packs the addresses that the loader relocates (some
+ * 4,000); C libraries before 2.36 cannot read that. The other leaves out the padding between code and constants. */
 static void find_options(struct toolchain *tools, struct hash *hash, const struct words *compiler)
 {
     int status;

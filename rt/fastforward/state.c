@@ -57,12 +57,13 @@ static void visit_tokens(struct visitor *visitor, const struct pe *pe)
         visitor->token(visitor, pe->feed);
 }
 
-/* Forgets the tile that the feeder has made and not fed. */
+/* Forgets the tiles that the feeder has made or worked out and not fed. */
 static void forget_next(struct pe *pe)
 {
     if (pe->next_feed)
         token_free(pe->next_feed);
     pe->next_feed = NULL;
+    pe->next_tile.id = 0;
     pe->lacks_room = false;
 }
 

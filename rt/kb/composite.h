@@ -123,10 +123,10 @@ struct tl_composite {
  *
  * KERNEL_ERROR: a size or tile that is 0 or above 2^40 - 1; a leading dimension below the length of a row; a shard that
  * is smaller than the matrix; axes whose sizes are not those of the matrix, or that reach beyond their shard; axes of an
- * operand that is not a or b of a gemm, not pinned, at a virtual address, transposed or with a leading dimension; a dtype, op, scope or operand that is not
- * defined; more than TL_EPILOGUES epilogues, or any for math; a pinned operand that is not in this PE's TCM; a result
- * that overlaps an operand (math: unless it is the same matrix); an engine that lacks the dtype or the op. BAD_ADDRESS:
- * outside a memory, or not aligned to the dtype. PAGE_FAULT: a page that is not mapped: of an operand that the DMA does not
+ * operand that is not a or b of a gemm, not pinned, at a virtual address, transposed or with a leading dimension; a dtype,
+ * op, scope or operand that is not defined; more than TL_EPILOGUES epilogues, or any for math; a pinned operand that is not
+ * in this PE's TCM; a result that overlaps an operand (math: unless it is the same matrix); an engine that lacks the dtype
+ * or the op. BAD_ADDRESS: outside a memory, or not aligned to the dtype. PAGE_FAULT: a page that is not mapped: of an operand that the DMA does not
  * move, or that has gaps, at the call, of others when the DMA translates it. TILE_TOO_LARGE: the buffers of a tile do not
  * fit into the region of the TCM that the scheduler reserves. */
 #define tl_composite(tl, ...) tl_composite_at(tl, __VA_ARGS__, __FILE__, __LINE__)

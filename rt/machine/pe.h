@@ -78,7 +78,7 @@ struct pe {
     struct channels tcm;
     struct event *deferred;                             /* ends of services without an event, by time (deferred.h) */
     struct buffer *lowest;                              /* of those of all tiles */
-    struct tile next_tile;                              /* behind the last one that there is a token for */
+    struct tile next_tile;                              /* behind the last one that there is a token for, if there is one */
 
     struct command *scheduling;                         /* that the scheduler has taken from the SubmissionQueue */
     struct queue direct[STAGES];                        /* of simple commands, unbounded */
