@@ -780,14 +780,14 @@ static struct kb_pes cube_pes(struct kb_pes pes, const struct levels *l, uint32_
     return (struct kb_pes){some, cubes * count};
 }
 
-/* How many windows overlap: as many as have parts that are not too short; more than four hide little more. 0: there are no SIPs
- * to exchange with, or no workers. */
+/* How many windows overlap: as many as have parts that are not too short; more than four hide little more. Those that are asked
+ * for have an element each. 0: there are no SIPs to exchange with, or no workers. */
 static uint32_t windows_of(const struct collective *c, const struct levels *l)
 {
     if (l->sips == 1 || l->pes == 1)
         return 0;
     uint64_t part = c->n * c->element_bytes / l->cubes / (l->pes - 1);
-    return (uint32_t)(kb_int(windows) ? kb_int(windows) : kb_clamp(part / (MOVER_LEAST_BYTES / 2), 1, 4));
+    return (uint32_t)(kb_int(windows) ? kb_min(kb_int(windows), c->n) : kb_clamp(part / (MOVER_LEAST_BYTES / 2), 1, 4));
 }
 
 /* Workers load what they reduce from all PEs of their cube and store the result with them. */

@@ -173,6 +173,14 @@ def long_vectors():
     ok(used and abs(float(used[1]) - took["auto"]) < took["auto"] / 4, "windows take about what is estimated", took, note)
 
 
+def more_windows_than_elements():
+    """A window has an element."""
+    path = write(scratch("two_sips.yaml"), re.sub(r"\n  sips: 1 ", "\n  sips: 2 ", read(topology("ref_sip"))))
+    took = [result(simulator(path), "all_reduce", "size=3", "algorithm=windows", f"windows={windows}")[1]["figures"]["time_ps"]
+            for windows in (3, 1000000)]
+    ok(took[0] == took[1], "more windows than elements are as many", took)
+
+
 def short_vectors(program):
     """A vector of one MiB goes through a SIP by messages, which is faster than other forms and takes about what is estimated."""
     took = {}
@@ -257,6 +265,7 @@ def main():
         ring_is_near(big)
         short_vectors(big)
         long_vectors()
+        more_windows_than_elements()
         chooses_best(big, "128 PEs", ("all_gather", 4000000, "hbm", gather), ("all_to_all", 100000, "hbm", exchange),
                      ("all_to_all", 100000, "tcm", exchange), ("reduce_scatter", 1000000, "hbm", scatter))
         estimates(big, "128 PEs")

@@ -149,6 +149,8 @@ def limits(program):
         ok(interrupted(result, "--time-limit") and len(after_s) == 1 and float(after_s[0]) >= 0.5
            and ended.stdout.endswith("\nend          status 1\n"),
            f"--time-limit ends a run in order: {what}", ended.said, result)
+        ok(ended.stderr.count("is left where it is") <= 1, f"after a kernel that does not come back no other begins: {what}",
+           ended.said)
     ended, result = end(program, "ends", "what=loads", "--mem-limit", "200 MiB", "--data", "off")
     ok(ended.returncode == 1 and interrupted(result, "--mem-limit") and "tl_load_async" in ended.stderr,
        "--mem-limit ends endless loads", ended.said)

@@ -144,12 +144,12 @@ def absent():
         host = replayed(machine(name), "host", f"host: [ {request} ]\nprograms: {{ a: [ {{ do: delay, ns: 1 }} ] }}\n")
         ok(host.status == 1 and "BAD_ADDRESS" in host.result and said in host.said, f"the host's read of it is one too",
            host.said)
-    for name, words, said in (("no_hbm", ["all_reduce", "space=tcm", "size=9000000"], "no room for tensor 'in'"),
+    for name, words, said in (("no_hbm", ["gemm", "m=16384", "k=16384", "n=64"], "no room for tensor 'a'"),
                               ("tcm_alone", ["gemm"], "tensor 'a': the machine has no HBM"),
                               ("tcm_alone", ["all_reduce", "space=sram"], "tensor 'in': the machine has no sram")):
         ended = run(machine(name), "run", *words)
         ok(ended.returncode == 2 and re.search(rf"kernels/\w+\.c?h?:\d+: error: kb_tensor_new: {said}", ended.stderr),
-           f"a tensor in a memory that {name} lacks is refused where it is made", ended.said)
+           f"a tensor in a memory that {name} lacks, or lacks the room for, is refused where it is made", ended.said)
     for name, space in (("no_hbm", "sram"), ("tcm_alone", "tcm")):
         _, got = result(machine(name), "broadcast", "size=4096", f"space={space}")
         ok(verifies(got) and not got["hbm_slices"], f"a bench in {space} runs on {name}", got)

@@ -17,7 +17,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(1, os.path.join(HERE, "slurm"))
 
 from harness import KBGEN, SMALL, folder, ok, read, read_bytes, remove, run, script, skip, suite, wait_until, write     # noqa: E402
-from rig import Rig                                                                                 # noqa: E402
+from rig import Rig, free_port                                                                      # noqa: E402
 from stores import content, rows                                                                    # noqa: E402
 
 POINTS = int(sys.argv[1]) if sys.argv[1:] else 400
@@ -268,10 +268,27 @@ def refused(_):
     ok(ended.returncode == 3 and "sbatch" in ended.stderr, "a partition that does not exist is told", ended.said)
 
 
+def without_controller():
+    """Nobody listens where the controller should be; a signal ends the search while it tries again."""
+    space, path = store("lost", QUICK_SPACE)
+    config = write(os.path.join(WHERE, "lost.conf"), "ClusterName=lost\nSlurmctldHost=localhost(127.0.0.1)\nAuthType=auth/none\n"
+                   f"SlurmctldPort={free_port()}\nCredType=cred/none\nMessageTimeout=2\nNodeName=n1 NodeAddr=127.0.0.1\n"
+                   "PartitionName=sim Nodes=ALL Default=YES\n")
+    with subprocess.Popen([KBGEN, "search", space, "-o", path, "--engine", "slurm"], stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, env=os.environ | {"SLURM_CONF": config}) as process:
+        said = b""
+        while b"no controller of Slurm answers" not in said and (line := process.stderr.readline()):
+            said += line
+        process.send_signal(signal.SIGINT)
+        said += process.stderr.read()
+    ok(process.returncode == 130, "a search ends at a signal while no controller of Slurm answers", process.returncode, said)
+
+
 def slurm():
     if os.getuid() != 0 or not shutil.which("slurmctld"):
         skip("a real Slurm runs a search in parts", "slurm-wlm is not installed, or this is not root")
         return
+    without_controller()
     rig = Rig(folder("rig"), 4, 2)
     try:
         rig.begin()

@@ -23,7 +23,7 @@
 #include "repeat.h"
 #include "shard.h"
 
-enum { POLL_MS = 1000, EMPTY_LISTS = 2 };              /* a controller that has just begun may list nothing */
+enum { POLL_MS = 1000, SUBMIT_TRIES = 60, EMPTY_LISTS = 2 };              /* a controller that has just begun may list nothing */
 
 static const char no_slurm[] = "this host has no Slurm; any engine can run kbgen search with --shard auto";
 
@@ -211,28 +211,32 @@ static bool list_jobs(const char *name, size_t *waiting, size_t *running)
     return job.status == 0;
 }
 
-/* Submits a script; returns the number of the job. While no controller answers, it tries again. */
-static const char *submit(struct words words)
-{
-    struct process job = {.words = words, .what = "sbatch", .needs = no_slurm};
-    size_t length, waiting, running;
-    const char *said = process_output(&job, &length);
-    while (job.status && !list_jobs("kbgen", &waiting, &running)) {
-        sleep(1);
-        said = process_output(&job, &length);
-    }
-    size_t digits = strspn(said, "0123456789");         /* with several clusters, "JOB;CLUSTER" */
-    if (job.status || !digits)
-        die("sbatch has refused a job");
-    return arena_text(said, digits);
-}
-
 /* Waits a moment; returns a signal that has come, or 0. */
 static int wait_for_signal(int signals)
 {
     struct signalfd_siginfo info;
     poll(&(struct pollfd){.fd = signals, .events = POLLIN}, 1, POLL_MS);
     return read(signals, &info, sizeof info) == sizeof info ? (int)info.ssi_signo : 0;
+}
+
+/* Submits a script; returns the number of the job. While no controller answers, it tries again; returns NULL if a signal
+ * comes meanwhile, *ended_by. */
+static const char *submit(struct words words, int signals, int *ended_by)
+{
+    struct process job = {.words = words, .what = "sbatch", .needs = no_slurm};
+    size_t length, waiting, running;
+    const char *said = process_output(&job, &length);
+    for (unsigned tries = 0; job.status && tries < SUBMIT_TRIES && !list_jobs("kbgen", &waiting, &running); tries++) {
+        if (tries == 0)
+            message("%s: no controller of Slurm answers; sbatch is tried %u times more\n", program_name, (unsigned)SUBMIT_TRIES);
+        if ((*ended_by = wait_for_signal(signals)))
+            return NULL;
+        said = process_output(&job, &length);
+    }
+    size_t digits = strspn(said, "0123456789");         /* with several clusters, "JOB;CLUSTER" */
+    if (job.status || !digits)
+        die("sbatch has refused a job");
+    return arena_text(said, digits);
 }
 
 static void show(const char *array, bool is_known, size_t waiting, size_t running)
@@ -250,9 +254,14 @@ int slurm_run(const struct slurm *slurm, const struct slurm_round *round, int si
     static unsigned rounds;
     struct arena_mark mark = arena_mark();
     const char *name = arena_printf("kbgen-%ld-%u", (long)getpid(), rounds++);
-    const char *array = submit(sbatch_array(slurm, name, round));
-    submit(sbatch_merge(slurm, name, array));
     int ended_by = 0;
+    const char *array = submit(sbatch_array(slurm, name, round), signals, &ended_by);
+    if (!array || !submit(sbatch_merge(slurm, name, array), signals, &ended_by)) {
+        if (array)
+            run_quietly("scancel", NULL, array);
+        arena_release(mark);
+        return ended_by;
+    }
     unsigned empty = 0;
     for (size_t waiting, running;;) {
         int signal = wait_for_signal(signals);

@@ -28,7 +28,7 @@ void slurm_prepare(const struct slurm *slurm);
 
 /* Submits both jobs and waits until they have ended, whatever becomes of their tasks, and also while no controller answers.
  * A signal that can be read from the file `signals` cancels the array; the merge still takes place. A second one leaves at
- * once. Returns the first signal, or 0. Dies if sbatch refuses. */
+ * once. Returns the first signal, or 0. Dies if sbatch refuses, or if no controller answers while jobs are submitted. */
 int slurm_run(const struct slurm *slurm, const struct slurm_round *round, int signals);
 
 #endif

@@ -43,9 +43,10 @@ static void kernel_end(struct tl *tl)
 
 static void kernel_lost(struct tl *tl);
 
+/* A run that is to end resumes no kernel: it might not come back either. */
 static void kernel_run(struct tl *tl)
 {
-    if (tl->failure.set)
+    if (tl->failure.set || loop_ends)
         return;
     all_kernels.running = tl;
     enum coroutine_end end = coroutine_resume(tl->coro);

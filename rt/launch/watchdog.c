@@ -424,6 +424,8 @@ static void ticked(int signal, siginfo_t *info, void *context)
     if (end != END_NONE && now - end_s > GIVEN_UP_S) {
         say("the run does not come to an end; the process ends without a report\n");
         temporary_remove_all();
+        if (end != END_SIGINT && end != END_SIGTERM)
+            _exit(ends[end].status);
         die_of(end == END_SIGINT ? SIGINT : SIGTERM);
     }
     loop_ask();
