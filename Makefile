@@ -123,9 +123,11 @@ $(B)/front_end.o: $(front_end)
 	$(Q)$(CC) -nostdlib -r -o $@ $^ && objcopy --wildcard --keep-global-symbol='renumber*' $@
 
 # The runtime and the kernels as one object, which takes a linker less time than archives. Static functions have symbols in
-# kernels alone: a debugger finds those that a user may look for.
+# kernels alone: a debugger finds those that a user may look for. gcc aligns long strings, for which nothing asks.
+alignment := --set-section-alignment .rodata.str1.8=1
 $(B)/models.o: $(archives) $(B)/front_end.o
 	$(Q)$(CC) -nostdlib -r $(if $(filter -O2,$(OPT)),-Xlinker --discard-all) -o $@ $(B)/front_end.o -Wl,--whole-archive $(archives) -Wl,--no-whole-archive
+	$(Q)objcopy $(alignment) $@
 $(B)/runtime.o: $(B)/kernels.o $(B)/models.o
 	$(Q)$(CC) -nostdlib -r -o $@ $^
 
@@ -165,7 +167,7 @@ $(call in_files,$(addprefix base/,human leave output packed progress) $(addprefi
     $(addprefix reference/,error expect recheck)): private local := -Irt $(own) $(small)
 # These are run at each event, or for each piece of a memory.
 $(call in_files,common/interval_map store/view): private local := $(models) $(fast)
-$(call in_files,why/causes why/path): private local := $(models) $(dense)
+$(call in_files,why/causes why/sums): private local := $(models) $(dense)
 # The front is compiled as a shared library is.
 $(B)/obj/rt/embed/front.o: private local := -Irt $(own) -fPIC
 # It reads and copies all of an instance.
@@ -184,21 +186,23 @@ $(B)/re/%.c: %.re
 	$(Q)mkdir -p $(@D) && re2c -i --no-generation-date -o $@ $<
 
 # No frame of a kernel passes over the guard of its stack. Optimised for size, kernels take half the space; but gcc then
-# copies shards by string instructions, which take longer than a call of memcpy. As one program, they have one copy of each
+# copies shards by string instructions, which take longer than a call of memcpy. Functions have no copies for constants, and
+# call-saved registers hold what outlives a call: both are shorter. As one program, they have one copy of each
 # function of their headers, of whose names one is left: a debugger finds each function, if two files call theirs alike the
 # second one by its name and a number.
 # The sanitizers make most of their compilation, but little of their runs: without optimisation it takes a third.
 one_program := $(if $(small),$(if $(san)$(findstring clang,$(CC)),,-flto -flto-partition=one))
-of_kernels := -Irt -fstack-clash-protection $(own) $(if $(one_program),-Oz -mstringop-strategy=libcall -fno-tree-sra -fno-gcse -fno-tree-loop-im -fno-ivopts -fno-schedule-insns2 -fno-inline-functions-called-once,$(small)) \
+of_kernels := -Irt -fstack-clash-protection $(own) $(if $(one_program),-Oz -mstringop-strategy=libcall -fno-tree-sra -fno-gcse -fno-tree-loop-im -fno-ivopts -fno-schedule-insns2 -fno-inline-functions-called-once -fno-ipa-cp -fno-caller-saves -fno-move-loop-invariants,$(small)) \
     $(one_program) $(if $(san),-O0)
 name_functions = $$3 ~ /\.lto_priv\./ { \
     if ($$2 != "t" || named[$$1]++) print $$3 > "$@.strip"; \
     else { name = $$3; sub(/\.lto_priv(\.0$$)?/, "", name); print $$3, name > "$@.rename" } }
+unnamed := *_kb_entry *_kb_bench *_kb_params *_kb_kernel *_kb_bench_entry
 $(B)/kernels/%.o: private local = $(of_kernels) $(if $(one_program),-frandom-seed=$*)
 $(B)/kernels.o: $(kernels)
 	$(Q)$(CC) $(if $(one_program),$(flags) $(of_kernels) -flinker-output=nolto-rel -frandom-seed=kernels) -nostdlib -r -o $@ $^
 	$(if $(one_program),$(Q)nm -n $@ | awk '$(name_functions)' && \
-	    objcopy --wildcard $(foreach data,entry bench params kernel,--strip-symbol='*_kb_$(data)') --strip-symbol='*_kb_bench_entry' $@ && \
+	    objcopy --wildcard $(foreach name,$(unnamed),--strip-symbol='$(name)') $@ && \
 	    objcopy --strip-symbols=$@.strip --redefine-syms=$@.rename $@)
 $(B)/kernels/%.o: kernels/%.c $(B)/flags
 	$(compile)
@@ -237,9 +241,9 @@ $(B)/%: topologies/%.yaml all FORCE
 	$(Q)$(B)/kbgen $< -o $@
 	@echo $@
 
-# These two change when what they hold changes: other flags or another compiler build again, as does a header that is
+# These two change when what they hold changes: other flags, names or another compiler build again, as does a header that is
 # used where it is installed; and an archive does not keep the object of a source that is gone.
-said = { echo '$(CC) $(flags) $(own) $(small) $(fast) $(dense) $(of_kernels) $(wildcard /usr/include/valgrind/valgrind.h)'; $(CC) --version; }
+said = { echo '$(CC) $(flags) $(own) $(small) $(fast) $(dense) $(of_kernels) $(name_functions) $(unnamed) $(alignment) $(wildcard /usr/include/valgrind/valgrind.h)'; $(CC) --version; }
 $(B)/flags: FORCE
 	@mkdir -p $(B); $(said) | cmp -s - $@ || $(said) > $@
 $(B)/sources: FORCE

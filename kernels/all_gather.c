@@ -136,7 +136,9 @@ KB_BENCH(all_gather, "every PE gets the blocks of all PEs",
 {
     struct collective c = collective_params();
     uint64_t longest = block_longest(c.n, c.p), bytes = c.n * c.element_bytes;
-    collective_fits(&c, tcm_padded(longest * c.element_bytes) + tcm_padded(bytes), longest, SPREAD_BATCHES);
+    uint64_t held = tcm_padded(longest * c.element_bytes) + tcm_padded(bytes);
+    uint64_t chunk = c.chunk, of_ring = collective_chunk_that_fits(&c, held, longest, 0);
+    c.chunk = kb_max(collective_chunk_that_fits(&c, held, longest, SPREAD_BATCHES), c.element_bytes);
     struct levels levels = levels_of(c.pes);
     uint64_t group = kb_clamp(c.chunk / (longest * c.element_bytes * levels.pes), 1, levels.cubes) * levels.pes;
     struct kb_work bound[ALGORITHMS] = {
@@ -144,13 +146,16 @@ KB_BENCH(all_gather, "every PE gets the blocks of all PEs",
     uint64_t message = kb_min(c.chunk, tcm_allocatable_bytes() / 16);
     uint64_t messages = kb_ceil_div(longest * group * c.element_bytes, message) * kb_ceil_div(c.p, group);
     static const char *const names[] = {[RING] = "ring", [MULTICAST] = "multicast"};
+    uint64_t multicast_ps = multicast_estimate_ps(&c, &bound[MULTICAST], group, messages);
+    c.chunk = kb_max(of_ring, c.element_bytes);
     enum algorithm algorithm = algorithm_used(names, ALGORITHMS, (const uint64_t[]){
-        [RING] = ring_estimate_ps(&c, &bound[RING], 1),
-        [MULTICAST] = multicast_estimate_ps(&c, &bound[MULTICAST], group, messages)});
+        [RING] = ring_estimate_ps(&c, &bound[RING], 1), [MULTICAST] = multicast_ps});
+    c.chunk = chunk;
+    collective_fits(&c, held, longest, algorithm == MULTICAST ? SPREAD_BATCHES : 0);
 
     kb_tensor in = kb_tensor_new("in", c.dtype, kb_2d(1, c.n), kb_cols(c.space, c.pes));
     kb_tensor out = kb_tensor_new("out", c.dtype, kb_2d(1, c.n), kb_copies(c.space, c.pes));
-    collective_fill(in, c.dtype, "add");
+    collective_fill(in, c.dtype, "add", c.p);
     struct all_gather_args args = {in, out, c.order, c.chunk, spread_ranks(levels), group};
     kb_future launch = algorithm == RING ? kb_launch(all_gather_ring, c.pes, &args)
                                          : kb_launch(all_gather_multicast, c.pes, &args);

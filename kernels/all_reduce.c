@@ -1,14 +1,8 @@
-/* all_reduce.c: every rank gets the reduction of all ranks' vectors: by a ring, by recursive halving and doubling, or in
- * levels.
+/* all_reduce.c: every rank gets the reduction of all ranks' vectors: by a ring or in levels.
  *
  * Ring: the vector is cut into a block per rank. Each block goes once around the ring, is reduced with each rank's own
  * part on the way, and is complete at the last rank; from there it goes around again and is stored. Every rank sends
  * 2 (p - 1) / p of the vector, to its neighbour only, which is the least possible. It suits long vectors.
- *
- * Halving and doubling: pairs of ranks exchange halves and each keeps the reduced half; then pairs of pairs exchange
- * quarters, and so on; doubling goes the same way back. It sends as many bytes as the ring, but takes 2 log2(p) steps
- * instead of 2 (p - 1), which suits short vectors. The largest parts go to the nearest ranks. Ranks beyond a power of
- * two give their vector to a neighbour and get the result from it.
  *
  * Levels: each PE reduces a block of the vectors of its cube, which it loads from all of them; then a block of that
  * block over the cubes of its SIP; that is halved and doubled over the SIPs; and it stores its results with its peers
@@ -17,9 +11,10 @@
  * Windows: the same in windows of the vector, with an exchanger in each cube that does no other work. So the links between SIPs,
  * which are the slowest, carry one window while the next one is reduced over the SIP and the one before is spread in it.
  *
- * Multicast: within a SIP, short vectors are reduced by messages, longer ones as in levels, and a few leads get the result, in
- * their TCMs. Between SIPs, whose messages pass one switch one after the other, leads move the longest pieces that there can be:
- * they halve their shares, and each sends what it has then to all ranks at once (spread.h).
+ * Multicast: within a SIP, vectors are reduced by messages, and a few leads get the result, each a share of it, in their TCMs.
+ * Between SIPs, whose messages pass one switch one after the other, leads move the longest pieces that there can be: SIPs in groups
+ * give each other their shares, while they reduce the next ones, until each has one of its group; these are halved over the groups,
+ * or reduced in a tree if they are short; and each lead sends what it has then to all ranks at once (spread.h).
  *
  * auto estimates the time of each and takes the shortest. */
 #include "spread.h"
@@ -32,11 +27,9 @@ struct all_reduce_args {
     struct levels levels;
     struct spread_ranks ranks;
     kb_tensor lead;                                     /* a row for each lead of each SIP */
-    uint32_t leads, reducers;                           /* of a SIP; cubes that reduce its vectors for them */
+    uint32_t leads, group;                              /* of a SIP; SIPs that collect shares in one of them each */
     uint32_t windows;                                   /* of the vector */
-    uint64_t chunk;                                     /* elements that go through a SIP as a message; 0: parts are loaded */
-    uint64_t cut;                                       /* elements that leads load at once, if there are two such pieces */
-    bool copies;                                        /* halving loads the vector into the TCM, and stores it at the end */
+    uint64_t chunk;                                     /* elements that go through a SIP as a message */
     bool has_data;                                      /* false: levels do not follow what p PEs reduce through p memories */
 };
 
@@ -62,143 +55,12 @@ KB_KERNEL(all_reduce_ring, struct all_reduce_args)
     pipeline_drain(&pipeline);
 }
 
-/* ---- halving and doubling */
-
-struct halving {
-    struct tl *tl;
-    struct rank_ring ring;
-    struct tl_shard in, out;
-    struct pipeline pipeline;
-    uint32_t extra;                                     /* ranks beyond the power of two */
-    uint32_t id, ids;                                   /* this rank's number among those that halve and double */
-};
-
-/* The ring index of an id. The second rank of each of the first `extra` pairs has an id, and every rank after them. */
-static uint32_t index_of_id(uint32_t extra, uint32_t id)
-{
-    return id < extra ? 2 * id + 1 : id + extra;
-}
-
-static uint32_t rank_of_id(const struct halving *h, uint32_t id)
-{
-    return h->ring.rank[index_of_id(h->extra, id)];
-}
-
-/* The part of a range that a number still holds after the exchanges with those that differ in the bits below `mask`. */
-static struct indices part_held(struct indices range, uint32_t id, uint32_t mask)
-{
-    for (uint32_t bit = 1; bit < mask; bit <<= 1) {
-        uint64_t low = range.count / 2;
-        range = id & bit ? (struct indices){range.first + low, range.count - low} : (struct indices){range.first, low};
-    }
-    return range;
-}
-
-/* Sends the range `give` of `from` to a rank and receives the range `take` from it into `out`. With `actions`
- * PIPELINE_LOAD what is received is reduced with the same range of `from`. Empty ranges are not sent. Segments are sent
- * and received in turn, so that neither rank waits for a slot that the other one does not free. */
-static void exchange_ranges(struct halving *h, uint32_t rank, struct tl_shard from, struct indices give,
-                            struct indices take, unsigned actions)
-{
-    struct tl *tl = h->tl;
-    struct pipeline *pipeline = &h->pipeline;
-    for (uint64_t base = 0; base < kb_max(give.count, take.count); base += pipeline->segment) {
-        struct indices g = range_window(give, base, pipeline->segment), t = range_window(take, base, pipeline->segment);
-        struct tl_shard out = subrange(tl, h->out, t);
-        pipeline_push(pipeline, &(struct segment){
-            PIPELINE_LOAD | PIPELINE_SEND, rank, rank, subrange(tl, from, g), out, g.count});
-        pipeline_push(pipeline, &(struct segment){
-            PIPELINE_RECV | PIPELINE_STORE | actions, rank, rank, subrange(tl, from, t), out, t.count});
-    }
-    pipeline_drain(pipeline);
-}
-
-/* A single rank copies its vector. */
-static void copy_vector(struct halving *h)
-{
-    struct indices all = {0, h->in.shape[0]};
-    for (uint64_t base = 0; base < all.count; base += h->pipeline.segment) {
-        struct indices range = range_window(all, base, h->pipeline.segment);
-        pipeline_push(&h->pipeline, &(struct segment){
-            PIPELINE_LOAD | PIPELINE_STORE, 0, 0, subrange(h->tl, h->in, range), subrange(h->tl, h->out, range),
-            range.count});
-    }
-    pipeline_drain(&h->pipeline);
-}
-
-/* Halves and doubles among the ids. `from` holds this rank's vector, or its reduction with its partner's. */
-static void halve_and_double(struct halving *h, struct tl_shard from)
-{
-    struct indices all = {0, h->in.shape[0]};
-    for (uint32_t mask = 1; mask < h->ids; mask <<= 1) {
-        uint32_t peer = h->id ^ mask;
-        exchange_ranges(h, rank_of_id(h, peer), from, part_held(all, peer, 2 * mask), part_held(all, h->id, 2 * mask),
-                        PIPELINE_LOAD);
-        from = h->out;
-    }
-    for (uint32_t mask = h->ids / 2; mask > 0; mask >>= 1) {
-        uint32_t peer = h->id ^ mask;
-        exchange_ranges(h, rank_of_id(h, peer), from, part_held(all, h->id, 2 * mask), part_held(all, peer, 2 * mask), 0);
-    }
-}
-
-KB_KERNEL(all_reduce_halving, struct all_reduce_args)
-{
-    struct tl_shard out = flattened(tl_my_shard(tl, arg->out));
-    struct halving h = {.tl = tl, .ring = ring_of(tl, arg->order), .in = flattened(tl_my_shard(tl, arg->in)),
-                        .out = out, .ids = 1};
-    if (arg->copies)                                    /* all steps then load and store within the TCM */
-        h.in = h.out = tl_load(tl, h.in);
-    struct indices all = {0, h.in.shape[0]}, none = {0, 0};
-    while (h.ids <= h.ring.count / 2)
-        h.ids *= 2;
-    h.extra = h.ring.count - h.ids;
-    pipeline_open(&h.pipeline, tl, h.in.dtype, arg->op, arg->chunk_bytes, all.count);
-    bool paired = h.ring.at < 2 * h.extra, first = paired && h.ring.at % 2 == 0;
-    uint32_t partner = first ? ring_ahead(&h.ring, 1) : ring_behind(&h.ring, 1);
-    h.id = paired ? h.ring.at / 2 : h.ring.at - h.extra;
-    if (first)
-        exchange_ranges(&h, partner, h.in, all, none, 0);
-    else if (paired)
-        exchange_ranges(&h, partner, h.in, none, all, PIPELINE_LOAD);
-    else if (h.ids == 1)
-        copy_vector(&h);
-    if (!first)
-        halve_and_double(&h, paired ? h.out : h.in);
-    if (paired)
-        exchange_ranges(&h, partner, h.out, first ? none : all, first ? all : none, 0);
-    if (arg->copies)
-        tl_store(tl, out, h.out);
-}
-
-/* The bound of halving and doubling: every id exchanges half of the vector with its nearest peer, a quarter with the
- * next one, and so on, there and back; each step takes one message at least. */
-static struct kb_work halving_bound(struct kb_pes pes, struct kb_order order, uint64_t bytes)
-{
-    struct kb_work bound = {.traffic = kb_traffic_new()};
-    uint32_t ids = 1;
-    while (ids <= order.count / 2)
-        ids *= 2;
-    uint32_t extra = order.count - ids;
-    for (uint32_t mask = 1; mask < ids; mask <<= 1) {
-        uint64_t nearest_ps = UINT64_MAX;
-        for (uint32_t id = 0; id < ids; id++) {
-            uint32_t from = pes.pe[order.position[index_of_id(extra, id)]];
-            uint32_t to = pes.pe[order.position[index_of_id(extra, id ^ mask)]];
-            kb_traffic_add(bound.traffic, from, to, bytes / (2 * mask) * 2);
-            nearest_ps = kb_min(nearest_ps, kb_latency_ps(from, to));
-        }
-        bound.latency_ps += 2 * nearest_ps;
-    }
-    return bound;
-}
+/* ---- multicast */
 
 static bool power_of_two(uint32_t count)
 {
     return (count & (count - 1)) == 0;
 }
-
-/* ---- multicast */
 
 /* The block of a range that is for the peer with an index. */
 static struct indices peer_block(struct indices range, const struct peers *peers, uint32_t at)
@@ -221,70 +83,211 @@ static void meet(struct tl *tl, struct notices *notices, uint32_t rank)
     await_notice(tl, notices, rank);
 }
 
-/* A lead's share of the vector, in its TCM and in those of its peers in other SIPs. */
+/* Sends a buffer in messages of `message` elements at most. */
+static void send_all(struct tl *tl, struct transfers *sends, uint32_t rank, struct tl_shard buffer, uint64_t message)
+{
+    for (uint64_t base = 0; base < buffer.shape[0]; base += message)
+        transfers_add(tl, sends, tl_send_async(tl, rank, tl_part(tl, buffer, 0, base, kb_min(message, buffer.shape[0] - base))));
+}
+
+static void recv_all(struct tl *tl, uint32_t rank, struct tl_shard buffer, uint64_t message)
+{
+    for (uint64_t base = 0; base < buffer.shape[0]; base += message)
+        tl_recv(tl, rank, tl_part(tl, buffer, 0, base, kb_min(message, buffer.shape[0] - base)));
+}
+
+/* What leads send each other in this many messages, at most, needs no notice: the switch has no more heads to handle then. */
+enum { LEAD_MESSAGES = 2 };
+
+/* A lead's share of the vector, which SIPs whose numbers follow one another, a group, collect in one of them, its owner. A row of
+ * the tensor `lead` has places for the share of each of the group; that of the lead's own SIP is the first. */
 struct lead {
-    struct peers rows, ranks;                           /* those of the leads of all SIPs that have this share */
-    struct indices share;
+    struct tl *tl;
     const struct all_reduce_args *arg;
-    uint64_t n;                                         /* elements of the vector */
+    uint64_t n, longest, message;                       /* elements of the vector; of a share, of a message at most */
+    uint32_t number, sip, owner;                        /* of the share, and this SIP; the SIP of the group that collects it */
+    struct indices share;
+    uint64_t got;                                       /* elements of it */
+    uint32_t groups, at;                                /* of SIPs; that of this one */
+    struct peers owners;                                /* the leads of those of all groups; short shares: of the first */
+    struct transfers passed;                            /* to the owner */
+    uint32_t untold;                                    /* steps since a store to the owner of which it has no notice; 0: none */
 };
 
-static struct tl_shard lead_part(struct tl *tl, const struct lead *lead, uint32_t sip, struct indices range)
+static struct indices share_of(const struct lead *lead, uint64_t number)
 {
-    struct tl_shard all = flattened(tl_shard(tl, lead->arg->lead, peer_rank(&lead->rows, sip)));
-    return tl_part(tl, all, 0, range.first - lead->share.first, range.count);
+    return block_range(lead->n, lead->arg->leads, number);
 }
 
-/* Loads a range of another SIP's share and adds it to that of this one; half of it is added while the rest is loaded. */
-static void lead_add(struct tl *tl, const struct lead *lead, uint32_t sip, struct indices range, struct tl_shard got)
+static uint32_t lead_rank(const struct lead *lead, uint64_t sip, uint64_t number)
 {
-    uint64_t most = range.count < 2 * lead->arg->cut ? range.count : kb_ceil_div(range.count, 2);
-    tl_handle load[2] = {NULL, NULL};
-    for (uint64_t base = 0, i = 0; base < range.count; base += most, i++)
-        load[i] = tl_load_async(tl, tl_part(tl, got, 0, base, kb_min(most, range.count - base)),
-                                lead_part(tl, lead, sip, range_window(range, base, most)));
-    for (uint64_t base = 0, i = 0; base < range.count; base += most, i++) {
-        struct tl_shard mine = lead_part(tl, lead, lead->ranks.at, range_window(range, base, most));
-        tl_wait(tl, load[i]);
-        tl_math(tl, lead->arg->op, mine, tl_part(tl, got, 0, base, mine.shape[0]), mine);
-    }
+    const struct levels *levels = &lead->arg->levels;
+    return (uint32_t)((sip * levels->cubes + number) * levels->pes);
 }
 
-/* Which SIP's block of a share is the sender's with a number. The switch serves SIPs in the order of their numbers, so that the
- * first ones end their steps last, behind what others send already. Their blocks come last, and those of four SIPs that follow
- * one another in the vector are stored together. */
-static uint32_t sip_of_sender(uint32_t sips, uint32_t number)
+/* Which of a group collects a share. */
+static uint32_t share_owner(const struct lead *lead, uint64_t number)
 {
-    return sips % 4 == 0 ? (sips / 4 - 1 - number / 4) * 4 + number % 4 : sips - 1 - number;
-}
-
-/* Reduces the share over the SIPs; each SIP keeps its block. This goes by halving if the number of SIPs is a power of two, else
- * block by block. */
-static void lead_reduce(struct tl *tl, struct notices *notices, const struct lead *lead)
-{
-    const struct peers *all = &lead->ranks;
-    struct indices block = peer_block(lead->share, all, all->at);
-    bool halves = power_of_two(all->count);
-    uint64_t longest = halves ? kb_ceil_div(lead->share.count, 2) + all->count : block.count;
-    struct tl_shard got = tl_alloc(tl, lead_part(tl, lead, all->at, lead->share).dtype, kb_max(longest, 1));
-    for (uint32_t mask = all->count / 2; halves && mask > 0; mask >>= 1) {
-        struct indices kept = peer_held(lead->share, all, all->at, mask);
-        meet(tl, notices, peer_rank(all, all->at ^ mask));
-        if (kept.count)
-            lead_add(tl, lead, all->at ^ mask, kept, got);
-    }
-    if (!halves)
-        peers_barrier(tl, notices, all);
-    for (uint32_t i = 1; !halves && i < all->count; i++)
-        if (block.count)
-            lead_add(tl, lead, (all->at + i) % all->count, block, got);
-    tl_free(tl, got);
+    return (uint32_t)(number * lead->arg->group / lead->arg->leads);
 }
 
 /* The leads of a SIP are the first PEs of its first cubes. */
-static struct indices lead_share(uint64_t n, uint32_t leads, uint32_t lead)
+static bool is_lead(const struct lead *lead)
 {
-    return block_range(n, leads, lead);
+    return tl_pe(lead->tl) % lead->arg->levels.pes == 0 && lead->number < lead->arg->leads;
+}
+
+static struct lead lead_of(struct tl *tl, const struct all_reduce_args *arg)
+{
+    const struct levels *levels = &arg->levels;
+    struct tl_shard out = flattened(tl_my_shard(tl, arg->out));
+    uint32_t cube = tl_pe(tl) / levels->pes, group = arg->group;
+    struct lead lead = {.tl = tl, .arg = arg, .n = out.shape[0], .longest = block_longest(out.shape[0], arg->leads),
+                        .message = spread_longest(tl, out.dtype, arg->chunk_bytes),
+                        .number = cube % levels->cubes, .sip = cube / levels->cubes};
+    uint32_t first = share_owner(&lead, lead.number), stride = group * levels->cubes * levels->pes;
+    lead.owner = lead.sip / group * group + first;
+    lead.share = share_of(&lead, lead.number);
+    lead.groups = levels->sips / group;
+    lead.at = lead.sip / group;
+    uint32_t owners = lead.longest <= LEAD_MESSAGES * lead.message ? 1 : lead.groups;
+    lead.owners = (struct peers){lead_rank(&lead, first, lead.number), stride, owners, lead.at % owners};
+    return lead;
+}
+
+/* A range of the share of a SIP's lead, in one of the places of its row. */
+static struct tl_shard lead_part(const struct lead *lead, uint64_t sip, uint64_t place, uint64_t number, struct indices range)
+{
+    struct tl_shard row = flattened(tl_shard(lead->tl, lead->arg->lead, sip * lead->arg->leads + number));
+    return tl_part(lead->tl, row, 0, place * lead->longest + range.first - share_of(lead, number).first, range.count);
+}
+
+static struct tl_shard lead_own(const struct lead *lead, uint64_t place, struct indices range)
+{
+    return lead_part(lead, lead->sip, place, lead->number, range);
+}
+
+/* The place for the share of a SIP at the owner. */
+static uint32_t lead_place(const struct lead *lead, uint32_t sip)
+{
+    return (sip + lead->arg->group - lead->owner % lead->arg->group) % lead->arg->group;
+}
+
+/* Begins to give this SIP's share to its owner. */
+static void lead_pass(struct lead *lead)
+{
+    struct tl *tl = lead->tl;
+    if (lead->sip == lead->owner)
+        return;
+    struct tl_shard mine = lead_own(lead, 0, lead->share);
+    if (lead->share.count <= LEAD_MESSAGES * lead->message) {
+        send_all(tl, &lead->passed, lead_rank(lead, lead->owner, lead->number), mine, lead->message);
+        return;
+    }
+    lead->untold = 1;
+    transfers_add(tl, &lead->passed, tl_store_async(tl, lead_part(lead, lead->owner, lead_place(lead, lead->sip), lead->number,
+                                                                  lead->share), mine));
+}
+
+/* Tells the owner that it has this SIP's share. */
+static void lead_tell(struct lead *lead, struct notices *notices)
+{
+    transfers_wait(lead->tl, &lead->passed);
+    if (lead->untold)
+        notify(lead->tl, notices, lead_rank(lead, lead->owner, lead->number));
+    lead->untold = 0;
+}
+
+/* The owner adds up the shares of its group. The SIP before it gives its share first (sip_order). */
+static void lead_collect(struct lead *lead, struct notices *notices)
+{
+    struct tl *tl = lead->tl;
+    bool sends = lead->share.count <= LEAD_MESSAGES * lead->message;
+    uint32_t group = lead->arg->group, first = lead->owner / group * group;
+    lead_tell(lead, notices);
+    if (lead->share.count == 0)
+        return;
+    for (uint32_t i = group - 1; lead->sip == lead->owner && i > 0; i--) {
+        uint32_t sip = first + (lead->owner + i) % group;
+        struct tl_shard mine = lead_own(lead, 0, lead->share), got = lead_own(lead, lead_place(lead, sip), lead->share);
+        if (sends)
+            recv_all(tl, lead_rank(lead, sip, lead->number), got, lead->message);
+        else
+            await_notice(tl, notices, lead_rank(lead, sip, lead->number));
+        tl_math(tl, lead->arg->op, mine, got, mine);
+    }
+}
+
+/* Loads a range of another owner's share and adds it to that of this one. */
+static void lead_add(const struct lead *lead, uint32_t owner, struct indices range)
+{
+    struct tl *tl = lead->tl;
+    struct tl_shard mine = lead_own(lead, 0, range), got = lead_own(lead, 1, (struct indices){lead->share.first, range.count});
+    tl_load_into(tl, got, lead_part(lead, owner * lead->arg->group + lead->owner % lead->arg->group, 0, lead->number, range));
+    tl_math(tl, lead->arg->op, mine, got, mine);
+}
+
+/* The same with short ranges, which are sent. */
+static void lead_exchange(const struct lead *lead, uint32_t rank, struct indices given, struct indices kept)
+{
+    struct tl *tl = lead->tl;
+    struct transfers sends = {.begun = 0};
+    if (given.count)
+        send_all(tl, &sends, rank, lead_own(lead, 0, given), lead->message);
+    if (kept.count) {
+        struct tl_shard mine = lead_own(lead, 0, kept), got = lead_own(lead, 1, (struct indices){lead->share.first, kept.count});
+        recv_all(tl, rank, got, lead->message);
+        tl_math(tl, lead->arg->op, mine, got, mine);
+    }
+    transfers_wait(tl, &sends);
+}
+
+/* Reduces a short share over all groups, in a tree. The first of them gets the sum. */
+static void lead_tree(const struct lead *lead)
+{
+    uint32_t kept = 0;
+    for (uint32_t count = lead->groups; count > 1 && lead->at < count; count = kept) {
+        kept = kb_ceil_div(count, 2);
+        bool gives = lead->at >= kept;
+        uint32_t other = gives ? lead->at - kept : lead->at + kept;
+        struct indices none = {lead->share.first, 0};
+        if (other < count)
+            lead_exchange(lead, lead->owners.first + other * lead->owners.stride, gives ? lead->share : none,
+                          gives ? none : lead->share);
+    }
+}
+
+/* Which owner's block of a share is the sender's with a number. The switch serves SIPs in the order of their numbers, so that the
+ * first ones end their steps last, behind what others send already. Their blocks come last, and those of four SIPs that follow
+ * one another in the vector are stored together. */
+static uint32_t owner_of_sender(uint32_t owners, uint32_t number)
+{
+    return owners % 4 == 0 ? (owners / 4 - 1 - number / 4) * 4 + number % 4 : owners - 1 - number;
+}
+
+/* Reduces the share over its owners; each keeps its block. This goes by halving if their number is a power of two, else block by
+ * block. */
+static void lead_reduce(const struct lead *lead, struct notices *notices)
+{
+    const struct peers *all = &lead->owners;
+    bool halves = power_of_two(all->count);
+    for (uint32_t mask = all->count / 2; halves && mask > 0; mask >>= 1) {
+        uint32_t peer = all->at ^ mask, rank = peer_rank(all, peer);
+        struct indices kept = peer_held(lead->share, all, all->at, mask), given = peer_held(lead->share, all, peer, mask);
+        if (lead->share.count * mask <= LEAD_MESSAGES * lead->message * all->count) {
+            lead_exchange(lead, rank, given, kept);
+            continue;
+        }
+        meet(lead->tl, notices, rank);
+        if (kept.count)
+            lead_add(lead, peer, kept);
+    }
+    if (halves)
+        return;
+    struct indices block = peer_block(lead->share, all, all->at);
+    peers_barrier(lead->tl, notices, all);
+    for (uint32_t i = 1; i < all->count && block.count; i++)
+        lead_add(lead, (all->at + i) % all->count, block);
 }
 
 /* What two ranges have in common. */
@@ -294,177 +297,241 @@ static struct indices range_common(struct indices a, struct indices b)
     return (struct indices){first, end > first ? end - first : 0};
 }
 
-/* What this PE reduces in its cube and of that in its SIP goes to the leads, whose shares have it. */
-static void push_to_leads(struct mover *mover, const struct all_reduce_args *arg, const struct peers *sip,
-                          struct indices part)
-{
-    uint32_t number = tl_pe(mover->tl) / (arg->levels.pes * arg->levels.cubes);
-    uint64_t n = flattened(tl_my_shard(mover->tl, arg->out)).shape[0];
-    for (uint32_t i = 0; i < arg->leads; i++) {
-        struct indices share = lead_share(n, arg->leads, i);
-        uint64_t first = kb_max(part.first, share.first), end = kb_min(part.first + part.count, share.first + share.count);
-        if (first < end)
-            mover_push(mover, (struct span){arg->out, *sip, first, 0},
-                       (struct span){arg->lead, only(number * arg->leads + i), first - share.first, 0}, end - first, 2);
-    }
-    mover_drain(mover);
-}
-
 /* ---- a SIP's vectors in chunks, which are messages
  *
- * Chunk i is added up in each cube by the PE with number i % pes, and these sums are added up by that PE of one of the cubes,
- * which sends the result to the leads. A PE loads its own vector only, from beginning to end: no two meet at a memory, and what
- * they send takes less time than what they load. */
+ * Chunk i is added up in each cube by the PE with number i % pes, in each row of cubes by that PE of one of them, and over the rows
+ * by that PE of one of these cubes, which sends the result to the leads. A PE loads its own vector only: no two meet at a memory,
+ * and what they send takes less time than what they load.
+ *
+ * A round has a chunk for each PE of a cube. SIPs of a group take the rounds in different orders: first those of the share that the
+ * next SIP collects, and those of their own share last. In each step a PE sends its chunks of a round and adds up those of its
+ * cube, which takes the time of a load; before that the sums of its row, and after it those of its column, of the round before;
+ * and leads receive results of the second round before. Each PE receives what another one sends it in the order in which that one
+ * sends. */
+enum chunk_level { CHUNK_CUBE, CHUNK_ROW, CHUNK_SIP, CHUNK_LEVELS };
+enum { CHUNK_BUFFERS = 2, CHUNK_SUMS = 3, UNTOLD_STEPS = 2 };
+
 struct chunks {
     struct tl *tl;
-    const struct all_reduce_args *arg;
-    const struct peers *cube, *sip;
-    struct tl_shard in, sum, got;                       /* got: a chunk from each peer, one after the other */
-    struct chunk_round {
-        struct tl_shard memory;                         /* a chunk for each PE of the cube */
+    struct lead *lead;
+    struct notices *notices;
+    struct peers peers[CHUNK_LEVELS];
+    uint64_t chunk, rounds;
+    struct tl_shard in, got;                            /* got: a chunk from each peer, one after the other */
+    struct chunk_buffer {
+        struct tl_shard memory;                         /* a chunk for each PE of the cube; a sum */
         tl_handle load;
         struct transfers sends;
-    } round[2];
+    } round[CHUNK_BUFFERS], sum[CHUNK_SUMS];
 };
+
+/* The round of a step. */
+static uint64_t round_of(const struct chunks *chunks, uint64_t step)
+{
+    uint32_t group = chunks->lead->arg->group;
+    return (step + (chunks->lead->sip % group + 1) * chunks->rounds / group) % chunks->rounds;
+}
+
+/* Which of the peers of a level adds up the sums of a PE's chunk of a round. */
+static uint32_t chunk_adder(const struct chunks *chunks, enum chunk_level level, uint64_t round, uint32_t pe)
+{
+    uint32_t in_row = chunks->peers[CHUNK_ROW].count;
+    return level == CHUNK_CUBE ? pe : (uint32_t)((round + (level == CHUNK_ROW ? pe : pe / in_row)) % chunks->peers[level].count);
+}
 
 static struct indices chunk_of(const struct chunks *chunks, uint64_t round, uint32_t pe)
 {
-    uint64_t n = chunks->in.shape[0], first = (round * chunks->cube->count + pe) * chunks->arg->chunk;
-    return range_window((struct indices){0, n}, kb_min(first, n), chunks->arg->chunk);
+    uint64_t first = (round * chunks->peers[CHUNK_CUBE].count + pe) * chunks->chunk;
+    return range_window((struct indices){0, chunks->lead->n}, kb_min(first, chunks->lead->n), chunks->chunk);
 }
 
-static void chunks_load(struct chunks *chunks, uint64_t number)
+static void chunks_load(struct chunks *chunks, uint64_t step)
 {
-    struct chunk_round *round = &chunks->round[number % 2];
-    uint64_t most = chunks->cube->count * chunks->arg->chunk;
-    struct indices range = range_window((struct indices){0, chunks->in.shape[0]}, number * most, most);
-    transfers_wait(chunks->tl, &round->sends);
-    if (range.count)
-        round->load = tl_load_async(chunks->tl, tl_part(chunks->tl, round->memory, 0, 0, range.count),
-                                    subrange(chunks->tl, chunks->in, range));
+    struct chunk_buffer *to = &chunks->round[step % CHUNK_BUFFERS];
+    uint64_t most = chunks->peers[CHUNK_CUBE].count * chunks->chunk;
+    struct indices range = range_window((struct indices){0, chunks->lead->n}, round_of(chunks, step) * most, most);
+    transfers_wait(chunks->tl, &to->sends);
+    to->load = tl_load_async(chunks->tl, tl_part(chunks->tl, to->memory, 0, 0, range.count),
+                             subrange(chunks->tl, chunks->in, range));
 }
 
-/* Adds up in `sum` what this PE and its peers have of a chunk. */
-static void chunks_add(struct chunks *chunks, const struct peers *peers, struct tl_shard sum, struct tl_shard mine)
+/* Sends this PE's chunks of a round to the PEs of the cube. */
+static void chunks_send(struct chunks *chunks, uint64_t step)
+{
+    struct tl *tl = chunks->tl;
+    const struct peers *cube = &chunks->peers[CHUNK_CUBE];
+    struct chunk_buffer *from = &chunks->round[step % CHUNK_BUFFERS];
+    tl_wait(tl, from->load);
+    if (step + 1 < chunks->rounds)
+        chunks_load(chunks, step + 1);
+    for (uint32_t i = 1; i < cube->count; i++) {
+        uint32_t pe = (cube->at + i) % cube->count;
+        uint64_t count = chunk_of(chunks, round_of(chunks, step), pe).count;
+        if (count)
+            transfers_add(tl, &from->sends,
+                          tl_send_async(tl, peer_rank(cube, pe), tl_part(tl, from->memory, 0, pe * chunks->chunk, count)));
+    }
+}
+
+/* Adds up what this PE and its peers have of a chunk. */
+static void chunk_add(struct chunks *chunks, const struct peers *peers, struct tl_shard sum, struct tl_shard mine)
 {
     struct tl *tl = chunks->tl;
     uint64_t count = mine.shape[0];
+    tl_handle math = NULL;
     if (peers->count == 1 && sum.addr != mine.addr)
         tl_load_into(tl, sum, mine);
     for (uint32_t i = 1; i < peers->count; i++) {
-        struct tl_shard got = tl_part(tl, chunks->got, 0, i % 2 * chunks->arg->chunk, count);
+        struct tl_shard got = tl_part(tl, chunks->got, 0, (i - 1) * chunks->chunk, count);
         tl_recv(tl, peer_rank(peers, peers->at + peers->count - i), got);
-        tl_math(tl, chunks->arg->op, sum, i == 1 ? mine : sum, got);
+        if (math)
+            tl_after(tl, math);
+        math = tl_math_async(tl, chunks->lead->arg->op, sum, i == 1 ? mine : sum, got);
     }
+    if (math)
+        tl_wait(tl, math);
 }
 
-/* Sends its chunks of a round to the PEs of the cube, and adds up that of this PE. */
-static void chunks_round(struct chunks *chunks, uint64_t number)
+/* Sends the result of a chunk to the leads. */
+static void chunk_finish(struct chunks *chunks, struct chunk_buffer *sum, struct indices chunk)
 {
     struct tl *tl = chunks->tl;
-    const struct peers *cube = chunks->cube;
-    struct chunk_round *round = &chunks->round[number % 2];
-    uint64_t chunk = chunks->arg->chunk;
-    tl_wait(tl, round->load);
-    for (uint32_t i = 1; i < cube->count; i++) {
-        uint32_t pe = (cube->at + i) % cube->count;
-        uint64_t count = chunk_of(chunks, number, pe).count;
-        if (count)
-            transfers_add(tl, &round->sends, tl_send_async(tl, peer_rank(cube, pe),
-                                                           tl_part(tl, round->memory, 0, pe * chunk, count)));
+    struct lead *lead = chunks->lead;
+    for (uint32_t i = 0; i < lead->arg->leads; i++) {
+        struct indices both = range_common(chunk, share_of(lead, i));
+        struct tl_shard part = subrange(tl, sum->memory, (struct indices){both.first - chunk.first, both.count});
+        uint32_t rank = lead_rank(lead, lead->sip, i);
+        if (both.count && rank == tl_pe(tl))
+            tl_load_into(tl, lead_own(lead, 0, both), part);
+        else if (both.count)
+            transfers_add(tl, &sum->sends, tl_send_async(tl, rank, part));
     }
-    chunks_load(chunks, number + 1);
-    uint64_t count = chunk_of(chunks, number, cube->at).count;
-    if (count == 0)
+}
+
+/* Adds up this PE's chunk of a round on a level, unless another PE does, and sends the sum to who adds up the next level's. */
+static void chunk_level(struct chunks *chunks, enum chunk_level level, uint64_t step)
+{
+    struct tl *tl = chunks->tl;
+    uint64_t round = round_of(chunks, step);
+    uint32_t pe = chunks->peers[CHUNK_CUBE].at;
+    struct indices chunk = chunk_of(chunks, round, pe);
+    struct chunk_buffer *sum = &chunks->sum[step % CHUNK_SUMS];
+    for (enum chunk_level i = CHUNK_CUBE; i <= level; i++)
+        if (chunk_adder(chunks, i, round, pe) != chunks->peers[i].at || chunk.count == 0)
+            return;
+    struct tl_shard memory = tl_part(tl, sum->memory, 0, 0, chunk.count), mine = memory;
+    if (level == CHUNK_CUBE) {
+        transfers_wait(tl, &sum->sends);
+        mine = tl_part(tl, chunks->round[step % CHUNK_BUFFERS].memory, 0, pe * chunks->chunk, chunk.count);
+    }
+    chunk_add(chunks, &chunks->peers[level], memory, mine);
+    if (level == CHUNK_SIP) {
+        chunk_finish(chunks, sum, chunk);
         return;
-    struct tl_shard mine = tl_part(tl, round->memory, 0, cube->at * chunk, count);
-    if (number == chunks->sip->at) {
-        chunks_add(chunks, cube, tl_part(tl, chunks->sum, 0, 0, count), mine);
-    } else {
-        chunks_add(chunks, cube, mine, mine);
-        transfers_add(tl, &round->sends, tl_send_async(tl, peer_rank(chunks->sip, number), mine));
+    }
+    const struct peers *next = &chunks->peers[level + 1];
+    uint32_t adder = chunk_adder(chunks, level + 1, round, pe);
+    if (adder != next->at)
+        transfers_add(tl, &sum->sends, tl_send_async(tl, peer_rank(next, adder), memory));
+}
+
+/* A lead receives the results of a round, and passes its share on after the last one. It sends the notice some steps later, by
+ * which the share is stored, while the switch has less to do than at the end. */
+static void chunks_results(struct chunks *chunks, uint64_t step)
+{
+    struct lead *lead = chunks->lead;
+    const struct peers *cube = &chunks->peers[CHUNK_CUBE];
+    uint64_t round = round_of(chunks, step);
+    if (!is_lead(lead))
+        return;
+    if (lead->untold && ++lead->untold > UNTOLD_STEPS)
+        lead_tell(lead, chunks->notices);
+    for (uint32_t pe = 0; pe < cube->count; pe++) {
+        struct indices both = range_common(chunk_of(chunks, round, pe), lead->share);
+        uint32_t x = chunk_adder(chunks, CHUNK_ROW, round, pe), y = chunk_adder(chunks, CHUNK_SIP, round, pe);
+        uint32_t in_sip = y * chunks->peers[CHUNK_ROW].count + x;
+        uint32_t rank = (uint32_t)(lead->sip * lead->arg->levels.cubes + in_sip) * cube->count + pe;
+        if (both.count && rank != tl_pe(chunks->tl))
+            tl_recv(chunks->tl, rank, lead_own(lead, 0, both));
+        lead->got += both.count;
+        if (both.count && lead->got == lead->share.count)
+            lead_pass(lead);
     }
 }
 
-/* Stores what leads have of a range in their TCMs. */
-static void store_with_leads(struct tl *tl, const struct all_reduce_args *arg, struct tl_shard from, struct indices range)
+static void chunk_buffers(struct chunks *chunks, struct chunk_buffer *buffer, uint32_t count, uint64_t elements)
 {
-    uint32_t number = tl_pe(tl) / (arg->levels.pes * arg->levels.cubes);
-    uint64_t n = flattened(tl_my_shard(tl, arg->out)).shape[0];
-    for (uint32_t i = 0; i < arg->leads; i++) {
-        struct indices share = lead_share(n, arg->leads, i), both = range_common(range, share);
-        if (both.count)
-            tl_store(tl, tl_part(tl, flattened(tl_shard(tl, arg->lead, number * arg->leads + i)), 0, both.first - share.first,
-                                 both.count), tl_part(tl, from, 0, both.first - range.first, both.count));
+    for (uint32_t i = 0; i < count; i++)
+        buffer[i].memory = tl_alloc(chunks->tl, chunks->in.dtype, elements);
+}
+
+static void chunk_buffers_free(struct chunks *chunks, struct chunk_buffer *buffer, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        transfers_wait(chunks->tl, &buffer[i].sends);
+        tl_free(chunks->tl, buffer[i].memory);
     }
 }
 
-static void reduce_chunks(struct tl *tl, const struct all_reduce_args *arg, const struct peers *cube, const struct peers *sip)
+/* The cubes of a row: as many as there are rows, or more. */
+static uint32_t cubes_in_row(uint32_t cubes)
 {
-    struct chunks chunks = {.tl = tl, .arg = arg, .cube = cube, .sip = sip, .in = flattened(tl_my_shard(tl, arg->in))};
-    enum kb_dtype dtype = chunks.in.dtype;
-    uint64_t rounds = kb_ceil_div(chunks.in.shape[0], arg->chunk * cube->count);
-    chunks.sum = tl_alloc(tl, dtype, arg->chunk);
-    chunks.got = tl_alloc(tl, dtype, 2 * arg->chunk);
-    for (uint32_t i = 0; i < 2; i++)
-        chunks.round[i].memory = tl_alloc(tl, dtype, cube->count * arg->chunk);
+    uint32_t rows = 1;
+    for (uint32_t i = 1; i * i <= cubes; i++)
+        rows = cubes % i == 0 ? i : rows;
+    return cubes / rows;
+}
+
+static void reduce_chunks(struct lead *lead, struct notices *notices, const struct peers *cube, const struct peers *sip)
+{
+    struct tl *tl = lead->tl;
+    uint32_t in_row = cubes_in_row(sip->count), x = sip->at % in_row, y = sip->at / in_row;
+    struct chunks chunks = {
+        .tl = tl, .lead = lead, .notices = notices, .chunk = lead->arg->chunk,
+        .rounds = kb_ceil_div(lead->n, lead->arg->chunk * cube->count),
+        .in = flattened(tl_my_shard(tl, lead->arg->in)),
+        .peers = {*cube, {sip->first + y * in_row * sip->stride, sip->stride, in_row, x},
+                  {sip->first + x * sip->stride, in_row * sip->stride, sip->count / in_row, y}}};
+    chunks.got = tl_alloc(tl, chunks.in.dtype, kb_max(cube->count, in_row) * chunks.chunk);
+    chunk_buffers(&chunks, chunks.round, CHUNK_BUFFERS, cube->count * chunks.chunk);
+    chunk_buffers(&chunks, chunks.sum, CHUNK_SUMS, chunks.chunk);
     chunks_load(&chunks, 0);
-    for (uint64_t round = 0; round < rounds; round++)
-        chunks_round(&chunks, round);
-    struct indices mine = sip->at < rounds ? chunk_of(&chunks, sip->at, cube->at) : (struct indices){0, 0};
-    if (mine.count) {
-        struct tl_shard sum = tl_part(tl, chunks.sum, 0, 0, mine.count);
-        if (sip->count > 1)
-            chunks_add(&chunks, sip, sum, sum);
-        store_with_leads(tl, arg, sum, mine);
+    for (uint64_t step = 0; step < chunks.rounds + 2; step++) {
+        bool adds = step > 0 && step <= chunks.rounds;
+        if (step < chunks.rounds)
+            chunks_send(&chunks, step);
+        if (adds)
+            chunk_level(&chunks, CHUNK_ROW, step - 1);
+        if (step > 1)
+            chunks_results(&chunks, step - 2);
+        if (step < chunks.rounds)
+            chunk_level(&chunks, CHUNK_CUBE, step);
+        if (adds)
+            chunk_level(&chunks, CHUNK_SIP, step - 1);
     }
-    for (uint32_t i = 0; i < 2; i++) {
-        transfers_wait(tl, &chunks.round[i].sends);
-        tl_free(tl, chunks.round[i].memory);
-    }
+    chunk_buffers_free(&chunks, chunks.sum, CHUNK_SUMS);
+    chunk_buffers_free(&chunks, chunks.round, CHUNK_BUFFERS);
     tl_free(tl, chunks.got);
-    tl_free(tl, chunks.sum);
 }
 
-/* What is sent to all ranks, in the order of shares: each SIP's block of them. */
-static struct indices lead_block(const void *of, uint64_t sender)
+/* What is sent to all ranks, in the order of shares: each owner's block of them. */
+static struct indices sender_block(const void *of, uint64_t sender)
 {
     const struct lead *lead = of;
-    uint32_t sips = lead->ranks.count;
-    return peer_block(lead_share(lead->n, lead->arg->leads, (uint32_t)(sender / sips)), &lead->ranks,
-                      sip_of_sender(sips, (uint32_t)(sender % sips)));
+    uint32_t owners = lead->owners.count;
+    return peer_block(share_of(lead, sender / owners), &lead->owners, owner_of_sender(owners, (uint32_t)(sender % owners)));
 }
 
-static uint32_t lead_rank(const void *of, uint64_t sender)
+static uint32_t sender_rank(const void *of, uint64_t sender)
 {
     const struct lead *lead = of;
-    const struct levels *levels = &lead->arg->levels;
-    uint64_t share = sender / levels->sips, sip = sip_of_sender(levels->sips, (uint32_t)(sender % levels->sips));
-    return (uint32_t)((sip * levels->cubes + share) * levels->pes);
+    uint32_t owners = lead->owners.count, owner = owner_of_sender(owners, (uint32_t)(sender % owners));
+    return lead_rank(lead, owner * lead->arg->group + share_owner(lead, sender / owners), sender / owners);
 }
 
 static void load_of_share(struct tl *tl, const void *of, struct tl_shard buffer, struct indices range)
 {
-    const struct lead *lead = of;
-    tl_load_into(tl, buffer, lead_part(tl, lead, lead->ranks.at, range));
-}
-
-/* The same for a longer vector, whose blocks PEs load from one another's memories. */
-static void reduce_blocks(struct tl *tl, struct notices *notices, const struct all_reduce_args *arg, const struct peers *cube,
-                          const struct peers *sip)
-{
-    struct tl_shard out = flattened(tl_my_shard(tl, arg->out));
-    struct indices block = peer_block((struct indices){0, out.shape[0]}, cube, cube->at);
-    struct indices part = block_range(block.count, arg->reducers, sip->at);
-    struct mover mover;
-    mover_open(&mover, tl, out.dtype, arg->op);
-    mover_push(&mover, (struct span){arg->in, *cube, block.first, 0}, (struct span){arg->out, only(tl_pe(tl)), block.first, 0},
-               block.count, 4);
-    mover_drain(&mover);
-    peers_barrier(tl, notices, sip);
-    if (sip->at < arg->reducers)
-        push_to_leads(&mover, arg, sip, (struct indices){block.first + part.first, part.count});
-    mover_close(&mover);
+    tl_load_into(tl, buffer, lead_own(of, 0, range));
 }
 
 KB_KERNEL(all_reduce_multicast, struct all_reduce_args)
@@ -472,30 +539,27 @@ KB_KERNEL(all_reduce_multicast, struct all_reduce_args)
     const struct levels *levels = &arg->levels;
     struct notices notices = notices_open(tl);
     struct peers cube = level_peers(tl, levels, LEVEL_CUBE), sip = level_peers(tl, levels, LEVEL_SIP);
-    struct peers all = level_peers(tl, levels, LEVEL_SYSTEM);
-    struct tl_shard out = flattened(tl_my_shard(tl, arg->out));
-    if (arg->chunk)
-        reduce_chunks(tl, arg, &cube, &sip);
-    else
-        reduce_blocks(tl, &notices, arg, &cube, &sip);
-    peers_gather(tl, &notices, &cube);
-    if (cube.at == 0)
-        peers_barrier(tl, &notices, &sip);
-    bool leads = cube.at == 0 && sip.at < arg->leads;
-    struct lead lead = {{sip.at, arg->leads, all.count, all.at}, all,
-                        lead_share(out.shape[0], arg->leads, leads ? sip.at : 0), arg, out.shape[0]};
-    if (leads && all.count > 1)
-        lead_reduce(tl, &notices, &lead);
+    struct lead lead = lead_of(tl, arg);
+    uint32_t owners = lead.owners.count;
+    bool owns = lead.number < arg->leads && lead.sip == lead.owner;     /* this cube has the lead of an owner */
+    reduce_chunks(&lead, &notices, &cube, &sip);
+    if (is_lead(&lead))
+        lead_collect(&lead, &notices);
+    if (is_lead(&lead) && owns && owners > 1)
+        lead_reduce(&lead, &notices);
+    else if (is_lead(&lead) && owns)
+        lead_tree(&lead);
+    owns = owns && lead.at < owners;
     notices_close(tl, &notices);
 
     struct spread spread;
-    spread_open(&spread, tl, out, &arg->ranks, arg->chunk_bytes);
-    uint64_t count = (uint64_t)arg->leads * all.count;
+    spread_open(&spread, tl, flattened(tl_my_shard(tl, arg->out)), &arg->ranks, arg->chunk_bytes);
+    uint64_t count = (uint64_t)arg->leads * owners;
     spread_all(&spread, &(struct senders){
-        .count = count, .longest = block_longest(block_longest(out.shape[0], arg->leads), all.count),
-        .mine = sip.at < arg->leads ? sip.at * all.count + sip_of_sender(all.count, all.at) : count,
-        .part = lead_block, .rank = lead_rank,
-        .load = load_of_share, .of = &lead});
+        .count = count, .longest = block_longest(lead.longest, owners),
+        .mine = owns ? lead.number * owners + owner_of_sender(owners, lead.owners.at) : count,
+        .in_turn = lead.longest > LEAD_MESSAGES * lead.message,
+        .part = sender_block, .rank = sender_rank, .load = load_of_share, .of = &lead});
 }
 
 /* ---- levels */
@@ -523,6 +587,16 @@ static void meet_sip(struct level_run *run, uint32_t sip)
     if (cube->at == 0)
         peers_release(tl, &run->notices, cubes);
     peers_release(tl, &run->notices, cube);
+}
+
+/* The part of a range that a number still holds after the exchanges with those that differ in the bits below `mask`. */
+static struct indices part_held(struct indices range, uint32_t id, uint32_t mask)
+{
+    for (uint32_t bit = 1; bit < mask; bit <<= 1) {
+        uint64_t low = range.count / 2;
+        range = id & bit ? (struct indices){range.first + low, range.count - low} : (struct indices){range.first, low};
+    }
+    return range;
 }
 
 /* Reduces this PE's part over the SIPs, by halving, and gets all of it back, by doubling, in memory. */
@@ -752,16 +826,7 @@ static uint64_t mover_buffer_bytes(const struct collective *c)
     return kb_max(room_bytes(c) / MOVER_BUFFERS, 1);
 }
 
-/* Whether halving has room for its vector in the TCM, as much again, and the buffers of a pipeline: all steps then load and
- * store within the TCM. */
-static bool halving_copies(const struct collective *c)
-{
-    uint64_t bytes = tcm_padded(c->n * c->element_bytes), room = room_bytes(c);
-    uint64_t buffer = kb_min(bytes, tcm_padded(c->chunk * pipeline_chunks(c->chunk)));
-    return bytes <= room / 2 && bytes + 2 * buffer <= room;
-}
-
-/* The same with messages for which the vectors leave room; their segments have at most `longest` elements. `chunk` is 0 if
+/* The parameters with messages for which the vectors leave room; their segments have at most `longest` elements. `chunk` is 0 if
  * there is no room for one element. */
 static struct collective with_shorter_messages(const struct collective *c, uint64_t longest)
 {
@@ -823,90 +888,105 @@ static struct kb_pes lead_pes(struct kb_pes pes, const struct levels *l, uint32_
     return (struct kb_pes){lead, count};
 }
 
-/* The fewest leads of a SIP whose TCMs hold their shares one and a half times, and leave an eighth for other buffers, or their
- * shares, notices and the messages that they send; 0: not even the first PEs of all cubes do. */
-static uint32_t leads_of(const struct collective *c, const struct levels *l)
+/* Whether shares of a number of leads go in so few messages that a tree takes the fewest. */
+static bool shares_short(const struct collective *c, uint32_t leads)
 {
-    uint64_t room = room_bytes(c), other = tcm_allocatable_bytes() / 8;
-    uint64_t messages = SPREAD_BATCHES * tcm_padded(spread_message_bytes(c->chunk)) + 2 * 64;
-    for (uint32_t leads = 1; leads <= l->cubes; leads++) {
-        uint64_t share = block_longest(c->n, leads) * c->element_bytes;
-        if (share * 3 / 2 + other < room && tcm_padded(share) + messages <= room)
-            return leads;
+    return block_longest(c->n, leads) <= LEAD_MESSAGES * (spread_message_bytes(c->chunk) / c->element_bytes);
+}
+
+/* The elements of a row of `lead`: the shares of each SIP of a group; those of one SIP, and what it gets of another's, which is
+ * half of them if they are not short. */
+static uint64_t lead_row(const struct collective *c, const struct levels *l, uint32_t group, uint32_t leads)
+{
+    uint64_t longest = block_longest(c->n, leads);
+    uint64_t half = shares_short(c, leads) ? longest : kb_min(longest, longest / 2 + l->sips);
+    return group > 1 ? group * longest : l->sips == 1 ? longest : longest + half;
+}
+
+enum { GROUP_MOST = 4 };                                /* SIPs of a group: more have more messages than their links take time */
+
+/* How many SIPs are a group, how many leads a SIP has, and the elements of a chunk: those of a message, or of half of one so that
+ * there are more rounds. `leads` is 0 if not even the first PEs of all cubes have room. */
+struct lead_numbers {
+    uint32_t group, leads;
+    uint64_t chunk;
+};
+
+/* The most SIPs of a group, and the fewest leads, whose TCMs have room for their rows besides the chunks, or the messages that they
+ * send. */
+static struct lead_numbers lead_numbers(const struct collective *c, const struct levels *l)
+{
+    uint64_t size = c->element_bytes, message = kb_max(spread_message_bytes(c->chunk) / size, 1);
+    uint64_t rounds = kb_max(kb_ceil_div(c->n, message * l->pes), kb_min(l->cubes / 2, 2 * c->n / (message * l->pes)));
+    uint64_t chunk = kb_ceil_div(c->n, rounds * l->pes), buffer = tcm_padded(chunk * size);
+    uint64_t buffers = CHUNK_BUFFERS * tcm_padded(chunk * l->pes * size) + CHUNK_SUMS * buffer +
+                       tcm_padded(kb_max(l->pes, cubes_in_row(l->cubes)) * chunk * size);
+    buffers = kb_max(buffers, SPREAD_BATCHES * tcm_padded(message * size)) + 2 * 64;
+    for (uint32_t group = kb_min(GROUP_MOST, l->cubes); group > 0; group--)
+        for (uint32_t leads = group; l->sips % group == 0 && leads <= l->cubes; leads += group)
+            if (tcm_padded(lead_row(c, l, group, leads) * size) + buffers <= room_bytes(c))
+                return (struct lead_numbers){group, leads, chunk};
+    return (struct lead_numbers){1, 0, chunk};
+}
+
+/* What leads of a share, of `share` bytes, give its owners, or with a mask what the owners in groups whose numbers differ in one
+ * bit give each other. */
+static void add_shares(kb_traffic traffic, struct kb_pes leads, const struct levels *l, uint32_t group, uint32_t mask,
+                       uint64_t share)
+{
+    uint32_t in_sip = leads.count / l->sips;
+    for (uint32_t i = 0; i < leads.count; i++) {
+        uint32_t sip = i / in_sip, number = i % in_sip, owner = sip / group * group + number * group / in_sip;
+        uint32_t to = (owner / group ^ mask) * group + owner % group;
+        if (sip != to && (mask == 0 || sip == owner) && to < l->sips)
+            kb_traffic_add(traffic, leads.pe[i], leads.pe[to * in_sip + number], mask ? share * mask * group / l->sips : share);
     }
-    return 0;
 }
 
-/* How many cubes reduce the vectors of a SIP: as many as have parts that a lead takes as long to receive as pe_dma takes for a
- * message. */
-static uint32_t reducers_of(const struct collective *c, const struct levels *l)
+/* What the owners in the later ones of `count` groups give those in the `kept` first ones. */
+static void add_tree_step(kb_traffic traffic, struct kb_pes leads, const struct levels *l, uint32_t group, uint32_t count,
+                          uint32_t kept, uint64_t share)
 {
-    uint64_t block_ps = kb_move_ps(block_longest(c->n, l->pes) * c->element_bytes, kb_attrs.noc_link_bw_bps);
-    return (uint32_t)kb_clamp(block_ps / kb_max(kb_attrs.pe_dma_overhead_ps, 1), 1, l->cubes);
+    uint32_t in_sip = leads.count / l->sips;
+    for (uint32_t i = kept * group * in_sip; i < count * group * in_sip; i++)
+        if (i / in_sip % group == i % in_sip * group / in_sip)
+            kb_traffic_add(traffic, leads.pe[i], leads.pe[i - kept * group * in_sip], share);
 }
 
-/* The elements of a chunk: those of a message, or of half of one so that the PEs of more cubes add up. 0: a PE would add up more
- * than one chunk over its SIP, or TCMs have no room for those of two rounds besides the leads' shares. */
-static uint64_t chunk_of_vector(const struct collective *c, const struct levels *l, uint32_t leads)
+/* What the owners send to the last PE: all of the vector, which takes no link twice. */
+static void add_spread(kb_traffic traffic, struct kb_pes pes, struct kb_pes leads, const struct levels *l, uint32_t group,
+                       uint64_t bytes)
 {
-    uint64_t message = c->chunk / c->element_bytes, size = c->element_bytes;
-    if (message < 2 || leads == 0)
-        return 0;
-    uint64_t rounds = kb_max(kb_ceil_div(c->n, message * l->pes), kb_min(l->cubes / 2, c->n / (message / 2 * l->pes)));
-    uint64_t chunk = kb_ceil_div(c->n, rounds * l->pes);
-    uint64_t taken = tcm_padded(block_longest(c->n, leads) * size) + 2 * 64 + 2 * tcm_padded(chunk * l->pes * size) +
-                     tcm_padded(2 * chunk * size) + tcm_padded(chunk * size);
-    return rounds <= l->cubes && taken <= room_bytes(c) ? chunk : 0;
-}
-
-/* The elements that take as long between SIPs as the switch takes for a message of each SIP. */
-static uint64_t cut_of(const struct collective *c, uint64_t sips)
-{
-    uint64_t bytes = 2 * (uint64_t)((unsigned __int128)switch_ps(sips, sips) * kb_attrs.pcie_bw_bps / 1000000000000u);
-    return kb_max(bytes, 1 << 16) / c->element_bytes;
-}
-
-/* What the leads send to the last PE: all of the vector, which takes no link twice. */
-static void add_spread(kb_traffic traffic, struct kb_pes pes, struct kb_pes leads, uint64_t bytes)
-{
+    uint32_t in_sip = leads.count / l->sips;
     for (uint32_t i = 0; i < leads.count; i++)
-        if (leads.pe[i] != pes.pe[pes.count - 1])
-            kb_traffic_add(traffic, leads.pe[i], pes.pe[pes.count - 1], bytes / leads.count);
+        if (i / in_sip % group == i % in_sip * group / in_sip && leads.pe[i] != pes.pe[pes.count - 1])
+            kb_traffic_add(traffic, leads.pe[i], pes.pe[pes.count - 1], bytes / leads.count * group);
 }
 
-static struct kb_work multicast_bound(struct kb_pes pes, const struct levels *l, struct kb_pes leads, uint64_t bytes)
+static struct kb_work multicast_bound(struct kb_pes pes, const struct levels *l, struct kb_pes leads, uint32_t group,
+                                      bool tree, uint64_t bytes)
 {
     struct kb_work bound = {.traffic = kb_traffic_new()};
-    uint32_t in_sip = leads.count / l->sips;
+    uint32_t in_row = cubes_in_row(l->cubes), groups = l->sips / group;
+    uint64_t share = bytes / leads.count * l->sips;
     uint64_t far_ps = leads.count > 1 ? kb_latency_ps(leads.pe[0], leads.pe[leads.count - 1]) : 0;
     bound.latency_ps += level_traffic(bound.traffic, pes, 1, l->pes, bytes / l->pes);
-    bound.latency_ps += level_traffic(bound.traffic, pes, l->pes, l->cubes, bytes / l->pes / l->cubes);
-    for (uint32_t mask = 1; mask < l->sips; mask <<= 1) {
-        add_exchange(bound.traffic, leads, in_sip, mask, bytes / in_sip / (l->sips / mask));
-        bound.latency_ps += 2 * far_ps;
+    bound.latency_ps += level_traffic(bound.traffic, pes, l->pes, in_row, bytes / l->pes / in_row);
+    bound.latency_ps += level_traffic(bound.traffic, pes, l->pes * in_row, l->cubes / in_row, bytes / l->pes / l->cubes);
+    add_shares(bound.traffic, leads, l, group, 0, share);
+    bound.latency_ps += group > 1 ? far_ps : 0;
+    for (uint32_t mask = 1; !tree && mask < groups; mask <<= 1) {
+        add_shares(bound.traffic, leads, l, group, mask, share);
+        bound.latency_ps += far_ps;
     }
-    add_spread(bound.traffic, pes, leads, bytes);
+    for (uint32_t count = groups, kept; tree && count > 1; count = kept) {
+        kept = kb_ceil_div(count, 2);
+        add_tree_step(bound.traffic, leads, l, group, count, kept, share);
+        bound.latency_ps += far_ps;
+    }
+    add_spread(bound.traffic, pes, leads, l, group, bytes);
     bound.latency_ps += far_ps;
     return bound;
-}
-
-/* Halving and doubling read the vector three times and write it twice unless they copy it to the TCM; only then do they
- * not move most of it at the same time. The last steps go to other SIPs, with a message from each PE. */
-static uint64_t halving_estimate_ps(const struct collective *c, const struct kb_work *bound)
-{
-    uint64_t bytes = c->n * c->element_bytes, links_ps = kb_traffic_ps(bound->traffic);
-    uint64_t ps = bound->latency_ps, in_sip = kb_ceil_div(c->p, c->sips);
-    if (halving_copies(c)) {
-        ps += kb_memory_ps(c->space, bytes, bytes) + links_ps + links_ps / 2;
-    } else {
-        uint64_t memory_ps = kb_memory_ps(c->space, 3 * bytes, 2 * bytes);
-        ps += kb_max(memory_ps, links_ps) + kb_min(memory_ps, links_ps) / 4;
-    }
-    for (uint64_t ids = 1; ids < c->p; ids *= 2) {
-        bytes = kb_ceil_div(bytes, 2);
-        ps += 3 * command_ps() + (ids >= in_sip ? 2 * switch_ps(c->sips, c->p * kb_ceil_div(bytes, c->chunk)) : 0);
-    }
-    return ps;
 }
 
 /* What the PEs of a cube take to reduce their vectors, or to give the result back: they wait for some way, and meet at their
@@ -942,6 +1022,8 @@ static uint64_t exchange_estimate_ps(const struct collective *c, const struct le
                                      uint64_t bytes)
 {
     uint64_t far_ps = kb_latency_ps(pes.pe[0], pes.pe[pes.count - 1]), ps = 0;
+    if (!power_of_two(l->sips))                         /* each loads from all others and stores with them */
+        return 2 * (3 * far_ps + switch_ps(l->sips, (uint64_t)pes.count * (l->sips - 1)));
     for (uint32_t mask = 1; mask < l->sips; mask <<= 1) {
         uint64_t some = bytes / (2 * mask);
         ps += 2 * (3 * far_ps + kb_max(exchange_ps(pes, in_sip, mask, some),
@@ -974,46 +1056,66 @@ static uint64_t windows_estimate_ps(const struct collective *c, const struct lev
     return kb_sum(kb_product(windows, kb_max(work_ps, exchange_ps)), kb_min(work_ps, exchange_ps));
 }
 
-/* The same in chunks: a round loads a chunk for each PE of the cube and adds up what they send, most of it at the same time. At
- * the end PEs of a cube get their chunks from all cubes, over two of its ports at least. */
-static uint64_t chunks_estimate_ps(const struct collective *c, const struct levels *l, uint64_t chunk)
+/* The time in which a PE adds up one chunk of each of `peers` peers. */
+static uint64_t chunk_adds_ps(const struct collective *c, uint64_t chunk, uint64_t peers)
 {
-    uint64_t rounds = kb_ceil_div(c->n, chunk * l->pes), bytes = chunk * l->pes * c->element_bytes;
-    return rounds * (kb_memory_ps(c->space, bytes, 0) + 2 * command_ps()) + (l->pes + l->cubes) * 3 * command_ps() / 2 +
-           (l->cubes > 1 ? kb_move_ps(l->cubes * bytes / 2, kb_attrs.noc_link_bw_bps) : 0);
+    uint64_t math_ps = kb_cycles_ps(kb_attrs.pe_math_fill_cycles, kb_attrs.pe_math_clock_khz) + kb_math_ps(c->dtype, chunk);
+    return (peers - 1) * (math_ps + 2 * kb_attrs.pe_cpu_overhead_ps + kb_attrs.pe_scheduler_overhead_ps);
 }
 
-/* The vectors of a SIP are reduced, its leads get the result and halve their shares in steps, and all ranks write the vector
- * that they send. */
-static uint64_t multicast_estimate_ps(const struct collective *c, const struct levels *l, struct kb_pes leads, uint64_t chunk)
+/* A round loads a chunk for each PE of the cube, and adds up what they send at the same time. The last one is added up over rows
+ * and the SIP, and goes to the leads. */
+static uint64_t chunks_estimate_ps(const struct collective *c, const struct levels *l, const struct lead_numbers *number)
+{
+    uint64_t row = cubes_in_row(l->cubes), column = l->cubes / row, chunk = number->chunk;
+    uint64_t rounds = kb_ceil_div(c->n, chunk * l->pes), bytes = chunk * l->pes * c->element_bytes;
+    uint64_t load_ps = collective_memory_ps(c, bytes, 0) + 2 * command_ps(), adds_ps = chunk_adds_ps(c, chunk, l->pes);
+    return rounds * kb_max(load_ps, adds_ps) + adds_ps + chunk_adds_ps(c, chunk, row) + chunk_adds_ps(c, chunk, column) +
+           CHUNK_LEVELS * 3 * command_ps() + kb_move_ps(c->n * c->element_bytes / number->leads, kb_attrs.noc_link_bw_bps);
+}
+
+/* The vectors of a SIP are reduced, its leads pass shares on and halve them in steps, and all ranks write the vector that leads
+ * send. The messages of a step and its notices pass the switch, half of the notices of shares while others are reduced. */
+static uint64_t multicast_estimate_ps(const struct collective *c, const struct levels *l, struct kb_pes leads,
+                                      const struct lead_numbers *number)
 {
     if (leads.count == 0)
         return UINT64_MAX;
-    uint64_t bytes = c->n * c->element_bytes, in_sip = leads.count / l->sips;
+    uint64_t bytes = c->n * c->element_bytes, share = bytes / leads.count * l->sips, message = spread_message_bytes(c->chunk);
     uint64_t far_ps = leads.count > 1 ? kb_latency_ps(leads.pe[0], leads.pe[leads.count - 1]) : 0;
-    uint64_t ps = (chunk ? chunks_estimate_ps(c, l, chunk) : sip_estimate_ps(c, l)) +
-                  kb_move_ps(bytes / in_sip, kb_attrs.noc_link_bw_bps) + 17 * command_ps();
-    for (uint32_t mask = 1; mask < l->sips; mask <<= 1)
-        ps += 3 * far_ps + kb_max(exchange_ps(leads, (uint32_t)in_sip, mask, bytes / in_sip / (l->sips / mask)),
-                                  switch_ps(l->sips, leads.count));
+    uint64_t owners = leads.count / number->group, ps = chunks_estimate_ps(c, l, number);
+    bool tree = shares_short(c, number->leads);
+    for (uint32_t mask = 0; mask < (tree ? 1 : l->sips / number->group); mask = mask ? 2 * mask : 1) {
+        uint64_t messages = mask ? owners : number->group > 1 ? leads.count - owners : 0;
+        bool sends = share * kb_max(mask, 1) <= LEAD_MESSAGES * message * (mask ? l->sips / number->group : 1);
+        uint64_t heads = sends ? 2 * (mask ? 1 : kb_ceil_div(share, message)) : mask ? 4 : 3;
+        kb_traffic traffic = kb_traffic_new();
+        add_shares(traffic, leads, l, number->group, mask, share);
+        if (messages)
+            ps += (sends ? 1 : 3) * far_ps + kb_max(kb_traffic_ps(traffic), switch_ps(l->sips, messages * heads / 2));
+    }
+    for (uint32_t count = l->sips / number->group, kept; tree && count > 1; count = kept) {
+        kept = kb_ceil_div(count, 2);
+        ps += far_ps + kb_max(kb_move_ps(share, kb_attrs.pcie_bw_bps),
+                              switch_ps(l->sips, number->leads * (count - kept) * kb_ceil_div(share, message)));
+    }
     kb_traffic spread = kb_traffic_new();
-    add_spread(spread, c->pes, leads, bytes);
-    uint64_t messages = leads.count * kb_ceil_div(bytes / leads.count, c->chunk);
+    add_spread(spread, c->pes, leads, l, number->group, bytes);
+    owners = tree ? number->leads : owners;
+    uint64_t messages = owners * kb_ceil_div(bytes / owners, c->chunk);
     uint64_t sends_ps = kb_max(kb_traffic_ps(spread), switch_ps(l->sips, messages));
-    return ps + far_ps + sends_ps + kb_memory_ps(c->space, 0, bytes) +
+    return ps + far_ps + kb_max(sends_ps, kb_memory_ps(c->space, 0, bytes)) +
            kb_ceil_div(messages, SPREAD_MESSAGES) * command_ps();
 }
 
-enum algorithm { RING, HALVING, IN_LEVELS, MULTICAST, WINDOWS, ALGORITHMS };
+enum algorithm { RING, IN_LEVELS, MULTICAST, WINDOWS, ALGORITHMS };
 
-static const char *const algorithm_names[ALGORITHMS] = {"ring", "halving", "levels", "multicast", "windows"};
+static const char *const algorithm_names[ALGORITHMS] = {"ring", "levels", "multicast", "windows"};
 
 static kb_future launch_of(enum algorithm algorithm, struct kb_pes pes, const struct all_reduce_args *args)
 {
     if (algorithm == RING)
         return kb_launch(all_reduce_ring, pes, args);
-    if (algorithm == HALVING)
-        return kb_launch(all_reduce_halving, pes, args);
     if (algorithm == WINDOWS)
         return kb_launch(all_reduce_windows, pes, args);
     return algorithm == MULTICAST ? kb_launch(all_reduce_multicast, pes, args) : kb_launch(all_reduce_levels, pes, args);
@@ -1022,31 +1124,29 @@ static kb_future launch_of(enum algorithm algorithm, struct kb_pes pes, const st
 KB_BENCH(all_reduce, "every PE gets the reduction of all vectors",
          COLLECTIVE_PARAMS("f16 bf16 f32 i32 i8", "elements of each vector"), REDUCTION_PARAMS,
          KB_INT(windows, 0, 0, 1 << 20, "windows of algorithm=windows; 0: chosen"),
-         KB_WORD(algorithm, "auto ring halving levels multicast windows",
-                 "a ring; recursive halving and doubling; cubes, SIPs and the system in turn, and back; the same in windows, "
-                 "which overlap; or back by messages to all PEs at once; or the shortest of these"))
+         KB_WORD(algorithm, "auto ring levels multicast windows",
+                 "the shortest of: a ring; cubes, SIPs and the system in turn; messages, the last to all PEs at once; "
+                 "levels in windows that overlap"))
 {
     struct collective c = reduction_params();
     struct levels levels = levels_of(c.pes);
     uint64_t bytes = c.n * c.element_bytes, sent_bytes = 2 * (c.n - block_longest(c.n, c.p)) * c.element_bytes;
-    uint32_t number = leads_of(&c, &levels), windows = windows_of(&c, &levels);
-    uint64_t chunk = chunk_of_vector(&c, &levels, number);
-    bool copies = halving_copies(&c), fits = room_bytes(&c) >= MOVER_LEAST_ROOM;
+    uint32_t windows = windows_of(&c, &levels);
+    struct lead_numbers number = lead_numbers(&c, &levels);
+    bool fits = room_bytes(&c) >= MOVER_LEAST_ROOM;
     struct collective ring = with_shorter_messages(&c, block_longest(c.n, c.p));
-    struct collective halving = copies ? c : with_shorter_messages(&c, c.n);
-    struct kb_pes leads = lead_pes(c.pes, &levels, number);
+    struct kb_pes leads = lead_pes(c.pes, &levels, number.leads);
     struct kb_work bound[ALGORITHMS] = {
-        [RING] = ring_bound(c.pes, c.order, sent_bytes, 2), [HALVING] = halving_bound(c.pes, c.order, bytes),
+        [RING] = ring_bound(c.pes, c.order, sent_bytes, 2),
         [IN_LEVELS] = levels_bound(c.pes, &levels, bytes), [WINDOWS] = windows_bound(c.pes, &levels, bytes)};
-    if (number)
-        bound[MULTICAST] = multicast_bound(c.pes, &levels, leads, bytes);
+    if (number.leads)
+        bound[MULTICAST] = multicast_bound(c.pes, &levels, leads, number.group, shares_short(&c, number.leads), bytes);
     enum algorithm algorithm = algorithm_used(algorithm_names, ALGORITHMS, (const uint64_t[]){
         [RING] = ring.chunk ? ring_estimate_ps(&ring, &bound[RING], 2) : UINT64_MAX,
-        [HALVING] = halving.chunk ? halving_estimate_ps(&halving, &bound[HALVING]) : UINT64_MAX,
         [IN_LEVELS] = fits ? levels_estimate_ps(&c, &levels) : UINT64_MAX,
-        [MULTICAST] = multicast_estimate_ps(&c, &levels, leads, chunk),
+        [MULTICAST] = multicast_estimate_ps(&c, &levels, leads, &number),
         [WINDOWS] = fits ? windows_estimate_ps(&c, &levels, windows) : UINT64_MAX});
-    if (algorithm == MULTICAST && !number) {
+    if (algorithm == MULTICAST && !number.leads) {
         kb_note("algorithm=multicast: levels is used, the vector does not fit into the TCMs of the first PEs of all cubes");
         algorithm = IN_LEVELS;
     }
@@ -1054,19 +1154,23 @@ KB_BENCH(all_reduce, "every PE gets the reduction of all vectors",
         kb_note("algorithm=windows: levels is used, there are no cubes of several PEs in several SIPs");
         algorithm = IN_LEVELS;
     }
+    bool cuts = algorithm == WINDOWS;
+    param_used("windows", kb_int(windows), cuts ? windows : 0, cuts ? "each has an element" : "other algorithms have none");
     if ((algorithm == IN_LEVELS || algorithm == WINDOWS) && !fits)
         kb_refuse("levels need %u bytes of a TCM, in which %llu are left: make size smaller, or take algorithm=ring",
                   MOVER_LEAST_ROOM, (unsigned long long)room_bytes(&c));
-    if (algorithm == RING || (algorithm == HALVING && !copies))
-        collective_fits(&c, held_bytes(&c), algorithm == RING ? block_longest(c.n, c.p) : c.n, 0);
+    if (algorithm == RING)
+        collective_fits(&c, held_bytes(&c), block_longest(c.n, c.p), 0);
 
     kb_tensor in = kb_tensor_new("in", c.dtype, kb_2d(c.p, c.n), kb_rows(c.space, c.pes));
     kb_tensor out = kb_tensor_new("out", c.dtype, kb_2d(1, c.n), kb_copies(c.space, c.pes));
-    collective_fill(in, c.dtype, c.op);
-    struct all_reduce_args args = {in, out, c.order, c.op, c.chunk, levels, spread_ranks(levels), NULL, number,
-                                   reducers_of(&c, &levels), windows, chunk, cut_of(&c, levels.sips), copies, kb_has_data()};
+    collective_fill(in, c.dtype, c.op, c.p);
+    struct all_reduce_args args = {in, out, c.order, c.op, c.chunk, levels, spread_ranks(levels), NULL, number.leads,
+                                   number.group, windows, number.chunk, kb_has_data()};
     if (algorithm == MULTICAST)
-        args.lead = kb_tensor_new("lead", c.dtype, kb_2d(leads.count, block_longest(c.n, number)), kb_rows(KB_TCM, leads));
+        args.lead = kb_tensor_new("lead", c.dtype,
+                                  kb_2d(leads.count, lead_row(&c, &levels, number.group, number.leads)),
+                                  kb_rows(KB_TCM, leads));
     kb_future launch = launch_of(algorithm, c.pes, &args);
     kb_wait(launch);
 

@@ -199,7 +199,7 @@ KB_BENCH(all_to_all, "every PE sends a different block to every PE",
 
     kb_tensor in = kb_tensor_new("in", c.dtype, kb_2d(c.p, c.p * block), kb_rows(c.space, c.pes));
     kb_tensor out = kb_tensor_new("out", c.dtype, kb_2d(c.p, c.p * block), kb_rows(c.space, c.pes));
-    collective_fill(in, c.dtype, "add");
+    collective_fill(in, c.dtype, "add", c.p);
     struct all_to_all_args args = {in, out, c.order, c.chunk, levels, {NULL, NULL}, window, kb_has_data()};
     for (uint32_t i = 0; i < 2 && algorithm == IN_LEVELS; i++)
         args.between[i] = kb_tensor_new(i ? "of_sip" : "of_cube", c.dtype, kb_2d(c.p, c.p * args.window),

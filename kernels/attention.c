@@ -108,8 +108,7 @@ static uint64_t attention_ps(struct attention a, struct kb_pes pes, uint32_t of_
     struct levels machine = levels_of_machine();
     uint64_t in_sip = (uint64_t)machine.pes * machine.cubes, members = kb_max(pes.count / a.kv_heads, 1);
     uint64_t kv = 2 * a.keys * a.head_dim * kb_dtype_bytes(a.dtype), sips = kb_ceil_div(pes.count, in_sip);
-    if (!attention_plan(&a, pes.count, room_bytes))
-        return UINT64_MAX;
+    attention_plan(&a, pes.count, room_bytes);
     uint64_t heads = kb_ceil_div(a.kv_heads, pes.count), turns = kb_ceil_div(attention_blocks(&a), members) * heads;
     uint64_t scores = kb_product(attention_group(&a) * a.queries, a.keys / (a.causal ? 2 : 1)) / members * heads;
     uint64_t read = kb_product(kv / (a.causal ? 2 : 1), turns), apart = a.side_by_side ? sips : of_head;
@@ -171,6 +170,7 @@ KB_BENCH(attention, "softmax(Q K^T / sqrt(head_dim)) V of many heads, with K and
         .block = kb_int(block), .tile = kb_int(tile),
     };
     uint64_t room_bytes = tcm_allocatable_bytes();
+    attention_needs(attention_least_bytes(&a));
     struct kb_pes pes = pes_that_pay(&a, room_bytes);
     uint64_t width = attention_group(&a) * a.head_dim;
     a.q = heads_tensor("q", &a, a.queries, width, kb_rows(kb_main_memory(), pes));

@@ -17,6 +17,7 @@
 #include <kb/tl.h>
 
 #include "column_numbers.h"
+#include "needs.h"
 #include "sips.h"
 #include "tcm.h"
 #include "transfers.h"
@@ -77,16 +78,34 @@ static inline uint64_t attention_turn(uint64_t turn, uint64_t member, uint64_t m
 
 /* ---- the plan: block and tile, from the attributes of the machine */
 
+/* What a block takes of a TCM, without a tile. */
+static inline uint64_t attention_block_bytes(const struct attention *a, uint64_t block)
+{
+    uint64_t rows = block * attention_group(a), size = kb_dtype_bytes(a->dtype), buffers = 9;
+    uint64_t mask = a->causal ? block * (block + 4) : 0;
+    return rows * (a->head_dim * size + 2 * (a->head_dim + 1) * 4 + 3 * size) + mask + buffers * 64;
+}
+
+/* What each key of a tile takes. */
+static inline uint64_t attention_key_bytes(const struct attention *a, uint64_t block)
+{
+    return kb_dtype_bytes(a->dtype) * (block * attention_group(a) + 2 * a->head_dim);
+}
+
+/* What a query of each head of a group and a key take. */
+static inline uint64_t attention_least_bytes(const struct attention *a)
+{
+    return attention_block_bytes(a, 1) + attention_key_bytes(a, 1);
+}
+
 /* The longest tile that fits beside a block into room_bytes, in whole columns of the array where possible. Returns 0 if
  * none fits. */
 static inline uint64_t attention_fit(const struct attention *a, uint64_t block, uint64_t room_bytes)
 {
-    uint64_t rows = block * attention_group(a), size = kb_dtype_bytes(a->dtype), cols = kb_attrs.pe_gemm_cols;
-    uint64_t mask = a->causal ? block * (block + 4) : 0, buffers = 9;
-    uint64_t fixed = rows * (a->head_dim * size + 2 * (a->head_dim + 1) * 4 + 3 * size) + mask + buffers * 64;
+    uint64_t fixed = attention_block_bytes(a, block), cols = kb_attrs.pe_gemm_cols;
     if (fixed >= room_bytes)
         return 0;
-    uint64_t tile = kb_min((room_bytes - fixed) / (size * (rows + 2 * a->head_dim)), a->keys);
+    uint64_t tile = kb_min((room_bytes - fixed) / attention_key_bytes(a, block), a->keys);
     return tile > cols && tile < a->keys ? tile / cols * cols : tile;
 }
 
@@ -124,11 +143,13 @@ static inline uint64_t attention_team_ps(const struct attention *a, uint64_t til
     return longest_ps;
 }
 
-/* Sets block and tile where they are 0, for `pes` PEs with room_bytes of TCM each. Returns false, with a tile of 0, if
- * there is no room for one query of each head of a group and one key. */
-static inline bool attention_plan(struct attention *a, uint64_t pes, uint64_t room_bytes)
+/* Sets block and tile where they are 0 or too large, for `pes` PEs with room_bytes of TCM each, which is at least
+ * attention_least_bytes. */
+static inline void attention_plan(struct attention *a, uint64_t pes, uint64_t room_bytes)
 {
     a->block = kb_min(a->block, a->queries);
+    while (a->block > 1 && attention_fit(a, a->block, room_bytes) == 0)
+        a->block--;
     struct attention trial = *a;
     uint64_t members = kb_ceil_div(pes, kb_min(pes, a->kv_heads));
     uint64_t best_ps = UINT64_MAX, from = a->block ? a->block : 1, to = a->block ? a->block : a->queries;
@@ -145,10 +166,15 @@ static inline bool attention_plan(struct attention *a, uint64_t pes, uint64_t ro
     }
     uint64_t tile = best_ps < UINT64_MAX ? attention_fit(a, a->block, room_bytes) : 0;
     a->tile = a->tile ? kb_min(a->tile, tile) : tile;
-    return a->tile > 0;
 }
 
 /* ---- in benches */
+
+/* Refuses the run if a TCM has fewer bytes for kernels than these, in which attention_plan finds a plan. */
+static inline void attention_needs(uint64_t bytes)
+{
+    needs_tcm(bytes, "a query of each head of a group, and a key", "make head_dim or heads / kv_heads smaller");
+}
 
 /* The PEs of the teams, neighbours for each kv head, in `sips` SIPs at most: those of the same number of SIPs for each head or,
  * with several heads for each SIP, as many of its PEs for each. With more heads than PEs, all PEs of these SIPs. */
@@ -376,13 +402,11 @@ static inline void finish_block(struct attention_pe *pe, const struct key_tile *
 
 /* ---- a PE's share */
 
-/* Allocates the buffers. Fails with KERNEL_ERROR if attention_plan found no room. */
+/* Allocates the buffers. */
 static inline struct attention_pe attention_open(struct tl *tl, const struct attention *a, struct attention_share share)
 {
     struct attention_pe pe = {.tl = tl, .a = a, .share = share, .group = attention_group(a)};
     uint64_t rows = a->block * pe.group;
-    if (a->tile == 0)
-        tl_fail(tl, 1, "the TCM has no room for a query of each head of a group, and a key");
     pe.q = tl_alloc(tl, a->dtype, rows, a->head_dim);
     pe.k = tl_alloc(tl, a->dtype, a->tile, a->head_dim);
     pe.v = tl_alloc(tl, a->dtype, a->tile, a->head_dim);

@@ -146,6 +146,7 @@ KB_BENCH(barrier, "no PE continues before all PEs have arrived",
     struct kb_pes pes = kb_pes(kb_text(pes)), first = {pes.pe, 1};
     struct barrier_kind kind = {kb_snake(pes), levels_of(pes), false};
     uint64_t p = pes.count, reads = kb_min(p, 64);
+    needs_tcm(3 * 64 + tcm_padded(4 * reads), "notices and what a PE sees", "take fewer PEs");
     kb_tensor mark = kb_tensor_new("mark", KB_i32, kb_2d(1, 1), kb_on(kb_main_memory(), first));
     kb_tensor marks = kb_tensor_new("marks", KB_i32, kb_2d(p, 1), kb_rows(kb_main_memory(), pes));
     kb_tensor seen = kb_tensor_new("seen", KB_i32, kb_2d(p, reads), kb_rows(kb_main_memory(), pes));

@@ -42,7 +42,7 @@ KB_BENCH(batched_gemm, "C[i] = A[i] B[i], the batch over all PEs",
     kb_fill_uniform(b, -most, most);
 
     struct gemm_problem one = {m, k, n, dtype, out, false, false, 0};
-    struct gemm_tile tile = tile_params(&one, tile_choose(&one));
+    struct gemm_tile tile = tile_params(&one, tile_choose(&one), m);
     kb_future launch = kb_launch(batched_gemm, pes, &(struct batched_gemm_args){a, b, c, tile});
     kb_wait(launch);
     kb_roofline(launch, &(struct kb_problem){

@@ -94,7 +94,7 @@ KB_BENCH(broadcast, "every PE gets one PE's vector",
 
     kb_tensor in = kb_tensor_new("in", c.dtype, kb_2d(1, c.n), kb_on(c.space, ((struct kb_pes){c.pes.pe + root, 1})));
     kb_tensor out = kb_tensor_new("out", c.dtype, kb_2d(1, c.n), kb_copies(c.space, c.pes));
-    collective_fill(in, c.dtype, "add");
+    collective_fill(in, c.dtype, "add", c.p);
     kb_future launch = kb_launch(broadcast, c.pes, &(struct chain_args){in, out, c.order, at_once, NULL, c.chunk});
     kb_wait(launch);
 
@@ -115,7 +115,7 @@ KB_BENCH(reduce, "one PE gets the reduction of all vectors",
 
     kb_tensor in = kb_tensor_new("in", c.dtype, kb_2d(c.p, c.n), kb_rows(c.space, c.pes));
     kb_tensor out = kb_tensor_new("out", c.dtype, kb_2d(1, c.n), kb_on(c.space, ((struct kb_pes){c.pes.pe + root, 1})));
-    collective_fill(in, c.dtype, c.op);
+    collective_fill(in, c.dtype, c.op, c.p);
     kb_future launch = kb_launch(reduce, c.pes, &(struct chain_args){in, out, c.order, false, c.op, c.chunk});
     kb_wait(launch);
 

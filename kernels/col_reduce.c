@@ -16,7 +16,7 @@ struct col_reduce_args {
     uint64_t rows;                                      /* of x */
     struct reduction reduction;
     uint32_t buffers;
-    uint64_t block_rows, block_cols;
+    uint64_t block_rows, block_cols, room;              /* room: bytes of the TCM beside those of a stream */
     struct levels levels;                               /* of several SIPs, even; else one level */
     kb_tensor merged;                                   /* the merged row of each SIP, with its lead; NULL: one SIP */
 };
@@ -161,7 +161,7 @@ static void store_results(struct tl *tl, kb_tensor y, struct tl_shard results, u
 
 /* ---- several SIPs */
 
-/* Leaves the merged row of this SIP in `row` of its lead, of which every PE has its share. Returns false on other PEs. */
+/* Each PE of a SIP merges a share of its row; the SIP's lead collects the shares in `row`. Returns whether this PE is the lead. */
 static bool gather_shares(struct tl *tl, const struct col_reduce_args *arg, const struct ranks *ranks, struct tl_shard row,
                           struct tl_shard own, uint64_t first)
 {
@@ -230,9 +230,9 @@ static void reduce_cols(struct tl *tl, const struct col_reduce_args *arg, const 
 
 /* The columns to reduce at a time: the results and what is received to be merged with them take a third of the TCM, of a lead
  * half, and a share has no more messages than there are slots between two PEs. */
-static uint64_t columns_at_once(struct tl *tl, const struct ranks *ranks)
+static uint64_t columns_at_once(struct tl *tl, const struct col_reduce_args *arg, const struct ranks *ranks)
 {
-    uint64_t size = sizeof(float), room = tl_room_bytes(tl) / 3 / (2 * size);
+    uint64_t size = sizeof(float), room = kb_min(tl_room_bytes(tl) / 3, arg->room) / (2 * size);
     uint64_t messages = group_size(ranks->count) * tl_slots(tl) * (tl_slot_bytes(tl) / size);
     return ranks->count > 1 && messages < room ? messages : room;
 }
@@ -243,7 +243,7 @@ KB_KERNEL(col_reduce, struct col_reduce_args)
     if (x.shape[0] == 0)                                /* there are more PEs than rows */
         return;
     struct ranks ranks = ranks_of(tl, x, arg);
-    uint64_t most = columns_at_once(tl, &ranks);
+    uint64_t most = columns_at_once(tl, arg, &ranks);
     for (uint64_t col = 0; col < x.shape[1]; col += most)
         reduce_cols(tl, arg, &ranks, tl_part(tl, x, 1, col, kb_clamp(x.shape[1] - col, 1, most)), col);
 }
@@ -276,6 +276,9 @@ KB_BENCH(col_reduce, "sum, mean, max or min of each column, rows over all PEs",
     enum kb_dtype dtype = kb_dtype(kb_word(dtype)), out = dtype == KB_i8 ? KB_i32 : dtype;
     struct kb_pes pes = kb_pes(kb_text(pes));
     struct reduction reduction = reduction_of(kb_word(op));
+    uint64_t result = 2 * sizeof(float), left = stream_needs(0, kb_dtype_bytes(dtype), 0, 4, 3 * 64 + result, 0);
+    reduction_needs(&reduction, dtype);
+    needs_message(pes.count > 1 ? sizeof(float) : 0);      /* results are merged by messages */
     uint64_t row_bytes = cols * kb_dtype_bytes(reduction_dtype(&reduction, dtype));
     struct levels levels = levels_of(pes);
     uint32_t in_sip = levels.pes * levels.cubes, sips = levels.sips;
@@ -300,7 +303,7 @@ KB_BENCH(col_reduce, "sum, mean, max or min of each column, rows over all PEs",
     }
     reduction_fill(x, dtype);
     kb_future launch = kb_launch(col_reduce, pes, &(struct col_reduce_args){
-        x, y, rows, reduction, kb_int(buffers), kb_int(block_rows), kb_int(block_cols), levels, merged});
+        x, y, rows, reduction, kb_int(buffers), kb_int(block_rows), kb_int(block_cols), left + result, levels, merged});
     kb_wait(launch);
 
     kb_roofline(launch, &(struct kb_problem){

@@ -7,6 +7,7 @@
 #ifndef COLLECTIVE_H
 #define COLLECTIVE_H
 
+#include "needs.h"
 #include "params.h"
 #include "pipeline.h"
 #include "sips.h"
@@ -168,8 +169,8 @@ static inline uint64_t collective_room(const struct collective *c, uint64_t held
     return c->space == KB_TCM ? room - kb_min(held, room) : room;
 }
 
-/* The bytes of messages that are short enough for the buffers of a pipeline, whose segments have at most `longest` elements, and
- * for those of a spread (0: there is none), beside tensors that take `held` bytes of a TCM. */
+/* The bytes of the longest messages whose buffers fit into a TCM beside tensors of `held` bytes: those of a pipeline, whose
+ * segments have at most `longest` elements, and those of a spread, spread_buffers of them. */
 static inline uint64_t collective_chunk_that_fits(const struct collective *c, uint64_t held, uint64_t longest,
                                                   uint64_t spread_buffers)
 {
@@ -199,17 +200,22 @@ static inline struct collective reduction_params(void)
 {
     struct collective params = collective_params();
     params.op = kb_word(op)[0] == 's' ? "add" : kb_word(op);
+    if (params.p > 1)
+        needs_math(params.dtype);
     return params;
 }
 
-/* Fills a tensor with random values whose reduction stays in range. Factors that are floats are near 1; integers may
- * wrap and take their whole range. */
-static inline void collective_fill(kb_tensor tensor, enum kb_dtype dtype, const char *op)
+/* Fills a tensor with random values whose reduction of `p` vectors stays in range. Factors that are floats are near 1; integers
+ * may wrap and take their whole range. The product of more than 8 of those is almost always 0, as too many are even: so most
+ * factors of such a product are 1, and one or two of the p are 2. */
+static inline void collective_fill(kb_tensor tensor, enum kb_dtype dtype, const char *op, uint64_t p)
 {
     double most = dtype == KB_i32 ? 0x1p31 : dtype == KB_i8 ? 128 : 1;
     bool product = op[0] == 'm' && op[1] == 'u', integer = dtype == KB_i32 || dtype == KB_i8;
     if (product && !integer)
         kb_fill_uniform(tensor, 0.9, 1.1);
+    else if (product && p > 8)                          /* 1.5 and more are rounded to 2: 0.3 log2(p) deviations from the mean */
+        kb_fill_normal(tensor, 1.3, 2.0 / (3 * (63 - __builtin_clzll(p)) + 1));
     else if (dtype == KB_bf16)                          /* sums of both signs would be as small as their roundings */
         kb_fill_uniform(tensor, 0.5, 1);
     else

@@ -64,7 +64,7 @@ static uint64_t slab_rows(struct slab slab)
 }
 
 /* The lines, or columns, that some outputs need: `count` of them, `step` apart; [first, end) are in the image, the first of
- * these at `at`. Lines that no patch has are left out; columns are not, because each would be a request of its own. */
+ * these at `at`. Lines that no patch has are not loaded. Such columns are: to leave them out would take a request for each. */
 struct window {
     uint64_t count, first, end, at, step;
 };
@@ -452,13 +452,11 @@ static void conv_plan(struct conv_args *arg, enum kb_dtype in, enum kb_dtype out
         choose_slabs(*arg, in, out, rows, &best, &best_ps);
     uint64_t room = tcm_allocatable_bytes(), size = kb_dtype_bytes(in);
     if (best_ps == UINT64_MAX && !buffers_fit(&best, size, room, rows) && best.buffers == 0)
-        kb_refuse("a row of outputs needs %llu bytes of a TCM, %llu lines of %llu columns of %llu channels, and kernels have "
-                  "%llu: make c, w or kernel_h smaller", (unsigned long long)slab_bytes(&best, size, rows),
-                  (unsigned long long)conv->kernel_h, (unsigned long long)window_of_columns(conv).count,
-                  (unsigned long long)conv->channels, (unsigned long long)room);
+        needs_tcm(slab_bytes(&best, size, rows), "the lines of x for a row of y", "make c, w or kernel_h smaller");
     *arg = best;
     struct gemm_problem gemm = {rows * conv->out_w, depth_of(conv), arg->panel, in, out, true, !arg->streams, 0};
-    arg->tile = tile_params(&gemm, arg->streams && arg->tile.m ? arg->tile : choose_tile(arg, in, out, rows));
+    arg->tile = tile_params(&gemm, arg->streams && arg->tile.m ? arg->tile : choose_tile(arg, in, out, rows),
+                            slab_rows(slab_at(arg, 0, 0, rows)) * conv->out_w);
 }
 
 /* The positions of an axis that patches have. */

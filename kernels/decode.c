@@ -160,6 +160,8 @@ KB_BENCH(decode, "attention of one query per sequence to a long cache of keys an
         .heads = kb_int(batch) * kb_int(heads), .kv_heads = kb_int(batch) * kb_int(kv_heads), .queries = 1,
         .keys = kb_int(keys), .head_dim = kb_int(head_dim), .dtype = kb_dtype(kb_word(dtype)), .tile = kb_int(tile),
     };
+    uint64_t own = (attention_group(&a) + 1) * partial_bytes(&a), room = 7 * partials_bytes();
+    attention_needs(kb_ceil_div(attention_least_bytes(&a) + own, 7) * 8);
     struct kb_pes pes = decode_pes(&a);
     uint64_t width = attention_group(&a) * a.head_dim, cols = kb_attrs.pe_gemm_cols;
     if (a.tile == 0)                                    /* nothing overlaps the first and the last tile */
@@ -170,8 +172,7 @@ KB_BENCH(decode, "attention of one query per sequence to a long cache of keys an
     a.o = kb_tensor_new("o", a.dtype, kb_2d(a.kv_heads, width), kb_rows(kb_main_memory(), pes));
     attention_fill(&a);
     kb_ref expected = kb_ref_attention(a.q, a.k, a.v, .heads = a.heads, .kv_heads = a.kv_heads);
-    uint64_t room = 7 * partials_bytes(), own = (attention_group(&a) + 1) * partial_bytes(&a);
-    attention_plan(&a, pes.count, room - kb_min(room, own));
+    attention_plan(&a, pes.count, room - own);
     param_used("tile", kb_int(tile), a.tile, "the keys of a head or what fits into the TCM");
     kb_future launch = kb_launch(decode, pes, &a);
     kb_wait(launch);

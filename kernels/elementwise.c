@@ -80,6 +80,11 @@ KB_BENCH(elementwise, "act(scale * x + bias) + residual in one pass, rows over a
     bool whole = dtype == KB_i8 || dtype == KB_i32;
     double most = whole ? 100 : 2;
     struct kb_pes pes = kb_pes(kb_text(pes));
+    uint64_t size = kb_dtype_bytes(dtype);
+    stream_needs(0, size * (1 + kb_bool(residual)), size * kb_bool(bias), whole ? size : 4, 0, 0);
+    needs_math(dtype);
+    if (whole && !__builtin_strchr("nra", kb_word(act)[0]))
+        kb_refuse("act=%s is not defined for %s: take act=relu, abs or none", kb_word(act), kb_word(dtype));
     struct elementwise_args args = {
         .scale = kb_real(scale), .act = kb_word(act), .buffers = kb_int(buffers), .block_rows = kb_int(block_rows),
         .block_cols = kb_int(block_cols),

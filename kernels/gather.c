@@ -50,7 +50,7 @@ KB_KERNEL(gather, struct gather_args)
 {
     struct tl_shard ids = tl_my_shard(tl, arg->ids), y = tl_my_shard(tl, arg->y);
     uint64_t size = kb_dtype_bytes(y.dtype), dim = y.shape[1], room = tl_room_bytes(tl) / 2;
-    uint64_t some = room / kb_dtype_bytes(ids.dtype), a_buffer = kb_max(room / BUFFERS / size, 65) - 64;
+    uint64_t some = kb_min(room, 2 * room - BUFFERS * 64) / kb_dtype_bytes(ids.dtype), a_buffer = kb_max(room / BUFFERS / size, 65) - 64;
     uint64_t wide = kb_min(dim, a_buffer), most = kb_min(kb_ceil_div(y.shape[0], COMMANDS), a_buffer / wide);
     for (uint64_t token = 0; token < y.shape[0]; token += some) {
         uint64_t count = kb_min(some, y.shape[0] - token);
@@ -101,8 +101,8 @@ static uint64_t rows_named(const double *id, uint64_t tokens, uint64_t vocab)
     return rows;
 }
 
-/* The SIPs over which the gather takes the shortest time: those that hold the table and y at least. Of i SIPs, each gets a
- * row from another one i - 1 times out of i, in a message of its own. */
+/* The SIPs over which the gather takes the shortest time: those that hold the table and y at least. With i SIPs, a
+ * SIP has one in i of the rows that it needs; the others come from other SIPs, each row in a message of its own. */
 static uint32_t gather_sips(uint64_t tokens, uint64_t vocab, uint64_t row_bytes)
 {
     struct kb_pes one = sips_first("*", 1);
@@ -137,6 +137,7 @@ KB_BENCH(gather, "rows of a table that is split over all PEs, by ids in memory",
     enum kb_dtype dtype = kb_dtype(kb_word(dtype));
     uint64_t row_bytes = dim * kb_dtype_bytes(dtype);
     struct kb_pes pes = sips_first("*", gather_sips(tokens, vocab, row_bytes));
+    needs_tcm((BUFFERS + 1) * 64, "four buffers and ids", "take a machine that has them");
 
     kb_tensor table = kb_tensor_new("table", dtype, kb_2d(vocab, dim), kb_rows(kb_main_memory(), pes));
     kb_tensor ids = kb_tensor_new("ids", KB_i32, kb_1d(tokens), kb_rows(kb_main_memory(), pes));

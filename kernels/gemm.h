@@ -95,7 +95,7 @@ static inline tl_handle gemm_own(struct tl *tl, const struct gemm_args *arg, con
     return i < arg->pieces && columns.shape[0] ? tl_load_async(tl, columns, gemm_step(tl, arg, p->from, 0, i)) : NULL;
 }
 
-/* Gets the columns of step i, those of its own load or else the neighbour's, and sends them on. */
+/* Waits for the columns of step i, which this PE has loaded (`own`) or its neighbour sends, and sends them on. */
 static inline void gemm_columns(struct tl *tl, const struct gemm_args *arg, const struct gemm_panel *p, uint32_t i,
                                 tl_handle own)
 {
@@ -137,7 +137,7 @@ static inline tl_handle gemm_head(struct tl *tl, const struct gemm_args *arg, co
     return tl_load_async(tl, tl_part(tl, p->head, 0, first, count), tl_part(tl, p->a, 0, first, count));
 }
 
-/* Loads a panel and multiplies the head with it. The next columns of its own and the next rows are loaded meanwhile. */
+/* The PE multiplies the head with a panel, step by step, and meanwhile loads its next columns and the next rows. */
 static inline void gemm_gather(struct tl *tl, const struct gemm_args *arg, const struct gemm_panel *p)
 {
     uint64_t rows = p->head.shape[0];
@@ -233,10 +233,11 @@ static inline void gemm_plan(struct gemm_args *arg, struct gemm_problem gemm)
     else if (arg->panel)
         arg->first = gemm_first_panel(arg, &gemm);
     if (arg->panel) {
+        needs_message(arg->ring > 1 ? kb_dtype_bytes(gemm.in) : 0);
         gemm.pin_b = true;
         gemm.n = arg->panel;
     }
-    arg->tile = tile_params(&gemm, tile_choose(&gemm));
+    arg->tile = tile_params(&gemm, tile_choose(&gemm), gemm.m);
 }
 
 /* Makes the arguments of a gemm of random tensors from the parameters above. */

@@ -268,9 +268,10 @@ KB_BENCH(gemm_2d, "C = A B, blocks of C over a grid of PEs, A and B split over a
                                 kb_traffic_ps(traffic) / kb_max(kb_memory_ps(kb_main_memory(), read * column, 0), 1)};
     struct gemm_problem all = part;                     /* of a panel, tile after tile */
     all.m *= arg.kept ? arg.cols : 1;
+    needs_message(at_once && arg.rows > 1 ? kb_dtype_bytes(dtype) : 0);
     arg.tile = tile_choose(&all);
     arg.tile.m = kb_min(arg.tile.m, tall);
-    arg.tile = tile_params(&part, arg.tile);
+    arg.tile = tile_params(&part, arg.tile, tall);
     kb_future launch = kb_launch(gemm_2d, pes, &arg);
     kb_wait(launch);
     kb_roofline(launch, &(struct kb_problem){

@@ -59,8 +59,6 @@ KB_KERNEL(gemm_split_k, struct split_k_args)
     if (n == 0)                                         /* there are more cubes than columns */
         return;
     uint64_t rows = kb_min(m, tl_room_bytes(tl) / 2 / (n * 4));
-    if (rows == 0)
-        tl_fail(tl, 1, "a row of %llu partial sums is more than half of a TCM", (unsigned long long)n);
     struct tl_shard sums = tl_alloc(tl, KB_f32, rows, n);
     for (uint64_t first = 0; first < m; first += rows) {
         uint64_t count = kb_min(rows, m - first);
@@ -107,11 +105,13 @@ KB_BENCH(gemm_split_k, "C = A B, columns of C over the cubes, k over the PEs of 
     }
 
     uint64_t deep = kb_ceil_div(k, split), wide = kb_ceil_div(n, firsts.count);
+    needs_tcm(2 * 4 * wide, "a row of partial sums, in half of a TCM", "make n smaller");
     struct gemm_problem part = {m, deep, wide, dtype, KB_f32, false, false, 0};
     struct gemm_tile tile = tile_choose(&part);
     tile.k = kb_min(tile.k, kb_ceil_div(deep, 4));      /* so that the array ends soon after the last read */
     uint64_t message = kb_max(kb_min(kb_attrs.pe_ipcq_slot_bytes, tcm_allocatable_bytes() / 8) / 4, 1);    /* half holds sums */
-    tile = tile_params(&part, tile);
+    needs_message(split > 1 ? 4 : 0);
+    tile = tile_params(&part, tile, m);
     kb_future launch = kb_launch(gemm_split_k, pes, &(struct split_k_args){a, b, c, tile, message, split});
     kb_wait(launch);
     kb_roofline(launch, &(struct kb_problem){

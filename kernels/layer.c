@@ -408,6 +408,17 @@ static uint64_t tokens_that_fit(const struct layer_args *arg, uint64_t ffn, uint
     return kb_clamp(room > norm ? (room - norm) / a_token : 1, 1, arg->tokens);
 }
 
+/* What a token and the buffers of messages take of a TCM: its rows of `wide` and x, and the most that one step needs besides. */
+static uint64_t layer_least_bytes(const struct layer_args *arg, uint64_t ffn, uint64_t pes)
+{
+    uint64_t size = kb_dtype_bytes(arg->attention.dtype), row = tcm_padded(arg->d * size), cols = arg->qkv_cols;
+    uint64_t norm = row + tcm_padded(4 * arg->d) + 64, mlp = 2 * tcm_padded(block_longest(ffn, pes) * size);
+    uint64_t qkv = tcm_padded(cols * size) + 2 * tcm_padded(2 * cols) + 2 * tcm_padded(4 * cols);
+    uint64_t o = tcm_padded((block_longest(arg->d, pes) + 2 * HEAD_DIM) * size);
+    uint64_t segment = kb_min(arg->message_bytes * pipeline_chunks(kb_max(arg->message_bytes, 1)), row);
+    return 2 * PIPELINE_SEGMENTS * tcm_padded(segment) + row + kb_max(row + kb_max(norm, mlp), kb_max(qkv, o)) + 2 * 64;
+}
+
 /* The number of SIPs over which the layer is spread: on each, its PEs do their share of the multiply-adds and read their
  * weights; four times a sum or a gather of all tokens crosses the links between SIPs, in no more steps than there are cubes. */
 static uint32_t layer_sips(enum kb_dtype dtype, uint64_t tokens, uint64_t d, uint64_t params)
@@ -472,6 +483,10 @@ KB_BENCH(layer, "a transformer layer, tensor-parallel: Llama-3-8B's shapes, or e
     };
     uint64_t room = tcm_allocatable_bytes(), left = room - room * 3 / 16;
     args.message_bytes = room / 128;
+    needs_tcm(kb_max(layer_least_bytes(&args, ffn, pes.count), 128 * kb_dtype_bytes(dtype)), "a token", "take a larger scale");
+    skinny_gemm_needs();
+    needs_message(kb_dtype_bytes(dtype));
+    attention_needs(attention_least_bytes(&args.attention) + 4096 + room - left);
     args.chunk = tokens_that_fit(&args, ffn, pes.count, left);
     if (kb_int(chunk))
         args.chunk = param_at_most("chunk", kb_int(chunk), args.chunk, "the tokens or what fits into the TCM");

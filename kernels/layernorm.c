@@ -121,6 +121,8 @@ KB_BENCH(layernorm, "layer norm of each row, rows over all PEs",
     uint64_t rows = kb_int(rows), cols = kb_int(cols), n = rows * cols;
     enum kb_dtype dtype = kb_dtype(kb_word(dtype));
     struct kb_pes pes = kb_pes(kb_text(pes));
+    uint64_t size = kb_dtype_bytes(dtype), of_pe = kb_ceil_div(rows, pes.count);
+    stream_needs(cols, size, 2 * size, 4, 8, 2 * tcm_padded(of_pe * 4));
 
     kb_tensor x = kb_tensor_new("x", dtype, kb_2d(rows, cols), kb_rows(kb_main_memory(), pes));
     kb_tensor gain = kb_tensor_new("gain", dtype, kb_2d(1, cols), kb_copies(kb_main_memory(), pes));

@@ -48,7 +48,7 @@ static inline struct levels levels_of(struct kb_pes pes)
     return levels.even ? levels : (struct levels){pes.count, 1, 1, false};
 }
 
-/* The ranks first, first + stride and so on, of which this PE has the index `at`. */
+/* `count` ranks: first, first + stride and so on. This PE is the one of index `at`. */
 struct peers {
     uint32_t first, stride, count, at;
 };

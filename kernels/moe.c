@@ -275,10 +275,8 @@ KB_BENCH(moe, "a mixture-of-experts step, routed by ids in memory",
                             .levels = levels_of(pes)};
     uint64_t row = EXPERT_PADDING + expert_row_bytes(&args, size), of_ids = tcm_padded(tokens * top * 4);
     uint64_t need = of_ids + kb_max(row, COMBINE_PADDING + combine_col_bytes(&args));
-    if (need > tcm_allocatable_bytes())
-        kb_refuse("a PE needs %llu bytes of its TCM, for the experts of all tokens and for one row of x, y and the hidden layer, "
-                  "and kernels have %llu: make tokens, d or ffn smaller", (unsigned long long)need,
-                  (unsigned long long)tcm_allocatable_bytes());
+    skinny_gemm_needs();
+    needs_tcm(need, "the experts of all tokens and a row of x, y and the hidden layer", "make tokens, d or ffn smaller");
     args.x = kb_tensor_new("x", dtype, kb_2d(tokens, d), kb_rows(kb_main_memory(), pes));
     args.y = kb_tensor_new("y", dtype, kb_2d(tokens, d), kb_rows(kb_main_memory(), pes));
     args.ids = kb_tensor_new("ids", KB_i32, kb_2d(tokens, top), kb_copies(kb_main_memory(), pes));

@@ -55,7 +55,8 @@ static inline uint64_t pipeline_message_bytes(void)
     return kb_min(kb_attrs.pe_ipcq_slot_bytes, tcm_allocatable_bytes() / 4);
 }
 
-/* The chunks of a segment: as many as there are slots, of which no send then waits; at most a quarter of the TCM. */
+/* The chunks of a segment. As many as there are slots let no send wait for a slot; together they take a quarter of the TCM at
+ * most. */
 static inline uint64_t pipeline_chunks(uint64_t message_bytes)
 {
     return kb_min(kb_min(kb_attrs.pe_ipcq_slots, PIPELINE_CHUNKS), tcm_allocatable_bytes() / 4 / message_bytes);

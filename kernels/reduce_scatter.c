@@ -204,7 +204,7 @@ KB_BENCH(reduce_scatter, "every PE gets its block of the reduction of all vector
 
     kb_tensor in = kb_tensor_new("in", c.dtype, kb_2d(c.p, c.n), kb_rows(c.space, c.pes));
     kb_tensor out = kb_tensor_new("out", c.dtype, kb_2d(1, c.n), kb_cols(c.space, c.pes));
-    collective_fill(in, c.dtype, c.op);
+    collective_fill(in, c.dtype, c.op, c.p);
     struct reduce_scatter_args args = {in, out, c.order, c.op, c.chunk, levels, in_sip / units, NULL, NULL};
     if (algorithm == IN_LEVELS) {
         args.of_cube = kb_tensor_new("of_cube", c.dtype, kb_2d(c.p, of_cube), kb_rows(c.space, c.pes));

@@ -40,6 +40,13 @@ static inline void reduction_finish(struct tl *tl, const struct reduction *reduc
 
 /* ---- in benches */
 
+/* Refuses the run if pe_math has no lanes for the partial results, or for what is stored: i32 of i8. */
+static inline void reduction_needs(const struct reduction *reduction, enum kb_dtype dtype)
+{
+    needs_math(reduction_dtype(reduction, dtype));
+    needs_math(dtype == KB_i8 ? KB_i32 : dtype);
+}
+
 /* Fills x with random values. Sums of integers may wrap, as i32 does. */
 static inline void reduction_fill(kb_tensor x, enum kb_dtype dtype)
 {

@@ -14,6 +14,7 @@ struct rotary_args {
     kb_tensor x, table, y;                              /* tokens x heads x 2 x points; table: tokens x head_dim */
     uint32_t buffers;
     uint64_t block_rows;
+    uint64_t at_once;                                   /* most tokens whose table lies in the TCM at a time */
 };
 
 /* Rotates x, tokens x heads x head_dim, in place by a table of tokens x head_dim: in each row the cosines, then the
@@ -51,8 +52,6 @@ static void rotate_tokens(struct tl *tl, const struct rotary_args *arg, uint64_t
         .load = {x}, .store = {y}, .in_place = true, .whole_rows = true, .ops = 4, .cost = x.dtype == KB_f32 ? 3 : 6,
         .scratch_bytes = 8, .params = {arg->buffers, arg->block_rows, 0},
         .block_rows = BLOCK_BYTES / row });
-    if (!stream_whole(&s))
-        tl_fail(tl, 1, "the TCM does not hold the heads of a token");
     struct tl_shard u = tl_alloc(tl, KB_f32, s.block_rows, x.shape[1]);
     struct tl_shard v = tl_alloc(tl, KB_f32, s.block_rows, x.shape[1]);
     while (stream_next(&s)) {
@@ -69,11 +68,8 @@ static void rotate_tokens(struct tl *tl, const struct rotary_args *arg, uint64_t
 KB_KERNEL(rotary, struct rotary_args)
 {
     struct tl_shard table = tl_my_shard(tl, arg->table);
-    uint64_t most = tl_room_bytes(tl) / 4 / (kb_dtype_bytes(table.dtype) * table.shape[1]);
-    if (most == 0)
-        tl_fail(tl, 1, "the TCM does not hold the table of a token");
-    for (uint64_t first = 0; first < table.shape[0]; first += most)
-        rotate_tokens(tl, arg, first, kb_clamp(most, 1, table.shape[0] - first));
+    for (uint64_t first = 0; first < table.shape[0]; first += arg->at_once)
+        rotate_tokens(tl, arg, first, kb_min(arg->at_once, table.shape[0] - first));
 }
 
 /* ---- the bench */
@@ -129,6 +125,9 @@ KB_BENCH(rotary, "rotary position embedding, tokens over all PEs",
     struct kb_dims dims = kb_4d(tokens, heads, 2, points);
     enum kb_dtype dtype = kb_dtype(kb_word(dtype));
     struct kb_pes pes = kb_pes(kb_text(pes));
+    uint64_t a_table = 4 * head_dim, held = tcm_padded(a_table);     /* a stream of whole rows beside the table of a token */
+    uint64_t left = stream_needs(heads * head_dim, kb_dtype_bytes(dtype), 0, 8, held, STREAM_WHOLE);
+    left = kb_min((left + held) / 64 * 64, needs_tcm_bytes() / 4);
 
     kb_tensor x = kb_tensor_new("x", dtype, dims, kb_rows(kb_main_memory(), pes));
     kb_tensor y = kb_tensor_new("y", dtype, dims, kb_rows(kb_main_memory(), pes));
@@ -138,7 +137,7 @@ KB_BENCH(rotary, "rotary position embedding, tokens over all PEs",
     kb_write(table, angles);
 
     kb_future launch = kb_launch(rotary, pes, &(struct rotary_args){
-        x, table, y, kb_int(buffers), kb_int(block_rows) });
+        x, table, y, kb_int(buffers), kb_int(block_rows), kb_max(left / a_table, 1) });
     kb_wait(launch);
     kb_roofline(launch, &(struct kb_problem){
         .math_dtype = KB_f32, .math = 3 * n, .reads = {x, table}, .writes = {y} }, NULL);

@@ -10,9 +10,10 @@ struct row_reduce_args {
     struct reduction reduction;
     uint32_t buffers;
     uint64_t block_rows, block_cols;
+    uint64_t at_once;                                   /* most rows whose results lie in the TCM at a time */
 };
 
-enum { RESULT_ROWS = 16384 };                           /* most rows whose results lie in the TCM at a time */
+enum { RESULT_ROWS = 16384 };
 
 static void reduce_rows(struct tl *tl, const struct row_reduce_args *arg, struct tl_shard x, struct tl_shard y)
 {
@@ -39,8 +40,8 @@ static void reduce_rows(struct tl *tl, const struct row_reduce_args *arg, struct
 KB_KERNEL(row_reduce, struct row_reduce_args)
 {
     struct tl_shard x = tl_my_shard(tl, arg->x), y = tl_my_shard(tl, arg->y);
-    for (uint64_t row = 0; row < x.shape[0]; row += RESULT_ROWS) {
-        uint64_t rows = kb_min(x.shape[0] - row, RESULT_ROWS);
+    for (uint64_t row = 0; row < x.shape[0]; row += arg->at_once) {
+        uint64_t rows = kb_min(x.shape[0] - row, arg->at_once);
         reduce_rows(tl, arg, tl_part(tl, x, 0, row, rows), tl_part(tl, y, 0, row, rows));
     }
 }
@@ -56,12 +57,17 @@ KB_BENCH(row_reduce, "sum, mean, max or min of each row, rows over all PEs",
     enum kb_dtype dtype = kb_dtype(kb_word(dtype)), out = dtype == KB_i8 ? KB_i32 : dtype;
     struct kb_pes pes = kb_pes(kb_text(pes));
     struct reduction reduction = reduction_of(kb_word(op));
+    uint64_t result = kb_dtype_bytes(reduction_dtype(&reduction, dtype)) + kb_dtype_bytes(out);
+    uint64_t left = stream_needs(cols, kb_dtype_bytes(dtype), 0, 0, 4 + 2 * 64 + result, 1);
+    reduction_needs(&reduction, dtype);
+    left = kb_min(left, tcm_allocatable_bytes() / 2);
 
     kb_tensor x = kb_tensor_new("x", dtype, kb_2d(rows, cols), kb_rows(kb_main_memory(), pes));
     kb_tensor y = kb_tensor_new("y", out, kb_2d(rows, 1), kb_rows(kb_main_memory(), pes));
     reduction_fill(x, dtype);
     kb_future launch = kb_launch(row_reduce, pes, &(struct row_reduce_args){
-        x, y, reduction, kb_int(buffers), kb_int(block_rows), kb_int(block_cols)});
+        x, y, reduction, kb_int(buffers), kb_int(block_rows), kb_int(block_cols),
+        kb_clamp(left / result, 1, RESULT_ROWS)});
     kb_wait(launch);
 
     kb_roofline(launch, &(struct kb_problem){

@@ -70,10 +70,17 @@ static uint64_t row_bytes(uint64_t d, uint64_t widest, uint64_t size)
     return (d + widest) * size + 4 * d;
 }
 
-/* How many rows fit into `room` bytes at a time, beside what messages of partial sums are added and rounded in. */
+/* What messages of partial sums are added and rounded in, of 4 bytes an element at most, and what it takes that each of the kernel's
+ * five buffers begins at a multiple of 64. */
+static uint64_t messages_bytes(uint64_t message)
+{
+    return 2 * 4 * message + 5 * 64;
+}
+
+/* How many rows fit into `room` bytes at a time, beside messages. */
 static uint64_t rows_that_fit(uint64_t room, uint64_t message, uint64_t a_row)
 {
-    uint64_t messages = 8 * message + 512;
+    uint64_t messages = messages_bytes(message);
     return room > messages ? (room - messages) / a_row : 0;
 }
 
@@ -237,10 +244,8 @@ static void run_mlp(uint32_t group)
     uint32_t first = kb_rank() / group * group, in_sip = kb_pes("*").count;     /* SIP of the group */
     uint64_t message = sums_message(), size = kb_dtype_bytes(kb_dtype(kb_word(dtype)));
     uint64_t widest = block_longest(kb_int(hidden), group), a_row = row_bytes(kb_int(d), widest, size);
-    if (rows_that_fit(tcm_allocatable_bytes(), message, a_row) == 0)
-        kb_refuse("a row of x, of the hidden layer and of sums takes %llu bytes of a TCM, in which kernels have %llu beside "
-                  "messages: make d or hidden smaller", (unsigned long long)a_row,
-                  (unsigned long long)(tcm_allocatable_bytes() - kb_min(tcm_allocatable_bytes(), 8 * message + 512)));
+    skinny_gemm_needs();
+    needs_tcm(a_row + messages_bytes(message), "a row of x, of the hidden layer and of sums beside messages", "make d or hidden smaller");
     if (kb_rank() == 0) {
         shared.of_sip = pes_that_pay(group);
         make_tensors(group);

@@ -13,6 +13,12 @@ enum { SKINNY_TILES = 6, SKINNY_LEAST_BYTES = 32 << 10 };
 
 #define SKINNY_GEMM_PARAM KB_SIZE(tile, 0, 0, 1ull << 36, "bytes of weights in a tile; 0: chosen for the machine")
 
+/* Refuses the run if the region does not hold the least tile: an element of the weights and one of the product. */
+static inline void skinny_gemm_needs(void)
+{
+    needs_region(2 * 64, "a tile", "take a machine that has them");
+}
+
 /* Submits to = op(x w) as one composite: x is m x k in this PE's TCM, w is k x n in a memory, `to` is m x n anywhere.
  * The op may be NULL. A tile has about weight_bytes of w; 0: chosen. No weight is read twice if a tile has room for all
  * rows of x. Returns the handle of the composite. */
@@ -24,8 +30,9 @@ static inline tl_handle skinny_gemm(struct tl *tl, struct tl_shard to, struct tl
     uint64_t rows = tile_even(m, 1, kb_clamp(reserved / 4 / (cols * kb_dtype_bytes(to.dtype)), 1, m));
     uint64_t bytes = weight_bytes ? weight_bytes : kb_clamp(k * n * size / SKINNY_TILES, SKINNY_LEAST_BYTES, reserved / 8);
     uint64_t tile_n = kb_clamp(reserved / 4 / (rows * kb_dtype_bytes(to.dtype)) / cols * cols, 1, n);
-    if (weight_bytes > k * tile_n * size)
-        param_used("tile", weight_bytes, k * tile_n * size, "the weights of a product or what fits into the TCM");
+    uint64_t most = kb_min(k * tile_n * size, (reserved - tcm_padded(rows * tile_n * kb_dtype_bytes(to.dtype))) / 64 * 64);
+    if (weight_bytes > most)
+        bytes = param_used("tile", weight_bytes, most, "the weights of a product or what fits into the TCM");
     tile_n = kb_clamp(bytes / size / k / cols * cols, n < cols ? n : cols, tile_n);
     uint64_t tile_k = tile_even(k, 1, kb_clamp(bytes / size / tile_n, 1, k));
     struct tl_composite gemm = {

@@ -107,6 +107,8 @@ KB_BENCH(softmax, "softmax of each row, rows over all PEs",
     uint64_t rows = kb_int(rows), cols = kb_int(cols), n = rows * cols;
     enum kb_dtype dtype = kb_dtype(kb_word(dtype));
     struct kb_pes pes = kb_pes(kb_text(pes));
+    uint64_t of_pe = kb_ceil_div(rows, pes.count), size = kb_dtype_bytes(dtype);
+    stream_needs(cols, size, 0, 0, 8, tcm_padded(of_pe * size) + tcm_padded(of_pe * 4));
 
     kb_tensor x = kb_tensor_new("x", dtype, kb_2d(rows, cols), kb_rows(kb_main_memory(), pes));
     kb_tensor y = kb_tensor_new("y", dtype, kb_2d(rows, cols), kb_rows(kb_main_memory(), pes));

@@ -226,7 +226,7 @@ struct sliced {
     uint32_t *length;                                   /* of each row */
     uint64_t *begin;                                    /* for sort_window */
     struct sorted_row *sorted;                          /* rows in the order of slices */
-    int32_t *lengths, *places, *columns;
+    int32_t *lengths, *places, *columns;                /* columns: NULL if nothing is computed, times do not depend on them */
 };
 
 /* Sorts rows by their lengths, the longest first: counts those of each length, which tells where they begin. */
@@ -280,7 +280,7 @@ static void fill_slices(struct sliced *a, uint64_t *state)
             a->lengths[pe * a->slices + slice] = (int32_t)sorted->length;
             for (uint64_t i = 0; i < rows; i++) {
                 a->places[pe * most + sorted[i].row - own.first] = (int32_t)(row + i - window);
-                for (uint64_t j = 0, all = sorted[i].length; j < sorted->length; j++) {
+                for (uint64_t j = 0, all = sorted[i].length; a->columns && j < sorted->length; j++) {
                     uint64_t low = j * a->n / kb_max(all, 1), high = (j + 1) * a->n / kb_max(all, 1);
                     a->columns[at + j * rows + i] = (int32_t)(j < all ? low + draw(state) % (high - low) : a->n);
                 }
@@ -388,7 +388,7 @@ KB_BENCH(spmv, "y = A x for a sparse matrix in slices (SELL), rows over all PEs"
     a.elements = kb_max(a.elements, 1);
     a.lengths = kb_array(int32_t, a.pes * a.slices);
     a.places = kb_array(int32_t, a.pes * rows);
-    a.columns = kb_array(int32_t, a.pes * a.elements);
+    a.columns = kb_has_data() ? kb_array(int32_t, a.pes * a.elements) : NULL;
     fill_slices(&a, &state);
 
     uint64_t most = piece_room(&a, size);

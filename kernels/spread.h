@@ -153,20 +153,21 @@ static inline void spread_drain(struct spread *spread)
 struct senders {
     uint64_t count, longest;                            /* longest: elements of a part, at most */
     uint64_t mine;                                      /* the number of the one in this cube; count: there is none */
+    bool in_turn;                                       /* it sends when its turn comes, instead of at once */
     struct indices (*part)(const void *of, uint64_t sender);
     uint32_t (*rank)(const void *of, uint64_t sender);  /* the first of its cube */
     void (*load)(struct tl *tl, const void *of, struct tl_shard buffer, struct indices range);
     const void *of;                                     /* what these three are given */
 };
 
-/* Stores all of the vector. The senders take turns, in each of which one sends as many messages as there are slots; for each
- * rank that of its own cube comes first. `load` is called on senders, for parts of their own. */
+/* Stores all of the vector. The senders take turns, in each of which one sends as many messages as there are slots. A rank begins
+ * with the sender in its own cube, unless senders send in_turn. `load` is called on senders, for parts of their own. */
 static inline void spread_all(struct spread *spread, const struct senders *senders)
 {
     for (uint64_t base = 0; base < senders->longest; base += spread->turn)
         for (uint64_t i = 0; i <= senders->count; i++) {
-            uint64_t at = i == 0 ? senders->mine : i - 1;
-            if (at == senders->count || (i > 0 && at == senders->mine))
+            uint64_t first = senders->in_turn ? senders->count : senders->mine, at = i == 0 ? first : i - 1;
+            if (at == senders->count || (i > 0 && at == first))
                 continue;
             struct indices turn = range_window(senders->part(senders->of, at), base, spread->turn);
             uint32_t rank = senders->rank(senders->of, at);

@@ -13,6 +13,7 @@
 #ifndef STREAM_H
 #define STREAM_H
 
+#include "needs.h"
 #include "params.h"
 #include <kb/arith.h>
 #include <kb/attrs.h>
@@ -92,11 +93,16 @@ static inline bool stream_dense(const struct stream *s)
     return dense;
 }
 
+/* What it takes that each buffer begins at a multiple of 64. */
+static inline uint64_t stream_alignment(uint64_t buffers)
+{
+    return 128 * STREAM_OPERANDS * (buffers + 1);
+}
+
 /* How many rows of `cols` columns a block can have so that all buffers fit into the TCM. */
 static inline uint64_t stream_fit(const struct stream *s, uint64_t cols)
 {
-    uint64_t element = s->loads.bytes + (s->in_place ? 0 : s->stores.bytes);
-    uint64_t alignment = 128 * STREAM_OPERANDS * (s->buffers + 1);      /* each buffer begins at a multiple of 64 */
+    uint64_t element = s->loads.bytes + (s->in_place ? 0 : s->stores.bytes), alignment = stream_alignment(s->buffers);
     uint64_t row_loads = s->row_loads.bytes * (cols == s->all_cols ? 1 : s->buffers);
     uint64_t fixed = alignment + (row_loads + s->col_bytes) * cols, room = tl_room_bytes(s->tl);
     uint64_t row = (element * s->buffers + s->scratch_bytes) * cols + s->row_bytes;
@@ -147,8 +153,6 @@ static inline void stream_choose(struct stream *s)
     for (uint64_t block = most; block >= 64; block -= block / 8)
         if (stream_ps(s, block) < stream_ps(s, best))
             best = block;
-    if (fit == 0)
-        tl_fail(s->tl, 1, "the TCM has no room for %u blocks of a stream", (unsigned)s->buffers);
 
     if (s->block_cols == 0)
         s->block_cols = s->whole_rows && longest == s->all_cols ? longest : best;
@@ -171,8 +175,7 @@ static inline void stream_note(const struct stream *s)
 }
 
 /* Makes a stream and chooses what the kernel left open. The first stream_next allocates the buffers; what the kernel
- * allocates itself in between is what it declared as scratch_bytes, row_bytes and col_bytes.
- * Fails with KERNEL_ERROR if not even blocks of one element fit into the TCM. */
+ * allocates itself in between is what it declared as scratch_bytes, row_bytes and col_bytes. */
 static inline struct stream stream_of(struct tl *tl, struct stream s)
 {
     const struct tl_shard *shard = s.load[0].rank ? s.load : s.store;
@@ -385,6 +388,26 @@ static inline tl_handle stream_reciprocal_root(struct tl *tl, tl_handle done, st
 }
 
 /* ---- in benches */
+
+enum { STREAM_WHOLE = 0 };                              /* pieces_held: there are no pieces */
+
+/* Refuses the run if a TCM has no room for the smallest blocks of a stream: two of a whole row of `cols` columns or, if they
+ * take less, four of an element beside pieces_held bytes. With cols = 0 blocks are always such pieces, with STREAM_WHOLE never.
+ * Of an element, all matrices together have `element` bytes in each buffer, single rows `row_element`, and a block `scratch`;
+ * `held` are the bytes of everything else. Returns the bytes that are left. */
+static inline uint64_t stream_needs(uint64_t cols, uint64_t element, uint64_t row_element, uint64_t scratch, uint64_t held,
+                                    uint64_t pieces_held)
+{
+    uint64_t asked = kb_int(buffers), few = asked ? kb_clamp(asked, 2, STREAM_BUFFERS) : 2, more = asked ? few : 4;
+    uint64_t whole = stream_alignment(few) + cols * (element * few + row_element + scratch), most = UINT64_MAX;
+    uint64_t pieces = stream_alignment(more) + (element + row_element) * more + scratch + pieces_held;
+    if (cols && pieces_held)
+        most = kb_int(block_cols) ? kb_int(block_cols) : most;
+    if (cols == 0 || most < cols || (pieces_held && pieces < whole))
+        whole = pieces;
+    needs_tcm(whole + held, "blocks of rows", "make rows, cols or buffers smaller");
+    return needs_tcm_bytes() - whole - held;
+}
 
 #define STREAM_ROW_PARAMS                                                                                              \
     KB_TEXT(pes, "*", "PEs that take part: a pattern of ids such as sip0.*"),                                          \

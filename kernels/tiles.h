@@ -20,8 +20,8 @@
 #ifndef TILES_H
 #define TILES_H
 
+#include "needs.h"
 #include "params.h"
-#include "tcm.h"
 #include <kb/arith.h>
 #include <kb/attrs.h>
 #include <kb/host.h>
@@ -290,13 +290,34 @@ static inline uint64_t tile_panel(const struct gemm_problem *gemm, uint64_t room
     KB_INT(tile_k, 0, 0, 1 << 24, "depth of a tile; 0: chosen for the machine"),                                       \
     KB_INT(tile_n, 0, 0, 1 << 24, "columns of a tile; 0: chosen for the machine")
 
-/* The tile of these parameters for a gemm, at most as large as the gemm; where one is 0, the chosen size. */
-static inline struct gemm_tile tile_params(const struct gemm_problem *gemm, struct gemm_tile chosen)
+/* What a tile takes of the region, each of its matrices at a multiple of 64. */
+static inline uint64_t tile_region_bytes(const struct gemm_problem *gemm, struct gemm_tile tile, bool last)
+{
+    uint64_t in = kb_dtype_bytes(gemm->in), out = kb_dtype_bytes(gemm->out);
+    return !gemm->pin_a * tcm_padded(tile.m * tile.k * in) + !gemm->pin_b * tcm_padded(tile.k * tile.n * in) +
+           last * tcm_padded(tile.m * tile.n * out);
+}
+
+/* Refuses the run if the region does not hold the tile of a gemm of `rows` rows. */
+static inline void tile_needs(const struct gemm_problem *gemm, struct gemm_tile tile, uint64_t rows)
+{
+    struct gemm_tile first = {kb_min(tile.m, rows), tile.k, tile.n}, last = first;
+    last.k = (gemm->k - 1) % tile.k + 1;                /* the one along k that has C too */
+    needs_region(kb_max(tile_region_bytes(gemm, last, true), tile_region_bytes(gemm, first, false)), "a tile",
+                 "make tile_m, tile_k or tile_n smaller");
+}
+
+/* The tile of these parameters for a gemm, at most as large as the gemm; where one is 0, the chosen size. Of the gemm, `rows` rows are
+ * multiplied at a time. Refuses the run if pe_gemm does not know the dtype, or if the region does not hold the tile. */
+static inline struct gemm_tile tile_params(const struct gemm_problem *gemm, struct gemm_tile chosen, uint64_t rows)
 {
     uint64_t m = param_at_most("tile_m", kb_int(tile_m), gemm->m, "the rows of C that a PE multiplies at a time");
     uint64_t k = param_at_most("tile_k", kb_int(tile_k), gemm->k, "the depth that a PE multiplies at a time");
     uint64_t n = param_at_most("tile_n", kb_int(tile_n), gemm->n, "the columns of C that a PE multiplies at a time");
-    return (struct gemm_tile){m ? m : chosen.m, k ? k : chosen.k, n ? n : chosen.n};
+    struct gemm_tile tile = {m ? m : chosen.m, k ? k : chosen.k, n ? n : chosen.n};
+    needs_gemm(gemm->in);
+    tile_needs(gemm, tile, rows);
+    return tile;
 }
 
 #endif

@@ -85,14 +85,11 @@ static struct tl_shard block_in_shard(struct tl *tl, struct tl_shard shard, stru
     return submatrix(tl, shard, rows.first - shard.first[0], rows.count, cols.first, cols.count);
 }
 
-/* A block in the buffer of a larger one, `all`. */
-static struct tl_shard block_in_buffer(struct tl *tl, const struct panel *panel, struct matrix_block all,
-                                       struct matrix_block block)
+/* A block in its buffer: columns x rows. */
+static struct tl_shard block_in_buffer(struct tl *tl, const struct panel *panel, struct matrix_block block)
 {
-    struct tl_shard buffer = tl_part(tl, panel->buffer, 0, 0, all.rows.count * all.cols.count);
-    buffer = tl_reshape(tl, buffer, all.cols.count, all.rows.count);
-    return submatrix(tl, buffer, block.cols.first - all.cols.first, block.cols.count,
-                     block.rows.first - all.rows.first, block.rows.count);
+    struct tl_shard buffer = tl_part(tl, panel->buffer, 0, 0, block.rows.count * block.cols.count);
+    return tl_reshape(tl, buffer, block.cols.count, block.rows.count);
 }
 
 /* Starts to load a block as soon as the panel is free. */
@@ -102,7 +99,7 @@ static void load_panel(struct tl *tl, const struct transpose_args *arg, struct p
     if (is_empty(block))
         return;
     struct tl_shard x = block_in_shard(tl, tl_my_shard(tl, arg->x), block.rows, block.cols);
-    struct tl_shard to = tl_transposed(tl, block_in_buffer(tl, panel, block, block), 0, 1);
+    struct tl_shard to = tl_transposed(tl, block_in_buffer(tl, panel, block), 0, 1);
     transfers_add(tl, &panel->transfers, tl_load_async(tl, to, x));
 }
 
@@ -113,42 +110,65 @@ static void store_panel(struct tl *tl, const struct transpose_args *arg, struct 
     if (is_empty(block))
         return;
     struct tl_shard y = block_in_shard(tl, tl_my_shard(tl, arg->y), block.cols, block.rows);
-    transfers_add(tl, &panel->transfers, tl_store_async(tl, y, block_in_buffer(tl, panel, block, block)));
+    transfers_add(tl, &panel->transfers, tl_store_async(tl, y, block_in_buffer(tl, panel, block)));
 }
 
-/* Sends or receives a block, as many rows in each message as fit. Fails with KERNEL_ERROR if a row does not fit. */
+/* Sends or receives a block, as many rows in each message as fit. */
 static void pass_block(struct tl *tl, struct panel *panel, struct tl_shard block, uint32_t pe, bool sends)
 {
     uint64_t rows = tl_slot_bytes(tl) / (block.shape[1] * kb_dtype_bytes(block.dtype));
-    if (rows == 0)
-        tl_fail(tl, 1, "a message of %llu bytes holds no element", (unsigned long long)tl_slot_bytes(tl));
     for (uint64_t row = 0; row < block.shape[0]; row += rows) {
         struct tl_shard part = tl_part(tl, block, 0, row, kb_min(rows, block.shape[0] - row));
         transfers_add(tl, &panel->transfers, sends ? tl_send_async(tl, pe, part) : tl_recv_async(tl, pe, part));
     }
 }
 
-/* Exchanges the blocks of a step; each PE begins with a different one and copies its own. */
-static void exchange_blocks(struct tl *tl, const struct transpose_args *arg, const struct exchange *step,
-                            struct panel *give, struct panel *take)
+/* The part of a block, in its buffer, that is of some of its rows or columns. */
+static struct tl_shard rows_of_block(struct tl *tl, struct tl_shard buffer, struct matrix_block block, struct indices rows)
+{
+    return tl_part(tl, buffer, 1, rows.first - block.rows.first, rows.count);
+}
+
+static struct tl_shard cols_of_block(struct tl *tl, struct tl_shard buffer, struct matrix_block block, struct indices cols)
+{
+    return tl_part(tl, buffer, 0, cols.first - block.cols.first, cols.count);
+}
+
+/* Receives what a step takes. A PE begins with another one than its neighbours do, and copies its own block. */
+static void take_blocks(struct tl *tl, const struct transpose_args *arg, const struct exchange *step,
+                        const struct panel *give, struct panel *take)
 {
     uint64_t p = tl_num_pes(tl), me = tl_pe(tl);
+    if (is_empty(step->take))
+        return;
+    struct tl_shard taken = block_in_buffer(tl, take, step->take);
     for (uint64_t i = 0; i < step->from.count; i++) {
-        struct indices from = {step->from.first + (me + i) % step->from.count, 1};
-        struct matrix_block block = {step_range(arg->m, p, from, step->row, arg->rows), step->take.cols};
-        if (is_empty(block))
+        uint64_t from = step->from.first + (me + i) % step->from.count;
+        struct indices rows = range_window(block_range(arg->m, p, from), step->row, arg->rows);
+        if (rows.count == 0)
             continue;
-        struct tl_shard to = block_in_buffer(tl, take, step->take, block);
-        if (from.first == me)
-            transfers_add(tl, &take->transfers, tl_load_async(tl, to, block_in_buffer(tl, give, step->give, block)));
-        else
-            pass_block(tl, take, to, (uint32_t)from.first, false);
+        struct tl_shard to = rows_of_block(tl, taken, step->take, rows);
+        if (from != me) {
+            pass_block(tl, take, to, (uint32_t)from, false);
+            continue;
+        }
+        struct tl_shard own = cols_of_block(tl, block_in_buffer(tl, give, step->give), step->give, step->take.cols);
+        transfers_add(tl, &take->transfers, tl_load_async(tl, to, own));
     }
+}
+
+/* Sends what a step gives, in the same order. */
+static void give_blocks(struct tl *tl, const struct transpose_args *arg, const struct exchange *step, struct panel *give)
+{
+    uint64_t p = tl_num_pes(tl), me = tl_pe(tl);
+    if (is_empty(step->give))
+        return;
+    struct tl_shard given = block_in_buffer(tl, give, step->give);
     for (uint64_t i = 0; i < step->to.count; i++) {
-        struct indices to = {step->to.first + (me + i) % step->to.count, 1};
-        struct matrix_block block = {step->give.rows, step_range(arg->n, p, to, step->col, arg->cols)};
-        if (!is_empty(block) && to.first != me)
-            pass_block(tl, give, block_in_buffer(tl, give, step->give, block), (uint32_t)to.first, true);
+        uint64_t to = step->to.first + (me + i) % step->to.count;
+        struct indices cols = range_window(block_range(arg->n, p, to), step->col, arg->cols);
+        if (cols.count > 0 && to != me)
+            pass_block(tl, give, cols_of_block(tl, given, step->give, cols), (uint32_t)to, true);
     }
 }
 
@@ -169,7 +189,8 @@ KB_KERNEL(transpose, struct transpose_args)
         if (s < arg->steps) {
             transfers_wait(tl, &give[s % BUFFERS].transfers);
             transfers_wait(tl, &take[s % BUFFERS].transfers);
-            exchange_blocks(tl, arg, &step, &give[s % BUFFERS], &take[s % BUFFERS]);
+            take_blocks(tl, arg, &step, &give[s % BUFFERS], &take[s % BUFFERS]);
+            give_blocks(tl, arg, &step, &give[s % BUFFERS]);
         }
         if (s >= STORE_LAG)
             store_panel(tl, arg, &take[(s - STORE_LAG) % BUFFERS], exchange_of_step(tl, arg, s - STORE_LAG).take);
@@ -184,7 +205,7 @@ KB_KERNEL(transpose, struct transpose_args)
 static void plan_blocks(struct transpose_args *arg, uint64_t p, uint64_t element_bytes, uint64_t group)
 {
     uint64_t slot = kb_max(kb_attrs.pe_ipcq_slot_bytes / element_bytes, 1);
-    uint64_t room = tcm_allocatable_bytes() / (2 * BUFFERS) / 64 * 64;
+    uint64_t room = needs_tcm_bytes() / (2 * BUFFERS) / 64 * 64;
     uint64_t most = kb_min(room / element_bytes, TRANSFERS_MAX / 2 * slot);
     uint64_t rows = block_longest(arg->m, p), cols = block_longest(arg->n, p);
     arg->rows = kb_min(rows, slot);
@@ -203,11 +224,12 @@ static void plan_blocks(struct transpose_args *arg, uint64_t p, uint64_t element
 static kb_traffic block_traffic(struct kb_pes pes, uint64_t m, uint64_t n, uint64_t element_bytes)
 {
     kb_traffic traffic = kb_traffic_new();
-    for (uint32_t i = 0; i < pes.count; i++)
+    for (uint32_t i = 0; i < pes.count; i++) {
+        uint64_t rows_bytes = block_range(m, pes.count, i).count * element_bytes;
         for (uint32_t j = 0; j < pes.count; j++)
             if (i != j)
-                kb_traffic_add(traffic, pes.pe[i], pes.pe[j],
-                               block_range(m, pes.count, i).count * block_range(n, pes.count, j).count * element_bytes);
+                kb_traffic_add(traffic, pes.pe[i], pes.pe[j], rows_bytes * block_range(n, pes.count, j).count);
+    }
     return traffic;
 }
 
@@ -217,6 +239,8 @@ static uint32_t transpose_sips(uint64_t m, uint64_t n, uint64_t element_bytes)
 {
     struct kb_pes one = sips_first("*", 1);
     uint32_t least = sips_least(2 * m * n * element_bytes), best = least;
+    if (least == sips_count())
+        return least;
     uint64_t one_ps = kb_traffic_ps(block_traffic(one, m, n, element_bytes)), best_ps = UINT64_MAX;
     for (uint32_t i = least; i <= sips_count(); i++) {
         uint64_t pes = (uint64_t)i * one.count, messages = kb_min(pes * (pes - one.count), m * n), ps = one_ps / i;
@@ -238,8 +262,10 @@ KB_BENCH(transpose, "y = x transposed, rows of both over the PEs of a SIP, or of
     uint64_t m = kb_int(m), n = kb_int(n);
     enum kb_dtype dtype = kb_dtype(kb_word(dtype));
     uint64_t size = kb_dtype_bytes(dtype);
+    needs_tcm((2 * BUFFERS - 1) * 64 + size, "eight buffers of an element", "take a machine that has them");
     struct kb_pes pes = sips_first("*", transpose_sips(m, n, size));
 
+    needs_message(pes.count > 1 ? size : 0);
     kb_tensor x = kb_tensor_new("x", dtype, kb_2d(m, n), kb_rows(kb_main_memory(), pes));
     kb_tensor y = kb_tensor_new("y", dtype, kb_2d(n, m), kb_rows(kb_main_memory(), pes));
     kb_fill_uniform(x, -128, 128);

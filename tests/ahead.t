@@ -8,6 +8,7 @@ and, since only then a delivery is made ahead of time, such with one server of r
 import json
 import os
 import random
+import re
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -18,7 +19,7 @@ import streams                                                  # noqa: E402
 import trial                                                    # noqa: E402
 
 STREAMS = 8 if SAN else 40
-MEETINGS = 10 if SAN else 60                            # streams on the machines of near() and computing()
+MEETINGS = 10 if SAN else 60                            # streams on the machines of near(), shared() and computing()
 
 
 def machine(attach, length, node, pc, access, sram, buffer, interleave=64, engines=3, tcm=256):
@@ -60,6 +61,11 @@ def same(made, path):
     """Whether a stream gives the same result with and without somebody who watches."""
     watched = made.replay(path, trace=False)[1]                     # statistics watch each reservation
     return normal(watched) == normal(made.replay(path, trace=False, stats=False, more=["--exact-events"])[1])
+
+
+def events(made, path, watched):
+    """How many events a stream has."""
+    return re.search(r"\((\d+) events", made.replay(path, trace=False, stats=watched, more=["--exact-events"])[4])[1]
 
 
 def tie(made, path):
@@ -160,7 +166,50 @@ def meeting(rng):
             "launches": [{"parts": [{"program": f"p{pe}", "targets": [f"sip0.cube0.pe{pe}"]} for pe in range(4)]}]}
 
 
-def computing(shared, ports, fetch, link, overhead=0, room="8 KiB"):
+def shared(attach, sram, overhead):
+    """Machines on which writes of composites to the sram meet one another and other data that come there."""
+    tree = machine(attach, 50, 2, 64, 4, sram, "sram", engines=1, tcm=64)
+    tree["cube"]["noc"] |= {"pitch_mm": 100, "link_bw_gbs": 64}
+    tree["cube"]["noc"]["router"]["overhead_ns"] = 1
+    tree["cube"]["sram"]["attrs"]["overhead_ns"] = overhead
+    tree["cube"]["pe_template"]["components"]["pe_tcm"]["attrs"]["read_bw_gbs"] = 64
+    return tree
+
+
+SHARED = {"it is fast": shared(64, 64, 0), "it serves a write for long": shared(64, 8, 1), "it handles a head for long": shared(64, 64, 30),
+          "the link to it has no limit of bandwidth": shared(None, 64, 1)}
+
+
+def writing(rng):
+    """A stream of composites that write to the sram, of stores to it, and of messages whose ring is there."""
+    sram = {"space": "sram", "offset": 0}
+
+    def step(pe):
+        kind = rng.random()
+        if kind < 0.55:
+            return {"do": "composite", "op": "math", "fn": "relu", "m": rng.choice((8, 16, 24)), "n": 16, "tile": [8, 8], "dtype": "f32",
+                    "src": rng.choice(({"space": "hbm"}, sram)), "dst": sram}
+        if kind < 0.75:
+            return {"do": "store", "from": 9 << 16, "to": sram, "bytes": rng.choice((256, 64, 1024)), "async": True}
+        if kind < 0.85:
+            return {"do": "send", "to": f"sip0.cube0.pe{pe ^ 1}", "from": 9 << 16, "bytes": 256, "async": True}
+        return {"do": "delay", "ns": rng.randrange(100)}
+
+    def program(pe):
+        steps = [step(pe) for _ in range(rng.randrange(2, 8))]
+        return [one if one["do"] == "delay" else {"do": one["do"], "id": f"s{i}"} | one for i, one in enumerate(steps)]
+
+    programs = {f"p{pe}": program(pe) for pe in range(4)}
+    for pe in range(4):
+        sent = sum(step["do"] == "send" for step in programs[f"p{pe ^ 1}"])
+        programs[f"p{pe}"] += [{"do": "recv", "from": f"sip0.cube0.pe{pe ^ 1}", "to": 9 << 16} for _ in range(sent)]
+    launch = {"parts": [{"program": f"p{pe}", "targets": [f"sip0.cube0.pe{pe}"]} for pe in range(4)]}
+    if rng.random() < 0.3:
+        launch["timeout_ns"] = rng.randrange(600, 1500)
+    return {"name": "writing", "programs": programs, "launches": [launch]}
+
+
+def computing(one, ports, fetch, link, overhead=0, room="8 KiB"):
     """Machines on which ends of services of compute engines are deferred. Every time is a multiple of 1 ns, so that what comes
     to these engines often meets the ends in the same instant. A fetch takes less time than a gemm, or more; the buffers of all
     tiles have room, or those of few.
@@ -174,7 +223,7 @@ def computing(shared, ports, fetch, link, overhead=0, room="8 KiB"):
     engines = {"pe_gemm": {"rows": 8, "cols": 8, "fill_cycles": 2, "queue_depth": 2},
                "pe_math": {"fill_cycles": 1, "lanes": {"f16": 32, "f32": 16}, "queue_depth": 2}}
     for kind, attrs in engines.items():
-        parts[kind] = {"attrs": attrs | ({} if shared else {"shared_resource": None})}
+        parts[kind] = {"attrs": attrs | ({} if one else {"shared_resource": None})}
     if link:
         tree["cube"]["pe_template"]["links"] = {link + "_mm": 200}
     return tree
@@ -225,6 +274,25 @@ def deferring(rng):
     return {"name": "deferring", "programs": {f"p{pe}": program() for pe in range(2)}, "launches": [launch]}
 
 
+def faults(made, path):
+    """Kernels end with a fault at times all over the first tiles of a gemm, in the first round of an instant and after it:
+    what has started by then goes on, nothing else starts. So there are as many events as if somebody watches.
+    """
+    gemm = {"do": "composite", "op": "gemm", "m": 8, "k": 64, "n": 8, "tile": [8, 8, 8], "dtype": "f16", "pinned": ["a"],
+            "a": {"space": "tcm", "offset": 1 << 19}, "b": {"space": "hbm"}, "c": {"space": "hbm", "offset": 4096}}
+    wrong = []
+    for later in (False, True):
+        for first in range(24, 104, 4):
+            programs = {f"p{pe}": [{"do": "composite", "id": "g"} | gemm, {"do": "delay", "ns": (first + pe) / 2},
+                                   *[{"do": "delay", "ns": 0}] * later,
+                                   {"do": "load", "id": "f", "from": {"space": "hbm"}, "to": 0, "bytes": 64}] for pe in range(4)}
+            trial.write_yaml(path, {"name": "faults", "programs": programs, "launches": [
+                {"parts": [{"program": f"p{pe}", "targets": [f"sip0.cube0.pe{pe}"]} for pe in range(4)]}]})
+            if events(made, path, True) != events(made, path, False):
+                wrong.append(f"faults from {first / 2} ns after the gemm on{', in a later round' if later else ''}")
+    ok(not wrong, "a fault meets ends that are deferred, and changes no time", *wrong)
+
+
 def meet(machines, stream, what):
     for name, tree in machines.items():
         folder = scratch(name.replace(" ", "_"))
@@ -249,7 +317,9 @@ def main():
                 wrong.append(f"stream {which}")
         ok(not wrong, f"streams take the same time whether or not they are watched, if {name}", *wrong)
     meet(NEAR, meeting, "a read that is put off meets what comes to its way")
+    meet(SHARED, writing, "writes to an sram meet what comes there")
     meet(COMPUTING, deferring, "ends that are deferred change no time")
+    faults(trial.Machine(scratch("engines_share_a_server"), COMPUTING["engines share a server"]), path)
     tie(made, path)                                                 # on the last machine
     split(scratch("split"), path)
     rows_of_host(made, path)

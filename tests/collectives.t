@@ -28,12 +28,13 @@ SHAPES = {
     "unordered": (1, 1, 1, 4, 9, "64 B", "hbm", 2),     # slots are freed in another order than they were filled
     "pairs": (2, 1, 2, 3, 4, 1, "sram", 1),
     "three_sips": (3, 1, 2, 2, 2, 2, "tcm", 1),
-    "leads": (4, 1, 2, 4, 4, 1, "tcm", 1),              # of each SIP, one PE exchanges short vectors, two longer ones
+    "leads": (4, 1, 2, 4, 4, 1, "tcm", 1),              # SIPs share out short vectors in groups of two, longer ones in none
+    "groups": (8, 2, 2, 2, 4, 1, "tcm", 1),             # groups of four, two or one
     "long_slots": (2, 1, 5, 2, 8, 4, "hbm", 1),         # buffers of a pipeline or of a spread take much of a TCM
     "one_of_leads": (1, 1, 2, 4, 4, 1, "tcm", 1),       # a SIP of these
 }
-REDUCING = (("all_reduce", "algorithm=ring"), ("all_reduce", "algorithm=halving"),
-            ("all_reduce", "algorithm=levels"), ("all_reduce", "algorithm=multicast"),
+REDUCING = (("all_reduce", "algorithm=ring"), ("all_reduce", "algorithm=multicast"),
+            ("all_reduce", "algorithm=levels"),
             ("all_reduce", "algorithm=windows", "windows=3"), ("reduce_scatter", "algorithm=ring"),
             ("reduce_scatter", "algorithm=levels"), ("reduce", "root=1"))
 MOVING = (("all_gather", "algorithm=ring"), ("all_gather", "algorithm=multicast"), ("all_to_all", "algorithm=pairs"),
@@ -96,19 +97,26 @@ def many(program, name, dtypes=DTYPES[:4]):
         ok(not wrong, f"{' '.join(bench)} on {name} verifies", *wrong)
 
 
-def leads(program):
-    """The PEs of a SIP that exchange its vector, by its length: one, two; other forms if the TCMs are too small."""
+def products(program):
+    """Of 128 whole numbers, so many are even that a product would be 0 in i8 and i32, which no bench can verify."""
+    for bench in ("all_reduce", "reduce", "reduce_scatter"):
+        wrong = bad_points(program, (bench,), [{"op": "mul", "dtype": dtype, "size": 5003} for dtype in ("i8", "i32")])
+        ok(not wrong, f"{bench} op=mul of whole numbers on 128 PEs verifies", *wrong)
+
+
+def leads(program, name):
+    """The groups of SIPs and the PEs of a SIP that exchange its vector, by its length; other forms if the TCMs are too small."""
     for algorithm in ("multicast", "levels", "windows", "auto"):
         wrong = bad_points(program, ("all_reduce", f"algorithm={algorithm}"),
                            [{"dtype": dtype, "size": size} for dtype in ("f32", "i32") for size in
                             (3, 8000, 9001, 18001, 40003, 100001)])
-        ok(not wrong, f"all_reduce algorithm={algorithm} of four SIPs verifies for every number of leads", *wrong)
+        ok(not wrong, f"all_reduce algorithm={algorithm} of machine {name} verifies for every number of leads", *wrong)
 
 
 def beside_vectors(program):
     """Vectors that leave a half, a quarter and a bit, 1,536, 768 and 256 bytes of a TCM of 64 KiB: what algorithms need fits into that."""
-    for algorithm in ("ring", "halving", "levels", "multicast", "windows", "auto"):
-        sizes = (4096, 6200, 8000, 8096, 8160) if algorithm in ("ring", "halving", "auto") else (4096, 6200, 8000, 8096)
+    for algorithm in ("ring", "levels", "multicast", "windows", "auto"):
+        sizes = (4096, 6200, 8000, 8096, 8160) if algorithm in ("ring", "auto") else (4096, 6200, 8000, 8096)
         wrong = bad_points(program, ("all_reduce", f"algorithm={algorithm}", "space=tcm"),
                            [{"dtype": "f32", "size": size} for size in sizes])
         ok(not wrong, f"all_reduce algorithm={algorithm} on long_slots verifies beside vectors that fill the TCM", *wrong)
@@ -116,8 +124,8 @@ def beside_vectors(program):
 
 def chooses(program):
     """auto says what it takes and what it estimates, and is not slower than the slowest of its choices."""
-    for bench, size, algorithms in (("all_reduce", ("size=100",), ("ring", "halving", "levels", "multicast", "windows")),
-                                    ("all_reduce", ("size=10000",), ("ring", "halving", "levels", "multicast", "windows")),
+    for bench, size, algorithms in (("all_reduce", ("size=100",), ("ring", "levels", "multicast", "windows")),
+                                    ("all_reduce", ("size=10000",), ("ring", "levels", "multicast", "windows")),
                                     ("all_gather", ("size=1000",), ("ring", "multicast")),
                                     ("reduce_scatter", ("size=1000",), ("ring", "levels")),
                                     ("all_to_all", ("size=1000",), ("pairs", "levels")),
@@ -163,6 +171,8 @@ def estimates(program, name):
 def long_vectors():
     """Between SIPs a long vector is exchanged window by window, which is faster than one level after the other."""
     path = write(scratch("four_sips.yaml"), re.sub(r"\n  sips: 1 ", "\n  sips: 4 ", read(topology("ref_sip"))))
+    figures = result(simulator(path), "all_reduce", "size=524288", "--data", "off")[1]["figures"]
+    ok(figures["link_bound_ps"] > 0.45 * figures["time_ps"], "a vector of one MiB takes less than 1 / 0.45 of the time of its links", figures)
     took = {}
     for algorithm in ("levels", "auto"):
         ended, made = result(simulator(path), "all_reduce", "size=12000000", f"algorithm={algorithm}", "--data", "off")
@@ -184,7 +194,7 @@ def more_windows_than_elements():
 def short_vectors(program):
     """A vector of one MiB goes through a SIP by messages, which is faster than other forms and takes about what is estimated."""
     took = {}
-    for algorithm in ("ring", "halving", "levels", "auto"):
+    for algorithm in ("ring", "levels", "auto"):
         ended, made = result(program, "all_reduce", "size=524288", f"algorithm={algorithm}", "--data", "off")
         took[algorithm] = made["figures"]["time_ps"] / 1e6
     note = "".join(made.get("notes", []))
@@ -243,7 +253,8 @@ def main():
         ok(not said, f"all_gather algorithm={algorithm} verifies where slots are freed in another order than they are filled",
            said)
     eight = machine("eight")
-    leads(machine("leads"))
+    for name in ("leads", "groups"):
+        leads(machine(name), name)
     beside_vectors(machine("long_slots"))
     chooses(machine("leads"))
     chooses_within(machine("leads"), machine("one_of_leads"))
@@ -262,6 +273,7 @@ def main():
         big = simulator(topology("ref_sip"))
         # Sums of 128 numbers of bf16, rounded at each rank, have bounds of 7 % at least.
         many(big, "128 PEs", ("f32", "f16", "i32"))
+        products(big)
         ring_is_near(big)
         short_vectors(big)
         long_vectors()

@@ -103,11 +103,11 @@ def from_outside(program):
 
 
 def names():
-    """Two kernels of the library have a function exchange_blocks each; gcc makes one program of all kernels."""
+    """Two kernels of the library have a function add_partial_sums each; gcc makes one program of all kernels."""
     if SAN or "clang" in CC:
         return
-    found = re.findall(r"(?m)^\w+ t (exchange_blocks\S*)$", run("nm", os.path.join(BUILD, "kernels.o")).stdout)
-    ok(len(found) == 2, "a debugger finds both functions of one name in the library's kernels", *found)
+    found = re.findall(r"(?m)^\w+ t (add_partial_sums(?:\.\d+)?)$", run("nm", os.path.join(BUILD, "kernels.o")).stdout)
+    ok(len(found) == 2 and "add_partial_sums" in found, "a debugger finds both functions of one name in the library's kernels", *found)
 
 
 # ---- messages
@@ -149,8 +149,9 @@ def limits(program):
         ok(interrupted(result, "--time-limit") and len(after_s) == 1 and float(after_s[0]) >= 0.5
            and ended.stdout.endswith("\nend          status 1\n"),
            f"--time-limit ends a run in order: {what}", ended.said, result)
-        ok(ended.stderr.count("is left where it is") <= 1, f"after a kernel that does not come back no other begins: {what}",
-           ended.said)
+    ended, result = end(program, "ends", "what=loops", "--time-limit", "0.5")
+    ok(ended.returncode == 1 and ended.stderr.count("is left where it is") == 1 and interrupted(result, "--time-limit"),
+       "of four kernels that do not come back one is left where it is, and no other goes on", ended.said)
     ended, result = end(program, "ends", "what=loads", "--mem-limit", "200 MiB", "--data", "off")
     ok(ended.returncode == 1 and interrupted(result, "--mem-limit") and "tl_load_async" in ended.stderr,
        "--mem-limit ends endless loads", ended.said)
@@ -375,7 +376,7 @@ def progress(program):
         shares = [int(share) for share in re.findall(r"simulation (\d+) %, .* left", said)]
         commands = json.loads(read(scratch("products.json")))["launches"][0]["commands"]
         complete = 100 * sum(bool(command["complete_ps"]) for command in commands) / count
-        ok(status == 130 and shares and complete - 6 <= shares[-1] <= complete + 100 / count,
+        ok(status == 130 and shares and complete - 6 <= shares[-1] <= complete + 100 / count + 0.5,  # shares are rounded
            f"the progress of a replay knows the commands to come ({count})", shares, complete, said)
     status, said, out = on_terminal(program, "ends", "what=fills", "--threads", "1", send=signal.SIGINT, until=b"%")
     ok(status == 130 and re.search(r"\r\x1b\[Kset-up, (?:[2-9]|\d\d+) s, fill \d+ %", said) and "\x1b" not in out
@@ -401,14 +402,16 @@ def asked(program):
 
 
 def asked_in_data_pass(program):
-    with subprocess.Popen([program, "run", "gemm", "m=2048", "k=4096", "n=4096"], stdout=subprocess.DEVNULL,
-                          stderr=subprocess.PIPE, text=True) as process:
+    with open(scratch("said"), "w+") as stderr, subprocess.Popen([program, "run", "gemm", "m=2048", "k=4096", "n=4096"],
+                                                                 stdout=subprocess.DEVNULL, stderr=stderr) as process:
         wait_until(lambda: int(read(f"/proc/{process.pid}/stat").split()[13]) > 0.2 * os.sysconf("SC_CLK_TCK"))
         while process.poll() is None:
             process.send_signal(signal.SIGUSR1)
             time.sleep(0.02)
-        said = process.stderr.read()
-    ok(process.returncode == 0 and said.count("\n  no kernel runs\n") > 2, "SIGUSR1 is answered in the data pass too", said)
+        stderr.seek(0)
+        said = stderr.read()
+    answers = said.count("\n  no kernel runs\n")
+    ok(process.returncode == 0 and answers > 2, "SIGUSR1 is answered in the data pass too", process.returncode, answers, said)
 
 
 def data_pass_on_terminal(_):

@@ -87,7 +87,7 @@ def tight(program):
         points = [{"size": FULL - left // 4, "dtype": "f16", "space": "tcm"} for left in (128, 192, 256, 640, 1024)]
         _, answers = sweep(program, bench, points)
         ok(all(map(verifies, answers)), f"on small_tcm {bench} verifies beside vectors that leave 128 to 1,024 bytes", answers)
-    for bench, sizes in (("all_gather", (13000,)), ("reduce_scatter", (8192, 13000))):
+    for bench, sizes in (("all_gather", (13000, 13040)), ("reduce_scatter", (8192, 13000))):
         _, answers = sweep(program, bench, [{"size": size, "dtype": "f16", "space": "tcm"} for size in sizes])
         ok(all(map(verifies, answers)), f"on small_tcm {bench} verifies beside vectors that fill the TCM", answers)
 
@@ -100,6 +100,13 @@ LONG = (
 )
 
 
+def long_tiles(program):
+    """A tile of weights is at most what the region holds beside the product."""
+    for bench, point in (("moe", {"tokens": 12, "d": 600, "ffn": 160, "experts": 4}), ("layer", {"tokens": 1})):
+        _, answers = sweep(program, bench, [{**point, "tile": 1000000}])
+        ok(all(map(verifies, answers)), f"on small_tcm {bench} with tile=1000000 verifies", answers)
+
+
 def long_lines(program):
     """Rows of a matrix, lines of an image and tokens that are nearly as long as a TCM."""
     for bench, point in LONG:
@@ -109,12 +116,34 @@ def long_lines(program):
 
 REFUSED = (
     ("spmv dtype=f16", r"pe_math has no lanes for i32, with which columns of f16 are looked up: take dtype=f32, or .*"),
+    *((f"{bench} dtype={dtype}", rf"pe_math.attrs.lanes has none for {wide}: take another dtype, or a machine that has them")
+      for bench, dtype, wide in (("all_reduce", "i32", "i32"), ("reduce", "i8", "i8"), ("reduce_scatter", "i32", "i32"),
+                                 ("row_reduce", "i8", "i32"), ("col_reduce", "i32", "i32"), ("elementwise", "i8", "i8"))),
+    ("col_reduce dtype=i8 op=max", r"pe_math.attrs.lanes has none for i8: .*"),
+    *((f"{bench} dtype=f8e4m3 m=64 n=64 k=64", r"pe_gemm.attrs.k_per_cycle has none for f8e4m3: .*")
+      for bench in ("gemm", "gemm_2d", "batched_gemm", "gemm_bias_gelu", "gemm_split_k")),
+    ("gemm m=1024 n=64 k=64 tile_m=256 tile_k=64 tile_n=64", r"a tile: \d+ bytes, but tiles have 32768 \(pe_tcm.attrs.reserved_mb\): make "
+     r"tile_m, tile_k or tile_n smaller"),
+    *((f"{words} --set cube.pe_template.components.pe_tcm.attrs.reserved_mb=0", r"a tile: 128 bytes, but tiles have 0 .*: take a machine that .*")
+      for words in ("moe", "data_parallel", "layer tokens=1")),
+    ("softmax cols=20000 rows=24000", r"blocks of rows: 3\d+ bytes, but kernels have 32768 \(pe_tcm.attrs.size_mb less "
+     r"reserved_mb\): make rows, cols or buffers smaller"),
+    ("rotary", r"blocks of rows: .*"), ("rmsnorm cols=20000 rows=33000", r"blocks of rows: .*"),
+    ("layernorm cols=20000 rows=16000", r"blocks of rows: .*"),
+    ("attention heads=64 kv_heads=1 queries=8 keys=8 head_dim=256", r"a query of each head of a group, and a key: 16\d+ bytes, "
+     r"but .*: make head_dim or heads / kv_heads smaller"),
+    ("decode heads=16 kv_heads=1 head_dim=256", r"a query of each head of a group, and a key: .*"),
+    ("layer scale=1 tokens=1", r"a token: \d+ bytes, but .*: take a larger scale"),
+    ("gemm_split_k n=4097 k=8 m=1", r"a row of partial sums, in half of a TCM: 32776 bytes, but kernels have 32768 .*"),
+    ("data_parallel d=8192 hidden=64", r"a row of x, of the hidden layer and of sums beside messages: .*"),
     ("spmv m=60000000 n=30", r"a TCM, in which kernels have 32768 bytes, does not hold x of "
      r"124 bytes, and the lengths and sums of a PE's 15000000 rows: make n or m smaller"),
-    ("conv2d h=5 w=500 c=70 batch=4 filters=8", r"a row of outputs needs 210904 bytes of a TCM, 3 lines of 502 columns of 70 "
-     r"channels, and kernels have 32768: make c, w or kernel_h smaller"),
-    ("moe tokens=12 d=8900 ffn=16 experts=4", r"a PE needs 35952 bytes of its TCM, .*, and kernels have 32768: make tokens, d "
-     r"or ffn smaller"),
+    ("conv2d h=5 w=500 c=70 batch=4 filters=8", r"the lines of x for a row of y: 210904 bytes, but kernels have 32768 .*: "
+     r"make c, w or kernel_h smaller"),
+    ("moe tokens=12 d=8900 ffn=16 experts=4", r"the experts of all tokens and a row of x, y and the hidden layer: 35952 bytes, "
+     r"but kernels have 32768 .*: make tokens, d or ffn smaller"),
+    ("elementwise dtype=i32 --set cube.pe_template.components.pe_math.attrs.lanes.i32=8", r"act=gelu is not defined for i32: "
+     r"take act=relu, abs or none"),
     (f"all_to_all space=tcm size={FULL}", r"space=tcm: the vectors take 32768 bytes of a TCM, .*: make size smaller"),
     (f"all_to_all space=tcm algorithm=levels size={FULL - 8}", r"levels need 512 bytes of a TCM, in which 0 are left: .*"),
     (f"all_reduce space=tcm size={FULL}", r"space=tcm: the vectors take 32768 bytes of a TCM, .*: make size smaller"),
@@ -132,6 +161,38 @@ def refused_before(program):
            and "fault" not in ended.stderr, f"on small_tcm {words} is refused", ended.said)
 
 
+PE = "cube.pe_template.components."
+MESSAGES = ("transpose", "col_reduce", "gemm m=4096 n=32 k=32", "gemm_2d m=64 n=64 k=64", "gemm_split_k n=64", "layer tokens=1")
+
+
+def short_messages():
+    """A message is an element at least, for what is sent in messages of elements."""
+    program = simulator(os.path.join(POINTS, "eight.yaml"))
+    for words in MESSAGES:
+        ended = run(program, "run", *words.split(), "dtype=f32", "--data", "off", "--set", f"{PE}pe_ipcq.attrs.slot_kb=3 B")
+        ok(ended.returncode == 2 and re.search(r"^kernels/\w+\.[ch]:\d+: error: \w+: an element: 4 bytes, but a slot has 3 "
+                                               r"\(pe_ipcq.attrs.slot_kb\): take a dtype of fewer bytes$", ended.stderr, re.M),
+           f"messages of 3 bytes: {words} of f32 is refused", ended.said)
+
+
+def tiny(program):
+    """On a machine with tiny TCMs each bench verifies, or is refused before its launch."""
+    for bench in benches(program):
+        wrong, ends = [], set()
+        for kib in [1 << i for i in range(9)]:
+            point = random.Random(f"{SEED}/{kib}/{bench}").choice(points(bench))
+            if SAN and (kib + sum(map(ord, bench))) % 3:
+                continue
+            words = [f"{name}={str(value).lower() if isinstance(value, bool) else value}" for name, value in point.items()
+                     if name not in ("on", "plain")]
+            ended = run(program, "run", bench, *words, "--set", f"{PE}pe_tcm.attrs.size_mb={kib} KiB",
+                        "--set", f"{PE}pe_tcm.attrs.reserved_mb={kib * 512} B")
+            ends.add(ended.returncode)
+            if ended.returncode not in (0, 2) or (ended.returncode == 2 and "kernels/" not in ended.stderr):
+                wrong.append(f"{kib} KiB, {words}: {ended.said}")
+        ok(not wrong and ends <= {0, 2}, f"{bench} verifies in TCMs of 1 to 256 KiB, or is refused", *wrong)
+
+
 def one_byte(program):
     """A chunk is at least an element."""
     for bench in OTHERS:
@@ -146,8 +207,11 @@ def main():
         program = simulator(os.path.join(FOLDER, "small_tcm.yaml"))
         tight(program)
         long_lines(program)
+        long_tiles(program)
         refused_before(program)
         one_byte(program)
+        short_messages()
+        tiny(simulator(os.path.join(FOLDER, "small_tcm.yaml"), "tiny_tcm", settings=(LANES,)))
     for machine in CHOSEN or machines():
         if machine == "tcm_alone":
             refused()

@@ -26,9 +26,9 @@ RACES = {
 # Benches of the library, small: each algorithm, each kind of buffer.
 SHIPPED = [
     ("gemm", *GEMM), ("gemm", *GEMM, "bias=true", "relu=true"), ("gemm", *GEMM, "dtype=i8"),
-    ("all_reduce", "size=5000"), ("all_reduce", "size=5001", "algorithm=halving", "dtype=f32"),
+    ("all_reduce", "size=5000"), ("all_reduce", "size=5001", "algorithm=levels", "dtype=f32"),
     ("all_reduce", "size=70000", "chunk=512", "space=sram"),
-    ("all_reduce", "size=3001", "algorithm=halving", "chunk=64"),
+    ("all_reduce", "size=3001", "algorithm=multicast", "chunk=64"),
     ("all_gather", "size=5003", "space=tcm"), ("reduce_scatter", "size=5003", "op=max"), ("all_to_all", "size=5003"),
     ("broadcast", "size=5003", "root=2"), ("broadcast", "size=5003", "root=2", "algorithm=chain"),
     ("reduce", "size=5003", "root=1", "dtype=i8"), ("barrier",),

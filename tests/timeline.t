@@ -73,7 +73,6 @@ class Timeline:
         assert decoded.returncode == 0, decoded.said
         self.packets = messages(decoded.stdout)["packet"]
         self.strings = collections.defaultdict(dict)
-        self.clocks, self.clock_of = {}, {}                 # of sequences: what they show, whether they are incremental
         self.tracks, self.counters, self.slices, self.instants, self.wrong = {}, {}, [], [], []
         self.values = collections.defaultdict(list)
         self.stacks, events = collections.defaultdict(list), []
@@ -83,23 +82,7 @@ class Timeline:
             self.event(event, t_ps, order)
         self.wrong += [f"{self.tracks[track]}: a slice does not end" for track, stack in self.stacks.items() if stack]
 
-    def time(self, packet):
-        """The time of a packet on the trace's clock, which all others of a trace of ours begin with."""
-        sequence, t_ps = first(packet, "trusted_packet_sequence_id"), int(first(packet, "timestamp"))
-        clock = self.clocks.get((sequence, first(packet, "timestamp_clock_id", self.clock_of.get(sequence))))
-        if clock and clock["is_incremental"]:
-            clock["t_ps"] += t_ps
-            t_ps = clock["t_ps"]
-        return t_ps
-
     def take(self, packet, order, events):
-        sequence = first(packet, "trusted_packet_sequence_id")
-        for defaults in packet["trace_packet_defaults"]:
-            self.clock_of[sequence] = first(defaults, "timestamp_clock_id")
-        for clock in (clock for snapshot in packet["clock_snapshot"] for clock in snapshot["clocks"]):
-            t_ps, number = int(first(clock, "timestamp")), first(clock, "clock_id")
-            self.wrong += [f"clock {number} does not begin at 0"] * bool(t_ps)
-            self.clocks[sequence, number] = {"t_ps": t_ps, "is_incremental": first(clock, "is_incremental") == "true"}
         for data in packet["interned_data"]:
             for kind, entries in data.items():
                 for entry in entries:
@@ -113,7 +96,7 @@ class Timeline:
             if "counter" in track:
                 self.counters[uuid] = self.tracks[uuid]
         for event in packet["track_event"]:
-            t_ps = self.time(packet)
+            t_ps = int(first(packet, "timestamp"))
             self.name(event)
             events.append((t_ps, order, t_ps, event))
 
@@ -256,6 +239,40 @@ def says_the_same(name, timeline, result, rows, end_ps=None):
     ok(not wrong, f"{name}: requests of the host begin and end as in the JSON", *wrong)
 
 
+LINK_CLASSES = (("noc", r"noc\.r\d+c\d+ -> noc\.r\d+c\d+"), ("ucie", r"port\.[nsew] -> .*cube\d+\.port\.[nsew]"),
+                ("attach", r"(noc\..* -> .*|.* -> noc\..*)"))
+
+
+def in_flight(name, timeline, part=None):
+    """Counters of bytes in flight have the means over columns of time, rounded up, of what is on the links of a class."""
+    begin_ps, end_ps = part or (0, None)
+    on_links, wrong, seen = collections.defaultdict(list), [], set()
+    for one in timeline.on(r".*links/.*"):
+        link = one.track.rpartition("/")[2]
+        on_links[next((kind for kind, pattern in LINK_CLASSES if re.fullmatch(pattern, link)), None)].append(one)
+    for track, values in timeline.values.items():
+        named = re.search(r"/bytes in flight: (\w+) \(means of ([\d.]+) ([pnum]?s)\)$", track)
+        kind = named and named[1]
+        if not named or kind not in on_links:
+            wrong += [f"not a class: {track}"] * (" in flight" in track and not named)
+            continue
+        seen.add(kind)
+        width = int(decimal.Decimal(named[2]) .scaleb(3 * ("ps", "ns", "us", "ms", "s").index(named[3])))
+        areas, got, changes = collections.Counter(), 0, dict(values)
+        for one in on_links[kind]:
+            for column in range(max(0, one.begin - begin_ps) // width, max(0, one.end - begin_ps) // width + 1):
+                low = begin_ps + column * width
+                areas[column] += one.args["bytes"] * max(0, min(one.end, low + width) - max(one.begin, low))
+        wrong += [f"{track}: {t_ps} ps" for t_ps in changes if t_ps < begin_ps or (t_ps - begin_ps) % width]
+        last = (values[-1][0] - begin_ps) // width + 2 if end_ps is None else (end_ps - begin_ps) // width
+        for column in range(last):
+            got = changes.get(begin_ps + column * width, got)
+            if got != -(-areas[column] // width):
+                wrong.append(f"{track}: {got} from {begin_ps + column * width} ps on, not {areas[column] / width}")
+    wrong += [f"no counter of {kind}" for kind in on_links.keys() - seen - {None} if any(one.begin < one.end for one in on_links[kind])]
+    ok(not wrong, f"{name}: counters of links are the means of their bytes in flight ({', '.join(sorted(seen))})", *wrong[:5])
+
+
 def traced(program, *words, name):
     """A run with all that the timeline is compared with."""
     paths = {end: scratch(f"{name}.{end}") for end in ("json", "jsonl", "pftrace", "vcd")}
@@ -361,6 +378,7 @@ def streams():
         timeline, result, rows, paths = traced(program, "replay", os.path.join(where, "stream.yaml"), name=case)
         flows = is_whole(case, timeline)
         says_the_same(case, timeline, result, rows)
+        in_flight(case, timeline)
         waves = waves_agree(case, timeline, rows, paths["vcd"])
         gtkwave(case, paths["vcd"], waves)
         tracks = collections.defaultdict(set)
@@ -413,6 +431,7 @@ def bench():
     timeline, result, rows, _ = traced(program, "run", "gemm", *GEMM, name="gemm")
     flows = is_whole("gemm", timeline)
     says_the_same("gemm", timeline, result, rows)
+    in_flight("gemm", timeline)
     flop = sum(one.args.get("flop", 0) for one in timeline.slices)
     ok(flop == 2 * 128 * 64 * 96, "gemm: FLOP of the services are those of the product", flop)
     tiles = [flow for flow in flows if flow[0].name == "feeds tile"]
@@ -452,6 +471,7 @@ def collective():
     timeline, result, rows, _ = traced(program, "run", "all_reduce", "size=2048", "chunk=1024", name="all_reduce")
     is_whole("all_reduce", timeline)
     says_the_same("all_reduce", timeline, result, rows)
+    in_flight("all_reduce", timeline)
     used = [max(value for _, value in values) for track, values in timeline.values.items() if track.endswith("/TCM in use")]
     ok(len(used) == 4 and min(used) >= 1024, "all_reduce: a counter shows the buffers of each kernel", used)
 
@@ -502,6 +522,7 @@ def cut(program, whole):
     wrong = [track for track, values in part.values.items() if "in flight" in track and values[-1][1]]
     ok(not wrong and any(values[-1][0] > end_ps for values in part.values.values()),
        "cut: messages that are on links then leave them later", *wrong)
+    in_flight("cut", part)
     return part
 
 
@@ -522,7 +543,9 @@ def window(program, whole):
     for option, text, where in (("--timeline-from", "100 s", "before 100 s"), ("--timeline-to", "1 ns", "after 1 ns")):
         ended = run(program, "run", "gemm", *GEMM, "--timeline", path, option, text)
         ok(re.search(rf"left out: \d+ slices {where}\n", ended.stderr), f"{option} {text}: slices {where} are said to be left out", ended.stderr)
-    begun = {track: [value for t_ps, value in values if t_ps <= low][-1:] for track, values in whole.values.items()}
+    in_flight("window", part, (low, high))
+    begun = {track: [value for t_ps, value in values if t_ps <= low][-1:] for track, values in whole.values.items()
+             if "in flight" not in track}
     ok(all(values[0][0] >= low and values[-1][0] <= high for values in part.values.values())
        and all(part.values[track][0] == (low, value[0]) for track, value in begun.items() if value and value[0]),
        "counters begin with their values at the start of the window")
@@ -539,17 +562,20 @@ def window(program, whole):
        "what other PEs cause is counted", left, len(others), ended.stderr)
     ok(pes == {"sip0.cube0.pe1"} and sum(shown(part).values()) == len(kept),
        "--timeline-pes shows these PEs and what they cause", pes, len(part.slices), len(kept))
-    ended = run(program, "run", "gemm", *GEMM, "--timeline", path, "--timeline-slices", "100")
+    ended = run(program, "run", "gemm", *GEMM, "--timeline", path, "--timeline-slices", "150")
     part = Timeline(path)
-    is_whole("100 slices", part, part=True)
+    is_whole("150 slices", part, part=True)
     left = next(one.args for one in part.instants if one.name == "left out")
-    ok(100 <= len(part.slices) <= 110 and not shown(part) - shown(whole),
+    ok(150 <= len(part.slices) <= 160 and not shown(part) - shown(whole),
        "--timeline-slices shows the first ones, and the calls around them", len(part.slices))
     rest_ps = left["all_from_ps"]
     missing = shown(whole) - shown(part)
-    ok(f"left out: everything from {rest_ps} ps on, after 100 slices" in ended.stderr
+    ok(f"left out: everything from {rest_ps} ps on, after 150 slices" in ended.stderr
        and min(end for _, _, _, end in missing) >= rest_ps and max(one.begin for one in part.on(".*/(pe_|commands).*")) <= rest_ps,
        "what is left out then is said with its time", left, ended.stderr)
+    in_flight("150 slices", part, (0, rest_ps))
+    late = {track: values[-1] for track, values in part.values.items() if values[-1][0] >= rest_ps}
+    ok(part.values and not late, "so are the values of counters", late, rest_ps)
     ends = {(one.track, one.begin, one.end) for one in part.on(".*/kernel") if not one.depth}
     ok(part.on("host") and not any(track.endswith("/host") for track, *_ in missing),
        "requests of the host are shown nevertheless", *missing)
@@ -601,6 +627,7 @@ programs:
         path = write(scratch("late.yaml"), "name: late\n" + stream % (2 ** bits // 1000 + 1))
         timeline, result, rows, _ = traced(program, "replay", path, name=f"2^{bits} ps")
         says_the_same(f"2^{bits} ps", timeline, result, rows)
+        in_flight(f"2^{bits} ps", timeline)
     path, late_path = write(scratch("late.yaml"), "name: late\n" + stream % (2 ** 63 // 1000 + 1)), scratch("late.pftrace")
     ended = run(program, "replay", path, "--timeline", late_path)
     ok(ended.returncode == 0 and not Timeline(late_path).slices

@@ -146,15 +146,25 @@ static struct way read_way(uint32_t to)
     return way_answer(write_way(to, to), kb_shape.plane_of_read);
 }
 
-/* Adds bytes to the links of a way that the last message has not taken yet. */
+/* Adds bytes to a link, unless the last message has taken it already. */
+static inline void add_to_link(struct traffic *traffic, uint32_t link, uint32_t speed, uint64_t bytes)
+{
+    struct link_load *load = &traffic->load[link];
+    load->speed = speed;
+    load->bytes += load->message == traffic->messages ? 0 : bytes;
+    load->message = traffic->messages;
+}
+
+/* Adds bytes to the links of a way. Those of a way that data have taken are listed, and need not be looked for. */
 static void add_bytes(struct traffic *traffic, struct way way, uint64_t bytes)
 {
-    for (struct traversal along = traversal_of(way); traversal_next(&along);) {
-        struct link_load *load = &traffic->load[along.hop.link];
-        load->speed = along.hop.speed;
-        load->bytes += load->message == traffic->messages ? 0 : bytes;
-        load->message = traffic->messages;
-    }
+    const struct route *route = route_listed(&way);
+    for (uint32_t i = 0; route && i < route->length; i++)
+        add_to_link(traffic, route->steps[i].link, route->steps[i].speed, bytes);
+    if (route)
+        return;
+    for (struct traversal along = traversal_of(way); traversal_next(&along);)
+        add_to_link(traffic, along.hop.link, along.hop.speed, bytes);
 }
 
 kb_traffic kb_traffic_new(void)

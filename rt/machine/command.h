@@ -3,6 +3,7 @@
 #define KB_COMMAND_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/tables.h"
@@ -73,6 +74,9 @@ struct request {
     uint8_t dtype, out_dtype;
     bool pinned[2];                                     /* gemm_tiles: A, B are in the TCM */
     uint16_t op;                                        /* math, math_tiles */
+    uint32_t serial;                                    /* of the kernel, over the run */
+    uint32_t peer;                                      /* send, recv: the other PE, over the machine; of a list the
+                                                           first */
     uint64_t address[OPERANDS];                         /* load, store: [OPERAND_A] is the memory side */
     bool virtual_address[OPERANDS];                     /* the MMU translates it */
     uint64_t tcm, bytes;                                /* load, store, send, recv: offset in the own TCM; length, 0
@@ -81,8 +85,6 @@ struct request {
     const struct address_run *list;                     /* load, store: of the memory side, in place of `runs`; the command
                                                            has a copy */
     uint32_t listed;                                    /* how many; 0: no list */
-    uint32_t peer;                                      /* send, recv: the other PE, over the machine; of a list the
-                                                           first */
     uint32_t peers;                                     /* send: number of the list of PEs it goes to (peers.h); 0: one */
     uint64_t m, k, n;                                   /* gemm, gemm_tiles; math_tiles: m, n; math: n elements */
     uint64_t tile_m, tile_k, tile_n;
@@ -90,7 +92,6 @@ struct request {
     uint32_t epilogues;
     const char *file;                                   /* the kernel's call; NULL in a command stream */
     uint32_t line;                                      /* of the stream, if file is NULL */
-    uint32_t serial;                                    /* of the kernel, over the run */
     struct op_ref *record;                              /* in the op log, held by the command until it is dropped; NULL:
                                                            it moves no data, or is of a command stream */
 };
@@ -101,20 +102,22 @@ struct submitter {
     void (*faulted)(const struct command *command, enum fault code, enum node_kind part, const char *message);
 };
 
-/* What each stage of a tile needs follows the end of `ask`, together. */
+/* What each tile needs comes first, together with the first fields of `ask`: a line of the host's caches. */
 struct command {
-    struct request ask;
     struct pe *pe;
     uint32_t number;                                    /* from 0 in each launch */
     bool complete;
     uint8_t first_stage;                                /* of every tile, an enum stage_kind */
-    uint64_t tiles_left;
+    uint64_t tiles_left, tiles, tiles_k;
+    const struct tile *planned;                         /* its tiles, if a user's generator has planned it; else NULL */
+    struct request ask;
+    uint64_t tiles_m, tiles_n;
+    uint64_t link_ps;                                   /* over the link from the scheduler to the part that serves it */
     const struct submitter *submitter;
     const char *kernel;                                 /* name of the kernel that submitted it, for messages */
     struct command *next, *before;                      /* of the same kernel and not complete, by number */
     struct command *waiting;                            /* behind it for the scheduler, then for the feeder */
     uint64_t submitted_ps, complete_ps;
-    uint64_t tiles_m, tiles_k, tiles_n, tiles;
     uint32_t epilogue_count[SCOPES];
     void *plan;                                         /* memory for its epilogues and stages, */
     uint64_t plan_bytes;                                /* which the next command at this place in the pool keeps */
@@ -122,16 +125,16 @@ struct command {
     uint64_t list_capacity;                             /* likewise */
     uint32_t holders;                                   /* how many hold it; at first the machine does */
     uint32_t multicast;                                 /* send to several PEs: what it uses (ipcq.c); else 0 */
-    const struct tile *planned;                         /* its tiles, if a user's generator has planned it; else NULL */
-    const char *plan_wrong;                             /* what is wrong with that plan; NULL: nothing */
+    const char *plan_wrong;                             /* what is wrong with the user's plan; NULL: nothing */
     struct tile_shape *shapes;                          /* of its tiles (tiling.h) */
     uint32_t shape_count;
-    uint64_t link_ps;                                   /* over the link from the scheduler to the part that serves it */
     uint64_t edge_row, edge_column;                     /* of tiles: the last, if it is smaller; UINT64_MAX: none is */
     struct ring *ring;                                  /* send, recv: that it uses (ipcq.c); NULL: several */
     struct ipcq_message *slot;                          /* recv: the slot that it reads */
     struct operand *operands;                           /* those that are worked out (operand.h), or NULL */
 };
+
+_Static_assert(offsetof(struct command, ask) + offsetof(struct request, peer) + sizeof(uint32_t) == 64, "it is one line");
 
 /* What is done for the command. */
 static inline struct cause command_cause(const struct command *command)

@@ -73,17 +73,14 @@ static inline void deferred_end(struct pe *pe)
 /* Makes events of all that are deferred. */
 void deferred_make_events(struct pe *pe);
 
-/* At the begin of the PE's Issue step, if it has deferred ends: what waits for a compute engine may have to start at one of
- * these that are to come. */
+/* At the begin of the PE's Issue step, if it has deferred ends. */
 static inline void deferred_before_issue(struct pe *pe)
 {
     if (pe->deferred->t_ps <= now_ps)
         pe_end_deferred(pe, now_ps + 1, deferred_past_ps());
-    if (any_waits(pe, COMPUTE_STAGES))
-        deferred_make_events(pe);
 }
 
-/* At the end of it, likewise. */
+/* At the end of it: what still waits for an engine may have to start at one of those that are to come. */
 static inline void deferred_after_issue(struct pe *pe)
 {
     if (any_waits(pe, COMPUTE_STAGES | TCM_STAGES) || pe->lacks_room)

@@ -149,6 +149,29 @@ static void write_arrived(struct data_message *data, uint64_t head_ps, uint64_t 
     control_send(&data->message, route_back(data->message.route), done_ps, write_acknowledged);
 }
 
+/* The write of a block to an sram is served ahead of time. The channel serves writes in the order in which their heads come,
+ * which is that in which they take the only link to the node. With the channel free it is known at once when that is, and the
+ * acknowledgement. This gets its number earlier than an event would give it, and so perhaps a smaller one than data which the
+ * sram sends in between. That matters only if both are due at the same PE at the same time, and in that case the order of what
+ * they do there does not: one ends a write, the other one reserves the channel by which the TCM is written. */
+static bool sram_write_arrives(struct data_message *data, uint64_t head_ps, uint64_t delivered_ps)
+{
+    const struct transfer *transfer = container_of(data, struct transfer, data);
+    if (kb_sram[transfer->range.cube].write_free_ps > head_ps)
+        return false;
+    write_arrived(data, head_ps, delivered_ps);
+    return true;
+}
+
+/* Takes away what such a write is counted for beyond now (count: -1), or adds it again (1). */
+static void write_count_ahead(const struct data_message *data, int count)
+{
+    if (data->ahead_ps <= now_ps || !data->arrives || !data->step[-1].last)
+        return;
+    stats.write_bytes[SPACE_SRAM] += count * data->payload->bytes;
+    stats.write_busy_ps[SPACE_SRAM] += count * data->payload->sram_write_ps;
+}
+
 /* ---- the start of either */
 
 struct dma {
@@ -253,7 +276,8 @@ static void block_start(struct token *token, struct operand *operand)
     token->end_ps = 0;
     if (token->stage->kind == STAGE_DMA_WRITE)
         data_write(&transfer->data, operand->route, operand->payload,
-                   tcm_read(token->command->pe, now_ps, operand->payload), write_arrived);
+                   tcm_read(token->command->pe, now_ps, operand->payload), write_arrived,
+                   transfer->range.space == SPACE_SRAM && !kb_has_model[NODE_sram] ? sram_write_arrives : NULL);
     else if (!near_read_start(transfer, &operand->near))
         control_send(&transfer->data.message, operand->route, now_ps, read_requested);
 }
@@ -419,7 +443,8 @@ void read_end(struct token *token)
         return;
     }
     kb_nodes[pe_rank(token->command->pe, NODE_pe_dma)].taken = NULL;
-    transfer_end(token->transfer);
+    transfer_free(token->transfer);
+    token->transfer = NULL;
 }
 
 void machine_settle(void)
@@ -433,8 +458,10 @@ void transfers_count_ahead(int count)
 {
     machine_settle();
     for (struct server *server = kb_servers; server < kb_servers + pe_count() * kb_pe_servers; server++)
-        if (server->token && server->token->transfer)
+        if (server->token && server->token->transfer) {
             data_count_ahead(&server->token->transfer->data, count);
+            write_count_ahead(&server->token->transfer->data, count);
+        }
 }
 
 /* The same of one transfer. */

@@ -109,24 +109,34 @@ static uint64_t control_handled_ps(const struct way *way, struct place at)
 enum { WAY_BITS = 3 };
 _Static_assert(DIRECTIONS * PLANES_MOST <= 1 << WAY_BITS && 2 * RANK_BITS + WAY_BITS <= 64, "ways have keys of 64 bits");
 
+static __attribute__((noinline)) uint64_t way_key(const struct way *way)
+{
+    uint64_t from = place_rank(way->from), to = place_rank(way->to);
+    return from << (RANK_BITS + WAY_BITS) | to << WAY_BITS | way->plane << 1 | way->direction;
+}
+
 struct route *route_of(struct way way)
 {
-    uint32_t from = place_rank(way.from), to = place_rank(way.to);
-    uint64_t key = (uint64_t)from << (RANK_BITS + WAY_BITS) | (uint64_t)to << WAY_BITS | way.plane << 1 | way.direction;
+    uint64_t key = way_key(&way);
     struct route *route = key_table_find(&routes.table, key);
     if (route)
         return route;
     route = arena_alloc(1, sizeof *route);
-    *route = (struct route){.way = way, .from_rank = from, .to_rank = to, .latency_ps = UINT64_MAX};
+    *route = (struct route){.way = way, .from_rank = place_rank(way.from), .to_rank = place_rank(way.to),
+                            .latency_ps = UINT64_MAX};
     key_table_add(&routes.table, &route->link, key);
     return route;
 }
 
-struct route *route_back(struct route *request)
+__attribute__((cold)) const struct route *route_listed(const struct way *way)
 {
-    if (!request->back)
-        request->back = route_of(way_answer(request->way, 0));
-    return request->back;
+    const struct route *route = key_table_find(&routes.table, way_key(way));
+    return route && route->length ? route : NULL;
+}
+
+struct route *route_back_made(struct route *request)
+{
+    return request->back = route_of(way_answer(request->way, 0));
 }
 
 struct route *route_answer_made(struct route *request)
@@ -299,7 +309,7 @@ static inline bool arrives_ahead(struct data_message *data, const struct step *s
 {
     const uint64_t events = MOMENT_BIT(PLANES_MEET) | MOMENT_BIT(MOMENT_event_fires);
     struct fabric_node *node = &kb_nodes[step->rank];
-    if (!data->receiver || node->arriving || node->free_ps > arrival_ps || is_any_observed(events))
+    if (node->arriving || node->free_ps > arrival_ps || is_any_observed(events))
         return false;
     node->free_ps = time_after(arrival_ps, spec.overhead_ps[step->kind]);
     data->ahead_ps = arrival_ps;
@@ -311,6 +321,24 @@ static inline bool arrives_ahead(struct data_message *data, const struct step *s
     } else {
         head_at(data, step->rank, delivered_ps, message_delivered);
     }
+    return true;
+}
+
+/* The same of what a PE writes, for the same reason. Until the head comes to the node, nobody else comes to know of the write. */
+static inline bool write_arrives_ahead(struct data_message *data, const struct step *step, uint64_t arrival_ps)
+{
+    const uint64_t events = MOMENT_BIT(PLANES_MEET) | MOMENT_BIT(MODELS_WATCH) | MOMENT_BIT(MOMENT_event_fires)
+                            | MOMENT_BIT(MOMENT_event_set_due) | MOMENT_BIT(MOMENT_control_sent)
+                            | MOMENT_BIT(MOMENT_memory_served);
+    struct fabric_node *node = &kb_nodes[step->rank];
+    if (!data->arrives || node->arriving || node->free_ps > arrival_ps || is_any_observed(events))
+        return false;
+    uint64_t head_ps = time_after(arrival_ps, spec.overhead_ps[step->kind]);
+    if (!data->arrives(data, head_ps, time_after(head_ps, data->tail_ps)))
+        return false;
+    node->free_ps = head_ps;
+    data->ahead_ps = arrival_ps;
+    event_count++;
     return true;
 }
 
@@ -328,7 +356,7 @@ static __attribute__((noinline)) void last_link_taken(struct data_message *data,
 {
     const struct step *step = data->step - 1;
     delivery_settle(&kb_nodes[step->rank], NULL);       /* what comes now may use what that delivery has reserved */
-    if (!watched && arrives_ahead(data, step, arrival_ps))
+    if (!watched && (data->receiver ? arrives_ahead(data, step, arrival_ps) : write_arrives_ahead(data, step, arrival_ps)))
         return;
     kb_nodes[step->rank].arriving++;
     head_at(data, step->rank, arrival_ps, arrives);
@@ -496,10 +524,13 @@ static inline uint64_t data_handled_ps(const struct data_message *data, const st
         stats_node(step->rank, bytes, now_ps, start_ps, said.ready_ps - start_ps, watched);
         return said.ready_ps;
     }
-    uint64_t overhead = spec.overhead_ps[step->kind];
-    uint64_t start_ps = reserve(&kb_nodes[step->rank].free_ps, now_ps, overhead);
-    stats_node(step->rank, bytes, now_ps, start_ps, overhead, watched);
-    return start_ps + overhead;
+    uint64_t overhead = spec.overhead_ps[step->kind], start_ps = now_ps;
+    uint64_t *free_ps = &kb_nodes[step->rank].free_ps;
+    if (__builtin_expect(watched || *free_ps > start_ps, 0)) {  /* mostly it does not wait */
+        start_ps = *free_ps > start_ps ? *free_ps : start_ps;
+        stats_node(step->rank, bytes, now_ps, start_ps, overhead, watched);
+    }
+    return *free_ps = time_after(start_ps, overhead);
 }
 
 /* The head arrives at a node, where something may have been made ahead of time. */
@@ -527,18 +558,20 @@ static inline void data_handled(struct data_message *data, const struct step *st
     if (step->last)
         data_arrived(data, head_ps, watched);
     else
-        data_hop(data, head_ps, data_arrives, watched);
+        data_hop_made(data, head_ps, data_arrives, watched);
 }
 
 /* A head arrives that somebody watches, or that meets something which was made ahead of time. */
-static __attribute__((cold, noinline)) void data_arrives_watched(struct data_message *data)
+static __attribute__((noinline)) void data_arrives_watched(struct data_message *data)
 {
     const struct step *step = data->step - 1;
     head_settles(data, step);
-    bool watched = is_observed_or_modelled(MOMENT_reserved);
-    if (watched)
+    if (is_observed_or_modelled(MOMENT_reserved)) {
         observed_cause = data->message.cause;
-    data_handled(data, step, watched);
+        data_handled(data, step, true);
+    } else {
+        data_handled(data, step, false);
+    }
 }
 
 static void data_arrives(struct event *event)
@@ -561,25 +594,43 @@ static inline void data_make(struct data_message *data, struct route *route, con
     data->step = route->steps;
     data->taken = 0;
     data->ahead_ps = 0;
+    data->arrives = NULL;
+}
+
+/* Has an event, `leaves`, have the message leave, unless it leaves now. Returns whether it does. */
+static inline bool leaves_later(struct data_message *data, uint64_t leave_ps, void (*leaves)(struct event *))
+{
+    uint32_t rank = data->message.route->from_rank;
+    observe_data_sent(data);
+    if (leave_ps == now_ps)
+        return false;
+    kb_nodes[rank].departing++;
+    message_at(&data->message, rank, leave_ps, leaves);
+    return true;
 }
 
 static __attribute__((noinline)) void data_leave_at(struct data_message *data, uint64_t leave_ps)
 {
-    uint32_t rank = data->message.route->from_rank;
-    observe_data_sent(data);
-    if (leave_ps == now_ps) {
+    if (!leaves_later(data, leave_ps, data_leaves))
         data_leave(data);
-        return;
-    }
-    kb_nodes[rank].departing++;
-    message_at(&data->message, rank, leave_ps, data_leaves);
+}
+
+/* The same for the first message on a route. Calls in place of jumps would make every message save registers. */
+static __attribute__((cold, noinline)) void first_send(struct data_message *data, struct route *route, const struct payload *payload,
+                                                       uint64_t leave_ps, uint64_t stream_ps,
+                                                       void (*arrived)(struct data_message *, uint64_t, uint64_t))
+{
+    route_list_steps(route);
+    data_send(data, route, payload, leave_ps, stream_ps, arrived);
 }
 
 void data_send(struct data_message *data, struct route *route, const struct payload *payload, uint64_t leave_ps,
                uint64_t stream_ps, void (*arrived)(struct data_message *, uint64_t, uint64_t))
 {
-    if (!route->length)
-        route_list_steps(route);
+    if (__builtin_expect(!route->length, 0)) {
+        first_send(data, route, payload, leave_ps, stream_ps, arrived);
+        return;
+    }
     data_make(data, route, payload, stream_ps);
     data->receiver = NULL;
     data->arrived = arrived;
@@ -613,15 +664,26 @@ void data_answer(struct data_message *data, struct route *route, const struct pa
         data_leave_at(data, served->first_ps);
 }
 
+static __attribute__((cold, noinline)) void first_write(struct data_message *data, struct route *route, const struct payload *payload,
+                                                        uint64_t leave_ps, void (*arrived)(struct data_message *, uint64_t, uint64_t),
+                                                        bool (*arrives)(struct data_message *, uint64_t, uint64_t))
+{
+    route_list_steps(route);
+    data_write(data, route, payload, leave_ps, arrived, arrives);
+}
+
 /* What a TCM has read leaves in that order, since it has one channel for reads; a translation only delays it. */
 void data_write(struct data_message *data, struct route *route, const struct payload *payload, uint64_t leave_ps,
-                void (*arrived)(struct data_message *, uint64_t, uint64_t))
+                void (*arrived)(struct data_message *, uint64_t, uint64_t), bool (*arrives)(struct data_message *, uint64_t, uint64_t))
 {
-    if (!route->length)
-        route_list_steps(route);
+    if (__builtin_expect(!route->length, 0)) {
+        first_write(data, route, payload, leave_ps, arrived, arrives);
+        return;
+    }
     data_make(data, route, payload, 0);
     data->receiver = NULL;
     data->arrived = arrived;
+    data->arrives = arrives;
     data_leave_in_order(data, leave_ps);
 }
 
@@ -663,6 +725,7 @@ static void branch_begin(struct branch *branch, const struct branch *from)
     data->ahead_ps = 0;
     data->receiver = NULL;
     data->arrived = head->arrived;
+    data->arrives = NULL;
     data->left = NULL;
 }
 
@@ -731,7 +794,6 @@ void branches_send(struct branch *first, const struct payload *payload, uint64_t
                    void (*arrived)(struct data_message *, uint64_t, uint64_t))
 {
     struct data_message *data = &first->data;
-    uint32_t from = data->message.route->from_rank;
     data_make(data, data->message.route, payload, 0);
     data->receiver = NULL;
     data->arrived = arrived;
@@ -740,13 +802,8 @@ void branches_send(struct branch *first, const struct payload *payload, uint64_t
         assert(branch->shared > 0);
         first->ends++;
     }
-    observe_data_sent(data);
-    if (leave_ps == now_ps) {
+    if (!leaves_later(data, leave_ps, branches_leave_late))
         branches_leave(first);
-        return;
-    }
-    kb_nodes[from].departing++;
-    message_at(&data->message, from, leave_ps, branches_leave_late);
 }
 
 void fabric_carry(struct state_image *image)

@@ -47,9 +47,17 @@ struct route {
 
 struct route *route_of(struct way way);
 
+/* The route of a way over which data have been sent, with its steps; NULL: none have. */
+const struct route *route_listed(const struct way *way);
+
 /* The ways of answers to a request: of a control message; of what a read has read, with its steps. */
-struct route *route_back(struct route *request);
+struct route *route_back_made(struct route *request);
 struct route *route_answer_made(struct route *request);
+
+static inline struct route *route_back(struct route *request)
+{
+    return __builtin_expect(request->back != NULL, 1) ? request->back : route_back_made(request);
+}
 
 static inline struct route *route_answer(struct route *request)
 {
@@ -129,6 +137,9 @@ struct data_message {
     /* Called when the head has arrived at the last node: that handles it until head_ps, all bytes are there at
      * delivered_ps. Not for a receiver, which gets all bytes at once. */
     void (*arrived)(struct data_message *data, uint64_t head_ps, uint64_t delivered_ps);
+    /* Does the same ahead of time, if it is known when the head comes to the node. Returns false if an event has to do that.
+     * NULL: it has. */
+    bool (*arrives)(struct data_message *data, uint64_t head_ps, uint64_t delivered_ps);
     /* Called when the head takes the first link, which is free again at link_free_ps; may be NULL. */
     void (*left)(struct data_message *data, uint64_t link_free_ps);
 };
@@ -168,9 +179,9 @@ void data_answer(struct data_message *data, struct route *route, const struct pa
                  const struct receiver *receiver);
 
 /* Sends data that a pe_dma has read from its TCM up to leave_ps, and that leave then. The departure is made ahead of time
- * likewise. */
+ * likewise; so is the arrival, if `arrives` is not NULL. */
 void data_write(struct data_message *data, struct route *route, const struct payload *payload, uint64_t leave_ps,
-                void (*arrived)(struct data_message *, uint64_t, uint64_t));
+                void (*arrived)(struct data_message *, uint64_t, uint64_t), bool (*arrives)(struct data_message *, uint64_t, uint64_t));
 
 /* Ends what was made ahead of time or put off at the node, if there is anything, so that the machine is in the same state as
  * without it. `by` is the event that meets it there, NULL: not the event of a message. */

@@ -169,43 +169,6 @@ struct served hbm_write(const struct range *range, const struct payload *payload
     return hbm_serve(range, payload, t_ps, 0);
 }
 
-/* ---- sram and TCM */
-
-/* Reserves one channel of an sram or a TCM; `number` is that of the cube, or of the PE. */
-static struct served port_serve(uint64_t *free_ps, uint64_t t_ps, uint64_t bytes, uint64_t length, enum space space,
-                                bool writes, uint32_t number)
-{
-    uint64_t start = reserve(free_ps, t_ps, length);
-    stats_channel(space, writes, number, bytes, t_ps, start, length, is_observed(MOMENT_reserved));
-    return (struct served){start, *free_ps, .in_order = length > 0};
-}
-
-struct served sram_read(const struct range *range, const struct payload *payload, uint64_t t_ps)
-{
-    return port_serve(&kb_sram[range->cube].read_free_ps, t_ps, range->bytes,
-                      payload->sram_read_ps, SPACE_SRAM,
-                      false, range->cube);
-}
-
-struct served sram_write(const struct range *range, const struct payload *payload, uint64_t t_ps)
-{
-    return port_serve(&kb_sram[range->cube].write_free_ps, t_ps, range->bytes,
-                      payload->sram_write_ps, SPACE_SRAM,
-                      true, range->cube);
-}
-
-struct served tcm_serve_read(const struct range *range, const struct payload *payload, uint64_t t_ps)
-{
-    return port_serve(&kb_pe[range->number].tcm.read_free_ps, time_after(t_ps, kb_attrs.pe_tcm_overhead_ps), range->bytes,
-                      payload->tcm_read_ps, SPACE_TCM, false, range->number);
-}
-
-struct served tcm_serve_write(const struct range *range, const struct payload *payload, uint64_t t_ps)
-{
-    return port_serve(&kb_pe[range->number].tcm.write_free_ps, time_after(t_ps, kb_attrs.pe_tcm_overhead_ps), range->bytes,
-                      payload->tcm_write_ps, SPACE_TCM, true, range->number);
-}
-
 /* ---- models of users */
 
 struct kb_memory_request own_ask(const struct range *range, uint64_t t_ps, bool writes)

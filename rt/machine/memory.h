@@ -57,14 +57,11 @@ struct hbm_turn {
     uint64_t asked_ps, start_ps, length_ps, row_end;
 };
 
-/* ---- built-in models: a request that reaches its memory at t_ps. The payload is that of the range. */
+/* ---- built-in models: a request that reaches its memory at t_ps. The payload is that of the range. Those of srams and TCMs
+ * are in ports.h. */
 
 struct served hbm_read(const struct range *range, const struct payload *payload, uint64_t t_ps);
 struct served hbm_write(const struct range *range, const struct payload *payload, uint64_t t_ps);
-struct served sram_read(const struct range *range, const struct payload *payload, uint64_t t_ps);
-struct served sram_write(const struct range *range, const struct payload *payload, uint64_t t_ps);
-struct served tcm_serve_read(const struct range *range, const struct payload *payload, uint64_t t_ps);
-struct served tcm_serve_write(const struct range *range, const struct payload *payload, uint64_t t_ps);
 
 /* ---- models of users: own_ask makes the request for such a model; own_served takes its answer, and counts it in the
  * statistics. Ends the run with a message if no memory can serve a request as the answer says. */

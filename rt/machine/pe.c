@@ -37,29 +37,24 @@ bool pe_numbered(const char *name, uint32_t *number)
 
 /* ---- the Issue step */
 
-/* PEs that were woken since the last Issue step, by rank. */
-static struct {
-    struct pe **pe;
-    uint32_t count;
-} woken;
+/* PEs that were woken since the last Issue step, by rank: as many as are due. */
+static struct pe **woken;
 
 static void issue(void)
 {
     phase_enter(PHASE_issue);
     /* What one PE starts does not wake another in the same instant: every fabric link takes time. */
-    struct pe **end = woken.pe + woken.count;
-    for (struct pe **pe = woken.pe; pe < end; pe++) {
+    struct pe **pe = woken, **end = woken + loop_issue.due;
+    do {
         pe_issue(*pe);
         (*pe)->waits_for_issue = false;
-    }
-    woken.count = 0;
-    loop_issue.due = false;
+    } while (++pe < end);
+    loop_issue.due = 0;
 }
 
 void pes_init(void)
 {
-    woken.pe = arena_alloc(pe_count(), sizeof *woken.pe);
-    woken.count = 0;
+    woken = arena_alloc(pe_count(), sizeof *woken);
     loop_issue = (struct issue){.step = issue};
     for (uint32_t i = 0; i < pe_count(); i++) {
         struct pe *pe = &kb_pe[i];
@@ -74,9 +69,8 @@ void pes_init(void)
 void pe_wake_first(struct pe *pe)
 {
     pe->waits_for_issue = true;
-    loop_issue.due = true;
-    uint32_t at = woken.count++;
-    for (; at > 0 && woken.pe[at - 1] > pe; at--)
-        woken.pe[at] = woken.pe[at - 1];
-    woken.pe[at] = pe;
+    uint32_t at = loop_issue.due++;
+    for (; at > 0 && woken[at - 1] > pe; at--)
+        woken[at] = woken[at - 1];
+    woken[at] = pe;
 }

@@ -69,14 +69,14 @@ struct pe {
     bool waits_for_issue;                               /* the next Issue step visits it */
     bool feeds_now;                                     /* `feed` ends in this instant, not yet by an event */
     bool lacks_room;                                    /* next_feed waits for buffers to be released */
-    uint64_t services;
+    struct event *deferred;                             /* ends of services without an event, by time (deferred.h) */
     struct busy dma, compute;
     struct command *submitted;                          /* the SubmissionQueue, linked by `waiting` */
     struct command *feeding;                            /* feeder: composites; the first is being fed */
     uint64_t fed;                                       /* tiles of the first that were begun */
     struct token *feed, *next_feed;                     /* on its way from the feeder; the next, not yet begun */
     struct channels tcm;
-    struct event *deferred;                             /* ends of services without an event, by time (deferred.h) */
+    uint64_t services;                                  /* that have started, if several servers serve reads */
     struct buffer *lowest;                              /* of those of all tiles */
     struct tile next_tile;                              /* behind the last one that there is a token for, if there is one */
 

@@ -9,6 +9,7 @@
 #include "emitted.h"
 #include "engine.h"
 #include "ipcq.h"
+#include "service.h"
 #include "stats.h"
 #include "tile.h"
 #include "tile_buffers.h"
@@ -18,10 +19,15 @@
 static void tile_is_fed(struct event *event)
 {
     struct token *token = container_of(event, struct token, event);
-    struct pe *pe = token->command->pe;
-    pe->feed = NULL;
+    token->command->pe->feed = NULL;
     token_travel(token, token->command->link_ps);
-    pe_wake(pe);
+}
+
+static __attribute__((noinline)) struct event *feed_event(const struct pe *pe, struct token *token)
+{
+    token->event.order = event_order(pe_rank(pe, NODE_pe_scheduler), CLASS_SERVICE, token->command->number);
+    token->event.fire = tile_is_fed;
+    return &token->event;
 }
 
 /* The token of the next tile to be fed. The tile behind it is worked out ahead: a host processor waits when it copies what it
@@ -41,12 +47,12 @@ bool serve_tile(struct pe *pe)
     struct command *command = pe->feeding;
     if (pe->failed)
         return false;
-    if (!pe->next_feed)
-        pe->next_feed = next_token(pe, command);
-    struct token *token = pe->next_feed;
+    struct token *token = pe->next_feed ? pe->next_feed : next_token(pe, command);
     pe->lacks_room = !tile_buffers_take(pe, token);
-    if (pe->lacks_room)
+    if (pe->lacks_room) {
+        pe->next_feed = token;
         return false;
+    }
     pe->free_slots[token->stage->kind]--;
     pe->feed = token;
     pe->next_feed = NULL;
@@ -56,12 +62,10 @@ bool serve_tile(struct pe *pe)
         observe_feeder_turns(pe, true);
     }
     uint64_t end_ps = scheduler_end_ps(command, true, token->tile.id);
-    token->event.order = event_order(pe_rank(pe, NODE_pe_scheduler), CLASS_SERVICE, command->number);
-    token->event.fire = tile_is_fed;
     pe->feeds_now = end_ps == now_ps;
     observe_tile_fed(token, end_ps);
     if (!pe->feeds_now)
-        event_at(&token->event, end_ps);
+        event_at(feed_event(pe, token), end_ps);
     return true;
 }
 
@@ -70,10 +74,16 @@ bool feed_end(struct pe *pe)
     struct token *token = pe->feed;
     pe->feeds_now = false;
     if (event_due) {
-        event_at(&token->event, now_ps);
+        event_at(feed_event(pe, token), now_ps);
         return false;
     }
-    event_fire(&token->event);
+    if (token->command->link_ps || is_any_observed(MOMENT_BIT(MOMENT_event_fires) | MOMENT_BIT(MOMENT_tile_queued))) {
+        event_fire(feed_event(pe, token));
+        return true;
+    }
+    event_count++;
+    pe->feed = NULL;
+    token_enqueue(pe, token, false);
     return true;
 }
 

@@ -21,6 +21,11 @@
 #define PER_SERVER ALWAYS_INLINE
 #endif
 
+/* Whether several servers serve reads, which is why services are numbered. A constant in emitted code. */
+#ifndef SEVERAL_READ_SERVERS
+#define SEVERAL_READ_SERVERS (kb_attrs.pe_dma_rd_engines > 1)
+#endif
+
 /* Orders tokens that arrived at the same time. */
 static inline bool key_before(const struct token *a, const struct token *b)
 {
@@ -36,6 +41,32 @@ ALWAYS_INLINE struct queue *queue_of(struct pe *pe, const struct token *token, e
 ALWAYS_INLINE uint32_t queue_bit(const struct token *token, enum stage_kind stage)
 {
     return UINT32_C(1) << stage << (__builtin_expect(token->direct, 0) ? WAITS_DIRECT : 0);
+}
+
+/* Inserts a token at its place in a queue, which is before the last token. */
+void queue_insert(struct queue *queue, struct token *token);
+
+/* Puts a token into the queue of its stage, which is sorted by (arrival, key), and wakes the PE. */
+ALWAYS_INLINE void token_enqueue(struct pe *pe, struct token *token, bool watched)
+{
+    enum stage_kind stage = token->stage->kind;
+    struct queue *queue = queue_of(pe, token, stage);
+    token->arrival_ps = now_ps;
+    if (!queue->head) {
+        queue->head = queue->tail = token;
+        token->next = NULL;
+        pe->waiting |= queue_bit(token, stage);
+    } else if (queue->tail->arrival_ps < now_ps || key_before(queue->tail, token)) {
+        queue->tail->next = token;
+        queue->tail = token;
+        token->next = NULL;
+    } else {
+        queue_insert(queue, token);
+    }
+    if (watched)
+        observe_tile_queued(token);
+    token->dispatched = true;
+    pe_wake(pe);
 }
 
 /* The group of engines whose busy time a stage adds to; NULL: none. */
@@ -95,7 +126,8 @@ ALWAYS_INLINE void service_begin(struct pe *pe, struct server *server, struct to
     if (next != STAGE_NONE)
         pe->free_slots[next]--;
     server->token = token;
-    server->started = ++pe->services;
+    if (SEVERAL_READ_SERVERS)
+        server->started = ++pe->services;
     token->server = server;
     token->started_ps = now_ps;
     if (busy)
@@ -112,7 +144,8 @@ ALWAYS_INLINE void service_end(struct pe *pe, struct token *token, enum stage_ki
 {
     struct busy *busy = stage_busy(pe, stage);
     token->server->token = NULL;
-    token->server->held = false;
+    if (stage == STAGE_DMA_READ)
+        token->server->held = false;
     if (busy)
         busy_end(busy);
     stats_service(engine_of(stage), token->arrival_ps, token->started_ps);

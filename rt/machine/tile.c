@@ -1,10 +1,10 @@
 /* tile.c: the life of a tile, in order.
  *
  *     serve_command, scheduled    the scheduler takes a command: a simple one travels, a composite is fed (scheduler.c)
- *     serve_tile, tile_is_fed     the feeder gives a tile buffers and a slot of its first queue; in place if that
+ *     serve_tile, feed_end        the feeder gives a tile buffers and a slot of its first queue; in place if that
  *                                 takes no time and nothing else is due                         (scheduler.c)
  *     token_travel                over the link between two engines
- *     token_enqueue               into the queue of its stage
+ *     token_enqueue               into the queue of its stage                                   (service.h)
  *     server_visit, service_take  a server takes the earliest eligible head of its queues (emitted; service.h)
  *     start                       reads in the plan, or asks the model, how long that takes (emitted; dma.c, ipcq.c)
  *     end_service, stage_ended    frees the server; the tile travels on, or
@@ -15,6 +15,7 @@
  * token that is finished, and a stage waits for later stages only. */
 #include "tile.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 #include "base/rates.h"
@@ -34,21 +35,7 @@
 
 /* ---- tokens and queues */
 
-static struct pool tokens;
-
-struct token *token_new(struct command *command, const struct tile *tile)
-{
-    struct token *token = pool_reuse(&tokens, sizeof *token);
-    token->event.key = tile->id + 1;
-    token->command = command;
-    token->tile = *tile;
-    token->stage = tile->shape->stages;
-    token->buffer[0].bytes = 0;
-    token->transfer = NULL;
-    token->direct = !command_is_composite(command->ask.kind);
-    token->dispatched = false;
-    return token;
-}
+struct pool tokens;
 
 struct token *token_simple(struct command *command)
 {
@@ -68,36 +55,14 @@ static inline bool tiles_observed(void)
     return __builtin_expect(observed & (MOMENT_BIT(MOMENT_service_ends) | MOMENT_BIT(MOMENT_tile_queued)), 0);
 }
 
-/* Queues are sorted by (arrival, key): only tokens that came in this instant can have larger keys. */
-static __attribute__((noinline)) void queue_insert(struct queue *queue, struct token *token)
+/* Only tokens that came in this instant can have larger keys. */
+void queue_insert(struct queue *queue, struct token *token)
 {
     struct token **link = &queue->head;
     while ((*link)->arrival_ps < now_ps || key_before(*link, token))
         link = &(*link)->next;
     token->next = *link;
     *link = token;
-}
-
-ALWAYS_INLINE void token_enqueue(struct pe *pe, struct token *token, bool watched)
-{
-    enum stage_kind stage = token->stage->kind;
-    struct queue *queue = queue_of(pe, token, stage);
-    token->arrival_ps = now_ps;
-    if (!queue->head) {
-        queue->head = queue->tail = token;
-        token->next = NULL;
-        pe->waiting |= queue_bit(token, stage);
-    } else if (queue->tail->arrival_ps < now_ps || key_before(queue->tail, token)) {
-        queue->tail->next = token;
-        queue->tail = token;
-        token->next = NULL;
-    } else {
-        queue_insert(queue, token);
-    }
-    if (watched)
-        observe_tile_queued(token);
-    token->dispatched = true;
-    pe_wake(pe);
 }
 
 static void token_arrived(struct event *event)
@@ -140,11 +105,6 @@ void token_travel(struct token *token, uint64_t link_ps)
         token_travel_watched(token, link_ps);
     else
         travel(token->command->pe, token, link_ps, false);
-}
-
-void token_queue(struct pe *pe, struct token *token)
-{
-    token_enqueue(pe, token, true);
 }
 
 void token_read_slot(struct command *receive)
@@ -263,6 +223,15 @@ __attribute__((noinline)) void tile_complete(struct pe *pe, struct token *token)
     if (direct && command->ask.kind == COMMAND_recv)
         ipcq_slot_read(command);
     scheduler_tile_ended(command);
+}
+
+void tile_complete_early(struct token *token)
+{
+    struct command *command = token->command;
+    assert(command->tiles_left > 1);
+    command->tiles_left--;
+    tile_buffers_release(token);
+    token_free(token);
 }
 
 ALWAYS_INLINE void stage_ended_made(struct pe *pe, struct token *token, enum stage_kind kind, bool watched)

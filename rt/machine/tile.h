@@ -2,10 +2,25 @@
 #ifndef KB_TILE_H
 #define KB_TILE_H
 
+#include "common/pool.h"
 #include "pe.h"
 
+extern struct pool tokens;                              /* all of them */
+
 /* A token for a tile of a command, at its first stage. */
-struct token *token_new(struct command *command, const struct tile *tile);
+static inline struct token *token_new(struct command *command, const struct tile *tile)
+{
+    struct token *token = pool_reuse(&tokens, sizeof *token);
+    token->event.key = tile->id + 1;
+    token->command = command;
+    token->tile = *tile;
+    token->stage = tile->shape->stages;
+    token->buffer[0].bytes = 0;
+    token->transfer = NULL;
+    token->direct = !command_is_composite(command->ask.kind);
+    token->dispatched = false;
+    return token;
+}
 
 /* A token for the only tile of a simple command. */
 struct token *token_simple(struct command *command);
@@ -22,9 +37,6 @@ static inline void token_at(struct token *token, uint64_t t_ps, void (*fire)(str
 
 /* Sends the token over a PE-internal link to the queue of its stage; at once if the link takes 0 ps. */
 void token_travel(struct token *token, uint64_t link_ps);
-
-/* Puts the token into the queue of its stage. */
-void token_queue(struct pe *pe, struct token *token);
 
 /* Puts a receive, whose slot is full, into the queue of direct reads. */
 void token_read_slot(struct command *receive);
@@ -48,6 +60,9 @@ static inline void service_ended(struct token *token)
 
 /* The last service of a tile has ended. */
 void tile_complete(struct pe *pe, struct token *token);
+
+/* The same of a tile that is not the last of its composite to be complete. The Issue step visits the PE. */
+void tile_complete_early(struct token *token);
 
 /* ---- parts of a PE's Issue step: each starts at most one service, and returns whether it did (the others: service.h) */
 

@@ -54,14 +54,13 @@ struct tile tiling_tile(const struct command *command, uint64_t id)
     return tile;
 }
 
-void tiling_next(const struct command *command, struct tile *tile)
+void tiling_next_shape(const struct command *command, struct tile *tile)
 {
-    tile->id++;
     if (command->planned) {
         *tile = command->planned[tile->id];
         return;
     }
-    if (++tile->i_k == command->tiles_k) {
+    if (tile->i_k == command->tiles_k) {
         tile->i_k = 0;
         if (++tile->i_n == command->tiles_n) {
             tile->i_n = 0;

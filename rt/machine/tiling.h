@@ -67,8 +67,17 @@ void tiling_make(struct command *command);
 
 struct tile tiling_tile(const struct command *command, uint64_t id);
 
-/* Turns a tile into the next one; it must not be the last. */
-void tiling_next(const struct command *command, struct tile *tile);
+/* The slow path of tiling_next. */
+void tiling_next_shape(const struct command *command, struct tile *tile);
+
+/* Turns a tile into the next one; it must not be the last. Tiles along k have one shape, apart from the last of them. */
+static inline void tiling_next(const struct command *command, struct tile *tile)
+{
+    tile->id++;
+    tile->i_k++;
+    if (tile->i_k + 1 >= command->tiles_k || command->planned)
+        tiling_next_shape(command, tile);
+}
 
 /* How many tiles of a command that no generator has planned have a shape. */
 uint64_t tiling_count(const struct command *command, const struct tile_shape *shape);

@@ -81,12 +81,12 @@ static inline __attribute__((always_inline)) struct event *run_take(struct event
     struct event *first = *rest, *last = first, *event = first->next;
     while (event) {
         struct event *next = event->next;
-        if (before(event, first)) {
-            event->next = first;
-            first = event;
-        } else if (before(last, event)) {
+        if (before(last, event)) {
             last->next = event;
             last = event;
+        } else if (before(event, first)) {
+            event->next = first;
+            first = event;
         } else if (!run_insert(first, event)) {
             break;
         }
@@ -145,6 +145,8 @@ enum {
     WORDS = SLOTS / 64,
     FEW = 3,                                            /* if a slot has fewer instants, on average, it is too short */
     MANY = 10,                                          /* if it has more, it is too long */
+    CROWDED = 4,                                        /* if instants have more events, on average, */
+    WIDER = 3,                                          /* slots may have this many times as many instants */
     NARROWER = 2,                                       /* by how much the shift falls when a slot overflows the front */
     CROWD = MANY * SLOTS                                /* more events than this in the top are spread over `far` */
 };
@@ -164,7 +166,7 @@ static struct event *top;
 
 static struct {
     uint32_t refills;                                   /* of the front since `near` began, */
-    uint64_t instants;                                  /* and the instants that came so */
+    uint64_t instants, events;                          /* and the instants and events that came so */
 } drawn;
 
 /* Not less than the rung's count if the event is before the rung, or after it. */
@@ -270,7 +272,7 @@ static void near_begin(uint64_t start_ps, unsigned shift, uint64_t count)
     near.shift = shift;
     near.count = count < SLOTS ? count : SLOTS;
     drawn.refills = 0;
-    drawn.instants = 0;
+    drawn.instants = drawn.events = 0;
 }
 
 /* Begins `near` again with shorter slots, for what is left of its time. */
@@ -289,12 +291,16 @@ static void near_narrow(uint64_t start_ps)
     all_later_add(events);
 }
 
-/* The shift of slots as long as those of `near` should have been. */
+/* The shift of slots as long as those of `near` should have been. In the front, an event finds the place of a new instant by
+ * passing others, but mostly joins the one before it at once. So where instants are crowded, slots may be longer, and fewer
+ * events go through `near`. */
 static unsigned better_shift(void)
 {
-    if (drawn.instants < (uint64_t)FEW * drawn.refills)
+    bool crowded = drawn.events > CROWDED * drawn.instants;
+    uint64_t slots = (uint64_t)drawn.refills * (crowded ? WIDER : 1);
+    if (drawn.instants < FEW * slots)
         return near.shift + 1;
-    return near.shift - (drawn.instants > (uint64_t)MANY * drawn.refills && near.shift > 0);
+    return near.shift - (drawn.instants > MANY * slots && near.shift > 0);
 }
 
 /* The time of the first event of a list, and how many there are. */
@@ -338,14 +344,20 @@ static void near_follow_top(unsigned shift)
 
 /* ---- the front */
 
-enum { FRONT = 24 };                                    /* room for instants */
+enum {
+    FRONT = 48,                                         /* room for instants */
+    STRIDE = 2                                          /* how many a search for a place passes at once */
+};
 
 static struct {
     uint64_t last_ps;                                   /* it has all events up to this time */
-    struct instant instants[1 + FRONT];                 /* the soonest one last; the first one ends searches */
-} front = {.last_ps = UINT64_MAX, .instants = {{.t_ps = UINT64_MAX}}};
+    struct instant ends[STRIDE + FRONT];                /* the first ones end searches; then instants, the soonest one last */
+} front = {.last_ps = UINT64_MAX, .ends = {[0 ... STRIDE - 1] = {.t_ps = UINT64_MAX}}};
 
-struct instant *event_soonest = front.instants;
+/* The last of those that end searches. */
+static struct instant *const front_end = &front.ends[STRIDE - 1];
+
+struct instant *event_soonest = &front.ends[STRIDE - 1];
 
 /* The event that was last put into the front, and its time; 0 ps: it may have left it. The next one is often due at the same
  * time, and joins it. It has left the front when that time has come, but nothing becomes due then any more. */
@@ -355,19 +367,19 @@ static uint64_t last_added_ps;
 /* Moves the later half of the front, which is full, to the rung. */
 __attribute__((noinline)) static void front_spill(void)
 {
-    struct instant *last = &front.instants[FRONT / 2];
+    struct instant *last = &front_end[FRONT / 2];
     if (!near.words && !far.words && !top) {
         near_begin(now_ps, 62 - (unsigned)__builtin_clzll((last->t_ps - event_soonest->t_ps) | 2), SLOTS);
         far.count = 0;
     }
     last_added_ps = 0;
     front.last_ps = last->t_ps - 1;
-    for (struct instant *at = &front.instants[1]; at <= last; at++)
+    for (struct instant *at = &front_end[1]; at <= last; at++)
         for (struct event *event = at->events, *next; event; event = next) {
             next = event->next;
             later_add(event);
         }
-    memmove(&front.instants[1], last + 1, (FRONT - FRONT / 2) * sizeof *last);
+    memmove(&front_end[1], last + 1, (FRONT - FRONT / 2) * sizeof *last);
     event_soonest -= FRONT / 2;
 }
 
@@ -397,15 +409,18 @@ static inline __attribute__((always_inline)) void future_add(struct event *event
     event->next = NULL;
     last_added_ps = t_ps;
     last_added = event;
+    for (; at[1 - STRIDE].t_ps < t_ps; at -= STRIDE)
+        for (int i = 1; i > 1 - STRIDE; i--)
+            at[i] = at[i - 1];
     for (; at->t_ps < t_ps; at--)
         at[1] = at[0];
     event_soonest++;
-    if (at->t_ps == t_ps && at > front.instants) {
+    if (at->t_ps == t_ps && at > front_end) {
         front_join(event, at);
         return;
     }
     at[1] = (struct instant){t_ps, event};
-    if (event_soonest == &front.instants[FRONT])
+    if (event_soonest == &front_end[FRONT])
         front_spill();
 }
 
@@ -416,7 +431,7 @@ static void front_remove(const struct event *event)
     while (at->t_ps < event->t_ps)
         at--;
     list_remove(&at->events, event);
-    if (!at->events && at > front.instants) {
+    if (!at->events && at > front_end) {
         memmove(at, at + 1, (size_t)(event_soonest - at) * sizeof *at);
         event_soonest--;
     }
@@ -441,9 +456,10 @@ bool front_refill(void)
     for (struct event *next; events; events = next) {
         next = events->next;
         future_add(events);
+        drawn.events++;
     }
     drawn.refills++;
-    drawn.instants += (uint64_t)(event_soonest - front.instants);
+    drawn.instants += (uint64_t)(event_soonest - front_end);
     if (front.last_ps < last_ps && near.shift > 0)
         near_narrow(first_ps);
     return true;
@@ -574,7 +590,7 @@ void event_each(void (*each)(const struct event *event))
 {
     list_each(event_due, each);
     list_each(event_firing, each);
-    for (const struct instant *at = event_soonest; at > front.instants; at--)
+    for (const struct instant *at = event_soonest; at > front_end; at--)
         list_each(at->events, each);
     for (unsigned slot = 0; slot < SLOTS; slot++) {
         list_each(near.slots[slot], each);
@@ -610,11 +626,16 @@ void event_pass(uint64_t t_ps)
     now_ps = t_ps;
 }
 
+void event_return(uint64_t t_ps)
+{
+    last_added_ps = 0;                                  /* it was taken, and its time may come again */
+    now_ps = t_ps;
+}
+
 void event_restart(uint64_t t_ps)
 {
     assert(!event_soonest->events && !near.words && !far.words && !top);
-    last_added_ps = 0;
-    now_ps = t_ps;
+    event_return(t_ps);
 }
 
 void event_reset(void)

@@ -123,15 +123,6 @@ static inline struct event *event_take_round(void)
     return events;
 }
 
-/* Moves time to the next instant. Returns false if nothing is due any more. */
-static inline bool event_next_instant(void)
-{
-    struct event *events = event_take_instant();
-    if (events)
-        event_due = events;
-    return events;
-}
-
 /* Events of the model so far. Who carries one out in place, without the queue, counts it here. */
 extern uint64_t event_count;
 
@@ -160,15 +151,6 @@ static inline void event_fire_round(struct event *events)
     }
 }
 
-/* The same for the next round. Returns false if nothing is due. */
-static inline bool event_retire(void)
-{
-    struct event *events = event_take_round();
-    if (events)
-        event_fire_round(events);
-    return events;
-}
-
 /* Catches up with an event that was put off, and is not due: its time and handler are set. If it would have fired by now,
  * it fires, at its time, as often as it makes itself due again by now, which is never at the same time. Otherwise it is due
  * from now on, in this round or later. An event of this time would have fired if it goes before `by`, the event that fires;
@@ -191,6 +173,9 @@ void event_skip(uint64_t d_ps);
 
 /* Moves time on to t_ps, before which no event is due. None may be due now. */
 void event_pass(uint64_t t_ps);
+
+/* Sets the time back. Events that were taken from the queue and are later do not fire. */
+void event_return(uint64_t t_ps);
 
 /* Sets the time, which may be earlier than now. No event may wait. */
 void event_restart(uint64_t t_ps);

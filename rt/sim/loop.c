@@ -246,7 +246,7 @@ __attribute__((noinline, cold)) static void attend(void)
         loop_attend();
     }
     if (!loop.stopped && now_ps > loop.limit_ps) {
-        now_ps = loop.limit_ps;
+        event_return(loop.limit_ps);
         loop.limit_reached();
     }
     if (!loop.stopped && now_ps >= loop.alarm_ps)

@@ -51,9 +51,9 @@ void sim_reset(void);
 /* The simulated time in ps. */
 uint64_t sim_now_ps(void);
 
-/* The machine's Issue step: the loop calls `step` in each round in which `due` is set. */
+/* The machine's Issue step: the loop calls `step` in each round in which PEs are due. */
 extern struct issue {
-    bool due;
+    uint32_t due;                                       /* how many PEs it visits */
     void (*step)(void);
 } loop_issue;
 

@@ -71,12 +71,39 @@ struct interval_kind piece_kind = {
 
 enum { FEW_COPIES = 32, MANY_COPIES = 1024, LAYERS = 4, DEEPEST = 32 };
 
-/* A strided copy and the bytes that it copies. */
+/* A strided copy and the bytes that it copies: as little as says so, in two lines of the host's caches, for there are very
+ * many. */
 struct patch_copy {
     uint32_t holders;
-    struct view to, from;                               /* from offset 0 of the patch, and of the source */
-    struct interval_map source;
+    enum dtype dtype;
+    uint64_t from_offset;                               /* of the first element, in the source */
+    uint64_t shape[VIEW_RANK], to_stride[VIEW_RANK], from_stride[VIEW_RANK];
+    struct interval *source;                            /* the root of its map */
 };
+
+_Static_assert(sizeof(struct patch_copy) <= 128, "it is two lines");
+
+/* Sets where it writes, from its place in a patch on, and what it reads. */
+static __attribute__((cold, noinline)) void copy_views(const struct patch_copy *copy, struct view *to, struct view *from)
+{
+    *to = *from = (struct view){.dtype = copy->dtype, .rank = VIEW_RANK};
+    from->offset = copy->from_offset;
+    for (unsigned axis = 0; axis < VIEW_RANK; axis++) {
+        to->shape[axis] = from->shape[axis] = copy->shape[axis];
+        to->stride[axis] = copy->to_stride[axis];
+        from->stride[axis] = copy->from_stride[axis];
+    }
+}
+
+static struct interval_map copy_source(const struct patch_copy *copy)
+{
+    return (struct interval_map){.kind = &piece_kind, .root = copy->source};
+}
+
+static uint64_t copy_bytes(const struct patch_copy *copy)
+{
+    return copy->shape[0] * copy->shape[1] * copy->shape[2] * copy->shape[3] * dtype_bytes[copy->dtype];
+}
 
 struct laid {
     struct patch_copy *copy;
@@ -113,7 +140,8 @@ static void copy_drop(struct patch_copy *copy)
 {
     if (--copy->holders)
         return;
-    interval_clear(&copy->source);
+    struct interval_map source = copy_source(copy);
+    interval_clear(&source);
     pool_give_back(&copies, copy);
 }
 
@@ -155,8 +183,11 @@ static void patch_apply(struct patch *patch)
 {
     for (size_t i = 0; i < patch->copies.count; i++) {
         struct patch_copy *copy = patch->copies.at[i].copy;
-        struct run_copier copier = {&patch->map, &copy->source, patch->copies.at[i].at};
-        view_each_run_of_two(&copy->to, &copy->from, copy_run, &copier);
+        struct interval_map source = copy_source(copy);
+        struct view to, from;
+        copy_views(copy, &to, &from);
+        struct run_copier copier = {&patch->map, &source, patch->copies.at[i].at};
+        view_each_run_of_two(&to, &from, copy_run, &copier);
         copy_drop(copy);
     }
     array_free(&patch->copies);
@@ -184,7 +215,7 @@ static void lay(struct patch *patch, struct patch_copy *copy, uint64_t at)
 {
     copy->holders++;
     *array_add(&patch->copies) = (struct laid){copy, at};
-    patch->copied += view_bytes_of(&copy->to);
+    patch->copied += copy_bytes(copy);
 }
 
 /* Takes the copies of a patch that lies in this one as a whole, so that they can be replaced one by one. */
@@ -214,18 +245,20 @@ struct patch *patch_new(const struct interval_map *map, uint64_t offset, uint64_
             lift(patch, piece);
     }
     deepen(patch, &patch->map);
-    for (size_t i = 0; i < patch->copies.count; i++)
-        deepen(patch, &patch->copies.at[i].copy->source);
+    for (size_t i = 0; i < patch->copies.count; i++) {
+        struct interval_map source = copy_source(patch->copies.at[i].copy);
+        deepen(patch, &source);
+    }
     return patch;
 }
 
-/* Whether a view has all elements of another one that begins at the same byte: each of its axes is as long or longer. */
-static bool covers(const struct view *view, const struct view *other)
+/* Whether a view has all elements that a copy writes from the same byte on: each of its axes is as long or longer. */
+static bool covers(const struct view *view, const struct patch_copy *copy)
 {
-    bool all = view->dtype == other->dtype;
+    bool all = view->dtype == copy->dtype;
     for (unsigned axis = 0; axis < VIEW_RANK; axis++)
-        all &= view->shape[axis] >= other->shape[axis]
-               && (other->shape[axis] == 1 || view->stride[axis] == other->stride[axis]);
+        all &= view->shape[axis] >= copy->shape[axis]
+               && (copy->shape[axis] == 1 || view->stride[axis] == copy->to_stride[axis]);
     return all;
 }
 
@@ -235,8 +268,8 @@ static void remove_hidden(struct patch *patch, const struct view *to)
     size_t left = 0;
     for (size_t i = 0; i < patch->copies.count; i++) {
         struct laid laid = patch->copies.at[i];
-        if (laid.at == to->offset && covers(to, &laid.copy->to)) {
-            patch->copied -= view_bytes_of(&laid.copy->to);
+        if (laid.at == to->offset && covers(to, laid.copy)) {
+            patch->copied -= copy_bytes(laid.copy);
             copy_drop(laid.copy);
         } else {
             patch->copies.at[left++] = laid;
@@ -256,16 +289,18 @@ static bool has_too_many_copies(const struct patch *patch)
 void patch_add(struct patch *patch, const struct view *to, const struct view *from, const struct interval_map *source,
                uint64_t offset, uint64_t bytes)
 {
-    struct patch_copy *copy = pool_take(&copies, sizeof *copy);
-    *copy = (struct patch_copy){.to = *to, .from = *from, .source = PIECES};
-    copy->to.offset = 0;
-    copy->from.offset -= offset;
-    interval_copy(&copy->source, 0, source, offset, bytes);
+    struct patch_copy *copy = pool_reuse(&copies, sizeof *copy);
+    struct interval_map copied = PIECES;
+    interval_copy(&copied, 0, source, offset, bytes);
+    *copy = (struct patch_copy){.dtype = to->dtype, .from_offset = from->offset - offset, .source = copied.root};
+    memcpy(copy->shape, to->shape, sizeof copy->shape);
+    memcpy(copy->to_stride, to->stride, sizeof copy->to_stride);
+    memcpy(copy->from_stride, from->stride, sizeof copy->from_stride);
     remove_hidden(patch, to);
     if (has_too_many_copies(patch))
         patch_apply(patch);
     lay(patch, copy, to->offset);
-    deepen(patch, &copy->source);
+    deepen(patch, &copied);
     if (patch->depth > DEEPEST)
         patch_apply(patch);
 }

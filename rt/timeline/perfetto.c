@@ -1,15 +1,13 @@
 /* perfetto.c: messages of Perfetto's trace format, by the field numbers of its published definitions.
  *
- * A trace is a list of packets, each of one of two sequences. Slices are of the first one, which interns its strings: each
- * is written once, in a packet before the first event that refers to its number. Values of counters are of the second one.
- * They come in the order of time, so its clock is incremental: a packet has the time since the one before.
+ * A trace is a list of packets, of one sequence. Strings are interned: each is written once, in a packet before the first
+ * event that refers to its number.
  *
- * An event is built at its place in the buffer of the file, and completed when the next one begins: its track and its time,
- * which differ most from those of the event before, stand together at the end, since that compresses best. Nearly all
- * lengths are below 128 and take one byte; an event that is longer, for its many flows, is moved. */
+ * An event is built at its place in the buffer of the file. Its track and its time, which differ most from those of the
+ * event before, stand together at the end, since that compresses best. Nearly all lengths are below 128 and take one byte;
+ * an event that is longer, for its many flows, is moved. */
 #include "perfetto.h"
 
-#include <assert.h>
 #include <endian.h>
 #include <string.h>
 
@@ -21,11 +19,9 @@
 /* ---- field numbers */
 
 enum { TRACE_PACKET = 1 };
-enum { PACKET_CLOCKS = 6, PACKET_TIMESTAMP = 8, PACKET_SEQUENCE = 10, PACKET_EVENT = 11, PACKET_INTERNED = 12,
-       PACKET_FLAGS = 13, PACKET_DEFAULTS = 59, PACKET_TRACK = 60 };
-enum { CLOCKS_CLOCK = 1, CLOCK_NUMBER = 1, CLOCK_TIMESTAMP = 2, CLOCK_IS_INCREMENTAL = 3, DEFAULTS_CLOCK = 58 };
-enum { TRACE_CLOCK = 6, INCREMENTAL_CLOCK = 64 };       /* that of packets without another one; the first of a sequence's own */
-enum { SLICES = 1, COUNTERS };                          /* the sequences */
+enum { PACKET_TIMESTAMP = 8, PACKET_SEQUENCE = 10, PACKET_EVENT = 11, PACKET_INTERNED = 12, PACKET_FLAGS = 13,
+       PACKET_TRACK = 60 };
+enum { SEQUENCE = 1 };
 enum { FLAG_CLEARED = 1, FLAG_NEEDS_STATE = 2 };        /* of PACKET_FLAGS: it is the first; it refers to strings */
 enum { TRACK_UUID = 1, TRACK_NAME = 2, TRACK_PARENT = 5, TRACK_COUNTER = 8, TRACK_CHILD_ORDERING = 11, TRACK_RANK = 12 };
 enum { ORDERING_EXPLICIT = 3 };
@@ -39,6 +35,8 @@ enum { STRING_NUMBER = 1, STRING_TEXT = 2, SOURCE_FILE = 2, SOURCE_LINE = 4 };
 
 enum wire { WIRE_VARINT, WIRE_FIXED64, WIRE_BYTES };
 
+#define RARE __attribute__((cold, noinline))            /* not for each event */
+
 /* ---- messages, built in a buffer */
 
 struct builder ARRAY(uint8_t);
@@ -46,7 +44,7 @@ struct builder ARRAY(uint8_t);
 enum { VARINT_MOST = 10, SMALL_FIELD = 32 };            /* bytes of a number; of a field that is one, or two in a message,
                                                            with what is written behind */
 
-static inline __attribute__((always_inline)) uint8_t *put_varint(uint8_t *at, uint64_t value)
+static RARE uint8_t *put_varint(uint8_t *at, uint64_t value)
 {
     for (; value >= 0x80; value >>= 7)
         *at++ = (uint8_t)(value | 0x80);
@@ -54,8 +52,8 @@ static inline __attribute__((always_inline)) uint8_t *put_varint(uint8_t *at, ui
     return at;
 }
 
-/* The same without a branch for each byte, for times, which take many. Writes up to 8 bytes behind the number. */
-static inline __attribute__((always_inline)) uint8_t *put_varint_fast(uint8_t *at, uint64_t value)
+/* The same without a branch for each byte. Writes up to 8 bytes behind the number. */
+static __attribute__((noinline)) uint8_t *put_long_varint(uint8_t *at, uint64_t value)
 {
     if (value >> 56)
         return put_varint(at, value);
@@ -69,38 +67,36 @@ static inline __attribute__((always_inline)) uint8_t *put_varint_fast(uint8_t *a
     return at + bytes;
 }
 
-static inline __attribute__((always_inline)) uint8_t *put_number(uint8_t *at, unsigned field, uint64_t value)
+static inline uint8_t *put_varint_fast(uint8_t *at, uint64_t value)
+{
+    if (value >= 0x4000)
+        return put_long_varint(at, value);
+    at[0] = (uint8_t)value;
+    if (value < 0x80)
+        return at + 1;
+    at[0] |= 0x80;
+    at[1] = (uint8_t)(value >> 7);
+    return at + 2;
+}
+
+static RARE uint8_t *put_number(uint8_t *at, unsigned field, uint64_t value)
 {
     return put_varint(put_varint(at, field << 3 | WIRE_VARINT), value);
 }
 
-static inline __attribute__((always_inline)) uint8_t *put_timestamp(uint8_t *at, uint64_t t_ps)
-{
-    *at++ = PACKET_TIMESTAMP << 3 | WIRE_VARINT;
-    return put_varint_fast(at, t_ps);
-}
-
-static uint8_t *put_fixed(uint8_t *at, unsigned field, uint64_t value)
-{
-    at = put_varint(at, field << 3 | WIRE_FIXED64);
-    for (unsigned i = 0; i < 8; i++)
-        *at++ = (uint8_t)(value >> 8 * i);
-    return at;
-}
-
 /* Room for one more small field. */
-static uint8_t *room(struct builder *to)
+static RARE uint8_t *room(struct builder *to)
 {
     array_reserve(to, to->count + SMALL_FIELD);
     return to->at + to->count;
 }
 
-static void add_number(struct builder *to, unsigned field, uint64_t value)
+static RARE void add_number(struct builder *to, unsigned field, uint64_t value)
 {
     to->count = (size_t)(put_number(room(to), field, value) - to->at);
 }
 
-static void add_bytes(struct builder *to, unsigned field, const void *bytes, size_t count)
+static RARE void add_bytes(struct builder *to, unsigned field, const void *bytes, size_t count)
 {
     to->count = (size_t)(put_varint(put_varint(room(to), field << 3 | WIRE_BYTES), count) - to->at);
     array_reserve(to, to->count + count);
@@ -108,13 +104,13 @@ static void add_bytes(struct builder *to, unsigned field, const void *bytes, siz
     to->count += count;
 }
 
-static void add_message(struct builder *to, unsigned field, const struct builder *message)
+static RARE void add_message(struct builder *to, unsigned field, const struct builder *message)
 {
     add_bytes(to, field, message->at, message->count);
 }
 
 /* Bytes of the character at s in UTF-8; 0 if there is none. */
-static size_t utf8_bytes(const unsigned char *s)
+static RARE size_t utf8_bytes(const unsigned char *s)
 {
     size_t bytes = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
                  : s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
@@ -127,7 +123,7 @@ static size_t utf8_bytes(const unsigned char *s)
 }
 
 /* A string of a message is UTF-8: other bytes become '?'. */
-static void add_text(struct builder *to, unsigned field, const char *text)
+static RARE void add_text(struct builder *to, unsigned field, const char *text)
 {
     static struct builder clean;
     clean.count = 0;
@@ -143,133 +139,18 @@ static void add_text(struct builder *to, unsigned field, const char *text)
 
 /* ---- packets */
 
-enum { EVENT_MOST = 512 };                              /* bytes of an event without its flows */
-
 static struct {
     struct sink sink;
     uint32_t tracks;                                    /* given out */
-    size_t count;                                       /* bytes of the event under construction; 0: there is none */
-    uint32_t track;                                     /* of it */
-    uint64_t t_ps;
-    uint64_t counted_ps;                                /* the time of the last value of a counter */
 } writer;
 
 static struct builder packet, part, inner;
 
-/* Where the event under construction goes on, with room for a field. */
-static uint8_t *event_room(size_t added)
-{
-    return sink_room(&writer.sink, writer.count, added) + writer.count;
-}
-
-static void event_grown(const uint8_t *end)
-{
-    writer.count = (size_t)(end - writer.sink.bytes) - writer.sink.count;
-}
-
-/* Events begin with these bytes, of which LENGTH and the type of one with strings are filled in. */
-enum { LENGTH = 0, LENGTH_END = 128 };                  /* lengths below it take one byte */
-#define HEAD(sequence) TRACE_PACKET << 3 | WIRE_BYTES, LENGTH, PACKET_SEQUENCE << 3, sequence
-#define STATE_HEAD(sequence) HEAD(sequence), PACKET_FLAGS << 3, FLAG_NEEDS_STATE
-#define EVENT_HEAD PACKET_EVENT << 3 | WIRE_BYTES, LENGTH, EVENT_TYPE << 3
-static const uint8_t head[] = {STATE_HEAD(SLICES), EVENT_HEAD}, end_head[] = {HEAD(SLICES), EVENT_HEAD, TYPE_END},
-                     count_head[] = {STATE_HEAD(COUNTERS), EVENT_HEAD, TYPE_COUNTER};
-enum { PACKET_START = 2, EVENT_START = sizeof head - 1, END_START = sizeof end_head - 2, COUNT_START = sizeof count_head - 2 };
-
-/* Completes an event whose lengths take more than one byte; its time has time_bytes. */
-static __attribute__((cold, noinline)) void event_end_long(uint8_t *start, size_t event_bytes, size_t time_bytes)
-{
-    uint8_t length[VARINT_MOST], made[2 * SMALL_FIELD];
-    size_t length_bytes = (size_t)(put_varint(length, event_bytes) - length);
-    size_t kept = EVENT_START - 1 - PACKET_START;       /* of head, between the two lengths */
-    uint8_t *at = put_varint(made + 1, kept + length_bytes + event_bytes + time_bytes);
-    made[0] = head[0];
-    memcpy(at, head + PACKET_START, kept);
-    memcpy(at + kept, length, length_bytes);
-    size_t made_bytes = (size_t)(at + kept + length_bytes - made);
-    memmove(start + made_bytes, start + EVENT_START, event_bytes + time_bytes);
-    memcpy(start, made, made_bytes);
-    writer.sink.count += made_bytes + event_bytes + time_bytes;
-}
-
-/* Completes an event whose bytes are those from `start` to `at`. Returns its end. */
-static inline uint8_t *event_completed(uint8_t *start, uint8_t *at, size_t event_start, uint32_t track, uint64_t t_ps)
-{
-    at = put_number(at, EVENT_TRACK, track);
-    start[event_start - 1] = (uint8_t)(at - start - (ptrdiff_t)event_start);
-    at = put_timestamp(at, t_ps);
-    start[PACKET_START - 1] = (uint8_t)(at - start - PACKET_START);
-    return at;
-}
-
-static void event_end(void)
-{
-    if (!writer.count)
-        return;
-    uint8_t *at = event_room(2 * SMALL_FIELD), *start = at - writer.count;
-    uint8_t *end = event_completed(start, at, EVENT_START, writer.track, writer.t_ps);
-    writer.count = 0;
-    if (end - start < LENGTH_END) {
-        writer.sink.count += (size_t)(end - start);
-        return;
-    }
-    at = put_number(at, EVENT_TRACK, writer.track);
-    event_end_long(start, (size_t)(at - start) - EVENT_START, (size_t)(end - at));
-}
-
-static inline uint8_t *put_begin(uint8_t *start, uint8_t type, uint32_t name)
-{
-    memcpy(start, head, sizeof head);
-    start[sizeof head] = type;
-    return put_number(start + sizeof head + 1, EVENT_NAME, name);
-}
-
-static inline uint8_t *put_end(uint8_t *start, uint32_t track, uint64_t t_ps)
-{
-    memcpy(start, end_head, sizeof end_head);
-    return event_completed(start, start + sizeof end_head, END_START, track, t_ps);
-}
-
-static inline uint8_t *put_argument(uint8_t *at, enum perfetto_argument argument, unsigned field, uint64_t value)
-{
-    at = put_varint(at, EVENT_ANNOTATION << 3 | WIRE_BYTES);
-    uint8_t *length = at++;                             /* below 128 */
-    at = put_number(put_number(at, ANNOTATION_NAME, argument + 1u), field, value);
-    *length = (uint8_t)(at - length - 1);
-    return at;
-}
-
-/* Begins an event that ends when the next one begins. */
-static inline void event_begin(uint8_t type, uint32_t track, uint64_t t_ps, uint32_t name)
-{
-    event_end();
-    writer.track = track;
-    writer.t_ps = t_ps;
-    event_grown(put_begin(event_room(EVENT_MOST), type, name));
-}
-
-/* Where events are written of which all is known, with room for EVENT_MOST bytes. */
-static inline uint8_t *events_room(void)
-{
-    event_end();
-    return event_room(EVENT_MOST);
-}
-
-static inline void events_written(const uint8_t *end)
-{
-    writer.sink.count = (size_t)(end - writer.sink.bytes);
-}
-
-/* Writes another packet, before the event under construction. */
-static void packet_write(const struct builder *body)
+static RARE void packet_write(const struct builder *body)
 {
     uint8_t head[2 * VARINT_MOST], *end = put_varint(put_varint(head, TRACE_PACKET << 3 | WIRE_BYTES), body->count);
-    size_t head_bytes = (size_t)(end - head), bytes = head_bytes + body->count;
-    uint8_t *start = event_room(bytes + EVENT_MOST) - writer.count;
-    memmove(start + bytes, start, writer.count);
-    memcpy(start, head, head_bytes);
-    memcpy(start + head_bytes, body->at, body->count);
-    writer.sink.count += bytes;
+    sink_write(&writer.sink, head, (size_t)(end - head));
+    sink_write(&writer.sink, body->at, body->count);
 }
 
 /* ---- interned strings */
@@ -291,7 +172,7 @@ static struct {
     uint32_t given[INTERN_KINDS];                       /* numbers given out */
 } strings;
 
-static struct interned *row_of(enum intern_kind kind, const char *text, uint32_t line, uint64_t hash)
+static RARE struct interned *row_of(enum intern_kind kind, const char *text, uint32_t line, uint64_t hash)
 {
     size_t mask = ((size_t)1 << strings.bits) - 1, at = hash_bits(hash, strings.bits);
     for (;; at = (at + 1) & mask) {
@@ -301,7 +182,7 @@ static struct interned *row_of(enum intern_kind kind, const char *text, uint32_t
     }
 }
 
-static void strings_grow(void)
+static RARE void strings_grow(void)
 {
     struct interned *old = strings.rows;
     size_t rows = old ? (size_t)1 << strings.bits : 0;
@@ -312,7 +193,7 @@ static void strings_grow(void)
             *row_of(old[i].kind, old[i].text, old[i].line, old[i].hash) = old[i];
 }
 
-static void interned_write(unsigned field, uint32_t number, const char *text, uint32_t line)
+static RARE void interned_write(unsigned field, uint32_t number, const char *text, uint32_t line)
 {
     bool is_source = field == INTERNED_SOURCES;
     inner.count = part.count = packet.count = 0;
@@ -321,13 +202,13 @@ static void interned_write(unsigned field, uint32_t number, const char *text, ui
     if (is_source)
         add_number(&inner, SOURCE_LINE, line);
     add_message(&part, field, &inner);
-    add_number(&packet, PACKET_SEQUENCE, SLICES);
+    add_number(&packet, PACKET_SEQUENCE, SEQUENCE);
     add_number(&packet, PACKET_FLAGS, FLAG_NEEDS_STATE);
     add_message(&packet, PACKET_INTERNED, &part);
     packet_write(&packet);
 }
 
-static uint32_t intern(enum intern_kind kind, const char *text, uint32_t line)
+static RARE uint32_t intern(enum intern_kind kind, const char *text, uint32_t line)
 {
     static const unsigned fields[INTERN_KINDS] = {INTERNED_EVENT_NAMES, INTERNED_STRINGS, INTERNED_SOURCES};
     uint64_t hash = hash_bytes(line ^ (uint64_t)kind << 32, text, strlen(text));
@@ -342,35 +223,48 @@ static uint32_t intern(enum intern_kind kind, const char *text, uint32_t line)
     return row->number;
 }
 
-uint32_t perfetto_name(const char *name)
+RARE uint32_t perfetto_name(const char *name)
 {
     return intern(INTERN_NAME, name, 0);
 }
 
-uint32_t perfetto_text(const char *text)
+RARE uint32_t perfetto_text(const char *text)
 {
     return intern(INTERN_TEXT, text, 0);
 }
 
-/* Most calls are for one of the few lines that a kernel is at. */
+/* The number of a text that stays where it is. Most calls are for one of the few lines and names that a kernel is at. */
+static __attribute__((noinline)) uint32_t number_of(enum intern_kind kind, const char *text, uint32_t line)
+{
+    enum { KNOWN_BITS = 8 };
+    static struct {
+        const char *text;
+        uint32_t line, number;
+        enum intern_kind kind;
+    } all[1 << KNOWN_BITS], *known;
+    known = &all[hash_bits((uintptr_t)text + line, KNOWN_BITS)];
+    if (known->text == text && known->line == line && known->kind == kind)
+        return known->number;
+    known->number = intern(kind, text, line);
+    known->text = text;
+    known->line = line;
+    known->kind = kind;
+    return known->number;
+}
+
 uint32_t perfetto_source(const char *file, uint32_t line)
 {
-    enum { LINE_BITS = 8 };
-    static struct {
-        const char *file;
-        uint32_t line, number;
-    } lines[1 << LINE_BITS], *known;
-    known = &lines[hash_bits((uintptr_t)file + line, LINE_BITS)];
-    if (!file || (known->file == file && known->line == line))
-        return file ? known->number : 0;
-    known->file = file;
-    known->line = line;
-    return known->number = intern(INTERN_SOURCE, file, line);
+    return file ? number_of(INTERN_SOURCE, file, line) : 0;
+}
+
+uint32_t perfetto_constant(const char *name)
+{
+    return number_of(INTERN_NAME, name, 0);
 }
 
 /* ---- tracks */
 
-static uint32_t track_write(uint32_t parent, const char *name, uint32_t rank, const struct builder *counter)
+static RARE uint32_t track_write(uint32_t parent, const char *name, uint32_t rank, const struct builder *counter)
 {
     part.count = packet.count = 0;
     add_number(&part, TRACK_UUID, ++writer.tracks);
@@ -382,17 +276,17 @@ static uint32_t track_write(uint32_t parent, const char *name, uint32_t rank, co
     if (counter)
         add_message(&part, TRACK_COUNTER, counter);
     add_message(&packet, PACKET_TRACK, &part);
-    add_number(&packet, PACKET_SEQUENCE, SLICES);
+    add_number(&packet, PACKET_SEQUENCE, SEQUENCE);
     packet_write(&packet);
     return writer.tracks;
 }
 
-uint32_t perfetto_track(uint32_t parent, const char *name, uint32_t rank)
+RARE uint32_t perfetto_track(uint32_t parent, const char *name, uint32_t rank)
 {
     return track_write(parent, name, rank, NULL);
 }
 
-uint32_t perfetto_counter(uint32_t parent, const char *name, uint32_t rank, bool bytes)
+RARE uint32_t perfetto_counter(uint32_t parent, const char *name, uint32_t rank, bool bytes)
 {
     inner.count = 0;
     add_number(&inner, COUNTER_UNIT, bytes ? UNIT_BYTES : UNIT_COUNT);
@@ -401,103 +295,148 @@ uint32_t perfetto_counter(uint32_t parent, const char *name, uint32_t rank, bool
 
 /* ---- events */
 
-void perfetto_begin(uint32_t track, uint32_t name, uint64_t t_ps)
+enum { EVENT_MOST = 512, FLOW_BYTES = 10 };             /* bytes of a slice without its flows; of a flow */
+
+_Static_assert(ARGUMENTS < 0x7f, "the number of an argument takes one byte");
+
+/* An event begins with these bytes. The writer fills in LENGTH and, unless the event is an end, its type. */
+enum { LENGTH = 0, LENGTH_END = 128 };                  /* lengths below it take one byte */
+#define HEAD TRACE_PACKET << 3 | WIRE_BYTES, LENGTH, PACKET_SEQUENCE << 3, SEQUENCE
+#define EVENT_HEAD PACKET_EVENT << 3 | WIRE_BYTES, LENGTH, EVENT_TYPE << 3
+static const uint8_t head[16] = {HEAD, PACKET_FLAGS << 3, FLAG_NEEDS_STATE, EVENT_HEAD, TYPE_BEGIN, EVENT_NAME << 3},
+                     short_head[16] = {HEAD, EVENT_HEAD, TYPE_END};
+enum { PACKET_START = 2, EVENT_START = 8, EVENT_TYPE_AT = 9, FIELDS_START = 11, SHORT_START = 6, SHORT_FIELDS_START = 8 };
+
+static inline uint8_t *put_field(uint8_t *at, unsigned field, uint64_t value)
 {
-    event_begin(TYPE_BEGIN, track, t_ps, name);
+    *at = (uint8_t)(field << 3 | WIRE_VARINT);
+    return put_varint_fast(at + 1, value);
 }
 
-void perfetto_instant(uint32_t track, uint32_t name, uint64_t t_ps)
+/* A field whose number does not fit into one byte. */
+static inline uint8_t *put_far_key(uint8_t *at, unsigned field, enum wire wire)
 {
-    event_begin(TYPE_INSTANT, track, t_ps, name);
+    at[0] = (uint8_t)(field << 3 | wire | 0x80);
+    at[1] = (uint8_t)(field >> 4);
+    return at + 2;
+}
+
+static inline uint8_t *put_value(uint8_t *at, const struct perfetto_value *value)
+{
+    at[0] = EVENT_ANNOTATION << 3 | WIRE_BYTES;
+    at[2] = ANNOTATION_NAME << 3 | WIRE_VARINT;
+    at[3] = (uint8_t)(value->argument + 1);
+    at[4] = ANNOTATION_UINT << 3 | WIRE_VARINT;
+    uint8_t *end = value->is_text ? put_far_key(at + 4, ANNOTATION_STRING, WIRE_VARINT) : at + 5;
+    end = put_varint_fast(end, value->number);
+    at[1] = (uint8_t)(end - at - 2);
+    return end;
+}
+
+/* Makes room for lengths that take more than one byte, of an event up to track_end and of its packet up to `end`. Returns
+ * the new end. */
+static RARE uint8_t *event_lengthen(uint8_t *start, const uint8_t *track_end, const uint8_t *end)
+{
+    uint8_t length[VARINT_MOST], made[3 * VARINT_MOST];
+    size_t event_bytes = (size_t)(track_end - start - EVENT_START), rest = (size_t)(end - start - EVENT_START);
+    size_t length_bytes = (size_t)(put_varint(length, event_bytes) - length), kept = EVENT_START - 1 - PACKET_START;
+    uint8_t *at = put_varint(made + 1, kept + length_bytes + rest);
+    made[0] = start[0];
+    memcpy(at, start + PACKET_START, kept);
+    memcpy(at + kept, length, length_bytes);
+    size_t made_bytes = (size_t)(at + kept + length_bytes - made);
+    memmove(start + made_bytes, start + EVENT_START, rest);
+    memcpy(start, made, made_bytes);
+    return start + made_bytes + rest;
+}
+
+static uint8_t *put_event(uint8_t *start, uint8_t type, const struct perfetto_event *event)
+{
+    memcpy(start, head, sizeof head);
+    start[EVENT_TYPE_AT] = type;
+    uint8_t *at = put_varint_fast(start + FIELDS_START, event->name);
+    for (uint32_t i = 0; i < event->value_count; i++)
+        at = put_value(at, &event->values[i]);
+    if (event->source)
+        at = put_varint_fast(put_far_key(at, EVENT_SOURCE, WIRE_VARINT), event->source);
+    for (uint32_t i = 0; i < event->flow_count; i++) {
+        uint64_t flow = htole64(event->flows[i]);
+        if (!flow)
+            continue;
+        at = put_far_key(at, event->flows_end ? EVENT_LAST_FLOW : EVENT_FLOW, WIRE_FIXED64);
+        memcpy(at, &flow, sizeof flow);
+        at += sizeof flow;
+    }
+    uint8_t *track_end = put_field(at, EVENT_TRACK, event->track);
+    at = put_field(track_end, PACKET_TIMESTAMP, event->t_ps);
+    start[EVENT_START - 1] = (uint8_t)(track_end - start - EVENT_START);
+    start[PACKET_START - 1] = (uint8_t)(at - start - PACKET_START);
+    return at - start - PACKET_START < LENGTH_END ? at : event_lengthen(start, track_end, at);
+}
+
+static inline uint8_t *put_short(uint8_t *start, uint8_t *at, uint32_t track, uint64_t t_ps)
+{
+    at = put_field(at, EVENT_TRACK, track);
+    start[SHORT_START - 1] = (uint8_t)(at - start - SHORT_START);
+    at = put_field(at, PACKET_TIMESTAMP, t_ps);
+    start[PACKET_START - 1] = (uint8_t)(at - start - PACKET_START);
+    return at;
+}
+
+static inline uint8_t *put_end(uint8_t *start, uint32_t track, uint64_t t_ps)
+{
+    memcpy(start, short_head, sizeof short_head);
+    return put_short(start, start + SHORT_FIELDS_START, track, t_ps);
+}
+
+static uint8_t *events_room(uint32_t flows)
+{
+    return sink_room(&writer.sink, EVENT_MOST + flows * FLOW_BYTES);
+}
+
+static void events_written(const uint8_t *end)
+{
+    writer.sink.count = (size_t)(end - writer.sink.bytes);
+}
+
+static __attribute__((noinline)) void event_write(uint8_t type, const struct perfetto_event *event)
+{
+    events_written(put_event(events_room(event->flow_count), type, event));
+}
+
+void perfetto_begin(const struct perfetto_event *event)
+{
+    event_write(TYPE_BEGIN, event);
+}
+
+void perfetto_instant(const struct perfetto_event *event)
+{
+    event_write(TYPE_INSTANT, event);
 }
 
 void perfetto_end(uint32_t track, uint64_t t_ps)
 {
-    events_written(put_end(events_room(), track, t_ps));
+    events_written(put_end(events_room(0), track, t_ps));
 }
 
-void perfetto_slice(uint32_t track, uint32_t name, uint64_t begin_ps, uint64_t end_ps, const struct perfetto_value *values,
-                    size_t count)
+void perfetto_slice(const struct perfetto_event *event, uint64_t end_ps)
 {
-    uint8_t *start = events_room(), *at = put_begin(start, TYPE_BEGIN, name);
-    for (const struct perfetto_value *value = values; value < values + count; value++)
-        at = put_argument(at, value->argument, value->is_text ? ANNOTATION_STRING : ANNOTATION_UINT, value->number);
-    at = event_completed(start, at, EVENT_START, track, begin_ps);
-    assert(at - start < LENGTH_END);
-    events_written(put_end(at, track, end_ps));
+    uint8_t *at = put_event(events_room(event->flow_count), TYPE_BEGIN, event);
+    events_written(put_end(at, event->track, end_ps));
 }
 
-static inline void add_argument(enum perfetto_argument argument, unsigned field, uint64_t value)
+RARE void perfetto_count(uint32_t counter, uint64_t t_ps, int64_t value)
 {
-    assert(writer.count);                               /* there is an event that it belongs to */
-    event_grown(put_argument(writer.sink.bytes + writer.sink.count + writer.count, argument, field, value));
-}
-
-void perfetto_number(enum perfetto_argument argument, uint64_t number)
-{
-    add_argument(argument, ANNOTATION_UINT, number);
-}
-
-void perfetto_word(enum perfetto_argument argument, uint32_t text)
-{
-    add_argument(argument, ANNOTATION_STRING, text);
-}
-
-void perfetto_at(uint32_t source)
-{
-    if (source)
-        event_grown(put_number(event_room(SMALL_FIELD), EVENT_SOURCE, source));
-}
-
-void perfetto_flow(uint64_t flow, bool ends)
-{
-    if (flow)
-        event_grown(put_fixed(event_room(SMALL_FIELD), ends ? EVENT_LAST_FLOW : EVENT_FLOW, flow));
-}
-
-void perfetto_count(uint32_t counter, uint64_t t_ps, int64_t value)
-{
-    assert(t_ps >= writer.counted_ps);
-    uint8_t *start = events_room();
-    memcpy(start, count_head, sizeof count_head);
-    uint8_t *at = put_number(start + sizeof count_head, EVENT_COUNTER_VALUE, (uint64_t)value);
-    events_written(event_completed(start, at, COUNT_START, counter, t_ps - writer.counted_ps));
-    writer.counted_ps = t_ps;
+    uint8_t *start = events_room(0);
+    memcpy(start, short_head, sizeof short_head);
+    start[SHORT_FIELDS_START - 1] = TYPE_COUNTER;
+    uint8_t *at = put_far_key(start + SHORT_FIELDS_START, EVENT_COUNTER_VALUE, WIRE_VARINT);
+    events_written(put_short(start, put_varint_fast(at, (uint64_t)value), counter, t_ps));
 }
 
 /* ---- the file */
 
-/* The first packet of a sequence. */
-static void sequence_begin(uint32_t sequence)
-{
-    packet.count = 0;
-    add_number(&packet, PACKET_SEQUENCE, sequence);
-    add_number(&packet, PACKET_FLAGS, FLAG_CLEARED);
-}
-
-static void add_clock(struct builder *clocks, uint32_t number, bool is_incremental)
-{
-    inner.count = 0;
-    add_number(&inner, CLOCK_NUMBER, number);
-    add_number(&inner, CLOCK_TIMESTAMP, 0);
-    if (is_incremental)
-        add_number(&inner, CLOCK_IS_INCREMENTAL, true);
-    add_message(clocks, CLOCKS_CLOCK, &inner);
-}
-
-/* Says that both clocks begin at 0, and that packets of the sequence have the times of its own one. */
-static void add_incremental_clock(void)
-{
-    part.count = 0;
-    add_clock(&part, TRACE_CLOCK, false);
-    add_clock(&part, INCREMENTAL_CLOCK, true);
-    add_message(&packet, PACKET_CLOCKS, &part);
-    part.count = 0;
-    add_number(&part, DEFAULTS_CLOCK, INCREMENTAL_CLOCK);
-    add_message(&packet, PACKET_DEFAULTS, &part);
-}
-
-void perfetto_open(const char *path)
+RARE void perfetto_open(const char *path)
 {
     static const char *const arguments[ARGUMENTS] = {
 #define ARGUMENT(name) #name,
@@ -505,10 +444,9 @@ void perfetto_open(const char *path)
 #undef ARGUMENT
     };
     writer.sink = sink_open(path);
-    sequence_begin(SLICES);
-    packet_write(&packet);
-    sequence_begin(COUNTERS);
-    add_incremental_clock();
+    packet.count = 0;
+    add_number(&packet, PACKET_SEQUENCE, SEQUENCE);
+    add_number(&packet, PACKET_FLAGS, FLAG_CLEARED);
     packet_write(&packet);
     for (uint32_t i = 0; i < ARGUMENTS; i++)
         interned_write(INTERNED_ANNOTATION_NAMES, i + 1, arguments[i], 0);
@@ -516,12 +454,10 @@ void perfetto_open(const char *path)
 
 void perfetto_empty(void)
 {
-    event_end();
     sink_empty(&writer.sink);
 }
 
-void perfetto_close(void)
+RARE void perfetto_close(void)
 {
-    event_end();
     sink_close(&writer.sink);
 }

@@ -34,32 +34,40 @@ uint32_t perfetto_name(const char *name);
 uint32_t perfetto_text(const char *text);
 uint32_t perfetto_source(const char *file, uint32_t line);
 
-/* Begins a slice, or writes an event without duration. Arguments, source and flows that follow belong to it. */
-void perfetto_begin(uint32_t track, uint32_t name, uint64_t t_ps);
-void perfetto_instant(uint32_t track, uint32_t name, uint64_t t_ps);
+/* The number of the name of a slice, a text that stays as it is, and where. */
+uint32_t perfetto_constant(const char *name);
 
-void perfetto_number(enum perfetto_argument argument, uint64_t number);
-void perfetto_word(enum perfetto_argument argument, uint32_t text);
-void perfetto_at(uint32_t source);
-
-/* An arrow leads from each slice with the number of a flow to the next one with it, in the order of time. The last one
- * `ends` it. */
-void perfetto_flow(uint64_t flow, bool ends);
-
-/* Ends the innermost slice of a track. */
-void perfetto_end(uint32_t track, uint64_t t_ps);
-
-/* A slice without nested slices, with at most 6 arguments. */
 struct perfetto_value {
     enum perfetto_argument argument;
     bool is_text;                                       /* perfetto_text */
     uint64_t number;
 };
 
-void perfetto_slice(uint32_t track, uint32_t name, uint64_t begin_ps, uint64_t end_ps, const struct perfetto_value *values,
-                    size_t count);
+/* A slice or an event without duration, with at most 6 arguments. An arrow leads from each one with the number of a flow to
+ * the next one with it, in the order of time. */
+struct perfetto_event {
+    uint32_t track, name;
+    uint64_t t_ps;
+    uint32_t source;                                    /* perfetto_source; 0: none */
+    uint32_t value_count, flow_count;
+    bool flows_end;                                     /* it is the last one of its flows */
+    const struct perfetto_value *values;
+    const uint64_t *flows;                              /* 0 among them: none */
+};
 
-/* The value of a counter from a time on, which is not before that of the last call for any counter. */
+/* Begins a slice, in which others may lie. */
+void perfetto_begin(const struct perfetto_event *event);
+
+/* Ends the innermost slice of a track. */
+void perfetto_end(uint32_t track, uint64_t t_ps);
+
+/* A slice without nested slices. */
+void perfetto_slice(const struct perfetto_event *event, uint64_t end_ps);
+
+/* An event without duration. */
+void perfetto_instant(const struct perfetto_event *event);
+
+/* The value of a counter from a time on. */
 void perfetto_count(uint32_t counter, uint64_t t_ps, int64_t value);
 
 #endif

@@ -82,18 +82,18 @@ void sink_empty(struct sink *sink)
         flush(sink, false);
 }
 
-void sink_make_room(struct sink *sink, size_t kept, size_t added)
+void sink_make_room(struct sink *sink, size_t added)
 {
-    size_t used = sink->count + kept;
-    unsigned char *larger = arena_alloc(2 * (used + added), 1);
-    memcpy(larger, sink->bytes, used);
+    size_t room = 2 * (sink->count + added);
+    unsigned char *larger = arena_alloc(room, 1);
+    memcpy(larger, sink->bytes, sink->count);
     sink->bytes = larger;
-    sink->room = 2 * (used + added);
+    sink->room = room;
 }
 
 void sink_write(struct sink *sink, const void *bytes, size_t count)
 {
-    memcpy(sink_room(sink, 0, count), bytes, count);
+    memcpy(sink_room(sink, count), bytes, count);
     sink->count += count;
 }
 

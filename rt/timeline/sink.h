@@ -19,15 +19,15 @@ struct sink sink_open(const char *path);
 /* Writes the buffer to the file if that is worth while. To be called now and then, not on the stack of a kernel. */
 void sink_empty(struct sink *sink);
 
-/* Enlarges the buffer until there is room for `added` bytes behind the `kept` ones. */
-void sink_make_room(struct sink *sink, size_t kept, size_t added);
+/* Enlarges the buffer until there is room for `added` bytes. */
+void sink_make_room(struct sink *sink, size_t added);
 
-/* Returns the address of the free room, in which `kept` bytes are in use, with room for `added` bytes behind them. What
- * is in it becomes part of the file when `count` is raised. */
-static inline unsigned char *sink_room(struct sink *sink, size_t kept, size_t added)
+/* Returns the address of the free room, of at least `added` bytes. What is in it becomes part of the file when `count` is
+ * raised. */
+static inline unsigned char *sink_room(struct sink *sink, size_t added)
 {
-    if (kept + added > sink->room - sink->count)
-        sink_make_room(sink, kept, added);
+    if (added > sink->room - sink->count)
+        sink_make_room(sink, added);
     return sink->bytes + sink->count;
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/human.h"
 #include "base/stopwatch.h"
+#include "columns.h"
 #include "common/arena.h"
 #include "common/array.h"
 #include "common/fail.h"
@@ -27,9 +28,12 @@
 #include "store/allocator.h"
 #include "window.h"
 
+#define RARE __attribute__((cold))                      /* not for each event */
+
 /* A track, and others of its name for what overlaps. */
 struct lane {
     uint32_t track;                                     /* 0: not made yet */
+    uint32_t class;                                     /* of a link, + 1; 0: not known yet */
     uint64_t end_ps;                                    /* of its last slice */
     struct lane *next;
 };
@@ -98,7 +102,7 @@ static struct {
     uint32_t *node_texts;                               /* names of nodes as arguments, by rank; 0: not made yet */
     uint32_t names[STAGES], command_names[COMMANDS], wait_names[COMMANDS];
     uint32_t host_name, issue_name, delay_name, take_name, feed_name, complete_name, answer_name;
-    uint32_t in_flight[LINK_CLASSES];                   /* signals + 1 */
+    struct columns in_flight[LINK_CLASSES];             /* bytes on links */
     struct ARRAY(struct counter) counters;              /* of the signals */
     struct signals signals;
     bool window_begun;                                  /* a counter was told of in it */
@@ -108,6 +112,7 @@ static struct {
         uint64_t rest_ps;
     } left_out;
     uint64_t slices;
+    struct ARRAY(uint64_t) flows;                       /* of the slice that is written next */
     struct {
         const struct command *command;
         uint64_t tile;
@@ -121,7 +126,7 @@ static struct {
 /* ---- what is shown */
 
 /* The timeline has all the slices that it may have: only what is open in it has to be ended. */
-static void leave_out_rest(void)
+static RARE void leave_out_rest(void)
 {
     signals_tell_before(&timeline.signals, now_ps);
     timeline.left_out.rest = true;
@@ -154,7 +159,7 @@ static bool takes(uint64_t begin_ps, uint64_t end_ps)
 
 /* ---- tracks */
 
-static uint32_t sip_track(uint32_t sip)
+static RARE uint32_t sip_track(uint32_t sip)
 {
     uint32_t *track = &timeline.sips[sip];
     if (!*track)
@@ -163,7 +168,7 @@ static uint32_t sip_track(uint32_t sip)
 }
 
 /* A cube, by its number over the machine. */
-static uint32_t cube_track(uint32_t cube)
+static RARE uint32_t cube_track(uint32_t cube)
 {
     uint32_t *track = &timeline.cubes[cube];
     if (!*track)
@@ -177,7 +182,7 @@ static struct pe_tracks *pe_tracks(const struct pe *pe)
     return &timeline.pes[pe_number(pe)];
 }
 
-static uint32_t pe_track(const struct pe *pe)
+static RARE uint32_t pe_track(const struct pe *pe)
 {
     struct pe_tracks *tracks = pe_tracks(pe);
     uint32_t number = pe_number(pe), in_cube = number % kb_shape.pes;
@@ -197,7 +202,7 @@ static uint32_t pe_slice_name(const struct pe *pe)
 }
 
 /* The links out of the nodes of a cube, a SIP or the system. */
-static uint32_t links_track(struct place from)
+static RARE uint32_t links_track(struct place from)
 {
     bool in_system = from.cube == OUTSIDE && from.node < SYSTEM_NODES;
     uint32_t *track = in_system ? &timeline.links
@@ -209,7 +214,7 @@ static uint32_t links_track(struct place from)
     return *track = perfetto_track(parent, "links", 2);
 }
 
-static uint32_t memories_track(uint32_t cube)
+static RARE uint32_t memories_track(uint32_t cube)
 {
     uint32_t *track = &timeline.memories[cube];
     if (!*track)
@@ -277,23 +282,39 @@ static void count(uint32_t *signal, const struct pe *pe, const char *name, uint3
     signals_change(&timeline.signals, *signal - 1, t_ps, delta);
 }
 
-static void link_count_change(enum link_class class, uint64_t t_ps, int64_t delta)
+/* A message is on a link of a class. */
+static void link_takes(enum link_class class, uint64_t begin_ps, uint64_t end_ps, uint64_t bytes)
+{
+    struct columns *columns = &timeline.in_flight[class];
+    if (end_ps <= window.from_ps || begin_ps > window.to_ps)
+        return;
+    if (!columns->at)
+        *columns = columns_make(window.from_ps);
+    columns_add(columns, begin_ps < window.from_ps ? window.from_ps : begin_ps,
+                end_ps < window.to_ps ? end_ps : window.to_ps + 1, (int64_t)bytes);
+}
+
+/* Writes them at the end, when the width of their columns is known. What was left out is missing in the last columns. */
+static RARE void link_counts_write(void)
 {
     static const char *const names[LINK_CLASSES] = {
-#define LINK(name, bw, latency) "bytes in flight: " #name,
-#define OWN_LINK(name) "bytes in flight: " #name,
+#define LINK(name, bw, latency) #name,
+#define OWN_LINK(name) #name,
 #include "kb/links.def"
     };
-    if (!timeline.in_flight[class]) {
-        timeline.in_flight[class] = signals_add(&timeline.signals) + 1;
-        struct counter counter = {perfetto_counter(timeline.root, names[class], RANK_IN_FLIGHT + class, true), 0};
-        *array_add(&timeline.counters) = counter;
+    for (unsigned class = 0; class < LINK_CLASSES; class++) {
+        const struct columns *columns = &timeline.in_flight[class];
+        uint64_t width_ps = UINT64_C(1) << columns->bits, rest_ps = timeline.left_out.rest_ps;
+        if (!columns->at || (timeline.left_out.rest && rest_ps < width_ps))
+            continue;
+        const char *name = arena_printf("bytes in flight: %s (means of %s)", names[class], human_time_exact(width_ps));
+        uint32_t track = perfetto_counter(timeline.root, name, RANK_IN_FLIGHT + class, true);
+        columns_tell(columns, timeline.left_out.rest ? rest_ps - width_ps : window.to_ps, track, perfetto_count);
     }
-    signals_change(&timeline.signals, timeline.in_flight[class] - 1, t_ps, delta);
 }
 
 /* The values with which the window begins. */
-static void counters_begin(void)
+static RARE void counters_begin(void)
 {
     if (timeline.window_begun)
         return;
@@ -348,9 +369,11 @@ static void kernel_open(struct frame *frame)
         return;
     frame->is_open = true;
     timeline.slices++;
-    perfetto_begin(frame->lane->track, perfetto_name(frame->tl->name), frame->begin_ps);
-    perfetto_number(ARGUMENT_request, frame->tl->request);
-    perfetto_flow(flow_of(FLOW_KERNEL, frame->tl->serial, 0, 0), false);
+    struct perfetto_value request = {ARGUMENT_request, .number = frame->tl->request};
+    uint64_t flow = flow_of(FLOW_KERNEL, frame->tl->serial, 0, 0);
+    perfetto_begin(&(struct perfetto_event){
+        frame->lane->track, perfetto_name(frame->tl->name), frame->begin_ps,
+        .value_count = 1, .values = &request, .flow_count = 1, .flows = &flow});
 }
 
 static void call_open(struct frame *frame)
@@ -360,17 +383,16 @@ static void call_open(struct frame *frame)
         return;
     frame->call_is_open = true;
     timeline.slices++;
-    perfetto_begin(frame->lane->track, perfetto_name(frame->call.name), frame->call_ps);
-    perfetto_at(perfetto_source(frame->call.file, frame->call.line));
+    perfetto_begin(&(struct perfetto_event){frame->lane->track, perfetto_constant(frame->call.name), frame->call_ps,
+                                            perfetto_source(frame->call.file, frame->call.line), .value_count = 0});
 }
 
-/* Begins a slice within a call, which the caller ends. Returns false if it is not shown. */
-static bool part_begins(struct frame *frame, uint32_t name, uint64_t begin_ps, uint64_t end_ps)
+/* Whether a slice within a call is written, next. */
+static bool takes_part(struct frame *frame, uint64_t begin_ps, uint64_t end_ps)
 {
     if (!takes(begin_ps, end_ps))
         return false;
     call_open(frame);
-    perfetto_begin(frame->lane->track, name, begin_ps);
     return true;
 }
 
@@ -381,8 +403,8 @@ static void delay_ends(struct frame *frame, uint64_t t_ps)
         return;
     frame->delayed = false;
     uint64_t end_ps = frame->delay_to_ps < t_ps ? frame->delay_to_ps : t_ps;
-    if (frame->delay_from_ps < end_ps && part_begins(frame, timeline.delay_name, frame->delay_from_ps, end_ps))
-        perfetto_end(frame->lane->track, end_ps);
+    if (frame->delay_from_ps < end_ps && takes_part(frame, frame->delay_from_ps, end_ps))
+        perfetto_slice(&(struct perfetto_event){frame->lane->track, timeline.delay_name, frame->delay_from_ps, .source = 0}, end_ps);
 }
 
 /* A call lasts until the next one begins: what a kernel computes itself takes no time. */
@@ -444,13 +466,13 @@ static bool is_known(const struct tl *tl)
     return tl->serial <= timeline.frames.count && frame_of(tl)->tl == tl;
 }
 
-static void open_kernel_ends(const struct tl *tl)
+static RARE void open_kernel_ends(const struct tl *tl)
 {
     if (is_known(tl))
         frame_ends(frame_of(tl), now_ps);
 }
 
-static void open_call_ends(const struct tl *tl)
+static RARE void open_call_ends(const struct tl *tl)
 {
     if (is_known(tl) && frame_of(tl)->lane)
         call_ends(frame_of(tl), now_ps);
@@ -488,29 +510,35 @@ static void kernel_will_act(const struct tl *tl, enum kernel_act act, uint64_t t
     kernel_acts(tl->pe);
 }
 
+static uint32_t command_source(const struct command *command)
+{
+    return perfetto_source(command->ask.file, command->ask.line);
+}
+
 /* The kernel has waited for a command, up to now. */
 static void wait_ends(const struct tl *tl, const struct command *command)
 {
     struct frame *frame = frame_of(tl);
     delay_ends(frame, now_ps);
-    if (tl->awaited_since_ps == now_ps
-        || !part_begins(frame, timeline.wait_names[command->ask.kind], tl->awaited_since_ps, now_ps))
+    if (tl->awaited_since_ps == now_ps || !takes_part(frame, tl->awaited_since_ps, now_ps))
         return;
-    perfetto_number(ARGUMENT_command, command->number);
-    perfetto_at(perfetto_source(command->ask.file, command->ask.line));
-    perfetto_end(frame->lane->track, now_ps);
+    struct perfetto_value number = {ARGUMENT_command, .number = command->number};
+    perfetto_slice(&(struct perfetto_event){frame->lane->track, timeline.wait_names[command->ask.kind], tl->awaited_since_ps,
+                                            command_source(command), .value_count = 1, .values = &number}, now_ps);
 }
 
 /* ---- commands */
 
-static void command_arguments(const struct command *command)
+/* Its arguments, up to three. Returns how many. */
+static uint32_t command_values(const struct command *command, struct perfetto_value *values)
 {
-    perfetto_number(ARGUMENT_command, command->number);
+    uint32_t count = 0;
+    values[count++] = (struct perfetto_value){ARGUMENT_command, false, command->number};
     if (command->ask.bytes)
-        perfetto_number(ARGUMENT_bytes, command->ask.bytes);
+        values[count++] = (struct perfetto_value){ARGUMENT_bytes, false, command->ask.bytes};
     if (command_is_composite(command->ask.kind))
-        perfetto_number(ARGUMENT_tiles, command->tiles);
-    perfetto_at(perfetto_source(command->ask.file, command->ask.line));
+        values[count++] = (struct perfetto_value){ARGUMENT_tiles, false, command->tiles};
+    return count;
 }
 
 static void command_submitted(const struct command *command)
@@ -520,11 +548,12 @@ static void command_submitted(const struct command *command)
         return;
     frame->delayed = false;
     uint64_t begin_ps = frame->delay_to_ps == now_ps ? frame->delay_from_ps : now_ps;
-    if (!part_begins(frame, timeline.issue_name, begin_ps, now_ps))
+    if (!takes_part(frame, begin_ps, now_ps))
         return;
-    command_arguments(command);
-    perfetto_flow(tile_flow(command, 0), false);
-    perfetto_end(frame->lane->track, now_ps);
+    struct perfetto_value values[3];
+    uint64_t flow = tile_flow(command, 0);
+    perfetto_slice(&(struct perfetto_event){frame->lane->track, timeline.issue_name, begin_ps, command_source(command),
+                                            command_values(command, values), 1, false, values, &flow}, now_ps);
 }
 
 static void command_scheduled(const struct command *command)
@@ -534,10 +563,9 @@ static void command_scheduled(const struct command *command)
     if (tracks->hidden || !takes(begin_ps, now_ps))
         return;
     uint32_t track = pe_lane(command->pe, &tracks->scheduler, "pe_scheduler", RANK_SCHEDULER, begin_ps, now_ps);
-    perfetto_begin(track, timeline.take_name, begin_ps);
-    perfetto_number(ARGUMENT_command, command->number);
-    perfetto_flow(tile_flow(command, 0), false);
-    perfetto_end(track, now_ps);
+    struct perfetto_value number = {ARGUMENT_command, false, command->number};
+    uint64_t flow = tile_flow(command, 0);
+    perfetto_slice(&(struct perfetto_event){track, timeline.take_name, begin_ps, 0, 1, 1, false, &number, &flow}, now_ps);
 }
 
 /* Writes a command from its submission to its completion, or to the end of the run. */
@@ -547,15 +575,17 @@ static void command_write(const struct command *command, uint64_t end_ps, bool c
     if (tracks->hidden || !takes(command->submitted_ps, end_ps))
         return;
     uint32_t track = pe_lane(command->pe, &tracks->commands, "commands", RANK_COMMANDS, command->submitted_ps, end_ps);
-    perfetto_begin(track, timeline.command_names[command->ask.kind], command->submitted_ps);
-    command_arguments(command);
+    struct perfetto_value values[3];
+    perfetto_begin(&(struct perfetto_event){track, timeline.command_names[command->ask.kind], command->submitted_ps,
+                                            command_source(command), command_values(command, values), .values = values});
     if (complete) {
-        perfetto_instant(track, timeline.complete_name, end_ps);
-        perfetto_flow(tile_flow(command, 0), true);
+        uint64_t flows[3] = {tile_flow(command, 0)};
         if (timeline.last_tile.command == command && timeline.last_tile.tile)
-            perfetto_flow(tile_flow(command, timeline.last_tile.tile), true);
+            flows[1] = tile_flow(command, timeline.last_tile.tile);
         if (timeline.received.receive == command)
-            perfetto_flow(timeline.received.flow, true);
+            flows[2] = timeline.received.flow;
+        perfetto_instant(&(struct perfetto_event){track, timeline.complete_name, end_ps,
+                                                  .flow_count = 3, .flows_end = true, .flows = flows});
     }
     perfetto_end(track, end_ps);
 }
@@ -582,11 +612,9 @@ static void tile_fed(const struct token *token, uint64_t end_ps)
     if (!takes(now_ps, end_ps))
         return;
     uint32_t track = pe_lane(command->pe, &tracks->feeder, "feeder", RANK_FEEDER, now_ps, end_ps);
-    perfetto_begin(track, timeline.feed_name, now_ps);
-    perfetto_number(ARGUMENT_command, command->number);
-    perfetto_number(ARGUMENT_tile, token->tile.id);
-    perfetto_flow(tile_flow(command, token->tile.id), false);
-    perfetto_end(track, end_ps);
+    struct perfetto_value values[] = {{ARGUMENT_command, false, command->number}, {ARGUMENT_tile, false, token->tile.id}};
+    uint64_t flow = tile_flow(command, token->tile.id);
+    perfetto_slice(&(struct perfetto_event){track, timeline.feed_name, now_ps, 0, 2, 1, false, values, &flow}, end_ps);
 }
 
 static void queue_changes(const struct token *token, int delta)
@@ -647,14 +675,11 @@ static void sent_write(const struct pe *destination, struct ring_tracks *ring, c
     if (!lane->track)
         lane->track = perfetto_track(tracks->rings_track, arena_printf("from %s", pe_name(&kb_pe[ring->source])),
                                      ring->source);
-    perfetto_begin(lane->track, pe_slice_name(&kb_pe[ring->source]), sent->begin_ps);
-    perfetto_number(ARGUMENT_command, sent->send.number);
+    struct perfetto_value values[3] = {{ARGUMENT_command, false, sent->send.number}, {ARGUMENT_bytes, false, sent->bytes}};
     if (receive)
-        perfetto_number(ARGUMENT_receive, receive->number);
-    perfetto_number(ARGUMENT_bytes, sent->bytes);
-    perfetto_at(sent->source_line);
-    perfetto_flow(sent->flow, false);
-    perfetto_end(lane->track, end_ps);
+        values[2] = (struct perfetto_value){ARGUMENT_receive, false, receive->number};
+    perfetto_slice(&(struct perfetto_event){lane->track, pe_slice_name(&kb_pe[ring->source]), sent->begin_ps, sent->source_line,
+                                            receive ? 3 : 2, 1, false, values, &sent->flow}, end_ps);
 }
 
 static void message_received(const struct command *receive, const struct command *send)
@@ -688,18 +713,6 @@ static const char *server_name(enum stage_kind stage)
     return shared ? "pe_gemm, pe_math" : engine_names[engine_of(stage)];
 }
 
-static void service_arguments(const struct token *token)
-{
-    const struct command *command = token->command;
-    perfetto_number(ARGUMENT_command, command->number);
-    if (command_is_composite(command->ask.kind))
-        perfetto_number(ARGUMENT_tile, token->tile.id);
-    enum perfetto_argument amount = token->stage->kind == STAGE_GEMM   ? ARGUMENT_flop
-                                    : token->stage->kind == STAGE_MATH ? ARGUMENT_elements : ARGUMENT_bytes;
-    perfetto_number(amount, token->stage->amount);
-    perfetto_at(perfetto_source(command->ask.file, command->ask.line));
-}
-
 static void service_write(const struct token *token, uint64_t end_ps)
 {
     const struct command *command = token->command;
@@ -713,12 +726,19 @@ static void service_write(const struct token *token, uint64_t end_ps)
     uint32_t server = (uint32_t)(token->server - pe->servers);
     uint32_t track = pe_lane(pe, &tracks->servers[server], server_name(stage), RANK_SERVERS + kb_pe_servers - server,
                              token->started_ps, end_ps);
-    perfetto_begin(track, timeline.names[stage], token->started_ps);
-    service_arguments(token);
-    perfetto_flow(tile_flow(command, token->tile.id), false);
+    struct perfetto_value values[3] = {
+        {ARGUMENT_command, false, command->number},
+        {stage == STAGE_GEMM ? ARGUMENT_flop : stage == STAGE_MATH ? ARGUMENT_elements : ARGUMENT_bytes, false,
+         token->stage->amount},
+        {ARGUMENT_tile, false, token->tile.id},
+    };
+    timeline.flows.count = 0;
+    *array_add(&timeline.flows) = tile_flow(command, token->tile.id);
     for (uint32_t i = 0, count = stage == STAGE_COMM ? peers_of(&command->ask).count : 0; i < count; i++)
-        perfetto_flow(message_flow(command, i), false);
-    perfetto_end(track, end_ps);
+        *array_add(&timeline.flows) = message_flow(command, i);
+    perfetto_slice(&(struct perfetto_event){track, timeline.names[stage], token->started_ps, command_source(command),
+                                            command_is_composite(command->ask.kind) ? 3 : 2, (uint32_t)timeline.flows.count,
+                                            false, values, timeline.flows.at}, end_ps);
 }
 
 static void service_ends(const struct token *token)
@@ -748,14 +768,14 @@ static uint32_t node_text(uint32_t rank)
 }
 
 /* The name of a node within its cube, in the arena. */
-static const char *name_in_cube(struct place place)
+static RARE const char *name_in_cube(struct place place)
 {
     const char *name = place_name(place), *after = place.cube == OUTSIDE ? NULL : strstr(name, ".cube");
     after = after ? strchr(after + 1, '.') : NULL;
     return arena_printf("%s", after ? after + 1 : name);
 }
 
-static struct lane_place resource_place(enum resource_kind kind, uint64_t number)
+static RARE struct lane_place resource_place(enum resource_kind kind, uint64_t number)
 {
     switch (kind) {
     case RESOURCE_LINK: {
@@ -805,10 +825,11 @@ static void reserved(enum resource_kind kind, uint64_t number, uint64_t bytes, u
 {
     if (kind == RESOURCE_NODE)
         return;
-    if (kind == RESOURCE_LINK && start_ps < end_ps) {
-        enum link_class class = link_class(number);
-        link_count_change(class, start_ps, (int64_t)bytes);
-        link_count_change(class, end_ps, -(int64_t)bytes);
+    struct lane *lane = &timeline.resources[kind][number];
+    if (kind == RESOURCE_LINK) {
+        if (!lane->class)
+            lane->class = link_class(number) + 1;
+        link_takes(lane->class - 1, start_ps, end_ps, bytes);
     }
     struct cause cause = observed_cause;
     struct actor actor = actor_of(cause);
@@ -818,28 +839,28 @@ static void reserved(enum resource_kind kind, uint64_t number, uint64_t bytes, u
     }
     if (!takes(start_ps, end_ps))
         return;
-    struct lane *lane = lane_at(&timeline.resources[kind][number], start_ps, end_ps);
+    lane = lane_at(lane, start_ps, end_ps);
     if (!lane->track) {
         struct lane_place place = resource_place(kind, number);
         lane->track = perfetto_track(place.parent, place.name, place.rank);
     }
     struct perfetto_value values[5];
-    size_t count = 0;
+    uint32_t count = 0;
     values[count++] = (struct perfetto_value){cause.kernel ? ARGUMENT_command : ARGUMENT_request, false, cause.number};
     values[count++] = (struct perfetto_value){ARGUMENT_bytes, false, bytes};
-    if (start_ps > asked_ps)
-        values[count++] = (struct perfetto_value){ARGUMENT_waited_ps, false, start_ps - asked_ps};
     if (kind == RESOURCE_LINK) {
         const struct route *route = observed_message->route;
         values[count++] = (struct perfetto_value){ARGUMENT_from, true, node_text(route->from_rank)};
         values[count++] = (struct perfetto_value){ARGUMENT_to, true, node_text(route->to_rank)};
     }
-    perfetto_slice(lane->track, actor.name, start_ps, end_ps, values, count);
+    if (start_ps > asked_ps)                            /* behind what several links have in common, which compresses well */
+        values[count++] = (struct perfetto_value){ARGUMENT_waited_ps, false, start_ps - asked_ps};
+    perfetto_slice(&(struct perfetto_event){lane->track, actor.name, start_ps, .value_count = count, .values = values}, end_ps);
 }
 
 /* ---- requests of the host, at the end of the run. They are few: there is no limit to their number. */
 
-static uint32_t host_lane(uint64_t begin_ps, uint64_t end_ps)
+static RARE uint32_t host_lane(uint64_t begin_ps, uint64_t end_ps)
 {
     struct lane *lane = lane_at(&timeline.requests, begin_ps, end_ps);
     if (!lane->track)
@@ -847,16 +868,17 @@ static uint32_t host_lane(uint64_t begin_ps, uint64_t end_ps)
     return lane->track;
 }
 
-static void launch_flows(const struct launch *launch, bool ends)
+static RARE void launch_flows(const struct launch *launch)
 {
+    timeline.flows.count = 0;
     for (uint32_t i = 0; i < launch->count; i++) {
         const struct tl *tl = &launch->runs[i].tl;
         if (tl->serial && tl->serial <= timeline.frames.count && frame_of(tl)->is_open)
-            perfetto_flow(flow_of(FLOW_KERNEL, tl->serial, 0, 0), ends);
+            *array_add(&timeline.flows) = flow_of(FLOW_KERNEL, tl->serial, 0, 0);
     }
 }
 
-static void launch_write(const struct launch *launch, uint64_t end_ps)
+static RARE void launch_write(const struct launch *launch, uint64_t end_ps)
 {
     static const char *const words[] = {"running", "ok", "failed", "timeout", "deadlock", "skipped"};
     bool runs = launch->status == LAUNCH_RUNNING;
@@ -864,34 +886,37 @@ static void launch_write(const struct launch *launch, uint64_t end_ps)
     if (launch->status == LAUNCH_SKIPPED || !is_inside(launch->submitted_ps, done_ps))
         return;
     uint32_t track = host_lane(launch->submitted_ps, done_ps);
-    perfetto_begin(track, perfetto_name(arena_printf("launch %s", launch->program)), launch->submitted_ps);
-    perfetto_number(ARGUMENT_request, launch->fanout.correlation);
-    perfetto_number(ARGUMENT_pes, launch->count);
-    perfetto_word(ARGUMENT_status, perfetto_text(words[launch->status]));
-    perfetto_at(perfetto_source(launch->file, launch->line));
-    launch_flows(launch, false);
-    if (!runs) {
-        perfetto_instant(track, timeline.answer_name, done_ps);
-        launch_flows(launch, true);
-    }
+    struct perfetto_value values[] = {
+        {ARGUMENT_request, false, launch->fanout.correlation}, {ARGUMENT_pes, false, launch->count},
+        {ARGUMENT_status, true, perfetto_text(words[launch->status])},
+    };
+    launch_flows(launch);
+    struct perfetto_event event = {
+        track, perfetto_name(arena_printf("launch %s", launch->program)), launch->submitted_ps,
+        perfetto_source(launch->file, launch->line), 3, (uint32_t)timeline.flows.count, false, values, timeline.flows.at,
+    };
+    perfetto_begin(&event);
+    if (!runs)
+        perfetto_instant(&(struct perfetto_event){track, timeline.answer_name, done_ps, .flow_count = event.flow_count,
+                                                  .flows_end = true, .flows = event.flows});
     perfetto_end(track, done_ps);
 }
 
-static void memory_request_write(const struct memory_request *request, uint64_t end_ps)
+static RARE void memory_request_write(const struct memory_request *request, uint64_t end_ps)
 {
     uint64_t done_ps = request->fanout.answered ? request->done_ps : end_ps;
     if (!is_inside(request->submitted_ps, done_ps))
         return;
     uint32_t track = host_lane(request->submitted_ps, done_ps);
-    perfetto_begin(track, perfetto_name(request->writes ? "write" : "read"), request->submitted_ps);
-    perfetto_number(ARGUMENT_request, request->fanout.correlation);
-    perfetto_number(ARGUMENT_bytes, request->bytes * request->count);
-    perfetto_end(track, done_ps);
+    struct perfetto_value values[] = {{ARGUMENT_request, false, request->fanout.correlation},
+                                      {ARGUMENT_bytes, false, request->bytes * request->count}};
+    perfetto_slice(&(struct perfetto_event){track, perfetto_name(request->writes ? "write" : "read"), request->submitted_ps,
+                                            .value_count = 2, .values = values}, done_ps);
 }
 
 /* ---- the file */
 
-void timeline_open(const char *path, const char *title)
+RARE void timeline_open(const char *path, const char *title)
 {
     static const char *const stages[STAGES] = {
 #define STAGE(name, part, engine, busy) #name,
@@ -929,13 +954,13 @@ void timeline_open(const char *path, const char *title)
     observer_watch(&timeline_observer, true);
 }
 
-uint32_t timeline_path_track(void)
+RARE uint32_t timeline_path_track(void)
 {
     return timeline.opened ? perfetto_track(timeline.root, "critical path", RANK_PATH) : 0;
 }
 
 /* Writes what is under way at the end of the run. */
-static void rest_write(uint64_t end_ps)
+static RARE void rest_write(uint64_t end_ps)
 {
     for (const struct pe *pe = kb_pe; pe < kb_pe + pe_count(); pe++) {
         for (uint32_t server = 0; pe->servers && server < kb_pe_servers; server++)
@@ -958,7 +983,7 @@ static void rest_write(uint64_t end_ps)
 }
 
 /* Where the slices are that the window leaves out; it is bounded by INT64_MAX, which says nothing unless the run is longer. */
-static const char *outside_text(uint64_t end_ps)
+static RARE const char *outside_text(uint64_t end_ps)
 {
     const char *from = human_time_exact(window.from_ps), *to = human_time_exact(window.to_ps);
     if (window.to_ps == INT64_MAX && end_ps <= INT64_MAX)
@@ -967,29 +992,28 @@ static const char *outside_text(uint64_t end_ps)
 }
 
 /* Says what is not shown, on standard error and in the trace. */
-static void left_out_write(uint64_t end_ps)
+static RARE void left_out_write(uint64_t end_ps)
 {
     uint64_t outside = timeline.left_out.outside, others = timeline.left_out.other_pes;
     bool rest = timeline.left_out.rest;
     if (!outside && !others && !rest)
         return;
-    perfetto_instant(timeline.root, perfetto_name("left out"), end_ps);
-    perfetto_number(ARGUMENT_slices_outside, outside);
-    perfetto_number(ARGUMENT_slices_of_other_pes, others);
+    struct perfetto_value values[] = {{ARGUMENT_slices_outside, false, outside}, {ARGUMENT_slices_of_other_pes, false, others},
+                                      {ARGUMENT_all_from_ps, false, timeline.left_out.rest_ps}};
+    perfetto_instant(&(struct perfetto_event){timeline.root, perfetto_name("left out"), end_ps,
+                                              .value_count = rest ? 3 : 2, .values = values});
     message("timeline: left out:");
     if (outside)
         message(" %" PRIu64 " slices %s%s", outside, outside_text(end_ps), others || rest ? ";" : "");
     if (others)
         message(" %" PRIu64 " slices of other PEs than %s%s", others, window.pes, rest ? ";" : "");
-    if (rest) {
-        perfetto_number(ARGUMENT_all_from_ps, timeline.left_out.rest_ps);
+    if (rest)
         message(" everything from %" PRIu64 " ps on, after %" PRIu64 " slices; --timeline-slices N shows more",
                 timeline.left_out.rest_ps, window.slices);
-    }
     message("\n");
 }
 
-void timeline_close(uint64_t end_ps)
+RARE void timeline_close(uint64_t end_ps)
 {
     if (!timeline_observer.watches && !timeline_end_observer.watches)
         return;
@@ -1004,9 +1028,11 @@ void timeline_close(uint64_t end_ps)
         memory_request_write(request, end_ps);
     signals_finish(&timeline.signals);
     counters_begin();
+    link_counts_write();
     left_out_write(end_ps);
     if (watchdog_ended())
-        perfetto_instant(timeline.root, perfetto_name(arena_printf("interrupted by %s", watchdog_ended())), end_ps);
+        perfetto_instant(&(struct perfetto_event){
+            timeline.root, perfetto_name(arena_printf("interrupted by %s", watchdog_ended())), end_ps, .source = 0});
     perfetto_close();
 }
 

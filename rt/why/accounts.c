@@ -27,17 +27,12 @@ void accounts_kernel_begins(const struct tl *tl)
     engines_kernel_begins(account_of(tl));
 }
 
-static uint64_t *reasons_of(uint32_t serial)
-{
-    return accounts.at[serial - 1].reason_ps;
-}
-
 void accounts_advance(const struct tl *tl, struct ref cause)
 {
     struct account *account = account_of(tl);
     if (account->ended)
         return;
-    sums_ask(cause, account->counted_ps, reasons_of, tl->serial);
+    sums_add(cause, account->counted_ps, account->reason_ps);
     account->acts_for = items[cause.item].work == WORK_delay ? REASON_delay : REASON_engine;
     account->counted_ps = items[cause.item].end_ps;
 }
@@ -65,7 +60,6 @@ void accounts_close(uint64_t end_ps)
     for (struct account *account = accounts.at; account < accounts.at + accounts.count; account++)
         if (account->tl && !account->ended)
             close_at(account, end_ps > account->begin_ps ? end_ps : account->begin_ps, NULL);
-    sums_settle();
 }
 
 void accounts_reset(void)

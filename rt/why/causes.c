@@ -24,16 +24,19 @@ static const struct subject nobody = {.tile = NO_TILE, .stage = NO_STAGE};
 
 /* ---- what made an event due: its note, which is for its observer to change */
 
-enum { NOTE_FEEDS = 1 << 8 };                           /* the event ends the feed of a tile, as tile_fed has said */
+enum {
+    NOTE_BITS = 32,                                     /* of its item; above it are the edge, */
+    NOTE_FEEDS = 1 << 8                                 /* and this if the event ends the feed of a tile, as tile_fed has said */
+};
 
 static void note(const struct event *event, struct ref ref, unsigned feeds)
 {
-    ((struct event *)event)->note = (uint64_t)ref.item << 32 | feeds | ref.edge;
+    ((struct event *)event)->note = (uint64_t)(feeds | ref.edge) << NOTE_BITS | ref.item;
 }
 
 static struct ref noted(const struct event *event)
 {
-    return (struct ref){(uint32_t)(event->note >> 32), (uint8_t)event->note};
+    return (struct ref){(uint32_t)event->note, (uint8_t)(event->note >> NOTE_BITS)};
 }
 
 /* ---- a table by address: what tokens, commands and rings wait for */
@@ -65,7 +68,7 @@ static struct entry *entry_place(uintptr_t key)
     return &table.at[i];
 }
 
-static void table_grow(void)
+__attribute__((cold)) static void table_grow(void)
 {
     struct entry *old = table.at;
     size_t room = (size_t)1 << table.bits;
@@ -345,9 +348,16 @@ static struct ref before(uint64_t t_ps)
     return latest.ref;
 }
 
+/* A new item, reached directly. */
+__attribute__((noinline)) static struct ref item_behind(struct ref cause, uint64_t t_ps, enum work work, uint64_t at,
+                                                        struct subject who)
+{
+    return (struct ref){item_new(cause, t_ps, work, at, who), EDGE_direct};
+}
+
 static struct ref extended(struct ref cause, uint64_t t_ps, enum work work, uint64_t at)
 {
-    return (struct ref){item_new(cause, t_ps, work, at, run.who), EDGE_direct};
+    return item_behind(cause, t_ps, work, at, run.who);
 }
 
 /* The memory of a pseudo channel. */
@@ -378,14 +388,17 @@ __attribute__((noinline)) static struct ref chain(uint64_t t_ps, enum work work,
 /* ---- reservations */
 
 /* The chain to the start of a reservation that did not wait. A write's delivery does not ask for one. */
-static struct ref asked(uint64_t start_ps, uint64_t at)
+__attribute__((noinline)) static struct ref asked_later(uint64_t start_ps, uint64_t at)
 {
     struct ref ref;
-    if (start_ps == now_ps)
-        return cause_now();
     if (!run.delivery.ref.item)
         return chain(start_ps, WORK_node, at);
     return find_asker(start_ps, &ref) ? ref : extended(before(start_ps), start_ps, WORK_node, at);
+}
+
+static inline struct ref asked(uint64_t start_ps, uint64_t at)
+{
+    return start_ps == now_ps ? cause_now() : asked_later(start_ps, at);
 }
 
 /* Whether a grant is the end of what held the resource before. */
@@ -431,8 +444,12 @@ static inline struct ref late_reserved(enum resource_kind kind, uint64_t number,
     return start;
 }
 
-__attribute__((noinline)) static void node_reserved(uint64_t rank, uint64_t asked_ps, uint64_t start_ps, uint64_t end_ps)
+/* These have the parameters of `reserved`, so that they are called with what is in registers. */
+__attribute__((noinline)) static void node_reserved(enum resource_kind kind, uint64_t rank, uint64_t bytes, uint64_t asked_ps,
+                                                    uint64_t start_ps, uint64_t end_ps)
 {
+    (void)kind;
+    (void)bytes;
     late_reserved(RESOURCE_NODE, rank, asked_ps, start_ps, 0, end_ps);
     run.node_end_ps = end_ps;
     run.node_rank = (uint32_t)rank;
@@ -440,8 +457,11 @@ __attribute__((noinline)) static void node_reserved(uint64_t rank, uint64_t aske
 
 /* The head of a message takes a link. If it does so as soon as its node has handled it, as it mostly does, both are one
  * item. */
-__attribute__((noinline)) static void link_reserved(uint64_t link, uint64_t asked_ps, uint64_t start_ps, uint64_t end_ps)
+__attribute__((noinline)) static void link_reserved(enum resource_kind kind, uint64_t link, uint64_t bytes, uint64_t asked_ps,
+                                                    uint64_t start_ps, uint64_t end_ps)
 {
+    (void)kind;
+    (void)bytes;
     run.head.event = &observed_message->event;
     run.head.link = link;
     run.head.passes = asked_ps == start_ps && start_ps == run.node_end_ps && start_ps > now_ps;
@@ -454,8 +474,10 @@ __attribute__((noinline)) static void link_reserved(uint64_t link, uint64_t aske
     late_holders[RESOURCE_LINK][link] = (struct late_holder){end_ps, start_ps, run.head.start, run.who, 0, run.node_rank};
 }
 
-__attribute__((noinline)) static void share_reserved(uint64_t number, uint64_t bytes, uint64_t asked_ps, uint64_t start_ps, uint64_t end_ps)
+__attribute__((noinline)) static void share_reserved(enum resource_kind kind, uint64_t number, uint64_t bytes, uint64_t asked_ps,
+                                                     uint64_t start_ps, uint64_t end_ps)
 {
+    (void)kind;
     struct ref start = late_reserved(RESOURCE_PSEUDO_CHANNEL, number, asked_ps, start_ps, end_ps - bytes_ps(bytes), end_ps);
     bool any = run.share.any;
     run.share.any = true;
@@ -473,9 +495,10 @@ __attribute__((noinline)) static void share_reserved(uint64_t number, uint64_t b
     }
 }
 
-__attribute__((noinline)) static void channel_reserved(enum resource_kind kind, uint64_t number, uint64_t asked_ps,
-                                                       uint64_t start_ps, uint64_t end_ps)
+__attribute__((noinline)) static void channel_reserved(enum resource_kind kind, uint64_t number, uint64_t bytes,
+                                                       uint64_t asked_ps, uint64_t start_ps, uint64_t end_ps)
 {
+    (void)bytes;
     uint64_t at = place_at(kind, number);
     struct holder *holder = &holders[kind][number];
     bool behind_own = holder->free_ps >= now_ps && is_own(holder->item);
@@ -493,12 +516,12 @@ static void reserved(enum resource_kind kind, uint64_t number, uint64_t bytes, u
                      uint64_t end_ps)
 {
     switch (kind) {
-    case RESOURCE_NODE: node_reserved(number, asked_ps, start_ps, end_ps); break;
-    case RESOURCE_LINK: link_reserved(number, asked_ps, start_ps, end_ps); break;
-    case RESOURCE_PSEUDO_CHANNEL: share_reserved(number, bytes, asked_ps, start_ps, end_ps); break;
+    case RESOURCE_NODE: node_reserved(kind, number, bytes, asked_ps, start_ps, end_ps); break;
+    case RESOURCE_LINK: link_reserved(kind, number, bytes, asked_ps, start_ps, end_ps); break;
+    case RESOURCE_PSEUDO_CHANNEL: share_reserved(kind, number, bytes, asked_ps, start_ps, end_ps); break;
     case RESOURCE_HBM_MODEL:
     case RESOURCE_SRAM_MODEL: run.model_at = place_at(kind, number); break;
-    default: channel_reserved(kind, number, asked_ps, start_ps, end_ps);
+    default: channel_reserved(kind, number, bytes, asked_ps, start_ps, end_ps);
     }
 }
 
@@ -542,7 +565,7 @@ static struct ref for_who_runs(struct ref ref, uint64_t t_ps)
 {
     if (ref.edge == EDGE_direct)
         return ref;
-    return (struct ref){item_new(ref, t_ps, WORK_handover, 0, run.who), EDGE_direct};
+    return item_behind(ref, t_ps, WORK_handover, 0, run.who);
 }
 
 static void control_sent(const struct message *message, uint64_t leave_ps, uint64_t delivered_ps)
@@ -568,7 +591,7 @@ static uint64_t narrowest(const struct data_message *data)
     const struct route *route = data->message.route;
     const struct step *least = route->steps;
     for (const struct step *step = route->steps; step < route->steps + route->length; step++)
-        if (is_narrower(step, least))
+        if (step->speed != least->speed && is_narrower(step, least))
             least = step;
     return place_at(RESOURCE_LINK, least->link);
 }
@@ -585,7 +608,7 @@ static void data_sent(const struct data_message *data)
 
 /* Does again, behind `head`, what a pseudo channel did from since_ps on until it was free for the read: the bytes and the row
  * changes of all that held it. */
-static struct ref held_by_others(struct ref head, struct ref last, uint64_t since_ps, uint64_t at)
+__attribute__((cold, noinline)) static struct ref held_by_others(struct ref head, struct ref last, uint64_t since_ps, uint64_t at)
 {
     static struct ARRAY(struct ref) held;               /* the latest first */
     for (struct ref ref = last; items[ref.item].end_ps > since_ps; ref = (struct ref){items[ref.item].cause, items[ref.item].edge})
@@ -641,7 +664,7 @@ static void credit_returned(uint32_t source, uint32_t destination)
 
 static void handover(enum edge edge, struct subject who)
 {
-    run.cause = (struct ref){item_new(over(cause_now(), edge), now_ps, WORK_handover, 0, who), EDGE_direct};
+    run.cause = item_behind(over(cause_now(), edge), now_ps, WORK_handover, 0, who);
 }
 
 static struct subject command_subject(const struct command *command)
@@ -670,7 +693,6 @@ enum { KEPT = 1 << ABOUT_PARTS | 1 << ABOUT_READ | 1 << ABOUT_REQUEST };    /* e
 /* Marks everything from which a path can go on. */
 __attribute__((cold, noinline)) static void collect(const struct event *fires)
 {
-    sums_settle();
     items_collect_begin();
     keep_noted(fires);
     event_each(keep_noted);
@@ -695,7 +717,7 @@ __attribute__((cold, noinline)) static void collect(const struct event *fires)
     sums_collected();
 }
 
-__attribute__((noinline)) static void feed_ends(const struct event *event)
+__attribute__((cold, noinline)) static void feed_ends(const struct event *event)
 {
     const struct token *token = container_of(event, struct token, event);
     when.feeder[pe_number(token->command->pe)] = (struct condition){now_ps, ++run.tick, run.last};
@@ -723,7 +745,7 @@ static void event_fires(const struct event *event)
     run.last = ref;
     run.instant_ps = now_ps;
     runs(ref, items_about[ref.item].who, event);
-    if (event->note & NOTE_FEEDS)
+    if (event->note >> NOTE_BITS & NOTE_FEEDS)
         feed_ends(event);
 }
 
@@ -770,7 +792,7 @@ static struct ref wait_ends(const struct tl *tl)
     struct ref cause = cause_now();
     cause.edge = cause.edge == EDGE_direct ? EDGE_wait : cause.edge;
     accounts_advance(tl, cause);
-    return (struct ref){item_new(cause, now_ps, WORK_handover, 0, who), EDGE_direct};
+    return item_behind(cause, now_ps, WORK_handover, 0, who);
 }
 
 static struct ref kernel_due(const struct event *event, uint64_t t_ps)
@@ -779,13 +801,13 @@ static struct ref kernel_due(const struct event *event, uint64_t t_ps)
                                       [KERNEL_SUBMITS] = WORK_engine, [KERNEL_DELAYS] = WORK_delay};
     uint64_t at = place_at(RESOURCE_NODE, event_rank(event));
     if (event_rank(event) == place_rank(place_host()))
-        return (struct ref){item_new(cause_now(), t_ps, WORK_host, at, run.host), EDGE_direct};
+        return item_behind(cause_now(), t_ps, WORK_host, at, run.host);
     const struct tl *tl = container_of(event, struct tl, event);
     if (run.acts != tl)
         return wait_ends(tl);
     run.acts = NULL;
     struct subject who = caller(tl);
-    struct ref ref = {item_new(cause_now(), t_ps, works[run.act], at, who), EDGE_direct};
+    struct ref ref = item_behind(cause_now(), t_ps, works[run.act], at, who);
     if (run.act != KERNEL_BEGINS)
         accounts_advance(tl, ref);
     return ref;
@@ -809,7 +831,7 @@ static struct ref service_due(const struct event *event, uint64_t t_ps)
 __attribute__((noinline)) static void other_due(const struct event *event, uint64_t t_ps)
 {
     enum event_class class = order_class(event->order);
-    if (class == CLASS_SERVICE && event->note & NOTE_FEEDS)
+    if (class == CLASS_SERVICE && event->note >> NOTE_BITS & NOTE_FEEDS)
         return;
     struct ref ref = class == CLASS_MESSAGE ? message_due(event, t_ps)
                    : class == CLASS_KERNEL ? kernel_due(event, t_ps)
@@ -834,14 +856,14 @@ static void kernel_will_act(const struct tl *tl, enum kernel_act act, uint64_t t
     run.act = act;
 }
 
-static void host_calls(const char *file, uint32_t line)
+__attribute__((cold)) static void host_calls(const char *file, uint32_t line)
 {
     run.host = nobody;
     run.host.site = site_number(file, line);
     run.who = run.host;
 }
 
-static void program_wakes(uint32_t rank)
+__attribute__((cold)) static void program_wakes(uint32_t rank)
 {
     while (when.programs <= rank) {
         when.program = realloc(when.program, (when.programs + 1) * sizeof *when.program);
@@ -850,7 +872,7 @@ static void program_wakes(uint32_t rank)
     when.program[rank] = run.starts ? run.last : cause_now();    /* Issue wakes none: nothing is due any more */
 }
 
-static void program_acts(uint32_t rank)
+__attribute__((cold)) static void program_acts(uint32_t rank)
 {
     if (run.marked)
         return;
@@ -863,7 +885,7 @@ static void kernel_ends(const struct tl *tl)
     accounts_kernel_ends(tl, cause_now());
 }
 
-static void launch_ends(const struct launch *launch)
+__attribute__((cold)) static void launch_ends(const struct launch *launch)
 {
     struct ref ref = run.starts ? run.last : cause_now();
     *array_add(&run.ends) = (struct launch_end){launch, ref};
@@ -1044,7 +1066,7 @@ static void command_scheduled(const struct command *command)
     arrives(command);                                   /* of a composite: at the feeder */
 }
 
-static void tile_fed(const struct token *token, uint64_t end_ps)
+__attribute__((cold)) static void tile_fed(const struct token *token, uint64_t end_ps)
 {
     const struct pe *pe = token->command->pe;
     uint32_t number = pe_number(pe);
@@ -1079,7 +1101,7 @@ const struct launch_end *causes_of_launches(size_t *count)
     return run.ends.at;
 }
 
-void causes_begin(void)
+__attribute__((cold)) void causes_begin(void)
 {
     uint32_t pes = pe_count();
     causes_end();
@@ -1104,14 +1126,14 @@ void causes_begin(void)
     when.turn = array_zeros((size_t)pes * STAGES * 2, sizeof *when.turn);
 }
 
-static struct fifo *fifos_freed(struct fifo *fifos, size_t count)
+__attribute__((cold)) static struct fifo *fifos_freed(struct fifo *fifos, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         array_free(&fifos[i].others);
     return array_freed(fifos);
 }
 
-void causes_end(void)
+__attribute__((cold)) void causes_end(void)
 {
     items_end();
     table.at = array_freed(table.at);

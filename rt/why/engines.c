@@ -47,25 +47,15 @@ static const struct engine_account *engine_account_of(const struct account *acco
     return number ? &engine_accounts.at[number - 1] : NULL;
 }
 
-/* The number of the account, which is new if there was none. */
-static inline uint32_t number_for(struct account *account, unsigned unit)
+/* The account, which is new if there was none. */
+static struct engine_account *account_for(struct account *account, unsigned unit)
 {
     uint32_t *number = &account->engines[engine_of[unit]];
     if (!*number) {
         *array_add(&engine_accounts) = (struct engine_account){0};
         *number = (uint32_t)engine_accounts.count;
     }
-    return *number;
-}
-
-static inline struct engine_account *account_for(struct account *account, unsigned unit)
-{
-    return &engine_accounts.at[number_for(account, unit) - 1];
-}
-
-static uint64_t *idle_reasons_of(uint32_t number)
-{
-    return engine_accounts.at[number - 1].idle_ps;
+    return &engine_accounts.at[*number - 1];
 }
 
 /* A pe_fetch_store with one port serves FETCH and STORE with one server. */
@@ -92,10 +82,10 @@ void engine_starts(const struct pe *pe, enum stage_kind stage, struct ref cause)
     struct account *account = account_on(number);
     if (!account)
         return;
-    uint32_t of = number_for(account, unit);
-    engine_accounts.at[of - 1].busy_ps -= now_ps;
+    struct engine_account *mine = account_for(account, unit);
+    mine->busy_ps -= now_ps;
     if (*since_ps < now_ps)
-        sums_ask(cause, *since_ps, idle_reasons_of, of);
+        sums_add(cause, *since_ps, mine->idle_ps);
 }
 
 void engine_ends(const struct pe *pe, enum stage_kind stage)
@@ -133,7 +123,7 @@ void engines_kernel_ends(struct account *account, const struct ref *last)
         mine->busy_ps += (of.starts - of.ends) * account->end_ps;
         for (uint64_t i = of.starts; i < of.ends + state.servers[unit]; i++)
             if (last)
-                sums_ask(*last, *idle_since(pe, unit, i), idle_reasons_of, account->engines[engine_of[unit]]);
+                sums_add(*last, *idle_since(pe, unit, i), mine->idle_ps);
             else
                 mine->idle_ps[REASON_wait] += account->end_ps - *idle_since(pe, unit, i);
     }

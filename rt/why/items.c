@@ -45,7 +45,7 @@ const char *const stage_names[] = {
 
 _Static_assert(sizeof stage_names / sizeof *stage_names <= NO_STAGE, "a stage fits into its bits");
 
-enum { PLACES = 64, FIRST_ITEMS = 1 << 14, FACTOR = 6 };  /* PLACES: those of one word of marks */
+enum { PLACES = 64, FIRST_ITEMS = 1 << 14, FACTOR = 3 };  /* PLACES: those of one word of marks */
 
 struct item *items;
 struct item_about *items_about;

@@ -43,8 +43,7 @@ struct subject {
 
 /* The end of an item, and how it is waited for. */
 struct ref {
-    uint32_t item;
-    uint8_t edge;
+    uint32_t item, edge;
 };
 
 enum { WORK_BITS = 5, EDGE_BITS = 4, DEPTH_BITS = 7 };

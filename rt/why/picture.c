@@ -83,18 +83,19 @@ static void track_slice(uint32_t track, const struct segment *segment)
 {
     const char *channel;
     const struct tl *tl = kernel_of(segment->who.kernel);
-    perfetto_begin(track, perfetto_name(reason_names[segment->reason]), segment->begin_ps);
-    perfetto_word(ARGUMENT_work, perfetto_text(work_names[segment->work]));
-    perfetto_word(ARGUMENT_at, perfetto_text(segment_place(segment, &channel)));
+    struct perfetto_value values[6] = {{ARGUMENT_work, true, perfetto_text(work_names[segment->work])},
+                                       {ARGUMENT_at, true, perfetto_text(segment_place(segment, &channel))}};
+    uint32_t count = 2;
     if (tl)
-        perfetto_word(ARGUMENT_pe, perfetto_text(pe_name(tl->pe)));
+        values[count++] = (struct perfetto_value){ARGUMENT_pe, true, perfetto_text(pe_name(tl->pe))};
     if (segment->who.number)
-        perfetto_number(tl ? ARGUMENT_command : ARGUMENT_request, segment->who.number);
+        values[count++] = (struct perfetto_value){tl ? ARGUMENT_command : ARGUMENT_request, false, segment->who.number};
     if (segment->who.tile != NO_TILE)
-        perfetto_number(ARGUMENT_tile, segment->who.tile);
+        values[count++] = (struct perfetto_value){ARGUMENT_tile, false, segment->who.tile};
     if (segment->who.site)
-        perfetto_word(ARGUMENT_source, perfetto_text(site_name(segment->who.site)));
-    perfetto_end(track, segment->end_ps);
+        values[count++] = (struct perfetto_value){ARGUMENT_source, true, perfetto_text(site_name(segment->who.site))};
+    perfetto_slice(&(struct perfetto_event){track, perfetto_name(reason_names[segment->reason]), segment->begin_ps,
+                                            .value_count = count, .values = values}, segment->end_ps);
 }
 
 void picture_write_track(const struct path *path)

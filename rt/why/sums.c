@@ -1,5 +1,4 @@
-/* sums.c: how long each reason takes on ways back. Accounts ask for many of them: what is asked is done later, several at
- * a time, because following causes mostly waits for memory.
+/* sums.c: how long each reason takes on ways back. Accounts ask for many of them, most of one item or of a few.
  *
  * Kernels and engines wait for the same chains, again and again. So an item whose depth is a multiple of STRIDE has a
  * shortcut to the next such item behind it: the sums of those between them, that one included, once a way has passed all of
@@ -34,11 +33,13 @@ _Static_assert(sizeof(struct shortcut) == 64, "a shortcut is a cache line");
 
 static bool any;                                        /* way back was followed: the tables are not empty */
 
-/* What has been summed up at an item that has no shortcut yet. */
-struct stretch {
-    uint32_t item;                                      /* 0: there is none */
+/* Times of reasons. Those that are not in the set are 0. */
+struct part {
     uint64_t reason_ps[REASONS];
+    uint32_t set;                                       /* a bit for each reason */
 };
+
+_Static_assert(REASONS <= 32, "a bit of a set for each reason");
 
 static inline struct shortcut *shortcut_place(unsigned stride, uint32_t item)
 {
@@ -52,22 +53,22 @@ static inline const struct shortcut *shortcut_from(unsigned stride, uint32_t ite
     return shortcut->item == item ? shortcut : NULL;
 }
 
-/* From where a stretch began to an item. There is no shortcut for many reasons or long times. */
-__attribute__((noinline)) static void shortcut_make(unsigned stride, const struct stretch *stretch, uint32_t to,
-                                                    const uint64_t *reason_ps)
+/* What a stretch from an item to another one has. There is no shortcut for many reasons or long times. */
+__attribute__((noinline)) static void shortcut_make(unsigned stride, uint32_t item, uint32_t to, const struct part *part)
 {
-    struct shortcut made = {.begin_ps = item_begin_ps(&items[to]), .item = stretch->item, .to = to,
+    struct shortcut made = {.begin_ps = item_begin_ps(&items[to]), .item = item, .to = to,
                             .is_long = items[to].depth % LONG_STRIDE == 0};
-    for (unsigned reason = 0; reason < REASONS; reason++) {
-        uint64_t ps = reason_ps[reason] - stretch->reason_ps[reason];
-        if (ps && (made.count == FEW_REASONS || ps > UINT32_MAX)) {
+    for (uint32_t left = part->set; left; left &= left - 1) {
+        unsigned reason = (unsigned)__builtin_ctz(left);
+        uint64_t ps = part->reason_ps[reason];
+        if (made.count == FEW_REASONS || ps > UINT32_MAX) {
             made.to = 0;
-        } else if (ps) {
-            made.reasons[made.count] = (uint8_t)reason;
-            made.ps[made.count++] = (uint32_t)ps;
+            break;
         }
+        made.reasons[made.count] = (uint8_t)reason;
+        made.ps[made.count++] = (uint32_t)ps;
     }
-    *shortcut_place(stride, stretch->item) = made;
+    *shortcut_place(stride, item) = made;
 }
 
 static void forget_collected(struct shortcut *of, size_t count)
@@ -90,257 +91,212 @@ enum { SPANS_BITS = 11 };
 /* What a control message takes on a route. */
 static struct span {
     const struct route *route;                          /* NULL: free */
-    uint64_t wire_ps, last_ps;                          /* on wires; the last wire or node that takes time: */
+    uint64_t wire_ps, node_ps, last_ps;                 /* last: the last wire or node that takes time: */
     bool ends_in_wire;                                  /* which of these */
 } spans[1 << SPANS_BITS];
 
-static const struct span *span_of(const struct route *route)
-{
-    struct span *span = &spans[hash_bits((uintptr_t)route, SPANS_BITS)];
-    if (span->route == route)
-        return span;
-    *span = (struct span){.route = route};
-    for (struct traversal along = traversal_of(route->way); traversal_next(&along);) {
-        struct control_hop hop = control_hop(&route->way, along.hop);
-        span->wire_ps += hop.link_ps;
-        if (hop.link_ps || hop.node_ps) {
-            span->ends_in_wire = !hop.node_ps;
-            span->last_ps = hop.node_ps ? hop.node_ps : hop.link_ps;
-        }
-    }
-    return span;
-}
-
-/* ---- a way back */
-
-struct way_back {
-    uint64_t from_ps;
-    uint64_t reason_ps[REASONS];                        /* so far; they are added `to` at the end */
-    uint64_t *to;
-    uint32_t item;                                      /* the next one */
-    uint8_t edge;                                       /* over which it is reached */
-    struct stretch stretches[STRIDES];
-};
-
-/* A part of an item; the later ones come first. */
-static inline void add(struct way_back *way, uint8_t reason, uint64_t begin_ps, uint64_t end_ps)
-{
-    begin_ps = begin_ps > way->from_ps ? begin_ps : way->from_ps;
-    if (end_ps <= begin_ps)
-        return;
-    way->reason_ps[way->edge == EDGE_direct ? reason : edge_reasons[way->edge]] += end_ps - begin_ps;
-    way->edge = EDGE_direct;
-}
-
-/* Over a control message. If it is reached over an edge, that has the last of its parts. */
-static void add_control(struct way_back *way, uint64_t wire_ps, uint64_t rest_ps, const struct span *span)
-{
-    const struct item_about *about = &items_about[way->item];
-    bool launch = !about->who.kernel && launch_of(about->who.number);
-    if (way->edge != EDGE_direct) {
-        way->reason_ps[edge_reasons[way->edge]] += span->last_ps;
-        *(span->ends_in_wire ? &wire_ps : &rest_ps) -= span->last_ps;
-    }
-    way->reason_ps[launch ? REASON_launch : REASON_wire] += wire_ps;
-    way->reason_ps[launch ? REASON_launch : REASON_node] += rest_ps;
-}
-
 /* What a time has after from_ps. */
-static uint64_t after(uint64_t from_ps, uint64_t begin_ps, uint64_t end_ps)
+static inline uint64_t after(uint64_t from_ps, uint64_t begin_ps, uint64_t end_ps)
 {
     begin_ps = begin_ps > from_ps ? begin_ps : from_ps;
     return end_ps > begin_ps ? end_ps - begin_ps : 0;
 }
 
-/* Only a message that was sent before from_ps has its parts looked at. */
-__attribute__((noinline)) static void pass_control(struct way_back *way, uint64_t begin_ps, uint64_t end_ps)
+/* What a message that was sent at begin_ps takes after from_ps. */
+static struct span span_after(const struct route *route, uint64_t begin_ps, uint64_t from_ps)
 {
-    const struct route *route = (const struct route *)(uintptr_t)items_about[way->item].at;
-    struct span span = *span_of(route);
-    uint64_t wire_ps = 0, node_ps = 0, t_ps = begin_ps;
-    if (begin_ps >= way->from_ps) {
-        add_control(way, span.wire_ps, end_ps - begin_ps - span.wire_ps, &span);
-        return;
-    }
+    struct span span = {.route = route};
+    uint64_t t_ps = begin_ps;
     for (struct traversal along = traversal_of(route->way); traversal_next(&along);) {
         struct control_hop hop = control_hop(&route->way, along.hop);
-        wire_ps += after(way->from_ps, t_ps, t_ps + hop.link_ps);
+        uint64_t wire_ps = after(from_ps, t_ps, t_ps + hop.link_ps);
         t_ps += hop.link_ps;
-        node_ps += after(way->from_ps, t_ps, t_ps + hop.node_ps);
+        uint64_t node_ps = after(from_ps, t_ps, t_ps + hop.node_ps);
         t_ps += hop.node_ps;
+        span.wire_ps += wire_ps;
+        span.node_ps += node_ps;
+        if (wire_ps || node_ps) {
+            span.ends_in_wire = !node_ps;
+            span.last_ps = node_ps ? node_ps : wire_ps;
+        }
     }
-    span.last_ps = after(way->from_ps, end_ps - span.last_ps, end_ps);
-    add_control(way, wire_ps, node_ps, &span);
+    return span;
 }
 
-/* Over an item with a length. */
-static inline void pass(struct way_back *way, const struct item *item, uint64_t begin_ps)
+static struct span *span_of(const struct route *route)
 {
-    enum work work = item->work;
-    if (work == WORK_control) {
-        pass_control(way, begin_ps, item->end_ps);
-    } else if (work == WORK_hop) {
-        uint64_t handled_ps = item->end_ps - hop_wire_ps(way->item);
-        add(way, REASON_wire, handled_ps, item->end_ps);
-        add(way, REASON_node, begin_ps, handled_ps);
-    } else {
-        add(way, item_reason(item), begin_ps, item->end_ps);
+    struct span *span = &spans[hash_bits((uintptr_t)route, SPANS_BITS)];
+    if (span->route != route)
+        *span = span_after(route, 0, 0);
+    return span;
+}
+
+/* ---- a way back: the sums of its items from the last one on. What adds to sums returns for which reasons, as a set. */
+
+static inline uint32_t add(uint64_t *sums, unsigned reason, uint64_t ps)
+{
+    sums[reason] += ps;
+    return UINT32_C(1) << reason;
+}
+
+/* The reason of what is reached over an edge. */
+static inline unsigned reason_over(unsigned edge, unsigned reason)
+{
+    return edge == EDGE_direct ? reason : edge_reasons[edge];
+}
+
+/* Over a control message. If it is reached over an edge, that has the last of its parts. */
+__attribute__((noinline)) static uint32_t pass_control(uint64_t *sums, uint32_t number, unsigned edge, uint64_t from_ps)
+{
+    const struct item_about *about = &items_about[number];
+    const struct route *route = (const struct route *)(uintptr_t)about->at;
+    uint64_t begin_ps = item_begin_ps(&items[number]);
+    struct span span = begin_ps >= from_ps ? *span_of(route) : span_after(route, begin_ps, from_ps);
+    bool launch = !about->who.kernel && launch_of(about->who.number);
+    uint32_t set = 0;
+    if (edge != EDGE_direct) {
+        set = add(sums, edge_reasons[edge], span.last_ps);
+        *(span.ends_in_wire ? &span.wire_ps : &span.node_ps) -= span.last_ps;
     }
-    way->edge = item->edge;
+    set |= add(sums, launch ? REASON_launch : REASON_wire, span.wire_ps);
+    return set | add(sums, launch ? REASON_launch : REASON_node, span.node_ps);
+}
+
+/* The end of an item that begins before from_ps: there the way ends. */
+__attribute__((noinline)) static uint32_t pass_last(uint64_t *sums, uint32_t number, unsigned edge, uint64_t from_ps)
+{
+    const struct item *item = &items[number];
+    if (item->work == WORK_control)
+        return pass_control(sums, number, edge, from_ps);
+    if (item->work != WORK_hop)
+        return add(sums, reason_over(edge, item_reason(item)), item->end_ps - from_ps);
+    uint64_t wire_ps = after(from_ps, item->end_ps - hop_wire_ps(number), item->end_ps);
+    uint32_t set = wire_ps ? add(sums, reason_over(edge, REASON_wire), wire_ps) : 0;
+    return set | add(sums, reason_over(wire_ps ? EDGE_direct : edge, REASON_node), item->end_ps - from_ps - wire_ps);
+}
+
+/* Over an item with a length that begins at from_ps or later. */
+static inline uint32_t pass(uint64_t *sums, uint32_t number, unsigned edge, uint64_t begin_ps)
+{
+    const struct item *item = &items[number];
+    enum work work = item->work;
+    uint64_t ps = item->end_ps - begin_ps, wire_ps;
+    if (work == WORK_control)
+        return pass_control(sums, number, edge, 0);
+    if (work != WORK_hop)
+        return add(sums, reason_over(edge, item_reason(item)), ps);
+    if (!(wire_ps = hop_wire_ps(number)))
+        return add(sums, reason_over(edge, REASON_node), ps);
+    return add(sums, reason_over(edge, REASON_wire), wire_ps) | add(sums, REASON_node, ps - wire_ps);
+}
+
+/* The way back that is followed, from the first item on whose depth is a multiple of the stride. */
+static struct {
+    uint64_t from_ps, *to;
+    uint32_t stretches[STRIDES];                        /* where they began, at items that have no shortcut yet; 0: there is
+                                                           none */
+    struct part part;                                   /* passed since the last such item; empty between two ways, like */
+    struct part of_long;                                /* that of the long stretch up to there */
+} way;
+
+/* Adds the part that has been passed to the sums. */
+__attribute__((noinline)) static void settle(void)
+{
+    for (uint32_t left = way.part.set; left; left &= left - 1) {
+        unsigned reason = (unsigned)__builtin_ctz(left);
+        way.to[reason] += way.part.reason_ps[reason];
+        way.of_long.reason_ps[reason] += way.part.reason_ps[reason];
+        way.part.reason_ps[reason] = 0;
+    }
+    way.of_long.set |= way.part.set;
+    way.part.set = 0;
 }
 
 /* A stretch ends at an item, and another one begins there. */
-static void stretch_turn(struct way_back *way, unsigned stride, uint32_t item)
+static inline void stretch_turn(unsigned stride, uint32_t item, const struct part *part)
 {
-    struct stretch *stretch = &way->stretches[stride];
-    if (stretch->item && item_begin_ps(&items[item]) >= way->from_ps)
-        shortcut_make(stride, stretch, item, way->reason_ps);
-    stretch->item = 0;
-    if (shortcut_from(stride, item))
-        return;
-    stretch->item = item;
-    memcpy(stretch->reason_ps, way->reason_ps, sizeof stretch->reason_ps);
+    if (way.stretches[stride])
+        shortcut_make(stride, way.stretches[stride], item, part);
+    way.stretches[stride] = shortcut_from(stride, item) ? 0 : item;
 }
 
-static bool leads_back(const struct way_back *way, const struct shortcut *shortcut)
+static bool leads_back(const struct shortcut *shortcut)
 {
-    return shortcut && shortcut->to && shortcut->begin_ps >= way->from_ps;
+    return shortcut && shortcut->to && shortcut->begin_ps >= way.from_ps;
 }
 
-/* Follows shortcuts from an item that has been passed, whose depth is a multiple of the stride. */
-__attribute__((noinline)) static void follow_shortcuts(struct way_back *way, bool is_long)
+/* Follows shortcuts from an item that has been passed, whose depth is a multiple of the stride. Returns to which they lead,
+ * which is passed too. */
+__attribute__((noinline)) static uint32_t follow_shortcuts(uint32_t item)
 {
-    const uint32_t first = way->item;
-    stretch_turn(way, SHORT, first);
+    const uint32_t first = item;
+    bool is_long = items[item].depth == 0;
+    stretch_turn(SHORT, item, &way.part);
+    settle();
     for (;;) {
         const struct shortcut *shortcut = NULL;
         if (is_long) {
-            stretch_turn(way, LONG, way->item);
-            shortcut = shortcut_from(LONG, way->item);
+            stretch_turn(LONG, item, &way.of_long);
+            memset(&way.of_long, 0, sizeof way.of_long);
+            shortcut = shortcut_from(LONG, item);
         }
-        if (!leads_back(way, shortcut))
-            shortcut = shortcut_from(SHORT, way->item);
-        if (!leads_back(way, shortcut))
+        if (!leads_back(shortcut))
+            shortcut = shortcut_from(SHORT, item);
+        if (!leads_back(shortcut))
             break;
-        for (unsigned i = 0; i < shortcut->count; i++)
-            way->reason_ps[shortcut->reasons[i]] += shortcut->ps[i];
-        way->item = shortcut->to;
+        for (unsigned i = 0; i < shortcut->count; i++) {
+            way.to[shortcut->reasons[i]] += shortcut->ps[i];
+            way.of_long.set |= add(way.of_long.reason_ps, shortcut->reasons[i], shortcut->ps[i]);
+        }
+        item = shortcut->to;
         is_long = shortcut->is_long;
     }
-    if (way->item == first)
-        return;
-    way->stretches[SHORT].item = 0;
-    stretch_turn(way, SHORT, way->item);
-    way->edge = items[way->item].edge;
-}
-
-/* One item further. Returns false if the way has come to its end. */
-static inline bool step(struct way_back *way)
-{
-    const struct item *item = &items[way->item];
-    uint64_t begin_ps = items[item->cause].end_ps;
-    if (begin_ps == item->end_ps) {
-        way->edge = edge_hands_on(way->edge, item->edge) ? item->edge : way->edge;
-    } else {
-        pass(way, item, begin_ps);
-        if (item->depth % STRIDE == 0) {
-            follow_shortcuts(way, item->depth == 0);
-            item = &items[way->item];
-            begin_ps = item_begin_ps(item);
-        }
-    }
-    way->item = item->cause;
-    return way->item && begin_ps > way->from_ps;
-}
-
-/* Returns false if there is no way back. */
-static bool set_out(struct way_back *way, struct ref end, uint64_t from_ps, uint64_t *to)
-{
-    any = true;
-    way->from_ps = from_ps;
-    memset(way->reason_ps, 0, sizeof way->reason_ps);
-    way->to = to;
-    way->item = end.item;
-    way->edge = end.edge;
-    way->stretches[SHORT].item = way->stretches[LONG].item = 0;
-    return end.item && items[end.item].end_ps > from_ps;
-}
-
-static void arrive(const struct way_back *way)
-{
-    uint64_t *restrict to = way->to;
-    for (unsigned reason = 0; reason < REASONS; reason++)
-        to[reason] += way->reason_ps[reason];
+    if (item != first)
+        way.stretches[SHORT] = shortcut_from(SHORT, item) ? 0 : item;
+    return item;
 }
 
 void sums_add(struct ref end, uint64_t from_ps, uint64_t reason_ps[REASONS])
 {
-    struct way_back way;
-    if (!set_out(&way, end, from_ps, reason_ps))
+    uint32_t number = end.item, set = 0;
+    unsigned edge = end.edge;
+    uint64_t *sums = reason_ps;                         /* those of way.part once there are shortcuts to look for */
+    if (items[number].end_ps <= from_ps)
         return;
-    while (step(&way))
-        ;
-    arrive(&way);
-}
-
-/* ---- what is asked for later */
-
-enum { ASKED_MOST = 512, WAYS = 8 };
-
-static struct {
-    struct asked {
-        uint64_t from_ps;
-        sums_reasons *reasons_of;
-        struct ref end;
-        uint32_t number;
-    } at[ASKED_MOST];
-    unsigned count;
-} asked;
-
-void sums_ask(struct ref end, uint64_t from_ps, sums_reasons *reasons_of, uint32_t number)
-{
-    asked.at[asked.count++] = (struct asked){from_ps, reasons_of, end, number};
-    if (asked.count == ASKED_MOST)
-        sums_settle();
-}
-
-/* Sets out on the next way that was asked for. Returns false if there is none. */
-static bool set_out_next(struct way_back *way)
-{
-    while (asked.count) {
-        const struct asked *next = &asked.at[--asked.count];
-        if (set_out(way, next->end, next->from_ps, next->reasons_of(next->number)))
-            return true;
-    }
-    return false;
-}
-
-/* What the next step from an item needs. */
-ALWAYS_INLINE void fetch(uint32_t item)
-{
-    const struct item *next = &items[item];
-    __builtin_prefetch(&items[next->cause]);
-    if (next->depth % STRIDE == 0)
-        __builtin_prefetch(shortcut_place(SHORT, item));
-}
-
-void sums_settle(void)
-{
-    struct way_back ways[WAYS];
-    unsigned count = 0;
-    while (count < WAYS && set_out_next(&ways[count]))
-        count++;
-    while (count)
-        for (struct way_back *way = ways; way < ways + count;) {
-            if (step(way)) {
-                fetch(way->item);                       /* until it is this one's turn again */
-                way++;
-                continue;
-            }
-            arrive(way);
-            if (!set_out_next(way))
-                *way = ways[--count];
+    any = true;
+    for (;; number = items[number].cause) {
+        const struct item *item = &items[number];
+        uint64_t begin_ps = item_begin_ps(item);
+        if (begin_ps < from_ps) {
+            set |= pass_last(sums, number, edge, from_ps);
+            break;
         }
+        if (begin_ps == item->end_ps) {
+            edge = edge_hands_on((uint8_t)edge, item->edge) ? item->edge : edge;
+            continue;
+        }
+        set |= pass(sums, number, edge, begin_ps);
+        edge = item->edge;
+        if (begin_ps == from_ps)
+            break;
+        if (item->depth % STRIDE == 0) {
+            way.from_ps = from_ps;
+            way.to = reason_ps;
+            way.part.set = sums != reason_ps ? set : 0;
+            number = follow_shortcuts(number);
+            edge = items[number].edge;
+            sums = way.part.reason_ps;
+            set = 0;
+            if (item_begin_ps(&items[number]) == from_ps)
+                break;
+        }
+    }
+    if (sums == reason_ps)
+        return;
+    way.part.set = set;
+    settle();
+    memset(&way.of_long, 0, sizeof way.of_long);
+    way.stretches[SHORT] = way.stretches[LONG] = 0;
 }
 
 void sums_begin(void)
@@ -351,5 +307,4 @@ void sums_begin(void)
         memset(spans, 0, sizeof spans);
     }
     any = false;
-    asked.count = 0;
 }

@@ -96,6 +96,11 @@ static void endless(struct tl *tl, struct tl_shard a)
     if (is("loop") && tl_pe(tl) == 1)
         for (;;)
             turns++;
+    if (is("loops")) {                                  /* on each PE, from one instant on */
+        tl_delay(tl, 100000000 - tl_now(tl));
+        for (;;)
+            turns++;
+    }
     if (is("sleep") && tl_pe(tl) == 1) {                /* as loop, but the processor is free for the first 11 s */
         for (time_t begin = time(NULL); time(NULL) - begin < 11;)
             usleep(20000);
@@ -162,7 +167,7 @@ KB_KERNEL(scattered, struct ends_args)
 #define WORDS                                                                                                          \
     "none abort assert raise raise_abort free segv overflow exit _exit _Exit quick_exit exit_7 pthread_exit fork "    \
     "fork_exit fork_abort fork_exec tl_load tl_delay tl_fail tl_alloc jump_kernel jump_bench jump_wait loop loop_calls "  \
-    "loop_heap sleep delay slow_delay delay_0 loads heap fill fills"
+    "loop_heap loops sleep delay slow_delay delay_0 loads heap fill fills"
 
 static kb_tensor tensor(struct kb_pes pes)
 {

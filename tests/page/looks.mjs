@@ -10,6 +10,12 @@ function seen() {
         return boxes.flatMap((a, i) => boxes.slice(i + 1).filter((b) => a.box.left < b.box.right - 1 && b.box.left < a.box.right - 1 && a.box.top < b.box.bottom - 3 && b.box.top < a.box.bottom - 3).map((b) => `${a.told} / ${b.told}`));
     });
 
+    const cut = [...document.querySelectorAll("main svg")].flatMap((svg) => {
+        const paper = svg.getBoundingClientRect();
+        return [...svg.querySelectorAll("text")].map((one) => ({told: one.textContent, box: one.getBoundingClientRect()})).filter(({box}) =>
+            isShown(box) && (box.left < paper.left - 1 || box.right > paper.right + 1 || box.top < paper.top - 2 || box.bottom > paper.bottom + 2)).map((one) => one.told);
+    });
+
     // Words of tables and figures that go on in another line; hashes and names of files are no words.
     const linesOf = (node, from, to) => {
         const range = document.createRange();
@@ -40,11 +46,11 @@ function seen() {
         if (contrast < 4.5) faint.add(`${told(node.data)}: ${contrast.toFixed(1)}`);
     }
     const wide = document.documentElement.scrollWidth - innerWidth;
-    return {wide: wide > 0 ? [wide] : [], overlaps, broken, faint: [...faint]};
+    return {wide: wide > 0 ? [wide] : [], overlaps, cut, broken, faint: [...faint]};
 }
 
-// What is wrong with a page as it is shown: it is wider than its window, labels of pictures lie over one another, words are
-// broken, texts have a contrast below 4.5 to 1. Empty if nothing is.
+// What is wrong with a page as it is shown: it is wider than its window, labels of pictures lie over one another or are
+// cut off, words are broken, texts have a contrast below 4.5 to 1. Empty if nothing is.
 export async function wrongLooks(page) {
     return Object.entries(await page.evaluate(seen)).filter(([, found]) => found.length).map(([what, found]) => `${what}: ${found.slice(0, 5).join("; ")}`);
 }

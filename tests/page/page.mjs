@@ -175,13 +175,13 @@ for (const scheme of ["light", "dark"]) {
 
 // ---- no width or scheme breaks the page; pictures of it
 
-for (const [name, file] of [["gemm", gemm], ["reduce", reduce], ["why", why], ["compare", both]])
+for (const [name, file] of [["gemm", gemm], ["reduce", reduce], ["why", why], ["compare", both], ["rings", rings]])
     for (const [width, scheme] of [[1280, "light"], [1280, "dark"], [400, "light"], [400, "dark"], [1280, "print"]]) {
         if (name !== "gemm" && width === 400 && scheme === "dark") continue;
         const view = await open(file, {viewport: {width, height: 900}, colorScheme: scheme === "dark" ? "dark" : "light"});
         if (scheme === "print") await view.emulateMedia({media: "print"}), await drawn(view);
         const wrong = await wrongLooks(view);
-        check(!wrong.length, `${name}, ${width} pixels, ${scheme}: nothing is too wide, broken or faint, no labels overlap`, wrong);
+        check(!wrong.length, `${name}, ${width} pixels, ${scheme}: nothing is too wide, broken or faint, no labels overlap or are cut off`, wrong);
         await view.screenshot({path: join(shots, `${name}-${width}-${scheme}.png`), fullPage: true});
         await view.close();
     }

@@ -130,7 +130,7 @@ for (const [name, path] of [["search", file], ["single", single]])
         const view = await open(path, {viewport: {width, height: 900}, colorScheme: scheme === "dark" ? "dark" : "light"});
         if (scheme === "print") await view.emulateMedia({media: "print"}), await drawn(view);
         const wrong = await wrongLooks(view);
-        check(!wrong.length, `${name}, ${width} pixels, ${scheme}: nothing is too wide, broken or faint, no labels overlap`, wrong);
+        check(!wrong.length, `${name}, ${width} pixels, ${scheme}: nothing is too wide, broken or faint, no labels overlap or are cut off`, wrong);
         await view.screenshot({path: join(shots, `${name}-${width}-${scheme}.png`), fullPage: true});
         await view.close();
     }

@@ -51,7 +51,7 @@ for (const [width, colorScheme] of [[1280, "light"], [1280, "dark"], [400, "ligh
     await page.emulateMedia({colorScheme});
     await drawn(page);
     const wrong = await wrongLooks(page);
-    check(!wrong.length, `${width} pixels, ${colorScheme}: nothing is too wide, broken or faint, no labels overlap`, wrong);
+    check(!wrong.length, `${width} pixels, ${colorScheme}: nothing is too wide, broken or faint, no labels overlap or are cut off`, wrong);
     await page.screenshot({path: join(shots, `web-${width}-${colorScheme}.png`), fullPage: true});
 }
 check(said.length === 1 && said[0].includes("400"), "the console tells of the refused run alone", said);

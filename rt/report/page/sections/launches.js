@@ -14,7 +14,7 @@ function requestsOf(run) {
 
 function drawRequests(run, requests) {
     const wide = chartWidth(), left = wide < 600 ? 96 : 150, shown = requests.slice(0, REQUESTS_ROWS_MOST), high = shown.length * REQUESTS_ROW + REQUESTS_FOOT, unit = timeUnit(run.end_ps);
-    const most = wide < 600 ? 13 : 20;
+    const most = wide < 600 ? 12 : 19;
     const x = (ps) => left + ps / run.end_ps * (wide - left - 20);
     const svg = s("svg", {viewBox: `0 0 ${wide} ${high}`, class: "requests", role: "img", "aria-label": "Launches and memory requests in time; the table below has them"});
     for (const tick of ticks(0, run.end_ps / unit.ps, wide / 110)) svg.append(s("line", {class: "grid", x1: x(tick * unit.ps), x2: x(tick * unit.ps), y1: 0, y2: high - REQUESTS_FOOT}), s("text", {class: "tick mid", x: x(tick * unit.ps), y: high - REQUESTS_FOOT + 18}, `${Number(tick.toPrecision(6))} ${unit.name}`));
