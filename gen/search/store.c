@@ -14,7 +14,7 @@
 #include "../../rt/common/arena.h"
 #include "../../rt/common/fail.h"
 
-enum { PATIENCE_MS = 600000, FIXED_COLUMNS = 6, VARINT_MOST = 5 };
+enum { PATIENCE_MS = 600000, LOG_TRIES = 1000, LOG_WAIT_NS = 10000000, FIXED_COLUMNS = 6, VARINT_MOST = 5 };
 
 struct store {
     sqlite3 *file;
@@ -176,10 +176,25 @@ void store_check(const char *path)
     must(store, sqlite3_close(store->file));
 }
 
+/* Opens a file with this kind of log. SQLite does not wait for others when it changes the kind: it is refused at once while
+ * they have the file open, and two that wait for each other with the file open would wait for ever. */
+static struct store *open_with_log(const char *path, const char *pragma)
+{
+    for (int tries = 1;; tries++) {
+        struct store *store = open_file(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+        int code = sqlite3_exec(store->file, pragma, NULL, NULL, NULL);
+        if (code != SQLITE_BUSY || tries == LOG_TRIES) {
+            must(store, code);
+            return store;
+        }
+        must(store, sqlite3_close(store->file));
+        nanosleep(&(struct timespec){0, LOG_WAIT_NS}, NULL);
+    }
+}
+
 struct store *store_open(const char *path, bool shared)
 {
-    struct store *store = open_file(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
-    run(store, shared ? "PRAGMA journal_mode = DELETE" : "PRAGMA journal_mode = WAL");
+    struct store *store = open_with_log(path, shared ? "PRAGMA journal_mode = DELETE" : "PRAGMA journal_mode = WAL");
     run(store, "PRAGMA synchronous = NORMAL; PRAGMA cache_size = -65536");
     make_tables(store);
     store->alias = prepare(store, "SELECT hash, used FROM alias WHERE asked = ?1 AND used IS NOT NULL");
