@@ -73,26 +73,30 @@ static __attribute__((noinline)) bool run_insert(struct event *first, struct eve
     return true;
 }
 
+/* The last of the first events of a list that are in order. */
+static inline struct event *order_end(struct event *last)
+{
+    for (struct event *event; (event = last->next) && before(last, event);)
+        last = event;
+    return last;
+}
+
 /* Takes the longest run from the front of a list and leaves the rest. Each event of it belongs behind those taken so far
  * or among the first FRONT_OF_RUN of them, as all events of most rounds do: the parts of a machine act in the order of their
  * ranks, apart from neighbours, and each puts its event in at the head of the list. Returns the run in rising order. */
 static inline __attribute__((always_inline)) struct event *run_take(struct event **rest)
 {
-    struct event *first = *rest, *last = first, *event = first->next;
-    while (event) {
-        struct event *next = event->next;
-        if (before(last, event)) {
-            last->next = event;
-            last = event;
-        } else if (before(event, first)) {
+    struct event *first = *rest, *last = first, *event;
+    while ((event = (last = order_end(last))->next)) {
+        last->next = event->next;
+        if (before(event, first)) {
             event->next = first;
             first = event;
         } else if (!run_insert(first, event)) {
+            last->next = NULL;
             break;
         }
-        event = next;
     }
-    last->next = NULL;
     *rest = event;
     return first;
 }
@@ -359,10 +363,8 @@ static struct instant *const front_end = &front.ends[STRIDE - 1];
 
 struct instant *event_soonest = &front.ends[STRIDE - 1];
 
-/* The event that was last put into the front, and its time; 0 ps: it may have left it. The next one is often due at the same
- * time, and joins it. It has left the front when that time has come, but nothing becomes due then any more. */
-static struct event *last_added;
-static uint64_t last_added_ps;
+struct event *event_last_added;
+uint64_t event_last_added_ps;
 
 /* Moves the later half of the front, which is full, to the rung. */
 __attribute__((noinline)) static void front_spill(void)
@@ -372,7 +374,7 @@ __attribute__((noinline)) static void front_spill(void)
         near_begin(now_ps, 62 - (unsigned)__builtin_clzll((last->t_ps - event_soonest->t_ps) | 2), SLOTS);
         far.count = 0;
     }
-    last_added_ps = 0;
+    event_last_added = NULL;
     front.last_ps = last->t_ps - 1;
     for (struct instant *at = &front_end[1]; at <= last; at++)
         for (struct event *event = at->events, *next; event; event = next) {
@@ -392,23 +394,29 @@ static __attribute__((noinline)) void front_join(struct event *event, struct ins
         at[1] = at[2];
 }
 
-static inline __attribute__((always_inline)) void future_add(struct event *event)
+static inline bool joins_last(struct event *event)
 {
-    if (event->t_ps > front.last_ps) {
+    struct event *last = event_last_added;
+    if (event_last_added_ps != event->t_ps || !last)
+        return false;
+    event->next = last->next;
+    last->next = event;
+    event_last_added = event;
+    return true;
+}
+
+/* Adds an event that does not join the last one. */
+static inline __attribute__((always_inline)) void apart_add(struct event *event)
+{
+    uint64_t t_ps = event->t_ps;
+    if (t_ps > front.last_ps) {
         later_add(event);
         return;
     }
-    uint64_t t_ps = event->t_ps;
     struct instant *at = event_soonest;
-    if (last_added_ps == t_ps) {
-        event->next = last_added->next;
-        last_added->next = event;
-        last_added = event;
-        return;
-    }
     event->next = NULL;
-    last_added_ps = t_ps;
-    last_added = event;
+    event_last_added_ps = t_ps;
+    event_last_added = event;
     for (; at[1 - STRIDE].t_ps < t_ps; at -= STRIDE)
         for (int i = 1; i > 1 - STRIDE; i--)
             at[i] = at[i - 1];
@@ -424,9 +432,22 @@ static inline __attribute__((always_inline)) void future_add(struct event *event
         front_spill();
 }
 
+/* Adds an event that was told of before. After the last one, future_added. */
+static __attribute__((noinline)) void future_add(struct event *event)
+{
+    if (!joins_last(event))
+        apart_add(event);
+}
+
+/* What becomes due from now on does not join these events: an observer may watch it. */
+static void future_added(void)
+{
+    event_last_added = NULL;
+}
+
 static void front_remove(const struct event *event)
 {
-    last_added_ps = 0;
+    event_last_added = NULL;
     struct instant *at = event_soonest;
     while (at->t_ps < event->t_ps)
         at--;
@@ -458,6 +479,7 @@ bool front_refill(void)
         future_add(events);
         drawn.events++;
     }
+    future_added();
     drawn.refills++;
     drawn.instants += (uint64_t)(event_soonest - front_end);
     if (front.last_ps < last_ps && near.shift > 0)
@@ -469,24 +491,27 @@ bool front_refill(void)
 
 static inline void event_add(struct event *event, uint64_t t_ps)
 {
-    event->t_ps = t_ps;
     if (t_ps <= now_ps) {
         assert(t_ps == now_ps);
         event->next = event_due;
         event_due = event;
         return;
     }
-    future_add(event);
+    apart_add(event);
 }
 
 static __attribute__((cold, noinline)) void event_add_watched(struct event *event, uint64_t t_ps)
 {
     tell_event_set_due(event, t_ps);
     event_add(event, t_ps);
+    event_last_added = NULL;
 }
 
 void event_at(struct event *event, uint64_t t_ps)
 {
+    event->t_ps = t_ps;
+    if (joins_last(event))                              /* nobody watches */
+        return;
     if (is_observed(MOMENT_event_set_due))
         event_add_watched(event, t_ps);
     else
@@ -520,7 +545,7 @@ static void firing_add(struct event *event)
 void event_catch_up(struct event *event, const struct event *by)
 {
     uint64_t real_now_ps = now_ps;
-    last_added_ps = 0;                                  /* what follows may become due at times that have passed */
+    event_last_added = NULL;                            /* what follows may become due at times that have passed */
     while (event->t_ps < now_ps || (event->t_ps == now_ps && !(by && before(by, event)))) {
         now_ps = event->t_ps;
         event_fire(event);
@@ -561,7 +586,7 @@ static struct event *future_take(void)
         }
         event_soonest--;
     }
-    last_added_ps = 0;
+    event_last_added = NULL;
     return all;
 }
 
@@ -577,6 +602,7 @@ size_t event_waiting(uint64_t *kernel_ps)
         else if (event->t_ps < *kernel_ps)
             *kernel_ps = event->t_ps;
     }
+    future_added();
     return count;
 }
 
@@ -606,6 +632,7 @@ void event_drop(bool (*drop)(uint32_t rank))
         if (of_kernel(event) || !drop(event_rank(event)))
             future_add(event);
     }
+    future_added();
 }
 
 void event_skip(uint64_t d_ps)
@@ -618,6 +645,7 @@ void event_skip(uint64_t d_ps)
             event->t_ps = time_after(event->t_ps, d_ps);
         future_add(event);
     }
+    future_added();
 }
 
 void event_pass(uint64_t t_ps)
@@ -628,7 +656,7 @@ void event_pass(uint64_t t_ps)
 
 void event_return(uint64_t t_ps)
 {
-    last_added_ps = 0;                                  /* it was taken, and its time may come again */
+    event_last_added = NULL;                            /* it was taken, and its time may come again */
     now_ps = t_ps;
 }
 

@@ -83,6 +83,12 @@ static inline uint64_t reserve(uint64_t *free_ps, uint64_t at_ps, uint64_t lengt
     return start;
 }
 
+/* The event that was last put into the front of the queue, which it has not left, and its time: the next one is often due at
+ * the same time, and joins it. NULL: it may have left it, or an observer watches what becomes due. Only the queue and
+ * observer_watch change it. */
+extern struct event *event_last_added;
+extern uint64_t event_last_added_ps;
+
 /* The events of the next round, unsorted; NULL: there are none. Only the queue changes it. */
 extern struct event *event_due;
 
@@ -112,6 +118,8 @@ static inline struct event *event_take_instant(void)
     }
     now_ps = event_soonest->t_ps;
     event_soonest--;
+    if (event_last_added_ps == now_ps)
+        event_last_added = NULL;
     return events;
 }
 

@@ -3,6 +3,8 @@
 
 #include <assert.h>
 
+#include "event.h"
+
 _Static_assert((int)MOMENTS <= 64, "a bit of `observed` for each moment");
 
 uint64_t observed;
@@ -63,6 +65,7 @@ void observer_watch(struct observer *observer, bool watches)
         observed = *those ? observed | moment : observed & ~moment;
     }
     set_tellers();
+    event_last_added = NULL;
 }
 
 bool observers_need_every_event(void)
