@@ -9,6 +9,7 @@
 #include "call.h"
 #include "common/array.h"
 #include "datapass/math.h"
+#include "kb/arith.h"
 
 enum { SHAPE_NAME = 100 };
 
@@ -72,19 +73,27 @@ static void check_row(const struct call *call, const struct math *math)
                    row_only ? "" : " or single element");
 }
 
-/* Reads the positions that a lookup asks for, and checks them: they are of data that the kernel could look at now. */
+/* Reads the positions that a lookup asks for, and checks them: they are of data that the kernel could look at now. As
+ * numbers without a sign, negative ones are beyond every buffer; one by one they are only compared if one of many is. */
 static void check_positions(const struct call *call, const struct tl_shard *shard, uint64_t count)
 {
+    enum { MANY = 256 };
     struct view view = call_buffer(call, "y", shard);
-    uint64_t positions = view_elements(&view);
+    uint64_t positions = view_elements(&view), end = kb_min(count, UINT64_C(1) << 31), many;
     static struct ARRAY(uint8_t) bytes;
+    static int32_t position[MANY];
     array_reserve(&bytes, view_bytes_of(&view));
     buffer_read(call, &view, bytes.at);
-    for (uint64_t i = 0; i < positions; i++) {
-        int64_t position = (int64_t)dtype_value(view.dtype, bytes.at + i * dtype_bytes[view.dtype]);
-        if (position < 0 || (uint64_t)position >= count)
-            call_error(call, "position %" PRIu64 " of y is %" PRId64 ", but x has %" PRIu64 " elements", i, position,
-                       count);
+    for (uint64_t first = 0; first < positions; first += many) {
+        uint32_t largest = 0;
+        many = kb_min(positions - first, MANY);
+        dtype_to_i32(view.dtype, bytes.at + first * dtype_bytes[view.dtype], position, many);
+        for (uint64_t i = 0; i < many; i++)
+            largest = (uint32_t)position[i] > largest ? (uint32_t)position[i] : largest;
+        for (uint64_t i = 0; largest >= end; i++)
+            if ((uint32_t)position[i] >= end)
+                call_error(call, "position %" PRIu64 " of y is %" PRId32 ", but x has %" PRIu64 " elements", first + i,
+                           position[i], count);
     }
 }
 
