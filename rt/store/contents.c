@@ -1,6 +1,7 @@
 /* contents.c: what each memory holds for the kernels that run.
  *
- * Where a memory's map has no piece, the store has the byte. */
+ * Where a memory's map has no piece, the store has the byte. Most runs never look at what their memories hold: copies and
+ * results wait until somebody does, or until very many wait. */
 #include "contents.h"
 
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include "allocator.h"
 #include "common/array.h"
 #include "common/fail.h"
+#include "common/pool.h"
 #include "kb/arith.h"
 #include "operation.h"
 #include "piece.h"
@@ -49,8 +51,11 @@ static void set(struct interval_map *map, uint64_t offset, uint64_t bytes, struc
 
 /* ---- fills */
 
+static void apply_all(void);
+
 void contents_fill(const struct fill *fill)
 {
+    apply_all();
     const struct tensor *tensor = fill->tensor;
     uint64_t size = dtype_bytes[tensor->dtype];
     struct filled *filled = malloc(sizeof *filled);
@@ -164,41 +169,133 @@ static void put(const struct view *to, struct source from, uint64_t runs)
         put_patch(to, from);
 }
 
+/* ---- what waits */
+
+/* How a strided copy steps, or a strided result of a maker: as a copy of its elements without gaps. */
+struct strided {
+    struct op_ref *maker;                               /* NULL: a copy */
+    enum dtype dtype;
+    uint32_t rank;
+    uint64_t shape[VIEW_RANK], to_stride[VIEW_RANK], from_stride[VIEW_RANK];
+};
+
+/* A copy of consecutive bytes, a result of such bytes, or something strided: as little as says so, for very many wait. */
+struct waiting {
+    uint32_t to_memory, from_memory;
+    uint64_t to, from, bytes;                           /* offsets; 0 bytes: it is strided */
+    union {
+        struct op_ref *maker;                           /* NULL: a copy */
+        struct strided *strided;
+    };
+};
+
+enum { WAITING_MOST = 1 << 16, HOLDING_MOST = 1 << 15 };
+
+static struct ARRAY(struct waiting) waiting;
+static size_t holding;                                  /* those of them that have a maker or are strided */
+static struct pool strided;
+
+static void wait_to_apply(struct waiting one)
+{
+    if (waiting.count == WAITING_MOST || holding == HOLDING_MOST)
+        apply_all();
+    holding += one.maker != NULL;
+    *array_add(&waiting) = one;
+}
+
+static void wait_strided(const struct view *to, const struct view *from, struct op_ref *maker)
+{
+    struct strided *one = pool_reuse(&strided, sizeof *one);
+    *one = (struct strided){.maker = maker, .dtype = to->dtype, .rank = to->rank};
+    memcpy(one->shape, to->shape, sizeof one->shape);
+    memcpy(one->to_stride, to->stride, sizeof one->to_stride);
+    memcpy(one->from_stride, from->stride, sizeof one->from_stride);
+    wait_to_apply((struct waiting){to->memory, from->memory, to->offset, from->offset, 0, {.strided = one}});
+}
+
 void contents_copy(const struct view *to, const struct view *from)
 {
-    uint64_t runs = view_runs_of_two(to, from), bytes = runs == 1 ? view_bytes_of(from) : view_span(from);
-    if (runs == 0)
-        return;
-    name_stored(from->memory, from->offset, from->offset + bytes);
-    struct interval_map *target = map_of(to->memory, to->offset), *source = map_of(from->memory, from->offset);
+    uint64_t runs = view_runs_of_two(to, from);
     if (runs == 1)
-        interval_copy(target, to->offset, source, from->offset, bytes);
-    else
-        put(to, (struct source){from, source, from->offset, bytes}, runs);
+        wait_to_apply((struct waiting){to->memory, from->memory, to->offset, from->offset, view_bytes_of(from), {NULL}});
+    else if (runs > 1)
+        wait_strided(to, from, NULL);
 }
 
 void contents_compute(const struct view *view, struct op_ref *maker)
 {
     uint64_t bytes = view_bytes_of(view);
-    struct piece piece = {.kind = PIECE_result, .maker = maker};
     if (bytes == 0)
         return;
+    op_ref_hold(maker);
     if (view_is_dense(view)) {
-        set(map_of(view->memory, view->offset), view->offset, bytes, piece);
+        wait_to_apply((struct waiting){view->memory, 0, view->offset, 0, bytes, {maker}});
         return;
     }
     struct view result = view_without_gaps(view);
-    struct interval_map map = PIECES;
     result.offset = 0;
-    set(&map, 0, bytes, piece);
-    put(view, (struct source){&result, &map, 0, bytes}, view_runs_of_two(view, &result));
-    interval_clear(&map);
+    wait_strided(view, &result, maker);
+}
+
+/* Drops what waits, done or not. */
+static void drop_all(void)
+{
+    for (size_t i = 0; i < waiting.count; i++) {
+        const struct waiting *one = &waiting.at[i];
+        op_ref_drop(one->bytes ? one->maker : one->strided->maker);
+        if (!one->bytes)
+            pool_give_back(&strided, one->strided);
+    }
+    waiting.count = holding = 0;
+}
+
+static void apply_strided(const struct waiting *one)
+{
+    const struct strided *how = one->strided;
+    struct view to = {.memory = one->to_memory, .dtype = how->dtype, .rank = how->rank, .offset = one->to}, from = to;
+    memcpy(to.shape, how->shape, sizeof to.shape);
+    memcpy(to.stride, how->to_stride, sizeof to.stride);
+    memcpy(from.shape, how->shape, sizeof from.shape);
+    memcpy(from.stride, how->from_stride, sizeof from.stride);
+    from.memory = one->from_memory;
+    from.offset = one->from;
+    uint64_t runs = view_runs_of_two(&to, &from), bytes = view_span(&from);
+    struct interval_map result = PIECES;
+    if (how->maker)
+        set(&result, 0, bytes, (struct piece){.kind = PIECE_result, .maker = how->maker});
+    else
+        name_stored(from.memory, from.offset, from.offset + bytes);
+    put(&to, (struct source){&from, how->maker ? &result : map_of(from.memory, from.offset), from.offset, bytes}, runs);
+    interval_clear(&result);
+}
+
+static void apply(const struct waiting *one)
+{
+    if (one->bytes == 0) {
+        apply_strided(one);
+        return;
+    }
+    if (!one->maker)
+        name_stored(one->from_memory, one->from, one->from + one->bytes);
+    struct interval_map *to = map_of(one->to_memory, one->to);
+    if (one->maker)
+        set(to, one->to, one->bytes, (struct piece){.kind = PIECE_result, .maker = one->maker});
+    else
+        interval_copy(to, one->to, map_of(one->from_memory, one->from), one->from, one->bytes);
+}
+
+static void apply_all(void)
+{
+    for (size_t i = 0; i < waiting.count; i++)
+        apply(&waiting.at[i]);
+    drop_all();
 }
 
 /* ---- looking */
 
 struct op_ref *contents_maker(uint32_t memory, uint64_t offset, uint64_t bytes, uint64_t *first)
 {
+    apply_all();
     return pieces_maker(map_of(memory, offset), offset, bytes, first);
 }
 
@@ -210,6 +307,7 @@ bool contents_pending(uint32_t memory, uint64_t offset, uint64_t bytes)
 
 void contents_read(uint32_t memory, uint64_t offset, uint64_t bytes, void *to)
 {
+    apply_all();
     name_stored(memory, offset, offset + bytes);
     pieces_read(map_of(memory, offset), offset, bytes, to);
 }
@@ -218,6 +316,7 @@ void contents_read(uint32_t memory, uint64_t offset, uint64_t bytes, void *to)
 
 void contents_begin_interval(void)
 {
+    drop_all();
     for (uint32_t i = 0; memories && i < store_count(); i++)
         interval_clear(&memories[i]);
     for (size_t i = 0; i < messages.count; i++)
@@ -230,5 +329,7 @@ void contents_reset(void)
     free(memories);
     memories = NULL;
     array_free(&messages);
+    array_free(&waiting);
+    pool_release(&strided);
     pieces_reset();
 }

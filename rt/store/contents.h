@@ -2,7 +2,7 @@
  * log records began, what the host and copies have put over them since, and results that only the data pass will compute.
  *
  * Nothing here moves bytes: memories are maps of pieces (piece.h), and copies copy pieces. Their number grows with the
- * ranges of different origin, not with the operations. */
+ * ranges of different origin, not with the operations. Copies and results wait, in their order, until somebody looks. */
 #ifndef KB_CONTENTS_H
 #define KB_CONTENTS_H
 

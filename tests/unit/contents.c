@@ -300,6 +300,7 @@ static void side_by_side(void)
     struct view all = {.memory = 0, .dtype = DTYPE_f32, .rank = 1, .shape = {SHARDS * 2, 1, 1, 1}, .stride = {1}}, copy = all;
     copy.memory = 2;
     contents_copy(&copy, &all);
+    expect(!contents_pending(2, 0, sizeof got), "a copy of what a fill gave is not pending");
     expect(memcmp(got, want, sizeof got) == 0 && piece_kind.made - before == 1,
            "shards that are copied side by side are one piece: %u", (unsigned)(piece_kind.made - before));
     contents_reset();
