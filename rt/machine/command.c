@@ -29,7 +29,7 @@ const char *const fault_names[FAULTS] = {
 #undef FAULT
 };
 
-/* A command that is reused keeps the memory of its plan. */
+/* A command that is reused keeps the memory of its plan and list. */
 static struct pool commands;
 static struct pool operands;                            /* of composites under way */
 
@@ -47,8 +47,9 @@ static void keep_list(struct command *command)
 struct command *command_new(const struct request *ask)
 {
     struct command *command = pool_reuse(&commands, sizeof *command);
-    *command = (struct command){.ask = *ask, .holders = 1, .plan = command->plan, .plan_bytes = command->plan_bytes,
-                                .list = command->list, .list_capacity = command->list_capacity};
+    memset(command, 0, offsetof(struct command, plan));
+    command->ask = *ask;
+    command->holders = 1;
     if (ask->listed)
         keep_list(command);
     return command;

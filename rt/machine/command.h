@@ -119,10 +119,6 @@ struct command {
     struct command *waiting;                            /* behind it for the scheduler, then for the feeder */
     uint64_t submitted_ps, complete_ps;
     uint32_t epilogue_count[SCOPES];
-    void *plan;                                         /* memory for its epilogues and stages, */
-    uint64_t plan_bytes;                                /* which the next command at this place in the pool keeps */
-    struct address_run *list;                           /* memory for its list of runs, */
-    uint64_t list_capacity;                             /* likewise */
     uint32_t holders;                                   /* how many hold it; at first the machine does */
     uint32_t multicast;                                 /* send to several PEs: what it uses (ipcq.c); else 0 */
     const char *plan_wrong;                             /* what is wrong with the user's plan; NULL: nothing */
@@ -132,6 +128,11 @@ struct command {
     struct ring *ring;                                  /* send, recv: that it uses (ipcq.c); NULL: several */
     struct ipcq_message *slot;                          /* recv: the slot that it reads */
     struct operand *operands;                           /* those that are worked out (operand.h), or NULL */
+    /* The next command at this place in the pool keeps the rest. */
+    void *plan;                                         /* memory for its epilogues and stages */
+    uint64_t plan_bytes;
+    struct address_run *list;                           /* memory for its list of runs */
+    uint64_t list_capacity;
 };
 
 _Static_assert(offsetof(struct command, ask) + offsetof(struct request, peer) + sizeof(uint32_t) == 64, "it is one line");
