@@ -16,6 +16,7 @@ sanitizers := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-
     $(if $(findstring clang,$(CC)),,-Wno-maybe-uninitialized)
 san := $(if $(filter-out 0,$(SAN)),$(sanitizers))
 space := $() $()
+comma := ,
 variant = $(subst /,_,$(subst $(space),,$(CC)$(1)))
 B := build$(filter-out /gcc-O2-g,/$(call variant,$(OPT))$(if $(san),-san))
 
@@ -153,12 +154,14 @@ $(B)/kbgen: $(B)/obj/gen/main.o $(B)/libgen.a $(B)/libcommon.a
 $(B)/obj/gen/%.o: private local := $(own) -DKB_CC='"$(CC)"' -DKB_OPT='"$(OPT)"' -DKB_SAN='"$(san)"' -DKB_OWN='"$(own)"'
 # What every simulator runs and no topology compiles again may take its time to be compiled. Loops become vector
 # instructions if nobody asks for errno or traps; values are the same with and without. `dense` rooms do without copies of
-# loops and functions; what a run does once, and what only some runs ask for, is small.
+# loops and functions; what a run does once, and what only some runs ask for, is small. Structs are cleared by stores of
+# vectors: gcc would take string instructions, which take long to begin.
 in_rooms = $(foreach room,$(1),$(B)/obj/rt/$(room)/%.o)
 in_files = $(foreach file,$(1),$(B)/obj/rt/$(file).o)
 models := -Irt -fno-math-errno -fno-trapping-math $(own)
-fast := $(if $(filter -O2,$(OPT)),-O3)
-dense := $(if $(fast),$(if $(findstring clang,$(CC)),,-ftree-loop-vectorize -fvect-cost-model=dynamic -fno-align-functions -fno-align-jumps -fno-align-labels -fno-align-loops))
+clears := $(if $(findstring clang,$(CC)),,-mmemset-strategy=vector_loop:512:noalign$(comma)libcall:-1:noalign)
+fast := $(if $(filter -O2,$(OPT)),-O3 $(clears))
+dense := $(if $(fast),$(if $(findstring clang,$(CC)),,-ftree-loop-vectorize -fvect-cost-model=dynamic -fno-align-functions -fno-align-jumps -fno-align-labels -fno-align-loops) $(clears))
 $(B)/obj/rt/%.o: private local := $(models) $(fast)
 $(call in_rooms,base common fastforward launch oplog races reference store): private local := $(models) $(dense)
 $(call in_rooms,bringup cli embed host probe report session timeline why): private local := -Irt $(own) $(small)
